@@ -1,0 +1,39 @@
+package transformer
+
+import (
+	"math"
+
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+)
+
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter,
+// arXiv 1711.05101) on one flat vector. The decay acts on every parameter,
+// biases and gains included, as in optax.adamw and torch.optim.AdamW.
+type AdamW struct {
+	LearningRate float64
+	WeightDecay  float64
+	Beta1, Beta2 float64 // decay of the first and second moment
+	Epsilon      float64
+}
+
+// StandardAdamW is the paper's setting; what it leaves open has the usual
+// values.
+func StandardAdamW() AdamW {
+	return AdamW{LearningRate: 3e-4, WeightDecay: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+}
+
+// Step returns parameters and moments after one update; all have the shape
+// [n]. The scalar step counts updates from 1 (any number type): it is 1 in
+// the first call, when both moments are zero.
+func (o AdamW) Step(params, grad, m, v, step *Node) (newParams, newM, newV *Node) {
+	newM = Add(MulScalar(m, o.Beta1), MulScalar(grad, 1-o.Beta1))
+	newV = Add(MulScalar(v, o.Beta2), MulScalar(Square(grad), 1-o.Beta2))
+	// 1 − βᵗ by expm1, which keeps all digits where βᵗ is close to 1.
+	count := ConvertDType(step, params.DType())
+	correction := func(beta float64) *Node { return Neg(Expm1(MulScalar(count, math.Log(beta)))) }
+	update := Div(
+		Div(newM, correction(o.Beta1)),
+		AddScalar(Sqrt(Div(newV, correction(o.Beta2))), o.Epsilon))
+	update = Add(update, MulScalar(params, o.WeightDecay))
+	return Sub(params, MulScalar(update, o.LearningRate)), newM, newV
+}

@@ -1,0 +1,318 @@
+package transformer
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/compute/gobackend"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// tiny is small enough for finite differences, with every size different.
+var tiny = Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7}
+
+func goBackend(t testing.TB) compute.Backend {
+	t.Helper()
+	b, err := compute.NewWithConfig("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+func normal(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}
+
+// perturbed returns parameters in which no bias is zero and no gain one.
+func perturbed(c Config, rng *rand.Rand) []float64 {
+	params := make([]float64, c.Size())
+	for i, p := range c.Init(rng) {
+		params[i] = float64(p) + 0.1*rng.NormFloat64()
+	}
+	return params
+}
+
+// reference is the network in plain loops over float64: one sequence of
+// tokens to one output per token.
+func reference(c Config, params []float64, tokens [][]float64) []float64 {
+	p := map[string][]float64{}
+	for _, t := range c.Layout() {
+		p[t.Name] = params[t.Offset : t.Offset+t.Size()]
+	}
+	linear := func(name string, x []float64) []float64 {
+		y := slices.Clone(p[name+".bias"])
+		for i, xi := range x {
+			for j := range y {
+				y[j] += xi * p[name+".weight"][i*len(y)+j]
+			}
+		}
+		return y
+	}
+	norm := func(name string, x []float64) []float64 {
+		mean, square := 0., 0.
+		for _, v := range x {
+			mean += v / float64(len(x))
+		}
+		for _, v := range x {
+			square += (v - mean) * (v - mean) / float64(len(x))
+		}
+		y := make([]float64, len(x))
+		for i, v := range x {
+			y[i] = (v-mean)/math.Sqrt(square+1e-5)*p[name+".gain"][i] + p[name+".bias"][i]
+		}
+		return y
+	}
+	add := func(x, y []float64) {
+		for i := range x {
+			x[i] += y[i]
+		}
+	}
+	d, dim := c.Width, c.Width/c.Heads
+	var hs [][]float64
+	for _, x := range tokens {
+		hs = append(hs, linear("embed", x))
+	}
+	for l := range c.Layers {
+		block := "blocks." + string(rune('0'+l)) + "."
+		var qkv [][]float64
+		for _, h := range hs {
+			qkv = append(qkv, linear(block+"qkv", norm(block+"norm1", h)))
+		}
+		for i, h := range hs {
+			mixed := make([]float64, d)
+			for head := range c.Heads {
+				weights, total := make([]float64, i+1), 0.
+				for j := range weights {
+					score := 0.
+					for k := head * dim; k < (head+1)*dim; k++ {
+						score += qkv[i][k] * qkv[j][d+k]
+					}
+					weights[j] = math.Exp(score / math.Sqrt(float64(dim)))
+					total += weights[j]
+				}
+				for j, w := range weights {
+					for k := head * dim; k < (head+1)*dim; k++ {
+						mixed[k] += w / total * qkv[j][2*d+k]
+					}
+				}
+			}
+			add(h, linear(block+"out", mixed))
+			up := linear(block+"up", norm(block+"norm2", h))
+			for k := range up {
+				up[k] = max(up[k], 0)
+			}
+			add(h, linear(block+"down", up))
+		}
+	}
+	var out []float64
+	for _, h := range hs {
+		out = append(out, linear("head", norm("norm", h))[0])
+	}
+	return out
+}
+
+func referenceBatch(c Config, params, tokens []float64, b, t int) []float64 {
+	var out []float64
+	for i := range b {
+		sequence := make([][]float64, t)
+		for j := range sequence {
+			at := (i*t + j) * c.Features
+			sequence[j] = tokens[at : at+c.Features]
+		}
+		out = append(out, reference(c, params, sequence)...)
+	}
+	return out
+}
+
+func run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ...any) []*tensors.Tensor {
+	t.Helper()
+	exec, err := NewExec(b, graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exec.Finalize()
+	out, err := exec.Exec(inputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func vector[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
+	t.Helper()
+	v, err := tensors.CopyFlatData[T](x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func forward(c Config) func([]*Node) []*Node {
+	return func(in []*Node) []*Node { return []*Node{c.Forward(in[0], in[1])} }
+}
+
+// The lengths cover each layout that attention uses.
+func TestForwardAgreesWithPlainLoops(t *testing.T) {
+	b := goBackend(t)
+	for _, tc := range []struct {
+		name          string
+		config        Config
+		batch, length int
+	}{
+		{"one token", tiny, 1, 1},
+		{"tiny", tiny, 3, 9},
+		{"standard S=4", Standard(10), 6, 12},
+		{"standard S=8", Standard(14), 3, 24},
+		{"standard S=16", Standard(22), 2, 48},
+		{"standard critic", Standard(24), 1, 168},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			params := perturbed(tc.config, rng)
+			tokens := normal(rng, tc.batch*tc.length*tc.config.Features)
+			got := vector[float64](t, run(t, b, forward(tc.config),
+				tensors.FromFlatDataAndDimensions(params, len(params)),
+				tensors.FromFlatDataAndDimensions(tokens, tc.batch, tc.length, tc.config.Features))[0])
+			want := referenceBatch(tc.config, params, tokens, tc.batch, tc.length)
+			for i := range want {
+				// Rounding of float64 sums of up to some hundred terms over four blocks.
+				if math.Abs(got[i]-want[i]) > 1e-11*(1+math.Abs(want[i])) {
+					t.Fatalf("output %d is %v, want %v", i, got[i], want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
+	b := goBackend(t)
+	const batch, length = 2, 5
+	rng := rand.New(rand.NewPCG(3, 4))
+	params := perturbed(tiny, rng)
+	tokens := normal(rng, batch*length*tiny.Features)
+	weights := normal(rng, batch*length)
+	// A weighted sum of squares reaches every output with its own slope.
+	loss := func(params []float64) float64 {
+		sum := 0.
+		for i, z := range referenceBatch(tiny, params, tokens, batch, length) {
+			sum += weights[i] * z * z
+		}
+		return sum
+	}
+	out := run(t, b, func(in []*Node) []*Node {
+		net := tiny.Bind(in[0])
+		value := ReduceAllSum(Mul(in[2], Square(net.Forward(in[1]))))
+		return []*Node{value, net.Gradient(value)}
+	}, tensors.FromFlatDataAndDimensions(params, len(params)),
+		tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features),
+		tensors.FromFlatDataAndDimensions(weights, batch, length))
+	if got, want := vector[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
+		t.Fatalf("loss is %v, want %v", got, want)
+	}
+	grad := vector[float64](t, out[1])
+	const h = 1e-5
+	for i := range params {
+		x := params[i]
+		params[i] = x + h
+		up := loss(params)
+		params[i] = x - h
+		down := loss(params)
+		params[i] = x
+		// Central differences: error of order h² ≈ 1e-10 times third derivatives, and 1e-16/h rounding.
+		if want := (up - down) / (2 * h); math.Abs(grad[i]-want) > 2e-7*(1+math.Abs(want)) {
+			t.Errorf("∂loss/∂θ[%d] = %v, finite difference %v", i, grad[i], want)
+		}
+	}
+}
+
+func TestOutputIgnoresLaterTokens(t *testing.T) {
+	b := goBackend(t)
+	const batch, length, changed = 3, 12, 7
+	c := Standard(6)
+	rng := rand.New(rand.NewPCG(5, 6))
+	params := c.Init(rng)
+	tokens := make([]float32, batch*length*c.Features)
+	for i := range tokens {
+		tokens[i] = float32(rng.NormFloat64())
+	}
+	output := func() []float32 {
+		return vector[float32](t, run(t, b, forward(c),
+			tensors.FromFlatDataAndDimensions(params, len(params)),
+			tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
+	}
+	before := output()
+	for f := range c.Features {
+		tokens[(length+changed)*c.Features+f] += 1 // sequence 1
+	}
+	after := output()
+	for i := range before {
+		if same, want := before[i] == after[i], i < length+changed || i >= 2*length; same != want {
+			t.Errorf("sequence %d token %d: output changed = %v, want %v", i/length, i%length, !same, !want)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	// Counted by hand (weights and biases of one block: 33,472).
+	c := Standard(14)
+	if got, want := c.Size(), 4*33472+2*64+(14*64+64)+(64+1); got != want {
+		t.Errorf("size is %d, want %d", got, want)
+	}
+	end := 0
+	for _, p := range c.Layout() {
+		if p.Offset != end {
+			t.Errorf("%s starts at %d, want %d", p.Name, p.Offset, end)
+		}
+		end += p.Size()
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := tiny.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []Config{{}, {5, 2, 4, 6, 7}, {5, -1, 2, 6, 7}} {
+		if bad.Validate() == nil {
+			t.Errorf("%+v passed", bad)
+		}
+	}
+}
+
+func TestAdamWAgreesWithItsDefinition(t *testing.T) {
+	b := goBackend(t)
+	opt := AdamW{LearningRate: 0.01, WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n = 5
+	params, m, v := normal(rng, n), make([]float64, n), make([]float64, n)
+	got := [][]float64{slices.Clone(params), slices.Clone(m), slices.Clone(v)}
+	for step := 1; step <= 4; step++ {
+		grad := normal(rng, n)
+		out := run(t, b, func(in []*Node) []*Node {
+			p, m, v := opt.Step(in[0], in[1], in[2], in[3], in[4])
+			return []*Node{p, m, v}
+		}, got[0], grad, got[1], got[2], int64(step))
+		for i := range got {
+			got[i] = vector[float64](t, out[i])
+		}
+		for i, g := range grad {
+			m[i] = 0.9*m[i] + 0.1*g
+			v[i] = 0.999*v[i] + 0.001*g*g
+			mHat := m[i] / (1 - math.Pow(0.9, float64(step)))
+			vHat := v[i] / (1 - math.Pow(0.999, float64(step)))
+			params[i] -= 0.01 * (mHat/(math.Sqrt(vHat)+1e-8) + 0.1*params[i])
+			if math.Abs(got[0][i]-params[i]) > 1e-13 { // rounding, 1 − 0.999ᵗ cancels three digits
+				t.Errorf("step %d: parameter %d is %v, want %v", step, i, got[0][i], params[i])
+			}
+		}
+	}
+}
