@@ -1,0 +1,170 @@
+package mdp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// The backups sum in index order with plain loops: their bits are then the same
+// on every platform, which gonum's assembly kernels do not promise.
+
+// EvaluationBackup returns the one-step policy-evaluation backup [S, A]
+//
+//	(F^π Q)(s,a) = r(s,a) + γ E_{S'|s,a} ⟨π(·|S'), Q(S',·)⟩.
+//
+// It panics when pi or q is not [S, A].
+func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
+	return m.backup(rowDots(pi, q))
+}
+
+// OptimalityBackup returns the Bellman optimality backup [S, A]
+//
+//	(F Q)(s,a) = r(s,a) + γ E_{S'|s,a} max_b Q(S',b).
+//
+// It panics when q is not [S, A].
+func (m *MDP) OptimalityBackup(q *mat.Dense) *mat.Dense {
+	v := make([]float64, m.States())
+	for s := range v {
+		v[s] = rowMax(q.RawRowView(s))
+	}
+	return m.backup(v)
+}
+
+// backup returns r + γ P v [S, A] for state values v [S].
+func (m *MDP) backup(v []float64) *mat.Dense {
+	s, a := m.R.Dims()
+	q := mat.NewDense(s, a, nil)
+	for i := range s {
+		row, reward := q.RawRowView(i), m.R.RawRowView(i)
+		for j := range row {
+			row[j] = reward[j] + float64(m.Gamma*dot(m.Next(i, j), v))
+		}
+	}
+	return q
+}
+
+// PolicyValue returns the action values Q^π [S, A] of the policy pi [S, A] by
+// an LU solve of (I - γ P^π) V = r^π. It errs when pi is no policy of m.
+func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) {
+	if err := m.CheckPolicy(pi); err != nil {
+		return nil, err
+	}
+	v, err := m.stateValue(pi)
+	if err != nil {
+		return nil, err
+	}
+	return m.backup(v), nil
+}
+
+// stateValue returns V^π [S].
+func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
+	n, a := m.R.Dims()
+	system, reward := mat.NewDense(n, n, nil), rowDots(pi, m.R)
+	for s := range n {
+		row := system.RawRowView(s)
+		for j := range a {
+			w := m.Gamma * pi.At(s, j)
+			if w == 0 {
+				continue
+			}
+			for t, p := range m.Next(s, j) {
+				row[t] -= float64(w * p)
+			}
+		}
+		row[s]++
+	}
+	var v mat.VecDense
+	if err := v.SolveVec(system, mat.NewVecDense(n, reward)); err != nil {
+		return nil, fmt.Errorf("mdp: solving for the value of a policy at γ=%v: %w", m.Gamma, err)
+	}
+	return v.RawVector().Data, nil
+}
+
+// Optimum is an optimal solution of an MDP.
+type Optimum struct {
+	Q          *mat.Dense // Q* [S, A]
+	Policy     []int      // a greedy action in each state [S]
+	Residual   float64    // ‖F Q − Q‖∞, which bounds ‖Q* − Q‖∞ by Residual/(1-γ)
+	Iterations int        // rounds of policy iteration
+}
+
+// Optimal returns Q* by Howard's policy iteration. An action replaces the
+// current one only when it is better by more than the rounding of the solve, so
+// the iteration ends; Residual certifies what it ended with.
+func (m *MDP) Optimal() (*Optimum, error) {
+	s, a := m.R.Dims()
+	slack := 1e-13 * math.Max(1, m.Bound())
+	policy := make([]int, s)
+	pi := mat.NewDense(s, a, nil)
+	// Policy iteration ends well before the a^s policies run out; the cap turns
+	// an unforeseen cycle into an error.
+	for iteration := 1; iteration <= 1000+s; iteration++ {
+		pi.Zero()
+		for i, j := range policy {
+			pi.Set(i, j, 1)
+		}
+		v, err := m.stateValue(pi)
+		if err != nil {
+			return nil, err
+		}
+		q := m.backup(v)
+		changed := false
+		for i := range s {
+			row := q.RawRowView(i)
+			best := policy[i]
+			for j, x := range row {
+				if x > row[best] {
+					best = j
+				}
+			}
+			if row[best] > row[policy[i]]+slack {
+				policy[i], changed = best, true
+			}
+		}
+		if !changed {
+			residual := MaxAbsDiff(m.OptimalityBackup(q), q)
+			return &Optimum{Q: q, Policy: policy, Residual: residual, Iterations: iteration}, nil
+		}
+	}
+	return nil, errors.New("mdp: policy iteration did not settle")
+}
+
+// MaxAbsDiff returns ‖x − y‖∞ over the entries of two tables of one shape.
+func MaxAbsDiff(x, y *mat.Dense) float64 {
+	top := 0.0
+	for s := range x.RawMatrix().Rows {
+		b := y.RawRowView(s)
+		for a, v := range x.RawRowView(s) {
+			top = math.Max(top, math.Abs(v-b[a]))
+		}
+	}
+	return top
+}
+
+// rowDots returns ⟨x(s,·), y(s,·)⟩ for each row s.
+func rowDots(x, y *mat.Dense) []float64 {
+	v := make([]float64, x.RawMatrix().Rows)
+	for s := range v {
+		v[s] = dot(x.RawRowView(s), y.RawRowView(s))
+	}
+	return v
+}
+
+func dot(x, y []float64) float64 {
+	sum := 0.0
+	for i, v := range x {
+		sum += float64(v * y[i])
+	}
+	return sum
+}
+
+func rowMax(row []float64) float64 {
+	top := row[0]
+	for _, v := range row[1:] {
+		top = math.Max(top, v)
+	}
+	return top
+}

@@ -1,0 +1,158 @@
+package mdp
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/numeric"
+	"icrl/policyattention/seed"
+)
+
+// Problem is one evaluation fixture: an MDP and the policy π₀ [S, A] from which
+// a controller starts.
+type Problem struct {
+	MDP *MDP
+	Pi0 *mat.Dense
+}
+
+// Family names a law of problems. The paper names the random family and four
+// shift families without giving their laws; the constants below state ours. All
+// have γ = 0.9 and rows of π₀ drawn from Dirichlet(1,…,1).
+type Family string
+
+const (
+	// Random has transition rows from Dirichlet(1,…,1) and rewards uniform on
+	// [-1, 1]. This law reproduces the paper's exact-PMD medians.
+	Random Family = "random"
+	// SparseTransitions reaches at most two successors from a state-action pair,
+	// drawn without replacement, with Dirichlet(1,1) weights.
+	SparseTransitions Family = "sparse-transitions"
+	// StrongMixing mixes each Dirichlet row with the uniform distribution,
+	// P = 0.1 Dirichlet(1,…,1) + 0.9 uniform, so the chain forgets its state
+	// almost at once under every policy.
+	StrongMixing Family = "strong-mixing"
+	// SparseRewards keeps each reward with probability 1/4 and is zero
+	// elsewhere; one pair, drawn uniformly, always keeps its reward.
+	SparseRewards Family = "sparse-rewards"
+	// Ring is one fixed MDP for all problems, which differ in π₀ alone: states on
+	// a circle; action j moves by j-1 states (back, stay, on, …) with probability
+	// 0.9 and slips to either neighbour of the start with probability 0.05 each.
+	// The reward is the probability of entering state 0, less 0.1 times the
+	// probability of not entering it when the action is a move.
+	Ring Family = "ring"
+)
+
+// Shifts lists the four no-retraining shift families in the paper's order.
+var Shifts = []Family{SparseTransitions, StrongMixing, SparseRewards, Ring}
+
+// Discount is the γ of every family.
+const Discount = 0.9
+
+// Draw returns n problems with s states and a actions. Problem i is a pure
+// function of the family, root, s, a and i, so a longer list starts with the
+// shorter one.
+func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
+	if s < 2 || a < 2 {
+		return nil, fmt.Errorf("mdp: family %q needs at least 2 states and 2 actions, got S=%d, A=%d", f, s, a)
+	}
+	if n < 0 {
+		return nil, fmt.Errorf("mdp: family %q asked for %d problems", f, n)
+	}
+	if f != Random && !slices.Contains(Shifts, f) {
+		return nil, fmt.Errorf("mdp: unknown family %q, want %q or one of %q", f, Random, Shifts)
+	}
+	problems := make([]Problem, n)
+	for i := range problems {
+		m, err := f.drawMDP(seed.New(root, "mdp", string(f), s, a, i), s, a)
+		if err != nil {
+			return nil, err
+		}
+		problems[i] = Problem{MDP: m, Pi0: RandomPolicy(seed.New(root, "pi0", string(f), s, a, i), s, a)}
+	}
+	return problems, nil
+}
+
+func (f Family) drawMDP(rng *rand.Rand, s, a int) (*MDP, error) {
+	p, r := mat.NewDense(s*a, s, nil), mat.NewDense(s, a, nil)
+	if f == Ring {
+		ring(p, r)
+		return New(Discount, p, r)
+	}
+	for i := range s * a {
+		row := p.RawRowView(i)
+		switch f {
+		case SparseTransitions:
+			weights := make([]float64, 2)
+			dirichlet(rng, weights)
+			for k, t := range rng.Perm(s)[:2] {
+				row[t] = weights[k]
+			}
+		case StrongMixing:
+			dirichlet(rng, row)
+			for t := range row {
+				row[t] = 0.1*row[t] + 0.9/float64(s)
+			}
+		default:
+			dirichlet(rng, row)
+		}
+	}
+	rewards := r.RawMatrix().Data
+	for i := range rewards {
+		rewards[i] = 2*rng.Float64() - 1
+	}
+	if f == SparseRewards {
+		always := rng.IntN(len(rewards))
+		for i := range rewards {
+			if keep := rng.Float64() < 0.25; !keep && i != always {
+				rewards[i] = 0
+			}
+		}
+	}
+	return New(Discount, p, r)
+}
+
+// ring fills p [S·A, S] and r [S, A] with the fixed circle.
+func ring(p, r *mat.Dense) {
+	const success, slip = 0.9, 0.05
+	s, a := r.Dims()
+	for i := range s {
+		for j := range a {
+			step := j - 1
+			row := p.RawRowView(i*a + j)
+			row[(i+step+s)%s] += success
+			row[(i+1)%s] += slip
+			row[(i+s-1)%s] += slip
+			reward := row[0]
+			if step != 0 {
+				reward -= 0.1 * (1 - row[0])
+			}
+			r.Set(i, j, reward)
+		}
+	}
+}
+
+// RandomPolicy returns a policy [S, A] whose rows are independent
+// Dirichlet(1,…,1) draws.
+func RandomPolicy(rng *rand.Rand, s, a int) *mat.Dense {
+	pi := mat.NewDense(s, a, nil)
+	for i := range s {
+		dirichlet(rng, pi.RawRowView(i))
+	}
+	return pi
+}
+
+// dirichlet fills row with one draw from Dirichlet(1,…,1): normalized
+// exponential variates, by inversion so that the bits are the same everywhere.
+func dirichlet(rng *rand.Rand, row []float64) {
+	sum := 0.0
+	for i := range row {
+		row[i] = -numeric.Log(1 - rng.Float64())
+		sum += row[i]
+	}
+	for i := range row {
+		row[i] /= sum
+	}
+}

@@ -1,0 +1,127 @@
+package mdp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// file is the JSON form of a problem.
+type file struct {
+	Gamma *float64      `json:"gamma"`
+	P     [][][]float64 `json:"P"`             // [S][A][S]
+	R     [][]float64   `json:"r"`             // [S][A]
+	Pi0   [][]float64   `json:"pi0,omitempty"` // [S][A]
+}
+
+// Decode reads a problem from its JSON form
+//
+//	{"gamma": 0.9, "P": [S][A][S], "r": [S][A], "pi0": [S][A]}
+//
+// where pi0 may be left out and is then the uniform policy.
+func Decode(data []byte) (Problem, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	var f file
+	if err := decoder.Decode(&f); err != nil {
+		return Problem{}, fmt.Errorf("mdp: not the JSON of an MDP: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Problem{}, errors.New("mdp: something follows the JSON of the MDP")
+	}
+	if f.Gamma == nil {
+		return Problem{}, errors.New(`mdp: "gamma" is missing`)
+	}
+	if len(f.P) == 0 || len(f.R) == 0 {
+		return Problem{}, errors.New(`mdp: "P" or "r" is missing or empty`)
+	}
+	r, err := fromRows("r", f.R)
+	if err != nil {
+		return Problem{}, err
+	}
+	states, actions := r.Dims()
+	if len(f.P) != states {
+		return Problem{}, fmt.Errorf(`mdp: "P" has %d states, "r" has %d`, len(f.P), states)
+	}
+	p := mat.NewDense(states*actions, states, nil)
+	for s, perAction := range f.P {
+		if len(perAction) != actions {
+			return Problem{}, fmt.Errorf(`mdp: "P"[%d] has %d actions, want %d`, s, len(perAction), actions)
+		}
+		for a, row := range perAction {
+			if len(row) != states {
+				return Problem{}, fmt.Errorf(`mdp: "P"[%d][%d] has %d successors, want %d`, s, a, len(row), states)
+			}
+			p.SetRow(s*actions+a, row)
+		}
+	}
+	var pi0 *mat.Dense
+	if f.Pi0 != nil {
+		if pi0, err = fromRows("pi0", f.Pi0); err != nil {
+			return Problem{}, err
+		}
+	}
+	return NewProblem(*f.Gamma, p, r, pi0)
+}
+
+// Encode writes the JSON form of a problem, which Decode reads.
+func Encode(w io.Writer, problem Problem) error {
+	m := problem.MDP
+	f := file{Gamma: &m.Gamma, R: ToRows(m.R)}
+	for s := range m.States() {
+		perAction := make([][]float64, m.Actions())
+		for a := range perAction {
+			perAction[a] = m.Next(s, a)
+		}
+		f.P = append(f.P, perAction)
+	}
+	if problem.Pi0 != nil {
+		f.Pi0 = ToRows(problem.Pi0)
+	}
+	return json.NewEncoder(w).Encode(f)
+}
+
+// NewProblem returns the validated problem with discount gamma, transitions p
+// [S·A, S], rewards r [S, A] and initial policy pi0 [S, A]; a nil pi0 stands for
+// the uniform policy.
+func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
+	m, err := New(gamma, p, r)
+	if err != nil {
+		return Problem{}, err
+	}
+	if pi0 == nil {
+		pi0 = m.Uniform()
+	}
+	if err := m.CheckPolicy(pi0); err != nil {
+		return Problem{}, fmt.Errorf("initial policy pi0: %w", err)
+	}
+	return Problem{MDP: m, Pi0: pi0}, nil
+}
+
+// fromRows returns the matrix with the given rows, which must have one length.
+func fromRows(name string, rows [][]float64) (*mat.Dense, error) {
+	if len(rows) == 0 || len(rows[0]) == 0 {
+		return nil, fmt.Errorf("mdp: %q is empty", name)
+	}
+	x := mat.NewDense(len(rows), len(rows[0]), nil)
+	for i, row := range rows {
+		if len(row) != len(rows[0]) {
+			return nil, fmt.Errorf("mdp: %q[%d] has %d entries, want %d", name, i, len(row), len(rows[0]))
+		}
+		x.SetRow(i, row)
+	}
+	return x, nil
+}
+
+// ToRows returns the rows of x as slices that share its memory.
+func ToRows(x *mat.Dense) [][]float64 {
+	rows := make([][]float64, x.RawMatrix().Rows)
+	for i := range rows {
+		rows[i] = x.RawRowView(i)
+	}
+	return rows
+}

@@ -1,0 +1,142 @@
+// Package mdp holds finite discounted Markov decision processes, their Bellman
+// operators, exact solutions, and the laws from which the experiments draw
+// them.
+//
+// A table over states and actions (rewards r, action values Q, policies π) is a
+// gonum matrix [S, A]. Transition probabilities are one matrix [S·A, S] whose
+// row s·A+a is P(·|s,a).
+package mdp
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Tolerance is how far the sum of a probability row may lie from one, and how
+// far below zero rounding may push an entry of a policy produced by a model.
+const Tolerance = 1e-9
+
+// MDP is a finite discounted Markov decision process (Section 3 of the paper).
+// Build one with New, which validates it; the fields are read-only afterwards.
+type MDP struct {
+	Gamma float64    // discount γ in [0, 1)
+	P     *mat.Dense // [S·A, S], row-stochastic; row s·A+a is P(·|s,a)
+	R     *mat.Dense // [S, A], finite rewards r(s,a)
+}
+
+// New returns the MDP with discount gamma, transitions p [S·A, S] and rewards
+// r [S, A]. The matrices are kept, not copied. The error names the first input
+// that is not what it must be.
+func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
+	if !(gamma >= 0 && gamma < 1) {
+		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1", gamma)
+	}
+	if p == nil || r == nil || p.IsEmpty() || r.IsEmpty() {
+		return nil, errors.New("mdp: transitions P and rewards r must not be empty")
+	}
+	s, a := r.Dims()
+	if rows, cols := p.Dims(); rows != s*a || cols != s {
+		return nil, fmt.Errorf("mdp: transitions P are [%d, %d], want [S·A, S] = [%d, %d] for rewards [%d, %d]", rows, cols, s*a, s, s, a)
+	}
+	for i := range s * a {
+		if err := checkDistribution(p.RawRowView(i)); err != nil {
+			return nil, fmt.Errorf("mdp: P(·|s=%d,a=%d) %w", i/a, i%a, err)
+		}
+	}
+	for i := range s {
+		for j, v := range r.RawRowView(i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("mdp: reward r(s=%d,a=%d) is %v, want a finite number", i, j, v)
+			}
+		}
+	}
+	return &MDP{Gamma: gamma, P: p, R: r}, nil
+}
+
+// checkDistribution reports in what row is not a probability distribution.
+func checkDistribution(row []float64) error {
+	sum := 0.0
+	for i, v := range row {
+		if math.IsNaN(v) || v < 0 || math.IsInf(v, 1) {
+			return fmt.Errorf("has entry %d equal to %v, want a probability", i, v)
+		}
+		sum += v
+	}
+	if math.Abs(sum-1) > Tolerance {
+		return fmt.Errorf("sums to %.12g, want 1 within %g", sum, Tolerance)
+	}
+	return nil
+}
+
+// States returns the number of states S.
+func (m *MDP) States() int { s, _ := m.R.Dims(); return s }
+
+// Actions returns the number of actions A.
+func (m *MDP) Actions() int { _, a := m.R.Dims(); return a }
+
+// Next returns the distribution P(·|s,a) [S]; it must not be changed.
+func (m *MDP) Next(s, a int) []float64 { return m.P.RawRowView(s*m.Actions() + a) }
+
+// RMax returns max |r(s,a)|.
+func (m *MDP) RMax() float64 {
+	top := 0.0
+	for _, v := range m.R.RawMatrix().Data {
+		top = math.Max(top, math.Abs(v))
+	}
+	return top
+}
+
+// Bound returns B = R_max/(1-γ), which no action value exceeds in magnitude.
+func (m *MDP) Bound() float64 { return m.RMax() / (1 - m.Gamma) }
+
+// CheckPolicy reports why pi is no policy of m: a wrong shape, or a row that is
+// not a probability distribution within Tolerance.
+func (m *MDP) CheckPolicy(pi *mat.Dense) error {
+	if err := m.CheckTable("policy", pi); err != nil {
+		return err
+	}
+	return CheckRows("policy", pi)
+}
+
+// CheckTable reports why the table called name is not [S, A] and finite.
+func (m *MDP) CheckTable(name string, x *mat.Dense) error {
+	if x == nil {
+		return fmt.Errorf("mdp: %s is missing", name)
+	}
+	s, a := m.R.Dims()
+	if rows, cols := x.Dims(); rows != s || cols != a {
+		return fmt.Errorf("mdp: %s is [%d, %d], want [S, A] = [%d, %d]", name, rows, cols, s, a)
+	}
+	for i := range s {
+		for j, v := range x.RawRowView(i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("mdp: %s has entry (s=%d,a=%d) equal to %v, want a finite number", name, i, j, v)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckRows reports the first row of the table called name that is not a
+// probability distribution within Tolerance.
+func CheckRows(name string, pi *mat.Dense) error {
+	for s := range pi.RawMatrix().Rows {
+		if err := checkDistribution(pi.RawRowView(s)); err != nil {
+			return fmt.Errorf("mdp: %s row s=%d %w", name, s, err)
+		}
+	}
+	return nil
+}
+
+// Uniform returns the uniform policy [S, A].
+func (m *MDP) Uniform() *mat.Dense {
+	s, a := m.R.Dims()
+	pi := mat.NewDense(s, a, nil)
+	for i := range pi.RawMatrix().Data {
+		pi.RawMatrix().Data[i] = 1 / float64(a)
+	}
+	return pi
+}

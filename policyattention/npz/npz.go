@@ -1,0 +1,111 @@
+// Package npz reads and writes NumPy .npz archives of float64 arrays of any
+// rank, through the npyio library.
+package npz
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/sbinet/npyio/npz"
+)
+
+// Array is a float64 array in C (row-major) order; the product of Shape is
+// len(Data). A nil Shape is a scalar.
+type Array struct {
+	Shape []int
+	Data  []float64
+}
+
+// Encode writes the named arrays in the order of their names. The bytes depend
+// on the arrays alone.
+func Encode(w io.Writer, arrays map[string]Array) error {
+	archive := npz.NewWriter(w)
+	for _, name := range slices.Sorted(maps.Keys(arrays)) {
+		value, err := nested(arrays[name])
+		if err != nil {
+			return fmt.Errorf("npz: array %q: %w", name, err)
+		}
+		if err := archive.Write(name+".npy", value); err != nil {
+			return fmt.Errorf("npz: array %q: %w", name, err)
+		}
+	}
+	return archive.Close()
+}
+
+// nested returns a as the Go array type [n]…[m]float64, from which npyio takes
+// the shape.
+func nested(a Array) (any, error) {
+	n, t := 1, reflect.TypeFor[float64]()
+	for _, k := range slices.Backward(a.Shape) {
+		if k < 1 {
+			return nil, fmt.Errorf("shape %v is empty", a.Shape)
+		}
+		n, t = n*k, reflect.ArrayOf(k, t)
+	}
+	if n != len(a.Data) {
+		return nil, fmt.Errorf("%d elements for shape %v", len(a.Data), a.Shape)
+	}
+	flat := reflect.ValueOf(a.Data)
+	pointer := flat.Convert(reflect.PointerTo(reflect.ArrayOf(n, reflect.TypeFor[float64]()))).UnsafePointer()
+	return reflect.NewAt(t, pointer).Elem().Interface(), nil
+}
+
+// Decode reads all arrays of an archive. It errs on anything but little-endian
+// float64 in C order, and on shapes that the archive's size cannot hold.
+func Decode(data []byte) (map[string]Array, error) {
+	archive, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, fmt.Errorf("npz: not an .npz archive: %w", err)
+	}
+	arrays := map[string]Array{}
+	for _, name := range archive.Keys() {
+		key := strings.TrimSuffix(name, ".npy")
+		if arrays[key], err = decodeArray(archive, name, len(data)); err != nil {
+			return nil, fmt.Errorf("npz: array %q: %w", key, err)
+		}
+	}
+	return arrays, nil
+}
+
+// maxInflation bounds the elements per archive byte: deflate packs at most 1032
+// bytes into one.
+const maxInflation = 1032 / 8
+
+func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, err error) {
+	// npyio panics on some malformed headers.
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("malformed: %v", r)
+		}
+	}()
+	header := archive.Header(name)
+	if header == nil {
+		return Array{}, fmt.Errorf("its header cannot be read")
+	}
+	d := header.Descr
+	if d.Type != "<f8" || d.Fortran {
+		return Array{}, fmt.Errorf("type %q (Fortran order: %t), want little-endian float64 in C order", d.Type, d.Fortran)
+	}
+	n := 1
+	for _, k := range d.Shape {
+		if k < 0 || (k > 0 && n > maxInflation*archiveBytes/k) {
+			return Array{}, fmt.Errorf("the archive cannot hold its shape %v", d.Shape)
+		}
+		n *= k
+	}
+	a := Array{Shape: d.Shape, Data: make([]float64, n)}
+	if n > 0 {
+		if err := archive.Read(name, &a.Data); err != nil {
+			return Array{}, err
+		}
+	}
+	if len(a.Data) != n {
+		return Array{}, fmt.Errorf("%d elements for shape %v", len(a.Data), d.Shape)
+	}
+	return a, nil
+}

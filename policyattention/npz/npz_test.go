@@ -1,0 +1,71 @@
+package npz
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func archive(t testing.TB, arrays map[string]Array) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	if err := Encode(&buf, arrays); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := map[string]Array{
+		"scalar": {Data: []float64{0.9}},
+		"line":   {Shape: []int{3}, Data: []float64{1, math.Inf(-1), math.SmallestNonzeroFloat64}},
+		"cube":   {Shape: []int{2, 1, 2}, Data: []float64{1, 2, 3, 4}},
+	}
+	data := archive(t, want)
+	got, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range want {
+		if b := got[name]; !reflect.DeepEqual(a.Data, b.Data) || len(a.Shape) != len(b.Shape) || (len(a.Shape) > 0 && !reflect.DeepEqual(a.Shape, b.Shape)) {
+			t.Errorf("%s: wrote %v, read %v", name, a, b)
+		}
+	}
+	if !bytes.Equal(data, archive(t, want)) {
+		t.Error("writing twice gave different bytes")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	if err := Encode(&bytes.Buffer{}, map[string]Array{"x": {Shape: []int{2}, Data: []float64{1}}}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+		t.Errorf("a wrong shape gave %v", err)
+	}
+	whole := archive(t, map[string]Array{"x": {Shape: []int{4}, Data: []float64{1, 2, 3, 4}}})
+	for cut := range len(whole) {
+		if _, err := Decode(whole[:cut]); err == nil {
+			t.Fatalf("an archive cut to %d of %d bytes was read", cut, len(whole))
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(archive(f, map[string]Array{"x": {Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}))
+	f.Add([]byte("PK"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		arrays, err := Decode(data)
+		if err != nil {
+			return
+		}
+		for name, a := range arrays {
+			n := 1
+			for _, k := range a.Shape {
+				n *= k
+			}
+			if n != len(a.Data) {
+				t.Errorf("%q: %d elements for shape %v", name, len(a.Data), a.Shape)
+			}
+		}
+	})
+}

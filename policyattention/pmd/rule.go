@@ -1,0 +1,175 @@
+package pmd
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/numeric"
+)
+
+// Rule names a fixed policy update. The mechanism figure asks to which of them
+// a learned actor is closest.
+type Rule string
+
+const (
+	// PMD is softmax(log π + ηQ), see Step.
+	PMD Rule = "pmd"
+	// AdditiveProjected is the Euclidean projection of π + ηQ onto the simplex,
+	// row by row: policy mirror descent with the squared 2-norm.
+	AdditiveProjected Rule = "additive-projected"
+	// Identity returns π.
+	Identity Rule = "identity"
+	// Boltzmann is softmax(ηQ), which forgets π.
+	Boltzmann Rule = "boltzmann-q"
+	// RewardOnly maximises ⟨p, Q⟩ without a proximal term: the greedy policy,
+	// uniform over ties.
+	RewardOnly Rule = "reward-only"
+)
+
+// Rules lists the fixed rules, PMD first.
+var Rules = []Rule{PMD, AdditiveProjected, Identity, Boltzmann, RewardOnly}
+
+// Update returns the rule's next policy [S, A] from pi and q [S, A] with step
+// size eta. It errs on the inputs that Step refuses, and on an unknown rule.
+func (r Rule) Update(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
+	if r == PMD {
+		return Step(pi, q, eta)
+	}
+	if err := check(pi, q, eta); err != nil {
+		return nil, err
+	}
+	next := mat.DenseCopyOf(pi)
+	for s := range next.RawMatrix().Rows {
+		row, values := next.RawRowView(s), q.RawRowView(s)
+		switch r {
+		case AdditiveProjected:
+			for a := range row {
+				row[a] += eta * values[a]
+			}
+			projectSimplex(row)
+		case Identity:
+		case Boltzmann:
+			for a := range row {
+				row[a] = eta * values[a]
+			}
+			Softmax(row)
+		case RewardOnly:
+			top, ties := slices.Max(values), 0.0
+			for a := range row {
+				row[a] = 0
+				if values[a] == top {
+					row[a] = 1
+					ties++
+				}
+			}
+			for a := range row {
+				row[a] /= ties
+			}
+		default:
+			return nil, fmt.Errorf("pmd: unknown update rule %q, want one of %q", r, Rules)
+		}
+	}
+	return next, nil
+}
+
+// projectSimplex replaces row by its Euclidean projection onto the probability
+// simplex (Duchi et al. 2008, Figure 1).
+func projectSimplex(row []float64) {
+	sorted := slices.Clone(row)
+	slices.Sort(sorted)
+	slices.Reverse(sorted)
+	sum, shift := 0.0, 0.0
+	for i, v := range sorted {
+		sum += v
+		if t := (sum - 1) / float64(i+1); v > t {
+			shift = t
+		}
+	}
+	for a, v := range row {
+		row[a] = math.Max(0, v-shift)
+	}
+}
+
+// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, in [0, 2].
+func RowL1(p, q *mat.Dense) float64 {
+	total := 0.0
+	rows, _ := p.Dims()
+	for s := range rows {
+		total += l1(p.RawRowView(s), q.RawRowView(s))
+	}
+	return total / float64(rows)
+}
+
+func l1(x, y []float64) float64 {
+	sum := 0.0
+	for i, v := range x {
+		sum += math.Abs(v - y[i])
+	}
+	return sum
+}
+
+// Update is one observed policy update, for FitStep.
+type Update struct {
+	Pi, Q, Next *mat.Dense // each [S, A]
+}
+
+// FitStep returns the effective step size of observed updates: the η on the
+// grid lo, lo+by, …, hi that minimizes the mean row-L1 distance between Next
+// and PMD_η(Pi, Q). Ties go to the smaller η.
+func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
+	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) {
+		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v", len(updates), lo, by, hi)
+	}
+	distance = math.Inf(1)
+	for i := 0; ; i++ {
+		candidate := lo + float64(i)*by
+		if candidate > hi+by/1e6 {
+			return eta, distance, nil
+		}
+		mean := 0.0
+		for _, u := range updates {
+			target, err := Step(u.Pi, u.Q, candidate)
+			if err != nil {
+				return 0, 0, err
+			}
+			mean += RowL1(u.Next, target) / float64(len(updates))
+		}
+		if mean < distance {
+			eta, distance = candidate, mean
+		}
+	}
+}
+
+// ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section
+// 5), which PMD_η(π,Q) minimizes. It is +Inf where p has mass and π none.
+func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
+	rows, _ := p.Dims()
+	total := 0.0
+	for s := range rows {
+		prior, values := pi.RawRowView(s), q.RawRowView(s)
+		total += KL(p.RawRowView(s), prior)
+		for a, w := range p.RawRowView(s) {
+			total -= eta * w * values[a]
+		}
+	}
+	return total / float64(rows)
+}
+
+// KL returns the Kullback–Leibler divergence of two distributions in nats; it
+// is +Inf where p has mass and q none.
+func KL(p, q []float64) float64 {
+	sum := 0.0
+	for a, w := range p {
+		switch {
+		case w == 0:
+		case q[a] == 0:
+			return math.Inf(1)
+		default:
+			sum += w * (numeric.Log(w) - numeric.Log(q[a]))
+		}
+	}
+	return sum
+}
