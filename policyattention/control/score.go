@@ -1,0 +1,110 @@
+package control
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+)
+
+// Scored is the exact evaluation of one trajectory of T rounds.
+type Scored struct {
+	// Gap is ‖Q* − Q^{π_0}‖∞, the normalizer of Loss.
+	Gap float64
+	// Loss [T+1] is ‖Q* − Q^{π̂_k}‖∞ / Gap of the policy returned in round k;
+	// Loss[0] = 1. Where π_0 is optimal, Gap is 0 and every Loss is 0 or +Inf.
+	Loss []float64
+	// E0 is ‖Q* − Q_0‖∞.
+	E0 float64
+	// Zeta [T], Delta [T−1] and Defect [T] are ζ_k, δ_k and ḡ_k of the context
+	// that the controller was in; RowL1 [T] is the mean over states where ζ_k
+	// takes the maximum. They are nil for a controller without critic tables.
+	Zeta, RowL1, Delta, Defect []float64
+}
+
+// Bound returns the returned-policy bound of Theorem 2 at the given horizon and
+// its slack: bound minus realized ‖Q* − Q^{π̂_T}‖∞.
+func (s Scored) Bound(gamma float64, horizon int) (bound pmd.Bound, slack float64, err error) {
+	if horizon < 1 || horizon >= len(s.Loss) {
+		return pmd.Bound{}, 0, fmt.Errorf("control: horizon %d of a trajectory with %d rounds", horizon, len(s.Loss)-1)
+	}
+	bound, err = pmd.ReturnedPolicyBound(gamma, s.E0, s.Delta, s.Defect, horizon)
+	return bound, bound.Total() - s.Loss[horizon]*s.Gap, err
+}
+
+// Score evaluates trajectories, one a problem, exactly: every policy by a
+// linear solve, against Q* by policy iteration. It runs on all processors and
+// its result does not depend on their number.
+func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) {
+	if len(problems) != len(trajectories) {
+		return nil, fmt.Errorf("control: %d trajectories for %d problems", len(trajectories), len(problems))
+	}
+	scored := make([]Scored, len(problems))
+	group := errgroup.Group{}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range problems {
+		group.Go(func() (err error) {
+			if scored[i], err = score(p.MDP, trajectories[i]); err != nil {
+				return fmt.Errorf("control: problem %d: %w", i, err)
+			}
+			return nil
+		})
+	}
+	return scored, group.Wait()
+}
+
+func score(m *mdp.MDP, t Trajectory) (Scored, error) {
+	rounds := len(t.Policies) - 1
+	if rounds < 0 || (t.Q != nil && len(t.Q) != rounds) {
+		return Scored{}, fmt.Errorf("a trajectory of %d policies and %d critic tables", len(t.Policies), len(t.Q))
+	}
+	optimum, err := m.Optimal()
+	if err != nil {
+		return Scored{}, err
+	}
+	s := Scored{Loss: make([]float64, rounds+1)}
+	for k, pi := range t.Policies {
+		q, err := m.PolicyValue(pi)
+		if err != nil {
+			return Scored{}, fmt.Errorf("round %d: %w", k, err)
+		}
+		loss := mdp.MaxAbsDiff(optimum.Q, q)
+		if k == 0 {
+			s.Gap = loss
+		}
+		s.Loss[k] = normalize(loss, s.Gap)
+	}
+	if t.Q == nil {
+		return s, nil
+	}
+	s.E0 = mdp.MaxAbsDiff(optimum.Q, t.Q[0])
+	for k, q := range t.Q {
+		next := t.Policies[k+1]
+		exact, err := pmd.Step(t.Policies[k], q, t.Eta)
+		if err != nil {
+			return Scored{}, fmt.Errorf("round %d: %w", k, err)
+		}
+		s.Zeta = append(s.Zeta, pmd.MaxRowL1(next, exact))
+		s.RowL1 = append(s.RowL1, pmd.RowL1(next, exact))
+		s.Defect = append(s.Defect, pmd.LiftedDefect(m, pmd.GreedyDefect(next, q)))
+		if k+1 < len(t.Q) {
+			s.Delta = append(s.Delta, pmd.Delta(m, t.Q[k+1], next, q))
+		}
+	}
+	return s, nil
+}
+
+// normalize returns loss/gap, with 0/0 = 0: nothing was left to lose.
+func normalize(loss, gap float64) float64 {
+	if loss == 0 {
+		return 0
+	}
+	if gap == 0 {
+		return math.Inf(1)
+	}
+	return loss / gap
+}
