@@ -1,0 +1,159 @@
+// Package backend chooses the GoMLX backend that computations run on, in one place for
+// the command, the notebooks and the tests.
+//
+// A backend is named as in GoMLX's GOMLX_BACKEND:
+//
+//	xla:cpu    XLA on the CPU, through a PJRT plugin ("xla" is short for it)
+//	xla:cuda   XLA on an NVIDIA GPU, through its PJRT plugin
+//	go         GoMLX's own backend in pure Go: needs nothing, much slower at training
+//
+// Options follow after commas, e.g. "xla:cuda,tf32=false" or "go:parallelism=1"; see
+// the documentation of github.com/gomlx/go-xla/compute/xla. XLA reads its own flags from
+// XLA_FLAGS.
+//
+// Plugins are files pjrt_c_api_<plugin>_plugin.so. If PJRT_PLUGIN_LIBRARY_PATH is set, they
+// are looked for in the folders it lists and nowhere else; otherwise in the .local folder
+// of this repository (found from the working directory or the executable, upwards), where
+// set-up puts them, and then where GoMLX's installer puts them for a user or a system.
+// Nothing is ever downloaded from here.
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+)
+
+// ErrNoPlugin is wrapped by the errors of New that say that no file of a plugin was found.
+var ErrNoPlugin = errors.New("no PJRT plugin")
+
+// notices is where New says that it fell back to the pure-Go backend.
+var notices io.Writer = os.Stderr
+
+// New returns the backend called name. An empty name means the value of GOMLX_BACKEND,
+// and, where that is empty too, the best available: xla:cpu if its plugin is there, else
+// go, which a line on standard error then says. A backend that was asked for by name and
+// cannot be had is an error, and so is a plugin that is there but cannot be loaded.
+func New(name string) (compute.Backend, error) {
+	if name == "" {
+		name = os.Getenv(compute.ConfigEnvVar)
+	}
+	if name != "" {
+		return named(name)
+	}
+	b, err := named("xla:cpu")
+	if errors.Is(err, ErrNoPlugin) {
+		fmt.Fprintln(notices, "backend: no XLA plugin found, using GoMLX's pure-Go backend: training is about 20 times slower ('make setup' installs the plugin)")
+		return named("go")
+	}
+	return b, err
+}
+
+func named(name string) (compute.Backend, error) {
+	kind, config, _ := strings.Cut(name, ":")
+	switch kind {
+	case "go":
+		b, err := gobackend.New(config)
+		if err != nil {
+			return nil, fmt.Errorf("backend: %q: %w", name, err)
+		}
+		return b, nil
+	case "xla":
+		plugin, options, _ := strings.Cut(config, ",")
+		if plugin == "" {
+			plugin = "cpu"
+		}
+		b, err := newXLA(plugin, options)
+		if err != nil {
+			return nil, fmt.Errorf("backend: %q: %w", name, err)
+		}
+		return b, nil
+	default:
+		return nil, fmt.Errorf("backend: unknown name %q, want xla:cpu, xla:cuda or go", name)
+	}
+}
+
+// Description says what a backend is, for manifests. It holds no paths.
+type Description struct {
+	Name    string   `json:"name"`             // "xla:cpu", "xla:cuda" or "go"
+	Plugin  string   `json:"plugin,omitempty"` // version of the plugin's C API, e.g. "PJRT 0.81"
+	Devices []string `json:"devices"`
+}
+
+// Describe describes a backend that New returned.
+func Describe(b compute.Backend) Description {
+	d := Description{Name: gobackend.BackendName, Devices: make([]string, b.NumDevices())}
+	for i := range d.Devices {
+		d.Devices[i] = b.DeviceDescription(compute.DeviceNum(i))
+	}
+	describeXLA(b, &d)
+	return d
+}
+
+// findPlugin returns the path of the file of a plugin in the first folder that has it.
+func findPlugin(plugin string, folders []string) (string, error) {
+	for _, folder := range folders {
+		// GoMLX's installer puts a version into the name: pjrt_c_api_cpu_v0.83.1_plugin.so.
+		for _, pattern := range []string{"pjrt_c_api_%s_plugin.*", "pjrt_c_api_%s_v*_plugin.*"} {
+			files, err := filepath.Glob(filepath.Join(folder, fmt.Sprintf(pattern, plugin)))
+			if err != nil {
+				return "", fmt.Errorf("plugin name %q: %w", plugin, err)
+			}
+			for _, file := range files {
+				switch filepath.Ext(file) {
+				case ".so", ".dylib", ".dll":
+					return filepath.Abs(file)
+				}
+			}
+		}
+	}
+	return "", fmt.Errorf("%w called %q in %s ('make setup' or 'make plugin' installs one)",
+		ErrNoPlugin, plugin, strings.Join(folders, ", "))
+}
+
+// pluginFolders lists the folders to look for plugins in, in order.
+func pluginFolders() []string {
+	if list := os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"); list != "" {
+		return filepath.SplitList(list)
+	}
+	var folders []string
+	if start, err := os.Getwd(); err == nil {
+		folders = append(folders, repositoryFolders(start)...)
+	}
+	if program, err := os.Executable(); err == nil {
+		folders = append(folders, repositoryFolders(filepath.Dir(program))...)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append(folders,
+			filepath.Join(home, ".local/lib/go-xla"),
+			filepath.Join(home, ".local/lib/go-xla/nvidia"),
+			filepath.Join(home, "Library/Application Support/go-xla"))
+	}
+	return append(folders, "/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia")
+}
+
+// repositoryFolders returns where set-up puts plugins, if folder is inside this repository.
+func repositoryFolders(folder string) []string {
+	for {
+		mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+		if err == nil && strings.HasPrefix(string(mod), "module icrl\n") {
+			local := filepath.Join(folder, ".local")
+			return []string{
+				filepath.Join(local, "pjrt"),             // make setup
+				filepath.Join(local, "go-xla"),           // make plugin
+				filepath.Join(local, "go-xla", "nvidia"), // make plugin, on a machine with a GPU
+			}
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return nil
+		}
+		folder = parent
+	}
+}

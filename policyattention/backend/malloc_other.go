@@ -1,0 +1,5 @@
+//go:build !linux || !cgo
+
+package backend
+
+func tuneMalloc() {} // a setting of glibc
