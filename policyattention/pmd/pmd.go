@@ -22,8 +22,8 @@ import (
 //
 // computed as a softmax of log π + ηQ shifted by its maximum, so no finite
 // input overflows. An action without mass stays without mass. Step errs when a
-// row of pi is no distribution, when q is not finite, or when eta is not a
-// finite number ≥ 0.
+// row of pi is no distribution, when q or eta·q is not finite, or when eta
+// is not a finite number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := check(pi, q, eta); err != nil {
 		return nil, err
@@ -65,15 +65,18 @@ func check(pi, q *mat.Dense, eta float64) error {
 	if err := mdp.CheckRows("policy", pi); err != nil {
 		return fmt.Errorf("pmd: %w", err)
 	}
+	if !(eta >= 0) || math.IsInf(eta, 1) {
+		return fmt.Errorf("pmd: step size eta is %v, want a finite number ≥ 0", eta)
+	}
 	for s := range rows {
 		for a, v := range q.RawRowView(s) {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
 				return fmt.Errorf("pmd: Q(s=%d,a=%d) is %v, want a finite number", s, a, v)
 			}
+			if math.IsInf(eta*v, 0) {
+				return fmt.Errorf("pmd: eta·Q(s=%d,a=%d) = %v·%v overflows", s, a, eta, v)
+			}
 		}
-	}
-	if !(eta >= 0) || math.IsInf(eta, 1) {
-		return fmt.Errorf("pmd: step size eta is %v, want a finite number ≥ 0", eta)
 	}
 	return nil
 }

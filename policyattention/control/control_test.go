@@ -1,0 +1,199 @@
+package control
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+)
+
+func draw(t testing.TB, root uint64, s, n int) []mdp.Problem {
+	t.Helper()
+	problems, err := mdp.Random.Draw(root, s, 3, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problems
+}
+
+// TestOracleByHand runs two rounds of exact PMD written out against the loop.
+func TestOracleByHand(t *testing.T) {
+	problem := draw(t, 1, 4, 1)[0]
+	got, err := ExactPMD(0.8).Run([]mdp.Problem{problem}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q0, _ := problem.MDP.PolicyValue(problem.Pi0)
+	pi1, _ := pmd.Step(problem.Pi0, q0, 0.8)
+	q1 := problem.MDP.EvaluationBackup(pi1, q0)
+	pi2, _ := pmd.Step(pi1, q1, 0.8)
+	if len(got[0].Policies) != 3 || !mat.Equal(got[0].Policies[1], pi1) || !mat.Equal(got[0].Policies[2], pi2) {
+		t.Error("policies differ from the recursion")
+	}
+	if len(got[0].Q) != 2 || !mat.Equal(got[0].Q[0], q0) || !mat.Equal(got[0].Q[1], q1) {
+		t.Error("critic tables differ from the recursion: Q_0 and Q_1 only, no backup after the last policy")
+	}
+}
+
+// TestOracleMedians compares exact PMD with the medians that the paper prints
+// for 64 MDPs a size. With 256 MDPs of our own the two medians differ by
+// sampling alone; a median of 64 has a standard error near 1.25σ/√64 for the
+// spread σ of the losses, to which ours adds half as much; four of those bound
+// the difference.
+func TestOracleMedians(t *testing.T) {
+	for _, test := range []struct {
+		s        int
+		t20, t40 float64
+	}{{8, .0148, .0026}, {16, .0167, .0046}} {
+		problems := draw(t, 2, test.s, 256)
+		trajectories, err := ExactPMD(NominalStep).Run(problems, 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scored, err := Score(problems, trajectories)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for horizon, want := range map[int]float64{20: test.t20, 40: test.t40} {
+			var losses []float64
+			for _, s := range scored {
+				losses = append(losses, s.Loss[horizon])
+			}
+			se := 1.25 * stat.StdDev(losses, nil) * math.Sqrt(1.0/64+1.0/256)
+			if got := median(losses); math.Abs(got-want) > 4*se {
+				t.Errorf("S=%d, T=%d: median %.4f, paper %.4f ± %.4f", test.s, horizon, got, want, se)
+			}
+		}
+	}
+}
+
+func median(x []float64) float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	return (sorted[(len(x)-1)/2] + sorted[len(x)/2]) / 2
+}
+
+func TestScore(t *testing.T) {
+	problems := draw(t, 3, 5, 6)
+	trajectories, err := ExactPMD(0.8).Run(problems, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := Score(problems, trajectories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range scored {
+		if s.Loss[0] != 1 {
+			t.Errorf("problem %d: loss of π_0 is %v, want 1", i, s.Loss[0])
+		}
+		if len(s.Loss) != 11 || len(s.Zeta) != 10 || len(s.Delta) != 9 || len(s.Defect) != 10 {
+			t.Errorf("problem %d: lengths %d %d %d %d", i, len(s.Loss), len(s.Zeta), len(s.Delta), len(s.Defect))
+		}
+		for k := range s.Zeta {
+			if s.Zeta[k] != 0 || (k < len(s.Delta) && s.Delta[k] != 0) {
+				t.Errorf("problem %d round %d: the oracle has residuals", i, k)
+			}
+		}
+		for horizon := 1; horizon <= 10; horizon++ {
+			if _, slack, err := s.Bound(problems[i].MDP.Gamma, horizon); err != nil || slack < 0 {
+				t.Errorf("problem %d, T=%d: slack %v, %v", i, horizon, slack, err)
+			}
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	serial, err := Score(problems, trajectories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range serial {
+		for k := range serial[i].Loss {
+			if serial[i].Loss[k] != scored[i].Loss[k] {
+				t.Fatalf("problem %d round %d: the score depends on the number of processors", i, k)
+			}
+		}
+	}
+}
+
+func TestScoreOfAnOptimalStart(t *testing.T) {
+	m, err := mdp.New(0.5, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	best, worst := mat.NewDense(1, 2, []float64{1, 0}), mat.NewDense(1, 2, []float64{0, 1})
+	scored, err := Score([]mdp.Problem{{MDP: m, Pi0: best}}, []Trajectory{{Policies: []*mat.Dense{best, best, worst}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loss := scored[0].Loss; loss[0] != 0 || loss[1] != 0 || !math.IsInf(loss[2], 1) {
+		t.Errorf("losses %v, want 0, 0, +Inf", loss)
+	}
+}
+
+func TestMixedActor(t *testing.T) {
+	problems := draw(t, 4, 4, 3)
+	loop := ExactPMD(0.8)
+	loop.Actor = MixedActor{Actor: loop.Actor, Phi: 0.01}
+	trajectories, err := loop.Run(problems, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, trajectory := range trajectories {
+		for k, pi := range trajectory.Policies[1:] {
+			if mat.Min(pi) < 0.01/3 {
+				t.Errorf("problem %d round %d: probability %v below φ/A", i, k+1, mat.Min(pi))
+			}
+		}
+	}
+}
+
+type brokenActor struct {
+	policies []*mat.Dense
+	err      error
+}
+
+func (b brokenActor) Act([]Context) ([]*mat.Dense, error) { return b.policies, b.err }
+
+func TestBrokenParts(t *testing.T) {
+	problems := draw(t, 5, 4, 1)
+	for _, test := range []struct {
+		actor brokenActor
+		want  string
+	}{
+		{brokenActor{err: errors.New("out of ink")}, "out of ink"},
+		{brokenActor{}, "returned 0 tables for 1 contexts"},
+		{brokenActor{policies: []*mat.Dense{nil}}, "policy is missing"},
+		{brokenActor{policies: []*mat.Dense{mat.NewDense(4, 3, nil)}}, "sums to 0"},
+	} {
+		_, err := Loop{Actor: test.actor, Critic: ExactCritic{}, Eta: 0.8}.Run(problems, 2)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v, want one with %q", err, test.want)
+		}
+	}
+	if _, err := ExactPMD(0.8).Run(problems, 0); err == nil {
+		t.Error("zero rounds were run")
+	}
+	if _, err := Score(problems, nil); err == nil {
+		t.Error("no trajectories were scored")
+	}
+}
+
+func BenchmarkOracle(b *testing.B) {
+	problems := draw(b, 6, 8, 64)
+	for b.Loop() {
+		trajectories, err := ExactPMD(NominalStep).Run(problems, 40)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := Score(problems, trajectories); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package mdp
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// chain is a two-state MDP with a closed form: action 0 stays, action 1 moves
+// to the other state; reward 1 for staying in state 1, 0 elsewhere.
+func chain(t testing.TB, gamma float64) *MDP {
+	t.Helper()
+	p := mat.NewDense(4, 2, []float64{
+		1, 0, // s0 stay
+		0, 1, // s0 move
+		0, 1, // s1 stay
+		1, 0, // s1 move
+	})
+	m, err := New(gamma, p, mat.NewDense(2, 2, []float64{0, 0, 1, 0}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestChainClosedForm(t *testing.T) {
+	const g = 0.9
+	m := chain(t, g)
+	// Staying in state 1 for ever is worth 1/(1-γ) = 10; state 0 is one step away.
+	optimum, err := m.Optimal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewDense(2, 2, []float64{g * g * 10, g * 10, 10, g * g * 10})
+	if d := MaxAbsDiff(optimum.Q, want); d > 1e-13 {
+		t.Errorf("Q* is %v off the closed form", d)
+	}
+	if optimum.Policy[0] != 1 || optimum.Policy[1] != 0 {
+		t.Errorf("optimal policy %v, want [1 0]", optimum.Policy)
+	}
+	// Under the uniform policy V(0) = γ(V(0)+V(1))/2 and V(1) = V(0) + 1/2.
+	q, err := m.PolicyValue(m.Uniform())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v0 := g / (4 * (1 - g))
+	v1 := v0 + 0.5
+	want = mat.NewDense(2, 2, []float64{g * v0, g * v1, 1 + g*v1, g * v0})
+	if d := MaxAbsDiff(q, want); d > 1e-13 {
+		t.Errorf("Q^uniform is %v off the closed form", d)
+	}
+}
+
+// TestExactSolutions holds the LU solve and policy iteration against long
+// iteration of the two backups, a formulation that shares no solver with them.
+func TestExactSolutions(t *testing.T) {
+	for _, family := range append([]Family{Random}, Shifts...) {
+		problems, err := family.Draw(7, 5, 3, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, problem := range problems {
+			m := problem.MDP
+			q, err := m.PolicyValue(problem.Pi0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			optimum, err := m.Optimal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			iterated, best := mat.NewDense(5, 3, nil), mat.NewDense(5, 3, nil)
+			for range 400 { // 0.9^400·B < 1e-17
+				iterated = m.EvaluationBackup(problem.Pi0, iterated)
+				best = m.OptimalityBackup(best)
+			}
+			// B = 10 and 0.9^400: rounding alone is left.
+			if d := MaxAbsDiff(q, iterated); d > 1e-13 {
+				t.Errorf("%s %d: Q^π differs from the iterated backup by %v", family, i, d)
+			}
+			if d := MaxAbsDiff(optimum.Q, best); d > 1e-13 {
+				t.Errorf("%s %d: Q* differs from value iteration by %v", family, i, d)
+			}
+			if optimum.Residual > 1e-14*m.Bound() {
+				t.Errorf("%s %d: Bellman residual %v", family, i, optimum.Residual)
+			}
+		}
+	}
+}
+
+func TestFamilies(t *testing.T) {
+	const s, a, n = 6, 3, 20
+	for _, family := range append([]Family{Random}, Shifts...) {
+		problems, err := family.Draw(3, s, a, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shorter, _ := family.Draw(3, s, a, 2)
+		for i := range shorter {
+			if !mat.Equal(shorter[i].MDP.P, problems[i].MDP.P) || !mat.Equal(shorter[i].Pi0, problems[i].Pi0) {
+				t.Errorf("%s: problem %d depends on how many are drawn", family, i)
+			}
+		}
+		other, _ := family.Draw(4, s, a, 1)
+		if mat.Equal(other[0].Pi0, problems[0].Pi0) {
+			t.Errorf("%s: another root gave the same policy", family)
+		}
+		for i, p := range problems {
+			zeros, rewards := 0, 0
+			for _, v := range p.MDP.P.RawMatrix().Data {
+				if v == 0 {
+					zeros++
+				}
+				if family == StrongMixing && v < 0.9/s {
+					t.Fatalf("%s %d: probability %v below the floor", family, i, v)
+				}
+			}
+			for _, v := range p.MDP.R.RawMatrix().Data {
+				if v != 0 {
+					rewards++
+				}
+			}
+			if family == SparseTransitions && zeros != s*a*(s-2) {
+				t.Errorf("%s %d: %d zero probabilities, want %d", family, i, zeros, s*a*(s-2))
+			}
+			if family == SparseRewards && (rewards == 0 || rewards == s*a) {
+				t.Errorf("%s %d: %d of %d rewards differ from zero", family, i, rewards, s*a)
+			}
+			if family == Ring && !mat.Equal(p.MDP.P, problems[0].MDP.P) {
+				t.Errorf("ring %d: another MDP", i)
+			}
+			if p.MDP.RMax() > 1 {
+				t.Errorf("%s %d: R_max = %v", family, i, p.MDP.RMax())
+			}
+		}
+	}
+	if _, err := Family("no-such").Draw(1, 4, 3, 1); err == nil || !strings.Contains(err.Error(), "no-such") {
+		t.Errorf("an unknown family gave %v", err)
+	}
+	if _, err := Random.Draw(1, 1, 3, 1); err == nil {
+		t.Error("one state was accepted")
+	}
+}
+
+// TestPinned guards the committed fixtures: a change of a law would change every
+// MDP of the evidence.
+func TestPinned(t *testing.T) {
+	for family, want := range map[Family]string{
+		Random: "c1c49a49d0d61178", SparseTransitions: "82b51919060099dc", StrongMixing: "ed5511417db7528b", SparseRewards: "9a0408f62ff08358", Ring: "58b08cfbbf771474",
+	} {
+		problems, err := family.Draw(28100, 8, 3, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := sha256.New()
+		for _, p := range problems {
+			binary.Write(h, binary.LittleEndian, p.MDP.P.RawMatrix().Data)
+			binary.Write(h, binary.LittleEndian, p.MDP.R.RawMatrix().Data)
+			binary.Write(h, binary.LittleEndian, p.Pi0.RawMatrix().Data)
+		}
+		if got := hex.EncodeToString(h.Sum(nil))[:16]; got != want {
+			t.Errorf("%s: the fixtures of root 28100 hash to %s, want %s", family, got, want)
+		}
+	}
+}
+
+// TestDirichletMoments holds the first two moments of Dirichlet(1,1,1), 1/3 and
+// 1/6, against 30,000 draws: five standard errors of the mean.
+func TestDirichletMoments(t *testing.T) {
+	problems, err := Random.Draw(11, 100, 3, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, square, n := 0.0, 0.0, 0.0
+	for _, p := range problems {
+		for s := range 100 {
+			v := p.Pi0.At(s, 0)
+			mean, square, n = mean+v, square+v*v, n+1
+		}
+	}
+	mean, square = mean/n, square/n
+	if se := math.Sqrt(1.0 / 18 / n); math.Abs(mean-1.0/3) > 5*se || math.Abs(square-1.0/6) > 5*se {
+		t.Errorf("moments %v and %v, want 1/3 and 1/6 within %v", mean, square, 5*se)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	p := func(v ...float64) *mat.Dense { return mat.NewDense(4, 2, v) }
+	r := mat.NewDense(2, 2, []float64{0, 0, 1, 0})
+	good := []float64{1, 0, 0, 1, 0, 1, 1, 0}
+	bad := func(i int, v float64) []float64 {
+		c := append([]float64(nil), good...)
+		c[i] = v
+		return c
+	}
+	for _, test := range []struct {
+		name  string
+		gamma float64
+		p, r  *mat.Dense
+		want  string
+	}{
+		{"gamma 1", 1, p(good...), r, "gamma is 1"},
+		{"gamma negative", -0.1, p(good...), r, "gamma is -0.1"},
+		{"gamma NaN", math.NaN(), p(good...), r, "gamma is NaN"},
+		{"row sum", 0.9, p(bad(0, 0.5)...), r, "P(·|s=0,a=0) sums to 0.5"},
+		{"negative", 0.9, p(bad(3, -1)...), r, "P(·|s=0,a=1) has entry 1 equal to -1"},
+		{"NaN", 0.9, p(bad(7, math.NaN())...), r, "P(·|s=1,a=1) has entry 1 equal to NaN"},
+		{"reward", 0.9, p(good...), mat.NewDense(2, 2, []float64{0, math.Inf(1), 0, 0}), "r(s=0,a=1) is +Inf"},
+		{"shape", 0.9, p(good...), mat.NewDense(2, 1, nil), "P are [4, 2], want [S·A, S] = [2, 2]"},
+		{"nil", 0.9, nil, r, "must not be empty"},
+	} {
+		if _, err := New(test.gamma, test.p, test.r); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
+		}
+	}
+	m := chain(t, 0.9)
+	for _, pi := range []*mat.Dense{
+		nil,
+		mat.NewDense(2, 3, nil),
+		mat.NewDense(2, 2, []float64{0.5, 0.5, 0.5, 0.6}),
+		mat.NewDense(2, 2, []float64{1.5, -0.5, 0.5, 0.5}),
+		mat.NewDense(2, 2, []float64{math.NaN(), 1, 0.5, 0.5}),
+	} {
+		if _, err := m.PolicyValue(pi); err == nil {
+			t.Errorf("the policy %v was accepted", pi)
+		}
+	}
+}
+
+func TestJSON(t *testing.T) {
+	problems, err := SparseTransitions.Draw(5, 4, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var buf bytes.Buffer
+	if err := Encode(&buf, problems[0]); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Decode(buf.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.MDP.Gamma != problems[0].MDP.Gamma || !mat.Equal(back.MDP.P, problems[0].MDP.P) ||
+		!mat.Equal(back.MDP.R, problems[0].MDP.R) || !mat.Equal(back.Pi0, problems[0].Pi0) {
+		t.Error("the problem changed on its way through JSON")
+	}
+	uniform, err := Decode([]byte(`{"gamma":0.5,"P":[[[1]]],"r":[[2]]}`))
+	if err != nil || uniform.Pi0.At(0, 0) != 1 {
+		t.Errorf("without pi0: %v, %v", uniform.Pi0, err)
+	}
+	for _, test := range []struct{ in, want string }{
+		{``, "EOF"},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "unexpected EOF"},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]]} x`, "follows"},
+		{`{"P":[[[1]]],"r":[[2]]}`, `"gamma" is missing`},
+		{`{"gamma":0.5,"r":[[2]]}`, `"P" or "r" is missing`},
+		{`{"gamma":0.5,"P":[[[1]],[[1]]],"r":[[2]]}`, `"P" has 2 states`},
+		{`{"gamma":0.5,"P":[[[1],[1]]],"r":[[2]]}`, `"P"[0] has 2 actions`},
+		{`{"gamma":0.5,"P":[[[1,0]]],"r":[[2]]}`, `"P"[0][0] has 2 successors`},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[1,2]]}`, "policy is [1, 2]"},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[0.5]]}`, "sums to 0.5"},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi":[[1]]}`, "unknown field"},
+		{`{"gamma":1,"P":[[[1]]],"r":[[2]]}`, "gamma is 1"},
+	} {
+		if _, err := Decode([]byte(test.in)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want one with %q", test.in, err, test.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[1]]}`))
+	f.Add([]byte(`{"gamma":0.9,"P":[[[1,0],[0,1]],[[0.5,0.5],[0,1]]],"r":[[0,1],[1,0]]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		problem, err := Decode(data)
+		if err != nil {
+			return
+		}
+		if _, err := New(problem.MDP.Gamma, problem.MDP.P, problem.MDP.R); err != nil {
+			t.Errorf("decoded an invalid MDP: %v", err)
+		}
+		if err := problem.MDP.CheckPolicy(problem.Pi0); err != nil {
+			t.Errorf("decoded an invalid policy: %v", err)
+		}
+	})
+}
+
+func BenchmarkPolicyValue(b *testing.B) {
+	for _, s := range []int{8, 16, 64} {
+		problems, err := Random.Draw(1, s, 3, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("S=%d", s), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := problems[0].MDP.PolicyValue(problems[0].Pi0); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package mdpfile
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+)
+
+func problem(t testing.TB) mdp.Problem {
+	t.Helper()
+	problems, err := mdp.Random.Draw(5, 3, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problems[0]
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := problem(t)
+	for _, name := range []string{"m.json", "m.npz", "M.NPZ"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := Write(path, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.MDP.Gamma != want.MDP.Gamma || !mat.Equal(got.MDP.P, want.MDP.P) || !mat.Equal(got.MDP.R, want.MDP.R) || !mat.Equal(got.Pi0, want.Pi0) {
+			t.Errorf("%s: the problem changed", name)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	whole := filepath.Join(dir, "whole.npz")
+	if err := Write(whole, problem(t)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flipped := append([]byte(nil), data...)
+	flipped[len(flipped)/2] ^= 0x10
+	for name, content := range map[string][]byte{
+		"cut.npz": data[:len(data)/2], "flipped.npz": flipped, "empty.npz": nil, "empty.json": nil, "text.txt": []byte("{}"),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v, want one that names the file", name, err)
+		}
+	}
+	if _, err := Read(filepath.Join(dir, "none.json")); err == nil {
+		t.Error("a missing file was read")
+	}
+	if err := Write(filepath.Join(dir, "no", "such", "folder.json"), problem(t)); err == nil {
+		t.Error("a file was written into a missing folder")
+	}
+	if entries, _ := filepath.Glob(filepath.Join(dir, "*tmp*")); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}

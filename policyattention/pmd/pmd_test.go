@@ -1,0 +1,320 @@
+package pmd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+func randomTable(rng *rand.Rand, s, a int, scale float64) *mat.Dense {
+	x := mat.NewDense(s, a, nil)
+	x.Apply(func(_, _ int, _ float64) float64 { return scale * (2*rng.Float64() - 1) }, x)
+	return x
+}
+
+// TestStepAgainstProduct compares the log-sum-exp form with the product form of
+// equation (1), which is accurate where nothing overflows. Both round a handful
+// of operations on numbers of order one.
+func TestStepAgainstProduct(t *testing.T) {
+	rng := seed.New(1, "step")
+	for range 200 {
+		s, a := 1+rng.IntN(5), 2+rng.IntN(5)
+		pi, q, eta := mdp.RandomPolicy(rng, s, a), randomTable(rng, s, a, 10), 1.2*rng.Float64()
+		next, err := Step(pi, q, eta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s {
+			sum := 0.0
+			for j := range a {
+				sum += pi.At(i, j) * math.Exp(eta*q.At(i, j))
+			}
+			for j := range a {
+				want := pi.At(i, j) * math.Exp(eta*q.At(i, j)) / sum
+				if d := math.Abs(next.At(i, j) - want); d > 2e-14 {
+					t.Fatalf("π(%d|%d) = %v, product form %v", j, i, next.At(i, j), want)
+				}
+			}
+		}
+	}
+}
+
+func TestStepEdges(t *testing.T) {
+	row := func(v ...float64) *mat.Dense { return mat.NewDense(1, len(v), v) }
+	for _, test := range []struct {
+		name  string
+		pi, q *mat.Dense
+		eta   float64
+		want  []float64
+	}{
+		{"zero mass stays zero", row(0, 0.5, 0.5), row(1e6, 0, 0), 1, []float64{0, 0.5, 0.5}},
+		{"huge values do not overflow", row(0.5, 0.5), row(1e300, -1e300), 1, []float64{1, 0}},
+		{"a huge step changes nothing without values", row(0.25, 0.75), row(0, 0), 1e308, []float64{0.25, 0.75}},
+		{"a tiny prior is kept", row(1e-300, 1), row(0, 0), 1, []float64{1e-300, 1}},
+		{"a tiny prior can win", row(1e-300, 1-1e-300), row(1000, 0), 1, []float64{1, 0}},
+		{"eta zero is the identity", row(0.3, 0.7), row(5, -5), 0, []float64{0.3, 0.7}},
+	} {
+		next, err := Step(test.pi, test.q, test.eta)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		for a, want := range test.want {
+			if got := next.At(0, a); math.Abs(got-want) > 1e-13*want+1e-300 && math.Abs(got-want) > 1e-15 {
+				t.Errorf("%s: action %d has %v, want %v", test.name, a, got, want)
+			}
+		}
+	}
+	for _, test := range []struct {
+		pi, q *mat.Dense
+		eta   float64
+		want  string
+	}{
+		{row(0.5, 0.6), row(0, 0), 1, "sums to 1.1"},
+		{row(0, 0), row(0, 0), 1, "sums to 0"},
+		{row(math.NaN(), 1), row(0, 0), 1, "NaN"},
+		{row(0.5, 0.5), row(0, math.Inf(-1)), 1, "Q(s=0,a=1) is -Inf"},
+		{row(0.5, 0.5), row(0, 0, 0), 1, "Q is [1, 3]"},
+		{row(0.5, 0.5), row(0, 0), -1, "eta is -1"},
+		{row(0.5, 0.5), row(0, 0), math.NaN(), "eta is NaN"},
+		{row(0.5, 0.5), row(1e300, 0), 1e300, "overflows"},
+	} {
+		for _, rule := range Rules {
+			if _, err := rule.Update(test.pi, test.q, test.eta); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: error %v, want one with %q", rule, err, test.want)
+			}
+		}
+	}
+}
+
+// TestRulesMinimize holds each rule against the objective it minimizes, at
+// random competitors of the same row: a formulation apart from the code's.
+func TestRulesMinimize(t *testing.T) {
+	rng := seed.New(2, "rules")
+	objective := map[Rule]func(p, pi, q []float64, eta float64) float64{
+		PMD: func(p, pi, q []float64, eta float64) float64 { return KL(p, pi) - eta*inner(p, q) },
+		AdditiveProjected: func(p, pi, q []float64, eta float64) float64 {
+			d := 0.0
+			for a := range p {
+				d += (p[a] - pi[a] - eta*q[a]) * (p[a] - pi[a] - eta*q[a])
+			}
+			return d
+		},
+		Identity:   func(p, pi, _ []float64, _ float64) float64 { return KL(p, pi) },
+		Boltzmann:  func(p, _, q []float64, eta float64) float64 { return -entropy(p) - eta*inner(p, q) },
+		RewardOnly: func(p, _, q []float64, _ float64) float64 { return -inner(p, q) },
+	}
+	for _, rule := range Rules {
+		for range 50 {
+			a := 2 + rng.IntN(4)
+			pi, q, eta := mdp.RandomPolicy(rng, 1, a), randomTable(rng, 1, a, 2), 0.1+rng.Float64()
+			next, err := rule.Update(pi, q, eta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := mdp.CheckRows(string(rule), next); err != nil {
+				t.Fatal(err)
+			}
+			f := func(p *mat.Dense) float64 {
+				return objective[rule](p.RawRowView(0), pi.RawRowView(0), q.RawRowView(0), eta)
+			}
+			best := f(next)
+			for range 50 {
+				other := mdp.RandomPolicy(rng, 1, a)
+				for _, step := range []float64{1, 1e-3} { // far away and nearby
+					var near mat.Dense
+					near.Scale(1-step, next)
+					scaled := mat.DenseCopyOf(other)
+					scaled.Scale(step, scaled)
+					near.Add(&near, scaled)
+					if f(&near) < best-1e-12 {
+						t.Fatalf("%s: objective %v at its own update, %v at another row", rule, best, f(&near))
+					}
+				}
+			}
+		}
+	}
+	if _, err := Rule("no-such").Update(mdp.RandomPolicy(rng, 1, 2), randomTable(rng, 1, 2, 1), 1); err == nil {
+		t.Error("an unknown rule was applied")
+	}
+}
+
+func inner(p, q []float64) float64 {
+	sum := 0.0
+	for a := range p {
+		sum += p[a] * q[a]
+	}
+	return sum
+}
+
+func entropy(p []float64) float64 {
+	sum := 0.0
+	for _, w := range p {
+		if w > 0 {
+			sum -= w * math.Log(w)
+		}
+	}
+	return sum
+}
+
+// TestProximalExcess checks ℓ(p) − ℓ(PMD) = KL(p‖PMD) of Section 5.
+func TestProximalExcess(t *testing.T) {
+	rng := seed.New(3, "excess")
+	for range 100 {
+		pi, p, q, eta := mdp.RandomPolicy(rng, 1, 4), mdp.RandomPolicy(rng, 1, 4), randomTable(rng, 1, 4, 5), rng.Float64()
+		exact, err := Step(pi, q, eta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		excess := ProximalLoss(p, pi, q, eta) - ProximalLoss(exact, pi, q, eta)
+		if kl := KL(p.RawRowView(0), exact.RawRowView(0)); math.Abs(excess-kl) > 1e-13 {
+			t.Errorf("excess %v, KL %v", excess, kl)
+		}
+	}
+}
+
+func TestFitStep(t *testing.T) {
+	rng := seed.New(4, "fit")
+	var updates []Update
+	for range 20 {
+		pi, q := mdp.RandomPolicy(rng, 3, 3), randomTable(rng, 3, 3, 2)
+		next, err := Step(pi, q, 0.735)
+		if err != nil {
+			t.Fatal(err)
+		}
+		updates = append(updates, Update{pi, q, next})
+	}
+	eta, distance, err := FitStep(updates, 0.4, 1.2, 0.005)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(eta-0.735) > 1e-9 || distance > 1e-12 {
+		t.Errorf("fitted %v at distance %v, want 0.735 at 0", eta, distance)
+	}
+	if _, _, err := FitStep(nil, 0, 1, 0.1); err == nil {
+		t.Error("no updates were fitted")
+	}
+}
+
+func TestMix(t *testing.T) {
+	mixed, err := Mix(mat.NewDense(1, 4, []float64{1, 0, 0, 0}), 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Floor φ/A and row-L1 bias 2φ(A−1)/A, Section 4.
+	if got := mixed.At(0, 1); math.Abs(got-0.025) > 1e-16 {
+		t.Errorf("floor %v, want 0.025", got)
+	}
+	if got := MaxRowL1(mixed, mat.NewDense(1, 4, []float64{1, 0, 0, 0})); math.Abs(got-2*0.1*3/4) > 1e-15 {
+		t.Errorf("bias %v, want 0.15", got)
+	}
+	if _, err := Mix(mixed, 1.5); err == nil {
+		t.Error("phi = 1.5 was accepted")
+	}
+}
+
+// TestReturnedPolicyBound audits the theorem on loops whose actor and critic err
+// on purpose, and works one bound by hand.
+func TestReturnedPolicyBound(t *testing.T) {
+	rng := seed.New(5, "bound")
+	for trial := range 60 {
+		problems, err := mdp.Random.Draw(uint64(trial), 2+rng.IntN(4), 2+rng.IntN(2), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, pi := problems[0].MDP, problems[0].Pi0
+		optimum, err := m.Optimal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := randomTable(rng, m.States(), m.Actions(), m.Bound())
+		e0 := mdp.MaxAbsDiff(optimum.Q, q)
+		var delta, defect []float64
+		for horizon := 1; horizon <= 12; horizon++ {
+			next, err := Step(pi, q, 3*rng.Float64())
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, err = Mix(next, 0.3*rng.Float64())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defect = append(defect, LiftedDefect(m, GreedyDefect(next, q)))
+			bound, err := ReturnedPolicyBound(m.Gamma, e0, delta, defect, horizon)
+			if err != nil {
+				t.Fatalf("horizon %d with %d critic residuals: %v", horizon, len(delta), err)
+			}
+			value, err := m.PolicyValue(next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loss := mdp.MaxAbsDiff(optimum.Q, value)
+			if loss > bound.Total()*(1+1e-12) {
+				t.Fatalf("trial %d, horizon %d: loss %v above the bound %v", trial, horizon, loss, bound.Total())
+			}
+			backed := m.EvaluationBackup(next, q)
+			noisy := randomTable(rng, m.States(), m.Actions(), 0.2)
+			noisy.Add(noisy, backed)
+			delta = append(delta, Delta(m, noisy, next, q))
+			pi, q = next, noisy
+		}
+	}
+	// Two rounds worked by hand at γ = 1/2: 2γ²E₀/(1−γ) = 4, critic 2γδ₀/(1−γ) = 6,
+	// greedy 2γ²ḡ₀/(1−γ) = 5, last γḡ₁/(1−γ) = 7. δ₁ = 99 must not be read.
+	bound, err := ReturnedPolicyBound(0.5, 4, []float64{3, 99}, []float64{5, 7}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Bound{Initial: 4, Critic: 6, Greedy: 5, Last: 7}); bound != want {
+		t.Errorf("bound %+v, want %+v", bound, want)
+	}
+	if _, err := ReturnedPolicyBound(0.5, 4, nil, []float64{5, 7}, 2); err == nil {
+		t.Error("a missing δ_0 went unnoticed")
+	}
+}
+
+// TestDefectPrice checks g ≤ D/η + Bζ, the interface of Appendix A.1.
+func TestDefectPrice(t *testing.T) {
+	rng := seed.New(6, "price")
+	for range 300 {
+		pi, q, eta := mdp.RandomPolicy(rng, 1, 3), randomTable(rng, 1, 3, 4), 0.1+rng.Float64()
+		exact, err := Step(pi, q, eta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := Mix(exact, 0.2*rng.Float64())
+		if err != nil {
+			t.Fatal(err)
+		}
+		zeta, err := Zeta(next, pi, q, eta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		price := PriorMassPrice(pi, q)[0]/eta + 4*zeta
+		if g := GreedyDefect(next, q)[0]; g > price+1e-13 {
+			t.Errorf("defect %v above its price %v", g, price)
+		}
+	}
+	if d := PriorMassPrice(mat.NewDense(1, 2, []float64{0, 1}), mat.NewDense(1, 2, []float64{1, 0}))[0]; !math.IsInf(d, 1) {
+		t.Errorf("D = %v without greedy mass, want +Inf", d)
+	}
+}
+
+func ExampleStep() {
+	pi := mat.NewDense(1, 2, []float64{0.5, 0.5})
+	q := mat.NewDense(1, 2, []float64{math.Log(3), 0})
+	next, err := Step(pi, q, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f\n", next.RawRowView(0))
+	// Output: [0.75 0.25]
+}
