@@ -1,0 +1,249 @@
+// Package stats holds the estimators of the paper's tables: medians within
+// runs, medians over runs, and hierarchical bootstrap intervals.
+//
+// A sample is a table [runs][problems] of losses. A run (one trained model) is
+// the independent unit. Problems are fixtures that all runs and all compared
+// methods share, so column m is one problem throughout.
+package stats
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"icrl/policyattention/seed"
+)
+
+// Median returns the middle value, or the mean of the two middle values. It is
+// NaN for no values.
+func Median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// RunMedians returns the median over problems of each run.
+func RunMedians(sample [][]float64) []float64 {
+	medians := make([]float64, len(sample))
+	for j, run := range sample {
+		medians[j] = Median(run)
+	}
+	return medians
+}
+
+// RatioOfMedians returns median(x)/median(y), the paper's r_j for one run.
+func RatioOfMedians(x, y []float64) float64 { return Median(x) / Median(y) }
+
+// Quantile returns the p-quantile of sorted values, 0 ≤ p ≤ 1, with linear
+// interpolation between order statistics (type 7 of Hyndman and Fan, NumPy's
+// default).
+func Quantile(sorted []float64, p float64) float64 {
+	at := p * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	// Equal neighbours need no arithmetic, which would turn infinite ones into NaN.
+	if sorted[i] == sorted[i+1] {
+		return sorted[i]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// Estimate is a statistic of a sample with its bootstrap percentile interval.
+type Estimate struct {
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo"`
+	Hi    float64 `json:"hi"`
+}
+
+// Resolved reports whether the interval excludes the given value.
+func (e Estimate) Resolved(from float64) bool { return e.Lo > from || e.Hi < from }
+
+// Bootstrap is a hierarchical bootstrap. A replicate draws runs with
+// replacement, then one list of problems with replacement for all of them,
+// since runs and methods share the problems; compared samples get the same
+// draws. A sample of one run leaves the plain bootstrap over problems.
+type Bootstrap struct {
+	Replicates int     `json:"replicates"`
+	Level      float64 `json:"level"` // coverage of the percentile interval, in (0, 1)
+	Seed       uint64  `json:"seed"`
+}
+
+// Standard is the paper's bootstrap: 10,000 replicates and 95% intervals.
+var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
+
+// Median estimates the median over runs of the median over problems.
+func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
+	return b.estimate(median, x)
+}
+
+// Difference estimates the median over runs of
+// median_m x[j][m] − median_m y[j][m].
+func (b Bootstrap) Difference(x, y [][]float64) (Estimate, error) {
+	return b.estimate(func(v []float64) float64 { return v[0] - v[1] }, x, y)
+}
+
+// PairedDifference estimates the median over runs of the median over problems
+// of x[j][m] − y[j][m].
+func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
+	if err := check(x, y); err != nil {
+		return Estimate{}, err
+	}
+	d := make([][]float64, len(x))
+	for j := range x {
+		d[j] = make([]float64, len(x[j]))
+		for m := range x[j] {
+			d[j][m] = x[j][m] - y[j][m]
+		}
+	}
+	return b.estimate(median, d)
+}
+
+// Ratio estimates the median over runs of median_m x[j][m] / median_m y[j][m].
+func (b Bootstrap) Ratio(x, y [][]float64) (Estimate, error) {
+	return b.estimate(func(v []float64) float64 { return v[0] / v[1] }, x, y)
+}
+
+func median(v []float64) float64 { return v[0] }
+
+// chunk is how many replicates share one random stream, so that the result does
+// not depend on how the chunks fall to processors.
+const chunk = 500
+
+// estimate applies combine to the run medians of the samples, run by run, takes
+// the median over runs, and bootstraps it.
+func (b Bootstrap) estimate(combine func(runMedians []float64) float64, samples ...[][]float64) (Estimate, error) {
+	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
+		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)
+	}
+	if err := check(samples...); err != nil {
+		return Estimate{}, err
+	}
+	runs, problems := len(samples[0]), len(samples[0][0])
+	sorted := make([][]ranking, len(samples))
+	for i, sample := range samples {
+		for _, run := range sample {
+			sorted[i] = append(sorted[i], rank(run))
+		}
+	}
+	// summary is combine at run j for problems drawn counts[m] times each.
+	summary := func(j int, counts []int, scratch []float64) float64 {
+		for i := range sorted {
+			scratch[i] = sorted[i][j].median(counts)
+		}
+		return combine(scratch)
+	}
+	replicates := make([]float64, b.Replicates)
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for start := 0; start < b.Replicates; start += chunk {
+		group.Go(func() error {
+			rng := seed.New(b.Seed, "bootstrap", start)
+			counts, perRun := make([]int, problems), make([]float64, runs)
+			drawn, scratch := make([]float64, runs), make([]float64, len(samples))
+			picks := make([]int, runs)
+			for r := start; r < min(start+chunk, b.Replicates); r++ {
+				for j := range picks {
+					picks[j], perRun[j] = rng.IntN(runs), math.NaN()
+				}
+				clear(counts)
+				for range problems {
+					counts[rng.IntN(problems)]++
+				}
+				for i, j := range picks {
+					if math.IsNaN(perRun[j]) {
+						perRun[j] = summary(j, counts, scratch)
+					}
+					drawn[i] = perRun[j]
+				}
+				replicates[r] = Median(drawn)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Estimate{}, err
+	}
+	once := slices.Repeat([]int{1}, problems)
+	values := make([]float64, runs)
+	for j := range values {
+		values[j] = summary(j, once, make([]float64, len(samples)))
+	}
+	slices.Sort(replicates)
+	tail := (1 - b.Level) / 2
+	return Estimate{Value: Median(values), Lo: Quantile(replicates, tail), Hi: Quantile(replicates, 1-tail)}, nil
+}
+
+// ranking is a run's losses in ascending order with the problem of each: a
+// resample's median is then one walk over the counts, without sorting again.
+type ranking struct {
+	values   []float64
+	problems []int
+}
+
+func rank(run []float64) ranking {
+	r := ranking{problems: make([]int, len(run))}
+	for m := range r.problems {
+		r.problems[m] = m
+	}
+	slices.SortStableFunc(r.problems, func(a, b int) int {
+		switch {
+		case run[a] < run[b]:
+			return -1
+		case run[a] > run[b]:
+			return 1
+		}
+		return 0
+	})
+	for _, m := range r.problems {
+		r.values = append(r.values, run[m])
+	}
+	return r
+}
+
+// median returns the median of len(counts) draws, counts[m] of problem m.
+func (r ranking) median(counts []int) float64 {
+	n := len(counts)
+	lower, upper := (n-1)/2, n/2 // the ranks to average
+	seen, low := 0, math.NaN()
+	for i, m := range r.problems {
+		seen += counts[m]
+		if math.IsNaN(low) && seen > lower {
+			low = r.values[i]
+		}
+		if seen > upper {
+			return (low + r.values[i]) / 2
+		}
+	}
+	return math.NaN()
+}
+
+// check reports why the samples are not tables of one shape without NaN.
+func check(samples ...[][]float64) error {
+	for i, sample := range samples {
+		if len(sample) == 0 || len(sample[0]) == 0 {
+			return fmt.Errorf("stats: sample %d is empty", i)
+		}
+		if len(sample) != len(samples[0]) {
+			return fmt.Errorf("stats: samples of %d and %d runs cannot be paired", len(samples[0]), len(sample))
+		}
+		for j, run := range sample {
+			if want := len(samples[0][0]); len(run) != want {
+				return fmt.Errorf("stats: run %d of sample %d has %d problems, want %d", j, i, len(run), want)
+			}
+			for m, v := range run {
+				if math.IsNaN(v) {
+					return fmt.Errorf("stats: run %d of sample %d is NaN at problem %d", j, i, m)
+				}
+			}
+		}
+	}
+	return nil
+}

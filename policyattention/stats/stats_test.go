@@ -1,0 +1,239 @@
+package stats
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"icrl/policyattention/seed"
+)
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{3}, 3},
+		{[]float64{4, 1}, 2.5},
+		{[]float64{9, 1, 5}, 5},
+		{[]float64{1, math.Inf(1), math.Inf(1)}, math.Inf(1)},
+	} {
+		if got := Median(c.values); got != c.want {
+			t.Errorf("Median(%v) = %v, want %v", c.values, got, c.want)
+		}
+	}
+	if got := Median(nil); !math.IsNaN(got) {
+		t.Errorf("Median(nil) = %v, want NaN", got)
+	}
+	if got := RatioOfMedians([]float64{1, 3}, []float64{4}); got != 0.5 {
+		t.Errorf("RatioOfMedians = %v, want 0.5", got)
+	}
+}
+
+// The quantiles of 1, 2, 3, 4 are NumPy's: np.quantile([1,2,3,4], p).
+func TestQuantile(t *testing.T) {
+	sorted := []float64{1, 2, 3, 4}
+	for p, want := range map[float64]float64{0: 1, 0.25: 1.75, 0.5: 2.5, 0.9: 3.7, 1: 4} {
+		if got := Quantile(sorted, p); math.Abs(got-want) > 1e-15 {
+			t.Errorf("Quantile(%v) = %v, want %v", p, got, want)
+		}
+	}
+}
+
+func TestResampleMedian(t *testing.T) {
+	rng := seed.New(1, "median")
+	for n := 1; n < 20; n++ {
+		run, counts := make([]float64, n), make([]int, n)
+		var drawn []float64
+		for m := range run {
+			run[m] = float64(rng.IntN(5)) // with ties
+		}
+		for range n {
+			m := rng.IntN(n)
+			counts[m]++
+			drawn = append(drawn, run[m])
+		}
+		if got, want := rank(run).median(counts), Median(drawn); got != want {
+			t.Fatalf("n=%d: median of a resample %v, want %v", n, got, want)
+		}
+	}
+}
+
+// A sample of two runs and two problems has 4·4 equally likely resamples; the
+// bootstrap distribution is then known exactly.
+func TestAgainstEnumeration(t *testing.T) {
+	x := [][]float64{{1, 5}, {2, 11}}
+	y := [][]float64{{0.5, 2}, {4, 3}}
+	var exact []float64
+	for r := range 4 {
+		for m := range 4 {
+			pick := []int{m / 2, m % 2}
+			d := make([]float64, 2)
+			for i, j := range []int{r / 2, r % 2} {
+				d[i] = (x[j][pick[0]]+x[j][pick[1]])/2 - (y[j][pick[0]]+y[j][pick[1]])/2
+			}
+			exact = append(exact, (d[0]+d[1])/2)
+		}
+	}
+	slices.Sort(exact)
+	// Percentiles that fall inside an atom of the exact distribution, well away
+	// from its steps at multiples of 1/16, are hit exactly: the Monte Carlo error
+	// of a step's place is at most 0.5/√20000 = .0035 (one standard deviation).
+	for _, tail := range []float64{0.09375, 0.15625, 0.28125, 0.40625} {
+		b := Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}
+		got, err := b.Difference(x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]
+		if got.Lo != lo || got.Hi != hi {
+			t.Errorf("tail %v: interval [%v, %v], enumeration [%v, %v]", tail, got.Lo, got.Hi, lo, hi)
+		}
+	}
+}
+
+// With one run the bootstrap distribution of the median of n distinct values is
+// binomial: for odd n, P(median ≤ x_(i)) = P(Bin(n, i/n) ≥ (n+1)/2).
+func TestMedianIntervalClosedForm(t *testing.T) {
+	const n = 65
+	run := make([]float64, n)
+	for m := range run {
+		run[m] = float64(m + 1)
+	}
+	got, err := Standard.Median([][]float64{run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := func(i float64) float64 {
+		return 1 - distuv.Binomial{N: n, P: i / n}.CDF((n+1)/2-1)
+	}
+	if got.Value != 33 {
+		t.Errorf("median %v, want 33", got.Value)
+	}
+	// The simulated percentile's level is within 4 standard errors of its target.
+	se := 4 * math.Sqrt(0.025*0.975/10_000)
+	for _, c := range []struct{ at, level float64 }{{got.Lo, 0.025}, {got.Hi, 0.975}} {
+		if below(c.at) < c.level-se || below(c.at-1) > c.level+se {
+			t.Errorf("percentile %v has levels (%v, %v], want %v", c.at, below(c.at-1), below(c.at), c.level)
+		}
+	}
+}
+
+func TestDegenerateSamples(t *testing.T) {
+	same := [][]float64{{2, 2, 2}, {2, 2, 2}}
+	other := [][]float64{{4, 4, 4}, {4, 4, 4}}
+	for name, estimate := range map[string]func(x, y [][]float64) (Estimate, error){
+		"difference": Standard.Difference, "paired": Standard.PairedDifference,
+	} {
+		if got, err := estimate(same, other); err != nil || got != (Estimate{-2, -2, -2}) {
+			t.Errorf("%s of constants: %v, %v", name, got, err)
+		}
+	}
+	if got, err := Standard.Ratio(same, other); err != nil || got != (Estimate{0.5, 0.5, 0.5}) {
+		t.Errorf("ratio of constants: %v, %v", got, err)
+	}
+	if !(Estimate{1, 0.5, 2}).Resolved(0) || (Estimate{1, -0.5, 2}).Resolved(0) {
+		t.Error("Resolved is wrong about zero")
+	}
+}
+
+// Medians and paired differences are different estimands.
+func TestPairedDifference(t *testing.T) {
+	x, y := [][]float64{{1, 2, 9}}, [][]float64{{0, 5, 4}}
+	paired, err := Standard.PairedDifference(x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := Standard.Difference(x, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if paired.Value != 1 || plain.Value != -2 {
+		t.Errorf("paired %v, plain %v, want 1 and -2", paired.Value, plain.Value)
+	}
+}
+
+// Fixed by the first run of this implementation; it must not depend on the
+// number of processors.
+func TestPinned(t *testing.T) {
+	rng := seed.New(7, "pinned")
+	x, y := make([][]float64, 3), make([][]float64, 3)
+	for j := range x {
+		for range 64 {
+			x[j] = append(x[j], rng.Float64())
+			y[j] = append(y[j], rng.Float64())
+		}
+	}
+	want := Estimate{Value: 0.018283308192866943, Lo: -0.19343936040483342, Hi: 0.2176064391402142}
+	for _, procs := range []int{1, 2, 5} {
+		old := runtime.GOMAXPROCS(procs)
+		got, err := Standard.Difference(x, y)
+		runtime.GOMAXPROCS(old)
+		if err != nil || got != want {
+			t.Errorf("%d processors: %+v, %v, want %+v", procs, got, err, want)
+		}
+	}
+}
+
+// The plain percentile interval of a median covers close to its level. 400
+// samples give the estimate a standard error of .011; the band is 4 of them
+// around .95, widened below by .02 for the percentile method's bias at n = 64.
+func TestCoverage(t *testing.T) {
+	b := Bootstrap{Replicates: 1000, Level: 0.95, Seed: 5}
+	const samples = 400
+	covered := 0
+	for i := range samples {
+		rng := seed.New(11, "coverage", i)
+		run := make([]float64, 64)
+		for m := range run {
+			run[m] = rng.ExpFloat64()
+		}
+		got, err := b.Median([][]float64{run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Lo <= math.Ln2 && math.Ln2 <= got.Hi {
+			covered++
+		}
+	}
+	if rate := float64(covered) / samples; rate < 0.95-0.02-0.044 || rate > 0.95+0.044 {
+		t.Errorf("coverage %v, want about .95", rate)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	ok := [][]float64{{1, 2}}
+	for name, call := range map[string]func() (Estimate, error){
+		"no runs":        func() (Estimate, error) { return Standard.Median(nil) },
+		"no problems":    func() (Estimate, error) { return Standard.Median([][]float64{{}}) },
+		"ragged":         func() (Estimate, error) { return Standard.Median([][]float64{{1, 2}, {1}}) },
+		"NaN":            func() (Estimate, error) { return Standard.Median([][]float64{{1, math.NaN()}}) },
+		"other runs":     func() (Estimate, error) { return Standard.Difference(ok, [][]float64{{1, 2}, {3, 4}}) },
+		"other problems": func() (Estimate, error) { return Standard.PairedDifference(ok, [][]float64{{1}}) },
+		"no replicates":  func() (Estimate, error) { return Bootstrap{Level: 0.9}.Median(ok) },
+		"level 1":        func() (Estimate, error) { return Bootstrap{Replicates: 1, Level: 1}.Median(ok) },
+	} {
+		if got, err := call(); err == nil {
+			t.Errorf("%s: no error, got %+v", name, got)
+		}
+	}
+}
+
+func BenchmarkDifference(b *testing.B) {
+	rng := seed.New(7, "bench")
+	x, y := make([][]float64, 5), make([][]float64, 5)
+	for j := range x {
+		for range 64 {
+			x[j] = append(x[j], rng.Float64())
+			y[j] = append(y[j], rng.Float64())
+		}
+	}
+	for b.Loop() {
+		if _, err := Standard.Difference(x, y); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
