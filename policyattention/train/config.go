@@ -1,0 +1,225 @@
+// Package train trains the learned actor and critic of PolicyAttention and
+// deploys them in the closed loop.
+//
+// A Config says everything that the weights depend on; Train is a function
+// from it to a file of weights, interruptible at any moment; Load reads that
+// file back as a control.Actor or a control.Critic.
+//
+// The paper leaves open how contexts are drawn, how π enters a token and how
+// logits are read out. Each such choice is a named field of Recipe.
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
+)
+
+// Objective names what a network is trained to minimize. Actor objectives are
+// means over states and examples.
+type Objective string
+
+const (
+	// Proximal is ℓ_prox(p) = KL(p‖π) − η⟨p,Q⟩ (Section 5): the paper's
+	// objective, which never sees the exact PMD row.
+	Proximal Objective = "proximal"
+	// PMDTarget is KL(q‖p) with q = PMD_η(π,Q): direct supervision. Its gradient
+	// is that of the cross-entropy; the divergence has minimum 0.
+	PMDTarget Objective = "pmd-target"
+	// RewardOnly is −η⟨p,Q⟩, the proximal objective without its KL term and
+	// otherwise its exact pair: same contexts, inputs and scale. The paper does
+	// not define it; its minimizer is the greedy policy of Q.
+	RewardOnly Objective = "reward-only"
+	// Critic is the mean squared error to the exact one-step backup F^π̂ Q_k,
+	// given sampled transitions. The exact backup is the mean of sampled
+	// targets, so the minimizer is the same as with those, at lower variance.
+	Critic Objective = "critic"
+)
+
+// Objectives lists all objectives.
+var Objectives = []Objective{Proximal, PMDTarget, RewardOnly, Critic}
+
+// PolicyInput names how a policy enters an actor's tokens.
+type PolicyInput string
+
+const (
+	RawPolicy PolicyInput = "raw" // π itself: the network has to learn the logarithm
+	LogPolicy PolicyInput = "log" // log π, not below −30
+)
+
+// Readout names what the network's output is added to.
+type Readout string
+
+const (
+	// NetworkReadout takes the output as it is: logits of π̂, or Q.
+	NetworkReadout Readout = "network"
+	// PriorReadout adds to the output the part that needs no learning: log π to
+	// an actor's logits; to a critic's values the mean sampled target
+	// r + γ⟨π̂(·|s'),Q_k(s',·)⟩ of the pair.
+	PriorReadout Readout = "prior"
+)
+
+// Law names the distribution of training contexts (π, Q, η).
+type Law string
+
+const (
+	// Trajectories are rounds of exact PMD runs. Each example is a run of its
+	// own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range
+	// and constant in the run, stopped after a uniformly drawn number of rounds.
+	// These are the contexts that deployment visits; late in a run policies are
+	// nearly deterministic, which no random policy is.
+	Trajectories Law = "pmd-trajectories"
+	// RandomPolicies are policies from Dirichlet(1) with their own Q^π: round 0
+	// of Trajectories only. An ablation: it gives the smaller one-step error and
+	// fails in the loop.
+	RandomPolicies Law = "random-policies"
+)
+
+// Recipe names the choices that the paper leaves open.
+type Recipe struct {
+	Name     string      `json:"name"`
+	Policy   PolicyInput `json:"policy"`
+	Readout  Readout     `json:"readout"`
+	Contexts Law         `json:"contexts"`
+	Rounds   int         `json:"rounds"` // a run is stopped after 0, …, Rounds rounds
+	EtaMin   float64     `json:"eta_min"`
+	EtaMax   float64     `json:"eta_max"`
+}
+
+// Plain stands for the paper: π enters as it is and the network alone writes
+// the logits.
+func Plain() Recipe {
+	return Recipe{
+		Name: "plain", Policy: RawPolicy, Readout: NetworkReadout,
+		Contexts: Trajectories, Rounds: 40, EtaMin: 0.4, EtaMax: 1.2,
+	}
+}
+
+// Prior is Plain with log π as input and added to the logits, so that the
+// network has to learn the product ηQ only. It is reported beside Plain, never
+// in its place.
+func Prior() Recipe {
+	r := Plain()
+	r.Name, r.Policy, r.Readout = "prior", LogPolicy, PriorReadout
+	return r
+}
+
+// Config is everything that trained weights depend on, but for the backend's
+// arithmetic.
+type Config struct {
+	Objective Objective `json:"objective"`
+	Recipe    Recipe    `json:"recipe"`
+	Seed      uint64    `json:"seed"` // identity of the run
+	// Sizes are the numbers of states S that examples are drawn from, in turn.
+	Sizes []int `json:"sizes"`
+	// Slots is the width of the state one-hot, at least the largest size. When
+	// it exceeds the smallest size, each example names its states by slots drawn
+	// at random, so that a network trained on small problems has seen every slot
+	// and can be run on any size up to Slots.
+	Slots     int               `json:"slots"`
+	Actions   int               `json:"actions"`  // A
+	MDPs      int               `json:"mdps"`     // training MDPs of each size
+	Examples  int               `json:"examples"` // contexts, drawn once
+	Samples   int               `json:"samples"`  // m, a critic's transitions per state-action pair
+	Batch     int               `json:"batch"`
+	Steps     int               `json:"steps"`
+	Snapshots []int             `json:"snapshots,omitempty"` // steps after which weights are kept, ascending
+	Layers    int               `json:"layers"`
+	Heads     int               `json:"heads"`
+	Width     int               `json:"width"`
+	Hidden    int               `json:"hidden"`
+	Optimizer transformer.AdamW `json:"optimizer"`
+}
+
+// Standard returns the paper's configuration for one size: 24 training MDPs,
+// 2,048 examples, batch 64, 51,200 steps.
+func Standard(objective Objective, recipe Recipe, seed uint64, states int) Config {
+	network := transformer.Standard(1)
+	return Config{
+		Objective: objective, Recipe: recipe, Seed: seed,
+		Sizes: []int{states}, Slots: states, Actions: 3,
+		MDPs: 24, Examples: 2048, Samples: 6, Batch: 64, Steps: 51_200,
+		Layers: network.Layers, Heads: network.Heads, Width: network.Width, Hidden: network.Hidden,
+		Optimizer: transformer.StandardAdamW(),
+	}
+}
+
+// Network returns the shape of the network that the configuration trains.
+func (c Config) Network() transformer.Config {
+	features := actorFeatures(c.Slots, c.Actions)
+	if c.Objective == Critic {
+		features = criticFeatures(c.Slots, c.Actions)
+	}
+	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden}
+}
+
+// Hash returns the SHA-256 of the configuration in hexadecimal.
+func (c Config) Hash() string {
+	sum := sha256.Sum256([]byte(c.json()))
+	return hex.EncodeToString(sum[:])
+}
+
+func (c Config) json() string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // Validate has refused the numbers that JSON cannot hold
+	}
+	return string(b)
+}
+
+// Validate reports the first field that makes no sense.
+func (c Config) Validate() error {
+	bad := func(format string, args ...any) error { return fmt.Errorf("train: "+format, args...) }
+	r := c.Recipe
+	switch {
+	case !slices.Contains(Objectives, c.Objective):
+		return bad("unknown objective %q, want one of %q", c.Objective, Objectives)
+	case r.Policy != RawPolicy && r.Policy != LogPolicy:
+		return bad("recipe %q: unknown policy input %q", r.Name, r.Policy)
+	case r.Readout != NetworkReadout && r.Readout != PriorReadout:
+		return bad("recipe %q: unknown readout %q", r.Name, r.Readout)
+	case r.Contexts != Trajectories && r.Contexts != RandomPolicies:
+		return bad("recipe %q: unknown law of contexts %q", r.Name, r.Contexts)
+	case r.Rounds < 0:
+		return bad("recipe %q: %d rounds", r.Name, r.Rounds)
+	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
+		return bad("recipe %q: η from %v to %v, want a positive range", r.Name, r.EtaMin, r.EtaMax)
+	case len(c.Sizes) == 0 || slices.Min(c.Sizes) < 2:
+		return bad("sizes are %v, want at least one, each ≥ 2", c.Sizes)
+	case slices.Max(c.Sizes) > c.Slots:
+		return bad("%d slots for problems of %d states", c.Slots, slices.Max(c.Sizes))
+	case c.Actions < 2:
+		return bad("%d actions, want at least 2", c.Actions)
+	case c.MDPs < 1 || c.Examples < 1 || c.Batch < 1 || c.Steps < 1:
+		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1", c.MDPs, c.Examples, c.Batch, c.Steps)
+	case c.Batch > c.Examples:
+		return bad("batches of %d from %d examples", c.Batch, c.Examples)
+	case c.Objective == Critic && c.Samples < 1:
+		return bad("a critic needs samples per state-action pair, got %d", c.Samples)
+	case c.Objective == Critic && len(c.Sizes) != 1:
+		return bad("a critic is trained on one size, got %v", c.Sizes)
+	case !slices.IsSorted(c.Snapshots) || len(c.Snapshots) > 0 && (c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):
+		return bad("snapshots %v, want ascending steps up to %d", c.Snapshots, c.Steps)
+	}
+	o := c.Optimizer
+	if !(o.LearningRate > 0 && o.LearningRate < 1e6 && o.WeightDecay >= 0 && o.WeightDecay < 1e6 && o.Epsilon > 0 && o.Epsilon < 1e6 &&
+		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1) {
+		return bad("optimizer %+v, want positive finite rates and decays below 1", o)
+	}
+	return c.Network().Validate()
+}
+
+// taskRoot is the root of the training MDPs. It is a 64-bit digest of a named
+// stream, so it coincides with no root that a person writes down: training
+// problems differ from those of every calibration and evaluation root.
+func (c Config) taskRoot() uint64 { return seed.New(c.Seed, "train", "mdps").Uint64() }
+
+// CalibrationRoot returns the root of the problems on which choices are made
+// before any evaluation. Like the training root it is a digest of a named
+// stream, so it coincides with no evaluation root.
+func CalibrationRoot(id uint64) uint64 { return seed.New(id, "calibration").Uint64() }

@@ -1,0 +1,198 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/numeric"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+// chunk is how many problems a forward pass takes at most.
+const chunk = 64
+
+// Model is a trained network on a backend.
+type Model struct {
+	Config Config
+	Step   int // optimizer steps behind the weights
+	params *tensors.Tensor
+	exec   *Exec
+}
+
+// Load reads weights that Train released.
+func Load(backend compute.Backend, path string) (*Model, error) {
+	c, step, params, err := ReadWeights(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewModel(backend, c, step, params)
+}
+
+// NewModel returns the network of c with the flat parameter vector params.
+func NewModel(backend compute.Backend, c Config, step int, params []float32) (*Model, error) {
+	network := c.Network()
+	if len(params) != network.Size() {
+		return nil, fmt.Errorf("train: %d parameters, want %d", len(params), network.Size())
+	}
+	exec, err := NewExec(backend, func(params, tokens *Node) *Node { return network.Forward(params, tokens) })
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	m := &Model{Config: c, Step: step, params: tensors.FromFlatDataAndDimensions(params, len(params)), exec: exec}
+	return m, nil
+}
+
+// forward returns the network's output [len(batch), tokens]; encode writes the
+// tokens [tokens, features] of one context.
+func (m *Model) forward(batch []control.Context, tokens int, encode func(i int, into []float32)) ([]float32, error) {
+	size := tokens * m.Config.Network().Features
+	output := make([]float32, 0, len(batch)*tokens)
+	for start := 0; start < len(batch); start += chunk {
+		n := min(chunk, len(batch)-start)
+		input := make([]float32, n*size)
+		for i := range n {
+			encode(start+i, input[i*size:][:size])
+		}
+		result, err := m.exec.Exec1(m.params, tensors.FromFlatDataAndDimensions(input, n, tokens, m.Config.Network().Features))
+		if err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+		values, err := flat(result)
+		if err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+		output = append(output, values...)
+		if err := result.FinalizeAll(); err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+	}
+	return output, nil
+}
+
+// check refuses problems that the network cannot take, and returns their common
+// number of states.
+func (m *Model) check(batch []control.Context) (int, error) {
+	if len(batch) == 0 {
+		return 0, fmt.Errorf("train: an empty batch")
+	}
+	states := batch[0].MDP.States()
+	for _, x := range batch {
+		switch {
+		case x.MDP.States() != states:
+			return 0, fmt.Errorf("train: problems of %d and of %d states in one batch", states, x.MDP.States())
+		case states > m.Config.Slots || len(m.Config.Sizes) == 1 && m.Config.Slots == m.Config.Sizes[0] && states != m.Config.Slots:
+			return 0, fmt.Errorf("train: problem %d has %d states, the network takes %d", x.Problem, states, m.Config.Slots)
+		case x.MDP.Actions() != m.Config.Actions:
+			return 0, fmt.Errorf("train: problem %d has %d actions, the network takes %d", x.Problem, x.MDP.Actions(), m.Config.Actions)
+		}
+		for _, table := range []*mat.Dense{x.Pi, x.Q} {
+			for _, v := range table.RawMatrix().Data {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					return 0, fmt.Errorf("train: problem %d: the context holds %v", x.Problem, v)
+				}
+			}
+		}
+	}
+	return states, nil
+}
+
+// Actor returns the model as an actor: π̂_{k+1} = softmax of its logits, in
+// float64. With PriorReadout the logits contain log π itself, unclipped, so an
+// action without mass stays without mass.
+func (m *Model) Actor() (control.Actor, error) {
+	if m.Config.Objective == Critic {
+		return nil, fmt.Errorf("train: the weights are a critic's, want an actor's")
+	}
+	return actor{m}, nil
+}
+
+type actor struct{ *Model }
+
+// Act implements control.Actor.
+func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
+	states, err := m.check(batch)
+	if err != nil {
+		return nil, err
+	}
+	c := m.Config
+	slot := identity(states)
+	pairs := states * c.Actions
+	logits, err := m.forward(batch, pairs, func(i int, into []float32) {
+		c.actorTokens(into, slot, batch[i].Pi, batch[i].Q, batch[i].Eta)
+	})
+	if err != nil {
+		return nil, err
+	}
+	policies := make([]*mat.Dense, len(batch))
+	for i, x := range batch {
+		next := mat.NewDense(states, c.Actions, nil)
+		for s := range states {
+			row := next.RawRowView(s)
+			for a := range row {
+				row[a] = float64(logits[i*pairs+s*c.Actions+a])
+				if c.Recipe.Readout == PriorReadout {
+					row[a] += numeric.Log(x.Pi.At(s, a))
+				}
+			}
+			pmd.Softmax(row)
+		}
+		policies[i] = next
+	}
+	return policies, nil
+}
+
+// Critic returns the model as a critic that samples m transitions of every
+// state-action pair a round from the MDP. The samples of a problem's round are
+// a stream of their own below root.
+func (m *Model) Critic(root uint64) (control.Critic, error) {
+	if m.Config.Objective != Critic {
+		return nil, fmt.Errorf("train: the weights are an actor's (%s), want a critic's", m.Config.Objective)
+	}
+	return critic{m, root}, nil
+}
+
+type critic struct {
+	*Model
+	root uint64
+}
+
+// Evaluate implements control.Critic.
+func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
+	states, err := m.check(batch)
+	if err != nil {
+		return nil, err
+	}
+	c := m.Config
+	slot := identity(states)
+	pairs := states * c.Actions
+	tokens := (c.Samples + 1) * pairs
+	means := make([][]float64, len(batch))
+	output, err := m.forward(batch, tokens, func(i int, into []float32) {
+		x := batch[i]
+		rng := seed.New(m.root, "critic", x.Problem, x.Round)
+		means[i] = c.criticTokens(into, rng, slot, x.MDP, x.Pi, x.Q)
+	})
+	if err != nil {
+		return nil, err
+	}
+	values := make([]*mat.Dense, len(batch))
+	for i := range batch {
+		q := mat.NewDense(states, c.Actions, nil)
+		for j := range pairs {
+			v := float64(output[i*tokens+c.Samples*pairs+j])
+			if c.Recipe.Readout == PriorReadout {
+				v += means[i][j]
+			}
+			q.RawMatrix().Data[j] = v
+		}
+		values[i] = q
+	}
+	return values, nil
+}

@@ -1,0 +1,212 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/numeric"
+)
+
+// logFloor bounds log π from below wherever the network sees it.
+const logFloor = -30
+
+// An actor's tokens, one per state-action pair in row-major order:
+//
+//	[ one-hot of s (Slots) | one-hot of a (A) | π or log π | Q | η ]
+func actorFeatures(slots, actions int) int { return slots + actions + 3 }
+
+// actorTokens writes the tokens [S·A, features] of a context. State s carries
+// the one-hot of slot[s].
+func (c Config) actorTokens(tokens []float32, slot []int, pi, q *mat.Dense, eta float64) {
+	features := actorFeatures(c.Slots, c.Actions)
+	for s := range slot {
+		for a := range c.Actions {
+			token := tokens[(s*c.Actions+a)*features:][:features]
+			token[slot[s]] = 1
+			token[c.Slots+a] = 1
+			p := pi.At(s, a)
+			if c.Recipe.Policy == LogPolicy {
+				p = clippedLog(p)
+			}
+			scalars := token[c.Slots+c.Actions:]
+			scalars[0], scalars[1], scalars[2] = float32(p), float32(q.At(s, a)), float32(eta)
+		}
+	}
+}
+
+// A critic's tokens: m transitions of every state-action pair, then a query for
+// every pair, each in row-major order of pairs:
+//
+//	[ one-hot of s | one-hot of a | one-hot of s' | r | v' | Q_k(s,a) | query ]
+//
+// A transition carries the successor s' ~ P(·|s,a), the reward r = r(s,a) and
+// v' = ⟨π̂(·|s'),Q_k(s',·)⟩, the successor's value under the returned policy; a
+// query carries Q_k(s,a) and the flag 1. Other fields are zero. The expectation
+// over a' is known without sampling, since π̂ and Q_k are given; what is
+// sampled is the environment.
+func criticFeatures(slots, actions int) int { return 2*slots + actions + 4 }
+
+// criticTokens writes the tokens [(m+1)·S·A, features] of the returned policy
+// pi and Q_k, and returns the mean sampled target r + γv' of each pair [S·A].
+func (c Config) criticTokens(tokens []float32, rng *rand.Rand, slot []int, m *mdp.MDP, pi, q *mat.Dense) []float64 {
+	features := criticFeatures(c.Slots, c.Actions)
+	pairs := len(slot) * c.Actions
+	value := make([]float64, len(slot))
+	for s := range value {
+		for a, p := range pi.RawRowView(s) {
+			value[s] += p * q.At(s, a)
+		}
+	}
+	token := func(i, s, a int) []float32 {
+		t := tokens[i*features:][:features]
+		t[slot[s]] = 1
+		t[c.Slots+a] = 1
+		return t
+	}
+	mean := make([]float64, pairs)
+	for s := range slot {
+		for a := range c.Actions {
+			pair := s*c.Actions + a
+			reward := m.R.At(s, a)
+			for k := range c.Samples {
+				successor := draw(rng, m.Next(s, a))
+				t := token(pair*c.Samples+k, s, a)
+				t[c.Slots+c.Actions+slot[successor]] = 1
+				scalars := t[2*c.Slots+c.Actions:]
+				scalars[0], scalars[1] = float32(reward), float32(value[successor])
+				mean[pair] += (reward + m.Gamma*value[successor]) / float64(c.Samples)
+			}
+			scalars := token(pairs*c.Samples+pair, s, a)[2*c.Slots+c.Actions:]
+			scalars[2], scalars[3] = float32(q.At(s, a)), 1
+		}
+	}
+	return mean
+}
+
+// draw returns an index with the probabilities of a distribution.
+func draw(rng *rand.Rand, distribution []float64) int {
+	u, last := rng.Float64(), 0
+	for i, p := range distribution {
+		if p == 0 {
+			continue
+		}
+		if last = i; u < p {
+			return i
+		}
+		u -= p
+	}
+	return last // rounding left a rest
+}
+
+// slots returns the slot of each state: the state itself, or slots drawn at
+// random where the network is to run on several sizes.
+func (c Config) slots(rng *rand.Rand, states int) []int {
+	slot := rng.Perm(c.Slots)[:states]
+	if c.Slots == c.Sizes[0] && len(c.Sizes) == 1 {
+		for s := range slot {
+			slot[s] = s
+		}
+	}
+	return slot
+}
+
+// identity returns the slots 0, …, states−1, which deployment uses.
+func identity(states int) []int {
+	slot := make([]int, states)
+	for s := range slot {
+		slot[s] = s
+	}
+	return slot
+}
+
+func clippedLog(p float64) float64 { return math.Max(numeric.Log(p), logFloor) }
+
+// examples are arrays whose leading axis counts training examples, in the order
+// in which an objective takes them.
+type examples struct {
+	shapes [][]int // without the leading axis
+	arrays [][]float32
+}
+
+// examples draws and encodes the training set.
+//
+// Actors: tokens [T, features], clipped log π [S, A], ηQ [S, A] and the weight
+// of each state [S], where S is the largest size and T = S·A. A smaller problem
+// is padded at the end: under the causal mask padding changes nothing before
+// it, and its weight is zero.
+//
+// Critics: tokens [(m+1)·S·A, features], the mean sampled target and the exact
+// backup, both [S·A].
+func (c Config) examples() (*examples, error) {
+	contexts, err := c.Contexts()
+	if err != nil {
+		return nil, err
+	}
+	states := 0
+	for _, s := range c.Sizes {
+		states = max(states, s)
+	}
+	pairs := states * c.Actions
+	e := &examples{}
+	add := func(shape ...int) []float32 {
+		n := len(contexts)
+		for _, d := range shape {
+			n *= d
+		}
+		e.shapes, e.arrays = append(e.shapes, shape), append(e.arrays, make([]float32, n))
+		return e.arrays[len(e.arrays)-1]
+	}
+	features := c.Network().Features
+	if c.Objective == Critic {
+		count := (c.Samples + 1) * pairs
+		tokens, mean, exact := add(count, features), add(pairs), add(pairs)
+		for i, x := range contexts {
+			rng := newSlotRNG(c, i)
+			slot := c.slots(rng, x.MDP.States())
+			next, err := x.next()
+			if err != nil {
+				return nil, fmt.Errorf("train: context %d: %w", i, err)
+			}
+			sampled := c.criticTokens(tokens[i*count*features:][:count*features], rng, slot, x.MDP, next.Pi, x.Q)
+			for j, v := range next.Q.RawMatrix().Data {
+				mean[i*pairs+j], exact[i*pairs+j] = float32(sampled[j]), float32(v)
+			}
+		}
+		return e, e.check()
+	}
+	tokens, prior, gain, weight := add(pairs, features), add(states, c.Actions), add(states, c.Actions), add(states)
+	for i, x := range contexts {
+		n := x.MDP.States()
+		slot := c.slots(newSlotRNG(c, i), n)
+		c.actorTokens(tokens[i*pairs*features:][:n*c.Actions*features], slot, x.Pi, x.Q, x.Eta)
+		for s := range n {
+			weight[i*states+s] = 1 / float32(n)
+			for a := range c.Actions {
+				at := i*pairs + s*c.Actions + a
+				prior[at] = float32(clippedLog(x.Pi.At(s, a)))
+				gain[at] = float32(x.Eta * x.Q.At(s, a))
+			}
+		}
+	}
+	return e, e.check()
+}
+
+// check refuses numbers from which training could not recover.
+func (e *examples) check() error {
+	for k, array := range e.arrays {
+		per := 1
+		for _, d := range e.shapes[k] {
+			per *= d
+		}
+		for i, v := range array {
+			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+				return fmt.Errorf("train: example %d holds %v", i/per, v)
+			}
+		}
+	}
+	return nil
+}
