@@ -114,7 +114,8 @@ func Prior() Recipe {
 type Config struct {
 	Objective Objective `json:"objective"`
 	Recipe    Recipe    `json:"recipe"`
-	Seed      uint64    `json:"seed"` // identity of the run
+	Seed      uint64    `json:"seed"` // identity of the run: its weights, contexts and order of examples
+	Task      uint64    `json:"task"` // root of the training MDPs
 	// Sizes are the numbers of states S that examples are drawn from, in turn.
 	Sizes []int `json:"sizes"`
 	// Slots is the width of the state one-hot, at least the largest size. When
@@ -137,11 +138,12 @@ type Config struct {
 }
 
 // Standard returns the paper's configuration for one size: 24 training MDPs,
-// 2,048 examples, batch 64, 51,200 steps.
+// 2,048 examples, batch 64, 51,200 steps. Training MDPs come from the root that
+// the seed names; set Task for another.
 func Standard(objective Objective, recipe Recipe, seed uint64, states int) Config {
 	network := transformer.Standard(1)
 	return Config{
-		Objective: objective, Recipe: recipe, Seed: seed,
+		Objective: objective, Recipe: recipe, Seed: seed, Task: seed,
 		Sizes: []int{states}, Slots: states, Actions: 3,
 		MDPs: 24, Examples: 2048, Samples: 6, Batch: 64, Steps: 51_200,
 		Layers: network.Layers, Heads: network.Heads, Width: network.Width, Hidden: network.Hidden,
@@ -214,10 +216,10 @@ func (c Config) Validate() error {
 	return c.Network().Validate()
 }
 
-// taskRoot is the root of the training MDPs. It is a 64-bit digest of a named
+// taskRoot is what Task names among roots. It is a 64-bit digest of a named
 // stream, so it coincides with no root that a person writes down: training
 // problems differ from those of every calibration and evaluation root.
-func (c Config) taskRoot() uint64 { return seed.New(c.Seed, "train", "mdps").Uint64() }
+func (c Config) taskRoot() uint64 { return seed.New(c.Task, "train", "mdps").Uint64() }
 
 // CalibrationRoot returns the root of the problems on which choices are made
 // before any evaluation. Like the training root it is a digest of a named
