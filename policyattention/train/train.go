@@ -19,7 +19,7 @@ import (
 	"icrl/policyattention/seed"
 )
 
-const (
+var ( // shortened in tests
 	saveEvery   = 30 * time.Second // at most so much work is lost to a kill
 	reportEvery = 500 * time.Millisecond
 )

@@ -1,0 +1,242 @@
+package train
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+func contexts(t *testing.T, states, n int) []control.Context {
+	t.Helper()
+	problems, err := mdp.Random.Draw(CalibrationRoot(3), states, 2, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := make([]control.Context, n)
+	for i, p := range problems {
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: 0.8}
+	}
+	return batch
+}
+
+func fresh(t *testing.T, c Config) *Model {
+	t.Helper()
+	m, err := NewModel(goBackend(t), c, 0, c.start().params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func act(t *testing.T, m *Model, batch []control.Context) []*mat.Dense {
+	t.Helper()
+	a, err := m.Actor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies, err := a.Act(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policies
+}
+
+// TestActor: rows are distributions also from contexts without mass on some
+// action, and do not depend on what else is in the batch.
+func TestActor(t *testing.T) {
+	for _, recipe := range []Recipe{Plain(), Prior()} {
+		c := tiny(Proximal)
+		c.Recipe = recipe
+		m := fresh(t, c)
+		batch := contexts(t, 3, chunk+3)
+		batch[0].Pi = mat.NewDense(3, 2, []float64{1, 0, 0, 1, 1e-300, 1})
+		policies := act(t, m, batch)
+		for i, p := range policies {
+			if err := batch[i].MDP.CheckPolicy(p); err != nil {
+				t.Errorf("%s: problem %d: %v", recipe.Name, i, err)
+			}
+		}
+		if p := policies[0]; recipe.Readout == PriorReadout && (p.At(0, 1) != 0 || p.At(1, 0) != 0 || p.At(2, 0) > 1e-290) {
+			t.Errorf("prior: actions without mass got some: %v", p)
+		}
+		alone := act(t, m, batch[5:6])
+		// A sum of float32 products may be taken in another order.
+		if d := mdp.MaxAbsDiff(alone[0], policies[5]); d > 1e-5 {
+			t.Errorf("%s: problem 5 alone differs by %v from problem 5 in a batch", recipe.Name, d)
+		}
+	}
+}
+
+// TestPriorReadoutOfSilentNetwork: with a network that writes zeros, the prior
+// read-out is the identity update, and a critic's the mean of its samples.
+func TestPriorReadoutOfSilentNetwork(t *testing.T) {
+	c := tiny(Proximal)
+	c.Recipe = Prior()
+	m, err := NewModel(goBackend(t), c, 0, make([]float32, c.Network().Size()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := contexts(t, 3, 2)
+	for i, p := range act(t, m, batch) {
+		if d := mdp.MaxAbsDiff(p, batch[i].Pi); d > 1e-15 {
+			t.Errorf("actor differs from identity by %v", d)
+		}
+	}
+
+	c = tiny(Critic)
+	c.Recipe = Prior()
+	c.Samples = 4000
+	if m, err = NewModel(goBackend(t), c, 0, make([]float32, c.Network().Size())); err != nil {
+		t.Fatal(err)
+	}
+	x := batch[0]
+	next, err := pmd.Step(x.Pi, x.Q, x.Eta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := make([]float32, 4001*6*c.Network().Features)
+	mean := c.criticTokens(tokens, seed.New(1, "test"), identity(3), x.MDP, next, x.Q)
+	exact := x.MDP.EvaluationBackup(next, x.Q).RawMatrix().Data
+	for i, v := range mean {
+		// Five standard errors of 4,000 targets, whose range is at most 2γ‖Q‖.
+		if spread := 2 * .9 * mat.Norm(x.Q, math.Inf(1)); math.Abs(v-exact[i]) > 5*spread/2/math.Sqrt(4000) {
+			t.Errorf("pair %d: mean target %v, exact backup %v", i, v, exact[i])
+		}
+	}
+}
+
+// TestPadding: a network for several sizes gives a small problem the same
+// policy in a padded training example and on its own.
+func TestPadding(t *testing.T) {
+	c := tiny(Proximal)
+	c.Sizes, c.Slots = []int{2, 5}, 6
+	m := fresh(t, c)
+	e, err := c.examples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	features, pairs := c.Network().Features, 10
+	drawn, err := c.Contexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range drawn[:4] {
+		tokens := e.arrays[0][i*pairs*features:][:pairs*features]
+		padded, err := m.forward(make([]control.Context, 1), pairs, func(_ int, into []float32) { copy(into, tokens) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := x.MDP.States() * 2
+		alone, err := m.forward(make([]control.Context, 1), n, func(_ int, into []float32) { copy(into, tokens) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range alone {
+			if math.Abs(float64(v-padded[j])) > 1e-5 {
+				t.Errorf("example %d: output %d is %v alone and %v padded", i, j, v, padded[j])
+			}
+		}
+		weight := 0.0
+		for _, w := range e.arrays[3][i*5:][:5] {
+			weight += float64(w)
+		}
+		if math.Abs(weight-1) > 1e-6 {
+			t.Errorf("example %d: weights of states sum to %v", i, weight)
+		}
+	}
+	for _, states := range []int{2, 3, 6} { // sizes it was and was not trained on
+		act(t, m, contexts(t, states, 2))
+	}
+}
+
+// TestCritic: samples are a function of root, problem and round alone.
+func TestCritic(t *testing.T) {
+	m := fresh(t, tiny(Critic))
+	batch := contexts(t, 3, 3)
+	evaluate := func(root uint64, batch []control.Context) []*mat.Dense {
+		c, err := m.Critic(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := c.Evaluate(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	first, again := evaluate(1, batch), evaluate(1, batch[1:2])
+	if d := mdp.MaxAbsDiff(first[1], again[0]); d > 1e-5 {
+		t.Errorf("the critic of problem 1 depends on the batch: %v", d)
+	}
+	if d := mdp.MaxAbsDiff(first[1], evaluate(2, batch)[1]); d == 0 {
+		t.Error("another root gives the same samples")
+	}
+	batch[1].Round = 1
+	if d := mdp.MaxAbsDiff(first[1], evaluate(1, batch)[1]); d == 0 {
+		t.Error("another round gives the same samples")
+	}
+}
+
+func TestDeployErrors(t *testing.T) {
+	c := tiny(Proximal)
+	m := fresh(t, c)
+	bad := contexts(t, 3, 1)
+	bad[0].Q = mat.NewDense(3, 2, []float64{0, 0, 0, math.NaN(), 0, 0})
+	a, err := m.Actor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, batch := range map[string][]control.Context{
+		"has 4 states":      contexts(t, 4, 1),
+		"in one batch":      append(contexts(t, 3, 1), contexts(t, 4, 1)...),
+		"empty":             nil,
+		"context holds NaN": bad,
+	} {
+		if _, err := a.Act(batch); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if _, err := m.Critic(1); err == nil {
+		t.Error("an actor's weights make a critic")
+	}
+	if _, err := fresh(t, tiny(Critic)).Actor(); err == nil {
+		t.Error("a critic's weights make an actor")
+	}
+	if _, err := NewModel(goBackend(t), c, 0, make([]float32, 3)); err == nil {
+		t.Error("three parameters make a model")
+	}
+	if _, err := Load(goBackend(t), filepath.Join(t.TempDir(), "absent")); err == nil {
+		t.Error("absent weights load")
+	}
+	if _, err := Load(goBackend(t), mustTrain(t, c, t.TempDir()).Weights); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDraw compares frequencies with the distribution.
+func TestDraw(t *testing.T) {
+	rng := seed.New(1, "test", "draw")
+	p := []float64{0, 0.5, 0.3, 0.2, 0}
+	const n = 100_000
+	count := make([]float64, len(p))
+	for range n {
+		count[draw(rng, p)]++
+	}
+	for i, v := range p {
+		if sd := math.Sqrt(v * (1 - v) / n); math.Abs(count[i]/n-v) > 5*sd {
+			t.Errorf("index %d drawn with frequency %v, want %v", i, count[i]/n, v)
+		}
+	}
+}

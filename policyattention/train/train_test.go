@@ -1,0 +1,347 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/safetensors"
+)
+
+// tiny is a configuration whose runs take a fraction of a second in pure Go.
+// Batches of 7 do not divide the 20 examples, so epochs meet inside a batch.
+func tiny(o Objective) Config {
+	c := Standard(o, Plain(), 7, 3)
+	c.Actions, c.MDPs, c.Examples, c.Samples, c.Batch, c.Steps = 2, 4, 20, 2, 7, 40
+	c.Layers, c.Heads, c.Width, c.Hidden = 1, 2, 8, 8
+	c.Recipe.Rounds = 5
+	c.Snapshots = []int{13}
+	return c
+}
+
+func goBackend(t testing.TB) compute.Backend {
+	t.Helper()
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func mustTrain(t *testing.T, c Config, dir string) *Result {
+	t.Helper()
+	r, err := Train(context.Background(), c, goBackend(t), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestTrainLearns trains every objective and asks that it fell.
+func TestTrainLearns(t *testing.T) {
+	for _, o := range Objectives {
+		c := tiny(o)
+		c.Steps, c.Optimizer.LearningRate = 200, 1e-2
+		r := mustTrain(t, c, t.TempDir())
+		mean := func(x []float32) (sum float32) {
+			for _, v := range x {
+				sum += v / float32(len(x))
+			}
+			return sum
+		}
+		if first, last := mean(r.Losses[:20]), mean(r.Losses[180:]); !(last < first) {
+			t.Errorf("%s: loss %v in the first 20 steps, %v in the last", o, first, last)
+		}
+		if len(r.Losses) != c.Steps || r.WallSeconds <= 0 || r.CPUSeconds <= 0 || r.StepsPerSecond <= 0 {
+			t.Errorf("%s: %d losses, %v s, %v CPU s, %v steps/s", o, len(r.Losses), r.WallSeconds, r.CPUSeconds, r.StepsPerSecond)
+		}
+	}
+}
+
+// hurry makes runs report and save after every step.
+func hurry(t *testing.T) {
+	save, report := saveEvery, reportEvery
+	saveEvery, reportEvery = 0, 0
+	t.Cleanup(func() { saveEvery, reportEvery = save, report })
+}
+
+// TestInterrupted: a run cancelled at random steps ends in the same bytes.
+func TestInterrupted(t *testing.T) {
+	hurry(t)
+	for _, o := range []Objective{Proximal, Critic} {
+		c := tiny(o)
+		whole := mustTrain(t, c, t.TempDir())
+		dir := t.TempDir()
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 5 {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			left, cause := rng.IntN(8), errors.New("enough")
+			if left == 0 {
+				cancel(cause) // before the first step
+			}
+			_, err := Train(ctx, c, goBackend(t), dir, func(Progress) {
+				if left--; left == 0 {
+					cancel(cause)
+				}
+			})
+			if !errors.Is(err, cause) {
+				t.Fatalf("%s: cancelled run returned %v", o, err)
+			}
+		}
+		parts := mustTrain(t, c, dir)
+		if !slices.Equal(parts.Losses, whole.Losses) {
+			t.Errorf("%s: losses differ after interruptions", o)
+		}
+		if !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) {
+			t.Errorf("%s: weights differ after interruptions", o)
+		}
+		if !bytes.Equal(read(t, parts.Snapshots[13]), read(t, whole.Snapshots[13])) {
+			t.Errorf("%s: snapshots differ after interruptions", o)
+		}
+		again := mustTrain(t, c, dir)
+		if again.WallSeconds != parts.WallSeconds || !slices.Equal(again.Losses, parts.Losses) {
+			t.Errorf("%s: a finished run was not returned as it was", o)
+		}
+	}
+}
+
+// TestKilled kills a training process with SIGKILL at several moments; what is
+// left resumes to the bytes of an uninterrupted run.
+func TestKilled(t *testing.T) {
+	c := tiny(Proximal)
+	c.Steps = 400
+	if dir := os.Getenv("TRAIN_AND_BE_KILLED"); dir != "" {
+		hurry(t)
+		mustTrain(t, c, dir)
+		return
+	}
+	whole := mustTrain(t, c, t.TempDir())
+	dir := t.TempDir()
+	for i := range 3 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+		cmd.Env = append(os.Environ(), "TRAIN_AND_BE_KILLED="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Wait for progress, so that each kill falls inside the run.
+		before, _ := os.Stat(filepath.Join(dir, "state.safetensors"))
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+			now, err := os.Stat(filepath.Join(dir, "state.safetensors"))
+			if err == nil && (before == nil || now.ModTime().After(before.ModTime())) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("the process saved nothing")
+			}
+		}
+		time.Sleep(time.Duration(i) * 7 * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait() //nolint:errcheck // it was killed
+	}
+	if s, err := c.loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
+		t.Fatalf("after the kills the run is at step %d: %v", s.step, err)
+	}
+	if parts := mustTrain(t, c, dir); !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) {
+		t.Error("weights differ after kills")
+	}
+}
+
+func TestTrainErrors(t *testing.T) {
+	c := tiny(Proximal)
+	dir := t.TempDir()
+	r := mustTrain(t, c, dir)
+	statePath := filepath.Join(dir, "state.safetensors")
+	sealed := read(t, statePath)
+	weights := read(t, r.Weights)
+	train := func(c Config) error {
+		_, err := Train(context.Background(), c, goBackend(t), dir, nil)
+		return err
+	}
+	edit := func(b []byte, at int) []byte {
+		b = bytes.Clone(b)
+		b[at] ^= 1
+		return b
+	}
+	// resealed is a state whose digest is right and whose content is not.
+	resealed := func(change func(f *safetensors.File)) []byte {
+		f, err := safetensors.Unmarshal(sealed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(f)
+		if err := seal(f); err != nil {
+			t.Fatal(err)
+		}
+		b, err := safetensors.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, tc := range []struct {
+		name  string
+		state []byte
+		want  string
+	}{
+		{"truncated", sealed[:len(sealed)/2], "ends at byte"},
+		{"empty", nil, "ends before"},
+		{"a value edited", edit(sealed, len(sealed)-3), "changed"},
+		{"wrong shape", resealed(func(f *safetensors.File) {
+			f.Tensors[0].Data, f.Tensors[0].Shape = []float32{1}, []int{1}
+		}), "1 values of params"},
+		{"no parameters", resealed(func(f *safetensors.File) { f.Tensors[0].Name = "other" }), "no tensor"},
+		{"step beyond the end", resealed(func(f *safetensors.File) { f.Metadata["step"] = "41" }), "at step"},
+		{"no configuration", resealed(func(f *safetensors.File) { delete(f.Metadata, "config") }), "no configuration"},
+	} {
+		if err := os.WriteFile(statePath, tc.state, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := train(c); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("state %s: error %v, want one with %q", tc.name, err, tc.want)
+		}
+	}
+	if err := os.WriteFile(statePath, sealed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	other := c
+	other.Seed++
+	if err := train(other); err == nil || !strings.Contains(err.Error(), "another configuration") {
+		t.Errorf("another configuration: error %v", err)
+	}
+	if err := os.WriteFile(r.Weights, edit(weights, len(weights)-3), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(goBackend(t), r.Weights); err == nil || !strings.Contains(err.Error(), "changed") {
+		t.Errorf("edited weights: error %v", err)
+	}
+	// Training repairs its released weights from its own state.
+	if err := train(c); err != nil || !bytes.Equal(read(t, r.Weights), weights) {
+		t.Errorf("weights were not restored: %v", err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := train(c); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("locked folder: error %v", err)
+	}
+	lock.Unlock() //nolint:errcheck
+	if _, err := Train(context.Background(), c, goBackend(t), filepath.Join(r.Weights, "below-a-file"), nil); err == nil {
+		t.Error("an unusable folder does not err")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"objective":    func(c *Config) { c.Objective = "x" },
+		"policy input": func(c *Config) { c.Recipe.Policy = "x" },
+		"readout":      func(c *Config) { c.Recipe.Readout = "" },
+		"law":          func(c *Config) { c.Recipe.Contexts = "x" },
+		"range":        func(c *Config) { c.Recipe.EtaMin = 0 },
+		"sizes":        func(c *Config) { c.Sizes = nil },
+		"slots":        func(c *Config) { c.Slots = 2 },
+		"actions":      func(c *Config) { c.Actions = 1 },
+		"batches":      func(c *Config) { c.Batch = 21 },
+		"steps":        func(c *Config) { c.Steps = 0 },
+		"snapshots":    func(c *Config) { c.Snapshots = []int{41} },
+		"one size":     func(c *Config) { c.Objective, c.Sizes = Critic, []int{2, 3} },
+		"samples":      func(c *Config) { c.Objective, c.Samples = Critic, 0 },
+		"optimizer":    func(c *Config) { c.Optimizer.Beta2 = 1 },
+		"heads do not": func(c *Config) { c.Heads = 3 },
+	} {
+		c := tiny(Proximal)
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+		if _, err := Train(context.Background(), c, goBackend(t), t.TempDir(), nil); err == nil {
+			t.Errorf("training with bad %s does not err", want)
+		}
+	}
+	if err := tiny(Proximal).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNaN: no number from which training could not recover reaches the device.
+func TestNaN(t *testing.T) {
+	nan := float32(0)
+	nan /= nan
+	e := examples{shapes: [][]int{{2, 2}}, arrays: [][]float32{{0, 0, 0, 0, 0, 0, nan, 0}}}
+	if err := e.check(); err == nil || !strings.Contains(err.Error(), "example 1 ") {
+		t.Errorf("error %v, want one about example 1", err)
+	}
+	// A loss that overflows ends the run and leaves the last good state.
+	c := tiny(Critic)
+	c.Optimizer.LearningRate = 1e5
+	c.Optimizer.WeightDecay = 1e5
+	if _, err := Train(context.Background(), c, goBackend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "loss of step") {
+		t.Errorf("diverging run: error %v", err)
+	}
+}
+
+// TestBatches: every epoch visits every example once, and a batch depends on
+// its step alone.
+func TestBatches(t *testing.T) {
+	c := tiny(Proximal)
+	o := order{c: c}
+	var visited []int32
+	var batches [][]int32
+	for step := range 40 {
+		x := tensors.MustCopyFlatData[int32](o.batch(step))
+		visited, batches = append(visited, x...), append(batches, x)
+	}
+	for epoch := range len(visited) / c.Examples {
+		seen := slices.Clone(visited[epoch*c.Examples:][:c.Examples])
+		slices.Sort(seen)
+		for i, v := range seen {
+			if int(v) != i {
+				t.Fatalf("epoch %d visits %v", epoch, seen)
+			}
+		}
+	}
+	fresh := order{c: c}
+	for _, step := range []int{31, 2, 17} {
+		if x := tensors.MustCopyFlatData[int32](fresh.batch(step)); !slices.Equal(x, batches[step]) {
+			t.Errorf("batch of step %d depends on earlier calls", step)
+		}
+	}
+}
+
+func TestStreamsAreDisjoint(t *testing.T) {
+	seen := map[uint64]bool{}
+	for id := range uint64(100) {
+		c := tiny(Proximal)
+		c.Seed, c.Task = id, id
+		for _, root := range []uint64{c.taskRoot(), CalibrationRoot(id)} {
+			if seen[root] || root < 1<<20 {
+				t.Errorf("root %d of identity %d may meet another one", root, id)
+			}
+			seen[root] = true
+		}
+	}
+}
