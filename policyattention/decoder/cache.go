@@ -1,0 +1,196 @@
+package decoder
+
+import (
+	"math"
+	"math/bits"
+
+	"icrl/policyattention/numeric"
+)
+
+// cache is the key–value cache of one head.
+//
+// Tokens with bitwise equal keys get equal attention weights, so the cache
+// holds, for each distinct key, how many tokens have it and the sum of their
+// values: with G distinct keys,
+//
+//	Σ_j w_j v_j / Σ_j w_j = Σ_g e_g (Σ_{j∈g} v_j) / Σ_g e_g n_g
+//
+// is softmax attention with the terms of its sums grouped, and a token costs
+// O(G), however many came before. Where all keys differ this is the ordinary
+// cache. The weights e of a repeated query are kept too while no new key has
+// arrived.
+type cache struct {
+	key, value, query, mixed []float64 // the token at hand
+
+	keys    interner
+	count   []float64 // tokens with each distinct key
+	sum     []float64 // [distinct keys, len(value)] sums of their values
+	queries interner
+	weights [][]float64 // e of each distinct query, for the keys known at the time
+	spare   []float64   // weights of queries that are not kept
+	kept    int         // numbers held in weights
+}
+
+// maxKept bounds the memory for kept weights: 2²¹ numbers are 16 MiB a head.
+const maxKept = 1 << 21
+
+func newCache(score, value int) cache {
+	return cache{
+		key: make([]float64, score), query: make([]float64, score),
+		value: make([]float64, value), mixed: make([]float64, value),
+		keys: interner{width: score}, queries: interner{width: score},
+	}
+}
+
+func (c *cache) reset() {
+	c.keys.reset()
+	c.queries.reset()
+	c.count, c.sum, c.kept = c.count[:0], c.sum[:0], 0
+}
+
+// add appends the token with c.key and c.value.
+func (c *cache) add() {
+	g, fresh := c.keys.id(c.key)
+	if fresh {
+		c.count = append(c.count, 1)
+		c.sum = append(c.sum, c.value...)
+		return
+	}
+	c.count[g]++
+	for i, v := range c.value {
+		c.sum[g*len(c.value)+i] += v
+	}
+}
+
+// attend stores in c.mixed the mean of the values so far, weighted by the
+// softmax of their keys' scores under c.query.
+func (c *cache) attend() {
+	e := c.expScores()
+	clear(c.mixed)
+	total, n := 0.0, len(c.mixed)
+	if n == 1 { // the same sums, without the inner loop
+		mixed := 0.0
+		for g, w := range e {
+			total += float64(w * c.count[g])
+			mixed += float64(w * c.sum[g])
+		}
+		c.mixed[0] = mixed / total
+		return
+	}
+	for g, w := range e {
+		if w == 0 { // underflow: its terms are zero
+			continue
+		}
+		total += float64(w * c.count[g])
+		for i, v := range c.sum[g*n : g*n+n] {
+			c.mixed[i] += float64(w * v)
+		}
+	}
+	for i := range c.mixed {
+		c.mixed[i] /= total
+	}
+}
+
+// expScores returns exp(score − greatest score) for each distinct key.
+func (c *cache) expScores() []float64 {
+	known := len(c.count)
+	q, fresh := c.queries.id(c.query)
+	if fresh && q == len(c.weights) {
+		c.weights = append(c.weights, nil)
+	} else if fresh {
+		c.weights[q] = c.weights[q][:0]
+	}
+	e := c.weights[q]
+	if len(e) == known {
+		return e
+	}
+	keep := c.kept+known-len(e) <= maxKept
+	if keep {
+		c.kept += known - len(e)
+	} else {
+		e = c.spare
+	}
+	e = e[:0]
+	top := math.Inf(-1)
+	for g := range known {
+		score, key := 0.0, c.keys.get(g)
+		for i, v := range c.query {
+			score += float64(v * key[i])
+		}
+		e = append(e, score)
+		top = math.Max(top, score)
+	}
+	for g, score := range e {
+		e[g] = numeric.Exp(score - top)
+	}
+	if keep {
+		c.weights[q] = e
+	} else {
+		c.spare = e
+	}
+	return e
+}
+
+// interner numbers distinct vectors in order of appearance.
+type interner struct {
+	width int
+	data  []float64 // [distinct, width]
+	n     int
+	table []int32 // open addressing: 1 + number, or 0 for empty; its length is a power of two
+}
+
+func (t *interner) get(id int) []float64 { return t.data[id*t.width : (id+1)*t.width] }
+
+func (t *interner) reset() {
+	t.data, t.n = t.data[:0], 0
+	clear(t.table)
+}
+
+// id returns the number of x and whether x is new.
+func (t *interner) id(x []float64) (id int, fresh bool) {
+	if t.n > 0 && equal(t.get(t.n-1), x) { // runs of equal vectors are common
+		return t.n - 1, false
+	}
+	if 2*(t.n+1) > len(t.table) {
+		t.grow()
+	}
+	at := t.find(x)
+	if t.table[at] != 0 {
+		return int(t.table[at]) - 1, false
+	}
+	t.data = append(t.data, x...)
+	t.n++
+	t.table[at] = int32(t.n)
+	return t.n - 1, true
+}
+
+// find returns the place of x in the table, or the empty one where it belongs.
+func (t *interner) find(x []float64) uint64 {
+	h := uint64(0)
+	for _, v := range x {
+		h = bits.RotateLeft64(h, 5) ^ math.Float64bits(v)
+		h *= 0x9e3779b97f4a7c15
+	}
+	mask := uint64(len(t.table) - 1)
+	at := (h ^ h>>32) & mask
+	for t.table[at] != 0 && !equal(t.get(int(t.table[at])-1), x) {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+func (t *interner) grow() {
+	t.table = make([]int32, max(64, 2*len(t.table)))
+	for i := range t.n {
+		t.table[t.find(t.get(i))] = int32(i + 1)
+	}
+}
+
+func equal(x, y []float64) bool {
+	for i, v := range x {
+		if math.Float64bits(v) != math.Float64bits(y[i]) {
+			return false
+		}
+	}
+	return true
+}

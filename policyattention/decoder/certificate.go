@@ -1,0 +1,269 @@
+package decoder
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"icrl/policyattention/pmd"
+)
+
+// Caps declares, before any MDP is seen, everything a decoder is built for.
+// Inputs outside the caps are refused.
+type Caps struct {
+	States  int     `json:"states"`  // S ≥ 1
+	Actions int     `json:"actions"` // A ≥ 2
+	Gamma   float64 `json:"gamma"`   // discount γ in [0, 1); an MDP must have exactly this one
+	RMax    float64 `json:"r_max"`   // R_max > 0, bound on |r|
+	EtaMin  float64 `json:"eta_min"` // least step size ≥ 0
+	EtaMax  float64 `json:"eta_max"` // greatest step size ≥ EtaMin
+	Rounds  int     `json:"rounds"`  // horizon K ≥ 1: the most critic calls in a run
+	// Routing is ε_r in (0, 2): the actor's ζ is at most ε_r, and each of the
+	// critic's two heads leaks at most ε_r/2 of its attention.
+	Routing float64 `json:"routing"`
+	// Alpha is α in (0, 1): the sampling bound holds in all calls together with
+	// probability 1−α.
+	Alpha float64 `json:"alpha"`
+	// Sampling is ε_s > 0, the bound wanted on the sampling error. It chooses
+	// Packets, and is ignored where Packets is given.
+	Sampling float64 `json:"sampling,omitempty"`
+	// Packets is m, the number of transition packets from each state and action
+	// in a critic call, or 0 to choose it from Sampling.
+	Packets int `json:"packets,omitempty"`
+	// Visible is the most packets in a critic call; 0 stands for
+	// max(mSA, (SA)²), enough for sampled and for weighted packets.
+	Visible int `json:"visible,omitempty"`
+	// Phi is φ in [0, 1], the weight of the uniform policy that the actor's
+	// readout mixes in.
+	Phi float64 `json:"phi,omitempty"`
+	// Floor is the least probability that a policy given to a normalized
+	// decoder may hold. Other decoders ignore it.
+	Floor float64 `json:"floor,omitempty"`
+	// Override replaces the margins that Routing implies, to study others.
+	Override *Margins `json:"margins,omitempty"`
+}
+
+// Margins are the score margins of the three heads.
+type Margins struct {
+	Kappa float64 `json:"kappa"` // κ, between the query's state and others
+	Nu    float64 `json:"nu"`    // ν, between memories and queries
+	Tau1  float64 `json:"tau1"`  // τ₁ of the lookup head
+	Tau2  float64 `json:"tau2"`  // τ₂ of the predecessor head
+}
+
+// Certificate states the margins of a decoder and what they guarantee, in real
+// arithmetic, for every input within the caps. It is made before any weight.
+type Certificate struct {
+	Caps
+	Margins `json:"chosen"`
+	B       float64 `json:"b"` // R_max/(1−γ), bound on |Q|
+
+	RAct    float64 `json:"r_act"`   // greatest bad-to-good mass of the actor, at EtaMax
+	R1      float64 `json:"r_1"`     // of the lookup head
+	R2      float64 `json:"r_2"`     // of the predecessor head
+	Lambda1 float64 `json:"lambda1"` // R₁/(1+R₁), leaked mass
+	Lambda2 float64 `json:"lambda2"` // R₂/(1+R₂)
+
+	// Zeta bounds the actor residual ζ_k; it includes the mixture's
+	// 2φ(A−1)/A and the normalization terms.
+	Zeta       float64 `json:"zeta"`
+	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
+	DeltaStat  float64 `json:"delta_stat"`  // bound on its sampling error, with probability 1−α
+	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where the caps imply no such
+	// bound, because Phi or EtaMin is zero.
+	Returned *Returned `json:"returned,omitempty"`
+	// Norm is set for a normalized decoder.
+	Norm *NormCertificate `json:"norm,omitempty"`
+
+	// RoundoffZeta and RoundoffDelta bound what float64 arithmetic adds to the
+	// residuals as measured (first order in the unit roundoff).
+	RoundoffZeta  float64 `json:"roundoff_zeta"`
+	RoundoffDelta float64 `json:"roundoff_delta"`
+}
+
+// Returned is the a-priori bound of equation (10) at horizon K for a constant
+// step of at least EtaMin.
+type Returned struct {
+	Theta         float64 `json:"theta"`         // θ = log(A/φ)/η
+	Transient     float64 `json:"transient"`     // (2E₀+4B)γᴷ/(1−γ) with E₀ ≤ 2B
+	Neighbourhood float64 `json:"neighbourhood"` // 2γ/(1−γ)² (δ + Bζ + θ)
+}
+
+// Delta bounds the critic residual δ_k with sampled packets; with weighted
+// packets the bound is DeltaRoute.
+func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat }
+
+// Certify computes margins, packets and bounds for the caps. It errs on a cap
+// that is out of range and names it.
+func Certify(caps Caps) (*Certificate, error) {
+	if err := caps.check(); err != nil {
+		return nil, err
+	}
+	c := &Certificate{Caps: caps, B: caps.RMax / (1 - caps.Gamma)}
+	s, a := float64(c.States), float64(c.Actions)
+	pairs := s * a
+
+	union := 2 * math.Log(2*pairs*float64(c.Rounds)/c.Alpha)
+	if c.Packets == 0 {
+		m := math.Ceil(c.B * c.B / (c.Sampling * c.Sampling) * union)
+		if m*pairs > 1e9 {
+			return nil, fmt.Errorf("decoder: caps ask for m = %.3g packets from each of %g pairs; raise the sampling tolerance", m, pairs)
+		}
+		c.Packets = int(m)
+	}
+	m := float64(c.Packets)
+	c.DeltaStat = c.B * math.Sqrt(union/m)
+	if c.Visible == 0 {
+		c.Visible = c.States * c.Actions * max(c.Packets, c.States*c.Actions)
+	}
+
+	// Sufficient margins: each term of a ratio gets its share of r_ε.
+	r := c.Routing / (2 - c.Routing)
+	visible := float64(c.Visible)
+	if caps.Override != nil {
+		c.Margins = *caps.Override
+	} else {
+		c.Margins = Margins{
+			Kappa: 2*c.EtaMax*c.B + math.Log(2*s/r),
+			Nu:    1,
+			Tau1:  max(math.Log(3*(s+a-2)/r), math.Log(3*(s-1)*(a-1)/r)/2, math.Log(3*visible/r)/3),
+			Tau2:  max(math.Log(2*pairs/r), math.Log(4*pairs/(m*r))/3),
+		}
+	}
+	c.RAct = c.actorRatio(c.EtaMax)
+	c.R1 = (s+a-2)*math.Exp(-c.Tau1) + (s-1)*(a-1)*math.Exp(-2*c.Tau1) + visible*math.Exp(-3*c.Tau1)
+	c.R2 = pairs*math.Exp(-c.Tau2) + 2*pairs/m*math.Exp(-3*c.Tau2)
+	c.Lambda1, c.Lambda2 = c.R1/(1+c.R1), c.R2/(1+c.R2)
+	c.DeltaRoute = 2 * c.B * (c.Gamma*c.Lambda1 + c.Lambda2)
+	c.Zeta = c.ZetaAt(c.EtaMax)
+
+	// A score is a sum of four products and its exponential an ulp off; scores
+	// weigh in the output by their own probability, and p|log p| sums to at most
+	// log A. The oracle's logits round alike. A sum of n positive terms is off by
+	// at most n units.
+	const unit = 0x1p-53
+	c.RoundoffZeta = 16 * unit * (c.Kappa + c.Nu + 3*c.EtaMax*c.B + math.Log(a) + pairs + s)
+	c.RoundoffDelta = 16 * unit * c.B * (3*c.Tau1 + 3*c.Tau2 + math.Log(m) + visible + 2*pairs)
+	c.setReturned()
+	return c, nil
+}
+
+func (c *Certificate) setReturned() {
+	if c.Phi == 0 || c.EtaMin == 0 {
+		return
+	}
+	theta := math.Log(float64(c.Actions)/c.Phi) / c.EtaMin
+	transient := pmd.MixtureBound(c.Gamma, 2*c.B, c.B, 0, 0, 0, c.Rounds)
+	total := pmd.MixtureBound(c.Gamma, 2*c.B, c.B, c.Delta(), c.Zeta, theta, c.Rounds)
+	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: total - transient}
+}
+
+// actorRatio is the printed envelope of R_act at the step size eta.
+func (c *Certificate) actorRatio(eta float64) float64 {
+	s := float64(c.States)
+	return (s-1)*math.Exp(-c.Kappa+2*eta*c.B) + s*math.Exp(-(c.Kappa+c.Nu)+eta*c.B)
+}
+
+// ZetaAt bounds the actor residual of a call with step size eta.
+func (c *Certificate) ZetaAt(eta float64) float64 {
+	r, a := c.actorRatio(eta), float64(c.Actions)
+	zeta := 2 + 2*c.Phi*(a-1)/a
+	if !math.IsInf(r, 1) {
+		zeta = 2*r/(1+r) + 2*c.Phi*(a-1)/a
+	}
+	if c.Norm != nil {
+		zeta += c.Norm.ZetaAt(c, eta)
+	}
+	return min(2, zeta)
+}
+
+// check names the first cap that is out of range.
+func (c Caps) check() error {
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	for _, bad := range []struct {
+		is   bool
+		cap  string
+		got  any
+		want string
+	}{
+		{c.States < 1 || c.States > 4096, "states", c.States, "1 to 4096"},
+		{c.Actions < 2 || c.Actions > 4096, "actions", c.Actions, "2 to 4096"},
+		{!(c.Gamma >= 0 && c.Gamma < 1), "gamma", c.Gamma, "a discount in [0, 1)"},
+		{!(c.RMax > 0) || !finite(c.RMax/(1-c.Gamma)), "r_max", c.RMax, "a finite bound above 0"},
+		{!(c.EtaMin >= 0), "eta_min", c.EtaMin, "a step size of at least 0"},
+		{!(c.EtaMax >= c.EtaMin) || !finite(c.EtaMax), "eta_max", c.EtaMax, "a finite step size of at least eta_min"},
+		{c.EtaMax*c.RMax/(1-c.Gamma) > 2000, "eta_max", c.EtaMax, "eta_max·B of at most 2000, so that log 0 stays below every score"},
+		{c.Rounds < 1, "rounds", c.Rounds, "at least 1"},
+		{!(c.Routing > 0 && c.Routing < 2), "routing", c.Routing, "a tolerance in (0, 2)"},
+		{!(c.Alpha > 0 && c.Alpha < 1), "alpha", c.Alpha, "a probability in (0, 1)"},
+		{c.Packets < 0, "packets", c.Packets, "at least 0"},
+		{c.Packets == 0 && !(c.Sampling > 0), "sampling", c.Sampling, "a tolerance above 0 where packets is not given"},
+		{c.Visible < 0 || c.Visible > 0 && c.Visible < c.Packets*c.States*c.Actions, "visible", c.Visible, "at least packets·states·actions"},
+		{!(c.Phi >= 0 && c.Phi <= 1), "phi", c.Phi, "a mixture weight in [0, 1]"},
+		{!(c.Floor >= 0 && c.Floor <= 1/float64(c.Actions)), "floor", c.Floor, "a probability of at most 1/actions"},
+		{c.Override != nil && !c.Override.positive(), "margins", c.Override, "finite numbers above 0"},
+	} {
+		if bad.is {
+			return fmt.Errorf("decoder: cap %s is %v, want %s", bad.cap, bad.got, bad.want)
+		}
+	}
+	return nil
+}
+
+func (m *Margins) positive() bool {
+	for _, x := range []float64{m.Kappa, m.Nu, m.Tau1, m.Tau2} {
+		if !(x > 0) || math.IsInf(x, 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// String prints margins for error messages.
+func (m *Margins) String() string {
+	return fmt.Sprintf("κ=%g ν=%g τ₁=%g τ₂=%g", m.Kappa, m.Nu, m.Tau1, m.Tau2)
+}
+
+// Write prints the certificate as a table.
+func (c *Certificate) Write(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name string, value any, how string) {
+		if f, ok := value.(float64); ok {
+			value = fmt.Sprintf("%.6g", f)
+		}
+		fmt.Fprintf(t, "%s\t%v\t%s\n", name, value, how)
+	}
+	l := NewLayout(c.States, c.Actions)
+	row("S, A", fmt.Sprintf("%d, %d", c.States, c.Actions), "declared")
+	row("γ, R_max", fmt.Sprintf("%g, %g", c.Gamma, c.RMax), "declared")
+	row("η", fmt.Sprintf("%g … %g", c.EtaMin, c.EtaMax), "declared")
+	row("K, α", fmt.Sprintf("%d, %g", c.Rounds, c.Alpha), "declared")
+	row("ε_r", c.Routing, "declared")
+	row("φ", c.Phi, "declared")
+	row("width, head", fmt.Sprintf("%d, %d", l.Width(), l.HeadDim()), "6S+6A+14, S+A+3")
+	row("B", c.B, "R_max/(1−γ)")
+	row("κ", c.Kappa, "2η_max·B + log(2S/r_ε), r_ε = ε_r/(2−ε_r)")
+	row("ν", c.Nu, "")
+	row("τ₁", c.Tau1, "R₁ ≤ r_ε")
+	row("τ₂", c.Tau2, "R₂ ≤ r_ε")
+	row("m", c.Packets, "⌈2B²/ε_s² · log(2SAK/α)⌉, or declared")
+	row("packets seen", c.Visible, "at most")
+	row("R_act", c.RAct, "(S−1)e^{−κ+2ηB} + Se^{−(κ+ν)+ηB}")
+	row("λ₁", c.Lambda1, "R₁/(1+R₁)")
+	row("λ₂", c.Lambda2, "R₂/(1+R₂)")
+	row("ζ ≤", c.Zeta, "2R/(1+R) + 2φ(A−1)/A")
+	row("δ_route ≤", c.DeltaRoute, "2B(γλ₁+λ₂)")
+	row("δ_stat ≤", c.DeltaStat, "B√(2 log(2SAK/α)/m), with probability 1−α")
+	if c.Returned != nil {
+		row("θ", c.Returned.Theta, "log(A/φ)/η_min")
+		row("transient", c.Returned.Transient, "(2E₀+4B)γᴷ/(1−γ)")
+		row("neighbourhood", c.Returned.Neighbourhood, "2γ/(1−γ)²·(δ+Bζ+θ)")
+	}
+	if c.Norm != nil {
+		row("H", c.Norm.H, "carrier")
+		row("1−ρ ≤", c.Norm.Defect, "1−(1+X²/H²)^{−1/2}, included in ζ and δ_route")
+	}
+	row("float64", fmt.Sprintf("%.2g, %.2g", c.RoundoffZeta, c.RoundoffDelta), "added to ζ and δ at most")
+	return t.Flush()
+}

@@ -1,0 +1,269 @@
+// Package decoder is the paper's fixed decoder: a two-block, two-head causal
+// softmax Transformer with hand-made weights that runs one round of policy
+// mirror descent in context, actor, environment and one-step critic, with
+// printed error bounds (Section 3 of the paper), and its compilation to a
+// network with layer normalization (Section 4).
+//
+// A decoder is made in three steps, none of which sees an MDP: Caps declares
+// what inputs will be like, Certify computes margins and bounds, New writes the
+// weights. It is then used on any MDP and history within the caps:
+//
+//	d, err := decoder.New(decoder.Caps{States: 8, Actions: 3, Gamma: .9, …})
+//	next, err := d.Improve(pi, q, eta)                  // actor call
+//	packets := decoder.Sample(env, next, d.Packets, rng) // environment
+//	q, err = d.Backup(next, q, packets)                 // critic call
+//
+// Policies π and values Q are [S, A]. All arithmetic of a call is plain Go in a
+// fixed order, so its bits are the same on every platform.
+package decoder
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/numeric"
+)
+
+// logZero stands for log 0 in a memory. Within the cap η_max·B ≤ 2000 its score
+// lies more than 745 below that of the state's best action, so the softmax
+// weight underflows to exactly zero.
+const logZero = -1e4
+
+// balance is the relative rounding by which the total weight of packets may
+// differ from m: policies may sum to one within 1e-9 only.
+const balance = 1e-6
+
+// slack is the relative rounding by which Q and r may exceed their caps.
+const slack = 1e-9
+
+// Decoder is a network with fixed weights, its certificate and its legend. It
+// is read-only and safe for concurrent use.
+type Decoder struct {
+	*Certificate
+	Layout  *Layout
+	Legend  Legend
+	Network *Network
+	Policy  *Readout // from an actor query to a row of π̂_{k+1} [A]
+	Value   *Readout // from a critic query to Q_{k+1}(s,a) [1]
+	Carrier *Carrier // how payloads enter a normalized network; nil otherwise
+
+	actor, critic         *Program
+	actorPool, criticPool sync.Pool // of *Pass
+}
+
+// New returns the decoder for the caps. It errs on a cap that is out of range.
+func New(caps Caps) (*Decoder, error) {
+	c, err := Certify(caps)
+	if err != nil {
+		return nil, err
+	}
+	d := &Decoder{Certificate: c, Layout: NewLayout(c.States, c.Actions)}
+	d.Network, d.Legend = build(c, d.Layout)
+	d.Policy, d.Value = readouts(c, d.Layout)
+	return d, d.compile()
+}
+
+// compile prepares the passes; it must follow every change of a weight.
+func (d *Decoder) compile() (err error) {
+	if d.actor, err = d.Network.Compile(d.Policy); err != nil {
+		return err
+	}
+	d.critic, err = d.Network.Compile(d.Value)
+	d.actorPool = sync.Pool{New: func() any { return d.actor.Start() }}
+	d.criticPool = sync.Pool{New: func() any { return d.critic.Start() }}
+	return err
+}
+
+// Improve is an actor call: it returns π̂_{k+1} [S, A] for the policy pi and the
+// values q, both [S, A], and the step size eta. It errs on inputs outside the
+// caps and names the cap.
+func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
+	if err := d.checkActor(pi, q, eta); err != nil {
+		return nil, err
+	}
+	pass := d.actorPool.Get().(*Pass)
+	defer d.actorPool.Put(pass)
+	pass.Reset()
+	t := d.tokens()
+	t.memories(pi, q, func(x []float64) { pass.Push(x) })
+	next, s := mat.NewDense(d.States, d.Actions, nil), 0
+	t.actorQueries(eta, func(x []float64) {
+		pass.Read(next.RawRowView(s), x)
+		s++
+	})
+	return next, nil
+}
+
+// Backup is a critic call: it returns Q_{k+1} [S, A] for the returned policy pi
+// = π̂_{k+1} and the values q = Q_k, both [S, A], and packets drawn under pi with
+// m of them (or total weight m) from every state and action. It errs on inputs
+// outside the caps and names the cap.
+func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error) {
+	if err := d.checkCritic(pi, q, packets); err != nil {
+		return nil, err
+	}
+	pass := d.criticPool.Get().(*Pass)
+	defer d.criticPool.Put(pass)
+	pass.Reset()
+	t := d.tokens()
+	t.memories(pi, q, func(x []float64) { pass.Push(x) })
+	t.packets(packets, func(x []float64) { pass.Push(x) })
+	next, i := mat.NewDense(d.States, d.Actions, nil), 0
+	t.criticQueries(func(x []float64) {
+		pass.Read(next.RawMatrix().Data[i:i+1], x)
+		i++
+	})
+	return next, nil
+}
+
+// tokens writes tokens one after the other into one buffer.
+type tokens struct {
+	*Decoder
+	payload, token []float64
+}
+
+func (d *Decoder) tokens() *tokens {
+	t := &tokens{Decoder: d, payload: make([]float64, d.Layout.Width())}
+	t.token = t.payload
+	if d.Carrier != nil {
+		t.token = make([]float64, d.Network.Width)
+	}
+	return t
+}
+
+// entry is one coordinate of a token.
+type entry struct {
+	at    int
+	value float64
+}
+
+// emit calls f with the token of the given entries and of the constant.
+func (t *tokens) emit(f func([]float64), entries ...entry) {
+	t.payload[t.Layout.One.Offset] = 1
+	for _, e := range entries {
+		t.payload[e.at] = e.value
+	}
+	if t.Carrier != nil {
+		t.Carrier.embed(t.token, t.payload)
+	}
+	f(t.token)
+	for _, e := range entries {
+		t.payload[e.at] = 0
+	}
+}
+
+func (t *tokens) memories(pi, q *mat.Dense, f func([]float64)) {
+	l := t.Layout
+	for s := range t.States {
+		for a, p := range pi.RawRowView(s) {
+			log := logZero
+			if p > 0 {
+				log = numeric.Log(p)
+			}
+			t.emit(f, entry{l.MemoryState.Offset + s, 1}, entry{l.MemoryAction.Offset + a, 1},
+				entry{l.IsMemory.Offset, 1}, entry{l.LogPolicy.Offset, log}, entry{l.Value.Offset, q.At(s, a)})
+		}
+	}
+}
+
+func (t *tokens) actorQueries(eta float64, f func([]float64)) {
+	l := t.Layout
+	for s := range t.States {
+		t.emit(f, entry{l.QueryState.Offset + s, 1}, entry{l.IsActor.Offset, 1}, entry{l.Step.Offset, eta})
+	}
+}
+
+func (t *tokens) packets(packets []Packet, f func([]float64)) {
+	l := t.Layout
+	for _, p := range packets {
+		t.emit(f, entry{l.PacketState.Offset + p.State, 1}, entry{l.PacketAction.Offset + p.Action, 1},
+			entry{l.SuccessorState.Offset + p.NextState, 1}, entry{l.SuccessorAction.Offset + p.NextAction, 1},
+			entry{l.IsPacket.Offset, 1}, entry{l.Reward.Offset, p.Reward}, entry{l.LogWeight.Offset, p.LogWeight})
+	}
+}
+
+func (t *tokens) criticQueries(f func([]float64)) {
+	l := t.Layout
+	for s := range t.States {
+		for a := range t.Actions {
+			t.emit(f, entry{l.QueryState.Offset + s, 1}, entry{l.QueryAction.Offset + a, 1}, entry{l.IsCritic.Offset, 1})
+		}
+	}
+}
+
+// checkMemories names the cap that the policy or the values violate.
+func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
+	for _, t := range []struct {
+		name  string
+		table *mat.Dense
+	}{{"policy", pi}, {"Q", q}} {
+		if t.table == nil {
+			return fmt.Errorf("decoder: %s is missing", t.name)
+		}
+		if s, a := t.table.Dims(); s != d.States || a != d.Actions {
+			return fmt.Errorf("decoder: %s is [%d, %d], the caps states and actions say [%d, %d]", t.name, s, a, d.States, d.Actions)
+		}
+	}
+	if err := mdp.CheckRows("policy", pi); err != nil {
+		return fmt.Errorf("decoder: %w", err)
+	}
+	for s := range d.States {
+		for a, v := range q.RawRowView(s) {
+			if !(math.Abs(v) <= d.B*(1+slack)) {
+				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %v, beyond the cap B = r_max/(1−gamma) = %g", s, a, v, d.B)
+			}
+			if p := pi.At(s, a); d.Norm != nil && p < d.Floor*(1-slack) {
+				return fmt.Errorf("decoder: π(a=%d|s=%d) is %v, below the cap floor = %g of a normalized decoder", a, s, p, d.Floor)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Decoder) checkActor(pi, q *mat.Dense, eta float64) error {
+	if !(eta >= d.EtaMin && eta <= d.EtaMax) {
+		return fmt.Errorf("decoder: step size η is %v, outside the caps eta_min = %g and eta_max = %g", eta, d.EtaMin, d.EtaMax)
+	}
+	return d.checkMemories(pi, q)
+}
+
+func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
+	if err := d.checkMemories(pi, q); err != nil {
+		return err
+	}
+	if len(packets) > d.Visible {
+		return fmt.Errorf("decoder: %d packets, beyond the cap visible = %d", len(packets), d.Visible)
+	}
+	mass := make([]float64, d.States*d.Actions)
+	for i, p := range packets {
+		if min(p.State, p.NextState) < 0 || max(p.State, p.NextState) >= d.States ||
+			min(p.Action, p.NextAction) < 0 || max(p.Action, p.NextAction) >= d.Actions {
+			return fmt.Errorf("decoder: packet %d goes from (%d,%d) to (%d,%d), the caps states and actions say [%d, %d]", i, p.State, p.Action, p.NextState, p.NextAction, d.States, d.Actions)
+		}
+		if !(math.Abs(p.Reward) <= d.RMax*(1+slack)) {
+			return fmt.Errorf("decoder: packet %d has reward %v, beyond the cap r_max = %g", i, p.Reward, d.RMax)
+		}
+		if math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0) {
+			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
+		}
+		if d.Norm != nil && math.Abs(p.LogWeight) > -math.Log(d.Floor)*(1+slack) {
+			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder", i, p.LogWeight, d.Floor)
+		}
+		weight := 1.0
+		if p.LogWeight != 0 {
+			weight = numeric.Exp(p.LogWeight)
+		}
+		mass[p.State*d.Actions+p.Action] += weight
+	}
+	m := float64(d.Certificate.Packets)
+	for i, w := range mass {
+		if !(math.Abs(w-m) <= balance*m) {
+			return fmt.Errorf("decoder: packets from (s=%d,a=%d) weigh %v, want balanced packets with the cap packets = %d from every pair", i/d.Actions, i%d.Actions, w, d.Certificate.Packets)
+		}
+	}
+	return nil
+}

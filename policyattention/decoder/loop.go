@@ -1,0 +1,236 @@
+package decoder
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+// Source supplies the packets of a critic call: m from every pair of env, with
+// successor actions from the returned policy pi [S, A].
+type Source func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
+
+// Sampled returns the environment that the paper assumes: fresh packets, drawn
+// from a stream of its own for every problem and round.
+func Sampled(root uint64) Source {
+	return func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
+		return Sample(env, pi, m, seed.New(root, "packets", problem, round))
+	}
+}
+
+// Weighted returns packets that carry exact expectations, so that the critic's
+// residual is its routing error alone.
+func Weighted() Source {
+	return func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet { return Expectation(env, pi, m) }
+}
+
+// CheckEnvironment reports the cap that an MDP violates.
+func (d *Decoder) CheckEnvironment(env *mdp.MDP) error {
+	switch {
+	case env.States() != d.States || env.Actions() != d.Actions:
+		return fmt.Errorf("decoder: the MDP is [%d, %d], the caps states and actions say [%d, %d]", env.States(), env.Actions(), d.States, d.Actions)
+	case env.Gamma != d.Gamma:
+		return fmt.Errorf("decoder: the MDP has discount %v, the cap gamma is %v", env.Gamma, d.Gamma)
+	case !(env.RMax() <= d.RMax*(1+slack)):
+		return fmt.Errorf("decoder: the MDP has a reward of magnitude %v, beyond the cap r_max = %g", env.RMax(), d.RMax)
+	}
+	return nil
+}
+
+// Actor is the decoder's actor for the common harness.
+type Actor struct{ Decoder *Decoder }
+
+// Act implements control.Actor.
+func (a Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
+	out := make([]*mat.Dense, len(batch))
+	for i, c := range batch {
+		var err error
+		if out[i], err = a.Decoder.Improve(c.Pi, c.Q, c.Eta); err != nil {
+			return nil, fmt.Errorf("problem %d: %w", c.Problem, err)
+		}
+	}
+	return out, nil
+}
+
+// Critic is the decoder's critic for the common harness.
+type Critic struct {
+	Decoder *Decoder
+	Source  Source
+}
+
+// Evaluate implements control.Critic.
+func (c Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
+	out := make([]*mat.Dense, len(batch))
+	for i, x := range batch {
+		var err error
+		if out[i], _, err = c.Decoder.evaluate(x, c.Source); err != nil {
+			return nil, fmt.Errorf("problem %d: %w", x.Problem, err)
+		}
+	}
+	return out, nil
+}
+
+// evaluate asks the environment for packets and makes a critic call.
+func (d *Decoder) evaluate(c control.Context, source Source) (*mat.Dense, []Packet, error) {
+	if c.Round >= d.Rounds {
+		return nil, nil, fmt.Errorf("decoder: critic call in round %d, beyond the cap rounds = %d", c.Round, d.Rounds)
+	}
+	if err := d.CheckEnvironment(c.MDP); err != nil {
+		return nil, nil, err
+	}
+	packets := source(c.MDP, c.Pi, d.Certificate.Packets, c.Problem, c.Round)
+	q, err := d.Backup(c.Pi, c.Q, packets)
+	return q, packets, err
+}
+
+// Controller returns the closed loop of the decoder's actor and critic.
+func (d *Decoder) Controller(eta float64, source Source) control.Loop {
+	return control.Loop{Actor: Actor{d}, Critic: Critic{d, source}, Eta: eta}
+}
+
+// Run steps one problem through the loop and measures every round against exact
+// PMD, the exact backup and the exact solution.
+type Run struct {
+	Decoder *Decoder
+	Problem mdp.Problem
+	Optimum *mdp.Optimum
+	Eta     float64
+	E0      float64 // ‖Q* − Q_0‖∞
+	Gap     float64 // ‖Q* − Q^{π_0}‖∞
+	Rounds  []Round
+
+	source      Source
+	pi, q       *mat.Dense
+	delta, gbar []float64
+}
+
+// Round is what happened in round k of a Run.
+type Round struct {
+	Index   int        // k
+	Pi, Q   *mat.Dense // the context (π̂_k, Q_k), each [S, A]
+	NextPi  *mat.Dense // the returned π̂_{k+1} [S, A]
+	Packets []Packet   // drawn under NextPi
+	NextQ   *mat.Dense // Q_{k+1} [S, A]
+
+	Zeta, ZetaBound   float64 // ζ_k and its bound
+	Delta, DeltaBound float64 // δ_k and its bound, with probability 1−α if sampled
+	Route, RouteBound float64 // distance of NextQ from the mean target of the packets
+	Sampling          float64 // distance of that mean from the exact backup
+	Defect            float64 // ḡ_k
+	Price             float64 // D̄_k, the lifted prior-mass price; +Inf where none of it is left
+
+	// Loss is ‖Q* − Q^{π̂_{k+1}}‖∞ and Bound what Theorem 2 says of it at T =
+	// k+1. It holds for every context; the critic call of this round is no part.
+	Loss  float64
+	Bound pmd.Bound
+}
+
+// Start returns a run of the decoder on a problem from the values q0 [S, A] with
+// constant step size eta. Nothing has been computed but Q*.
+func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source Source) (*Run, error) {
+	if err := d.CheckEnvironment(problem.MDP); err != nil {
+		return nil, err
+	}
+	if err := d.checkActor(problem.Pi0, q0, eta); err != nil {
+		return nil, err
+	}
+	optimum, err := problem.MDP.Optimal()
+	if err != nil {
+		return nil, err
+	}
+	value, err := problem.MDP.PolicyValue(problem.Pi0)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{
+		Decoder: d, Problem: problem, Optimum: optimum, Eta: eta, source: source,
+		E0: mdp.MaxAbsDiff(optimum.Q, q0), Gap: mdp.MaxAbsDiff(optimum.Q, value),
+		pi: problem.Pi0, q: q0,
+	}, nil
+}
+
+// Step runs one round: actor, environment, critic, and the measurements.
+func (r *Run) Step() (*Round, error) {
+	d, env := r.Decoder, r.Problem.MDP
+	k := &Round{Index: len(r.Rounds), Pi: r.pi, Q: r.q}
+	var err error
+	if k.NextPi, err = d.Improve(k.Pi, k.Q, r.Eta); err != nil {
+		return nil, err
+	}
+	context := control.Context{Round: k.Index, MDP: env, Pi: k.NextPi, Q: k.Q, Eta: r.Eta}
+	if k.NextQ, k.Packets, err = d.evaluate(context, r.source); err != nil {
+		return nil, err
+	}
+	if k.Zeta, err = pmd.Zeta(k.NextPi, k.Pi, k.Q, r.Eta); err != nil {
+		return nil, err
+	}
+	k.ZetaBound = d.ZetaAt(r.Eta)
+	exact, mean := env.EvaluationBackup(k.NextPi, k.Q), meanTarget(k.Packets, k.Q, env.Gamma)
+	k.Delta, k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, exact), mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, exact)
+	k.RouteBound, k.DeltaBound = d.DeltaRoute, d.Delta()
+	k.Defect = pmd.LiftedDefect(env, pmd.GreedyDefect(k.NextPi, k.Q))
+	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(k.Pi, k.Q))
+
+	value, err := env.PolicyValue(k.NextPi)
+	if err != nil {
+		return nil, err
+	}
+	k.Loss = mdp.MaxAbsDiff(r.Optimum.Q, value)
+	r.gbar = append(r.gbar, k.Defect)
+	if k.Bound, err = pmd.ReturnedPolicyBound(env.Gamma, r.E0, r.delta, r.gbar, k.Index+1); err != nil {
+		return nil, err
+	}
+	r.delta = append(r.delta, k.Delta)
+	r.pi, r.q = k.NextPi, k.NextQ
+	r.Rounds = append(r.Rounds, *k)
+	return k, nil
+}
+
+// meanTarget returns the weighted mean of r + γQ(s',a') over the packets from
+// each pair [S, A].
+func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
+	mean, mass := mat.NewDense(q.RawMatrix().Rows, q.RawMatrix().Cols, nil), mat.NewDense(q.RawMatrix().Rows, q.RawMatrix().Cols, nil)
+	for _, p := range packets {
+		w := math.Exp(p.LogWeight)
+		y := p.Reward + float64(gamma*q.At(p.NextState, p.NextAction))
+		mass.Set(p.State, p.Action, mass.At(p.State, p.Action)+w)
+		mean.Set(p.State, p.Action, mean.At(p.State, p.Action)+float64(w*y))
+	}
+	mean.DivElem(mean, mass)
+	return mean
+}
+
+// AuditHorizons are the horizons at which the paper audits Theorem 2.
+var AuditHorizons = []int{1, 2, 5, 10, 20, 40}
+
+// AuditRow is Theorem 2 at one horizon of one run.
+type AuditRow struct {
+	Horizon int       `json:"horizon"`
+	Bound   pmd.Bound `json:"bound"`
+	Loss    float64   `json:"loss"`  // realized ‖Q* − Q^{π̂_T}‖∞
+	Slack   float64   `json:"slack"` // bound minus loss
+}
+
+// Satisfied reports whether the theorem's inequality holds, up to the rounding
+// of the exact solves.
+func (a AuditRow) Satisfied() bool { return a.Slack >= -1e-9*(1+a.Loss) }
+
+// Audit returns Theorem 2 at the given horizons, of which the run must have
+// passed the last.
+func (r *Run) Audit(horizons ...int) ([]AuditRow, error) {
+	rows := make([]AuditRow, 0, len(horizons))
+	for _, t := range horizons {
+		if t < 1 || t > len(r.Rounds) {
+			return nil, fmt.Errorf("decoder: audit at horizon %d of a run with %d rounds", t, len(r.Rounds))
+		}
+		k := r.Rounds[t-1]
+		rows = append(rows, AuditRow{Horizon: t, Bound: k.Bound, Loss: k.Loss, Slack: k.Bound.Total() - k.Loss})
+	}
+	return rows, nil
+}

@@ -1,0 +1,198 @@
+package decoder
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// LayerNormEpsilon is the usual ε_LN.
+const LayerNormEpsilon = 1e-5
+
+// Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer
+// normalization with gain H/√(d+2) acts as x ↦ ρx, ρ = (1+‖x‖²/H²)^{−1/2}
+// (Section 4 and the appendix on normalized compilation). The columns of J and
+// the unit vector c are orthonormal and orthogonal to the all-ones direction.
+type Carrier struct {
+	H float64    // scale, large against payloads
+	C float64    // C² = H² − (d+2)ε
+	U []float64  // the direction c [d+2]
+	J *mat.Dense // [d+2, d]
+}
+
+// NewCarrier returns the carrier of scale h for payloads of the given width.
+//
+// The reflection I − 2vvᵀ/‖v‖² with v = e₀ − 1/√D maps e₀ to the all-ones
+// direction, so its other columns are an orthonormal basis orthogonal to it:
+// column 1 is c, the rest is J.
+func NewCarrier(width int, h float64) (*Carrier, error) {
+	n := width + 2
+	c2 := float64(h*h) - float64(n)*LayerNormEpsilon
+	if !(h > 0) || !(c2 > 0) || math.IsInf(c2, 1) {
+		return nil, fmt.Errorf("decoder: carrier scale H is %v, want H² finite and above %g", h, float64(n)*LayerNormEpsilon)
+	}
+	one := 1 / math.Sqrt(float64(n))
+	v, norm := make([]float64, n), 0.0
+	for i := range v {
+		v[i] = -one
+		if i == 0 {
+			v[i] = 1 - one
+		}
+		norm += float64(v[i] * v[i])
+	}
+	c := &Carrier{H: h, C: math.Sqrt(c2), U: make([]float64, n), J: mat.NewDense(n, width, nil)}
+	for i := range n {
+		for j := 1; j < n; j++ {
+			x := float64(-2 * float64(v[i]*v[j]) / norm)
+			if i == j {
+				x++
+			}
+			if j == 1 {
+				c.U[i] = x
+			} else {
+				c.J.Set(i, j-2, x)
+			}
+		}
+	}
+	return c, nil
+}
+
+// embed stores the token of a payload in dst.
+func (c *Carrier) embed(dst, payload []float64) {
+	for i, u := range c.U {
+		dst[i] = float64(c.C * u)
+	}
+	for j, x := range payload {
+		if x == 0 {
+			continue
+		}
+		for i := range dst {
+			dst[i] += float64(x * c.J.At(i, j))
+		}
+	}
+}
+
+// NormCertificate states what layer normalization adds to the bounds. Payloads
+// within the caps have ‖x‖ ≤ X; a norm scales them by ρ with 1−ρ ≤ Defect, a
+// score by a factor within 1−ρ² ≤ Score of one. Scores off by at most Δ move a
+// softmax by at most 2 tanh(Δ/2) in L1.
+type NormCertificate struct {
+	H      float64 `json:"h"`
+	X      float64 `json:"x"`
+	Defect float64 `json:"defect"` // 1 − (1+X²/H²)^{−1/2}
+	Score  float64 `json:"score"`  // X²/(H²+X²)
+	// Actor and Critic are the sums added to ζ (at EtaMax) and to δ_route.
+	Actor  float64 `json:"actor"`
+	Critic float64 `json:"critic"`
+}
+
+func newNormCertificate(c *Certificate, h float64) *NormCertificate {
+	log := math.Log(c.Floor)
+	// A packet holds four one-hots, role, constant, reward, log weight, the
+	// centred row, the value looked up and the target; other tokens hold less,
+	// or a step size.
+	x2 := 7 + log*log + c.RMax*c.RMax + c.EtaMax*c.EtaMax + 2*c.B*c.B
+	n := &NormCertificate{H: h, X: math.Sqrt(x2), Score: x2 / (h*h + x2)}
+	rho := 1 / math.Sqrt(1+x2/(h*h))
+	n.Defect = n.Score / (1 + rho) // 1−ρ without cancellation
+	n.Actor = n.ZetaAt(c, c.EtaMax)
+	first, second := n.Score*3*c.Tau1, n.Score*(3*c.Tau2-log)
+	n.Critic = c.B*(c.Gamma*2*math.Tanh(first/2)+2*math.Tanh(second/2)) + (3+c.Gamma)*c.B*n.Defect
+	return n
+}
+
+// ZetaAt bounds what normalization adds to ζ in a call with step size eta: the
+// moved softmax, and values and output shrunk by ρ.
+func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
+	shift := n.Score * (c.Kappa + c.Nu - math.Log(c.Floor) + eta*c.B)
+	return 2*math.Tanh(shift/2) + 4*n.Defect
+}
+
+// NewNormalized returns the decoder for the caps compiled with carrier scale h
+// to a pre-LN network of width d+2 with a final LN, each norm the standard
+// operation. Action values are centred, e_a − 1/A, and the affine readout adds
+// 1/A back, so that the shrinking by ρ keeps rows on the simplex. The caps must
+// give a Floor above zero, which bounds the payloads.
+func NewNormalized(caps Caps, h float64) (*Decoder, error) {
+	if !(caps.Floor > 0) {
+		return nil, fmt.Errorf("decoder: cap floor is %v, want a probability above 0 for a normalized decoder", caps.Floor)
+	}
+	c, err := Certify(caps)
+	if err != nil {
+		return nil, err
+	}
+	l := NewLayout(c.States, c.Actions)
+	carrier, err := NewCarrier(l.Width(), h)
+	if err != nil {
+		return nil, err
+	}
+	c.Norm = newNormCertificate(c, h)
+	c.Zeta = c.ZetaAt(c.EtaMax)
+	c.DeltaRoute += c.Norm.Critic
+	// A payload coordinate is read as a difference of numbers of size H.
+	rounding := 8 * 0x1p-53 * h * float64(l.Width()+2)
+	c.RoundoffZeta += rounding * (c.Kappa + c.Nu + c.EtaMax + c.B - math.Log(c.Floor) + 3)
+	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 - math.Log(c.Floor) + 4)
+	c.setReturned()
+
+	d := &Decoder{Certificate: c, Layout: l, Carrier: carrier}
+	d.Network, d.Legend = build(c, l)
+	d.Policy, d.Value = readouts(c, l)
+	d.centre()
+
+	for _, w := range d.Network.matrices() {
+		if _, cols := w.m.Dims(); cols == l.Width() {
+			*w.m = *times(w.m, carrier.J.T()) // reads tokens
+		} else {
+			*w.m = *times(carrier.J, w.m) // writes tokens
+		}
+	}
+	d.Policy.W, d.Value.W = times(d.Policy.W, carrier.J.T()), times(d.Value.W, carrier.J.T())
+	d.Network.Width += 2
+	gain := make([]float64, d.Network.Width)
+	for i := range gain {
+		gain[i] = h / math.Sqrt(float64(len(gain)))
+	}
+	norm := &LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}
+	for b := range d.Network.Blocks {
+		d.Network.Blocks[b].AttentionNorm, d.Network.Blocks[b].MapNorm = norm, norm
+	}
+	d.Network.Norm = norm
+	return d, d.compile()
+}
+
+// centre replaces the actor's values e_a by e_a − 1/A and its readout by the
+// one that adds 1/A.
+func (d *Decoder) centre() {
+	v, share := d.Network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
+	for a := range d.Actions {
+		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsActor.Offset, 0)
+		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsMemory.Offset, -share)
+		d.Policy.Bias[a] = share
+	}
+	for i, k := range d.Legend {
+		if k.Matrix == "block.0.head.0.v" && k.From == d.Layout.IsActor {
+			d.Legend[i] = Link{k.Matrix, k.To, d.Layout.IsMemory, -share, "−1/A", "centre the values; the readout adds 1/A back"}
+		}
+	}
+}
+
+// times returns the product x·y, summed in index order.
+func times(x, y mat.Matrix) *mat.Dense {
+	rows, inner := x.Dims()
+	_, cols := y.Dims()
+	z := mat.NewDense(rows, cols, nil)
+	for i := range rows {
+		for k := range inner {
+			v := x.At(i, k)
+			if v == 0 {
+				continue
+			}
+			for j, sum := range z.RawRowView(i) {
+				z.Set(i, j, sum+float64(v*y.At(k, j)))
+			}
+		}
+	}
+	return z
+}

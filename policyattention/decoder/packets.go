@@ -1,0 +1,74 @@
+package decoder
+
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/numeric"
+)
+
+// Packet is one transition shown to the critic.
+type Packet struct {
+	State      int     `json:"s"`
+	Action     int     `json:"a"`
+	Reward     float64 `json:"r"`
+	NextState  int     `json:"s2"`
+	NextAction int     `json:"a2"`
+	// LogWeight is the logarithm of how many samples the packet stands for: 0
+	// for a sampled packet.
+	LogWeight float64 `json:"log_weight"`
+}
+
+// Sample draws m fresh packets from every state and action of the environment:
+// s' from P(·|s,a) and a' from the returned policy pi [S, A] at s'.
+func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
+	packets := make([]Packet, 0, m*env.States()*env.Actions())
+	for s := range env.States() {
+		for a := range env.Actions() {
+			r, next := env.R.At(s, a), env.Next(s, a)
+			for range m {
+				t := draw(next, rng)
+				packets = append(packets, Packet{State: s, Action: a, Reward: r, NextState: t, NextAction: draw(pi.RawRowView(t), rng)})
+			}
+		}
+	}
+	return packets
+}
+
+// Expectation returns, for every (s,a), one packet for each successor (s',a')
+// of positive probability, with weight m·P(s'|s,a)·π(a'|s'). Averages over them
+// are exact expectations, so a critic call has no sampling error.
+func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
+	var packets []Packet
+	for s := range env.States() {
+		for a := range env.Actions() {
+			for t, p := range env.Next(s, a) {
+				for b, w := range pi.RawRowView(t) {
+					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
+						packets = append(packets, Packet{s, a, env.R.At(s, a), t, b, numeric.Log(weight)})
+					}
+				}
+			}
+		}
+	}
+	return packets
+}
+
+// draw returns an index with the probabilities in row. Rounding may leave the
+// sum short of one; the remainder goes to the last index with mass.
+func draw(row []float64, rng *rand.Rand) int {
+	u, last := rng.Float64(), 0
+	for i, p := range row {
+		if p <= 0 {
+			continue
+		}
+		if u < p {
+			return i
+		}
+		u -= p
+		last = i
+	}
+	return last
+}

@@ -1,0 +1,97 @@
+package decoder
+
+import "math"
+
+// Pass feeds tokens through a Program one after the other, as causal decoding
+// with a key–value cache does. Memory grows with the number of distinct keys
+// and never with pairs of tokens, so 10⁵ tokens pass easily. A Pass must not be
+// used concurrently.
+type Pass struct {
+	*Program
+	caches [][]cache // [block][head]
+	x, u   []float64 // a token, its norm
+	hidden []float64
+}
+
+// Start returns a pass that has seen no token.
+func (p *Program) Start() *Pass {
+	w := &Pass{Program: p, x: make([]float64, p.width), u: make([]float64, p.width)}
+	for _, s := range p.stages {
+		caches := make([]cache, len(s.heads))
+		for h, head := range s.heads {
+			caches[h] = newCache(len(head.q.row), len(head.v.row))
+		}
+		w.caches = append(w.caches, caches)
+		w.hidden = make([]float64, max(len(w.hidden), s.hidden))
+	}
+	return w
+}
+
+// Reset forgets all tokens.
+func (p *Pass) Reset() {
+	for _, caches := range p.caches {
+		for h := range caches {
+			caches[h].reset()
+		}
+	}
+}
+
+// Push feeds a token [width] whose output nobody reads.
+func (p *Pass) Push(token []float64) { p.feed(token, false) }
+
+// Read feeds a token [width] and stores the readout of its output in dst.
+func (p *Pass) Read(dst, token []float64) {
+	x := p.normed(p.norm, p.feed(token, true))
+	if p.readout == nil {
+		copy(dst, x)
+		return
+	}
+	copy(dst, p.bias)
+	p.readout.addTo(dst, x)
+}
+
+// normed returns the norm of x, or x itself if l is nil.
+func (p *Pass) normed(l *LayerNorm, x []float64) []float64 {
+	if l == nil {
+		return x
+	}
+	l.apply(p.u, x)
+	return p.u
+}
+
+// feed passes one token through the blocks and returns it.
+func (p *Pass) feed(token []float64, read bool) []float64 {
+	x := p.x
+	copy(x, token)
+	for b := range p.stages {
+		s, caches := &p.stages[b], p.caches[b]
+		if len(s.heads) > 0 {
+			u := p.normed(s.attentionNorm, x)
+			for h := range s.heads {
+				head, c := &s.heads[h], &caches[h]
+				head.k.mul(c.key, u)
+				head.v.mul(c.value, u)
+				c.add()
+				if head.live.includes(read) {
+					head.q.mul(c.query, u)
+					c.attend()
+				}
+			}
+			for h := range s.heads {
+				if head := &s.heads[h]; head.live.includes(read) {
+					head.o.addTo(x, caches[h].mixed)
+				}
+			}
+		}
+		if s.mapLive.includes(read) {
+			u, hidden := p.normed(s.mapNorm, x), p.hidden[:s.hidden]
+			clear(hidden)
+			s.w1.addTo(hidden, u)
+			for i, v := range hidden {
+				hidden[i] = math.Max(0, v)
+			}
+			s.w2.addTo(x, hidden)
+		}
+	}
+	return x
+}
