@@ -1,0 +1,259 @@
+// Package experiment holds the paper's runs as data.
+//
+// A Cell names one evaluation: block, method, number of states, identity,
+// preset. A pure function takes it to its Config, which says everything that
+// its numbers depend on, and to the hash of that. Results are artifacts: folders
+// found by this hash, so that asking twice computes once and a changed
+// configuration never meets a stale result. Trained weights are artifacts of
+// their own, found by the hash of the training configuration and shared by all
+// cells that need them.
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/train"
+)
+
+// Version counts changes of laws outside the configuration (families of MDPs,
+// scoring, encodings) that change results. Raising it makes every artifact
+// stale.
+const Version = 1
+
+// Block is a group of cells that answers one question of the paper.
+type Block string
+
+const (
+	Oracle       Block = "oracle"       // exact PMD on many problems
+	Confirmation Block = "confirmation" // S = 4, fresh identities
+	Shift        Block = "shift"        // four families without retraining
+	Benchmark    Block = "benchmark"    // S = 8 and 16, retrained
+	Mechanism    Block = "mechanism"    // one-step inputs: which rule was learned?
+	Frontier     Block = "frontier"     // weights along training
+	Ablation     Block = "ablation"     // other recipes than the plain one
+)
+
+// Blocks lists all blocks.
+var Blocks = []Block{Oracle, Confirmation, Shift, Benchmark, Mechanism, Frontier, Ablation}
+
+// Method is a controller.
+type Method string
+
+const (
+	ExactPMD        Method = "exact-pmd"
+	PolicyAttention Method = "policyattention"
+	PMDTarget       Method = "pmd-target"
+	RewardOnly      Method = "reward-only"
+	LearnedCritic   Method = "policyattention-learned-critic"
+	Mixture         Method = "policyattention-mixture"
+)
+
+// objective is what a method's actor was trained for.
+var objective = map[Method]train.Objective{
+	PolicyAttention: train.Proximal, PMDTarget: train.PMDTarget, RewardOnly: train.RewardOnly,
+	LearnedCritic: train.Proximal, Mixture: train.Proximal,
+}
+
+// Cell names one evaluation.
+type Cell struct {
+	Preset string     `json:"preset"`
+	Block  Block      `json:"block"`
+	Method Method     `json:"method"`
+	Recipe string     `json:"recipe,omitempty"` // of the training; empty for exact methods
+	S      int        `json:"s"`                // states
+	Seed   uint64     `json:"seed,omitempty"`   // model seed; 0 for exact methods
+	Family mdp.Family `json:"family,omitempty"` // of a shift
+	Step   int        `json:"step,omitempty"`   // of a frontier's weights
+}
+
+// Name returns block/method-S8-18100, with the recipe where it is not plain,
+// the family and the step where there are any. It is unique within a preset.
+func (c Cell) Name() string {
+	parts := []string{string(c.Method)}
+	if c.Recipe != "" && c.Recipe != "plain" {
+		parts = append(parts, c.Recipe)
+	}
+	if c.Family != "" {
+		parts = append(parts, string(c.Family))
+	}
+	parts = append(parts, fmt.Sprintf("S%d", c.S))
+	if c.Seed != 0 {
+		parts = append(parts, fmt.Sprint(c.Seed))
+	}
+	if c.Step != 0 {
+		parts = append(parts, fmt.Sprint(c.Step))
+	}
+	return string(c.Block) + "/" + strings.Join(parts, "-")
+}
+
+// Config is everything that the numbers of a cell depend on, but for the
+// arithmetic of the backend.
+type Config struct {
+	Version  int      `json:"version"`
+	Fixtures Fixtures `json:"fixtures"`
+	// One of Loop and OneStep is set.
+	Loop    *LoopConfig    `json:"loop,omitempty"`
+	OneStep *OneStepConfig `json:"one_step,omitempty"`
+}
+
+// Fixtures names the problems of a cell.
+type Fixtures struct {
+	Family   mdp.Family `json:"family"`
+	Root     uint64     `json:"root"`
+	States   int        `json:"states"`
+	Actions  int        `json:"actions"`
+	Problems int        `json:"problems"`
+}
+
+// LoopConfig is a closed loop.
+type LoopConfig struct {
+	Rounds int      `json:"rounds"`
+	Eta    float64  `json:"eta"`
+	Phi    float64  `json:"phi,omitempty"`    // mixture with the uniform policy
+	Actor  *Weights `json:"actor,omitempty"`  // absent: exact PMD
+	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
+	// Kept are the rounds whose policies are stored; absent means all.
+	Kept []int `json:"kept,omitempty"`
+}
+
+// OneStepConfig is a same-context comparison with the fixed rules. Its contexts
+// are rounds of exact PMD runs on the fixtures, stopped after 0 to Rounds
+// rounds, with η uniform on [EtaMin, EtaMax]; the refitted step uses the same
+// (π, Q) with each supplied η.
+type OneStepConfig struct {
+	Actor    Weights   `json:"actor"`
+	Rounds   int       `json:"rounds"`
+	EtaMin   float64   `json:"eta_min"`
+	EtaMax   float64   `json:"eta_max"`
+	Supplied []float64 `json:"supplied"`
+	FitLo    float64   `json:"fit_lo"`
+	FitHi    float64   `json:"fit_hi"`
+	FitBy    float64   `json:"fit_by"`
+}
+
+// Weights names the weights of a network after some step of its training.
+type Weights struct {
+	Training train.Config `json:"training"`
+	Step     int          `json:"step"`
+}
+
+// Config returns the cell's configuration. It errs on a cell that names
+// nothing.
+func (c Cell) Config() (Config, error) {
+	preset, err := FindPreset(c.Preset)
+	if err != nil {
+		return Config{}, err
+	}
+	size, ok := Protocol.Sizes[c.S]
+	if !ok {
+		return Config{}, fmt.Errorf("experiment: cell %s: the protocol has no size S=%d", c.Name(), c.S)
+	}
+	fixtures := Fixtures{Family: mdp.Random, Root: size.Evaluation, States: c.S, Actions: Protocol.Actions, Problems: preset.Problems}
+	if c.Family != "" {
+		fixtures.Family = c.Family
+	}
+	loop := &LoopConfig{Rounds: Protocol.Rounds, Eta: Protocol.Eta}
+	if c.Block == Oracle {
+		// Exact policies can be made again from the seed: keep the tables' rounds.
+		fixtures.Root, fixtures.Problems, loop.Kept = size.Oracle, preset.Oracle, []int{20, 40}
+	}
+	if c.Method == ExactPMD {
+		return Config{Version: Version, Fixtures: fixtures, Loop: loop}, nil
+	}
+	actor, err := c.weights(preset, objective[c.Method])
+	if err != nil {
+		return Config{}, err
+	}
+	loop.Actor = &actor
+	switch c.Method {
+	case Mixture:
+		loop.Phi = Protocol.Mixture
+	case LearnedCritic:
+		critic, err := c.weights(preset, train.Critic)
+		if err != nil {
+			return Config{}, err
+		}
+		loop.Critic = &critic
+	}
+	if c.Block == Mechanism {
+		fixtures.Root, fixtures.Problems = size.HeldOut, preset.HeldOut
+		recipe := train.Plain() // the same inputs for every recipe
+		return Config{Version: Version, Fixtures: fixtures, OneStep: &OneStepConfig{
+			Actor: actor, Rounds: Protocol.HeldOutRounds, EtaMin: recipe.EtaMin, EtaMax: recipe.EtaMax,
+			Supplied: Protocol.SuppliedEta, FitLo: Protocol.Fit.Lo, FitHi: Protocol.Fit.Hi, FitBy: Protocol.Fit.By,
+		}}, nil
+	}
+	return Config{Version: Version, Fixtures: fixtures, Loop: loop}, nil
+}
+
+// weights returns the weights of the cell's identity for an objective.
+func (c Cell) weights(preset Preset, objective train.Objective) (Weights, error) {
+	recipe, ok := Recipes[c.Recipe]
+	if !ok || objective == "" {
+		return Weights{}, fmt.Errorf("experiment: cell %s: no recipe %q for method %q", c.Name(), c.Recipe, c.Method)
+	}
+	for _, run := range Protocol.Sizes[c.S].Runs {
+		if run.Model != c.Seed {
+			continue
+		}
+		t := train.Standard(objective, recipe, run.Model, c.S)
+		t.Task = run.Task
+		t.Actions, t.MDPs, t.Examples, t.Batch = Protocol.Actions, preset.MDPs, preset.Examples, preset.Batch
+		t.Steps, t.Snapshots = preset.Steps, preset.Snapshots
+		if objective == train.Critic {
+			t.Snapshots = nil
+		}
+		w := Weights{Training: t, Step: preset.Steps}
+		if c.Step != 0 {
+			w.Step = c.Step
+		}
+		return w, nil
+	}
+	return Weights{}, fmt.Errorf("experiment: cell %s: the protocol has no run with model seed %d at S=%d", c.Name(), c.Seed, c.S)
+}
+
+// weights lists the weights that the configuration needs.
+func (c Config) weights() []Weights {
+	var out []Weights
+	if c.OneStep != nil {
+		out = append(out, c.OneStep.Actor)
+	}
+	if c.Loop != nil {
+		for _, w := range []*Weights{c.Loop.Actor, c.Loop.Critic} {
+			if w != nil {
+				out = append(out, *w)
+			}
+		}
+	}
+	return out
+}
+
+// trainings lists the training runs that the configuration needs.
+func (c Config) trainings() []train.Config {
+	var out []train.Config
+	for _, w := range c.weights() {
+		out = append(out, w.Training)
+	}
+	return out
+}
+
+// Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
+func (c Config) Hash() string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(fmt.Sprintf("experiment: a configuration that JSON cannot hold: %v", err)) // constants of the protocol
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// TrainingName returns the name of a training run, unique within a preset:
+// objective-recipe-S8-18100.
+func TrainingName(c train.Config) string {
+	return fmt.Sprintf("%s-%s-S%d-%d", c.Objective, c.Recipe.Name, c.Sizes[0], c.Seed)
+}

@@ -1,0 +1,213 @@
+package experiment
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/train"
+)
+
+const manifestFile = "manifest.json"
+
+// Manifest describes an artifact and vouches for its files.
+type Manifest struct {
+	Name       string            `json:"name"`                 // of the cell or the training run
+	Hash       string            `json:"hash"`                 // of the configuration
+	Cell       *Cell             `json:"cell,omitempty"`       // of an evaluation
+	Evaluation *Config           `json:"evaluation,omitempty"` // its configuration
+	Training   *train.Config     `json:"training,omitempty"`   // of a training run
+	Fixtures   string            `json:"fixtures,omitempty"`   // SHA-256 of the problems
+	Weights    map[string]string `json:"weights,omitempty"`    // used weights: SHA-256 by training name
+	Files      map[string]string `json:"files"`                // SHA-256 by name
+	Summary    map[string]Values `json:"summary,omitempty"`    // medians, by what they are of
+	Produced   Produced          `json:"produced"`
+	Cost       Cost              `json:"cost"`
+	Seal       string            `json:"seal"` // SHA-256 of this manifest with an empty seal
+}
+
+// Values are numbers by name.
+type Values map[string]float64
+
+// Produced says on what an artifact was made.
+type Produced struct {
+	Go       string               `json:"go"`
+	Platform string               `json:"platform"`
+	CPU      string               `json:"cpu"`
+	Cores    int                  `json:"cores"` // that the process was allowed to use
+	Backend  *backend.Description `json:"backend,omitempty"`
+	Modules  map[string]string    `json:"modules"` // versions of what computes
+}
+
+// Cost is what an artifact took to make.
+type Cost struct {
+	WallSeconds    float64 `json:"wall_seconds"`
+	CPUSeconds     float64 `json:"cpu_seconds"`
+	PeakMemory     int64   `json:"peak_memory_bytes"` // of the process that made it
+	StepsPerSecond float64 `json:"steps_per_second,omitempty"`
+}
+
+// computing are the modules whose versions can change results.
+var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla", "gonum.org/v1/gonum"}
+
+func produced(d *backend.Description) Produced {
+	p := Produced{
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: cpuModel(),
+		Cores: runtime.NumCPU(), Backend: d, Modules: map[string]string{},
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if slices.Contains(computing, m.Path) {
+				p.Modules[m.Path] = m.Version
+			}
+		}
+	}
+	return p
+}
+
+// cpuModel returns the processor's name where the kernel tells it.
+func cpuModel() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// meter measures the cost of what happens after it was started.
+type meter struct {
+	began time.Time
+	cpu   time.Duration
+}
+
+func startMeter() meter { return meter{time.Now(), usage().cpu} }
+
+func (m meter) cost() Cost {
+	u := usage()
+	return Cost{WallSeconds: time.Since(m.began).Seconds(), CPUSeconds: (u.cpu - m.cpu).Seconds(), PeakMemory: u.peak}
+}
+
+type resources struct {
+	cpu  time.Duration
+	peak int64 // bytes
+}
+
+func usage() (r resources) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return r
+	}
+	r.cpu, r.peak = time.Duration(u.Utime.Nano()+u.Stime.Nano()), u.Maxrss
+	if runtime.GOOS != "darwin" {
+		r.peak *= 1024 // Linux counts kilobytes, macOS bytes
+	}
+	return r
+}
+
+// write stores the manifest of the files in dir, with their digests and its
+// own seal.
+func (m *Manifest) write(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	m.Files = map[string]string{}
+	for _, e := range entries {
+		if e.Name() == manifestFile {
+			continue
+		}
+		if m.Files[e.Name()], err = fileDigest(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	m.Seal = ""
+	if m.Seal, err = jsonDigest(m); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	if err := renameio.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
+
+// readManifest reads a manifest and checks its seal.
+func readManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, manifestFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	m, err := parseManifest(text)
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %s: %w", path, err)
+	}
+	return m, nil
+}
+
+func parseManifest(text []byte) (*Manifest, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	m := &Manifest{}
+	if err := d.Decode(m); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("text after the manifest")
+	}
+	bare := *m
+	bare.Seal = ""
+	seal, err := jsonDigest(bare)
+	if err != nil {
+		return nil, err
+	}
+	if seal != m.Seal {
+		return nil, errors.New("it has been changed: its seal is not its digest")
+	}
+	for name := range m.Files {
+		if name != filepath.Base(name) || name == "." || name == ".." {
+			return nil, fmt.Errorf("it lists %q, which is no file name", name)
+		}
+	}
+	return m, nil
+}
+
+func jsonDigest(v any) (string, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("experiment: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+func fileDigest(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("experiment: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,49 @@
+package experiment
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+)
+
+//go:embed protocol.json
+var protocolJSON []byte
+
+// Protocol is what was fixed before any evaluation: protocol.json in this
+// package is the one place of every seed, root, horizon and margin.
+var Protocol = func() (p struct {
+	Note          string    `json:"note"`
+	Actions       int       `json:"actions"`
+	Eta           float64   `json:"eta"`      // step size at deployment
+	Rounds        int       `json:"rounds"`   // T of every trajectory
+	Horizons      []int     `json:"horizons"` // of the certificate audit
+	Margin        float64   `json:"margin"`   // on the ratio to the oracle at T = 20
+	Mixture       float64   `json:"mixture"`  // φ
+	HeldOutRounds int       `json:"held_out_rounds"`
+	SuppliedEta   []float64 `json:"supplied_eta"`
+	Fit           struct {  // grid of the refitted step size
+		Lo float64 `json:"lo"`
+		Hi float64 `json:"hi"`
+		By float64 `json:"by"`
+	} `json:"fit"`
+	Sizes map[int]Size `json:"sizes"` // by number of states
+}) {
+	if err := json.Unmarshal(protocolJSON, &p); err != nil {
+		panic(fmt.Sprintf("experiment: protocol.json: %v", err))
+	}
+	return p
+}()
+
+// Size is what the protocol fixes for one number of states.
+type Size struct {
+	Runs       []Run  `json:"runs"`
+	Evaluation uint64 `json:"evaluation"` // root of the evaluation problems
+	Oracle     uint64 `json:"oracle"`     // root of the oracle block's problems
+	HeldOut    uint64 `json:"held_out"`   // root of the one-step inputs
+}
+
+// Run is one trained identity.
+type Run struct {
+	Model uint64 `json:"model"` // seed of the weights and of the order of examples
+	Task  uint64 `json:"task"`  // root of the training problems
+}

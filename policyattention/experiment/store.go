@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/gomlx/compute"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/train"
+)
+
+// ErrMissing is wrapped by the errors that say that an artifact is not there.
+var ErrMissing = errors.New("not yet run")
+
+// workFolder holds, inside a preset's folder, what is being made: locks,
+// half-written folders, interrupted training runs.
+const workFolder = ".work"
+
+// Store makes the artifacts of one preset and finds them again.
+type Store struct {
+	Preset Preset
+	// Progress, if not nil, is told of training steps and of waiting.
+	Progress func(Progress)
+
+	root    string
+	backend func() (compute.Backend, error)
+	models  map[string]*train.Model // loaded weights, by path
+}
+
+// Progress says how far a training run is.
+type Progress struct {
+	Name    string `json:"name"` // of the training run or cell
+	Waiting bool   `json:"waiting,omitempty"`
+	train.Progress
+}
+
+// Open returns the store of the preset below the folder artifacts. The backend
+// called backendName (see package backend) is made when it is first needed.
+func Open(artifacts, preset, backendName string) (*Store, error) {
+	p, err := FindPreset(preset)
+	if err != nil {
+		return nil, err
+	}
+	make := sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) })
+	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, models: map[string]*train.Model{}}, nil
+}
+
+// Root returns the folder of the preset's artifacts.
+func (s *Store) Root() string { return s.root }
+
+// folder returns the folder of the cell whose configuration is given.
+func (s *Store) folder(cell Cell, config Config) string {
+	return filepath.Join(s.root, filepath.FromSlash(cell.Name())+"-"+config.Hash()[:12])
+}
+
+func (s *Store) trainingFolder(c train.Config) string {
+	return filepath.Join(s.root, "train", TrainingName(c)+"-"+c.Hash()[:12])
+}
+
+// lock waits until no other process makes the artifact of that folder name.
+func (s *Store) lock(ctx context.Context, name, folder string) (unlock func(), err error) {
+	dir := filepath.Join(s.root, workFolder)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, filepath.Base(folder)+".lock"))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		if s.Progress != nil {
+			s.Progress(Progress{Name: name, Waiting: true})
+		}
+		_, err = lock.TryLockContext(ctx, 200*time.Millisecond)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("experiment: locking %s: %w", name, err)
+	}
+	return func() { lock.Unlock() }, nil //nolint:errcheck // the process's end would unlock it too
+}
+
+// publish makes folder appear with what fill writes and the manifest it returns.
+func (s *Store) publish(folder string, fill func(dir string) (*Manifest, error)) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	dir, err := os.MkdirTemp(filepath.Join(s.root, workFolder), filepath.Base(folder)+"-")
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	manifest, err := fill(dir)
+	if err != nil {
+		return err
+	}
+	if err := manifest.write(dir); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	if err := os.Rename(dir, folder); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
+
+// open reads the manifest of a folder; it wraps ErrMissing if there is none.
+func (s *Store) open(name, hash, folder string) (*Manifest, error) {
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("experiment: %s of preset %s: %w", name, s.Preset.Name, ErrMissing)
+	}
+	m, err := readManifest(folder)
+	if err != nil {
+		return nil, err
+	}
+	if m.Name != name || m.Hash != hash {
+		return nil, fmt.Errorf("experiment: %s describes %s with hash %.12s, want %s with %.12s", filepath.Join(folder, manifestFile), m.Name, m.Hash, name, hash)
+	}
+	return m, nil
+}
