@@ -28,6 +28,7 @@ type cache struct {
 	queries interner
 	weights [][]float64 // e of each distinct query, for the keys known at the time
 	spare   []float64   // weights of queries that are not kept
+	at      []int       // non-zero entries of the query at hand
 	kept    int         // numbers held in weights
 }
 
@@ -110,15 +111,22 @@ func (c *cache) expScores() []float64 {
 	} else {
 		e = c.spare
 	}
-	e = e[:0]
+	e, c.at = e[:0], c.at[:0]
+	for i, v := range c.query {
+		if v != 0 { // the terms of the others are zero
+			c.at = append(c.at, i)
+		}
+	}
 	top := math.Inf(-1)
 	for g := range known {
 		score, key := 0.0, c.keys.get(g)
-		for i, v := range c.query {
-			score += float64(v * key[i])
+		for _, i := range c.at {
+			score += float64(c.query[i] * key[i])
 		}
 		e = append(e, score)
-		top = math.Max(top, score)
+		if score > top {
+			top = score
+		}
 	}
 	for g, score := range e {
 		e[g] = numeric.Exp(score - top)

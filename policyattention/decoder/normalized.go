@@ -5,6 +5,11 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 )
 
 // LayerNormEpsilon is the usual ε_LN.
@@ -195,4 +200,100 @@ func times(x, y mat.Matrix) *mat.Dense {
 		}
 	}
 	return z
+}
+
+// Rho returns the factor ρ by which the norm of H scales a payload, measured by
+// embedding it, applying the norm and projecting the result on the payload.
+// The payload must not be zero.
+func (c *Carrier) Rho(payload []float64) float64 {
+	n := len(c.U)
+	y, gain := make([]float64, n), make([]float64, n)
+	for i := range gain {
+		gain[i] = c.H / math.Sqrt(float64(n))
+	}
+	c.embed(y, payload)
+	(&LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}).apply(y, y)
+	inner, square := 0.0, 0.0
+	for j, x := range payload {
+		z := 0.0
+		for i, v := range y {
+			z += float64(v * c.J.At(i, j))
+		}
+		inner += float64(z * x)
+		square += float64(x * x)
+	}
+	return inner / square
+}
+
+// CarrierPoint compares a normalized decoder of scale H with the decoder it was
+// compiled from, on the same contexts and packets.
+type CarrierPoint struct {
+	H         float64 `json:"h"`
+	Defect    float64 `json:"defect"`    // greatest 1−ρ over the tokens, measured
+	Predicted float64 `json:"predicted"` // the same by the formula 1−(1+‖x‖²/H²)^{−1/2}
+	Actor     float64 `json:"actor"`     // greatest row-L1 distance of the policies
+	Critic    float64 `json:"critic"`    // greatest distance of the values
+	// ActorBound and CriticBound are the certificate's for these two, without
+	// rounding.
+	ActorBound  float64 `json:"actor_bound"`
+	CriticBound float64 `json:"critic_bound"`
+}
+
+// SweepCarrier returns one point for each carrier scale. The contexts' policies
+// must respect the cap floor; the packets of each critic call come from source
+// under the policy that the unnormalized actor returns.
+func SweepCarrier(caps Caps, contexts []control.Context, source Source, scales []float64) ([]CarrierPoint, error) {
+	base, err := New(caps)
+	if err != nil {
+		return nil, err
+	}
+	var points []CarrierPoint
+	for _, h := range scales {
+		d, err := NewNormalized(caps, h)
+		if err != nil {
+			return nil, err
+		}
+		p := CarrierPoint{H: h, ActorBound: d.Norm.Actor, CriticBound: d.Norm.Critic}
+		for _, c := range contexts {
+			want, err := base.Improve(c.Pi, c.Q, c.Eta)
+			if err != nil {
+				return nil, err
+			}
+			got, err := d.Improve(c.Pi, c.Q, c.Eta)
+			if err != nil {
+				return nil, err
+			}
+			p.Actor = math.Max(p.Actor, pmd.MaxRowL1(got, want))
+
+			packets := source(c.MDP, want, d.Certificate.Packets, c.Problem, c.Round)
+			if want, err = base.Backup(c.Pi, c.Q, packets); err != nil {
+				return nil, err
+			}
+			if got, err = d.Backup(c.Pi, c.Q, packets); err != nil {
+				return nil, err
+			}
+			p.Critic = math.Max(p.Critic, mdp.MaxAbsDiff(got, want))
+
+			t := base.tokens()
+			t.memories(c.Pi, c.Q, func(x []float64) {
+				square := dot(x, x) / (h * h)
+				root := math.Sqrt(1 + square)
+				p.Predicted = math.Max(p.Predicted, square/(root*(1+root))) // 1−1/root without cancellation
+				p.Defect = math.Max(p.Defect, 1-d.Carrier.Rho(x))
+			})
+		}
+		points = append(points, p)
+	}
+	return points, nil
+}
+
+// Slope returns the least-squares slope of log y against log x: −2 where y
+// falls like x⁻². All numbers must be above zero.
+func Slope(x, y []float64) float64 {
+	lx, ly := make([]float64, len(x)), make([]float64, len(y))
+	for i := range x {
+		lx[i], ly[i] = math.Log(x[i]), math.Log(y[i])
+	}
+	_, slope := stat.LinearRegression(lx, ly, nil, false)
+	return slope
 }

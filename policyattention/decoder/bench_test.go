@@ -1,0 +1,61 @@
+//go:build unix
+
+package decoder
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// cpuSeconds returns the processor time of this process: wall time means little
+// on a machine that others use too.
+func cpuSeconds() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)*1e-6
+}
+
+// BenchmarkRound measures an actor call, the sampling of packets and a critic
+// call, in wall and in processor time, as S, m and M = mSA grow.
+func BenchmarkRound(b *testing.B) {
+	for _, c := range []struct{ s, a, m int }{
+		{8, 3, 6}, {8, 3, 64}, {8, 3, 512}, {8, 3, 4167}, // the last is M = 100,008
+		{2, 3, 6}, {4, 3, 6}, {16, 3, 6}, {32, 3, 6}, {64, 3, 6}, {16, 16, 6},
+	} {
+		b.Run(fmt.Sprintf("S=%d/A=%d/m=%d", c.s, c.a, c.m), func(b *testing.B) {
+			d, err := New(Caps{States: c.s, Actions: c.a, Gamma: .9, RMax: 1, EtaMax: .8, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: c.m})
+			if err != nil {
+				b.Fatal(err)
+			}
+			problems, err := mdp.Random.Draw(1, c.s, c.a, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			env, pi := problems[0].MDP, problems[0].Pi0
+			q, err := env.PolicyValue(pi)
+			if err != nil {
+				b.Fatal(err)
+			}
+			rng := seed.New(1, "benchmark")
+			b.ReportAllocs()
+			start, rounds := cpuSeconds(), 0
+			for b.Loop() {
+				next, err := d.Improve(pi, q, .8)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := d.Backup(next, q, Sample(env, next, c.m, rng)); err != nil {
+					b.Fatal(err)
+				}
+				rounds++
+			}
+			b.ReportMetric(1e3*(cpuSeconds()-start)/float64(rounds), "cpu-ms/op")
+		})
+	}
+}
