@@ -70,9 +70,9 @@ type Law string
 const (
 	// Trajectories are rounds of exact PMD runs. Each example is a run of its
 	// own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range
-	// and constant in the run, stopped after a uniformly drawn number of rounds.
-	// These are the contexts that deployment visits; late in a run policies are
-	// nearly deterministic, which no random policy is.
+	// and constant in the run, stopped after a random number of rounds. These are
+	// the contexts that deployment visits; late in a run policies are nearly
+	// deterministic, which no random policy is.
 	Trajectories Law = "pmd-trajectories"
 	// RandomPolicies are policies from Dirichlet(1) with their own Q^π: round 0
 	// of Trajectories only. An ablation: it gives the smaller one-step error and
@@ -86,17 +86,26 @@ type Recipe struct {
 	Policy   PolicyInput `json:"policy"`
 	Readout  Readout     `json:"readout"`
 	Contexts Law         `json:"contexts"`
-	Rounds   int         `json:"rounds"` // a run is stopped after 0, …, Rounds rounds
-	EtaMin   float64     `json:"eta_min"`
-	EtaMax   float64     `json:"eta_max"`
+	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one
+	// half of the examples and on 0, …, Early in the other. Early rounds hold the
+	// undecided rows, on which small errors of the logits add up in the loop;
+	// late ones the nearly deterministic rows, which must stay so.
+	Rounds int `json:"rounds"`
+	Early  int `json:"early"`
+	// Relabel names states and actions anew in each example. The law of problems
+	// is the same under every naming; without it a network can tell the few
+	// training MDPs apart and learn their greedy actions by heart.
+	Relabel bool    `json:"relabel"`
+	EtaMin  float64 `json:"eta_min"`
+	EtaMax  float64 `json:"eta_max"`
 }
 
 // Plain stands for the paper: π enters as it is and the network alone writes
-// the logits.
+// the logits. Its law of contexts was chosen on calibration problems.
 func Plain() Recipe {
 	return Recipe{
 		Name: "plain", Policy: RawPolicy, Readout: NetworkReadout,
-		Contexts: Trajectories, Rounds: 40, EtaMin: 0.4, EtaMax: 1.2,
+		Contexts: Trajectories, Rounds: 40, Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2,
 	}
 }
 
@@ -187,8 +196,8 @@ func (c Config) Validate() error {
 		return bad("recipe %q: unknown readout %q", r.Name, r.Readout)
 	case r.Contexts != Trajectories && r.Contexts != RandomPolicies:
 		return bad("recipe %q: unknown law of contexts %q", r.Name, r.Contexts)
-	case r.Rounds < 0:
-		return bad("recipe %q: %d rounds", r.Name, r.Rounds)
+	case r.Rounds < 0 || r.Early < 0:
+		return bad("recipe %q: at most %d rounds, %d in the early half: want each ≥ 0", r.Name, r.Rounds, r.Early)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
 		return bad("recipe %q: η from %v to %v, want a positive range", r.Name, r.EtaMin, r.EtaMax)
 	case len(c.Sizes) == 0 || slices.Min(c.Sizes) < 2:

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -33,25 +34,60 @@ func (c Config) Contexts() ([]Context, error) {
 	}
 	contexts := make([]Context, c.Examples)
 	for i := range contexts {
-		rng := seed.New(c.Seed, "train", "context", i)
-		m := problems[i%len(problems)][rng.IntN(c.MDPs)].MDP
-		pi := mdp.RandomPolicy(rng, m.States(), m.Actions())
-		q, err := m.PolicyValue(pi)
-		if err != nil {
+		size, turn := i%len(problems), i/len(problems)
+		var err error
+		if contexts[i], err = c.context(seed.New(c.Seed, "train", "context", i), problems[size], turn%2 == 1); err != nil {
 			return nil, fmt.Errorf("train: context %d: %w", i, err)
 		}
-		x := Context{MDP: m, Pi: pi, Q: q}
-		x.Eta = c.Recipe.EtaMin + (c.Recipe.EtaMax-c.Recipe.EtaMin)*rng.Float64()
-		if c.Recipe.Contexts == Trajectories {
-			for range rng.IntN(c.Recipe.Rounds + 1) {
-				if x, err = x.next(); err != nil {
-					return nil, fmt.Errorf("train: context %d: %w", i, err)
-				}
-			}
-		}
-		contexts[i] = x
 	}
 	return contexts, nil
+}
+
+// context draws one context on one of the problems.
+func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (Context, error) {
+	m := problems[rng.IntN(len(problems))].MDP
+	if c.Recipe.Relabel {
+		var err error
+		if m, err = relabel(m, rng.Perm(m.States()), rng.Perm(m.Actions())); err != nil {
+			return Context{}, err
+		}
+	}
+	pi := mdp.RandomPolicy(rng, m.States(), m.Actions())
+	q, err := m.PolicyValue(pi)
+	if err != nil {
+		return Context{}, err
+	}
+	x := Context{MDP: m, Pi: pi, Q: q}
+	x.Eta = c.Recipe.EtaMin + (c.Recipe.EtaMax-c.Recipe.EtaMin)*rng.Float64()
+	if c.Recipe.Contexts == RandomPolicies {
+		return x, nil
+	}
+	rounds := c.Recipe.Rounds
+	if early {
+		rounds = c.Recipe.Early
+	}
+	for range rng.IntN(rounds + 1) {
+		if x, err = x.next(); err != nil {
+			return Context{}, err
+		}
+	}
+	return x, nil
+}
+
+// relabel returns the MDP with state s called states[s] and action a called
+// actions[a].
+func relabel(m *mdp.MDP, states, actions []int) (*mdp.MDP, error) {
+	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
+	for s, toState := range states {
+		for a, toAction := range actions {
+			row := p.RawRowView(toState*len(actions) + toAction)
+			for t, probability := range m.Next(s, a) {
+				row[states[t]] = probability
+			}
+			r.Set(toState, toAction, m.R.At(s, a))
+		}
+	}
+	return mdp.New(m.Gamma, p, r)
 }
 
 // next returns the context one exact round later.

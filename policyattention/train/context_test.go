@@ -1,0 +1,120 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+// TestContexts checks the law: rounds in their ranges, η in its range, each
+// context the round of an exact run, and at most MDPs problems up to names.
+func TestContexts(t *testing.T) {
+	c := tiny(Proximal)
+	c.Examples, c.Recipe.Rounds, c.Recipe.Early = 600, 9, 2
+	drawn, err := c.Contexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tops := [2]int{}
+	problems := map[float64]bool{} // by the sum of rewards, which has no names
+	for i, x := range drawn {
+		tops[i%2] = max(tops[i%2], x.Round)
+		if x.Eta < c.Recipe.EtaMin || x.Eta > c.Recipe.EtaMax {
+			t.Errorf("context %d has η = %v", i, x.Eta)
+		}
+		if err := x.MDP.CheckPolicy(x.Pi); err != nil {
+			t.Errorf("context %d: %v", i, err)
+		}
+		if x.Round == 0 {
+			q, err := x.MDP.PolicyValue(x.Pi)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := mdp.MaxAbsDiff(q, x.Q); d > 1e-9 {
+				t.Errorf("context %d is at round 0 and its Q differs from Q^π by %v", i, d)
+			}
+		}
+		problems[math.Round(1e9*mat.Sum(x.MDP.R))] = true
+	}
+	if tops != [2]int{9, 2} {
+		t.Errorf("latest rounds are %v, want 9 and 2", tops)
+	}
+	if len(problems) != c.MDPs {
+		t.Errorf("%d different problems, want %d", len(problems), c.MDPs)
+	}
+	again, err := c.Contexts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(again[17].Q, drawn[17].Q) {
+		t.Error("a second draw differs")
+	}
+
+	c.Recipe.Contexts = RandomPolicies
+	if drawn, err = c.Contexts(); err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(drawn, func(x Context) bool { return x.Round != 0 }) {
+		t.Error("random policies come from later rounds")
+	}
+}
+
+// TestRelabel: solving and renaming commute.
+func TestRelabel(t *testing.T) {
+	problems, err := mdp.Random.Draw(1, 4, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := problems[0].MDP
+	rng := seed.New(1, "test", "relabel")
+	states, actions := rng.Perm(4), rng.Perm(3)
+	renamed, err := relabel(m, states, actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := m.Optimal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := renamed.Optimal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range states {
+		for a := range actions {
+			if d := math.Abs(before.Q.At(s, a) - after.Q.At(states[s], actions[a])); d > 1e-10 {
+				t.Errorf("Q*(%d,%d) changed by %v", s, a, d)
+			}
+		}
+	}
+}
+
+// TestNext: the step between contexts is the exact oracle's.
+func TestNext(t *testing.T) {
+	problems, err := mdp.Random.Draw(2, 3, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, pi := problems[0].MDP, problems[0].Pi0
+	q, err := m.PolicyValue(pi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Context{MDP: m, Pi: pi, Q: q, Eta: 0.7}.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := pmd.Step(pi, q, 0.7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(x.Pi, want) || !mat.Equal(x.Q, m.EvaluationBackup(want, q)) || x.Round != 1 {
+		t.Error("the next context is not the next round of exact PMD")
+	}
+}
