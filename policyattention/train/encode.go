@@ -9,6 +9,7 @@ import (
 
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/numeric"
+	"icrl/policyattention/seed"
 )
 
 // logFloor bounds log π from below wherever the network sees it.
@@ -114,6 +115,10 @@ func (c Config) slots(rng *rand.Rand, states int) []int {
 	return slot
 }
 
+// exampleRNG is the stream that names the states of example i and samples its
+// transitions.
+func (c Config) exampleRNG(i int) *rand.Rand { return seed.New(c.Seed, "train", "example", i) }
+
 // identity returns the slots 0, …, states−1, which deployment uses.
 func identity(states int) []int {
 	slot := make([]int, states)
@@ -165,7 +170,7 @@ func (c Config) examples() (*examples, error) {
 		count := (c.Samples + 1) * pairs
 		tokens, mean, exact := add(count, features), add(pairs), add(pairs)
 		for i, x := range contexts {
-			rng := newSlotRNG(c, i)
+			rng := c.exampleRNG(i)
 			slot := c.slots(rng, x.MDP.States())
 			next, err := x.next()
 			if err != nil {
@@ -181,7 +186,7 @@ func (c Config) examples() (*examples, error) {
 	tokens, prior, gain, weight := add(pairs, features), add(states, c.Actions), add(states, c.Actions), add(states)
 	for i, x := range contexts {
 		n := x.MDP.States()
-		slot := c.slots(newSlotRNG(c, i), n)
+		slot := c.slots(c.exampleRNG(i), n)
 		c.actorTokens(tokens[i*pairs*features:][:n*c.Actions*features], slot, x.Pi, x.Q, x.Eta)
 		for s := range n {
 			weight[i*states+s] = 1 / float32(n)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -37,7 +36,7 @@ type Result struct {
 	Snapshots      map[int]string // paths of the weights kept on the way, by step
 	Losses         []float32      // the objective on each step's batch [Steps]
 	WallSeconds    float64        // over all interruptions, compilation included
-	CPUSeconds     float64
+	CPUSeconds     float64        // of the whole process meanwhile
 	StepsPerSecond float64 // Steps / WallSeconds
 }
 
@@ -89,6 +88,9 @@ func Train(ctx context.Context, c Config, backend compute.Backend, dir string, p
 	}
 	for _, step := range c.Snapshots {
 		r.Snapshots[step] = snapshotPath(dir, step)
+		if _, _, _, err := ReadWeights(r.Snapshots[step]); err != nil {
+			return nil, fmt.Errorf("%w: remove %s to train again", err, dir)
+		}
 	}
 	return r, nil
 }
@@ -102,10 +104,6 @@ func (c Config) start() state {
 	n := c.Network()
 	return state{params: n.Init(seed.New(c.Seed, "train", "init")), m: make([]float32, n.Size()), v: make([]float32, n.Size())}
 }
-
-// newSlotRNG is the stream that names the states of example i and samples its
-// transitions.
-func newSlotRNG(c Config, i int) *rand.Rand { return seed.New(c.Seed, "train", "example", i) }
 
 // order gives the examples of each batch: a new permutation an epoch, read on
 // without a seam. It is a pure function of the seed and the step.
@@ -129,7 +127,7 @@ func (o *order) batch(step int) *tensors.Tensor {
 }
 
 // run takes s to the last step.
-func (c Config) run(ctx context.Context, backend compute.Backend, dir, path string, s *state, progress func(Progress)) (err error) {
+func (c Config) run(ctx context.Context, backend compute.Backend, dir, path string, s *state, progress func(Progress)) error {
 	began, wall, cpu, first := time.Now(), s.wall, s.cpu-cpuSeconds(), s.step
 	t, err := c.newTrainer(backend, *s)
 	if err != nil {
