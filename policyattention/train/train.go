@@ -37,7 +37,7 @@ type Result struct {
 	Losses         []float32      // the objective on each step's batch [Steps]
 	WallSeconds    float64        // over all interruptions, compilation included
 	CPUSeconds     float64        // of the whole process meanwhile
-	StepsPerSecond float64 // Steps / WallSeconds
+	StepsPerSecond float64        // Steps / WallSeconds
 }
 
 // Train trains c in the folder dir and returns where the weights are. Progress,
