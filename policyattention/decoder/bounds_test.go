@@ -141,39 +141,46 @@ func TestBounds(t *testing.T) {
 		{8, 3, 6, 150}, {2, 16, 2, 250}, {16, 2, 2, 200}, {5, 7, 3, 150}, {16, 16, 1, 3},
 	}
 	tolerances := []float64{1.5, .3, 1e-3, 1e-8, 1e-15}
-	ratio := map[string]float64{"ζ": math.Inf(1), "δ_route": math.Inf(1)}
-	at := map[string]contextCase{}
+	type smallest struct {
+		ratio float64
+		at    contextCase
+	}
+	var ratios [2][2]smallest // [random, adversarial][ζ, δ_route]
 	contexts, adversarial := 0, 0
 	for _, sh := range shapes {
 		for _, routing := range tolerances {
 			c := contextCase{sh.s, sh.a, sh.m, routing}
 			d, rng := c.decoder(t), seed.New(4, "bounds", sh.s, sh.a)
-			hold := func(name string, residual, bound, rounding float64, kind int) {
+			hold := func(name string, least *smallest, i int, residual, bound, rounding float64) {
 				if !(residual <= bound+rounding) {
-					t.Errorf("%+v, context %d: %s = %g exceeds its bound %g", c, kind, name, residual, bound)
+					t.Errorf("%+v, context %d: %s = %g exceeds its bound %g", c, i, name, residual, bound)
 				}
-				if r := bound / residual; residual > 100*rounding && r < ratio[name] {
-					ratio[name], at[name] = r, c
+				if r := bound / residual; residual > 100*rounding && (least.ratio == 0 || r < least.ratio) {
+					*least = smallest{r, c}
 				}
 			}
 			hostile := max(36, sh.n/20)
 			for i := range sh.n + hostile {
 				var x input
+				least := &ratios[0]
 				if i < hostile {
-					x = c.adversarial(rng, d, i)
+					x, least = c.adversarial(rng, d, i), &ratios[1]
 					adversarial += 2
 				} else {
 					x = c.draw(rng, d)
 					contexts += 2
 				}
 				zeta, route := residuals(t, d, x)
-				hold("ζ", zeta, d.ZetaAt(x.eta), d.RoundoffZeta, i)
-				hold("δ_route", route, d.DeltaRoute, d.RoundoffDelta, i)
+				hold("ζ", &least[0], i, zeta, d.ZetaAt(x.eta), d.RoundoffZeta)
+				hold("δ_route", &least[1], i, route, d.DeltaRoute, d.RoundoffDelta)
 			}
 		}
 	}
-	t.Logf("%d random and %d adversarial contexts; smallest bound/actual: ζ %.6g at %+v, δ_route %.6g at %+v",
-		contexts, adversarial, ratio["ζ"], at["ζ"], ratio["δ_route"], at["δ_route"])
+	for i, name := range []string{"random", "adversarial"} {
+		t.Logf("%s: smallest bound/actual: ζ %.6g at %+v, δ_route %.6g at %+v", name,
+			ratios[i][0].ratio, ratios[i][0].at, ratios[i][1].ratio, ratios[i][1].at)
+	}
+	t.Logf("%d random and %d adversarial contexts", contexts, adversarial)
 	if contexts < 1e5 || adversarial < 1e3 {
 		t.Errorf("%d random and %d adversarial contexts, want 10⁵ and 10³", contexts, adversarial)
 	}

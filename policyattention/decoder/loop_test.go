@@ -1,0 +1,402 @@
+package decoder
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+func paperCaps(s, a, m int) Caps {
+	return Caps{States: s, Actions: a, Gamma: .9, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: m}
+}
+
+// TestConverges lets the margins grow, with exact expectations: the loop's
+// policies approach those of exact PMD, and with the last margins they agree to
+// 1e-12 in every entry, as do the losses at T = 20 and T = 40.
+func TestConverges(t *testing.T) {
+	problems, err := mdp.Random.Draw(6, 8, 3, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := control.ExactPMD(.8).Run(problems, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := control.Score(problems, exact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, routing := range []float64{1e-3, 1e-6, 1e-9, 1e-16} {
+		caps := paperCaps(8, 3, 6)
+		caps.Routing = routing
+		d, err := New(caps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.Controller(.8, Weighted()).Run(problems, 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scored, err := control.Score(problems, got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		worst := 0.
+		for i := range got {
+			for k := range got[i].Policies {
+				worst = max(worst, mdp.MaxAbsDiff(got[i].Policies[k], exact[i].Policies[k]))
+			}
+		}
+		loss := 0.
+		for i := range scored {
+			loss = max(loss, math.Abs(scored[i].Loss[20]-want[i].Loss[20]), math.Abs(scored[i].Loss[40]-want[i].Loss[40]))
+		}
+		t.Logf("ε_r %g: κ %.1f, τ₁ %.1f, τ₂ %.1f: policies within %.2g, normalized losses at 20 and 40 within %.2g", routing, d.Kappa, d.Tau1, d.Tau2, worst, loss)
+		// A round adds at most ζ to a policy row and δ_route to Q. The factor
+		// 1000 stands for what forty rounds make of it; it was not derived.
+		if limit := max(1e-12, 1000*(d.Zeta+d.DeltaRoute)); worst > limit || loss > limit {
+			t.Errorf("ε_r %g: policies within %g, losses within %g, want %g", routing, worst, loss, limit)
+		}
+	}
+}
+
+// TestRunMatchesHarness runs the measured loop and the common harness on the
+// same seeds and expects the same numbers.
+func TestRunMatchesHarness(t *testing.T) {
+	problems, err := mdp.SparseRewards.Draw(7, 4, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(paperCaps(4, 3, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trajectories, err := d.Controller(.8, Sampled(7)).Run(problems[:1], 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := control.Score(problems[:1], trajectories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q0, err := problems[0].MDP.PolicyValue(problems[0].Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := d.Start(problems[0], q0, .8, Sampled(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range 40 {
+		r, err := run.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound, _, err := scored[0].Bound(.9, k+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loss := scored[0].Loss[k+1] * scored[0].Gap
+		if !mat.Equal(r.NextPi, trajectories[0].Policies[k+1]) || r.Zeta != scored[0].Zeta[k] ||
+			math.Abs(r.Loss-loss) > 1e-12 || math.Abs(bound.Total()-r.Bound.Total()) > 1e-9 {
+			t.Fatalf("round %d: loss %v and bound %v, harness %v and %v", k, r.Loss, r.Bound.Total(), loss, bound.Total())
+		}
+		if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
+			t.Fatalf("round %d: ζ %v of %v, routing %v of %v", k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
+		}
+		// ḡ_k ≤ D̄_k/η + Bζ_k (Section 4).
+		if r.Defect > r.Price/.8+d.B*r.Zeta+1e-9 {
+			t.Fatalf("round %d: defect %v, D̄/η + Bζ = %v", k, r.Defect, r.Price/.8+d.B*r.Zeta)
+		}
+	}
+	if _, err := run.Step(); err == nil {
+		t.Error("round 41 of a decoder with the cap rounds = 40 was not refused")
+	}
+}
+
+// parallel calls f for 0…n−1 on all processors.
+func parallel(t *testing.T, n int, f func(i int) error) {
+	t.Helper()
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error { return f(i) })
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAudit checks Theorem 2 on 69,120 returned policies, the paper's count:
+// 11,520 runs of the decoder at six horizons each.
+func TestAudit(t *testing.T) {
+	shapes := []struct{ s, a, m, runs int }{{2, 2, 2, 8000}, {3, 2, 2, 3000}, {4, 3, 6, 510}, {8, 3, 6, 10}}
+	if testing.Short() {
+		shapes = shapes[2:]
+	}
+	var slack, relative []float64
+	for _, sh := range shapes {
+		d, err := New(paperCaps(sh.s, sh.a, sh.m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		problems, err := mdp.Random.Draw(8, sh.s, sh.a, sh.runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := make([][]AuditRow, sh.runs)
+		parallel(t, sh.runs, func(i int) error {
+			q0, err := problems[i].MDP.PolicyValue(problems[i].Pi0)
+			if err != nil {
+				return err
+			}
+			run, err := d.Start(problems[i], q0, .8, Sampled(uint64(i)))
+			for k := 0; k < 40 && err == nil; k++ {
+				_, err = run.Step()
+			}
+			if err == nil {
+				rows[i], err = run.Audit(AuditHorizons...)
+			}
+			return err
+		})
+		for i := range rows {
+			for _, r := range rows[i] {
+				if !r.Satisfied() {
+					t.Errorf("S=%d A=%d run %d: %+v", sh.s, sh.a, i, r)
+				}
+				slack = append(slack, r.Slack)
+				relative = append(relative, r.Bound.Total()/r.Loss)
+			}
+		}
+	}
+	slices.Sort(slack)
+	slices.Sort(relative)
+	n := len(slack)
+	t.Logf("%d rows satisfied; slack: least %.4g, quartiles %.4g %.4g %.4g, greatest %.4g; least bound/loss %.4g",
+		n, slack[0], slack[n/4], slack[n/2], slack[3*n/4], slack[n-1], relative[0])
+	if n < 69120 && !testing.Short() {
+		t.Errorf("%d audited rows, want 69,120", n)
+	}
+}
+
+// TestAuditTerms searches small problems in which each term of Theorem 2 is
+// needed: without it, the sum falls below the realized loss. Charging
+// δ_{T−1} is noticed because the bound then depends on a backup that the policy
+// never saw.
+func TestAuditTerms(t *testing.T) {
+	without := map[string]func(b pmd.Bound) float64{
+		"initial": func(b pmd.Bound) float64 { return b.Total() - b.Initial },
+		"critic":  func(b pmd.Bound) float64 { return b.Total() - b.Critic },
+		"greedy":  func(b pmd.Bound) float64 { return b.Total() - b.Greedy },
+		"last":    func(b pmd.Bound) float64 { return b.Total() - b.Last },
+	}
+	missed := map[string]int{}
+	rng := seed.New(9, "terms")
+	problems, err := mdp.Random.Draw(9, 2, 2, 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	greedy := func(q *mat.Dense) *mat.Dense {
+		pi, err := pmd.RewardOnly.Update(problems[0].Pi0, q, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pi
+	}
+	noise := func() *mat.Dense {
+		q := mat.NewDense(2, 2, nil)
+		for i := range q.RawMatrix().Data {
+			q.RawMatrix().Data[i] = 10 * (2*rng.Float64() - 1)
+		}
+		return q
+	}
+	for _, p := range problems {
+		optimum, err := p.MDP.Optimal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		star, q := optimum.Q, noise()
+		worst := mat.NewDense(2, 2, nil)
+		worst.Scale(-1, star)
+		bad := greedy(worst) // takes the worst actions
+		// Each trajectory makes one term the only one that is not zero, or nearly.
+		for name, tr := range map[string]control.Trajectory{
+			"initial": {Policies: []*mat.Dense{p.Pi0, greedy(q)}, Q: []*mat.Dense{q}},
+			"critic":  {Policies: []*mat.Dense{p.Pi0, greedy(star), greedy(q)}, Q: []*mat.Dense{star, q}},
+			"last":    {Policies: []*mat.Dense{p.Pi0, bad}, Q: []*mat.Dense{star}},
+			"greedy": {
+				Policies: []*mat.Dense{p.Pi0, bad, greedy(p.MDP.EvaluationBackup(bad, star))},
+				Q:        []*mat.Dense{star, p.MDP.EvaluationBackup(bad, star)},
+			},
+		} {
+			tr.Eta = .8
+			scored, err := control.Score([]mdp.Problem{p}, []control.Trajectory{tr})
+			if err != nil {
+				t.Fatal(err)
+			}
+			horizon := len(tr.Q)
+			bound, slack, err := scored[0].Bound(.9, horizon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slack < -1e-9 {
+				t.Fatalf("%s: Theorem 2 fails by %g", name, -slack)
+			}
+			if loss := scored[0].Loss[horizon] * scored[0].Gap; without[name](bound) < loss-1e-9 {
+				missed[name]++
+			}
+		}
+	}
+	t.Logf("problems in which dropping a term breaks the bound, of 400: %v", missed)
+	for name := range without {
+		if missed[name] == 0 {
+			t.Errorf("no problem notices that the term %q is dropped", name)
+		}
+	}
+
+	// δ_{T−1}: the last critic call is corrupted as far as the caps allow.
+	d, err := New(paperCaps(2, 2, 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	corrupt := func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
+		packets := Expectation(env, pi, m)
+		if round == 4 {
+			for i := range packets {
+				packets[i].Reward = 1
+			}
+		}
+		return packets
+	}
+	var runs []*Run
+	for _, source := range []Source{Weighted(), corrupt} {
+		run, err := d.Start(problems[0], mat.NewDense(2, 2, nil), .8, source)
+		for k := 0; k < 5 && err == nil; k++ {
+			_, err = run.Step()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	clean, hurt := runs[0].Rounds[4], runs[1].Rounds[4]
+	if clean.Bound != hurt.Bound || clean.Loss != hurt.Loss {
+		t.Errorf("corrupting the unused backup changed bound %v to %v, loss %v to %v", clean.Bound, hurt.Bound, clean.Loss, hurt.Loss)
+	}
+	charge := func(r Round) float64 { return r.Bound.Total() + 2/(1-.9)*r.Delta }
+	if charge(hurt) < charge(clean)+1 {
+		t.Errorf("charging δ_{T−1} would go unnoticed: %v and %v", charge(clean), charge(hurt))
+	}
+}
+
+// TestCoverage counts, over independent audits of K rounds, how often any δ_k
+// exceeds its bound: at most a share α of them may. Half the audits start from
+// Q = ±B by state, where targets are almost coin flips and Hoeffding's
+// inequality is nearly sharp.
+func TestCoverage(t *testing.T) {
+	const audits, alpha = 4000, .2
+	caps := Caps{States: 2, Actions: 2, Gamma: .99, RMax: 1, EtaMax: .02, Rounds: 5, Routing: 1e-9, Alpha: alpha, Packets: 40}
+	d, err := New(caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := mat.NewDense(4, 2, []float64{.5, .5, .5, .5, .5, .5, .5, .5})
+	coin, err := mdp.New(.99, half, mat.NewDense(2, 2, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	extreme := mat.NewDense(2, 2, []float64{d.B, d.B, -d.B, -d.B})
+	problems, err := mdp.Random.Draw(10, 2, 2, audits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failures atomic.Int64
+	closest := make([]float64, audits)
+	parallel(t, audits, func(i int) error {
+		env, err := mdp.New(.99, problems[i].MDP.P, problems[i].MDP.R)
+		if err != nil {
+			return err
+		}
+		p, q := mdp.Problem{MDP: env, Pi0: problems[i].Pi0}, extreme
+		if i%2 == 0 {
+			p.MDP = coin
+		}
+		run, err := d.Start(p, q, .02, Sampled(uint64(i)))
+		if err != nil {
+			return err
+		}
+		failed := false
+		for range caps.Rounds {
+			r, err := run.Step()
+			if err != nil {
+				return err
+			}
+			failed = failed || r.Delta > r.DeltaBound
+			closest[i] = max(closest[i], r.Delta/r.DeltaBound)
+		}
+		if failed {
+			failures.Add(1)
+		}
+		return nil
+	})
+	t.Logf("%d failures in %d audits of %d rounds, at most %g allowed; largest δ/bound %.3f", failures.Load(), audits, caps.Rounds, alpha*audits, slices.Max(closest))
+	if float64(failures.Load()) > alpha*audits {
+		t.Errorf("%d of %d audits failed, want at most a share of %g", failures.Load(), audits, alpha)
+	}
+}
+
+// TestGolden runs 40 rounds and compares the bits of all policies and values
+// with those of another platform. Q_0 is zero, so that nothing but this
+// package's arithmetic enters.
+func TestGolden(t *testing.T) {
+	problems, err := mdp.Random.Draw(11, 8, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := problems[0].MDP
+	caps := paperCaps(8, 3, 6)
+	caps.Phi, caps.Floor = .01, 1e-9
+	plain, err := New(caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	normalized, err := NewNormalized(caps, 1e4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		d      *Decoder
+		rounds int
+		want   string
+	}{{"plain", plain, 40, "46192f6588d92c60"}, {"normalized", normalized, 5, "b82368e424e2f942"}} {
+		h := fnv.New64a()
+		pi, q := problems[0].Pi0, mat.NewDense(8, 3, nil)
+		for k := range c.rounds {
+			if pi, err = c.d.Improve(pi, q, .8); err != nil {
+				t.Fatal(err)
+			}
+			if q, err = c.d.Backup(pi, q, Sample(env, pi, 6, seed.New(11, k))); err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range append(slices.Clone(pi.RawMatrix().Data), q.RawMatrix().Data...) {
+				fmt.Fprintf(h, "%016x", math.Float64bits(x))
+			}
+		}
+		if got := fmt.Sprintf("%x", h.Sum64()); got != c.want {
+			t.Errorf("%s: %d rounds hash to %s, want %s", c.name, c.rounds, got, c.want)
+		}
+	}
+}
