@@ -8,11 +8,10 @@
 #   tools    gonb, gopls, goimports, staticcheck       .local/bin
 #   kernel   the Go kernel for Jupyter                 .local/jupyter
 #   build    every Go package, so that first notebook cells are fast
-#   bench    JAX and PyTorch to compare with           .local/bench
 #
 # A finished step leaves a stamp named after the hash of what it was made from, and is
-# skipped until that changes. What is installed is made beside its final place and
-# renamed, so an interrupted run is simply run again.
+# skipped until that changes. A step without a stamp starts from nothing, so after an
+# interruption set-up is simply run again.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 local=$root/.local
@@ -40,14 +39,15 @@ sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 25
 
 check_prerequisites() {
   command -v go >/dev/null ||
-    die 'Go 1.26 or newer is missing. Install it from https://go.dev/dl/, e.g.' \
+    die 'Go 1.26 or newer is missing. Install it with' \
         '  sudo snap install go --classic        (Ubuntu)   or   brew install go   (macOS)'
   local version major minor
-  version=$(go env GOVERSION); version=${version#go}
+  version=$(go env GOVERSION 2>/dev/null) || version=$(cd / && go env GOVERSION)
+  version=${version#go}
   IFS=. read -r major minor _ <<<"$version"
   minor=${minor%%[^0-9]*}
   (( major > 1 || minor >= 26 )) ||
-    die "Go $version is too old, 1.26 or newer is needed. Install it from https://go.dev/dl/, e.g." \
+    die "Go $version is too old, 1.26 or newer is needed. Install it with" \
         '  sudo snap install go --classic        (Ubuntu)   or   brew install go   (macOS)'
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
     die 'Python 3.11 or newer is missing. Install it with' \
@@ -60,15 +60,11 @@ check_prerequisites() {
         '  sudo apt-get install build-essential   or   xcode-select --install'
 }
 
-# venv DIR REQUIREMENTS... makes a virtual environment; its stamp says whether it is
-# complete, so a half-made one is thrown away first.
-venv() {
-  local dir=$1 file; shift
-  rm -rf "$dir"
-  python3 -m venv "$dir"
-  for file in "$@"; do
-    "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$file"
-  done
+# pip_install PYTHON LOCKFILE [OPTION...] installs exactly the files that LOCKFILE names.
+pip_install() {
+  local python=$1 file=$2; shift 2
+  "$python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+    --require-hashes -r "$file" "$@"
 }
 
 make_plugin() {
@@ -77,15 +73,48 @@ make_plugin() {
         "'make plugin' runs GoMLX's own installer; without it the pure-Go backend is used"
     return
   fi
-  local new=$local/pjrt.new
-  rm -rf "$new"
+  rm -rf "$local/pjrt.new" "$local/pip.new"
   python3 -m venv "$local/pip.new"
-  "$local/pip.new/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
-    --require-hashes --no-compile --target "$new" -r "$lock/pjrt.txt"
-  rm -rf "$local/pip.new"
-  ln -s xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so "$new/pjrt_c_api_cpu_plugin.so"
-  rm -rf "$local/pjrt"
-  mv "$new" "$local/pjrt"
+  pip_install "$local/pip.new/bin/python" "$lock/pjrt.txt" --no-compile --target "$local/pjrt.new"
+  ln -s xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so "$local/pjrt.new/pjrt_c_api_cpu_plugin.so"
+  rm -rf "$local/pip.new" "$local/pjrt"
+  mv "$local/pjrt.new" "$local/pjrt"
+}
+
+make_python() {
+  rm -rf "$local/python"
+  python3 -m venv "$local/python"
+  pip_install "$local/python/bin/python" "$lock/python.txt"
+}
+
+make_tools() {
+  (cd scripts/tools && GOBIN=$local/bin go install tool)
+}
+
+# The kernel sees this repository, as it is now, beside each notebook's own module.
+make_kernel() {
+  PATH=$local/bin:$PATH JUPYTER_DATA_DIR=$local/jupyter \
+    gonb --install -raw_error -go_work="$root" 2>/dev/null ||
+    die "gonb could not install its kernel into $local/jupyter"
+  python3 - "$local" <<'PYTHON'
+import json, pathlib, sys
+local = pathlib.Path(sys.argv[1])
+path = local / "jupyter/kernels/gonb/kernel.json"
+spec = json.loads(path.read_text())
+spec["env"] |= {
+    "PATH": f"{local}/bin:${{PATH}}",  # Jupyter fills in PATH as it is when a kernel starts
+    "GOPROXY": "off",                  # a cell never fetches a module
+    "GOFLAGS": "",
+    "GOWORK": "",
+    "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
+    "GOMLX_NO_AUTO_INSTALL": "1",
+}
+path.write_text(json.dumps(spec, indent=1) + "\n")
+PYTHON
+}
+
+make_build() {
+  go build ./...
 }
 
 check_prerequisites
@@ -93,9 +122,14 @@ mkdir -p "$local/stamps" "$local/bin"
 exec 9>"$local/setup.lock"
 if command -v flock >/dev/null; then flock 9; fi   # one set-up at a time
 
-for name in "${@:-plugin}"; do
+if (( $# == 0 )); then set -- plugin python tools kernel build; fi
+for name in "$@"; do
   case $name in
     plugin) step plugin "$lock/pjrt.txt" ;;
+    python) step python "$lock/python.txt" ;;
+    tools)  step tools scripts/tools/go.mod scripts/tools/go.sum ;;
+    kernel) step kernel scripts/tools/go.mod scripts/setup.sh ;;
+    build)  step build go.mod go.sum ;;
     *) die "no step called '$name'" ;;
   esac
 done
