@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -66,16 +67,12 @@ func score(m *mdp.MDP, t Trajectory) (Scored, error) {
 	if err != nil {
 		return Scored{}, err
 	}
-	s := Scored{Loss: make([]float64, rounds+1)}
-	for k, pi := range t.Policies {
-		q, err := m.PolicyValue(pi)
-		if err != nil {
-			return Scored{}, fmt.Errorf("round %d: %w", k, err)
-		}
-		loss := mdp.MaxAbsDiff(optimum.Q, q)
-		if k == 0 {
-			s.Gap = loss
-		}
+	s := Scored{}
+	if s.Loss, err = distances(m, optimum.Q, t.Policies); err != nil {
+		return Scored{}, err
+	}
+	s.Gap = s.Loss[0]
+	for k, loss := range s.Loss {
 		s.Loss[k] = normalize(loss, s.Gap)
 	}
 	if t.Q == nil {
@@ -107,4 +104,17 @@ func normalize(loss, gap float64) float64 {
 		return math.Inf(1)
 	}
 	return loss / gap
+}
+
+// distances returns ‖Q* − Q^{π_k}‖∞ of each policy.
+func distances(m *mdp.MDP, optimum *mat.Dense, policies []*mat.Dense) ([]float64, error) {
+	d := make([]float64, len(policies))
+	for k, pi := range policies {
+		q, err := m.PolicyValue(pi)
+		if err != nil {
+			return nil, fmt.Errorf("round %d: %w", k, err)
+		}
+		d[k] = mdp.MaxAbsDiff(optimum, q)
+	}
+	return d, nil
 }

@@ -40,14 +40,16 @@ func (m *MDP) backup(v []float64) *mat.Dense {
 	for i := range s {
 		row, reward := q.RawRowView(i), m.R.RawRowView(i)
 		for j := range row {
-			row[j] = reward[j] + float64(m.Gamma*dot(m.Next(i, j), v))
+			row[j] = reward[j] + float64(m.Gamma*m.Expect(i, j, v))
 		}
 	}
 	return q
 }
 
-// PolicyValue returns the action values Q^π [S, A] of the policy pi [S, A] by
-// an LU solve of (I - γ P^π) V = r^π. It errs when pi is no policy of m.
+// PolicyValue returns the action values Q^π [S, A] of the policy pi [S, A],
+// exact to rounding: by an LU solve of (I - γ P^π) V = r^π or, where P is so
+// large and sparse that this takes less work, by iterating V ← r^π + γ P^π V
+// until nothing is left of the start. It errs when pi is no policy of m.
 func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) {
 	if err := m.CheckPolicy(pi); err != nil {
 		return nil, err
@@ -62,6 +64,13 @@ func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) {
 // stateValue returns V^π [S].
 func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 	n, a := m.R.Dims()
+	if sweeps := m.sweeps(); sweeps > 0 {
+		v := make([]float64, n)
+		for range sweeps {
+			v = rowDots(pi, m.backup(v))
+		}
+		return v, nil
+	}
 	system, reward := mat.NewDense(n, n, nil), rowDots(pi, m.R)
 	for s := range n {
 		row := system.RawRowView(s)
@@ -82,6 +91,24 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 	}
 	return v.RawVector().Data, nil
 }
+
+// sweeps returns how many backups take any start within rounding of V^π, or 0
+// where an LU solve, which takes about S³/3 multiplications, is less work.
+func (m *MDP) sweeps() int {
+	s, a := m.R.Dims()
+	if m.next == nil || m.Gamma == 0 {
+		return 0
+	}
+	// The start, 0, is at most B away; γ^sweeps B is below the rounding of B.
+	sweeps := math.Ceil(math.Log(epsilon/4) / math.Log(m.Gamma))
+	if sweeps*float64(m.nonzeros+s*a) > float64(s)*float64(s)*float64(s)/3 {
+		return 0
+	}
+	return int(sweeps)
+}
+
+// epsilon is the spacing of float64 at 1.
+const epsilon = 0x1p-52
 
 // Optimum is an optimal solution of an MDP.
 type Optimum struct {

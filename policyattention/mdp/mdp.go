@@ -25,6 +25,15 @@ type MDP struct {
 	Gamma float64    // discount γ in [0, 1)
 	P     *mat.Dense // [S·A, S], row-stochastic; row s·A+a is P(·|s,a)
 	R     *mat.Dense // [S, A], finite rewards r(s,a)
+
+	next     [][]successor // the positive entries of each row of P [S·A]; nil unless they are few
+	nonzeros int           // positive entries of P
+}
+
+// successor is a state that an action can lead to.
+type successor struct {
+	state int
+	p     float64
 }
 
 // New returns the MDP with discount gamma, transitions p [S·A, S] and rewards
@@ -53,7 +62,37 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 			}
 		}
 	}
-	return &MDP{Gamma: gamma, P: p, R: r}, nil
+	m := &MDP{Gamma: gamma, P: p, R: r}
+	for i := range s * a {
+		for _, v := range p.RawRowView(i) {
+			if v > 0 {
+				m.nonzeros++
+			}
+		}
+	}
+	if m.nonzeros <= s*a*s/8 {
+		m.next = make([][]successor, s*a)
+		for i := range m.next {
+			for t, v := range p.RawRowView(i) {
+				if v > 0 {
+					m.next[i] = append(m.next[i], successor{t, v})
+				}
+			}
+		}
+	}
+	return m, nil
+}
+
+// Expect returns E_{S'|s,a} v(S') for state values v [S].
+func (m *MDP) Expect(s, a int, v []float64) float64 {
+	if m.next == nil {
+		return dot(m.Next(s, a), v)
+	}
+	sum := 0.0
+	for _, n := range m.next[s*m.Actions()+a] {
+		sum += float64(n.p * v[n.state])
+	}
+	return sum
 }
 
 // checkDistribution reports in what row is not a probability distribution.

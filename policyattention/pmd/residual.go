@@ -61,11 +61,7 @@ func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 	top := 0.0
 	for s := range m.States() {
 		for a := range m.Actions() {
-			mean := 0.0
-			for t, p := range m.Next(s, a) {
-				mean += float64(p * g[t])
-			}
-			top = math.Max(top, mean)
+			top = math.Max(top, m.Expect(s, a, g))
 		}
 	}
 	return top
