@@ -1,0 +1,183 @@
+package decoder
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+func normCaps() Caps {
+	caps := paperCaps(4, 3, 6)
+	caps.EtaMin, caps.EtaMax, caps.Routing, caps.Floor, caps.Phi = .1, 2, 1e-9, 1e-4, 0
+	return caps
+}
+
+// TestCarrier checks the geometry and the identity Jᵀ LN(Cc+Jx) = ρx. Numbers of
+// size H are subtracted, so H·2⁻⁵³·√D per coordinate is the rounding to expect.
+func TestCarrier(t *testing.T) {
+	const width, h = 56, 1000.
+	c, err := NewCarrier(width, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	basis := mat.NewDense(width+2, width+2, nil) // 1/√D, c, J
+	for i := range width + 2 {
+		basis.Set(i, 0, 1/math.Sqrt(width+2))
+		basis.Set(i, 1, c.U[i])
+		for j := range width {
+			basis.Set(i, j+2, c.J.At(i, j))
+		}
+	}
+	var gram mat.Dense
+	gram.Mul(basis.T(), basis)
+	for i := range width + 2 {
+		for j := range width + 2 {
+			want := 0.
+			if i == j {
+				want = 1
+			}
+			if math.Abs(gram.At(i, j)-want) > 1e-14 {
+				t.Fatalf("columns %d and %d of [1/√D c J] have product %v, want %v", i, j, gram.At(i, j), want)
+			}
+		}
+	}
+	rng := seed.New(13, "carrier")
+	norm := &LayerNorm{Gain: make([]float64, width+2), Epsilon: LayerNormEpsilon}
+	for i := range norm.Gain {
+		norm.Gain[i] = h / math.Sqrt(width+2)
+	}
+	for range 50 {
+		x, square := make([]float64, width), 0.
+		for i := range x {
+			x[i] = 20 * rng.NormFloat64()
+			square += x[i] * x[i]
+		}
+		y := make([]float64, width+2)
+		c.embed(y, x)
+		norm.apply(y, y)
+		rho := 1 / math.Sqrt(1+square/(h*h))
+		for j := range x {
+			z := 0.
+			for i, v := range y {
+				z += v * c.J.At(i, j)
+			}
+			if math.Abs(z-rho*x[j]) > 1e-11 {
+				t.Fatalf("coordinate %d: %v, want ρx = %v", j, z, rho*x[j])
+			}
+		}
+		if math.Abs(c.Rho(x)-rho) > 1e-12 {
+			t.Fatalf("ρ measured %v, want %v", c.Rho(x), rho)
+		}
+	}
+}
+
+func normContexts(t *testing.T, n int) []control.Context {
+	t.Helper()
+	problems, err := mdp.Random.Draw(13, 4, 3, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var contexts []control.Context
+	for i, p := range problems {
+		pi, err := pmd.Mix(p.Pi0, .01) // respects the floor
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := p.MDP.PolicyValue(pi)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contexts = append(contexts, control.Context{Problem: i, MDP: p.MDP, Pi: pi, Q: q, Eta: .8})
+	}
+	return contexts
+}
+
+// TestSlope fits how 1−ρ and the output errors fall with H. The law is H⁻² until
+// rounding, of order H·2⁻⁵³, takes over; the fit covers what lies before.
+func TestSlope(t *testing.T) {
+	var scales []float64
+	for e := 2.; e <= 8; e += .5 {
+		scales = append(scales, math.Pow(10, e))
+	}
+	points, err := SweepCarrier(normCaps(), normContexts(t, 6), Sampled(13), scales)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h, defect, actor, critic []float64
+	for _, p := range points {
+		t.Logf("H %8.2g: 1−ρ %8.3g (formula %8.3g), actor %8.3g ≤ %8.3g, critic %8.3g ≤ %8.3g", p.H, p.Defect, p.Predicted, p.Actor, p.ActorBound, p.Critic, p.CriticBound)
+		rounding := 1e-13 * p.H // sums of some hundred terms of size H, times margins
+		if p.Actor > p.ActorBound+rounding || p.Critic > p.CriticBound+10*rounding {
+			t.Errorf("H %g: actor %g, bound %g; critic %g, bound %g", p.H, p.Actor, p.ActorBound, p.Critic, p.CriticBound)
+		}
+		if math.Abs(p.Defect-p.Predicted) > 1e-3*p.Predicted+2e-17*p.H {
+			t.Errorf("H %g: 1−ρ = %g, formula %g", p.H, p.Defect, p.Predicted)
+		}
+		if p.H >= 300 && p.H <= 1e4 {
+			h, defect, actor, critic = append(h, p.H), append(defect, p.Defect), append(actor, p.Actor), append(critic, p.Critic)
+		}
+	}
+	for name, y := range map[string][]float64{"1−ρ": defect, "actor": actor, "critic": critic} {
+		slope := Slope(h, y)
+		t.Logf("slope of %s from H = 300 to 10⁴: %.4f", name, slope)
+		if math.Abs(slope+2) > .05 {
+			t.Errorf("%s falls like H^%.3f, want H⁻²", name, slope)
+		}
+	}
+}
+
+// TestNormalizedLoop runs the compiled decoder in closed loop with the constant
+// step η = log(A/φ)/θ and checks the residuals against the certificate, the
+// floor, and the corollary, equation (10), with the realized residuals as caps;
+// it does the same for the decoder without norms.
+func TestNormalizedLoop(t *testing.T) {
+	const phi, theta = .02, 1.
+	caps := normCaps()
+	caps.Phi = phi
+	caps.EtaMin = pmd.MixtureStep(3, phi, theta)
+	caps.EtaMax = caps.EtaMin
+	plain, err := New(caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	normalized, err := NewNormalized(caps, 1e5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range map[string]*Decoder{"plain": plain, "normalized": normalized} {
+		least := math.Inf(1)
+		for i, c := range normContexts(t, 4) {
+			run, err := d.Start(mdp.Problem{MDP: c.MDP, Pi0: c.Pi}, c.Q, caps.EtaMin, Sampled(uint64(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			delta, zeta := 0., 0.
+			for range 40 {
+				r, err := run.Step()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
+					t.Fatalf("%s round %d: ζ %v of %v, routing %v of %v", name, r.Index, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
+				}
+				if p := mat.Min(r.NextPi); p < phi/3*(1-1e-9) {
+					t.Fatalf("%s round %d: probability %v below the floor φ/A", name, r.Index, p)
+				}
+				zeta = max(zeta, r.Zeta)
+				bound := pmd.MixtureBound(.9, run.E0, d.B, delta, zeta, theta, r.Index+1)
+				delta = max(delta, r.Delta)
+				least = min(least, bound/r.Loss)
+				if r.Loss > bound {
+					t.Errorf("%s round %d: loss %v, corollary %v", name, r.Index, r.Loss, bound)
+				}
+			}
+		}
+		t.Logf("%s: ζ ≤ %.4g, δ_route ≤ %.4g; least corollary/loss %.4g", name, d.Zeta, d.DeltaRoute, least)
+	}
+}
