@@ -1,0 +1,56 @@
+# One place for every task; 'make' alone lists them. Set-up is part of each.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup reproduce test lint lab notebooks bench plugin site clean
+
+PRESET ?= quick
+PYTHON := .local/python/bin/python
+COMMAND := go run ./policyattention/cmd/policyattention
+
+# Plugins come from set-up alone; nothing is downloaded while a program runs.
+export GOMLX_NO_AUTO_INSTALL := 1
+export JUPYTER_DATA_DIR := $(CURDIR)/.local/jupyter
+export JUPYTER_CONFIG_DIR := $(CURDIR)/.local/jupyter/config
+export JUPYTER_RUNTIME_DIR := $(CURDIR)/.local/jupyter/runtime
+export PATH := $(CURDIR)/.local/bin:$(PATH)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  PRESET=smoke|quick|paper sizes 'reproduce' and 'notebooks' (default: quick)"
+
+setup: ## fetch and build what everything needs into .local/
+	@scripts/setup.sh
+
+reproduce: setup ## train, evaluate, and execute the notebooks at PRESET
+	$(COMMAND) reproduce --preset $(PRESET)
+	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
+
+test: setup lint ## every test, the notebooks at smoke included
+	go test -p 2 ./...
+	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
+	$(PYTHON) scripts/notebooks.py --preset smoke --out .local/notebooks
+
+lint: setup ## go vet, staticcheck, gofmt
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	if [[ -n $$unformatted ]]; then echo "not gofmt-ed:" $$unformatted >&2; exit 1; fi
+	go vet ./...
+	staticcheck ./...
+
+lab: setup ## JupyterLab with the Go kernel
+	.local/python/bin/jupyter lab --notebook-dir=notebooks
+
+notebooks: setup ## execute the notebooks in place at PRESET
+	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
+
+bench: setup ## training speed, beside the matmul peak of this machine
+	go test -run '^$$' -bench . -benchtime 3s -timeout 60m ./policyattention/...
+
+plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
+	go run ./scripts/plugin
+
+site: setup ## the web page, into site/dist
+	scripts/site.sh
+
+clean: ## remove .local/ and the results of the small presets
+	rm -rf .local artifacts/smoke artifacts/quick site/dist
