@@ -1,0 +1,199 @@
+// Package plain runs the learned network in plain Go, without GoMLX: for the
+// browser, and as a second opinion on the network of package transformer.
+package plain
+
+import (
+	"fmt"
+	"math"
+
+	"icrl/policyattention/numeric"
+)
+
+// epsilon of LayerNorm, as in package transformer.
+const epsilon = 1e-5
+
+// Network is the pre-LN Transformer of package transformer. Weights are the
+// trained float32 values; arithmetic is float64, in index order, so results have
+// the same bits on every platform.
+type Network struct {
+	features, width, heads int
+	embed, head            linear
+	blocks                 []block
+	norm                   norm
+}
+
+type block struct {
+	norm1, norm2       norm
+	qkv, out, up, down linear
+}
+
+// linear is x·Weight + bias.
+type linear struct {
+	weight [][]float64 // [in][out]
+	bias   []float64   // [out]
+}
+
+type norm struct{ gain, bias []float64 }
+
+// New returns the network of the given shape; tensor supplies the values of
+// each parameter, row-major, by its name in transformer.Config.Layout. It errs
+// when tensor does, or supplies another number of values than the shape has, or
+// one that is not finite.
+func New(features, layers, heads, width, hidden int, tensor func(name string) ([]float32, error)) (*Network, error) {
+	const most = 1 << 12
+	for _, n := range []int{features, layers, heads, width, hidden} {
+		if n < 1 || n > most {
+			return nil, fmt.Errorf("plain: a network with %d features, %d layers, %d heads, width %d and %d hidden units, want each between 1 and %d", features, layers, heads, width, hidden, most)
+		}
+	}
+	if width%heads != 0 {
+		return nil, fmt.Errorf("plain: %d heads do not divide width %d", heads, width)
+	}
+	var err error
+	vector := func(name string, n int) []float64 {
+		if err != nil {
+			return nil
+		}
+		var values []float32
+		if values, err = tensor(name); err != nil {
+			return nil
+		}
+		if len(values) != n {
+			err = fmt.Errorf("plain: %s has %d values, want %d", name, len(values), n)
+			return nil
+		}
+		wide := make([]float64, n)
+		for i, v := range values {
+			wide[i] = float64(v)
+			if math.IsNaN(wide[i]) || math.IsInf(wide[i], 0) {
+				err = fmt.Errorf("plain: %s holds %v", name, v)
+				return nil
+			}
+		}
+		return wide
+	}
+	dense := func(name string, in, out int) (l linear) {
+		flat := vector(name+".weight", in*out)
+		l.bias = vector(name+".bias", out)
+		for i := 0; i < len(flat); i += out {
+			l.weight = append(l.weight, flat[i:i+out])
+		}
+		return l
+	}
+	layerNorm := func(name string) norm { return norm{vector(name+".gain", width), vector(name+".bias", width)} }
+
+	n := &Network{features: features, width: width, heads: heads}
+	n.embed = dense("embed", features, width)
+	for l := 0; l < layers && err == nil; l++ {
+		p := fmt.Sprintf("blocks.%d.", l)
+		n.blocks = append(n.blocks, block{
+			norm1: layerNorm(p + "norm1"), qkv: dense(p+"qkv", width, 3*width), out: dense(p+"out", width, width),
+			norm2: layerNorm(p + "norm2"), up: dense(p+"up", width, hidden), down: dense(p+"down", hidden, width),
+		})
+	}
+	n.norm, n.head = layerNorm("norm"), dense("head", width, 1)
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// Forward maps tokens [T][Features] to one output per token [T].
+func (n *Network) Forward(tokens [][]float64) ([]float64, error) {
+	h := make([][]float64, len(tokens))
+	for i, x := range tokens {
+		if len(x) != n.features {
+			return nil, fmt.Errorf("plain: token %d has %d features, want %d", i, len(x), n.features)
+		}
+		h[i] = n.embed.of(x)
+	}
+	for _, b := range n.blocks {
+		qkv := make([][]float64, len(h))
+		for i, x := range h {
+			qkv[i] = b.qkv.of(b.norm1.of(x))
+		}
+		for i, x := range h {
+			addTo(x, b.out.of(n.attend(qkv[:i+1])))
+		}
+		for _, x := range h {
+			up := b.up.of(b.norm2.of(x))
+			for j, v := range up {
+				up[j] = math.Max(0, v)
+			}
+			addTo(x, b.down.of(up))
+		}
+	}
+	out := make([]float64, len(h))
+	for i, x := range h {
+		out[i] = n.head.of(n.norm.of(x))[0]
+	}
+	return out, nil
+}
+
+// attend returns the heads' outputs [width] for the last token, given the
+// queries, keys and values [3·width] of all tokens up to it.
+func (n *Network) attend(qkv [][]float64) []float64 {
+	dim := n.width / n.heads
+	query, mixed := qkv[len(qkv)-1][:n.width], make([]float64, n.width)
+	weights := make([]float64, len(qkv))
+	for lo := 0; lo < n.width; lo += dim {
+		top := math.Inf(-1)
+		for j, x := range qkv {
+			score := 0.0
+			for i := lo; i < lo+dim; i++ {
+				score += float64(query[i] * x[n.width+i])
+			}
+			weights[j] = score / math.Sqrt(float64(dim))
+			top = math.Max(top, weights[j])
+		}
+		total := 0.0
+		for j, z := range weights {
+			weights[j] = numeric.Exp(z - top)
+			total += weights[j]
+		}
+		for j, x := range qkv {
+			w := weights[j] / total
+			for i := lo; i < lo+dim; i++ {
+				mixed[i] += float64(w * x[2*n.width+i])
+			}
+		}
+	}
+	return mixed
+}
+
+func (l *linear) of(x []float64) []float64 {
+	y := append([]float64(nil), l.bias...)
+	for i, v := range x {
+		if v == 0 {
+			continue
+		}
+		for j, w := range l.weight[i] {
+			y[j] += float64(v * w)
+		}
+	}
+	return y
+}
+
+func (l *norm) of(x []float64) []float64 {
+	n, mean, variance := float64(len(x)), 0.0, 0.0
+	for _, v := range x {
+		mean += v
+	}
+	mean /= n
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = v - mean
+		variance += float64(y[i] * y[i])
+	}
+	scale := 1 / math.Sqrt(variance/n+epsilon)
+	for i, v := range y {
+		y[i] = float64(float64(v*scale)*l.gain[i]) + l.bias[i]
+	}
+	return y
+}
+
+func addTo(x, y []float64) {
+	for i, v := range y {
+		x[i] += v
+	}
+}
