@@ -1,0 +1,156 @@
+// Package baseline holds what the sampled baselines share: the chain that an
+// agent walks in a finite MDP, and tabular semi-gradient actor–critic, which is
+// the teacher of Liang–Lai's attention block and the source algorithm that
+// Algorithm Distillation distills.
+package baseline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/numeric"
+	"icrl/policyattention/pmd"
+)
+
+// Window is how many on-policy transitions a baseline sees a round.
+const Window = 20
+
+// Transition is one step (s, a, r, s′) of a chain.
+type Transition struct {
+	State, Action int
+	Reward        float64
+	Next          int
+}
+
+// Chain is an agent's walk through an MDP. It is never reset, so a round starts
+// where the one before it ended.
+type Chain struct {
+	mdp   *mdp.MDP
+	rng   *rand.Rand
+	State int // the current state
+}
+
+// NewChain starts a walk in m from a state drawn uniformly. Every later draw
+// comes from rng too: one number for an action, one for a successor.
+func NewChain(m *mdp.MDP, rng *rand.Rand) *Chain {
+	return &Chain{mdp: m, rng: rng, State: rng.IntN(m.States())}
+}
+
+// Choose draws an action from the row p [A] of a policy.
+func (c *Chain) Choose(p []float64) int { return sample(c.rng, p) }
+
+// Step takes the action a and moves to the successor.
+func (c *Chain) Step(a int) Transition {
+	t := Transition{State: c.State, Action: a, Reward: c.mdp.R.At(c.State, a)}
+	t.Next = sample(c.rng, c.mdp.Next(c.State, a))
+	c.State = t.Next
+	return t
+}
+
+// Walk fills window with transitions under the policy pi [S, A].
+func (c *Chain) Walk(pi *mat.Dense, window []Transition) {
+	for i := range window {
+		window[i] = c.Step(c.Choose(pi.RawRowView(c.State)))
+	}
+}
+
+// sample draws an index with the probabilities p, which sum to one up to
+// rounding, by inversion. Two chains that read the same numbers therefore take
+// the same steps for as long as their policies nearly agree.
+func sample(rng *rand.Rand, p []float64) int {
+	u := rng.Float64()
+	last := 0
+	for i, w := range p {
+		if w > 0 {
+			last = i
+		}
+		if u -= w; u < 0 {
+			return i
+		}
+	}
+	return last
+}
+
+// Steps are the step sizes of actor (α) and critic (β).
+type Steps struct {
+	Alpha float64 `json:"alpha"`
+	Beta  float64 `json:"beta"`
+}
+
+// ActorCritic is the state of tabular actor–critic: policy parameters θ [S, A]
+// of π = softmax(θ), row by row, and state values w [S].
+type ActorCritic struct {
+	Theta *mat.Dense
+	W     []float64
+}
+
+// NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0. It
+// errs where pi0 has no mass, since no finite θ gives that policy.
+func NewActorCritic(pi0 *mat.Dense) (*ActorCritic, error) {
+	s, a := pi0.Dims()
+	theta := mat.NewDense(s, a, nil)
+	for i := range s {
+		for j, p := range pi0.RawRowView(i) {
+			if !(p > 0) {
+				return nil, fmt.Errorf("baseline: initial policy has π(a=%d|s=%d) = %v, want a positive probability", j, i, p)
+			}
+			theta.Set(i, j, numeric.Log(p))
+		}
+	}
+	return &ActorCritic{Theta: theta, W: make([]float64, s)}, nil
+}
+
+// Policy returns softmax(θ) [S, A].
+func (l *ActorCritic) Policy() *mat.Dense {
+	pi := mat.DenseCopyOf(l.Theta)
+	for s := range pi.RawMatrix().Rows {
+		pmd.Softmax(pi.RawRowView(s))
+	}
+	return pi
+}
+
+// Step adds the increments dTheta [S·A, row-major] and dW [S]. It errs when a
+// parameter is no longer finite, as it happens with step sizes far too large.
+func (l *ActorCritic) Step(dTheta, dW []float64) error {
+	for i, d := range dTheta {
+		l.Theta.RawMatrix().Data[i] += d
+	}
+	for i, d := range dW {
+		l.W[i] += d
+	}
+	for _, x := range [][]float64{l.Theta.RawMatrix().Data, l.W} {
+		for i, v := range x {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("baseline: actor–critic diverged, a parameter (index %d) is %v", i, v)
+			}
+		}
+	}
+	return nil
+}
+
+// Increment returns the semi-gradient actor–critic increments on a window of n
+// transitions, all drawn under pi = softmax(θ) [S, A],
+//
+//	Δθ = α/n Σ δ ∇log π(a|s),   Δw = β/n Σ δ φ(s),
+//	δ = r + γ w(s′) − w(s),
+//
+// with one-hot features φ, so ∇log π(a|s) = e_{s,a} − Σ_b π(b|s) e_{s,b}
+// (arXiv 2605.05755).
+func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps Steps) (dTheta, dW []float64) {
+	s, a := l.Theta.Dims()
+	dTheta, dW = make([]float64, s*a), make([]float64, s)
+	for _, t := range window {
+		delta := (t.Reward + gamma*l.W[t.Next] - l.W[t.State]) / float64(len(window))
+		dW[t.State] += steps.Beta * delta
+		row := dTheta[t.State*a : (t.State+1)*a]
+		row[t.Action] += steps.Alpha * delta
+		for b, p := range pi.RawRowView(t.State) {
+			row[b] -= steps.Alpha * delta * p
+		}
+	}
+	return dTheta, dW
+}

@@ -1,0 +1,181 @@
+package baseline
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+func problems(t *testing.T, states, actions, n int) []mdp.Problem {
+	t.Helper()
+	p, err := mdp.Random.Draw(1, states, actions, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestSampleFollowsItsDistribution(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	p := []float64{0.5, 0, 0.125, 0.375, 0}
+	const n = 100_000
+	counts := make([]int, len(p))
+	for range n {
+		counts[sample(rng, p)]++
+	}
+	for i, c := range counts {
+		// Five standard deviations of a binomial count; exact where p is 0.
+		if math.Abs(float64(c)-n*p[i]) > 5*math.Sqrt(n*p[i]*(1-p[i])) {
+			t.Errorf("index %d was drawn %d times in %d, want about %v", i, c, n, n*p[i])
+		}
+	}
+	// A row that sums to less than one by rounding never gives an empty index.
+	if got := sample(rng, []float64{0, 1e-300, 0}); got != 1 {
+		t.Errorf("drew index %d, which has no probability", got)
+	}
+}
+
+func TestChainIsAWalk(t *testing.T) {
+	p := problems(t, 5, 3, 1)[0]
+	chain := NewChain(p.MDP, seed.New(1, "walk"))
+	window := make([]Transition, 50)
+	start := chain.State
+	chain.Walk(p.Pi0, window)
+	for _, tr := range window {
+		if tr.State != start || tr.Reward != p.MDP.R.At(tr.State, tr.Action) {
+			t.Fatalf("transition %+v does not go on from state %d with its reward", tr, start)
+		}
+		start = tr.Next
+	}
+	if chain.State != start {
+		t.Errorf("the chain is in state %d after reaching %d", chain.State, start)
+	}
+}
+
+// The increments against their definition, with ∇log π by finite differences of
+// log softmax(θ).
+func TestIncrementAgreesWithItsDefinition(t *testing.T) {
+	const states, actions, gamma, h = 4, 3, 0.9, 1e-5
+	steps := Steps{Alpha: 1.7, Beta: 0.3}
+	p := problems(t, states, actions, 1)[0]
+	l, err := NewActorCritic(p.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := seed.New(1, "w")
+	for i := range l.W {
+		l.W[i] = rng.NormFloat64()
+	}
+	pi := l.Policy()
+	if !mat.EqualApprox(pi, p.Pi0, 1e-14) { // rounding of exp(log p)
+		t.Errorf("softmax(log π₀) is\n%v, want\n%v", mat.Formatted(pi), mat.Formatted(p.Pi0))
+	}
+	window := make([]Transition, Window)
+	NewChain(p.MDP, rng).Walk(pi, window)
+	dTheta, dW := l.Increment(window, pi, gamma, steps)
+
+	logPi := func(tr Transition) float64 { return math.Log(l.Policy().At(tr.State, tr.Action)) }
+	wantTheta, wantW := make([]float64, states*actions), make([]float64, states)
+	for _, tr := range window {
+		delta := tr.Reward + gamma*l.W[tr.Next] - l.W[tr.State]
+		wantW[tr.State] += steps.Beta * delta / Window
+		theta := l.Theta.RawMatrix().Data
+		for i, x := range theta {
+			theta[i] = x + h
+			up := logPi(tr)
+			theta[i] = x - h
+			down := logPi(tr)
+			theta[i] = x
+			wantTheta[i] += steps.Alpha * delta * (up - down) / (2 * h) / Window
+		}
+	}
+	for i := range dTheta {
+		if math.Abs(dTheta[i]-wantTheta[i]) > 1e-9 { // h² = 1e-10 times third derivatives below 1
+			t.Errorf("Δθ[%d] = %v, want %v", i, dTheta[i], wantTheta[i])
+		}
+	}
+	for i := range dW {
+		if math.Abs(dW[i]-wantW[i]) > 1e-14 { // rounding
+			t.Errorf("Δw[%d] = %v, want %v", i, dW[i], wantW[i])
+		}
+	}
+}
+
+func TestTabularImprovesAndRepeats(t *testing.T) {
+	p := problems(t, 4, 3, 8)
+	c := Tabular{Steps: Steps{Alpha: 8, Beta: 0.4}, Root: 3}
+	first, err := c.Run(p, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.Run(p[:2], 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range again {
+		for k := range a.Policies {
+			if !mat.Equal(a.Policies[k], first[i].Policies[k]) {
+				t.Fatalf("problem %d, round %d: a run on fewer problems differs", i, k)
+			}
+		}
+	}
+	loss, err := medianLoss(c, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(loss[1] < loss[0] && loss[0] < 0.5) { // .22 and .12 in the harness at S=8
+		t.Errorf("median losses at T=20, 40 are %v", loss)
+	}
+}
+
+func TestNewActorCriticRefusesZeros(t *testing.T) {
+	if _, err := NewActorCritic(mat.NewDense(1, 2, []float64{1, 0})); err == nil {
+		t.Error("a policy with a zero passed")
+	}
+}
+
+func TestDivergenceIsAnError(t *testing.T) {
+	if _, err := (Tabular{Steps: Steps{Alpha: 1, Beta: 1e200}}).Run(problems(t, 4, 3, 1), 10); err == nil {
+		t.Error("a diverging critic passed")
+	}
+}
+
+func TestTune(t *testing.T) {
+	p := problems(t, 4, 3, 8)
+	scores, err := Tune(p, 1, Grid{Alphas: []float64{0.01, 16, 5000}, Betas: []float64{0.2, 0.4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(scores) != 6 || scores[3].Steps != (Steps{Alpha: 16, Beta: 0.4}) {
+		t.Fatalf("scores are %+v", scores)
+	}
+	best, inside, err := Best(scores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if best.Alpha != 16 {
+		t.Errorf("best is %+v among %+v", best, scores)
+	}
+	if inside { // two values of β have no inside
+		t.Error("an edge of the grid counts as inside")
+	}
+	if _, _, err := Best(nil); err == nil {
+		t.Error("a best of nothing")
+	}
+	if _, err := Tune(p, 1, Grid{}); err == nil {
+		t.Error("an empty grid passed")
+	}
+}
+
+func TestExtendedGridIsAscending(t *testing.T) {
+	g := Extended()
+	if !slices.IsSorted(g.Alphas) || !slices.IsSorted(g.Betas) {
+		t.Errorf("grid %+v", g)
+	}
+}

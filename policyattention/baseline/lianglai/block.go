@@ -1,0 +1,226 @@
+// Package lianglai is the baseline of Liang and Lai (arXiv 2605.05755): one
+// linear self-attention layer that carries out a step of semi-gradient SARSA or
+// actor–critic on the transitions in its prompt.
+//
+// The package holds the analytic parameters of both algorithms, the training of
+// an actor–critic block from random parameters by imitation of the analytic
+// one, and the controller that deploys a block.
+package lianglai
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+)
+
+// Block is a linear self-attention layer with the parameters P and V [d, d].
+//
+// On context columns z_1, …, z_n and a query column q it adds to the query
+//
+//	(1/n) V (Σ_i z_i z_iᵀ) P q,
+//
+// that is, attention with the scores z_iᵀ P q, the values V z_i and no softmax.
+// The query is not a key of itself.
+type Block struct {
+	P, V *mat.Dense
+}
+
+// NewBlock returns a block of zeros with columns of length d.
+func NewBlock(d int) *Block {
+	return &Block{P: mat.NewDense(d, d, nil), V: mat.NewDense(d, d, nil)}
+}
+
+// Parameters returns the number of parameters, 2d².
+func (b *Block) Parameters() int { return len(b.P.RawMatrix().Data) + len(b.V.RawMatrix().Data) }
+
+// Attend returns what the layer adds to the query [d]. The context is [n, d],
+// one prompt column a row. It panics when a shape is another.
+func (b *Block) Attend(context *mat.Dense, query []float64) []float64 {
+	n, d := context.Dims()
+	var pq, scores, mixed, out mat.VecDense
+	pq.MulVec(b.P, mat.NewVecDense(d, query))
+	scores.MulVec(context, &pq)
+	mixed.MulVec(context.T(), &scores)
+	out.MulVec(b.V, &mixed)
+	out.ScaleVec(1/float64(n), &out)
+	return out.RawVector().Data
+}
+
+// field is a named range of coordinates of a prompt column.
+type field struct{ from, size int }
+
+func (f field) of(column []float64) []float64 { return column[f.from : f.from+f.size] }
+
+// fields lays out consecutive fields of the given sizes and returns them with
+// the length of a column.
+func fields(sizes ...int) ([]field, int) {
+	out, d := make([]field, len(sizes)), 0
+	for i, size := range sizes {
+		out[i] = field{d, size}
+		d += size
+	}
+	return out, d
+}
+
+// ActorCriticPrompt is the layout of the actor–critic prompt. A context column
+// holds ∇log π(a|s), φ(s), φ(s′) and r of one transition, the query column
+// holds θ, w and 1; every other coordinate is zero. φ is one-hot.
+type ActorCriticPrompt struct {
+	States, Actions int
+
+	score       field // ∇log π(a|s) [S·A]
+	state, next field // φ(s), φ(s′) [S]
+	reward      field // r [1]
+	theta       field // θ [S·A]
+	w           field // w [S]
+	one         field // 1
+	width       int
+}
+
+// NewActorCriticPrompt returns the layout for S states and A actions.
+func NewActorCriticPrompt(states, actions int) (*ActorCriticPrompt, error) {
+	if states < 1 || actions < 1 {
+		return nil, fmt.Errorf("lianglai: prompt for S=%d states and A=%d actions, want at least one of each", states, actions)
+	}
+	sa := states * actions
+	f, width := fields(sa, states, states, 1, sa, states, 1)
+	return &ActorCriticPrompt{states, actions, f[0], f[1], f[2], f[3], f[4], f[5], f[6], width}, nil
+}
+
+// Width is the length of a column, 2SA + 3S + 2.
+func (p *ActorCriticPrompt) Width() int { return p.width }
+
+// Context returns the context columns [n, Width] of a window that was drawn
+// under pi [S, A].
+func (p *ActorCriticPrompt) Context(window []baseline.Transition, pi *mat.Dense) *mat.Dense {
+	context := mat.NewDense(len(window), p.width, nil)
+	for i, t := range window {
+		column := context.RawRowView(i)
+		score := p.score.of(column)[t.State*p.Actions : (t.State+1)*p.Actions]
+		for b, prob := range pi.RawRowView(t.State) {
+			score[b] = -prob
+		}
+		score[t.Action]++
+		p.state.of(column)[t.State] = 1
+		p.next.of(column)[t.Next] = 1
+		p.reward.of(column)[0] = t.Reward
+	}
+	return context
+}
+
+// Query returns the query column [Width] of a learner.
+func (p *ActorCriticPrompt) Query(l *baseline.ActorCritic) []float64 {
+	column := make([]float64, p.width)
+	copy(p.theta.of(column), l.Theta.RawMatrix().Data)
+	copy(p.w.of(column), l.W)
+	p.one.of(column)[0] = 1
+	return column
+}
+
+// Increment reads Δθ [S·A] and Δw [S] off what a block added to the query.
+func (p *ActorCriticPrompt) Increment(added []float64) (dTheta, dW []float64) {
+	return p.theta.of(added), p.w.of(added)
+}
+
+// Analytic returns the block whose increments are those of
+// [baseline.ActorCritic.Increment].
+func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.Steps) *Block {
+	b := NewBlock(p.width)
+	// Score of a transition: z_iᵀ P q = r + γ w(s′) − w(s) = δ_i.
+	b.P.Set(p.reward.from, p.one.from, 1)
+	for s := range p.States {
+		b.P.Set(p.next.from+s, p.w.from+s, gamma)
+		b.P.Set(p.state.from+s, p.w.from+s, -1)
+	}
+	// Value of a transition: α ∇log π in the place of θ, β φ(s) in that of w.
+	for i := range p.score.size {
+		b.V.Set(p.theta.from+i, p.score.from+i, steps.Alpha)
+	}
+	for s := range p.States {
+		b.V.Set(p.w.from+s, p.state.from+s, steps.Beta)
+	}
+	return b
+}
+
+// WithSteps returns a copy of a block that was made for the step sizes α = β =
+// 1, with its increments Δθ multiplied by α and Δw by β. The update is linear in
+// the step sizes, so one trained block serves all of them.
+func (p *ActorCriticPrompt) WithSteps(b *Block, steps baseline.Steps) *Block {
+	scaled := &Block{P: mat.DenseCopyOf(b.P), V: mat.DenseCopyOf(b.V)}
+	for _, part := range []struct {
+		rows field
+		step float64
+	}{{p.theta, steps.Alpha}, {p.w, steps.Beta}} {
+		for i := range part.rows.size {
+			row := scaled.V.RawRowView(part.rows.from + i)
+			for j := range row {
+				row[j] *= part.step
+			}
+		}
+	}
+	return scaled
+}
+
+// SarsaPrompt is the layout of the SARSA prompt. A context column holds φ(s,a),
+// φ(s′,a′) and r, the query column holds the action values w [S·A] and 1.
+type SarsaPrompt struct {
+	States, Actions int
+
+	pair, next field // φ(s,a), φ(s′,a′) [S·A]
+	reward     field
+	w          field // w [S·A]
+	one        field
+	width      int
+}
+
+// NewSarsaPrompt returns the layout for S states and A actions.
+func NewSarsaPrompt(states, actions int) (*SarsaPrompt, error) {
+	if states < 1 || actions < 1 {
+		return nil, fmt.Errorf("lianglai: prompt for S=%d states and A=%d actions, want at least one of each", states, actions)
+	}
+	sa := states * actions
+	f, width := fields(sa, sa, 1, sa, 1)
+	return &SarsaPrompt{states, actions, f[0], f[1], f[2], f[3], f[4], width}, nil
+}
+
+// Width is the length of a column, 3SA + 2.
+func (p *SarsaPrompt) Width() int { return p.width }
+
+// Context returns the context columns [n−1, Width] of a window of n consecutive
+// transitions; the action a′ of one is the action a of the next.
+func (p *SarsaPrompt) Context(window []baseline.Transition) *mat.Dense {
+	context := mat.NewDense(len(window)-1, p.width, nil)
+	for i := range len(window) - 1 {
+		column, t, after := context.RawRowView(i), window[i], window[i+1]
+		p.pair.of(column)[t.State*p.Actions+t.Action] = 1
+		p.next.of(column)[after.State*p.Actions+after.Action] = 1
+		p.reward.of(column)[0] = t.Reward
+	}
+	return context
+}
+
+// Query returns the query column [Width] of the action values w [S·A].
+func (p *SarsaPrompt) Query(w []float64) []float64 {
+	column := make([]float64, p.width)
+	copy(p.w.of(column), w)
+	p.one.of(column)[0] = 1
+	return column
+}
+
+// Increment reads Δw [S·A] off what a block added to the query.
+func (p *SarsaPrompt) Increment(added []float64) []float64 { return p.w.of(added) }
+
+// Analytic returns the block that adds to w the semi-gradient SARSA increment
+// α/n Σ δ φ(s,a) with δ = r + γ w(s′,a′) − w(s,a).
+func (p *SarsaPrompt) Analytic(gamma, alpha float64) *Block {
+	b := NewBlock(p.width)
+	b.P.Set(p.reward.from, p.one.from, 1)
+	for i := range p.pair.size {
+		b.P.Set(p.next.from+i, p.w.from+i, gamma)
+		b.P.Set(p.pair.from+i, p.w.from+i, -1)
+		b.V.Set(p.w.from+i, p.pair.from+i, alpha)
+	}
+	return b
+}

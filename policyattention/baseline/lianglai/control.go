@@ -1,0 +1,46 @@
+package lianglai
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+)
+
+// PaperSteps returns the paper's choice for S states. It is stated for S=8 and
+// S=16 only; both actor steps are the largest value of the paper's grid.
+func PaperSteps(states int) (baseline.Steps, error) {
+	switch states {
+	case 8:
+		return baseline.Steps{Alpha: 2, Beta: 0.2}, nil
+	case 16:
+		return baseline.Steps{Alpha: 2, Beta: 0.8}, nil
+	default:
+		return baseline.Steps{}, fmt.Errorf("lianglai: the paper states no step sizes for S=%d", states)
+	}
+}
+
+// Controller deploys an actor–critic block. Each round draws a window of
+// on-policy transitions, passes it through the block once with the current θ
+// and w as its query, and adds the increments. It starts from θ = log π₀ and
+// w = 0; the returned policy is softmax(θ).
+type Controller struct {
+	Prompt *ActorCriticPrompt
+	Block  *Block // with its step sizes, see [ActorCriticPrompt.WithSteps]
+	Root   uint64 // of the stream of transitions, one for each problem's index
+}
+
+// Run implements control.Controller. On the same Root its transitions come from
+// the same random numbers as those of [baseline.Tabular].
+func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	return baseline.Run(problems, rounds, c.Root, func(i int, l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
+		if s, a := pi.Dims(); s != c.Prompt.States || a != c.Prompt.Actions {
+			return nil, nil, fmt.Errorf("lianglai: the problem has S=%d, A=%d, the block is for S=%d, A=%d", s, a, c.Prompt.States, c.Prompt.Actions)
+		}
+		dTheta, dW = c.Prompt.Increment(c.Block.Attend(c.Prompt.Context(window, pi), c.Prompt.Query(l)))
+		return dTheta, dW, nil
+	})
+}

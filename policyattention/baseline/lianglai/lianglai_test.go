@@ -1,0 +1,272 @@
+package lianglai
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+func prompt(t testing.TB, states, actions int) *ActorCriticPrompt {
+	t.Helper()
+	p, err := NewActorCriticPrompt(states, actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestWidths(t *testing.T) {
+	p := prompt(t, 8, 3)
+	if got := NewBlock(p.Width()).Parameters(); p.Width() != 74 || got != 10_952 { // the paper's count
+		t.Errorf("at S=8, A=3 a column has %d entries and a block %d parameters", p.Width(), got)
+	}
+}
+
+// close reports whether x and y agree up to the rounding of sums of up to some
+// hundred terms of order 1.
+func close(x, y []float64) bool {
+	for i := range x {
+		if math.Abs(x[i]-y[i]) > 1e-13*(1+math.Abs(y[i])) {
+			return false
+		}
+	}
+	return len(x) == len(y)
+}
+
+func TestAnalyticActorCritic(t *testing.T) {
+	for _, shape := range []struct {
+		states, actions int
+		gamma           float64
+		steps           baseline.Steps
+	}{{2, 2, 0, baseline.Steps{Alpha: 1, Beta: 1}}, {9, 4, 0.5, baseline.Steps{Alpha: 0.2, Beta: 0.1}}, {8, 3, 0.9, baseline.Steps{Alpha: 2, Beta: 0.2}}} {
+		p := prompt(t, shape.states, shape.actions)
+		problems, err := mdp.Random.Draw(1, shape.states, shape.actions, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := seed.New(2, "test")
+		block := p.Analytic(shape.gamma, shape.steps)
+		scaled := p.WithSteps(p.Analytic(shape.gamma, baseline.Steps{Alpha: 1, Beta: 1}), shape.steps)
+		for _, problem := range problems {
+			l, err := baseline.NewActorCritic(problem.Pi0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range l.W {
+				l.W[i] = 10 * rng.NormFloat64()
+			}
+			window := make([]baseline.Transition, baseline.Window)
+			pi := l.Policy()
+			baseline.NewChain(problem.MDP, rng).Walk(pi, window)
+			wantTheta, wantW := l.Increment(window, pi, shape.gamma, shape.steps)
+			for _, b := range []*Block{block, scaled} {
+				dTheta, dW := p.Increment(b.Attend(p.Context(window, pi), p.Query(l)))
+				if !close(dTheta, wantTheta) || !close(dW, wantW) {
+					t.Errorf("S=%d: increments (%v, %v), want (%v, %v)", shape.states, dTheta, dW, wantTheta, wantW)
+				}
+			}
+		}
+	}
+}
+
+func TestAnalyticSarsa(t *testing.T) {
+	const states, actions, gamma, alpha = 5, 3, 0.9, 0.7
+	p, err := NewSarsaPrompt(states, actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := mdp.Random.Draw(1, states, actions, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := seed.New(2, "test")
+	for _, problem := range problems {
+		w := make([]float64, states*actions)
+		for i := range w {
+			w[i] = rng.NormFloat64()
+		}
+		window := make([]baseline.Transition, baseline.Window)
+		baseline.NewChain(problem.MDP, rng).Walk(problem.Pi0, window)
+		want := make([]float64, len(w))
+		n := len(window) - 1
+		for i := range n {
+			at := window[i].State*actions + window[i].Action
+			then := window[i+1].State*actions + window[i+1].Action
+			want[at] += alpha / float64(n) * (window[i].Reward + gamma*w[then] - w[at])
+		}
+		got := p.Increment(p.Analytic(gamma, alpha).Attend(p.Context(window), p.Query(w)))
+		if !close(got, want) {
+			t.Errorf("Δw = %v, want %v", got, want)
+		}
+	}
+}
+
+func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
+	p := prompt(t, 3, 2)
+	problems, err := mdp.Random.Draw(1, 3, 2, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := seed.New(3, "test")
+	block := NewBlock(p.Width())
+	for _, m := range []*mat.Dense{block.P, block.V} {
+		for i := range m.RawMatrix().Data {
+			m.RawMatrix().Data[i] = rng.NormFloat64()
+		}
+	}
+	b := newBatch(p, 7)
+	b.draw(rng, problems, 0.9, 1)
+	// The loss by the layer itself, so that this also checks the sparse products
+	// and that the active parts are all that matters.
+	loss := func() float64 {
+		sum := 0.0
+		query := make([]float64, p.Width())
+		for i := range b.windows {
+			copy(query[p.theta.from:], b.query.RawRowView(i))
+			dTheta, dW := p.Increment(block.Attend(p.Context(b.windows[i], b.pi[i]), query))
+			for j, x := range append(dTheta[:len(dTheta):len(dTheta)], dW...) {
+				e := x - b.target.At(i, j)
+				sum += e * e
+			}
+		}
+		return sum / float64(len(b.windows))
+	}
+	f := newFit(p, block, Training{})
+	if got, want := f.gradient(b), loss(); math.Abs(got-want) > 1e-12*want { // rounding
+		t.Errorf("loss %v, want %v", got, want)
+	}
+	gradP, gradV := mat.NewDense(p.Width(), p.Width(), nil), mat.NewDense(p.Width(), p.Width(), nil)
+	activeP, activeV := p.active(&Block{gradP, gradV})
+	activeP.Scale(2, &f.gradP)
+	activeV.Scale(2, &f.gradV)
+	for name, part := range map[string]struct{ x, grad *mat.Dense }{"P": {block.P, gradP}, "V": {block.V, gradV}} {
+		data := part.x.RawMatrix().Data
+		for i, x := range data {
+			const h = 1e-4
+			data[i] = x + h
+			up := loss()
+			data[i] = x - h
+			down := loss()
+			data[i] = x
+			// The loss is quadratic in each parameter, so only rounding is left.
+			want, got := (up-down)/(2*h), part.grad.RawMatrix().Data[i]
+			if math.Abs(got-want) > 1e-8*(1+math.Abs(want)) {
+				t.Errorf("∂loss/∂%s[%d] = %v, want %v", name, i, got, want)
+			}
+		}
+	}
+}
+
+// small is a recipe with a hundredth of the full number of windows.
+func small(t Training) Training {
+	t.MDPs, t.Batch, t.Steps = 200, 500, 200
+	return t
+}
+
+// The paper's qualification at a hundredth of its budget, with 500
+// instead of 3,000 updates of the closed loop.
+func TestQualificationInTheNativeShape(t *testing.T) {
+	recipe := small(Native(1))
+	trained, err := recipe.Train(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := trained.LossRatio(); !(got <= 1e-11) {
+		t.Errorf("last/first loss is %g", got)
+	}
+	updateError, err := recipe.UpdateError(trained.Block, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(updateError <= 3.2e-6) {
+		t.Errorf("relative update error is %g", updateError)
+	}
+	loop, err := recipe.CloseLoop(trained.Block, baseline.Steps{Alpha: 1, Beta: 0.5}, 4, 500, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := loop.Improvement(); !(math.Abs(r-1) <= 0.01) {
+		t.Errorf("improvement relative to the teacher is %v", r)
+	}
+	if g := loop.Gap(); !(g <= 4.3e-4) {
+		t.Errorf("mean gap of the curves is %v", g)
+	}
+}
+
+func TestHarnessShapeAndController(t *testing.T) {
+	recipe := small(Harness(1, 8))
+	trained, err := recipe.Train(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	updateError, err := recipe.UpdateError(trained.Block, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(updateError <= 1.5e-5) { // the paper's
+		t.Errorf("relative update error is %g", updateError)
+	}
+	p := prompt(t, 8, 3)
+	steps, err := PaperSteps(8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := mdp.Random.Draw(5, 8, 3, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := baseline.Tabular{Steps: steps, Root: 1}.Run(problems, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps), "trained": p.WithSteps(trained.Block, steps)} {
+		var c control.Controller = Controller{Prompt: p, Block: block, Root: 1}
+		got, err := c.Run(problems, 40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			for k, pi := range want[i].Policies {
+				if !mat.EqualApprox(got[i].Policies[k], pi, 1e-6) { // 40 updates with errors of about 1e-8
+					t.Fatalf("%s block, problem %d, round %d: policy\n%v, want\n%v", name, i, k, mat.Formatted(got[i].Policies[k]), mat.Formatted(pi))
+				}
+			}
+		}
+	}
+	wrong, err := mdp.Random.Draw(5, 4, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Controller{Prompt: p, Block: trained.Block}).Run(wrong, 1); err == nil {
+		t.Error("a problem of another shape passed")
+	}
+}
+
+func TestTrainingCanBeStoppedAndRefusesNonsense(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := small(Native(1)).Train(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled run returned %v", err)
+	}
+	for _, spoil := range []func(*Training){
+		func(t *Training) { t.States = 1 },
+		func(t *Training) { t.Gamma = 1 },
+		func(t *Training) { t.Batch = 0 },
+		func(t *Training) { t.Rate = 2 },
+		func(t *Training) { t.Damping = math.NaN() },
+	} {
+		recipe := small(Native(1))
+		spoil(&recipe)
+		if err := recipe.Validate(); err == nil {
+			t.Errorf("%+v passed", recipe)
+		}
+	}
+}

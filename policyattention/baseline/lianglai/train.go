@@ -1,0 +1,346 @@
+package lianglai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// Training is the recipe that trains a block to imitate the analytic
+// actor–critic block with α = β = 1; [ActorCriticPrompt.WithSteps] gives other
+// step sizes to what it learned.
+//
+// A training example is a window of transitions, drawn from one of the MDPs
+// under softmax(θ), with θ and w standard normal. The loss is the mean over a
+// batch of the squared distance between the increments of block and teacher.
+// It is a polynomial in the parameters, whose gradient is written out here. The
+// optimizer is stochastic gradient descent in float64, preconditioned by the
+// Kronecker-factored Gauss–Newton matrix (Martens and Grosse, arXiv
+// 1503.05671). The teacher is in the model class, so the noise of batches
+// vanishes with the loss, no rate schedule is needed, and the loss falls by a
+// constant factor a step down to rounding.
+//
+// The loss has bad valleys: with one-hot features the states hardly interact,
+// each of them can be learned with either sign of V, but all share P's entry
+// for the reward. A state whose sign is the wrong one stays on its branch of a
+// hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh
+// learner, and grow to full scale over the first Warmup steps: as long as δ is
+// the reward alone, that one entry gives all states the same sign.
+type Training struct {
+	Seed    uint64  `json:"seed"`    // root of every random stream
+	States  int     `json:"states"`  // S
+	Actions int     `json:"actions"` // A
+	Gamma   float64 `json:"gamma"`   // discount γ of MDPs and teacher
+	MDPs    int     `json:"mdps"`    // number of training MDPs
+	Batch   int     `json:"batch"`   // windows a step
+	Steps   int     `json:"steps"`   // optimizer steps
+	Rate    float64 `json:"rate"`    // of the optimizer; 1 would be a full Newton step of P and of V
+	Scale   float64 `json:"scale"`   // standard deviation of the initial parameters
+	Warmup  int     `json:"warmup"`  // steps over which θ and w grow to their full scale
+	Damping float64 `json:"damping"` // ridge of each factor, relative to its mean eigenvalue
+}
+
+// Native is the shape in which Liang and Lai train, S=9, A=4, γ=.5, at the
+// paper's budget of 10,000 MDPs and 10⁷ windows.
+func Native(seed uint64) Training {
+	t := Harness(seed, 9)
+	t.Actions, t.Gamma = 4, 0.5
+	return t
+}
+
+// Harness is the same recipe in the shape of the common harness, A=3, γ=.9.
+func Harness(seed uint64, states int) Training {
+	return Training{
+		Seed: seed, States: states, Actions: 3, Gamma: mdp.Discount,
+		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3,
+	}
+}
+
+// Validate reports the first field that makes no sense.
+func (t Training) Validate() error {
+	switch {
+	case t.States < 2 || t.Actions < 2:
+		return fmt.Errorf("lianglai: training on S=%d states and A=%d actions, want at least two of each", t.States, t.Actions)
+	case !(t.Gamma >= 0 && t.Gamma < 1):
+		return fmt.Errorf("lianglai: training with γ = %v, want 0 ≤ γ < 1", t.Gamma)
+	case t.Warmup < 1:
+		return fmt.Errorf("lianglai: training with a warm-up of %d steps, want at least one", t.Warmup)
+	case t.MDPs < 1 || t.Batch < 1 || t.Steps < 1:
+		return fmt.Errorf("lianglai: training with %d MDPs, batch %d, %d steps, want at least one of each", t.MDPs, t.Batch, t.Steps)
+	case !(t.Rate > 0 && t.Rate <= 1):
+		return fmt.Errorf("lianglai: training with rate %v, want 0 < rate ≤ 1", t.Rate)
+	case !(t.Scale > 0) || !(t.Damping > 0):
+		return fmt.Errorf("lianglai: training with scale %v and damping %v, want both positive", t.Scale, t.Damping)
+	}
+	return nil
+}
+
+// Trained is the result of a training run.
+type Trained struct {
+	Block *Block    // for α = β = 1
+	Loss  []float64 // of each batch before its step [Steps]
+}
+
+// LossRatio is the last loss over the first.
+func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
+
+// Train runs the recipe. The function progress, unless nil, hears of each step.
+// It errs when the recipe is not valid, when the loss grows without bound, and
+// with the cause of ctx when that is done.
+func (t Training) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := drawProblems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.States, t.Actions, t.Gamma, t.MDPs)
+	if err != nil {
+		return nil, err
+	}
+	block := NewBlock(prompt.width)
+	rng := seed.New(t.Seed, "lianglai", "init")
+	for _, m := range []*mat.Dense{block.P, block.V} {
+		for i := range m.RawMatrix().Data {
+			m.RawMatrix().Data[i] = t.Scale * rng.NormFloat64()
+		}
+	}
+	fit := newFit(prompt, block, t)
+	batch := newBatch(prompt, t.Batch)
+	result := &Trained{Block: block}
+	for step := range t.Steps {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("lianglai: training stopped before step %d: %w", step, context.Cause(ctx))
+		}
+		rng := seed.New(t.Seed, "lianglai", "batch", step)
+		batch.draw(rng, problems, t.Gamma, min(1, float64(step)/float64(t.Warmup)))
+		loss, err := fit.step(batch, rng)
+		if err != nil {
+			return nil, fmt.Errorf("lianglai: training step %d: %w", step, err)
+		}
+		result.Loss = append(result.Loss, loss)
+		if progress != nil {
+			progress(step, loss)
+		}
+	}
+	return result, nil
+}
+
+// drawProblems draws n random problems with the discount gamma.
+func drawProblems(root uint64, states, actions int, gamma float64, n int) ([]mdp.Problem, error) {
+	problems, err := mdp.Random.Draw(root, states, actions, n)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range problems {
+		if problems[i].MDP, err = mdp.New(gamma, p.MDP.P, p.MDP.R); err != nil {
+			return nil, err
+		}
+	}
+	return problems, nil
+}
+
+// active returns, as views, the parts of P and V that the increments depend on:
+// P's rows of context coordinates and columns of query coordinates, V's rows of
+// θ and w and columns of context coordinates. Everything else multiplies a zero
+// of the prompt or is not read, has no gradient, and keeps its initial value.
+func (p *ActorCriticPrompt) active(b *Block) (activeP, activeV *mat.Dense) {
+	context := p.theta.from
+	activeP = b.P.Slice(0, context, context, p.width).(*mat.Dense)
+	activeV = b.V.Slice(context, p.one.from, 0, context).(*mat.Dense)
+	return activeP, activeV
+}
+
+// batch is a set of windows with their queries and the teacher's increments.
+type batch struct {
+	prompt  *ActorCriticPrompt
+	windows [][]baseline.Transition
+	pi      []*mat.Dense // [S, A], the policy of each window
+	query   *mat.Dense   // [B, SA+S+1]: θ, w, 1
+	target  *mat.Dense   // [B, SA+S]: Δθ, Δw
+}
+
+func newBatch(prompt *ActorCriticPrompt, size int) *batch {
+	b := &batch{
+		prompt:  prompt,
+		windows: make([][]baseline.Transition, size),
+		pi:      make([]*mat.Dense, size),
+		query:   mat.NewDense(size, prompt.width-prompt.theta.from, nil),
+		target:  mat.NewDense(size, prompt.theta.size+prompt.w.size, nil),
+	}
+	for i := range b.windows {
+		b.windows[i] = make([]baseline.Transition, baseline.Window)
+	}
+	return b
+}
+
+// draw fills the batch anew, with θ and w from N(0, scale²).
+func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float64) {
+	sa := b.prompt.theta.size
+	for i, window := range b.windows {
+		query := b.query.RawRowView(i)
+		for j := range query[:len(query)-1] {
+			query[j] = scale * rng.NormFloat64()
+		}
+		query[len(query)-1] = 1
+		learner := baseline.ActorCritic{
+			Theta: mat.NewDense(b.prompt.States, b.prompt.Actions, query[:sa]),
+			W:     query[sa : len(query)-1],
+		}
+		b.pi[i] = learner.Policy()
+		m := problems[rng.IntN(len(problems))].MDP
+		baseline.NewChain(m, rng).Walk(b.pi[i], window)
+		dTheta, dW := learner.Increment(window, b.pi[i], gamma, baseline.Steps{Alpha: 1, Beta: 1})
+		copy(b.target.RawRowView(i), dTheta)
+		copy(b.target.RawRowView(i)[sa:], dW)
+	}
+}
+
+// mix sets every row of out to C_i u_i, where u_i is a row of u and C_i =
+// (1/n) Σ z zᵀ over the context columns z of window i. It makes use of the
+// zeros in z.
+func (b *batch) mix(out, u *mat.Dense) {
+	p := b.prompt
+	if out.IsEmpty() {
+		out.ReuseAs(u.Dims())
+	}
+	out.Zero()
+	for i, window := range b.windows {
+		from, to := u.RawRowView(i), out.RawRowView(i)
+		for _, t := range window {
+			pi := b.pi[i].RawRowView(t.State)
+			at := t.State * p.Actions
+			score := from[at+t.Action] + from[p.state.from+t.State] + from[p.next.from+t.Next] + t.Reward*from[p.reward.from]
+			for a, prob := range pi {
+				score -= prob * from[at+a]
+			}
+			score /= float64(len(window))
+			to[at+t.Action] += score
+			to[p.state.from+t.State] += score
+			to[p.next.from+t.Next] += score
+			to[p.reward.from] += score * t.Reward
+			for a, prob := range pi {
+				to[at+a] -= score * prob
+			}
+		}
+	}
+}
+
+// fit is a block on its way to the teacher.
+type fit struct {
+	rate, damping float64
+	p, v          *mat.Dense // the active parameters
+	// Second moments of the vectors whose outer products the gradients are means
+	// of: gradV of e yᵀ, gradP of (C Vᵀe) qᵀ, for residuals e.
+	value, sensitivity, query moment
+
+	u, y, out, signs, g, h, gradP, gradV mat.Dense // reused in every step
+}
+
+func newFit(prompt *ActorCriticPrompt, b *Block, t Training) *fit {
+	f := &fit{rate: t.Rate, damping: t.Damping}
+	f.p, f.v = prompt.active(b)
+	return f
+}
+
+// gradient returns the loss on a batch, mean_i ‖V C_i P q_i − target_i‖², and
+// leaves half its gradient in gradP and gradV.
+func (f *fit) gradient(b *batch) (loss float64) {
+	n, _ := b.query.Dims()
+	f.u.Mul(b.query, f.p.T())
+	b.mix(&f.y, &f.u)
+	f.out.Mul(&f.y, f.v.T())
+	f.out.Sub(&f.out, b.target)
+	for i := range n {
+		for _, e := range f.out.RawRowView(i) {
+			loss += e * e
+		}
+	}
+	f.out.Scale(1/float64(n), &f.out)
+	f.gradV.Mul(f.out.T(), &f.y)
+	f.g.Mul(&f.out, f.v)
+	b.mix(&f.h, &f.g)
+	f.gradP.Mul(f.h.T(), b.query)
+	return loss / float64(n)
+}
+
+// step takes a step of the optimizer and returns the loss before it. The
+// Gauss–Newton matrix of V given P is I ⊗ E[y yᵀ]; that of P given V is
+// E[C Vᵀ V C ⊗ q qᵀ], which factors since q hardly depends on the window. Random
+// signs ε estimate E[C Vᵀ V C] as the second moment of C Vᵀ ε.
+func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
+	loss = f.gradient(b)
+	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return loss, fmt.Errorf("the loss is %v", loss)
+	}
+	n, k := f.out.Dims()
+	if f.signs.IsEmpty() {
+		f.signs.ReuseAs(n, k)
+	}
+	for i := range f.signs.RawMatrix().Data {
+		f.signs.RawMatrix().Data[i] = float64(2*rng.IntN(2) - 1)
+	}
+	f.g.Mul(&f.signs, f.v)
+	b.mix(&f.h, &f.g)
+	f.value.add(&f.y)
+	f.sensitivity.add(&f.h)
+	f.query.add(b.query)
+
+	var stepP, stepV, half mat.Dense
+	err = errors.Join(
+		f.sensitivity.solve(&half, &f.gradP, f.damping),
+		f.query.solve(&stepP, half.T(), f.damping),
+		f.value.solve(&stepV, f.gradV.T(), f.damping),
+	)
+	stepP.Scale(f.rate, &stepP)
+	stepV.Scale(f.rate, &stepV)
+	f.p.Sub(f.p, stepP.T())
+	f.v.Sub(f.v, stepV.T())
+	return loss, err
+}
+
+// moment is a running mean of the second moment of vectors.
+type moment struct {
+	sum    mat.SymDense
+	weight float64
+}
+
+// add takes in a batch of vectors, the rows of x.
+func (m *moment) add(x *mat.Dense) {
+	const keep = 0.9
+	n, d := x.Dims()
+	if m.sum.IsEmpty() {
+		m.sum.ReuseAsSym(d)
+	}
+	m.sum.ScaleSym(keep, &m.sum)
+	m.sum.SymRankK(&m.sum, (1-keep)/float64(n), x.T())
+	m.weight = keep*m.weight + 1 - keep
+}
+
+// solve sets x to (M + ridge·I)⁻¹ y, M being the running mean and ridge the
+// damping times its mean eigenvalue. The ridge also covers the directions in
+// which there is nothing to learn, such as adding a constant to a row of θ.
+func (m *moment) solve(x *mat.Dense, y mat.Matrix, damping float64) error {
+	d := m.sum.SymmetricDim()
+	var ridged mat.SymDense
+	ridged.ReuseAsSym(d)
+	ridged.ScaleSym(1/m.weight, &m.sum)
+	ridge := damping * mat.Trace(&ridged) / float64(d)
+	for i := range d {
+		ridged.SetSym(i, i, ridged.At(i, i)+ridge)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(&ridged) {
+		return errors.New("second moments are not positive definite")
+	}
+	return chol.SolveTo(x, y)
+}

@@ -1,0 +1,107 @@
+package baseline
+
+import (
+	"fmt"
+	"slices"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/stats"
+)
+
+// Horizons are the numbers of rounds T at which a tuning is scored.
+var Horizons = []int{20, 40}
+
+// Grid is a grid of step sizes, each list ascending.
+type Grid struct {
+	Alphas []float64 `json:"alphas"`
+	Betas  []float64 `json:"betas"`
+}
+
+// Extended is the grid of our own tuning. The paper's actor grids end at the
+// chosen values, 2 for Liang–Lai and 4 for the source of Algorithm Distillation;
+// this one goes on until the loss rises again.
+func Extended() Grid {
+	return Grid{
+		Alphas: []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128},
+		Betas:  []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4},
+	}
+}
+
+// Score is the result of one cell of a grid.
+type Score struct {
+	Steps
+	// Loss holds, for each of Horizons, the median over problems of the
+	// normalized returned-policy loss.
+	Loss []float64 `json:"loss"`
+}
+
+// Tune scores tabular actor–critic at every cell of the grid, in the order of
+// its lists, β fastest. The problems must be calibration problems, disjoint
+// from those of training and evaluation. Liang–Lai's analytic block makes the
+// same updates, so the scores hold for it too; Algorithm Distillation's source
+// starts from the uniform policy, so its problems must have that π₀.
+func Tune(problems []mdp.Problem, root uint64, g Grid) ([]Score, error) {
+	if len(problems) == 0 || len(g.Alphas) == 0 || len(g.Betas) == 0 {
+		return nil, fmt.Errorf("baseline: tuning on %d problems, %d actor and %d critic steps", len(problems), len(g.Alphas), len(g.Betas))
+	}
+	var scores []Score
+	for _, alpha := range g.Alphas {
+		for _, beta := range g.Betas {
+			steps := Steps{Alpha: alpha, Beta: beta}
+			loss, err := medianLoss(Tabular{Steps: steps, Root: root}, problems)
+			if err != nil {
+				return nil, fmt.Errorf("baseline: tuning at α=%v, β=%v: %w", alpha, beta, err)
+			}
+			scores = append(scores, Score{Steps: steps, Loss: loss})
+		}
+	}
+	return scores, nil
+}
+
+// medianLoss runs a controller and scores it at Horizons.
+func medianLoss(c control.Controller, problems []mdp.Problem) ([]float64, error) {
+	trajectories, err := c.Run(problems, slices.Max(Horizons))
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range trajectories {
+		kept := t.Policies[:1:1] // π₀ normalizes the loss
+		for _, horizon := range Horizons {
+			kept = append(kept, t.Policies[horizon])
+		}
+		trajectories[i].Policies = kept
+	}
+	scored, err := control.Score(problems, trajectories)
+	if err != nil {
+		return nil, err
+	}
+	medians := make([]float64, len(Horizons))
+	for h := range Horizons {
+		losses := make([]float64, len(scored))
+		for i, s := range scored {
+			losses[i] = s.Loss[h+1]
+		}
+		medians[h] = stats.Median(losses)
+	}
+	return medians, nil
+}
+
+// Best returns the cell with the lowest loss at the first horizon, and whether
+// its α and its β lie strictly inside the grid, that is, whether the grid has
+// been extended past the optimum.
+func Best(scores []Score) (best Score, inside bool, err error) {
+	if len(scores) == 0 {
+		return Score{}, false, fmt.Errorf("baseline: no scores to choose from")
+	}
+	var alphas, betas []float64
+	best = scores[0]
+	for _, s := range scores {
+		alphas, betas = append(alphas, s.Alpha), append(betas, s.Beta)
+		if s.Loss[0] < best.Loss[0] {
+			best = s
+		}
+	}
+	strictly := func(x float64, of []float64) bool { return slices.Min(of) < x && x < slices.Max(of) }
+	return best, strictly(best.Alpha, alphas) && strictly(best.Beta, betas), nil
+}
