@@ -1,0 +1,403 @@
+// Package engine is what the web page computes: controllers that run side by
+// side on one problem, which may be edited on the way, and the matrices of the
+// decoder's calls. It holds no arithmetic of its own. Everything comes from the
+// library's packages, so the page's numbers are the library's.
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+)
+
+// Limits of what the page takes.
+const (
+	MaxSide    = 16   // states, actions
+	MaxPackets = 64   // m
+	MaxRounds  = 1000 // T
+	MaxTokens  = 2600 // of a call whose matrices are asked for
+)
+
+// The controllers of the page.
+const (
+	Decoder    = "decoder"    // the constructed decoder
+	Exact      = "exact"      // exact PMD with the exact one-step backup
+	Normalized = "normalized" // the decoder compiled to pre-LN form
+	Learned    = "learned"    // a trained actor with the exact one-step backup
+	Idle       = "idle"       // an actor that never moves
+)
+
+// Settings are a run's choices.
+type Settings struct {
+	Preset          string  // a family of package mdp, FrozenLake or LockUp
+	States, Actions int     // S, A of a family's problem
+	Seed            uint64  // of the problem and of the packets
+	Gamma, Eta      float64 // γ, and the constant step η, which is also its cap
+	Packets         int     // m
+	Expected        bool    // packets carry exact expectations instead of samples
+	Phi             float64 // mixture φ of both decoders' readouts
+	Routing         float64 // ε_r
+	Carrier         float64 // H of the normalized decoder
+	Rounds          int     // horizon T
+	// Kappa, Tau1 and Tau2 replace the certificate's margins where positive.
+	Kappa, Tau1, Tau2 float64
+}
+
+// Alpha is the probability with which the sampling bound may fail in a run.
+const Alpha = 0.05
+
+// Edit is a change of the problem. Reward edits set r(s,a) = Value; transition
+// edits set P(t|s,a) = Value and rescale the row's other probabilities to the
+// rest (equally, where they were all zero).
+type Edit struct {
+	Transition bool
+	S, A, T    int
+	Value      float64
+}
+
+// Engine runs the controllers. Round k of a controller is its step from
+// (π̂_k, Q_k) to (π̂_{k+1}, Q_{k+1}); rounds are computed when they are asked for.
+type Engine struct {
+	Settings Settings
+	Decoder  *decoder.Decoder
+	Phases   []Phase // at least one
+
+	actor  control.Actor // learned; nil until SetActor
+	tracks map[string]*track
+	call   *call
+}
+
+// Phase is a part of a run between two edits of the problem. The returned-policy
+// theorem is accounted from its start.
+type Phase struct {
+	Start   int         // its first round
+	Problem mdp.Problem // π₀ is that of the run
+	Optimum *mdp.Optimum
+	E0, Gap float64 // ‖Q* − Q_k‖∞ and ‖Q* − Q^{π̂_k}‖∞ of the decoder's context at the start
+}
+
+// track is the history of one controller.
+type track struct {
+	rounds []decoder.Round
+	pi, q  *mat.Dense // the context of the round to come
+	phase  int        // of step
+	step   func() (*decoder.Round, error)
+	err    error // why there is no further round
+}
+
+// New starts a run on the problem that the settings name or, if problem is
+// given, on that one.
+func New(s Settings, problem *mdp.Problem) (*Engine, error) {
+	e := &Engine{Settings: s}
+	switch {
+	case s.Packets < 1 || s.Packets > MaxPackets:
+		return nil, fmt.Errorf("m = %d packets, the page takes 1 to %d", s.Packets, MaxPackets)
+	case s.Rounds < 1 || s.Rounds > MaxRounds:
+		return nil, fmt.Errorf("T = %d rounds, the page takes 1 to %d", s.Rounds, MaxRounds)
+	}
+	if problem == nil {
+		p, err := s.Problem()
+		if err != nil {
+			return nil, err
+		}
+		problem = &p
+	}
+	states, actions := problem.MDP.R.Dims()
+	if states > MaxSide || actions > MaxSide || actions < 2 {
+		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to %[3]d actions", states, actions, MaxSide)
+	}
+	e.Phases = []Phase{{Problem: *problem}}
+	var err error
+	if e.Decoder, err = decoder.New(e.caps()); err != nil {
+		return nil, err
+	}
+	e.tracks = map[string]*track{}
+	first, err := e.phase(0, *problem)
+	if err != nil {
+		return nil, err
+	}
+	e.Phases[0] = first
+	return e, nil
+}
+
+// phase solves the problem and measures the decoder's context at round k, up to
+// which it must have run.
+func (e *Engine) phase(k int, problem mdp.Problem) (Phase, error) {
+	if err := e.Decoder.CheckEnvironment(problem.MDP); err != nil {
+		return Phase{}, err
+	}
+	t, err := e.track(Decoder)
+	if err != nil {
+		return Phase{}, err
+	}
+	pi, q := t.pi, t.q
+	if k < len(t.rounds) {
+		pi, q = t.rounds[k].Pi, t.rounds[k].Q
+	}
+	optimum, err := problem.MDP.Optimal()
+	if err != nil {
+		return Phase{}, err
+	}
+	value, err := problem.MDP.PolicyValue(pi)
+	if err != nil {
+		return Phase{}, err
+	}
+	return Phase{k, problem, optimum, mdp.MaxAbsDiff(optimum.Q, q), mdp.MaxAbsDiff(optimum.Q, value)}, nil
+}
+
+// caps declares what the decoders are made for: the problem's shape and
+// discount, rewards up to max(1, max|r|), the one step size, the horizon.
+func (e *Engine) caps() decoder.Caps {
+	s, m := e.Settings, e.Phases[0].Problem.MDP
+	caps := decoder.Caps{
+		States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: math.Max(1, m.RMax()),
+		EtaMin: s.Eta, EtaMax: s.Eta, Rounds: s.Rounds,
+		Routing: s.Routing, Alpha: Alpha, Packets: s.Packets, Phi: s.Phi,
+	}
+	if s.Kappa > 0 || s.Tau1 > 0 || s.Tau2 > 0 {
+		if c, err := decoder.Certify(caps); err == nil {
+			own := c.Margins
+			for _, x := range []struct {
+				to    *float64
+				value float64
+			}{{&own.Kappa, s.Kappa}, {&own.Tau1, s.Tau1}, {&own.Tau2, s.Tau2}} {
+				if x.value > 0 {
+					*x.to = x.value
+				}
+			}
+			caps.Override = &own
+		}
+	}
+	return caps
+}
+
+// bind gives the track a step function on the phase of its next round.
+func (e *Engine) bind(name string, t *track, phase int) error {
+	ph := e.Phases[phase]
+	here := mdp.Problem{MDP: ph.Problem.MDP, Pi0: t.pi}
+	d := e.Decoder
+	switch name {
+	case Normalized:
+		caps := e.caps()
+		caps.Floor = floor(caps, ph.Problem.Pi0)
+		var err error
+		if d, err = decoder.NewNormalized(caps, e.Settings.Carrier); err != nil {
+			return err
+		}
+		fallthrough
+	case Decoder:
+		run, err := d.Start(here, t.q, e.Settings.Eta, e.source(ph.Start))
+		if err != nil {
+			return err
+		}
+		t.step = run.Step
+	default:
+		actor := map[string]control.Actor{
+			Exact: control.RuleActor(pmd.PMD), Idle: control.RuleActor(pmd.Identity), Learned: e.actor,
+		}[name]
+		if actor == nil {
+			return fmt.Errorf("there is no controller %q here", name)
+		}
+		run := &ruleRun{actor: actor, problem: here, optimum: ph.Optimum, eta: e.Settings.Eta, pi: t.pi, q: t.q, e0: mdp.MaxAbsDiff(ph.Optimum.Q, t.q)}
+		t.step = run.step
+	}
+	t.phase = phase
+	return nil
+}
+
+// floor is the least probability that a policy of the normalized decoder
+// holds: φ/A with a mixture, and otherwise a number below every one that
+// matters in float64.
+func floor(c decoder.Caps, pi0 *mat.Dense) float64 {
+	least := 1e-300
+	if c.Phi > 0 {
+		least = c.Phi / float64(c.Actions)
+	}
+	return math.Min(least, mat.Min(pi0))
+}
+
+// source returns the packets of rounds counted from start.
+func (e *Engine) source(start int) decoder.Source {
+	draw := decoder.Sampled(e.Settings.Seed)
+	if e.Settings.Expected {
+		draw = decoder.Weighted()
+	}
+	return func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []decoder.Packet {
+		return draw(env, pi, m, problem, start+round)
+	}
+}
+
+// ruleRun is decoder.Run for an actor of the common harness with the exact
+// one-step backup: δ_k = 0.
+type ruleRun struct {
+	actor   control.Actor
+	problem mdp.Problem
+	optimum *mdp.Optimum
+	eta, e0 float64
+	pi, q   *mat.Dense
+	delta   []float64
+	defect  []float64
+}
+
+func (r *ruleRun) step() (*decoder.Round, error) {
+	env := r.problem.MDP
+	k := &decoder.Round{Index: len(r.defect), Pi: r.pi, Q: r.q}
+	next, err := r.actor.Act([]control.Context{{Round: k.Index, MDP: env, Pi: r.pi, Q: r.q, Eta: r.eta}})
+	if err != nil {
+		return nil, err
+	}
+	k.NextPi = next[0]
+	k.NextQ = env.EvaluationBackup(k.NextPi, k.Q)
+	if k.Zeta, err = pmd.Zeta(k.NextPi, k.Pi, k.Q, r.eta); err != nil {
+		return nil, err
+	}
+	k.Defect = pmd.LiftedDefect(env, pmd.GreedyDefect(k.NextPi, k.Q))
+	value, err := env.PolicyValue(k.NextPi)
+	if err != nil {
+		return nil, err
+	}
+	k.Loss = mdp.MaxAbsDiff(r.optimum.Q, value)
+	r.defect = append(r.defect, k.Defect)
+	if k.Bound, err = pmd.ReturnedPolicyBound(env.Gamma, r.e0, r.delta, r.defect, k.Index+1); err != nil {
+		return nil, err
+	}
+	r.delta = append(r.delta, 0)
+	r.pi, r.q = k.NextPi, k.NextQ
+	return k, nil
+}
+
+// track returns the named controller's track, a new one if need be.
+func (e *Engine) track(name string) (*track, error) {
+	if t := e.tracks[name]; t != nil {
+		return t, nil
+	}
+	start := e.Phases[0].Problem
+	q, err := start.MDP.PolicyValue(start.Pi0)
+	if err != nil {
+		return nil, err
+	}
+	e.tracks[name] = &track{pi: start.Pi0, q: q, phase: -1}
+	return e.tracks[name], nil
+}
+
+// Round returns round k of a controller.
+func (e *Engine) Round(name string, k int) (*decoder.Round, error) {
+	if k < 0 || k >= e.Settings.Rounds {
+		return nil, fmt.Errorf("round %d of a run with %d", k, e.Settings.Rounds)
+	}
+	t, err := e.track(name)
+	if err != nil {
+		return nil, err
+	}
+	for n := len(t.rounds); n <= k; n++ {
+		if t.err != nil {
+			return nil, t.err
+		}
+		if phase := e.PhaseAt(n); phase != t.phase {
+			if t.err = e.bind(name, t, phase); t.err != nil {
+				return nil, t.err
+			}
+		}
+		next, err := t.step()
+		if err != nil {
+			t.err = err
+			return nil, err
+		}
+		next.Index = n
+		t.rounds = append(t.rounds, *next)
+		t.pi, t.q = next.NextPi, next.NextQ
+	}
+	return &t.rounds[k], nil
+}
+
+// PhaseAt returns the index of the phase of round k.
+func (e *Engine) PhaseAt(k int) int {
+	i := 0
+	for i+1 < len(e.Phases) && e.Phases[i+1].Start <= k {
+		i++
+	}
+	return i
+}
+
+// SetActor gives the page its learned actor; nil takes it away.
+func (e *Engine) SetActor(a control.Actor) {
+	e.actor = a
+	delete(e.tracks, Learned)
+}
+
+// Apply edits the problem before round k: edits and rounds from there on are
+// dropped, and every controller goes on from its own context. It changes nothing
+// if the edited problem is none or lies outside the decoder's caps.
+func (e *Engine) Apply(k int, edit Edit) error {
+	if k < 0 || k > e.Settings.Rounds {
+		return fmt.Errorf("an edit before round %d of a run with %d", k, e.Settings.Rounds)
+	}
+	if k > 0 {
+		if _, err := e.Round(Decoder, k-1); err != nil {
+			return err
+		}
+	}
+	kept := e.PhaseAt(k)
+	problem := e.Phases[kept].Problem
+	m, err := edit.apply(problem.MDP)
+	if err != nil {
+		return err
+	}
+	problem.MDP = m
+	next, err := e.phase(k, problem)
+	if err != nil {
+		return err
+	}
+	e.Phases = append(e.Phases[:kept+1], next)
+	for _, t := range e.tracks {
+		if k < len(t.rounds) {
+			t.pi, t.q = t.rounds[k].Pi, t.rounds[k].Q
+			t.rounds = t.rounds[:k:k]
+		}
+		if len(t.rounds) == k {
+			t.phase = -1
+		}
+		t.err = nil
+	}
+	e.call = nil
+	return nil
+}
+
+// apply returns the edited MDP.
+func (d Edit) apply(m *mdp.MDP) (*mdp.MDP, error) {
+	states, actions := m.R.Dims()
+	if d.S < 0 || d.S >= states || d.A < 0 || d.A >= actions || d.T < 0 || d.T >= states {
+		return nil, fmt.Errorf("an edit at (s=%d, a=%d, s'=%d) of a problem with %d states and %d actions", d.S, d.A, d.T, states, actions)
+	}
+	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
+	if !d.Transition {
+		r.Set(d.S, d.A, d.Value)
+		return mdp.New(m.Gamma, p, r)
+	}
+	if !(d.Value >= 0 && d.Value <= 1) {
+		return nil, fmt.Errorf("P(s'=%d|s=%d,a=%d) = %v, want a probability", d.T, d.S, d.A, d.Value)
+	}
+	row, rest := p.RawRowView(d.S*actions+d.A), 0.0
+	for t, v := range row {
+		if t != d.T {
+			rest += v
+		}
+	}
+	for t := range row {
+		switch {
+		case t == d.T:
+			row[t] = d.Value
+		case rest > 0:
+			row[t] *= (1 - d.Value) / rest
+		default:
+			row[t] = (1 - d.Value) / float64(states-1)
+		}
+	}
+	return mdp.New(m.Gamma, p, r)
+}

@@ -1,0 +1,296 @@
+package engine
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+func settings() Settings {
+	return Settings{
+		Preset: string(mdp.Random), States: 8, Actions: 3, Seed: 1, Gamma: 0.9, Eta: 0.8,
+		Packets: 6, Routing: 1e-3, Carrier: 1e6, Rounds: 40,
+	}
+}
+
+func start(t testing.TB, s Settings) *Engine {
+	t.Helper()
+	e, err := New(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestAgainstLibrary holds a run without edits against the library's own loops.
+func TestAgainstLibrary(t *testing.T) {
+	s := settings()
+	e := start(t, s)
+	problem := e.Phases[0].Problem
+	q0, err := problem.MDP.PolicyValue(problem.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := e.Decoder.Start(problem, q0, s.Eta, decoder.Sampled(s.Seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	oracle, err := control.ExactPMD(s.Eta).Run([]mdp.Problem{problem}, s.Rounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := control.Score([]mdp.Problem{problem}, oracle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range s.Rounds {
+		want, err := run.Step()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := e.Round(Decoder, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) || got.Loss != want.Loss || got.Bound != want.Bound {
+			t.Fatalf("round %d of the decoder differs from decoder.Run", k)
+		}
+		exact, err := e.Round(Exact, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound, _, err := scored[0].Bound(s.Gamma, k+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(exact.NextPi, oracle[0].Policies[k+1]) || exact.Bound != bound || exact.Defect != scored[0].Defect[k] ||
+			math.Abs(exact.Loss/scored[0].Gap-scored[0].Loss[k+1]) > 1e-15 || exact.Zeta != 0 {
+			t.Fatalf("round %d of exact PMD differs from control", k)
+		}
+	}
+	if _, err := e.Round(Decoder, s.Rounds); err == nil {
+		t.Error("a round beyond the horizon was run")
+	}
+}
+
+// TestBounds runs every controller on every preset, with edits on the way, and
+// holds each round against its bounds.
+func TestBounds(t *testing.T) {
+	for _, preset := range []string{string(mdp.Random), string(mdp.SparseTransitions), string(mdp.SparseRewards), string(mdp.Ring), FrozenLake, LockUp} {
+		s := settings()
+		s.Preset, s.Rounds, s.Phi = preset, 12, 0.05
+		e := start(t, s)
+		for k := range s.Rounds {
+			if k == 5 {
+				for _, edit := range []Edit{{S: 0, A: 1, Value: 0.75}, {Transition: true, S: 0, A: 0, T: 0, Value: 0.3}} {
+					if err := e.Apply(k, edit); preset != LockUp && err != nil {
+						t.Fatal(preset, err)
+					}
+				}
+			}
+			for _, name := range []string{Decoder, Exact, Normalized, Idle} {
+				r, err := e.Round(name, k)
+				if err != nil {
+					t.Fatal(preset, name, k, err)
+				}
+				if slack := r.Bound.Total() - r.Loss; slack < -1e-9 {
+					t.Errorf("%s, %s, round %d: loss %v above its bound %v", preset, name, k, r.Loss, r.Bound.Total())
+				}
+				if name == Decoder && (r.Zeta > r.ZetaBound+e.Decoder.RoundoffZeta || r.Route > r.RouteBound+e.Decoder.RoundoffDelta) {
+					t.Errorf("%s, round %d: ζ %v ≤ %v, routing %v ≤ %v", preset, k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
+				}
+			}
+		}
+	}
+}
+
+// TestApply edits the past: what was computed before stays, the rest is the same
+// as if the edit had been made on the way, and refused edits change nothing.
+func TestApply(t *testing.T) {
+	edit := Edit{S: 2, A: 1, Value: -0.5}
+	late, early := start(t, settings()), start(t, settings())
+	for _, name := range []string{Decoder, Exact} {
+		if _, err := late.Round(name, 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := late.Apply(15, Edit{S: 0, A: 0, Value: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []*Engine{late, early} {
+		if err := e.Apply(7, edit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, bad := range []Edit{
+		{S: 8, Value: 0}, {S: 0, A: -1}, {Value: math.NaN()}, {Value: 1e9},
+		{Transition: true, Value: 1.5}, {Transition: true, Value: math.NaN()}, {Transition: true, T: 99},
+	} {
+		if err := late.Apply(9, bad); err == nil {
+			t.Errorf("edit %+v was applied", bad)
+		}
+	}
+	if len(late.Phases) != 2 || late.Phases[1].Start != 7 {
+		t.Fatalf("phases %+v", late.Phases)
+	}
+	for _, name := range []string{Decoder, Exact} {
+		x, err := late.Round(name, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := early.Round(name, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(x.NextPi, y.NextPi) || x.Bound != y.Bound || x.Loss != y.Loss {
+			t.Errorf("%s: an edit of the past gives another future than one on the way", name)
+		}
+	}
+	if err := late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if row := late.Phases[1].Problem.MDP.Next(1, 1); row[3] != 1 {
+		t.Errorf("row %v", row)
+	}
+	if err := late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 0.5}); err != nil {
+		t.Fatal(err)
+	}
+	if row := late.Phases[len(late.Phases)-1].Problem.MDP.Next(1, 1); row[3] != 0.5 || math.Abs(row[0]-0.5/7) > 1e-16 {
+		t.Errorf("row %v, want the rest shared equally", row)
+	}
+}
+
+// TestFrozenLake uses the known value of the start at γ = 0.99, 0.542 (for
+// instance Gymnasium's documentation of solved tables).
+func TestFrozenLake(t *testing.T) {
+	s := settings()
+	s.Preset, s.Gamma = FrozenLake, 0.99
+	e := start(t, s)
+	if got := mat.Max(e.Phases[0].Optimum.Q.RowView(0)); math.Abs(got-0.5420) > 5e-5 {
+		t.Errorf("value of the start %v, want 0.5420", got)
+	}
+}
+
+func TestMatrices(t *testing.T) {
+	s := settings()
+	s.States, s.Actions, s.Packets = 3, 2, 2
+	e := start(t, s)
+	for _, critic := range []bool{false, true} {
+		c, err := e.Trace(4, critic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _ := e.Round(Decoder, 4)
+		results, err := Matrix(c, "results", 0, 99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := r.NextPi.RawMatrix().Data
+		if critic {
+			want = r.NextQ.RawMatrix().Data
+		}
+		for i, row := range results {
+			for j, v := range row {
+				// The trace sums in another order than the pass.
+				if math.Abs(v-want[i*len(row)+j]) > 1e-12 {
+					t.Errorf("critic=%v: read-out %d,%d is %v, the call returned %v", critic, i, j, v, want[i*len(row)+j])
+				}
+			}
+		}
+		n, width, dim := len(c.Names), e.Decoder.Layout.Width(), e.Decoder.Layout.HeadDim()
+		for name, cols := range map[string]int{
+			"tokens": width, "block.0.head.0.query": dim, "block.1.head.0.key": dim, "block.0.head.1.value": dim,
+			"block.1.head.1.mixed": dim, "block.0.head.1.written": width, "block.0.head.0.score": n, "block.1.head.0.weight": n,
+			"block.0.attended": width, "block.0.pre": 2, "block.0.post": 2, "block.1.output": width, "output": width,
+		} {
+			rows, err := Matrix(c, name, 1, 3)
+			if err != nil || len(rows) != 2 || len(rows[0]) != cols {
+				t.Errorf("%s: %d rows, %v", name, len(rows), err)
+			}
+		}
+		for _, name := range []string{"", "block", "block.9.output", "block.0.head.7.query", "block.0.head.x.query", "block.-1.post", "block.0.nonsense"} {
+			if _, err := Matrix(c, name, 0, 1); err == nil {
+				t.Errorf("there is a matrix %q", name)
+			}
+		}
+	}
+	for _, link := range e.Decoder.Legend {
+		m, err := e.Weight(link.Matrix)
+		if err != nil || m.At(link.To.Offset, link.From.Offset) != link.Value {
+			t.Errorf("%s: %v", link.Matrix, err)
+		}
+	}
+	if _, err := e.Weight("block.0.head.0.x"); err == nil {
+		t.Error("there is a weight matrix x")
+	}
+	s.States, s.Actions, s.Packets = 16, 16, 64
+	if _, err := start(t, s).Trace(0, true); err == nil || !strings.Contains(err.Error(), "tokens") {
+		t.Errorf("a call of 16,896 tokens was taken apart: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, change := range []func(*Settings){
+		func(s *Settings) { s.States = 17 }, func(s *Settings) { s.Actions = 1 }, func(s *Settings) { s.Packets = 65 },
+		func(s *Settings) { s.Packets = 0 }, func(s *Settings) { s.Rounds = 0 }, func(s *Settings) { s.Rounds = 1001 },
+		func(s *Settings) { s.Gamma = 1 }, func(s *Settings) { s.Gamma = math.NaN() }, func(s *Settings) { s.Eta = -1 },
+		func(s *Settings) { s.Eta = math.Inf(1) }, func(s *Settings) { s.Phi = 2 }, func(s *Settings) { s.Routing = 0 },
+		func(s *Settings) { s.Preset = "<script>" }, func(s *Settings) { s.States = -1 }, func(s *Settings) { s.Tau1 = math.Inf(1) },
+	} {
+		s := settings()
+		change(&s)
+		if _, err := New(s, nil); err == nil {
+			t.Errorf("settings %+v were taken", s)
+		}
+	}
+	large, err := mdp.Random.Draw(1, 20, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(settings(), &large[0]); err == nil {
+		t.Error("a problem of 20 states was taken")
+	}
+	if _, err := start(t, settings()).Round(Learned, 0); err == nil {
+		t.Error("a learned actor ran without weights")
+	}
+}
+
+// TestControllersComeLate starts a controller after an edit; it must have lived
+// through the same problems as if it had run from the start.
+func TestControllersComeLate(t *testing.T) {
+	e := start(t, settings())
+	rng := seed.New(1, "late")
+	for k := 3; k < 12; k += 3 {
+		if err := e.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late, err := e.Round(Exact, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := start(t, settings())
+	rng = seed.New(1, "late")
+	for k := 3; k < 12; k += 3 {
+		if _, err := other.Round(Exact, k+2); err != nil {
+			t.Fatal(err)
+		}
+		if err := other.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	early, err := other.Round(Exact, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(late.NextPi, early.NextPi) || late.Loss != early.Loss || late.Bound != early.Bound {
+		t.Error("a controller that comes late has another history")
+	}
+}

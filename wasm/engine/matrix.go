@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/decoder"
+)
+
+// call is the traced call that was last looked at.
+type call struct {
+	round  int
+	critic bool
+	*decoder.Call
+}
+
+// Trace returns the decoder's actor or critic call of round k with all its
+// matrices.
+func (e *Engine) Trace(k int, critic bool) (*decoder.Call, error) {
+	if e.call != nil && e.call.round == k && e.call.critic == critic {
+		return e.call.Call, nil
+	}
+	r, err := e.Round(Decoder, k)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{round: k, critic: critic}
+	if !critic {
+		c.Call, err = e.Decoder.TraceActor(r.Pi, r.Q, e.Settings.Eta)
+	} else if n := len(r.Packets) + 2*e.Decoder.States*e.Decoder.Actions; n > MaxTokens {
+		err = fmt.Errorf("this critic call has %d tokens; the microscope takes apart calls of at most %d. Fewer packets m, states or actions make it smaller", n, MaxTokens)
+	} else {
+		c.Call, err = e.Decoder.TraceCritic(r.NextPi, r.Q, r.Packets)
+	}
+	if err != nil {
+		return nil, err
+	}
+	e.call = c
+	return c.Call, nil
+}
+
+// Matrix returns rows from…to−1 of a matrix of a traced call, by name:
+//
+//	tokens, output                          [N, width]
+//	block.b.head.h.query, .key, .value      [N, head dimension]
+//	block.b.head.h.score, .weight           [N, N], zero behind the diagonal
+//	block.b.head.h.mixed                    [N, head dimension]
+//	block.b.head.h.written                  [N, width]
+//	block.b.attended, .output               [N, width]
+//	block.b.pre, .post                      [N, hidden]
+//	results                                 [queries, A or 1]
+func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
+	var rows [][]float64
+	switch name {
+	case "tokens":
+		rows = c.Tokens
+	case "output":
+		rows = c.Output
+	case "results":
+		rows = c.Results
+	default:
+		block, head, part := parse(name)
+		if block < 0 || block >= len(c.Blocks) || head >= len(c.Blocks[block].Heads) {
+			break
+		}
+		x := &c.Blocks[block]
+		if head < 0 {
+			rows = map[string][][]float64{"attended": x.Attended, "pre": x.Pre, "post": x.Post, "output": x.Output}[part]
+			break
+		}
+		h := &x.Heads[head]
+		if part == "score" || part == "weight" {
+			row := h.Scores
+			if part == "weight" {
+				row = h.Weights
+			}
+			for i := max(0, from); i < min(to, len(c.Tokens)); i++ {
+				full := make([]float64, len(c.Tokens))
+				copy(full, row(i))
+				rows = append(rows, full)
+			}
+			return rows, nil
+		}
+		rows = map[string][][]float64{"query": h.Query, "key": h.Key, "value": h.Value, "mixed": h.Mixed, "written": h.Written}[part]
+	}
+	if rows == nil {
+		return nil, fmt.Errorf("there is no matrix %q in this call", name)
+	}
+	return rows[max(0, min(from, len(rows))):max(0, min(to, len(rows)))], nil
+}
+
+// parse splits "block.1.head.0.query" into 1, 0 and "query", and
+// "block.0.post" into 0, −1 and "post". Block −1 stands for any other name.
+func parse(name string) (block, head int, part string) {
+	p := strings.Split(name, ".")
+	number := func(i int) int {
+		if n, err := strconv.ParseUint(p[i], 10, 8); err == nil {
+			return int(n)
+		}
+		return -1
+	}
+	switch {
+	case len(p) >= 3 && p[0] == "block" && (p[2] == "head" || p[2] == "map"):
+		if p[2] == "map" && len(p) == 4 {
+			return number(1), -1, p[3]
+		}
+		if len(p) == 5 && number(3) >= 0 {
+			return number(1), number(3), p[4]
+		}
+	case len(p) == 3 && p[0] == "block":
+		return number(1), -1, p[2]
+	}
+	return -1, -1, ""
+}
+
+// Weight returns a weight matrix of the decoder by the name in its legend.
+func (e *Engine) Weight(name string) (*mat.Dense, error) {
+	block, head, part := parse(name)
+	n := e.Decoder.Network
+	if block >= 0 && block < len(n.Blocks) && head < len(n.Blocks[block].Heads) {
+		b := n.Blocks[block]
+		list := map[string]*mat.Dense{"w1": b.W1, "w2": b.W2}
+		if head >= 0 {
+			h := b.Heads[head]
+			list = map[string]*mat.Dense{"q": h.Q, "k": h.K, "v": h.V, "o": h.O}
+		}
+		if m := list[part]; m != nil {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no weight matrix %q", name)
+}
