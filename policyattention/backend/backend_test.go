@@ -23,7 +23,7 @@ func sumOfSquares(t *testing.T, b compute.Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Exec([]float32{1, 2, 3})
+	out, err := exec.Call([]float32{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
