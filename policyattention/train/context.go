@@ -43,7 +43,9 @@ func (c Config) Contexts() ([]Context, error) {
 	return contexts, nil
 }
 
-// context draws one context on one of the problems.
+// context draws one context on one of the problems. A critic's runs have the
+// mean of its sampled targets in place of the exact backup: at deployment it
+// reads tables with sampling errors, and must not learn to expect none.
 func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (Context, error) {
 	m := problems[rng.IntN(len(problems))].MDP
 	if c.Recipe.Relabel {
@@ -67,8 +69,12 @@ func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (Con
 		rounds = c.Recipe.Early
 	}
 	for range rng.IntN(rounds + 1) {
+		before := x.Q
 		if x, err = x.next(); err != nil {
 			return Context{}, err
+		}
+		if c.Objective == Critic {
+			x.Q = c.sample(rng, m, x.Pi, before).mean
 		}
 	}
 	return x, nil

@@ -173,11 +173,13 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	slot := identity(states)
 	pairs := states * c.Actions
 	tokens := (c.Samples + 1) * pairs
-	means := make([][]float64, len(batch))
+	means := make([]*mat.Dense, len(batch))
 	output, err := m.forward(batch, tokens, func(i int, into []float32) {
 		x := batch[i]
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)
-		means[i] = c.criticTokens(into, rng, slot, x.MDP, x.Pi, x.Q)
+		sampled := c.sample(rng, x.MDP, x.Pi, x.Q)
+		c.criticTokens(into, slot, x.MDP, sampled)
+		means[i] = sampled.mean
 	})
 	if err != nil {
 		return nil, err
@@ -188,7 +190,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 		for j := range pairs {
 			v := float64(output[i*tokens+c.Samples*pairs+j])
 			if c.Recipe.Readout == PriorReadout {
-				v += means[i][j]
+				v += means[i].RawMatrix().Data[j]
 			}
 			q.RawMatrix().Data[j] = v
 		}

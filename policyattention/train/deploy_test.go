@@ -97,7 +97,7 @@ func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 
 	c = tiny(Critic)
 	c.Recipe = Prior()
-	c.Samples = 4000
+	c.Samples = 400
 	if m, err = NewModel(goBackend(t), c, 0, make([]float32, c.Network().Size())); err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +106,23 @@ func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := make([]float32, 4001*6*c.Network().Features)
-	mean := c.criticTokens(tokens, seed.New(1, "test"), identity(3), x.MDP, next, x.Q)
+	mean := c.sample(seed.New(1, "test"), x.MDP, next, x.Q).mean
+	critic, err := m.Critic(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := critic.Evaluate([]control.Context{{MDP: x.MDP, Pi: next, Q: x.Q}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	exact := x.MDP.EvaluationBackup(next, x.Q).RawMatrix().Data
-	for i, v := range mean {
-		// Five standard errors of 4,000 targets, whose range is at most 2γ‖Q‖.
-		if spread := 2 * .9 * mat.Norm(x.Q, math.Inf(1)); math.Abs(v-exact[i]) > 5*spread/2/math.Sqrt(4000) {
-			t.Errorf("pair %d: mean target %v, exact backup %v", i, v, exact[i])
+	for i, want := range exact {
+		// Five standard errors of 400 targets with range at most 2γ·max|Q|.
+		tolerance := 5 * .9 * max(mat.Max(x.Q), -mat.Min(x.Q)) / math.Sqrt(400)
+		for _, got := range []*mat.Dense{mean, values[0]} {
+			if v := got.RawMatrix().Data[i]; math.Abs(v-want) > tolerance {
+				t.Errorf("pair %d: mean target %v, exact backup %v", i, v, want)
+			}
 		}
 	}
 }

@@ -42,50 +42,66 @@ func (c Config) actorTokens(tokens []float32, slot []int, pi, q *mat.Dense, eta 
 // A critic's tokens: m transitions of every state-action pair, then a query for
 // every pair, each in row-major order of pairs:
 //
-//	[ one-hot of s | one-hot of a | one-hot of s' | r | v' | Q_k(s,a) | query ]
+//	[ one-hot of s | one-hot of a | one-hot of s' | r | v' | query ]
 //
 // A transition carries the successor s' ~ P(·|s,a), the reward r = r(s,a) and
 // v' = ⟨π̂(·|s'),Q_k(s',·)⟩, the successor's value under the returned policy; a
-// query carries Q_k(s,a) and the flag 1. Other fields are zero. The expectation
-// over a' is known without sampling, since π̂ and Q_k are given; what is
-// sampled is the environment.
-func criticFeatures(slots, actions int) int { return 2*slots + actions + 4 }
+// query carries the flag 1. Other fields are zero. The expectation over a' is
+// known without sampling, since π̂ and Q_k are given; what is sampled is the
+// environment. Queries are not told Q_k(s,a): from exact runs, whose Q_k hardly
+// changes late, a network learns to repeat it, and in the loop its own errors
+// then never leave Q.
+func criticFeatures(slots, actions int) int { return 2*slots + actions + 3 }
 
-// criticTokens writes the tokens [(m+1)·S·A, features] of the returned policy
-// pi and Q_k, and returns the mean sampled target r + γv' of each pair [S·A].
-func (c Config) criticTokens(tokens []float32, rng *rand.Rand, slot []int, m *mdp.MDP, pi, q *mat.Dense) []float64 {
+// criticTokens writes the tokens [(m+1)·S·A, features] of sampled transitions.
+func (c Config) criticTokens(tokens []float32, slot []int, m *mdp.MDP, sampled samples) {
 	features := criticFeatures(c.Slots, c.Actions)
 	pairs := len(slot) * c.Actions
-	value := make([]float64, len(slot))
-	for s := range value {
-		for a, p := range pi.RawRowView(s) {
-			value[s] += p * q.At(s, a)
-		}
-	}
-	token := func(i, s, a int) []float32 {
+	token := func(i, pair int) (oneHot, scalars []float32) {
 		t := tokens[i*features:][:features]
-		t[slot[s]] = 1
-		t[c.Slots+a] = 1
-		return t
+		t[slot[pair/c.Actions]] = 1
+		t[c.Slots+pair%c.Actions] = 1
+		return t[c.Slots+c.Actions:], t[2*c.Slots+c.Actions:]
 	}
-	mean := make([]float64, pairs)
-	for s := range slot {
-		for a := range c.Actions {
-			pair := s*c.Actions + a
-			reward := m.R.At(s, a)
-			for k := range c.Samples {
-				successor := draw(rng, m.Next(s, a))
-				t := token(pair*c.Samples+k, s, a)
-				t[c.Slots+c.Actions+slot[successor]] = 1
-				scalars := t[2*c.Slots+c.Actions:]
-				scalars[0], scalars[1] = float32(reward), float32(value[successor])
-				mean[pair] += (reward + m.Gamma*value[successor]) / float64(c.Samples)
-			}
-			scalars := token(pairs*c.Samples+pair, s, a)[2*c.Slots+c.Actions:]
-			scalars[2], scalars[3] = float32(q.At(s, a)), 1
+	for i, successor := range sampled.successors {
+		pair := i / c.Samples
+		next, scalars := token(i, pair)
+		next[slot[successor]] = 1
+		scalars[0] = float32(m.R.At(pair/c.Actions, pair%c.Actions))
+		scalars[1] = float32(sampled.values[successor])
+	}
+	for pair := range pairs {
+		_, scalars := token(pairs*c.Samples+pair, pair)
+		scalars[2] = 1
+	}
+}
+
+// samples are m generative transitions of every state-action pair.
+type samples struct {
+	successors []int      // s' [S·A·m]
+	values     []float64  // ⟨π̂(·|s),Q_k(s,·)⟩ of each state [S]
+	mean       *mat.Dense // mean target r + γv' of each pair [S, A]
+}
+
+// sample draws transitions of m for a critic shown the returned policy pi and
+// Q_k.
+func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
+	out := samples{values: make([]float64, m.States()), mean: mat.DenseCopyOf(m.R)}
+	for s := range out.values {
+		for a, p := range pi.RawRowView(s) {
+			out.values[s] += p * q.At(s, a)
 		}
 	}
-	return mean
+	mean := out.mean.RawMatrix().Data
+	for pair := range mean {
+		next := m.Next(pair/c.Actions, pair%c.Actions)
+		for range c.Samples {
+			successor := draw(rng, next)
+			out.successors = append(out.successors, successor)
+			mean[pair] += m.Gamma * out.values[successor] / float64(c.Samples)
+		}
+	}
+	return out
 }
 
 // draw returns an index with the probabilities of a distribution.
@@ -176,9 +192,10 @@ func (c Config) examples() (*examples, error) {
 			if err != nil {
 				return nil, fmt.Errorf("train: context %d: %w", i, err)
 			}
-			sampled := c.criticTokens(tokens[i*count*features:][:count*features], rng, slot, x.MDP, next.Pi, x.Q)
+			sampled := c.sample(rng, x.MDP, next.Pi, x.Q)
+			c.criticTokens(tokens[i*count*features:][:count*features], slot, x.MDP, sampled)
 			for j, v := range next.Q.RawMatrix().Data {
-				mean[i*pairs+j], exact[i*pairs+j] = float32(sampled[j]), float32(v)
+				mean[i*pairs+j], exact[i*pairs+j] = float32(sampled.mean.RawMatrix().Data[j]), float32(v)
 			}
 		}
 		return e, e.check()
