@@ -1,0 +1,102 @@
+package experiment
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"icrl/policyattention/train"
+)
+
+// Missing returns those of the training runs that are not yet there.
+func (s *Store) Missing(configs []train.Config) ([]train.Config, error) {
+	var missing []train.Config
+	for _, c := range configs {
+		if _, err := s.FindTraining(c); errors.Is(err, ErrMissing) {
+			missing = append(missing, c)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+// TrainAll trains the missing runs among configs in worker processes, at most
+// workers at a time, each on a share of the processors of its own: a network
+// this small trains faster in two single-threaded processes than in one with
+// two threads.
+//
+// The command that worker returns trains the named run, prints Progress as
+// lines of JSON, and on SIGINT saves and ends. A run that fails does not stop
+// the others; TrainAll returns all errors.
+func (s *Store) TrainAll(ctx context.Context, configs []train.Config, workers int, worker func(ctx context.Context, name string) *exec.Cmd) error {
+	missing, err := s.Missing(configs)
+	if err != nil {
+		return err
+	}
+	shares, err := processorShares(min(workers, len(missing)))
+	if err != nil {
+		return err
+	}
+	queue := make(chan string, len(missing))
+	for _, c := range missing {
+		queue <- TrainingName(c)
+	}
+	close(queue)
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	var failures []error
+	for _, share := range shares {
+		group.Go(func() {
+			for name := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				if err := s.runWorker(worker(ctx, name), share); err != nil {
+					mutex.Lock()
+					failures = append(failures, fmt.Errorf("experiment: training %s: %w", name, err))
+					mutex.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return fmt.Errorf("experiment: training stopped, and will continue where it was: %w", context.Cause(ctx))
+	}
+	return errors.Join(failures...)
+}
+
+// runWorker runs a worker on its share of the processors and hands on what it
+// reports.
+func (s *Store) runWorker(cmd *exec.Cmd, share processors) error {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute // to save the run
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := share.start(cmd); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		var p Progress
+		if err := json.Unmarshal(lines.Bytes(), &p); err == nil && s.Progress != nil {
+			s.Progress(p)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return lines.Err()
+}

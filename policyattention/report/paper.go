@@ -1,0 +1,77 @@
+package report
+
+import "icrl/policyattention/experiment"
+
+// Number is a number that the paper prints.
+type Number struct {
+	Value  float64
+	Lo, Hi float64 // interval, where Lo < Hi
+	Where  string  // in the paper
+}
+
+// key names a number of the paper: a block, a quantity, and S and T where they
+// matter.
+type key struct {
+	block    experiment.Block
+	quantity string
+	s, t     int
+}
+
+// paper holds the numbers of the paper; nothing else in the project does.
+var paper = map[key]Number{
+	{experiment.Oracle, "exact-pmd", 8, 20}:  {Value: .0148, Where: "Table 3"},
+	{experiment.Oracle, "exact-pmd", 8, 40}:  {Value: .0026, Where: "Table 3"},
+	{experiment.Oracle, "exact-pmd", 16, 20}: {Value: .0167, Where: "Table 3"},
+	{experiment.Oracle, "exact-pmd", 16, 40}: {Value: .0046, Where: "Table 3"},
+
+	{experiment.Benchmark, "exact-pmd", 8, 20}:                         {Value: .0148, Where: "Table 3"},
+	{experiment.Benchmark, "exact-pmd", 8, 40}:                         {Value: .0026, Where: "Table 3"},
+	{experiment.Benchmark, "exact-pmd", 16, 20}:                        {Value: .0167, Where: "Table 3"},
+	{experiment.Benchmark, "exact-pmd", 16, 40}:                        {Value: .0046, Where: "Table 3"},
+	{experiment.Benchmark, "policyattention", 8, 20}:                   {Value: .01929, Where: "App. E.3"},
+	{experiment.Benchmark, "policyattention", 8, 40}:                   {Value: .0108, Where: "Table 3"},
+	{experiment.Benchmark, "policyattention", 16, 20}:                  {Value: .02727, Where: "App. E.3"},
+	{experiment.Benchmark, "policyattention", 16, 40}:                  {Value: .0224, Where: "Table 3"},
+	{experiment.Benchmark, "pmd-target", 8, 20}:                        {Value: .01894, Where: "App. E.3"},
+	{experiment.Benchmark, "pmd-target", 8, 40}:                        {Value: .0106, Where: "Table 3"},
+	{experiment.Benchmark, "pmd-target", 16, 20}:                       {Value: .02321, Where: "App. E.3"},
+	{experiment.Benchmark, "pmd-target", 16, 40}:                       {Value: .0144, Where: "Table 3"},
+	{experiment.Benchmark, "policyattention-learned-critic", 8, 20}:    {Value: .0225, Where: "Table 3"},
+	{experiment.Benchmark, "policyattention-learned-critic", 8, 40}:    {Value: .0121, Where: "Table 3"},
+	{experiment.Benchmark, "policyattention minus pmd-target", 16, 40}: {Value: .0080, Lo: .0007, Hi: .0159, Where: "Section 8.3"},
+
+	{experiment.Confirmation, "ratio of run 0", 4, 20}:                 {Value: .978413, Where: "App. E.1"},
+	{experiment.Confirmation, "ratio of run 1", 4, 20}:                 {Value: 1.396388, Where: "App. E.1"},
+	{experiment.Confirmation, "ratio of run 2", 4, 20}:                 {Value: 1.236607, Where: "App. E.1"},
+	{experiment.Confirmation, "ratio of run 3", 4, 20}:                 {Value: .918064, Where: "App. E.1"},
+	{experiment.Confirmation, "ratio of run 4", 4, 20}:                 {Value: 1.052287, Where: "App. E.1"},
+	{experiment.Confirmation, "median ratio", 4, 20}:                   {Value: 1.052, Where: "Section 7"},
+	{experiment.Confirmation, "minus exact-pmd", 4, 20}:                {Value: .000177, Lo: -.000137, Hi: .000748, Where: "Section 7"},
+	{experiment.Confirmation, "learned critic ratio", 4, 20}:           {Value: 1.050, Where: "Section 7"},
+	{experiment.Confirmation, "learned critic minus exact-pmd", 4, 20}: {Value: .000518, Lo: .000008, Hi: .002155, Where: "Section 7"},
+	{experiment.Confirmation, "reward-only minus actor", 4, 20}:        {Value: -.005963, Lo: -.009794, Hi: -.003191, Where: "App. E.1"},
+	{experiment.Confirmation, "reward-only minus full loop", 4, 20}:    {Value: -.007066, Lo: -.009200, Hi: -.004539, Where: "App. E.1"},
+	{experiment.Confirmation, "mixture minus actor", 4, 20}:            {Value: .01711, Lo: .01633, Hi: .01919, Where: "App. G"},
+
+	{experiment.Shift, "sparse-transitions", 4, 20}: {Value: .9270, Where: "App. E.1"},
+	{experiment.Shift, "strong-mixing", 4, 20}:      {Value: 1.0035, Where: "App. E.1"},
+	{experiment.Shift, "sparse-rewards", 4, 20}:     {Value: 1.0138, Where: "App. E.1"},
+	{experiment.Shift, "ring", 4, 20}:               {Value: .9967, Where: "App. E.1"},
+
+	// The paper gives these for one size without naming it.
+	{experiment.Mechanism, "pmd", 0, 0}:                 {Value: .035741, Where: "Section 5"},
+	{experiment.Mechanism, "nearest alternative", 0, 0}: {Value: .1116, Where: "Figure 2"},
+	{experiment.Mechanism, "mean fitted eta", 0, 0}:     {Value: .783667, Where: "Section 5"},
+
+	{experiment.Frontier, "row-L1 at 38400", 8, 20}: {Value: .01665, Where: "App. E.2"},
+	{experiment.Frontier, "loss at 38400", 8, 20}:   {Value: .02538, Where: "App. E.2"},
+	{experiment.Frontier, "row-L1 at 51200", 8, 20}: {Value: .01574, Where: "App. E.2"},
+	{experiment.Frontier, "loss at 51200", 8, 20}:   {Value: .02703, Where: "App. E.2"},
+
+	{"audit", "rows", 0, 0}:         {Value: 69_120, Where: "Section 6"},
+	{"audit", "violations", 0, 0}:   {Value: 0, Where: "Section 6"},
+	{"audit", "median slack", 0, 0}: {Value: 10.77, Where: "Section 6"},
+
+	{"cost", "parameters", 8, 0}: {Value: 272_451, Where: "Section 8.2"},
+}
+

@@ -1,0 +1,543 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/stats"
+)
+
+// horizons are the table's horizons T.
+var horizons = []int{20, 40}
+
+func oracleTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Exact PMD oracle: median normalized returned-policy loss",
+		Columns: []string{"S", "T", "paper", "here", "95% interval", "MDPs"},
+	}
+	for _, states := range s.sizes(experiment.Oracle) {
+		runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
+		if err != nil {
+			return t, err
+		}
+		for _, horizon := range horizons {
+			row := []string{fmt.Sprint(states), fmt.Sprint(horizon), quoted(experiment.Oracle, "exact-pmd", states, horizon), NotRun, "", ""}
+			if len(runs) > 0 {
+				e, err := stats.Standard.Median(losses(runs, horizon))
+				if err != nil {
+					return t, err
+				}
+				row[3], row[4] = estimated(e)
+				row[5] = fmt.Sprint(len(runs[0].Scored))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Notes = []string{"The paper's medians are over 64 MDPs. Interval: bootstrap over MDPs, 10,000 replicates."}
+	return t, nil
+}
+
+// methods is the order of methods in tables and figures.
+var methods = []experiment.Method{
+	experiment.PolicyAttention, experiment.PMDTarget, experiment.RewardOnly,
+	experiment.LearnedCritic, experiment.Mixture, experiment.ExactPMD,
+}
+
+func benchmarkTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Common harness: median normalized returned-policy loss",
+		Columns: []string{"method", "S", "T", "paper", "here", "95% interval", "runs", "paper / oracle", "here / oracle", "95% interval of ratio"},
+	}
+	for _, states := range s.sizes(experiment.Benchmark) {
+		oracle, err := s.runs(experiment.Benchmark, experiment.ExactPMD, states)
+		if err != nil {
+			return t, err
+		}
+		for _, method := range methods {
+			runs, planned, err := s.find(func(c experiment.Cell) bool {
+				return c.Block == experiment.Benchmark && c.Method == method && c.S == states
+			})
+			if err != nil {
+				return t, err
+			}
+			if planned == 0 {
+				continue
+			}
+			for _, horizon := range horizons {
+				row := []string{
+					string(method), fmt.Sprint(states), fmt.Sprint(horizon),
+					quoted(experiment.Benchmark, string(method), states, horizon), NotRun, "", "", paperRatio(method, states, horizon), "", "",
+				}
+				if len(runs) > 0 {
+					e, err := stats.Standard.Median(losses(runs, horizon))
+					if err != nil {
+						return t, err
+					}
+					row[4], row[5] = estimated(e)
+					row[6] = fmt.Sprintf("%d of %d", len(runs), planned)
+				}
+				if len(runs) > 0 && len(oracle) > 0 && method != experiment.ExactPMD {
+					e, err := stats.Standard.Ratio(losses(runs, horizon), against(oracle, len(runs), horizon))
+					if err != nil {
+						return t, err
+					}
+					row[8], row[9] = estimated(e)
+				}
+				t.Rows = append(t.Rows, row)
+			}
+		}
+		rows, err := matchedRows(s, states)
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, rows...)
+	}
+	t.Notes = []string{"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. With one run they show the MDPs' share alone."}
+	return t, nil
+}
+
+// matchedRows are the difference of the two matched objectives.
+func matchedRows(s *source, states int) ([][]string, error) {
+	pa, err := s.runs(experiment.Benchmark, experiment.PolicyAttention, states)
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.runs(experiment.Benchmark, experiment.PMDTarget, states)
+	if err != nil {
+		return nil, err
+	}
+	pa, target = pair(pa, target)
+	if len(pa) == 0 {
+		return nil, nil
+	}
+	var rows [][]string
+	for _, horizon := range horizons {
+		e, err := stats.Standard.Difference(losses(pa, horizon), losses(target, horizon))
+		if err != nil {
+			return nil, err
+		}
+		value, span := estimated(e)
+		name := "policyattention minus pmd-target"
+		rows = append(rows, []string{
+			name, fmt.Sprint(states), fmt.Sprint(horizon), quoted(experiment.Benchmark, name, states, horizon),
+			value, span, fmt.Sprint(len(pa)), "", "", "",
+		})
+	}
+	return rows, nil
+}
+
+// pair keeps the runs whose identity both lists have.
+func pair(x, y []*experiment.Evaluation) (px, py []*experiment.Evaluation) {
+	for _, a := range x {
+		for _, b := range y {
+			if a.Cell.Seed == b.Cell.Seed {
+				px, py = append(px, a), append(py, b)
+			}
+		}
+	}
+	return px, py
+}
+
+func paperRatio(method experiment.Method, states, horizon int) string {
+	loss, ok := paper[key{experiment.Benchmark, string(method), states, horizon}]
+	oracle, known := paper[key{experiment.Benchmark, string(experiment.ExactPMD), states, horizon}]
+	if !ok || !known || method == experiment.ExactPMD {
+		return ""
+	}
+	return number(math.Round(100*loss.Value/oracle.Value) / 100)
+}
+
+func confirmationTable(s *source) (Table, error) {
+	const horizon = 20
+	t := Table{
+		Title:   "Closed-loop reliability at S = 4, T = 20",
+		Columns: []string{"quantity", "paper", "here", "95% interval", "runs"},
+	}
+	get := func(method experiment.Method) ([]*experiment.Evaluation, error) {
+		return s.runs(experiment.Confirmation, method, 4)
+	}
+	oracle, err := get(experiment.ExactPMD)
+	if err != nil {
+		return t, err
+	}
+	found := map[experiment.Method][]*experiment.Evaluation{}
+	for _, m := range methods {
+		if found[m], err = get(m); err != nil {
+			return t, err
+		}
+	}
+	add := func(quantity, key string, e *stats.Estimate, runs int) {
+		row := []string{quantity, quoted(experiment.Confirmation, key, 4, horizon), NotRun, "", ""}
+		if e != nil {
+			row[2], row[3] = estimated(*e)
+			row[4] = fmt.Sprint(runs)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	type estimator = func(x, y [][]float64) (stats.Estimate, error)
+	versus := func(quantity, key string, x, y []*experiment.Evaluation, f estimator) error {
+		if len(x) == 0 || len(y) == 0 {
+			add(quantity, key, nil, 0)
+			return nil
+		}
+		reference := against(y, len(x), horizon)
+		if y[0].Cell.Seed != 0 {
+			if x, y = pair(x, y); len(x) == 0 {
+				add(quantity, key, nil, 0)
+				return nil
+			}
+			reference = losses(y, horizon)
+		}
+		e, err := f(losses(x, horizon), reference)
+		if err != nil {
+			return err
+		}
+		add(quantity, key, &e, len(x))
+		return nil
+	}
+	actor := found[experiment.PolicyAttention]
+	for j := range experiment.Protocol.Sizes[4].Runs {
+		quantity := fmt.Sprintf("ratio of run %d", j)
+		row := []string{quantity + " to exact PMD", quoted(experiment.Confirmation, quantity, 4, horizon), NotRun, "", ""}
+		for _, e := range actor {
+			if e.Cell.Seed == experiment.Protocol.Sizes[4].Runs[j].Model && len(oracle) > 0 {
+				row[2] = number(stats.RatioOfMedians(e.Losses(horizon), oracle[0].Losses(horizon)))
+				row[4] = "1"
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	ratio, difference, paired := stats.Standard.Ratio, stats.Standard.Difference, stats.Standard.PairedDifference
+	for _, q := range []struct {
+		quantity, key string
+		x, y          []*experiment.Evaluation
+		f             estimator
+	}{
+		{"median ratio to exact PMD", "median ratio", actor, oracle, ratio},
+		{"actor minus exact PMD, of medians", "minus exact-pmd", actor, oracle, difference},
+		{"actor minus exact PMD, paired", "minus exact-pmd", actor, oracle, paired},
+		{"learned critic: ratio to exact PMD", "learned critic ratio", found[experiment.LearnedCritic], oracle, ratio},
+		{"learned critic minus exact PMD", "learned critic minus exact-pmd", found[experiment.LearnedCritic], oracle, difference},
+		{"reward-only minus actor", "reward-only minus actor", found[experiment.RewardOnly], actor, difference},
+		{"reward-only minus learned critic", "reward-only minus full loop", found[experiment.RewardOnly], found[experiment.LearnedCritic], difference},
+		{"mixture φ = .01 minus actor", "mixture minus actor", found[experiment.Mixture], actor, difference},
+		{"PMD-target minus actor", "", found[experiment.PMDTarget], actor, difference},
+	} {
+		if err := versus(q.quantity, q.key, q.x, q.y, q.f); err != nil {
+			return t, err
+		}
+	}
+	if len(actor) > 0 && len(oracle) > 0 {
+		met := 0
+		for _, e := range actor {
+			if stats.RatioOfMedians(e.Losses(horizon), oracle[0].Losses(horizon)) <= experiment.Protocol.Margin {
+				met++
+			}
+		}
+		t.Notes = append(t.Notes, fmt.Sprintf("Registered criterion, ratio at most %v: met by %d of %d runs here, by 5 of 5 in the paper.", experiment.Protocol.Margin, met, len(actor)))
+	}
+	t.Notes = append(t.Notes, "The paper does not say whether its differences are of medians or of paired losses; for the first both are given.")
+	return t, nil
+}
+
+func shiftTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Shifts without retraining at S = 4, T = 20: median ratio to exact PMD",
+		Columns: []string{"family", "paper", "here", "95% interval", "range over runs", "runs"},
+	}
+	for _, family := range mdp.Shifts {
+		x, ratios, err := s.shift(family)
+		if err != nil {
+			return t, err
+		}
+		row := []string{string(family), quoted(experiment.Shift, string(family), 4, 20), NotRun, "", "", ""}
+		if x != nil {
+			row[2], row[3] = estimated(*x)
+			row[4], row[5] = interval(slices.Min(ratios), slices.Max(ratios)), fmt.Sprint(len(ratios))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{"The laws of the four families are ours; the paper names them only."}
+	return t, nil
+}
+
+// shift returns the median ratio to the oracle in a family and that of each
+// run, or nil where a part is missing.
+func (s *source) shift(family mdp.Family) (*stats.Estimate, []float64, error) {
+	get := func(method experiment.Method) ([]*experiment.Evaluation, error) {
+		found, _, err := s.find(func(c experiment.Cell) bool {
+			return c.Block == experiment.Shift && c.Method == method && c.Family == family
+		})
+		return found, err
+	}
+	oracle, err := get(experiment.ExactPMD)
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, err := get(experiment.PolicyAttention)
+	if err != nil || len(runs) == 0 || len(oracle) == 0 {
+		return nil, nil, err
+	}
+	e, err := stats.Standard.Ratio(losses(runs, 20), against(oracle, len(runs), 20))
+	if err != nil {
+		return nil, nil, err
+	}
+	var ratios []float64
+	for _, r := range runs {
+		ratios = append(ratios, stats.RatioOfMedians(r.Losses(20), oracle[0].Losses(20)))
+	}
+	return &e, ratios, nil
+}
+
+func mechanismTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "One-step inputs: mean row-L1 to each fixed rule, refitted step size",
+		Columns: []string{"method", "S", "quantity", "paper", "here", "range over runs", "runs"},
+	}
+	for _, method := range methods {
+		for _, states := range s.sizes(experiment.Mechanism) {
+			runs, planned, err := s.find(func(c experiment.Cell) bool {
+				return c.Block == experiment.Mechanism && c.Method == method && c.S == states
+			})
+			if err != nil {
+				return t, err
+			}
+			if planned == 0 {
+				continue
+			}
+			add := func(quantity, key string, f func(*experiment.OneStep) float64) {
+				row := []string{string(method), fmt.Sprint(states), quantity, "–", NotRun, "", ""}
+				if method == experiment.PolicyAttention {
+					row[3] = quoted(experiment.Mechanism, key, 0, 0)
+				}
+				if len(runs) > 0 {
+					var values []float64
+					for _, r := range runs {
+						values = append(values, f(r.OneStep))
+					}
+					row[4], row[5], row[6] = number(stats.Median(values)), interval(slices.Min(values), slices.Max(values)), fmt.Sprint(len(runs))
+				}
+				t.Rows = append(t.Rows, row)
+			}
+			for _, rule := range pmd.Rules {
+				add("row-L1 to "+string(rule), string(rule), func(o *experiment.OneStep) float64 { return o.MeanDistance(rule) })
+			}
+			add("row-L1 to the nearest alternative", "nearest alternative", nearestAlternative)
+			add("mean fitted η", "mean fitted eta", (*experiment.OneStep).MeanFitted)
+		}
+	}
+	t.Notes = []string{fmt.Sprintf("Inputs: rounds 0 to %d of exact PMD runs on held-out MDPs, η uniform on [0.4, 1.2]. The paper does not give its inputs' law, which decides how far apart the rules are.", experiment.Protocol.HeldOutRounds)}
+	return t, nil
+}
+
+func nearestAlternative(o *experiment.OneStep) float64 {
+	nearest := math.Inf(1)
+	for _, rule := range pmd.Rules {
+		if rule != pmd.PMD {
+			nearest = min(nearest, o.MeanDistance(rule))
+		}
+	}
+	return nearest
+}
+
+func frontierTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Along training: deviation from exact PMD and T = 20 loss",
+		Columns: []string{"S", "method", "steps", "row-L1 (paper)", "row-L1", "loss (paper)", "loss", "runs", "non-dominated"},
+	}
+	for _, states := range s.sizes(experiment.Frontier) {
+		points, err := s.frontier(states)
+		if err != nil {
+			return t, err
+		}
+		for _, p := range points {
+			row := []string{
+				fmt.Sprint(states), string(p.method), fmt.Sprint(p.step), "–", NotRun, "–", "", "", "",
+			}
+			if p.method == experiment.PolicyAttention {
+				row[3] = quoted(experiment.Frontier, fmt.Sprintf("row-L1 at %d", p.step), states, 20)
+				row[5] = quoted(experiment.Frontier, fmt.Sprintf("loss at %d", p.step), states, 20)
+			}
+			if p.runs > 0 {
+				row[4], row[6], row[7] = number(p.deviation), number(p.loss), fmt.Sprint(p.runs)
+				if p.envelope {
+					row[8] = "yes"
+				}
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Notes = []string{"Row-L1: median over runs and MDPs of the mean over rounds 0–19, in the contexts of the closed loop itself."}
+	return t, nil
+}
+
+// point is one budget of one objective.
+type point struct {
+	method          experiment.Method
+	step, runs      int
+	deviation, loss float64
+	envelope        bool // no other point is as low in both coordinates
+}
+
+func (s *source) frontier(states int) ([]point, error) {
+	var points []point
+	for _, method := range methods {
+		for _, step := range append(slices.Clone(s.store.Preset.Snapshots), s.store.Preset.Steps) {
+			runs, planned, err := s.find(func(c experiment.Cell) bool {
+				return c.Block == experiment.Frontier && c.Method == method && c.S == states && c.Step == step
+			})
+			if err != nil {
+				return nil, err
+			}
+			if planned == 0 {
+				continue
+			}
+			p := point{method: method, step: step, runs: len(runs)}
+			if len(runs) > 0 {
+				var deviations []float64
+				for _, r := range runs {
+					deviations = append(deviations, stats.Median(r.Deviations(20)))
+				}
+				p.deviation, p.loss = stats.Median(deviations), stats.Median(stats.RunMedians(losses(runs, 20)))
+			}
+			points = append(points, p)
+		}
+	}
+	for i := range points {
+		points[i].envelope = points[i].runs > 0
+		for _, other := range points {
+			if other.runs > 0 && other.deviation <= points[i].deviation && other.loss <= points[i].loss &&
+				(other.deviation < points[i].deviation || other.loss < points[i].loss) {
+				points[i].envelope = false
+			}
+		}
+	}
+	return points, nil
+}
+
+func ablationTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Recipes: ratio of the median loss to exact PMD's",
+		Columns: []string{"recipe", "S", "row-L1, rounds 0–19", "T = 20", "95% interval", "T = 40", "95% interval", "runs"},
+	}
+	for _, states := range s.sizes(experiment.Benchmark) {
+		oracle, err := s.runs(experiment.Benchmark, experiment.ExactPMD, states)
+		if err != nil {
+			return t, err
+		}
+		for _, recipe := range []string{"plain", "prior", "log-input", "random-contexts", "early-contexts", "nominal-eta"} {
+			block := experiment.Ablation
+			if recipe == "plain" {
+				block = experiment.Benchmark
+			}
+			runs, planned, err := s.find(func(c experiment.Cell) bool {
+				return c.Block == block && c.Method == experiment.PolicyAttention && c.Recipe == recipe && c.S == states
+			})
+			if err != nil {
+				return t, err
+			}
+			if planned == 0 {
+				continue
+			}
+			row := []string{recipe, fmt.Sprint(states), "", NotRun, "", NotRun, "", ""}
+			if len(runs) > 0 && len(oracle) > 0 {
+				var deviations []float64
+				for _, r := range runs {
+					deviations = append(deviations, stats.Median(r.Deviations(20)))
+				}
+				row[2], row[7] = number(stats.Median(deviations)), fmt.Sprintf("%d of %d", len(runs), planned)
+				for i, horizon := range horizons {
+					e, err := stats.Standard.Ratio(losses(runs, horizon), against(oracle, len(runs), horizon))
+					if err != nil {
+						return t, err
+					}
+					row[3+2*i], row[4+2*i] = estimated(e)
+				}
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Notes = []string{"\"plain\" stands for the paper; \"prior\" takes log π as input and adds it to the logits; every other recipe changes plain in the respect that names it."}
+	return t, nil
+}
+
+func auditTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Certificate audit: the returned-policy bound from realized residuals",
+		Columns: []string{"quantity", "paper", "here"},
+	}
+	rows, violations := 0, 0
+	var slacks []float64
+	found, planned, err := s.find(func(c experiment.Cell) bool {
+		return c.Block == experiment.Confirmation || c.Block == experiment.Shift || c.Block == experiment.Benchmark
+	})
+	if err != nil {
+		return t, err
+	}
+	for _, e := range found {
+		for i, scored := range e.Scored {
+			if scored.Defect == nil {
+				continue
+			}
+			for _, horizon := range experiment.Protocol.Horizons {
+				_, slack, err := scored.Bound(mdp.Discount, horizon)
+				if err != nil {
+					return t, fmt.Errorf("%s, problem %d: %w", e.Cell.Name(), i, err)
+				}
+				rows++
+				if slack < 0 {
+					violations++
+				}
+				slacks = append(slacks, slack)
+			}
+		}
+	}
+	for _, q := range []struct {
+		name  string
+		value float64
+	}{{"rows", float64(rows)}, {"violations", float64(violations)}, {"median slack", stats.Median(slacks)}} {
+		row := []string{q.name, quoted("audit", q.name, 0, 0), NotRun}
+		if rows > 0 {
+			row[2] = number(q.value)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{fmt.Sprintf("All problems of %d of %d planned cells, at horizons %v; the slack is in units of Q.", len(found), planned, experiment.Protocol.Horizons)}
+	return t, nil
+}
+
+func costTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Training runs and their cost",
+		Columns: []string{"run", "parameters", "steps", "steps/s", "wall min", "CPU min", "peak MB", "backend"},
+	}
+	configs, err := s.store.Preset.Trainings()
+	if err != nil {
+		return t, err
+	}
+	wall, cpu, done := 0.0, 0.0, 0
+	for _, c := range configs {
+		row := []string{experiment.TrainingName(c), fmt.Sprint(c.Network().Size()), fmt.Sprint(c.Steps), NotRun, "", "", "", ""}
+		run, err := s.store.FindTraining(c)
+		if err != nil && !errors.Is(err, experiment.ErrMissing) {
+			return t, err
+		}
+		if err == nil {
+			cost := run.Manifest.Cost
+			row[3], row[4], row[5] = number(cost.StepsPerSecond), fmt.Sprintf("%.1f", cost.WallSeconds/60), fmt.Sprintf("%.1f", cost.CPUSeconds/60)
+			row[6], row[7] = fmt.Sprint(cost.PeakMemory>>20), run.Manifest.Produced.Backend.Name
+			wall, cpu, done = wall+cost.WallSeconds, cpu+cost.CPUSeconds, done+1
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{
+		fmt.Sprintf("In all %d of %d runs, %.2f hours of wall time summed over runs, %.2f CPU-hours.", done, len(configs), wall/3600, cpu/3600),
+		fmt.Sprintf("The paper: %s parameters at S = 8 for actor and critic together, 0.19–0.24 GPU-hours a run (%s).", quoted("cost", "parameters", 8, 0), where("cost", "parameters", 8, 0)),
+	}
+	return t, nil
+}
