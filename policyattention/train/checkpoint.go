@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"icrl/policyattention/safetensors"
+	"icrl/policyattention/transformer"
 )
 
 // state is a run between two steps.
@@ -42,31 +43,36 @@ func digest(f *safetensors.File) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// open reads a sealed file and the configuration it was made from.
-func open(path string) (*safetensors.File, Config, error) {
+// open reads a sealed file.
+func open(path string) (*safetensors.File, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
-		return nil, Config{}, fmt.Errorf("train: %w", err)
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	want, err := digest(f)
 	if err != nil {
-		return nil, Config{}, fmt.Errorf("train: %s: %w", path, err)
+		return nil, fmt.Errorf("train: %s: %w", path, err)
 	}
 	if f.Metadata["sha256"] != want {
-		return nil, Config{}, fmt.Errorf("train: %s has been changed: its digest is not the one it states", path)
+		return nil, fmt.Errorf("train: %s has been changed: its digest is not the one it states", path)
 	}
-	var c Config
-	if err := json.Unmarshal([]byte(f.Metadata["config"]), &c); err != nil {
-		return nil, Config{}, fmt.Errorf("train: %s states no configuration: %w", path, err)
+	if !json.Valid([]byte(f.Metadata["config"])) {
+		return nil, fmt.Errorf("train: %s states no configuration", path)
 	}
-	return f, c, nil
+	return f, nil
+}
+
+// Hash returns the SHA-256 of the configuration in hexadecimal.
+func (j Job) Hash() string {
+	sum := sha256.Sum256(j.Config)
+	return hex.EncodeToString(sum[:])
 }
 
 // saveState stores a run so that it can be resumed.
-func (c Config) saveState(path string, s state) error {
+func (j Job) saveState(path string, s state) error {
 	f := &safetensors.File{
 		Metadata: map[string]string{
-			"config": c.json(), "config_sha256": c.Hash(), "step": strconv.Itoa(s.step),
+			"config": string(j.Config), "config_sha256": j.Hash(), "step": strconv.Itoa(s.step),
 			"wall_seconds": strconv.FormatFloat(s.wall, 'g', -1, 64),
 			"cpu_seconds":  strconv.FormatFloat(s.cpu, 'g', -1, 64),
 		},
@@ -84,22 +90,22 @@ func (c Config) saveState(path string, s state) error {
 }
 
 // loadState reads a run of this very configuration.
-func (c Config) loadState(path string) (state, error) {
-	f, stored, err := open(path)
+func (j Job) loadState(path string) (state, error) {
+	f, err := open(path)
 	if err != nil {
 		return state{}, err
 	}
-	if stored.Hash() != c.Hash() {
-		return state{}, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder", path, stored.Hash(), c.Hash())
+	if f.Metadata["config"] != string(j.Config) {
+		return state{}, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder", path, f.Metadata["config_sha256"], j.Hash())
 	}
 	var s state
-	if s.step, err = strconv.Atoi(f.Metadata["step"]); err != nil || s.step < 0 || s.step > c.Steps {
-		return state{}, fmt.Errorf("train: %s is at step %q of %d", path, f.Metadata["step"], c.Steps)
+	if s.step, err = strconv.Atoi(f.Metadata["step"]); err != nil || s.step < 0 || s.step > j.Steps {
+		return state{}, fmt.Errorf("train: %s is at step %q of %d", path, f.Metadata["step"], j.Steps)
 	}
 	// Durations are for the record: unreadable ones count as zero.
 	s.wall, _ = strconv.ParseFloat(f.Metadata["wall_seconds"], 64)
 	s.cpu, _ = strconv.ParseFloat(f.Metadata["cpu_seconds"], 64)
-	size := c.Network().Size()
+	size := j.Network.Size()
 	for _, part := range []struct {
 		name string
 		into *[]float32
@@ -119,12 +125,11 @@ func (c Config) loadState(path string) (state, error) {
 
 // saveWeights stores released weights, named and shaped as in the network's
 // Layout.
-func (c Config) saveWeights(path string, step int, params []float32) error {
-	network := c.Network()
+func (j Job) saveWeights(path string, step int, params []float32) error {
 	f := &safetensors.File{Metadata: map[string]string{
-		"config": c.json(), "config_sha256": c.Hash(), "step": strconv.Itoa(step),
+		"config": string(j.Config), "config_sha256": j.Hash(), "step": strconv.Itoa(step),
 	}}
-	for _, t := range network.Layout() {
+	for _, t := range j.Network.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{
 			Name: t.Name, Shape: t.Shape, Data: params[t.Offset : t.Offset+t.Size()],
 		})
@@ -135,31 +140,58 @@ func (c Config) saveWeights(path string, step int, params []float32) error {
 	return safetensors.WriteFile(path, f)
 }
 
+// readWeights reads weights of this very job.
+func (j Job) readWeights(path string) (step int, params []float32, err error) {
+	config, step, params, err := ReadParams(path, func([]byte) (transformer.Config, error) { return j.Network, nil })
+	if err == nil && string(config) != string(j.Config) {
+		err = fmt.Errorf("train: %s belongs to another configuration", path)
+	}
+	return step, params, err
+}
+
+// ReadParams reads weights that a Job released: its configuration, the step
+// after which they were taken, and the flat parameter vector. The function
+// network says which network the configuration means. It errs when the file has
+// been changed since.
+func ReadParams(path string, network func(config []byte) (transformer.Config, error)) (config []byte, step int, params []float32, err error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	config = []byte(f.Metadata["config"])
+	n, err := network(config)
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("%w (in %s)", err, path)
+	}
+	if step, err = strconv.Atoi(f.Metadata["step"]); err != nil {
+		return nil, 0, nil, fmt.Errorf("train: %s states no step", path)
+	}
+	params = make([]float32, n.Size())
+	for _, t := range n.Layout() {
+		values, _, err := safetensors.Get[float32](f, t.Name)
+		if err != nil {
+			return nil, 0, nil, fmt.Errorf("train: %s: %w", path, err)
+		}
+		if len(values) != t.Size() {
+			return nil, 0, nil, fmt.Errorf("train: %s: tensor %q has %d values, want %d", path, t.Name, len(values), t.Size())
+		}
+		copy(params[t.Offset:], values)
+	}
+	return config, step, params, nil
+}
+
 // ReadWeights reads weights that Train released: their configuration, the step
 // after which they were taken, and the flat parameter vector. It errs when the
 // file has been changed since.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	f, c, err := open(path)
+	_, step, params, err = ReadParams(path, func(config []byte) (transformer.Config, error) {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return transformer.Config{}, fmt.Errorf("train: no such configuration: %w", err)
+		}
+		return c.Network(), c.Validate()
+	})
 	if err != nil {
 		return Config{}, 0, nil, err
-	}
-	if err := c.Validate(); err != nil {
-		return Config{}, 0, nil, fmt.Errorf("%w (in %s)", err, path)
-	}
-	if step, err = strconv.Atoi(f.Metadata["step"]); err != nil {
-		return Config{}, 0, nil, fmt.Errorf("train: %s states no step", path)
-	}
-	network := c.Network()
-	params = make([]float32, network.Size())
-	for _, t := range network.Layout() {
-		values, _, err := safetensors.Get[float32](f, t.Name)
-		if err != nil {
-			return Config{}, 0, nil, fmt.Errorf("train: %s: %w", path, err)
-		}
-		if len(values) != t.Size() {
-			return Config{}, 0, nil, fmt.Errorf("train: %s: tensor %q has %d values, want %d", path, t.Name, len(values), t.Size())
-		}
-		copy(params[t.Offset:], values)
 	}
 	return c, step, params, nil
 }

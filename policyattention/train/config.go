@@ -10,8 +10,6 @@
 package train
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -171,8 +169,7 @@ func (c Config) Network() transformer.Config {
 
 // Hash returns the SHA-256 of the configuration in hexadecimal.
 func (c Config) Hash() string {
-	sum := sha256.Sum256([]byte(c.json()))
-	return hex.EncodeToString(sum[:])
+	return Job{Config: []byte(c.json())}.Hash()
 }
 
 func (c Config) json() string {

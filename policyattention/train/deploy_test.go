@@ -33,7 +33,7 @@ func contexts(t *testing.T, states, n int) []control.Context {
 
 func fresh(t *testing.T, c Config) *Model {
 	t.Helper()
-	m, err := NewModel(goBackend(t), c, 0, c.start().params)
+	m, err := NewModel(goBackend(t), c, 0, c.start())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func TestGradients(t *testing.T) {
 				}
 				return float64(tensors.ToScalar[float32](out[0])), tensors.MustCopyFlatData[float32](out[1])
 			}
-			params := c.start().params
+			params := c.start()
 			_, grad := evaluate(params)
 			rng := seed.New(2, "test", "directions")
 			for range 3 {

@@ -2,107 +2,55 @@ package train
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"os"
-	"path/filepath"
-	"syscall"
-	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
 )
 
-var ( // shortened in tests
-	saveEvery   = 30 * time.Second // at most so much work is lost to a kill
-	reportEvery = 500 * time.Millisecond
-)
-
-// Progress is what a run tells about itself.
-type Progress struct {
-	Step, Steps    int
-	Loss           float64 // of the last step
-	StepsPerSecond float64 // since this call of Train began
-}
-
-// Result is a finished run.
-type Result struct {
-	Weights        string         // path of the final weights
-	Snapshots      map[int]string // paths of the weights kept on the way, by step
-	Losses         []float32      // the objective on each step's batch [Steps]
-	WallSeconds    float64        // over all interruptions, compilation included
-	CPUSeconds     float64        // of the whole process meanwhile
-	StepsPerSecond float64        // Steps / WallSeconds
-}
-
-// Train trains c in the folder dir and returns where the weights are. Progress,
-// which may be nil, is called about twice a second.
-//
-// The run is a function of c and the backend: interrupted at any moment, even
-// by SIGKILL, and called again with the same folder, it continues and ends with
-// the same bytes. When ctx is done, Train saves the run and returns ctx's cause.
-// A finished run is returned at once. It errs when dir belongs to another
-// configuration or another process is using it.
+// Train trains c in the folder dir: see [Job.Run].
 func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(Progress)) (*Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	lock := flock.New(filepath.Join(dir, "lock"))
-	if locked, err := lock.TryLock(); err != nil {
-		return nil, fmt.Errorf("train: locking %s: %w", dir, err)
-	} else if !locked {
-		return nil, fmt.Errorf("train: another process is training in %s", dir)
-	}
-	defer lock.Unlock()
+	return c.job().Run(ctx, backend, dir, progress)
+}
 
-	path := filepath.Join(dir, "state.safetensors")
-	s, err := c.loadState(path)
-	if errors.Is(err, os.ErrNotExist) {
-		s, err = c.start(), nil
+// job is the run that c, which is valid, describes.
+func (c Config) job() Job {
+	batches := &order{c: c}
+	return Job{
+		Config: []byte(c.json()), Network: c.Network(), Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots,
+		Init:  c.start,
+		Data:  c.data,
+		Batch: batches.batch,
+		Loss: func(network *transformer.Network, data []*Node, batch *Node) *Node {
+			parts := make([]*Node, len(data))
+			for i, array := range data {
+				parts[i] = Gather(array, batch)
+			}
+			return c.loss(network, parts)
+		},
 	}
+}
+
+// start draws the initial parameters.
+func (c Config) start() []float32 { return c.Network().Init(seed.New(c.Seed, "train", "init")) }
+
+// data is the examples as tensors [Examples, …].
+func (c Config) data() ([]*tensors.Tensor, error) {
+	e, err := c.examples()
 	if err != nil {
 		return nil, err
 	}
-	if s.step < c.Steps {
-		if err := c.run(ctx, backend, dir, path, &s, progress); err != nil {
-			return nil, err
-		}
+	arrays := make([]*tensors.Tensor, len(e.arrays))
+	for k, array := range e.arrays {
+		arrays[k] = tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...)
 	}
-	r := &Result{
-		Weights: filepath.Join(dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
-		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(c.Steps) / s.wall,
-	}
-	if _, _, _, err := ReadWeights(r.Weights); err != nil {
-		// The state is the record; the weights are taken from it.
-		if err := c.saveWeights(r.Weights, s.step, s.params); err != nil {
-			return nil, err
-		}
-	}
-	for _, step := range c.Snapshots {
-		r.Snapshots[step] = snapshotPath(dir, step)
-		if _, _, _, err := ReadWeights(r.Snapshots[step]); err != nil {
-			return nil, fmt.Errorf("%w: remove %s to train again", err, dir)
-		}
-	}
-	return r, nil
-}
-
-func snapshotPath(dir string, step int) string {
-	return filepath.Join(dir, fmt.Sprintf("weights-%d.safetensors", step))
-}
-
-// start is a run before its first step.
-func (c Config) start() state {
-	n := c.Network()
-	return state{params: n.Init(seed.New(c.Seed, "train", "init")), m: make([]float32, n.Size()), v: make([]float32, n.Size())}
+	return arrays, nil
 }
 
 // order gives the examples of each batch: a new permutation an epoch, read on
@@ -124,172 +72,4 @@ func (o *order) batch(step int) *tensors.Tensor {
 		index[i] = int32(o.perm[at%o.c.Examples])
 	}
 	return tensors.FromFlatDataAndDimensions(index, o.c.Batch, 1)
-}
-
-// run takes s to the last step.
-func (c Config) run(ctx context.Context, backend compute.Backend, dir, path string, s *state, progress func(Progress)) error {
-	began, wall, cpu, first := time.Now(), s.wall, s.cpu-cpuSeconds(), s.step
-	t, err := c.newTrainer(backend, *s)
-	if err != nil {
-		return err
-	}
-	defer t.finalize()
-	save := func() error {
-		if err := t.read(s); err != nil {
-			return err
-		}
-		s.wall, s.cpu = wall+time.Since(began).Seconds(), cpu+cpuSeconds()
-		return c.saveState(path, *s)
-	}
-	batches := order{c: c}
-	saved, reported := time.Now(), time.Now()
-	snapshots := map[int]bool{}
-	for _, step := range c.Snapshots {
-		snapshots[step] = true
-	}
-	for s.step < c.Steps {
-		if ctx.Err() != nil {
-			if err := save(); err != nil {
-				return err
-			}
-			return fmt.Errorf("train: stopped after step %d: %w", s.step, context.Cause(ctx))
-		}
-		loss, err := t.step(s.step+1, batches.batch(s.step))
-		if err != nil {
-			return err
-		}
-		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
-			return fmt.Errorf("train: the loss of step %d is %v", s.step+1, loss)
-		}
-		s.step++
-		s.losses = append(s.losses, loss)
-		if snapshots[s.step] {
-			if err := t.read(s); err != nil {
-				return err
-			}
-			if err := c.saveWeights(snapshotPath(dir, s.step), s.step, s.params); err != nil {
-				return err
-			}
-		}
-		if s.step == c.Steps || time.Since(saved) > saveEvery {
-			if err := save(); err != nil {
-				return err
-			}
-			saved = time.Now()
-		}
-		if progress != nil && (s.step == c.Steps || time.Since(reported) > reportEvery) {
-			reported = time.Now()
-			progress(Progress{
-				Step: s.step, Steps: c.Steps, Loss: float64(loss),
-				StepsPerSecond: float64(s.step-first) / time.Since(began).Seconds(),
-			})
-		}
-	}
-	return nil
-}
-
-// trainer holds a run on the device.
-type trainer struct {
-	backend compute.Backend
-	exec    *Exec
-	state   []*tensors.Tensor // params, m, v
-	arrays  []*tensors.Tensor // the examples
-}
-
-func (c Config) newTrainer(backend compute.Backend, s state) (*trainer, error) {
-	e, err := c.examples()
-	if err != nil {
-		return nil, err
-	}
-	t := &trainer{backend: backend}
-	for k, array := range e.arrays {
-		t.arrays = append(t.arrays, tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...))
-	}
-	for _, values := range [][]float32{s.params, s.m, s.v} {
-		t.state = append(t.state, tensors.FromFlatDataAndDimensions(values, len(values)))
-	}
-	for _, x := range append(t.arrays[:len(t.arrays):len(t.arrays)], t.state...) {
-		if err := x.MaterializeOnDevice(backend, false, 0); err != nil {
-			return nil, fmt.Errorf("train: moving data to the device: %w", err)
-		}
-		x.FinalizeLocal()
-	}
-	t.exec, err = NewExec(backend, c.update)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return t, nil
-}
-
-// update is one optimizer step as a graph: (params, m, v, step, index,
-// examples…) → (params, m, v, loss).
-func (c Config) update(inputs []*Node) []*Node {
-	params, m, v, step, index := inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]
-	parts := make([]*Node, len(inputs)-5)
-	for i, array := range inputs[5:] {
-		parts[i] = Gather(array, index)
-	}
-	network := c.Network().Bind(params)
-	loss := c.loss(network, parts)
-	params, m, v = c.Optimizer.Step(params, network.Gradient(loss), m, v, step)
-	return []*Node{params, m, v, loss}
-}
-
-// step performs optimizer step number step, counted from 1.
-func (t *trainer) step(step int, index *tensors.Tensor) (float32, error) {
-	inputs := make([]any, 0, 5+len(t.arrays))
-	for _, x := range t.state {
-		buffer, err := DonateTensorBuffer(x, t.backend, 0)
-		if err != nil {
-			return 0, fmt.Errorf("train: %w", err)
-		}
-		inputs = append(inputs, buffer)
-	}
-	inputs = append(inputs, tensors.FromScalar(int32(step)), index)
-	for _, x := range t.arrays {
-		inputs = append(inputs, x)
-	}
-	outputs, err := t.exec.Exec(inputs...)
-	if err != nil {
-		return 0, fmt.Errorf("train: step %d: %w", step, err)
-	}
-	t.state = outputs[:3]
-	loss := tensors.ToScalar[float32](outputs[3])
-	return loss, outputs[3].FinalizeAll()
-}
-
-// read copies the parameters and moments from the device.
-func (t *trainer) read(s *state) error {
-	for i, into := range []*[]float32{&s.params, &s.m, &s.v} {
-		values, err := flat(t.state[i])
-		if err != nil {
-			return fmt.Errorf("train: reading from the device: %w", err)
-		}
-		*into = values
-	}
-	return nil
-}
-
-// flat copies a tensor's values.
-func flat(x *tensors.Tensor) (values []float32, err error) {
-	err = x.ConstFlatData(func(data any) { values = append(values, data.([]float32)...) })
-	return values, err
-}
-
-func (t *trainer) finalize() {
-	for _, x := range append(t.state, t.arrays...) {
-		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
-	}
-	if t.exec != nil {
-		t.exec.Finalize()
-	}
-}
-
-// cpuSeconds is the processor time of this process so far.
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }

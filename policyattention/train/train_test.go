@@ -162,7 +162,7 @@ func TestKilled(t *testing.T) {
 		}
 		cmd.Wait() //nolint:errcheck // it was killed
 	}
-	if s, err := c.loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
+	if s, err := c.job().loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
 		t.Fatalf("after the kills the run is at step %d: %v", s.step, err)
 	}
 	if parts := mustTrain(t, c, dir); !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) {
