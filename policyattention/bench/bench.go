@@ -1,0 +1,266 @@
+// Package bench measures the speed of this library beside what a user would
+// pick instead. The peers are programs of the same training step in other
+// frameworks; all read the same exported weights, examples and batches, and a
+// comparison begins with a check that all compute the same losses.
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+)
+
+// ParitySteps is how many losses are compared before anything is timed, and
+// ParityTolerance the relative difference that is allowed between float32
+// programs that sum in different orders.
+const (
+	ParitySteps     = 100
+	ParityTolerance = 1e-4
+)
+
+// Row is a training step to time: the actor or critic of the paper at one size.
+type Row struct {
+	Name   string
+	Config train.Config
+}
+
+// Rows returns the rows of the comparison: the actor at S = 4, 8 and 16 and the
+// critic at S = 8.
+func Rows() []Row {
+	var rows []Row
+	for _, s := range []int{4, 8, 16} {
+		rows = append(rows, Row{fmt.Sprintf("actor S=%d", s), train.Standard(train.Proximal, train.Plain(), 1, s)})
+	}
+	return append(rows, Row{"critic S=8", train.Standard(train.Critic, train.Plain(), 1, 8)})
+}
+
+// FLOPs is the number of floating-point operations in the matrix products of a
+// training step: the forward pass and twice as much for the backward pass, with
+// attention counted in full although the mask leaves half of it.
+func (r Row) FLOPs() float64 {
+	n, s := r.Config.Network(), r.Config.Sizes[0]
+	tokens := s * r.Config.Actions
+	if r.Config.Objective == train.Critic {
+		tokens *= r.Config.Samples + 1
+	}
+	return 3 * float64(r.Config.Batch*tokens) * perToken(n, tokens)
+}
+
+func perToken(n transformer.Config, tokens int) float64 {
+	d, f := float64(n.Width), float64(n.Hidden)
+	return 2*float64(n.Features)*d + 2*d + float64(n.Layers)*(8*d*d+4*d*f+4*float64(tokens)*d)
+}
+
+// report is a line that a worker prints: first its losses, then timings.
+type report struct {
+	Losses []float64 `json:"losses,omitempty"`
+	Ready  float64   `json:"ready_s,omitempty"` // start to the end of the parity steps, compilation included
+	Steps  int       `json:"steps,omitempty"`
+	Wall   float64   `json:"wall,omitempty"`
+	CPU    float64   `json:"cpu,omitempty"`
+	RSS    float64   `json:"rss_mb"` // peak so far
+}
+
+// Serve is our side of the protocol that the peers' data.py describes: it
+// reads numbers of steps, performs them, and writes how long they took.
+func Serve(backend compute.Backend, c train.Config, in io.Reader, out io.Writer) error {
+	began := time.Now()
+	session, err := c.NewSession(backend)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	first := report{}
+	for range ParitySteps {
+		loss, err := session.Step()
+		if err != nil {
+			return err
+		}
+		first.Losses = append(first.Losses, float64(loss))
+	}
+	first.Ready = time.Since(began).Seconds()
+	encoder := json.NewEncoder(out)
+	_, first.RSS = usage()
+	if err := encoder.Encode(first); err != nil {
+		return err
+	}
+	for {
+		var steps int
+		if _, err := fmt.Fscanln(in, &steps); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("bench: reading a number of steps: %w", err)
+		}
+		began := time.Now()
+		cpu, _ := usage()
+		for range steps {
+			if _, err := session.Step(); err != nil {
+				return err
+			}
+		}
+		r := report{Steps: steps, Wall: time.Since(began).Seconds()}
+		r.CPU, r.RSS = usage()
+		r.CPU -= cpu
+		if err := encoder.Encode(r); err != nil {
+			return err
+		}
+	}
+}
+
+// usage returns the processor seconds and the peak memory of this process.
+func usage() (cpu, rssMB float64) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds(), float64(u.Maxrss) / 1024
+}
+
+// Worker is a running program that answers as [Serve] does.
+type Worker struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Scanner
+	Losses []float64
+	Ready  float64 // seconds until the parity steps were done
+	RSS    float64 // peak memory, MB
+}
+
+// Start runs a command and waits until it is ready.
+func Start(environment []string, command ...string) (*Worker, error) {
+	w := &Worker{cmd: exec.Command(command[0], command[1:]...)}
+	w.cmd.Env = append(os.Environ(), environment...)
+	w.cmd.Stderr = os.Stderr
+	var err error
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	if err := w.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	w.out = bufio.NewScanner(out)
+	w.out.Buffer(nil, 1<<20)
+	r, err := w.read()
+	if err != nil {
+		w.Close()
+		return nil, err
+	}
+	w.Losses, w.Ready = r.Losses, r.Ready
+	return w, nil
+}
+
+func (w *Worker) read() (report, error) {
+	var r report
+	if !w.out.Scan() {
+		return r, fmt.Errorf("bench: %v ended without an answer (%v)", w.cmd.Args, w.out.Err())
+	}
+	if err := json.Unmarshal(w.out.Bytes(), &r); err != nil {
+		return r, fmt.Errorf("bench: answer of %v: %w", w.cmd.Args, err)
+	}
+	w.RSS = r.RSS
+	return r, nil
+}
+
+// Speed is one timing of a worker.
+type Speed struct {
+	Wall float64 // steps per second
+	CPU  float64 // steps per second of processor time
+}
+
+// Time has the worker perform steps.
+func (w *Worker) Time(steps int) (Speed, error) {
+	if _, err := fmt.Fprintln(w.in, steps); err != nil {
+		return Speed{}, fmt.Errorf("bench: %w", err)
+	}
+	r, err := w.read()
+	if err != nil {
+		return Speed{}, err
+	}
+	return Speed{float64(r.Steps) / r.Wall, float64(r.Steps) / r.CPU}, nil
+}
+
+// Close ends the program.
+func (w *Worker) Close() {
+	w.in.Close()
+	w.cmd.Wait() //nolint:errcheck // its answers have been read
+}
+
+// Compare returns the largest relative difference between two lists of losses,
+// and an error when it exceeds the tolerance.
+func Compare(ours, theirs []float64) (float64, error) {
+	if len(ours) != ParitySteps || len(theirs) < ParitySteps {
+		return 0, fmt.Errorf("bench: %d and %d losses, want %d", len(ours), len(theirs), ParitySteps)
+	}
+	worst := 0.
+	for i, x := range ours {
+		worst = max(worst, math.Abs(x-theirs[i])/math.Abs(x))
+	}
+	if !(worst <= ParityTolerance) {
+		return worst, fmt.Errorf("bench: losses differ by %.2g, want at most %g", worst, ParityTolerance)
+	}
+	return worst, nil
+}
+
+// side of the square matrices with which the peak is measured.
+const side = 2048
+
+// PeakXLA returns the best rate of a float32 matrix product on a backend, in
+// GFLOP/s.
+func PeakXLA(backend compute.Backend) (float64, error) {
+	exec, err := NewExec(backend, func(x *Node) *Node { return DotProduct(x, x) })
+	if err != nil {
+		return 0, fmt.Errorf("bench: %w", err)
+	}
+	defer exec.Finalize()
+	x := tensors.FromFlatDataAndDimensions(make([]float32, side*side), side, side)
+	return peak(func() error {
+		y, err := exec.Exec1(x)
+		if err != nil {
+			return err
+		}
+		return y.FinalizeAll()
+	})
+}
+
+// PeakGonum returns the same for gonum's BLAS.
+func PeakGonum() (float64, error) {
+	m := func() blas32.General {
+		return blas32.General{Rows: side, Cols: side, Stride: side, Data: make([]float32, side*side)}
+	}
+	x, y := m(), m()
+	return peak(func() error {
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, x, x, 0, y)
+		return nil
+	})
+}
+
+func peak(product func() error) (float64, error) {
+	best := math.Inf(1)
+	for range 10 {
+		began := time.Now()
+		if err := product(); err != nil {
+			return 0, fmt.Errorf("bench: %w", err)
+		}
+		best = min(best, time.Since(began).Seconds())
+	}
+	return 2 * side * side * side / best / 1e9, nil
+}

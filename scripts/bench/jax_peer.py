@@ -1,0 +1,77 @@
+"""The same training step in JAX:  python jax_peer.py PROBLEM.safetensors [STEPS PER CALL]"""
+import sys, time
+
+import jax, jax.numpy as jnp, optax
+
+import data
+
+
+def linear(p, name, x):
+    return x @ p[name + ".weight"] + p[name + ".bias"]
+
+
+def norm(p, name, x):
+    x = x - x.mean(-1, keepdims=True)
+    return x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-5) * p[name + ".gain"] + p[name + ".bias"]
+
+
+def network(p, tokens):
+    batch, length, _ = tokens.shape
+    h = linear(p, "embed", tokens)
+    visible = jnp.tril(jnp.ones((length, length), bool))
+    for layer in range(data.LAYERS):
+        block = f"blocks.{layer}."
+        q, k, v = jnp.split(linear(p, block + "qkv", norm(p, block + "norm1", h)), 3, -1)
+        q, k, v = (x.reshape(batch, length, data.HEADS, -1) for x in (q, k, v))
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / q.shape[-1] ** 0.5
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(jnp.where(visible, scores, -1e9)), v)
+        h = h + linear(p, block + "out", mixed.reshape(h.shape))
+        h = h + linear(p, block + "down", jax.nn.relu(linear(p, block + "up", norm(p, block + "norm2", h))))
+    return linear(p, "head", norm(p, "norm", h))[..., 0]
+
+
+def actor_loss(p, tokens, prior, gain, weight):
+    logp = jax.nn.log_softmax(network(p, tokens).reshape(prior.shape))
+    return ((jnp.exp(logp) * (logp - prior - gain)).sum(-1) * weight).sum() / len(tokens)
+
+
+def critic_loss(p, tokens, mean, exact):
+    return jnp.square(network(p, tokens)[:, -exact.shape[1]:] - exact).mean()
+
+
+def main(path, per_call=1):
+    began = time.perf_counter()
+    weights, arrays, index = data.split(data.read(path))
+    arrays, index = [jnp.array(a) for a in arrays], jnp.array(index)
+    loss = actor_loss if len(arrays) == 4 else critic_loss
+    adamw = optax.adamw(data.RATE, weight_decay=data.DECAY)
+
+    def step(state, batch):
+        p, moments = state
+        value, grads = jax.value_and_grad(loss)(p, *(a[batch] for a in arrays))
+        updates, moments = adamw.update(grads, moments, p)
+        return (optax.apply_updates(p, updates), moments), value
+
+    p = {k: jnp.array(v) for k, v in weights.items()}
+    state = p, adamw.init(p)
+    call = jax.jit(lambda s, b: jax.lax.scan(step, s, b) if per_call > 1 else step(s, b[0]), donate_argnums=0)
+    losses, done = [], 0
+
+    def run(steps):
+        nonlocal state, done
+        calls = -(-steps // per_call)
+        for _ in range(calls):
+            at = done % (len(index) - per_call + 1)
+            state, value = call(state, index[at:at + per_call])
+            value.block_until_ready()
+            if done < len(index):
+                losses.extend(value.reshape(-1).tolist())
+            done += per_call
+        return calls * per_call
+
+    run(len(index))
+    data.serve(run, losses, began)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *(int(a) for a in sys.argv[2:]))

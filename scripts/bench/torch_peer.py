@@ -1,0 +1,71 @@
+"""The same training step in PyTorch:  python torch_peer.py PROBLEM.safetensors THREADS [compile]"""
+import sys, time
+
+import torch
+import torch.nn.functional as F
+
+import data
+
+
+def linear(p, name, x):
+    return F.linear(x, p[name + ".weight"], p[name + ".bias"])
+
+
+def norm(p, name, x):
+    return F.layer_norm(x, x.shape[-1:], p[name + ".gain"], p[name + ".bias"])
+
+
+def network(p, tokens):
+    batch, length, _ = tokens.shape
+    h = linear(p, "embed", tokens)
+    for layer in range(data.LAYERS):
+        block = f"blocks.{layer}."
+        qkv = linear(p, block + "qkv", norm(p, block + "norm1", h))
+        q, k, v = qkv.view(batch, length, 3, data.HEADS, -1).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = h + linear(p, block + "out", mixed.transpose(1, 2).reshape(h.shape))
+        h = h + linear(p, block + "down", F.relu(linear(p, block + "up", norm(p, block + "norm2", h))))
+    return linear(p, "head", norm(p, "norm", h))[..., 0]
+
+
+def actor_loss(p, tokens, prior, gain, weight):
+    logp = network(p, tokens).view(prior.shape).log_softmax(-1)
+    return ((logp.exp() * (logp - prior - gain)).sum(-1) * weight).sum() / len(tokens)
+
+
+def critic_loss(p, tokens, mean, exact):
+    return F.mse_loss(network(p, tokens)[:, -exact.shape[1]:], exact)
+
+
+def main(path, threads, compiled=None):
+    torch.set_num_threads(int(threads))
+    began = time.perf_counter()
+    weights, arrays, index = data.split(data.read(path))
+    arrays, index = [torch.from_numpy(a) for a in arrays], torch.from_numpy(index).long()
+    # torch.nn keeps matrices as [out, in].
+    p = {k: torch.from_numpy(v.T.copy() if v.ndim == 2 else v).requires_grad_() for k, v in weights.items()}
+    adamw = torch.optim.AdamW(p.values(), lr=data.RATE, weight_decay=data.DECAY, fused=True)
+    loss = actor_loss if len(arrays) == 4 else critic_loss
+    if compiled:
+        loss = torch.compile(loss)
+    losses, done = [], 0
+
+    def run(steps):
+        nonlocal done
+        for _ in range(steps):
+            batch = index[done % len(index)]
+            value = loss(p, *(a[batch] for a in arrays))
+            adamw.zero_grad()
+            value.backward()
+            adamw.step()
+            if done < len(index):
+                losses.append(value.item())
+            done += 1
+        return steps
+
+    run(len(index))
+    data.serve(run, losses, began)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
