@@ -164,7 +164,7 @@ func (c Config) Network() transformer.Config {
 	if c.Objective == Critic {
 		features = criticFeatures(c.Slots, c.Actions)
 	}
-	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden}
+	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1}
 }
 
 // Hash returns the SHA-256 of the configuration in hexadecimal.

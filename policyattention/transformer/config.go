@@ -1,5 +1,5 @@
 // Package transformer is the learned network of PolicyAttention: a pre-LN
-// causal Transformer that reads a context of tokens and writes one number per
+// causal Transformer that reads a context of tokens and writes numbers for each
 // token, with the AdamW optimizer that trains it.
 //
 // All parameters live in one flat float32 vector, in the order that
@@ -27,12 +27,13 @@ type Config struct {
 	Heads    int `json:"heads"`    // attention heads; divides Width
 	Width    int `json:"width"`    // model width d
 	Hidden   int `json:"hidden"`   // units of the feed-forward layer
+	Outputs  int `json:"outputs"`  // numbers written per token
 }
 
 // Standard returns the network of the paper's experiments: 4 blocks of width
-// 64 with 4 heads and 128 hidden units.
+// 64 with 4 heads and 128 hidden units, and one output per token.
 func Standard(features int) Config {
-	return Config{Features: features, Layers: 4, Heads: 4, Width: 64, Hidden: 128}
+	return Config{Features: features, Layers: 4, Heads: 4, Width: 64, Hidden: 128, Outputs: 1}
 }
 
 // Validate reports the first field that makes no network.
@@ -42,7 +43,7 @@ func (c Config) Validate() error {
 		value int
 	}{
 		{"Features", c.Features}, {"Layers", c.Layers}, {"Heads", c.Heads},
-		{"Width", c.Width}, {"Hidden", c.Hidden},
+		{"Width", c.Width}, {"Hidden", c.Hidden}, {"Outputs", c.Outputs},
 	} {
 		if f.value < 1 || f.value > 1<<16 {
 			return fmt.Errorf("transformer: %s is %d, want between 1 and 65536", f.name, f.value)
@@ -100,7 +101,7 @@ func (c Config) Layout() []Tensor {
 		linear(block+"down", c.Hidden, c.Width)
 	}
 	norm("norm")
-	linear("head", c.Width, 1)
+	linear("head", c.Width, c.Outputs)
 	return layout
 }
 

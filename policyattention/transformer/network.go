@@ -39,7 +39,7 @@ func (c Config) Bind(params *Node) *Network {
 }
 
 // Forward maps parameters [Size] and tokens [B, T, Features] to one output
-// per token, [B, T]. To train, use [Config.Bind], [Network.Forward] and
+// per token, [B, T]; Outputs must be 1. To train, use [Config.Bind], [Network.Forward] and
 // [Network.Gradient].
 func (c Config) Forward(params, tokens *Node) *Node {
 	return c.Bind(params).Forward(tokens)
@@ -55,9 +55,18 @@ func (n *Network) Gradient(loss *Node) *Node {
 	return Concatenate(grads, 0)
 }
 
-// Forward maps tokens [B, T, Features] to one output per token, [B, T]. The
-// output at a token depends on that token and earlier ones only.
+// Forward maps tokens [B, T, Features] to one output per token, [B, T]; Outputs
+// must be 1. The output at a token depends on that token and earlier ones only.
 func (n *Network) Forward(tokens *Node) *Node {
+	if n.config.Outputs != 1 {
+		exceptions.Panicf("transformer: the network has %d outputs per token, want 1: use Vectors", n.config.Outputs)
+	}
+	return Squeeze(n.Vectors(tokens), -1)
+}
+
+// Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
+// a token depend on that token and earlier ones only.
+func (n *Network) Vectors(tokens *Node) *Node {
 	c := n.config
 	if tokens.Rank() != 3 || tokens.Shape().Dimensions[2] != c.Features {
 		exceptions.Panicf("transformer: tokens have shape %s, want [B, T, %d]", tokens.Shape(), c.Features)
@@ -71,7 +80,7 @@ func (n *Network) Forward(tokens *Node) *Node {
 		up := MaxScalar(n.linear(block+"up", n.norm(block+"norm2", h)), 0)
 		h = Add(h, n.linear(block+"down", up))
 	}
-	return Reshape(n.linear("head", n.norm("norm", h)), b, t)
+	return Reshape(n.linear("head", n.norm("norm", h)), b, t, c.Outputs)
 }
 
 func (n *Network) linear(name string, x *Node) *Node {

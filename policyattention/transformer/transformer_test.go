@@ -13,7 +13,7 @@ import (
 )
 
 // tiny is small enough for finite differences, with every size different.
-var tiny = Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7}
+var tiny = Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
 
 func goBackend(t testing.TB) compute.Backend {
 	t.Helper()
@@ -281,7 +281,7 @@ func TestValidate(t *testing.T) {
 	if err := tiny.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []Config{{}, {5, 2, 4, 6, 7}, {5, -1, 2, 6, 7}} {
+	for _, bad := range []Config{{}, {5, 2, 4, 6, 7, 1}, {5, -1, 2, 6, 7, 1}, {5, 2, 2, 6, 7, 0}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v passed", bad)
 		}
@@ -313,6 +313,70 @@ func TestAdamWAgreesWithItsDefinition(t *testing.T) {
 			if math.Abs(got[0][i]-params[i]) > 1e-13 { // rounding, 1 − 0.999ᵗ cancels three digits
 				t.Errorf("step %d: parameter %d is %v, want %v", step, i, got[0][i], params[i])
 			}
+		}
+	}
+}
+
+// Rows of a batch that are at different lengths, extended by different numbers
+// of tokens at a time, get the outputs of the full forward pass.
+func TestExtendAgreesWithVectors(t *testing.T) {
+	b := goBackend(t)
+	const batch, length, capacity = 3, 9, 11
+	c := tiny
+	c.Outputs = 4
+	rng := rand.New(rand.NewPCG(9, 10))
+	params := perturbed(c, rng)
+	tokens := normal(rng, batch*length*c.Features)
+	want := vector[float64](t, run(t, b, func(in []*Node) []*Node { return []*Node{c.Bind(in[0]).Vectors(in[1])} },
+		params, tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
+
+	extend := func(alternatives bool) func([]*Node) []*Node {
+		return func(in []*Node) []*Node {
+			outputs, cache := c.Bind(in[0]).Extend(in[1], in[2], in[3], alternatives)
+			return []*Node{outputs, cache}
+		}
+	}
+	cache := make([]float64, c.Layers*2*batch*capacity*c.Width)
+	for i := range cache {
+		cache[i] = 1e3 // what lies beyond the length must not matter
+	}
+	lengths := make([]int32, batch)
+	window := func(k int) *tensors.Tensor { // the next k tokens of each row, zeros at the end
+		x := make([]float64, batch*k*c.Features)
+		for i, at := range lengths {
+			copy(x[i*k*c.Features:][:k*c.Features], tokens[(i*length+int(at))*c.Features:(i+1)*length*c.Features])
+		}
+		return tensors.FromFlatDataAndDimensions(x, batch, k, c.Features)
+	}
+	agree := func(got []float64, row, k, j int, at int32) {
+		t.Helper()
+		for o := range c.Outputs {
+			x, y := got[(row*k+j)*c.Outputs+o], want[(row*length+int(at))*c.Outputs+o]
+			if math.Abs(x-y) > 1e-11*(1+math.Abs(y)) { // rounding, as in the forward pass
+				t.Fatalf("row %d, token %d, output %d is %v, want %v", row, at, o, x, y)
+			}
+		}
+	}
+	for _, step := range []struct {
+		k       int
+		advance [batch]int32
+	}{{2, [batch]int32{2, 0, 1}}, {1, [batch]int32{1, 1, 0}}, {3, [batch]int32{3, 3, 2}}, {1, [batch]int32{0, 1, 1}}, {1, [batch]int32{1, 0, 1}}} {
+		cached := tensors.FromFlatDataAndDimensions(cache, c.Layers, 2, batch, capacity, c.Width)
+		out := run(t, b, extend(false), params, window(step.k), cached, lengths)
+		got := vector[float64](t, out[0])
+		// As alternatives, only the first of the new tokens has its usual past.
+		alone := vector[float64](t, run(t, b, extend(true), params, window(step.k), cached, lengths)[0])
+		for i := range batch {
+			for j := range step.k {
+				if at := lengths[i] + int32(j); at < length {
+					agree(got, i, step.k, j, at)
+				}
+			}
+			agree(alone, i, step.k, 0, lengths[i])
+		}
+		cache = vector[float64](t, out[1])
+		for i := range lengths {
+			lengths[i] += step.advance[i]
 		}
 	}
 }

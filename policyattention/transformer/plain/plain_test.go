@@ -87,7 +87,7 @@ func TestAgainstGoMLX(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	c := transformer.Config{Features: 5, Layers: 1, Heads: 2, Width: 4, Hidden: 3}
+	c := transformer.Config{Features: 5, Layers: 1, Heads: 2, Width: 4, Hidden: 3, Outputs: 1}
 	good := tensors(c, c.Init(seed.New(1)))
 	build := func(tensor func(string) ([]float32, error)) (*Network, error) {
 		return New(c.Features, c.Layers, c.Heads, c.Width, c.Hidden, tensor)
