@@ -242,6 +242,12 @@ func (c Config) trainings() []train.Config {
 	return out
 }
 
+// Trainings lists the training runs that the cell needs.
+func (c Cell) Trainings() ([]train.Config, error) {
+	config, err := c.Config()
+	return config.trainings(), err
+}
+
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (c Config) Hash() string {
 	b, err := json.Marshal(c)

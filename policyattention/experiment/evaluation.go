@@ -216,13 +216,13 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 }
 
 // controller returns the closed loop of a configuration.
-func (s *Store) controller(config Config) (control.Controller, error) {
+func (s *Store) controller(config Config) (control.Loop, error) {
 	l := config.Loop
 	loop := control.ExactPMD(l.Eta)
 	var err error
 	if l.Actor != nil {
 		if loop.Actor, err = s.actor(*l.Actor); err != nil {
-			return nil, err
+			return control.Loop{}, err
 		}
 	}
 	if l.Phi > 0 {
@@ -231,10 +231,10 @@ func (s *Store) controller(config Config) (control.Controller, error) {
 	if l.Critic != nil {
 		model, err := s.model(*l.Critic)
 		if err != nil {
-			return nil, err
+			return control.Loop{}, err
 		}
 		if loop.Critic, err = model.Critic(config.Fixtures.Root); err != nil {
-			return nil, err
+			return control.Loop{}, err
 		}
 	}
 	return loop, nil

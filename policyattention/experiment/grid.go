@@ -15,10 +15,16 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Missing returns those of the training runs that are not yet there.
+// Missing returns those of the training runs that are not yet there, each once.
 func (s *Store) Missing(configs []train.Config) ([]train.Config, error) {
 	var missing []train.Config
+	seen := map[string]bool{}
 	for _, c := range configs {
+		if hash := c.Hash(); seen[hash] {
+			continue
+		} else {
+			seen[hash] = true
+		}
 		if _, err := s.FindTraining(c); errors.Is(err, ErrMissing) {
 			missing = append(missing, c)
 		} else if err != nil {

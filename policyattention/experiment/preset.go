@@ -180,11 +180,11 @@ func (p Preset) Trainings() ([]train.Config, error) {
 	var configs []train.Config
 	seen := map[string]bool{}
 	for _, cell := range p.Plan() {
-		config, err := cell.Config()
+		needed, err := cell.Trainings()
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range config.trainings() {
+		for _, c := range needed {
 			if hash := c.Hash(); !seen[hash] {
 				seen[hash] = true
 				configs = append(configs, c)

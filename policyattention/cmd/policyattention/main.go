@@ -1,0 +1,482 @@
+// Command policyattention runs the experiments of the paper PolicyAttention and
+// solves problems of one's own.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdpfile"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/report"
+	"icrl/policyattention/train"
+)
+
+// Exit codes.
+const (
+	exitFailure       = 1
+	exitUsage         = 2
+	exitDiscrepancies = 3
+	exitInterrupted   = 4
+	exitNoBackend     = 5
+)
+
+const description = `Experiments of the paper PolicyAttention.
+
+Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted (what was being trained is saved and continues at the next call), 5 the backend asked for is not there.`
+
+type globals struct {
+	Artifacts string `help:"Folder of the artifacts." default:"artifacts" type:"path"`
+	Preset    string `help:"Scale: ${enum}." default:"quick" enum:"smoke,quick,paper"`
+	Backend   string `help:"xla:cpu, xla:cuda or go; without it GOMLX_BACKEND, then the best there is." placeholder:"NAME"`
+	JSON      bool   `help:"Print JSON for machines."`
+
+	out, errors io.Writer
+}
+
+type cli struct {
+	globals
+	Plan      planCmd      `cmd:"" help:"List the cells and training runs of the preset, what is done, and estimated costs."`
+	Train     trainCmd     `cmd:"" help:"Train what is missing; an interrupted run continues where it was."`
+	Evaluate  evaluateCmd  `cmd:"" help:"Evaluate cells, training what they need."`
+	Reproduce reproduceCmd `cmd:"" help:"Train and evaluate everything of the preset, then write tables and figures."`
+	Table     tableCmd     `cmd:"" help:"Print tables with the paper's numbers beside ours."`
+	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG."`
+	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
+	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run executes one command line and returns its exit code.
+func run(args []string, stdout, stderr io.Writer) (code int) {
+	var c cli
+	c.out, c.errors = stdout, stderr
+	exited := false
+	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.Vars{"span": fmt.Sprint(pmd.SuggestedSpan)},
+		kong.Exit(func(n int) { exited, code = true, n }))
+	if err != nil {
+		fmt.Fprintln(stderr, "policyattention:", err)
+		return exitFailure
+	}
+	command, err := parser.Parse(args)
+	if exited {
+		return code // --help
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "policyattention:", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	command.BindTo(ctx, (*context.Context)(nil))
+	if err := command.Run(); err != nil {
+		fmt.Fprintln(stderr, "policyattention:", err)
+		return exitCode(err)
+	}
+	return 0
+}
+
+func exitCode(err error) int {
+	switch {
+	case errors.Is(err, errUsage):
+		return exitUsage
+	case errors.Is(err, experiment.ErrDiscrepancies):
+		return exitDiscrepancies
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, backend.ErrNoPlugin):
+		return exitNoBackend
+	}
+	return exitFailure
+}
+
+var errUsage = errors.New("wrong usage")
+
+func (g *globals) open() (*experiment.Store, error) {
+	return experiment.Open(g.Artifacts, g.Preset, g.Backend)
+}
+
+// print writes a value as JSON.
+func (g *globals) print(v any) error {
+	e := json.NewEncoder(g.out)
+	return e.Encode(v)
+}
+
+// cells returns the cells called names, or all of the preset.
+func cells(store *experiment.Store, names []string) ([]experiment.Cell, error) {
+	plan := store.Preset.Plan()
+	if len(names) == 0 {
+		return plan, nil
+	}
+	var out []experiment.Cell
+	for _, name := range names {
+		found := false
+		for _, cell := range plan {
+			if cell.Name() == name || string(cell.Block) == name {
+				out, found = append(out, cell), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("%w: preset %s has no cell or block %q; see 'policyattention plan'", errUsage, store.Preset.Name, name)
+		}
+	}
+	return out, nil
+}
+
+type planCmd struct{}
+
+// planned is a line of the plan.
+type planned struct {
+	Kind    string  `json:"kind"` // "train" or "evaluate"
+	Name    string  `json:"name"`
+	Done    bool    `json:"done"`
+	Minutes float64 `json:"estimated_core_minutes"`
+}
+
+func (planCmd) Run(g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	configs, err := store.Preset.Trainings()
+	if err != nil {
+		return err
+	}
+	var lines []planned
+	missing := 0.0
+	for _, c := range configs {
+		_, err := store.FindTraining(c)
+		if err != nil && !errors.Is(err, experiment.ErrMissing) {
+			return err
+		}
+		p := planned{Kind: "train", Name: experiment.TrainingName(c), Done: err == nil, Minutes: experiment.EstimateSeconds(c) / 60}
+		if !p.Done {
+			missing += p.Minutes
+		}
+		lines = append(lines, p)
+	}
+	for _, cell := range store.Preset.Plan() {
+		_, err := store.Find(cell)
+		if err != nil && !errors.Is(err, experiment.ErrMissing) {
+			return err
+		}
+		lines = append(lines, planned{Kind: "evaluate", Name: cell.Name(), Done: err == nil})
+	}
+	if g.JSON {
+		return g.print(lines)
+	}
+	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
+	for _, p := range lines {
+		state, cost := "to do", "seconds"
+		if p.Done {
+			state = "done"
+		}
+		if p.Kind == "train" {
+			cost = fmt.Sprintf("%.1f core-min", p.Minutes)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Kind, p.Name, state, cost)
+	}
+	fmt.Fprintf(w, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", missing)
+	return w.Flush()
+}
+
+type trainCmd struct {
+	Run_    []string `arg:"" optional:"" name:"run" help:"Names of training runs, from 'plan'; all without any. One run is trained in this process."`
+	Workers int      `help:"Processes at a time; by default one a core, or one on a GPU." placeholder:"N"`
+}
+
+func (t trainCmd) Run(ctx context.Context, g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	configs, err := store.Preset.Trainings()
+	if err != nil {
+		return err
+	}
+	if len(t.Run_) > 0 {
+		byName := map[string]train.Config{}
+		for _, c := range configs {
+			byName[experiment.TrainingName(c)] = c
+		}
+		configs = configs[:0]
+		for _, name := range t.Run_ {
+			c, ok := byName[name]
+			if !ok {
+				return fmt.Errorf("%w: preset %s has no training run %q; see 'policyattention plan'", errUsage, g.Preset, name)
+			}
+			configs = append(configs, c)
+		}
+	}
+	return g.train(ctx, store, configs, t.Workers)
+}
+
+// train trains what is missing: one run in this process, several in workers.
+func (g *globals) train(ctx context.Context, store *experiment.Store, configs []train.Config, workers int) error {
+	missing, err := store.Missing(configs)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	done := g.progress(store, missing)
+	defer done()
+	if len(missing) == 1 {
+		_, err := store.Train(ctx, missing[0])
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if workers == 0 {
+		workers = runtime.NumCPU()
+		if name := g.Backend + os.Getenv("GOMLX_BACKEND"); strings.HasPrefix(name, "xla:cuda") {
+			workers = 1
+		}
+	}
+	return store.TrainAll(ctx, missing, workers, func(ctx context.Context, name string) *exec.Cmd {
+		return exec.CommandContext(ctx, self, "--artifacts", g.Artifacts, "--preset", g.Preset, "--backend", g.Backend, "--json", "train", name)
+	})
+}
+
+type evaluateCmd struct {
+	Cell []string `arg:"" optional:"" help:"Names of cells or blocks, from 'plan'; all without any."`
+}
+
+func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	list, err := cells(store, e.Cell)
+	if err != nil {
+		return err
+	}
+	return g.evaluate(ctx, store, list)
+}
+
+// evaluate evaluates cells one after the other and prints their summaries.
+func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []experiment.Cell) error {
+	var configs []train.Config
+	for _, cell := range list {
+		needed, err := cell.Trainings()
+		if err != nil {
+			return err
+		}
+		configs = append(configs, needed...)
+	}
+	if err := g.train(ctx, store, configs, 0); err != nil {
+		return err
+	}
+	for _, cell := range list {
+		e, err := store.Evaluate(ctx, cell)
+		if err != nil {
+			return err
+		}
+		if g.JSON {
+			err = g.print(e.Manifest)
+		} else {
+			_, err = fmt.Fprintf(g.out, "%s %s\n", cell.Name(), summary(e.Manifest))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// summary prints a manifest's numbers in the order of their names.
+func summary(m *experiment.Manifest) string {
+	b, err := json.Marshal(m.Summary)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+type reproduceCmd struct{}
+
+func (reproduceCmd) Run(ctx context.Context, g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	if err := g.evaluate(ctx, store, store.Preset.Plan()); err != nil {
+		return err
+	}
+	folder, err := report.Write(store)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(g.errors, "tables and figures are in", folder)
+	for _, name := range report.TableNames() {
+		t, err := report.BuildTable(store, name)
+		if err != nil {
+			return err
+		}
+		if err := t.Markdown(g.out); err != nil {
+			return err
+		}
+		fmt.Fprintln(g.out)
+	}
+	return nil
+}
+
+type tableCmd struct {
+	Table  []string `arg:"" optional:"" help:"Names of tables; all without any."`
+	Format string   `help:"${enum}." enum:"md,html,csv" default:"md"`
+}
+
+func (t tableCmd) Run(g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	names := t.Table
+	if len(names) == 0 {
+		names = report.TableNames()
+	}
+	for _, name := range names {
+		table, err := report.BuildTable(store, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case g.JSON:
+			err = g.print(table)
+		case t.Format == "html":
+			err = table.HTML(g.out)
+		case t.Format == "csv":
+			err = table.CSV(g.out)
+		default:
+			if err = table.Markdown(g.out); err == nil {
+				_, err = fmt.Fprintln(g.out)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type figureCmd struct {
+	Figure []string `arg:"" optional:"" help:"Names of figures; all without any."`
+	Out    string   `help:"Folder to write to." default:"." type:"path"`
+}
+
+func (f figureCmd) Run(g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	names := f.Figure
+	if len(names) == 0 {
+		names = report.FigureNames()
+	}
+	for _, name := range names {
+		figure, err := report.BuildFigure(store, name)
+		if err != nil {
+			return err
+		}
+		paths, err := figure.Save(f.Out)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(g.out, strings.Join(paths, "\n"))
+	}
+	return nil
+}
+
+type verifyCmd struct{}
+
+func (verifyCmd) Run(ctx context.Context, g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	result, err := store.Verify(ctx, report.Check)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		if err := g.print(result); err != nil {
+			return err
+		}
+	} else {
+		for _, d := range result.Discrepancies {
+			fmt.Fprintln(g.out, d)
+		}
+		fmt.Fprintln(g.out, result)
+	}
+	return result.Err()
+}
+
+type solveCmd struct {
+	MDP    string `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" type:"existingfile" placeholder:"FILE"`
+	Actor  string `help:"\"exact\", or a file of an actor's weights." default:"exact" placeholder:"exact|CHECKPOINT"`
+	Rounds int    `help:"Rounds." default:"40"`
+	Eta    string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
+}
+
+func (s solveCmd) Run(g *globals) error {
+	problem, err := mdpfile.Read(s.MDP)
+	if err != nil {
+		return err
+	}
+	loop := control.ExactPMD(control.NominalStep)
+	if s.Eta == "auto" {
+		optimum, err := problem.MDP.Optimal()
+		if err != nil {
+			return err
+		}
+		loop.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
+	} else if _, err := fmt.Sscan(s.Eta, &loop.Eta); err != nil || !(loop.Eta >= 0) {
+		return fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
+	}
+	if s.Actor != "exact" {
+		b, err := backend.New(g.Backend)
+		if err != nil {
+			return err
+		}
+		model, err := train.Load(b, s.Actor)
+		if err != nil {
+			return err
+		}
+		if loop.Actor, err = model.Actor(); err != nil {
+			return err
+		}
+	}
+	solution, err := loop.Solve(problem, s.Rounds)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return g.print(solution)
+	}
+	c := solution.Certificate
+	fmt.Fprintf(g.out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(s.MDP), problem.MDP.States(), problem.MDP.Actions(), problem.MDP.Gamma, loop.Eta)
+	for _, k := range []int{1, 2, 5, 10, 20, 40, 100, 200} {
+		if k < s.Rounds {
+			fmt.Fprintf(g.out, "loss after round %d: %.4g\n", k, solution.Loss[k])
+		}
+	}
+	fmt.Fprintf(g.out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
+	return nil
+}

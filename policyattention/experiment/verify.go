@@ -1,0 +1,528 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/npz"
+	"icrl/policyattention/train"
+)
+
+// Tolerances of verification.
+const (
+	// scoreTolerance is absolute for losses and residuals: linear solves of one
+	// system differ by rounding between platforms.
+	scoreTolerance = 1e-10
+	// policyTolerance and valueTolerance are absolute for what a network returns
+	// when it is asked again: float32 arithmetic differs between backends.
+	policyTolerance = 2e-4
+	valueTolerance  = 2e-3
+)
+
+// ErrDiscrepancies is wrapped by the error of a verification that found any.
+var ErrDiscrepancies = errors.New("discrepancies found")
+
+// Discrepancy is something in an artifact that is not as it must be.
+type Discrepancy struct {
+	File string `json:"file"`
+	Row  int    `json:"row,omitempty"` // of a table's data or of a problem, from 1
+	What string `json:"what"`
+}
+
+func (d Discrepancy) String() string {
+	if d.Row > 0 {
+		return fmt.Sprintf("%s: row %d: %s", d.File, d.Row, d.What)
+	}
+	return d.File + ": " + d.What
+}
+
+// Verification is what Verify found.
+type Verification struct {
+	Preset        string        `json:"preset"`
+	Trainings     int           `json:"trainings"` // training runs checked
+	Cells         int           `json:"cells"`     // evaluations checked
+	Missing       int           `json:"missing"`   // planned runs and cells that are not there
+	Files         int           `json:"files"`     // files whose digest was checked
+	Rescored      int           `json:"rescored"`  // stored policies scored again
+	Replayed      int           `json:"replayed"`  // network or exact updates asked again
+	Discrepancies []Discrepancy `json:"discrepancies"`
+}
+
+func (v *Verification) String() string {
+	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run), %d files, %d policies scored again, %d updates replayed: %d discrepancies",
+		v.Preset, v.Trainings, v.Cells, v.Missing, v.Files, v.Rescored, v.Replayed, len(v.Discrepancies))
+}
+
+// Err returns an error that wraps ErrDiscrepancies if there are any.
+func (v *Verification) Err() error {
+	if len(v.Discrepancies) == 0 {
+		return nil
+	}
+	return fmt.Errorf("experiment: %d %w", len(v.Discrepancies), ErrDiscrepancies)
+}
+
+func (v *Verification) add(file string, row int, format string, args ...any) {
+	v.Discrepancies = append(v.Discrepancies, Discrepancy{File: file, Row: row, What: fmt.Sprintf(format, args...)})
+}
+
+// Verify checks the artifacts of the preset from nothing but themselves and the
+// code: digests and seals; configurations against folders and against the
+// plan; problems drawn again from their seeds; every stored policy scored again
+// exactly; every update of every closed loop asked again of the stored weights,
+// in the stored contexts, which by induction replays the loop; medians rebuilt.
+// More, if not nil, adds checks of what was made from the artifacts. An error
+// means that verification could not be done; see Verification.Err for what it
+// found.
+func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, error)) (*Verification, error) {
+	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}}
+	expected := map[string]bool{}
+	configs, err := s.Preset.Trainings()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range configs {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
+		}
+		expected[s.trainingFolder(c)] = true
+		s.verifyTraining(v, c)
+	}
+	for _, cell := range s.Preset.Plan() {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
+		}
+		config, err := cell.Config()
+		if err != nil {
+			return nil, err
+		}
+		expected[s.folder(cell, config)] = true
+		if err := s.verifyCell(v, cell, config); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.verifyFolders(v, expected); err != nil {
+		return nil, err
+	}
+	if more != nil && len(v.Discrepancies) == 0 {
+		found, err := more(s)
+		if err != nil {
+			return nil, err
+		}
+		v.Discrepancies = append(v.Discrepancies, found...)
+	}
+	return v, nil
+}
+
+// verifyFolders reports whatever lies beside the expected folders.
+func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
+	groups := []string{"train"}
+	for _, b := range Blocks {
+		groups = append(groups, string(b))
+	}
+	for _, group := range groups {
+		entries, err := os.ReadDir(filepath.Join(s.root, group))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("experiment: %w", err)
+		}
+		for _, e := range entries {
+			if path := filepath.Join(s.root, group, e.Name()); !expected[path] {
+				v.add(path, 0, "no configuration of preset %s has this name and hash", s.Preset.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// manifest checks a folder's manifest and files. It returns nil where there is
+// no folder or nothing in it can be relied on.
+func (v *Verification) manifest(folder, name, hash string) *Manifest {
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		v.Missing++
+		return nil
+	}
+	path := filepath.Join(folder, manifestFile)
+	m, err := readManifest(folder)
+	if err != nil {
+		v.add(path, 0, "%v", err)
+		return nil
+	}
+	if m.Name != name || m.Hash != hash {
+		v.add(path, 0, "it is of %s with hash %.12s, the folder of %s with %.12s", m.Name, m.Hash, name, hash)
+		return nil
+	}
+	good := true
+	bad := func(file, format string, args ...any) {
+		v.add(filepath.Join(folder, file), 0, format, args...)
+		good = false
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		bad("", "%v", err)
+		return nil
+	}
+	for _, e := range entries {
+		if _, ok := m.Files[e.Name()]; !ok && e.Name() != manifestFile {
+			bad(e.Name(), "the manifest does not list it")
+		}
+	}
+	for file, want := range m.Files {
+		v.Files++
+		got, err := fileDigest(filepath.Join(folder, file))
+		if errors.Is(err, os.ErrNotExist) {
+			bad(file, "it is missing")
+		} else if err != nil {
+			bad(file, "%v", err)
+		} else if got != want {
+			bad(file, "its SHA-256 is %.12s…, the manifest says %.12s…", got, want)
+		}
+	}
+	if !good {
+		return nil
+	}
+	return m
+}
+
+func (s *Store) verifyTraining(v *Verification, c train.Config) {
+	folder := s.trainingFolder(c)
+	m := v.manifest(folder, TrainingName(c), c.Hash())
+	if m == nil {
+		return
+	}
+	v.Trainings++
+	if m.Training == nil || m.Training.Hash() != c.Hash() {
+		v.add(filepath.Join(folder, manifestFile), 0, "its configuration is not that of its hash")
+	}
+	t := &Training{Config: c, Folder: folder, Manifest: m}
+	for _, step := range append(slices.Clone(c.Snapshots), c.Steps) {
+		path := t.WeightsPath(step)
+		stored, at, _, err := train.ReadWeights(path)
+		switch {
+		case err != nil:
+			v.add(path, 0, "%v", err)
+		case stored.Hash() != c.Hash() || at != step:
+			v.add(path, 0, "it holds step %d of configuration %.12s, want step %d of %.12s", at, stored.Hash(), step, c.Hash())
+		}
+	}
+	path := filepath.Join(folder, lossFile)
+	losses, err := t.Losses()
+	if err != nil {
+		v.add(path, 0, "%v", err)
+		return
+	}
+	if len(losses) != c.Steps {
+		v.add(path, 0, "%d losses, want %d", len(losses), c.Steps)
+	}
+	for i, loss := range losses {
+		if math.IsNaN(loss) || math.IsInf(loss, 0) {
+			v.add(path, i+1, "the loss is %v", loss)
+		}
+	}
+}
+
+// verifyCell checks an evaluation. It errs only where no backend can be had.
+func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
+	folder := s.folder(cell, config)
+	m := v.manifest(folder, cell.Name(), config.Hash())
+	if m == nil {
+		return nil
+	}
+	v.Cells++
+	manifest, policies := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile)
+	if m.Cell == nil || *m.Cell != cell || m.Evaluation == nil || m.Evaluation.Hash() != config.Hash() {
+		v.add(manifest, 0, "its cell or configuration is not that of its hash")
+	}
+	problems, err := config.Fixtures.Draw()
+	if err != nil {
+		return err
+	}
+	if m.Fixtures != digest(problems) {
+		v.add(manifest, 0, "the problems drawn from root %d are not those it was made from", config.Fixtures.Root)
+	}
+	weights, err := s.weightDigests(config)
+	if err != nil {
+		v.add(manifest, 0, "the weights it was made from: %v", err)
+		return nil
+	}
+	for name, want := range weights {
+		if m.Weights[name] != want {
+			v.add(manifest, 0, "it was made from other weights of %s than are stored", name)
+		}
+	}
+	arrays, err := readArrays(policies)
+	if err != nil {
+		v.add(policies, 0, "%v", err)
+		return nil
+	}
+	if config.OneStep != nil {
+		return s.verifyOneStep(v, folder, config, problems, arrays, m)
+	}
+	return s.verifyLoop(v, folder, config, problems, arrays, m)
+}
+
+func (s *Store) verifyLoop(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
+	manifest, policies, rounds := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile), filepath.Join(folder, roundsFile)
+	l := config.Loop
+	loop, err := s.controller(config)
+	if err != nil {
+		v.add(manifest, 0, "its controller: %v", err)
+		return s.backendError()
+	}
+	stored, err := unstack(arrays["policies"], len(problems), len(l.kept()), config.Fixtures.States, config.Fixtures.Actions)
+	if err != nil {
+		v.add(policies, 0, "array policies: %v", err)
+		return nil
+	}
+	for i, kept := range stored {
+		for j, pi := range kept {
+			if err := problems[i].MDP.CheckPolicy(pi); err != nil {
+				v.add(policies, i+1, "round %d: %v", l.kept()[j], err)
+				return nil
+			}
+		}
+	}
+	if got := arrays["rounds"].Data; !slices.EqualFunc(got, l.kept(), func(x float64, k int) bool { return x == float64(k) }) {
+		v.add(policies, 0, "array rounds is %v, want %v", got, l.kept())
+	}
+	var trajectories []control.Trajectory
+	if l.Kept == nil {
+		trajectories, err = s.replay(v, policies, config, loop, problems, stored, arrays)
+	} else {
+		trajectories, err = s.rerun(v, policies, config, loop, problems, stored)
+	}
+	if err != nil || trajectories == nil {
+		return err
+	}
+	scored, err := control.Score(problems, trajectories)
+	if err != nil {
+		v.add(policies, 0, "%v", err)
+		return nil
+	}
+	v.Rescored += len(problems) * (l.Rounds + 1)
+	got, err := readCSV(rounds, roundsHeader)
+	if err != nil {
+		v.add(rounds, 0, "%v", err)
+		return nil
+	}
+	v.compareRows(rounds, roundsHeader, got, roundRows(scored))
+	v.compareSummary(manifest, m.Summary, summarize(scored))
+	return nil
+}
+
+// backendError returns why there is no backend, or nil.
+func (s *Store) backendError() error {
+	_, err := s.backend()
+	return err
+}
+
+// replay asks for every stored update again, in its stored context, and returns
+// the stored trajectories with their critic tables.
+func (s *Store) replay(v *Verification, path string, config Config, loop control.Loop, problems []mdp.Problem, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
+	l := config.Loop
+	trajectories := make([]control.Trajectory, len(problems))
+	for i, p := range problems {
+		if mdp.MaxAbsDiff(stored[i][0], p.Pi0) != 0 {
+			v.add(path, i+1, "the policy of round 0 is not the problem's π₀")
+		}
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			return nil, err
+		}
+		trajectories[i] = control.Trajectory{Policies: stored[i], Q: []*mat.Dense{q}, Eta: l.Eta}
+	}
+	if l.Critic == nil {
+		for i, p := range problems {
+			t := &trajectories[i]
+			for k := range l.Rounds - 1 {
+				t.Q = append(t.Q, p.MDP.EvaluationBackup(t.Policies[k+1], t.Q[k]))
+			}
+		}
+	} else {
+		tables, err := unstack(arrays["q"], len(problems), l.Rounds, config.Fixtures.States, config.Fixtures.Actions)
+		if err != nil {
+			v.add(path, 0, "array q: %v", err)
+			return nil, nil
+		}
+		var contexts []control.Context
+		var want []*mat.Dense
+		for i, p := range problems {
+			if mdp.MaxAbsDiff(tables[i][0], trajectories[i].Q[0]) > scoreTolerance {
+				v.add(path, i+1, "Q_0 is not the value of π₀")
+			}
+			trajectories[i].Q = tables[i]
+			for k := range l.Rounds - 1 {
+				contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: stored[i][k+1], Q: tables[i][k], Eta: l.Eta})
+				want = append(want, tables[i][k+1])
+			}
+		}
+		got, err := loop.Critic.Evaluate(contexts)
+		if err != nil {
+			v.add(path, 0, "the critic in the stored contexts: %v", err)
+			return nil, nil
+		}
+		v.compareTables(path, "critic", contexts, got, want, valueTolerance)
+	}
+	var contexts []control.Context
+	var want []*mat.Dense
+	for i, p := range problems {
+		for k := range l.Rounds {
+			contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: stored[i][k], Q: trajectories[i].Q[k], Eta: l.Eta})
+			want = append(want, stored[i][k+1])
+		}
+	}
+	got, err := loop.Actor.Act(contexts)
+	if err != nil {
+		v.add(path, 0, "the actor in the stored contexts: %v", err)
+		return nil, nil
+	}
+	v.compareTables(path, "actor", contexts, got, want, policyTolerance)
+	return trajectories, nil
+}
+
+// rerun runs an exact loop again and compares the rounds that were kept.
+func (s *Store) rerun(v *Verification, path string, config Config, loop control.Loop, problems []mdp.Problem, stored [][]*mat.Dense) ([]control.Trajectory, error) {
+	trajectories, err := loop.Run(problems, config.Loop.Rounds)
+	if err != nil {
+		return nil, err
+	}
+	var contexts []control.Context
+	var got, want []*mat.Dense
+	for i := range problems {
+		for j, k := range config.Loop.kept() {
+			contexts = append(contexts, control.Context{Problem: i, Round: k - 1})
+			got, want = append(got, trajectories[i].Policies[k]), append(want, stored[i][j])
+		}
+	}
+	v.compareTables(path, "exact loop", contexts, got, want, scoreTolerance)
+	return trajectories, nil
+}
+
+func (s *Store) verifyOneStep(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
+	manifest, policies := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile)
+	c, f := config.OneStep, config.Fixtures
+	contexts, err := c.inputs(f, problems)
+	if err != nil {
+		return err
+	}
+	o := &OneStep{contexts: contexts}
+	next, err := unstack(arrays["next"], 1, len(problems), f.States, f.Actions)
+	if err != nil {
+		v.add(policies, 0, "array next: %v", err)
+		return nil
+	}
+	o.next = next[0]
+	if o.supplied, err = unstack(arrays["supplied"], len(c.Supplied), len(problems), f.States, f.Actions); err != nil {
+		v.add(policies, 0, "array supplied: %v", err)
+		return nil
+	}
+	actor, err := s.actor(c.Actor)
+	if err != nil {
+		v.add(manifest, 0, "its actor: %v", err)
+		return s.backendError()
+	}
+	asked, want := slices.Clone(contexts), slices.Clone(o.next)
+	for e, eta := range c.Supplied {
+		asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[e]...)
+	}
+	got, err := actor.Act(asked)
+	if err != nil {
+		v.add(policies, 0, "the actor on the inputs: %v", err)
+		return nil
+	}
+	v.compareTables(policies, "actor", asked, got, want, policyTolerance)
+	if err := c.compare(o); err != nil {
+		v.add(policies, 0, "%v", err)
+		return nil
+	}
+	for _, table := range []struct {
+		file   string
+		header []string
+		want   [][]float64
+	}{{distancesFile, distancesHeader(), o.distanceRows()}, {stepsFile, stepsHeader, o.stepRows()}} {
+		path := filepath.Join(folder, table.file)
+		rows, err := readCSV(path, table.header)
+		if err != nil {
+			v.add(path, 0, "%v", err)
+			continue
+		}
+		v.compareRows(path, table.header, rows, table.want)
+	}
+	v.compareSummary(manifest, m.Summary, o.summary())
+	return nil
+}
+
+// closeTo reports whether two numbers agree to scoreTolerance, relative where
+// they are large; NaN and infinities agree with themselves.
+func closeTo(x, y float64) bool {
+	return x == y || math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= scoreTolerance*max(1, math.Abs(y))
+}
+
+// most bounds how many discrepancies of one kind a file is charged with.
+const most = 5
+
+func (v *Verification) compareRows(path string, header []string, got, want [][]float64) {
+	if len(got) != len(want) {
+		v.add(path, 0, "%d rows, want %d", len(got), len(want))
+		return
+	}
+	found := 0
+	for n := range got {
+		for i, name := range header {
+			if closeTo(got[n][i], want[n][i]) {
+				continue
+			}
+			if found++; found <= most {
+				v.add(path, n+1, "column %s is %v, computed again it is %v", name, got[n][i], want[n][i])
+			}
+			break
+		}
+	}
+	if found > most {
+		v.add(path, 0, "%d more rows differ", found-most)
+	}
+}
+
+func (v *Verification) compareTables(path, who string, contexts []control.Context, got, want []*mat.Dense, tolerance float64) {
+	v.Replayed += len(got)
+	found := 0
+	for i := range got {
+		diff := mdp.MaxAbsDiff(got[i], want[i])
+		if diff <= tolerance {
+			continue
+		}
+		if found++; found <= most {
+			v.add(path, contexts[i].Problem+1, "round %d: the %s asked again differs by %.3g from what is stored", contexts[i].Round+1, who, diff)
+		}
+	}
+	if found > most {
+		v.add(path, 0, "%d more tables of the %s differ", found-most, who)
+	}
+}
+
+func (v *Verification) compareSummary(path string, got, want map[string]Values) {
+	if !slices.Equal(sortedKeys(got), sortedKeys(want)) {
+		v.add(path, 0, "its summary has %v, want %v", sortedKeys(got), sortedKeys(want))
+		return
+	}
+	for group, values := range want {
+		for name, value := range values {
+			if stored, ok := got[group][name]; !ok || !closeTo(stored, value) {
+				v.add(path, 0, "its summary says %s %s = %v, computed again it is %v", group, name, stored, value)
+			}
+		}
+	}
+}
+
+func sortedKeys(m map[string]Values) []string { return slices.Sorted(maps.Keys(m)) }

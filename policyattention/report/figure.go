@@ -1,0 +1,479 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/stats"
+)
+
+// Figure is a row of panels. Its bytes depend on the artifacts alone.
+type Figure struct {
+	Name   string
+	Title  string
+	panels []*plot.Plot
+}
+
+const (
+	panelWidth  = 9 * vg.Centimeter
+	panelHeight = 7.5 * vg.Centimeter
+)
+
+var figureBuilders = []struct {
+	name, title string
+	build       func(*source) ([]*plot.Plot, error)
+}{
+	{"mech", "The learned actor against fixed update rules", mechanismFigure},
+	{"closed", "Ratios to exact PMD in closed loop and under shift", closedFigure},
+	{"rounds", "Median loss over rounds", roundsFigure},
+	{"lit", "Median T = 20 loss by method", methodsFigure},
+	{"pareto", "Deviation from exact PMD and T = 20 loss along training", frontierFigure},
+}
+
+// FigureNames lists the figures.
+func FigureNames() []string {
+	var names []string
+	for _, b := range figureBuilders {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// BuildFigure returns the figure called name from the artifacts of a store.
+// Panels of what has not been run stay empty and say so.
+func BuildFigure(store *experiment.Store, name string) (*Figure, error) {
+	for _, b := range figureBuilders {
+		if b.name == name {
+			panels, err := b.build(&source{store})
+			if err != nil {
+				return nil, fmt.Errorf("report: figure %s: %w", name, err)
+			}
+			return &Figure{Name: name, Title: b.title, panels: panels}, nil
+		}
+	}
+	return nil, fmt.Errorf("report: no figure %q, want one of %q", name, FigureNames())
+}
+
+// SVG returns the figure as SVG.
+func (f *Figure) SVG() ([]byte, error) {
+	c := vgsvg.New(f.width(), panelHeight)
+	f.draw(draw.New(c))
+	var b bytes.Buffer
+	_, err := c.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// PNG returns the figure as PNG at 192 dots an inch.
+func (f *Figure) PNG() ([]byte, error) {
+	c := vgimg.NewWith(vgimg.UseWH(f.width(), panelHeight), vgimg.UseDPI(192))
+	f.draw(draw.New(c))
+	var b bytes.Buffer
+	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// Save writes the figure into a folder and returns the paths.
+func (f *Figure) Save(folder string) ([]string, error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var paths []string
+	for _, format := range []struct {
+		extension string
+		encode    func() ([]byte, error)
+	}{{".svg", f.SVG}, {".png", f.PNG}} {
+		b, err := format.encode()
+		if err != nil {
+			return nil, fmt.Errorf("report: figure %s: %w", f.Name, err)
+		}
+		path := filepath.Join(folder, f.Name+format.extension)
+		if err := renameio.WriteFile(path, b, 0o644); err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+func (f *Figure) width() vg.Length { return panelWidth * vg.Length(len(f.panels)) }
+
+func (f *Figure) draw(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	tiles := draw.Tiles{
+		Rows: 1, Cols: len(f.panels), PadX: 5 * vg.Millimeter,
+		PadTop: 2 * vg.Millimeter, PadBottom: 2 * vg.Millimeter, PadLeft: 2 * vg.Millimeter, PadRight: 4 * vg.Millimeter,
+	}
+	for j, canvas := range plot.Align([][]*plot.Plot{f.panels}, tiles, c)[0] {
+		f.panels[j].Draw(canvas)
+	}
+}
+
+// Colours that stay apart for colour-blind readers (Okabe and Ito).
+var colours = map[experiment.Method]color.Color{
+	experiment.ExactPMD:        color.RGBA{0, 0, 0, 255},
+	experiment.PolicyAttention: color.RGBA{0, 114, 178, 255},
+	experiment.PMDTarget:       color.RGBA{230, 159, 0, 255},
+	experiment.RewardOnly:      color.RGBA{213, 94, 0, 255},
+	experiment.LearnedCritic:   color.RGBA{86, 180, 233, 255},
+	experiment.Mixture:         color.RGBA{204, 121, 167, 255},
+}
+
+var grey = color.RGBA{150, 150, 150, 255}
+
+func panel(title, x, y string) *plot.Plot {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Title.TextStyle.Font.Size, p.Title.Padding = 10, 6
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = 9, 8
+	}
+	p.Legend.TextStyle.Font.Size, p.Legend.Top = 8, true
+	p.Legend.Padding = 1 * vg.Millimeter
+	return p
+}
+
+// empty says that a panel's data is missing.
+func empty(p *plot.Plot) { p.Title.Text += " (" + NotRun + ")" }
+
+// logScale sets a logarithmic axis that spans the given positive values.
+func logScale(axis *plot.Axis) {
+	axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+}
+
+// points adds dots, and returns them for the legend.
+func points(p *plot.Plot, c color.Color, filled bool, xy plotter.XYs) (*plotter.Scatter, error) {
+	s, err := plotter.NewScatter(xy)
+	if err != nil {
+		return nil, err
+	}
+	s.Color, s.Radius, s.Shape = c, 2.5, draw.RingGlyph{}
+	if filled {
+		s.Radius, s.Shape = 3.5, draw.CircleGlyph{}
+	}
+	p.Add(s)
+	return s, nil
+}
+
+func line(p *plot.Plot, c color.Color, dashed bool, xy plotter.XYs) (*plotter.Line, error) {
+	l, err := plotter.NewLine(xy)
+	if err != nil {
+		return nil, err
+	}
+	l.Color, l.Width = c, 1.2
+	if dashed {
+		l.Width, l.Dashes = 0.8, []vg.Length{3, 3}
+	}
+	p.Add(l)
+	return l, nil
+}
+
+func mechanismFigure(s *source) ([]*plot.Plot, error) {
+	a := panel("(a) distance to fixed rules", "", "mean row-L1")
+	b := panel("(b) refitted step size", "supplied η", "fitted η")
+	runs, _, err := s.find(func(c experiment.Cell) bool {
+		return c.Block == experiment.Mechanism && c.Method == experiment.PolicyAttention
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		empty(a)
+		empty(b)
+		return []*plot.Plot{a, b}, nil
+	}
+	var names []string
+	for i, rule := range pmd.Rules {
+		names = append(names, string(rule))
+		for _, r := range runs {
+			if _, err := points(a, sizeColour(r.Cell.S), false, plotter.XYs{{X: float64(i), Y: r.OneStep.MeanDistance(rule)}}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	a.NominalX(names...)
+	a.X.Tick.Label.Rotation, a.X.Tick.Label.XAlign = 0.35, draw.XRight
+	for _, q := range []struct {
+		at       float64
+		quantity string
+	}{{0, "pmd"}, {1, "nearest alternative"}} {
+		n := paper[key{experiment.Mechanism, q.quantity, 0, 0}]
+		l, err := line(a, grey, true, plotter.XYs{{X: q.at - 0.3, Y: n.Value}, {X: float64(len(pmd.Rules)) - 0.7, Y: n.Value}})
+		if err != nil {
+			return nil, err
+		}
+		if q.at == 0 {
+			a.Legend.Add("paper: PMD, nearest other", l)
+			a.Legend.Left = true
+		}
+	}
+	logScale(&a.Y)
+	if _, err := line(b, grey, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}}); err != nil {
+		return nil, err
+	}
+	b.Legend.Left = true
+	seen := map[int]bool{}
+	for _, r := range runs {
+		var xy plotter.XYs
+		for i, eta := range r.OneStep.Supplied {
+			xy = append(xy, plotter.XY{X: eta, Y: r.OneStep.Fitted[i]})
+		}
+		l, err := line(b, sizeColour(r.Cell.S), false, xy)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[r.Cell.S] {
+			seen[r.Cell.S] = true
+			b.Legend.Add("S = "+strconv.Itoa(r.Cell.S), l)
+		}
+	}
+	return []*plot.Plot{a, b}, nil
+}
+
+func sizeColour(states int) color.Color {
+	switch states {
+	case 4:
+		return colours[experiment.PolicyAttention]
+	case 8:
+		return colours[experiment.PMDTarget]
+	}
+	return colours[experiment.Mixture]
+}
+
+func closedFigure(s *source) ([]*plot.Plot, error) {
+	const horizon = 20
+	a := panel("(a) S = 4 runs, exact critic", "run", "loss / exact PMD at T = 20")
+	b := panel("(b) shifts without retraining", "", "loss / exact PMD at T = 20")
+	for _, p := range []*plot.Plot{a, b} {
+		p.Y.Min, p.Y.Max = 0, 2
+	}
+	oracle, err := s.runs(experiment.Confirmation, experiment.ExactPMD, 4)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.runs(experiment.Confirmation, experiment.PolicyAttention, 4)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	var quotedPoints plotter.XYs
+	for j := range experiment.Protocol.Sizes[4].Runs {
+		names = append(names, strconv.Itoa(j))
+		quotedPoints = append(quotedPoints, plotter.XY{X: float64(j), Y: paper[key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon}].Value})
+	}
+	of, err := points(a, grey, false, quotedPoints)
+	if err != nil {
+		return nil, err
+	}
+	a.Legend.Add("paper's runs", of)
+	if len(runs) == 0 || len(oracle) == 0 {
+		empty(a)
+	} else {
+		var xy plotter.XYs
+		for j, r := range runs {
+			xy = append(xy, plotter.XY{X: float64(j), Y: stats.RatioOfMedians(r.Losses(horizon), oracle[0].Losses(horizon))})
+		}
+		ours, err := points(a, colours[experiment.PolicyAttention], true, xy)
+		if err != nil {
+			return nil, err
+		}
+		a.Legend.Add("ours", ours)
+	}
+	a.NominalX(names...)
+	names = nil
+	missing := false
+	for i, family := range mdp.Shifts {
+		names = append(names, string(family))
+		at := plotter.XYs{{X: float64(i), Y: paper[key{experiment.Shift, string(family), 4, horizon}].Value}}
+		if _, err := points(b, grey, false, at); err != nil {
+			return nil, err
+		}
+		estimate, ratios, err := s.shift(family)
+		if err != nil {
+			return nil, err
+		}
+		if estimate == nil {
+			missing = true
+			continue
+		}
+		var xy plotter.XYs
+		for _, r := range ratios {
+			xy = append(xy, plotter.XY{X: float64(i), Y: r})
+		}
+		if _, err := points(b, colours[experiment.PolicyAttention], false, xy); err != nil {
+			return nil, err
+		}
+		if _, err := points(b, colours[experiment.PolicyAttention], true, plotter.XYs{{X: float64(i), Y: estimate.Value}}); err != nil {
+			return nil, err
+		}
+	}
+	if missing {
+		empty(b)
+	}
+	b.NominalX(names...)
+	b.X.Tick.Label.Rotation, b.X.Tick.Label.XAlign = 0.35, draw.XRight
+	for _, p := range []*plot.Plot{a, b} {
+		for _, y := range []float64{1, experiment.Protocol.Margin} {
+			if _, err := line(p, grey, true, plotter.XYs{{X: -0.4, Y: y}, {X: 4.4, Y: y}}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []*plot.Plot{a, b}, nil
+}
+
+func roundsFigure(s *source) ([]*plot.Plot, error) {
+	var panels []*plot.Plot
+	for _, x := range []struct {
+		block  experiment.Block
+		states int
+	}{{experiment.Confirmation, 4}, {experiment.Benchmark, 8}, {experiment.Benchmark, 16}} {
+		p := panel(fmt.Sprintf("S = %d", x.states), "round", "median normalized loss")
+		drawn := false
+		for _, method := range methods {
+			runs, err := s.runs(x.block, method, x.states)
+			if err != nil {
+				return nil, err
+			}
+			for j, r := range runs {
+				var xy plotter.XYs
+				for k, loss := range r.MedianLosses() {
+					if loss > 0 {
+						xy = append(xy, plotter.XY{X: float64(k), Y: loss})
+					}
+				}
+				l, err := line(p, colours[method], method == experiment.ExactPMD, xy)
+				if err != nil {
+					return nil, err
+				}
+				if drawn = true; j == 0 {
+					p.Legend.Add(string(method), l)
+				}
+			}
+		}
+		if !drawn {
+			empty(p)
+		} else {
+			logScale(&p.Y)
+		}
+		panels = append(panels, p)
+	}
+	return panels, nil
+}
+
+func methodsFigure(s *source) ([]*plot.Plot, error) {
+	p := panel("median loss at T = 20", "", "normalized loss")
+	var names []string
+	drawn := false
+	for _, states := range []int{8, 16} {
+		for _, method := range methods {
+			runs, planned, err := s.find(func(c experiment.Cell) bool {
+				return c.Block == experiment.Benchmark && c.Method == method && c.S == states
+			})
+			if err != nil {
+				return nil, err
+			}
+			if planned == 0 {
+				continue
+			}
+			x := float64(len(names))
+			names = append(names, fmt.Sprintf("%s S=%d", method, states))
+			if n, ok := paper[key{experiment.Benchmark, string(method), states, 20}]; ok {
+				of, err := points(p, grey, true, plotter.XYs{{X: x + 0.2, Y: n.Value}})
+				if err != nil {
+					return nil, err
+				}
+				if len(names) == 1 {
+					p.Legend.Add("paper", of)
+				}
+			}
+			if len(runs) == 0 {
+				continue
+			}
+			drawn = true
+			medians := stats.RunMedians(losses(runs, 20))
+			var xy plotter.XYs
+			for _, m := range medians {
+				xy = append(xy, plotter.XY{X: x, Y: m})
+			}
+			if _, err := points(p, colours[method], false, xy); err != nil {
+				return nil, err
+			}
+			if _, err := points(p, colours[method], true, plotter.XYs{{X: x, Y: stats.Median(medians)}}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !drawn {
+		empty(p)
+		return []*plot.Plot{p}, nil
+	}
+	logScale(&p.Y)
+	p.NominalX(names...)
+	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign = 0.5, draw.XRight
+	return []*plot.Plot{p}, nil
+}
+
+func frontierFigure(s *source) ([]*plot.Plot, error) {
+	var panels []*plot.Plot
+	for _, states := range []int{4, 8} {
+		p := panel(fmt.Sprintf("S = %d", states), "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+		all, err := s.frontier(states)
+		if err != nil {
+			return nil, err
+		}
+		drawn := false
+		for _, method := range []experiment.Method{experiment.PolicyAttention, experiment.PMDTarget} {
+			var path, best plotter.XYs
+			for _, x := range all {
+				if x.method == method && x.runs > 0 {
+					path = append(path, plotter.XY{X: x.deviation, Y: x.loss})
+					if x.envelope {
+						best = append(best, path[len(path)-1])
+					}
+				}
+			}
+			if len(path) == 0 {
+				continue
+			}
+			drawn = true
+			l, err := line(p, colours[method], false, path)
+			if err != nil {
+				return nil, err
+			}
+			p.Legend.Add(string(method), l)
+			if _, err := points(p, colours[method], false, path); err != nil {
+				return nil, err
+			}
+			if len(best) > 0 {
+				if _, err := points(p, colours[method], true, best); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if !drawn {
+			empty(p)
+		} else {
+			logScale(&p.X)
+			logScale(&p.Y)
+			p.Legend.Left = true
+		}
+		panels = append(panels, p)
+	}
+	return panels, nil
+}

@@ -1,0 +1,128 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/experiment"
+)
+
+// Folder is where Write puts the report of a store.
+func Folder(store *experiment.Store) string { return filepath.Join(store.Root(), "report") }
+
+// Write writes all tables (tables.md, tables.html and one CSV each) and figures
+// (SVG and PNG) of a store and returns their folder.
+func Write(store *experiment.Store) (string, error) {
+	files, err := render(store)
+	if err != nil {
+		return "", err
+	}
+	folder := Folder(store)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	for name, b := range files {
+		if err := renameio.WriteFile(filepath.Join(folder, name), b, 0o644); err != nil {
+			return "", fmt.Errorf("report: %w", err)
+		}
+	}
+	return folder, nil
+}
+
+// render returns the files of the report by name.
+func render(store *experiment.Store) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var markdown, page bytes.Buffer
+	for _, name := range TableNames() {
+		t, err := BuildTable(store, name)
+		if err != nil {
+			return nil, err
+		}
+		var csv bytes.Buffer
+		for _, write := range []func() error{
+			func() error { return t.Markdown(&markdown) },
+			func() error { return t.HTML(&page) },
+			func() error { return t.CSV(&csv) },
+		} {
+			if err := write(); err != nil {
+				return nil, fmt.Errorf("report: table %s: %w", name, err)
+			}
+		}
+		markdown.WriteByte('\n')
+		files[name+".csv"] = csv.Bytes()
+	}
+	files["tables.md"], files["tables.html"] = markdown.Bytes(), page.Bytes()
+	for _, name := range FigureNames() {
+		f, err := BuildFigure(store, name)
+		if err != nil {
+			return nil, err
+		}
+		if files[name+".svg"], err = f.SVG(); err != nil {
+			return nil, fmt.Errorf("report: figure %s: %w", name, err)
+		}
+		if files[name+".png"], err = f.PNG(); err != nil {
+			return nil, fmt.Errorf("report: figure %s: %w", name, err)
+		}
+	}
+	return files, nil
+}
+
+// Check renders the report again and says in what the written one differs. A
+// report that has not been written differs in nothing.
+func Check(store *experiment.Store) ([]experiment.Discrepancy, error) {
+	folder := Folder(store)
+	entries, err := os.ReadDir(folder)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	files, err := render(store)
+	if err != nil {
+		return nil, err
+	}
+	var found []experiment.Discrepancy
+	add := func(name, what string) {
+		found = append(found, experiment.Discrepancy{File: filepath.Join(folder, name), What: what})
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+		want, ok := files[e.Name()]
+		if !ok {
+			add(e.Name(), "is no file of the report")
+			continue
+		}
+		got, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+		if !bytes.Equal(got, want) {
+			add(e.Name(), "is not what the artifacts give ("+difference(got, want)+")")
+		}
+	}
+	for name := range files {
+		if !slices.Contains(names, name) {
+			add(name, "is missing")
+		}
+	}
+	slices.SortFunc(found, func(a, b experiment.Discrepancy) int { return bytes.Compare([]byte(a.File), []byte(b.File)) })
+	return found, nil
+}
+
+// difference names the first line in which two texts differ.
+func difference(got, want []byte) string {
+	a, b := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
+	for i := range min(len(a), len(b)) {
+		if !bytes.Equal(a[i], b[i]) {
+			return fmt.Sprintf("line %d", i+1)
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
+}
