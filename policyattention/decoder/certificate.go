@@ -6,6 +6,7 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
 
@@ -41,7 +42,7 @@ type Caps struct {
 	// decoder may hold. Other decoders ignore it.
 	Floor float64 `json:"floor,omitempty"`
 	// Override replaces the margins that Routing implies, to study others.
-	Override *Margins `json:"margins,omitempty"`
+	Override *Margins `json:"override,omitempty"`
 }
 
 // Margins are the score margins of the three heads.
@@ -56,7 +57,7 @@ type Margins struct {
 // arithmetic, for every input within the caps. It is made before any weight.
 type Certificate struct {
 	Caps
-	Margins `json:"chosen"`
+	Margins `json:"margins"`
 	B       float64 `json:"b"` // R_max/(1−γ), bound on |Q|
 
 	RAct    float64 `json:"r_act"`   // greatest bad-to-good mass of the actor, at EtaMax
@@ -104,7 +105,7 @@ func Certify(caps Caps) (*Certificate, error) {
 	s, a := float64(c.States), float64(c.Actions)
 	pairs := s * a
 
-	union := 2 * math.Log(2*pairs*float64(c.Rounds)/c.Alpha)
+	union := 2 * numeric.Log(2*pairs*float64(c.Rounds)/c.Alpha)
 	if c.Packets == 0 {
 		m := math.Ceil(c.B * c.B / (c.Sampling * c.Sampling) * union)
 		if m*pairs > 1e9 {
@@ -118,24 +119,25 @@ func Certify(caps Caps) (*Certificate, error) {
 		c.Visible = c.States * c.Actions * max(c.Packets, c.States*c.Actions)
 	}
 
-	// Sufficient margins: each term of a ratio gets its share of r_ε.
+	// Margins become weights, so their bits must be the same everywhere: hence
+	// numeric and the conversions. Each term of a ratio gets its share of r_ε.
 	r := c.Routing / (2 - c.Routing)
 	visible := float64(c.Visible)
 	if caps.Override != nil {
 		c.Margins = *caps.Override
 	} else {
 		c.Margins = Margins{
-			Kappa: 2*c.EtaMax*c.B + math.Log(2*s/r),
+			Kappa: float64(2*c.EtaMax*c.B) + numeric.Log(2*s/r),
 			Nu:    1,
-			Tau1:  max(math.Log(3*(s+a-2)/r), math.Log(3*(s-1)*(a-1)/r)/2, math.Log(3*visible/r)/3),
-			Tau2:  max(math.Log(2*pairs/r), math.Log(4*pairs/(m*r))/3),
+			Tau1:  max(numeric.Log(3*(s+a-2)/r), numeric.Log(3*(s-1)*(a-1)/r)/2, numeric.Log(3*visible/r)/3),
+			Tau2:  max(numeric.Log(2*pairs/r), numeric.Log(4*pairs/(m*r))/3),
 		}
 	}
 	c.RAct = c.actorRatio(c.EtaMax)
-	c.R1 = (s+a-2)*math.Exp(-c.Tau1) + (s-1)*(a-1)*math.Exp(-2*c.Tau1) + visible*math.Exp(-3*c.Tau1)
-	c.R2 = pairs*math.Exp(-c.Tau2) + 2*pairs/m*math.Exp(-3*c.Tau2)
+	c.R1 = float64((s+a-2)*numeric.Exp(-c.Tau1)) + float64((s-1)*(a-1)*numeric.Exp(-2*c.Tau1)) + float64(visible*numeric.Exp(-3*c.Tau1))
+	c.R2 = float64(pairs*numeric.Exp(-c.Tau2)) + float64(2*pairs/m*numeric.Exp(-3*c.Tau2))
 	c.Lambda1, c.Lambda2 = c.R1/(1+c.R1), c.R2/(1+c.R2)
-	c.DeltaRoute = 2 * c.B * (c.Gamma*c.Lambda1 + c.Lambda2)
+	c.DeltaRoute = 2 * c.B * (float64(c.Gamma*c.Lambda1) + c.Lambda2)
 	c.Zeta = c.ZetaAt(c.EtaMax)
 
 	// A score is a sum of four products and its exponential an ulp off; scores
@@ -143,8 +145,8 @@ func Certify(caps Caps) (*Certificate, error) {
 	// log A. The oracle's logits round alike. A sum of n positive terms is off by
 	// at most n units.
 	const unit = 0x1p-53
-	c.RoundoffZeta = 16 * unit * (c.Kappa + c.Nu + 3*c.EtaMax*c.B + math.Log(a) + pairs + s)
-	c.RoundoffDelta = 16 * unit * c.B * (3*c.Tau1 + 3*c.Tau2 + math.Log(m) + visible + 2*pairs)
+	c.RoundoffZeta = 16 * unit * (c.Kappa + c.Nu + 3*c.EtaMax*c.B + numeric.Log(a) + pairs + s)
+	c.RoundoffDelta = 16 * unit * c.B * (3*c.Tau1 + 3*c.Tau2 + numeric.Log(m) + visible + 2*pairs)
 	c.setReturned()
 	return c, nil
 }
@@ -153,7 +155,7 @@ func (c *Certificate) setReturned() {
 	if c.Phi == 0 || c.EtaMin == 0 {
 		return
 	}
-	theta := math.Log(float64(c.Actions)/c.Phi) / c.EtaMin
+	theta := numeric.Log(float64(c.Actions)/c.Phi) / c.EtaMin
 	transient := pmd.MixtureBound(c.Gamma, 2*c.B, c.B, 0, 0, 0, c.Rounds)
 	total := pmd.MixtureBound(c.Gamma, 2*c.B, c.B, c.Delta(), c.Zeta, theta, c.Rounds)
 	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: total - transient}
@@ -162,16 +164,13 @@ func (c *Certificate) setReturned() {
 // actorRatio is the printed envelope of R_act at the step size eta.
 func (c *Certificate) actorRatio(eta float64) float64 {
 	s := float64(c.States)
-	return (s-1)*math.Exp(-c.Kappa+2*eta*c.B) + s*math.Exp(-(c.Kappa+c.Nu)+eta*c.B)
+	return float64((s-1)*numeric.Exp(float64(2*eta*c.B)-c.Kappa)) + float64(s*numeric.Exp(float64(eta*c.B)-c.Kappa-c.Nu))
 }
 
 // ZetaAt bounds the actor residual of a call with step size eta.
 func (c *Certificate) ZetaAt(eta float64) float64 {
 	r, a := c.actorRatio(eta), float64(c.Actions)
-	zeta := 2 + 2*c.Phi*(a-1)/a
-	if !math.IsInf(r, 1) {
-		zeta = 2*r/(1+r) + 2*c.Phi*(a-1)/a
-	}
+	zeta := 2/(1+1/r) + 2*c.Phi*(a-1)/a
 	if c.Norm != nil {
 		zeta += c.Norm.ZetaAt(c, eta)
 	}
@@ -202,7 +201,7 @@ func (c Caps) check() error {
 		{c.Visible < 0 || c.Visible > 0 && c.Visible < c.Packets*c.States*c.Actions, "visible", c.Visible, "at least packets·states·actions"},
 		{!(c.Phi >= 0 && c.Phi <= 1), "phi", c.Phi, "a mixture weight in [0, 1]"},
 		{!(c.Floor >= 0 && c.Floor <= 1/float64(c.Actions)), "floor", c.Floor, "a probability of at most 1/actions"},
-		{c.Override != nil && !c.Override.positive(), "margins", c.Override, "finite numbers above 0"},
+		{c.Override != nil && !c.Override.positive(), "override", c.Override, "finite numbers above 0"},
 	} {
 		if bad.is {
 			return fmt.Errorf("decoder: cap %s is %v, want %s", bad.cap, bad.got, bad.want)

@@ -250,7 +250,7 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 		if math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0) {
 			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
 		}
-		if d.Norm != nil && math.Abs(p.LogWeight) > -math.Log(d.Floor)*(1+slack) {
+		if d.Norm != nil && math.Abs(p.LogWeight) > -numeric.Log(d.Floor)*(1+slack) {
 			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder", i, p.LogWeight, d.Floor)
 		}
 		weight := 1.0
@@ -259,10 +259,10 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 		}
 		mass[p.State*d.Actions+p.Action] += weight
 	}
-	m := float64(d.Certificate.Packets)
+	m := float64(d.Packets)
 	for i, w := range mass {
 		if !(math.Abs(w-m) <= balance*m) {
-			return fmt.Errorf("decoder: packets from (s=%d,a=%d) weigh %v, want balanced packets with the cap packets = %d from every pair", i/d.Actions, i%d.Actions, w, d.Certificate.Packets)
+			return fmt.Errorf("decoder: packets from (s=%d,a=%d) weigh %v, want balanced packets with the cap packets = %d from every pair", i/d.Actions, i%d.Actions, w, d.Packets)
 		}
 	}
 	return nil

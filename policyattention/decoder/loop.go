@@ -2,32 +2,40 @@ package decoder
 
 import (
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
-// Source supplies the packets of a critic call: m from every pair of env, with
-// successor actions from the returned policy pi [S, A].
-type Source func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
+// Source is an environment as the critic sees it.
+type Source struct {
+	// Packets supplies the packets of a critic call: m from every pair of env,
+	// with successor actions from the returned policy pi [S, A].
+	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
+	// Exact says that packets carry exact expectations: there is no sampling
+	// error, and δ is bounded by DeltaRoute.
+	Exact bool
+}
 
 // Sampled returns the environment that the paper assumes: fresh packets, drawn
 // from a stream of its own for every problem and round.
 func Sampled(root uint64) Source {
-	return func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
+	return Source{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
 		return Sample(env, pi, m, seed.New(root, "packets", problem, round))
-	}
+	}}
 }
 
 // Weighted returns packets that carry exact expectations, so that the critic's
 // residual is its routing error alone.
 func Weighted() Source {
-	return func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet { return Expectation(env, pi, m) }
+	return Source{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
+		return Expectation(env, pi, m)
+	}}
 }
 
 // CheckEnvironment reports the cap that an MDP violates.
@@ -84,7 +92,7 @@ func (d *Decoder) evaluate(c control.Context, source Source) (*mat.Dense, []Pack
 	if err := d.CheckEnvironment(c.MDP); err != nil {
 		return nil, nil, err
 	}
-	packets := source(c.MDP, c.Pi, d.Certificate.Packets, c.Problem, c.Round)
+	packets := source.Packets(c.MDP, c.Pi, d.Packets, c.Problem, c.Round)
 	q, err := d.Backup(c.Pi, c.Q, packets)
 	return q, packets, err
 }
@@ -174,6 +182,9 @@ func (r *Run) Step() (*Round, error) {
 	exact, mean := env.EvaluationBackup(k.NextPi, k.Q), meanTarget(k.Packets, k.Q, env.Gamma)
 	k.Delta, k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, exact), mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, exact)
 	k.RouteBound, k.DeltaBound = d.DeltaRoute, d.Delta()
+	if r.source.Exact {
+		k.DeltaBound = d.DeltaRoute
+	}
 	k.Defect = pmd.LiftedDefect(env, pmd.GreedyDefect(k.NextPi, k.Q))
 	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(k.Pi, k.Q))
 
@@ -197,7 +208,7 @@ func (r *Run) Step() (*Round, error) {
 func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 	mean, mass := mat.NewDense(q.RawMatrix().Rows, q.RawMatrix().Cols, nil), mat.NewDense(q.RawMatrix().Rows, q.RawMatrix().Cols, nil)
 	for _, p := range packets {
-		w := math.Exp(p.LogWeight)
+		w := numeric.Exp(p.LogWeight)
 		y := p.Reward + float64(gamma*q.At(p.NextState, p.NextAction))
 		mass.Set(p.State, p.Action, mass.At(p.State, p.Action)+w)
 		mean.Set(p.State, p.Action, mean.At(p.State, p.Action)+float64(w*y))

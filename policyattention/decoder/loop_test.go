@@ -271,7 +271,7 @@ func TestAuditTerms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corrupt := func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
+	corrupt := Source{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
 		packets := Expectation(env, pi, m)
 		if round == 4 {
 			for i := range packets {
@@ -279,7 +279,7 @@ func TestAuditTerms(t *testing.T) {
 			}
 		}
 		return packets
-	}
+	}}
 	var runs []*Run
 	for _, source := range []Source{Weighted(), corrupt} {
 		run, err := d.Start(problems[0], mat.NewDense(2, 2, nil), .8, source)

@@ -253,7 +253,7 @@ func TestManyPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	env, pi := problems[0].MDP, problems[0].Pi0
-	packets := Sample(env, pi, d.Certificate.Packets, seed.New(3))
+	packets := Sample(env, pi, d.Packets, seed.New(3))
 	got, err := d.Backup(pi, env.R, packets)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
 
@@ -33,7 +34,7 @@ type Carrier struct {
 // column 1 is c, the rest is J.
 func NewCarrier(width int, h float64) (*Carrier, error) {
 	n := width + 2
-	c2 := float64(h*h) - float64(n)*LayerNormEpsilon
+	c2 := float64(h*h) - float64(float64(n)*LayerNormEpsilon)
 	if !(h > 0) || !(c2 > 0) || math.IsInf(c2, 1) {
 		return nil, fmt.Errorf("decoder: carrier scale H is %v, want H² finite and above %g", h, float64(n)*LayerNormEpsilon)
 	}
@@ -81,7 +82,7 @@ func (c *Carrier) embed(dst, payload []float64) {
 // NormCertificate states what layer normalization adds to the bounds. Payloads
 // within the caps have ‖x‖ ≤ X; a norm scales them by ρ with 1−ρ ≤ Defect, a
 // score by a factor within 1−ρ² ≤ Score of one. Scores off by at most Δ move a
-// softmax by at most 2 tanh(Δ/2) in L1.
+// softmax by at most 2 tanh(Δ/2) ≤ Δ in L1.
 type NormCertificate struct {
 	H      float64 `json:"h"`
 	X      float64 `json:"x"`
@@ -93,7 +94,7 @@ type NormCertificate struct {
 }
 
 func newNormCertificate(c *Certificate, h float64) *NormCertificate {
-	log := math.Log(c.Floor)
+	log := numeric.Log(c.Floor)
 	// A packet holds four one-hots, role, constant, reward, log weight, the
 	// centred row, the value looked up and the target; other tokens hold less,
 	// or a step size.
@@ -103,22 +104,23 @@ func newNormCertificate(c *Certificate, h float64) *NormCertificate {
 	n.Defect = n.Score / (1 + rho) // 1−ρ without cancellation
 	n.Actor = n.ZetaAt(c, c.EtaMax)
 	first, second := n.Score*3*c.Tau1, n.Score*(3*c.Tau2-log)
-	n.Critic = c.B*(c.Gamma*2*math.Tanh(first/2)+2*math.Tanh(second/2)) + (3+c.Gamma)*c.B*n.Defect
+	n.Critic = c.B * (c.Gamma*min(2, first) + min(2, second) + (3+c.Gamma)*n.Defect)
 	return n
 }
 
 // ZetaAt bounds what normalization adds to ζ in a call with step size eta: the
 // moved softmax, and values and output shrunk by ρ.
 func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
-	shift := n.Score * (c.Kappa + c.Nu - math.Log(c.Floor) + eta*c.B)
-	return 2*math.Tanh(shift/2) + 4*n.Defect
+	shift := n.Score * (c.Kappa + c.Nu - numeric.Log(c.Floor) + eta*c.B)
+	return min(2, shift) + 4*n.Defect
 }
 
 // NewNormalized returns the decoder for the caps compiled with carrier scale h
 // to a pre-LN network of width d+2 with a final LN, each norm the standard
 // operation. Action values are centred, e_a − 1/A, and the affine readout adds
 // 1/A back, so that the shrinking by ρ keeps rows on the simplex. The caps must
-// give a Floor above zero, which bounds the payloads.
+// give a Floor above zero, which bounds the payloads; for a closed loop Phi/A
+// must be at least Floor, or returned policies may be refused in the next round.
 func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	if !(caps.Floor > 0) {
 		return nil, fmt.Errorf("decoder: cap floor is %v, want a probability above 0 for a normalized decoder", caps.Floor)
@@ -137,8 +139,8 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	c.DeltaRoute += c.Norm.Critic
 	// A payload coordinate is read as a difference of numbers of size H.
 	rounding := 8 * 0x1p-53 * h * float64(l.Width()+2)
-	c.RoundoffZeta += rounding * (c.Kappa + c.Nu + c.EtaMax + c.B - math.Log(c.Floor) + 3)
-	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 - math.Log(c.Floor) + 4)
+	c.RoundoffZeta += rounding * (c.Kappa + c.Nu + c.EtaMax + c.B - numeric.Log(c.Floor) + 3)
+	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 - numeric.Log(c.Floor) + 4)
 	c.setReturned()
 
 	d := &Decoder{Certificate: c, Layout: l, Carrier: carrier}
@@ -265,7 +267,7 @@ func SweepCarrier(caps Caps, contexts []control.Context, source Source, scales [
 			}
 			p.Actor = math.Max(p.Actor, pmd.MaxRowL1(got, want))
 
-			packets := source(c.MDP, want, d.Certificate.Packets, c.Problem, c.Round)
+			packets := source.Packets(c.MDP, want, d.Packets, c.Problem, c.Round)
 			if want, err = base.Backup(c.Pi, c.Q, packets); err != nil {
 				return nil, err
 			}

@@ -95,7 +95,7 @@ func TestRefusedCaps(t *testing.T) {
 		{"visible", func(c *Caps) { c.Visible = 11 }},
 		{"phi", func(c *Caps) { c.Phi = 1.5 }},
 		{"floor", func(c *Caps) { c.Floor = .6 }},
-		{"margins", func(c *Caps) { c.Override = &Margins{Kappa: 1} }},
+		{"override", func(c *Caps) { c.Override = &Margins{Kappa: 1} }},
 	} {
 		caps := good
 		c.change(&caps)

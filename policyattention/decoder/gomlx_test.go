@@ -1,0 +1,184 @@
+//go:build !js
+
+package decoder_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	_ "github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/safetensors"
+	"icrl/policyattention/seed"
+)
+
+// gomlx is the pass as a GoMLX graph: dense matrices, a full score matrix and
+// GoMLX's own softmax, on the weights as they are exported.
+type gomlx struct {
+	weights map[string]*Node
+	blocks  int
+}
+
+func (n gomlx) forward(x *Node) *Node {
+	for b := range n.blocks {
+		u, sum := n.norm(x), x
+		for h := 0; n.weights[fmt.Sprintf("block.%d.head.%d.q", b, h)] != nil; h++ {
+			project := func(u *Node, matrix string) *Node {
+				return Einsum("nd,ed->ne", u, n.weights[fmt.Sprintf("block.%d.head.%d.%s", b, h, matrix)])
+			}
+			scores := Einsum("ie,je->ij", project(u, "q"), project(u, "k"))
+			g, shape := x.Graph(), shapes.Make(dtypes.Int32, scores.Shape().Dimensions...)
+			visible := GreaterOrEqual(Iota(g, shape, 0), Iota(g, shape, 1))
+			scores = Where(visible, scores, Scalar(g, dtypes.Float64, -1e30))
+			sum = Add(sum, project(Einsum("ij,je->ie", Softmax(scores, -1), project(u, "v")), "o"))
+		}
+		x = sum
+		if w1 := n.weights[fmt.Sprintf("block.%d.map.w1", b)]; w1 != nil {
+			hidden := MaxScalar(Einsum("nd,hd->nh", n.norm(x), w1), 0)
+			x = Add(x, Einsum("nh,dh->nd", hidden, n.weights[fmt.Sprintf("block.%d.map.w2", b)]))
+		}
+	}
+	return n.norm(x)
+}
+
+func (n gomlx) norm(x *Node) *Node {
+	gain := n.weights["norm.gain"]
+	if gain == nil {
+		return x
+	}
+	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
+	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
+	return Mul(Div(centred, Sqrt(AddScalar(variance, decoder.LayerNormEpsilon))), ExpandLeftToRank(gain, 2))
+}
+
+// run feeds a traced call's tokens through the graph and returns the readout at
+// the tokens that are read.
+func run(t *testing.T, b compute.Backend, f *safetensors.File, readout string, call *decoder.Call) [][]float64 {
+	t.Helper()
+	var inputs []any
+	var flat []float64
+	for _, x := range call.Tokens {
+		flat = append(flat, x...)
+	}
+	inputs = append(inputs, tensors.FromFlatDataAndDimensions(flat, len(call.Tokens), len(call.Tokens[0])))
+	for _, w := range f.Tensors {
+		inputs = append(inputs, tensors.FromFlatDataAndDimensions(w.Data.([]float64), w.Shape...))
+	}
+	exec, err := NewExec(b, func(nodes []*Node) *Node {
+		n := gomlx{weights: map[string]*Node{}, blocks: 2}
+		for i, w := range f.Tensors {
+			n.weights[w.Name] = nodes[i+1]
+		}
+		y := Einsum("nd,rd->nr", n.forward(nodes[0]), n.weights["readout."+readout+".weight"])
+		return Add(y, ExpandLeftToRank(n.weights["readout."+readout+".bias"], 2))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Exec1(inputs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := out.Value().([][]float64)
+	var rows [][]float64
+	for _, i := range call.Reads {
+		rows = append(rows, all[i])
+	}
+	return rows
+}
+
+// TestGoMLX runs the exported weights in a GoMLX graph of float64 and expects
+// the decoder's results to 1e-12, with and without norms.
+func TestGoMLX(t *testing.T) {
+	b, err := compute.NewWithConfig("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Finalize()
+	caps := decoder.Caps{States: 4, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: 6, Phi: .01, Floor: 1e-4}
+	plain, err := decoder.New(caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	normalized, err := decoder.NewNormalized(caps, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := mdp.Random.Draw(16, 4, 3, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		d    *decoder.Decoder
+	}{{"plain", plain}, {"normalized", normalized}} {
+		f, err := c.d.SafeTensors()
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := safetensors.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err = safetensors.Unmarshal(encoded); err != nil {
+			t.Fatal(err)
+		}
+		worst := 0.
+		agree := func(got [][]float64, want *mat.Dense) {
+			t.Helper()
+			i := 0
+			for _, row := range got {
+				for _, x := range row {
+					worst = max(worst, math.Abs(x-want.RawMatrix().Data[i]))
+					i++
+				}
+			}
+			if i != len(want.RawMatrix().Data) {
+				t.Fatalf("%d numbers, want %d", i, len(want.RawMatrix().Data))
+			}
+		}
+		for _, p := range problems {
+			pi, err := pmd.Mix(p.Pi0, .01)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q, err := p.MDP.PolicyValue(pi)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call, err := c.d.TraceActor(pi, q, .8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, err := c.d.Improve(pi, q, .8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			agree(run(t, b, f, "policy", call), next)
+
+			packets := decoder.Sample(p.MDP, next, 6, seed.New(16))
+			if call, err = c.d.TraceCritic(next, q, packets); err != nil {
+				t.Fatal(err)
+			}
+			value, err := c.d.Backup(next, q, packets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			agree(run(t, b, f, "value", call), value)
+		}
+		t.Logf("%s: largest difference %.2g", c.name, worst)
+		if worst > 1e-12 {
+			t.Errorf("%s: GoMLX differs by %g, want at most 1e-12", c.name, worst)
+		}
+	}
+}
