@@ -22,14 +22,23 @@ func cpuSeconds() float64 {
 }
 
 // BenchmarkRound measures an actor call, the sampling of packets and a critic
-// call, in wall and in processor time, as S, m and M = mSA grow.
+// call, in wall and in processor time, as S, m and M = mSA grow; and the same
+// for a normalized decoder, whose keys are all distinct, so that it costs M².
 func BenchmarkRound(b *testing.B) {
-	for _, c := range []struct{ s, a, m int }{
-		{8, 3, 6}, {8, 3, 64}, {8, 3, 512}, {8, 3, 4167}, // the last is M = 100,008
-		{2, 3, 6}, {4, 3, 6}, {16, 3, 6}, {32, 3, 6}, {64, 3, 6}, {16, 16, 6},
+	for _, c := range []struct {
+		s, a, m    int
+		normalized bool
+	}{
+		{s: 8, a: 3, m: 6}, {s: 8, a: 3, m: 64}, {s: 8, a: 3, m: 512}, {s: 8, a: 3, m: 4167}, // the last is M = 100,008
+		{s: 2, a: 3, m: 6}, {s: 4, a: 3, m: 6}, {s: 16, a: 3, m: 6}, {s: 32, a: 3, m: 6}, {s: 64, a: 3, m: 6}, {s: 16, a: 16, m: 6},
+		{s: 8, a: 3, m: 6, normalized: true}, {s: 8, a: 3, m: 64, normalized: true},
 	} {
-		b.Run(fmt.Sprintf("S=%d/A=%d/m=%d", c.s, c.a, c.m), func(b *testing.B) {
-			d, err := New(Caps{States: c.s, Actions: c.a, Gamma: .9, RMax: 1, EtaMax: .8, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: c.m})
+		b.Run(fmt.Sprintf("S=%d/A=%d/m=%d/normalized=%v", c.s, c.a, c.m, c.normalized), func(b *testing.B) {
+			caps := Caps{States: c.s, Actions: c.a, Gamma: .9, RMax: 1, EtaMax: .8, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: c.m, Phi: .01, Floor: 1e-9}
+			d, err := New(caps)
+			if c.normalized {
+				d, err = NewNormalized(caps, 1e5)
+			}
 			if err != nil {
 				b.Fatal(err)
 			}

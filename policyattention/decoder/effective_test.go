@@ -102,7 +102,7 @@ func TestDescent(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := 1 / curvature.Smooth
-	distance := e.Descend(start, step, 4000)
+	distance := e.Descend(start, step, 2000)
 	rate := curvature.Rate(step)
 	for i := 1; i < len(distance) && distance[i] > 1e-12; i++ {
 		if distance[i] > rate*distance[i-1]*(1+1e-9) {
@@ -113,7 +113,7 @@ func TestDescent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	measured := math.Pow(distance[4000]/distance[3000], 1e-3)
+	measured := math.Pow(distance[2000]/distance[1000], 1e-3)
 	t.Logf("rate measured %.6f, predicted at ϑ* %.6f, bound %.6f", measured, local, rate)
 	if math.Abs(measured-local) > 1e-3*(1-local) {
 		t.Errorf("measured rate %v, want %v", measured, local)
