@@ -1,0 +1,265 @@
+package distill
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/stats"
+)
+
+// Model is a trained network on a backend.
+type Model struct {
+	Config  Config
+	params  *tensors.Tensor
+	follow  *Exec // new tokens that follow one another
+	instead *Exec // new tokens that are alternatives
+}
+
+// Load reads weights that Train released.
+func Load(backend compute.Backend, path string) (*Model, error) {
+	c, params, err := ReadWeights(path)
+	if err != nil {
+		return nil, err
+	}
+	return NewModel(backend, c, params)
+}
+
+// NewModel returns the network of c with the flat parameter vector params.
+func NewModel(backend compute.Backend, c Config, params []float32) (*Model, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if want := c.Network().Size(); len(params) != want {
+		return nil, fmt.Errorf("distill: %d parameters, want %d", len(params), want)
+	}
+	m := &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params))}
+	for _, e := range []struct {
+		exec         **Exec
+		alternatives bool
+	}{{&m.follow, false}, {&m.instead, true}} {
+		var err error
+		*e.exec, err = NewExec(backend, func(in []*Node) []*Node {
+			params, cache, length := in[0], in[1], in[2]
+			logits, cache := c.Network().Bind(params).Extend(c.tokens(in[3], in[4], in[5], in[6]), cache, length, e.alternatives)
+			return []*Node{logits, cache}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("distill: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// Controller deploys a model. It ignores π₀: an agent starts with an empty
+// history, and each round acts for baseline.Window steps on its own samples. The
+// policy returned after a round is the network's distribution of the next
+// action, asked at every state after the same history.
+type Controller struct {
+	Model *Model
+	Root  uint64 // of the transitions, one stream for each problem's index
+}
+
+// Run implements control.Controller.
+func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	if rounds < 1 || len(problems) == 0 {
+		return nil, fmt.Errorf("distill: %d rounds on %d problems, want at least one of each", rounds, len(problems))
+	}
+	config := c.Model.Config
+	chains := make([]*baseline.Chain, len(problems))
+	trajectories := make([]control.Trajectory, len(problems))
+	agents := c.Model.agents(len(problems))
+	for i, p := range problems {
+		if s, a := p.MDP.States(), p.MDP.Actions(); s != config.States || a != config.Actions {
+			return nil, fmt.Errorf("distill: problem %d has S=%d, A=%d, the network is for S=%d, A=%d", i, s, a, config.States, config.Actions)
+		}
+		chains[i] = baseline.NewChain(p.MDP, seed.New(c.Root, "distill", "chain", i))
+		agents.histories[i].see(nil, chains[i].State)
+		trajectories[i].Policies = []*mat.Dense{p.Pi0}
+	}
+	for round := range rounds {
+		policies, err := agents.round(chains)
+		if err != nil {
+			return nil, fmt.Errorf("distill: round %d: %w", round, err)
+		}
+		for i, pi := range policies {
+			trajectories[i].Policies = append(trajectories[i].Policies, pi)
+		}
+	}
+	return trajectories, nil
+}
+
+// agents is a batch of agents that have lived equally long.
+type agents struct {
+	*Model
+	// histories hold all tokens so far. The last one is always pending: its
+	// state is known, and neither is it in the cache nor has an action been
+	// taken.
+	histories []history
+	cache     *tensors.Tensor // of the tokens before, see transformer.Network.Extend
+	length    int             // of the cache
+}
+
+func (m *Model) agents(n int) *agents {
+	return &agents{Model: m, histories: make([]history, n), cache: m.emptyCache(n)}
+}
+
+func (m *Model) emptyCache(n int) *tensors.Tensor {
+	c := m.Config
+	return tensors.FromFlatDataAndDimensions(make([]float32, c.Layers*2*n*c.Context*c.Width), c.Layers, 2, n, c.Context, c.Width)
+}
+
+// round acts for a window and returns the policies after it.
+func (a *agents) round(chains []*baseline.Chain) ([]*mat.Dense, error) {
+	if a.length+baseline.Window+1 > a.Config.Context {
+		if err := a.forget(); err != nil {
+			return nil, err
+		}
+	}
+	for range baseline.Window {
+		rows, err := a.next()
+		if err != nil {
+			return nil, err
+		}
+		for i, chain := range chains {
+			t := chain.Step(chain.Choose(rows[i].RawRowView(0)))
+			a.histories[i].see(&t, t.Next)
+		}
+	}
+	return a.policies()
+}
+
+// next takes the pending tokens into the cache and returns, for each agent, the
+// distribution [1, A] of its action.
+func (a *agents) next() ([]*mat.Dense, error) {
+	rows, cache, err := a.extend(a.follow, 1, func(i, _ int) (previous int32, reward float32, state int32) {
+		return a.histories[i].at(len(a.histories[i].state) - 1)
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.replace(cache)
+	a.length++
+	return rows, nil
+}
+
+// policies returns, for each agent, the distribution of its next action [S, A]
+// if it were in each of the states now. It changes nothing: the pending token
+// keeps its own state, and the cache stays.
+func (a *agents) policies() ([]*mat.Dense, error) {
+	policies, cache, err := a.extend(a.instead, a.Config.States, func(i, s int) (previous int32, reward float32, state int32) {
+		previous, reward, _ = a.histories[i].at(len(a.histories[i].state) - 1)
+		return previous, reward, int32(s)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return policies, cache.FinalizeAll()
+}
+
+// forget drops the oldest tokens of the context, so that a round and the query
+// after it fit in, and computes the cache of the rest anew: positions count from
+// the first token kept.
+func (a *agents) forget() error {
+	keep := a.Config.Context - baseline.Window - 1
+	a.length = 0
+	if keep == 0 {
+		return nil
+	}
+	_, cache, err := a.extend(a.follow, keep, func(i, k int) (previous int32, reward float32, state int32) {
+		return a.histories[i].at(len(a.histories[i].state) - 1 - keep + k)
+	})
+	if err != nil {
+		return err
+	}
+	a.replace(cache)
+	a.length = keep
+	return nil
+}
+
+func (h *history) at(t int) (previous int32, reward float32, state int32) {
+	return h.previous[t], h.reward[t], h.state[t]
+}
+
+func (a *agents) replace(cache *tensors.Tensor) {
+	a.cache.FinalizeAll() //nolint:errcheck // nothing is left to do about it
+	a.cache = cache
+}
+
+// extend shows k tokens to each agent after its cached ones. It returns the
+// distributions of the actions at them [k, A], and the cache with them.
+func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32, reward float32, state int32)) ([]*mat.Dense, *tensors.Tensor, error) {
+	n := len(a.histories)
+	previous, reward, state, position := make([]int32, n*k), make([]float32, n*k), make([]int32, n*k), make([]int32, n*k)
+	length := make([]int32, n)
+	for i := range n {
+		length[i] = int32(a.length)
+		for j := range k {
+			at := i*k + j
+			previous[at], reward[at], state[at] = token(i, j)
+			position[at] = int32(a.length + j)
+			if exec == a.instead {
+				position[at] = int32(a.length)
+			}
+		}
+	}
+	out, err := exec.Exec(a.params, a.cache, length,
+		tensors.FromFlatDataAndDimensions(previous, n, k), tensors.FromFlatDataAndDimensions(reward, n, k),
+		tensors.FromFlatDataAndDimensions(state, n, k), tensors.FromFlatDataAndDimensions(position, n, k))
+	if err != nil {
+		return nil, nil, err
+	}
+	logits, err := tensors.CopyFlatData[float32](out[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	rows := make([]*mat.Dense, n)
+	for i := range rows {
+		rows[i] = mat.NewDense(k, a.Config.Actions, nil)
+		for j, z := range logits[i*k*a.Config.Actions : (i+1)*k*a.Config.Actions] {
+			rows[i].RawMatrix().Data[j] = float64(z)
+		}
+		for j := range k {
+			pmd.Softmax(rows[i].RawRowView(j))
+		}
+	}
+	return rows, out[1], out[0].FinalizeAll()
+}
+
+// Qualification is the behaviour that defines Algorithm Distillation:
+// improvement within one life, without a change of weights.
+type Qualification struct {
+	First, Last float64 // median normalized loss after the first and the last round
+	Improved    int     // problems whose loss fell between the two
+	Problems    int
+}
+
+// Qualify summarizes the scored trajectories of a controller, all of at least
+// two rounds and of the same number.
+func Qualify(scored []control.Scored) (Qualification, error) {
+	q := Qualification{Problems: len(scored)}
+	if len(scored) == 0 {
+		return q, fmt.Errorf("distill: no trajectories to qualify by")
+	}
+	var first, last []float64
+	for i, s := range scored {
+		rounds := len(s.Loss) - 1
+		if rounds < 2 || rounds != len(scored[0].Loss)-1 {
+			return q, fmt.Errorf("distill: trajectory %d has %d rounds, want at least 2 and as many as the first", i, rounds)
+		}
+		first, last = append(first, s.Loss[1]), append(last, s.Loss[rounds])
+		if s.Loss[rounds] < s.Loss[1] {
+			q.Improved++
+		}
+	}
+	q.First, q.Last = stats.Median(first), stats.Median(last)
+	return q, nil
+}

@@ -1,0 +1,341 @@
+package distill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/compute/gobackend"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+)
+
+func goBackend(t testing.TB) compute.Backend {
+	t.Helper()
+	b, err := compute.NewWithConfig("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+// tiny is a recipe in which contexts overflow after two rounds.
+func tiny() Config {
+	c := Paper(7, 4)
+	c.Histories, c.Length, c.Context, c.Batch, c.Steps = 6, 120, 55, 3, 5
+	c.Layers, c.Heads, c.Width, c.Hidden = 2, 2, 8, 12
+	return c
+}
+
+func problems(t *testing.T, n int) []mdp.Problem {
+	t.Helper()
+	p, err := mdp.Random.Draw(3, 4, 3, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// model is untrained, with parameters large enough to make policies differ.
+func model(t *testing.T, c Config) (*Model, []float32) {
+	t.Helper()
+	params := c.Network().Init(seed.New(1, "test"))
+	m, err := NewModel(goBackend(t), c, params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, params
+}
+
+func TestRecipes(t *testing.T) {
+	if got := Paper(1, 8).Network().Size(); got != 1_138_467 { // about the paper's 1.14M
+		t.Errorf("the paper's network has %d parameters", got)
+	}
+	for name, c := range map[string]Config{"paper": Paper(1, 8), "first attempt": FirstAttempt(1, 16), "CPU": CPU(1, 8), "short": CPU(1, 8).ShortContext(), "tiny": tiny()} {
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, spoil := range []func(*Config){
+		func(c *Config) { c.Method = "" },
+		func(c *Config) { c.Context = baseline.Window },
+		func(c *Config) { c.Length++ },
+		func(c *Config) { c.Source.Alpha = math.Inf(1) },
+		func(c *Config) { c.Optimizer.LearningRate = 0 },
+		func(c *Config) { c.Heads = 3 },
+	} {
+		c := tiny()
+		spoil(&c)
+		if c.Validate() == nil {
+			t.Errorf("%+v passed", c)
+		}
+	}
+}
+
+func TestHistoriesAreThoseOfALearner(t *testing.T) {
+	c := tiny()
+	c.Histories, c.Length, c.Source = 200, 400, baseline.Steps{Alpha: 16, Beta: 0.2}
+	histories, err := c.histories()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := seed.New(c.Seed, "distill", "mdps").Uint64()
+	ps, err := mdp.Random.Draw(root, c.States, c.Actions, c.Histories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	early, late := 0., 0.
+	for i, h := range histories {
+		if len(h.action) != c.Length || len(h.previous) != c.Length || len(h.reward) != c.Length || len(h.state) != c.Length {
+			t.Fatalf("history %d has another length", i)
+		}
+		if h.previous[0] != none || h.reward[0] != 0 {
+			t.Errorf("history %d begins with action %d, reward %v", i, h.previous[0], h.reward[0])
+		}
+		for k := 1; k < c.Length; k++ {
+			if h.previous[k] != h.action[k-1] || h.reward[k] != float32(ps[i].MDP.R.At(int(h.state[k-1]), int(h.action[k-1]))) {
+				t.Fatalf("history %d: token %d does not tell of step %d", i, k, k-1)
+			}
+			if k <= c.Length/4 {
+				early += float64(h.reward[k])
+			} else if k > c.Length*3/4 {
+				late += float64(h.reward[k])
+			}
+		}
+	}
+	if n := float64(c.Histories * c.Length / 4); late/n < early/n+0.1 { // .17 and .40 when written
+		t.Errorf("mean reward goes from %v to %v", early/n, late/n)
+	}
+}
+
+// full is the forward pass on the last tokens of a history, at most n, without a
+// cache: the distribution of the action at the last one.
+func full(t *testing.T, m *Model, params []float32, h history, n int) []float64 {
+	t.Helper()
+	from := max(0, len(h.state)-n)
+	n = len(h.state) - from
+	position := make([]int32, n)
+	for i := range position {
+		position[i] = int32(i)
+	}
+	exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
+		return m.Config.Network().Bind(in[0]).Vectors(m.Config.tokens(in[1], in[2], in[3], in[4]))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Exec1(params,
+		tensors.FromFlatDataAndDimensions(h.previous[from:], 1, n), tensors.FromFlatDataAndDimensions(h.reward[from:], 1, n),
+		tensors.FromFlatDataAndDimensions(h.state[from:], 1, n), tensors.FromFlatDataAndDimensions(position, 1, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logits, err := tensors.CopyFlatData[float32](out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]float64, m.Config.Actions)
+	for a := range p {
+		p[a] = float64(logits[(n-1)*m.Config.Actions+a])
+	}
+	pmd.Softmax(p)
+	return p
+}
+
+func near(t *testing.T, what string, got, want []float64) {
+	t.Helper()
+	for i := range want {
+		if math.Abs(got[i]-want[i]) > 1e-5 { // float32 sums of up to some hundred terms over two blocks
+			t.Fatalf("%s: distribution %v, want %v", what, got, want)
+		}
+	}
+}
+
+func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
+	m, params := model(t, tiny())
+	ps := problems(t, 2)
+	a := m.agents(len(ps))
+	chains := make([]*baseline.Chain, len(ps))
+	for i, p := range ps {
+		chains[i] = baseline.NewChain(p.MDP, seed.New(1, "chain", i))
+		a.histories[i].see(nil, chains[i].State)
+	}
+	for round := range 4 {
+		if _, err := a.round(chains); err != nil {
+			t.Fatal(err)
+		}
+		// The context is what the cache holds, and the pending token.
+		if want := min(20*(round+1), 34+20); a.length != want {
+			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, a.length, want)
+		}
+		policies, err := a.policies()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := a.policies()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range ps {
+			if !mat.Equal(policies[i], again[i]) {
+				t.Fatalf("round %d: asking again changes the answer", round)
+			}
+			pending := a.histories[i]
+			for s := range ps[i].MDP.States() {
+				h := history{slices.Clone(pending.previous), slices.Clone(pending.reward), slices.Clone(pending.state), nil}
+				h.state[len(h.state)-1] = int32(s)
+				near(t, "query", policies[i].RawRowView(s), full(t, m, params, h, a.length+1))
+			}
+		}
+		before := a.length
+		rows, err := a.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range ps {
+			near(t, "next action", rows[i].RawRowView(0), policies[i].RawRowView(chains[i].State))
+		}
+		a.length = before // as if it had not been asked
+	}
+}
+
+func TestControllerRepeats(t *testing.T) {
+	m, _ := model(t, tiny())
+	ps := problems(t, 3)
+	var c control.Controller = Controller{Model: m, Root: 5}
+	first, err := c.Run(ps, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.Run(ps, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range ps {
+		for k, pi := range again[i].Policies {
+			if !mat.Equal(pi, first[i].Policies[k]) {
+				t.Errorf("problem %d, round %d: policies differ", i, k)
+			}
+		}
+	}
+	scored, err := control.Score(ps, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := Qualify(scored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q.Problems != 3 || !(q.First > 0) {
+		t.Errorf("qualification %+v", q)
+	}
+	if _, err := c.Run(nil, 1); err == nil {
+		t.Error("no problems passed")
+	}
+}
+
+func TestQualify(t *testing.T) {
+	q, err := Qualify([]control.Scored{{Loss: []float64{1, 0.9, 0.5}}, {Loss: []float64{1, 0.8, 0.8}}, {Loss: []float64{1, 0.6, 0.1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (Qualification{First: 0.8, Last: 0.5, Improved: 2, Problems: 3}); q != want {
+		t.Errorf("got %+v, want %+v", q, want)
+	}
+	if _, err := Qualify([]control.Scored{{Loss: []float64{1, 0.9}}}); err == nil {
+		t.Error("a single round passed")
+	}
+}
+
+// The loss on a batch against full passes over prefixes, token by token.
+func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
+	c := tiny()
+	c.Batch, c.Context = 2, 21
+	m, params := model(t, c)
+	histories, err := c.histories()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := c.data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := c.batch(3)
+	exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
+		return c.loss(c.Network().Bind(in[0]), in[2:], in[1])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Exec1(params, start, data[0], data[1], data[2], data[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0.
+	for _, at := range tensors.MustCopyFlatData[int32](start) {
+		h, from := histories[int(at)/c.Length], int(at)%c.Length
+		for k := from; k < from+c.Context; k++ {
+			prefix := history{h.previous[from : k+1], h.reward[from : k+1], h.state[from : k+1], nil}
+			want -= math.Log(full(t, m, params, prefix, c.Context)[h.action[k]]) / float64(c.Batch*c.Context)
+		}
+	}
+	if got := float64(tensors.ToScalar[float32](out)); math.Abs(got-want) > 1e-5 { // float32
+		t.Errorf("loss is %v, want %v", got, want)
+	}
+}
+
+func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
+	c := tiny()
+	b := goBackend(t)
+	whole, err := Train(context.Background(), c, b, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A run that is stopped before its first step and taken up again.
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Train(ctx, c, b, dir, nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("a cancelled run returned %v", err)
+	}
+	parts, err := Train(context.Background(), c, b, dir, func(train.Progress) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := os.ReadFile(whole.Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(parts.Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(x, y) {
+		t.Error("the weights of a resumed run differ")
+	}
+	m, err := Load(b, whole.Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Config != c {
+		t.Errorf("the weights state %+v", m.Config)
+	}
+	// An untrained network is close to uniform: log 3 = 1.10 at first.
+	if first := float64(whole.Losses[0]); first < 0.8 || first > 2.5 {
+		t.Errorf("first loss is %v", first)
+	}
+}

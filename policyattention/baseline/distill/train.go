@@ -1,0 +1,178 @@
+package distill
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	"github.com/gomlx/gomlx/core/tensors"
+	"golang.org/x/sync/errgroup"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+)
+
+// none is the previous action of the first token of a history; its one-hot is
+// zero.
+const none = -1
+
+// history is a sequence of tokens, with the action taken at each.
+type history struct {
+	previous []int32   // a_{t−1}, or none
+	reward   []float32 // r_{t−1}, or 0
+	state    []int32   // s_t
+	action   []int32   // a_t
+}
+
+// see appends the token of a state reached by t, or a first one when t is nil.
+func (h *history) see(t *baseline.Transition, state int) {
+	previous, reward := int32(none), float32(0)
+	if t != nil {
+		previous, reward = int32(t.Action), float32(t.Reward)
+	}
+	h.previous, h.reward, h.state = append(h.previous, previous), append(h.reward, reward), append(h.state, int32(state))
+}
+
+// histories runs the source algorithm. History i is a function of the seed and
+// i alone.
+func (c Config) histories() ([]history, error) {
+	root := seed.New(c.Seed, "distill", "mdps").Uint64() // a digest: no evaluation root
+	problems, err := mdp.Random.Draw(root, c.States, c.Actions, c.Histories)
+	if err != nil {
+		return nil, err
+	}
+	histories := make([]history, c.Histories)
+	group := errgroup.Group{}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, problem := range problems {
+		group.Go(func() (err error) {
+			if histories[i], err = c.history(problem.MDP, i); err != nil {
+				err = fmt.Errorf("distill: history %d: %w", i, err)
+			}
+			return err
+		})
+	}
+	return histories, group.Wait()
+}
+
+func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
+	learner, err := baseline.NewActorCritic(m.Uniform())
+	if err != nil {
+		return h, err
+	}
+	chain := baseline.NewChain(m, seed.New(c.Seed, "distill", "history", i))
+	window := make([]baseline.Transition, baseline.Window)
+	h.see(nil, chain.State)
+	for range c.Length / baseline.Window {
+		pi := learner.Policy()
+		chain.Walk(pi, window)
+		for k := range window {
+			h.action = append(h.action, int32(window[k].Action))
+			h.see(&window[k], window[k].Next)
+		}
+		if err := learner.Step(learner.Increment(window, pi, m.Gamma, c.Source)); err != nil {
+			return h, err
+		}
+	}
+	// The last token has no action.
+	h.previous, h.reward, h.state = h.previous[:c.Length], h.reward[:c.Length], h.state[:c.Length]
+	return h, nil
+}
+
+// Train trains c in the folder dir; it resumes and repeats byte for byte as
+// described at [train.Job.Run].
+func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(train.Progress)) (*train.Result, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return c.job().Run(ctx, backend, dir, progress)
+}
+
+func (c Config) job() train.Job {
+	return train.Job{
+		Config: c.json(), Network: c.Network(), Optimizer: c.Optimizer, Steps: c.Steps,
+		Init:  func() []float32 { return c.Network().Init(seed.New(c.Seed, "distill", "init")) },
+		Data:  c.data,
+		Batch: c.batch,
+		Loss:  c.loss,
+	}
+}
+
+// data is all histories on end, [Histories·Length, 1] each.
+func (c Config) data() ([]*tensors.Tensor, error) {
+	histories, err := c.histories()
+	if err != nil {
+		return nil, err
+	}
+	var all history
+	for _, h := range histories {
+		all.previous, all.reward = append(all.previous, h.previous...), append(all.reward, h.reward...)
+		all.state, all.action = append(all.state, h.state...), append(all.action, h.action...)
+	}
+	n := c.Histories * c.Length
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(all.previous, n, 1),
+		tensors.FromFlatDataAndDimensions(all.reward, n, 1),
+		tensors.FromFlatDataAndDimensions(all.state, n, 1),
+		tensors.FromFlatDataAndDimensions(all.action, n, 1),
+	}, nil
+}
+
+// batch says where in the data the windows [Batch] of a step begin. A window's
+// place in its history is uniform, but the first one stands for all that would
+// begin up to Context tokens earlier: a controller's first rounds look like the
+// beginning of a history.
+func (c Config) batch(step int) *tensors.Tensor {
+	rng := seed.New(c.Seed, "distill", "batch", step)
+	start := make([]int32, c.Batch)
+	for i := range start {
+		offset := max(0, rng.IntN(c.Length+1)-c.Context)
+		start[i] = int32(rng.IntN(c.Histories)*c.Length + offset)
+	}
+	return tensors.FromFlatDataAndDimensions(start, c.Batch)
+}
+
+// loss is the mean negative log-likelihood of the actions in the windows.
+func (c Config) loss(network *transformer.Network, data []*Node, start *Node) *Node {
+	dims := []int{c.Batch, c.Context}
+	position := Iota(start.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
+	index := InsertAxes(Add(position, ExpandAndBroadcast(start, dims, []int{1})), -1)
+	part := func(i int) *Node { return Reshape(Gather(data[i], index), dims...) }
+	logits := network.Vectors(c.tokens(part(0), part(1), part(2), position))
+	taken := OneHot(part(3), c.Actions, logits.DType())
+	return Neg(DivScalar(ReduceAllSum(Mul(taken, LogSoftmax(logits, -1))), float64(c.Batch*c.Context)))
+}
+
+// tokens returns the network's input [B, T, Features] from previous actions,
+// rewards, states and positions, each [B, T].
+func (c Config) tokens(previous, reward, state, position *Node) *Node {
+	dtype := reward.DType()
+	return Concatenate([]*Node{
+		OneHot(previous, c.Actions, dtype),
+		InsertAxes(reward, -1),
+		OneHot(state, c.States, dtype),
+		OneHot(position, c.Context, dtype),
+	}, -1)
+}
+
+// ReadWeights reads weights that Train released.
+func ReadWeights(path string) (c Config, params []float32, err error) {
+	_, _, params, err = train.ReadParams(path, func(config []byte) (transformer.Config, error) {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return transformer.Config{}, fmt.Errorf("distill: no such configuration: %w", err)
+		}
+		return c.Network(), c.Validate()
+	})
+	if err != nil {
+		return Config{}, nil, err
+	}
+	return c, params, nil
+}
