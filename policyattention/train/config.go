@@ -107,12 +107,11 @@ func Plain() Recipe {
 	}
 }
 
-// Prior is Plain with log π as input and added to the logits, so that the
-// network has to learn the product ηQ only. It is reported beside Plain, never
-// in its place.
+// Prior is Plain with log π added to the logits, so that the network has to
+// learn the product ηQ only. It is reported beside Plain, never in its place.
 func Prior() Recipe {
 	r := Plain()
-	r.Name, r.Policy, r.Readout = "prior", LogPolicy, PriorReadout
+	r.Name, r.Readout = "prior", PriorReadout
 	return r
 }
 
