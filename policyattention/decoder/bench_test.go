@@ -23,7 +23,8 @@ func cpuSeconds() float64 {
 
 // BenchmarkRound measures an actor call, the sampling of packets and a critic
 // call, in wall and in processor time, as S, m and M = mSA grow; and the same
-// for a normalized decoder, whose keys are all distinct, so that it costs M².
+// for a normalized decoder, whose matrices are dense and in which tokens share a
+// key only if they agree in everything.
 func BenchmarkRound(b *testing.B) {
 	for _, c := range []struct {
 		s, a, m    int
