@@ -150,7 +150,7 @@ func TestBounds(t *testing.T) {
 	for _, sh := range shapes {
 		for _, routing := range tolerances {
 			c := contextCase{sh.s, sh.a, sh.m, routing}
-			d, rng := c.decoder(t), seed.New(4, "bounds", sh.s, sh.a)
+			d, rng := c.decoder(t), seed.New(4, "bounds", sh.s, sh.a, routing)
 			hold := func(name string, least *smallest, i int, residual, bound, rounding float64) {
 				if !(residual <= bound+rounding) {
 					t.Errorf("%+v, context %d: %s = %g exceeds its bound %g", c, i, name, residual, bound)
