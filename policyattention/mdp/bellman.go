@@ -65,11 +65,7 @@ func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) {
 func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 	n, a := m.R.Dims()
 	if sweeps := m.sweeps(); sweeps > 0 {
-		v := make([]float64, n)
-		for range sweeps {
-			v = rowDots(pi, m.backup(v))
-		}
-		return v, nil
+		return m.iterate(pi, sweeps), nil
 	}
 	system, reward := mat.NewDense(n, n, nil), rowDots(pi, m.R)
 	for s := range n {
@@ -90,6 +86,33 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 		return nil, fmt.Errorf("mdp: solving for the value of a policy at γ=%v: %w", m.Gamma, err)
 	}
 	return v.RawVector().Data, nil
+}
+
+// iterate returns what is left of V = 0 after so many sweeps V ← r^π + γ P^π V.
+func (m *MDP) iterate(pi *mat.Dense, sweeps int) []float64 {
+	n, a := m.R.Dims()
+	chain, reward := make([][]successor, n), rowDots(pi, m.R)
+	for s := range n {
+		for j := range a {
+			if w := m.Gamma * pi.At(s, j); w != 0 {
+				for _, next := range m.next[s*a+j] {
+					chain[s] = append(chain[s], successor{next.state, w * next.p})
+				}
+			}
+		}
+	}
+	v, old := make([]float64, n), make([]float64, n)
+	for range sweeps {
+		v, old = old, v
+		for s, successors := range chain {
+			sum := reward[s]
+			for _, next := range successors {
+				sum += float64(next.p * old[next.state])
+			}
+			v[s] = sum
+		}
+	}
+	return v
 }
 
 // sweeps returns how many backups take any start within rounding of V^π, or 0
