@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks bench plugin site clean
+.PHONY: help setup reproduce test lint lab notebooks bench plugin clean
 
 PRESET ?= quick
 PYTHON := .local/python/bin/python
@@ -49,8 +49,5 @@ bench: setup ## training speed, beside the matmul peak of this machine
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
 
-site: setup ## the web page, into site/dist
-	scripts/site.sh
-
 clean: ## remove .local/ and the results of the small presets
-	rm -rf .local artifacts/smoke artifacts/quick site/dist
+	rm -rf .local artifacts/smoke artifacts/quick

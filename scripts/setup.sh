@@ -8,6 +8,7 @@
 #   tools    gonb, gopls, goimports, staticcheck       .local/bin
 #   kernel   the Go kernel for Jupyter                 .local/jupyter
 #   build    every Go package, so that first notebook cells are fast
+#   bench    JAX and PyTorch to compare with (3 GB)    .local/bench
 #
 # A finished step leaves a stamp named after the hash of what it was made from, and is
 # skipped until that changes. A step without a stamp starts from nothing, so after an
@@ -87,6 +88,12 @@ make_python() {
   pip_install "$local/python/bin/python" "$lock/python.txt"
 }
 
+make_bench() {
+  rm -rf "$local/bench"
+  python3 -m venv "$local/bench"
+  pip_install "$local/bench/bin/python" "$lock/bench.txt"
+}
+
 make_tools() {
   (cd scripts/tools && GOBIN=$local/bin go install tool)
 }
@@ -130,6 +137,7 @@ for name in "$@"; do
     tools)  step tools scripts/tools/go.mod scripts/tools/go.sum ;;
     kernel) step kernel scripts/tools/go.mod scripts/setup.sh ;;
     build)  step build go.mod go.sum ;;
+    bench)  step bench "$lock/bench.txt" ;;
     *) die "no step called '$name'" ;;
   esac
 done
