@@ -1,0 +1,394 @@
+package experiment
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/train"
+)
+
+func TestVerifyAll(t *testing.T) {
+	v, err := open(t).Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Err(); err != nil || v.Missing > 0 {
+		t.Errorf("%v: %s %v", err, v, v.Discrepancies)
+	}
+}
+
+// The folders that corruptions are planted in, by the start of their names.
+const (
+	training  = "train/proximal-plain-S4-14100"
+	other     = "train/proximal-plain-S4-14101"
+	critic    = "train/critic-plain-S4-14100"
+	oracle    = "oracle/exact-pmd-S4"
+	learned   = "benchmark/policyattention-S4-14100"
+	oneStep   = "mechanism/policyattention-S4-14100"
+	fullyLoop = "confirmation/policyattention-learned-critic-S4-14100"
+)
+
+// reseal makes the manifest of a folder consistent again after an edit.
+func reseal(t *testing.T, folder string, edit func(*Manifest)) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Manifest{}
+	if err := json.Unmarshal(text, m); err != nil {
+		t.Fatal(err)
+	}
+	if edit != nil {
+		edit(m)
+	}
+	if err := m.write(folder); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func flip(t *testing.T, path string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 4
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// editTable changes a table and makes the manifest agree.
+func editTable(t *testing.T, folder, file string, header []string, edit func(rows [][]float64)) {
+	t.Helper()
+	path := filepath.Join(folder, file)
+	rows, err := readCSV(path, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(rows)
+	if err := writeCSV(path, header, rows); err != nil {
+		t.Fatal(err)
+	}
+	reseal(t, folder, nil)
+}
+
+// editArray changes an array and makes the manifest agree.
+func editArray(t *testing.T, folder, name string, edit func(data []float64)) {
+	t.Helper()
+	path := filepath.Join(folder, policiesFile)
+	arrays, err := readArrays(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(arrays[name].Data)
+	if err := writeArrays(path, arrays); err != nil {
+		t.Fatal(err)
+	}
+	reseal(t, folder, nil)
+}
+
+var lossHeader = []string{"step", "loss"}
+
+// Each corruption is planted in the first of its folders, alone in a store with
+// the others, and must be found in the file it was planted in.
+var corruptions = []struct {
+	name    string
+	folders []string
+	plant   func(t *testing.T, folder string)
+	found   string // in the discrepancy
+}{
+	{"byte of weights", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: its SHA-256"},
+	{"byte of a snapshot", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, "weights-5.safetensors")) }, "weights-5.safetensors: its SHA-256"},
+	{"byte of the losses", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, lossFile)) }, lossFile + ": its SHA-256"},
+	{"byte of a training manifest", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, manifestFile)) }, manifestFile},
+	{"removed weights", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: it is missing"},
+	{"removed manifest", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, manifestFile)) }, manifestFile},
+	{"added file", []string{training}, func(t *testing.T, f string) {
+		if err := os.WriteFile(filepath.Join(f, "extra"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}, "extra: the manifest does not list it"},
+	{"edited training seed", []string{training}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Training.Seed++ })
+	}, "its configuration is not that of its hash"},
+	{"weights of another run", []string{training, other}, func(t *testing.T, f string) {
+		source, err := filepath.Glob(filepath.Join(filepath.Dir(f), filepath.Base(other)+"-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := copyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(source[0], "weights.safetensors")); err != nil {
+			t.Fatal(err)
+		}
+		reseal(t, f, nil)
+	}, "weights.safetensors: it holds step 10 of configuration"},
+	{"snapshot for final weights", []string{training}, func(t *testing.T, f string) {
+		if err := copyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(f, "weights-5.safetensors")); err != nil {
+			t.Fatal(err)
+		}
+		reseal(t, f, nil)
+	}, "weights.safetensors: it holds step 5"},
+	{"truncated weights, resealed", []string{training}, func(t *testing.T, f string) {
+		if err := os.Truncate(filepath.Join(f, "weights.safetensors"), 1000); err != nil {
+			t.Fatal(err)
+		}
+		reseal(t, f, nil)
+	}, "weights.safetensors: "},
+	{"byte of weights, resealed", []string{training}, func(t *testing.T, f string) {
+		flip(t, filepath.Join(f, "weights.safetensors"))
+		reseal(t, f, nil)
+	}, "weights.safetensors: "},
+	{"swapped losses", []string{training}, func(t *testing.T, f string) {
+		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[2], rows[3] = rows[3], rows[2] })
+	}, lossFile},
+	{"loss that is no number", []string{training}, func(t *testing.T, f string) {
+		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[4][1] = nan })
+	}, lossFile + ": row 5"},
+	{"renamed training folder", []string{training}, func(t *testing.T, f string) {
+		if err := os.Rename(f, f[:len(f)-1]+"x"); err != nil {
+			t.Fatal(err)
+		}
+	}, "no configuration of preset smoke"},
+	{"removed training", []string{training, learned}, func(t *testing.T, f string) { remove(t, f) }, "the weights it was made from"},
+
+	{"byte of the rounds", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, roundsFile)) }, roundsFile + ": its SHA-256"},
+	{"byte of the policies", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, policiesFile)) }, policiesFile + ": its SHA-256"},
+	{"byte of a manifest", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, manifestFile)) }, manifestFile},
+	{"removed rounds", []string{oracle}, func(t *testing.T, f string) { remove(t, filepath.Join(f, roundsFile)) }, roundsFile + ": it is missing"},
+	{"byte of the rounds, resealed", []string{oracle}, func(t *testing.T, f string) {
+		flip(t, filepath.Join(f, roundsFile))
+		reseal(t, f, nil)
+	}, roundsFile},
+	{"byte of the policies, resealed", []string{oracle}, func(t *testing.T, f string) {
+		flip(t, filepath.Join(f, policiesFile))
+		reseal(t, f, nil)
+	}, policiesFile},
+	{"swapped rows", []string{oracle}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) {
+			for i := 2; i < len(roundsHeader); i++ {
+				rows[50][i], rows[51][i] = rows[51][i], rows[50][i]
+			}
+		})
+	}, roundsFile + ": row 51"},
+	{"edited loss", []string{oracle}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] += 1e-6 })
+	}, roundsFile + ": row 21: column loss"},
+	{"edited residual", []string{oracle}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[7][8] *= 1.001 })
+	}, roundsFile + ": row 8: column defect"},
+	{"edited policy", []string{oracle}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
+	}, policiesFile + ": row 1: round 20"},
+	{"swapped problems", []string{oracle}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) {
+			size := len(data) / 24
+			for i := range size {
+				data[i], data[size+i] = data[size+i], data[i]
+			}
+		})
+	}, policiesFile + ": row 2"},
+	{"policy that is none", []string{oracle}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[0] = 2 })
+	}, policiesFile + ": row 1"},
+	{"edited root", []string{oracle}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Evaluation.Fixtures.Root++ })
+	}, "its cell or configuration is not that of its hash"},
+	{"edited cell", []string{oracle}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Cell.Block = Benchmark })
+	}, "its cell or configuration"},
+	{"edited fixture digest", []string{oracle}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Fixtures = strings.Repeat("0", 64) })
+	}, "the problems drawn from root"},
+	{"edited median", []string{oracle}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Summary["T20"]["median_loss"] /= 2 })
+	}, "its summary says T20 median_loss"},
+	{"renamed folder", []string{oracle}, func(t *testing.T, f string) {
+		if err := os.Rename(f, f[:len(f)-1]+"x"); err != nil {
+			t.Fatal(err)
+		}
+	}, "no configuration of preset smoke"},
+
+	{"other weights", []string{learned, training}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Weights["proximal-plain-S4-14100"] = strings.Repeat("0", 64) })
+	}, "it was made from other weights"},
+	{"edited start", []string{learned, training}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
+	}, "the policy of round 0 is not the problem's π₀"},
+	{"better policies, rescored", []string{learned, training}, plantBetterPolicies, "the actor asked again differs"},
+
+	{"edited distance", []string{oneStep, training}, func(t *testing.T, f string) {
+		editTable(t, f, distancesFile, distancesHeader(), func(rows [][]float64) { rows[3][4] -= 1e-4 })
+	}, distancesFile + ": row 4"},
+	{"edited fitted step", []string{oneStep, training}, func(t *testing.T, f string) {
+		editTable(t, f, stepsFile, stepsHeader, func(rows [][]float64) { rows[1][1] += 0.005 })
+	}, stepsFile + ": row 2: column fitted"},
+	{"edited answer", []string{oneStep, training}, func(t *testing.T, f string) {
+		editArray(t, f, "next", func(data []float64) { data[0], data[1] = data[1], data[0] })
+	}, "the actor asked again differs"},
+	{"edited critic table", []string{fullyLoop, training, critic}, func(t *testing.T, f string) {
+		editArray(t, f, "q", func(data []float64) { data[30] += 0.1 })
+	}, policiesFile + ": row 1"},
+}
+
+// plantBetterPolicies replaces a learned loop by the exact one and makes all
+// tables and digests agree: only the network can tell.
+func plantBetterPolicies(t *testing.T, folder string) {
+	m, err := readManifest(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := m.Evaluation.Fixtures.Draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trajectories, err := control.ExactPMD(m.Evaluation.Loop.Eta).Run(problems, m.Evaluation.Loop.Rounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := control.Score(problems, trajectories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeCSV(filepath.Join(folder, roundsFile), roundsHeader, roundRows(scored)); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeArrays(filepath.Join(folder, policiesFile), m.Evaluation.Loop.arrays(trajectories)); err != nil {
+		t.Fatal(err)
+	}
+	reseal(t, folder, func(m *Manifest) { m.Summary = summarize(scored) })
+}
+
+func TestVerifyFindsCorruption(t *testing.T) {
+	dir, err := smoke()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range corruptions {
+		t.Run(c.name, func(t *testing.T) {
+			work := t.TempDir()
+			var folders []string
+			for _, name := range c.folders {
+				found, err := filepath.Glob(filepath.Join(dir, "smoke", name+"-????????????"))
+				if err != nil || len(found) != 1 {
+					t.Fatalf("%s: %v, %v", name, found, err)
+				}
+				target := filepath.Join(work, "smoke", filepath.Dir(name), filepath.Base(found[0]))
+				if err := os.CopyFS(target, os.DirFS(found[0])); err != nil {
+					t.Fatal(err)
+				}
+				folders = append(folders, target)
+			}
+			s, err := Open(work, "smoke", "go")
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.plant(t, folders[0])
+			v, err := s.Verify(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !errors.Is(v.Err(), ErrDiscrepancies) {
+				t.Fatal("nothing was found")
+			}
+			for _, d := range v.Discrepancies {
+				if strings.Contains(d.String(), c.found) {
+					return
+				}
+			}
+			t.Errorf("found %v, want %q", v.Discrepancies, c.found)
+		})
+	}
+}
+
+func TestStackRoundTrip(t *testing.T) {
+	x := mat.NewDense(2, 2, []float64{1, 2, 3, 4})
+	y := mat.NewDense(2, 2, []float64{5, 6, 7, 8})
+	back, err := unstack(stack([][]*mat.Dense{{x, y}, {y, x}}), 2, 2, 2, 2)
+	if err != nil || !mat.Equal(back[0][1], y) || !mat.Equal(back[1][1], x) {
+		t.Errorf("%v, %v", back, err)
+	}
+	if _, err := unstack(stack([][]*mat.Dense{{x}}), 1, 2, 2, 2); err == nil {
+		t.Error("a wrong shape was taken")
+	}
+}
+
+// Hashes are what artifacts are found by: a change of the configuration's
+// meaning must change them, and nothing else may.
+func TestConfigHash(t *testing.T) {
+	seen := map[string]string{}
+	for _, preset := range []string{"smoke", "quick", "paper"} {
+		names := map[string]bool{}
+		for _, cell := range Presets[preset].Plan() {
+			config, err := cell.Config()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names[cell.Name()] {
+				t.Errorf("%s: two cells are called %s", preset, cell.Name())
+			}
+			names[cell.Name()] = true
+			text, err := json.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, ok := seen[config.Hash()]; ok && before != string(text) {
+				t.Errorf("%s: two configurations share a hash", cell.Name())
+			}
+			seen[config.Hash()] = string(text)
+		}
+		configs, err := Presets[preset].Trainings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := map[string]bool{}
+		for _, c := range configs {
+			if err := c.Validate(); err != nil {
+				t.Error(err)
+			}
+			if name := TrainingName(c); runs[name] {
+				t.Errorf("%s: two training runs are called %s", preset, name)
+			} else {
+				runs[name] = true
+			}
+		}
+	}
+}
+
+// Roots of training, evaluation, oracle and one-step problems are all distinct.
+func TestRootsAreDisjoint(t *testing.T) {
+	seen := map[uint64]bool{}
+	add := func(root uint64) {
+		if seen[root] {
+			t.Errorf("root %d has two uses", root)
+		}
+		seen[root] = true
+	}
+	for states, size := range Protocol.Sizes {
+		add(size.Evaluation)
+		add(size.Oracle)
+		add(size.HeldOut)
+		for _, run := range size.Runs {
+			add(run.Model)
+			add(run.Task)
+			add(train.CalibrationRoot(run.Task))
+		}
+		if states < 2 {
+			t.Errorf("size %d", states)
+		}
+	}
+}
