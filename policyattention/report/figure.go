@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -38,11 +40,18 @@ var figureBuilders = []struct {
 	name, title string
 	build       func(*source) ([]*plot.Plot, error)
 }{
+	{"oracle", "Exact PMD in closed loop, its bound, and other fixed rules", oracleFigure},
+	{"learning", "Training and distance to fixed rules by round", learningFigure},
 	{"mech", "The learned actor against fixed update rules", mechanismFigure},
 	{"closed", "Ratios to exact PMD in closed loop and under shift", closedFigure},
 	{"rounds", "Median loss over rounds", roundsFigure},
 	{"lit", "Median T = 20 loss by method", methodsFigure},
 	{"pareto", "Deviation from exact PMD and T = 20 loss along training", frontierFigure},
+	{"decoder-attention", "Attention of the fixed decoder in one round", attentionFigure},
+	{"decoder-residuals", "The fixed decoder's residuals under their bounds", residualsFigure},
+	{"decoder-audit", "Theorem 2 for the fixed decoder", auditFigure},
+	{"decoder-carrier", "Normalized decoders against the carrier scale", carrierFigure},
+	{"lock-up", "One-step fidelity without control", lockUpFigure},
 }
 
 // FigureNames lists the figures.
@@ -116,11 +125,22 @@ func (f *Figure) draw(c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	tiles := draw.Tiles{
-		Rows: 1, Cols: len(f.panels), PadX: 5 * vg.Millimeter,
-		PadTop: 2 * vg.Millimeter, PadBottom: 2 * vg.Millimeter, PadLeft: 2 * vg.Millimeter, PadRight: 4 * vg.Millimeter,
+		Rows: 1, Cols: len(f.panels), PadX: 7 * vg.Millimeter,
+		PadTop: 2 * vg.Millimeter, PadBottom: 2 * vg.Millimeter, PadLeft: 6 * vg.Millimeter, PadRight: 4 * vg.Millimeter,
+	}
+	// The labels of vertical axes stand beside the tiles: within them, gonum
+	// leaves room above a logarithmic axis as if its label were centred there.
+	labels := make([]string, len(f.panels))
+	for j, p := range f.panels {
+		labels[j], p.Y.Label.Text = p.Y.Label.Text, ""
 	}
 	for j, canvas := range plot.Align([][]*plot.Plot{f.panels}, tiles, c)[0] {
-		f.panels[j].Draw(canvas)
+		p := f.panels[j]
+		p.Draw(canvas)
+		p.Y.Label.Text = labels[j]
+		style, data := p.Y.Label.TextStyle, p.DataCanvas(canvas)
+		style.Rotation += math.Pi / 2
+		c.FillText(style, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, labels[j])
 	}
 }
 
@@ -134,10 +154,21 @@ var colours = map[experiment.Method]color.Color{
 	experiment.Mixture:         color.RGBA{204, 121, 167, 255},
 }
 
-var grey = color.RGBA{150, 150, 150, 255}
+var (
+	grey  = color.RGBA{150, 150, 150, 255}
+	light = color.RGBA{230, 230, 230, 255}
+)
 
 func panel(title, x, y string) *plot.Plot {
 	p := plot.New()
+	grid := plotter.NewGrid()
+	grid.Horizontal.Color, grid.Vertical.Color = light, color.Transparent
+	p.Add(grid)
+	for _, style := range []*text.Style{
+		&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle,
+	} {
+		style.Font.Variant = "Sans"
+	}
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	p.Title.TextStyle.Font.Size, p.Title.Padding = 10, 6
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
@@ -149,11 +180,14 @@ func panel(title, x, y string) *plot.Plot {
 }
 
 // empty says that a panel's data is missing.
-func empty(p *plot.Plot) { p.Title.Text += " (" + NotRun + ")" }
+func empty(p *plot.Plot) {
+	p.Title.Text += " (" + NotRun + ")"
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+}
 
 // logScale sets a logarithmic axis that spans the given positive values.
 func logScale(axis *plot.Axis) {
-	axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	axis.Scale, axis.Tick.Marker = plot.LogScale{}, decades{}
 }
 
 // points adds dots, and returns them for the legend.
@@ -327,11 +361,15 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	}
 	b.NominalX(names...)
 	b.X.Tick.Label.Rotation, b.X.Tick.Label.XAlign = 0.35, draw.XRight
-	for _, p := range []*plot.Plot{a, b} {
+	for p, n := range map[*plot.Plot]int{a: len(experiment.Protocol.Sizes[4].Runs), b: len(mdp.Shifts)} {
 		for _, y := range []float64{1, experiment.Protocol.Margin} {
-			if _, err := line(p, grey, true, plotter.XYs{{X: -0.4, Y: y}, {X: 4.4, Y: y}}); err != nil {
+			if _, err := line(p, grey, true, plotter.XYs{{X: -0.4, Y: y}, {X: float64(n) - 0.6, Y: y}}); err != nil {
 				return nil, err
 			}
+		}
+		if p.Y.Max > 4 { // far from the margin: show it all the same
+			p.Y.Min = 0.5
+			logScale(&p.Y)
 		}
 	}
 	return []*plot.Plot{a, b}, nil
@@ -344,6 +382,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 		states int
 	}{{experiment.Confirmation, 4}, {experiment.Benchmark, 8}, {experiment.Benchmark, 16}} {
 		p := panel(fmt.Sprintf("S = %d", x.states), "round", "median normalized loss")
+		p.Legend.Top, p.Legend.Left = false, true
 		drawn := false
 		for _, method := range methods {
 			runs, err := s.runs(x.block, method, x.states)

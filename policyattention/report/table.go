@@ -104,6 +104,7 @@ var builders = []struct {
 	{"frontier", frontierTable},
 	{"ablation", ablationTable},
 	{"audit", auditTable},
+	{"decoder", decoderTable},
 	{"cost", costTable},
 }
 

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+)
+
+// decades ticks a logarithmic axis at powers of ten, of which at most seven are
+// labelled, and on short axes at their double and fivefold.
+type decades struct{}
+
+// Ticks implements plot.Ticker.
+func (decades) Ticks(lo, hi float64) []plot.Tick {
+	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
+	every := (last-first)/7 + 1
+	var ticks []plot.Tick
+	for e := first; e <= last; e++ {
+		for digit := 1; digit < 10; digit++ {
+			if digit > 1 && every > 1 {
+				break
+			}
+			label := strconv.Itoa(digit) + "e" + strconv.Itoa(e)
+			value, _ := strconv.ParseFloat(label, 64)
+			labelled := digit == 1 && e%every == 0 || last-first <= 2 && (digit == 2 || digit == 5)
+			switch {
+			case !labelled:
+				label = ""
+			case -4 < e && e < 4:
+				label = strconv.FormatFloat(value, 'f', -1, 64)
+			}
+			ticks = append(ticks, plot.Tick{Value: value, Label: label})
+		}
+	}
+	return ticks
+}
+
+// headroom leaves room at the top of a panel for its legend of n lines.
+func headroom(p *plot.Plot, n int) {
+	share := .075 * float64(n)
+	grow := share / (1 - share)
+	if _, ok := p.Y.Scale.(plot.LogScale); ok {
+		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, grow)
+		return
+	}
+	p.Y.Max += grow * (p.Y.Max - p.Y.Min)
+}

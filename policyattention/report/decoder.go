@@ -1,0 +1,612 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/stats"
+)
+
+// Lecture is the example, small enough to be drawn whole, of the decoder's
+// figures and its notebook.
+var Lecture = struct {
+	Caps decoder.Caps
+	Root uint64 // of the problem and its packets
+}{
+	Caps: decoder.Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
+	Root: 4,
+}
+
+// decoderRoot is the root of the problems of the decoder's studies. The
+// decoder's results are a matter of seconds and need no artifact.
+const decoderRoot = 44100
+
+// decoderCaps are the caps in the paper's harness.
+func decoderCaps(s *source, packets int, routing float64) decoder.Caps {
+	return decoder.Caps{
+		States: lectureSize(s, experiment.Benchmark), Actions: experiment.Protocol.Actions, Gamma: mdp.Discount, RMax: 1,
+		EtaMin: experiment.Protocol.Eta, EtaMax: experiment.Protocol.Eta, Rounds: experiment.Protocol.Rounds,
+		Routing: routing, Alpha: .05, Packets: packets,
+	}
+}
+
+// runDecoder runs the decoder for the caps on n problems in the sampled
+// environment.
+func runDecoder(caps decoder.Caps, n int) ([]*decoder.Run, error) {
+	d, err := decoder.New(caps)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := mdp.Random.Draw(decoderRoot, caps.States, caps.Actions, n)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]*decoder.Run, n)
+	var group errgroup.Group
+	for i, problem := range problems {
+		group.Go(func() error {
+			q0, err := problem.MDP.PolicyValue(problem.Pi0)
+			if err != nil {
+				return err
+			}
+			if runs[i], err = d.Start(problem, q0, caps.EtaMax, decoder.Sampled(seed.New(decoderRoot, i).Uint64())); err != nil {
+				return err
+			}
+			for range caps.Rounds {
+				if _, err := runs[i].Step(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return runs, group.Wait()
+}
+
+// residualsFigure shows a run's residuals under their bounds.
+func residualsFigure(s *source) ([]*plot.Plot, error) {
+	a := panel("(a) actor ζ, bound dashed", "round", "row-L1")
+	b := panel("(b) critic routing, bound dashed", "round", "units of Q")
+	c := panel("(c) critic sampling, bound dashed", "round", "units of Q")
+	add := func(p *plot.Plot, i int, name string, run *decoder.Run, value, bound func(decoder.Round) float64) error {
+		var values, bounds []float64
+		for _, k := range run.Rounds {
+			values, bounds = append(values, value(k)), append(bounds, bound(k))
+		}
+		l, err := line(p, palette[i], false, positive(values))
+		if err != nil {
+			return err
+		}
+		p.Legend.Add(name, l)
+		dashed, err := line(p, palette[i], true, positive(bounds))
+		if err != nil {
+			return err
+		}
+		dashed.Width = 1.2
+		return nil
+	}
+	for i, routing := range []float64{1e-1, 1e-3, 1e-6} {
+		runs, err := runDecoder(decoderCaps(s, 6, routing), 1)
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("ε_r = %g", routing)
+		if err := add(a, i, name, runs[0], func(k decoder.Round) float64 { return k.Zeta }, func(k decoder.Round) float64 { return k.ZetaBound }); err != nil {
+			return nil, err
+		}
+		if err := add(b, i, name, runs[0], func(k decoder.Round) float64 { return k.Route }, func(k decoder.Round) float64 { return k.RouteBound }); err != nil {
+			return nil, err
+		}
+	}
+	for i, m := range []int{6, 24, 96} {
+		runs, err := runDecoder(decoderCaps(s, m, 1e-6), 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(c, i, fmt.Sprintf("m = %d", m), runs[0], func(k decoder.Round) float64 { return k.Sampling }, func(decoder.Round) float64 { return runs[0].Decoder.DeltaStat }); err != nil {
+			return nil, err
+		}
+	}
+	panels := []*plot.Plot{a, b, c}
+	for _, p := range panels {
+		logScale(&p.Y)
+		headroom(p, 3)
+	}
+	return panels, nil
+}
+
+// decoderAudit runs the decoder on the preset's number of problems and returns
+// the audit rows of all of them.
+func decoderAudit(s *source, packets int) ([]*decoder.Run, []decoder.AuditRow, error) {
+	runs, err := runDecoder(decoderCaps(s, packets, 1e-6), s.store.Preset.Problems)
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []decoder.AuditRow
+	for _, run := range runs {
+		audit, err := run.Audit(decoder.AuditHorizons...)
+		if err != nil {
+			return nil, nil, err
+		}
+		rows = append(rows, audit...)
+	}
+	return runs, rows, nil
+}
+
+// auditFigure shows Theorem 2 term by term, its slack, and what sampling costs.
+func auditFigure(s *source) ([]*plot.Plot, error) {
+	a := panel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
+	b := panel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
+	c := panel("(c) loss in the loop", "round", "median normalized loss")
+	runs, rows, err := decoderAudit(s, 6)
+	if err != nil {
+		return nil, err
+	}
+	for i, q := range []struct {
+		name  string
+		value func(decoder.Round) float64
+	}{
+		{"initial error", func(k decoder.Round) float64 { return k.Bound.Initial }},
+		{"critic residuals", func(k decoder.Round) float64 { return k.Bound.Critic }},
+		{"greedy defects", func(k decoder.Round) float64 { return k.Bound.Greedy }},
+		{"last defect", func(k decoder.Round) float64 { return k.Bound.Last }},
+		{"realized", func(k decoder.Round) float64 { return k.Loss }},
+		{"bound", func(k decoder.Round) float64 { return k.Bound.Total() }},
+	} {
+		var xy plotter.XYs
+		for _, k := range runs[0].Rounds {
+			if v := q.value(k); v > 0 {
+				xy = append(xy, plotter.XY{X: float64(k.Index + 1), Y: v})
+			}
+		}
+		l, err := line(a, palette[i], false, xy)
+		if err != nil {
+			return nil, err
+		}
+		a.Legend.Add(q.name, l)
+	}
+	a.Legend.Left = true
+
+	var xy plotter.XYs
+	lo, hi := math.Inf(1), 0.0
+	for _, r := range rows {
+		if r.Loss > 0 {
+			xy = append(xy, plotter.XY{X: r.Bound.Total(), Y: r.Loss})
+			lo, hi = min(lo, r.Bound.Total()), max(hi, r.Bound.Total())
+		}
+	}
+	dots, err := points(b, palette[0], false, xy)
+	if err != nil {
+		return nil, err
+	}
+	dots.Radius = 1.5
+	equal, err := line(b, grey, true, plotter.XYs{{X: lo, Y: lo}, {X: hi, Y: hi}})
+	if err != nil {
+		return nil, err
+	}
+	b.Legend.Add("loss = bound", equal)
+	b.Legend.Left = true
+	logScale(&b.X)
+
+	for i, m := range []int{6, 24} {
+		if m != 6 {
+			if runs, _, err = decoderAudit(s, m); err != nil {
+				return nil, err
+			}
+		}
+		l, err := line(c, palette[i], false, positive(decoderLosses(runs)))
+		if err != nil {
+			return nil, err
+		}
+		c.Legend.Add(fmt.Sprintf("decoder, m = %d", m), l)
+	}
+	exact, err := exactOn(runs)
+	if err != nil {
+		return nil, err
+	}
+	l, err := line(c, color.Black, true, positive(exact.MedianLosses()))
+	if err != nil {
+		return nil, err
+	}
+	c.Legend.Add("exact PMD", l)
+	panels := []*plot.Plot{a, b, c}
+	for i, p := range panels {
+		logScale(&p.Y)
+		headroom(p, []int{6, 1, 0}[i])
+	}
+	return panels, nil
+}
+
+// decoderLosses returns the median normalized loss of runs by round [T+1].
+func decoderLosses(runs []*decoder.Run) []float64 {
+	medians := []float64{1}
+	for k := range runs[0].Rounds {
+		var losses []float64
+		for _, r := range runs {
+			losses = append(losses, r.Rounds[k].Loss/r.Gap)
+		}
+		medians = append(medians, stats.Median(losses))
+	}
+	return medians
+}
+
+// exactOn scores exact PMD on the problems of the runs.
+func exactOn(runs []*decoder.Run) (*experiment.Evaluation, error) {
+	var problems []mdp.Problem
+	for _, r := range runs {
+		problems = append(problems, r.Problem)
+	}
+	trajectories, err := control.ExactPMD(runs[0].Eta).Run(problems, len(runs[0].Rounds))
+	if err != nil {
+		return nil, err
+	}
+	scored, err := control.Score(problems, trajectories)
+	return &experiment.Evaluation{Scored: scored}, err
+}
+
+// attentionFigure shows the attention weights of one actor and one critic call
+// of the Lecture decoder.
+func attentionFigure(*source) ([]*plot.Plot, error) {
+	caps := Lecture.Caps
+	d, err := decoder.New(caps)
+	if err != nil {
+		return nil, err
+	}
+	problems, err := mdp.Random.Draw(Lecture.Root, caps.States, caps.Actions, 1)
+	if err != nil {
+		return nil, err
+	}
+	env, pi := problems[0].MDP, problems[0].Pi0
+	q, err := env.PolicyValue(pi)
+	if err != nil {
+		return nil, err
+	}
+	actor, err := d.TraceActor(pi, q, caps.EtaMax)
+	if err != nil {
+		return nil, err
+	}
+	next, err := d.Improve(pi, q, caps.EtaMax)
+	if err != nil {
+		return nil, err
+	}
+	critic, err := d.TraceCritic(next, q, decoder.Sample(env, next, d.Packets, seed.New(Lecture.Root, "packets")))
+	if err != nil {
+		return nil, err
+	}
+	pairs := caps.States * caps.Actions
+	memories := group{"memories", pairs}
+	packets := []group{memories, {"packets", pairs * d.Packets}, {"queries", pairs}}
+	return []*plot.Plot{
+		attentionPanel("(a) actor head", &actor.Blocks[0].Heads[0], []group{memories, {"queries", caps.States}}),
+		attentionPanel("(b) lookup head", &critic.Blocks[0].Heads[1], packets),
+		attentionPanel("(c) predecessor head", &critic.Blocks[1].Heads[0], packets),
+	}, nil
+}
+
+// group is a run of tokens of one role.
+type group struct {
+	name string
+	size int
+}
+
+func attentionPanel(title string, head *decoder.HeadTrace, groups []group) *plot.Plot {
+	p := panel(title, "attended token", "attending token")
+	n := len(head.Query)
+	weights := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j, w := range head.Weights(i) {
+			weights.Set(i, j, w)
+		}
+	}
+	var ticks, down plot.ConstantTicks
+	start := 0
+	for _, g := range groups {
+		middle := float64(start) + float64(g.size)/2
+		ticks = append(ticks, plot.Tick{Value: middle, Label: g.name})
+		down = append(down, plot.Tick{Value: float64(n) - middle, Label: g.name})
+		start += g.size
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = ticks, down
+	p.Y.Tick.Label.Rotation, p.Y.Tick.Label.XAlign, p.Y.Tick.Label.YAlign = math.Pi/2, draw.XCenter, draw.YBottom
+	p.X.Tick.Length, p.Y.Tick.Length = 0, 0
+	p.Add(attention{weights, groups})
+	return p
+}
+
+// attention draws weights [N, N] as a lower triangle, row 0 on top, dark for 1.
+type attention struct {
+	weights *mat.Dense
+	groups  []group
+}
+
+// Plot implements plot.Plotter.
+func (a attention) Plot(c draw.Canvas, p *plot.Plot) {
+	n, _ := a.weights.Dims()
+	x, y := p.Transforms(&c)
+	cell := func(i, j int, shade color.Color) {
+		top, left := float64(n-i), float64(j)
+		c.FillPolygon(shade, []vg.Point{{X: x(left), Y: y(top)}, {X: x(left + 1), Y: y(top)}, {X: x(left + 1), Y: y(top - 1)}, {X: x(left), Y: y(top - 1)}})
+	}
+	for i := range n {
+		for j := range i + 1 {
+			w := a.weights.At(i, j)
+			if w < 1e-2 {
+				continue // paler than can be seen
+			}
+			cell(i, j, color.RGBA{uint8(255 - 255*w), uint8(255 - 141*w), uint8(255 - 77*w), 255})
+		}
+	}
+	style := draw.LineStyle{Color: grey, Width: vg.Points(.5)}
+	size := float64(n)
+	stairs := []vg.Point{{X: x(0), Y: y(size)}} // no token attends beyond itself
+	for i := 1.0; i <= size; i++ {
+		stairs = append(stairs, vg.Point{X: x(i), Y: y(size - i + 1)}, vg.Point{X: x(i), Y: y(size - i)})
+	}
+	c.StrokeLines(style, stairs)
+	at := 0
+	for _, g := range a.groups {
+		at += g.size
+		c.StrokeLines(style, []vg.Point{{X: x(float64(at)), Y: y(0)}, {X: x(float64(at)), Y: y(size)}})
+		c.StrokeLines(style, []vg.Point{{X: x(0), Y: y(size - float64(at))}, {X: x(size), Y: y(size - float64(at))}})
+	}
+}
+
+// DataRange implements plot.DataRanger.
+func (a attention) DataRange() (xmin, xmax, ymin, ymax float64) {
+	n, _ := a.weights.Dims()
+	return 0, float64(n), 0, float64(n)
+}
+
+// carrierScales are the scales H of the carrier figure.
+var carrierScales = func() (scales []float64) {
+	for e := 2.0; e <= 11; e += .5 {
+		scales = append(scales, math.Pow(10, e))
+	}
+	return scales
+}()
+
+// sweepCarrier compares normalized decoders with the one they come from.
+func sweepCarrier(s *source) ([]decoder.CarrierPoint, error) {
+	caps := decoderCaps(s, 6, 1e-3)
+	caps.Phi, caps.Floor = experiment.Protocol.Mixture, experiment.Protocol.Mixture/float64(caps.Actions)
+	problems, err := mdp.Random.Draw(decoderRoot, caps.States, caps.Actions, 4)
+	if err != nil {
+		return nil, err
+	}
+	var contexts []control.Context
+	for i, problem := range problems {
+		pi, err := pmd.Mix(problem.Pi0, caps.Phi)
+		if err != nil {
+			return nil, err
+		}
+		q, err := problem.MDP.PolicyValue(pi)
+		if err != nil {
+			return nil, err
+		}
+		contexts = append(contexts, control.Context{Problem: i, MDP: problem.MDP, Pi: pi, Q: q, Eta: caps.EtaMax})
+	}
+	return decoder.SweepCarrier(caps, contexts, decoder.Sampled(decoderRoot), carrierScales)
+}
+
+// carrierQuantities are the measured columns of a sweep with the formula or
+// bound above each.
+var carrierQuantities = []struct {
+	name            string
+	measured, above func(decoder.CarrierPoint) float64
+}{
+	{"1 − ρ", func(p decoder.CarrierPoint) float64 { return p.Defect }, func(p decoder.CarrierPoint) float64 { return p.Predicted }},
+	{"actor", func(p decoder.CarrierPoint) float64 { return p.Actor }, func(p decoder.CarrierPoint) float64 { return p.ActorBound }},
+	{"critic", func(p decoder.CarrierPoint) float64 { return p.Critic }, func(p decoder.CarrierPoint) float64 { return p.CriticBound }},
+}
+
+// carrierSlope fits the power of H with which a measured error falls, over the
+// scales at which the defect is small and its formula still tells it within 1%.
+func carrierSlope(sweep []decoder.CarrierPoint, measured func(decoder.CarrierPoint) float64) (slope float64, n int) {
+	var h, e []float64
+	for _, p := range sweep {
+		if p.Predicted < 1e-2 && math.Abs(p.Defect/p.Predicted-1) < 1e-2 && measured(p) > 0 {
+			h, e = append(h, p.H), append(e, measured(p))
+		}
+	}
+	if len(h) < 2 {
+		return math.NaN(), len(h)
+	}
+	return decoder.Slope(h, e), len(h)
+}
+
+func carrierFigure(s *source) ([]*plot.Plot, error) {
+	sweep, err := sweepCarrier(s)
+	if err != nil {
+		return nil, err
+	}
+	var panels []*plot.Plot
+	for i, q := range carrierQuantities {
+		p := panel("("+string(rune('a'+i))+") "+q.name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
+		var measured, above plotter.XYs
+		for _, x := range sweep {
+			if y := q.measured(x); y > 0 {
+				measured = append(measured, plotter.XY{X: x.H, Y: y})
+			}
+			above = append(above, plotter.XY{X: x.H, Y: q.above(x)})
+		}
+		slope, _ := carrierSlope(sweep, q.measured)
+		dots, err := points(p, palette[i], true, measured)
+		if err != nil {
+			return nil, err
+		}
+		dots.Radius = 2
+		p.Legend.Add(fmt.Sprintf("measured, slope %.3f", slope), dots)
+		l, err := line(p, palette[i], true, above)
+		if err != nil {
+			return nil, err
+		}
+		l.Width = 1.2
+		name := "certificate"
+		if i == 0 {
+			name = "formula"
+		}
+		p.Legend.Add(name, l)
+		logScale(&p.X)
+		logScale(&p.Y)
+		panels = append(panels, p)
+	}
+	return panels, nil
+}
+
+// lockUpFigure shows the loop that is as close to PMD in one step as one likes
+// and never moves.
+func lockUpFigure(*source) ([]*plot.Plot, error) {
+	a := panel("(a) the loop", "round", "normalized loss")
+	b := panel("(b) one step", "declared ζ", "of the actor that never moves")
+	eta, rounds := experiment.Protocol.Eta, experiment.Protocol.Rounds
+	var zetas, excesses, diagonal plotter.XYs
+	for i, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
+		problem, err := decoder.LockUp(zeta, eta, mdp.Discount)
+		if err != nil {
+			return nil, err
+		}
+		problems := []mdp.Problem{problem}
+		for _, rule := range []pmd.Rule{pmd.PMD, pmd.Identity} {
+			loop := control.Loop{Actor: control.RuleActor(rule), Critic: control.ExactCritic{}, Eta: eta}
+			trajectories, err := loop.Run(problems, rounds)
+			if err != nil {
+				return nil, err
+			}
+			scored, err := control.Score(problems, trajectories)
+			if err != nil {
+				return nil, err
+			}
+			stuck := rule == pmd.Identity
+			if stuck && i > 0 {
+				continue // the same line for every ζ
+			}
+			c, name := palette[i], fmt.Sprintf("exact PMD, ζ = %g", zeta)
+			if stuck {
+				c, name = color.Black, "never moves, every ζ"
+			}
+			l, err := line(a, c, stuck, positive(scored[0].Loss))
+			if err != nil {
+				return nil, err
+			}
+			a.Legend.Add(name, l)
+		}
+		q, err := problem.MDP.PolicyValue(problem.Pi0)
+		if err != nil {
+			return nil, err
+		}
+		measured, err := pmd.Zeta(problem.Pi0, problem.Pi0, q, eta)
+		if err != nil {
+			return nil, err
+		}
+		excess, err := decoder.ProximalExcess(problem.Pi0, problem.Pi0, q, eta)
+		if err != nil {
+			return nil, err
+		}
+		zetas, excesses = append(zetas, plotter.XY{X: zeta, Y: measured}), append(excesses, plotter.XY{X: zeta, Y: excess})
+		diagonal = append(diagonal, plotter.XY{X: zeta, Y: zeta})
+	}
+	a.Y.Min, a.Y.Max = 0, 1.02
+	headroom(a, 5)
+	for i, q := range []struct {
+		name string
+		xy   plotter.XYs
+	}{{"actor residual ζ", zetas}, {"proximal excess", excesses}} {
+		dots, err := points(b, palette[i], true, q.xy)
+		if err != nil {
+			return nil, err
+		}
+		b.Legend.Add(q.name, dots)
+	}
+	l, err := line(b, grey, true, diagonal)
+	if err != nil {
+		return nil, err
+	}
+	b.Legend.Add("declared ζ", l)
+	b.Legend.Left = true
+	logScale(&b.X)
+	logScale(&b.Y)
+	headroom(b, 3)
+	return []*plot.Plot{a, b}, nil
+}
+
+func decoderTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "The fixed decoder",
+		Columns: []string{"quantity", "paper", "bound", "here"},
+	}
+	caps := decoderCaps(s, 6, 1e-6)
+	c, err := decoder.Certify(caps)
+	if err != nil {
+		return t, err
+	}
+	runs, rows, err := decoderAudit(s, 6)
+	if err != nil {
+		return t, err
+	}
+	add := func(quantity, paper, bound, here string) {
+		t.Rows = append(t.Rows, []string{quantity, paper, bound, here})
+	}
+	l := decoder.NewLayout(caps.States, caps.Actions)
+	add("width", "6S+6A+14", "", fmt.Sprint(l.Width()))
+	add("head dimension", "S+A+3", "", fmt.Sprint(l.HeadDim()))
+
+	largest := func(value func(decoder.Round) float64) string {
+		top := 0.0
+		for _, r := range runs {
+			for _, k := range r.Rounds {
+				top = max(top, value(k))
+			}
+		}
+		return number(top)
+	}
+	add("largest actor residual ζ", "2R/(1+R)", number(c.Zeta), largest(func(k decoder.Round) float64 { return k.Zeta }))
+	add("largest routing residual", "2B(γλ₁+λ₂)", number(c.DeltaRoute), largest(func(k decoder.Round) float64 { return k.Route }))
+	add("largest sampling error, m = 6", "B√(2 log(2SAK/α)/m)", number(c.DeltaStat), largest(func(k decoder.Round) float64 { return k.Sampling }))
+
+	violations := 0
+	var slacks []float64
+	for _, r := range rows {
+		if !r.Satisfied() {
+			violations++
+		}
+		slacks = append(slacks, r.Slack)
+	}
+	add("audited rows of Theorem 2", quoted("audit", "rows", 0, 0), "", fmt.Sprint(len(rows)))
+	add("violations", quoted("audit", "violations", 0, 0), "0", fmt.Sprint(violations))
+	add("median slack", quoted("audit", "median slack", 0, 0), "", number(stats.Median(slacks)))
+
+	sweep, err := sweepCarrier(s)
+	if err != nil {
+		return t, err
+	}
+	for _, q := range carrierQuantities {
+		slope, n := carrierSlope(sweep, q.measured)
+		add(fmt.Sprintf("power of H, %s (%d scales)", q.name, n), "−2", "", fmt.Sprintf("%.4f", slope))
+	}
+
+	exact, err := exactOn(runs)
+	if err != nil {
+		return t, err
+	}
+	losses := decoderLosses(runs)
+	for _, horizon := range horizons {
+		add(fmt.Sprintf("median loss at T = %d, exact PMD", horizon), quoted(experiment.Oracle, "exact-pmd", caps.States, horizon), "", number(exact.MedianLosses()[horizon]))
+		add(fmt.Sprintf("median loss at T = %d, decoder with m = 6", horizon), "–", "", number(losses[horizon]))
+	}
+	t.Notes = []string{fmt.Sprintf("S = %d, A = %d, %d problems, ε_r = 1e-6. The paper audits its learned controllers with an exact critic; the rows here are the decoder's with a sampled one, whose bound is vacuous at m = 6: no |Q| exceeds B = %g.", caps.States, caps.Actions, len(runs), c.B)}
+	return t, nil
+}

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/pmd"
+)
+
+// learningFigure shows the actors' training and how far they are from each
+// fixed rule at inputs of each round.
+func learningFigure(s *source) ([]*plot.Plot, error) {
+	a := panel("(a) training", "optimizer step", "proximal loss, means of 1% of the steps")
+	b := panel("(b) distance by round of the input", "round", "mean row-L1")
+	panels := []*plot.Plot{a, b}
+	runs, _, err := s.find(func(c experiment.Cell) bool {
+		return c.Block == experiment.Mechanism && c.Method == experiment.PolicyAttention
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		for _, p := range panels {
+			empty(p)
+		}
+		return panels, nil
+	}
+	seen := map[int]bool{}
+	for _, r := range runs {
+		run, err := s.store.FindTraining(r.Config.OneStep.Actor.Training)
+		if errors.Is(err, experiment.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		losses, err := run.Losses()
+		if err != nil {
+			return nil, err
+		}
+		l, err := line(a, sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
+		if err != nil {
+			return nil, err
+		}
+		if !seen[r.Cell.S] {
+			seen[r.Cell.S] = true
+			a.Legend.Add(fmt.Sprintf("S = %d", r.Cell.S), l)
+		}
+	}
+	states := lectureSize(s, experiment.Mechanism)
+	b.Title.Text += fmt.Sprintf(", S = %d", states)
+	for i, rule := range pmd.Rules {
+		sum, count := map[int]float64{}, map[int]int{}
+		for _, r := range runs {
+			if r.Cell.S != states {
+				continue
+			}
+			for j, d := range r.OneStep.Distances {
+				round := int(r.OneStep.Rounds[j])
+				sum[round] += d[rule]
+				count[round]++
+			}
+		}
+		var xy plotter.XYs
+		for round := range experiment.Protocol.HeldOutRounds + 1 {
+			if count[round] > 0 && sum[round] > 0 {
+				xy = append(xy, plotter.XY{X: float64(round), Y: sum[round] / float64(count[round])})
+			}
+		}
+		l, err := line(b, palette[i], false, xy)
+		if err != nil {
+			return nil, err
+		}
+		b.Legend.Add(string(rule), l)
+	}
+	logScale(&b.Y)
+	return panels, nil
+}
+
+// blockMeans returns the means of consecutive blocks of a series of steps, each
+// at its last step.
+func blockMeans(values []float64, size int) plotter.XYs {
+	var xy plotter.XYs
+	for end := size; end <= len(values); end += size {
+		sum := 0.0
+		for _, v := range values[end-size : end] {
+			sum += v
+		}
+		xy = append(xy, plotter.XY{X: float64(end), Y: sum / float64(size)})
+	}
+	return xy
+}

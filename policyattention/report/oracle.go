@@ -1,0 +1,168 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/stats"
+)
+
+// palette holds colours for what is no method, apart for colour-blind readers.
+var palette = []color.Color{
+	color.RGBA{0, 114, 178, 255}, color.RGBA{230, 159, 0, 255}, color.RGBA{204, 121, 167, 255},
+	color.RGBA{0, 158, 115, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 0, 0, 255},
+}
+
+// lectureSize is the size at which explaining figures are drawn: S = 8, or the
+// preset's largest below it.
+func lectureSize(s *source, block experiment.Block) int {
+	size := 0
+	for _, n := range s.sizes(block) {
+		if n <= 8 {
+			size = n
+		}
+	}
+	return size
+}
+
+// oracleFigure shows exact PMD in closed loop: its loss beside the paper's,
+// what Theorem 2 says of it, and the same loop with other fixed rules.
+func oracleFigure(s *source) ([]*plot.Plot, error) {
+	a := panel("(a) exact PMD", "round", "median normalized loss")
+	drawn := false
+	for i, states := range s.sizes(experiment.Oracle) {
+		runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
+		if err != nil {
+			return nil, err
+		}
+		if len(runs) == 0 {
+			continue
+		}
+		l, err := line(a, palette[i], false, positive(runs[0].MedianLosses()))
+		if err != nil {
+			return nil, err
+		}
+		drawn = true
+		a.Legend.Add(fmt.Sprintf("S = %d", states), l)
+		var quotes plotter.XYs
+		for _, t := range horizons {
+			if n, ok := paper[key{experiment.Oracle, "exact-pmd", states, t}]; ok {
+				quotes = append(quotes, plotter.XY{X: float64(t), Y: n.Value})
+			}
+		}
+		if len(quotes) > 0 {
+			dots, err := points(a, palette[i], false, quotes)
+			if err != nil {
+				return nil, err
+			}
+			a.Legend.Add("paper", dots)
+		}
+	}
+	b := panel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
+	c := panel("(c) fixed rules in the loop", "round", "median normalized loss")
+	panels := []*plot.Plot{a, b, c}
+	states := lectureSize(s, experiment.Oracle)
+	runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
+	if err != nil {
+		return nil, err
+	}
+	if !drawn || len(runs) == 0 {
+		for _, p := range panels {
+			empty(p)
+		}
+		return panels, nil
+	}
+	b.Title.Text += fmt.Sprintf(", S = %d", states)
+	c.Title.Text += fmt.Sprintf(", S = %d", states)
+	if err := oracleBound(b, runs[0]); err != nil {
+		return nil, err
+	}
+	if err := rulesInLoop(c, runs[0], s.store.Preset.Problems); err != nil {
+		return nil, err
+	}
+	for i, p := range panels {
+		logScale(&p.Y)
+		headroom(p, []int{0, 5, 0}[i])
+	}
+	return panels, nil
+}
+
+// positive returns the points of a series that a logarithmic axis can show.
+func positive(values []float64) plotter.XYs {
+	var xy plotter.XYs
+	for k, v := range values {
+		if v > 0 {
+			xy = append(xy, plotter.XY{X: float64(k), Y: v})
+		}
+	}
+	return xy
+}
+
+// oracleBound draws the terms of the returned-policy bound and what is realized.
+func oracleBound(p *plot.Plot, e *experiment.Evaluation) error {
+	gamma := mdp.Discount
+	names := []string{"bound", "initial error", "greedy defects", "last defect", "realized"}
+	series := make([][]float64, len(names))
+	for t := 1; t < len(e.Scored[0].Loss); t++ {
+		values := make([][]float64, len(names))
+		for _, scored := range e.Scored {
+			bound, slack, err := scored.Bound(gamma, t)
+			if err != nil {
+				return err
+			}
+			for i, v := range []float64{bound.Total(), bound.Initial, bound.Greedy, bound.Last, bound.Total() - slack} {
+				values[i] = append(values[i], v)
+			}
+		}
+		for i := range names {
+			series[i] = append(series[i], stats.Median(values[i]))
+		}
+	}
+	for i, name := range names {
+		xy := positive(series[i])
+		for j := range xy {
+			xy[j].X++
+		}
+		l, err := line(p, palette[(i+5)%len(palette)], false, xy)
+		if err != nil {
+			return err
+		}
+		p.Legend.Add(name, l)
+	}
+	p.Legend.Left = true
+	return nil
+}
+
+// rulesInLoop draws the loop of the exact critic with each fixed rule as actor.
+func rulesInLoop(p *plot.Plot, e *experiment.Evaluation, n int) error {
+	fixtures := e.Config.Fixtures
+	fixtures.Problems = min(n, fixtures.Problems)
+	problems, err := fixtures.Draw()
+	if err != nil {
+		return err
+	}
+	for i, rule := range pmd.Rules {
+		loop := control.Loop{Actor: control.RuleActor(rule), Critic: control.ExactCritic{}, Eta: experiment.Protocol.Eta}
+		trajectories, err := loop.Run(problems, experiment.Protocol.Rounds)
+		if err != nil {
+			return err
+		}
+		scored, err := control.Score(problems, trajectories)
+		if err != nil {
+			return err
+		}
+		l, err := line(p, palette[i], false, positive((&experiment.Evaluation{Scored: scored}).MedianLosses()))
+		if err != nil {
+			return err
+		}
+		p.Legend.Add(string(rule), l)
+	}
+	return nil
+}
