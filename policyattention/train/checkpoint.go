@@ -17,6 +17,7 @@ type state struct {
 	step      int
 	params    []float32
 	m, v      []float32 // moments of AdamW
+	average   []float32 // of the parameters over the steps, see Job.Average
 	losses    []float32 // one per step so far
 	wall, cpu float64   // seconds spent, over all interruptions
 }
@@ -80,6 +81,7 @@ func (j Job) saveState(path string, s state) error {
 			{Name: "params", Shape: []int{len(s.params)}, Data: s.params},
 			{Name: "m", Shape: []int{len(s.m)}, Data: s.m},
 			{Name: "v", Shape: []int{len(s.v)}, Data: s.v},
+			{Name: "average", Shape: []int{len(s.average)}, Data: s.average},
 			{Name: "losses", Shape: []int{len(s.losses)}, Data: s.losses},
 		},
 	}
@@ -110,7 +112,7 @@ func (j Job) loadState(path string) (state, error) {
 		name string
 		into *[]float32
 		want int
-	}{{"params", &s.params, size}, {"m", &s.m, size}, {"v", &s.v, size}, {"losses", &s.losses, s.step}} {
+	}{{"params", &s.params, size}, {"m", &s.m, size}, {"v", &s.v, size}, {"average", &s.average, size}, {"losses", &s.losses, s.step}} {
 		values, _, err := safetensors.Get[float32](f, part.name)
 		if err != nil {
 			return state{}, fmt.Errorf("train: %s: %w", path, err)
@@ -123,11 +125,15 @@ func (j Job) loadState(path string) (state, error) {
 	return s, nil
 }
 
-// saveWeights stores released weights, named and shaped as in the network's
-// Layout.
-func (j Job) saveWeights(path string, step int, params []float32) error {
+// saveWeights releases the weights of a run as it is now, named and shaped as
+// in the network's Layout.
+func (j Job) saveWeights(path string, s state) error {
+	params := s.params
+	if j.Average {
+		params = s.average
+	}
 	f := &safetensors.File{Metadata: map[string]string{
-		"config": string(j.Config), "config_sha256": j.Hash(), "step": strconv.Itoa(step),
+		"config": string(j.Config), "config_sha256": j.Hash(), "step": strconv.Itoa(s.step),
 	}}
 	for _, t := range j.Network.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{

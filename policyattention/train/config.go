@@ -96,14 +96,16 @@ type Recipe struct {
 	Relabel bool    `json:"relabel"`
 	EtaMin  float64 `json:"eta_min"`
 	EtaMax  float64 `json:"eta_max"`
+	Average bool    `json:"average"` // release the average over the steps, see Job.Average
 }
 
 // Plain stands for the paper: π enters as it is and the network alone writes
-// the logits. Its law of contexts was chosen on calibration problems.
+// the logits. Its law of contexts and the averaging were chosen on calibration
+// problems.
 func Plain() Recipe {
 	return Recipe{
 		Name: "plain", Policy: RawPolicy, Readout: NetworkReadout,
-		Contexts: Trajectories, Rounds: 40, Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2,
+		Contexts: Trajectories, Rounds: 40, Early: 7, Relabel: true, EtaMin: 0.4, EtaMax: 1.2, Average: true,
 	}
 }
 

@@ -23,7 +23,7 @@ func Train(ctx context.Context, c Config, backend compute.Backend, dir string, p
 func (c Config) job() Job {
 	batches := &order{c: c}
 	return Job{
-		Config: []byte(c.json()), Network: c.Network(), Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots,
+		Config: []byte(c.json()), Network: c.Network(), Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 		Init:  c.start,
 		Data:  c.data,
 		Batch: batches.batch,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -76,6 +77,35 @@ func TestTrainLearns(t *testing.T) {
 		}
 		if len(r.Losses) != c.Steps || r.WallSeconds <= 0 || r.CPUSeconds <= 0 || r.StepsPerSecond <= 0 {
 			t.Errorf("%s: %d losses, %v s, %v CPU s, %v steps/s", o, len(r.Losses), r.WallSeconds, r.CPUSeconds, r.StepsPerSecond)
+		}
+	}
+}
+
+// TestAverage recomputes the average from a snapshot of every step.
+func TestAverage(t *testing.T) {
+	c := tiny(Proximal)
+	c.Snapshots = nil
+	for step := range c.Steps {
+		c.Snapshots = append(c.Snapshots, step+1)
+	}
+	averaged := mustTrain(t, c, t.TempDir())
+	c.Recipe.Average = false
+	last := mustTrain(t, c, t.TempDir())
+	want := make([]float64, c.Network().Size())
+	for step := 1; step <= c.Steps; step++ {
+		_, _, got, err := ReadWeights(averaged.Snapshots[step])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, params, err := ReadWeights(last.Snapshots[step])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range params {
+			want[i] += (averageOrder + 1) / (float64(step) + averageOrder) * (float64(w) - want[i])
+			if math.Abs(float64(got[i])-want[i]) > 1e-6*max(1, math.Abs(want[i])) { // float32
+				t.Fatalf("step %d: average %v, want %v", step, got[i], want[i])
+			}
 		}
 	}
 }
