@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/mdpfile"
+	"icrl/policyattention/train"
+)
+
+// The test binary is the command when this is set, as workers and the tests of
+// signals need it.
+const asCommand = "POLICYATTENTION_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// call runs a command line in this process.
+func call(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = run(args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func problemFile(t *testing.T, states int) string {
+	t.Helper()
+	problems, err := mdp.Random.Draw(5, states, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mdp.json")
+	if err := mdpfile.Write(path, problems[0]); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSolve(t *testing.T) {
+	path := problemFile(t, 4)
+	for _, eta := range []string{"0.8", "auto"} {
+		code, stdout, stderr := call("--json", "solve", "--mdp", path, "--actor", "exact", "--rounds", "40", "--eta", eta)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		var s control.Solution
+		if err := json.Unmarshal([]byte(stdout), &s); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Policy) != 4 || len(s.Q) != 4 || len(s.QStar) != 4 || len(s.QPi) != 4 || len(s.Loss) != 41 || s.Loss[0] != 1 {
+			t.Errorf("η=%s: %+v", eta, s)
+		}
+	}
+	if code, stdout, _ := call("solve", "--mdp", path); code != 0 || !strings.Contains(stdout, "after round 40") {
+		t.Errorf("plain output: %d, %q", code, stdout)
+	}
+}
+
+// The answer's keys are part of the interface.
+func TestSolveKeys(t *testing.T) {
+	_, stdout, _ := call("--json", "solve", "--mdp", problemFile(t, 4), "--rounds", "2")
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(stdout), &keys); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"policy", "q", "q_star", "q_pi", "loss", "certificate"} {
+		if keys[key] == nil {
+			t.Errorf("no %q in %s", key, stdout)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	good := problemFile(t, 4)
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(bad, []byte(`{"gamma": 1, "P": [[[1]]], "r": [[0]]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := filepath.Join(t.TempDir(), "weights.safetensors")
+	if err := os.WriteFile(checkpoint, []byte("no weights"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	plain := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	for _, c := range []struct {
+		name   string
+		args   []string
+		code   int
+		stderr string
+	}{
+		{"no command", nil, exitUsage, "expected one of"},
+		{"unknown command", []string{"frobnicate"}, exitUsage, "frobnicate"},
+		{"unknown preset", []string{"--preset", "huge", "plan"}, exitUsage, "preset"},
+		{"no such file", []string{"solve", "--mdp", "nowhere.json"}, exitUsage, "nowhere.json"},
+		{"bad eta", []string{"solve", "--mdp", good, "--eta", "fast"}, exitUsage, "--eta"},
+		{"no such cell", []string{"--artifacts", empty, "evaluate", "nothing"}, exitUsage, "nothing"},
+		{"no such run", []string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
+		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
+		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitFailure, "0 rounds"},
+		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
+		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitFailure, "nothing"},
+		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "abacus"},
+		{"no plugin", []string{"--backend", "xla:nowhere", "solve", "--mdp", good, "--actor", checkpoint}, exitNoBackend, "nowhere"},
+		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate", "oracle"}, exitFailure, "not a directory"},
+	} {
+		code, _, stderr := call(c.args...)
+		if code != c.code || !strings.Contains(stderr, c.stderr) {
+			t.Errorf("%s: exit %d, %q; want %d with %q", c.name, code, stderr, c.code, c.stderr)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	for _, preset := range []string{"smoke", "quick", "paper"} {
+		code, stdout, stderr := call("--artifacts", t.TempDir(), "--preset", preset, "--json", "plan")
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		var lines []planned
+		if err := json.Unmarshal([]byte(stdout), &lines); err != nil {
+			t.Fatal(err)
+		}
+		if len(lines) < 20 {
+			t.Errorf("%s: %d lines", preset, len(lines))
+		}
+		for _, p := range lines {
+			if p.Done || (p.Kind == "train") != (p.Minutes > 0) {
+				t.Errorf("%s: %+v", preset, p)
+			}
+		}
+	}
+}
+
+// command returns the test binary as the command.
+func command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCommand+"=1", "GOMLX_BACKEND=go")
+	return cmd
+}
+
+// Two processes are asked for the same cells at once, with several missing
+// training runs each: both succeed, what each run is made once, and a table and
+// verification follow; then a report edited by hand is found.
+func TestTwoProcessesOnOneCell(t *testing.T) {
+	artifacts := t.TempDir()
+	args := []string{"--artifacts", artifacts, "--preset", "smoke"}
+	evaluate := append(args[:len(args):len(args)], "--json", "evaluate", "benchmark/exact-pmd-S4", "benchmark/policyattention-S4-14100", "benchmark/pmd-target-S4-14100")
+	var outputs [2]bytes.Buffer
+	var cmds [2]*exec.Cmd
+	for i := range cmds {
+		cmds[i] = command(t.Context(), evaluate...)
+		cmds[i].Stdout, cmds[i].Stderr = &outputs[i], &outputs[i]
+		if err := cmds[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range cmds {
+		if err := cmds[i].Wait(); err != nil {
+			t.Fatalf("%v: %s", err, &outputs[i])
+		}
+	}
+	folders, err := filepath.Glob(filepath.Join(artifacts, "smoke", "train", "*"))
+	if err != nil || len(folders) != 2 {
+		t.Errorf("%d training folders: %v", len(folders), folders)
+	}
+	if code, stdout, stderr := call(append(args, "table", "benchmark")...); code != 0 || !strings.Contains(stdout, "pmd-target") {
+		t.Errorf("table: %d, %s %s", code, stdout, stderr)
+	}
+	checkpoint := filepath.Join(folders[0], "weights.safetensors")
+	if code, _, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor", checkpoint, "--rounds", "3"); code != 0 {
+		t.Errorf("solve with a checkpoint: %s", stderr)
+	}
+	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor", checkpoint); code != exitFailure || !strings.Contains(stderr, "5 states") {
+		t.Errorf("a checkpoint of another size: %d, %s", code, stderr)
+	}
+	if code, stdout, stderr := call(append(args, "--backend", "go", "verify")...); code != 0 {
+		t.Errorf("verify: %d, %s %s", code, stdout, stderr)
+	}
+	if err := os.WriteFile(filepath.Join(folders[0], "loss.csv.gz"), []byte("edited"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, _ := call(append(args, "--backend", "go", "--json", "verify")...)
+	var v experiment.Verification
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitDiscrepancies || len(v.Discrepancies) == 0 {
+		t.Errorf("verify after an edit: %d, %v, %s", code, err, stdout)
+	}
+}
+
+// An interrupted training run says so, leaves its state, and the next call
+// finishes it.
+func TestInterrupt(t *testing.T) {
+	artifacts := t.TempDir()
+	// The quick preset's run takes minutes: long enough to be interrupted.
+	cmd := command(t.Context(), "--artifacts", artifacts, "--preset", "quick", "--json", "train", "proximal-plain-S4-14100")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 1)
+	if _, err := stdout.Read(line); err != nil { // progress: training has begun
+		t.Fatalf("%v: %s", err, &stderr)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for buffer := make([]byte, 4096); ; {
+			if _, err := stdout.Read(buffer); err != nil {
+				return
+			}
+		}
+	}()
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted {
+		t.Fatalf("%v, want exit code %d: %s", err, exitInterrupted, &stderr)
+	}
+	states, err := filepath.Glob(filepath.Join(artifacts, "quick", ".work", "*", "state.safetensors"))
+	if err != nil || len(states) != 1 {
+		t.Fatalf("state files %v, %v", states, err)
+	}
+	info, err := os.Stat(states[0])
+	if err != nil || time.Since(info.ModTime()) > time.Minute {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestCellsByBlock(t *testing.T) {
+	store, err := experiment.Open(t.TempDir(), "smoke", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := cells(store, []string{"shift"})
+	if err != nil || len(found) != 8 {
+		t.Errorf("%d cells of the shift block, want 8: %v", len(found), err)
+	}
+	configs, err := store.Preset.Trainings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range configs {
+		if c.Objective == train.Critic && len(c.Snapshots) > 0 {
+			t.Errorf("%s keeps snapshots that nothing reads", experiment.TrainingName(c))
+		}
+	}
+}
