@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 
 	"github.com/gomlx/compute"
@@ -99,11 +100,30 @@ func Train(ctx context.Context, c Config, backend compute.Backend, dir string, p
 func (c Config) job() train.Job {
 	return train.Job{
 		Config: c.json(), Network: c.Network(), Optimizer: c.Optimizer, Steps: c.Steps,
-		Init:  func() []float32 { return c.Network().Init(seed.New(c.Seed, "distill", "init")) },
+		Init:  c.start,
 		Data:  c.data,
 		Batch: c.batch,
 		Loss:  c.loss,
 	}
+}
+
+// start draws the initial parameters. The embeddings of positions start as
+// sinusoids (Vaswani et al. 2017) of the size of the other embeddings instead:
+// to find the state in which a reward was earned, a head has to look one token
+// back wherever it is, which random embeddings let it learn one position at a
+// time.
+func (c Config) start() []float32 {
+	params := c.Network().Init(seed.New(c.Seed, "distill", "init"))
+	embed := c.Network().Layout()[0] // "embed.weight" [Features, Width]
+	amplitude := math.Sqrt(2 / float64(embed.Shape[0]))
+	for p := range c.Context {
+		row := params[embed.Offset+(embed.Shape[0]-c.Context+p)*c.Width:][:c.Width]
+		for i := range row {
+			angle := float64(p) * math.Pow(10_000, -float64(i-i%2)/float64(c.Width))
+			row[i] = float32(amplitude * math.Sin(angle+float64(i%2)*math.Pi/2))
+		}
+	}
+	return params
 }
 
 // data is all histories on end, [Histories·Length, 1] each.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -247,6 +249,34 @@ func TestHarnessShapeAndController(t *testing.T) {
 	}
 	if _, err := (Controller{Prompt: p, Block: trained.Block}).Run(wrong, 1); err == nil {
 		t.Error("a problem of another shape passed")
+	}
+}
+
+func TestFiles(t *testing.T) {
+	recipe := small(Harness(1, 3))
+	recipe.Steps = 2
+	trained, err := recipe.Train(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "block.safetensors")
+	if err := recipe.Write(path, trained); err != nil {
+		t.Fatal(err)
+	}
+	again, read, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again != recipe || !mat.Equal(read.Block.P, trained.Block.P) || !mat.Equal(read.Block.V, trained.Block.V) || !slices.Equal(read.Loss, trained.Loss) {
+		t.Errorf("what was read, %+v, is not what was written, %+v", again, recipe)
+	}
+	// A recipe that does not fit the tensors.
+	recipe.States = 4
+	if err := recipe.Write(path, trained); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Read(path); err == nil {
+		t.Error("a block of another shape passed")
 	}
 }
 

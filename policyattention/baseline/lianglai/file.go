@@ -1,0 +1,63 @@
+package lianglai
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/safetensors"
+)
+
+// Write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
+// [Steps], all float64, and the recipe as JSON under "config".
+func (t Training) Write(path string, trained *Trained) error {
+	config, err := json.Marshal(t)
+	if err != nil {
+		return fmt.Errorf("lianglai: %w", err)
+	}
+	f := &safetensors.File{Metadata: map[string]string{"config": string(config)}}
+	for _, m := range []struct {
+		name   string
+		matrix *mat.Dense
+	}{{"P", trained.Block.P}, {"V", trained.Block.V}} {
+		r, c := m.matrix.Dims()
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: m.name, Shape: []int{r, c}, Data: m.matrix.RawMatrix().Data})
+	}
+	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: "loss", Shape: []int{len(trained.Loss)}, Data: trained.Loss})
+	return safetensors.WriteFile(path, f)
+}
+
+// Read reads what Write stored.
+func Read(path string) (t Training, trained *Trained, err error) {
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return t, nil, fmt.Errorf("lianglai: %w", err)
+	}
+	if err := json.Unmarshal([]byte(f.Metadata["config"]), &t); err != nil {
+		return t, nil, fmt.Errorf("lianglai: %s states no recipe: %w", path, err)
+	}
+	if err := t.Validate(); err != nil {
+		return t, nil, fmt.Errorf("%w (in %s)", err, path)
+	}
+	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
+	if err != nil {
+		return t, nil, err
+	}
+	d := prompt.Width()
+	read := func(name string, size int) []float64 {
+		values, _, e := safetensors.Get[float64](f, name)
+		if e == nil && len(values) != size {
+			e = fmt.Errorf("lianglai: tensor %q has %d values, want %d", name, len(values), size)
+		}
+		if e != nil && err == nil {
+			err = fmt.Errorf("%w (in %s)", e, path)
+		}
+		return values
+	}
+	p, v, loss := read("P", d*d), read("V", d*d), read("loss", t.Steps)
+	if err != nil {
+		return t, nil, err
+	}
+	return t, &Trained{Block: &Block{P: mat.NewDense(d, d, p), V: mat.NewDense(d, d, v)}, Loss: loss}, nil
+}
