@@ -222,15 +222,17 @@ func floor(c decoder.Caps, pi0 *mat.Dense) float64 {
 	return math.Min(least, mat.Min(pi0))
 }
 
-// source returns the packets of rounds counted from start.
+// source is the environment of rounds counted from start.
 func (e *Engine) source(start int) decoder.Source {
-	draw := decoder.Sampled(e.Settings.Seed)
+	whole := decoder.Sampled(e.Settings.Seed)
 	if e.Settings.Expected {
-		draw = decoder.Weighted()
+		whole = decoder.Weighted()
 	}
-	return func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []decoder.Packet {
-		return draw(env, pi, m, problem, start+round)
+	later := whole
+	later.Packets = func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []decoder.Packet {
+		return whole.Packets(env, pi, m, problem, start+round)
 	}
+	return later
 }
 
 // ruleRun is decoder.Run for an actor of the common harness with the exact

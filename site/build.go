@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/safetensors"
+)
+
+// learned describes the trained weights that lie beside the page.
+type learned struct {
+	States  int    `json:"states"`
+	Actions int    `json:"actions"`
+	File    string `json:"file"`
+}
+
+// Build writes the page into the folder out: index.html, which holds everything
+// and works over http and from a file alike, and index.html.br and .gz, the same
+// compressed for a server. The weights files are released actors of package
+// train; each becomes a script beside the page that is loaded when asked for.
+// It must run inside the repository.
+func Build(out string, weights []string) error {
+	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
+	if err != nil {
+		return err
+	}
+	goroot, err := output("go", "env", "GOROOT")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	list := []learned{}
+	for _, path := range weights {
+		l, script, err := pack(path)
+		if err != nil {
+			return err
+		}
+		list = append(list, l)
+		if err := renameio.WriteFile(filepath.Join(out, l.File), script, 0o644); err != nil {
+			return fmt.Errorf("site: %w", err)
+		}
+	}
+	beside, err := json.Marshal(list)
+	if err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	wasm, err := compile(root)
+	if err != nil {
+		return err
+	}
+	runtime, err := os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"))
+	if err != nil {
+		return fmt.Errorf("site: Go's support for WebAssembly: %w", err)
+	}
+	part := map[string]string{"learned": string(beside), "wasm": text(wasm)}
+	for name, file := range map[string]string{"page": "index.html", "style": "style.css", "app": "app.js", "boot": "boot.js", "worker": "worker.js"} {
+		b, err := os.ReadFile(filepath.Join(root, "site", "page", file))
+		if err != nil {
+			return fmt.Errorf("site: %w", err)
+		}
+		part[name] = string(b)
+	}
+	part["worker"] = string(runtime) + "\n" + part["worker"]
+	for name, content := range part {
+		if name != "page" && strings.Contains(content, "</script") {
+			return fmt.Errorf("site: %s contains the end of a script element", name)
+		}
+	}
+	// Scripts and styles are inline and named by their hashes. 'self' is for the
+	// weights, blob: for the worker, whose text lies in the page; both reach no
+	// other host, and nothing else is allowed.
+	part["csp"] = strings.Join([]string{
+		"default-src 'none'",
+		"script-src " + hash(part["app"]) + " " + hash(part["boot"]) + " 'self' file: blob: 'wasm-unsafe-eval'",
+		"style-src " + hash(part["style"]),
+		"worker-src blob:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'",
+	}, "; ")
+	page := part["page"]
+	var pairs []string
+	for name, content := range part {
+		if name != "page" {
+			pairs = append(pairs, "{{"+name+"}}", content)
+		}
+	}
+	page = strings.NewReplacer(pairs...).Replace(page)
+	return write(out, []byte(page))
+}
+
+// write stores the page plain and compressed; it takes seconds to compress, so a
+// page that is there already is left alone.
+func write(out string, page []byte) error {
+	path := filepath.Join(out, "index.html")
+	old, err := os.ReadFile(path)
+	if _, gone := os.Stat(path + ".br"); err == nil && gone == nil && bytes.Equal(old, page) {
+		return nil
+	}
+	var br, gz bytes.Buffer
+	b := brotli.NewWriterOptions(&br, brotli.WriterOptions{Quality: 11, LGWin: 24})
+	z, err := gzip.NewWriterLevel(&gz, gzip.BestCompression)
+	if err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	for _, w := range []interface {
+		Write([]byte) (int, error)
+		Close() error
+	}{b, z} {
+		if _, err := w.Write(page); err != nil {
+			return fmt.Errorf("site: %w", err)
+		}
+		if err := w.Close(); err != nil {
+			return fmt.Errorf("site: %w", err)
+		}
+	}
+	for _, file := range []struct {
+		suffix  string
+		content []byte
+	}{{".br", br.Bytes()}, {".gz", gz.Bytes()}, {"", page}} {
+		if err := renameio.WriteFile(path+file.suffix, file.content, 0o644); err != nil {
+			return fmt.Errorf("site: %w", err)
+		}
+	}
+	return nil
+}
+
+// compile returns the page's engine.
+func compile(root string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "site")
+	if err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "engine.wasm")
+	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./wasm")
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("site: compiling the engine: %w\n%s", err, out)
+	}
+	return os.ReadFile(path)
+}
+
+// text writes bytes as the characters of the same number, so that one page
+// serves http, where compression takes it down to what the module alone would
+// need, and files, from which a page may fetch nothing. The three characters
+// that HTML does not leave alone in a script element are moved up by 256; the
+// page keeps the low byte of each character.
+func text(b []byte) string {
+	var s strings.Builder
+	s.Grow(2 * len(b))
+	for _, c := range b {
+		r := rune(c)
+		if c == 0 || c == '\r' || c == '<' {
+			r += 256
+		}
+		s.WriteRune(r)
+	}
+	return s.String()
+}
+
+func hash(script string) string {
+	sum := sha256.Sum256([]byte(script))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// pack turns a weights file into a script that hands it to the page.
+func pack(path string) (learned, []byte, error) {
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		return learned{}, nil, fmt.Errorf("site: %w", err)
+	}
+	var config struct {
+		Objective string
+		Slots     int
+		Actions   int
+	}
+	if err := json.Unmarshal([]byte(f.Metadata["config"]), &config); err != nil || config.Slots < 1 || config.Actions < 2 || config.Objective == "critic" {
+		return learned{}, nil, fmt.Errorf("site: %s does not hold an actor of package train", path)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return learned{}, nil, fmt.Errorf("site: %w", err)
+	}
+	l := learned{config.Slots, config.Actions, fmt.Sprintf("learned-s%d-a%d.js", config.Slots, config.Actions)}
+	return l, fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", base64.StdEncoding.EncodeToString(b)), nil
+}
+
+func output(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("site: %s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

@@ -1,0 +1,76 @@
+// Command site builds the web page around the decoder and serves it:
+//
+//	go run ./site                          site/dist/index.html
+//	go run ./site --serve localhost:8080   and serve it there
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+var arguments struct {
+	Out     string   `default:"site/dist" help:"Folder to write the page to."`
+	Weights []string `help:"Released actors (.safetensors) that the page can load, at most one for each S and A." placeholder:"FILE"`
+	Serve   string   `help:"Address to serve the page at, for instance localhost:8080." placeholder:"HOST:PORT"`
+}
+
+func main() {
+	kong.Parse(&arguments, kong.Description("Builds the web page around the decoder."))
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if err := Build(arguments.Out, arguments.Weights); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(filepath.Join(arguments.Out, "index.html"))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("built file://%s\n", path)
+	if arguments.Serve == "" {
+		return nil
+	}
+	listener, err := net.Listen("tcp", arguments.Serve)
+	if err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	fmt.Printf("serving http://%s/\n", listener.Addr())
+	return http.Serve(listener, Handler(arguments.Out))
+}
+
+// Handler serves the folder that Build wrote, the page in the best compression
+// that the browser takes.
+func Handler(dir string) http.Handler {
+	files := http.FileServer(http.Dir(dir))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-cache")
+		if r.URL.Path != "/" {
+			files.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Vary", "Accept-Encoding")
+		for _, encoding := range []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}} {
+			for offer := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+				if strings.TrimSpace(offer) == encoding.name {
+					w.Header().Set("Content-Encoding", encoding.name)
+					http.ServeFile(w, r, filepath.Join(dir, "index.html"+encoding.suffix))
+					return
+				}
+			}
+		}
+		http.ServeFile(w, r, filepath.Join(dir, "index.html"))
+	})
+}

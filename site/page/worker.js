@@ -1,0 +1,27 @@
+// The worker: Go's runtime support (wasm_exec.js) comes before this text. It is
+// sent the WebAssembly module once, then calls {id, op, args}, and answers each
+// with {id, value} or {id, error}.
+"use strict";
+self.onmessage = async ({ data }) => {
+  if (data.wasm) {
+    try {
+      const go = new Go();
+      const { instance } = await WebAssembly.instantiate(data.wasm, go.importObject);
+      go.run(instance).then(() => self.postMessage({ stopped: true }));
+      self.postMessage({ ready: true });
+    } catch (e) {
+      self.postMessage({ stopped: true, error: String(e) });
+    }
+    return;
+  }
+  const { id, op, args } = data;
+  const start = performance.now();
+  let value;
+  try {
+    value = engine[op](...args);
+  } catch (e) {
+    value = { error: String(e) };
+  }
+  const ms = performance.now() - start;
+  self.postMessage(value && value.error ? { id, ms, error: value.error } : { id, ms, value });
+};

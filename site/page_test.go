@@ -1,0 +1,605 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"icrl/policyattention/safetensors"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+)
+
+// Where the tests build the page and leave their pictures.
+const (
+	built = "../.local/site"
+	axe   = "../.local/axe/axe.min.js"
+)
+
+var (
+	allocator context.Context // of the one browser
+	noBrowser string          // why there is none
+	weights   = filepath.Join(built, "untrained.safetensors")
+	server    *httptest.Server
+)
+
+func TestMain(m *testing.M) { os.Exit(setUp(m)) }
+
+func setUp(m *testing.M) int {
+	path, err := findBrowser()
+	if err != nil {
+		noBrowser = err.Error()
+		return m.Run()
+	}
+	if err := os.MkdirAll(filepath.Join(built, "screenshots"), 0o755); err != nil {
+		panic(err)
+	}
+	if err := untrained(weights, 8); err != nil {
+		panic(err)
+	}
+	if err := Build(built, []string{weights}); err != nil {
+		panic(err)
+	}
+	server = httptest.NewServer(Handler(built))
+	defer server.Close()
+	profile, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(profile)
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 900)}
+	for _, f := range []string{"headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync", "hide-scrollbars"} {
+		options = append(options, chromedp.Flag(f, true))
+	}
+	first, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	defer stop()
+	ctx, quit := chromedp.NewContext(first, chromedp.WithErrorf(func(string, ...any) {}))
+	defer quit()
+	if err := chromedp.Run(ctx); err != nil {
+		panic(err)
+	}
+	allocator = ctx
+	return m.Run()
+}
+
+// findBrowser returns the path of a Chromium, or an error that says how to get one.
+func findBrowser() (string, error) {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("no Chromium was found, so the page is not tested; install one (sudo apt-get install chromium) or set CHROMIUM")
+}
+
+// untrained writes weights as package train releases them, of a network that
+// has learned nothing.
+func untrained(path string, states int) error {
+	c := train.Standard(train.Proximal, train.Prior(), 7, states)
+	config, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	f := &safetensors.File{Metadata: map[string]string{"config": string(config), "step": "0"}}
+	params := c.Network().Init(seed.New(7, "untrained"))
+	for _, t := range c.Network().Layout() {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: t.Name, Shape: t.Shape, Data: params[t.Offset : t.Offset+t.Size()]})
+	}
+	return safetensors.WriteFile(path, f)
+}
+
+// tab is a fresh tab of the browser, and what went wrong in it.
+type tab struct {
+	testing.TB
+	context.Context
+	mu       sync.Mutex
+	problems []string
+	bytes    float64
+	folder   string // of downloads
+}
+
+func newTab(t testing.TB) *tab {
+	t.Helper()
+	if noBrowser != "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal(noBrowser)
+		}
+		t.Skip(noBrowser)
+	}
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	ctx, stop := context.WithTimeout(ctx, 40*time.Second)
+	t.Cleanup(stop)
+	b := &tab{TB: t, Context: ctx, folder: t.TempDir()}
+	chromedp.ListenTarget(ctx, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+				b.problems = append(b.problems, fmt.Sprintf("console: %s", e.Args[0].Value))
+			}
+		case *runtime.EventExceptionThrown:
+			b.problems = append(b.problems, "exception: "+e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+				b.problems = append(b.problems, "log: "+e.Entry.Text)
+			}
+		case *network.EventLoadingFinished:
+			b.bytes += e.EncodedDataLength
+		}
+	})
+	b.run(network.Enable(), log.Enable(), runtime.Enable(),
+		browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(b.folder))
+	t.Cleanup(func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, p := range b.problems {
+			t.Errorf("the browser complains: %s", p)
+		}
+	})
+	return b
+}
+
+func (b *tab) run(actions ...chromedp.Action) {
+	b.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// open loads the page with a hash and waits until it is ready.
+func (b *tab) open(url string) {
+	b.Helper()
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(url))
+	b.wait(`document.body.dataset.ready`)
+}
+
+// eval returns the JavaScript value of an expression, which may be a promise.
+func eval[T any](b *tab, expression string) T {
+	b.Helper()
+	var v T
+	b.run(chromedp.Evaluate(expression, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	return v
+}
+
+func (b *tab) wait(expression string) {
+	b.Helper()
+	eval[bool](b, fmt.Sprintf(`(async () => { for (let i = 0; i < 2000; i++) { try { if (%s) return true } catch {} await new Promise(r => setTimeout(r, 10)) } throw new Error("never: " + %q) })()`, expression, expression))
+}
+
+func (b *tab) click(selector string) {
+	b.Helper()
+	eval[bool](b, fmt.Sprintf(`(document.querySelector(%q).click(), true)`, selector))
+}
+
+// set gives a control a value as a person would, change event included.
+func (b *tab) set(selector string, value any) {
+	b.Helper()
+	eval[bool](b, fmt.Sprintf(`(() => { const x = document.querySelector(%q); if (x.type === "checkbox") x.checked = %[2]v; else x.value = %[2]q; x.dispatchEvent(new Event("change", {bubbles: true})); return true })()`, selector, fmt.Sprint(value)))
+}
+
+// toEnd plays the run to its end as fast as it goes.
+func (b *tab) toEnd() {
+	b.Helper()
+	b.set("#speed", "max")
+	b.click("#play")
+	b.wait(`pos.k === run.settings.T && !playing`)
+}
+
+// download presses something that exports and returns the file.
+func (b *tab) download(selector, suffix string) []byte {
+	b.Helper()
+	for _, old := range files(b.folder) {
+		os.Remove(old)
+	}
+	b.click(selector)
+	for range 500 {
+		for _, path := range files(b.folder) {
+			if strings.HasSuffix(path, suffix) {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return data
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	b.Fatalf("no %s file was exported by %s; there is %v", suffix, selector, files(b.folder))
+	return nil
+}
+
+func files(folder string) []string {
+	entries, _ := os.ReadDir(folder)
+	var paths []string
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(folder, e.Name()))
+	}
+	return paths
+}
+
+// upload puts a file into an input.
+func (b *tab) upload(selector, name string, data []byte) {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		b.Fatal(err)
+	}
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		root, err := dom.GetDocument().Do(ctx)
+		if err != nil {
+			return err
+		}
+		id, err := dom.QuerySelector(root.NodeID, selector).Do(ctx)
+		if err != nil {
+			return err
+		}
+		return dom.SetFileInputFiles([]string{path}).WithNodeID(id).Do(ctx)
+	}))
+}
+
+func message(b *tab) string { return eval[string](b, `document.getElementById("message").textContent`) }
+
+// said waits for a message that contains want, then clears it.
+func (b *tab) said(want string) {
+	b.Helper()
+	b.wait(`document.getElementById("message").textContent`)
+	if got := message(b); !strings.Contains(got, want) {
+		b.Errorf("the page says %q, want something with %q", got, want)
+	}
+	eval[bool](b, `(message(""), true)`)
+}
+
+func fileURL(t testing.TB) string {
+	path, err := filepath.Abs(filepath.Join(built, "index.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "file://" + path
+}
+
+// TestFirstView loads the page over http and from a file and says how fast.
+func TestFirstView(t *testing.T) {
+	for _, place := range []string{"http", "file"} {
+		b := newTab(t)
+		url := server.URL
+		if place == "file" {
+			url = fileURL(t)
+		}
+		b.open(url)
+		ready := []float64{eval[float64](b, `Number(document.body.dataset.ready)`)}
+		first := b.bytes
+		for range 2 {
+			b.open(url)
+			ready = append(ready, eval[float64](b, `Number(document.body.dataset.ready)`))
+		}
+		slices.Sort(ready)
+		t.Logf("%s: ready %v ms after navigation (sorted)", place, ready)
+		if place == "http" {
+			t.Logf("first view: %.0f bytes transferred", first)
+			if first > 1e6 || first < 1e5 {
+				t.Errorf("first view transfers %.0f bytes, want below 1,000,000", first)
+			}
+		}
+		if remote := eval[[]string](b, `performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("blob:") && !n.startsWith("data:"))`); len(remote) != 0 {
+			t.Errorf("%s: the page also asks for %v", place, remote)
+		}
+		b.toEnd()
+		t.Logf("%s: %s", place, eval[string](b, `document.getElementById("figures").textContent`))
+	}
+}
+
+// TestPlayback steps, plays and stops, and measures the gaps between frames at m = 64.
+func TestPlayback(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#m=64&T=200")
+	at := func() string { return eval[string](b, "`${pos.k}.${pos.stage}`") }
+	for _, step := range []struct{ press, want string }{
+		{"#forth", "0.1"}, {"#forth", "0.2"}, {"#forth", "0.3"}, {"#forth", "1.0"}, {"#back", "0.3"}, {"#round-on", "1.0"}, {"#first", "0.0"}, {"#back", "0.0"},
+	} {
+		b.click(step.press)
+		b.wait("true")
+		time.Sleep(60 * time.Millisecond)
+		b.wait(fmt.Sprintf("`${pos.k}.${pos.stage}` === %q || true", step.want))
+		if got := at(); got != step.want {
+			b.wait(fmt.Sprintf("`${pos.k}.${pos.stage}` === %q", step.want))
+		}
+	}
+	gaps := eval[[]float64](b, `new Promise(resolve => {
+		const gaps = []; let last = performance.now(), stopAt = last + 1500;
+		$("speed").value = "max"; $("play").click();
+		requestAnimationFrame(function tick(now) { const t = performance.now(); gaps.push(t - last); last = t; if (t < stopAt) requestAnimationFrame(tick); else resolve(gaps) });
+	})`)
+	stopped := eval[[]float64](b, `(async () => { const before = pos.k, t = performance.now(); $("play").click(); const ms = performance.now() - t; await new Promise(r => setTimeout(r, 150)); return [before, pos.k, ms] })()`)
+	slices.Sort(gaps)
+	t.Logf("m = 64: %d frames in 1.5 s, gaps median %.1f ms, largest %.1f ms; %v rounds; Stop took %.2f ms", len(gaps), gaps[len(gaps)/2], gaps[len(gaps)-1], stopped[0], stopped[2])
+	if stopped[1] > stopped[0]+1 {
+		t.Errorf("after Stop in round %v the run went on to %v", stopped[0], stopped[1])
+	}
+}
+
+// exported is the JSON of a trajectory.
+type exported struct {
+	Problem     json.RawMessage
+	E0, Gap     float64
+	Controllers map[string][]struct {
+		Zeta, Delta, Route, Sampling, Defect, Loss, Bound float64
+		NextPi                                            [][]float64 `json:"next_pi"`
+		NextQ                                             [][]float64 `json:"next_q"`
+	}
+}
+
+func (b *tab) trajectory() exported {
+	b.Helper()
+	var x exported
+	if err := json.Unmarshal(b.download(`[data-export=json]`, ".json"), &x); err != nil {
+		b.Fatal(err)
+	}
+	return x
+}
+
+// TestShare edits, copies the address, opens it elsewhere, and finds the same numbers.
+func TestShare(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#seed=5&T=20")
+	b.set("#speed", "max")
+	b.click("#play")
+	b.wait(`pos.k === 20 && !playing`)
+	eval[bool](b, `(go(8, 0), true)`)
+	b.wait(`pos.k === 8`)
+	eval[bool](b, `(openEditor({transition: false, s: 2, a: 1, t: 0}), $("editor-value").value = "0.9", $("editor").requestSubmit(), true)`)
+	b.wait(`run.edits.length === 1 && decoderRound(8)`)
+	eval[bool](b, `(openEditor({transition: true, s: 0, a: 2, t: 3}), $("editor-value").value = "0.75", $("editor").requestSubmit(), true)`)
+	b.wait(`run.edits.length === 2 && decoderRound(8)`)
+	if got := eval[float64](b, `phaseAt(8).p[(0 * 3 + 2) * 8 + 3]`); got != 0.75 {
+		t.Errorf("the edited probability is %v", got)
+	}
+	if got := eval[float64](b, `phaseAt(7).r[2 * 3 + 1]`); got == 0.9 {
+		t.Error("the edit reached into the past")
+	}
+	b.toEnd()
+	first := b.trajectory()
+	b.wait(`location.hash.includes("edits")`)
+	hash := eval[string](b, `location.hash`)
+	other := newTab(t)
+	other.open(fileURL(t) + hash)
+	other.wait(`pos.k === 20`)
+	if second := other.trajectory(); !sameBits(first, second) {
+		t.Error("the shared link gives other numbers")
+	}
+	t.Logf("address: %s", hash)
+}
+
+func sameBits(x, y exported) bool {
+	a, _ := json.Marshal(x.Controllers)
+	b, _ := json.Marshal(y.Controllers)
+	return string(a) == string(b) && x.Gap == y.Gap && len(x.Controllers) > 0
+}
+
+// TestFiles exports everything, and loads and saves an MDP.
+func TestFiles(t *testing.T) {
+	b := newTab(t)
+	b.open(fileURL(t))
+	b.toEnd()
+	csv := string(b.download(`[data-export=csv]`, ".csv"))
+	if lines := strings.Split(strings.TrimSpace(csv), "\n"); len(lines) != 81 || !strings.HasPrefix(lines[0], "controller,round,zeta") {
+		t.Errorf("the CSV has %d lines and starts %.60q", len(lines), csv)
+	}
+	if svg := string(b.download(`[data-export=svg]`, ".svg")); !strings.HasPrefix(svg, "<svg") || !strings.Contains(svg, "http://www.w3.org/2000/svg") {
+		t.Errorf("the SVG starts %.60q", svg)
+	}
+	png := b.download(`[data-export=png]`, ".png")
+	if !strings.HasPrefix(string(png), "\x89PNG") {
+		t.Errorf("the PNG starts %.8q", png)
+	}
+	if err := os.WriteFile(filepath.Join(built, "screenshots", "export.png"), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	saved := b.download(`#save`, ".json")
+	before := b.trajectory()
+	b.upload("#load", "again.json", saved)
+	b.wait(`run.settings.preset === "file"`)
+	b.toEnd()
+	if after := b.trajectory(); !sameBits(before, after) {
+		t.Error("a saved and loaded MDP gives other numbers")
+	}
+	for _, preset := range []string{"sparse-transitions", "sparse-rewards", "ring", "strong-mixing", "frozen-lake", "lock-up"} {
+		b.set("#set-preset", preset)
+		b.wait(fmt.Sprintf(`run.settings.preset === %q && decoderRound(0)`, preset))
+		b.toEnd()
+		if got := message(b); got != "" {
+			t.Errorf("%s: the page says %q", preset, got)
+		}
+	}
+}
+
+// TestHostileInput gives the page what it must refuse and looks whether anything changed.
+func TestHostileInput(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#seed=3")
+	b.toEnd()
+	before := b.trajectory()
+	state := `JSON.stringify([run.settings, run.edits, pos.k])`
+	was := eval[string](b, state)
+	for hash, want := range map[string]string{
+		"#S=1000000": "States S", "#S=NaN": "States S", "#eta=1e999": "Step η", "#m=-3": "Packets m", "#gamma=1": "Discount γ",
+		"#preset=<script>alert(1)</script>": "preset", "#what=1": "unknown", "#edits=0:r:99:0:1": "edit", "#edits=0:r:1:1:NaN": "edit",
+		"#edits=0:r:7:2:1e9": "r_max", "#edits=0:p:1:1:1:7": "probability", "#k=1e9": "round", "#show=__proto__": "controller", "#view=actor/9.9/x/0": "matrix",
+		"#preset=file&mdp=AAAA": "MDP", "#preset=file&S=2&A=2&mdp=" + strings.Repeat("A", 176): "MDP", "#T=0": "Rounds T", "#seed=1e300": "Seed",
+		"#tol=" + strings.Repeat("9", 300000): "too long",
+	} {
+		eval[bool](b, fmt.Sprintf(`(message(""), location.hash = %q, true)`, hash))
+		b.wait(`document.getElementById("message").textContent`)
+		if got := message(b); !strings.Contains(got, want) {
+			t.Errorf("%.60s: the page says %q, want something with %q", hash, got, want)
+		}
+		if now := eval[string](b, state); now != was {
+			t.Errorf("%.60s changed the state from %s to %s", hash, was, now)
+		}
+	}
+	eval[bool](b, `(message(""), true)`)
+	for name, file := range map[string]struct{ data, want string }{
+		"empty.json":   {"", "not JSON"},
+		"script.json":  {"<script>alert(1)</script>", "not JSON"},
+		"huge.json":    {strings.Repeat(" ", 100<<20), "MB"},
+		"nan.json":     {`{"gamma": 0.9, "P": [[[1],[1]]], "r": [[null, 1]]}`, "numbers"},
+		"sum.json":     {`{"gamma": 0.9, "P": [[[0.5],[1]]], "r": [[0, 1]]}`, "sums to 0.5"},
+		"gamma.json":   {`{"gamma": 1, "P": [[[1],[1]]], "r": [[0, 1]]}`, "gamma"},
+		"large.json":   {`{"gamma": 0.9, "P": [], "r": [` + strings.Repeat("[0,0],", 99) + `[0,0]]}`, "100"},
+		"unknown.json": {`{"gamma": 0.9, "P": [[[1],[1]]], "r": [[0, 1]], "x": 1}`, "unknown field"},
+		"deep.json":    {strings.Repeat("[", 100000) + strings.Repeat("]", 100000), "gamma"},
+	} {
+		b.upload("#load", name, []byte(file.data))
+		b.said(file.want)
+		if now := eval[string](b, state); now != was {
+			t.Errorf("%s changed the state from %s to %s", name, was, now)
+		}
+	}
+	for name, data := range map[string]string{
+		"short.safetensors": "x", "length.safetensors": "\xff\xff\xff\xff\xff\xff\xff\x7f{}", "json.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{]",
+		"config.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
+	} {
+		b.upload("#weights", name, []byte(data))
+		b.said("not weights")
+	}
+	for _, edit := range []struct{ value, want string }{{"", "must be a number"}, {"1e9", "r_max"}} {
+		eval[bool](b, fmt.Sprintf(`(openEditor({transition: false, s: 0, a: 0, t: 0}), $("editor-value").value = %q, $("editor").noValidate = true, $("editor").requestSubmit(), true)`, edit.value))
+		b.said(edit.want)
+	}
+	if after := b.trajectory(); !sameBits(before, after) {
+		t.Error("refused input changed the numbers")
+	}
+	b.set("#set-S", "99")
+	b.said("States S")
+	b.set("#set-gamma", "abc")
+	b.said("Discount")
+	if now := eval[string](b, state); now != was {
+		t.Errorf("refused settings changed the state from %s to %s", was, now)
+	}
+}
+
+// TestAccessibility runs axe in light and dark, and uses the keyboard alone.
+func TestAccessibility(t *testing.T) {
+	b := newTab(t)
+	script, err := os.ReadFile(axe)
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skipf("axe-core is missing: %v; set-up fetches it", err)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
+		b.open(server.URL + "/#show=exact.idle.normalized&k=6&stage=3&view=critic/1.0/weight/2&phi=0.02")
+		b.wait(`$("path").children.length && scope.heat`)
+		eval[bool](b, `(document.querySelectorAll("details").forEach(d => d.open = true), openEditor({transition: false, s: 0, a: 0, t: 0}), message("An example."), true)`)
+		b.run(chromedp.Evaluate(string(script), nil))
+		type violation struct{ ID, Impact, Help, Nodes string }
+		found := eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.slice(0, 4).map(n => n.target.join(" ") + ": " + (n.any[0]?.message || "")).join(" | ")})))`)
+		for _, v := range found {
+			if v.Impact == "serious" || v.Impact == "critical" {
+				t.Errorf("%s: axe: %s, %s: %s (%s)", scheme, v.Impact, v.ID, v.Help, v.Nodes)
+			} else {
+				t.Logf("%s: axe: %s, %s: %s (%s)", scheme, v.Impact, v.ID, v.Help, v.Nodes)
+			}
+		}
+	}
+	b.open(server.URL)
+	b.run(chromedp.KeyEvent("\ue015")) // unbound keys do no harm
+	eval[bool](b, `(document.activeElement.blur(), $("speed").value = "max", true)`)
+	b.run(chromedp.KeyEvent(" "))
+	b.wait(`pos.k === 40 && !playing`)
+	eval[bool](b, `(rewards.canvas.focus(), true)`)
+	b.run(chromedp.KeyEvent("\u0302"), chromedp.KeyEvent("\u0303")) // arrow up, arrow right
+	b.run(chromedp.KeyEvent("\r"))
+	b.wait(`!$("editor").hidden && document.activeElement === $("editor-value")`)
+	b.run(chromedp.KeyEvent("0.25"), chromedp.KeyEvent("\r"))
+	b.wait(`run.edits.length === 1 && run.edits[0].value === 0.25`)
+	eval[bool](b, `($("matrix").focus(), true)`)
+	b.run(chromedp.KeyEvent("\u0301")) // arrow down
+	b.wait(`$("live").textContent && $("cell").textContent.includes("memory")`)
+}
+
+// TestMicroscope looks at every matrix of both calls.
+func TestMicroscope(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#k=5&stage=1")
+	seen := eval[[]string](b, `(async () => {
+		const seen = [];
+		for (const call of ["actor", "critic"]) {
+			document.querySelector("[name=call][value=" + call + "]").click();
+			for (const [station] of STATIONS) for (const [part] of partsOf(station)) {
+				lookAt(station, part);
+				for (let i = 0; i < 500 && (scope.busy || scope.again); i++) await new Promise(r => setTimeout(r, 4));
+				const n = scope.now;
+				if (view.part !== part || !n || n.rows * n.cols !== n.data.length || !n.data.length) throw new Error("no matrix " + station + " " + part);
+				await describe(Math.min(3, n.rows - 1), Math.min(2, n.cols - 1), false);
+				if (!$("cell").querySelector("b")) throw new Error("no words for " + station + " " + part);
+				seen.push(call + " " + station + " " + part);
+			}
+		}
+		return seen;
+	})()`)
+	t.Logf("%d matrices", len(seen))
+	// The attention rows of the library sum to one.
+	sum := eval[float64](b, `(async () => { lookAt("1.0", "weight"); const m = await engine.call("matrix", 5, true, "block.1.head.0.weight", 190, 191); return m.data.reduce((a, v) => a + v, 0) })()`)
+	if math.Abs(sum-1) > 1e-12 {
+		t.Errorf("a row of attention weights sums to %v", sum)
+	}
+}
+
+// TestScreenshots keeps pictures at three widths for a person to look at.
+func TestScreenshots(t *testing.T) {
+	for _, shot := range []struct {
+		name   string
+		width  int64
+		scale  float64
+		scheme string
+		hash   string
+	}{
+		{"phone", 360, 2, "light", "#k=12&stage=1"},
+		{"laptop", 1024, 1, "light", "#k=12&stage=3&view=critic/1.0/weight/4"},
+		{"projector", 1920, 1, "light", "#k=40&show=exact.normalized.idle&phi=0.01&view=actor/0.0/weight/3"},
+		{"projector-dark", 1920, 1, "dark", "#k=12&stage=2&view=critic/tokens/tokens/0"},
+	} {
+		b := newTab(t)
+		b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shot.scheme}}),
+			emulation.SetDeviceMetricsOverride(shot.width, 900, shot.scale, shot.width < 500))
+		b.open(server.URL + "/" + shot.hash)
+		b.wait(`$("path").children.length && !scope.busy`)
+		if wide := eval[float64](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
+			t.Errorf("%s: the page is %v pixels wider than the screen", shot.name, wide)
+		}
+		var png []byte
+		b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+			png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).Do(ctx)
+			return err
+		}), chromedp.FullScreenshot(&png, 100))
+		if err := os.WriteFile(filepath.Join(built, "screenshots", shot.name+".png"), png, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("pictures are in %s", filepath.Join(built, "screenshots"))
+}
+

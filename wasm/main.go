@@ -1,0 +1,316 @@
+//go:build js && wasm
+
+// Command wasm is the engine of the web page: it runs in a worker and offers the
+// functions below to site/page/worker.js as methods of the global object engine.
+// Each returns its result or throws no exception but {error: message}. Tables
+// are Float64Arrays, row-major.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"syscall/js"
+	"unsafe"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/transformer/plain"
+	"icrl/wasm/engine"
+)
+
+// run is what the page is looking at, nil before the first start.
+var run *engine.Engine
+
+// learned is the loaded actor, kept over restarts.
+var learned *plain.Actor
+
+func main() {
+	api := js.Global().Get("Object").New()
+	for name, f := range map[string]func(args []js.Value) (any, error){
+		"start": start, "round": round, "edit": edit, "phase": phase,
+		"trace": trace, "matrix": matrix, "weight": weight, "learn": learn,
+	} {
+		api.Set(name, js.FuncOf(func(_ js.Value, args []js.Value) (result any) {
+			defer func() {
+				if r := recover(); r != nil {
+					result = map[string]any{"error": fmt.Sprint("internal error: ", r)}
+				}
+			}()
+			if run == nil && name != "start" && name != "learn" {
+				return map[string]any{"error": "there is no run yet"}
+			}
+			value, err := f(args)
+			if err != nil {
+				return map[string]any{"error": err.Error()}
+			}
+			return value
+		}))
+	}
+	js.Global().Set("engine", api)
+	select {} // the functions stay callable
+}
+
+// start(settings, problem?) starts a run. A problem has gamma, states, actions,
+// and the tables p [S·A, S], r [S, A] and pi0 [S, A].
+func start(args []js.Value) (any, error) {
+	s := args[0]
+	number := func(name string) float64 { return s.Get(name).Float() }
+	settings := engine.Settings{
+		Preset: s.Get("preset").String(), States: s.Get("S").Int(), Actions: s.Get("A").Int(),
+		Seed: uint64(s.Get("seed").Float()), Gamma: number("gamma"), Eta: number("eta"),
+		Packets: s.Get("m").Int(), Expected: s.Get("expected").Bool(), Phi: number("phi"),
+		Routing: number("tol"), Carrier: number("H"), Rounds: s.Get("T").Int(),
+		Kappa: number("kappa"), Tau1: number("tau1"), Tau2: number("tau2"),
+	}
+	var problem *mdp.Problem
+	if p := args[1]; p.Truthy() {
+		states, actions := p.Get("states").Int(), p.Get("actions").Int()
+		if states < 1 || actions < 1 || states > engine.MaxSide || actions > engine.MaxSide {
+			return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d of each", states, actions, engine.MaxSide)
+		}
+		tables := []*mat.Dense{}
+		for _, t := range []struct {
+			name       string
+			rows, cols int
+		}{{"p", states * actions, states}, {"r", states, actions}, {"pi0", states, actions}} {
+			data := numbers(p.Get(t.name))
+			if len(data) != t.rows*t.cols {
+				return nil, fmt.Errorf("%s has %d numbers, want %d", t.name, len(data), t.rows*t.cols)
+			}
+			tables = append(tables, mat.NewDense(t.rows, t.cols, data))
+		}
+		full, err := mdp.NewProblem(p.Get("gamma").Float(), tables[0], tables[1], tables[2])
+		if err != nil {
+			return nil, err
+		}
+		problem = &full
+	}
+	e, err := engine.New(settings, problem)
+	if err != nil {
+		return nil, err
+	}
+	if learned != nil {
+		e.SetActor(learned)
+	}
+	run = e
+	d := e.Decoder
+	c := d.Certificate
+	var legend []any
+	for _, k := range d.Legend {
+		legend = append(legend, map[string]any{
+			"matrix": k.Matrix, "symbol": k.Symbol, "why": k.Why, "value": k.Value,
+			"to": k.To.Offset, "toLen": k.To.Len, "from": k.From.Offset, "fromLen": k.From.Len,
+		})
+	}
+	certificate := map[string]any{
+		"B": c.B, "RMax": c.RMax, "kappa": c.Kappa, "nu": c.Nu, "tau1": c.Tau1, "tau2": c.Tau2, "m": c.Packets,
+		"RAct": c.RAct, "R1": c.R1, "R2": c.R2, "lambda1": c.Lambda1, "lambda2": c.Lambda2, "visible": c.Visible,
+		"zeta": c.Zeta, "deltaRoute": c.DeltaRoute, "deltaStat": c.DeltaStat, "alpha": c.Alpha, "routing": c.Routing,
+		"roundoffZeta": c.RoundoffZeta, "roundoffDelta": c.RoundoffDelta,
+	}
+	if r := c.Returned; r != nil {
+		certificate["theta"], certificate["transient"], certificate["neighbourhood"] = r.Theta, r.Transient, r.Neighbourhood
+	}
+	return map[string]any{
+		"S": d.States, "A": d.Actions, "gamma": d.Gamma, "width": d.Layout.Width(), "headDim": d.Layout.HeadDim(),
+		"token": fields(d.Layout.Token), "slots": fields(d.Layout.Slots), "hidden": fields(decoder.Hidden),
+		"legend": legend, "certificate": certificate, "phase": phaseOf(0),
+	}, nil
+}
+
+func fields(list []decoder.Field) []any {
+	var out []any
+	for _, f := range list {
+		for i := range f.Len {
+			out = append(out, map[string]any{"label": f.Label(i), "note": f.Note})
+		}
+	}
+	return out
+}
+
+// phase(i) describes the i-th phase of the run.
+func phase(args []js.Value) (any, error) {
+	i := args[0].Int()
+	if i < 0 || i >= len(run.Phases) {
+		return nil, fmt.Errorf("phase %d of %d", i, len(run.Phases))
+	}
+	return phaseOf(i), nil
+}
+
+func phaseOf(i int) any {
+	p := run.Phases[i]
+	var greedy []any
+	for _, a := range p.Optimum.Policy {
+		greedy = append(greedy, a)
+	}
+	return map[string]any{
+		"index": i, "start": p.Start, "e0": p.E0, "gap": p.Gap, "greedy": greedy,
+		"p": table(p.Problem.MDP.P), "r": table(p.Problem.MDP.R), "pi0": table(p.Problem.Pi0), "qstar": table(p.Optimum.Q),
+	}
+}
+
+// round(k, names) runs the named controllers through round k. The result holds
+// for each of them a round or, under errors, why it has none.
+func round(args []js.Value) (any, error) {
+	k, results, failed := args[0].Int(), map[string]any{}, map[string]any{}
+	for i := range args[1].Length() {
+		name := args[1].Index(i).String()
+		r, err := run.Round(name, k)
+		if err != nil {
+			failed[name] = err.Error()
+			continue
+		}
+		x := map[string]any{
+			"pi": table(r.Pi), "q": table(r.Q), "nextPi": table(r.NextPi), "nextQ": table(r.NextQ),
+			"zeta": r.Zeta, "zetaBound": r.ZetaBound, "delta": r.Delta, "deltaBound": r.DeltaBound,
+			"route": r.Route, "routeBound": r.RouteBound, "sampling": r.Sampling, "defect": r.Defect, "loss": r.Loss,
+			"initial": r.Bound.Initial, "critic": r.Bound.Critic, "greedy": r.Bound.Greedy, "last": r.Bound.Last, "bound": r.Bound.Total(),
+		}
+		if name == engine.Decoder {
+			x["packets"] = packets(r.Packets)
+		}
+		results[name] = x
+	}
+	return map[string]any{"k": k, "phase": run.PhaseAt(k), "rounds": results, "errors": failed}, nil
+}
+
+// packets returns (s, a, s', a', r, log weight) of each packet.
+func packets(list []decoder.Packet) js.Value {
+	data := make([]float64, 0, 6*len(list))
+	for _, p := range list {
+		data = append(data, float64(p.State), float64(p.Action), float64(p.NextState), float64(p.NextAction), p.Reward, p.LogWeight)
+	}
+	return array(data)
+}
+
+// edit(k, {transition, s, a, t, value}) changes the problem before round k and
+// returns the new phase.
+func edit(args []js.Value) (any, error) {
+	x := args[1]
+	err := run.Apply(args[0].Int(), engine.Edit{
+		Transition: x.Get("transition").Bool(), S: x.Get("s").Int(), A: x.Get("a").Int(), T: x.Get("t").Int(), Value: x.Get("value").Float(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return phaseOf(len(run.Phases) - 1), nil
+}
+
+// trace(k, critic) names the tokens of a call and says which are read.
+func trace(args []js.Value) (any, error) {
+	c, err := run.Trace(args[0].Int(), args[1].Bool())
+	if err != nil {
+		return nil, err
+	}
+	var names, reads []any
+	for _, n := range c.Names {
+		names = append(names, n)
+	}
+	for _, i := range c.Reads {
+		reads = append(reads, i)
+	}
+	return map[string]any{"names": names, "reads": reads}, nil
+}
+
+// matrix(k, critic, name, from, to) returns rows of a matrix of a call.
+func matrix(args []js.Value) (any, error) {
+	c, err := run.Trace(args[0].Int(), args[1].Bool())
+	if err != nil {
+		return nil, err
+	}
+	rows, err := engine.Matrix(c, args[2].String(), args[3].Int(), args[4].Int())
+	if err != nil {
+		return nil, err
+	}
+	var flat []float64
+	for _, r := range rows {
+		flat = append(flat, r...)
+	}
+	cols := 0
+	if len(rows) > 0 {
+		cols = len(rows[0])
+	}
+	return map[string]any{"rows": len(rows), "cols": cols, "data": array(flat)}, nil
+}
+
+// weight(name) returns a weight matrix.
+func weight(args []js.Value) (any, error) {
+	m, err := run.Weight(args[0].String())
+	if err != nil {
+		return nil, err
+	}
+	rows, cols := m.Dims()
+	return map[string]any{"rows": rows, "cols": cols, "data": table(m)}, nil
+}
+
+// learn(shape, tensors) takes a trained actor: shape is its configuration,
+// tensors maps names to Float32Arrays.
+func learn(args []js.Value) (any, error) {
+	shape, values := args[0], args[1]
+	states, actions := shape.Get("states").Int(), shape.Get("actions").Int()
+	if states < 1 || actions < 2 || states > engine.MaxSide || actions > engine.MaxSide {
+		return nil, fmt.Errorf("an actor for %d states and %d actions, the page takes at most %d of each", states, actions, engine.MaxSide)
+	}
+	network, err := plain.New(states+actions+3, shape.Get("layers").Int(), shape.Get("heads").Int(), shape.Get("width").Int(), shape.Get("hidden").Int(),
+		func(name string) ([]float32, error) {
+			v := values.Get(name)
+			if v.Type() != js.TypeObject {
+				return nil, fmt.Errorf("there is no tensor %q", name)
+			}
+			return singles(v), nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	learned = &plain.Actor{
+		Network: network, States: states, Actions: actions,
+		LogPolicy: shape.Get("logPolicy").Bool(), PriorReadout: shape.Get("priorReadout").Bool(),
+	}
+	if run == nil {
+		return nil, errors.New("there is no run yet")
+	}
+	run.SetActor(learned)
+	return true, nil
+}
+
+func table(m *mat.Dense) js.Value {
+	rows, cols := m.Dims()
+	flat := make([]float64, 0, rows*cols)
+	for i := range rows {
+		flat = append(flat, m.RawRowView(i)...)
+	}
+	return array(flat)
+}
+
+// array copies x into a Float64Array; memory of WebAssembly is little-endian, as
+// typed arrays are.
+func array(x []float64) js.Value {
+	out := js.Global().Get("Float64Array").New(len(x))
+	if len(x) > 0 {
+		view := js.Global().Get("Uint8Array").New(out.Get("buffer"))
+		js.CopyBytesToJS(view, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)))
+	}
+	return out
+}
+
+// numbers copies a Float64Array.
+func numbers(v js.Value) []float64 {
+	x := make([]float64, v.Length())
+	copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 8*len(x))
+	return x
+}
+
+// singles copies a Float32Array.
+func singles(v js.Value) []float32 {
+	x := make([]float32, v.Length())
+	copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 4*len(x))
+	return x
+}
+
+func copyBytes(v js.Value, to unsafe.Pointer, n int) {
+	if n > 0 && v.Get("byteLength").Int() == n {
+		js.CopyBytesToGo(unsafe.Slice((*byte)(to), n), js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), n))
+	}
+}
