@@ -26,6 +26,17 @@ func Write(store *experiment.Store) (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("report: %w", err)
 	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "", fmt.Errorf("report: %w", err)
+	}
+	for _, e := range entries {
+		if _, ok := files[e.Name()]; !ok { // of an earlier report
+			if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
+				return "", fmt.Errorf("report: %w", err)
+			}
+		}
+	}
 	for name, b := range files {
 		if err := renameio.WriteFile(filepath.Join(folder, name), b, 0o644); err != nil {
 			return "", fmt.Errorf("report: %w", err)

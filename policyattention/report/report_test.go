@@ -1,0 +1,240 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/xml"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"icrl/policyattention/experiment"
+)
+
+// some returns a folder with the artifacts of a few smoke cells, made once.
+var some = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "report")
+	if err != nil {
+		return "", err
+	}
+	store, err := experiment.Open(dir, "smoke", "go")
+	if err != nil {
+		return "", err
+	}
+	for _, cell := range store.Preset.Plan() {
+		exact := cell.Method == experiment.ExactPMD
+		learned := cell.Method == experiment.PolicyAttention && cell.Seed == 14100 && cell.Block != experiment.Shift
+		if exact || learned {
+			if _, err := store.Evaluate(context.Background(), cell); err != nil {
+				return "", err
+			}
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := some(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// open returns a store on a copy of those artifacts.
+func open(t *testing.T) *experiment.Store {
+	t.Helper()
+	dir, err := some()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	store, err := experiment.Open(work, "smoke", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestRenderIsDeterministic(t *testing.T) {
+	first, err := render(open(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := render(open(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first) != 2+len(TableNames())+2*len(FigureNames()) {
+		t.Errorf("%d files", len(first))
+	}
+	for name, b := range first {
+		if !bytes.Equal(b, second[name]) {
+			t.Errorf("%s is not the same twice", name)
+		}
+		switch filepath.Ext(name) {
+		case ".png":
+			if _, err := png.Decode(bytes.NewReader(b)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		case ".svg":
+			for d := xml.NewDecoder(bytes.NewReader(b)); ; {
+				if _, err := d.Token(); err == io.EOF {
+					break
+				} else if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+		case ".csv":
+			if _, err := csv.NewReader(bytes.NewReader(b)).ReadAll(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// Without any artifact every table and figure still comes out, and says so.
+func TestNothingHasBeenRun(t *testing.T) {
+	for _, preset := range []string{"smoke", "quick", "paper"} {
+		store, err := experiment.Open(t.TempDir(), preset, "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range TableNames() {
+			table, err := BuildTable(store, name)
+			if err != nil {
+				t.Errorf("%s %s: %v", preset, name, err)
+				continue
+			}
+			var b bytes.Buffer
+			if err := table.Markdown(&b); err != nil {
+				t.Error(err)
+			}
+			if name == "decoder" {
+				continue // needs no artifact
+			}
+			if len(table.Rows) > 0 && !strings.Contains(b.String(), NotRun) {
+				t.Errorf("%s %s does not say that it has not been run:\n%s", preset, name, &b)
+			}
+		}
+		for _, name := range []string{"mech", "closed", "rounds", "lit", "pareto"} {
+			if _, err := BuildFigure(store, name); err != nil {
+				t.Errorf("%s %s: %v", preset, name, err)
+			}
+		}
+	}
+}
+
+func TestNumbersComeFromArtifacts(t *testing.T) {
+	store := open(t)
+	table, err := BuildTable(store, "oracle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cell := range store.Preset.Plan() {
+		if cell.Block != experiment.Oracle {
+			continue
+		}
+		e, err := store.Find(cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := table.Rows[0][3], number(e.MedianLosses()[20]); got != want {
+			t.Errorf("the oracle's T = 20 median is printed as %s, want %s", got, want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	fresh := open(t)
+	if _, err := Write(fresh); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Check(fresh); err != nil || len(found) > 0 {
+		t.Fatalf("a fresh report: %v, %v", found, err)
+	}
+	for name, c := range map[string]struct {
+		plant func(t *testing.T, store *experiment.Store)
+		found string
+	}{
+		"edited number": {func(t *testing.T, store *experiment.Store) {
+			path := filepath.Join(Folder(store), "tables.md")
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, bytes.Replace(b, []byte("| 0.0"), []byte("| 0.1"), 1), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "tables.md"},
+		"removed table": {func(t *testing.T, store *experiment.Store) {
+			if err := os.Remove(filepath.Join(Folder(store), "oracle.csv")); err != nil {
+				t.Fatal(err)
+			}
+		}, "oracle.csv"},
+		"removed cell": {func(t *testing.T, store *experiment.Store) {
+			if err := os.RemoveAll(filepath.Join(store.Root(), "oracle")); err != nil {
+				t.Fatal(err)
+			}
+		}, "oracle.csv"},
+		"added file": {func(t *testing.T, store *experiment.Store) {
+			if err := os.WriteFile(filepath.Join(Folder(store), "more.md"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "more.md"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := open(t)
+			if err := os.CopyFS(Folder(store), os.DirFS(Folder(fresh))); err != nil {
+				t.Fatal(err)
+			}
+			c.plant(t, store)
+			found, err := Check(store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range found {
+				if strings.HasSuffix(d.File, c.found) {
+					return
+				}
+			}
+			t.Errorf("found %v, want %s", found, c.found)
+		})
+	}
+}
+
+func TestFormats(t *testing.T) {
+	table := Table{Title: "A < B", Columns: []string{"π", "x|y"}, Rows: [][]string{{"1", "<b>"}}, Notes: []string{"n"}}
+	var markdown, html, text bytes.Buffer
+	if err := table.Markdown(&markdown); err != nil {
+		t.Fatal(err)
+	}
+	if want := "### A < B\n\n| π | x\\|y |\n|---|-----|\n| 1 | <b> |\n\nn\n"; markdown.String() != want {
+		t.Errorf("Markdown %q, want %q", &markdown, want)
+	}
+	if err := table.HTML(&html); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(html.String(), "<td>&lt;b&gt;</td>") || strings.Contains(html.String(), "<b>") {
+		t.Errorf("HTML %s", &html)
+	}
+	if err := table.CSV(&text); err != nil {
+		t.Fatal(err)
+	}
+	if want := "π,x|y\n1,<b>\n"; text.String() != want {
+		t.Errorf("CSV %q, want %q", &text, want)
+	}
+	for v, want := range map[float64]string{0.012346: "0.01235", 51200: "51200", 0: "0", -1.5: "-1.5"} {
+		if got := number(v); got != want {
+			t.Errorf("number(%v) = %s, want %s", v, got, want)
+		}
+	}
+}
