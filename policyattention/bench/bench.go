@@ -20,14 +20,16 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/floats"
 
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
 
 // ParitySteps is how many losses are compared before anything is timed, and
-// ParityTolerance the relative difference that is allowed between float32
-// programs that sum in different orders.
+// ParityTolerance the difference that is allowed between float32 programs that
+// sum in different orders, relative to the loss or, as an actor's loss passes
+// through zero, to the root mean square of all of them where that is larger.
 const (
 	ParitySteps     = 100
 	ParityTolerance = 1e-4
@@ -204,17 +206,22 @@ func (w *Worker) Close() {
 	w.cmd.Wait() //nolint:errcheck // its answers have been read
 }
 
-// Compare returns the largest relative difference between two lists of losses,
-// and an error when it exceeds the tolerance.
+// Compare returns the largest difference between two lists of losses, relative
+// as ParityTolerance is, and an error when it exceeds that.
 func Compare(ours, theirs []float64) (float64, error) {
 	if len(ours) != ParitySteps || len(theirs) < ParitySteps {
 		return 0, fmt.Errorf("bench: %d and %d losses, want %d", len(ours), len(theirs), ParitySteps)
 	}
+	typical := floats.Norm(ours, 2) / math.Sqrt(float64(len(ours)))
 	worst := 0.
 	for i, x := range ours {
-		worst = max(worst, math.Abs(x-theirs[i])/math.Abs(x))
+		difference := math.Abs(x-theirs[i]) / max(math.Abs(x), typical)
+		if math.IsNaN(difference) {
+			return difference, fmt.Errorf("bench: the losses of step %d are %v and %v", i+1, x, theirs[i])
+		}
+		worst = max(worst, difference)
 	}
-	if !(worst <= ParityTolerance) {
+	if worst > ParityTolerance {
 		return worst, fmt.Errorf("bench: losses differ by %.2g, want at most %g", worst, ParityTolerance)
 	}
 	return worst, nil

@@ -1,0 +1,431 @@
+// Command bench compares the training speed of this library with JAX and
+// PyTorch programs of the same step, times the rest of the pipeline, and writes
+// bench.md, bench.json and bench.svg.
+//
+// The driver starts one worker a variant, checks that all compute the same
+// losses, and then lets them take turns, so that a change of the machine's
+// speed meets all of them. Idle workers wait for input.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/renameio/v2"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/bench"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/stats"
+	"icrl/policyattention/train"
+)
+
+var cli struct {
+	Compare compareCmd `cmd:"" default:"withargs" help:"Run the comparison."`
+	Serve   serveCmd   `cmd:"" hidden:"" help:"Be one worker: see bench.Serve."`
+}
+
+type serveCmd struct {
+	Row int `arg:"" help:"Index of the row."`
+}
+
+func (s serveCmd) Run() error {
+	b, err := backend.New("")
+	if err != nil {
+		return err
+	}
+	defer b.Finalize()
+	return bench.Serve(b, bench.Rows()[s.Row].Config, os.Stdin, os.Stdout)
+}
+
+type compareCmd struct {
+	Python  string  `help:"Python with the peers' packages; without it only our own rows run." placeholder:"FILE"`
+	Out     string  `help:"Folder for the results." default:"artifacts/bench"`
+	Rounds  int     `help:"Turns of each worker." default:"7"`
+	Seconds float64 `help:"Length of a turn." default:"2"`
+	Rows    []int   `help:"Rows to run (0 to 3; default all)." sep:","`
+}
+
+// result is one variant in one row.
+type result struct {
+	Row     string  `json:"row"`
+	Program string  `json:"program"`
+	Setting string  `json:"setting"`     // processes × threads
+	Best    float64 `json:"steps_s"`     // best turn, summed over processes
+	Median  float64 `json:"steps_s_mid"` // median turn
+	CPU     float64 `json:"steps_cpu_s"` // best steps per second of processor time
+	Share   float64 `json:"share_of_peak"`
+	Ready   float64 `json:"ready_s"` // start, compilation and the parity steps
+	RSS     float64 `json:"rss_mb"`  // peak memory of one process
+	Parity  float64 `json:"largest_relative_loss_difference"`
+	Error   string  `json:"error,omitempty"`
+}
+
+// output is the content of bench.json.
+type output struct {
+	Machine   machine            `json:"machine"`
+	PeakXLA   float64            `json:"peak_xla_gflops"`
+	PeakGonum float64            `json:"peak_gonum_gflops"`
+	Results   []result           `json:"results"`
+	Pipeline  map[string]float64 `json:"pipeline_seconds"`
+}
+
+type machine struct {
+	CPU     string `json:"cpu"`
+	Cores   int    `json:"cores"`
+	OS      string `json:"os"`
+	Go      string `json:"go"`
+	Backend string `json:"backend"`
+	Load    string `json:"load_average_at_start"`
+}
+
+// program is a way to run a row with a number of threads.
+type program struct {
+	name    string
+	command func(row int, problem string, threads int) []string
+}
+
+func (c compareCmd) programs() ([]program, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	list := []program{{"GoMLX", func(row int, _ string, _ int) []string { return []string{self, "serve", fmt.Sprint(row)} }}}
+	if c.Python == "" {
+		return list, nil
+	}
+	peer := func(script string, more ...string) func(int, string, int) []string {
+		return func(_ int, problem string, _ int) []string {
+			return append([]string{c.Python, "scripts/bench/" + script, problem}, more...)
+		}
+	}
+	torch := func(more ...string) func(int, string, int) []string {
+		return func(_ int, problem string, threads int) []string {
+			return append([]string{c.Python, "scripts/bench/torch_peer.py", problem, fmt.Sprint(threads)}, more...)
+		}
+	}
+	return append(list,
+		program{"JAX", peer("jax_peer.py")},
+		program{"JAX, scan of 50", peer("jax_peer.py", "50")},
+		program{"PyTorch", torch()},
+		program{"PyTorch, compiled", torch("compile")}), nil
+}
+
+func (c compareCmd) Run() error {
+	b, err := backend.New("")
+	if err != nil {
+		return err
+	}
+	out := output{Machine: describe(backend.Describe(b).Name)}
+	if out.PeakXLA, err = bench.PeakXLA(b); err != nil {
+		return err
+	}
+	if out.PeakGonum, err = bench.PeakGonum(); err != nil {
+		return err
+	}
+	if out.Pipeline, err = pipeline(); err != nil {
+		return err
+	}
+	b.Finalize()
+	programs, err := c.programs()
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	rows := c.Rows
+	if len(rows) == 0 {
+		rows = []int{0, 1, 2, 3}
+	}
+	for _, i := range rows {
+		row := bench.Rows()[i]
+		problem := filepath.Join(work, fmt.Sprintf("row%d.safetensors", i))
+		if err := row.Config.Export(problem, bench.ParitySteps); err != nil {
+			return err
+		}
+		for _, processes := range []int{1, 2} {
+			results, err := c.row(i, row, problem, programs, processes, max(1, 2/processes), out.PeakXLA)
+			if err != nil {
+				return err
+			}
+			out.Results = append(out.Results, results...)
+		}
+	}
+	return out.write(c.Out)
+}
+
+// row times all programs on a row, in turns.
+func (c compareCmd) row(index int, row bench.Row, problem string, programs []program, processes, threads int, peak float64) ([]result, error) {
+	type entry struct {
+		result  result
+		workers []*bench.Worker
+		turn    int // steps
+		walls   []float64
+	}
+	entries := make([]*entry, len(programs))
+	var ours []float64
+	for i, p := range programs {
+		e := &entry{result: result{Row: row.Name, Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, threads)}}
+		entries[i] = e
+		for n := range processes {
+			// The affinity mask is what XLA sizes its thread pool by.
+			cpus := fmt.Sprintf("%d-%d", n*threads, (n+1)*threads-1)
+			w, err := bench.Start([]string{fmt.Sprintf("OMP_NUM_THREADS=%d", threads)},
+				append([]string{"taskset", "-c", cpus}, p.command(index, problem, threads)...)...)
+			if err != nil {
+				e.result.Error = err.Error()
+				break
+			}
+			defer w.Close()
+			e.workers = append(e.workers, w)
+			if i == 0 {
+				ours = w.Losses
+			}
+			if e.result.Parity, err = bench.Compare(ours, w.Losses); err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", row.Name, p.name, err)
+			}
+			e.result.Ready = max(e.result.Ready, w.Ready)
+		}
+		fmt.Fprintf(os.Stderr, "%s, %s: ready, losses within %.1g %s\n", row.Name, p.name, e.result.Parity, e.result.Error)
+	}
+	for round := range c.Rounds + 1 {
+		for _, e := range entries {
+			if e.result.Error != "" {
+				continue
+			}
+			steps := max(e.turn, 5)
+			wall, cpu, err := together(e.workers, steps)
+			if err != nil {
+				return nil, err
+			}
+			if round == 0 { // finds the length of a turn
+				e.turn = int(math.Ceil(wall / float64(len(e.workers)) * c.Seconds))
+				continue
+			}
+			e.walls = append(e.walls, wall)
+			e.result.CPU = max(e.result.CPU, cpu)
+		}
+	}
+	var results []result
+	for _, e := range entries {
+		if len(e.walls) > 0 {
+			sort.Float64s(e.walls)
+			e.result.Best, e.result.Median = e.walls[len(e.walls)-1], stats.Median(e.walls)
+			e.result.Share = e.result.Best * row.FLOPs() / 1e9 / peak
+			for _, w := range e.workers {
+				e.result.RSS = max(e.result.RSS, w.RSS)
+			}
+		}
+		results = append(results, e.result)
+	}
+	return results, nil
+}
+
+// together lets workers perform steps at once and returns the sum of their
+// speeds and the mean of their steps per processor second.
+func together(workers []*bench.Worker, steps int) (wall, cpu float64, err error) {
+	speeds, errs := make([]bench.Speed, len(workers)), make([]error, len(workers))
+	done := make(chan int)
+	for i, w := range workers {
+		go func() {
+			speeds[i], errs[i] = w.Time(steps)
+			done <- i
+		}()
+	}
+	for range workers {
+		i := <-done
+		wall += speeds[i].Wall
+		cpu += speeds[i].CPU / float64(len(workers))
+		if errs[i] != nil {
+			err = errs[i]
+		}
+	}
+	return wall, cpu, err
+}
+
+// pipeline times what surrounds training.
+func pipeline() (map[string]float64, error) {
+	seconds := map[string]float64{}
+	for _, s := range []int{4, 8, 16} {
+		problems, err := mdp.Family("random").Draw(1, s, 3, 64)
+		if err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		trajectories, err := control.ExactPMD(0.8).Run(problems, 40)
+		if err != nil {
+			return nil, err
+		}
+		seconds[fmt.Sprintf("exact oracle, 64 MDPs × 40 rounds, S=%d", s)] = time.Since(began).Seconds()
+		began = time.Now()
+		if _, err := control.Score(problems, trajectories); err != nil {
+			return nil, err
+		}
+		seconds[fmt.Sprintf("scoring 64 MDPs × 40 rounds, S=%d", s)] = time.Since(began).Seconds()
+	}
+	b, err := backend.New("")
+	if err != nil {
+		return nil, err
+	}
+	defer b.Finalize()
+	for _, s := range []int{4, 8} {
+		c := train.Standard(train.Proximal, train.Plain(), 1, s)
+		// Speed does not depend on what the weights are.
+		model, err := train.NewModel(b, c, 0, c.Network().Init(seed.New(1, "bench")))
+		if err != nil {
+			return nil, err
+		}
+		actor, err := model.Actor()
+		if err != nil {
+			return nil, err
+		}
+		problems, err := mdp.Family("random").Draw(1, s, 3, 64)
+		if err != nil {
+			return nil, err
+		}
+		loop := control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: 0.8}
+		best := math.Inf(1)
+		for range 5 {
+			began := time.Now()
+			if _, err := loop.Run(problems, 40); err != nil {
+				return nil, err
+			}
+			best = min(best, time.Since(began).Seconds())
+		}
+		seconds[fmt.Sprintf("closed loop, learned actor, 64 MDPs × 40 rounds, S=%d", s)] = best
+	}
+	sample := make([][]float64, 5)
+	for j := range sample {
+		sample[j] = make([]float64, 64)
+		for i := range sample[j] {
+			sample[j][i] = float64((i*37+j*11)%64) / 64
+		}
+	}
+	began := time.Now()
+	if _, err := stats.Standard.Median(sample); err != nil {
+		return nil, err
+	}
+	seconds["10,000 bootstrap replicates, 5 runs × 64 MDPs"] = time.Since(began).Seconds()
+	return seconds, nil
+}
+
+func describe(name string) machine {
+	m := machine{Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Backend: name}
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			m.CPU = strings.TrimSpace(value)
+			break
+		}
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	m.Load = strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " ")
+	return m
+}
+
+func (o output) write(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(filepath.Join(folder, "bench.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	table := o.markdown()
+	fmt.Print(table)
+	if err := renameio.WriteFile(filepath.Join(folder, "bench.md"), []byte(table), 0o644); err != nil {
+		return err
+	}
+	return o.figure(filepath.Join(folder, "bench.svg"))
+}
+
+func (o output) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d cores, %s, %s. Load at start: %s. Matmul peak (2048², float32): XLA %.0f GFLOP/s, gonum %.0f.\n\n",
+		o.Machine.CPU, o.Machine.Cores, o.Machine.Go, o.Machine.Backend, o.Machine.Load, o.PeakXLA, o.PeakGonum)
+	b.WriteString("| row | processes × threads | program | steps/s best (median) | steps per CPU-s | share of peak | ready s | MB | losses within |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range o.Results {
+		if r.Error != "" {
+			fmt.Fprintf(&b, "| %s | %s | %s | failed: %s | | | | | |\n", r.Row, r.Setting, r.Program, r.Error)
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %.1f (%.1f) | %.1f | %.0f%% | %.1f | %.0f | %.1g |\n",
+			r.Row, r.Setting, r.Program, r.Best, r.Median, r.CPU, 100*r.Share, r.Ready, r.RSS, r.Parity)
+	}
+	b.WriteString("\n| pipeline | ms |\n|---|---|\n")
+	var names []string
+	for name := range o.Pipeline {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		fmt.Fprintf(&b, "| %s | %.1f |\n", name, 1e3*o.Pipeline[name])
+	}
+	return b.String()
+}
+
+// figure draws steps per second, a group of bars a row and setting.
+func (o output) figure(path string) error {
+	p := plot.New()
+	p.Y.Label.Text = "optimizer steps per second"
+	p.Y.Min = 0
+	var groups, programs []string
+	values := map[[2]string]float64{}
+	add := func(list []string, s string) []string {
+		for _, x := range list {
+			if x == s {
+				return list
+			}
+		}
+		return append(list, s)
+	}
+	for _, r := range o.Results {
+		group := r.Row + "\n" + r.Setting
+		groups, programs = add(groups, group), add(programs, r.Program)
+		values[[2]string{group, r.Program}] = r.Best
+	}
+	const width = 9
+	for i, program := range programs {
+		var v plotter.Values
+		for _, group := range groups {
+			v = append(v, values[[2]string{group, program}])
+		}
+		bars, err := plotter.NewBarChart(v, vg.Points(width))
+		if err != nil {
+			return err
+		}
+		bars.Color = plotutil.Color(i)
+		bars.LineStyle.Width = 0
+		bars.Offset = vg.Points(width * (float64(i) - float64(len(programs)-1)/2))
+		p.Add(bars)
+		p.Legend.Add(program, bars)
+	}
+	p.Legend.Top = true
+	p.NominalX(groups...)
+	return p.Save(vg.Length(len(groups)+1)*2.4*vg.Centimeter, 9*vg.Centimeter, path)
+}
+
+func main() {
+	ctx := kong.Parse(&cli)
+	ctx.FatalIfErrorf(ctx.Run())
+}
