@@ -104,7 +104,10 @@ var Presets = map[string]Preset{
 			{Ablation, PolicyAttention, "prior", []int{8, 16}, 3},
 			{Ablation, PolicyAttention, "log-input", []int{8}, 3},
 			{Ablation, PolicyAttention, "random-contexts", []int{8}, 3},
-			{Ablation, PolicyAttention, "early-contexts", []int{8}, 3},
+			{Ablation, PolicyAttention, "early-rounds", []int{8}, 3},
+			{Ablation, PolicyAttention, "uniform-rounds", []int{8}, 3},
+			{Ablation, PolicyAttention, "fixed-names", []int{8}, 3},
+			{Ablation, PolicyAttention, "last-weights", []int{8}, 3},
 			{Ablation, PolicyAttention, "nominal-eta", []int{8}, 3},
 			{Confirmation, LearnedCritic, "plain", []int{4}, 5},
 			{Benchmark, LearnedCritic, "plain", []int{8}, 3},
@@ -123,6 +126,15 @@ func FindPreset(name string) (Preset, error) {
 
 // Recipes are the training recipes by name: "plain" stands for the paper,
 // "prior" is reported beside it, and the others change plain in one respect.
+//
+//	prior            log π added to the logits
+//	log-input        log π as input
+//	random-contexts  contexts from random policies
+//	early-rounds     contexts from the first rounds of a run only
+//	uniform-rounds   contexts from all rounds alike
+//	fixed-names      states and actions named as the MDP has them
+//	last-weights     the weights after the last step, not their average
+//	nominal-eta      trained at the deployed step size only
 var Recipes = func() map[string]train.Recipe {
 	recipes := map[string]train.Recipe{"plain": train.Plain(), "prior": train.Prior()}
 	vary := func(name string, change func(*train.Recipe)) {
@@ -133,7 +145,10 @@ var Recipes = func() map[string]train.Recipe {
 	}
 	vary("log-input", func(r *train.Recipe) { r.Policy = train.LogPolicy })
 	vary("random-contexts", func(r *train.Recipe) { r.Contexts = train.RandomPolicies })
-	vary("early-contexts", func(r *train.Recipe) { r.Rounds = 8 })
+	vary("early-rounds", func(r *train.Recipe) { r.Rounds = r.Early })
+	vary("uniform-rounds", func(r *train.Recipe) { r.Early = r.Rounds })
+	vary("fixed-names", func(r *train.Recipe) { r.Relabel = false })
+	vary("last-weights", func(r *train.Recipe) { r.Average = false })
 	vary("nominal-eta", func(r *train.Recipe) { r.EtaMin, r.EtaMax = Protocol.Eta, Protocol.Eta })
 	return recipes
 }()

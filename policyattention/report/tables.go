@@ -430,7 +430,7 @@ func ablationTable(s *source) (Table, error) {
 		if err != nil {
 			return t, err
 		}
-		for _, recipe := range []string{"plain", "prior", "log-input", "random-contexts", "early-contexts", "nominal-eta"} {
+		for _, recipe := range []string{"plain", "prior", "log-input", "random-contexts", "early-rounds", "uniform-rounds", "fixed-names", "last-weights", "nominal-eta"} {
 			block := experiment.Ablation
 			if recipe == "plain" {
 				block = experiment.Benchmark
@@ -462,7 +462,7 @@ func ablationTable(s *source) (Table, error) {
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.Notes = []string{"\"plain\" stands for the paper; \"prior\" takes log π as input and adds it to the logits; every other recipe changes plain in the respect that names it."}
+	t.Notes = []string{"\"plain\" stands for the paper; \"prior\" adds log π to the logits; every other recipe changes plain in the respect that names it."}
 	return t, nil
 }
 
