@@ -15,6 +15,7 @@ var smoke = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	made = dir
 	store, err := Open(dir, "smoke", "go")
 	if err != nil {
 		return "", err
@@ -27,11 +28,12 @@ var smoke = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
+// made is the folder to remove at the end, if it was made.
+var made string
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := smoke(); err == nil {
-		os.RemoveAll(dir)
-	}
+	os.RemoveAll(made) // "" removes nothing
 	os.Exit(code)
 }
 

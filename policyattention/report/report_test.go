@@ -22,6 +22,7 @@ var some = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	made = dir
 	store, err := experiment.Open(dir, "smoke", "go")
 	if err != nil {
 		return "", err
@@ -38,11 +39,12 @@ var some = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
+// made is the folder to remove at the end, if it was made.
+var made string
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := some(); err == nil {
-		os.RemoveAll(dir)
-	}
+	os.RemoveAll(made) // "" removes nothing
 	os.Exit(code)
 }
 
