@@ -345,6 +345,7 @@ type exported struct {
 	E0, Gap     float64
 	Controllers map[string][]struct {
 		Zeta, Delta, Route, Sampling, Defect, Loss, Bound float64
+		Pi, Q                                             [][]float64
 		NextPi                                            [][]float64 `json:"next_pi"`
 		NextQ                                             [][]float64 `json:"next_q"`
 	}
@@ -380,7 +381,7 @@ func TestShare(t *testing.T) {
 	}
 	b.toEnd()
 	first := b.trajectory()
-	b.wait(`location.hash.includes("edits")`)
+	b.wait(`location.hash.includes("edits") && location.hash.includes("k=20")`)
 	hash := eval[string](b, `location.hash`)
 	other := newTab(t)
 	other.open(fileURL(t) + hash)
@@ -492,7 +493,7 @@ func TestHostileInput(t *testing.T) {
 	}
 	b.set("#set-S", "99")
 	b.said("States S")
-	b.set("#set-gamma", "abc")
+	b.set("#set-gamma", "-1")
 	b.said("Discount")
 	if now := eval[string](b, state); now != was {
 		t.Errorf("refused settings changed the state from %s to %s", was, now)
@@ -602,4 +603,3 @@ func TestScreenshots(t *testing.T) {
 	}
 	t.Logf("pictures are in %s", filepath.Join(built, "screenshots"))
 }
-

@@ -140,19 +140,31 @@ let shown = new Set(["decoder", "exact"]);
 let playing = 0; // generation of the running play loop, 0 when stopped
 let generation = 0;
 
+// begin starts a run with edits applied; if any of it is refused, the run that
+// was there goes on as if nothing had happened.
 async function begin(settings, file, edits = []) {
-  const info = await engine.call("start", settings, settings.preset === "file" ? file : null);
-  stop();
-  run = { settings, file, info, phases: [info.phase], edits: [], rounds: {}, errors: {}, id: ++generation };
-  pos.k = pos.stage = 0;
+  const old = run, was = { ...pos };
+  try {
+    const info = await engine.call("start", settings, settings.preset === "file" ? file : null);
+    stop();
+    run = { settings, file, info, phases: [info.phase], edits: [], rounds: {}, errors: {}, id: ++generation };
+    pos.k = pos.stage = 0;
+    for (const e of edits) {
+      takePhase(await engine.call("edit", e.k, e));
+      run.edits.push(e);
+    }
+  } catch (e) {
+    if (old && run !== old) {
+      await engine.call("start", old.settings, old.settings.preset === "file" ? old.file : null);
+      for (const x of old.edits) await engine.call("edit", x.k, x);
+      run = old;
+      Object.assign(pos, was);
+      render();
+    }
+    throw e;
+  }
   view.row = view.col = view.follow = 0;
   engine.compute = 0;
-  for (const e of edits) {
-    const phase = await engine.call("edit", e.k, e);
-    takePhase(phase);
-    run.edits.push(e);
-  }
-  return run;
 }
 
 function takePhase(phase) {
@@ -271,8 +283,9 @@ class Heat {
     this.top = this.colGroups ? 92 : this.heads ? 16 : 0;
     this.w = Math.min(this.maxCell, (width - this.left) / cols);
     if (this.minCell) this.w = Math.max(this.w, this.minCell);
-    this.h = Math.max(this.heads || this.text ? 15 : 3, Math.min(this.w, 26, 620 / rows));
-    if (!this.heads && !this.text) this.h = Math.min(this.h, Math.max(3, 560 / rows));
+    const tall = this.maxHeight || 620;
+    this.h = Math.max(this.heads || this.text ? 15 : 3, Math.min(this.w, 26, tall / rows));
+    if (!this.heads && !this.text) this.h = Math.min(this.h, Math.max(3, tall / rows));
     const W = Math.ceil(this.left + this.w * cols) + 1, H = Math.ceil(this.top + this.h * rows) + 1, ratio = Math.min(3, devicePixelRatio || 1);
     canvas.width = W * ratio; canvas.height = H * ratio;
     canvas.style.width = W + "px"; canvas.style.height = H + "px";
@@ -386,14 +399,14 @@ function renderChain() {
   cards.nextPi.set({ ...size, data: r.nextPi, scale: 1, maxCell: 44, text: true, label: words("Returned policy") });
   const counts = new Float64Array(S * A * S);
   for (let i = 0; i < r.packets.length; i += 6) counts[(r.packets[i] * A + r.packets[i + 1]) * S + r.packets[i + 2]] += Math.exp(r.packets[i + 5]);
-  cards.counts.set({ rows: S * A, cols: S, data: counts, maxCell: 34, label: `Successors drawn from each of ${S * A} pairs` });
+  cards.counts.set({ rows: S * A, cols: S, data: counts, maxCell: 34, maxHeight: 208, label: `Successors drawn from each of ${S * A} pairs` });
   cards.nextQ.set({ ...size, data: r.nextQ, scale: reachQ || B, maxCell: 44, text: true, label: words("Next values Q") });
   $("card-actor").textContent = `ζ = ${show(r.zeta, 3)}, at most ${show(r.zetaBound, 3)}`;
   $("card-env").textContent = run.settings.expected ? `${r.packets.length / 6} packets with exact weights` : `${r.packets.length / 6} packets, m = ${run.info.certificate.m} a pair`;
   $("card-critic").textContent = `δ = ${show(r.delta, 3)}, at most ${show(r.deltaBound, 3)}`;
   STAGES.forEach((s, i) => {
     $("stage-" + i).classList.toggle("now", i === pos.stage);
-    $("stage-" + i).classList.toggle("later", i > pos.stage);
+    $("stage-" + i).classList.toggle("later", !end && i > pos.stage);
     $("stage-" + i).firstChild.setAttribute("aria-current", i === pos.stage ? "step" : "false");
   });
   $("round-title").textContent = end ? `the end after ${T} rounds` : `round ${pos.k} of ${T}`;
@@ -485,14 +498,15 @@ function residualSeries() {
 }
 function legend(series) {
   const c = palette();
-  return el("p", { class: "cap" }, series.map((s) => el("span", { class: "key" }, keyLine(c[s.color], s.dash), " " + s.name + "  ")));
+  return el("p", { class: "keys" }, series.map((s) => el("span", {}, keyLine(c[s.color], s.dash), s.name)));
 }
 const keyLine = (color, dash) => el("svg", { viewBox: "0 0 28 10", width: 28, height: 10, "aria-hidden": "true" }, el("line", { x1: 0, x2: 28, y1: 5, y2: 5, stroke: color, "stroke-width": 2.4, "stroke-dasharray": dash }));
 function renderCharts() {
   const T = run.settings.T, loss = lossSeries(), residual = residualSeries();
   const last = decoderRound(Math.max(0, pos.k - 1));
-  $("loss-chart").replaceChildren(chart({ series: loss, T, floor: 1e-12, marker: pos.k, label: `Loss over ${T} rounds on a logarithmic axis. At round ${pos.k} the decoder’s is ${show(last?.loss)}, its bound ${show(last?.bound)}.` }), legend(loss.slice(-1)));
-  $("residual-chart").replaceChildren(chart({ series: residual, T, floor: 1e-18, marker: pos.k, label: `Residuals of the decoder over ${T} rounds, all below their bounds shown dashed.` }), legend(residual.filter((s) => !s.thin)));
+  const keys = (list) => legend(list.filter((x) => !x.thin || x.color === "warm"));
+  $("loss-chart").replaceChildren(chart({ series: loss, T, floor: 1e-12, marker: pos.k, label: `Loss over ${T} rounds on a logarithmic axis. At round ${pos.k} the decoder’s is ${show(last?.loss)}, its bound ${show(last?.bound)}.` }), keys(loss));
+  $("residual-chart").replaceChildren(chart({ series: residual, T, floor: 1e-18, marker: pos.k, label: `Residuals of the decoder over ${T} rounds, all below their bounds shown dashed.` }), legend(residual.filter((s) => !s.thin)), el("p", { class: "cap" }, "Dashed lines are the certificate’s bounds."));
 }
 function renderControllers() {
   const c = palette();
@@ -701,7 +715,7 @@ async function renderScope() {
     scope.heat ||= new Heat($("matrix"), { label: "Matrix", hover: (i, j, speak) => act(() => describe(i, j, speak)), pick: (i, j) => pickCell(i) });
     if (scope.jump) { scope.heat.cursor = [Math.max(0, Math.min(R - 1, view.row - scope.rowFirst)), Math.max(0, Math.min(C - 1, view.col - scope.colFirst))]; scope.jump = false; }
     scope.heat.set({
-      rows: R, cols: C, data, mark: marked, rowFirst: scope.rowFirst, colFirst: scope.colFirst, minCell: C > 40 ? 3 : 10, maxCell: C > 40 ? 14 : 26,
+      rows: R, cols: C, data, mark: marked, rowFirst: scope.rowFirst, colFirst: scope.colFirst, minCell: C > 40 ? 3 : 10, maxCell: C > 40 ? 14 : 34,
       rowGroups: groupNames(rowNames, !isWeight(part)), colGroups: groupNames(colNames, square), text: false,
       label: `${partsOf(view.station).find((p) => p[0] === part)[1]}, ${rowNames.length} by ${colNames.length}. Arrow keys move from cell to cell.`,
     });
@@ -1108,19 +1122,23 @@ async function open(state) {
 }
 async function openAddress() {
   try { await open(readAddress(location.hash)); return true; } catch (e) {
-    if (run) await engine.call("start", run.settings, run.settings.preset === "file" ? run.file : null).then(async () => { for (const x of run.edits) await engine.call("edit", x.k, x); }).catch(() => {});
-    message(`${e.message} ${run ? "Nothing was changed." : "The page shows its usual start instead."}`);
+    message(`${e.message.replace(/[.]?$/, ".")} ${run ? "Nothing was changed." : "The page shows its usual start instead."}`);
     return false;
   }
 }
 
 /* ---------- drawing and events ---------- */
-let frame = 0;
+let frame = 0, charted = 0;
 function render() {
   if (!frame) frame = requestAnimationFrame(() => {
     frame = 0;
     if (!run || !decoderRound(0)) return;
-    renderChain(); renderReadings(); renderCharts(); renderControllers();
+    renderChain(); renderReadings();
+    const now = performance.now();
+    if (!playing || now - charted > 120) { // charts take the longest to draw
+      charted = now;
+      renderCharts(); renderControllers();
+    }
     if (!playing) { renderProblem(); renderScope(); remember(); }
     $("figures").textContent = `${run.rounds.decoder.length} rounds took ${show(engine.compute / 1000, 3)} s of compute in a worker. Everything is computed on this machine.`;
   });
