@@ -2,6 +2,7 @@ package mdp
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -39,9 +40,10 @@ const (
 	SparseRewards Family = "sparse-rewards"
 	// Ring is one fixed MDP for all problems, which differ in π₀ alone: states on
 	// a circle; action j moves by j-1 states (back, stay, on, …) with probability
-	// 0.9 and slips to either neighbour of the start with probability 0.05 each.
-	// The reward is the probability of entering state 0, less 0.1 times the
-	// probability of not entering it when the action is a move.
+	// 0.8 and slips to either neighbour of the start with probability 0.1 each.
+	// The reward of state s is cos(2πs/S)/4 under every action: the goal is to
+	// reach state 0 and to stay. With larger rewards exact PMD is done within a
+	// few rounds, and a ratio to it would measure rounding.
 	Ring Family = "ring"
 )
 
@@ -116,19 +118,15 @@ func (f Family) drawMDP(rng *rand.Rand, s, a int) (*MDP, error) {
 
 // ring fills p [S·A, S] and r [S, A] with the fixed circle.
 func ring(p, r *mat.Dense) {
-	const success, slip = 0.9, 0.05
+	const success, slip = 0.8, 0.1
 	s, a := r.Dims()
 	for i := range s {
+		reward := math.Cos(2*math.Pi*float64(i)/float64(s)) / 4
 		for j := range a {
-			step := j - 1
 			row := p.RawRowView(i*a + j)
-			row[(i+step+s)%s] += success
+			row[(i+j-1+s)%s] += success
 			row[(i+1)%s] += slip
 			row[(i+s-1)%s] += slip
-			reward := row[0]
-			if step != 0 {
-				reward -= 0.1 * (1 - row[0])
-			}
 			r.Set(i, j, reward)
 		}
 	}
