@@ -156,7 +156,10 @@ func TestLearnedActor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		actor := &plain.Actor{Network: n, States: config.Slots, Actions: config.Actions, LogPolicy: true, PriorReadout: true}
+		actor := &plain.Actor{
+			Network: n, States: config.Slots, Actions: config.Actions,
+			LogPolicy: config.Recipe.Policy == train.LogPolicy, PriorReadout: config.Recipe.Readout == train.PriorReadout,
+		}
 		for k, r := range got {
 			context := control.Context{Round: k, Pi: dense(r.Pi), Q: dense(r.Q), Eta: 0.8}
 			want, err := actor.Act([]control.Context{context})

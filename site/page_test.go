@@ -287,6 +287,7 @@ func TestFirstView(t *testing.T) {
 		if place == "file" {
 			url = fileURL(t)
 		}
+		b.run(network.SetCacheDisabled(true))
 		b.open(url)
 		ready := []float64{eval[float64](b, `Number(document.body.dataset.ready)`)}
 		first := b.bytes

@@ -1183,6 +1183,7 @@ async function boot() {
   let resized;
   addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(render, 120); });
   if (!(await openAddress())) await open({ settings: defaults(), file: null, edits: [], k: 0, stage: 0, shown: ["decoder", "exact"], view: null });
+  await new Promise(requestAnimationFrame); // the first picture is drawn
   document.body.dataset.ready = String(Math.round(performance.now()));
   document.body.dataset.boot = String(Math.round(performance.now() - began));
 }

@@ -17,16 +17,14 @@ const logFloor = -30
 // Actor is a trained actor of package train in plain Go. It implements
 // control.Actor: π̂_{k+1} is the softmax of the network's outputs.
 type Actor struct {
-	Network        *Network
-	States         int  // S it was trained for, the width of the state one-hot
-	Actions        int  // A
-	LogPolicy      bool // tokens hold log π, not below −30, instead of π
-	PriorReadout   bool // log π is added to the outputs
-	EtaMin, EtaMax float64
+	Network      *Network
+	States       int  // S it was trained for, the width of the state one-hot
+	Actions      int  // A
+	LogPolicy    bool // tokens hold log π, not below −30, instead of π
+	PriorReadout bool // log π is added to the outputs
 }
 
-// Act implements control.Actor. It errs on problems of another shape. Step
-// sizes outside [EtaMin, EtaMax], for which the actor was trained, are accepted.
+// Act implements control.Actor. It errs on problems of another shape.
 func (a *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 	policies := make([]*mat.Dense, len(batch))
 	for i, x := range batch {
