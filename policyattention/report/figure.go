@@ -84,7 +84,9 @@ func (f *Figure) SVG() ([]byte, error) {
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	return b.Bytes(), err
+	// Times has the widths that the text was laid out with, where Liberation is
+	// not installed.
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Serif"), []byte("font-family:Liberation Serif,Times New Roman,Times,serif")), err
 }
 
 // PNG returns the figure as PNG at 192 dots an inch.

@@ -89,7 +89,7 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 	}
 	for i, p := range panels {
 		logScale(&p.Y)
-		headroom(p, []int{0, 5, 0}[i])
+		headroom(p, []int{0, 5, 5}[i])
 	}
 	return panels, nil
 }
