@@ -120,8 +120,15 @@ path.write_text(json.dumps(spec, indent=1) + "\n")
 PYTHON
 }
 
+# Notebook cells are built in a workspace, offline: that needs the go.mod file of every
+# module that any requirement names, where a build here is content with fewer.
 make_build() {
   go build ./...
+  rm -rf "$local/workspace"
+  mkdir "$local/workspace"
+  (cd "$local/workspace" && go mod init cell && go work init . "$root" && go list -m all) >/dev/null 2>&1 ||
+    die 'the module graph could not be loaded; see: go list -m all'
+  rm -rf "$local/workspace"
 }
 
 check_prerequisites

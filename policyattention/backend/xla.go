@@ -33,7 +33,6 @@ func newXLA(plugin, options string) (compute.Backend, error) {
 	if strings.Contains(folder, ",") || cuda && strings.Contains(folder, "cpu") || !cuda && pjrt.IsCUDAName(folder) {
 		return nil, fmt.Errorf("plugin folder %s: a comma, or the name of another device, in the path misleads go-xla: put the plugin elsewhere", folder)
 	}
-	tuneMalloc()
 	config := path
 	if options != "" {
 		config += "," + options

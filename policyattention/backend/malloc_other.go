@@ -1,5 +1,0 @@
-//go:build !linux || !cgo
-
-package backend
-
-func tuneMalloc() {} // a setting of glibc
