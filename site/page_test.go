@@ -19,11 +19,13 @@ import (
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"icrl/policyattention/safetensors"
 	"icrl/policyattention/seed"
@@ -528,18 +530,18 @@ func TestAccessibility(t *testing.T) {
 		}
 	}
 	b.open(server.URL)
-	b.run(chromedp.KeyEvent("\ue015")) // unbound keys do no harm
 	eval[bool](b, `(document.activeElement.blur(), $("speed").value = "max", true)`)
 	b.run(chromedp.KeyEvent(" "))
 	b.wait(`pos.k === 40 && !playing`)
 	eval[bool](b, `(rewards.canvas.focus(), true)`)
-	b.run(chromedp.KeyEvent("\u0302"), chromedp.KeyEvent("\u0303")) // arrow up, arrow right
-	b.run(chromedp.KeyEvent("\r"))
+	// Enter as the browser sends it when the page takes the key: without the
+	// character that would follow otherwise.
+	b.run(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowRight), input.DispatchKeyEvent(input.KeyRawDown).WithKey("Enter").WithCode("Enter"))
 	b.wait(`!$("editor").hidden && document.activeElement === $("editor-value")`)
-	b.run(chromedp.KeyEvent("0.25"), chromedp.KeyEvent("\r"))
+	b.run(chromedp.KeyEvent("0.25"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`run.edits.length === 1 && run.edits[0].value === 0.25`)
 	eval[bool](b, `($("matrix").focus(), true)`)
-	b.run(chromedp.KeyEvent("\u0301")) // arrow down
+	b.run(chromedp.KeyEvent(kb.ArrowDown))
 	b.wait(`$("live").textContent && $("cell").textContent.includes("memory")`)
 }
 

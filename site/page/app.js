@@ -455,7 +455,7 @@ function renderReadings() {
 const sup = (n) => String(n).replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
 
 /* ---------- charts ---------- */
-function chart({ series, T, label, floor, marker, size = [520, 300], colors = palette() }) {
+function chart({ series, T, label, floor, marker, size = [520, 360], colors = palette() }) {
   const [W, H] = size, left = 52, right = 12, top = 10, bottom = 34;
   let lo = Infinity, hi = -Infinity;
   for (const s of series) for (const v of s.values) if (v > 0 && Number.isFinite(v)) { lo = Math.min(lo, Math.max(v, floor)); hi = Math.max(hi, v); }
@@ -701,6 +701,7 @@ async function renderScope() {
       for (const b of box.children) b.setAttribute("aria-pressed", String(b.dataset.id === now));
     };
     buttons($("stations"), STATIONS, view.station, (id) => lookAt(id));
+    $("parts").hidden = partsOf(view.station).length < 2;
     buttons($("parts"), partsOf(view.station), part, (id) => lookAt(view.station, id));
     $("matrix-why").textContent = WHY[part] + (view.station === "1.1" ? " The paper counts two heads a block; this one has nothing left to do." : "");
     const marked = part === "results" ? view.follow : isWeight(part) ? -1 : t.reads[view.follow];
@@ -1019,8 +1020,8 @@ function picture() {
     series.forEach((s, i) => svg.append(el("line", { x1: x + 20 + (i % 3) * 175, x2: x + 48 + (i % 3) * 175, y1: 440 + Math.floor(i / 3) * 20, y2: 440 + Math.floor(i / 3) * 20, stroke: colors[s.color], "stroke-width": 2, "stroke-dasharray": s.dash }), el("text", { x: x + 54 + (i % 3) * 175, y: 444 + Math.floor(i / 3) * 20, fill: colors.soft, "font-size": 11 }, s.name)));
   };
   const loss = lossSeries(), residual = residualSeries();
-  place(chart({ series: loss, T, floor: 1e-12, label: "loss", colors }), 20, "Loss of the returned policy", loss);
-  place(chart({ series: residual, T, floor: 1e-18, label: "residuals", colors }), 590, "Residuals of the decoder and their bounds", residual);
+  place(chart({ series: loss, T, floor: 1e-12, label: "loss", colors, size: [520, 300] }), 20, "Loss of the returned policy", loss);
+  place(chart({ series: residual, T, floor: 1e-18, label: "residuals", colors, size: [520, 300] }), 590, "Residuals of the decoder and their bounds", residual);
   const table = (data, x, name, scale) => {
     svg.append(el("text", { x, y: 502, fill: colors.ink }, name));
     const c = Math.min(24, 120 / S, 500 / A), wide = Math.min(24, 500 / A);
