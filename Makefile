@@ -2,9 +2,12 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks bench plugin clean
+.PHONY: help setup reproduce test lint lab notebooks bench plugin site clean
 
 PRESET ?= quick
+SITE ?= localhost:8080
+# Released actors that the page can load, at most one for each S and A.
+SITE_WEIGHTS ?=
 PYTHON := .local/python/bin/python
 COMMAND := go run ./policyattention/cmd/policyattention
 
@@ -27,7 +30,9 @@ reproduce: setup ## train, evaluate, and execute the notebooks at PRESET
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
 
 test: setup lint ## every test, the notebooks at smoke included
-	go test -p 2 ./...
+	go test -p 2 $$(go list ./... | grep -v '/site$$')
+	scripts/browser.sh
+	go test -tags noasm -v ./site | grep -v '^=== RUN'
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
 	$(PYTHON) scripts/notebooks.py --preset smoke --out .local/notebooks
 
@@ -48,6 +53,9 @@ bench: setup ## training speed, beside the matmul peak of this machine
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
+
+site: ## build the web page into site/dist and serve it at SITE
+	go run ./site --serve $(SITE) $(addprefix --weights ,$(SITE_WEIGHTS))
 
 clean: ## remove .local/ and the results of the small presets
 	rm -rf .local artifacts/smoke artifacts/quick

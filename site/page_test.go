@@ -53,20 +53,16 @@ func setUp(m *testing.M) int {
 		noBrowser = err.Error()
 		return m.Run()
 	}
-	if err := os.MkdirAll(filepath.Join(built, "screenshots"), 0o755); err != nil {
-		panic(err)
-	}
-	if err := untrained(weights, 8); err != nil {
-		panic(err)
-	}
-	if err := Build(built, []string{weights}); err != nil {
-		panic(err)
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	server = httptest.NewServer(Handler(built))
 	defer server.Close()
 	profile, err := os.MkdirTemp("", "chromium")
 	if err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	defer os.RemoveAll(profile)
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WindowSize(1280, 900)}
@@ -78,10 +74,22 @@ func setUp(m *testing.M) int {
 	ctx, quit := chromedp.NewContext(first, chromedp.WithErrorf(func(string, ...any) {}))
 	defer quit()
 	if err := chromedp.Run(ctx); err != nil {
-		panic(err)
+		fmt.Fprintln(os.Stderr, "starting", path, err)
+		return 1
 	}
 	allocator = ctx
 	return m.Run()
+}
+
+// prepare builds the page with weights that have learned nothing.
+func prepare() error {
+	if err := os.MkdirAll(filepath.Join(built, "screenshots"), 0o755); err != nil {
+		return err
+	}
+	if err := untrained(weights, 8); err != nil {
+		return err
+	}
+	return Build(built, []string{weights})
 }
 
 // findBrowser returns the path of a Chromium, or an error that says how to get one.
@@ -130,7 +138,7 @@ func newTab(t testing.TB) *tab {
 	}
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
-	ctx, stop := context.WithTimeout(ctx, 40*time.Second)
+	ctx, stop := context.WithTimeout(ctx, 90*time.Second)
 	t.Cleanup(stop)
 	b := &tab{TB: t, Context: ctx, folder: t.TempDir()}
 	chromedp.ListenTarget(ctx, func(event any) {
@@ -515,7 +523,7 @@ func TestAccessibility(t *testing.T) {
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
-		b.open(server.URL + "/#show=exact.idle.normalized&k=6&stage=3&view=critic/1.0/weight/2&phi=0.02")
+		b.open(server.URL + "/#show=exact.idle.normalized&k=6&stage=1&view=critic/1.0/weight/2&phi=0.02")
 		b.wait(`$("path").children.length && scope.heat`)
 		eval[bool](b, `(document.querySelectorAll("details").forEach(d => d.open = true), openEditor({transition: false, s: 0, a: 0, t: 0}), message("An example."), true)`)
 		b.run(chromedp.Evaluate(string(script), nil))

@@ -375,7 +375,7 @@ function buildChain() {
     [el("div", { class: "two" }, heat("pi", "π"), heat("q", "Q"))],
     [heat("nextPi", "π̂, the returned policy"), el("p", { class: "cap num", id: "card-actor" })],
     [heat("counts", "successors drawn, (s,a) × s′"), el("p", { class: "cap num", id: "card-env" })],
-    [heat("nextQ", "Q of the next round"), el("p", { class: "cap num", id: "card-critic" })],
+    [heat("nextQ", "Q of the next round"), el("p", { class: "cap num", id: "card-critic" }), el("p", { class: "cap" }, "With π̂ it is the next round’s context.")],
   ];
   STAGES.forEach((s, i) => {
     $("stages").append(el("div", { class: "stagecard", id: "stage-" + i },
