@@ -8,11 +8,15 @@ import (
 )
 
 // decades ticks a logarithmic axis at powers of ten, of which at most seven are
-// labelled, and on short axes at their double and fivefold.
+// labelled, and on short axes at their double and fivefold. Axes that span less
+// than a factor of four are ticked like linear ones.
 type decades struct{}
 
 // Ticks implements plot.Ticker.
 func (decades) Ticks(lo, hi float64) []plot.Tick {
+	if hi < 4*lo {
+		return plot.DefaultTicks{}.Ticks(lo, hi)
+	}
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	every := (last-first)/7 + 1
 	var ticks []plot.Tick

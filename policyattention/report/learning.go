@@ -14,7 +14,7 @@ import (
 // learningFigure shows the actors' training and how far they are from each
 // fixed rule at inputs of each round.
 func learningFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) training", "optimizer step", "proximal loss, means of 1% of the steps")
+	a := panel("(a) training", "optimizer step", "proximal loss")
 	b := panel("(b) distance by round of the input", "round", "mean row-L1")
 	panels := []*plot.Plot{a, b}
 	runs, _, err := s.find(func(c experiment.Cell) bool {
@@ -78,6 +78,7 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 		b.Legend.Add(string(rule), l)
 	}
 	logScale(&b.Y)
+	headroom(b, len(pmd.Rules))
 	return panels, nil
 }
 

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/experiment"
+)
+
+func smoke(t *testing.T) *source {
+	t.Helper()
+	store, err := experiment.Open(t.TempDir(), "smoke", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &source{store}
+}
+
+// The table's claims: no violated row, and the power −2 within 2%, for at the
+// smallest scales the next order still counts.
+func TestDecoderStudies(t *testing.T) {
+	s := smoke(t)
+	_, rows, err := decoderAudit(s, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := s.store.Preset.Problems * len(decoder.AuditHorizons); len(rows) != want {
+		t.Errorf("%d audited rows, want %d", len(rows), want)
+	}
+	for _, r := range rows {
+		if !r.Satisfied() {
+			t.Errorf("horizon %d: loss %g above the bound %g", r.Horizon, r.Loss, r.Bound.Total())
+		}
+	}
+	sweep, err := sweepCarrier(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range carrierQuantities {
+		if slope, n := carrierSlope(sweep, q.measured); n < 4 || math.Abs(slope+2) > .04 {
+			t.Errorf("%s falls like H^%.3f over %d scales, want H^-2 over at least 4", q.name, slope, n)
+		}
+	}
+}
+
+// Figures that need no artifact are drawn from an empty store, twice alike;
+// those that do stay empty.
+func TestExplainingFigures(t *testing.T) {
+	s := smoke(t)
+	for _, name := range []string{"oracle", "learning", "decoder-attention", "decoder-residuals", "lock-up"} {
+		var previous []byte
+		for range 2 {
+			f, err := BuildFigure(s.store, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			svg, err := f.SVG()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if previous != nil && !bytes.Equal(svg, previous) {
+				t.Errorf("%s has other bytes the second time", name)
+			}
+			previous = svg
+		}
+	}
+}
+
+func TestDecades(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		want   []string // labels within the axis
+	}{
+		{2, 15, []string{"2", "5", "10"}},
+		{.3, 30, []string{"1", "10"}},
+		{.74, .79, []string{"0.74", "0.76", "0.78"}},
+		{.002, 2, []string{"0.01", "0.1", "1"}},
+		{1e-20, 1, []string{"1e-18", "1e-15", "1e-12", "1e-9", "1e-6", "0.001", "1"}},
+	} {
+		var got []string
+		for _, tick := range (decades{}).Ticks(c.lo, c.hi) {
+			if tick.Label != "" && tick.Value >= c.lo && tick.Value <= c.hi {
+				got = append(got, tick.Label)
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("[%g, %g]: labels %q, want %q", c.lo, c.hi, got, c.want)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("[%g, %g]: labels %q, want %q", c.lo, c.hi, got, c.want)
+				break
+			}
+		}
+	}
+}
+
+func TestBlockMeans(t *testing.T) {
+	got := blockMeans([]float64{1, 3, 5, 7, 100}, 2) // the last block is not full
+	if len(got) != 2 || got[0].X != 2 || got[0].Y != 2 || got[1].X != 4 || got[1].Y != 6 {
+		t.Errorf("got %v", got)
+	}
+}
