@@ -1009,7 +1009,7 @@ function trajectoryJSON() {
 // picture puts both charts, π and Q on one white sheet.
 function picture() {
   const colors = { card: "#ffffff", ink: "#1d2226", soft: "#565f66", line: "#ddd9d0", accent: "#1f5a8c", warm: "#b4531a", green: "#2f6f4f", violet: "#6d4a8f", grey: "#6d6a64", wash: "#f1eee7" };
-  const { S, A } = run.info, T = run.settings.T, W = 1160, H = 640;
+  const { S, A } = run.info, T = run.settings.T, W = 1160, H = 664;
   const svg = el("svg", { viewBox: `0 0 ${W} ${H}`, width: W, height: H, "font-family": "system-ui, DejaVu Sans, sans-serif", "font-size": 13 }, el("rect", { width: W, height: H, fill: colors.card }));
   const r = decoderRound(Math.max(0, Math.min(pos.k, T) - 1));
   svg.append(el("text", { x: 30, y: 40, "font-size": 20, fill: colors.ink }, `PolicyAttention: ${PRESETS[run.settings.preset]}, S = ${S}, A = ${A}, after ${pos.k} of ${T} rounds`),
@@ -1044,8 +1044,8 @@ async function exportAs(kind) {
     const url = URL.createObjectURL(new Blob([picture()], { type: "image/svg+xml" })), image = new Image();
     image.src = url;
     await image.decode();
-    const canvas = el("canvas", { width: 2320, height: 1280 });
-    canvas.getContext("2d").drawImage(image, 0, 0, 2320, 1280);
+    const canvas = el("canvas", { width: 2320, height: 1328 });
+    canvas.getContext("2d").drawImage(image, 0, 0, 2320, 1328);
     URL.revokeObjectURL(url);
     download(base + ".png", await new Promise((r) => canvas.toBlob(r, "image/png")));
   }

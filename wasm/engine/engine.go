@@ -99,7 +99,7 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	case s.Packets < 1 || s.Packets > MaxPackets:
 		return nil, fmt.Errorf("m = %d packets, the page takes 1 to %d", s.Packets, MaxPackets)
 	case s.Rounds < 1 || s.Rounds > MaxRounds:
-		return nil, fmt.Errorf("T = %d rounds, the page takes 1 to %d", s.Rounds, MaxRounds)
+		return nil, fmt.Errorf("horizon T = %d rounds, the page takes 1 to %d", s.Rounds, MaxRounds)
 	}
 	if problem == nil {
 		p, err := s.Problem()

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,14 +169,27 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestFrozenLake uses the known value of the start at γ = 0.99, 0.542 (for
-// instance Gymnasium's documentation of solved tables).
+// TestFrozenLake compares the preset with the tables exported from Gymnasium,
+// and its optimum with a known value: 0.542 at the start for γ = 0.99.
 func TestFrozenLake(t *testing.T) {
+	data, err := os.ReadFile("../../scripts/testdata/frozenlake-4x4.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := mdp.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := settings()
 	s.Preset, s.Gamma = FrozenLake, 0.99
 	e := start(t, s)
-	if got := mat.Max(e.Phases[0].Optimum.Q.RowView(0)); math.Abs(got-0.5420) > 5e-5 {
-		t.Errorf("value of the start %v, want 0.5420", got)
+	got := e.Phases[0].Problem.MDP
+	// Gymnasium adds thirds and rounds.
+	if !mat.EqualApprox(got.P, want.MDP.P, 1e-15) || !mat.EqualApprox(got.R, want.MDP.R, 1e-15) {
+		t.Error("the lake differs from Gymnasium's")
+	}
+	if v := slices.Max(e.Phases[0].Optimum.Q.RawRowView(0)); math.Abs(v-0.5420) > 5e-5 {
+		t.Errorf("value of the start %v, want 0.5420", v)
 	}
 }
 
