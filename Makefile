@@ -48,8 +48,9 @@ lab: setup ## JupyterLab with the Go kernel
 notebooks: setup ## execute the notebooks in place at PRESET
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
 
-bench: setup ## training speed, beside the matmul peak of this machine
-	go test -run '^$$' -bench . -benchtime 3s -timeout 60m ./policyattention/...
+bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
+	@scripts/setup.sh bench
+	go run ./scripts/bench --python .local/bench/bin/python
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
@@ -57,5 +58,5 @@ plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 site: ## build the web page into site/dist and serve it at SITE
 	go run ./site --serve $(SITE) $(addprefix --weights ,$(SITE_WEIGHTS))
 
-clean: ## remove .local/ and the results of the small presets
-	rm -rf .local artifacts/smoke artifacts/quick
+clean: ## remove .local/, the built page and the results of the small presets
+	rm -rf .local site/dist artifacts/smoke artifacts/quick

@@ -8,7 +8,7 @@
 #   tools    gonb, gopls, goimports, staticcheck       .local/bin
 #   kernel   the Go kernel for Jupyter                 .local/jupyter
 #   build    every Go package, so that first notebook cells are fast
-#   bench    JAX and PyTorch to compare with (3 GB)    .local/bench
+#   bench    JAX and PyTorch to compare with (6 GB)    .local/bench
 #
 # A finished step leaves a stamp named after the hash of what it was made from, and is
 # skipped until that changes. A step without a stamp starts from nothing, so after an
