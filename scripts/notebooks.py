@@ -64,6 +64,7 @@ def run_cells(notebook, folder, timeout):
         timeout=timeout,
         startup_timeout=120,
         shutdown_kernel="immediate",  # a graceful end waits for the cell that timed out
+        coalesce_streams=True,  # where prints happen to be cut must not show
         record_timing=False,  # executed notebooks are committed: nothing that differs every time
         resources={"metadata": {"path": str(folder)}},
     )
