@@ -108,5 +108,32 @@ class CommandLine(unittest.TestCase):
             self.assertIn(message, done.stderr)
 
 
+class Solve(unittest.TestCase):
+    """The command on real problems, with the step size that it suggests."""
+
+    def test_agrees_with_numpy_and_converges(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = f"{folder}/policyattention"
+            subprocess.run(["go", "build", "-o", command, "./policyattention/cmd/policyattention"],
+                           cwd=SCRIPTS.parent, check=True)
+            for environment, options in [
+                ("FrozenLake-v1", {}), ("FrozenLake-v1", {"map_name": "8x8"}), ("CliffWalking-v1", {}), ("Taxi-v4", {}),
+            ]:
+                with self.subTest(environment, **options):
+                    p, r = export.table(environment, **options)
+                    problem = f"{folder}/mdp.json"
+                    export.write(problem, 0.9, p, r)
+                    done = subprocess.run(
+                        [command, "solve", "--mdp", problem, "--actor", "exact", "--rounds", "200", "--eta", "auto", "--json"],
+                        capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    answer = json.loads(done.stdout)
+                    # Two solvers, both to rounding, of values up to 20.
+                    np.testing.assert_allclose(answer["q_star"], export.optimal_q(0.9, p, r), rtol=0, atol=1e-10)
+                    self.assertEqual(len(answer["loss"]), 201)
+                    self.assertEqual(answer["loss"][0], 1)
+                    self.assertLess(answer["loss"][200], 1e-2)
+
+
 if __name__ == "__main__":
     unittest.main()
