@@ -108,10 +108,10 @@ func (c Config) job() train.Job {
 }
 
 // start draws the initial parameters. The embeddings of positions start as
-// sinusoids (Vaswani et al. 2017) of the size of the other embeddings instead:
-// to find the state in which a reward was earned, a head has to look one token
-// back wherever it is, which random embeddings let it learn one position at a
-// time.
+// sinusoids of the size of the other embeddings instead. Their frequencies are
+// spread evenly, so that the codes of different positions are nearly orthogonal
+// and the step from one to the next is the same rotation everywhere: to find the
+// state in which a reward was earned, a head has to look one token back.
 func (c Config) start() []float32 {
 	params := c.Network().Init(seed.New(c.Seed, "distill", "init"))
 	embed := c.Network().Layout()[0] // "embed.weight" [Features, Width]
@@ -119,8 +119,8 @@ func (c Config) start() []float32 {
 	for p := range c.Context {
 		row := params[embed.Offset+(embed.Shape[0]-c.Context+p)*c.Width:][:c.Width]
 		for i := range row {
-			angle := float64(p) * math.Pow(10_000, -float64(i-i%2)/float64(c.Width))
-			row[i] = float32(amplitude * math.Sin(angle+float64(i%2)*math.Pi/2))
+			frequency := math.Pi * (float64(i/2) + 0.5) / float64((c.Width+1)/2)
+			row[i] = float32(amplitude * math.Sin(frequency*float64(p)+float64(i%2)*math.Pi/2))
 		}
 	}
 	return params
