@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -240,7 +240,7 @@ func PeakXLA(backend compute.Backend) (float64, error) {
 	defer exec.Finalize()
 	x := tensors.FromFlatDataAndDimensions(make([]float32, side*side), side, side)
 	return peak(func() error {
-		y, err := exec.Exec1(x)
+		y, err := exec.Call1(x)
 		if err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func run(t *testing.T, b compute.Backend, f *safetensors.File, readout string, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Exec1(inputs...)
+	out, err := exec.Call1(inputs...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
@@ -60,7 +60,7 @@ func (m *Model) forward(batch []control.Context, tokens int, encode func(i int, 
 		for i := range n {
 			encode(start+i, input[i*size:][:size])
 		}
-		result, err := m.exec.Exec1(m.params, tensors.FromFlatDataAndDimensions(input, n, tokens, m.Config.Network().Features))
+		result, err := m.exec.Call1(m.params, tensors.FromFlatDataAndDimensions(input, n, tokens, m.Config.Network().Features))
 		if err != nil {
 			return nil, fmt.Errorf("train: %w", err)
 		}

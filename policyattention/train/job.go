@@ -12,7 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer"
@@ -247,7 +247,7 @@ func (t *trainer) step(step int, batch *tensors.Tensor) (float32, error) {
 	for _, x := range t.arrays {
 		inputs = append(inputs, x)
 	}
-	outputs, err := t.exec.Exec(inputs...)
+	outputs, err := t.exec.Call(inputs...)
 	if err != nil {
 		return 0, fmt.Errorf("train: step %d: %w", step, err)
 	}

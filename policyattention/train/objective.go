@@ -1,7 +1,7 @@
 package train
 
 import (
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	. "github.com/gomlx/gomlx/core/graph"
 
 	"icrl/policyattention/transformer"
 )

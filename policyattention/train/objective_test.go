@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
@@ -48,7 +48,7 @@ func TestActorObjectives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := exec.Exec1(inputs...)
+		x, err := exec.Call1(inputs...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestGradients(t *testing.T) {
 				t.Fatal(err)
 			}
 			evaluate := func(params []float32) (float64, []float32) {
-				out, err := exec.Exec(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...)
+				out, err := exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -3,7 +3,7 @@ package transformer
 import (
 	"math"
 
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter,

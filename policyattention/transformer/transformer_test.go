@@ -141,7 +141,7 @@ func run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ..
 		t.Fatal(err)
 	}
 	defer exec.Finalize()
-	out, err := exec.Exec(inputs...)
+	out, err := exec.Call(inputs...)
 	if err != nil {
 		t.Fatal(err)
 	}

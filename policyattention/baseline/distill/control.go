@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph" //nolint:staticcheck // reads as formulas
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
@@ -211,7 +211,7 @@ func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32,
 			}
 		}
 	}
-	out, err := exec.Exec(a.params, a.cache, length,
+	out, err := exec.Call(a.params, a.cache, length,
 		tensors.FromFlatDataAndDimensions(previous, n, k), tensors.FromFlatDataAndDimensions(reward, n, k),
 		tensors.FromFlatDataAndDimensions(state, n, k), tensors.FromFlatDataAndDimensions(position, n, k))
 	if err != nil {

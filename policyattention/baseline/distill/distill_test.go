@@ -138,7 +138,7 @@ func full(t *testing.T, m *Model, params []float32, h history, n int) []float64 
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Exec1(params,
+	out, err := exec.Call1(params,
 		tensors.FromFlatDataAndDimensions(h.previous[from:], 1, n), tensors.FromFlatDataAndDimensions(h.reward[from:], 1, n),
 		tensors.FromFlatDataAndDimensions(h.state[from:], 1, n), tensors.FromFlatDataAndDimensions(position, 1, n))
 	if err != nil {
@@ -281,7 +281,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Exec1(params, start, data[0], data[1], data[2], data[3])
+	out, err := exec.Call1(params, start, data[0], data[1], data[2], data[3])
 	if err != nil {
 		t.Fatal(err)
 	}
