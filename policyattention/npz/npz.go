@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sbinet/npyio/npy"
 	"github.com/sbinet/npyio/npz"
 )
 
@@ -72,9 +73,8 @@ func Decode(data []byte) (map[string]Array, error) {
 	return arrays, nil
 }
 
-// maxInflation bounds the elements per archive byte: deflate packs at most 1032
-// bytes into one.
-const maxInflation = 1032 / 8
+// maxInflation bounds the bytes per archive byte that deflate can stand for.
+const maxInflation = 1032
 
 func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, err error) {
 	// npyio panics on some malformed headers.
@@ -83,29 +83,41 @@ func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, e
 			err = fmt.Errorf("malformed: %v", r)
 		}
 	}()
-	header := archive.Header(name)
-	if header == nil {
-		return Array{}, fmt.Errorf("its header cannot be read")
+	entry, err := archive.Open(name)
+	if err != nil {
+		return Array{}, err
 	}
-	d := header.Descr
+	defer entry.Close()
+	// npyio takes a short read, which a decompressor may give at any time, for a
+	// whole one; memory gives none. Reading to the end also checks the CRC.
+	content, err := io.ReadAll(io.LimitReader(entry, int64(maxInflation*archiveBytes)))
+	if err != nil {
+		return Array{}, err
+	}
+	memory := bytes.NewReader(content)
+	array, err := npy.NewReader(memory)
+	if err != nil {
+		return Array{}, err
+	}
+	d := array.Header.Descr
 	if d.Type != "<f8" || d.Fortran {
 		return Array{}, fmt.Errorf("type %q (Fortran order: %t), want little-endian float64 in C order", d.Type, d.Fortran)
 	}
 	n := 1
 	for _, k := range d.Shape {
-		if k < 0 || (k > 0 && n > maxInflation*archiveBytes/k) {
-			return Array{}, fmt.Errorf("the archive cannot hold its shape %v", d.Shape)
+		if k < 0 || (k > 0 && n > len(content)/k) {
+			return Array{}, fmt.Errorf("its %d bytes cannot hold the shape %v", len(content), d.Shape)
 		}
 		n *= k
 	}
+	if memory.Len() != 8*n {
+		return Array{}, fmt.Errorf("%d bytes of numbers for shape %v", memory.Len(), d.Shape)
+	}
 	a := Array{Shape: d.Shape, Data: make([]float64, n)}
 	if n > 0 {
-		if err := archive.Read(name, &a.Data); err != nil {
+		if err := array.Read(&a.Data); err != nil {
 			return Array{}, err
 		}
-	}
-	if len(a.Data) != n {
-		return Array{}, fmt.Errorf("%d elements for shape %v", len(a.Data), d.Shape)
 	}
 	return a, nil
 }

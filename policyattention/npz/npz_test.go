@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"icrl/policyattention/seed"
 )
 
 func archive(t testing.TB, arrays map[string]Array) []byte {
@@ -35,6 +37,22 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if !bytes.Equal(data, archive(t, want)) {
 		t.Error("writing twice gave different bytes")
+	}
+}
+
+// TestLarge reads an array that a decompressor does not give in one piece.
+func TestLarge(t *testing.T) {
+	want := Array{Shape: []int{1000, 101}, Data: make([]float64, 101_000)}
+	rng := seed.New(1, "large")
+	for i := range want.Data {
+		want.Data[i] = rng.Float64()
+	}
+	got, err := Decode(archive(t, map[string]Array{"x": want}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got["x"], want) {
+		t.Error("the array changed")
 	}
 }
 
