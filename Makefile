@@ -50,6 +50,7 @@ notebooks: setup ## execute the notebooks in place at PRESET
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
 	@scripts/setup.sh bench
+	go run ./scripts/bench decoder
 	go run ./scripts/bench --python .local/bench/bin/python
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/

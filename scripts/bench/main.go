@@ -36,6 +36,7 @@ import (
 
 var cli struct {
 	Compare compareCmd `cmd:"" default:"withargs" help:"Run the comparison."`
+	Decoder decoderCmd `cmd:"" help:"Measure how a round of the decoder grows."`
 	Serve   serveCmd   `cmd:"" hidden:"" help:"Be one worker: see bench.Serve."`
 }
 
