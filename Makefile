@@ -7,7 +7,8 @@ SHELL := bash
 PRESET ?= quick
 SITE ?= localhost:8080
 # Released actors that the page can load, at most one for each S and A.
-SITE_WEIGHTS ?=
+SITE_WEIGHTS ?= $(firstword $(wildcard artifacts/paper/train/proximal-plain-S4-*/weights.safetensors)) \
+	$(firstword $(wildcard artifacts/paper/train/proximal-plain-S8-*/weights.safetensors))
 PYTHON := .local/python/bin/python
 COMMAND := go run ./policyattention/cmd/policyattention
 
