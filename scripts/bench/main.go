@@ -167,9 +167,14 @@ func (c compareCmd) Run() error {
 				return err
 			}
 			out.Results = append(out.Results, results...)
+			// A row takes minutes: what is done is kept if a later one fails.
+			if err := out.write(c.Out); err != nil {
+				return err
+			}
 		}
 	}
-	return out.write(c.Out)
+	fmt.Print(out.markdown())
+	return nil
 }
 
 // row times all programs on a row, in turns.
@@ -352,9 +357,7 @@ func (o output) write(folder string) error {
 	if err := renameio.WriteFile(filepath.Join(folder, "bench.json"), append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	table := o.markdown()
-	fmt.Print(table)
-	if err := renameio.WriteFile(filepath.Join(folder, "bench.md"), []byte(table), 0o644); err != nil {
+	if err := renameio.WriteFile(filepath.Join(folder, "bench.md"), []byte(o.markdown()), 0o644); err != nil {
 		return err
 	}
 	return o.figure(filepath.Join(folder, "bench.svg"))
