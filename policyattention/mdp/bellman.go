@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -28,7 +29,7 @@ func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 func (m *MDP) OptimalityBackup(q *mat.Dense) *mat.Dense {
 	v := make([]float64, m.States())
 	for s := range v {
-		v[s] = rowMax(q.RawRowView(s))
+		v[s] = slices.Max(q.RawRowView(s))
 	}
 	return m.backup(v)
 }
@@ -209,12 +210,4 @@ func dot(x, y []float64) float64 {
 		sum += float64(v * y[i])
 	}
 	return sum
-}
-
-func rowMax(row []float64) float64 {
-	top := row[0]
-	for _, v := range row[1:] {
-		top = math.Max(top, v)
-	}
-	return top
 }

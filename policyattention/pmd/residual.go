@@ -3,6 +3,7 @@ package pmd
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -43,10 +44,7 @@ func GreedyDefect(next, q *mat.Dense) []float64 {
 	g := make([]float64, next.RawMatrix().Rows)
 	for s := range g {
 		values := q.RawRowView(s)
-		top := values[0]
-		for _, v := range values[1:] {
-			top = math.Max(top, v)
-		}
+		top := slices.Max(values)
 		// Summing the non-negative differences keeps g from rounding below zero.
 		for a, p := range next.RawRowView(s) {
 			g[s] += float64(p * (top - values[a]))
@@ -74,10 +72,7 @@ func PriorMassPrice(pi, q *mat.Dense) []float64 {
 	d := make([]float64, pi.RawMatrix().Rows)
 	for s := range d {
 		values := q.RawRowView(s)
-		top := values[0]
-		for _, v := range values[1:] {
-			top = math.Max(top, v)
-		}
+		top := slices.Max(values)
 		mass := 0.0
 		for a, v := range values {
 			if v == top {

@@ -326,17 +326,12 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	fmt.Fprintln(g.errors, "tables and figures are in", folder)
-	for _, name := range report.TableNames() {
-		t, err := report.BuildTable(store, name)
-		if err != nil {
-			return err
-		}
-		if err := t.Markdown(g.out); err != nil {
-			return err
-		}
-		fmt.Fprintln(g.out)
+	tables, err := os.ReadFile(filepath.Join(folder, "tables.md"))
+	if err != nil {
+		return err
 	}
-	return nil
+	_, err = g.out.Write(tables)
+	return err
 }
 
 type tableCmd struct {
