@@ -85,11 +85,22 @@ func (s *Store) lock(ctx context.Context, name, folder string) (unlock func(), e
 }
 
 // publish makes folder appear with what fill writes and the manifest it returns.
+// The caller holds the folder's lock, so what lies half-written is of the dead.
 func (s *Store) publish(folder string, fill func(dir string) (*Manifest, error)) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	dir, err := os.MkdirTemp(filepath.Join(s.root, workFolder), filepath.Base(folder)+"-")
+	work := filepath.Join(s.root, workFolder, filepath.Base(folder)+"-")
+	dead, err := filepath.Glob(work + "*")
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	for _, path := range dead {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("experiment: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp(filepath.Split(work))
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}

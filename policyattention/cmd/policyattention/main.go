@@ -33,13 +33,13 @@ const (
 	exitFailure       = 1
 	exitUsage         = 2
 	exitDiscrepancies = 3
-	exitInterrupted   = 4
+	exitInterrupted   = 4 // the only one after which another attempt makes sense
 	exitNoBackend     = 5
 )
 
 const description = `Experiments of the paper PolicyAttention.
 
-Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted (what was being trained is saved and continues at the next call), 5 the backend asked for is not there.`
+Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted or short of disk, memory or the like (call again: what was being trained is saved and continues), 5 the backend asked for is not there.`
 
 type globals struct {
 	Artifacts string `help:"Folder of the artifacts." default:"artifacts" type:"path"`
@@ -55,6 +55,7 @@ type cli struct {
 	Plan      planCmd      `cmd:"" help:"List the cells and training runs of the preset, what is done, and estimated costs."`
 	Train     trainCmd     `cmd:"" help:"Train what is missing; an interrupted run continues where it was."`
 	Evaluate  evaluateCmd  `cmd:"" help:"Evaluate cells, training what they need."`
+	Grid      gridCmd      `cmd:"" help:"Do the work of the preset by number, as the processes of a cluster do."`
 	Reproduce reproduceCmd `cmd:"" help:"Train and evaluate everything of the preset, then write tables and figures."`
 	Table     tableCmd     `cmd:"" help:"Print tables with the paper's numbers beside ours."`
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG."`
@@ -100,7 +101,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, experiment.ErrDiscrepancies):
 		return exitDiscrepancies
-	case errors.Is(err, context.Canceled):
+	case experiment.Passing(err), errors.Is(err, errTasksLeft):
 		return exitInterrupted
 	case errors.Is(err, backend.ErrNoPlugin):
 		return exitNoBackend
@@ -145,7 +146,8 @@ type planCmd struct{}
 
 // planned is a line of the plan.
 type planned struct {
-	Kind    string  `json:"kind"` // "train" or "evaluate"
+	Index   int     `json:"index"` // for grid run
+	Kind    string  `json:"kind"`  // "train" or "evaluate"
 	Name    string  `json:"name"`
 	Done    bool    `json:"done"`
 	Minutes float64 `json:"estimated_core_minutes"`
@@ -156,29 +158,25 @@ func (planCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	configs, err := store.Preset.Trainings()
+	tasks, err := store.Preset.Tasks()
 	if err != nil {
 		return err
 	}
 	var lines []planned
 	missing := 0.0
-	for _, c := range configs {
-		_, err := store.FindTraining(c)
-		if err != nil && !errors.Is(err, experiment.ErrMissing) {
+	for i, t := range tasks {
+		state, _, err := store.State(t)
+		if err != nil {
 			return err
 		}
-		p := planned{Kind: "train", Name: experiment.TrainingName(c), Done: err == nil, Minutes: experiment.EstimateSeconds(c) / 60}
+		p := planned{Index: i, Kind: t.Kind(), Name: t.Name(), Done: state == experiment.Done}
+		if t.Training != nil {
+			p.Minutes = experiment.EstimateSeconds(*t.Training) / 60
+		}
 		if !p.Done {
 			missing += p.Minutes
 		}
 		lines = append(lines, p)
-	}
-	for _, cell := range store.Preset.Plan() {
-		_, err := store.Find(cell)
-		if err != nil && !errors.Is(err, experiment.ErrMissing) {
-			return err
-		}
-		lines = append(lines, planned{Kind: "evaluate", Name: cell.Name(), Done: err == nil})
 	}
 	if g.JSON {
 		return g.print(lines)
@@ -189,10 +187,10 @@ func (planCmd) Run(g *globals) error {
 		if p.Done {
 			state = "done"
 		}
-		if p.Kind == "train" {
+		if p.Minutes > 0 {
 			cost = fmt.Sprintf("%.1f core-min", p.Minutes)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Kind, p.Name, state, cost)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", p.Index, p.Kind, p.Name, state, cost)
 	}
 	fmt.Fprintf(w, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", missing)
 	return w.Flush()

@@ -112,6 +112,8 @@ func TestExitCodes(t *testing.T) {
 		{"no such file", []string{"solve", "--mdp", "nowhere.json"}, exitUsage, "nowhere.json"},
 		{"bad eta", []string{"solve", "--mdp", good, "--eta", "fast"}, exitUsage, "--eta"},
 		{"no such cell", []string{"--artifacts", empty, "evaluate", "nothing"}, exitUsage, "nothing"},
+		{"no such task", []string{"--artifacts", empty, "--preset", "smoke", "grid", "run", "1000"}, exitUsage, "no task 1000"},
+		{"grid not done", []string{"--artifacts", empty, "--preset", "smoke", "grid", "status"}, exitInterrupted, "not yet done"},
 		{"no such run", []string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
 		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
 		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitFailure, "0 rounds"},

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"icrl/policyattention/experiment"
+)
+
+// digests returns what the artifacts of a folder vouch for, by folder and file.
+func digests(t *testing.T, artifacts string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(artifacts, "smoke", "*", "*", "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m experiment.Manifest
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		for file, digest := range m.Files {
+			all[filepath.Join(filepath.Base(filepath.Dir(path)), file)] = digest
+		}
+	}
+	return all
+}
+
+// A training run and an evaluation on it are killed with SIGKILL in the middle
+// and run again: the results are those of an undisturbed run.
+func TestGridKilled(t *testing.T) {
+	plain, killed := t.TempDir(), t.TempDir()
+	_, stdout, _ := call("--artifacts", plain, "--preset", "smoke", "--json", "plan")
+	var lines []planned
+	if err := json.Unmarshal([]byte(stdout), &lines); err != nil {
+		t.Fatal(err)
+	}
+	var indices []string
+	for _, l := range lines {
+		if l.Name == "proximal-plain-S4-14100" || l.Name == "frontier/policyattention-S4-14100-5" {
+			indices = append(indices, strconv.Itoa(l.Index))
+		}
+	}
+	if len(indices) != 2 {
+		t.Fatalf("tasks %v", indices)
+	}
+	args := func(artifacts, index string) []string {
+		return []string{"--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "grid", "run", index}
+	}
+	for _, index := range indices {
+		if code, stdout, stderr := call(args(plain, index)...); code != 0 || !strings.Contains(stdout, ": done") {
+			t.Fatalf("%d, %s %s", code, stdout, stderr)
+		}
+		cmd := command(t.Context(), args(killed, index)...)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The folder of what is being made appears before the first step.
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			found, err := filepath.Glob(filepath.Join(killed, "smoke", ".work", "*-*[0-9a-f]"))
+			if err != nil || time.Now().After(deadline) {
+				t.Fatalf("no work was begun: %v", err)
+			}
+			if len(found) > 0 {
+				break
+			}
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil {
+			t.Fatal("the task ended before it was killed")
+		}
+		if code, stdout, stderr := call(args(killed, index)...); code != 0 || !strings.Contains(stdout, ": done") {
+			t.Fatalf("after the kill: %d, %s %s", code, stdout, stderr)
+		}
+		if code, stdout, stderr := call(args(killed, index)...); code != 0 || !strings.Contains(stdout, "was done") {
+			t.Errorf("once more: %d, %s %s", code, stdout, stderr)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(killed, "smoke", ".work", "*[0-9a-f]"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	got, want := digests(t, killed), digests(t, plain)
+	if len(want) < 5 || !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// What was made on two machines is one result.
+	into := t.TempDir()
+	if code, stdout, stderr := call("--artifacts", into, "--preset", "smoke", "grid", "merge", killed, plain); code != 0 || !strings.HasPrefix(stdout, "2 results") {
+		t.Errorf("merge: %d, %s %s", code, stdout, stderr)
+	}
+	if got := digests(t, into); !maps.Equal(got, want) {
+		t.Errorf("merged: %v, want %v", got, want)
+	}
+}
+
+func TestGridCount(t *testing.T) {
+	code, stdout, stderr := call("--artifacts", t.TempDir(), "--preset", "paper", "grid", "count")
+	if n, err := strconv.Atoi(strings.TrimSpace(stdout)); code != 0 || err != nil || n < 100 {
+		t.Errorf("%d, %q %s", code, stdout, stderr)
+	}
+}
