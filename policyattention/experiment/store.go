@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -90,17 +91,19 @@ func (s *Store) publish(folder string, fill func(dir string) (*Manifest, error))
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	work := filepath.Join(s.root, workFolder, filepath.Base(folder)+"-")
-	dead, err := filepath.Glob(work + "*")
+	work, prefix := filepath.Join(s.root, workFolder), filepath.Base(folder)+"-"
+	entries, err := os.ReadDir(work)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	for _, path := range dead {
-		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("experiment: %w", err)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			if err := os.RemoveAll(filepath.Join(work, e.Name())); err != nil {
+				return fmt.Errorf("experiment: %w", err)
+			}
 		}
 	}
-	dir, err := os.MkdirTemp(filepath.Split(work))
+	dir, err := os.MkdirTemp(work, prefix)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
