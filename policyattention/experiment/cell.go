@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"icrl/policyattention/mdp"
@@ -34,12 +35,20 @@ const (
 	Shift        Block = "shift"        // four families without retraining
 	Benchmark    Block = "benchmark"    // S = 8 and 16, retrained
 	Mechanism    Block = "mechanism"    // one-step inputs: which rule was learned?
+	Calibration  Block = "calibration"  // one-step inputs of each run's calibration root
 	Frontier     Block = "frontier"     // weights along training
-	Ablation     Block = "ablation"     // other recipes than the plain one
+	Ablation     Block = "ablation"     // every recipe at the preset's ablation budget
+	Contrast     Block = "contrast"     // the ablation's networks on static one-step inputs
+	Prior        Block = "prior"        // the recipe prior at the paper's budget
+	ZeroShot     Block = "zero-shot"    // one network on sizes that it has not seen
+	Replication  Block = "replication"  // more identities than the paper has
 )
 
 // Blocks lists all blocks.
-var Blocks = []Block{Oracle, Confirmation, Shift, Benchmark, Mechanism, Frontier, Ablation}
+var Blocks = []Block{
+	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Frontier,
+	Ablation, Contrast, Prior, ZeroShot, Replication,
+}
 
 // Method is a controller.
 type Method string
@@ -65,6 +74,7 @@ type Cell struct {
 	Block  Block      `json:"block"`
 	Method Method     `json:"method"`
 	Recipe string     `json:"recipe,omitempty"` // of the training; empty for exact methods
+	Steps  int        `json:"steps,omitempty"`  // of the training, where they are not the preset's
 	S      int        `json:"s"`                // states
 	Seed   uint64     `json:"seed,omitempty"`   // model seed; 0 for exact methods
 	Family mdp.Family `json:"family,omitempty"` // of a shift
@@ -72,7 +82,8 @@ type Cell struct {
 }
 
 // Name returns block/method-S8-18100, with the recipe where it is not plain,
-// the family and the step where there are any. It is unique within a preset.
+// and the family, the steps and the step where there are any. It is unique
+// within a preset.
 func (c Cell) Name() string {
 	parts := []string{string(c.Method)}
 	if c.Recipe != "" && c.Recipe != "plain" {
@@ -80,6 +91,9 @@ func (c Cell) Name() string {
 	}
 	if c.Family != "" {
 		parts = append(parts, string(c.Family))
+	}
+	if c.Steps != 0 {
+		parts = append(parts, fmt.Sprint(c.Steps))
 	}
 	parts = append(parts, fmt.Sprintf("S%d", c.S))
 	if c.Seed != 0 {
@@ -180,15 +194,36 @@ func (c Cell) Config() (Config, error) {
 		}
 		loop.Critic = &critic
 	}
-	if c.Block == Mechanism {
+	if slices.Contains([]Block{Mechanism, Calibration, Contrast}, c.Block) {
 		fixtures.Root, fixtures.Problems = size.HeldOut, preset.HeldOut
 		recipe := train.Plain() // the same inputs for every recipe
-		return Config{Version: Version, Fixtures: fixtures, OneStep: &OneStepConfig{
+		inputs := &OneStepConfig{
 			Actor: actor, Rounds: Protocol.HeldOutRounds, EtaMin: recipe.EtaMin, EtaMax: recipe.EtaMax,
 			Supplied: Protocol.SuppliedEta, FitLo: Protocol.Fit.Lo, FitHi: Protocol.Fit.Hi, FitBy: Protocol.Fit.By,
-		}}, nil
+		}
+		if c.Block != Mechanism { // at the deployed step size
+			inputs.EtaMin, inputs.EtaMax, inputs.Supplied = Protocol.Eta, Protocol.Eta, []float64{Protocol.Eta}
+		}
+		switch c.Block {
+		case Calibration:
+			fixtures.Root = train.CalibrationRoot(actor.Training.Task)
+		case Contrast:
+			inputs.Rounds = 0 // random policies and their values: no algorithm has seen them
+		}
+		return Config{Version: Version, Fixtures: fixtures, OneStep: inputs}, nil
 	}
 	return Config{Version: Version, Fixtures: fixtures, Loop: loop}, nil
+}
+
+// identities returns the runs that cells of a block and size can be of.
+func identities(block Block, states int) []Run {
+	switch block {
+	case ZeroShot:
+		return Protocol.ZeroShot.Runs
+	case Replication:
+		return Protocol.Sizes[states].More
+	}
+	return Protocol.Sizes[states].Runs
 }
 
 // weights returns the weights of the cell's identity for an objective.
@@ -197,18 +232,21 @@ func (c Cell) weights(preset Preset, objective train.Objective) (Weights, error)
 	if !ok || objective == "" {
 		return Weights{}, fmt.Errorf("experiment: cell %s: no recipe %q for method %q", c.Name(), c.Recipe, c.Method)
 	}
-	for _, run := range Protocol.Sizes[c.S].Runs {
+	for _, run := range identities(c.Block, c.S) {
 		if run.Model != c.Seed {
 			continue
 		}
 		t := train.Standard(objective, recipe, run.Model, c.S)
+		if c.Block == ZeroShot {
+			t.Sizes, t.Slots = Protocol.ZeroShot.Train, Protocol.ZeroShot.Slots
+		}
 		t.Task = run.Task
 		t.Actions, t.MDPs, t.Examples, t.Batch = Protocol.Actions, preset.MDPs, preset.Examples, preset.Batch
-		t.Steps, t.Snapshots = preset.Steps, preset.Snapshots
-		if objective == train.Critic {
-			t.Snapshots = nil
+		t.Steps, t.Snapshots = preset.Steps, preset.snapshots(objective, c)
+		if c.Steps != 0 {
+			t.Steps = c.Steps
 		}
-		w := Weights{Training: t, Step: preset.Steps}
+		w := Weights{Training: t, Step: t.Steps}
 		if c.Step != 0 {
 			w.Step = c.Step
 		}
@@ -259,7 +297,20 @@ func (c Config) Hash() string {
 }
 
 // TrainingName returns the name of a training run, unique within a preset:
-// objective-recipe-S8-18100.
+// objective-recipe-S8-18100, with S4+8 for several sizes, and with the steps
+// before the sizes where no preset trains its runs so long.
 func TrainingName(c train.Config) string {
-	return fmt.Sprintf("%s-%s-S%d-%d", c.Objective, c.Recipe.Name, c.Sizes[0], c.Seed)
+	parts := []string{string(c.Objective), c.Recipe.Name}
+	own := false
+	for _, p := range Presets {
+		own = own || p.Steps == c.Steps
+	}
+	if !own {
+		parts = append(parts, fmt.Sprint(c.Steps))
+	}
+	sizes := make([]string, len(c.Sizes))
+	for i, s := range c.Sizes {
+		sizes[i] = fmt.Sprint(s)
+	}
+	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(c.Seed)), "-")
 }

@@ -21,11 +21,15 @@ type Preset struct {
 	Problems  int // evaluation problems a size
 	Oracle    int // problems of the oracle block
 	HeldOut   int // one-step inputs of the mechanism block
+	Ablation  int // optimizer steps of the ablation's training runs
 	Rows      []Row
 }
 
-// Row lists cells of one block and method: each size with each of the first
-// Runs identities.
+// every stands for all recipes, identity by identity.
+const every = "*"
+
+// Row lists cells of one block and method: each size with each of the block's
+// first Runs identities.
 type Row struct {
 	Block  Block
 	Method Method
@@ -38,7 +42,7 @@ type Row struct {
 var Presets = map[string]Preset{
 	"smoke": {
 		Name: "smoke", Steps: 10, Snapshots: []int{5}, MDPs: 4, Examples: 32, Batch: 8,
-		Problems: 6, Oracle: 24, HeldOut: 6,
+		Problems: 6, Oracle: 24, HeldOut: 6, Ablation: 5,
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4}, 0},
 			{Benchmark, ExactPMD, "", []int{4}, 0},
@@ -52,6 +56,12 @@ var Presets = map[string]Preset{
 			{Shift, ExactPMD, "", []int{4}, 0},
 			{Shift, PolicyAttention, "plain", []int{4}, 1},
 			{Frontier, PolicyAttention, "plain", []int{4}, 1},
+			{Calibration, PolicyAttention, "plain", []int{4}, 1},
+			{Ablation, PolicyAttention, every, []int{4}, 1},
+			{Contrast, PolicyAttention, every, []int{4}, 1},
+			{ZeroShot, ExactPMD, "", []int{6}, 0},
+			{ZeroShot, PolicyAttention, "plain", []int{4, 6}, 1},
+			{Replication, PolicyAttention, "plain", []int{4}, 1},
 		},
 	},
 	"quick": {
@@ -74,43 +84,52 @@ var Presets = map[string]Preset{
 			{Frontier, PMDTarget, "plain", []int{4, 8}, 1},
 		},
 	},
-	// Rows that need no new training follow the one they read from; learned
-	// critics, by far the most expensive, and what goes beyond the paper come last.
+	// In the order of what is worth training first. Rows that need no new training
+	// follow the one they read from; learned critics, by far the most expensive,
+	// and further identities come last.
 	"paper": {
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400}, MDPs: 24, Examples: 2048, Batch: 64,
-		Problems: 64, Oracle: 1000, HeldOut: 256,
+		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120,
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
 			{Shift, ExactPMD, "", []int{4}, 0},
 			{Benchmark, ExactPMD, "", []int{8, 16}, 0},
-			{Benchmark, PolicyAttention, "plain", []int{8}, 3},
-			{Frontier, PolicyAttention, "plain", []int{8}, 3},
+			{ZeroShot, ExactPMD, "", []int{6, 12}, 0},
+
 			{Confirmation, PolicyAttention, "plain", []int{4}, 5},
 			{Confirmation, Mixture, "plain", []int{4}, 5},
 			{Shift, PolicyAttention, "plain", []int{4}, 5},
-			{Frontier, PolicyAttention, "plain", []int{4}, 3},
 			{Mechanism, PolicyAttention, "plain", []int{4}, 5},
+			{Calibration, PolicyAttention, "plain", []int{4}, 5},
+			{Frontier, PolicyAttention, "plain", []int{4}, 3},
+
+			{Benchmark, PolicyAttention, "plain", []int{8}, 3},
 			{Mechanism, PolicyAttention, "plain", []int{8}, 3},
+			{Frontier, PolicyAttention, "plain", []int{8}, 3},
+
 			{Benchmark, PMDTarget, "plain", []int{8}, 3},
-			{Frontier, PMDTarget, "plain", []int{8}, 3},
 			{Mechanism, PMDTarget, "plain", []int{8}, 3},
+			{Frontier, PMDTarget, "plain", []int{8}, 3},
+
 			{Confirmation, RewardOnly, "plain", []int{4}, 5},
 			{Mechanism, RewardOnly, "plain", []int{4}, 5},
-			{Frontier, PMDTarget, "plain", []int{4}, 3},
+
+			{Ablation, PolicyAttention, every, []int{8}, 3},
+			{Contrast, PolicyAttention, every, []int{8}, 3},
+			{Prior, PolicyAttention, "prior", []int{8}, 3},
+
 			{Benchmark, PolicyAttention, "plain", []int{16}, 3},
-			{Benchmark, PMDTarget, "plain", []int{16}, 3},
 			{Mechanism, PolicyAttention, "plain", []int{16}, 3},
-			{Ablation, PolicyAttention, "prior", []int{8, 16}, 3},
-			{Ablation, PolicyAttention, "log-input", []int{8}, 3},
-			{Ablation, PolicyAttention, "random-contexts", []int{8}, 3},
-			{Ablation, PolicyAttention, "early-rounds", []int{8}, 3},
-			{Ablation, PolicyAttention, "uniform-rounds", []int{8}, 3},
-			{Ablation, PolicyAttention, "fixed-names", []int{8}, 3},
-			{Ablation, PolicyAttention, "last-weights", []int{8}, 3},
-			{Ablation, PolicyAttention, "nominal-eta", []int{8}, 3},
+			{Benchmark, PMDTarget, "plain", []int{16}, 3},
+			{Frontier, PMDTarget, "plain", []int{4}, 3},
+			{ZeroShot, PolicyAttention, "plain", []int{4, 6, 8, 12, 16}, 3},
+
 			{Confirmation, LearnedCritic, "plain", []int{4}, 5},
 			{Benchmark, LearnedCritic, "plain", []int{8}, 3},
+
+			{Replication, PolicyAttention, "plain", []int{4, 8, 16}, 5},
+			{Prior, PolicyAttention, "prior", []int{16}, 3},
 		},
 	},
 }
@@ -124,34 +143,66 @@ func FindPreset(name string) (Preset, error) {
 	return p, nil
 }
 
-// Recipes are the training recipes by name: "plain" stands for the paper,
-// "prior" is reported beside it, and the others change plain in one respect.
-//
-//	prior            log π added to the logits
-//	log-input        log π as input
-//	random-contexts  contexts from random policies
-//	early-rounds     contexts from the first rounds of a run only
-//	uniform-rounds   contexts from all rounds alike
-//	fixed-names      states and actions named as the MDP has them
-//	last-weights     the weights after the last step, not their average
-//	nominal-eta      trained at the deployed step size only
-var Recipes = func() map[string]train.Recipe {
-	recipes := map[string]train.Recipe{"plain": train.Plain(), "prior": train.Prior()}
+// recipes are the training recipes: "plain" stands for the paper, "prior" is
+// reported beside it, and the others change plain in one respect.
+var recipes = func() []train.Recipe {
+	list := []train.Recipe{train.Plain(), train.Prior()}
 	vary := func(name string, change func(*train.Recipe)) {
 		r := train.Plain()
 		r.Name = name
 		change(&r)
-		recipes[name] = r
+		list = append(list, r)
 	}
+	// π enters as log π.
 	vary("log-input", func(r *train.Recipe) { r.Policy = train.LogPolicy })
+	// Contexts come from random policies, from the first rounds of a run only, or
+	// from all rounds alike.
 	vary("random-contexts", func(r *train.Recipe) { r.Contexts = train.RandomPolicies })
 	vary("early-rounds", func(r *train.Recipe) { r.Rounds = r.Early })
 	vary("uniform-rounds", func(r *train.Recipe) { r.Early = r.Rounds })
+	// States and actions keep the names that the MDP has for them.
 	vary("fixed-names", func(r *train.Recipe) { r.Relabel = false })
+	// The weights after the last step are released, not their average.
 	vary("last-weights", func(r *train.Recipe) { r.Average = false })
+	// The step size is the deployed one throughout, or from nearly twice the range.
 	vary("nominal-eta", func(r *train.Recipe) { r.EtaMin, r.EtaMax = Protocol.Eta, Protocol.Eta })
-	return recipes
+	vary("wide-eta", func(r *train.Recipe) { r.EtaMin, r.EtaMax = 0.1, 1.5 })
+	return list
 }()
+
+// Recipes are the training recipes by name.
+var Recipes = func() map[string]train.Recipe {
+	byName := map[string]train.Recipe{}
+	for _, r := range recipes {
+		byName[r.Name] = r
+	}
+	return byName
+}()
+
+// RecipeNames lists the training recipes, the plain one first.
+func RecipeNames() []string {
+	var names []string
+	for _, r := range recipes {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// snapshots returns the steps at which the training run of a cell keeps its
+// weights: none unless the frontier looks at that run.
+func (p Preset) snapshots(objectiveOf train.Objective, c Cell) []int {
+	for _, row := range p.Rows {
+		if row.Block != Frontier || row.Recipe != c.Recipe || objective[row.Method] != objectiveOf || c.Steps != 0 || !slices.Contains(row.Sizes, c.S) {
+			continue
+		}
+		for _, run := range Protocol.Sizes[c.S].Runs[:row.Runs] {
+			if run.Model == c.Seed {
+				return p.Snapshots
+			}
+		}
+	}
+	return nil
+}
 
 // Plan lists the cells of the preset in the order in which they are worth
 // running.
@@ -159,32 +210,44 @@ func (p Preset) Plan() []Cell {
 	var cells []Cell
 	for _, row := range p.Rows {
 		for _, s := range row.Sizes {
-			base := Cell{Preset: p.Name, Block: row.Block, Method: row.Method, Recipe: row.Recipe, S: s}
-			var runs []Cell
-			for _, run := range Protocol.Sizes[s].Runs[:row.Runs] {
-				c := base
-				c.Seed = run.Model
-				runs = append(runs, c)
+			cells = append(cells, p.expand(row, s)...)
+		}
+	}
+	return cells
+}
+
+// expand lists the cells of a row at one size.
+func (p Preset) expand(row Row, states int) []Cell {
+	base := Cell{Preset: p.Name, Block: row.Block, Method: row.Method, Recipe: row.Recipe, S: states}
+	if row.Block == Ablation || row.Block == Contrast {
+		base.Steps = p.Ablation
+	}
+	runs := []Cell{base}
+	if row.Method != ExactPMD {
+		runs = nil
+		for _, run := range identities(row.Block, states)[:row.Runs] {
+			c := base
+			c.Seed = run.Model
+			runs = append(runs, c)
+		}
+	}
+	var cells []Cell
+	for _, c := range runs {
+		switch {
+		case row.Block == Shift:
+			for _, c.Family = range mdp.Shifts {
+				cells = append(cells, c)
 			}
-			if row.Method == ExactPMD {
-				runs = []Cell{base}
+		case row.Block == Frontier:
+			for _, c.Step = range append(slices.Clone(p.Snapshots), p.Steps) {
+				cells = append(cells, c)
 			}
-			for _, c := range runs {
-				switch row.Block {
-				case Shift:
-					for _, f := range mdp.Shifts {
-						c.Family = f
-						cells = append(cells, c)
-					}
-				case Frontier:
-					for _, step := range append(slices.Clone(p.Snapshots), p.Steps) {
-						c.Step = step
-						cells = append(cells, c)
-					}
-				default:
-					cells = append(cells, c)
-				}
+		case row.Recipe == every:
+			for _, c.Recipe = range RecipeNames() {
+				cells = append(cells, c)
 			}
+		default:
+			cells = append(cells, c)
 		}
 	}
 	return cells

@@ -26,6 +26,12 @@ var Protocol = func() (p struct {
 		Hi float64 `json:"hi"`
 		By float64 `json:"by"`
 	} `json:"fit"`
+	// ZeroShot are networks that train on several sizes and run on others.
+	ZeroShot struct {
+		Train []int `json:"train"` // numbers of states trained on
+		Slots int   `json:"slots"` // largest number of states that the network takes
+		Runs  []Run `json:"runs"`
+	} `json:"zero_shot"`
 	Sizes map[int]Size `json:"sizes"` // by number of states
 }) {
 	if err := json.Unmarshal(protocolJSON, &p); err != nil {
@@ -36,10 +42,11 @@ var Protocol = func() (p struct {
 
 // Size is what the protocol fixes for one number of states.
 type Size struct {
-	Runs       []Run  `json:"runs"`
+	Runs       []Run  `json:"runs"`       // the paper's number of identities
+	More       []Run  `json:"more"`       // of the block replication
 	Evaluation uint64 `json:"evaluation"` // root of the evaluation problems
-	Oracle     uint64 `json:"oracle"`     // root of the oracle block's problems
-	HeldOut    uint64 `json:"held_out"`   // root of the one-step inputs
+	Oracle     uint64 `json:"oracle"`     // root of the oracle block's problems, 0 where there are none
+	HeldOut    uint64 `json:"held_out"`   // root of the one-step inputs, likewise
 }
 
 // Run is one trained identity.

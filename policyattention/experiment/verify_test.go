@@ -378,15 +378,23 @@ func TestRootsAreDisjoint(t *testing.T) {
 		}
 		seen[root] = true
 	}
-	for states, size := range Protocol.Sizes {
-		add(size.Evaluation)
-		add(size.Oracle)
-		add(size.HeldOut)
-		for _, run := range size.Runs {
+	addRuns := func(runs []Run) {
+		for _, run := range runs {
 			add(run.Model)
 			add(run.Task)
 			add(train.CalibrationRoot(run.Task))
 		}
+	}
+	addRuns(Protocol.ZeroShot.Runs)
+	for states, size := range Protocol.Sizes {
+		add(size.Evaluation)
+		for _, root := range []uint64{size.Oracle, size.HeldOut} {
+			if root != 0 {
+				add(root)
+			}
+		}
+		addRuns(size.Runs)
+		addRuns(size.More)
 		if states < 2 {
 			t.Errorf("size %d", states)
 		}

@@ -47,6 +47,7 @@ var figureBuilders = []struct {
 	{"rounds", "Median loss over rounds", roundsFigure},
 	{"lit", "Median T = 20 loss by method", methodsFigure},
 	{"pareto", "Deviation from exact PMD and T = 20 loss along training", frontierFigure},
+	{"contrast", "One-step error and closed-loop loss by training recipe", contrastFigure},
 	{"decoder-attention", "Attention of the fixed decoder in one round", attentionFigure},
 	{"decoder-residuals", "The fixed decoder's residuals under their bounds", residualsFigure},
 	{"decoder-audit", "Theorem 2 for the fixed decoder", auditFigure},

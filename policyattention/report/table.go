@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -103,6 +105,9 @@ var builders = []struct {
 	{"mechanism", mechanismTable},
 	{"frontier", frontierTable},
 	{"ablation", ablationTable},
+	{"prior", priorTable},
+	{"zero-shot", zeroShotTable},
+	{"replication", replicationTable},
 	{"audit", auditTable},
 	{"decoder", decoderTable},
 	{"cost", costTable},
@@ -184,7 +189,7 @@ func against(reference []*experiment.Evaluation, runs int, horizon int) [][]floa
 // sizes lists the numbers of states that the plan has for a block, ascending.
 func (s *source) sizes(block experiment.Block) []int {
 	var sizes []int
-	for _, n := range []int{4, 8, 16} {
+	for _, n := range slices.Sorted(maps.Keys(experiment.Protocol.Sizes)) {
 		for _, c := range s.store.Preset.Plan() {
 			if c.Block == block && c.S == n {
 				sizes = append(sizes, n)

@@ -399,11 +399,7 @@ func (s *source) frontier(states int) ([]point, error) {
 			}
 			p := point{method: method, step: step, runs: len(runs)}
 			if len(runs) > 0 {
-				var deviations []float64
-				for _, r := range runs {
-					deviations = append(deviations, stats.Median(r.Deviations(20)))
-				}
-				p.deviation, p.loss = stats.Median(deviations), stats.Median(stats.RunMedians(losses(runs, 20)))
+				p.deviation, p.loss = stats.Median(runDeviations(runs)), stats.Median(stats.RunMedians(losses(runs, 20)))
 			}
 			points = append(points, p)
 		}
@@ -418,52 +414,6 @@ func (s *source) frontier(states int) ([]point, error) {
 		}
 	}
 	return points, nil
-}
-
-func ablationTable(s *source) (Table, error) {
-	t := Table{
-		Title:   "Recipes: ratio of the median loss to exact PMD's",
-		Columns: []string{"recipe", "S", "row-L1, rounds 0–19", "T = 20", "95% interval", "T = 40", "95% interval", "runs"},
-	}
-	for _, states := range s.sizes(experiment.Benchmark) {
-		oracle, err := s.runs(experiment.Benchmark, experiment.ExactPMD, states)
-		if err != nil {
-			return t, err
-		}
-		for _, recipe := range []string{"plain", "prior", "log-input", "random-contexts", "early-rounds", "uniform-rounds", "fixed-names", "last-weights", "nominal-eta"} {
-			block := experiment.Ablation
-			if recipe == "plain" {
-				block = experiment.Benchmark
-			}
-			runs, planned, err := s.find(func(c experiment.Cell) bool {
-				return c.Block == block && c.Method == experiment.PolicyAttention && c.Recipe == recipe && c.S == states
-			})
-			if err != nil {
-				return t, err
-			}
-			if planned == 0 {
-				continue
-			}
-			row := []string{recipe, fmt.Sprint(states), "", NotRun, "", NotRun, "", ""}
-			if len(runs) > 0 && len(oracle) > 0 {
-				var deviations []float64
-				for _, r := range runs {
-					deviations = append(deviations, stats.Median(r.Deviations(20)))
-				}
-				row[2], row[7] = number(stats.Median(deviations)), fmt.Sprintf("%d of %d", len(runs), planned)
-				for i, horizon := range horizons {
-					e, err := stats.Standard.Ratio(losses(runs, horizon), against(oracle, len(runs), horizon))
-					if err != nil {
-						return t, err
-					}
-					row[3+2*i], row[4+2*i] = estimated(e)
-				}
-			}
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	t.Notes = []string{"\"plain\" stands for the paper; \"prior\" adds log π to the logits; every other recipe changes plain in the respect that names it."}
-	return t, nil
 }
 
 func auditTable(s *source) (Table, error) {

@@ -255,7 +255,8 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 }
 
 type evaluateCmd struct {
-	Cell []string `arg:"" optional:"" help:"Names of cells or blocks, from 'plan'; all without any."`
+	Cell    []string `arg:"" optional:"" help:"Names of cells or blocks, from 'plan'; all without any."`
+	Trained bool     `help:"Only cells whose training runs are there: train nothing."`
 }
 
 func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
@@ -267,7 +268,31 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
+	if e.Trained {
+		if list, err = trained(store, list); err != nil {
+			return err
+		}
+	}
 	return g.evaluate(ctx, store, list)
+}
+
+// trained returns the cells whose training runs are all there.
+func trained(store *experiment.Store, list []experiment.Cell) ([]experiment.Cell, error) {
+	var out []experiment.Cell
+	for _, cell := range list {
+		needed, err := cell.Trainings()
+		if err != nil {
+			return nil, err
+		}
+		missing, err := store.Missing(needed)
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) == 0 {
+			out = append(out, cell)
+		}
+	}
+	return out, nil
 }
 
 // evaluate evaluates cells one after the other and prints their summaries.

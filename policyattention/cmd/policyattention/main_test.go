@@ -268,3 +268,24 @@ func TestCellsByBlock(t *testing.T) {
 		}
 	}
 }
+
+func TestEvaluateTrained(t *testing.T) {
+	artifacts := t.TempDir()
+	if code, _, stderr := call("--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "evaluate", "--trained", "shift"); code != 0 {
+		t.Fatal(stderr)
+	}
+	store, err := experiment.Open(artifacts, "smoke", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := cells(store, []string{"shift"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cell := range list {
+		_, err := store.Find(cell)
+		if exact := cell.Method == experiment.ExactPMD; exact != (err == nil) {
+			t.Errorf("%s: %v; without training only exact cells can be evaluated", cell.Name(), err)
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/stats"
+)
+
+// Tables and figures of what goes beyond the paper.
+
+// oracle returns exact PMD on the evaluation problems of a size, or nil where it
+// has not been run. All blocks of a size share these problems.
+func (s *source) oracle(states int) ([]*experiment.Evaluation, error) {
+	for _, block := range []experiment.Block{experiment.Confirmation, experiment.Benchmark, experiment.ZeroShot} {
+		runs, err := s.runs(block, experiment.ExactPMD, states)
+		if err != nil || len(runs) > 0 {
+			return runs, err
+		}
+	}
+	return nil, nil
+}
+
+// retrained returns the plain PolicyAttention runs of a size in the paper's
+// blocks.
+func (s *source) retrained(states int) (found []*experiment.Evaluation, planned int, err error) {
+	return s.find(func(c experiment.Cell) bool {
+		return (c.Block == experiment.Confirmation || c.Block == experiment.Benchmark) &&
+			c.Method == experiment.PolicyAttention && c.S == states
+	})
+}
+
+// ratio prints the median ratio of two samples' medians at a horizon and its
+// interval, or NotRun where one is missing.
+func ratio(x, y []*experiment.Evaluation, horizon int) ([]string, error) {
+	if len(x) == 0 || len(y) == 0 {
+		return []string{NotRun, ""}, nil
+	}
+	reference := losses(y, horizon)
+	if y[0].Cell.Seed == 0 {
+		reference = against(y, len(x), horizon)
+	}
+	e, err := stats.Standard.Ratio(losses(x, horizon), reference)
+	if err != nil {
+		return nil, err
+	}
+	value, span := estimated(e)
+	return []string{value, span}, nil
+}
+
+// changes says in what each recipe differs from the plain one.
+var changes = map[string]string{
+	"plain": "", "prior": "log π added to the logits", "log-input": "π enters as log π",
+	"random-contexts": "contexts: random policies", "early-rounds": "contexts: first rounds only", "uniform-rounds": "contexts: all rounds alike",
+	"fixed-names": "states and actions keep their names", "last-weights": "last iterate, no average",
+	"nominal-eta": "η = 0.8 in training", "wide-eta": "η from 0.1 to 1.5 in training",
+}
+
+// ablated are the results of one recipe at one size.
+type ablated struct {
+	recipe         string
+	runs, contrast []*experiment.Evaluation // closed loop; static one-step inputs
+	planned        int
+}
+
+// static returns the mean row-L1 to exact PMD on static one-step inputs, median
+// over runs.
+func (a ablated) static() float64 {
+	var values []float64
+	for _, e := range a.contrast {
+		values = append(values, e.OneStep.MeanDistance(pmd.PMD))
+	}
+	return stats.Median(values)
+}
+
+// visited returns the row-L1 in the contexts of the closed loop, rounds 0–19.
+func (a ablated) visited() float64 { return stats.Median(runDeviations(a.runs)) }
+
+// runDeviations returns each run's median over problems of the mean row-L1 over
+// rounds 0–19.
+func runDeviations(runs []*experiment.Evaluation) []float64 {
+	var deviations []float64
+	for _, r := range runs {
+		deviations = append(deviations, stats.Median(r.Deviations(20)))
+	}
+	return deviations
+}
+
+// ablation returns the recipes in their order, the plain one first.
+func (s *source) ablation(states int) ([]ablated, error) {
+	var list []ablated
+	for _, recipe := range experiment.RecipeNames() {
+		a := ablated{recipe: recipe}
+		of := func(block experiment.Block) (found []*experiment.Evaluation, planned int, err error) {
+			return s.find(func(c experiment.Cell) bool { return c.Block == block && c.Recipe == recipe && c.S == states })
+		}
+		var err error
+		if a.contrast, _, err = of(experiment.Contrast); err != nil {
+			return nil, err
+		}
+		if a.runs, a.planned, err = of(experiment.Ablation); err != nil {
+			return nil, err
+		}
+		if a.planned > 0 {
+			list = append(list, a)
+		}
+	}
+	return list, nil
+}
+
+func ablationTable(s *source) (Table, error) {
+	t := Table{
+		Title: "Training recipes at a small budget: one-step error and closed-loop loss",
+		Columns: []string{
+			"recipe", "what differs from plain", "S", "steps", "row-L1, static inputs", "row-L1, in the loop",
+			"T = 20 / oracle", "95% interval", "T = 40 / oracle", "95% interval", "T = 40 / plain", "95% interval", "runs",
+		},
+	}
+	for _, states := range s.sizes(experiment.Ablation) {
+		oracle, err := s.oracle(states)
+		if err != nil {
+			return t, err
+		}
+		list, err := s.ablation(states)
+		if err != nil {
+			return t, err
+		}
+		for _, a := range list {
+			row := []string{a.recipe, changes[a.recipe], fmt.Sprint(states), fmt.Sprint(s.store.Preset.Ablation), NotRun, NotRun}
+			if len(a.contrast) > 0 {
+				row[4] = number(a.static())
+			}
+			if len(a.runs) > 0 {
+				row[5] = number(a.visited())
+			}
+			for _, horizon := range horizons {
+				cells, err := ratio(a.runs, oracle, horizon)
+				if err != nil {
+					return t, err
+				}
+				row = append(row, cells...)
+			}
+			versus := []string{"", ""}
+			if a.recipe != "plain" {
+				x, y := pair(a.runs, list[0].runs)
+				if versus, err = ratio(x, y, 40); err != nil {
+					return t, err
+				}
+			}
+			t.Rows = append(t.Rows, append(append(row, versus...), fmt.Sprintf("%d of %d", len(a.runs), a.planned)))
+		}
+	}
+	t.Notes = []string{
+		"Every recipe is trained at the same identities and for the same steps, a tenth of the paper's at preset paper; \"plain\" stands for the paper.",
+		"Static inputs: random policies with their own values, η = 0.8, which no algorithm has touched. In the loop: rounds 0–19 of each actor's own run.",
+		"Ratios are of medians over the same MDPs; those to plain pair the identities as well. An interval that holds 1 is unresolved.",
+	}
+	return t, nil
+}
+
+// contrastFigure sets the closed-loop loss of each recipe against its error on
+// static one-step inputs and on the inputs of its own loop.
+func contrastFigure(s *source) ([]*plot.Plot, error) {
+	a := panel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
+	b := panel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
+	panels := []*plot.Plot{a, b}
+	states := lectureSize(s, experiment.Ablation)
+	oracle, err := s.oracle(states)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.ablation(states)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(a ablated) bool { return len(a.runs) == 0 || len(a.contrast) == 0 })
+	if len(list) == 0 || len(oracle) == 0 {
+		for _, p := range panels {
+			empty(p)
+		}
+		return panels, nil
+	}
+	for i, p := range panels {
+		labels := plotter.XYLabels{}
+		for _, x := range list {
+			at := plotter.XY{X: []float64{x.static(), x.visited()}[i]}
+			var ratios []float64
+			for _, r := range x.runs {
+				ratios = append(ratios, stats.RatioOfMedians(r.Losses(40), oracle[0].Losses(40)))
+			}
+			at.Y = stats.Median(ratios)
+			c := colours[experiment.PolicyAttention]
+			if x.recipe == "plain" {
+				c = colours[experiment.ExactPMD]
+			}
+			if _, err := points(p, c, true, plotter.XYs{at}); err != nil {
+				return nil, err
+			}
+			labels.XYs, labels.Labels = append(labels.XYs, at), append(labels.Labels, " "+x.recipe)
+		}
+		names, err := plotter.NewLabels(labels)
+		if err != nil {
+			return nil, err
+		}
+		for j := range names.TextStyle {
+			names.TextStyle[j].Font.Variant, names.TextStyle[j].Font.Size = "Sans", 7
+		}
+		p.Add(names)
+		logScale(&p.X)
+		logScale(&p.Y)
+	}
+	return panels, nil
+}
+
+func priorTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "The same network with log π added to its logits, beside plain, at the full budget",
+		Columns: []string{"recipe", "S", "T", "here", "95% interval", "here / oracle", "95% interval of ratio", "row-L1, in the loop", "runs"},
+	}
+	for _, states := range s.sizes(experiment.Prior) {
+		oracle, err := s.oracle(states)
+		if err != nil {
+			return t, err
+		}
+		plain, all, err := s.retrained(states)
+		if err != nil {
+			return t, err
+		}
+		prior, planned, err := s.find(func(c experiment.Cell) bool { return c.Block == experiment.Prior && c.S == states })
+		if err != nil {
+			return t, err
+		}
+		for _, x := range []ablated{{recipe: "plain", runs: plain, planned: all}, {recipe: "prior", runs: prior, planned: planned}} {
+			for _, horizon := range horizons {
+				row, err := lossRow(x, oracle, states, horizon)
+				if err != nil {
+					return t, err
+				}
+				t.Rows = append(t.Rows, row)
+			}
+		}
+	}
+	t.Notes = []string{"This read-out gives the network the logarithm and the sum for nothing; it is reported beside the plain recipe, never in its place."}
+	return t, nil
+}
+
+// lossRow prints recipe, S, T, median loss, ratio to the oracle, each with its
+// interval, deviation in the loop, and the number of runs.
+func lossRow(x ablated, oracle []*experiment.Evaluation, states, horizon int) ([]string, error) {
+	row := []string{x.recipe, fmt.Sprint(states), fmt.Sprint(horizon), NotRun, "", "", "", "", fmt.Sprintf("%d of %d", len(x.runs), x.planned)}
+	if len(x.runs) == 0 {
+		return row, nil
+	}
+	e, err := stats.Standard.Median(losses(x.runs, horizon))
+	if err != nil {
+		return nil, err
+	}
+	row[3], row[4] = estimated(e)
+	to, err := ratio(x.runs, oracle, horizon)
+	if err != nil {
+		return nil, err
+	}
+	copy(row[5:], to)
+	row[7] = number(x.visited())
+	return row, nil
+}
+
+func zeroShotTable(s *source) (Table, error) {
+	z := experiment.Protocol.ZeroShot
+	t := Table{
+		Title:   fmt.Sprintf("One network trained on S = %v, run on other sizes without retraining", z.Train),
+		Columns: []string{"S", "seen in training", "T", "loss / oracle", "95% interval", "retrained / oracle", "95% interval", "runs"},
+	}
+	for _, states := range s.sizes(experiment.ZeroShot) {
+		oracle, err := s.oracle(states)
+		if err != nil {
+			return t, err
+		}
+		runs, planned, err := s.find(func(c experiment.Cell) bool {
+			return c.Block == experiment.ZeroShot && c.Method == experiment.PolicyAttention && c.S == states
+		})
+		if err != nil {
+			return t, err
+		}
+		retrained, trained, err := s.retrained(states)
+		if err != nil {
+			return t, err
+		}
+		if planned == 0 {
+			continue
+		}
+		seen := "no"
+		if slices.Contains(z.Train, states) {
+			seen = "yes"
+		}
+		for _, horizon := range horizons {
+			here, err := ratio(runs, oracle, horizon)
+			if err != nil {
+				return t, err
+			}
+			own := []string{"–", ""} // no network is trained on this size
+			if trained > 0 {
+				if own, err = ratio(retrained, oracle, horizon); err != nil {
+					return t, err
+				}
+			}
+			row := append([]string{fmt.Sprint(states), seen, fmt.Sprint(horizon)}, append(here, own...)...)
+			t.Rows = append(t.Rows, append(row, fmt.Sprintf("%d of %d", len(runs), planned)))
+		}
+	}
+	t.Notes = []string{fmt.Sprintf("States are named by %d slots, drawn at random in training, so that every slot has been seen. The paper retrains at every size and does not claim this.", z.Slots)}
+	return t, nil
+}
+
+func replicationTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "More identities than the paper has: run-level spread of the ratio to exact PMD",
+		Columns: []string{"S", "T", "paper's identities", "95% interval", "runs", "further identities", "95% interval", "runs", "range over all runs", "at most 1.5"},
+	}
+	for _, states := range s.sizes(experiment.Replication) {
+		oracle, err := s.oracle(states)
+		if err != nil {
+			return t, err
+		}
+		first, firstPlanned, err := s.retrained(states)
+		if err != nil {
+			return t, err
+		}
+		more, morePlanned, err := s.find(func(c experiment.Cell) bool { return c.Block == experiment.Replication && c.S == states })
+		if err != nil {
+			return t, err
+		}
+		for _, horizon := range horizons {
+			a, err := ratio(first, oracle, horizon)
+			if err != nil {
+				return t, err
+			}
+			b, err := ratio(more, oracle, horizon)
+			if err != nil {
+				return t, err
+			}
+			row := []string{fmt.Sprint(states), fmt.Sprint(horizon)}
+			row = append(append(row, a...), fmt.Sprintf("%d of %d", len(first), firstPlanned))
+			row = append(append(row, b...), fmt.Sprintf("%d of %d", len(more), morePlanned), "", "")
+			if all := slices.Concat(first, more); len(all) > 0 && len(oracle) > 0 {
+				var ratios []float64
+				met := 0
+				for _, r := range all {
+					ratios = append(ratios, stats.RatioOfMedians(r.Losses(horizon), oracle[0].Losses(horizon)))
+					if ratios[len(ratios)-1] <= experiment.Protocol.Margin {
+						met++
+					}
+				}
+				row[8], row[9] = interval(slices.Min(ratios), slices.Max(ratios)), fmt.Sprintf("%d of %d", met, len(all))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	t.Notes = []string{"The paper has five identities at S = 4 and three at S = 8 and 16; the two groups are kept apart and never pooled into its numbers."}
+	return t, nil
+}
