@@ -36,6 +36,7 @@ const (
 	Benchmark    Block = "benchmark"    // S = 8 and 16, retrained
 	Mechanism    Block = "mechanism"    // one-step inputs: which rule was learned?
 	Calibration  Block = "calibration"  // one-step inputs of each run's calibration root
+	Backups      Block = "backups"      // one-step backups of the learned critic
 	Frontier     Block = "frontier"     // weights along training
 	Ablation     Block = "ablation"     // every recipe at the preset's ablation budget
 	Contrast     Block = "contrast"     // the ablation's networks on static one-step inputs
@@ -46,7 +47,7 @@ const (
 
 // Blocks lists all blocks.
 var Blocks = []Block{
-	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Frontier,
+	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Frontier,
 	Ablation, Contrast, Prior, ZeroShot, Replication,
 }
 
@@ -110,9 +111,10 @@ func (c Cell) Name() string {
 type Config struct {
 	Version  int      `json:"version"`
 	Fixtures Fixtures `json:"fixtures"`
-	// One of Loop and OneStep is set.
+	// One of these is set.
 	Loop    *LoopConfig    `json:"loop,omitempty"`
 	OneStep *OneStepConfig `json:"one_step,omitempty"`
+	Backup  *BackupConfig  `json:"backup,omitempty"`
 }
 
 // Fixtures names the problems of a cell.
@@ -178,6 +180,14 @@ func (c Cell) Config() (Config, error) {
 	}
 	if c.Method == ExactPMD {
 		return Config{Version: Version, Fixtures: fixtures, Loop: loop}, nil
+	}
+	if c.Block == Backups {
+		fixtures.Root, fixtures.Problems = size.HeldOut, preset.HeldOut
+		critic, err := c.weights(preset, train.Critic)
+		recipe := train.Plain()
+		return Config{Version: Version, Fixtures: fixtures, Backup: &BackupConfig{
+			Critic: critic, Rounds: Protocol.HeldOutRounds, EtaMin: recipe.EtaMin, EtaMax: recipe.EtaMax,
+		}}, err
 	}
 	actor, err := c.weights(preset, objective[c.Method])
 	if err != nil {
@@ -260,6 +270,9 @@ func (c Config) weights() []Weights {
 	var out []Weights
 	if c.OneStep != nil {
 		out = append(out, c.OneStep.Actor)
+	}
+	if c.Backup != nil {
+		out = append(out, c.Backup.Critic)
 	}
 	if c.Loop != nil {
 		for _, w := range []*Weights{c.Loop.Actor, c.Loop.Critic} {

@@ -42,6 +42,7 @@ type Evaluation struct {
 	Manifest *Manifest
 	Scored   []control.Scored // of a closed loop, one a problem
 	OneStep  *OneStep         // of a one-step cell
+	Backup   *Backup          // of a cell of one-step backups
 }
 
 // Losses returns the normalized loss of the policy returned at horizon T, one a
@@ -106,9 +107,12 @@ func (s *Store) Find(cell Cell) (*Evaluation, error) {
 		return nil, err
 	}
 	e := &Evaluation{Cell: cell, Config: config, Folder: folder, Manifest: m}
-	if config.OneStep != nil {
+	switch {
+	case config.OneStep != nil:
 		e.OneStep, err = readOneStep(folder, config)
-	} else {
+	case config.Backup != nil:
+		e.Backup, err = readBackup(folder, config)
+	default:
 		e.Scored, err = readRounds(folder, config)
 	}
 	return e, err
@@ -168,7 +172,8 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 	if m.Weights, err = s.weightDigests(config); err != nil {
 		return nil, err
 	}
-	if config.OneStep != nil {
+	switch {
+	case config.OneStep != nil:
 		actor, err := s.actor(config.OneStep.Actor)
 		if err != nil {
 			return nil, err
@@ -181,7 +186,20 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 			return nil, err
 		}
 		m.Summary = o.summary()
-	} else {
+	case config.Backup != nil:
+		critic, err := s.critic(config.Backup.Critic, config.Fixtures.Root)
+		if err != nil {
+			return nil, err
+		}
+		b, err := config.Backup.run(config.Fixtures, problems, critic)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.write(dir); err != nil {
+			return nil, err
+		}
+		m.Summary = b.summary()
+	default:
 		controller, err := s.controller(config)
 		if err != nil {
 			return nil, err
@@ -229,11 +247,7 @@ func (s *Store) controller(config Config) (control.Loop, error) {
 		loop.Actor = control.MixedActor{Actor: loop.Actor, Phi: l.Phi}
 	}
 	if l.Critic != nil {
-		model, err := s.model(*l.Critic)
-		if err != nil {
-			return control.Loop{}, err
-		}
-		if loop.Critic, err = model.Critic(config.Fixtures.Root); err != nil {
+		if loop.Critic, err = s.critic(*l.Critic, config.Fixtures.Root); err != nil {
 			return control.Loop{}, err
 		}
 	}
@@ -246,6 +260,15 @@ func (s *Store) actor(w Weights) (control.Actor, error) {
 		return nil, err
 	}
 	return model.Actor()
+}
+
+// critic samples its transitions below root.
+func (s *Store) critic(w Weights, root uint64) (control.Critic, error) {
+	model, err := s.model(w)
+	if err != nil {
+		return nil, err
+	}
+	return model.Critic(root)
 }
 
 // model loads weights; models are kept, since many cells share them and each

@@ -53,6 +53,7 @@ var Presets = map[string]Preset{
 			{Confirmation, PolicyAttention, "plain", []int{4}, 2},
 			{Confirmation, Mixture, "plain", []int{4}, 2},
 			{Confirmation, LearnedCritic, "plain", []int{4}, 1},
+			{Backups, LearnedCritic, "plain", []int{4}, 1},
 			{Shift, ExactPMD, "", []int{4}, 0},
 			{Shift, PolicyAttention, "plain", []int{4}, 1},
 			{Frontier, PolicyAttention, "plain", []int{4}, 1},
@@ -126,7 +127,9 @@ var Presets = map[string]Preset{
 			{ZeroShot, PolicyAttention, "plain", []int{4, 6, 8, 12, 16}, 3},
 
 			{Confirmation, LearnedCritic, "plain", []int{4}, 5},
+			{Backups, LearnedCritic, "plain", []int{4}, 5},
 			{Benchmark, LearnedCritic, "plain", []int{8}, 3},
+			{Backups, LearnedCritic, "plain", []int{8}, 3},
 
 			{Replication, PolicyAttention, "plain", []int{4, 8, 16}, 5},
 			{Prior, PolicyAttention, "prior", []int{16}, 3},

@@ -266,8 +266,11 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 		v.add(policies, 0, "%v", err)
 		return nil
 	}
-	if config.OneStep != nil {
+	switch {
+	case config.OneStep != nil:
 		return s.verifyOneStep(v, folder, config, problems, arrays, m)
+	case config.Backup != nil:
+		return s.verifyBackup(v, folder, config, problems, arrays, m)
 	}
 	return s.verifyLoop(v, folder, config, problems, arrays, m)
 }

@@ -33,6 +33,9 @@ const (
 	learned   = "benchmark/policyattention-S4-14100"
 	oneStep   = "mechanism/policyattention-S4-14100"
 	fullyLoop = "confirmation/policyattention-learned-critic-S4-14100"
+	backups   = "backups/policyattention-learned-critic-S4-14100"
+	zeroShot  = "zero-shot/policyattention-S6-48100"
+	zeroRun   = "train/proximal-plain-S4+8-48100"
 )
 
 // reseal makes the manifest of a folder consistent again after an edit.
@@ -243,6 +246,26 @@ var corruptions = []struct {
 	{"edited critic table", []string{fullyLoop, training, critic}, func(t *testing.T, f string) {
 		editArray(t, f, "q", func(data []float64) { data[30] += 0.1 })
 	}, policiesFile + ": row 1"},
+
+	{"byte of the backups", []string{backups, critic}, func(t *testing.T, f string) { flip(t, filepath.Join(f, backupsFile)) }, backupsFile + ": its SHA-256"},
+	{"edited backup error", []string{backups, critic}, func(t *testing.T, f string) {
+		editTable(t, f, backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] /= 2 })
+	}, backupsFile + ": row 3: column mae"},
+	{"swapped backups", []string{backups, critic}, func(t *testing.T, f string) {
+		editTable(t, f, backupsFile, backupsHeader, func(rows [][]float64) { rows[0], rows[1] = rows[1], rows[0] })
+	}, backupsFile + ": row 1: column input"},
+	{"edited critic answer", []string{backups, critic}, func(t *testing.T, f string) {
+		editArray(t, f, "values", func(data []float64) { data[13] += 0.1 })
+	}, "the critic asked again differs"},
+	{"edited mean error", []string{backups, critic}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Summary["backup"]["mae"] = 0.1 })
+	}, "its summary says backup mae"},
+	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[18], data[19] = data[19], data[18] })
+	}, "the actor asked again differs"},
+	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Training.Sizes = []int{4, 8, 12} })
+	}, "its configuration is not that of its hash"},
 }
 
 // plantBetterPolicies replaces a learned loop by the exact one and makes all

@@ -1,0 +1,170 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/npz"
+	"icrl/policyattention/pmd"
+)
+
+const backupsFile = "backups.csv.gz"
+
+// BackupConfig asks a learned critic for one-step backups. Its inputs are what
+// the critic of an exact PMD run is shown: (π_{k+1}, Q_k) after 0 to Rounds
+// rounds on the fixtures, with η uniform on [EtaMin, EtaMax].
+type BackupConfig struct {
+	Critic Weights `json:"critic"`
+	Rounds int     `json:"rounds"`
+	EtaMin float64 `json:"eta_min"`
+	EtaMax float64 `json:"eta_max"`
+}
+
+// Backup is the comparison of a learned critic with the exact backup.
+type Backup struct {
+	// Rounds [N] are the rounds of the inputs.
+	Rounds []float64
+	// Error [N] is the mean over state-action pairs of |Q̂ − F^π̂ Q_k|, in units of
+	// Q; Largest [N] is δ, the largest.
+	Error, Largest []float64
+
+	values []*mat.Dense // what the critic returned [N]
+}
+
+// MAE returns the mean absolute error over all inputs.
+func (b *Backup) MAE() float64 {
+	sum := 0.0
+	for _, e := range b.Error {
+		sum += e
+	}
+	return sum / float64(len(b.Error))
+}
+
+func (b *Backup) summary() map[string]Values {
+	largest := 0.0
+	for _, d := range b.Largest {
+		largest = max(largest, d)
+	}
+	return map[string]Values{"backup": {"mae": b.MAE(), "largest": largest}}
+}
+
+// inputs returns the contexts of the critic.
+func (c *BackupConfig) inputs(f Fixtures, problems []mdp.Problem) ([]control.Context, error) {
+	law := OneStepConfig{Rounds: c.Rounds, EtaMin: c.EtaMin, EtaMax: c.EtaMax}
+	contexts, err := law.inputs(f, problems)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range contexts {
+		if contexts[i].Pi, err = pmd.Step(x.Pi, x.Q, x.Eta); err != nil {
+			return nil, err
+		}
+	}
+	return contexts, nil
+}
+
+// compare measures the values that the critic returned in the contexts.
+func (c *BackupConfig) compare(contexts []control.Context, values []*mat.Dense) *Backup {
+	b := &Backup{values: values}
+	for i, x := range contexts {
+		exact := x.MDP.EvaluationBackup(x.Pi, x.Q).RawMatrix().Data
+		sum := 0.0
+		for j, v := range values[i].RawMatrix().Data {
+			sum += math.Abs(v - exact[j])
+		}
+		b.Rounds = append(b.Rounds, float64(x.Round))
+		b.Error = append(b.Error, sum/float64(len(exact)))
+		b.Largest = append(b.Largest, pmd.Delta(x.MDP, values[i], x.Pi, x.Q))
+	}
+	return b
+}
+
+// run asks the critic and compares.
+func (c *BackupConfig) run(f Fixtures, problems []mdp.Problem, critic control.Critic) (*Backup, error) {
+	contexts, err := c.inputs(f, problems)
+	if err != nil {
+		return nil, err
+	}
+	values, err := critic.Evaluate(contexts)
+	if err != nil {
+		return nil, err
+	}
+	return c.compare(contexts, values), nil
+}
+
+var backupsHeader = []string{"input", "round", "mae", "largest"}
+
+func (b *Backup) rows() [][]float64 {
+	rows := make([][]float64, len(b.Error))
+	for i := range rows {
+		rows[i] = []float64{float64(i), b.Rounds[i], b.Error[i], b.Largest[i]}
+	}
+	return rows
+}
+
+func (b *Backup) write(dir string) error {
+	if err := writeCSV(filepath.Join(dir, backupsFile), backupsHeader, b.rows()); err != nil {
+		return err
+	}
+	return writeArrays(filepath.Join(dir, policiesFile), map[string]npz.Array{"values": stack([][]*mat.Dense{b.values})})
+}
+
+// readBackup reads the table of a backup cell.
+func readBackup(folder string, config Config) (*Backup, error) {
+	path := filepath.Join(folder, backupsFile)
+	rows, err := readCSV(path, backupsHeader)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) != config.Fixtures.Problems {
+		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), config.Fixtures.Problems)
+	}
+	b := &Backup{}
+	for i, row := range rows {
+		if row[0] != float64(i) {
+			return nil, fmt.Errorf("experiment: %s: row %d is of input %v", path, i+1, row[0])
+		}
+		b.Rounds, b.Error, b.Largest = append(b.Rounds, row[1]), append(b.Error, row[2]), append(b.Largest, row[3])
+	}
+	return b, nil
+}
+
+func (s *Store) verifyBackup(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
+	manifest, policies := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile)
+	c, f := config.Backup, config.Fixtures
+	contexts, err := c.inputs(f, problems)
+	if err != nil {
+		return err
+	}
+	stored, err := unstack(arrays["values"], 1, len(problems), f.States, f.Actions)
+	if err != nil {
+		v.add(policies, 0, "array values: %v", err)
+		return nil
+	}
+	critic, err := s.critic(c.Critic, f.Root)
+	if err != nil {
+		v.add(manifest, 0, "its critic: %v", err)
+		return s.backendError()
+	}
+	got, err := critic.Evaluate(contexts)
+	if err != nil {
+		v.add(policies, 0, "the critic on the inputs: %v", err)
+		return nil
+	}
+	v.compareTables(policies, "critic", contexts, got, stored[0], valueTolerance)
+	b := c.compare(contexts, stored[0])
+	path := filepath.Join(folder, backupsFile)
+	rows, err := readCSV(path, backupsHeader)
+	if err != nil {
+		v.add(path, 0, "%v", err)
+		return nil
+	}
+	v.compareRows(path, backupsHeader, rows, b.rows())
+	v.compareSummary(manifest, m.Summary, b.summary())
+	return nil
+}
