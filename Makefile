@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks bench plugin site clean
+.PHONY: help setup reproduce test lint lab notebooks bench plugin site slurm-test clean
 
 PRESET ?= quick
 SITE ?= localhost:8080
@@ -20,7 +20,7 @@ export JUPYTER_RUNTIME_DIR := $(CURDIR)/.local/jupyter/runtime
 export PATH := $(CURDIR)/.local/bin:$(PATH)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  PRESET=smoke|quick|paper sizes 'reproduce' and 'notebooks' (default: quick)"
 
 setup: ## fetch and build what everything needs into .local/
@@ -32,6 +32,7 @@ reproduce: setup ## train, evaluate, and execute the notebooks at PRESET
 
 test: setup lint ## every test, the notebooks at smoke included
 	go test -p 2 $$(go list ./... | grep -v '/site$$')
+	cd scripts/kubernetes && go test ./...
 	scripts/browser.sh
 	go test -tags noasm -v ./site | grep -v '^=== RUN'
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
@@ -59,6 +60,9 @@ plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 
 site: ## build the web page into site/dist and serve it at SITE
 	go run ./site --serve $(SITE) $(addprefix --weights ,$(SITE_WEIGHTS))
+
+slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)
+	SLURM_TEST=1 go test -count=1 -v ./scripts/slurm
 
 clean: ## remove .local/, the built page and the results of the small presets
 	rm -rf .local site/dist artifacts/smoke artifacts/quick

@@ -29,14 +29,22 @@ func (g *globals) tasks() (*experiment.Store, []experiment.Task, error) {
 	return store, tasks, err
 }
 
-type gridCountCmd struct{}
+type gridCountCmd struct {
+	Training bool `help:"Count the training runs alone; they come first."`
+}
 
-func (gridCountCmd) Run(g *globals) error {
+func (c gridCountCmd) Run(g *globals) error {
 	_, tasks, err := g.tasks()
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(g.out, len(tasks))
+	n := 0
+	for _, t := range tasks {
+		if t.Training != nil || !c.Training {
+			n++
+		}
+	}
+	_, err = fmt.Fprintln(g.out, n)
 	return err
 }
 

@@ -108,8 +108,15 @@ func TestGridKilled(t *testing.T) {
 }
 
 func TestGridCount(t *testing.T) {
-	code, stdout, stderr := call("--artifacts", t.TempDir(), "--preset", "paper", "grid", "count")
-	if n, err := strconv.Atoi(strings.TrimSpace(stdout)); code != 0 || err != nil || n < 100 {
-		t.Errorf("%d, %q %s", code, stdout, stderr)
+	count := func(flags ...string) int {
+		code, stdout, stderr := call(append([]string{"--artifacts", t.TempDir(), "--preset", "paper", "grid", "count"}, flags...)...)
+		n, err := strconv.Atoi(strings.TrimSpace(stdout))
+		if code != 0 || err != nil {
+			t.Fatalf("%d, %q %s", code, stdout, stderr)
+		}
+		return n
+	}
+	if all, trainings := count(), count("--training"); trainings < 20 || all < 2*trainings {
+		t.Errorf("%d tasks, %d of them training runs", all, trainings)
 	}
 }

@@ -1,0 +1,399 @@
+//go:build linux
+
+// Package slurm tests the job array on a real Slurm: a controller and two node
+// daemons on the loopback interface, with every file of theirs in a folder of
+// the test's own. It needs root and Debian's packages slurm-wlm and munge;
+// 'make slurm-test' installs them where it can.
+package slurm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// SLURM_TEST=1 asks for the test; it takes a minute.
+const wanted = "SLURM_TEST"
+
+// cluster is a Slurm on this machine.
+type cluster struct {
+	t   *testing.T
+	dir string
+	env []string
+}
+
+// nodeMark is in the environment of a node's daemon and of what that starts for
+// each job, but not in that of the jobs.
+const nodeMark = "SLURM_TEST_NODE="
+
+// start starts the cluster and ends it with the test.
+func start(t *testing.T) *cluster {
+	if os.Getenv(wanted) == "" {
+		t.Skipf("skipped: it takes a minute and root; 'make slurm-test' runs it")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("skipped: Slurm's daemons need root")
+	}
+	for _, program := range []string{"munged", "slurmctld", "slurmd", "sbatch", "srun", "scontrol", "squeue"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("skipped: %v; the Debian packages slurm-wlm and munge have it", err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "slurm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, dir: dir}
+	t.Cleanup(c.end)
+	if err := os.Chmod(dir, 0o755); err != nil { // munge insists
+		t.Fatal(err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _, _ = strings.Cut(host, ".")
+	ports := freePorts(t, 3)
+	config := fmt.Sprintf(`ClusterName=test
+SlurmctldHost=%[2]s(127.0.0.1)
+SlurmctldPort=%[3]d
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket=%[1]s/munge/socket
+StateSaveLocation=%[1]s/state
+SlurmdSpoolDir=%[1]s/spool/%%n
+SlurmctldPidFile=%[1]s/slurmctld.pid
+SlurmdPidFile=%[1]s/%%n.pid
+SlurmctldLogFile=%[1]s/slurmctld.log
+SlurmdLogFile=%[1]s/%%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+MailProg=/bin/true
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=1,sched_interval=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+ReturnToService=2
+JobRequeue=1
+MaxArraySize=11
+SlurmdTimeout=5
+NodeName=n1 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[4]d CPUs=1
+NodeName=n2 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[5]d CPUs=1
+PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+`, dir, host, ports[0], ports[1], ports[2])
+	for _, sub := range []string{"munge", "state", "spool"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"slurm.conf": config, "munge/key": strings.Repeat("a key that guards nothing", 2)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Slurm's own variables would reach into the jobs, were this test itself a job.
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SLURM") {
+			c.env = append(c.env, v)
+		}
+	}
+	c.env = append(c.env, "SLURM_CONF="+filepath.Join(dir, "slurm.conf"), "GOMLX_BACKEND=go")
+	m := filepath.Join(dir, "munge")
+	c.must("munged", "--key-file="+m+"/key", "--socket="+m+"/socket", "--pid-file="+m+"/pid", "--log-file="+m+"/log", "--seed-file="+m+"/seed")
+	c.must("slurmctld")
+	for _, node := range []string{"n1", "n2"} {
+		c.startNode(node)
+	}
+	c.wait("both nodes are idle", time.Minute, func() bool {
+		return strings.Count(c.must("sinfo", "--noheader", "--Node", "--format=%N %T"), " idle\n") == 2
+	})
+	return c
+}
+
+func freePorts(t *testing.T, n int) []int {
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // all are held until all are known
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}
+
+func (c *cluster) startNode(node string) {
+	cmd := exec.Command("slurmd", "-N", node)
+	cmd.Env = append(slices.Clone(c.env), nodeMark+node)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.t.Fatalf("slurmd -N %s: %v: %s", node, err, out)
+	}
+}
+
+// killNode ends a node as a loss of power would: its daemon, the daemon's
+// helpers and the jobs, in an order in which none can tell of the others' end.
+func (c *cluster) killNode(node string) {
+	c.t.Helper()
+	daemons := marked(nodeMark + node + "\x00")
+	if len(daemons) < 2 {
+		c.t.Fatalf("%s has the processes %v, want a daemon and its helpers", node, daemons)
+	}
+	jobs := descendants(daemons)
+	if len(jobs) == 0 {
+		c.t.Fatalf("%s has no job", node)
+	}
+	for _, pid := range append(daemons, jobs...) {
+		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have gone
+	}
+}
+
+// end ends whatever belongs to the cluster.
+func (c *cluster) end() {
+	pids := marked(nodeMark)
+	pids = append(pids, descendants(pids)...)
+	for _, file := range []string{"slurmctld.pid", "munge/pid"} {
+		if text, err := os.ReadFile(filepath.Join(c.dir, file)); err == nil {
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	for _, pid := range pids {
+		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have gone
+	}
+	if c.t.Failed() {
+		c.t.Logf("logs are in %s", c.dir)
+		return
+	}
+	os.RemoveAll(c.dir)
+}
+
+// marked returns the processes whose environment holds mark.
+func marked(mark string) (pids []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil && bytes.Contains(text, []byte(mark)) {
+			if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// descendants returns the processes below some others.
+func descendants(of []int) (pids []int) {
+	parents := map[int]int{}
+	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var pid, parent int
+		var state string
+		_, after, _ := bytes.Cut(text, []byte(") ")) // a name may hold anything
+		fmt.Sscan(string(text), &pid)
+		fmt.Sscan(string(after), &state, &parent)
+		parents[pid] = parent
+	}
+	for pid := range parents {
+		for p := parents[pid]; p > 1; p = parents[p] {
+			if slices.Contains(of, p) {
+				if !slices.Contains(of, pid) {
+					pids = append(pids, pid)
+				}
+				break
+			}
+		}
+	}
+	return pids
+}
+
+// must runs a program of the cluster and returns what it prints.
+func (c *cluster) must(name string, args ...string) string {
+	c.t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env = c.env
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		c.t.Fatalf("%s %s: %v: %s%s", name, strings.Join(args, " "), err, out, stderr.Bytes())
+	}
+	return string(out)
+}
+
+func (c *cluster) wait(what string, limit time.Duration, done func() bool) {
+	c.t.Helper()
+	for began := time.Now(); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Since(began) > limit {
+			c.t.Fatalf("after %v it is not so that %s:\n%s", limit, what, c.must("squeue"))
+		}
+	}
+}
+
+// results returns the digests of all files that the artifacts in a folder vouch
+// for, and of the numbers in their manifests.
+func results(t *testing.T, artifacts string) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(artifacts, "smoke", "*", "*", "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := map[string]any{}
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"produced", "cost", "seal"} { // where and at what cost
+			delete(m, key)
+		}
+		b, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(artifacts, filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(b)
+		for file := range m["files"].(map[string]any) {
+			b, err := os.ReadFile(filepath.Join(filepath.Dir(path), file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[filepath.Join(name, file)] = string(b)
+		}
+	}
+	return all
+}
+
+// The grid of preset smoke runs as arrays on two nodes. While the first task
+// trains, its node dies; Slurm finds out, queues the task again, and it is done
+// elsewhere. Another training run cannot succeed: it and its evaluation are
+// reported, and are made when the cause is gone. The results are, byte for byte,
+// those of a run on this machine without Slurm.
+func TestNodeDiesInTask(t *testing.T) {
+	c := start(t)
+	binary := filepath.Join(c.dir, "policyattention")
+	c.must("go", "build", "-o", binary, "icrl/policyattention/cmd/policyattention")
+	shared := filepath.Join(c.dir, "artifacts")
+	grid := func(args ...string) []string {
+		return append([]string{"--artifacts", shared, "--preset", "smoke"}, args...)
+	}
+	folders := func(pattern string) []string {
+		found, _ := filepath.Glob(filepath.Join(shared, "smoke", pattern))
+		return found
+	}
+	log := func(name string) string {
+		text, _ := os.ReadFile(filepath.Join(shared, "smoke", ".work", "slurm", name))
+		return string(text)
+	}
+
+	// An interrupted run of pmd-target whose state is damaged.
+	broken := filepath.Join(shared, "smoke", ".work", trainingFolder(t, c, binary, "pmd-target-plain-S4-14100"))
+	if err := os.MkdirAll(broken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	began := time.Now()
+	since := func() string { return fmt.Sprintf("%.1f s after submission", time.Since(began).Seconds()) }
+	t.Log(strings.TrimSpace(c.must("./submit.sh", "--preset", "smoke", "--artifacts", shared, "--binary", binary, "--", "--mem=0")))
+	// What is being made has a folder from before its first step until it is published.
+	c.wait("task 0 trains", time.Minute, func() bool {
+		return len(folders(".work/proximal-plain-S4-14100-*[0-9a-f]")) > 0 && strings.Contains(log("1_0.log"), " on n")
+	})
+	_, after, _ := strings.Cut(log("1_0.log"), " on ")
+	node, _, _ := strings.Cut(after, ",")
+	c.killNode(node)
+	if len(folders("train/proximal-plain-S4-14100-*")) > 0 {
+		t.Fatal("task 0 was done before its node died")
+	}
+	t.Logf("%s: killed node %s in the middle of task 0", since(), node)
+	c.wait("task 0 is queued again", 2*time.Minute, func() bool {
+		return strings.Contains(c.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"), "1_0 BeginTime")
+	})
+	t.Logf("%s: Slurm has found out and queued task 0 again", since())
+	if len(folders("train/proximal-plain-S4-14100-*")) > 0 {
+		t.Fatal("task 0 was done without its job")
+	}
+	c.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
+	c.wait("task 0 is done", time.Minute, func() bool { return len(folders("train/proximal-plain-S4-14100-*")) > 0 })
+	c.startNode(node) // helps with the rest
+	c.wait("all jobs have ended", 5*time.Minute, func() bool { return c.must("squeue", "--noheader") == "" })
+	t.Logf("%s: all jobs have ended; log of task 0:\n%s", since(), log("1_0.log"))
+	if text := log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, "proximal-plain-S4-14100: done") {
+		t.Error("the second attempt did not do task 0")
+	}
+
+	reports := folders(".work/slurm/report-*.log")
+	if len(reports) != 1 {
+		t.Fatalf("reports %v", reports)
+	}
+	report := log(filepath.Base(reports[0]))
+	if n := strings.Count(report, "state.safetensors"); n != 2 || !strings.Contains(report, "2 of 26 tasks failed for good") {
+		t.Errorf("the report names %d failures:\n%s", n, report)
+	}
+	if n := strings.Count(log("1_2.log"), "attempt"); n != 1 {
+		t.Errorf("what fails for good was attempted %d times", n)
+	}
+	if err := os.RemoveAll(broken); err != nil {
+		t.Fatal(err)
+	}
+	c.must(binary, grid("evaluate", "benchmark")...)
+	c.must(binary, grid("grid", "status")...) // errs if anything is left
+
+	local := filepath.Join(c.dir, "local")
+	c.must(binary, "--artifacts", local, "--preset", "smoke", "evaluate")
+	got, want := results(t, shared), results(t, local)
+	if len(want) < 50 || !maps.Equal(got, want) {
+		t.Errorf("%d results by Slurm, %d locally", len(got), len(want))
+		for _, name := range slices.Sorted(maps.Keys(want)) {
+			if got[name] != want[name] {
+				t.Errorf("%s differs", name)
+			}
+		}
+	}
+	t.Logf("%s: %d manifests and files have the bytes of a run without Slurm", since(), len(want))
+}
+
+// trainingFolder returns the name of the folder that a training run is made in.
+func trainingFolder(t *testing.T, c *cluster, binary, name string) string {
+	t.Helper()
+	probe := filepath.Join(c.dir, "probe")
+	cmd := exec.Command(binary, "--artifacts", probe, "--preset", "smoke", "train", name)
+	cmd.Env = c.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	found, err := filepath.Glob(filepath.Join(probe, "smoke", "train", name+"-*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	return filepath.Base(found[0])
+}
