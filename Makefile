@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks bench plugin site slurm-test clean
+.PHONY: help setup reproduce test lint lab notebooks claims bench plugin site slurm-test clean
 
 PRESET ?= quick
 SITE ?= localhost:8080
@@ -49,6 +49,10 @@ lab: setup ## JupyterLab with the Go kernel
 
 notebooks: setup ## execute the notebooks in place at PRESET
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
+
+claims: setup ## write CLAIMS.md, the paper's numbers beside ours, from artifacts/paper
+	$(COMMAND) --preset paper table claims > CLAIMS.md.tmp
+	mv CLAIMS.md.tmp CLAIMS.md
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
 	@scripts/setup.sh bench

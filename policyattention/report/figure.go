@@ -483,7 +483,7 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 		for _, method := range []experiment.Method{experiment.PolicyAttention, experiment.PMDTarget} {
 			var path, best plotter.XYs
 			for _, x := range all {
-				if x.method == method && x.runs > 0 {
+				if x.method == method && len(x.used) > 0 {
 					path = append(path, plotter.XY{X: x.deviation, Y: x.loss})
 					if x.envelope {
 						best = append(best, path[len(path)-1])

@@ -109,6 +109,7 @@ var builders = []struct {
 	{"zero-shot", zeroShotTable},
 	{"replication", replicationTable},
 	{"audit", auditTable},
+	{"claims", claimsTable},
 	{"decoder", decoderTable},
 	{"cost", costTable},
 }

@@ -1,0 +1,356 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
+)
+
+// claim is a sentence of the paper that carries a number.
+type claim struct {
+	section string // of the paper
+	says    string // the sentence in our words
+	number  key    // its number, where the map paper has it
+	printed string // otherwise, as it is printed
+	make    string // arguments of the command that makes the evidence
+	measure func(*source) (*measured, error)
+	judge   *judge // nil: descriptive, nothing to hold or to differ
+	why     string // why ours differs, where it does
+}
+
+// measured is what the artifacts say to a claim; nil stands for nothing yet.
+type measured struct {
+	value         stats.Estimate
+	interval      bool   // value has one
+	text          string // in place of a value
+	ok            bool   // what the judge holds looks at
+	runs, planned int    // learned runs behind it
+	used          []*experiment.Evaluation
+}
+
+// judge decides whether what was measured supports the paper's number. A loss
+// or an error below the paper's supports what the paper says with it.
+type judge struct {
+	name string
+	ok   func(m *measured, paper Number) bool
+}
+
+var (
+	holds  = &judge{"as stated", func(m *measured, _ Number) bool { return m.ok }}
+	atMost = &judge{"at most the paper's", func(m *measured, n Number) bool { return m.value.Value <= n.Value }}
+	agrees = &judge{"the intervals overlap", func(m *measured, n Number) bool {
+		lo, hi := n.span()
+		return m.value.Lo <= hi && lo <= m.value.Hi
+	}}
+	notAbove = &judge{"lower, or the intervals overlap", func(m *measured, n Number) bool {
+		_, hi := n.span()
+		return m.value.Lo <= hi
+	}}
+	unresolved = &judge{"the interval holds 0", func(m *measured, _ Number) bool { return !m.value.Resolved(0) }}
+	below      = &judge{"the interval lies below 0", func(m *measured, _ Number) bool { return m.value.Hi < 0 }}
+	above      = &judge{"the interval lies above 0", func(m *measured, _ Number) bool { return m.value.Lo > 0 }}
+)
+
+// span returns the number's interval, or the number twice.
+func (n Number) span() (lo, hi float64) {
+	if n.Lo < n.Hi {
+		return n.Lo, n.Hi
+	}
+	return n.Value, n.Value
+}
+
+// verdict says what became of a claim.
+func (c claim) verdict(s *source, m *measured) string {
+	var v string
+	switch {
+	case c.measure == nil:
+		return "not repeated: " + c.why
+	case m == nil:
+		return NotRun
+	case c.judge == nil:
+		v = "descriptive"
+	case c.judge.ok(m, paper[c.number]):
+		v = "holds"
+	case s.store.Preset.Name != "paper":
+		v = "differs: preset " + s.store.Preset.Name
+	case c.why == "":
+		v = "differs"
+	default:
+		v = "differs: " + c.why
+	}
+	if m.runs < m.planned {
+		v += fmt.Sprintf(" (%d of %d runs so far)", m.runs, m.planned)
+	}
+	return v
+}
+
+func claimsTable(s *source) (Table, error) {
+	t := Table{
+		Title: "The paper's numbers, one by one",
+		Columns: []string{
+			"in the paper", "what it says", "paper", "here", "95% interval", "judged by", "verdict", "command", "CPU time", "on",
+		},
+	}
+	var machines []string
+	count := map[string]int{}
+	for _, c := range claims() {
+		var m *measured
+		if c.measure != nil {
+			var err error
+			if m, err = c.measure(s); err != nil {
+				return t, fmt.Errorf("%s, %s: %w", c.section, c.says, err)
+			}
+		}
+		row := []string{c.section, c.says, c.printed, "", "", "", c.verdict(s, m), c.make, "", ""}
+		if c.printed == "" {
+			row[2] = quoted(c.number.block, c.number.quantity, c.number.s, c.number.t)
+		}
+		if c.judge != nil {
+			row[5] = c.judge.name
+		}
+		if m != nil {
+			row[3] = m.text
+			if m.text == "" {
+				row[3] = number(m.value.Value)
+			}
+			if m.interval {
+				row[4] = interval(m.value.Lo, m.value.Hi)
+			}
+			spent, on, err := s.cost(m.used)
+			if err != nil {
+				return t, err
+			}
+			row[8] = spent
+			var labels []string
+			for _, machine := range on {
+				at := slices.Index(machines, machine)
+				if at < 0 {
+					at = len(machines)
+					machines = append(machines, machine)
+				}
+				labels = append(labels, string(rune('A'+at)))
+			}
+			row[9] = strings.Join(labels, ", ")
+		}
+		kind, _, _ := strings.Cut(row[6], ":")
+		kind, _, _ = strings.Cut(kind, " (")
+		count[kind]++
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{
+		fmt.Sprintf("%d claims: %d hold, %d differ, %d are descriptive, %d are not yet run, %d are not repeated.",
+			len(t.Rows), count["holds"], count["differs"], count["descriptive"], count[NotRun], count["not repeated"]),
+		"Commands are arguments of `go run ./policyattention/cmd/policyattention --preset paper`; evaluating trains what is missing. The time is the processor time of all runs behind the number, shared ones counted in each row; none where the number needs no artifact and is computed with this table.",
+		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. A row says how its verdict was reached: a loss or an error below the paper's supports what the paper says with it.",
+	}
+	for i, machine := range machines {
+		t.Notes = append(t.Notes, fmt.Sprintf("%c: %s.", 'A'+i, machine))
+	}
+	return t, nil
+}
+
+// cost returns the processor time of evaluations and of the training runs they
+// need, and the machines that they were made on.
+func (s *source) cost(used []*experiment.Evaluation) (spent string, machines []string, err error) {
+	seconds := 0.0
+	seen := map[string]bool{}
+	add := func(m *experiment.Manifest) {
+		if seen[m.Hash] {
+			return
+		}
+		seen[m.Hash] = true
+		seconds += m.Cost.CPUSeconds
+		p := m.Produced
+		on := fmt.Sprintf("%s, %d cores, %s", p.CPU, p.Cores, p.Go)
+		if p.Backend != nil {
+			on += ", " + p.Backend.Name
+		}
+		if !slices.Contains(machines, on) {
+			machines = append(machines, on)
+		}
+	}
+	for _, e := range used {
+		needed, err := e.Cell.Trainings()
+		if err != nil {
+			return "", nil, err
+		}
+		for _, c := range needed {
+			run, err := s.store.FindTraining(c)
+			if errors.Is(err, experiment.ErrMissing) {
+				continue // its evaluation is there all the same
+			}
+			if err != nil {
+				return "", nil, err
+			}
+			add(run.Manifest)
+		}
+		add(e.Manifest)
+	}
+	if len(used) == 0 {
+		return "", nil, nil
+	}
+	return duration(seconds), machines, nil
+}
+
+// duration prints seconds, minutes or hours.
+func duration(seconds float64) string {
+	switch d := time.Duration(seconds * float64(time.Second)); {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", seconds)
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", seconds)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.1f h", seconds/3600)
+}
+
+// The measures that claims share. Each returns nil where an artifact is missing.
+
+type estimator = func(x, y [][]float64) (stats.Estimate, error)
+
+// sample selects the learned runs of a block, method and size.
+type sample struct {
+	block  experiment.Block
+	method experiment.Method
+	states int
+}
+
+func (x sample) find(s *source) ([]*experiment.Evaluation, int, error) {
+	return s.find(func(c experiment.Cell) bool {
+		return c.Block == x.block && c.Method == x.method && c.S == x.states
+	})
+}
+
+// loss measures the median loss.
+func (x sample) loss(horizon int) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		runs, planned, err := x.find(s)
+		if err != nil || len(runs) == 0 {
+			return nil, err
+		}
+		e, err := stats.Standard.Median(losses(runs, horizon))
+		return &measured{value: e, interval: true, runs: len(runs), planned: planned, used: runs}, err
+	}
+}
+
+// versus compares with another sample of the same identities.
+func (x sample) versus(y sample, horizon int, f estimator) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		a, planned, err := x.find(s)
+		if err != nil {
+			return nil, err
+		}
+		b, _, err := y.find(s)
+		if err != nil {
+			return nil, err
+		}
+		a, b = pair(a, b)
+		if len(a) == 0 {
+			return nil, nil
+		}
+		e, err := f(losses(a, horizon), losses(b, horizon))
+		return &measured{value: e, interval: true, runs: len(a), planned: planned, used: slices.Concat(a, b)}, err
+	}
+}
+
+// versusOracle compares with exact PMD on the same problems.
+func (x sample) versusOracle(horizon int, f estimator) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		runs, planned, err := x.find(s)
+		if err != nil {
+			return nil, err
+		}
+		oracle, err := s.oracle(x.states)
+		if err != nil || len(runs) == 0 || len(oracle) == 0 {
+			return nil, err
+		}
+		e, err := f(losses(runs, horizon), against(oracle, len(runs), horizon))
+		return &measured{value: e, interval: true, runs: len(runs), planned: planned, used: append(runs, oracle...)}, err
+	}
+}
+
+// criterion counts the runs whose ratio to exact PMD is within the margin.
+func (x sample) criterion(horizon int) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		m, err := x.versusOracle(horizon, stats.Standard.Ratio)(s)
+		if err != nil || m == nil {
+			return nil, err
+		}
+		oracle := m.used[m.runs]
+		var ratios []string
+		met := 0
+		for _, r := range m.used[:m.runs] {
+			v := stats.RatioOfMedians(r.Losses(horizon), oracle.Losses(horizon))
+			ratios = append(ratios, fmt.Sprintf("%.3f", v))
+			if v <= experiment.Protocol.Margin {
+				met++
+			}
+		}
+		m.text, m.ok, m.interval = fmt.Sprintf("%s: %d of %d", strings.Join(ratios, ", "), met, m.runs), met == m.runs, false
+		return m, nil
+	}
+}
+
+// apart asks whether every run of x has a median above every run of y.
+func (x sample) apart(y sample, horizon int) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		a, planned, err := x.find(s)
+		if err != nil {
+			return nil, err
+		}
+		b, _, err := y.find(s)
+		if err != nil || len(a) == 0 || len(b) == 0 {
+			return nil, err
+		}
+		high, low := stats.RunMedians(losses(a, horizon)), stats.RunMedians(losses(b, horizon))
+		return &measured{
+			text: fmt.Sprintf("%s against %s", interval(slices.Min(high), slices.Max(high)), interval(slices.Min(low), slices.Max(low))),
+			ok:   slices.Min(high) > slices.Max(low), runs: min(len(a), len(b)), planned: planned, used: slices.Concat(a, b),
+		}, nil
+	}
+}
+
+// values measures the median over runs of a number of each evaluation, with the
+// range over runs as text.
+func (x sample) values(f func(*experiment.Evaluation) float64) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		runs, planned, err := x.find(s)
+		if err != nil || len(runs) == 0 {
+			return nil, err
+		}
+		var values []float64
+		for _, r := range runs {
+			values = append(values, f(r))
+		}
+		m := &measured{value: stats.Estimate{Value: stats.Median(values)}, runs: len(runs), planned: planned, used: runs}
+		if len(runs) > 1 {
+			m.text = fmt.Sprintf("%s, runs %s", number(m.value.Value), interval(slices.Min(values), slices.Max(values)))
+		}
+		return m, nil
+	}
+}
+
+// among asks whether the paper's number lies where medians of 64 of our MDPs,
+// taken in turn, lie.
+func among(states, horizon int, n Number) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
+		if err != nil || len(runs) == 0 {
+			return nil, err
+		}
+		all := losses(runs, horizon)
+		e, err := stats.Standard.Median(all)
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for block := range slices.Chunk(all[0], 64) {
+			lo, hi = min(lo, stats.Median(block)), max(hi, stats.Median(block))
+		}
+		return &measured{value: e, interval: true, ok: lo <= n.Value && n.Value <= hi, used: runs}, err
+	}
+}

@@ -1,0 +1,580 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/stats"
+	"icrl/policyattention/train"
+)
+
+// The methods of Section 8 that see sampled transitions, in the paper's own
+// settings.
+var sampledMethods = []experiment.Method{"liang-lai", "algorithm-distillation"}
+
+// claims lists the sentences of the paper that carry a number, in its order.
+func claims() []claim {
+	return slices.Concat(theoryClaims(), localClaims(), closedLoopClaims(), benchmarkClaims(), appendixClaims())
+}
+
+// Sections 3 and 4, and their appendices.
+func theoryClaims() []claim {
+	return []claim{
+		{
+			section: "Section 3", says: "the circuit has payload width 6S+6A+14 and head dimension S+A+3", printed: "6S+6A+14, S+A+3", make: "table decoder",
+			measure: func(*source) (*measured, error) {
+				m := &measured{ok: true}
+				for i, s := range []int{4, 8, 16} {
+					a := experiment.Protocol.Actions
+					l := decoder.NewLayout(s, a)
+					m.ok = m.ok && l.Width() == 6*s+6*a+14 && l.HeadDim() == s+a+3
+					if i > 0 {
+						m.text += "; "
+					}
+					m.text += fmt.Sprintf("S = %d: %d, %d", s, l.Width(), l.HeadDim())
+				}
+				return m, nil
+			},
+			judge: holds,
+		},
+		{
+			section: "Section 3", says: "the actor's residual stays under 2R/(1+R), the critic's under routing plus sampling", printed: "0 violations", make: "table decoder",
+			measure: func(s *source) (*measured, error) {
+				runs, err := runDecoder(decoderCaps(s, 6, 1e-6), 4)
+				if err != nil {
+					return nil, err
+				}
+				rounds, violations := 0, 0
+				for _, r := range runs {
+					for _, k := range r.Rounds {
+						rounds++
+						if k.Zeta > k.ZetaBound || k.Route > k.RouteBound || k.Sampling > r.Decoder.DeltaStat {
+							violations++
+						}
+					}
+				}
+				return &measured{text: fmt.Sprintf("%d in %d rounds", violations, rounds), ok: violations == 0}, nil
+			},
+			judge: holds,
+		},
+		{
+			section: "App. C", says: "normalization perturbs the construction by O(H⁻²)", printed: "−2", make: "table decoder",
+			measure: func(s *source) (*measured, error) {
+				sweep, err := sweepCarrier(s)
+				if err != nil {
+					return nil, err
+				}
+				m := &measured{ok: true}
+				for i, q := range carrierQuantities {
+					slope, _ := carrierSlope(sweep, q.measured)
+					m.ok = m.ok && math.Abs(slope+2) < 0.01
+					if i > 0 {
+						m.text += ", "
+					}
+					m.text += fmt.Sprintf("%.3f", slope)
+				}
+				return m, nil
+			},
+			judge: holds,
+		},
+		{
+			section: "Section 4", says: "mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere", printed: "2φ(A−1)/A, φ/A", make: "table confirmation",
+			measure: func(*source) (*measured, error) {
+				phi, a := experiment.Protocol.Mixture, experiment.Protocol.Actions
+				problems, err := mdp.Random.Draw(decoderRoot, 8, a, 16)
+				if err != nil {
+					return nil, err
+				}
+				cost, floor := 0.0, math.Inf(1)
+				for _, p := range problems {
+					mixed, err := pmd.Mix(p.Pi0, phi)
+					if err != nil {
+						return nil, err
+					}
+					cost = max(cost, pmd.MaxRowL1(mixed, p.Pi0))
+					floor = min(floor, slices.Min(mixed.RawMatrix().Data))
+				}
+				return &measured{
+					text: fmt.Sprintf("largest cost %s, smallest entry %s", number(cost), number(floor)),
+					ok:   cost <= 2*phi*float64(a-1)/float64(a) && floor >= phi/float64(a),
+				}, nil
+			},
+			judge: holds,
+		},
+		{
+			section: "App. G", says: "an actor that never moves is ζ-accurate to PMD on the two-action self-loop, for any ζ, and stays suboptimal", printed: "any ζ > 0", make: "figure lock-up",
+			measure: func(*source) (*measured, error) {
+				m := &measured{ok: true, text: "loss 1 after every round at ζ ="}
+				for _, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
+					problem, err := decoder.LockUp(zeta, experiment.Protocol.Eta, mdp.Discount)
+					if err != nil {
+						return nil, err
+					}
+					q, err := problem.MDP.PolicyValue(problem.Pi0)
+					if err != nil {
+						return nil, err
+					}
+					// The identity's loop stays at (π₀, Q^{π₀}): the residual of round 0 is
+					// that of every round.
+					step, err := pmd.Zeta(problem.Pi0, problem.Pi0, q, experiment.Protocol.Eta)
+					if err != nil {
+						return nil, err
+					}
+					optimum, err := problem.MDP.Optimal()
+					if err != nil {
+						return nil, err
+					}
+					m.ok = m.ok && step <= zeta && mdp.MaxAbsDiff(optimum.Q, q) > 0
+					m.text += fmt.Sprintf(" %g", zeta)
+				}
+				return m, nil
+			},
+			judge: holds,
+		},
+	}
+}
+
+// Section 5: which rule was learned.
+func localClaims() []claim {
+	list := []claim{
+		{
+			section: "Section 5.1", says: "training: η in [0.4, 1.2], 24 MDPs, 2,048 examples, AdamW at 3e-4 with decay 1e-4, batch 64, 51,200 steps; four layers, four heads, width 64, feed-forward 128",
+			printed: "the same", make: "plan",
+			measure: func(*source) (*measured, error) {
+				c := train.Standard(train.Proximal, train.Plain(), 1, 4)
+				o := c.Optimizer
+				return &measured{
+					text: fmt.Sprintf("η in [%g, %g], %d MDPs, %d examples, %g, %g, batch %d, %d steps; %d, %d, %d, %d",
+						c.Recipe.EtaMin, c.Recipe.EtaMax, c.MDPs, c.Examples, o.LearningRate, o.WeightDecay, c.Batch, c.Steps, c.Layers, c.Heads, c.Width, c.Hidden),
+					ok: c.Recipe.EtaMin == 0.4 && c.Recipe.EtaMax == 1.2 && c.MDPs == 24 && c.Examples == 2048 && o.LearningRate == 3e-4 &&
+						o.WeightDecay == 1e-4 && c.Batch == 64 && c.Steps == 51_200 && c.Layers == 4 && c.Heads == 4 && c.Width == 64 && c.Hidden == 128,
+				}, nil
+			},
+			judge: holds,
+		},
+		{
+			section: "Section 8.2", says: "actor and critic together have 272,451 parameters at S = 8", number: key{"cost", "parameters", 8, 0}, make: "table cost",
+			measure: func(*source) (*measured, error) {
+				n := 0
+				for _, objective := range []train.Objective{train.Proximal, train.Critic} {
+					n += train.Standard(objective, train.Plain(), 1, 8).Network().Size()
+				}
+				return &measured{text: fmt.Sprint(n), ok: n == int(paper[key{"cost", "parameters", 8, 0}].Value)}, nil
+			},
+			judge: holds, why: "the trunks agree; the paper does not say how it splits the rest between embeddings and heads",
+		},
+	}
+	for _, states := range []int{4, 8} {
+		x := sample{experiment.Mechanism, experiment.PolicyAttention, states}
+		list = append(list,
+			claim{
+				section: "Section 5", says: fmt.Sprintf("held-out mean row-L1 to PMD (size not given; here S = %d)", states), number: key{experiment.Mechanism, "pmd", 0, 0}, make: "evaluate mechanism",
+				measure: x.values(func(e *experiment.Evaluation) float64 { return e.OneStep.MeanDistance(pmd.PMD) }), judge: atMost,
+			},
+			claim{
+				section: "Figure 2", says: fmt.Sprintf("the nearest fixed alternative is .1116 away, 3.1 times as far as PMD (S = %d)", states), number: key{experiment.Mechanism, "nearest / pmd", 0, 0}, make: "evaluate mechanism",
+				measure: x.values(func(e *experiment.Evaluation) float64 {
+					return nearestAlternative(e.OneStep) / e.OneStep.MeanDistance(pmd.PMD)
+				}),
+				judge: &judge{"at least the paper's", func(m *measured, n Number) bool { return m.value.Value >= n.Value }},
+			},
+			claim{
+				section: "Section 5", says: fmt.Sprintf("the refitted step size averages .784 over supplied ones around .8 (S = %d)", states), number: key{experiment.Mechanism, "mean fitted eta", 0, 0}, make: "evaluate mechanism",
+				measure: x.values(func(e *experiment.Evaluation) float64 { return e.OneStep.MeanFitted() }),
+				judge: &judge{"at least as near .8", func(m *measured, n Number) bool {
+					return math.Abs(m.value.Value-experiment.Protocol.Eta) <= math.Abs(n.Value-experiment.Protocol.Eta)
+				}},
+			},
+			claim{
+				section: "Figure 2", says: fmt.Sprintf("the refitted step size rises monotonically with the supplied one (S = %d)", states), printed: "monotone", make: "evaluate mechanism",
+				measure: func(s *source) (*measured, error) {
+					runs, planned, err := x.find(s)
+					if err != nil || len(runs) == 0 {
+						return nil, err
+					}
+					m := &measured{runs: len(runs), planned: planned, used: runs}
+					rising := 0
+					for _, r := range runs {
+						if slices.IsSorted(r.OneStep.Fitted) {
+							rising++
+						}
+					}
+					m.text, m.ok = fmt.Sprintf("in %d of %d runs", rising, len(runs)), rising == len(runs)
+					return m, nil
+				},
+				judge: holds,
+			},
+			claim{
+				section: "Section 5", says: fmt.Sprintf("mean absolute error of the critic's one-step backup on held-out inputs (S = %d)", states), number: key{experiment.Backups, "mae", 0, 0}, make: "evaluate backups",
+				measure: sample{experiment.Backups, experiment.LearnedCritic, states}.values(func(e *experiment.Evaluation) float64 { return e.Backup.MAE() }), judge: atMost,
+			},
+		)
+	}
+	return append(list, claim{
+		section: "Section 5.1", says: "step sizes fitted on calibration problems, run by run at S = 4, are .795 to .805", printed: ".800, .795, .800, .795, .805", make: "evaluate calibration",
+		measure: func(s *source) (*measured, error) {
+			m, err := sample{experiment.Calibration, experiment.PolicyAttention, 4}.values(func(e *experiment.Evaluation) float64 { return e.OneStep.Fitted[0] })(s)
+			if err != nil || m == nil {
+				return nil, err
+			}
+			m.text, m.ok = "", true
+			for i, e := range m.used {
+				fitted := e.OneStep.Fitted[0]
+				if i > 0 {
+					m.text += ", "
+				}
+				m.text += fmt.Sprintf("%.3f", fitted)
+				m.ok = m.ok && math.Abs(fitted-experiment.Protocol.Eta) <= .005+1e-9
+			}
+			return m, nil
+		},
+		judge: holds,
+	})
+}
+
+// Sections 6 and 7: reliability in closed loop at S = 4.
+func closedLoopClaims() []claim {
+	const horizon = 20
+	const evaluate = "evaluate confirmation"
+	in := func(m experiment.Method) sample { return sample{experiment.Confirmation, m, 4} }
+	actor, full, reward := in(experiment.PolicyAttention), in(experiment.LearnedCritic), in(experiment.RewardOnly)
+	number := func(quantity string) key { return key{experiment.Confirmation, quantity, 4, horizon} }
+	ratio, difference := stats.Standard.Ratio, stats.Standard.Difference
+	list := []claim{
+		{
+			section: "Section 7", says: "every one of five fresh runs is within 1.5 times exact PMD at T = 20", printed: ".978, 1.396, 1.237, .918, 1.052: 5 of 5", make: evaluate,
+			measure: actor.criterion(horizon), judge: holds,
+		},
+		{
+			section: "Section 7", says: "the median ratio of learned actor to exact PMD", number: number("median ratio"), make: evaluate,
+			measure: actor.versusOracle(horizon, ratio), judge: notAbove,
+		},
+		{
+			section: "Section 7", says: "learned actor minus exact PMD", number: number("minus exact-pmd"), make: evaluate,
+			measure: actor.versusOracle(horizon, difference), judge: notAbove,
+		},
+		{
+			section: "Section 7", says: "learned actor with learned critic: ratio to exact PMD", number: number("learned critic ratio"), make: evaluate,
+			measure: full.versusOracle(horizon, ratio), judge: notAbove,
+		},
+		{
+			section: "Section 7", says: "learned actor with learned critic, minus exact PMD", number: number("learned critic minus exact-pmd"), make: evaluate,
+			measure: full.versusOracle(horizon, difference), judge: notAbove,
+		},
+		{
+			section: "App. E.1", says: "a paired reward-only actor has the lower task loss", number: number("reward-only minus actor"), make: evaluate,
+			measure: reward.versus(actor, horizon, difference), judge: below,
+		},
+		{
+			section: "App. E.1", says: "reward-only actor minus the fully learned loop", number: number("reward-only minus full loop"), make: evaluate,
+			measure: reward.versus(full, horizon, difference), judge: below,
+		},
+		{
+			section: "App. G", says: "the mixture with φ = .01 costs loss", number: number("mixture minus actor"), make: evaluate,
+			measure: in(experiment.Mixture).versus(actor, horizon, difference), judge: above,
+		},
+		{
+			section: "Section 6", says: "at least 69,120 rows of closed loops satisfy the returned-policy inequality", number: key{"audit", "rows", 0, 0}, make: "evaluate",
+			measure: func(s *source) (*measured, error) {
+				a, err := s.audit()
+				if err != nil || a.rows == 0 {
+					return nil, err
+				}
+				return &measured{text: fmt.Sprintf("%d of %d rows", a.rows-a.violations, a.rows), ok: a.violations == 0 && a.rows >= 69_120, used: a.used}, nil
+			},
+			judge: holds, why: "all rows so far satisfy it; there are fewer as long as runs are missing",
+		},
+		{
+			section: "Section 6", says: "the median slack of these rows, in units of Q", number: key{"audit", "median slack", 0, 0}, make: "evaluate",
+			measure: func(s *source) (*measured, error) {
+				a, err := s.audit()
+				if err != nil || a.rows == 0 {
+					return nil, err
+				}
+				return &measured{value: stats.Estimate{Value: stats.Median(a.slacks)}, used: a.used}, nil
+			},
+		},
+		{
+			section: "Section 7.1", says: "an earlier study at 1,600 steps met neither criterion; a later one on reused identities had median 1.051", printed: "1,600; 1.051", make: "–",
+			why: "the history of the paper's own study",
+		},
+	}
+	for _, family := range mdp.Shifts {
+		list = append(list, claim{
+			section: "App. E.1", says: fmt.Sprintf("without retraining, %s: ratio to exact PMD, within 1.5", family), number: key{experiment.Shift, string(family), 4, horizon}, make: "evaluate shift",
+			measure: func(s *source) (*measured, error) {
+				e, _, err := s.shift(family)
+				if err != nil || e == nil {
+					return nil, err
+				}
+				used, planned, err := s.find(func(c experiment.Cell) bool {
+					return c.Block == experiment.Shift && c.Method == experiment.PolicyAttention && c.Family == family
+				})
+				return &measured{value: *e, interval: true, runs: len(used), planned: planned, used: used}, err
+			},
+			judge: &judge{"within the margin 1.5", func(m *measured, _ Number) bool { return m.value.Value <= experiment.Protocol.Margin }},
+		})
+	}
+	return list
+}
+
+// Section 8: the common harness.
+func benchmarkClaims() []claim {
+	const evaluate = "evaluate benchmark"
+	in := func(m experiment.Method, states int) sample { return sample{experiment.Benchmark, m, states} }
+	var list []claim
+	for _, states := range []int{8, 16} {
+		for _, t := range horizons {
+			n := paper[key{experiment.Oracle, "exact-pmd", states, t}]
+			list = append(list, claim{
+				section: "Table 3", says: fmt.Sprintf("exact PMD, S = %d, T = %d: median loss", states, t), number: key{experiment.Oracle, "exact-pmd", states, t}, make: "evaluate oracle",
+				measure: among(states, t, n), judge: &judge{"among our medians of 64 MDPs", holds.ok},
+			})
+			for _, method := range []experiment.Method{experiment.PolicyAttention, experiment.PMDTarget, experiment.LearnedCritic} {
+				k := key{experiment.Benchmark, string(method), states, t}
+				if _, ok := paper[k]; !ok {
+					continue
+				}
+				list = append(list, claim{
+					section: "Table 3", says: fmt.Sprintf("%s, S = %d, T = %d: median loss", method, states, t), number: k, make: evaluate,
+					measure: in(method, states).loss(t), judge: atMost,
+				})
+			}
+			for _, method := range sampledMethods {
+				list = append(list, claim{
+					section: "Table 3", says: fmt.Sprintf("%s, S = %d, T = %d: median loss", method, states, t), number: key{experiment.Benchmark, string(method), states, t}, make: evaluate,
+					measure: in(method, states).loss(t),
+				})
+			}
+		}
+	}
+	for _, states := range []int{8, 16} {
+		pa := in(experiment.PolicyAttention, states)
+		list = append(list, claim{
+			section: "Table 2", says: fmt.Sprintf("PolicyAttention's ratio to exact PMD at S = %d, T = 20", states), number: key{experiment.Benchmark, "policyattention / exact-pmd", states, 20}, make: evaluate,
+			measure: pa.versusOracle(20, stats.Standard.Ratio), judge: notAbove,
+		})
+		for _, method := range sampledMethods {
+			list = append(list, claim{
+				section: "Section 8", says: fmt.Sprintf("PolicyAttention minus %s at S = %d, T = 20", method, states), number: key{experiment.Benchmark, "policyattention minus " + string(method), states, 20}, make: evaluate,
+				measure: pa.versus(in(method, states), 20, stats.Standard.Difference), judge: below,
+			}, claim{
+				section: "Section 10", says: fmt.Sprintf("%s has 17.7 to 28.2 times PolicyAttention's loss (S = %d, T = 20)", method, states), number: key{experiment.Benchmark, string(method) + " / policyattention", states, 20}, make: evaluate,
+				measure: in(method, states).versus(pa, 20, stats.Standard.Ratio),
+				judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
+			})
+		}
+	}
+	full := in(experiment.LearnedCritic, 8)
+	list = append(list, claim{
+		section: "Section 8.1", says: "the learned critic in place of the exact one: ratio of losses at S = 8, T = 20", number: key{experiment.Benchmark, "learned critic / policyattention", 8, 20}, make: evaluate,
+		measure: full.versus(in(experiment.PolicyAttention, 8), 20, stats.Standard.Ratio), judge: notAbove,
+	})
+	for _, method := range sampledMethods {
+		list = append(list, claim{
+			section: "Section 8.1", says: fmt.Sprintf("%s has 20.2 to 24.2 times the loss of the fully learned loop (S = 8, T = 20)", method), number: key{experiment.Benchmark, string(method) + " / learned critic", 8, 20}, make: evaluate,
+			measure: in(method, 8).versus(full, 20, stats.Standard.Ratio),
+			judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
+		})
+	}
+	list = append(list, claim{
+		section: "Section 8.1", says: "the learned critic takes 144 generative transitions a round at S = 8, 7.2 times the 20 of the sampled methods", printed: "144; 7.2", make: "plan",
+		measure: func(*source) (*measured, error) {
+			c := train.Standard(train.Critic, train.Plain(), 1, 8)
+			n := c.Samples * c.Sizes[0] * c.Actions
+			return &measured{text: fmt.Sprintf("%d; %.1f", n, float64(n)/20), ok: n == 144}, nil
+		},
+		judge: holds,
+	})
+	for _, x := range []struct {
+		states, horizon int
+		judge           *judge
+		says            string
+	}{
+		{8, 20, unresolved, "unresolved"}, {8, 40, unresolved, "unresolved"}, {16, 20, unresolved, "unresolved"}, {16, 40, above, "PMD-target is lower"},
+	} {
+		k := key{experiment.Benchmark, "policyattention minus pmd-target", x.states, x.horizon}
+		c := claim{
+			section: "Section 8.2", says: fmt.Sprintf("PolicyAttention minus PMD-target at S = %d, T = %d: %s", x.states, x.horizon, x.says), number: k, make: evaluate,
+			measure: in(experiment.PolicyAttention, x.states).versus(in(experiment.PMDTarget, x.states), x.horizon, stats.Standard.Difference), judge: x.judge,
+		}
+		if _, ok := paper[k]; !ok {
+			c.printed = "holds 0"
+		}
+		list = append(list, c)
+	}
+	for _, states := range []int{8, 16} {
+		list = append(list, claim{
+			section: "Section 8.4", says: fmt.Sprintf("PolicyAttention's T = 20 loss over PMD-target's at S = %d", states), number: key{experiment.Benchmark, "policyattention / pmd-target", states, 20}, make: evaluate,
+			measure: in(experiment.PolicyAttention, states).versus(in(experiment.PMDTarget, states), 20, stats.Standard.Ratio), judge: agrees,
+		})
+	}
+	growth := func(x, y sample) func(*source) (*measured, error) {
+		return func(s *source) (*measured, error) {
+			small, _, err := x.find(s)
+			if err != nil {
+				return nil, err
+			}
+			large, planned, err := y.find(s)
+			if err != nil || len(small) == 0 || len(large) == 0 {
+				return nil, err
+			}
+			v := stats.Median(stats.RunMedians(losses(large, 20))) / stats.Median(stats.RunMedians(losses(small, 20)))
+			return &measured{value: stats.Estimate{Value: v}, runs: min(len(small), len(large)), planned: planned, used: slices.Concat(small, large)}, nil
+		}
+	}
+	return append(list,
+		claim{
+			section: "Section 10", says: "PolicyAttention's T = 20 loss grows from S = 8 to S = 16", number: key{experiment.Benchmark, "policyattention growth", 16, 20}, make: evaluate,
+			measure: growth(in(experiment.PolicyAttention, 8), in(experiment.PolicyAttention, 16)), judge: atMost,
+		},
+		claim{
+			section: "Section 10", says: "exact PMD's T = 20 loss grows from S = 8 to S = 16 (here on 1,000 MDPs each)", number: key{experiment.Benchmark, "exact-pmd growth", 16, 20}, make: "evaluate oracle",
+			measure: growth(sample{experiment.Oracle, experiment.ExactPMD, 8}, sample{experiment.Oracle, experiment.ExactPMD, 16}),
+		},
+		claim{
+			section: "Table 4", says: "a training run at S = 8 takes .19 to .24 GPU-hours (here processor time)", printed: ".19–.24 GPU-h", make: "table cost",
+			measure: func(s *source) (*measured, error) {
+				runs, _, err := in(experiment.PolicyAttention, 8).find(s)
+				if err != nil || len(runs) == 0 {
+					return nil, err
+				}
+				var hours []float64
+				for _, r := range runs {
+					needed, err := r.Cell.Trainings()
+					if err != nil {
+						return nil, err
+					}
+					run, err := s.store.FindTraining(needed[0])
+					if err != nil {
+						return nil, err
+					}
+					hours = append(hours, run.Manifest.Cost.CPUSeconds/3600)
+				}
+				return &measured{text: fmt.Sprintf("%.2f–%.2f CPU-h", slices.Min(hours), slices.Max(hours)), used: runs}, nil
+			},
+		},
+	)
+}
+
+// Appendix E and H.
+func appendixClaims() []claim {
+	var list []claim
+	for _, step := range []int{38_400, 51_200} {
+		for quantity, f := range map[string]func(point) float64{
+			"row-L1": func(p point) float64 { return p.deviation },
+			"loss":   func(p point) float64 { return p.loss },
+		} {
+			list = append(list, claim{
+				section: "App. E.2", says: fmt.Sprintf("PolicyAttention at S = 8 after %d steps: %s at T = 20", step, quantity), number: key{experiment.Frontier, fmt.Sprintf("%s at %d", quantity, step), 8, 20}, make: "evaluate frontier",
+				measure: func(s *source) (*measured, error) {
+					all, err := s.frontier(8)
+					if err != nil {
+						return nil, err
+					}
+					for _, p := range all {
+						if p.method == experiment.PolicyAttention && p.step == step && len(p.used) > 0 {
+							return &measured{value: stats.Estimate{Value: f(p)}, runs: len(p.used), planned: p.planned, used: p.used}, nil
+						}
+					}
+					return nil, nil
+				},
+				judge: atMost,
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b claim) int { return slices.Compare([]byte(a.says), []byte(b.says)) })
+	for _, states := range []int{4, 8} {
+		list = append(list, claim{
+			section: "App. E.2", says: fmt.Sprintf("the two objectives interleave along training at S = %d: neither has the lower loss at all five budgets", states), printed: "mixed", make: "evaluate frontier",
+			measure: func(s *source) (*measured, error) {
+				all, err := s.frontier(states)
+				if err != nil {
+					return nil, err
+				}
+				m := &measured{}
+				budgets, lower := 0, 0
+				for _, p := range all {
+					for _, q := range all {
+						if p.method == experiment.PolicyAttention && q.method == experiment.PMDTarget && p.step == q.step && len(p.used) > 0 && len(q.used) > 0 {
+							budgets++
+							if p.loss < q.loss {
+								lower++
+							}
+							m.runs, m.planned = min(len(p.used), len(q.used)), p.planned
+							m.used = slices.Concat(m.used, p.used, q.used)
+						}
+					}
+				}
+				if budgets == 0 {
+					return nil, nil
+				}
+				m.text, m.ok = fmt.Sprintf("PolicyAttention lower at %d of %d", lower, budgets), 0 < lower && lower < budgets
+				return m, nil
+			},
+			judge: holds,
+		})
+	}
+	return append(list,
+		claim{
+			section: "App. E.2", says: "the combined envelope at S = 8 holds PolicyAttention at 51,200 steps and not PMD-target there", printed: "yes, no", make: "evaluate frontier",
+			measure: func(s *source) (*measured, error) {
+				all, err := s.frontier(8)
+				if err != nil {
+					return nil, err
+				}
+				m, on := &measured{}, map[experiment.Method]string{}
+				for _, p := range all {
+					if p.step == s.store.Preset.Steps && len(p.used) > 0 {
+						on[p.method] = map[bool]string{true: "yes", false: "no"}[p.envelope]
+						m.runs, m.planned, m.used = len(p.used), p.planned, slices.Concat(m.used, p.used)
+					}
+				}
+				if len(on) < 2 {
+					return nil, nil
+				}
+				m.text = on[experiment.PolicyAttention] + ", " + on[experiment.PMDTarget]
+				m.ok = m.text == "yes, no"
+				return m, nil
+			},
+			judge: holds,
+		},
+		claim{
+			section: "App. E.3", says: "every PMD-target run is below every PolicyAttention run at S = 16, T = 40", printed: "[.0208, .0249] against [.0105, .0158]", make: "evaluate benchmark",
+			measure: sample{experiment.Benchmark, experiment.PolicyAttention, 16}.apart(sample{experiment.Benchmark, experiment.PMDTarget, 16}, 40), judge: holds,
+		},
+		claim{
+			section: "App. H", says: "three identities at S = 8 and 16 (seeds 18100–18102 and 19100–19102, roots 28100–28102 and 29100–29102), five at S = 4, 64 evaluation MDPs a size", printed: "the same", make: "plan",
+			measure: func(s *source) (*measured, error) {
+				m := &measured{ok: s.store.Preset.Problems == 64}
+				for i, want := range []struct{ states, runs, model, task int }{{4, 5, 0, 0}, {8, 3, 18100, 28100}, {16, 3, 19100, 29100}} {
+					runs := experiment.Protocol.Sizes[want.states].Runs
+					if i > 0 {
+						m.text += "; "
+					}
+					m.text += fmt.Sprintf("S = %d: %d runs, %d–%d on roots %d–%d", want.states, len(runs), runs[0].Model, runs[len(runs)-1].Model, runs[0].Task, runs[len(runs)-1].Task)
+					m.ok = m.ok && len(runs) == want.runs
+					for j, r := range runs {
+						m.ok = m.ok && (want.model == 0 || r.Model == uint64(want.model+j) && r.Task == uint64(want.task+j))
+					}
+				}
+				m.text += fmt.Sprintf("; %d MDPs", s.store.Preset.Problems)
+				return m, nil
+			},
+			judge: holds,
+		},
+		claim{
+			section: "App. H", says: "intervals from 10,000 hierarchical replicates, runs first and MDPs second", printed: "10,000", make: "table benchmark",
+			measure: func(*source) (*measured, error) {
+				b := stats.Standard
+				return &measured{text: fmt.Sprintf("%d at level %g", b.Replicates, b.Level), ok: b.Replicates == 10_000 && b.Level == .95}, nil
+			},
+			judge: holds,
+		},
+	)
+}

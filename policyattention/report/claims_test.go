@@ -1,0 +1,119 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
+)
+
+// CLAIMS.md is what the committed artifacts say; `make claims` writes it again.
+func TestClaimsAreFresh(t *testing.T) {
+	store, err := experiment.Open("../../artifacts", "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := BuildTable(store, "claims")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	if err := table.Markdown(&want); err != nil {
+		t.Fatal(err)
+	}
+	want.WriteByte('\n')
+	got, err := os.ReadFile("../../CLAIMS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("CLAIMS.md is stale (%s): run make claims", difference(got, want.Bytes()))
+	}
+	for _, row := range table.Rows {
+		if verdict := row[6]; verdict == "differs" || strings.HasPrefix(verdict, "differs (") {
+			t.Errorf("%s, %s: ours (%s %s) differs from the paper's (%s) without a reason", row[0], row[1], row[3], row[4], row[2])
+		}
+	}
+}
+
+// Every claim has its number, a command that exists, and a sentence of its own.
+func TestClaimsAreWhole(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range claims() {
+		if seen[c.says] {
+			t.Errorf("%q stands twice", c.says)
+		}
+		seen[c.says] = true
+		if _, ok := paper[c.number]; ok == (c.printed != "") {
+			t.Errorf("%q: the paper's number is %v, printed %q: want one of them", c.says, c.number, c.printed)
+		}
+		if c.measure == nil && c.why == "" {
+			t.Errorf("%q is not measured without a reason", c.says)
+		}
+		command, argument, _ := strings.Cut(c.make, " ")
+		known := map[string]bool{
+			"evaluate": argument == "" || slices.Contains(experiment.Blocks, experiment.Block(argument)),
+			"table":    slices.Contains(TableNames(), argument),
+			"figure":   slices.Contains(FigureNames(), argument),
+			"plan":     argument == "",
+			"–":        c.measure == nil,
+		}
+		if !known[command] {
+			t.Errorf("%q: no command %q", c.says, c.make)
+		}
+	}
+}
+
+func TestJudges(t *testing.T) {
+	at := func(value, lo, hi float64) *measured {
+		return &measured{value: stats.Estimate{Value: value, Lo: lo, Hi: hi}}
+	}
+	bare, wide := Number{Value: 1}, Number{Value: 1, Lo: .9, Hi: 1.1}
+	for _, c := range []struct {
+		judge *judge
+		m     *measured
+		paper Number
+		want  bool
+	}{
+		{atMost, at(1, 0, 2), bare, true}, {atMost, at(1.01, 0, 2), bare, false},
+		{agrees, at(1.05, 1.01, 1.2), bare, false}, {agrees, at(1.05, 1.01, 1.2), wide, true}, {agrees, at(.5, .4, .8), wide, false},
+		{notAbove, at(.5, .4, .8), wide, true}, {notAbove, at(1.3, 1.2, 1.4), wide, false}, {notAbove, at(1.3, 1, 1.4), bare, true},
+		{unresolved, at(1, -1, 2), bare, true}, {unresolved, at(1, .1, 2), bare, false},
+		{below, at(-1, -2, -.1), bare, true}, {below, at(-1, -2, .1), bare, false},
+		{above, at(1, .1, 2), bare, true}, {above, at(1, -.1, 2), bare, false},
+	} {
+		if got := c.judge.ok(c.m, c.paper); got != c.want {
+			t.Errorf("%q of %+v against %+v is %v", c.judge.name, c.m.value, c.paper, got)
+		}
+	}
+}
+
+// An unfinished claim says how far it is, and one that is not there says so.
+func TestVerdicts(t *testing.T) {
+	store, err := experiment.Open(t.TempDir(), "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &source{store: store}
+	c := claim{measure: func(*source) (*measured, error) { return nil, nil }, judge: holds, why: "of this"}
+	for _, x := range []struct {
+		m    *measured
+		want string
+	}{
+		{nil, NotRun},
+		{&measured{ok: true}, "holds"},
+		{&measured{ok: true, runs: 2, planned: 5}, "holds (2 of 5 runs so far)"},
+		{&measured{}, "differs: of this"},
+	} {
+		if got := c.verdict(s, x.m); got != x.want {
+			t.Errorf("%q, want %q", got, x.want)
+		}
+	}
+	if got := (claim{why: "it is history"}).verdict(s, nil); got != "not repeated: it is history" {
+		t.Error(got)
+	}
+}
