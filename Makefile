@@ -50,9 +50,11 @@ lab: setup ## JupyterLab with the Go kernel
 notebooks: setup ## execute the notebooks in place at PRESET
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
 
-claims: setup ## write CLAIMS.md, the paper's numbers beside ours, from artifacts/paper
+claims: setup ## write CLAIMS.md, the paper's numbers beside ours, and claims.json from artifacts/paper
 	$(COMMAND) --preset paper table claims > CLAIMS.md.tmp
 	mv CLAIMS.md.tmp CLAIMS.md
+	$(COMMAND) --preset paper --json table claims > claims.json.tmp
+	mv claims.json.tmp artifacts/paper/claims.json
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
 	@scripts/setup.sh bench

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,6 +22,31 @@ func TestVerifyAll(t *testing.T) {
 	}
 	if err := v.Err(); err != nil || v.Missing > 0 {
 		t.Errorf("%v: %s %v", err, v, v.Discrepancies)
+	}
+}
+
+// The Python script, which shares no code with this program, agrees.
+func TestIndependentVerification(t *testing.T) {
+	python, err := filepath.Abs("../../.local/python/bin/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("set-up has not installed Python's packages")
+	}
+	s := open(t)
+	out, err := exec.Command(python, "../../scripts/verify.py", "--artifacts", filepath.Dir(s.Root()), "--preset", "smoke").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	e, err := s.Find(s.Preset.Plan()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	editTable(t, e.Folder, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] += 1e-9 })
+	out, err = exec.Command(python, "../../scripts/verify.py", "--artifacts", filepath.Dir(s.Root()), "--preset", "smoke").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "loss [0, 20]") {
+		t.Errorf("an edited loss: %v: %s", err, out)
 	}
 }
 

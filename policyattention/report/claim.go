@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,8 @@ type claim struct {
 // measured is what the artifacts say to a claim; nil stands for nothing yet.
 type measured struct {
 	value         stats.Estimate
-	interval      bool   // value has one
+	interval      bool // value has one, by evidence
+	evidence      Evidence
 	text          string // in place of a value
 	ok            bool   // what the judge holds looks at
 	runs, planned int    // learned runs behind it
@@ -121,6 +123,8 @@ func claimsTable(s *source) (Table, error) {
 			}
 			if m.interval {
 				row[4] = interval(m.value.Lo, m.value.Hi)
+				m.evidence.Of, m.evidence.Estimate = c.says, m.value
+				t.Evidence = append(t.Evidence, m.evidence)
 			}
 			spent, on, err := s.cost(m.used)
 			if err != nil {
@@ -213,7 +217,45 @@ func duration(seconds float64) string {
 
 // The measures that claims share. Each returns nil where an artifact is missing.
 
-type estimator = func(x, y [][]float64) (stats.Estimate, error)
+// estimator is a comparison of two samples, with its name.
+type estimator struct {
+	name string
+	f    func(x, y [][]float64) (stats.Estimate, error)
+}
+
+var (
+	ratioOf      = estimator{"ratio", stats.Standard.Ratio}
+	differenceOf = estimator{"difference", stats.Standard.Difference}
+)
+
+// estimate compares runs with others, which are one for all or one for each, or
+// takes the median where there are no others.
+func (s *source) estimate(f estimator, horizon int, x, y []*experiment.Evaluation, planned int) (*measured, error) {
+	m := &measured{interval: true, runs: len(x), planned: planned, used: slices.Concat(x, y)}
+	m.evidence = Evidence{Estimator: f.name, Horizon: horizon, X: s.folders(x), Y: s.folders(y)}
+	var err error
+	switch {
+	case len(y) == 0:
+		m.value, err = stats.Standard.Median(losses(x, horizon))
+	case len(y) < len(x):
+		m.evidence.Y = slices.Repeat(m.evidence.Y, len(x))
+		m.value, err = f.f(losses(x, horizon), against(y, len(x), horizon))
+	default:
+		m.value, err = f.f(losses(x, horizon), losses(y, horizon))
+	}
+	return m, err
+}
+
+// folders lists the cells' folders below the preset's.
+func (s *source) folders(runs []*experiment.Evaluation) []string {
+	var names []string
+	for _, e := range runs {
+		names = append(names, filepath.ToSlash(strings.TrimPrefix(e.Folder, s.store.Root()+string(filepath.Separator))))
+	}
+	return names
+}
+
+var medianOf = estimator{name: "median"}
 
 // sample selects the learned runs of a block, method and size.
 type sample struct {
@@ -235,8 +277,7 @@ func (x sample) loss(horizon int) func(*source) (*measured, error) {
 		if err != nil || len(runs) == 0 {
 			return nil, err
 		}
-		e, err := stats.Standard.Median(losses(runs, horizon))
-		return &measured{value: e, interval: true, runs: len(runs), planned: planned, used: runs}, err
+		return s.estimate(medianOf, horizon, runs, nil, planned)
 	}
 }
 
@@ -255,8 +296,7 @@ func (x sample) versus(y sample, horizon int, f estimator) func(*source) (*measu
 		if len(a) == 0 {
 			return nil, nil
 		}
-		e, err := f(losses(a, horizon), losses(b, horizon))
-		return &measured{value: e, interval: true, runs: len(a), planned: planned, used: slices.Concat(a, b)}, err
+		return s.estimate(f, horizon, a, b, planned)
 	}
 }
 
@@ -271,15 +311,14 @@ func (x sample) versusOracle(horizon int, f estimator) func(*source) (*measured,
 		if err != nil || len(runs) == 0 || len(oracle) == 0 {
 			return nil, err
 		}
-		e, err := f(losses(runs, horizon), against(oracle, len(runs), horizon))
-		return &measured{value: e, interval: true, runs: len(runs), planned: planned, used: append(runs, oracle...)}, err
+		return s.estimate(f, horizon, runs, oracle, planned)
 	}
 }
 
 // criterion counts the runs whose ratio to exact PMD is within the margin.
 func (x sample) criterion(horizon int) func(*source) (*measured, error) {
 	return func(s *source) (*measured, error) {
-		m, err := x.versusOracle(horizon, stats.Standard.Ratio)(s)
+		m, err := x.versusOracle(horizon, ratioOf)(s)
 		if err != nil || m == nil {
 			return nil, err
 		}
@@ -345,12 +384,12 @@ func among(states, horizon int, n Number) func(*source) (*measured, error) {
 		if err != nil || len(runs) == 0 {
 			return nil, err
 		}
-		all := losses(runs, horizon)
-		e, err := stats.Standard.Median(all)
 		lo, hi := math.Inf(1), math.Inf(-1)
-		for block := range slices.Chunk(all[0], 64) {
+		for block := range slices.Chunk(runs[0].Losses(horizon), 64) {
 			lo, hi = min(lo, stats.Median(block)), max(hi, stats.Median(block))
 		}
-		return &measured{value: e, interval: true, ok: lo <= n.Value && n.Value <= hi, used: runs}, err
+		m, err := s.estimate(medianOf, horizon, runs, nil, len(runs))
+		m.ok = lo <= n.Value && n.Value <= hi
+		return m, err
 	}
 }

@@ -244,7 +244,6 @@ func closedLoopClaims() []claim {
 	in := func(m experiment.Method) sample { return sample{experiment.Confirmation, m, 4} }
 	actor, full, reward := in(experiment.PolicyAttention), in(experiment.LearnedCritic), in(experiment.RewardOnly)
 	number := func(quantity string) key { return key{experiment.Confirmation, quantity, 4, horizon} }
-	ratio, difference := stats.Standard.Ratio, stats.Standard.Difference
 	list := []claim{
 		{
 			section: "Section 7", says: "every one of five fresh runs is within 1.5 times exact PMD at T = 20", printed: ".978, 1.396, 1.237, .918, 1.052: 5 of 5", make: evaluate,
@@ -252,31 +251,31 @@ func closedLoopClaims() []claim {
 		},
 		{
 			section: "Section 7", says: "the median ratio of learned actor to exact PMD", number: number("median ratio"), make: evaluate,
-			measure: actor.versusOracle(horizon, ratio), judge: notAbove,
+			measure: actor.versusOracle(horizon, ratioOf), judge: notAbove,
 		},
 		{
 			section: "Section 7", says: "learned actor minus exact PMD", number: number("minus exact-pmd"), make: evaluate,
-			measure: actor.versusOracle(horizon, difference), judge: notAbove,
+			measure: actor.versusOracle(horizon, differenceOf), judge: notAbove,
 		},
 		{
 			section: "Section 7", says: "learned actor with learned critic: ratio to exact PMD", number: number("learned critic ratio"), make: evaluate,
-			measure: full.versusOracle(horizon, ratio), judge: notAbove,
+			measure: full.versusOracle(horizon, ratioOf), judge: notAbove,
 		},
 		{
 			section: "Section 7", says: "learned actor with learned critic, minus exact PMD", number: number("learned critic minus exact-pmd"), make: evaluate,
-			measure: full.versusOracle(horizon, difference), judge: notAbove,
+			measure: full.versusOracle(horizon, differenceOf), judge: notAbove,
 		},
 		{
 			section: "App. E.1", says: "a paired reward-only actor has the lower task loss", number: number("reward-only minus actor"), make: evaluate,
-			measure: reward.versus(actor, horizon, difference), judge: below,
+			measure: reward.versus(actor, horizon, differenceOf), judge: below,
 		},
 		{
 			section: "App. E.1", says: "reward-only actor minus the fully learned loop", number: number("reward-only minus full loop"), make: evaluate,
-			measure: reward.versus(full, horizon, difference), judge: below,
+			measure: reward.versus(full, horizon, differenceOf), judge: below,
 		},
 		{
 			section: "App. G", says: "the mixture with φ = .01 costs loss", number: number("mixture minus actor"), make: evaluate,
-			measure: in(experiment.Mixture).versus(actor, horizon, difference), judge: above,
+			measure: in(experiment.Mixture).versus(actor, horizon, differenceOf), judge: above,
 		},
 		{
 			section: "Section 6", says: "at least 69,120 rows of closed loops satisfy the returned-policy inequality", number: key{"audit", "rows", 0, 0}, make: "evaluate",
@@ -308,14 +307,20 @@ func closedLoopClaims() []claim {
 		list = append(list, claim{
 			section: "App. E.1", says: fmt.Sprintf("without retraining, %s: ratio to exact PMD, within 1.5", family), number: key{experiment.Shift, string(family), 4, horizon}, make: "evaluate shift",
 			measure: func(s *source) (*measured, error) {
-				e, _, err := s.shift(family)
-				if err != nil || e == nil {
+				in := func(method experiment.Method) ([]*experiment.Evaluation, int, error) {
+					return s.find(func(c experiment.Cell) bool {
+						return c.Block == experiment.Shift && c.Method == method && c.Family == family
+					})
+				}
+				runs, planned, err := in(experiment.PolicyAttention)
+				if err != nil {
 					return nil, err
 				}
-				used, planned, err := s.find(func(c experiment.Cell) bool {
-					return c.Block == experiment.Shift && c.Method == experiment.PolicyAttention && c.Family == family
-				})
-				return &measured{value: *e, interval: true, runs: len(used), planned: planned, used: used}, err
+				oracle, _, err := in(experiment.ExactPMD)
+				if err != nil || len(runs) == 0 || len(oracle) == 0 {
+					return nil, err
+				}
+				return s.estimate(ratioOf, horizon, runs, oracle, planned)
 			},
 			judge: &judge{"within the margin 1.5", func(m *measured, _ Number) bool { return m.value.Value <= experiment.Protocol.Margin }},
 		})
@@ -357,15 +362,15 @@ func benchmarkClaims() []claim {
 		pa := in(experiment.PolicyAttention, states)
 		list = append(list, claim{
 			section: "Table 2", says: fmt.Sprintf("PolicyAttention's ratio to exact PMD at S = %d, T = 20", states), number: key{experiment.Benchmark, "policyattention / exact-pmd", states, 20}, make: evaluate,
-			measure: pa.versusOracle(20, stats.Standard.Ratio), judge: notAbove,
+			measure: pa.versusOracle(20, ratioOf), judge: notAbove,
 		})
 		for _, method := range sampledMethods {
 			list = append(list, claim{
 				section: "Section 8", says: fmt.Sprintf("PolicyAttention minus %s at S = %d, T = 20", method, states), number: key{experiment.Benchmark, "policyattention minus " + string(method), states, 20}, make: evaluate,
-				measure: pa.versus(in(method, states), 20, stats.Standard.Difference), judge: below,
+				measure: pa.versus(in(method, states), 20, differenceOf), judge: below,
 			}, claim{
 				section: "Section 10", says: fmt.Sprintf("%s has 17.7 to 28.2 times PolicyAttention's loss (S = %d, T = 20)", method, states), number: key{experiment.Benchmark, string(method) + " / policyattention", states, 20}, make: evaluate,
-				measure: in(method, states).versus(pa, 20, stats.Standard.Ratio),
+				measure: in(method, states).versus(pa, 20, ratioOf),
 				judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
 			})
 		}
@@ -373,12 +378,12 @@ func benchmarkClaims() []claim {
 	full := in(experiment.LearnedCritic, 8)
 	list = append(list, claim{
 		section: "Section 8.1", says: "the learned critic in place of the exact one: ratio of losses at S = 8, T = 20", number: key{experiment.Benchmark, "learned critic / policyattention", 8, 20}, make: evaluate,
-		measure: full.versus(in(experiment.PolicyAttention, 8), 20, stats.Standard.Ratio), judge: notAbove,
+		measure: full.versus(in(experiment.PolicyAttention, 8), 20, ratioOf), judge: notAbove,
 	})
 	for _, method := range sampledMethods {
 		list = append(list, claim{
 			section: "Section 8.1", says: fmt.Sprintf("%s has 20.2 to 24.2 times the loss of the fully learned loop (S = 8, T = 20)", method), number: key{experiment.Benchmark, string(method) + " / learned critic", 8, 20}, make: evaluate,
-			measure: in(method, 8).versus(full, 20, stats.Standard.Ratio),
+			measure: in(method, 8).versus(full, 20, ratioOf),
 			judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
 		})
 	}
@@ -401,7 +406,7 @@ func benchmarkClaims() []claim {
 		k := key{experiment.Benchmark, "policyattention minus pmd-target", x.states, x.horizon}
 		c := claim{
 			section: "Section 8.2", says: fmt.Sprintf("PolicyAttention minus PMD-target at S = %d, T = %d: %s", x.states, x.horizon, x.says), number: k, make: evaluate,
-			measure: in(experiment.PolicyAttention, x.states).versus(in(experiment.PMDTarget, x.states), x.horizon, stats.Standard.Difference), judge: x.judge,
+			measure: in(experiment.PolicyAttention, x.states).versus(in(experiment.PMDTarget, x.states), x.horizon, differenceOf), judge: x.judge,
 		}
 		if _, ok := paper[k]; !ok {
 			c.printed = "holds 0"
@@ -411,7 +416,7 @@ func benchmarkClaims() []claim {
 	for _, states := range []int{8, 16} {
 		list = append(list, claim{
 			section: "Section 8.4", says: fmt.Sprintf("PolicyAttention's T = 20 loss over PMD-target's at S = %d", states), number: key{experiment.Benchmark, "policyattention / pmd-target", states, 20}, make: evaluate,
-			measure: in(experiment.PolicyAttention, states).versus(in(experiment.PMDTarget, states), 20, stats.Standard.Ratio), judge: agrees,
+			measure: in(experiment.PolicyAttention, states).versus(in(experiment.PMDTarget, states), 20, ratioOf), judge: agrees,
 		})
 	}
 	growth := func(x, y sample) func(*source) (*measured, error) {

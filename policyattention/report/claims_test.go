@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +12,8 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// CLAIMS.md is what the committed artifacts say; `make claims` writes it again.
+// CLAIMS.md and claims.json are what the committed artifacts say; `make claims`
+// writes them again.
 func TestClaimsAreFresh(t *testing.T) {
 	store, err := experiment.Open("../../artifacts", "paper", "go")
 	if err != nil {
@@ -26,13 +28,21 @@ func TestClaimsAreFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.WriteByte('\n')
-	got, err := os.ReadFile("../../CLAIMS.md")
+	compare := func(path string, want []byte) {
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is stale (%s): run make claims", path, difference(got, want))
+		}
+	}
+	compare("../../CLAIMS.md", want.Bytes())
+	text, err := json.Marshal(table)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("CLAIMS.md is stale (%s): run make claims", difference(got, want.Bytes()))
-	}
+	compare("../../artifacts/paper/claims.json", append(text, '\n'))
 	for _, row := range table.Rows {
 		if verdict := row[6]; verdict == "differs" || strings.HasPrefix(verdict, "differs (") {
 			t.Errorf("%s, %s: ours (%s %s) differs from the paper's (%s) without a reason", row[0], row[1], row[3], row[4], row[2])

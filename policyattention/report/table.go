@@ -25,6 +25,19 @@ type Table struct {
 	Columns []string
 	Rows    [][]string
 	Notes   []string
+	// Evidence holds the estimates of the table's intervals as they are, for
+	// those who want to make them again.
+	Evidence []Evidence `json:",omitempty"`
+}
+
+// Evidence is one estimate with its origin.
+type Evidence struct {
+	Of        string   `json:"of"`
+	Estimator string   `json:"estimator"` // median, ratio or difference, see package stats
+	Horizon   int      `json:"horizon"`
+	X         []string `json:"x"`           // folders of the cells, by run
+	Y         []string `json:"y,omitempty"` // compared with, by run
+	stats.Estimate
 }
 
 // NotRun stands where an artifact is missing.
