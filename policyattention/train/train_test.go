@@ -157,8 +157,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKilled kills a training process with SIGKILL at several moments; what is
-// left resumes to the bytes of an uninterrupted run.
+// TestKilled kills a training process with SIGKILL at ten random moments; what
+// is left resumes to the bytes of an uninterrupted run.
 func TestKilled(t *testing.T) {
 	c := tiny(Proximal)
 	c.Steps = 400
@@ -169,7 +169,8 @@ func TestKilled(t *testing.T) {
 	}
 	whole := mustTrain(t, c, t.TempDir())
 	dir := t.TempDir()
-	for i := range 3 {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 10 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		cmd.Env = append(os.Environ(), "TRAIN_AND_BE_KILLED="+dir)
 		if err := cmd.Start(); err != nil {
@@ -186,7 +187,7 @@ func TestKilled(t *testing.T) {
 				t.Fatal("the process saved nothing")
 			}
 		}
-		time.Sleep(time.Duration(i) * 7 * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(30_000)) * time.Microsecond)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -195,8 +196,12 @@ func TestKilled(t *testing.T) {
 	if s, err := c.job().loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
 		t.Fatalf("after the kills the run is at step %d: %v", s.step, err)
 	}
-	if parts := mustTrain(t, c, dir); !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) {
+	parts := mustTrain(t, c, dir)
+	if !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) || !bytes.Equal(read(t, parts.Snapshots[13]), read(t, whole.Snapshots[13])) {
 		t.Error("weights differ after kills")
+	}
+	if !slices.Equal(parts.Losses, whole.Losses) {
+		t.Error("losses differ after kills")
 	}
 }
 
