@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
@@ -185,36 +186,32 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 		}
 		return panels, nil
 	}
-	for i, p := range panels {
-		labels := plotter.XYLabels{}
-		for _, x := range list {
-			at := plotter.XY{X: []float64{x.static(), x.visited()}[i]}
-			var ratios []float64
-			for _, r := range x.runs {
-				ratios = append(ratios, stats.RatioOfMedians(r.Losses(40), oracle[0].Losses(40)))
-			}
-			at.Y = stats.Median(ratios)
-			c := colours[experiment.PolicyAttention]
-			if x.recipe == "plain" {
-				c = colours[experiment.ExactPMD]
-			}
-			if _, err := points(p, c, true, plotter.XYs{at}); err != nil {
+	legend := panel("recipe", "", "")
+	legend.HideAxes()
+	legend.Legend.Left = true
+	legend.X.Min, legend.X.Max, legend.Y.Min, legend.Y.Max = 0, 1, 0, 1
+	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}
+	for i, x := range list {
+		var ratios []float64
+		for _, r := range x.runs {
+			ratios = append(ratios, stats.RatioOfMedians(r.Losses(40), oracle[0].Losses(40)))
+		}
+		for p, deviation := range map[*plot.Plot]float64{a: x.static(), b: x.visited()} {
+			dot, err := points(p, palette[(i+5)%len(palette)], true, plotter.XYs{{X: deviation, Y: stats.Median(ratios)}})
+			if err != nil {
 				return nil, err
 			}
-			labels.XYs, labels.Labels = append(labels.XYs, at), append(labels.Labels, " "+x.recipe)
+			dot.Shape = shapes[i%len(shapes)]
+			if p == a {
+				legend.Legend.Add(x.recipe, dot)
+			}
 		}
-		names, err := plotter.NewLabels(labels)
-		if err != nil {
-			return nil, err
-		}
-		for j := range names.TextStyle {
-			names.TextStyle[j].Font.Variant, names.TextStyle[j].Font.Size = "Sans", 7
-		}
-		p.Add(names)
+	}
+	for _, p := range panels {
 		logScale(&p.X)
 		logScale(&p.Y)
 	}
-	return panels, nil
+	return append(panels, legend), nil
 }
 
 func priorTable(s *source) (Table, error) {

@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/google/renameio/v2"
@@ -511,6 +513,12 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 		if !drawn {
 			empty(p)
 		} else {
+			if err := envelope(p, all); err != nil {
+				return nil, err
+			}
+			if err := quotedFrontier(p, states); err != nil {
+				return nil, err
+			}
 			logScale(&p.X)
 			logScale(&p.Y)
 			p.Legend.Left = true
@@ -518,4 +526,42 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 		panels = append(panels, p)
 	}
 	return panels, nil
+}
+
+// envelope joins the points that no other point of either objective beats in
+// both coordinates.
+func envelope(p *plot.Plot, all []point) error {
+	var xy plotter.XYs
+	for _, x := range all {
+		if x.envelope {
+			xy = append(xy, plotter.XY{X: x.deviation, Y: x.loss})
+		}
+	}
+	slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+	l, err := line(p, grey, true, xy)
+	if err != nil {
+		return err
+	}
+	p.Legend.Add("not dominated", l)
+	return nil
+}
+
+// quotedFrontier adds the two points that the paper prints.
+func quotedFrontier(p *plot.Plot, states int) error {
+	var xy plotter.XYs
+	for _, step := range []int{38_400, 51_200} {
+		x, ok := paper[key{experiment.Frontier, fmt.Sprintf("row-L1 at %d", step), states, 20}]
+		if ok {
+			xy = append(xy, plotter.XY{X: x.Value, Y: paper[key{experiment.Frontier, fmt.Sprintf("loss at %d", step), states, 20}].Value})
+		}
+	}
+	if len(xy) == 0 {
+		return nil
+	}
+	of, err := points(p, grey, true, xy)
+	if err != nil {
+		return err
+	}
+	p.Legend.Add("policyattention, paper", of)
+	return nil
 }

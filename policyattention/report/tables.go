@@ -331,6 +331,40 @@ func mechanismTable(s *source) (Table, error) {
 			add("mean fitted η", "mean fitted eta", (*experiment.OneStep).MeanFitted)
 		}
 	}
+	for _, x := range []struct {
+		block    experiment.Block
+		method   experiment.Method
+		quantity string
+		paper    func(states int) string
+		f        func(*experiment.Evaluation) float64
+	}{
+		{
+			experiment.Calibration, experiment.PolicyAttention, "fitted η at 0.8, calibration problems",
+			func(states int) string { return quoted(experiment.Calibration, "fitted eta", states, 0) },
+			func(e *experiment.Evaluation) float64 { return e.OneStep.Fitted[0] },
+		},
+		{
+			experiment.Backups, experiment.LearnedCritic, "critic: mean absolute error of a backup",
+			func(int) string { return quoted(experiment.Backups, "mae", 0, 0) },
+			func(e *experiment.Evaluation) float64 { return e.Backup.MAE() },
+		},
+	} {
+		for _, states := range s.sizes(x.block) {
+			runs, _, err := sample{x.block, x.method, states}.find(s)
+			if err != nil {
+				return t, err
+			}
+			row := []string{string(x.method), fmt.Sprint(states), x.quantity, x.paper(states), NotRun, "", ""}
+			if len(runs) > 0 {
+				var values []float64
+				for _, r := range runs {
+					values = append(values, x.f(r))
+				}
+				row[4], row[5], row[6] = number(stats.Median(values)), interval(slices.Min(values), slices.Max(values)), fmt.Sprint(len(runs))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+	}
 	t.Notes = []string{fmt.Sprintf("Inputs: rounds 0 to %d of exact PMD runs on held-out MDPs, η uniform on [0.4, 1.2]. The paper does not give its inputs' law, which decides how far apart the rules are.", experiment.Protocol.HeldOutRounds)}
 	return t, nil
 }
