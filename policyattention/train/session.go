@@ -8,36 +8,61 @@ import (
 	"icrl/policyattention/safetensors"
 )
 
-// Session is a run from its first step, taken one step at a time and kept
+// Session is runs from their first step, taken some steps at a time and kept
 // nowhere: what speed comparisons measure.
-type Session struct {
-	job     Job
-	trainer *trainer
-	steps   int
-}
+type Session struct{ group *group }
 
 // NewSession starts c on a backend. The first step compiles.
 func (c Config) NewSession(backend compute.Backend) (*Session, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
+	return NewSession(backend, Execution{}, c)
+}
+
+// NewSession starts several runs, to be made together, on a backend.
+func NewSession(backend compute.Backend, execution Execution, configs ...Config) (*Session, error) {
+	jobs, states := make([]Job, len(configs)), make([]*state, len(configs))
+	for i, c := range configs {
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+		jobs[i] = c.job()
+		s := jobs[i].start()
+		states[i] = &s
 	}
-	job := c.job()
-	t, err := job.newTrainer(backend, job.start())
+	g, err := newGroup(backend, execution, jobs, states)
 	if err != nil {
 		return nil, err
 	}
-	return &Session{job: job, trainer: t}, nil
+	return &Session{g}, nil
 }
 
-// Step performs the next optimizer step and returns its loss.
+// Step performs the next optimizer step and returns its loss, of the first run.
 func (s *Session) Step() (float32, error) {
-	batch := s.job.Batch(s.steps)
-	s.steps++
-	return s.trainer.step(s.steps, batch)
+	losses, err := s.Steps(1)
+	if err != nil {
+		return 0, err
+	}
+	return losses[0][0], nil
+}
+
+// Steps performs the next n optimizer steps of every run and returns their
+// losses [runs][n].
+func (s *Session) Steps(n int) ([][]float32, error) {
+	all := make([][]float32, len(s.group.jobs))
+	for made := 0; made < n; {
+		losses, err := s.group.steps(min(n-made, s.group.size))
+		if err != nil {
+			return nil, err
+		}
+		made += len(losses[0])
+		for i := range all {
+			all[i] = append(all[i], losses[i]...)
+		}
+	}
+	return all, nil
 }
 
 // Close frees the session's memory on the device.
-func (s *Session) Close() { s.trainer.finalize() }
+func (s *Session) Close() { s.group.finalize() }
 
 // Export writes what an independent implementation needs to repeat the first
 // steps of c: the initial weights by name; the examples, as "tokens" and the

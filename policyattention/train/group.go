@@ -1,0 +1,304 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/distributed"
+	"github.com/gomlx/compute/gobackend"
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/backend"
+)
+
+// group holds jobs of one kind on the device and makes steps of all of them
+// with one computation.
+type group struct {
+	backend compute.Backend
+	jobs    []Job
+	size    int // steps of a call, at most
+	exec    *Exec
+	step    []int                 // steps made, by job
+	state   [][][]*tensors.Tensor // by device and job: params, m, v, average
+	arrays  [][][]*tensors.Tensor // by device and job: those of Job.Data
+}
+
+// newGroup moves jobs to the device, each where its state says.
+func newGroup(b compute.Backend, execution Execution, jobs []Job, states []*state) (*group, error) {
+	devices := max(1, execution.Devices)
+	if n := b.NumDevices(); devices > n {
+		return nil, fmt.Errorf("train: %d devices asked for, the backend has %d", devices, n)
+	}
+	g := &group{backend: b, jobs: jobs, size: max(1, execution.StepsPerCall)}
+	if backend.Describe(b).Name == gobackend.BackendName {
+		g.size = 1 // its loops cannot run this body (GoMLX v0.28.2: "input … not computed yet")
+	}
+	for d := range compute.DeviceNum(devices) {
+		var state, arrays [][]*tensors.Tensor
+		for i, j := range jobs {
+			data, err := j.Data()
+			if err != nil {
+				return nil, err
+			}
+			var values []*tensors.Tensor
+			for _, x := range [][]float32{states[i].params, states[i].m, states[i].v, states[i].average} {
+				values = append(values, tensors.FromFlatDataAndDimensions(x, len(x)))
+			}
+			for _, x := range slices.Concat(data, values) {
+				if err := x.MaterializeOnDevice(b, false, d); err != nil {
+					return nil, fmt.Errorf("train: moving data to the device: %w", err)
+				}
+				x.FinalizeLocal()
+			}
+			state, arrays = append(state, values), append(arrays, data)
+		}
+		g.state, g.arrays = append(g.state, state), append(g.arrays, arrays)
+	}
+	for _, s := range states {
+		g.step = append(g.step, s.step)
+	}
+	var err error
+	if g.exec, err = NewExec(b, g.build); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	if devices > 1 {
+		if err := g.distribute(devices); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// The inputs of the computation are, for each job, params, m, v, average, the
+// number of the step, its batch, and the arrays of Job.Data; its outputs are
+// params, m, v, average and the loss. Where a call makes several steps, the
+// number is that of the first, batches and losses have a leading axis [size],
+// the losses are inputs too, behind the arrays, to be filled in; and before all
+// else come the numbers 0 and of the steps to make.
+const (
+	kept       = 4 // params, m, v, average
+	stepInput  = 4
+	batchInput = 5
+	dataInput  = 6 // the first
+)
+
+// build is the computation of a call.
+func (g *group) build(inputs []*Node) []*Node {
+	if g.size > 1 {
+		return g.loop(inputs)
+	}
+	var outputs []*Node
+	for i, j := range g.jobs {
+		outputs = append(outputs, j.update(g.part(inputs, i))...)
+	}
+	return outputs
+}
+
+// part returns what belongs to job i of equal parts.
+func (g *group) part(nodes []*Node, i int) []*Node {
+	n := len(nodes) / len(g.jobs)
+	return nodes[i*n:][:n:n]
+}
+
+// loop makes several steps on the device. GoMLX keeps one node a graph for
+// equal constants, and a closure cannot use another's: so only the body has
+// any, and everything else is made of parameters.
+func (g *group) loop(inputs []*Node) []*Node {
+	closure := func(build func(state []*Node) []*Node) *Function {
+		return NewClosure(inputs[0].Graph(), func(graph *Graph) []*Node {
+			state := make([]*Node, len(inputs))
+			for i, x := range inputs {
+				state[i] = Parameter(graph, fmt.Sprintf("state%d", i), x.Shape())
+			}
+			return build(state)
+		})
+	}
+	body := closure(func(state []*Node) []*Node {
+		done := state[0]
+		next := []*Node{OnePlus(done), state[1]}
+		for i, j := range g.jobs {
+			part := g.part(state[2:], i)
+			last := len(part) - 1
+			step := slices.Clone(part[:last])
+			step[stepInput], step[batchInput] = Add(part[stepInput], done), at(part[batchInput], done)
+			updated := j.update(step)
+			losses := put(part[last], done, updated[kept])
+			next = append(append(append(next, updated[:kept]...), part[kept:last]...), losses)
+		}
+		return next
+	})
+	condition := closure(func(state []*Node) []*Node { return []*Node{LessThan(state[0], state[1])} })
+	state := While(condition, body, inputs...)
+	var outputs []*Node
+	for i := range g.jobs {
+		part := g.part(state[2:], i)
+		outputs = append(append(outputs, part[:kept]...), part[len(part)-1])
+	}
+	return outputs
+}
+
+// at returns x[i], for a scalar i.
+func at(x, i *Node) *Node { return Gather(x, Reshape(i, 1)) }
+
+// put returns the vector x with x[i] = value, for a scalar i.
+func put(x, i, value *Node) *Node {
+	here := Equal(Iota(x.Graph(), shapes.Make(i.DType(), x.Shape().Dimensions...), 0), i)
+	return Where(here, value, x)
+}
+
+// distribute shares out the examples of a batch to devices. Everything else is
+// the same on each of them; XLA adds up the gradients.
+func (g *group) distribute(devices int) error {
+	mesh, err := distributed.NewDeviceMesh([]int{devices}, []string{"examples"})
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	everywhere := distributed.NewReplicatedShardingSpec(mesh)
+	batch := distributed.BuildSpec(mesh)
+	var inputs []*distributed.ShardingSpec
+	if g.size > 1 {
+		inputs = append(inputs, everywhere, everywhere)
+		batch = batch.R() // the steps
+	}
+	shared, err := batch.S("examples").Done()
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	for i := range g.jobs {
+		at := len(inputs)
+		for range dataInput + len(g.arrays[0][i]) {
+			inputs = append(inputs, everywhere)
+		}
+		inputs[at+batchInput] = shared
+		if g.size > 1 {
+			inputs = append(inputs, everywhere) // the losses
+		}
+	}
+	g.exec.AutoSharding(mesh).WithInputShardingSpecs(inputs...).WithOutputShardingSpecs(everywhere)
+	return nil
+}
+
+// steps makes the next n steps of every job, at most as many as a call makes,
+// and returns their losses, by job.
+func (g *group) steps(n int) ([][]float32, error) {
+	devices := len(g.state)
+	var inputs []any
+	batches := make([][][]int32, len(g.jobs)) // by job and device
+	dims := make([][]int, len(g.jobs))
+	for i, j := range g.jobs {
+		var err error
+		if batches[i], dims[i], err = j.batches(g.step[i], n, g.size, devices); err != nil {
+			return nil, err
+		}
+	}
+	for d := range devices {
+		if g.size > 1 {
+			inputs = append(inputs, int32(0), int32(n))
+		}
+		for i := range g.jobs {
+			for _, x := range g.state[d][i] {
+				buffer, err := DonateTensorBuffer(x, g.backend, compute.DeviceNum(d))
+				if err != nil {
+					return nil, fmt.Errorf("train: %w", err)
+				}
+				inputs = append(inputs, buffer)
+			}
+			inputs = append(inputs, int32(g.step[i]+1), tensors.FromFlatDataAndDimensions(batches[i][d], dims[i]...))
+			for _, x := range g.arrays[d][i] {
+				inputs = append(inputs, x)
+			}
+			if g.size > 1 {
+				inputs = append(inputs, make([]float32, g.size))
+			}
+		}
+	}
+	outputs, err := g.exec.Call(inputs...)
+	if err != nil {
+		return nil, fmt.Errorf("train: step %d: %w", g.step[0]+1, err)
+	}
+	losses := make([][]float32, len(g.jobs))
+	for d := range devices {
+		for i := range g.jobs {
+			part := outputs[(d*len(g.jobs)+i)*(kept+1):][:kept+1]
+			g.state[d][i] = part[:kept]
+			if d == 0 {
+				values, err := flat(part[kept])
+				if err != nil {
+					return nil, fmt.Errorf("train: reading from the device: %w", err)
+				}
+				losses[i] = values[:n]
+			}
+			if err := part[kept].FinalizeAll(); err != nil {
+				return nil, fmt.Errorf("train: %w", err)
+			}
+		}
+	}
+	for i := range g.step {
+		g.step[i] += n
+	}
+	return losses, nil
+}
+
+// batches returns the batches of n steps for each device, and their shape. A
+// call that makes several steps has room for size of them.
+func (j Job) batches(first, n, size, devices int) (values [][]int32, shape []int, err error) {
+	values = make([][]int32, devices)
+	for k := range n {
+		x := j.Batch(first + k)
+		shape = slices.Clone(x.Shape().Dimensions)
+		if shape[0]%devices != 0 {
+			return nil, nil, fmt.Errorf("train: a batch of %d cannot be shared out to %d devices", shape[0], devices)
+		}
+		err := x.ConstFlatData(func(data any) {
+			part := len(data.([]int32)) / devices
+			for d := range values {
+				values[d] = append(values[d], data.([]int32)[d*part:][:part]...)
+			}
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("train: batch of step %d: %w", first+k+1, err)
+		}
+	}
+	shape[0] /= devices
+	if size > 1 {
+		shape = append([]int{size}, shape...)
+		for d := range values {
+			values[d] = append(values[d], make([]int32, (size-n)*len(values[d])/n)...)
+		}
+	}
+	return values, shape, nil
+}
+
+// read copies job i from the device.
+func (g *group) read(i int, s *state) error {
+	for k, into := range []*[]float32{&s.params, &s.m, &s.v, &s.average} {
+		values, err := flat(g.state[0][i][k])
+		if err != nil {
+			return fmt.Errorf("train: reading from the device: %w", err)
+		}
+		*into = values
+	}
+	return nil
+}
+
+// flat copies a tensor's values.
+func flat(x *tensors.Tensor) (values []float32, err error) {
+	err = x.ConstFlatData(func(data any) { values = append(values, data.([]float32)...) })
+	return values, err
+}
+
+func (g *group) finalize() {
+	for d := range g.state {
+		for i := range g.state[d] {
+			for _, x := range append(g.state[d][i], g.arrays[d][i]...) {
+				x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
+			}
+		}
+	}
+	if g.exec != nil {
+		g.exec.Finalize()
+	}
+}

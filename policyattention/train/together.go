@@ -1,0 +1,246 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/gomlx/compute"
+)
+
+// Execution chooses how runs are carried out on a device. It changes no result
+// beyond rounding and is in no configuration. The zero value is the choice for
+// a CPU.
+type Execution struct {
+	// StepsPerCall is the number of optimizer steps that one call of the device
+	// makes, in a loop there; 0 stands for 1. Many spare a GPU the latency of
+	// its calls; on a CPU the loop is slower than the calls, and the pure-Go
+	// backend always makes 1.
+	StepsPerCall int
+	// Devices is the number of devices that the examples of a batch are shared
+	// out to, a divisor of its size; 0 stands for 1.
+	Devices int
+}
+
+// Run is a job and where it is done.
+type Run struct {
+	Job      Job
+	Dir      string
+	Progress func(Progress) // may be nil
+}
+
+// RunTogether carries out several runs at once, a step of each in turn, all on
+// the same device: see [Job.Run] for one. Together they keep a GPU busier than
+// one after the other. Their wall and processor times are shares of the
+// common ones.
+//
+// A run that fails leaves the others alone; its result is nil, and the error
+// joins those of all that failed.
+func RunTogether(ctx context.Context, backend compute.Backend, execution Execution, runs []Run) ([]*Result, error) {
+	members := make([]*member, len(runs))
+	defer func() {
+		for _, m := range members {
+			if m != nil {
+				m.lock.Unlock() //nolint:errcheck // the process's end would unlock it too
+			}
+		}
+	}()
+	for i, r := range runs {
+		var err error
+		if members[i], err = r.open(); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		active := slices.DeleteFunc(slices.Clone(members), func(m *member) bool {
+			return m.err != nil || m.s.step == m.Job.Steps
+		})
+		if len(active) == 0 {
+			break
+		}
+		if err := advance(ctx, backend, execution, active); err != nil {
+			return nil, err
+		}
+	}
+	results := make([]*Result, len(members))
+	var failures []error
+	for i, m := range members {
+		if m.err == nil {
+			results[i], m.err = m.result()
+		}
+		failures = append(failures, m.err)
+	}
+	return results, errors.Join(failures...)
+}
+
+// member is a run that is being carried out.
+type member struct {
+	Run
+	s    state
+	path string // where s is kept
+	lock *flock.Flock
+	err  error // why it ended before its last step
+}
+
+// open locks the folder of a run and reads where it is.
+func (r Run) open() (*member, error) {
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	lock := flock.New(filepath.Join(r.Dir, "lock"))
+	if locked, err := lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("train: locking %s: %w", r.Dir, err)
+	} else if !locked {
+		return nil, fmt.Errorf("train: another process is training in %s", r.Dir)
+	}
+	m := &member{Run: r, path: filepath.Join(r.Dir, "state.safetensors"), lock: lock}
+	var err error
+	m.s, err = r.Job.loadState(m.path)
+	if errors.Is(err, os.ErrNotExist) {
+		m.s, err = r.Job.start(), nil
+	}
+	if err != nil {
+		lock.Unlock() //nolint:errcheck // nothing was done under it
+		return nil, err
+	}
+	return m, nil
+}
+
+// result checks and returns what a finished run has left.
+func (m *member) result() (*Result, error) {
+	j, s := m.Job, m.s
+	r := &Result{
+		Weights: filepath.Join(m.Dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
+		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall,
+	}
+	if _, _, err := j.readWeights(r.Weights); err != nil {
+		// The state is the record; the weights are taken from it.
+		if err := j.saveWeights(r.Weights, s); err != nil {
+			return nil, err
+		}
+	}
+	for _, step := range j.Snapshots {
+		r.Snapshots[step] = snapshotPath(m.Dir, step)
+		if _, _, err := j.readWeights(r.Snapshots[step]); err != nil {
+			return nil, fmt.Errorf("%w: remove %s to train again", err, m.Dir)
+		}
+	}
+	return r, nil
+}
+
+// stop returns the first step after the present one at which the run has to be
+// on the host: a snapshot or the last step.
+func (m *member) stop() int {
+	for _, step := range m.Job.Snapshots {
+		if step > m.s.step {
+			return step
+		}
+	}
+	return m.Job.Steps
+}
+
+// take adds the losses of the steps that were made.
+func (m *member) take(losses []float32) {
+	for i, loss := range losses {
+		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
+			m.err = fmt.Errorf("train: the loss of step %d is %v", m.s.step+i+1, loss)
+			return
+		}
+	}
+	m.s.step += len(losses)
+	m.s.losses = append(m.s.losses, losses...)
+}
+
+// advance takes runs on until one of them has ended, well or not, or ctx is
+// done. What has not failed is saved then.
+func advance(ctx context.Context, backend compute.Backend, execution Execution, members []*member) error {
+	began, wall, cpu := time.Now(), time.Now(), cpuSeconds()
+	jobs, states := make([]Job, len(members)), make([]*state, len(members))
+	for i, m := range members {
+		jobs[i], states[i] = m.Job, &m.s
+	}
+	g, err := newGroup(backend, execution, jobs, states)
+	if err != nil {
+		return err
+	}
+	defer g.finalize()
+	first := make([]int, len(members))
+	for i, m := range members {
+		first[i] = m.s.step
+	}
+	save := func() error {
+		share := float64(len(members))
+		elapsed, used := time.Since(wall).Seconds()/share, (cpuSeconds()-cpu)/share
+		wall, cpu = time.Now(), cpuSeconds()
+		for i, m := range members {
+			m.s.wall += elapsed
+			m.s.cpu += used
+			if m.err != nil {
+				continue
+			}
+			if err := g.read(i, &m.s); err != nil {
+				return err
+			}
+			if err := m.Job.saveState(m.path, m.s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	saved, reported := time.Now(), time.Now()
+	for {
+		if ctx.Err() != nil {
+			if err := save(); err != nil {
+				return err
+			}
+			return fmt.Errorf("train: stopped after step %d: %w", members[0].s.step, context.Cause(ctx))
+		}
+		n := g.size
+		for _, m := range members {
+			n = min(n, m.stop()-m.s.step)
+		}
+		losses, err := g.steps(n)
+		if err != nil {
+			return err
+		}
+		ended := false
+		for i, m := range members {
+			m.take(losses[i])
+			if m.err == nil && slices.Contains(m.Job.Snapshots, m.s.step) {
+				if err := g.read(i, &m.s); err != nil {
+					return err
+				}
+				if err := m.Job.saveWeights(snapshotPath(m.Dir, m.s.step), m.s); err != nil {
+					return err
+				}
+			}
+			ended = ended || m.err != nil || m.s.step == m.Job.Steps
+		}
+		if ended || time.Since(saved) > saveEvery {
+			if err := save(); err != nil {
+				return err
+			}
+			saved = time.Now()
+		}
+		if ended || time.Since(reported) > reportEvery {
+			reported = time.Now()
+			for i, m := range members {
+				if m.Progress != nil && m.err == nil {
+					m.Progress(Progress{
+						Step: m.s.step, Steps: m.Job.Steps, Loss: float64(losses[i][n-1]),
+						StepsPerSecond: float64(m.s.step-first[i]) / time.Since(began).Seconds(),
+					})
+				}
+			}
+		}
+		if ended {
+			return nil
+		}
+	}
+}
