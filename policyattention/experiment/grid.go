@@ -34,6 +34,23 @@ func (s *Store) Missing(configs []train.Config) ([]train.Config, error) {
 	return missing, nil
 }
 
+// Alike deals training runs into groups of at most n, each of networks and data
+// of one shape, as TrainTogether makes best.
+func Alike(configs []train.Config, n int) [][]train.Config {
+	var groups [][]train.Config
+	open := map[string]int{} // the group to fill, by shape
+	for _, c := range configs {
+		shape := fmt.Sprint(c.Network(), c.Objective == train.Critic, c.Sizes, c.Batch, c.Samples)
+		i, ok := open[shape]
+		if !ok || len(groups[i]) == n {
+			i = len(groups)
+			groups, open[shape] = append(groups, nil), i
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
+}
+
 // TrainAll trains the missing runs among configs in worker processes, at most
 // workers at a time, each on a share of the processors of its own: a network
 // this small trains faster in two single-threaded processes than in one with

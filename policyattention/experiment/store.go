@@ -29,6 +29,8 @@ type Store struct {
 	Preset Preset
 	// Progress, if not nil, is told of training steps and of waiting.
 	Progress func(Progress)
+	// Execution says how training runs are carried out.
+	Execution train.Execution
 
 	root    string
 	backend func() (compute.Backend, error)

@@ -10,7 +10,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/gomlx/compute"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/train"
@@ -68,33 +72,65 @@ func (s *Store) FindTraining(c train.Config) (*Training, error) {
 // been run. An interrupted run is saved and continues at the next call; another
 // process on the same run is waited for.
 func (s *Store) Train(ctx context.Context, c train.Config) (*Training, error) {
-	t, err := s.FindTraining(c)
-	if !errors.Is(err, ErrMissing) {
+	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
 		return t, err
 	}
-	folder, name := s.trainingFolder(c), TrainingName(c)
-	unlock, err := s.lock(ctx, name, folder)
-	if err != nil {
+	if err := s.TrainTogether(ctx, []train.Config{c}); err != nil {
 		return nil, err
 	}
-	defer unlock()
-	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
-		return t, err // made while waiting
+	return s.FindTraining(c)
+}
+
+// TrainTogether trains what is missing of several runs at once, in this process
+// and a step of each in turn: see [train.RunTogether]. A run that fails does
+// not stop the others.
+func (s *Store) TrainTogether(ctx context.Context, configs []train.Config) error {
+	missing, err := s.Missing(configs)
+	if err != nil {
+		return err
+	}
+	// All processes lock in one order, so that no two wait for each other.
+	slices.SortFunc(missing, func(x, y train.Config) int {
+		return strings.Compare(s.trainingFolder(x), s.trainingFolder(y))
+	})
+	for _, c := range missing {
+		unlock, err := s.lock(ctx, TrainingName(c), s.trainingFolder(c))
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	// Others may have made some while this process waited.
+	if missing, err = s.Missing(missing); err != nil || len(missing) == 0 {
+		return err
 	}
 	b, err := s.backend()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	work := filepath.Join(s.root, workFolder, filepath.Base(folder))
-	var progress func(train.Progress)
-	if s.Progress != nil {
-		progress = func(p train.Progress) { s.Progress(Progress{Name: name, Progress: p}) }
+	runs := make([]train.Run, len(missing))
+	for i, c := range missing {
+		var progress func(train.Progress)
+		if s.Progress != nil {
+			progress = func(p train.Progress) { s.Progress(Progress{Name: TrainingName(c), Progress: p}) }
+		}
+		if runs[i], err = c.Run(filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(c))), progress); err != nil {
+			return err
+		}
 	}
-	result, err := train.Train(ctx, c, b, work, progress)
-	if err != nil {
-		return nil, err
+	results, err := train.RunTogether(ctx, b, s.Execution, runs)
+	for i, result := range results {
+		if result != nil {
+			err = errors.Join(err, s.publishTraining(missing[i], b, result, runs[i].Dir))
+		}
 	}
-	err = s.publish(folder, func(dir string) (*Manifest, error) {
+	return err
+}
+
+// publishTraining makes a finished run an artifact and removes the folder work
+// that it was made in.
+func (s *Store) publishTraining(c train.Config, b compute.Backend, result *train.Result, work string) error {
+	err := s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
 		for step, path := range result.Snapshots {
 			if err := copyFile(filepath.Join(dir, weightsFile(c, step)), path); err != nil {
 				return nil, err
@@ -112,7 +148,7 @@ func (s *Store) Train(ctx context.Context, c train.Config) (*Training, error) {
 		}
 		d := backend.Describe(b)
 		return &Manifest{
-			Name: name, Hash: c.Hash(), Training: &c, Produced: produced(&d),
+			Name: TrainingName(c), Hash: c.Hash(), Training: &c, Produced: produced(&d),
 			Cost: Cost{
 				WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
 				PeakMemory: usage().peak, StepsPerSecond: result.StepsPerSecond,
@@ -120,12 +156,12 @@ func (s *Store) Train(ctx context.Context, c train.Config) (*Training, error) {
 		}, nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.RemoveAll(work); err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
+		return fmt.Errorf("experiment: %w", err)
 	}
-	return s.FindTraining(c)
+	return nil
 }
 
 func copyFile(to, from string) error {

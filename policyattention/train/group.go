@@ -6,12 +6,9 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
-	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-
-	"icrl/policyattention/backend"
 )
 
 // group holds jobs of one kind on the device and makes steps of all of them
@@ -27,15 +24,12 @@ type group struct {
 }
 
 // newGroup moves jobs to the device, each where its state says.
-func newGroup(b compute.Backend, execution Execution, jobs []Job, states []*state) (*group, error) {
+func newGroup(backend compute.Backend, execution Execution, jobs []Job, states []*state) (*group, error) {
 	devices := max(1, execution.Devices)
-	if n := b.NumDevices(); devices > n {
+	if n := backend.NumDevices(); devices > n {
 		return nil, fmt.Errorf("train: %d devices asked for, the backend has %d", devices, n)
 	}
-	g := &group{backend: b, jobs: jobs, size: max(1, execution.StepsPerCall)}
-	if backend.Describe(b).Name == gobackend.BackendName {
-		g.size = 1 // its loops cannot run this body (GoMLX v0.28.2: "input … not computed yet")
-	}
+	g := &group{backend: backend, jobs: jobs, size: max(1, execution.StepsPerCall)}
 	for d := range compute.DeviceNum(devices) {
 		var state, arrays [][]*tensors.Tensor
 		for i, j := range jobs {
@@ -48,7 +42,7 @@ func newGroup(b compute.Backend, execution Execution, jobs []Job, states []*stat
 				values = append(values, tensors.FromFlatDataAndDimensions(x, len(x)))
 			}
 			for _, x := range slices.Concat(data, values) {
-				if err := x.MaterializeOnDevice(b, false, d); err != nil {
+				if err := x.MaterializeOnDevice(backend, false, d); err != nil {
 					return nil, fmt.Errorf("train: moving data to the device: %w", err)
 				}
 				x.FinalizeLocal()
@@ -57,11 +51,14 @@ func newGroup(b compute.Backend, execution Execution, jobs []Job, states []*stat
 		}
 		g.state, g.arrays = append(g.state, state), append(g.arrays, arrays)
 	}
-	for _, s := range states {
+	for i, s := range states {
+		if n := len(g.arrays[0][i]); n != len(g.arrays[0][0]) {
+			return nil, fmt.Errorf("train: runs of different kinds together, with %d and with %d arrays of data", len(g.arrays[0][0]), n)
+		}
 		g.step = append(g.step, s.step)
 	}
 	var err error
-	if g.exec, err = NewExec(b, g.build); err != nil {
+	if g.exec, err = NewExec(backend, g.build); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	if devices > 1 {

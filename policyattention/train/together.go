@@ -12,6 +12,9 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/gobackend"
+
+	"icrl/policyattention/backend"
 )
 
 // Execution chooses how runs are carried out on a device. It changes no result
@@ -20,8 +23,7 @@ import (
 type Execution struct {
 	// StepsPerCall is the number of optimizer steps that one call of the device
 	// makes, in a loop there; 0 stands for 1. Many spare a GPU the latency of
-	// its calls; on a CPU the loop is slower than the calls, and the pure-Go
-	// backend always makes 1.
+	// its calls; on a CPU the loop is slower than the calls.
 	StepsPerCall int
 	// Devices is the number of devices that the examples of a batch are shared
 	// out to, a divisor of its size; 0 stands for 1.
@@ -42,7 +44,15 @@ type Run struct {
 //
 // A run that fails leaves the others alone; its result is nil, and the error
 // joins those of all that failed.
-func RunTogether(ctx context.Context, backend compute.Backend, execution Execution, runs []Run) ([]*Result, error) {
+//
+// GoMLX's backend in pure Go makes the runs one after the other, a step a call:
+// in v0.28.2 it cannot run the loop ("input … not computed yet"), and it hung on
+// a graph that held two runs.
+func RunTogether(ctx context.Context, b compute.Backend, execution Execution, runs []Run) ([]*Result, error) {
+	inGo := backend.Describe(b).Name == gobackend.BackendName
+	if inGo {
+		execution.StepsPerCall = 1
+	}
 	members := make([]*member, len(runs))
 	defer func() {
 		for _, m := range members {
@@ -64,7 +74,10 @@ func RunTogether(ctx context.Context, backend compute.Backend, execution Executi
 		if len(active) == 0 {
 			break
 		}
-		if err := advance(ctx, backend, execution, active); err != nil {
+		if inGo {
+			active = active[:1]
+		}
+		if err := advance(ctx, b, execution, active); err != nil {
 			return nil, err
 		}
 	}
@@ -159,13 +172,13 @@ func (m *member) take(losses []float32) {
 
 // advance takes runs on until one of them has ended, well or not, or ctx is
 // done. What has not failed is saved then.
-func advance(ctx context.Context, backend compute.Backend, execution Execution, members []*member) error {
+func advance(ctx context.Context, b compute.Backend, execution Execution, members []*member) error {
 	began, wall, cpu := time.Now(), time.Now(), cpuSeconds()
 	jobs, states := make([]Job, len(members)), make([]*state, len(members))
 	for i, m := range members {
 		jobs[i], states[i] = m.Job, &m.s
 	}
-	g, err := newGroup(backend, execution, jobs, states)
+	g, err := newGroup(b, execution, jobs, states)
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,19 @@ import (
 
 // Train trains c in the folder dir: see [Job.Run].
 func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(Progress)) (*Result, error) {
-	if err := c.Validate(); err != nil {
+	run, err := c.Run(dir, progress)
+	if err != nil {
 		return nil, err
 	}
-	return c.job().Run(ctx, backend, dir, progress)
+	return run.Job.Run(ctx, backend, dir, progress)
+}
+
+// Run returns the run of c in the folder dir, for [RunTogether].
+func (c Config) Run(dir string, progress func(Progress)) (Run, error) {
+	if err := c.Validate(); err != nil {
+		return Run{}, err
+	}
+	return Run{Job: c.job(), Dir: dir, Progress: progress}, nil
 }
 
 // job is the run that c, which is valid, describes.

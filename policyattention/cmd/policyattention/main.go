@@ -47,6 +47,11 @@ type globals struct {
 	Backend   string `help:"xla:cpu, xla:cuda or go; without it GOMLX_BACKEND, then the best there is." placeholder:"NAME"`
 	JSON      bool   `help:"Print JSON for machines."`
 
+	// How training is carried out; results agree to rounding.
+	StepsPerCall int `help:"Optimizer steps that a call of the device makes; many are for GPUs." default:"1" placeholder:"N"`
+	Together     int `help:"Training runs of one shape to make at once in one process, for GPUs." default:"1" placeholder:"N"`
+	Devices      int `help:"Devices to share the examples of a batch out to." default:"1" placeholder:"N"`
+
 	out, errors io.Writer
 }
 
@@ -112,7 +117,15 @@ func exitCode(err error) int {
 var errUsage = errors.New("wrong usage")
 
 func (g *globals) open() (*experiment.Store, error) {
-	return experiment.Open(g.Artifacts, g.Preset, g.Backend)
+	store, err := experiment.Open(g.Artifacts, g.Preset, g.Backend)
+	if err != nil {
+		return nil, err
+	}
+	if g.StepsPerCall < 1 || g.Together < 1 || g.Devices < 1 {
+		return nil, fmt.Errorf("%w: --steps-per-call %d, --together %d, --devices %d: want each ≥ 1", errUsage, g.StepsPerCall, g.Together, g.Devices)
+	}
+	store.Execution = train.Execution{StepsPerCall: g.StepsPerCall, Devices: g.Devices}
+	return store, nil
 }
 
 // print writes a value as JSON.
@@ -227,7 +240,8 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 	return g.train(ctx, store, configs, t.Workers)
 }
 
-// train trains what is missing: one run in this process, several in workers.
+// train trains what is missing: one run, or several together, in this process,
+// others in workers.
 func (g *globals) train(ctx context.Context, store *experiment.Store, configs []train.Config, workers int) error {
 	missing, err := store.Missing(configs)
 	if err != nil || len(missing) == 0 {
@@ -238,6 +252,17 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 	if len(missing) == 1 {
 		_, err := store.Train(ctx, missing[0])
 		return err
+	}
+	if g.Together > 1 {
+		var failures []error
+		for _, runs := range experiment.Alike(missing, g.Together) {
+			if err := store.TrainTogether(ctx, runs); ctx.Err() != nil {
+				return err
+			} else if err != nil {
+				failures = append(failures, err)
+			}
+		}
+		return errors.Join(failures...)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -250,7 +275,8 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 		}
 	}
 	return store.TrainAll(ctx, missing, workers, func(ctx context.Context, name string) *exec.Cmd {
-		return exec.CommandContext(ctx, self, "--artifacts", g.Artifacts, "--preset", g.Preset, "--backend", g.Backend, "--json", "train", name)
+		return exec.CommandContext(ctx, self, "--artifacts", g.Artifacts, "--preset", g.Preset, "--backend", g.Backend, "--json",
+			"--steps-per-call", fmt.Sprint(g.StepsPerCall), "--devices", fmt.Sprint(g.Devices), "train", name)
 	})
 }
 
