@@ -23,6 +23,14 @@ type learned struct {
 	States  int    `json:"states"`
 	Actions int    `json:"actions"`
 	File    string `json:"file"`
+	SHA256  string `json:"sha256"` // of the .safetensors file, in hex
+}
+
+// modules are the files of site/page/app in the order in which they become one
+// script: a page opened from a file may not load modules.
+var modules = []string{
+	"base", "engine", "run", "settings", "heat", "chain", "readings", "charts", "controllers",
+	"microscope", "explain", "problem", "files", "address", "main",
 }
 
 // Build writes the page into the folder out: index.html, which holds everything
@@ -66,12 +74,16 @@ func Build(out string, weights []string) error {
 		return fmt.Errorf("site: Go's support for WebAssembly: %w", err)
 	}
 	part := map[string]string{"learned": string(beside), "wasm": text(wasm)}
-	for name, file := range map[string]string{"page": "index.html", "style": "style.css", "app": "app.js", "boot": "boot.js", "worker": "worker.js"} {
-		b, err := os.ReadFile(filepath.Join(root, "site", "page", file))
+	sources := [][2]string{{"page", "index.html"}, {"style", "style.css"}, {"boot", "boot.js"}, {"worker", "worker.js"}}
+	for _, m := range modules {
+		sources = append(sources, [2]string{"app", "app/" + m + ".js"})
+	}
+	for _, source := range sources {
+		b, err := os.ReadFile(filepath.Join(root, "site", "page", source[1]))
 		if err != nil {
 			return fmt.Errorf("site: %w", err)
 		}
-		part[name] = string(b)
+		part[source[0]] += string(b)
 	}
 	part["worker"] = string(runtime) + "\n" + part["worker"]
 	for name, content := range part {
@@ -195,7 +207,10 @@ func pack(path string) (learned, []byte, error) {
 	if err != nil {
 		return learned{}, nil, fmt.Errorf("site: %w", err)
 	}
-	l := learned{config.Slots, config.Actions, fmt.Sprintf("learned-s%d-a%d.js", config.Slots, config.Actions)}
+	l := learned{
+		States: config.Slots, Actions: config.Actions, SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
+		File: fmt.Sprintf("learned-s%d-a%d.js", config.Slots, config.Actions),
+	}
 	return l, fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", base64.StdEncoding.EncodeToString(b)), nil
 }
 

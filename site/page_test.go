@@ -321,32 +321,78 @@ func TestFirstView(t *testing.T) {
 	}
 }
 
-// TestPlayback steps, plays and stops, and measures the gaps between frames at m = 64.
+// TestPlayback steps and plays.
 func TestPlayback(t *testing.T) {
 	b := newTab(t)
-	b.open(server.URL + "/#m=64&T=200")
-	at := func() string { return eval[string](b, "`${pos.k}.${pos.stage}`") }
+	b.open(server.URL + "/#T=9")
 	for _, step := range []struct{ press, want string }{
 		{"#forth", "0.1"}, {"#forth", "0.2"}, {"#forth", "0.3"}, {"#forth", "1.0"}, {"#back", "0.3"}, {"#round-on", "1.0"}, {"#first", "0.0"}, {"#back", "0.0"},
 	} {
 		b.click(step.press)
-		b.wait("true")
-		time.Sleep(60 * time.Millisecond)
-		b.wait(fmt.Sprintf("`${pos.k}.${pos.stage}` === %q || true", step.want))
-		if got := at(); got != step.want {
-			b.wait(fmt.Sprintf("`${pos.k}.${pos.stage}` === %q", step.want))
+		b.wait(fmt.Sprintf("`${pos.k}.${pos.stage}` === %q", step.want))
+	}
+	for _, speed := range []string{"stage", "2", "10", "max"} {
+		b.set("#speed", speed)
+		b.click("#play")
+		b.wait(`playing && $("play").textContent === "Stop" && (pos.k > 0 || pos.stage > 0)`)
+		b.click("#play")
+		b.wait(`!playing && $("play").textContent === "Play"`)
+	}
+	b.toEnd()
+	b.set("#speed", "10")
+	b.click("#play") // from the end it starts again
+	b.wait(`pos.k > 0 && pos.k < 9`)
+	b.wait(`pos.k === 9 && !playing`)
+}
+
+// TestFrames holds the page to what a visitor feels: while m = 64 runs as fast
+// as it goes, frames are at most 50 ms apart, and Stop stops. Other programs of
+// the machine hold up frames too. So the best of several seconds counts, each on
+// a problem of its own, for rounds are computed once; and where even the page at
+// rest never had a second of punctual frames, the gap is printed only.
+func TestFrames(t *testing.T) {
+	const limit, runs = 50, 8
+	b := newTab(t)
+	b.open(server.URL + "/#m=64&T=200")
+	best, rest := math.Inf(1), math.Inf(1)
+	for i := 1; i <= runs && best > limit; i++ {
+		b.set("#set-seed", fmt.Sprint(100+i))
+		b.set("#speed", "max")
+		b.wait(fmt.Sprintf(`run.settings.seed === %d && decoderRound(0)`, 100+i))
+		x := eval[struct {
+			Rest, Busy []float64
+			At, Now    int
+			Stop       float64
+		}](b, `(async () => {
+			const frame = () => new Promise(requestAnimationFrame);
+			const second = async (going) => {
+				const gaps = [];
+				let last = await frame();
+				for (const end = last + 1000; last < end && going();) { const now = await frame(); gaps.push(now - last); last = now }
+				return gaps.sort((x, y) => x - y);
+			};
+			const rest = await second(() => true);
+			$("play").click();
+			const busy = await second(() => playing), at = pos.k, t = performance.now();
+			$("play").click();
+			const stop = performance.now() - t;
+			await new Promise(r => setTimeout(r, 150));
+			return {Rest: rest, Busy: busy, At: at, Now: pos.k, Stop: stop};
+		})()`)
+		largest := x.Busy[len(x.Busy)-1]
+		best, rest = min(best, largest), min(rest, x.Rest[len(x.Rest)-1])
+		t.Logf("m = 64: %d rounds and %d frames in a second, gaps median %.1f ms, largest %.1f ms (at rest %.1f and %.1f ms); Stop took %.2f ms",
+			x.At, len(x.Busy), x.Busy[len(x.Busy)/2], largest, x.Rest[len(x.Rest)/2], x.Rest[len(x.Rest)-1], x.Stop)
+		if x.At < 5 || x.At == 200 || x.Now != x.At {
+			t.Errorf("%d rounds ran, and %d after Stop", x.At, x.Now-x.At)
 		}
 	}
-	gaps := eval[[]float64](b, `new Promise(resolve => {
-		const gaps = []; let last = performance.now(), stopAt = last + 1500;
-		$("speed").value = "max"; $("play").click();
-		requestAnimationFrame(function tick(now) { const t = performance.now(); gaps.push(t - last); last = t; if (t < stopAt) requestAnimationFrame(tick); else resolve(gaps) });
-	})`)
-	stopped := eval[[]float64](b, `(async () => { const before = pos.k, t = performance.now(); $("play").click(); const ms = performance.now() - t; await new Promise(r => setTimeout(r, 150)); return [before, pos.k, ms] })()`)
-	slices.Sort(gaps)
-	t.Logf("m = 64: %d frames in 1.5 s, gaps median %.1f ms, largest %.1f ms; %v rounds; Stop took %.2f ms", len(gaps), gaps[len(gaps)/2], gaps[len(gaps)-1], stopped[0], stopped[2])
-	if stopped[1] > stopped[0]+1 {
-		t.Errorf("after Stop in round %v the run went on to %v", stopped[0], stopped[1])
+	if best > limit {
+		if rest > limit {
+			t.Logf("this machine is too busy to tell: at rest frames are up to %.1f ms apart", rest)
+			return
+		}
+		t.Errorf("in %d runs the largest gap between frames was never below %.1f ms, want %d", runs, best, limit)
 	}
 }
 
@@ -380,9 +426,9 @@ func TestShare(t *testing.T) {
 	b.wait(`pos.k === 20 && !playing`)
 	eval[bool](b, `(go(8, 0), true)`)
 	b.wait(`pos.k === 8`)
-	eval[bool](b, `(openEditor({transition: false, s: 2, a: 1, t: 0}), $("editor-value").value = "0.9", $("editor").requestSubmit(), true)`)
+	eval[bool](b, `(openEditor({transition: false, s: 2, a: 1, t: 0}), $("editor-value").value = "0.9", $("editor-set").click(), true)`)
 	b.wait(`run.edits.length === 1 && decoderRound(8)`)
-	eval[bool](b, `(openEditor({transition: true, s: 0, a: 2, t: 3}), $("editor-value").value = "0.75", $("editor").requestSubmit(), true)`)
+	eval[bool](b, `(openEditor({transition: true, s: 0, a: 2, t: 3}), $("editor-value").value = "0.75", $("editor-set").click(), true)`)
 	b.wait(`run.edits.length === 2 && decoderRound(8)`)
 	if got := eval[float64](b, `phaseAt(8).p[(0 * 3 + 2) * 8 + 3]`); got != 0.75 {
 		t.Errorf("the edited probability is %v", got)
@@ -496,7 +542,7 @@ func TestHostileInput(t *testing.T) {
 		b.said("not weights")
 	}
 	for _, edit := range []struct{ value, want string }{{"", "must be a number"}, {"1e9", "r_max"}} {
-		eval[bool](b, fmt.Sprintf(`(openEditor({transition: false, s: 0, a: 0, t: 0}), $("editor-value").value = %q, $("editor").noValidate = true, $("editor").requestSubmit(), true)`, edit.value))
+		eval[bool](b, fmt.Sprintf(`(openEditor({transition: false, s: 0, a: 0, t: 0}), $("editor-value").value = %q, $("editor-set").click(), true)`, edit.value))
 		b.said(edit.want)
 	}
 	if after := b.trajectory(); !sameBits(before, after) {

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"syscall/js"
@@ -30,7 +31,7 @@ func main() {
 	api := js.Global().Get("Object").New()
 	for name, f := range map[string]func(args []js.Value) (any, error){
 		"start": start, "round": round, "edit": edit, "phase": phase,
-		"trace": trace, "matrix": matrix, "weight": weight, "learn": learn,
+		"trace": trace, "matrix": matrix, "weight": weight, "learn": learn, "digest": digest,
 	} {
 		api.Set(name, js.FuncOf(func(_ js.Value, args []js.Value) (result any) {
 			defer func() {
@@ -38,7 +39,7 @@ func main() {
 					result = map[string]any{"error": fmt.Sprint("internal error: ", r)}
 				}
 			}()
-			if run == nil && name != "start" && name != "learn" {
+			if run == nil && name != "start" && name != "learn" && name != "digest" {
 				return map[string]any{"error": "there is no run yet"}
 			}
 			value, err := f(args)
@@ -273,6 +274,14 @@ func learn(args []js.Value) (any, error) {
 	}
 	run.SetActor(learned)
 	return true, nil
+}
+
+// digest(bytes) returns the SHA-256 of a Uint8Array in hex. Browsers offer one
+// themselves, but not to a page from http on another machine.
+func digest(args []js.Value) (any, error) {
+	b := make([]byte, args[0].Length())
+	js.CopyBytesToGo(b, args[0])
+	return fmt.Sprintf("%x", sha256.Sum256(b)), nil
 }
 
 func table(m *mat.Dense) js.Value {
