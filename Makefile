@@ -6,9 +6,6 @@ SHELL := bash
 
 PRESET ?= quick
 SITE ?= localhost:8080
-# Released actors that the page can load, at most one for each S and A.
-SITE_WEIGHTS ?= $(firstword $(wildcard artifacts/paper/train/proximal-plain-S4-*/weights.safetensors)) \
-	$(firstword $(wildcard artifacts/paper/train/proximal-plain-S8-*/weights.safetensors))
 PYTHON := .local/python/bin/python
 COMMAND := go run ./policyattention/cmd/policyattention
 
@@ -65,10 +62,10 @@ plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
 
 site: ## build the web page into site/dist and serve it at SITE
-	go run ./site --serve $(SITE) $(addprefix --weights ,$(SITE_WEIGHTS))
+	go run ./site --serve $(SITE)
 
 slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)
 	SLURM_TEST=1 go test -count=1 -v ./scripts/slurm
 
 clean: ## remove .local/, the built page and the results of the small presets
-	rm -rf .local site/dist artifacts/smoke artifacts/quick
+	rm -rf .local site/dist notebooks/page artifacts/smoke artifacts/quick

@@ -6,10 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -18,12 +22,13 @@ import (
 	"icrl/policyattention/safetensors"
 )
 
-// learned describes the trained weights that lie beside the page.
+// learned describes trained weights that the page can load.
 type learned struct {
 	States  int    `json:"states"`
 	Actions int    `json:"actions"`
 	File    string `json:"file"`
-	SHA256  string `json:"sha256"` // of the .safetensors file, in hex
+	SHA256  string `json:"sha256"`            // of the .safetensors file, in hex
+	Weights string `json:"weights,omitempty"` // that file in base64, where the page holds it
 }
 
 // modules are the files of site/page/app in the order in which they become one
@@ -33,12 +38,12 @@ var modules = []string{
 	"microscope", "explain", "problem", "files", "address", "main",
 }
 
-// Build writes the page into the folder out: index.html, which holds everything
-// and works over http and from a file alike, and index.html.br and .gz, the same
-// compressed for a server. The weights files are released actors of package
-// train; each becomes a script beside the page that is loaded when asked for.
-// It must run inside the repository.
-func Build(out string, weights []string) error {
+// Build writes the page into the folder out: index.html, which works over http
+// and from a file alike. The weights files are released actors of package train,
+// by default those of the preset paper; each becomes a script beside the page
+// that is loaded when asked for or, if whole is set, a part of the page. Build
+// must run inside the repository.
+func Build(out string, weights []string, whole bool) error {
 	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
 		return err
@@ -50,18 +55,29 @@ func Build(out string, weights []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("site: %w", err)
 	}
+	if weights == nil {
+		if weights, err = released(root); err != nil {
+			return err
+		}
+	}
 	list := []learned{}
 	for _, path := range weights {
-		l, script, err := pack(path)
+		l, err := pack(path)
 		if err != nil {
 			return err
 		}
+		if whole {
+			list = append(list, l)
+			continue
+		}
+		script := fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", l.Weights)
+		l.Weights = ""
 		list = append(list, l)
 		if err := renameio.WriteFile(filepath.Join(out, l.File), script, 0o644); err != nil {
 			return fmt.Errorf("site: %w", err)
 		}
 	}
-	beside, err := json.Marshal(list)
+	known, err := json.Marshal(list)
 	if err != nil {
 		return fmt.Errorf("site: %w", err)
 	}
@@ -73,7 +89,7 @@ func Build(out string, weights []string) error {
 	if err != nil {
 		return fmt.Errorf("site: Go's support for WebAssembly: %w", err)
 	}
-	part := map[string]string{"learned": string(beside), "wasm": text(wasm)}
+	part := map[string]string{"learned": string(known), "wasm": text(wasm)}
 	sources := [][2]string{{"page", "index.html"}, {"style", "style.css"}, {"boot", "boot.js"}, {"worker", "worker.js"}}
 	for _, m := range modules {
 		sources = append(sources, [2]string{"app", "app/" + m + ".js"})
@@ -111,36 +127,66 @@ func Build(out string, weights []string) error {
 	return write(out, []byte(page))
 }
 
-// write stores the page plain and compressed; it takes seconds to compress, so a
-// page that is there already is left alone.
+// released returns the repository's trained actors, one for each number of states.
+func released(root string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(root, "artifacts", "paper", "train", "proximal-plain-S*-*", "weights.safetensors"))
+	if err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	return slices.CompactFunc(paths, func(x, y string) bool { return states(x) == states(y) }), nil
+}
+
+// states is the part of a path of released weights that says for how many states they are.
+func states(path string) string {
+	return strings.Split(filepath.Base(filepath.Dir(path)), "-")[2]
+}
+
+// write stores the page, and takes away what was compressed of another one.
 func write(out string, page []byte) error {
 	path := filepath.Join(out, "index.html")
-	old, err := os.ReadFile(path)
-	if _, gone := os.Stat(path + ".br"); err == nil && gone == nil && bytes.Equal(old, page) {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, page) {
 		return nil
 	}
-	var br, gz bytes.Buffer
-	b := brotli.NewWriterOptions(&br, brotli.WriterOptions{Quality: 11, LGWin: 24})
+	for _, stale := range []string{path + ".br", path + ".gz"} {
+		if err := os.Remove(stale); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("site: %w", err)
+		}
+	}
+	if err := renameio.WriteFile(path, page, 0o644); err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	return nil
+}
+
+// Compress writes index.html.gz and .br beside the page in the folder out, for a
+// server. It takes seconds, and is done once for a page.
+func Compress(out string) error {
+	path := filepath.Join(out, "index.html")
+	if _, err := os.Stat(path + ".br"); err == nil {
+		return nil
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	var gz, br bytes.Buffer
 	z, err := gzip.NewWriterLevel(&gz, gzip.BestCompression)
 	if err != nil {
 		return fmt.Errorf("site: %w", err)
 	}
-	for _, w := range []interface {
-		Write([]byte) (int, error)
-		Close() error
-	}{b, z} {
-		if _, err := w.Write(page); err != nil {
+	b := brotli.NewWriterOptions(&br, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: 24})
+	for _, form := range []struct {
+		io.WriteCloser
+		suffix string
+		buffer *bytes.Buffer
+	}{{z, ".gz", &gz}, {b, ".br", &br}} {
+		if _, err := form.Write(page); err != nil {
 			return fmt.Errorf("site: %w", err)
 		}
-		if err := w.Close(); err != nil {
+		if err := form.Close(); err != nil {
 			return fmt.Errorf("site: %w", err)
 		}
-	}
-	for _, file := range []struct {
-		suffix  string
-		content []byte
-	}{{".br", br.Bytes()}, {".gz", gz.Bytes()}, {"", page}} {
-		if err := renameio.WriteFile(path+file.suffix, file.content, 0o644); err != nil {
+		if err := renameio.WriteFile(path+form.suffix, form.buffer.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("site: %w", err)
 		}
 	}
@@ -189,11 +235,11 @@ func hash(script string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pack turns a weights file into a script that hands it to the page.
-func pack(path string) (learned, []byte, error) {
+// pack reads a weights file for the page.
+func pack(path string) (learned, error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
-		return learned{}, nil, fmt.Errorf("site: %w", err)
+		return learned{}, fmt.Errorf("site: %w", err)
 	}
 	var config struct {
 		Objective string
@@ -201,17 +247,17 @@ func pack(path string) (learned, []byte, error) {
 		Actions   int
 	}
 	if err := json.Unmarshal([]byte(f.Metadata["config"]), &config); err != nil || config.Slots < 1 || config.Actions < 2 || config.Objective == "critic" {
-		return learned{}, nil, fmt.Errorf("site: %s does not hold an actor of package train", path)
+		return learned{}, fmt.Errorf("site: %s does not hold an actor of package train", path)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return learned{}, nil, fmt.Errorf("site: %w", err)
+		return learned{}, fmt.Errorf("site: %w", err)
 	}
 	l := learned{
 		States: config.Slots, Actions: config.Actions, SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
-		File: fmt.Sprintf("learned-s%d-a%d.js", config.Slots, config.Actions),
+		File: fmt.Sprintf("learned-s%d-a%d.js", config.Slots, config.Actions), Weights: base64.StdEncoding.EncodeToString(b),
 	}
-	return l, fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", base64.StdEncoding.EncodeToString(b)), nil
+	return l, nil
 }
 
 func output(name string, args ...string) (string, error) {

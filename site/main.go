@@ -17,7 +17,8 @@ import (
 
 var arguments struct {
 	Out     string   `default:"site/dist" help:"Folder to write the page to."`
-	Weights []string `help:"Released actors (.safetensors) that the page can load, at most one for each S and A." placeholder:"FILE"`
+	Weights []string `help:"Released actors (.safetensors) that the page can load, at most one for each S and A (default: those of artifacts/paper)." placeholder:"FILE"`
+	Whole   bool     `help:"Put the weights into the page, for places that serve one file, instead of beside it."`
 	Serve   string   `help:"Address to serve the page at, for instance localhost:8080." placeholder:"HOST:PORT"`
 }
 
@@ -30,7 +31,7 @@ func main() {
 }
 
 func run() error {
-	if err := Build(arguments.Out, arguments.Weights); err != nil {
+	if err := Build(arguments.Out, arguments.Weights, arguments.Whole); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(filepath.Join(arguments.Out, "index.html"))
@@ -40,6 +41,9 @@ func run() error {
 	fmt.Printf("built file://%s\n", path)
 	if arguments.Serve == "" {
 		return nil
+	}
+	if err := Compress(arguments.Out); err != nil {
+		return err
 	}
 	listener, err := net.Listen("tcp", arguments.Serve)
 	if err != nil {

@@ -70,8 +70,9 @@ async function toggle(name) {
 const learned = { label: "", size: "", builtIn: [] };
 const sizeOf = (x) => `S=${x.states}, A=${x.actions}`;
 // fetchLearned loads the weights that were built for this problem's size, unless
-// such weights are here. They come in a script because a page opened from a file
-// may fetch nothing else, and are what the page was built with or not taken.
+// such weights are here. If they are not in the page they come in a script, for a
+// page opened from a file may fetch nothing else. They are what the page was
+// built with, or are not taken.
 async function fetchLearned() {
   const size = sizeOf({ states: run.info.S, actions: run.info.A });
   if (learned.size === size) return;
@@ -83,13 +84,7 @@ async function fetchLearned() {
           ? `; this copy has ${learned.builtIn.map(sizeOf).join("; ")}.`
           : " in this copy of the page; a .safetensors file of an actor can be loaded instead."),
     );
-  const text = await new Promise((resolve, reject) => {
-    const fail = () =>
-      reject(new Error(`The weights ${found.file} could not be loaded; they lie beside this page.`));
-    self.policyAttentionWeights = resolve;
-    document.head.append(el("script", { src: found.file, onload: fail, onerror: fail })); // after resolve, no-op
-  });
-  const bytes = base64(text);
+  const bytes = base64(found.weights || (await scriptOf(found.file)));
   const digest = await engine.call("digest", bytes);
   if (digest !== found.sha256)
     throw new Error(
@@ -97,6 +92,13 @@ async function fetchLearned() {
         `${digest.slice(0, 12)}, want ${found.sha256.slice(0, 12)}. They were not loaded.`,
     );
   await learn(bytes.buffer, digest);
+}
+function scriptOf(file) {
+  return new Promise((resolve, reject) => {
+    const fail = () => reject(new Error(`The weights ${file} could not be loaded; they lie beside this page.`));
+    self.policyAttentionWeights = resolve; // called by the script, before its load event
+    document.head.append(el("script", { src: file, onload: fail, onerror: fail }));
+  });
 }
 function base64(text) {
   try {

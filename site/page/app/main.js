@@ -37,6 +37,7 @@ async function act(f) {
 async function boot() {
   const began = performance.now();
   learned.builtIn = JSON.parse($("learned").textContent);
+  document.body.classList.toggle("framed", self !== top);
   buildChain();
   buildSettings();
   try {
@@ -69,15 +70,13 @@ async function boot() {
   });
   on("share", "click", async () => {
     history.replaceState(null, "", address());
+    if (sandboxed) // no clipboard, no address bar, and a query that is the server's own
+      return message("This link holds the whole state: " + location.href.replace(/\?[^#]*/, ""));
     try {
       await navigator.clipboard.writeText(location.href);
       message("The link is copied; it holds the whole state, seed and edits included.");
     } catch {
-      message(
-        self === top
-          ? "The address bar holds the whole state now; copy it from there."
-          : "This link holds the whole state: " + location.href,
-      );
+      message("The address bar holds the whole state now; copy it from there.");
     }
   });
   for (const b of document.querySelectorAll("[data-export]"))
