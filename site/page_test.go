@@ -649,7 +649,10 @@ func TestScreenshots(t *testing.T) {
 		hash   string
 	}{
 		{"phone", 360, 2, "light", "#k=12&stage=1"},
+		{"phone-dark", 360, 2, "dark", "#preset=lock-up&k=3&stage=2&show=exact.idle&view=critic/1.0/weight/0"},
 		{"laptop", 1024, 1, "light", "#k=12&stage=3&view=critic/1.0/weight/4"},
+		{"desk-dark", 1280, 1, "dark", "#preset=frozen-lake&m=12&k=25&stage=1&view=actor/0.0/score/6"},
+		{"desk", 1280, 1, "light", "#preset=ring&S=16&A=16&m=3&k=5&view=actor/tokens/tokens/6"},
 		{"projector", 1920, 1, "light", "#k=40&show=exact.normalized.idle&phi=0.01&view=actor/0.0/weight/3"},
 		{"projector-dark", 1920, 1, "dark", "#k=12&stage=2&view=critic/tokens/tokens/0"},
 	} {

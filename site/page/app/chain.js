@@ -1,10 +1,43 @@
 // One round as the chain of context, actor, environment and critic.
 
 const cards = {};
+// What a cell of each table is, and where the microscope shows how it came about.
+const TABLES = {
+  pi: { cell: (s, a) => `π(a=${a} | s=${s})`, look: (s, a) => ["actor", "tokens", "tokens", s] },
+  q: {
+    cell: (s, a) => `Q(s=${s}, a=${a})`,
+    look: (s, a) => ["critic", "tokens", "tokens", s * run.info.A + a],
+  },
+  nextPi: { cell: (s, a) => `π̂(a=${a} | s=${s})`, look: (s) => ["actor", "0.0", "weight", s] },
+  counts: {
+    cell: (row, t) =>
+      `share of s′=${t} among the packets of s=${Math.floor(row / run.info.A)}, a=${row % run.info.A}`,
+    look: (row) => ["critic", "1.0", "weight", row],
+  },
+  nextQ: {
+    cell: (s, a) => `Q of the next round at s=${s}, a=${a}`,
+    look: (s, a) => ["critic", "1.0", "weight", s * run.info.A + a],
+  },
+};
+function chainNote(text) {
+  $("chain-note").replaceChildren(
+    text || "Point at a cell to read it, pick it to see how it came about.",
+    el("span", {}, "below zero ", el("span", { class: "ramp" }), " above zero"),
+  );
+}
 function buildChain() {
+  chainNote();
   const heat = (name, caption) => {
     const canvas = el("canvas");
-    cards[name] = new Heat(canvas, { label: caption });
+    cards[name] = new Heat(canvas, {
+      label: caption,
+      hover: (i, j, speak) => {
+        const text = `${TABLES[name].cell(i, j)} is ${show(cards[name].data[i * cards[name].cols + j])}.`;
+        chainNote(text);
+        if (speak) $("live").textContent = text;
+      },
+      pick: (i, j) => inspect(...TABLES[name].look(i, j)),
+    });
     return el("div", {}, el("p", { class: "cap" }, caption), el("div", {}, canvas));
   };
   const body = [
@@ -60,12 +93,17 @@ function renderChain() {
   const counts = new Float64Array(S * A * S);
   for (let i = 0; i < r.packets.length; i += 6)
     counts[(r.packets[i] * A + r.packets[i + 1]) * S + r.packets[i + 2]] += Math.exp(r.packets[i + 5]);
+  const pairs = new Float64Array(S * A); // packets of each pair, by weight
+  counts.forEach((n, i) => (pairs[Math.floor(i / S)] += n));
+  counts.forEach((n, i) => (counts[i] = n / (pairs[Math.floor(i / S)] || 1)));
   cards.counts.set({
     rows: S * A,
     cols: S,
     data: counts,
+    scale: 1,
     maxCell: 34,
     maxHeight: 208,
+    leastHeight: 1,
     label: `Successors drawn from each of ${S * A} pairs`,
   });
   cards.nextQ.set({
@@ -86,7 +124,7 @@ function renderChain() {
     $("stage-" + i).classList.toggle("later", !end && i > pos.stage);
     $("stage-" + i).firstChild.setAttribute("aria-current", i === pos.stage ? "step" : "false");
   });
-  $("round-title").textContent = end ? `the end after ${T} rounds` : `round ${pos.k} of ${T}`;
+  $("chain-title").textContent = end ? `After ${T} rounds` : `Round ${pos.k} of ${T}`;
   $("stage-why").textContent = end
     ? `The returned policy π̂${sub(T)} is final: the last critic call could change no policy, so the bound does not charge it.`
     : STAGES[pos.stage].why;

@@ -95,7 +95,8 @@ async function fetchLearned() {
 }
 function scriptOf(file) {
   return new Promise((resolve, reject) => {
-    const fail = () => reject(new Error(`The weights ${file} could not be loaded; they lie beside this page.`));
+    const fail = () =>
+      reject(new Error(`The weights ${file} could not be loaded; they lie beside this page.`));
     self.policyAttentionWeights = resolve; // called by the script, before its load event
     document.head.append(el("script", { src: file, onload: fail, onerror: fail }));
   });

@@ -168,15 +168,16 @@ async function describePath() {
   const nonzero = (x) => slots.flatMap((s, n) => (x[n] ? [`${s.label} ${show(x[n])}`] : [])).join(", ");
   const best = Array.from(w.subarray(0, i + 1), (v, n) => [v, n])
     .sort((x, y) => y[0] - x[0])
-    .slice(0, view.call === "actor" ? A : 4);
+    .slice(0, view.call === "actor" ? Math.min(A, 6) : 6);
+  const rest = best.reduce((left, [v]) => left - v, 1);
   const steps = [
     el("li", {}, el("b", {}, t.names[i]), " asks with ", nonzero(q), "."),
     el(
       "li",
       {},
       "It attends to ",
-      best.map(([v, n], x) => `${x ? "; " : ""}${t.names[n]} ${show(100 * v, 3)} %`).join(""),
-      ".",
+      best.map(([v, n]) => `${t.names[n]} ${show(100 * v, 3)} %; `).join(""),
+      `all other tokens together ${show(Math.max(0, 100 * rest), 3)} %.`,
     ),
   ];
   if (view.call === "critic") {

@@ -68,7 +68,16 @@ class Heat {
     if (this.cursor && this.cursor[0] === i && this.cursor[1] === j) return;
     this.cursor = [i, j];
     this.draw();
+    if (speak) this.reveal(i, j);
     this.hover(i, j, speak);
+  }
+  // reveal scrolls the box around the canvas to a cell.
+  reveal(i, j) {
+    const box = this.canvas.parentElement,
+      x = this.left + j * this.w,
+      y = this.top + i * this.h;
+    box.scrollTop = Math.max(y + 2 * this.h - box.clientHeight, Math.min(box.scrollTop, y - this.h));
+    box.scrollLeft = Math.max(x + 2 * this.w - box.clientWidth, Math.min(box.scrollLeft, x - this.w));
   }
   set(x) {
     Object.assign(
@@ -80,6 +89,8 @@ class Heat {
         rowFirst: 0,
         colFirst: 0,
         maxCell: 40,
+        maxHeight: 620,
+        leastHeight: 3,
         text: false,
         heads: null,
       },
@@ -98,9 +109,8 @@ class Heat {
     this.top = this.colGroups ? 92 : this.heads ? 16 : 0;
     this.w = Math.min(this.maxCell, (width - this.left) / cols);
     if (this.minCell) this.w = Math.max(this.w, this.minCell);
-    const tall = this.maxHeight || 620;
-    this.h = Math.max(this.heads || this.text ? 15 : 3, Math.min(this.w, 26, tall / rows));
-    if (!this.heads && !this.text) this.h = Math.min(this.h, Math.max(3, tall / rows));
+    const least = this.heads || this.text ? 15 : this.leastHeight;
+    this.h = Math.max(least, Math.min(this.w, 26, this.maxHeight / rows));
     const W = Math.ceil(this.left + this.w * cols) + 1,
       H = Math.ceil(this.top + this.h * rows) + 1,
       ratio = Math.min(3, devicePixelRatio || 1);
@@ -112,7 +122,7 @@ class Heat {
     g.scale(ratio, ratio);
     let top = 0;
     for (const v of data) if (Number.isFinite(v) && Math.abs(v) > top) top = Math.abs(v);
-    top = this.scale || top || 1;
+    top = this.limit = this.scale || top || 1;
     const ramp = [colors.accent, colors.warm].map((c) =>
       Array.from({ length: 33 }, (_, i) => mix(colors.card, c, i / 32)),
     );
@@ -221,16 +231,30 @@ class Heat {
       }
     }
     const frame = (i, j, h, w, color) => {
+      const inset = this.h < 8 ? -1 : 1; // around cells too small to hold it
       g.strokeStyle = color;
       g.lineWidth = 2;
       g.strokeRect(
-        this.left + j * this.w + 1,
-        this.top + i * this.h + 1,
-        Math.max(2, w * this.w - 2),
-        Math.max(2, h * this.h - 2),
+        this.left + j * this.w + inset,
+        this.top + i * this.h + inset,
+        w * this.w - 2 * inset,
+        h * this.h - 2 * inset,
       );
     };
-    if (this.mark >= this.rowFirst && this.mark < this.rowFirst + rows)
+    if (this.mark >= this.rowFirst && this.mark < this.rowFirst + rows && this.h < 8) {
+      // The row is too low for a frame: a line above, one below, and an arrow head.
+      const y = this.top + (this.mark - this.rowFirst) * this.h,
+        x = this.left,
+        wide = this.w * cols;
+      g.fillStyle = colors.warm;
+      g.fillRect(x, y - 2, wide, 1.5);
+      g.fillRect(x, y + this.h + 0.5, wide, 1.5);
+      g.beginPath();
+      g.moveTo(x - 2, y + this.h / 2);
+      g.lineTo(x - 10, y + this.h / 2 - 5);
+      g.lineTo(x - 10, y + this.h / 2 + 5);
+      g.fill();
+    } else if (this.mark >= this.rowFirst && this.mark < this.rowFirst + rows)
       frame(this.mark - this.rowFirst, 0, 1, cols, colors.warm);
     if (this.cursor) frame(this.cursor[0], this.cursor[1], 1, 1, colors.ink);
   }

@@ -70,7 +70,8 @@ async function boot() {
   });
   on("share", "click", async () => {
     history.replaceState(null, "", address());
-    if (sandboxed) // no clipboard, no address bar, and a query that is the server's own
+    if (sandboxed)
+      // no clipboard, no address bar, and a query that is the server's own
       return message("This link holds the whole state: " + location.href.replace(/\?[^#]*/, ""));
     try {
       await navigator.clipboard.writeText(location.href);

@@ -17,10 +17,10 @@ const HEAD_PARTS = [
   ["value", "Values"],
   ["mixed", "Mixed values"],
   ["written", "Output projection"],
-  ["q", "W_Q"],
-  ["k", "W_K"],
-  ["v", "W_V"],
-  ["o", "W_O"],
+  ["q", "Query weights"],
+  ["k", "Key weights"],
+  ["v", "Value weights"],
+  ["o", "Output weights"],
 ];
 const PARTS = {
   tokens: [["tokens", "Tokens"]],
@@ -29,8 +29,8 @@ const PARTS = {
     ["pre", "Before the ReLU"],
     ["post", "After the ReLU"],
     ["output", "After block 1"],
-    ["w1", "W₁"],
-    ["w2", "W₂"],
+    ["w1", "Weights into the ReLU"],
+    ["w2", "Weights out of it"],
   ],
   end: [
     ["attended1", "After block 2"],
@@ -55,12 +55,12 @@ const WHY = {
   output: "Tokens as they leave, with what the ReLU map wrote added.",
   attended1: "Tokens with what block 2 wrote added; it has no ReLU map.",
   results: "The affine read-out of the queries: rows of π̂ for an actor call, the new Q for a critic call.",
-  q: "The frozen query weights.",
-  k: "The frozen key weights.",
-  v: "The frozen value weights.",
-  o: "The frozen output weights.",
-  w1: "The weights into the two ReLU units.",
-  w2: "The weights out of them.",
+  q: "W_Q, frozen: rows are slots of the query, columns coordinates of a token.",
+  k: "W_K, frozen: rows are slots of the key, columns coordinates of a token.",
+  v: "W_V, frozen: rows are slots of the value, columns coordinates of a token.",
+  o: "W_O, frozen: rows are coordinates of a token, columns slots of the mixed value.",
+  w1: "W₁, frozen: rows are the two ReLU units, columns coordinates of a token.",
+  w2: "W₂, frozen: rows are coordinates of a token, columns the two ReLU units.",
 };
 const isWeight = (part) => ["q", "k", "v", "o", "w1", "w2"].includes(part);
 function matrixName(station, part) {
@@ -232,13 +232,15 @@ async function renderScope() {
       mark: marked,
       rowFirst: scope.rowFirst,
       colFirst: scope.colFirst,
-      minCell: C > 40 ? 3 : 10,
+      minCell: C > 40 ? 2 : 10,
       maxCell: C > 40 ? 14 : 34,
       rowGroups: groupNames(rowNames, !isWeight(part)),
       colGroups: groupNames(colNames, square),
       text: false,
       label: `${partsOf(view.station).find((p) => p[0] === part)[1]}, ${rowNames.length} by ${colNames.length}. Arrow keys move from cell to cell.`,
     });
+    $("ramp-low").textContent = show(-scope.heat.limit, 3);
+    $("ramp-high").textContent = show(scope.heat.limit, 3);
     pager(rowNames.length, colNames.length, R, C);
     await describePath();
     if (scope.heat.cursor) await describe(...scope.heat.cursor, false);
@@ -290,6 +292,16 @@ function lookAt(station, part) {
     scope.rowFirst = Math.max(0, scope.trace.reads[view.follow] - WINDOW + 40);
   renderScope();
   remember();
+}
+// inspect brings the microscope to a matrix, with a query to follow.
+function inspect(call, station, part, follow) {
+  if (view.call !== call && scope.heat) scope.heat.cursor = null;
+  view.call = call;
+  view.follow = follow;
+  scope.jump = false;
+  lookAt(station, part);
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  $("microscope").scrollIntoView({ behavior: still ? "auto" : "smooth" });
 }
 function pickCell(i) {
   const n = scope.trace.reads.indexOf(scope.rowFirst + i);

@@ -53,7 +53,7 @@ function check(key, text) {
 function buildSettings() {
   const form = $("settings"), // not a form element: a sandboxed frame may not submit one
     more = el("div"),
-    box = el("details", { class: "more" }, el("summary", {}, "Margins, mixture, carrier"), more);
+    box = el("details", { class: "more" }, el("summary", {}, "More: margins, mixture, carrier"), more);
   for (const [key, f] of Object.entries(SETTINGS)) {
     const id = "set-" + key;
     let input;
@@ -110,9 +110,17 @@ function fillSettings() {
   const c = run.info.certificate,
     rows = [
       ["κ, actor’s margin", c.kappa, "2ηB + log(2S/r_ε): other states keep a share below ε_r."],
-      ["ν, memories over queries", c.nu],
-      ["τ₁, lookup margin", c.tau1],
-      ["τ₂, predecessor margin", c.tau2],
+      ["ν, memories over queries", c.nu, "A query prefers every memory to other queries."],
+      [
+        "τ₁, lookup margin",
+        c.tau1,
+        "A packet prefers the memory of its successor: one wrong coordinate costs τ₁.",
+      ],
+      [
+        "τ₂, predecessor margin",
+        c.tau2,
+        "A critic query prefers its own packets: one wrong coordinate costs τ₂.",
+      ],
       ["B = R_max/(1−γ)", c.B, "No value exceeds it."],
       [
         "ζ at most",
@@ -133,11 +141,9 @@ function fillSettings() {
       ["head dimension", run.info.headDim, "S + A + 3."],
     ];
   $("certificate").replaceChildren(
-    ...rows.flatMap(([n, v, why]) => [
-      el("dt", {}, n),
-      el("dd", {}, show(v, 5)),
-      ...(why ? [el("dd", { class: "why" }, why)] : []),
-    ]),
+    ...rows.map(([n, v, why]) =>
+      el("div", {}, el("dt", {}, n), el("dd", {}, show(v, 5)), el("dd", { class: "why" }, why)),
+    ),
   );
 }
 async function settingsChanged(key) {
