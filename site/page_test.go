@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -360,13 +361,13 @@ func TestPlayback(t *testing.T) {
 // TestFrames holds the page to what a visitor feels: while m = 64 runs as fast
 // as it goes, frames are at most 50 ms apart, and Stop stops. Other programs of
 // the machine hold up frames too. So the best of several seconds counts, each on
-// a problem of its own, for rounds are computed once; and where even the page at
-// rest never had a second of punctual frames, the gap is printed only.
+// a problem of its own, for rounds are computed once; and on a machine with more
+// to do than it has processors the gap is printed only.
 func TestFrames(t *testing.T) {
 	const limit, runs = 50, 8
 	b := newTab(t)
 	b.open(server.URL + "/#m=64&T=200")
-	best, rest := math.Inf(1), math.Inf(1)
+	best := math.Inf(1)
 	for i := 1; i <= runs && best > limit; i++ {
 		b.set("#set-seed", fmt.Sprint(100+i))
 		b.set("#speed", "max")
@@ -392,18 +393,21 @@ func TestFrames(t *testing.T) {
 			return {Rest: rest, Busy: busy, At: at, Now: pos.k, Stop: stop};
 		})()`)
 		largest := x.Busy[len(x.Busy)-1]
-		best, rest = min(best, largest), min(rest, x.Rest[len(x.Rest)-1])
+		best = min(best, largest)
 		t.Logf("m = 64: %d rounds and %d frames in a second, gaps median %.1f ms, largest %.1f ms (at rest %.1f and %.1f ms); Stop took %.2f ms",
 			x.At, len(x.Busy), x.Busy[len(x.Busy)/2], largest, x.Rest[len(x.Rest)/2], x.Rest[len(x.Rest)-1], x.Stop)
 		if x.At < 5 || x.At == 200 || x.Now != x.At {
 			t.Errorf("%d rounds ran, and %d after Stop", x.At, x.Now-x.At)
 		}
 	}
-	if best > limit {
-		if rest > limit {
-			t.Logf("this machine is too busy to tell: at rest frames are up to %.1f ms apart", rest)
-			return
-		}
+	var load float64 // the mean number of processes over the last minute, where the system tells
+	if data, err := os.ReadFile("/proc/loadavg"); err == nil {
+		fmt.Sscan(string(data), &load)
+	}
+	switch busy := load > 1.5*float64(goruntime.NumCPU()); {
+	case best > limit && busy:
+		t.Logf("the load of this machine is %.1f, so the largest gap of %.1f ms says nothing", load, best)
+	case best > limit:
 		t.Errorf("in %d runs the largest gap between frames was never below %.1f ms, want %d", runs, best, limit)
 	}
 }

@@ -18,6 +18,9 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   render();
 });
 
+// scratch holds one pixel a cell, to be drawn larger.
+const scratch = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+
 // Heat draws a matrix: zero is paper, positive blue, negative orange, each cell
 // relative to the largest magnitude. It can be read with pointer and keyboard.
 class Heat {
@@ -114,32 +117,37 @@ class Heat {
     const W = Math.ceil(this.left + this.w * cols) + 1,
       H = Math.ceil(this.top + this.h * rows) + 1,
       ratio = Math.min(3, devicePixelRatio || 1);
-    canvas.width = W * ratio;
-    canvas.height = H * ratio;
-    canvas.style.width = W + "px";
-    canvas.style.height = H + "px";
-    const g = canvas.getContext("2d");
-    g.scale(ratio, ratio);
+    const g = canvas.getContext("2d"),
+      size = [W, H, ratio].join();
+    if (this.size !== size) {
+      // Only when it changes: a new size costs a new canvas and a new layout.
+      this.size = size;
+      canvas.width = W * ratio;
+      canvas.height = H * ratio;
+      canvas.style.width = W + "px";
+      canvas.style.height = H + "px";
+    }
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.clearRect(0, 0, W, H);
     let top = 0;
     for (const v of data) if (Number.isFinite(v) && Math.abs(v) > top) top = Math.abs(v);
     top = this.limit = this.scale || top || 1;
-    const ramp = [colors.accent, colors.warm].map((c) =>
+    const ramp = (colors.ramp ||= [colors.accent, colors.warm].map((c) =>
       Array.from({ length: 33 }, (_, i) => mix(colors.card, c, i / 32)),
-    );
-    const small = document.createElement("canvas");
-    small.width = cols;
-    small.height = rows;
-    const sg = small.getContext("2d"),
-      image = sg.createImageData(cols, rows);
+    ));
+    scratch.canvas.width = cols;
+    scratch.canvas.height = rows;
+    const image = scratch.createImageData(cols, rows);
     for (let n = 0; n < rows * cols; n++) {
       const v = data[n],
         t = Math.min(1, Math.abs(v) / top);
       const c = ramp[v < 0 ? 1 : 0][v === 0 ? 0 : Math.max(2, Math.round(Math.sqrt(t) * 32))] || ramp[0][0];
-      image.data.set([c[0], c[1], c[2], 255], 4 * n);
+      for (let i = 0; i < 3; i++) image.data[4 * n + i] = c[i];
+      image.data[4 * n + 3] = 255;
     }
-    sg.putImageData(image, 0, 0);
+    scratch.putImageData(image, 0, 0);
     g.imageSmoothingEnabled = false;
-    g.drawImage(small, this.left, this.top, this.w * cols, this.h * rows);
+    g.drawImage(scratch.canvas, this.left, this.top, this.w * cols, this.h * rows);
     g.strokeStyle = colors.line;
     g.lineWidth = 1;
     g.strokeRect(this.left + 0.5, this.top + 0.5, this.w * cols - 0.5, this.h * rows - 0.5);
