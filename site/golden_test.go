@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -177,6 +180,35 @@ func TestLearnedActor(t *testing.T) {
 		data := b.download("#save", ".json")
 		if _, err := mdp.Decode(data); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestForeignWeights serves weights other than those the page was built with,
+// and none at all: the page says so and goes on without them.
+func TestForeignWeights(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"other":  {`self.policyAttentionWeights("AAAA");`, "does not hold the weights that this page was built with"},
+		"broken": {`self.policyAttentionWeights("no base64");`, "does not hold the weights that this page was built with"},
+		"silent": {`"use strict";`, "could not be loaded"},
+	} {
+		host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.URL.Path, "/learned-") {
+				w.Header().Set("Content-Type", "text/javascript")
+				fmt.Fprint(w, c.script)
+				return
+			}
+			server.Config.Handler.ServeHTTP(w, r)
+		}))
+		defer host.Close()
+		b := newTab(t)
+		b.open(host.URL)
+		b.click("#show-learned")
+		b.said(c.want)
+		b.wait(`!shown.has("learned") && !$("show-learned").checked`)
+		b.toEnd()
+		if got := b.trajectory(); len(got.Controllers["learned"]) != 0 {
+			t.Errorf("%s: the learned actor ran", name)
 		}
 	}
 }

@@ -2,22 +2,26 @@
 
 let rewards,
   transitions,
-  edited = null;
+  edited = null, // the cell in the editor
+  noted = null; // the table whose cell is described
 function renderProblem() {
   const { S, A } = run.info,
     phase = phaseAt(pos.k),
     B = run.info.certificate.RMax;
-  const note = (text, speak) => {
+  const note = (heat, text, speak) => {
+    noted = heat;
     $("cell-note").textContent = text;
     if (speak) $("live").textContent = text;
   };
   rewards ||= new Heat($("rewards"), {
-    hover: (i, j, speak) => note(`r(s=${i}, a=${j}) = ${show(rewards.data[i * rewards.cols + j], 6)}`, speak),
+    hover: (i, j, speak) =>
+      note(rewards, `r(s=${i}, a=${j}) = ${show(rewards.data[i * rewards.cols + j], 6)}`, speak),
     pick: (i, j) => openEditor({ transition: false, s: i, a: j, t: 0 }),
   });
   transitions ||= new Heat($("transitions"), {
     hover: (i, j, speak) =>
       note(
+        transitions,
         `P(s′=${j} | s=${Math.floor(i / run.info.A)}, a=${i % run.info.A}) = ${show(transitions.data[i * transitions.cols + j], 6)}`,
         speak,
       ),
@@ -41,6 +45,7 @@ function renderProblem() {
     maxCell: 34,
     label: `Transition probabilities, ${S * A} pairs by ${S} successors. Enter changes a cell.`,
   });
+  if (noted?.cursor) noted.hover(...noted.cursor, false);
 }
 function openEditor(e) {
   edited = e;

@@ -106,7 +106,7 @@ function renderReadings() {
     $("readings").prepend(
       el("p", { class: "why" }, "Round 0 has not run yet; these are the numbers it will give."),
     );
-  if (run.phases.length > 1)
+  if (phase.start > 0)
     $("readings").append(
       el(
         "p",
