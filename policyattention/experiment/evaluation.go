@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/backend"
@@ -271,8 +272,8 @@ func (s *Store) critic(w Weights, root uint64) (control.Critic, error) {
 	return model.Critic(root)
 }
 
-// model loads weights; models are kept, since many cells share them and each
-// has to be compiled.
+// model loads weights. Models are kept, since many cells share them, and share
+// one compiled program for each network.
 func (s *Store) model(w Weights) (*train.Model, error) {
 	t, err := s.FindTraining(w.Training)
 	if err != nil {
@@ -282,18 +283,24 @@ func (s *Store) model(w Weights) (*train.Model, error) {
 	if m, ok := s.models[path]; ok {
 		return m, nil
 	}
-	b, err := s.backend()
-	if err != nil {
-		return nil, err
+	network := w.Training.Network()
+	m, compiled := s.networks[network]
+	if compiled {
+		m, err = m.With(path)
+	} else {
+		var b compute.Backend
+		if b, err = s.backend(); err != nil {
+			return nil, err
+		}
+		m, err = train.Load(b, path)
 	}
-	m, err := train.Load(b, path)
 	if err != nil {
 		return nil, err
 	}
 	if m.Config.Hash() != w.Training.Hash() || m.Step != w.Step {
 		return nil, fmt.Errorf("experiment: %s holds step %d of configuration %.12s, want step %d of %.12s", path, m.Step, m.Config.Hash(), w.Step, w.Training.Hash())
 	}
-	s.models[path] = m
+	s.models[path], s.networks[network] = m, m
 	return m, nil
 }
 

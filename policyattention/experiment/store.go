@@ -15,6 +15,7 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
 )
 
 // ErrMissing is wrapped by the errors that say that an artifact is not there.
@@ -32,9 +33,10 @@ type Store struct {
 	// Execution says how training runs are carried out.
 	Execution train.Execution
 
-	root    string
-	backend func() (compute.Backend, error)
-	models  map[string]*train.Model // loaded weights, by path
+	root     string
+	backend  func() (compute.Backend, error)
+	models   map[string]*train.Model             // loaded weights, by path
+	networks map[transformer.Config]*train.Model // one compiled model of each network
 }
 
 // Progress says how far a training run is.
@@ -52,7 +54,7 @@ func Open(artifacts, preset, backendName string) (*Store, error) {
 		return nil, err
 	}
 	make := sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) })
-	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, models: map[string]*train.Model{}}, nil
+	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, models: map[string]*train.Model{}, networks: map[transformer.Config]*train.Model{}}, nil
 }
 
 // Root returns the folder of the preset's artifacts.

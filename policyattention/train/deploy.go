@@ -49,6 +49,19 @@ func NewModel(backend compute.Backend, c Config, step int, params []float32) (*M
 	return m, nil
 }
 
+// With returns the model of other weights of the same network, which share m's
+// compiled program.
+func (m *Model) With(path string) (*Model, error) {
+	c, step, params, err := ReadWeights(path)
+	if err != nil {
+		return nil, err
+	}
+	if got, want := c.Network(), m.Config.Network(); got != want {
+		return nil, fmt.Errorf("train: %s holds the network %+v, want %+v", path, got, want)
+	}
+	return &Model{Config: c, Step: step, params: tensors.FromFlatDataAndDimensions(params, len(params)), exec: m.exec}, nil
+}
+
 // forward returns the network's output [len(batch), tokens]; encode writes the
 // tokens [tokens, features] of one context.
 func (m *Model) forward(batch []control.Context, tokens int, encode func(i int, into []float32)) ([]float32, error) {

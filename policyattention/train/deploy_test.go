@@ -250,3 +250,39 @@ func TestDraw(t *testing.T) {
 		}
 	}
 }
+
+// Models that share a program answer like models that do not.
+func TestModelWith(t *testing.T) {
+	c := tiny(Proximal)
+	run := mustTrain(t, c, t.TempDir())
+	batch := contexts(t, c.Sizes[0], 3)
+	first, err := Load(goBackend(t), run.Snapshots[13])
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := first.With(run.Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := Load(goBackend(t), run.Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Model{shared, first, shared} { // in turn: neither keeps the other's weights
+		want := alone
+		if m == first {
+			if want, err = Load(goBackend(t), run.Snapshots[13]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, p := range act(t, m, batch) {
+			if !mat.Equal(p, act(t, want, batch)[i]) {
+				t.Errorf("step %d, problem %d: the policies differ", m.Step, i)
+			}
+		}
+	}
+	other := tiny(Critic)
+	if _, err := first.With(mustTrain(t, other, t.TempDir()).Weights); err == nil || !strings.Contains(err.Error(), "holds the network") {
+		t.Errorf("another network: %v", err)
+	}
+}
