@@ -78,6 +78,11 @@ func decodeNPZ(data []byte) (mdp.Problem, error) {
 	if err != nil {
 		return mdp.Problem{}, err
 	}
+	for _, name := range []string{"gamma", "P", "r"} {
+		if _, ok := arrays[name]; !ok {
+			return mdp.Problem{}, fmt.Errorf("there is no array %q; want gamma, P [S, A, S], r [S, A] and perhaps pi0 [S, A]", name)
+		}
+	}
 	gamma, p, r := arrays["gamma"], arrays["P"], arrays["r"]
 	if len(gamma.Data) != 1 {
 		return mdp.Problem{}, fmt.Errorf("array \"gamma\" has %d elements, want 1", len(gamma.Data))

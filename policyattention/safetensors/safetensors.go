@@ -149,7 +149,7 @@ func Unmarshal(b []byte) (*File, error) {
 	}
 	length := binary.LittleEndian.Uint64(b)
 	if length > maxHeader {
-		return nil, fmt.Errorf("safetensors: header of %d bytes, want at most %d", length, maxHeader)
+		return nil, fmt.Errorf("safetensors: this is no safetensors file, or a broken one: it starts with a header of %d bytes, want at most %d", length, maxHeader)
 	}
 	if length > uint64(len(b)-8) {
 		return nil, fmt.Errorf("safetensors: header of %d bytes, but only %d follow", length, len(b)-8)

@@ -8,16 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
+	"gonum.org/v1/gonum/floats"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
@@ -76,7 +80,9 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	c.out, c.errors = stdout, stderr
 	exited := false
 	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.Vars{"span": fmt.Sprint(pmd.SuggestedSpan)},
+		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.Vars{
+			"span": fmt.Sprint(pmd.SuggestedSpan), "tables": strings.Join(report.TableNames(), ", "), "figures": strings.Join(report.FigureNames(), ", "),
+		},
 		kong.Exit(func(n int) { exited, code = true, n }))
 	if err != nil {
 		fmt.Fprintln(stderr, "policyattention:", err)
@@ -87,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 		return code // --help
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "policyattention:", err)
+		fmt.Fprintf(stderr, "policyattention: %v (policyattention --help lists what there is)\n", err)
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -384,7 +390,7 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 }
 
 type tableCmd struct {
-	Table  []string `arg:"" optional:"" help:"Names of tables; all without any."`
+	Table  []string `arg:"" optional:"" help:"Tables: ${tables}; all without any."`
 	Format string   `help:"${enum}." enum:"md,html,csv" default:"md"`
 }
 
@@ -393,9 +399,9 @@ func (t tableCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	names := t.Table
-	if len(names) == 0 {
-		names = report.TableNames()
+	names, err := choose("table", t.Table, report.TableNames())
+	if err != nil {
+		return err
 	}
 	for _, name := range names {
 		table, err := report.BuildTable(store, name)
@@ -421,8 +427,21 @@ func (t tableCmd) Run(g *globals) error {
 	return nil
 }
 
+// choose returns the names that were asked for, all known ones without any.
+func choose(what string, names, known []string) ([]string, error) {
+	if len(names) == 0 {
+		return known, nil
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("%w: no %s %q, want one of %s", errUsage, what, name, strings.Join(known, ", "))
+		}
+	}
+	return names, nil
+}
+
 type figureCmd struct {
-	Figure []string `arg:"" optional:"" help:"Names of figures; all without any."`
+	Figure []string `arg:"" optional:"" help:"Figures: ${figures}; all without any."`
 	Out    string   `help:"Folder to write to." default:"." type:"path"`
 }
 
@@ -431,9 +450,9 @@ func (f figureCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	names := f.Figure
-	if len(names) == 0 {
-		names = report.FigureNames()
+	names, err := choose("figure", f.Figure, report.FigureNames())
+	if err != nil {
+		return err
 	}
 	for _, name := range names {
 		figure, err := report.BuildFigure(store, name)
@@ -492,7 +511,7 @@ func (s solveCmd) Run(g *globals) error {
 			return err
 		}
 		loop.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
-	} else if _, err := fmt.Sscan(s.Eta, &loop.Eta); err != nil || !(loop.Eta >= 0) {
+	} else if loop.Eta, err = strconv.ParseFloat(s.Eta, 64); err != nil || !(loop.Eta >= 0) || math.IsInf(loop.Eta, 1) {
 		return fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
 	}
 	if s.Actor != "exact" {
@@ -523,5 +542,18 @@ func (s solveCmd) Run(g *globals) error {
 		}
 	}
 	fmt.Fprintf(g.out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
+	const shown = 40
+	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "state\tlikeliest action\tprobability\tvalue\t")
+	for state, pi := range solution.Policy[:min(shown, len(solution.Policy))] {
+		action := floats.MaxIdx(pi)
+		fmt.Fprintf(w, "%d\t%d\t%.4f\t%.4f\t\n", state, action, pi[action], floats.Dot(pi, solution.QPi[state]))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if n := len(solution.Policy) - shown; n > 0 {
+		fmt.Fprintf(g.out, "and %d states more; --json prints all, and every probability\n", n)
+	}
 	return nil
 }

@@ -66,7 +66,7 @@ func TestSolve(t *testing.T) {
 			t.Errorf("η=%s: %+v", eta, s)
 		}
 	}
-	if code, stdout, _ := call("solve", "--mdp", path); code != 0 || !strings.Contains(stdout, "after round 40") {
+	if code, stdout, _ := call("solve", "--mdp", path); code != 0 || !strings.Contains(stdout, "after round 40") || !strings.Contains(stdout, "likeliest action") {
 		t.Errorf("plain output: %d, %q", code, stdout)
 	}
 }
@@ -110,6 +110,7 @@ func TestExitCodes(t *testing.T) {
 		{"unknown command", []string{"frobnicate"}, exitUsage, "frobnicate"},
 		{"unknown preset", []string{"--preset", "huge", "plan"}, exitUsage, "preset"},
 		{"no such file", []string{"solve", "--mdp", "nowhere.json"}, exitUsage, "nowhere.json"},
+		{"eta with a tail", []string{"solve", "--mdp", good, "--eta", "0.8x"}, exitUsage, "0.8x"},
 		{"bad eta", []string{"solve", "--mdp", good, "--eta", "fast"}, exitUsage, "--eta"},
 		{"no such cell", []string{"--artifacts", empty, "evaluate", "nothing"}, exitUsage, "nothing"},
 		{"no such task", []string{"--artifacts", empty, "--preset", "smoke", "grid", "run", "1000"}, exitUsage, "no task 1000"},
@@ -118,7 +119,7 @@ func TestExitCodes(t *testing.T) {
 		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
 		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitFailure, "0 rounds"},
 		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
-		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitFailure, "nothing"},
+		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
 		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "abacus"},
 		{"no plugin", []string{"--backend", "xla:nowhere", "solve", "--mdp", good, "--actor", checkpoint}, exitNoBackend, "nowhere"},
 		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate", "oracle"}, exitFailure, "not a directory"},
