@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"encoding/xml"
 	"image/png"
 	"io"
@@ -211,6 +212,51 @@ func TestCheck(t *testing.T) {
 			}
 			t.Errorf("found %v, want %s", found, c.found)
 		})
+	}
+}
+
+func TestCheckClaims(t *testing.T) {
+	store := open(t)
+	claims, err := BuildTable(store, "claims")
+	if err != nil || len(claims.Evidence) == 0 {
+		t.Fatalf("%d estimates, %v", len(claims.Evidence), err)
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		plant func(t *Table)
+		found string
+	}{
+		"nothing":             {func(*Table) {}, ""},
+		"edited interval":     {func(t *Table) { t.Evidence[0].Lo *= 1 + 1e-12 }, "estimate 1 is"},
+		"edited origin":       {func(t *Table) { t.Evidence[0].X[0] += "x" }, "estimate 1 is"},
+		"edited verdict":      {func(t *Table) { t.Rows[3][6] = "holds beyond doubt" }, "row 4: the claim is"},
+		"swapped claims":      {func(t *Table) { t.Rows[0], t.Rows[1] = t.Rows[1], t.Rows[0] }, "row 1: the claim is"},
+		"removed claim":       {func(t *Table) { t.Rows = t.Rows[1:] }, "claims with"},
+		"removed estimate":    {func(t *Table) { t.Evidence = t.Evidence[1:] }, "claims with"},
+		"no claims, but JSON": {func(t *Table) { *t = Table{} }, "claims with"},
+	} {
+		var planted Table
+		if err := json.Unmarshal(text, &planted); err != nil {
+			t.Fatal(err)
+		}
+		c.plant(&planted)
+		b, err := json.Marshal(planted)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(store.Root(), claimsFile), b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := checkClaims(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.found == "" && len(found) > 0 || c.found != "" && (len(found) == 0 || !strings.Contains(found[0].String(), c.found)) {
+			t.Errorf("%s: found %v, want %q", name, found, c.found)
+		}
 	}
 }
 

@@ -2,9 +2,11 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/google/renameio/v2"
@@ -83,9 +85,60 @@ func render(store *experiment.Store) (map[string][]byte, error) {
 	return files, nil
 }
 
-// Check renders the report again and says in what the written one differs. A
-// report that has not been written differs in nothing.
+// claimsFile holds the table of claims with its estimates as they are.
+const claimsFile = "claims.json"
+
+// Check makes what was made from the artifacts again, estimates with their
+// intervals (claims.json) and the report, and says in what the files differ.
+// What has not been written differs in nothing.
 func Check(store *experiment.Store) ([]experiment.Discrepancy, error) {
+	claims, err := checkClaims(store)
+	if err != nil {
+		return nil, err
+	}
+	report, err := checkReport(store)
+	return append(claims, report...), err
+}
+
+func checkClaims(store *experiment.Store) ([]experiment.Discrepancy, error) {
+	path := filepath.Join(store.Root(), claimsFile)
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var got Table
+	if err := json.Unmarshal(text, &got); err != nil {
+		return []experiment.Discrepancy{{File: path, What: err.Error()}}, nil
+	}
+	want, err := BuildTable(store, "claims")
+	if err != nil {
+		return nil, err
+	}
+	var found []experiment.Discrepancy
+	add := func(row int, format string, args ...any) {
+		found = append(found, experiment.Discrepancy{File: path, Row: row, What: fmt.Sprintf(format, args...)})
+	}
+	if len(got.Rows) != len(want.Rows) || len(got.Evidence) != len(want.Evidence) {
+		add(0, "%d claims with %d estimates, want %d with %d", len(got.Rows), len(got.Evidence), len(want.Rows), len(want.Evidence))
+		return found, nil
+	}
+	for i, row := range want.Rows {
+		if !slices.Equal(got.Rows[i], row) {
+			add(i+1, "the claim is %q, computed again %q", got.Rows[i], row)
+		}
+	}
+	for i, e := range want.Evidence {
+		if !reflect.DeepEqual(got.Evidence[i], e) {
+			add(0, "estimate %d is %+v, computed again %+v", i+1, got.Evidence[i], e)
+		}
+	}
+	return found, nil
+}
+
+func checkReport(store *experiment.Store) ([]experiment.Discrepancy, error) {
 	folder := Folder(store)
 	entries, err := os.ReadDir(folder)
 	if os.IsNotExist(err) {
