@@ -284,9 +284,12 @@ func closedLoopClaims() []claim {
 				if err != nil || a.rows == 0 {
 					return nil, err
 				}
-				return &measured{text: fmt.Sprintf("%d of %d rows", a.rows-a.violations, a.rows), ok: a.violations == 0 && a.rows >= 69_120, used: a.used}, nil
+				return &measured{
+					text: fmt.Sprintf("%d of %d rows", a.rows-a.violations, a.rows), used: a.used, runs: len(a.used), planned: a.planned,
+					ok: a.violations == 0 && (a.rows >= 69_120 || len(a.used) < a.planned),
+				}, nil
 			},
-			judge: holds, why: "all rows so far satisfy it; there are fewer as long as runs are missing",
+			judge: holds,
 		},
 		{
 			section: "Section 6", says: "the median slack of these rows, in units of Q", number: key{"audit", "median slack", 0, 0}, make: "evaluate",
