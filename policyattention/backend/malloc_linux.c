@@ -2,21 +2,17 @@
 //
 // XLA on the CPU allocates the temporary buffers of a computation anew at each execution.
 // By default they are mapped and unmapped each time, and page faults then cost a good part
-// of a training step. Heaps of other threads than the first are unmapped when empty
-// whatever the thresholds say, so one arena serves all threads; glibc's per-thread caches
-// still take the small blocks. A thread keeps the arena it first used, so this runs before
-// there are other threads. Settings of the user's own, in glibc's variables, come first.
+// of a training step. Settings of the user's own, in glibc's variables, come first.
 #include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 
 #ifdef __GLIBC__
 __attribute__((constructor)) static void keep_freed_memory(void) {
-	static const char *own[] = {"MALLOC_ARENA_MAX", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"};
+	static const char *own[] = {"MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES"};
 	for (size_t i = 0; i < sizeof own / sizeof *own; i++)
 		if (getenv(own[i]) != NULL)
 			return;
-	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }

@@ -4,7 +4,10 @@ package backend
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -37,11 +40,48 @@ func newXLA(plugin, options string) (compute.Backend, error) {
 	if options != "" {
 		config += "," + options
 	}
+	if err := setFlags(); err != nil {
+		return nil, err
+	}
+	before, err := workers()
+	if err != nil {
+		return nil, err
+	}
 	b, err := xla.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s cannot be used: %w", path, err)
 	}
+	if !cuda {
+		if err := restSurplus(before); err != nil {
+			return nil, err
+		}
+	}
 	return b, nil
+}
+
+// restSurplus leaves a CPU client as many workers as this process has processors.
+// The plugin starts at least four, whatever the machine has and taskset allows; on
+// fewer cores they spend a third of a small network's training step on taking work
+// from each other and on waking up. The workers before are those of other clients.
+func restSurplus(before []int) error {
+	after, err := workers()
+	if err != nil {
+		return err
+	}
+	started := slices.DeleteFunc(after, func(id int) bool { return slices.Contains(before, id) })
+	return restWorkers(started[min(runtime.NumCPU(), len(started)):])
+}
+
+// setFlags lets optimization barriers reach XLA's fusion on the CPU, which would
+// otherwise be removed just before it: package transformer says with them what is
+// to be computed once. A user's own choice of passes stands.
+func setFlags() error {
+	const name, option = "XLA_FLAGS", "--xla_disable_hlo_passes="
+	flags := os.Getenv(name)
+	if strings.Contains(flags, option) {
+		return nil
+	}
+	return os.Setenv(name, strings.TrimSpace(flags+" "+option+"cse_barrier_expander"))
 }
 
 func describeXLA(b compute.Backend, d *Description) {

@@ -41,12 +41,23 @@ func NewModel(backend compute.Backend, c Config, step int, params []float32) (*M
 	if len(params) != network.Size() {
 		return nil, fmt.Errorf("train: %d parameters, want %d", len(params), network.Size())
 	}
-	exec, err := NewExec(backend, func(params, tokens *Node) *Node { return network.Forward(params, tokens) })
+	exec, err := NewExec(backend, func(params, tokens *Node) *Node {
+		return Squeeze(network.Bind(params).Tail(tokens, c.outputs(tokens.Shape().Dimensions[1])), -1)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	m := &Model{Config: c, Step: step, params: tensors.FromFlatDataAndDimensions(params, len(params)), exec: exec}
 	return m, nil
+}
+
+// outputs is how many of the tokens of a context, at its end, the network answers:
+// all of an actor's, the queries of a critic's.
+func (c Config) outputs(tokens int) int {
+	if c.Objective == Critic {
+		return tokens / (c.Samples + 1)
+	}
+	return tokens
 }
 
 // With returns the model of other weights of the same network, which share m's
@@ -59,14 +70,17 @@ func (m *Model) With(path string) (*Model, error) {
 	if got, want := c.Network(), m.Config.Network(); got != want {
 		return nil, fmt.Errorf("train: %s holds the network %+v, want %+v", path, got, want)
 	}
+	if got, want := c.outputs(c.Samples+1), m.Config.outputs(c.Samples+1); got != want {
+		return nil, fmt.Errorf("train: %s is of another kind of network (%s, %d samples), want %s, %d samples", path, c.Objective, c.Samples, m.Config.Objective, m.Config.Samples)
+	}
 	return &Model{Config: c, Step: step, params: tensors.FromFlatDataAndDimensions(params, len(params)), exec: m.exec}, nil
 }
 
-// forward returns the network's output [len(batch), tokens]; encode writes the
-// tokens [tokens, features] of one context.
+// forward returns the network's output for each state-action pair,
+// [len(batch), S·A]; encode writes the tokens [tokens, features] of one context.
 func (m *Model) forward(batch []control.Context, tokens int, encode func(i int, into []float32)) ([]float32, error) {
 	size := tokens * m.Config.Network().Features
-	output := make([]float32, 0, len(batch)*tokens)
+	var output []float32
 	for start := 0; start < len(batch); start += chunk {
 		n := min(chunk, len(batch)-start)
 		input := make([]float32, n*size)
@@ -201,7 +215,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	for i := range batch {
 		q := mat.NewDense(states, c.Actions, nil)
 		for j := range pairs {
-			v := float64(output[i*tokens+c.Samples*pairs+j])
+			v := float64(output[i*pairs+j])
 			if c.Recipe.Readout == PriorReadout {
 				v += means[i].RawMatrix().Data[j]
 			}

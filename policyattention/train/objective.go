@@ -9,13 +9,12 @@ import (
 // loss returns the scalar objective of a batch. The parts are those of
 // examples, with a leading batch axis.
 func (c Config) loss(network *transformer.Network, parts []*Node) *Node {
-	output := network.Forward(parts[0])
 	if c.Objective == Critic {
 		mean, exact := parts[1], parts[2]
-		return ReduceAllMean(Square(Sub(c.values(output, mean), exact)))
+		return ReduceAllMean(Square(Sub(c.values(network, parts[0], mean), exact)))
 	}
 	prior, gain, weight := parts[1], parts[2], parts[3]
-	logits := Reshape(output, prior.Shape().Dimensions...)
+	logits := Reshape(network.Vectors(parts[0]), prior.Shape().Dimensions...)
 	if c.Recipe.Readout == PriorReadout {
 		logits = Add(logits, prior)
 	}
@@ -39,11 +38,10 @@ func (o Objective) rows(logp, prior, gain *Node) *Node {
 	}
 }
 
-// values returns a critic's Q [B, S·A] from the network's output on all tokens
-// and the mean sampled targets [B, S·A].
-func (c Config) values(output, mean *Node) *Node {
-	pairs := mean.Shape().Dimensions[1]
-	values := Slice(output, AxisRange(), AxisRange(c.Samples*pairs, (c.Samples+1)*pairs))
+// values returns a critic's Q [B, S·A] from all its tokens, whose last S·A are
+// the queries, and the mean sampled targets [B, S·A].
+func (c Config) values(network *transformer.Network, tokens, mean *Node) *Node {
+	values := Squeeze(network.Tail(tokens, mean.Shape().Dimensions[1]), -1)
 	if c.Recipe.Readout == PriorReadout {
 		values = Add(values, mean)
 	}

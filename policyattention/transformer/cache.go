@@ -72,3 +72,14 @@ func (n *Network) Extend(tokens, cache, length *Node, alternatives bool) (output
 	outputs = Reshape(n.linear("head", n.norm("norm", h)), b, k, c.Outputs)
 	return outputs, Reshape(Concatenate(layers, 0), cache.Shape().Dimensions...)
 }
+
+func (n *Network) linear(name string, x *Node) *Node {
+	return Add(DotProduct(x, n.names[name+".weight"]), ExpandLeftToRank(n.names[name+".bias"], 2))
+}
+
+func (n *Network) norm(name string, x *Node) *Node {
+	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
+	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
+	x = Div(centred, Sqrt(AddScalar(variance, epsilon)))
+	return Add(Mul(x, ExpandLeftToRank(n.names[name+".gain"], 2)), ExpandLeftToRank(n.names[name+".bias"], 2))
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
@@ -18,6 +17,7 @@ type Network struct {
 	config Config
 	names  map[string]*Node // the parameters by name, shaped
 	order  []*Node          // the same in the order of Layout
+	pass   *pass            // of Tail, for Gradient
 }
 
 // Bind splits the flat parameter vector [Size] of a graph into its tensors.
@@ -39,78 +39,243 @@ func (c Config) Bind(params *Node) *Network {
 }
 
 // Forward maps parameters [Size] and tokens [B, T, Features] to one output
-// per token, [B, T]; Outputs must be 1. To train, use [Config.Bind], [Network.Forward] and
+// per token, [B, T]; Outputs must be 1. To train, use [Config.Bind], [Network.Tail] and
 // [Network.Gradient].
 func (c Config) Forward(params, tokens *Node) *Node {
-	return c.Bind(params).Forward(tokens)
+	if c.Outputs != 1 {
+		exceptions.Panicf("transformer: the network has %d outputs per token, want 1: use Network.Tail", c.Outputs)
+	}
+	return Squeeze(c.Bind(params).Vectors(tokens), -1)
+}
+
+// Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
+// a token depend on that token and earlier ones only.
+func (n *Network) Vectors(tokens *Node) *Node {
+	return n.Tail(tokens, tokens.Shape().Dimensions[1])
+}
+
+// Tail maps tokens [B, T, Features] to the outputs of the last k of them,
+// [B, k, Outputs]. The last block is not computed for the others.
+func (n *Network) Tail(tokens *Node, k int) *Node {
+	c := n.config
+	if tokens.Rank() != 3 || tokens.Shape().Dimensions[2] != c.Features {
+		exceptions.Panicf("transformer: tokens have shape %s, want [B, T, %d]", tokens.Shape(), c.Features)
+	}
+	b, t := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
+	if k < 1 || k > t {
+		exceptions.Panicf("transformer: outputs of %d of %d tokens are wanted", k, t)
+	}
+	p := n.fold(b)
+	trunk := []layer{p.linear("embed")}
+	for l := range c.Layers {
+		block := fmt.Sprintf("blocks.%d.", l)
+		queries := t
+		if l == c.Layers-1 {
+			queries = k
+		}
+		trunk = append(trunk,
+			p.residual(queries, p.norm, p.weigh(block+"qkv"), p.attention(block, queries), p.linear(block+"out")),
+			p.residual(queries, p.norm, p.linear(block+"up"), relu, p.linear(block+"down")))
+	}
+	trunk = append(trunk, p.norm, p.linear("head"))
+	features := Reshape(TransposeAllAxes(tokens, 2, 1, 0), c.Features, t*b)
+	var outputs *Node
+	outputs, p.back = chain(trunk...)(features)
+	p.outputs = TransposeAllAxes(Reshape(outputs, c.Outputs, k, b), 2, 1, 0)
+	n.pass = p
+	return p.outputs
 }
 
 // Gradient returns the gradient of a scalar with respect to the flat parameter
-// vector, [Size].
+// vector, [Size]. The scalar is a function of the outputs of the network's last
+// pass, and depends on the parameters through them alone.
+//
+// The way from the outputs to the parameters is written out (back-propagation in
+// the layout of package-private type layer), which makes a step about twice as
+// fast on XLA's CPU backend as differentiating the graph of the pass.
 func (n *Network) Gradient(loss *Node) *Node {
-	grads := Gradient(loss, n.order...)
+	p := n.pass
+	if p == nil {
+		exceptions.Panicf("transformer: Gradient needs a pass of the network before it")
+	}
+	shape := p.outputs.Shape().Dimensions // [B, k, Outputs]
+	slope := TransposeAllAxes(Gradient(loss, p.outputs)[0], 2, 1, 0)
+	p.back(Reshape(slope, shape[2], shape[1]*shape[0]))
+	// From the folded parameters to the stored ones: the chain rule, as the
+	// gradient of Σ ⟨∂loss/∂folded, folded⟩ with its first factor held.
+	var sum *Node
+	for _, name := range p.names {
+		term := ReduceAllSum(Mul(StopGradient(p.slopes[name]), p.folded[name]))
+		if sum == nil {
+			sum = term
+		} else {
+			sum = Add(sum, term)
+		}
+	}
+	grads := Gradient(sum, n.order...)
 	for i, g := range grads {
 		grads[i] = Reshape(g, g.Shape().Size())
 	}
 	return Concatenate(grads, 0)
 }
 
-// Forward maps tokens [B, T, Features] to one output per token, [B, T]; Outputs
-// must be 1. The output at a token depends on that token and earlier ones only.
-func (n *Network) Forward(tokens *Node) *Node {
-	if n.config.Outputs != 1 {
-		exceptions.Panicf("transformer: the network has %d outputs per token, want 1: use Vectors", n.config.Outputs)
-	}
-	return Squeeze(n.Vectors(tokens), -1)
+// A pass is the network on its way through a batch of b sequences.
+type pass struct {
+	config  Config
+	b       int
+	names   []string         // of folded, in order
+	folded  map[string]*Node // see fold
+	slopes  map[string]*Node // ∂loss/∂folded, once back has run
+	outputs *Node            // [B, k, Outputs]
+	back    back
 }
 
-// Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
-// a token depend on that token and earlier ones only.
-func (n *Network) Vectors(tokens *Node) *Node {
-	c := n.config
-	if tokens.Rank() != 3 || tokens.Shape().Dimensions[2] != c.Features {
-		exceptions.Panicf("transformer: tokens have shape %s, want [B, T, %d]", tokens.Shape(), c.Features)
+// A layer maps activations [features, T·B] to others, and returns with them the
+// map from the slope of a loss at its outputs to that at its inputs. Tokens are
+// the minor axis and sequences the minor part of it, so that sums over features,
+// over keys and over queries are all sums of whole vectors of tokens, and the
+// last tokens of all sequences lie together.
+type layer func(x *Node) (y *Node, back back)
+
+type back func(dy *Node) (dx *Node)
+
+func chain(layers ...layer) layer {
+	return func(x *Node) (*Node, back) {
+		backs := make([]back, len(layers))
+		for i, l := range layers {
+			x, backs[i] = l(x)
+		}
+		return x, func(dy *Node) *Node {
+			for i := len(backs) - 1; i >= 0; i-- {
+				dy = backs[i](dy)
+			}
+			return dy
+		}
 	}
-	b, t := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
-	// Dense layers see one long list of tokens.
-	h := n.linear("embed", Reshape(tokens, b*t, c.Features))
+}
+
+// fold prepares the parameters of a pass. Products of parameters that the pass
+// would multiply activations with one after the other are taken once:
+//
+//   - what is added to the residual stream is centred over features, in the
+//     weights; LayerNorm has then no mean to take off;
+//   - gains and biases of LayerNorm go into the linear map that follows;
+//   - 1/√d of attention goes into the queries;
+//   - the bias of the keys adds the same to all scores of a query, which softmax
+//     ignores; that of the values passes through attention, whose weights sum to
+//     one, into the bias of the output map.
+func (n *Network) fold(b int) *pass {
+	c := n.config
+	p := &pass{config: c, b: b, folded: map[string]*Node{}, slopes: map[string]*Node{}}
+	set := func(name string, x *Node) {
+		p.names = append(p.names, name)
+		p.folded[name] = x
+	}
+	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
+	// into returns a linear map that takes the norm's gain and bias along.
+	into := func(norm, linear string) (weight, bias *Node) {
+		weight = n.names[linear+".weight"]
+		bias = Add(n.names[linear+".bias"], DotProduct(n.names[norm+".bias"], weight))
+		return Mul(ExpandAxes(n.names[norm+".gain"], -1), weight), bias
+	}
+	set("embed.weight", centred(n.names["embed.weight"]))
+	set("embed.bias", centred(n.names["embed.bias"]))
 	for l := range c.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
-		h = Add(h, n.linear(block+"out", n.attention(n.linear(block+"qkv", n.norm(block+"norm1", h)), b, t)))
-		up := MaxScalar(n.linear(block+"up", n.norm(block+"norm2", h)), 0)
-		h = Add(h, n.linear(block+"down", up))
+		weight, bias := into(block+"norm1", block+"qkv")
+		scale := 1 / math.Sqrt(float64(c.Width/c.Heads))
+		part := func(x *Node, lo, hi int) *Node { return SliceAxis(x, -1, AxisRange(lo*c.Width, hi*c.Width)) }
+		set(block+"qkv.weight", Concatenate([]*Node{MulScalar(part(weight, 0, 1), scale), part(weight, 1, 3)}, -1))
+		set(block+"qkv.bias", MulScalar(part(bias, 0, 1), scale)) // of the queries
+		out := n.names[block+"out.weight"]
+		set(block+"out.weight", centred(out))
+		set(block+"out.bias", centred(Add(n.names[block+"out.bias"], DotProduct(part(bias, 2, 3), out))))
+		weight, bias = into(block+"norm2", block+"up")
+		set(block+"up.weight", weight)
+		set(block+"up.bias", bias)
+		set(block+"down.weight", centred(n.names[block+"down.weight"]))
+		set(block+"down.bias", centred(n.names[block+"down.bias"]))
 	}
-	return Reshape(n.linear("head", n.norm("norm", h)), b, t, c.Outputs)
+	weight, bias := into("norm", "head")
+	set("head.weight", weight)
+	set("head.bias", bias)
+	return p
 }
 
-func (n *Network) linear(name string, x *Node) *Node {
-	return Add(DotProduct(x, n.names[name+".weight"]), ExpandLeftToRank(n.names[name+".bias"], 2))
+// linear is y = Wᵀx + b.
+func (p *pass) linear(name string) layer { return chain(p.weigh(name), p.shift(name)) }
+
+// weigh is y = Wᵀx.
+func (p *pass) weigh(name string) layer {
+	name += ".weight"
+	weight := p.folded[name]
+	return func(x *Node) (*Node, back) {
+		return Einsum("io,in->on", weight, x), func(dy *Node) *Node {
+			p.slopes[name] = Einsum("in,on->io", x, dy)
+			return Einsum("io,on->in", weight, dy)
+		}
+	}
 }
 
-func (n *Network) norm(name string, x *Node) *Node {
-	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
-	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
-	x = Div(centred, Sqrt(AddScalar(variance, epsilon)))
-	return Add(Mul(x, ExpandLeftToRank(n.names[name+".gain"], 2)), ExpandLeftToRank(n.names[name+".bias"], 2))
+// shift is y = x + b.
+func (p *pass) shift(name string) layer {
+	name += ".bias"
+	bias := ExpandAxes(p.folded[name], -1)
+	return func(x *Node) (*Node, back) {
+		return Add(x, bias), func(dy *Node) *Node {
+			// A product with ones: XLA sums along the minor axis one by one.
+			ones := Ones(dy.Graph(), shapes.Make(dy.DType(), dy.Shape().Dimensions[1], 1))
+			p.slopes[name] = Squeeze(DotProduct(dy, ones), -1)
+			return dy
+		}
+	}
 }
 
-// attention maps queries, keys and values [B·T, 3·Width] to head outputs
-// [B·T, Width].
-func (n *Network) attention(qkv *Node, b, t int) *Node {
-	c := n.config
-	dim := c.Width / c.Heads
-	qkv = Reshape(qkv, b, t, 3, c.Heads, dim)
-	part := func(i int) *Node { return Squeeze(Slice(qkv, AxisRange(), AxisRange(), AxisElem(i)), 2) }
-	scores := MulScalar(Einsum("bqhd,bkhd->bhqk", part(0), part(1)), 1/math.Sqrt(float64(dim)))
-	scores = Add(scores, causalMask(scores, t))
-	return Reshape(Einsum("bhqk,bkhd->bqhd", Softmax(scores, -1), part(2)), b*t, c.Width)
+// norm is LayerNorm of activations that are centred already, without gain and
+// bias: x/√(mean x² + ε).
+func (p *pass) norm(x *Node) (*Node, back) {
+	inverse := Reciprocal(Sqrt(AddScalar(featureMean(Square(x)), epsilon)))
+	y := Mul(x, inverse)
+	return y, func(dy *Node) *Node {
+		return Mul(inverse, Sub(dy, Mul(y, featureMean(Mul(y, dy)))))
+	}
 }
 
-// causalMask is [1, 1, T, T]: 0 where the key is not later than the query and
-// a number below every score elsewhere.
-func causalMask(like *Node, t int) *Node {
-	g := like.Graph()
-	shape := shapes.Make(dtypes.Int32, 1, 1, t, t)
-	visible := GreaterOrEqual(Iota(g, shape, 2), Iota(g, shape, 3))
-	return Where(visible, ScalarZero(g, like.DType()), Scalar(g, like.DType(), -1e9))
+// featureMean is the mean over axis 0, kept.
+func featureMean(x *Node) *Node {
+	// XLA splits sums over more than 32 entries of one axis into two passes.
+	rows, n := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	inner := 16
+	for rows%inner != 0 {
+		inner--
+	}
+	return Reshape(ReduceMean(Reshape(x, rows/inner, inner, n), 0, 1), 1, n)
+}
+
+func relu(x *Node) (*Node, back) {
+	y := MaxScalar(x, 0)
+	return y, func(dy *Node) *Node {
+		return Where(GreaterThan(y, ZerosLike(y)), dy, ZerosLike(dy))
+	}
+}
+
+// residual is y = x + branch(x) on the last k tokens; the branch gives no others.
+func (p *pass) residual(k int, branch ...layer) layer {
+	return func(x *Node) (*Node, back) {
+		y, back := chain(branch...)(x)
+		skipped := x.Shape().Dimensions[1] - k*p.b
+		return Add(SliceAxis(x, 1, AxisRange(skipped)), y), func(dy *Node) *Node {
+			dy = materialize(dy)
+			return Add(p.prepend(skipped, dy), back(dy))
+		}
+	}
+}
+
+// prepend puts n zeros before each row.
+func (p *pass) prepend(n int, x *Node) *Node {
+	if n == 0 {
+		return x
+	}
+	zeros := Zeros(x.Graph(), shapes.Make(x.DType(), x.Shape().Dimensions[0], n))
+	return Concatenate([]*Node{zeros, x}, 1)
 }

@@ -211,7 +211,7 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	}
 	out := run(t, b, func(in []*Node) []*Node {
 		net := tiny.Bind(in[0])
-		value := ReduceAllSum(Mul(in[2], Square(net.Forward(in[1]))))
+		value := ReduceAllSum(Mul(in[2], Square(Squeeze(net.Vectors(in[1]), -1))))
 		return []*Node{value, net.Gradient(value)}
 	}, tensors.FromFlatDataAndDimensions(params, len(params)),
 		tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features),
