@@ -117,6 +117,13 @@ spec["env"] |= {
     "GOMLX_NO_AUTO_INSTALL": "1",
 }
 path.write_text(json.dumps(spec, indent=1) + "\n")
+
+# JupyterLab neither asks about news nor looks for updates unless its user says so.
+overrides = local / "python/share/jupyter/lab/settings/overrides.json"
+overrides.parent.mkdir(parents=True, exist_ok=True)
+overrides.write_text(json.dumps({
+    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+}) + "\n")
 PYTHON
 }
 
@@ -142,7 +149,7 @@ for name in "$@"; do
     plugin) step plugin "$lock/pjrt.txt" ;;
     python) step python "$lock/python.txt" ;;
     tools)  step tools scripts/tools/go.mod scripts/tools/go.sum ;;
-    kernel) step kernel scripts/tools/go.mod scripts/setup.sh ;;
+    kernel) step kernel scripts/tools/go.mod scripts/setup.sh "$lock/python.txt" ;;
     build)  step build go.mod go.sum ;;
     bench)  step bench "$lock/bench.txt" ;;
     *) die "no step called '$name'" ;;

@@ -117,33 +117,41 @@ func TestNotebook(t *testing.T) {
 		r.Body.Close()
 	}
 	const picture = `.jp-OutputArea-output img[alt^="The page:"]`
+	// look scrolls to the cell, until the cells above it have their final heights.
+	look := func(b *tab) {
+		b.wait(fmt.Sprintf(`(() => { const x = document.querySelector(%q), before = x.getBoundingClientRect().top; x.scrollIntoView(); return Math.abs(x.getBoundingClientRect().top - before) < 1 })()`, picture))
+	}
 	open := func() *tab {
 		b := newTab(t)
 		b.foreign = true
 		b.run(emulation.SetDeviceMetricsOverride(1280, 1000, 1, false), chromedp.Navigate(address+"lab/tree/04-the-decoder.ipynb?token=secret"),
 			chromedp.WaitReady(picture, chromedp.ByQuery))
-		eval[bool](b, fmt.Sprintf(`(document.querySelector(%q).closest(".jp-Cell").scrollIntoView({block: "end"}), true)`, picture))
+		look(b)
 		return b
+	}
+	shoot := func(b *tab, name string) {
+		look(b)
+		shot(b, name)
 	}
 	b := open()
 	b.wait(fmt.Sprintf(`document.querySelector(%q).naturalWidth > 0`, picture))
 	if n := eval[int](b, `document.querySelectorAll(".jp-OutputArea-output iframe").length`); n != 0 {
 		t.Errorf("a notebook that is not trusted shows %d frames", n)
 	}
-	shot(b, "notebook-untrusted")
+	shoot(b, "notebook-untrusted")
 
 	trust := exec.Command(jupyter, "trust", notebook)
 	trust.Env = environment
 	if out, err := trust.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	b = open()
+	b = open() // the frame draws nothing while it is out of sight
 	f := frame(b, "/files/page/index.html")
 	f.wait(`document.body.dataset.ready`)
 	if got := eval[string](f, `[run.info.S, run.info.A, run.settings.m, pos.stage, view.call, view.part].join()`); got != "3,2,2,1,actor,weight" {
 		t.Errorf("the frame shows %s", got)
 	}
-	shot(b, "notebook")
+	shoot(b, "notebook")
 	f.toEnd()
 	eval[bool](f, `(openEditor({transition: false, s: 1, a: 1, t: 0}), $("editor-value").value = "0.5", $("editor-set").click(), true)`)
 	f.wait(`run.edits.length === 1 && run.rounds.decoder.length === 40`)
@@ -159,8 +167,7 @@ func TestNotebook(t *testing.T) {
 	f.said("/page/index.html#seed=4&m=2&show=exact.learned")
 	f.click("#play")
 	f.wait(`pos.k > 3`)
-	eval[bool](b, `(document.querySelector("iframe").scrollIntoView(), true)`)
-	shot(b, "notebook-playing")
+	shoot(b, "notebook-playing")
 }
 
 // frame returns the frame of a tab that shows a page from path.
