@@ -1,6 +1,7 @@
 package transformer
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	_ "github.com/gomlx/compute/gobackend"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/backend"
 )
 
 // tiny is small enough for finite differences, with every size different.
@@ -197,40 +200,120 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	b := goBackend(t)
 	const batch, length = 2, 5
-	rng := rand.New(rand.NewPCG(3, 4))
-	params := perturbed(tiny, rng)
-	tokens := normal(rng, batch*length*tiny.Features)
-	weights := normal(rng, batch*length)
-	// A weighted sum of squares reaches every output with its own slope.
-	loss := func(params []float64) float64 {
-		sum := 0.
-		for i, z := range referenceBatch(tiny, params, tokens, batch, length) {
-			sum += weights[i] * z * z
+	for _, tail := range []int{length, 2} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		params := perturbed(tiny, rng)
+		tokens := normal(rng, batch*length*tiny.Features)
+		weights := normal(rng, batch*tail)
+		// A weighted sum of squares reaches every output with its own slope.
+		loss := func(params []float64) float64 {
+			sum, all := 0., referenceBatch(tiny, params, tokens, batch, length)
+			for i, w := range weights {
+				z := all[i/tail*length+length-tail+i%tail]
+				sum += w * z * z
+			}
+			return sum
 		}
-		return sum
+		out := run(t, b, func(in []*Node) []*Node {
+			net := tiny.Bind(in[0])
+			value := ReduceAllSum(Mul(in[2], Square(Squeeze(net.Tail(in[1], tail), -1))))
+			return []*Node{value, net.Gradient(value)}
+		}, tensors.FromFlatDataAndDimensions(params, len(params)),
+			tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features),
+			tensors.FromFlatDataAndDimensions(weights, batch, tail))
+		if got, want := vector[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
+			t.Fatalf("last %d tokens: loss is %v, want %v", tail, got, want)
+		}
+		grad := vector[float64](t, out[1])
+		const h = 1e-5
+		for i := range params {
+			x := params[i]
+			params[i] = x + h
+			up := loss(params)
+			params[i] = x - h
+			down := loss(params)
+			params[i] = x
+			// Central differences: error of order h² ≈ 1e-10 times third derivatives, and 1e-16/h rounding.
+			if want := (up - down) / (2 * h); math.Abs(grad[i]-want) > 2e-7*(1+math.Abs(want)) {
+				t.Errorf("last %d tokens: ∂loss/∂θ[%d] = %v, finite difference %v", tail, i, grad[i], want)
+			}
+		}
 	}
-	out := run(t, b, func(in []*Node) []*Node {
-		net := tiny.Bind(in[0])
-		value := ReduceAllSum(Mul(in[2], Square(Squeeze(net.Vectors(in[1]), -1))))
-		return []*Node{value, net.Gradient(value)}
-	}, tensors.FromFlatDataAndDimensions(params, len(params)),
-		tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features),
-		tensors.FromFlatDataAndDimensions(weights, batch, length))
-	if got, want := vector[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
-		t.Fatalf("loss is %v, want %v", got, want)
+}
+
+// The two forms of attention and their gradients are the same function.
+func TestAttentionFormsAgree(t *testing.T) {
+	b := goBackend(t)
+	const heads, dim, batch = 2, 11, 3
+	for _, tc := range []struct{ queries, keys int }{{1, 1}, {7, 7}, {8, 8}, {3, 17}, {17, 17}} {
+		rng := rand.New(rand.NewPCG(11, 12))
+		input := func(t int) *tensors.Tensor {
+			return tensors.FromFlatDataAndDimensions(normal(rng, heads*dim*t*batch), heads, dim, t, batch)
+		}
+		in := []any{input(tc.queries), input(tc.keys), input(tc.keys), input(tc.queries)}
+		var results [][]*tensors.Tensor
+		for _, attend := range []func(q, k, v *Node) (*Node, backAttend){attendByProducts, attendByVectors} {
+			results = append(results, run(t, b, func(in []*Node) []*Node {
+				y, back := attend(in[0], in[1], in[2])
+				dq, dk, dv := back(in[3])
+				return []*Node{y, dq, dk, dv}
+			}, in...))
+		}
+		for i, name := range []string{"output", "slope of queries", "slope of keys", "slope of values"} {
+			x, y := vector[float64](t, results[0][i]), vector[float64](t, results[1][i])
+			for j := range x {
+				if math.Abs(x[j]-y[j]) > 1e-12*(1+math.Abs(x[j])) { // sums of some tens of terms
+					t.Fatalf("%d queries, %d keys: %s [%d] is %v by products, %v by vectors", tc.queries, tc.keys, name, j, x[j], y[j])
+				}
+			}
+		}
 	}
-	grad := vector[float64](t, out[1])
-	const h = 1e-5
-	for i := range params {
-		x := params[i]
-		params[i] = x + h
-		up := loss(params)
-		params[i] = x - h
-		down := loss(params)
-		params[i] = x
-		// Central differences: error of order h² ≈ 1e-10 times third derivatives, and 1e-16/h rounding.
-		if want := (up - down) / (2 * h); math.Abs(grad[i]-want) > 2e-7*(1+math.Abs(want)) {
-			t.Errorf("∂loss/∂θ[%d] = %v, finite difference %v", i, grad[i], want)
+}
+
+// XLA compiles other programs of the same graph than the Go backend runs, and takes
+// attention in its other form for short contexts.
+func TestXLAAgreesWithTheGoBackend(t *testing.T) {
+	xla, err := backend.New("xla:cpu")
+	if errors.Is(err, backend.ErrNoPlugin) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(xla.Finalize)
+	for _, tc := range []struct{ features, length, tail int }{{10, 12, 12}, {14, 24, 24}, {22, 48, 48}, {24, 84, 12}} {
+		c, rng := Standard(tc.features), rand.New(rand.NewPCG(13, 14))
+		const batch = 4
+		float32s := func(x []float64) []float32 {
+			y := make([]float32, len(x))
+			for i, v := range x {
+				y[i] = float32(v)
+			}
+			return y
+		}
+		params := float32s(perturbed(c, rng))
+		tokens := float32s(normal(rng, batch*tc.length*tc.features))
+		var outputs, grads [][]float32
+		for _, b := range []compute.Backend{goBackend(t), xla} {
+			out := run(t, b, func(in []*Node) []*Node {
+				net := c.Bind(in[0])
+				z := net.Tail(in[1], tc.tail)
+				return []*Node{z, net.Gradient(ReduceAllMean(Square(z)))}
+			}, tensors.FromFlatDataAndDimensions(params, len(params)),
+				tensors.FromFlatDataAndDimensions(tokens, batch, tc.length, tc.features))
+			outputs, grads = append(outputs, vector[float32](t, out[0])), append(grads, vector[float32](t, out[1]))
+		}
+		// float32 sums of some hundred terms over four blocks, relative to the largest.
+		for name, pair := range map[string][][]float32{"output": outputs, "gradient": grads} {
+			largest := 0.
+			for _, v := range pair[0] {
+				largest = max(largest, math.Abs(float64(v)))
+			}
+			for i, v := range pair[0] {
+				if d := math.Abs(float64(v - pair[1][i])); !(d <= 2e-5*largest) {
+					t.Fatalf("%d of %d tokens: %s [%d] is %v on the Go backend, %v on XLA", tc.tail, tc.length, name, i, v, pair[1][i])
+				}
+			}
 		}
 	}
 }
