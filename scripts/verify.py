@@ -296,7 +296,7 @@ def check_manifest(folder):
         raise Discrepancy(f"{path}: its seal is not its digest")
     if not folder.name.endswith("-" + manifest["hash"][:12]):
         raise Discrepancy(f"{path}: its hash is not that of the folder's name")
-    for name in ("evaluation", "training"):
+    for name in ("evaluation", "training", "distill", "liang_lai"):
         config = member(text, name)
         if config and hashlib.sha256(config.encode()).hexdigest() != manifest["hash"]:
             raise Discrepancy(f"{path}: its hash is not that of its configuration")

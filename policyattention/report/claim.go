@@ -257,16 +257,18 @@ func (s *source) folders(runs []*experiment.Evaluation) []string {
 
 var medianOf = estimator{name: "median"}
 
-// sample selects the learned runs of a block, method and size.
+// sample selects the runs of a block, method and size, and of a recipe where
+// the method has several there.
 type sample struct {
 	block  experiment.Block
 	method experiment.Method
 	states int
+	recipe string
 }
 
 func (x sample) find(s *source) ([]*experiment.Evaluation, int, error) {
 	return s.find(func(c experiment.Cell) bool {
-		return c.Block == x.block && c.Method == x.method && c.S == x.states
+		return c.Block == x.block && c.Method == x.method && c.S == x.states && (x.recipe == "" || c.Recipe == x.recipe)
 	})
 }
 

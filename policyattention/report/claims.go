@@ -13,9 +13,19 @@ import (
 	"icrl/policyattention/train"
 )
 
-// The methods of Section 8 that see sampled transitions, in the paper's own
-// settings.
-var sampledMethods = []experiment.Method{"liang-lai", "algorithm-distillation"}
+// sampledMethods are the methods of Section 8 that see sampled transitions: as
+// the paper has them, and with step sizes chosen on a larger grid or a budget
+// that a CPU affords.
+var sampledMethods = []struct {
+	method        experiment.Method
+	recipe, label string
+}{
+	{"liang-lai", "paper", "liang-lai"},
+	{"liang-lai", "tuned", "liang-lai with tuned step sizes"},
+	{"algorithm-distillation", "full", "algorithm-distillation"},
+	{"algorithm-distillation", "cpu", "algorithm-distillation at a CPU budget"},
+	{"algorithm-distillation", "cpu-tuned", "algorithm-distillation at a CPU budget with a tuned source"},
+}
 
 // claims lists the sentences of the paper that carry a number, in its order.
 func claims() []claim {
@@ -170,7 +180,7 @@ func localClaims() []claim {
 		},
 	}
 	for _, states := range []int{4, 8} {
-		x := sample{experiment.Mechanism, experiment.PolicyAttention, states}
+		x := sample{experiment.Mechanism, experiment.PolicyAttention, states, ""}
 		list = append(list,
 			claim{
 				section: "Section 5", says: fmt.Sprintf("held-out mean row-L1 to PMD (size not given; here S = %d)", states), number: key{experiment.Mechanism, "pmd", 0, 0}, make: "evaluate mechanism",
@@ -211,14 +221,14 @@ func localClaims() []claim {
 			},
 			claim{
 				section: "Section 5", says: fmt.Sprintf("mean absolute error of the critic's one-step backup on held-out inputs (S = %d)", states), number: key{experiment.Backups, "mae", 0, 0}, make: "evaluate backups",
-				measure: sample{experiment.Backups, experiment.LearnedCritic, states}.values(func(e *experiment.Evaluation) float64 { return e.Backup.MAE() }), judge: atMost,
+				measure: sample{experiment.Backups, experiment.LearnedCritic, states, ""}.values(func(e *experiment.Evaluation) float64 { return e.Backup.MAE() }), judge: atMost,
 			},
 		)
 	}
 	return append(list, claim{
 		section: "Section 5.1", says: "step sizes fitted on calibration problems, run by run at S = 4, are .795 to .805", printed: ".800, .795, .800, .795, .805", make: "evaluate calibration",
 		measure: func(s *source) (*measured, error) {
-			m, err := sample{experiment.Calibration, experiment.PolicyAttention, 4}.values(func(e *experiment.Evaluation) float64 { return e.OneStep.Fitted[0] })(s)
+			m, err := sample{experiment.Calibration, experiment.PolicyAttention, 4, ""}.values(func(e *experiment.Evaluation) float64 { return e.OneStep.Fitted[0] })(s)
 			if err != nil || m == nil {
 				return nil, err
 			}
@@ -241,7 +251,7 @@ func localClaims() []claim {
 func closedLoopClaims() []claim {
 	const horizon = 20
 	const evaluate = "evaluate confirmation"
-	in := func(m experiment.Method) sample { return sample{experiment.Confirmation, m, 4} }
+	in := func(m experiment.Method) sample { return sample{experiment.Confirmation, m, 4, ""} }
 	actor, full, reward := in(experiment.PolicyAttention), in(experiment.LearnedCritic), in(experiment.RewardOnly)
 	number := func(quantity string) key { return key{experiment.Confirmation, quantity, 4, horizon} }
 	list := []claim{
@@ -334,7 +344,7 @@ func closedLoopClaims() []claim {
 // Section 8: the common harness.
 func benchmarkClaims() []claim {
 	const evaluate = "evaluate benchmark"
-	in := func(m experiment.Method, states int) sample { return sample{experiment.Benchmark, m, states} }
+	in := func(m experiment.Method, states int) sample { return sample{experiment.Benchmark, m, states, ""} }
 	var list []claim
 	for _, states := range []int{8, 16} {
 		for _, t := range horizons {
@@ -353,10 +363,10 @@ func benchmarkClaims() []claim {
 					measure: in(method, states).loss(t), judge: atMost,
 				})
 			}
-			for _, method := range sampledMethods {
+			for _, x := range sampledMethods {
 				list = append(list, claim{
-					section: "Table 3", says: fmt.Sprintf("%s, S = %d, T = %d: median loss", method, states, t), number: key{experiment.Benchmark, string(method), states, t}, make: evaluate,
-					measure: in(method, states).loss(t),
+					section: "Table 3", says: fmt.Sprintf("%s, S = %d, T = %d: median loss", x.label, states, t), number: key{experiment.Benchmark, string(x.method), states, t}, make: evaluate,
+					measure: sample{experiment.Benchmark, x.method, states, x.recipe}.loss(t),
 				})
 			}
 		}
@@ -367,13 +377,14 @@ func benchmarkClaims() []claim {
 			section: "Table 2", says: fmt.Sprintf("PolicyAttention's ratio to exact PMD at S = %d, T = 20", states), number: key{experiment.Benchmark, "policyattention / exact-pmd", states, 20}, make: evaluate,
 			measure: pa.versusOracle(20, ratioOf), judge: notAbove,
 		})
-		for _, method := range sampledMethods {
+		for _, x := range sampledMethods {
+			other := sample{experiment.Benchmark, x.method, states, x.recipe}
 			list = append(list, claim{
-				section: "Section 8", says: fmt.Sprintf("PolicyAttention minus %s at S = %d, T = 20", method, states), number: key{experiment.Benchmark, "policyattention minus " + string(method), states, 20}, make: evaluate,
-				measure: pa.versus(in(method, states), 20, differenceOf), judge: below,
+				section: "Section 8", says: fmt.Sprintf("PolicyAttention minus %s at S = %d, T = 20", x.label, states), number: key{experiment.Benchmark, "policyattention minus " + string(x.method), states, 20}, make: evaluate,
+				measure: pa.versus(other, 20, differenceOf), judge: below,
 			}, claim{
-				section: "Section 10", says: fmt.Sprintf("%s has 17.7 to 28.2 times PolicyAttention's loss (S = %d, T = 20)", method, states), number: key{experiment.Benchmark, string(method) + " / policyattention", states, 20}, make: evaluate,
-				measure: in(method, states).versus(pa, 20, ratioOf),
+				section: "Section 10", says: fmt.Sprintf("%s has 17.7 to 28.2 times PolicyAttention's loss (S = %d, T = 20)", x.label, states), number: key{experiment.Benchmark, string(x.method) + " / policyattention", states, 20}, make: evaluate,
+				measure: other.versus(pa, 20, ratioOf),
 				judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
 			})
 		}
@@ -383,10 +394,10 @@ func benchmarkClaims() []claim {
 		section: "Section 8.1", says: "the learned critic in place of the exact one: ratio of losses at S = 8, T = 20", number: key{experiment.Benchmark, "learned critic / policyattention", 8, 20}, make: evaluate,
 		measure: full.versus(in(experiment.PolicyAttention, 8), 20, ratioOf), judge: notAbove,
 	})
-	for _, method := range sampledMethods {
+	for _, x := range sampledMethods {
 		list = append(list, claim{
-			section: "Section 8.1", says: fmt.Sprintf("%s has 20.2 to 24.2 times the loss of the fully learned loop (S = 8, T = 20)", method), number: key{experiment.Benchmark, string(method) + " / learned critic", 8, 20}, make: evaluate,
-			measure: in(method, 8).versus(full, 20, ratioOf),
+			section: "Section 8.1", says: fmt.Sprintf("%s has 20.2 to 24.2 times the loss of the fully learned loop (S = 8, T = 20)", x.label), number: key{experiment.Benchmark, string(x.method) + " / learned critic", 8, 20}, make: evaluate,
+			measure: sample{experiment.Benchmark, x.method, 8, x.recipe}.versus(full, 20, ratioOf),
 			judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
 		})
 	}
@@ -443,7 +454,7 @@ func benchmarkClaims() []claim {
 		},
 		claim{
 			section: "Section 10", says: "exact PMD's T = 20 loss grows from S = 8 to S = 16 (here on 1,000 MDPs each)", number: key{experiment.Benchmark, "exact-pmd growth", 16, 20}, make: "evaluate oracle",
-			measure: growth(sample{experiment.Oracle, experiment.ExactPMD, 8}, sample{experiment.Oracle, experiment.ExactPMD, 16}),
+			measure: growth(sample{experiment.Oracle, experiment.ExactPMD, 8, ""}, sample{experiment.Oracle, experiment.ExactPMD, 16, ""}),
 		},
 		claim{
 			section: "Table 4", says: "a training run at S = 8 takes .19 to .24 GPU-hours (here processor time)", printed: ".19–.24 GPU-h", make: "table cost",
@@ -554,7 +565,7 @@ func appendixClaims() []claim {
 		},
 		claim{
 			section: "App. E.3", says: "every PMD-target run is below every PolicyAttention run at S = 16, T = 40", printed: "[.0208, .0249] against [.0105, .0158]", make: "evaluate benchmark",
-			measure: sample{experiment.Benchmark, experiment.PolicyAttention, 16}.apart(sample{experiment.Benchmark, experiment.PMDTarget, 16}, 40), judge: holds,
+			measure: sample{experiment.Benchmark, experiment.PolicyAttention, 16, ""}.apart(sample{experiment.Benchmark, experiment.PMDTarget, 16, ""}, 40), judge: holds,
 		},
 		claim{
 			section: "App. H", says: "three identities at S = 8 and 16 (seeds 18100–18102 and 19100–19102, roots 28100–28102 and 29100–29102), five at S = 4, 64 evaluation MDPs a size", printed: "the same", make: "plan",

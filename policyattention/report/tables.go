@@ -350,7 +350,7 @@ func mechanismTable(s *source) (Table, error) {
 		},
 	} {
 		for _, states := range s.sizes(x.block) {
-			runs, _, err := sample{x.block, x.method, states}.find(s)
+			runs, _, err := sample{x.block, x.method, states, ""}.find(s)
 			if err != nil {
 				return t, err
 			}
