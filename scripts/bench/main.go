@@ -41,7 +41,8 @@ var cli struct {
 }
 
 type serveCmd struct {
-	Row int `arg:"" help:"Index of the row."`
+	Row   int `arg:"" help:"Index of the row."`
+	Steps int `arg:"" help:"Steps of the parity check."`
 }
 
 func (s serveCmd) Run() error {
@@ -50,13 +51,13 @@ func (s serveCmd) Run() error {
 		return err
 	}
 	defer b.Finalize()
-	return bench.Serve(b, bench.Rows()[s.Row].Config, os.Stdin, os.Stdout)
+	return bench.Serve(b, bench.Rows()[s.Row].Config, s.Steps, os.Stdin, os.Stdout)
 }
 
 type compareCmd struct {
 	Python  string  `help:"Python with the peers' packages; without it only our own rows run." placeholder:"FILE"`
 	Out     string  `help:"Folder for the results." default:"artifacts/bench"`
-	Rounds  int     `help:"Turns of each worker." default:"7"`
+	Rounds  int     `help:"Turns of each worker." default:"5"`
 	Seconds float64 `help:"Length of a turn." default:"2"`
 	Rows    []int   `help:"Rows to run (0 to 3; default all)." sep:","`
 }
@@ -97,7 +98,13 @@ type machine struct {
 // program is a way to run a row with a number of threads.
 type program struct {
 	name    string
-	command func(row int, problem string, threads int) []string
+	command func(t task) []string
+}
+
+// task is what a worker is to do.
+type task struct {
+	row, steps, threads int // steps of the parity check
+	problem             string
 }
 
 func (c compareCmd) programs() ([]program, error) {
@@ -105,25 +112,30 @@ func (c compareCmd) programs() ([]program, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []program{{"GoMLX", func(row int, _ string, _ int) []string { return []string{self, "serve", fmt.Sprint(row)} }}}
+	list := []program{{"GoMLX", func(t task) []string { return []string{self, "serve", fmt.Sprint(t.row), fmt.Sprint(t.steps)} }}}
 	if c.Python == "" {
 		return list, nil
 	}
-	peer := func(script string, more ...string) func(int, string, int) []string {
-		return func(_ int, problem string, _ int) []string {
-			return append([]string{c.Python, "scripts/bench/" + script, problem}, more...)
-		}
+	jax := func(t task, more ...string) []string {
+		return append([]string{c.Python, "scripts/bench/jax_peer.py", t.problem}, more...)
 	}
-	torch := func(more ...string) func(int, string, int) []string {
-		return func(_ int, problem string, threads int) []string {
-			return append([]string{c.Python, "scripts/bench/torch_peer.py", problem, fmt.Sprint(threads)}, more...)
-		}
+	torch := func(t task, more ...string) []string {
+		return append([]string{c.Python, "scripts/bench/torch_peer.py", t.problem, fmt.Sprint(t.threads)}, more...)
 	}
 	return append(list,
-		program{"JAX", peer("jax_peer.py")},
-		program{"JAX, scan of 50", peer("jax_peer.py", "50")},
-		program{"PyTorch", torch()},
-		program{"PyTorch, compiled", torch("compile")}), nil
+		program{"JAX", func(t task) []string { return jax(t) }},
+		program{"JAX, scan", func(t task) []string { return jax(t, fmt.Sprint(scan(t.row))) }},
+		program{"PyTorch", func(t task) []string { return torch(t) }},
+		program{"PyTorch, compiled", func(t task) []string { return torch(t, "compile") }}), nil
+}
+
+// scan is how many steps of a row JAX makes in one call, where it makes several: a
+// second's worth or so.
+func scan(row int) int {
+	if bench.Rows()[row].Config.Objective == train.Critic {
+		return 5
+	}
+	return 50
 }
 
 func (c compareCmd) Run() error {
@@ -157,12 +169,17 @@ func (c compareCmd) Run() error {
 	}
 	for _, i := range rows {
 		row := bench.Rows()[i]
-		problem := filepath.Join(work, fmt.Sprintf("row%d.safetensors", i))
-		if err := row.Config.Export(problem, bench.ParitySteps); err != nil {
-			return err
-		}
 		for _, processes := range []int{1, 2} {
-			results, err := c.row(i, row, problem, programs, processes, max(1, 2/processes), out.PeakXLA)
+			// Losses are compared over all steps once, and then enough to see that
+			// the second setting computes the same.
+			t := task{row: i, steps: bench.ParitySteps, threads: 2 / processes, problem: filepath.Join(work, "problem.safetensors")}
+			if processes > 1 {
+				t.steps = scan(i)
+			}
+			if err := row.Config.Export(t.problem, t.steps); err != nil {
+				return err
+			}
+			results, err := c.row(t, row, programs, processes, out.PeakXLA)
 			if err != nil {
 				return err
 			}
@@ -178,7 +195,7 @@ func (c compareCmd) Run() error {
 }
 
 // row times all programs on a row, in turns.
-func (c compareCmd) row(index int, row bench.Row, problem string, programs []program, processes, threads int, peak float64) ([]result, error) {
+func (c compareCmd) row(t task, row bench.Row, programs []program, processes int, peak float64) ([]result, error) {
 	type entry struct {
 		result  result
 		workers []*bench.Worker
@@ -188,13 +205,13 @@ func (c compareCmd) row(index int, row bench.Row, problem string, programs []pro
 	entries := make([]*entry, len(programs))
 	var ours []float64
 	for i, p := range programs {
-		e := &entry{result: result{Row: row.Name, Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, threads)}}
+		e := &entry{result: result{Row: row.Name, Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, t.threads)}}
 		entries[i] = e
 		for n := range processes {
 			// The affinity mask is what XLA sizes its thread pool by.
-			cpus := fmt.Sprintf("%d-%d", n*threads, (n+1)*threads-1)
-			w, err := bench.Start([]string{fmt.Sprintf("OMP_NUM_THREADS=%d", threads)},
-				append([]string{"taskset", "-c", cpus}, p.command(index, problem, threads)...)...)
+			cpus := fmt.Sprintf("%d-%d", n*t.threads, (n+1)*t.threads-1)
+			w, err := bench.Start([]string{fmt.Sprintf("OMP_NUM_THREADS=%d", t.threads)},
+				append([]string{"taskset", "-c", cpus}, p.command(t)...)...)
 			if err != nil {
 				e.result.Error = err.Error()
 				break
@@ -216,7 +233,7 @@ func (c compareCmd) row(index int, row bench.Row, problem string, programs []pro
 			if e.result.Error != "" {
 				continue
 			}
-			steps := max(e.turn, 5)
+			steps := max(e.turn, 3)
 			wall, cpu, err := together(e.workers, steps)
 			if err != nil {
 				return nil, err
