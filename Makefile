@@ -61,7 +61,7 @@ bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
 
-site: ## build the web page into site/dist and serve it at SITE
+site: ## build the web page into site/dist and serve it at SITE (localhost:8080)
 	go run ./site --serve $(SITE)
 
 slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)

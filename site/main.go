@@ -42,13 +42,15 @@ func run() error {
 	if arguments.Serve == "" {
 		return nil
 	}
-	if err := Compress(arguments.Out); err != nil {
-		return err
-	}
 	listener, err := net.Listen("tcp", arguments.Serve)
 	if err != nil {
-		return fmt.Errorf("site: %w", err)
+		return fmt.Errorf("site: %w; make site SITE=localhost:8081 takes another address", err)
 	}
+	go func() { // takes seconds; until then the page is served as it is
+		if err := Compress(arguments.Out); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
 	fmt.Printf("serving http://%s/\n", listener.Addr())
 	return http.Serve(listener, Handler(arguments.Out))
 }
@@ -69,9 +71,10 @@ func Handler(dir string) http.Handler {
 		w.Header().Set("Vary", "Accept-Encoding")
 		for _, encoding := range []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}} {
 			for offer := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-				if strings.TrimSpace(offer) == encoding.name {
+				path := filepath.Join(dir, "index.html"+encoding.suffix)
+				if _, err := os.Stat(path); err == nil && strings.TrimSpace(offer) == encoding.name {
 					w.Header().Set("Content-Encoding", encoding.name)
-					http.ServeFile(w, r, filepath.Join(dir, "index.html"+encoding.suffix))
+					http.ServeFile(w, r, path)
 					return
 				}
 			}
