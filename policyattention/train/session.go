@@ -19,13 +19,21 @@ func (c Config) NewSession(backend compute.Backend) (*Session, error) {
 
 // NewSession starts several runs, to be made together, on a backend.
 func NewSession(backend compute.Backend, execution Execution, configs ...Config) (*Session, error) {
-	jobs, states := make([]Job, len(configs)), make([]*state, len(configs))
+	jobs := make([]Job, len(configs))
 	for i, c := range configs {
 		if err := c.Validate(); err != nil {
 			return nil, err
 		}
 		jobs[i] = c.job()
-		s := jobs[i].start()
+	}
+	return NewJobSession(backend, execution, jobs...)
+}
+
+// NewJobSession is NewSession for any jobs.
+func NewJobSession(backend compute.Backend, execution Execution, jobs ...Job) (*Session, error) {
+	states := make([]*state, len(jobs))
+	for i, j := range jobs {
+		s := j.start()
 		states[i] = &s
 	}
 	g, err := newGroup(backend, execution, jobs, states)

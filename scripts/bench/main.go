@@ -37,6 +37,7 @@ import (
 var cli struct {
 	Compare compareCmd `cmd:"" default:"withargs" help:"Run the comparison."`
 	Decoder decoderCmd `cmd:"" help:"Measure how a round of the decoder grows."`
+	Device  deviceCmd  `cmd:"" help:"Time training on one device: steps per call, runs together."`
 	Serve   serveCmd   `cmd:"" hidden:"" help:"Be one worker: see bench.Serve."`
 }
 

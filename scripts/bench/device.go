@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomlx/compute"
+	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/train"
+)
+
+// deviceCmd times training on one device, and says what runs of the paper's
+// budgets would take: how many steps a call of the device should make and how
+// many runs it should make together. Writes device.json.
+type deviceCmd struct {
+	Backend      string   `help:"Backend; without it GOMLX_BACKEND, then the best there is." placeholder:"NAME"`
+	Out          string   `help:"Folder for the results." default:"artifacts/bench" type:"path"`
+	Runs         []string `help:"What to train: actor, critic, distillation (all at S = 8)." default:"actor,critic,distillation" enum:"actor,critic,distillation"`
+	StepsPerCall []int    `help:"Steps that a call makes." default:"1,100"`
+	Together     []int    `help:"Runs at once." default:"1,3,8"`
+	Seconds      float64  `help:"Least length of a measurement." default:"5"`
+}
+
+// execution is a row of device.json.
+type execution struct {
+	Run           string  `json:"run"`
+	StepsPerCall  int     `json:"steps_per_call"`
+	Together      int     `json:"together"`
+	CompileSecs   float64 `json:"compile_seconds"`  // data and the first call
+	StepsPerSec   float64 `json:"steps_per_second"` // of all runs
+	HoursPerRun   float64 `json:"device_hours_a_run"`
+	PeakMegabytes float64 `json:"peak_host_megabytes"`
+}
+
+func (c deviceCmd) Run() error {
+	b, err := backend.New(c.Backend)
+	if err != nil {
+		return err
+	}
+	defer b.Finalize()
+	out := struct {
+		Machine machine     `json:"machine"`
+		Device  []string    `json:"device"`
+		Rows    []execution `json:"rows"`
+	}{Machine: describe(backend.Describe(b).Name), Device: backend.Describe(b).Devices}
+	fmt.Println("run, steps a call, runs together: steps/s of all runs, device-hours a run, compilation")
+	for _, run := range c.Runs {
+		for _, together := range c.Together {
+			for _, steps := range c.StepsPerCall {
+				row, err := c.measure(b, run, together, steps)
+				if err != nil {
+					return err
+				}
+				out.Rows = append(out.Rows, row)
+				fmt.Printf("%s, %d, %d: %.1f steps/s, %.4f h, %.1f s\n", run, steps, together, row.StepsPerSec, row.HoursPerRun, row.CompileSecs)
+				// What is done is kept if a later row fails.
+				if err := writeJSON(filepath.Join(c.Out, "device.json"), out); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (c deviceCmd) measure(b compute.Backend, run string, together, stepsPerCall int) (execution, error) {
+	jobs := make([]train.Job, together)
+	for i := range jobs {
+		var err error
+		seed := uint64(i + 1)
+		switch run {
+		case "distillation":
+			jobs[i], err = distill.Paper(seed, 8).Job()
+		default:
+			objective := train.Proximal
+			if run == "critic" {
+				objective = train.Critic
+			}
+			var r train.Run
+			r, err = train.Standard(objective, train.Plain(), seed, 8).Run("", nil)
+			jobs[i] = r.Job
+		}
+		if err != nil {
+			return execution{}, err
+		}
+	}
+	row := execution{Run: run, StepsPerCall: stepsPerCall, Together: together}
+	began := time.Now()
+	session, err := train.NewJobSession(b, train.Execution{StepsPerCall: stepsPerCall}, jobs...)
+	if err != nil {
+		return row, err
+	}
+	defer session.Close()
+	if _, err := session.Steps(stepsPerCall); err != nil {
+		return row, err
+	}
+	row.CompileSecs = time.Since(began).Seconds()
+	began = time.Now()
+	steps := 0
+	for time.Since(began).Seconds() < c.Seconds {
+		if _, err := session.Steps(stepsPerCall); err != nil {
+			return row, err
+		}
+		steps += stepsPerCall * together
+	}
+	row.StepsPerSec = float64(steps) / time.Since(began).Seconds()
+	row.HoursPerRun = float64(jobs[0].Steps) / row.StepsPerSec / 3600
+	row.PeakMegabytes = peakMegabytes()
+	return row, nil
+}
+
+// peakMegabytes is the most memory that this process has held.
+func peakMegabytes() float64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	lines := strings.Split(string(text), "\n")
+	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "VmHWM:") })
+	if i < 0 {
+		return 0
+	}
+	var kilobytes float64
+	fmt.Sscan(strings.TrimPrefix(lines[i], "VmHWM:"), &kilobytes)
+	return kilobytes / 1024
+}
+
+func writeJSON(path string, v any) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, append(text, '\n'), 0o644)
+}
