@@ -39,7 +39,7 @@ export GOMLX_NO_AUTO_INSTALL=1
 for w in "${what[@]}"; do
   case $w in
     bench) "$here/bench" device --backend "$backend" --out "$artifacts/bench" \
-      --steps-per-call "1,$steps_per_call" --together "1,$together" ${BENCH_FLAGS:-} ;;
+      ${BENCH_FLAGS:---steps-per-call "1,$steps_per_call" --together "1,$together"} ;;
     grid) "$here/policyattention" --backend "$backend" --preset "$preset" --artifacts "$artifacts" \
       --together "$together" --steps-per-call "$steps_per_call" reproduce ;;
   esac

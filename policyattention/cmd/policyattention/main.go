@@ -68,6 +68,7 @@ type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Train and evaluate everything of the preset, then write tables and figures."`
 	Table     tableCmd     `cmd:"" help:"Print tables with the paper's numbers beside ours."`
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG."`
+	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./scripts/bench growth'."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 }

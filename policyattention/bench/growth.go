@@ -1,0 +1,300 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gomlx/compute"
+	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+)
+
+// Growth is how costs grow with sizes, as measured on one machine.
+type Growth struct {
+	Machine string   `json:"machine"`
+	Cores   int      `json:"cores"`
+	Memory  float64  `json:"memory_megabytes"`
+	Backend string   `json:"backend"`
+	Series  []Series `json:"series"`
+}
+
+// Series is the cost of one kind of work along one axis.
+type Series struct {
+	Name   string  `json:"name"`
+	Axis   string  `json:"axis"`
+	Unit   string  `json:"unit"`   // of work, as in "a step"
+	Budget float64 `json:"budget"` // units in one run of the paper's budget
+	Points []Point `json:"points"`
+}
+
+// Point is a measurement on one core. Seconds are of processor time, which
+// neighbours on the machine disturb less than time on the wall.
+type Point struct {
+	X         float64 `json:"x"`
+	Seconds   float64 `json:"cpu_seconds"` // a unit; the least of several
+	Megabytes float64 `json:"megabytes"`   // most that the process held
+	Load      string  `json:"load_average"`
+}
+
+// upper is how many points at the upper end a power law is fitted to.
+const upper = 3
+
+// Law is a power law c·xᵖ, fitted by least squares in logarithms.
+type Law struct{ C, P float64 }
+
+// At returns the law's value.
+func (l Law) At(x float64) float64 { return l.C * math.Pow(x, l.P) }
+
+// Reaches returns where the law reaches a value; +Inf if it does not grow.
+func (l Law) Reaches(value float64) float64 {
+	if l.P < 0.05 {
+		return math.Inf(1)
+	}
+	return math.Pow(value/l.C, 1/l.P)
+}
+
+func fit(points []Point, value func(Point) float64) Law {
+	points = points[max(0, len(points)-upper):]
+	var n, sx, sy, sxx, sxy float64
+	for _, p := range points {
+		x, y := math.Log(p.X), math.Log(value(p))
+		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+	}
+	slope := (n*sxy - sx*sy) / (n*sxx - sx*sx)
+	return Law{math.Exp((sy - slope*sx) / n), slope}
+}
+
+// Time returns the law of the seconds at the upper end.
+func (s Series) Time() Law { return fit(s.Points, func(p Point) float64 { return p.Seconds }) }
+
+// Space returns the law of the megabytes at the upper end.
+func (s Series) Space() Law { return fit(s.Points, func(p Point) float64 { return p.Megabytes }) }
+
+// day is the longest that a run is waited for.
+const day = 24 * 3600.
+
+// Limit returns where a run stops fitting one machine: by the power laws, where
+// it needs more than the memory, or one core longer than a day.
+func (s Series) Limit(memory float64) (x float64, why string) {
+	space, time := s.Space().Reaches(memory), s.Time().Reaches(day/s.Budget)
+	if space < time {
+		return space, "memory"
+	}
+	return time, "a day"
+}
+
+// ReadGrowth reads what GrowthRun.Write wrote.
+func ReadGrowth(path string) (*Growth, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("bench: %w", err)
+	}
+	g := &Growth{}
+	if err := json.Unmarshal(b, g); err != nil {
+		return nil, fmt.Errorf("bench: %s: %w", path, err)
+	}
+	for _, s := range g.Series {
+		if len(s.Points) < upper {
+			return nil, fmt.Errorf("bench: %s: series %q has %d points, want at least %d: measure on", path, s.Name, len(s.Points), upper)
+		}
+	}
+	return g, nil
+}
+
+// Write writes the measurements to a file.
+func (g *Growth) Write(path string) error {
+	text, err := json.MarshalIndent(g, "", "  ")
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	return renameio.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// Axis is a series to measure: its values of x and how one is prepared.
+type Axis struct {
+	Series
+	X []float64
+	// work returns a function that does one unit, and one that ends it.
+	work func(b compute.Backend, x int) (unit func() error, end func(), err error)
+}
+
+// Axes are the series of the growth study. All but one axis stay at the paper's
+// S = 8, A = 3, m = 6 and batch 64.
+func Axes() []Axis {
+	const steps = 51_200 // of the paper's runs
+	axis := func(name, axis, unit string, budget float64, work func(compute.Backend, int) (func() error, func(), error), x ...float64) Axis {
+		return Axis{Series{Name: name, Axis: axis, Unit: unit, Budget: budget}, x, work}
+	}
+	return []Axis{
+		axis("actor training", "S", "a step", steps, training(func(x int) train.Config {
+			return train.Standard(train.Proximal, train.Plain(), 1, x)
+		}), 2, 4, 8, 16, 32, 64),
+		axis("actor training", "A", "a step", steps, training(func(x int) train.Config {
+			c := train.Standard(train.Proximal, train.Plain(), 1, 8)
+			c.Actions = x
+			return c
+		}), 2, 3, 6, 12, 24),
+		axis("critic training", "m", "a step", steps, training(func(x int) train.Config {
+			c := train.Standard(train.Critic, train.Plain(), 1, 8)
+			c.Samples = x
+			return c
+		}), 1, 2, 4, 6, 12),
+		axis("distillation training", "context", "a sequence", 40_000*128, distillation, 50, 100, 200, 400),
+		axis("actor training, all runs", "identities", "a step of each", steps, identities, 1, 2, 4),
+		axis("exact solution", "S", "an MDP", 64, solution, 2, 4, 8, 16, 32, 64),
+		axis("exact PMD and its score, 40 rounds", "S", "a problem", 64, closedLoop, 2, 4, 8, 16, 32, 64),
+		axis("decoder", "S", "a round", 64*40, decoderRound(func(x int) (s, a, m int) { return x, 3, 6 }), 2, 4, 8, 16, 32, 64),
+		axis("decoder", "A", "a round", 64*40, decoderRound(func(x int) (s, a, m int) { return 8, x, 6 }), 2, 3, 6, 12, 24),
+		axis("decoder", "m", "a round", 64*40, decoderRound(func(x int) (s, a, m int) { return 8, 3, x }), 2, 6, 16, 64, 256, 1024),
+	}
+}
+
+// Measure takes the point of an axis at x, for at least so many seconds of
+// processor time. The peak of memory is that of the whole process, so each point
+// wants a process of its own.
+func (a Axis) Measure(b compute.Backend, x, seconds float64) (Point, error) {
+	unit, end, err := a.work(b, int(x))
+	if err != nil {
+		return Point{}, err
+	}
+	defer end()
+	if err := unit(); err != nil { // compiles
+		return Point{}, err
+	}
+	p := Point{X: x, Seconds: math.Inf(1)}
+	began, _ := usage()
+	for turn, count := 0, 1; ; turn++ {
+		before, _ := usage()
+		for range count {
+			if err := unit(); err != nil {
+				return Point{}, err
+			}
+		}
+		after, rss := usage()
+		p.Megabytes = rss
+		if used := after - before; used < 0.02 {
+			count *= 4 // shorter than the clock's tick tells
+		} else {
+			p.Seconds = min(p.Seconds, used/float64(count))
+			if turn >= 3 && after-began > seconds {
+				load, _ := os.ReadFile("/proc/loadavg")
+				p.Load = strings.TrimSpace(string(load[:min(len(load), 4)]))
+				return p, nil
+			}
+		}
+	}
+}
+
+func session(b compute.Backend, jobs ...train.Job) (func() error, func(), error) {
+	s, err := train.NewJobSession(b, train.Execution{}, jobs...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() error { _, err := s.Steps(1); return err }, s.Close, nil
+}
+
+func training(config func(x int) train.Config) func(compute.Backend, int) (func() error, func(), error) {
+	return func(b compute.Backend, x int) (func() error, func(), error) {
+		c := config(x)
+		c.Examples = 128 // more would be the same work
+		run, err := c.Run("", nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		return session(b, run.Job)
+	}
+}
+
+// identities trains several runs in one computation.
+func identities(b compute.Backend, n int) (func() error, func(), error) {
+	jobs := make([]train.Job, n)
+	for i := range jobs {
+		c := train.Standard(train.Proximal, train.Plain(), uint64(i+1), 8)
+		c.Examples = 128
+		run, err := c.Run("", nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		jobs[i] = run.Job
+	}
+	return session(b, jobs...)
+}
+
+// distillation trains Algorithm Distillation's network on one sequence a step.
+func distillation(b compute.Backend, context int) (func() error, func(), error) {
+	c := distill.Paper(1, 8)
+	c.Context, c.Batch, c.Histories = context, 1, 10
+	job, err := c.Job()
+	if err != nil {
+		return nil, nil, err
+	}
+	return session(b, job)
+}
+
+func draw(states, actions int) (mdp.Problem, error) {
+	problems, err := mdp.Random.Draw(1, states, actions, 1)
+	if err != nil {
+		return mdp.Problem{}, err
+	}
+	return problems[0], nil
+}
+
+func solution(_ compute.Backend, states int) (func() error, func(), error) {
+	p, err := draw(states, 3)
+	return func() error { _, err := p.MDP.Optimal(); return err }, func() {}, err
+}
+
+func closedLoop(_ compute.Backend, states int) (func() error, func(), error) {
+	p, err := draw(states, 3)
+	return func() error {
+		problems := []mdp.Problem{p}
+		trajectories, err := control.ExactPMD(control.NominalStep).Run(problems, 40)
+		if err == nil {
+			_, err = control.Score(problems, trajectories)
+		}
+		return err
+	}, func() {}, err
+}
+
+// decoderRound is an actor call, the sampling of m packets a pair, and a critic
+// call.
+func decoderRound(sizes func(x int) (s, a, m int)) func(compute.Backend, int) (func() error, func(), error) {
+	return func(_ compute.Backend, x int) (func() error, func(), error) {
+		s, a, m := sizes(x)
+		d, err := decoder.New(decoder.Caps{
+			States: s, Actions: a, Gamma: mdp.Discount, RMax: 1, EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: m,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := draw(s, a)
+		if err != nil {
+			return nil, nil, err
+		}
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			return nil, nil, err
+		}
+		rng := seed.New(1, "bench", "decoder")
+		return func() error {
+			next, err := d.Improve(p.Pi0, q, control.NominalStep)
+			if err == nil {
+				_, err = d.Backup(next, q, decoder.Sample(p.MDP, next, m, rng))
+			}
+			return err
+		}, func() {}, nil
+	}
+}

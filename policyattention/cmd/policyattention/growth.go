@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"icrl/policyattention/bench"
+	"icrl/policyattention/report"
+)
+
+// growthCmd prints a growth study that 'go run ./scripts/bench growth' measured.
+type growthCmd struct {
+	File string `help:"Measurements." default:"artifacts/growth/growth.json" type:"path"`
+	Out  string `help:"Folder to write the figure to; none without it." type:"path"`
+}
+
+func (c growthCmd) Run(g *globals) error {
+	study, err := bench.ReadGrowth(c.File)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return g.print(study)
+	}
+	for _, table := range []report.Table{report.GrowthTable(study), report.ScaleTable(study)} {
+		if err := table.Markdown(g.out); err != nil {
+			return err
+		}
+		fmt.Fprintln(g.out)
+	}
+	if c.Out == "" {
+		return nil
+	}
+	figure, err := report.GrowthFigure(study)
+	if err != nil {
+		return err
+	}
+	paths, err := figure.Save(c.Out)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(g.out, strings.Join(paths, "\n"))
+	return err
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+
+	"icrl/policyattention/bench"
+)
+
+// GrowthTable tables the growth study: for each axis the power laws at the
+// upper end of what was measured, and where a run of the paper's budget stops
+// fitting the machine.
+func GrowthTable(g *bench.Growth) Table {
+	t := Table{
+		Name: "growth", Title: fmt.Sprintf("Growth of costs on one core (%s, %s)", g.Machine, g.Backend),
+		Columns: []string{"work", "axis", "measured", "cost at the ends", "time grows like", "memory at the ends", "a run stops fitting at", "by"},
+		Notes: []string{
+			"Processor time; at each point the least of several measurements. Exponents are fitted to the three upper points.",
+			fmt.Sprintf("A run fits as long as it needs at most %.0f GB and one core a day; the point where it stops is extrapolated by the power laws, so its order of magnitude is what counts. Around 100 MB are the program and XLA.", g.Memory/1024),
+		},
+	}
+	for _, s := range g.Series {
+		first, last := s.Points[0], s.Points[len(s.Points)-1]
+		limit, by := s.Limit(g.Memory)
+		reach := "no limit seen"
+		if !math.IsInf(limit, 1) {
+			reach = fmt.Sprintf("%s ≈ %s", s.Axis, about(limit))
+		} else {
+			by = ""
+		}
+		t.Rows = append(t.Rows, []string{
+			s.Name, s.Axis, fmt.Sprintf("%g–%g", first.X, last.X),
+			fmt.Sprintf("%s–%s %s", timespan(first.Seconds), timespan(last.Seconds), s.Unit),
+			fmt.Sprintf("%s^%.1f", s.Axis, s.Time().P),
+			fmt.Sprintf("%.0f–%.0f MB", first.Megabytes, last.Megabytes),
+			reach, by,
+		})
+	}
+	return t
+}
+
+// ScaleTable tables what grids of 100 and of 10,000 runs of the paper's budget
+// cost: core-hours, and days on this machine and on 1,000 cores.
+func ScaleTable(g *bench.Growth) Table {
+	t := Table{
+		Name: "scale", Title: "Grids of runs at the paper's budget",
+		Columns: []string{"a run of", "core-hours a run", "100 runs, core-hours", "on this machine", "10,000 runs, core-hours", "on this machine", "on 1,000 cores"},
+		Notes: []string{
+			fmt.Sprintf("This machine has %d cores; each run has one, as the grid does it.", g.Cores),
+		},
+	}
+	for _, s := range g.Series {
+		x := map[string]float64{"S": 8, "m": 6, "context": 200}[s.Axis]
+		for _, p := range s.Points {
+			if p.X != x || s.Unit == "a step of each" {
+				continue
+			}
+			hours := p.Seconds * s.Budget / 3600
+			t.Rows = append(t.Rows, []string{
+				fmt.Sprintf("%s, %s=%g", s.Name, s.Axis, x), significant(hours),
+				significant(100 * hours), timespan(3600 * 100 * hours / float64(g.Cores)),
+				significant(10_000 * hours), timespan(3600 * 10_000 * hours / float64(g.Cores)), timespan(3600 * 10_000 * hours / 1000),
+			})
+		}
+	}
+	return t
+}
+
+// GrowthFigure draws the growth study: time and memory along each axis.
+func GrowthFigure(g *bench.Growth) (*Figure, error) {
+	f := &Figure{Name: "growth", Title: "Growth of costs on one core"}
+	panel := func(title string, chosen func(s bench.Series) bool) error {
+		p := plot.New()
+		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "size of the axis", "seconds a unit of work"
+		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+		p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+		p.Legend.Top, p.Legend.Left, p.Legend.TextStyle.Font.Size = true, true, vg.Points(8)
+		var lines []any
+		for _, s := range g.Series {
+			if !chosen(s) {
+				continue
+			}
+			points := make(plotter.XYs, len(s.Points))
+			for i, x := range s.Points {
+				points[i] = plotter.XY{X: x.X, Y: x.Seconds}
+			}
+			lines = append(lines, fmt.Sprintf("%s, %s", s.Name, s.Axis), points)
+		}
+		f.panels = append(f.panels, p)
+		return plotutil.AddLinePoints(p, lines...)
+	}
+	training := func(s bench.Series) bool {
+		return s.Unit == "a step" || s.Unit == "a sequence" || s.Unit == "a step of each"
+	}
+	if err := panel("(a) training", training); err != nil {
+		return nil, err
+	}
+	if err := panel("(b) everything else", func(s bench.Series) bool { return !training(s) }); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// timespan writes seconds with two significant digits and a fitting unit.
+func timespan(seconds float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}, {1e-3, "ms"}} {
+		if seconds >= unit.size {
+			return significant(seconds/unit.size) + " " + unit.name
+		}
+	}
+	return significant(seconds/1e-6) + " µs"
+}
+
+// significant writes a number with two significant digits, or as an integer.
+func significant(v float64) string {
+	if v >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 2, 64)
+}
+
+// about writes one significant digit.
+func about(v float64) string {
+	digits := math.Pow(10, math.Floor(math.Log10(v)))
+	return strconv.FormatFloat(math.Round(v/digits)*digits, 'f', -1, 64)
+}
