@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks claims bench plugin site slurm-test clean
+.PHONY: help setup reproduce test lint lab notebooks claims bench plugin bundle site slurm-test clean
 
 PRESET ?= quick
 SITE ?= localhost:8080
@@ -60,6 +60,9 @@ bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
+
+bundle: setup ## a folder that runs the grid and the bench on a GPU machine, into .local/bundle/
+	scripts/bundle/bundle.sh
 
 site: ## build the web page into site/dist and serve it at SITE (localhost:8080)
 	go run ./site --serve $(SITE)

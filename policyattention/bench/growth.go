@@ -25,6 +25,7 @@ type Growth struct {
 	Cores   int      `json:"cores"`
 	Memory  float64  `json:"memory_megabytes"`
 	Backend string   `json:"backend"`
+	Note    string   `json:"note,omitempty"` // on the circumstances
 	Series  []Series `json:"series"`
 }
 
@@ -34,6 +35,9 @@ type Series struct {
 	Axis   string  `json:"axis"`
 	Unit   string  `json:"unit"`   // of work, as in "a step"
 	Budget float64 `json:"budget"` // units in one run of the paper's budget
+	// Table is the megabytes of the problem's own tables, which what was measured
+	// may be too small to show beside the program's memory.
+	Table  Law     `json:"table"`
 	Points []Point `json:"points"`
 }
 
@@ -50,7 +54,10 @@ type Point struct {
 const upper = 3
 
 // Law is a power law c·xᵖ, fitted by least squares in logarithms.
-type Law struct{ C, P float64 }
+type Law struct {
+	C float64 `json:"c"`
+	P float64 `json:"p"`
+}
 
 // At returns the law's value.
 func (l Law) At(x float64) float64 { return l.C * math.Pow(x, l.P) }
@@ -86,7 +93,7 @@ const day = 24 * 3600.
 // Limit returns where a run stops fitting one machine: by the power laws, where
 // it needs more than the memory, or one core longer than a day.
 func (s Series) Limit(memory float64) (x float64, why string) {
-	space, time := s.Space().Reaches(memory), s.Time().Reaches(day/s.Budget)
+	space, time := min(s.Space().Reaches(memory), s.Table.Reaches(memory)), s.Time().Reaches(day/s.Budget)
 	if space < time {
 		return space, "memory"
 	}
@@ -131,12 +138,16 @@ type Axis struct {
 	work func(b compute.Backend, x int) (unit func() error, end func(), err error)
 }
 
+// tables are the float64s of a problem's P [S·A, S], at A = 3 or S = 8, and the
+// five numbers of each of 24m packets.
+var tables = map[string]Law{"S": {3 * 8. / (1 << 20), 2}, "A": {8 * 64. / (1 << 20), 1}, "m": {5 * 8 * 24. / (1 << 20), 1}}
+
 // Axes are the series of the growth study. All but one axis stay at the paper's
 // S = 8, A = 3, m = 6 and batch 64.
 func Axes() []Axis {
 	const steps = 51_200 // of the paper's runs
 	axis := func(name, axis, unit string, budget float64, work func(compute.Backend, int) (func() error, func(), error), x ...float64) Axis {
-		return Axis{Series{Name: name, Axis: axis, Unit: unit, Budget: budget}, x, work}
+		return Axis{Series{Name: name, Axis: axis, Unit: unit, Budget: budget, Table: tables[axis]}, x, work}
 	}
 	return []Axis{
 		axis("actor training", "S", "a step", steps, training(func(x int) train.Config {

@@ -29,6 +29,10 @@ func TestGrowth(t *testing.T) {
 	if x, why := s.Limit(5000); math.Abs(x-math.Sqrt(8640)) > 1e-9 || why != "a day" {
 		t.Errorf("limit %v by %s", x, why)
 	}
+	s.Table = Law{1, 2} // x² = 400 MB at x = 20
+	if x, why := s.Limit(400); math.Abs(x-20) > 1e-9 || why != "memory" {
+		t.Errorf("limit %v by %s", x, why)
+	}
 	path := filepath.Join(t.TempDir(), "sub", "growth.json")
 	g := &Growth{Machine: "m", Cores: 2, Memory: 5000, Series: []Series{s}}
 	if err := g.Write(path); err != nil {

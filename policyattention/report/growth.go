@@ -25,6 +25,9 @@ func GrowthTable(g *bench.Growth) Table {
 			fmt.Sprintf("A run fits as long as it needs at most %.0f GB and one core a day; the point where it stops is extrapolated by the power laws, so its order of magnitude is what counts. Around 100 MB are the program and XLA.", g.Memory/1024),
 		},
 	}
+	if g.Note != "" {
+		t.Notes = append(t.Notes, g.Note)
+	}
 	for _, s := range g.Series {
 		first, last := s.Points[0], s.Points[len(s.Points)-1]
 		limit, by := s.Limit(g.Memory)

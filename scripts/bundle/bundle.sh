@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds a folder that runs the experiments and the bench on another Linux machine on
-# x86-64, with a GPU or without, and needs nothing there but glibc and the GPU's driver.
+# x86-64, with a GPU or without, and needs nothing there but glibc ≥ 2.34, libstdc++ and the GPU's libraries.
 #
 #   scripts/bundle/bundle.sh [FOLDER]      default: .local/bundle/policyattention-linux-amd64
 #
@@ -15,7 +15,7 @@ plugin=$root/.local/pjrt/pjrt_c_api_cpu_plugin.so
 rm -rf "$folder" "$folder.tar.gz"
 mkdir -p "$folder/pjrt"
 # XLA is loaded while the program runs, so libc stays dynamic; nothing else does.
-(cd "$root" && CGO_ENABLED=1 GOOS=linux GOARCH=amd64 go build -trimpath \
+(cd "$root" && CGO_ENABLED=1 GOOS=linux GOARCH=amd64 go build \
   -ldflags='-s -w -linkmode=external -extldflags=-static-libgcc' -o "$folder/" ./policyattention/cmd/policyattention ./scripts/bench)
 cp -L "$plugin" "$folder/pjrt/"
 cp "$here/run.sh" "$root/LICENSE" "$folder/"
