@@ -263,7 +263,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 	if g.Together > 1 {
 		var failures []error
 		for _, runs := range experiment.Alike(missing, g.Together) {
-			if err := store.TrainTogether(ctx, runs); ctx.Err() != nil {
+			if err := store.TrainTogether(ctx, runs); ctx.Err() != nil || errors.Is(err, backend.ErrNoPlugin) {
 				return err
 			} else if err != nil {
 				failures = append(failures, err)
