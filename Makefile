@@ -68,7 +68,7 @@ site: ## build the web page into site/dist and serve it at SITE (localhost:8080)
 	go run ./site --serve $(SITE)
 
 slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)
-	SLURM_TEST=1 go test -count=1 -v ./scripts/slurm
+	SLURM_TEST=1 go test -count=1 -timeout 20m -v ./scripts/slurm
 
 clean: ## remove .local/, the built page and the results of the small presets
 	rm -rf .local site/dist notebooks/page artifacts/smoke artifacts/quick

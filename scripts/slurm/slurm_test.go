@@ -321,6 +321,7 @@ func TestNodeDiesInTask(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	count := strings.TrimSpace(c.must(binary, grid("grid", "count")...))
 	began := time.Now()
 	since := func() string { return fmt.Sprintf("%.1f s after submission", time.Since(began).Seconds()) }
 	t.Log(strings.TrimSpace(c.must("./submit.sh", "--preset", "smoke", "--artifacts", shared, "--binary", binary, "--", "--mem=0")))
@@ -343,9 +344,9 @@ func TestNodeDiesInTask(t *testing.T) {
 		t.Fatal("task 0 was done without its job")
 	}
 	c.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
-	c.wait("task 0 is done", time.Minute, func() bool { return len(folders("train/proximal-plain-S4-14100-*")) > 0 })
+	c.wait("task 0 is done", 5*time.Minute, func() bool { return len(folders("train/proximal-plain-S4-14100-*")) > 0 })
 	c.startNode(node) // helps with the rest
-	c.wait("all jobs have ended", 5*time.Minute, func() bool { return c.must("squeue", "--noheader") == "" })
+	c.wait("all jobs have ended", 15*time.Minute, func() bool { return c.must("squeue", "--noheader") == "" })
 	t.Logf("%s: all jobs have ended; log of task 0:\n%s", since(), log("1_0.log"))
 	if text := log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, "proximal-plain-S4-14100: done") {
 		t.Error("the second attempt did not do task 0")
@@ -356,7 +357,7 @@ func TestNodeDiesInTask(t *testing.T) {
 		t.Fatalf("reports %v", reports)
 	}
 	report := log(filepath.Base(reports[0]))
-	if n := strings.Count(report, "state.safetensors"); n != 2 || !strings.Contains(report, "2 of 26 tasks failed for good") {
+	if n := strings.Count(report, "state.safetensors"); n != 2 || !strings.Contains(report, fmt.Sprintf("2 of %s tasks failed for good", count)) {
 		t.Errorf("the report names %d failures:\n%s", n, report)
 	}
 	if n := strings.Count(log("1_2.log"), "attempt"); n != 1 {
