@@ -59,7 +59,9 @@ func named(name string) (compute.Backend, error) {
 	kind, config, _ := strings.Cut(name, ":")
 	switch kind {
 	case "go":
-		b, err := gobackend.New(config)
+		// Operations that run at the same time can take all of the backend's workers
+		// and then wait for one, each of them, for ever (compute v0.1.2, Pool.Saturate).
+		b, err := gobackend.New("ops_sequential," + config)
 		if err != nil {
 			return nil, fmt.Errorf("backend: %q: %w", name, err)
 		}

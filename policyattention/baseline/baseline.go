@@ -43,6 +43,21 @@ func NewChain(m *mdp.MDP, rng *rand.Rand) *Chain {
 // Choose draws an action from the row p [A] of a policy.
 func (c *Chain) Choose(p []float64) int { return sample(c.rng, p) }
 
+// Follow is Choose for a walk that has been recorded: it draws the same number
+// and reports whether that gives the action a with a policy that differs from p
+// [A] by at most tolerance in each cumulative probability.
+func (c *Chain) Follow(p []float64, a int, tolerance float64) bool {
+	u := c.rng.Float64()
+	if a < 0 || a >= len(p) {
+		return false
+	}
+	below := 0.0
+	for _, w := range p[:a] {
+		below += w
+	}
+	return u >= below-tolerance && u < below+p[a]+tolerance
+}
+
 // Step takes the action a and moves to the successor.
 func (c *Chain) Step(a int) Transition {
 	t := Transition{State: c.State, Action: a, Reward: c.mdp.R.At(c.State, a)}
@@ -79,6 +94,26 @@ func sample(rng *rand.Rand, p []float64) int {
 type Steps struct {
 	Alpha float64 `json:"alpha"`
 	Beta  float64 `json:"beta"`
+}
+
+// Start says at which policy a learner begins. Its losses are normalized by the
+// problem's π₀ in either case.
+type Start string
+
+const (
+	Initial Start = "initial" // the problem's: θ = log π₀
+	Uniform Start = "uniform" // θ = 0
+)
+
+// learner returns the learner of a problem before its first round.
+func (s Start) learner(p mdp.Problem) (*ActorCritic, error) {
+	switch s {
+	case Initial:
+		return NewActorCritic(p.Pi0)
+	case Uniform:
+		return NewActorCritic(p.MDP.Uniform())
+	}
+	return nil, fmt.Errorf("baseline: start %q, want %q or %q", s, Initial, Uniform)
 }
 
 // ActorCritic is the state of tabular actor–critic: policy parameters θ [S, A]

@@ -18,9 +18,9 @@ type Increment func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (
 
 // Run is the closed loop of a learner with parameters (θ, w): each round draws
 // Window on-policy transitions and adds the increment; the returned policy is
-// softmax(θ). It starts from θ = log π₀ and w = 0. Problem i walks on a stream
-// of its own below root. Problems run in parallel.
-func Run(problems []mdp.Problem, rounds int, root uint64, increment Increment) ([]control.Trajectory, error) {
+// softmax(θ). It starts as start says, with w = 0. Problem i walks on a stream of
+// its own below root. Problems run in parallel.
+func Run(problems []mdp.Problem, rounds int, start Start, root uint64, increment Increment) ([]control.Trajectory, error) {
 	if rounds < 1 {
 		return nil, fmt.Errorf("baseline: %d rounds, want at least 1", rounds)
 	}
@@ -29,7 +29,7 @@ func Run(problems []mdp.Problem, rounds int, root uint64, increment Increment) (
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, problem := range problems {
 		group.Go(func() error {
-			learner, err := NewActorCritic(problem.Pi0)
+			learner, err := start.learner(problem)
 			if err != nil {
 				return fmt.Errorf("problem %d: %w", i, err)
 			}
@@ -60,12 +60,13 @@ func Run(problems []mdp.Problem, rounds int, root uint64, increment Increment) (
 // of Liang–Lai and the source of Algorithm Distillation.
 type Tabular struct {
 	Steps Steps
+	Start Start
 	Root  uint64 // of the transitions
 }
 
 // Run implements control.Controller.
 func (c Tabular) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	return Run(problems, rounds, c.Root, func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
+	return Run(problems, rounds, c.Start, c.Root, func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
 		dTheta, dW = l.Increment(window, pi, problems[i].MDP.Gamma, c.Steps)
 		return dTheta, dW, nil
 	})

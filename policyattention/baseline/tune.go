@@ -12,8 +12,9 @@ import (
 // Horizons are the numbers of rounds T at which a tuning is scored.
 var Horizons = []int{20, 40}
 
-// Grid is a grid of step sizes, each list ascending.
+// Grid is a grid of starts and step sizes, the latter ascending.
 type Grid struct {
+	Starts []Start   `json:"starts"`
 	Alphas []float64 `json:"alphas"`
 	Betas  []float64 `json:"betas"`
 }
@@ -23,6 +24,7 @@ type Grid struct {
 // this one goes on until the loss rises again.
 func Extended() Grid {
 	return Grid{
+		Starts: []Start{Initial, Uniform},
 		Alphas: []float64{0.5, 1, 2, 4, 8, 16, 32, 64, 128},
 		Betas:  []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4},
 	}
@@ -30,6 +32,7 @@ func Extended() Grid {
 
 // Score is the result of one cell of a grid.
 type Score struct {
+	Start Start `json:"start"`
 	Steps
 	// Loss holds, for each of Horizons, the median over problems of the
 	// normalized returned-policy loss.
@@ -39,21 +42,23 @@ type Score struct {
 // Tune scores tabular actor–critic at every cell of the grid, in the order of
 // its lists, β fastest. The problems must be calibration problems, disjoint
 // from those of training and evaluation. Liang–Lai's analytic block makes the
-// same updates, so the scores hold for it too; Algorithm Distillation's source
-// starts from the uniform policy, so its problems must have that π₀.
+// same updates, so the scores hold for it too; those that start from the uniform
+// policy are of Algorithm Distillation's source.
 func Tune(problems []mdp.Problem, root uint64, g Grid) ([]Score, error) {
-	if len(problems) == 0 || len(g.Alphas) == 0 || len(g.Betas) == 0 {
-		return nil, fmt.Errorf("baseline: tuning on %d problems, %d actor and %d critic steps", len(problems), len(g.Alphas), len(g.Betas))
+	if len(problems) == 0 || len(g.Starts) == 0 || len(g.Alphas) == 0 || len(g.Betas) == 0 {
+		return nil, fmt.Errorf("baseline: tuning on %d problems, %d starts, %d actor and %d critic steps", len(problems), len(g.Starts), len(g.Alphas), len(g.Betas))
 	}
 	var scores []Score
-	for _, alpha := range g.Alphas {
-		for _, beta := range g.Betas {
-			steps := Steps{Alpha: alpha, Beta: beta}
-			loss, err := medianLoss(Tabular{Steps: steps, Root: root}, problems)
-			if err != nil {
-				return nil, fmt.Errorf("baseline: tuning at α=%v, β=%v: %w", alpha, beta, err)
+	for _, start := range g.Starts {
+		for _, alpha := range g.Alphas {
+			for _, beta := range g.Betas {
+				steps := Steps{Alpha: alpha, Beta: beta}
+				loss, err := medianLoss(Tabular{Steps: steps, Start: start, Root: root}, problems)
+				if err != nil {
+					return nil, fmt.Errorf("baseline: tuning at α=%v, β=%v: %w", alpha, beta, err)
+				}
+				scores = append(scores, Score{Start: start, Steps: steps, Loss: loss})
 			}
-			scores = append(scores, Score{Steps: steps, Loss: loss})
 		}
 	}
 	return scores, nil

@@ -43,12 +43,16 @@ const (
 	Prior        Block = "prior"        // the recipe prior at the paper's budget
 	ZeroShot     Block = "zero-shot"    // one network on sizes that it has not seen
 	Replication  Block = "replication"  // more identities than the paper has
+
+	// Of the sampled methods.
+	Tuning        Block = "tuning"        // step sizes, on calibration problems
+	Qualification Block = "qualification" // do they behave as their sources say?
 )
 
 // Blocks lists all blocks.
 var Blocks = []Block{
 	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Frontier,
-	Ablation, Contrast, Prior, ZeroShot, Replication,
+	Ablation, Contrast, Prior, ZeroShot, Replication, Tuning, Qualification,
 }
 
 // Method is a controller.
@@ -112,9 +116,11 @@ type Config struct {
 	Version  int      `json:"version"`
 	Fixtures Fixtures `json:"fixtures"`
 	// One of these is set.
-	Loop    *LoopConfig    `json:"loop,omitempty"`
-	OneStep *OneStepConfig `json:"one_step,omitempty"`
-	Backup  *BackupConfig  `json:"backup,omitempty"`
+	Loop      *LoopConfig      `json:"loop,omitempty"`
+	OneStep   *OneStepConfig   `json:"one_step,omitempty"`
+	Backup    *BackupConfig    `json:"backup,omitempty"`
+	Tuning    *TuningConfig    `json:"tuning,omitempty"`
+	Imitation *ImitationConfig `json:"imitation,omitempty"` // has no fixtures
 }
 
 // Fixtures names the problems of a cell.
@@ -133,6 +139,10 @@ type LoopConfig struct {
 	Phi    float64  `json:"phi,omitempty"`    // mixture with the uniform policy
 	Actor  *Weights `json:"actor,omitempty"`  // absent: exact PMD
 	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
+	// One of these replaces actor and critic for a sampled method; Eta is then the
+	// step size of the exact PMD that it is compared with.
+	LiangLai *LiangLaiConfig `json:"liang_lai,omitempty"`
+	Distill  *DistillConfig  `json:"distill,omitempty"`
 	// Kept are the rounds whose policies are stored; absent means all.
 	Kept []int `json:"kept,omitempty"`
 }
@@ -168,6 +178,9 @@ func (c Cell) Config() (Config, error) {
 	size, ok := Protocol.Sizes[c.S]
 	if !ok {
 		return Config{}, fmt.Errorf("experiment: cell %s: the protocol has no size S=%d", c.Name(), c.S)
+	}
+	if c.Method.Sampled() {
+		return c.baseline(preset)
 	}
 	fixtures := Fixtures{Family: mdp.Random, Root: size.Evaluation, States: c.S, Actions: Protocol.Actions, Problems: preset.Problems}
 	if c.Family != "" {
@@ -265,38 +278,48 @@ func (c Cell) weights(preset Preset, objective train.Objective) (Weights, error)
 	return Weights{}, fmt.Errorf("experiment: cell %s: the protocol has no run with model seed %d at S=%d", c.Name(), c.Seed, c.S)
 }
 
-// weights lists the weights that the configuration needs.
-func (c Config) weights() []Weights {
-	var out []Weights
-	if c.OneStep != nil {
-		out = append(out, c.OneStep.Actor)
-	}
-	if c.Backup != nil {
-		out = append(out, c.Backup.Critic)
-	}
-	if c.Loop != nil {
-		for _, w := range []*Weights{c.Loop.Actor, c.Loop.Critic} {
-			if w != nil {
-				out = append(out, *w)
-			}
-		}
-	}
-	return out
+// need is the weights after a step of a training run.
+type need struct {
+	Training TrainingConfig
+	Step     int
 }
 
-// trainings lists the training runs that the configuration needs.
-func (c Config) trainings() []train.Config {
-	var out []train.Config
-	for _, w := range c.weights() {
-		out = append(out, w.Training)
+// weights lists the weights that the configuration needs.
+func (c Config) weights() (needs []need) {
+	add := func(t TrainingConfig, step int) { needs = append(needs, need{t, step}) }
+	if c.OneStep != nil {
+		add(c.OneStep.Actor.Training, c.OneStep.Actor.Step)
 	}
-	return out
+	if c.Backup != nil {
+		add(c.Backup.Critic.Training, c.Backup.Critic.Step)
+	}
+	if c.Imitation != nil {
+		add(c.Imitation.Training, c.Imitation.Training.Steps)
+	}
+	if l := c.Loop; l != nil {
+		for _, w := range []*Weights{l.Actor, l.Critic} {
+			if w != nil {
+				add(w.Training, w.Step)
+			}
+		}
+		if l.LiangLai != nil {
+			add(l.LiangLai.Training, l.LiangLai.Training.Steps)
+		}
+		if l.Distill != nil {
+			add(l.Distill.Training, l.Distill.Training.Steps)
+		}
+	}
+	return needs
 }
 
 // Trainings lists the training runs that the cell needs.
-func (c Cell) Trainings() ([]train.Config, error) {
+func (c Cell) Trainings() ([]TrainingConfig, error) {
 	config, err := c.Config()
-	return config.trainings(), err
+	var runs []TrainingConfig
+	for _, w := range config.weights() {
+		runs = append(runs, w.Training)
+	}
+	return runs, err
 }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
@@ -307,23 +330,4 @@ func (c Config) Hash() string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// TrainingName returns the name of a training run, unique within a preset:
-// objective-recipe-S8-18100, with S4+8 for several sizes, and with the steps
-// before the sizes where no preset trains its runs so long.
-func TrainingName(c train.Config) string {
-	parts := []string{string(c.Objective), c.Recipe.Name}
-	own := false
-	for _, p := range Presets {
-		own = own || p.Steps == c.Steps
-	}
-	if !own {
-		parts = append(parts, fmt.Sprint(c.Steps))
-	}
-	sizes := make([]string, len(c.Sizes))
-	for i, s := range c.Sizes {
-		sizes[i] = fmt.Sprint(s)
-	}
-	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(c.Seed)), "-")
 }

@@ -1,6 +1,12 @@
 package experiment
 
-import "icrl/policyattention/train"
+import (
+	"fmt"
+
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/train"
+)
 
 // Rates of one core of a current x86 server (AVX-512) under xla:cpu: a training
 // step costs about so many seconds a token of its batch, and a little more the
@@ -8,10 +14,26 @@ import "icrl/policyattention/train"
 const (
 	secondsPerToken   = 1.5e-5
 	secondsPerContext = 9e-8 // a token and token of context
+	// Of Algorithm Distillation, a token and parameter; of Liang–Lai, a window and
+	// coordinate of a column.
+	secondsPerParameter = 1.2e-10
+	secondsPerWindow    = 1.3e-7
 )
 
 // EstimateSeconds returns about how long a training run takes on one core.
-func EstimateSeconds(c train.Config) float64 {
+func EstimateSeconds(c TrainingConfig) float64 {
+	switch c := c.(type) {
+	case train.Config:
+		return actorSeconds(c)
+	case lianglai.Training:
+		return liangLaiSeconds(c)
+	case distill.Config:
+		return distillSeconds(c)
+	}
+	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
+}
+
+func actorSeconds(c train.Config) float64 {
 	tokens := c.Sizes[len(c.Sizes)-1] * c.Actions
 	if c.Objective == train.Critic {
 		tokens *= c.Samples + 1

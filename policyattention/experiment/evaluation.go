@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/npz"
@@ -37,13 +38,15 @@ var roundsHeader = []string{"problem", "round", "loss", "gap", "e0", "zeta", "ro
 
 // Evaluation is the result of one cell.
 type Evaluation struct {
-	Cell     Cell
-	Config   Config
-	Folder   string
-	Manifest *Manifest
-	Scored   []control.Scored // of a closed loop, one a problem
-	OneStep  *OneStep         // of a one-step cell
-	Backup   *Backup          // of a cell of one-step backups
+	Cell      Cell
+	Config    Config
+	Folder    string
+	Manifest  *Manifest
+	Scored    []control.Scored // of a closed loop, one a problem
+	OneStep   *OneStep         // of a one-step cell
+	Backup    *Backup          // of a cell of one-step backups
+	Tuning    []baseline.Score // of a tuning cell, in the grid's order
+	Imitation *Imitation       // of a qualification by imitation
 }
 
 // Losses returns the normalized loss of the policy returned at horizon T, one a
@@ -82,6 +85,19 @@ func (f Fixtures) Draw() ([]mdp.Problem, error) {
 	return f.Family.Draw(f.Root, f.States, f.Actions, f.Problems)
 }
 
+// draw returns the problems of the configuration, none where it has no fixtures.
+func (c Config) draw() ([]mdp.Problem, error) {
+	if c.Imitation != nil {
+		return nil, nil
+	}
+	return c.Fixtures.Draw()
+}
+
+// networks reports whether the numbers depend on a backend's arithmetic.
+func (c Config) networks() bool {
+	return c.OneStep != nil || c.Loop != nil && (c.Loop.Actor != nil || c.Loop.Critic != nil || c.Loop.Distill != nil)
+}
+
 // digest returns the SHA-256 of the problems' tables.
 func digest(problems []mdp.Problem) string {
 	h := sha256.New()
@@ -113,6 +129,10 @@ func (s *Store) Find(cell Cell) (*Evaluation, error) {
 		e.OneStep, err = readOneStep(folder, config)
 	case config.Backup != nil:
 		e.Backup, err = readBackup(folder, config)
+	case config.Tuning != nil:
+		e.Tuning, err = config.Tuning.read(folder)
+	case config.Imitation != nil:
+		e.Imitation, err = readImitation(folder, m)
 	default:
 		e.Scored, err = readRounds(folder, config)
 	}
@@ -138,8 +158,8 @@ func (s *Store) Evaluate(ctx context.Context, cell Cell) (*Evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range config.trainings() {
-		if _, err := s.Train(ctx, c); err != nil {
+	for _, w := range config.weights() {
+		if _, err := s.Train(ctx, w.Training); err != nil {
 			return nil, err
 		}
 	}
@@ -165,7 +185,7 @@ func (s *Store) Evaluate(ctx context.Context, cell Cell) (*Evaluation, error) {
 // compute writes the result of a cell into dir.
 func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error) {
 	meter := startMeter()
-	problems, err := config.Fixtures.Draw()
+	problems, err := config.draw()
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +220,16 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 			return nil, err
 		}
 		m.Summary = b.summary()
-	default:
-		controller, err := s.controller(config)
-		if err != nil {
+	case config.Tuning != nil:
+		if m.Summary, err = config.Tuning.compute(dir, problems); err != nil {
 			return nil, err
 		}
-		trajectories, err := controller.Run(problems, config.Loop.Rounds)
+	case config.Imitation != nil:
+		if m.Summary, err = s.computeImitation(dir, *config.Imitation); err != nil {
+			return nil, err
+		}
+	default:
+		trajectories, arrays, err := s.run(config, problems)
 		if err != nil {
 			return nil, err
 		}
@@ -216,13 +240,13 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 		if err := writeCSV(filepath.Join(dir, roundsFile), roundsHeader, roundRows(scored)); err != nil {
 			return nil, err
 		}
-		if err := writeArrays(filepath.Join(dir, policiesFile), config.Loop.arrays(trajectories)); err != nil {
+		if err := writeArrays(filepath.Join(dir, policiesFile), arrays); err != nil {
 			return nil, err
 		}
 		m.Summary = summarize(scored)
 	}
 	var d *backend.Description
-	if len(m.Weights) > 0 {
+	if config.networks() {
 		b, err := s.backend()
 		if err != nil {
 			return nil, err
@@ -234,8 +258,19 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 	return m, nil
 }
 
-// controller returns the closed loop of a configuration.
-func (s *Store) controller(config Config) (control.Loop, error) {
+// controller returns the controller of a closed loop.
+func (s *Store) controller(config Config) (control.Controller, error) {
+	switch l := config.Loop; {
+	case l.LiangLai != nil:
+		return s.liangLai(*l.LiangLai)
+	case l.Distill != nil:
+		return s.distilled(*l.Distill)
+	}
+	return s.loop(config)
+}
+
+// loop returns the loop of actor and critic of a configuration that has one.
+func (s *Store) loop(config Config) (control.Loop, error) {
 	l := config.Loop
 	loop := control.ExactPMD(l.Eta)
 	var err error

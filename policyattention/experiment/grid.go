@@ -12,12 +12,13 @@ import (
 	"sync"
 	"time"
 
+	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/train"
 )
 
 // Missing returns those of the training runs that are not yet there, each once.
-func (s *Store) Missing(configs []train.Config) ([]train.Config, error) {
-	var missing []train.Config
+func (s *Store) Missing(configs []TrainingConfig) ([]TrainingConfig, error) {
+	var missing []TrainingConfig
 	seen := map[string]bool{}
 	for _, c := range configs {
 		if hash := c.Hash(); seen[hash] {
@@ -36,11 +37,17 @@ func (s *Store) Missing(configs []train.Config) ([]train.Config, error) {
 
 // Alike deals training runs into groups of at most n, each of networks and data
 // of one shape, as TrainTogether makes best.
-func Alike(configs []train.Config, n int) [][]train.Config {
-	var groups [][]train.Config
+func Alike(configs []TrainingConfig, n int) [][]TrainingConfig {
+	var groups [][]TrainingConfig
 	open := map[string]int{} // the group to fill, by shape
 	for _, c := range configs {
-		shape := fmt.Sprint(c.Network(), c.Objective == train.Critic, c.Sizes, c.Batch, c.Samples)
+		var shape string
+		switch c := c.(type) {
+		case train.Config:
+			shape = fmt.Sprint(c.Network(), c.Objective == train.Critic, c.Sizes, c.Batch, c.Samples)
+		case distill.Config:
+			shape = fmt.Sprint(c.Network(), c.Batch)
+		}
 		i, ok := open[shape]
 		if !ok || len(groups[i]) == n {
 			i = len(groups)
@@ -59,7 +66,7 @@ func Alike(configs []train.Config, n int) [][]train.Config {
 // The command that worker returns trains the named run, prints Progress as
 // lines of JSON, and on SIGINT saves and ends. A run that fails does not stop
 // the others; TrainAll returns all errors.
-func (s *Store) TrainAll(ctx context.Context, configs []train.Config, workers int, worker func(ctx context.Context, name string) *exec.Cmd) error {
+func (s *Store) TrainAll(ctx context.Context, configs []TrainingConfig, workers int, worker func(ctx context.Context, name string) *exec.Cmd) error {
 	missing, err := s.Missing(configs)
 	if err != nil {
 		return err

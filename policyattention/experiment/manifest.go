@@ -19,6 +19,8 @@ import (
 	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/train"
 )
 
@@ -26,18 +28,20 @@ const manifestFile = "manifest.json"
 
 // Manifest describes an artifact and vouches for its files.
 type Manifest struct {
-	Name       string            `json:"name"`                 // of the cell or the training run
-	Hash       string            `json:"hash"`                 // of the configuration
-	Cell       *Cell             `json:"cell,omitempty"`       // of an evaluation
-	Evaluation *Config           `json:"evaluation,omitempty"` // its configuration
-	Training   *train.Config     `json:"training,omitempty"`   // of a training run
-	Fixtures   string            `json:"fixtures,omitempty"`   // SHA-256 of the problems
-	Weights    map[string]string `json:"weights,omitempty"`    // used weights: SHA-256 by training name
-	Files      map[string]string `json:"files"`                // SHA-256 by name
-	Summary    map[string]Values `json:"summary,omitempty"`    // medians, by what they are of
-	Produced   Produced          `json:"produced"`
-	Cost       Cost              `json:"cost"`
-	Seal       string            `json:"seal"` // SHA-256 of this manifest with an empty seal
+	Name       string             `json:"name"`                 // of the cell or the training run
+	Hash       string             `json:"hash"`                 // of the configuration
+	Cell       *Cell              `json:"cell,omitempty"`       // of an evaluation
+	Evaluation *Config            `json:"evaluation,omitempty"` // its configuration
+	Training   *train.Config      `json:"training,omitempty"`   // of a training run
+	LiangLai   *lianglai.Training `json:"liang_lai,omitempty"`  // of a training run of Liang–Lai
+	Distill    *distill.Config    `json:"distill,omitempty"`    // of a training run of Algorithm Distillation
+	Fixtures   string             `json:"fixtures,omitempty"`   // SHA-256 of the problems
+	Weights    map[string]string  `json:"weights,omitempty"`    // used weights: SHA-256 by training name
+	Files      map[string]string  `json:"files"`                // SHA-256 by name
+	Summary    map[string]Values  `json:"summary,omitempty"`    // medians, by what they are of
+	Produced   Produced           `json:"produced"`
+	Cost       Cost               `json:"cost"`
+	Seal       string             `json:"seal"` // SHA-256 of this manifest with an empty seal
 }
 
 // Values are numbers by name.

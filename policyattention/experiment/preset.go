@@ -22,10 +22,17 @@ type Preset struct {
 	Oracle    int // problems of the oracle block
 	HeldOut   int // one-step inputs of the mechanism block
 	Ablation  int // optimizer steps of the ablation's training runs
-	Rows      []Row
+	// Of the sampled methods. Zeros stand for the recipes' own numbers.
+	Calibrating int // problems of the tuning block
+	GridSize    int // step sizes of its grid, on either axis
+	LiangLai    struct{ MDPs, Batch, Steps int }
+	Distill     struct{ Histories, Length, Batch, Steps, Width int }
+	Imitation   struct{ Windows, MDPs, Updates int }
+	Rows        []Row
 }
 
-// every stands for all recipes, identity by identity.
+// every stands for all recipes of PolicyAttention, and for all source rates of
+// Algorithm Distillation in the tuning block, identity by identity.
 const every = "*"
 
 // Row lists cells of one block and method: each size with each of the block's
@@ -43,6 +50,10 @@ var Presets = map[string]Preset{
 	"smoke": {
 		Name: "smoke", Steps: 10, Snapshots: []int{5}, MDPs: 4, Examples: 32, Batch: 8,
 		Problems: 6, Oracle: 24, HeldOut: 6, Ablation: 5,
+		Calibrating: 4, GridSize: 3,
+		LiangLai:  struct{ MDPs, Batch, Steps int }{50, 200, 100},
+		Distill:   struct{ Histories, Length, Batch, Steps, Width int }{8, 80, 4, 5, 16},
+		Imitation: struct{ Windows, MDPs, Updates int }{20, 2, 60},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4}, 0},
 			{Benchmark, ExactPMD, "", []int{4}, 0},
@@ -63,11 +74,23 @@ var Presets = map[string]Preset{
 			{ZeroShot, ExactPMD, "", []int{6}, 0},
 			{ZeroShot, PolicyAttention, "plain", []int{4, 6}, 1},
 			{Replication, PolicyAttention, "plain", []int{4}, 1},
+			{Tuning, LiangLai, "", []int{8}, 0},
+			{Qualification, LiangLai, llNative, []int{9}, 1},
+			{Qualification, LiangLai, llHarness, []int{8}, 1},
+			{Qualification, Distillation, "cpu-tuned", []int{8}, 1},
+			{Benchmark, ExactPMD, "", []int{8}, 0},
+			{Benchmark, LiangLai, llPaper, []int{8}, 1},
+			{Benchmark, LiangLai, llTuned, []int{8}, 1},
+			{Benchmark, Distillation, "cpu-tuned", []int{8}, 1},
 		},
 	},
 	"quick": {
 		Name: "quick", Steps: 6400, Snapshots: []int{800, 1600, 3200, 4800}, MDPs: 24, Examples: 2048, Batch: 64,
 		Problems: 64, Oracle: 1000, HeldOut: 256,
+		Calibrating: 64,
+		LiangLai:    struct{ MDPs, Batch, Steps int }{1000, 2000, 0},
+		Distill:     struct{ Histories, Length, Batch, Steps, Width int }{Steps: 1500},
+		Imitation:   struct{ Windows, MDPs, Updates int }{200, 4, 600},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
@@ -83,6 +106,16 @@ var Presets = map[string]Preset{
 			{Mechanism, PMDTarget, "plain", []int{4, 8}, 1},
 			{Frontier, PolicyAttention, "plain", []int{4, 8}, 1},
 			{Frontier, PMDTarget, "plain", []int{4, 8}, 1},
+			{Tuning, LiangLai, "", []int{8, 16}, 0},
+			{Qualification, LiangLai, llNative, []int{9}, 1},
+			{Qualification, LiangLai, llHarness, []int{8}, 1},
+			{Qualification, Distillation, "cpu-tuned", []int{8}, 1},
+			{Qualification, Distillation, "cpu-tuned-short", []int{8}, 1},
+			{Benchmark, LiangLai, llPaper, []int{8}, 1},
+			{Benchmark, LiangLai, llPaperUniform, []int{8}, 1},
+			{Benchmark, LiangLai, llTuned, []int{8}, 1},
+			{Benchmark, LiangLai, llTunedInitial, []int{8}, 1},
+			{Benchmark, Distillation, "cpu-tuned", []int{8}, 1},
 		},
 	},
 	// In the order of what is worth training first. Rows that need no new training
@@ -91,6 +124,8 @@ var Presets = map[string]Preset{
 	"paper": {
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400}, MDPs: 24, Examples: 2048, Batch: 64,
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120,
+		Calibrating: 256,
+		Imitation:   struct{ Windows, MDPs, Updates int }{1000, 8, 3000},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
@@ -133,6 +168,25 @@ var Presets = map[string]Preset{
 
 			{Replication, PolicyAttention, "plain", []int{4, 8, 16}, 5},
 			{Prior, PolicyAttention, "prior", []int{16}, 3},
+			{Tuning, LiangLai, "", []int{8, 16}, 0},
+			{Qualification, LiangLai, llNative, []int{9}, 1},
+			{Qualification, LiangLai, llHarness, []int{8, 16}, 3},
+			{Benchmark, LiangLai, llPaper, []int{8, 16}, 3},
+			{Benchmark, LiangLai, llPaperUniform, []int{8, 16}, 3},
+			{Benchmark, LiangLai, llTuned, []int{8, 16}, 3},
+			{Benchmark, LiangLai, llTunedInitial, []int{8, 16}, 3},
+			{Tuning, Distillation, every, []int{8, 16}, 1},
+			{Qualification, Distillation, "cpu-tuned", []int{8, 16}, 1},
+			{Qualification, Distillation, "cpu-tuned-short", []int{8, 16}, 1},
+			{Qualification, Distillation, "cpu", []int{8, 16}, 1},
+			{Benchmark, Distillation, "cpu", []int{8, 16}, 3},
+			{Benchmark, Distillation, "cpu-tuned", []int{8, 16}, 3},
+			// A GPU's work.
+			{Qualification, Distillation, "first", []int{8}, 1},
+			{Qualification, Distillation, "full", []int{8, 16}, 1},
+			{Qualification, Distillation, "full-short", []int{8}, 1},
+			{Benchmark, Distillation, "full", []int{8, 16}, 3},
+			{Benchmark, Distillation, "full-tuned", []int{8, 16}, 3},
 		},
 	},
 }
@@ -226,7 +280,7 @@ func (p Preset) expand(row Row, states int) []Cell {
 		base.Steps = p.Ablation
 	}
 	runs := []Cell{base}
-	if row.Method != ExactPMD {
+	if row.Method != ExactPMD && !(row.Method == LiangLai && row.Block == Tuning) {
 		runs = nil
 		for _, run := range identities(row.Block, states)[:row.Runs] {
 			c := base
@@ -246,7 +300,7 @@ func (p Preset) expand(row Row, states int) []Cell {
 				cells = append(cells, c)
 			}
 		case row.Recipe == every:
-			for _, c.Recipe = range RecipeNames() {
+			for _, c.Recipe = range row.recipes() {
 				cells = append(cells, c)
 			}
 		default:
@@ -256,9 +310,17 @@ func (p Preset) expand(row Row, states int) []Cell {
 	return cells
 }
 
+// recipes lists what every stands for.
+func (r Row) recipes() []string {
+	if r.Method == Distillation {
+		return Sources()
+	}
+	return RecipeNames()
+}
+
 // Trainings lists the distinct training runs that the plan needs, in its order.
-func (p Preset) Trainings() ([]train.Config, error) {
-	var configs []train.Config
+func (p Preset) Trainings() ([]TrainingConfig, error) {
+	var configs []TrainingConfig
 	seen := map[string]bool{}
 	for _, cell := range p.Plan() {
 		needed, err := cell.Trainings()

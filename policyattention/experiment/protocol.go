@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+
+	"icrl/policyattention/baseline"
 )
 
 //go:embed protocol.json
@@ -32,7 +34,8 @@ var Protocol = func() (p struct {
 		Slots int   `json:"slots"` // largest number of states that the network takes
 		Runs  []Run `json:"runs"`
 	} `json:"zero_shot"`
-	Sizes map[int]Size `json:"sizes"` // by number of states
+	NativeSteps baseline.Steps `json:"native_steps"` // of the native closed loop of Liang–Lai
+	Sizes       map[int]Size   `json:"sizes"`        // by number of states
 }) {
 	if err := json.Unmarshal(protocolJSON, &p); err != nil {
 		panic(fmt.Sprintf("experiment: protocol.json: %v", err))
@@ -47,6 +50,10 @@ type Size struct {
 	Evaluation uint64 `json:"evaluation"` // root of the evaluation problems
 	Oracle     uint64 `json:"oracle"`     // root of the oracle block's problems, 0 where there are none
 	HeldOut    uint64 `json:"held_out"`   // root of the one-step inputs, likewise
+	// Of the sampled methods.
+	Calibration   uint64 `json:"calibration"`   // root of the tuning block's problems
+	Qualification uint64 `json:"qualification"` // root of the qualification block's
+	Tuned         Tuned  `json:"tuned"`
 }
 
 // Run is one trained identity.

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
@@ -37,6 +38,7 @@ type Store struct {
 	backend  func() (compute.Backend, error)
 	models   map[string]*train.Model             // loaded weights, by path
 	networks map[transformer.Config]*train.Model // one compiled model of each network
+	sources  map[string]*distill.Model           // networks of Algorithm Distillation, by path
 }
 
 // Progress says how far a training run is.
@@ -54,7 +56,7 @@ func Open(artifacts, preset, backendName string) (*Store, error) {
 		return nil, err
 	}
 	make := sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) })
-	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, models: map[string]*train.Model{}, networks: map[transformer.Config]*train.Model{}}, nil
+	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, models: map[string]*train.Model{}, networks: map[transformer.Config]*train.Model{}, sources: map[string]*distill.Model{}}, nil
 }
 
 // Root returns the folder of the preset's artifacts.
@@ -65,7 +67,7 @@ func (s *Store) folder(cell Cell, config Config) string {
 	return filepath.Join(s.root, filepath.FromSlash(cell.Name())+"-"+config.Hash()[:12])
 }
 
-func (s *Store) trainingFolder(c train.Config) string {
+func (s *Store) trainingFolder(c TrainingConfig) string {
 	return filepath.Join(s.root, "train", TrainingName(c)+"-"+c.Hash()[:12])
 }
 

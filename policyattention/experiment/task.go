@@ -11,15 +11,13 @@ import (
 	"syscall"
 
 	"github.com/google/renameio/v2"
-
-	"icrl/policyattention/train"
 )
 
 // Task is a unit of a preset's work: a training run or the evaluation of a
 // cell. Its result is one artifact.
 type Task struct {
-	Training *train.Config // of a training run
-	Cell     *Cell         // of an evaluation
+	Training TrainingConfig // of a training run
+	Cell     *Cell          // of an evaluation
 }
 
 // Tasks lists the work of the preset: its training runs, then its cells, both
@@ -33,7 +31,7 @@ func (p Preset) Tasks() ([]Task, error) {
 	}
 	var tasks []Task
 	for _, c := range configs {
-		tasks = append(tasks, Task{Training: &c})
+		tasks = append(tasks, Task{Training: c})
 	}
 	for _, c := range p.Plan() {
 		tasks = append(tasks, Task{Cell: &c})
@@ -52,7 +50,7 @@ func (t Task) Kind() string {
 // Name returns the name of the training run or of the cell.
 func (t Task) Name() string {
 	if t.Training != nil {
-		return TrainingName(*t.Training)
+		return TrainingName(t.Training)
 	}
 	return t.Cell.Name()
 }
@@ -131,7 +129,7 @@ func (s *Store) Run(ctx context.Context, t Task) (made bool, err error) {
 
 func (s *Store) attempt(ctx context.Context, t Task) error {
 	if t.Training != nil {
-		_, err := s.Train(ctx, *t.Training)
+		_, err := s.Train(ctx, t.Training)
 		return err
 	}
 	needed, err := t.Cell.Trainings()
@@ -140,7 +138,7 @@ func (s *Store) attempt(ctx context.Context, t Task) error {
 	}
 	for _, c := range needed {
 		// Not every cell is to find out anew, perhaps after hours.
-		_, failure, err := s.State(Task{Training: &c})
+		_, failure, err := s.State(Task{Training: c})
 		if err != nil {
 			return err
 		}
@@ -177,7 +175,7 @@ func (s *Store) failureFile(folder string) string {
 // is not there.
 func (s *Store) locate(t Task) (folder string, find func() error, err error) {
 	if t.Training != nil {
-		return s.trainingFolder(*t.Training), func() error { _, err := s.FindTraining(*t.Training); return err }, nil
+		return s.trainingFolder(t.Training), func() error { _, err := s.FindTraining(t.Training); return err }, nil
 	}
 	config, err := s.config(*t.Cell)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestFailure(t *testing.T) {
 	for _, task := range []Task{training, evaluation} {
 		remove(t, place(t, s, task))
 	}
-	broken := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(*training.Training)))
+	broken := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(training.Training)))
 	if err := os.MkdirAll(broken, 0o755); err != nil {
 		t.Fatal(err)
 	}

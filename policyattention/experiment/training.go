@@ -13,18 +13,134 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gomlx/compute"
 
 	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/train"
 )
 
 const lossFile = "loss.csv.gz"
 
+// TrainingConfig is everything that a training run depends on, but for the
+// backend's arithmetic: a train.Config, a lianglai.Training or a distill.Config.
+type TrainingConfig interface {
+	Hash() string // SHA-256 of the configuration in hexadecimal
+	Validate() error
+}
+
+// TrainingName returns the name of a training run, unique within a preset.
+func TrainingName(c TrainingConfig) string {
+	switch c := c.(type) {
+	case train.Config:
+		return actorName(c)
+	case lianglai.Training:
+		return fmt.Sprintf("%s-S%d-%d", LiangLai, c.States, c.Seed)
+	case distill.Config:
+		return fmt.Sprintf("%s-source%v-context%d-steps%d-S%d-%d", Distillation, c.Source.Alpha, c.Context, c.Steps, c.States, c.Seed)
+	}
+	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
+}
+
+// actorName returns the name of a run of an actor or critic: objective-recipe-S8-18100, with S4+8 for several sizes, and with the steps
+// before the sizes where no preset trains its runs so long.
+func actorName(c train.Config) string {
+	parts := []string{string(c.Objective), c.Recipe.Name}
+	own := false
+	for _, p := range Presets {
+		own = own || p.Steps == c.Steps
+	}
+	if !own {
+		parts = append(parts, fmt.Sprint(c.Steps))
+	}
+	sizes := make([]string, len(c.Sizes))
+	for i, s := range c.Sizes {
+		sizes[i] = fmt.Sprint(s)
+	}
+	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(c.Seed)), "-")
+}
+
+// TrainingSteps returns the number of optimizer steps.
+func TrainingSteps(c TrainingConfig) int {
+	switch c := c.(type) {
+	case train.Config:
+		return c.Steps
+	case lianglai.Training:
+		return c.Steps
+	case distill.Config:
+		return c.Steps
+	}
+	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
+}
+
+// Parameters returns the number of parameters that are trained.
+func Parameters(c TrainingConfig) int {
+	switch c := c.(type) {
+	case train.Config:
+		return c.Network().Size()
+	case lianglai.Training:
+		return c.Parameters()
+	case distill.Config:
+		return c.Network().Size()
+	}
+	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
+}
+
+// trained returns the configuration of a training run's manifest, or nil.
+func (m *Manifest) trained() TrainingConfig {
+	switch {
+	case m.Training != nil:
+		return *m.Training
+	case m.LiangLai != nil:
+		return *m.LiangLai
+	case m.Distill != nil:
+		return *m.Distill
+	}
+	return nil
+}
+
+// setTraining is the inverse of trained.
+func (m *Manifest) setTraining(c TrainingConfig) {
+	switch c := c.(type) {
+	case train.Config:
+		m.Training = &c
+	case lianglai.Training:
+		m.LiangLai = &c
+	case distill.Config:
+		m.Distill = &c
+	}
+}
+
+// weightSteps lists the steps whose weights are kept.
+func weightSteps(c TrainingConfig) []int {
+	var steps []int
+	if c, ok := c.(train.Config); ok {
+		steps = slices.Clone(c.Snapshots)
+	}
+	return append(steps, TrainingSteps(c))
+}
+
+// readWeights returns the configuration and step that a file of weights of the
+// kind of run c says it holds.
+func readWeights(c TrainingConfig, path string) (stored TrainingConfig, step int, err error) {
+	switch c.(type) {
+	case lianglai.Training:
+		stored, _, err := lianglai.Read(path)
+		return stored, stored.Steps, err
+	case distill.Config:
+		stored, _, err := distill.ReadWeights(path)
+		return stored, stored.Steps, err
+	}
+	stored, step, _, err = train.ReadWeights(path)
+	return stored, step, err
+}
+
 // Training is a finished training run.
 type Training struct {
-	Config   train.Config
+	Config   TrainingConfig
 	Folder   string
 	Manifest *Manifest
 }
@@ -34,8 +150,8 @@ func (t *Training) WeightsPath(step int) string {
 	return filepath.Join(t.Folder, weightsFile(t.Config, step))
 }
 
-func weightsFile(c train.Config, step int) string {
-	if step == c.Steps {
+func weightsFile(c TrainingConfig, step int) string {
+	if step == TrainingSteps(c) {
 		return "weights.safetensors"
 	}
 	return fmt.Sprintf("weights-%d.safetensors", step)
@@ -59,7 +175,7 @@ func (t *Training) Losses() ([]float64, error) {
 
 // FindTraining returns the training run of a configuration; the error wraps
 // ErrMissing if it has not been run.
-func (s *Store) FindTraining(c train.Config) (*Training, error) {
+func (s *Store) FindTraining(c TrainingConfig) (*Training, error) {
 	folder := s.trainingFolder(c)
 	m, err := s.open(TrainingName(c), c.Hash(), folder)
 	if err != nil {
@@ -70,12 +186,13 @@ func (s *Store) FindTraining(c train.Config) (*Training, error) {
 
 // Train returns the training run of a configuration, training where it has not
 // been run. An interrupted run is saved and continues at the next call; another
-// process on the same run is waited for.
-func (s *Store) Train(ctx context.Context, c train.Config) (*Training, error) {
+// process on the same run is waited for. Liang–Lai's blocks take minutes and start
+// again.
+func (s *Store) Train(ctx context.Context, c TrainingConfig) (*Training, error) {
 	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
 		return t, err
 	}
-	if err := s.TrainTogether(ctx, []train.Config{c}); err != nil {
+	if err := s.TrainTogether(ctx, []TrainingConfig{c}); err != nil {
 		return nil, err
 	}
 	return s.FindTraining(c)
@@ -84,13 +201,13 @@ func (s *Store) Train(ctx context.Context, c train.Config) (*Training, error) {
 // TrainTogether trains what is missing of several runs at once, in this process
 // and a step of each in turn: see [train.RunTogether]. A run that fails does
 // not stop the others.
-func (s *Store) TrainTogether(ctx context.Context, configs []train.Config) error {
+func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) error {
 	missing, err := s.Missing(configs)
 	if err != nil {
 		return err
 	}
 	// All processes lock in one order, so that no two wait for each other.
-	slices.SortFunc(missing, func(x, y train.Config) int {
+	slices.SortFunc(missing, func(x, y TrainingConfig) int {
 		return strings.Compare(s.trainingFolder(x), s.trainingFolder(y))
 	})
 	for _, c := range missing {
@@ -104,24 +221,39 @@ func (s *Store) TrainTogether(ctx context.Context, configs []train.Config) error
 	if missing, err = s.Missing(missing); err != nil || len(missing) == 0 {
 		return err
 	}
-	b, err := s.backend()
-	if err != nil {
-		return err
-	}
-	runs := make([]train.Run, len(missing))
-	for i, c := range missing {
+	var networks []TrainingConfig
+	var runs []train.Run
+	for _, missing := range missing {
 		var progress func(train.Progress)
 		if s.Progress != nil {
-			progress = func(p train.Progress) { s.Progress(Progress{Name: TrainingName(c), Progress: p}) }
+			progress = func(p train.Progress) { s.Progress(Progress{Name: TrainingName(missing), Progress: p}) }
 		}
-		if runs[i], err = c.Run(filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(c))), progress); err != nil {
-			return err
+		work := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(missing)))
+		switch c := missing.(type) {
+		case lianglai.Training: // needs no backend
+			err = errors.Join(err, s.trainLiangLai(ctx, c, progress))
+		case interface {
+			Run(dir string, progress func(train.Progress)) (train.Run, error)
+		}:
+			run, err := c.Run(work, progress)
+			if err != nil {
+				return err
+			}
+			networks, runs = append(networks, missing), append(runs, run)
 		}
 	}
-	results, err := train.RunTogether(ctx, b, s.Execution, runs)
+	if len(runs) == 0 {
+		return err
+	}
+	b, failed := s.backend()
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	results, failed := train.RunTogether(ctx, b, s.Execution, runs)
+	err = errors.Join(err, failed)
 	for i, result := range results {
 		if result != nil {
-			err = errors.Join(err, s.publishTraining(missing[i], b, result, runs[i].Dir))
+			err = errors.Join(err, s.publishTraining(networks[i], b, result, runs[i].Dir))
 		}
 	}
 	return err
@@ -129,31 +261,29 @@ func (s *Store) TrainTogether(ctx context.Context, configs []train.Config) error
 
 // publishTraining makes a finished run an artifact and removes the folder work
 // that it was made in.
-func (s *Store) publishTraining(c train.Config, b compute.Backend, result *train.Result, work string) error {
+func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *train.Result, work string) error {
 	err := s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
 		for step, path := range result.Snapshots {
 			if err := copyFile(filepath.Join(dir, weightsFile(c, step)), path); err != nil {
 				return nil, err
 			}
 		}
-		if err := copyFile(filepath.Join(dir, weightsFile(c, c.Steps)), result.Weights); err != nil {
+		if err := copyFile(filepath.Join(dir, weightsFile(c, TrainingSteps(c))), result.Weights); err != nil {
 			return nil, err
 		}
-		rows := make([][]float64, len(result.Losses))
-		for i, loss := range result.Losses {
-			rows[i] = []float64{float64(i + 1), float64(loss)}
-		}
-		if err := writeCSV(filepath.Join(dir, lossFile), []string{"step", "loss"}, rows); err != nil {
+		if err := writeLosses(dir, result.Losses); err != nil {
 			return nil, err
 		}
 		d := backend.Describe(b)
-		return &Manifest{
-			Name: TrainingName(c), Hash: c.Hash(), Training: &c, Produced: produced(&d),
+		m := &Manifest{
+			Name: TrainingName(c), Hash: c.Hash(), Produced: produced(&d),
 			Cost: Cost{
 				WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
 				PeakMemory: usage().peak, StepsPerSecond: result.StepsPerSecond,
 			},
-		}, nil
+		}
+		m.setTraining(c)
+		return m, nil
 	})
 	if err != nil {
 		return err
@@ -162,6 +292,43 @@ func (s *Store) publishTraining(c train.Config, b compute.Backend, result *train
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
+}
+
+// trainLiangLai makes a trained block an artifact.
+func (s *Store) trainLiangLai(ctx context.Context, c lianglai.Training, progress func(train.Progress)) error {
+	began, reported, meter := time.Now(), time.Now(), startMeter()
+	trained, err := c.Train(ctx, func(step int, loss float64) {
+		if progress != nil && (step == c.Steps-1 || time.Since(reported) > time.Second/2) {
+			reported = time.Now()
+			progress(train.Progress{
+				Step: step + 1, Steps: c.Steps, Loss: loss, StepsPerSecond: float64(step+1) / time.Since(began).Seconds(),
+			})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
+		if err := c.Write(filepath.Join(dir, weightsFile(c, c.Steps)), trained); err != nil {
+			return nil, err
+		}
+		if err := writeLosses(dir, trained.Loss); err != nil {
+			return nil, err
+		}
+		m := &Manifest{Name: TrainingName(c), Hash: c.Hash(), Produced: produced(nil), Cost: meter.cost()}
+		m.setTraining(c)
+		m.Cost.StepsPerSecond = float64(c.Steps) / m.Cost.WallSeconds
+		return m, nil
+	})
+}
+
+// writeLosses writes the losses of a run [Steps] into dir.
+func writeLosses[T float32 | float64](dir string, losses []T) error {
+	rows := make([][]float64, len(losses))
+	for i, loss := range losses {
+		rows[i] = []float64{float64(i + 1), float64(loss)}
+	}
+	return writeCSV(filepath.Join(dir, lossFile), []string{"step", "loss"}, rows)
 }
 
 func copyFile(to, from string) error {

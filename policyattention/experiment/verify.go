@@ -15,7 +15,6 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/npz"
-	"icrl/policyattention/train"
 )
 
 // Tolerances of verification.
@@ -195,20 +194,20 @@ func (v *Verification) manifest(folder, name, hash string) *Manifest {
 	return m
 }
 
-func (s *Store) verifyTraining(v *Verification, c train.Config) {
+func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 	folder := s.trainingFolder(c)
 	m := v.manifest(folder, TrainingName(c), c.Hash())
 	if m == nil {
 		return
 	}
 	v.Trainings++
-	if m.Training == nil || m.Training.Hash() != c.Hash() {
+	if stored := m.trained(); stored == nil || stored.Hash() != c.Hash() {
 		v.add(filepath.Join(folder, manifestFile), 0, "its configuration is not that of its hash")
 	}
 	t := &Training{Config: c, Folder: folder, Manifest: m}
-	for _, step := range append(slices.Clone(c.Snapshots), c.Steps) {
+	for _, step := range weightSteps(c) {
 		path := t.WeightsPath(step)
-		stored, at, _, err := train.ReadWeights(path)
+		stored, at, err := readWeights(c, path)
 		switch {
 		case err != nil:
 			v.add(path, 0, "%v", err)
@@ -222,8 +221,8 @@ func (s *Store) verifyTraining(v *Verification, c train.Config) {
 		v.add(path, 0, "%v", err)
 		return
 	}
-	if len(losses) != c.Steps {
-		v.add(path, 0, "%d losses, want %d", len(losses), c.Steps)
+	if want := TrainingSteps(c); len(losses) != want {
+		v.add(path, 0, "%d losses, want %d", len(losses), want)
 	}
 	for i, loss := range losses {
 		if math.IsNaN(loss) || math.IsInf(loss, 0) {
@@ -244,7 +243,7 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 	if m.Cell == nil || *m.Cell != cell || m.Evaluation == nil || m.Evaluation.Hash() != config.Hash() {
 		v.add(manifest, 0, "its cell or configuration is not that of its hash")
 	}
-	problems, err := config.Fixtures.Draw()
+	problems, err := config.draw()
 	if err != nil {
 		return err
 	}
@@ -260,6 +259,12 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 		if m.Weights[name] != want {
 			v.add(manifest, 0, "it was made from other weights of %s than are stored", name)
 		}
+	}
+	switch {
+	case config.Tuning != nil:
+		return s.verifyTuning(v, folder, *config.Tuning, problems, m)
+	case config.Imitation != nil:
+		return s.verifyImitation(v, folder, *config.Imitation, m)
 	}
 	arrays, err := readArrays(policies)
 	if err != nil {
@@ -278,7 +283,7 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 func (s *Store) verifyLoop(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
 	manifest, policies, rounds := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile), filepath.Join(folder, roundsFile)
 	l := config.Loop
-	loop, err := s.controller(config)
+	loop, err := s.loop(config)
 	if err != nil {
 		v.add(manifest, 0, "its controller: %v", err)
 		return s.backendError()
@@ -300,7 +305,9 @@ func (s *Store) verifyLoop(v *Verification, folder string, config Config, proble
 		v.add(policies, 0, "array rounds is %v, want %v", got, l.kept())
 	}
 	var trajectories []control.Trajectory
-	if l.Kept == nil {
+	if l.LiangLai != nil || l.Distill != nil {
+		trajectories, err = s.verifySampled(v, policies, config, problems, stored, arrays)
+	} else if l.Kept == nil {
 		trajectories, err = s.replay(v, policies, config, loop, problems, stored, arrays)
 	} else {
 		trajectories, err = s.rerun(v, policies, config, loop, problems, stored)
@@ -346,11 +353,8 @@ func (s *Store) replay(v *Verification, path string, config Config, loop control
 		trajectories[i] = control.Trajectory{Policies: stored[i], Q: []*mat.Dense{q}, Eta: l.Eta}
 	}
 	if l.Critic == nil {
-		for i, p := range problems {
-			t := &trajectories[i]
-			for k := range l.Rounds - 1 {
-				t.Q = append(t.Q, p.MDP.EvaluationBackup(t.Policies[k+1], t.Q[k]))
-			}
+		if err := followed(problems, trajectories, l.Eta); err != nil {
+			return nil, err
 		}
 	} else {
 		tables, err := unstack(arrays["q"], len(problems), l.Rounds, config.Fixtures.States, config.Fixtures.Actions)

@@ -436,8 +436,7 @@ func TestRootsAreDisjoint(t *testing.T) {
 	}
 	addRuns(Protocol.ZeroShot.Runs)
 	for states, size := range Protocol.Sizes {
-		add(size.Evaluation)
-		for _, root := range []uint64{size.Oracle, size.HeldOut} {
+		for _, root := range []uint64{size.Evaluation, size.Oracle, size.HeldOut, size.Calibration, size.Qualification} {
 			if root != 0 {
 				add(root)
 			}

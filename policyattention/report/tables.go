@@ -465,7 +465,7 @@ func (s *source) audit() (a audit, err error) {
 	a.cells = map[experiment.Block]int{}
 	loops, planned, err := s.find(func(c experiment.Cell) bool {
 		config, err := c.Config()
-		return err == nil && config.Loop != nil
+		return err == nil && config.Loop != nil && !c.Method.Sampled() // theirs is no critic
 	})
 	if err != nil {
 		return a, err
@@ -523,6 +523,14 @@ func auditTable(s *source) (Table, error) {
 	return t, nil
 }
 
+// backendName names what a run was made on.
+func backendName(run *experiment.Training) string {
+	if d := run.Manifest.Produced.Backend; d != nil {
+		return d.Name
+	}
+	return "Go, float64"
+}
+
 func costTable(s *source) (Table, error) {
 	t := Table{
 		Title:   "Training runs and their cost",
@@ -534,7 +542,7 @@ func costTable(s *source) (Table, error) {
 	}
 	wall, cpu, done := 0.0, 0.0, 0
 	for _, c := range configs {
-		row := []string{experiment.TrainingName(c), fmt.Sprint(c.Network().Size()), fmt.Sprint(c.Steps), NotRun, "", "", "", ""}
+		row := []string{experiment.TrainingName(c), fmt.Sprint(experiment.Parameters(c)), fmt.Sprint(experiment.TrainingSteps(c)), NotRun, "", "", "", ""}
 		run, err := s.store.FindTraining(c)
 		if err != nil && !errors.Is(err, experiment.ErrMissing) {
 			return t, err
@@ -542,7 +550,7 @@ func costTable(s *source) (Table, error) {
 		if err == nil {
 			cost := run.Manifest.Cost
 			row[3], row[4], row[5] = number(cost.StepsPerSecond), fmt.Sprintf("%.1f", cost.WallSeconds/60), fmt.Sprintf("%.1f", cost.CPUSeconds/60)
-			row[6], row[7] = fmt.Sprint(cost.PeakMemory>>20), run.Manifest.Produced.Backend.Name
+			row[6], row[7] = fmt.Sprint(cost.PeakMemory>>20), backendName(run)
 			wall, cpu, done = wall+cost.WallSeconds, cpu+cost.CPUSeconds, done+1
 		}
 		t.Rows = append(t.Rows, row)

@@ -65,11 +65,11 @@ func FirstAttempt(seed uint64, states int) Config {
 
 // CPU is a budget for machines without a GPU. It differs from Paper in what
 // decides whether in-context learning sets in at all within some thousand small
-// steps: a context of three rounds instead of ten, a source that learns faster,
-// and a smaller network at a larger learning rate.
+// steps: a context of three rounds instead of ten, and a smaller network at a
+// larger learning rate. A source that learns faster helps too, and is the
+// caller's choice.
 func CPU(seed uint64, states int) Config {
 	c := Paper(seed, states)
-	c.Source.Alpha = 16
 	c.Histories, c.Context, c.Batch, c.Steps = 1000, 60, 32, 3000
 	c.Layers, c.Width, c.Hidden = 2, 64, 64
 	c.Optimizer.LearningRate = 2e-3
@@ -118,6 +118,9 @@ func (c Config) Network() transformer.Config {
 		Layers:   c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: c.Actions,
 	}
 }
+
+// Hash returns the SHA-256 of the configuration in hexadecimal.
+func (c Config) Hash() string { return c.job().Hash() }
 
 func (c Config) json() []byte {
 	b, err := json.Marshal(c)

@@ -70,6 +70,51 @@ type Controller struct {
 
 // Run implements control.Controller.
 func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	trajectories, _, err := c.Live(problems, rounds)
+	return trajectories, err
+}
+
+// Live is Run that also returns the actions taken, baseline.Window·rounds for
+// each problem.
+func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []control.Trajectory, actions [][]int, err error) {
+	actions = make([][]int, len(problems))
+	trajectories, err = c.live(problems, rounds, func(i int, chain *baseline.Chain, p []float64) (int, error) {
+		a := chain.Choose(p)
+		actions[i] = append(actions[i], a)
+		return a, nil
+	})
+	return trajectories, actions, err
+}
+
+// Relive repeats the lives in which the given actions were taken. It errs where
+// the network and the stream of random numbers could not have given an action,
+// with probabilities that differ by at most tolerance: networks on other
+// backends round differently, and one other action would change all that
+// follows.
+func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance float64) ([]control.Trajectory, error) {
+	if len(actions) != len(problems) {
+		return nil, fmt.Errorf("distill: actions of %d problems, want %d", len(actions), len(problems))
+	}
+	for i, a := range actions {
+		if len(a) == 0 || len(a)%baseline.Window != 0 || len(a) != len(actions[0]) {
+			return nil, fmt.Errorf("distill: problem %d has %d actions, want a multiple of %d and as many as the first", i, len(a), baseline.Window)
+		}
+	}
+	taken := make([]int, len(problems))
+	return c.live(problems, len(actions[0])/baseline.Window, func(i int, chain *baseline.Chain, p []float64) (int, error) {
+		a := actions[i][taken[i]]
+		taken[i]++
+		if !chain.Follow(p, a, tolerance) {
+			return 0, fmt.Errorf("distill: problem %d: action %d, %d, is not the one that was drawn", i, taken[i], a)
+		}
+		return a, nil
+	})
+}
+
+// choose returns the action of agent i, whose distribution is p [A].
+type choose func(i int, chain *baseline.Chain, p []float64) (int, error)
+
+func (c Controller) live(problems []mdp.Problem, rounds int, choose choose) ([]control.Trajectory, error) {
 	if rounds < 1 || len(problems) == 0 {
 		return nil, fmt.Errorf("distill: %d rounds on %d problems, want at least one of each", rounds, len(problems))
 	}
@@ -86,7 +131,7 @@ func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajector
 		trajectories[i].Policies = []*mat.Dense{p.Pi0}
 	}
 	for round := range rounds {
-		policies, err := agents.round(chains)
+		policies, err := agents.round(chains, choose)
 		if err != nil {
 			return nil, fmt.Errorf("distill: round %d: %w", round, err)
 		}
@@ -118,7 +163,7 @@ func (m *Model) emptyCache(n int) *tensors.Tensor {
 }
 
 // round acts for a window and returns the policies after it.
-func (a *agents) round(chains []*baseline.Chain) ([]*mat.Dense, error) {
+func (a *agents) round(chains []*baseline.Chain, choose choose) ([]*mat.Dense, error) {
 	if a.length+baseline.Window+1 > a.Config.Context {
 		if err := a.forget(); err != nil {
 			return nil, err
@@ -130,7 +175,11 @@ func (a *agents) round(chains []*baseline.Chain) ([]*mat.Dense, error) {
 			return nil, err
 		}
 		for i, chain := range chains {
-			t := chain.Step(chain.Choose(rows[i].RawRowView(0)))
+			action, err := choose(i, chain, rows[i].RawRowView(0))
+			if err != nil {
+				return nil, err
+			}
+			t := chain.Step(action)
 			a.histories[i].see(&t, t.Next)
 		}
 	}

@@ -165,6 +165,9 @@ func near(t *testing.T, what string, got, want []float64) {
 	}
 }
 
+// sampled lets agents act on their own samples.
+func sampled(_ int, chain *baseline.Chain, p []float64) (int, error) { return chain.Choose(p), nil }
+
 func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 	m, params := model(t, tiny())
 	ps := problems(t, 2)
@@ -175,7 +178,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 		a.histories[i].see(nil, chains[i].State)
 	}
 	for round := range 4 {
-		if _, err := a.round(chains); err != nil {
+		if _, err := a.round(chains, sampled); err != nil {
 			t.Fatal(err)
 		}
 		// The context is what the cache holds, and the pending token.

@@ -91,10 +91,19 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 // Train trains c in the folder dir; it resumes and repeats byte for byte as
 // described at [train.Job.Run].
 func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(train.Progress)) (*train.Result, error) {
-	if err := c.Validate(); err != nil {
+	run, err := c.Run(dir, progress)
+	if err != nil {
 		return nil, err
 	}
-	return c.job().Run(ctx, backend, dir, progress)
+	return run.Job.Run(ctx, backend, dir, progress)
+}
+
+// Run returns the run of c in the folder dir, for [train.RunTogether].
+func (c Config) Run(dir string, progress func(train.Progress)) (train.Run, error) {
+	if err := c.Validate(); err != nil {
+		return train.Run{}, err
+	}
+	return train.Run{Job: c.job(), Dir: dir, Progress: progress}, nil
 }
 
 func (c Config) job() train.Job {

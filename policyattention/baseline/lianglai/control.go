@@ -25,18 +25,19 @@ func PaperSteps(states int) (baseline.Steps, error) {
 
 // Controller deploys an actor–critic block. Each round draws a window of
 // on-policy transitions, passes it through the block once with the current θ
-// and w as its query, and adds the increments. It starts from θ = log π₀ and
-// w = 0; the returned policy is softmax(θ).
+// and w as its query, and adds the increments. It starts as Start says, with w =
+// 0; the returned policy is softmax(θ).
 type Controller struct {
 	Prompt *ActorCriticPrompt
 	Block  *Block // with its step sizes, see [ActorCriticPrompt.WithSteps]
+	Start  baseline.Start
 	Root   uint64 // of the stream of transitions, one for each problem's index
 }
 
 // Run implements control.Controller. On the same Root its transitions come from
 // the same random numbers as those of [baseline.Tabular].
 func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	return baseline.Run(problems, rounds, c.Root, func(i int, l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
+	return baseline.Run(problems, rounds, c.Start, c.Root, func(i int, l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
 		if s, a := pi.Dims(); s != c.Prompt.States || a != c.Prompt.Actions {
 			return nil, nil, fmt.Errorf("lianglai: the problem has S=%d, A=%d, the block is for S=%d, A=%d", s, a, c.Prompt.States, c.Prompt.Actions)
 		}

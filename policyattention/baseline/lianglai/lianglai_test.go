@@ -225,12 +225,12 @@ func TestHarnessShapeAndController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := baseline.Tabular{Steps: steps, Root: 1}.Run(problems, 40)
+	want, err := baseline.Tabular{Steps: steps, Start: baseline.Initial, Root: 1}.Run(problems, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps), "trained": p.WithSteps(trained.Block, steps)} {
-		var c control.Controller = Controller{Prompt: p, Block: block, Root: 1}
+		var c control.Controller = Controller{Prompt: p, Block: block, Start: baseline.Initial, Root: 1}
 		got, err := c.Run(problems, 40)
 		if err != nil {
 			t.Fatal(err)
@@ -247,7 +247,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Controller{Prompt: p, Block: trained.Block}).Run(wrong, 1); err == nil {
+	if _, err := (Controller{Prompt: p, Block: trained.Block, Start: baseline.Initial}).Run(wrong, 1); err == nil {
 		t.Error("a problem of another shape passed")
 	}
 }

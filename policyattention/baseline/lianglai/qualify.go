@@ -75,8 +75,8 @@ func (t Training) CloseLoop(block *Block, steps baseline.Steps, mdps, updates, e
 		control.Controller
 		curve *[]float64
 	}{
-		{Controller{Prompt: prompt, Block: prompt.WithSteps(block, steps), Root: root}, &loop.Learned},
-		{baseline.Tabular{Steps: steps, Root: root}, &loop.Teacher},
+		{Controller{Prompt: prompt, Block: prompt.WithSteps(block, steps), Start: baseline.Initial, Root: root}, &loop.Learned},
+		{baseline.Tabular{Steps: steps, Start: baseline.Initial, Root: root}, &loop.Teacher},
 	} {
 		trajectories, err := run.Run(problems, updates)
 		if err != nil {

@@ -2,6 +2,9 @@ package lianglai
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -81,6 +84,22 @@ func (t Training) Validate() error {
 		return fmt.Errorf("lianglai: training with scale %v and damping %v, want both positive", t.Scale, t.Damping)
 	}
 	return nil
+}
+
+// Hash returns the SHA-256 of the recipe in JSON, in hexadecimal.
+func (t Training) Hash() string {
+	b, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // Validate has refused the numbers that JSON cannot hold
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Parameters returns the number of parameters of the block, 2·(2SA + 3S + 2)².
+func (t Training) Parameters() int {
+	width := 2*t.States*t.Actions + 3*t.States + 2
+	return 2 * width * width
 }
 
 // Trained is the result of a training run.

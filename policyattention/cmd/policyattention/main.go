@@ -191,7 +191,7 @@ func (planCmd) Run(g *globals) error {
 		}
 		p := planned{Index: i, Kind: t.Kind(), Name: t.Name(), Done: state == experiment.Done}
 		if t.Training != nil {
-			p.Minutes = experiment.EstimateSeconds(*t.Training) / 60
+			p.Minutes = experiment.EstimateSeconds(t.Training) / 60
 		}
 		if !p.Done {
 			missing += p.Minutes
@@ -231,7 +231,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	if len(t.Run_) > 0 {
-		byName := map[string]train.Config{}
+		byName := map[string]experiment.TrainingConfig{}
 		for _, c := range configs {
 			byName[experiment.TrainingName(c)] = c
 		}
@@ -249,7 +249,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 
 // train trains what is missing: one run, or several together, in this process,
 // others in workers.
-func (g *globals) train(ctx context.Context, store *experiment.Store, configs []train.Config, workers int) error {
+func (g *globals) train(ctx context.Context, store *experiment.Store, configs []experiment.TrainingConfig, workers int) error {
 	missing, err := store.Missing(configs)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -330,7 +330,7 @@ func trained(store *experiment.Store, list []experiment.Cell) ([]experiment.Cell
 
 // evaluate evaluates cells one after the other and prints their summaries.
 func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []experiment.Cell) error {
-	var configs []train.Config
+	var configs []experiment.TrainingConfig
 	for _, cell := range list {
 		needed, err := cell.Trainings()
 		if err != nil {

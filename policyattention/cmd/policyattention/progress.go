@@ -10,13 +10,12 @@ import (
 	"golang.org/x/term"
 
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/train"
 )
 
 // progress shows the training of the given runs: as lines of JSON on standard
 // output where the caller is a machine, as a bar with the time left on a
 // terminal, and not at all elsewhere. The function that it returns ends it.
-func (g *globals) progress(store *experiment.Store, runs []train.Config) (done func()) {
+func (g *globals) progress(store *experiment.Store, runs []experiment.TrainingConfig) (done func()) {
 	if g.JSON {
 		encoder := json.NewEncoder(g.out)
 		store.Progress = func(p experiment.Progress) {
@@ -30,7 +29,7 @@ func (g *globals) progress(store *experiment.Store, runs []train.Config) (done f
 	}
 	total := 0
 	for _, c := range runs {
-		total += c.Steps
+		total += experiment.TrainingSteps(c)
 	}
 	bar := progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription("training"),
