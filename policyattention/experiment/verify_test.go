@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/control"
 	"icrl/policyattention/train"
 )
@@ -58,6 +59,12 @@ const (
 	oracle    = "oracle/exact-pmd-S4"
 	learned   = "benchmark/policyattention-S4-14100"
 	oneStep   = "mechanism/policyattention-S4-14100"
+	block     = "train/liang-lai-S8-18100"
+	network   = "train/algorithm-distillation-source16-context60-steps5-S8-18100"
+	imitator  = "benchmark/liang-lai-tuned-S8-18100"
+	distilled = "benchmark/algorithm-distillation-cpu-tuned-S8-18100"
+	grid      = "tuning/liang-lai-S8"
+	native    = "qualification/liang-lai-native-S9-17100"
 	fullyLoop = "confirmation/policyattention-learned-critic-S4-14100"
 	backups   = "backups/policyattention-learned-critic-S4-14100"
 	zeroShot  = "zero-shot/policyattention-S6-48100"
@@ -292,6 +299,64 @@ var corruptions = []struct {
 	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Training.Sizes = []int{4, 8, 12} })
 	}, "its configuration is not that of its hash"},
+	{"byte of a block, resealed", []string{block}, func(t *testing.T, f string) {
+		editBlock(t, f, func(t lianglai.Training, _ *lianglai.Trained) lianglai.Training { t.Seed++; return t })
+	}, "weights.safetensors: it holds step 100 of configuration"},
+	{"edited block", []string{imitator, block}, func(t *testing.T, f string) {
+		folders, err := filepath.Glob(filepath.Join(f, "../../", block+"-*"))
+		if err != nil || len(folders) != 1 {
+			t.Fatalf("%v: %v", folders, err)
+		}
+		editBlock(t, folders[0], func(t lianglai.Training, b *lianglai.Trained) lianglai.Training {
+			b.Block.V.Scale(1.01, b.Block.V)
+			return t
+		})
+		digest, err := fileDigest(filepath.Join(folders[0], "weights.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reseal(t, f, func(m *Manifest) { m.Weights["liang-lai-S8-18100"] = digest })
+	}, "the controller asked again differs"},
+	{"better policies of a block, rescored", []string{imitator, block}, plantBetterPolicies, "the controller asked again differs"},
+	{"edited step size", []string{imitator, block}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Evaluation.Loop.LiangLai.Steps.Alpha++ })
+	}, "its cell or configuration is not that of its hash"},
+	{"edited action", []string{distilled, network}, func(t *testing.T, f string) {
+		editArray(t, f, "actions", func(data []float64) { data[5] = float64((int(data[5]) + 1) % 3) })
+	}, "is not the one that was drawn"},
+	{"action that is none", []string{distilled, network}, func(t *testing.T, f string) {
+		editArray(t, f, "actions", func(data []float64) { data[5] = 0.5 })
+	}, "0.5 is no action"},
+	{"edited policy of a network", []string{distilled, network}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[48], data[49] = data[49], data[48] })
+	}, "the controller asked again differs"},
+	{"edited score", []string{grid}, func(t *testing.T, f string) {
+		editTable(t, f, scoresFile, scoresHeader, func(rows [][]float64) { rows[4][3] -= 0.01 })
+	}, scoresFile + ": row 5: column loss_T20"},
+	{"edited choice", []string{grid}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Summary["uniform"]["alpha"] *= 2 })
+	}, "its summary says uniform alpha"},
+	{"edited curve", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
+		editTable(t, f, curvesFile, curvesHeader, func(rows [][]float64) { rows[7][1] += 1e-6 })
+	}, curvesFile + ": row 8: column learned"},
+	{"edited update error", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Summary["update"]["median_relative_error"] = 1e-3 })
+	}, "its summary says update median_relative_error"},
+}
+
+// editBlock edits a trained block and makes the digests agree.
+func editBlock(t *testing.T, folder string, edit func(lianglai.Training, *lianglai.Trained) lianglai.Training) {
+	t.Helper()
+	path := filepath.Join(folder, "weights.safetensors")
+	recipe, trained, err := lianglai.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipe = edit(recipe, trained)
+	if err := recipe.Write(path, trained); err != nil {
+		t.Fatal(err)
+	}
+	reseal(t, folder, nil)
 }
 
 // plantBetterPolicies replaces a learned loop by the exact one and makes all

@@ -37,6 +37,9 @@ import (
 // hyperbola, V → 0 and P → ∞. So θ and w start from zero, like those of a fresh
 // learner, and grow to full scale over the first Warmup steps: as long as δ is
 // the reward alone, that one entry gives all states the same sign.
+//
+// A run whose loss grows without bound all the same starts again at half the
+// rate.
 type Training struct {
 	Seed    uint64  `json:"seed"`    // root of every random stream
 	States  int     `json:"states"`  // S
@@ -112,7 +115,8 @@ type Trained struct {
 func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
 
 // Train runs the recipe. The function progress, unless nil, hears of each step.
-// It errs when the recipe is not valid, when the loss grows without bound, and
+// It errs when the recipe is not valid, when the loss grows without bound at
+// every rate, and
 // with the cause of ctx when that is done.
 func (t Training) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
 	if err := t.Validate(); err != nil {
@@ -126,6 +130,21 @@ func (t Training) Train(ctx context.Context, progress func(step int, loss float6
 	if err != nil {
 		return nil, err
 	}
+	for rate := t.Rate; ; rate /= 2 {
+		t.Rate = rate
+		result, err := t.attempt(ctx, prompt, problems, progress)
+		if !errors.Is(err, errDiverged) || rate < 0.01 {
+			return result, err
+		}
+	}
+}
+
+// errDiverged is wrapped by the error of a run whose loss has grown without
+// bound.
+var errDiverged = errors.New("the loss is not finite")
+
+// attempt is Train on the given MDPs, at one rate.
+func (t Training) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem, progress func(step int, loss float64)) (*Trained, error) {
 	block := NewBlock(prompt.width)
 	rng := seed.New(t.Seed, "lianglai", "init")
 	for _, m := range []*mat.Dense{block.P, block.V} {
@@ -299,7 +318,7 @@ func (f *fit) gradient(b *batch) (loss float64) {
 func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
 	loss = f.gradient(b)
 	if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return loss, fmt.Errorf("the loss is %v", loss)
+		return loss, errDiverged
 	}
 	n, k := f.out.Dims()
 	if f.signs.IsEmpty() {

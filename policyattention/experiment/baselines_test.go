@@ -1,0 +1,163 @@
+package experiment
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/control"
+	"icrl/policyattention/pmd"
+)
+
+// find returns the result of the cell called name.
+func find(t *testing.T, s *Store, name string) *Evaluation {
+	t.Helper()
+	for _, cell := range s.Preset.Plan() {
+		if cell.Name() == name {
+			e, err := s.Find(cell)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+	}
+	t.Fatalf("the preset has no cell %s", name)
+	return nil
+}
+
+// The losses of Liang–Lai at the paper's step sizes are those of its teacher with
+// the same start and random numbers.
+func TestLiangLaiFollowsTheTeacher(t *testing.T) {
+	e := find(t, open(t), "benchmark/liang-lai-paper-S8-18100")
+	problems, err := e.Config.Fixtures.Draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	teacher := baseline.Tabular{Steps: baseline.Steps{Alpha: 2, Beta: 0.2}, Start: baseline.Initial, Root: 18100}
+	want, err := teacher.Run(problems, e.Config.Loop.Rounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := control.Score(problems, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range scored {
+		for k, loss := range scored[i].Loss {
+			if math.Abs(e.Scored[i].Loss[k]-loss) > 0.02 { // smoke's block errs by 1e-3 or so in an update
+				t.Fatalf("problem %d, round %d: loss %v, the teacher's is %v", i, k, e.Scored[i].Loss[k], loss)
+			}
+		}
+	}
+}
+
+// followed attaches what exact evaluation by a loop makes of the policies.
+func TestFollowedIsTheExactCritic(t *testing.T) {
+	s := open(t)
+	e := find(t, s, "oracle/exact-pmd-S4")
+	problems, err := e.Config.Fixtures.Draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := control.ExactPMD(0.8).Run(problems[:2], 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []control.Trajectory{{Policies: want[0].Policies}, {Policies: want[1].Policies}}
+	if err := followed(problems[:2], got, 0.8); err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		for k, q := range want[i].Q {
+			if !mat.Equal(q, got[i].Q[k]) {
+				t.Errorf("problem %d: table %d differs", i, k)
+			}
+		}
+		next, err := pmd.Step(got[i].Policies[2], got[i].Q[2], got[i].Eta)
+		if err != nil || !mat.Equal(next, got[i].Policies[3]) {
+			t.Errorf("problem %d: exact PMD deviates from itself: %v", i, err)
+		}
+	}
+}
+
+func TestDistillationRecipes(t *testing.T) {
+	seen := map[string]string{}
+	names := append([]string{"full", "full-short", "full-tuned", "first", "cpu", "cpu-short", "cpu-source-9"}, Sources()...)
+	for _, name := range names {
+		c, err := distillation(name, 1, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Validate(); err != nil {
+			t.Error(err)
+		}
+		// The paper's source rate is in the grid.
+		if other, ok := seen[c.Hash()]; ok && !slices.Contains([]string{name, other}, "cpu-source-4") {
+			t.Errorf("recipes %s and %s are the same", name, other)
+		}
+		seen[c.Hash()] = name
+	}
+	for _, name := range []string{"", "gpu", "cpu-source-x"} {
+		if _, err := distillation(name, 1, 8); err == nil {
+			t.Errorf("there is a recipe %q", name)
+		}
+	}
+	full, err := distillation("full", 7, 16)
+	if err != nil || full != distill.Paper(7, 16) {
+		t.Errorf("the full recipe is %+v: %v", full, err)
+	}
+}
+
+func TestNoSuchBaselineCell(t *testing.T) {
+	for _, c := range []Cell{
+		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: llPaper, S: 4, Seed: 14100}, // the paper has no step sizes
+		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: "plain", S: 8, Seed: 18100},
+		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: llPaper, S: 8, Seed: 1},
+		{Preset: "paper", Block: Benchmark, Method: Distillation, Recipe: "plain", S: 8, Seed: 18100},
+		{Preset: "paper", Block: Qualification, Method: LiangLai, Recipe: llNative, S: 8, Seed: 18100},
+	} {
+		if _, err := c.Config(); err == nil || !strings.Contains(err.Error(), c.Name()) {
+			t.Errorf("%s: %v", c.Name(), err)
+		}
+	}
+}
+
+// The step sizes of the protocol are what the stored tuning of the paper preset
+// chose, past the paper's, and inside its grid.
+func TestTunedStepsAreTheTuningsChoice(t *testing.T) {
+	s, err := Open("../../artifacts", "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cell := range s.Preset.Plan() {
+		if cell.Block != Tuning || cell.Method != LiangLai {
+			continue
+		}
+		e, err := s.Find(cell)
+		if errors.Is(err, ErrMissing) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		tuned := Protocol.Sizes[cell.S].Tuned
+		for start, want := range map[baseline.Start]baseline.Steps{baseline.Initial: tuned.Initial, baseline.Uniform: tuned.Uniform} {
+			best, inside, err := BestFrom(e.Tuning, start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if best.Steps != want || !inside || best.Alpha <= 2 {
+				t.Errorf("S=%d from the %s policy: the protocol has %+v, the best is %+v, inside %v", cell.S, start, want, best, inside)
+			}
+		}
+		if best, _, err := baseline.Best(e.Tuning); err != nil || best.Start != baseline.Uniform {
+			t.Errorf("S=%d: the best is %+v, the recipe tuned starts from the uniform policy: %v", cell.S, best, err)
+		}
+	}
+}
