@@ -60,7 +60,7 @@ const (
 	learned   = "benchmark/policyattention-S4-14100"
 	oneStep   = "mechanism/policyattention-S4-14100"
 	block     = "train/liang-lai-S8-18100"
-	network   = "train/algorithm-distillation-source16-context60-steps5-S8-18100"
+	network   = "train/algorithm-distillation-source32-context60-steps5-S8-18100"
 	imitator  = "benchmark/liang-lai-tuned-S8-18100"
 	distilled = "benchmark/algorithm-distillation-cpu-tuned-S8-18100"
 	grid      = "tuning/liang-lai-S8"
