@@ -157,6 +157,8 @@ var colours = map[experiment.Method]color.Color{
 	experiment.RewardOnly:      color.RGBA{213, 94, 0, 255},
 	experiment.LearnedCritic:   color.RGBA{86, 180, 233, 255},
 	experiment.Mixture:         color.RGBA{204, 121, 167, 255},
+	experiment.LiangLai:        color.RGBA{0, 158, 115, 255},
+	experiment.Distillation:    color.RGBA{213, 94, 0, 255},
 }
 
 var (
@@ -425,10 +427,9 @@ func methodsFigure(s *source) ([]*plot.Plot, error) {
 	var names []string
 	drawn := false
 	for _, states := range []int{8, 16} {
-		for _, method := range methods {
-			runs, planned, err := s.find(func(c experiment.Cell) bool {
-				return c.Block == experiment.Benchmark && c.Method == method && c.S == states
-			})
+		for _, series := range s.benchmarkSeries() {
+			method := series.method
+			runs, planned, err := s.find(series.cells(experiment.Benchmark, states))
 			if err != nil {
 				return nil, err
 			}
@@ -436,8 +437,8 @@ func methodsFigure(s *source) ([]*plot.Plot, error) {
 				continue
 			}
 			x := float64(len(names))
-			names = append(names, fmt.Sprintf("%s S=%d", method, states))
-			if n, ok := paper[key{experiment.Benchmark, string(method), states, 20}]; ok {
+			names = append(names, fmt.Sprintf("%s S=%d", series, states))
+			if n, ok := paper[key{experiment.Benchmark, string(method), states, 20}]; ok && series.paper() {
 				of, err := points(p, grey, true, plotter.XYs{{X: x + 0.2, Y: n.Value}})
 				if err != nil {
 					return nil, err
@@ -525,7 +526,8 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 		}
 		panels = append(panels, p)
 	}
-	return panels, nil
+	p, err := endpointsPanel(s)
+	return append(panels, p), err
 }
 
 // envelope joins the points that no other point of either objective beats in

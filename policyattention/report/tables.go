@@ -58,10 +58,9 @@ func benchmarkTable(s *source) (Table, error) {
 		if err != nil {
 			return t, err
 		}
-		for _, method := range methods {
-			runs, planned, err := s.find(func(c experiment.Cell) bool {
-				return c.Block == experiment.Benchmark && c.Method == method && c.S == states
-			})
+		for _, x := range s.benchmarkSeries() {
+			method := x.method
+			runs, planned, err := s.find(x.cells(experiment.Benchmark, states))
 			if err != nil {
 				return t, err
 			}
@@ -70,8 +69,11 @@ func benchmarkTable(s *source) (Table, error) {
 			}
 			for _, horizon := range horizons {
 				row := []string{
-					string(method), fmt.Sprint(states), fmt.Sprint(horizon),
-					quoted(experiment.Benchmark, string(method), states, horizon), NotRun, "", "", paperRatio(method, states, horizon), "", "",
+					x.String(), fmt.Sprint(states), fmt.Sprint(horizon),
+					"–", NotRun, "", "", "", "", "",
+				}
+				if x.paper() {
+					row[3], row[7] = quoted(experiment.Benchmark, string(method), states, horizon), paperRatio(method, states, horizon)
 				}
 				if len(runs) > 0 {
 					e, err := stats.Standard.Median(losses(runs, horizon))
@@ -96,8 +98,16 @@ func benchmarkTable(s *source) (Table, error) {
 			return t, err
 		}
 		t.Rows = append(t.Rows, rows...)
+		if rows, err = sampledDifferences(s, states); err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, rows...)
 	}
-	t.Notes = []string{"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. With one run they show the MDPs' share alone."}
+	t.Notes = []string{
+		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. With one run they show the MDPs' share alone.",
+		"Liang–Lai: step sizes as in the paper or tuned on calibration problems, started from π₀ (paper, tuned-initial) or from the uniform policy (paper-uniform, tuned). Algorithm Distillation: the paper's budget (full) or one for CPUs (cpu), with the paper's source rate or a tuned one; a CPU row is no substitute for the full budget.",
+		s.howTo(experiment.Benchmark),
+	}
 	return t, nil
 }
 

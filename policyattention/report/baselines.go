@@ -1,0 +1,421 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
+)
+
+// Tables and figures of the methods that see sampled transitions.
+
+// series is a method of the benchmark, with its recipe where it has several.
+type series struct {
+	method experiment.Method
+	recipe string
+}
+
+func (x series) String() string {
+	if x.recipe == "" {
+		return string(x.method)
+	}
+	return fmt.Sprintf("%s (%s)", x.method, x.recipe)
+}
+
+// paper reports whether the paper has numbers for the series: its own choices,
+// or the same at the CPU budget.
+func (x series) paper() bool {
+	switch x.recipe {
+	case "", "paper", "paper-uniform", "full", "cpu":
+		return true
+	}
+	return false
+}
+
+// cells selects the series' cells of a block and size.
+func (x series) cells(block experiment.Block, states int) func(experiment.Cell) bool {
+	return func(c experiment.Cell) bool {
+		return c.Block == block && c.Method == x.method && c.S == states && (x.recipe == "" || c.Recipe == x.recipe)
+	}
+}
+
+// sampledSeries lists the sampled methods of a block, recipe by recipe.
+func (s *source) sampledSeries(block experiment.Block) (list []series) {
+	for _, method := range []experiment.Method{experiment.LiangLai, experiment.Distillation} {
+		for _, recipe := range s.store.Preset.SampledRecipes(block, method) {
+			list = append(list, series{method, recipe})
+		}
+	}
+	return list
+}
+
+// benchmarkSeries lists the benchmark's methods in the order of its table.
+func (s *source) benchmarkSeries() (list []series) {
+	for _, m := range methods {
+		if m == experiment.ExactPMD {
+			list = append(list, s.sampledSeries(experiment.Benchmark)...)
+		}
+		list = append(list, series{method: m})
+	}
+	return list
+}
+
+// sampledDifferences are PolicyAttention's losses minus those of the sampled
+// methods.
+func sampledDifferences(s *source, states int) ([][]string, error) {
+	actor, err := s.runs(experiment.Benchmark, experiment.PolicyAttention, states)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][]string
+	for _, x := range s.sampledSeries(experiment.Benchmark) {
+		other, planned, err := s.find(x.cells(experiment.Benchmark, states))
+		if err != nil {
+			return nil, err
+		}
+		if planned == 0 {
+			continue
+		}
+		pa, other := pair(actor, other)
+		for _, horizon := range horizons {
+			of := "–"
+			if x.paper() {
+				of = quoted(experiment.Benchmark, "policyattention minus "+string(x.method), states, horizon)
+			}
+			row := []string{"policyattention minus " + x.String(), fmt.Sprint(states), fmt.Sprint(horizon), of, NotRun, "", "", "", "", ""}
+			if len(pa) > 0 {
+				e, err := stats.Standard.Difference(losses(pa, horizon), losses(other, horizon))
+				if err != nil {
+					return nil, err
+				}
+				row[4], row[5] = estimated(e)
+				row[6] = fmt.Sprint(len(pa))
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// qualificationTable shows that the sampled methods behave as their sources say.
+func qualificationTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Qualification of the sampled methods",
+		Columns: []string{"method", "S", "quantity", "paper", "here", "runs"},
+	}
+	for _, x := range s.sampledSeries(experiment.Qualification) {
+		for _, states := range []int{8, 9, 16} {
+			runs, planned, err := s.find(x.cells(experiment.Qualification, states))
+			if err != nil {
+				return t, err
+			}
+			if planned == 0 {
+				continue
+			}
+			for _, q := range qualities {
+				if q.method != x.method {
+					continue
+				}
+				var values []float64
+				for _, r := range runs {
+					v, err := q.of(r)
+					if err != nil {
+						return t, err
+					}
+					values = append(values, v)
+				}
+				of := "–"
+				if n, ok := paper[key{experiment.Qualification, q.quantity + " " + x.recipe, states, 0}]; ok {
+					of = number(n.Value)
+				}
+				row := []string{x.String(), fmt.Sprint(states), q.quantity, of, NotRun, ""}
+				if len(values) > 0 {
+					row[4], row[5] = number(stats.Median(values)), fmt.Sprintf("%d of %d", len(values), planned)
+				}
+				t.Rows = append(t.Rows, row)
+			}
+		}
+	}
+	t.Notes = []string{
+		"Liang–Lai: the native shape has A = 4 and γ = .5, the harness A = 3 and γ = .9; the update error is the median of ‖Δ − teacher's‖/‖teacher's‖ over held-out windows, the improvement and the gap of the learning curves are relative to the teacher's gain. With several runs: their median.",
+		"Algorithm Distillation: median normalized loss of the policies returned on problems that nothing else uses; \"short\" has a context of one round, so that nothing is remembered between rounds.",
+		s.howTo(experiment.Qualification),
+	}
+	return t, nil
+}
+
+// qualities are the quantities of the qualification table.
+var qualities = []struct {
+	method   experiment.Method
+	quantity string
+	of       func(*experiment.Evaluation) (float64, error)
+}{
+	{experiment.LiangLai, "last/first training loss", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.LossRatio, nil }},
+	{experiment.LiangLai, "relative update error", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.UpdateError, nil }},
+	{experiment.LiangLai, "closed-loop improvement / teacher's", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Improvement(), nil }},
+	{experiment.LiangLai, "mean curve gap", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Gap(), nil }},
+	{experiment.Distillation, "loss after round 1", improvement(func(q distill.Qualification) float64 { return q.First })},
+	{experiment.Distillation, "loss after round 40", improvement(func(q distill.Qualification) float64 { return q.Last })},
+	{experiment.Distillation, "share of MDPs that improve", improvement(func(q distill.Qualification) float64 { return float64(q.Improved) / float64(q.Problems) })},
+}
+
+func improvement(of func(distill.Qualification) float64) func(*experiment.Evaluation) (float64, error) {
+	return func(e *experiment.Evaluation) (float64, error) {
+		q, err := distill.Qualify(e.Scored)
+		return of(q), err
+	}
+}
+
+// tuningTable shows what the grids found on calibration problems.
+func tuningTable(s *source) (Table, error) {
+	t := Table{
+		Title:   "Step sizes of the sampled methods, on calibration problems",
+		Columns: []string{"method", "S", "setting", "α", "β", "T = 20", "T = 40", "inside the grid"},
+	}
+	add := func(method string, states int, setting string, score *baseline.Score, inside string) {
+		row := []string{method, fmt.Sprint(states), setting, "", "", NotRun, "", ""}
+		if score != nil {
+			row = []string{method, fmt.Sprint(states), setting, number(score.Alpha), number(score.Beta), number(score.Loss[0]), number(score.Loss[1]), inside}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	for _, states := range []int{8, 16} {
+		x := series{method: experiment.LiangLai}
+		runs, planned, err := s.find(x.cells(experiment.Tuning, states))
+		if err != nil {
+			return t, err
+		}
+		if planned == 0 {
+			continue
+		}
+		steps, err := lianglai.PaperSteps(states)
+		if err != nil {
+			return t, err
+		}
+		for _, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
+			setting := map[baseline.Start]string{baseline.Initial: "from π₀", baseline.Uniform: "from uniform"}[start]
+			var papers, best *baseline.Score
+			mark := "no"
+			if len(runs) > 0 {
+				for _, score := range runs[0].Tuning {
+					if score.Start == start && score.Steps == steps {
+						papers = &score
+					}
+				}
+				b, inside, err := experiment.BestFrom(runs[0].Tuning, start)
+				if err != nil {
+					return t, err
+				}
+				if best = &b; inside {
+					mark = "yes"
+				}
+			}
+			if papers != nil || len(runs) == 0 {
+				add(string(x.method), states, "paper's choice, "+setting, papers, "")
+			}
+			add(string(x.method), states, "best, "+setting, best, mark)
+		}
+	}
+	for _, states := range []int{8, 16} {
+		for _, recipe := range experiment.Sources() {
+			runs, planned, err := s.find(series{experiment.Distillation, recipe}.cells(experiment.Tuning, states))
+			if err != nil {
+				return t, err
+			}
+			if planned == 0 {
+				continue
+			}
+			var score *baseline.Score
+			if len(runs) > 0 {
+				source := runs[0].Config.Loop.Distill.Training.Source
+				score = &baseline.Score{Steps: source, Loss: []float64{stats.Median(runs[0].Losses(20)), stats.Median(runs[0].Losses(40))}}
+			}
+			add(string(experiment.Distillation), states, strings.ReplaceAll(recipe, "-", " "), score, "")
+		}
+	}
+	t.Notes = []string{
+		"Liang–Lai's teacher makes the same updates as the trained block, so its scores stand for it; from the uniform policy it is Algorithm Distillation's source. Algorithm Distillation itself is trained at the CPU budget for each source rate. The paper's grids end at its choices: α = 2, and source rate 4.",
+		"The paper does not say from which policy Liang–Lai starts. Its losses at S = 8 (.4535, .2812) lie between those of the two starts at its α; at S = 16 (.4817, .3307) they lie below both. So no start accounts for the difference: the paper's update must have had a larger effective step than a mean over 20 transitions with one-hot features. From π₀, where every other controller starts, is what the benchmark calls the paper's choice.",
+		s.howTo(experiment.Tuning),
+	}
+	return t, nil
+}
+
+// howTo says how a block's missing rows are filled in.
+func (s *source) howTo(block experiment.Block) string {
+	return fmt.Sprintf("What is not yet run is filled in by `policyattention --preset %s evaluate %s`, or cell by cell as `plan` names them.", s.store.Preset.Name, block)
+}
+
+// resourcesTable says what each method of the benchmark is given and costs.
+func resourcesTable(s *source) (Table, error) {
+	const states = 8
+	t := Table{
+		Title:   fmt.Sprintf("Interfaces and resources at S = %d", states),
+		Columns: []string{"method", "training signal", "online access a round", "parameters", "training data", "cost in the paper", "training CPU min", "evaluation CPU s", "made on"},
+	}
+	for _, x := range s.benchmarkSeries() {
+		var cell *experiment.Cell
+		for _, c := range s.store.Preset.Plan() {
+			if x.cells(experiment.Benchmark, states)(c) {
+				cell = &c
+				break
+			}
+		}
+		if cell == nil {
+			continue
+		}
+		config, err := cell.Config()
+		if err != nil {
+			return t, err
+		}
+		face := interfaces[x.method]
+		row := []string{x.String(), face.signal, face.access, "0", "none", face.cost, "0", NotRun, ""}
+		if config.Loop.LiangLai != nil {
+			c := config.Loop.LiangLai.Training
+			row[4] = fmt.Sprintf("%d MDPs, %g windows", c.MDPs, float64(c.Batch)*float64(c.Steps))
+		}
+		if config.Loop.Distill != nil {
+			c := config.Loop.Distill.Training
+			row[4] = fmt.Sprintf("%d histories of %d steps; context %d, batch %d, %d steps", c.Histories, c.Length, c.Context, c.Batch, c.Steps)
+		}
+		if w := config.Loop.Actor; w != nil {
+			row[4] = fmt.Sprintf("%d MDPs, %d examples, %d steps", w.Training.MDPs, w.Training.Examples, w.Training.Steps)
+		}
+		trainings, err := cell.Trainings()
+		if err != nil {
+			return t, err
+		}
+		parameters, cpu := 0, 0.0
+		for _, c := range trainings {
+			parameters += experiment.Parameters(c)
+			run, err := s.store.FindTraining(c)
+			if errors.Is(err, experiment.ErrMissing) {
+				cpu = math.NaN()
+				continue
+			}
+			if err != nil {
+				return t, err
+			}
+			cpu += run.Manifest.Cost.CPUSeconds / 60
+			row[8] = backendName(run)
+		}
+		if len(trainings) > 0 {
+			row[3], row[6] = fmt.Sprint(parameters), NotRun
+			if !math.IsNaN(cpu) {
+				row[6] = fmt.Sprintf("%.1f", cpu)
+			}
+		}
+		e, err := s.store.Find(*cell)
+		switch {
+		case err == nil:
+			row[7] = fmt.Sprintf("%.1f", e.Manifest.Cost.CPUSeconds)
+		case !errors.Is(err, experiment.ErrMissing):
+			return t, err
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.Notes = []string{
+		"The first identity of each method. Information is not matched: PolicyAttention and PMD-target get an exact model-based backup a round, the sampled methods 20 transitions. Evaluation: 40 rounds on all problems, with scoring.",
+		s.howTo(experiment.Benchmark),
+	}
+	return t, nil
+}
+
+// interfaces say what a method learns from and what it is given online; cost is
+// what the paper records (Table 4).
+var interfaces = map[experiment.Method]struct{ signal, access, cost string }{
+	experiment.PolicyAttention: {"proximal loss", "exact one-step backup, no samples", ".19–.24 GPU-h"},
+	experiment.PMDTarget:       {"labels of exact PMD", "exact one-step backup, no samples", ".19–.24 GPU-h"},
+	experiment.LearnedCritic:   {"proximal loss; backups from samples", "144 generative transitions", "–"},
+	experiment.LiangLai:        {"increments of its teacher", "20 on-policy transitions", "17 CPU-min"},
+	experiment.Distillation:    {"actions of a source's histories", "20 on-policy transitions", ".63–.75 GPU-h"},
+	experiment.ExactPMD:        {"none", "exact one-step backup, no samples", "–"},
+}
+
+// endpointsPanel places every method of the benchmark on the plane of deviation
+// from exact PMD and loss, with the non-dominated envelope of the sampled ones.
+func endpointsPanel(s *source) (*plot.Plot, error) {
+	const horizon = 20
+	p := panel("S = 8 and 16, every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+	drawn := false
+	named := map[experiment.Method]bool{}
+	for _, states := range []int{8, 16} {
+		var sampled plotter.XYs
+		for _, x := range s.benchmarkSeries() {
+			if x.method == experiment.ExactPMD {
+				continue // at deviation zero
+			}
+			runs, _, err := s.find(x.cells(experiment.Benchmark, states))
+			if err != nil {
+				return nil, err
+			}
+			if len(runs) == 0 {
+				continue
+			}
+			var deviations []float64
+			for _, r := range runs {
+				deviations = append(deviations, stats.Median(r.Deviations(horizon)))
+			}
+			at := plotter.XY{X: stats.Median(deviations), Y: stats.Median(stats.RunMedians(losses(runs, horizon)))}
+			dot, err := points(p, colours[x.method], states == 8, plotter.XYs{at})
+			if err != nil {
+				return nil, err
+			}
+			if x.method.Sampled() {
+				sampled = append(sampled, at)
+			}
+			if drawn = true; !named[x.method] && states == 8 {
+				named[x.method] = true
+				p.Legend.Add(string(x.method), dot)
+			}
+		}
+		if envelope := nonDominated(sampled); len(envelope) > 1 {
+			if _, err := line(p, grey, true, envelope); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if !drawn {
+		empty(p)
+		return p, nil
+	}
+	logScale(&p.X)
+	logScale(&p.Y)
+	headroom(p, len(named)+1)
+	p.Legend.Left = true
+	return p, nil
+}
+
+// nonDominated returns the points that no other is as low as in both
+// coordinates, from left to right.
+func nonDominated(all plotter.XYs) plotter.XYs {
+	var best plotter.XYs
+	for i, x := range all {
+		dominated := false
+		for j, y := range all {
+			if i != j && y.X <= x.X && y.Y <= x.Y && (y.X < x.X || y.Y < x.Y || j < i) {
+				dominated = true
+			}
+		}
+		if !dominated {
+			best = append(best, x)
+		}
+	}
+	for i := range best {
+		for j := range i {
+			if best[i].X < best[j].X {
+				best[i], best[j] = best[j], best[i]
+			}
+		}
+	}
+	return best
+}
