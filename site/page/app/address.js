@@ -146,9 +146,9 @@ async function open(state) {
   await go(Math.min(state.k, state.settings.T), state.stage);
   if (state.shown.includes("learned")) await act(() => toggle("learned"));
 }
-async function openAddress() {
+async function openAddress(hash) {
   try {
-    await open(readAddress(location.hash));
+    await open(readAddress(hash));
     return true;
   } catch (e) {
     message(

@@ -118,13 +118,14 @@ async function boot() {
       $(key).click();
     }
   });
-  addEventListener("hashchange", () => act(openAddress));
+  // The address of the event: by now location may hold the one that remember wrote.
+  addEventListener("hashchange", (e) => act(() => openAddress(new URL(e.newURL).hash)));
   let resized;
   addEventListener("resize", () => {
     clearTimeout(resized);
     resized = setTimeout(render, 120);
   });
-  if (!(await openAddress()))
+  if (!(await openAddress(location.hash)))
     await open({
       settings: defaults(),
       file: null,
