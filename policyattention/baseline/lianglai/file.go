@@ -3,6 +3,7 @@ package lianglai
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -10,13 +11,17 @@ import (
 )
 
 // Write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
-// [Steps], all float64, and the recipe as JSON under "config".
+// [Steps], all float64, the recipe as JSON under "config", and under "rate" that
+// of the optimizer where restarts have lowered it.
 func (t Training) Write(path string, trained *Trained) error {
 	config, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("lianglai: %w", err)
 	}
 	f := &safetensors.File{Metadata: map[string]string{"config": string(config)}}
+	if trained.Rate != t.Rate {
+		f.Metadata["rate"] = strconv.FormatFloat(trained.Rate, 'g', -1, 64)
+	}
 	for _, m := range []struct {
 		name   string
 		matrix *mat.Dense
@@ -59,5 +64,11 @@ func Read(path string) (t Training, trained *Trained, err error) {
 	if err != nil {
 		return t, nil, err
 	}
-	return t, &Trained{Block: &Block{P: mat.NewDense(d, d, p), V: mat.NewDense(d, d, v)}, Loss: loss}, nil
+	rate := t.Rate
+	if text, ok := f.Metadata["rate"]; ok {
+		if rate, err = strconv.ParseFloat(text, 64); err != nil || !(rate > 0 && rate < t.Rate) {
+			return t, nil, fmt.Errorf("lianglai: %s states the rate %q, want a number between 0 and the recipe's %v", path, text, t.Rate)
+		}
+	}
+	return t, &Trained{Block: &Block{P: mat.NewDense(d, d, p), V: mat.NewDense(d, d, v)}, Loss: loss, Rate: rate}, nil
 }

@@ -1,9 +1,11 @@
 package lianglai
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -277,6 +279,100 @@ func TestFiles(t *testing.T) {
 	}
 	if _, _, err := Read(path); err == nil {
 		t.Error("a block of another shape passed")
+	}
+}
+
+// unstable is a recipe whose loss grows without bound at its rate, because its
+// batches are far too small, and falls at half of it.
+func unstable() Training {
+	t := Harness(1, 3)
+	t.MDPs, t.Batch, t.Steps, t.Rate, t.Scale, t.Warmup = 50, 20, 60, 1, 1, 1
+	return t
+}
+
+func TestDivergingRunRestartsAtHalfTheRate(t *testing.T) {
+	recipe := unstable()
+	attempts := 0
+	trained, err := recipe.Train(context.Background(), func(step int, _ float64) {
+		if step == 0 {
+			attempts++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attempts != 2 || trained.Rate != recipe.Rate/2 || len(trained.Loss) != recipe.Steps || !(trained.LossRatio() < 0.1) {
+		t.Fatalf("%d attempts, rate %v, %d steps, last/first loss %g; want 2, %v, %d, below 0.1",
+			attempts, trained.Rate, len(trained.Loss), trained.LossRatio(), recipe.Rate/2, recipe.Steps)
+	}
+	write := func(trained *Trained) (name string, content []byte) {
+		name = filepath.Join(t.TempDir(), "block.safetensors")
+		if err := recipe.Write(name, trained); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name, content
+	}
+	name, want := write(trained)
+
+	// The file says at which rate the block was made, and belongs to the recipe
+	// all the same.
+	stored, read, err := Read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored != recipe || read.Rate != trained.Rate {
+		t.Errorf("the file states %+v at rate %v, want %+v at %v", stored, read.Rate, recipe, trained.Rate)
+	}
+	halved := recipe
+	halved.Rate /= 2
+	direct, err := halved.Train(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(direct.Block.P, trained.Block.P) || !mat.Equal(direct.Block.V, trained.Block.V) {
+		t.Error("the restarted run is not the run of half the rate")
+	}
+
+	// Stopped in either attempt, it ends in the same bytes when it is made again.
+	for stop := 1; stop <= 2; stop++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		attempt := 0
+		_, err := recipe.Train(ctx, func(step int, _ float64) {
+			if step == 0 {
+				attempt++
+			}
+			if attempt == stop && step == 5 {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped in attempt %d, the run returned %v", stop, err)
+		}
+		again, err := recipe.Train(context.Background(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, got := write(again); !bytes.Equal(got, want) {
+			t.Errorf("stopped in attempt %d and made again, the run ends in other bytes", stop)
+		}
+	}
+
+	// A rate that no restart can have left.
+	trained.Rate = 2
+	name, _ = write(trained)
+	if _, _, err := Read(name); err == nil {
+		t.Error("a rate above the recipe's passed")
+	}
+
+	// Where no rate helps, training says so.
+	hopeless := recipe
+	hopeless.Scale = 1e20
+	if _, err := hopeless.Train(context.Background(), nil); !errors.Is(err, errDiverged) {
+		t.Errorf("a run that cannot converge returned %v", err)
 	}
 }
 

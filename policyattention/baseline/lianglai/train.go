@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -109,15 +108,16 @@ func (t Training) Parameters() int {
 type Trained struct {
 	Block *Block    // for α = β = 1
 	Loss  []float64 // of each batch before its step [Steps]
+	Rate  float64   // of the optimizer: the recipe's, or what restarts left of it
 }
 
 // LossRatio is the last loss over the first.
 func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
 
-// Train runs the recipe. The function progress, unless nil, hears of each step.
-// It errs when the recipe is not valid, when the loss grows without bound at
-// every rate, and
-// with the cause of ctx when that is done.
+// Train runs the recipe. The function progress, unless nil, hears of each step,
+// from step 0 again after a restart. It errs when the recipe is not valid, when
+// the loss grows without bound at every rate, and with the cause of ctx when
+// that is done. The result is a function of the recipe alone.
 func (t Training) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -140,8 +140,11 @@ func (t Training) Train(ctx context.Context, progress func(step int, loss float6
 }
 
 // errDiverged is wrapped by the error of a run whose loss has grown without
-// bound.
-var errDiverged = errors.New("the loss is not finite")
+// bound, that is, to more than unbounded; it starts at order one and does not
+// come back from there.
+var errDiverged = errors.New("the loss grows without bound")
+
+const unbounded = 1e30
 
 // attempt is Train on the given MDPs, at one rate.
 func (t Training) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem, progress func(step int, loss float64)) (*Trained, error) {
@@ -154,7 +157,7 @@ func (t Training) attempt(ctx context.Context, prompt *ActorCriticPrompt, proble
 	}
 	fit := newFit(prompt, block, t)
 	batch := newBatch(prompt, t.Batch)
-	result := &Trained{Block: block}
+	result := &Trained{Block: block, Rate: t.Rate}
 	for step := range t.Steps {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("lianglai: training stopped before step %d: %w", step, context.Cause(ctx))
@@ -317,7 +320,7 @@ func (f *fit) gradient(b *batch) (loss float64) {
 // signs ε estimate E[C Vᵀ V C] as the second moment of C Vᵀ ε.
 func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
 	loss = f.gradient(b)
-	if math.IsNaN(loss) || math.IsInf(loss, 0) {
+	if !(loss <= unbounded) {
 		return loss, errDiverged
 	}
 	n, k := f.out.Dims()
