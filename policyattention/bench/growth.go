@@ -248,11 +248,11 @@ func identities(b compute.Backend, n int) (func() error, func(), error) {
 func distillation(b compute.Backend, context int) (func() error, func(), error) {
 	c := distill.Paper(1, 8)
 	c.Context, c.Batch, c.Histories = context, 1, 10
-	job, err := c.Job()
+	run, err := c.Run("", nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	return session(b, job)
+	return session(b, run.Job)
 }
 
 func draw(states, actions int) (mdp.Problem, error) {

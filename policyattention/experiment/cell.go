@@ -10,9 +10,6 @@
 package experiment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -324,10 +321,9 @@ func (c Cell) Trainings() ([]TrainingConfig, error) {
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (c Config) Hash() string {
-	b, err := json.Marshal(c)
+	digest, err := jsonDigest(c)
 	if err != nil {
-		panic(fmt.Sprintf("experiment: a configuration that JSON cannot hold: %v", err)) // constants of the protocol
+		panic(err) // constants of the protocol, which JSON can hold
 	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
+	return digest
 }

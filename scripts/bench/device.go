@@ -74,23 +74,21 @@ func (c deviceCmd) Run() error {
 func (c deviceCmd) measure(b compute.Backend, run string, together, stepsPerCall int) (execution, error) {
 	jobs := make([]train.Job, together)
 	for i := range jobs {
+		var r train.Run
 		var err error
 		seed := uint64(i + 1)
 		switch run {
 		case "distillation":
-			jobs[i], err = distill.Paper(seed, 8).Job()
+			r, err = distill.Paper(seed, 8).Run("", nil)
+		case "critic":
+			r, err = train.Standard(train.Critic, train.Plain(), seed, 8).Run("", nil)
 		default:
-			objective := train.Proximal
-			if run == "critic" {
-				objective = train.Critic
-			}
-			var r train.Run
-			r, err = train.Standard(objective, train.Plain(), seed, 8).Run("", nil)
-			jobs[i] = r.Job
+			r, err = train.Standard(train.Proximal, train.Plain(), seed, 8).Run("", nil)
 		}
 		if err != nil {
 			return execution{}, err
 		}
+		jobs[i] = r.Job
 	}
 	row := execution{Run: run, StepsPerCall: stepsPerCall, Together: together}
 	began := time.Now()
