@@ -27,6 +27,9 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 			}
 			label := strconv.Itoa(digit) + "e" + strconv.Itoa(e)
 			value, _ := strconv.ParseFloat(label, 64)
+			if value < lo || value > hi {
+				continue // gonum would leave room for its label
+			}
 			labelled := digit == 1 && e%every == 0 || last-first <= 2 && (digit == 2 || digit == 5)
 			switch {
 			case !labelled:

@@ -3,11 +3,14 @@ package report
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/distill"
@@ -341,13 +344,80 @@ var interfaces = map[experiment.Method]struct{ signal, access, cost string }{
 	experiment.ExactPMD:        {"none", "exact one-step backup, no samples", "–"},
 }
 
+// methodsFigure shows the benchmark's losses at T = 20, a panel a size and a line
+// a method.
+func methodsFigure(s *source) ([]*plot.Plot, error) {
+	const horizon = 20
+	var panels []*plot.Plot
+	for _, states := range []int{8, 16} {
+		p := panel(fmt.Sprintf("S = %d, T = %d", states, horizon), "median normalized loss", "")
+		var names []string
+		quoted, drawn := false, false
+		list := s.benchmarkSeries()
+		slices.Reverse(list) // the first at the top
+		for _, x := range list {
+			runs, planned, err := s.find(x.cells(experiment.Benchmark, states))
+			if err != nil {
+				return nil, err
+			}
+			if planned == 0 {
+				continue
+			}
+			y := float64(len(names))
+			names = append(names, x.String())
+			if n, ok := paper[key{experiment.Benchmark, string(x.method), states, horizon}]; ok && x.paper() {
+				p.Add(mark(grey, draw.CircleGlyph{}, plotter.XY{X: n.Value, Y: y}))
+				quoted = true
+			}
+			if len(runs) == 0 {
+				continue
+			}
+			medians := stats.RunMedians(losses(runs, horizon))
+			for _, m := range medians {
+				p.Add(mark(colours[x.method], draw.RingGlyph{}, plotter.XY{X: m, Y: y}))
+			}
+			p.Add(mark(colours[x.method], draw.CircleGlyph{}, plotter.XY{X: stats.Median(medians), Y: y}))
+			drawn = true
+		}
+		if !drawn {
+			empty(p)
+		} else {
+			p.Legend.Add("median of runs", mark(color.Black, draw.CircleGlyph{}))
+			p.Legend.Add("single runs", mark(color.Black, draw.RingGlyph{}))
+			if quoted {
+				p.Legend.Add("paper", mark(grey, draw.CircleGlyph{}))
+			}
+			logScale(&p.X)
+			p.NominalY(names...)
+			p.Y.Min, p.Y.Max = -.5, float64(len(names))-.5
+			headroom(p, 3)
+		}
+		panels = append(panels, p)
+	}
+	return panels, nil
+}
+
+// mark returns dots of any shape, or without any a sample of one for a legend.
+func mark(c color.Color, shape draw.GlyphDrawer, at ...plotter.XY) *plotter.Scatter {
+	return &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: c, Radius: 3, Shape: shape}}
+}
+
 // endpointsPanel places every method of the benchmark on the plane of deviation
-// from exact PMD and loss, with the non-dominated envelope of the sampled ones.
+// from exact PMD and loss, with the non-dominated envelope of the sampled ones at
+// each size.
 func endpointsPanel(s *source) (*plot.Plot, error) {
 	const horizon = 20
-	p := panel("S = 8 and 16, every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
-	drawn := false
+	p := panel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+	// By size, and whether step sizes were tuned.
+	type kind struct {
+		states int
+		tuned  bool
+	}
+	shapes := map[kind]draw.GlyphDrawer{
+		{8, false}: draw.CircleGlyph{}, {16, false}: draw.RingGlyph{}, {8, true}: draw.PyramidGlyph{}, {16, true}: draw.TriangleGlyph{},
+	}
 	named := map[experiment.Method]bool{}
+	var front *plotter.Line
 	for _, states := range []int{8, 16} {
 		var sampled plotter.XYs
 		for _, x := range s.benchmarkSeries() {
@@ -366,31 +436,38 @@ func endpointsPanel(s *source) (*plot.Plot, error) {
 				deviations = append(deviations, stats.Median(r.Deviations(horizon)))
 			}
 			at := plotter.XY{X: stats.Median(deviations), Y: stats.Median(stats.RunMedians(losses(runs, horizon)))}
-			dot, err := points(p, colours[x.method], states == 8, plotter.XYs{at})
-			if err != nil {
-				return nil, err
-			}
+			p.Add(mark(colours[x.method], shapes[kind{states, !x.paper()}], at))
 			if x.method.Sampled() {
 				sampled = append(sampled, at)
 			}
-			if drawn = true; !named[x.method] && states == 8 {
+			if !named[x.method] {
 				named[x.method] = true
-				p.Legend.Add(string(x.method), dot)
+				p.Legend.Add(string(x.method), mark(colours[x.method], draw.BoxGlyph{}))
 			}
 		}
 		if envelope := nonDominated(sampled); len(envelope) > 1 {
-			if _, err := line(p, grey, true, envelope); err != nil {
+			var err error
+			if front, err = line(p, grey, true, envelope); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if !drawn {
+	if len(named) == 0 {
 		empty(p)
 		return p, nil
 	}
+	for _, x := range []struct {
+		label string
+		kind
+	}{{"S = 8", kind{8, false}}, {"S = 8, tuned", kind{8, true}}, {"S = 16", kind{16, false}}, {"S = 16, tuned", kind{16, true}}} {
+		p.Legend.Add(x.label, mark(grey, shapes[x.kind]))
+	}
+	if front != nil {
+		p.Legend.Add("best sampled", front)
+	}
 	logScale(&p.X)
 	logScale(&p.Y)
-	headroom(p, len(named)+1)
+	p.Y.Max *= 1.2
 	p.Legend.Left = true
 	return p, nil
 }

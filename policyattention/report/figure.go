@@ -131,21 +131,25 @@ func (f *Figure) draw(c draw.Canvas) {
 	c.Fill(c.Rectangle.Path())
 	tiles := draw.Tiles{
 		Rows: 1, Cols: len(f.panels), PadX: 7 * vg.Millimeter,
-		PadTop: 2 * vg.Millimeter, PadBottom: 2 * vg.Millimeter, PadLeft: 6 * vg.Millimeter, PadRight: 4 * vg.Millimeter,
+		PadTop: 2 * vg.Millimeter, PadBottom: 6 * vg.Millimeter, PadLeft: 6 * vg.Millimeter, PadRight: 4 * vg.Millimeter,
 	}
-	// The labels of vertical axes stand beside the tiles: within them, gonum
-	// leaves room above a logarithmic axis as if its label were centred there.
-	labels := make([]string, len(f.panels))
+	// The axes' labels stand beside the tiles: within them, gonum leaves room at
+	// the end of a logarithmic axis as if its label were centred there.
+	labels := make([][2]string, len(f.panels))
 	for j, p := range f.panels {
-		labels[j], p.Y.Label.Text = p.Y.Label.Text, ""
+		labels[j] = [2]string{p.X.Label.Text, p.Y.Label.Text}
+		p.X.Label.Text, p.Y.Label.Text = "", ""
 	}
 	for j, canvas := range plot.Align([][]*plot.Plot{f.panels}, tiles, c)[0] {
 		p := f.panels[j]
 		p.Draw(canvas)
-		p.Y.Label.Text = labels[j]
-		style, data := p.Y.Label.TextStyle, p.DataCanvas(canvas)
-		style.Rotation += math.Pi / 2
-		c.FillText(style, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, labels[j])
+		data := p.DataCanvas(canvas)
+		p.X.Label.Text, p.Y.Label.Text = labels[j][0], labels[j][1]
+		below, beside := p.X.Label.TextStyle, p.Y.Label.TextStyle
+		below.YAlign = draw.YTop
+		beside.Rotation += math.Pi / 2
+		c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - 0.5*vg.Millimeter}, p.X.Label.Text)
+		c.FillText(beside, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, p.Y.Label.Text)
 	}
 }
 
@@ -422,58 +426,6 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 	return panels, nil
 }
 
-func methodsFigure(s *source) ([]*plot.Plot, error) {
-	p := panel("median loss at T = 20", "", "normalized loss")
-	var names []string
-	drawn := false
-	for _, states := range []int{8, 16} {
-		for _, series := range s.benchmarkSeries() {
-			method := series.method
-			runs, planned, err := s.find(series.cells(experiment.Benchmark, states))
-			if err != nil {
-				return nil, err
-			}
-			if planned == 0 {
-				continue
-			}
-			x := float64(len(names))
-			names = append(names, fmt.Sprintf("%s S=%d", series, states))
-			if n, ok := paper[key{experiment.Benchmark, string(method), states, 20}]; ok && series.paper() {
-				of, err := points(p, grey, true, plotter.XYs{{X: x + 0.2, Y: n.Value}})
-				if err != nil {
-					return nil, err
-				}
-				if len(names) == 1 {
-					p.Legend.Add("paper", of)
-				}
-			}
-			if len(runs) == 0 {
-				continue
-			}
-			drawn = true
-			medians := stats.RunMedians(losses(runs, 20))
-			var xy plotter.XYs
-			for _, m := range medians {
-				xy = append(xy, plotter.XY{X: x, Y: m})
-			}
-			if _, err := points(p, colours[method], false, xy); err != nil {
-				return nil, err
-			}
-			if _, err := points(p, colours[method], true, plotter.XYs{{X: x, Y: stats.Median(medians)}}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if !drawn {
-		empty(p)
-		return []*plot.Plot{p}, nil
-	}
-	logScale(&p.Y)
-	p.NominalX(names...)
-	p.X.Tick.Label.Rotation, p.X.Tick.Label.XAlign = 0.5, draw.XRight
-	return []*plot.Plot{p}, nil
-}
-
 func frontierFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	for _, states := range []int{4, 8} {
@@ -522,6 +474,7 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 			}
 			logScale(&p.X)
 			logScale(&p.Y)
+			headroom(p, 4)
 			p.Legend.Left = true
 		}
 		panels = append(panels, p)
