@@ -6,20 +6,17 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
 
-	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/distill"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/stats"
 )
 
-// Tables and figures of the methods that see sampled transitions.
+// Tables and figures of the benchmark, above all of its methods that see sampled
+// transitions.
 
 // series is a method of the benchmark, with its recipe where it has several.
 type series struct {
@@ -72,185 +69,63 @@ func (s *source) benchmarkSeries() (list []series) {
 	return list
 }
 
-// sampledDifferences are PolicyAttention's losses minus those of the sampled
-// methods.
-func sampledDifferences(s *source, states int) ([][]string, error) {
-	actor, err := s.runs(experiment.Benchmark, experiment.PolicyAttention, states)
-	if err != nil {
-		return nil, err
-	}
-	var rows [][]string
-	for _, x := range s.sampledSeries(experiment.Benchmark) {
-		other, planned, err := s.find(x.cells(experiment.Benchmark, states))
-		if err != nil {
-			return nil, err
-		}
-		if planned == 0 {
-			continue
-		}
-		pa, other := pair(actor, other)
-		for _, horizon := range horizons {
-			of := "–"
-			if x.paper() {
-				of = quoted(experiment.Benchmark, "policyattention minus "+string(x.method), states, horizon)
-			}
-			row := []string{"policyattention minus " + x.String(), fmt.Sprint(states), fmt.Sprint(horizon), of, NotRun, "", "", "", "", ""}
-			if len(pa) > 0 {
-				e, err := stats.Standard.Difference(losses(pa, horizon), losses(other, horizon))
-				if err != nil {
-					return nil, err
-				}
-				row[4], row[5] = estimated(e)
-				row[6] = fmt.Sprint(len(pa))
-			}
-			rows = append(rows, row)
-		}
-	}
-	return rows, nil
-}
-
-// qualificationTable shows that the sampled methods behave as their sources say.
-func qualificationTable(s *source) (Table, error) {
+// differencesTable says by how much PolicyAttention's losses lie below those of
+// the other learned methods, and whether the order of methods is certain.
+func differencesTable(s *source) (Table, error) {
 	t := Table{
-		Title:   "Qualification of the sampled methods",
-		Columns: []string{"method", "S", "quantity", "paper", "here", "runs"},
+		Title:   "Common harness: PolicyAttention's median loss minus another method's, paired by run and MDP",
+		Columns: []string{"minus", "S", "T", "paper", "here", "95% interval", "runs", "PolicyAttention is"},
 	}
-	for _, x := range s.sampledSeries(experiment.Qualification) {
-		for _, states := range []int{8, 9, 16} {
-			runs, planned, err := s.find(x.cells(experiment.Qualification, states))
+	for _, states := range s.sizes(experiment.Benchmark) {
+		actor, err := s.runs(experiment.Benchmark, experiment.PolicyAttention, states)
+		if err != nil {
+			return t, err
+		}
+		for _, x := range s.benchmarkSeries() {
+			if x.method == experiment.PolicyAttention || x.method == experiment.ExactPMD {
+				continue
+			}
+			other, planned, err := s.find(x.cells(experiment.Benchmark, states))
 			if err != nil {
 				return t, err
 			}
 			if planned == 0 {
 				continue
 			}
-			for _, q := range qualities {
-				if q.method != x.method {
-					continue
+			pa, other := pair(actor, other)
+			for _, horizon := range horizons {
+				row := []string{x.String(), fmt.Sprint(states), fmt.Sprint(horizon), "–", NotRun, "", "", ""}
+				if x.paper() {
+					row[3] = quoted(experiment.Benchmark, "policyattention minus "+string(x.method), states, horizon)
 				}
-				var values []float64
-				for _, r := range runs {
-					v, err := q.of(r)
+				if len(pa) > 0 {
+					e, err := stats.Standard.Difference(losses(pa, horizon), losses(other, horizon))
 					if err != nil {
 						return t, err
 					}
-					values = append(values, v)
-				}
-				of := "–"
-				if n, ok := paper[key{experiment.Qualification, q.quantity + " " + x.recipe, states, 0}]; ok {
-					of = number(n.Value)
-				}
-				row := []string{x.String(), fmt.Sprint(states), q.quantity, of, NotRun, ""}
-				if len(values) > 0 {
-					row[4], row[5] = number(stats.Median(values)), fmt.Sprintf("%d of %d", len(values), planned)
+					row[4], row[5] = estimated(e)
+					row[6], row[7] = fmt.Sprintf("%d of %d", len(pa), planned), order(e)
 				}
 				t.Rows = append(t.Rows, row)
 			}
 		}
 	}
 	t.Notes = []string{
-		"Liang–Lai: the native shape has A = 4 and γ = .5, the harness A = 3 and γ = .9; the update error is the median of ‖Δ − teacher's‖/‖teacher's‖ over held-out windows, the improvement and the gap of the learning curves are relative to the teacher's gain. With several runs: their median.",
-		"Algorithm Distillation: median normalized loss of the policies returned on problems that nothing else uses; \"short\" has a context of one round, so that nothing is remembered between rounds.",
-		s.howTo(experiment.Qualification),
+		"Only runs of the same identity are compared. Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. Of differences to the sampled methods the paper gives intervals alone; the values are differences of its medians.",
+		s.howTo(experiment.Benchmark),
 	}
 	return t, nil
 }
 
-// qualities are the quantities of the qualification table.
-var qualities = []struct {
-	method   experiment.Method
-	quantity string
-	of       func(*experiment.Evaluation) (float64, error)
-}{
-	{experiment.LiangLai, "last/first training loss", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.LossRatio, nil }},
-	{experiment.LiangLai, "relative update error", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.UpdateError, nil }},
-	{experiment.LiangLai, "closed-loop improvement / teacher's", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Improvement(), nil }},
-	{experiment.LiangLai, "mean curve gap", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Gap(), nil }},
-	{experiment.Distillation, "loss after round 1", improvement(func(q distill.Qualification) float64 { return q.First })},
-	{experiment.Distillation, "loss after round 40", improvement(func(q distill.Qualification) float64 { return q.Last })},
-	{experiment.Distillation, "share of MDPs that improve", improvement(func(q distill.Qualification) float64 { return float64(q.Improved) / float64(q.Problems) })},
-}
-
-func improvement(of func(distill.Qualification) float64) func(*experiment.Evaluation) (float64, error) {
-	return func(e *experiment.Evaluation) (float64, error) {
-		q, err := distill.Qualify(e.Scored)
-		return of(q), err
+// order says which way an interval of a difference of losses lies.
+func order(e stats.Estimate) string {
+	switch {
+	case e.Hi < 0:
+		return "lower"
+	case e.Lo > 0:
+		return "higher"
 	}
-}
-
-// tuningTable shows what the grids found on calibration problems.
-func tuningTable(s *source) (Table, error) {
-	t := Table{
-		Title:   "Step sizes of the sampled methods, on calibration problems",
-		Columns: []string{"method", "S", "setting", "α", "β", "T = 20", "T = 40", "inside the grid"},
-	}
-	add := func(method string, states int, setting string, score *baseline.Score, inside string) {
-		row := []string{method, fmt.Sprint(states), setting, "", "", NotRun, "", ""}
-		if score != nil {
-			row = []string{method, fmt.Sprint(states), setting, number(score.Alpha), number(score.Beta), number(score.Loss[0]), number(score.Loss[1]), inside}
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	for _, states := range []int{8, 16} {
-		x := series{method: experiment.LiangLai}
-		runs, planned, err := s.find(x.cells(experiment.Tuning, states))
-		if err != nil {
-			return t, err
-		}
-		if planned == 0 {
-			continue
-		}
-		steps, err := lianglai.PaperSteps(states)
-		if err != nil {
-			return t, err
-		}
-		for _, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
-			setting := map[baseline.Start]string{baseline.Initial: "from π₀", baseline.Uniform: "from uniform"}[start]
-			var papers, best *baseline.Score
-			mark := "no"
-			if len(runs) > 0 {
-				for _, score := range runs[0].Tuning {
-					if score.Start == start && score.Steps == steps {
-						papers = &score
-					}
-				}
-				b, inside, err := experiment.BestFrom(runs[0].Tuning, start)
-				if err != nil {
-					return t, err
-				}
-				if best = &b; inside {
-					mark = "yes"
-				}
-			}
-			if papers != nil || len(runs) == 0 {
-				add(string(x.method), states, "paper's choice, "+setting, papers, "")
-			}
-			add(string(x.method), states, "best, "+setting, best, mark)
-		}
-	}
-	for _, states := range []int{8, 16} {
-		for _, recipe := range experiment.Sources() {
-			runs, planned, err := s.find(series{experiment.Distillation, recipe}.cells(experiment.Tuning, states))
-			if err != nil {
-				return t, err
-			}
-			if planned == 0 {
-				continue
-			}
-			var score *baseline.Score
-			if len(runs) > 0 {
-				source := runs[0].Config.Loop.Distill.Training.Source
-				score = &baseline.Score{Steps: source, Loss: []float64{stats.Median(runs[0].Losses(20)), stats.Median(runs[0].Losses(40))}}
-			}
-			add(string(experiment.Distillation), states, strings.ReplaceAll(recipe, "-", " "), score, "")
-		}
-	}
-	t.Notes = []string{
-		"Liang–Lai's teacher makes the same updates as the trained block, so its scores stand for it; from the uniform policy it is Algorithm Distillation's source. Algorithm Distillation itself is trained at the CPU budget for each source rate. The paper's grids end at its choices: α = 2, and source rate 4.",
-		"The paper does not say from which policy Liang–Lai starts. Its losses at S = 8 (.4535, .2812) lie between those of the two starts at its α; at S = 16 (.4817, .3307) they lie below both. So no start accounts for the difference: the paper's update must have had a larger effective step than a mean over 20 transitions with one-hot features. From π₀, where every other controller starts, is what the benchmark calls the paper's choice.",
-		s.howTo(experiment.Tuning),
-	}
-	return t, nil
+	return "not told apart"
 }
 
 // howTo says how a block's missing rows are filled in.

@@ -129,7 +129,7 @@ func TestNothingHasBeenRun(t *testing.T) {
 				t.Errorf("%s %s does not say that it has not been run:\n%s", preset, name, &b)
 			}
 		}
-		for _, name := range []string{"mech", "closed", "rounds", "lit", "pareto", "contrast"} {
+		for _, name := range []string{"mech", "closed", "rounds", "lit", "pareto", "contrast", "liang-lai", "distillation", "tuning"} {
 			if _, err := BuildFigure(store, name); err != nil {
 				t.Errorf("%s %s: %v", preset, name, err)
 			}

@@ -115,6 +115,7 @@ var builders = []struct {
 	{"confirmation", confirmationTable},
 	{"shift", shiftTable},
 	{"benchmark", benchmarkTable},
+	{"differences", differencesTable},
 	{"qualification", qualificationTable},
 	{"tuning", tuningTable},
 	{"resources", resourcesTable},

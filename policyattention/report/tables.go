@@ -93,15 +93,6 @@ func benchmarkTable(s *source) (Table, error) {
 				t.Rows = append(t.Rows, row)
 			}
 		}
-		rows, err := matchedRows(s, states)
-		if err != nil {
-			return t, err
-		}
-		t.Rows = append(t.Rows, rows...)
-		if rows, err = sampledDifferences(s, states); err != nil {
-			return t, err
-		}
-		t.Rows = append(t.Rows, rows...)
 	}
 	t.Notes = []string{
 		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. With one run they show the MDPs' share alone.",
@@ -109,36 +100,6 @@ func benchmarkTable(s *source) (Table, error) {
 		s.howTo(experiment.Benchmark),
 	}
 	return t, nil
-}
-
-// matchedRows are the difference of the two matched objectives.
-func matchedRows(s *source, states int) ([][]string, error) {
-	pa, err := s.runs(experiment.Benchmark, experiment.PolicyAttention, states)
-	if err != nil {
-		return nil, err
-	}
-	target, err := s.runs(experiment.Benchmark, experiment.PMDTarget, states)
-	if err != nil {
-		return nil, err
-	}
-	pa, target = pair(pa, target)
-	if len(pa) == 0 {
-		return nil, nil
-	}
-	var rows [][]string
-	for _, horizon := range horizons {
-		e, err := stats.Standard.Difference(losses(pa, horizon), losses(target, horizon))
-		if err != nil {
-			return nil, err
-		}
-		value, span := estimated(e)
-		name := "policyattention minus pmd-target"
-		rows = append(rows, []string{
-			name, fmt.Sprint(states), fmt.Sprint(horizon), quoted(experiment.Benchmark, name, states, horizon),
-			value, span, fmt.Sprint(len(pa)), "", "", "",
-		})
-	}
-	return rows, nil
 }
 
 // pair keeps the runs whose identity both lists have.

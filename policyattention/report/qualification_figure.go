@@ -1,0 +1,268 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg/draw"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
+)
+
+// liangLaiFigure shows the training of the blocks, and the native one in closed
+// loop beside its teacher.
+func liangLaiFigure(s *source) ([]*plot.Plot, error) {
+	a := panel("(a) training", "optimizer step", "squared error of an update")
+	b := panel("(b) closed loop in the native shape", "updates", "mean exact value")
+	runs, _, err := s.find(func(c experiment.Cell) bool {
+		return c.Block == experiment.Qualification && c.Method == experiment.LiangLai
+	})
+	if err != nil {
+		return nil, err
+	}
+	var shapes []string
+	native := false
+	for _, r := range runs {
+		run, err := s.store.FindTraining(r.Config.Imitation.Training)
+		if err == nil {
+			losses, err := run.Losses()
+			if err != nil {
+				return nil, err
+			}
+			c := r.Config.Imitation.Training
+			shape := fmt.Sprintf("S = %d, A = %d, γ = %v", c.States, c.Actions, c.Gamma)
+			at := slices.Index(shapes, shape)
+			added := at < 0
+			if added {
+				at, shapes = len(shapes), append(shapes, shape)
+			}
+			l, err := line(a, palette[at], false, blockMeans(losses, 1))
+			if err != nil {
+				return nil, err
+			}
+			if added {
+				a.Legend.Add(shape, l)
+			}
+		} else if !errors.Is(err, experiment.ErrMissing) {
+			return nil, err
+		}
+		if r.Cell.S != nativeStates {
+			continue
+		}
+		native = true
+		var learned, teacher plotter.XYs
+		for k, n := range r.Imitation.Updates {
+			learned = append(learned, plotter.XY{X: float64(n), Y: r.Imitation.Learned[k]})
+			teacher = append(teacher, plotter.XY{X: float64(n), Y: r.Imitation.Teacher[k]})
+		}
+		l, err := line(b, grey, false, teacher)
+		if err != nil {
+			return nil, err
+		}
+		dots := mark(colours[experiment.LiangLai], draw.RingGlyph{}, learned...)
+		b.Add(dots)
+		b.Legend.Add("teacher", l)
+		b.Legend.Add("trained block", dots)
+		b.Legend.Top = false
+	}
+	if len(shapes) == 0 {
+		empty(a)
+	} else {
+		logScale(&a.Y)
+	}
+	if !native {
+		empty(b)
+	}
+	return []*plot.Plot{a, b}, nil
+}
+
+// nativeStates is S of the shape that Liang and Lai train in.
+var nativeStates = lianglai.Native(0).States
+
+// distillationFigure shows Algorithm Distillation's losses over the rounds of a
+// life, by recipe, and problem by problem.
+func distillationFigure(s *source) ([]*plot.Plot, error) {
+	var panels []*plot.Plot
+	list := s.sampledSeries(experiment.Qualification)
+	list = slices.DeleteFunc(list, func(x series) bool { return x.method != experiment.Distillation })
+	for i, states := range []int{8, 16} {
+		p := panel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
+		drawn := 0
+		for j, x := range list {
+			runs, _, err := s.find(x.cells(experiment.Qualification, states))
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range runs {
+				var xy plotter.XYs
+				for k, loss := range r.MedianLosses()[1:] {
+					xy = append(xy, plotter.XY{X: float64(k + 1), Y: loss})
+				}
+				l, err := line(p, palette[j%len(palette)], false, xy)
+				if err != nil {
+					return nil, err
+				}
+				p.Legend.Add(x.recipe, l)
+				drawn++
+			}
+		}
+		if drawn == 0 {
+			empty(p)
+		} else {
+			var quoted plotter.XYs
+			for _, round := range []int{1, 40} {
+				if n, ok := paper[key{experiment.Qualification, fmt.Sprintf("loss after round %d full", round), states, 0}]; ok {
+					quoted = append(quoted, plotter.XY{X: float64(round), Y: n.Value})
+				}
+			}
+			dots := mark(grey, draw.CircleGlyph{}, quoted...)
+			p.Add(dots)
+			p.Legend.Add("full, paper", dots)
+			p.Y.Min, p.Y.Max = 0, math.Max(1, p.Y.Max)
+			headroom(p, drawn+1)
+		}
+		panels = append(panels, p)
+	}
+	p := panel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
+	drawn, top := 0, 1.0
+	for j, x := range list {
+		runs, _, err := s.find(x.cells(experiment.Qualification, 8))
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range runs {
+			var xy plotter.XYs
+			for i, first := range r.Losses(1) {
+				last := r.Losses(40)[i]
+				xy = append(xy, plotter.XY{X: first, Y: last})
+				top = max(top, first, last)
+			}
+			dots, err := points(p, palette[j%len(palette)], false, xy)
+			if err != nil {
+				return nil, err
+			}
+			p.Legend.Add(x.recipe, dots)
+			drawn++
+		}
+	}
+	if drawn == 0 {
+		empty(p)
+		return append(panels, p), nil
+	}
+	if _, err := line(p, grey, true, plotter.XYs{{X: 0, Y: 0}, {X: top, Y: top}}); err != nil {
+		return nil, err
+	}
+	headroom(p, drawn)
+	p.Legend.Left = true
+	return append(panels, p), nil
+}
+
+// tuningFigure shows the losses on calibration problems over step sizes, and
+// where the paper's grids end.
+func tuningFigure(s *source) ([]*plot.Plot, error) {
+	var panels []*plot.Plot
+	for i, states := range []int{8, 16} {
+		p := panel(fmt.Sprintf("(%c) Liang–Lai, S = %d, best β", 'a'+i, states), "actor step α", "calibration loss at T = 20")
+		runs, _, err := s.find(series{method: experiment.LiangLai}.cells(experiment.Tuning, states))
+		if err != nil {
+			return nil, err
+		}
+		if panels = append(panels, p); len(runs) == 0 {
+			empty(p)
+			continue
+		}
+		for j, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
+			best := map[float64]float64{}
+			for _, score := range runs[0].Tuning {
+				if loss, seen := best[score.Alpha]; score.Start == start && (!seen || score.Loss[0] < loss) {
+					best[score.Alpha] = score.Loss[0]
+				}
+			}
+			var xy plotter.XYs
+			for alpha, loss := range best {
+				xy = append(xy, plotter.XY{X: alpha, Y: loss})
+			}
+			if err := tuned(p, j, "from "+startNames[start], xy); err != nil {
+				return nil, err
+			}
+		}
+		steps, err := lianglai.PaperSteps(states)
+		if err != nil {
+			return nil, err
+		}
+		if err := gridEnd(p, steps.Alpha); err != nil {
+			return nil, err
+		}
+	}
+	p := panel("(c) Algorithm Distillation, CPU budget", "actor step α of the source", "calibration loss at T = 20")
+	drawn := false
+	for j, states := range []int{8, 16} {
+		runs, _, err := s.find(series{method: experiment.Distillation}.cells(experiment.Tuning, states))
+		if err != nil {
+			return nil, err
+		}
+		var xy plotter.XYs
+		for _, r := range runs {
+			xy = append(xy, plotter.XY{X: r.Config.Loop.Distill.Training.Source.Alpha, Y: stats.Median(r.Losses(20))})
+		}
+		if len(xy) == 0 {
+			continue
+		}
+		drawn = true
+		if err := tuned(p, j, fmt.Sprintf("S = %d", states), xy); err != nil {
+			return nil, err
+		}
+	}
+	if panels = append(panels, p); !drawn {
+		empty(p)
+		return panels, nil
+	}
+	return panels, gridEnd(p, sourceRate)
+}
+
+// sourceRate is the paper's, at which its grid ends.
+var sourceRate = distill.Paper(0, 8).Source.Alpha
+
+// startNames are the starts of Liang–Lai as tables and figures call them.
+var startNames = map[baseline.Start]string{baseline.Initial: "π₀", baseline.Uniform: "uniform"}
+
+// tuned adds a line of losses by step size, with its lowest point marked.
+func tuned(p *plot.Plot, colour int, label string, xy plotter.XYs) error {
+	slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+	l, err := line(p, palette[colour], false, xy)
+	if err != nil {
+		return err
+	}
+	if _, err := points(p, palette[colour], false, xy); err != nil {
+		return err
+	}
+	lowest := slices.MinFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
+	if _, err := points(p, palette[colour], true, plotter.XYs{lowest}); err != nil {
+		return err
+	}
+	p.Legend.Add(label, l)
+	return nil
+}
+
+// gridEnd marks the step size that the paper chose, the last of its grid, and
+// finishes the panel.
+func gridEnd(p *plot.Plot, alpha float64) error {
+	l, err := line(p, grey, true, plotter.XYs{{X: alpha, Y: p.Y.Min}, {X: alpha, Y: p.Y.Max}})
+	if err != nil {
+		return err
+	}
+	p.Legend.Add("paper's choice", l)
+	logScale(&p.X)
+	logScale(&p.Y)
+	headroom(p, 3)
+	return nil
+}
