@@ -35,7 +35,7 @@ const (
 
 // claims lists the sentences of the paper that carry a number, in its order.
 func claims() []claim {
-	return slices.Concat(theoryClaims(), localClaims(), closedLoopClaims(), benchmarkClaims(), appendixClaims())
+	return slices.Concat(theoryClaims(), localClaims(), closedLoopClaims(), benchmarkClaims(), qualificationClaims(), appendixClaims())
 }
 
 // Sections 3 and 4, and their appendices.
