@@ -285,4 +285,12 @@ func TestModelWith(t *testing.T) {
 	if _, err := first.With(mustTrain(t, other, t.TempDir()).Weights); err == nil || !strings.Contains(err.Error(), "holds the network") {
 		t.Errorf("another network: %v", err)
 	}
+	critic, err := Load(goBackend(t), mustTrain(t, other, t.TempDir()).Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Samples++ // the same network, other contexts
+	if _, err := critic.With(mustTrain(t, other, t.TempDir()).Weights); err == nil || !strings.Contains(err.Error(), "another kind of network") {
+		t.Errorf("a critic of other contexts: %v", err)
+	}
 }

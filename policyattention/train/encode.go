@@ -76,6 +76,14 @@ func (c Config) criticTokens(tokens []float32, slot []int, m *mdp.MDP, sampled s
 	}
 }
 
+// tokens is the number of tokens of a context with so many state-action pairs.
+func (c Config) tokens(pairs int) int {
+	if c.Objective == Critic {
+		return (c.Samples + 1) * pairs
+	}
+	return pairs
+}
+
 // samples are m generative transitions of every state-action pair.
 type samples struct {
 	successors []int      // s' [S·A·m]
@@ -183,7 +191,7 @@ func (c Config) examples() (*examples, error) {
 	}
 	features := c.Network().Features
 	if c.Objective == Critic {
-		count := (c.Samples + 1) * pairs
+		count := c.tokens(pairs)
 		tokens, mean, exact := add(count, features), add(pairs), add(pairs)
 		for i, x := range contexts {
 			rng := c.exampleRNG(i)

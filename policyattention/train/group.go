@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/backend"
 )
 
 // group holds jobs of one kind on the device and makes steps of all of them
@@ -89,7 +91,7 @@ func (g *group) build(inputs []*Node) []*Node {
 	}
 	var outputs []*Node
 	for i, j := range g.jobs {
-		outputs = append(outputs, j.update(g.part(inputs, i))...)
+		outputs = append(outputs, j.update(g.parts(j), g.part(inputs, i))...)
 	}
 	return outputs
 }
@@ -121,7 +123,7 @@ func (g *group) loop(inputs []*Node) []*Node {
 			last := len(part) - 1
 			step := slices.Clone(part[:last])
 			step[stepInput], step[batchInput] = Add(part[stepInput], done), at(part[batchInput], done)
-			updated := j.update(step)
+			updated := j.update(g.parts(j), step)
 			losses := put(part[last], done, updated[kept])
 			next = append(append(append(next, updated[:kept]...), part[kept:last]...), losses)
 		}
@@ -135,6 +137,26 @@ func (g *group) loop(inputs []*Node) []*Node {
 		outputs = append(append(outputs, part[:kept]...), part[len(part)-1])
 	}
 	return outputs
+}
+
+// maxWeights is the number of attention weights of a block that a CPU works on at
+// once. With more of them a pass no longer fits into caches, nor its temporary
+// buffer into the memory that glibc's allocator keeps for a thread: it is then
+// mapped anew for each step, which costs a fifth of the critic's time at S = 8.
+const maxWeights = 2 << 20
+
+// parts is how many parts the batches of j are taken in, one after the other. Each
+// part is compiled by itself, hence not more than 4.
+func (g *group) parts(j Job) int {
+	if len(g.state) > 1 || backend.Describe(g.backend).Name != "xla:cpu" {
+		return 1
+	}
+	batch := j.Batch(0).Shape().Dimensions[0]
+	n := 1
+	for n < 4 && batch%(2*n) == 0 && batch/n*j.Network.Heads*j.Tokens*j.Tokens > maxWeights {
+		n *= 2
+	}
+	return n
 }
 
 // at returns x[i], for a scalar i.

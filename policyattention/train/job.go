@@ -21,6 +21,7 @@ type Job struct {
 	// backend's arithmetic. It names the run and is stored with it.
 	Config    []byte
 	Network   transformer.Config
+	Tokens    int // of an example
 	Optimizer transformer.AdamW
 	Steps     int
 	Snapshots []int // steps after which weights are kept, ascending
@@ -91,15 +92,39 @@ func (j Job) start() state {
 
 // update is one optimizer step as a graph: (params, m, v, average, step, batch,
 // arrays…) → (params, m, v, average, loss).
-func (j Job) update(inputs []*Node) []*Node {
+func (j Job) update(parts int, inputs []*Node) []*Node {
 	params, m, v, average, step, batch := inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], inputs[5]
-	network := j.Network.Bind(params)
-	loss := j.Loss(network, inputs[6:], batch)
-	params, m, v = j.Optimizer.Step(params, network.Gradient(loss), m, v, step)
+	loss, gradient := j.gradient(parts, params, inputs[6:], batch)
+	params, m, v = j.Optimizer.Step(params, gradient, m, v, step)
 	// The first step has the share 1.
 	share := Inverse(DivScalar(AddScalar(ConvertDType(step, average.DType()), averageOrder), averageOrder+1))
 	average = Add(average, Mul(share, Sub(params, average)))
 	return []*Node{params, m, v, average, loss}
+}
+
+// gradient returns the loss of a batch and its gradient [Size], taken from equal
+// parts of the batch one after the other.
+func (j Job) gradient(parts int, params *Node, arrays []*Node, batch *Node) (loss, gradient *Node) {
+	n := batch.Shape().Dimensions[0] / parts
+	for i := range parts {
+		part := SliceAxis(batch, 0, AxisRange(i*n, (i+1)*n))
+		if i > 0 {
+			// XLA would begin all parts at once, and need memory for all of them.
+			part = OptimizationBarriers(part, gradient)[0]
+		}
+		network := j.Network.Bind(params)
+		l := j.Loss(network, arrays, part)
+		g := network.Gradient(l)
+		if i == 0 {
+			loss, gradient = l, g
+		} else {
+			loss, gradient = Add(loss, l), Add(gradient, g)
+		}
+	}
+	if parts == 1 {
+		return loss, gradient
+	}
+	return DivScalar(loss, float64(parts)), DivScalar(gradient, float64(parts))
 }
 
 // cpuSeconds is the processor time of this process so far.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
@@ -153,6 +154,78 @@ func TestDevicesAgree(t *testing.T) {
 }
 
 // Runs that were interrupted together or apart end in the same bytes.
+// A batch in parts has the loss and the gradient of the batch.
+func TestPartsAgree(t *testing.T) {
+	b, err := backend.New("xla:cpu")
+	if errors.Is(err, backend.ErrNoPlugin) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Finalize)
+	for _, objective := range Objectives {
+		c := tiny(objective)
+		j := c.job()
+		data, err := j.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		inputs := []any{j.Init(), j.Batch(0)}
+		for _, x := range data {
+			inputs = append(inputs, x)
+		}
+		var losses, gradients [][]float32
+		for _, parts := range []int{1, 4} {
+			exec, err := NewExec(b, func(inputs []*Node) []*Node {
+				loss, gradient := j.gradient(parts, inputs[0], inputs[2:], inputs[1])
+				return []*Node{loss, gradient}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			outputs, err := exec.Call(inputs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, into := range []*[][]float32{&losses, &gradients} {
+				values, err := flat(outputs[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				*into = append(*into, values)
+			}
+		}
+		largest := float64(slices.Max(gradients[0]))
+		for i, whole := range append(losses[0], gradients[0]...) {
+			// Rounding of float32 sums over the batch.
+			if got := append(losses[1], gradients[1]...)[i]; !(math.Abs(float64(got-whole)) <= 1e-5*max(largest, math.Abs(float64(whole)))) {
+				t.Fatalf("%s: value %d is %v in parts, %v in one", objective, i, got, whole)
+			}
+		}
+	}
+}
+
+// Parts are for long contexts, on a CPU.
+func TestParts(t *testing.T) {
+	backends(t, func(t *testing.T, b compute.Backend) {
+		for _, tc := range []struct {
+			objective Objective
+			states    int
+			xla       int
+		}{{Proximal, 4, 1}, {Proximal, 16, 1}, {Critic, 4, 1}, {Critic, 8, 4}} {
+			want := 1
+			if b.Name() != goBackend(t).Name() {
+				want = tc.xla
+			}
+			g := &group{backend: b, state: make([][][]*tensors.Tensor, 1)}
+			if got := g.parts(Standard(tc.objective, Plain(), 1, tc.states).job()); got != want {
+				t.Errorf("%s at S = %d: %d parts, want %d", tc.objective, tc.states, got, want)
+			}
+		}
+	})
+}
+
 func TestInterruptedTogether(t *testing.T) {
 	hurry(t)
 	b := goBackend(t)

@@ -39,6 +39,9 @@ func (p *pass) attention(block string, k int) layer {
 
 type backAttend func(dy *Node) (dq, dk, dv *Node)
 
+// blockLength is the fewest queries that products of their own pay for.
+const blockLength = 48
+
 // attendByProducts is softmax attention of queries [H, d, k, B] to keys and values
 // [H, d, T, B], by matrix products per head and sequence.
 func attendByProducts(q, k, v *Node) (*Node, backAttend) {
@@ -46,19 +49,52 @@ func attendByProducts(q, k, v *Node) (*Node, backAttend) {
 	minor := func(x *Node) *Node { return TransposeAllAxes(x, 1, 2, 3, 0) }
 	q, k, v = major(q), major(k), major(v)
 	queries, keys := q.Shape().Dimensions[3], k.Shape().Dimensions[3]
+	// Long contexts are taken in blocks of queries, each with the keys up to its
+	// last query: most of what the causal mask hides is then not computed.
+	n := max(1, queries/blockLength)
+	ys, backs := make([]*Node, n), make([]backAttend, n)
+	from := func(i int) int { return i * queries / n }
+	for i := range n {
+		seen := AxisRange(0, keys-queries+from(i+1))
+		ys[i], backs[i] = attendBlock(SliceAxis(q, 3, AxisRange(from(i), from(i+1))), SliceAxis(k, 3, seen), SliceAxis(v, 3, seen))
+	}
+	return minor(Concatenate(ys, 3)), func(dy *Node) (dq, dk, dv *Node) {
+		dy = major(dy)
+		dqs := make([]*Node, n)
+		for i := n - 1; i >= 0; i-- {
+			var dki, dvi *Node
+			dqs[i], dki, dvi = backs[i](SliceAxis(dy, 3, AxisRange(from(i), from(i+1))))
+			if dk == nil {
+				dk, dv = dki, dvi
+			} else {
+				dk, dv = addFirst(dk, dki), addFirst(dv, dvi)
+			}
+		}
+		return minor(Concatenate(dqs, 3)), minor(dk), minor(dv)
+	}
+}
+
+// addFirst adds y to the first entries of x along axis 3.
+func addFirst(x, y *Node) *Node {
+	n := y.Shape().Dimensions[3]
+	return Concatenate([]*Node{Add(SliceAxis(x, 3, AxisRange(0, n)), y), SliceAxis(x, 3, AxisRange(n))}, 3)
+}
+
+// attendBlock is attention of queries [B, H, d, k] to keys and values [B, H, d, T],
+// of which the last k have the queries' places.
+func attendBlock(q, k, v *Node) (*Node, backAttend) {
+	queries, keys := q.Shape().Dimensions[3], k.Shape().Dimensions[3]
 	// Scores [B, H, T, k] have the keys before the queries, so that the sums of
 	// softmax are sums of vectors.
 	scores := Add(Einsum("bhdk,bhdq->bhkq", k, q), causalMask(q, 3, 2, 1, 1, keys, queries))
 	e := materialize(Exp(Sub(scores, ReduceAndKeep(scores, ReduceMax, 2))))
 	weights := materialize(Div(e, ReduceAndKeep(e, ReduceSum, 2)))
-	y := Einsum("bhdk,bhkq->bhdq", v, weights)
-	return minor(y), func(dy *Node) (dq, dk, dv *Node) {
-		dy = major(dy)
+	return Einsum("bhdk,bhkq->bhdq", v, weights), func(dy *Node) (dq, dk, dv *Node) {
 		dWeights := Einsum("bhdk,bhdq->bhkq", v, dy)
 		dScores := materialize(Mul(weights, Sub(dWeights, ReduceAndKeep(Mul(dWeights, weights), ReduceSum, 2))))
-		return minor(Einsum("bhdk,bhkq->bhdq", k, dScores)),
-			minor(Einsum("bhdq,bhkq->bhdk", q, dScores)),
-			minor(Einsum("bhdq,bhkq->bhdk", dy, weights))
+		return Einsum("bhdk,bhkq->bhdq", k, dScores),
+			Einsum("bhdq,bhkq->bhdk", q, dScores),
+			Einsum("bhdq,bhkq->bhdk", dy, weights)
 	}
 }
 

@@ -38,16 +38,6 @@ func (c Config) Bind(params *Node) *Network {
 	return n
 }
 
-// Forward maps parameters [Size] and tokens [B, T, Features] to one output
-// per token, [B, T]; Outputs must be 1. To train, use [Config.Bind], [Network.Tail] and
-// [Network.Gradient].
-func (c Config) Forward(params, tokens *Node) *Node {
-	if c.Outputs != 1 {
-		exceptions.Panicf("transformer: the network has %d outputs per token, want 1: use Network.Tail", c.Outputs)
-	}
-	return Squeeze(c.Bind(params).Vectors(tokens), -1)
-}
-
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
 // a token depend on that token and earlier ones only.
 func (n *Network) Vectors(tokens *Node) *Node {

@@ -108,7 +108,7 @@ func (c Config) Run(dir string, progress func(train.Progress)) (train.Run, error
 
 func (c Config) job() train.Job {
 	return train.Job{
-		Config: c.json(), Network: c.Network(), Optimizer: c.Optimizer, Steps: c.Steps,
+		Config: c.json(), Network: c.Network(), Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps,
 		Init:  c.start,
 		Data:  c.data,
 		Batch: c.batch,
@@ -171,13 +171,14 @@ func (c Config) batch(step int) *tensors.Tensor {
 
 // loss is the mean negative log-likelihood of the actions in the windows.
 func (c Config) loss(network *transformer.Network, data []*Node, start *Node) *Node {
-	dims := []int{c.Batch, c.Context}
+	batch := start.Shape().Dimensions[0]
+	dims := []int{batch, c.Context}
 	position := Iota(start.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
 	index := InsertAxes(Add(position, ExpandAndBroadcast(start, dims, []int{1})), -1)
 	part := func(i int) *Node { return Reshape(Gather(data[i], index), dims...) }
 	logits := network.Vectors(c.tokens(part(0), part(1), part(2), position))
 	taken := OneHot(part(3), c.Actions, logits.DType())
-	return Neg(DivScalar(ReduceAllSum(Mul(taken, LogSoftmax(logits, -1))), float64(c.Batch*c.Context)))
+	return Neg(DivScalar(ReduceAllSum(Mul(taken, LogSoftmax(logits, -1))), float64(batch*c.Context)))
 }
 
 // tokens returns the network's input [B, T, Features] from previous actions,
