@@ -166,6 +166,7 @@ func TestPartsAgree(t *testing.T) {
 	t.Cleanup(b.Finalize)
 	for _, objective := range Objectives {
 		c := tiny(objective)
+		c.Batch = 8
 		j := c.job()
 		data, err := j.Data()
 		if err != nil {
