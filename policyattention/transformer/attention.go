@@ -10,7 +10,7 @@ import (
 // vectorLength is the longest context for which attention is computed by sums of
 // vectors over sequences. Its matrix products are then too small for XLA's CPU
 // backend, which spends longer on starting one than on its work.
-const vectorLength = 32
+const vectorLength = 48
 
 // attention maps keys, values and unbiased queries [3·Width, T·B] to the outputs
 // of the heads [Width, k·B] for the last k tokens.
@@ -24,9 +24,9 @@ func (p *pass) attention(block string, k int) layer {
 		merge := func(x *Node) *Node { return Reshape(x, width, -1) }
 
 		queries, backQueries := p.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
-		attend := attendByProducts
+		attend := inBlocks(attendByProducts, 48)
 		if t <= vectorLength && canMaterialize(x) {
-			attend = attendByVectors
+			attend = inBlocks(attendByVectors, 24)
 		}
 		y, backAttend := attend(split(queries), split(part(1)), split(part(2)))
 		return merge(y), func(dy *Node) *Node {
@@ -37,10 +37,42 @@ func (p *pass) attention(block string, k int) layer {
 	}
 }
 
+// attend is softmax attention of queries [H, d, k, B] to keys and values [H, d, T, B].
+type attend func(q, k, v *Node) (y *Node, back backAttend)
+
 type backAttend func(dy *Node) (dq, dk, dv *Node)
 
-// blockLength is the fewest queries that products of their own pay for.
-const blockLength = 48
+// inBlocks is attention with the queries in blocks of at least length, each with
+// the keys up to its last query: most of what the causal mask hides is then not
+// computed. A block of queries [H, d, k, B] has the last k of its keys' places.
+func inBlocks(attend attend, length int) attend {
+	return func(q, k, v *Node) (*Node, backAttend) {
+		part := func(x *Node, from, to int) *Node { return SliceAxis(x, 2, AxisRange(from, to)) }
+		queries, keys := q.Shape().Dimensions[2], k.Shape().Dimensions[2]
+		n := max(1, queries/length)
+		from := func(i int) int { return i * queries / n }
+		ys, backs := make([]*Node, n), make([]backAttend, n)
+		for i := range n {
+			seen := keys - queries + from(i+1)
+			ys[i], backs[i] = attend(part(q, from(i), from(i+1)), part(k, 0, seen), part(v, 0, seen))
+		}
+		// add adds y to the first entries of x.
+		add := func(x, y *Node) *Node {
+			end, all := y.Shape().Dimensions[2], x.Shape().Dimensions[2]
+			return Concatenate([]*Node{Add(part(x, 0, end), y), part(x, end, all)}, 2)
+		}
+		return Concatenate(ys, 2), func(dy *Node) (dq, dk, dv *Node) {
+			dqs := make([]*Node, n)
+			dqs[n-1], dk, dv = backs[n-1](part(dy, from(n-1), queries))
+			for i := n - 2; i >= 0; i-- {
+				var dki, dvi *Node
+				dqs[i], dki, dvi = backs[i](part(dy, from(i), from(i+1)))
+				dk, dv = add(dk, dki), add(dv, dvi)
+			}
+			return Concatenate(dqs, 2), dk, dv
+		}
+	}
+}
 
 // attendByProducts is softmax attention of queries [H, d, k, B] to keys and values
 // [H, d, T, B], by matrix products per head and sequence.
@@ -49,52 +81,19 @@ func attendByProducts(q, k, v *Node) (*Node, backAttend) {
 	minor := func(x *Node) *Node { return TransposeAllAxes(x, 1, 2, 3, 0) }
 	q, k, v = major(q), major(k), major(v)
 	queries, keys := q.Shape().Dimensions[3], k.Shape().Dimensions[3]
-	// Long contexts are taken in blocks of queries, each with the keys up to its
-	// last query: most of what the causal mask hides is then not computed.
-	n := max(1, queries/blockLength)
-	ys, backs := make([]*Node, n), make([]backAttend, n)
-	from := func(i int) int { return i * queries / n }
-	for i := range n {
-		seen := AxisRange(0, keys-queries+from(i+1))
-		ys[i], backs[i] = attendBlock(SliceAxis(q, 3, AxisRange(from(i), from(i+1))), SliceAxis(k, 3, seen), SliceAxis(v, 3, seen))
-	}
-	return minor(Concatenate(ys, 3)), func(dy *Node) (dq, dk, dv *Node) {
-		dy = major(dy)
-		dqs := make([]*Node, n)
-		for i := n - 1; i >= 0; i-- {
-			var dki, dvi *Node
-			dqs[i], dki, dvi = backs[i](SliceAxis(dy, 3, AxisRange(from(i), from(i+1))))
-			if dk == nil {
-				dk, dv = dki, dvi
-			} else {
-				dk, dv = addFirst(dk, dki), addFirst(dv, dvi)
-			}
-		}
-		return minor(Concatenate(dqs, 3)), minor(dk), minor(dv)
-	}
-}
-
-// addFirst adds y to the first entries of x along axis 3.
-func addFirst(x, y *Node) *Node {
-	n := y.Shape().Dimensions[3]
-	return Concatenate([]*Node{Add(SliceAxis(x, 3, AxisRange(0, n)), y), SliceAxis(x, 3, AxisRange(n))}, 3)
-}
-
-// attendBlock is attention of queries [B, H, d, k] to keys and values [B, H, d, T],
-// of which the last k have the queries' places.
-func attendBlock(q, k, v *Node) (*Node, backAttend) {
-	queries, keys := q.Shape().Dimensions[3], k.Shape().Dimensions[3]
 	// Scores [B, H, T, k] have the keys before the queries, so that the sums of
 	// softmax are sums of vectors.
 	scores := Add(Einsum("bhdk,bhdq->bhkq", k, q), causalMask(q, 3, 2, 1, 1, keys, queries))
 	e := materialize(Exp(Sub(scores, ReduceAndKeep(scores, ReduceMax, 2))))
 	weights := materialize(Div(e, ReduceAndKeep(e, ReduceSum, 2)))
-	return Einsum("bhdk,bhkq->bhdq", v, weights), func(dy *Node) (dq, dk, dv *Node) {
+	y := Einsum("bhdk,bhkq->bhdq", v, weights)
+	return minor(y), func(dy *Node) (dq, dk, dv *Node) {
+		dy = major(dy)
 		dWeights := Einsum("bhdk,bhdq->bhkq", v, dy)
 		dScores := materialize(Mul(weights, Sub(dWeights, ReduceAndKeep(Mul(dWeights, weights), ReduceSum, 2))))
-		return Einsum("bhdk,bhkq->bhdq", k, dScores),
-			Einsum("bhdq,bhkq->bhdk", q, dScores),
-			Einsum("bhdq,bhkq->bhdk", dy, weights)
+		return minor(Einsum("bhdk,bhkq->bhdq", k, dScores)),
+			minor(Einsum("bhdq,bhkq->bhdk", q, dScores)),
+			minor(Einsum("bhdq,bhkq->bhdk", dy, weights))
 	}
 }
 
