@@ -107,9 +107,9 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 	}
 }
 
-func TestTabularImprovesAndRepeats(t *testing.T) {
+func TestTeacherImprovesAndRepeats(t *testing.T) {
 	p := problems(t, 4, 3, 8)
-	c := Tabular{Steps: Steps{Alpha: 8, Beta: 0.4}, Start: Initial, Root: 3}
+	c := Teacher{Steps: Steps{Alpha: 8, Beta: 0.4}, Start: Initial, Root: 3}
 	first, err := c.Run(p, 40)
 	if err != nil {
 		t.Fatal(err)
@@ -141,14 +141,14 @@ func TestNewActorCriticRefusesZeros(t *testing.T) {
 }
 
 func TestDivergenceIsAnError(t *testing.T) {
-	if _, err := (Tabular{Steps: Steps{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1), 10); err == nil {
+	if _, err := (Teacher{Steps: Steps{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1), 10); err == nil {
 		t.Error("a diverging critic passed")
 	}
 }
 
 func TestTune(t *testing.T) {
 	p := problems(t, 4, 3, 8)
-	scores, err := Tune(p, 1, Grid{Starts: []Start{Initial}, Alphas: []float64{0.01, 16, 5000}, Betas: []float64{0.2, 0.4}})
+	scores, err := Tune(p, OneHot, 1, Grid{Starts: []Start{Initial}, Alphas: []float64{0.01, 16, 5000}, Betas: []float64{0.2, 0.4}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestTune(t *testing.T) {
 	if _, _, err := Best(nil); err == nil {
 		t.Error("a best of nothing")
 	}
-	if _, err := Tune(p, 1, Grid{}); err == nil {
+	if _, err := Tune(p, OneHot, 1, Grid{}); err == nil {
 		t.Error("an empty grid passed")
 	}
 }

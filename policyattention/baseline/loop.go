@@ -18,9 +18,11 @@ type Increment func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (
 
 // Run is the closed loop of a learner with parameters (θ, w): each round draws
 // Window on-policy transitions and adds the increment; the returned policy is
-// softmax(θ). It starts as start says, with w = 0. Problem i walks on a stream of
-// its own below root. Problems run in parallel.
-func Run(problems []mdp.Problem, rounds int, start Start, root uint64, increment Increment) ([]control.Trajectory, error) {
+// softmax(θ). It starts as start says, with w = 0; increments are those of a
+// tabular learner and are carried over to its features. Problem i walks on a
+// stream of its own below root, and has features of its own. Problems run in
+// parallel.
+func Run(problems []mdp.Problem, rounds int, start Start, features Features, root uint64, increment Increment) ([]control.Trajectory, error) {
 	if rounds < 1 {
 		return nil, fmt.Errorf("baseline: %d rounds, want at least 1", rounds)
 	}
@@ -33,6 +35,10 @@ func Run(problems []mdp.Problem, rounds int, start Start, root uint64, increment
 			if err != nil {
 				return fmt.Errorf("problem %d: %w", i, err)
 			}
+			kernel, err := features.kernel(problem.MDP.States(), problem.MDP.Actions(), seed.New(root, "baseline", "features", i))
+			if err != nil {
+				return err
+			}
 			chain := NewChain(problem.MDP, seed.New(root, "baseline", "chain", i))
 			window := make([]Transition, Window)
 			pi := learner.Policy()
@@ -41,6 +47,7 @@ func Run(problems []mdp.Problem, rounds int, start Start, root uint64, increment
 				chain.Walk(pi, window)
 				dTheta, dW, err := increment(i, learner, window, pi)
 				if err == nil {
+					kernel.carry(dTheta, dW)
 					err = learner.Step(dTheta, dW)
 				}
 				if err != nil {
@@ -56,17 +63,18 @@ func Run(problems []mdp.Problem, rounds int, start Start, root uint64, increment
 	return trajectories, group.Wait()
 }
 
-// Tabular is the controller that runs tabular actor–critic itself: the teacher
-// of Liang–Lai and the source of Algorithm Distillation.
-type Tabular struct {
-	Steps Steps
-	Start Start
-	Root  uint64 // of the transitions
+// Teacher is the controller that runs actor–critic itself: the teacher of
+// Liang–Lai and, tabular, the source of Algorithm Distillation.
+type Teacher struct {
+	Steps    Steps
+	Start    Start
+	Features Features
+	Root     uint64 // of the transitions and the features
 }
 
 // Run implements control.Controller.
-func (c Tabular) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	return Run(problems, rounds, c.Start, c.Root, func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
+func (c Teacher) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	return Run(problems, rounds, c.Start, c.Features, c.Root, func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
 		dTheta, dW = l.Increment(window, pi, problems[i].MDP.Gamma, c.Steps)
 		return dTheta, dW, nil
 	})

@@ -39,12 +39,12 @@ type Score struct {
 	Loss []float64 `json:"loss"`
 }
 
-// Tune scores tabular actor–critic at every cell of the grid, in the order of
+// Tune scores actor–critic at every cell of the grid, in the order of
 // its lists, β fastest. The problems must be calibration problems, disjoint
 // from those of training and evaluation. Liang–Lai's analytic block makes the
 // same updates, so the scores hold for it too; those that start from the uniform
-// policy are of Algorithm Distillation's source.
-func Tune(problems []mdp.Problem, root uint64, g Grid) ([]Score, error) {
+// policy, in one-hot features, are of Algorithm Distillation's source.
+func Tune(problems []mdp.Problem, features Features, root uint64, g Grid) ([]Score, error) {
 	if len(problems) == 0 || len(g.Starts) == 0 || len(g.Alphas) == 0 || len(g.Betas) == 0 {
 		return nil, fmt.Errorf("baseline: tuning on %d problems, %d starts, %d actor and %d critic steps", len(problems), len(g.Starts), len(g.Alphas), len(g.Betas))
 	}
@@ -53,7 +53,7 @@ func Tune(problems []mdp.Problem, root uint64, g Grid) ([]Score, error) {
 		for _, alpha := range g.Alphas {
 			for _, beta := range g.Betas {
 				steps := Steps{Alpha: alpha, Beta: beta}
-				loss, err := medianLoss(Tabular{Steps: steps, Start: start, Root: root}, problems)
+				loss, err := medianLoss(Teacher{Steps: steps, Start: start, Features: features, Root: root}, problems)
 				if err != nil {
 					return nil, fmt.Errorf("baseline: tuning at α=%v, β=%v: %w", alpha, beta, err)
 				}

@@ -30,7 +30,8 @@ type LiangLaiConfig struct {
 	Training lianglai.Training `json:"training"`
 	Steps    baseline.Steps    `json:"steps"`
 	Start    baseline.Start    `json:"start"`
-	Root     uint64            `json:"root"` // of the transitions
+	Features baseline.Features `json:"features,omitempty"`
+	Root     uint64            `json:"root"` // of the transitions and the features
 }
 
 // DistillConfig deploys a network of Algorithm Distillation.
@@ -48,35 +49,44 @@ type Tuned struct {
 
 // Recipes of Liang–Lai's deployment. All share the block: its update is linear
 // in the step sizes. "paper" has the paper's step sizes; "tuned" those of the
-// extended grid, with the start that did better there; the others are the same
-// with the other start.
+// extended grid, with the start that did better there; "paper-uniform" and
+// "tuned-initial" are the same with the other start, "paper-features" with dense
+// features.
 const (
-	llPaper        = "paper"
-	llPaperUniform = "paper-uniform"
-	llTuned        = "tuned"
-	llTunedInitial = "tuned-initial"
+	llPaper         = "paper"
+	llPaperUniform  = "paper-uniform"
+	llPaperFeatures = "paper-features"
+	llTuned         = "tuned"
+	llTunedInitial  = "tuned-initial"
+	// Of the tuning block: the actor's steps in dense features, at the paper's β.
+	llFeatures = "features"
 	// Of the qualification block: the shape that Liang and Lai train in, and the
 	// harness's.
 	llNative  = "native"
 	llHarness = "harness"
 )
 
-// liangLaiLearner returns step sizes and start of a recipe.
-func liangLaiLearner(recipe string, states int) (baseline.Steps, baseline.Start, error) {
+// liangLaiLearner returns step sizes, start and features of a recipe.
+func liangLaiLearner(recipe string, states int) (c LiangLaiConfig, err error) {
 	tuned := Protocol.Sizes[states].Tuned
 	switch recipe {
-	case llPaper, llPaperUniform:
-		steps, err := lianglai.PaperSteps(states)
-		if recipe == llPaper {
-			return steps, baseline.Initial, err
-		}
-		return steps, baseline.Uniform, err
+	case llPaper:
+		c.Start = baseline.Initial
+		c.Steps, err = lianglai.PaperSteps(states)
+	case llPaperUniform:
+		c.Start = baseline.Uniform
+		c.Steps, err = lianglai.PaperSteps(states)
+	case llPaperFeatures:
+		c.Start, c.Features = baseline.Initial, baseline.Dense
+		c.Steps, err = lianglai.PaperSteps(states)
 	case llTuned:
-		return tuned.Uniform, baseline.Uniform, nil
+		c.Start, c.Steps = baseline.Uniform, tuned.Uniform
 	case llTunedInitial:
-		return tuned.Initial, baseline.Initial, nil
+		c.Start, c.Steps = baseline.Initial, tuned.Initial
+	default:
+		err = fmt.Errorf("experiment: no recipe %q for method %q", recipe, LiangLai)
 	}
-	return baseline.Steps{}, "", fmt.Errorf("experiment: no recipe %q for method %q", recipe, LiangLai)
+	return c, err
 }
 
 // Recipes of Algorithm Distillation, by name:
@@ -144,8 +154,9 @@ func (c Cell) baseline(preset Preset) (Config, error) {
 		config.Fixtures.Root = size.Qualification
 	}
 	if c.Method == LiangLai && c.Block == Tuning {
-		config.Tuning = &TuningConfig{Grid: preset.grid(), Root: size.Calibration}
-		return config, nil
+		var err error
+		config.Tuning, err = c.tuning(preset)
+		return config, err
 	}
 	if c.Seed == 0 || !slices.ContainsFunc(size.Runs, func(r Run) bool { return r.Model == c.Seed }) {
 		return Config{}, fmt.Errorf("experiment: cell %s: the protocol has no run with model seed %d at S=%d", c.Name(), c.Seed, c.S)
@@ -157,12 +168,12 @@ func (c Cell) baseline(preset Preset) (Config, error) {
 	}
 	config.Loop = &LoopConfig{Rounds: Protocol.Rounds, Eta: Protocol.Eta}
 	if c.Method == LiangLai {
-		steps, start, err := liangLaiLearner(c.Recipe, c.S)
+		learner, err := liangLaiLearner(c.Recipe, c.S)
 		if err != nil {
 			return Config{}, fmt.Errorf("%w (cell %s)", err, c.Name())
 		}
-		training := preset.shrinkLiangLai(lianglai.Harness(c.Seed, c.S))
-		config.Loop.LiangLai = &LiangLaiConfig{Training: training, Steps: steps, Start: start, Root: c.Seed}
+		learner.Training, learner.Root = preset.shrinkLiangLai(lianglai.Harness(c.Seed, c.S)), c.Seed
+		config.Loop.LiangLai = &learner
 		return config, nil
 	}
 	training, err := distillation(c.Recipe, c.Seed, c.S)
@@ -171,6 +182,23 @@ func (c Cell) baseline(preset Preset) (Config, error) {
 	}
 	config.Loop.Distill = &DistillConfig{Training: preset.shrinkDistill(training), Root: c.Seed}
 	return config, nil
+}
+
+// tuning returns the grid of a cell of Liang–Lai.
+func (c Cell) tuning(preset Preset) (*TuningConfig, error) {
+	t := &TuningConfig{Grid: preset.grid(), Root: Protocol.Sizes[c.S].Calibration}
+	switch c.Recipe {
+	case "":
+	case llFeatures:
+		steps, err := lianglai.PaperSteps(c.S)
+		if err != nil {
+			return nil, fmt.Errorf("%w (cell %s)", err, c.Name())
+		}
+		t.Grid.Betas, t.Features = []float64{steps.Beta}, baseline.Dense
+	default:
+		return nil, fmt.Errorf("experiment: no recipe %q for method %q (cell %s)", c.Recipe, c.Method, c.Name())
+	}
+	return t, nil
 }
 
 // imitation returns how a block is compared with its teacher.
@@ -207,7 +235,7 @@ func (s *Store) liangLai(c LiangLaiConfig) (control.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lianglai.Controller{Prompt: prompt, Block: prompt.WithSteps(block.Block, c.Steps), Start: c.Start, Root: c.Root}, nil
+	return lianglai.Controller{Prompt: prompt, Block: prompt.WithSteps(block.Block, c.Steps), Start: c.Start, Features: c.Features, Root: c.Root}, nil
 }
 
 // block loads a trained block.

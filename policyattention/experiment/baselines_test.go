@@ -39,7 +39,7 @@ func TestLiangLaiFollowsTheTeacher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	teacher := baseline.Tabular{Steps: baseline.Steps{Alpha: 2, Beta: 0.2}, Start: baseline.Initial, Root: 18100}
+	teacher := baseline.Teacher{Steps: baseline.Steps{Alpha: 2, Beta: 0.2}, Start: baseline.Initial, Root: 18100}
 	want, err := teacher.Run(problems, e.Config.Loop.Rounds)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestTunedStepsAreTheTuningsChoice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cell := range s.Preset.Plan() {
-		if cell.Block != Tuning || cell.Method != LiangLai {
+		if cell.Block != Tuning || cell.Method != LiangLai || cell.Recipe != "" {
 			continue
 		}
 		e, err := s.Find(cell)

@@ -14,8 +14,9 @@ const scoresFile = "scores.csv.gz"
 // Distillation too, on a grid of step sizes. Its fixtures are calibration
 // problems.
 type TuningConfig struct {
-	Grid baseline.Grid `json:"grid"`
-	Root uint64        `json:"root"` // of the transitions
+	Grid     baseline.Grid     `json:"grid"`
+	Features baseline.Features `json:"features,omitempty"`
+	Root     uint64            `json:"root"` // of the transitions and the features
 }
 
 // scoresHeader names the columns of scores.csv.gz; start counts the grid's
@@ -79,7 +80,7 @@ func (c TuningConfig) summary(scores []baseline.Score) (map[string]Values, error
 }
 
 func (c TuningConfig) compute(dir string, problems []mdp.Problem) (map[string]Values, error) {
-	scores, err := baseline.Tune(problems, c.Root, c.Grid)
+	scores, err := baseline.Tune(problems, c.Features, c.Root, c.Grid)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (c TuningConfig) read(folder string) ([]baseline.Score, error) {
 }
 
 func (s *Store) verifyTuning(v *Verification, folder string, c TuningConfig, problems []mdp.Problem, m *Manifest) error {
-	scores, err := baseline.Tune(problems, c.Root, c.Grid)
+	scores, err := baseline.Tune(problems, c.Features, c.Root, c.Grid)
 	if err != nil {
 		return err
 	}

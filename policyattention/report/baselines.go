@@ -35,7 +35,7 @@ func (x series) String() string {
 // or the same at the CPU budget.
 func (x series) paper() bool {
 	switch x.recipe {
-	case "", "paper", "paper-uniform", "full", "cpu":
+	case "", "paper", "paper-uniform", "paper-features", "full", "cpu":
 		return true
 	}
 	return false

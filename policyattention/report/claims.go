@@ -21,6 +21,7 @@ var sampledMethods = []struct {
 	recipe, label string
 }{
 	{"liang-lai", "paper", "liang-lai"},
+	{"liang-lai", "paper-features", "liang-lai in dense features"},
 	{"liang-lai", "tuned", "liang-lai with tuned step sizes"},
 	{"algorithm-distillation", "full", "algorithm-distillation"},
 	{"algorithm-distillation", "cpu", "algorithm-distillation at a CPU budget"},

@@ -102,20 +102,20 @@ func qualificationClaims() []claim {
 		list = append(list, claim{
 			section: "Section 8.3", says: fmt.Sprintf("Liang–Lai's actor step 2 is the largest of its grid at S = %d, and a larger one could be better (calibration problems, T = 20)", states), printed: "could be", make: "evaluate tuning",
 			measure: func(s *source) (*measured, error) {
-				runs, planned, err := sample{experiment.Tuning, experiment.LiangLai, states, ""}.find(s)
-				if err != nil || len(runs) == 0 {
+				grid, _, err := s.grid("", states)
+				if err != nil || grid == nil {
 					return nil, err
 				}
 				steps, err := lianglai.PaperSteps(states)
 				if err != nil {
 					return nil, err
 				}
-				best, _, err := experiment.BestFrom(runs[0].Tuning, baseline.Initial)
+				best, _, err := experiment.BestFrom(grid.Tuning, baseline.Initial)
 				if err != nil {
 					return nil, err
 				}
-				m := &measured{runs: len(runs), planned: planned, used: runs}
-				for _, score := range runs[0].Tuning {
+				m := &measured{used: []*experiment.Evaluation{grid}}
+				for _, score := range grid.Tuning {
 					if score.Start == baseline.Initial && score.Steps == steps {
 						m.text = fmt.Sprintf("α = %v: %.3f; α = %v: %.3f", steps.Alpha, score.Loss[0], best.Alpha, best.Loss[0])
 						m.ok = best.Loss[0] < score.Loss[0]

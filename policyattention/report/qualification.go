@@ -150,6 +150,18 @@ func improvement(of func(distill.Qualification) float64) func(*experiment.Evalua
 	}
 }
 
+// grid returns Liang–Lai's scores on a grid of step sizes, nil where they have
+// not been made, and whether the preset has them.
+func (s *source) grid(recipe string, states int) (e *experiment.Evaluation, planned bool, err error) {
+	runs, n, err := s.find(func(c experiment.Cell) bool {
+		return c.Block == experiment.Tuning && c.Method == experiment.LiangLai && c.Recipe == recipe && c.S == states
+	})
+	if err != nil || len(runs) == 0 {
+		return nil, n > 0, err
+	}
+	return runs[0], true, nil
+}
+
 // tuningTable shows what the grids found on calibration problems.
 func tuningTable(s *source) (Table, error) {
 	t := Table{
@@ -163,41 +175,44 @@ func tuningTable(s *source) (Table, error) {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	for _, states := range []int{8, 16} {
-		x := series{method: experiment.LiangLai}
-		runs, planned, err := s.find(x.cells(experiment.Tuning, states))
-		if err != nil {
-			return t, err
-		}
-		if planned == 0 {
-			continue
-		}
-		steps, err := lianglai.PaperSteps(states)
-		if err != nil {
-			return t, err
-		}
-		for _, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
-			setting := "from " + startNames[start]
-			var papers, best *baseline.Score
-			mark := "no"
-			if len(runs) > 0 {
-				for _, score := range runs[0].Tuning {
-					if score.Start == start && score.Steps == steps {
-						papers = &score
+	for _, x := range []struct{ recipe, label string }{{"", ""}, {"features", ", dense features"}} {
+		for _, states := range []int{8, 16} {
+			grid, planned, err := s.grid(x.recipe, states)
+			if err != nil {
+				return t, err
+			}
+			if !planned {
+				continue
+			}
+			steps, err := lianglai.PaperSteps(states)
+			if err != nil {
+				return t, err
+			}
+			for _, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
+				setting := "from " + startNames[start] + x.label
+				var papers, best *baseline.Score
+				mark := "no"
+				if grid != nil {
+					for _, score := range grid.Tuning {
+						if score.Start == start && score.Steps == steps {
+							papers = &score
+						}
+					}
+					b, inside, err := experiment.BestFrom(grid.Tuning, start)
+					if err != nil {
+						return t, err
+					}
+					if best = &b; inside {
+						mark = "yes"
+					} else if len(grid.Config.Tuning.Grid.Betas) == 1 {
+						mark = "β not tried"
 					}
 				}
-				b, inside, err := experiment.BestFrom(runs[0].Tuning, start)
-				if err != nil {
-					return t, err
+				if papers != nil || grid == nil {
+					add(string(experiment.LiangLai), states, "paper's choice, "+setting, papers, "")
 				}
-				if best = &b; inside {
-					mark = "yes"
-				}
+				add(string(experiment.LiangLai), states, "best, "+setting, best, mark)
 			}
-			if papers != nil || len(runs) == 0 {
-				add(string(x.method), states, "paper's choice, "+setting, papers, "")
-			}
-			add(string(x.method), states, "best, "+setting, best, mark)
 		}
 	}
 	for _, states := range []int{8, 16} {
@@ -219,7 +234,7 @@ func tuningTable(s *source) (Table, error) {
 	}
 	t.Notes = []string{
 		"Liang–Lai's teacher makes the same updates as the trained block, so its scores stand for it; from the uniform policy it is Algorithm Distillation's source. Algorithm Distillation itself is trained at the CPU budget for each source rate. The paper's grids end at its choices: α = 2, and source rate 4.",
-		"The paper does not say from which policy Liang–Lai starts. Its losses at S = 8 (.4535, .2812) lie between those of the two starts at its α; at S = 16 (.4817, .3307) they lie below both. So no start accounts for the difference: the paper's update must have had a larger effective step than a mean over 20 transitions with one-hot features. From π₀, where every other controller starts, is what the benchmark calls the paper's choice.",
+		"The paper says neither from which policy Liang–Lai starts nor in which features it is linear. Its losses are .4535 and .2812 at S = 8, .4817 and .3307 at S = 16. No start gives both with one-hot features, whose step for a state falls as 1/S. Features of S·A numbers a pair and S a state, uniform on [0, 1), do, from π₀ and at the paper's step sizes; a feature's length grows with S and makes up for the rarer visits. One-hot features from π₀ are what the benchmark calls the paper's choice, the others stand beside it; tuned, one-hot features are the better ones.",
 		s.howTo(experiment.Tuning),
 	}
 	return t, nil

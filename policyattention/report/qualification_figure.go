@@ -172,18 +172,22 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	for i, states := range []int{8, 16} {
 		p := panel(fmt.Sprintf("(%c) Liang–Lai, S = %d, best β", 'a'+i, states), "actor step α", "calibration loss at T = 20")
-		runs, _, err := s.find(series{method: experiment.LiangLai}.cells(experiment.Tuning, states))
-		if err != nil {
-			return nil, err
-		}
-		if panels = append(panels, p); len(runs) == 0 {
-			empty(p)
-			continue
-		}
-		for j, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
+		panels = append(panels, p)
+		lines := 0
+		for j, x := range []struct {
+			recipe, label string
+			start         baseline.Start
+		}{{"", "from π₀", baseline.Initial}, {"", "from uniform", baseline.Uniform}, {"features", "from π₀, dense features", baseline.Initial}} {
+			grid, _, err := s.grid(x.recipe, states)
+			if err != nil {
+				return nil, err
+			}
+			if grid == nil {
+				continue
+			}
 			best := map[float64]float64{}
-			for _, score := range runs[0].Tuning {
-				if loss, seen := best[score.Alpha]; score.Start == start && (!seen || score.Loss[0] < loss) {
+			for _, score := range grid.Tuning {
+				if loss, seen := best[score.Alpha]; score.Start == x.start && (!seen || score.Loss[0] < loss) {
 					best[score.Alpha] = score.Loss[0]
 				}
 			}
@@ -191,15 +195,25 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 			for alpha, loss := range best {
 				xy = append(xy, plotter.XY{X: alpha, Y: loss})
 			}
-			if err := tuned(p, j, "from "+startNames[start], xy); err != nil {
+			if err := tuned(p, j, x.label, xy); err != nil {
 				return nil, err
 			}
+			lines++
+		}
+		if lines == 0 {
+			empty(p)
+			continue
 		}
 		steps, err := lianglai.PaperSteps(states)
 		if err != nil {
 			return nil, err
 		}
-		if err := gridEnd(p, steps.Alpha); err != nil {
+		if n, ok := paper[key{experiment.Benchmark, string(experiment.LiangLai), states, 20}]; ok {
+			dot := mark(grey, draw.CircleGlyph{}, plotter.XY{X: steps.Alpha, Y: n.Value})
+			p.Add(dot)
+			p.Legend.Add("paper's loss", dot)
+		}
+		if err := gridEnd(p, steps.Alpha, lines+2); err != nil {
 			return nil, err
 		}
 	}
@@ -226,7 +240,7 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 		empty(p)
 		return panels, nil
 	}
-	return panels, gridEnd(p, sourceRate)
+	return panels, gridEnd(p, sourceRate, 3)
 }
 
 // sourceRate is the paper's, at which its grid ends.
@@ -254,8 +268,8 @@ func tuned(p *plot.Plot, colour int, label string, xy plotter.XYs) error {
 }
 
 // gridEnd marks the step size that the paper chose, the last of its grid, and
-// finishes the panel.
-func gridEnd(p *plot.Plot, alpha float64) error {
+// finishes the panel, whose legend then has n lines.
+func gridEnd(p *plot.Plot, alpha float64, n int) error {
 	l, err := line(p, grey, true, plotter.XYs{{X: alpha, Y: p.Y.Min}, {X: alpha, Y: p.Y.Max}})
 	if err != nil {
 		return err
@@ -263,6 +277,6 @@ func gridEnd(p *plot.Plot, alpha float64) error {
 	p.Legend.Add("paper's choice", l)
 	logScale(&p.X)
 	logScale(&p.Y)
-	headroom(p, 3)
+	headroom(p, n)
 	return nil
 }

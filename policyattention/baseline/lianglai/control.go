@@ -31,13 +31,17 @@ type Controller struct {
 	Prompt *ActorCriticPrompt
 	Block  *Block // with its step sizes, see [ActorCriticPrompt.WithSteps]
 	Start  baseline.Start
-	Root   uint64 // of the stream of transitions, one for each problem's index
+	// Features are of the learner that the policy is returned from. The block is
+	// the same for all: its increments are linear in V, so features amount to a
+	// fixed matrix after it.
+	Features baseline.Features
+	Root     uint64 // of the streams of transitions and features, one for each problem's index
 }
 
 // Run implements control.Controller. On the same Root its transitions come from
-// the same random numbers as those of [baseline.Tabular].
+// the same random numbers as those of [baseline.Teacher].
 func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	return baseline.Run(problems, rounds, c.Start, c.Root, func(i int, l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
+	return baseline.Run(problems, rounds, c.Start, c.Features, c.Root, func(i int, l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
 		if s, a := pi.Dims(); s != c.Prompt.States || a != c.Prompt.Actions {
 			return nil, nil, fmt.Errorf("lianglai: the problem has S=%d, A=%d, the block is for S=%d, A=%d", s, a, c.Prompt.States, c.Prompt.Actions)
 		}

@@ -227,7 +227,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := baseline.Tabular{Steps: steps, Start: baseline.Initial, Root: 1}.Run(problems, 40)
+	want, err := baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: 1}.Run(problems, 40)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (t Training) CloseLoop(block *Block, steps baseline.Steps, mdps, updates, e
 		curve *[]float64
 	}{
 		{Controller{Prompt: prompt, Block: prompt.WithSteps(block, steps), Start: baseline.Initial, Root: root}, &loop.Learned},
-		{baseline.Tabular{Steps: steps, Start: baseline.Initial, Root: root}, &loop.Teacher},
+		{baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: root}, &loop.Teacher},
 	} {
 		trajectories, err := run.Run(problems, updates)
 		if err != nil {
