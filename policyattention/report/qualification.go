@@ -22,6 +22,7 @@ func qualificationTable(s *source) (Table, error) {
 		Title:   "Qualification of the sampled methods",
 		Columns: []string{"method", "S", "quantity", "paper", "here", "runs"},
 	}
+	var unqualified []string
 	for _, x := range s.sampledSeries(experiment.Qualification) {
 		for _, states := range []int{8, nativeStates, 16} {
 			runs, planned, err := s.find(x.cells(experiment.Qualification, states))
@@ -56,6 +57,15 @@ func qualificationTable(s *source) (Table, error) {
 				}
 				add(q.quantity, here, len(values))
 			}
+			if x.method == experiment.Distillation && !strings.HasSuffix(x.recipe, "-short") && len(runs) > 0 {
+				q, err := distill.Qualify(runs[0].Scored)
+				if err != nil {
+					return t, err
+				}
+				if q.Last > hardly*q.First {
+					unqualified = append(unqualified, fmt.Sprintf("%s at S = %d (%.3f to %.3f)", x, states, q.First, q.Last))
+				}
+			}
 			if err := s.addContextGap(x, states, runs, add); err != nil {
 				return t, err
 			}
@@ -70,8 +80,15 @@ func qualificationTable(s *source) (Table, error) {
 		"Costs are the processor time of a training run, or, where it has not been made, the estimate for one core with XLA's CPU backend.",
 		s.howTo(experiment.Qualification),
 	}
+	if len(unqualified) > 0 {
+		t.Notes = append(t.Notes, "Improve by less than a tenth over 40 rounds, and so have not learned to learn at their budget: "+strings.Join(unqualified, "; ")+". Their losses elsewhere are no evidence on Algorithm Distillation.")
+	}
 	return t, nil
 }
+
+// hardly is the share of its first loss above which a recipe's last one says
+// that it did not learn to learn.
+const hardly = 0.9
 
 // addContextGap compares a recipe of Algorithm Distillation with its control of
 // a context of one round, where it has one.

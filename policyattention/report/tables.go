@@ -96,7 +96,7 @@ func benchmarkTable(s *source) (Table, error) {
 	}
 	t.Notes = []string{
 		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. With one run they show the MDPs' share alone.",
-		"Liang–Lai: step sizes as in the paper or tuned on calibration problems, started from π₀ (paper, paper-features, tuned-initial) or from the uniform policy (paper-uniform, tuned), tabular or, as paper-features, linear in random features. Algorithm Distillation: the paper's budget (full) or one for CPUs (cpu), with the paper's source rate or a tuned one; a CPU row is no substitute for the full budget.",
+		"Liang–Lai: step sizes as in the paper or tuned on calibration problems, started from π₀ (paper, paper-features, tuned-initial) or from the uniform policy (paper-uniform, tuned), tabular or, as paper-features, linear in random features. Algorithm Distillation: the paper's budget (full) or one for CPUs (cpu), with the paper's source rate or a tuned one; a CPU row is no substitute for the full budget, and the table qualification says which rows have not learned at theirs.",
 		s.howTo(experiment.Benchmark),
 	}
 	return t, nil
