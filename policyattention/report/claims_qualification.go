@@ -78,10 +78,10 @@ func qualificationClaims() []claim {
 	} {
 		c := claim{
 			section: "App. F", says: "Algorithm Distillation from round 1 to round 40 on qualification problems, S = 8, at " + x.label, printed: x.printed, make: evaluate,
-			measure: sample{experiment.Qualification, experiment.Distillation, 8, x.recipe}.improvement(), judge: &judge{"the median falls", holds.ok},
+			measure: sample{experiment.Qualification, experiment.Distillation, 8, x.recipe}.improvement(), judge: improves,
 		}
 		if x.recipe == "first" {
-			c.judge = &judge{"the median does not fall", func(m *measured, _ Number) bool { return !m.ok }}
+			c.judge = &judge{"the median does not fall by a tenth", func(m *measured, _ Number) bool { return !m.ok }}
 		}
 		list = append(list, c)
 	}
@@ -92,10 +92,14 @@ func qualificationClaims() []claim {
 			judge:   below,
 		})
 	}
-	for _, x := range []struct{ recipe, label string }{{"full", ""}, {"cpu", " (a CPU budget)"}, {"cpu-tuned", " (a CPU budget with a tuned source)"}} {
+	for _, x := range []struct{ recipe, label, why string }{
+		{"full", "", ""},
+		{"cpu", " (a CPU budget)", "with the paper's source, 3,000 small steps are too few for in-context learning to set in at this size"},
+		{"cpu-tuned", " (a CPU budget with a tuned source)", ""},
+	} {
 		list = append(list, claim{
 			section: "Section 8.3", says: "Algorithm Distillation from round 1 to round 40 of the evaluation, S = 16" + x.label, printed: "0.923 to 0.373", make: "evaluate benchmark",
-			measure: sample{experiment.Benchmark, experiment.Distillation, 16, x.recipe}.improvement(), judge: &judge{"the median falls", holds.ok},
+			measure: sample{experiment.Benchmark, experiment.Distillation, 16, x.recipe}.improvement(), judge: improves, why: x.why,
 		})
 	}
 	for _, states := range []int{8, 16} {
@@ -155,7 +159,11 @@ func qualificationClaims() []claim {
 	})
 }
 
-// improvement measures whether the median loss falls from round 1 to round 40.
+// improves is of what improvement measures.
+var improves = &judge{"the median falls by a tenth or more", holds.ok}
+
+// improvement measures the fall of the median loss from round 1 to round 40, and
+// whether it makes a difference.
 func (x sample) improvement() func(*source) (*measured, error) {
 	return func(s *source) (*measured, error) {
 		runs, planned, err := x.find(s)
@@ -175,7 +183,7 @@ func (x sample) improvement() func(*source) (*measured, error) {
 		from, to := stats.Median(first), stats.Median(last)
 		return &measured{
 			text: fmt.Sprintf("%.3f to %.3f, %d of %d MDPs", from, to, improved, problems),
-			ok:   to < from, runs: len(runs), planned: planned, used: runs,
+			ok:   to <= hardly*from, runs: len(runs), planned: planned, used: runs,
 		}, nil
 	}
 }

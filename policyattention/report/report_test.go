@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
 )
 
 // some returns a folder with the artifacts of a few smoke cells, made once.
@@ -32,7 +34,7 @@ var some = sync.OnceValues(func() (string, error) {
 		exact := cell.Method == experiment.ExactPMD
 		learned := cell.Method == experiment.PolicyAttention && cell.Seed == 14100 && cell.Block != experiment.Shift &&
 			(cell.Recipe == "plain" || cell.Recipe == "prior")
-		if exact || learned {
+		if exact || learned || cell.Method == experiment.LiangLai {
 			if _, err := store.Evaluate(context.Background(), cell); err != nil {
 				return "", err
 			}
@@ -133,6 +135,53 @@ func TestNothingHasBeenRun(t *testing.T) {
 			if _, err := BuildFigure(store, name); err != nil {
 				t.Errorf("%s %s: %v", preset, name, err)
 			}
+		}
+	}
+}
+
+// The order of two methods is certain where the interval of their difference is
+// on one side of zero.
+func TestOrder(t *testing.T) {
+	for want, e := range map[string]stats.Estimate{
+		"lower": {Value: -2, Lo: -3, Hi: -1}, "higher": {Value: 2, Lo: 1, Hi: 3}, "not told apart": {Value: -1, Lo: -2, Hi: 0},
+	} {
+		if got := order(e); got != want {
+			t.Errorf("%+v is %q, want %q", e, got, want)
+		}
+	}
+}
+
+// Liang–Lai's rows are what its artifacts hold: the tables of the sampled methods
+// name what was run, and its figures are drawn.
+func TestSampledMethods(t *testing.T) {
+	store := open(t)
+	for name, want := range map[string][]string{
+		"qualification": {"liang-lai (native)", "last/first training loss"},
+		"tuning":        {"paper's choice, from π₀, dense features"},
+		"benchmark":     {"liang-lai (paper-features)"},
+		"differences":   {"liang-lai (tuned)"},
+	} {
+		table, err := BuildTable(store, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range want {
+			found := false
+			for _, row := range table.Rows {
+				found = found || slices.Contains(row, text)
+			}
+			if !found {
+				t.Errorf("table %s has no row with %q", name, text)
+			}
+		}
+	}
+	for _, name := range []string{"liang-lai", "tuning", "lit", "pareto"} {
+		figure, err := BuildFigure(store, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(figure.panels[0].Title.Text, NotRun) {
+			t.Errorf("figure %s says that it has not been run", name)
 		}
 	}
 }
