@@ -373,10 +373,14 @@ func benchmarkClaims() []claim {
 				})
 			}
 			for _, x := range sampledMethods {
-				list = append(list, claim{
+				c := claim{
 					section: "Table 3", says: fmt.Sprintf("%s, S = %d, T = %d: median loss", x.label, states, t), number: key{experiment.Benchmark, string(x.method), states, t}, make: evaluate,
 					measure: sample{experiment.Benchmark, x.method, states, x.recipe}.loss(t),
-				})
+				}
+				if x.recipe == "paper-features" { // the reading of the paper that is to give its numbers
+					c.judge = agrees
+				}
+				list = append(list, c)
 			}
 		}
 	}
