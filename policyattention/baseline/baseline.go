@@ -43,11 +43,13 @@ func NewChain(m *mdp.MDP, rng *rand.Rand) *Chain {
 // Choose draws an action from the row p [A] of a policy.
 func (c *Chain) Choose(p []float64) int { return sample(c.rng, p) }
 
-// Follow is Choose for a walk that has been recorded: it draws the same number
-// and reports whether that gives the action a with a policy that differs from p
-// [A] by at most tolerance in each cumulative probability.
-func (c *Chain) Follow(p []float64, a int, tolerance float64) bool {
-	u := c.rng.Float64()
+// Draw draws the number in [0, 1) that Choose chooses by.
+func (c *Chain) Draw() float64 { return c.rng.Float64() }
+
+// Gives reports whether the number u that a chain has drawn gives the action a
+// with a policy that differs from p [A] by at most tolerance in each cumulative
+// probability.
+func Gives(p []float64, u float64, a int, tolerance float64) bool {
 	if a < 0 || a >= len(p) {
 		return false
 	}

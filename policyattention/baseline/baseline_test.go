@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -125,7 +126,11 @@ func TestTeacherImprovesAndRepeats(t *testing.T) {
 			}
 		}
 	}
-	loss, err := medianLoss(c, p)
+	scales, err := control.NewScales(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss, err := medianLoss(c, p, scales)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,12 +48,16 @@ func Tune(problems []mdp.Problem, features Features, root uint64, g Grid) ([]Sco
 	if len(problems) == 0 || len(g.Starts) == 0 || len(g.Alphas) == 0 || len(g.Betas) == 0 {
 		return nil, fmt.Errorf("baseline: tuning on %d problems, %d starts, %d actor and %d critic steps", len(problems), len(g.Starts), len(g.Alphas), len(g.Betas))
 	}
+	scales, err := control.NewScales(problems)
+	if err != nil {
+		return nil, fmt.Errorf("baseline: tuning: %w", err)
+	}
 	var scores []Score
 	for _, start := range g.Starts {
 		for _, alpha := range g.Alphas {
 			for _, beta := range g.Betas {
 				steps := Steps{Alpha: alpha, Beta: beta}
-				loss, err := medianLoss(Teacher{Steps: steps, Start: start, Features: features, Root: root}, problems)
+				loss, err := medianLoss(Teacher{Steps: steps, Start: start, Features: features, Root: root}, problems, scales)
 				if err != nil {
 					return nil, fmt.Errorf("baseline: tuning at α=%v, β=%v: %w", alpha, beta, err)
 				}
@@ -65,27 +69,18 @@ func Tune(problems []mdp.Problem, features Features, root uint64, g Grid) ([]Sco
 }
 
 // medianLoss runs a controller and scores it at Horizons.
-func medianLoss(c control.Controller, problems []mdp.Problem) ([]float64, error) {
+func medianLoss(c control.Controller, problems []mdp.Problem, scales []*control.Scale) ([]float64, error) {
 	trajectories, err := c.Run(problems, slices.Max(Horizons))
 	if err != nil {
 		return nil, err
 	}
-	for i, t := range trajectories {
-		kept := t.Policies[:1:1] // π₀ normalizes the loss
-		for _, horizon := range Horizons {
-			kept = append(kept, t.Policies[horizon])
-		}
-		trajectories[i].Policies = kept
-	}
-	scored, err := control.Score(problems, trajectories)
-	if err != nil {
-		return nil, err
-	}
 	medians := make([]float64, len(Horizons))
-	for h := range Horizons {
-		losses := make([]float64, len(scored))
-		for i, s := range scored {
-			losses[i] = s.Loss[h+1]
+	for h, horizon := range Horizons {
+		losses := make([]float64, len(problems))
+		for i, scale := range scales {
+			if losses[i], err = scale.Loss(trajectories[i].Policies[horizon]); err != nil {
+				return nil, fmt.Errorf("problem %d, round %d: %w", i, horizon, err)
+			}
 		}
 		medians[h] = stats.Median(losses)
 	}

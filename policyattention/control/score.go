@@ -63,22 +63,22 @@ func score(m *mdp.MDP, t Trajectory) (Scored, error) {
 	if rounds < 0 || (t.Q != nil && len(t.Q) != rounds) {
 		return Scored{}, fmt.Errorf("a trajectory of %d policies and %d critic tables", len(t.Policies), len(t.Q))
 	}
-	optimum, err := m.Optimal()
+	scale, err := NewScale(mdp.Problem{MDP: m, Pi0: t.Policies[0]})
 	if err != nil {
 		return Scored{}, err
 	}
-	s := Scored{}
-	if s.Loss, err = distances(m, optimum.Q, t.Policies); err != nil {
-		return Scored{}, err
-	}
-	s.Gap = s.Loss[0]
-	for k, loss := range s.Loss {
-		s.Loss[k] = normalize(loss, s.Gap)
+	s := Scored{Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
+	for k, pi := range t.Policies[1:] {
+		loss, err := scale.Loss(pi)
+		if err != nil {
+			return Scored{}, fmt.Errorf("round %d: %w", k+1, err)
+		}
+		s.Loss = append(s.Loss, loss)
 	}
 	if t.Q == nil {
 		return s, nil
 	}
-	s.E0 = mdp.MaxAbsDiff(optimum.Q, t.Q[0])
+	s.E0 = mdp.MaxAbsDiff(scale.Optimum.Q, t.Q[0])
 	for k, q := range t.Q {
 		next := t.Policies[k+1]
 		exact, err := pmd.Step(t.Policies[k], q, t.Eta)
@@ -106,15 +106,50 @@ func normalize(loss, gap float64) float64 {
 	return loss / gap
 }
 
-// distances returns ‖Q* − Q^{π_k}‖∞ of each policy.
-func distances(m *mdp.MDP, optimum *mat.Dense, policies []*mat.Dense) ([]float64, error) {
-	d := make([]float64, len(policies))
-	for k, pi := range policies {
-		q, err := m.PolicyValue(pi)
-		if err != nil {
-			return nil, fmt.Errorf("round %d: %w", k, err)
-		}
-		d[k] = mdp.MaxAbsDiff(optimum, q)
+// Scale is what the losses of a problem are measured on.
+type Scale struct {
+	Optimum *mdp.Optimum
+	Gap     float64 // ‖Q* − Q^{π_0}‖∞
+
+	mdp *mdp.MDP
+}
+
+// NewScale solves a problem exactly.
+func NewScale(p mdp.Problem) (*Scale, error) {
+	optimum, err := p.MDP.Optimal()
+	if err != nil {
+		return nil, err
 	}
-	return d, nil
+	s := &Scale{Optimum: optimum, mdp: p.MDP}
+	if s.Gap, err = s.distance(p.Pi0); err != nil {
+		return nil, fmt.Errorf("π₀: %w", err)
+	}
+	return s, nil
+}
+
+// NewScales is NewScale for each of several problems.
+func NewScales(problems []mdp.Problem) ([]*Scale, error) {
+	scales := make([]*Scale, len(problems))
+	for i, p := range problems {
+		var err error
+		if scales[i], err = NewScale(p); err != nil {
+			return nil, fmt.Errorf("control: problem %d: %w", i, err)
+		}
+	}
+	return scales, nil
+}
+
+// Loss returns ‖Q* − Q^π‖∞ / Gap of the policy pi [S, A], exactly.
+func (s *Scale) Loss(pi *mat.Dense) (float64, error) {
+	d, err := s.distance(pi)
+	return normalize(d, s.Gap), err
+}
+
+// distance returns ‖Q* − Q^π‖∞.
+func (s *Scale) distance(pi *mat.Dense) (float64, error) {
+	q, err := s.mdp.PolicyValue(pi)
+	if err != nil {
+		return 0, err
+	}
+	return mdp.MaxAbsDiff(s.Optimum.Q, q), nil
 }

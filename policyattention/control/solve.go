@@ -48,10 +48,11 @@ func (l Loop) Solve(problem mdp.Problem, rounds int) (*Solution, error) {
 		return nil, err
 	}
 	m, s, t := problem.MDP, scores[0], trajectories[0]
-	optimum, err := m.Optimal()
+	scale, err := NewScale(problem)
 	if err != nil {
 		return nil, err
 	}
+	optimum := scale.Optimum
 	value, err := m.PolicyValue(t.Policies[rounds])
 	if err != nil {
 		return nil, err
@@ -74,11 +75,12 @@ func (l Loop) Solve(problem mdp.Problem, rounds int) (*Solution, error) {
 		if solution.Normalizer = m.Bound(); solution.Normalizer == 0 {
 			solution.Normalizer = 1
 		}
-		if solution.Loss, err = distances(m, optimum.Q, t.Policies); err != nil {
-			return nil, err
-		}
-		for k := range solution.Loss {
-			solution.Loss[k] /= solution.Normalizer
+		for k, pi := range t.Policies {
+			d, err := scale.distance(pi)
+			if err != nil {
+				return nil, err
+			}
+			solution.Loss[k] = d / solution.Normalizer
 		}
 	}
 	return solution, nil

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
@@ -14,6 +15,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/npz"
+	"icrl/policyattention/transformer"
 )
 
 // The methods of Section 8, which see sampled transitions.
@@ -255,6 +257,12 @@ func (s *Store) block(c lianglai.Training) (*lianglai.Trained, error) {
 	return trained, nil
 }
 
+// sourceProgram is what a compiled program of Algorithm Distillation depends on.
+type sourceProgram struct {
+	network transformer.Config
+	states  int
+}
+
 // distilled returns the controller of a network of Algorithm Distillation.
 func (s *Store) distilled(c DistillConfig) (distill.Controller, error) {
 	t, err := s.FindTraining(c.Training)
@@ -262,17 +270,21 @@ func (s *Store) distilled(c DistillConfig) (distill.Controller, error) {
 		return distill.Controller{}, err
 	}
 	path := t.WeightsPath(c.Training.Steps)
-	model, ok := s.sources[path]
-	if !ok {
-		b, err := s.backend()
-		if err != nil {
+	program := sourceProgram{c.Training.Network(), c.Training.States}
+	model, compiled := s.sources[program]
+	if compiled {
+		model, err = model.With(path)
+	} else {
+		var b compute.Backend
+		if b, err = s.backend(); err != nil {
 			return distill.Controller{}, err
 		}
-		if model, err = distill.Load(b, path); err != nil {
-			return distill.Controller{}, err
-		}
-		s.sources[path] = model
+		model, err = distill.Load(b, path)
 	}
+	if err != nil {
+		return distill.Controller{}, err
+	}
+	s.sources[program] = model
 	if model.Config != c.Training {
 		return distill.Controller{}, fmt.Errorf("experiment: %s holds configuration %.12s, want %.12s", path, model.Config.Hash(), c.Training.Hash())
 	}

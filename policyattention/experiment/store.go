@@ -38,7 +38,7 @@ type Store struct {
 	backend  func() (compute.Backend, error)
 	models   map[string]*train.Model             // loaded weights, by path
 	networks map[transformer.Config]*train.Model // one compiled model of each network
-	sources  map[string]*distill.Model           // networks of Algorithm Distillation, by path
+	sources  map[sourceProgram]*distill.Model    // likewise of Algorithm Distillation
 }
 
 // Progress says how far a training run is.
@@ -56,7 +56,7 @@ func Open(artifacts, preset, backendName string) (*Store, error) {
 		return nil, err
 	}
 	make := sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) })
-	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, models: map[string]*train.Model{}, networks: map[transformer.Config]*train.Model{}, sources: map[string]*distill.Model{}}, nil
+	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, models: map[string]*train.Model{}, networks: map[transformer.Config]*train.Model{}, sources: map[sourceProgram]*distill.Model{}}, nil
 }
 
 // Root returns the folder of the preset's artifacts.

@@ -123,6 +123,14 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v", len(updates), lo, by, hi)
 	}
+	logs := make([]*mat.Dense, len(updates)) // of Pi: all candidates share them
+	for i, u := range updates {
+		if err := check(u.Pi, u.Q, hi); err != nil {
+			return 0, 0, err
+		}
+		logs[i] = mat.DenseCopyOf(u.Pi)
+		logs[i].Apply(func(_, _ int, p float64) float64 { return numeric.Log(p) }, logs[i])
+	}
 	distance = math.Inf(1)
 	for i := 0; ; i++ {
 		candidate := lo + float64(i)*by
@@ -130,17 +138,29 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 			return eta, distance, nil
 		}
 		mean := 0.0
-		for _, u := range updates {
-			target, err := Step(u.Pi, u.Q, candidate)
-			if err != nil {
-				return 0, 0, err
-			}
-			mean += RowL1(u.Next, target) / float64(len(updates))
+		for i, u := range updates {
+			mean += rowL1ToStep(u.Next, logs[i], u.Q, candidate) / float64(len(updates))
 		}
 		if mean < distance {
 			eta, distance = candidate, mean
 		}
 	}
+}
+
+// rowL1ToStep returns RowL1(next, Step(π, q, eta)) for the logarithm of π.
+func rowL1ToStep(next, logs, q *mat.Dense, eta float64) float64 {
+	rows, actions := logs.Dims()
+	target := make([]float64, actions)
+	total := 0.0
+	for s := range rows {
+		values := q.RawRowView(s)
+		for a, l := range logs.RawRowView(s) {
+			target[a] = l + float64(eta*values[a])
+		}
+		Softmax(target)
+		total += l1(next.RawRowView(s), target)
+	}
+	return total / float64(rows)
 }
 
 // ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section

@@ -42,6 +42,7 @@ func NewModel(backend compute.Backend, c Config, params []float32) (*Model, erro
 		return nil, fmt.Errorf("distill: %d parameters, want %d", len(params), want)
 	}
 	m := &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params))}
+	// The programs depend on no more of c than Model.With compares.
 	for _, e := range []struct {
 		exec         **Exec
 		alternatives bool
@@ -57,6 +58,19 @@ func NewModel(backend compute.Backend, c Config, params []float32) (*Model, erro
 		}
 	}
 	return m, nil
+}
+
+// With returns the model of other weights for a network and an MDP of the same
+// shapes, which share m's compiled programs.
+func (m *Model) With(path string) (*Model, error) {
+	c, params, err := ReadWeights(path)
+	if err != nil {
+		return nil, err
+	}
+	if got, want := c.Network(), m.Config.Network(); got != want || c.States != m.Config.States {
+		return nil, fmt.Errorf("distill: %s holds the network %+v for S=%d, want %+v for S=%d", path, got, c.States, want, m.Config.States)
+	}
+	return &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params)), follow: m.follow, instead: m.instead}, nil
 }
 
 // Controller deploys a model. It ignores π₀: an agent starts with an empty
@@ -77,13 +91,26 @@ func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajector
 // Live is Run that also returns the actions taken, baseline.Window·rounds for
 // each problem.
 func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []control.Trajectory, actions [][]int, err error) {
+	agents, chains, trajectories, err := c.born(problems, rounds)
+	if err != nil {
+		return nil, nil, err
+	}
 	actions = make([][]int, len(problems))
-	trajectories, err = c.live(problems, rounds, func(i int, chain *baseline.Chain, p []float64) (int, error) {
-		a := chain.Choose(p)
-		actions[i] = append(actions[i], a)
-		return a, nil
-	})
-	return trajectories, actions, err
+	for round := range rounds {
+		policies, err := agents.round(chains)
+		if err != nil {
+			return nil, nil, fmt.Errorf("distill: round %d: %w", round, err)
+		}
+		for i, pi := range policies {
+			trajectories[i].Policies = append(trajectories[i].Policies, pi)
+		}
+	}
+	for i, h := range agents.histories {
+		for _, a := range h.previous[1:] {
+			actions[i] = append(actions[i], int(a))
+		}
+	}
+	return trajectories, actions, nil
 }
 
 // Relive repeats the lives in which the given actions were taken. It errs where
@@ -91,6 +118,9 @@ func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []con
 // with probabilities that differ by at most tolerance: networks on other
 // backends round differently, and one other action would change all that
 // follows.
+//
+// The actions and the random numbers alone fix the walk, so the network can be
+// shown a whole round at once and need not be asked action by action.
 func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance float64) ([]control.Trajectory, error) {
 	if len(actions) != len(problems) {
 		return nil, fmt.Errorf("distill: actions of %d problems, want %d", len(actions), len(problems))
@@ -100,38 +130,36 @@ func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance fl
 			return nil, fmt.Errorf("distill: problem %d has %d actions, want a multiple of %d and as many as the first", i, len(a), baseline.Window)
 		}
 	}
-	taken := make([]int, len(problems))
-	return c.live(problems, len(actions[0])/baseline.Window, func(i int, chain *baseline.Chain, p []float64) (int, error) {
-		a := actions[i][taken[i]]
-		taken[i]++
-		if !chain.Follow(p, a, tolerance) {
-			return 0, fmt.Errorf("distill: problem %d: action %d, %d, is not the one that was drawn", i, taken[i], a)
-		}
-		return a, nil
-	})
-}
-
-// choose returns the action of agent i, whose distribution is p [A].
-type choose func(i int, chain *baseline.Chain, p []float64) (int, error)
-
-func (c Controller) live(problems []mdp.Problem, rounds int, choose choose) ([]control.Trajectory, error) {
-	if rounds < 1 || len(problems) == 0 {
-		return nil, fmt.Errorf("distill: %d rounds on %d problems, want at least one of each", rounds, len(problems))
+	rounds := len(actions[0]) / baseline.Window
+	agents, chains, trajectories, err := c.born(problems, rounds)
+	if err != nil {
+		return nil, err
 	}
-	config := c.Model.Config
-	chains := make([]*baseline.Chain, len(problems))
-	trajectories := make([]control.Trajectory, len(problems))
-	agents := c.Model.agents(len(problems))
-	for i, p := range problems {
-		if s, a := p.MDP.States(), p.MDP.Actions(); s != config.States || a != config.Actions {
-			return nil, fmt.Errorf("distill: problem %d has S=%d, A=%d, the network is for S=%d, A=%d", i, s, a, config.States, config.Actions)
+	draws := make([][]float64, len(problems)) // of the actions
+	for i, chain := range chains {
+		for t, a := range actions[i] {
+			if a < 0 || a >= c.Model.Config.Actions {
+				return nil, fmt.Errorf("distill: problem %d: action %d is %d, want 0 to %d", i, t+1, a, c.Model.Config.Actions-1)
+			}
+			draws[i] = append(draws[i], chain.Draw())
+			step := chain.Step(a)
+			agents.histories[i].see(&step, step.Next)
 		}
-		chains[i] = baseline.NewChain(p.MDP, seed.New(c.Root, "distill", "chain", i))
-		agents.histories[i].see(nil, chains[i].State)
-		trajectories[i].Policies = []*mat.Dense{p.Pi0}
 	}
 	for round := range rounds {
-		policies, err := agents.round(chains, choose)
+		rows, err := agents.window()
+		if err != nil {
+			return nil, fmt.Errorf("distill: round %d: %w", round, err)
+		}
+		for i, distributions := range rows {
+			for k := range baseline.Window {
+				t := round*baseline.Window + k
+				if !baseline.Gives(distributions.RawRowView(k), draws[i][t], actions[i][t], tolerance) {
+					return nil, fmt.Errorf("distill: problem %d: action %d, %d, is not the one that was drawn", i, t+1, actions[i][t])
+				}
+			}
+		}
+		policies, err := agents.policies()
 		if err != nil {
 			return nil, fmt.Errorf("distill: round %d: %w", round, err)
 		}
@@ -142,15 +170,37 @@ func (c Controller) live(problems []mdp.Problem, rounds int, choose choose) ([]c
 	return trajectories, nil
 }
 
+// born returns an agent for each problem before its first action, with the chain
+// that it walks and its trajectory up to π₀.
+func (c Controller) born(problems []mdp.Problem, rounds int) (*agents, []*baseline.Chain, []control.Trajectory, error) {
+	if rounds < 1 || len(problems) == 0 {
+		return nil, nil, nil, fmt.Errorf("distill: %d rounds on %d problems, want at least one of each", rounds, len(problems))
+	}
+	config := c.Model.Config
+	chains := make([]*baseline.Chain, len(problems))
+	trajectories := make([]control.Trajectory, len(problems))
+	agents := c.Model.agents(len(problems))
+	for i, p := range problems {
+		if s, a := p.MDP.States(), p.MDP.Actions(); s != config.States || a != config.Actions {
+			return nil, nil, nil, fmt.Errorf("distill: problem %d has S=%d, A=%d, the network is for S=%d, A=%d", i, s, a, config.States, config.Actions)
+		}
+		chains[i] = baseline.NewChain(p.MDP, seed.New(c.Root, "distill", "chain", i))
+		agents.histories[i].see(nil, chains[i].State)
+		trajectories[i].Policies = []*mat.Dense{p.Pi0}
+	}
+	return agents, chains, trajectories, nil
+}
+
 // agents is a batch of agents that have lived equally long.
 type agents struct {
 	*Model
-	// histories hold all tokens so far. The last one is always pending: its
-	// state is known, and neither is it in the cache nor has an action been
-	// taken.
 	histories []history
-	cache     *tensors.Tensor // of the tokens before, see transformer.Network.Extend
-	length    int             // of the cache
+	// pending counts the tokens that have been taken in: the next one's state is
+	// known, and neither is it in the cache nor has an action been taken. In a life
+	// that has been recorded, histories go on after it.
+	pending int
+	cache   *tensors.Tensor // of the tokens before, see transformer.Network.Extend
+	length  int             // of the cache
 }
 
 func (m *Model) agents(n int) *agents {
@@ -163,40 +213,67 @@ func (m *Model) emptyCache(n int) *tensors.Tensor {
 }
 
 // round acts for a window and returns the policies after it.
-func (a *agents) round(chains []*baseline.Chain, choose choose) ([]*mat.Dense, error) {
-	if a.length+baseline.Window+1 > a.Config.Context {
-		if err := a.forget(); err != nil {
+func (a *agents) round(chains []*baseline.Chain) ([]*mat.Dense, error) {
+	if kept := a.kept(); kept < a.length {
+		if err := a.forget(kept); err != nil {
 			return nil, err
 		}
 	}
 	for range baseline.Window {
-		rows, err := a.next()
+		rows, err := a.take(1)
 		if err != nil {
 			return nil, err
 		}
 		for i, chain := range chains {
-			action, err := choose(i, chain, rows[i].RawRowView(0))
-			if err != nil {
-				return nil, err
-			}
-			t := chain.Step(action)
+			t := chain.Step(chain.Choose(rows[i].RawRowView(0)))
 			a.histories[i].see(&t, t.Next)
 		}
 	}
 	return a.policies()
 }
 
-// next takes the pending tokens into the cache and returns, for each agent, the
-// distribution [1, A] of its action.
-func (a *agents) next() ([]*mat.Dense, error) {
-	rows, cache, err := a.extend(a.follow, 1, func(i, _ int) (previous int32, reward float32, state int32) {
-		return a.histories[i].at(len(a.histories[i].state) - 1)
+// window takes a recorded round's tokens into the cache at once and returns, for
+// each agent, the distributions [Window, A] of its actions.
+func (a *agents) window() ([]*mat.Dense, error) {
+	kept := a.kept()
+	if kept < a.length { // the kept tokens are shown again, before the round's
+		a.pending -= kept
+		a.length = 0
+	} else {
+		kept = 0
+	}
+	rows, err := a.take(kept + baseline.Window)
+	if err != nil {
+		return nil, err
+	}
+	for i, x := range rows {
+		rows[i] = x.Slice(kept, kept+baseline.Window, 0, a.Config.Actions).(*mat.Dense)
+	}
+	return rows, nil
+}
+
+// kept is how many of the tokens in the cache stay there for the next round:
+// all, or, where that round and the query after it would not fit in, so many
+// that they do.
+func (a *agents) kept() int {
+	if a.length+baseline.Window+1 <= a.Config.Context {
+		return a.length
+	}
+	return a.Config.Context - baseline.Window - 1
+}
+
+// take takes the next k tokens into the cache and returns, for each agent, the
+// distributions [k, A] of its actions at them.
+func (a *agents) take(k int) ([]*mat.Dense, error) {
+	rows, cache, err := a.extend(a.follow, k, func(i, j int) (previous int32, reward float32, state int32) {
+		return a.histories[i].at(a.pending + j)
 	})
 	if err != nil {
 		return nil, err
 	}
 	a.replace(cache)
-	a.length++
+	a.pending += k
+	a.length += k
 	return rows, nil
 }
 
@@ -205,7 +282,7 @@ func (a *agents) next() ([]*mat.Dense, error) {
 // keeps its own state, and the cache stays.
 func (a *agents) policies() ([]*mat.Dense, error) {
 	policies, cache, err := a.extend(a.instead, a.Config.States, func(i, s int) (previous int32, reward float32, state int32) {
-		previous, reward, _ = a.histories[i].at(len(a.histories[i].state) - 1)
+		previous, reward, _ = a.histories[i].at(a.pending)
 		return previous, reward, int32(s)
 	})
 	if err != nil {
@@ -214,24 +291,16 @@ func (a *agents) policies() ([]*mat.Dense, error) {
 	return policies, cache.FinalizeAll()
 }
 
-// forget drops the oldest tokens of the context, so that a round and the query
-// after it fit in, and computes the cache of the rest anew: positions count from
-// the first token kept.
-func (a *agents) forget() error {
-	keep := a.Config.Context - baseline.Window - 1
+// forget drops all but the last kept tokens of the context and computes the cache
+// of these anew: positions count from the first token kept.
+func (a *agents) forget(kept int) error {
 	a.length = 0
-	if keep == 0 {
+	if kept == 0 {
 		return nil
 	}
-	_, cache, err := a.extend(a.follow, keep, func(i, k int) (previous int32, reward float32, state int32) {
-		return a.histories[i].at(len(a.histories[i].state) - 1 - keep + k)
-	})
-	if err != nil {
-		return err
-	}
-	a.replace(cache)
-	a.length = keep
-	return nil
+	a.pending -= kept
+	_, err := a.take(kept)
+	return err
 }
 
 func (h *history) at(t int) (previous int32, reward float32, state int32) {

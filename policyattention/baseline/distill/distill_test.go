@@ -165,9 +165,6 @@ func near(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// sampled lets agents act on their own samples.
-func sampled(_ int, chain *baseline.Chain, p []float64) (int, error) { return chain.Choose(p), nil }
-
 func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 	m, params := model(t, tiny())
 	ps := problems(t, 2)
@@ -178,7 +175,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 		a.histories[i].see(nil, chains[i].State)
 	}
 	for round := range 4 {
-		if _, err := a.round(chains, sampled); err != nil {
+		if _, err := a.round(chains); err != nil {
 			t.Fatal(err)
 		}
 		// The context is what the cache holds, and the pending token.
@@ -205,7 +202,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			}
 		}
 		before := a.length
-		rows, err := a.next()
+		rows, err := a.take(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,6 +210,45 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			near(t, "next action", rows[i].RawRowView(0), policies[i].RawRowView(chains[i].State))
 		}
 		a.length = before // as if it had not been asked
+		a.pending--
+	}
+}
+
+// A recorded life, shown to the network a round at a time, gives the policies
+// that were returned when it was lived action by action.
+func TestReliveAgreesWithLive(t *testing.T) {
+	m, _ := model(t, tiny())
+	short, _ := model(t, tiny().ShortContext())
+	ps := problems(t, 2)
+	for name, c := range map[string]Controller{"long": {Model: m, Root: 5}, "short": {Model: short, Root: 5}} {
+		t.Run(name, func(t *testing.T) {
+			lived, actions, err := c.Live(ps, 5)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const tolerance = 1e-5 // float32, as in near
+			again, err := c.Relive(ps, actions, tolerance)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range ps {
+				for k, pi := range lived[i].Policies {
+					near(t, "policy", again[i].Policies[k].RawMatrix().Data, pi.RawMatrix().Data)
+				}
+			}
+			for name, change := range map[string]func(){
+				"another action": func() { actions[1][37] = (actions[1][37] + 1) % 3 },
+				"no action":      func() { actions[1][37] = 3 },
+				"half a round":   func() { actions[1] = actions[1][:90] },
+			} {
+				before := slices.Clone(actions[1])
+				change()
+				if _, err := c.Relive(ps, actions, tolerance); err == nil {
+					t.Errorf("%s passed", name)
+				}
+				actions[1] = before
+			}
+		})
 	}
 }
 
