@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"math"
 	"path/filepath"
 
@@ -116,19 +115,12 @@ func (b *Backup) write(dir string) error {
 
 // readBackup reads the table of a backup cell.
 func readBackup(folder string, config Config) (*Backup, error) {
-	path := filepath.Join(folder, backupsFile)
-	rows, err := readCSV(path, backupsHeader)
+	rows, err := readInputs(filepath.Join(folder, backupsFile), backupsHeader, config.Fixtures.Problems)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) != config.Fixtures.Problems {
-		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), config.Fixtures.Problems)
-	}
 	b := &Backup{}
-	for i, row := range rows {
-		if row[0] != float64(i) {
-			return nil, fmt.Errorf("experiment: %s: row %d is of input %v", path, i+1, row[0])
-		}
+	for _, row := range rows {
 		b.Rounds, b.Error, b.Largest = append(b.Rounds, row[1]), append(b.Error, row[2]), append(b.Largest, row[3])
 	}
 	return b, nil
@@ -146,12 +138,15 @@ func (s *Store) verifyBackup(v *Verification, folder string, config Config, prob
 		v.add(policies, 0, "array values: %v", err)
 		return nil
 	}
+	done := s.asking(v, evaluating)
 	critic, err := s.critic(c.Critic, f.Root)
 	if err != nil {
+		done()
 		v.add(manifest, 0, "its critic: %v", err)
 		return s.backendError()
 	}
 	got, err := critic.Evaluate(contexts)
+	done()
 	if err != nil {
 		v.add(policies, 0, "the critic on the inputs: %v", err)
 		return nil

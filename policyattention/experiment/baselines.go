@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -370,58 +371,62 @@ func parseActions(a npz.Array, n, k int) ([][]int, error) {
 	return actions, nil
 }
 
-// verifySampled repeats the closed loop of a sampled method and returns the
-// stored trajectories. The walk of a network is repeated with its recorded
-// actions, each of which must be the one that was drawn.
-func (s *Store) verifySampled(v *Verification, path string, config Config, problems []mdp.Problem, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
-	l := config.Loop
-	var again []control.Trajectory
-	var tolerance float64
-	if l.Distill != nil {
-		controller, err := s.distilled(*l.Distill)
-		if err != nil {
-			v.add(path, 0, "its controller: %v", err)
-			return nil, s.backendError()
-		}
-		actions, err := parseActions(arrays["actions"], len(problems), l.Rounds*baseline.Window)
-		if err != nil {
-			v.add(path, 0, "array actions: %v", err)
-			return nil, nil
-		}
-		tolerance = policyTolerance
-		if again, err = controller.Relive(problems, actions, tolerance); err != nil {
-			v.add(path, 0, "the stored actions: %v", err)
-			return nil, nil
-		}
-	} else {
-		controller, err := s.liangLai(*l.LiangLai)
-		if err != nil {
-			v.add(path, 0, "its controller: %v", err)
-			return nil, nil
-		}
-		tolerance = walkTolerance
-		if again, err = controller.Run(problems, l.Rounds); err != nil {
-			v.add(path, 0, "its controller: %v", err)
-			return nil, nil
-		}
+// verifyLives repeats the lives of a network with their recorded actions, each
+// of which must be the one that was drawn, and returns the stored trajectories.
+func (s *Store) verifyLives(v *Verification, folder string, config Config, problems []mdp.Problem, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
+	path, l := filepath.Join(folder, policiesFile), config.Loop
+	actions, err := parseActions(arrays["actions"], len(problems), l.Rounds*baseline.Window)
+	if err != nil {
+		v.add(path, 0, "array actions: %v", err)
+		return nil, nil
 	}
-	trajectories := make([]control.Trajectory, len(problems))
-	var contexts []control.Context
-	var got, want []*mat.Dense
-	for i := range problems {
-		trajectories[i].Policies = stored[i]
-		for k, pi := range stored[i] {
-			contexts = append(contexts, control.Context{Problem: i, Round: k - 1})
-			got, want = append(got, again[i].Policies[k]), append(want, pi)
-		}
+	done := s.asking(v, reliving)
+	controller, err := s.distilled(*l.Distill)
+	if err != nil {
+		done()
+		v.add(filepath.Join(folder, manifestFile), 0, "its controller: %v", err)
+		return nil, s.backendError()
 	}
-	v.compareTables(path, "controller", contexts, got, want, tolerance)
-	return trajectories, followed(problems, trajectories, l.Eta)
+	again, err := controller.Relive(problems, actions, policyTolerance)
+	done()
+	if err != nil {
+		v.add(path, 0, "the stored actions: %v", err)
+		return nil, nil
+	}
+	return compared(v, path, config, problems, stored, again, policyTolerance)
 }
 
 // walkTolerance is absolute for the policies of forty dependent rounds in
 // float64.
 const walkTolerance = 1e-8
+
+// verifyImitator runs a trained block again and returns the stored trajectories.
+func (s *Store) verifyImitator(v *Verification, folder string, config Config, problems []mdp.Problem, stored [][]*mat.Dense) ([]control.Trajectory, error) {
+	defer v.during(imitating)()
+	path := filepath.Join(folder, policiesFile)
+	controller, err := s.liangLai(*config.Loop.LiangLai)
+	if err != nil {
+		v.add(filepath.Join(folder, manifestFile), 0, "its controller: %v", err)
+		return nil, nil
+	}
+	again, err := controller.Run(problems, config.Loop.Rounds)
+	if err != nil {
+		v.add(path, 0, "its controller: %v", err)
+		return nil, nil
+	}
+	return compared(v, path, config, problems, stored, again, walkTolerance)
+}
+
+// compared compares stored policies with those of the repeated run of a sampled
+// method and returns their trajectories.
+func compared(v *Verification, path string, config Config, problems []mdp.Problem, stored [][]*mat.Dense, again []control.Trajectory, tolerance float64) ([]control.Trajectory, error) {
+	v.compareKept(path, "controller", again, config.Loop.kept(), stored, tolerance)
+	trajectories := make([]control.Trajectory, len(problems))
+	for i := range problems {
+		trajectories[i].Policies = stored[i]
+	}
+	return trajectories, followed(problems, trajectories, config.Loop.Eta)
+}
 
 // SampledRecipes lists the recipes of a sampled method that the preset's block
 // has, in the plan's order.

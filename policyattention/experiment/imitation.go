@@ -89,6 +89,7 @@ func readImitation(folder string, m *Manifest) (*Imitation, error) {
 
 func (s *Store) verifyImitation(v *Verification, folder string, c ImitationConfig, m *Manifest) error {
 	manifest, path := filepath.Join(folder, manifestFile), filepath.Join(folder, curvesFile)
+	defer v.during(imitating)()
 	trained, err := s.block(c.Training)
 	if err != nil {
 		v.add(manifest, 0, "its block: %v", err)

@@ -192,26 +192,19 @@ func (o *OneStep) write(dir string) error {
 
 // readOneStep reads the tables of a one-step cell.
 func readOneStep(folder string, config Config) (*OneStep, error) {
-	path := filepath.Join(folder, distancesFile)
-	rows, err := readCSV(path, distancesHeader())
+	rows, err := readInputs(filepath.Join(folder, distancesFile), distancesHeader(), config.Fixtures.Problems)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) != config.Fixtures.Problems {
-		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), config.Fixtures.Problems)
-	}
 	o := &OneStep{}
-	for i, row := range rows {
-		if row[0] != float64(i) {
-			return nil, fmt.Errorf("experiment: %s: row %d is of input %v", path, i+1, row[0])
-		}
+	for _, row := range rows {
 		d := map[pmd.Rule]float64{}
 		for j, rule := range pmd.Rules {
 			d[rule] = row[3+j]
 		}
 		o.Rounds, o.Etas, o.Distances = append(o.Rounds, row[1]), append(o.Etas, row[2]), append(o.Distances, d)
 	}
-	path = filepath.Join(folder, stepsFile)
+	path := filepath.Join(folder, stepsFile)
 	if rows, err = readCSV(path, stepsHeader); err != nil {
 		return nil, err
 	}
@@ -222,4 +215,22 @@ func readOneStep(folder string, config Config) (*OneStep, error) {
 		o.Supplied, o.Fitted, o.Misfit = append(o.Supplied, row[0]), append(o.Fitted, row[1]), append(o.Misfit, row[2])
 	}
 	return o, nil
+}
+
+// readInputs reads a table of n one-step inputs, which its first column counts
+// from 0.
+func readInputs(path string, header []string, n int) ([][]float64, error) {
+	rows, err := readCSV(path, header)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) != n {
+		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), n)
+	}
+	for i, row := range rows {
+		if row[0] != float64(i) {
+			return nil, fmt.Errorf("experiment: %s: row %d is of input %v", path, i+1, row[0])
+		}
+	}
+	return rows, nil
 }

@@ -104,6 +104,7 @@ func (c TuningConfig) read(folder string) ([]baseline.Score, error) {
 }
 
 func (s *Store) verifyTuning(v *Verification, folder string, c TuningConfig, problems []mdp.Problem, m *Manifest) error {
+	defer v.during(tuning)()
 	scores, err := baseline.Tune(problems, c.Features, c.Root, c.Grid)
 	if err != nil {
 		return err

@@ -8,8 +8,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"time"
 
+	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -55,11 +58,54 @@ type Verification struct {
 	Rescored      int           `json:"rescored"`  // stored policies scored again
 	Replayed      int           `json:"replayed"`  // network or exact updates asked again
 	Discrepancies []Discrepancy `json:"discrepancies"`
+
+	WallSeconds float64          `json:"wall_seconds"`
+	CPUSeconds  float64          `json:"cpu_seconds"` // of the process
+	Parts       map[Part]float64 `json:"parts"`       // seconds of the workers, who share the processors
 }
+
+// Part is something that a verification spends time on.
+type Part string
+
+const (
+	digesting   Part = "digests of files"
+	reading     Part = "reading and comparing tables"
+	loading     Part = "weights and losses of training runs"
+	drawing     Part = "problems drawn from their seeds"
+	acting      Part = "actors asked again"
+	evaluating  Part = "critics asked again"
+	reliving    Part = "lives of Algorithm Distillation"
+	imitating   Part = "Liang–Lai run again"
+	tuning      Part = "step sizes tuned again"
+	rerunning   Part = "exact PMD run again"
+	stepping    Part = "one-step distances and fits"
+	scoring     Part = "policies scored"
+	summarizing Part = "estimates, claims and report"
+)
+
+// Parts lists all parts, in the order of a verification.
+var Parts = []Part{digesting, reading, loading, drawing, acting, evaluating, reliving, imitating, tuning, rerunning, stepping, scoring, summarizing}
 
 func (v *Verification) String() string {
 	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run), %d files, %d policies scored again, %d updates replayed: %d discrepancies",
 		v.Preset, v.Trainings, v.Cells, v.Missing, v.Files, v.Rescored, v.Replayed, len(v.Discrepancies))
+}
+
+// during charges the time until the returned function is called to a part.
+// Parts do not nest.
+func (v *Verification) during(part Part) (done func()) {
+	began := time.Now()
+	return func() { v.Parts[part] += time.Since(began).Seconds() }
+}
+
+// merge takes in what another worker has found.
+func (v *Verification) merge(w *Verification) {
+	v.Trainings, v.Cells, v.Missing, v.Files = v.Trainings+w.Trainings, v.Cells+w.Cells, v.Missing+w.Missing, v.Files+w.Files
+	v.Rescored, v.Replayed = v.Rescored+w.Rescored, v.Replayed+w.Replayed
+	v.Discrepancies = append(v.Discrepancies, w.Discrepancies...)
+	for part, seconds := range w.Parts {
+		v.Parts[part] += seconds
+	}
 }
 
 // Err returns an error that wraps ErrDiscrepancies if there are any.
@@ -83,43 +129,70 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // means that verification could not be done; see Verification.Err for what it
 // found.
 func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, error)) (*Verification, error) {
-	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}}
+	meter := startMeter()
+	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}, Parts: map[Part]float64{}}
 	expected := map[string]bool{}
 	configs, err := s.Preset.Trainings()
 	if err != nil {
 		return nil, err
 	}
+	var checks []func(*Verification) error
 	for _, c := range configs {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
-		}
 		expected[s.trainingFolder(c)] = true
-		s.verifyTraining(v, c)
+		checks = append(checks, func(v *Verification) error { s.verifyTraining(v, c); return nil })
 	}
 	for _, cell := range s.Preset.Plan() {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
-		}
 		config, err := cell.Config()
 		if err != nil {
 			return nil, err
 		}
 		expected[s.folder(cell, config)] = true
-		if err := s.verifyCell(v, cell, config); err != nil {
-			return nil, err
-		}
+		checks = append(checks, func(v *Verification) error { return s.verifyCell(v, cell, config) })
+	}
+	found := make([]*Verification, len(checks))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, check := range checks {
+		found[i] = &Verification{Parts: map[Part]float64{}}
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
+			}
+			return check(found[i])
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, w := range found {
+		v.merge(w)
 	}
 	if err := s.verifyFolders(v, expected); err != nil {
 		return nil, err
 	}
 	if more != nil && len(v.Discrepancies) == 0 {
+		done := v.during(summarizing)
 		found, err := more(s)
 		if err != nil {
 			return nil, err
 		}
+		done()
 		v.Discrepancies = append(v.Discrepancies, found...)
 	}
+	cost := meter.cost()
+	v.WallSeconds, v.CPUSeconds = cost.WallSeconds, cost.CPUSeconds
 	return v, nil
+}
+
+// asking holds the networks, which answer one question at a time, and charges
+// the time until the returned function is called to a part.
+func (s *Store) asking(v *Verification, part Part) (done func()) {
+	s.device.Lock()
+	charged := v.during(part)
+	return func() {
+		charged()
+		s.device.Unlock()
+	}
 }
 
 // verifyFolders reports whatever lies beside the expected folders.
@@ -152,6 +225,7 @@ func (v *Verification) manifest(folder, name, hash string) *Manifest {
 		v.Missing++
 		return nil
 	}
+	defer v.during(digesting)()
 	path := filepath.Join(folder, manifestFile)
 	m, err := readManifest(folder)
 	if err != nil {
@@ -200,6 +274,7 @@ func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 	if m == nil {
 		return
 	}
+	defer v.during(loading)()
 	v.Trainings++
 	if stored := m.trained(); stored == nil || stored.Hash() != c.Hash() {
 		v.add(filepath.Join(folder, manifestFile), 0, "its configuration is not that of its hash")
@@ -243,6 +318,7 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 	if m.Cell == nil || *m.Cell != cell || m.Evaluation == nil || m.Evaluation.Hash() != config.Hash() {
 		v.add(manifest, 0, "its cell or configuration is not that of its hash")
 	}
+	done := v.during(drawing)
 	problems, err := config.draw()
 	if err != nil {
 		return err
@@ -250,7 +326,10 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 	if m.Fixtures != digest(problems) {
 		v.add(manifest, 0, "the problems drawn from root %d are not those it was made from", config.Fixtures.Root)
 	}
+	done()
+	done = v.during(digesting)
 	weights, err := s.weightDigests(config)
+	done()
 	if err != nil {
 		v.add(manifest, 0, "the weights it was made from: %v", err)
 		return nil
@@ -266,7 +345,9 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 	case config.Imitation != nil:
 		return s.verifyImitation(v, folder, *config.Imitation, m)
 	}
+	done = v.during(reading)
 	arrays, err := readArrays(policies)
+	done()
 	if err != nil {
 		v.add(policies, 0, "%v", err)
 		return nil
@@ -283,11 +364,6 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 func (s *Store) verifyLoop(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
 	manifest, policies, rounds := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile), filepath.Join(folder, roundsFile)
 	l := config.Loop
-	loop, err := s.loop(config)
-	if err != nil {
-		v.add(manifest, 0, "its controller: %v", err)
-		return s.backendError()
-	}
 	stored, err := unstack(arrays["policies"], len(problems), len(l.kept()), config.Fixtures.States, config.Fixtures.Actions)
 	if err != nil {
 		v.add(policies, 0, "array policies: %v", err)
@@ -305,21 +381,27 @@ func (s *Store) verifyLoop(v *Verification, folder string, config Config, proble
 		v.add(policies, 0, "array rounds is %v, want %v", got, l.kept())
 	}
 	var trajectories []control.Trajectory
-	if l.LiangLai != nil || l.Distill != nil {
-		trajectories, err = s.verifySampled(v, policies, config, problems, stored, arrays)
-	} else if l.Kept == nil {
-		trajectories, err = s.replay(v, policies, config, loop, problems, stored, arrays)
-	} else {
-		trajectories, err = s.rerun(v, policies, config, loop, problems, stored)
+	switch {
+	case l.Distill != nil:
+		trajectories, err = s.verifyLives(v, folder, config, problems, stored, arrays)
+	case l.LiangLai != nil:
+		trajectories, err = s.verifyImitator(v, folder, config, problems, stored)
+	case l.Kept != nil:
+		trajectories, err = rerun(v, policies, config, problems, stored)
+	default:
+		trajectories, err = s.replay(v, folder, config, problems, stored, arrays)
 	}
 	if err != nil || trajectories == nil {
 		return err
 	}
+	done := v.during(scoring)
 	scored, err := control.Score(problems, trajectories)
+	done()
 	if err != nil {
 		v.add(policies, 0, "%v", err)
 		return nil
 	}
+	defer v.during(reading)()
 	v.Rescored += len(problems) * (l.Rounds + 1)
 	got, err := readCSV(rounds, roundsHeader)
 	if err != nil {
@@ -339,24 +421,30 @@ func (s *Store) backendError() error {
 
 // replay asks for every stored update again, in its stored context, and returns
 // the stored trajectories with their critic tables.
-func (s *Store) replay(v *Verification, path string, config Config, loop control.Loop, problems []mdp.Problem, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
-	l := config.Loop
+func (s *Store) replay(v *Verification, folder string, config Config, problems []mdp.Problem, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
+	path, l := filepath.Join(folder, policiesFile), config.Loop
 	trajectories := make([]control.Trajectory, len(problems))
 	for i, p := range problems {
 		if mdp.MaxAbsDiff(stored[i][0], p.Pi0) != 0 {
 			v.add(path, i+1, "the policy of round 0 is not the problem's π₀")
 		}
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			return nil, err
-		}
-		trajectories[i] = control.Trajectory{Policies: stored[i], Q: []*mat.Dense{q}, Eta: l.Eta}
+		trajectories[i].Policies = stored[i]
 	}
-	if l.Critic == nil {
-		if err := followed(problems, trajectories, l.Eta); err != nil {
-			return nil, err
-		}
-	} else {
+	if err := followed(problems, trajectories, l.Eta); err != nil {
+		return nil, err
+	}
+	part := rerunning
+	if config.networks() {
+		part = acting
+	}
+	done := s.asking(v, part)
+	defer func() { done() }()
+	loop, err := s.loop(config)
+	if err != nil {
+		v.add(filepath.Join(folder, manifestFile), 0, "its controller: %v", err)
+		return nil, s.backendError()
+	}
+	if l.Critic != nil {
 		tables, err := unstack(arrays["q"], len(problems), l.Rounds, config.Fixtures.States, config.Fixtures.Actions)
 		if err != nil {
 			v.add(path, 0, "array q: %v", err)
@@ -374,12 +462,16 @@ func (s *Store) replay(v *Verification, path string, config Config, loop control
 				want = append(want, tables[i][k+1])
 			}
 		}
+		done()
+		done = s.asking(v, evaluating)
 		got, err := loop.Critic.Evaluate(contexts)
 		if err != nil {
 			v.add(path, 0, "the critic in the stored contexts: %v", err)
 			return nil, nil
 		}
 		v.compareTables(path, "critic", contexts, got, want, valueTolerance)
+		done()
+		done = s.asking(v, acting)
 	}
 	var contexts []control.Context
 	var want []*mat.Dense
@@ -398,22 +490,28 @@ func (s *Store) replay(v *Verification, path string, config Config, loop control
 	return trajectories, nil
 }
 
-// rerun runs an exact loop again and compares the rounds that were kept.
-func (s *Store) rerun(v *Verification, path string, config Config, loop control.Loop, problems []mdp.Problem, stored [][]*mat.Dense) ([]control.Trajectory, error) {
-	trajectories, err := loop.Run(problems, config.Loop.Rounds)
+// rerun runs exact PMD again and compares the rounds that were kept.
+func rerun(v *Verification, path string, config Config, problems []mdp.Problem, stored [][]*mat.Dense) ([]control.Trajectory, error) {
+	defer v.during(rerunning)()
+	trajectories, err := control.ExactPMD(config.Loop.Eta).Run(problems, config.Loop.Rounds)
 	if err != nil {
 		return nil, err
 	}
+	v.compareKept(path, "exact loop", trajectories, config.Loop.kept(), stored, scoreTolerance)
+	return trajectories, nil
+}
+
+// compareKept compares stored policies with those of a run, at the rounds kept.
+func (v *Verification) compareKept(path, who string, again []control.Trajectory, kept []int, stored [][]*mat.Dense, tolerance float64) {
 	var contexts []control.Context
 	var got, want []*mat.Dense
-	for i := range problems {
-		for j, k := range config.Loop.kept() {
+	for i := range again {
+		for j, k := range kept {
 			contexts = append(contexts, control.Context{Problem: i, Round: k - 1})
-			got, want = append(got, trajectories[i].Policies[k]), append(want, stored[i][j])
+			got, want = append(got, again[i].Policies[k]), append(want, stored[i][j])
 		}
 	}
-	v.compareTables(path, "exact loop", contexts, got, want, scoreTolerance)
-	return trajectories, nil
+	v.compareTables(path, who, contexts, got, want, tolerance)
 }
 
 func (s *Store) verifyOneStep(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
@@ -434,21 +532,25 @@ func (s *Store) verifyOneStep(v *Verification, folder string, config Config, pro
 		v.add(policies, 0, "array supplied: %v", err)
 		return nil
 	}
-	actor, err := s.actor(c.Actor)
-	if err != nil {
-		v.add(manifest, 0, "its actor: %v", err)
-		return s.backendError()
-	}
 	asked, want := slices.Clone(contexts), slices.Clone(o.next)
 	for e, eta := range c.Supplied {
 		asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[e]...)
 	}
+	done := s.asking(v, acting)
+	actor, err := s.actor(c.Actor)
+	if err != nil {
+		done()
+		v.add(manifest, 0, "its actor: %v", err)
+		return s.backendError()
+	}
 	got, err := actor.Act(asked)
+	done()
 	if err != nil {
 		v.add(policies, 0, "the actor on the inputs: %v", err)
 		return nil
 	}
 	v.compareTables(policies, "actor", asked, got, want, policyTolerance)
+	defer v.during(stepping)()
 	if err := c.compare(o); err != nil {
 		v.add(policies, 0, "%v", err)
 		return nil

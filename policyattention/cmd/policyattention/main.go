@@ -489,6 +489,12 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 			fmt.Fprintln(g.out, d)
 		}
 		fmt.Fprintln(g.out, result)
+		fmt.Fprintf(g.out, "%.1f s, %.1f s of processor time; the workers' time:\n", result.WallSeconds, result.CPUSeconds)
+		for _, part := range experiment.Parts {
+			if seconds, ok := result.Parts[part]; ok {
+				fmt.Fprintf(g.out, "%8.1f s  %s\n", seconds, part)
+			}
+		}
 	}
 	return result.Err()
 }
