@@ -159,7 +159,7 @@ func (s *Store) verifyBackup(v *Verification, folder string, config Config, prob
 		v.add(path, 0, "%v", err)
 		return nil
 	}
-	v.compareRows(path, backupsHeader, rows, b.rows())
+	v.compareRows(path, backupsHeader, rows, b.rows(), asScores)
 	v.compareSummary(manifest, m.Summary, b.summary())
 	return nil
 }

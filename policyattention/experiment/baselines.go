@@ -292,9 +292,9 @@ func (s *Store) distilled(c DistillConfig) (distill.Controller, error) {
 	return distill.Controller{Model: model, Root: c.Root}, nil
 }
 
-// run runs the closed loop of a configuration. It returns with the trajectories
-// the arrays to store.
-func (s *Store) run(config Config, problems []mdp.Problem) ([]control.Trajectory, map[string]npz.Array, error) {
+// run runs the closed loop of a cell. It returns with the trajectories the arrays
+// to store.
+func (s *Store) run(cell Cell, config Config, problems []mdp.Problem) ([]control.Trajectory, map[string]npz.Array, error) {
 	l := config.Loop
 	if l.Distill != nil {
 		controller, err := s.distilled(*l.Distill)
@@ -305,7 +305,7 @@ func (s *Store) run(config Config, problems []mdp.Problem) ([]control.Trajectory
 		if err != nil {
 			return nil, nil, err
 		}
-		arrays := l.arrays(trajectories)
+		arrays := l.arrays(cell.kept(l), trajectories)
 		arrays["actions"] = actionArray(actions)
 		return trajectories, arrays, followed(problems, trajectories, l.Eta)
 	}
@@ -317,7 +317,7 @@ func (s *Store) run(config Config, problems []mdp.Problem) ([]control.Trajectory
 	if err != nil {
 		return nil, nil, err
 	}
-	arrays := l.arrays(trajectories)
+	arrays := l.arrays(cell.kept(l), trajectories)
 	if l.LiangLai != nil {
 		err = followed(problems, trajectories, l.Eta)
 	}
@@ -373,7 +373,7 @@ func parseActions(a npz.Array, n, k int) ([][]int, error) {
 
 // verifyLives repeats the lives of a network with their recorded actions, each
 // of which must be the one that was drawn, and returns the stored trajectories.
-func (s *Store) verifyLives(v *Verification, folder string, config Config, problems []mdp.Problem, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
+func (s *Store) verifyLives(v *Verification, folder string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
 	path, l := filepath.Join(folder, policiesFile), config.Loop
 	actions, err := parseActions(arrays["actions"], len(problems), l.Rounds*baseline.Window)
 	if err != nil {
@@ -393,7 +393,7 @@ func (s *Store) verifyLives(v *Verification, folder string, config Config, probl
 		v.add(path, 0, "the stored actions: %v", err)
 		return nil, nil
 	}
-	return compared(v, path, config, problems, stored, again, policyTolerance)
+	return compared(v, path, config, problems, kept, stored, again, policyTolerance)
 }
 
 // walkTolerance is absolute for the policies of forty dependent rounds in
@@ -401,7 +401,7 @@ func (s *Store) verifyLives(v *Verification, folder string, config Config, probl
 const walkTolerance = 1e-8
 
 // verifyImitator runs a trained block again and returns the stored trajectories.
-func (s *Store) verifyImitator(v *Verification, folder string, config Config, problems []mdp.Problem, stored [][]*mat.Dense) ([]control.Trajectory, error) {
+func (s *Store) verifyImitator(v *Verification, folder string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense) ([]control.Trajectory, error) {
 	defer v.during(imitating)()
 	path := filepath.Join(folder, policiesFile)
 	controller, err := s.liangLai(*config.Loop.LiangLai)
@@ -414,18 +414,19 @@ func (s *Store) verifyImitator(v *Verification, folder string, config Config, pr
 		v.add(path, 0, "its controller: %v", err)
 		return nil, nil
 	}
-	return compared(v, path, config, problems, stored, again, walkTolerance)
+	return compared(v, path, config, problems, kept, stored, again, walkTolerance)
 }
 
 // compared compares stored policies with those of the repeated run of a sampled
-// method and returns their trajectories.
-func compared(v *Verification, path string, config Config, problems []mdp.Problem, stored [][]*mat.Dense, again []control.Trajectory, tolerance float64) ([]control.Trajectory, error) {
-	v.compareKept(path, "controller", again, config.Loop.kept(), stored, tolerance)
-	trajectories := make([]control.Trajectory, len(problems))
-	for i := range problems {
-		trajectories[i].Policies = stored[i]
+// method. It returns the repeated trajectories with the stored policies in them.
+func compared(v *Verification, path string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, again []control.Trajectory, tolerance float64) ([]control.Trajectory, error) {
+	v.compareKept(path, "controller", again, kept, stored, tolerance)
+	for i := range again {
+		for j, k := range kept {
+			again[i].Policies[k] = stored[i][j]
+		}
 	}
-	return trajectories, followed(problems, trajectories, config.Loop.Eta)
+	return again, followed(problems, again, config.Loop.Eta)
 }
 
 // SampledRecipes lists the recipes of a sampled method that the preset's block

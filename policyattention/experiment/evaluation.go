@@ -229,7 +229,7 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 			return nil, err
 		}
 	default:
-		trajectories, arrays, err := s.run(config, problems)
+		trajectories, arrays, err := s.run(cell, config, problems)
 		if err != nil {
 			return nil, err
 		}
@@ -422,31 +422,46 @@ func summarize(scored []control.Scored) map[string]Values {
 // arrays returns what policies.npz holds: the kept rounds [K], their policies
 // [N, K, S, A] and, for a learned critic, its tables q [N, T, S, A]. With the
 // exact critic they follow from the policies.
-func (l *LoopConfig) arrays(trajectories []control.Trajectory) map[string]npz.Array {
+func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[string]npz.Array {
 	var policies, tables [][]*mat.Dense
 	for _, t := range trajectories {
-		var kept []*mat.Dense
-		for _, k := range l.kept() {
-			kept = append(kept, t.Policies[k])
+		var some []*mat.Dense
+		for _, k := range kept {
+			some = append(some, t.Policies[k])
 		}
-		policies, tables = append(policies, kept), append(tables, t.Q)
+		policies, tables = append(policies, some), append(tables, t.Q)
 	}
-	rounds := npz.Array{Shape: []int{len(l.kept())}}
-	for _, k := range l.kept() {
-		rounds.Data = append(rounds.Data, float64(k))
-	}
-	arrays := map[string]npz.Array{"rounds": rounds, "policies": stack(policies)}
+	arrays := map[string]npz.Array{"rounds": roundArray(kept), "policies": stack(policies)}
 	if l.Critic != nil {
 		arrays["q"] = stack(tables)
 	}
 	return arrays
 }
 
-// kept returns the rounds whose policies are stored.
-func (l *LoopConfig) kept() []int {
-	if l.Kept != nil {
-		return l.Kept
+func roundArray(rounds []int) npz.Array {
+	a := npz.Array{Shape: []int{len(rounds)}}
+	for _, k := range rounds {
+		a.Data = append(a.Data, float64(k))
 	}
+	return a
+}
+
+// kept returns the rounds whose policies a cell stores: all but where the loop
+// says otherwise, and but for the tuning block, which chooses by the policies of
+// two rounds and has so many problems that the rest would be a good part of all
+// artifacts.
+func (c Cell) kept(l *LoopConfig) []int {
+	switch {
+	case l.Kept != nil:
+		return l.Kept
+	case c.Block == Tuning:
+		return baseline.Horizons
+	}
+	return l.all()
+}
+
+// all returns the rounds from 0.
+func (l *LoopConfig) all() []int {
 	all := make([]int, l.Rounds+1)
 	for k := range all {
 		all[k] = k

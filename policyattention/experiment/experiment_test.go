@@ -5,8 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
+
+	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/train"
 )
 
 // smoke returns the root of a complete set of smoke artifacts, made once.
@@ -94,5 +98,34 @@ func TestMissing(t *testing.T) {
 		if _, err := s.Find(cell); !errors.Is(err, ErrMissing) {
 			t.Fatalf("%s: %v, want ErrMissing", cell.Name(), err)
 		}
+	}
+}
+
+// Losses come back as they were, in as few digits as tell them apart.
+func TestLossesRoundTrip(t *testing.T) {
+	dir := t.TempDir()
+	losses := []float32{0.1, 1.0 / 3, 3e-8, 123456.7}
+	if err := writeLosses(dir, losses); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := readCSV(filepath.Join(dir, lossFile), []string{"step", "loss"})
+	if err != nil || rows[0][1] != 0.1 {
+		t.Errorf("%v, %v: want 0.1 as it is printed", rows, err)
+	}
+	got, err := (&Training{Config: train.Config{}, Folder: dir}).Losses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range losses {
+		if got[i] != float64(want) {
+			t.Errorf("loss %d is %v, want %v", i+1, got[i], want)
+		}
+	}
+	double := []float64{0.1, 1.0 / 3, 4.9e-324}
+	if err := writeLosses(dir, double); err != nil {
+		t.Fatal(err)
+	}
+	if got, err = (&Training{Config: lianglai.Training{}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, double) {
+		t.Errorf("%v, %v, want %v", got, err, double)
 	}
 }

@@ -106,7 +106,7 @@ func (s *Store) verifyImitation(v *Verification, folder string, c ImitationConfi
 		v.add(path, 0, "%v", err)
 		return nil
 	}
-	v.compareRows(path, curvesHeader, rows, again.rows())
+	v.compareRows(path, curvesHeader, rows, again.rows(), asScores)
 	v.compareSummary(manifest, m.Summary, again.summary())
 	return nil
 }

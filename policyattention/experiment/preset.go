@@ -76,6 +76,7 @@ var Presets = map[string]Preset{
 			{Replication, PolicyAttention, "plain", []int{4}, 1},
 			{Tuning, LiangLai, "", []int{8}, 0},
 			{Tuning, LiangLai, llFeatures, []int{8}, 0},
+			{Tuning, Distillation, "cpu-tuned", []int{8}, 1},
 			{Qualification, LiangLai, llNative, []int{9}, 1},
 			{Qualification, LiangLai, llHarness, []int{8}, 1},
 			{Qualification, Distillation, "cpu-tuned", []int{8}, 1},

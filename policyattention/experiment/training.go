@@ -163,12 +163,15 @@ func (t *Training) Losses() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, double := t.Config.(lianglai.Training) // networks train in float32
 	losses := make([]float64, len(rows))
 	for i, row := range rows {
 		if row[0] != float64(i+1) {
 			return nil, fmt.Errorf("experiment: %s: row %d is of step %v", filepath.Join(t.Folder, lossFile), i+1, row[0])
 		}
-		losses[i] = row[1]
+		if losses[i] = row[1]; !double {
+			losses[i] = float64(float32(row[1]))
+		}
 	}
 	return losses, nil
 }
@@ -322,13 +325,26 @@ func (s *Store) trainLiangLai(ctx context.Context, c lianglai.Training, progress
 	})
 }
 
-// writeLosses writes the losses of a run [Steps] into dir.
+// writeLosses writes the losses of a run [Steps] into dir, with the digits that
+// tell numbers of their type apart.
 func writeLosses[T float32 | float64](dir string, losses []T) error {
 	rows := make([][]float64, len(losses))
 	for i, loss := range losses {
-		rows[i] = []float64{float64(i + 1), float64(loss)}
+		rows[i] = []float64{float64(i + 1), shortest(loss)}
 	}
 	return writeCSV(filepath.Join(dir, lossFile), []string{"step", "loss"}, rows)
+}
+
+// shortest returns the float64 with the fewest digits that rounds to x.
+func shortest[T float32 | float64](x T) float64 {
+	if y, ok := any(x).(float32); ok {
+		short, err := strconv.ParseFloat(strconv.FormatFloat(float64(y), 'g', -1, 32), 64)
+		if err != nil {
+			panic(err) // it was just written
+		}
+		return short
+	}
+	return float64(x)
 }
 
 func copyFile(to, from string) error {

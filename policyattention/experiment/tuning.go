@@ -116,7 +116,7 @@ func (s *Store) verifyTuning(v *Verification, folder string, c TuningConfig, pro
 		v.add(path, 0, "%v", err)
 		return nil
 	}
-	v.compareRows(path, scoresHeader, rows, c.rows(scores))
+	v.compareRows(path, scoresHeader, rows, c.rows(scores), asScores)
 	summary, err := c.summary(scores)
 	if err != nil {
 		return err

@@ -64,6 +64,7 @@ const (
 	imitator  = "benchmark/liang-lai-tuned-S8-18100"
 	distilled = "benchmark/algorithm-distillation-cpu-tuned-S8-18100"
 	grid      = "tuning/liang-lai-S8"
+	tuned     = "tuning/algorithm-distillation-cpu-tuned-S8-18100"
 	native    = "qualification/liang-lai-native-S9-17100"
 	fullyLoop = "confirmation/policyattention-learned-critic-S4-14100"
 	backups   = "backups/policyattention-learned-critic-S4-14100"
@@ -330,6 +331,33 @@ var corruptions = []struct {
 	{"edited policy of a network", []string{distilled, network}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[48], data[49] = data[49], data[48] })
 	}, "the controller asked again differs"},
+	{"edited policy of a kept round", []string{tuned, network}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
+	}, "the controller asked again differs"},
+	{"edited loss of a kept round", []string{tuned, network}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] -= 1e-6 })
+	}, roundsFile + ": row 21: column loss"},
+	{"edited loss of another round", []string{tuned, network}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[21][2] -= 0.1 })
+	}, roundsFile + ": row 22: column loss"},
+	{"fewer rounds", []string{distilled, network}, func(t *testing.T, f string) {
+		arrays, err := readArrays(filepath.Join(f, policiesFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		policies, err := unstack(arrays["policies"], 6, 41, 8, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range policies {
+			policies[i] = []*mat.Dense{policies[i][20], policies[i][40]}
+		}
+		arrays["rounds"], arrays["policies"] = roundArray([]int{20, 40}), stack(policies)
+		if err := writeArrays(filepath.Join(f, policiesFile), arrays); err != nil {
+			t.Fatal(err)
+		}
+		reseal(t, f, nil)
+	}, "array rounds is [20 40]"},
 	{"edited score", []string{grid}, func(t *testing.T, f string) {
 		editTable(t, f, scoresFile, scoresHeader, func(rows [][]float64) { rows[4][3] -= 0.01 })
 	}, scoresFile + ": row 5: column loss_T20"},
@@ -381,7 +409,7 @@ func plantBetterPolicies(t *testing.T, folder string) {
 	if err := writeCSV(filepath.Join(folder, roundsFile), roundsHeader, roundRows(scored)); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeArrays(filepath.Join(folder, policiesFile), m.Evaluation.Loop.arrays(trajectories)); err != nil {
+	if err := writeArrays(filepath.Join(folder, policiesFile), m.Evaluation.Loop.arrays(m.Cell.kept(m.Evaluation.Loop), trajectories)); err != nil {
 		t.Fatal(err)
 	}
 	reseal(t, folder, func(m *Manifest) { m.Summary = summarize(scored) })

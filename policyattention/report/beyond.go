@@ -161,7 +161,82 @@ func ablationTable(s *source) (Table, error) {
 		"Static inputs: random policies with their own values, η = 0.8, which no algorithm has touched. In the loop: rounds 0–19 of each actor's own run.",
 		"Ratios are of medians over the same MDPs; those to plain pair the identities as well. An interval that holds 1 is unresolved.",
 	}
+	for _, states := range s.sizes(experiment.Ablation) {
+		list, err := s.ablation(states)
+		if err != nil {
+			return t, err
+		}
+		t.Notes = append(t.Notes, outcome(list, states))
+	}
 	return t, nil
+}
+
+// measured reports whether a recipe has been run in the loop and on static
+// inputs.
+func (a ablated) measured() bool { return len(a.runs) > 0 && len(a.contrast) > 0 }
+
+// loss returns the loss at T = 40, median over runs.
+func (a ablated) loss() float64 { return stats.Median(stats.RunMedians(losses(a.runs, 40))) }
+
+// outcome says what the ablation at a size has found: which recipe has the
+// smaller error on static inputs, which the lower loss, and how well either error
+// orders the losses.
+func outcome(list []ablated, states int) string {
+	list = slices.DeleteFunc(slices.Clone(list), func(a ablated) bool { return !a.measured() })
+	if len(list) < 2 {
+		return fmt.Sprintf("Outcome at S = %d: %s for two recipes or more.", states, NotRun)
+	}
+	values := func(f func(ablated) float64) []float64 {
+		var v []float64
+		for _, a := range list {
+			v = append(v, f(a))
+		}
+		return v
+	}
+	static, visited, loss := values(ablated.static), values(ablated.visited), values(ablated.loss)
+	best := func(v []float64) int { return slices.Index(v, slices.Min(v)) }
+	text := fmt.Sprintf("Outcome at S = %d over %d recipes: the smallest error on static inputs is that of %s (%s), whose loss at T = 40 is %s and ranks %d; the lowest loss is that of %s (%s), whose static error ranks %d.",
+		states, len(list), list[best(static)].recipe, number(slices.Min(static)), number(loss[best(static)]), ranks(loss)[best(static)],
+		list[best(loss)].recipe, number(slices.Min(loss)), ranks(static)[best(loss)])
+	return text + fmt.Sprintf(" Rank correlation with the loss: %.2f of the error on static inputs, %.2f of the error in the loop. Pairs of which the one with the smaller static error has the higher loss: %d of %d; with the smaller error in the loop: %d of %d.",
+		rankCorrelation(static, loss), rankCorrelation(visited, loss),
+		inversions(static, loss), len(list)*(len(list)-1)/2, inversions(visited, loss), len(list)*(len(list)-1)/2)
+}
+
+// ranks returns the rank of each value, from 1.
+func ranks(values []float64) []int {
+	r := make([]int, len(values))
+	for i, v := range values {
+		r[i] = 1
+		for _, w := range values {
+			if w < v {
+				r[i]++
+			}
+		}
+	}
+	return r
+}
+
+// rankCorrelation returns Spearman's coefficient of two lists without ties.
+func rankCorrelation(x, y []float64) float64 {
+	a, b, sum, n := ranks(x), ranks(y), 0.0, float64(len(x))
+	for i := range a {
+		d := float64(a[i] - b[i])
+		sum += d * d
+	}
+	return 1 - 6*sum/(n*(n*n-1))
+}
+
+// inversions counts the pairs that two lists order differently.
+func inversions(x, y []float64) (count int) {
+	for i := range x {
+		for j := range i {
+			if (x[i]-x[j])*(y[i]-y[j]) < 0 {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // contrastFigure sets the closed-loop loss of each recipe against its error on
@@ -179,7 +254,7 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(a ablated) bool { return len(a.runs) == 0 || len(a.contrast) == 0 })
+	list = slices.DeleteFunc(list, func(a ablated) bool { return !a.measured() })
 	if len(list) == 0 || len(oracle) == 0 {
 		for _, p := range panels {
 			empty(p)

@@ -333,7 +333,8 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		empty(a)
 	} else {
 		var xy plotter.XYs
-		for j, r := range runs {
+		for _, r := range runs {
+			j := slices.IndexFunc(experiment.Protocol.Sizes[4].Runs, func(x experiment.Run) bool { return x.Model == r.Cell.Seed })
 			xy = append(xy, plotter.XY{X: float64(j), Y: stats.RatioOfMedians(r.Losses(horizon), oracle[0].Losses(horizon))})
 		}
 		ours, err := points(a, colours[experiment.PolicyAttention], true, xy)
@@ -347,10 +348,6 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	missing := false
 	for i, family := range mdp.Shifts {
 		names = append(names, string(family))
-		at := plotter.XYs{{X: float64(i), Y: paper[key{experiment.Shift, string(family), 4, horizon}].Value}}
-		if _, err := points(b, grey, false, at); err != nil {
-			return nil, err
-		}
 		estimate, ratios, err := s.shift(family)
 		if err != nil {
 			return nil, err
@@ -367,6 +364,12 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 			return nil, err
 		}
 		if _, err := points(b, colours[experiment.PolicyAttention], true, plotter.XYs{{X: float64(i), Y: estimate.Value}}); err != nil {
+			return nil, err
+		}
+	}
+	for i, family := range mdp.Shifts { // on top, where ours lies close
+		at := plotter.XYs{{X: float64(i), Y: paper[key{experiment.Shift, string(family), 4, horizon}].Value}}
+		if _, err := points(b, grey, false, at); err != nil {
 			return nil, err
 		}
 	}
