@@ -20,6 +20,7 @@ import (
 type Model struct {
 	Config  Config
 	params  *tensors.Tensor
+	first   *Exec // tokens that follow one another, with none before them
 	follow  *Exec // new tokens that follow one another
 	instead *Exec // new tokens that are alternatives
 }
@@ -44,13 +45,20 @@ func NewModel(backend compute.Backend, c Config, params []float32) (*Model, erro
 	m := &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params))}
 	// The programs depend on no more of c than Model.With compares.
 	for _, e := range []struct {
-		exec         **Exec
-		alternatives bool
-	}{{&m.follow, false}, {&m.instead, true}} {
+		exec                **Exec
+		empty, alternatives bool
+	}{{&m.first, true, false}, {&m.follow, false, false}, {&m.instead, false, true}} {
 		var err error
 		*e.exec, err = NewExec(backend, func(in []*Node) []*Node {
-			params, cache, length := in[0], in[1], in[2]
-			logits, cache := c.Network().Bind(params).Extend(c.tokens(in[3], in[4], in[5], in[6]), cache, length, e.alternatives)
+			params, tokens := in[0], c.tokens(in[1], in[2], in[3], in[4])
+			var cache, length *Node
+			if !e.empty {
+				cache, length = in[5], in[6]
+			}
+			logits, cache := c.Network().Bind(params).Extend(tokens, cache, length, e.alternatives)
+			if e.alternatives {
+				return []*Node{logits} // nobody goes on from an alternative
+			}
 			return []*Node{logits, cache}
 		})
 		if err != nil {
@@ -70,7 +78,7 @@ func (m *Model) With(path string) (*Model, error) {
 	if got, want := c.Network(), m.Config.Network(); got != want || c.States != m.Config.States {
 		return nil, fmt.Errorf("distill: %s holds the network %+v for S=%d, want %+v for S=%d", path, got, c.States, want, m.Config.States)
 	}
-	return &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params)), follow: m.follow, instead: m.instead}, nil
+	return &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params)), first: m.first, follow: m.follow, instead: m.instead}, nil
 }
 
 // Controller deploys a model. It ignores π₀: an agent starts with an empty
@@ -91,7 +99,7 @@ func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajector
 // Live is Run that also returns the actions taken, baseline.Window·rounds for
 // each problem.
 func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []control.Trajectory, actions [][]int, err error) {
-	agents, chains, trajectories, err := c.born(problems, rounds)
+	agents, chains, trajectories, err := c.born(problems, 0, rounds)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,16 +130,34 @@ func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []con
 // The actions and the random numbers alone fix the walk, so the network can be
 // shown a whole round at once and need not be asked action by action.
 func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance float64) ([]control.Trajectory, error) {
-	if len(actions) != len(problems) {
-		return nil, fmt.Errorf("distill: actions of %d problems, want %d", len(actions), len(problems))
+	if len(actions) != len(problems) || len(problems) == 0 {
+		return nil, fmt.Errorf("distill: actions of %d problems, want %d, at least one", len(actions), len(problems))
 	}
 	for i, a := range actions {
 		if len(a) == 0 || len(a)%baseline.Window != 0 || len(a) != len(actions[0]) {
 			return nil, fmt.Errorf("distill: problem %d has %d actions, want a multiple of %d and as many as the first", i, len(a), baseline.Window)
 		}
 	}
+	var trajectories []control.Trajectory
+	for start := 0; start < len(problems); start += together {
+		end := min(start+together, len(problems))
+		some, err := c.relive(problems[start:end], actions[start:end], start, tolerance)
+		if err != nil {
+			return nil, err
+		}
+		trajectories = append(trajectories, some...)
+	}
+	return trajectories, nil
+}
+
+// together is how many lives are repeated at a time: what a network of the CPU
+// budget computes for so many stays in a processor's cache.
+const together = 64
+
+// relive is Relive for the problems from index first.
+func (c Controller) relive(problems []mdp.Problem, actions [][]int, first int, tolerance float64) ([]control.Trajectory, error) {
 	rounds := len(actions[0]) / baseline.Window
-	agents, chains, trajectories, err := c.born(problems, rounds)
+	agents, chains, trajectories, err := c.born(problems, first, rounds)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +165,7 @@ func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance fl
 	for i, chain := range chains {
 		for t, a := range actions[i] {
 			if a < 0 || a >= c.Model.Config.Actions {
-				return nil, fmt.Errorf("distill: problem %d: action %d is %d, want 0 to %d", i, t+1, a, c.Model.Config.Actions-1)
+				return nil, fmt.Errorf("distill: problem %d: action %d is %d, want 0 to %d", first+i, t+1, a, c.Model.Config.Actions-1)
 			}
 			draws[i] = append(draws[i], chain.Draw())
 			step := chain.Step(a)
@@ -155,7 +181,7 @@ func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance fl
 			for k := range baseline.Window {
 				t := round*baseline.Window + k
 				if !baseline.Gives(distributions.RawRowView(k), draws[i][t], actions[i][t], tolerance) {
-					return nil, fmt.Errorf("distill: problem %d: action %d, %d, is not the one that was drawn", i, t+1, actions[i][t])
+					return nil, fmt.Errorf("distill: problem %d: action %d, %d, is not the one that was drawn", first+i, t+1, actions[i][t])
 				}
 			}
 		}
@@ -170,9 +196,10 @@ func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance fl
 	return trajectories, nil
 }
 
-// born returns an agent for each problem before its first action, with the chain
-// that it walks and its trajectory up to π₀.
-func (c Controller) born(problems []mdp.Problem, rounds int) (*agents, []*baseline.Chain, []control.Trajectory, error) {
+// born returns an agent for each problem, of which the first has the index
+// first, before its first action, with the chain that it walks and its trajectory
+// up to π₀.
+func (c Controller) born(problems []mdp.Problem, first, rounds int) (*agents, []*baseline.Chain, []control.Trajectory, error) {
 	if rounds < 1 || len(problems) == 0 {
 		return nil, nil, nil, fmt.Errorf("distill: %d rounds on %d problems, want at least one of each", rounds, len(problems))
 	}
@@ -182,9 +209,9 @@ func (c Controller) born(problems []mdp.Problem, rounds int) (*agents, []*baseli
 	agents := c.Model.agents(len(problems))
 	for i, p := range problems {
 		if s, a := p.MDP.States(), p.MDP.Actions(); s != config.States || a != config.Actions {
-			return nil, nil, nil, fmt.Errorf("distill: problem %d has S=%d, A=%d, the network is for S=%d, A=%d", i, s, a, config.States, config.Actions)
+			return nil, nil, nil, fmt.Errorf("distill: problem %d has S=%d, A=%d, the network is for S=%d, A=%d", first+i, s, a, config.States, config.Actions)
 		}
-		chains[i] = baseline.NewChain(p.MDP, seed.New(c.Root, "distill", "chain", i))
+		chains[i] = baseline.NewChain(p.MDP, seed.New(c.Root, "distill", "chain", first+i))
 		agents.histories[i].see(nil, chains[i].State)
 		trajectories[i].Policies = []*mat.Dense{p.Pi0}
 	}
@@ -220,7 +247,7 @@ func (a *agents) round(chains []*baseline.Chain) ([]*mat.Dense, error) {
 		}
 	}
 	for range baseline.Window {
-		rows, err := a.take(1)
+		rows, err := a.take(a.follow, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -235,14 +262,15 @@ func (a *agents) round(chains []*baseline.Chain) ([]*mat.Dense, error) {
 // window takes a recorded round's tokens into the cache at once and returns, for
 // each agent, the distributions [Window, A] of its actions.
 func (a *agents) window() ([]*mat.Dense, error) {
-	kept := a.kept()
+	exec, kept := a.follow, a.kept()
 	if kept < a.length { // the kept tokens are shown again, before the round's
 		a.pending -= kept
 		a.length = 0
+		exec = a.first
 	} else {
 		kept = 0
 	}
-	rows, err := a.take(kept + baseline.Window)
+	rows, err := a.take(exec, kept+baseline.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -264,8 +292,8 @@ func (a *agents) kept() int {
 
 // take takes the next k tokens into the cache and returns, for each agent, the
 // distributions [k, A] of its actions at them.
-func (a *agents) take(k int) ([]*mat.Dense, error) {
-	rows, cache, err := a.extend(a.follow, k, func(i, j int) (previous int32, reward float32, state int32) {
+func (a *agents) take(exec *Exec, k int) ([]*mat.Dense, error) {
+	rows, cache, err := a.extend(exec, k, func(i, j int) (previous int32, reward float32, state int32) {
 		return a.histories[i].at(a.pending + j)
 	})
 	if err != nil {
@@ -281,14 +309,11 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 // if it were in each of the states now. It changes nothing: the pending token
 // keeps its own state, and the cache stays.
 func (a *agents) policies() ([]*mat.Dense, error) {
-	policies, cache, err := a.extend(a.instead, a.Config.States, func(i, s int) (previous int32, reward float32, state int32) {
+	policies, _, err := a.extend(a.instead, a.Config.States, func(i, s int) (previous int32, reward float32, state int32) {
 		previous, reward, _ = a.histories[i].at(a.pending)
 		return previous, reward, int32(s)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return policies, cache.FinalizeAll()
+	return policies, err
 }
 
 // forget drops all but the last kept tokens of the context and computes the cache
@@ -299,7 +324,7 @@ func (a *agents) forget(kept int) error {
 		return nil
 	}
 	a.pending -= kept
-	_, err := a.take(kept)
+	_, err := a.take(a.follow, kept)
 	return err
 }
 
@@ -313,7 +338,8 @@ func (a *agents) replace(cache *tensors.Tensor) {
 }
 
 // extend shows k tokens to each agent after its cached ones. It returns the
-// distributions of the actions at them [k, A], and the cache with them.
+// distributions of the actions at them [k, A], and the cache with them unless
+// they are alternatives.
 func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32, reward float32, state int32)) ([]*mat.Dense, *tensors.Tensor, error) {
 	n := len(a.histories)
 	previous, reward, state, position := make([]int32, n*k), make([]float32, n*k), make([]int32, n*k), make([]int32, n*k)
@@ -329,9 +355,15 @@ func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32,
 			}
 		}
 	}
-	out, err := exec.Call(a.params, a.cache, length,
+	in := []any{
+		a.params,
 		tensors.FromFlatDataAndDimensions(previous, n, k), tensors.FromFlatDataAndDimensions(reward, n, k),
-		tensors.FromFlatDataAndDimensions(state, n, k), tensors.FromFlatDataAndDimensions(position, n, k))
+		tensors.FromFlatDataAndDimensions(state, n, k), tensors.FromFlatDataAndDimensions(position, n, k),
+	}
+	if exec != a.first {
+		in = append(in, a.cache, length)
+	}
+	out, err := exec.Call(in...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -349,7 +381,11 @@ func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32,
 			pmd.Softmax(rows[i].RawRowView(j))
 		}
 	}
-	return rows, out[1], out[0].FinalizeAll()
+	var cache *tensors.Tensor
+	if len(out) > 1 {
+		cache = out[1]
+	}
+	return rows, cache, out[0].FinalizeAll()
 }
 
 // Qualification is the behaviour that defines Algorithm Distillation:

@@ -202,7 +202,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			}
 		}
 		before := a.length
-		rows, err := a.take(1)
+		rows, err := a.take(a.follow, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
