@@ -119,18 +119,18 @@ func chosenClaims() (list []claim) {
 			section: "Section 8.3", says: fmt.Sprintf("among actor steps up to 2, calibration problems choose (α, β) = (%g, %g) for Liang–Lai at S = %d", steps.Alpha, steps.Beta, states),
 			printed: fmt.Sprintf("(%g, %g)", steps.Alpha, steps.Beta), make: "evaluate tuning",
 			measure: func(s *source) (*measured, error) {
-				runs, planned, err := sample{experiment.Tuning, experiment.LiangLai, states, ""}.find(s)
-				if err != nil || len(runs) == 0 {
+				grid, _, err := s.grid("", states)
+				if err != nil || grid == nil {
 					return nil, err
 				}
-				within := slices.DeleteFunc(slices.Clone(runs[0].Tuning), func(x baseline.Score) bool {
+				within := slices.DeleteFunc(slices.Clone(grid.Tuning), func(x baseline.Score) bool {
 					return x.Alpha > steps.Alpha || x.Start != baseline.Initial
 				})
 				best, _, err := baseline.Best(within)
 				if err != nil {
 					return nil, err
 				}
-				m := &measured{runs: len(runs), planned: planned, used: runs, ok: best.Steps == steps}
+				m := &measured{used: []*experiment.Evaluation{grid}, ok: best.Steps == steps}
 				m.text = fmt.Sprintf("(%g, %g): %s at T = 20", best.Alpha, best.Beta, number(best.Loss[0]))
 				for _, x := range within {
 					if x.Steps == steps && !m.ok {
