@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/stats"
 )
 
 // find returns the result of the cell called name.
@@ -124,6 +126,52 @@ func TestNoSuchBaselineCell(t *testing.T) {
 	} {
 		if _, err := c.Config(); err == nil || !strings.Contains(err.Error(), c.Name()) {
 			t.Errorf("%s: %v", c.Name(), err)
+		}
+	}
+}
+
+// The source rates of the protocol are those of the lowest stored loss, once the
+// rates on either side of the lowest have been tried.
+func TestTunedSourceIsTheTuningsChoice(t *testing.T) {
+	s, err := Open("../../artifacts", "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	losses := map[int]map[string]float64{8: {}, 16: {}}
+	for _, cell := range s.Preset.Plan() {
+		if cell.Block != Tuning || cell.Method != Distillation {
+			continue
+		}
+		e, err := s.Find(cell)
+		if errors.Is(err, ErrMissing) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses[cell.S][cell.Recipe] = stats.Median(e.Losses(20))
+	}
+	for states, of := range losses {
+		rates := Sources()
+		best := -1
+		for i, rate := range rates {
+			if loss, ok := of[rate]; ok && (best < 0 || loss < of[rates[best]]) {
+				best = i
+			}
+		}
+		if best < 1 || best == len(rates)-1 {
+			t.Logf("S=%d: the lowest loss is at no inner rate yet", states)
+			continue
+		}
+		if _, below := of[rates[best-1]]; !below {
+			continue
+		}
+		if _, above := of[rates[best+1]]; !above {
+			continue
+		}
+		want := sourcePrefix + strconv.FormatFloat(Protocol.Sizes[states].Tuned.Source.Alpha, 'g', -1, 64)
+		if rates[best] != want {
+			t.Errorf("S=%d: the lowest loss is that of %s, the protocol has %s", states, rates[best], want)
 		}
 	}
 }
