@@ -59,17 +59,18 @@ func newXLA(plugin, options string) (compute.Backend, error) {
 	return b, nil
 }
 
-// restSurplus leaves a CPU client as many workers as this process has processors.
-// The plugin starts at least four, whatever the machine has and taskset allows; on
-// fewer cores they spend a third of a small network's training step on taking work
-// from each other and on waking up. The workers before are those of other clients.
+// restSurplus leaves a CPU client one worker for each processor of this process but
+// the one of the thread that waits for them, which works as well; at least one. The
+// plugin starts four or more, whatever the machine has and taskset allows; on fewer
+// cores they spend a third of a small network's training step on taking work from
+// each other and on waking up. The workers before are those of other clients.
 func restSurplus(before []int) error {
 	after, err := workers()
 	if err != nil {
 		return err
 	}
 	started := slices.DeleteFunc(after, func(id int) bool { return slices.Contains(before, id) })
-	return restWorkers(started[min(runtime.NumCPU(), len(started)):])
+	return restWorkers(started[min(max(1, runtime.NumCPU()-1), len(started)):])
 }
 
 // setFlags lets optimization barriers reach XLA's fusion on the CPU, which would

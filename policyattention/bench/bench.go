@@ -1,7 +1,7 @@
 // Package bench measures the speed of this library beside what a user would
-// pick instead. The peers are programs of the same training step in other
-// frameworks; all read the same exported weights, examples and batches, and a
-// comparison begins with a check that all compute the same losses.
+// pick instead. The peers are programs of the same work in other frameworks; all
+// read the same exported weights and data, and a comparison begins with a check
+// that all compute the same numbers.
 package bench
 
 import (
@@ -21,12 +21,9 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/floats"
-
-	"icrl/policyattention/train"
-	"icrl/policyattention/transformer"
 )
 
-// ParitySteps is how many losses are compared before anything is timed, and
+// ParitySteps is how many losses of training are compared before anything is timed, and
 // ParityTolerance the difference that is allowed between float32 programs that
 // sum in different orders, relative to the loss or, as an actor's loss passes
 // through zero, to the root mean square of all of them where that is larger.
@@ -34,39 +31,6 @@ const (
 	ParitySteps     = 100
 	ParityTolerance = 1e-4
 )
-
-// Row is a training step to time: the actor or critic of the paper at one size.
-type Row struct {
-	Name   string
-	Config train.Config
-}
-
-// Rows returns the rows of the comparison: the actor at S = 4, 8 and 16 and the
-// critic at S = 8.
-func Rows() []Row {
-	var rows []Row
-	for _, s := range []int{4, 8, 16} {
-		rows = append(rows, Row{fmt.Sprintf("actor S=%d", s), train.Standard(train.Proximal, train.Plain(), 1, s)})
-	}
-	return append(rows, Row{"critic S=8", train.Standard(train.Critic, train.Plain(), 1, 8)})
-}
-
-// FLOPs is the number of floating-point operations in the matrix products of a
-// training step: the forward pass and twice as much for the backward pass, with
-// attention counted in full although the mask leaves half of it.
-func (r Row) FLOPs() float64 {
-	n, s := r.Config.Network(), r.Config.Sizes[0]
-	tokens := s * r.Config.Actions
-	if r.Config.Objective == train.Critic {
-		tokens *= r.Config.Samples + 1
-	}
-	return 3 * float64(r.Config.Batch*tokens) * perToken(n, tokens)
-}
-
-func perToken(n transformer.Config, tokens int) float64 {
-	d, f := float64(n.Width), float64(n.Hidden)
-	return 2*float64(n.Features)*d + 2*d + float64(n.Layers)*(8*d*d+4*d*f+4*float64(tokens)*d)
-}
 
 // report is a line that a worker prints: first its losses, then timings.
 type report struct {
@@ -81,20 +45,20 @@ type report struct {
 // Serve is our side of the protocol that the peers' data.py describes: it makes
 // the steps of the parity check, then reads numbers of steps, performs them, and
 // writes how long they took.
-func Serve(backend compute.Backend, c train.Config, parity int, in io.Reader, out io.Writer) error {
+func Serve(backend compute.Backend, row Row, parity int, in io.Reader, out io.Writer) error {
 	began := time.Now()
-	session, err := c.NewSession(backend)
+	session, err := row.Start(backend)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	first := report{}
 	for range parity {
-		loss, err := session.Step()
+		numbers, err := session.Step()
 		if err != nil {
 			return err
 		}
-		first.Losses = append(first.Losses, float64(loss))
+		first.Losses = append(first.Losses, numbers...)
 	}
 	first.Ready = time.Since(began).Seconds()
 	encoder := json.NewEncoder(out)

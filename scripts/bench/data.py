@@ -4,6 +4,7 @@ import json, os, resource, struct, sys, time
 import numpy as np
 
 LAYERS, HEADS = 4, 4
+ROUNDS = 40  # of a closed loop
 RATE, DECAY = 3e-4, 1e-4
 
 
@@ -27,10 +28,18 @@ def split(tensors):
     return weights, arrays, tensors["index"]
 
 
+def names(rewards):
+    """What an actor's tokens begin with: one-hots of the state and the action, [problems, S·A, S + A]."""
+    problems, states, actions = rewards.shape
+    state, action = np.divmod(np.arange(states * actions), actions)
+    token = np.concatenate([np.eye(states, dtype=np.float32)[state], np.eye(actions, dtype=np.float32)[action]], -1)
+    return np.tile(token, (problems, 1, 1))
+
+
 def serve(run, losses, began):
     """Answers "N" on standard input with the seconds (wall, processor) that N steps took.
 
-    run(n) performs at least n steps and returns how many; losses are those of the parity check.
+    run(n) performs at least n steps and returns how many; losses are the numbers of the parity check.
     """
     def say(**line):
         line["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,4 +1,4 @@
-"""The same training step in JAX:  python jax_peer.py PROBLEM.safetensors [STEPS PER CALL]"""
+"""The same training step or closed loop in JAX:  python jax_peer.py PROBLEM.safetensors [STEPS PER CALL]"""
 import sys, time
 
 import jax, jax.numpy as jnp, optax
@@ -39,9 +39,45 @@ def critic_loss(p, tokens, mean, exact):
     return jnp.square(network(p, tokens)[:, -exact.shape[1]:] - exact).mean()
 
 
+def closed_loop(tensors, per_call, began):
+    """Rounds π ← actor(π, Q, η), Q ← r + γ P⟨π, Q⟩ on all problems at once, one or all of them in a call."""
+    problem = {k: jnp.array(v) for k, v in tensors.items() if "." not in k}
+    p = {k: jnp.array(v) for k, v in tensors.items() if "." in k}
+    names = jnp.array(data.names(tensors["rewards"]))
+    eta, discount = problem["eta"][0], problem["discount"][0]
+
+    def step(state, _=None):
+        pi, q = state
+        columns = jnp.stack([x.reshape(len(x), -1) for x in (pi, q, jnp.full_like(q, eta))], -1)
+        pi = jax.nn.softmax(network(p, jnp.concatenate([names, columns], -1)).reshape(q.shape))
+        value = (pi * q).sum(-1)
+        return (pi, problem["rewards"] + discount * jnp.einsum("nsat,nt->nsa", problem["transitions"], value)), value.mean()
+
+    one, scanned = jax.jit(step), jax.jit(lambda state: jax.lax.scan(step, state, length=per_call))
+
+    def loop():
+        state, values = (problem["policy"], problem["values"]), []
+        if per_call > 1:
+            return jax.block_until_ready(scanned(state))[1]
+        for _ in range(data.ROUNDS):
+            state, value = one(state)
+            values.append(value)
+        return jax.block_until_ready(values)
+
+    def run(loops):
+        for _ in range(loops):
+            loop()
+        return loops
+
+    data.serve(run, loop(), began)
+
+
 def main(path, per_call=1):
     began = time.perf_counter()
-    weights, arrays, index = data.split(data.read(path))
+    tensors = data.read(path)
+    if "transitions" in tensors:
+        return closed_loop(tensors, per_call, began)
+    weights, arrays, index = data.split(tensors)
     arrays, index = [jnp.array(a) for a in arrays], jnp.array(index)
     loss = actor_loss if len(arrays) == 4 else critic_loss
     adamw = optax.adamw(data.RATE, weight_decay=data.DECAY)

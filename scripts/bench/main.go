@@ -1,9 +1,9 @@
-// Command bench compares the training speed of this library with JAX and
-// PyTorch programs of the same step, times the rest of the pipeline, and writes
+// Command bench compares training steps and closed loops of this library with JAX
+// and PyTorch programs of the same work, times the rest of the pipeline, and writes
 // bench.md, bench.json and bench.svg.
 //
 // The driver starts one worker a variant, checks that all compute the same
-// losses, and then lets them take turns, so that a change of the machine's
+// numbers, and then lets them take turns, so that a change of the machine's
 // speed meets all of them. Idle workers wait for input.
 package main
 
@@ -29,9 +29,7 @@ import (
 	"icrl/policyattention/bench"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
-	"icrl/policyattention/train"
 )
 
 var cli struct {
@@ -54,7 +52,7 @@ func (s serveCmd) Run() error {
 		return err
 	}
 	defer b.Finalize()
-	return bench.Serve(b, bench.Rows()[s.Row].Config, s.Steps, os.Stdin, os.Stdout)
+	return bench.Serve(b, bench.Rows()[s.Row], s.Steps, os.Stdin, os.Stdout)
 }
 
 type compareCmd struct {
@@ -62,7 +60,7 @@ type compareCmd struct {
 	Out     string  `help:"Folder for the results." default:"artifacts/bench"`
 	Rounds  int     `help:"Turns of each worker." default:"5"`
 	Seconds float64 `help:"Length of a turn." default:"2"`
-	Rows    []int   `help:"Rows to run (0 to 3; default all)." sep:","`
+	Rows    []int   `help:"Rows to run (0 to 5; default all)." sep:","`
 }
 
 // result is one variant in one row.
@@ -76,7 +74,7 @@ type result struct {
 	Share   float64 `json:"share_of_peak"`
 	Ready   float64 `json:"ready_s"` // start, compilation and the parity steps
 	RSS     float64 `json:"rss_mb"`  // peak memory of one process
-	Parity  float64 `json:"largest_relative_loss_difference"`
+	Parity  float64 `json:"largest_relative_difference"`
 	Error   string  `json:"error,omitempty"`
 }
 
@@ -127,18 +125,9 @@ func (c compareCmd) programs() ([]program, error) {
 	}
 	return append(list,
 		program{"JAX", func(t task) []string { return jax(t) }},
-		program{"JAX, scan", func(t task) []string { return jax(t, fmt.Sprint(scan(t.row))) }},
+		program{"JAX, scan", func(t task) []string { return jax(t, fmt.Sprint(bench.Rows()[t.row].Scan())) }},
 		program{"PyTorch", func(t task) []string { return torch(t) }},
 		program{"PyTorch, compiled", func(t task) []string { return torch(t, "compile") }}), nil
-}
-
-// scan is how many steps of a row JAX makes in one call, where it makes several: a
-// second's worth or so.
-func scan(row int) int {
-	if bench.Rows()[row].Config.Objective == train.Critic {
-		return 5
-	}
-	return 50
 }
 
 func (c compareCmd) Run() error {
@@ -168,18 +157,20 @@ func (c compareCmd) Run() error {
 	defer os.RemoveAll(work)
 	rows := c.Rows
 	if len(rows) == 0 {
-		rows = []int{0, 1, 2, 3}
+		for i := range bench.Rows() {
+			rows = append(rows, i)
+		}
 	}
 	for _, i := range rows {
 		row := bench.Rows()[i]
 		for _, processes := range []int{1, 2} {
 			// Losses are compared over all steps once, and then enough to see that
 			// the second setting computes the same.
-			t := task{row: i, steps: bench.ParitySteps, threads: 2 / processes, problem: filepath.Join(work, "problem.safetensors")}
+			t := task{row: i, steps: row.Parity(), threads: 2 / processes, problem: filepath.Join(work, "problem.safetensors")}
 			if processes > 1 {
-				t.steps = scan(i)
+				t.steps = min(t.steps, row.Scan())
 			}
-			if err := row.Config.Export(t.problem, t.steps); err != nil {
+			if err := row.Export(t.problem, t.steps); err != nil {
 				return err
 			}
 			results, err := c.row(t, row, programs, processes, out.PeakXLA)
@@ -208,10 +199,10 @@ func (c compareCmd) row(t task, row bench.Row, programs []program, processes int
 	entries := make([]*entry, len(programs))
 	var ours []float64
 	for i, p := range programs {
-		e := &entry{result: result{Row: row.Name, Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, t.threads)}}
+		e := &entry{result: result{Row: row.Name(), Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, t.threads)}}
 		entries[i] = e
 		for n := range processes {
-			// The affinity mask is what XLA sizes its thread pool by.
+			// XLA sizes its pools of threads by the affinity mask, ours rests the surplus.
 			cpus := fmt.Sprintf("%d-%d", n*t.threads, (n+1)*t.threads-1)
 			w, err := bench.Start([]string{fmt.Sprintf("OMP_NUM_THREADS=%d", t.threads)},
 				append([]string{"taskset", "-c", cpus}, p.command(t)...)...)
@@ -225,11 +216,11 @@ func (c compareCmd) row(t task, row bench.Row, programs []program, processes int
 				ours = w.Losses
 			}
 			if e.result.Parity, err = bench.Compare(ours, w.Losses); err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", row.Name, p.name, err)
+				return nil, fmt.Errorf("%s, %s: %w", row.Name(), p.name, err)
 			}
 			e.result.Ready = max(e.result.Ready, w.Ready)
 		}
-		fmt.Fprintf(os.Stderr, "%s, %s: ready, losses within %.1g %s\n", row.Name, p.name, e.result.Parity, e.result.Error)
+		fmt.Fprintf(os.Stderr, "%s, %s: ready, numbers within %.1g %s\n", row.Name(), p.name, e.result.Parity, e.result.Error)
 	}
 	for round := range c.Rounds + 1 {
 		for _, e := range entries {
@@ -286,7 +277,7 @@ func together(workers []*bench.Worker, steps int) (wall, cpu float64, err error)
 	return wall, cpu, err
 }
 
-// pipeline times what surrounds training.
+// pipeline times what no peer does.
 func pipeline() (map[string]float64, error) {
 	seconds := map[string]float64{}
 	for _, s := range []int{4, 8, 16} {
@@ -305,37 +296,6 @@ func pipeline() (map[string]float64, error) {
 			return nil, err
 		}
 		seconds[fmt.Sprintf("scoring 64 MDPs × 40 rounds, S=%d", s)] = time.Since(began).Seconds()
-	}
-	b, err := backend.New("")
-	if err != nil {
-		return nil, err
-	}
-	defer b.Finalize()
-	for _, s := range []int{4, 8} {
-		c := train.Standard(train.Proximal, train.Plain(), 1, s)
-		// Speed does not depend on what the weights are.
-		model, err := train.NewModel(b, c, 0, c.Network().Init(seed.New(1, "bench")))
-		if err != nil {
-			return nil, err
-		}
-		actor, err := model.Actor()
-		if err != nil {
-			return nil, err
-		}
-		problems, err := mdp.Family("random").Draw(1, s, 3, 64)
-		if err != nil {
-			return nil, err
-		}
-		loop := control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: 0.8}
-		best := math.Inf(1)
-		for range 5 {
-			began := time.Now()
-			if _, err := loop.Run(problems, 40); err != nil {
-				return nil, err
-			}
-			best = min(best, time.Since(began).Seconds())
-		}
-		seconds[fmt.Sprintf("closed loop, learned actor, 64 MDPs × 40 rounds, S=%d", s)] = best
 	}
 	sample := make([][]float64, 5)
 	for j := range sample {
@@ -387,7 +347,7 @@ func (o output) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d cores, %s, %s. Load at start: %s. Matmul peak (2048², float32): XLA %.0f GFLOP/s, gonum %.0f.\n\n",
 		o.Machine.CPU, o.Machine.Cores, o.Machine.Go, o.Machine.Backend, o.Machine.Load, o.PeakXLA, o.PeakGonum)
-	b.WriteString("| row | processes × threads | program | steps/s best (median) | steps per CPU-s | share of peak | ready s | MB | losses within |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| row | processes × threads | program | steps/s best (median) | steps per CPU-s | share of peak | ready s | MB | numbers within |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range o.Results {
 		if r.Error != "" {
 			fmt.Fprintf(&b, "| %s | %s | %s | failed: %s | | | | | |\n", r.Row, r.Setting, r.Program, r.Error)
@@ -411,7 +371,7 @@ func (o output) markdown() string {
 // figure draws steps per second, a group of bars a row and setting.
 func (o output) figure(path string) error {
 	p := plot.New()
-	p.Y.Label.Text = "optimizer steps per second"
+	p.Y.Label.Text = "steps or loops per second"
 	p.Y.Min = 0
 	var groups, programs []string
 	values := map[[2]string]float64{}

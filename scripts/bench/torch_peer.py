@@ -1,4 +1,4 @@
-"""The same training step in PyTorch:  python torch_peer.py PROBLEM.safetensors THREADS [compile]"""
+"""The same training step or closed loop in PyTorch:  python torch_peer.py PROBLEM.safetensors THREADS [compile]"""
 import sys, time
 
 import torch
@@ -37,10 +37,44 @@ def critic_loss(p, tokens, mean, exact):
     return F.mse_loss(network(p, tokens)[:, -exact.shape[1]:], exact)
 
 
+@torch.inference_mode()
+def closed_loop(tensors, compiled, began):
+    """Rounds π ← actor(π, Q, η), Q ← r + γ P⟨π, Q⟩ on all problems at once."""
+    problem = {k: torch.from_numpy(v) for k, v in tensors.items() if "." not in k}
+    p = {k: torch.from_numpy(v.T.copy() if v.ndim == 2 else v) for k, v in tensors.items() if "." in k}
+    names = torch.from_numpy(data.names(tensors["rewards"]))
+
+    def step(pi, q):
+        columns = torch.stack([x.flatten(1) for x in (pi, q, problem["eta"].expand_as(q))], -1)
+        pi = network(p, torch.cat([names, columns], -1)).view(q.shape).softmax(-1)
+        value = (pi * q).sum(-1)
+        return pi, problem["rewards"] + problem["discount"] * torch.einsum("nsat,nt->nsa", problem["transitions"], value), value.mean()
+
+    if compiled:
+        step = torch.compile(step)
+
+    def loop():
+        pi, q, values = problem["policy"], problem["values"], []
+        for _ in range(data.ROUNDS):
+            pi, q, value = step(pi, q)
+            values.append(value)
+        return values
+
+    def run(loops):
+        for _ in range(loops):
+            loop()
+        return loops
+
+    data.serve(run, loop(), began)
+
+
 def main(path, threads, compiled=None):
     torch.set_num_threads(int(threads))
     began = time.perf_counter()
-    weights, arrays, index = data.split(data.read(path))
+    tensors = data.read(path)
+    if "transitions" in tensors:
+        return closed_loop(tensors, compiled, began)
+    weights, arrays, index = data.split(tensors)
     arrays, index = [torch.from_numpy(a) for a in arrays], torch.from_numpy(index).long()
     # torch.nn keeps matrices as [out, in].
     p = {k: torch.from_numpy(v.T.copy() if v.ndim == 2 else v).requires_grad_() for k, v in weights.items()}
