@@ -23,9 +23,9 @@ help: ## list the targets
 setup: ## fetch and build what everything needs into .local/
 	@scripts/setup.sh
 
-reproduce: setup ## train, evaluate, and execute the notebooks at PRESET
+reproduce: setup ## train, evaluate, and execute the notebooks at PRESET, into artifacts/PRESET
 	$(COMMAND) reproduce --preset $(PRESET)
-	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
+	$(PYTHON) scripts/notebooks.py --preset $(PRESET) --out artifacts/$(PRESET)/notebooks
 
 test: setup lint ## every test, the notebooks at smoke included
 	go test -p 2 $$(go list ./... | grep -v '/site$$')

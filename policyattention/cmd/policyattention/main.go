@@ -443,7 +443,7 @@ func choose(what string, names, known []string) ([]string, error) {
 
 type figureCmd struct {
 	Figure []string `arg:"" optional:"" help:"Figures: ${figures}; all without any."`
-	Out    string   `help:"Folder to write to." default:"." type:"path"`
+	Out    string   `help:"Folder to write to." default:"figures" type:"path"`
 }
 
 func (f figureCmd) Run(g *globals) error {
