@@ -98,6 +98,9 @@ func Describe(b compute.Backend) Description {
 	return d
 }
 
+// IsGo says that b is GoMLX's own backend in pure Go.
+func IsGo(b compute.Backend) bool { return Describe(b).Name == gobackend.BackendName }
+
 // findPlugin returns the path of the file of a plugin in the first folder that has it.
 func findPlugin(plugin string, folders []string) (string, error) {
 	for _, folder := range folders {

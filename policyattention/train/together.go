@@ -12,7 +12,6 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/gobackend"
 
 	"icrl/policyattention/backend"
 )
@@ -49,7 +48,7 @@ type Run struct {
 // in v0.28.2 it cannot run the loop ("input … not computed yet"), and it hung on
 // a graph that held two runs.
 func RunTogether(ctx context.Context, b compute.Backend, execution Execution, runs []Run) ([]*Result, error) {
-	inGo := backend.Describe(b).Name == gobackend.BackendName
+	inGo := backend.IsGo(b)
 	if inGo {
 		execution.StepsPerCall = 1
 	}

@@ -216,7 +216,7 @@ func TestParts(t *testing.T) {
 			xla       int
 		}{{Proximal, 4, 1}, {Proximal, 16, 1}, {Critic, 4, 1}, {Critic, 8, 4}} {
 			want := 1
-			if b.Name() != goBackend(t).Name() {
+			if !backend.IsGo(b) {
 				want = tc.xla
 			}
 			g := &group{backend: b, state: make([][][]*tensors.Tensor, 1)}

@@ -1,10 +1,11 @@
 package transformer
 
 import (
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"icrl/policyattention/backend"
 )
 
 // vectorLength is the longest context for which attention is computed by sums of
@@ -25,7 +26,7 @@ func (p *pass) attention(block string, k int) layer {
 
 		queries, backQueries := p.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
 		attend := inBlocks(attendByProducts, 48)
-		if t <= vectorLength && canMaterialize(x) {
+		if t <= vectorLength && compiles(x) {
 			attend = inBlocks(attendByVectors, 24)
 		}
 		y, backAttend := attend(split(queries), split(part(1)), split(part(2)))
@@ -174,13 +175,16 @@ func causalMask(like *Node, query, key int, dimensions ...int) *Node {
 // materialize keeps XLA from computing x again in each of its users. On other
 // backends it is x.
 func materialize(x *Node) *Node {
-	if !canMaterialize(x) {
+	if !compiles(x) {
 		return x
 	}
 	// go-xla leaves out a barrier with a single operand on the CPU.
 	return OptimizationBarriers(x, x)[0]
 }
 
-func canMaterialize(x *Node) bool {
-	return x.Graph().Backend().Capabilities().Operations[compute.OpTypeOptimizationBarrier]
+// compiles says that the backend makes kernels of several operations, as XLA does.
+// GoMLX's own runs them one by one: matrix products fast, sums along an axis and
+// broadcasts entry by entry.
+func compiles(x *Node) bool {
+	return !backend.IsGo(x.Graph().Backend())
 }
