@@ -115,34 +115,21 @@ function lossSeries() {
 }
 function residualSeries() {
   const d = run.rounds.decoder || [];
+  const pair = (color, name, of, measured, bound) => [
+    { name, color, dash: "", from: 0, values: d.map((r) => r[measured]) },
+    {
+      name: `bound on ${of}`,
+      color,
+      dash: "5 3",
+      thin: true,
+      from: 0,
+      values: d.map((r) => r[bound]),
+    },
+  ];
   return [
-    { name: "ζ, actor", color: "accent", dash: "", from: 0, values: d.map((r) => r.zeta) },
-    {
-      name: "bound on ζ",
-      color: "accent",
-      dash: "5 3",
-      thin: true,
-      from: 0,
-      values: d.map((r) => r.zetaBound),
-    },
-    { name: "δ, critic", color: "warm", dash: "", from: 0, values: d.map((r) => r.delta) },
-    {
-      name: "bound on δ",
-      color: "warm",
-      dash: "5 3",
-      thin: true,
-      from: 0,
-      values: d.map((r) => r.deltaBound),
-    },
-    { name: "routing part of δ", color: "violet", dash: "", from: 0, values: d.map((r) => r.route) },
-    {
-      name: "bound on routing",
-      color: "violet",
-      dash: "5 3",
-      thin: true,
-      from: 0,
-      values: d.map((r) => r.routeBound),
-    },
+    ...pair("accent", "ζ, actor", "ζ", "zeta", "zetaBound"),
+    ...pair("warm", "δ, critic", "δ", "delta", "deltaBound"),
+    ...pair("violet", "routing part of δ", "routing", "route", "routeBound"),
   ];
 }
 function legend(series) {
