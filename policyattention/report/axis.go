@@ -14,7 +14,7 @@ type decades struct{}
 
 // Ticks implements plot.Ticker.
 func (decades) Ticks(lo, hi float64) []plot.Tick {
-	if hi < 4*lo {
+	if !(lo > 0) || hi < 4*lo { // nothing to take logarithms of, or a short axis
 		return plot.DefaultTicks{}.Ticks(lo, hi)
 	}
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))

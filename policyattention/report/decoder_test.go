@@ -7,6 +7,9 @@ import (
 
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/experiment"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 )
 
 func smoke(t *testing.T) *source {
@@ -95,6 +98,22 @@ func TestDecades(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// A run alone is drawn on logarithmic axes, too.
+func TestSingleValue(t *testing.T) {
+	p := panel("", "", "")
+	if _, err := points(p, light, true, plotter.XYs{{X: .5, Y: .02}}); err != nil {
+		t.Fatal(err)
+	}
+	logScale(&p.X)
+	logScale(&p.Y)
+	if _, err := (&Figure{Name: "single", panels: []*plot.Plot{p}}).SVG(); err != nil {
+		t.Fatal(err)
+	}
+	if p.X.Min != .25 || p.X.Max != 1 {
+		t.Errorf("x from %v to %v, want .25 to 1", p.X.Min, p.X.Max)
 	}
 }
 

@@ -140,6 +140,8 @@ func (f *Figure) draw(c draw.Canvas) {
 	// the end of a logarithmic axis as if its label were centred there.
 	labels := make([][2]string, len(f.panels))
 	for j, p := range f.panels {
+		spread(&p.X)
+		spread(&p.Y)
 		labels[j] = [2]string{p.X.Label.Text, p.Y.Label.Text}
 		p.X.Label.Text, p.Y.Label.Text = "", ""
 	}
@@ -199,9 +201,17 @@ func empty(p *plot.Plot) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 }
 
-// logScale sets a logarithmic axis that spans the given positive values.
+// logScale sets a logarithmic axis; its values must be positive.
 func logScale(axis *plot.Axis) {
 	axis.Scale, axis.Tick.Marker = plot.LogScale{}, decades{}
+}
+
+// spread gives a logarithmic axis with a single value room on both sides. Gonum
+// would go one down from it, below zero.
+func spread(axis *plot.Axis) {
+	if _, ok := axis.Scale.(plot.LogScale); ok && axis.Min == axis.Max {
+		axis.Min, axis.Max = axis.Min/2, axis.Max*2
+	}
 }
 
 // points adds dots, and returns them for the legend.
