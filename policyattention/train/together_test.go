@@ -21,18 +21,22 @@ import (
 // its plugin.
 func backends(t *testing.T, test func(t *testing.T, b compute.Backend)) {
 	for _, name := range []string{"go", "xla:cpu"} {
-		t.Run(name, func(t *testing.T) {
-			b, err := backend.New(name)
-			if errors.Is(err, backend.ErrNoPlugin) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(b.Finalize)
-			test(t, b)
-		})
+		t.Run(name, func(t *testing.T) { test(t, start(t, name)) })
 	}
+}
+
+// start returns a backend, for one test, and skips the test without its plugin.
+func start(t *testing.T, name string) compute.Backend {
+	t.Helper()
+	b, err := backend.New(name)
+	if errors.Is(err, backend.ErrNoPlugin) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Finalize)
+	return b
 }
 
 // together trains runs to their ends and returns where they are.
@@ -127,14 +131,7 @@ func TestExecutionsAgree(t *testing.T) {
 
 // A batch shared out to several devices gives the losses and weights of one.
 func TestDevicesAgree(t *testing.T) {
-	b, err := backend.New("xla:cpu")
-	if errors.Is(err, backend.ErrNoPlugin) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Finalize()
+	b := start(t, "xla:cpu")
 	if n := b.NumDevices(); n < 2 {
 		t.Skipf("the backend has %d device", n)
 	}
@@ -153,17 +150,9 @@ func TestDevicesAgree(t *testing.T) {
 	}
 }
 
-// Runs that were interrupted together or apart end in the same bytes.
 // A batch in parts has the loss and the gradient of the batch.
 func TestPartsAgree(t *testing.T) {
-	b, err := backend.New("xla:cpu")
-	if errors.Is(err, backend.ErrNoPlugin) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Finalize)
+	b := start(t, "xla:cpu")
 	for _, objective := range Objectives {
 		c := tiny(objective)
 		c.Batch = 8
@@ -227,6 +216,7 @@ func TestParts(t *testing.T) {
 	})
 }
 
+// Runs that were interrupted together or apart end in the same bytes.
 func TestInterruptedTogether(t *testing.T) {
 	hurry(t)
 	b := goBackend(t)
