@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/google/renameio/v2"
+	"gonum.org/v1/gonum/stat"
 
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/control"
@@ -72,13 +73,12 @@ func (l Law) Reaches(value float64) float64 {
 
 func fit(points []Point, value func(Point) float64) Law {
 	points = points[max(0, len(points)-upper):]
-	var n, sx, sy, sxx, sxy float64
+	var x, y []float64
 	for _, p := range points {
-		x, y := math.Log(p.X), math.Log(value(p))
-		n, sx, sy, sxx, sxy = n+1, sx+x, sy+y, sxx+x*x, sxy+x*y
+		x, y = append(x, math.Log(p.X)), append(y, math.Log(value(p)))
 	}
-	slope := (n*sxy - sx*sy) / (n*sxx - sx*sx)
-	return Law{math.Exp((sy - slope*sx) / n), slope}
+	intercept, slope := stat.LinearRegression(x, y, nil, false)
+	return Law{math.Exp(intercept), slope}
 }
 
 // Time returns the law of the seconds at the upper end.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
@@ -362,12 +363,6 @@ func nonDominated(all plotter.XYs) plotter.XYs {
 			best = append(best, x)
 		}
 	}
-	for i := range best {
-		for j := range i {
-			if best[i].X < best[j].X {
-				best[i], best[j] = best[j], best[i]
-			}
-		}
-	}
+	slices.SortFunc(best, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 	return best
 }

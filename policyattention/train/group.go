@@ -91,7 +91,7 @@ func (g *group) build(inputs []*Node) []*Node {
 	}
 	var outputs []*Node
 	for i, j := range g.jobs {
-		outputs = append(outputs, j.update(g.parts(j), g.part(inputs, i))...)
+		outputs = append(outputs, g.update(j, g.part(inputs, i))...)
 	}
 	return outputs
 }
@@ -123,7 +123,7 @@ func (g *group) loop(inputs []*Node) []*Node {
 			last := len(part) - 1
 			step := slices.Clone(part[:last])
 			step[stepInput], step[batchInput] = Add(part[stepInput], done), at(part[batchInput], done)
-			updated := j.update(g.parts(j), step)
+			updated := g.update(j, step)
 			losses := put(part[last], done, updated[kept])
 			next = append(append(append(next, updated[:kept]...), part[kept:last]...), losses)
 		}
@@ -139,19 +139,23 @@ func (g *group) loop(inputs []*Node) []*Node {
 	return outputs
 }
 
+// update is Job.update on the group's devices.
+func (g *group) update(j Job, inputs []*Node) []*Node {
+	return j.update(g.parts(j, inputs[batchInput].Shape().Dimensions[0]), inputs)
+}
+
 // maxWeights is the number of attention weights of a block that a CPU works on at
 // once. With more of them a pass no longer fits into caches, nor its temporary
 // buffer into the memory that glibc's allocator keeps for a thread: it is then
 // mapped anew for each step, which costs a fifth of the critic's time at S = 8.
 const maxWeights = 2 << 20
 
-// parts is how many parts the batches of j are taken in, one after the other. Each
+// parts is how many parts batches of j, of so many examples, are taken in, one after the other. Each
 // part is compiled by itself, hence not more than 4.
-func (g *group) parts(j Job) int {
+func (g *group) parts(j Job, batch int) int {
 	if len(g.state) > 1 || backend.Describe(g.backend).Name != "xla:cpu" {
 		return 1
 	}
-	batch := j.Batch(0).Shape().Dimensions[0]
 	n := 1
 	for n < 4 && batch%(2*n) == 0 && batch/n*j.Network.Heads*j.Tokens*j.Tokens > maxWeights {
 		n *= 2

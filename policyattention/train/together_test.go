@@ -209,7 +209,8 @@ func TestParts(t *testing.T) {
 				want = tc.xla
 			}
 			g := &group{backend: b, state: make([][][]*tensors.Tensor, 1)}
-			if got := g.parts(Standard(tc.objective, Plain(), 1, tc.states).job()); got != want {
+			c := Standard(tc.objective, Plain(), 1, tc.states)
+			if got := g.parts(c.job(), c.Batch); got != want {
 				t.Errorf("%s at S = %d: %d parts, want %d", tc.objective, tc.states, got, want)
 			}
 		}
