@@ -307,11 +307,7 @@ func endpointsPanel(s *source) (*plot.Plot, error) {
 			if len(runs) == 0 {
 				continue
 			}
-			var deviations []float64
-			for _, r := range runs {
-				deviations = append(deviations, stats.Median(r.Deviations(horizon)))
-			}
-			at := plotter.XY{X: stats.Median(deviations), Y: stats.Median(stats.RunMedians(losses(runs, horizon)))}
+			at := plotter.XY{X: stats.Median(runDeviations(runs)), Y: stats.Median(stats.RunMedians(losses(runs, horizon)))}
 			p.Add(mark(colours[x.method], shapes[kind{states, !x.paper()}], at))
 			if x.method.Sampled() {
 				sampled = append(sampled, at)
@@ -348,6 +344,9 @@ func endpointsPanel(s *source) (*plot.Plot, error) {
 	return p, nil
 }
 
+// dominates reports whether x is as low as y in both coordinates, and lower in one.
+func dominates(x, y plotter.XY) bool { return x != y && x.X <= y.X && x.Y <= y.Y }
+
 // nonDominated returns the points that no other is as low as in both
 // coordinates, from left to right.
 func nonDominated(all plotter.XYs) plotter.XYs {
@@ -355,7 +354,7 @@ func nonDominated(all plotter.XYs) plotter.XYs {
 	for i, x := range all {
 		dominated := false
 		for j, y := range all {
-			if i != j && y.X <= x.X && y.Y <= x.Y && (y.X < x.X || y.Y < x.Y || j < i) {
+			if dominates(y, x) || y == x && j < i {
 				dominated = true
 			}
 		}

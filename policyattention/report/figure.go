@@ -505,7 +505,7 @@ func envelope(p *plot.Plot, all []point) error {
 	var xy plotter.XYs
 	for _, x := range all {
 		if x.envelope {
-			xy = append(xy, plotter.XY{X: x.deviation, Y: x.loss})
+			xy = append(xy, x.at())
 		}
 	}
 	slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })

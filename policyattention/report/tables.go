@@ -10,6 +10,8 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/stats"
+
+	"gonum.org/v1/plot/plotter"
 )
 
 // horizons are the table's horizons T.
@@ -390,6 +392,8 @@ type point struct {
 	envelope        bool // no other point is as low in both coordinates
 }
 
+func (p point) at() plotter.XY { return plotter.XY{X: p.deviation, Y: p.loss} }
+
 func (s *source) frontier(states int) ([]point, error) {
 	var points []point
 	for _, method := range methods {
@@ -413,8 +417,7 @@ func (s *source) frontier(states int) ([]point, error) {
 	for i := range points {
 		points[i].envelope = len(points[i].used) > 0
 		for _, other := range points {
-			if len(other.used) > 0 && other.deviation <= points[i].deviation && other.loss <= points[i].loss &&
-				(other.deviation < points[i].deviation || other.loss < points[i].loss) {
+			if len(other.used) > 0 && dominates(other.at(), points[i].at()) {
 				points[i].envelope = false
 			}
 		}
