@@ -400,31 +400,43 @@ func (s *Store) verifyLives(v *Verification, folder string, config Config, probl
 // float64.
 const walkTolerance = 1e-8
 
-// verifyImitator runs a trained block again and returns the stored trajectories.
-func (s *Store) verifyImitator(v *Verification, folder string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense) ([]control.Trajectory, error) {
-	defer v.during(imitating)()
-	path := filepath.Join(folder, policiesFile)
-	controller, err := s.liangLai(*config.Loop.LiangLai)
-	if err != nil {
-		v.add(filepath.Join(folder, manifestFile), 0, "its controller: %v", err)
-		return nil, nil
+// repeat runs a closed loop again and returns the stored trajectories.
+func (s *Store) repeat(v *Verification, folder string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense) ([]control.Trajectory, error) {
+	path, l := filepath.Join(folder, policiesFile), config.Loop
+	tolerance := walkTolerance
+	var done func()
+	if config.networks() {
+		tolerance = relivedTolerance
+		done = s.asking(v, acting)
+	} else {
+		done = v.during(imitating)
 	}
-	again, err := controller.Run(problems, config.Loop.Rounds)
+	controller, err := s.controller(config)
+	if err != nil {
+		done()
+		v.add(filepath.Join(folder, manifestFile), 0, "its controller: %v", err)
+		return nil, s.backendError()
+	}
+	again, err := controller.Run(problems, l.Rounds)
+	done()
 	if err != nil {
 		v.add(path, 0, "its controller: %v", err)
 		return nil, nil
 	}
-	return compared(v, path, config, problems, kept, stored, again, walkTolerance)
+	return compared(v, path, config, problems, kept, stored, again, tolerance)
 }
 
-// compared compares stored policies with those of the repeated run of a sampled
-// method. It returns the repeated trajectories with the stored policies in them.
+// compared compares stored policies with those of the repeated run of a loop. It
+// returns the repeated trajectories with the stored policies in them.
 func compared(v *Verification, path string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, again []control.Trajectory, tolerance float64) ([]control.Trajectory, error) {
 	v.compareKept(path, "controller", again, kept, stored, tolerance)
 	for i := range again {
 		for j, k := range kept {
 			again[i].Policies[k] = stored[i][j]
 		}
+	}
+	if config.Loop.Critic != nil { // its tables are the run's own
+		return again, nil
 	}
 	return again, followed(problems, again, config.Loop.Eta)
 }

@@ -420,8 +420,8 @@ func summarize(scored []control.Scored) map[string]Values {
 }
 
 // arrays returns what policies.npz holds: the kept rounds [K], their policies
-// [N, K, S, A] and, for a learned critic, its tables q [N, T, S, A]. With the
-// exact critic they follow from the policies.
+// [N, K, S, A] and, for a learned critic whose rounds are all kept, its tables q
+// [N, T, S, A]. With the exact critic they follow from the policies.
 func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[string]npz.Array {
 	var policies, tables [][]*mat.Dense
 	for _, t := range trajectories {
@@ -432,7 +432,7 @@ func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[s
 		policies, tables = append(policies, some), append(tables, t.Q)
 	}
 	arrays := map[string]npz.Array{"rounds": roundArray(kept), "policies": stack(policies)}
-	if l.Critic != nil {
+	if l.Critic != nil && len(kept) > l.Rounds {
 		arrays["q"] = stack(tables)
 	}
 	return arrays
@@ -446,18 +446,18 @@ func roundArray(rounds []int) npz.Array {
 	return a
 }
 
-// kept returns the rounds whose policies a cell stores: all but where the loop
-// says otherwise, and but for the tuning block, which chooses by the policies of
-// two rounds and has so many problems that the rest would be a good part of all
-// artifacts.
+// kept returns the rounds whose policies a cell stores, where the loop does not
+// say: all of exact PMD and of the networks whose certificates are audited round
+// by round; those of the tables' horizons elsewhere, since the weights give the
+// others again.
 func (c Cell) kept(l *LoopConfig) []int {
 	switch {
 	case l.Kept != nil:
 		return l.Kept
-	case c.Block == Tuning:
-		return baseline.Horizons
+	case c.Method == ExactPMD, c.Block == Confirmation, c.Block == Shift:
+		return l.all()
 	}
-	return l.all()
+	return baseline.Horizons
 }
 
 // all returns the rounds from 0.

@@ -108,16 +108,16 @@ func TestLossesRoundTrip(t *testing.T) {
 	if err := writeLosses(dir, losses); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := readCSV(filepath.Join(dir, lossFile), []string{"step", "loss"})
+	rows, err := readCSV(filepath.Join(dir, lossFile), lossHeader)
 	if err != nil || rows[0][1] != 0.1 {
 		t.Errorf("%v, %v: want 0.1 as it is printed", rows, err)
 	}
-	got, err := (&Training{Config: train.Config{}, Folder: dir}).Losses()
+	got, err := (&Training{Config: train.Config{Steps: 4}, Folder: dir}).Losses()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range losses {
-		if got[i] != float64(want) {
+		if got[i] != (Loss{i + 1, float64(want)}) {
 			t.Errorf("loss %d is %v, want %v", i+1, got[i], want)
 		}
 	}
@@ -125,7 +125,48 @@ func TestLossesRoundTrip(t *testing.T) {
 	if err := writeLosses(dir, double); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = (&Training{Config: lianglai.Training{}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, double) {
-		t.Errorf("%v, %v, want %v", got, err, double)
+	want := []Loss{{1, double[0]}, {2, double[1]}, {3, double[2]}}
+	if got, err = (&Training{Config: lianglai.Training{Steps: 3}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+// A long run's losses are the means of stretches of equal length but for the
+// last; a table that leaves some out is refused.
+func TestLongLosses(t *testing.T) {
+	dir := t.TempDir()
+	steps := 2*lossRows + 3
+	losses := make([]float32, steps)
+	for i := range losses {
+		losses[i] = float32(i)
+	}
+	if err := writeLosses(dir, losses); err != nil {
+		t.Fatal(err)
+	}
+	run := &Training{Config: train.Config{Steps: steps}, Folder: dir}
+	got, err := run.Losses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := Loss{steps, float64(steps) - 1.5} // of two steps, which count from 0 here
+	if first := (Loss{3, 1}); len(got) > lossRows || got[0] != first || got[len(got)-1] != last {
+		t.Errorf("%d rows from %v to %v, want at most %d from %v to %v", len(got), got[0], got[len(got)-1], lossRows, first, last)
+	}
+	for name, edit := range map[string]func(rows [][]float64) [][]float64{
+		"end":    func(rows [][]float64) [][]float64 { return rows[:len(rows)-1] },
+		"middle": func(rows [][]float64) [][]float64 { return slices.Delete(rows, 5, 6) },
+		"all":    func([][]float64) [][]float64 { return nil },
+	} {
+		rows, err := readCSV(filepath.Join(dir, lossFile), lossHeader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := &Training{Config: run.Config, Folder: t.TempDir()}
+		if err := writeCSV(filepath.Join(cut.Folder, lossFile), lossHeader, edit(rows)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := cut.Losses(); err == nil {
+			t.Errorf("read losses without their %s", name)
+		}
 	}
 }

@@ -152,8 +152,8 @@ var Presets = map[string]Preset{
 			{Frontier, PolicyAttention, "plain", []int{8}, 3},
 
 			{Benchmark, PMDTarget, "plain", []int{8}, 3},
-			{Mechanism, PMDTarget, "plain", []int{8}, 3},
-			{Frontier, PMDTarget, "plain", []int{8}, 3},
+			{Mechanism, PMDTarget, "plain", []int{8}, 1},
+			{Frontier, PMDTarget, "plain", []int{8}, 1},
 
 			{Confirmation, RewardOnly, "plain", []int{4}, 5},
 			{Mechanism, RewardOnly, "plain", []int{4}, 5},
@@ -163,9 +163,9 @@ var Presets = map[string]Preset{
 			{Prior, PolicyAttention, "prior", []int{8}, 3},
 
 			{Benchmark, PolicyAttention, "plain", []int{16}, 3},
-			{Mechanism, PolicyAttention, "plain", []int{16}, 3},
+			{Mechanism, PolicyAttention, "plain", []int{16}, 1},
 			{Benchmark, PMDTarget, "plain", []int{16}, 3},
-			{Frontier, PMDTarget, "plain", []int{4}, 3},
+			{Frontier, PMDTarget, "plain", []int{4}, 1},
 			{ZeroShot, PolicyAttention, "plain", []int{4, 6, 8, 12, 16}, 3},
 
 			{Confirmation, LearnedCritic, "plain", []int{4}, 5},

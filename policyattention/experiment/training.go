@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,21 +158,37 @@ func weightsFile(c TrainingConfig, step int) string {
 	return fmt.Sprintf("weights-%d.safetensors", step)
 }
 
-// Losses returns the objective on each step's batch [Steps].
-func (t *Training) Losses() ([]float64, error) {
-	rows, err := readCSV(filepath.Join(t.Folder, lossFile), []string{"step", "loss"})
+// Loss is the mean objective on the batches of some consecutive steps, the last
+// of which is Step, from 1.
+type Loss struct {
+	Step int
+	Mean float64
+}
+
+// Losses returns the objective along training, in stretches of as many steps
+// each, but for the last. See lossRows.
+func (t *Training) Losses() ([]Loss, error) {
+	path := filepath.Join(t.Folder, lossFile)
+	rows, err := readCSV(path, lossHeader)
 	if err != nil {
 		return nil, err
 	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("experiment: %s has no rows", path)
+	}
 	_, double := t.Config.(lianglai.Training) // networks train in float32
-	losses := make([]float64, len(rows))
+	losses := make([]Loss, len(rows))
 	for i, row := range rows {
-		if row[0] != float64(i+1) {
-			return nil, fmt.Errorf("experiment: %s: row %d is of step %v", filepath.Join(t.Folder, lossFile), i+1, row[0])
+		if want := math.Min(float64(i+1)*rows[0][0], float64(TrainingSteps(t.Config))); row[0] != want {
+			return nil, fmt.Errorf("experiment: %s: row %d is of step %v, want %v", path, i+1, row[0], want)
 		}
-		if losses[i] = row[1]; !double {
-			losses[i] = float64(float32(row[1]))
+		losses[i] = Loss{int(row[0]), row[1]}
+		if !double {
+			losses[i].Mean = float64(float32(row[1]))
 		}
+	}
+	if last := losses[len(losses)-1].Step; last != TrainingSteps(t.Config) {
+		return nil, fmt.Errorf("experiment: %s ends at step %d of %d", path, last, TrainingSteps(t.Config))
 	}
 	return losses, nil
 }
@@ -325,14 +342,26 @@ func (s *Store) trainLiangLai(ctx context.Context, c lianglai.Training, progress
 	})
 }
 
+// lossRows bounds the rows of a table of losses. A run of more steps has the
+// means of stretches of steps in it: the losses of all steps would be as large
+// as the weights.
+const lossRows = 1024
+
+var lossHeader = []string{"step", "loss"}
+
 // writeLosses writes the losses of a run [Steps] into dir, with the digits that
 // tell numbers of their type apart.
 func writeLosses[T float32 | float64](dir string, losses []T) error {
-	rows := make([][]float64, len(losses))
-	for i, loss := range losses {
-		rows[i] = []float64{float64(i + 1), shortest(loss)}
+	stretch := (len(losses) + lossRows - 1) / lossRows
+	var rows [][]float64
+	for start := 0; start < len(losses); start += stretch {
+		end, sum := min(start+stretch, len(losses)), 0.0
+		for _, loss := range losses[start:end] {
+			sum += float64(loss)
+		}
+		rows = append(rows, []float64{float64(end), shortest(T(sum / float64(end-start)))})
 	}
-	return writeCSV(filepath.Join(dir, lossFile), []string{"step", "loss"}, rows)
+	return writeCSV(filepath.Join(dir, lossFile), lossHeader, rows)
 }
 
 // shortest returns the float64 with the fewest digits that rounds to x.

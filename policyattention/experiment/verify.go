@@ -298,12 +298,9 @@ func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 		v.add(path, 0, "%v", err)
 		return
 	}
-	if want := TrainingSteps(c); len(losses) != want {
-		v.add(path, 0, "%d losses, want %d", len(losses), want)
-	}
 	for i, loss := range losses {
-		if math.IsNaN(loss) || math.IsInf(loss, 0) {
-			v.add(path, i+1, "the loss is %v", loss)
+		if math.IsNaN(loss.Mean) || math.IsInf(loss.Mean, 0) {
+			v.add(path, i+1, "the loss is %v", loss.Mean)
 		}
 	}
 }
@@ -368,7 +365,7 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 	l := config.Loop
 	kept := cell.kept(l)
 	if l.Kept == nil && slices.Equal(arrays["rounds"].Data, roundArray(l.all()).Data) {
-		kept = l.all() // the tuning block's were kept at first
+		kept = l.all() // more than a cell has to
 	}
 	if got := arrays["rounds"].Data; !slices.Equal(got, roundArray(kept).Data) {
 		v.add(policies, 0, "array rounds is %v, want %v", got, kept)
@@ -391,8 +388,8 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 	switch {
 	case l.Distill != nil:
 		trajectories, err = s.verifyLives(v, folder, config, problems, kept, stored, arrays)
-	case l.LiangLai != nil:
-		trajectories, err = s.verifyImitator(v, folder, config, problems, kept, stored)
+	case l.LiangLai != nil, l.Kept == nil && len(kept) <= l.Rounds:
+		trajectories, err = s.repeat(v, folder, config, problems, kept, stored)
 	case l.Kept != nil:
 		trajectories, err = rerun(v, policies, config, problems, stored)
 	default:
@@ -416,11 +413,16 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 		return nil
 	}
 	want := roundRows(scored)
-	// Where a network was asked again because not all of its policies are stored,
-	// the other rounds, and residuals between rounds, are as close as its answers.
+	// Where a loop was run again because not all of its policies are stored, the
+	// other rounds, and residuals between rounds, are as close as its answers.
 	v.compareRows(rounds, roundsHeader, got, want, func(row, column int) float64 {
 		round, loss := int(want[row][1]), column <= slices.Index(roundsHeader, "e0")
-		if l.Distill == nil || len(kept) > l.Rounds || loss && (round == 0 || slices.Contains(kept, round)) {
+		switch {
+		case len(kept) > l.Rounds, loss && (round == 0 || slices.Contains(kept, round)):
+			return scoreTolerance
+		case l.LiangLai != nil:
+			return walkTolerance
+		case l.Kept != nil:
 			return scoreTolerance
 		}
 		return relivedTolerance

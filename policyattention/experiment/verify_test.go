@@ -58,6 +58,7 @@ const (
 	critic    = "train/critic-plain-S4-14100"
 	oracle    = "oracle/exact-pmd-S4"
 	learned   = "benchmark/policyattention-S4-14100"
+	confirmed = "confirmation/policyattention-S4-14100"
 	oneStep   = "mechanism/policyattention-S4-14100"
 	block     = "train/liang-lai-S8-18100"
 	network   = "train/algorithm-distillation-source32-context60-steps5-S8-18100"
@@ -139,8 +140,6 @@ func editArray(t *testing.T, folder, name string, edit func(data []float64)) {
 	}
 	reseal(t, folder, nil)
 }
-
-var lossHeader = []string{"step", "loss"}
 
 // Each corruption is planted in the first of its folders, alone in a store with
 // the others, and must be found in the file it was planted in.
@@ -263,10 +262,20 @@ var corruptions = []struct {
 	{"other weights", []string{learned, training}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Weights["proximal-plain-S4-14100"] = strings.Repeat("0", 64) })
 	}, "it was made from other weights"},
-	{"edited start", []string{learned, training}, func(t *testing.T, f string) {
+	{"edited start", []string{confirmed, training}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
 	}, "the policy of round 0 is not the problem's π₀"},
-	{"better policies, rescored", []string{learned, training}, plantBetterPolicies, "the actor asked again differs"},
+	{"better policies, rescored", []string{confirmed, training}, plantBetterPolicies, "the actor asked again differs"},
+	{"better policies of two rounds, rescored", []string{learned, training}, plantBetterPolicies, "the controller asked again differs"},
+	{"edited policy of two rounds", []string{learned, training}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
+	}, "the controller asked again differs"},
+	{"edited loss of two rounds", []string{learned, training}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })
+	}, roundsFile + ": row 41: column loss"},
+	{"edited loss between two rounds", []string{learned, training}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[39][2] -= 0.1 })
+	}, roundsFile + ": row 40: column loss"},
 
 	{"edited distance", []string{oneStep, training}, func(t *testing.T, f string) {
 		editTable(t, f, distancesFile, distancesHeader(), func(rows [][]float64) { rows[3][4] -= 1e-4 })
@@ -296,7 +305,7 @@ var corruptions = []struct {
 	}, "its summary says backup mae"},
 	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[18], data[19] = data[19], data[18] })
-	}, "the actor asked again differs"},
+	}, "the controller asked again differs"},
 	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Training.Sizes = []int{4, 8, 12} })
 	}, "its configuration is not that of its hash"},
@@ -340,24 +349,9 @@ var corruptions = []struct {
 	{"edited loss of another round", []string{tuned, network}, func(t *testing.T, f string) {
 		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[21][2] -= 0.1 })
 	}, roundsFile + ": row 22: column loss"},
-	{"fewer rounds", []string{distilled, network}, func(t *testing.T, f string) {
-		arrays, err := readArrays(filepath.Join(f, policiesFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		policies, err := unstack(arrays["policies"], 6, 41, 8, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range policies {
-			policies[i] = []*mat.Dense{policies[i][20], policies[i][40]}
-		}
-		arrays["rounds"], arrays["policies"] = roundArray([]int{20, 40}), stack(policies)
-		if err := writeArrays(filepath.Join(f, policiesFile), arrays); err != nil {
-			t.Fatal(err)
-		}
-		reseal(t, f, nil)
-	}, "array rounds is [20 40]"},
+	{"other rounds", []string{distilled, network}, func(t *testing.T, f string) {
+		editArray(t, f, "rounds", func(data []float64) { data[0] = 19 })
+	}, "array rounds is [19 40]"},
 	{"edited score", []string{grid}, func(t *testing.T, f string) {
 		editTable(t, f, scoresFile, scoresHeader, func(rows [][]float64) { rows[4][3] -= 0.01 })
 	}, scoresFile + ": row 5: column loss_T20"},

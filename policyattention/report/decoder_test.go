@@ -118,8 +118,9 @@ func TestSingleValue(t *testing.T) {
 }
 
 func TestBlockMeans(t *testing.T) {
-	got := blockMeans([]float64{1, 3, 5, 7, 100}, 2) // the last block is not full
-	if len(got) != 2 || got[0].X != 2 || got[0].Y != 2 || got[1].X != 4 || got[1].Y != 6 {
+	// The last block is not full.
+	got := blockMeans([]experiment.Loss{{Step: 10, Mean: 1}, {Step: 20, Mean: 3}, {Step: 30, Mean: 5}, {Step: 40, Mean: 7}, {Step: 50, Mean: 100}}, 2)
+	if len(got) != 2 || got[0].X != 20 || got[0].Y != 2 || got[1].X != 40 || got[1].Y != 6 {
 		t.Errorf("got %v", got)
 	}
 }

@@ -82,16 +82,16 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 	return panels, nil
 }
 
-// blockMeans returns the means of consecutive blocks of a series of steps, each
-// at its last step.
-func blockMeans(values []float64, size int) plotter.XYs {
+// blockMeans returns the means of consecutive blocks of losses, each at its last
+// step.
+func blockMeans(losses []experiment.Loss, size int) plotter.XYs {
 	var xy plotter.XYs
-	for end := size; end <= len(values); end += size {
+	for end := size; end <= len(losses); end += size {
 		sum := 0.0
-		for _, v := range values[end-size : end] {
-			sum += v
+		for _, l := range losses[end-size : end] {
+			sum += l.Mean
 		}
-		xy = append(xy, plotter.XY{X: float64(end), Y: sum / float64(size)})
+		xy = append(xy, plotter.XY{X: float64(losses[end-1].Step), Y: sum / float64(size)})
 	}
 	return xy
 }
