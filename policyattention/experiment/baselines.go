@@ -406,7 +406,7 @@ func (s *Store) repeat(v *Verification, folder string, config Config, problems [
 	tolerance := walkTolerance
 	var done func()
 	if config.networks() {
-		tolerance = relivedTolerance
+		tolerance = policyTolerance
 		done = s.asking(v, acting)
 	} else {
 		done = v.during(imitating)
