@@ -300,9 +300,11 @@ def check_manifest(folder):
         config = member(text, name)
         if config and hashlib.sha256(config.encode()).hexdigest() != manifest["hash"]:
             raise Discrepancy(f"{path}: its hash is not that of its configuration")
-    if {f.name for f in folder.iterdir()} != {*manifest["files"], path.name}:
+    omitted = manifest.get("omitted", {})  # weights that a copy may lack
+    present = {f.name for f in folder.iterdir()}
+    if present - {*omitted} != {*manifest["files"], path.name}:
         raise Discrepancy(f"{folder}: its files are not those that the manifest lists")
-    for name, want in manifest["files"].items():
+    for name, want in {**manifest["files"], **{n: d for n, d in omitted.items() if n in present}}.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != want:
             raise Discrepancy(f"{folder / name}: its SHA-256 is not what the manifest says")
     return manifest

@@ -159,7 +159,11 @@ func (s *Store) Evaluate(ctx context.Context, cell Cell) (*Evaluation, error) {
 		return nil, err
 	}
 	for _, w := range config.weights() {
-		if _, err := s.Train(ctx, w.Training); err != nil {
+		t, err := s.Train(ctx, w.Training)
+		if err == nil && !t.held() {
+			err = s.restore(ctx, t)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -347,7 +351,7 @@ func (s *Store) weightDigests(config Config) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if digests[TrainingName(w.Training)], err = fileDigest(t.WeightsPath(w.Step)); err != nil {
+		if digests[TrainingName(w.Training)], err = t.weightsDigest(w.Step); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,10 +39,13 @@ type Manifest struct {
 	Fixtures   string             `json:"fixtures,omitempty"`   // SHA-256 of the problems
 	Weights    map[string]string  `json:"weights,omitempty"`    // used weights: SHA-256 by training name
 	Files      map[string]string  `json:"files"`                // SHA-256 by name
-	Summary    map[string]Values  `json:"summary,omitempty"`    // medians, by what they are of
-	Produced   Produced           `json:"produced"`
-	Cost       Cost               `json:"cost"`
-	Seal       string             `json:"seal"` // SHA-256 of this manifest with an empty seal
+	// Omitted is the SHA-256, by name, of files that copies may lack: see
+	// Preset.omits.
+	Omitted  map[string]string `json:"omitted,omitempty"`
+	Summary  map[string]Values `json:"summary,omitempty"` // medians, by what they are of
+	Produced Produced          `json:"produced"`
+	Cost     Cost              `json:"cost"`
+	Seal     string            `json:"seal"` // SHA-256 of this manifest with an empty seal
 }
 
 // Values are numbers by name.
@@ -139,8 +143,14 @@ func (m *Manifest) write(dir string) error {
 		if e.Name() == manifestFile {
 			continue
 		}
-		if m.Files[e.Name()], err = fileDigest(filepath.Join(dir, e.Name())); err != nil {
+		digest, err := fileDigest(filepath.Join(dir, e.Name()))
+		if err != nil {
 			return err
+		}
+		if _, ok := m.Omitted[e.Name()]; ok {
+			m.Omitted[e.Name()] = digest
+		} else {
+			m.Files[e.Name()] = digest
 		}
 	}
 	m.Seal = ""
@@ -190,7 +200,7 @@ func parseManifest(text []byte) (*Manifest, error) {
 	if seal != m.Seal {
 		return nil, errors.New("it has been changed: its seal is not its digest")
 	}
-	for name := range m.Files {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(m.Files)), slices.Collect(maps.Keys(m.Omitted))) {
 		if name != filepath.Base(name) || name == "." || name == ".." {
 			return nil, fmt.Errorf("it lists %q, which is no file name", name)
 		}

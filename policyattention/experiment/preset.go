@@ -270,6 +270,13 @@ func (p Preset) snapshots(objectiveOf train.Objective, c Cell) []int {
 	return nil
 }
 
+// omits reports whether copies of a training run's artifact may lack its weights:
+// those of the ablation are many, and minutes make them again.
+func (p Preset) omits(c TrainingConfig) bool {
+	t, ok := c.(train.Config)
+	return ok && t.Steps == p.Ablation
+}
+
 // Plan lists the cells of the preset in the order in which they are worth
 // running.
 func (p Preset) Plan() []Cell {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
+	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline/distill"
@@ -151,11 +154,31 @@ func (t *Training) WeightsPath(step int) string {
 	return filepath.Join(t.Folder, weightsFile(t.Config, step))
 }
 
+// lastWeights is the file of the weights after the last step.
+const lastWeights = "weights.safetensors"
+
 func weightsFile(c TrainingConfig, step int) string {
 	if step == TrainingSteps(c) {
-		return "weights.safetensors"
+		return lastWeights
 	}
 	return fmt.Sprintf("weights-%d.safetensors", step)
+}
+
+// held reports whether the weights are there: see Preset.omits.
+func (t *Training) held() bool {
+	if t.Manifest.Omitted == nil {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(t.Folder, lastWeights))
+	return err == nil
+}
+
+// weightsDigest returns the SHA-256 of the weights after a step.
+func (t *Training) weightsDigest(step int) (string, error) {
+	if !t.held() {
+		return t.Manifest.Omitted[lastWeights], nil
+	}
+	return fileDigest(t.WeightsPath(step))
 }
 
 // Loss is the mean objective on the batches of some consecutive steps, the last
@@ -244,18 +267,12 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 	var networks []TrainingConfig
 	var runs []train.Run
 	for _, missing := range missing {
-		var progress func(train.Progress)
-		if s.Progress != nil {
-			progress = func(p train.Progress) { s.Progress(Progress{Name: TrainingName(missing), Progress: p}) }
-		}
 		work := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(missing)))
 		switch c := missing.(type) {
 		case lianglai.Training: // needs no backend
-			err = errors.Join(err, s.trainLiangLai(ctx, c, progress))
-		case interface {
-			Run(dir string, progress func(train.Progress)) (train.Run, error)
-		}:
-			run, err := c.Run(work, progress)
+			err = errors.Join(err, s.trainLiangLai(ctx, c, s.progress(c)))
+		case networkConfig:
+			run, err := c.Run(work, s.progress(c))
 			if err != nil {
 				return err
 			}
@@ -303,6 +320,9 @@ func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *tra
 			},
 		}
 		m.setTraining(c)
+		if s.Preset.omits(c) {
+			m.Omitted = map[string]string{lastWeights: ""}
+		}
 		return m, nil
 	})
 	if err != nil {
@@ -312,6 +332,61 @@ func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *tra
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
+}
+
+// restore trains once more what its artifact has been left without. It errs if
+// other weights come out than its manifest tells of.
+func (s *Store) restore(ctx context.Context, t *Training) error {
+	name := TrainingName(t.Config)
+	unlock, err := s.lock(ctx, name, t.Folder)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if t.held() {
+		return nil
+	}
+	work := filepath.Join(s.root, workFolder, filepath.Base(t.Folder))
+	run, err := t.Config.(networkConfig).Run(work, s.progress(t.Config))
+	if err != nil {
+		return err
+	}
+	b, err := s.backend()
+	if err != nil {
+		return err
+	}
+	results, err := train.RunTogether(ctx, b, s.Execution, []train.Run{run})
+	if err != nil {
+		return err
+	}
+	weights, err := os.ReadFile(results[0].Weights)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	if digest := sha256.Sum256(weights); hex.EncodeToString(digest[:]) != t.Manifest.Omitted[lastWeights] {
+		return fmt.Errorf("experiment: %s, trained again, has other weights than %s tells of; they were made on %s", name, t.Folder, t.Manifest.Produced.CPU)
+	}
+	if err := renameio.WriteFile(filepath.Join(t.Folder, lastWeights), weights, 0o644); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	if err := os.RemoveAll(work); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
+
+// networkConfig configures the training of a network.
+type networkConfig interface {
+	TrainingConfig
+	Run(dir string, progress func(train.Progress)) (train.Run, error)
+}
+
+// progress returns what tells of a training run's steps, or nil.
+func (s *Store) progress(c TrainingConfig) func(train.Progress) {
+	if s.Progress == nil {
+		return nil
+	}
+	return func(p train.Progress) { s.Progress(Progress{Name: TrainingName(c), Progress: p}) }
 }
 
 // trainLiangLai makes a trained block an artifact.

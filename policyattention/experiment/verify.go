@@ -56,6 +56,7 @@ type Verification struct {
 	Trainings     int           `json:"trainings"` // training runs checked
 	Cells         int           `json:"cells"`     // evaluations checked
 	Missing       int           `json:"missing"`   // planned runs and cells that are not there
+	Unasked       int           `json:"unasked"`   // evaluations whose weights are left out, of which what is stored was scored
 	Files         int           `json:"files"`     // files whose digest was checked
 	Rescored      int           `json:"rescored"`  // stored policies scored again
 	Replayed      int           `json:"replayed"`  // network or exact updates asked again
@@ -89,8 +90,8 @@ const (
 var Parts = []Part{digesting, reading, loading, drawing, acting, evaluating, reliving, imitating, tuning, rerunning, stepping, scoring, summarizing}
 
 func (v *Verification) String() string {
-	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run), %d files, %d policies scored again, %d updates replayed: %d discrepancies",
-		v.Preset, v.Trainings, v.Cells, v.Missing, v.Files, v.Rescored, v.Replayed, len(v.Discrepancies))
+	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run, %d without their weights), %d files, %d policies scored again, %d updates replayed: %d discrepancies",
+		v.Preset, v.Trainings, v.Cells, v.Missing, v.Unasked, v.Files, v.Rescored, v.Replayed, len(v.Discrepancies))
 }
 
 // during charges the time until the returned function is called to a part.
@@ -102,7 +103,8 @@ func (v *Verification) during(part Part) (done func()) {
 
 // merge takes in what another worker has found.
 func (v *Verification) merge(w *Verification) {
-	v.Trainings, v.Cells, v.Missing, v.Files = v.Trainings+w.Trainings, v.Cells+w.Cells, v.Missing+w.Missing, v.Files+w.Files
+	v.Trainings, v.Cells, v.Missing = v.Trainings+w.Trainings, v.Cells+w.Cells, v.Missing+w.Missing
+	v.Unasked, v.Files = v.Unasked+w.Unasked, v.Files+w.Files
 	v.Rescored, v.Replayed = v.Rescored+w.Rescored, v.Replayed+w.Replayed
 	v.Discrepancies = append(v.Discrepancies, w.Discrepancies...)
 	for part, seconds := range w.Parts {
@@ -249,11 +251,18 @@ func (v *Verification) manifest(folder, name, hash string) *Manifest {
 		return nil
 	}
 	for _, e := range entries {
-		if _, ok := m.Files[e.Name()]; !ok && e.Name() != manifestFile {
+		_, omitted := m.Omitted[e.Name()]
+		if _, ok := m.Files[e.Name()]; !ok && !omitted && e.Name() != manifestFile {
 			bad(e.Name(), "the manifest does not list it")
 		}
 	}
-	for file, want := range m.Files {
+	present := maps.Clone(m.Files)
+	for file, digest := range m.Omitted {
+		if _, err := os.Stat(filepath.Join(folder, file)); err == nil {
+			present[file] = digest
+		}
+	}
+	for file, want := range present {
 		v.Files++
 		got, err := fileDigest(filepath.Join(folder, file))
 		if errors.Is(err, os.ErrNotExist) {
@@ -282,7 +291,17 @@ func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 		v.add(filepath.Join(folder, manifestFile), 0, "its configuration is not that of its hash")
 	}
 	t := &Training{Config: c, Folder: folder, Manifest: m}
+	var omitted []string
+	if s.Preset.omits(c) {
+		omitted = []string{lastWeights}
+	}
+	if got := slices.Sorted(maps.Keys(m.Omitted)); !slices.Equal(got, omitted) {
+		v.add(filepath.Join(folder, manifestFile), 0, "it omits %q, want %q", got, omitted)
+	}
 	for _, step := range weightSteps(c) {
+		if !t.held() {
+			break
+		}
 		path := t.WeightsPath(step)
 		stored, at, err := readWeights(c, path)
 		switch {
@@ -385,6 +404,9 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 		}
 	}
 	var trajectories []control.Trajectory
+	if !s.held(config) {
+		return v.scoreKept(folder, problems, kept, stored, config, m)
+	}
 	switch {
 	case l.Distill != nil:
 		trajectories, err = s.verifyLives(v, folder, config, problems, kept, stored, arrays)
@@ -432,6 +454,54 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 	} else {
 		v.compareSummary(manifest, m.Summary, summarize(stored))
 	}
+	return nil
+}
+
+// held reports whether all weights of a configuration are there.
+func (s *Store) held(config Config) bool {
+	for _, w := range config.weights() {
+		if t, err := s.FindTraining(w.Training); err == nil && !t.held() {
+			return false
+		}
+	}
+	return true
+}
+
+// scoreKept scores the stored policies [N][K] of a loop whose other rounds take
+// weights that are not there.
+func (v *Verification) scoreKept(folder string, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, config Config, m *Manifest) error {
+	v.Unasked++
+	trajectories := make([]control.Trajectory, len(problems))
+	for i, p := range problems {
+		trajectories[i].Policies = append([]*mat.Dense{p.Pi0}, stored[i]...)
+	}
+	done := v.during(scoring)
+	scored, err := control.Score(problems, trajectories)
+	done()
+	if err != nil {
+		v.add(filepath.Join(folder, policiesFile), 0, "%v", err)
+		return nil
+	}
+	defer v.during(reading)()
+	v.Rescored += len(problems) * len(kept)
+	path := filepath.Join(folder, roundsFile)
+	rounds, err := readRounds(folder, config)
+	if err != nil {
+		v.add(path, 0, "%v", err)
+		return nil
+	}
+	for i, again := range scored {
+		for j, k := range append([]int{0}, kept...) {
+			row := i*(config.Loop.Rounds+1) + k + 1
+			if got, want := rounds[i].Loss[k], again.Loss[j]; !closeTo(got, want, scoreTolerance) {
+				v.add(path, row, "column loss is %v, computed again it is %v", got, want)
+			}
+		}
+		if got, want := rounds[i].Gap, again.Gap; !closeTo(got, want, scoreTolerance) {
+			v.add(path, i*(config.Loop.Rounds+1)+1, "column gap is %v, computed again it is %v", got, want)
+		}
+	}
+	v.compareSummary(filepath.Join(folder, manifestFile), m.Summary, summarize(rounds))
 	return nil
 }
 
@@ -554,24 +624,28 @@ func (s *Store) verifyOneStep(v *Verification, folder string, config Config, pro
 		v.add(policies, 0, "array supplied: %v", err)
 		return nil
 	}
-	asked, want := slices.Clone(contexts), slices.Clone(o.next)
-	for e, eta := range c.Supplied {
-		asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[e]...)
-	}
-	done := s.asking(v, acting)
-	actor, err := s.actor(c.Actor)
-	if err != nil {
+	if s.held(config) {
+		asked, want := slices.Clone(contexts), slices.Clone(o.next)
+		for e, eta := range c.Supplied {
+			asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[e]...)
+		}
+		done := s.asking(v, acting)
+		actor, err := s.actor(c.Actor)
+		if err != nil {
+			done()
+			v.add(manifest, 0, "its actor: %v", err)
+			return s.backendError()
+		}
+		got, err := actor.Act(asked)
 		done()
-		v.add(manifest, 0, "its actor: %v", err)
-		return s.backendError()
+		if err != nil {
+			v.add(policies, 0, "the actor on the inputs: %v", err)
+			return nil
+		}
+		v.compareTables(policies, "actor", asked, got, want, policyTolerance)
+	} else {
+		v.Unasked++
 	}
-	got, err := actor.Act(asked)
-	done()
-	if err != nil {
-		v.add(policies, 0, "the actor on the inputs: %v", err)
-		return nil
-	}
-	v.compareTables(policies, "actor", asked, got, want, policyTolerance)
 	defer v.during(stepping)()
 	if err := c.compare(o); err != nil {
 		v.add(policies, 0, "%v", err)

@@ -409,44 +409,56 @@ func plantBetterPolicies(t *testing.T, folder string) {
 	reseal(t, folder, func(m *Manifest) { m.Summary = summarize(scored) })
 }
 
-func TestVerifyFindsCorruption(t *testing.T) {
+// part returns a store of some artifacts of the smoke preset, by the start of
+// their names, and their folders.
+func part(t *testing.T, names ...string) (s *Store, folders []string) {
+	t.Helper()
 	dir, err := smoke()
 	if err != nil {
 		t.Fatal(err)
 	}
+	work := t.TempDir()
+	for _, name := range names {
+		found, err := filepath.Glob(filepath.Join(dir, "smoke", name+"-????????????"))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %v, %v", name, found, err)
+		}
+		target := filepath.Join(work, "smoke", filepath.Dir(name), filepath.Base(found[0]))
+		if err := os.CopyFS(target, os.DirFS(found[0])); err != nil {
+			t.Fatal(err)
+		}
+		folders = append(folders, target)
+	}
+	if s, err = Open(work, "smoke", "go"); err != nil {
+		t.Fatal(err)
+	}
+	return s, folders
+}
+
+// finds verifies a store that something is wrong with.
+func finds(t *testing.T, s *Store, want string) {
+	t.Helper()
+	v, err := s.Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(v.Err(), ErrDiscrepancies) {
+		t.Fatal("nothing was found")
+	}
+	for _, d := range v.Discrepancies {
+		if strings.Contains(d.String(), want) {
+			return
+		}
+	}
+	t.Errorf("found %v, want %q", v.Discrepancies, want)
+}
+
+func TestVerifyFindsCorruption(t *testing.T) {
 	for _, c := range corruptions {
 		t.Run(c.name, func(t *testing.T) {
-			work := t.TempDir()
-			var folders []string
-			for _, name := range c.folders {
-				found, err := filepath.Glob(filepath.Join(dir, "smoke", name+"-????????????"))
-				if err != nil || len(found) != 1 {
-					t.Fatalf("%s: %v, %v", name, found, err)
-				}
-				target := filepath.Join(work, "smoke", filepath.Dir(name), filepath.Base(found[0]))
-				if err := os.CopyFS(target, os.DirFS(found[0])); err != nil {
-					t.Fatal(err)
-				}
-				folders = append(folders, target)
-			}
-			s, err := Open(work, "smoke", "go")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s, folders := part(t, c.folders...)
 			c.plant(t, folders[0])
-			v, err := s.Verify(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !errors.Is(v.Err(), ErrDiscrepancies) {
-				t.Fatal("nothing was found")
-			}
-			for _, d := range v.Discrepancies {
-				if strings.Contains(d.String(), c.found) {
-					return
-				}
-			}
-			t.Errorf("found %v, want %q", v.Discrepancies, c.found)
+			finds(t, s, c.found)
 		})
 	}
 }

@@ -1,0 +1,109 @@
+package experiment
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Artifacts of the ablation, the second and third of which are made from the
+// weights of the first.
+var ablated = []string{"train/proximal-plain-5-S4-14100", "ablation/policyattention-5-S4-14100", "contrast/policyattention-5-S4-14100"}
+
+// Without the ablation's weights what is stored of it is verified.
+func TestVerifyWithoutWeights(t *testing.T) {
+	unheld := func(t *testing.T) (s *Store, loop, contrast string) {
+		s, folders := part(t, ablated...)
+		remove(t, filepath.Join(folders[0], lastWeights))
+		return s, folders[1], folders[2]
+	}
+	s, _, _ := unheld(t)
+	v, err := s.Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Err() != nil || v.Trainings != 1 || v.Cells != 2 || v.Unasked != 2 {
+		t.Errorf("%s, %v; want two evaluations without weights", v, v.Discrepancies)
+	}
+	for _, c := range []struct {
+		what  string
+		plant func(t *testing.T, loop, contrast string)
+		found string
+	}{
+		{"policy", func(t *testing.T, loop, _ string) {
+			editArray(t, loop, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
+		}, roundsFile + ": row 21: column loss"},
+		{"loss", func(t *testing.T, loop, _ string) {
+			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })
+		}, roundsFile + ": row 41: column loss"},
+		{"gap", func(t *testing.T, loop, _ string) {
+			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) {
+				for k := range 41 {
+					rows[41+k][3] *= 1.001
+				}
+			})
+		}, roundsFile + ": row 42: column gap"},
+		{"median", func(t *testing.T, loop, _ string) {
+			reseal(t, loop, func(m *Manifest) { m.Summary["T40"]["median_loss"] /= 2 })
+		}, "its summary says T40 median_loss"},
+		{"weights' digest", func(t *testing.T, loop, _ string) {
+			reseal(t, loop, func(m *Manifest) {
+				for name := range m.Weights {
+					m.Weights[name] = strings.Repeat("0", 64)
+				}
+			})
+		}, "it was made from other weights"},
+		{"answer", func(t *testing.T, _, contrast string) {
+			editArray(t, contrast, "next", func(data []float64) { data[0], data[1] = data[1], data[0] })
+		}, distancesFile + ": row 1"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s, loop, contrast := unheld(t)
+			c.plant(t, loop, contrast)
+			finds(t, s, c.found)
+		})
+	}
+}
+
+// A copy that holds the weights has them checked.
+func TestVerifyOmittedWeights(t *testing.T) {
+	s, folders := part(t, ablated...)
+	flip(t, filepath.Join(folders[0], lastWeights))
+	finds(t, s, lastWeights+": its SHA-256")
+}
+
+// Weights that an evaluation takes are trained once more, to the same bytes, or
+// refused.
+func TestRestoreWeights(t *testing.T) {
+	s, folders := part(t, ablated...)
+	weights := filepath.Join(folders[0], lastWeights)
+	remove(t, weights)
+	before, err := readManifest(folders[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, folders[1])
+	after, err := s.Evaluate(t.Context(), *before.Cell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, digest := range before.Files {
+		if after.Manifest.Files[name] != digest {
+			t.Errorf("%s has other bytes than before", name)
+		}
+	}
+	run, err := readManifest(folders[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest, err := fileDigest(weights); err != nil || digest != run.Omitted[lastWeights] {
+		t.Errorf("%v: the weights have not come back", err)
+	}
+
+	remove(t, folders[1])
+	remove(t, weights)
+	reseal(t, folders[0], func(m *Manifest) { m.Omitted[lastWeights] = strings.Repeat("0", 64) })
+	if _, err := s.Evaluate(t.Context(), *before.Cell); err == nil || !strings.Contains(err.Error(), "has other weights than") {
+		t.Errorf("weights that the manifest does not tell of: %v", err)
+	}
+}
