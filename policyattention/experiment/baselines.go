@@ -375,7 +375,7 @@ func parseActions(a npz.Array, n, k int) ([][]int, error) {
 // of which must be the one that was drawn, and returns the stored trajectories.
 func (s *Store) verifyLives(v *Verification, folder string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
 	path, l := filepath.Join(folder, policiesFile), config.Loop
-	actions, err := parseActions(arrays["actions"], len(problems), l.Rounds*baseline.Window)
+	actions, err := parseActions(arrays["actions"], config.Fixtures.Problems, l.Rounds*baseline.Window)
 	if err != nil {
 		v.add(path, 0, "array actions: %v", err)
 		return nil, nil
@@ -387,7 +387,7 @@ func (s *Store) verifyLives(v *Verification, folder string, config Config, probl
 		v.add(filepath.Join(folder, manifestFile), 0, "its controller: %v", err)
 		return nil, s.backendError()
 	}
-	again, err := controller.Relive(problems, actions, policyTolerance)
+	again, err := controller.Relive(problems, actions[:len(problems)], policyTolerance)
 	done()
 	if err != nil {
 		v.add(path, 0, "the stored actions: %v", err)

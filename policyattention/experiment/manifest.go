@@ -48,6 +48,14 @@ type Manifest struct {
 	Seal     string            `json:"seal"` // SHA-256 of this manifest with an empty seal
 }
 
+// digest returns the SHA-256 of a file of the artifact.
+func (m *Manifest) digest(name string) string {
+	if d, ok := m.Omitted[name]; ok {
+		return d
+	}
+	return m.Files[name]
+}
+
 // Values are numbers by name.
 type Values map[string]float64
 

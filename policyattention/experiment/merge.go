@@ -40,7 +40,7 @@ func (s *Store) Merge(ctx context.Context, sources []string) (copied int, err er
 	}
 	var chosen []choice
 	var failures []error
-	weights := map[string]map[string]string{} // files of the training runs, by name
+	runs := map[string]*Manifest{} // of the training runs, by name
 	for _, t := range tasks {
 		c, err := choose(t, stores)
 		if err != nil {
@@ -51,7 +51,7 @@ func (s *Store) Merge(ctx context.Context, sources []string) (copied int, err er
 		}
 		chosen = append(chosen, c)
 		if t.Training != nil {
-			weights[t.Name()] = c.manifest.Files
+			runs[t.Name()] = c.manifest
 			continue
 		}
 		config, err := s.config(*t.Cell)
@@ -60,8 +60,11 @@ func (s *Store) Merge(ctx context.Context, sources []string) (copied int, err er
 		}
 		for _, w := range config.weights() {
 			name := TrainingName(w.Training)
-			files, ok := weights[name]
-			if got, want := c.manifest.Weights[name], files[weightsFile(w.Training, w.Step)]; ok && got != want {
+			run, ok := runs[name]
+			if !ok {
+				continue
+			}
+			if got, want := c.manifest.Weights[name], run.digest(weightsFile(w.Training, w.Step)); got != want {
 				failures = append(failures, fmt.Errorf("experiment: %s was evaluated with weights %.12s of %s, the merged ones are %.12s: %w", c.folder, got, name, want, ErrConflict))
 			}
 		}

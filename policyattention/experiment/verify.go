@@ -127,8 +127,11 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // Verify checks the artifacts of the preset from nothing but themselves and the
 // code: digests and seals; configurations against folders and against the
 // plan; problems drawn again from their seeds; every stored policy scored again
-// exactly; every update of every closed loop asked again of the stored weights,
-// in the stored contexts, which by induction replays the loop; medians rebuilt.
+// exactly; every update of every closed loop asked again of the stored weights
+// in the stored contexts, which by induction replays the loop, or the loop run
+// again where not all of its policies are stored; medians rebuilt. Of the lives
+// that step sizes were tuned by as many are repeated as an evaluation has, and
+// where weights are left out (see Preset.omits) there is only the scoring.
 // More, if not nil, adds checks of what was made from the artifacts. An error
 // means that verification could not be done; see Verification.Err for what it
 // found.
@@ -382,31 +385,32 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
 	manifest, policies, rounds := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile), filepath.Join(folder, roundsFile)
 	l := config.Loop
-	kept := cell.kept(l)
-	if l.Kept == nil && slices.Equal(arrays["rounds"].Data, roundArray(l.all()).Data) {
-		kept = l.all() // more than a cell has to
-	}
-	if got := arrays["rounds"].Data; !slices.Equal(got, roundArray(kept).Data) {
-		v.add(policies, 0, "array rounds is %v, want %v", got, kept)
+	kept, stored, ok := v.storedPolicies(policies, cell, config, problems, arrays)
+	if !ok {
 		return nil
 	}
-	stored, err := unstack(arrays["policies"], len(problems), len(kept), config.Fixtures.States, config.Fixtures.Actions)
+	asked := len(problems)
+	switch {
+	case !s.held(config):
+		v.Unasked++
+		asked = 0
+	case cell.Block == Tuning:
+		// Its lives would take longer than all else, and it is read for the kept
+		// rounds alone.
+		asked = min(asked, s.Preset.Problems)
+	}
+	rows, err := readRounds(folder, config)
 	if err != nil {
-		v.add(policies, 0, "array policies: %v", err)
+		v.add(rounds, 0, "%v", err)
 		return nil
 	}
-	for i, some := range stored {
-		for j, pi := range some {
-			if err := problems[i].MDP.CheckPolicy(pi); err != nil {
-				v.add(policies, i+1, "round %d: %v", kept[j], err)
-				return nil
-			}
-		}
+	v.compareSummary(manifest, m.Summary, summarize(rows))
+	v.scoreKept(folder, problems, kept, stored, rows, asked)
+	if asked == 0 {
+		return nil
 	}
+	problems, stored = problems[:asked], stored[:asked]
 	var trajectories []control.Trajectory
-	if !s.held(config) {
-		return v.scoreKept(folder, problems, kept, stored, config, m)
-	}
 	switch {
 	case l.Distill != nil:
 		trajectories, err = s.verifyLives(v, folder, config, problems, kept, stored, arrays)
@@ -435,6 +439,7 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 		return nil
 	}
 	want := roundRows(scored)
+	got = got[:min(len(got), len(want))]
 	// Where a loop was run again because not all of its policies are stored, the
 	// other rounds, and residuals between rounds, are as close as its answers.
 	v.compareRows(rounds, roundsHeader, got, want, func(row, column int) float64 {
@@ -449,12 +454,35 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 		}
 		return relivedTolerance
 	})
-	if stored, err := readRounds(folder, config); err != nil {
-		v.add(rounds, 0, "%v", err)
-	} else {
-		v.compareSummary(manifest, m.Summary, summarize(stored))
-	}
 	return nil
+}
+
+// storedPolicies returns the rounds that a loop's artifact keeps and their
+// policies [N][K]; not ok where they are none.
+func (v *Verification) storedPolicies(path string, cell Cell, config Config, problems []mdp.Problem, arrays map[string]npz.Array) (kept []int, stored [][]*mat.Dense, ok bool) {
+	l := config.Loop
+	kept = cell.kept(l)
+	if l.Kept == nil && slices.Equal(arrays["rounds"].Data, roundArray(l.all()).Data) {
+		kept = l.all() // more than a cell has to
+	}
+	if got := arrays["rounds"].Data; !slices.Equal(got, roundArray(kept).Data) {
+		v.add(path, 0, "array rounds is %v, want %v", got, kept)
+		return nil, nil, false
+	}
+	stored, err := unstack(arrays["policies"], len(problems), len(kept), config.Fixtures.States, config.Fixtures.Actions)
+	if err != nil {
+		v.add(path, 0, "array policies: %v", err)
+		return nil, nil, false
+	}
+	for i, some := range stored {
+		for j, pi := range some {
+			if err := problems[i].MDP.CheckPolicy(pi); err != nil {
+				v.add(path, i+1, "round %d: %v", kept[j], err)
+				return nil, nil, false
+			}
+		}
+	}
+	return kept, stored, true
 }
 
 // held reports whether all weights of a configuration are there.
@@ -467,42 +495,36 @@ func (s *Store) held(config Config) bool {
 	return true
 }
 
-// scoreKept scores the stored policies [N][K] of a loop whose other rounds take
-// weights that are not there.
-func (v *Verification) scoreKept(folder string, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, config Config, m *Manifest) error {
-	v.Unasked++
+// scoreKept scores the stored policies [N][K] of a loop from the problem first on,
+// where its other rounds are not run again.
+func (v *Verification) scoreKept(folder string, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, rows []control.Scored, first int) {
+	if first == len(problems) {
+		return
+	}
+	defer v.during(scoring)()
+	problems, stored, rows = problems[first:], stored[first:], rows[first:]
 	trajectories := make([]control.Trajectory, len(problems))
 	for i, p := range problems {
 		trajectories[i].Policies = append([]*mat.Dense{p.Pi0}, stored[i]...)
 	}
-	done := v.during(scoring)
 	scored, err := control.Score(problems, trajectories)
-	done()
 	if err != nil {
 		v.add(filepath.Join(folder, policiesFile), 0, "%v", err)
-		return nil
+		return
 	}
-	defer v.during(reading)()
 	v.Rescored += len(problems) * len(kept)
-	path := filepath.Join(folder, roundsFile)
-	rounds, err := readRounds(folder, config)
-	if err != nil {
-		v.add(path, 0, "%v", err)
-		return nil
-	}
 	for i, again := range scored {
-		for j, k := range append([]int{0}, kept...) {
-			row := i*(config.Loop.Rounds+1) + k + 1
-			if got, want := rounds[i].Loss[k], again.Loss[j]; !closeTo(got, want, scoreTolerance) {
-				v.add(path, row, "column loss is %v, computed again it is %v", got, want)
+		differs := func(round int, column string, got, want float64) {
+			if !closeTo(got, want, scoreTolerance) {
+				row := (first+i)*len(rows[i].Loss) + round + 1
+				v.add(filepath.Join(folder, roundsFile), row, "column %s is %v, computed again it is %v", column, got, want)
 			}
 		}
-		if got, want := rounds[i].Gap, again.Gap; !closeTo(got, want, scoreTolerance) {
-			v.add(path, i*(config.Loop.Rounds+1)+1, "column gap is %v, computed again it is %v", got, want)
+		differs(0, "gap", rows[i].Gap, again.Gap)
+		for j, k := range append([]int{0}, kept...) {
+			differs(k, "loss", rows[i].Loss[k], again.Loss[j])
 		}
 	}
-	v.compareSummary(filepath.Join(folder, manifestFile), m.Summary, summarize(rounds))
-	return nil
 }
 
 // backendError returns why there is no backend, or nil.
