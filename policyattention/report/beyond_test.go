@@ -29,7 +29,4 @@ func TestOutcomeMeasures(t *testing.T) {
 			t.Errorf("inversions against %v: %d, want %d", c.y, got, c.inversions)
 		}
 	}
-	if got := slope([]float64{1, 2, 3}, []float64{1, 3, 5}); got != 2 {
-		t.Errorf("slope %v, want 2", got)
-	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
@@ -46,35 +48,17 @@ func settingClaims() []claim {
 			},
 			judge: holds,
 		},
-		{
-			section: "Section 8.1", says: "a sampled method sees 20 transitions a round, 400 by T = 20; Algorithm Distillation slides a context of 200", printed: "20, 400, 200", make: "plan",
-			measure: func(*source) (*measured, error) {
-				m := &measured{text: fmt.Sprintf("%d, %d, %d", baseline.Window, 20*baseline.Window, distill.Paper(1, 8).Context)}
-				m.ok = m.text == "20, 400, 200"
-				return m, nil
-			},
-			judge: holds,
-		},
-		{
-			section: "Table 4", says: "Liang–Lai trains on 10,000 MDPs and 10⁷ windows, Algorithm Distillation on 2,000 histories of 1,000 steps", printed: "10000, 10000000; 2000, 1000", make: "plan",
-			measure: func(*source) (*measured, error) {
-				ll, ad := lianglai.Harness(1, 8), distill.Paper(1, 8)
-				m := &measured{text: fmt.Sprintf("%d, %d; %d, %d", ll.MDPs, ll.Batch*ll.Steps, ad.Histories, ad.Length)}
-				m.ok = m.text == "10000, 10000000; 2000, 1000"
-				return m, nil
-			},
-			judge: holds,
-		},
-		{
-			section: "Section 8.2", says: "the one repair of Algorithm Distillation: context 800 to 200, batch 32 to 128, 20,000 to 40,000 steps", printed: "800 to 200, 32 to 128, 20000 to 40000", make: "plan",
-			measure: func(*source) (*measured, error) {
-				first, ad := distill.FirstAttempt(1, 8), distill.Paper(1, 8)
-				m := &measured{text: fmt.Sprintf("%d to %d, %d to %d, %d to %d", first.Context, ad.Context, first.Batch, ad.Batch, first.Steps, ad.Steps)}
-				m.ok = m.text == "800 to 200, 32 to 128, 20000 to 40000"
-				return m, nil
-			},
-			judge: holds,
-		},
+		stated("Section 8.1", "a sampled method sees 20 transitions a round, 400 by T = 20; Algorithm Distillation slides a context of 200", "20, 400, 200", func() string {
+			return fmt.Sprintf("%d, %d, %d", baseline.Window, 20*baseline.Window, distill.Paper(1, 8).Context)
+		}),
+		stated("Table 4", "Liang–Lai trains on 10,000 MDPs and 10⁷ windows, Algorithm Distillation on 2,000 histories of 1,000 steps", "10000, 10000000; 2000, 1000", func() string {
+			ll, ad := lianglai.Harness(1, 8), distill.Paper(1, 8)
+			return fmt.Sprintf("%d, %d; %d, %d", ll.MDPs, ll.Batch*ll.Steps, ad.Histories, ad.Length)
+		}),
+		stated("Section 8.2", "the one repair of Algorithm Distillation: context 800 to 200, batch 32 to 128, 20,000 to 40,000 steps", "800 to 200, 32 to 128, 20000 to 40000", func() string {
+			first, ad := distill.FirstAttempt(1, 8), distill.Paper(1, 8)
+			return fmt.Sprintf("%d to %d, %d to %d, %d to %d", first.Context, ad.Context, first.Batch, ad.Batch, first.Steps, ad.Steps)
+		}),
 		{
 			section: "App. H", says: "the roots of training, calibration and evaluation are disjoint", printed: "disjoint", make: "plan",
 			measure: func(*source) (*measured, error) {
@@ -224,7 +208,10 @@ var withinMargin = &judge{"within the margin 1.5", func(m *measured, _ Number) b
 // centre of the training range.
 func (x sample) shrinks() func(*source) (*measured, error) {
 	return func(s *source) (*measured, error) {
-		m, err := x.values(func(e *experiment.Evaluation) float64 { return slope(e.OneStep.Supplied, e.OneStep.Fitted) })(s)
+		m, err := x.values(func(e *experiment.Evaluation) float64 {
+			_, slope := stat.LinearRegression(e.OneStep.Supplied, e.OneStep.Fitted, nil, false)
+			return slope
+		})(s)
 		if m != nil {
 			m.ok = m.value.Value < 1
 		}
@@ -232,20 +219,16 @@ func (x sample) shrinks() func(*source) (*measured, error) {
 	}
 }
 
-// slope returns the least-squares slope of y over x.
-func slope(x, y []float64) float64 {
-	mean := func(v []float64) (sum float64) {
-		for _, e := range v {
-			sum += e / float64(len(v))
-		}
-		return sum
+// stated is a claim about the setting, which holds if ours reads as the paper's.
+func stated(section, says, printed string, ours func() string) claim {
+	return claim{
+		section: section, says: says, printed: printed, make: "plan",
+		measure: func(*source) (*measured, error) {
+			text := ours()
+			return &measured{text: text, ok: text == printed}, nil
+		},
+		judge: holds,
 	}
-	mx, my := mean(x), mean(y)
-	top, bottom := 0.0, 0.0
-	for i := range x {
-		top, bottom = top+(x[i]-mx)*(y[i]-my), bottom+(x[i]-mx)*(x[i]-mx)
-	}
-	return top / bottom
 }
 
 // lowerClaims hold every run of PolicyAttention against every run of the sampled
