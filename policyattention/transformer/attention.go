@@ -32,7 +32,7 @@ func (p *pass) attention(block string, k int) layer {
 		y, backAttend := attend(split(queries), split(part(1)), split(part(2)))
 		return merge(y), func(dy *Node) *Node {
 			dq, dk, dv := backAttend(split(dy))
-			dq = p.prepend(skipped, backQueries(merge(dq)))
+			dq = prepend(skipped, backQueries(merge(dq)))
 			return Concatenate([]*Node{dq, merge(dk), merge(dv)}, 0)
 		}
 	}

@@ -56,21 +56,10 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 		exceptions.Panicf("transformer: outputs of %d of %d tokens are wanted", k, t)
 	}
 	p := n.fold(b)
-	trunk := []layer{p.linear("embed")}
-	for l := range c.Layers {
-		block := fmt.Sprintf("blocks.%d.", l)
-		queries := t
-		if l == c.Layers-1 {
-			queries = k
-		}
-		trunk = append(trunk,
-			p.residual(queries, p.norm, p.weigh(block+"qkv"), p.attention(block, queries), p.linear(block+"out")),
-			p.residual(queries, p.norm, p.linear(block+"up"), relu, p.linear(block+"down")))
-	}
-	trunk = append(trunk, p.norm, p.linear("head"))
+	trunk := p.trunk(t, k)
 	features := Reshape(TransposeAllAxes(tokens, 2, 1, 0), c.Features, t*b)
 	var outputs *Node
-	outputs, p.back = chain(trunk...)(features)
+	outputs, p.back = trunk(features)
 	p.outputs = TransposeAllAxes(Reshape(outputs, c.Outputs, k, b), 2, 1, 0)
 	n.pass = p
 	return p.outputs
@@ -91,10 +80,19 @@ func (n *Network) Gradient(loss *Node) *Node {
 	shape := p.outputs.Shape().Dimensions // [B, k, Outputs]
 	slope := TransposeAllAxes(Gradient(loss, p.outputs)[0], 2, 1, 0)
 	p.back(Reshape(slope, shape[2], shape[1]*shape[0]))
-	// From the folded parameters to the stored ones: the chain rule, as the
-	// gradient of Σ ⟨∂loss/∂folded, folded⟩ with its first factor held.
+	return n.unfold(p)
+}
+
+// unfold takes the slopes of a pass from the folded parameters to the stored ones,
+// [Size]; folded ones without a slope count as constants.
+func (n *Network) unfold(p *pass) *Node {
+	// The chain rule, as the gradient of Σ ⟨∂loss/∂folded, folded⟩ with its first
+	// factor held.
 	var sum *Node
 	for _, name := range p.names {
+		if p.slopes[name] == nil {
+			continue
+		}
 		term := ReduceAllSum(Mul(StopGradient(p.slopes[name]), p.folded[name]))
 		if sum == nil {
 			sum = term
@@ -116,8 +114,34 @@ type pass struct {
 	names   []string         // of folded, in order
 	folded  map[string]*Node // see fold
 	slopes  map[string]*Node // ∂loss/∂folded, once back has run
+	pieces  []piece          // of the trunk
 	outputs *Node            // [B, k, Outputs]
 	back    back
+}
+
+// trunk is all layers over t tokens, for the outputs of the last k.
+func (p *pass) trunk(t, k int) layer {
+	c := p.config
+	trunk := []layer{p.part(Linear, c.Features, t, p.linear("embed"))}
+	for l := range c.Layers {
+		block := fmt.Sprintf("blocks.%d.", l)
+		queries := t
+		if l == c.Layers-1 {
+			queries = k
+		}
+		trunk = append(trunk,
+			residual(
+				p.part(LayerNorm, c.Width, t, p.norm),
+				p.part(Linear, c.Width, t, p.weigh(block+"qkv")),
+				p.part(Attention, 3*c.Width, t, p.attention(block, queries)),
+				p.part(Linear, c.Width, queries, p.linear(block+"out"))),
+			residual(
+				p.part(LayerNorm, c.Width, queries, p.norm),
+				p.part(Linear, c.Width, queries, p.linear(block+"up"), relu, p.linear(block+"down"))))
+	}
+	return chain(append(trunk,
+		p.part(LayerNorm, c.Width, k, p.norm),
+		p.part(Linear, c.Width, k, p.linear("head")))...)
 }
 
 // A layer maps activations [features, T·B] to others, and returns with them the
@@ -210,9 +234,8 @@ func (p *pass) weigh(name string) layer {
 // shift is y = x + b.
 func (p *pass) shift(name string) layer {
 	name += ".bias"
-	bias := ExpandAxes(p.folded[name], -1)
 	return func(x *Node) (*Node, back) {
-		return Add(x, bias), func(dy *Node) *Node {
+		return Add(x, ExpandAxes(p.folded[name], -1)), func(dy *Node) *Node {
 			// A product with ones: XLA sums along the minor axis one by one.
 			ones := Ones(dy.Graph(), shapes.Make(dy.DType(), dy.Shape().Dimensions[1], 1))
 			p.slopes[name] = Squeeze(DotProduct(dy, ones), -1)
@@ -261,20 +284,20 @@ func relu(x *Node) (*Node, back) {
 	}
 }
 
-// residual is y = x + branch(x) on the last k tokens; the branch gives no others.
-func (p *pass) residual(k int, branch ...layer) layer {
+// residual is y = x + branch(x) on the last tokens, those that the branch gives.
+func residual(branch ...layer) layer {
 	return func(x *Node) (*Node, back) {
 		y, back := chain(branch...)(x)
-		skipped := x.Shape().Dimensions[1] - k*p.b
+		skipped := x.Shape().Dimensions[1] - y.Shape().Dimensions[1]
 		return Add(SliceAxis(x, 1, AxisRange(skipped)), y), func(dy *Node) *Node {
 			dy = materialize(dy)
-			return Add(p.prepend(skipped, dy), back(dy))
+			return Add(prepend(skipped, dy), back(dy))
 		}
 	}
 }
 
 // prepend puts n zeros before each row.
-func (p *pass) prepend(n int, x *Node) *Node {
+func prepend(n int, x *Node) *Node {
 	if n == 0 {
 		return x
 	}
