@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/floats"
@@ -45,9 +43,9 @@ type report struct {
 // Serve is our side of the protocol that the peers' data.py describes: it makes
 // the steps of the parity check, then reads numbers of steps, performs them, and
 // writes how long they took.
-func Serve(backend compute.Backend, row Row, parity int, in io.Reader, out io.Writer) error {
+func Serve(start func() (Session, error), parity int, in io.Reader, out io.Writer) error {
 	began := time.Now()
-	session, err := row.Start(backend)
+	session, err := start()
 	if err != nil {
 		return err
 	}
@@ -198,22 +196,18 @@ func Compare(ours, theirs []float64) (float64, error) {
 // side of the square matrices with which the peak is measured.
 const side = 2048
 
+// ProductFLOPs is the number of operations in that product.
+const ProductFLOPs = 2 * side * side * side
+
 // PeakXLA returns the best rate of a float32 matrix product on a backend, in
 // GFLOP/s.
 func PeakXLA(backend compute.Backend) (float64, error) {
-	exec, err := NewExec(backend, func(x *Node) *Node { return DotProduct(x, x) })
+	s, err := StartProduct(backend)
 	if err != nil {
-		return 0, fmt.Errorf("bench: %w", err)
+		return 0, err
 	}
-	defer exec.Finalize()
-	x := tensors.FromFlatDataAndDimensions(make([]float32, side*side), side, side)
-	return peak(func() error {
-		y, err := exec.Call1(x)
-		if err != nil {
-			return err
-		}
-		return y.FinalizeAll()
-	})
+	defer s.Close()
+	return peak(func() error { _, err := s.Step(); return err })
 }
 
 // PeakGonum returns the same for gonum's BLAS.
@@ -237,5 +231,5 @@ func peak(product func() error) (float64, error) {
 		}
 		best = min(best, time.Since(began).Seconds())
 	}
-	return 2 * side * side * side / best / 1e9, nil
+	return ProductFLOPs / best / 1e9, nil
 }

@@ -1,15 +1,12 @@
 package bench
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/gomlx/compute"
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/stat"
 
 	"icrl/policyattention/baseline/distill"
@@ -100,15 +97,11 @@ func (s Series) Limit(memory float64) (x float64, why string) {
 	return time, "a day"
 }
 
-// ReadGrowth reads what GrowthRun.Write wrote.
+// ReadGrowth reads what Growth.Write wrote.
 func ReadGrowth(path string) (*Growth, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("bench: %w", err)
-	}
 	g := &Growth{}
-	if err := json.Unmarshal(b, g); err != nil {
-		return nil, fmt.Errorf("bench: %s: %w", path, err)
+	if err := read(path, g); err != nil {
+		return nil, err
 	}
 	for _, s := range g.Series {
 		if len(s.Points) < upper {
@@ -119,16 +112,7 @@ func ReadGrowth(path string) (*Growth, error) {
 }
 
 // Write writes the measurements to a file.
-func (g *Growth) Write(path string) error {
-	text, err := json.MarshalIndent(g, "", "  ")
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	return renameio.WriteFile(path, append(text, '\n'), 0o644)
-}
+func (g *Growth) Write(path string) error { return write(path, g) }
 
 // Axis is a series to measure: its values of x and how one is prepared.
 type Axis struct {

@@ -25,6 +25,9 @@ type Row interface {
 	// Scan is how many steps JAX makes in one call, where it makes several: a
 	// second's worth or so.
 	Scan() int
+	// Identities is how many runs JAX trains in one call, where it trains several;
+	// 1 where there is nothing to train.
+	Identities() int
 	// Export writes what the other programs need to repeat the first steps.
 	Export(path string, steps int) error
 	// Start makes ready on a backend.
@@ -38,53 +41,70 @@ type Session interface {
 	Close()
 }
 
-// Rows returns the rows of the comparison: training the actor at S = 4, 8 and 16
-// and the critic at S = 8, and the closed loop at S = 4 and 8.
+// TrainingRows returns the rows of training: the actor at S = 4, 8 and 16 and the
+// critic at S = 8.
+func TrainingRows() []TrainingRow {
+	var rows []TrainingRow
+	for _, s := range []int{4, 8, 16} {
+		rows = append(rows, TrainingRow{fmt.Sprintf("actor S=%d", s), train.Standard(train.Proximal, train.Plain(), 1, s)})
+	}
+	return append(rows, TrainingRow{"critic S=8", train.Standard(train.Critic, train.Plain(), 1, 8)})
+}
+
+// Rows returns the rows of the comparison: those of training, and then the closed
+// loop at S = 4 and 8.
 func Rows() []Row {
 	var rows []Row
-	for _, s := range []int{4, 8, 16} {
-		rows = append(rows, trainingRow{fmt.Sprintf("actor S=%d", s), train.Standard(train.Proximal, train.Plain(), 1, s)})
+	for _, r := range TrainingRows() {
+		rows = append(rows, r)
 	}
-	rows = append(rows, trainingRow{"critic S=8", train.Standard(train.Critic, train.Plain(), 1, 8)})
 	for _, s := range []int{4, 8} {
 		rows = append(rows, loopRow{train.Standard(train.Proximal, train.Plain(), 1, s)})
 	}
 	return rows
 }
 
-// trainingRow is an optimizer step, whose number is its loss.
-type trainingRow struct {
+// TrainingRow is an optimizer step, whose number is its loss.
+type TrainingRow struct {
 	name string
 	train.Config
 }
 
-func (r trainingRow) Name() string { return r.name }
+func (r TrainingRow) Name() string { return r.name }
+
+// tokens is the length of a context.
+func (r TrainingRow) tokens() int {
+	if r.Objective == train.Critic {
+		return (r.Samples + 1) * r.Sizes[0] * r.Actions
+	}
+	return r.Sizes[0] * r.Actions
+}
 
 // FLOPs is the forward pass and twice as much for the backward pass.
-func (r trainingRow) FLOPs() float64 {
-	tokens := r.Sizes[0] * r.Actions
-	if r.Objective == train.Critic {
-		tokens *= r.Samples + 1
-	}
-	return 3 * float64(r.Batch*tokens) * perToken(r.Network(), tokens)
+func (r TrainingRow) FLOPs() float64 {
+	parts := r.PartFLOPs()
+	return parts[transformer.Linear] + parts[transformer.Attention]
 }
 
-// perToken is the operations of a forward pass for each token.
-func perToken(n transformer.Config, tokens int) float64 {
-	d, f := float64(n.Width), float64(n.Hidden)
-	return 2*float64(n.Features)*d + 2*d + float64(n.Layers)*(8*d*d+4*d*f+4*float64(tokens)*d)
+// perToken is the operations of a forward pass for each token, in the linear
+// layers and in attention.
+func perToken(n transformer.Config, tokens int) (linear, attention float64) {
+	d, f, layers := float64(n.Width), float64(n.Hidden), float64(n.Layers)
+	return 2*float64(n.Features)*d + 2*d + layers*(8*d*d+4*d*f), layers * 4 * float64(tokens) * d
 }
 
-func (r trainingRow) Parity() int { return ParitySteps }
+func (r TrainingRow) Parity() int { return ParitySteps }
 
-func (r trainingRow) Scan() int {
+func (r TrainingRow) Scan() int {
 	if r.Objective == train.Critic {
 		return 5
 	}
 	return 50
 }
 
-func (r trainingRow) Start(backend compute.Backend) (Session, error) {
+func (r TrainingRow) Identities() int { return 2 }
+
+func (r TrainingRow) Start(backend compute.Backend) (Session, error) {
 	s, err := r.NewSession(backend)
 	return trainingSession{s}, err
 }
@@ -111,13 +131,16 @@ func (r loopRow) Name() string { return fmt.Sprintf("closed loop S=%d", r.Sizes[
 
 func (r loopRow) FLOPs() float64 {
 	tokens := r.Sizes[0] * r.Actions
-	return loopRounds * loopProblems * float64(tokens) * perToken(r.Network(), tokens)
+	linear, attention := perToken(r.Network(), tokens)
+	return loopRounds * loopProblems * float64(tokens) * (linear + attention)
 }
 
 func (r loopRow) Parity() int { return 1 }
 
 // Scan says that rounds, not loops, are what JAX makes several of in a call.
 func (r loopRow) Scan() int { return loopRounds }
+
+func (r loopRow) Identities() int { return 1 }
 
 func (r loopRow) problems() ([]mdp.Problem, error) {
 	return mdp.Random.Draw(r.Seed, r.Sizes[0], r.Actions, loopProblems)

@@ -141,7 +141,11 @@ func (g *group) loop(inputs []*Node) []*Node {
 
 // update is Job.update on the group's devices.
 func (g *group) update(j Job, inputs []*Node) []*Node {
-	return j.update(g.parts(j, inputs[batchInput].Shape().Dimensions[0]), inputs)
+	parts := 1
+	if len(g.state) == 1 {
+		parts = j.parts(g.backend, inputs[batchInput].Shape().Dimensions[0])
+	}
+	return j.update(parts, inputs)
 }
 
 // maxWeights is the number of attention weights of a block that a CPU works on at
@@ -150,10 +154,10 @@ func (g *group) update(j Job, inputs []*Node) []*Node {
 // mapped anew for each step, which costs a fifth of the critic's time at S = 8.
 const maxWeights = 2 << 20
 
-// parts is how many parts batches of j, of so many examples, are taken in, one after the other. Each
-// part is compiled by itself, hence not more than 4.
-func (g *group) parts(j Job, batch int) int {
-	if len(g.state) > 1 || backend.Describe(g.backend).Name != "xla:cpu" {
+// parts is how many parts batches of so many examples are taken in on a device,
+// one after the other. Each part is compiled by itself, hence not more than 4.
+func (j Job) parts(b compute.Backend, batch int) int {
+	if backend.Describe(b).Name != "xla:cpu" {
 		return 1
 	}
 	n := 1

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -71,6 +72,15 @@ func (s *Session) Steps(n int) ([][]float32, error) {
 
 // Close frees the session's memory on the device.
 func (s *Session) Close() { s.group.finalize() }
+
+// Passes returns how a step takes its batch through the network on a backend: in
+// n passes, one after the other, of b sequences of t tokens, for the outputs of
+// the last k.
+func (c Config) Passes(backend compute.Backend) (n, b, t, k int) {
+	k = slices.Max(c.Sizes) * c.Actions
+	n = c.job().parts(backend, c.Batch)
+	return n, c.Batch / n, c.tokens(k), k
+}
 
 // Export writes what an independent implementation needs to repeat the first
 // steps of c: the initial weights by name; the examples, as "tokens" and the

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
@@ -208,10 +207,14 @@ func TestParts(t *testing.T) {
 			if !backend.IsGo(b) {
 				want = tc.xla
 			}
-			g := &group{backend: b, state: make([][][]*tensors.Tensor, 1)}
-			c := Standard(tc.objective, Plain(), 1, tc.states)
-			if got := g.parts(c.job(), c.Batch); got != want {
-				t.Errorf("%s at S = %d: %d parts, want %d", tc.objective, tc.states, got, want)
+			c, k := Standard(tc.objective, Plain(), 1, tc.states), tc.states*3
+			tokens := k
+			if tc.objective == Critic {
+				tokens = 7 * k
+			}
+			gotN, gotB, gotT, gotK := c.Passes(b)
+			if got, want := [4]int{gotN, gotB, gotT, gotK}, [4]int{want, 64 / want, tokens, k}; got != want {
+				t.Errorf("%s at S = %d: passes %v, want %v", tc.objective, tc.states, got, want)
 			}
 		}
 	})

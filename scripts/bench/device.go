@@ -14,6 +14,7 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/bench"
 	"icrl/policyattention/train"
 )
 
@@ -47,10 +48,10 @@ func (c deviceCmd) Run() error {
 	}
 	defer b.Finalize()
 	out := struct {
-		Machine machine     `json:"machine"`
-		Device  []string    `json:"device"`
-		Rows    []execution `json:"rows"`
-	}{Machine: describe(backend.Describe(b).Name), Device: backend.Describe(b).Devices}
+		Machine bench.Machine `json:"machine"`
+		Device  []string      `json:"device"`
+		Rows    []execution   `json:"rows"`
+	}{Machine: bench.Describe(backend.Describe(b).Name), Device: backend.Describe(b).Devices}
 	fmt.Println("run, steps a call, runs together: steps/s of all runs, device-hours a run, compilation")
 	for _, run := range c.Runs {
 		for _, together := range c.Together {

@@ -27,7 +27,7 @@ func (c growthCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	here := describe(backend.Describe(b).Name)
+	here := bench.Describe(backend.Describe(b).Name)
 	b.Finalize()
 	var memory unix.Sysinfo_t
 	if err := unix.Sysinfo(&memory); err != nil {

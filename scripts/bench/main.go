@@ -8,12 +8,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sort"
 	"strings"
 	"time"
@@ -37,6 +35,8 @@ var cli struct {
 	Decoder decoderCmd `cmd:"" help:"Measure how a round of the decoder grows."`
 	Device  deviceCmd  `cmd:"" help:"Time training on one device: steps per call, runs together."`
 	Growth  growthCmd  `cmd:"" help:"Measure how costs grow with sizes; goes on where it was."`
+	Profile profileCmd `cmd:"" help:"Measure where the time of a training step goes."`
+	Part    partCmd    `cmd:"" hidden:"" help:"Be a worker of the profile."`
 	Point   pointCmd   `cmd:"" hidden:"" help:"Measure one point of the growth study."`
 	Serve   serveCmd   `cmd:"" hidden:"" help:"Be one worker: see bench.Serve."`
 }
@@ -52,7 +52,7 @@ func (s serveCmd) Run() error {
 		return err
 	}
 	defer b.Finalize()
-	return bench.Serve(b, bench.Rows()[s.Row], s.Steps, os.Stdin, os.Stdout)
+	return bench.Serve(func() (bench.Session, error) { return bench.Rows()[s.Row].Start(b) }, s.Steps, os.Stdin, os.Stdout)
 }
 
 type compareCmd struct {
@@ -63,43 +63,10 @@ type compareCmd struct {
 	Rows    []int   `help:"Rows to run (0 to 5; default all)." sep:","`
 }
 
-// result is one variant in one row.
-type result struct {
-	Row     string  `json:"row"`
-	Program string  `json:"program"`
-	Setting string  `json:"setting"`     // processes × threads
-	Best    float64 `json:"steps_s"`     // best turn, summed over processes
-	Median  float64 `json:"steps_s_mid"` // median turn
-	CPU     float64 `json:"steps_cpu_s"` // best steps per second of processor time
-	Share   float64 `json:"share_of_peak"`
-	Ready   float64 `json:"ready_s"` // start, compilation and the parity steps
-	RSS     float64 `json:"rss_mb"`  // peak memory of one process
-	Parity  float64 `json:"largest_relative_difference"`
-	Error   string  `json:"error,omitempty"`
-}
-
-// output is the content of bench.json.
-type output struct {
-	Machine   machine            `json:"machine"`
-	PeakXLA   float64            `json:"peak_xla_gflops"`
-	PeakGonum float64            `json:"peak_gonum_gflops"`
-	Results   []result           `json:"results"`
-	Pipeline  map[string]float64 `json:"pipeline_seconds"`
-}
-
-type machine struct {
-	CPU     string `json:"cpu"`
-	Cores   int    `json:"cores"`
-	OS      string `json:"os"`
-	Go      string `json:"go"`
-	Backend string `json:"backend"`
-	Load    string `json:"load_average_at_start"`
-}
-
 // program is a way to run a row with a number of threads.
 type program struct {
 	name    string
-	command func(t task) []string
+	command func(t task) []string // nil where the row has no such program
 }
 
 // task is what a worker is to do.
@@ -126,6 +93,13 @@ func (c compareCmd) programs() ([]program, error) {
 	return append(list,
 		program{"JAX", func(t task) []string { return jax(t) }},
 		program{"JAX, scan", func(t task) []string { return jax(t, fmt.Sprint(bench.Rows()[t.row].Scan())) }},
+		program{"JAX, vmap", func(t task) []string {
+			row := bench.Rows()[t.row]
+			if row.Identities() == 1 {
+				return nil
+			}
+			return jax(t, fmt.Sprint(row.Scan()), fmt.Sprint(row.Identities()))
+		}},
 		program{"PyTorch", func(t task) []string { return torch(t) }},
 		program{"PyTorch, compiled", func(t task) []string { return torch(t, "compile") }}), nil
 }
@@ -135,7 +109,7 @@ func (c compareCmd) Run() error {
 	if err != nil {
 		return err
 	}
-	out := output{Machine: describe(backend.Describe(b).Name)}
+	out := &bench.Comparison{Machine: bench.Describe(backend.Describe(b).Name)}
 	if out.PeakXLA, err = bench.PeakXLA(b); err != nil {
 		return err
 	}
@@ -179,33 +153,37 @@ func (c compareCmd) Run() error {
 			}
 			out.Results = append(out.Results, results...)
 			// A row takes minutes: what is done is kept if a later one fails.
-			if err := out.write(c.Out); err != nil {
+			if err := write(out, c.Out); err != nil {
 				return err
 			}
 		}
 	}
-	fmt.Print(out.markdown())
+	fmt.Print(markdown(out))
 	return nil
 }
 
 // row times all programs on a row, in turns.
-func (c compareCmd) row(t task, row bench.Row, programs []program, processes int, peak float64) ([]result, error) {
+func (c compareCmd) row(t task, row bench.Row, programs []program, processes int, peak float64) ([]bench.Result, error) {
 	type entry struct {
-		result  result
+		result  bench.Result
 		workers []*bench.Worker
 		turn    int // steps
 		walls   []float64
 	}
-	entries := make([]*entry, len(programs))
+	var entries []*entry
 	var ours []float64
 	for i, p := range programs {
-		e := &entry{result: result{Row: row.Name(), Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, t.threads)}}
-		entries[i] = e
+		command := p.command(t)
+		if command == nil {
+			continue
+		}
+		e := &entry{result: bench.Result{Row: row.Name(), Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, t.threads)}}
+		entries = append(entries, e)
 		for n := range processes {
 			// XLA sizes its pools of threads by the affinity mask, ours rests the surplus.
 			cpus := fmt.Sprintf("%d-%d", n*t.threads, (n+1)*t.threads-1)
 			w, err := bench.Start([]string{fmt.Sprintf("OMP_NUM_THREADS=%d", t.threads)},
-				append([]string{"taskset", "-c", cpus}, p.command(t)...)...)
+				append([]string{"taskset", "-c", cpus}, command...)...)
 			if err != nil {
 				e.result.Error = err.Error()
 				break
@@ -240,7 +218,7 @@ func (c compareCmd) row(t task, row bench.Row, programs []program, processes int
 			e.result.CPU = max(e.result.CPU, cpu)
 		}
 	}
-	var results []result
+	var results []bench.Result
 	for _, e := range entries {
 		if len(e.walls) > 0 {
 			sort.Float64s(e.walls)
@@ -312,38 +290,18 @@ func pipeline() (map[string]float64, error) {
 	return seconds, nil
 }
 
-func describe(name string) machine {
-	m := machine{Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Backend: name}
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			m.CPU = strings.TrimSpace(value)
-			break
-		}
+// write writes bench.json, bench.md and bench.svg.
+func write(o *bench.Comparison, folder string) error {
+	if err := o.Write(filepath.Join(folder, "bench.json")); err != nil {
+		return err
 	}
-	load, _ := os.ReadFile("/proc/loadavg")
-	m.Load = strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " ")
-	return m
+	if err := renameio.WriteFile(filepath.Join(folder, "bench.md"), []byte(markdown(o)), 0o644); err != nil {
+		return err
+	}
+	return figure(o, filepath.Join(folder, "bench.svg"))
 }
 
-func (o output) write(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(filepath.Join(folder, "bench.json"), append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(filepath.Join(folder, "bench.md"), []byte(o.markdown()), 0o644); err != nil {
-		return err
-	}
-	return o.figure(filepath.Join(folder, "bench.svg"))
-}
-
-func (o output) markdown() string {
+func markdown(o *bench.Comparison) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d cores, %s, %s. Load at start: %s. Matmul peak (2048², float32): XLA %.0f GFLOP/s, gonum %.0f.\n\n",
 		o.Machine.CPU, o.Machine.Cores, o.Machine.Go, o.Machine.Backend, o.Machine.Load, o.PeakXLA, o.PeakGonum)
@@ -369,7 +327,7 @@ func (o output) markdown() string {
 }
 
 // figure draws steps per second, a group of bars a row and setting.
-func (o output) figure(path string) error {
+func figure(o *bench.Comparison, path string) error {
 	p := plot.New()
 	p.Y.Label.Text = "steps or loops per second"
 	p.Y.Min = 0

@@ -15,15 +15,18 @@ def norm(p, name, x):
     return F.layer_norm(x, x.shape[-1:], p[name + ".gain"], p[name + ".bias"])
 
 
+def attention(qkv):
+    batch, length, _ = qkv.shape
+    q, k, v = qkv.view(batch, length, 3, data.HEADS, -1).permute(2, 0, 3, 1, 4)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, -1)
+
+
 def network(p, tokens):
-    batch, length, _ = tokens.shape
     h = linear(p, "embed", tokens)
     for layer in range(data.LAYERS):
         block = f"blocks.{layer}."
-        qkv = linear(p, block + "qkv", norm(p, block + "norm1", h))
-        q, k, v = qkv.view(batch, length, 3, data.HEADS, -1).permute(2, 0, 3, 1, 4)
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        h = h + linear(p, block + "out", mixed.transpose(1, 2).reshape(h.shape))
+        mixed = attention(linear(p, block + "qkv", norm(p, block + "norm1", h)))
+        h = h + linear(p, block + "out", mixed)
         h = h + linear(p, block + "down", F.relu(linear(p, block + "up", norm(p, block + "norm2", h))))
     return linear(p, "head", norm(p, "norm", h))[..., 0]
 
@@ -68,6 +71,15 @@ def closed_loop(tensors, compiled, began):
     data.serve(run, loop(), began)
 
 
+def parameters(weights):
+    """The weights by name; torch.nn keeps matrices as [out, in]."""
+    return {k: torch.from_numpy(v.T.copy() if v.ndim == 2 else v).requires_grad_() for k, v in weights.items()}
+
+
+def optimizer(p):
+    return torch.optim.AdamW(p.values(), lr=data.RATE, weight_decay=data.DECAY, fused=True)
+
+
 def main(path, threads, compiled=None):
     torch.set_num_threads(int(threads))
     began = time.perf_counter()
@@ -76,9 +88,8 @@ def main(path, threads, compiled=None):
         return closed_loop(tensors, compiled, began)
     weights, arrays, index = data.split(tensors)
     arrays, index = [torch.from_numpy(a) for a in arrays], torch.from_numpy(index).long()
-    # torch.nn keeps matrices as [out, in].
-    p = {k: torch.from_numpy(v.T.copy() if v.ndim == 2 else v).requires_grad_() for k, v in weights.items()}
-    adamw = torch.optim.AdamW(p.values(), lr=data.RATE, weight_decay=data.DECAY, fused=True)
+    p = parameters(weights)
+    adamw = optimizer(p)
     loss = actor_loss if len(arrays) == 4 else critic_loss
     if compiled:
         loss = torch.compile(loss)

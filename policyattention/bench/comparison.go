@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// Comparison is the speed of training steps and closed loops in several
+// programs, as measured on one machine.
+type Comparison struct {
+	Machine   Machine            `json:"machine"`
+	PeakXLA   float64            `json:"peak_xla_gflops"`
+	PeakGonum float64            `json:"peak_gonum_gflops"`
+	Results   []Result           `json:"results"`
+	Pipeline  map[string]float64 `json:"pipeline_seconds"`
+}
+
+// Result is one program in one row.
+type Result struct {
+	Row     string  `json:"row"`
+	Program string  `json:"program"`     // as in "JAX, scan": its family, then the variant
+	Setting string  `json:"setting"`     // processes × threads
+	Best    float64 `json:"steps_s"`     // best turn, summed over processes
+	Median  float64 `json:"steps_s_mid"` // median turn
+	CPU     float64 `json:"steps_cpu_s"` // best steps per second of processor time
+	Share   float64 `json:"share_of_peak"`
+	Ready   float64 `json:"ready_s"` // start, compilation and the parity steps
+	RSS     float64 `json:"rss_mb"`  // peak memory of one process
+	Parity  float64 `json:"largest_relative_difference"`
+	Error   string  `json:"error,omitempty"`
+}
+
+// Family is the framework of a result's program.
+func (r Result) Family() string {
+	family, _, _ := strings.Cut(r.Program, ",")
+	return family
+}
+
+// Machine is where something was measured.
+type Machine struct {
+	CPU     string `json:"cpu"`
+	Cores   int    `json:"cores"`
+	OS      string `json:"os"`
+	Go      string `json:"go"`
+	Backend string `json:"backend"`
+	Load    string `json:"load_average_at_start"`
+}
+
+// Describe returns this machine, now, with a backend's name.
+func Describe(backend string) Machine {
+	m := Machine{Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Backend: backend}
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			m.CPU = strings.TrimSpace(value)
+			break
+		}
+	}
+	load, _ := os.ReadFile("/proc/loadavg")
+	m.Load = strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " ")
+	return m
+}
+
+// ReadComparison reads what Comparison.Write wrote.
+func ReadComparison(path string) (*Comparison, error) {
+	c := &Comparison{}
+	if err := read(path, c); err != nil {
+		return nil, err
+	}
+	if len(c.Results) == 0 {
+		return nil, fmt.Errorf("bench: %s: no results", path)
+	}
+	return c, nil
+}
+
+// Write writes the measurements to a file.
+func (c *Comparison) Write(path string) error { return write(path, c) }
+
+func read(path string, v any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("bench: %s: %w", path, err)
+	}
+	return nil
+}
+
+func write(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	return renameio.WriteFile(path, append(text, '\n'), 0o644)
+}

@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+)
+
+// By hand at S = 4: 12 tokens of 10 features, batch 64.
+func TestPartFLOPs(t *testing.T) {
+	row := TrainingRows()[0]
+	const examples = 3 * 64 * 12 // forward once, backward twice
+	linear := examples * 2. * (10*64 + 4*(64*192+64*64+64*128+128*64) + 64)
+	attention := examples * 2. * 4 * (2 * 12 * 64) // scores and their use, for 12 keys
+	got := row.PartFLOPs()
+	if got[transformer.Linear] != linear || got[transformer.Attention] != attention || len(got) != 2 {
+		t.Errorf("%v, want %v and %v", got, linear, attention)
+	}
+	if row.FLOPs() != linear+attention {
+		t.Errorf("the step has %v, its parts %v", row.FLOPs(), linear+attention)
+	}
+}
+
+// Every part of a small step can be made, and nothing else.
+func TestStartPart(t *testing.T) {
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, objective := range []train.Objective{train.Proximal, train.Critic} {
+		row := TrainingRow{"small", train.Standard(objective, train.Plain(), 1, 2)}
+		row.Batch, row.Layers, row.Samples = 2, 2, 1
+		for _, part := range Parts {
+			s, err := row.StartPart(b, part)
+			if part == Step {
+				if err == nil {
+					t.Error("a whole step passed for a part")
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Step(); err != nil {
+				t.Errorf("%s, %s: %v", objective, part, err)
+			}
+			s.Close()
+		}
+	}
+}
+
+func profile() *Profile {
+	ms := map[transformer.Part]float64{transformer.Linear: 4, transformer.Attention: 3, transformer.LayerNorm: 1, Optimizer: 0.5, Step: 8}
+	return &Profile{Peak: 100, Rows: []ProfileRow{{
+		Row: "actor", FLOPs: map[transformer.Part]float64{transformer.Linear: 2e8},
+		Programs: []Breakdown{{Program: "GoMLX", Milliseconds: ms}},
+	}}}
+}
+
+func TestReadProfile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sub", "profile.json")
+	if err := profile().Write(path); err != nil {
+		t.Fatal(err)
+	}
+	p, err := ReadProfile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := p.Rows[0]
+	if rest := r.Programs[0].Rest(); rest != -0.5 {
+		t.Errorf("the rest is %v, want −0.5", rest)
+	}
+	if rate := r.Rate(r.Programs[0], transformer.Linear); rate != 50 {
+		t.Errorf("%v GFLOP/s, want 50", rate)
+	}
+	unfinished := profile()
+	delete(unfinished.Rows[0].Programs[0].Milliseconds, transformer.Attention)
+	if err := unfinished.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadProfile(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "attention") {
+		t.Errorf("a profile without attention: %v", err)
+	}
+}
+
+// What cannot be read is named.
+func TestMalformed(t *testing.T) {
+	for name, text := range map[string]string{"broken": `{"rows": [`, "empty": `{}`} {
+		path := filepath.Join(t.TempDir(), name+".json")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for reader, read := range map[string]func(string) error{
+			"profile":    func(p string) error { _, err := ReadProfile(p); return err },
+			"comparison": func(p string) error { _, err := ReadComparison(p); return err },
+		} {
+			if err := read(path); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s, read as a %s: %v", name, reader, err)
+			}
+		}
+	}
+}
+
+func TestReadComparison(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bench.json")
+	want := Result{Row: "actor", Program: "JAX, scan", Setting: "1 × 2", Best: 3}
+	if err := (&Comparison{PeakXLA: 9, Results: []Result{want}}).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadComparison(path)
+	if err != nil || len(c.Results) != 1 || c.Results[0] != want || c.PeakXLA != 9 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if family := c.Results[0].Family(); family != "JAX" {
+		t.Errorf("family %q", family)
+	}
+}
