@@ -57,6 +57,7 @@ bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 
 	@scripts/setup.sh bench
 	go run ./scripts/bench decoder
 	go run ./scripts/bench --python .local/bench/bin/python
+	go run ./scripts/bench profile --python .local/bench/bin/python
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
