@@ -1,4 +1,8 @@
-"""The same training step or closed loop in JAX:  python jax_peer.py PROBLEM.safetensors [STEPS PER CALL]"""
+"""The same training step or closed loop in JAX:  python jax_peer.py PROBLEM.safetensors [STEPS PER CALL [IDENTITIES]]
+
+Identities are runs that are trained together in one call. Here all are copies of the exported one,
+with weights, examples and batches of their own; their steps count together.
+"""
 import sys, time
 
 import jax, jax.numpy as jnp, optax
@@ -72,7 +76,7 @@ def closed_loop(tensors, per_call, began):
     data.serve(run, loop(), began)
 
 
-def main(path, per_call=1):
+def main(path, per_call=1, identities=1):
     began = time.perf_counter()
     tensors = data.read(path)
     if "transitions" in tensors:
@@ -82,7 +86,7 @@ def main(path, per_call=1):
     loss = actor_loss if len(arrays) == 4 else critic_loss
     adamw = optax.adamw(data.RATE, weight_decay=data.DECAY)
 
-    def step(state, batch):
+    def update(arrays, state, batch):
         p, moments = state
         value, grads = jax.value_and_grad(loss)(p, *(a[batch] for a in arrays))
         updates, moments = adamw.update(grads, moments, p)
@@ -90,22 +94,27 @@ def main(path, per_call=1):
 
     p = {k: jnp.array(v) for k, v in weights.items()}
     state = p, adamw.init(p)
+    if identities > 1:
+        copies = lambda x: jnp.stack([x] * identities)
+        update, arrays, state = jax.vmap(update), *jax.tree.map(copies, (arrays, state))
+        index = jnp.stack([index] * identities, 1)
+    step = lambda state, batch: update(arrays, state, batch)
     call = jax.jit(lambda s, b: jax.lax.scan(step, s, b) if per_call > 1 else step(s, b[0]), donate_argnums=0)
     losses, done = [], 0
 
     def run(steps):
         nonlocal state, done
-        calls = -(-steps // per_call)
+        calls = -(-steps // (per_call * identities))
         for _ in range(calls):
             at = done % (len(index) - per_call + 1)
             state, value = call(state, index[at:at + per_call])
             value.block_until_ready()
             if done < len(index):
-                losses.extend(value.reshape(-1).tolist())
+                losses.extend(value.reshape(-1, identities)[:, 0].tolist())
             done += per_call
-        return calls * per_call
+        return calls * per_call * identities
 
-    run(len(index))
+    run(len(index) * identities)
     data.serve(run, losses, began)
 
 
