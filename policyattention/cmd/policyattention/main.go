@@ -69,6 +69,7 @@ type cli struct {
 	Table     tableCmd     `cmd:"" help:"Print tables with the paper's numbers beside ours."`
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG."`
 	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./scripts/bench growth'."`
+	Speed     speedCmd     `cmd:"" help:"Print the speed of training steps beside JAX and PyTorch, as measured by 'make bench'."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 }

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"icrl/policyattention/bench"
+	"icrl/policyattention/report"
+)
+
+// speedCmd prints what 'make bench' measured.
+type speedCmd struct {
+	Dir string `help:"Folder of the measurements." default:"artifacts/bench" type:"path"`
+}
+
+func (c speedCmd) Run(g *globals) error {
+	comparison, err := ifThere(bench.ReadComparison, filepath.Join(c.Dir, "bench.json"))
+	if err != nil {
+		return err
+	}
+	profile, err := ifThere(bench.ReadProfile, filepath.Join(c.Dir, "profile.json"))
+	if err != nil {
+		return err
+	}
+	if comparison == nil && profile == nil {
+		return fmt.Errorf("%s holds no measurements: run make bench", c.Dir)
+	}
+	if g.JSON {
+		return g.print(map[string]any{"comparison": comparison, "profile": profile})
+	}
+	var tables []report.Table
+	if comparison != nil {
+		tables = append(tables, report.BenchTable(comparison))
+	}
+	if profile != nil {
+		tables = append(tables, report.ProfileTable(profile))
+	}
+	for _, table := range tables {
+		if err := table.Markdown(g.out); err != nil {
+			return err
+		}
+		fmt.Fprintln(g.out)
+	}
+	return nil
+}
+
+// ifThere reads a file, or returns nil where there is none.
+func ifThere[T any](read func(path string) (*T, error), path string) (*T, error) {
+	v, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return v, err
+}
