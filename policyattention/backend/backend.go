@@ -162,3 +162,17 @@ func repositoryFolders(folder string) []string {
 		folder = parent
 	}
 }
+
+// Processor returns the name of this machine's processor where the kernel tells it.
+func Processor() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/backend"
 )
 
 // Comparison is the speed of training steps and closed loops in several
@@ -52,18 +54,12 @@ type Machine struct {
 	Load    string `json:"load_average_at_start"`
 }
 
-// Describe returns this machine, now, with a backend's name.
-func Describe(backend string) Machine {
-	m := Machine{Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Backend: backend}
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			m.CPU = strings.TrimSpace(value)
-			break
-		}
-	}
+// Describe returns this machine, now, with the name of a backend.
+func Describe(name string) Machine {
+	m := Machine{CPU: backend.Processor(), Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Backend: name}
 	load, _ := os.ReadFile("/proc/loadavg")
-	m.Load = strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " ")
+	fields := strings.Fields(string(load))
+	m.Load = strings.Join(fields[:min(3, len(fields))], " ")
 	return m
 }
 

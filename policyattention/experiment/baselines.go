@@ -393,23 +393,35 @@ func (s *Store) verifyLives(v *Verification, folder string, config Config, probl
 		v.add(path, 0, "the stored actions: %v", err)
 		return nil, nil
 	}
-	return compared(v, path, config, problems, kept, stored, again, policyTolerance)
+	return compared(v, path, config, problems, kept, stored, again)
 }
 
 // walkTolerance is absolute for the policies of forty dependent rounds in
 // float64.
 const walkTolerance = 1e-8
 
+// repeatTolerance is absolute for the policies of a loop that is run again.
+func (c Config) repeatTolerance() float64 {
+	switch {
+	case c.networks():
+		return policyTolerance
+	case c.Loop.LiangLai != nil:
+		return walkTolerance
+	}
+	return scoreTolerance
+}
+
 // repeat runs a closed loop again and returns the stored trajectories.
 func (s *Store) repeat(v *Verification, folder string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense) ([]control.Trajectory, error) {
 	path, l := filepath.Join(folder, policiesFile), config.Loop
-	tolerance := walkTolerance
 	var done func()
-	if config.networks() {
-		tolerance = policyTolerance
+	switch {
+	case config.networks():
 		done = s.asking(v, acting)
-	} else {
+	case l.LiangLai != nil:
 		done = v.during(imitating)
+	default:
+		done = v.during(rerunning)
 	}
 	controller, err := s.controller(config)
 	if err != nil {
@@ -423,13 +435,13 @@ func (s *Store) repeat(v *Verification, folder string, config Config, problems [
 		v.add(path, 0, "its controller: %v", err)
 		return nil, nil
 	}
-	return compared(v, path, config, problems, kept, stored, again, tolerance)
+	return compared(v, path, config, problems, kept, stored, again)
 }
 
 // compared compares stored policies with those of the repeated run of a loop. It
 // returns the repeated trajectories with the stored policies in them.
-func compared(v *Verification, path string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, again []control.Trajectory, tolerance float64) ([]control.Trajectory, error) {
-	v.compareKept(path, "controller", again, kept, stored, tolerance)
+func compared(v *Verification, path string, config Config, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, again []control.Trajectory) ([]control.Trajectory, error) {
+	v.compareKept(path, "controller", again, kept, stored, config.repeatTolerance())
 	for i := range again {
 		for j, k := range kept {
 			again[i].Policies[k] = stored[i][j]

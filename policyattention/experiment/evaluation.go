@@ -385,6 +385,11 @@ func readRounds(folder string, config Config) ([]control.Scored, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseRounds(path, rows, config)
+}
+
+// parseRounds is readRounds for rows that have been read from path.
+func parseRounds(path string, rows [][]float64, config Config) ([]control.Scored, error) {
 	rounds := config.Loop.Rounds + 1
 	if want := config.Fixtures.Problems * rounds; len(rows) != want {
 		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), want)

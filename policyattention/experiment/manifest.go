@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -82,7 +81,7 @@ var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "
 
 func produced(d *backend.Description) Produced {
 	p := Produced{
-		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: cpuModel(),
+		Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPU: backend.Processor(),
 		Cores: runtime.NumCPU(), Backend: d, Modules: map[string]string{},
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -93,20 +92,6 @@ func produced(d *backend.Description) Produced {
 		}
 	}
 	return p
-}
-
-// cpuModel returns the processor's name where the kernel tells it.
-func cpuModel() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // meter measures the cost of what happens after it was started.

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +17,6 @@ import (
 	"time"
 
 	"github.com/gomlx/compute"
-	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline/distill"
@@ -359,14 +356,14 @@ func (s *Store) restore(ctx context.Context, t *Training) error {
 	if err != nil {
 		return err
 	}
-	weights, err := os.ReadFile(results[0].Weights)
+	digest, err := fileDigest(results[0].Weights)
 	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
+		return err
 	}
-	if digest := sha256.Sum256(weights); hex.EncodeToString(digest[:]) != t.Manifest.Omitted[lastWeights] {
+	if digest != t.Manifest.Omitted[lastWeights] {
 		return fmt.Errorf("experiment: %s, trained again, has other weights than %s tells of; they were made on %s", name, t.Folder, t.Manifest.Produced.CPU)
 	}
-	if err := renameio.WriteFile(filepath.Join(t.Folder, lastWeights), weights, 0o644); err != nil {
+	if err := os.Rename(results[0].Weights, filepath.Join(t.Folder, lastWeights)); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	if err := os.RemoveAll(work); err != nil {

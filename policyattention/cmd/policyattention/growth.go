@@ -22,11 +22,8 @@ func (c growthCmd) Run(g *globals) error {
 	if g.JSON {
 		return g.print(study)
 	}
-	for _, table := range []report.Table{report.GrowthTable(study), report.ScaleTable(study)} {
-		if err := table.Markdown(g.out); err != nil {
-			return err
-		}
-		fmt.Fprintln(g.out)
+	if err := g.tables(report.GrowthTable(study), report.ScaleTable(study)); err != nil {
+		return err
 	}
 	if c.Out == "" {
 		return nil

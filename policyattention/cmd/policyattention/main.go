@@ -136,6 +136,19 @@ func (g *globals) open() (*experiment.Store, error) {
 	return store, nil
 }
 
+// tables prints tables as Markdown, a blank line after each.
+func (g *globals) tables(tables ...report.Table) error {
+	for _, table := range tables {
+		if err := table.Markdown(g.out); err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(g.out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // print writes a value as JSON.
 func (g *globals) print(v any) error {
 	e := json.NewEncoder(g.out)
@@ -418,9 +431,7 @@ func (t tableCmd) Run(g *globals) error {
 		case t.Format == "csv":
 			err = table.CSV(g.out)
 		default:
-			if err = table.Markdown(g.out); err == nil {
-				_, err = fmt.Fprintln(g.out)
-			}
+			err = g.tables(table)
 		}
 		if err != nil {
 			return err

@@ -37,13 +37,7 @@ func (c speedCmd) Run(g *globals) error {
 	if profile != nil {
 		tables = append(tables, report.ProfileTable(profile))
 	}
-	for _, table := range tables {
-		if err := table.Markdown(g.out); err != nil {
-			return err
-		}
-		fmt.Fprintln(g.out)
-	}
-	return nil
+	return g.tables(tables...)
 }
 
 // ifThere reads a file, or returns nil where there is none.
