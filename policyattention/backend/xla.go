@@ -60,29 +60,37 @@ func newXLA(plugin, options string) (compute.Backend, error) {
 }
 
 // restSurplus leaves a CPU client one worker for each processor of this process but
-// the one of the thread that waits for them, which works as well; at least one. The
-// plugin starts four or more, whatever the machine has and taskset allows; on fewer
-// cores they spend a third of a small network's training step on taking work from
-// each other and on waking up. The workers before are those of other clients.
+// the one of the thread that waits for them, which works as well. The plugin starts
+// four or more, whatever the machine has and taskset allows; on fewer cores they spend
+// a third of a small network's training step on taking work from each other and on
+// waking up. On a single core all of them rest: they run while that thread waits and
+// give way once it can go on. Other programs on that core then go first, too. The
+// workers before are those of other clients.
 func restSurplus(before []int) error {
 	after, err := workers()
 	if err != nil {
 		return err
 	}
 	started := slices.DeleteFunc(after, func(id int) bool { return slices.Contains(before, id) })
-	return restWorkers(started[min(max(1, runtime.NumCPU()-1), len(started)):])
+	return restWorkers(started[min(runtime.NumCPU()-1, len(started)):])
 }
 
-// setFlags lets optimization barriers reach XLA's fusion on the CPU, which would
-// otherwise be removed just before it: package transformer says with them what is
-// to be computed once. A user's own choice of passes stands.
+// setFlags gives XLA's compiler for the CPU two options; a user's own choice of them
+// stands. Optimization barriers reach fusion, which would otherwise be removed just
+// before it: package transformer says with them what is to be computed once. And
+// generated code has the widest vectors that the processor knows.
 func setFlags() error {
-	const name, option = "XLA_FLAGS", "--xla_disable_hlo_passes="
+	const name = "XLA_FLAGS"
 	flags := os.Getenv(name)
-	if strings.Contains(flags, option) {
-		return nil
+	for _, f := range []struct{ option, value string }{
+		{"--xla_disable_hlo_passes=", "cse_barrier_expander"},
+		{"--xla_cpu_prefer_vector_width=", "512"},
+	} {
+		if !strings.Contains(flags, f.option) {
+			flags = strings.TrimSpace(flags + " " + f.option + f.value)
+		}
 	}
-	return os.Setenv(name, strings.TrimSpace(flags+" "+option+"cse_barrier_expander"))
+	return os.Setenv(name, flags)
 }
 
 func describeXLA(b compute.Backend, d *Description) {

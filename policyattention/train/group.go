@@ -148,20 +148,21 @@ func (g *group) update(j Job, inputs []*Node) []*Node {
 	return j.update(parts, inputs)
 }
 
-// maxWeights is the number of attention weights of a block that a CPU works on at
-// once. With more of them a pass no longer fits into caches, nor its temporary
-// buffer into the memory that glibc's allocator keeps for a thread: it is then
-// mapped anew for each step, which costs a fifth of the critic's time at S = 8.
-const maxWeights = 2 << 20
+// maxTokens is the number of tokens that a CPU takes through a network at once. The
+// activations of more do not stay in a core's caches, which costs a sixth of a step's
+// time at S = 16; and the temporary buffer of very many does not fit into the memory
+// that glibc's allocator keeps for a thread, so that it would be mapped anew for each
+// step.
+const maxTokens = 1024
 
 // parts is how many parts batches of so many examples are taken in on a device,
-// one after the other. Each part is compiled by itself, hence not more than 4.
+// one after the other. Each part is compiled by itself, hence not more than 8.
 func (j Job) parts(b compute.Backend, batch int) int {
 	if backend.Describe(b).Name != "xla:cpu" {
 		return 1
 	}
 	n := 1
-	for n < 4 && batch%(2*n) == 0 && batch/n*j.Network.Heads*j.Tokens*j.Tokens > maxWeights {
+	for n < 8 && batch%(2*n) == 0 && batch/n*j.Tokens > maxTokens {
 		n *= 2
 	}
 	return n

@@ -195,14 +195,14 @@ func TestPartsAgree(t *testing.T) {
 	}
 }
 
-// Parts are for long contexts, on a CPU.
+// Parts are for many tokens, on a CPU.
 func TestParts(t *testing.T) {
 	backends(t, func(t *testing.T, b compute.Backend) {
 		for _, tc := range []struct {
 			objective Objective
 			states    int
 			xla       int
-		}{{Proximal, 4, 1}, {Proximal, 16, 1}, {Critic, 4, 1}, {Critic, 8, 4}} {
+		}{{Proximal, 4, 1}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 8}} {
 			want := 1
 			if !backend.IsGo(b) {
 				want = tc.xla

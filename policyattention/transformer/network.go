@@ -225,10 +225,19 @@ func (p *pass) weigh(name string) layer {
 	weight := p.folded[name]
 	return func(x *Node) (*Node, back) {
 		return Einsum("io,in->on", weight, x), func(dy *Node) *Node {
-			p.slopes[name] = Einsum("in,on->io", x, dy)
+			p.slopes[name] = outer(x, dy)
 			return Einsum("io,on->in", weight, dy)
 		}
 	}
+}
+
+// outer is x·dyᵀ, [in, out]. Of two factors whose minor axes are summed over, XLA's
+// CPU backend repacks one at some cost: the second, which is to be the smaller one.
+func outer(x, dy *Node) *Node {
+	if x.Shape().Dimensions[0] >= dy.Shape().Dimensions[0] {
+		return Einsum("in,on->io", x, dy)
+	}
+	return Transpose(materialize(Einsum("on,in->oi", dy, x)), 0, 1)
 }
 
 // shift is y = x + b.
