@@ -73,12 +73,7 @@ type TrainingRow struct {
 func (r TrainingRow) Name() string { return r.name }
 
 // tokens is the length of a context.
-func (r TrainingRow) tokens() int {
-	if r.Objective == train.Critic {
-		return (r.Samples + 1) * r.Sizes[0] * r.Actions
-	}
-	return r.Sizes[0] * r.Actions
-}
+func (r TrainingRow) tokens() int { return r.ContextTokens(r.Sizes[0] * r.Actions) }
 
 // FLOPs is the forward pass and twice as much for the backward pass.
 func (r TrainingRow) FLOPs() float64 {

@@ -12,8 +12,8 @@ import (
 // step costs about so many seconds a token of its batch, and a little more the
 // longer the context, for attention. Within a factor of two elsewhere.
 const (
-	secondsPerToken   = 1.5e-5
-	secondsPerContext = 9e-8 // a token and token of context
+	secondsPerToken   = 1.3e-5
+	secondsPerContext = 4e-8 // a token and token of context
 	// Of Algorithm Distillation, a token and parameter; of Liang–Lai, a window and
 	// coordinate of a column.
 	secondsPerParameter = 1.2e-10
@@ -34,10 +34,7 @@ func EstimateSeconds(c TrainingConfig) float64 {
 }
 
 func actorSeconds(c train.Config) float64 {
-	tokens := c.Sizes[len(c.Sizes)-1] * c.Actions
-	if c.Objective == train.Critic {
-		tokens *= c.Samples + 1
-	}
+	tokens := c.ContextTokens(c.Sizes[len(c.Sizes)-1] * c.Actions)
 	perExample := float64(tokens) * (secondsPerToken + secondsPerContext*float64(tokens))
 	return float64(c.Steps) * float64(c.Batch) * perExample
 }

@@ -70,7 +70,7 @@ func (m *Model) With(path string) (*Model, error) {
 	if got, want := c.Network(), m.Config.Network(); got != want {
 		return nil, fmt.Errorf("train: %s holds the network %+v, want %+v", path, got, want)
 	}
-	if c.tokens(1) != m.Config.tokens(1) {
+	if c.ContextTokens(1) != m.Config.ContextTokens(1) {
 		return nil, fmt.Errorf("train: %s is of another kind of network (%s, %d samples), want %s, %d samples", path, c.Objective, c.Samples, m.Config.Objective, m.Config.Samples)
 	}
 	return &Model{Config: c, Step: step, params: tensors.FromFlatDataAndDimensions(params, len(params)), exec: m.exec}, nil
@@ -199,7 +199,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	c := m.Config
 	slot := identity(states)
 	pairs := states * c.Actions
-	tokens := c.tokens(pairs)
+	tokens := c.ContextTokens(pairs)
 	means := make([]*mat.Dense, len(batch))
 	output, err := m.forward(batch, tokens, func(i int, into []float32) {
 		x := batch[i]

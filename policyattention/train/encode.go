@@ -76,8 +76,8 @@ func (c Config) criticTokens(tokens []float32, slot []int, m *mdp.MDP, sampled s
 	}
 }
 
-// tokens is the number of tokens of a context with so many state-action pairs.
-func (c Config) tokens(pairs int) int {
+// ContextTokens is the number of tokens of a context with so many state-action pairs.
+func (c Config) ContextTokens(pairs int) int {
 	if c.Objective == Critic {
 		return (c.Samples + 1) * pairs
 	}
@@ -191,7 +191,7 @@ func (c Config) examples() (*examples, error) {
 	}
 	features := c.Network().Features
 	if c.Objective == Critic {
-		count := c.tokens(pairs)
+		count := c.ContextTokens(pairs)
 		tokens, mean, exact := add(count, features), add(pairs), add(pairs)
 		for i, x := range contexts {
 			rng := c.exampleRNG(i)

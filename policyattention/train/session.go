@@ -79,7 +79,7 @@ func (s *Session) Close() { s.group.finalize() }
 func (c Config) Passes(backend compute.Backend) (n, b, t, k int) {
 	k = slices.Max(c.Sizes) * c.Actions
 	n = c.job().parts(backend, c.Batch)
-	return n, c.Batch / n, c.tokens(k), k
+	return n, c.Batch / n, c.ContextTokens(k), k
 }
 
 // Export writes what an independent implementation needs to repeat the first

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"icrl/policyattention/backend"
 	"icrl/policyattention/bench"
 	"icrl/policyattention/report"
@@ -54,7 +56,7 @@ func (c profileCmd) Run() error {
 		return err
 	}
 	fmt.Print(text.String())
-	return os.WriteFile(filepath.Join(c.Out, "profile.md"), []byte(text.String()), 0o644)
+	return renameio.WriteFile(filepath.Join(c.Out, "profile.md"), []byte(text.String()), 0o644)
 }
 
 // row measures all programs on a row, and the peak in GFLOP/s.
