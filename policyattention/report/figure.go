@@ -435,6 +435,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 		if !drawn {
 			empty(p)
 		} else {
+			p.Y.Min = max(p.Y.Min, 1e-7) // what is below has no loss but for rounding
 			logScale(&p.Y)
 		}
 		panels = append(panels, p)
