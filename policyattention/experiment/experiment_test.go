@@ -148,8 +148,8 @@ func TestLongLosses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := Loss{steps, float64(steps) - 1.5} // of two steps, which count from 0 here
-	if first := (Loss{3, 1}); len(got) > lossRows || got[0] != first || got[len(got)-1] != last {
+	last := Loss{steps, float64(steps) - 2} // of three steps, which count from 0 here
+	if first := (Loss{4, 1.5}); len(got) > lossRows || got[0] != first || got[len(got)-1] != last {
 		t.Errorf("%d rows from %v to %v, want at most %d from %v to %v", len(got), got[0], got[len(got)-1], lossRows, first, last)
 	}
 	for name, edit := range map[string]func(rows [][]float64) [][]float64{

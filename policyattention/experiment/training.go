@@ -424,7 +424,10 @@ var lossHeader = []string{"step", "loss"}
 // writeLosses writes the losses of a run [Steps] into dir, with the digits that
 // tell numbers of their type apart.
 func writeLosses[T float32 | float64](dir string, losses []T) error {
-	stretch := (len(losses) + lossRows - 1) / lossRows
+	stretch := 1
+	for stretch*lossRows < len(losses) {
+		stretch *= 2 // 64 in a run at full budget: whole passes over its 2,048 examples
+	}
 	var rows [][]float64
 	for start := 0; start < len(losses); start += stretch {
 		end, sum := min(start+stretch, len(losses)), 0.0
