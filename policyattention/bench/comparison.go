@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -73,6 +75,33 @@ func ReadComparison(path string) (*Comparison, error) {
 		return nil, fmt.Errorf("bench: %s: no results", path)
 	}
 	return c, nil
+}
+
+// Resume takes over the results of an earlier comparison, to be replaced row by row.
+// It must be of the same machine and versions.
+func (c *Comparison) Resume(earlier *Comparison) error {
+	here, there := c.Machine, earlier.Machine
+	here.Load, there.Load = "", ""
+	if here != there {
+		return fmt.Errorf("bench: the earlier results are of another machine or version, %+v, this is %+v", there, here)
+	}
+	c.Results = slices.Clone(earlier.Results)
+	return nil
+}
+
+// Put adds results in place of earlier ones of their rows and settings, in the order
+// of [Rows].
+func (c *Comparison) Put(results []Result) {
+	c.Results = slices.DeleteFunc(c.Results, func(old Result) bool {
+		return slices.ContainsFunc(results, func(r Result) bool { return r.Row == old.Row && r.Setting == old.Setting })
+	})
+	c.Results = append(c.Results, results...)
+	place := func(r Result) int {
+		return slices.IndexFunc(Rows(), func(row Row) bool { return row.Name() == r.Row })
+	}
+	slices.SortStableFunc(c.Results, func(a, b Result) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Setting, b.Setting))
+	})
 }
 
 // Write writes the measurements to a file.

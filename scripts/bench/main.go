@@ -8,7 +8,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -60,7 +62,7 @@ type compareCmd struct {
 	Out     string  `help:"Folder for the results." default:"artifacts/bench"`
 	Rounds  int     `help:"Turns of each worker." default:"5"`
 	Seconds float64 `help:"Length of a turn." default:"2"`
-	Rows    []int   `help:"Rows to run (0 to 5; default all)." sep:","`
+	Rows    []int   `help:"Rows to run (0 to 5; default all); the others keep their results." sep:","`
 }
 
 // program is a way to run a row with a number of threads.
@@ -134,6 +136,12 @@ func (c compareCmd) Run() error {
 		for i := range bench.Rows() {
 			rows = append(rows, i)
 		}
+	} else if earlier, err := bench.ReadComparison(filepath.Join(c.Out, "bench.json")); err == nil {
+		if err := out.Resume(earlier); err != nil {
+			return err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	for _, i := range rows {
 		row := bench.Rows()[i]
@@ -151,7 +159,7 @@ func (c compareCmd) Run() error {
 			if err != nil {
 				return err
 			}
-			out.Results = append(out.Results, results...)
+			out.Put(results)
 			// A row takes minutes: what is done is kept if a later one fails.
 			if err := write(out, c.Out); err != nil {
 				return err
