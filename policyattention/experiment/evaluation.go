@@ -22,6 +22,7 @@ import (
 	"icrl/policyattention/npz"
 	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
 )
 
 const (
@@ -311,6 +312,13 @@ func (s *Store) critic(w Weights, root uint64) (control.Critic, error) {
 	return model.Critic(root)
 }
 
+// networkProgram is what a compiled program of a network depends on. An actor for
+// eight states has the shape of a critic for four.
+type networkProgram struct {
+	network transformer.Config
+	tokens  int // for each state-action pair
+}
+
 // model loads weights. Models are kept, since many cells share them, and share
 // one compiled program for each network.
 func (s *Store) model(w Weights) (*train.Model, error) {
@@ -322,8 +330,8 @@ func (s *Store) model(w Weights) (*train.Model, error) {
 	if m, ok := s.models[path]; ok {
 		return m, nil
 	}
-	network := w.Training.Network()
-	m, compiled := s.networks[network]
+	program := networkProgram{w.Training.Network(), w.Training.ContextTokens(1)}
+	m, compiled := s.networks[program]
 	if compiled {
 		m, err = m.With(path)
 	} else {
@@ -339,7 +347,7 @@ func (s *Store) model(w Weights) (*train.Model, error) {
 	if m.Config.Hash() != w.Training.Hash() || m.Step != w.Step {
 		return nil, fmt.Errorf("experiment: %s holds step %d of configuration %.12s, want step %d of %.12s", path, m.Step, m.Config.Hash(), w.Step, w.Training.Hash())
 	}
-	s.models[path], s.networks[network] = m, m
+	s.models[path], s.networks[program] = m, m
 	return m, nil
 }
 

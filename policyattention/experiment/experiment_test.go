@@ -101,6 +101,37 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// An actor for eight states and a critic for four have networks of one shape, but
+// read other numbers of tokens: each has a program of its own.
+func TestModelsOfOneShape(t *testing.T) {
+	s, err := Open(t.TempDir(), "smoke", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	actor, critic := train.Standard(train.Proximal, train.Plain(), 1, 8), train.Standard(train.Critic, train.Plain(), 1, 4)
+	if actor.Network() != critic.Network() {
+		t.Fatalf("networks %+v and %+v", actor.Network(), critic.Network())
+	}
+	var models []*train.Model
+	for _, c := range []train.Config{actor, critic} {
+		c.MDPs, c.Examples, c.Batch, c.Steps = 2, 4, 2, 1
+		if _, err := s.Train(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		m, err := s.model(Weights{Training: c, Step: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, m)
+	}
+	if _, err := models[0].Actor(); err != nil {
+		t.Error(err)
+	}
+	if _, err := models[1].Critic(1); err != nil {
+		t.Error(err)
+	}
+}
+
 // Losses come back as they were, in as few digits as tell them apart.
 func TestLossesRoundTrip(t *testing.T) {
 	dir := t.TempDir()
