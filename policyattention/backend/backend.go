@@ -98,6 +98,9 @@ func Describe(b compute.Backend) Description {
 	return d
 }
 
+// IsXLACPU says that b is xla:cpu.
+func IsXLACPU(b compute.Backend) bool { return Describe(b).Name == "xla:cpu" }
+
 // IsGo says that b is GoMLX's own backend in pure Go.
 func IsGo(b compute.Backend) bool { return Describe(b).Name == gobackend.BackendName }
 

@@ -43,36 +43,51 @@ func newXLA(plugin, options string) (compute.Backend, error) {
 	if err := setFlags(); err != nil {
 		return nil, err
 	}
-	before, err := workers()
-	if err != nil {
-		return nil, err
+	if cuda {
+		return xlaClient(config)
 	}
+	return startXLA(config, runtime.GOMAXPROCS(0)-1)
+}
+
+func xlaClient(config string) (compute.Backend, error) {
 	b, err := xla.New(config)
 	if err != nil {
+		path, _, _ := strings.Cut(config, ",")
 		return nil, fmt.Errorf("plugin %s cannot be used: %w", path, err)
-	}
-	if !cuda {
-		if err := restSurplus(before); err != nil {
-			return nil, err
-		}
 	}
 	return b, nil
 }
 
-// restSurplus leaves a CPU client one worker for each processor of this process but
-// the one of the thread that waits for them, which works as well. The plugin starts
-// four or more, whatever the machine has and taskset allows; on fewer cores they spend
-// a third of a small network's training step on taking work from each other and on
-// waking up. On a single core all of them rest: they run while that thread waits and
-// give way once it can go on. Other programs on that core then go first, too. The
-// workers before are those of other clients.
-func restSurplus(before []int) error {
+// startXLA starts a CPU client that has no more than n workers: one for each processor
+// of this process but that of the thread that waits for them, which works as well. The
+// plugin starts four or more, whatever the machine has and taskset allows; on fewer
+// cores they spend a third of a small network's training step on taking work from each
+// other and on waking up. On a single core all of them rest: they run while that thread
+// waits and give way once it can go on. Other programs on that core then go first, too.
+func startXLA(config string, n int) (compute.Backend, error) {
+	before, err := workers() // of other clients
+	if err != nil {
+		return nil, err
+	}
+	b, err := xlaClient(config)
+	if err != nil {
+		return nil, err
+	}
 	after, err := workers()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	started := slices.DeleteFunc(after, func(id int) bool { return slices.Contains(before, id) })
-	return restWorkers(started[min(runtime.NumCPU()-1, len(started)):])
+	if err := restWorkers(started[min(n, len(started)):]); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// another starts a CPU client of the plugin of b that works in the threads that wait
+// for it alone.
+func another(b compute.Backend) (compute.Backend, error) {
+	return startXLA(b.(*xla.Backend).PluginName(), 0)
 }
 
 // setFlags gives XLA's compiler for the CPU two options; a user's own choice of them

@@ -13,6 +13,25 @@ import (
 	"icrl/policyattention/backend"
 )
 
+// stepper makes steps of runs that are on a device.
+type stepper interface {
+	call() int // steps of a call, at most
+	// steps makes the next n steps of every run in a call and returns their losses,
+	// by run.
+	steps(n int) ([][]float32, error)
+	// read copies run i from the device.
+	read(i int, s *state) error
+	finalize()
+}
+
+// newStepper moves runs to the device, each where its state says.
+func newStepper(b compute.Backend, execution Execution, jobs []Job, states []*state) (stepper, error) {
+	if backend.IsXLACPU(b) && execution.StepsPerCall <= 1 && execution.Devices <= 1 && len(jobs) == 1 {
+		return newCores(b, jobs[0], states[0])
+	}
+	return newGroup(b, execution, jobs, states)
+}
+
 // group holds jobs of one kind on the device and makes steps of all of them
 // with one computation.
 type group struct {
@@ -25,7 +44,6 @@ type group struct {
 	arrays  [][][]*tensors.Tensor // by device and job: those of Job.Data
 }
 
-// newGroup moves jobs to the device, each where its state says.
 func newGroup(backend compute.Backend, execution Execution, jobs []Job, states []*state) (*group, error) {
 	devices := max(1, execution.Devices)
 	if n := backend.NumDevices(); devices > n {
@@ -39,15 +57,11 @@ func newGroup(backend compute.Backend, execution Execution, jobs []Job, states [
 			if err != nil {
 				return nil, err
 			}
-			var values []*tensors.Tensor
-			for _, x := range [][]float32{states[i].params, states[i].m, states[i].v, states[i].average} {
-				values = append(values, tensors.FromFlatDataAndDimensions(x, len(x)))
-			}
+			values := states[i].tensors()
 			for _, x := range slices.Concat(data, values) {
-				if err := x.MaterializeOnDevice(backend, false, d); err != nil {
-					return nil, fmt.Errorf("train: moving data to the device: %w", err)
+				if err := move(x, backend, d); err != nil {
+					return nil, err
 				}
-				x.FinalizeLocal()
 			}
 			state, arrays = append(state, values), append(arrays, data)
 		}
@@ -91,7 +105,7 @@ func (g *group) build(inputs []*Node) []*Node {
 	}
 	var outputs []*Node
 	for i, j := range g.jobs {
-		outputs = append(outputs, g.update(j, g.part(inputs, i))...)
+		outputs = append(outputs, update(j, g.part(inputs, i))...)
 	}
 	return outputs
 }
@@ -123,7 +137,7 @@ func (g *group) loop(inputs []*Node) []*Node {
 			last := len(part) - 1
 			step := slices.Clone(part[:last])
 			step[stepInput], step[batchInput] = Add(part[stepInput], done), at(part[batchInput], done)
-			updated := g.update(j, step)
+			updated := update(j, step)
 			losses := put(part[last], done, updated[kept])
 			next = append(append(append(next, updated[:kept]...), part[kept:last]...), losses)
 		}
@@ -139,33 +153,11 @@ func (g *group) loop(inputs []*Node) []*Node {
 	return outputs
 }
 
-// update is Job.update on the group's devices.
-func (g *group) update(j Job, inputs []*Node) []*Node {
-	parts := 1
-	if len(g.state) == 1 {
-		parts = j.parts(g.backend, inputs[batchInput].Shape().Dimensions[0])
-	}
-	return j.update(parts, inputs)
-}
-
-// maxTokens is the number of tokens that a CPU takes through a network at once. The
-// activations of more do not stay in a core's caches, which costs a sixth of a step's
-// time at S = 16; and the temporary buffer of very many does not fit into the memory
-// that glibc's allocator keeps for a thread, so that it would be mapped anew for each
-// step.
-const maxTokens = 1024
-
-// parts is how many parts batches of so many examples are taken in on a device,
-// one after the other. Each part is compiled by itself, hence not more than 8.
-func (j Job) parts(b compute.Backend, batch int) int {
-	if backend.Describe(b).Name != "xla:cpu" {
-		return 1
-	}
-	n := 1
-	for n < 8 && batch%(2*n) == 0 && batch/n*j.Tokens > maxTokens {
-		n *= 2
-	}
-	return n
+// update is a step of a job as a graph: (params, m, v, average, step, batch,
+// arrays…) → (params, m, v, average, loss).
+func update(j Job, inputs []*Node) []*Node {
+	loss, gradient := j.gradient(inputs[0], inputs[batchInput], inputs[dataInput:])
+	return append(j.apply(inputs[:batchInput], gradient), loss)
 }
 
 // at returns x[i], for a scalar i.
@@ -209,8 +201,8 @@ func (g *group) distribute(devices int) error {
 	return nil
 }
 
-// steps makes the next n steps of every job, at most as many as a call makes,
-// and returns their losses, by job.
+func (g *group) call() int { return g.size }
+
 func (g *group) steps(n int) ([][]float32, error) {
 	devices := len(g.state)
 	var inputs []any
@@ -300,15 +292,34 @@ func (j Job) batches(first, n, size, devices int) (values [][]int32, shape []int
 	return values, shape, nil
 }
 
-// read copies job i from the device.
-func (g *group) read(i int, s *state) error {
-	for k, into := range []*[]float32{&s.params, &s.m, &s.v, &s.average} {
-		values, err := flat(g.state[0][i][k])
+func (g *group) read(i int, s *state) error { return s.read(g.state[0][i]) }
+
+// tensors are what is kept of a run between its steps, [kept] of them.
+func (s *state) tensors() (all []*tensors.Tensor) {
+	for _, x := range [kept][]float32{s.params, s.m, s.v, s.average} {
+		all = append(all, tensors.FromFlatDataAndDimensions(x, len(x)))
+	}
+	return all
+}
+
+// read copies them back.
+func (s *state) read(all []*tensors.Tensor) error {
+	for k, into := range [kept]*[]float32{&s.params, &s.m, &s.v, &s.average} {
+		values, err := flat(all[k])
 		if err != nil {
 			return fmt.Errorf("train: reading from the device: %w", err)
 		}
 		*into = values
 	}
+	return nil
+}
+
+// move leaves a tensor on a device alone.
+func move(x *tensors.Tensor, b compute.Backend, d compute.DeviceNum) error {
+	if err := x.MaterializeOnDevice(b, false, d); err != nil {
+		return fmt.Errorf("train: moving data to the device: %w", err)
+	}
+	x.FinalizeLocal()
 	return nil
 }
 

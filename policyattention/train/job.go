@@ -90,41 +90,22 @@ func (j Job) start() state {
 	return state{params: params, m: zeros, v: zeros, average: zeros}
 }
 
-// update is one optimizer step as a graph: (params, m, v, average, step, batch,
-// arrays…) → (params, m, v, average, loss).
-func (j Job) update(parts int, inputs []*Node) []*Node {
-	params, m, v, average, step, batch := inputs[0], inputs[1], inputs[2], inputs[3], inputs[4], inputs[5]
-	loss, gradient := j.gradient(parts, params, inputs[6:], batch)
+// gradient returns the loss of a batch and its gradient [Size].
+func (j Job) gradient(params, batch *Node, arrays []*Node) (loss, gradient *Node) {
+	network := j.Network.Bind(params)
+	loss = j.Loss(network, arrays, batch)
+	return loss, network.Gradient(loss)
+}
+
+// apply makes the optimizer's step (params, m, v, average, step) → (params, m, v,
+// average).
+func (j Job) apply(state []*Node, gradient *Node) []*Node {
+	params, m, v, average, step := state[0], state[1], state[2], state[3], state[stepInput]
 	params, m, v = j.Optimizer.Step(params, gradient, m, v, step)
 	// The first step has the share 1.
 	share := Inverse(DivScalar(AddScalar(ConvertDType(step, average.DType()), averageOrder), averageOrder+1))
 	average = Add(average, Mul(share, Sub(params, average)))
-	return []*Node{params, m, v, average, loss}
-}
-
-// gradient returns the loss of a batch and its gradient [Size], taken from equal
-// parts of the batch one after the other.
-func (j Job) gradient(parts int, params *Node, arrays []*Node, batch *Node) (loss, gradient *Node) {
-	n := batch.Shape().Dimensions[0] / parts
-	for i := range parts {
-		part := SliceAxis(batch, 0, AxisRange(i*n, (i+1)*n))
-		if i > 0 {
-			// XLA would begin all parts at once, and need memory for all of them.
-			part = OptimizationBarriers(part, gradient)[0]
-		}
-		network := j.Network.Bind(params)
-		l := j.Loss(network, arrays, part)
-		g := network.Gradient(l)
-		if i == 0 {
-			loss, gradient = l, g
-		} else {
-			loss, gradient = Add(loss, l), Add(gradient, g)
-		}
-	}
-	if parts == 1 {
-		return loss, gradient
-	}
-	return DivScalar(loss, float64(parts)), DivScalar(gradient, float64(parts))
+	return []*Node{params, m, v, average}
 }
 
 // cpuSeconds is the processor time of this process so far.

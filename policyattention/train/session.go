@@ -6,12 +6,16 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"icrl/policyattention/backend"
 	"icrl/policyattention/safetensors"
 )
 
 // Session is runs from their first step, taken some steps at a time and kept
 // nowhere: what speed comparisons measure.
-type Session struct{ group *group }
+type Session struct {
+	device stepper
+	runs   int
+}
 
 // NewSession starts c on a backend. The first step compiles.
 func (c Config) NewSession(backend compute.Backend) (*Session, error) {
@@ -37,11 +41,11 @@ func NewJobSession(backend compute.Backend, execution Execution, jobs ...Job) (*
 		s := j.start()
 		states[i] = &s
 	}
-	g, err := newGroup(backend, execution, jobs, states)
+	g, err := newStepper(backend, execution, jobs, states)
 	if err != nil {
 		return nil, err
 	}
-	return &Session{g}, nil
+	return &Session{g, len(jobs)}, nil
 }
 
 // Step performs the next optimizer step and returns its loss, of the first run.
@@ -56,9 +60,9 @@ func (s *Session) Step() (float32, error) {
 // Steps performs the next n optimizer steps of every run and returns their
 // losses [runs][n].
 func (s *Session) Steps(n int) ([][]float32, error) {
-	all := make([][]float32, len(s.group.jobs))
+	all := make([][]float32, s.runs)
 	for made := 0; made < n; {
-		losses, err := s.group.steps(min(n-made, s.group.size))
+		losses, err := s.device.steps(min(n-made, s.device.call()))
 		if err != nil {
 			return nil, err
 		}
@@ -71,14 +75,16 @@ func (s *Session) Steps(n int) ([][]float32, error) {
 }
 
 // Close frees the session's memory on the device.
-func (s *Session) Close() { s.group.finalize() }
+func (s *Session) Close() { s.device.finalize() }
 
 // Passes returns how a step takes its batch through the network on a backend: in
-// n passes, one after the other, of b sequences of t tokens, for the outputs of
-// the last k.
-func (c Config) Passes(backend compute.Backend) (n, b, t, k int) {
+// n passes of b sequences of t tokens, for the outputs of the last k.
+func (c Config) Passes(on compute.Backend) (n, b, t, k int) {
 	k = slices.Max(c.Sizes) * c.Actions
-	n = c.job().parts(backend, c.Batch)
+	n = 1
+	if backend.IsXLACPU(on) {
+		n = c.job().parts(c.Batch)
+	}
 	return n, c.Batch / n, c.ContextTokens(k), k
 }
 

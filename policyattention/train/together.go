@@ -177,7 +177,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 	for i, m := range members {
 		jobs[i], states[i] = m.Job, &m.s
 	}
-	g, err := newGroup(b, execution, jobs, states)
+	g, err := newStepper(b, execution, jobs, states)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 			}
 			return fmt.Errorf("train: stopped after step %d: %w", members[0].s.step, context.Cause(ctx))
 		}
-		n := g.size
+		n := g.call()
 		for _, m := range members {
 			n = min(n, m.stop()-m.s.step)
 		}

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
@@ -149,60 +153,14 @@ func TestDevicesAgree(t *testing.T) {
 	}
 }
 
-// A batch in parts has the loss and the gradient of the batch.
-func TestPartsAgree(t *testing.T) {
-	b := start(t, "xla:cpu")
-	for _, objective := range Objectives {
-		c := tiny(objective)
-		c.Batch = 8
-		j := c.job()
-		data, err := j.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
-		inputs := []any{j.Init(), j.Batch(0)}
-		for _, x := range data {
-			inputs = append(inputs, x)
-		}
-		var losses, gradients [][]float32
-		for _, parts := range []int{1, 4} {
-			exec, err := NewExec(b, func(inputs []*Node) []*Node {
-				loss, gradient := j.gradient(parts, inputs[0], inputs[2:], inputs[1])
-				return []*Node{loss, gradient}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			outputs, err := exec.Call(inputs...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, into := range []*[][]float32{&losses, &gradients} {
-				values, err := flat(outputs[i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				*into = append(*into, values)
-			}
-		}
-		largest := float64(slices.Max(gradients[0]))
-		for i, whole := range append(losses[0], gradients[0]...) {
-			// Rounding of float32 sums over the batch.
-			if got := append(losses[1], gradients[1]...)[i]; !(math.Abs(float64(got-whole)) <= 1e-5*max(largest, math.Abs(float64(whole)))) {
-				t.Fatalf("%s: value %d is %v in parts, %v in one", objective, i, got, whole)
-			}
-		}
-	}
-}
-
-// Parts are for many tokens, on a CPU.
+// Parts are for two cores and for many tokens, on a CPU.
 func TestParts(t *testing.T) {
 	backends(t, func(t *testing.T, b compute.Backend) {
 		for _, tc := range []struct {
 			objective Objective
 			states    int
 			xla       int
-		}{{Proximal, 4, 1}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 8}} {
+		}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 8}} {
 			want := 1
 			if !backend.IsGo(b) {
 				want = tc.xla
@@ -218,6 +176,54 @@ func TestParts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Several cores compute what one does, to the bit.
+func TestCoresAgree(t *testing.T) {
+	b := start(t, "xla:cpu")
+	for _, batch := range []int{8, 256} { // two parts and four
+		for _, objective := range Objectives {
+			c := tiny(objective)
+			c.Batch, c.Examples = batch, 256
+			j := c.job()
+			run := func() (s state, lanes int) {
+				t.Helper()
+				s = j.start()
+				several, err := newCores(b, j, &s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer several.finalize()
+				losses, err := several.steps(20)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := several.read(0, &s); err != nil {
+					t.Fatal(err)
+				}
+				s.losses = losses[0]
+				return s, len(several.lanes)
+			}
+			shared, n := run()
+			if n == 1 {
+				t.Skip("on one processor")
+			}
+			processors := runtime.GOMAXPROCS(1)
+			alone, one := run()
+			runtime.GOMAXPROCS(processors)
+			if one != 1 {
+				t.Errorf("%d cores with GOMAXPROCS at 1", one)
+			}
+			for what, pair := range map[string][2][]float32{
+				"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
+				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
+			} {
+				if !slices.Equal(pair[0], pair[1]) {
+					t.Errorf("%s, batches of %d: %s differ between one core and %d", objective, batch, what, n)
+				}
+			}
+		}
+	}
 }
 
 // Runs that were interrupted together or apart end in the same bytes.
@@ -271,4 +277,43 @@ func TestFailureTogether(t *testing.T) {
 		t.Errorf("%v, %v", results[0], err)
 	}
 	same(t, "the other run", results[1], want)
+}
+
+// Cores that meet wait for the last, again and again, and none waits for one that
+// has failed.
+func TestMeeting(t *testing.T) {
+	const n, times = 3, 100
+	var arrived atomic.Int64
+	m := newMeeting(n)
+	var all errgroup.Group
+	for range n {
+		all.Go(func() error {
+			for k := range times {
+				arrived.Add(1)
+				if err := m.wait(); err != nil {
+					return err
+				}
+				if got := arrived.Load(); got < int64(n*(k+1)) {
+					return fmt.Errorf("meeting %d ended with %d arrivals", k, got)
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("failure")
+	all.Go(func() error { return m.cancel(failure) })
+	for range n - 1 {
+		all.Go(func() error {
+			if err := m.wait(); !errors.Is(err, failure) {
+				return fmt.Errorf("the meeting ended with %v", err)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); !errors.Is(err, failure) {
+		t.Error(err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +40,31 @@ func restWorkers(ids []int) error {
 		if err := unix.SchedSetAttr(id, attr, 0); err != nil {
 			return fmt.Errorf("lowering the priority of XLA's thread %d: %w", id, err)
 		}
+	}
+	return nil
+}
+
+// processors lists those that this process may use. It asks once, before any thread is
+// kept on one of them.
+var processors = sync.OnceValues(func() (ids []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
+		return nil, fmt.Errorf("reading the processor affinity: %w", err)
+	}
+	for id := range 64 * len(set) {
+		if set.IsSet(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+})
+
+// stay keeps the calling thread on a processor.
+func stay(id int) error {
+	var set unix.CPUSet
+	set.Set(id)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("setting the processor affinity: %w", err)
 	}
 	return nil
 }

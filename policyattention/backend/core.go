@@ -1,0 +1,85 @@
+package backend
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/gomlx/compute"
+)
+
+// A Core is one processor of this process with an XLA client of its own, whose
+// threads do not leave it. One client would share its work out to all processors
+// operation by operation, and the operations of small networks are too short for
+// that to gain much; clients of a core each share out a whole computation.
+type Core struct {
+	compute.Backend
+	work chan func() // nil for any thread
+}
+
+// Cores starts a Core on each of the processors that this process may use, on at most
+// n of them, for a backend xla:cpu. Where that is one, and where threads cannot be kept
+// on a processor (outside Linux), the only Core is b and any thread. Close each of them.
+func Cores(b compute.Backend, n int) ([]*Core, error) {
+	ids, err := processors()
+	if err != nil {
+		return nil, fmt.Errorf("backend: %w", err)
+	}
+	if n = min(n, len(ids), runtime.GOMAXPROCS(0)); n < 2 {
+		return []*Core{{Backend: b}}, nil
+	}
+	var cores []*Core
+	for _, id := range ids[:n] {
+		c, err := newCore(b, id)
+		if err != nil {
+			for _, c := range cores {
+				c.Close()
+			}
+			return nil, fmt.Errorf("backend: processor %d: %w", id, err)
+		}
+		cores = append(cores, c)
+	}
+	return cores, nil
+}
+
+// newCore starts a client on a processor. Its threads inherit where the thread that
+// starts it may run.
+func newCore(like compute.Backend, id int) (*Core, error) {
+	c := &Core{work: make(chan func())}
+	started := make(chan error)
+	go func() {
+		// Never unlocked: the thread ends with this function.
+		runtime.LockOSThread()
+		err := stay(id)
+		if err == nil {
+			c.Backend, err = another(like)
+		}
+		started <- err
+		for f := range c.work {
+			f()
+		}
+	}()
+	if err := <-started; err != nil {
+		close(c.work)
+		return nil, err
+	}
+	return c, nil
+}
+
+// Do calls f on the core's thread and returns its error.
+func (c *Core) Do(f func() error) error {
+	if c.work == nil {
+		return f()
+	}
+	done := make(chan error)
+	c.work <- func() { done <- f() }
+	return <-done
+}
+
+// Close ends the client and its thread.
+func (c *Core) Close() {
+	if c.work == nil {
+		return
+	}
+	c.Backend.Finalize()
+	close(c.work)
+}
