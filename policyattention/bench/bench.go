@@ -51,12 +51,8 @@ func Serve(start func() (Session, error), parity int, in io.Reader, out io.Write
 	}
 	defer session.Close()
 	first := report{}
-	for range parity {
-		numbers, err := session.Step()
-		if err != nil {
-			return err
-		}
-		first.Losses = append(first.Losses, numbers...)
+	if first.Losses, err = session.Steps(parity); err != nil {
+		return err
 	}
 	first.Ready = time.Since(began).Seconds()
 	encoder := json.NewEncoder(out)
@@ -73,10 +69,8 @@ func Serve(start func() (Session, error), parity int, in io.Reader, out io.Write
 		}
 		began := time.Now()
 		cpu, _ := usage()
-		for range steps {
-			if _, err := session.Step(); err != nil {
-				return err
-			}
+		if _, err := session.Steps(steps); err != nil {
+			return err
 		}
 		r := report{Steps: steps, Wall: time.Since(began).Seconds()}
 		r.CPU, r.RSS = usage()
@@ -207,7 +201,7 @@ func PeakXLA(backend compute.Backend) (float64, error) {
 		return 0, err
 	}
 	defer s.Close()
-	return peak(func() error { _, err := s.Step(); return err })
+	return peak(func() error { _, err := s.Steps(1); return err })
 }
 
 // PeakGonum returns the same for gonum's BLAS.

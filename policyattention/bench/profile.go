@@ -153,8 +153,8 @@ func newCall(backend compute.Backend, n int, graph func([]*Node) []*Node, inputs
 	return c, nil
 }
 
-func (c call) Step() ([]float64, error) {
-	for range c.n {
+func (c call) Steps(n int) ([]float64, error) {
+	for range n * c.n {
 		outputs, err := c.exec.Call(c.inputs...)
 		if err != nil {
 			return nil, fmt.Errorf("bench: %w", err)

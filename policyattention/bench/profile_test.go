@@ -46,7 +46,7 @@ func TestStartPart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Step(); err != nil {
+			if _, err := s.Steps(1); err != nil {
 				t.Errorf("%s, %s: %v", objective, part, err)
 			}
 			s.Close()

@@ -36,8 +36,8 @@ type Row interface {
 
 // Session is a row that is being worked at.
 type Session interface {
-	// Step performs a step and returns numbers that show what it computed.
-	Step() ([]float64, error)
+	// Steps performs n steps and returns numbers that show what they computed.
+	Steps(n int) ([]float64, error)
 	Close()
 }
 
@@ -106,9 +106,16 @@ func (r TrainingRow) Start(backend compute.Backend) (Session, error) {
 
 type trainingSession struct{ *train.Session }
 
-func (s trainingSession) Step() ([]float64, error) {
-	loss, err := s.Session.Step()
-	return []float64{float64(loss)}, err
+func (s trainingSession) Steps(n int) ([]float64, error) {
+	losses, err := s.Session.Steps(n)
+	if err != nil {
+		return nil, err
+	}
+	numbers := make([]float64, n)
+	for i, loss := range losses[0] {
+		numbers[i] = float64(loss)
+	}
+	return numbers, nil
 }
 
 // The closed loop that is timed.
@@ -208,18 +215,21 @@ type loopSession struct {
 	problems []mdp.Problem
 }
 
-func (s loopSession) Step() ([]float64, error) {
-	trajectories, err := s.loop.Run(s.problems, loopRounds)
-	if err != nil {
-		return nil, err
-	}
-	numbers := make([]float64, loopRounds)
-	for _, t := range trajectories {
-		for k, q := range t.Q {
-			var product mat.Dense
-			product.MulElem(t.Policies[k+1], q)
-			numbers[k] += mat.Sum(&product) / float64(len(trajectories)*q.RawMatrix().Rows)
+func (s loopSession) Steps(n int) (numbers []float64, err error) {
+	for range n {
+		trajectories, err := s.loop.Run(s.problems, loopRounds)
+		if err != nil {
+			return nil, err
 		}
+		means := make([]float64, loopRounds)
+		for _, t := range trajectories {
+			for k, q := range t.Q {
+				var product mat.Dense
+				product.MulElem(t.Policies[k+1], q)
+				means[k] += mat.Sum(&product) / float64(len(trajectories)*q.RawMatrix().Rows)
+			}
+		}
+		numbers = append(numbers, means...)
 	}
 	return numbers, nil
 }
