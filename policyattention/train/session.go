@@ -48,15 +48,6 @@ func NewJobSession(backend compute.Backend, execution Execution, jobs ...Job) (*
 	return &Session{g, len(jobs)}, nil
 }
 
-// Step performs the next optimizer step and returns its loss, of the first run.
-func (s *Session) Step() (float32, error) {
-	losses, err := s.Steps(1)
-	if err != nil {
-		return 0, err
-	}
-	return losses[0][0], nil
-}
-
 // Steps performs the next n optimizer steps of every run and returns their
 // losses [runs][n].
 func (s *Session) Steps(n int) ([][]float32, error) {
