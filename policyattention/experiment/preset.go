@@ -270,11 +270,17 @@ func (p Preset) snapshots(objectiveOf train.Objective, c Cell) []int {
 	return nil
 }
 
-// omits reports whether copies of a training run's artifact may lack its weights:
-// those of the ablation are many, and minutes make them again.
+// omits reports whether copies of a training run's artifact may lack its weights, to
+// stay small: those of the ablation are many, and minutes make them again; of the
+// critics, and of PMD-target at S ≥ 16, those of the first identity stand for the rest.
 func (p Preset) omits(c TrainingConfig) bool {
 	t, ok := c.(train.Config)
-	return ok && t.Steps == p.Ablation
+	if !ok || t.Steps == p.Ablation {
+		return ok
+	}
+	s := slices.Max(t.Sizes)
+	first := t.Seed == Protocol.Sizes[s].Runs[0].Model
+	return !first && (t.Objective == train.Critic || t.Objective == train.PMDTarget && s >= 16)
 }
 
 // Plan lists the cells of the preset in the order in which they are worth
