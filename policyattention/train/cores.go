@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -26,6 +27,7 @@ type cores struct {
 	step  int // steps made
 	parts int // of a batch
 	lanes []*lane
+	quick bool // a step takes less than a tenth of a second
 }
 
 // lane is a core and its own copy of the run.
@@ -33,7 +35,7 @@ type lane struct {
 	*backend.Core
 	differentiate, update *Exec
 	state, arrays         []*tensors.Tensor // params, m, v, average; those of Job.Data
-	// Gradients of all parts, [parts, Size], of odd and of even steps: another core
+	// Gradients of all parts, [parts, Size], of even and of odd steps: another core
 	// can be a step ahead with its own.
 	gradients [2]*tensors.Tensor
 }
@@ -106,8 +108,14 @@ func (l *lane) start(j Job, s *state, parts int) (err error) {
 	return nil
 }
 
-// call is how many steps the cores make without the rest of the program.
-func (c *cores) call() int { return 4 }
+// call is how many steps the cores make without the rest of the program, which has
+// to see to interruptions.
+func (c *cores) call() int {
+	if c.quick {
+		return 4
+	}
+	return 1
+}
 
 func (c *cores) steps(n int) ([][]float32, error) {
 	batches := make([][][]int32, n) // by step and part
@@ -122,21 +130,23 @@ func (c *cores) steps(n int) ([][]float32, error) {
 	for k := range losses {
 		losses[k] = make([]float32, c.parts)
 	}
+	began := time.Now()
 	meeting := newMeeting(len(c.lanes))
 	share := c.parts / len(c.lanes)
 	err := c.each(func(i int, l *lane) error {
 		for k := range n {
+			turn := (c.step + k) % 2
 			for part := i * share; part < (i+1)*share; part++ {
 				var err error
 				batch := tensors.FromFlatDataAndDimensions(batches[k][part], shape...)
-				if losses[k][part], err = c.take(l, k%2, part, batch); err != nil {
+				if losses[k][part], err = c.take(l, turn, part, batch); err != nil {
 					return meeting.cancel(fmt.Errorf("train: step %d: %w", c.step+k+1, err))
 				}
 			}
 			if err := meeting.wait(); err != nil {
 				return err
 			}
-			if err := l.apply(k%2, c.step+k+1); err != nil {
+			if err := l.apply(turn, c.step+k+1); err != nil {
 				return meeting.cancel(fmt.Errorf("train: step %d: %w", c.step+k+1, err))
 			}
 		}
@@ -146,6 +156,7 @@ func (c *cores) steps(n int) ([][]float32, error) {
 		return nil, err
 	}
 	c.step += n
+	c.quick = time.Since(began) < time.Duration(n)*time.Second/10
 	means := make([]float32, n)
 	for k := range losses {
 		for _, loss := range losses[k] {
