@@ -27,6 +27,9 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	if n = min(n, len(ids), runtime.GOMAXPROCS(0)); n < 2 {
 		return []*Core{{Backend: b}}, nil
 	}
+	if err := restMonitor(); err != nil {
+		return nil, fmt.Errorf("backend: %w", err)
+	}
 	var cores []*Core
 	for _, id := range ids[:n] {
 		c, err := newCore(b, id)

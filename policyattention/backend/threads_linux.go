@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,34 +12,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// workers lists the worker threads of all CPU clients of XLA in this process.
-func workers() (ids []int, err error) {
-	const folder = "/proc/self/task"
-	threads, err := os.ReadDir(folder)
+// threads lists the threads of this process, mostly in the order of their start.
+func threads() (ids []int, err error) {
+	entries, err := os.ReadDir(taskFolder)
 	if err != nil {
-		return nil, fmt.Errorf("looking for XLA's threads: %w", err)
+		return nil, fmt.Errorf("looking for threads: %w", err)
 	}
-	for _, thread := range threads {
-		name, err := os.ReadFile(filepath.Join(folder, thread.Name(), "comm"))
-		if err != nil || strings.TrimSpace(string(name)) != "tf_XLAEigen" {
-			continue // another thread, or one that has ended
-		}
-		id, err := strconv.Atoi(thread.Name())
+	for _, entry := range entries {
+		id, err := strconv.Atoi(entry.Name())
 		if err != nil {
-			return nil, fmt.Errorf("looking for XLA's threads: %w", err)
+			return nil, fmt.Errorf("looking for threads: %w", err)
 		}
 		ids = append(ids, id)
 	}
+	slices.Sort(ids)
 	return ids, nil
 }
 
-// restWorkers gives threads the idle scheduling policy: they run when nothing else
-// wants their core, so that what waits for one of them does not hang.
-func restWorkers(ids []int) error {
+const taskFolder = "/proc/self/task"
+
+// workers lists the worker threads of all CPU clients of XLA in this process.
+func workers() ([]int, error) {
+	ids, err := threads()
+	return slices.DeleteFunc(ids, func(id int) bool {
+		name, err := os.ReadFile(filepath.Join(taskFolder, strconv.Itoa(id), "comm"))
+		return err != nil || strings.TrimSpace(string(name)) != "tf_XLAEigen" // or it has ended
+	}), err
+}
+
+// monitor is the thread of Go's runtime that looks after the others: the second that
+// a program starts, here asked for before it has started many. 0 where there is none.
+var monitor = func() int {
+	ids, err := threads()
+	if i := slices.Index(ids, os.Getpid()); err == nil && i >= 0 && i+1 < len(ids) {
+		return ids[i+1]
+	}
+	return 0
+}()
+
+// restMonitor gives way to the workers. While goroutines go to C and come back on
+// several processors the monitor wakes up every 20 µs, and each time the scheduler
+// may then go on with a worker that has nothing to do in place of one that has.
+func restMonitor() error {
+	if monitor == 0 {
+		return nil
+	}
+	return rest([]int{monitor})
+}
+
+// rest gives threads the idle scheduling policy: they run when nothing else wants
+// their core, so that what waits for one of them does not hang.
+func rest(ids []int) error {
 	for _, id := range ids {
 		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
 		if err := unix.SchedSetAttr(id, attr, 0); err != nil {
-			return fmt.Errorf("lowering the priority of XLA's thread %d: %w", id, err)
+			return fmt.Errorf("lowering the priority of thread %d: %w", id, err)
 		}
 	}
 	return nil

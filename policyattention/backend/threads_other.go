@@ -5,7 +5,9 @@ package backend
 // Threads are neither listed nor rested here, nor kept on a processor.
 func workers() ([]int, error) { return nil, nil }
 
-func restWorkers([]int) error { return nil }
+func rest([]int) error { return nil }
+
+func restMonitor() error { return nil }
 
 func processors() ([]int, error) { return nil, nil }
 

@@ -78,7 +78,7 @@ func startXLA(config string, n int) (compute.Backend, error) {
 		return nil, err
 	}
 	started := slices.DeleteFunc(after, func(id int) bool { return slices.Contains(before, id) })
-	if err := restWorkers(started[min(n, len(started)):]); err != nil {
+	if err := rest(started[min(n, len(started)):]); err != nil {
 		return nil, err
 	}
 	return b, nil
