@@ -153,6 +153,54 @@ func TestDevicesAgree(t *testing.T) {
 	}
 }
 
+// A batch in parts has the loss and the gradient of the batch, of which the first
+// moment after one step is a tenth.
+func TestPartsAgree(t *testing.T) {
+	b := start(t, "xla:cpu")
+	for _, objective := range Objectives {
+		c := tiny(objective)
+		c.Batch, c.Examples = 512, 512
+		j := c.job()
+		whole, parted := j.start(), j.start()
+		g, err := newGroup(b, Execution{}, []Job{j}, []*state{&whole})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.finalize()
+		several, err := newCores(b, j, &parted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer several.finalize()
+		if several.parts < 4 {
+			t.Errorf("%s: %d parts", objective, several.parts)
+		}
+		for _, run := range []struct {
+			stepper
+			s *state
+		}{{g, &whole}, {several, &parted}} {
+			losses, err := run.steps(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := run.read(0, run.s); err != nil {
+				t.Fatal(err)
+			}
+			run.s.losses = losses[0]
+		}
+		if got, want := float64(parted.losses[0]), float64(whole.losses[0]); !(math.Abs(got-want) <= 1e-5*math.Abs(want)) {
+			t.Errorf("%s: loss %v in parts, %v in one", objective, got, want)
+		}
+		largest := float64(slices.Max(whole.m))
+		for i, want := range whole.m {
+			// Rounding of float32 sums over the batch.
+			if got := parted.m[i]; !(math.Abs(float64(got-want)) <= 1e-5*max(largest, math.Abs(float64(want)))) {
+				t.Fatalf("%s: first moment %d is %v in parts, %v in one", objective, i, got, want)
+			}
+		}
+	}
+}
+
 // Parts are for two cores and for many tokens, on a CPU.
 func TestParts(t *testing.T) {
 	backends(t, func(t *testing.T, b compute.Backend) {
@@ -181,10 +229,10 @@ func TestParts(t *testing.T) {
 // Several cores compute what one does, to the bit.
 func TestCoresAgree(t *testing.T) {
 	b := start(t, "xla:cpu")
-	for _, batch := range []int{8, 256} { // two parts and four
+	for _, batch := range []int{8, 512} { // two parts and four or more
 		for _, objective := range Objectives {
 			c := tiny(objective)
-			c.Batch, c.Examples = batch, 256
+			c.Batch, c.Examples = batch, 512
 			j := c.job()
 			run := func() (s state, lanes int) {
 				t.Helper()
