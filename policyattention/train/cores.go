@@ -42,6 +42,10 @@ type lane struct {
 
 // newCores moves a job to as many cores as there are.
 func newCores(b compute.Backend, j Job, s *state) (*cores, error) {
+	data, err := j.Data() // once: it is work
+	if err != nil {
+		return nil, err
+	}
 	parts := j.parts(j.Batch(s.step).Shape().Dimensions[0])
 	own, err := backend.Cores(b, parts)
 	if err != nil {
@@ -55,7 +59,7 @@ func newCores(b compute.Backend, j Job, s *state) (*cores, error) {
 	for _, core := range own {
 		c.lanes = append(c.lanes, &lane{Core: core})
 	}
-	if err := c.each(func(_ int, l *lane) error { return l.start(j, s, parts) }); err != nil {
+	if err := c.each(func(_ int, l *lane) error { return l.start(j, data, s, parts) }); err != nil {
 		c.finalize()
 		return nil, err
 	}
@@ -72,9 +76,13 @@ func (c *cores) each(f func(i int, l *lane) error) error {
 }
 
 // start moves the run to a core.
-func (l *lane) start(j Job, s *state, parts int) (err error) {
-	if l.arrays, err = j.Data(); err != nil {
-		return err
+func (l *lane) start(j Job, data []*tensors.Tensor, s *state, parts int) (err error) {
+	for _, x := range data {
+		own, err := x.LocalClone()
+		if err != nil {
+			return fmt.Errorf("train: copying data: %w", err)
+		}
+		l.arrays = append(l.arrays, own)
 	}
 	l.state = s.tensors()
 	for _, x := range slices.Concat(l.arrays, l.state) {
