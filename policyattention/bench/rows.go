@@ -207,10 +207,11 @@ func (r loopRow) Start(backend compute.Backend) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loopSession{control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: control.NominalStep}, problems}, nil
+	return loopSession{model, control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: control.NominalStep}, problems}, nil
 }
 
 type loopSession struct {
+	model    *train.Model
 	loop     control.Loop
 	problems []mdp.Problem
 }
@@ -234,4 +235,4 @@ func (s loopSession) Steps(n int) (numbers []float64, err error) {
 	return numbers, nil
 }
 
-func (s loopSession) Close() {}
+func (s loopSession) Close() { s.model.Close() }

@@ -5,8 +5,6 @@ import (
 	"math"
 
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -15,15 +13,12 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// chunk is how many problems a forward pass takes at most.
-const chunk = 64
-
 // Model is a trained network on a backend.
 type Model struct {
-	Config Config
-	Step   int // optimizer steps behind the weights
-	params *tensors.Tensor
-	exec   *Exec
+	Config  Config
+	Step    int // optimizer steps behind the weights
+	program *program
+	weights weights
 }
 
 // Load reads weights that Train released.
@@ -35,21 +30,24 @@ func Load(backend compute.Backend, path string) (*Model, error) {
 	return NewModel(backend, c, step, params)
 }
 
-// NewModel returns the network of c with the flat parameter vector params.
+// NewModel returns the network of c with the flat parameter vector params. On xla:cpu
+// it works on all processor cores that the program may use (see [backend.Cores]), whose
+// number changes no bit of the results.
 func NewModel(backend compute.Backend, c Config, step int, params []float32) (*Model, error) {
-	network := c.Network()
-	if len(params) != network.Size() {
-		return nil, fmt.Errorf("train: %d parameters, want %d", len(params), network.Size())
-	}
-	exec, err := NewExec(backend, func(params, tokens *Node) *Node {
-		return Squeeze(network.Bind(params).Tail(tokens, c.outputs(tokens.Shape().Dimensions[1])), -1)
-	})
+	p, err := newProgram(backend, c)
 	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
+		return nil, err
 	}
-	m := &Model{Config: c, Step: step, params: tensors.FromFlatDataAndDimensions(params, len(params)), exec: exec}
-	return m, nil
+	w, err := p.load(params)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return &Model{c, step, p, w}, nil
 }
+
+// Close frees what the model and those that With made of it hold on the backend.
+func (m *Model) Close() { m.program.close() }
 
 // outputs is how many of the tokens of a context, at its end, the network answers:
 // all of an actor's, the queries of a critic's.
@@ -73,34 +71,11 @@ func (m *Model) With(path string) (*Model, error) {
 	if c.ContextTokens(1) != m.Config.ContextTokens(1) {
 		return nil, fmt.Errorf("train: %s is of another kind of network (%s, %d samples), want %s, %d samples", path, c.Objective, c.Samples, m.Config.Objective, m.Config.Samples)
 	}
-	return &Model{Config: c, Step: step, params: tensors.FromFlatDataAndDimensions(params, len(params)), exec: m.exec}, nil
-}
-
-// forward returns the network's output for each state-action pair,
-// [len(batch), S·A]; encode writes the tokens [tokens, features] of one context.
-func (m *Model) forward(batch []control.Context, tokens int, encode func(i int, into []float32)) ([]float32, error) {
-	size := tokens * m.Config.Network().Features
-	var output []float32
-	for start := 0; start < len(batch); start += chunk {
-		n := min(chunk, len(batch)-start)
-		input := make([]float32, n*size)
-		for i := range n {
-			encode(start+i, input[i*size:][:size])
-		}
-		result, err := m.exec.Call1(m.params, tensors.FromFlatDataAndDimensions(input, n, tokens, m.Config.Network().Features))
-		if err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
-		values, err := flat(result)
-		if err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
-		output = append(output, values...)
-		if err := result.FinalizeAll(); err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
+	w, err := m.program.load(params)
+	if err != nil {
+		return nil, err
 	}
-	return output, nil
+	return &Model{c, step, m.program, w}, nil
 }
 
 // check refuses problems that the network cannot take, and returns their common
@@ -151,7 +126,7 @@ func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 	c := m.Config
 	slot := identity(states)
 	pairs := states * c.Actions
-	logits, err := m.forward(batch, pairs, func(i int, into []float32) {
+	logits, err := m.program.forward(m.weights, len(batch), pairs, func(i int, into []float32) {
 		c.actorTokens(into, slot, batch[i].Pi, batch[i].Q, batch[i].Eta)
 	})
 	if err != nil {
@@ -201,7 +176,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	pairs := states * c.Actions
 	tokens := c.ContextTokens(pairs)
 	means := make([]*mat.Dense, len(batch))
-	output, err := m.forward(batch, tokens, func(i int, into []float32) {
+	output, err := m.program.forward(m.weights, len(batch), tokens, func(i int, into []float32) {
 		x := batch[i]
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)
 		sampled := c.sample(rng, x.MDP, x.Pi, x.Q)

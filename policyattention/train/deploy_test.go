@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestActor(t *testing.T) {
 		c := tiny(Proximal)
 		c.Recipe = recipe
 		m := fresh(t, c)
-		batch := contexts(t, 3, chunk+3)
+		batch := contexts(t, 3, maxBatch+3)
 		batch[0].Pi = mat.NewDense(3, 2, []float64{1, 0, 0, 1, 1e-300, 1})
 		policies := act(t, m, batch)
 		for i, p := range policies {
@@ -76,6 +77,66 @@ func TestActor(t *testing.T) {
 		if d := mdp.MaxAbsDiff(alone[0], policies[5]); d > 1e-5 {
 			t.Errorf("%s: problem 5 alone differs by %v from problem 5 in a batch", recipe.Name, d)
 		}
+	}
+}
+
+// How many cores take problems through a network changes no bit, also where they
+// cannot have the same number of problems or where one is left without any.
+func TestModelOnCores(t *testing.T) {
+	b := start(t, "xla:cpu")
+	for objective, sizes := range map[Objective][]int{Proximal: {3, 8}, Critic: {3}} {
+		for _, states := range sizes {
+			c := Standard(objective, Plain(), 7, states)
+			c.Actions, c.Samples, c.Layers = 2, 2, 1
+			batch := contexts(t, states, 64)
+			evaluate := func() (all []*mat.Dense, cores int) {
+				t.Helper()
+				m, err := NewModel(b, c, 0, c.start())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Close()
+				for _, n := range []int{33, 64} {
+					if objective != Critic {
+						all = append(all, act(t, m, batch[:n])...)
+						continue
+					}
+					critic, err := m.Critic(1)
+					if err != nil {
+						t.Fatal(err)
+					}
+					values, err := critic.Evaluate(batch[:n])
+					if err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, values...)
+				}
+				return all, len(m.program.cores)
+			}
+			shared, n := evaluate()
+			if n == 1 {
+				t.Skip("on one processor")
+			}
+			processors := runtime.GOMAXPROCS(1)
+			alone, one := evaluate()
+			runtime.GOMAXPROCS(processors)
+			if one != 1 {
+				t.Errorf("%d cores with GOMAXPROCS at 1", one)
+			}
+			for i := range alone {
+				if !mat.Equal(alone[i], shared[i]) {
+					t.Errorf("%s, S=%d: problem %d of 33 and 64 differs by %g between one core and %d", objective, states, i, mdp.MaxAbsDiff(alone[i], shared[i]), n)
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestNewModelCountsParameters(t *testing.T) {
+	c := tiny(Proximal)
+	if _, err := NewModel(goBackend(t), c, 0, make([]float32, 3)); err == nil || !strings.Contains(err.Error(), "3 parameters") {
+		t.Errorf("a model of 3 parameters: %v", err)
 	}
 }
 
@@ -144,12 +205,12 @@ func TestPadding(t *testing.T) {
 	}
 	for i, x := range drawn[:4] {
 		tokens := e.arrays[0][i*pairs*features:][:pairs*features]
-		padded, err := m.forward(make([]control.Context, 1), pairs, func(_ int, into []float32) { copy(into, tokens) })
+		padded, err := m.program.forward(m.weights, 1, pairs, func(_ int, into []float32) { copy(into, tokens) })
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := x.MDP.States() * 2
-		alone, err := m.forward(make([]control.Context, 1), n, func(_ int, into []float32) { copy(into, tokens) })
+		alone, err := m.program.forward(m.weights, 1, n, func(_ int, into []float32) { copy(into, tokens) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func (p *pass) attention(block string, k int) layer {
 		queries, backQueries := p.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
 		attend := inBlocks(attendByProducts, 48)
 		if t <= vectorLength && compiles(x) {
-			attend = inBlocks(attendByVectors, 24)
+			attend = inBlocks(attendByVectors, 12)
 		}
 		y, backAttend := attend(split(queries), split(part(1)), split(part(2)))
 		return merge(y), func(dy *Node) *Node {

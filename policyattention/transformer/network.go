@@ -3,6 +3,7 @@ package transformer
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -17,6 +18,7 @@ type Network struct {
 	config Config
 	names  map[string]*Node // the parameters by name, shaped
 	order  []*Node          // the same in the order of Layout
+	folded []*Node          // by BindFolded
 	pass   *pass            // of Tail, for Gradient
 }
 
@@ -36,6 +38,31 @@ func (c Config) Bind(params *Node) *Network {
 		n.order = append(n.order, p)
 	}
 	return n
+}
+
+// Fold returns what a pass makes of the parameters first, for BindFolded in another
+// program.
+func (n *Network) Fold() []*Node {
+	p := n.fold(1)
+	folded := make([]*Node, len(p.names))
+	for i, name := range p.names {
+		folded[i] = turn(p.folded[name])
+	}
+	return folded
+}
+
+// BindFolded returns the network of parameters that Fold has prepared, for a program
+// that makes many passes with them. Vectors and Tail are all it has.
+func (c Config) BindFolded(folded []*Node) *Network {
+	return &Network{config: c, folded: folded}
+}
+
+// turn transposes weights [in, out]. XLA's products with activations turn them first.
+func turn(x *Node) *Node {
+	if x.Rank() < 2 {
+		return x
+	}
+	return Transpose(x, 0, 1)
 }
 
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
@@ -184,6 +211,14 @@ func (n *Network) fold(b int) *pass {
 	set := func(name string, x *Node) {
 		p.names = append(p.names, name)
 		p.folded[name] = x
+	}
+	if n.folded != nil {
+		for _, t := range c.Layout() {
+			if !strings.Contains(t.Name, "norm") { // those are folded into the others
+				set(t.Name, turn(n.folded[len(p.names)]))
+			}
+		}
+		return p
 	}
 	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
 	// into returns a linear map that takes the norm's gain and bias along.

@@ -197,6 +197,40 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 	}
 }
 
+// A network bound to what Fold returned makes the same passes, whole ones and tails.
+func TestFoldedAgrees(t *testing.T) {
+	b := goBackend(t)
+	rng := rand.New(rand.NewPCG(25, 26))
+	const batch, length = 3, 5
+	params, tokens := perturbed(tiny, rng), normal(rng, batch*length*tiny.Features)
+	weights := tensors.FromFlatDataAndDimensions(params, len(params))
+	x := tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features)
+	want := run(t, b, func(in []*Node) []*Node {
+		n := tiny.Bind(in[0])
+		return []*Node{n.Vectors(in[1]), n.Tail(in[1], 2)}
+	}, weights, x)
+	folded := run(t, b, func(in []*Node) []*Node { return tiny.Bind(in[0]).Fold() }, weights)
+	var inputs []any
+	for _, x := range folded {
+		inputs = append(inputs, x)
+	}
+	got := run(t, b, func(in []*Node) []*Node {
+		n := tiny.BindFolded(in[:len(folded)])
+		return []*Node{n.Vectors(in[len(folded)]), n.Tail(in[len(folded)], 2)}
+	}, append(inputs, x)...)
+	for k := range want {
+		x, y := vector[float64](t, got[k]), vector[float64](t, want[k])
+		if len(x) != len(y) {
+			t.Fatalf("%d outputs, want %d", len(x), len(y))
+		}
+		for i := range y {
+			if math.Abs(x[i]-y[i]) > 1e-13*(1+math.Abs(y[i])) { // rounding, if products are taken in another order
+				t.Fatalf("output %d is %v, want %v", i, x[i], y[i])
+			}
+		}
+	}
+}
+
 func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	b := goBackend(t)
 	const batch, length = 2, 5

@@ -542,6 +542,7 @@ func (s solveCmd) Run(g *globals) error {
 		if err != nil {
 			return err
 		}
+		defer model.Close()
 		if loop.Actor, err = model.Actor(); err != nil {
 			return err
 		}
