@@ -86,15 +86,18 @@ func attendByProducts(q, k, v *Node) (*Node, backAttend) {
 	// softmax are sums of vectors.
 	scores := Add(Einsum("bhdk,bhdq->bhkq", k, q), causalMask(q, 3, 2, 1, 1, keys, queries))
 	e := materialize(Exp(Sub(scores, ReduceAndKeep(scores, ReduceMax, 2))))
-	weights := materialize(Div(e, ReduceAndKeep(e, ReduceSum, 2)))
-	y := Einsum("bhdk,bhkq->bhdq", v, weights)
+	// The weights e·inverse are never formed: their pass over all pairs is left out, and
+	// so is that of the sum of weights × their slopes, which is ⟨dy, y⟩ (Dao et al.,
+	// arXiv 2205.14135).
+	inverse := Reciprocal(ReduceAndKeep(e, ReduceSum, 2)) // [B, H, 1, k]
+	y := materialize(Mul(Einsum("bhdk,bhkq->bhdq", v, e), inverse))
 	return minor(y), func(dy *Node) (dq, dk, dv *Node) {
-		dy = major(dy)
-		dWeights := Einsum("bhdk,bhdq->bhkq", v, dy)
-		dScores := materialize(Mul(weights, Sub(dWeights, ReduceAndKeep(Mul(dWeights, weights), ReduceSum, 2))))
+		dy = materialize(Mul(major(dy), inverse))
+		slopes := Einsum("bhdk,bhdq->bhkq", v, dy) // of the weights, × inverse
+		dScores := materialize(Mul(e, Sub(slopes, ReduceAndKeep(Mul(dy, y), ReduceSum, 2))))
 		return minor(Einsum("bhdk,bhkq->bhdq", k, dScores)),
 			minor(Einsum("bhdq,bhkq->bhdk", q, dScores)),
-			minor(Einsum("bhdq,bhkq->bhdk", dy, weights))
+			minor(Einsum("bhdq,bhkq->bhdk", dy, e))
 	}
 }
 
