@@ -284,10 +284,10 @@ func (m *meeting) cancel(err error) error {
 const maxTokens = 1024
 
 // parts is how many parts a batch of so many examples is taken in on a CPU: two at
-// least, for two cores. More than eight gain nothing.
+// least, for two cores. More than sixteen gain nothing.
 func (j Job) parts(batch int) int {
 	n := 1
-	for n < 8 && batch%(2*n) == 0 && (n == 1 || batch/n*j.Tokens > maxTokens) {
+	for n < 16 && batch%(2*n) == 0 && (n == 1 || batch/n*j.Tokens > maxTokens) {
 		n *= 2
 	}
 	return n

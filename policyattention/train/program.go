@@ -122,7 +122,7 @@ func (p *program) batch(n, tokens int) int {
 		return min(n, maxBatch)
 	}
 	calls := len(p.cores)
-	for calls < 8 && n*tokens > calls*maxTokens {
+	for calls < 16 && n*tokens > calls*maxTokens {
 		calls *= 2
 	}
 	return min((n+calls-1)/calls, maxBatch)

@@ -208,7 +208,7 @@ func TestParts(t *testing.T) {
 			objective Objective
 			states    int
 			xla       int
-		}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 8}} {
+		}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 16}} {
 			want := 1
 			if !backend.IsGo(b) {
 				want = tc.xla
