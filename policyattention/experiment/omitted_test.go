@@ -65,6 +65,31 @@ func TestVerifyWithoutWeights(t *testing.T) {
 	}
 }
 
+// So is what is stored of a critic's backups.
+func TestVerifyBackupsWithoutWeights(t *testing.T) {
+	s, folders := part(t, critic, backups)
+	reseal(t, folders[0], func(m *Manifest) {
+		// As of a later identity, of which the smoke preset has none.
+		m.Omitted = map[string]string{lastWeights: m.Files[lastWeights]}
+		delete(m.Files, lastWeights)
+	})
+	remove(t, filepath.Join(folders[0], lastWeights))
+	editTable(t, folders[1], backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] *= 1.001 })
+	v, err := s.Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, d := range v.Discrepancies {
+		if strings.HasPrefix(d.File, folders[1]) {
+			found = append(found, d.String())
+		}
+	}
+	if v.Unasked != 1 || len(found) != 1 || !strings.Contains(found[0], backupsFile+": row 3") {
+		t.Errorf("%d evaluations without weights, want 1; of the backups: %q", v.Unasked, found)
+	}
+}
+
 // A copy that holds the weights has them checked.
 func TestVerifyOmittedWeights(t *testing.T) {
 	s, folders := part(t, ablated...)
