@@ -138,7 +138,7 @@ func (s *Store) verifyBackup(v *Verification, folder string, config Config, prob
 		v.add(policies, 0, "array values: %v", err)
 		return nil
 	}
-	if s.held(config) {
+	if s.asks(v, config) {
 		done := s.asking(v, evaluating)
 		critic, err := s.critic(c.Critic, f.Root)
 		if err != nil {
@@ -153,8 +153,6 @@ func (s *Store) verifyBackup(v *Verification, folder string, config Config, prob
 			return nil
 		}
 		v.compareTables(policies, "critic", contexts, got, stored[0], valueTolerance)
-	} else {
-		v.Unasked++
 	}
 	b := c.compare(contexts, stored[0])
 	path := filepath.Join(folder, backupsFile)

@@ -388,8 +388,7 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 	}
 	asked := len(problems)
 	switch {
-	case !s.held(config):
-		v.Unasked++
+	case !s.asks(v, config):
 		asked = 0
 	case cell.Block == Tuning:
 		// Its lives would take longer than all else, and it is read for the kept
@@ -479,10 +478,12 @@ func (v *Verification) storedPolicies(path string, cell Cell, config Config, pro
 	return kept, stored, true
 }
 
-// held reports whether all weights of a configuration are there.
-func (s *Store) held(config Config) bool {
+// asks reports whether the networks of an evaluation can be asked, all their weights
+// being there. It counts the evaluation where they cannot.
+func (s *Store) asks(v *Verification, config Config) bool {
 	for _, w := range config.weights() {
 		if t, err := s.FindTraining(w.Training); err == nil && !t.held() {
+			v.Unasked++
 			return false
 		}
 	}
@@ -629,7 +630,7 @@ func (s *Store) verifyOneStep(v *Verification, folder string, config Config, pro
 		v.add(policies, 0, "array supplied: %v", err)
 		return nil
 	}
-	if s.held(config) {
+	if s.asks(v, config) {
 		asked, want := slices.Clone(contexts), slices.Clone(o.next)
 		for e, eta := range c.Supplied {
 			asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[e]...)
@@ -648,8 +649,6 @@ func (s *Store) verifyOneStep(v *Verification, folder string, config Config, pro
 			return nil
 		}
 		v.compareTables(policies, "actor", asked, got, want, policyTolerance)
-	} else {
-		v.Unasked++
 	}
 	defer v.during(stepping)()
 	if err := c.compare(o); err != nil {

@@ -283,11 +283,14 @@ func (m *meeting) cancel(err error) error {
 // step.
 const maxTokens = 1024
 
+// maxParts is how many parts a batch is taken in at most: more gain nothing.
+const maxParts = 16
+
 // parts is how many parts a batch of so many examples is taken in on a CPU: two at
-// least, for two cores. More than sixteen gain nothing.
+// least, for two cores.
 func (j Job) parts(batch int) int {
 	n := 1
-	for n < 16 && batch%(2*n) == 0 && (n == 1 || batch/n*j.Tokens > maxTokens) {
+	for n < maxParts && batch%(2*n) == 0 && (n == 1 || batch/n*j.Tokens > maxTokens) {
 		n *= 2
 	}
 	return n

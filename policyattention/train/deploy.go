@@ -46,7 +46,7 @@ func NewModel(backend compute.Backend, c Config, step int, params []float32) (*M
 	return &Model{c, step, p, w}, nil
 }
 
-// Close frees what the model and those that With made of it hold on the backend.
+// Close ends the compiled program that the model shares with those that With made of it.
 func (m *Model) Close() { m.program.close() }
 
 // outputs is how many of the tokens of a context, at its end, the network answers:

@@ -3,7 +3,6 @@ package train
 import (
 	"math"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -113,16 +112,7 @@ func TestModelOnCores(t *testing.T) {
 				}
 				return all, len(m.program.cores)
 			}
-			shared, n := evaluate()
-			if n == 1 {
-				t.Skip("on one processor")
-			}
-			processors := runtime.GOMAXPROCS(1)
-			alone, one := evaluate()
-			runtime.GOMAXPROCS(processors)
-			if one != 1 {
-				t.Errorf("%d cores with GOMAXPROCS at 1", one)
-			}
+			alone, shared, n := aloneAndShared(t, evaluate)
 			for i := range alone {
 				if !mat.Equal(alone[i], shared[i]) {
 					t.Errorf("%s, S=%d: problem %d of 33 and 64 differs by %g between one core and %d", objective, states, i, mdp.MaxAbsDiff(alone[i], shared[i]), n)

@@ -33,8 +33,9 @@ type forwardCore struct {
 	forward *Exec
 }
 
-// weights are the folded parameters of a network on each core of a program.
-type weights [][]*tensors.Tensor
+// weights are the folded parameters of a network on each core of a program: the first
+// inputs of its calls.
+type weights [][]any
 
 func newProgram(b compute.Backend, c Config) (*program, error) {
 	p := &program{network: c.Network(), cpu: backend.IsXLACPU(b)}
@@ -69,15 +70,17 @@ func (p *program) load(params []float32) (weights, error) {
 		return nil, fmt.Errorf("train: %d parameters, want %d", len(params), p.network.Size())
 	}
 	all := make(weights, len(p.cores))
+	var folded []*tensors.Tensor
 	err := p.cores[0].Do(func() (err error) {
-		all[0], err = p.fold.Call(tensors.FromFlatDataAndDimensions(params, len(params)))
+		folded, err = p.fold.Call(tensors.FromFlatDataAndDimensions(params, len(params)))
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	for i := 1; i < len(all); i++ {
-		for _, x := range all[0] {
+	for _, x := range folded {
+		all[0] = append(all[0], x)
+		for i := 1; i < len(all); i++ {
 			own, err := x.LocalClone()
 			if err != nil {
 				return nil, fmt.Errorf("train: copying weights: %w", err)
@@ -122,7 +125,7 @@ func (p *program) batch(n, tokens int) int {
 		return min(n, maxBatch)
 	}
 	calls := len(p.cores)
-	for calls < 16 && n*tokens > calls*maxTokens {
+	for calls < maxParts && n*tokens > calls*maxTokens {
 		calls *= 2
 	}
 	return min((n+calls-1)/calls, maxBatch)
@@ -142,17 +145,14 @@ func (p *program) padded(n, tokens int) int {
 }
 
 // call is forward for contexts that a core takes at once.
-func (p *program) call(core forwardCore, folded []*tensors.Tensor, n, tokens int, encode func(i int, into []float32)) ([]float32, error) {
+func (p *program) call(core forwardCore, folded []any, n, tokens int, encode func(i int, into []float32)) ([]float32, error) {
 	size := tokens * p.network.Features
 	input := make([]float32, p.padded(n, tokens)*size)
 	for i := range n {
 		encode(i, input[i*size:][:size])
 	}
-	var inputs []any
-	for _, x := range folded {
-		inputs = append(inputs, x)
-	}
-	output, err := core.forward.Call1(append(inputs, tensors.FromFlatDataAndDimensions(input, len(input)/size, tokens, p.network.Features))...)
+	batch := tensors.FromFlatDataAndDimensions(input, len(input)/size, tokens, p.network.Features)
+	output, err := core.forward.Call1(append(slices.Clone(folded), batch)...)
 	if err != nil {
 		return nil, err
 	}

@@ -226,6 +226,22 @@ func TestParts(t *testing.T) {
 	})
 }
 
+// aloneAndShared returns what run computes on one core and on the n that there are;
+// run also says on how many it was.
+func aloneAndShared[T any](t *testing.T, run func() (T, int)) (alone, shared T, n int) {
+	t.Helper()
+	if shared, n = run(); n == 1 {
+		t.Skip("on one processor")
+	}
+	processors := runtime.GOMAXPROCS(1)
+	alone, one := run()
+	runtime.GOMAXPROCS(processors)
+	if one != 1 {
+		t.Errorf("%d cores with GOMAXPROCS at 1", one)
+	}
+	return alone, shared, n
+}
+
 // Several cores compute what one does, to the bit.
 func TestCoresAgree(t *testing.T) {
 	b := start(t, "xla:cpu")
@@ -252,16 +268,7 @@ func TestCoresAgree(t *testing.T) {
 				s.losses = losses[0]
 				return s, len(several.lanes)
 			}
-			shared, n := run()
-			if n == 1 {
-				t.Skip("on one processor")
-			}
-			processors := runtime.GOMAXPROCS(1)
-			alone, one := run()
-			runtime.GOMAXPROCS(processors)
-			if one != 1 {
-				t.Errorf("%d cores with GOMAXPROCS at 1", one)
-			}
+			alone, shared, n := aloneAndShared(t, run)
 			for what, pair := range map[string][2][]float32{
 				"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
 				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
