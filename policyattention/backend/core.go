@@ -20,9 +20,9 @@ type Core struct {
 // n of them, for a backend xla:cpu. Where that is one, and where threads cannot be kept
 // on a processor (outside Linux), the only Core is b and any thread. Close each of them.
 func Cores(b compute.Backend, n int) ([]*Core, error) {
-	ids, err := processors()
+	ids, err := Processors()
 	if err != nil {
-		return nil, fmt.Errorf("backend: %w", err)
+		return nil, err
 	}
 	if n = min(n, len(ids), runtime.GOMAXPROCS(0)); n < 2 {
 		return []*Core{{Backend: b}}, nil
@@ -42,6 +42,16 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 		cores = append(cores, c)
 	}
 	return cores, nil
+}
+
+// Processors lists those that this process may use, in order; none outside Linux, where
+// threads cannot be kept on one.
+func Processors() ([]int, error) {
+	ids, err := processors()
+	if err != nil {
+		return nil, fmt.Errorf("backend: %w", err)
+	}
+	return ids, nil
 }
 
 // newCore starts a client on a processor. Its threads inherit where the thread that

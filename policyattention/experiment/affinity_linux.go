@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"icrl/policyattention/backend"
 )
 
 // processors is a set of processors that a worker may run on. XLA takes its
@@ -14,16 +16,16 @@ type processors struct{ own, all unix.CPUSet }
 
 // processorShares deals the processors that this process may use into n sets.
 func processorShares(n int) ([]processors, error) {
-	var all unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &all); err != nil {
-		return nil, fmt.Errorf("experiment: reading the processor affinity: %w", err)
+	ids, err := backend.Processors()
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
 	}
 	shares := make([]processors, n)
-	dealt := 0
-	for cpu := range len(all) * 64 {
-		if n > 0 && all.IsSet(cpu) {
-			shares[dealt%n].own.Set(cpu)
-			dealt++
+	var all unix.CPUSet
+	for i, id := range ids {
+		all.Set(id)
+		if n > 0 {
+			shares[i%n].own.Set(id)
 		}
 	}
 	for i := range shares {

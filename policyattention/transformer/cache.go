@@ -26,7 +26,7 @@ import (
 // the only new one.
 func (n *Network) Extend(tokens, cache, length *Node, alternatives bool) (outputs, extended *Node) {
 	c := n.config
-	b, k := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
+	b, k := c.tokens(tokens)
 	g := tokens.Graph()
 	iota := func(axis int, dims ...int) *Node { return Iota(g, shapes.Make(dtypes.Int32, dims...), axis) }
 

@@ -18,7 +18,7 @@ type Network struct {
 	config Config
 	names  map[string]*Node // the parameters by name, shaped
 	order  []*Node          // the same in the order of Layout
-	folded []*Node          // by BindFolded
+	folded parameters       // given to BindFolded, or made by the first pass
 	pass   *pass            // of Tail, for Gradient
 }
 
@@ -43,18 +43,45 @@ func (c Config) Bind(params *Node) *Network {
 // Fold returns what a pass makes of the parameters first, for BindFolded in another
 // program.
 func (n *Network) Fold() []*Node {
-	p := n.fold(1)
+	p := n.fold()
 	folded := make([]*Node, len(p.names))
 	for i, name := range p.names {
-		folded[i] = turn(p.folded[name])
+		folded[i] = turn(p.node[name])
 	}
 	return folded
 }
 
 // BindFolded returns the network of parameters that Fold has prepared, for a program
-// that makes many passes with them. Vectors and Tail are all it has.
+// that makes many passes with them. Vectors and Tail are all it has. It panics on
+// another number of nodes.
 func (c Config) BindFolded(folded []*Node) *Network {
-	return &Network{config: c, folded: folded}
+	var names []string
+	for _, t := range c.Layout() {
+		if !strings.Contains(t.Name, "norm") { // those are folded into the others
+			names = append(names, t.Name)
+		}
+	}
+	if len(folded) != len(names) {
+		exceptions.Panicf("transformer: %d folded parameters, want %d", len(folded), len(names))
+	}
+	p := newParameters()
+	for i, name := range names {
+		p.set(name, turn(folded[i]))
+	}
+	return &Network{config: c, folded: p}
+}
+
+// parameters are those of a pass: what fold makes of the stored ones.
+type parameters struct {
+	names []string // in order
+	node  map[string]*Node
+}
+
+func newParameters() parameters { return parameters{node: map[string]*Node{}} }
+
+func (p *parameters) set(name string, x *Node) {
+	p.names = append(p.names, name)
+	p.node[name] = x
 }
 
 // turn transposes weights [in, out]. XLA's products with activations turn them first.
@@ -68,21 +95,27 @@ func turn(x *Node) *Node {
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
 // a token depend on that token and earlier ones only.
 func (n *Network) Vectors(tokens *Node) *Node {
-	return n.Tail(tokens, tokens.Shape().Dimensions[1])
+	_, t := n.config.tokens(tokens)
+	return n.Tail(tokens, t)
+}
+
+// tokens returns B and T of tokens [B, T, Features].
+func (c Config) tokens(x *Node) (b, t int) {
+	if x.Rank() != 3 || x.Shape().Dimensions[2] != c.Features {
+		exceptions.Panicf("transformer: tokens have shape %s, want [B, T, %d]", x.Shape(), c.Features)
+	}
+	return x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 }
 
 // Tail maps tokens [B, T, Features] to the outputs of the last k of them,
 // [B, k, Outputs]. The last block is not computed for the others.
 func (n *Network) Tail(tokens *Node, k int) *Node {
 	c := n.config
-	if tokens.Rank() != 3 || tokens.Shape().Dimensions[2] != c.Features {
-		exceptions.Panicf("transformer: tokens have shape %s, want [B, T, %d]", tokens.Shape(), c.Features)
-	}
-	b, t := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
+	b, t := c.tokens(tokens)
 	if k < 1 || k > t {
 		exceptions.Panicf("transformer: outputs of %d of %d tokens are wanted", k, t)
 	}
-	p := n.fold(b)
+	p := n.newPass(b)
 	trunk := p.trunk(t, k)
 	features := Reshape(TransposeAllAxes(tokens, 2, 1, 0), c.Features, t*b)
 	var outputs *Node
@@ -101,8 +134,8 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 // fast on XLA's CPU backend as differentiating the graph of the pass.
 func (n *Network) Gradient(loss *Node) *Node {
 	p := n.pass
-	if p == nil {
-		exceptions.Panicf("transformer: Gradient needs a pass of the network before it")
+	if p == nil || n.order == nil {
+		exceptions.Panicf("transformer: Gradient needs a pass before it, of a network with its stored parameters")
 	}
 	shape := p.outputs.Shape().Dimensions // [B, k, Outputs]
 	slope := TransposeAllAxes(Gradient(loss, p.outputs)[0], 2, 1, 0)
@@ -116,11 +149,11 @@ func (n *Network) unfold(p *pass) *Node {
 	// The chain rule, as the gradient of Σ ⟨∂loss/∂folded, folded⟩ with its first
 	// factor held.
 	var sum *Node
-	for _, name := range p.names {
+	for _, name := range p.folded.names {
 		if p.slopes[name] == nil {
 			continue
 		}
-		term := ReduceAllSum(Mul(StopGradient(p.slopes[name]), p.folded[name]))
+		term := ReduceAllSum(Mul(StopGradient(p.slopes[name]), p.folded.node[name]))
 		if sum == nil {
 			sum = term
 		} else {
@@ -138,12 +171,18 @@ func (n *Network) unfold(p *pass) *Node {
 type pass struct {
 	config  Config
 	b       int
-	names   []string         // of folded, in order
-	folded  map[string]*Node // see fold
+	folded  parameters       // see fold
 	slopes  map[string]*Node // ∂loss/∂folded, once back has run
 	pieces  []piece          // of the trunk
 	outputs *Node            // [B, k, Outputs]
 	back    back
+}
+
+func (n *Network) newPass(b int) *pass {
+	if n.folded.names == nil {
+		n.folded = n.fold()
+	}
+	return &pass{config: n.config, b: b, folded: n.folded, slopes: map[string]*Node{}}
 }
 
 // trunk is all layers over t tokens, for the outputs of the last k.
@@ -205,21 +244,8 @@ func chain(layers ...layer) layer {
 //   - the bias of the keys adds the same to all scores of a query, which softmax
 //     ignores; that of the values passes through attention, whose weights sum to
 //     one, into the bias of the output map.
-func (n *Network) fold(b int) *pass {
-	c := n.config
-	p := &pass{config: c, b: b, folded: map[string]*Node{}, slopes: map[string]*Node{}}
-	set := func(name string, x *Node) {
-		p.names = append(p.names, name)
-		p.folded[name] = x
-	}
-	if n.folded != nil {
-		for _, t := range c.Layout() {
-			if !strings.Contains(t.Name, "norm") { // those are folded into the others
-				set(t.Name, turn(n.folded[len(p.names)]))
-			}
-		}
-		return p
-	}
+func (n *Network) fold() parameters {
+	c, p := n.config, newParameters()
 	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
 	// into returns a linear map that takes the norm's gain and bias along.
 	into := func(norm, linear string) (weight, bias *Node) {
@@ -227,27 +253,27 @@ func (n *Network) fold(b int) *pass {
 		bias = Add(n.names[linear+".bias"], DotProduct(n.names[norm+".bias"], weight))
 		return Mul(ExpandAxes(n.names[norm+".gain"], -1), weight), bias
 	}
-	set("embed.weight", centred(n.names["embed.weight"]))
-	set("embed.bias", centred(n.names["embed.bias"]))
+	p.set("embed.weight", centred(n.names["embed.weight"]))
+	p.set("embed.bias", centred(n.names["embed.bias"]))
 	for l := range c.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
 		weight, bias := into(block+"norm1", block+"qkv")
 		scale := 1 / math.Sqrt(float64(c.Width/c.Heads))
 		part := func(x *Node, lo, hi int) *Node { return SliceAxis(x, -1, AxisRange(lo*c.Width, hi*c.Width)) }
-		set(block+"qkv.weight", Concatenate([]*Node{MulScalar(part(weight, 0, 1), scale), part(weight, 1, 3)}, -1))
-		set(block+"qkv.bias", MulScalar(part(bias, 0, 1), scale)) // of the queries
+		p.set(block+"qkv.weight", Concatenate([]*Node{MulScalar(part(weight, 0, 1), scale), part(weight, 1, 3)}, -1))
+		p.set(block+"qkv.bias", MulScalar(part(bias, 0, 1), scale)) // of the queries
 		out := n.names[block+"out.weight"]
-		set(block+"out.weight", centred(out))
-		set(block+"out.bias", centred(Add(n.names[block+"out.bias"], DotProduct(part(bias, 2, 3), out))))
+		p.set(block+"out.weight", centred(out))
+		p.set(block+"out.bias", centred(Add(n.names[block+"out.bias"], DotProduct(part(bias, 2, 3), out))))
 		weight, bias = into(block+"norm2", block+"up")
-		set(block+"up.weight", weight)
-		set(block+"up.bias", bias)
-		set(block+"down.weight", centred(n.names[block+"down.weight"]))
-		set(block+"down.bias", centred(n.names[block+"down.bias"]))
+		p.set(block+"up.weight", weight)
+		p.set(block+"up.bias", bias)
+		p.set(block+"down.weight", centred(n.names[block+"down.weight"]))
+		p.set(block+"down.bias", centred(n.names[block+"down.bias"]))
 	}
 	weight, bias := into("norm", "head")
-	set("head.weight", weight)
-	set("head.bias", bias)
+	p.set("head.weight", weight)
+	p.set("head.bias", bias)
 	return p
 }
 
@@ -257,7 +283,7 @@ func (p *pass) linear(name string) layer { return chain(p.weigh(name), p.shift(n
 // weigh is y = Wᵀx.
 func (p *pass) weigh(name string) layer {
 	name += ".weight"
-	weight := p.folded[name]
+	weight := p.folded.node[name]
 	return func(x *Node) (*Node, back) {
 		return Einsum("io,in->on", weight, x), func(dy *Node) *Node {
 			p.slopes[name] = outer(x, dy)
@@ -279,7 +305,7 @@ func outer(x, dy *Node) *Node {
 func (p *pass) shift(name string) layer {
 	name += ".bias"
 	return func(x *Node) (*Node, back) {
-		return Add(x, ExpandAxes(p.folded[name], -1)), func(dy *Node) *Node {
+		return Add(x, ExpandAxes(p.folded.node[name], -1)), func(dy *Node) *Node {
 			// A product with ones: XLA sums along the minor axis one by one.
 			ones := Ones(dy.Graph(), shapes.Make(dy.DType(), dy.Shape().Dimensions[1], 1))
 			p.slopes[name] = Squeeze(DotProduct(dy, ones), -1)

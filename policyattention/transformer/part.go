@@ -52,7 +52,7 @@ func (c Config) Isolate(part Part, b, t, k int) (inputs [][]int, graph func([]*N
 	}
 	return inputs, func(in []*Node) []*Node {
 		n := c.Bind(in[0])
-		p := n.fold(b)
+		p := n.newPass(b)
 		var ys, slopes []*Node
 		var backs []back
 		for i, q := range pieces(p) {

@@ -18,7 +18,7 @@ func TestPiecesAreTheNetwork(t *testing.T) {
 		rng := rand.New(rand.NewPCG(21, 22))
 		params, tokens := perturbed(tiny, rng), normal(rng, batch*length*tiny.Features)
 		out := run(t, b, func(in []*Node) []*Node {
-			p := tiny.Bind(in[0]).fold(batch)
+			p := tiny.Bind(in[0]).newPass(batch)
 			p.trunk(length, tail)
 			h := Reshape(TransposeAllAxes(in[1], 2, 1, 0), tiny.Features, length*batch)
 			for next, rest := 0, p.pieces; next < len(rest); {
@@ -69,7 +69,7 @@ func TestIsolatedPartsAreDifferentiated(t *testing.T) {
 		}
 		got := run(t, b, graph, in...)
 		want := run(t, b, func(in []*Node) []*Node {
-			p := tiny.Bind(in[0]).fold(batch)
+			p := tiny.Bind(in[0]).newPass(batch)
 			p.trunk(length, tail)
 			at, loss := 0, ScalarZero(in[0].Graph(), in[0].DType())
 			for _, q := range p.pieces {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -227,6 +228,36 @@ func TestFoldedAgrees(t *testing.T) {
 			if math.Abs(x[i]-y[i]) > 1e-13*(1+math.Abs(y[i])) { // rounding, if products are taken in another order
 				t.Fatalf("output %d is %v, want %v", i, x[i], y[i])
 			}
+		}
+	}
+}
+
+// What cannot be built says so while the graph is built.
+func TestGraphsThatCannotBe(t *testing.T) {
+	b := goBackend(t)
+	params, tokens := make([]float64, tiny.Size()), make([]float64, 2*tiny.Features)
+	weights := tensors.FromFlatDataAndDimensions(params, len(params))
+	x := tensors.FromFlatDataAndDimensions(tokens, 1, 2, tiny.Features)
+	for want, graph := range map[string]func(in []*Node) *Node{
+		"parameters have shape":        func(in []*Node) *Node { return tiny.Bind(in[1]).Vectors(in[1]) },
+		"tokens have shape":            func(in []*Node) *Node { return tiny.Bind(in[0]).Vectors(in[0]) },
+		"outputs of 3 of 2 tokens":     func(in []*Node) *Node { return tiny.Bind(in[0]).Tail(in[1], 3) },
+		"1 folded parameters, want 20": func(in []*Node) *Node { return tiny.BindFolded(in[:1]).Vectors(in[1]) },
+		"Gradient needs a pass": func(in []*Node) *Node {
+			return tiny.Bind(in[0]).Gradient(ReduceAllSum(in[1]))
+		},
+		"with its stored parameters": func(in []*Node) *Node {
+			n := tiny.BindFolded(tiny.Bind(in[0]).Fold())
+			return n.Gradient(ReduceAllSum(n.Vectors(in[1])))
+		},
+	} {
+		exec, err := NewExec(b, func(in []*Node) *Node { return graph(in) })
+		if err == nil {
+			_, err = exec.Call(weights, x)
+			exec.Finalize()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
