@@ -57,6 +57,14 @@ var (
 	unresolved = &judge{"the interval holds 0", func(m *measured, _ Number) bool { return !m.value.Resolved(0) }}
 	below      = &judge{"the interval lies below 0", func(m *measured, _ Number) bool { return m.value.Hi < 0 }}
 	above      = &judge{"the interval lies above 0", func(m *measured, _ Number) bool { return m.value.Lo > 0 }}
+	// A lead that is there but smaller than the paper's does not support its number.
+	leads = &judge{"below 0, and lower or the intervals overlap", func(m *measured, n Number) bool {
+		return below.ok(m, n) && notAbove.ok(m, n)
+	}}
+	leadsTimes = &judge{"above 1, and higher or the intervals overlap", func(m *measured, n Number) bool {
+		lo, _ := n.span()
+		return m.value.Lo > 1 && m.value.Hi >= lo
+	}}
 )
 
 // span returns the number's interval, or the number twice.

@@ -19,13 +19,16 @@ import (
 var sampledMethods = []struct {
 	method        experiment.Method
 	recipe, label string
+	closer        string // why PolicyAttention's lead over it is smaller than the paper's, where it is
 }{
-	{"liang-lai", "paper", "liang-lai"},
-	{"liang-lai", "paper-features", "liang-lai in dense features"},
-	{"liang-lai", "tuned", "liang-lai with tuned step sizes"},
-	{"algorithm-distillation", "full", "algorithm-distillation"},
-	{"algorithm-distillation", "cpu", "algorithm-distillation at a CPU budget"},
-	{"algorithm-distillation", "cpu-tuned", "algorithm-distillation at a CPU budget with a tuned source"},
+	{method: "liang-lai", recipe: "paper", label: "liang-lai"},
+	{method: "liang-lai", recipe: "paper-features", label: "liang-lai in dense features"},
+	{method: "liang-lai", recipe: "tuned", label: "liang-lai with tuned step sizes",
+		closer: "a lead, but a smaller one: the paper's step sizes lie at the end of its grid, and larger ones are better"},
+	{method: "algorithm-distillation", recipe: "full", label: "algorithm-distillation"},
+	{method: "algorithm-distillation", recipe: "cpu", label: "algorithm-distillation at a CPU budget"},
+	{method: "algorithm-distillation", recipe: "cpu-tuned", label: "algorithm-distillation at a CPU budget with a tuned source",
+		closer: "a lead, but a smaller one: the paper's source rate lies at the end of its grid, and a larger one teaches better"},
 }
 
 // Reasons that several claims share, where ours differs.
@@ -384,11 +387,10 @@ func benchmarkClaims() []claim {
 			other := sample{experiment.Benchmark, x.method, states, x.recipe}
 			list = append(list, claim{
 				section: "Section 8", says: fmt.Sprintf("PolicyAttention minus %s at S = %d, T = 20", x.label, states), number: key{experiment.Benchmark, "policyattention minus " + string(x.method), states, 20}, make: evaluate,
-				measure: pa.versus(other, 20, differenceOf), judge: below,
+				measure: pa.versus(other, 20, differenceOf), judge: leads, why: x.closer,
 			}, claim{
 				section: "Section 10", says: fmt.Sprintf("%s has 17.7 to 28.2 times PolicyAttention's loss (S = %d, T = 20)", x.label, states), number: key{experiment.Benchmark, string(x.method) + " / policyattention", states, 20}, make: evaluate,
-				measure: other.versus(pa, 20, ratioOf),
-				judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
+				measure: other.versus(pa, 20, ratioOf), judge: leadsTimes, why: x.closer,
 			})
 		}
 	}
@@ -400,8 +402,7 @@ func benchmarkClaims() []claim {
 	for _, x := range sampledMethods {
 		list = append(list, claim{
 			section: "Section 8.1", says: fmt.Sprintf("%s has 20.2 to 24.2 times the loss of the fully learned loop (S = 8, T = 20)", x.label), number: key{experiment.Benchmark, string(x.method) + " / learned critic", 8, 20}, make: evaluate,
-			measure: sample{experiment.Benchmark, x.method, 8, x.recipe}.versus(full, 20, ratioOf),
-			judge:   &judge{"the interval lies above 1", func(m *measured, _ Number) bool { return m.value.Lo > 1 }},
+			measure: sample{experiment.Benchmark, x.method, 8, x.recipe}.versus(full, 20, ratioOf), judge: leadsTimes, why: x.closer,
 		})
 	}
 	list = append(list, claim{
@@ -455,6 +456,7 @@ func benchmarkClaims() []claim {
 		claim{
 			section: "Section 10", says: "PolicyAttention's T = 20 loss grows from S = 8 to S = 16", number: key{experiment.Benchmark, "policyattention growth", 16, 20}, make: evaluate,
 			measure: growth(in(experiment.PolicyAttention, 8), in(experiment.PolicyAttention, 16)), judge: atMost,
+			why: "it follows exact PMD, whose loss grows as much on these 64 problems a size, and hardly on 1,000",
 		},
 		claim{
 			section: "Section 10", says: "exact PMD's T = 20 loss grows from S = 8 to S = 16 (here on 1,000 MDPs each)", number: key{experiment.Benchmark, "exact-pmd growth", 16, 20}, make: "evaluate oracle",

@@ -95,6 +95,10 @@ func TestJudges(t *testing.T) {
 		{unresolved, at(1, -1, 2), bare, true}, {unresolved, at(1, .1, 2), bare, false},
 		{below, at(-1, -2, -.1), bare, true}, {below, at(-1, -2, .1), bare, false},
 		{above, at(1, .1, 2), bare, true}, {above, at(1, -.1, 2), bare, false},
+		{leads, at(-1, -2, -.1), Number{Value: -.5, Lo: -.6, Hi: -.4}, true}, {leads, at(-3, -4, -2), Number{Value: -.5, Lo: -.6, Hi: -.4}, true},
+		{leads, at(-.2, -.3, -.1), Number{Value: -.5, Lo: -.6, Hi: -.4}, false}, {leads, at(-.2, -.7, .1), Number{Value: -.5, Lo: -.6, Hi: -.4}, false},
+		{leadsTimes, at(20, 10, 30), Number{Value: 25}, true}, {leadsTimes, at(40, 30, 50), Number{Value: 25}, true},
+		{leadsTimes, at(4, 2, 7), Number{Value: 25}, false}, {leadsTimes, at(4, .9, 30), Number{Value: 25}, false},
 	} {
 		if got := c.judge.ok(c.m, c.paper); got != c.want {
 			t.Errorf("%q of %+v against %+v is %v", c.judge.name, c.m.value, c.paper, got)
