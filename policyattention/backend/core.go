@@ -17,9 +17,13 @@ type Core struct {
 }
 
 // Cores starts a Core on each of the processors that this process may use, on at most
-// n of them, for a backend xla:cpu. Where that is one, and where threads cannot be kept
-// on a processor (outside Linux), the only Core is b and any thread. Close each of them.
+// n of them, for a backend xla:cpu. Where that is one, where threads cannot be kept on a
+// processor (outside Linux), and for other backends, the only Core is b and any thread.
+// Close each of them.
 func Cores(b compute.Backend, n int) ([]*Core, error) {
+	if !IsXLACPU(b) {
+		return []*Core{{Backend: b}}, nil
+	}
 	ids, err := Processors()
 	if err != nil {
 		return nil, err

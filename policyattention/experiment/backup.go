@@ -139,7 +139,7 @@ func (s *Store) verifyBackup(v *Verification, folder string, config Config, prob
 		return nil
 	}
 	if s.asks(v, config) {
-		done := s.asking(v, evaluating)
+		done := v.during(evaluating)
 		critic, err := s.critic(c.Critic, f.Root)
 		if err != nil {
 			done()

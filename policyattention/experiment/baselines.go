@@ -272,6 +272,8 @@ func (s *Store) distilled(c DistillConfig) (distill.Controller, error) {
 	}
 	path := t.WeightsPath(c.Training.Steps)
 	program := sourceProgram{c.Training.Network(), c.Training.States}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	model, compiled := s.sources[program]
 	if compiled {
 		model, err = model.With(path)
@@ -380,7 +382,7 @@ func (s *Store) verifyLives(v *Verification, folder string, config Config, probl
 		v.add(path, 0, "array actions: %v", err)
 		return nil, nil
 	}
-	done := s.asking(v, reliving)
+	done := v.during(reliving)
 	controller, err := s.distilled(*l.Distill)
 	if err != nil {
 		done()
@@ -417,7 +419,7 @@ func (s *Store) repeat(v *Verification, folder string, config Config, problems [
 	var done func()
 	switch {
 	case config.networks():
-		done = s.asking(v, acting)
+		done = v.during(acting)
 	case l.LiangLai != nil:
 		done = v.during(imitating)
 	default:

@@ -327,6 +327,8 @@ func (s *Store) model(w Weights) (*train.Model, error) {
 		return nil, err
 	}
 	path := t.WeightsPath(w.Step)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if m, ok := s.models[path]; ok {
 		return m, nil
 	}

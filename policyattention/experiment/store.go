@@ -35,7 +35,7 @@ type Store struct {
 
 	root     string
 	backend  func() (compute.Backend, error)
-	device   *sync.Mutex                      // held by a verification while it asks networks
+	mu       *sync.Mutex                      // held while models are loaded
 	models   map[string]*train.Model          // loaded weights, by path
 	networks map[networkProgram]*train.Model  // one compiled model of each network
 	sources  map[sourceProgram]*distill.Model // likewise of Algorithm Distillation
@@ -56,7 +56,7 @@ func Open(artifacts, preset, backendName string) (*Store, error) {
 		return nil, err
 	}
 	make := sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) })
-	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, device: new(sync.Mutex), models: map[string]*train.Model{}, networks: map[networkProgram]*train.Model{}, sources: map[sourceProgram]*distill.Model{}}, nil
+	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, mu: new(sync.Mutex), models: map[string]*train.Model{}, networks: map[networkProgram]*train.Model{}, sources: map[sourceProgram]*distill.Model{}}, nil
 }
 
 // Root returns the folder of the preset's artifacts.

@@ -191,17 +191,6 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 	return v, nil
 }
 
-// asking holds the networks, which answer one question at a time, and charges
-// the time until the returned function is called to a part.
-func (s *Store) asking(v *Verification, part Part) (done func()) {
-	s.device.Lock()
-	charged := v.during(part)
-	return func() {
-		charged()
-		s.device.Unlock()
-	}
-}
-
 // verifyFolders reports whatever lies beside the expected folders.
 func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
 	groups := []string{"train"}
@@ -546,7 +535,7 @@ func (s *Store) replay(v *Verification, folder string, config Config, problems [
 	if config.networks() {
 		part = acting
 	}
-	done := s.asking(v, part)
+	done := v.during(part)
 	defer func() { done() }()
 	loop, err := s.loop(config)
 	if err != nil {
@@ -572,7 +561,7 @@ func (s *Store) replay(v *Verification, folder string, config Config, problems [
 			}
 		}
 		done()
-		done = s.asking(v, evaluating)
+		done = v.during(evaluating)
 		got, err := loop.Critic.Evaluate(contexts)
 		if err != nil {
 			v.add(path, 0, "the critic in the stored contexts: %v", err)
@@ -580,7 +569,7 @@ func (s *Store) replay(v *Verification, folder string, config Config, problems [
 		}
 		v.compareTables(path, "critic", contexts, got, want, valueTolerance)
 		done()
-		done = s.asking(v, acting)
+		done = v.during(acting)
 	}
 	var contexts []control.Context
 	var want []*mat.Dense
@@ -635,7 +624,7 @@ func (s *Store) verifyOneStep(v *Verification, folder string, config Config, pro
 		for e, eta := range c.Supplied {
 			asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[e]...)
 		}
-		done := s.asking(v, acting)
+		done := v.during(acting)
 		actor, err := s.actor(c.Actor)
 		if err != nil {
 			done()

@@ -39,17 +39,13 @@ type weights [][]any
 
 func newProgram(b compute.Backend, c Config) (*program, error) {
 	p := &program{network: c.Network(), cpu: backend.IsXLACPU(b)}
-	own := []*backend.Core{{Backend: b}}
-	if p.cpu {
-		var err error
-		if own, err = backend.Cores(b, maxCores); err != nil {
-			return nil, err
-		}
+	own, err := backend.Cores(b, maxCores)
+	if err != nil {
+		return nil, err
 	}
 	for _, core := range own {
 		p.cores = append(p.cores, forwardCore{Core: core})
 	}
-	var err error
 	p.fold, err = NewExec(own[0].Backend, func(params *Node) []*Node { return p.network.Bind(params).Fold() })
 	for i := 0; i < len(own) && err == nil; i++ {
 		p.cores[i].forward, err = NewExec(own[i].Backend, func(in []*Node) *Node {
