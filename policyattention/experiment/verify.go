@@ -442,11 +442,7 @@ func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Con
 // storedPolicies returns the rounds that a loop's artifact keeps and their
 // policies [N][K]; not ok where they are none.
 func (v *Verification) storedPolicies(path string, cell Cell, config Config, problems []mdp.Problem, arrays map[string]npz.Array) (kept []int, stored [][]*mat.Dense, ok bool) {
-	l := config.Loop
-	kept = cell.kept(l)
-	if l.Kept == nil && slices.Equal(arrays["rounds"].Data, roundArray(l.all()).Data) {
-		kept = l.all() // more than a cell has to
-	}
+	kept = cell.kept(config.Loop)
 	if got := arrays["rounds"].Data; !slices.Equal(got, roundArray(kept).Data) {
 		v.add(path, 0, "array rounds is %v, want %v", got, kept)
 		return nil, nil, false
