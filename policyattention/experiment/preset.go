@@ -165,7 +165,7 @@ var Presets = map[string]Preset{
 			{Benchmark, PolicyAttention, "plain", []int{16}, 3},
 			{Mechanism, PolicyAttention, "plain", []int{16}, 1},
 			{Benchmark, PMDTarget, "plain", []int{16}, 3},
-			{Frontier, PMDTarget, "plain", []int{4}, 1},
+			{Frontier, PMDTarget, "plain", []int{4}, 3},
 			{ZeroShot, PolicyAttention, "plain", []int{4, 6, 8, 12, 16}, 3},
 
 			{Confirmation, LearnedCritic, "plain", []int{4}, 5},
