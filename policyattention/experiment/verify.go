@@ -158,7 +158,7 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 	}
 	found := make([]*Verification, len(checks))
 	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
+	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // many wait for a network's answer
 	for i, check := range checks {
 		found[i] = &Verification{Parts: map[Part]float64{}}
 		group.Go(func() error {
