@@ -103,7 +103,9 @@ def mix(arrays):
     arrays["policies"][0, 20] = np.eye(arrays["policies"].shape[-1])[arrays["policies"][0, 40].argmax(axis=1)]
 
 
-LOOP, STEP, RUN = "benchmark/policyattention-S8-18100", "mechanism/policyattention-S8-18100", "train/proximal-plain-S8-18100"
+# Of LOOP the policies of all rounds are stored, of ENDS those of rounds 20 and 40.
+LOOP, ENDS = "confirmation/policyattention-S4-14100", "benchmark/policyattention-S8-18100"
+STEP, RUN = "mechanism/policyattention-S8-18100", "train/proximal-plain-S8-18100"
 
 # What is planted, where, and what must be said of it.
 CORRUPTIONS = {
@@ -117,7 +119,7 @@ CORRUPTIONS = {
     "removed table": (LOOP, lambda f: (f / "rounds.csv.gz").unlink(), "its files are not those"),
     "added file": (LOOP, lambda f: (f / "more").touch(), "its files are not those"),
     "renamed folder": (LOOP, lambda f: f.rename(f.with_name(f.name[:-1] + "x")), "not that of the folder's name"),
-    "edited root": (LOOP, lambda f: reseal(f, lambda t: t.replace('"root": 38100', '"root": 38101')), "not that of its configuration"),
+    "edited root": (LOOP, lambda f: reseal(f, lambda t: t.replace('"root": 34100', '"root": 34101')), "not that of its configuration"),
     "edited training seed": (RUN, lambda f: reseal(f, lambda t: t.replace('"seed": 18100', '"seed": 18101')), "not that of its configuration"),
     "edited fixture digest": (LOOP, lambda f: reseal(f, lambda t: t.replace(json.loads(t)["fixtures"], "0" * 64)), "another digest"),
     "edited median": (LOOP, lambda f: reseal(f, lambda t: t.replace('"median_loss": 0.01', '"median_loss": 0.00')), "median loss at 20"),
@@ -126,6 +128,8 @@ CORRUPTIONS = {
     "swapped rows": (LOOP, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: swap_values(rows, 50, 51)), "loss [1, 8]"),
     "swapped problems": (LOOP, lambda f: edit_arrays(f, lambda a: swap(a["policies"], 3, 4)), "first policies"),
     "better policies": (LOOP, lambda f: edit_arrays(f, mix), "loss [0, 20]"),
+    "edited loss of a round that is kept": (ENDS, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 21, "loss", lambda v: v + 1e-9)), "loss [0, 0]"),
+    "swapped problems of rounds that are kept": (ENDS, lambda f: edit_arrays(f, lambda a: swap(a["policies"], 3, 4)), "loss [3, 0]"),
     "policy that is none": (LOOP, lambda f: edit_arrays(f, lambda a: a["policies"].__setitem__((0, 5, 0, 0), 2)), "sums of rows"),
     "edited answer": (STEP, lambda f: edit_arrays(f, lambda a: swap(a["next"][0, 0].T, 0, 1)), "pmd [0]"),
     "edited distance": (STEP, lambda f: edit_table(f, "distances.csv.gz", lambda rows: set_value(rows, 4, "identity", lambda v: v + 1e-9)), "identity [3]"),
@@ -158,7 +162,7 @@ class Corruptions(unittest.TestCase):
 
     def test_resealing_alone_changes_nothing(self):
         with tempfile.TemporaryDirectory() as temporary:
-            for where in (LOOP, STEP, RUN):
+            for where in (LOOP, ENDS, STEP, RUN):
                 (source,) = PAPER.glob(where + "-*")
                 folder = pathlib.Path(temporary) / where.split("/")[0] / source.name
                 shutil.copytree(source, folder)
