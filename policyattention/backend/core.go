@@ -5,6 +5,8 @@ import (
 	"runtime"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 )
 
 // A Core is one processor of this process with an XLA client of its own, whose
@@ -34,6 +36,9 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	if err := restMonitor(); err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
+	if err := startCompiler(b); err != nil {
+		return nil, fmt.Errorf("backend: %w", err)
+	}
 	var cores []*Core
 	for _, id := range ids[:n] {
 		c, err := newCore(b, id)
@@ -46,6 +51,31 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 		cores = append(cores, c)
 	}
 	return cores, nil
+}
+
+// startCompiler compiles a small program. XLA starts the threads of its compiler with
+// the first program of a process, and they may run where the thread that asks for it
+// may: on a Core's, every later program would be compiled on that one processor.
+func startCompiler(b compute.Backend) error {
+	builder := b.Builder("start of the compiler")
+	main := builder.Main()
+	x, err := main.Parameter("x", shapes.Make(dtypes.Float32, 8), nil)
+	if err != nil {
+		return err
+	}
+	y, err := main.Exp(x)
+	if err != nil {
+		return err
+	}
+	if err := main.Return([]compute.Value{y}, nil); err != nil {
+		return err
+	}
+	program, err := builder.Compile()
+	if err != nil {
+		return err
+	}
+	program.Finalize()
+	return nil
 }
 
 // Processors lists those that this process may use, in order; none outside Linux, where

@@ -2,7 +2,11 @@ package backend
 
 import (
 	"errors"
+	"os"
+	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -69,4 +73,64 @@ func TestCores(t *testing.T) {
 	}
 	cores[0].Close()
 	sumOfSquares(t, b) // still open
+}
+
+// The threads of XLA's compiler, which start with the first program of a process, may
+// run on all processors, also where a Core asks for that program.
+func TestCompilerIsKeptOnNoProcessor(t *testing.T) {
+	const child = "ICRL_TEST_FIRST_PROGRAM"
+	if os.Getenv(child) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if strings.Contains(string(out), "--- SKIP") {
+			t.Skipf("%s", out)
+		}
+		return
+	}
+	b, err := New("xla:cpu")
+	if errors.Is(err, ErrNoPlugin) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Finalize()
+	if runtime.NumCPU() < 2 {
+		t.Skip("on one processor")
+	}
+	cores, err := Cores(b, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cores[0].Do(func() error {
+		sumOfSquares(t, cores[0].Backend)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range after {
+		var set unix.CPUSet
+		if slices.Contains(before, id) || unix.SchedGetaffinity(id, &set) != nil { // or it has ended
+			continue
+		}
+		if set.Count() < runtime.NumCPU() {
+			t.Errorf("thread %d, started when a core compiled, is kept on %d of %d processors", id, set.Count(), runtime.NumCPU())
+		}
+	}
+	for _, c := range cores {
+		c.Close()
+	}
 }

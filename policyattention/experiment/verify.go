@@ -18,6 +18,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/npz"
+	"icrl/policyattention/seed"
 )
 
 // Tolerances of verification.
@@ -159,7 +160,10 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 	found := make([]*Verification, len(checks))
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // many wait for a network's answer
-	for i, check := range checks {
+	// Neighbours in the plan run the same compiled program. In any other order few of
+	// the workers wait for a compilation at the same time.
+	for _, i := range seed.New(0, "verification").Perm(len(checks)) {
+		check := checks[i]
 		found[i] = &Verification{Parts: map[Part]float64{}}
 		group.Go(func() error {
 			if ctx.Err() != nil {

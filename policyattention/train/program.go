@@ -115,16 +115,18 @@ func (p *program) forward(w weights, n, tokens int, encode func(i int, into []fl
 }
 
 // batch is how many of n contexts a call takes: on a CPU as many as make the work of
-// all cores equal, and not more than fit into their caches (see maxTokens).
+// all cores equal where n is at most maxBatch, and not more than fit into their caches
+// (see maxTokens). More than maxBatch go by the program that is compiled for so many.
 func (p *program) batch(n, tokens int) int {
+	n = min(n, maxBatch)
 	if !p.cpu {
-		return min(n, maxBatch)
+		return n
 	}
 	calls := len(p.cores)
 	for calls < maxParts && n*tokens > calls*maxTokens {
 		calls *= 2
 	}
-	return min((n+calls-1)/calls, maxBatch)
+	return (n + calls - 1) / calls
 }
 
 // padded is n or how many contexts more a call takes on a CPU, so that all its vectors
