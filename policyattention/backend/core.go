@@ -3,6 +3,7 @@ package backend
 import (
 	"fmt"
 	"runtime"
+	"sync"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -36,7 +37,8 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	if err := restMonitor(); err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
-	if err := startCompiler(b); err != nil {
+	compiler.Do(func() { err = startCompiler(b) })
+	if err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
 	var cores []*Core
@@ -52,6 +54,9 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	}
 	return cores, nil
 }
+
+// compiler guards that startCompiler is called once a process.
+var compiler sync.Once
 
 // startCompiler compiles a small program. XLA starts the threads of its compiler with
 // the first program of a process, and they may run where the thread that asks for it

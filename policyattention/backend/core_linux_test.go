@@ -9,11 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute"
 	"golang.org/x/sys/unix"
 )
 
-// A core's thread runs on its processor alone, and no other thread is kept there.
-func TestCores(t *testing.T) {
+// onSeveral returns an xla:cpu for a test, which it skips on a single processor.
+func onSeveral(t *testing.T) compute.Backend {
+	t.Helper()
+	if runtime.NumCPU() < 2 {
+		t.Skip("on one processor")
+	}
 	b, err := New("xla:cpu")
 	if errors.Is(err, ErrNoPlugin) {
 		t.Skip(err)
@@ -21,10 +26,13 @@ func TestCores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Finalize()
-	if runtime.NumCPU() < 2 {
-		t.Skip("on one processor")
-	}
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+// A core's thread runs on its processor alone, and no other thread is kept there.
+func TestCores(t *testing.T) {
+	b := onSeveral(t)
 	allowed := func() (set unix.CPUSet) {
 		if err := unix.SchedGetaffinity(0, &set); err != nil {
 			t.Error(err)
@@ -91,17 +99,7 @@ func TestCompilerIsKeptOnNoProcessor(t *testing.T) {
 		}
 		return
 	}
-	b, err := New("xla:cpu")
-	if errors.Is(err, ErrNoPlugin) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Finalize()
-	if runtime.NumCPU() < 2 {
-		t.Skip("on one processor")
-	}
+	b := onSeveral(t)
 	cores, err := Cores(b, 2)
 	if err != nil {
 		t.Fatal(err)
