@@ -22,6 +22,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
@@ -566,8 +567,8 @@ func (s solveCmd) Run(g *globals) error {
 	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "state\tlikeliest action\tprobability\tvalue\t")
 	for state, pi := range solution.Policy[:min(shown, len(solution.Policy))] {
-		action := floats.MaxIdx(pi)
-		fmt.Fprintf(w, "%d\t%d\t%.4f\t%.4f\t\n", state, action, pi[action], floats.Dot(pi, solution.QPi[state]))
+		action, value := floats.MaxIdx(pi), scalar.Round(floats.Dot(pi, solution.QPi[state]), 4) // never −0
+		fmt.Fprintf(w, "%d\t%d\t%.4f\t%.4f\t\n", state, action, pi[action], value)
 	}
 	if err := w.Flush(); err != nil {
 		return err

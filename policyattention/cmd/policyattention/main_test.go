@@ -71,6 +71,18 @@ func TestSolve(t *testing.T) {
 	}
 }
 
+// A value that is zero but for rounding has no sign.
+func TestSolvePrintsNoNegativeZero(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tiny.json")
+	if err := os.WriteFile(path, []byte(`{"gamma": 0.5, "P": [[[1], [1]]], "r": [[-1e-9, -2e-9]]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call("solve", "--mdp", path)
+	if code != 0 || !strings.Contains(stdout, " 0.0000\n") || strings.Contains(stdout, "-0.0000") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+}
+
 // The answer's keys are part of the interface.
 func TestSolveKeys(t *testing.T) {
 	_, stdout, _ := call("--json", "solve", "--mdp", problemFile(t, 4), "--rounds", "2")
