@@ -83,8 +83,13 @@ func (c *BackupConfig) compare(contexts []control.Context, values []*mat.Dense) 
 	return b
 }
 
-// run asks the critic and compares.
-func (c *BackupConfig) run(f Fixtures, problems []mdp.Problem, critic control.Critic) (*Backup, error) {
+func (c *BackupConfig) weights() needs { return needs{c.Critic.need()} }
+
+func (c *BackupConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
+	critic, err := s.critic(c.Critic, f.Root)
+	if err != nil {
+		return nil, err
+	}
 	contexts, err := c.inputs(f, problems)
 	if err != nil {
 		return nil, err
@@ -93,7 +98,8 @@ func (c *BackupConfig) run(f Fixtures, problems []mdp.Problem, critic control.Cr
 	if err != nil {
 		return nil, err
 	}
-	return c.compare(contexts, values), nil
+	b := c.compare(contexts, values)
+	return b.summary(), b.write(dir)
 }
 
 var backupsHeader = []string{"input", "round", "mae", "largest"}
@@ -113,22 +119,25 @@ func (b *Backup) write(dir string) error {
 	return writeArrays(filepath.Join(dir, policiesFile), map[string]npz.Array{"values": stack([][]*mat.Dense{b.values})})
 }
 
-// readBackup reads the table of a backup cell.
-func readBackup(folder string, config Config) (*Backup, error) {
-	rows, err := readInputs(filepath.Join(folder, backupsFile), backupsHeader, config.Fixtures.Problems)
+func (c *BackupConfig) read(e *Evaluation) error {
+	rows, err := readInputs(e.path(backupsFile), backupsHeader, e.Config.Fixtures.Problems)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := &Backup{}
+	e.Backup = &Backup{}
 	for _, row := range rows {
+		b := e.Backup
 		b.Rounds, b.Error, b.Largest = append(b.Rounds, row[1]), append(b.Error, row[2]), append(b.Largest, row[3])
 	}
-	return b, nil
+	return nil
 }
 
-func (s *Store) verifyBackup(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
-	manifest, policies := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile)
-	c, f := config.Backup, config.Fixtures
+func (c *BackupConfig) verify(s *Store, v *Verification, e *Evaluation, problems []mdp.Problem) error {
+	policies, f := e.path(policiesFile), e.Config.Fixtures
+	arrays, ok := v.arrays(policies)
+	if !ok {
+		return nil
+	}
 	contexts, err := c.inputs(f, problems)
 	if err != nil {
 		return err
@@ -138,12 +147,12 @@ func (s *Store) verifyBackup(v *Verification, folder string, config Config, prob
 		v.add(policies, 0, "array values: %v", err)
 		return nil
 	}
-	if s.asks(v, config) {
+	if s.asks(v, e.Config) {
 		done := v.during(evaluating)
 		critic, err := s.critic(c.Critic, f.Root)
 		if err != nil {
 			done()
-			v.add(manifest, 0, "its critic: %v", err)
+			v.add(e.path(manifestFile), 0, "its critic: %v", err)
 			return s.backendError()
 		}
 		got, err := critic.Evaluate(contexts)
@@ -155,13 +164,7 @@ func (s *Store) verifyBackup(v *Verification, folder string, config Config, prob
 		v.compareTables(policies, "critic", contexts, got, stored[0], valueTolerance)
 	}
 	b := c.compare(contexts, stored[0])
-	path := filepath.Join(folder, backupsFile)
-	rows, err := readCSV(path, backupsHeader)
-	if err != nil {
-		v.add(path, 0, "%v", err)
-		return nil
-	}
-	v.compareRows(path, backupsHeader, rows, b.rows(), asScores)
-	v.compareSummary(manifest, m.Summary, b.summary())
+	v.compareTable(e.path(backupsFile), backupsHeader, b.rows())
+	v.compareSummary(e, b.summary())
 	return nil
 }

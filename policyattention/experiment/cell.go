@@ -120,6 +120,20 @@ type Config struct {
 	Imitation *ImitationConfig `json:"imitation,omitempty"` // has no fixtures
 }
 
+// study is a kind of evaluation.
+type study interface {
+	// weights lists the weights that it needs.
+	weights() needs
+	// compute writes its result on the problems into the folder dir and returns the
+	// summary.
+	compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error)
+	// read reads the result from e.Folder into its field of e.
+	read(e *Evaluation) error
+	// verify checks the result in e.Folder, and charges to v what is wrong with it. It
+	// errs only where the check could not be made.
+	verify(s *Store, v *Verification, e *Evaluation, problems []mdp.Problem) error
+}
+
 // Fixtures names the problems of a cell.
 type Fixtures struct {
 	Family   mdp.Family `json:"family"`
@@ -127,36 +141,6 @@ type Fixtures struct {
 	States   int        `json:"states"`
 	Actions  int        `json:"actions"`
 	Problems int        `json:"problems"`
-}
-
-// LoopConfig is a closed loop.
-type LoopConfig struct {
-	Rounds int      `json:"rounds"`
-	Eta    float64  `json:"eta"`
-	Phi    float64  `json:"phi,omitempty"`    // mixture with the uniform policy
-	Actor  *Weights `json:"actor,omitempty"`  // absent: exact PMD
-	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
-	// One of these replaces actor and critic for a sampled method; Eta is then the
-	// step size of the exact PMD that it is compared with.
-	LiangLai *LiangLaiConfig `json:"liang_lai,omitempty"`
-	Distill  *DistillConfig  `json:"distill,omitempty"`
-	// Kept are the rounds whose policies are stored; absent means all.
-	Kept []int `json:"kept,omitempty"`
-}
-
-// OneStepConfig is a same-context comparison with the fixed rules. Its contexts
-// are rounds of exact PMD runs on the fixtures, stopped after 0 to Rounds
-// rounds, with η uniform on [EtaMin, EtaMax]; the refitted step uses the same
-// (π, Q) with each supplied η.
-type OneStepConfig struct {
-	Actor    Weights   `json:"actor"`
-	Rounds   int       `json:"rounds"`
-	EtaMin   float64   `json:"eta_min"`
-	EtaMax   float64   `json:"eta_max"`
-	Supplied []float64 `json:"supplied"`
-	FitLo    float64   `json:"fit_lo"`
-	FitHi    float64   `json:"fit_hi"`
-	FitBy    float64   `json:"fit_by"`
 }
 
 // Weights names the weights of a network after some step of its training.
@@ -275,48 +259,51 @@ func (c Cell) weights(preset Preset, objective train.Objective) (Weights, error)
 	return Weights{}, fmt.Errorf("experiment: cell %s: the protocol has no run with model seed %d at S=%d", c.Name(), c.Seed, c.S)
 }
 
+// study returns the one that is set.
+func (c Config) study() study {
+	switch {
+	case c.OneStep != nil:
+		return c.OneStep
+	case c.Backup != nil:
+		return c.Backup
+	case c.Tuning != nil:
+		return c.Tuning
+	case c.Imitation != nil:
+		return c.Imitation
+	}
+	return c.Loop
+}
+
+// weights lists the weights that the configuration needs.
+func (c Config) weights() needs { return c.study().weights() }
+
 // need is the weights after a step of a training run.
 type need struct {
 	Training TrainingConfig
 	Step     int
 }
 
-// weights lists the weights that the configuration needs.
-func (c Config) weights() (needs []need) {
-	add := func(t TrainingConfig, step int) { needs = append(needs, need{t, step}) }
-	if c.OneStep != nil {
-		add(c.OneStep.Actor.Training, c.OneStep.Actor.Step)
-	}
-	if c.Backup != nil {
-		add(c.Backup.Critic.Training, c.Backup.Critic.Step)
-	}
-	if c.Imitation != nil {
-		add(c.Imitation.Training, c.Imitation.Training.Steps)
-	}
-	if l := c.Loop; l != nil {
-		for _, w := range []*Weights{l.Actor, l.Critic} {
-			if w != nil {
-				add(w.Training, w.Step)
-			}
-		}
-		if l.LiangLai != nil {
-			add(l.LiangLai.Training, l.LiangLai.Training.Steps)
-		}
-		if l.Distill != nil {
-			add(l.Distill.Training, l.Distill.Training.Steps)
-		}
-	}
-	return needs
+func (w Weights) need() need { return need{w.Training, w.Step} }
+
+type needs []need
+
+// networks reports whether any are a network's, so that what is computed with them
+// depends on a backend's arithmetic.
+func (n needs) networks() bool {
+	return slices.ContainsFunc(n, func(w need) bool { _, ok := w.Training.(networkConfig); return ok })
 }
 
 // Trainings lists the training runs that the cell needs.
 func (c Cell) Trainings() ([]TrainingConfig, error) {
 	config, err := c.Config()
+	if err != nil {
+		return nil, err
+	}
 	var runs []TrainingConfig
 	for _, w := range config.weights() {
 		runs = append(runs, w.Training)
 	}
-	return runs, err
+	return runs, nil
 }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.

@@ -6,6 +6,7 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/mdp"
 )
 
 const curvesFile = "curves.csv.gz"
@@ -56,7 +57,10 @@ func (i *Imitation) summary() map[string]Values {
 	}
 }
 
-func (s *Store) computeImitation(dir string, c ImitationConfig) (map[string]Values, error) {
+func (c ImitationConfig) weights() needs { return needs{{c.Training, c.Training.Steps}} }
+
+// compute needs no problems: the MDPs follow from the training's seed.
+func (c ImitationConfig) compute(s *Store, dir string, _ Cell, _ Fixtures, _ []mdp.Problem) (map[string]Values, error) {
 	trained, err := s.block(c.Training)
 	if err != nil {
 		return nil, err
@@ -68,45 +72,40 @@ func (s *Store) computeImitation(dir string, c ImitationConfig) (map[string]Valu
 	return i.summary(), writeCSV(filepath.Join(dir, curvesFile), curvesHeader, i.rows())
 }
 
-// readImitation reads the result from a folder and its manifest.
-func readImitation(folder string, m *Manifest) (*Imitation, error) {
-	rows, err := readCSV(filepath.Join(folder, curvesFile), curvesHeader)
+func (c ImitationConfig) read(e *Evaluation) error {
+	path := e.path(curvesFile)
+	rows, err := readCSV(path, curvesHeader)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if len(rows) < 2 {
+		return fmt.Errorf("experiment: %s has %d rows, want at least 2", path, len(rows))
+	}
+	summary := e.Manifest.Summary
 	i := &Imitation{
-		LossRatio: m.Summary["training"]["loss_ratio"], UpdateError: m.Summary["update"]["median_relative_error"],
+		LossRatio: summary["training"]["loss_ratio"], UpdateError: summary["update"]["median_relative_error"],
 		ClosedLoop: &lianglai.ClosedLoop{},
 	}
 	for _, row := range rows {
 		i.Updates, i.Learned, i.Teacher = append(i.Updates, int(row[0])), append(i.Learned, row[1]), append(i.Teacher, row[2])
 	}
-	if len(rows) < 2 {
-		return nil, fmt.Errorf("experiment: %s has %d rows, want at least 2", filepath.Join(folder, curvesFile), len(rows))
-	}
-	return i, nil
+	e.Imitation = i
+	return nil
 }
 
-func (s *Store) verifyImitation(v *Verification, folder string, c ImitationConfig, m *Manifest) error {
-	manifest, path := filepath.Join(folder, manifestFile), filepath.Join(folder, curvesFile)
+func (c ImitationConfig) verify(s *Store, v *Verification, e *Evaluation, _ []mdp.Problem) error {
 	defer v.during(imitating)()
 	trained, err := s.block(c.Training)
-	if err != nil {
-		v.add(manifest, 0, "its block: %v", err)
-		return nil
+	var again *Imitation
+	if err == nil {
+		again, err = c.run(trained)
 	}
-	again, err := c.run(trained)
 	if err != nil {
-		v.add(manifest, 0, "its block: %v", err)
+		v.add(e.path(manifestFile), 0, "its block: %v", err)
 		return nil
 	}
 	v.Replayed += 2 * c.MDPs * c.Updates
-	rows, err := readCSV(path, curvesHeader)
-	if err != nil {
-		v.add(path, 0, "%v", err)
-		return nil
-	}
-	v.compareRows(path, curvesHeader, rows, again.rows(), asScores)
-	v.compareSummary(manifest, m.Summary, again.summary())
+	v.compareTable(e.path(curvesFile), curvesHeader, again.rows())
+	v.compareSummary(e, again.summary())
 	return nil
 }

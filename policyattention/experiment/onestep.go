@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
@@ -20,6 +21,21 @@ const (
 	distancesFile = "distances.csv.gz"
 	stepsFile     = "steps.csv.gz"
 )
+
+// OneStepConfig is a same-context comparison with the fixed rules. Its contexts
+// are rounds of exact PMD runs on the fixtures, stopped after 0 to Rounds
+// rounds, with η uniform on [EtaMin, EtaMax]; the refitted step uses the same
+// (π, Q) with each supplied η.
+type OneStepConfig struct {
+	Actor    Weights   `json:"actor"`
+	Rounds   int       `json:"rounds"`
+	EtaMin   float64   `json:"eta_min"`
+	EtaMax   float64   `json:"eta_max"`
+	Supplied []float64 `json:"supplied"`
+	FitLo    float64   `json:"fit_lo"`
+	FitHi    float64   `json:"fit_hi"`
+	FitBy    float64   `json:"fit_by"`
+}
 
 // OneStep is the same-context comparison of an actor with the fixed rules.
 type OneStep struct {
@@ -89,8 +105,13 @@ func (c *OneStepConfig) inputs(f Fixtures, problems []mdp.Problem) ([]control.Co
 	return contexts, nil
 }
 
-// run asks the actor and compares.
-func (c *OneStepConfig) run(f Fixtures, problems []mdp.Problem, actor control.Actor) (*OneStep, error) {
+func (c *OneStepConfig) weights() needs { return needs{c.Actor.need()} }
+
+func (c *OneStepConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
+	actor, err := s.actor(c.Actor)
+	if err != nil {
+		return nil, err
+	}
 	contexts, err := c.inputs(f, problems)
 	if err != nil {
 		return nil, err
@@ -106,7 +127,10 @@ func (c *OneStepConfig) run(f Fixtures, problems []mdp.Problem, actor control.Ac
 		}
 		o.supplied = append(o.supplied, next)
 	}
-	return o, c.compare(o)
+	if err := c.compare(o); err != nil {
+		return nil, err
+	}
+	return o.summary(), o.write(dir)
 }
 
 func withEta(contexts []control.Context, eta float64) []control.Context {
@@ -190,11 +214,10 @@ func (o *OneStep) write(dir string) error {
 	})
 }
 
-// readOneStep reads the tables of a one-step cell.
-func readOneStep(folder string, config Config) (*OneStep, error) {
-	rows, err := readInputs(filepath.Join(folder, distancesFile), distancesHeader(), config.Fixtures.Problems)
+func (c *OneStepConfig) read(e *Evaluation) error {
+	rows, err := readInputs(e.path(distancesFile), distancesHeader(), e.Config.Fixtures.Problems)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	o := &OneStep{}
 	for _, row := range rows {
@@ -204,17 +227,18 @@ func readOneStep(folder string, config Config) (*OneStep, error) {
 		}
 		o.Rounds, o.Etas, o.Distances = append(o.Rounds, row[1]), append(o.Etas, row[2]), append(o.Distances, d)
 	}
-	path := filepath.Join(folder, stepsFile)
+	path := e.path(stepsFile)
 	if rows, err = readCSV(path, stepsHeader); err != nil {
-		return nil, err
+		return err
 	}
-	if len(rows) != len(config.OneStep.Supplied) {
-		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), len(config.OneStep.Supplied))
+	if len(rows) != len(c.Supplied) {
+		return fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), len(c.Supplied))
 	}
 	for _, row := range rows {
 		o.Supplied, o.Fitted, o.Misfit = append(o.Supplied, row[0]), append(o.Fitted, row[1]), append(o.Misfit, row[2])
 	}
-	return o, nil
+	e.OneStep = o
+	return nil
 }
 
 // readInputs reads a table of n one-step inputs, which its first column counts
@@ -233,4 +257,56 @@ func readInputs(path string, header []string, n int) ([][]float64, error) {
 		}
 	}
 	return rows, nil
+}
+
+func (c *OneStepConfig) verify(s *Store, v *Verification, e *Evaluation, problems []mdp.Problem) error {
+	policies, f := e.path(policiesFile), e.Config.Fixtures
+	arrays, ok := v.arrays(policies)
+	if !ok {
+		return nil
+	}
+	contexts, err := c.inputs(f, problems)
+	if err != nil {
+		return err
+	}
+	o := &OneStep{contexts: contexts}
+	next, err := unstack(arrays["next"], 1, len(problems), f.States, f.Actions)
+	if err != nil {
+		v.add(policies, 0, "array next: %v", err)
+		return nil
+	}
+	o.next = next[0]
+	if o.supplied, err = unstack(arrays["supplied"], len(c.Supplied), len(problems), f.States, f.Actions); err != nil {
+		v.add(policies, 0, "array supplied: %v", err)
+		return nil
+	}
+	if s.asks(v, e.Config) {
+		asked, want := slices.Clone(contexts), slices.Clone(o.next)
+		for i, eta := range c.Supplied {
+			asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[i]...)
+		}
+		done := v.during(acting)
+		actor, err := s.actor(c.Actor)
+		if err != nil {
+			done()
+			v.add(e.path(manifestFile), 0, "its actor: %v", err)
+			return s.backendError()
+		}
+		got, err := actor.Act(asked)
+		done()
+		if err != nil {
+			v.add(policies, 0, "the actor on the inputs: %v", err)
+			return nil
+		}
+		v.compareTables(policies, "actor", asked, got, want, policyTolerance)
+	}
+	defer v.during(stepping)()
+	if err := c.compare(o); err != nil {
+		v.add(policies, 0, "%v", err)
+		return nil
+	}
+	v.compareTable(e.path(distancesFile), distancesHeader(), o.distanceRows())
+	v.compareTable(e.path(stepsFile), stepsHeader, o.stepRows())
+	v.compareSummary(e, o.summary())
+	return nil
 }

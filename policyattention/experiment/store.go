@@ -35,10 +35,10 @@ type Store struct {
 
 	root     string
 	backend  func() (compute.Backend, error)
-	mu       *sync.Mutex                      // held while models are loaded
-	models   map[string]*train.Model          // loaded weights, by path
-	networks map[networkProgram]*train.Model  // one compiled model of each network
-	sources  map[sourceProgram]*distill.Model // likewise of Algorithm Distillation
+	mu       *sync.Mutex             // held while models are loaded
+	models   map[string]*train.Model // loaded weights, by path
+	networks programs[networkProgram, *train.Model]
+	sources  programs[sourceProgram, *distill.Model]
 }
 
 // Progress says how far a training run is.
@@ -55,8 +55,11 @@ func Open(artifacts, preset, backendName string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	make := sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) })
-	return &Store{Preset: p, root: filepath.Join(artifacts, p.Name), backend: make, mu: new(sync.Mutex), models: map[string]*train.Model{}, networks: map[networkProgram]*train.Model{}, sources: map[sourceProgram]*distill.Model{}}, nil
+	return &Store{
+		Preset: p, root: filepath.Join(artifacts, p.Name), mu: new(sync.Mutex),
+		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
+		models:  map[string]*train.Model{}, networks: programs[networkProgram, *train.Model]{}, sources: programs[sourceProgram, *distill.Model]{},
+	}, nil
 }
 
 // Root returns the folder of the preset's artifacts.

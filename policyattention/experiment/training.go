@@ -1,13 +1,9 @@
 package experiment
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,6 +27,8 @@ const lossFile = "loss.csv.gz"
 type TrainingConfig interface {
 	Hash() string // SHA-256 of the configuration in hexadecimal
 	Validate() error
+	Budget() int     // optimizer steps
+	Parameters() int // that are trained
 }
 
 // TrainingName returns the name of a training run, unique within a preset.
@@ -46,8 +44,9 @@ func TrainingName(c TrainingConfig) string {
 	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
 }
 
-// actorName returns the name of a run of an actor or critic: objective-recipe-S8-18100, with S4+8 for several sizes, and with the steps
-// before the sizes where no preset trains its runs so long.
+// actorName returns the name of a run of an actor or critic: objective-recipe-S8-18100,
+// with S4+8 for several sizes, and with the steps before the sizes where no preset
+// trains its runs so long.
 func actorName(c train.Config) string {
 	parts := []string{string(c.Objective), c.Recipe.Name}
 	own := false
@@ -62,32 +61,6 @@ func actorName(c train.Config) string {
 		sizes[i] = fmt.Sprint(s)
 	}
 	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(c.Seed)), "-")
-}
-
-// TrainingSteps returns the number of optimizer steps.
-func TrainingSteps(c TrainingConfig) int {
-	switch c := c.(type) {
-	case train.Config:
-		return c.Steps
-	case lianglai.Training:
-		return c.Steps
-	case distill.Config:
-		return c.Steps
-	}
-	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
-}
-
-// Parameters returns the number of parameters that are trained.
-func Parameters(c TrainingConfig) int {
-	switch c := c.(type) {
-	case train.Config:
-		return c.Network().Size()
-	case lianglai.Training:
-		return c.Parameters()
-	case distill.Config:
-		return c.Network().Size()
-	}
-	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
 }
 
 // trained returns the configuration of a training run's manifest, or nil.
@@ -121,7 +94,7 @@ func weightSteps(c TrainingConfig) []int {
 	if c, ok := c.(train.Config); ok {
 		steps = slices.Clone(c.Snapshots)
 	}
-	return append(steps, TrainingSteps(c))
+	return append(steps, c.Budget())
 }
 
 // readWeights returns the configuration and step that a file of weights of the
@@ -155,7 +128,7 @@ func (t *Training) WeightsPath(step int) string {
 const lastWeights = "weights.safetensors"
 
 func weightsFile(c TrainingConfig, step int) string {
-	if step == TrainingSteps(c) {
+	if step == c.Budget() {
 		return lastWeights
 	}
 	return fmt.Sprintf("weights-%d.safetensors", step)
@@ -199,7 +172,7 @@ func (t *Training) Losses() ([]Loss, error) {
 	_, double := t.Config.(lianglai.Training) // networks train in float32
 	losses := make([]Loss, len(rows))
 	for i, row := range rows {
-		if want := math.Min(float64(i+1)*rows[0][0], float64(TrainingSteps(t.Config))); row[0] != want {
+		if want := math.Min(float64(i+1)*rows[0][0], float64(t.Config.Budget())); row[0] != want {
 			return nil, fmt.Errorf("experiment: %s: row %d is of step %v, want %v", path, i+1, row[0], want)
 		}
 		losses[i] = Loss{int(row[0]), row[1]}
@@ -207,8 +180,8 @@ func (t *Training) Losses() ([]Loss, error) {
 			losses[i].Mean = float64(float32(row[1]))
 		}
 	}
-	if last := losses[len(losses)-1].Step; last != TrainingSteps(t.Config) {
-		return nil, fmt.Errorf("experiment: %s ends at step %d of %d", path, last, TrainingSteps(t.Config))
+	if last := losses[len(losses)-1].Step; last != t.Config.Budget() {
+		return nil, fmt.Errorf("experiment: %s ends at step %d of %d", path, last, t.Config.Budget())
 	}
 	return losses, nil
 }
@@ -302,7 +275,7 @@ func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *tra
 				return nil, err
 			}
 		}
-		if err := copyFile(filepath.Join(dir, weightsFile(c, TrainingSteps(c))), result.Weights); err != nil {
+		if err := copyFile(filepath.Join(dir, weightsFile(c, c.Budget())), result.Weights); err != nil {
 			return nil, err
 		}
 		if err := writeLosses(dir, result.Losses); err != nil {
@@ -449,112 +422,4 @@ func shortest[T float32 | float64](x T) float64 {
 		return short
 	}
 	return float64(x)
-}
-
-func copyFile(to, from string) error {
-	b, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, b, 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
-}
-
-// writeCSV writes a gzipped table of numbers whose bytes depend on it alone.
-// NaN stands for an empty field.
-func writeCSV(path string, header []string, rows [][]float64) error {
-	var buf bytes.Buffer
-	z := gzip.NewWriter(&buf)
-	w := csv.NewWriter(z)
-	if err := w.Write(header); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	record := make([]string, len(header))
-	for _, row := range rows {
-		for i, v := range row {
-			record[i] = formatCell(v)
-		}
-		if err := w.Write(record); err != nil {
-			return fmt.Errorf("experiment: %w", err)
-		}
-	}
-	w.Flush()
-	if err := errors.Join(w.Error(), z.Close()); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	if err := os.WriteFile(path, buf.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
-}
-
-func formatCell(v float64) string {
-	if v != v {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'g', -1, 64)
-}
-
-// maxTable bounds the unpacked size of a table in bytes.
-const maxTable = 256 << 20
-
-// readCSV reads a table that writeCSV wrote with this header.
-func readCSV(path string, header []string) ([][]float64, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
-	}
-	rows, err := parseCSV(b, header)
-	if err != nil {
-		return nil, fmt.Errorf("experiment: %s: %w", path, err)
-	}
-	return rows, nil
-}
-
-func parseCSV(b []byte, header []string) ([][]float64, error) {
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(z, maxTable+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxTable {
-		return nil, fmt.Errorf("more than %d bytes", maxTable)
-	}
-	r := csv.NewReader(bytes.NewReader(text))
-	r.FieldsPerRecord, r.ReuseRecord = len(header), true
-	var rows [][]float64
-	for line := 0; ; line++ {
-		record, err := r.Read()
-		if err == io.EOF {
-			if line == 0 {
-				return nil, errors.New("no header")
-			}
-			return rows, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if line == 0 {
-			for i, want := range header {
-				if record[i] != want {
-					return nil, fmt.Errorf("column %d is %q, want %q", i+1, record[i], want)
-				}
-			}
-			continue
-		}
-		row := make([]float64, len(header))
-		for i, field := range record {
-			if field == "" {
-				row[i] = nan
-			} else if row[i], err = strconv.ParseFloat(field, 64); err != nil {
-				return nil, fmt.Errorf("row %d, column %s: %w", line, header[i], err)
-			}
-		}
-		rows = append(rows, row)
-	}
 }

@@ -79,7 +79,9 @@ func (c TuningConfig) summary(scores []baseline.Score) (map[string]Values, error
 	return summary, nil
 }
 
-func (c TuningConfig) compute(dir string, problems []mdp.Problem) (map[string]Values, error) {
+func (c TuningConfig) weights() needs { return nil }
+
+func (c TuningConfig) compute(_ *Store, dir string, _ Cell, _ Fixtures, problems []mdp.Problem) (map[string]Values, error) {
 	scores, err := baseline.Tune(problems, c.Features, c.Root, c.Grid)
 	if err != nil {
 		return nil, err
@@ -90,37 +92,30 @@ func (c TuningConfig) compute(dir string, problems []mdp.Problem) (map[string]Va
 	return c.summary(scores)
 }
 
-func (c TuningConfig) read(folder string) ([]baseline.Score, error) {
-	path := filepath.Join(folder, scoresFile)
+func (c TuningConfig) read(e *Evaluation) error {
+	path := e.path(scoresFile)
 	rows, err := readCSV(path, scoresHeader)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	scores, err := c.scores(rows)
-	if err != nil {
-		return nil, fmt.Errorf("experiment: %s: %w", path, err)
+	if e.Tuning, err = c.scores(rows); err != nil {
+		return fmt.Errorf("experiment: %s: %w", path, err)
 	}
-	return scores, nil
+	return nil
 }
 
-func (s *Store) verifyTuning(v *Verification, folder string, c TuningConfig, problems []mdp.Problem, m *Manifest) error {
+func (c TuningConfig) verify(_ *Store, v *Verification, e *Evaluation, problems []mdp.Problem) error {
 	defer v.during(tuning)()
 	scores, err := baseline.Tune(problems, c.Features, c.Root, c.Grid)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(folder, scoresFile)
 	v.Rescored += len(scores) * len(problems) * len(baseline.Horizons)
-	rows, err := readCSV(path, scoresHeader)
-	if err != nil {
-		v.add(path, 0, "%v", err)
-		return nil
-	}
-	v.compareRows(path, scoresHeader, rows, c.rows(scores), asScores)
+	v.compareTable(e.path(scoresFile), scoresHeader, c.rows(scores))
 	summary, err := c.summary(scores)
 	if err != nil {
 		return err
 	}
-	v.compareSummary(filepath.Join(folder, manifestFile), m.Summary, summary)
+	v.compareSummary(e, summary)
 	return nil
 }

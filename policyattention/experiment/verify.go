@@ -325,12 +325,13 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 		return nil
 	}
 	v.Cells++
-	manifest, policies := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile)
+	e := &Evaluation{Cell: cell, Config: config, Folder: folder, Manifest: m}
+	manifest := e.path(manifestFile)
 	if m.Cell == nil || *m.Cell != cell || m.Evaluation == nil || m.Evaluation.Hash() != config.Hash() {
 		v.add(manifest, 0, "its cell or configuration is not that of its hash")
 	}
 	done := v.during(drawing)
-	problems, err := config.draw()
+	problems, err := config.Fixtures.Draw()
 	if err != nil {
 		return err
 	}
@@ -350,121 +351,17 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 			v.add(manifest, 0, "it was made from other weights of %s than are stored", name)
 		}
 	}
-	switch {
-	case config.Tuning != nil:
-		return s.verifyTuning(v, folder, *config.Tuning, problems, m)
-	case config.Imitation != nil:
-		return s.verifyImitation(v, folder, *config.Imitation, m)
-	}
-	done = v.during(reading)
-	arrays, err := readArrays(policies)
-	done()
-	if err != nil {
-		v.add(policies, 0, "%v", err)
-		return nil
-	}
-	switch {
-	case config.OneStep != nil:
-		return s.verifyOneStep(v, folder, config, problems, arrays, m)
-	case config.Backup != nil:
-		return s.verifyBackup(v, folder, config, problems, arrays, m)
-	}
-	return s.verifyLoop(v, folder, cell, config, problems, arrays, m)
+	return config.study().verify(s, v, e, problems)
 }
 
-func (s *Store) verifyLoop(v *Verification, folder string, cell Cell, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
-	manifest, policies, rounds := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile), filepath.Join(folder, roundsFile)
-	l := config.Loop
-	kept, stored, ok := v.storedPolicies(policies, cell, config, problems, arrays)
-	if !ok {
-		return nil
-	}
-	asked := len(problems)
-	switch {
-	case !s.asks(v, config):
-		asked = 0
-	case cell.Block == Tuning:
-		// Its lives would take longer than all else, and it is read for the kept
-		// rounds alone.
-		asked = min(asked, s.Preset.Problems)
-	}
-	done := v.during(reading)
-	got, err := readCSV(rounds, roundsHeader)
-	var parsed []control.Scored
-	if err == nil {
-		parsed, err = parseRounds(rounds, got, config)
-	}
-	done()
-	if err != nil {
-		v.add(rounds, 0, "%v", err)
-		return nil
-	}
-	v.compareSummary(manifest, m.Summary, summarize(parsed))
-	v.scoreKept(folder, problems, kept, stored, got, asked)
-	if asked == 0 {
-		return nil
-	}
-	problems, stored = problems[:asked], stored[:asked]
-	var trajectories []control.Trajectory
-	switch {
-	case l.Distill != nil:
-		trajectories, err = s.verifyLives(v, folder, config, problems, kept, stored, arrays)
-	case l.LiangLai != nil, len(kept) <= l.Rounds:
-		trajectories, err = s.repeat(v, folder, config, problems, kept, stored)
-	default:
-		trajectories, err = s.replay(v, folder, config, problems, stored, arrays)
-	}
-	if err != nil || trajectories == nil {
-		return err
-	}
-	done = v.during(scoring)
-	scored, err := control.Score(problems, trajectories)
-	done()
-	if err != nil {
-		v.add(policies, 0, "%v", err)
-		return nil
-	}
+// arrays reads a file of arrays; not ok where it cannot be read.
+func (v *Verification) arrays(path string) (arrays map[string]npz.Array, ok bool) {
 	defer v.during(reading)()
-	v.Rescored += len(problems) * (l.Rounds + 1)
-	want := roundRows(scored)
-	// Where a loop was run again because not all of its policies are stored, the
-	// other rounds, and residuals between rounds, are as close as its answers.
-	between := relivedTolerance
-	if !config.networks() {
-		between = config.repeatTolerance()
-	}
-	v.compareRows(rounds, roundsHeader, got[:len(want)], want, func(row, column int) float64 {
-		round, loss := int(want[row][1]), column <= slices.Index(roundsHeader, "e0")
-		if len(kept) > l.Rounds || loss && (round == 0 || slices.Contains(kept, round)) {
-			return scoreTolerance
-		}
-		return between
-	})
-	return nil
-}
-
-// storedPolicies returns the rounds that a loop's artifact keeps and their
-// policies [N][K]; not ok where they are none.
-func (v *Verification) storedPolicies(path string, cell Cell, config Config, problems []mdp.Problem, arrays map[string]npz.Array) (kept []int, stored [][]*mat.Dense, ok bool) {
-	kept = cell.kept(config.Loop)
-	if got := arrays["rounds"].Data; !slices.Equal(got, roundArray(kept).Data) {
-		v.add(path, 0, "array rounds is %v, want %v", got, kept)
-		return nil, nil, false
-	}
-	stored, err := unstack(arrays["policies"], len(problems), len(kept), config.Fixtures.States, config.Fixtures.Actions)
+	arrays, err := readArrays(path)
 	if err != nil {
-		v.add(path, 0, "array policies: %v", err)
-		return nil, nil, false
+		v.add(path, 0, "%v", err)
 	}
-	for i, some := range stored {
-		for j, pi := range some {
-			if err := problems[i].MDP.CheckPolicy(pi); err != nil {
-				v.add(path, i+1, "round %d: %v", kept[j], err)
-				return nil, nil, false
-			}
-		}
-	}
-	return kept, stored, true
+	return arrays, err == nil
 }
 
 // asks reports whether the networks of an evaluation can be asked, all their weights
@@ -479,186 +376,10 @@ func (s *Store) asks(v *Verification, config Config) bool {
 	return true
 }
 
-// scoreKept scores the stored policies [N][K] of a loop from the problem first on,
-// where its other rounds are not run again, and compares with the table got.
-func (v *Verification) scoreKept(folder string, problems []mdp.Problem, kept []int, stored [][]*mat.Dense, got [][]float64, first int) {
-	if first == len(problems) {
-		return
-	}
-	defer v.during(scoring)()
-	trajectories := make([]control.Trajectory, len(problems)-first)
-	for i := range trajectories {
-		trajectories[i].Policies = append([]*mat.Dense{problems[first+i].Pi0}, stored[first+i]...)
-	}
-	scored, err := control.Score(problems[first:], trajectories)
-	if err != nil {
-		v.add(filepath.Join(folder, policiesFile), 0, "%v", err)
-		return
-	}
-	v.Rescored += len(trajectories) * len(kept)
-	want, rounds := slices.Clone(got), len(got)/len(problems)
-	loss, gap := slices.Index(roundsHeader, "loss"), slices.Index(roundsHeader, "gap")
-	for i, again := range scored {
-		rows := want[(first+i)*rounds:][:rounds]
-		for k := range rows {
-			rows[k] = slices.Clone(rows[k])
-			rows[k][gap] = again.Gap
-		}
-		for j, k := range append([]int{0}, kept...) {
-			rows[k][loss] = again.Loss[j]
-		}
-	}
-	v.compareRows(filepath.Join(folder, roundsFile), roundsHeader, got, want, asScores)
-}
-
 // backendError returns why there is no backend, or nil.
 func (s *Store) backendError() error {
 	_, err := s.backend()
 	return err
-}
-
-// replay asks for every stored update again, in its stored context, and returns
-// the stored trajectories with their critic tables.
-func (s *Store) replay(v *Verification, folder string, config Config, problems []mdp.Problem, stored [][]*mat.Dense, arrays map[string]npz.Array) ([]control.Trajectory, error) {
-	path, l := filepath.Join(folder, policiesFile), config.Loop
-	trajectories := make([]control.Trajectory, len(problems))
-	for i, p := range problems {
-		if mdp.MaxAbsDiff(stored[i][0], p.Pi0) != 0 {
-			v.add(path, i+1, "the policy of round 0 is not the problem's π₀")
-		}
-		trajectories[i].Policies = stored[i]
-	}
-	if err := followed(problems, trajectories, l.Eta); err != nil {
-		return nil, err
-	}
-	part := rerunning
-	if config.networks() {
-		part = acting
-	}
-	done := v.during(part)
-	defer func() { done() }()
-	loop, err := s.loop(config)
-	if err != nil {
-		v.add(filepath.Join(folder, manifestFile), 0, "its controller: %v", err)
-		return nil, s.backendError()
-	}
-	if l.Critic != nil {
-		tables, err := unstack(arrays["q"], len(problems), l.Rounds, config.Fixtures.States, config.Fixtures.Actions)
-		if err != nil {
-			v.add(path, 0, "array q: %v", err)
-			return nil, nil
-		}
-		var contexts []control.Context
-		var want []*mat.Dense
-		for i, p := range problems {
-			if mdp.MaxAbsDiff(tables[i][0], trajectories[i].Q[0]) > scoreTolerance {
-				v.add(path, i+1, "Q_0 is not the value of π₀")
-			}
-			trajectories[i].Q = tables[i]
-			for k := range l.Rounds - 1 {
-				contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: stored[i][k+1], Q: tables[i][k], Eta: l.Eta})
-				want = append(want, tables[i][k+1])
-			}
-		}
-		done()
-		done = v.during(evaluating)
-		got, err := loop.Critic.Evaluate(contexts)
-		if err != nil {
-			v.add(path, 0, "the critic in the stored contexts: %v", err)
-			return nil, nil
-		}
-		v.compareTables(path, "critic", contexts, got, want, valueTolerance)
-		done()
-		done = v.during(acting)
-	}
-	var contexts []control.Context
-	var want []*mat.Dense
-	for i, p := range problems {
-		for k := range l.Rounds {
-			contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: stored[i][k], Q: trajectories[i].Q[k], Eta: l.Eta})
-			want = append(want, stored[i][k+1])
-		}
-	}
-	got, err := loop.Actor.Act(contexts)
-	if err != nil {
-		v.add(path, 0, "the actor in the stored contexts: %v", err)
-		return nil, nil
-	}
-	v.compareTables(path, "actor", contexts, got, want, policyTolerance)
-	return trajectories, nil
-}
-
-// compareKept compares stored policies with those of a run, at the rounds kept.
-func (v *Verification) compareKept(path, who string, again []control.Trajectory, kept []int, stored [][]*mat.Dense, tolerance float64) {
-	var contexts []control.Context
-	var got, want []*mat.Dense
-	for i := range again {
-		for j, k := range kept {
-			contexts = append(contexts, control.Context{Problem: i, Round: k - 1})
-			got, want = append(got, again[i].Policies[k]), append(want, stored[i][j])
-		}
-	}
-	v.compareTables(path, who, contexts, got, want, tolerance)
-}
-
-func (s *Store) verifyOneStep(v *Verification, folder string, config Config, problems []mdp.Problem, arrays map[string]npz.Array, m *Manifest) error {
-	manifest, policies := filepath.Join(folder, manifestFile), filepath.Join(folder, policiesFile)
-	c, f := config.OneStep, config.Fixtures
-	contexts, err := c.inputs(f, problems)
-	if err != nil {
-		return err
-	}
-	o := &OneStep{contexts: contexts}
-	next, err := unstack(arrays["next"], 1, len(problems), f.States, f.Actions)
-	if err != nil {
-		v.add(policies, 0, "array next: %v", err)
-		return nil
-	}
-	o.next = next[0]
-	if o.supplied, err = unstack(arrays["supplied"], len(c.Supplied), len(problems), f.States, f.Actions); err != nil {
-		v.add(policies, 0, "array supplied: %v", err)
-		return nil
-	}
-	if s.asks(v, config) {
-		asked, want := slices.Clone(contexts), slices.Clone(o.next)
-		for e, eta := range c.Supplied {
-			asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[e]...)
-		}
-		done := v.during(acting)
-		actor, err := s.actor(c.Actor)
-		if err != nil {
-			done()
-			v.add(manifest, 0, "its actor: %v", err)
-			return s.backendError()
-		}
-		got, err := actor.Act(asked)
-		done()
-		if err != nil {
-			v.add(policies, 0, "the actor on the inputs: %v", err)
-			return nil
-		}
-		v.compareTables(policies, "actor", asked, got, want, policyTolerance)
-	}
-	defer v.during(stepping)()
-	if err := c.compare(o); err != nil {
-		v.add(policies, 0, "%v", err)
-		return nil
-	}
-	for _, table := range []struct {
-		file   string
-		header []string
-		want   [][]float64
-	}{{distancesFile, distancesHeader(), o.distanceRows()}, {stepsFile, stepsHeader, o.stepRows()}} {
-		path := filepath.Join(folder, table.file)
-		rows, err := readCSV(path, table.header)
-		if err != nil {
-			v.add(path, 0, "%v", err)
-			continue
-		}
-		v.compareRows(path, table.header, rows, table.want, asScores)
-	}
-	v.compareSummary(manifest, m.Summary, o.summary())
-	return nil
 }
 
 // closeTo reports whether two numbers agree, relative where they are large; NaN
@@ -672,6 +393,16 @@ const most = 5
 
 // asScores is the tolerance of most tables.
 func asScores(row, column int) float64 { return scoreTolerance }
+
+// compareTable compares a file's table with the one computed again.
+func (v *Verification) compareTable(path string, header []string, want [][]float64) {
+	got, err := readCSV(path, header)
+	if err != nil {
+		v.add(path, 0, "%v", err)
+		return
+	}
+	v.compareRows(path, header, got, want, asScores)
+}
 
 // compareRows compares a table with the one computed again, each entry within
 // its tolerance.
@@ -714,7 +445,9 @@ func (v *Verification) compareTables(path, who string, contexts []control.Contex
 	}
 }
 
-func (v *Verification) compareSummary(path string, got, want map[string]Values) {
+// compareSummary compares an evaluation's summary with the one computed again.
+func (v *Verification) compareSummary(e *Evaluation, want map[string]Values) {
+	path, got := e.path(manifestFile), e.Manifest.Summary
 	if !slices.Equal(sortedKeys(got), sortedKeys(want)) {
 		v.add(path, 0, "its summary has %v, want %v", sortedKeys(got), sortedKeys(want))
 		return

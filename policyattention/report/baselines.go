@@ -175,7 +175,7 @@ func resourcesTable(s *source) (Table, error) {
 		}
 		parameters, cpu := 0, 0.0
 		for _, c := range trainings {
-			parameters += experiment.Parameters(c)
+			parameters += c.Parameters()
 			run, err := s.store.FindTraining(c)
 			if errors.Is(err, experiment.ErrMissing) {
 				cpu = math.NaN()

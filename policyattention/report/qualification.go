@@ -124,7 +124,7 @@ func (s *source) addCosts(x series, states int, add func(quantity, here string, 
 			return err
 		}
 		for _, c := range trainings {
-			sizes = append(sizes, float64(experiment.Parameters(c)))
+			sizes = append(sizes, float64(c.Parameters()))
 			run, err := s.store.FindTraining(c)
 			switch {
 			case errors.Is(err, experiment.ErrMissing):

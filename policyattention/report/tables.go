@@ -516,7 +516,7 @@ func costTable(s *source) (Table, error) {
 	}
 	wall, cpu, done := 0.0, 0.0, 0
 	for _, c := range configs {
-		row := []string{experiment.TrainingName(c), fmt.Sprint(experiment.Parameters(c)), fmt.Sprint(experiment.TrainingSteps(c)), NotRun, "", "", "", ""}
+		row := []string{experiment.TrainingName(c), fmt.Sprint(c.Parameters()), fmt.Sprint(c.Budget()), NotRun, "", "", "", ""}
 		run, err := s.store.FindTraining(c)
 		if err != nil && !errors.Is(err, experiment.ErrMissing) {
 			return t, err

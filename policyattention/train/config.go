@@ -168,6 +168,12 @@ func (c Config) Network() transformer.Config {
 	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1}
 }
 
+// Parameters returns the number of parameters that are trained.
+func (c Config) Parameters() int { return c.Network().Size() }
+
+// Budget returns the number of optimizer steps.
+func (c Config) Budget() int { return c.Steps }
+
 // Hash returns the SHA-256 of the configuration in hexadecimal.
 func (c Config) Hash() string {
 	return Job{Config: []byte(c.json())}.Hash()

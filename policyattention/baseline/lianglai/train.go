@@ -104,6 +104,9 @@ func (t Training) Parameters() int {
 	return 2 * width * width
 }
 
+// Budget returns the number of optimizer steps.
+func (t Training) Budget() int { return t.Steps }
+
 // Trained is the result of a training run.
 type Trained struct {
 	Block *Block    // for α = β = 1

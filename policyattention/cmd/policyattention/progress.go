@@ -29,7 +29,7 @@ func (g *globals) progress(store *experiment.Store, runs []experiment.TrainingCo
 	}
 	total := 0
 	for _, c := range runs {
-		total += experiment.TrainingSteps(c)
+		total += c.Budget()
 	}
 	bar := progressbar.NewOptions(total,
 		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription("training"),

@@ -1,0 +1,295 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/npz"
+	"icrl/policyattention/stats"
+)
+
+// LoopConfig is a closed loop.
+type LoopConfig struct {
+	Rounds int      `json:"rounds"`
+	Eta    float64  `json:"eta"`
+	Phi    float64  `json:"phi,omitempty"`    // mixture with the uniform policy
+	Actor  *Weights `json:"actor,omitempty"`  // absent: exact PMD
+	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
+	// One of these replaces actor and critic for a sampled method; Eta is then the
+	// step size of the exact PMD that it is compared with.
+	LiangLai *LiangLaiConfig `json:"liang_lai,omitempty"`
+	Distill  *DistillConfig  `json:"distill,omitempty"`
+	// Kept are the rounds whose policies are stored; absent means all.
+	Kept []int `json:"kept,omitempty"`
+}
+
+func (l *LoopConfig) weights() (all needs) {
+	for _, w := range []*Weights{l.Actor, l.Critic} {
+		if w != nil {
+			all = append(all, w.need())
+		}
+	}
+	if l.LiangLai != nil {
+		all = append(all, need{l.LiangLai.Training, l.LiangLai.Training.Steps})
+	}
+	if l.Distill != nil {
+		all = append(all, need{l.Distill.Training, l.Distill.Training.Steps})
+	}
+	return all
+}
+
+func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
+	trajectories, arrays, err := l.run(s, cell, f, problems)
+	if err != nil {
+		return nil, err
+	}
+	scored, err := control.Score(problems, trajectories)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeCSV(filepath.Join(dir, roundsFile), roundsHeader, roundRows(scored)); err != nil {
+		return nil, err
+	}
+	return summarize(scored), writeArrays(filepath.Join(dir, policiesFile), arrays)
+}
+
+// run runs the closed loop of a cell. It returns with the trajectories the arrays
+// to store.
+func (l *LoopConfig) run(s *Store, cell Cell, f Fixtures, problems []mdp.Problem) ([]control.Trajectory, map[string]npz.Array, error) {
+	if l.Distill != nil {
+		controller, err := s.distilled(*l.Distill)
+		if err != nil {
+			return nil, nil, err
+		}
+		trajectories, actions, err := controller.Live(problems, l.Rounds)
+		if err != nil {
+			return nil, nil, err
+		}
+		arrays := l.arrays(cell.kept(l), trajectories)
+		arrays["actions"] = actionArray(actions)
+		return trajectories, arrays, followed(problems, trajectories, l.Eta)
+	}
+	controller, err := l.controller(s, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	trajectories, err := controller.Run(problems, l.Rounds)
+	if err != nil {
+		return nil, nil, err
+	}
+	arrays := l.arrays(cell.kept(l), trajectories)
+	if l.LiangLai != nil {
+		err = followed(problems, trajectories, l.Eta)
+	}
+	return trajectories, arrays, err
+}
+
+// controller returns the controller of a closed loop.
+func (l *LoopConfig) controller(s *Store, f Fixtures) (control.Controller, error) {
+	switch {
+	case l.LiangLai != nil:
+		return s.liangLai(*l.LiangLai)
+	case l.Distill != nil:
+		return s.distilled(*l.Distill)
+	}
+	return l.loop(s, f)
+}
+
+// loop returns the loop of actor and critic.
+func (l *LoopConfig) loop(s *Store, f Fixtures) (control.Loop, error) {
+	loop := control.ExactPMD(l.Eta)
+	var err error
+	if l.Actor != nil {
+		if loop.Actor, err = s.actor(*l.Actor); err != nil {
+			return control.Loop{}, err
+		}
+	}
+	if l.Phi > 0 {
+		loop.Actor = control.MixedActor{Actor: loop.Actor, Phi: l.Phi}
+	}
+	if l.Critic != nil {
+		if loop.Critic, err = s.critic(*l.Critic, f.Root); err != nil {
+			return control.Loop{}, err
+		}
+	}
+	return loop, nil
+}
+
+// followed gives trajectories without critic tables those that the exact
+// one-step critic makes of their policies, so that they can be compared with
+// exact PMD of step size eta in the same contexts as others.
+func followed(problems []mdp.Problem, trajectories []control.Trajectory, eta float64) error {
+	for i, p := range problems {
+		t := &trajectories[i]
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			return err
+		}
+		t.Eta, t.Q = eta, []*mat.Dense{q}
+		for _, pi := range t.Policies[1 : len(t.Policies)-1] {
+			q = p.MDP.EvaluationBackup(pi, q)
+			t.Q = append(t.Q, q)
+		}
+	}
+	return nil
+}
+
+// kept returns the rounds whose policies a cell stores, where the loop does not
+// say: all of exact PMD and of the networks whose certificates are audited round
+// by round; those of the tables' horizons elsewhere, since the weights give the
+// others again.
+func (c Cell) kept(l *LoopConfig) []int {
+	switch {
+	case l.Kept != nil:
+		return l.Kept
+	case c.Method == ExactPMD, c.Block == Confirmation, c.Block == Shift:
+		return l.all()
+	}
+	return baseline.Horizons
+}
+
+// all returns the rounds from 0.
+func (l *LoopConfig) all() []int {
+	all := make([]int, l.Rounds+1)
+	for k := range all {
+		all[k] = k
+	}
+	return all
+}
+
+// arrays returns what policies.npz holds: the kept rounds [K], their policies
+// [N, K, S, A] and, for a learned critic whose rounds are all kept, its tables q
+// [N, T, S, A]. With the exact critic they follow from the policies.
+func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[string]npz.Array {
+	var policies, tables [][]*mat.Dense
+	for _, t := range trajectories {
+		var some []*mat.Dense
+		for _, k := range kept {
+			some = append(some, t.Policies[k])
+		}
+		policies, tables = append(policies, some), append(tables, t.Q)
+	}
+	arrays := map[string]npz.Array{"rounds": roundArray(kept), "policies": stack(policies)}
+	if l.Critic != nil && len(kept) > l.Rounds {
+		arrays["q"] = stack(tables)
+	}
+	return arrays
+}
+
+func roundArray(rounds []int) npz.Array {
+	a := npz.Array{Shape: []int{len(rounds)}}
+	for _, k := range rounds {
+		a.Data = append(a.Data, float64(k))
+	}
+	return a
+}
+
+// actionArray joins actions [N][K] into an array [N, K].
+func actionArray(actions [][]int) npz.Array {
+	out := npz.Array{Shape: []int{len(actions), len(actions[0])}}
+	for _, row := range actions {
+		for _, a := range row {
+			out.Data = append(out.Data, float64(a))
+		}
+	}
+	return out
+}
+
+// parseActions is the inverse of actionArray.
+func parseActions(a npz.Array, n, k int) ([][]int, error) {
+	if want := []int{n, k}; !slices.Equal(a.Shape, want) {
+		return nil, fmt.Errorf("shape %v, want %v", a.Shape, want)
+	}
+	actions := make([][]int, n)
+	for i := range actions {
+		for _, v := range a.Data[i*k : (i+1)*k] {
+			if v != float64(int(v)) {
+				return nil, fmt.Errorf("%v is no action", v)
+			}
+			actions[i] = append(actions[i], int(v))
+		}
+	}
+	return actions, nil
+}
+
+// roundsHeader names the columns of rounds.csv.gz. Row (problem, k) holds the
+// loss of π_k and the residuals ζ_k, mean row-L1, δ_k and ḡ_k of the context
+// (π_k, Q_k), which are empty where there are none; gap and e0 repeat.
+var roundsHeader = []string{"problem", "round", "loss", "gap", "e0", "zeta", "row_l1", "delta", "defect"}
+
+// roundRows returns the rows of rounds.csv.gz.
+func roundRows(scored []control.Scored) [][]float64 {
+	at := func(values []float64, k int) float64 {
+		if k < len(values) {
+			return values[k]
+		}
+		return nan
+	}
+	var rows [][]float64
+	for i, s := range scored {
+		for k, loss := range s.Loss {
+			rows = append(rows, []float64{
+				float64(i), float64(k), loss, s.Gap, s.E0,
+				at(s.Zeta, k), at(s.RowL1, k), at(s.Delta, k), at(s.Defect, k),
+			})
+		}
+	}
+	return rows
+}
+
+func (l *LoopConfig) read(e *Evaluation) error {
+	path := e.path(roundsFile)
+	rows, err := readCSV(path, roundsHeader)
+	if err != nil {
+		return err
+	}
+	e.Scored, err = l.scored(path, e.Config.Fixtures, rows)
+	return err
+}
+
+// scored is the inverse of roundRows, for rows that have been read from path.
+func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]control.Scored, error) {
+	rounds := l.Rounds + 1
+	if want := f.Problems * rounds; len(rows) != want {
+		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), want)
+	}
+	scored := make([]control.Scored, f.Problems)
+	for n, row := range rows {
+		i, k := n/rounds, n%rounds
+		if row[0] != float64(i) || row[1] != float64(k) {
+			return nil, fmt.Errorf("experiment: %s: row %d is of problem %v, round %v, want problem %d, round %d", path, n+1, row[0], row[1], i, k)
+		}
+		s := &scored[i]
+		if math.IsNaN(row[2]) {
+			return nil, fmt.Errorf("experiment: %s: row %d has no loss", path, n+1)
+		}
+		s.Loss, s.Gap, s.E0 = append(s.Loss, row[2]), row[3], row[4]
+		for j, values := range []*[]float64{&s.Zeta, &s.RowL1, &s.Delta, &s.Defect} {
+			if v := row[5+j]; !math.IsNaN(v) {
+				*values = append(*values, v)
+			}
+		}
+	}
+	return scored, nil
+}
+
+// summarize returns the medians of a closed loop at the table's horizons.
+func summarize(scored []control.Scored) map[string]Values {
+	e := Evaluation{Scored: scored}
+	summary := map[string]Values{}
+	for _, horizon := range baseline.Horizons {
+		v := Values{"median_loss": stats.Median(e.Losses(horizon))}
+		if scored[0].RowL1 != nil {
+			v["median_row_l1"] = stats.Median(e.Deviations(horizon))
+		}
+		summary[fmt.Sprintf("T%d", horizon)] = v
+	}
+	return summary
+}

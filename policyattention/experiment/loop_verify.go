@@ -1,0 +1,322 @@
+package experiment
+
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/npz"
+)
+
+// walkTolerance is absolute for the policies of forty dependent rounds in
+// float64.
+const walkTolerance = 1e-8
+
+// storedLoop is a closed loop as its artifact holds it.
+type storedLoop struct {
+	*Evaluation
+	*LoopConfig
+	problems []mdp.Problem
+	arrays   map[string]npz.Array
+	kept     []int          // rounds whose policies are stored [K]
+	policies [][]*mat.Dense // of the kept rounds [N][K]
+	rows     [][]float64    // of the rounds
+}
+
+func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems []mdp.Problem) error {
+	arrays, ok := v.arrays(e.path(policiesFile))
+	if !ok {
+		return nil
+	}
+	stored := storedLoop{Evaluation: e, LoopConfig: l, problems: problems, arrays: arrays, kept: e.Cell.kept(l)}
+	if !stored.readPolicies(v) || !stored.readRounds(v) {
+		return nil
+	}
+	asked := len(problems)
+	switch {
+	case !s.asks(v, e.Config):
+		asked = 0
+	case e.Cell.Block == Tuning:
+		// Its lives would take longer than all else, and it is read for the kept
+		// rounds alone.
+		asked = min(asked, s.Preset.Problems)
+	}
+	stored.scoreFrom(asked, v)
+	if asked == 0 {
+		return nil
+	}
+	stored.problems, stored.policies = problems[:asked], stored.policies[:asked]
+	trajectories, err := stored.again(s, v)
+	if err != nil || trajectories == nil {
+		return err
+	}
+	done := v.during(scoring)
+	scored, err := control.Score(stored.problems, trajectories)
+	done()
+	if err != nil {
+		v.add(e.path(policiesFile), 0, "%v", err)
+		return nil
+	}
+	defer v.during(reading)()
+	v.Rescored += asked * (l.Rounds + 1)
+	want := roundRows(scored)
+	// Where a loop was run again because not all of its policies are stored, the
+	// other rounds, and residuals between rounds, are as close as its answers.
+	between := relivedTolerance
+	if !l.weights().networks() {
+		between = l.repeatTolerance()
+	}
+	v.compareRows(e.path(roundsFile), roundsHeader, stored.rows[:len(want)], want, func(row, column int) float64 {
+		round, loss := int(want[row][1]), column <= slices.Index(roundsHeader, "e0")
+		if len(stored.kept) > l.Rounds || loss && (round == 0 || slices.Contains(stored.kept, round)) {
+			return scoreTolerance
+		}
+		return between
+	})
+	return nil
+}
+
+// repeatTolerance is absolute for the policies of a loop that is run again.
+func (l *LoopConfig) repeatTolerance() float64 {
+	switch {
+	case l.weights().networks():
+		return policyTolerance
+	case l.LiangLai != nil:
+		return walkTolerance
+	}
+	return scoreTolerance
+}
+
+// tables returns an array of tables [N][k], [S, A] each, which is called name.
+func (l *storedLoop) tables(name string, k int) ([][]*mat.Dense, error) {
+	return unstack(l.arrays[name], l.Config.Fixtures.Problems, k, l.Config.Fixtures.States, l.Config.Fixtures.Actions)
+}
+
+// readPolicies reads the stored policies and reports whether they are policies.
+func (l *storedLoop) readPolicies(v *Verification) bool {
+	path := l.path(policiesFile)
+	if got := l.arrays["rounds"].Data; !slices.Equal(got, roundArray(l.kept).Data) {
+		v.add(path, 0, "array rounds is %v, want %v", got, l.kept)
+		return false
+	}
+	var err error
+	if l.policies, err = l.tables("policies", len(l.kept)); err != nil {
+		v.add(path, 0, "array policies: %v", err)
+		return false
+	}
+	for i, some := range l.policies {
+		for j, pi := range some {
+			if err := l.problems[i].MDP.CheckPolicy(pi); err != nil {
+				v.add(path, i+1, "round %d: %v", l.kept[j], err)
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// readRounds reads the table of rounds, compares the summary with it, and reports
+// whether it is one.
+func (l *storedLoop) readRounds(v *Verification) bool {
+	defer v.during(reading)()
+	path := l.path(roundsFile)
+	rows, err := readCSV(path, roundsHeader)
+	var scored []control.Scored
+	if err == nil {
+		scored, err = l.scored(path, l.Config.Fixtures, rows)
+	}
+	if err != nil {
+		v.add(path, 0, "%v", err)
+		return false
+	}
+	l.rows = rows
+	v.compareSummary(l.Evaluation, summarize(scored))
+	return true
+}
+
+// scoreFrom scores the stored policies from the problem first on, where the other
+// rounds are not run again, and compares with the table.
+func (l *storedLoop) scoreFrom(first int, v *Verification) {
+	if first == len(l.problems) {
+		return
+	}
+	defer v.during(scoring)()
+	trajectories := make([]control.Trajectory, len(l.problems)-first)
+	for i := range trajectories {
+		trajectories[i].Policies = append([]*mat.Dense{l.problems[first+i].Pi0}, l.policies[first+i]...)
+	}
+	scored, err := control.Score(l.problems[first:], trajectories)
+	if err != nil {
+		v.add(l.path(policiesFile), 0, "%v", err)
+		return
+	}
+	v.Rescored += len(trajectories) * len(l.kept)
+	want, rounds := slices.Clone(l.rows), l.Rounds+1
+	loss, gap := slices.Index(roundsHeader, "loss"), slices.Index(roundsHeader, "gap")
+	for i, again := range scored {
+		rows := want[(first+i)*rounds:][:rounds]
+		for k := range rows {
+			rows[k] = slices.Clone(rows[k])
+			rows[k][gap] = again.Gap
+		}
+		for j, k := range append([]int{0}, l.kept...) {
+			rows[k][loss] = again.Loss[j]
+		}
+	}
+	v.compareRows(l.path(roundsFile), roundsHeader, l.rows, want, asScores)
+}
+
+// again runs the loop again, in the way that what is stored of it allows, and
+// returns trajectories with the stored policies in them; none where it could not.
+func (l *storedLoop) again(s *Store, v *Verification) ([]control.Trajectory, error) {
+	switch {
+	case l.Distill != nil:
+		return l.relive(s, v)
+	case l.LiangLai != nil, len(l.kept) <= l.Rounds:
+		return l.repeat(s, v)
+	}
+	return l.replay(s, v)
+}
+
+// replay asks for every stored update again, in its stored context, and returns
+// the stored trajectories with their critic tables.
+func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, error) {
+	path := l.path(policiesFile)
+	trajectories := make([]control.Trajectory, len(l.problems))
+	for i, p := range l.problems {
+		if mdp.MaxAbsDiff(l.policies[i][0], p.Pi0) != 0 {
+			v.add(path, i+1, "the policy of round 0 is not the problem's π₀")
+		}
+		trajectories[i].Policies = l.policies[i]
+	}
+	if err := followed(l.problems, trajectories, l.Eta); err != nil {
+		return nil, err
+	}
+	part := rerunning
+	if l.weights().networks() {
+		part = acting
+	}
+	done := v.during(part)
+	defer func() { done() }()
+	loop, err := l.loop(s, l.Config.Fixtures)
+	if err != nil {
+		v.add(l.path(manifestFile), 0, "its controller: %v", err)
+		return nil, s.backendError()
+	}
+	if l.Critic != nil {
+		tables, err := l.tables("q", l.Rounds)
+		if err != nil {
+			v.add(path, 0, "array q: %v", err)
+			return nil, nil
+		}
+		var contexts []control.Context
+		var want []*mat.Dense
+		for i, p := range l.problems {
+			if mdp.MaxAbsDiff(tables[i][0], trajectories[i].Q[0]) > scoreTolerance {
+				v.add(path, i+1, "Q_0 is not the value of π₀")
+			}
+			trajectories[i].Q = tables[i]
+			for k := range l.Rounds - 1 {
+				contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: l.policies[i][k+1], Q: tables[i][k], Eta: l.Eta})
+				want = append(want, tables[i][k+1])
+			}
+		}
+		done()
+		done = v.during(evaluating)
+		got, err := loop.Critic.Evaluate(contexts)
+		if err != nil {
+			v.add(path, 0, "the critic in the stored contexts: %v", err)
+			return nil, nil
+		}
+		v.compareTables(path, "critic", contexts, got, want, valueTolerance)
+		done()
+		done = v.during(acting)
+	}
+	var contexts []control.Context
+	var want []*mat.Dense
+	for i, p := range l.problems {
+		for k := range l.Rounds {
+			contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: l.policies[i][k], Q: trajectories[i].Q[k], Eta: l.Eta})
+			want = append(want, l.policies[i][k+1])
+		}
+	}
+	got, err := loop.Actor.Act(contexts)
+	if err != nil {
+		v.add(path, 0, "the actor in the stored contexts: %v", err)
+		return nil, nil
+	}
+	v.compareTables(path, "actor", contexts, got, want, policyTolerance)
+	return trajectories, nil
+}
+
+// relive repeats the lives of a network of Algorithm Distillation with their
+// recorded actions, each of which must be the one that was drawn.
+func (l *storedLoop) relive(s *Store, v *Verification) ([]control.Trajectory, error) {
+	path := l.path(policiesFile)
+	actions, err := parseActions(l.arrays["actions"], l.Config.Fixtures.Problems, l.Rounds*baseline.Window)
+	if err != nil {
+		v.add(path, 0, "array actions: %v", err)
+		return nil, nil
+	}
+	done := v.during(reliving)
+	controller, err := s.distilled(*l.Distill)
+	if err != nil {
+		done()
+		v.add(l.path(manifestFile), 0, "its controller: %v", err)
+		return nil, s.backendError()
+	}
+	again, err := controller.Relive(l.problems, actions[:len(l.problems)], policyTolerance)
+	done()
+	if err != nil {
+		v.add(path, 0, "the stored actions: %v", err)
+		return nil, nil
+	}
+	return l.compared(again, v)
+}
+
+// repeat runs the loop from its start.
+func (l *storedLoop) repeat(s *Store, v *Verification) ([]control.Trajectory, error) {
+	part := rerunning
+	switch {
+	case l.weights().networks():
+		part = acting
+	case l.LiangLai != nil:
+		part = imitating
+	}
+	done := v.during(part)
+	controller, err := l.controller(s, l.Config.Fixtures)
+	if err != nil {
+		done()
+		v.add(l.path(manifestFile), 0, "its controller: %v", err)
+		return nil, s.backendError()
+	}
+	again, err := controller.Run(l.problems, l.Rounds)
+	done()
+	if err != nil {
+		v.add(l.path(policiesFile), 0, "its controller: %v", err)
+		return nil, nil
+	}
+	return l.compared(again, v)
+}
+
+// compared compares the stored policies with those of the loop run again, and puts
+// them in their place.
+func (l *storedLoop) compared(again []control.Trajectory, v *Verification) ([]control.Trajectory, error) {
+	var contexts []control.Context
+	var got, want []*mat.Dense
+	for i := range again {
+		for j, k := range l.kept {
+			contexts = append(contexts, control.Context{Problem: i, Round: k - 1})
+			got, want = append(got, again[i].Policies[k]), append(want, l.policies[i][j])
+			again[i].Policies[k] = l.policies[i][j]
+		}
+	}
+	v.compareTables(l.path(policiesFile), "controller", contexts, got, want, l.repeatTolerance())
+	if l.Critic != nil { // its tables are the run's own
+		return again, nil
+	}
+	return again, followed(l.problems, again, l.Eta)
+}
