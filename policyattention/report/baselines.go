@@ -193,12 +193,12 @@ func resourcesTable(s *source) (Table, error) {
 				row[6] = fmt.Sprintf("%.1f", cpu)
 			}
 		}
-		e, err := s.store.Find(*cell)
-		switch {
-		case err == nil:
-			row[7] = fmt.Sprintf("%.1f", e.Manifest.Cost.CPUSeconds)
-		case !errors.Is(err, experiment.ErrMissing):
+		e, err := s.evaluation(*cell)
+		if err != nil {
 			return t, err
+		}
+		if e != nil {
+			row[7] = fmt.Sprintf("%.1f", e.Manifest.Cost.CPUSeconds)
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -112,7 +112,7 @@ func TestVerdicts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &source{store: store}
+	s := newSource(store)
 	c := claim{measure: func(*source) (*measured, error) { return nil, nil }, judge: holds, why: "of this"}
 	for _, x := range []struct {
 		m    *measured

@@ -18,7 +18,7 @@ func smoke(t *testing.T) *source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &source{store}
+	return newSource(store)
 }
 
 // The table's claims: no violated row, and the power −2 within 2%, for at the

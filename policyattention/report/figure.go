@@ -72,9 +72,13 @@ func FigureNames() []string {
 // BuildFigure returns the figure called name from the artifacts of a store.
 // Panels of what has not been run stay empty and say so.
 func BuildFigure(store *experiment.Store, name string) (*Figure, error) {
+	return newSource(store).figure(name)
+}
+
+func (s *source) figure(name string) (*Figure, error) {
 	for _, b := range figureBuilders {
 		if b.name == name {
-			panels, err := b.build(&source{store})
+			panels, err := b.build(s)
 			if err != nil {
 				return nil, fmt.Errorf("report: figure %s: %w", name, err)
 			}

@@ -142,14 +142,18 @@ func TableNames() []string {
 
 // BuildTable returns the table called name from the artifacts of a store.
 func BuildTable(store *experiment.Store, name string) (Table, error) {
+	return newSource(store).table(name)
+}
+
+func (s *source) table(name string) (Table, error) {
 	for _, b := range builders {
 		if b.name == name {
-			t, err := b.build(&source{store})
+			t, err := b.build(s)
 			if err != nil {
 				return Table{}, fmt.Errorf("report: table %s: %w", name, err)
 			}
 			t.Name = name
-			t.Notes = append(t.Notes, fmt.Sprintf("Preset %s.", store.Preset.Name))
+			t.Notes = append(t.Notes, fmt.Sprintf("Preset %s.", s.store.Preset.Name))
 			return t, nil
 		}
 	}
@@ -157,7 +161,29 @@ func BuildTable(store *experiment.Store, name string) (Table, error) {
 }
 
 // source finds results for tables and figures.
-type source struct{ store *experiment.Store }
+type source struct {
+	store *experiment.Store
+	read  map[experiment.Cell]*experiment.Evaluation // so far, nil for what has not been run
+}
+
+func newSource(store *experiment.Store) *source {
+	return &source{store, map[experiment.Cell]*experiment.Evaluation{}}
+}
+
+// evaluation returns the result of a cell, or nil.
+func (s *source) evaluation(cell experiment.Cell) (*experiment.Evaluation, error) {
+	if e, ok := s.read[cell]; ok {
+		return e, nil
+	}
+	e, err := s.store.Find(cell)
+	if errors.Is(err, experiment.ErrMissing) {
+		e, err = nil, nil
+	}
+	if err == nil {
+		s.read[cell] = e
+	}
+	return e, err
+}
 
 // find returns the results of the plan's cells that match, in the plan's order,
 // without those that have not been run; planned counts both.
@@ -167,14 +193,13 @@ func (s *source) find(match func(experiment.Cell) bool) (found []*experiment.Eva
 			continue
 		}
 		planned++
-		e, err := s.store.Find(cell)
-		if errors.Is(err, experiment.ErrMissing) {
-			continue
-		}
+		e, err := s.evaluation(cell)
 		if err != nil {
 			return nil, 0, err
 		}
-		found = append(found, e)
+		if e != nil {
+			found = append(found, e)
+		}
 	}
 	return found, planned, nil
 }

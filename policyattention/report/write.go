@@ -50,9 +50,10 @@ func Write(store *experiment.Store) (string, error) {
 // render returns the files of the report by name.
 func render(store *experiment.Store) (map[string][]byte, error) {
 	files := map[string][]byte{}
+	s := newSource(store)
 	var markdown, page bytes.Buffer
 	for _, name := range TableNames() {
-		t, err := BuildTable(store, name)
+		t, err := s.table(name)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +72,7 @@ func render(store *experiment.Store) (map[string][]byte, error) {
 	}
 	files["tables.md"], files["tables.html"] = markdown.Bytes(), page.Bytes()
 	for _, name := range FigureNames() {
-		f, err := BuildFigure(store, name)
+		f, err := s.figure(name)
 		if err != nil {
 			return nil, err
 		}
