@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,7 +72,8 @@ func WriteFile(path string, f *File) error {
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, b, 0o644); err != nil {
+	// Beside path, so that what a killed process leaves goes with the folder.
+	if err := renameio.WriteFile(path, b, 0o644, renameio.WithTempDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("safetensors: writing %s: %w", path, err)
 	}
 	return nil
