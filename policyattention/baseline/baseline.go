@@ -41,7 +41,7 @@ func NewChain(m *mdp.MDP, rng *rand.Rand) *Chain {
 }
 
 // Choose draws an action from the row p [A] of a policy.
-func (c *Chain) Choose(p []float64) int { return sample(c.rng, p) }
+func (c *Chain) Choose(p []float64) int { return mdp.Sample(c.rng, p) }
 
 // Draw draws the number in [0, 1) that Choose chooses by.
 func (c *Chain) Draw() float64 { return c.rng.Float64() }
@@ -63,7 +63,7 @@ func Gives(p []float64, u float64, a int, tolerance float64) bool {
 // Step takes the action a and moves to the successor.
 func (c *Chain) Step(a int) Transition {
 	t := Transition{State: c.State, Action: a, Reward: c.mdp.R.At(c.State, a)}
-	t.Next = sample(c.rng, c.mdp.Next(c.State, a))
+	t.Next = mdp.Sample(c.rng, c.mdp.Next(c.State, a))
 	c.State = t.Next
 	return t
 }
@@ -73,23 +73,6 @@ func (c *Chain) Walk(pi *mat.Dense, window []Transition) {
 	for i := range window {
 		window[i] = c.Step(c.Choose(pi.RawRowView(c.State)))
 	}
-}
-
-// sample draws an index with the probabilities p, which sum to one up to
-// rounding, by inversion. Two chains that read the same numbers therefore take
-// the same steps for as long as their policies nearly agree.
-func sample(rng *rand.Rand, p []float64) int {
-	u := rng.Float64()
-	last := 0
-	for i, w := range p {
-		if w > 0 {
-			last = i
-		}
-		if u -= w; u < 0 {
-			return i
-		}
-	}
-	return last
 }
 
 // Steps are the step sizes of actor (α) and critic (β).

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -20,26 +19,6 @@ func problems(t *testing.T, states, actions, n int) []mdp.Problem {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func TestSampleFollowsItsDistribution(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	p := []float64{0.5, 0, 0.125, 0.375, 0}
-	const n = 100_000
-	counts := make([]int, len(p))
-	for range n {
-		counts[sample(rng, p)]++
-	}
-	for i, c := range counts {
-		// Five standard deviations of a binomial count; exact where p is 0.
-		if math.Abs(float64(c)-n*p[i]) > 5*math.Sqrt(n*p[i]*(1-p[i])) {
-			t.Errorf("index %d was drawn %d times in %d, want about %v", i, c, n, n*p[i])
-		}
-	}
-	// A row that sums to less than one by rounding never gives an empty index.
-	if got := sample(rng, []float64{0, 1e-300, 0}); got != 1 {
-		t.Errorf("drew index %d, which has no probability", got)
-	}
 }
 
 func TestChainIsAWalk(t *testing.T) {

@@ -29,8 +29,8 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 		for a := range env.Actions() {
 			r, next := env.R.At(s, a), env.Next(s, a)
 			for range m {
-				t := draw(next, rng)
-				packets = append(packets, Packet{State: s, Action: a, Reward: r, NextState: t, NextAction: draw(pi.RawRowView(t), rng)})
+				t := mdp.Sample(rng, next)
+				packets = append(packets, Packet{State: s, Action: a, Reward: r, NextState: t, NextAction: mdp.Sample(rng, pi.RawRowView(t))})
 			}
 		}
 	}
@@ -54,21 +54,4 @@ func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 		}
 	}
 	return packets
-}
-
-// draw returns an index with the probabilities in row. Rounding may leave the
-// sum short of one; the remainder goes to the last index with mass.
-func draw(row []float64, rng *rand.Rand) int {
-	u, last := rng.Float64(), 0
-	for i, p := range row {
-		if p <= 0 {
-			continue
-		}
-		if u < p {
-			return i
-		}
-		u -= p
-		last = i
-	}
-	return last
 }

@@ -154,3 +154,21 @@ func dirichlet(rng *rand.Rand, row []float64) {
 		row[i] /= sum
 	}
 }
+
+// Sample draws an index with the probabilities p, which sum to one up to rounding:
+// what is missing goes to the last index that has any. It draws by inversion, so
+// those who read the same numbers draw the same for as long as their probabilities
+// nearly agree.
+func Sample(rng *rand.Rand, p []float64) int {
+	u, last := rng.Float64(), 0
+	for i, w := range p {
+		if w == 0 {
+			continue
+		}
+		if last = i; u < w {
+			return i
+		}
+		u -= w
+	}
+	return last
+}

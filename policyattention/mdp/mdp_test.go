@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/seed"
 )
 
 // chain is a two-state MDP with a closed form: action 0 stays, action 1 moves
@@ -188,6 +190,26 @@ func TestDirichletMoments(t *testing.T) {
 	mean, square = mean/n, square/n
 	if se := math.Sqrt(1.0 / 18 / n); math.Abs(mean-1.0/3) > 5*se || math.Abs(square-1.0/6) > 5*se {
 		t.Errorf("moments %v and %v, want 1/3 and 1/6 within %v", mean, square, 5*se)
+	}
+}
+
+func TestSampleFollowsItsDistribution(t *testing.T) {
+	rng := seed.New(1, "test", "sample")
+	p := []float64{0.5, 0, 0.125, 0.375, 0}
+	const n = 100_000
+	counts := make([]int, len(p))
+	for range n {
+		counts[Sample(rng, p)]++
+	}
+	for i, c := range counts {
+		// Five standard deviations of a binomial count; exact where p is 0.
+		if math.Abs(float64(c)-n*p[i]) > 5*math.Sqrt(n*p[i]*(1-p[i])) {
+			t.Errorf("index %d was drawn %d times in %d, want about %v", i, c, n, n*p[i])
+		}
+	}
+	// A row that sums to less than one by rounding never gives an empty index.
+	if got := Sample(rng, []float64{0, 1e-300, 0}); got != 1 {
+		t.Errorf("drew index %d, which has no probability", got)
 	}
 }
 

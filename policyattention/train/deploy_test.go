@@ -286,22 +286,6 @@ func TestDeployErrors(t *testing.T) {
 	}
 }
 
-// TestDraw compares frequencies with the distribution.
-func TestDraw(t *testing.T) {
-	rng := seed.New(1, "test", "draw")
-	p := []float64{0, 0.5, 0.3, 0.2, 0}
-	const n = 100_000
-	count := make([]float64, len(p))
-	for range n {
-		count[draw(rng, p)]++
-	}
-	for i, v := range p {
-		if sd := math.Sqrt(v * (1 - v) / n); math.Abs(count[i]/n-v) > 5*sd {
-			t.Errorf("index %d drawn with frequency %v, want %v", i, count[i]/n, v)
-		}
-	}
-}
-
 // Models that share a program answer like models that do not.
 func TestModelWith(t *testing.T) {
 	c := tiny(Proximal)

@@ -104,27 +104,12 @@ func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
 	for pair := range mean {
 		next := m.Next(pair/c.Actions, pair%c.Actions)
 		for range c.Samples {
-			successor := draw(rng, next)
+			successor := mdp.Sample(rng, next)
 			out.successors = append(out.successors, successor)
 			mean[pair] += m.Gamma * out.values[successor] / float64(c.Samples)
 		}
 	}
 	return out
-}
-
-// draw returns an index with the probabilities of a distribution.
-func draw(rng *rand.Rand, distribution []float64) int {
-	u, last := rng.Float64(), 0
-	for i, p := range distribution {
-		if p == 0 {
-			continue
-		}
-		if last = i; u < p {
-			return i
-		}
-		u -= p
-	}
-	return last // rounding left a rest
 }
 
 // slots returns the slot of each state: the state itself, or slots drawn at
