@@ -33,7 +33,7 @@ test: setup lint ## every test, the notebooks at smoke included
 	scripts/browser.sh
 	go test -tags noasm -v ./site | grep -v '^=== RUN'
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
-	$(PYTHON) scripts/notebooks.py --preset smoke --out .local/notebooks
+	printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P 2 $(PYTHON) scripts/notebooks.py --preset smoke --out .local/notebooks
 
 lint: setup ## go vet, staticcheck, gofmt
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
