@@ -33,7 +33,9 @@ func (c Config) Run(dir string, progress func(Progress)) (Run, error) {
 func (c Config) job() Job {
 	batches := &order{c: c}
 	return Job{
-		Config: []byte(c.json()), Network: c.Network(), Tokens: c.ContextTokens(slices.Max(c.Sizes) * c.Actions), Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
+		Config: []byte(c.json()), Network: c.Network(), Tokens: c.ContextTokens(slices.Max(c.Sizes) * c.Actions),
+		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
+
 		Init:  c.start,
 		Data:  c.data,
 		Batch: batches.batch,
