@@ -124,11 +124,11 @@ func (c *BackupConfig) read(e *Evaluation) error {
 	if err != nil {
 		return err
 	}
-	e.Backup = &Backup{}
+	b := &Backup{}
 	for _, row := range rows {
-		b := e.Backup
 		b.Rounds, b.Error, b.Largest = append(b.Rounds, row[1]), append(b.Error, row[2]), append(b.Largest, row[3])
 	}
+	e.Backup = b
 	return nil
 }
 

@@ -91,13 +91,11 @@ func (l *LoopConfig) run(s *Store, cell Cell, f Fixtures, problems []mdp.Problem
 	return trajectories, arrays, err
 }
 
-// controller returns the controller of a closed loop.
+// controller returns the controller of a closed loop that is not Algorithm
+// Distillation's, whose actions are wanted too.
 func (l *LoopConfig) controller(s *Store, f Fixtures) (control.Controller, error) {
-	switch {
-	case l.LiangLai != nil:
+	if l.LiangLai != nil {
 		return s.liangLai(*l.LiangLai)
-	case l.Distill != nil:
-		return s.distilled(*l.Distill)
 	}
 	return l.loop(s, f)
 }

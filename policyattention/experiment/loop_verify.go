@@ -90,6 +90,17 @@ func (l *LoopConfig) repeatTolerance() float64 {
 	return scoreTolerance
 }
 
+// part is what running the loop again is charged to.
+func (l *LoopConfig) part() Part {
+	switch {
+	case l.weights().networks():
+		return acting
+	case l.LiangLai != nil:
+		return imitating
+	}
+	return rerunning
+}
+
 // tables returns an array of tables [N][k], [S, A] each, which is called name.
 func (l *storedLoop) tables(name string, k int) ([][]*mat.Dense, error) {
 	return unstack(l.arrays[name], l.Config.Fixtures.Problems, k, l.Config.Fixtures.States, l.Config.Fixtures.Actions)
@@ -195,11 +206,7 @@ func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, er
 	if err := followed(l.problems, trajectories, l.Eta); err != nil {
 		return nil, err
 	}
-	part := rerunning
-	if l.weights().networks() {
-		part = acting
-	}
-	done := v.during(part)
+	done := v.during(l.part())
 	defer func() { done() }()
 	loop, err := l.loop(s, l.Config.Fixtures)
 	if err != nil {
@@ -279,14 +286,7 @@ func (l *storedLoop) relive(s *Store, v *Verification) ([]control.Trajectory, er
 
 // repeat runs the loop from its start.
 func (l *storedLoop) repeat(s *Store, v *Verification) ([]control.Trajectory, error) {
-	part := rerunning
-	switch {
-	case l.weights().networks():
-		part = acting
-	case l.LiangLai != nil:
-		part = imitating
-	}
-	done := v.during(part)
+	done := v.during(l.part())
 	controller, err := l.controller(s, l.Config.Fixtures)
 	if err != nil {
 		done()
