@@ -21,6 +21,8 @@ import (
 //
 // It panics when pi or q is not [S, A].
 func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
+	m.mustFit("policy", pi)
+	m.mustFit("Q", q)
 	return m.backup(rowDots(pi, q))
 }
 
@@ -30,11 +32,20 @@ func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 //
 // It panics when q is not [S, A].
 func (m *MDP) OptimalityBackup(q *mat.Dense) *mat.Dense {
+	m.mustFit("Q", q)
 	v := make([]float64, m.States())
 	for s := range v {
 		v[s] = slices.Max(q.RawRowView(s))
 	}
 	return m.backup(v)
+}
+
+// mustFit panics when the table called name is not [S, A].
+func (m *MDP) mustFit(name string, x *mat.Dense) {
+	s, a := m.R.Dims()
+	if rows, cols := x.Dims(); rows != s || cols != a {
+		panic(fmt.Sprintf("mdp: %s is [%d, %d], want [S, A] = [%d, %d]", name, rows, cols, s, a))
+	}
 }
 
 // backup returns r + γ P v [S, A] for state values v [S].
@@ -153,7 +164,7 @@ type Optimum struct {
 // the iteration ends; Residual certifies what it ended with.
 func (m *MDP) Optimal() (*Optimum, error) {
 	s, a := m.R.Dims()
-	slack := 1e-13 * math.Max(1, m.Bound())
+	slack := 1e-13 * m.Bound()
 	policy := make([]int, s)
 	pi := mat.NewDense(s, a, nil)
 	// Policy iteration ends well before the a^s policies run out; the cap turns

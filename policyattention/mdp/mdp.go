@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Tolerance is how far the sum of a probability row may lie from one, and how
-// far below zero rounding may push an entry of a policy produced by a model.
+// Tolerance is how far the sum of a probability row may lie from one. No entry
+// may lie below zero.
 const Tolerance = 1e-9
 
 // MDP is a finite discounted Markov decision process (Section 3 of the paper).
@@ -37,7 +37,8 @@ type successor struct {
 }
 
 // New returns the MDP with discount gamma, transitions p [S·A, S] and rewards
-// r [S, A]. The matrices are kept, not copied. The error names the first input
+// r [S, A]. The matrices are kept, not copied, except views of part of a wider
+// matrix. The error names the first input
 // that is not what it must be.
 func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 	if !(gamma >= 0 && gamma < 1) {
@@ -62,7 +63,8 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 			}
 		}
 	}
-	m := &MDP{Gamma: gamma, P: p, R: r}
+	// RMax and others read all of a matrix's data, which of a view holds more than its entries.
+	m := &MDP{Gamma: gamma, P: compact(p), R: compact(r)}
 	for i := range s * a {
 		for _, v := range p.RawRowView(i) {
 			if v > 0 {
@@ -81,6 +83,14 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 		}
 	}
 	return m, nil
+}
+
+// compact returns x, or a copy where x is a view of part of a wider matrix.
+func compact(x *mat.Dense) *mat.Dense {
+	if raw := x.RawMatrix(); raw.Stride != raw.Cols {
+		return mat.DenseCopyOf(x)
+	}
+	return x
 }
 
 // Expect returns E_{S'|s,a} v(S') for state values v [S].

@@ -329,3 +329,74 @@ func BenchmarkPolicyValue(b *testing.B) {
 		})
 	}
 }
+
+// TestOptimalScales holds Q* of rewards far below one against scaled Q*.
+func TestOptimalScales(t *testing.T) {
+	problems, err := Random.Draw(11, 6, 3, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, problem := range problems {
+		want, err := problem.MDP.Optimal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, scale := range []float64{0, 1e-300, 1e-15, 1e-12, 1, 1e12} {
+			r := mat.DenseCopyOf(problem.MDP.R)
+			r.Scale(scale, r)
+			m, err := New(problem.MDP.Gamma, problem.MDP.P, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := m.Optimal()
+			if err != nil {
+				t.Fatal(err)
+			}
+			scaled := mat.DenseCopyOf(want.Q)
+			scaled.Scale(scale, scaled)
+			if d := MaxAbsDiff(got.Q, scaled); d > 1e-13*m.Bound() {
+				t.Errorf("problem %d, rewards times %g: Q* is off by %g", i, scale, d)
+			}
+		}
+	}
+}
+
+// TestViews builds an MDP from views of wider matrices, whose hidden entries
+// are none of its.
+func TestViews(t *testing.T) {
+	m := chain(t, 0.9)
+	view := func(x *mat.Dense) *mat.Dense {
+		rows, cols := x.Dims()
+		wide := mat.NewDense(rows, cols+1, nil)
+		for i := range rows {
+			copy(wide.RawRowView(i), x.RawRowView(i))
+			wide.Set(i, cols, 1e9)
+		}
+		return wide.Slice(0, rows, 0, cols).(*mat.Dense)
+	}
+	got, err := New(m.Gamma, view(m.P), view(m.R))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.RMax() != m.RMax() {
+		t.Errorf("R_max of views is %v, want %v", got.RMax(), m.RMax())
+	}
+}
+
+func TestBackupPanics(t *testing.T) {
+	m := chain(t, 0.9)
+	for _, c := range []struct{ pi, q *mat.Dense }{
+		{m.Uniform(), mat.NewDense(2, 3, nil)},
+		{m.Uniform(), mat.NewDense(3, 2, nil)},
+		{mat.NewDense(3, 2, nil), m.Uniform()},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("π %v and Q %v were backed up", c.pi.RawMatrix(), c.q.RawMatrix())
+				}
+			}()
+			m.EvaluationBackup(c.pi, c.q)
+		}()
+	}
+}
