@@ -30,13 +30,14 @@ type Context struct {
 }
 
 // Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy
-// π̂_{k+1} [S, A].
+// π̂_{k+1} [S, A]. A Loop hands out copies of Pi and Q and copies what it gets,
+// so an Actor may change and return them; it must not change the MDP.
 type Actor interface {
 	Act(batch []Context) ([]*mat.Dense, error)
 }
 
 // Critic maps each context (π̂_{k+1}, Q_k) of a batch to Q_{k+1} [S, A], one
-// step of policy evaluation.
+// step of policy evaluation. It may do with Pi and Q what an Actor may.
 type Critic interface {
 	Evaluate(batch []Context) ([]*mat.Dense, error)
 }
@@ -67,47 +68,60 @@ type Loop struct {
 	Eta    float64 // constant step size η ≥ 0
 }
 
-// Run implements Controller.
+// Run implements Controller. It errs without an Actor or a Critic, on a π_0
+// that is no policy, and on what either part returns that is no policy or no
+// table of finite values [S, A].
 func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	if rounds < 1 {
 		return nil, fmt.Errorf("control: %d rounds, want at least 1", rounds)
 	}
-	batch := make([]Context, len(problems))
+	if l.Actor == nil || l.Critic == nil {
+		return nil, fmt.Errorf("control: a loop of the actor %T and the critic %T, want both", l.Actor, l.Critic)
+	}
 	trajectories := make([]Trajectory, len(problems))
 	for i, p := range problems {
 		q, err := p.MDP.PolicyValue(p.Pi0)
 		if err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
 		}
-		batch[i] = Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: l.Eta}
 		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Q: []*mat.Dense{q}, Eta: l.Eta}
 	}
+	// contexts are of the latest policies and tables, copied: what a part does to
+	// them does not reach the trajectories, which are scored, or the problems.
+	contexts := func(round int) []Context {
+		batch := make([]Context, len(problems))
+		for i, t := range trajectories {
+			batch[i] = Context{
+				Problem: i, Round: round, MDP: problems[i].MDP, Eta: l.Eta,
+				Pi: mat.DenseCopyOf(t.Policies[len(t.Policies)-1]), Q: mat.DenseCopyOf(t.Q[len(t.Q)-1]),
+			}
+		}
+		return batch
+	}
 	for round := range rounds {
-		policies, err := l.Actor.Act(batch)
+		policies, err := l.Actor.Act(contexts(round))
 		if err != nil {
 			return nil, fmt.Errorf("control: actor in round %d: %w", round, err)
 		}
-		if err := check("actor", policies, batch, (*mdp.MDP).CheckPolicy); err != nil {
+		if err := check("actor", policies, problems, (*mdp.MDP).CheckPolicy); err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
-		for i := range batch {
-			batch[i].Pi = policies[i]
-			trajectories[i].Policies = append(trajectories[i].Policies, policies[i])
+		for i, pi := range policies {
+			trajectories[i].Policies = append(trajectories[i].Policies, mat.DenseCopyOf(pi))
 		}
 		if round == rounds-1 {
 			break
 		}
-		values, err := l.Critic.Evaluate(batch)
+		values, err := l.Critic.Evaluate(contexts(round))
 		if err != nil {
 			return nil, fmt.Errorf("control: critic in round %d: %w", round, err)
 		}
 		checkValues := func(m *mdp.MDP, q *mat.Dense) error { return m.CheckTable("Q", q) }
-		if err := check("critic", values, batch, checkValues); err != nil {
+		if err := check("critic", values, problems, checkValues); err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
-		for i := range batch {
-			batch[i].Q, batch[i].Round = values[i], round+1
-			trajectories[i].Q = append(trajectories[i].Q, values[i])
+		for i, q := range values {
+			trajectories[i].Q = append(trajectories[i].Q, mat.DenseCopyOf(q))
 		}
 	}
 	return trajectories, nil
@@ -115,12 +129,12 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 
 // check reports a table that the part of the loop called name should not have
 // returned.
-func check(name string, tables []*mat.Dense, batch []Context, valid func(*mdp.MDP, *mat.Dense) error) error {
-	if len(tables) != len(batch) {
-		return fmt.Errorf("the %s returned %d tables for %d contexts", name, len(tables), len(batch))
+func check(name string, tables []*mat.Dense, problems []mdp.Problem, valid func(*mdp.MDP, *mat.Dense) error) error {
+	if len(tables) != len(problems) {
+		return fmt.Errorf("the %s returned %d tables for %d contexts", name, len(tables), len(problems))
 	}
 	for i, table := range tables {
-		if err := valid(batch[i].MDP, table); err != nil {
+		if err := valid(problems[i].MDP, table); err != nil {
 			return fmt.Errorf("the %s on problem %d: %w", name, i, err)
 		}
 	}

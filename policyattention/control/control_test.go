@@ -177,11 +177,80 @@ func TestBrokenParts(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, test.want)
 		}
 	}
+	for _, l := range []Loop{{Actor: RuleActor(pmd.PMD)}, {Critic: ExactCritic{}}} {
+		if _, err := l.Run(problems, 1); err == nil || !strings.Contains(err.Error(), "want both") {
+			t.Errorf("%+v: error %v", l, err)
+		}
+	}
 	if _, err := ExactPMD(0.8).Run(problems, 0); err == nil {
 		t.Error("zero rounds were run")
 	}
 	if _, err := Score(problems, nil); err == nil {
 		t.Error("no trajectories were scored")
+	}
+}
+
+// inPlace is exact PMD that writes its results over what it is given.
+type inPlace struct{}
+
+func (inPlace) Act(batch []Context) ([]*mat.Dense, error) {
+	out, err := RuleActor(pmd.PMD).Act(batch)
+	return over(batch, out, func(c Context) *mat.Dense { c.Q.Zero(); return c.Pi }), err
+}
+
+func (inPlace) Evaluate(batch []Context) ([]*mat.Dense, error) {
+	out, err := ExactCritic{}.Evaluate(batch)
+	return over(batch, out, func(c Context) *mat.Dense { c.Pi.Zero(); return c.Q }), err
+}
+
+func over(batch []Context, tables []*mat.Dense, of func(Context) *mat.Dense) []*mat.Dense {
+	for i, c := range batch {
+		into := of(c)
+		into.Copy(tables[i])
+		tables[i], batch[i] = into, Context{}
+	}
+	return tables
+}
+
+func TestPartsThatWriteOverTheirInputs(t *testing.T) {
+	problems, untouched := draw(t, 7, 4, 2), draw(t, 7, 4, 2)
+	want, err := ExactPMD(0.8).Run(untouched, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Loop{Actor: inPlace{}, Critic: inPlace{}, Eta: 0.8}.Run(problems, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		if !mat.Equal(problems[i].Pi0, untouched[i].Pi0) {
+			t.Errorf("problem %d: π₀ was written over", i)
+		}
+		for k := range want[i].Policies {
+			if !mat.Equal(got[i].Policies[k], want[i].Policies[k]) || k < 4 && !mat.Equal(got[i].Q[k], want[i].Q[k]) {
+				t.Errorf("problem %d round %d: the trajectory was written over", i, k)
+			}
+		}
+	}
+}
+
+func TestScoreRefuses(t *testing.T) {
+	problems := draw(t, 8, 4, 1)
+	pi, uniform := problems[0].Pi0, problems[0].MDP.Uniform()
+	for name, test := range map[string]struct {
+		t    Trajectory
+		want string
+	}{
+		"shape of Q":   {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{mat.NewDense(3, 3, nil)}}, "round 0: mdp: Q is [3, 3]"},
+		"no Q":         {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{nil}}, "Q is missing"},
+		"another π₀":   {Trajectory{Policies: []*mat.Dense{uniform, pi}}, "does not begin"},
+		"no π₀":        {Trajectory{Policies: []*mat.Dense{nil, pi}}, "policy is missing"},
+		"nothing":      {Trajectory{}, "0 policies"},
+		"later policy": {Trajectory{Policies: []*mat.Dense{pi, nil}}, "round 1: mdp: policy is missing"},
+	} {
+		if _, err := Score(problems, []Trajectory{test.t}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
+		}
 	}
 }
 

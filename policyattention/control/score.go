@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -39,7 +40,9 @@ func (s Scored) Bound(gamma float64, horizon int) (bound pmd.Bound, slack float6
 
 // Score evaluates trajectories, one a problem, exactly: every policy by a
 // linear solve, against Q* by policy iteration. It runs on all processors and
-// its result does not depend on their number.
+// its result does not depend on their number. It errs on a trajectory that does
+// not begin with the problem's π₀, and on tables that are no policies or no
+// finite values [S, A].
 func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) {
 	if len(problems) != len(trajectories) {
 		return nil, fmt.Errorf("control: %d trajectories for %d problems", len(trajectories), len(problems))
@@ -49,7 +52,7 @@ func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) 
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, p := range problems {
 		group.Go(func() (err error) {
-			if scored[i], err = score(p.MDP, trajectories[i]); err != nil {
+			if scored[i], err = score(p, trajectories[i]); err != nil {
 				return fmt.Errorf("control: problem %d: %w", i, err)
 			}
 			return nil
@@ -58,14 +61,25 @@ func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) 
 	return scored, group.Wait()
 }
 
-func score(m *mdp.MDP, t Trajectory) (Scored, error) {
-	rounds := len(t.Policies) - 1
+func score(p mdp.Problem, t Trajectory) (Scored, error) {
+	m, rounds := p.MDP, len(t.Policies)-1
 	if rounds < 0 || (t.Q != nil && len(t.Q) != rounds) {
 		return Scored{}, fmt.Errorf("a trajectory of %d policies and %d critic tables", len(t.Policies), len(t.Q))
 	}
-	scale, err := NewScale(mdp.Problem{MDP: m, Pi0: t.Policies[0]})
+	for k, q := range t.Q {
+		if err := m.CheckTable("Q", q); err != nil {
+			return Scored{}, fmt.Errorf("round %d: %w", k, err)
+		}
+	}
+	scale, err := NewScale(p)
 	if err != nil {
 		return Scored{}, err
+	}
+	if err := m.CheckPolicy(t.Policies[0]); err != nil {
+		return Scored{}, fmt.Errorf("round 0: %w", err)
+	}
+	if !mat.Equal(t.Policies[0], p.Pi0) {
+		return Scored{}, errors.New("the trajectory does not begin with the problem's π₀")
 	}
 	s := Scored{Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
 	for k, pi := range t.Policies[1:] {
