@@ -140,7 +140,7 @@ func TestNormalizedLoop(t *testing.T) {
 	const phi, theta = .02, 1.
 	caps := normCaps()
 	caps.Phi = phi
-	caps.EtaMin = pmd.MixtureStep(3, phi, theta)
+	caps.EtaMin = math.Log(3/phi) / theta
 	caps.EtaMax = caps.EtaMin
 	plain, err := New(caps)
 	if err != nil {

@@ -7,6 +7,7 @@
 package pmd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -22,7 +23,7 @@ import (
 //
 // computed as a softmax of log π + ηQ shifted by its maximum, so no finite
 // input overflows. An action without mass stays without mass. Step errs when a
-// row of pi is no distribution, when q or eta·q is not finite, or when eta
+// table is missing, empty or of another shape than the other, when a row of pi is no distribution, when q or eta·q is not finite, or when eta
 // is not a finite number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := check(pi, q, eta); err != nil {
@@ -58,6 +59,9 @@ func Softmax(row []float64) {
 
 // check reports what is wrong with the inputs of an update.
 func check(pi, q *mat.Dense, eta float64) error {
+	if pi == nil || q == nil || pi.IsEmpty() || q.IsEmpty() {
+		return errors.New("pmd: a policy or Q is missing or empty")
+	}
 	rows, cols := pi.Dims()
 	if r, c := q.Dims(); r != rows || c != cols {
 		return fmt.Errorf("pmd: Q is [%d, %d], the policy is [%d, %d]", r, c, rows, cols)
@@ -94,12 +98,6 @@ func Mix(pi *mat.Dense, phi float64) (*mat.Dense, error) {
 		return float64((1-phi)*p) + phi/float64(actions)
 	}, mixed)
 	return mixed, nil
-}
-
-// MixtureStep returns the constant step η = log(A/φ)/θ with which the mixture
-// makes every greedy defect after the first round at most θ + Bζ (Section 4).
-func MixtureStep(actions int, phi, theta float64) float64 {
-	return math.Log(float64(actions)/phi) / theta
 }
 
 // SuggestedSpan is the span that SuggestStep is meant to be used with. On

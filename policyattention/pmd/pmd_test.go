@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,10 +86,31 @@ func TestStepEdges(t *testing.T) {
 		{row(0.5, 0.5), row(0, 0), -1, "eta is -1"},
 		{row(0.5, 0.5), row(0, 0), math.NaN(), "eta is NaN"},
 		{row(0.5, 0.5), row(1e300, 0), 1e300, "overflows"},
+		{nil, row(0, 0), 1, "missing"},
+		{row(0.5, 0.5), nil, 1, "missing"},
+		{new(mat.Dense), new(mat.Dense), 1, "empty"},
 	} {
 		for _, rule := range Rules {
 			if _, err := rule.Update(test.pi, test.q, test.eta); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v, want one with %q", rule, err, test.want)
+			}
+		}
+	}
+}
+
+// TestHugeValues asks every rule for a policy where numbers are large.
+func TestHugeValues(t *testing.T) {
+	pi := mat.NewDense(1, 3, []float64{0.2, 0.3, 0.5})
+	for _, top := range []float64{1e8, 1e15, 1e17, 1e300, math.MaxFloat64} {
+		for _, values := range [][]float64{{top, top, top}, {top, top, 0}, {top, -top, 0}, {-top, -top, -top}, {-top, 0, top / 3}} {
+			for _, rule := range Rules {
+				next, err := rule.Update(pi, mat.NewDense(1, 3, values), 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := mdp.CheckRows(string(rule), next); err != nil {
+					t.Errorf("values %v: %v", values, err)
+				}
 			}
 		}
 	}
@@ -200,6 +222,20 @@ func TestFitStep(t *testing.T) {
 	}
 	if _, _, err := FitStep(nil, 0, 1, 0.1); err == nil {
 		t.Error("no updates were fitted")
+	}
+	for name, next := range map[string]*mat.Dense{
+		"nil": nil, "shape": mat.NewDense(3, 2, nil), "NaN": mat.NewDense(3, 3, slices.Repeat([]float64{math.NaN()}, 9)),
+	} {
+		bad := Update{updates[0].Pi, updates[0].Q, next}
+		if _, _, err := FitStep([]Update{updates[1], bad}, 0, 1, 0.1); err == nil || !strings.Contains(err.Error(), "(update 1)") {
+			t.Errorf("next %s: error %v", name, err)
+		}
+		if _, err := Zeta(next, bad.Pi, bad.Q, 1); err == nil {
+			t.Errorf("next %s: a residual was returned", name)
+		}
+	}
+	if _, _, err := FitStep(updates, 0, 1, 1e-300); err == nil {
+		t.Error("a grid without end was walked")
 	}
 }
 

@@ -1,6 +1,7 @@
 package pmd
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,16 +16,50 @@ import (
 //	ζ = max_s ‖next(·|s) − PMD_η(π,Q)(·|s)‖₁, in [0, 2],
 //
 // of the policy next [S, A] that an actor returned from the context (pi, q, eta).
+// It errs on a context that Step refuses, and when next has another shape or an
+// entry that is not finite.
 func Zeta(next, pi, q *mat.Dense, eta float64) (float64, error) {
 	exact, err := Step(pi, q, eta)
 	if err != nil {
 		return 0, err
 	}
+	if err := checkNext(next, pi); err != nil {
+		return 0, err
+	}
 	return MaxRowL1(next, exact), nil
 }
 
-// MaxRowL1 returns max_s ‖p(·|s) − q(·|s)‖₁.
+// checkNext reports why next cannot be what an actor returned from pi.
+func checkNext(next, pi *mat.Dense) error {
+	if next == nil {
+		return errors.New("pmd: the next policy is missing")
+	}
+	r, c := next.Dims()
+	if rows, cols := pi.Dims(); r != rows || c != cols {
+		return fmt.Errorf("pmd: the next policy is [%d, %d], the policy is [%d, %d]", r, c, rows, cols)
+	}
+	for s := range r {
+		for a, p := range next.RawRowView(s) {
+			if math.IsNaN(p) || math.IsInf(p, 0) {
+				return fmt.Errorf("pmd: the next policy has %v at (s=%d,a=%d), want a finite number", p, s, a)
+			}
+		}
+	}
+	return nil
+}
+
+// mustMatch panics when two tables differ in shape.
+func mustMatch(x, y *mat.Dense) {
+	rows, cols := x.Dims()
+	if r, c := y.Dims(); r != rows || c != cols {
+		panic(fmt.Sprintf("pmd: tables are [%d, %d] and [%d, %d], want one shape", rows, cols, r, c))
+	}
+}
+
+// MaxRowL1 returns max_s ‖p(·|s) − q(·|s)‖₁. It panics when p and q [S, A] differ
+// in shape.
 func MaxRowL1(p, q *mat.Dense) float64 {
+	mustMatch(p, q)
 	top := 0.0
 	for s := range p.RawMatrix().Rows {
 		top = math.Max(top, l1(p.RawRowView(s), q.RawRowView(s)))
@@ -33,14 +68,18 @@ func MaxRowL1(p, q *mat.Dense) float64 {
 }
 
 // Delta returns the critic residual of equation (5), δ = ‖Q_{k+1} − F^π̂ Q_k‖∞,
-// where pi is the policy π̂_{k+1} just returned.
+// where pi is the policy π̂_{k+1} just returned. It panics when a table is not
+// [S, A].
 func Delta(m *mdp.MDP, next, pi, q *mat.Dense) float64 {
+	mustMatch(next, q)
 	return mdp.MaxAbsDiff(next, m.EvaluationBackup(pi, q))
 }
 
 // GreedyDefect returns g(s) = max_a Q(s,a) − ⟨next(·|s), Q(s,·)⟩ for each state
-// [S]: what the returned policy loses against acting greedily on Q_k.
+// [S]: what the returned policy loses against acting greedily on Q_k. It panics
+// when next and q [S, A] differ in shape.
 func GreedyDefect(next, q *mat.Dense) []float64 {
+	mustMatch(next, q)
 	g := make([]float64, next.RawMatrix().Rows)
 	for s := range g {
 		values := q.RawRowView(s)
@@ -67,8 +106,10 @@ func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 
 // PriorMassPrice returns D(s) = −log π(G(s)|s) for each state [S], where G(s) is
 // the set of greedy actions of q: what it costs PMD to become greedy from pi.
-// It is +Inf where no greedy action has mass.
+// It is +Inf where no greedy action has mass. It panics when pi and q [S, A]
+// differ in shape.
 func PriorMassPrice(pi, q *mat.Dense) []float64 {
+	mustMatch(pi, q)
 	d := make([]float64, pi.RawMatrix().Rows)
 	for s := range d {
 		values := q.RawRowView(s)
@@ -120,9 +161,12 @@ func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int
 }
 
 // MixtureBound returns the right-hand side of equation (10), which bounds
-// ‖Q* − Q^{π̂_T}‖∞ under the uniform mixture with the constant step of
-// MixtureStep: a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for uniform
-// caps delta and zeta on the residuals and B = R_max/(1−γ).
+// ‖Q* − Q^{π̂_T}‖∞ under the uniform mixture with the constant step η =
+// log(A/φ)/θ, which makes every greedy defect after the first round at most θ +
+// Bζ (Section 4): a geometric transient plus 2γ/(1−γ)² (δ + Bζ + θ), for uniform
+// caps delta and zeta on the residuals and B = R_max/(1−γ). It bounds something
+// for 0 ≤ γ < 1, a horizon T ≥ 1 and finite other arguments ≥ 0, which it does
+// not check.
 func MixtureBound(gamma, e0, bound, delta, zeta, theta float64, horizon int) float64 {
 	transient := (2*e0 + 4*bound) * math.Pow(gamma, float64(horizon)) / (1 - gamma)
 	return transient + 2*gamma/((1-gamma)*(1-gamma))*(delta+bound*zeta+theta)

@@ -76,8 +76,13 @@ func (r Rule) Update(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 }
 
 // projectSimplex replaces row by its Euclidean projection onto the probability
-// simplex (Duchi et al. 2008, Figure 1).
+// simplex (Duchi et al. 2008, Figure 1). A common shift of all entries changes
+// nothing; without their maximum, large ones leave 1 its digits in the sums.
 func projectSimplex(row []float64) {
+	top := slices.Max(row)
+	for a := range row {
+		row[a] -= top
+	}
 	sorted := slices.Clone(row)
 	slices.Sort(sorted)
 	slices.Reverse(sorted)
@@ -93,8 +98,10 @@ func projectSimplex(row []float64) {
 	}
 }
 
-// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, in [0, 2].
+// RowL1 returns the mean over states of ‖p(·|s) − q(·|s)‖₁, in [0, 2]. It panics
+// when p and q [S, A] differ in shape.
 func RowL1(p, q *mat.Dense) float64 {
+	mustMatch(p, q)
 	total := 0.0
 	rows, _ := p.Dims()
 	for s := range rows {
@@ -118,15 +125,21 @@ type Update struct {
 
 // FitStep returns the effective step size of observed updates: the η on the
 // grid lo, lo+by, …, hi that minimizes the mean row-L1 distance between Next
-// and PMD_η(Pi, Q). Ties go to the smaller η.
+// and PMD_η(Pi, Q). Ties go to the smaller η. It errs without updates, on a grid
+// that is none or of more than a million steps, on the inputs that Step refuses,
+// and on a Next of another shape or with an entry that is not finite.
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
-	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) {
+	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v", len(updates), lo, by, hi)
 	}
 	logs := make([]*mat.Dense, len(updates)) // of Pi: all candidates share them
 	for i, u := range updates {
-		if err := check(u.Pi, u.Q, hi); err != nil {
-			return 0, 0, err
+		err := check(u.Pi, u.Q, hi)
+		if err == nil {
+			err = checkNext(u.Next, u.Pi)
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("%w (update %d)", err, i)
 		}
 		logs[i] = mat.DenseCopyOf(u.Pi)
 		logs[i].Apply(func(_, _ int, p float64) float64 { return numeric.Log(p) }, logs[i])
@@ -164,8 +177,11 @@ func rowL1ToStep(next, logs, q *mat.Dense, eta float64) float64 {
 }
 
 // ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section
-// 5), which PMD_η(π,Q) minimizes. It is +Inf where p has mass and π none.
+// 5), which PMD_η(π,Q) minimizes. It is +Inf where p has mass and π none. It
+// panics when p, pi and q [S, A] differ in shape.
 func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
+	mustMatch(p, pi)
+	mustMatch(p, q)
 	rows, _ := p.Dims()
 	total := 0.0
 	for s := range rows {
