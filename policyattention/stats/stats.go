@@ -42,18 +42,22 @@ func RatioOfMedians(x, y []float64) float64 { return Median(x) / Median(y) }
 
 // Quantile returns the p-quantile of sorted values, 0 ≤ p ≤ 1, with linear
 // interpolation between order statistics (type 7 of Hyndman and Fan, NumPy's
-// default).
+// default). It is NaN for no values and for another p.
 func Quantile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 || !(p >= 0 && p <= 1) {
+		return math.NaN()
+	}
 	at := p * float64(len(sorted)-1)
 	i := int(at)
 	if i+1 >= len(sorted) {
 		return sorted[len(sorted)-1]
 	}
-	// Equal neighbours need no arithmetic, which would turn infinite ones into NaN.
-	if sorted[i] == sorted[i+1] {
-		return sorted[i]
+	// Arithmetic would turn infinite neighbours into NaN.
+	low, high, share := sorted[i], sorted[i+1], at-float64(i)
+	if low == high || math.IsInf(low, 0) || share == 0 && math.IsInf(high, 0) {
+		return low
 	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+	return low + share*(high-low)
 }
 
 // Estimate is a statistic of a sample with its bootstrap percentile interval.
@@ -79,15 +83,17 @@ type Bootstrap struct {
 // Standard is the paper's bootstrap: 10,000 replicates and 95% intervals.
 var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
 
-// Median estimates the median over runs of the median over problems.
+// Median estimates the median over runs of the median over problems. Like the
+// other estimators it errs when it is undefined, that is NaN, on the sample or
+// on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
 func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
-	return b.estimate(median, x)
+	return b.estimate("median", median, x)
 }
 
 // Difference estimates the median over runs of
 // median_m x[j][m] − median_m y[j][m].
 func (b Bootstrap) Difference(x, y [][]float64) (Estimate, error) {
-	return b.estimate(func(v []float64) float64 { return v[0] - v[1] }, x, y)
+	return b.estimate("difference", func(v []float64) float64 { return v[0] - v[1] }, x, y)
 }
 
 // PairedDifference estimates the median over runs of the median over problems
@@ -103,12 +109,12 @@ func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
 			d[j][m] = x[j][m] - y[j][m]
 		}
 	}
-	return b.estimate(median, d)
+	return b.estimate("paired difference", median, d)
 }
 
 // Ratio estimates the median over runs of median_m x[j][m] / median_m y[j][m].
 func (b Bootstrap) Ratio(x, y [][]float64) (Estimate, error) {
-	return b.estimate(func(v []float64) float64 { return v[0] / v[1] }, x, y)
+	return b.estimate("ratio", func(v []float64) float64 { return v[0] / v[1] }, x, y)
 }
 
 func median(v []float64) float64 { return v[0] }
@@ -117,9 +123,9 @@ func median(v []float64) float64 { return v[0] }
 // not depend on how the chunks fall to processors.
 const chunk = 500
 
-// estimate applies combine to the run medians of the samples, run by run, takes
+// estimate, of the estimator called name, applies combine to the run medians of the samples, run by run, takes
 // the median over runs, and bootstraps it.
-func (b Bootstrap) estimate(combine func(runMedians []float64) float64, samples ...[][]float64) (Estimate, error) {
+func (b Bootstrap) estimate(name string, combine func(runMedians []float64) float64, samples ...[][]float64) (Estimate, error) {
 	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
 		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)
 	}
@@ -176,9 +182,16 @@ func (b Bootstrap) estimate(combine func(runMedians []float64) float64, samples 
 	for j := range values {
 		values[j] = summary(j, once, make([]float64, len(samples)))
 	}
-	slices.Sort(replicates)
+	value := Median(values)
+	if math.IsNaN(value) {
+		return Estimate{}, fmt.Errorf("stats: the %s of the sample is undefined: run by run it is %v", name, values)
+	}
+	slices.Sort(replicates) // NaN first
+	if math.IsNaN(replicates[0]) {
+		return Estimate{}, fmt.Errorf("stats: the %s is undefined on a replicate of the sample", name)
+	}
 	tail := (1 - b.Level) / 2
-	return Estimate{Value: Median(values), Lo: Quantile(replicates, tail), Hi: Quantile(replicates, 1-tail)}, nil
+	return Estimate{Value: value, Lo: Quantile(replicates, tail), Hi: Quantile(replicates, 1-tail)}, nil
 }
 
 // ranking is a run's losses in ascending order with the problem of each: a

@@ -41,6 +41,20 @@ func TestQuantile(t *testing.T) {
 			t.Errorf("Quantile(%v) = %v, want %v", p, got, want)
 		}
 	}
+	for _, p := range []float64{-0.1, 1.1, math.NaN()} {
+		if got := Quantile(sorted, p); !math.IsNaN(got) {
+			t.Errorf("Quantile(%v) = %v, want NaN", p, got)
+		}
+	}
+	if got := Quantile(nil, 0.5); !math.IsNaN(got) {
+		t.Errorf("quantile of nothing is %v, want NaN", got)
+	}
+	inf := math.Inf(1)
+	for p, want := range map[float64]float64{0: -inf, 0.25: -inf, 0.5: 1, 0.75: inf, 1: inf} {
+		if got := Quantile([]float64{-inf, 1, inf}, p); got != want {
+			t.Errorf("Quantile(%v) = %v, want %v among infinite values", p, got, want)
+		}
+	}
 }
 
 func TestResampleMedian(t *testing.T) {
@@ -214,7 +228,11 @@ func TestErrors(t *testing.T) {
 		"other runs":     func() (Estimate, error) { return Standard.Difference(ok, [][]float64{{1, 2}, {3, 4}}) },
 		"other problems": func() (Estimate, error) { return Standard.PairedDifference(ok, [][]float64{{1}}) },
 		"no replicates":  func() (Estimate, error) { return Bootstrap{Level: 0.9}.Median(ok) },
-		"level 1":        func() (Estimate, error) { return Bootstrap{Replicates: 1, Level: 1}.Median(ok) },
+		"0/0":            func() (Estimate, error) { return Standard.Ratio([][]float64{{0, 1, 2}}, [][]float64{{0, 1, 2}}) },
+		"∞−∞": func() (Estimate, error) {
+			return Standard.Difference([][]float64{{1, 2, math.Inf(1)}}, [][]float64{{1, 2, math.Inf(1)}})
+		},
+		"level 1": func() (Estimate, error) { return Bootstrap{Replicates: 1, Level: 1}.Median(ok) },
 	} {
 		if got, err := call(); err == nil {
 			t.Errorf("%s: no error, got %+v", name, got)
