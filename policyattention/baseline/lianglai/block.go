@@ -1,10 +1,10 @@
 // Package lianglai is the baseline of Liang and Lai (arXiv 2605.05755): one
-// linear self-attention layer that carries out a step of semi-gradient SARSA or
-// actor–critic on the transitions in its prompt.
+// linear self-attention layer that carries out a step of actor–critic on the
+// transitions in its prompt.
 //
-// The package holds the analytic parameters of both algorithms, the training of
-// an actor–critic block from random parameters by imitation of the analytic
-// one, and the controller that deploys a block.
+// The package holds the analytic parameters, the training of a block from random
+// parameters by imitation of the analytic one, and the controller that deploys a
+// block.
 package lianglai
 
 import (
@@ -161,66 +161,4 @@ func (p *ActorCriticPrompt) WithSteps(b *Block, steps baseline.Steps) *Block {
 		}
 	}
 	return scaled
-}
-
-// SarsaPrompt is the layout of the SARSA prompt. A context column holds φ(s,a),
-// φ(s′,a′) and r, the query column holds the action values w [S·A] and 1.
-type SarsaPrompt struct {
-	States, Actions int
-
-	pair, next field // φ(s,a), φ(s′,a′) [S·A]
-	reward     field
-	w          field // w [S·A]
-	one        field
-	width      int
-}
-
-// NewSarsaPrompt returns the layout for S states and A actions.
-func NewSarsaPrompt(states, actions int) (*SarsaPrompt, error) {
-	if states < 1 || actions < 1 {
-		return nil, fmt.Errorf("lianglai: prompt for S=%d states and A=%d actions, want at least one of each", states, actions)
-	}
-	sa := states * actions
-	f, width := fields(sa, sa, 1, sa, 1)
-	return &SarsaPrompt{states, actions, f[0], f[1], f[2], f[3], f[4], width}, nil
-}
-
-// Width is the length of a column, 3SA + 2.
-func (p *SarsaPrompt) Width() int { return p.width }
-
-// Context returns the context columns [n−1, Width] of a window of n consecutive
-// transitions; the action a′ of one is the action a of the next.
-func (p *SarsaPrompt) Context(window []baseline.Transition) *mat.Dense {
-	context := mat.NewDense(len(window)-1, p.width, nil)
-	for i := range len(window) - 1 {
-		column, t, after := context.RawRowView(i), window[i], window[i+1]
-		p.pair.of(column)[t.State*p.Actions+t.Action] = 1
-		p.next.of(column)[after.State*p.Actions+after.Action] = 1
-		p.reward.of(column)[0] = t.Reward
-	}
-	return context
-}
-
-// Query returns the query column [Width] of the action values w [S·A].
-func (p *SarsaPrompt) Query(w []float64) []float64 {
-	column := make([]float64, p.width)
-	copy(p.w.of(column), w)
-	p.one.of(column)[0] = 1
-	return column
-}
-
-// Increment reads Δw [S·A] off what a block added to the query.
-func (p *SarsaPrompt) Increment(added []float64) []float64 { return p.w.of(added) }
-
-// Analytic returns the block that adds to w the semi-gradient SARSA increment
-// α/n Σ δ φ(s,a) with δ = r + γ w(s′,a′) − w(s,a).
-func (p *SarsaPrompt) Analytic(gamma, alpha float64) *Block {
-	b := NewBlock(p.width)
-	b.P.Set(p.reward.from, p.one.from, 1)
-	for i := range p.pair.size {
-		b.P.Set(p.next.from+i, p.w.from+i, gamma)
-		b.P.Set(p.pair.from+i, p.w.from+i, -1)
-		b.V.Set(p.w.from+i, p.pair.from+i, alpha)
-	}
-	return b
 }

@@ -1,6 +1,7 @@
 package lianglai
 
 import (
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -39,8 +40,20 @@ type Controller struct {
 }
 
 // Run implements control.Controller. On the same Root its transitions come from
-// the same random numbers as those of [baseline.Teacher].
+// the same random numbers as those of [baseline.Teacher]. It errs on a block of
+// another width than the prompt's.
 func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	if c.Prompt == nil || c.Block == nil {
+		return nil, errors.New("lianglai: a controller needs a prompt and a block")
+	}
+	for _, m := range []*mat.Dense{c.Block.P, c.Block.V} {
+		if m == nil {
+			return nil, errors.New("lianglai: the block lacks P or V")
+		}
+		if rows, cols := m.Dims(); rows != c.Prompt.Width() || cols != rows {
+			return nil, fmt.Errorf("lianglai: the block is [%d, %d], the prompt's columns have length %d", rows, cols, c.Prompt.Width())
+		}
+	}
 	return baseline.Run(problems, rounds, c.Start, c.Features, c.Root, func(i int, l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
 		if s, a := pi.Dims(); s != c.Prompt.States || a != c.Prompt.Actions {
 			return nil, nil, fmt.Errorf("lianglai: the problem has S=%d, A=%d, the block is for S=%d, A=%d", s, a, c.Prompt.States, c.Prompt.Actions)

@@ -3,6 +3,7 @@ package lianglai
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
@@ -33,7 +34,8 @@ func (t Training) Write(path string, trained *Trained) error {
 	return safetensors.WriteFile(path, f)
 }
 
-// Read reads what Write stored.
+// Read reads what Write stored. It errs on tensors of other shapes or with numbers
+// that are not finite.
 func Read(path string) (t Training, trained *Trained, err error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
@@ -54,6 +56,11 @@ func Read(path string) (t Training, trained *Trained, err error) {
 		values, _, e := safetensors.Get[float64](f, name)
 		if e == nil && len(values) != size {
 			e = fmt.Errorf("lianglai: tensor %q has %d values, want %d", name, len(values), size)
+		}
+		for i, v := range values {
+			if e == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
+				e = fmt.Errorf("lianglai: tensor %q has %v at %d, want finite numbers", name, v, i)
+			}
 		}
 		if e != nil && err == nil {
 			err = fmt.Errorf("%w (in %s)", e, path)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -77,38 +79,6 @@ func TestAnalyticActorCritic(t *testing.T) {
 					t.Errorf("S=%d: increments (%v, %v), want (%v, %v)", shape.states, dTheta, dW, wantTheta, wantW)
 				}
 			}
-		}
-	}
-}
-
-func TestAnalyticSarsa(t *testing.T) {
-	const states, actions, gamma, alpha = 5, 3, 0.9, 0.7
-	p, err := NewSarsaPrompt(states, actions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.Random.Draw(1, states, actions, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rng := seed.New(2, "test")
-	for _, problem := range problems {
-		w := make([]float64, states*actions)
-		for i := range w {
-			w[i] = rng.NormFloat64()
-		}
-		window := make([]baseline.Transition, baseline.Window)
-		baseline.NewChain(problem.MDP, rng).Walk(problem.Pi0, window)
-		want := make([]float64, len(w))
-		n := len(window) - 1
-		for i := range n {
-			at := window[i].State*actions + window[i].Action
-			then := window[i+1].State*actions + window[i+1].Action
-			want[at] += alpha / float64(n) * (window[i].Reward + gamma*w[then] - w[at])
-		}
-		got := p.Increment(p.Analytic(gamma, alpha).Attend(p.Context(window), p.Query(w)))
-		if !close(got, want) {
-			t.Errorf("Δw = %v, want %v", got, want)
 		}
 	}
 }
@@ -252,6 +222,11 @@ func TestHarnessShapeAndController(t *testing.T) {
 	if _, err := (Controller{Prompt: p, Block: trained.Block, Start: baseline.Initial}).Run(wrong, 1); err == nil {
 		t.Error("a problem of another shape passed")
 	}
+	for name, block := range map[string]*Block{"none": nil, "empty": {}, "wide": NewBlock(p.Width() + 1)} {
+		if _, err := (Controller{Prompt: p, Block: block, Start: baseline.Initial}).Run(problems, 1); err == nil || !strings.Contains(err.Error(), "lianglai: ") {
+			t.Errorf("block %s: error %v", name, err)
+		}
+	}
 }
 
 func TestFiles(t *testing.T) {
@@ -271,6 +246,18 @@ func TestFiles(t *testing.T) {
 	}
 	if again != recipe || !mat.Equal(read.Block.P, trained.Block.P) || !mat.Equal(read.Block.V, trained.Block.V) || !slices.Equal(read.Loss, trained.Loss) {
 		t.Errorf("what was read, %+v, is not what was written, %+v", again, recipe)
+	}
+	// Numbers that no training wrote.
+	for name, at := range map[string]*float64{"P": &read.Block.P.RawMatrix().Data[3], "V": &read.Block.V.RawMatrix().Data[3], "loss": &read.Loss[1]} {
+		was := *at
+		*at = math.NaN()
+		if err := recipe.Write(path, read); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Read(path); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
+			t.Errorf("NaN in %s: error %v", name, err)
+		}
+		*at = was
 	}
 	// A recipe that does not fit the tensors.
 	recipe.States = 4
@@ -388,6 +375,10 @@ func TestTrainingCanBeStoppedAndRefusesNonsense(t *testing.T) {
 		func(t *Training) { t.Batch = 0 },
 		func(t *Training) { t.Rate = 2 },
 		func(t *Training) { t.Damping = math.NaN() },
+		func(t *Training) { t.Damping = math.Inf(1) },
+		func(t *Training) { t.Scale = math.Inf(1) },
+		func(t *Training) { t.MDPs = 1 << 62 },
+		func(t *Training) { t.States = 1 << 62 },
 	} {
 		recipe := small(Native(1))
 		spoil(&recipe)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -69,21 +70,24 @@ func Harness(seed uint64, states int) Training {
 	}
 }
 
+// most bounds the numbers of MDPs, windows and steps: beyond it no run ends.
+const most = 1 << 24
+
 // Validate reports the first field that makes no sense.
 func (t Training) Validate() error {
 	switch {
-	case t.States < 2 || t.Actions < 2:
-		return fmt.Errorf("lianglai: training on S=%d states and A=%d actions, want at least two of each", t.States, t.Actions)
+	case t.States < 2 || t.Actions < 2 || max(t.States, t.Actions) > 4096:
+		return fmt.Errorf("lianglai: training on S=%d states and A=%d actions, want 2 to 4096 of each", t.States, t.Actions)
 	case !(t.Gamma >= 0 && t.Gamma < 1):
 		return fmt.Errorf("lianglai: training with γ = %v, want 0 ≤ γ < 1", t.Gamma)
-	case t.Warmup < 1:
-		return fmt.Errorf("lianglai: training with a warm-up of %d steps, want at least one", t.Warmup)
-	case t.MDPs < 1 || t.Batch < 1 || t.Steps < 1:
-		return fmt.Errorf("lianglai: training with %d MDPs, batch %d, %d steps, want at least one of each", t.MDPs, t.Batch, t.Steps)
+	case t.Warmup < 1 || t.Warmup > most:
+		return fmt.Errorf("lianglai: training with a warm-up of %d steps, want 1 to %d", t.Warmup, most)
+	case min(t.MDPs, t.Batch, t.Steps) < 1 || max(t.MDPs, t.Batch, t.Steps) > most:
+		return fmt.Errorf("lianglai: training with %d MDPs, batch %d, %d steps, want 1 to %d of each", t.MDPs, t.Batch, t.Steps, most)
 	case !(t.Rate > 0 && t.Rate <= 1):
 		return fmt.Errorf("lianglai: training with rate %v, want 0 < rate ≤ 1", t.Rate)
-	case !(t.Scale > 0) || !(t.Damping > 0):
-		return fmt.Errorf("lianglai: training with scale %v and damping %v, want both positive", t.Scale, t.Damping)
+	case !(t.Scale > 0 && t.Damping > 0) || math.IsInf(t.Scale+t.Damping, 1):
+		return fmt.Errorf("lianglai: training with scale %v and damping %v, want both positive and finite", t.Scale, t.Damping)
 	}
 	return nil
 }
