@@ -187,6 +187,12 @@ func (c Config) json() string {
 	return string(b)
 }
 
+// Beyond these no run fits a machine, and products of numbers could overflow.
+const (
+	widest = 1 << 14 // states, actions
+	most   = 1 << 24 // MDPs, examples, rounds, samples
+)
+
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("train: "+format, args...) }
@@ -200,22 +206,24 @@ func (c Config) Validate() error {
 		return bad("recipe %q: unknown readout %q", r.Name, r.Readout)
 	case r.Contexts != Trajectories && r.Contexts != RandomPolicies:
 		return bad("recipe %q: unknown law of contexts %q", r.Name, r.Contexts)
-	case r.Rounds < 0 || r.Early < 0:
-		return bad("recipe %q: at most %d rounds, %d in the early half: want each ≥ 0", r.Name, r.Rounds, r.Early)
+	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
+		return bad("recipe %q: at most %d rounds, %d in the early half: want each from 0 to %d", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
 		return bad("recipe %q: η from %v to %v, want a positive range", r.Name, r.EtaMin, r.EtaMax)
 	case len(c.Sizes) == 0 || slices.Min(c.Sizes) < 2:
 		return bad("sizes are %v, want at least one, each ≥ 2", c.Sizes)
 	case slices.Max(c.Sizes) > c.Slots:
 		return bad("%d slots for problems of %d states", c.Slots, slices.Max(c.Sizes))
-	case c.Actions < 2:
-		return bad("%d actions, want at least 2", c.Actions)
-	case c.MDPs < 1 || c.Examples < 1 || c.Batch < 1 || c.Steps < 1:
-		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1", c.MDPs, c.Examples, c.Batch, c.Steps)
+	case c.Slots > widest:
+		return bad("%d slots, want at most %d", c.Slots, widest)
+	case c.Actions < 2 || c.Actions > widest:
+		return bad("%d actions, want 2 to %d", c.Actions, widest)
+	case min(c.MDPs, c.Examples, c.Batch, c.Steps) < 1 || max(c.MDPs, c.Examples) > most || c.Steps > 1<<30:
+		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1, at most %d MDPs and examples and 2^30 steps", c.MDPs, c.Examples, c.Batch, c.Steps, most)
 	case c.Batch > c.Examples:
 		return bad("batches of %d from %d examples", c.Batch, c.Examples)
-	case c.Objective == Critic && c.Samples < 1:
-		return bad("a critic needs samples per state-action pair, got %d", c.Samples)
+	case c.Objective == Critic && (c.Samples < 1 || c.Samples > most):
+		return bad("a critic needs 1 to %d samples per state-action pair, got %d", most, c.Samples)
 	case c.Objective == Critic && len(c.Sizes) != 1:
 		return bad("a critic is trained on one size, got %v", c.Sizes)
 	case !slices.IsSorted(c.Snapshots) || len(c.Snapshots) > 0 && (c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):

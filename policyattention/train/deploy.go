@@ -32,8 +32,17 @@ func Load(backend compute.Backend, path string) (*Model, error) {
 
 // NewModel returns the network of c with the flat parameter vector params. On xla:cpu
 // it works on all processor cores that the program may use (see [backend.Cores]), whose
-// number changes no bit of the results.
+// number changes no bit of the results. It errs on a c that is not valid and on
+// parameters of another number or not finite.
 func NewModel(backend compute.Backend, c Config, step int, params []float32) (*Model, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	for i, v := range params {
+		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("train: parameter %d is %v, want a finite number", i, v)
+		}
+	}
 	p, err := newProgram(backend, c)
 	if err != nil {
 		return nil, err
@@ -78,14 +87,20 @@ func (m *Model) With(path string) (*Model, error) {
 	return &Model{c, step, m.program, w}, nil
 }
 
-// check refuses problems that the network cannot take, and returns their common
-// number of states.
+// check refuses problems that the network cannot take and contexts that are none,
+// and returns the problems' common number of states.
 func (m *Model) check(batch []control.Context) (int, error) {
 	if len(batch) == 0 {
 		return 0, fmt.Errorf("train: an empty batch")
 	}
-	states := batch[0].MDP.States()
-	for _, x := range batch {
+	states := 0
+	for i, x := range batch {
+		if x.MDP == nil {
+			return 0, fmt.Errorf("train: problem %d: the MDP is missing", x.Problem)
+		}
+		if i == 0 {
+			states = x.MDP.States()
+		}
 		switch {
 		case x.MDP.States() != states:
 			return 0, fmt.Errorf("train: problems of %d and of %d states in one batch", states, x.MDP.States())
@@ -94,12 +109,15 @@ func (m *Model) check(batch []control.Context) (int, error) {
 		case x.MDP.Actions() != m.Config.Actions:
 			return 0, fmt.Errorf("train: problem %d has %d actions, the network takes %d", x.Problem, x.MDP.Actions(), m.Config.Actions)
 		}
-		for _, table := range []*mat.Dense{x.Pi, x.Q} {
-			for _, v := range table.RawMatrix().Data {
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					return 0, fmt.Errorf("train: problem %d: the context holds %v", x.Problem, v)
-				}
-			}
+		err := x.MDP.CheckPolicy(x.Pi)
+		if err == nil {
+			err = x.MDP.CheckTable("Q", x.Q)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("train: problem %d: %w", x.Problem, err)
+		}
+		if !(x.Eta >= 0) || math.IsInf(x.Eta, 1) {
+			return 0, fmt.Errorf("train: problem %d: step size eta is %v, want a finite number ≥ 0", x.Problem, x.Eta)
 		}
 	}
 	return states, nil

@@ -259,11 +259,21 @@ func TestDeployErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	spoiled := func(spoil func(*control.Context)) []control.Context {
+		batch := contexts(t, 3, 1)
+		spoil(&batch[0])
+		return batch
+	}
 	for want, batch := range map[string][]control.Context{
 		"has 4 states":      contexts(t, 4, 1),
 		"in one batch":      append(contexts(t, 3, 1), contexts(t, 4, 1)...),
 		"empty":             nil,
-		"context holds NaN": bad,
+		"equal to NaN":      bad,
+		"policy is missing": spoiled(func(x *control.Context) { x.Pi = nil }),
+		"sums to 0":         spoiled(func(x *control.Context) { x.Pi = mat.NewDense(3, 2, nil) }),
+		"Q is [2, 2]":       spoiled(func(x *control.Context) { x.Q = mat.NewDense(2, 2, nil) }),
+		"eta is NaN":        spoiled(func(x *control.Context) { x.Eta = math.NaN() }),
+		"MDP is missing":    spoiled(func(x *control.Context) { x.MDP = nil }),
 	} {
 		if _, err := a.Act(batch); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -277,6 +287,11 @@ func TestDeployErrors(t *testing.T) {
 	}
 	if _, err := NewModel(goBackend(t), c, 0, make([]float32, 3)); err == nil {
 		t.Error("three parameters make a model")
+	}
+	params := c.start()
+	params[5] = float32(math.Inf(1))
+	if _, err := NewModel(goBackend(t), c, 0, params); err == nil || !strings.Contains(err.Error(), "parameter 5 is +Inf") {
+		t.Errorf("an infinite parameter: %v", err)
 	}
 	if _, err := Load(goBackend(t), filepath.Join(t.TempDir(), "absent")); err == nil {
 		t.Error("absent weights load")

@@ -69,8 +69,12 @@ func (s *Session) Steps(n int) ([][]float32, error) {
 func (s *Session) Close() { s.device.finalize() }
 
 // Passes returns how a step takes its batch through the network on a backend: in
-// n passes of b sequences of t tokens, for the outputs of the last k.
+// n passes of b sequences of t tokens, for the outputs of the last k. All are 0 for a
+// configuration that is not valid.
 func (c Config) Passes(on compute.Backend) (n, b, t, k int) {
+	if c.Validate() != nil {
+		return 0, 0, 0, 0
+	}
 	k = slices.Max(c.Sizes) * c.Actions
 	n = 1
 	if backend.IsXLACPU(on) {

@@ -301,6 +301,11 @@ func TestValidate(t *testing.T) {
 		"sizes":        func(c *Config) { c.Sizes = nil },
 		"slots":        func(c *Config) { c.Slots = 2 },
 		"actions":      func(c *Config) { c.Actions = 1 },
+		"NaN to":       func(c *Config) { c.Recipe.EtaMin = math.NaN() },
+		"examples":     func(c *Config) { c.Examples = 1 << 62 },
+		"MDPs":         func(c *Config) { c.MDPs = 1 << 62 },
+		"2^30":         func(c *Config) { c.Steps = 1 << 62 },
+		"want at most": func(c *Config) { c.Slots = 1 << 62 },
 		"batches":      func(c *Config) { c.Batch = 21 },
 		"steps":        func(c *Config) { c.Steps = 0 },
 		"snapshots":    func(c *Config) { c.Snapshots = []int{41} },
@@ -316,6 +321,12 @@ func TestValidate(t *testing.T) {
 		}
 		if _, err := Train(context.Background(), c, goBackend(t), t.TempDir(), nil); err == nil {
 			t.Errorf("training with bad %s does not err", want)
+		}
+		if n, b, tokens, k := c.Passes(goBackend(t)); n != 0 || b != 0 || tokens != 0 || k != 0 {
+			t.Errorf("bad %s: %d passes of %d by %d tokens for %d", want, n, b, tokens, k)
+		}
+		if _, err := NewModel(goBackend(t), c, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a model with bad %s: error %v", want, err)
 		}
 	}
 	if err := tiny(Proximal).Validate(); err != nil {

@@ -103,6 +103,19 @@ func TestRefusals(t *testing.T) {
 	if _, err := actor.Act([]control.Context{{Pi: mat.NewDense(3, 2, nil)}}); err == nil || !strings.Contains(err.Error(), "3 states") {
 		t.Errorf("a problem of another size: %v", err)
 	}
+	table := func(v float64) *mat.Dense { return mat.NewDense(2, 2, []float64{v, v, v, v}) }
+	for want, x := range map[string]control.Context{
+		"lacks its policy": {},
+		"lacks its Q":      {Pi: table(.5)},
+		"Q [1, 2]":         {Pi: table(.5), Q: mat.NewDense(1, 2, nil)},
+		"no policy":        {Pi: table(.6), Q: table(1)},
+		"Q(s=0,a=0)":       {Pi: table(.5), Q: table(math.NaN())},
+		"eta = -1":         {Pi: table(.5), Q: table(1), Eta: -1},
+	} {
+		if _, err := actor.Act([]control.Context{x}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
 	if _, err := build(func(name string) ([]float32, error) {
 		values, err := good(name)
 		if name == "blocks.0.up.weight" {
