@@ -46,6 +46,9 @@ func nested(a Array) (any, error) {
 		if k < 1 {
 			return nil, fmt.Errorf("shape %v is empty", a.Shape)
 		}
+		if k > len(a.Data)/n { // a product of sizes could overflow
+			return nil, fmt.Errorf("%d elements for shape %v", len(a.Data), a.Shape)
+		}
 		n, t = n*k, reflect.ArrayOf(k, t)
 	}
 	if n != len(a.Data) {

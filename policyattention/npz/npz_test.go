@@ -60,6 +60,11 @@ func TestRefused(t *testing.T) {
 	if err := Encode(&bytes.Buffer{}, map[string]Array{"x": {Shape: []int{2}, Data: []float64{1}}}); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("a wrong shape gave %v", err)
 	}
+	for _, shape := range [][]int{{1 << 62, 4}, {1 << 32, 1 << 32}, {4, 1 << 62}} {
+		if err := Encode(&bytes.Buffer{}, map[string]Array{"x": {Shape: shape, Data: []float64{1}}}); err == nil || !strings.Contains(err.Error(), "1 elements") {
+			t.Errorf("shape %v gave %v", shape, err)
+		}
+	}
 	whole := archive(t, map[string]Array{"x": {Shape: []int{4}, Data: []float64{1, 2, 3, 4}}})
 	for cut := range len(whole) {
 		if _, err := Decode(whole[:cut]); err == nil {

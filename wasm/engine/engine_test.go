@@ -225,6 +225,9 @@ func TestMatrices(t *testing.T) {
 			"block.1.head.1.mixed": dim, "block.0.head.1.written": width, "block.0.head.0.score": n, "block.1.head.0.weight": n,
 			"block.0.attended": width, "block.0.pre": 2, "block.0.post": 2, "block.1.output": width, "output": width,
 		} {
+			if rows, err := Matrix(c, name, 3, 1); err != nil || len(rows) != 0 {
+				t.Errorf("matrix %s: rows 3 to 1 are %d, %v", name, len(rows), err)
+			}
 			rows, err := Matrix(c, name, 1, 3)
 			if err != nil || len(rows) != 2 || len(rows[0]) != cols {
 				t.Errorf("%s: %d rows, %v", name, len(rows), err)

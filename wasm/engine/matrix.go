@@ -89,7 +89,8 @@ func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
 	if rows == nil {
 		return nil, fmt.Errorf("there is no matrix %q in this call", name)
 	}
-	return rows[max(0, min(from, len(rows))):max(0, min(to, len(rows)))], nil
+	low := max(0, min(from, len(rows)))
+	return rows[low:max(low, min(to, len(rows)))], nil
 }
 
 // parse splits "block.1.head.0.query" into 1, 0 and "query", and
