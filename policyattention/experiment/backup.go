@@ -165,6 +165,6 @@ func (c *BackupConfig) verify(s *Store, v *Verification, e *Evaluation, problems
 	}
 	b := c.compare(contexts, stored[0])
 	v.compareTable(e.path(backupsFile), backupsHeader, b.rows())
-	v.compareSummary(e, b.summary())
+	v.compareSummary(e, b.summary(), scoreTolerance)
 	return nil
 }

@@ -106,6 +106,6 @@ func (c ImitationConfig) verify(s *Store, v *Verification, e *Evaluation, _ []md
 	}
 	v.Replayed += 2 * c.MDPs * c.Updates
 	v.compareTable(e.path(curvesFile), curvesHeader, again.rows())
-	v.compareSummary(e, again.summary())
+	v.compareSummary(e, again.summary(), scoreTolerance)
 	return nil
 }

@@ -65,9 +65,12 @@ func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems [
 	want := roundRows(scored)
 	// Where a loop was run again because not all of its policies are stored, the
 	// other rounds, and residuals between rounds, are as close as its answers.
-	between := relivedTolerance
-	if !l.weights().networks() {
-		between = l.repeatTolerance()
+	between := l.repeatTolerance()
+	if l.weights().networks() {
+		between = relivedTolerance
+		if asked == len(problems) {
+			v.compareSummary(e, summarize(scored), medianTolerance)
+		}
 	}
 	v.compareRows(e.path(roundsFile), roundsHeader, stored.rows[:len(want)], want, func(row, column int) float64 {
 		round, loss := int(want[row][1]), column <= slices.Index(roundsHeader, "e0")
@@ -144,7 +147,7 @@ func (l *storedLoop) readRounds(v *Verification) bool {
 		return false
 	}
 	l.rows = rows
-	v.compareSummary(l.Evaluation, summarize(scored))
+	v.compareSummary(l.Evaluation, summarize(scored), scoreTolerance)
 	return true
 }
 

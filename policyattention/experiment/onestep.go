@@ -307,6 +307,6 @@ func (c *OneStepConfig) verify(s *Store, v *Verification, e *Evaluation, problem
 	}
 	v.compareTable(e.path(distancesFile), distancesHeader(), o.distanceRows())
 	v.compareTable(e.path(stepsFile), stepsHeader, o.stepRows())
-	v.compareSummary(e, o.summary())
+	v.compareSummary(e, o.summary(), scoreTolerance)
 	return nil
 }

@@ -116,6 +116,6 @@ func (c TuningConfig) verify(_ *Store, v *Verification, e *Evaluation, problems 
 	if err != nil {
 		return err
 	}
-	v.compareSummary(e, summary)
+	v.compareSummary(e, summary, scoreTolerance)
 	return nil
 }

@@ -274,8 +274,22 @@ var corruptions = []struct {
 		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })
 	}, roundsFile + ": row 41: column loss"},
 	{"edited loss between two rounds", []string{learned, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[39][2] -= 0.1 })
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[39][2] -= 1e-3 })
 	}, roundsFile + ": row 40: column loss"},
+	{"edited residual between two rounds", []string{learned, training}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[7][6] -= 1e-3 })
+	}, roundsFile + ": row 8: column row_l1"},
+	{"residuals all a little smaller, summed up", []string{learned, training}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) {
+			for _, row := range rows {
+				row[6] -= relivedTolerance / 2
+			}
+		})
+		reseal(t, f, func(m *Manifest) {
+			m.Summary["T20"]["median_row_l1"] -= relivedTolerance / 2
+			m.Summary["T40"]["median_row_l1"] -= relivedTolerance / 2
+		})
+	}, "median_row_l1"},
 
 	{"edited distance", []string{oneStep, training}, func(t *testing.T, f string) {
 		editTable(t, f, distancesFile, distancesHeader(), func(rows [][]float64) { rows[3][4] -= 1e-4 })
