@@ -228,6 +228,8 @@ def resampled(runs, problems):
 
 def estimate(estimator, x, y):
     """Value and interval of samples [runs, problems]."""
+    if estimator == "paired difference":  # of each problem, then as a median
+        return estimate("median", x - y, None)
     combine = {"median": lambda a, _: a, "difference": np.subtract, "ratio": np.divide}[estimator]
     picks, problems = resampled(*x.shape)
 
@@ -473,7 +475,11 @@ def check_claims(path):
             rows.append(rounds["loss"][rounds["round"] == horizon])
         return np.array(rows)
 
-    evidence = json.loads(path.read_text()).get("Evidence", [])
+    claims = json.loads(path.read_text())
+    for name, want in claims.get("Results", {}).items():
+        if json.loads((root / name / "manifest.json").read_text())["seal"] != want:
+            raise Discrepancy(f"{path}: it was made with another result {name}")
+    evidence = claims.get("Evidence", [])
     for e in evidence:
         y = sample(e["y"], e["horizon"]) if e.get("y") else None
         again = estimate(e["estimator"], sample(e["x"], e["horizon"]), y)

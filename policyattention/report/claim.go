@@ -23,6 +23,7 @@ type claim struct {
 	measure func(*source) (*measured, error)
 	judge   *judge // nil: descriptive, nothing to hold or to differ
 	why     string // why ours differs, where it does
+	fitted  string // what was chosen so that ours agrees
 }
 
 // measured is what the artifacts say to a claim; nil stands for nothing yet.
@@ -32,6 +33,7 @@ type measured struct {
 	evidence      Evidence
 	text          string // in place of a value
 	ok            bool   // what the judge holds looks at
+	barred        string // why it is no evidence on the claim
 	runs, planned int    // learned runs behind it
 	used          []*experiment.Evaluation
 }
@@ -41,31 +43,54 @@ type measured struct {
 type judge struct {
 	name string
 	ok   func(m *measured, paper Number) bool
+	open func(m *measured, paper Number) bool   // too wide an interval to say; nil: never
+	why  func(m *measured, paper Number) string // before the claim's own reason; nil: none
 }
 
 var (
-	holds  = &judge{"as stated", func(m *measured, _ Number) bool { return m.ok }}
-	atMost = &judge{"at most the paper's", func(m *measured, n Number) bool { return m.value.Value <= n.Value }}
-	agrees = &judge{"the intervals overlap", func(m *measured, n Number) bool {
-		lo, hi := n.span()
-		return m.value.Lo <= hi && lo <= m.value.Hi
-	}}
-	notAbove = &judge{"lower, or the intervals overlap", func(m *measured, n Number) bool {
-		_, hi := n.span()
-		return m.value.Lo <= hi
-	}}
-	unresolved = &judge{"the interval holds 0", func(m *measured, _ Number) bool { return !m.value.Resolved(0) }}
-	below      = &judge{"the interval lies below 0", func(m *measured, _ Number) bool { return m.value.Hi < 0 }}
-	above      = &judge{"the interval lies above 0", func(m *measured, _ Number) bool { return m.value.Lo > 0 }}
-	// A lead that is there but smaller than the paper's does not support its number.
-	leads = &judge{"below 0, and lower or the intervals overlap", func(m *measured, n Number) bool {
-		return below.ok(m, n) && notAbove.ok(m, n)
-	}}
-	leadsTimes = &judge{"above 1, and higher or the intervals overlap", func(m *measured, n Number) bool {
-		lo, _ := n.span()
-		return m.value.Lo > 1 && m.value.Hi >= lo
-	}}
+	holds  = &judge{name: "as stated", ok: func(m *measured, _ Number) bool { return m.ok }}
+	atMost = &judge{name: "at most the paper's", ok: func(m *measured, n Number) bool { return m.value.Value <= n.Value }}
+	agrees = &judge{name: "the intervals overlap", ok: overlap}
+	// A wide interval does not make a number above the paper's agree with it.
+	notAbove = &judge{
+		name: "at most the paper's, or its upper end",
+		ok: func(m *measured, n Number) bool {
+			_, hi := n.span()
+			return m.value.Value <= hi
+		},
+		open: overlap,
+	}
+	unresolved = &judge{name: "the interval holds 0", ok: func(m *measured, _ Number) bool { return !m.value.Resolved(0) }}
+	below      = &judge{name: "the interval lies below 0", ok: func(m *measured, _ Number) bool { return m.value.Hi < 0 }}
+	above      = &judge{name: "the interval lies above 0", ok: func(m *measured, _ Number) bool { return m.value.Lo > 0 }}
+	// Neither a smaller lead than the paper's supports its number nor a larger one: a
+	// worse copy of a baseline is no merit.
+	leads = &judge{
+		name: "below 0, and the intervals overlap",
+		ok:   func(m *measured, n Number) bool { return below.ok(m, n) && overlap(m, n) },
+		why: func(m *measured, n Number) string {
+			if lo, _ := n.span(); m.value.Hi < lo {
+				return "a larger lead: this copy of the baseline is weaker than the paper's"
+			}
+			return ""
+		},
+	}
+	leadsTimes = &judge{
+		name: "above 1, and the interval holds the paper's",
+		ok:   func(m *measured, n Number) bool { return m.value.Lo > 1 && overlap(m, n) },
+		why: func(m *measured, n Number) string {
+			if _, hi := n.span(); m.value.Lo > hi {
+				return "a larger lead: PolicyAttention's loss is lower here than the paper's; how the baseline compares, its own row says"
+			}
+			return ""
+		},
+	}
 )
+
+func overlap(m *measured, n Number) bool {
+	lo, hi := n.span()
+	return m.value.Lo <= hi && lo <= m.value.Hi
+}
 
 // span returns the number's interval, or the number twice.
 func (n Number) span() (lo, hi float64) {
@@ -75,29 +100,53 @@ func (n Number) span() (lo, hi float64) {
 	return n.Value, n.Value
 }
 
-// verdict says what became of a claim.
-func (c claim) verdict(s *source, m *measured) string {
-	var v string
+// The kinds of verdict.
+const (
+	holding      = "holds"
+	differing    = "differs"
+	undecided    = "unresolved"
+	fitted       = "fitted"
+	inadmissible = "no evidence"
+	descriptive  = "descriptive"
+	unrepeated   = "not repeated"
+)
+
+// verdict says what became of a claim: its kind, and why or how far.
+func (c claim) verdict(s *source, m *measured) (kind, text string) {
+	why := c.why
 	switch {
 	case c.measure == nil:
-		return "not repeated: " + c.why
+		return unrepeated, unrepeated + ": " + c.why
 	case m == nil:
-		return NotRun
+		return NotRun, NotRun
+	case m.barred != "":
+		kind, why = inadmissible, m.barred
 	case c.judge == nil:
-		v = "descriptive"
+		kind = descriptive
+	case c.fitted != "" && c.judge.ok(m, paper[c.number]):
+		kind, why = fitted, c.fitted
 	case c.judge.ok(m, paper[c.number]):
-		v = "holds"
-	case s.store.Preset.Name != "paper":
-		v = "differs: preset " + s.store.Preset.Name
-	case c.why == "":
-		v = "differs"
+		kind, why = holding, ""
+	case c.judge.open != nil && c.judge.open(m, paper[c.number]):
+		kind, why = undecided, "ours is higher, but its interval holds the paper's"
 	default:
-		v = "differs: " + c.why
+		kind = differing
+		if s.store.Preset.Name != "paper" {
+			why = "preset " + s.store.Preset.Name
+		} else if c.judge.why != nil {
+			if reason := c.judge.why(m, paper[c.number]); reason != "" {
+				why = reason
+			}
+		}
+	}
+	text = kind
+	if why != "" {
+		text += ": " + why
 	}
 	if m.runs < m.planned {
-		v += fmt.Sprintf(" (%d of %d runs so far)", m.runs, m.planned)
+		text += fmt.Sprintf(" (%d of %d runs so far)", m.runs, m.planned)
 	}
-	return v
+	return kind, text
 }
 
 func claimsTable(s *source) (Table, error) {
@@ -117,7 +166,9 @@ func claimsTable(s *source) (Table, error) {
 				return t, fmt.Errorf("%s, %s: %w", c.section, c.says, err)
 			}
 		}
-		row := []string{c.section, c.says, c.printed, "", "", "", c.verdict(s, m), c.make, "", ""}
+		kind, verdict := c.verdict(s, m)
+		count[kind]++
+		row := []string{c.section, c.says, c.printed, "", "", "", verdict, c.make, "", ""}
 		if c.printed == "" {
 			row[2] = quoted(c.number.block, c.number.quantity, c.number.s, c.number.t)
 		}
@@ -150,14 +201,15 @@ func claimsTable(s *source) (Table, error) {
 			}
 			row[9] = strings.Join(labels, ", ")
 		}
-		kind, _, _ := strings.Cut(row[6], ":")
-		kind, _, _ = strings.Cut(kind, " (")
-		count[kind]++
 		t.Rows = append(t.Rows, row)
 	}
+	var err error
+	if t.Results, err = s.results(); err != nil {
+		return t, err
+	}
+	t.summary = fmt.Sprintf("%d claims. Hold: %d. Differ: %d. Unresolved: %d. Fitted, ours having been chosen so that it agrees: %d. No evidence, since a baseline failed its qualification: %d. Descriptive, with nothing to hold: %d. Not yet run: %d. Not repeated: %d.",
+		len(t.Rows), count[holding], count[differing], count[undecided], count[fitted], count[inadmissible], count[descriptive], count[NotRun], count[unrepeated])
 	t.Notes = []string{
-		fmt.Sprintf("%d claims: %d hold, %d differ, %d are descriptive, %d are not yet run, %d are not repeated.",
-			len(t.Rows), count["holds"], count["differs"], count["descriptive"], count[NotRun], count["not repeated"]),
 		"Commands are arguments of `go run ./policyattention/cmd/policyattention --preset paper`; evaluating trains what is missing. The time is the processor time of all runs behind the number, shared ones counted in each row; none where the number needs no artifact and is computed with this table.",
 		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. A row says how its verdict was reached: a loss or an error below the paper's supports what the paper says with it.",
 	}
@@ -165,6 +217,36 @@ func claimsTable(s *source) (Table, error) {
 		t.Notes = append(t.Notes, fmt.Sprintf("%c: %s.", 'A'+i, machine))
 	}
 	return t, nil
+}
+
+// results lists all training runs and evaluations of the store with their seals.
+func (s *source) results() (map[string]string, error) {
+	seals := map[string]string{}
+	add := func(folder string, m *experiment.Manifest) {
+		seals[s.folder(folder)] = m.Seal
+	}
+	evaluations, _, err := s.find(func(experiment.Cell) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range evaluations {
+		add(e.Folder, e.Manifest)
+	}
+	configs, err := s.store.Preset.Trainings()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range configs {
+		run, err := s.store.FindTraining(c)
+		if errors.Is(err, experiment.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		add(run.Folder, run.Manifest)
+	}
+	return seals, nil
 }
 
 // cost returns the processor time of evaluations and of the training runs they
@@ -234,6 +316,7 @@ type estimator struct {
 var (
 	ratioOf      = estimator{"ratio", stats.Standard.Ratio}
 	differenceOf = estimator{"difference", stats.Standard.Difference}
+	pairedOf     = estimator{"paired difference", stats.Standard.PairedDifference}
 )
 
 // estimate compares runs with others, which are one for all or one for each, or
@@ -258,9 +341,14 @@ func (s *source) estimate(f estimator, horizon int, x, y []*experiment.Evaluatio
 func (s *source) folders(runs []*experiment.Evaluation) []string {
 	var names []string
 	for _, e := range runs {
-		names = append(names, filepath.ToSlash(strings.TrimPrefix(e.Folder, s.store.Root()+string(filepath.Separator))))
+		names = append(names, s.folder(e.Folder))
 	}
 	return names
+}
+
+// folder names a folder below the preset's.
+func (s *source) folder(path string) string {
+	return filepath.ToSlash(strings.TrimPrefix(path, s.store.Root()+string(filepath.Separator)))
 }
 
 var medianOf = estimator{name: "median"}

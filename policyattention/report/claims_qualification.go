@@ -32,7 +32,7 @@ func qualificationClaims() []claim {
 		{
 			section: "App. F", says: "Liang–Lai in its native shape: improvement over 3,000 updates, relative to its teacher's", number: nativeKey("closed-loop improvement / teacher's"), make: evaluate,
 			measure: native.values(summary("closed_loop", "improvement_ratio")),
-			judge:   &judge{"within .01 of 1", func(m *measured, _ Number) bool { return math.Abs(m.value.Value-1) <= .01 }},
+			judge:   &judge{name: "within .01 of 1", ok: func(m *measured, _ Number) bool { return math.Abs(m.value.Value-1) <= .01 }},
 		},
 		{
 			section: "App. F", says: "Liang–Lai in its native shape: mean gap between its curve and its teacher's", number: nativeKey("mean curve gap"), make: evaluate,
@@ -81,7 +81,7 @@ func qualificationClaims() []claim {
 			measure: sample{experiment.Qualification, experiment.Distillation, 8, x.recipe}.improvement(), judge: improves,
 		}
 		if x.recipe == "first" {
-			c.judge = &judge{"the median does not fall by a tenth", func(m *measured, _ Number) bool { return !m.ok }}
+			c.judge = &judge{name: "the median does not fall by a tenth", ok: func(m *measured, _ Number) bool { return !m.ok }}
 		}
 		list = append(list, c)
 	}
@@ -160,7 +160,7 @@ func qualificationClaims() []claim {
 }
 
 // improves is of what improvement measures.
-var improves = &judge{"the median falls by a tenth or more", holds.ok}
+var improves = &judge{name: "the median falls by a tenth or more", ok: holds.ok}
 
 // improvement measures the fall of the median loss from round 1 to round 40, and
 // whether it makes a difference.

@@ -48,14 +48,18 @@ func settingClaims() []claim {
 			},
 			judge: holds,
 		},
-		stated("Section 8.1", "a sampled method sees 20 transitions a round, 400 by T = 20; Algorithm Distillation slides a context of 200", "20, 400, 200", func() string {
-			return fmt.Sprintf("%d, %d, %d", baseline.Window, 20*baseline.Window, distill.Paper(1, 8).Context)
+		stated("Section 8.1", "a sampled method sees 20 transitions a round, 400 by T = 20", "20, 400", nil, func() string {
+			return fmt.Sprintf("%d, %d", baseline.Window, 20*baseline.Window)
 		}),
-		stated("Table 4", "Liang–Lai trains on 10,000 MDPs and 10⁷ windows, Algorithm Distillation on 2,000 histories of 1,000 steps", "10000, 10000000; 2000, 1000", func() string {
-			ll, ad := lianglai.Harness(1, 8), distill.Paper(1, 8)
-			return fmt.Sprintf("%d, %d; %d, %d", ll.MDPs, ll.Batch*ll.Steps, ad.Histories, ad.Length)
+		stated("Table 4", "Liang–Lai trains on 10,000 MDPs and 10⁷ windows", "10000, 10000000", nil, func() string {
+			ll := lianglai.Harness(1, 8)
+			return fmt.Sprintf("%d, %d", ll.MDPs, ll.Batch*ll.Steps)
 		}),
-		stated("Section 8.2", "the one repair of Algorithm Distillation: context 800 to 200, batch 32 to 128, 20,000 to 40,000 steps", "800 to 200, 32 to 128, 20000 to 40000", func() string {
+		stated("Table 4", "Algorithm Distillation learns from 2,000 histories of 1,000 steps and slides a context of 200", "2000, 1000, 200", &sample{experiment.Benchmark, experiment.Distillation, 8, "full"}, func() string {
+			ad := distill.Paper(1, 8)
+			return fmt.Sprintf("%d, %d, %d", ad.Histories, ad.Length, ad.Context)
+		}),
+		stated("Section 8.2", "the one repair of Algorithm Distillation: context 800 to 200, batch 32 to 128, 20,000 to 40,000 steps", "800 to 200, 32 to 128, 20000 to 40000", &sample{experiment.Qualification, experiment.Distillation, 8, "first"}, func() string {
 			first, ad := distill.FirstAttempt(1, 8), distill.Paper(1, 8)
 			return fmt.Sprintf("%d to %d, %d to %d, %d to %d", first.Context, ad.Context, first.Batch, ad.Batch, first.Steps, ad.Steps)
 		}),
@@ -201,7 +205,7 @@ func shifted(s *source, family mdp.Family) (*measured, error) {
 }
 
 // withinMargin judges a ratio by the criterion that the protocol fixes.
-var withinMargin = &judge{"within the margin 1.5", func(m *measured, _ Number) bool { return m.value.Value <= experiment.Protocol.Margin }}
+var withinMargin = &judge{name: "within the margin 1.5", ok: func(m *measured, _ Number) bool { return m.value.Value <= experiment.Protocol.Margin }}
 
 // shrinks measures how the refitted step size follows the supplied one: the
 // median over runs of the least-squares slope. Below 1 it shrinks toward the
@@ -219,13 +223,22 @@ func (x sample) shrinks() func(*source) (*measured, error) {
 	}
 }
 
-// stated is a claim about the setting, which holds if ours reads as the paper's.
-func stated(section, says, printed string, ours func() string) claim {
+// stated is a claim about the setting, which holds if ours reads as the paper's and
+// the runs it is the setting of, if not nil, are there.
+func stated(section, says, printed string, of *sample, ours func() string) claim {
 	return claim{
 		section: section, says: says, printed: printed, make: "plan",
-		measure: func(*source) (*measured, error) {
-			text := ours()
-			return &measured{text: text, ok: text == printed}, nil
+		measure: func(s *source) (*measured, error) {
+			m := &measured{text: ours()}
+			m.ok = m.text == printed
+			if of != nil {
+				var err error
+				if m.used, m.planned, err = of.find(s); err != nil || len(m.used) == 0 {
+					return nil, err
+				}
+				m.runs = len(m.used)
+			}
+			return m, nil
 		},
 		judge: holds,
 	}
@@ -238,7 +251,7 @@ func lowerClaims() (list []claim) {
 		for _, x := range sampledMethods {
 			list = append(list, claim{
 				section: "Section 10", says: fmt.Sprintf("every run of %s has a higher median loss at T = 20 than every run of PolicyAttention, S = %d", x.label, states), printed: "every", make: "evaluate benchmark",
-				measure: sample{experiment.Benchmark, x.method, states, x.recipe}.apart(sample{experiment.Benchmark, experiment.PolicyAttention, states, ""}, 20), judge: holds,
+				measure: x.entitled(states, sample{experiment.Benchmark, x.method, states, x.recipe}.apart(sample{experiment.Benchmark, experiment.PolicyAttention, states, ""}, 20)), judge: holds, fitted: x.fitted,
 			})
 		}
 	}

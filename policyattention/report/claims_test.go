@@ -91,13 +91,13 @@ func TestJudges(t *testing.T) {
 	}{
 		{atMost, at(1, 0, 2), bare, true}, {atMost, at(1.01, 0, 2), bare, false},
 		{agrees, at(1.05, 1.01, 1.2), bare, false}, {agrees, at(1.05, 1.01, 1.2), wide, true}, {agrees, at(.5, .4, .8), wide, false},
-		{notAbove, at(.5, .4, .8), wide, true}, {notAbove, at(1.3, 1.2, 1.4), wide, false}, {notAbove, at(1.3, 1, 1.4), bare, true},
+		{notAbove, at(.5, .4, .8), wide, true}, {notAbove, at(1.3, 1.2, 1.4), wide, false}, {notAbove, at(1.3, 1, 1.4), bare, false}, {notAbove, at(1.05, .9, 1.4), wide, true},
 		{unresolved, at(1, -1, 2), bare, true}, {unresolved, at(1, .1, 2), bare, false},
 		{below, at(-1, -2, -.1), bare, true}, {below, at(-1, -2, .1), bare, false},
 		{above, at(1, .1, 2), bare, true}, {above, at(1, -.1, 2), bare, false},
-		{leads, at(-1, -2, -.1), Number{Value: -.5, Lo: -.6, Hi: -.4}, true}, {leads, at(-3, -4, -2), Number{Value: -.5, Lo: -.6, Hi: -.4}, true},
+		{leads, at(-1, -2, -.1), Number{Value: -.5, Lo: -.6, Hi: -.4}, true}, {leads, at(-3, -4, -2), Number{Value: -.5, Lo: -.6, Hi: -.4}, false},
 		{leads, at(-.2, -.3, -.1), Number{Value: -.5, Lo: -.6, Hi: -.4}, false}, {leads, at(-.2, -.7, .1), Number{Value: -.5, Lo: -.6, Hi: -.4}, false},
-		{leadsTimes, at(20, 10, 30), Number{Value: 25}, true}, {leadsTimes, at(40, 30, 50), Number{Value: 25}, true},
+		{leadsTimes, at(20, 10, 30), Number{Value: 25}, true}, {leadsTimes, at(40, 30, 50), Number{Value: 25}, false},
 		{leadsTimes, at(4, 2, 7), Number{Value: 25}, false}, {leadsTimes, at(4, .9, 30), Number{Value: 25}, false},
 	} {
 		if got := c.judge.ok(c.m, c.paper); got != c.want {
@@ -122,12 +122,13 @@ func TestVerdicts(t *testing.T) {
 		{&measured{ok: true}, "holds"},
 		{&measured{ok: true, runs: 2, planned: 5}, "holds (2 of 5 runs so far)"},
 		{&measured{}, "differs: of this"},
+		{&measured{ok: true, barred: "it failed"}, "no evidence: it failed"},
 	} {
-		if got := c.verdict(s, x.m); got != x.want {
+		if _, got := c.verdict(s, x.m); got != x.want {
 			t.Errorf("%q, want %q", got, x.want)
 		}
 	}
-	if got := (claim{why: "it is history"}).verdict(s, nil); got != "not repeated: it is history" {
+	if _, got := (claim{why: "it is history"}).verdict(s, nil); got != "not repeated: it is history" {
 		t.Error(got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"image/png"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -283,6 +284,9 @@ func TestCheckClaims(t *testing.T) {
 		"edited origin":       {func(t *Table) { t.Evidence[0].X[0] += "x" }, "estimate 1 is"},
 		"edited verdict":      {func(t *Table) { t.Rows[3][6] = "holds beyond doubt" }, "row 4: the claim is"},
 		"swapped claims":      {func(t *Table) { t.Rows[0], t.Rows[1] = t.Rows[1], t.Rows[0] }, "row 1: the claim is"},
+		"removed result":      {func(t *Table) { t.Results["train/gone"] = "" }, "made with the result train/gone, which is missing"},
+		"another result":      {func(t *Table) { t.Results[slices.Sorted(maps.Keys(t.Results))[0]] = "" }, "made with another result"},
+		"added result":        {func(t *Table) { delete(t.Results, slices.Sorted(maps.Keys(t.Results))[0]) }, "made without the result"},
 		"removed claim":       {func(t *Table) { t.Rows = t.Rows[1:] }, "claims with"},
 		"removed estimate":    {func(t *Table) { t.Evidence = t.Evidence[1:] }, "claims with"},
 		"no claims, but JSON": {func(t *Table) { *t = Table{} }, "claims with"},

@@ -28,12 +28,16 @@ type Table struct {
 	// Evidence holds the estimates of the table's intervals as they are, for
 	// those who want to make them again.
 	Evidence []Evidence `json:",omitempty"`
+	// Results are all results of the store that the table was made from, by folder,
+	// with the seal of each one's manifest. Only the table of claims has them.
+	Results map[string]string `json:",omitempty"`
+	summary string            // stands above the table
 }
 
 // Evidence is one estimate with its origin.
 type Evidence struct {
 	Of        string   `json:"of"`
-	Estimator string   `json:"estimator"` // median, ratio or difference, see package stats
+	Estimator string   `json:"estimator"` // median, ratio, difference or paired difference, see package stats
 	Horizon   int      `json:"horizon"`
 	X         []string `json:"x"`           // folders of the cells, by run
 	Y         []string `json:"y,omitempty"` // compared with, by run
@@ -59,6 +63,9 @@ func (t Table) Markdown(w io.Writer) error {
 		b.WriteString("|\n")
 	}
 	fmt.Fprintf(&b, "### %s\n\n", t.Title)
+	if t.summary != "" {
+		fmt.Fprintf(&b, "%s\n\n", t.summary)
+	}
 	line(t.Columns)
 	for _, n := range width {
 		fmt.Fprintf(&b, "|%s", strings.Repeat("-", n+2))
@@ -77,6 +84,9 @@ func (t Table) Markdown(w io.Writer) error {
 // HTML writes the table as an HTML fragment.
 func (t Table) HTML(w io.Writer) error {
 	var b strings.Builder
+	if t.summary != "" {
+		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(t.summary))
+	}
 	fmt.Fprintf(&b, "<table>\n<caption>%s</caption>\n<thead><tr>", html.EscapeString(t.Title))
 	for _, c := range t.Columns {
 		fmt.Fprintf(&b, "<th scope=\"col\">%s</th>", html.EscapeString(c))

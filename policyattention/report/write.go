@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -125,6 +126,18 @@ func checkClaims(store *experiment.Store) ([]experiment.Discrepancy, error) {
 	if len(got.Rows) != len(want.Rows) || len(got.Evidence) != len(want.Evidence) {
 		add(0, "%d claims with %d estimates, want %d with %d", len(got.Rows), len(got.Evidence), len(want.Rows), len(want.Evidence))
 		return found, nil
+	}
+	for _, folder := range slices.Sorted(maps.Keys(got.Results)) {
+		if seal, ok := want.Results[folder]; !ok {
+			add(0, "it was made with the result %s, which is missing", folder)
+		} else if seal != got.Results[folder] {
+			add(0, "it was made with another result %s", folder)
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(want.Results)) {
+		if _, ok := got.Results[folder]; !ok {
+			add(0, "it was made without the result %s", folder)
+		}
 	}
 	for i, row := range want.Rows {
 		if !slices.Equal(got.Rows[i], row) {
