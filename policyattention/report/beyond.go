@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -69,18 +70,20 @@ type ablated struct {
 	planned        int
 }
 
-// static returns the mean row-L1 to exact PMD on static one-step inputs, median
-// over runs.
-func (a ablated) static() float64 {
+// static returns each run's mean row-L1 to exact PMD on static one-step inputs.
+func (a ablated) static() []float64 {
 	var values []float64
 	for _, e := range a.contrast {
 		values = append(values, e.OneStep.MeanDistance(pmd.PMD))
 	}
-	return stats.Median(values)
+	return values
 }
 
-// visited returns the row-L1 in the contexts of the closed loop, rounds 0–19.
-func (a ablated) visited() float64 { return stats.Median(runDeviations(a.runs)) }
+// visited returns each run's row-L1 in the contexts of the closed loop, rounds 0–19.
+func (a ablated) visited() []float64 { return runDeviations(a.runs) }
+
+// span prints the range of values over runs.
+func span(values []float64) string { return interval(slices.Min(values), slices.Max(values)) }
 
 // runDeviations returns each run's median over problems of the mean row-L1 over
 // rounds 0–19.
@@ -118,7 +121,7 @@ func ablationTable(s *source) (Table, error) {
 	t := Table{
 		Title: "Training recipes at a small budget: one-step error and closed-loop loss",
 		Columns: []string{
-			"recipe", "what differs from plain", "S", "steps", "row-L1, static inputs", "row-L1, in the loop",
+			"recipe", "what differs from plain", "S", "steps", "row-L1, static inputs", "range over runs", "row-L1, in the loop", "range over runs",
 			"T = 20 / oracle", "95% interval", "T = 40 / oracle", "95% interval", "T = 40 / plain", "95% interval", "runs",
 		},
 	}
@@ -132,12 +135,12 @@ func ablationTable(s *source) (Table, error) {
 			return t, err
 		}
 		for _, a := range list {
-			row := []string{a.recipe, changes[a.recipe], fmt.Sprint(states), fmt.Sprint(s.store.Preset.Ablation), NotRun, NotRun}
+			row := []string{a.recipe, changes[a.recipe], fmt.Sprint(states), fmt.Sprint(s.store.Preset.Ablation), NotRun, "", NotRun, ""}
 			if len(a.contrast) > 0 {
-				row[4] = number(a.static())
+				row[4], row[5] = number(stats.Median(a.static())), span(a.static())
 			}
 			if len(a.runs) > 0 {
-				row[5] = number(a.visited())
+				row[6], row[7] = number(stats.Median(a.visited())), span(a.visited())
 			}
 			for _, horizon := range horizons {
 				cells, err := ratio(a.runs, oracle, horizon)
@@ -175,8 +178,8 @@ func ablationTable(s *source) (Table, error) {
 // inputs.
 func (a ablated) measured() bool { return len(a.runs) > 0 && len(a.contrast) > 0 }
 
-// loss returns the loss at T = 40, median over runs.
-func (a ablated) loss() float64 { return stats.Median(stats.RunMedians(losses(a.runs, 40))) }
+// loss returns each run's median loss at T = 40.
+func (a ablated) loss() []float64 { return stats.RunMedians(losses(a.runs, 40)) }
 
 // outcome says what the ablation at a size has found: which recipe has the
 // smaller error on static inputs, which the lower loss, and how well either error
@@ -186,10 +189,10 @@ func outcome(list []ablated, states int) string {
 	if len(list) < 2 {
 		return fmt.Sprintf("Outcome at S = %d: %s for two recipes or more.", states, NotRun)
 	}
-	values := func(f func(ablated) float64) []float64 {
+	values := func(f func(ablated) []float64) []float64 {
 		var v []float64
 		for _, a := range list {
-			v = append(v, f(a))
+			v = append(v, stats.Median(f(a)))
 		}
 		return v
 	}
@@ -198,8 +201,8 @@ func outcome(list []ablated, states int) string {
 	text := fmt.Sprintf("Outcome at S = %d over %d recipes: the smallest error on static inputs is that of %s (%s), whose loss at T = 40 is %s and ranks %d; the lowest loss is that of %s (%s), whose static error ranks %d.",
 		states, len(list), list[best(static)].recipe, number(slices.Min(static)), number(loss[best(static)]), ranks(loss)[best(static)],
 		list[best(loss)].recipe, number(slices.Min(loss)), ranks(static)[best(loss)])
-	return text + fmt.Sprintf(" Rank correlation with the loss: %.2f of the error on static inputs, %.2f of the error in the loop. Pairs of which the one with the smaller static error has the higher loss: %d of %d; with the smaller error in the loop: %d of %d.",
-		rankCorrelation(static, loss), rankCorrelation(visited, loss),
+	return text + fmt.Sprintf(" Rank correlation with the loss: %s of the error on static inputs, %s of the error in the loop; in brackets what leaving out any one recipe makes of it. Pairs of which the one with the smaller static error has the higher loss: %d of %d; with the smaller error in the loop: %d of %d.",
+		jackknifed(static, loss), jackknifed(visited, loss),
 		inversions(static, loss), len(list)*(len(list)-1)/2, inversions(visited, loss), len(list)*(len(list)-1)/2)
 }
 
@@ -225,6 +228,17 @@ func rankCorrelation(x, y []float64) float64 {
 		sum += d * d
 	}
 	return 1 - 6*sum/(n*(n*n-1))
+}
+
+// jackknifed returns the rank correlation with its range over all ways of leaving
+// one entry out.
+func jackknifed(x, y []float64) string {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for i := range x {
+		r := rankCorrelation(slices.Delete(slices.Clone(x), i, i+1), slices.Delete(slices.Clone(y), i, i+1))
+		lo, hi = min(lo, r), max(hi, r)
+	}
+	return fmt.Sprintf("%.2f [%.2f, %.2f]", rankCorrelation(x, y), lo, hi)
 }
 
 // inversions counts the pairs that two lists order differently.
@@ -271,7 +285,7 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 		for _, r := range x.runs {
 			ratios = append(ratios, stats.RatioOfMedians(r.Losses(40), oracle[0].Losses(40)))
 		}
-		for p, deviation := range map[*plot.Plot]float64{a: x.static(), b: x.visited()} {
+		for p, deviation := range map[*plot.Plot]float64{a: stats.Median(x.static()), b: stats.Median(x.visited())} {
 			dot, err := points(p, palette[(i+5)%len(palette)], true, plotter.XYs{{X: deviation, Y: stats.Median(ratios)}})
 			if err != nil {
 				return nil, err
@@ -338,7 +352,7 @@ func lossRow(x ablated, oracle []*experiment.Evaluation, states, horizon int) ([
 		return nil, err
 	}
 	copy(row[5:], to)
-	row[7] = number(x.visited())
+	row[7] = number(stats.Median(x.visited()))
 	return row, nil
 }
 
