@@ -22,16 +22,12 @@ type file struct {
 //
 //	{"gamma": 0.9, "P": [S][A][S], "r": [S][A], "pi0": [S][A]}
 //
-// where pi0 may be left out and is then the uniform policy.
+// where pi0 may be left out and is then the uniform policy. Names count as they are
+// written, each once, and null is no number.
 func Decode(data []byte) (Problem, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	var f file
-	if err := decoder.Decode(&f); err != nil {
-		return Problem{}, fmt.Errorf("mdp: not the JSON of an MDP: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Problem{}, errors.New("mdp: something follows the JSON of the MDP")
+	f, err := decodeFile(data)
+	if err != nil {
+		return Problem{}, err
 	}
 	if f.Gamma == nil {
 		return Problem{}, errors.New(`mdp: "gamma" is missing`)
@@ -66,6 +62,66 @@ func Decode(data []byte) (Problem, error) {
 		}
 	}
 	return NewProblem(*f.Gamma, p, r, pi0)
+}
+
+// decodeFile reads the members one by one: package json alone would take "R" for "r",
+// the last of two, and null for 0.
+func decodeFile(data []byte) (f file, err error) {
+	members := map[string]struct {
+		shape string
+		value any
+	}{
+		"gamma": {"a number", &f.Gamma}, "P": {"[S][A][S] numbers", &f.P},
+		"r": {"[S][A] numbers (of r(s, a, s'), the mean over s')", &f.R}, "pi0": {"[S][A] numbers", &f.Pi0},
+	}
+	bad := func(err error) (file, error) {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return file{}, fmt.Errorf("mdp: not the JSON of an MDP: %w", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if start, err := decoder.Token(); err != nil {
+		return bad(err)
+	} else if start != json.Delim('{') {
+		return file{}, fmt.Errorf(`mdp: not the JSON of an MDP: it starts with %v, want an object of "gamma", "P", "r" and "pi0"`, start)
+	}
+	seen := map[string]bool{}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return bad(err)
+		}
+		key, _ := name.(string)
+		member, ok := members[key]
+		switch {
+		case !ok:
+			return file{}, fmt.Errorf(`mdp: unknown name %q, want "gamma", "P", "r" and "pi0"`, key)
+		case seen[key]:
+			return file{}, fmt.Errorf("mdp: %q stands twice", key)
+		}
+		seen[key] = true
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return bad(err)
+		}
+		if bytes.Contains(raw, []byte("null")) && !bytes.Contains(raw, []byte(`"`)) {
+			return file{}, fmt.Errorf("mdp: %q holds null, want %s", key, member.shape)
+		}
+		if err := json.Unmarshal(raw, member.value); err != nil {
+			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+				return file{}, fmt.Errorf("mdp: %q holds %s at byte %d of it, want %s", key, wrong.Value, wrong.Offset, member.shape)
+			}
+			return bad(err)
+		}
+	}
+	if _, err := decoder.Token(); err != nil {
+		return bad(err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return file{}, errors.New("mdp: something follows the JSON of the MDP")
+	}
+	return f, nil
 }
 
 // Encode writes the JSON form of a problem, which Decode reads.

@@ -288,7 +288,14 @@ func TestJSON(t *testing.T) {
 		{`{"gamma":0.5,"P":[[[1,0]]],"r":[[2]]}`, `"P"[0][0] has 2 successors`},
 		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[1,2]]}`, "policy is [1, 2]"},
 		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[0.5]]}`, "sums to 0.5"},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi":[[1]]}`, "unknown field"},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi":[[1]]}`, `unknown name "pi"`},
+		{`{"gamma":0.5,"P":[[[1]]],"R":[[2]]}`, `unknown name "R"`},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"gamma":0.7}`, `"gamma" stands twice`},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[null]]}`, `"r" holds null`},
+		{`{"gamma":null,"P":[[[1]]],"r":[[2]]}`, `"gamma" holds null`},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[[2]]]}`, `"r" holds array`},
+		{`{"gamma":0.5,"P":[[["1"]]],"r":[[2]]}`, `"P" holds string`},
+		{`[]`, "it starts with ["},
 		{`{"gamma":1,"P":[[[1]]],"r":[[2]]}`, "gamma is 1"},
 	} {
 		if _, err := Decode([]byte(test.in)); err == nil || !strings.Contains(err.Error(), test.want) {

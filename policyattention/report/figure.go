@@ -94,9 +94,9 @@ func (f *Figure) SVG() ([]byte, error) {
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	// Times has the widths that the text was laid out with, where Liberation is
-	// not installed.
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Serif"), []byte("font-family:Liberation Serif,Times New Roman,Times,serif")), err
+	// Arial and Helvetica have the widths that the text was laid out with, where
+	// Liberation is not installed.
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), err
 }
 
 // PNG returns the figure as PNG at 192 dots an inch.

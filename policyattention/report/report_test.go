@@ -313,6 +313,24 @@ func TestCheckClaims(t *testing.T) {
 	}
 }
 
+// A figure names a font of the same widths for those who lack the one it was laid
+// out with.
+func TestFigureFonts(t *testing.T) {
+	store := open(t)
+	f, err := BuildFigure(store, "closed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	svg, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, fallback := bytes.Count(svg, []byte("font-family:")), bytes.Count(svg, []byte("font-family:Liberation Sans,Arial"))
+	if texts == 0 || fallback != texts {
+		t.Errorf("%d of %d texts have a font to fall back to", fallback, texts)
+	}
+}
+
 func TestFormats(t *testing.T) {
 	table := Table{Title: "A < B", Columns: []string{"π", "x|y"}, Rows: [][]string{{"1", "<b>"}}, Notes: []string{"n"}}
 	var markdown, html, text bytes.Buffer

@@ -27,6 +27,7 @@ import (
 	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
@@ -258,6 +259,9 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 			}
 			configs = append(configs, c)
 		}
+	}
+	if t.Workers < 0 {
+		return fmt.Errorf("%w: --workers=%d, want at least 1, or 0 for one a core", errUsage, t.Workers)
 	}
 	return g.train(ctx, store, configs, t.Workers)
 }
@@ -493,6 +497,9 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
+	if result.Trainings == 0 && result.Cells == 0 && len(result.Discrepancies) == 0 {
+		return fmt.Errorf("nothing to verify: %s holds no result of the preset %s; the results that come with the repository are of --preset paper", store.Root(), g.Preset)
+	}
 	if g.JSON {
 		if err := g.print(result); err != nil {
 			return err
@@ -519,10 +526,30 @@ type solveCmd struct {
 	Eta    string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
 }
 
+// unfamiliar says in what a problem and a step size lie outside of what an actor was
+// trained on. It answers there too, but what it answers may be anything.
+func unfamiliar(c train.Config, m *mdp.MDP, eta float64) (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if lo, hi := c.Recipe.EtaMin, c.Recipe.EtaMax; eta < lo || eta > hi {
+		warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo, hi, eta)
+	}
+	if m.Gamma != mdp.Discount {
+		warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
+	}
+	// The training law's rewards lie in [−1, 1].
+	if m.RMax() > 1 {
+		warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
+	}
+	return warnings
+}
+
 func (s solveCmd) Run(g *globals) error {
 	problem, err := mdpfile.Read(s.MDP)
 	if err != nil {
 		return err
+	}
+	if s.Rounds < 1 {
+		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
 	}
 	loop := control.ExactPMD(control.NominalStep)
 	if s.Eta == "auto" {
@@ -534,7 +561,11 @@ func (s solveCmd) Run(g *globals) error {
 	} else if loop.Eta, err = strconv.ParseFloat(s.Eta, 64); err != nil || !(loop.Eta >= 0) || math.IsInf(loop.Eta, 1) {
 		return fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
 	}
+	var warnings []string
 	if s.Actor != "exact" {
+		if _, err := os.Stat(s.Actor); err != nil {
+			return fmt.Errorf("%w: --actor %q, want \"exact\" or a file of weights: %w", errUsage, s.Actor, err)
+		}
 		b, err := backend.New(g.Backend)
 		if err != nil {
 			return err
@@ -547,13 +578,20 @@ func (s solveCmd) Run(g *globals) error {
 		if loop.Actor, err = model.Actor(); err != nil {
 			return err
 		}
+		warnings = unfamiliar(model.Config, problem.MDP, loop.Eta)
+		for _, w := range warnings {
+			fmt.Fprintln(g.errors, "policyattention: warning:", w)
+		}
 	}
 	solution, err := loop.Solve(problem, s.Rounds)
 	if err != nil {
 		return err
 	}
 	if g.JSON {
-		return g.print(solution)
+		return g.print(struct {
+			*control.Solution
+			Warnings []string `json:"warnings,omitempty"`
+		}{solution, warnings})
 	}
 	c := solution.Certificate
 	fmt.Fprintf(g.out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(s.MDP), problem.MDP.States(), problem.MDP.Actions(), problem.MDP.Gamma, loop.Eta)

@@ -129,7 +129,10 @@ func TestExitCodes(t *testing.T) {
 		{"grid not done", []string{"--artifacts", empty, "--preset", "smoke", "grid", "status"}, exitInterrupted, "not yet done"},
 		{"no such run", []string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
 		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
-		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitFailure, "0 rounds"},
+		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitUsage, "--rounds=0"},
+		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\" or a file of weights"},
+		{"workers", []string{"--artifacts", empty, "--preset", "smoke", "train", "--workers=-1"}, exitUsage, "--workers=-1"},
+		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
 		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
 		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
 		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "abacus"},
@@ -202,6 +205,10 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	checkpoint := filepath.Join(folders[0], "weights.safetensors")
 	if code, _, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor", checkpoint, "--rounds", "3"); code != 0 {
 		t.Errorf("solve with a checkpoint: %s", stderr)
+	}
+	if code, stdout, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor", checkpoint, "--eta", "5"); code != 0 ||
+		!strings.Contains(stderr, "warning: the actor was trained on step sizes in [0.4, 1.2]") || !strings.Contains(stdout, `"warnings":`) {
+		t.Errorf("a step size that the actor was not trained on: %d, %s", code, stderr)
 	}
 	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor", checkpoint); code != exitFailure || !strings.Contains(stderr, "5 states") {
 		t.Errorf("a checkpoint of another size: %d, %s", code, stderr)
