@@ -95,6 +95,9 @@ type Returned struct {
 // packets the bound is DeltaRoute.
 func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat }
 
+// mostPackets bounds the packets of all pairs in a critic call.
+const mostPackets = 1e9
+
 // Certify computes margins, packets and bounds for the caps. It errs on a cap
 // that is out of range and names it.
 func Certify(caps Caps) (*Certificate, error) {
@@ -108,10 +111,13 @@ func Certify(caps Caps) (*Certificate, error) {
 	union := 2 * numeric.Log(2*pairs*float64(c.Rounds)/c.Alpha)
 	if c.Packets == 0 {
 		m := math.Ceil(c.B * c.B / (c.Sampling * c.Sampling) * union)
-		if m*pairs > 1e9 {
+		if !(m*pairs <= mostPackets) {
 			return nil, fmt.Errorf("decoder: caps ask for m = %.3g packets from each of %g pairs; raise the sampling tolerance", m, pairs)
 		}
 		c.Packets = int(m)
+	}
+	if c.Visible != 0 && c.Visible < c.Packets*c.States*c.Actions {
+		return nil, fmt.Errorf("decoder: cap visible is %d, want at least packets·states·actions = %d", c.Visible, c.Packets*c.States*c.Actions)
 	}
 	m := float64(c.Packets)
 	c.DeltaStat = c.B * math.Sqrt(union/m)
@@ -196,9 +202,8 @@ func (c Caps) check() error {
 		{c.Rounds < 1, "rounds", c.Rounds, "at least 1"},
 		{!(c.Routing > 0 && c.Routing < 2), "routing", c.Routing, "a tolerance in (0, 2)"},
 		{!(c.Alpha > 0 && c.Alpha < 1), "alpha", c.Alpha, "a probability in (0, 1)"},
-		{c.Packets < 0, "packets", c.Packets, "at least 0"},
-		{c.Packets == 0 && !(c.Sampling > 0), "sampling", c.Sampling, "a tolerance above 0 where packets is not given"},
-		{c.Visible < 0 || c.Visible > 0 && c.Visible < c.Packets*c.States*c.Actions, "visible", c.Visible, "at least packets·states·actions"},
+		{c.Packets < 0 || float64(c.Packets)*float64(c.States)*float64(c.Actions) > mostPackets, "packets", c.Packets, "at least 0 and at most 1e9/(states·actions)"},
+		{!(c.Sampling >= 0) || !finite(c.Sampling) || c.Packets == 0 && c.Sampling == 0, "sampling", c.Sampling, "a finite tolerance, above 0 where packets is not given"},
 		{!(c.Phi >= 0 && c.Phi <= 1), "phi", c.Phi, "a mixture weight in [0, 1]"},
 		{!(c.Floor >= 0 && c.Floor <= 1/float64(c.Actions)), "floor", c.Floor, "a probability of at most 1/actions"},
 		{c.Override != nil && !c.Override.positive(), "override", c.Override, "finite numbers above 0"},

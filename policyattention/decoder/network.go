@@ -106,6 +106,14 @@ func (n *Network) validate() error {
 		if l != nil && len(l.Gain) != n.Width {
 			return fmt.Errorf("decoder: layer norm with %d gains, want %d", len(l.Gain), n.Width)
 		}
+		if l == nil {
+			continue
+		}
+		for i, v := range l.Gain {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("decoder: layer norm gain %d is %v, want a finite number", i, v)
+			}
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
@@ -22,8 +23,10 @@ type Packet struct {
 }
 
 // Sample draws m fresh packets from every state and action of the environment:
-// s' from P(·|s,a) and a' from the returned policy pi [S, A] at s'.
+// s' from P(·|s,a) and a' from the returned policy pi [S, A] at s'. It panics
+// when m < 0 or pi is no policy of env.
 func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
+	mustBePackets(env, pi, m)
 	packets := make([]Packet, 0, m*env.States()*env.Actions())
 	for s := range env.States() {
 		for a := range env.Actions() {
@@ -39,8 +42,10 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 
 // Expectation returns, for every (s,a), one packet for each successor (s',a')
 // of positive probability, with weight m·P(s'|s,a)·π(a'|s'). Averages over them
-// are exact expectations, so a critic call has no sampling error.
+// are exact expectations, so a critic call has no sampling error. It panics when
+// m < 0 or pi is no policy of env.
 func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
+	mustBePackets(env, pi, m)
 	var packets []Packet
 	for s := range env.States() {
 		for a := range env.Actions() {
@@ -54,4 +59,13 @@ func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 		}
 	}
 	return packets
+}
+
+func mustBePackets(env *mdp.MDP, pi *mat.Dense, m int) {
+	if m < 0 {
+		panic(fmt.Sprintf("decoder: %d packets of each pair", m))
+	}
+	if err := env.CheckPolicy(pi); err != nil {
+		panic(err)
+	}
 }

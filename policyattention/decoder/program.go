@@ -2,6 +2,8 @@ package decoder
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -89,6 +91,13 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 		rows, cols := r.W.Dims()
 		if cols != n.Width || rows != len(r.Bias) {
 			return nil, fmt.Errorf("decoder: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row", r.Name, rows, cols, len(r.Bias), n.Width)
+		}
+		for i := range rows {
+			for j, v := range slices.Concat(r.W.RawRowView(i), r.Bias[i:i+1]) {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					return nil, fmt.Errorf("decoder: readout %s has %v in row %d, column %d (the last is the bias), want a finite number", r.Name, v, i, j)
+				}
+			}
 		}
 		p.readout, p.bias = compress(r.W, nil, nil), r.Bias
 		_, used := nonzero(r.W)

@@ -2,6 +2,7 @@ package decoder
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -92,7 +93,12 @@ func TestRefusedCaps(t *testing.T) {
 		{"packets", func(c *Caps) { c.Packets = -1 }},
 		{"sampling", func(c *Caps) { c.Packets = 0 }},
 		{"m = ", func(c *Caps) { c.Packets, c.Sampling = 0, 1e-9 }},
+		{"sampling", func(c *Caps) { c.Packets, c.Sampling = 0, math.Inf(1) }},
+		{"sampling", func(c *Caps) { c.Sampling = math.NaN() }},
+		{"packets", func(c *Caps) { c.Packets = 1 << 62 }},
 		{"visible", func(c *Caps) { c.Visible = 11 }},
+		{"visible", func(c *Caps) { c.Packets, c.Sampling, c.Visible = 0, 1, 11 }},
+		{"visible", func(c *Caps) { c.Visible = -1 }},
 		{"phi", func(c *Caps) { c.Phi = 1.5 }},
 		{"floor", func(c *Caps) { c.Floor = .6 }},
 		{"override", func(c *Caps) { c.Override = &Margins{Kappa: 1} }},
@@ -234,5 +240,51 @@ func TestSampling(t *testing.T) {
 	}
 	if total != m*6 {
 		t.Errorf("%g packets, want %d", total, m*6)
+	}
+}
+
+func TestSampleNamesWhatIsWrong(t *testing.T) {
+	env, pi := mustDraw(t)
+	for want, f := range map[string]func(){
+		"-1 packets": func() { Sample(env, pi, -1, seed.New(1)) },
+		"[1, 1]":     func() { Sample(env, mat.NewDense(1, 1, []float64{1}), 1, seed.New(1)) },
+		"missing":    func() { Expectation(env, nil, 1) },
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), want) {
+					t.Errorf("panic %v, want one with %q", p, want)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func mustDraw(t *testing.T) (*mdp.MDP, *mat.Dense) {
+	t.Helper()
+	problems, err := mdp.Random.Draw(1, 3, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problems[0].MDP, problems[0].Pi0
+}
+
+func TestCompileRefuses(t *testing.T) {
+	caps := Caps{States: 2, Actions: 2, Gamma: .9, RMax: 1, EtaMin: .1, EtaMax: 1, Rounds: 5, Routing: .1, Alpha: .1, Packets: 2, Floor: 1e-3}
+	for name, spoil := range map[string]func(d *Decoder){
+		"readout policy has NaN in row 1, column 3": func(d *Decoder) { d.Policy.W.Set(1, 3, math.NaN()) },
+		"readout policy has +Inf in row 0":          func(d *Decoder) { d.Policy.Bias[0] = math.Inf(1) },
+		"gain 2 is NaN":                             func(d *Decoder) { d.Network.Norm.Gain[2] = math.NaN() },
+		"block.0.head.0.q[0,0] is NaN":              func(d *Decoder) { d.Network.Blocks[0].Heads[0].Q.Set(0, 0, math.NaN()) },
+	} {
+		d, err := NewNormalized(caps, 1e3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(d)
+		if _, err := d.Network.Compile(d.Policy); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want one with %q", err, name)
+		}
 	}
 }
