@@ -16,7 +16,8 @@ import (
 // that to gain much; clients of a core each share out a whole computation.
 type Core struct {
 	compute.Backend
-	work chan func() // nil for any thread
+	work  chan func() // nil for any thread
+	close sync.Once
 }
 
 // Cores starts a Core on each of the processors that this process may use, on at most
@@ -37,8 +38,8 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	if err := restMonitor(); err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
-	compiler.Do(func() { err = startCompiler(b) })
-	if err != nil {
+	compiler.Do(func() { compiler.err = startCompiler(b) })
+	if err := compiler.err; err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
 	var cores []*Core
@@ -55,8 +56,12 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	return cores, nil
 }
 
-// compiler guards that startCompiler is called once a process.
-var compiler sync.Once
+// compiler guards that startCompiler is called once a process, and keeps its error
+// for all later calls of Cores.
+var compiler struct {
+	sync.Once
+	err error
+}
 
 // startCompiler compiles a small program. XLA starts the threads of its compiler with
 // the first program of a process, and they may run where the thread that asks for it
@@ -117,7 +122,7 @@ func newCore(like compute.Backend, id int) (*Core, error) {
 	return c, nil
 }
 
-// Do calls f on the core's thread and returns its error.
+// Do calls f on the core's thread and returns its error. It panics after Close.
 func (c *Core) Do(f func() error) error {
 	if c.work == nil {
 		return f()
@@ -127,11 +132,13 @@ func (c *Core) Do(f func() error) error {
 	return <-done
 }
 
-// Close ends the client and its thread.
+// Close ends the client and its thread, once.
 func (c *Core) Close() {
 	if c.work == nil {
 		return
 	}
-	c.Backend.Finalize()
-	close(c.work)
+	c.close.Do(func() {
+		c.Backend.Finalize()
+		close(c.work)
+	})
 }

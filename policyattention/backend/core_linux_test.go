@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onSeveral returns an xla:cpu for a test, which it skips on a single processor.
-func onSeveral(t *testing.T) compute.Backend {
+// onSeveral returns an xla:cpu with options for a test, which it skips on a single processor.
+func onSeveral(t *testing.T, options string) compute.Backend {
 	t.Helper()
 	if runtime.NumCPU() < 2 {
 		t.Skip("on one processor")
 	}
-	b, err := New("xla:cpu")
+	b, err := New("xla:cpu" + options)
 	if errors.Is(err, ErrNoPlugin) {
 		t.Skip(err)
 	}
@@ -32,7 +32,7 @@ func onSeveral(t *testing.T) compute.Backend {
 
 // A core's thread runs on its processor alone, and no other thread is kept there.
 func TestCores(t *testing.T) {
-	b := onSeveral(t)
+	b := onSeveral(t, ",shared_buffers")
 	allowed := func() (set unix.CPUSet) {
 		if err := unix.SchedGetaffinity(0, &set); err != nil {
 			t.Error(err)
@@ -60,7 +60,11 @@ func TestCores(t *testing.T) {
 		if own[i].Count() != 1 {
 			t.Errorf("core %d may run on %d processors", i, own[i].Count())
 		}
+		if got, want := c.Backend.(interface{ Config() string }).Config(), b.(interface{ Config() string }).Config(); got != want {
+			t.Errorf("core %d is configured %q, want %q", i, got, want)
+		}
 		c.Close()
+		c.Close() // nothing is left to close
 	}
 	if own[0] == own[1] {
 		t.Error("both cores are one processor")
@@ -99,7 +103,7 @@ func TestCompilerIsKeptOnNoProcessor(t *testing.T) {
 		}
 		return
 	}
-	b := onSeveral(t)
+	b := onSeveral(t, "")
 	cores, err := Cores(b, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -84,10 +84,10 @@ func startXLA(config string, n int) (compute.Backend, error) {
 	return b, nil
 }
 
-// another starts a CPU client of the plugin of b that works in the threads that wait
+// another starts a CPU client of the plugin of b, with b's options, that works in the threads that wait
 // for it alone.
 func another(b compute.Backend) (compute.Backend, error) {
-	return startXLA(b.(*xla.Backend).PluginName(), 0)
+	return startXLA(b.(*xla.Backend).Config(), 0)
 }
 
 // setFlags gives XLA's compiler for the CPU two options; a user's own choice of them
