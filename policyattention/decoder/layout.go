@@ -109,23 +109,11 @@ func end(fields []Field) int {
 	return last.Offset + last.Len
 }
 
-// Labels returns the name of each coordinate of fields that cover a vector, in
-// order.
-func Labels(fields []Field) []string {
-	var names []string
-	for _, f := range fields {
-		for i := range f.Len {
-			names = append(names, f.Label(i))
-		}
-	}
-	return names
-}
-
 // Link is one entry of the legend: a run of equal weights in one matrix, from
 // coordinate i of From (column) to coordinate i of To (row), or from the scalar
 // From to every coordinate of To. Every non-zero weight belongs to one link.
 type Link struct {
-	Matrix   string // as exported: "block.0.head.1.q"
+	Matrix   string // its name: "block.0.head.1.q"
 	To, From Field
 	Value    float64
 	Symbol   string // the value as a formula: "κ", "1/A"

@@ -125,8 +125,8 @@ type named struct {
 	rows, cols int
 }
 
-// matrices lists the weight matrices in the order of the pass, by the names
-// under which they are exported: "block.0.head.1.q", "block.0.map.w1", ….
+// matrices lists the weight matrices in the order of the pass, by name:
+// "block.0.head.1.q", "block.0.map.w1", ….
 func (n *Network) matrices() []named {
 	var list []named
 	for b, block := range n.Blocks {

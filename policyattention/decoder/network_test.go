@@ -204,11 +204,10 @@ func TestTraceNames(t *testing.T) {
 	if weight := lookup.Weights(i)[p.NextState*2+p.NextAction]; lookup.Name != "lookup" || !(weight > 1-1e-8) {
 		t.Errorf("head %s gives the successor's memory weight %v", lookup.Name, weight)
 	}
-	labels := Labels(d.Layout.Token)
 	target := call.Blocks[0].Output[i][d.Layout.Target.Offset]
 	y := p.Reward + .9*x.q.At(p.NextState, p.NextAction)
-	if labels[d.Layout.Target.Offset] != "target" || math.Abs(target-y) > 1e-7 {
-		t.Errorf("coordinate %q holds %v, want r + γQ = %v", labels[d.Layout.Target.Offset], target, y)
+	if d.Layout.Target.Label(0) != "target" || math.Abs(target-y) > 1e-7 {
+		t.Errorf("coordinate %q holds %v, want r + γQ = %v", d.Layout.Target.Label(0), target, y)
 	}
 	got, err := d.Backup(x.pi, x.q, x.packets)
 	if err != nil {

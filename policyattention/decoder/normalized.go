@@ -121,6 +121,8 @@ func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
 // 1/A back, so that the shrinking by ρ keeps rows on the simplex. The caps must
 // give a Floor above zero, which bounds the payloads; for a closed loop Phi/A
 // must be at least Floor, or returned policies may be refused in the next round.
+// Rounding takes the rows of returned policies about 3e-16·h from the simplex;
+// from h = 3e6 on that exceeds mdp.Tolerance, and a closed loop refuses them.
 func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	if !(caps.Floor > 0) {
 		return nil, fmt.Errorf("decoder: cap floor is %v, want a probability above 0 for a normalized decoder", caps.Floor)
