@@ -104,7 +104,7 @@ func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, e
 	}
 	d := array.Header.Descr
 	if d.Type != "<f8" || d.Fortran {
-		return Array{}, fmt.Errorf("type %q (Fortran order: %t), want little-endian float64 in C order", d.Type, d.Fortran)
+		return Array{}, fmt.Errorf("type %q (Fortran order: %t), want little-endian float64 in C order, as numpy.ascontiguousarray(x, float) is", d.Type, d.Fortran)
 	}
 	n := 1
 	for _, k := range d.Shape {

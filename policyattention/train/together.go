@@ -211,7 +211,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 			if err := save(); err != nil {
 				return err
 			}
-			return fmt.Errorf("train: stopped after step %d: %w", members[0].s.step, context.Cause(ctx))
+			return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", members[0].s.step, context.Cause(ctx))
 		}
 		n := g.call()
 		for _, m := range members {

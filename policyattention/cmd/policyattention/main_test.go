@@ -309,3 +309,13 @@ func TestEvaluateTrained(t *testing.T) {
 		}
 	}
 }
+
+func TestProgressLine(t *testing.T) {
+	p := experiment.Progress{Name: "run", Progress: train.Progress{Step: 100, Steps: 1000, StepsPerSecond: 90}}
+	if got, want := line(p), "run: 100 of 1000 steps, 90 steps/s, 10s left"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := line(experiment.Progress{Name: "run", Waiting: true}), "another process is at run, waiting"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
