@@ -84,8 +84,8 @@ func startXLA(config string, n int) (compute.Backend, error) {
 	return b, nil
 }
 
-// another starts a CPU client of the plugin of b, with b's options, that works in the threads that wait
-// for it alone.
+// another starts a CPU client of the plugin of b, with b's options, that works in
+// the threads that wait for it alone.
 func another(b compute.Backend) (compute.Backend, error) {
 	return startXLA(b.(*xla.Backend).Config(), 0)
 }

@@ -29,6 +29,22 @@ type Context struct {
 	Eta     float64    // step size η_k
 }
 
+// Check reports why c is no context of s states and a actions: a π that is no
+// policy [s, a], a Q that is not [s, a] and finite, an η that is not finite and
+// ≥ 0. The MDP may be missing.
+func (c Context) Check(s, a int) error {
+	if err := mdp.CheckTable("policy", c.Pi, s, a); err != nil {
+		return err
+	}
+	if err := mdp.CheckRows("policy", c.Pi); err != nil {
+		return err
+	}
+	if err := mdp.CheckTable("Q", c.Q, s, a); err != nil {
+		return err
+	}
+	return pmd.CheckStep(c.Eta)
+}
+
 // Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy
 // π̂_{k+1} [S, A]. A Loop hands out copies of Pi and Q and copies what it gets,
 // so an Actor may change and return them; it must not change the MDP.

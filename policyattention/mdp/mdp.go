@@ -152,10 +152,15 @@ func (m *MDP) CheckPolicy(pi *mat.Dense) error {
 
 // CheckTable reports why the table called name is not [S, A] and finite.
 func (m *MDP) CheckTable(name string, x *mat.Dense) error {
+	s, a := m.R.Dims()
+	return CheckTable(name, x, s, a)
+}
+
+// CheckTable reports why the table called name is not [s, a] and finite.
+func CheckTable(name string, x *mat.Dense, s, a int) error {
 	if x == nil {
 		return fmt.Errorf("mdp: %s is missing", name)
 	}
-	s, a := m.R.Dims()
 	if rows, cols := x.Dims(); rows != s || cols != a {
 		return fmt.Errorf("mdp: %s is [%d, %d], want [S, A] = [%d, %d]", name, rows, cols, s, a)
 	}

@@ -69,8 +69,8 @@ func check(pi, q *mat.Dense, eta float64) error {
 	if err := mdp.CheckRows("policy", pi); err != nil {
 		return fmt.Errorf("pmd: %w", err)
 	}
-	if !(eta >= 0) || math.IsInf(eta, 1) {
-		return fmt.Errorf("pmd: step size eta is %v, want a finite number ≥ 0", eta)
+	if err := CheckStep(eta); err != nil {
+		return err
 	}
 	for s := range rows {
 		for a, v := range q.RawRowView(s) {
@@ -81,6 +81,14 @@ func check(pi, q *mat.Dense, eta float64) error {
 				return fmt.Errorf("pmd: eta·Q(s=%d,a=%d) = %v·%v overflows", s, a, eta, v)
 			}
 		}
+	}
+	return nil
+}
+
+// CheckStep reports a step size that is not finite and ≥ 0.
+func CheckStep(eta float64) error {
+	if !(eta >= 0) || math.IsInf(eta, 1) {
+		return fmt.Errorf("pmd: step size eta is %v, want a finite number ≥ 0", eta)
 	}
 	return nil
 }

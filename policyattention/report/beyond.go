@@ -82,9 +82,6 @@ func (a ablated) static() []float64 {
 // visited returns each run's row-L1 in the contexts of the closed loop, rounds 0–19.
 func (a ablated) visited() []float64 { return runDeviations(a.runs) }
 
-// span prints the range of values over runs.
-func span(values []float64) string { return interval(slices.Min(values), slices.Max(values)) }
-
 // runDeviations returns each run's median over problems of the mean row-L1 over
 // rounds 0–19.
 func runDeviations(runs []*experiment.Evaluation) []float64 {
@@ -137,10 +134,10 @@ func ablationTable(s *source) (Table, error) {
 		for _, a := range list {
 			row := []string{a.recipe, changes[a.recipe], fmt.Sprint(states), fmt.Sprint(s.store.Preset.Ablation), NotRun, "", NotRun, ""}
 			if len(a.contrast) > 0 {
-				row[4], row[5] = number(stats.Median(a.static())), span(a.static())
+				row[4], row[5] = number(stats.Median(a.static())), extent(a.static())
 			}
 			if len(a.runs) > 0 {
-				row[6], row[7] = number(stats.Median(a.visited())), span(a.visited())
+				row[6], row[7] = number(stats.Median(a.visited())), extent(a.visited())
 			}
 			for _, horizon := range horizons {
 				cells, err := ratio(a.runs, oracle, horizon)
@@ -442,7 +439,7 @@ func replicationTable(s *source) (Table, error) {
 						met++
 					}
 				}
-				row[8], row[9] = interval(slices.Min(ratios), slices.Max(ratios)), fmt.Sprintf("%d of %d", met, len(all))
+				row[8], row[9] = extent(ratios), fmt.Sprintf("%d of %d", met, len(all))
 			}
 			t.Rows = append(t.Rows, row)
 		}

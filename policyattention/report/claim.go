@@ -448,7 +448,7 @@ func (x sample) apart(y sample, horizon int) func(*source) (*measured, error) {
 		}
 		high, low := stats.RunMedians(losses(a, horizon)), stats.RunMedians(losses(b, horizon))
 		return &measured{
-			text: fmt.Sprintf("%s against %s", interval(slices.Min(high), slices.Max(high)), interval(slices.Min(low), slices.Max(low))),
+			text: fmt.Sprintf("%s against %s", extent(high), extent(low)),
 			ok:   slices.Min(high) > slices.Max(low), runs: min(len(a), len(b)), planned: planned, used: slices.Concat(a, b),
 		}, nil
 	}
@@ -468,9 +468,26 @@ func (x sample) values(f func(*experiment.Evaluation) float64) func(*source) (*m
 		}
 		m := &measured{value: stats.Estimate{Value: stats.Median(values)}, runs: len(runs), planned: planned, used: runs}
 		if len(runs) > 1 {
-			m.text = fmt.Sprintf("%s, runs %s", number(m.value.Value), interval(slices.Min(values), slices.Max(values)))
+			m.text = fmt.Sprintf("%s, runs %s", number(m.value.Value), extent(values))
 		}
 		return m, nil
+	}
+}
+
+// every asks whether a predicate holds for all runs, and counts those for which it does.
+func (x sample) every(f func(*experiment.Evaluation) bool) func(*source) (*measured, error) {
+	return func(s *source) (*measured, error) {
+		runs, planned, err := x.find(s)
+		if err != nil || len(runs) == 0 {
+			return nil, err
+		}
+		n := 0
+		for _, r := range runs {
+			if f(r) {
+				n++
+			}
+		}
+		return &measured{text: fmt.Sprintf("in %d of %d runs", n, len(runs)), ok: n == len(runs), runs: len(runs), planned: planned, used: runs}, nil
 	}
 }
 

@@ -228,21 +228,9 @@ func localClaims() []claim {
 			},
 			claim{
 				section: "Section 5", says: fmt.Sprintf("of the fixed rules PMD is the nearest to what was learned (S = %d)", states), printed: "PMD", make: "evaluate mechanism",
-				measure: func(s *source) (*measured, error) {
-					runs, planned, err := x.find(s)
-					if err != nil || len(runs) == 0 {
-						return nil, err
-					}
-					m := &measured{runs: len(runs), planned: planned, used: runs}
-					nearest := 0
-					for _, r := range runs {
-						if r.OneStep.MeanDistance(pmd.PMD) < nearestAlternative(r.OneStep) {
-							nearest++
-						}
-					}
-					m.text, m.ok = fmt.Sprintf("in %d of %d runs", nearest, len(runs)), nearest == len(runs)
-					return m, nil
-				},
+				measure: x.every(func(e *experiment.Evaluation) bool {
+					return e.OneStep.MeanDistance(pmd.PMD) < nearestAlternative(e.OneStep)
+				}),
 				judge: holds,
 			},
 			claim{
@@ -261,22 +249,8 @@ func localClaims() []claim {
 			},
 			claim{
 				section: "Figure 2", says: fmt.Sprintf("the refitted step size rises monotonically with the supplied one (S = %d)", states), printed: "monotone", make: "evaluate mechanism",
-				measure: func(s *source) (*measured, error) {
-					runs, planned, err := x.find(s)
-					if err != nil || len(runs) == 0 {
-						return nil, err
-					}
-					m := &measured{runs: len(runs), planned: planned, used: runs}
-					rising := 0
-					for _, r := range runs {
-						if slices.IsSorted(r.OneStep.Fitted) {
-							rising++
-						}
-					}
-					m.text, m.ok = fmt.Sprintf("in %d of %d runs", rising, len(runs)), rising == len(runs)
-					return m, nil
-				},
-				judge: holds,
+				measure: x.every(func(e *experiment.Evaluation) bool { return slices.IsSorted(e.OneStep.Fitted) }),
+				judge:   holds,
 			},
 			claim{
 				section: "Figure 2", says: fmt.Sprintf("the refitted step size shrinks toward the centre of the training range: its slope over the supplied one (S = %d)", states), printed: "below 1", make: "evaluate mechanism",

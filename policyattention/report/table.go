@@ -266,6 +266,9 @@ func number(v float64) string {
 
 func interval(lo, hi float64) string { return fmt.Sprintf("[%s, %s]", number(lo), number(hi)) }
 
+// extent prints the least and the greatest of values, which must not be empty.
+func extent(values []float64) string { return interval(slices.Min(values), slices.Max(values)) }
+
 // quoted prints a number of the paper, or a dash where it has none.
 func quoted(block experiment.Block, quantity string, s, t int) string {
 	n, ok := paper[key{block, quantity, s, t}]

@@ -231,7 +231,7 @@ func shiftTable(s *source) (Table, error) {
 		row := []string{string(family), quoted(experiment.Shift, string(family), 4, 20), NotRun, "", "", ""}
 		if x != nil {
 			row[2], row[3] = estimated(*x)
-			row[4], row[5] = interval(slices.Min(ratios), slices.Max(ratios)), fmt.Sprint(len(ratios))
+			row[4], row[5] = extent(ratios), fmt.Sprint(len(ratios))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -293,7 +293,7 @@ func mechanismTable(s *source) (Table, error) {
 					for _, r := range runs {
 						values = append(values, f(r.OneStep))
 					}
-					row[4], row[5], row[6] = number(stats.Median(values)), interval(slices.Min(values), slices.Max(values)), fmt.Sprint(len(runs))
+					row[4], row[5], row[6] = number(stats.Median(values)), extent(values), fmt.Sprint(len(runs))
 				}
 				t.Rows = append(t.Rows, row)
 			}
@@ -333,7 +333,7 @@ func mechanismTable(s *source) (Table, error) {
 				for _, r := range runs {
 					values = append(values, x.f(r))
 				}
-				row[4], row[5], row[6] = number(stats.Median(values)), interval(slices.Min(values), slices.Max(values)), fmt.Sprint(len(runs))
+				row[4], row[5], row[6] = number(stats.Median(values)), extent(values), fmt.Sprint(len(runs))
 			}
 			t.Rows = append(t.Rows, row)
 		}

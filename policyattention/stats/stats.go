@@ -123,8 +123,8 @@ func median(v []float64) float64 { return v[0] }
 // not depend on how the chunks fall to processors.
 const chunk = 500
 
-// estimate, of the estimator called name, applies combine to the run medians of the samples, run by run, takes
-// the median over runs, and bootstraps it.
+// estimate, of the estimator called name, applies combine to the run medians of
+// the samples, run by run, takes the median over runs, and bootstraps it.
 func (b Bootstrap) estimate(name string, combine func(runMedians []float64) float64, samples ...[][]float64) (Estimate, error) {
 	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
 		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)

@@ -109,15 +109,8 @@ func (m *Model) check(batch []control.Context) (int, error) {
 		case x.MDP.Actions() != m.Config.Actions:
 			return 0, fmt.Errorf("train: problem %d has %d actions, the network takes %d", x.Problem, x.MDP.Actions(), m.Config.Actions)
 		}
-		err := x.MDP.CheckPolicy(x.Pi)
-		if err == nil {
-			err = x.MDP.CheckTable("Q", x.Q)
-		}
-		if err != nil {
+		if err := x.Check(states, m.Config.Actions); err != nil {
 			return 0, fmt.Errorf("train: problem %d: %w", x.Problem, err)
-		}
-		if !(x.Eta >= 0) || math.IsInf(x.Eta, 1) {
-			return 0, fmt.Errorf("train: problem %d: step size eta is %v, want a finite number ≥ 0", x.Problem, x.Eta)
 		}
 	}
 	return states, nil

@@ -35,7 +35,6 @@ func (c Config) job() Job {
 	return Job{
 		Config: []byte(c.json()), Network: c.Network(), Tokens: c.ContextTokens(slices.Max(c.Sizes) * c.Actions),
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
-
 		Init:  c.start,
 		Data:  c.data,
 		Batch: batches.batch,

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -558,7 +557,7 @@ func (s solveCmd) Run(g *globals) error {
 			return err
 		}
 		loop.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
-	} else if loop.Eta, err = strconv.ParseFloat(s.Eta, 64); err != nil || !(loop.Eta >= 0) || math.IsInf(loop.Eta, 1) {
+	} else if loop.Eta, err = strconv.ParseFloat(s.Eta, 64); err != nil || pmd.CheckStep(loop.Eta) != nil {
 		return fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
 	}
 	var warnings []string

@@ -1,14 +1,12 @@
 package plain
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
-	"icrl/policyattention/mdp"
 	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
@@ -31,8 +29,8 @@ type Actor struct {
 func (a *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 	policies := make([]*mat.Dense, len(batch))
 	for i, x := range batch {
-		if err := a.check(x); err != nil {
-			return nil, fmt.Errorf("plain: problem %d %w", x.Problem, err)
+		if err := x.Check(a.States, a.Actions); err != nil {
+			return nil, fmt.Errorf("plain: problem %d: %w", x.Problem, err)
 		}
 		logits, err := a.Network.Forward(a.tokens(x))
 		if err != nil {
@@ -54,36 +52,6 @@ func (a *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 		policies[i] = next
 	}
 	return policies, nil
-}
-
-// check reports in what x is no context of the actor's shape.
-func (a *Actor) check(x control.Context) error {
-	if x.Pi == nil {
-		return errors.New("lacks its policy")
-	}
-	if s, n := x.Pi.Dims(); s != a.States || n != a.Actions {
-		return fmt.Errorf("has %d states and %d actions, the actor was trained for %d and %d", s, n, a.States, a.Actions)
-	}
-	if x.Q == nil {
-		return errors.New("lacks its Q")
-	}
-	if s, n := x.Q.Dims(); s != a.States || n != a.Actions {
-		return fmt.Errorf("has a Q [%d, %d], want [%d, %d]", s, n, a.States, a.Actions)
-	}
-	if err := mdp.CheckRows("policy", x.Pi); err != nil {
-		return fmt.Errorf("has no policy: %w", err)
-	}
-	for s := range a.States {
-		for j, v := range x.Q.RawRowView(s) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("has Q(s=%d,a=%d) = %v, want a finite number", s, j, v)
-			}
-		}
-	}
-	if !(x.Eta >= 0) || math.IsInf(x.Eta, 1) {
-		return fmt.Errorf("has step size eta = %v, want a finite number ≥ 0", x.Eta)
-	}
-	return nil
 }
 
 // tokens are, for each pair (s,a), the one-hots of s and a, π or log π, Q and η.

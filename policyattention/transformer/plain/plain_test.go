@@ -100,17 +100,17 @@ func TestRefusals(t *testing.T) {
 		t.Error("a token of 2 features was taken")
 	}
 	actor := &Actor{Network: n, States: 2, Actions: 2}
-	if _, err := actor.Act([]control.Context{{Pi: mat.NewDense(3, 2, nil)}}); err == nil || !strings.Contains(err.Error(), "3 states") {
+	if _, err := actor.Act([]control.Context{{Pi: mat.NewDense(3, 2, nil)}}); err == nil || !strings.Contains(err.Error(), "policy is [3, 2]") {
 		t.Errorf("a problem of another size: %v", err)
 	}
 	table := func(v float64) *mat.Dense { return mat.NewDense(2, 2, []float64{v, v, v, v}) }
 	for want, x := range map[string]control.Context{
-		"lacks its policy": {},
-		"lacks its Q":      {Pi: table(.5)},
-		"Q [1, 2]":         {Pi: table(.5), Q: mat.NewDense(1, 2, nil)},
-		"no policy":        {Pi: table(.6), Q: table(1)},
-		"Q(s=0,a=0)":       {Pi: table(.5), Q: table(math.NaN())},
-		"eta = -1":         {Pi: table(.5), Q: table(1), Eta: -1},
+		"policy is missing":     {},
+		"Q is missing":          {Pi: table(.5)},
+		"Q is [1, 2]":           {Pi: table(.5), Q: mat.NewDense(1, 2, nil)},
+		"policy row s=0":        {Pi: table(.6), Q: table(1)},
+		"Q has entry (s=0,a=0)": {Pi: table(.5), Q: table(math.NaN())},
+		"step size eta is -1":   {Pi: table(.5), Q: table(1), Eta: -1},
 	} {
 		if _, err := actor.Act([]control.Context{x}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
