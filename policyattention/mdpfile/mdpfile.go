@@ -22,8 +22,8 @@ import (
 const MaxBytes = 512 << 20
 
 // Read reads a problem from a .json file (see mdp.Decode) or an .npz file with
-// float64 arrays gamma (one element), P [S, A, S], r [S, A] and, optionally,
-// pi0 [S, A].
+// arrays gamma (one element), P [S, A, S], r [S, A] and, optionally, pi0 [S, A],
+// of the types that npz.Decode takes.
 func Read(path string) (mdp.Problem, error) {
 	info, err := os.Stat(path)
 	if err != nil {

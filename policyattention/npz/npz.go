@@ -1,5 +1,5 @@
-// Package npz reads and writes NumPy .npz archives of float64 arrays of any
-// rank, through the npyio library.
+// Package npz writes NumPy .npz archives of float64 arrays of any rank, and reads
+// archives of real numbers as such, through the npyio library.
 package npz
 
 import (
@@ -59,8 +59,10 @@ func nested(a Array) (any, error) {
 	return reflect.NewAt(t, pointer).Elem().Interface(), nil
 }
 
-// Decode reads all arrays of an archive. It errs on anything but little-endian
-// float64 in C order, and on shapes that the archive's size cannot hold.
+// Decode reads all arrays of an archive, in C or Fortran order and of the types
+// NumPy gives to real numbers: float64, float32, int64 or int32, little-endian. It
+// errs on other types, on integers beyond ±2⁵³, and on shapes that the archive's
+// size cannot hold.
 func Decode(data []byte) (map[string]Array, error) {
 	archive, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -103,8 +105,9 @@ func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, e
 		return Array{}, err
 	}
 	d := array.Header.Descr
-	if d.Type != "<f8" || d.Fortran {
-		return Array{}, fmt.Errorf("type %q (Fortran order: %t), want little-endian float64 in C order, as numpy.ascontiguousarray(x, float) is", d.Type, d.Fortran)
+	kind, ok := kinds[d.Type]
+	if !ok {
+		return Array{}, fmt.Errorf("type %q, want little-endian float64, float32, int64 or int32, as numpy.asarray(x, float) is", d.Type)
 	}
 	n := 1
 	for _, k := range d.Shape {
@@ -113,14 +116,65 @@ func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, e
 		}
 		n *= k
 	}
-	if memory.Len() != 8*n {
+	if memory.Len() != kind.bytes*n {
 		return Array{}, fmt.Errorf("%d bytes of numbers for shape %v", memory.Len(), d.Shape)
 	}
-	a := Array{Shape: d.Shape, Data: make([]float64, n)}
-	if n > 0 {
-		if err := array.Read(&a.Data); err != nil {
-			return Array{}, err
-		}
+	a := Array{Shape: d.Shape, Data: []float64{}}
+	if n == 0 {
+		return a, nil
+	}
+	if a.Data, err = kind.read(array, n); err != nil {
+		return Array{}, err
+	}
+	if d.Fortran {
+		a.Data = rowMajor(a.Data, a.Shape)
 	}
 	return a, nil
+}
+
+// kinds are the types of numbers by their names in a header.
+var kinds = map[string]struct {
+	bytes int
+	read  func(r *npy.Reader, n int) ([]float64, error)
+}{
+	"<f8": {8, read[float64]},
+	"<f4": {4, read[float32]},
+	"<i8": {8, read[int64]},
+	"<i4": {4, read[int32]},
+}
+
+// read reads n numbers, of which float64 must hold each.
+func read[T float64 | float32 | int64 | int32](r *npy.Reader, n int) ([]float64, error) {
+	values := make([]T, n)
+	if err := r.Read(&values); err != nil {
+		return nil, err
+	}
+	data := make([]float64, n)
+	for i, v := range values {
+		data[i] = float64(v)
+		if whole, ok := any(v).(int64); ok && (whole > 1<<53 || whole < -1<<53) {
+			return nil, fmt.Errorf("element %d is %d, and float64 holds integers up to 2⁵³ only", i, whole)
+		}
+	}
+	return data, nil
+}
+
+// rowMajor reorders data of a shape from Fortran (first index fastest) to C order.
+func rowMajor(data []float64, shape []int) []float64 {
+	ordered := make([]float64, len(data))
+	index := make([]int, len(shape))
+	for _, v := range data {
+		at := 0
+		for k, n := range shape {
+			at = at*n + index[k]
+		}
+		ordered[at] = v
+		for k := range index {
+			if index[k]++; index[k] < shape[k] {
+				break
+			}
+			index[k] = 0
+		}
+	}
+	return ordered
 }

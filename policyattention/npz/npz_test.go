@@ -2,10 +2,14 @@ package npz
 
 import (
 	"bytes"
+	"errors"
 	"math"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/sbinet/npyio/npz"
 
 	"icrl/policyattention/seed"
 )
@@ -56,6 +60,32 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestNumPy reads what NumPy writes: testdata/kinds.npz holds x = arange(24).reshape(2,
+// 3, 4) in four types, f8 and i4 in Fortran order; t = x[0].T as NumPy stores a
+// transpose, in Fortran order; and one dimension and none.
+func TestNumPy(t *testing.T) {
+	data, err := os.ReadFile("testdata/kinds.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cube := Array{Shape: []int{2, 3, 4}}
+	for i := range 24 {
+		cube.Data = append(cube.Data, float64(i))
+	}
+	transpose := Array{Shape: []int{4, 3}, Data: []float64{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}}
+	want := map[string]Array{
+		"c8": cube, "f8": cube, "f4": cube, "i8": cube, "i4": cube, "t": transpose,
+		"line": {Shape: []int{4}, Data: []float64{0, 1, 2, 3}}, "scalar": {Data: []float64{7}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read %v, want %v", got, want)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	if err := Encode(&bytes.Buffer{}, map[string]Array{"x": {Shape: []int{2}, Data: []float64{1}}}); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("a wrong shape gave %v", err)
@@ -63,6 +93,20 @@ func TestRefused(t *testing.T) {
 	for _, shape := range [][]int{{1 << 62, 4}, {1 << 32, 1 << 32}, {4, 1 << 62}} {
 		if err := Encode(&bytes.Buffer{}, map[string]Array{"x": {Shape: shape, Data: []float64{1}}}); err == nil || !strings.Contains(err.Error(), "1 elements") {
 			t.Errorf("shape %v gave %v", shape, err)
+		}
+	}
+	for want, values := range map[string]any{
+		"9007199254740993": []int64{1 << 53, 1<<53 + 1},
+		`type "<u2"`:       []uint16{1},
+		`type "|b1"`:       []bool{true},
+	} {
+		var buf bytes.Buffer
+		w := npz.NewWriter(&buf)
+		if err := errors.Join(w.Write("x.npy", values), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode(buf.Bytes()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want one with %s", values, err, want)
 		}
 	}
 	whole := archive(t, map[string]Array{"x": {Shape: []int{4}, Data: []float64{1, 2, 3, 4}}})
@@ -75,6 +119,9 @@ func TestRefused(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(archive(f, map[string]Array{"x": {Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}))
+	if data, err := os.ReadFile("testdata/kinds.npz"); err == nil {
+		f.Add(data)
+	}
 	f.Add([]byte("PK"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		arrays, err := Decode(data)
