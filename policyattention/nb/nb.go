@@ -1,0 +1,172 @@
+// Package nb shows results in GoNB notebooks. A cell is a program of its own: what
+// goes wrong here is printed and ends it with status 1, as it would in its main
+// function.
+//
+//	var results = nb.Open("quick")
+//	%%
+//	results.Evaluate(experiment.Confirmation)
+//	results.Figure("closed")
+//	results.Table("confirmation")
+package nb
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/report"
+)
+
+// artifacts is where notebooks, which run in a folder beside it, find results.
+const artifacts = "../artifacts"
+
+// Results are the results of a preset.
+type Results struct {
+	*experiment.Store
+	stored bool // nothing is computed
+}
+
+// preset returns the preset that the variable POLICYATTENTION_PRESET asks for, or
+// nothing.
+func preset() string { return os.Getenv("POLICYATTENTION_PRESET") }
+
+// Open returns the results of a preset: smoke, quick or paper, or another that the
+// variable POLICYATTENTION_PRESET names.
+func Open(name string) *Results {
+	if p := preset(); p != "" {
+		name = p
+	}
+	return &Results{Store: Must(experiment.Open(artifacts, name, ""))}
+}
+
+// Evidence returns the results at the paper's budget: those that are "stored" in the
+// repository, which are shown as they are, or the same made anew, "retrained", into
+// a folder of their own. Where POLICYATTENTION_PRESET is smoke, the results are of
+// that preset and what is missing is computed.
+func Evidence(which string) *Results {
+	name, folder := "paper", artifacts
+	smoke := preset() == "smoke"
+	if smoke {
+		name = preset()
+	}
+	switch which {
+	case "stored":
+	case "retrained":
+		folder += "/retrained"
+	default:
+		check(fmt.Errorf("nb: evidence %q, want \"stored\" or \"retrained\"", which))
+	}
+	return &Results{Store: Must(experiment.Open(folder, name, "")), stored: which == "stored" && !smoke}
+}
+
+// Evaluate computes the cells of blocks that have not been computed yet, training
+// what they need, and shows how many of them are there. Of stored evidence it counts
+// what is there. An interrupted training continues where it was.
+func (r *Results) Evaluate(blocks ...experiment.Block) {
+	id := gonbui.UniqueId()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	r.Progress = func(p experiment.Progress) {
+		status := fmt.Sprintf(`training %s <progress value="%d" max="%d"></progress> %.1f steps/s`, p.Name, p.Step, p.Steps, p.StepsPerSecond)
+		if p.Waiting {
+			status = "waiting for another program to make " + p.Name
+		}
+		gonbui.UpdateHTML(id, status)
+	}
+	var lines []string
+	for _, block := range blocks {
+		there, planned := 0, 0
+		for _, cell := range r.Preset.Plan() {
+			if cell.Block != block {
+				continue
+			}
+			planned++
+			_, err := r.Find(cell)
+			if errors.Is(err, experiment.ErrMissing) {
+				if r.stored {
+					continue
+				}
+				gonbui.UpdateHTML(id, "evaluating "+cell.Name())
+				_, err = r.Store.Evaluate(ctx, cell)
+			}
+			check(err)
+			there++
+		}
+		lines = append(lines, fmt.Sprintf("Block %s, preset %s: %d of %d there.", block, r.Preset.Name, there, planned))
+	}
+	gonbui.UpdateHTML(id, strings.Join(lines, "<br>"))
+	gonbui.Sync()
+}
+
+// Figure shows the figure of the report that has this name.
+func (r *Results) Figure(name string) { Figure(Must(report.BuildFigure(r.Store, name))) }
+
+// Table shows the table of the report that has this name, with the preset.
+func (r *Results) Table(name string) {
+	t := Must(report.BuildTable(r.Store, name))
+	t.Columns = append(t.Columns, "preset")
+	for i := range t.Rows {
+		t.Rows[i] = append(t.Rows[i], r.Preset.Name)
+	}
+	Table(t)
+}
+
+// Part shows the rows of such a table whose first entry contains a text.
+func (r *Results) Part(name, text string) {
+	t := Must(report.BuildTable(r.Store, name))
+	rows := t.Rows
+	t.Rows = nil
+	for _, row := range rows {
+		if strings.Contains(row[0], text) {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	Table(t)
+}
+
+// Figure shows a figure.
+func Figure(f *report.Figure) {
+	HTML(fmt.Sprintf(`<img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`,
+		html.EscapeString(f.Name), base64.StdEncoding.EncodeToString(Must(f.SVG()))))
+}
+
+// Table shows a table.
+func Table(t report.Table) {
+	var b strings.Builder
+	check(t.HTML(&b))
+	left := strings.NewReplacer("<th ", `<th style="text-align:left" `, "<td>", `<td style="text-align:left">`) // Jupyter aligns right
+	HTML(left.Replace(b.String()))
+}
+
+// Say shows a sentence.
+func Say(format string, args ...any) {
+	HTML("<p>" + html.EscapeString(fmt.Sprintf(format, args...)) + "</p>")
+}
+
+// HTML shows HTML and waits until the kernel has it: what is under way when a cell's
+// program ends is lost.
+func HTML(source string) {
+	gonbui.DisplayHTML(source)
+	gonbui.Sync()
+}
+
+// Must returns the value of a call that went well.
+func Must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
