@@ -159,6 +159,7 @@ func commandCalls(t *testing.T) map[string]bool {
 		for _, file := range packageFiles(t, folder) {
 			imports := importsOf(file)
 			addSelectors(used, file, imports)
+			addCalls(used, file, folder)
 			todo = slices.AppendSeq(todo, maps.Values(imports))
 		}
 	}
@@ -180,6 +181,18 @@ func importsOf(file *ast.File) map[string]string {
 		imports[name] = strings.TrimPrefix(full, module)
 	}
 	return imports
+}
+
+// addCalls adds the functions of its own package, in folder, that a file calls.
+func addCalls(used map[string]bool, file *ast.File, folder string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if f, ok := call.Fun.(*ast.Ident); ok {
+				used[folder+"."+f.Name] = true
+			}
+		}
+		return true
+	})
 }
 
 func addSelectors(used map[string]bool, file *ast.File, imports map[string]string) {

@@ -236,7 +236,7 @@ func methodsFigure(s *source) ([]*plot.Plot, error) {
 	const horizon = 20
 	var panels []*plot.Plot
 	for _, states := range []int{8, 16} {
-		p := panel(fmt.Sprintf("S = %d, T = %d", states, horizon), "median normalized loss", "")
+		p := Panel(fmt.Sprintf("S = %d, T = %d", states, horizon), "median normalized loss", "")
 		var names []string
 		quoted, drawn := false, false
 		list := s.benchmarkSeries()
@@ -273,7 +273,7 @@ func methodsFigure(s *source) ([]*plot.Plot, error) {
 			if quoted {
 				p.Legend.Add("paper", mark(grey, draw.CircleGlyph{}))
 			}
-			logScale(&p.X)
+			LogScale(&p.X)
 			p.NominalY(names...)
 			p.Y.Min, p.Y.Max = -.5, float64(len(names))-.5
 			headroom(p, 3)
@@ -293,7 +293,7 @@ func mark(c color.Color, shape draw.GlyphDrawer, at ...plotter.XY) *plotter.Scat
 // each size.
 func endpointsPanel(s *source) (*plot.Plot, error) {
 	const horizon = 20
-	p := panel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+	p := Panel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
 	// By size, and whether step sizes were tuned.
 	type kind struct {
 		states int
@@ -347,8 +347,8 @@ func endpointsPanel(s *source) (*plot.Plot, error) {
 	if front != nil {
 		p.Legend.Add("best sampled", front)
 	}
-	logScale(&p.X)
-	logScale(&p.Y)
+	LogScale(&p.X)
+	LogScale(&p.Y)
 	p.Y.Max *= 1.2
 	p.Legend.Left = true
 	return p, nil

@@ -253,8 +253,8 @@ func inversions(x, y []float64) (count int) {
 // contrastFigure sets the closed-loop loss of each recipe against its error on
 // static one-step inputs and on the inputs of its own loop.
 func contrastFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
-	b := panel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
+	a := Panel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
+	b := Panel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
 	panels := []*plot.Plot{a, b}
 	states := lectureSize(s, experiment.Ablation)
 	oracle, err := s.oracle(states)
@@ -272,7 +272,7 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 		}
 		return panels, nil
 	}
-	legend := panel("recipe", "", "")
+	legend := Panel("recipe", "", "")
 	legend.HideAxes()
 	legend.Legend.Left = true
 	legend.X.Min, legend.X.Max, legend.Y.Min, legend.Y.Max = 0, 1, 0, 1
@@ -294,8 +294,8 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 		}
 	}
 	for _, p := range panels {
-		logScale(&p.X)
-		logScale(&p.Y)
+		LogScale(&p.X)
+		LogScale(&p.Y)
 	}
 	return append(panels, legend), nil
 }

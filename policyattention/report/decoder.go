@@ -79,9 +79,9 @@ func runDecoder(caps decoder.Caps, n int) ([]*decoder.Run, error) {
 
 // residualsFigure shows a run's residuals under their bounds.
 func residualsFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) actor ζ, bound dashed", "round", "row-L1")
-	b := panel("(b) critic routing, bound dashed", "round", "units of Q")
-	c := panel("(c) critic sampling, bound dashed", "round", "units of Q")
+	a := Panel("(a) actor ζ, bound dashed", "round", "row-L1")
+	b := Panel("(b) critic routing, bound dashed", "round", "units of Q")
+	c := Panel("(c) critic sampling, bound dashed", "round", "units of Q")
 	add := func(p *plot.Plot, i int, name string, run *decoder.Run, value, bound func(decoder.Round) float64) error {
 		var values, bounds []float64
 		for _, k := range run.Rounds {
@@ -123,7 +123,7 @@ func residualsFigure(s *source) ([]*plot.Plot, error) {
 	}
 	panels := []*plot.Plot{a, b, c}
 	for _, p := range panels {
-		logScale(&p.Y)
+		LogScale(&p.Y)
 		headroom(p, 3)
 	}
 	return panels, nil
@@ -149,9 +149,9 @@ func decoderAudit(s *source, packets int) ([]*decoder.Run, []decoder.AuditRow, e
 
 // auditFigure shows Theorem 2 term by term, its slack, and what sampling costs.
 func auditFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
-	b := panel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
-	c := panel("(c) loss in the loop", "round", "median normalized loss")
+	a := Panel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
+	b := Panel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
+	c := Panel("(c) loss in the loop", "round", "median normalized loss")
 	runs, rows, err := decoderAudit(s, 6)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 	}
 	b.Legend.Add("loss = bound", equal)
 	b.Legend.Left = true
-	logScale(&b.X)
+	LogScale(&b.X)
 
 	for i, m := range []int{6, 24} {
 		if m != 6 {
@@ -225,7 +225,7 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 	c.Legend.Add("exact PMD", l)
 	panels := []*plot.Plot{a, b, c}
 	for i, p := range panels {
-		logScale(&p.Y)
+		LogScale(&p.Y)
 		headroom(p, []int{6, 1, 0}[i])
 	}
 	return panels, nil
@@ -304,7 +304,7 @@ type group struct {
 }
 
 func attentionPanel(title string, head *decoder.HeadTrace, groups []group) *plot.Plot {
-	p := panel(title, "attended token", "attending token")
+	p := Panel(title, "attended token", "attending token")
 	n := len(head.Query)
 	weights := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -435,7 +435,7 @@ func carrierFigure(s *source) ([]*plot.Plot, error) {
 	}
 	var panels []*plot.Plot
 	for i, q := range carrierQuantities {
-		p := panel("("+string(rune('a'+i))+") "+q.name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
+		p := Panel("("+string(rune('a'+i))+") "+q.name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
 		var measured, above plotter.XYs
 		for _, x := range sweep {
 			if y := q.measured(x); y > 0 {
@@ -460,8 +460,8 @@ func carrierFigure(s *source) ([]*plot.Plot, error) {
 			name = "formula"
 		}
 		p.Legend.Add(name, l)
-		logScale(&p.X)
-		logScale(&p.Y)
+		LogScale(&p.X)
+		LogScale(&p.Y)
 		panels = append(panels, p)
 	}
 	return panels, nil
@@ -470,8 +470,8 @@ func carrierFigure(s *source) ([]*plot.Plot, error) {
 // lockUpFigure shows the loop that is as close to PMD in one step as one likes
 // and never moves.
 func lockUpFigure(*source) ([]*plot.Plot, error) {
-	a := panel("(a) the loop", "round", "normalized loss")
-	b := panel("(b) one step", "declared ζ", "of the actor that never moves")
+	a := Panel("(a) the loop", "round", "normalized loss")
+	b := Panel("(b) one step", "declared ζ", "of the actor that never moves")
 	eta, rounds := experiment.Protocol.Eta, experiment.Protocol.Rounds
 	var zetas, excesses, diagonal plotter.XYs
 	for i, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
@@ -537,8 +537,8 @@ func lockUpFigure(*source) ([]*plot.Plot, error) {
 	}
 	b.Legend.Add("declared ζ", l)
 	b.Legend.Left = true
-	logScale(&b.X)
-	logScale(&b.Y)
+	LogScale(&b.X)
+	LogScale(&b.Y)
 	headroom(b, 3)
 	return []*plot.Plot{a, b}, nil
 }

@@ -103,12 +103,12 @@ func TestDecades(t *testing.T) {
 
 // A run alone is drawn on logarithmic axes, too.
 func TestSingleValue(t *testing.T) {
-	p := panel("", "", "")
+	p := Panel("", "", "")
 	if _, err := points(p, light, true, plotter.XYs{{X: .5, Y: .02}}); err != nil {
 		t.Fatal(err)
 	}
-	logScale(&p.X)
-	logScale(&p.Y)
+	LogScale(&p.X)
+	LogScale(&p.Y)
 	if _, err := (&Figure{Name: "single", panels: []*plot.Plot{p}}).SVG(); err != nil {
 		t.Fatal(err)
 	}

@@ -82,10 +82,15 @@ func (s *source) figure(name string) (*Figure, error) {
 			if err != nil {
 				return nil, fmt.Errorf("report: figure %s: %w", name, err)
 			}
-			return &Figure{Name: name, Title: b.title, panels: panels}, nil
+			return NewFigure(name, b.title, panels...), nil
 		}
 	}
 	return nil, fmt.Errorf("report: no figure %q, want one of %q", name, FigureNames())
+}
+
+// NewFigure returns the figure of panels side by side, at least one.
+func NewFigure(name, title string, panels ...*plot.Plot) *Figure {
+	return &Figure{Name: name, Title: title, panels: panels}
 }
 
 // SVG returns the figure as SVG.
@@ -179,7 +184,8 @@ var (
 	light = color.RGBA{230, 230, 230, 255}
 )
 
-func panel(title, x, y string) *plot.Plot {
+// Panel returns an empty plot in the style of the report's figures.
+func Panel(title, x, y string) *plot.Plot {
 	p := plot.New()
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = light, color.Transparent
@@ -205,8 +211,8 @@ func empty(p *plot.Plot) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 }
 
-// logScale sets a logarithmic axis; its values must be positive.
-func logScale(axis *plot.Axis) {
+// LogScale makes an axis logarithmic; its values must be positive.
+func LogScale(axis *plot.Axis) {
 	axis.Scale, axis.Tick.Marker = plot.LogScale{}, decades{}
 }
 
@@ -246,8 +252,8 @@ func line(p *plot.Plot, c color.Color, dashed bool, xy plotter.XYs) (*plotter.Li
 }
 
 func mechanismFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) distance to fixed rules", "", "mean row-L1")
-	b := panel("(b) refitted step size", "supplied η", "fitted η")
+	a := Panel("(a) distance to fixed rules", "", "mean row-L1")
+	b := Panel("(b) refitted step size", "supplied η", "fitted η")
 	runs, _, err := s.find(func(c experiment.Cell) bool {
 		return c.Block == experiment.Mechanism && c.Method == experiment.PolicyAttention
 	})
@@ -284,7 +290,7 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 			a.Legend.Left = true
 		}
 	}
-	logScale(&a.Y)
+	LogScale(&a.Y)
 	if _, err := line(b, grey, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}}); err != nil {
 		return nil, err
 	}
@@ -319,8 +325,8 @@ func sizeColour(states int) color.Color {
 
 func closedFigure(s *source) ([]*plot.Plot, error) {
 	const horizon = 20
-	a := panel("(a) S = 4 runs, exact critic", "run", "loss / exact PMD at T = 20")
-	b := panel("(b) shifts without retraining", "", "loss / exact PMD at T = 20")
+	a := Panel("(a) S = 4 runs, exact critic", "run", "loss / exact PMD at T = 20")
+	b := Panel("(b) shifts without retraining", "", "loss / exact PMD at T = 20")
 	for _, p := range []*plot.Plot{a, b} {
 		p.Y.Min, p.Y.Max = 0, 2
 	}
@@ -400,7 +406,7 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		}
 		if p.Y.Max > 4 { // far from the margin: show it all the same
 			p.Y.Min = 0.5
-			logScale(&p.Y)
+			LogScale(&p.Y)
 		}
 	}
 	return []*plot.Plot{a, b}, nil
@@ -412,7 +418,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 		block  experiment.Block
 		states int
 	}{{experiment.Confirmation, 4}, {experiment.Benchmark, 8}, {experiment.Benchmark, 16}} {
-		p := panel(fmt.Sprintf("S = %d", x.states), "round", "median normalized loss")
+		p := Panel(fmt.Sprintf("S = %d", x.states), "round", "median normalized loss")
 		p.Legend.Top, p.Legend.Left = false, true
 		drawn := false
 		for _, method := range methods {
@@ -440,7 +446,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 			empty(p)
 		} else {
 			p.Y.Min = max(p.Y.Min, 1e-7) // what is below has no loss but for rounding
-			logScale(&p.Y)
+			LogScale(&p.Y)
 		}
 		panels = append(panels, p)
 	}
@@ -450,7 +456,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 func frontierFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	for _, states := range []int{4, 8} {
-		p := panel(fmt.Sprintf("S = %d", states), "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+		p := Panel(fmt.Sprintf("S = %d", states), "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
 		all, err := s.frontier(states)
 		if err != nil {
 			return nil, err
@@ -493,8 +499,8 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 			if err := quotedFrontier(p, states); err != nil {
 				return nil, err
 			}
-			logScale(&p.X)
-			logScale(&p.Y)
+			LogScale(&p.X)
+			LogScale(&p.Y)
 			headroom(p, 4)
 			p.Legend.Left = true
 		}

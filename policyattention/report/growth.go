@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
 
 	"icrl/policyattention/bench"
 )
@@ -77,13 +76,11 @@ func ScaleTable(g *bench.Growth) Table {
 
 // GrowthFigure draws the growth study: time and memory along each axis.
 func GrowthFigure(g *bench.Growth) (*Figure, error) {
-	f := &Figure{Name: "growth", Title: "Growth of costs on one core"}
-	panel := func(title string, chosen func(s bench.Series) bool) error {
-		p := plot.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "size of the axis", "seconds a unit of work"
-		p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
-		p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-		p.Legend.Top, p.Legend.Left, p.Legend.TextStyle.Font.Size = true, true, vg.Points(8)
+	draw := func(title string, chosen func(s bench.Series) bool) (*plot.Plot, error) {
+		p := Panel(title, "size of the axis", "seconds a unit of work")
+		LogScale(&p.X)
+		LogScale(&p.Y)
+		p.Legend.Left = true
 		var lines []any
 		for _, s := range g.Series {
 			if !chosen(s) {
@@ -95,19 +92,24 @@ func GrowthFigure(g *bench.Growth) (*Figure, error) {
 			}
 			lines = append(lines, fmt.Sprintf("%s, %s", s.Name, s.Axis), points)
 		}
-		f.panels = append(f.panels, p)
-		return plotutil.AddLinePoints(p, lines...)
+		if err := plotutil.AddLinePoints(p, lines...); err != nil {
+			return nil, err
+		}
+		headroom(p, len(lines)/2)
+		return p, nil
 	}
 	training := func(s bench.Series) bool {
 		return s.Unit == "a step" || s.Unit == "a sequence" || s.Unit == "a step of each"
 	}
-	if err := panel("(a) training", training); err != nil {
+	a, err := draw("(a) training", training)
+	if err != nil {
 		return nil, err
 	}
-	if err := panel("(b) everything else", func(s bench.Series) bool { return !training(s) }); err != nil {
+	b, err := draw("(b) everything else", func(s bench.Series) bool { return !training(s) })
+	if err != nil {
 		return nil, err
 	}
-	return f, nil
+	return NewFigure("growth", "Growth of costs on one core", a, b), nil
 }
 
 // timespan writes seconds with two significant digits and a fitting unit.

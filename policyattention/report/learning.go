@@ -14,8 +14,8 @@ import (
 // learningFigure shows the actors' training and how far they are from each
 // fixed rule at inputs of each round.
 func learningFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) training", "optimizer step", "proximal loss")
-	b := panel("(b) distance by round of the input", "round", "mean row-L1")
+	a := Panel("(a) training", "optimizer step", "proximal loss")
+	b := Panel("(b) distance by round of the input", "round", "mean row-L1")
 	panels := []*plot.Plot{a, b}
 	runs, _, err := s.find(func(c experiment.Cell) bool {
 		return c.Block == experiment.Mechanism && c.Method == experiment.PolicyAttention
@@ -77,7 +77,7 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 		}
 		b.Legend.Add(string(rule), l)
 	}
-	logScale(&b.Y)
+	LogScale(&b.Y)
 	headroom(b, len(pmd.Rules))
 	return panels, nil
 }

@@ -35,7 +35,7 @@ func lectureSize(s *source, block experiment.Block) int {
 // oracleFigure shows exact PMD in closed loop: its loss beside the paper's,
 // what Theorem 2 says of it, and the same loop with other fixed rules.
 func oracleFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) exact PMD", "round", "median normalized loss")
+	a := Panel("(a) exact PMD", "round", "median normalized loss")
 	drawn := false
 	for i, states := range s.sizes(experiment.Oracle) {
 		runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
@@ -65,8 +65,8 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 			a.Legend.Add("paper", dots)
 		}
 	}
-	b := panel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
-	c := panel("(c) fixed rules in the loop", "round", "median normalized loss")
+	b := Panel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
+	c := Panel("(c) fixed rules in the loop", "round", "median normalized loss")
 	panels := []*plot.Plot{a, b, c}
 	states := lectureSize(s, experiment.Oracle)
 	runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
@@ -88,7 +88,7 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 		return nil, err
 	}
 	for i, p := range panels {
-		logScale(&p.Y)
+		LogScale(&p.Y)
 		headroom(p, []int{0, 5, 5}[i])
 	}
 	return panels, nil

@@ -21,8 +21,8 @@ import (
 // liangLaiFigure shows the training of the blocks, and the native one in closed
 // loop beside its teacher.
 func liangLaiFigure(s *source) ([]*plot.Plot, error) {
-	a := panel("(a) training", "optimizer step", "squared error of an update")
-	b := panel("(b) closed loop in the native shape", "updates", "mean exact value")
+	a := Panel("(a) training", "optimizer step", "squared error of an update")
+	b := Panel("(b) closed loop in the native shape", "updates", "mean exact value")
 	runs, _, err := s.find(func(c experiment.Cell) bool {
 		return c.Block == experiment.Qualification && c.Method == experiment.LiangLai
 	})
@@ -77,7 +77,7 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 	if len(shapes) == 0 {
 		empty(a)
 	} else {
-		logScale(&a.Y)
+		LogScale(&a.Y)
 	}
 	if !native {
 		empty(b)
@@ -95,7 +95,7 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 	list := s.sampledSeries(experiment.Qualification)
 	list = slices.DeleteFunc(list, func(x series) bool { return x.method != experiment.Distillation })
 	for i, states := range []int{8, 16} {
-		p := panel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
+		p := Panel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
 		drawn := 0
 		for j, x := range list {
 			runs, _, err := s.find(x.cells(experiment.Qualification, states))
@@ -132,7 +132,7 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 		}
 		panels = append(panels, p)
 	}
-	p := panel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
+	p := Panel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
 	drawn, top := 0, 1.0
 	for j, x := range list {
 		runs, _, err := s.find(x.cells(experiment.Qualification, 8))
@@ -171,7 +171,7 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 func tuningFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	for i, states := range []int{8, 16} {
-		p := panel(fmt.Sprintf("(%c) Liang–Lai, S = %d, best β", 'a'+i, states), "actor step α", "calibration loss at T = 20")
+		p := Panel(fmt.Sprintf("(%c) Liang–Lai, S = %d, best β", 'a'+i, states), "actor step α", "calibration loss at T = 20")
 		panels = append(panels, p)
 		lines := 0
 		for j, x := range []struct {
@@ -217,7 +217,7 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	p := panel("(c) Algorithm Distillation, CPU budget", "actor step α of the source", "calibration loss at T = 20")
+	p := Panel("(c) Algorithm Distillation, CPU budget", "actor step α of the source", "calibration loss at T = 20")
 	drawn := false
 	for j, states := range []int{8, 16} {
 		runs, _, err := s.find(series{method: experiment.Distillation}.cells(experiment.Tuning, states))
@@ -275,8 +275,8 @@ func gridEnd(p *plot.Plot, alpha float64, n int) error {
 		return err
 	}
 	p.Legend.Add("paper's choice", l)
-	logScale(&p.X)
-	logScale(&p.Y)
+	LogScale(&p.X)
+	LogScale(&p.Y)
 	headroom(p, n)
 	return nil
 }
