@@ -14,20 +14,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/floats/scalar"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/mdp"
-	"icrl/policyattention/mdpfile"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
 	"icrl/policyattention/train"
@@ -516,102 +510,4 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 		}
 	}
 	return result.Err()
-}
-
-type solveCmd struct {
-	MDP    string `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" type:"existingfile" placeholder:"FILE"`
-	Actor  string `help:"\"exact\", or a file of an actor's weights." default:"exact" placeholder:"exact|CHECKPOINT"`
-	Rounds int    `help:"Rounds." default:"40"`
-	Eta    string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
-}
-
-// unfamiliar says in what a problem and a step size lie outside of what an actor was
-// trained on. It answers there too, but what it answers may be anything.
-func unfamiliar(c train.Config, m *mdp.MDP, eta float64) (warnings []string) {
-	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
-	if lo, hi := c.Recipe.EtaMin, c.Recipe.EtaMax; eta < lo || eta > hi {
-		warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo, hi, eta)
-	}
-	if m.Gamma != mdp.Discount {
-		warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
-	}
-	// The training law's rewards lie in [−1, 1].
-	if m.RMax() > 1 {
-		warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
-	}
-	return warnings
-}
-
-func (s solveCmd) Run(g *globals) error {
-	problem, err := mdpfile.Read(s.MDP)
-	if err != nil {
-		return err
-	}
-	if s.Rounds < 1 {
-		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
-	}
-	loop := control.ExactPMD(control.NominalStep)
-	if s.Eta == "auto" {
-		optimum, err := problem.MDP.Optimal()
-		if err != nil {
-			return err
-		}
-		loop.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
-	} else if loop.Eta, err = strconv.ParseFloat(s.Eta, 64); err != nil || pmd.CheckStep(loop.Eta) != nil {
-		return fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
-	}
-	var warnings []string
-	if s.Actor != "exact" {
-		if _, err := os.Stat(s.Actor); err != nil {
-			return fmt.Errorf("%w: --actor %q, want \"exact\" or a file of weights: %w", errUsage, s.Actor, err)
-		}
-		b, err := backend.New(g.Backend)
-		if err != nil {
-			return err
-		}
-		model, err := train.Load(b, s.Actor)
-		if err != nil {
-			return err
-		}
-		defer model.Close()
-		if loop.Actor, err = model.Actor(); err != nil {
-			return err
-		}
-		warnings = unfamiliar(model.Config, problem.MDP, loop.Eta)
-		for _, w := range warnings {
-			fmt.Fprintln(g.errors, "policyattention: warning:", w)
-		}
-	}
-	solution, err := loop.Solve(problem, s.Rounds)
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		return g.print(struct {
-			*control.Solution
-			Warnings []string `json:"warnings,omitempty"`
-		}{solution, warnings})
-	}
-	c := solution.Certificate
-	fmt.Fprintf(g.out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(s.MDP), problem.MDP.States(), problem.MDP.Actions(), problem.MDP.Gamma, loop.Eta)
-	for _, k := range []int{1, 2, 5, 10, 20, 40, 100, 200} {
-		if k < s.Rounds {
-			fmt.Fprintf(g.out, "loss after round %d: %.4g\n", k, solution.Loss[k])
-		}
-	}
-	fmt.Fprintf(g.out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
-	const shown = 40
-	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "state\tlikeliest action\tprobability\tvalue\t")
-	for state, pi := range solution.Policy[:min(shown, len(solution.Policy))] {
-		action, value := floats.MaxIdx(pi), scalar.Round(floats.Dot(pi, solution.QPi[state]), 4) // never −0
-		fmt.Fprintf(w, "%d\t%d\t%.4f\t%.4f\t\n", state, action, pi[action], value)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if n := len(solution.Policy) - shown; n > 0 {
-		fmt.Fprintf(g.out, "and %d states more; --json prints all, and every probability\n", n)
-	}
-	return nil
 }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"text/tabwriter"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/mdpfile"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/train"
+)
+
+type solveCmd struct {
+	MDP    string `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" type:"existingfile" placeholder:"FILE"`
+	Actor  string `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; or a file of an actor's weights." default:"exact" placeholder:"exact|decoder|CHECKPOINT"`
+	Rounds int    `help:"Rounds." default:"40"`
+	Eta    string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
+}
+
+// unfamiliar says in what a problem and a step size lie outside of what an actor was
+// trained on. It answers there too, but what it answers may be anything.
+func unfamiliar(c train.Config, m *mdp.MDP, eta float64) (warnings []string) {
+	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
+	if lo, hi := c.Recipe.EtaMin, c.Recipe.EtaMax; eta < lo || eta > hi {
+		warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo, hi, eta)
+	}
+	if m.Gamma != mdp.Discount {
+		warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
+	}
+	// The training law's rewards lie in [−1, 1].
+	if m.RMax() > 1 {
+		warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
+	}
+	return warnings
+}
+
+func (s solveCmd) Run(g *globals) error {
+	problem, err := mdpfile.Read(s.MDP)
+	if err != nil {
+		return err
+	}
+	if s.Rounds < 1 {
+		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
+	}
+	eta, err := s.step(problem.MDP)
+	if err != nil {
+		return err
+	}
+	loop := control.ExactPMD(eta)
+	var warnings []string
+	var certified *decoder.Certificate
+	switch s.Actor {
+	case "exact":
+	case "decoder":
+		d, err := fixed(problem.MDP, eta, s.Rounds)
+		if err != nil {
+			return err
+		}
+		certified = d.Certificate
+		loop = d.Controller(eta, decoder.Weighted())
+	default:
+		model, err := s.model(g)
+		if err != nil {
+			return err
+		}
+		defer model.Close()
+		if loop.Actor, err = model.Actor(); err != nil {
+			return err
+		}
+		warnings = unfamiliar(model.Config, problem.MDP, eta)
+		for _, w := range warnings {
+			fmt.Fprintln(g.errors, "policyattention: warning:", w)
+		}
+	}
+	solution, err := loop.Solve(problem, s.Rounds)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return g.print(struct {
+			*control.Solution
+			Decoder  *decoder.Certificate `json:"decoder,omitempty"`
+			Warnings []string             `json:"warnings,omitempty"`
+		}{solution, certified, warnings})
+	}
+	c := solution.Certificate
+	fmt.Fprintf(g.out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(s.MDP), problem.MDP.States(), problem.MDP.Actions(), problem.MDP.Gamma, loop.Eta)
+	for _, k := range []int{1, 2, 5, 10, 20, 40, 100, 200} {
+		if k < s.Rounds {
+			fmt.Fprintf(g.out, "loss after round %d: %.4g\n", k, solution.Loss[k])
+		}
+	}
+	fmt.Fprintf(g.out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
+	if certified != nil {
+		fmt.Fprintf(g.out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified ≤ %.3g)\n",
+			c.Zeta, certified.Zeta, c.Delta, certified.DeltaRoute)
+	}
+	const shown = 40
+	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "state\tlikeliest action\tprobability\tvalue\t")
+	for state, pi := range solution.Policy[:min(shown, len(solution.Policy))] {
+		action, value := floats.MaxIdx(pi), scalar.Round(floats.Dot(pi, solution.QPi[state]), 4) // never −0
+		fmt.Fprintf(w, "%d\t%d\t%.4f\t%.4f\t\n", state, action, pi[action], value)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if n := len(solution.Policy) - shown; n > 0 {
+		fmt.Fprintf(g.out, "and %d states more; --json prints all, and every probability\n", n)
+	}
+	return nil
+}
+
+// step returns the step size that is asked for.
+func (s solveCmd) step(m *mdp.MDP) (float64, error) {
+	if s.Eta != "auto" {
+		eta, err := strconv.ParseFloat(s.Eta, 64)
+		if err != nil || pmd.CheckStep(eta) != nil {
+			return 0, fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
+		}
+		return eta, nil
+	}
+	optimum, err := m.Optimal()
+	if err != nil {
+		return 0, err
+	}
+	return pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan), nil
+}
+
+// fixed returns the decoder for runs on m.
+func fixed(m *mdp.MDP, eta float64, rounds int) (*decoder.Decoder, error) {
+	bound := m.RMax()
+	if bound == 0 {
+		bound = 1 // there are no rewards, and a cap must be above 0
+	}
+	return decoder.New(decoder.Caps{
+		States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: bound,
+		EtaMin: eta, EtaMax: eta, Rounds: rounds,
+		Routing: 1e-6, Alpha: .05, Packets: 1, // nothing is sampled
+	})
+}
+
+// model returns the trained actor that is asked for.
+func (s solveCmd) model(g *globals) (*train.Model, error) {
+	if _, err := os.Stat(s.Actor); err != nil {
+		return nil, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\" or a file of weights: %w", errUsage, s.Actor, err)
+	}
+	b, err := backend.New(g.Backend)
+	if err != nil {
+		return nil, err
+	}
+	return train.Load(b, s.Actor)
+}
