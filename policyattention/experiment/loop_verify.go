@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"maps"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -44,9 +45,8 @@ func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems [
 		// rounds alone.
 		asked = min(asked, s.Preset.Problems)
 	}
-	stored.scoreFrom(asked, v)
-	if asked == 0 {
-		return nil
+	if err := stored.scoreFrom(asked, v); err != nil || asked == 0 {
+		return err
 	}
 	stored.problems, stored.policies = problems[:asked], stored.policies[:asked]
 	trajectories, err := stored.again(s, v)
@@ -112,6 +112,18 @@ func (l *storedLoop) tables(name string, k int) ([][]*mat.Dense, error) {
 // readPolicies reads the stored policies and reports whether they are policies.
 func (l *storedLoop) readPolicies(v *Verification) bool {
 	path := l.path(policiesFile)
+	names := []string{"policies", "rounds"}
+	switch {
+	case l.Distill != nil:
+		names = append(names, "actions")
+	case l.Critic != nil && len(l.kept) > l.Rounds:
+		names = append(names, "q")
+	}
+	slices.Sort(names)
+	if got := slices.Sorted(maps.Keys(l.arrays)); !slices.Equal(got, names) {
+		v.add(path, 0, "it holds the arrays %q, want %q", got, names)
+		return false
+	}
 	if got := l.arrays["rounds"].Data; !slices.Equal(got, roundArray(l.kept).Data) {
 		v.add(path, 0, "array rounds is %v, want %v", got, l.kept)
 		return false
@@ -147,15 +159,47 @@ func (l *storedLoop) readRounds(v *Verification) bool {
 		return false
 	}
 	l.rows = rows
+	l.checkResiduals(path, v)
 	v.compareSummary(l.Evaluation, summarize(scored), scoreTolerance)
 	return true
 }
 
+// checkResiduals reports residuals that no policies can have: the largest row-L1 is
+// at least the mean, at most the sum, and at most 2, and no residual is negative.
+func (l *storedLoop) checkResiduals(path string, v *Verification) {
+	states, found := float64(l.Config.Fixtures.States), 0
+	for n, row := range l.rows {
+		zeta, mean, delta, defect := row[5], row[6], row[7], row[8]
+		const slack = scoreTolerance
+		if mean > zeta+slack || zeta > states*mean+slack || zeta > 2+slack || mean < 0 || delta < 0 || defect < -slack {
+			if found++; found <= most {
+				v.add(path, n+1, "no policies have residuals zeta %v, row_l1 %v, delta %v, defect %v", zeta, mean, delta, defect)
+			}
+		}
+	}
+}
+
 // scoreFrom scores the stored policies from the problem first on, where the other
-// rounds are not run again, and compares with the table.
-func (l *storedLoop) scoreFrom(first int, v *Verification) {
+// rounds are not run again, and compares with the table: with all of it where all
+// rounds are stored, so that only the network's answers go unchecked.
+func (l *storedLoop) scoreFrom(first int, v *Verification) error {
 	if first == len(l.problems) {
-		return
+		return nil
+	}
+	if len(l.kept) > l.Rounds {
+		trajectories, err := l.recorded(v)
+		if err != nil || trajectories == nil {
+			return err
+		}
+		defer v.during(scoring)()
+		scored, err := control.Score(l.problems, trajectories)
+		if err != nil {
+			v.add(l.path(policiesFile), 0, "%v", err)
+			return nil
+		}
+		v.Rescored += len(trajectories) * len(l.kept)
+		v.compareRows(l.path(roundsFile), roundsHeader, l.rows, roundRows(scored), asScores)
+		return nil
 	}
 	defer v.during(scoring)()
 	trajectories := make([]control.Trajectory, len(l.problems)-first)
@@ -165,7 +209,7 @@ func (l *storedLoop) scoreFrom(first int, v *Verification) {
 	scored, err := control.Score(l.problems[first:], trajectories)
 	if err != nil {
 		v.add(l.path(policiesFile), 0, "%v", err)
-		return
+		return nil
 	}
 	v.Rescored += len(trajectories) * len(l.kept)
 	want, rounds := slices.Clone(l.rows), l.Rounds+1
@@ -181,6 +225,7 @@ func (l *storedLoop) scoreFrom(first int, v *Verification) {
 		}
 	}
 	v.compareRows(l.path(roundsFile), roundsHeader, l.rows, want, asScores)
+	return nil
 }
 
 // again runs the loop again, in the way that what is stored of it allows, and
@@ -195,18 +240,41 @@ func (l *storedLoop) again(s *Store, v *Verification) ([]control.Trajectory, err
 	return l.replay(s, v)
 }
 
-// replay asks for every stored update again, in its stored context, and returns
-// the stored trajectories with their critic tables.
-func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, error) {
+// recorded returns the stored trajectories, of which all rounds are kept, with
+// their critic tables; none where these cannot be read.
+func (l *storedLoop) recorded(v *Verification) ([]control.Trajectory, error) {
 	path := l.path(policiesFile)
 	trajectories := make([]control.Trajectory, len(l.problems))
 	for i, p := range l.problems {
 		if mdp.MaxAbsDiff(l.policies[i][0], p.Pi0) != 0 {
 			v.add(path, i+1, "the policy of round 0 is not the problem's π₀")
+			return nil, nil
 		}
 		trajectories[i].Policies = l.policies[i]
 	}
-	if err := followed(l.problems, trajectories, l.Eta); err != nil {
+	if err := followed(l.problems, trajectories, l.Eta); err != nil || l.Critic == nil {
+		return trajectories, err
+	}
+	tables, err := l.tables("q", l.Rounds)
+	if err != nil {
+		v.add(path, 0, "array q: %v", err)
+		return nil, nil
+	}
+	for i := range trajectories {
+		if mdp.MaxAbsDiff(tables[i][0], trajectories[i].Q[0]) > scoreTolerance {
+			v.add(path, i+1, "Q_0 is not the value of π₀")
+		}
+		trajectories[i].Q = tables[i]
+	}
+	return trajectories, nil
+}
+
+// replay asks for every stored update again, in its stored context, and returns
+// the stored trajectories with their critic tables.
+func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, error) {
+	path := l.path(policiesFile)
+	trajectories, err := l.recorded(v)
+	if err != nil || trajectories == nil {
 		return nil, err
 	}
 	done := v.during(l.part())
@@ -217,21 +285,13 @@ func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, er
 		return nil, s.backendError()
 	}
 	if l.Critic != nil {
-		tables, err := l.tables("q", l.Rounds)
-		if err != nil {
-			v.add(path, 0, "array q: %v", err)
-			return nil, nil
-		}
 		var contexts []control.Context
 		var want []*mat.Dense
 		for i, p := range l.problems {
-			if mdp.MaxAbsDiff(tables[i][0], trajectories[i].Q[0]) > scoreTolerance {
-				v.add(path, i+1, "Q_0 is not the value of π₀")
-			}
-			trajectories[i].Q = tables[i]
+			tables := trajectories[i].Q
 			for k := range l.Rounds - 1 {
-				contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: l.policies[i][k+1], Q: tables[i][k], Eta: l.Eta})
-				want = append(want, tables[i][k+1])
+				contexts = append(contexts, control.Context{Problem: i, Round: k, MDP: p.MDP, Pi: l.policies[i][k+1], Q: tables[k], Eta: l.Eta})
+				want = append(want, tables[k+1])
 			}
 		}
 		done()

@@ -36,6 +36,9 @@ func TestVerifyWithoutWeights(t *testing.T) {
 		{"loss", func(t *testing.T, loop, _ string) {
 			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })
 		}, roundsFile + ": row 41: column loss"},
+		{"residual", func(t *testing.T, loop, _ string) {
+			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) { rows[7][5] = 0 })
+		}, roundsFile + ": row 8: no policies have residuals"},
 		{"gap", func(t *testing.T, loop, _ string) {
 			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) {
 				for k := range 41 {
@@ -65,15 +68,35 @@ func TestVerifyWithoutWeights(t *testing.T) {
 	}
 }
 
-// So is what is stored of a critic's backups.
-func TestVerifyBackupsWithoutWeights(t *testing.T) {
-	s, folders := part(t, critic, backups)
-	reseal(t, folders[0], func(m *Manifest) {
-		// As of a later identity, of which the smoke preset has none.
+// unholdCritic takes the weights from a critic's run, as of a later identity, of which
+// the smoke preset has none.
+func unholdCritic(t *testing.T, folder string) {
+	t.Helper()
+	reseal(t, folder, func(m *Manifest) {
 		m.Omitted = map[string]string{lastWeights: m.Files[lastWeights]}
 		delete(m.Files, lastWeights)
 	})
-	remove(t, filepath.Join(folders[0], lastWeights))
+	remove(t, filepath.Join(folder, lastWeights))
+}
+
+// Where all policies and critic tables are stored, so are residuals.
+func TestVerifyResidualsWithoutWeights(t *testing.T) {
+	s, folders := part(t, critic, fullyLoop, training)
+	unholdCritic(t, folders[0])
+	editTable(t, folders[1], roundsFile, roundsHeader, func(rows [][]float64) {
+		for _, row := range rows {
+			for _, column := range []int{5, 6, 7, 8} {
+				row[column] /= 2
+			}
+		}
+	})
+	finds(t, s, roundsFile+": row 1: column zeta")
+}
+
+// So is what is stored of a critic's backups.
+func TestVerifyBackupsWithoutWeights(t *testing.T) {
+	s, folders := part(t, critic, backups)
+	unholdCritic(t, folders[0])
 	editTable(t, folders[1], backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] *= 1.001 })
 	v, err := s.Verify(t.Context(), nil)
 	if err != nil {

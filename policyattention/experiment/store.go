@@ -25,6 +25,10 @@ var ErrMissing = errors.New("not yet run")
 // half-written folders, interrupted training runs.
 const workFolder = ".work"
 
+// ClaimsFile, in a preset's folder, holds the table of claims with its estimates as
+// they are, from package report.
+const ClaimsFile = "claims.json"
+
 // Store makes the artifacts of one preset and finds them again.
 type Store struct {
 	Preset Preset

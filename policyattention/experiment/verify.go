@@ -66,6 +66,8 @@ type Verification struct {
 	Rescored      int           `json:"rescored"`  // stored policies scored again
 	Replayed      int           `json:"replayed"`  // network or exact updates asked again
 	Discrepancies []Discrepancy `json:"discrepancies"`
+	// Unchecked says that what was made from the artifacts was not looked at.
+	Unchecked bool `json:"unchecked,omitempty"`
 
 	WallSeconds float64          `json:"wall_seconds"`
 	CPUSeconds  float64          `json:"cpu_seconds"` // of the process
@@ -136,10 +138,11 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // in the stored contexts, which by induction replays the loop, or the loop run
 // again where not all of its policies are stored; medians rebuilt. Of the lives
 // that step sizes were tuned by as many are repeated as an evaluation has, and
-// where weights are left out (see Preset.omits) there is only the scoring.
-// More, if not nil, adds checks of what was made from the artifacts. An error
-// means that verification could not be done; see Verification.Err for what it
-// found.
+// where weights are left out (see Preset.omits) there is only the scoring. Losses
+// of training, costs and what a manifest says of the machine are sealed, not made
+// again. More, if not nil, adds checks of what was made from the artifacts, which
+// are made where all of these are as they must be. An error means that
+// verification could not be done; see Verification.Err for what it found.
 func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, error)) (*Verification, error) {
 	meter := startMeter()
 	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}, Parts: map[Part]float64{}}
@@ -185,7 +188,8 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 	if err := s.verifyFolders(v, expected); err != nil {
 		return nil, err
 	}
-	if more != nil && len(v.Discrepancies) == 0 {
+	v.Unchecked = more != nil && len(v.Discrepancies) > 0
+	if more != nil && !v.Unchecked {
 		done := v.during(summarizing)
 		found, err := more(s)
 		if err != nil {
@@ -204,6 +208,16 @@ func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
 	groups := []string{"train"}
 	for _, b := range Blocks {
 		groups = append(groups, string(b))
+	}
+	known := append([]string{workFolder, ClaimsFile, "report", "notebooks"}, groups...)
+	entries, err := os.ReadDir(s.root)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	for _, e := range entries {
+		if !slices.Contains(known, e.Name()) {
+			v.add(filepath.Join(s.root, e.Name()), 0, "nothing of preset %s is called so", s.Preset.Name)
+		}
 	}
 	for _, group := range groups {
 		entries, err := os.ReadDir(filepath.Join(s.root, group))
@@ -354,6 +368,9 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 		if m.Weights[name] != want {
 			v.add(manifest, 0, "it was made from other weights of %s than are stored", name)
 		}
+	}
+	if len(m.Weights) != len(weights) {
+		v.add(manifest, 0, "it names the weights of %d networks, want %d", len(m.Weights), len(weights))
 	}
 	return config.study().verify(s, v, e, problems)
 }

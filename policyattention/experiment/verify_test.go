@@ -13,6 +13,7 @@ import (
 
 	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/control"
+	"icrl/policyattention/npz"
 	"icrl/policyattention/train"
 )
 
@@ -320,6 +321,26 @@ var corruptions = []struct {
 	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[18], data[19] = data[19], data[18] })
 	}, "the controller asked again differs"},
+	{"array that nothing reads", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
+		path := filepath.Join(f, policiesFile)
+		arrays, err := readArrays(path)
+		if err == nil {
+			arrays["more"] = npz.Array{Data: []float64{1}}
+			err = writeArrays(path, arrays)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		reseal(t, f, nil)
+	}, "it holds the arrays"},
+	{"weights of a network too many", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Weights["another"] = strings.Repeat("0", 64) })
+	}, "it names the weights of 2 networks, want 1"},
+	{"folder of no block", []string{oracle}, func(t *testing.T, f string) {
+		if err := os.Mkdir(filepath.Join(f, "../../confirmation2"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}, "confirmation2: nothing of preset smoke is called so"},
 	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Training.Sizes = []int{4, 8, 12} })
 	}, "its configuration is not that of its hash"},

@@ -17,7 +17,9 @@ import (
 	"html"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/janpfeifer/gonb/gonbui"
 
@@ -69,7 +71,9 @@ func Evidence(which string) *Results {
 
 // Evaluate computes the cells of blocks that have not been computed yet, training
 // what they need, and shows how many of them are there. Of stored evidence it counts
-// what is there. An interrupted training continues where it was.
+// what is there. An interrupted training continues where it was. Cells that want a
+// GPU, since one of their training runs would take a core more than a day, are left
+// to the command.
 func (r *Results) Evaluate(blocks ...experiment.Block) {
 	id := gonbui.UniqueId()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -83,7 +87,7 @@ func (r *Results) Evaluate(blocks ...experiment.Block) {
 	}
 	var lines []string
 	for _, block := range blocks {
-		there, planned := 0, 0
+		there, planned, left := 0, 0, 0
 		for _, cell := range r.Preset.Plan() {
 			if cell.Block != block {
 				continue
@@ -94,16 +98,31 @@ func (r *Results) Evaluate(blocks ...experiment.Block) {
 				if r.stored {
 					continue
 				}
+				if long(cell) {
+					left++
+					continue
+				}
 				gonbui.UpdateHTML(id, "evaluating "+cell.Name())
 				_, err = r.Store.Evaluate(ctx, cell)
 			}
 			check(err)
 			there++
 		}
-		lines = append(lines, fmt.Sprintf("Block %s, preset %s: %d of %d there.", block, r.Preset.Name, there, planned))
+		line := fmt.Sprintf("Block %s, preset %s: %d of %d there.", block, r.Preset.Name, there, planned)
+		if left > 0 {
+			line += fmt.Sprintf(" %d want a GPU and are left to <code>policyattention --preset %s evaluate %s</code>.", left, r.Preset.Name, block)
+		}
+		lines = append(lines, line)
 	}
 	gonbui.UpdateHTML(id, strings.Join(lines, "<br>"))
 	gonbui.Sync()
+}
+
+// long reports whether a cell needs a training run of more than a day of one core.
+func long(cell experiment.Cell) bool {
+	return slices.ContainsFunc(Must(cell.Trainings()), func(c experiment.TrainingConfig) bool {
+		return experiment.EstimateSeconds(c) > (24 * time.Hour).Seconds()
+	})
 }
 
 // Figure shows the figure of the report that has this name.

@@ -298,7 +298,7 @@ func TestCheckClaims(t *testing.T) {
 		c.plant(&planted)
 		b, err := json.Marshal(planted)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(store.Root(), claimsFile), b, 0o644)
+			err = os.WriteFile(filepath.Join(store.Root(), experiment.ClaimsFile), b, 0o644)
 		}
 		if err != nil {
 			t.Fatal(err)

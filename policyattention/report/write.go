@@ -87,9 +87,6 @@ func render(store *experiment.Store) (map[string][]byte, error) {
 	return files, nil
 }
 
-// claimsFile holds the table of claims with its estimates as they are.
-const claimsFile = "claims.json"
-
 // Check makes what was made from the artifacts again, estimates with their
 // intervals (claims.json) and the report, and says in what the files differ.
 // What has not been written differs in nothing.
@@ -103,7 +100,7 @@ func Check(store *experiment.Store) ([]experiment.Discrepancy, error) {
 }
 
 func checkClaims(store *experiment.Store) ([]experiment.Discrepancy, error) {
-	path := filepath.Join(store.Root(), claimsFile)
+	path := filepath.Join(store.Root(), experiment.ClaimsFile)
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
 		return nil, nil

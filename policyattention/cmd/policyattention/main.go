@@ -502,6 +502,9 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 			fmt.Fprintln(g.out, d)
 		}
 		fmt.Fprintln(g.out, result)
+		if result.Unchecked {
+			fmt.Fprintln(g.out, "Claims and estimates made from these artifacts were not checked: first mend what is above.")
+		}
 		fmt.Fprintf(g.out, "%.1f s, %.1f s of processor time; the workers' time:\n", result.WallSeconds, result.CPUSeconds)
 		for _, part := range experiment.Parts {
 			if seconds, ok := result.Parts[part]; ok {
