@@ -41,6 +41,8 @@ const (
 	ZeroShot     Block = "zero-shot"    // one network on sizes that it has not seen
 	Replication  Block = "replication"  // more identities than the paper has
 
+	ShiftReplication Block = "shift-replication" // those of S = 4 on the four families
+
 	// Of the sampled methods.
 	Tuning        Block = "tuning"        // step sizes, on calibration problems
 	Qualification Block = "qualification" // do they behave as their sources say?
@@ -49,7 +51,7 @@ const (
 // Blocks lists all blocks.
 var Blocks = []Block{
 	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Frontier,
-	Ablation, Contrast, Prior, ZeroShot, Replication, Tuning, Qualification,
+	Ablation, Contrast, Prior, ZeroShot, Replication, ShiftReplication, Tuning, Qualification,
 }
 
 // Method is a controller.
@@ -224,7 +226,7 @@ func identities(block Block, states int) []Run {
 	switch block {
 	case ZeroShot:
 		return Protocol.ZeroShot.Runs
-	case Replication:
+	case Replication, ShiftReplication:
 		return Protocol.Sizes[states].More
 	}
 	return Protocol.Sizes[states].Runs

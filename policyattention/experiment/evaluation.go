@@ -59,9 +59,18 @@ func (e *Evaluation) MedianLosses() []float64 {
 // Deviations returns a problem's mean over rounds 0, …, T−1 of the actor's mean
 // row-L1 deviation from exact PMD, one a problem.
 func (e *Evaluation) Deviations(horizon int) []float64 {
+	return e.means(horizon, func(s control.Scored) []float64 { return s.RowL1 })
+}
+
+// Residuals returns the same of ζ_k, the largest row-L1 over states.
+func (e *Evaluation) Residuals(horizon int) []float64 {
+	return e.means(horizon, func(s control.Scored) []float64 { return s.Zeta })
+}
+
+func (e *Evaluation) means(horizon int, of func(control.Scored) []float64) []float64 {
 	means := make([]float64, len(e.Scored))
 	for i, s := range e.Scored {
-		for _, v := range s.RowL1[:horizon] {
+		for _, v := range of(s)[:horizon] {
 			means[i] += v / float64(horizon)
 		}
 	}

@@ -78,6 +78,7 @@ var Presets = map[string]Preset{
 			{ZeroShot, ExactPMD, "", []int{6}, 0},
 			{ZeroShot, PolicyAttention, "plain", []int{4, 6}, 1},
 			{Replication, PolicyAttention, "plain", []int{4}, 1},
+			{ShiftReplication, PolicyAttention, "plain", []int{4}, 1},
 			{Tuning, LiangLai, "", []int{8}, 0},
 			{Tuning, LiangLai, llFeatures, []int{8}, 0},
 			{Tuning, Distillation, "cpu-tuned", []int{8}, 1},
@@ -152,8 +153,8 @@ var Presets = map[string]Preset{
 			{Frontier, PolicyAttention, "plain", []int{8}, 3},
 
 			{Benchmark, PMDTarget, "plain", []int{8}, 3},
-			{Mechanism, PMDTarget, "plain", []int{8}, 1},
-			{Frontier, PMDTarget, "plain", []int{8}, 1},
+			{Mechanism, PMDTarget, "plain", []int{8}, 3},
+			{Frontier, PMDTarget, "plain", []int{8}, 3},
 
 			{Confirmation, RewardOnly, "plain", []int{4}, 5},
 			{Mechanism, RewardOnly, "plain", []int{4}, 5},
@@ -163,9 +164,10 @@ var Presets = map[string]Preset{
 			{Prior, PolicyAttention, "prior", []int{8}, 3},
 
 			{Benchmark, PolicyAttention, "plain", []int{16}, 3},
-			{Mechanism, PolicyAttention, "plain", []int{16}, 1},
+			{Mechanism, PolicyAttention, "plain", []int{16}, 3},
 			{Benchmark, PMDTarget, "plain", []int{16}, 3},
 			{Frontier, PMDTarget, "plain", []int{4}, 3},
+			{Confirmation, PMDTarget, "plain", []int{4}, 3},
 			{ZeroShot, PolicyAttention, "plain", []int{4, 6, 8, 12, 16}, 3},
 
 			{Confirmation, LearnedCritic, "plain", []int{4}, 5},
@@ -174,6 +176,7 @@ var Presets = map[string]Preset{
 			{Backups, LearnedCritic, "plain", []int{8}, 3},
 
 			{Replication, PolicyAttention, "plain", []int{4, 8, 16}, 5},
+			{ShiftReplication, PolicyAttention, "plain", []int{4}, 5},
 			{Prior, PolicyAttention, "prior", []int{16}, 3},
 			{Tuning, LiangLai, "", []int{8, 16}, 0},
 			{Tuning, LiangLai, llFeatures, []int{8, 16}, 0},
@@ -313,7 +316,7 @@ func (p Preset) expand(row Row, states int) []Cell {
 	var cells []Cell
 	for _, c := range runs {
 		switch {
-		case row.Block == Shift:
+		case row.Block == Shift, row.Block == ShiftReplication:
 			for _, c.Family = range mdp.Shifts {
 				cells = append(cells, c)
 			}

@@ -16,6 +16,7 @@ import (
 // claim is a sentence of the paper that carries a number.
 type claim struct {
 	section string // of the paper
+	line    int    // of Table 2, the claim-to-estimand map, from 1; 0: none
 	says    string // the sentence in our words
 	number  key    // its number, where the map paper has it
 	printed string // otherwise, as it is printed
@@ -168,7 +169,11 @@ func claimsTable(s *source) (Table, error) {
 		}
 		kind, verdict := c.verdict(s, m)
 		count[kind]++
-		row := []string{c.section, c.says, c.printed, "", "", "", verdict, c.make, "", ""}
+		where := c.section
+		if c.line > 0 {
+			where += fmt.Sprintf(" (Table 2, line %d)", c.line)
+		}
+		row := []string{where, c.says, c.printed, "", "", "", verdict, c.make, "", ""}
 		if c.printed == "" {
 			row[2] = quoted(c.number.block, c.number.quantity, c.number.s, c.number.t)
 		}
@@ -211,7 +216,7 @@ func claimsTable(s *source) (Table, error) {
 		len(t.Rows), count[holding], count[differing], count[undecided], count[fitted], count[inadmissible], count[descriptive], count[NotRun], count[unrepeated])
 	t.Notes = []string{
 		"Commands are arguments of `go run ./policyattention/cmd/policyattention --preset paper`; evaluating trains what is missing. The time is the processor time of all runs behind the number, shared ones counted in each row; none where the number needs no artifact and is computed with this table.",
-		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. A row says how its verdict was reached: a loss or an error below the paper's supports what the paper says with it.",
+		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. A row says how its verdict was reached: a loss or an error below the paper's supports what the paper says with it. Table 2 is the paper's map from claims to estimands; every one of its seven lines is named by the rows that are evidence on it.",
 	}
 	for i, machine := range machines {
 		t.Notes = append(t.Notes, fmt.Sprintf("%c: %s.", 'A'+i, machine))

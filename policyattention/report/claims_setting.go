@@ -21,7 +21,7 @@ import (
 func settingClaims() []claim {
 	return []claim{
 		{
-			section: "Table 2", says: "the three random families of the shifts have 64 MDPs each, the ring one with 64 initial policies", printed: "64, 64, 64, 1; 64", make: "plan",
+			section: "Table 2", line: 4, says: "the three random families of the shifts have 64 MDPs each, the ring one with 64 initial policies", printed: "64, 64, 64, 1; 64", make: "plan",
 			measure: func(s *source) (*measured, error) {
 				m := &measured{ok: true}
 				for _, family := range mdp.Shifts {

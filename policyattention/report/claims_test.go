@@ -52,8 +52,9 @@ func TestClaimsAreFresh(t *testing.T) {
 
 // Every claim has its number, a command that exists, and a sentence of its own.
 func TestClaimsAreWhole(t *testing.T) {
-	seen := map[string]bool{}
+	seen, lines := map[string]bool{}, map[int]bool{}
 	for _, c := range claims() {
+		lines[c.line] = true
 		if seen[c.says] {
 			t.Errorf("%q stands twice", c.says)
 		}
@@ -74,6 +75,11 @@ func TestClaimsAreWhole(t *testing.T) {
 		}
 		if !known[command] {
 			t.Errorf("%q: no command %q", c.says, c.make)
+		}
+	}
+	for line := 1; line <= 7; line++ {
+		if !lines[line] {
+			t.Errorf("no claim is evidence on line %d of Table 2", line)
 		}
 	}
 }

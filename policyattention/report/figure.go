@@ -291,9 +291,6 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 		}
 	}
 	LogScale(&a.Y)
-	if _, err := line(b, grey, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}}); err != nil {
-		return nil, err
-	}
 	b.Legend.Left = true
 	seen := map[int]bool{}
 	for _, r := range runs {
@@ -310,6 +307,12 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 			b.Legend.Add("S = "+strconv.Itoa(r.Cell.S), l)
 		}
 	}
+	// Last, since actors that obey their η lie on it.
+	obeyed, err := line(b, color.Black, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}})
+	if err != nil {
+		return nil, err
+	}
+	b.Legend.Add("supplied", obeyed)
 	return []*plot.Plot{a, b}, nil
 }
 
@@ -341,7 +344,7 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	var names []string
 	var quotedPoints plotter.XYs
 	for j := range experiment.Protocol.Sizes[4].Runs {
-		names = append(names, strconv.Itoa(j))
+		names = append(names, strconv.Itoa(j+1))
 		quotedPoints = append(quotedPoints, plotter.XY{X: float64(j), Y: paper[key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon}].Value})
 	}
 	of, err := points(a, grey, false, quotedPoints)
@@ -368,7 +371,7 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	missing := false
 	for i, family := range mdp.Shifts {
 		names = append(names, string(family))
-		estimate, ratios, err := s.shift(family)
+		estimate, ratios, err := s.shift(experiment.Shift, family)
 		if err != nil {
 			return nil, err
 		}
@@ -380,17 +383,27 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		for _, r := range ratios {
 			xy = append(xy, plotter.XY{X: float64(i), Y: r})
 		}
-		if _, err := points(b, colours[experiment.PolicyAttention], false, xy); err != nil {
+		median, err := points(b, colours[experiment.PolicyAttention], true, plotter.XYs{{X: float64(i), Y: estimate.Value}})
+		if err != nil {
 			return nil, err
 		}
-		if _, err := points(b, colours[experiment.PolicyAttention], true, plotter.XYs{{X: float64(i), Y: estimate.Value}}); err != nil {
+		each, err := points(b, color.Black, false, xy) // on the median, which would hide them
+		if err != nil {
 			return nil, err
+		}
+		if i == 0 {
+			b.Legend.Add("ours, median", median)
+			b.Legend.Add("each run", each)
 		}
 	}
 	for i, family := range mdp.Shifts { // on top, where ours lies close
 		at := plotter.XYs{{X: float64(i), Y: paper[key{experiment.Shift, string(family), 4, horizon}].Value}}
-		if _, err := points(b, grey, false, at); err != nil {
+		of, err := points(b, grey, false, at)
+		if err != nil {
 			return nil, err
+		}
+		if i == 0 {
+			b.Legend.Add("paper", of)
 		}
 	}
 	if missing {
@@ -456,7 +469,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 func frontierFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	for _, states := range []int{4, 8} {
-		p := Panel(fmt.Sprintf("S = %d", states), "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+		p := Panel(fmt.Sprintf("S = %d", states), "mean ζ over rounds 0–19", "median loss at T = 20")
 		all, err := s.frontier(states)
 		if err != nil {
 			return nil, err
@@ -466,7 +479,7 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 			var path, best plotter.XYs
 			for _, x := range all {
 				if x.method == method && len(x.used) > 0 {
-					path = append(path, plotter.XY{X: x.deviation, Y: x.loss})
+					path = append(path, x.at())
 					if x.envelope {
 						best = append(best, path[len(path)-1])
 					}
@@ -532,7 +545,7 @@ func envelope(p *plot.Plot, all []point) error {
 func quotedFrontier(p *plot.Plot, states int) error {
 	var xy plotter.XYs
 	for _, step := range []int{38_400, 51_200} {
-		x, ok := paper[key{experiment.Frontier, fmt.Sprintf("row-L1 at %d", step), states, 20}]
+		x, ok := paper[key{experiment.Frontier, fmt.Sprintf("ζ at %d", step), states, 20}]
 		if ok {
 			xy = append(xy, plotter.XY{X: x.Value, Y: paper[key{experiment.Frontier, fmt.Sprintf("loss at %d", step), states, 20}].Value})
 		}

@@ -176,10 +176,14 @@ func confirmationTable(s *source) (Table, error) {
 	actor := found[experiment.PolicyAttention]
 	for j := range experiment.Protocol.Sizes[4].Runs {
 		quantity := fmt.Sprintf("ratio of run %d", j)
-		row := []string{quantity + " to exact PMD", quoted(experiment.Confirmation, quantity, 4, horizon), NotRun, "", ""}
+		row := []string{fmt.Sprintf("ratio of run %d to exact PMD", j+1), quoted(experiment.Confirmation, quantity, 4, horizon), NotRun, "", ""}
 		for _, e := range actor {
 			if e.Cell.Seed == experiment.Protocol.Sizes[4].Runs[j].Model && len(oracle) > 0 {
-				row[2] = number(stats.RatioOfMedians(e.Losses(horizon), oracle[0].Losses(horizon)))
+				x, err := stats.Standard.Ratio([][]float64{e.Losses(horizon)}, [][]float64{oracle[0].Losses(horizon)})
+				if err != nil {
+					return t, err
+				}
+				row[2], row[3] = estimated(x)
 				row[4] = "1"
 			}
 		}
@@ -214,45 +218,52 @@ func confirmationTable(s *source) (Table, error) {
 		}
 		t.Notes = append(t.Notes, fmt.Sprintf("Registered criterion, ratio at most %v: met by %d of %d runs here, by 5 of 5 in the paper.", experiment.Protocol.Margin, met, len(actor)))
 	}
-	t.Notes = append(t.Notes, "The paper does not say whether its differences are of medians or of paired losses; for the first both are given.")
+	t.Notes = append(t.Notes, "The paper does not say whether its differences are of medians or of paired losses; for the first both are given. The interval of a single run resamples problems alone.")
 	return t, nil
 }
 
 func shiftTable(s *source) (Table, error) {
 	t := Table{
-		Title:   "Shifts without retraining at S = 4, T = 20: median ratio to exact PMD",
-		Columns: []string{"family", "paper", "here", "95% interval", "range over runs", "runs"},
+		Title: "Shifts without retraining at S = 4, T = 20: median ratio to exact PMD",
+		Columns: []string{
+			"family", "paper", "here", "95% interval", "range over runs", "runs",
+			"further identities", "95% interval", "range over runs", "runs",
+		},
 	}
 	for _, family := range mdp.Shifts {
-		x, ratios, err := s.shift(family)
-		if err != nil {
-			return t, err
-		}
-		row := []string{string(family), quoted(experiment.Shift, string(family), 4, 20), NotRun, "", "", ""}
-		if x != nil {
-			row[2], row[3] = estimated(*x)
-			row[4], row[5] = extent(ratios), fmt.Sprint(len(ratios))
+		row := []string{string(family), quoted(experiment.Shift, string(family), 4, 20)}
+		for _, block := range []experiment.Block{experiment.Shift, experiment.ShiftReplication} {
+			x, ratios, err := s.shift(block, family)
+			if err != nil {
+				return t, err
+			}
+			if x == nil {
+				row = append(row, NotRun, "", "", "")
+				continue
+			}
+			value, between := estimated(*x)
+			row = append(row, value, between, extent(ratios), fmt.Sprint(len(ratios)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.Notes = []string{"The laws of the four families are ours; the paper names them only."}
+	t.Notes = []string{"The laws of the four families are ours; the paper names them only. Its five identities and five further ones are kept apart."}
 	return t, nil
 }
 
-// shift returns the median ratio to the oracle in a family and that of each
-// run, or nil where a part is missing.
-func (s *source) shift(family mdp.Family) (*stats.Estimate, []float64, error) {
-	get := func(method experiment.Method) ([]*experiment.Evaluation, error) {
+// shift returns the median ratio to the oracle of a block's runs in a family and
+// that of each run, or nil where a part is missing.
+func (s *source) shift(block experiment.Block, family mdp.Family) (*stats.Estimate, []float64, error) {
+	get := func(block experiment.Block, method experiment.Method) ([]*experiment.Evaluation, error) {
 		found, _, err := s.find(func(c experiment.Cell) bool {
-			return c.Block == experiment.Shift && c.Method == method && c.Family == family
+			return c.Block == block && c.Method == method && c.Family == family
 		})
 		return found, err
 	}
-	oracle, err := get(experiment.ExactPMD)
+	oracle, err := get(experiment.Shift, experiment.ExactPMD)
 	if err != nil {
 		return nil, nil, err
 	}
-	runs, err := get(experiment.PolicyAttention)
+	runs, err := get(block, experiment.PolicyAttention)
 	if err != nil || len(runs) == 0 || len(oracle) == 0 {
 		return nil, nil, err
 	}
@@ -355,7 +366,7 @@ func nearestAlternative(o *experiment.OneStep) float64 {
 func frontierTable(s *source) (Table, error) {
 	t := Table{
 		Title:   "Along training: deviation from exact PMD and T = 20 loss",
-		Columns: []string{"S", "method", "steps", "row-L1 (paper)", "row-L1", "loss (paper)", "loss", "runs", "non-dominated"},
+		Columns: []string{"S", "method", "steps", "ζ (paper)", "ζ", "range over runs", "row-L1", "loss (paper)", "loss", "95% interval", "runs", "non-dominated"},
 	}
 	for _, states := range s.sizes(experiment.Frontier) {
 		points, err := s.frontier(states)
@@ -364,35 +375,42 @@ func frontierTable(s *source) (Table, error) {
 		}
 		for _, p := range points {
 			row := []string{
-				fmt.Sprint(states), string(p.method), fmt.Sprint(p.step), "–", NotRun, "–", "", "", "",
+				fmt.Sprint(states), string(p.method), fmt.Sprint(p.step), "–", NotRun, "", "", "–", "", "", "", "",
 			}
 			if p.method == experiment.PolicyAttention {
-				row[3] = quoted(experiment.Frontier, fmt.Sprintf("row-L1 at %d", p.step), states, 20)
-				row[5] = quoted(experiment.Frontier, fmt.Sprintf("loss at %d", p.step), states, 20)
+				row[3] = quoted(experiment.Frontier, fmt.Sprintf("ζ at %d", p.step), states, 20)
+				row[7] = quoted(experiment.Frontier, fmt.Sprintf("loss at %d", p.step), states, 20)
 			}
 			if len(p.used) > 0 {
-				row[4], row[6], row[7] = number(p.deviation), number(p.loss), fmt.Sprint(len(p.used))
+				e, err := stats.Standard.Median(losses(p.used, 20))
+				if err != nil {
+					return t, err
+				}
+				row[4], row[5], row[6] = number(stats.Median(p.residuals)), extent(p.residuals), number(stats.Median(runDeviations(p.used)))
+				row[8], row[9] = estimated(e)
+				row[10] = fmt.Sprint(len(p.used))
 				if p.envelope {
-					row[8] = "yes"
+					row[11] = "yes"
 				}
 			}
 			t.Rows = append(t.Rows, row)
 		}
 	}
-	t.Notes = []string{"Row-L1: median over runs and MDPs of the mean over rounds 0–19, in the contexts of the closed loop itself."}
+	t.Notes = []string{"ζ is the largest row-L1 to exact PMD over states, as Section 3 defines it, row-L1 their mean: medians over runs and MDPs of the mean over rounds 0–19, in the contexts of the closed loop itself. The paper does not say how it averages over rounds and MDPs."}
 	return t, nil
 }
 
 // point is one budget of one objective.
 type point struct {
-	method          experiment.Method
-	step, planned   int
-	used            []*experiment.Evaluation
-	deviation, loss float64
-	envelope        bool // no other point is as low in both coordinates
+	method        experiment.Method
+	step, planned int
+	used          []*experiment.Evaluation
+	residuals     []float64 // of each run, ζ
+	loss          float64
+	envelope      bool // no other point is as low in both coordinates
 }
 
-func (p point) at() plotter.XY { return plotter.XY{X: p.deviation, Y: p.loss} }
+func (p point) at() plotter.XY { return plotter.XY{X: stats.Median(p.residuals), Y: p.loss} }
 
 func (s *source) frontier(states int) ([]point, error) {
 	var points []point
@@ -409,7 +427,10 @@ func (s *source) frontier(states int) ([]point, error) {
 			}
 			p := point{method: method, step: step, planned: planned, used: runs}
 			if len(runs) > 0 {
-				p.deviation, p.loss = stats.Median(runDeviations(runs)), stats.Median(stats.RunMedians(losses(runs, 20)))
+				p.loss = stats.Median(stats.RunMedians(losses(runs, 20)))
+				for _, r := range runs {
+					p.residuals = append(p.residuals, stats.Median(r.Residuals(20)))
+				}
 			}
 			points = append(points, p)
 		}
