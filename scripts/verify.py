@@ -465,7 +465,7 @@ def check_folder(folder):
 
 
 def check_claims(path):
-    """Makes the estimates of the claims again; their number."""
+    """Makes the estimates of the claims again; what is wrong, and how many were made."""
     root = path.parent
 
     def sample(folders, horizon):
@@ -475,16 +475,22 @@ def check_claims(path):
             rows.append(rounds["loss"][rounds["round"] == horizon])
         return np.array(rows)
 
-    claims = json.loads(path.read_text())
+    claims, found, made = json.loads(path.read_text()), [], 0
     for name, want in claims.get("Results", {}).items():
-        if json.loads((root / name / "manifest.json").read_text())["seal"] != want:
-            raise Discrepancy(f"{path}: it was made with another result {name}")
-    evidence = claims.get("Evidence", [])
-    for e in evidence:
-        y = sample(e["y"], e["horizon"]) if e.get("y") else None
-        again = estimate(e["estimator"], sample(e["x"], e["horizon"]), y)
-        agree(path, e["of"], [e["value"], e["lo"], e["hi"]], again)
-    return len(evidence)
+        manifest = root / name / "manifest.json"
+        if not manifest.exists():
+            found.append(f"{path}: it was made with {name}, which is missing")
+        elif json.loads(manifest.read_text())["seal"] != want:
+            found.append(f"{path}: it was made with another result {name}")
+    for e in claims.get("Evidence", []):
+        try:
+            y = sample(e["y"], e["horizon"]) if e.get("y") else None
+            again = estimate(e["estimator"], sample(e["x"], e["horizon"]), y)
+            agree(path, e["of"], [e["value"], e["lo"], e["hi"]], again)
+            made += 1
+        except (Discrepancy, OSError, ValueError) as error:
+            found.append(f"{path}: {e['of']}: {error}")
+    return found, made
 
 
 def verify(root):
@@ -501,9 +507,10 @@ def verify(root):
     claims = root / "claims.json"
     if claims.exists():
         try:
-            estimates = check_claims(claims)
-        except (Discrepancy, OSError, KeyError, ValueError) as discrepancy:
-            found.append(str(discrepancy))
+            wrong, estimates = check_claims(claims)
+            found += wrong
+        except (OSError, KeyError, ValueError) as error:
+            found.append(f"{claims}: {type(error).__name__}: {error}")
     return found, f"{folders} folders, {scored} policies and tables scored again, {estimates} estimates made again"
 
 

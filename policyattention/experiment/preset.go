@@ -275,7 +275,7 @@ func (p Preset) snapshots(objectiveOf train.Objective, c Cell) []int {
 
 // omits reports whether copies of a training run's artifact may lack its weights, to
 // stay small: those of the ablation are many, and minutes make them again; of the
-// critics, and of PMD-target at S ≥ 16, those of the first identity stand for the rest.
+// critics those of the first identity stand for the rest.
 func (p Preset) omits(c TrainingConfig) bool {
 	t, ok := c.(train.Config)
 	if !ok || t.Steps == p.Ablation {
@@ -283,7 +283,7 @@ func (p Preset) omits(c TrainingConfig) bool {
 	}
 	s := slices.Max(t.Sizes)
 	first := t.Seed == Protocol.Sizes[s].Runs[0].Model
-	return !first && (t.Objective == train.Critic || t.Objective == train.PMDTarget && s >= 16)
+	return !first && t.Objective == train.Critic
 }
 
 // Plan lists the cells of the preset in the order in which they are worth

@@ -334,7 +334,7 @@ func (s *Store) restore(ctx context.Context, t *Training) error {
 		return err
 	}
 	if digest != t.Manifest.Omitted[lastWeights] {
-		return fmt.Errorf("experiment: %s, trained again, has other weights than %s tells of; they were made on %s", name, t.Folder, t.Manifest.Produced.CPU)
+		return fmt.Errorf("experiment: %s, trained again, has other weights than %s tells of, which were made on %s, perhaps by another version of this library: what needs them can be made in another folder of artifacts", name, t.Folder, t.Manifest.Produced.CPU)
 	}
 	if err := os.Rename(results[0].Weights, filepath.Join(t.Folder, lastWeights)); err != nil {
 		return fmt.Errorf("experiment: %w", err)

@@ -34,8 +34,8 @@ const (
 	// stored: ten times what another backend or processor was seen to change.
 	relivedTolerance = 2e-4
 	// medianTolerance is for medians over problems of such residuals, in which
-	// rounding averages out.
-	medianTolerance = 2e-5
+	// rounding averages out: ten times what was seen of another backend.
+	medianTolerance = 1e-6
 )
 
 // ErrDiscrepancies is wrapped by the error of a verification that found any.
