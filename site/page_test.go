@@ -386,7 +386,7 @@ func TestFrames(t *testing.T) {
 			};
 			const rest = await second(() => true);
 			$("play").click();
-			const busy = await second(() => playing), at = pos.k, t = performance.now();
+			const busy = await second(() => playing && pos.k < 150), at = pos.k, t = performance.now(); // Stop has something to stop
 			$("play").click();
 			const stop = performance.now() - t;
 			await new Promise(r => setTimeout(r, 150));
@@ -394,7 +394,7 @@ func TestFrames(t *testing.T) {
 		})()`)
 		largest := x.Busy[len(x.Busy)-1]
 		best = min(best, largest)
-		t.Logf("m = 64: %d rounds and %d frames in a second, gaps median %.1f ms, largest %.1f ms (at rest %.1f and %.1f ms); Stop took %.2f ms",
+		t.Logf("m = 64: %d rounds and %d frames in at most a second, gaps median %.1f ms, largest %.1f ms (at rest %.1f and %.1f ms); Stop took %.2f ms",
 			x.At, len(x.Busy), x.Busy[len(x.Busy)/2], largest, x.Rest[len(x.Rest)/2], x.Rest[len(x.Rest)-1], x.Stop)
 		if x.At < 5 || x.At == 200 || x.Now != x.At {
 			t.Errorf("%d rounds ran, and %d after Stop", x.At, x.Now-x.At)
