@@ -38,6 +38,7 @@ const (
 	Ablation     Block = "ablation"     // every recipe at the preset's ablation budget
 	Contrast     Block = "contrast"     // the ablation's networks on static one-step inputs
 	Prior        Block = "prior"        // the recipe prior at the paper's budget
+	FirstRounds  Block = "first-rounds" // the recipe early-rounds at the paper's budget
 	ZeroShot     Block = "zero-shot"    // one network on sizes that it has not seen
 	Replication  Block = "replication"  // more identities than the paper has
 
@@ -51,7 +52,7 @@ const (
 // Blocks lists all blocks.
 var Blocks = []Block{
 	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Frontier,
-	Ablation, Contrast, Prior, ZeroShot, Replication, ShiftReplication, Tuning, Qualification,
+	Ablation, Contrast, Prior, FirstRounds, ZeroShot, Replication, ShiftReplication, Tuning, Qualification,
 }
 
 // Method is a controller.

@@ -162,6 +162,7 @@ var Presets = map[string]Preset{
 			{Ablation, PolicyAttention, every, []int{8}, 3},
 			{Contrast, PolicyAttention, every, []int{8}, 3},
 			{Prior, PolicyAttention, "prior", []int{8}, 3},
+			{FirstRounds, PolicyAttention, "early-rounds", []int{8}, 2},
 
 			{Benchmark, PolicyAttention, "plain", []int{16}, 3},
 			{Mechanism, PolicyAttention, "plain", []int{16}, 3},

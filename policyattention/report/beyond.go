@@ -301,11 +301,31 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 }
 
 func priorTable(s *source) (Table, error) {
-	t := Table{
-		Title:   "The same network with log π added to its logits, beside plain, at the full budget",
-		Columns: []string{"recipe", "S", "T", "here", "95% interval", "here / oracle", "95% interval of ratio", "row-L1, in the loop", "runs"},
+	t, err := s.besidePlain(experiment.Prior, "prior")
+	t.Title = "The same network with log π added to its logits, beside plain, at the full budget"
+	t.Notes = []string{"This read-out gives the network the logarithm and the sum for nothing; it is reported beside the plain recipe, never in its place."}
+	return t, err
+}
+
+func firstRoundsTable(s *source) (Table, error) {
+	t, err := s.besidePlain(experiment.FirstRounds, "early-rounds")
+	t.Title = "Trained on first rounds only, beside plain and the paper's, at the full budget"
+	for i, horizon := range horizons {
+		own := []string{
+			"the paper's", "8", fmt.Sprint(horizon), quoted(experiment.Benchmark, "policyattention", 8, horizon), "",
+			quoted(experiment.Benchmark, "policyattention / exact-pmd", 8, horizon), "", "–", "3",
+		}
+		t.Rows = slices.Insert(t.Rows, i, own)
 	}
-	for _, states := range s.sizes(experiment.Prior) {
+	t.Notes = []string{"The paper does not say where the contexts of its training come from."}
+	return t, err
+}
+
+// besidePlain sets the runs of another recipe, which a block holds, beside the
+// plain ones.
+func (s *source) besidePlain(block experiment.Block, recipe string) (Table, error) {
+	t := Table{Columns: []string{"recipe", "S", "T", "here", "95% interval", "here / oracle", "95% interval of ratio", "row-L1, in the loop", "runs"}}
+	for _, states := range s.sizes(block) {
 		oracle, err := s.oracle(states)
 		if err != nil {
 			return t, err
@@ -314,11 +334,11 @@ func priorTable(s *source) (Table, error) {
 		if err != nil {
 			return t, err
 		}
-		prior, planned, err := s.find(func(c experiment.Cell) bool { return c.Block == experiment.Prior && c.S == states })
+		runs, planned, err := s.find(func(c experiment.Cell) bool { return c.Block == block && c.S == states })
 		if err != nil {
 			return t, err
 		}
-		for _, x := range []ablated{{recipe: "plain", runs: plain, planned: all}, {recipe: "prior", runs: prior, planned: planned}} {
+		for _, x := range []ablated{{recipe: "plain", runs: plain, planned: all}, {recipe: recipe, runs: runs, planned: planned}} {
 			for _, horizon := range horizons {
 				row, err := lossRow(x, oracle, states, horizon)
 				if err != nil {
@@ -328,7 +348,6 @@ func priorTable(s *source) (Table, error) {
 			}
 		}
 	}
-	t.Notes = []string{"This read-out gives the network the logarithm and the sum for nothing; it is reported beside the plain recipe, never in its place."}
 	return t, nil
 }
 

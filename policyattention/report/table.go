@@ -133,6 +133,7 @@ var builders = []struct {
 	{"frontier", frontierTable},
 	{"ablation", ablationTable},
 	{"prior", priorTable},
+	{"first-rounds", firstRoundsTable},
 	{"zero-shot", zeroShotTable},
 	{"replication", replicationTable},
 	{"audit", auditTable},
