@@ -310,6 +310,9 @@ func priorTable(s *source) (Table, error) {
 func firstRoundsTable(s *source) (Table, error) {
 	t, err := s.besidePlain(experiment.FirstRounds, "early-rounds")
 	t.Title = "Trained on first rounds only, beside plain and the paper's, at the full budget"
+	if len(t.Rows) == 0 {
+		return t, err
+	}
 	for i, horizon := range horizons {
 		own := []string{
 			"the paper's", "8", fmt.Sprint(horizon), quoted(experiment.Benchmark, "policyattention", 8, horizon), "",
