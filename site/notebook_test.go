@@ -182,7 +182,7 @@ func frame(b *tab, path string) *tab {
 			if x.Type == "iframe" && strings.Contains(x.URL, path) {
 				ctx, cancel := chromedp.NewContext(b, chromedp.WithTargetID(x.TargetID))
 				b.Cleanup(cancel)
-				f := &tab{TB: b.TB, Context: ctx, folder: b.folder}
+				f := &tab{TB: b.TB, Context: ctx}
 				f.listen()
 				return f
 			}

@@ -130,7 +130,9 @@ type tab struct {
 	problems []string
 	foreign  bool // shows a page of others, whose warnings are not ours
 	bytes    float64
-	folder   string // of downloads
+	folder   string            // of downloads, each under its identifier
+	begun    map[string]string // a download's identifier → the name that the page gave it
+	finished chan string       // identifiers
 }
 
 func newTab(t testing.TB) *tab {
@@ -147,12 +149,13 @@ func newTab(t testing.TB) *tab {
 	t.Cleanup(stop)
 	b := &tab{TB: t, Context: ctx, folder: t.TempDir()}
 	b.listen()
-	b.run(browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllow).WithDownloadPath(b.folder))
+	b.run(browser.SetDownloadBehavior(browser.SetDownloadBehaviorBehaviorAllowAndName).WithDownloadPath(b.folder).WithEventsEnabled(true))
 	return b
 }
 
-// listen notes what goes wrong in the tab; in the end that fails the test.
+// listen notes downloads, and what goes wrong in the tab: in the end that fails the test.
 func (b *tab) listen() {
+	b.begun, b.finished = map[string]string{}, make(chan string, 8)
 	chromedp.ListenTarget(b, func(event any) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -169,6 +172,12 @@ func (b *tab) listen() {
 			}
 		case *network.EventLoadingFinished:
 			b.bytes += e.EncodedDataLength
+		case *browser.EventDownloadWillBegin:
+			b.begun[e.GUID] = e.SuggestedFilename
+		case *browser.EventDownloadProgress:
+			if e.State != browser.DownloadProgressStateInProgress {
+				b.finished <- e.GUID
+			}
 		}
 	})
 	b.run(network.Enable(), log.Enable(), runtime.Enable())
@@ -230,36 +239,28 @@ func (b *tab) toEnd() {
 	b.wait(`pos.k === run.settings.T && !playing`)
 }
 
-// download presses something that exports and returns the file.
+// download presses something that exports and returns the file, once the browser
+// says that all of it is there.
 func (b *tab) download(selector, suffix string) []byte {
 	b.Helper()
-	for _, old := range files(b.folder) {
-		os.Remove(old)
-	}
 	b.click(selector)
-	for range 500 {
-		for _, path := range files(b.folder) {
-			if strings.HasSuffix(path, suffix) {
-				data, err := os.ReadFile(path)
-				if err != nil {
-					b.Fatal(err)
-				}
-				return data
-			}
+	select {
+	case id := <-b.finished:
+		b.mu.Lock()
+		name := b.begun[id]
+		b.mu.Unlock()
+		if !strings.HasSuffix(name, suffix) {
+			b.Fatalf("%s exported %s, not a %s file", selector, name, suffix)
 		}
-		time.Sleep(10 * time.Millisecond)
+		data, err := os.ReadFile(filepath.Join(b.folder, id))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return data
+	case <-b.Done():
+		b.Fatalf("no %s file was exported by %s", suffix, selector)
+		return nil
 	}
-	b.Fatalf("no %s file was exported by %s; there is %v", suffix, selector, files(b.folder))
-	return nil
-}
-
-func files(folder string) []string {
-	entries, _ := os.ReadDir(folder)
-	var paths []string
-	for _, e := range entries {
-		paths = append(paths, filepath.Join(folder, e.Name()))
-	}
-	return paths
 }
 
 // upload puts a file into an input.
