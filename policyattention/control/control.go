@@ -33,10 +33,7 @@ type Context struct {
 // policy [s, a], a Q that is not [s, a] and finite, an η that is not finite and
 // ≥ 0. The MDP may be missing.
 func (c Context) Check(s, a int) error {
-	if err := mdp.CheckTable("policy", c.Pi, s, a); err != nil {
-		return err
-	}
-	if err := mdp.CheckRows("policy", c.Pi); err != nil {
+	if err := mdp.CheckPolicy(c.Pi, s, a); err != nil {
 		return err
 	}
 	if err := mdp.CheckTable("Q", c.Q, s, a); err != nil {

@@ -167,10 +167,10 @@ func (l *storedLoop) readRounds(v *Verification) bool {
 // checkResiduals reports residuals that no policies can have: the largest row-L1 is
 // at least the mean, at most the sum, and at most 2, and no residual is negative.
 func (l *storedLoop) checkResiduals(path string, v *Verification) {
+	const slack = scoreTolerance
 	states, found := float64(l.Config.Fixtures.States), 0
 	for n, row := range l.rows {
 		zeta, mean, delta, defect := row[5], row[6], row[7], row[8]
-		const slack = scoreTolerance
 		if mean > zeta+slack || zeta > states*mean+slack || zeta > 2+slack || mean < 0 || delta < 0 || defect < -slack {
 			if found++; found <= most {
 				v.add(path, n+1, "no policies have residuals zeta %v, row_l1 %v, delta %v, defect %v", zeta, mean, delta, defect)

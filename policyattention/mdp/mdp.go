@@ -144,7 +144,13 @@ func (m *MDP) Bound() float64 { return m.RMax() / (1 - m.Gamma) }
 // CheckPolicy reports why pi is no policy of m: a wrong shape, or a row that is
 // not a probability distribution within Tolerance.
 func (m *MDP) CheckPolicy(pi *mat.Dense) error {
-	if err := m.CheckTable("policy", pi); err != nil {
+	s, a := m.R.Dims()
+	return CheckPolicy(pi, s, a)
+}
+
+// CheckPolicy reports why pi is no policy of s states and a actions.
+func CheckPolicy(pi *mat.Dense, s, a int) error {
+	if err := CheckTable("policy", pi, s, a); err != nil {
 		return err
 	}
 	return CheckRows("policy", pi)

@@ -85,11 +85,16 @@ func (a ablated) visited() []float64 { return runDeviations(a.runs) }
 // runDeviations returns each run's median over problems of the mean row-L1 over
 // rounds 0–19.
 func runDeviations(runs []*experiment.Evaluation) []float64 {
-	var deviations []float64
+	return runMeans(runs, (*experiment.Evaluation).Deviations)
+}
+
+// runMeans returns each run's median over problems of a mean over rounds 0–19.
+func runMeans(runs []*experiment.Evaluation, mean func(e *experiment.Evaluation, horizon int) []float64) []float64 {
+	var medians []float64
 	for _, r := range runs {
-		deviations = append(deviations, stats.Median(r.Deviations(20)))
+		medians = append(medians, stats.Median(mean(r, 20)))
 	}
-	return deviations
+	return medians
 }
 
 // ablation returns the recipes in their order, the plain one first.

@@ -428,9 +428,7 @@ func (s *source) frontier(states int) ([]point, error) {
 			p := point{method: method, step: step, planned: planned, used: runs}
 			if len(runs) > 0 {
 				p.loss = stats.Median(stats.RunMedians(losses(runs, 20)))
-				for _, r := range runs {
-					p.residuals = append(p.residuals, stats.Median(r.Residuals(20)))
-				}
+				p.residuals = runMeans(runs, (*experiment.Evaluation).Residuals)
 			}
 			points = append(points, p)
 		}
