@@ -8,6 +8,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -81,8 +82,9 @@ type Loop struct {
 	Eta    float64 // constant step size η ≥ 0
 }
 
-// Run implements Controller. It errs without an Actor or a Critic, on a π_0
-// that is no policy, and on what either part returns that is no policy or no
+// Run implements Controller. It errs without an Actor or a Critic, on an Eta that
+// is no step size, on a problem without an MDP or with a π_0 that is no policy of
+// it, and on what either part returns that is no policy or no
 // table of finite values [S, A].
 func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	if rounds < 1 {
@@ -91,8 +93,14 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	if l.Actor == nil || l.Critic == nil {
 		return nil, fmt.Errorf("control: a loop of the actor %T and the critic %T, want both", l.Actor, l.Critic)
 	}
+	if err := pmd.CheckStep(l.Eta); err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
 	trajectories := make([]Trajectory, len(problems))
 	for i, p := range problems {
+		if err := p.Check(); err != nil {
+			return nil, fmt.Errorf("control: problem %d: %w", i, err)
+		}
 		q, err := p.MDP.PolicyValue(p.Pi0)
 		if err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
@@ -154,6 +162,20 @@ func check(name string, tables []*mat.Dense, problems []mdp.Problem, valid func(
 	return nil
 }
 
+// ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1}
+// [S, A]. An error names the problem.
+type ActorFunc func(c Context) (*mat.Dense, error)
+
+// Act implements Actor.
+func (f ActorFunc) Act(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
+
+// CriticFunc is a Critic that treats each context by itself: f returns Q_{k+1}
+// [S, A]. An error names the problem.
+type CriticFunc func(c Context) (*mat.Dense, error)
+
+// Evaluate implements Critic.
+func (f CriticFunc) Evaluate(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
+
 // RuleActor is an Actor that applies a fixed update rule; RuleActor(pmd.PMD) is
 // the exact actor.
 type RuleActor pmd.Rule
@@ -174,6 +196,9 @@ type MixedActor struct {
 
 // Act implements Actor.
 func (m MixedActor) Act(batch []Context) ([]*mat.Dense, error) {
+	if m.Actor == nil {
+		return nil, errors.New("control: a mixture without an actor")
+	}
 	policies, err := m.Actor.Act(batch)
 	if err != nil {
 		return nil, err
@@ -192,6 +217,9 @@ type ExactCritic struct{}
 // Evaluate implements Critic.
 func (ExactCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	return each(batch, func(c Context) (*mat.Dense, error) {
+		if c.MDP == nil {
+			return nil, errors.New("the exact critic needs the MDP")
+		}
 		return c.MDP.EvaluationBackup(c.Pi, c.Q), nil
 	})
 }

@@ -103,7 +103,7 @@ func TestScore(t *testing.T) {
 			}
 		}
 		for horizon := 1; horizon <= 10; horizon++ {
-			if _, slack, err := s.Bound(problems[i].MDP.Gamma, horizon); err != nil || slack < 0 {
+			if _, slack, err := s.Bound(horizon); err != nil || slack < 0 {
 				t.Errorf("problem %d, T=%d: slack %v, %v", i, horizon, slack, err)
 			}
 		}
@@ -182,6 +182,21 @@ func TestBrokenParts(t *testing.T) {
 			t.Errorf("%+v: error %v", l, err)
 		}
 	}
+	for _, eta := range []float64{-3, math.NaN(), math.Inf(1)} {
+		own := Loop{Actor: brokenActor{policies: []*mat.Dense{problems[0].Pi0}}, Critic: ExactCritic{}, Eta: eta}
+		if _, err := own.Run(problems, 2); err == nil || !strings.Contains(err.Error(), "eta is") {
+			t.Errorf("step size %v: error %v", eta, err)
+		}
+	}
+	if _, err := ExactPMD(0.8).Run([]mdp.Problem{{Pi0: problems[0].Pi0}}, 2); err == nil || !strings.Contains(err.Error(), "without an MDP") {
+		t.Errorf("a problem without an MDP: %v", err)
+	}
+	if _, err := (MixedActor{Phi: .1}).Act(nil); err == nil {
+		t.Error("a mixture of no actor acted")
+	}
+	if _, err := (ExactCritic{}).Evaluate([]Context{{Problem: 3, Pi: problems[0].Pi0, Q: problems[0].MDP.R}}); err == nil || !strings.Contains(err.Error(), "problem 3") {
+		t.Errorf("the exact critic without an MDP: %v", err)
+	}
 	if _, err := ExactPMD(0.8).Run(problems, 0); err == nil {
 		t.Error("zero rounds were run")
 	}
@@ -251,6 +266,19 @@ func TestScoreRefuses(t *testing.T) {
 		if _, err := Score(problems, []Trajectory{test.t}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
 		}
+	}
+}
+
+// TestBoundNeedsCriticTables asks for the bound of a controller that has no Q.
+func TestBoundNeedsCriticTables(t *testing.T) {
+	problems := draw(t, 9, 4, 1)
+	pi := problems[0].Pi0
+	scored, err := Score(problems, []Trajectory{{Policies: []*mat.Dense{pi, pi}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := scored[0].Bound(1); err == nil || !strings.Contains(err.Error(), "without critic tables") {
+		t.Errorf("error %v", err)
 	}
 }
 

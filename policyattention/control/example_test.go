@@ -13,23 +13,19 @@ import (
 
 // conservative is conservative policy iteration (Kakade and Langford, 2002): a
 // small step toward the greedy policy.
-type conservative struct{ step float64 }
-
-func (c conservative) Act(batch []control.Context) ([]*mat.Dense, error) {
-	next := make([]*mat.Dense, len(batch))
-	for i, x := range batch {
-		next[i] = mat.DenseCopyOf(x.Pi)
-		next[i].Scale(1-c.step, next[i])
-		for s := range x.Pi.RawMatrix().Rows {
-			greedy := floats.MaxIdx(x.Q.RawRowView(s))
-			next[i].Set(s, greedy, next[i].At(s, greedy)+c.step)
-		}
+func conservative(c control.Context) (*mat.Dense, error) {
+	const step = 0.2
+	next := mat.DenseCopyOf(c.Pi)
+	next.Scale(1-step, next)
+	for s := range next.RawMatrix().Rows {
+		greedy := floats.MaxIdx(c.Q.RawRowView(s))
+		next.Set(s, greedy, next.At(s, greedy)+step)
 	}
 	return next, nil
 }
 
-// An update rule of one's own is an Actor. The loop asks it for all problems of a
-// round at once, and the score is exact.
+// An update rule of one's own is a function of a context, or an Actor that is asked
+// for all problems of a round at once. The score is exact.
 func ExampleLoop() {
 	problems, err := mdp.Random.Draw(1, 8, 3, 1)
 	if err != nil {
@@ -40,7 +36,7 @@ func ExampleLoop() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	loop.Actor = conservative{step: 0.2}
+	loop.Actor = control.ActorFunc(conservative)
 	own, err := loop.Solve(problems[0], 40)
 	if err != nil {
 		log.Fatal(err)

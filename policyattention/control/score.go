@@ -15,6 +15,7 @@ import (
 
 // Scored is the exact evaluation of one trajectory of T rounds.
 type Scored struct {
+	Gamma float64 // γ of the problem
 	// Gap is ‖Q* − Q^{π_0}‖∞, the normalizer of Loss.
 	Gap float64
 	// Loss [T+1] is ‖Q* − Q^{π̂_k}‖∞ / Gap of the policy returned in round k;
@@ -29,12 +30,16 @@ type Scored struct {
 }
 
 // Bound returns the returned-policy bound of Theorem 2 at the given horizon and
-// its slack: bound minus realized ‖Q* − Q^{π̂_T}‖∞.
-func (s Scored) Bound(gamma float64, horizon int) (bound pmd.Bound, slack float64, err error) {
+// its slack: bound minus realized ‖Q* − Q^{π̂_T}‖∞. It errs on a horizon that the
+// trajectory does not have, and on a trajectory without critic tables.
+func (s Scored) Bound(horizon int) (bound pmd.Bound, slack float64, err error) {
 	if horizon < 1 || horizon >= len(s.Loss) {
 		return pmd.Bound{}, 0, fmt.Errorf("control: horizon %d of a trajectory with %d rounds", horizon, len(s.Loss)-1)
 	}
-	bound, err = pmd.ReturnedPolicyBound(gamma, s.E0, s.Delta, s.Defect, horizon)
+	if s.Defect == nil {
+		return pmd.Bound{}, 0, errors.New("control: a trajectory without critic tables has no returned-policy bound")
+	}
+	bound, err = pmd.ReturnedPolicyBound(s.Gamma, s.E0, s.Delta, s.Defect, horizon)
 	return bound, bound.Total() - s.Loss[horizon]*s.Gap, err
 }
 
@@ -62,6 +67,15 @@ func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) 
 }
 
 func score(p mdp.Problem, t Trajectory) (Scored, error) {
+	scale, err := NewScale(p)
+	if err != nil {
+		return Scored{}, err
+	}
+	return scale.score(p, t)
+}
+
+// score evaluates a trajectory of the problem that the scale was made for.
+func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
 	m, rounds := p.MDP, len(t.Policies)-1
 	if rounds < 0 || (t.Q != nil && len(t.Q) != rounds) {
 		return Scored{}, fmt.Errorf("a trajectory of %d policies and %d critic tables", len(t.Policies), len(t.Q))
@@ -71,17 +85,13 @@ func score(p mdp.Problem, t Trajectory) (Scored, error) {
 			return Scored{}, fmt.Errorf("round %d: %w", k, err)
 		}
 	}
-	scale, err := NewScale(p)
-	if err != nil {
-		return Scored{}, err
-	}
 	if err := m.CheckPolicy(t.Policies[0]); err != nil {
 		return Scored{}, fmt.Errorf("round 0: %w", err)
 	}
 	if !mat.Equal(t.Policies[0], p.Pi0) {
 		return Scored{}, errors.New("the trajectory does not begin with the problem's π₀")
 	}
-	s := Scored{Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
+	s := Scored{Gamma: m.Gamma, Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
 	for k, pi := range t.Policies[1:] {
 		loss, err := scale.Loss(pi)
 		if err != nil {
@@ -130,6 +140,9 @@ type Scale struct {
 
 // NewScale solves a problem exactly.
 func NewScale(p mdp.Problem) (*Scale, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
 	optimum, err := p.MDP.Optimal()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"fmt"
+
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
@@ -38,26 +40,25 @@ const optimal = 1e-12
 
 // Solve runs the loop for rounds ≥ 1 on a problem.
 func (l Loop) Solve(problem mdp.Problem, rounds int) (*Solution, error) {
-	problems := []mdp.Problem{problem}
-	trajectories, err := l.Run(problems, rounds)
+	trajectories, err := l.Run([]mdp.Problem{problem}, rounds)
 	if err != nil {
 		return nil, err
 	}
-	scores, err := Score(problems, trajectories)
-	if err != nil {
-		return nil, err
-	}
-	m, s, t := problem.MDP, scores[0], trajectories[0]
+	m, t := problem.MDP, trajectories[0]
 	scale, err := NewScale(problem)
 	if err != nil {
 		return nil, err
+	}
+	s, err := scale.score(problem, t)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
 	}
 	optimum := scale.Optimum
 	value, err := m.PolicyValue(t.Policies[rounds])
 	if err != nil {
 		return nil, err
 	}
-	bound, _, err := s.Bound(m.Gamma, rounds)
+	bound, _, err := s.Bound(rounds)
 	if err != nil {
 		return nil, err
 	}

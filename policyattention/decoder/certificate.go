@@ -39,7 +39,8 @@ type Caps struct {
 	// readout mixes in.
 	Phi float64 `json:"phi,omitempty"`
 	// Floor is the least probability that a policy given to a normalized
-	// decoder may hold. Other decoders ignore it.
+	// decoder may hold; weights of packets must lie in [Floor, 1/Floor]. Other
+	// decoders ignore it.
 	Floor float64 `json:"floor,omitempty"`
 	// Override replaces the margins that Routing implies, to study others.
 	Override *Margins `json:"override,omitempty"`
@@ -53,24 +54,25 @@ type Margins struct {
 	Tau2  float64 `json:"tau2"`  // τ₂ of the predecessor head
 }
 
-// Certificate states the margins of a decoder and what they guarantee, in real
-// arithmetic, for every input within the caps. It is made before any weight.
+// Certificate states the margins of a decoder and what they guarantee (Theorem 1),
+// in real arithmetic, for every input within the caps. It is made before any weight.
 type Certificate struct {
 	Caps
 	Margins `json:"margins"`
 	B       float64 `json:"b"` // R_max/(1−γ), bound on |Q|
 
-	RAct    float64 `json:"r_act"`   // greatest bad-to-good mass of the actor, at EtaMax
-	R1      float64 `json:"r_1"`     // of the lookup head
-	R2      float64 `json:"r_2"`     // of the predecessor head
+	RAct    float64 `json:"r_act"`   // greatest bad-to-good mass of the actor, at EtaMax: equation (24)
+	R1      float64 `json:"r_1"`     // of the lookup head: (25)
+	R2      float64 `json:"r_2"`     // of the predecessor head: (26)
 	Lambda1 float64 `json:"lambda1"` // R₁/(1+R₁), leaked mass
 	Lambda2 float64 `json:"lambda2"` // R₂/(1+R₂)
 
-	// Zeta bounds the actor residual ζ_k; it includes the mixture's
+	// Zeta bounds the actor residual ζ_k (equation 6); it includes the mixture's
 	// 2φ(A−1)/A and the normalization terms.
-	Zeta       float64 `json:"zeta"`
+	Zeta float64 `json:"zeta"`
+	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
-	DeltaStat  float64 `json:"delta_stat"`  // bound on its sampling error, with probability 1−α
+	DeltaStat  float64 `json:"delta_stat"`  // bound on its sampling error, with probability 1−α; weighted packets have none
 	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where the caps imply no such
 	// bound, because Phi or EtaMin is zero.
 	Returned *Returned `json:"returned,omitempty"`
@@ -88,7 +90,8 @@ type Certificate struct {
 type Returned struct {
 	Theta         float64 `json:"theta"`         // θ = log(A/φ)/η
 	Transient     float64 `json:"transient"`     // (2E₀+4B)γᴷ/(1−γ) with E₀ ≤ 2B
-	Neighbourhood float64 `json:"neighbourhood"` // 2γ/(1−γ)² (δ + Bζ + θ)
+	Neighbourhood float64 `json:"neighbourhood"` // 2γ/(1−γ)² (δ + Bζ + θ) with sampled packets
+	Weighted      float64 `json:"weighted"`      // the same with weighted packets, δ = DeltaRoute
 }
 
 // Delta bounds the critic residual δ_k with sampled packets; with weighted
@@ -98,7 +101,7 @@ func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat }
 // mostPackets bounds the packets of all pairs in a critic call.
 const mostPackets = 1e9
 
-// Certify computes margins, packets and bounds for the caps. It errs on a cap
+// Certify computes margins, packets (equation 27) and bounds for the caps. It errs on a cap
 // that is out of range and names it.
 func Certify(caps Caps) (*Certificate, error) {
 	if err := caps.check(); err != nil {
@@ -163,8 +166,10 @@ func (c *Certificate) setReturned() {
 	}
 	theta := numeric.Log(float64(c.Actions)/c.Phi) / c.EtaMin
 	transient := pmd.MixtureBound(c.Gamma, 2*c.B, c.B, 0, 0, 0, c.Rounds)
-	total := pmd.MixtureBound(c.Gamma, 2*c.B, c.B, c.Delta(), c.Zeta, theta, c.Rounds)
-	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: total - transient}
+	neighbourhood := func(delta float64) float64 {
+		return pmd.MixtureBound(c.Gamma, 2*c.B, c.B, delta, c.Zeta, theta, c.Rounds) - transient
+	}
+	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: neighbourhood(c.Delta()), Weighted: neighbourhood(c.DeltaRoute)}
 }
 
 // actorRatio is the printed envelope of R_act at the step size eta.
@@ -258,11 +263,12 @@ func (c *Certificate) Write(w io.Writer) error {
 	row("λ₂", c.Lambda2, "R₂/(1+R₂)")
 	row("ζ ≤", c.Zeta, "2R/(1+R) + 2φ(A−1)/A")
 	row("δ_route ≤", c.DeltaRoute, "2B(γλ₁+λ₂)")
-	row("δ_stat ≤", c.DeltaStat, "B√(2 log(2SAK/α)/m), with probability 1−α")
+	row("δ_stat ≤", c.DeltaStat, "B√(2 log(2SAK/α)/m), with probability 1−α, sampled packets")
 	if c.Returned != nil {
 		row("θ", c.Returned.Theta, "log(A/φ)/η_min")
 		row("transient", c.Returned.Transient, "(2E₀+4B)γᴷ/(1−γ)")
-		row("neighbourhood", c.Returned.Neighbourhood, "2γ/(1−γ)²·(δ+Bζ+θ)")
+		row("neighbourhood", c.Returned.Neighbourhood, "2γ/(1−γ)²·(δ_route+δ_stat+Bζ+θ)")
+		row("with weighted packets", c.Returned.Weighted, "2γ/(1−γ)²·(δ_route+Bζ+θ)")
 	}
 	if c.Norm != nil {
 		row("H", c.Norm.H, "carrier")

@@ -55,7 +55,7 @@ type Decoder struct {
 	actorPool, criticPool sync.Pool // of *Pass
 }
 
-// New returns the decoder for the caps. It errs on a cap that is out of range.
+// New returns the decoder of Theorem 1 for the caps. It errs on a cap that is out of range.
 func New(caps Caps) (*Decoder, error) {
 	c, err := Certify(caps)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Effective is a realizable linear model of effective logits (Section 5 and the
-// appendix on effective coordinates): on context x the policy is
+// Effective is a realizable linear model of effective logits (Section 5 and
+// Appendix D): on context x the policy is
 // q_ϑ = softmax(Φ(x)ϑ), and PMD is q_{ϑ*}. A row of the population is one state
 // of one context; all rows weigh the same.
 type Effective struct {
@@ -26,7 +26,13 @@ type Effective struct {
 func NewEffective(contexts []control.Context) (*Effective, error) {
 	e := &Effective{Target: []float64{1, 1, 0}}
 	for i, c := range contexts {
+		if c.Pi == nil {
+			return nil, fmt.Errorf("decoder: context %d: the policy is missing", i)
+		}
 		states, actions := c.Pi.Dims()
+		if err := c.Check(states, actions); err != nil {
+			return nil, fmt.Errorf("decoder: context %d: %w", i, err)
+		}
 		for s := range states {
 			phi := mat.NewDense(actions, 3, nil)
 			for a, p := range c.Pi.RawRowView(s) {
@@ -104,7 +110,7 @@ func (e *Effective) moment(m func(i int) mat.Matrix) *mat.SymDense {
 	return sum
 }
 
-// Gradient returns ∇R(ϑ) = G(ϑ)(ϑ − ϑ*) [n].
+// Gradient returns ∇R(ϑ) = G(ϑ)(ϑ − ϑ*) [n], equation (30).
 func (e *Effective) Gradient(theta []float64) []float64 {
 	var g mat.VecDense
 	g.MulVec(e.Matrix(theta), mat.NewVecDense(len(theta), e.offset(theta)))
@@ -132,7 +138,7 @@ type Curvature struct {
 	Smooth float64 // L = λ_max(E[ΦᵀΦ])/2 ≥ every eigenvalue of G, as H ≤ 1/2
 }
 
-// Monotone returns the constant p₀λ of strong monotonicity,
+// Monotone returns the constant p₀λ of strong monotonicity, equation (31),
 // (ϑ−ϑ*)ᵀ∇R(ϑ) ≥ p₀λ‖ϑ−ϑ*‖² on the ball.
 func (c Curvature) Monotone() float64 { return c.P0 * c.Lambda }
 
@@ -201,14 +207,4 @@ func (e *Effective) Descend(theta []float64, step float64, steps int) []float64 
 		distance = append(distance, e.Distance(theta))
 	}
 	return distance
-}
-
-// ProximalExcess returns ℓ(p) − ℓ(PMD_η(π,Q)), the mean over states by which
-// the policy p [S, A] misses the minimum of the proximal loss.
-func ProximalExcess(p, pi, q *mat.Dense, eta float64) (float64, error) {
-	best, err := pmd.Step(pi, q, eta)
-	if err != nil {
-		return 0, err
-	}
-	return pmd.ProximalLoss(p, pi, q, eta) - pmd.ProximalLoss(best, pi, q, eta), nil
 }

@@ -34,30 +34,6 @@ func effective(t *testing.T) (*Effective, []control.Context) {
 	return e, contexts
 }
 
-// TestProximalExcess checks ℓ(p) − ℓ(q) = KL(p‖q), q = PMD, for random p.
-func TestProximalExcess(t *testing.T) {
-	_, contexts := effective(t)
-	rng := seed.New(14)
-	for _, c := range contexts {
-		p := mdp.RandomPolicy(rng, 4, 3)
-		excess, err := ProximalExcess(p, c.Pi, c.Q, c.Eta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := pmd.Step(c.Pi, c.Q, c.Eta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		kl := 0.
-		for s := range 4 {
-			kl += pmd.KL(p.RawRowView(s), q.RawRowView(s)) / 4
-		}
-		if math.Abs(excess-kl) > 1e-13*(1+math.Abs(kl)) {
-			t.Errorf("excess %v, KL %v", excess, kl)
-		}
-	}
-}
-
 // TestGradient compares the closed form with central differences of the risk
 // (error of order 1e-9 for gonum's step), and checks strong monotonicity.
 func TestGradient(t *testing.T) {
@@ -161,7 +137,7 @@ func ExampleLockUp() {
 		stuck := control.Loop{Actor: control.RuleActor(pmd.Identity), Critic: control.ExactCritic{}, Eta: .8}
 		trajectories, _ := stuck.Run([]mdp.Problem{problem}, 40)
 		scored, _ := control.Score([]mdp.Problem{problem}, trajectories)
-		excess, _ := ProximalExcess(problem.Pi0, problem.Pi0, trajectories[0].Q[0], .8)
+		excess, _ := pmd.ProximalExcess(problem.Pi0, problem.Pi0, trajectories[0].Q[0], .8)
 		fmt.Printf("ζ_0 %.4f of %.3f, excess %.1e, loss after 40 rounds %.3f\n", scored[0].Zeta[0], zeta, excess, scored[0].Loss[40])
 	}
 	// Output:

@@ -10,7 +10,7 @@ import (
 )
 
 // LockUp returns the paper's witness that one-step fidelity does not suffice
-// (appendix on negative results): one state, a good action of reward 1 and a
+// (Appendix G): one state, a good action of reward 1 and a
 // bad one of reward 0, both leading back. The prior puts so little mass p on the
 // good action that exact PMD with any step up to etaMax moves by at most zeta in
 // L1:

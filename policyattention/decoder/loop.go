@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -31,7 +32,8 @@ func Sampled(root uint64) Source {
 }
 
 // Weighted returns packets that carry exact expectations, so that the critic's
-// residual is its routing error alone.
+// residual is its routing error alone. A normalized decoder takes them where every
+// weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
 func Weighted() Source {
 	return Source{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
 		return Expectation(env, pi, m)
@@ -41,6 +43,8 @@ func Weighted() Source {
 // CheckEnvironment reports the cap that an MDP violates.
 func (d *Decoder) CheckEnvironment(env *mdp.MDP) error {
 	switch {
+	case env == nil:
+		return errors.New("decoder: the MDP is missing")
 	case env.States() != d.States || env.Actions() != d.Actions:
 		return fmt.Errorf("decoder: the MDP is [%d, %d], the caps states and actions say [%d, %d]", env.States(), env.Actions(), d.States, d.Actions)
 	case env.Gamma != d.Gamma:
@@ -56,14 +60,9 @@ type Actor struct{ Decoder *Decoder }
 
 // Act implements control.Actor.
 func (a Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
-	out := make([]*mat.Dense, len(batch))
-	for i, c := range batch {
-		var err error
-		if out[i], err = a.Decoder.Improve(c.Pi, c.Q, c.Eta); err != nil {
-			return nil, fmt.Errorf("problem %d: %w", c.Problem, err)
-		}
-	}
-	return out, nil
+	return control.ActorFunc(func(c control.Context) (*mat.Dense, error) {
+		return a.Decoder.Improve(c.Pi, c.Q, c.Eta)
+	}).Act(batch)
 }
 
 // Critic is the decoder's critic for the common harness.
@@ -74,18 +73,17 @@ type Critic struct {
 
 // Evaluate implements control.Critic.
 func (c Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
-	out := make([]*mat.Dense, len(batch))
-	for i, x := range batch {
-		var err error
-		if out[i], _, err = c.Decoder.evaluate(x, c.Source); err != nil {
-			return nil, fmt.Errorf("problem %d: %w", x.Problem, err)
-		}
-	}
-	return out, nil
+	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
+		q, _, err := c.Decoder.evaluate(x, c.Source)
+		return q, err
+	}).Evaluate(batch)
 }
 
 // evaluate asks the environment for packets and makes a critic call.
 func (d *Decoder) evaluate(c control.Context, source Source) (*mat.Dense, []Packet, error) {
+	if source.Packets == nil {
+		return nil, nil, errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
+	}
 	if c.Round >= d.Rounds {
 		return nil, nil, fmt.Errorf("decoder: critic call in round %d, beyond the cap rounds = %d", c.Round, d.Rounds)
 	}

@@ -104,7 +104,7 @@ func TestRunMatchesHarness(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound, _, err := scored[0].Bound(.9, k+1)
+		bound, _, err := scored[0].Bound(k + 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func TestAuditTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			horizon := len(tr.Q)
-			bound, slack, err := scored[0].Bound(.9, horizon)
+			bound, slack, err := scored[0].Bound(horizon)
 			if err != nil {
 				t.Fatal(err)
 			}

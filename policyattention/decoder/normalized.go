@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
@@ -18,7 +17,7 @@ const LayerNormEpsilon = 1e-5
 
 // Carrier embeds payloads x [d] into tokens y = C·c + J·x [d+2] on which layer
 // normalization with gain H/√(d+2) acts as x ↦ ρx, ρ = (1+‖x‖²/H²)^{−1/2}
-// (Section 4 and the appendix on normalized compilation). The columns of J and
+// (Section 4, and equation 28 in Appendix C). The columns of J and
 // the unit vector c are orthonormal and orthogonal to the all-ones direction.
 type Carrier struct {
 	H float64    // scale, large against payloads
@@ -121,6 +120,8 @@ func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
 // 1/A back, so that the shrinking by ρ keeps rows on the simplex. The caps must
 // give a Floor above zero, which bounds the payloads; for a closed loop Phi/A
 // must be at least Floor, or returned policies may be refused in the next round.
+// Log weights of packets must lie within ±log Floor too: those of Sampled are 0,
+// those of Weighted log(m·P·π), so that m·P·π must lie in [Floor, 1/Floor].
 // Rounding takes the rows of returned policies about 3e-16·h from the simplex;
 // from h = 3e6 on that exceeds mdp.Tolerance, and a closed loop refuses them.
 func NewNormalized(caps Caps, h float64) (*Decoder, error) {
@@ -270,6 +271,8 @@ func SweepCarrier(caps Caps, contexts []control.Context, source Source, scales [
 			p.Actor = math.Max(p.Actor, pmd.MaxRowL1(got, want))
 
 			packets := source.Packets(c.MDP, want, d.Packets, c.Problem, c.Round)
+			// The memories keep the context's policy, which respects the floor, as the
+			// returned one may not; a backup reads the packets and Q alone.
 			if want, err = base.Backup(c.Pi, c.Q, packets); err != nil {
 				return nil, err
 			}
@@ -289,15 +292,4 @@ func SweepCarrier(caps Caps, contexts []control.Context, source Source, scales [
 		points = append(points, p)
 	}
 	return points, nil
-}
-
-// Slope returns the least-squares slope of log y against log x: −2 where y
-// falls like x⁻². All numbers must be above zero.
-func Slope(x, y []float64) float64 {
-	lx, ly := make([]float64, len(x)), make([]float64, len(y))
-	for i := range x {
-		lx[i], ly[i] = math.Log(x[i]), math.Log(y[i])
-	}
-	_, slope := stat.LinearRegression(lx, ly, nil, false)
-	return slope
 }

@@ -10,6 +10,7 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/stats"
 )
 
 func normCaps() Caps {
@@ -98,9 +99,9 @@ func normContexts(t *testing.T, n int) []control.Context {
 	return contexts
 }
 
-// TestSlope fits how 1−ρ and the output errors fall with H. The law is H⁻² until
+// TestNormSlope fits how 1−ρ and the output errors fall with H. The law is H⁻² until
 // rounding, of order H·2⁻⁵³, takes over; the fit covers what lies before.
-func TestSlope(t *testing.T) {
+func TestNormSlope(t *testing.T) {
 	var scales []float64
 	for e := 2.; e <= 8; e += .5 {
 		scales = append(scales, math.Pow(10, e))
@@ -124,7 +125,7 @@ func TestSlope(t *testing.T) {
 		}
 	}
 	for name, y := range map[string][]float64{"1−ρ": defect, "actor": actor, "critic": critic} {
-		slope := Slope(h, y)
+		slope := stats.LogSlope(h, y)
 		t.Logf("slope of %s from H = 300 to 10⁴: %.4f", name, slope)
 		if math.Abs(slope+2) > .05 {
 			t.Errorf("%s falls like H^%.3f, want H⁻²", name, slope)

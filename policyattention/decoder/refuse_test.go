@@ -38,6 +38,7 @@ func TestCertificate(t *testing.T) {
 		{"δ_stat", c.DeltaStat, 10 * math.Sqrt(2*math.Log(2*12*20/.05)/float64(c.Packets))},
 		{"θ", c.Returned.Theta, math.Log(30) / .5},
 		{"transient", c.Returned.Transient, 80 * math.Pow(.9, 20) / .1},
+		{"weighted neighbourhood", c.Returned.Weighted, 2 * .9 / .01 * (c.DeltaRoute + 10*c.Zeta + math.Log(30)/.5)},
 		{"neighbourhood", c.Returned.Neighbourhood, 2 * .9 / .01 * (c.DeltaRoute + c.DeltaStat + 10*c.Zeta + math.Log(30)/.5)},
 	} {
 		if math.Abs(x.got-x.want) > 1e-9*math.Abs(x.want) {
@@ -202,12 +203,23 @@ func TestRefusedInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := (Critic{Decoder: plain}).Evaluate([]control.Context{{MDP: env, Pi: problems[0].Pi0, Q: env.R}}); err == nil || !strings.Contains(err.Error(), "without packets") {
+		t.Errorf("a critic without a source: %v", err)
+	}
+	if _, err := plain.Start(mdp.Problem{}, env.R, .5, Weighted()); err == nil || !strings.Contains(err.Error(), "MDP is missing") {
+		t.Errorf("a run without an MDP: %v", err)
+	}
+	for _, x := range []control.Context{{}, {Pi: problems[0].Pi0}, {Pi: problems[0].Pi0, Q: env.R, Eta: -1}} {
+		if _, err := NewEffective([]control.Context{x}); err == nil || !strings.Contains(err.Error(), "context 0") {
+			t.Errorf("an effective model of %+v: %v", x, err)
+		}
+	}
 	for _, c := range []struct {
 		want  string
 		env   *mdp.MDP
 		round int
 	}{
-		{"states and actions", larger[0].MDP, 0}, {"cap gamma", discount, 0}, {"cap r_max", reward, 0}, {"cap rounds", env, 5},
+		{"MDP is missing", nil, 0}, {"states and actions", larger[0].MDP, 0}, {"cap gamma", discount, 0}, {"cap r_max", reward, 0}, {"cap rounds", env, 5},
 	} {
 		batch := []control.Context{{MDP: c.env, Pi: problems[0].Pi0, Q: mat.NewDense(2, 2, nil), Eta: .5, Round: c.round}}
 		if _, err := (Critic{plain, Sampled(1)}).Evaluate(batch); err == nil || !strings.Contains(err.Error(), c.want) {

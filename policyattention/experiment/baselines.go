@@ -103,7 +103,7 @@ func distillation(recipe string, seed uint64, states int) (distill.Config, error
 		c = distill.Paper(seed, states)
 	case recipe == "first":
 		c = distill.FirstAttempt(seed, states)
-	case recipe == "cpu" || strings.HasPrefix(recipe, "cpu-"):
+	case recipe == "cpu" || recipe == "cpu-tuned" || recipe == "cpu-tuned-short" || strings.HasPrefix(recipe, sourcePrefix):
 		c = distill.CPU(seed, states)
 	default:
 		return c, fmt.Errorf("experiment: no recipe %q for method %q", recipe, Distillation)

@@ -90,7 +90,7 @@ func TestFollowedIsTheExactCritic(t *testing.T) {
 
 func TestDistillationRecipes(t *testing.T) {
 	seen := map[string]string{}
-	names := append([]string{"full", "full-short", "full-tuned", "first", "cpu", "cpu-short", "cpu-source-9"}, Sources()...)
+	names := append([]string{"full", "full-short", "full-tuned", "first", "cpu", "cpu-tuned-short", "cpu-source-9"}, Sources()...)
 	for _, name := range names {
 		c, err := distillation(name, 1, 8)
 		if err != nil {
@@ -105,7 +105,7 @@ func TestDistillationRecipes(t *testing.T) {
 		}
 		seen[c.Hash()] = name
 	}
-	for _, name := range []string{"", "gpu", "cpu-source-x"} {
+	for _, name := range []string{"", "gpu", "cpu-fast", "cpu-source-x"} {
 		if _, err := distillation(name, 1, 8); err == nil {
 			t.Errorf("there is a recipe %q", name)
 		}

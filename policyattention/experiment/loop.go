@@ -268,7 +268,7 @@ func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]contro
 		if math.IsNaN(row[2]) {
 			return nil, fmt.Errorf("experiment: %s: row %d has no loss", path, n+1)
 		}
-		s.Loss, s.Gap, s.E0 = append(s.Loss, row[2]), row[3], row[4]
+		s.Gamma, s.Loss, s.Gap, s.E0 = mdp.Discount, append(s.Loss, row[2]), row[3], row[4]
 		for j, values := range []*[]float64{&s.Zeta, &s.RowL1, &s.Delta, &s.Defect} {
 			if v := row[5+j]; !math.IsNaN(v) {
 				*values = append(*values, v)

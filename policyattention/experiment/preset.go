@@ -9,8 +9,8 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Preset is a scale at which the experiments are run. Presets differ in sizes
-// and counts only.
+// Preset is a scale at which the experiments are run. Presets differ in sizes and
+// counts, of identities and methods too, and not in what a cell means.
 type Preset struct {
 	Name      string
 	Steps     int   // optimizer steps of a training run

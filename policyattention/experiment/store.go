@@ -69,6 +69,12 @@ func Open(artifacts, preset, backendName string) (*Store, error) {
 // Root returns the folder of the preset's artifacts.
 func (s *Store) Root() string { return s.root }
 
+// Empty reports whether the preset has no result at all.
+func (s *Store) Empty() bool {
+	manifests, _ := filepath.Glob(filepath.Join(s.root, "*", "*", manifestFile)) // the pattern is well formed
+	return len(manifests) == 0
+}
+
 // folder returns the folder of the cell whose configuration is given.
 func (s *Store) folder(cell Cell, config Config) string {
 	return filepath.Join(s.root, filepath.FromSlash(cell.Name())+"-"+config.Hash()[:12])

@@ -15,7 +15,8 @@ import (
 // The backups sum in index order with plain loops: their bits are then the same
 // on every platform, which gonum's assembly kernels do not promise.
 
-// EvaluationBackup returns the one-step policy-evaluation backup [S, A]
+// EvaluationBackup returns the one-step policy-evaluation backup [S, A] of equation
+// (2),
 //
 //	(F^π Q)(s,a) = r(s,a) + γ E_{S'|s,a} ⟨π(·|S'), Q(S',·)⟩.
 //
@@ -26,7 +27,7 @@ func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 	return m.backup(rowDots(pi, q))
 }
 
-// OptimalityBackup returns the Bellman optimality backup [S, A]
+// OptimalityBackup returns the Bellman optimality backup [S, A] of equation (3),
 //
 //	(F Q)(s,a) = r(s,a) + γ E_{S'|s,a} max_b Q(S',b).
 //

@@ -1,6 +1,7 @@
 package mdp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -17,6 +18,36 @@ import (
 type Problem struct {
 	MDP *MDP
 	Pi0 *mat.Dense
+}
+
+// NewProblem returns the validated problem with discount gamma and copies of the
+// transitions p [S·A, S], the rewards r [S, A] and the initial policy pi0 [S, A]; a
+// nil pi0 stands for the uniform policy.
+func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
+	m, err := New(gamma, p, r)
+	if err != nil {
+		return Problem{}, err
+	}
+	if pi0 == nil {
+		pi0 = m.Uniform()
+	}
+	problem := Problem{MDP: m, Pi0: pi0}
+	if err := problem.Check(); err != nil {
+		return Problem{}, err
+	}
+	problem.Pi0 = mat.DenseCopyOf(pi0)
+	return problem, nil
+}
+
+// Check reports a missing MDP, and a π₀ that is no policy of it.
+func (p Problem) Check() error {
+	if p.MDP == nil {
+		return errors.New("mdp: a problem without an MDP")
+	}
+	if err := p.MDP.CheckPolicy(p.Pi0); err != nil {
+		return fmt.Errorf("initial policy pi0: %w", err)
+	}
+	return nil
 }
 
 // Family names a law of problems. The paper names the random family and four

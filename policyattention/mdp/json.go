@@ -103,7 +103,7 @@ func decodeFile(data []byte) (f file, err error) {
 		seen[key] = true
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {
-			return bad(err)
+			return bad(fmt.Errorf("%q: %w", key, err))
 		}
 		if bytes.Contains(raw, []byte("null")) && !bytes.Contains(raw, []byte(`"`)) {
 			return file{}, fmt.Errorf("mdp: %q holds null, want %s", key, member.shape)
@@ -139,23 +139,6 @@ func Encode(w io.Writer, problem Problem) error {
 		f.Pi0 = ToRows(problem.Pi0)
 	}
 	return json.NewEncoder(w).Encode(f)
-}
-
-// NewProblem returns the validated problem with discount gamma, transitions p
-// [S·A, S], rewards r [S, A] and initial policy pi0 [S, A]; a nil pi0 stands for
-// the uniform policy.
-func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
-	m, err := New(gamma, p, r)
-	if err != nil {
-		return Problem{}, err
-	}
-	if pi0 == nil {
-		pi0 = m.Uniform()
-	}
-	if err := m.CheckPolicy(pi0); err != nil {
-		return Problem{}, fmt.Errorf("initial policy pi0: %w", err)
-	}
-	return Problem{MDP: m, Pi0: pi0}, nil
 }
 
 // fromRows returns the matrix with the given rows, which must have one length.

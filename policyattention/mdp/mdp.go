@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -36,10 +37,9 @@ type successor struct {
 	p     float64
 }
 
-// New returns the MDP with discount gamma, transitions p [S·A, S] and rewards
-// r [S, A]. The matrices are kept, not copied, except views of part of a wider
-// matrix. The error names the first input
-// that is not what it must be.
+// New returns the MDP with discount gamma and copies of the transitions p
+// [S·A, S] and the rewards r [S, A]. The error names the first input that is not
+// what it must be.
 func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 	if !(gamma >= 0 && gamma < 1) {
 		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1", gamma)
@@ -63,8 +63,7 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 			}
 		}
 	}
-	// RMax and others read all of a matrix's data, which of a view holds more than its entries.
-	m := &MDP{Gamma: gamma, P: compact(p), R: compact(r)}
+	m := &MDP{Gamma: gamma, P: mat.DenseCopyOf(p), R: mat.DenseCopyOf(r)}
 	for i := range s * a {
 		for _, v := range p.RawRowView(i) {
 			if v > 0 {
@@ -83,14 +82,6 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 		}
 	}
 	return m, nil
-}
-
-// compact returns x, or a copy where x is a view of part of a wider matrix.
-func compact(x *mat.Dense) *mat.Dense {
-	if raw := x.RawMatrix(); raw.Stride != raw.Cols {
-		return mat.DenseCopyOf(x)
-	}
-	return x
 }
 
 // Expect returns E_{S'|s,a} v(S') for state values v [S].
@@ -114,8 +105,36 @@ func checkDistribution(row []float64) error {
 		}
 		sum += v
 	}
-	if math.Abs(sum-1) > Tolerance {
+	switch off := math.Abs(sum - 1); {
+	case off > single:
 		return fmt.Errorf("sums to %.12g, want 1 within %g", sum, Tolerance)
+	case off > Tolerance:
+		return fmt.Errorf("sums to %.12g, want 1 within %g; is it of single precision? (NormalizeRows)", sum, Tolerance)
+	}
+	return nil
+}
+
+// single is how far the sum of a row of single precision may lie from one.
+const single = 1e-5
+
+// NormalizeRows divides each row of pi by its sum, in place: the rows of a policy
+// or of transitions that were computed or stored in single precision then lie
+// within Tolerance. It errs, and changes nothing, where a row is no probability
+// distribution within 1e-5.
+func NormalizeRows(pi *mat.Dense) error {
+	if pi == nil {
+		return errors.New("mdp: the table to normalize is missing")
+	}
+	sums := make([]float64, pi.RawMatrix().Rows)
+	for i := range sums {
+		row := pi.RawRowView(i)
+		sums[i] = floats.Sum(row)
+		if !(math.Abs(sums[i]-1) <= single) || floats.Min(row) < 0 {
+			return fmt.Errorf("mdp: row %d is no probability distribution to single precision: it sums to %.12g and holds %v", i, sums[i], floats.Min(row))
+		}
+	}
+	for i, sum := range sums {
+		floats.Scale(1/sum, pi.RawRowView(i))
 	}
 	return nil
 }

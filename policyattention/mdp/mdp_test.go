@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,6 +233,7 @@ func TestRefused(t *testing.T) {
 		{"gamma negative", -0.1, p(good...), r, "gamma is -0.1"},
 		{"gamma NaN", math.NaN(), p(good...), r, "gamma is NaN"},
 		{"row sum", 0.9, p(bad(0, 0.5)...), r, "P(·|s=0,a=0) sums to 0.5"},
+		{"single precision", 0.9, p(bad(0, 1+1e-7)...), r, "sums to 1.0000001, want 1 within 1e-09; is it of single precision? (NormalizeRows)"},
 		{"negative", 0.9, p(bad(3, -1)...), r, "P(·|s=0,a=1) has entry 1 equal to -1"},
 		{"NaN", 0.9, p(bad(7, math.NaN())...), r, "P(·|s=1,a=1) has entry 1 equal to NaN"},
 		{"reward", 0.9, p(good...), mat.NewDense(2, 2, []float64{0, math.Inf(1), 0, 0}), "r(s=0,a=1) is +Inf"},
@@ -295,6 +297,7 @@ func TestJSON(t *testing.T) {
 		{`{"gamma":null,"P":[[[1]]],"r":[[2]]}`, `"gamma" holds null`},
 		{`{"gamma":0.5,"P":[[[1]]],"r":[[[2]]]}`, `"r" holds array`},
 		{`{"gamma":0.5,"P":[[["1"]]],"r":[[2]]}`, `"P" holds string`},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[NaN]]}`, `"r": invalid character 'N'`},
 		{`[]`, "it starts with ["},
 		{`{"gamma":1,"P":[[[1]]],"r":[[2]]}`, "gamma is 1"},
 	} {
@@ -365,6 +368,62 @@ func TestOptimalScales(t *testing.T) {
 				t.Errorf("problem %d, rewards times %g: Q* is off by %g", i, scale, d)
 			}
 		}
+	}
+}
+
+// TestNewCopies changes what an MDP was made from. The chain's transitions are few,
+// so that it holds them twice.
+func TestNewCopies(t *testing.T) {
+	p, r, pi0 := mat.NewDense(9, 9, nil), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1})
+	for s := range 9 {
+		p.Set(s, (s+1)%9, 1)
+		r.Set(s, 0, float64(s))
+	}
+	problem, err := NewProblem(.9, p, r, pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := problem.MDP.PolicyValue(problem.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Zero()
+	r.Zero()
+	pi0.Zero()
+	if err := problem.Check(); err != nil {
+		t.Error(err)
+	}
+	if after, err := problem.MDP.PolicyValue(problem.Pi0); err != nil || !mat.Equal(before, after) {
+		t.Errorf("the values are another MDP's: %v", err)
+	}
+	if d := MaxAbsDiff(problem.MDP.EvaluationBackup(problem.Pi0, before), before); d > 1e-12 {
+		t.Errorf("the values are %v from their own backup", d)
+	}
+	if err := (Problem{Pi0: pi0}).Check(); err == nil || !strings.Contains(err.Error(), "without an MDP") {
+		t.Errorf("no MDP: %v", err)
+	}
+}
+
+func TestNormalizeRows(t *testing.T) {
+	third := float64(float32(1) / 3)
+	pi := mat.NewDense(2, 3, []float64{third, third, third, 1, 0, 0})
+	if err := CheckRows("policy", pi); err == nil {
+		t.Error("thirds of single precision sum to one")
+	}
+	if err := NormalizeRows(pi); err != nil {
+		t.Error(err)
+	}
+	if err := CheckRows("policy", pi); err != nil {
+		t.Error(err)
+	}
+	for _, row := range [][]float64{{.5, .4}, {1.5, -.5}, {math.NaN(), 1}, {math.Inf(1), 0}} {
+		pi := mat.NewDense(1, 2, slices.Clone(row))
+		if err := NormalizeRows(pi); err == nil || pi.At(0, 1) != row[1] {
+			t.Errorf("%v was normalized: %v", row, err)
+		}
+	}
+	if err := NormalizeRows(nil); err == nil {
+		t.Error("nothing was normalized")
 	}
 }
 

@@ -23,7 +23,8 @@ const MaxBytes = 512 << 20
 
 // Read reads a problem from a .json file (see mdp.Decode) or an .npz file with
 // arrays gamma (one element), P [S, A, S], r [S, A] and, optionally, pi0 [S, A],
-// of the types that npz.Decode takes.
+// of the types that npz.Decode takes. The rows of P and pi0 in single precision are
+// divided by their sums, which lie within 1e-5 of one.
 func Read(path string) (mdp.Problem, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,14 +95,33 @@ func decodeNPZ(data []byte) (mdp.Problem, error) {
 	if len(p.Shape) != 3 || p.Shape[0] != s || p.Shape[1] != a || p.Shape[2] != s {
 		return mdp.Problem{}, fmt.Errorf("array \"P\" has shape %v, want [S, A, S] = [%d, %d, %d]", p.Shape, s, a, s)
 	}
+	transitions := mat.NewDense(s*a, s, p.Data)
+	if err := normalizeSingle(transitions, "P", p); err != nil {
+		return mdp.Problem{}, err
+	}
 	var pi0 *mat.Dense
 	if x, ok := arrays["pi0"]; ok {
 		if len(x.Shape) != 2 || x.Shape[0] != s || x.Shape[1] != a {
 			return mdp.Problem{}, fmt.Errorf("array \"pi0\" has shape %v, want [S, A] = %v", x.Shape, r.Shape)
 		}
 		pi0 = mat.NewDense(s, a, x.Data)
+		if err := normalizeSingle(pi0, "pi0", x); err != nil {
+			return mdp.Problem{}, err
+		}
 	}
-	return mdp.NewProblem(gamma.Data[0], mat.NewDense(s*a, s, p.Data), mat.NewDense(s, a, r.Data), pi0)
+	return mdp.NewProblem(gamma.Data[0], transitions, mat.NewDense(s, a, r.Data), pi0)
+}
+
+// normalizeSingle normalizes the rows of the array called name if they are of single
+// precision.
+func normalizeSingle(rows *mat.Dense, name string, x npz.Array) error {
+	if !x.Single {
+		return nil
+	}
+	if err := mdp.NormalizeRows(rows); err != nil {
+		return fmt.Errorf("array %q: %w", name, err)
+	}
+	return nil
 }
 
 func encodeNPZ(w io.Writer, problem mdp.Problem) error {

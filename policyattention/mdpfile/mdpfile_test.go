@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	npyz "github.com/sbinet/npyio/npz"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
@@ -34,6 +35,58 @@ func TestRoundTrip(t *testing.T) {
 		if got.MDP.Gamma != want.MDP.Gamma || !mat.Equal(got.MDP.P, want.MDP.P) || !mat.Equal(got.MDP.R, want.MDP.R) || !mat.Equal(got.Pi0, want.Pi0) {
 			t.Errorf("%s: the problem changed", name)
 		}
+	}
+}
+
+// TestSinglePrecision reads what numpy.savez writes of float32 arrays.
+func TestSinglePrecision(t *testing.T) {
+	want := problem(t)
+	single := func(x *mat.Dense) []float32 {
+		var values []float32
+		for _, v := range x.RawMatrix().Data {
+			values = append(values, float32(v))
+		}
+		return values
+	}
+	table := func(x *mat.Dense) (t [3][2]float32) {
+		for i, v := range single(x) {
+			t[i/2][i%2] = v
+		}
+		return t
+	}
+	write := func(p []float32) string {
+		var cube [3][2][3]float32
+		for i, v := range p {
+			cube[i/6][i/3%2][i%3] = v
+		}
+		path := filepath.Join(t.TempDir(), "single.npz")
+		w, err := npyz.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]any{
+			"gamma": want.MDP.Gamma, "P": cube, "r": table(want.MDP.R), "pi0": table(want.Pi0),
+		} {
+			if err := w.Write(name, value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	got, err := Read(write(single(want.MDP.P)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := max(mdp.MaxAbsDiff(got.MDP.P, want.MDP.P), mdp.MaxAbsDiff(got.Pi0, want.Pi0)); d == 0 || d > 0x1p-23 {
+		t.Errorf("single precision is %v off", d)
+	}
+	p := single(want.MDP.P)
+	p[4] += 1e-3
+	if _, err := Read(write(p)); err == nil || !strings.Contains(err.Error(), `array "P": mdp: row 1`) {
+		t.Errorf("a row that sums to 1.001: %v", err)
 	}
 }
 

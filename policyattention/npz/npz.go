@@ -18,8 +18,9 @@ import (
 // Array is a float64 array in C (row-major) order; the product of Shape is
 // len(Data). A nil Shape is a scalar.
 type Array struct {
-	Shape []int
-	Data  []float64
+	Shape  []int
+	Data   []float64
+	Single bool // the numbers were read from single precision; Encode ignores it
 }
 
 // Encode writes the named arrays in the order of their names. The bytes depend
@@ -119,7 +120,7 @@ func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, e
 	if memory.Len() != kind.bytes*n {
 		return Array{}, fmt.Errorf("%d bytes of numbers for shape %v", memory.Len(), d.Shape)
 	}
-	a := Array{Shape: d.Shape, Data: []float64{}}
+	a := Array{Shape: d.Shape, Data: []float64{}, Single: d.Type == "<f4"}
 	if n == 0 {
 		return a, nil
 	}

@@ -78,7 +78,7 @@ func TestNumPy(t *testing.T) {
 	}
 	transpose := Array{Shape: []int{4, 3}, Data: []float64{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}}
 	want := map[string]Array{
-		"c8": cube, "f8": cube, "f4": cube, "i8": cube, "i4": cube, "t": transpose,
+		"c8": cube, "f8": cube, "f4": {Shape: cube.Shape, Data: cube.Data, Single: true}, "i8": cube, "i4": cube, "t": transpose,
 		"line": {Shape: []int{4}, Data: []float64{0, 1, 2, 3}}, "scalar": {Data: []float64{7}},
 	}
 	if !reflect.DeepEqual(got, want) {

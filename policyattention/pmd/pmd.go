@@ -23,8 +23,8 @@ import (
 //
 // computed as a softmax of log π + ηQ shifted by its maximum, so no finite
 // input overflows. An action without mass stays without mass. Step errs when a
-// table is missing, empty or of another shape than the other, when a row of pi is no distribution, when q or eta·q is not finite, or when eta
-// is not a finite number ≥ 0.
+// table is missing, empty or of another shape than the other, when a row of pi is no
+// distribution, when q or eta·q is not finite, or when eta is not a finite number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := check(pi, q, eta); err != nil {
 		return nil, err
@@ -93,8 +93,8 @@ func CheckStep(eta float64) error {
 	return nil
 }
 
-// Mix returns the mixture (1-φ)π + φ/A [S, A] with the uniform policy (Section
-// 4, normalized compilation), which floors every action at φ/A. It errs unless
+// Mix returns the mixture (1−φ)π + φ/A [S, A] with the uniform policy
+// (equation 29, Section 4), which floors every action at φ/A. It errs unless
 // 0 ≤ phi ≤ 1.
 func Mix(pi *mat.Dense, phi float64) (*mat.Dense, error) {
 	if !(phi >= 0 && phi <= 1) {

@@ -186,7 +186,7 @@ func entropy(p []float64) float64 {
 	return sum
 }
 
-// TestProximalExcess checks ℓ(p) − ℓ(PMD) = KL(p‖PMD) of Section 5.
+// TestProximalExcess checks equation (13), ℓ(p) − ℓ(PMD) = KL(p‖PMD).
 func TestProximalExcess(t *testing.T) {
 	rng := seed.New(3, "excess")
 	for range 100 {
@@ -195,7 +195,10 @@ func TestProximalExcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		excess := ProximalLoss(p, pi, q, eta) - ProximalLoss(exact, pi, q, eta)
+		excess, err := ProximalExcess(p, pi, q, eta)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if kl := KL(p.RawRowView(0), exact.RawRowView(0)); math.Abs(excess-kl) > 1e-13 {
 			t.Errorf("excess %v, KL %v", excess, kl)
 		}

@@ -11,7 +11,7 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// Zeta returns the actor residual of equation (5),
+// Zeta returns the actor residual of equation (4),
 //
 //	ζ = max_s ‖next(·|s) − PMD_η(π,Q)(·|s)‖₁, in [0, 2],
 //
@@ -106,7 +106,8 @@ func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 
 // PriorMassPrice returns D(s) = −log π(G(s)|s) for each state [S], where G(s) is
 // the set of greedy actions of q: what it costs PMD to become greedy from pi.
-// It is +Inf where no greedy action has mass. It panics when pi and q [S, A]
+// The defect that PMD leaves is at most D(s)/η (equation 12). It is +Inf where no
+// greedy action has mass. It panics when pi and q [S, A]
 // differ in shape.
 func PriorMassPrice(pi, q *mat.Dense) []float64 {
 	mustMatch(pi, q)
@@ -125,7 +126,7 @@ func PriorMassPrice(pi, q *mat.Dense) []float64 {
 	return d
 }
 
-// Bound is the right-hand side of the returned-policy theorem, equation (9),
+// Bound is the right-hand side of the returned-policy theorem, equations (8) and (9),
 // term by term. All terms are in units of Q.
 type Bound struct {
 	Initial float64 `json:"initial"` // 2γ^T E₀/(1−γ)

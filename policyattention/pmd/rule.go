@@ -194,6 +194,18 @@ func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 	return total / float64(rows)
 }
 
+// ProximalExcess returns ℓ(p) − ℓ(PMD_η(π,Q)), the mean over states by which
+// the policy p [S, A] misses the minimum of the proximal loss; it equals the mean of
+// KL(p ‖ PMD_η(π,Q)) (equation 13). It errs on a context that Step refuses, and panics
+// when p has another shape.
+func ProximalExcess(p, pi, q *mat.Dense, eta float64) (float64, error) {
+	best, err := Step(pi, q, eta)
+	if err != nil {
+		return 0, err
+	}
+	return ProximalLoss(p, pi, q, eta) - ProximalLoss(best, pi, q, eta), nil
+}
+
 // KL returns the Kullback–Leibler divergence of two distributions in nats; it
 // is +Inf where p has mass and q none.
 func KL(p, q []float64) float64 {

@@ -283,10 +283,7 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 	legend.X.Min, legend.X.Max, legend.Y.Min, legend.Y.Max = 0, 1, 0, 1
 	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}
 	for i, x := range list {
-		var ratios []float64
-		for _, r := range x.runs {
-			ratios = append(ratios, stats.RatioOfMedians(r.Losses(40), oracle[0].Losses(40)))
-		}
+		ratios := runRatios(x.runs, oracle[0], 40)
 		for p, deviation := range map[*plot.Plot]float64{a: stats.Median(x.static()), b: stats.Median(x.visited())} {
 			dot, err := points(p, palette[(i+5)%len(palette)], true, plotter.XYs{{X: deviation, Y: stats.Median(ratios)}})
 			if err != nil {
@@ -458,15 +455,8 @@ func replicationTable(s *source) (Table, error) {
 			row = append(append(row, a...), fmt.Sprintf("%d of %d", len(first), firstPlanned))
 			row = append(append(row, b...), fmt.Sprintf("%d of %d", len(more), morePlanned), "", "")
 			if all := slices.Concat(first, more); len(all) > 0 && len(oracle) > 0 {
-				var ratios []float64
-				met := 0
-				for _, r := range all {
-					ratios = append(ratios, stats.RatioOfMedians(r.Losses(horizon), oracle[0].Losses(horizon)))
-					if ratios[len(ratios)-1] <= experiment.Protocol.Margin {
-						met++
-					}
-				}
-				row[8], row[9] = extent(ratios), fmt.Sprintf("%d of %d", met, len(all))
+				ratios := runRatios(all, oracle[0], horizon)
+				row[8], row[9] = extent(ratios), fmt.Sprintf("%d of %d", meeting(ratios), len(all))
 			}
 			t.Rows = append(t.Rows, row)
 		}

@@ -425,17 +425,13 @@ func (x sample) criterion(horizon int) func(*source) (*measured, error) {
 		if err != nil || m == nil {
 			return nil, err
 		}
-		oracle := m.used[m.runs]
-		var ratios []string
-		met := 0
-		for _, r := range m.used[:m.runs] {
-			v := stats.RatioOfMedians(r.Losses(horizon), oracle.Losses(horizon))
-			ratios = append(ratios, fmt.Sprintf("%.3f", v))
-			if v <= experiment.Protocol.Margin {
-				met++
-			}
+		ratios := runRatios(m.used[:m.runs], m.used[m.runs], horizon)
+		var printed []string
+		for _, r := range ratios {
+			printed = append(printed, fmt.Sprintf("%.3f", r))
 		}
-		m.text, m.ok, m.interval = fmt.Sprintf("%s: %d of %d", strings.Join(ratios, ", "), met, m.runs), met == m.runs, false
+		met := meeting(ratios)
+		m.text, m.ok, m.interval = fmt.Sprintf("%s: %d of %d", strings.Join(printed, ", "), met, m.runs), met == m.runs, false
 		return m, nil
 	}
 }

@@ -21,7 +21,7 @@ import (
 func settingClaims() []claim {
 	return []claim{
 		{
-			section: "Table 2", line: 4, says: "the three random families of the shifts have 64 MDPs each, the ring one with 64 initial policies", printed: "64, 64, 64, 1; 64", make: "plan",
+			section: "Table 2", line: 4, says: "the three random families of the shifts have 64 MDPs each, the ring one with 64 initial policies", printed: "64, 64, 64, 1; 64", make: "table claims",
 			measure: func(s *source) (*measured, error) {
 				m := &measured{ok: true}
 				for _, family := range mdp.Shifts {
@@ -64,7 +64,7 @@ func settingClaims() []claim {
 			return fmt.Sprintf("%d to %d, %d to %d, %d to %d", first.Context, ad.Context, first.Batch, ad.Batch, first.Steps, ad.Steps)
 		}),
 		{
-			section: "App. H", says: "the roots of training, calibration and evaluation are disjoint", printed: "disjoint", make: "plan",
+			section: "App. H", says: "the roots of training, calibration and evaluation are disjoint", printed: "disjoint", make: "table claims",
 			measure: func(*source) (*measured, error) {
 				uses := map[uint64]int{}
 				for _, size := range experiment.Protocol.Sizes {
@@ -227,7 +227,7 @@ func (x sample) shrinks() func(*source) (*measured, error) {
 // the runs it is the setting of, if not nil, are there.
 func stated(section, says, printed string, of *sample, ours func() string) claim {
 	return claim{
-		section: section, says: says, printed: printed, make: "plan",
+		section: section, says: says, printed: printed, make: "table claims",
 		measure: func(s *source) (*measured, error) {
 			m := &measured{text: ours()}
 			m.ok = m.text == printed

@@ -70,7 +70,6 @@ func TestClaimsAreWhole(t *testing.T) {
 			"evaluate": argument == "" || slices.Contains(experiment.Blocks, experiment.Block(argument)),
 			"table":    slices.Contains(TableNames(), argument),
 			"figure":   slices.Contains(FigureNames(), argument),
-			"plan":     argument == "",
 			"–":        c.measure == nil,
 		}
 		if !known[command] {

@@ -425,7 +425,7 @@ func carrierSlope(sweep []decoder.CarrierPoint, measured func(decoder.CarrierPoi
 	if len(h) < 2 {
 		return math.NaN(), len(h)
 	}
-	return decoder.Slope(h, e), len(h)
+	return stats.LogSlope(h, e), len(h)
 }
 
 func carrierFigure(s *source) ([]*plot.Plot, error) {
@@ -512,7 +512,7 @@ func lockUpFigure(*source) ([]*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		excess, err := decoder.ProximalExcess(problem.Pi0, problem.Pi0, q, eta)
+		excess, err := pmd.ProximalExcess(problem.Pi0, problem.Pi0, q, eta)
 		if err != nil {
 			return nil, err
 		}

@@ -23,7 +23,6 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/stats"
 )
 
 // Figure is a row of panels. Its bytes depend on the artifacts alone.
@@ -356,9 +355,9 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		empty(a)
 	} else {
 		var xy plotter.XYs
-		for _, r := range runs {
-			j := slices.IndexFunc(experiment.Protocol.Sizes[4].Runs, func(x experiment.Run) bool { return x.Model == r.Cell.Seed })
-			xy = append(xy, plotter.XY{X: float64(j), Y: stats.RatioOfMedians(r.Losses(horizon), oracle[0].Losses(horizon))})
+		for i, ratio := range runRatios(runs, oracle[0], horizon) {
+			j := slices.IndexFunc(experiment.Protocol.Sizes[4].Runs, func(x experiment.Run) bool { return x.Model == runs[i].Cell.Seed })
+			xy = append(xy, plotter.XY{X: float64(j), Y: ratio})
 		}
 		ours, err := points(a, colours[experiment.PolicyAttention], true, xy)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/stats"
 )
@@ -107,13 +106,12 @@ func positive(values []float64) plotter.XYs {
 
 // oracleBound draws the terms of the returned-policy bound and what is realized.
 func oracleBound(p *plot.Plot, e *experiment.Evaluation) error {
-	gamma := mdp.Discount
 	names := []string{"bound", "initial error", "greedy defects", "last defect", "realized"}
 	series := make([][]float64, len(names))
 	for t := 1; t < len(e.Scored[0].Loss); t++ {
 		values := make([][]float64, len(names))
 		for _, scored := range e.Scored {
-			bound, slack, err := scored.Bound(gamma, t)
+			bound, slack, err := scored.Bound(t)
 			if err != nil {
 				return err
 			}

@@ -240,6 +240,26 @@ func against(reference []*experiment.Evaluation, runs int, horizon int) [][]floa
 	return sample
 }
 
+// runRatios returns the ratio of medians (equation 14) of each run to the reference.
+func runRatios(runs []*experiment.Evaluation, reference *experiment.Evaluation, horizon int) []float64 {
+	ratios := make([]float64, len(runs))
+	for j, r := range runs {
+		ratios[j] = stats.RatioOfMedians(r.Losses(horizon), reference.Losses(horizon))
+	}
+	return ratios
+}
+
+// meeting counts the ratios that meet the registered criterion.
+func meeting(ratios []float64) int {
+	met := 0
+	for _, r := range ratios {
+		if r <= experiment.Protocol.Margin {
+			met++
+		}
+	}
+	return met
+}
+
 // sizes lists the numbers of states that the plan has for a block, ascending.
 func (s *source) sizes(block experiment.Block) []int {
 	var sizes []int

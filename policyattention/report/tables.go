@@ -210,12 +210,7 @@ func confirmationTable(s *source) (Table, error) {
 		}
 	}
 	if len(actor) > 0 && len(oracle) > 0 {
-		met := 0
-		for _, e := range actor {
-			if stats.RatioOfMedians(e.Losses(horizon), oracle[0].Losses(horizon)) <= experiment.Protocol.Margin {
-				met++
-			}
-		}
+		met := meeting(runRatios(actor, oracle[0], horizon))
 		t.Notes = append(t.Notes, fmt.Sprintf("Registered criterion, ratio at most %v: met by %d of %d runs here, by 5 of 5 in the paper.", experiment.Protocol.Margin, met, len(actor)))
 	}
 	t.Notes = append(t.Notes, "The paper does not say whether its differences are of medians or of paired losses; for the first both are given. The interval of a single run resamples problems alone.")
@@ -271,11 +266,7 @@ func (s *source) shift(block experiment.Block, family mdp.Family) (*stats.Estima
 	if err != nil {
 		return nil, nil, err
 	}
-	var ratios []float64
-	for _, r := range runs {
-		ratios = append(ratios, stats.RatioOfMedians(r.Losses(20), oracle[0].Losses(20)))
-	}
-	return &e, ratios, nil
+	return &e, runRatios(runs, oracle[0], 20), nil
 }
 
 func mechanismTable(s *source) (Table, error) {
@@ -492,7 +483,7 @@ func (s *source) audit(scope func(experiment.Cell) bool) (a audit, err error) {
 		a.used = append(a.used, e)
 		for i, scored := range e.Scored {
 			for _, horizon := range experiment.Protocol.Horizons {
-				_, slack, err := scored.Bound(mdp.Discount, horizon)
+				_, slack, err := scored.Bound(horizon)
 				if err != nil {
 					return a, fmt.Errorf("%s, problem %d: %w", e.Cell.Name(), i, err)
 				}

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
 
 	"icrl/policyattention/seed"
 )
@@ -37,7 +38,8 @@ func RunMedians(sample [][]float64) []float64 {
 	return medians
 }
 
-// RatioOfMedians returns median(x)/median(y), the paper's r_j for one run.
+// RatioOfMedians returns median(x)/median(y), the paper's r_j of equation
+// (14) for one run.
 func RatioOfMedians(x, y []float64) float64 { return Median(x) / Median(y) }
 
 // Quantile returns the p-quantile of sorted values, 0 ≤ p ≤ 1, with linear
@@ -58,6 +60,17 @@ func Quantile(sorted []float64, p float64) float64 {
 		return low
 	}
 	return low + share*(high-low)
+}
+
+// LogSlope returns the least-squares slope of log y against log x: −2 where y
+// falls like x⁻². All numbers must be above zero.
+func LogSlope(x, y []float64) float64 {
+	lx, ly := make([]float64, len(x)), make([]float64, len(y))
+	for i := range x {
+		lx[i], ly[i] = math.Log(x[i]), math.Log(y[i])
+	}
+	_, slope := stat.LinearRegression(lx, ly, nil, false)
+	return slope
 }
 
 // Estimate is a statistic of a sample with its bootstrap percentile interval.
@@ -87,7 +100,7 @@ var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
 // other estimators it errs when it is undefined, that is NaN, on the sample or
 // on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
 func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
-	return b.estimate("median", median, x)
+	return b.estimate("median", only, x)
 }
 
 // Difference estimates the median over runs of
@@ -109,7 +122,7 @@ func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
 			d[j][m] = x[j][m] - y[j][m]
 		}
 	}
-	return b.estimate("paired difference", median, d)
+	return b.estimate("paired difference", only, d)
 }
 
 // Ratio estimates the median over runs of median_m x[j][m] / median_m y[j][m].
@@ -117,7 +130,8 @@ func (b Bootstrap) Ratio(x, y [][]float64) (Estimate, error) {
 	return b.estimate("ratio", func(v []float64) float64 { return v[0] / v[1] }, x, y)
 }
 
-func median(v []float64) float64 { return v[0] }
+// only is the run median of an estimator of one sample.
+func only(runMedians []float64) float64 { return runMedians[0] }
 
 // chunk is how many replicates share one random stream, so that the result does
 // not depend on how the chunks fall to processors.

@@ -87,27 +87,32 @@ func (m *Model) With(path string) (*Model, error) {
 	return &Model{c, step, m.program, w}, nil
 }
 
-// check refuses problems that the network cannot take and contexts that are none,
-// and returns the problems' common number of states.
+// check refuses contexts that are none or of sizes that the network cannot take, a
+// critic's also without their MDP, and returns their common number of states.
 func (m *Model) check(batch []control.Context) (int, error) {
 	if len(batch) == 0 {
 		return 0, fmt.Errorf("train: an empty batch")
 	}
 	states := 0
 	for i, x := range batch {
-		if x.MDP == nil {
-			return 0, fmt.Errorf("train: problem %d: the MDP is missing", x.Problem)
+		if x.Pi == nil {
+			return 0, fmt.Errorf("train: problem %d: the policy is missing", x.Problem)
 		}
+		s, a := x.Pi.Dims()
 		if i == 0 {
-			states = x.MDP.States()
+			states = s
 		}
 		switch {
-		case x.MDP.States() != states:
-			return 0, fmt.Errorf("train: problems of %d and of %d states in one batch", states, x.MDP.States())
+		case s != states:
+			return 0, fmt.Errorf("train: problems of %d and of %d states in one batch", states, s)
 		case states > m.Config.Slots || len(m.Config.Sizes) == 1 && m.Config.Slots == m.Config.Sizes[0] && states != m.Config.Slots:
 			return 0, fmt.Errorf("train: problem %d has %d states, the network takes %d", x.Problem, states, m.Config.Slots)
-		case x.MDP.Actions() != m.Config.Actions:
-			return 0, fmt.Errorf("train: problem %d has %d actions, the network takes %d", x.Problem, x.MDP.Actions(), m.Config.Actions)
+		case a != m.Config.Actions:
+			return 0, fmt.Errorf("train: problem %d has %d actions, the network takes %d", x.Problem, a, m.Config.Actions)
+		case m.Config.Objective == Critic && x.MDP == nil:
+			return 0, fmt.Errorf("train: problem %d: the MDP is missing, from which a critic samples", x.Problem)
+		case m.Config.Objective == Critic && (x.MDP.States() != s || x.MDP.Actions() != a):
+			return 0, fmt.Errorf("train: problem %d: the MDP is [%d, %d], the policy [%d, %d]", x.Problem, x.MDP.States(), x.MDP.Actions(), s, a)
 		}
 		if err := x.Check(states, m.Config.Actions); err != nil {
 			return 0, fmt.Errorf("train: problem %d: %w", x.Problem, err)

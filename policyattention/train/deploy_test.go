@@ -273,11 +273,30 @@ func TestDeployErrors(t *testing.T) {
 		"sums to 0":         spoiled(func(x *control.Context) { x.Pi = mat.NewDense(3, 2, nil) }),
 		"Q is [2, 2]":       spoiled(func(x *control.Context) { x.Q = mat.NewDense(2, 2, nil) }),
 		"eta is NaN":        spoiled(func(x *control.Context) { x.Eta = math.NaN() }),
-		"MDP is missing":    spoiled(func(x *control.Context) { x.MDP = nil }),
 	} {
 		if _, err := a.Act(batch); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+	// An actor does not read the MDP; a critic samples from it.
+	blind := spoiled(func(x *control.Context) { x.MDP = nil })
+	want, err := a.Act(contexts(t, 3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := a.Act(blind); err != nil || !mat.Equal(got[0], want[0]) {
+		t.Errorf("an actor without the MDP: %v", err)
+	}
+	critic, err := fresh(t, tiny(Critic)).Critic(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := critic.Evaluate(blind); err == nil || !strings.Contains(err.Error(), "MDP is missing") {
+		t.Errorf("a critic without the MDP: %v", err)
+	}
+	other := spoiled(func(x *control.Context) { x.MDP = contexts(t, 4, 1)[0].MDP })
+	if _, err := critic.Evaluate(other); err == nil || !strings.Contains(err.Error(), "the MDP is [4, 2]") {
+		t.Errorf("a critic with another MDP: %v", err)
 	}
 	if _, err := m.Critic(1); err == nil {
 		t.Error("an actor's weights make a critic")

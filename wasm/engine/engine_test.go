@@ -68,7 +68,7 @@ func TestAgainstLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bound, _, err := scored[0].Bound(s.Gamma, k+1)
+		bound, _, err := scored[0].Bound(k + 1)
 		if err != nil {
 			t.Fatal(err)
 		}

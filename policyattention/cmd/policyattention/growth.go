@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"icrl/policyattention/bench"
@@ -16,6 +18,9 @@ type growthCmd struct {
 
 func (c growthCmd) Run(g *globals) error {
 	study, err := bench.ReadGrowth(c.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s holds no measurements: run 'go run ./scripts/bench growth'", c.File)
+	}
 	if err != nil {
 		return err
 	}

@@ -131,6 +131,18 @@ func (g *globals) open() (*experiment.Store, error) {
 	return store, nil
 }
 
+// hint says where results are when the store has none.
+func (g *globals) hint(store *experiment.Store) {
+	if store.Empty() {
+		fmt.Fprintln(g.errors, "policyattention:", nothing(store))
+	}
+}
+
+// nothing says that the store is empty, and where results are.
+func nothing(store *experiment.Store) string {
+	return fmt.Sprintf("%s holds no result of the preset %s; the results that come with the repository are of --preset paper, below its folder artifacts", store.Root(), store.Preset.Name)
+}
+
 // tables prints tables as Markdown, a blank line after each.
 func (g *globals) tables(tables ...report.Table) error {
 	for _, table := range tables {
@@ -165,7 +177,7 @@ func cells(store *experiment.Store, names []string) ([]experiment.Cell, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%w: preset %s has no cell or block %q; see 'policyattention plan'", errUsage, store.Preset.Name, name)
+			return nil, fmt.Errorf("%w: preset %s has no cell or block %q; see 'policyattention plan', and 'policyattention --preset paper plan' for all", errUsage, store.Preset.Name, name)
 		}
 	}
 	return out, nil
@@ -416,6 +428,7 @@ func (t tableCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
+	g.hint(store)
 	for _, name := range names {
 		table, err := report.BuildTable(store, name)
 		if err != nil {
@@ -465,6 +478,7 @@ func (f figureCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
+	g.hint(store)
 	for _, name := range names {
 		figure, err := report.BuildFigure(store, name)
 		if err != nil {
@@ -491,7 +505,7 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	if result.Trainings == 0 && result.Cells == 0 && len(result.Discrepancies) == 0 {
-		return fmt.Errorf("nothing to verify: %s holds no result of the preset %s; the results that come with the repository are of --preset paper", store.Root(), g.Preset)
+		return fmt.Errorf("nothing to verify: %s", nothing(store))
 	}
 	if g.JSON {
 		if err := g.print(result); err != nil {

@@ -86,6 +86,8 @@ func TestExitCodes(t *testing.T) {
 		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\", \"decoder\" or a file of weights"},
 		{"workers", []string{"--artifacts", empty, "--preset", "smoke", "train", "--workers=-1"}, exitUsage, "--workers=-1"},
 		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
+		{"nothing to tabulate", []string{"--artifacts", empty, "table", "prior"}, 0, "holds no result of the preset quick"},
+		{"no growth", []string{"growth", "--file", filepath.Join(empty, "growth.json")}, exitFailure, "run 'go run ./scripts/bench growth'"},
 		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
 		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
 		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "abacus"},
