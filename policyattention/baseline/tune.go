@@ -9,7 +9,7 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// Horizons are the numbers of rounds T at which a tuning is scored.
+// Horizons are the numbers of rounds T at which losses are tabulated and tunings scored.
 var Horizons = []int{20, 40}
 
 // Grid is a grid of starts and step sizes, the latter ascending.

@@ -215,9 +215,6 @@ func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 	return mean
 }
 
-// AuditHorizons are the horizons at which the paper audits Theorem 2.
-var AuditHorizons = []int{1, 2, 5, 10, 20, 40}
-
 // AuditRow is Theorem 2 at one horizon of one run.
 type AuditRow struct {
 	Horizon int       `json:"horizon"`

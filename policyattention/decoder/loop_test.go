@@ -167,7 +167,7 @@ func TestAudit(t *testing.T) {
 				_, err = run.Step()
 			}
 			if err == nil {
-				rows[i], err = run.Audit(AuditHorizons...)
+				rows[i], err = run.Audit(1, 2, 5, 10, 20, 40)
 			}
 			return err
 		})

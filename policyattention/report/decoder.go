@@ -138,7 +138,7 @@ func decoderAudit(s *source, packets int) ([]*decoder.Run, []decoder.AuditRow, e
 	}
 	var rows []decoder.AuditRow
 	for _, run := range runs {
-		audit, err := run.Audit(decoder.AuditHorizons...)
+		audit, err := run.Audit(experiment.Protocol.Horizons...)
 		if err != nil {
 			return nil, nil, err
 		}

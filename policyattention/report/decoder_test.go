@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"icrl/policyattention/decoder"
 	"icrl/policyattention/experiment"
 
 	"gonum.org/v1/plot"
@@ -29,7 +28,7 @@ func TestDecoderStudies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := s.store.Preset.Problems * len(decoder.AuditHorizons); len(rows) != want {
+	if want := s.store.Preset.Problems * len(experiment.Protocol.Horizons); len(rows) != want {
 		t.Errorf("%d audited rows, want %d", len(rows), want)
 	}
 	for _, r := range rows {

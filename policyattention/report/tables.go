@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -14,8 +15,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// horizons are the table's horizons T.
-var horizons = []int{20, 40}
+// horizons are the tables' horizons T.
+var horizons = baseline.Horizons
 
 func oracleTable(s *source) (Table, error) {
 	t := Table{

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -373,7 +374,7 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 		if g.JSON {
 			err = g.print(e.Manifest)
 		} else {
-			_, err = fmt.Fprintf(g.out, "%s %s\n", cell.Name(), summary(e.Manifest))
+			_, err = fmt.Fprintf(g.out, "%s\t%s\n", cell.Name(), summary(e.Manifest))
 		}
 		if err != nil {
 			return err
@@ -382,13 +383,18 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 	return nil
 }
 
-// summary prints a manifest's numbers in the order of their names.
+// summary prints a manifest's numbers, which have one name or two, in the order of
+// their names.
 func summary(m *experiment.Manifest) string {
-	b, err := json.Marshal(m.Summary)
-	if err != nil {
-		return err.Error()
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(m.Summary)) {
+		part := name + ":"
+		for _, quantity := range slices.Sorted(maps.Keys(m.Summary[name])) {
+			part += fmt.Sprintf(" %s %.4g", quantity, m.Summary[name][quantity])
+		}
+		parts = append(parts, part)
 	}
-	return string(b)
+	return strings.Join(parts, "; ")
 }
 
 type reproduceCmd struct{}
