@@ -205,7 +205,7 @@ func training(config func(x int) train.Config) func(compute.Backend, int) (func(
 	return func(b compute.Backend, x int) (func() error, func(), error) {
 		c := config(x)
 		c.Examples = 128 // more would be the same work
-		run, err := c.Run("", nil)
+		run, err := c.In("", nil)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -219,7 +219,7 @@ func identities(b compute.Backend, n int) (func() error, func(), error) {
 	for i := range jobs {
 		c := train.Standard(train.Proximal, train.Plain(), uint64(i+1), 8)
 		c.Examples = 128
-		run, err := c.Run("", nil)
+		run, err := c.In("", nil)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -232,7 +232,7 @@ func identities(b compute.Backend, n int) (func() error, func(), error) {
 func distillation(b compute.Backend, context int) (func() error, func(), error) {
 	c := distill.Paper(1, 8)
 	c.Context, c.Batch, c.Histories = context, 1, 10
-	run, err := c.Run("", nil)
+	run, err := c.In("", nil)
 	if err != nil {
 		return nil, nil, err
 	}

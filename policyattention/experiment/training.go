@@ -242,7 +242,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 		case lianglai.Training: // needs no backend
 			err = errors.Join(err, s.trainLiangLai(ctx, c, s.progress(c)))
 		case networkConfig:
-			run, err := c.Run(work, s.progress(c))
+			run, err := c.In(work, s.progress(c))
 			if err != nil {
 				return err
 			}
@@ -317,7 +317,7 @@ func (s *Store) restore(ctx context.Context, t *Training) error {
 		return nil
 	}
 	work := filepath.Join(s.root, workFolder, filepath.Base(t.Folder))
-	run, err := t.Config.(networkConfig).Run(work, s.progress(t.Config))
+	run, err := t.Config.(networkConfig).In(work, s.progress(t.Config))
 	if err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (s *Store) restore(ctx context.Context, t *Training) error {
 // networkConfig configures the training of a network.
 type networkConfig interface {
 	TrainingConfig
-	Run(dir string, progress func(train.Progress)) (train.Run, error)
+	In(dir string, progress func(train.Progress)) (train.Run, error)
 }
 
 // progress returns what tells of a training run's steps, or nil.

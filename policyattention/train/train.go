@@ -14,15 +14,15 @@ import (
 
 // Train trains c in the folder dir: see [Job.Run].
 func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(Progress)) (*Result, error) {
-	run, err := c.Run(dir, progress)
+	run, err := c.In(dir, progress)
 	if err != nil {
 		return nil, err
 	}
 	return run.Job.Run(ctx, backend, dir, progress)
 }
 
-// Run returns the run of c in the folder dir, for [RunTogether].
-func (c Config) Run(dir string, progress func(Progress)) (Run, error) {
+// In returns the run of c in the folder dir, for [RunTogether].
+func (c Config) In(dir string, progress func(Progress)) (Run, error) {
 	if err := c.Validate(); err != nil {
 		return Run{}, err
 	}

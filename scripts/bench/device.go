@@ -80,11 +80,11 @@ func (c deviceCmd) measure(b compute.Backend, run string, together, stepsPerCall
 		seed := uint64(i + 1)
 		switch run {
 		case "distillation":
-			r, err = distill.Paper(seed, 8).Run("", nil)
+			r, err = distill.Paper(seed, 8).In("", nil)
 		case "critic":
-			r, err = train.Standard(train.Critic, train.Plain(), seed, 8).Run("", nil)
+			r, err = train.Standard(train.Critic, train.Plain(), seed, 8).In("", nil)
 		default:
-			r, err = train.Standard(train.Proximal, train.Plain(), seed, 8).Run("", nil)
+			r, err = train.Standard(train.Proximal, train.Plain(), seed, 8).In("", nil)
 		}
 		if err != nil {
 			return execution{}, err

@@ -91,15 +91,15 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 // Train trains c in the folder dir; it resumes and repeats byte for byte as
 // described at [train.Job.Run].
 func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(train.Progress)) (*train.Result, error) {
-	run, err := c.Run(dir, progress)
+	run, err := c.In(dir, progress)
 	if err != nil {
 		return nil, err
 	}
 	return run.Job.Run(ctx, backend, dir, progress)
 }
 
-// Run returns the run of c in the folder dir, for [train.RunTogether].
-func (c Config) Run(dir string, progress func(train.Progress)) (train.Run, error) {
+// In returns the run of c in the folder dir, for [train.RunTogether].
+func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error) {
 	if err := c.Validate(); err != nil {
 		return train.Run{}, err
 	}
