@@ -505,6 +505,8 @@ def verify(root):
         except (OSError, EOFError, KeyError, ValueError, ArithmeticError, NotImplementedError) as error:
             found.append(f"{manifest.parent}: {type(error).__name__}: {error}")
     claims = root / "claims.json"
+    if root.name == "paper" and not claims.exists():
+        found.append(f"{claims}: is missing")
     if claims.exists():
         try:
             wrong, estimates = check_claims(claims)

@@ -9,12 +9,26 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/train"
 )
+
+// Long reports whether a cell is missing a training run that would take a core more
+// than a day.
+func (s *Store) Long(cell Cell) (bool, error) {
+	needed, err := cell.Trainings()
+	if err != nil {
+		return false, err
+	}
+	missing, err := s.Missing(needed)
+	return slices.ContainsFunc(missing, func(c TrainingConfig) bool {
+		return EstimateSeconds(c) > (24 * time.Hour).Seconds()
+	}), err
+}
 
 // Missing returns those of the training runs that are not yet there, each once.
 func (s *Store) Missing(configs []TrainingConfig) ([]TrainingConfig, error) {

@@ -150,14 +150,23 @@ func (m *Manifest) write(dir string) error {
 	if m.Seal, err = jsonDigest(m); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := m.text()
 	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
+		return err
 	}
-	if err := renameio.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'), 0o644); err != nil {
+	if err := renameio.WriteFile(filepath.Join(dir, manifestFile), text, 0o644); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
+}
+
+// text is the manifest as it stands in its file.
+func (m *Manifest) text() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	return append(text, '\n'), nil
 }
 
 // readManifest reads a manifest and checks its seal.
@@ -192,6 +201,12 @@ func parseManifest(text []byte) (*Manifest, error) {
 	}
 	if seal != m.Seal {
 		return nil, errors.New("it has been changed: its seal is not its digest")
+	}
+	// The seal is of the values: names that stand twice or in other case leave it.
+	if written, err := m.text(); err != nil {
+		return nil, err
+	} else if !bytes.Equal(text, written) {
+		return nil, errors.New("it has been changed: it is not written as manifests are")
 	}
 	for _, name := range slices.Concat(slices.Collect(maps.Keys(m.Files)), slices.Collect(maps.Keys(m.Omitted))) {
 		if name != filepath.Base(name) || name == "." || name == ".." {

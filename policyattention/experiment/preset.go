@@ -276,7 +276,7 @@ func (p Preset) snapshots(objectiveOf train.Objective, c Cell) []int {
 
 // omits reports whether copies of a training run's artifact may lack its weights, to
 // stay small: those of the ablation are many, and minutes make them again; of the
-// critics those of the first identity stand for the rest.
+// critics at S = 8 the first identity's stand for the rest.
 func (p Preset) omits(c TrainingConfig) bool {
 	t, ok := c.(train.Config)
 	if !ok || t.Steps == p.Ablation {
@@ -284,7 +284,7 @@ func (p Preset) omits(c TrainingConfig) bool {
 	}
 	s := slices.Max(t.Sizes)
 	first := t.Seed == Protocol.Sizes[s].Runs[0].Model
-	return !first && t.Objective == train.Critic
+	return t.Objective == train.Critic && s == 8 && !first
 }
 
 // Plan lists the cells of the preset in the order in which they are worth

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -205,6 +206,18 @@ var corruptions = []struct {
 
 	{"byte of the rounds", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, roundsFile)) }, roundsFile + ": its SHA-256"},
 	{"byte of the policies", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, policiesFile)) }, policiesFile + ": its SHA-256"},
+	{"name of a manifest in other case too", []string{oracle}, func(t *testing.T, f string) {
+		path := filepath.Join(f, manifestFile)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte(`"hash":`), []byte(`"HASH": "another",
+  "hash":`), 1)
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}, manifestFile + ": it has been changed: it is not written as manifests are"},
 	{"byte of a manifest", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, manifestFile)) }, manifestFile},
 	{"removed rounds", []string{oracle}, func(t *testing.T, f string) { remove(t, filepath.Join(f, roundsFile)) }, roundsFile + ": it is missing"},
 	{"byte of the rounds, resealed", []string{oracle}, func(t *testing.T, f string) {

@@ -17,9 +17,7 @@ import (
 	"html"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/janpfeifer/gonb/gonbui"
 
@@ -98,7 +96,7 @@ func (r *Results) Evaluate(blocks ...experiment.Block) {
 				if r.stored {
 					continue
 				}
-				if long(cell) {
+				if Must(r.Long(cell)) {
 					left++
 					continue
 				}
@@ -110,19 +108,12 @@ func (r *Results) Evaluate(blocks ...experiment.Block) {
 		}
 		line := fmt.Sprintf("Block %s, preset %s: %d of %d there.", block, r.Preset.Name, there, planned)
 		if left > 0 {
-			line += fmt.Sprintf(" %d want a GPU and are left to <code>policyattention --preset %s evaluate %s</code>.", left, r.Preset.Name, block)
+			line += fmt.Sprintf(" %d want a GPU and are left to <code>policyattention --preset %s evaluate</code>, by name.", left, r.Preset.Name)
 		}
 		lines = append(lines, line)
 	}
 	gonbui.UpdateHTML(id, strings.Join(lines, "<br>"))
 	gonbui.Sync()
-}
-
-// long reports whether a cell needs a training run of more than a day of one core.
-func long(cell experiment.Cell) bool {
-	return slices.ContainsFunc(Must(cell.Trainings()), func(c experiment.TrainingConfig) bool {
-		return experiment.EstimateSeconds(c) > (24 * time.Hour).Seconds()
-	})
 }
 
 // Figure shows the figure of the report that has this name.

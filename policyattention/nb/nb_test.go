@@ -1,10 +1,8 @@
 package nb
 
 import (
-	"icrl/policyattention/experiment"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -28,16 +26,6 @@ func TestRefused(t *testing.T) {
 		out, err := c.CombinedOutput()
 		if c.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), want) {
 			t.Errorf("%v with output %q, want status 1 and %s", err, out, want)
-		}
-	}
-}
-
-// Of the paper's runs Algorithm Distillation's at its full context and budget alone want a GPU.
-func TestLong(t *testing.T) {
-	large := []string{"first", "full", "full-tuned"}
-	for _, cell := range experiment.Presets["paper"].Plan() {
-		if want := cell.Method == experiment.Distillation && slices.Contains(large, cell.Recipe); long(cell) != want {
-			t.Errorf("%s: %t, want %t", cell.Name(), long(cell), want)
 		}
 	}
 }

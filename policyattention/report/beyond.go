@@ -163,6 +163,7 @@ func ablationTable(s *source) (Table, error) {
 	}
 	t.Notes = []string{
 		"Every recipe is trained at the same identities and for the same steps, a tenth of the paper's at preset paper; \"plain\" stands for the paper.",
+		"Of the optimizer the averaging of weights is varied (last-weights); its rates and decay are the paper's throughout.",
 		"Static inputs: random policies with their own values, η = 0.8, which no algorithm has touched. In the loop: rounds 0–19 of each actor's own run.",
 		"Ratios are of medians over the same MDPs; those to plain pair the identities as well. An interval that holds 1 is unresolved.",
 	}
@@ -427,7 +428,7 @@ func zeroShotTable(s *source) (Table, error) {
 func replicationTable(s *source) (Table, error) {
 	t := Table{
 		Title:   "More identities than the paper has: run-level spread of the ratio to exact PMD",
-		Columns: []string{"S", "T", "paper's identities", "95% interval", "runs", "further identities", "95% interval", "runs", "range over all runs", "at most 1.5"},
+		Columns: []string{"S", "T", "paper's identities", "95% interval", "runs", "further identities", "95% interval", "runs", "range over all runs", fmt.Sprintf("at most %v", experiment.Protocol.Margin)},
 	}
 	for _, states := range s.sizes(experiment.Replication) {
 		oracle, err := s.oracle(states)

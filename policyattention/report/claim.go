@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,7 @@ type judge struct {
 	name string
 	ok   func(m *measured, paper Number) bool
 	open func(m *measured, paper Number) bool   // too wide an interval to say; nil: never
+	wide string                                 // how that is put
 	why  func(m *measured, paper Number) string // before the claim's own reason; nil: none
 }
 
@@ -60,10 +62,24 @@ var (
 			return m.value.Value <= hi
 		},
 		open: overlap,
+		wide: "ours is higher, but its interval holds the paper's",
 	}
 	unresolved = &judge{name: "the interval holds 0", ok: func(m *measured, _ Number) bool { return !m.value.Resolved(0) }}
 	below      = &judge{name: "the interval lies below 0", ok: func(m *measured, _ Number) bool { return m.value.Hi < 0 }}
 	above      = &judge{name: "the interval lies above 0", ok: func(m *measured, _ Number) bool { return m.value.Lo > 0 }}
+	// An interval of ours that holds 0 leaves open what the paper resolves.
+	costs = &judge{
+		name: "above 0, and the intervals overlap",
+		ok:   func(m *measured, n Number) bool { return above.ok(m, n) && overlap(m, n) },
+		open: func(m *measured, n Number) bool { return !m.value.Resolved(0) && overlap(m, n) },
+		wide: "our interval holds 0 as well as the paper's",
+		why: func(m *measured, n Number) string {
+			if lo, _ := n.span(); 0 < m.value.Lo && m.value.Hi < lo {
+				return "a cost, but a smaller one"
+			}
+			return ""
+		},
+	}
 	// Neither a smaller lead than the paper's supports its number nor a larger one: a
 	// worse copy of a baseline is no merit.
 	leads = &judge{
@@ -129,7 +145,7 @@ func (c claim) verdict(s *source, m *measured) (kind, text string) {
 	case c.judge.ok(m, paper[c.number]):
 		kind, why = holding, ""
 	case c.judge.open != nil && c.judge.open(m, paper[c.number]):
-		kind, why = undecided, "ours is higher, but its interval holds the paper's"
+		kind, why = undecided, c.judge.wide
 	default:
 		kind = differing
 		if s.store.Preset.Name != "paper" {
@@ -190,6 +206,9 @@ func claimsTable(s *source) (Table, error) {
 				m.evidence.Of, m.evidence.Estimate = c.says, m.value
 				t.Evidence = append(t.Evidence, m.evidence)
 			}
+			if strings.HasPrefix(c.make, "evaluate") && len(m.used) > 0 {
+				row[7] = evaluating(m.used)
+			}
 			spent, on, err := s.cost(m.used)
 			if err != nil {
 				return t, err
@@ -215,13 +234,28 @@ func claimsTable(s *source) (Table, error) {
 	t.summary = fmt.Sprintf("%d claims. Hold: %d. Differ: %d. Unresolved: %d. Fitted, ours having been chosen so that it agrees: %d. No evidence, since a baseline failed its qualification: %d. Descriptive, with nothing to hold: %d. Not yet run: %d. Not repeated: %d.",
 		len(t.Rows), count[holding], count[differing], count[undecided], count[fitted], count[inadmissible], count[descriptive], count[NotRun], count[unrepeated])
 	t.Notes = []string{
-		"Commands are arguments of `go run ./policyattention/cmd/policyattention --preset paper`; evaluating trains what is missing. The time is the processor time of all runs behind the number, shared ones counted in each row; none where the number needs no artifact and is computed with this table.",
+		"Commands are arguments of `go run ./policyattention/cmd/policyattention --preset paper`; evaluating prints what is stored and trains what is missing, with `--artifacts NEW` all of it; cells whose training would take a core more than a day it leaves out unless they are named, as `plan` lists them. The time is the processor time of all runs behind the number, shared ones counted in each row; none where the number needs no artifact and is computed with this table.",
 		"Intervals: hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates. A row says how its verdict was reached: a loss or an error below the paper's supports what the paper says with it. Table 2 is the paper's map from claims to estimands; every one of its seven lines is named by the rows that are evidence on it.",
 	}
 	for i, machine := range machines {
 		t.Notes = append(t.Notes, fmt.Sprintf("%c: %s.", 'A'+i, machine))
 	}
 	return t, nil
+}
+
+// evaluating returns the command that makes evaluations again: by how their cells'
+// names begin, or by blocks where that would be many.
+func evaluating(used []*experiment.Evaluation) string {
+	names, blocks := map[string]bool{}, map[string]bool{}
+	for _, e := range used {
+		all := e.Cell // identities
+		all.Seed, all.Step = 0, 0
+		names[all.Name()], blocks[string(all.Block)] = true, true
+	}
+	if len(names) > 4 {
+		names = blocks
+	}
+	return "evaluate " + strings.Join(slices.Sorted(maps.Keys(names)), " ")
 }
 
 // results lists all training runs and evaluations of the store with their seals.
@@ -401,6 +435,12 @@ func (x sample) versus(y sample, horizon int, f estimator) func(*source) (*measu
 		}
 		return s.estimate(f, horizon, a, b, planned)
 	}
+}
+
+// command returns the arguments of the command that makes the runs.
+func (x sample) command() string {
+	cell := experiment.Cell{Block: x.block, Method: x.method, Recipe: x.recipe, S: x.states}
+	return "evaluate " + cell.Name()
 }
 
 // versusOracle compares with exact PMD on the same problems.

@@ -395,12 +395,13 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 			b.Legend.Add("each run", each)
 		}
 	}
-	for i, family := range mdp.Shifts { // on top, where ours lies close
-		at := plotter.XYs{{X: float64(i), Y: paper[key{experiment.Shift, string(family), 4, horizon}].Value}}
-		of, err := points(b, grey, false, at)
+	for i, family := range mdp.Shifts { // beside ours, which would hide it
+		at := plotter.XYs{{X: float64(i) + 0.25, Y: paper[key{experiment.Shift, string(family), 4, horizon}].Value}}
+		of, err := points(b, grey, true, at)
 		if err != nil {
 			return nil, err
 		}
+		of.Shape = draw.PyramidGlyph{}
 		if i == 0 {
 			b.Legend.Add("paper", of)
 		}

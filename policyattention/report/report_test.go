@@ -290,6 +290,8 @@ func TestCheckClaims(t *testing.T) {
 		"removed claim":       {func(t *Table) { t.Rows = t.Rows[1:] }, "claims with"},
 		"removed estimate":    {func(t *Table) { t.Evidence = t.Evidence[1:] }, "claims with"},
 		"no claims, but JSON": {func(t *Table) { *t = Table{} }, "claims with"},
+		"exchanged columns":   {func(t *Table) { t.Columns[2], t.Columns[3] = t.Columns[3], t.Columns[2] }, "is not what the artifacts give"},
+		"edited note":         {func(t *Table) { t.Notes[0] = "All is well." }, "is not what the artifacts give"},
 	} {
 		var planted Table
 		if err := json.Unmarshal(text, &planted); err != nil {
@@ -298,7 +300,7 @@ func TestCheckClaims(t *testing.T) {
 		c.plant(&planted)
 		b, err := json.Marshal(planted)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(store.Root(), experiment.ClaimsFile), b, 0o644)
+			err = os.WriteFile(filepath.Join(store.Root(), experiment.ClaimsFile), append(b, '\n'), 0o644)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -310,6 +312,18 @@ func TestCheckClaims(t *testing.T) {
 		if c.found == "" && len(found) > 0 || c.found != "" && (len(found) == 0 || !strings.Contains(found[0].String(), c.found)) {
 			t.Errorf("%s: found %v, want %q", name, found, c.found)
 		}
+	}
+}
+
+// TestClaimsMissing wants claims.json with the results of the preset paper: it alone
+// says which of them must be there.
+func TestClaimsMissing(t *testing.T) {
+	store, err := experiment.Open(t.TempDir(), "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Check(store); err != nil || len(found) != 1 || !strings.Contains(found[0].String(), "claims.json: is missing") {
+		t.Errorf("found %v, %v", found, err)
 	}
 }
 

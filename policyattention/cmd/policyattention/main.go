@@ -163,7 +163,8 @@ func (g *globals) print(v any) error {
 	return e.Encode(v)
 }
 
-// cells returns the cells called names, or all of the preset.
+// cells returns the cells called names, or all of the preset. A name is a cell's, the
+// beginning of several cells' up to a hyphen, or a block's.
 func cells(store *experiment.Store, names []string) ([]experiment.Cell, error) {
 	plan := store.Preset.Plan()
 	if len(names) == 0 {
@@ -173,7 +174,7 @@ func cells(store *experiment.Store, names []string) ([]experiment.Cell, error) {
 	for _, name := range names {
 		found := false
 		for _, cell := range plan {
-			if cell.Name() == name || string(cell.Block) == name {
+			if cell.Name() == name || string(cell.Block) == name || strings.Contains(name, "/") && strings.HasPrefix(cell.Name(), name+"-") {
 				out, found = append(out, cell), true
 			}
 		}
@@ -313,7 +314,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 }
 
 type evaluateCmd struct {
-	Cell    []string `arg:"" optional:"" help:"Names of cells or blocks, from 'plan'; all without any."`
+	Cell    []string `arg:"" optional:"" help:"Names of cells from 'plan', or how several begin (benchmark/policyattention-S8); or blocks, all without any, but for cells whose training takes a core more than a day."`
 	Trained bool     `help:"Only cells whose training runs are there: train nothing."`
 }
 
@@ -331,7 +332,35 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 			return err
 		}
 	}
+	if list, err = g.leaveLong(store, list, e.Cell); err != nil {
+		return err
+	}
 	return g.evaluate(ctx, store, list)
+}
+
+// leaveLong leaves out the cells whose missing training would take a core more than a
+// day, unless they are named themselves, and says so.
+func (g *globals) leaveLong(store *experiment.Store, list []experiment.Cell, names []string) ([]experiment.Cell, error) {
+	var kept []experiment.Cell
+	var left []string
+	for _, cell := range list {
+		named := slices.ContainsFunc(names, func(name string) bool {
+			return strings.Contains(name, "/") && strings.HasPrefix(cell.Name(), name)
+		})
+		long, err := store.Long(cell)
+		if err != nil {
+			return nil, err
+		}
+		if named || !long {
+			kept = append(kept, cell)
+		} else {
+			left = append(left, cell.Name())
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(g.errors, "policyattention: left out, since their training would take a core more than a day; name them to have them: %s\n", strings.Join(left, " "))
+	}
+	return kept, nil
 }
 
 // trained returns the cells whose training runs are all there.

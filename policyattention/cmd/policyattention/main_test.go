@@ -224,6 +224,42 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestCellsOfLongTraining names cells by how they begin: only so are those had whose
+// training takes days.
+func TestCellsOfLongTraining(t *testing.T) {
+	store, err := experiment.Open(t.TempDir(), "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name       string
+		want, left int
+	}{
+		{"benchmark/policyattention-S8", 3, 0}, {"benchmark/policyattention-learned-critic-S8-18101", 1, 0},
+		{"benchmark/algorithm-distillation-full-S8", 3, 0}, {"ablation", 30, 0}, {"benchmark", 0, 6},
+	} {
+		var stderr bytes.Buffer
+		g := &globals{errors: &stderr}
+		found, err := cells(store, []string{c.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := g.leaveLong(store, found, []string{c.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cell := range kept {
+			if !strings.HasPrefix(cell.Name(), c.name) {
+				t.Errorf("%s names %s", c.name, cell.Name())
+			}
+		}
+		left := strings.Count(stderr.String(), "algorithm-distillation-full")
+		if len(found)-len(kept) != left || left < c.left || c.left == 0 && (left > 0 || len(kept) != c.want) {
+			t.Errorf("%s: %d cells, %d left out; want %d and %d", c.name, len(kept), left, c.want, c.left)
+		}
+	}
+}
+
 func TestCellsByBlock(t *testing.T) {
 	store, err := experiment.Open(t.TempDir(), "smoke", "go")
 	if err != nil {
