@@ -105,3 +105,14 @@ func Best(scores []Score) (best Score, inside bool, err error) {
 	strictly := func(x float64, of []float64) bool { return slices.Min(of) < x && x < slices.Max(of) }
 	return best, strictly(best.Alpha, alphas) && strictly(best.Beta, betas), nil
 }
+
+// BestFrom is Best among the scores with a start.
+func BestFrom(scores []Score, start Start) (best Score, inside bool, err error) {
+	var of []Score
+	for _, s := range scores {
+		if s.Start == start {
+			of = append(of, s)
+		}
+	}
+	return Best(of)
+}

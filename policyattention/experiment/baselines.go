@@ -18,9 +18,6 @@ const (
 	Distillation Method = "algorithm-distillation"
 )
 
-// Sampled reports whether the method sees sampled transitions only.
-func (m Method) Sampled() bool { return m == LiangLai || m == Distillation }
-
 // LiangLaiConfig deploys a trained block.
 type LiangLaiConfig struct {
 	Training lianglai.Training `json:"training"`

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 )
 
@@ -56,7 +57,7 @@ var Blocks = []Block{
 }
 
 // Method is a controller.
-type Method string
+type Method = method.Name
 
 const (
 	ExactPMD        Method = "exact-pmd"
@@ -163,7 +164,7 @@ func (c Cell) Config() (Config, error) {
 	if !ok {
 		return Config{}, fmt.Errorf("experiment: cell %s: the protocol has no size S=%d", c.Name(), c.S)
 	}
-	if c.Method.Sampled() {
+	if preset.Methods.Sampled(c.Method) {
 		return c.baseline(preset)
 	}
 	fixtures := Fixtures{Family: mdp.Random, Root: size.Evaluation, States: c.S, Actions: Protocol.Actions, Problems: preset.Problems}

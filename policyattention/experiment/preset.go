@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/train"
 )
 
@@ -29,6 +31,7 @@ type Preset struct {
 	Distill     struct{ Histories, Length, Batch, Steps, Width int }
 	Imitation   struct{ Windows, MDPs, Updates int }
 	Rows        []Row
+	Methods     method.Registry // in the order of tables
 }
 
 // every stands for all recipes of PolicyAttention, and for all source rates of
@@ -210,6 +213,7 @@ func FindPreset(name string) (Preset, error) {
 	if !ok {
 		return Preset{}, fmt.Errorf("experiment: no preset %q, want one of %q", name, slices.Sorted(maps.Keys(Presets)))
 	}
+	p.Methods = all.Methods
 	return p, nil
 }
 

@@ -319,7 +319,7 @@ func endpointsPanel(s *source) (*plot.Plot, error) {
 			}
 			at := plotter.XY{X: stats.Median(runDeviations(runs)), Y: stats.Median(stats.RunMedians(losses(runs, horizon)))}
 			p.Add(mark(colours[x.method], shapes[kind{states, !x.paper()}], at))
-			if x.method.Sampled() {
+			if s.store.Preset.Methods.Sampled(x.method) {
 				sampled = append(sampled, at)
 			}
 			if !named[x.method] {

@@ -467,7 +467,7 @@ func (s *source) audit(scope func(experiment.Cell) bool) (a audit, err error) {
 	a.cells = map[experiment.Block]int{}
 	loops, planned, err := s.find(func(c experiment.Cell) bool {
 		config, err := c.Config()
-		return err == nil && config.Loop != nil && !c.Method.Sampled() && scope(c) // theirs is no critic
+		return err == nil && config.Loop != nil && !s.store.Preset.Methods.Sampled(c.Method) && scope(c) // theirs is no critic
 	})
 	if err != nil {
 		return a, err

@@ -38,7 +38,7 @@ type Config struct {
 	Optimizer transformer.AdamW `json:"optimizer"`
 }
 
-const method = "algorithm-distillation"
+const name = "algorithm-distillation"
 
 // Paper is the paper's recipe after its one repair: 2,000 histories of 1,000
 // steps, context 200, batch 128, 40,000 steps. The paper gives the number of
@@ -47,7 +47,7 @@ const method = "algorithm-distillation"
 // on it.
 func Paper(seed uint64, states int) Config {
 	return Config{
-		Method: method, Seed: seed, States: states, Actions: 3,
+		Method: name, Seed: seed, States: states, Actions: 3,
 		Source:    baseline.Steps{Alpha: 4, Beta: 0.2},
 		Histories: 2000, Length: 1000, Context: 200, Batch: 128, Steps: 40_000,
 		Layers: 4, Heads: 4, Width: 160, Hidden: 536,
@@ -88,8 +88,8 @@ func (c Config) Validate() error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("distill: "+format, args...) }
 	o := c.Optimizer
 	switch {
-	case c.Method != method:
-		return bad("method is %q, want %q", c.Method, method)
+	case c.Method != name:
+		return bad("method is %q, want %q", c.Method, name)
 	case c.States < 2 || c.Actions < 2:
 		return bad("S=%d states and A=%d actions, want at least two of each", c.States, c.Actions)
 	case !(c.Source.Alpha >= 0 && c.Source.Alpha < 1e6 && c.Source.Beta >= 0 && c.Source.Beta < 1e6):

@@ -1,0 +1,192 @@
+package distill
+
+import (
+	"fmt"
+	"image/color"
+	"strconv"
+	"strings"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/npz"
+	"icrl/policyattention/transformer"
+)
+
+// Method is Algorithm Distillation among the methods. Its recipes are
+//
+//	full             the paper's, with its source rate
+//	full-short       its control with a context of one round
+//	full-tuned       the paper's with the tuned source rate
+//	first            the paper's first attempt, which failed to qualify
+//	cpu              the budget for machines without a GPU, with the paper's source rate
+//	cpu-tuned        with the tuned source rate
+//	cpu-tuned-short  its control
+//	cpu-source-X     with source rate X, for tuning
+var Method = method.Method{
+	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Sampled: true,
+	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
+	Recipes: sources(), Printed: []string{"full", "cpu"},
+	Limits: []string{"histories", "length", "batch", "steps", "width"},
+	Deploy: func(s method.Setting) (method.Deployment, error) {
+		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])
+		if err != nil {
+			return nil, err
+		}
+		s.Limits.Bound(&c.Histories, "histories")
+		s.Limits.Bound(&c.Length, "length")
+		s.Limits.Bound(&c.Batch, "batch")
+		s.Limits.Bound(&c.Steps, "steps")
+		s.Limits.Bound(&c.Width, "width")
+		s.Limits.Bound(&c.Hidden, "width")
+		d := &Deployment{}
+		d.Distill.Training, d.Distill.Root = c, s.Identity.Model
+		return d, nil
+	},
+}
+
+// recipe returns the configuration of a recipe, given the tuned step sizes of the
+// source.
+func recipe(name string, seed uint64, states int, tuned baseline.Steps) (c Config, err error) {
+	base, short := strings.CutSuffix(name, "-short")
+	base, withTuned := strings.CutSuffix(base, "-tuned")
+	rate, withRate := strings.CutPrefix(base, sourcePrefix)
+	switch {
+	case name == "full" || name == "full-short" || name == "full-tuned":
+		c = Paper(seed, states)
+	case name == "first":
+		c = FirstAttempt(seed, states)
+	case name == "cpu" || name == "cpu-tuned" || name == "cpu-tuned-short" || withRate && base == name:
+		c = CPU(seed, states)
+	default:
+		return c, fmt.Errorf("no recipe %q of Algorithm Distillation", name)
+	}
+	if withTuned {
+		c.Source = tuned
+	}
+	if withRate {
+		if c.Source.Alpha, err = strconv.ParseFloat(rate, 64); err != nil {
+			return c, fmt.Errorf("recipe %q of Algorithm Distillation: %w", name, err)
+		}
+	}
+	if short {
+		c = c.ShortContext()
+	}
+	return c, nil
+}
+
+const sourcePrefix = "cpu-source-"
+
+// sources lists the recipes of the tuning block, by source rate. They go past
+// the paper's choice, 4, which ends the paper's grid.
+func sources() (recipes []string) {
+	for _, rate := range baseline.Extended().Alphas {
+		if rate >= 1 {
+			recipes = append(recipes, sourcePrefix+strconv.FormatFloat(rate, 'g', -1, 64))
+		}
+	}
+	return recipes
+}
+
+// Deployment deploys a network of Algorithm Distillation.
+type Deployment struct {
+	Distill struct {
+		Training Config `json:"training"`
+		Root     uint64 `json:"root"` // of the transitions
+	} `json:"distill"`
+}
+
+// Weights implements method.Deployment.
+func (d *Deployment) Weights() []method.Weights {
+	return []method.Weights{method.Last(d.Distill.Training)}
+}
+
+// Records implements method.Recorded.
+func (d *Deployment) Records() []string { return []string{"actions"} }
+
+// program is what a compiled program depends on.
+type program struct {
+	network transformer.Config
+	states  int
+}
+
+// Controller implements method.Deployment.
+func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
+	c := d.Distill.Training
+	model, err := method.Load(m, method.Last(c), program{c.Network(), c.States}, Load,
+		func(m *Model) (string, int) { return m.Config.Hash(), m.Config.Steps })
+	if err != nil {
+		return nil, err
+	}
+	return recorder{Controller{Model: model, Root: d.Distill.Root}}, nil
+}
+
+// recorder stores the actions of lives as an array "actions" [N, rounds·Window].
+type recorder struct{ Controller }
+
+// Record implements method.Recorder.
+func (r recorder) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, map[string]npz.Array, error) {
+	trajectories, actions, err := r.Live(problems, rounds)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := npz.Array{Shape: []int{len(actions), len(actions[0])}}
+	for _, row := range actions {
+		for _, a := range row {
+			out.Data = append(out.Data, float64(a))
+		}
+	}
+	return trajectories, map[string]npz.Array{"actions": out}, nil
+}
+
+// Replay implements method.Recorder.
+func (r recorder) Replay(problems []mdp.Problem, rounds int, recorded map[string]npz.Array, tolerance float64) ([]control.Trajectory, error) {
+	stored, each := recorded["actions"], rounds*baseline.Window
+	if len(stored.Shape) != 2 || stored.Shape[0] < len(problems) || stored.Shape[1] != each {
+		return nil, fmt.Errorf("array actions: shape %v, want [%d, %d]", stored.Shape, len(problems), each)
+	}
+	actions := make([][]int, len(problems))
+	for i := range actions {
+		for _, v := range stored.Data[i*each : (i+1)*each] {
+			if v != float64(int(v)) {
+				return nil, fmt.Errorf("array actions: %v is no action", v)
+			}
+			actions[i] = append(actions[i], int(v))
+		}
+	}
+	return r.Relive(problems, actions, tolerance)
+}
+
+// Key implements method.Training.
+func (c Config) Key() string { return "distill" }
+
+// Name implements method.Training.
+func (c Config) Name() string {
+	return fmt.Sprintf("%s-source%v-context%d-steps%d-S%d-%d", name, c.Source.Alpha, c.Context, c.Steps, c.States, c.Seed)
+}
+
+// Data implements method.Training.
+func (c Config) Data() string {
+	return fmt.Sprintf("%d histories of %d steps; context %d, batch %d, %d steps", c.Histories, c.Length, c.Context, c.Batch, c.Steps)
+}
+
+// Seconds implements method.Training.
+func (c Config) Seconds() float64 {
+	const perParameter = 1.2e-10 // and token
+	tokens := float64(c.Steps) * float64(c.Batch) * float64(c.Context)
+	perToken := method.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) + method.SecondsPerContext*float64(c.Context)
+	return tokens * perToken
+}
+
+// Shape implements method.Training.
+func (c Config) Shape() string { return fmt.Sprint(c.Network(), c.Batch) }
+
+// Kept implements method.Training.
+func (c Config) Kept() []int { return nil }
+
+// Read implements method.Training.
+func (c Config) Read(path string) (hash string, step int, err error) {
+	stored, _, err := ReadWeights(path)
+	return stored.Hash(), stored.Steps, err
+}

@@ -1,0 +1,149 @@
+package lianglai
+
+import (
+	"context"
+	"fmt"
+	"image/color"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/method"
+)
+
+// Method is Liang–Lai's block among the methods. All recipes of a closed loop share the
+// trained block: its update is linear in the step sizes. "paper" has the paper's step
+// sizes; "tuned" those of the extended grid, with the start that did better there;
+// "paper-uniform" and "tuned-initial" are the same with the other start,
+// "paper-features" with dense features.
+//
+// It is tuned by its teacher, on a grid of both step sizes, or with the recipe
+// "features" of the actor's in dense features at the paper's β; and qualified by
+// imitation of its teacher in the shape that Liang and Lai train in, "native", or in
+// the harness's.
+var Method = method.Method{
+	Name: name, Label: "Liang–Lai", Colour: color.RGBA{0, 158, 115, 255}, Sampled: true,
+	Signal: "increments of its teacher", Access: "20 on-policy transitions", Cost: "17 CPU-min",
+	Printed: []string{"paper", "paper-uniform", "paper-features"},
+	Limits:  []string{"mdps", "batch", "steps", "grid", "windows", "held-out mdps", "updates"},
+	Deploy:  deploy, Tune: tune, Qualify: qualify,
+}
+
+const name = "liang-lai"
+
+func deploy(s method.Setting) (method.Deployment, error) {
+	d := &Deployment{}
+	l := &d.LiangLai
+	var err error
+	switch s.Recipe {
+	case "paper":
+		l.Start = baseline.Initial
+		l.Steps, err = PaperSteps(s.States)
+	case "paper-uniform":
+		l.Start = baseline.Uniform
+		l.Steps, err = PaperSteps(s.States)
+	case "paper-features":
+		l.Start, l.Features = baseline.Initial, baseline.Dense
+		l.Steps, err = PaperSteps(s.States)
+	case "tuned":
+		l.Start, l.Steps = baseline.Uniform, s.Tuned["uniform"]
+	case "tuned-initial":
+		l.Start, l.Steps = baseline.Initial, s.Tuned["initial"]
+	default:
+		err = fmt.Errorf("no recipe %q of Liang–Lai", s.Recipe)
+	}
+	l.Training, l.Root = Harness(s.Identity.Model, s.States).bounded(s.Limits), s.Identity.Model
+	return d, err
+}
+
+// bounded returns the training within limits.
+func (t Training) bounded(l method.Limits) Training {
+	l.Bound(&t.MDPs, "mdps")
+	l.Bound(&t.Batch, "batch")
+	l.Bound(&t.Steps, "steps")
+	return t
+}
+
+// Deployment deploys a trained block.
+type Deployment struct {
+	LiangLai struct {
+		Training Training          `json:"training"`
+		Steps    baseline.Steps    `json:"steps"`
+		Start    baseline.Start    `json:"start"`
+		Features baseline.Features `json:"features,omitempty"`
+		Root     uint64            `json:"root"` // of the transitions and the features
+	} `json:"liang_lai"`
+}
+
+// Weights implements method.Deployment.
+func (d *Deployment) Weights() []method.Weights {
+	return []method.Weights{method.Last(d.LiangLai.Training)}
+}
+
+// Controller implements method.Deployment.
+func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
+	l := d.LiangLai
+	trained, err := l.Training.load(m)
+	if err != nil {
+		return nil, err
+	}
+	prompt, err := NewActorCriticPrompt(l.Training.States, l.Training.Actions)
+	if err != nil {
+		return nil, err
+	}
+	return Controller{Prompt: prompt, Block: prompt.WithSteps(trained.Block, l.Steps), Start: l.Start, Features: l.Features, Root: l.Root}, nil
+}
+
+// load reads the trained block.
+func (t Training) load(m *method.Models) (*Trained, error) {
+	path, err := m.Path(method.Last(t))
+	if err != nil {
+		return nil, err
+	}
+	stored, trained, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	if stored != t {
+		return nil, fmt.Errorf("lianglai: %s holds configuration %.12s, want %.12s", path, stored.Hash(), t.Hash())
+	}
+	return trained, nil
+}
+
+// Key implements method.Training.
+func (t Training) Key() string { return "liang_lai" }
+
+// Name implements method.Training.
+func (t Training) Name() string { return fmt.Sprintf("%s-S%d-%d", name, t.States, t.Seed) }
+
+// Data implements method.Training.
+func (t Training) Data() string {
+	return fmt.Sprintf("%d MDPs, %g windows", t.MDPs, float64(t.Batch)*float64(t.Steps))
+}
+
+// Seconds implements method.Training.
+func (t Training) Seconds() float64 {
+	const perWindow = 1.3e-7 // and coordinate of a column
+	width := float64(2*t.States*t.Actions + 3*t.States + 2)
+	return float64(t.Steps) * float64(t.Batch) * width * perWindow
+}
+
+// Shape implements method.Training.
+func (t Training) Shape() string { return name }
+
+// Kept implements method.Training.
+func (t Training) Kept() []int { return nil }
+
+// Read implements method.Training.
+func (t Training) Read(path string) (hash string, step int, err error) {
+	stored, _, err := Read(path)
+	return stored.Hash(), stored.Steps, err
+}
+
+// TrainTo implements method.Alone.
+func (t Training) TrainTo(ctx context.Context, path string, progress func(step int, loss float64)) (losses []float64, err error) {
+	trained, err := t.Train(ctx, progress)
+	if err != nil {
+		return nil, err
+	}
+	return trained.Loss, t.Write(path, trained)
+}

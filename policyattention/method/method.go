@@ -1,0 +1,210 @@
+// Package method says what the experiments need to know of a method: how it is
+// called and shown, how it is trained, and how it becomes a controller.
+//
+// A Method is one value. Package experiment carries out what it describes, with
+// training that survives kills, stored results, verification and estimates, and knows
+// no method by name. The methods of the paper are listed in package all; a module of
+// its own adds a value to that list, or makes another.
+package method
+
+import (
+	"fmt"
+	"image/color"
+	"slices"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/npz"
+)
+
+// Name names a method in cells, on the command line and in files.
+type Name string
+
+// Method is a way to make controllers.
+type Method struct {
+	Name   Name
+	Label  string     // as text writes it
+	Colour color.RGBA // in figures; apart from the others' for colour-blind readers
+
+	// Sampled says that it sees sampled transitions only. It then has no critic tables
+	// of its own, and its policies are compared with exact PMD's by the exact critic.
+	Sampled bool
+	// Signal, Access and Cost say what it learns from, what it is given online in a
+	// round, and what a training run costs in the paper (Table 4).
+	Signal, Access, Cost string
+
+	// Recipes are what "*" stands for in a row of a preset.
+	Recipes []string
+	// Printed are the recipes that the paper has numbers for, by its own choice of step
+	// sizes or budget or the same at a smaller budget; all, where there are none.
+	Printed []string
+	// Limits names the numbers of its recipes that a preset can make smaller.
+	Limits []string
+
+	// Deploy returns the controller that a cell asks for; nil stands for exact PMD. It
+	// returns an error if there is no such recipe at that size.
+	Deploy func(Setting) (Deployment, error)
+	// Tune and Qualify, where they are not nil, replace the closed loop in the blocks
+	// "tuning" and "qualification".
+	Tune, Qualify func(Setting) (Study, error)
+}
+
+// HasPrinted reports whether the paper has numbers for a recipe; an empty one stands
+// for all that the method has.
+func (m Method) HasPrinted(recipe string) bool {
+	return recipe == "" || len(m.Printed) == 0 || slices.Contains(m.Printed, recipe)
+}
+
+// Registry is a list of methods, in the order of tables.
+type Registry []Method
+
+// Find returns the method called name.
+func (r Registry) Find(name Name) (Method, error) {
+	for _, m := range r {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return Method{}, fmt.Errorf("method: no method %q, want one of %q", name, r.Names())
+}
+
+// Has reports whether there is a method called name.
+func (r Registry) Has(name Name) bool {
+	return slices.ContainsFunc(r, func(m Method) bool { return m.Name == name })
+}
+
+// Sampled reports whether the method called name sees sampled transitions only.
+func (r Registry) Sampled(name Name) bool {
+	m, err := r.Find(name)
+	return err == nil && m.Sampled
+}
+
+// Names lists the methods.
+func (r Registry) Names() []Name {
+	var names []Name
+	for _, m := range r {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Setting is what a cell and the protocol fix when they ask for a controller.
+type Setting struct {
+	Recipe          string
+	States, Actions int
+	Identity        Identity
+	First           bool    // whether the identity is the first of its size
+	Rounds          int     // of the closed loop
+	Eta             float64 // of the closed loop
+	Root            uint64  // of the problems that the controller runs on
+	Mixture         float64 // φ of a mixture with the uniform policy
+	// Train are the numbers of states to train on, and Slots the largest that the
+	// network takes, where they are not States.
+	Train []int
+	Slots int
+	// Steps are the optimizer steps of the training run, where they are not those of the
+	// preset; Step is the one after which weights are deployed, 0 for the last.
+	Steps, Step int
+	// Snapshots are the steps before the last after which the weights of this identity
+	// are looked at, by method and for this recipe.
+	Snapshots map[Name][]int
+	Limits    Limits
+	Tuned     map[string]baseline.Steps // step sizes that calibration problems chose
+}
+
+// Identity is one trained identity.
+type Identity struct {
+	Model uint64 `json:"model"` // seed of the weights and of the order of examples
+	Task  uint64 `json:"task"`  // root of the training problems
+}
+
+// Limits bound numbers of a recipe, such as "steps", by name.
+type Limits map[string]int
+
+// Bound makes n at most the limit called name, if there is one.
+func (l Limits) Bound(n *int, name string) {
+	if most, ok := l[name]; ok {
+		*n = min(*n, most)
+	}
+}
+
+// Deployment is a controller as data. Its JSON is an object, and its members become
+// members of a closed loop's configuration, of which every hash depends on every byte.
+type Deployment interface {
+	// Weights lists the weights that it needs.
+	Weights() []Weights
+	// Controller returns the controller. Whatever it samples comes from streams below
+	// root or below a seed of its own.
+	Controller(m *Models, eta float64, root uint64) (control.Controller, error)
+}
+
+// Parts is a Deployment whose actor and critic can be asked one by one, in contexts of
+// any origin. A nil part is the exact one.
+type Parts interface {
+	Deployment
+	Parts() (Actor, Critic)
+}
+
+// Actor is a trained actor as data.
+type Actor interface {
+	Weights() []Weights
+	Actor(*Models) (control.Actor, error)
+}
+
+// Critic is a trained critic as data; what it samples comes from streams below root.
+type Critic interface {
+	Weights() []Weights
+	Critic(m *Models, root uint64) (control.Critic, error)
+}
+
+// Recorder is a controller whose run depends on discrete choices, such as actions
+// drawn from a network's probabilities: rounding that differs between machines could
+// change one, and so all that follows. It stores its choices, and verification repeats
+// the run with them.
+type Recorder interface {
+	control.Controller
+	// Record is Run that also returns arrays [N, …] of the choices, by name.
+	Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, map[string]npz.Array, error)
+	// Replay repeats the run on some of the first problems with the recorded choices,
+	// whose arrays may go on after them. It returns an error if a choice cannot have been
+	// made with probabilities that differ by at most tolerance.
+	Replay(problems []mdp.Problem, rounds int, recorded map[string]npz.Array, tolerance float64) ([]control.Trajectory, error)
+}
+
+// Recorded is a Deployment that says which arrays its controller, a Recorder, stores.
+type Recorded interface {
+	Deployment
+	Records() []string
+}
+
+// Study is an evaluation other than a closed loop. Verification computes it again and
+// compares tables and summary. Its JSON is its configuration.
+type Study interface {
+	Key() string // the member of the cell's configuration that it is
+	Weights() []Weights
+	Tables() []Table
+	Compute(m *Models, problems []mdp.Problem) (*Result, error)
+	// Read returns what a stored result says in a form of the study's own.
+	Read(Result) (any, error)
+}
+
+// OwnProblems is a Study that draws its problems itself; it gets none.
+type OwnProblems interface {
+	Study
+	OwnProblems()
+}
+
+// Table describes a file of numbers.
+type Table struct {
+	File    string
+	Columns []string
+}
+
+// Result is the result of a study.
+type Result struct {
+	Rows    [][][]float64 // of each of its tables
+	Summary map[string]map[string]float64
+	// Policies were scored and Updates of policies made to compute it.
+	Policies, Updates int
+}

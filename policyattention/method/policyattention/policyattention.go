@@ -1,0 +1,232 @@
+// Package policyattention registers the paper's learned controllers: a Transformer as
+// the actor of the loop, with the exact critic or a learned one. Their networks and
+// training are package train's.
+package policyattention
+
+import (
+	"fmt"
+	"image/color"
+	"slices"
+	"strings"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/method"
+	"icrl/policyattention/train"
+)
+
+// objectives are what the actors are trained for.
+var objectives = map[method.Name]train.Objective{
+	"policyattention": train.Proximal, "pmd-target": train.PMDTarget, "reward-only": train.RewardOnly,
+	"policyattention-learned-critic": train.Proximal, "policyattention-mixture": train.Proximal,
+}
+
+const exactBackup = "exact one-step backup, no samples"
+
+// Methods are the learned controllers, in the order of tables.
+var Methods = []method.Method{
+	actorOf(method.Method{
+		Name: "policyattention", Label: "PolicyAttention", Colour: color.RGBA{0, 114, 178, 255},
+		Signal: "proximal loss", Access: exactBackup, Cost: ".19–.24 GPU-h",
+	}, nil),
+	actorOf(method.Method{
+		Name: "pmd-target", Label: "PMD-target", Colour: color.RGBA{230, 159, 0, 255},
+		Signal: "labels of exact PMD", Access: exactBackup, Cost: ".19–.24 GPU-h",
+	}, nil),
+	actorOf(method.Method{
+		Name: "reward-only", Label: "reward-only", Colour: color.RGBA{213, 94, 0, 255},
+		Signal: "proximal loss without its KL term", Access: exactBackup, Cost: "–",
+	}, nil),
+	actorOf(method.Method{
+		Name: "policyattention-learned-critic", Label: "PolicyAttention, learned critic", Colour: color.RGBA{86, 180, 233, 255},
+		Signal: "proximal loss; backups from samples", Access: "144 generative transitions", Cost: "–",
+	}, func(l *Loop, s method.Setting) (err error) {
+		l.Critic, err = weights(train.Critic, s)
+		return err
+	}),
+	actorOf(method.Method{
+		Name: "policyattention-mixture", Label: "PolicyAttention, mixed", Colour: color.RGBA{204, 121, 167, 255},
+		Signal: "proximal loss", Access: exactBackup, Cost: "–",
+	}, func(l *Loop, s method.Setting) error {
+		l.Phi = s.Mixture
+		return nil
+	}),
+}
+
+// actorOf completes a method whose loop has a trained actor; add, if not nil, adds to
+// the loop.
+func actorOf(m method.Method, add func(*Loop, method.Setting) error) method.Method {
+	m.Recipes, m.Limits = RecipeNames(), []string{"mdps", "examples", "batch", "steps"}
+	m.Deploy = func(s method.Setting) (method.Deployment, error) {
+		l := &Loop{}
+		var err error
+		if l.Actor, err = weights(objectives[m.Name], s); err == nil && add != nil {
+			err = add(l, s)
+		}
+		return l, err
+	}
+	return m
+}
+
+// Loop is a closed loop with a trained actor.
+type Loop struct {
+	Phi    float64  `json:"phi,omitempty"` // mixture with the uniform policy
+	Actor  *Weights `json:"actor,omitempty"`
+	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
+}
+
+// Weights implements method.Deployment.
+func (l *Loop) Weights() []method.Weights {
+	all := l.Actor.Weights()
+	if l.Critic != nil {
+		all = append(all, l.Critic.Weights()...)
+	}
+	return all
+}
+
+// Parts implements method.Parts.
+func (l *Loop) Parts() (method.Actor, method.Critic) {
+	if l.Critic == nil {
+		return l.Actor, nil
+	}
+	return l.Actor, l.Critic
+}
+
+// Controller implements method.Deployment.
+func (l *Loop) Controller(m *method.Models, eta float64, root uint64) (control.Controller, error) {
+	loop := control.ExactPMD(eta)
+	var err error
+	if loop.Actor, err = l.Actor.Actor(m); err != nil {
+		return nil, err
+	}
+	if l.Phi > 0 {
+		loop.Actor = control.MixedActor{Actor: loop.Actor, Phi: l.Phi}
+	}
+	if l.Critic != nil {
+		if loop.Critic, err = l.Critic.Critic(m, root); err != nil {
+			return nil, err
+		}
+	}
+	return loop, nil
+}
+
+// Weights names the weights of an actor or a critic after some step of its training.
+type Weights struct {
+	Training Training `json:"training"`
+	Step     int      `json:"step"`
+}
+
+// weights returns the weights of a setting's identity for an objective.
+func weights(objective train.Objective, s method.Setting) (*Weights, error) {
+	recipe, ok := findRecipe(s.Recipe)
+	if !ok {
+		return nil, fmt.Errorf("no recipe %q, want one of %q", s.Recipe, RecipeNames())
+	}
+	t := train.Standard(objective, recipe, s.Identity.Model, s.States)
+	if s.Train != nil {
+		t.Sizes, t.Slots = s.Train, s.Slots
+	}
+	t.Task, t.Actions = s.Identity.Task, s.Actions
+	s.Limits.Bound(&t.MDPs, "mdps")
+	s.Limits.Bound(&t.Examples, "examples")
+	s.Limits.Bound(&t.Batch, "batch")
+	s.Limits.Bound(&t.Steps, "steps")
+	if s.Steps != 0 {
+		t.Steps = s.Steps
+	}
+	for name, steps := range s.Snapshots {
+		if objectives[name] == objective {
+			t.Snapshots = steps
+		}
+	}
+	w := &Weights{Training{t}, t.Steps}
+	if s.Step != 0 {
+		w.Step = s.Step
+	}
+	return w, nil
+}
+
+// Weights implements method.Actor and method.Critic.
+func (w *Weights) Weights() []method.Weights {
+	return []method.Weights{{Training: w.Training, Step: w.Step}}
+}
+
+// program is what a compiled program of a network depends on. An actor for eight
+// states has the shape of a critic for four.
+type program struct {
+	network any
+	tokens  int // for each state-action pair
+}
+
+// model loads the weights.
+func (w *Weights) model(m *method.Models) (*train.Model, error) {
+	t := w.Training
+	return method.Load(m, method.Weights{Training: t, Step: w.Step}, program{t.Network(), t.ContextTokens(1)}, train.Load,
+		func(m *train.Model) (string, int) { return m.Config.Hash(), m.Step })
+}
+
+// Actor implements method.Actor.
+func (w *Weights) Actor(m *method.Models) (control.Actor, error) {
+	model, err := w.model(m)
+	if err != nil {
+		return nil, err
+	}
+	return model.Actor()
+}
+
+// Critic implements method.Critic.
+func (w *Weights) Critic(m *method.Models, root uint64) (control.Critic, error) {
+	model, err := w.model(m)
+	if err != nil {
+		return nil, err
+	}
+	return model.Critic(root)
+}
+
+// Training is the training of an actor or a critic.
+type Training struct{ train.Config }
+
+// Key implements method.Training.
+func (t Training) Key() string { return "training" }
+
+// usual are the budgets of the presets smoke, quick and paper, which names leave out.
+var usual = []int{10, 6_400, 51_200}
+
+// Name returns objective-recipe-S8-18100, with S4+8 for several sizes, and with the
+// steps before the sizes where they are not a preset's.
+func (t Training) Name() string {
+	parts := []string{string(t.Objective), t.Recipe.Name}
+	if !slices.Contains(usual, t.Steps) {
+		parts = append(parts, fmt.Sprint(t.Steps))
+	}
+	sizes := make([]string, len(t.Sizes))
+	for i, s := range t.Sizes {
+		sizes[i] = fmt.Sprint(s)
+	}
+	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(t.Seed)), "-")
+}
+
+// Data implements method.Training.
+func (t Training) Data() string {
+	return fmt.Sprintf("%d MDPs, %d examples, %d steps", t.MDPs, t.Examples, t.Steps)
+}
+
+// Seconds implements method.Training.
+func (t Training) Seconds() float64 {
+	tokens := t.ContextTokens(t.Sizes[len(t.Sizes)-1] * t.Actions)
+	perExample := float64(tokens) * (method.SecondsPerToken + method.SecondsPerContext*float64(tokens))
+	return float64(t.Steps) * float64(t.Batch) * perExample
+}
+
+// Shape implements method.Training.
+func (t Training) Shape() string {
+	return fmt.Sprint(t.Network(), t.Objective == train.Critic, t.Sizes, t.Batch, t.Samples)
+}
+
+// Kept implements method.Training.
+func (t Training) Kept() []int { return t.Snapshots }
+
+// Read implements method.Training.
+func (t Training) Read(path string) (hash string, step int, err error) {
+	c, step, _, err := train.ReadWeights(path)
+	return c.Hash(), step, err
+}
