@@ -166,7 +166,7 @@ func round(args []js.Value) (any, error) {
 		x := map[string]any{
 			"pi": table(r.Pi), "q": table(r.Q), "nextPi": table(r.NextPi), "nextQ": table(r.NextQ),
 			"zeta": r.Zeta, "zetaBound": r.ZetaBound, "delta": r.Delta, "deltaBound": r.DeltaBound,
-			"route": r.Route, "routeBound": r.RouteBound, "sampling": r.Sampling, "defect": r.Defect, "loss": r.Loss,
+			"route": r.Route, "routeBound": r.RouteBound, "sampling": r.Sampling, "defect": r.Defect, "loss": r.Distance,
 			"initial": r.Bound.Initial, "critic": r.Bound.Critic, "greedy": r.Bound.Greedy, "last": r.Bound.Last, "bound": r.Bound.Total(),
 		}
 		if name == engine.Decoder {

@@ -82,19 +82,16 @@ type Loop struct {
 	Eta    float64 // constant step size η ≥ 0
 }
 
-// Run implements Controller. It errs without an Actor or a Critic, on an Eta that
-// is no step size, on a problem without an MDP or with a π_0 that is no policy of
-// it, and on what either part returns that is no policy or no
-// table of finite values [S, A].
+// Run implements Controller. It returns an error if an Actor or a Critic is
+// missing, Eta is not a step size, a problem lacks its MDP or has an invalid π_0,
+// or either part returns an invalid policy or a table that is not [S, A] and
+// finite.
 func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	if rounds < 1 {
 		return nil, fmt.Errorf("control: %d rounds, want at least 1", rounds)
 	}
-	if l.Actor == nil || l.Critic == nil {
-		return nil, fmt.Errorf("control: a loop of the actor %T and the critic %T, want both", l.Actor, l.Critic)
-	}
-	if err := pmd.CheckStep(l.Eta); err != nil {
-		return nil, fmt.Errorf("control: %w", err)
+	if err := l.check(); err != nil {
+		return nil, err
 	}
 	trajectories := make([]Trajectory, len(problems))
 	for i, p := range problems {
@@ -114,52 +111,78 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		for i, t := range trajectories {
 			batch[i] = Context{
 				Problem: i, Round: round, MDP: problems[i].MDP, Eta: l.Eta,
-				Pi: mat.DenseCopyOf(t.Policies[len(t.Policies)-1]), Q: mat.DenseCopyOf(t.Q[len(t.Q)-1]),
-			}
+				Pi: t.Policies[len(t.Policies)-1], Q: t.Q[len(t.Q)-1],
+			}.copy()
 		}
 		return batch
 	}
 	for round := range rounds {
-		policies, err := l.Actor.Act(contexts(round))
+		policies, err := l.act(problems, contexts(round))
 		if err != nil {
-			return nil, fmt.Errorf("control: actor in round %d: %w", round, err)
-		}
-		if err := check("actor", policies, problems, (*mdp.MDP).CheckPolicy); err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
 		for i, pi := range policies {
-			trajectories[i].Policies = append(trajectories[i].Policies, mat.DenseCopyOf(pi))
+			trajectories[i].Policies = append(trajectories[i].Policies, pi)
 		}
 		if round == rounds-1 {
 			break
 		}
-		values, err := l.Critic.Evaluate(contexts(round))
+		values, err := l.evaluate(problems, contexts(round))
 		if err != nil {
-			return nil, fmt.Errorf("control: critic in round %d: %w", round, err)
-		}
-		checkValues := func(m *mdp.MDP, q *mat.Dense) error { return m.CheckTable("Q", q) }
-		if err := check("critic", values, problems, checkValues); err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
 		for i, q := range values {
-			trajectories[i].Q = append(trajectories[i].Q, mat.DenseCopyOf(q))
+			trajectories[i].Q = append(trajectories[i].Q, q)
 		}
 	}
 	return trajectories, nil
 }
 
-// check reports a table that the part of the loop called name should not have
-// returned.
-func check(name string, tables []*mat.Dense, problems []mdp.Problem, valid func(*mdp.MDP, *mat.Dense) error) error {
-	if len(tables) != len(problems) {
-		return fmt.Errorf("the %s returned %d tables for %d contexts", name, len(tables), len(problems))
+// check reports a missing part and an invalid step size.
+func (l Loop) check() error {
+	if l.Actor == nil || l.Critic == nil {
+		return fmt.Errorf("control: a loop of the actor %T and the critic %T, want both", l.Actor, l.Critic)
 	}
-	for i, table := range tables {
-		if err := valid(problems[i].MDP, table); err != nil {
-			return fmt.Errorf("the %s on problem %d: %w", name, i, err)
-		}
+	if err := pmd.CheckStep(l.Eta); err != nil {
+		return fmt.Errorf("control: %w", err)
 	}
 	return nil
+}
+
+// act returns copies of the policies that the actor makes of the contexts, one a
+// problem, checked.
+func (l Loop) act(problems []mdp.Problem, batch []Context) ([]*mat.Dense, error) {
+	policies, err := l.Actor.Act(batch)
+	if err != nil {
+		return nil, fmt.Errorf("actor: %w", err)
+	}
+	return checked("actor", policies, problems, (*mdp.MDP).CheckPolicy)
+}
+
+// evaluate returns copies of the tables that the critic makes of the contexts,
+// one a problem, checked.
+func (l Loop) evaluate(problems []mdp.Problem, batch []Context) ([]*mat.Dense, error) {
+	values, err := l.Critic.Evaluate(batch)
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
+	}
+	return checked("critic", values, problems, func(m *mdp.MDP, q *mat.Dense) error { return m.CheckTable("Q", q) })
+}
+
+// checked returns copies of tables, or an error that names the one which the part
+// of the loop called name should not have returned.
+func checked(name string, tables []*mat.Dense, problems []mdp.Problem, valid func(*mdp.MDP, *mat.Dense) error) ([]*mat.Dense, error) {
+	if len(tables) != len(problems) {
+		return nil, fmt.Errorf("the %s returned %d tables for %d contexts", name, len(tables), len(problems))
+	}
+	copies := make([]*mat.Dense, len(tables))
+	for i, table := range tables {
+		if err := valid(problems[i].MDP, table); err != nil {
+			return nil, fmt.Errorf("the %s on problem %d: %w", name, i, err)
+		}
+		copies[i] = mat.DenseCopyOf(table)
+	}
+	return copies, nil
 }
 
 // ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1}

@@ -92,31 +92,41 @@ func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
 		return Scored{}, errors.New("the trajectory does not begin with the problem's π₀")
 	}
 	s := Scored{Gamma: m.Gamma, Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
-	for k, pi := range t.Policies[1:] {
-		loss, err := scale.Loss(pi)
-		if err != nil {
-			return Scored{}, fmt.Errorf("round %d: %w", k+1, err)
+	if len(t.Q) == 0 {
+		for k, pi := range t.Policies[1:] {
+			loss, err := scale.Loss(pi)
+			if err != nil {
+				return Scored{}, fmt.Errorf("round %d: %w", k+1, err)
+			}
+			s.Loss = append(s.Loss, loss)
 		}
-		s.Loss = append(s.Loss, loss)
-	}
-	if t.Q == nil {
 		return s, nil
 	}
-	s.E0 = mdp.MaxAbsDiff(scale.Optimum.Q, t.Q[0])
-	for k, q := range t.Q {
-		next := t.Policies[k+1]
-		exact, err := pmd.Step(t.Policies[k], q, t.Eta)
+	runner, err := scale.runner(p, t.Q[0], t.Eta, t.turn)
+	if err != nil {
+		return Scored{}, err
+	}
+	s.E0 = runner.E0
+	for range rounds {
+		k, err := runner.step()
 		if err != nil {
-			return Scored{}, fmt.Errorf("round %d: %w", k, err)
+			return Scored{}, err
 		}
-		s.Zeta = append(s.Zeta, pmd.MaxRowL1(next, exact))
-		s.RowL1 = append(s.RowL1, pmd.RowL1(next, exact))
-		s.Defect = append(s.Defect, pmd.LiftedDefect(m, pmd.GreedyDefect(next, q)))
-		if k+1 < len(t.Q) {
-			s.Delta = append(s.Delta, pmd.Delta(m, t.Q[k+1], next, q))
+		s.Loss = append(s.Loss, normalize(k.Distance, scale.Gap))
+		s.Zeta, s.RowL1, s.Defect = append(s.Zeta, k.Zeta), append(s.RowL1, k.RowL1), append(s.Defect, k.Defect)
+		if k.NextQ != nil {
+			s.Delta = append(s.Delta, k.Delta)
 		}
 	}
 	return s, nil
+}
+
+// turn is the Turn that does what the trajectory did.
+func (t Trajectory) turn(c Context) (nextPi, nextQ *mat.Dense, err error) {
+	if c.Round+1 < len(t.Q) {
+		nextQ = t.Q[c.Round+1]
+	}
+	return t.Policies[c.Round+1], nextQ, nil
 }
 
 // normalize returns loss/gap, with 0/0 = 0: nothing was left to lose.

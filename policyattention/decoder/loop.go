@@ -100,45 +100,34 @@ func (d *Decoder) Controller(eta float64, source Source) control.Loop {
 	return control.Loop{Actor: Actor{d}, Critic: Critic{d, source}, Eta: eta}
 }
 
-// Run steps one problem through the loop and measures every round against exact
-// PMD, the exact backup and the exact solution.
+// Run steps one problem through the loop. To what a control.Runner measures it
+// adds the decoder's bounds, and the parts of the critic's residual.
 type Run struct {
+	*control.Runner
 	Decoder *Decoder
-	Problem mdp.Problem
-	Optimum *mdp.Optimum
-	Eta     float64
-	E0      float64 // ‖Q* − Q_0‖∞
-	Gap     float64 // ‖Q* − Q^{π_0}‖∞
 	Rounds  []Round
 
-	source      Source
-	pi, q       *mat.Dense
-	delta, gbar []float64
+	source  Source
+	packets []Packet // of the latest critic call
 }
 
-// Round is what happened in round k of a Run.
+// Round is a measured round of a Run.
 type Round struct {
-	Index   int        // k
-	Pi, Q   *mat.Dense // the context (π̂_k, Q_k), each [S, A]
-	NextPi  *mat.Dense // the returned π̂_{k+1} [S, A]
-	Packets []Packet   // drawn under NextPi
-	NextQ   *mat.Dense // Q_{k+1} [S, A]
+	control.Round
+	Packets []Packet // drawn under NextPi
 
-	Zeta, ZetaBound   float64 // ζ_k and its bound
-	Delta, DeltaBound float64 // δ_k and its bound, with probability 1−α if sampled
+	ZetaBound         float64 // of Zeta
+	DeltaBound        float64 // of Delta, with probability 1−α if sampled
 	Route, RouteBound float64 // distance of NextQ from the mean target of the packets
 	Sampling          float64 // distance of that mean from the exact backup
-	Defect            float64 // ḡ_k
 	Price             float64 // D̄_k, the lifted prior-mass price; +Inf where none of it is left
 
-	// Loss is ‖Q* − Q^{π̂_{k+1}}‖∞ and Bound what Theorem 2 says of it at T =
-	// k+1. It holds for every context; the critic call of this round is no part.
-	Loss  float64
+	// Bound is what Theorem 2 says of Distance, at T = k+1.
 	Bound pmd.Bound
 }
 
 // Start returns a run of the decoder on a problem from the values q0 [S, A] with
-// constant step size eta. Nothing has been computed but Q*.
+// constant step size eta. Nothing has been computed but Q* and Q^{π_0}.
 func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source Source) (*Run, error) {
 	if err := d.CheckEnvironment(problem.MDP); err != nil {
 		return nil, err
@@ -146,57 +135,36 @@ func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source 
 	if err := d.checkActor(problem.Pi0, q0, eta); err != nil {
 		return nil, err
 	}
-	optimum, err := problem.MDP.Optimal()
-	if err != nil {
-		return nil, err
-	}
-	value, err := problem.MDP.PolicyValue(problem.Pi0)
-	if err != nil {
-		return nil, err
-	}
-	return &Run{
-		Decoder: d, Problem: problem, Optimum: optimum, Eta: eta, source: source,
-		E0: mdp.MaxAbsDiff(optimum.Q, q0), Gap: mdp.MaxAbsDiff(optimum.Q, value),
-		pi: problem.Pi0, q: q0,
-	}, nil
+	r := &Run{Decoder: d, source: source}
+	var err error
+	r.Runner, err = control.NewRunner(problem, q0, eta, func(c control.Context) (pi, q *mat.Dense, err error) {
+		if pi, err = d.Improve(c.Pi, c.Q, c.Eta); err != nil {
+			return nil, nil, err
+		}
+		c.Pi = pi
+		q, r.packets, err = d.evaluate(c, source)
+		return pi, q, err
+	})
+	return r, err
 }
 
 // Step runs one round: actor, environment, critic, and the measurements.
 func (r *Run) Step() (*Round, error) {
-	d, env := r.Decoder, r.Problem.MDP
-	k := &Round{Index: len(r.Rounds), Pi: r.pi, Q: r.q}
-	var err error
-	if k.NextPi, err = d.Improve(k.Pi, k.Q, r.Eta); err != nil {
-		return nil, err
-	}
-	context := control.Context{Round: k.Index, MDP: env, Pi: k.NextPi, Q: k.Q, Eta: r.Eta}
-	if k.NextQ, k.Packets, err = d.evaluate(context, r.source); err != nil {
-		return nil, err
-	}
-	if k.Zeta, err = pmd.Zeta(k.NextPi, k.Pi, k.Q, r.Eta); err != nil {
-		return nil, err
-	}
-	k.ZetaBound = d.ZetaAt(r.Eta)
-	exact, mean := env.EvaluationBackup(k.NextPi, k.Q), meanTarget(k.Packets, k.Q, env.Gamma)
-	k.Delta, k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, exact), mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, exact)
-	k.RouteBound, k.DeltaBound = d.DeltaRoute, d.Delta()
-	if r.source.Exact {
-		k.DeltaBound = d.DeltaRoute
-	}
-	k.Defect = pmd.LiftedDefect(env, pmd.GreedyDefect(k.NextPi, k.Q))
-	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(k.Pi, k.Q))
-
-	value, err := env.PolicyValue(k.NextPi)
+	measured, err := r.Runner.Step()
 	if err != nil {
 		return nil, err
 	}
-	k.Loss = mdp.MaxAbsDiff(r.Optimum.Q, value)
-	r.gbar = append(r.gbar, k.Defect)
-	if k.Bound, err = pmd.ReturnedPolicyBound(env.Gamma, r.E0, r.delta, r.gbar, k.Index+1); err != nil {
+	d, env := r.Decoder, r.Problem.MDP
+	k := &Round{Round: *measured, Packets: r.packets, ZetaBound: d.ZetaAt(r.Eta), RouteBound: d.DeltaRoute, DeltaBound: d.Delta()}
+	if r.source.Exact {
+		k.DeltaBound = d.DeltaRoute
+	}
+	mean := meanTarget(k.Packets, k.Q, env.Gamma)
+	k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, env.EvaluationBackup(k.NextPi, k.Q))
+	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(k.Pi, k.Q))
+	if k.Bound, err = r.Bound(); err != nil {
 		return nil, err
 	}
-	r.delta = append(r.delta, k.Delta)
-	r.pi, r.q = k.NextPi, k.NextQ
 	r.Rounds = append(r.Rounds, *k)
 	return k, nil
 }
@@ -236,7 +204,7 @@ func (r *Run) Audit(horizons ...int) ([]AuditRow, error) {
 			return nil, fmt.Errorf("decoder: audit at horizon %d of a run with %d rounds", t, len(r.Rounds))
 		}
 		k := r.Rounds[t-1]
-		rows = append(rows, AuditRow{Horizon: t, Bound: k.Bound, Loss: k.Loss, Slack: k.Bound.Total() - k.Loss})
+		rows = append(rows, AuditRow{Horizon: t, Bound: k.Bound, Loss: k.Distance, Slack: k.Bound.Total() - k.Distance})
 	}
 	return rows, nil
 }

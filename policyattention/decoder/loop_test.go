@@ -110,8 +110,8 @@ func TestRunMatchesHarness(t *testing.T) {
 		}
 		loss := scored[0].Loss[k+1] * scored[0].Gap
 		if !mat.Equal(r.NextPi, trajectories[0].Policies[k+1]) || r.Zeta != scored[0].Zeta[k] ||
-			math.Abs(r.Loss-loss) > 1e-12 || math.Abs(bound.Total()-r.Bound.Total()) > 1e-9 {
-			t.Fatalf("round %d: loss %v and bound %v, harness %v and %v", k, r.Loss, r.Bound.Total(), loss, bound.Total())
+			math.Abs(r.Distance-loss) > 1e-12 || math.Abs(bound.Total()-r.Bound.Total()) > 1e-9 {
+			t.Fatalf("round %d: loss %v and bound %v, harness %v and %v", k, r.Distance, r.Bound.Total(), loss, bound.Total())
 		}
 		if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
 			t.Fatalf("round %d: ζ %v of %v, routing %v of %v", k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
@@ -292,8 +292,8 @@ func TestAuditTerms(t *testing.T) {
 		runs = append(runs, run)
 	}
 	clean, hurt := runs[0].Rounds[4], runs[1].Rounds[4]
-	if clean.Bound != hurt.Bound || clean.Loss != hurt.Loss {
-		t.Errorf("corrupting the unused backup changed bound %v to %v, loss %v to %v", clean.Bound, hurt.Bound, clean.Loss, hurt.Loss)
+	if clean.Bound != hurt.Bound || clean.Distance != hurt.Distance {
+		t.Errorf("corrupting the unused backup changed bound %v to %v, loss %v to %v", clean.Bound, hurt.Bound, clean.Distance, hurt.Distance)
 	}
 	charge := func(r Round) float64 { return r.Bound.Total() + 2/(1-.9)*r.Delta }
 	if charge(hurt) < charge(clean)+1 {

@@ -173,9 +173,9 @@ func TestNormalizedLoop(t *testing.T) {
 				zeta = max(zeta, r.Zeta)
 				bound := pmd.MixtureBound(.9, run.E0, d.B, delta, zeta, theta, r.Index+1)
 				delta = max(delta, r.Delta)
-				least = min(least, bound/r.Loss)
-				if r.Loss > bound {
-					t.Errorf("%s round %d: loss %v, corollary %v", name, r.Index, r.Loss, bound)
+				least = min(least, bound/r.Distance)
+				if r.Distance > bound {
+					t.Errorf("%s round %d: loss %v, corollary %v", name, r.Index, r.Distance, bound)
 				}
 			}
 		}

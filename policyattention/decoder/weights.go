@@ -6,14 +6,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// hiddenPlus and hiddenMinus are the two units of the ReLU map.
-var (
-	hiddenPlus  = Field{Name: "relu.plus", Note: "the target where it is positive, on packets", Offset: 0, Len: 1, Scalar: true}
-	hiddenMinus = Field{Name: "relu.minus", Note: "minus the target where it is negative, on packets", Offset: 1, Len: 1, Scalar: true}
-)
-
-// Hidden lists the units of the ReLU map in block 0.
-var Hidden = []Field{hiddenPlus, hiddenMinus}
+// Hidden lists the two units of the ReLU map in block 0.
+var Hidden = []Field{
+	{Name: "relu.plus", Note: "the target where it is positive, on packets", Offset: 0, Len: 1, Scalar: true},
+	{Name: "relu.minus", Note: "minus the target where it is negative, on packets", Offset: 1, Len: 1, Scalar: true},
+}
 
 // build returns the decoder's network, its legend and its two readouts for the
 // margins of the certificate.
@@ -55,78 +52,98 @@ func build(c *Certificate, l *Layout) (*Network, Legend) {
 	}
 	n.Blocks[0].W1, n.Blocks[0].W2 = mat.NewDense(2, d, nil), mat.NewDense(d, 2, nil)
 
-	var legend Legend
-	matrix, prefix := map[string]*mat.Dense{}, ""
-	for _, w := range n.matrices() {
-		matrix[w.name] = w.m
+	w := &writer{network: n, matrix: map[string]*mat.Dense{}}
+	for _, m := range n.matrices() {
+		w.matrix[m.name] = m.m
 	}
-	link := func(name string, to, from Field, value float64, symbol, why string) {
-		for i := range to.Len {
-			j := i
-			if from.Len == 1 {
-				j = 0
-			}
-			matrix[prefix+name].Set(to.Offset+i, from.Offset+j, value)
+	w.actor(c, l)
+	w.lookup(c, l)
+	w.relu(c, l)
+	w.predecessor(c, l)
+	w.head(1, 1, "idle")
+	return n, w.legend
+}
+
+// writer writes weights into the matrices of a network, and the legend of them.
+type writer struct {
+	network *Network
+	matrix  map[string]*mat.Dense
+	prefix  string // of the names of the matrices at hand
+	legend  Legend
+}
+
+// head names a head and turns to its matrices.
+func (w *writer) head(block, index int, name string) {
+	w.network.Blocks[block].Heads[index].Name = name
+	w.prefix = fmt.Sprintf("block.%d.head.%d.", block, index)
+}
+
+// link writes one entry of the legend and its weights.
+func (w *writer) link(name string, to, from *Field, value float64, symbol, why string) {
+	m := w.matrix[w.prefix+name]
+	for i := range to.Len {
+		j := i
+		if from.Len == 1 {
+			j = 0
 		}
-		legend = append(legend, Link{prefix + name, to, from, value, symbol, why})
+		m.Set(to.Offset+i, from.Offset+j, value)
 	}
-	head := func(block, index int, name string) {
-		n.Blocks[block].Heads[index].Name = name
-		prefix = fmt.Sprintf("block.%d.head.%d.", block, index)
+	w.legend = append(w.legend, Link{w.prefix + name, *to, *from, value, symbol, why})
+}
+
+func (w *writer) actor(c *Certificate, l *Layout) {
+	w.head(0, 0, "actor")
+	w.link("q", &l.SlotState, &l.QueryState, c.Kappa, "κ", "ask for memories of the query's state")
+	w.link("q", &l.SlotX, &l.IsActor, c.Nu, "ν", "ask for memories rather than queries")
+	w.link("q", &l.SlotY, &l.IsActor, 1, "1", "add log π to the score")
+	w.link("q", &l.SlotZ, &l.Step, 1, "1", "add ηQ to the score")
+	w.link("k", &l.SlotState, &l.MemoryState, 1, "1", "offer the memory's state")
+	w.link("k", &l.SlotX, &l.IsMemory, 1, "1", "be a memory")
+	w.link("k", &l.SlotY, &l.LogPolicy, 1, "1", "offer log π(a|s)")
+	w.link("k", &l.SlotZ, &l.Value, 1, "1", "offer Q(s,a)")
+	w.link("v", &l.SlotAction, &l.MemoryAction, 1, "1", "a memory stands for its action")
+	w.link("v", &l.SlotAction, &l.IsActor, 1/float64(c.Actions), "1/A", "a query stands for the uniform row, so every output is a distribution")
+	w.link("o", &l.PolicyAction, &l.SlotAction, 1, "1", "write the row of the policy")
+}
+
+func (w *writer) lookup(c *Certificate, l *Layout) {
+	w.head(0, 1, "lookup")
+	w.link("q", &l.SlotState, &l.SuccessorState, c.Tau1, "τ₁", "ask for the successor's state")
+	w.link("q", &l.SlotAction, &l.SuccessorAction, c.Tau1, "τ₁", "ask for the successor's action")
+	w.link("q", &l.SlotX, &l.IsPacket, c.Tau1, "τ₁", "ask for memories")
+	w.link("k", &l.SlotState, &l.MemoryState, 1, "1", "offer the memory's state")
+	w.link("k", &l.SlotAction, &l.MemoryAction, 1, "1", "offer the memory's action")
+	w.link("k", &l.SlotX, &l.IsMemory, 1, "1", "be a memory")
+	w.link("v", &l.SlotZ, &l.Value, 1, "1", "carry Q(s,a)")
+	w.link("o", &l.Looked, &l.SlotZ, 1, "1", "write the value looked up")
+}
+
+// relu writes the ReLU map: relu(y + C(role−1)) − relu(−y + C(role−1)) is y on
+// packets; elsewhere |y| ≤ γB ≤ C keeps both units shut.
+func (w *writer) relu(c *Certificate, l *Layout) {
+	w.prefix = "block.0.map."
+	for i, sign := range []float64{1, -1} {
+		unit, mark := &Hidden[i], []string{"", "−"}[i]
+		w.link("w1", unit, &l.IsPacket, c.B, "B", "open on packets")
+		w.link("w1", unit, &l.One, -c.B, "−B", "closed elsewhere")
+		w.link("w1", unit, &l.Reward, sign, mark+"1", "the reward")
+		w.link("w1", unit, &l.Looked, sign*c.Gamma, mark+"γ", "plus γ times the value looked up")
+		w.link("w2", &l.Target, unit, sign, mark+"1", "put the signs together again")
 	}
+}
 
-	head(0, 0, "actor")
-	link("q", l.SlotState, l.QueryState, c.Kappa, "κ", "ask for memories of the query's state")
-	link("q", l.SlotX, l.IsActor, c.Nu, "ν", "ask for memories rather than queries")
-	link("q", l.SlotY, l.IsActor, 1, "1", "add log π to the score")
-	link("q", l.SlotZ, l.Step, 1, "1", "add ηQ to the score")
-	link("k", l.SlotState, l.MemoryState, 1, "1", "offer the memory's state")
-	link("k", l.SlotX, l.IsMemory, 1, "1", "be a memory")
-	link("k", l.SlotY, l.LogPolicy, 1, "1", "offer log π(a|s)")
-	link("k", l.SlotZ, l.Value, 1, "1", "offer Q(s,a)")
-	link("v", l.SlotAction, l.MemoryAction, 1, "1", "a memory stands for its action")
-	link("v", l.SlotAction, l.IsActor, 1/float64(c.Actions), "1/A", "a query stands for the uniform row, so every output is a distribution")
-	link("o", l.PolicyAction, l.SlotAction, 1, "1", "write the row of the policy")
-
-	head(0, 1, "lookup")
-	link("q", l.SlotState, l.SuccessorState, c.Tau1, "τ₁", "ask for the successor's state")
-	link("q", l.SlotAction, l.SuccessorAction, c.Tau1, "τ₁", "ask for the successor's action")
-	link("q", l.SlotX, l.IsPacket, c.Tau1, "τ₁", "ask for memories")
-	link("k", l.SlotState, l.MemoryState, 1, "1", "offer the memory's state")
-	link("k", l.SlotAction, l.MemoryAction, 1, "1", "offer the memory's action")
-	link("k", l.SlotX, l.IsMemory, 1, "1", "be a memory")
-	link("v", l.SlotZ, l.Value, 1, "1", "carry Q(s,a)")
-	link("o", l.Looked, l.SlotZ, 1, "1", "write the value looked up")
-
-	// relu(y + C(role−1)) − relu(−y + C(role−1)) is y on packets; elsewhere
-	// |y| ≤ γB ≤ C keeps both units shut.
-	prefix = "block.0.map."
-	for _, unit := range []struct {
-		field Field
-		sign  float64
-		mark  string
-	}{{hiddenPlus, 1, ""}, {hiddenMinus, -1, "−"}} {
-		link("w1", unit.field, l.IsPacket, c.B, "B", "open on packets")
-		link("w1", unit.field, l.One, -c.B, "−B", "closed elsewhere")
-		link("w1", unit.field, l.Reward, unit.sign, unit.mark+"1", "the reward")
-		link("w1", unit.field, l.Looked, unit.sign*c.Gamma, unit.mark+"γ", "plus γ times the value looked up")
-		link("w2", l.Target, unit.field, unit.sign, unit.mark+"1", "put the signs together again")
-	}
-
-	head(1, 0, "predecessor")
-	link("q", l.SlotState, l.QueryState, c.Tau2, "τ₂", "ask for packets from the query's state")
-	link("q", l.SlotAction, l.QueryAction, c.Tau2, "τ₂", "ask for packets from the query's action")
-	link("q", l.SlotX, l.IsCritic, c.Tau2, "τ₂", "ask for packets")
-	link("q", l.SlotY, l.IsCritic, 1, "1", "add the log weight to the score")
-	link("k", l.SlotState, l.PacketState, 1, "1", "offer the packet's state")
-	link("k", l.SlotAction, l.PacketAction, 1, "1", "offer the packet's action")
-	link("k", l.SlotX, l.IsPacket, 1, "1", "be a packet")
-	link("k", l.SlotY, l.LogWeight, 1, "1", "offer the log weight")
-	link("v", l.SlotZ, l.Target, 1, "1", "carry the target")
-	link("o", l.Average, l.SlotZ, 1, "1", "write the mean target")
-
-	head(1, 1, "idle")
-	return n, legend
+func (w *writer) predecessor(c *Certificate, l *Layout) {
+	w.head(1, 0, "predecessor")
+	w.link("q", &l.SlotState, &l.QueryState, c.Tau2, "τ₂", "ask for packets from the query's state")
+	w.link("q", &l.SlotAction, &l.QueryAction, c.Tau2, "τ₂", "ask for packets from the query's action")
+	w.link("q", &l.SlotX, &l.IsCritic, c.Tau2, "τ₂", "ask for packets")
+	w.link("q", &l.SlotY, &l.IsCritic, 1, "1", "add the log weight to the score")
+	w.link("k", &l.SlotState, &l.PacketState, 1, "1", "offer the packet's state")
+	w.link("k", &l.SlotAction, &l.PacketAction, 1, "1", "offer the packet's action")
+	w.link("k", &l.SlotX, &l.IsPacket, 1, "1", "be a packet")
+	w.link("k", &l.SlotY, &l.LogWeight, 1, "1", "offer the log weight")
+	w.link("v", &l.SlotZ, &l.Target, 1, "1", "carry the target")
+	w.link("o", &l.Average, &l.SlotZ, 1, "1", "write the mean target")
 }
 
 // readouts returns the affine maps from an actor query to the returned row of

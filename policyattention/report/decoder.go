@@ -164,7 +164,7 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 		{"critic residuals", func(k decoder.Round) float64 { return k.Bound.Critic }},
 		{"greedy defects", func(k decoder.Round) float64 { return k.Bound.Greedy }},
 		{"last defect", func(k decoder.Round) float64 { return k.Bound.Last }},
-		{"realized", func(k decoder.Round) float64 { return k.Loss }},
+		{"realized", func(k decoder.Round) float64 { return k.Distance }},
 		{"bound", func(k decoder.Round) float64 { return k.Bound.Total() }},
 	} {
 		var xy plotter.XYs
@@ -237,7 +237,7 @@ func decoderLosses(runs []*decoder.Run) []float64 {
 	for k := range runs[0].Rounds {
 		var losses []float64
 		for _, r := range runs {
-			losses = append(losses, r.Rounds[k].Loss/r.Gap)
+			losses = append(losses, r.Rounds[k].Distance/r.Gap)
 		}
 		medians = append(medians, stats.Median(losses))
 	}

@@ -140,15 +140,11 @@ func (e *Engine) phase(k int, problem mdp.Problem) (Phase, error) {
 	if k < len(t.rounds) {
 		pi, q = t.rounds[k].Pi, t.rounds[k].Q
 	}
-	optimum, err := problem.MDP.Optimal()
+	scale, err := control.NewScale(mdp.Problem{MDP: problem.MDP, Pi0: pi})
 	if err != nil {
 		return Phase{}, err
 	}
-	value, err := problem.MDP.PolicyValue(pi)
-	if err != nil {
-		return Phase{}, err
-	}
-	return Phase{k, problem, optimum, mdp.MaxAbsDiff(optimum.Q, q), mdp.MaxAbsDiff(optimum.Q, value)}, nil
+	return Phase{k, problem, scale.Optimum, mdp.MaxAbsDiff(scale.Optimum.Q, q), scale.Gap}, nil
 }
 
 // caps declares what the decoders are made for: the problem's shape and
@@ -204,8 +200,11 @@ func (e *Engine) bind(name string, t *track, phase int) error {
 		if actor == nil {
 			return fmt.Errorf("there is no controller %q here", name)
 		}
-		run := &ruleRun{actor: actor, problem: here, optimum: ph.Optimum, eta: e.Settings.Eta, pi: t.pi, q: t.q, e0: mdp.MaxAbsDiff(ph.Optimum.Q, t.q)}
-		t.step = run.step
+		runner, err := control.NewRunner(here, t.q, e.Settings.Eta, turn(actor))
+		if err != nil {
+			return err
+		}
+		t.step = measured(runner)
 	}
 	t.phase = phase
 	return nil
@@ -235,43 +234,28 @@ func (e *Engine) source(start int) decoder.Source {
 	return later
 }
 
-// ruleRun is decoder.Run for an actor of the common harness with the exact
-// one-step backup: δ_k = 0.
-type ruleRun struct {
-	actor   control.Actor
-	problem mdp.Problem
-	optimum *mdp.Optimum
-	eta, e0 float64
-	pi, q   *mat.Dense
-	delta   []float64
-	defect  []float64
+// turn is that of an actor with the exact one-step backup.
+func turn(actor control.Actor) control.Turn {
+	return func(c control.Context) (pi, q *mat.Dense, err error) {
+		policies, err := actor.Act([]control.Context{c})
+		if err != nil {
+			return nil, nil, err
+		}
+		return policies[0], c.MDP.EvaluationBackup(policies[0], c.Q), nil
+	}
 }
 
-func (r *ruleRun) step() (*decoder.Round, error) {
-	env := r.problem.MDP
-	k := &decoder.Round{Index: len(r.defect), Pi: r.pi, Q: r.q}
-	next, err := r.actor.Act([]control.Context{{Round: k.Index, MDP: env, Pi: r.pi, Q: r.q, Eta: r.eta}})
-	if err != nil {
-		return nil, err
+// measured is a step function of a loop: its rounds have the bound of the
+// theorem and none of those that are the decoder's.
+func measured(r *control.Runner) func() (*decoder.Round, error) {
+	return func() (*decoder.Round, error) {
+		k, err := r.Step()
+		if err != nil {
+			return nil, err
+		}
+		bound, err := r.Bound()
+		return &decoder.Round{Round: *k, Bound: bound}, err
 	}
-	k.NextPi = next[0]
-	k.NextQ = env.EvaluationBackup(k.NextPi, k.Q)
-	if k.Zeta, err = pmd.Zeta(k.NextPi, k.Pi, k.Q, r.eta); err != nil {
-		return nil, err
-	}
-	k.Defect = pmd.LiftedDefect(env, pmd.GreedyDefect(k.NextPi, k.Q))
-	value, err := env.PolicyValue(k.NextPi)
-	if err != nil {
-		return nil, err
-	}
-	k.Loss = mdp.MaxAbsDiff(r.optimum.Q, value)
-	r.defect = append(r.defect, k.Defect)
-	if k.Bound, err = pmd.ReturnedPolicyBound(env.Gamma, r.e0, r.delta, r.defect, k.Index+1); err != nil {
-		return nil, err
-	}
-	r.delta = append(r.delta, 0)
-	r.pi, r.q = k.NextPi, k.NextQ
-	return k, nil
 }
 
 // track returns the named controller's track, a new one if need be.

@@ -61,7 +61,7 @@ func TestAgainstLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) || got.Loss != want.Loss || got.Bound != want.Bound {
+		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) || got.Distance != want.Distance || got.Bound != want.Bound {
 			t.Fatalf("round %d of the decoder differs from decoder.Run", k)
 		}
 		exact, err := e.Round(Exact, k)
@@ -73,7 +73,7 @@ func TestAgainstLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !mat.Equal(exact.NextPi, oracle[0].Policies[k+1]) || exact.Bound != bound || exact.Defect != scored[0].Defect[k] ||
-			math.Abs(exact.Loss/scored[0].Gap-scored[0].Loss[k+1]) > 1e-15 || exact.Zeta != 0 {
+			math.Abs(exact.Distance/scored[0].Gap-scored[0].Loss[k+1]) > 1e-15 || exact.Zeta != 0 {
 			t.Fatalf("round %d of exact PMD differs from control", k)
 		}
 	}
@@ -102,8 +102,8 @@ func TestBounds(t *testing.T) {
 				if err != nil {
 					t.Fatal(preset, name, k, err)
 				}
-				if slack := r.Bound.Total() - r.Loss; slack < -1e-9 {
-					t.Errorf("%s, %s, round %d: loss %v above its bound %v", preset, name, k, r.Loss, r.Bound.Total())
+				if slack := r.Bound.Total() - r.Distance; slack < -1e-9 {
+					t.Errorf("%s, %s, round %d: loss %v above its bound %v", preset, name, k, r.Distance, r.Bound.Total())
 				}
 				if name == Decoder && (r.Zeta > r.ZetaBound+e.Decoder.RoundoffZeta || r.Route > r.RouteBound+e.Decoder.RoundoffDelta) {
 					t.Errorf("%s, round %d: ζ %v ≤ %v, routing %v ≤ %v", preset, k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
@@ -151,7 +151,7 @@ func TestApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !mat.Equal(x.NextPi, y.NextPi) || x.Bound != y.Bound || x.Loss != y.Loss {
+		if !mat.Equal(x.NextPi, y.NextPi) || x.Bound != y.Bound || x.Distance != y.Distance {
 			t.Errorf("%s: an edit of the past gives another future than one on the way", name)
 		}
 	}
@@ -308,7 +308,7 @@ func TestControllersComeLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !mat.Equal(late.NextPi, early.NextPi) || late.Loss != early.Loss || late.Bound != early.Bound {
+	if !mat.Equal(late.NextPi, early.NextPi) || late.Distance != early.Distance || late.Bound != early.Bound {
 		t.Error("a controller that comes late has another history")
 	}
 }

@@ -1,0 +1,144 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+)
+
+// Turn is what a controller does in one round on one problem: from the context
+// (π̂_k, Q_k, η_k) it returns the policy π̂_{k+1} and the table Q_{k+1} formed
+// under it, each [S, A]. It must not change the context. A nil Q_{k+1} says that
+// there was no critic call, as in the last round of a trajectory.
+type Turn func(c Context) (nextPi, nextQ *mat.Dense, err error)
+
+// Round is one measured round k. Tables are [S, A].
+type Round struct {
+	Index  int        // k, from 0
+	Pi, Q  *mat.Dense // the context (π̂_k, Q_k)
+	NextPi *mat.Dense // the policy returned, π̂_{k+1}
+	NextQ  *mat.Dense // Q_{k+1}, or nil
+
+	Zeta   float64 // ζ_k, equation (4), in [0, 2]
+	RowL1  float64 // the mean over states where ζ_k takes the maximum
+	Delta  float64 // δ_k, equation (5), in units of Q; 0 where NextQ is nil
+	Defect float64 // ḡ_k, the lifted greedy defect, in units of Q
+	// Distance is ‖Q* − Q^{π̂_{k+1}}‖∞, by exact solves.
+	Distance float64
+}
+
+// Runner takes one problem through rounds and measures each against exact PMD,
+// the exact backup and the exact solution. Its Step is the only place where ζ,
+// δ, ḡ and the distance to Q* are computed: for the trajectories of Score, for
+// package decoder's runs, and for the web page.
+type Runner struct {
+	*Scale
+	Problem mdp.Problem
+	Eta     float64 // constant step size η
+	E0      float64 // ‖Q* − Q_0‖∞
+
+	turn          Turn
+	pi, q         *mat.Dense // the context of the round to come
+	delta, defect []float64  // of the rounds so far
+}
+
+// NewRunner returns a runner on the problem from the table q0 [S, A], with the
+// constant step size eta. Nothing has been computed but Q* and Q^{π_0}. It returns
+// an error if the problem, q0 or eta is invalid, or turn is nil.
+func NewRunner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
+	scale, err := NewScale(problem)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	r, err := scale.runner(problem, q0, eta, turn)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	return r, nil
+}
+
+// runner is NewRunner for a problem that is solved already.
+func (s *Scale) runner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
+	if err := problem.MDP.CheckTable("Q", q0); err != nil {
+		return nil, err
+	}
+	if err := pmd.CheckStep(eta); err != nil {
+		return nil, err
+	}
+	if turn == nil {
+		return nil, errors.New("a runner without a turn")
+	}
+	return &Runner{
+		Scale: s, Problem: problem, Eta: eta, E0: mdp.MaxAbsDiff(s.Optimum.Q, q0),
+		turn: turn, pi: problem.Pi0, q: q0,
+	}, nil
+}
+
+// Step runs and measures the next round. It returns an error, and leaves the
+// runner where it was, if the turn fails or returns an invalid policy or table,
+// and after a round without critic call.
+func (r *Runner) Step() (*Round, error) {
+	k, err := r.step()
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	return k, nil
+}
+
+// step is Step for errors that are wrapped by the caller.
+func (r *Runner) step() (*Round, error) {
+	k, err := r.measure()
+	if err != nil {
+		return nil, fmt.Errorf("round %d: %w", len(r.defect), err)
+	}
+	r.defect, r.delta = append(r.defect, k.Defect), append(r.delta, k.Delta)
+	r.pi, r.q = k.NextPi, k.NextQ
+	return k, nil
+}
+
+// measure takes the turn of the next round and measures it.
+func (r *Runner) measure() (*Round, error) {
+	if r.q == nil {
+		return nil, errors.New("the round before had no critic call, so there is no Q to go on from")
+	}
+	m := r.Problem.MDP
+	k := &Round{Index: len(r.defect), Pi: r.pi, Q: r.q}
+	var err error
+	k.NextPi, k.NextQ, err = r.turn(Context{Round: k.Index, MDP: m, Pi: k.Pi, Q: k.Q, Eta: r.Eta})
+	if err != nil {
+		return nil, err
+	}
+	if k.Distance, err = r.distance(k.NextPi); err != nil {
+		return nil, fmt.Errorf("the policy returned: %w", err)
+	}
+	exact, err := pmd.Step(k.Pi, k.Q, r.Eta)
+	if err != nil {
+		return nil, err
+	}
+	k.Zeta, k.RowL1 = pmd.MaxRowL1(k.NextPi, exact), pmd.RowL1(k.NextPi, exact)
+	k.Defect = pmd.LiftedDefect(m, pmd.GreedyDefect(k.NextPi, k.Q))
+	if k.NextQ != nil {
+		if err := m.CheckTable("Q", k.NextQ); err != nil {
+			return nil, err
+		}
+		k.Delta = pmd.Delta(m, k.NextQ, k.NextPi, k.Q)
+	}
+	return k, nil
+}
+
+// Bound returns what Theorem 2 says of the policy that the latest round returned.
+// It holds for every context; the critic call of that round has no part in it. It
+// returns an error before the first round.
+func (r *Runner) Bound() (pmd.Bound, error) {
+	return pmd.ReturnedPolicyBound(r.Problem.MDP.Gamma, r.E0, r.delta, r.defect, len(r.defect))
+}
+
+// copy returns c with copies of its tables, which a part of a loop may change.
+func (c Context) copy() Context {
+	c.Pi, c.Q = mat.DenseCopyOf(c.Pi), mat.DenseCopyOf(c.Q)
+	return c
+}

@@ -1,0 +1,188 @@
+package control
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// plain evaluates by sums alone: sweeps of (F Q)(s,a) with the row of pi, or with
+// the greatest action where pi is nil.
+func plain(m *mdp.MDP, q, pi *mat.Dense, sweeps int) *mat.Dense {
+	states, actions := m.R.Dims()
+	for range sweeps {
+		next := mat.NewDense(states, actions, nil)
+		for s := range states {
+			for a := range actions {
+				sum := m.R.At(s, a)
+				for t := range states {
+					v := math.Inf(-1)
+					if pi != nil {
+						v = 0
+					}
+					for b := range actions {
+						if pi == nil {
+							v = max(v, q.At(t, b))
+						} else {
+							v += pi.At(t, b) * q.At(t, b)
+						}
+					}
+					sum += m.Gamma * m.P.At(s*actions+a, t) * v
+				}
+				next.Set(s, a, sum)
+			}
+		}
+		q = next
+	}
+	return q
+}
+
+func distance(x, y *mat.Dense) float64 {
+	var d mat.Dense
+	d.Sub(x, y)
+	return max(mat.Max(&d), -mat.Min(&d))
+}
+
+// TestRunner holds every number of a round against sums written out here, on
+// policies and tables at random. Both sides round sums of about ten terms of size
+// 10, and 400 sweeps at γ = .9 leave 10·.9⁴⁰⁰ = 5e-18 of a value.
+func TestRunner(t *testing.T) {
+	const tolerance = 1e-12
+	rng := seed.New(20, "runner")
+	for _, problem := range draw(t, 20, 4, 5) {
+		m := problem.MDP
+		table := func() *mat.Dense {
+			q := mat.NewDense(4, 3, nil)
+			for i := range q.RawMatrix().Data {
+				q.RawMatrix().Data[i] = 10 * (2*rng.Float64() - 1)
+			}
+			return q
+		}
+		q0 := table()
+		runner, err := NewRunner(problem, q0, 0.3, func(Context) (pi, q *mat.Dense, err error) {
+			return mdp.RandomPolicy(rng, 4, 3), table(), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		star := plain(m, q0, nil, 400)
+		near := func(name string, got, want float64) {
+			t.Helper()
+			if !(math.Abs(got-want) <= tolerance) {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+		e0 := distance(star, q0)
+		near("E_0", runner.E0, e0)
+		near("the gap", runner.Gap, distance(star, plain(m, q0, problem.Pi0, 400)))
+		var delta, defect []float64
+		for horizon := 1; horizon <= 3; horizon++ {
+			k, err := runner.Step()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k.Index != horizon-1 {
+				t.Errorf("round %d is called %d", horizon-1, k.Index)
+			}
+			zeta, mean := 0.0, 0.0
+			g := make([]float64, 4)
+			for s := range 4 {
+				z := 0.0
+				for a := range 3 {
+					z += k.Pi.At(s, a) * math.Exp(0.3*k.Q.At(s, a))
+				}
+				row, top := 0.0, math.Inf(-1)
+				for a := range 3 {
+					row += math.Abs(k.NextPi.At(s, a) - k.Pi.At(s, a)*math.Exp(0.3*k.Q.At(s, a))/z)
+					top = max(top, k.Q.At(s, a))
+					g[s] -= k.NextPi.At(s, a) * k.Q.At(s, a)
+				}
+				g[s] += top
+				zeta, mean = max(zeta, row), mean+row/4
+			}
+			lifted := 0.0
+			for i := range 12 {
+				lifted = max(lifted, mat.Dot(m.P.RowView(i), mat.NewVecDense(4, g)))
+			}
+			near("ζ", k.Zeta, zeta)
+			near("the mean row-L1", k.RowL1, mean)
+			near("ḡ", k.Defect, lifted)
+			near("δ", k.Delta, distance(k.NextQ, plain(m, k.Q, k.NextPi, 1)))
+			near("the distance", k.Distance, distance(star, plain(m, k.Q, k.NextPi, 400)))
+
+			// Theorem 2 by the recursion of its proof: E_{T−1}, then (21).
+			e := e0
+			for i := range delta {
+				e = 0.9*e + delta[i] + 0.9*defect[i]
+			}
+			bound, err := runner.Bound()
+			if err != nil {
+				t.Fatal(err)
+			}
+			near("the bound", bound.Total()/100, (2*0.9*e+0.9*lifted)/(1-0.9)/100)
+			delta, defect = append(delta, k.Delta), append(defect, lifted)
+		}
+	}
+}
+
+// TestRunnerRefuses asks for rounds that cannot be measured; the runner stays
+// where it was and goes on when the turn does.
+func TestRunnerRefuses(t *testing.T) {
+	problem := draw(t, 21, 4, 1)[0]
+	good, q0 := problem.Pi0, problem.MDP.R
+	bad := mat.NewDense(4, 3, nil)
+	short := mat.NewDense(2, 3, nil)
+	infinite := mat.DenseCopyOf(q0)
+	infinite.Set(1, 2, math.Inf(1))
+	var pi, q *mat.Dense
+	var fail error
+	runner, err := NewRunner(problem, q0, 0.8, func(Context) (*mat.Dense, *mat.Dense, error) { return pi, q, fail })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runner.Bound(); err == nil || !strings.Contains(err.Error(), "T=0") {
+		t.Errorf("the bound before the first round: %v", err)
+	}
+	for _, test := range []struct {
+		pi, q *mat.Dense
+		fail  error
+		want  string
+	}{
+		{good, q0, errors.New("out of ink"), "control: round 0: out of ink"},
+		{nil, q0, nil, "policy is missing"},
+		{bad, q0, nil, "round 0: the policy returned"},
+		{short, q0, nil, "[2, 3]"},
+		{good, short, nil, "Q is [2, 3]"},
+		{good, infinite, nil, "Inf"},
+		{good, q0, nil, ""},
+		{good, nil, nil, ""},
+		{good, q0, nil, "round 2: the round before had no critic call"},
+	} {
+		pi, q, fail = test.pi, test.q, test.fail
+		switch k, err := runner.Step(); {
+		case test.want == "" && err != nil:
+			t.Error(err)
+		case test.want == "" && (k.NextQ == nil) != (k.Delta == 0):
+			t.Errorf("δ = %v of a round with Q %v", k.Delta, k.NextQ)
+		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("error %v, want one with %q", err, test.want)
+		}
+	}
+	for name, start := range map[string]func() (*Runner, error){
+		"Q is missing": func() (*Runner, error) { return NewRunner(problem, nil, 0.8, nil) },
+		"Q is [2, 3]":  func() (*Runner, error) { return NewRunner(problem, short, 0.8, nil) },
+		"a turn":       func() (*Runner, error) { return NewRunner(problem, q0, 0.8, nil) },
+		"step size":    func() (*Runner, error) { return NewRunner(problem, q0, math.NaN(), nil) },
+		"MDP":          func() (*Runner, error) { return NewRunner(mdp.Problem{Pi0: good}, q0, 0.8, nil) },
+	} {
+		if _, err := start(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("error %v, want one with %q", err, name)
+		}
+	}
+}
