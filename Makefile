@@ -16,6 +16,11 @@ export JUPYTER_CONFIG_DIR := $(CURDIR)/.local/jupyter/config
 export JUPYTER_RUNTIME_DIR := $(CURDIR)/.local/jupyter/runtime
 export PATH := $(CURDIR)/.local/bin:$(PATH)
 
+# On x86-64 this switches on the vector kernels of GoMLX's pure-Go backend.
+ifeq ($(shell go env GOARCH 2>/dev/null),amd64)
+export GOEXPERIMENT ?= simd
+endif
+
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  PRESET=smoke|quick|paper sizes 'reproduce' and 'notebooks' (default: quick)"

@@ -26,7 +26,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 # Go and Python, in this place (virtual environments and kernels hold absolute paths).
 step() {
   local name=$1 key stamp start=$SECONDS; shift
-  key=$({ echo "$root"; go version; python3 --version; declare -f "make_$name"; cat "$@"; } | sha256)
+  key=$({ echo "$root"; go version; echo "${GOEXPERIMENT-}"; python3 --version; declare -f "make_$name"; cat "$@"; } | sha256)
   stamp=$local/stamps/$name-$key
   [[ -e $stamp ]] && return
   say "$name ..."
@@ -103,7 +103,7 @@ make_kernel() {
   PATH=$local/bin:$PATH JUPYTER_DATA_DIR=$local/jupyter \
     gonb --install -raw_error -go_work="$root" 2>/dev/null ||
     die "gonb could not install its kernel into $local/jupyter"
-  python3 - "$local" <<'PYTHON'
+  python3 - "$local" "${GOEXPERIMENT-}" <<'PYTHON'
 import json, pathlib, sys
 local = pathlib.Path(sys.argv[1])
 path = local / "jupyter/kernels/gonb/kernel.json"
@@ -115,6 +115,7 @@ spec["env"] |= {
     "GOWORK": "",
     "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
     "GOMLX_NO_AUTO_INSTALL": "1",
+    "GOEXPERIMENT": sys.argv[2],       # as everything else is built
 }
 path.write_text(json.dumps(spec, indent=1) + "\n")
 
@@ -139,6 +140,8 @@ make_build() {
 }
 
 check_prerequisites
+# As in the Makefile: the vector kernels of GoMLX's pure-Go backend.
+[[ $(go env GOARCH) = amd64 ]] && export GOEXPERIMENT=${GOEXPERIMENT-simd}
 mkdir -p "$local/stamps" "$local/bin"
 exec 9>"$local/setup.lock"
 if command -v flock >/dev/null; then flock 9; fi   # one set-up at a time

@@ -7,6 +7,11 @@
 //	xla:cuda   XLA on an NVIDIA GPU, through its PJRT plugin
 //	go         GoMLX's own backend in pure Go: needs nothing, much slower at training
 //
+// Built with GOEXPERIMENT=simd on x86-64, as the Makefile builds everything, the pure-Go
+// backend multiplies matrices with AVX2 or AVX-512 where the processor has them: a
+// training step at S = 8 took .15 s of processor time so, .38 s without, and about .02 s
+// on XLA.
+//
 // Options follow after commas, e.g. "xla:cuda,tf32=false" or "go:parallelism=1"; see
 // the documentation of github.com/gomlx/go-xla/compute/xla. XLA reads its own flags from
 // XLA_FLAGS.
@@ -64,7 +69,7 @@ func New(name string) (compute.Backend, error) {
 	}
 	b, err := named("xla:cpu")
 	if errors.Is(err, ErrNoPlugin) {
-		fmt.Fprintln(notices, "backend: no XLA plugin found, using GoMLX's pure-Go backend: training is about 20 times slower ('make setup' installs the plugin)")
+		fmt.Fprintln(notices, "backend: no XLA plugin found, using GoMLX's pure-Go backend: training is several times slower ('make setup' installs the plugin)")
 		return named("go")
 	}
 	return b, err
