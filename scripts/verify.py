@@ -230,15 +230,19 @@ def estimate(estimator, x, y):
     """Value and interval of samples [runs, problems]."""
     if estimator == "paired difference":  # of each problem, then as a median
         return estimate("median", x - y, None)
+    if estimator == "ratio of means":
+        within, estimator = np.mean, "ratio"
+    else:
+        within = np.median
     combine = {"median": lambda a, _: a, "difference": np.subtract, "ratio": np.divide}[estimator]
     picks, problems = resampled(*x.shape)
 
-    def medians(sample):
-        return None if sample is None else np.stack([np.median(run[problems], axis=1) for run in sample], axis=1)
+    def resamples(sample):
+        return None if sample is None else np.stack([within(run[problems], axis=1) for run in sample], axis=1)
 
-    per_run = combine(medians(x), medians(y))
+    per_run = combine(resamples(x), resamples(y))
     replicates = np.median(np.take_along_axis(per_run, picks, axis=1), axis=1)
-    value = np.median(combine(np.median(x, axis=1), None if y is None else np.median(y, axis=1)))
+    value = np.median(combine(within(x, axis=1), None if y is None else within(y, axis=1)))
     return [value, *np.quantile(replicates, [0.025, 0.975])]
 
 

@@ -23,6 +23,7 @@ import (
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/report"
+	"icrl/policyattention/results"
 )
 
 // artifacts is where notebooks, which run in a folder beside it, find results.
@@ -129,18 +130,26 @@ func (r *Results) Table(name string) {
 	Table(t)
 }
 
-// Part shows the rows of such a table whose first entry contains a text.
-func (r *Results) Part(name, text string) {
+// Part shows the rows of such a table whose values, as package results gives them, are
+// to be kept.
+func Part[R any](r *Results, name string, keep func(R) bool) {
 	t := Must(report.BuildTable(r.Store, name))
+	values, ok := t.Values.([]R)
+	if !ok {
+		check(fmt.Errorf("nb: the rows of table %s are %T, not %T", name, t.Values, values))
+	}
 	rows := t.Rows
 	t.Rows = nil
-	for _, row := range rows {
-		if strings.Contains(row[0], text) {
-			t.Rows = append(t.Rows, row)
+	for i, v := range values {
+		if keep(v) {
+			t.Rows = append(t.Rows, rows[i])
 		}
 	}
 	Table(t)
 }
+
+// Source returns the results for the functions of package results.
+func (r *Results) Source() *results.Source { return results.New(r.Store) }
 
 // Figure shows a figure.
 func Figure(f *report.Figure) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
@@ -58,7 +59,7 @@ var (
 	notAbove = &judge{
 		name: "at most the paper's, or its upper end",
 		ok: func(m *measured, n Number) bool {
-			_, hi := n.span()
+			_, hi := n.Span()
 			return m.value.Value <= hi
 		},
 		open: overlap,
@@ -74,7 +75,7 @@ var (
 		open: func(m *measured, n Number) bool { return !m.value.Resolved(0) && overlap(m, n) },
 		wide: "our interval holds 0 as well as the paper's",
 		why: func(m *measured, n Number) string {
-			if lo, _ := n.span(); 0 < m.value.Lo && m.value.Hi < lo {
+			if lo, _ := n.Span(); 0 < m.value.Lo && m.value.Hi < lo {
 				return "a cost, but a smaller one"
 			}
 			return ""
@@ -86,7 +87,7 @@ var (
 		name: "below 0, and the intervals overlap",
 		ok:   func(m *measured, n Number) bool { return below.ok(m, n) && overlap(m, n) },
 		why: func(m *measured, n Number) string {
-			if lo, _ := n.span(); m.value.Hi < lo {
+			if lo, _ := n.Span(); m.value.Hi < lo {
 				return "a larger lead: this copy of the baseline is weaker than the paper's"
 			}
 			return ""
@@ -96,7 +97,7 @@ var (
 		name: "above 1, and the interval holds the paper's",
 		ok:   func(m *measured, n Number) bool { return m.value.Lo > 1 && overlap(m, n) },
 		why: func(m *measured, n Number) string {
-			if _, hi := n.span(); m.value.Lo > hi {
+			if _, hi := n.Span(); m.value.Lo > hi {
 				return "a larger lead: PolicyAttention's loss is lower here than the paper's; how the baseline compares, its own row says"
 			}
 			return ""
@@ -105,16 +106,8 @@ var (
 )
 
 func overlap(m *measured, n Number) bool {
-	lo, hi := n.span()
+	lo, hi := n.Span()
 	return m.value.Lo <= hi && lo <= m.value.Hi
-}
-
-// span returns the number's interval, or the number twice.
-func (n Number) span() (lo, hi float64) {
-	if n.Lo < n.Hi {
-		return n.Lo, n.Hi
-	}
-	return n.Value, n.Value
 }
 
 // The kinds of verdict.
@@ -140,18 +133,18 @@ func (c claim) verdict(s *source, m *measured) (kind, text string) {
 		kind, why = inadmissible, m.barred
 	case c.judge == nil:
 		kind = descriptive
-	case c.fitted != "" && c.judge.ok(m, paper[c.number]):
+	case c.fitted != "" && c.judge.ok(m, c.number.printed()):
 		kind, why = fitted, c.fitted
-	case c.judge.ok(m, paper[c.number]):
+	case c.judge.ok(m, c.number.printed()):
 		kind, why = holding, ""
-	case c.judge.open != nil && c.judge.open(m, paper[c.number]):
+	case c.judge.open != nil && c.judge.open(m, c.number.printed()):
 		kind, why = undecided, c.judge.wide
 	default:
 		kind = differing
-		if s.store.Preset.Name != "paper" {
-			why = "preset " + s.store.Preset.Name
+		if s.Store.Preset.Name != "paper" {
+			why = "preset " + s.Store.Preset.Name
 		} else if c.judge.why != nil {
-			if reason := c.judge.why(m, paper[c.number]); reason != "" {
+			if reason := c.judge.why(m, c.number.printed()); reason != "" {
 				why = reason
 			}
 		}
@@ -191,7 +184,7 @@ func claimsTable(s *source) (Table, error) {
 		}
 		row := []string{where, c.says, c.printed, "", "", "", verdict, c.make, "", ""}
 		if c.printed == "" {
-			row[2] = quoted(c.number.block, c.number.quantity, c.number.s, c.number.t)
+			row[2] = quoted(c.number.number())
 		}
 		if c.judge != nil {
 			row[5] = c.judge.name
@@ -271,12 +264,12 @@ func (s *source) results() (map[string]string, error) {
 	for _, e := range evaluations {
 		add(e.Folder, e.Manifest)
 	}
-	configs, err := s.store.Preset.Trainings()
+	configs, err := s.Store.Preset.Trainings()
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range configs {
-		run, err := s.store.FindTraining(c)
+		run, err := s.Store.FindTraining(c)
 		if errors.Is(err, experiment.ErrMissing) {
 			continue
 		}
@@ -314,7 +307,7 @@ func (s *source) cost(used []*experiment.Evaluation) (spent string, machines []s
 			return "", nil, err
 		}
 		for _, c := range needed {
-			run, err := s.store.FindTraining(c)
+			run, err := s.Store.FindTraining(c)
 			if errors.Is(err, experiment.ErrMissing) {
 				continue // its evaluation is there all the same
 			}
@@ -387,7 +380,7 @@ func (s *source) folders(runs []*experiment.Evaluation) []string {
 
 // folder names a folder below the preset's.
 func (s *source) folder(path string) string {
-	return filepath.ToSlash(strings.TrimPrefix(path, s.store.Root()+string(filepath.Separator)))
+	return filepath.ToSlash(strings.TrimPrefix(path, s.Store.Root()+string(filepath.Separator)))
 }
 
 var medianOf = estimator{name: "median"}
@@ -465,12 +458,13 @@ func (x sample) criterion(horizon int) func(*source) (*measured, error) {
 		if err != nil || m == nil {
 			return nil, err
 		}
-		ratios := runRatios(m.used[:m.runs], m.used[m.runs], horizon)
+		oracle := m.used[m.runs].Losses(horizon)
+		ratios := results.Runs{Found: m.used[:m.runs]}.Values(func(e *experiment.Evaluation) float64 { return stats.RatioOfMedians(e.Losses(horizon), oracle) })
 		var printed []string
 		for _, r := range ratios {
 			printed = append(printed, fmt.Sprintf("%.3f", r))
 		}
-		met := meeting(ratios)
+		met := results.Meeting(ratios)
 		m.text, m.ok, m.interval = fmt.Sprintf("%s: %d of %d", strings.Join(printed, ", "), met, m.runs), met == m.runs, false
 		return m, nil
 	}
@@ -536,7 +530,7 @@ func (x sample) every(f func(*experiment.Evaluation) bool) func(*source) (*measu
 // taken in turn, lie.
 func among(states, horizon int, n Number) func(*source) (*measured, error) {
 	return func(s *source) (*measured, error) {
-		runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
+		runs, _, err := sample{experiment.Oracle, experiment.ExactPMD, states, ""}.find(s)
 		if err != nil || len(runs) == 0 {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
 )
@@ -236,7 +237,7 @@ func localClaims() []claim {
 				for _, objective := range []train.Objective{train.Proximal, train.Critic} {
 					n += train.Standard(objective, train.Plain(), 1, 8).Network().Size()
 				}
-				return &measured{text: fmt.Sprint(n), ok: n == int(paper[key{"cost", "parameters", 8, 0}].Value)}, nil
+				return &measured{text: fmt.Sprint(n), ok: n == int((key{"cost", "parameters", 8, 0}).printed().Value)}, nil
 			},
 			judge: holds, why: "the trunks agree; the paper does not say how it splits the rest between embeddings and heads",
 		},
@@ -251,20 +252,20 @@ func localClaims() []claim {
 			claim{
 				section: "Section 5", line: 1, says: fmt.Sprintf("of the fixed rules PMD is the nearest to what was learned (S = %d)", states), printed: "PMD", make: "evaluate mechanism",
 				measure: x.every(func(e *experiment.Evaluation) bool {
-					return e.OneStep.MeanDistance(pmd.PMD) < nearestAlternative(e.OneStep)
+					return e.OneStep.MeanDistance(pmd.PMD) < results.NearestAlternative(e.OneStep)
 				}),
 				judge: holds,
 			},
 			claim{
 				section: "Figure 2", line: 1, says: fmt.Sprintf("the nearest fixed alternative is 3.1 times as far as PMD (S = %d)", states), number: key{experiment.Mechanism, "nearest / pmd", 0, 0}, make: "evaluate mechanism",
 				measure: x.values(func(e *experiment.Evaluation) float64 {
-					return nearestAlternative(e.OneStep) / e.OneStep.MeanDistance(pmd.PMD)
+					return results.NearestAlternative(e.OneStep) / e.OneStep.MeanDistance(pmd.PMD)
 				}),
 				why: inputLaw,
 			},
 			claim{
 				section: "Figure 2", line: 1, says: fmt.Sprintf("mean row-L1 to the nearest fixed alternative (S = %d)", states), number: key{experiment.Mechanism, "nearest alternative", 0, 0}, make: "evaluate mechanism",
-				measure: x.values(func(e *experiment.Evaluation) float64 { return nearestAlternative(e.OneStep) }), why: inputLaw,
+				measure: x.values(func(e *experiment.Evaluation) float64 { return results.NearestAlternative(e.OneStep) }), why: inputLaw,
 			},
 			claim{
 				section: "Section 5", says: fmt.Sprintf("the refitted step size averages .784 over supplied ones around .8 (S = %d)", states), number: key{experiment.Mechanism, "mean fitted eta", 0, 0}, make: "evaluate mechanism",
@@ -333,8 +334,8 @@ func closedLoopClaims() []claim {
 		{
 			section: "Section 6", says: "all 69,120 rows of confirmation, shifts and reward-only satisfy the returned-policy inequality (the number of ours follows from the plan)", number: key{"audit", "rows", 0, 0}, make: "evaluate",
 			measure: func(s *source) (*measured, error) {
-				a, err := s.audit(confirmatory)
-				if err != nil || a.rows == 0 {
+				a, err := s.audit(results.Confirmatory)
+				if err != nil || a.Rows == 0 {
 					return nil, err
 				}
 				return a.measured(), nil
@@ -343,16 +344,16 @@ func closedLoopClaims() []claim {
 		{
 			section: "Section 6", says: "the same of all closed loops of learned actors, at least 69,120 rows", number: key{"audit", "rows", 0, 0}, make: "evaluate",
 			measure: func(s *source) (*measured, error) {
-				a, err := s.audit(everywhere)
-				if err != nil || a.rows == 0 {
+				a, err := s.audit(results.Everywhere)
+				if err != nil || a.Rows == 0 {
 					return nil, err
 				}
 				m := a.measured()
-				m.text = fmt.Sprintf("%d of %d rows of learned actors and %d of exact PMD", a.rows-a.exact, a.rows-a.exact, a.exact)
-				if a.violations > 0 {
-					m.text = fmt.Sprintf("%d of %d rows violate it", a.violations, a.rows)
+				m.text = fmt.Sprintf("%d of %d rows of learned actors and %d of exact PMD", a.Rows-a.Exact, a.Rows-a.Exact, a.Exact)
+				if a.Violations > 0 {
+					m.text = fmt.Sprintf("%d of %d rows violate it", a.Violations, a.Rows)
 				}
-				m.ok = m.ok && a.rows-a.exact >= 69_120
+				m.ok = m.ok && a.Rows-a.Exact >= 69_120
 				return m, nil
 			},
 			judge: holds,
@@ -360,11 +361,11 @@ func closedLoopClaims() []claim {
 		{
 			section: "Section 6", says: "the median slack of the rows of confirmation, shifts and reward-only, in units of Q", number: key{"audit", "median slack", 0, 0}, make: "evaluate",
 			measure: func(s *source) (*measured, error) {
-				a, err := s.audit(confirmatory)
-				if err != nil || a.rows == 0 {
+				a, err := s.audit(results.Confirmatory)
+				if err != nil || a.Rows == 0 {
 					return nil, err
 				}
-				return &measured{value: stats.Estimate{Value: stats.Median(a.slacks)}, used: a.used}, nil
+				return &measured{value: stats.Estimate{Value: a.MedianSlack}, used: a.Used}, nil
 			},
 			why: "the paper does not give its unit",
 		},
@@ -422,14 +423,14 @@ func benchmarkClaims() []claim {
 	var list []claim
 	for _, states := range []int{8, 16} {
 		for _, t := range horizons {
-			n := paper[key{experiment.Oracle, "exact-pmd", states, t}]
+			n := (key{experiment.Oracle, "exact-pmd", states, t}).printed()
 			list = append(list, claim{
 				section: "Table 3", says: fmt.Sprintf("exact PMD, S = %d, T = %d: median loss", states, t), number: key{experiment.Oracle, "exact-pmd", states, t}, make: "evaluate oracle",
 				measure: among(states, t, n), judge: &judge{name: "among our medians of 64 MDPs", ok: holds.ok},
 			})
 			for _, method := range []experiment.Method{experiment.PolicyAttention, experiment.PMDTarget, experiment.LearnedCritic} {
 				k := key{experiment.Benchmark, string(method), states, t}
-				if _, ok := paper[k]; !ok {
+				if k.number() == nil {
 					continue
 				}
 				list = append(list, claim{
@@ -507,7 +508,7 @@ func benchmarkClaims() []claim {
 				section: "Section 8.2", line: 7, says: fmt.Sprintf("PolicyAttention minus PMD-target at S = %d, T = %d: %s", x.states, x.horizon, x.says) + f.label, number: k, make: evaluate,
 				measure: in(experiment.PolicyAttention, x.states).versus(in(experiment.PMDTarget, x.states), x.horizon, f.estimator), judge: x.judge, why: x.why,
 			}
-			if _, ok := paper[k]; !ok {
+			if k.number() == nil {
 				c.printed = "holds 0"
 			}
 			list = append(list, c)
@@ -562,20 +563,20 @@ func benchmarkClaims() []claim {
 func appendixClaims() []claim {
 	var list []claim
 	for _, step := range []int{38_400, 51_200} {
-		for quantity, f := range map[string]func(point) float64{
-			"ζ":    func(p point) float64 { return p.at().X },
-			"loss": func(p point) float64 { return p.loss },
+		for quantity, f := range map[string]func(results.Budget) float64{
+			"ζ":    func(p results.Budget) float64 { return p.Zeta.Value() },
+			"loss": func(p results.Budget) float64 { return p.Loss.Value },
 		} {
 			list = append(list, claim{
 				section: "App. E.2", says: fmt.Sprintf("PolicyAttention at S = 8 after %d steps: %s at T = 20", step, quantity), number: key{experiment.Frontier, fmt.Sprintf("%s at %d", quantity, step), 8, 20}, make: "evaluate frontier",
 				measure: func(s *source) (*measured, error) {
-					all, err := s.frontier(8)
+					all, err := s.Frontier(8)
 					if err != nil {
 						return nil, err
 					}
 					for _, p := range all {
-						if p.method == experiment.PolicyAttention && p.step == step && len(p.used) > 0 {
-							return &measured{value: stats.Estimate{Value: f(p)}, runs: len(p.used), planned: p.planned, used: p.used}, nil
+						if p.Method == experiment.PolicyAttention && p.Step == step && len(p.Loss.Used[0]) > 0 {
+							return &measured{value: stats.Estimate{Value: f(p)}, runs: len(p.Loss.Used[0]), planned: p.Loss.Planned, used: p.Loss.Used[0]}, nil
 						}
 					}
 					return nil, nil
@@ -589,7 +590,7 @@ func appendixClaims() []claim {
 		list = append(list, claim{
 			section: "App. E.2", says: fmt.Sprintf("the two objectives interleave along training at S = %d: neither has the lower loss at all five budgets", states), printed: "mixed", make: "evaluate frontier",
 			measure: func(s *source) (*measured, error) {
-				all, err := s.frontier(states)
+				all, err := s.Frontier(states)
 				if err != nil {
 					return nil, err
 				}
@@ -598,15 +599,15 @@ func appendixClaims() []claim {
 				identities := map[uint64]int{} // budgets at which PolicyAttention is lower
 				for _, p := range all {
 					for _, q := range all {
-						if p.method != experiment.PolicyAttention || q.method != experiment.PMDTarget || p.step != q.step {
+						if p.Method != experiment.PolicyAttention || q.Method != experiment.PMDTarget || p.Step != q.Step {
 							continue
 						}
-						x, y := pair(p.used, q.used)
+						x, y := pair(p.Loss.Used[0], q.Loss.Used[0])
 						if len(x) == 0 {
 							continue
 						}
 						budgets++
-						m.runs, m.planned = len(x)+len(y), p.planned+q.planned
+						m.runs, m.planned = len(x)+len(y), p.Loss.Planned+q.Loss.Planned
 						m.used = slices.Concat(m.used, x, y)
 						xs, ys := stats.RunMedians(losses(x, 20)), stats.RunMedians(losses(y, 20))
 						if stats.Median(xs) < stats.Median(ys) {
@@ -633,16 +634,16 @@ func appendixClaims() []claim {
 		claim{
 			section: "App. E.2", says: "the combined envelope at S = 8 holds PolicyAttention at 38,400 steps", printed: "yes", make: "evaluate frontier",
 			measure: func(s *source) (*measured, error) {
-				all, err := s.frontier(8)
+				all, err := s.Frontier(8)
 				if err != nil {
 					return nil, err
 				}
 				targets := false
 				m := &measured{}
 				for _, p := range all {
-					targets = targets || p.method == experiment.PMDTarget && len(p.used) > 0
-					if p.method == experiment.PolicyAttention && p.step == 38_400 && len(p.used) > 0 {
-						m = &measured{text: map[bool]string{true: "yes", false: "no"}[p.envelope], runs: len(p.used), planned: p.planned, used: p.used}
+					targets = targets || p.Method == experiment.PMDTarget && len(p.Loss.Used[0]) > 0
+					if p.Method == experiment.PolicyAttention && p.Step == 38_400 && len(p.Loss.Used[0]) > 0 {
+						m = &measured{text: map[bool]string{true: "yes", false: "no"}[p.Envelope], runs: len(p.Loss.Used[0]), planned: p.Loss.Planned, used: p.Loss.Used[0]}
 					}
 				}
 				if m.runs == 0 || !targets {
@@ -655,15 +656,15 @@ func appendixClaims() []claim {
 		claim{
 			section: "App. E.2", says: "the combined envelope at S = 8 holds PolicyAttention at 51,200 steps and not PMD-target there", printed: "yes, no", make: "evaluate frontier",
 			measure: func(s *source) (*measured, error) {
-				all, err := s.frontier(8)
+				all, err := s.Frontier(8)
 				if err != nil {
 					return nil, err
 				}
 				m, on := &measured{}, map[experiment.Method]string{}
 				for _, p := range all {
-					if p.step == s.store.Preset.Steps && len(p.used) > 0 {
-						on[p.method] = map[bool]string{true: "yes", false: "no"}[p.envelope]
-						m.runs, m.planned, m.used = len(p.used), p.planned, slices.Concat(m.used, p.used)
+					if p.Step == s.Store.Preset.Steps && len(p.Loss.Used[0]) > 0 {
+						on[p.Method] = map[bool]string{true: "yes", false: "no"}[p.Envelope]
+						m.runs, m.planned, m.used = len(p.Loss.Used[0]), p.Loss.Planned, slices.Concat(m.used, p.Loss.Used[0])
 					}
 				}
 				if len(on) < 2 {
@@ -682,7 +683,7 @@ func appendixClaims() []claim {
 		claim{
 			section: "App. H", says: "three identities at S = 8 and 16 (seeds 18100–18102 and 19100–19102, roots 28100–28102 and 29100–29102), five at S = 4, 64 evaluation MDPs a size", printed: "the same", make: "table claims",
 			measure: func(s *source) (*measured, error) {
-				m := &measured{ok: s.store.Preset.Problems == 64}
+				m := &measured{ok: s.Store.Preset.Problems == 64}
 				for i, want := range []struct{ states, runs, model, task int }{{4, 5, 0, 0}, {8, 3, 18100, 28100}, {16, 3, 19100, 29100}} {
 					runs := experiment.Protocol.Sizes[want.states].Runs
 					if i > 0 {
@@ -694,7 +695,7 @@ func appendixClaims() []claim {
 						m.ok = m.ok && (want.model == 0 || r.Model == uint64(want.model+j) && r.Task == uint64(want.task+j))
 					}
 				}
-				m.text += fmt.Sprintf("; %d MDPs", s.store.Preset.Problems)
+				m.text += fmt.Sprintf("; %d MDPs", s.Store.Preset.Problems)
 				return m, nil
 			},
 			judge: holds,

@@ -8,6 +8,7 @@ import (
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
@@ -17,9 +18,11 @@ func qualificationClaims() []claim {
 	summary := func(group, name string) func(*experiment.Evaluation) float64 {
 		return func(e *experiment.Evaluation) float64 { return e.Manifest.Summary[group][name] }
 	}
-	native := sample{experiment.Qualification, experiment.LiangLai, nativeStates, "native"}
+	native := sample{experiment.Qualification, experiment.LiangLai, results.NativeStates, "native"}
 	harness := sample{experiment.Qualification, experiment.LiangLai, 8, "harness"}
-	nativeKey := func(quantity string) key { return key{experiment.Qualification, quantity + " native", nativeStates, 0} }
+	nativeKey := func(quantity string) key {
+		return key{experiment.Qualification, quantity + " native", results.NativeStates, 0}
+	}
 	list := []claim{
 		{
 			section: "App. F", says: "Liang–Lai in its native shape: last over first training loss", number: nativeKey("last/first training loss"), make: evaluate,
@@ -59,7 +62,7 @@ func qualificationClaims() []claim {
 				}
 				var minutes []float64
 				for _, r := range runs {
-					run, err := s.store.FindTraining(r.Config.Imitation.Training)
+					run, err := s.Store.FindTraining(r.Config.Imitation.Training)
 					if err != nil {
 						return nil, err
 					}
@@ -106,7 +109,7 @@ func qualificationClaims() []claim {
 		list = append(list, claim{
 			section: "Section 8.3", says: fmt.Sprintf("Liang–Lai's actor step 2 is the largest of its grid at S = %d, and a larger one could be better (calibration problems, T = 20)", states), printed: "could be", make: "evaluate tuning",
 			measure: func(s *source) (*measured, error) {
-				grid, _, err := s.grid("", states)
+				grid, err := s.grid("", states)
 				if err != nil || grid == nil {
 					return nil, err
 				}
@@ -183,7 +186,7 @@ func (x sample) improvement() func(*source) (*measured, error) {
 		from, to := stats.Median(first), stats.Median(last)
 		return &measured{
 			text: fmt.Sprintf("%.3f to %.3f, %d of %d MDPs", from, to, improved, problems),
-			ok:   to <= hardly*from, runs: len(runs), planned: planned, used: runs,
+			ok:   to <= results.Hardly*from, runs: len(runs), planned: planned, used: runs,
 		}, nil
 	}
 }

@@ -25,7 +25,7 @@ func settingClaims() []claim {
 			measure: func(s *source) (*measured, error) {
 				m := &measured{ok: true}
 				for _, family := range mdp.Shifts {
-					problems, err := family.Draw(experiment.Protocol.Sizes[4].Evaluation, 4, experiment.Protocol.Actions, s.store.Preset.Problems)
+					problems, err := family.Draw(experiment.Protocol.Sizes[4].Evaluation, 4, experiment.Protocol.Actions, s.Store.Preset.Problems)
 					if err != nil {
 						return nil, err
 					}
@@ -107,7 +107,7 @@ func chosenClaims() (list []claim) {
 			section: "Section 8.3", says: fmt.Sprintf("among actor steps up to 2, calibration problems choose (α, β) = (%g, %g) for Liang–Lai at S = %d", steps.Alpha, steps.Beta, states),
 			printed: fmt.Sprintf("(%g, %g)", steps.Alpha, steps.Beta), make: "evaluate tuning",
 			measure: func(s *source) (*measured, error) {
-				grid, _, err := s.grid("", states)
+				grid, err := s.grid("", states)
 				if err != nil || grid == nil {
 					return nil, err
 				}
@@ -273,7 +273,7 @@ func (x sample) trainingHours() func(*source) (*measured, error) {
 			if err != nil {
 				return nil, err
 			}
-			run, err := s.store.FindTraining(needed[0])
+			run, err := s.Store.FindTraining(needed[0])
 			if err != nil {
 				return nil, err
 			}

@@ -17,6 +17,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
 )
@@ -132,7 +133,7 @@ func residualsFigure(s *source) ([]*plot.Plot, error) {
 // decoderAudit runs the decoder on the preset's number of problems and returns
 // the audit rows of all of them.
 func decoderAudit(s *source, packets int) ([]*decoder.Run, []decoder.AuditRow, error) {
-	runs, err := runDecoder(decoderCaps(s, packets, 1e-6), s.store.Preset.Problems)
+	runs, err := runDecoder(decoderCaps(s, packets, 1e-6), s.Store.Preset.Problems)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -543,70 +544,91 @@ func lockUpFigure(*source) ([]*plot.Plot, error) {
 	return []*plot.Plot{a, b}, nil
 }
 
+// decoderRow is a quantity of the decoder under its bound.
+type decoderRow struct {
+	Quantity string
+	Paper    string // a formula or a number
+	Bound    *float64
+	Here     float64
+	Digits   int // of Here; 0: four significant ones
+}
+
 func decoderTable(s *source) (Table, error) {
-	t := Table{
-		Title:   "The fixed decoder",
-		Columns: []string{"quantity", "paper", "bound", "here"},
-	}
+	t := Table{Title: "The fixed decoder"}
 	caps := decoderCaps(s, 6, 1e-6)
 	c, err := decoder.Certify(caps)
 	if err != nil {
 		return t, err
 	}
-	runs, rows, err := decoderAudit(s, 6)
+	runs, audit, err := decoderAudit(s, 6)
 	if err != nil {
 		return t, err
 	}
-	add := func(quantity, paper, bound, here string) {
-		t.Rows = append(t.Rows, []string{quantity, paper, bound, here})
-	}
-	l := decoder.NewLayout(caps.States, caps.Actions)
-	add("width", "6S+6A+14", "", fmt.Sprint(l.Width()))
-	add("head dimension", "S+A+3", "", fmt.Sprint(l.HeadDim()))
-
-	largest := func(value func(decoder.Round) float64) string {
+	largest := func(of func(decoder.Round) float64) float64 {
 		top := 0.0
 		for _, r := range runs {
 			for _, k := range r.Rounds {
-				top = max(top, value(k))
+				top = max(top, of(k))
 			}
 		}
-		return number(top)
+		return top
 	}
-	add("largest actor residual ζ", "2R/(1+R)", number(c.Zeta), largest(func(k decoder.Round) float64 { return k.Zeta }))
-	add("largest routing residual", "2B(γλ₁+λ₂)", number(c.DeltaRoute), largest(func(k decoder.Round) float64 { return k.Route }))
-	add("largest sampling error, m = 6", "B√(2 log(2SAK/α)/m)", number(c.DeltaStat), largest(func(k decoder.Round) float64 { return k.Sampling }))
-
-	violations := 0
+	violations, none := 0, 0.0
 	var slacks []float64
-	for _, r := range rows {
+	for _, r := range audit {
 		if !r.Satisfied() {
 			violations++
 		}
 		slacks = append(slacks, r.Slack)
 	}
-	add("audited rows of Theorem 2", quoted("audit", "rows", 0, 0), "", fmt.Sprint(len(rows)))
-	add("violations", quoted("audit", "violations", 0, 0), "0", fmt.Sprint(violations))
-	add("median slack", quoted("audit", "median slack", 0, 0), "", number(stats.Median(slacks)))
-
+	papers := func(block experiment.Block, quantity string, states, horizon int) string {
+		return quoted(results.Paper(results.Key{Block: block, Quantity: quantity, S: states, T: horizon}))
+	}
+	l := decoder.NewLayout(caps.States, caps.Actions)
+	rows := []decoderRow{
+		{"width", "6S+6A+14", nil, float64(l.Width()), 0},
+		{"head dimension", "S+A+3", nil, float64(l.HeadDim()), 0},
+		{"largest actor residual ζ", "2R/(1+R)", &c.Zeta, largest(func(k decoder.Round) float64 { return k.Zeta }), 0},
+		{"largest routing residual", "2B(γλ₁+λ₂)", &c.DeltaRoute, largest(func(k decoder.Round) float64 { return k.Route }), 0},
+		{"largest sampling error, m = 6", "B√(2 log(2SAK/α)/m)", &c.DeltaStat, largest(func(k decoder.Round) float64 { return k.Sampling }), 0},
+		{"audited rows of Theorem 2", papers("audit", "rows", 0, 0), nil, float64(len(audit)), 0},
+		{"violations", papers("audit", "violations", 0, 0), &none, float64(violations), 0},
+		{"median slack", papers("audit", "median slack", 0, 0), nil, stats.Median(slacks), 0},
+	}
 	sweep, err := sweepCarrier(s)
 	if err != nil {
 		return t, err
 	}
 	for _, q := range carrierQuantities {
 		slope, n := carrierSlope(sweep, q.measured)
-		add(fmt.Sprintf("power of H, %s (%d scales)", q.name, n), "−2", "", fmt.Sprintf("%.4f", slope))
+		rows = append(rows, decoderRow{fmt.Sprintf("power of H, %s (%d scales)", q.name, n), "−2", nil, slope, 4})
 	}
-
 	exact, err := exactOn(runs)
 	if err != nil {
 		return t, err
 	}
 	losses := decoderLosses(runs)
 	for _, horizon := range horizons {
-		add(fmt.Sprintf("median loss at T = %d, exact PMD", horizon), quoted(experiment.Oracle, "exact-pmd", caps.States, horizon), "", number(exact.MedianLosses()[horizon]))
-		add(fmt.Sprintf("median loss at T = %d, decoder with m = 6", horizon), "–", "", number(losses[horizon]))
+		rows = append(rows,
+			decoderRow{fmt.Sprintf("median loss at T = %d, exact PMD", horizon), papers(experiment.Oracle, "exact-pmd", caps.States, horizon), nil, exact.MedianLosses()[horizon], 0},
+			decoderRow{fmt.Sprintf("median loss at T = %d, decoder with m = 6", horizon), "–", nil, losses[horizon], 0})
 	}
+	fill(&t, rows,
+		column[decoderRow]{"quantity", func(r decoderRow) string { return r.Quantity }},
+		column[decoderRow]{"paper", func(r decoderRow) string { return r.Paper }},
+		column[decoderRow]{"bound", func(r decoderRow) string {
+			if r.Bound == nil {
+				return ""
+			}
+			return number(*r.Bound)
+		}},
+		column[decoderRow]{"here", func(r decoderRow) string {
+			if r.Digits > 0 {
+				return fmt.Sprintf("%.*f", r.Digits, r.Here)
+			}
+			return number(r.Here)
+		}},
+	)
 	t.Notes = []string{fmt.Sprintf("S = %d, A = %d, %d problems, ε_r = 1e-6. The paper audits its learned controllers with an exact critic; the rows here are the decoder's with a sampled one, whose bound is vacuous at m = 6: no |Q| exceeds B = %g.", caps.States, caps.Actions, len(runs), c.B)}
 	return t, nil
 }

@@ -28,7 +28,7 @@ func TestDecoderStudies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := s.store.Preset.Problems * len(experiment.Protocol.Horizons); len(rows) != want {
+	if want := s.Store.Preset.Problems * len(experiment.Protocol.Horizons); len(rows) != want {
 		t.Errorf("%d audited rows, want %d", len(rows), want)
 	}
 	for _, r := range rows {
@@ -54,7 +54,7 @@ func TestExplainingFigures(t *testing.T) {
 	for _, name := range []string{"oracle", "learning", "decoder-attention", "decoder-residuals", "lock-up"} {
 		var previous []byte
 		for range 2 {
-			f, err := BuildFigure(s.store, name)
+			f, err := BuildFigure(s.Store, name)
 			if err != nil {
 				t.Fatal(err)
 			}

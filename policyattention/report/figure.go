@@ -23,6 +23,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
 )
 
 // Figure is a row of panels. Its bytes depend on the artifacts alone.
@@ -166,16 +167,14 @@ func (f *Figure) draw(c draw.Canvas) {
 	}
 }
 
-// Colours that stay apart for colour-blind readers (Okabe and Ito).
-var colours = map[experiment.Method]color.Color{
-	experiment.ExactPMD:        color.RGBA{0, 0, 0, 255},
-	experiment.PolicyAttention: color.RGBA{0, 114, 178, 255},
-	experiment.PMDTarget:       color.RGBA{230, 159, 0, 255},
-	experiment.RewardOnly:      color.RGBA{213, 94, 0, 255},
-	experiment.LearnedCritic:   color.RGBA{86, 180, 233, 255},
-	experiment.Mixture:         color.RGBA{204, 121, 167, 255},
-	experiment.LiangLai:        color.RGBA{0, 158, 115, 255},
-	experiment.Distillation:    color.RGBA{213, 94, 0, 255},
+// colour returns the colour of a method, which stays apart from the others' for
+// colour-blind readers.
+func (s *source) colour(name experiment.Method) color.Color {
+	m, err := s.Store.Preset.Methods.Find(name)
+	if err != nil {
+		return grey
+	}
+	return m.Colour
 }
 
 var (
@@ -253,12 +252,11 @@ func line(p *plot.Plot, c color.Color, dashed bool, xy plotter.XYs) (*plotter.Li
 func mechanismFigure(s *source) ([]*plot.Plot, error) {
 	a := Panel("(a) distance to fixed rules", "", "mean row-L1")
 	b := Panel("(b) refitted step size", "supplied η", "fitted η")
-	runs, _, err := s.find(func(c experiment.Cell) bool {
-		return c.Block == experiment.Mechanism && c.Method == experiment.PolicyAttention
-	})
+	found, err := s.Find(results.Selection{Block: experiment.Mechanism, Method: experiment.PolicyAttention})
 	if err != nil {
 		return nil, err
 	}
+	runs := found.Found
 	if len(runs) == 0 {
 		empty(a)
 		empty(b)
@@ -268,7 +266,7 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 	for i, rule := range pmd.Rules {
 		names = append(names, string(rule))
 		for _, r := range runs {
-			if _, err := points(a, sizeColour(r.Cell.S), false, plotter.XYs{{X: float64(i), Y: r.OneStep.MeanDistance(rule)}}); err != nil {
+			if _, err := points(a, s.sizeColour(r.Cell.S), false, plotter.XYs{{X: float64(i), Y: r.OneStep.MeanDistance(rule)}}); err != nil {
 				return nil, err
 			}
 		}
@@ -279,7 +277,7 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 		at       float64
 		quantity string
 	}{{0, "pmd"}, {1, "nearest alternative"}} {
-		n := paper[key{experiment.Mechanism, q.quantity, 0, 0}]
+		n := results.Paper(results.Key{Block: experiment.Mechanism, Quantity: q.quantity})
 		l, err := line(a, grey, true, plotter.XYs{{X: q.at - 0.3, Y: n.Value}, {X: float64(len(pmd.Rules)) - 0.7, Y: n.Value}})
 		if err != nil {
 			return nil, err
@@ -297,7 +295,7 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 		for i, eta := range r.OneStep.Supplied {
 			xy = append(xy, plotter.XY{X: eta, Y: r.OneStep.Fitted[i]})
 		}
-		l, err := line(b, sizeColour(r.Cell.S), false, xy)
+		l, err := line(b, s.sizeColour(r.Cell.S), false, xy)
 		if err != nil {
 			return nil, err
 		}
@@ -315,14 +313,14 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 	return []*plot.Plot{a, b}, nil
 }
 
-func sizeColour(states int) color.Color {
+func (s *source) sizeColour(states int) color.Color {
 	switch states {
 	case 4:
-		return colours[experiment.PolicyAttention]
+		return s.colour(experiment.PolicyAttention)
 	case 8:
-		return colours[experiment.PMDTarget]
+		return s.colour(experiment.PMDTarget)
 	}
-	return colours[experiment.Mixture]
+	return s.colour(experiment.Mixture)
 }
 
 func closedFigure(s *source) ([]*plot.Plot, error) {
@@ -332,34 +330,28 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	for _, p := range []*plot.Plot{a, b} {
 		p.Y.Min, p.Y.Max = 0, 2
 	}
-	oracle, err := s.runs(experiment.Confirmation, experiment.ExactPMD, 4)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := s.runs(experiment.Confirmation, experiment.PolicyAttention, 4)
+	rows, err := s.Confirmation()
 	if err != nil {
 		return nil, err
 	}
 	var names []string
-	var quotedPoints plotter.XYs
-	for j := range experiment.Protocol.Sizes[4].Runs {
+	var quotes, xy plotter.XYs
+	for j, row := range rows[:len(experiment.Protocol.Sizes[4].Runs)] {
 		names = append(names, strconv.Itoa(j+1))
-		quotedPoints = append(quotedPoints, plotter.XY{X: float64(j), Y: paper[key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon}].Value})
+		quotes = append(quotes, plotter.XY{X: float64(j), Y: row.Estimate.Paper.Value})
+		if row.Estimate.Runs > 0 {
+			xy = append(xy, plotter.XY{X: float64(j), Y: row.Estimate.Value})
+		}
 	}
-	of, err := points(a, grey, false, quotedPoints)
+	of, err := points(a, grey, false, quotes)
 	if err != nil {
 		return nil, err
 	}
 	a.Legend.Add("paper's runs", of)
-	if len(runs) == 0 || len(oracle) == 0 {
+	if len(xy) == 0 {
 		empty(a)
 	} else {
-		var xy plotter.XYs
-		for i, ratio := range runRatios(runs, oracle[0], horizon) {
-			j := slices.IndexFunc(experiment.Protocol.Sizes[4].Runs, func(x experiment.Run) bool { return x.Model == runs[i].Cell.Seed })
-			xy = append(xy, plotter.XY{X: float64(j), Y: ratio})
-		}
-		ours, err := points(a, colours[experiment.PolicyAttention], true, xy)
+		ours, err := points(a, s.colour(experiment.PolicyAttention), true, xy)
 		if err != nil {
 			return nil, err
 		}
@@ -370,19 +362,19 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	missing := false
 	for i, family := range mdp.Shifts {
 		names = append(names, string(family))
-		estimate, ratios, err := s.shift(experiment.Shift, family)
+		estimate, _, err := s.Shifted(experiment.Shift, family)
 		if err != nil {
 			return nil, err
 		}
-		if estimate == nil {
+		if estimate.Runs == 0 {
 			missing = true
 			continue
 		}
 		var xy plotter.XYs
-		for _, r := range ratios {
+		for _, r := range estimate.ByRun {
 			xy = append(xy, plotter.XY{X: float64(i), Y: r})
 		}
-		median, err := points(b, colours[experiment.PolicyAttention], true, plotter.XYs{{X: float64(i), Y: estimate.Value}})
+		median, err := points(b, s.colour(experiment.PolicyAttention), true, plotter.XYs{{X: float64(i), Y: estimate.Value}})
 		if err != nil {
 			return nil, err
 		}
@@ -396,7 +388,7 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		}
 	}
 	for i, family := range mdp.Shifts { // beside ours, which would hide it
-		at := plotter.XYs{{X: float64(i) + 0.25, Y: paper[key{experiment.Shift, string(family), 4, horizon}].Value}}
+		at := plotter.XYs{{X: float64(i) + 0.25, Y: results.Paper(results.Key{Block: experiment.Shift, Quantity: string(family), S: 4, T: horizon}).Value}}
 		of, err := points(b, grey, true, at)
 		if err != nil {
 			return nil, err
@@ -434,24 +426,24 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 		p := Panel(fmt.Sprintf("S = %d", x.states), "round", "median normalized loss")
 		p.Legend.Top, p.Legend.Left = false, true
 		drawn := false
-		for _, method := range methods {
-			runs, err := s.runs(x.block, method, x.states)
+		for _, method := range s.Store.Preset.Methods {
+			runs, err := s.Find(results.Selection{Block: x.block, Method: method.Name, S: x.states})
 			if err != nil {
 				return nil, err
 			}
-			for j, r := range runs {
+			for j, r := range runs.Found {
 				var xy plotter.XYs
 				for k, loss := range r.MedianLosses() {
 					if loss > 0 {
 						xy = append(xy, plotter.XY{X: float64(k), Y: loss})
 					}
 				}
-				l, err := line(p, colours[method], method == experiment.ExactPMD, xy)
+				l, err := line(p, method.Colour, method.Name == experiment.ExactPMD, xy)
 				if err != nil {
 					return nil, err
 				}
 				if drawn = true; j == 0 {
-					p.Legend.Add(string(method), l)
+					p.Legend.Add(method.Label, l)
 				}
 			}
 		}
@@ -470,7 +462,7 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	for _, states := range []int{4, 8} {
 		p := Panel(fmt.Sprintf("S = %d", states), "mean ζ over rounds 0–19", "median loss at T = 20")
-		all, err := s.frontier(states)
+		all, err := s.Frontier(states)
 		if err != nil {
 			return nil, err
 		}
@@ -478,9 +470,9 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 		for _, method := range []experiment.Method{experiment.PolicyAttention, experiment.PMDTarget} {
 			var path, best plotter.XYs
 			for _, x := range all {
-				if x.method == method && len(x.used) > 0 {
-					path = append(path, x.at())
-					if x.envelope {
+				if x.Method == method && x.Loss.Runs > 0 {
+					path = append(path, x.At())
+					if x.Envelope {
 						best = append(best, path[len(path)-1])
 					}
 				}
@@ -489,16 +481,16 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 				continue
 			}
 			drawn = true
-			l, err := line(p, colours[method], false, path)
+			l, err := line(p, s.colour(method), false, path)
 			if err != nil {
 				return nil, err
 			}
-			p.Legend.Add(string(method), l)
-			if _, err := points(p, colours[method], false, path); err != nil {
+			p.Legend.Add(s.Series(method, "").Label, l)
+			if _, err := points(p, s.colour(method), false, path); err != nil {
 				return nil, err
 			}
 			if len(best) > 0 {
-				if _, err := points(p, colours[method], true, best); err != nil {
+				if _, err := points(p, s.colour(method), true, best); err != nil {
 					return nil, err
 				}
 			}
@@ -509,7 +501,7 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 			if err := envelope(p, all); err != nil {
 				return nil, err
 			}
-			if err := quotedFrontier(p, states); err != nil {
+			if err := quotedFrontier(p, all); err != nil {
 				return nil, err
 			}
 			LogScale(&p.X)
@@ -525,11 +517,11 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 
 // envelope joins the points that no other point of either objective beats in
 // both coordinates.
-func envelope(p *plot.Plot, all []point) error {
+func envelope(p *plot.Plot, all []results.Budget) error {
 	var xy plotter.XYs
 	for _, x := range all {
-		if x.envelope {
-			xy = append(xy, x.at())
+		if x.Envelope {
+			xy = append(xy, x.At())
 		}
 	}
 	slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
@@ -541,13 +533,12 @@ func envelope(p *plot.Plot, all []point) error {
 	return nil
 }
 
-// quotedFrontier adds the two points that the paper prints.
-func quotedFrontier(p *plot.Plot, states int) error {
+// quotedFrontier adds the points that the paper prints.
+func quotedFrontier(p *plot.Plot, all []results.Budget) error {
 	var xy plotter.XYs
-	for _, step := range []int{38_400, 51_200} {
-		x, ok := paper[key{experiment.Frontier, fmt.Sprintf("ζ at %d", step), states, 20}]
-		if ok {
-			xy = append(xy, plotter.XY{X: x.Value, Y: paper[key{experiment.Frontier, fmt.Sprintf("loss at %d", step), states, 20}].Value})
+	for _, x := range all {
+		if x.Zeta.Paper != nil && x.Loss.Paper != nil {
+			xy = append(xy, plotter.XY{X: x.Zeta.Paper.Value, Y: x.Loss.Paper.Value})
 		}
 	}
 	if len(xy) == 0 {
@@ -557,6 +548,6 @@ func quotedFrontier(p *plot.Plot, states int) error {
 	if err != nil {
 		return err
 	}
-	p.Legend.Add("policyattention, paper", of)
+	p.Legend.Add("PolicyAttention, paper", of)
 	return nil
 }

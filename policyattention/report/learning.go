@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 
 	"gonum.org/v1/plot"
@@ -9,6 +8,7 @@ import (
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
 )
 
 // learningFigure shows the actors' training and how far they are from each
@@ -17,12 +17,11 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 	a := Panel("(a) training", "optimizer step", "proximal loss")
 	b := Panel("(b) distance by round of the input", "round", "mean row-L1")
 	panels := []*plot.Plot{a, b}
-	runs, _, err := s.find(func(c experiment.Cell) bool {
-		return c.Block == experiment.Mechanism && c.Method == experiment.PolicyAttention
-	})
+	found, err := s.Find(results.Selection{Block: experiment.Mechanism, Method: experiment.PolicyAttention})
 	if err != nil {
 		return nil, err
 	}
+	runs := found.Found
 	if len(runs) == 0 {
 		for _, p := range panels {
 			empty(p)
@@ -31,18 +30,18 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 	}
 	seen := map[int]bool{}
 	for _, r := range runs {
-		run, err := s.store.FindTraining(r.Config.OneStep.Actor.Training)
-		if errors.Is(err, experiment.ErrMissing) {
-			continue
-		}
+		run, err := s.Training(r.Config.OneStep.Actor.Training)
 		if err != nil {
 			return nil, err
+		}
+		if run == nil {
+			continue
 		}
 		losses, err := run.Losses()
 		if err != nil {
 			return nil, err
 		}
-		l, err := line(a, sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
+		l, err := line(a, s.sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
@@ -23,7 +24,7 @@ var palette = []color.Color{
 // preset's largest below it.
 func lectureSize(s *source, block experiment.Block) int {
 	size := 0
-	for _, n := range s.sizes(block) {
+	for _, n := range s.Sizes(block) {
 		if n <= 8 {
 			size = n
 		}
@@ -36,11 +37,12 @@ func lectureSize(s *source, block experiment.Block) int {
 func oracleFigure(s *source) ([]*plot.Plot, error) {
 	a := Panel("(a) exact PMD", "round", "median normalized loss")
 	drawn := false
-	for i, states := range s.sizes(experiment.Oracle) {
-		runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
+	for i, states := range s.Sizes(experiment.Oracle) {
+		found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
 		if err != nil {
 			return nil, err
 		}
+		runs := found.Found
 		if len(runs) == 0 {
 			continue
 		}
@@ -52,7 +54,7 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 		a.Legend.Add(fmt.Sprintf("S = %d", states), l)
 		var quotes plotter.XYs
 		for _, t := range horizons {
-			if n, ok := paper[key{experiment.Oracle, "exact-pmd", states, t}]; ok {
+			if n := results.Paper(results.Key{Block: experiment.Oracle, Quantity: "exact-pmd", S: states, T: t}); n != nil {
 				quotes = append(quotes, plotter.XY{X: float64(t), Y: n.Value})
 			}
 		}
@@ -68,10 +70,11 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 	c := Panel("(c) fixed rules in the loop", "round", "median normalized loss")
 	panels := []*plot.Plot{a, b, c}
 	states := lectureSize(s, experiment.Oracle)
-	runs, err := s.runs(experiment.Oracle, experiment.ExactPMD, states)
+	found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
 	if err != nil {
 		return nil, err
 	}
+	runs := found.Found
 	if !drawn || len(runs) == 0 {
 		for _, p := range panels {
 			empty(p)
@@ -83,7 +86,7 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 	if err := oracleBound(b, runs[0]); err != nil {
 		return nil, err
 	}
-	if err := rulesInLoop(c, runs[0], s.store.Preset.Problems); err != nil {
+	if err := rulesInLoop(c, runs[0], s.Store.Preset.Problems); err != nil {
 		return nil, err
 	}
 	for i, p := range panels {

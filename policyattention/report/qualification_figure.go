@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
@@ -23,17 +23,18 @@ import (
 func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 	a := Panel("(a) training", "optimizer step", "squared error of an update")
 	b := Panel("(b) closed loop in the native shape", "updates", "mean exact value")
-	runs, _, err := s.find(func(c experiment.Cell) bool {
-		return c.Block == experiment.Qualification && c.Method == experiment.LiangLai
-	})
+	found, err := s.Find(results.Selection{Block: experiment.Qualification, Method: experiment.LiangLai})
 	if err != nil {
 		return nil, err
 	}
 	var shapes []string
 	native := false
-	for _, r := range runs {
-		run, err := s.store.FindTraining(r.Config.Imitation.Training)
-		if err == nil {
+	for _, r := range found.Found {
+		run, err := s.Training(r.Config.Imitation.Training)
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
 			losses, err := run.Losses()
 			if err != nil {
 				return nil, err
@@ -52,10 +53,8 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 			if added {
 				a.Legend.Add(shape, l)
 			}
-		} else if !errors.Is(err, experiment.ErrMissing) {
-			return nil, err
 		}
-		if r.Cell.S != nativeStates {
+		if r.Cell.S != results.NativeStates {
 			continue
 		}
 		native = true
@@ -68,7 +67,7 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		dots := mark(colours[experiment.LiangLai], draw.RingGlyph{}, learned...)
+		dots := mark(s.colour(experiment.LiangLai), draw.RingGlyph{}, learned...)
 		b.Add(dots)
 		b.Legend.Add("teacher", l)
 		b.Legend.Add("trained block", dots)
@@ -85,24 +84,21 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 	return []*plot.Plot{a, b}, nil
 }
 
-// nativeStates is S of the shape that Liang and Lai train in.
-var nativeStates = lianglai.Native(0).States
-
 // distillationFigure shows Algorithm Distillation's losses over the rounds of a
 // life, by recipe, and problem by problem.
 func distillationFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
-	list := s.sampledSeries(experiment.Qualification)
-	list = slices.DeleteFunc(list, func(x series) bool { return x.method != experiment.Distillation })
+	list := s.SampledSeries(experiment.Qualification)
+	list = slices.DeleteFunc(list, func(x results.Series) bool { return x.Method != experiment.Distillation })
 	for i, states := range []int{8, 16} {
 		p := Panel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
 		drawn := 0
 		for j, x := range list {
-			runs, _, err := s.find(x.cells(experiment.Qualification, states))
+			runs, err := s.Find(x.In(experiment.Qualification, states))
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range runs {
+			for _, r := range runs.Found {
 				var xy plotter.XYs
 				for k, loss := range r.MedianLosses()[1:] {
 					xy = append(xy, plotter.XY{X: float64(k + 1), Y: loss})
@@ -111,7 +107,7 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 				if err != nil {
 					return nil, err
 				}
-				p.Legend.Add(x.recipe, l)
+				p.Legend.Add(x.Recipe, l)
 				drawn++
 			}
 		}
@@ -120,7 +116,7 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 		} else {
 			var quoted plotter.XYs
 			for _, round := range []int{1, 40} {
-				if n, ok := paper[key{experiment.Qualification, fmt.Sprintf("loss after round %d full", round), states, 0}]; ok {
+				if n := results.Paper(results.Key{Block: experiment.Qualification, Quantity: fmt.Sprintf("loss after round %d full", round), S: states}); n != nil {
 					quoted = append(quoted, plotter.XY{X: float64(round), Y: n.Value})
 				}
 			}
@@ -135,11 +131,11 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 	p := Panel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
 	drawn, top := 0, 1.0
 	for j, x := range list {
-		runs, _, err := s.find(x.cells(experiment.Qualification, 8))
+		runs, err := s.Find(x.In(experiment.Qualification, 8))
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range runs {
+		for _, r := range runs.Found {
 			var xy plotter.XYs
 			for i, first := range r.Losses(1) {
 				last := r.Losses(40)[i]
@@ -150,7 +146,7 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.Legend.Add(x.recipe, dots)
+			p.Legend.Add(x.Recipe, dots)
 			drawn++
 		}
 	}
@@ -178,22 +174,16 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 			recipe, label string
 			start         baseline.Start
 		}{{"", "from π₀", baseline.Initial}, {"", "from uniform", baseline.Uniform}, {"features", "from π₀, dense features", baseline.Initial}} {
-			grid, _, err := s.grid(x.recipe, states)
+			grid, err := s.Grid(x.recipe, states)
 			if err != nil {
 				return nil, err
 			}
-			if grid == nil {
+			if len(grid.Found) == 0 {
 				continue
 			}
-			best := map[float64]float64{}
-			for _, score := range grid.Tuning {
-				if loss, seen := best[score.Alpha]; score.Start == x.start && (!seen || score.Loss[0] < loss) {
-					best[score.Alpha] = score.Loss[0]
-				}
-			}
 			var xy plotter.XYs
-			for alpha, loss := range best {
-				xy = append(xy, plotter.XY{X: alpha, Y: loss})
+			for _, score := range results.Along(grid.Found[0], x.start) {
+				xy = append(xy, plotter.XY{X: score.Alpha, Y: score.Loss[0]})
 			}
 			if err := tuned(p, j, x.label, xy); err != nil {
 				return nil, err
@@ -208,7 +198,7 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n, ok := paper[key{experiment.Benchmark, string(experiment.LiangLai), states, 20}]; ok {
+		if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(experiment.LiangLai), S: states, T: 20}); n != nil {
 			dot := mark(grey, draw.CircleGlyph{}, plotter.XY{X: steps.Alpha, Y: n.Value})
 			p.Add(dot)
 			p.Legend.Add("paper's loss", dot)
@@ -220,12 +210,12 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 	p := Panel("(c) Algorithm Distillation, CPU budget", "actor step α of the source", "calibration loss at T = 20")
 	drawn := false
 	for j, states := range []int{8, 16} {
-		runs, _, err := s.find(series{method: experiment.Distillation}.cells(experiment.Tuning, states))
+		runs, err := s.Find(results.Selection{Block: experiment.Tuning, Method: experiment.Distillation, S: states})
 		if err != nil {
 			return nil, err
 		}
 		var xy plotter.XYs
-		for _, r := range runs {
+		for _, r := range runs.Found {
 			xy = append(xy, plotter.XY{X: r.Config.Loop.Distill.Training.Source.Alpha, Y: stats.Median(r.Losses(20))})
 		}
 		if len(xy) == 0 {
@@ -245,9 +235,6 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 
 // sourceRate is the paper's, at which its grid ends.
 var sourceRate = distill.Paper(0, 8).Source.Alpha
-
-// startNames are the starts of Liang–Lai as tables and figures call them.
-var startNames = map[baseline.Start]string{baseline.Initial: "π₀", baseline.Uniform: "uniform"}
 
 // tuned adds a line of losses by step size, with its lowest point marked.
 func tuned(p *plot.Plot, colour int, label string, xy plotter.XYs) error {

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
@@ -146,7 +147,7 @@ func TestOrder(t *testing.T) {
 	for want, e := range map[string]stats.Estimate{
 		"lower": {Value: -2, Lo: -3, Hi: -1}, "higher": {Value: 2, Lo: 1, Hi: 3}, "not told apart": {Value: -1, Lo: -2, Hi: 0},
 	} {
-		if got := order(e); got != want {
+		if got := Order(results.Estimate{Runs: 3, Estimate: e}); got != want {
 			t.Errorf("%+v is %q, want %q", e, got, want)
 		}
 	}
@@ -157,10 +158,10 @@ func TestOrder(t *testing.T) {
 func TestSampledMethods(t *testing.T) {
 	store := open(t)
 	for name, want := range map[string][]string{
-		"qualification": {"liang-lai (native)", "last/first training loss"},
+		"qualification": {"Liang–Lai (native)", "last/first training loss"},
 		"tuning":        {"paper's choice, from π₀, dense features"},
-		"benchmark":     {"liang-lai (paper-features)"},
-		"differences":   {"liang-lai (tuned)"},
+		"benchmark":     {"Liang–Lai (paper-features)"},
+		"differences":   {"Liang–Lai (tuned)"},
 	} {
 		table, err := BuildTable(store, name)
 		if err != nil {

@@ -4,27 +4,28 @@ package report
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"html"
+	"html/template"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
-// Table is a table of text.
+// Table is a table as text, and the values that it was made of.
 type Table struct {
 	Name    string
 	Title   string
 	Columns []string
 	Rows    [][]string
 	Notes   []string
+	// Values are the rows as package results gives them, for those who want numbers.
+	Values any `json:",omitempty"`
 	// Evidence holds the estimates of the table's intervals as they are, for
 	// those who want to make them again.
 	Evidence []Evidence `json:",omitempty"`
@@ -37,7 +38,7 @@ type Table struct {
 // Evidence is one estimate with its origin.
 type Evidence struct {
 	Of        string   `json:"of"`
-	Estimator string   `json:"estimator"` // median, ratio, difference or paired difference, see package stats
+	Estimator string   `json:"estimator"` // see package stats
 	Horizon   int      `json:"horizon"`
 	X         []string `json:"x"`           // folders of the cells, by run
 	Y         []string `json:"y,omitempty"` // compared with, by run
@@ -46,6 +47,80 @@ type Evidence struct {
 
 // NotRun stands where an artifact is missing.
 const NotRun = "not yet run"
+
+// column is a column of a table of rows R.
+type column[R any] struct {
+	name string
+	cell func(R) string
+}
+
+// fill appends columns and rows. It is the last step of a table.
+func fill[R any](t *Table, rows []R, columns ...column[R]) {
+	t.Values = rows
+	for _, c := range columns {
+		t.Columns = append(t.Columns, c.name)
+	}
+	for _, r := range rows {
+		var cells []string
+		for _, c := range columns {
+			cells = append(cells, c.cell(r))
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+}
+
+// estimated returns columns of an estimate's value and interval.
+func estimated[R any](name, span string, of func(R) results.Estimate) []column[R] {
+	return []column[R]{
+		{name, func(r R) string { return value(of(r)) }},
+		{span, func(r R) string {
+			if e := of(r); e.Runs > 0 {
+				return interval(e.Lo, e.Hi)
+			}
+			return ""
+		}},
+	}
+}
+
+// value prints an estimate, or that it is missing.
+func value(e results.Estimate) string {
+	if e.Runs == 0 {
+		return NotRun
+	}
+	return number(e.Value)
+}
+
+// ofRuns prints a number of runs of those that are planned.
+func ofRuns(e results.Estimate) string { return fmt.Sprintf("%d of %d", e.Runs, e.Planned) }
+
+// tails returns columns of a tail.
+func tails[R any](of func(R) results.Tail) []column[R] {
+	show := func(f func(results.Tail) float64) func(R) string {
+		return func(r R) string {
+			if t := of(r); t.Runs > 0 {
+				return number(f(t))
+			}
+			return ""
+		}
+	}
+	return []column[R]{
+		{"excess over oracle: mean", show(func(t results.Tail) float64 { return t.Mean })},
+		{"95 %", show(func(t results.Tail) float64 { return t.P95 })},
+		{"99 %", show(func(t results.Tail) float64 { return t.P99 })},
+		{"worst", show(func(t results.Tail) float64 { return t.Worst })},
+		{"share behind by .05", show(func(t results.Tail) float64 { return t.Behind })},
+		{"ratio of means", show(func(t results.Tail) float64 { return t.RatioOfMeans.Value })},
+		{"95% interval of that", func(r R) string {
+			if t := of(r); t.Runs > 0 {
+				return interval(t.RatioOfMeans.Lo, t.RatioOfMeans.Hi)
+			}
+			return ""
+		}},
+	}
+}
+
+// tailNote explains the columns of tails.
+const tailNote = "Medians hide the problems on which an actor locks up. Excess: the loss less exact PMD's, problem by problem, over all problems of all runs; ratio of means: the median over runs of mean loss over exact PMD's."
 
 // Markdown writes the table as GitHub Markdown, its columns aligned.
 func (t Table) Markdown(w io.Writer) error {
@@ -81,31 +156,18 @@ func (t Table) Markdown(w io.Writer) error {
 	return err
 }
 
+var fragment = template.Must(template.New("table").Parse(`<table>
+<caption>{{.Title}}</caption>
+<thead><tr>{{range .Columns}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
+<tbody>
+{{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>
+{{end}}</tbody>
+</table>
+{{range .Notes}}<p>{{.}}</p>
+{{end}}`))
+
 // HTML writes the table as an HTML fragment.
-func (t Table) HTML(w io.Writer) error {
-	var b strings.Builder
-	if t.summary != "" {
-		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(t.summary))
-	}
-	fmt.Fprintf(&b, "<table>\n<caption>%s</caption>\n<thead><tr>", html.EscapeString(t.Title))
-	for _, c := range t.Columns {
-		fmt.Fprintf(&b, "<th scope=\"col\">%s</th>", html.EscapeString(c))
-	}
-	b.WriteString("</tr></thead>\n<tbody>\n")
-	for _, row := range t.Rows {
-		b.WriteString("<tr>")
-		for _, c := range row {
-			fmt.Fprintf(&b, "<td>%s</td>", html.EscapeString(c))
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("</tbody>\n</table>\n")
-	for _, note := range t.Notes {
-		fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(note))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
+func (t Table) HTML(w io.Writer) error { return fragment.Execute(w, t) }
 
 // CSV writes the columns and rows.
 func (t Table) CSV(w io.Writer) error {
@@ -124,6 +186,7 @@ var builders = []struct {
 	{"oracle", oracleTable},
 	{"confirmation", confirmationTable},
 	{"shift", shiftTable},
+	{"tails", tailsTable},
 	{"benchmark", benchmarkTable},
 	{"differences", differencesTable},
 	{"qualification", qualificationTable},
@@ -164,115 +227,17 @@ func (s *source) table(name string) (Table, error) {
 				return Table{}, fmt.Errorf("report: table %s: %w", name, err)
 			}
 			t.Name = name
-			t.Notes = append(t.Notes, fmt.Sprintf("Preset %s.", s.store.Preset.Name))
+			t.Notes = append(t.Notes, fmt.Sprintf("Preset %s.", s.Store.Preset.Name))
 			return t, nil
 		}
 	}
 	return Table{}, fmt.Errorf("report: no table %q, want one of %q", name, TableNames())
 }
 
-// source finds results for tables and figures.
-type source struct {
-	store *experiment.Store
-	read  map[experiment.Cell]*experiment.Evaluation // so far, nil for what has not been run
-}
+// source makes tables and figures of results.
+type source struct{ *results.Source }
 
-func newSource(store *experiment.Store) *source {
-	return &source{store, map[experiment.Cell]*experiment.Evaluation{}}
-}
-
-// evaluation returns the result of a cell, or nil.
-func (s *source) evaluation(cell experiment.Cell) (*experiment.Evaluation, error) {
-	if e, ok := s.read[cell]; ok {
-		return e, nil
-	}
-	e, err := s.store.Find(cell)
-	if errors.Is(err, experiment.ErrMissing) {
-		e, err = nil, nil
-	}
-	if err == nil {
-		s.read[cell] = e
-	}
-	return e, err
-}
-
-// find returns the results of the plan's cells that match, in the plan's order,
-// without those that have not been run; planned counts both.
-func (s *source) find(match func(experiment.Cell) bool) (found []*experiment.Evaluation, planned int, err error) {
-	for _, cell := range s.store.Preset.Plan() {
-		if !match(cell) {
-			continue
-		}
-		planned++
-		e, err := s.evaluation(cell)
-		if err != nil {
-			return nil, 0, err
-		}
-		if e != nil {
-			found = append(found, e)
-		}
-	}
-	return found, planned, nil
-}
-
-func (s *source) runs(block experiment.Block, method experiment.Method, states int) ([]*experiment.Evaluation, error) {
-	found, _, err := s.find(func(c experiment.Cell) bool {
-		return c.Block == block && c.Method == method && c.S == states
-	})
-	return found, err
-}
-
-// losses returns the sample [runs][problems] at a horizon.
-func losses(runs []*experiment.Evaluation, horizon int) [][]float64 {
-	sample := make([][]float64, len(runs))
-	for j, e := range runs {
-		sample[j] = e.Losses(horizon)
-	}
-	return sample
-}
-
-// against repeats the reference for each run; they share its problems.
-func against(reference []*experiment.Evaluation, runs int, horizon int) [][]float64 {
-	sample := make([][]float64, runs)
-	for j := range sample {
-		sample[j] = reference[0].Losses(horizon)
-	}
-	return sample
-}
-
-// runRatios returns the ratio of medians (equation 14) of each run to the reference.
-func runRatios(runs []*experiment.Evaluation, reference *experiment.Evaluation, horizon int) []float64 {
-	ratios := make([]float64, len(runs))
-	for j, r := range runs {
-		ratios[j] = stats.RatioOfMedians(r.Losses(horizon), reference.Losses(horizon))
-	}
-	return ratios
-}
-
-// meeting counts the ratios that meet the registered criterion.
-func meeting(ratios []float64) int {
-	met := 0
-	for _, r := range ratios {
-		if r <= experiment.Protocol.Margin {
-			met++
-		}
-	}
-	return met
-}
-
-// sizes lists the numbers of states that the plan has for a block, ascending.
-func (s *source) sizes(block experiment.Block) []int {
-	var sizes []int
-	for _, n := range slices.Sorted(maps.Keys(experiment.Protocol.Sizes)) {
-		for _, c := range s.store.Preset.Plan() {
-			if c.Block == block && c.S == n {
-				sizes = append(sizes, n)
-				break
-			}
-		}
-	}
-	return sizes
-}
+func newSource(store *experiment.Store) *source { return &source{results.New(store)} }
 
 // number prints four significant digits.
 func number(v float64) string {
@@ -287,23 +252,21 @@ func number(v float64) string {
 
 func interval(lo, hi float64) string { return fmt.Sprintf("[%s, %s]", number(lo), number(hi)) }
 
-// extent prints the least and the greatest of values, which must not be empty.
-func extent(values []float64) string { return interval(slices.Min(values), slices.Max(values)) }
+// extent prints the least and the greatest of values, if there are any.
+func extent(values []float64) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return interval(slices.Min(values), slices.Max(values))
+}
 
 // quoted prints a number of the paper, or a dash where it has none.
-func quoted(block experiment.Block, quantity string, s, t int) string {
-	n, ok := paper[key{block, quantity, s, t}]
+func quoted(n *results.Number) string {
 	switch {
-	case !ok:
+	case n == nil:
 		return "–"
 	case n.Lo < n.Hi:
 		return number(n.Value) + " " + interval(n.Lo, n.Hi)
 	}
 	return number(n.Value)
 }
-
-func where(block experiment.Block, quantity string, s, t int) string {
-	return paper[key{block, quantity, s, t}].Where
-}
-
-func estimated(e stats.Estimate) (value, span string) { return number(e.Value), interval(e.Lo, e.Hi) }

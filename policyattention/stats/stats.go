@@ -29,6 +29,9 @@ func Median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
+// Mean returns the arithmetic mean, NaN of no values.
+func Mean(values []float64) float64 { return stat.Mean(values, nil) }
+
 // RunMedians returns the median over problems of each run.
 func RunMedians(sample [][]float64) []float64 {
 	medians := make([]float64, len(sample))
@@ -100,13 +103,13 @@ var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
 // other estimators it errs when it is undefined, that is NaN, on the sample or
 // on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
 func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
-	return b.estimate("median", only, x)
+	return b.estimate("median", ranking.median, only, x)
 }
 
 // Difference estimates the median over runs of
 // median_m x[j][m] − median_m y[j][m].
 func (b Bootstrap) Difference(x, y [][]float64) (Estimate, error) {
-	return b.estimate("difference", func(v []float64) float64 { return v[0] - v[1] }, x, y)
+	return b.estimate("difference", ranking.median, func(v []float64) float64 { return v[0] - v[1] }, x, y)
 }
 
 // PairedDifference estimates the median over runs of the median over problems
@@ -122,24 +125,31 @@ func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
 			d[j][m] = x[j][m] - y[j][m]
 		}
 	}
-	return b.estimate("paired difference", only, d)
+	return b.estimate("paired difference", ranking.median, only, d)
 }
 
 // Ratio estimates the median over runs of median_m x[j][m] / median_m y[j][m].
 func (b Bootstrap) Ratio(x, y [][]float64) (Estimate, error) {
-	return b.estimate("ratio", func(v []float64) float64 { return v[0] / v[1] }, x, y)
+	return b.estimate("ratio", ranking.median, func(v []float64) float64 { return v[0] / v[1] }, x, y)
 }
 
-// only is the run median of an estimator of one sample.
-func only(runMedians []float64) float64 { return runMedians[0] }
+// RatioOfMeans estimates the median over runs of mean_m x[j][m] / mean_m y[j][m].
+// Unlike the ratio of medians it sees the problems with the largest losses.
+func (b Bootstrap) RatioOfMeans(x, y [][]float64) (Estimate, error) {
+	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, x, y)
+}
+
+// only is the summary of an estimator of one sample.
+func only(summaries []float64) float64 { return summaries[0] }
 
 // chunk is how many replicates share one random stream, so that the result does
 // not depend on how the chunks fall to processors.
 const chunk = 500
 
-// estimate, of the estimator called name, applies combine to the run medians of
-// the samples, run by run, takes the median over runs, and bootstraps it.
-func (b Bootstrap) estimate(name string, combine func(runMedians []float64) float64, samples ...[][]float64) (Estimate, error) {
+// estimate, of the estimator called name, summarizes each run of each sample over its
+// problems (within), combines the samples' summaries run by run, takes the median over
+// runs, and bootstraps it.
+func (b Bootstrap) estimate(name string, within func(run ranking, counts []int) float64, combine func(summaries []float64) float64, samples ...[][]float64) (Estimate, error) {
 	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
 		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)
 	}
@@ -156,7 +166,7 @@ func (b Bootstrap) estimate(name string, combine func(runMedians []float64) floa
 	// summary is combine at run j for problems drawn counts[m] times each.
 	summary := func(j int, counts []int, scratch []float64) float64 {
 		for i := range sorted {
-			scratch[i] = sorted[i][j].median(counts)
+			scratch[i] = within(sorted[i][j], counts)
 		}
 		return combine(scratch)
 	}
@@ -250,6 +260,16 @@ func (r ranking) median(counts []int) float64 {
 		}
 	}
 	return math.NaN()
+}
+
+// mean returns the mean of the draws, counts[m] of problem m.
+func (r ranking) mean(counts []int) float64 {
+	sum, n := 0.0, 0
+	for i, m := range r.problems {
+		sum += float64(counts[m]) * r.values[i]
+		n += counts[m]
+	}
+	return sum / float64(n)
 }
 
 // check reports why the samples are not tables of one shape without NaN.

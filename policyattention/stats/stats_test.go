@@ -109,6 +109,36 @@ func TestAgainstEnumeration(t *testing.T) {
 	}
 }
 
+// The same of the ratio of means: of two problems each run has three equally spaced
+// resamples.
+func TestRatioOfMeansAgainstEnumeration(t *testing.T) {
+	x, y := [][]float64{{1, 5}, {2, 11}}, [][]float64{{0.5, 2}, {4, 3}}
+	var exact []float64
+	for r := range 4 {
+		for m := range 4 {
+			a, b := m/2, m%2
+			var q [2]float64
+			for i, j := range []int{r / 2, r % 2} {
+				q[i] = (x[j][a] + x[j][b]) / (y[j][a] + y[j][b])
+			}
+			exact = append(exact, (q[0]+q[1])/2)
+		}
+	}
+	slices.Sort(exact)
+	for _, tail := range []float64{0.09375, 0.15625, 0.28125, 0.40625} { // as above
+		got, err := Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}.RatioOfMeans(x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]; math.Abs(got.Lo-lo) > 1e-15 || math.Abs(got.Hi-hi) > 1e-14 {
+			t.Errorf("tail %v: interval [%v, %v], enumeration [%v, %v]", tail, got.Lo, got.Hi, lo, hi)
+		}
+	}
+	if got := Mean([]float64{1, 2, 6}); got != 3 {
+		t.Errorf("mean %v", got)
+	}
+}
+
 // With one run the bootstrap distribution of the median of n distinct values is
 // binomial: for odd n, P(median ≤ x_(i)) = P(Bin(n, i/n) ≥ (n+1)/2).
 func TestMedianIntervalClosedForm(t *testing.T) {

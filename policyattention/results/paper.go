@@ -1,25 +1,43 @@
-package report
+package results
 
 import "icrl/policyattention/experiment"
 
 // Number is a number that the paper prints.
 type Number struct {
-	Value  float64
-	Lo, Hi float64 // interval, where Lo < Hi
-	Where  string  // in the paper
+	Value float64 `json:"value"`
+	Lo    float64 `json:"lo,omitempty"` // interval, where Lo < Hi
+	Hi    float64 `json:"hi,omitempty"`
+	Where string  `json:"where"` // in the paper
 }
 
-// key names a number of the paper: a block, a quantity, and S and T where they
+// Span returns the number's interval, or the number twice.
+func (n Number) Span() (lo, hi float64) {
+	if n.Lo < n.Hi {
+		return n.Lo, n.Hi
+	}
+	return n.Value, n.Value
+}
+
+// Key names a number of the paper: a block, a quantity, and S and T where they
 // matter.
-type key struct {
-	block    experiment.Block
-	quantity string
-	s, t     int
+type Key struct {
+	Block    experiment.Block
+	Quantity string
+	S, T     int
+}
+
+// Paper returns a number of the paper, or nil where it prints none.
+func Paper(k Key) *Number {
+	n, ok := paper[k]
+	if !ok {
+		return nil
+	}
+	return &n
 }
 
 // paper holds the numbers of the paper that ours stand beside; what it prints
-// otherwise stands with its sentence in claims.
-var paper = map[key]Number{
+// otherwise stands with its sentence in the claims of package report.
+var paper = map[Key]Number{
 	{experiment.Oracle, "exact-pmd", 8, 20}:  {Value: .0148, Where: "Table 3"},
 	{experiment.Oracle, "exact-pmd", 8, 40}:  {Value: .0026, Where: "Table 3"},
 	{experiment.Oracle, "exact-pmd", 16, 20}: {Value: .0167, Where: "Table 3"},

@@ -1,0 +1,313 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+)
+
+// Series is a method, with its recipe where it has several.
+type Series struct {
+	Method  experiment.Method `json:"method"`
+	Recipe  string            `json:"recipe,omitempty"`
+	Label   string            `json:"label"` // of the method
+	Sampled bool              `json:"-"`     // sees sampled transitions only
+	Quoted  bool              `json:"-"`     // the paper has numbers for it, or for its recipe at another budget
+}
+
+func (x Series) String() string {
+	if x.Recipe == "" {
+		return x.Label
+	}
+	return fmt.Sprintf("%s (%s)", x.Label, x.Recipe)
+}
+
+// Series returns a method of the preset with a recipe, or with none.
+func (s *Source) Series(name experiment.Method, recipe string) Series {
+	x := Series{Method: name, Recipe: recipe, Label: string(name)}
+	if m, err := s.Store.Preset.Methods.Find(name); err == nil {
+		x.Label, x.Sampled, x.Quoted = m.Label, m.Sampled, m.HasPrinted(recipe)
+	}
+	return x
+}
+
+// In selects the series' cells of a block and size.
+func (x Series) In(block experiment.Block, states int) Selection {
+	return Selection{Block: block, Method: x.Method, Recipe: x.Recipe, S: states}
+}
+
+// SampledSeries lists the sampled methods of a block, recipe by recipe.
+func (s *Source) SampledSeries(block experiment.Block) (list []Series) {
+	for _, m := range s.Store.Preset.Methods {
+		if m.Sampled {
+			list = append(list, s.seriesIn(block, m)...)
+		}
+	}
+	return list
+}
+
+// seriesIn lists a method of a block, recipe by recipe where it sees samples.
+func (s *Source) seriesIn(block experiment.Block, m method.Method) (list []Series) {
+	if !m.Sampled {
+		return []Series{s.Series(m.Name, "")}
+	}
+	for _, recipe := range s.Store.Preset.SampledRecipes(block, m.Name) {
+		list = append(list, s.Series(m.Name, recipe))
+	}
+	return list
+}
+
+// BenchmarkSeries lists the benchmark's methods in the order of tables.
+func (s *Source) BenchmarkSeries() (list []Series) {
+	for _, m := range s.Store.Preset.Methods {
+		list = append(list, s.seriesIn(experiment.Benchmark, m)...)
+	}
+	return list
+}
+
+// BenchmarkRow is a method's place in the common harness at a size and horizon.
+type BenchmarkRow struct {
+	Series
+	S     int      `json:"s"`
+	T     int      `json:"t"`
+	Loss  Estimate `json:"loss"`
+	Ratio Estimate `json:"ratio"` // to exact PMD; of exact PMD itself missing
+	Tail  Tail     `json:"tail"`  // against exact PMD
+}
+
+// Benchmark returns the rows of the common harness, by size, method and horizon.
+func (s *Source) Benchmark() (rows []BenchmarkRow, err error) {
+	for _, states := range s.Sizes(experiment.Benchmark) {
+		oracle, err := s.Find(Selection{Block: experiment.Benchmark, Method: experiment.ExactPMD, S: states})
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range s.BenchmarkSeries() {
+			runs, err := s.Find(x.In(experiment.Benchmark, states))
+			if err != nil {
+				return nil, err
+			}
+			if runs.Planned == 0 {
+				continue
+			}
+			against := oracle
+			if x.Method == experiment.ExactPMD {
+				against = Runs{}
+			}
+			for _, horizon := range Horizons {
+				row := BenchmarkRow{Series: x, S: states, T: horizon}
+				if row.Loss, row.Ratio, row.Tail, err = beside(runs, against, horizon); err != nil {
+					return nil, err
+				}
+				if x.Quoted {
+					row.Loss = row.Loss.Beside(Key{experiment.Benchmark, string(x.Method), states, horizon})
+					row.Ratio.Paper = paperRatio(x.Method, states, horizon)
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// beside estimates the loss of runs and compares it with a reference.
+func beside(runs, reference Runs, horizon int) (loss, ratio Estimate, tail Tail, err error) {
+	if loss, err = runs.Median(horizon); err != nil {
+		return
+	}
+	if ratio, err = runs.Ratio(reference, horizon); err != nil {
+		return
+	}
+	tail, err = runs.Tail(reference, horizon)
+	return
+}
+
+// paperRatio is the quotient of two of the paper's medians, nil where one is missing.
+func paperRatio(method experiment.Method, states, horizon int) *Number {
+	loss := Paper(Key{experiment.Benchmark, string(method), states, horizon})
+	oracle := Paper(Key{experiment.Benchmark, string(experiment.ExactPMD), states, horizon})
+	if loss == nil || oracle == nil || method == experiment.ExactPMD {
+		return nil
+	}
+	return &Number{Value: loss.Value / oracle.Value, Where: loss.Where}
+}
+
+// DifferenceRow says by how much PolicyAttention's loss lies above another method's.
+type DifferenceRow struct {
+	Series
+	S         int      `json:"s"`
+	T         int      `json:"t"`
+	OfMedians Estimate `json:"of_medians"`
+	ByProblem Estimate `json:"by_problem"`
+}
+
+// Differences returns PolicyAttention's loss minus another method's in the common
+// harness, between runs of the same identity.
+func (s *Source) Differences() (rows []DifferenceRow, err error) {
+	for _, states := range s.Sizes(experiment.Benchmark) {
+		actor, err := s.Find(Selection{Block: experiment.Benchmark, Method: experiment.PolicyAttention, S: states})
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range s.BenchmarkSeries() {
+			other, err := s.Find(x.In(experiment.Benchmark, states))
+			if err != nil {
+				return nil, err
+			}
+			if other.Planned == 0 || x.Method == experiment.PolicyAttention {
+				continue
+			}
+			for _, horizon := range Horizons {
+				row := DifferenceRow{Series: x, S: states, T: horizon}
+				if row.OfMedians, err = actor.Compare(Difference, other, horizon); err != nil {
+					return nil, err
+				}
+				if row.ByProblem, err = actor.Compare(PairedDifference, other, horizon); err != nil {
+					return nil, err
+				}
+				if x.Quoted {
+					row.OfMedians = row.OfMedians.Beside(Key{experiment.Benchmark, "policyattention minus " + string(x.Method), states, horizon})
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// Advantage is a sampled method's loss over PolicyAttention's, at the paper's
+// settings and at tuned ones.
+type Advantage struct {
+	Paper, Tuned Series
+	S, T         int
+	AtPaper      Estimate
+	AtTuned      Estimate
+}
+
+// Advantages returns what remains of PolicyAttention's advantage over the sampled
+// methods when their step sizes are tuned.
+func (s *Source) Advantages() (rows []Advantage, err error) {
+	for _, x := range []Advantage{
+		{Paper: s.Series(experiment.LiangLai, "paper"), Tuned: s.Series(experiment.LiangLai, "tuned")},
+		{Paper: s.Series(experiment.Distillation, "cpu"), Tuned: s.Series(experiment.Distillation, "cpu-tuned")},
+		{Paper: s.Series(experiment.Distillation, "full"), Tuned: s.Series(experiment.Distillation, "full-tuned")},
+	} {
+		for _, states := range s.Sizes(experiment.Benchmark) {
+			actor, err := s.Find(Selection{Block: experiment.Benchmark, Method: experiment.PolicyAttention, S: states})
+			if err != nil {
+				return nil, err
+			}
+			for _, horizon := range Horizons {
+				row := x
+				row.S, row.T = states, horizon
+				for series, to := range map[Series]*Estimate{x.Paper: &row.AtPaper, x.Tuned: &row.AtTuned} {
+					other, err := s.Find(series.In(experiment.Benchmark, states))
+					if err != nil {
+						return nil, err
+					}
+					if *to, err = other.Ratio(actor, horizon); err != nil {
+						return nil, err
+					}
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// Comparison is a named estimate.
+type Comparison struct {
+	Quantity string   `json:"quantity"`
+	Estimate Estimate `json:"estimate"`
+}
+
+// Confirmation returns the closed-loop comparisons at S = 4, T = 20, the runs one by
+// one first.
+func (s *Source) Confirmation() (rows []Comparison, err error) {
+	const horizon = 20
+	found := map[experiment.Method]Runs{}
+	for _, m := range s.Store.Preset.Methods.Names() {
+		if found[m], err = s.Find(Selection{Block: experiment.Confirmation, Method: m, S: 4}); err != nil {
+			return nil, err
+		}
+	}
+	actor, oracle := found[experiment.PolicyAttention], found[experiment.ExactPMD]
+	for j, run := range experiment.Protocol.Sizes[4].Runs {
+		one := Runs{Selection: actor.Selection, Planned: 1}
+		one.Seed = run.Model
+		one.Found = slices.DeleteFunc(slices.Clone(actor.Found), func(e *experiment.Evaluation) bool { return e.Cell.Seed != run.Model })
+		e, err := one.Ratio(oracle, horizon)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, Comparison{fmt.Sprintf("ratio of run %d to exact PMD", j+1), e.Beside(Key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon})})
+	}
+	full, reward := found[experiment.LearnedCritic], found[experiment.RewardOnly]
+	for _, q := range []struct {
+		quantity, key string
+		x, y          Runs
+		f             Estimator
+	}{
+		{"median ratio to exact PMD", "median ratio", actor, oracle, Ratio},
+		{"actor minus exact PMD, of medians", "minus exact-pmd", actor, oracle, Difference},
+		{"actor minus exact PMD, paired", "minus exact-pmd", actor, oracle, PairedDifference},
+		{"learned critic: ratio to exact PMD", "learned critic ratio", full, oracle, Ratio},
+		{"learned critic minus exact PMD", "learned critic minus exact-pmd", full, oracle, Difference},
+		{"reward-only minus actor", "reward-only minus actor", reward, actor, Difference},
+		{"reward-only minus learned critic", "reward-only minus full loop", reward, full, Difference},
+		{"mixture φ = .01 minus actor", "mixture minus actor", found[experiment.Mixture], actor, Difference},
+		{"PMD-target minus actor", "", found[experiment.PMDTarget], actor, Difference},
+	} {
+		e, err := q.x.Compare(q.f, q.y, horizon)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, Comparison{q.quantity, e.Beside(Key{experiment.Confirmation, q.key, 4, horizon})})
+	}
+	return rows, nil
+}
+
+// ShiftRow compares actors with exact PMD on a family that they were not trained on.
+type ShiftRow struct {
+	Family         mdp.Family `json:"family"`
+	Ratio, Further Estimate   // the paper's identities, and five further ones
+	Tail           Tail       // of the paper's identities
+	FurtherTail    Tail
+}
+
+// Shifted compares a block's runs with exact PMD on a family, at T = 20.
+func (s *Source) Shifted(block experiment.Block, family mdp.Family) (Estimate, Tail, error) {
+	oracle, err := s.Find(Selection{Block: experiment.Shift, Method: experiment.ExactPMD, Family: family})
+	if err != nil {
+		return Estimate{}, Tail{}, err
+	}
+	runs, err := s.Find(Selection{Block: block, Method: experiment.PolicyAttention, Family: family})
+	if err != nil {
+		return Estimate{}, Tail{}, err
+	}
+	ratio, err := runs.Ratio(oracle, 20)
+	if err != nil {
+		return Estimate{}, Tail{}, err
+	}
+	tail, err := runs.Tail(oracle, 20)
+	return ratio.Beside(Key{experiment.Shift, string(family), 4, 20}), tail, err
+}
+
+// Shifts returns the shifts without retraining.
+func (s *Source) Shifts() (rows []ShiftRow, err error) {
+	for _, family := range mdp.Shifts {
+		row := ShiftRow{Family: family}
+		if row.Ratio, row.Tail, err = s.Shifted(experiment.Shift, family); err != nil {
+			return nil, err
+		}
+		if row.Further, row.FurtherTail, err = s.Shifted(experiment.ShiftReplication, family); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}

@@ -1,0 +1,156 @@
+package results
+
+import (
+	"slices"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
+)
+
+// Estimator names a comparison of two samples, or the median of one. See package
+// stats.
+type Estimator string
+
+const (
+	Median           Estimator = "median"
+	Ratio            Estimator = "ratio"
+	Difference       Estimator = "difference"
+	PairedDifference Estimator = "paired difference"
+	RatioOfMeans     Estimator = "ratio of means"
+)
+
+// Estimate is an estimate with its origin.
+type Estimate struct {
+	Estimator
+	X       Selection  `json:"x"`
+	Y       *Selection `json:"y,omitempty"` // compared with
+	T       int        `json:"t"`           // horizon
+	Runs    int        `json:"runs"`        // behind it
+	Planned int        `json:"planned"`
+	stats.Estimate
+	ByRun []float64                   `json:"by_run,omitempty"` // the same of each run
+	Paper *Number                     `json:"paper,omitempty"`  // what the paper prints, if anything
+	Used  [2][]*experiment.Evaluation `json:"-"`                // by run: of X and, where compared, of Y
+}
+
+// Beside returns the estimate with the paper's number of that key, if there is one.
+func (e Estimate) Beside(k Key) Estimate {
+	e.Paper = Paper(k)
+	return e
+}
+
+// missing is an estimate of results that are not there.
+func missing(f Estimator, x Runs, horizon int) Estimate {
+	return Estimate{Estimator: f, X: x.Selection, T: horizon, Planned: x.Planned}
+}
+
+// Median estimates the median over runs of the median loss.
+func (r Runs) Median(horizon int) (Estimate, error) {
+	e := missing(Median, r, horizon)
+	if len(r.Found) == 0 {
+		return e, nil
+	}
+	var err error
+	e.Runs, e.Used[0], e.ByRun = len(r.Found), r.Found, r.Medians(horizon)
+	e.Estimate, err = stats.Standard.Median(r.Losses(horizon))
+	return e, err
+}
+
+// Compare estimates how losses compare with those of other runs, of the same
+// identities or of an exact method. Evidence needs both.
+func (r Runs) Compare(f Estimator, other Runs, horizon int) (Estimate, error) {
+	x, y := Pair(r, other)
+	e := missing(f, r, horizon)
+	e.Y = &y.Selection
+	if len(x.Found) == 0 {
+		return e, nil
+	}
+	e.Runs, e.Used = len(x.Found), [2][]*experiment.Evaluation{x.Found, y.Found}
+	estimate := map[Estimator]func(x, y [][]float64) (stats.Estimate, error){
+		Ratio: stats.Standard.Ratio, Difference: stats.Standard.Difference,
+		PairedDifference: stats.Standard.PairedDifference, RatioOfMeans: stats.Standard.RatioOfMeans,
+	}[f]
+	a, b := x.Losses(horizon), y.Losses(horizon)
+	var err error
+	if e.Estimate, err = estimate(a, b); err != nil {
+		return e, err
+	}
+	for j := range a {
+		e.ByRun = append(e.ByRun, each(f, a[j], b[j]))
+	}
+	return e, nil
+}
+
+// each is the estimator of one run.
+func each(f Estimator, x, y []float64) float64 {
+	switch f {
+	case Ratio:
+		return stats.RatioOfMedians(x, y)
+	case RatioOfMeans:
+		return stats.Mean(x) / stats.Mean(y)
+	case Difference:
+		return stats.Median(x) - stats.Median(y)
+	}
+	return stats.Median(excess(x, y))
+}
+
+// Ratio estimates the median ratio of median losses (equation 14).
+func (r Runs) Ratio(other Runs, horizon int) (Estimate, error) {
+	return r.Compare(Ratio, other, horizon)
+}
+
+// excess returns x − y, problem by problem.
+func excess(x, y []float64) []float64 {
+	d := make([]float64, len(x))
+	for m := range d {
+		d[m] = x[m] - y[m]
+	}
+	return d
+}
+
+// BehindBy is the excess above which a problem counts as behind, in units of the
+// normalized loss.
+const BehindBy = .05
+
+// Tail says what a median does not: how the losses of all problems of all runs
+// compare with another method's on the same problems.
+type Tail struct {
+	X       Selection `json:"x"`
+	T       int       `json:"t"`
+	Runs    int       `json:"runs"`
+	Planned int       `json:"planned"`
+	// Of the excess over the other loss, problem by problem, all runs together.
+	Mean, P95, P99, Worst float64
+	Behind                float64  // share of problems with an excess above BehindBy
+	Problems              int      // in all runs
+	RatioOfMeans          Estimate // median over runs
+	WorstRun              uint64   // identity with the greatest ratio of means
+}
+
+// Tail describes the excess over other losses on the same problems.
+func (r Runs) Tail(other Runs, horizon int) (Tail, error) {
+	t := Tail{X: r.Selection, T: horizon, Planned: r.Planned}
+	var err error
+	if t.RatioOfMeans, err = r.Compare(RatioOfMeans, other, horizon); err != nil || t.RatioOfMeans.Runs == 0 {
+		return t, err
+	}
+	x, y := Pair(r, other)
+	t.Runs = len(x.Found)
+	var all []float64
+	for j, losses := range x.Losses(horizon) {
+		all = append(all, excess(losses, y.Found[j].Losses(horizon))...)
+	}
+	slices.Sort(all)
+	t.Problems, t.Mean, t.Worst = len(all), stats.Mean(all), all[len(all)-1]
+	t.P95, t.P99 = stats.Quantile(all, .95), stats.Quantile(all, .99)
+	above, _ := slices.BinarySearchFunc(all, BehindBy, func(v, limit float64) int {
+		if v > limit {
+			return 1
+		}
+		return -1
+	})
+	t.Behind = float64(len(all)-above) / float64(len(all))
+	byRun := t.RatioOfMeans.ByRun
+	t.WorstRun = x.Found[slices.Index(byRun, slices.Max(byRun))].Cell.Seed
+	return t, nil
+}

@@ -1,0 +1,358 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
+)
+
+// NativeStates is S of the shape that Liang and Lai train in.
+var NativeStates = lianglai.Native(0).States
+
+// qualities are the quantities of a qualification.
+var qualities = []struct {
+	method   experiment.Method
+	quantity string
+	of       func(*experiment.Evaluation) (float64, error)
+}{
+	{experiment.LiangLai, "last/first training loss", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.LossRatio, nil }},
+	{experiment.LiangLai, "relative update error", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.UpdateError, nil }},
+	{experiment.LiangLai, "closed-loop improvement / teacher's", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Improvement(), nil }},
+	{experiment.LiangLai, "mean curve gap", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Gap(), nil }},
+	{experiment.Distillation, "loss after round 1", improvement(func(q distill.Qualification) float64 { return q.First })},
+	{experiment.Distillation, "loss after round 40", improvement(func(q distill.Qualification) float64 { return q.Last })},
+	{experiment.Distillation, "share of MDPs that improve", improvement(func(q distill.Qualification) float64 { return float64(q.Improved) / float64(q.Problems) })},
+}
+
+func improvement(of func(distill.Qualification) float64) func(*experiment.Evaluation) (float64, error) {
+	return func(e *experiment.Evaluation) (float64, error) {
+		q, err := distill.Qualify(e.Scored)
+		return of(q), err
+	}
+}
+
+// Qualified says whether a network of Algorithm Distillation has learned to learn.
+type Qualified struct {
+	Series
+	S            int      `json:"s"`
+	First, Last  float64  // median losses after rounds 1 and 40
+	Improved     int      // MDPs
+	Problems     int      //
+	Runs         int      `json:"runs"`
+	Planned      int      `json:"planned"`
+	HasControl   bool     // a control of a short context is planned
+	Gap          Estimate // loss after round 40 minus the control's
+	FirstOfShort float64  // the control's
+	LastOfShort  float64
+	Used         []*experiment.Evaluation `json:"-"`
+}
+
+// Hardly is the share of its first loss above which a recipe's last one says that it
+// did not learn to learn.
+const Hardly = 0.9
+
+// OK reports whether the recipe qualifies: its loss falls by a tenth or more, and ends
+// below that of its own control of a short context, with an interval below zero.
+func (q Qualified) OK() bool { return q.Last <= Hardly*q.First && q.Gap.Runs > 0 && q.Gap.Hi < 0 }
+
+// Qualify says whether a recipe of Algorithm Distillation qualifies at a size. The
+// block is Qualification, or Benchmark for the same networks on evaluation problems.
+func (s *Source) Qualify(block experiment.Block, recipe string, states int) (q Qualified, err error) {
+	x := s.Series(experiment.Distillation, recipe)
+	q.Series, q.S = x, states
+	runs, err := s.Find(x.In(block, states))
+	if err != nil {
+		return q, err
+	}
+	if q.First, q.Last, q.Improved, q.Problems, err = falls(runs); err != nil {
+		return q, err
+	}
+	q.Runs, q.Planned, q.Used = len(runs.Found), runs.Planned, runs.Found
+	short, err := s.Find(s.Series(x.Method, recipe+"-short").In(block, states))
+	if err != nil {
+		return q, err
+	}
+	q.HasControl = short.Planned > 0
+	if q.FirstOfShort, q.LastOfShort, _, _, err = falls(short); err != nil {
+		return q, err
+	}
+	q.Gap, err = runs.Compare(Difference, short, 40)
+	return q, err
+}
+
+// falls returns the medians over runs of the median losses after rounds 1 and 40, and
+// how many problems of all runs improve.
+func falls(runs Runs) (first, last float64, improved, problems int, err error) {
+	var from, to []float64
+	for _, r := range runs.Found {
+		q, err := distill.Qualify(r.Scored)
+		if err != nil {
+			return 0, 0, 0, 0, err
+		}
+		from, to = append(from, q.First), append(to, q.Last)
+		improved, problems = improved+q.Improved, problems+q.Problems
+	}
+	return stats.Median(from), stats.Median(to), improved, problems, nil
+}
+
+// QualificationRow is a quantity of a sampled method's qualification; what was
+// estimated has an interval, other quantities a number of each run.
+type QualificationRow struct {
+	Spread
+	Gap      *Estimate `json:"gap,omitempty"`
+	Expected float64   `json:"expected,omitempty"` // of a cost that was not measured
+}
+
+// Qualification returns what the sampled methods' qualifications measured, and costs.
+func (s *Source) Qualification() (rows []QualificationRow, err error) {
+	for _, x := range s.SampledSeries(experiment.Qualification) {
+		for _, states := range []int{8, NativeStates, 16} {
+			runs, err := s.Find(x.In(experiment.Qualification, states))
+			if err != nil {
+				return nil, err
+			}
+			if runs.Planned == 0 {
+				continue
+			}
+			row := func(quantity string, values []float64) QualificationRow {
+				return QualificationRow{Spread: Spread{x, states, quantity, values, runs.Planned, Paper(Key{experiment.Qualification, quantity + " " + x.Recipe, states, 0})}}
+			}
+			for _, q := range qualities {
+				if q.method != x.Method {
+					continue
+				}
+				var values []float64
+				for _, r := range runs.Found {
+					v, err := q.of(r)
+					if err != nil {
+						return nil, err
+					}
+					values = append(values, v)
+				}
+				rows = append(rows, row(q.quantity, values))
+			}
+			if x.Method == experiment.Distillation {
+				q, err := s.Qualify(experiment.Qualification, x.Recipe, states)
+				if err != nil {
+					return nil, err
+				}
+				if q.HasControl {
+					gap := row("its loss after round 40 minus the short context's", q.Gap.ByRun)
+					gap.Gap = &q.Gap
+					rows = append(rows, gap)
+				}
+			}
+			sizes, minutes, expected, err := s.costs(x.In(experiment.Qualification, states))
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row("parameters", sizes))
+			cost := row("CPU min of training", minutes)
+			cost.Expected = expected
+			rows = append(rows, cost)
+		}
+	}
+	return rows, nil
+}
+
+// costs returns the parameters and CPU minutes of the training runs of a selection,
+// and the estimate of one that has not been made.
+func (s *Source) costs(x Selection) (sizes, minutes []float64, expected float64, err error) {
+	for _, cell := range s.Store.Preset.Plan() {
+		if !x.Matches(cell) {
+			continue
+		}
+		trainings, err := cell.Trainings()
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		for _, c := range trainings {
+			sizes = append(sizes, float64(c.Parameters()))
+			run, err := s.Training(c)
+			if err != nil {
+				return nil, nil, 0, err
+			}
+			if run == nil {
+				expected = experiment.EstimateSeconds(c) / 60
+			} else {
+				minutes = append(minutes, run.Manifest.Cost.CPUSeconds/60)
+			}
+		}
+	}
+	return sizes, minutes, expected, nil
+}
+
+// Grid returns Liang–Lai's scores on a grid of step sizes.
+func (s *Source) Grid(recipe string, states int) (Runs, error) {
+	x := Selection{Block: experiment.Tuning, Method: experiment.LiangLai, Recipe: recipe, S: states}
+	runs, err := s.Where(func(c experiment.Cell) bool { return x.Matches(c) && c.Recipe == recipe })
+	runs.Selection = x
+	return runs, err
+}
+
+// TuningRow is a setting of a sampled method with its losses on calibration problems.
+type TuningRow struct {
+	Method  experiment.Method `json:"method"`
+	S       int               `json:"s"`
+	Setting string            `json:"setting"`
+	Score   *baseline.Score   `json:"score,omitempty"`  // nil: not yet run
+	Inside  string            `json:"inside,omitempty"` // is a best point inside its grid?
+}
+
+// StartNames are the starts of Liang–Lai as tables and figures call them.
+var StartNames = map[baseline.Start]string{baseline.Initial: "π₀", baseline.Uniform: "uniform"}
+
+// Tuning returns what the grids found on calibration problems.
+func (s *Source) Tuning() (rows []TuningRow, err error) {
+	for _, x := range []struct{ recipe, label string }{{"", ""}, {"features", ", dense features"}} {
+		for _, states := range []int{8, 16} {
+			more, err := s.tuned(x.recipe, x.label, states)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, more...)
+		}
+	}
+	for _, states := range []int{8, 16} {
+		for _, recipe := range experiment.Sources() {
+			runs, err := s.Find(s.Series(experiment.Distillation, recipe).In(experiment.Tuning, states))
+			if err != nil {
+				return nil, err
+			}
+			if runs.Planned == 0 {
+				continue
+			}
+			row := TuningRow{Method: experiment.Distillation, S: states, Setting: strings.ReplaceAll(recipe, "-", " ")}
+			if len(runs.Found) > 0 {
+				source := runs.Found[0].Config.Loop.Distill.Training.Source
+				row.Score = &baseline.Score{Steps: source, Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, nil
+}
+
+// tuned returns Liang–Lai's rows of one grid: the paper's choice and the best, from
+// either start.
+func (s *Source) tuned(recipe, label string, states int) (rows []TuningRow, err error) {
+	runs, err := s.Grid(recipe, states)
+	if err != nil || runs.Planned == 0 {
+		return nil, err
+	}
+	steps, err := lianglai.PaperSteps(states)
+	if err != nil {
+		return nil, err
+	}
+	for _, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
+		setting := "from " + StartNames[start] + label
+		papers := TuningRow{Method: experiment.LiangLai, S: states, Setting: "paper's choice, " + setting}
+		best := TuningRow{Method: experiment.LiangLai, S: states, Setting: "best, " + setting}
+		if len(runs.Found) == 0 {
+			rows = append(rows, papers, best)
+			continue
+		}
+		grid := runs.Found[0]
+		if at := slices.IndexFunc(grid.Tuning, func(x baseline.Score) bool { return x.Start == start && x.Steps == steps }); at >= 0 {
+			papers.Score = &grid.Tuning[at]
+			rows = append(rows, papers)
+		}
+		b, inside, err := experiment.BestFrom(grid.Tuning, start)
+		if err != nil {
+			return nil, err
+		}
+		best.Score, best.Inside = &b, "no"
+		if inside {
+			best.Inside = "yes"
+		} else if len(grid.Config.Tuning.Grid.Betas) == 1 {
+			best.Inside = "β not tried"
+		}
+		rows = append(rows, best)
+	}
+	return rows, nil
+}
+
+// Along returns the best loss at T = 20 of each actor step α of a grid, ascending.
+func Along(grid *experiment.Evaluation, start baseline.Start) (scores []baseline.Score) {
+	best := map[float64]baseline.Score{}
+	for _, x := range grid.Tuning {
+		if b, seen := best[x.Alpha]; x.Start == start && (!seen || x.Loss[0] < b.Loss[0]) {
+			best[x.Alpha] = x
+		}
+	}
+	for _, x := range best {
+		scores = append(scores, x)
+	}
+	slices.SortFunc(scores, func(a, b baseline.Score) int { return cmp.Compare(a.Alpha, b.Alpha) })
+	return scores
+}
+
+// Resource says what the first identity of a method of the benchmark needs at S = 8.
+type Resource struct {
+	Series
+	Config     experiment.Config `json:"-"`
+	Trainings  int               `json:"trainings"`
+	Parameters int               `json:"parameters"`
+	Minutes    *float64          `json:"minutes,omitempty"` // processor time of training, nil where a run is missing
+	Seconds    *float64          `json:"seconds,omitempty"` // of evaluation, nil where it is missing
+	Backend    string            `json:"backend"`
+}
+
+// Resources returns the costs of the benchmark's methods at a size.
+func (s *Source) Resources(states int) (rows []Resource, err error) {
+	for _, x := range s.BenchmarkSeries() {
+		in := x.In(experiment.Benchmark, states)
+		plan := s.Store.Preset.Plan()
+		at := slices.IndexFunc(plan, in.Matches)
+		if at < 0 {
+			continue
+		}
+		r := Resource{Series: x}
+		if r.Config, err = plan[at].Config(); err != nil {
+			return nil, err
+		}
+		trainings, err := plan[at].Trainings()
+		if err != nil {
+			return nil, err
+		}
+		r.Trainings, r.Minutes = len(trainings), new(float64)
+		for _, c := range trainings {
+			r.Parameters += c.Parameters()
+		}
+		for _, c := range trainings {
+			run, err := s.Training(c)
+			if err != nil {
+				return nil, err
+			}
+			if run == nil {
+				r.Minutes = nil
+				break
+			}
+			*r.Minutes += run.Manifest.Cost.CPUSeconds / 60
+			r.Backend = BackendName(run)
+		}
+		e, err := s.Evaluation(plan[at])
+		if err != nil {
+			return nil, err
+		}
+		if e != nil {
+			r.Seconds = &e.Manifest.Cost.CPUSeconds
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// BackendName names what a run was made on.
+func BackendName(run *experiment.Training) string {
+	if d := run.Manifest.Produced.Backend; d != nil {
+		return d.Name
+	}
+	return "Go, float64"
+}
