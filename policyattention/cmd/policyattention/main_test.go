@@ -154,7 +154,7 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	if err != nil || len(folders) != 2 {
 		t.Errorf("%d training folders: %v", len(folders), folders)
 	}
-	if code, stdout, stderr := call(append(args, "table", "benchmark")...); code != 0 || !strings.Contains(stdout, "pmd-target") {
+	if code, stdout, stderr := call(append(args, "table", "benchmark")...); code != 0 || !strings.Contains(stdout, "PMD-target") {
 		t.Errorf("table: %d, %s %s", code, stdout, stderr)
 	}
 	checkpoint := filepath.Join(folders[0], "weights.safetensors")
