@@ -25,9 +25,9 @@ func (p *pass) attention(block string, k int) layer {
 		merge := func(x *Node) *Node { return Reshape(x, width, -1) }
 
 		queries, backQueries := p.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
-		attend := inBlocks(attendByProducts, 48)
+		attend := p.inBlocks(attendByProducts, 48)
 		if t <= vectorLength && compiles(x) {
-			attend = inBlocks(attendByVectors, 12)
+			attend = p.inBlocks(attendByVectors, 12)
 		}
 		y, backAttend := attend(split(queries), split(part(1)), split(part(2)))
 		return merge(y), func(dy *Node) *Node {
@@ -38,16 +38,32 @@ func (p *pass) attention(block string, k int) layer {
 	}
 }
 
-// attend is softmax attention of queries [H, d, k, B] to keys and values [H, d, T, B].
-type attend func(q, k, v *Node) (y *Node, back backAttend)
+// attend is softmax attention of queries [H, d, k, B] to keys and values [H, d, T, B],
+// with a mask as in [causalMask], or without one where it is nil.
+type attend func(q, k, v *Node, mask mask) (y *Node, back backAttend)
+
+// mask returns what is added to scores, see [causalMask].
+type mask func(like *Node, query, key int, dimensions ...int) *Node
+
+// add adds the mask to scores.
+func (m mask) add(scores *Node, query, key int, dimensions ...int) *Node {
+	if m == nil {
+		return scores
+	}
+	return Add(scores, m(scores, query, key, dimensions...))
+}
 
 type backAttend func(dy *Node) (dq, dk, dv *Node)
 
-// inBlocks is attention with the queries in blocks of at least length, each with
-// the keys up to its last query: most of what the causal mask hides is then not
-// computed. A block of queries [H, d, k, B] has the last k of its keys' places.
-func inBlocks(attend attend, length int) attend {
+// inBlocks is the network's attention with the queries in blocks of at least length,
+// each with the keys up to its last query: most of what the causal mask hides is then
+// not computed. A block of queries [H, d, k, B] has the last k of its keys' places.
+// Without a mask all queries are one block.
+func (p *pass) inBlocks(attend attend, length int) func(q, k, v *Node) (*Node, backAttend) {
 	return func(q, k, v *Node) (*Node, backAttend) {
+		if p.config.Unordered {
+			return attend(q, k, v, nil)
+		}
 		part := func(x *Node, from, to int) *Node { return SliceAxis(x, 2, AxisRange(from, to)) }
 		queries, keys := q.Shape().Dimensions[2], k.Shape().Dimensions[2]
 		n := max(1, queries/length)
@@ -55,7 +71,7 @@ func inBlocks(attend attend, length int) attend {
 		ys, backs := make([]*Node, n), make([]backAttend, n)
 		for i := range n {
 			seen := keys - queries + from(i+1)
-			ys[i], backs[i] = attend(part(q, from(i), from(i+1)), part(k, 0, seen), part(v, 0, seen))
+			ys[i], backs[i] = attend(part(q, from(i), from(i+1)), part(k, 0, seen), part(v, 0, seen), causalMask)
 		}
 		// add adds y to the first entries of x.
 		add := func(x, y *Node) *Node {
@@ -77,14 +93,14 @@ func inBlocks(attend attend, length int) attend {
 
 // attendByProducts is softmax attention of queries [H, d, k, B] to keys and values
 // [H, d, T, B], by matrix products per head and sequence.
-func attendByProducts(q, k, v *Node) (*Node, backAttend) {
+func attendByProducts(q, k, v *Node, mask mask) (*Node, backAttend) {
 	major := func(x *Node) *Node { return materialize(TransposeAllAxes(x, 3, 0, 1, 2)) } // [B, H, d, ·]
 	minor := func(x *Node) *Node { return TransposeAllAxes(x, 1, 2, 3, 0) }
 	q, k, v = major(q), major(k), major(v)
 	queries, keys := q.Shape().Dimensions[3], k.Shape().Dimensions[3]
 	// Scores [B, H, T, k] have the keys before the queries, so that the sums of
 	// softmax are sums of vectors.
-	scores := Add(Einsum("bhdk,bhdq->bhkq", k, q), causalMask(q, 3, 2, 1, 1, keys, queries))
+	scores := mask.add(Einsum("bhdk,bhdq->bhkq", k, q), 3, 2, 1, 1, keys, queries)
 	e := materialize(Exp(Sub(scores, ReduceAndKeep(scores, ReduceMax, 2))))
 	// The weights e·inverse are never formed: their pass over all pairs is left out, and
 	// so is that of the sum of weights × their slopes, which is ⟨dy, y⟩ (Dao et al.,
@@ -103,7 +119,7 @@ func attendByProducts(q, k, v *Node) (*Node, backAttend) {
 
 // attendByVectors is attendByProducts by sums of vectors over sequences, with
 // weights [H, k, T, B].
-func attendByVectors(q, k, v *Node) (*Node, backAttend) {
+func attendByVectors(q, k, v *Node, mask mask) (*Node, backAttend) {
 	heads, dim, queries, b := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2], q.Shape().Dimensions[3]
 	keys := k.Shape().Dimensions[2]
 	// All products have the axes [H, d, k, T, B].
@@ -130,7 +146,7 @@ func attendByVectors(q, k, v *Node) (*Node, backAttend) {
 	}
 
 	q = materialize(q)
-	scores := materialize(Add(overFeatures(ofQuery(q), ofKey(k)), causalMask(q, 1, 2, 1, queries, keys, 1)))
+	scores := materialize(mask.add(overFeatures(ofQuery(q), ofKey(k)), 1, 2, 1, queries, keys, 1))
 	e := materialize(Exp(Sub(scores, perQuery(ReduceMax, Max, scores))))
 	weights := materialize(Div(e, perQuery(ReduceSum, Add, e)))
 	y := materialize(overKeys(ofPair(weights), ofKey(v)))

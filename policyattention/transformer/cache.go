@@ -21,11 +21,15 @@ import (
 // A nil cache is an empty one, of which length says nothing; the cache that is
 // returned then holds the new tokens and has room for no more.
 //
-// The new tokens follow one another, and then the outputs are those of Vectors
+// It panics for an unordered network, whose outputs for earlier tokens depend on later
+// ones. The new tokens follow one another, and then the outputs are those of Vectors
 // on the whole sequence; or they are alternatives, each of them as if it were
 // the only new one.
 func (n *Network) Extend(tokens, cache, length *Node, alternatives bool) (outputs, extended *Node) {
 	c := n.config
+	if c.Unordered {
+		exceptions.Panicf("transformer: an unordered network has no use for a cache")
+	}
 	b, k := c.tokens(tokens)
 	g := tokens.Graph()
 	iota := func(axis int, dims ...int) *Node { return Iota(g, shapes.Make(dtypes.Int32, dims...), axis) }

@@ -1,6 +1,6 @@
 // Package transformer is the learned network of PolicyAttention: a pre-LN
-// causal Transformer that reads a context of tokens and writes numbers for each
-// token, with the AdamW optimizer that trains it.
+// Transformer, causal unless asked otherwise, that reads a context of tokens and
+// writes numbers for each token, with the AdamW optimizer that trains it.
 //
 // All parameters live in one flat float32 vector, in the order that
 // [Config.Layout] gives. The optimizer's moments have the same shape, so an
@@ -19,8 +19,8 @@ import (
 //	h += Attention(LayerNorm(h))
 //	h += W₂·ReLU(W₁·LayerNorm(h) + b₁) + b₂
 //
-// with biases everywhere, a causal mask, and no positional encoding; a last
-// LayerNorm and a linear head follow the blocks.
+// with biases everywhere, a causal mask unless Unordered, and no positional encoding;
+// a last LayerNorm and a linear head follow the blocks.
 type Config struct {
 	Features int `json:"features"` // numbers per token
 	Layers   int `json:"layers"`   // blocks
@@ -28,6 +28,10 @@ type Config struct {
 	Width    int `json:"width"`    // model width d
 	Hidden   int `json:"hidden"`   // units of the feed-forward layer
 	Outputs  int `json:"outputs"`  // numbers written per token
+	// Unordered is without the causal mask: every token sees all. Since tokens carry no
+	// positions, the network is then a function of a set of tokens, equivariant to their
+	// order.
+	Unordered bool `json:"unordered,omitempty"`
 }
 
 // Standard returns the network of the paper's experiments: 4 blocks of width

@@ -93,7 +93,7 @@ func turn(x *Node) *Node {
 }
 
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
-// a token depend on that token and earlier ones only.
+// a token depend on that token and earlier ones only, or, if Unordered, on all.
 func (n *Network) Vectors(tokens *Node) *Node {
 	_, t := n.config.tokens(tokens)
 	return n.Tail(tokens, t)

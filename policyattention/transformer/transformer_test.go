@@ -19,6 +19,12 @@ import (
 // tiny is small enough for finite differences, with every size different.
 var tiny = Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
 
+// unordered is c without the causal mask.
+func unordered(c Config) Config {
+	c.Unordered = true
+	return c
+}
+
 func goBackend(t testing.TB) compute.Backend {
 	t.Helper()
 	b, err := compute.NewWithConfig("go")
@@ -95,7 +101,11 @@ func reference(c Config, params []float64, tokens [][]float64) []float64 {
 		for i, h := range hs {
 			mixed := make([]float64, d)
 			for head := range c.Heads {
-				weights, total := make([]float64, i+1), 0.
+				seen := i + 1
+				if c.Unordered {
+					seen = len(hs)
+				}
+				weights, total := make([]float64, seen), 0.
 				for j := range weights {
 					score := 0.
 					for k := head * dim; k < (head+1)*dim; k++ {
@@ -179,6 +189,8 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 		{"standard S=8", Standard(14), 3, 24},
 		{"standard S=16", Standard(22), 2, 48},
 		{"standard critic", Standard(24), 1, 168},
+		{"unordered", unordered(Standard(4)), 5, 18},
+		{"unordered, long", unordered(Standard(4)), 2, 100},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -265,7 +277,11 @@ func TestGraphsThatCannotBe(t *testing.T) {
 func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	b := goBackend(t)
 	const batch, length = 2, 5
-	for _, tail := range []int{length, 2} {
+	for _, tc := range []struct {
+		config Config
+		tail   int
+	}{{tiny, length}, {tiny, 2}, {unordered(tiny), length}, {unordered(tiny), 2}} {
+		tiny, tail := tc.config, tc.tail
 		rng := rand.New(rand.NewPCG(3, 4))
 		params := perturbed(tiny, rng)
 		tokens := normal(rng, batch*length*tiny.Features)
@@ -317,14 +333,18 @@ func TestAttentionFormsAgree(t *testing.T) {
 		}
 		in := []any{input(tc.queries), input(tc.keys), input(tc.keys), input(tc.queries)}
 		var results [][]*tensors.Tensor
-		for _, attend := range []func(q, k, v *Node) (*Node, backAttend){attendByProducts, attendByVectors} {
-			results = append(results, run(t, b, func(in []*Node) []*Node {
-				y, back := attend(in[0], in[1], in[2])
-				dq, dk, dv := back(in[3])
-				return []*Node{y, dq, dk, dv}
+		for _, attend := range []attend{attendByProducts, attendByVectors} {
+			results = append(results, run(t, b, func(in []*Node) (all []*Node) {
+				for _, mask := range []mask{causalMask, nil} {
+					y, back := attend(in[0], in[1], in[2], mask)
+					dq, dk, dv := back(in[3])
+					all = append(all, y, dq, dk, dv)
+				}
+				return all
 			}, in...))
 		}
-		for i, name := range []string{"output", "slope of queries", "slope of keys", "slope of values"} {
+		parts := []string{"output", "slope of queries", "slope of keys", "slope of values"}
+		for i, name := range append(parts, parts...) {
 			x, y := vector[float64](t, results[0][i]), vector[float64](t, results[1][i])
 			for j := range x {
 				if math.Abs(x[j]-y[j]) > 1e-12*(1+math.Abs(x[j])) { // sums of some tens of terms
@@ -429,7 +449,7 @@ func TestValidate(t *testing.T) {
 	if err := tiny.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []Config{{}, {5, 2, 4, 6, 7, 1}, {5, -1, 2, 6, 7, 1}, {5, 2, 2, 6, 7, 0}} {
+	for _, bad := range []Config{{}, {5, 2, 4, 6, 7, 1, false}, {5, -1, 2, 6, 7, 1, false}, {5, 2, 2, 6, 7, 0, false}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v passed", bad)
 		}
@@ -525,6 +545,28 @@ func TestExtendAgreesWithVectors(t *testing.T) {
 		cache = vector[float64](t, out[1])
 		for i := range lengths {
 			lengths[i] += step.advance[i]
+		}
+	}
+}
+
+// Without the mask, tokens in another order have the same outputs in that order.
+func TestUnorderedIsEquivariant(t *testing.T) {
+	b := goBackend(t)
+	c, rng := unordered(tiny), rand.New(rand.NewPCG(27, 28))
+	const length = 7
+	params, tokens, order := perturbed(c, rng), normal(rng, length*c.Features), rng.Perm(length)
+	shuffled := make([]float64, len(tokens))
+	for to, from := range order {
+		copy(shuffled[to*c.Features:][:c.Features], tokens[from*c.Features:])
+	}
+	output := func(tokens []float64) []float64 {
+		return vector[float64](t, run(t, b, forward(c), tensors.FromFlatDataAndDimensions(params, len(params)),
+			tensors.FromFlatDataAndDimensions(tokens, 1, length, c.Features))[0])
+	}
+	before, after := output(tokens), output(shuffled)
+	for to, from := range order {
+		if got, want := after[to], before[from]; math.Abs(got-want) > 1e-12*(1+math.Abs(want)) { // sums in another order
+			t.Errorf("token %d has output %v, as token %d it had %v", to, got, from, want)
 		}
 	}
 }

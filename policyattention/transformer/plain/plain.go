@@ -17,6 +17,7 @@ const epsilon = 1e-5
 // the same bits on every platform.
 type Network struct {
 	features, width, heads int
+	unordered              bool
 	embed, head            linear
 	blocks                 []block
 	norm                   norm
@@ -40,10 +41,25 @@ type norm struct{ gain, bias []float64 }
 // when tensor does, or supplies another number of values than the shape has, or
 // one that is not finite.
 func New(features, layers, heads, width, hidden int, tensor func(name string) ([]float32, error)) (*Network, error) {
+	return build(features, layers, heads, width, hidden, 1, tensor)
+}
+
+// NewUnordered is New for a network without the causal mask (Unordered in
+// transformer.Config) that writes a number of outputs per token.
+func NewUnordered(features, layers, heads, width, hidden, outputs int, tensor func(name string) ([]float32, error)) (*Network, error) {
+	n, err := build(features, layers, heads, width, hidden, outputs, tensor)
+	if err != nil {
+		return nil, err
+	}
+	n.unordered = true
+	return n, nil
+}
+
+func build(features, layers, heads, width, hidden, outputs int, tensor func(name string) ([]float32, error)) (*Network, error) {
 	const most = 1 << 12
-	for _, n := range []int{features, layers, heads, width, hidden} {
+	for _, n := range []int{features, layers, heads, width, hidden, outputs} {
 		if n < 1 || n > most {
-			return nil, fmt.Errorf("plain: a network with %d features, %d layers, %d heads, width %d and %d hidden units, want each between 1 and %d", features, layers, heads, width, hidden, most)
+			return nil, fmt.Errorf("plain: a network with %d features, %d layers, %d heads, width %d, %d hidden units and %d outputs, want each between 1 and %d", features, layers, heads, width, hidden, outputs, most)
 		}
 	}
 	if width%heads != 0 {
@@ -91,15 +107,28 @@ func New(features, layers, heads, width, hidden int, tensor func(name string) ([
 			norm2: layerNorm(p + "norm2"), up: dense(p+"up", width, hidden), down: dense(p+"down", hidden, width),
 		})
 	}
-	n.norm, n.head = layerNorm("norm"), dense("head", width, 1)
+	n.norm, n.head = layerNorm("norm"), dense("head", width, outputs)
 	if err != nil {
 		return nil, err
 	}
 	return n, nil
 }
 
-// Forward maps tokens [T][Features] to one output per token [T].
+// Forward maps tokens [T][Features] to the first output per token [T].
 func (n *Network) Forward(tokens [][]float64) ([]float64, error) {
+	all, err := n.Vectors(tokens)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(all))
+	for i, x := range all {
+		out[i] = x[0]
+	}
+	return out, nil
+}
+
+// Vectors maps tokens [T][Features] to all outputs per token [T][Outputs].
+func (n *Network) Vectors(tokens [][]float64) ([][]float64, error) {
 	h := make([][]float64, len(tokens))
 	for i, x := range tokens {
 		if len(x) != n.features {
@@ -113,7 +142,11 @@ func (n *Network) Forward(tokens [][]float64) ([]float64, error) {
 			qkv[i] = b.qkv.of(b.norm1.of(x))
 		}
 		for i, x := range h {
-			addTo(x, b.out.of(n.attend(qkv[:i+1])))
+			seen := qkv[:i+1]
+			if n.unordered {
+				seen = qkv
+			}
+			addTo(x, b.out.of(n.attend(qkv[i], seen)))
 		}
 		for _, x := range h {
 			up := b.up.of(b.norm2.of(x))
@@ -123,18 +156,18 @@ func (n *Network) Forward(tokens [][]float64) ([]float64, error) {
 			addTo(x, b.down.of(up))
 		}
 	}
-	out := make([]float64, len(h))
+	out := make([][]float64, len(h))
 	for i, x := range h {
-		out[i] = n.head.of(n.norm.of(x))[0]
+		out[i] = n.head.of(n.norm.of(x))
 	}
 	return out, nil
 }
 
-// attend returns the heads' outputs [width] for the last token, given the
-// queries, keys and values [3·width] of all tokens up to it.
-func (n *Network) attend(qkv [][]float64) []float64 {
+// attend returns the heads' outputs [width] for a token, given its query (first in
+// own) and the queries, keys and values [3·width] of all tokens that it sees.
+func (n *Network) attend(own []float64, qkv [][]float64) []float64 {
 	dim := n.width / n.heads
-	query, mixed := qkv[len(qkv)-1][:n.width], make([]float64, n.width)
+	query, mixed := own[:n.width], make([]float64, n.width)
 	weights := make([]float64, len(qkv))
 	for lo := 0; lo < n.width; lo += dim {
 		top := math.Inf(-1)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/gomlx/core/graph"
+	gomlx "github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/backend"
@@ -139,4 +141,49 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("shape %v was taken", shape)
 		}
 	}
+}
+
+// An unordered network with several outputs is GoMLX's, to float64's rounding.
+func TestUnorderedAgainstGoMLX(t *testing.T) {
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := transformer.Config{Features: 4, Layers: 3, Heads: 2, Width: 8, Hidden: 12, Outputs: 2, Unordered: true}
+	params, rng := c.Init(seed.New(4, "weights")), seed.New(5, "tokens")
+	n, err := NewUnordered(c.Features, c.Layers, c.Heads, c.Width, c.Hidden, c.Outputs, tensors(c, params))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const length = 9
+	var rows [][]float64
+	var flat []float64
+	for range length {
+		row := []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+		rows, flat = append(rows, row), append(flat, row...)
+	}
+	wide := make([]float64, len(params))
+	for i, v := range params {
+		wide[i] = float64(v)
+	}
+	exec, err := graph.NewExec(b, func(in []*graph.Node) *graph.Node { return c.Bind(in[0]).Vectors(in[1]) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exec.Finalize()
+	out, err := exec.Call1(gomlx.FromFlatDataAndDimensions(wide, len(wide)), gomlx.FromFlatDataAndDimensions(flat, 1, length, c.Features))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := n.Vectors(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gomlx.MustConstFlatData(out, func(want []float64) {
+		for i, w := range want {
+			if g := got[i/2][i%2]; math.Abs(g-w) > 1e-12*(1+math.Abs(w)) {
+				t.Errorf("output %d of token %d is %v, want %v", i%2, i/2, g, w)
+			}
+		}
+	})
 }
