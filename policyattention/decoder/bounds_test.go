@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
@@ -59,38 +60,39 @@ func (c contextCase) packets(draw func(s, a int) Packet) []Packet {
 	return list
 }
 
-// adversarial returns contexts made to come close to the bounds: Q at ±B, ties,
-// policies with zeros, with denormal entries and nearly deterministic ones, one
-// state whose good actions have the least score while all others have the
-// greatest, and packets that all fall on one value while the rest of the table
+// adversarial returns contexts made to come close to the bounds, at the limits of
+// what is accepted: Q at ±B(1+slack), ties, policies with zeros, with denormal
+// entries and nearly deterministic ones, rows that sum to one within mdp.Tolerance
+// only, one state whose good actions have the least score while all others have
+// the greatest, and packets that all fall on one value while the rest of the table
 // is at the other extreme.
 func (c contextCase) adversarial(rng *rand.Rand, d *Decoder, kind int) input {
 	x := c.draw(rng, d)
 	x.eta = d.EtaMax
-	victim, best := rng.IntN(c.s), rng.IntN(c.a)
+	victim, best, top := rng.IntN(c.s), rng.IntN(c.a), d.limit()
 	sign := float64(1 - 2*rng.IntN(2))
 	tiny := []float64{0, 5e-324, 1e-300, 1e-40, 1e-17, 1e-9}[kind/6%6]
 	for s := range c.s {
 		for a := range c.a {
 			switch kind % 6 {
 			case 0: // signs at random
-				x.q.Set(s, a, d.B*float64(1-2*rng.IntN(2)))
+				x.q.Set(s, a, top*float64(1-2*rng.IntN(2)))
 			case 1: // all values tie
-				x.q.Set(s, a, sign*d.B)
+				x.q.Set(s, a, sign*top)
 			case 2, 3: // the victim's scores are least, all others greatest
-				x.q.Set(s, a, d.B)
+				x.q.Set(s, a, top)
 				if s == victim {
-					x.q.Set(s, a, -d.B)
+					x.q.Set(s, a, -top)
 				}
 			case 4: // one value differs from all others
-				x.q.Set(s, a, sign*d.B)
+				x.q.Set(s, a, sign*top)
 				if s == victim && a == best {
-					x.q.Set(s, a, -sign*d.B)
+					x.q.Set(s, a, -sign*top)
 				}
 			case 5: // the policy is against the values
-				x.q.Set(s, a, -d.B)
+				x.q.Set(s, a, -top)
 				if a != best {
-					x.q.Set(s, a, d.B)
+					x.q.Set(s, a, top)
 				}
 			}
 			if kind%6 >= 2 {
@@ -105,15 +107,25 @@ func (c contextCase) adversarial(rng *rand.Rand, d *Decoder, kind int) input {
 				x.pi.Set(s, a, p)
 			}
 		}
+		if kind%2 == 1 { // the victim's row is short and others are long
+			off := within * mdp.Tolerance
+			if s == victim {
+				off = -off
+			}
+			floats.Scale(1+off, x.pi.RawRowView(s))
+		}
 	}
 	x.packets = c.packets(func(s, a int) Packet {
 		if s == victim && a == best {
-			return Packet{State: s, Action: a, Reward: -sign * d.RMax, NextState: victim, NextAction: best}
+			return Packet{State: s, Action: a, Reward: -sign * d.RMax * (1 + slack), NextState: victim, NextAction: best, LogWeight: math.Log1p(-within * balance)}
 		}
-		return Packet{State: s, Action: a, Reward: sign * d.RMax, NextState: (victim + 1) % c.s, NextAction: rng.IntN(c.a)}
+		return Packet{State: s, Action: a, Reward: sign * d.RMax * (1 + slack), NextState: (victim + 1) % c.s, NextAction: rng.IntN(c.a), LogWeight: math.Log1p(within * balance)}
 	})
 	return x
 }
+
+// within keeps sums at a tolerance within it after rounding.
+const within = 1 - 1e-4
 
 // residuals returns ζ of the actor call and the routing error of the critic
 // call.
@@ -183,6 +195,118 @@ func TestBounds(t *testing.T) {
 	t.Logf("%d random and %d adversarial contexts", contexts, adversarial)
 	if contexts < 1e5 || adversarial < 1e3 {
 		t.Errorf("%d random and %d adversarial contexts, want 10⁵ and 10³", contexts, adversarial)
+	}
+}
+
+// randomCaps returns caps from the whole range that is declared, S and A given:
+// ηB up to 2000, one time in four exactly there, R_max over ten and ε_r over twelve
+// orders of magnitude.
+func randomCaps(rng *rand.Rand, s, a, m int) Caps {
+	gamma := []float64{0, .5, .9, .99, .999, .9999}[rng.IntN(6)]
+	caps := Caps{
+		States: s, Actions: a, Gamma: gamma, RMax: math.Pow(10, 10*rng.Float64()-6), Rounds: 40, Alpha: .05, Packets: m,
+		Routing: 1.9 * math.Pow(10, -12.3*rng.Float64()),
+	}
+	product := math.Pow(10, 6.3*rng.Float64()-3)
+	if rng.IntN(4) == 0 {
+		product = 2000
+	}
+	b := caps.RMax / (1 - gamma)
+	for caps.EtaMax = min(product, 2000) / b; caps.EtaMax*caps.RMax/(1-gamma) > 2000; {
+		caps.EtaMax = math.Nextafter(caps.EtaMax, 0)
+	}
+	return caps
+}
+
+// offSimplex returns an MDP with rewards at the limit of what the decoder accepts
+// and rows of P that sum to one within mdp.Tolerance only.
+func offSimplex(t testing.TB, rng *rand.Rand, d *Decoder) *mdp.MDP {
+	t.Helper()
+	p := mdp.RandomPolicy(rng, d.States*d.Actions, d.States)
+	r := mat.NewDense(d.States, d.Actions, nil)
+	for i := range r.RawMatrix().Data {
+		r.RawMatrix().Data[i] = d.RMax * (1 + slack) * float64(1-2*rng.IntN(2))
+		floats.Scale(1+within*mdp.Tolerance*float64(1-2*rng.IntN(2)), p.RawRowView(i))
+	}
+	env, err := mdp.New(d.Gamma, p, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// TestAcceptedInputs holds ζ, the routing error and δ at the limits of what is
+// accepted against the certificate, over the whole range of caps. A context is the
+// input of one actor or of one critic call.
+func TestAcceptedInputs(t *testing.T) {
+	rng := seed.New(17, "accepted")
+	contexts, closest := 0, 0.0
+	hold := func(d *Decoder, kind int, name string, residual, bound, rounding float64) {
+		contexts++
+		if !(residual <= bound+rounding) {
+			t.Errorf("%+v, kind %d: %s = %v exceeds its bound %v by %.3g, allowed %.3g", d.Caps, kind, name, residual, bound, residual-bound, rounding)
+		}
+		if rounding < 1e-6*bound {
+			closest = max(closest, residual/bound)
+		}
+	}
+	run := func(caps Caps, kinds int) {
+		d, err := New(caps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := contextCase{caps.States, caps.Actions, caps.Packets, caps.Routing}
+		for i := range kinds {
+			kind := i
+			if kinds < 36 { // the 36 kinds over several caps
+				kind = rng.IntN(36)
+			}
+			x := c.adversarial(rng, d, kind)
+			zeta, route := residuals(t, d, x)
+			hold(d, kind, "ζ", zeta, d.ZetaAt(x.eta), d.RoundoffZeta)
+			hold(d, kind, "δ_route", route, d.DeltaRoute, d.RoundoffDelta)
+
+			env := offSimplex(t, rng, d)
+			got, err := d.Backup(x.pi, x.q, Expectation(env, x.pi, d.Packets))
+			if err != nil {
+				t.Fatal(err)
+			}
+			hold(d, kind, "δ", mdp.MaxAbsDiff(got, env.EvaluationBackup(x.pi, x.q)), d.DeltaWeighted(), d.RoundoffDelta)
+		}
+	}
+	// Where the bounds were once exceeded: they did not cover what is accepted.
+	run(Caps{States: 2, Actions: 2, Gamma: .99, RMax: 1, EtaMax: .8, Rounds: 40, Routing: .01, Alpha: .05, Packets: 1}, 36)
+	run(Caps{States: 2, Actions: 2, Gamma: .99, RMax: 1, EtaMax: 20, Rounds: 40, Routing: .01, Alpha: .05, Packets: 1}, 36)
+	run(Caps{States: 2, Actions: 2, Gamma: 0, RMax: 1, EtaMax: 0, Rounds: 1, Routing: 1.9, Alpha: .05, Packets: 1000}, 36)
+	for range 900 {
+		run(randomCaps(rng, 1+rng.IntN(4), 2+rng.IntN(3), 1+rng.IntN(4)), 36)
+	}
+	for range 150 {
+		run(randomCaps(rng, 1+rng.IntN(10), 2+rng.IntN(7), 1+rng.IntN(8)), 10)
+	}
+	for s := 1; s <= 32; s++ {
+		run(randomCaps(rng, s, 2+s%7, 1+s%2), 3)
+	}
+	for range 100 {
+		caps := randomCaps(rng, 1+rng.IntN(3), 2+rng.IntN(2), 1+rng.IntN(3))
+		caps.Floor = math.Pow(10, -1-12*rng.Float64())
+		d, err := NewNormalized(caps, math.Pow(10, 2+5*rng.Float64()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := contextCase{caps.States, caps.Actions, caps.Packets, caps.Routing}
+		for kind := range 36 {
+			x := c.adversarial(rng, d, kind)
+			share := d.least() * (1 + 1e-12)
+			x.pi.Apply(func(_, _ int, p float64) float64 { return (1-float64(c.a)*share)*p + share }, x.pi)
+			zeta, route := residuals(t, d, x)
+			hold(d, kind, "ζ of the normalized decoder", zeta, d.ZetaAt(x.eta), d.RoundoffZeta)
+			hold(d, kind, "δ_route of the normalized decoder", route, d.DeltaRoute, d.RoundoffDelta)
+		}
+	}
+	t.Logf("%d contexts, residual at most %.6f of its bound", contexts, closest)
+	if contexts < 1e5 {
+		t.Errorf("%d contexts, want 10⁵", contexts)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
@@ -73,6 +74,10 @@ type Certificate struct {
 	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
 	DeltaStat  float64 `json:"delta_stat"`  // bound on its sampling error, with probability 1−α; weighted packets have none
+	// DeltaRows bounds what rows of P and π add to δ that sum to one within
+	// mdp.Tolerance only: the mean of packets is one over weights that are
+	// normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
+	DeltaRows float64 `json:"delta_rows"`
 	// Returned bounds ‖Q* − Q^{π̂_K}‖∞ a priori; nil where the caps imply no such
 	// bound, because Phi or EtaMin is zero.
 	Returned *Returned `json:"returned,omitempty"`
@@ -91,12 +96,15 @@ type Returned struct {
 	Theta         float64 `json:"theta"`         // θ = log(A/φ)/η
 	Transient     float64 `json:"transient"`     // (2E₀+4B)γᴷ/(1−γ) with E₀ ≤ 2B
 	Neighbourhood float64 `json:"neighbourhood"` // 2γ/(1−γ)² (δ + Bζ + θ) with sampled packets
-	Weighted      float64 `json:"weighted"`      // the same with weighted packets, δ = DeltaRoute
+	Weighted      float64 `json:"weighted"`      // the same with weighted packets
 }
 
-// Delta bounds the critic residual δ_k with sampled packets; with weighted
-// packets the bound is DeltaRoute.
-func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat }
+// Delta bounds the critic residual δ_k with sampled packets, with probability
+// 1−α in all calls together.
+func (c *Certificate) Delta() float64 { return c.DeltaRoute + c.DeltaStat + c.DeltaRows }
+
+// DeltaWeighted bounds δ_k with weighted packets.
+func (c *Certificate) DeltaWeighted() float64 { return c.DeltaRoute + c.DeltaRows }
 
 // mostPackets bounds the packets of all pairs in a critic call.
 const mostPackets = 1e9
@@ -113,7 +121,7 @@ func Certify(caps Caps) (*Certificate, error) {
 
 	union := 2 * numeric.Log(2*pairs*float64(c.Rounds)/c.Alpha)
 	if c.Packets == 0 {
-		m := math.Ceil(c.B * c.B / (c.Sampling * c.Sampling) * union)
+		m := math.Ceil(c.limit() * c.limit() / (c.Sampling * c.Sampling) * union)
 		if !(m*pairs <= mostPackets) {
 			return nil, fmt.Errorf("decoder: caps ask for m = %.3g packets from each of %g pairs; raise the sampling tolerance", m, pairs)
 		}
@@ -123,7 +131,7 @@ func Certify(caps Caps) (*Certificate, error) {
 		return nil, fmt.Errorf("decoder: cap visible is %d, want at least packets·states·actions = %d", c.Visible, c.Packets*c.States*c.Actions)
 	}
 	m := float64(c.Packets)
-	c.DeltaStat = c.B * math.Sqrt(union/m)
+	c.DeltaStat = c.limit() * math.Sqrt(union/m)
 	if c.Visible == 0 {
 		c.Visible = c.States * c.Actions * max(c.Packets, c.States*c.Actions)
 	}
@@ -136,17 +144,18 @@ func Certify(caps Caps) (*Certificate, error) {
 		c.Margins = *caps.Override
 	} else {
 		c.Margins = Margins{
-			Kappa: float64(2*c.EtaMax*c.B) + numeric.Log(2*s/r),
+			Kappa: max(0, float64(2*c.EtaMax*c.B)+numeric.Log(2*s/r)),
 			Nu:    1,
-			Tau1:  max(numeric.Log(3*(s+a-2)/r), numeric.Log(3*(s-1)*(a-1)/r)/2, numeric.Log(3*visible/r)/3),
-			Tau2:  max(numeric.Log(2*pairs/r), numeric.Log(4*pairs/(m*r))/3),
+			Tau1:  max(0, numeric.Log(3*(s+a-2)/r), numeric.Log(3*(s-1)*(a-1)/r)/2, numeric.Log(3*visible/r)/3),
+			Tau2:  max(0, numeric.Log(2*pairs/r), numeric.Log(4*pairs/(m*r))/3),
 		}
 	}
 	c.RAct = c.actorRatio(c.EtaMax)
 	c.R1 = float64((s+a-2)*numeric.Exp(-c.Tau1)) + float64((s-1)*(a-1)*numeric.Exp(-2*c.Tau1)) + float64(visible*numeric.Exp(-3*c.Tau1))
-	c.R2 = float64(pairs*numeric.Exp(-c.Tau2)) + float64(2*pairs/m*numeric.Exp(-3*c.Tau2))
+	c.R2 = c.predecessorRatio()
 	c.Lambda1, c.Lambda2 = c.R1/(1+c.R1), c.R2/(1+c.R2)
-	c.DeltaRoute = 2 * c.B * (float64(c.Gamma*c.Lambda1) + c.Lambda2)
+	c.DeltaRoute = 2 * c.limit() * (float64(c.Gamma*c.Lambda1) + c.Lambda2)
+	c.DeltaRows = c.Gamma * c.limit() * mdp.Tolerance * (2 + mdp.Tolerance)
 	c.Zeta = c.ZetaAt(c.EtaMax)
 
 	// A score is a sum of four products and its exponential an ulp off; scores
@@ -165,18 +174,42 @@ func (c *Certificate) setReturned() {
 		return
 	}
 	theta := numeric.Log(float64(c.Actions)/c.Phi) / c.EtaMin
-	transient := pmd.MixtureBound(c.Gamma, 2*c.B, c.B, 0, 0, 0, c.Rounds)
+	b := c.limit()
+	transient := pmd.MixtureBound(c.Gamma, 2*b, b, 0, 0, 0, c.Rounds)
 	neighbourhood := func(delta float64) float64 {
-		return pmd.MixtureBound(c.Gamma, 2*c.B, c.B, delta, c.Zeta, theta, c.Rounds) - transient
+		return pmd.MixtureBound(c.Gamma, 2*b, b, delta, c.Zeta, theta, c.Rounds) - transient
 	}
-	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: neighbourhood(c.Delta()), Weighted: neighbourhood(c.DeltaRoute)}
+	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: neighbourhood(c.Delta()), Weighted: neighbourhood(c.DeltaWeighted())}
 }
 
-// actorRatio is the printed envelope of R_act at the step size eta.
+// actorRatio is the printed envelope of R_act at the step size eta, for |Q| up to
+// the limit and rows of π that sum to one within mdp.Tolerance.
 func (c *Certificate) actorRatio(eta float64) float64 {
-	s := float64(c.States)
-	return float64((s-1)*numeric.Exp(float64(2*eta*c.B)-c.Kappa)) + float64(s*numeric.Exp(float64(eta*c.B)-c.Kappa-c.Nu))
+	s, b, rows := float64(c.States), c.limit(), (1+mdp.Tolerance)/(1-mdp.Tolerance)
+	return float64(rows * (float64((s-1)*numeric.Exp(float64(2*eta*b)-c.Kappa)) + float64(s*numeric.Exp(float64(eta*b)-c.Kappa-c.Nu))))
 }
+
+// predecessorRatio is the printed envelope of R₂ with M = mSA, which counts a
+// query's own pair among the bad ones. That is more than packets out of balance
+// cost while SA < 3·10⁵; beyond, what they cost is taken: the packets of the other
+// SA−1 pairs weigh up to m(1+balance), the query's own as little as m(1−balance).
+func (c *Certificate) predecessorRatio() float64 {
+	pairs, m := float64(c.States*c.Actions), float64(c.Packets)
+	near, far := numeric.Exp(-c.Tau2), numeric.Exp(-3*c.Tau2)
+	printed := float64(pairs*near) + float64(2*pairs/m*far)
+	unbalanced := (float64((pairs-1)*(1+balance)*near) + float64(2*pairs/m*far)) / (1 - balance)
+	return max(printed, unbalanced)
+}
+
+// limit is the greatest |Q| that is accepted.
+func (c *Certificate) limit() float64 { return c.B * (1 + slack) }
+
+// least is the least probability that a normalized decoder accepts.
+func (c *Certificate) least() float64 { return c.Floor * (1 - slack) }
+
+// depth is the greatest |log π| and |log weight| that a normalized decoder
+// accepts.
+func (c *Certificate) depth() float64 { return -numeric.Log(c.least()) }
 
 // ZetaAt bounds the actor residual of a call with step size eta.
 func (c *Certificate) ZetaAt(eta float64) float64 {
@@ -264,6 +297,7 @@ func (c *Certificate) Write(w io.Writer) error {
 	row("ζ ≤", c.Zeta, "2R/(1+R) + 2φ(A−1)/A")
 	row("δ_route ≤", c.DeltaRoute, "2B(γλ₁+λ₂)")
 	row("δ_stat ≤", c.DeltaStat, "B√(2 log(2SAK/α)/m), with probability 1−α, sampled packets")
+	row("δ_rows ≤", c.DeltaRows, "rows of P and π that sum to one within 1e-9 only")
 	if c.Returned != nil {
 		row("θ", c.Returned.Theta, "log(A/φ)/η_min")
 		row("transient", c.Returned.Transient, "(2E₀+4B)γᴷ/(1−γ)")

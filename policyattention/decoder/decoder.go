@@ -33,12 +33,26 @@ import (
 // weight underflows to exactly zero.
 const logZero = -1e4
 
-// balance is the relative rounding by which the total weight of packets may
-// differ from m: policies may sum to one within 1e-9 only.
-const balance = 1e-6
-
-// slack is the relative rounding by which Q and r may exceed their caps.
-const slack = 1e-9
+// Inputs may exceed the caps by rounding. The certificate's bounds hold for all
+// that is accepted:
+//
+//   - slack is the share by which |Q| and |r| may exceed B and r_max: a backup of
+//     values at ±B may come out some ulps beyond. It is charged in the bounds, which
+//     are those for r_max(1+slack) and limit = B(1+slack); as limit is r_max(1+slack)
+//     plus γ·limit, targets stay within it. The margins stay as printed. Clipping Q
+//     instead would cost more: the actor would act on another Q than the one that ζ
+//     is measured with, which moves its logits by up to ηB·slack, whatever ε_r is,
+//     where the charge is 2ηB·slack of a ζ of at most ε_r.
+//   - a probability may lie below a normalized decoder's floor by the same share,
+//     which is charged too, see depth.
+//   - balance is the share by which the total weight of the packets from a pair may
+//     differ from m, see predecessorRatio.
+//   - the rows of P and π sum to one within mdp.Tolerance, see actorRatio and
+//     DeltaRows.
+const (
+	slack   = 1e-9
+	balance = 1e-6
+)
 
 // Decoder is a network with fixed weights, its certificate and its legend. It
 // is read-only and safe for concurrent use.
@@ -213,10 +227,10 @@ func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 	}
 	for s := range d.States {
 		for a, v := range q.RawRowView(s) {
-			if !(math.Abs(v) <= d.B*(1+slack)) {
+			if !(math.Abs(v) <= d.limit()) {
 				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %v, beyond the cap B = r_max/(1−gamma) = %g", s, a, v, d.B)
 			}
-			if p := pi.At(s, a); d.Norm != nil && p < d.Floor*(1-slack) {
+			if p := pi.At(s, a); d.Norm != nil && p < d.least() {
 				return fmt.Errorf("decoder: π(a=%d|s=%d) is %v, below the cap floor = %g of a normalized decoder", a, s, p, d.Floor)
 			}
 		}
@@ -250,7 +264,7 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 		if math.IsNaN(p.LogWeight) || math.IsInf(p.LogWeight, 0) {
 			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
 		}
-		if d.Norm != nil && math.Abs(p.LogWeight) > -numeric.Log(d.Floor)*(1+slack) {
+		if d.Norm != nil && math.Abs(p.LogWeight) > d.depth() {
 			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder", i, p.LogWeight, d.Floor)
 		}
 		weight := 1.0

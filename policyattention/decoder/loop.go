@@ -19,7 +19,7 @@ type Source struct {
 	// with successor actions from the returned policy pi [S, A].
 	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
 	// Exact says that packets carry exact expectations: there is no sampling
-	// error, and δ is bounded by DeltaRoute.
+	// error, and δ is bounded by DeltaWeighted.
 	Exact bool
 }
 
@@ -157,7 +157,7 @@ func (r *Run) Step() (*Round, error) {
 	d, env := r.Decoder, r.Problem.MDP
 	k := &Round{Round: *measured, Packets: r.packets, ZetaBound: d.ZetaAt(r.Eta), RouteBound: d.DeltaRoute, DeltaBound: d.Delta()}
 	if r.source.Exact {
-		k.DeltaBound = d.DeltaRoute
+		k.DeltaBound = d.DeltaWeighted()
 	}
 	mean := meanTarget(k.Packets, k.Q, env.Gamma)
 	k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, env.EvaluationBackup(k.NextPi, k.Q))

@@ -8,7 +8,6 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
 
@@ -93,24 +92,24 @@ type NormCertificate struct {
 }
 
 func newNormCertificate(c *Certificate, h float64) *NormCertificate {
-	log := numeric.Log(c.Floor)
+	depth, b, r := c.depth(), c.limit(), c.RMax*(1+slack)
 	// A packet holds four one-hots, role, constant, reward, log weight, the
 	// centred row, the value looked up and the target; other tokens hold less,
 	// or a step size.
-	x2 := 7 + log*log + c.RMax*c.RMax + c.EtaMax*c.EtaMax + 2*c.B*c.B
+	x2 := 7 + depth*depth + r*r + c.EtaMax*c.EtaMax + 2*b*b
 	n := &NormCertificate{H: h, X: math.Sqrt(x2), Score: x2 / (h*h + x2)}
 	rho := 1 / math.Sqrt(1+x2/(h*h))
 	n.Defect = n.Score / (1 + rho) // 1−ρ without cancellation
 	n.Actor = n.ZetaAt(c, c.EtaMax)
-	first, second := n.Score*3*c.Tau1, n.Score*(3*c.Tau2-log)
-	n.Critic = c.B * (c.Gamma*min(2, first) + min(2, second) + (3+c.Gamma)*n.Defect)
+	first, second := n.Score*3*c.Tau1, n.Score*(3*c.Tau2+depth)
+	n.Critic = b * (c.Gamma*min(2, first) + min(2, second) + (3+c.Gamma)*n.Defect)
 	return n
 }
 
 // ZetaAt bounds what normalization adds to ζ in a call with step size eta: the
 // moved softmax, and values and output shrunk by ρ.
 func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
-	shift := n.Score * (c.Kappa + c.Nu - numeric.Log(c.Floor) + eta*c.B)
+	shift := n.Score * (c.Kappa + c.Nu + c.depth() + eta*c.limit())
 	return min(2, shift) + 4*n.Defect
 }
 
@@ -142,8 +141,8 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	c.DeltaRoute += c.Norm.Critic
 	// A payload coordinate is read as a difference of numbers of size H.
 	rounding := 8 * 0x1p-53 * h * float64(l.Width()+2)
-	c.RoundoffZeta += rounding * (c.Kappa + c.Nu + c.EtaMax + c.B - numeric.Log(c.Floor) + 3)
-	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 - numeric.Log(c.Floor) + 4)
+	c.RoundoffZeta += rounding * (c.Kappa + c.Nu + c.EtaMax + c.B + c.depth() + 3)
+	c.RoundoffDelta += rounding * c.B * (6*c.Tau1 + 6*c.Tau2 + c.depth() + 4)
 	c.setReturned()
 
 	d := &Decoder{Certificate: c, Layout: l, Carrier: carrier}

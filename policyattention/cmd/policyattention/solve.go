@@ -102,7 +102,7 @@ func (s solveCmd) Run(g *globals) error {
 	fmt.Fprintf(g.out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
 	if certified != nil {
 		fmt.Fprintf(g.out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified ≤ %.3g)\n",
-			c.Zeta, certified.Zeta, c.Delta, certified.DeltaRoute)
+			c.Zeta, certified.Zeta, c.Delta, certified.DeltaWeighted())
 	}
 	const shown = 40
 	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', tabwriter.AlignRight)
