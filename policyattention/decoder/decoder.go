@@ -2,7 +2,8 @@
 // softmax Transformer with hand-made weights that runs one round of policy
 // mirror descent in context, actor, environment and one-step critic, with
 // printed error bounds (Section 3 of the paper), and its compilation to a
-// network with layer normalization (Section 4).
+// network with layer normalization (Section 4). Package network holds the attention
+// network itself.
 //
 // A decoder is made in three steps, none of which sees an MDP: Caps declares
 // what inputs will be like, Certify computes margins and bounds, New writes the
@@ -24,6 +25,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/numeric"
 )
@@ -60,13 +62,13 @@ type Decoder struct {
 	*Certificate
 	Layout  *Layout
 	Legend  Legend
-	Network *Network
-	Policy  *Readout // from an actor query to a row of π̂_{k+1} [A]
-	Value   *Readout // from a critic query to Q_{k+1}(s,a) [1]
-	Carrier *Carrier // how payloads enter a normalized network; nil otherwise
+	Network *network.Network
+	Policy  *network.Readout // from an actor query to a row of π̂_{k+1} [A]
+	Value   *network.Readout // from a critic query to Q_{k+1}(s,a) [1]
+	Carrier *Carrier         // how payloads enter a normalized network; nil otherwise
 
-	actor, critic         *Program
-	actorPool, criticPool sync.Pool // of *Pass
+	actor, critic         *network.Program
+	actorPool, criticPool sync.Pool // of *network.Pass
 }
 
 // New returns the decoder of Theorem 1 for the caps. It errs on a cap that is out of range.
@@ -99,7 +101,7 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := d.checkActor(pi, q, eta); err != nil {
 		return nil, err
 	}
-	pass := d.actorPool.Get().(*Pass)
+	pass := d.actorPool.Get().(*network.Pass)
 	defer d.actorPool.Put(pass)
 	pass.Reset()
 	t := d.tokens()
@@ -120,7 +122,7 @@ func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error)
 	if err := d.checkCritic(pi, q, packets); err != nil {
 		return nil, err
 	}
-	pass := d.criticPool.Get().(*Pass)
+	pass := d.criticPool.Get().(*network.Pass)
 	defer d.criticPool.Put(pass)
 	pass.Reset()
 	t := d.tokens()

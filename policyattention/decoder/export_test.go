@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/safetensors"
 )
 
@@ -29,10 +30,10 @@ func (d *Decoder) SafeTensors() (*safetensors.File, error) {
 		}
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: []int{rows, cols}, Data: data})
 	}
-	for _, w := range d.Network.matrices() {
-		matrix(w.name, w.m)
+	for _, w := range d.Network.Matrices() {
+		matrix(w.Name, w.Matrix)
 	}
-	for _, r := range []*Readout{d.Policy, d.Value} {
+	for _, r := range []*network.Readout{d.Policy, d.Value} {
 		matrix("readout."+r.Name+".weight", r.W)
 		vector("readout."+r.Name+".bias", r.Bias)
 	}

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
+	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
@@ -150,11 +152,11 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	d.Policy, d.Value = readouts(c, l)
 	d.centre()
 
-	for _, w := range d.Network.matrices() {
-		if _, cols := w.m.Dims(); cols == l.Width() {
-			*w.m = *times(w.m, carrier.J.T()) // reads tokens
+	for _, w := range d.Network.Matrices() {
+		if _, cols := w.Matrix.Dims(); cols == l.Width() {
+			*w.Matrix = *times(w.Matrix, carrier.J.T()) // reads tokens
 		} else {
-			*w.m = *times(carrier.J, w.m) // writes tokens
+			*w.Matrix = *times(carrier.J, w.Matrix) // writes tokens
 		}
 	}
 	d.Policy.W, d.Value.W = times(d.Policy.W, carrier.J.T()), times(d.Value.W, carrier.J.T())
@@ -163,7 +165,7 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	for i := range gain {
 		gain[i] = h / math.Sqrt(float64(len(gain)))
 	}
-	norm := &LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}
+	norm := &network.LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}
 	for b := range d.Network.Blocks {
 		d.Network.Blocks[b].AttentionNorm, d.Network.Blocks[b].MapNorm = norm, norm
 	}
@@ -216,7 +218,7 @@ func (c *Carrier) Rho(payload []float64) float64 {
 		gain[i] = c.H / math.Sqrt(float64(n))
 	}
 	c.embed(y, payload)
-	(&LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}).apply(y, y)
+	(&network.LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}).Apply(y, y)
 	inner, square := 0.0, 0.0
 	for j, x := range payload {
 		z := 0.0
@@ -282,7 +284,7 @@ func SweepCarrier(caps Caps, contexts []control.Context, source Source, scales [
 
 			t := base.tokens()
 			t.memories(c.Pi, c.Q, func(x []float64) {
-				square := dot(x, x) / (h * h)
+				square := floats.Dot(x, x) / (h * h)
 				root := math.Sqrt(1 + square)
 				p.Predicted = math.Max(p.Predicted, square/(root*(1+root))) // 1−1/root without cancellation
 				p.Defect = math.Max(p.Defect, 1-d.Carrier.Rho(x))

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
+	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -49,7 +50,7 @@ func TestCarrier(t *testing.T) {
 		}
 	}
 	rng := seed.New(13, "carrier")
-	norm := &LayerNorm{Gain: make([]float64, width+2), Epsilon: LayerNormEpsilon}
+	norm := &network.LayerNorm{Gain: make([]float64, width+2), Epsilon: LayerNormEpsilon}
 	for i := range norm.Gain {
 		norm.Gain[i] = h / math.Sqrt(width+2)
 	}
@@ -61,7 +62,7 @@ func TestCarrier(t *testing.T) {
 		}
 		y := make([]float64, width+2)
 		c.embed(y, x)
-		norm.apply(y, y)
+		norm.Apply(y, y)
 		rho := 1 / math.Sqrt(1+square/(h*h))
 		for j := range x {
 			z := 0.

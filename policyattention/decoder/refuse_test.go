@@ -212,11 +212,6 @@ func TestRefusedInputs(t *testing.T) {
 	if _, err := plain.Start(mdp.Problem{}, env.R, .5, Weighted()); err == nil || !strings.Contains(err.Error(), "MDP is missing") {
 		t.Errorf("a run without an MDP: %v", err)
 	}
-	for _, x := range []control.Context{{}, {Pi: problems[0].Pi0}, {Pi: problems[0].Pi0, Q: env.R, Eta: -1}} {
-		if _, err := NewEffective([]control.Context{x}); err == nil || !strings.Contains(err.Error(), "context 0") {
-			t.Errorf("an effective model of %+v: %v", x, err)
-		}
-	}
 	for _, c := range []struct {
 		want  string
 		env   *mdp.MDP

@@ -184,7 +184,7 @@ func theoryClaims() []claim {
 			measure: func(*source) (*measured, error) {
 				m := &measured{ok: true, text: "loss 1 after every round at ζ ="}
 				for _, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
-					problem, err := decoder.LockUp(zeta, experiment.Protocol.Eta, mdp.Discount)
+					problem, err := pmd.LockUp(zeta, experiment.Protocol.Eta, mdp.Discount)
 					if err != nil {
 						return nil, err
 					}

@@ -14,6 +14,7 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
+	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -304,7 +305,7 @@ type group struct {
 	size int
 }
 
-func attentionPanel(title string, head *decoder.HeadTrace, groups []group) *plot.Plot {
+func attentionPanel(title string, head *network.HeadTrace, groups []group) *plot.Plot {
 	p := Panel(title, "attended token", "attending token")
 	n := len(head.Query)
 	weights := mat.NewDense(n, n, nil)
@@ -476,7 +477,7 @@ func lockUpFigure(*source) ([]*plot.Plot, error) {
 	eta, rounds := experiment.Protocol.Eta, experiment.Protocol.Rounds
 	var zetas, excesses, diagonal plotter.XYs
 	for i, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
-		problem, err := decoder.LockUp(zeta, eta, mdp.Discount)
+		problem, err := pmd.LockUp(zeta, eta, mdp.Discount)
 		if err != nil {
 			return nil, err
 		}

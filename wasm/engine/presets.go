@@ -5,8 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 )
 
 // Presets other than the families of package mdp.
@@ -26,7 +26,7 @@ func (s Settings) Problem() (mdp.Problem, error) {
 		p, r := frozenLake()
 		return mdp.NewProblem(s.Gamma, p, r, nil)
 	case LockUp:
-		return decoder.LockUp(LockUpZeta, s.Eta, s.Gamma)
+		return pmd.LockUp(LockUpZeta, s.Eta, s.Gamma)
 	}
 	if s.States > MaxSide || s.Actions > MaxSide {
 		return mdp.Problem{}, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d of each", s.States, s.Actions, MaxSide)

@@ -1,4 +1,4 @@
-package decoder
+package network
 
 import "math"
 
@@ -55,7 +55,7 @@ func (p *Pass) normed(l *LayerNorm, x []float64) []float64 {
 	if l == nil {
 		return x
 	}
-	l.apply(p.u, x)
+	l.Apply(p.u, x)
 	return p.u
 }
 

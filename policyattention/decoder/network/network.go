@@ -1,4 +1,11 @@
-package decoder
+// Package network is a decoder-only attention network whose weights are given,
+// not trained: its definition, a traced pass by that definition, and a fast pass
+// with a key–value cache that leaves out what cannot reach a readout. It knows
+// nothing of reinforcement learning; package decoder writes weights for it.
+//
+// All arithmetic is plain Go in a fixed order, so its bits are the same on every
+// platform.
+package network
 
 import (
 	"fmt"
@@ -7,9 +14,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Network is a decoder-only Transformer with causal softmax attention. It knows
-// nothing of reinforcement learning: tokens are vectors of Width numbers,
-// weights are ordinary matrices, and token i passes as
+// Network is a decoder-only Transformer with causal softmax attention. Tokens are
+// vectors of Width numbers, weights are ordinary matrices, and token i passes as
 //
 //	for each block:
 //	    u = norm(x)
@@ -52,8 +58,8 @@ type LayerNorm struct {
 	Epsilon float64
 }
 
-// apply stores the norm of x in dst.
-func (l *LayerNorm) apply(dst, x []float64) {
+// Apply stores the norm of x [Width] in dst [Width], which may be x.
+func (l *LayerNorm) Apply(dst, x []float64) {
 	n := float64(len(x))
 	mean := 0.0
 	for _, v := range x {
@@ -78,72 +84,81 @@ type Readout struct {
 	Bias []float64  // [n]
 }
 
+// Of returns the readout [n] of the token x [Width].
+func (r *Readout) Of(x []float64) []float64 {
+	y := append([]float64(nil), r.Bias...)
+	for j := range y {
+		y[j] += dot(r.W.RawRowView(j), x)
+	}
+	return y
+}
+
 // validate reports the first matrix that has the wrong shape or an entry that
 // is not finite.
 func (n *Network) validate() error {
 	shape := func(name string, m *mat.Dense, rows, cols int) error {
 		if m == nil {
-			return fmt.Errorf("decoder: weight %s is missing", name)
+			return fmt.Errorf("network: weight %s is missing", name)
 		}
 		if r, c := m.Dims(); r != rows || c != cols {
-			return fmt.Errorf("decoder: weight %s is [%d, %d], want [%d, %d]", name, r, c, rows, cols)
+			return fmt.Errorf("network: weight %s is [%d, %d], want [%d, %d]", name, r, c, rows, cols)
 		}
 		for i := range rows {
 			for j, v := range m.RawRowView(i) {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
-					return fmt.Errorf("decoder: weight %s[%d,%d] is %v, want a finite number", name, i, j, v)
+					return fmt.Errorf("network: weight %s[%d,%d] is %v, want a finite number", name, i, j, v)
 				}
 			}
 		}
 		return nil
 	}
-	for _, w := range n.matrices() {
-		if err := shape(w.name, w.m, w.rows, w.cols); err != nil {
+	for _, w := range n.Matrices() {
+		if err := shape(w.Name, w.Matrix, w.Rows, w.Cols); err != nil {
 			return err
 		}
 	}
 	for _, l := range n.norms() {
 		if l != nil && len(l.Gain) != n.Width {
-			return fmt.Errorf("decoder: layer norm with %d gains, want %d", len(l.Gain), n.Width)
+			return fmt.Errorf("network: layer norm with %d gains, want %d", len(l.Gain), n.Width)
 		}
 		if l == nil {
 			continue
 		}
 		for i, v := range l.Gain {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("decoder: layer norm gain %d is %v, want a finite number", i, v)
+				return fmt.Errorf("network: layer norm gain %d is %v, want a finite number", i, v)
 			}
 		}
 	}
 	return nil
 }
 
-// named is a weight matrix, its name, and the shape it must have.
-type named struct {
-	name       string
-	m          *mat.Dense
-	rows, cols int
+// Weight is a weight matrix of a network.
+type Weight struct {
+	Name       string
+	Matrix     *mat.Dense
+	Rows, Cols int // the shape that it must have
 }
 
-// matrices lists the weight matrices in the order of the pass, by name:
+// Matrices lists the weight matrices in the order of the pass, by name:
 // "block.0.head.1.q", "block.0.map.w1", ….
-func (n *Network) matrices() []named {
-	var list []named
+func (n *Network) Matrices() []Weight {
+	var list []Weight
 	for b, block := range n.Blocks {
 		for h, head := range block.Heads {
 			prefix := fmt.Sprintf("block.%d.head.%d.", b, h)
 			list = append(list,
-				named{prefix + "q", head.Q, n.HeadDim, n.Width},
-				named{prefix + "k", head.K, n.HeadDim, n.Width},
-				named{prefix + "v", head.V, n.HeadDim, n.Width},
-				named{prefix + "o", head.O, n.Width, n.HeadDim})
+				Weight{prefix + "q", head.Q, n.HeadDim, n.Width},
+				Weight{prefix + "k", head.K, n.HeadDim, n.Width},
+				Weight{prefix + "v", head.V, n.HeadDim, n.Width},
+				Weight{prefix + "o", head.O, n.Width, n.HeadDim})
 		}
 		if block.W1 != nil {
 			hidden, _ := block.W1.Dims()
 			prefix := fmt.Sprintf("block.%d.map.", b)
 			list = append(list,
-				named{prefix + "w1", block.W1, hidden, n.Width},
-				named{prefix + "w2", block.W2, n.Width, hidden})
+				Weight{prefix + "w1", block.W1, hidden, n.Width},
+				Weight{prefix + "w2", block.W2, n.Width, hidden})
 		}
 	}
 	return list

@@ -1,14 +1,12 @@
-package decoder
+package network
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
 
@@ -143,8 +141,8 @@ func checkSkip(t *testing.T, n *Network, r *Readout, tokens [][]float64, read fu
 			continue
 		}
 		pass.Read(got, x)
-		for j, b := range r.Bias {
-			if want := b + dot(r.W.RawRowView(j), full.RawRowView(i)); math.Float64bits(got[j]) != math.Float64bits(want) {
+		for j := range r.Bias {
+			if want := r.Of(full.RawRowView(i))[j]; math.Float64bits(got[j]) != math.Float64bits(want) {
 				t.Fatalf("readout %d of token %d is %v, full pass %v", j, i, got[j], want)
 			}
 		}
@@ -159,108 +157,5 @@ func TestSkippingKeepsBits(t *testing.T) {
 		r := &Readout{Name: "test", W: randomMatrix(rng, 1, n.Width, .2), Bias: []float64{0}}
 		every := 1 + rng.IntN(6)
 		checkSkip(t, n, r, randomTokens(rng, 30, n.Width), func(i int) bool { return i%every == 0 })
-	}
-	for _, c := range []contextCase{{2, 2, 3, 1e-2}, {5, 3, 2, 1e-6}} {
-		for _, normalized := range []bool{false, true} {
-			d := c.decoder(t)
-			if normalized {
-				caps := d.Caps
-				caps.Floor = 1e-9
-				var err error
-				if d, err = NewNormalized(caps, 1e4); err != nil {
-					t.Fatal(err)
-				}
-			}
-			x := c.draw(rng, d)
-			actor, err := d.TraceActor(x.pi, x.q, x.eta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkSkip(t, d.Network, d.Policy, actor.Tokens, func(i int) bool { return i >= actor.Reads[0] })
-			critic, err := d.TraceCritic(x.pi, x.q, x.packets)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkSkip(t, d.Network, d.Value, critic.Tokens, func(i int) bool { return i >= critic.Reads[0] })
-		}
-	}
-}
-
-// TestTraceNames follows one packet through a traced critic call.
-func TestTraceNames(t *testing.T) {
-	c := contextCase{3, 2, 2, 1e-9}
-	d := c.decoder(t)
-	x := c.draw(seed.New(2, "trace"), d)
-	call, err := d.TraceCritic(x.pi, x.q, x.packets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, i := x.packets[4], 3*2+4
-	want := fmt.Sprintf("packet 4 (s=%d,a=%d → s'=%d,a'=%d)", p.State, p.Action, p.NextState, p.NextAction)
-	if call.Names[i] != want {
-		t.Errorf("token %d is called %q, want %q", i, call.Names[i], want)
-	}
-	lookup := call.Blocks[0].Heads[1]
-	if weight := lookup.Weights(i)[p.NextState*2+p.NextAction]; lookup.Name != "lookup" || !(weight > 1-1e-8) {
-		t.Errorf("head %s gives the successor's memory weight %v", lookup.Name, weight)
-	}
-	target := call.Blocks[0].Output[i][d.Layout.Target.Offset]
-	y := p.Reward + .9*x.q.At(p.NextState, p.NextAction)
-	if d.Layout.Target.Label(0) != "target" || math.Abs(target-y) > 1e-7 {
-		t.Errorf("coordinate %q holds %v, want r + γQ = %v", d.Layout.Target.Label(0), target, y)
-	}
-	got, err := d.Backup(x.pi, x.q, x.packets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back := call.Results[0][0]; math.Abs(back-got.At(0, 0)) > 1e-12 {
-		t.Errorf("the trace reads %v, the pass %v", back, got.At(0, 0))
-	}
-}
-
-// TestLayout checks the paper's counts and that the legend explains every
-// non-zero weight.
-func TestLayout(t *testing.T) {
-	for s := 2; s <= 16; s += 7 {
-		for a := 2; a <= 5; a++ {
-			d := contextCase{s, a, 2, 1e-3}.decoder(t)
-			if d.Network.Width != 6*s+6*a+14 || d.Network.HeadDim != s+a+3 || len(d.Network.Blocks) != 2 {
-				t.Fatalf("S=%d A=%d: width %d, head %d, %d blocks", s, a, d.Network.Width, d.Network.HeadDim, len(d.Network.Blocks))
-			}
-			for _, w := range d.Network.matrices() {
-				for i := range w.rows {
-					for j := range w.cols {
-						link, ok := d.Legend.Explain(w.name, i, j)
-						if v := w.m.At(i, j); ok != (v != 0) || ok && link.Value != v {
-							t.Fatalf("S=%d A=%d: %s[%d,%d] = %v, legend says %v %v", s, a, w.name, i, j, v, ok, link)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestManyPackets runs 10⁵ packets, whose score matrix would take 80 GB.
-func TestManyPackets(t *testing.T) {
-	d, err := New(Caps{States: 8, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 1, Routing: 1e-6, Alpha: .05, Packets: 4167})
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.Random.Draw(3, 8, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, pi := problems[0].MDP, problems[0].Pi0
-	packets := Sample(env, pi, d.Packets, seed.New(3))
-	got, err := d.Backup(pi, env.R, packets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if route := mdp.MaxAbsDiff(got, meanTarget(packets, env.R, env.Gamma)); route > d.DeltaRoute+d.RoundoffDelta {
-		t.Errorf("%d packets: routing error %v, bound %v", len(packets), route, d.DeltaRoute)
-	}
-	if delta := mdp.MaxAbsDiff(got, env.EvaluationBackup(pi, env.R)); delta > d.Delta() {
-		t.Errorf("%d packets: δ = %v, bound %v", len(packets), delta, d.Delta())
 	}
 }

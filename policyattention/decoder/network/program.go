@@ -1,4 +1,4 @@
-package decoder
+package network
 
 import (
 	"fmt"
@@ -90,12 +90,12 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 	} else {
 		rows, cols := r.W.Dims()
 		if cols != n.Width || rows != len(r.Bias) {
-			return nil, fmt.Errorf("decoder: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row", r.Name, rows, cols, len(r.Bias), n.Width)
+			return nil, fmt.Errorf("network: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row", r.Name, rows, cols, len(r.Bias), n.Width)
 		}
 		for i := range rows {
 			for j, v := range slices.Concat(r.W.RawRowView(i), r.Bias[i:i+1]) {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
-					return nil, fmt.Errorf("decoder: readout %s has %v in row %d, column %d (the last is the bias), want a finite number", r.Name, v, i, j)
+					return nil, fmt.Errorf("network: readout %s has %v in row %d, column %d (the last is the bias), want a finite number", r.Name, v, i, j)
 				}
 			}
 		}
@@ -165,7 +165,7 @@ func compileHead(h Head, width int, behind liveness) headStage {
 func (n *Network) Forward(tokens *mat.Dense) (*mat.Dense, error) {
 	rows, cols := tokens.Dims()
 	if cols != n.Width {
-		return nil, fmt.Errorf("decoder: tokens are [%d, %d], want width %d", rows, cols, n.Width)
+		return nil, fmt.Errorf("network: tokens are [%d, %d], want width %d", rows, cols, n.Width)
 	}
 	p, err := n.Compile(nil)
 	if err != nil {

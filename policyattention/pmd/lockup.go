@@ -1,4 +1,4 @@
-package decoder
+package pmd
 
 import (
 	"fmt"
@@ -19,11 +19,12 @@ import (
 //
 // since Q(good) − Q(bad) = 1 under every policy. An actor that never moves is
 // then within ζ of PMD in every round, yet the loop stays at the prior for
-// ever. It errs unless 0 < zeta ≤ 2, 0 < etaMax and p is representable.
+// ever, and its proximal excess (equation 13) vanishes with ζ. LockUp returns an
+// error unless 0 < zeta ≤ 2, 0 < etaMax and p is representable.
 func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	p := math.Min(0.5, zeta/(2*math.Expm1(etaMax)))
 	if !(zeta > 0 && zeta <= 2) || !(etaMax > 0) || !(p > math.SmallestNonzeroFloat64) {
-		return mdp.Problem{}, fmt.Errorf("decoder: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is representable", zeta, etaMax, p)
+		return mdp.Problem{}, fmt.Errorf("pmd: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is representable", zeta, etaMax, p)
 	}
 	env, err := mdp.New(gamma, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
 	if err != nil {

@@ -1,0 +1,153 @@
+package decoder
+
+import (
+	"fmt"
+	"icrl/policyattention/decoder/network"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestCallsAreFullPasses compares the results of calls, which skip what they do not
+// need, with the readout of the definition's full pass, bit for bit.
+func TestCallsAreFullPasses(t *testing.T) {
+	rng := seed.New(2, "skip")
+	for _, c := range []contextCase{{2, 2, 3, 1e-2}, {5, 3, 2, 1e-6}} {
+		for _, normalized := range []bool{false, true} {
+			d := c.decoder(t)
+			if normalized {
+				caps := d.Caps
+				caps.Floor = 1e-9
+				var err error
+				if d, err = NewNormalized(caps, 1e4); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x := c.draw(rng, d)
+			check := func(got *mat.Dense, call *Call, r *network.Readout) {
+				t.Helper()
+				full, err := d.Network.Forward(dense(call.Tokens))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want []float64
+				for _, i := range call.Reads {
+					want = append(want, r.Of(full.RawRowView(i))...)
+				}
+				for i, v := range got.RawMatrix().Data {
+					if math.Float64bits(v) != math.Float64bits(want[i]) {
+						t.Fatalf("%s: entry %d is %v, full pass %v", r.Name, i, v, want[i])
+					}
+				}
+			}
+			actor, err := d.TraceActor(x.pi, x.q, x.eta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, err := d.Improve(x.pi, x.q, x.eta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(next, actor, d.Policy)
+			critic, err := d.TraceCritic(x.pi, x.q, x.packets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := d.Backup(x.pi, x.q, x.packets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(value, critic, d.Value)
+		}
+	}
+}
+
+func dense(rows [][]float64) *mat.Dense {
+	m := mat.NewDense(len(rows), len(rows[0]), nil)
+	for i, x := range rows {
+		m.SetRow(i, x)
+	}
+	return m
+}
+
+// TestTraceNames follows one packet through a traced critic call.
+func TestTraceNames(t *testing.T) {
+	c := contextCase{3, 2, 2, 1e-9}
+	d := c.decoder(t)
+	x := c.draw(seed.New(2, "trace"), d)
+	call, err := d.TraceCritic(x.pi, x.q, x.packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, i := x.packets[4], 3*2+4
+	want := fmt.Sprintf("packet 4 (s=%d,a=%d → s'=%d,a'=%d)", p.State, p.Action, p.NextState, p.NextAction)
+	if call.Names[i] != want {
+		t.Errorf("token %d is called %q, want %q", i, call.Names[i], want)
+	}
+	lookup := call.Blocks[0].Heads[1]
+	if weight := lookup.Weights(i)[p.NextState*2+p.NextAction]; lookup.Name != "lookup" || !(weight > 1-1e-8) {
+		t.Errorf("head %s gives the successor's memory weight %v", lookup.Name, weight)
+	}
+	target := call.Blocks[0].Output[i][d.Layout.Target.Offset]
+	y := p.Reward + .9*x.q.At(p.NextState, p.NextAction)
+	if d.Layout.Target.Label(0) != "target" || math.Abs(target-y) > 1e-7 {
+		t.Errorf("coordinate %q holds %v, want r + γQ = %v", d.Layout.Target.Label(0), target, y)
+	}
+	got, err := d.Backup(x.pi, x.q, x.packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back := call.Results[0][0]; math.Abs(back-got.At(0, 0)) > 1e-12 {
+		t.Errorf("the trace reads %v, the pass %v", back, got.At(0, 0))
+	}
+}
+
+// TestLayout checks the paper's counts and that the legend explains every
+// non-zero weight.
+func TestLayout(t *testing.T) {
+	for s := 2; s <= 16; s += 7 {
+		for a := 2; a <= 5; a++ {
+			d := contextCase{s, a, 2, 1e-3}.decoder(t)
+			if d.Network.Width != 6*s+6*a+14 || d.Network.HeadDim != s+a+3 || len(d.Network.Blocks) != 2 {
+				t.Fatalf("S=%d A=%d: width %d, head %d, %d blocks", s, a, d.Network.Width, d.Network.HeadDim, len(d.Network.Blocks))
+			}
+			for _, w := range d.Network.Matrices() {
+				for i := range w.Rows {
+					for j := range w.Cols {
+						link, ok := d.Legend.Explain(w.Name, i, j)
+						if v := w.Matrix.At(i, j); ok != (v != 0) || ok && link.Value != v {
+							t.Fatalf("S=%d A=%d: %s[%d,%d] = %v, legend says %v %v", s, a, w.Name, i, j, v, ok, link)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestManyPackets runs 10⁵ packets, whose score matrix would take 80 GB.
+func TestManyPackets(t *testing.T) {
+	d, err := New(Caps{States: 8, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 1, Routing: 1e-6, Alpha: .05, Packets: 4167})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := mdp.Random.Draw(3, 8, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, pi := problems[0].MDP, problems[0].Pi0
+	packets := Sample(env, pi, d.Packets, seed.New(3))
+	got, err := d.Backup(pi, env.R, packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if route := mdp.MaxAbsDiff(got, meanTarget(packets, env.R, env.Gamma)); route > d.DeltaRoute+d.RoundoffDelta {
+		t.Errorf("%d packets: routing error %v, bound %v", len(packets), route, d.DeltaRoute)
+	}
+	if delta := mdp.MaxAbsDiff(got, env.EvaluationBackup(pi, env.R)); delta > d.Delta() {
+		t.Errorf("%d packets: δ = %v, bound %v", len(packets), delta, d.Delta())
+	}
+}

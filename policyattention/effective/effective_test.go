@@ -1,0 +1,334 @@
+package effective
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+// onPMD returns the model of 24 rows: 6 problems of 4 states and 3 actions.
+func onPMD(t *testing.T) *Model {
+	t.Helper()
+	problems, err := mdp.Random.Draw(14, 4, 3, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var contexts []control.Context
+	for i, p := range problems {
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contexts = append(contexts, control.Context{MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: .4 + .16*float64(i)})
+	}
+	m, err := New(contexts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// atRandom returns a model of rows with numbers of actions from 2 to 5.
+func atRandom(t *testing.T, rng *rand.Rand, rows, n int) *Model {
+	t.Helper()
+	normal := func(k int) []float64 {
+		x := make([]float64, k)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+		}
+		return x
+	}
+	var features []*mat.Dense
+	for i := range rows {
+		actions := 2 + i%4
+		phi := mat.NewDense(actions, n, normal(actions*n))
+		Centre(phi)
+		features = append(features, phi)
+	}
+	m, err := FromFeatures(features, normal(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// within returns a point of the ball of the given radius around ϑ*.
+func within(rng *rand.Rand, m *Model, radius float64) []float64 {
+	theta := slices.Clone(m.Target)
+	for i := range theta {
+		theta[i] += radius * (2*rng.Float64() - 1) / math.Sqrt(float64(len(theta)))
+	}
+	return theta
+}
+
+// TestTarget holds q_{ϑ*} against PMD.
+func TestTarget(t *testing.T) {
+	problems, err := mdp.Random.Draw(14, 4, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problems[0]
+	m, err := New([]control.Context{{Pi: p.Pi0, Q: p.MDP.R, Eta: .7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := pmd.Step(p.Pi0, p.MDP.R, .7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range 4 {
+		if !floats.EqualApprox(m.Policy(s, m.Target), want.RawRowView(s), 1e-15) { // rounding
+			t.Errorf("state %d: %v, PMD %v", s, m.Policy(s, m.Target), want.RawRowView(s))
+		}
+	}
+}
+
+// derivative returns ∇KL(q_ϑ‖q*) by the chain rule over probabilities, without a
+// matrix H: Σ_a ∂q_a/∂ϑ · log(q_a/q*_a) with ∂q_a/∂ϑ = q_a (φ_a − Σ_b q_b φ_b).
+func derivative(m *Model, theta []float64) []float64 {
+	sum := make([]float64, len(theta))
+	for i, phi := range m.Features {
+		q, star := m.Policy(i, theta), m.Policy(i, m.Target)
+		mean := make([]float64, len(theta))
+		for a, p := range q {
+			floats.AddScaled(mean, p, phi.RawRowView(a))
+		}
+		for a, p := range q {
+			weight := p * math.Log(p/star[a]) / float64(len(m.Features))
+			floats.AddScaled(sum, weight, phi.RawRowView(a))
+			floats.AddScaled(sum, -weight, mean)
+		}
+	}
+	return sum
+}
+
+// TestGradient holds (30) against the chain rule to rounding (1e-13: sums of some
+// hundred terms of size one to ten) and against central differences of the risk
+// (error of order 1e-9 for gonum's step), and (31) on the ball. Averaged over the
+// way to ϑ*, which is the gradient of the other divergence, the matrix would give
+// something else: the test would notice.
+func TestGradient(t *testing.T) {
+	rng := seed.New(15)
+	models := []*Model{onPMD(t)}
+	for i := range 5 {
+		models = append(models, atRandom(t, rng, 7, 1+i))
+	}
+	apart := 0.0
+	for _, m := range models {
+		const radius = .5
+		curvature, err := m.Curvature(radius)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 50 {
+			theta := within(rng, m, radius)
+			got := m.Gradient(theta)
+			want := fd.Gradient(nil, m.Risk, theta, &fd.Settings{Formula: fd.Central})
+			if d := floats.Distance(got, derivative(m, theta), math.Inf(1)); d > 1e-13 {
+				t.Errorf("∇R(%v) = %v, %g from the chain rule", theta, got, d)
+			}
+			if d := floats.Distance(got, want, math.Inf(1)); d > 1e-7*(1+floats.Norm(want, 2)) {
+				t.Errorf("∇R(%v) = %v, finite difference %v", theta, got, want)
+			}
+			average := make([]float64, len(theta)) // E[Φᵀ(q − q*)]
+			for i, phi := range m.Features {
+				q := m.Policy(i, theta)
+				floats.Sub(q, m.Policy(i, m.Target))
+				for a, p := range q {
+					floats.AddScaled(average, p/float64(len(m.Features)), phi.RawRowView(a))
+				}
+			}
+			apart = max(apart, floats.Distance(got, average, 2)/floats.Norm(got, 2))
+			inner, d := floats.Dot(got, m.offset(theta)), m.Distance(theta)
+			if inner < curvature.Monotone()*d*d {
+				t.Errorf("(ϑ−ϑ*)ᵀ∇R = %v, below p₀λ‖ϑ−ϑ*‖² = %v", inner, curvature.Monotone()*d*d)
+			}
+		}
+	}
+	t.Logf("∇KL(q*‖q) is up to %.2g of ∇KL(q‖q*) away from it", apart)
+	if apart < 1e-2 {
+		t.Errorf("the gradients of the two divergences differ by %g only: the test cannot tell them apart", apart)
+	}
+}
+
+// TestDescent compares the rate of gradient descent with the predicted ones: at
+// no step above Rate, in the end at LocalRate.
+func TestDescent(t *testing.T) {
+	m := onPMD(t)
+	start := []float64{1.2, .8, .3}
+	curvature, err := m.Curvature(m.Distance(start))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 1 / curvature.Smooth
+	points, err := m.Descend(start, step, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rate := curvature.Rate(step)
+	for i := 1; i < len(points) && points[i].Distance > 1e-12; i++ {
+		if points[i].Distance > rate*points[i-1].Distance*(1+1e-9) {
+			t.Fatalf("step %d shrinks the distance by %v, bound %v", i, points[i].Distance/points[i-1].Distance, rate)
+		}
+	}
+	local, err := m.LocalRate(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := math.Pow(points[2000].Distance/points[1000].Distance, 1e-3)
+	t.Logf("rate measured %.6f, predicted at ϑ* %.6f, bound %.6f", measured, local, rate)
+	if math.Abs(measured-local) > 1e-3*(1-local) {
+		t.Errorf("measured rate %v, want %v", measured, local)
+	}
+}
+
+// TestFlow holds gradient flow against the contraction that is proved, against the
+// energy identity R(0) − R(t) = ∫‖∇R‖², by Simpson's rule over the points (the rule's
+// error and the method's are of order four in the step: at 1/(16L) below 1e-6 of the
+// risk), and the method against its own order.
+func TestFlow(t *testing.T) {
+	rng := seed.New(16)
+	for trial := range 6 {
+		m := onPMD(t)
+		if trial > 0 {
+			m = atRandom(t, rng, 9, 1+trial)
+		}
+		start := within(rng, m, 1)
+		curvature, err := m.Curvature(m.Distance(start))
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := 1 / (16 * curvature.Smooth)
+		points, err := m.Flow(start, step, 800)
+		if err != nil {
+			t.Fatal(err)
+		}
+		energy := 0.0
+		for i, p := range points {
+			weight := []float64{2, 4}[i%2]
+			if i == 0 || i == len(points)-1 {
+				weight = 1
+			}
+			g := m.Gradient(p.Theta)
+			energy += weight * step / 3 * floats.Dot(g, g)
+			if p.Distance > curvature.Flow(p.Time)*points[0].Distance*(1+1e-9) {
+				t.Fatalf("trial %d: at time %v the distance is %v, bound %v", trial, p.Time, p.Distance, curvature.Flow(p.Time)*points[0].Distance)
+			}
+			if i > 0 && (p.Distance >= points[i-1].Distance || p.Risk > points[i-1].Risk+1e-16) {
+				t.Fatalf("trial %d: at time %v distance or risk grows: %+v after %+v", trial, p.Time, p, points[i-1])
+			}
+		}
+		if lost := points[0].Risk - points[800].Risk; math.Abs(lost-energy) > 1e-6*lost {
+			t.Errorf("trial %d: the risk falls by %v, ∫‖∇R‖² is %v", trial, lost, energy)
+		}
+		var end [3][]float64
+		for i := range end {
+			n := 8 << i
+			p, err := m.Flow(start, 8/curvature.Smooth/float64(n), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			end[i] = p[n].Theta
+		}
+		if ratio := floats.Distance(end[0], end[1], 2) / floats.Distance(end[1], end[2], 2); ratio < 8 || ratio > 32 {
+			t.Errorf("trial %d: halving the step takes the error to 1/%.1f, want about 1/16", trial, ratio)
+		}
+	}
+}
+
+// TestFlowTime holds one coordinate and two actions against a quadrature: then
+// dϑ/dt = −σ'(ϑ)(ϑ−ϑ*), so the time from ϑ_0 to ϑ is ∫ dx / (σ'(x)(x−ϑ*)).
+func TestFlowTime(t *testing.T) {
+	m, err := FromFeatures([]*mat.Dense{mat.NewDense(2, 1, []float64{.5, -.5})}, []float64{.4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := m.Flow([]float64{3}, .01, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := points[1000]
+	time := quad.Fixed(func(x float64) float64 {
+		s := 1 / (1 + math.Exp(-x))
+		return 1 / (s * (1 - s) * (x - .4))
+	}, last.Theta[0], 3, 200, quad.Legendre{}, 0)
+	if math.Abs(time-10) > 1e-9 {
+		t.Errorf("ϑ = %v is reached at time %v, want 10", last.Theta[0], time)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	good := mat.NewDense(2, 1, []float64{1, -1})
+	m, err := FromFeatures([]*mat.Dense{good}, []float64{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := mdp.Random.Draw(1, 2, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pi, q := problem[0].Pi0, problem[0].MDP.R
+	for want, f := range map[string]func() error{
+		"0 rows":                           func() error { _, err := New(nil); return err },
+		"context 0: the policy is missing": func() error { _, err := New([]control.Context{{Q: q}}); return err },
+		"Q is missing":                     func() error { _, err := New([]control.Context{{Pi: pi}}); return err },
+		"a probability above 0": func() error {
+			_, err := New([]control.Context{{Pi: mat.NewDense(2, 2, []float64{1, 0, .5, .5}), Q: q}})
+			return err
+		},
+		"target 0 is NaN":   func() error { _, err := FromFeatures([]*mat.Dense{good}, []float64{math.NaN()}); return err },
+		"want 2 columns":    func() error { _, err := FromFeatures([]*mat.Dense{good}, []float64{1, 2}); return err },
+		"row 1 are missing": func() error { _, err := FromFeatures([]*mat.Dense{good, nil}, []float64{1}); return err },
+		"sums to 3, want 0": func() error {
+			_, err := FromFeatures([]*mat.Dense{mat.NewDense(2, 1, []float64{1, 2})}, []float64{1})
+			return err
+		},
+		"sums to NaN": func() error {
+			_, err := FromFeatures([]*mat.Dense{mat.NewDense(2, 1, []float64{1, math.NaN()})}, []float64{1})
+			return err
+		},
+		"radius -1": func() error { _, err := m.Curvature(-1); return err },
+		"2 entries": func() error { _, err := m.Flow([]float64{1, 2}, 1, 1); return err },
+		"size 0":    func() error { _, err := m.Descend([]float64{1}, 0, 1); return err },
+		"-1 steps":  func() error { _, err := m.Flow([]float64{1}, 1, -1); return err },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// Gradient flow from a wrong step size and a wrong weight of the prior: the distance
+// to PMD falls at least as fast as is proved.
+func ExampleModel_Flow() {
+	problems, _ := mdp.Random.Draw(14, 4, 3, 6)
+	var contexts []control.Context
+	for _, p := range problems {
+		q, _ := p.MDP.PolicyValue(p.Pi0)
+		contexts = append(contexts, control.Context{Pi: p.Pi0, Q: q, Eta: .8})
+	}
+	m, _ := New(contexts)
+	start := []float64{.5, .5, 0}
+	curvature, _ := m.Curvature(m.Distance(start))
+	points, _ := m.Flow(start, .1, 1000)
+	for _, p := range []Point{points[0], points[100], points[1000]} {
+		fmt.Printf("t = %3.0f: distance %.3f (at most %.3f), risk %.1e\n", p.Time, p.Distance, curvature.Flow(p.Time)*points[0].Distance, p.Risk)
+	}
+	// Output:
+	// t =   0: distance 0.707 (at most 0.707), risk 6.8e-02
+	// t =  10: distance 0.267 (at most 0.707), risk 2.0e-03
+	// t = 100: distance 0.122 (at most 0.705), risk 1.5e-05
+}
