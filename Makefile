@@ -46,8 +46,8 @@ lint: setup ## go vet, staticcheck, gofmt
 	go vet ./...
 	staticcheck ./...
 
-lab: setup ## JupyterLab with the Go kernel
-	.local/python/bin/jupyter lab --notebook-dir=notebooks
+lab: setup ## JupyterLab with the Go kernel; ARGS="--no-browser --port=9000" passes flags on
+	.local/python/bin/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 notebooks: setup ## execute the notebooks in place at PRESET
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET)

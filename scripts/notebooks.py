@@ -72,6 +72,8 @@ def run_cells(notebook, folder, timeout):
     try:
         with client.setup_kernel(stderr=subprocess.DEVNULL):  # the kernel's own log
             leader = client.km.provisioner.pid
+            # As JupyterLab writes it when it saves a notebook, which then stays as it is.
+            notebook.metadata.language_info = client.kc.kernel_info(reply=True, timeout=60)["content"]["language_info"]
             for index, cell in enumerate(notebook.cells):
                 client.execute_cell(cell, index)
     finally:
@@ -118,6 +120,7 @@ def main():
 
     os.environ["POLICYATTENTION_PRESET"] = arguments.preset
     os.environ["JUPYTER_DATA_DIR"] = str(ROOT / ".local/jupyter")
+    os.environ["WARM"] = "0"  # nobody presses Tab
     os.environ["JUPYTER_RUNTIME_DIR"] = str(ROOT / ".local/jupyter/runtime")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that kernels are ended
 

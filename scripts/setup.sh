@@ -94,8 +94,18 @@ make_bench() {
   pip_install "$local/bench/bin/python" "$lock/bench.txt"
 }
 
+# gonb is built from its sources with scripts/tools/gonb.patch, which says why.
 make_tools() {
-  (cd scripts/tools && GOBIN=$local/bin go install tool)
+  local sources
+  (cd scripts/tools && go mod download github.com/janpfeifer/gonb)
+  sources=$(cd scripts/tools && go list -m -f '{{.Dir}}' github.com/janpfeifer/gonb)
+  rm -rf "$local/gonb" && cp -r "$sources" "$local/gonb" && chmod -R u+w "$local/gonb"
+  (cd "$local/gonb" && GIT_CEILING_DIRECTORIES=$local git apply "$root/scripts/tools/gonb.patch") ||
+    die 'scripts/tools/gonb.patch could not be applied; it needs git'
+  cp scripts/tools/go.mod "$local/tools.mod"
+  cp scripts/tools/go.sum "$local/tools.sum"
+  go mod edit -replace "github.com/janpfeifer/gonb=$local/gonb" "$local/tools.mod"
+  (cd scripts/tools && GOBIN=$local/bin go install -modfile="$local/tools.mod" tool)
 }
 
 # The kernel sees this repository, as it is now, beside each notebook's own module.
@@ -108,10 +118,11 @@ import json, pathlib, sys
 local = pathlib.Path(sys.argv[1])
 path = local / "jupyter/kernels/gonb/kernel.json"
 spec = json.loads(path.read_text())
+spec["argv"].insert(0, f"{local.parent}/scripts/kernel.sh")
 spec["env"] |= {
     "PATH": f"{local}/bin:${{PATH}}",  # Jupyter fills in PATH as it is when a kernel starts
     "GOPROXY": "off",                  # a cell never fetches a module
-    "GOFLAGS": "",
+    "GOFLAGS": "-ldflags=-w",          # half the time to link a cell
     "GOWORK": "",
     "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
     "GOMLX_NO_AUTO_INSTALL": "1",
@@ -119,11 +130,15 @@ spec["env"] |= {
 }
 path.write_text(json.dumps(spec, indent=1) + "\n")
 
-# JupyterLab neither asks about news nor looks for updates unless its user says so.
+# JupyterLab neither asks about news nor looks for updates unless its user says so, starts
+# the notebook's own kernel without a question, and waits for completions as long as the
+# first one in a kernel may take.
 overrides = local / "python/share/jupyter/lab/settings/overrides.json"
 overrides.parent.mkdir(parents=True, exist_ok=True)
 overrides.write_text(json.dumps({
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
+    "@jupyterlab/completer-extension:manager": {"providerTimeout": 10_000},  # ms
 }) + "\n")
 PYTHON
 }
@@ -137,6 +152,8 @@ make_build() {
   (cd "$local/workspace" && go mod init cell && go work init . "$root" && go list -m all) >/dev/null 2>&1 ||
     die 'the module graph could not be loaded; see: go list -m all'
   rm -rf "$local/workspace"
+  # gopls keeps what it learns about packages in a cache of its own.
+  "$local/bin/gopls" check policyattention/nb/nb.go >/dev/null 2>&1 || say "gopls could not read the packages; completions will be slow at first"
 }
 
 check_prerequisites
@@ -151,8 +168,8 @@ for name in "$@"; do
   case $name in
     plugin) step plugin "$lock/pjrt.txt" ;;
     python) step python "$lock/python.txt" ;;
-    tools)  step tools scripts/tools/go.mod scripts/tools/go.sum ;;
-    kernel) step kernel scripts/tools/go.mod scripts/setup.sh "$lock/python.txt" ;;
+    tools)  step tools scripts/tools/go.mod scripts/tools/go.sum scripts/tools/gonb.patch ;;
+    kernel) step kernel scripts/tools/go.mod scripts/setup.sh scripts/tools/gonb.patch "$lock/python.txt" ;;
     build)  step build go.mod go.sum ;;
     bench)  step bench "$lock/bench.txt" ;;
     *) die "no step called '$name'" ;;

@@ -11,7 +11,6 @@ package nb
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"html"
@@ -20,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/report"
@@ -107,28 +107,27 @@ func (r *Results) Evaluate(blocks ...experiment.Block) {
 			check(err)
 			there++
 		}
-		line := fmt.Sprintf("Block %s, preset %s: %d of %d there.", block, r.Preset.Name, there, planned)
+		line := fmt.Sprintf("Block %s, preset %s: %d of %d results available.", block, r.Preset.Name, there, planned)
 		if left > 0 {
-			line += fmt.Sprintf(" %d want a GPU and are left to <code>policyattention --preset %s evaluate</code>, by name.", left, r.Preset.Name)
+			line += fmt.Sprintf(" The other %d need a GPU; `policyattention --preset %s evaluate` computes them by name.", left, r.Preset.Name)
 		}
 		lines = append(lines, line)
 	}
-	gonbui.UpdateHTML(id, strings.Join(lines, "<br>"))
-	gonbui.Sync()
+	text := strings.Join(lines, "\n")
+	bundle{
+		protocol.MIMETextHTML:  strings.ReplaceAll(code(html.EscapeString(text)), "\n", "<br>"),
+		protocol.MIMETextPlain: text,
+	}.show(id)
 }
 
 // Figure shows the figure of the report that has this name.
 func (r *Results) Figure(name string) { Figure(Must(report.BuildFigure(r.Store, name))) }
 
-// Table shows the table of the report that has this name, with the preset.
-func (r *Results) Table(name string) {
-	t := Must(report.BuildTable(r.Store, name))
-	t.Columns = append(t.Columns, "preset")
-	for i := range t.Rows {
-		t.Rows[i] = append(t.Rows[i], r.Preset.Name)
-	}
-	Table(t)
-}
+// Table shows the table of the report that has this name.
+func (r *Results) Table(name string) { Report(Must(report.BuildTable(r.Store, name))).Show() }
+
+// Fold shows such a table closed, as a line to click on.
+func (r *Results) Fold(name string) { Report(Must(report.BuildTable(r.Store, name))).Fold().Show() }
 
 // Part shows the rows of such a table whose values, as package results gives them, are
 // to be kept.
@@ -151,35 +150,12 @@ func Part[R any](r *Results, name string, keep func(R) bool) {
 // Source returns the results for the functions of package results.
 func (r *Results) Source() *results.Source { return results.New(r.Store) }
 
-// Figure shows a figure.
-func Figure(f *report.Figure) {
-	HTML(fmt.Sprintf(`<img alt="%s" style="max-width:100%%" src="data:image/svg+xml;base64,%s">`,
-		html.EscapeString(f.Name), base64.StdEncoding.EncodeToString(Must(f.SVG()))))
-}
-
-// Table shows a table.
-func Table(t report.Table) {
-	var b strings.Builder
-	check(t.HTML(&b))
-	left := strings.NewReplacer("<th ", `<th style="text-align:left" `, "<td>", `<td style="text-align:left">`) // Jupyter aligns right
-	HTML(left.Replace(b.String()))
-}
-
-// Say shows a sentence.
-func Say(format string, args ...any) {
-	HTML("<p>" + html.EscapeString(fmt.Sprintf(format, args...)) + "</p>")
-}
-
-// HTML shows HTML and waits until the kernel has it: what is under way when a cell's
-// program ends is lost.
-func HTML(source string) {
-	gonbui.DisplayHTML(source)
-	gonbui.Sync()
-}
-
-// Must returns the value of a call that went well.
-func Must[T any](value T, err error) T {
-	check(err)
+// Must returns the value of a call that went well. It takes the call's error as a list, so
+// that a misspelt name within the call is all that the compiler reports.
+func Must[T any](value T, errs ...error) T {
+	for _, err := range errs {
+		check(err)
+	}
 	return value
 }
 

@@ -1,0 +1,273 @@
+package nb
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"icrl/policyattention/report"
+)
+
+// Plot is a figure that a cell draws line by line; names stand where the lines end.
+//
+//	nb.NewPlot("Loss by round", "round", "loss").LogY().Line("exact PMD", nil, losses).Show()
+type Plot struct {
+	title, x, y string
+	logX, logY  bool
+	series      []series
+	notes       []string
+}
+
+type series struct {
+	Name   string    `json:"name"`
+	X      []float64 `json:"x"`
+	Y      []float64 `json:"y"`
+	Dots   bool      `json:"dots,omitempty"`
+	Dashed bool      `json:"dashed,omitempty"`
+}
+
+// NewPlot returns an empty plot with the names of its axes.
+func NewPlot(title, x, y string) *Plot { return &Plot{title: title, x: x, y: y} }
+
+// LogX makes the horizontal axis logarithmic.
+func (p *Plot) LogX() *Plot { p.logX = true; return p }
+
+// LogY makes the vertical axis logarithmic. Values that are not positive are left out.
+func (p *Plot) LogY() *Plot { p.logY = true; return p }
+
+// Line adds a line through (x, y); without x, through (0, y[0]), (1, y[1]), ….
+func (p *Plot) Line(name string, x, y []float64) *Plot { return p.add(name, x, y, false, false) }
+
+// Dashed adds a dashed line, for what others are compared with.
+func (p *Plot) Dashed(name string, x, y []float64) *Plot { return p.add(name, x, y, false, true) }
+
+// Dots adds points that no line connects.
+func (p *Plot) Dots(name string, x, y []float64) *Plot { return p.add(name, x, y, true, false) }
+
+// Say adds a sentence below the plot.
+func (p *Plot) Say(format string, args ...any) *Plot {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+	return p
+}
+
+func (p *Plot) add(name string, x, y []float64, dots, dashed bool) *Plot {
+	if x == nil {
+		for i := range y {
+			x = append(x, float64(i))
+		}
+	}
+	if len(x) != len(y) {
+		check(fmt.Errorf("nb: line %q has %d places and %d values", name, len(x), len(y)))
+	}
+	s := series{Name: name, Dots: dots, Dashed: dashed}
+	for i := range x {
+		if p.drawable(x[i], p.logX) && p.drawable(y[i], p.logY) {
+			s.X, s.Y = append(s.X, x[i]), append(s.Y, y[i])
+		}
+	}
+	p.series = append(p.series, s)
+	return p
+}
+
+func (p *Plot) drawable(v float64, logarithmic bool) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !logarithmic)
+}
+
+// palette are colours that stay apart for colour-blind readers (Okabe and Ito, without
+// its yellow), from the darkest; dashes tell lines apart in grey.
+var palette = []color.RGBA{{0, 0, 0, 255}, {0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {86, 180, 233, 255}, {230, 159, 0, 255}}
+
+var dashes = [][]vg.Length{nil, nil, {7, 2}, {2, 2}, {7, 2, 2, 2}, {4, 4}, {10, 3}}
+
+// The size is that of 940 by 400 pixels, in points.
+const (
+	plotWidth  = 705
+	plotHeight = 300
+	plotText   = 11
+)
+
+// Show shows the plot.
+func (p *Plot) Show() { p.show("") }
+
+func (p *Plot) show(id string) {
+	picture(Must(p.svg()), Must(p.png()), p.alt()).show(id)
+	if len(p.notes) == 0 {
+		return
+	}
+	if id != "" {
+		id += "-notes"
+	}
+	text := strings.Join(p.notes, "\n")
+	bundle{
+		protocol.MIMETextHTML:  "<p>" + strings.ReplaceAll(code(html.EscapeString(text)), "\n", "<br>") + "</p>",
+		protocol.MIMETextPlain: text,
+	}.show(id)
+}
+
+// alt describes the plot to those who cannot see it: what it shows, and where its lines end.
+func (p *Plot) alt() string {
+	text := p.title + ": " + p.y + " against " + p.x
+	for _, s := range p.series {
+		if n := len(s.Y); n > 0 && s.Name != "" && !s.Dots {
+			text += fmt.Sprintf("; %s ends at %s", s.Name, number(s.Y[n-1]))
+		}
+	}
+	return text
+}
+
+// Screen is a place in a cell's output whose plot can be replaced while the cell runs.
+type Screen struct{ id string }
+
+// NewScreen returns a place for plots below what the cell has shown so far.
+func NewScreen() *Screen { return &Screen{gonbui.UniqueId()} }
+
+// Show shows a plot in place of the last one.
+func (s *Screen) Show(p *Plot) { p.show(s.id) }
+
+func (p *Plot) svg() ([]byte, error) {
+	c := vgsvg.New(plotWidth, plotHeight)
+	if err := p.draw(draw.New(c)); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	_, err := c.WriteTo(&b)
+	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), err
+}
+
+func (p *Plot) png() ([]byte, error) {
+	c := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(144))
+	if err := p.draw(draw.New(c)); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+func (p *Plot) draw(c draw.Canvas) error {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	panel := report.Panel(p.title, p.x, p.y)
+	panel.Title.TextStyle.Font.Size = plotText + 1
+	for _, axis := range []*plot.Axis{&panel.X, &panel.Y} {
+		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = plotText, plotText
+	}
+	if p.logX {
+		report.LogScale(&panel.X)
+	}
+	if p.logY {
+		report.LogScale(&panel.Y)
+	}
+	for i, s := range p.series {
+		if len(s.X) == 0 {
+			continue
+		}
+		drawn, err := p.plotter(i)
+		if err != nil {
+			return fmt.Errorf("nb: plot %q: %w", p.title, err)
+		}
+		panel.Add(drawn...)
+	}
+	if p.logY && panel.Y.Min == panel.Y.Max {
+		panel.Y.Min, panel.Y.Max = panel.Y.Min/2, panel.Y.Max*2
+	}
+	if p.logX && panel.X.Min == panel.X.Max {
+		panel.X.Min, panel.X.Max = panel.X.Min/2, panel.X.Max*2
+	}
+	style := panel.X.Label.TextStyle
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	left := draw.Crop(c, 4, -p.margin(style), 4, -4)
+	panel.Draw(left)
+	p.label(c, panel, panel.DataCanvas(left), style)
+	return nil
+}
+
+// plotter returns what draws a series: a line, and rings for few points.
+func (p *Plot) plotter(i int) ([]plot.Plotter, error) {
+	s := p.series[i]
+	xy := make(plotter.XYs, len(s.X))
+	for j := range xy {
+		xy[j] = plotter.XY{X: s.X[j], Y: s.Y[j]}
+	}
+	if s.Dots {
+		dots, err := plotter.NewScatter(xy)
+		if err != nil {
+			return nil, err
+		}
+		dots.Color, dots.Radius, dots.Shape = palette[i%len(palette)], 3.5, draw.CircleGlyph{}
+		return []plot.Plotter{dots}, nil
+	}
+	line, err := plotter.NewLine(xy)
+	if err != nil {
+		return nil, err
+	}
+	line.Color, line.Width, line.Dashes = palette[i%len(palette)], 1.6, dashes[i%len(dashes)]
+	if s.Dashed {
+		line.Dashes = []vg.Length{4, 3}
+	}
+	return []plot.Plotter{line}, nil
+}
+
+// margin is the room that the longest name needs.
+func (p *Plot) margin(style draw.TextStyle) vg.Length {
+	width := vg.Length(0)
+	for _, s := range p.series {
+		width = max(width, style.Width(s.Name))
+	}
+	return width + 14
+}
+
+// label writes each name where its line ends, apart from the others.
+func (p *Plot) label(c draw.Canvas, panel *plot.Plot, data draw.Canvas, style draw.TextStyle) {
+	type end struct {
+		at     vg.Length
+		series int
+	}
+	var ends []end
+	for i, s := range p.series {
+		if n := len(s.Y); n > 0 && s.Name != "" {
+			last := 0
+			for j := range s.X {
+				if s.X[j] >= s.X[last] {
+					last = j
+				}
+			}
+			ends = append(ends, end{data.Y(panel.Y.Norm(s.Y[last])), i})
+		}
+	}
+	slices.SortStableFunc(ends, func(a, b end) int {
+		if a.at < b.at {
+			return -1
+		}
+		if a.at > b.at {
+			return 1
+		}
+		return 0
+	})
+	const apart = font.Length(plotText + 2)
+	for i := 1; i < len(ends); i++ {
+		ends[i].at = max(ends[i].at, ends[i-1].at+apart)
+	}
+	for i, ceiling := len(ends)-1, data.Max.Y; i >= 0; i-- {
+		ends[i].at = min(ends[i].at, ceiling)
+		ceiling = ends[i].at - apart
+	}
+	for _, e := range ends {
+		style.Color = palette[e.series%len(palette)]
+		c.FillText(style, vg.Point{X: data.Max.X + 8, Y: e.at}, p.series[e.series].Name)
+	}
+}

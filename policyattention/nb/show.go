@@ -1,0 +1,120 @@
+package nb
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image"
+	"image/color"
+	"image/png"
+	"slices"
+	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"icrl/policyattention/report"
+)
+
+// A bundle is one output in several formats, by MIME type. The reader's program takes
+// the richest one that it can show: JupyterLab HTML and SVG, a PDF the PNG, a terminal
+// the text. Figures have no HTML: GitHub would prefer it to the PNG and strip it.
+type bundle map[protocol.MIMEType]any
+
+// show shows a bundle and waits until the kernel has it: what is under way when a
+// cell's program ends is lost. With an id, it takes the place of what was shown under
+// that id before.
+func (b bundle) show(id string) {
+	if !gonbui.IsNotebook {
+		return
+	}
+	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
+	gonbui.Sync()
+}
+
+// picture returns the bundle of a figure with a text for those who cannot see it.
+func picture(svg, picture []byte, alt string) bundle {
+	return bundle{
+		protocol.MIMEImageSVG:  strings.Replace(string(svg), "<g", "<title>"+html.EscapeString(alt)+"</title>\n<g", 1),
+		protocol.MIMEImagePNG:  Must(small(picture)),
+		protocol.MIMETextPlain: "[figure] " + alt,
+	}
+}
+
+// Figure shows a figure of the report.
+func Figure(f *report.Figure) {
+	picture(Must(f.SVG()), Must(f.PNG()), f.Title).show("")
+}
+
+// small returns a PNG with at most 256 colours, those of its pixels that occur most
+// often; the others get the nearest of them. Line drawings lose nothing that is seen and
+// three quarters of their size, which matters in notebooks that are kept in Git.
+func small(picture []byte) ([]byte, error) {
+	decoded, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		return nil, fmt.Errorf("nb: %w", err)
+	}
+	bounds := decoded.Bounds()
+	count := map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(decoded.At(x, y)).(color.RGBA) }
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			count[at(x, y)]++
+		}
+	}
+	colours := make([]color.RGBA, 0, len(count))
+	for c := range count {
+		colours = append(colours, c)
+	}
+	slices.SortFunc(colours, func(a, b color.RGBA) int {
+		if count[a] != count[b] {
+			return count[b] - count[a]
+		}
+		return bytes.Compare([]byte{a.R, a.G, a.B, a.A}, []byte{b.R, b.G, b.B, b.A})
+	})
+	var palette color.Palette
+	for _, c := range colours[:min(len(colours), 256)] {
+		palette = append(palette, c)
+	}
+	index := map[color.RGBA]uint8{}
+	for _, c := range colours {
+		index[c] = uint8(palette.Index(c))
+	}
+	reduced := image.NewPaletted(bounds, palette)
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			reduced.SetColorIndex(x, y, index[at(x, y)])
+		}
+	}
+	var b bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	err = encoder.Encode(&b, reduced)
+	return b.Bytes(), err
+}
+
+// Say shows a sentence.
+func Say(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	bundle{protocol.MIMETextHTML: "<p>" + code(html.EscapeString(text)) + "</p>", protocol.MIMETextPlain: text}.show("")
+}
+
+// HTML shows HTML. Lines of text stand in for it where HTML cannot be shown.
+func HTML(source string, text ...string) {
+	b := bundle{protocol.MIMETextHTML: source}
+	if len(text) > 0 {
+		b[protocol.MIMETextPlain] = strings.Join(text, "\n")
+	}
+	b.show("")
+}
+
+// code sets what stands between backticks in a typewriter's letters.
+func code(escaped string) string {
+	parts := strings.Split(escaped, "`")
+	if len(parts)%2 == 0 { // one is left over
+		return escaped
+	}
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = "<code>" + parts[i] + "</code>"
+	}
+	return strings.Join(parts, "")
+}
