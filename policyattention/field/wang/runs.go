@@ -1,0 +1,32 @@
+package wang
+
+import "fmt"
+
+// Run is one training of the evidence.
+type Run struct {
+	Name string // of its file, e.g. "linear-looped-1"
+	Kind string // the same without the seed
+	Training
+}
+
+// Runs are all trainings of the evidence: the paper's standard setting with six seeds and with
+// as many processes as the public code's default, so that both ends can be read; weights of
+// their own for each layer with two seeds; and softmax, normalized over keys as attention is,
+// over queries and by n as in the public code, and by n alone, with one seed each. Runs of one
+// seed see the same processes and walks.
+func Runs() []Run {
+	var all []Run
+	add := func(kind string, seeds int, change func(*Training)) {
+		for root := 1; root <= seeds; root++ {
+			t := Recipe(uint64(root))
+			change(&t)
+			all = append(all, Run{fmt.Sprintf("%s-%d", kind, root), kind, t})
+		}
+	}
+	add("linear-looped", 6, func(t *Training) { t.Processes = 5000 })
+	add("linear-sequential", 2, func(t *Training) { t.Sequential = true })
+	for _, a := range []Attention{OverKeys, OverQueries, OverKeysByN} {
+		add(string(a)+"-looped", 1, func(t *Training) { t.Attention = a })
+	}
+	return all
+}
