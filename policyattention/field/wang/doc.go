@@ -16,5 +16,8 @@
 //   - construction.go: the weights that make a layer a step of TD(0), TD(λ), residual
 //     gradient or average-reward TD; step.go: those algorithms, written directly;
 //   - check.go: layer against algorithm, one step and over depth; demo.go: 15 layers
-//     on loops, error by length of context.
+//     on loops, error by length of context;
+//   - model.go, graph.go, train.go: the same layer with weights that are trained from
+//     small random ones on Boyan chains; metrics.go: how near what is learned comes to
+//     TD(0).
 package wang

@@ -52,7 +52,7 @@ func (c Check) Run() ([]LayerError, error) {
 		return nil, fmt.Errorf("xie: %d trials of %d layers, want at least one of each", c.Trials, c.Layers)
 	}
 	var all []LayerError
-	for _, form := range []Form{TwoHeads, Shift} {
+	for _, form := range []Form{TwoHeads, OneHead} {
 		rows := make([]LayerError, c.Layers)
 		for trial := range c.Trials {
 			if err := c.trial(form, trial, rows); err != nil {

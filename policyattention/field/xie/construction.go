@@ -42,10 +42,10 @@ const (
 	// TwoHeads moves the values of the states and of their successors by a head each. A
 	// column is [x(S_k); x(S_{k+1}); R_{k+1}; v(S_k); v(S_{k+1})].
 	TwoHeads Form = "two-heads"
-	// Shift has one head, for the values of the states, and a fixed matrix that carries
+	// OneHead moves the values of the states, and a fixed shift without parameters carries
 	// what it adds to a column over to the successor's value in the column before. A
 	// column is [x(S_k); R_{k+1}; v(S_k); v(S_{k+1})], d + 3 numbers.
-	Shift Form = "shift"
+	OneHead Form = "one-head"
 )
 
 // Spec says which step a layer is to be.
@@ -60,8 +60,8 @@ type Spec struct {
 
 func (s Spec) validate() error {
 	switch {
-	case s.Form != TwoHeads && s.Form != Shift:
-		return fmt.Errorf("xie: unknown form %q, want %q or %q", s.Form, TwoHeads, Shift)
+	case s.Form != TwoHeads && s.Form != OneHead:
+		return fmt.Errorf("xie: unknown form %q, want %q or %q", s.Form, TwoHeads, OneHead)
 	case s.D < 1 || s.N < 1:
 		return fmt.Errorf("xie: features of length %d and %d transitions, want at least one of each", s.D, s.N)
 	case !(s.Gamma >= 0 && s.Gamma < 1):

@@ -39,7 +39,7 @@ func TestToleranceTellsStepsApart(t *testing.T) {
 	rng := seed.New(4)
 	context := &Context{X: normal(3, 101, 1, rng), R: normal(1, 100, 1, rng).RawRowView(0)}
 	v := normal(1, 101, 1, rng).RawRowView(0)
-	for _, form := range []Form{TwoHeads, Shift} {
+	for _, form := range []Form{TwoHeads, OneHead} {
 		right := Spec{Form: form, D: 3, N: 100, Gamma: .9, Alpha: 1, W: normal(3, 3, .6, rng)}
 		layer, err := right.Layer()
 		if err != nil {
@@ -64,7 +64,7 @@ func TestStepByHand(t *testing.T) {
 	if err := context.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for _, form := range []Form{TwoHeads, Shift} {
+	for _, form := range []Form{TwoHeads, OneHead} {
 		spec := Spec{Form: form, D: 1, N: 2, Gamma: .5, Alpha: 1}
 		layer, err := spec.Layer()
 		if err != nil {
@@ -99,7 +99,7 @@ func TestTableAgreesWithTheWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	context := Window(process, x, walk)
-	spec := Spec{Form: Shift, D: 3, N: 60, Gamma: .8, Alpha: 1}
+	spec := Spec{Form: OneHead, D: 3, N: 60, Gamma: .8, Alpha: 1}
 	v := make([]float64, 61)
 	for l := range all {
 		v = spec.Step(context, v)
@@ -146,7 +146,7 @@ func TestTabularTDIsASpecialCase(t *testing.T) {
 }
 
 func TestRefusesBadInput(t *testing.T) {
-	good := Spec{Form: Shift, D: 1, N: 1, Gamma: .5, Alpha: 1}
+	good := Spec{Form: OneHead, D: 1, N: 1, Gamma: .5, Alpha: 1}
 	for want, build := range map[string]func() error{
 		"features of a walk":   func() error { return (*Context)(nil).Validate() },
 		"3 states and 1":       func() error { return (&Context{mat.NewDense(1, 3, nil), []float64{1}}).Validate() },

@@ -22,7 +22,9 @@
 //     one and a shift of columns; step.go: the algorithm, written directly, on the walk
 //     and on a table of states; check.go: layer against algorithm;
 //   - contraction.go: the error over depth and length of the walk, on processes that meet
-//     the contraction condition (Assumption 5.1, Theorem 2) and on some that do not.
+//     the contraction condition (Assumption 5.1, Theorem 2) and on some that do not;
+//   - train.go: the layer with trained weights under the paper's sparsity masks;
+//     metrics.go: how near what is learned comes to the algorithm.
 //
 // No code of the paper is public, and the order of rows in a prompt is ours.
 package xie

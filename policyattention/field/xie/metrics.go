@@ -1,0 +1,103 @@
+package xie
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/seed"
+)
+
+// Likeness says what a trained layer is and how near it is to weighted softmax TD with the step
+// size and temperature that were fitted on the same batches: means over walks on Boyan chains
+// that it was not trained on and over the states of each walk.
+type Likeness struct {
+	Kind      string `json:"kind"`
+	Seed      uint64 `json:"seed"`
+	Processes int    `json:"processes"`
+
+	// Step is V's weight of the reward: α of the algorithm. Discount is that of the
+	// successor's value over Step: γ. Current is that of the value over −Step: 1.
+	Step     float64 `json:"step"`
+	Discount float64 `json:"discount"`
+	Current  float64 `json:"current"`
+	// Temperature is the mean of A's diagonal, and Identity the cosine between A and the
+	// identity: 1 for the algorithm's A.
+	Temperature float64 `json:"temperature"`
+	Identity    float64 `json:"identity"`
+	// The fitted algorithm's.
+	FittedStep        float64 `json:"fitted_step"`
+	FittedTemperature float64 `json:"fitted_temperature"`
+
+	// ValueDifference is the squared difference of both values. Error, ErrorFitted and
+	// Zero are the squared errors against the exact values of the network, of the fitted
+	// algorithm and of the constant 0.
+	ValueDifference float64 `json:"value_difference"`
+	Error           float64 `json:"error"`
+	ErrorFitted     float64 `json:"error_fitted"`
+	Zero            float64 `json:"zero"`
+}
+
+// Likeness measures the i-th weights kept on chains of the stream root.
+func (t *Trained) Likeness(kind string, i int, root uint64, chains int) (Likeness, error) {
+	params := t.Params[i]
+	w, fitted := t.Weights(params), t.Fitted(params)
+	l := Likeness{
+		Kind: kind, Seed: t.Seed, Processes: t.After[i],
+		Step: w.Reward, Discount: w.Successor / w.Reward, Current: -w.Value / w.Reward,
+		Temperature: mat.Trace(w.A) / float64(t.D),
+		FittedStep:  fitted.Alpha, FittedTemperature: fitted.W.At(0, 0),
+	}
+	l.Identity = mat.Trace(w.A) / (mat.Norm(w.A, 2) * mat.Norm(identity(t.D), 2))
+	layer, err := t.Layer(w)
+	if err != nil {
+		return l, err
+	}
+	fresh := t.Training
+	fresh.Seed = root
+	for k := range chains {
+		if err := fresh.likeness(&l, layer, fitted, k, 1/float64(chains)); err != nil {
+			return l, fmt.Errorf("xie: chain %d: %w", k, err)
+		}
+	}
+	return l, nil
+}
+
+// likeness adds the share of process k to l.
+func (t Training) likeness(l *Likeness, layer *Layer, fitted Spec, k int, share float64) error {
+	process, features, err := t.process(k)
+	if err != nil {
+		return err
+	}
+	values, err := process.Values()
+	if err != nil {
+		return err
+	}
+	walk := process.Walk(seed.New(t.Seed, "xie", "likeness", k), t.N)
+	c := Window(process, features, walk)
+	exact, algorithm := make([]float64, len(walk)), make([]float64, len(walk))
+	z := fitted.Prompt(c, algorithm)
+	for range t.Layers {
+		z, algorithm = layer.Apply(z), fitted.Step(c, algorithm)
+	}
+	for j, s := range walk {
+		exact[j] = values[s]
+	}
+	network := z.RawRowView(fitted.current())
+	share /= float64(len(walk))
+	squared := func(a, b []float64) float64 { d := floats.Distance(a, b, 2); return share * d * d }
+	l.ValueDifference += squared(network, algorithm)
+	l.Error += squared(network, exact)
+	l.ErrorFitted += squared(algorithm, exact)
+	l.Zero += squared(exact, make([]float64, len(walk)))
+	return nil
+}
+
+func identity(d int) *mat.Dense {
+	m := mat.NewDense(d, d, nil)
+	for i := range d {
+		m.Set(i, i, 1)
+	}
+	return m
+}
