@@ -8,6 +8,7 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/npz"
 	"icrl/policyattention/pmd"
 )
@@ -18,10 +19,10 @@ const backupsFile = "backups.csv.gz"
 // the critic of an exact PMD run is shown: (π_{k+1}, Q_k) after 0 to Rounds
 // rounds on the fixtures, with η uniform on [EtaMin, EtaMax].
 type BackupConfig struct {
-	Critic Weights `json:"critic"`
-	Rounds int     `json:"rounds"`
-	EtaMin float64 `json:"eta_min"`
-	EtaMax float64 `json:"eta_max"`
+	Critic method.Critic `json:"critic"`
+	Rounds int           `json:"rounds"`
+	EtaMin float64       `json:"eta_min"`
+	EtaMax float64       `json:"eta_max"`
 }
 
 // Backup is the comparison of a learned critic with the exact backup.
@@ -83,10 +84,10 @@ func (c *BackupConfig) compare(contexts []control.Context, values []*mat.Dense) 
 	return b
 }
 
-func (c *BackupConfig) weights() needs { return needs{c.Critic.need()} }
+func (c *BackupConfig) weights() []method.Weights { return c.Critic.Weights() }
 
 func (c *BackupConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
-	critic, err := s.critic(c.Critic, f.Root)
+	critic, err := c.Critic.Critic(s.models, f.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (c *BackupConfig) verify(s *Store, v *Verification, e *Evaluation, problems
 	}
 	if s.asks(v, e.Config) {
 		done := v.during(evaluating)
-		critic, err := s.critic(c.Critic, f.Root)
+		critic, err := c.Critic.Critic(s.models, f.Root)
 		if err != nil {
 			done()
 			v.add(e.path(manifestFile), 0, "its critic: %v", err)

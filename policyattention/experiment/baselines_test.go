@@ -3,7 +3,6 @@ package experiment
 import (
 	"errors"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,7 +71,7 @@ func TestFollowedIsTheExactCritic(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []control.Trajectory{{Policies: want[0].Policies}, {Policies: want[1].Policies}}
-	if err := followed(problems[:2], got, 0.8); err != nil {
+	if err := (&LoopConfig{Eta: 0.8}).followed(problems[:2], got); err != nil {
 		t.Fatal(err)
 	}
 	for i := range got {
@@ -88,43 +87,15 @@ func TestFollowedIsTheExactCritic(t *testing.T) {
 	}
 }
 
-func TestDistillationRecipes(t *testing.T) {
-	seen := map[string]string{}
-	names := append([]string{"full", "full-short", "full-tuned", "first", "cpu", "cpu-tuned-short", "cpu-source-9"}, Sources()...)
-	for _, name := range names {
-		c, err := distillation(name, 1, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Validate(); err != nil {
-			t.Error(err)
-		}
-		// The paper's source rate is in the grid.
-		if other, ok := seen[c.Hash()]; ok && !slices.Contains([]string{name, other}, "cpu-source-4") {
-			t.Errorf("recipes %s and %s are the same", name, other)
-		}
-		seen[c.Hash()] = name
-	}
-	for _, name := range []string{"", "gpu", "cpu-fast", "cpu-source-x"} {
-		if _, err := distillation(name, 1, 8); err == nil {
-			t.Errorf("there is a recipe %q", name)
-		}
-	}
-	full, err := distillation("full", 7, 16)
-	if err != nil || full != distill.Paper(7, 16) {
-		t.Errorf("the full recipe is %+v: %v", full, err)
-	}
-}
-
 func TestNoSuchBaselineCell(t *testing.T) {
 	for _, c := range []Cell{
-		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: llPaper, S: 4, Seed: 14100}, // the paper has no step sizes
+		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: "paper", S: 4, Seed: 14100}, // the paper has no step sizes
 		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: "plain", S: 8, Seed: 18100},
-		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: llPaper, S: 8, Seed: 1},
+		{Preset: "paper", Block: Benchmark, Method: LiangLai, Recipe: "paper", S: 8, Seed: 1},
 		{Preset: "paper", Block: Benchmark, Method: Distillation, Recipe: "plain", S: 8, Seed: 18100},
-		{Preset: "paper", Block: Qualification, Method: LiangLai, Recipe: llNative, S: 8, Seed: 18100},
+		{Preset: "paper", Block: Qualification, Method: LiangLai, Recipe: "native", S: 8, Seed: 18100},
 	} {
-		if _, err := c.Config(); err == nil || !strings.Contains(err.Error(), c.Name()) {
+		if _, err := Presets["paper"].Config(c); err == nil || !strings.Contains(err.Error(), c.Name()) {
 			t.Errorf("%s: %v", c.Name(), err)
 		}
 	}
@@ -152,7 +123,7 @@ func TestTunedSourceIsTheTuningsChoice(t *testing.T) {
 		losses[cell.S][cell.Recipe] = stats.Median(e.Losses(20))
 	}
 	for states, of := range losses {
-		rates := Sources()
+		rates := distill.Method.Recipes
 		best := -1
 		for i, rate := range rates {
 			if loss, ok := of[rate]; ok && (best < 0 || loss < of[rates[best]]) {
@@ -169,7 +140,7 @@ func TestTunedSourceIsTheTuningsChoice(t *testing.T) {
 		if _, above := of[rates[best+1]]; !above {
 			continue
 		}
-		want := sourcePrefix + strconv.FormatFloat(Protocol.Sizes[states].Tuned.Source.Alpha, 'g', -1, 64)
+		want := "cpu-source-" + strconv.FormatFloat(Protocol.Sizes[states].Tuned["source"].Alpha, 'g', -1, 64)
 		if rates[best] != want {
 			t.Errorf("S=%d: the lowest loss is that of %s, the protocol has %s", states, rates[best], want)
 		}
@@ -195,8 +166,8 @@ func TestTunedStepsAreTheTuningsChoice(t *testing.T) {
 			t.Fatal(err)
 		}
 		tuned := Protocol.Sizes[cell.S].Tuned
-		for start, want := range map[baseline.Start]baseline.Steps{baseline.Initial: tuned.Initial, baseline.Uniform: tuned.Uniform} {
-			best, inside, err := BestFrom(e.Tuning, start)
+		for start, want := range map[baseline.Start]baseline.Steps{baseline.Initial: tuned["initial"], baseline.Uniform: tuned["uniform"]} {
+			best, inside, err := baseline.BestFrom(e.Found.([]baseline.Score), start)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +175,7 @@ func TestTunedStepsAreTheTuningsChoice(t *testing.T) {
 				t.Errorf("S=%d from the %s policy: the protocol has %+v, the best is %+v, inside %v", cell.S, start, want, best, inside)
 			}
 		}
-		if best, _, err := baseline.Best(e.Tuning); err != nil || best.Start != baseline.Uniform {
+		if best, _, err := baseline.Best(e.Found.([]baseline.Score)); err != nil || best.Start != baseline.Uniform {
 			t.Errorf("S=%d: the best is %+v, the recipe tuned starts from the uniform policy: %v", cell.S, best, err)
 		}
 	}

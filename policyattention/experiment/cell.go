@@ -10,10 +10,15 @@
 package experiment
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -56,9 +61,10 @@ var Blocks = []Block{
 	Ablation, Contrast, Prior, FirstRounds, ZeroShot, Replication, ShiftReplication, Tuning, Qualification,
 }
 
-// Method is a controller.
+// Method names a method; see package method.
 type Method = method.Name
 
+// The paper's own methods.
 const (
 	ExactPMD        Method = "exact-pmd"
 	PolicyAttention Method = "policyattention"
@@ -66,13 +72,9 @@ const (
 	RewardOnly      Method = "reward-only"
 	LearnedCritic   Method = "policyattention-learned-critic"
 	Mixture         Method = "policyattention-mixture"
+	LiangLai        Method = "liang-lai"
+	Distillation    Method = "algorithm-distillation"
 )
-
-// objective is what a method's actor was trained for.
-var objective = map[Method]train.Objective{
-	PolicyAttention: train.Proximal, PMDTarget: train.PMDTarget, RewardOnly: train.RewardOnly,
-	LearnedCritic: train.Proximal, Mixture: train.Proximal,
-}
 
 // Cell names one evaluation.
 type Cell struct {
@@ -117,24 +119,51 @@ type Config struct {
 	Version  int      `json:"version"`
 	Fixtures Fixtures `json:"fixtures"`
 	// One of these is set.
-	Loop      *LoopConfig      `json:"loop,omitempty"`
-	OneStep   *OneStepConfig   `json:"one_step,omitempty"`
-	Backup    *BackupConfig    `json:"backup,omitempty"`
-	Tuning    *TuningConfig    `json:"tuning,omitempty"`
-	Imitation *ImitationConfig `json:"imitation,omitempty"` // has no fixtures
+	Loop    *LoopConfig    `json:"loop,omitempty"`
+	OneStep *OneStepConfig `json:"one_step,omitempty"`
+	Backup  *BackupConfig  `json:"backup,omitempty"`
+	Study   method.Study   `json:"-"` // a method's own, under its key
+}
+
+// MarshalJSON implements json.Marshaler.
+func (c Config) MarshalJSON() ([]byte, error) {
+	type plain Config
+	if c.Study == nil {
+		return json.Marshal(plain(c))
+	}
+	return joinObjects(plain(c), map[string]any{c.Study.Key(): c.Study})
+}
+
+// joinObjects returns a JSON object with the members of several, in their order.
+func joinObjects(parts ...any) ([]byte, error) {
+	joined := []byte("{")
+	for _, part := range parts {
+		b, err := json.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		if b = bytes.TrimSpace(b); len(b) < 2 || b[0] != '{' {
+			return nil, fmt.Errorf("experiment: a %T is no object in JSON", part)
+		}
+		if b = b[1 : len(b)-1]; len(joined) > 1 && len(b) > 0 {
+			joined = append(joined, ',')
+		}
+		joined = append(joined, b...)
+	}
+	return append(joined, '}'), nil
 }
 
 // study is a kind of evaluation.
 type study interface {
 	// weights lists the weights that it needs.
-	weights() needs
+	weights() []method.Weights
 	// compute writes its result on the problems into the folder dir and returns the
 	// summary.
 	compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error)
 	// read reads the result from e.Folder into its field of e.
 	read(e *Evaluation) error
 	// verify checks the result in e.Folder, and charges to v what is wrong with it. It
-	// errs only where the check could not be made.
+	// returns an error only where the check could not be made.
 	verify(s *Store, v *Verification, e *Evaluation, problems []mdp.Problem) error
 }
 
@@ -147,120 +176,153 @@ type Fixtures struct {
 	Problems int        `json:"problems"`
 }
 
-// Weights names the weights of a network after some step of its training.
-type Weights struct {
-	Training train.Config `json:"training"`
-	Step     int          `json:"step"`
+// Config returns the configuration of a cell of the preset. It returns an error if the
+// cell names nothing.
+func (p Preset) Config(c Cell) (Config, error) {
+	config, err := p.config(c)
+	if err != nil {
+		return Config{}, fmt.Errorf("experiment: cell %s: %w", c.Name(), err)
+	}
+	return config, nil
 }
 
-// Config returns the cell's configuration. It errs on a cell that names
-// nothing.
-func (c Cell) Config() (Config, error) {
-	preset, err := FindPreset(c.Preset)
+func (p Preset) config(c Cell) (config Config, err error) {
+	if c.Preset != p.Name {
+		return config, fmt.Errorf("it is of preset %s, not of %s", c.Preset, p.Name)
+	}
+	m, err := p.Methods.Find(c.Method)
 	if err != nil {
-		return Config{}, err
+		return config, err
 	}
-	size, ok := Protocol.Sizes[c.S]
-	if !ok {
-		return Config{}, fmt.Errorf("experiment: cell %s: the protocol has no size S=%d", c.Name(), c.S)
+	setting, err := p.setting(c)
+	if err != nil {
+		return config, err
 	}
-	if preset.Methods.Sampled(c.Method) {
-		return c.baseline(preset)
+	config = Config{Version: Version, Fixtures: p.fixtures(c, setting)}
+	setting.Root = config.Fixtures.Root
+	study := map[Block]func(method.Setting) (method.Study, error){Tuning: m.Tune, Qualification: m.Qualify}[c.Block]
+	if c.Seed == 0 && m.Deploy != nil && !(c.Block == Tuning && study != nil) {
+		return config, errors.New("it has no model seed")
 	}
-	fixtures := Fixtures{Family: mdp.Random, Root: size.Evaluation, States: c.S, Actions: Protocol.Actions, Problems: preset.Problems}
-	if c.Family != "" {
-		fixtures.Family = c.Family
+	if study != nil {
+		if config.Study, err = study(setting); err == nil {
+			if _, own := config.Study.(method.OwnProblems); own {
+				config.Fixtures = Fixtures{}
+			}
+		}
+		return config, err
 	}
-	loop := &LoopConfig{Rounds: Protocol.Rounds, Eta: Protocol.Eta}
+	loop := &LoopConfig{Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta}
 	if c.Block == Oracle {
-		// Exact policies can be made again from the seed: keep the tables' rounds.
-		fixtures.Root, fixtures.Problems, loop.Kept = size.Oracle, preset.Oracle, []int{20, 40}
+		loop.Kept = baseline.Horizons // exact policies can be made again from the seed
 	}
-	if c.Method == ExactPMD {
-		return Config{Version: Version, Fixtures: fixtures, Loop: loop}, nil
-	}
-	if c.Block == Backups {
-		fixtures.Root, fixtures.Problems = size.HeldOut, preset.HeldOut
-		critic, err := c.weights(preset, train.Critic)
-		recipe := train.Plain()
-		return Config{Version: Version, Fixtures: fixtures, Backup: &BackupConfig{
-			Critic: critic, Rounds: Protocol.HeldOutRounds, EtaMin: recipe.EtaMin, EtaMax: recipe.EtaMax,
-		}}, err
-	}
-	actor, err := c.weights(preset, objective[c.Method])
-	if err != nil {
-		return Config{}, err
-	}
-	loop.Actor = &actor
-	switch c.Method {
-	case Mixture:
-		loop.Phi = Protocol.Mixture
-	case LearnedCritic:
-		critic, err := c.weights(preset, train.Critic)
-		if err != nil {
-			return Config{}, err
+	if m.Deploy != nil {
+		if loop.Deployment, err = m.Deploy(setting); err != nil {
+			return config, err
 		}
-		loop.Critic = &critic
 	}
-	if slices.Contains([]Block{Mechanism, Calibration, Contrast}, c.Block) {
-		fixtures.Root, fixtures.Problems = size.HeldOut, preset.HeldOut
-		recipe := train.Plain() // the same inputs for every recipe
-		inputs := &OneStepConfig{
-			Actor: actor, Rounds: Protocol.HeldOutRounds, EtaMin: recipe.EtaMin, EtaMax: recipe.EtaMax,
-			Supplied: Protocol.SuppliedEta, FitLo: Protocol.Fit.Lo, FitHi: Protocol.Fit.Hi, FitBy: Protocol.Fit.By,
-		}
-		if c.Block != Mechanism { // at the deployed step size
-			inputs.EtaMin, inputs.EtaMax, inputs.Supplied = Protocol.Eta, Protocol.Eta, []float64{Protocol.Eta}
-		}
-		switch c.Block {
-		case Calibration:
-			fixtures.Root = train.CalibrationRoot(actor.Training.Task)
-		case Contrast:
-			inputs.Rounds = 0 // random policies and their values: no algorithm has seen them
-		}
-		return Config{Version: Version, Fixtures: fixtures, OneStep: inputs}, nil
+	var actor method.Actor
+	var critic method.Critic
+	if parts, ok := loop.Deployment.(method.Parts); ok {
+		actor, critic = parts.Parts()
 	}
-	return Config{Version: Version, Fixtures: fixtures, Loop: loop}, nil
+	switch c.Block {
+	case Mechanism, Calibration, Contrast:
+		config.OneStep, err = p.oneStep(c.Block, actor)
+	case Backups:
+		config.Backup, err = p.backup(critic)
+	default:
+		config.Loop = loop
+	}
+	return config, err
+}
+
+// setting returns what the cell and the protocol fix for a method.
+func (p Preset) setting(c Cell) (method.Setting, error) {
+	size, ok := p.Protocol.Sizes[c.S]
+	if !ok {
+		return method.Setting{}, fmt.Errorf("the protocol has no size S=%d", c.S)
+	}
+	s := method.Setting{
+		Recipe: c.Recipe, States: c.S, Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
+		Mixture: p.Protocol.Mixture, Steps: cmp.Or(c.Steps, p.Steps), Step: c.Step,
+		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned,
+	}
+	if c.Block == ZeroShot {
+		s.Train, s.Slots = p.Protocol.ZeroShot.Train, p.Protocol.ZeroShot.Slots
+	}
+	if c.Seed == 0 {
+		return s, nil
+	}
+	runs := p.identities(c.Block, c.S)
+	i := slices.IndexFunc(runs, func(r Run) bool { return r.Model == c.Seed })
+	if i < 0 {
+		return s, fmt.Errorf("the protocol has no run with model seed %d at S=%d", c.Seed, c.S)
+	}
+	s.Identity = runs[i]
+	return s, nil
+}
+
+// fixtures returns the problems of a cell.
+func (p Preset) fixtures(c Cell, s method.Setting) Fixtures {
+	size := p.Protocol.Sizes[c.S]
+	f := Fixtures{Family: mdp.Random, Root: size.Evaluation, States: c.S, Actions: p.Protocol.Actions, Problems: p.Problems}
+	if c.Family != "" {
+		f.Family = c.Family
+	}
+	switch c.Block {
+	case Oracle:
+		f.Root, f.Problems = size.Oracle, p.Oracle
+	case Mechanism, Contrast, Backups:
+		f.Root, f.Problems = size.HeldOut, p.HeldOut
+	case Calibration:
+		f.Root, f.Problems = train.CalibrationRoot(s.Identity.Task), p.HeldOut
+	case Tuning:
+		f.Root, f.Problems = size.Calibration, p.Calibrating
+	case Qualification:
+		f.Root = size.Qualification
+	}
+	return f
+}
+
+// oneStep returns the comparison of an actor with the fixed rules, on the same inputs
+// for every recipe.
+func (p Preset) oneStep(block Block, actor method.Actor) (*OneStepConfig, error) {
+	if actor == nil {
+		return nil, fmt.Errorf("block %s asks an actor, and the method has none", block)
+	}
+	plain := train.Plain()
+	c := &OneStepConfig{
+		Actor: actor, Rounds: p.Protocol.HeldOutRounds, EtaMin: plain.EtaMin, EtaMax: plain.EtaMax,
+		Supplied: p.Protocol.SuppliedEta, FitLo: p.Protocol.Fit.Lo, FitHi: p.Protocol.Fit.Hi, FitBy: p.Protocol.Fit.By,
+	}
+	if block != Mechanism { // at the deployed step size
+		c.EtaMin, c.EtaMax, c.Supplied = p.Protocol.Eta, p.Protocol.Eta, []float64{p.Protocol.Eta}
+	}
+	if block == Contrast {
+		c.Rounds = 0 // random policies and their values: no algorithm has seen them
+	}
+	return c, nil
+}
+
+// backup returns the comparison of a critic with the exact backup.
+func (p Preset) backup(critic method.Critic) (*BackupConfig, error) {
+	if critic == nil {
+		return nil, fmt.Errorf("block %s asks a critic, and the method has none", Backups)
+	}
+	plain := train.Plain()
+	return &BackupConfig{Critic: critic, Rounds: p.Protocol.HeldOutRounds, EtaMin: plain.EtaMin, EtaMax: plain.EtaMax}, nil
 }
 
 // identities returns the runs that cells of a block and size can be of.
-func identities(block Block, states int) []Run {
+func (p Preset) identities(block Block, states int) []Run {
 	switch block {
 	case ZeroShot:
-		return Protocol.ZeroShot.Runs
+		return p.Protocol.ZeroShot.Runs
 	case Replication, ShiftReplication:
-		return Protocol.Sizes[states].More
+		return p.Protocol.Sizes[states].More
 	}
-	return Protocol.Sizes[states].Runs
-}
-
-// weights returns the weights of the cell's identity for an objective.
-func (c Cell) weights(preset Preset, objective train.Objective) (Weights, error) {
-	recipe, ok := Recipes[c.Recipe]
-	if !ok || objective == "" {
-		return Weights{}, fmt.Errorf("experiment: cell %s: no recipe %q for method %q", c.Name(), c.Recipe, c.Method)
-	}
-	for _, run := range identities(c.Block, c.S) {
-		if run.Model != c.Seed {
-			continue
-		}
-		t := train.Standard(objective, recipe, run.Model, c.S)
-		if c.Block == ZeroShot {
-			t.Sizes, t.Slots = Protocol.ZeroShot.Train, Protocol.ZeroShot.Slots
-		}
-		t.Task = run.Task
-		t.Actions, t.MDPs, t.Examples, t.Batch = Protocol.Actions, preset.MDPs, preset.Examples, preset.Batch
-		t.Steps, t.Snapshots = preset.Steps, preset.snapshots(objective, c)
-		if c.Steps != 0 {
-			t.Steps = c.Steps
-		}
-		w := Weights{Training: t, Step: t.Steps}
-		if c.Step != 0 {
-			w.Step = c.Step
-		}
-		return w, nil
-	}
-	return Weights{}, fmt.Errorf("experiment: cell %s: the protocol has no run with model seed %d at S=%d", c.Name(), c.Seed, c.S)
+	return p.Protocol.Sizes[states].Runs
 }
 
 // study returns the one that is set.
@@ -270,44 +332,22 @@ func (c Config) study() study {
 		return c.OneStep
 	case c.Backup != nil:
 		return c.Backup
-	case c.Tuning != nil:
-		return c.Tuning
-	case c.Imitation != nil:
-		return c.Imitation
+	case c.Study != nil:
+		return ownStudy{c.Study}
 	}
 	return c.Loop
 }
 
 // weights lists the weights that the configuration needs.
-func (c Config) weights() needs { return c.study().weights() }
+func (c Config) weights() []method.Weights { return c.study().weights() }
 
-// need is the weights after a step of a training run.
-type need struct {
-	Training TrainingConfig
-	Step     int
-}
-
-func (w Weights) need() need { return need{w.Training, w.Step} }
-
-type needs []need
-
-// networks reports whether any are a network's, so that what is computed with them
-// depends on a backend's arithmetic.
-func (n needs) networks() bool {
-	return slices.ContainsFunc(n, func(w need) bool { _, ok := w.Training.(networkConfig); return ok })
-}
-
-// Trainings lists the training runs that the cell needs.
-func (c Cell) Trainings() ([]TrainingConfig, error) {
-	config, err := c.Config()
-	if err != nil {
-		return nil, err
-	}
-	var runs []TrainingConfig
-	for _, w := range config.weights() {
+// Trainings lists the training runs that the configuration needs.
+func (c Config) Trainings() []method.Training {
+	var runs []method.Training
+	for _, w := range c.weights() {
 		runs = append(runs, w.Training)
 	}
-	return runs, nil
+	return runs
 }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/stats"
 )
 
@@ -26,15 +27,14 @@ const (
 
 // Evaluation is the result of one cell.
 type Evaluation struct {
-	Cell      Cell
-	Config    Config
-	Folder    string
-	Manifest  *Manifest
-	Scored    []control.Scored // of a closed loop, one a problem
-	OneStep   *OneStep         // of a one-step cell
-	Backup    *Backup          // of a cell of one-step backups
-	Tuning    []baseline.Score // of a tuning cell, in the grid's order
-	Imitation *Imitation       // of a qualification by imitation
+	Cell     Cell
+	Config   Config
+	Folder   string
+	Manifest *Manifest
+	Scored   []control.Scored // of a closed loop, one a problem
+	OneStep  *OneStep         // of a one-step cell
+	Backup   *Backup          // of a cell of one-step backups
+	Found    any              // of a method's own study, as it reads it
 }
 
 // Losses returns the normalized loss of the policy returned at horizon T, one a
@@ -121,7 +121,7 @@ func (s *Store) config(cell Cell) (Config, error) {
 	if cell.Preset != s.Preset.Name {
 		return Config{}, fmt.Errorf("experiment: cell %s is of preset %s, the store is of %s", cell.Name(), cell.Preset, s.Preset.Name)
 	}
-	return cell.Config()
+	return s.Preset.Config(cell)
 }
 
 // Evaluate returns the result of a cell, computing it where it is missing, and
@@ -171,7 +171,11 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{Name: cell.Name(), Hash: config.Hash(), Cell: &cell, Evaluation: &config, Fixtures: digest(problems)}
+	m := &Manifest{Name: cell.Name(), Hash: config.Hash(), Cell: &cell}
+	m.Fixtures = digest(problems)
+	if m.Evaluation, err = json.Marshal(config); err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
 	if m.Weights, err = s.weightDigests(config); err != nil {
 		return nil, err
 	}
@@ -179,7 +183,7 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 		return nil, err
 	}
 	var d *backend.Description
-	if config.weights().networks() {
+	if method.Networks(config.weights()) {
 		b, err := s.backend()
 		if err != nil {
 			return nil, err
@@ -199,7 +203,7 @@ func (s *Store) weightDigests(config Config) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if digests[TrainingName(w.Training)], err = t.weightsDigest(w.Step); err != nil {
+		if digests[w.Training.Name()], err = t.weightsDigest(w.Step); err != nil {
 			return nil, err
 		}
 	}

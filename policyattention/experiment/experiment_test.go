@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/method/policyattention"
 	"icrl/policyattention/train"
 )
 
@@ -112,22 +113,16 @@ func TestModelsOfOneShape(t *testing.T) {
 	if actor.Network() != critic.Network() {
 		t.Fatalf("networks %+v and %+v", actor.Network(), critic.Network())
 	}
-	var models []*train.Model
-	for _, c := range []train.Config{actor, critic} {
+	for _, c := range []*train.Config{&actor, &critic} {
 		c.MDPs, c.Examples, c.Batch, c.Steps = 2, 4, 2, 1
-		if _, err := s.Train(t.Context(), c); err != nil {
+		if _, err := s.Train(t.Context(), *c); err != nil {
 			t.Fatal(err)
 		}
-		m, err := s.model(Weights{Training: c, Step: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		models = append(models, m)
 	}
-	if _, err := models[0].Actor(); err != nil {
+	if _, err := (&policyattention.Weights{Training: actor, Step: 1}).Actor(s.models); err != nil {
 		t.Error(err)
 	}
-	if _, err := models[1].Critic(1); err != nil {
+	if _, err := (&policyattention.Weights{Training: critic, Step: 1}).Critic(s.models, 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -148,7 +143,7 @@ func TestLossesRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range losses {
-		if got[i] != (Loss{i + 1, float64(want)}) {
+		if got[i].Step != i+1 || float32(got[i].Mean) != want {
 			t.Errorf("loss %d is %v, want %v", i+1, got[i], want)
 		}
 	}

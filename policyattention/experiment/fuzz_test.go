@@ -7,7 +7,7 @@ import (
 )
 
 func FuzzParseManifest(f *testing.F) {
-	m := Manifest{Name: "oracle/exact-pmd-S4", Hash: "00", Files: map[string]string{"rounds.csv.gz": "00"}}
+	m := Manifest{Name: "oracle/exact-pmd-S4", Hash: "00", Training: Trained{"training", []byte("{}")}}
 	dir := f.TempDir()
 	if err := m.write(dir); err != nil {
 		f.Fatal(err)

@@ -12,21 +12,18 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"icrl/policyattention/baseline/distill"
-	"icrl/policyattention/train"
 )
 
 // Long reports whether a cell is missing a training run that would take a core more
 // than a day.
 func (s *Store) Long(cell Cell) (bool, error) {
-	needed, err := cell.Trainings()
+	needed, err := s.Preset.Trainings(cell)
 	if err != nil {
 		return false, err
 	}
 	missing, err := s.Missing(needed)
 	return slices.ContainsFunc(missing, func(c TrainingConfig) bool {
-		return EstimateSeconds(c) > (24 * time.Hour).Seconds()
+		return c.Seconds() > (24 * time.Hour).Seconds()
 	}), err
 }
 
@@ -55,13 +52,7 @@ func Alike(configs []TrainingConfig, n int) [][]TrainingConfig {
 	var groups [][]TrainingConfig
 	open := map[string]int{} // the group to fill, by shape
 	for _, c := range configs {
-		var shape string
-		switch c := c.(type) {
-		case train.Config:
-			shape = fmt.Sprint(c.Network(), c.Objective == train.Critic, c.Sizes, c.Batch, c.Samples)
-		case distill.Config:
-			shape = fmt.Sprint(c.Network(), c.Batch)
-		}
+		shape := fmt.Sprintf("%T %s", c, c.Shape())
 		i, ok := open[shape]
 		if !ok || len(groups[i]) == n {
 			i = len(groups)
@@ -91,7 +82,7 @@ func (s *Store) TrainAll(ctx context.Context, configs []TrainingConfig, workers 
 	}
 	queue := make(chan string, len(missing))
 	for _, c := range missing {
-		queue <- TrainingName(c)
+		queue <- c.Name()
 	}
 	close(queue)
 	var group sync.WaitGroup

@@ -2,47 +2,59 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/npz"
 	"icrl/policyattention/stats"
 )
 
 // LoopConfig is a closed loop.
 type LoopConfig struct {
-	Rounds int      `json:"rounds"`
-	Eta    float64  `json:"eta"`
-	Phi    float64  `json:"phi,omitempty"`    // mixture with the uniform policy
-	Actor  *Weights `json:"actor,omitempty"`  // absent: exact PMD
-	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
-	// One of these replaces actor and critic for a sampled method; Eta is then the
-	// step size of the exact PMD that it is compared with.
-	LiangLai *LiangLaiConfig `json:"liang_lai,omitempty"`
-	Distill  *DistillConfig  `json:"distill,omitempty"`
+	Rounds int
+	Eta    float64
+	// Deployment is the controller, whose members stand among the loop's own; nil stands
+	// for exact PMD. Where it has no critic tables, Eta is the step size of the exact PMD
+	// that it is compared with.
+	Deployment method.Deployment
 	// Kept are the rounds whose policies are stored; absent means all.
-	Kept []int `json:"kept,omitempty"`
+	Kept []int
 }
 
-func (l *LoopConfig) weights() (all needs) {
-	for _, w := range []*Weights{l.Actor, l.Critic} {
-		if w != nil {
-			all = append(all, w.need())
-		}
+// MarshalJSON implements json.Marshaler.
+func (l *LoopConfig) MarshalJSON() ([]byte, error) {
+	deployment := any(l.Deployment)
+	if l.Deployment == nil {
+		deployment = struct{}{}
 	}
-	if l.LiangLai != nil {
-		all = append(all, need{l.LiangLai.Training, l.LiangLai.Training.Steps})
+	return joinObjects(struct {
+		Rounds int     `json:"rounds"`
+		Eta    float64 `json:"eta"`
+	}{l.Rounds, l.Eta}, deployment, struct {
+		Kept []int `json:"kept,omitempty"`
+	}{l.Kept})
+}
+
+func (l *LoopConfig) weights() []method.Weights {
+	if l.Deployment == nil {
+		return nil
 	}
-	if l.Distill != nil {
-		all = append(all, need{l.Distill.Training, l.Distill.Training.Steps})
+	return l.Deployment.Weights()
+}
+
+// controller returns the controller for problems that are drawn from root.
+func (l *LoopConfig) controller(s *Store, root uint64) (control.Controller, error) {
+	if l.Deployment == nil {
+		return control.ExactPMD(l.Eta), nil
 	}
-	return all
+	return l.Deployment.Controller(s.models, l.Eta, root)
 }
 
 func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
@@ -63,74 +75,39 @@ func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, proble
 // run runs the closed loop of a cell. It returns with the trajectories the arrays
 // to store.
 func (l *LoopConfig) run(s *Store, cell Cell, f Fixtures, problems []mdp.Problem) ([]control.Trajectory, map[string]npz.Array, error) {
-	if l.Distill != nil {
-		controller, err := s.distilled(*l.Distill)
-		if err != nil {
-			return nil, nil, err
-		}
-		trajectories, actions, err := controller.Live(problems, l.Rounds)
-		if err != nil {
-			return nil, nil, err
-		}
-		arrays := l.arrays(cell.kept(l), trajectories)
-		arrays["actions"] = actionArray(actions)
-		return trajectories, arrays, followed(problems, trajectories, l.Eta)
-	}
-	controller, err := l.controller(s, f)
+	controller, err := l.controller(s, f.Root)
 	if err != nil {
 		return nil, nil, err
 	}
-	trajectories, err := controller.Run(problems, l.Rounds)
+	var trajectories []control.Trajectory
+	var recorded map[string]npz.Array
+	if recorder, ok := controller.(method.Recorder); ok {
+		trajectories, recorded, err = recorder.Record(problems, l.Rounds)
+	} else {
+		trajectories, err = controller.Run(problems, l.Rounds)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	arrays := l.arrays(cell.kept(l), trajectories)
-	if l.LiangLai != nil {
-		err = followed(problems, trajectories, l.Eta)
-	}
-	return trajectories, arrays, err
-}
-
-// controller returns the controller of a closed loop that is not Algorithm
-// Distillation's, whose actions are wanted too.
-func (l *LoopConfig) controller(s *Store, f Fixtures) (control.Controller, error) {
-	if l.LiangLai != nil {
-		return s.liangLai(*l.LiangLai)
-	}
-	return l.loop(s, f)
-}
-
-// loop returns the loop of actor and critic.
-func (l *LoopConfig) loop(s *Store, f Fixtures) (control.Loop, error) {
-	loop := control.ExactPMD(l.Eta)
-	var err error
-	if l.Actor != nil {
-		if loop.Actor, err = s.actor(*l.Actor); err != nil {
-			return control.Loop{}, err
-		}
-	}
-	if l.Phi > 0 {
-		loop.Actor = control.MixedActor{Actor: loop.Actor, Phi: l.Phi}
-	}
-	if l.Critic != nil {
-		if loop.Critic, err = s.critic(*l.Critic, f.Root); err != nil {
-			return control.Loop{}, err
-		}
-	}
-	return loop, nil
+	maps.Copy(arrays, recorded)
+	return trajectories, arrays, l.followed(problems, trajectories)
 }
 
 // followed gives trajectories without critic tables those that the exact
 // one-step critic makes of their policies, so that they can be compared with
-// exact PMD of step size eta in the same contexts as others.
-func followed(problems []mdp.Problem, trajectories []control.Trajectory, eta float64) error {
+// exact PMD of the loop's step size in the same contexts as others.
+func (l *LoopConfig) followed(problems []mdp.Problem, trajectories []control.Trajectory) error {
 	for i, p := range problems {
 		t := &trajectories[i]
+		if t.Q != nil {
+			continue
+		}
 		q, err := p.MDP.PolicyValue(p.Pi0)
 		if err != nil {
 			return err
 		}
-		t.Eta, t.Q = eta, []*mat.Dense{q}
+		t.Eta, t.Q = l.Eta, []*mat.Dense{q}
 		for _, pi := range t.Policies[1 : len(t.Policies)-1] {
 			q = p.MDP.EvaluationBackup(pi, q)
 			t.Q = append(t.Q, q)
@@ -147,7 +124,7 @@ func (c Cell) kept(l *LoopConfig) []int {
 	switch {
 	case l.Kept != nil:
 		return l.Kept
-	case c.Method == ExactPMD, c.Block == Confirmation, c.Block == Shift:
+	case l.Deployment == nil, c.Block == Confirmation, c.Block == Shift:
 		return l.all()
 	}
 	return baseline.Horizons
@@ -175,10 +152,21 @@ func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[s
 		policies, tables = append(policies, some), append(tables, t.Q)
 	}
 	arrays := map[string]npz.Array{"rounds": roundArray(kept), "policies": stack(policies)}
-	if l.Critic != nil && len(kept) > l.Rounds {
+	if l.learnsCritic() && len(kept) > l.Rounds {
 		arrays["q"] = stack(tables)
 	}
 	return arrays
+}
+
+// learnsCritic reports whether the critic is another than the exact one, so that its
+// tables do not follow from the policies.
+func (l *LoopConfig) learnsCritic() bool {
+	parts, ok := l.Deployment.(method.Parts)
+	if !ok {
+		return false
+	}
+	_, critic := parts.Parts()
+	return critic != nil
 }
 
 func roundArray(rounds []int) npz.Array {
@@ -187,34 +175,6 @@ func roundArray(rounds []int) npz.Array {
 		a.Data = append(a.Data, float64(k))
 	}
 	return a
-}
-
-// actionArray joins actions [N][K] into an array [N, K].
-func actionArray(actions [][]int) npz.Array {
-	out := npz.Array{Shape: []int{len(actions), len(actions[0])}}
-	for _, row := range actions {
-		for _, a := range row {
-			out.Data = append(out.Data, float64(a))
-		}
-	}
-	return out
-}
-
-// parseActions is the inverse of actionArray.
-func parseActions(a npz.Array, n, k int) ([][]int, error) {
-	if want := []int{n, k}; !slices.Equal(a.Shape, want) {
-		return nil, fmt.Errorf("shape %v, want %v", a.Shape, want)
-	}
-	actions := make([][]int, n)
-	for i := range actions {
-		for _, v := range a.Data[i*k : (i+1)*k] {
-			if v != float64(int(v)) {
-				return nil, fmt.Errorf("%v is no action", v)
-			}
-			actions[i] = append(actions[i], int(v))
-		}
-	}
-	return actions, nil
 }
 
 // roundsHeader names the columns of rounds.csv.gz. Row (problem, k) holds the

@@ -6,9 +6,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/npz"
 )
 
@@ -66,7 +66,7 @@ func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems [
 	// Where a loop was run again because not all of its policies are stored, the
 	// other rounds, and residuals between rounds, are as close as its answers.
 	between := l.repeatTolerance()
-	if l.weights().networks() {
+	if method.Networks(l.weights()) {
 		between = relivedTolerance
 		if asked == len(problems) {
 			v.compareSummary(e, summarize(scored), medianTolerance)
@@ -85,23 +85,12 @@ func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems [
 // repeatTolerance is absolute for the policies of a loop that is run again.
 func (l *LoopConfig) repeatTolerance() float64 {
 	switch {
-	case l.weights().networks():
+	case method.Networks(l.weights()):
 		return policyTolerance
-	case l.LiangLai != nil:
+	case l.Deployment != nil:
 		return walkTolerance
 	}
 	return scoreTolerance
-}
-
-// part is what running the loop again is charged to.
-func (l *LoopConfig) part() Part {
-	switch {
-	case l.weights().networks():
-		return acting
-	case l.LiangLai != nil:
-		return imitating
-	}
-	return rerunning
 }
 
 // tables returns an array of tables [N][k], [S, A] each, which is called name.
@@ -113,11 +102,11 @@ func (l *storedLoop) tables(name string, k int) ([][]*mat.Dense, error) {
 func (l *storedLoop) readPolicies(v *Verification) bool {
 	path := l.path(policiesFile)
 	names := []string{"policies", "rounds"}
-	switch {
-	case l.Distill != nil:
-		names = append(names, "actions")
-	case l.Critic != nil && len(l.kept) > l.Rounds:
+	if l.learnsCritic() && len(l.kept) > l.Rounds {
 		names = append(names, "q")
+	}
+	if recorded, ok := l.Deployment.(method.Recorded); ok {
+		names = append(names, recorded.Records()...)
 	}
 	slices.Sort(names)
 	if got := slices.Sorted(maps.Keys(l.arrays)); !slices.Equal(got, names) {
@@ -229,15 +218,34 @@ func (l *storedLoop) scoreFrom(first int, v *Verification) error {
 }
 
 // again runs the loop again, in the way that what is stored of it allows, and
-// returns trajectories with the stored policies in them; none where it could not.
+// returns trajectories with the stored policies in them; none where it could not. Asking
+// an actor and a critic in the stored contexts tells most; a controller that is neither,
+// or of which not all rounds are stored, is run from its start, by its record where it
+// keeps one.
 func (l *storedLoop) again(s *Store, v *Verification) ([]control.Trajectory, error) {
-	switch {
-	case l.Distill != nil:
-		return l.relive(s, v)
-	case l.LiangLai != nil, len(l.kept) <= l.Rounds:
-		return l.repeat(s, v)
+	done := v.during(again(s.Preset.label(l.Cell.Method)))
+	controller, err := l.controller(s, l.Config.Fixtures.Root)
+	if err != nil {
+		done()
+		v.add(l.path(manifestFile), 0, "its controller: %v", err)
+		return nil, s.backendError()
 	}
-	return l.replay(s, v)
+	if loop, ok := controller.(control.Loop); ok && len(l.kept) > l.Rounds {
+		done()
+		return l.replay(loop, v)
+	}
+	var trajectories []control.Trajectory
+	if recorder, ok := controller.(method.Recorder); ok {
+		trajectories, err = recorder.Replay(l.problems, l.Rounds, l.arrays, policyTolerance)
+	} else {
+		trajectories, err = controller.Run(l.problems, l.Rounds)
+	}
+	done()
+	if err != nil {
+		v.add(l.path(policiesFile), 0, "its controller: %v", err)
+		return nil, nil
+	}
+	return l.compared(trajectories, v)
 }
 
 // recorded returns the stored trajectories, of which all rounds are kept, with
@@ -252,7 +260,7 @@ func (l *storedLoop) recorded(v *Verification) ([]control.Trajectory, error) {
 		}
 		trajectories[i].Policies = l.policies[i]
 	}
-	if err := followed(l.problems, trajectories, l.Eta); err != nil || l.Critic == nil {
+	if err := l.followed(l.problems, trajectories); err != nil || !l.learnsCritic() {
 		return trajectories, err
 	}
 	tables, err := l.tables("q", l.Rounds)
@@ -271,20 +279,13 @@ func (l *storedLoop) recorded(v *Verification) ([]control.Trajectory, error) {
 
 // replay asks for every stored update again, in its stored context, and returns
 // the stored trajectories with their critic tables.
-func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, error) {
+func (l *storedLoop) replay(loop control.Loop, v *Verification) ([]control.Trajectory, error) {
 	path := l.path(policiesFile)
 	trajectories, err := l.recorded(v)
 	if err != nil || trajectories == nil {
 		return nil, err
 	}
-	done := v.during(l.part())
-	defer func() { done() }()
-	loop, err := l.loop(s, l.Config.Fixtures)
-	if err != nil {
-		v.add(l.path(manifestFile), 0, "its controller: %v", err)
-		return nil, s.backendError()
-	}
-	if l.Critic != nil {
+	if l.learnsCritic() {
 		var contexts []control.Context
 		var want []*mat.Dense
 		for i, p := range l.problems {
@@ -294,16 +295,14 @@ func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, er
 				want = append(want, tables[k+1])
 			}
 		}
-		done()
-		done = v.during(evaluating)
+		done := v.during(evaluating)
 		got, err := loop.Critic.Evaluate(contexts)
+		done()
 		if err != nil {
 			v.add(path, 0, "the critic in the stored contexts: %v", err)
 			return nil, nil
 		}
 		v.compareTables(path, "critic", contexts, got, want, valueTolerance)
-		done()
-		done = v.during(acting)
 	}
 	var contexts []control.Context
 	var want []*mat.Dense
@@ -313,56 +312,15 @@ func (l *storedLoop) replay(s *Store, v *Verification) ([]control.Trajectory, er
 			want = append(want, l.policies[i][k+1])
 		}
 	}
+	done := v.during(acting)
 	got, err := loop.Actor.Act(contexts)
+	done()
 	if err != nil {
 		v.add(path, 0, "the actor in the stored contexts: %v", err)
 		return nil, nil
 	}
 	v.compareTables(path, "actor", contexts, got, want, policyTolerance)
 	return trajectories, nil
-}
-
-// relive repeats the lives of a network of Algorithm Distillation with their
-// recorded actions, each of which must be the one that was drawn.
-func (l *storedLoop) relive(s *Store, v *Verification) ([]control.Trajectory, error) {
-	path := l.path(policiesFile)
-	actions, err := parseActions(l.arrays["actions"], l.Config.Fixtures.Problems, l.Rounds*baseline.Window)
-	if err != nil {
-		v.add(path, 0, "array actions: %v", err)
-		return nil, nil
-	}
-	done := v.during(reliving)
-	controller, err := s.distilled(*l.Distill)
-	if err != nil {
-		done()
-		v.add(l.path(manifestFile), 0, "its controller: %v", err)
-		return nil, s.backendError()
-	}
-	again, err := controller.Relive(l.problems, actions[:len(l.problems)], policyTolerance)
-	done()
-	if err != nil {
-		v.add(path, 0, "the stored actions: %v", err)
-		return nil, nil
-	}
-	return l.compared(again, v)
-}
-
-// repeat runs the loop from its start.
-func (l *storedLoop) repeat(s *Store, v *Verification) ([]control.Trajectory, error) {
-	done := v.during(l.part())
-	controller, err := l.controller(s, l.Config.Fixtures)
-	if err != nil {
-		done()
-		v.add(l.path(manifestFile), 0, "its controller: %v", err)
-		return nil, s.backendError()
-	}
-	again, err := controller.Run(l.problems, l.Rounds)
-	done()
-	if err != nil {
-		v.add(l.path(policiesFile), 0, "its controller: %v", err)
-		return nil, nil
-	}
-	return l.compared(again, v)
 }
 
 // compared compares the stored policies with those of the loop run again, and puts
@@ -378,8 +336,10 @@ func (l *storedLoop) compared(again []control.Trajectory, v *Verification) ([]co
 		}
 	}
 	v.compareTables(l.path(policiesFile), "controller", contexts, got, want, l.repeatTolerance())
-	if l.Critic != nil { // its tables are the run's own
-		return again, nil
+	if !l.learnsCritic() { // else its tables are the run's own
+		for i := range again {
+			again[i].Q = nil
+		}
 	}
-	return again, followed(l.problems, again, l.Eta)
+	return again, l.followed(l.problems, again)
 }

@@ -19,32 +19,83 @@ import (
 	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline/distill"
-	"icrl/policyattention/baseline/lianglai"
-	"icrl/policyattention/train"
+	"icrl/policyattention/method"
 )
 
 const manifestFile = "manifest.json"
 
 // Manifest describes an artifact and vouches for its files.
 type Manifest struct {
-	Name       string             `json:"name"`                 // of the cell or the training run
-	Hash       string             `json:"hash"`                 // of the configuration
-	Cell       *Cell              `json:"cell,omitempty"`       // of an evaluation
-	Evaluation *Config            `json:"evaluation,omitempty"` // its configuration
-	Training   *train.Config      `json:"training,omitempty"`   // of a training run
-	LiangLai   *lianglai.Training `json:"liang_lai,omitempty"`  // of a training run of Liang–Lai
-	Distill    *distill.Config    `json:"distill,omitempty"`    // of a training run of Algorithm Distillation
-	Fixtures   string             `json:"fixtures,omitempty"`   // SHA-256 of the problems
-	Weights    map[string]string  `json:"weights,omitempty"`    // used weights: SHA-256 by training name
-	Files      map[string]string  `json:"files"`                // SHA-256 by name
-	// Omitted is the SHA-256, by name, of files that copies may lack: see
-	// Preset.omits.
+	Name       string          `json:"name"`                 // of the cell or the training run
+	Hash       string          `json:"hash"`                 // of the configuration
+	Cell       *Cell           `json:"cell,omitempty"`       // of an evaluation
+	Evaluation json.RawMessage `json:"evaluation,omitempty"` // its configuration
+	Training   Trained         `json:"-"`                    // of a training run
+	outcome
+}
+
+// Trained is the configuration of a training run, which a manifest holds under its key.
+type Trained struct {
+	Key    string // see method.Training
+	Config json.RawMessage
+}
+
+// outcome is the part of a manifest after the configuration.
+type outcome struct {
+	Fixtures string            `json:"fixtures,omitempty"` // SHA-256 of the problems
+	Weights  map[string]string `json:"weights,omitempty"`  // used weights: SHA-256 by training name
+	Files    map[string]string `json:"files"`              // SHA-256 by name
+	// Omitted is the SHA-256, by name, of files that copies may lack: see Preset.Omit.
 	Omitted  map[string]string `json:"omitted,omitempty"`
 	Summary  map[string]Values `json:"summary,omitempty"` // medians, by what they are of
 	Produced Produced          `json:"produced"`
 	Cost     Cost              `json:"cost"`
 	Seal     string            `json:"seal"` // SHA-256 of this manifest with an empty seal
+}
+
+// members are the names in a manifest, but for the key of a training run.
+var members = []string{"name", "hash", "cell", "evaluation", "fixtures", "weights", "files", "omitted", "summary", "produced", "cost", "seal"}
+
+// setTraining describes the training run c.
+func (m *Manifest) setTraining(c method.Training) error {
+	config, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	m.Training = Trained{c.Key(), config}
+	return nil
+}
+
+// MarshalJSON implements json.Marshaler.
+func (m Manifest) MarshalJSON() ([]byte, error) {
+	training := map[string]json.RawMessage{}
+	if m.Training.Key != "" {
+		training[m.Training.Key] = m.Training.Config
+	}
+	return joinObjects(struct {
+		Name       string          `json:"name"`
+		Hash       string          `json:"hash"`
+		Cell       *Cell           `json:"cell,omitempty"`
+		Evaluation json.RawMessage `json:"evaluation,omitempty"`
+	}{m.Name, m.Hash, m.Cell, m.Evaluation}, training, m.outcome)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *Manifest) UnmarshalJSON(text []byte) error {
+	type plain Manifest
+	if err := json.Unmarshal(text, (*plain)(m)); err != nil {
+		return err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	for key, config := range all {
+		if !slices.Contains(members, key) {
+			m.Training = Trained{key, config}
+		}
+	}
+	return nil
 }
 
 // digest returns the SHA-256 of a file of the artifact.
@@ -56,7 +107,7 @@ func (m *Manifest) digest(name string) string {
 }
 
 // Values are numbers by name.
-type Values map[string]float64
+type Values = map[string]float64
 
 // Produced says on what an artifact was made.
 type Produced struct {
@@ -184,14 +235,9 @@ func readManifest(dir string) (*Manifest, error) {
 }
 
 func parseManifest(text []byte) (*Manifest, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
 	m := &Manifest{}
-	if err := d.Decode(m); err != nil {
+	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
-	}
-	if d.More() {
-		return nil, errors.New("text after the manifest")
 	}
 	bare := *m
 	bare.Seal = ""
@@ -202,7 +248,8 @@ func parseManifest(text []byte) (*Manifest, error) {
 	if seal != m.Seal {
 		return nil, errors.New("it has been changed: its seal is not its digest")
 	}
-	// The seal is of the values: names that stand twice or in other case leave it.
+	// The seal is of the values: names that stand twice, in other case, or where no
+	// manifest has them, leave it.
 	if written, err := m.text(); err != nil {
 		return nil, err
 	} else if !bytes.Equal(text, written) {
@@ -223,6 +270,14 @@ func jsonDigest(v any) (string, error) {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// textDigest returns the SHA-256 of JSON without white space.
+func textDigest(text []byte) string {
+	var b bytes.Buffer
+	json.Compact(&b, text) //nolint:errcheck // what is no JSON is no configuration's either
+	sum := sha256.Sum256(b.Bytes())
+	return hex.EncodeToString(sum[:])
 }
 
 func fileDigest(path string) (string, error) {

@@ -59,7 +59,7 @@ func (s *Store) Merge(ctx context.Context, sources []string) (copied int, err er
 			return 0, err
 		}
 		for _, w := range config.weights() {
-			name := TrainingName(w.Training)
+			name := w.Training.Name()
 			run, ok := runs[name]
 			if !ok {
 				continue

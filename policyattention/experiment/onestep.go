@@ -11,6 +11,7 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/npz"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -27,14 +28,14 @@ const (
 // rounds, with η uniform on [EtaMin, EtaMax]; the refitted step uses the same
 // (π, Q) with each supplied η.
 type OneStepConfig struct {
-	Actor    Weights   `json:"actor"`
-	Rounds   int       `json:"rounds"`
-	EtaMin   float64   `json:"eta_min"`
-	EtaMax   float64   `json:"eta_max"`
-	Supplied []float64 `json:"supplied"`
-	FitLo    float64   `json:"fit_lo"`
-	FitHi    float64   `json:"fit_hi"`
-	FitBy    float64   `json:"fit_by"`
+	Actor    method.Actor `json:"actor"`
+	Rounds   int          `json:"rounds"`
+	EtaMin   float64      `json:"eta_min"`
+	EtaMax   float64      `json:"eta_max"`
+	Supplied []float64    `json:"supplied"`
+	FitLo    float64      `json:"fit_lo"`
+	FitHi    float64      `json:"fit_hi"`
+	FitBy    float64      `json:"fit_by"`
 }
 
 // OneStep is the same-context comparison of an actor with the fixed rules.
@@ -105,10 +106,10 @@ func (c *OneStepConfig) inputs(f Fixtures, problems []mdp.Problem) ([]control.Co
 	return contexts, nil
 }
 
-func (c *OneStepConfig) weights() needs { return needs{c.Actor.need()} }
+func (c *OneStepConfig) weights() []method.Weights { return c.Actor.Weights() }
 
 func (c *OneStepConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
-	actor, err := s.actor(c.Actor)
+	actor, err := c.Actor.Actor(s.models)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +287,7 @@ func (c *OneStepConfig) verify(s *Store, v *Verification, e *Evaluation, problem
 			asked, want = append(asked, withEta(contexts, eta)...), append(want, o.supplied[i]...)
 		}
 		done := v.during(acting)
-		actor, err := s.actor(c.Actor)
+		actor, err := c.Actor.Actor(s.models)
 		if err != nil {
 			done()
 			v.add(e.path(manifestFile), 0, "its actor: %v", err)

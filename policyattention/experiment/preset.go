@@ -3,43 +3,41 @@ package experiment
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/all"
-	"icrl/policyattention/train"
 )
 
 // Preset is a scale at which the experiments are run. Presets differ in sizes and
 // counts, of identities and methods too, and not in what a cell means.
 type Preset struct {
 	Name      string
-	Steps     int   // optimizer steps of a training run
+	Steps     int   // optimizer steps of an actor or a critic
 	Snapshots []int // steps before the last at which weights are kept
-	MDPs      int   // training MDPs
-	Examples  int
-	Batch     int
-	Problems  int // evaluation problems a size
-	Oracle    int // problems of the oracle block
-	HeldOut   int // one-step inputs of the mechanism block
-	Ablation  int // optimizer steps of the ablation's training runs
-	// Of the sampled methods. Zeros stand for the recipes' own numbers.
-	Calibrating int // problems of the tuning block
-	GridSize    int // step sizes of its grid, on either axis
-	LiangLai    struct{ MDPs, Batch, Steps int }
-	Distill     struct{ Histories, Length, Batch, Steps, Width int }
-	Imitation   struct{ Windows, MDPs, Updates int }
-	Rows        []Row
-	Methods     method.Registry // in the order of tables
+	Problems  int   // evaluation problems a size
+	Oracle    int   // problems of the oracle block
+	HeldOut   int   // one-step inputs of the mechanism block
+	Ablation  int   // optimizer steps of the ablation's training runs
+	// Calibrating counts the problems of the tuning block.
+	Calibrating int
+	// Limits bound the numbers of a method's recipes.
+	Limits map[Method]method.Limits
+	// Omit are patterns of [path.Match] for names of training runs. Copies of what they
+	// made may lack the weights, to stay small.
+	Omit     []string
+	Rows     []Row
+	Protocol *Registered
+	Methods  method.Registry // in the order of tables
 }
 
-// every stands for all recipes of PolicyAttention, and for all source rates of
-// Algorithm Distillation in the tuning block, identity by identity.
+// every stands for all recipes that the method lists, identity by identity.
 const every = "*"
 
 // Row lists cells of one block and method: each size with each of the block's
-// first Runs identities.
+// first Runs identities, or one without an identity where Runs is 0.
 type Row struct {
 	Block  Block
 	Method Method
@@ -48,15 +46,38 @@ type Row struct {
 	Runs   int
 }
 
-// Presets are all presets by name.
-var Presets = map[string]Preset{
-	"smoke": {
-		Name: "smoke", Steps: 10, Snapshots: []int{5}, MDPs: 4, Examples: 32, Batch: 8,
-		Problems: 6, Oracle: 24, HeldOut: 6, Ablation: 5,
-		Calibrating: 4, GridSize: 3,
-		LiangLai:  struct{ MDPs, Batch, Steps int }{50, 200, 100},
-		Distill:   struct{ Histories, Length, Batch, Steps, Width int }{8, 80, 4, 5, 16},
-		Imitation: struct{ Windows, MDPs, Updates int }{20, 2, 60},
+// Presets are the presets of the paper's protocol and all registered methods, by name.
+// Rows of methods that are not registered are left out.
+var Presets = func() map[string]Preset {
+	byName := map[string]Preset{}
+	for _, p := range presets {
+		p.Protocol, p.Methods = &Protocol, all.Methods
+		p.Rows = slices.DeleteFunc(p.Rows, func(r Row) bool { return !p.Methods.Has(r.Method) })
+		byName[p.Name] = p
+	}
+	return byName
+}()
+
+// networks bounds the training of every actor and critic alike.
+func networks(l method.Limits, more map[Method]method.Limits) map[Method]method.Limits {
+	for _, m := range []Method{PolicyAttention, PMDTarget, RewardOnly, LearnedCritic, Mixture} {
+		more[m] = l
+	}
+	return more
+}
+
+// Weights of critics at S = 8 but the first identity's, which stands for the rest.
+const laterCritics = "critic-*-S8-1810[^0]"
+
+var presets = []Preset{
+	{
+		Name: "smoke", Steps: 10, Snapshots: []int{5},
+		Problems: 6, Oracle: 24, HeldOut: 6, Ablation: 5, Calibrating: 4,
+		Limits: networks(method.Limits{"mdps": 4, "examples": 32, "batch": 8}, map[Method]method.Limits{
+			LiangLai:     {"mdps": 50, "batch": 200, "steps": 100, "grid": 3, "windows": 20, "held-out mdps": 2, "updates": 60},
+			Distillation: {"histories": 8, "length": 80, "batch": 4, "steps": 5, "width": 16},
+		}),
+		Omit: []string{"*-5-S*", laterCritics},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4}, 0},
 			{Benchmark, ExactPMD, "", []int{4}, 0},
@@ -83,25 +104,26 @@ var Presets = map[string]Preset{
 			{Replication, PolicyAttention, "plain", []int{4}, 1},
 			{ShiftReplication, PolicyAttention, "plain", []int{4}, 1},
 			{Tuning, LiangLai, "", []int{8}, 0},
-			{Tuning, LiangLai, llFeatures, []int{8}, 0},
+			{Tuning, LiangLai, "features", []int{8}, 0},
 			{Tuning, Distillation, "cpu-tuned", []int{8}, 1},
-			{Qualification, LiangLai, llNative, []int{9}, 1},
-			{Qualification, LiangLai, llHarness, []int{8}, 1},
+			{Qualification, LiangLai, "native", []int{9}, 1},
+			{Qualification, LiangLai, "harness", []int{8}, 1},
 			{Qualification, Distillation, "cpu-tuned", []int{8}, 1},
 			{Benchmark, ExactPMD, "", []int{8}, 0},
-			{Benchmark, LiangLai, llPaper, []int{8}, 1},
-			{Benchmark, LiangLai, llPaperFeatures, []int{8}, 1},
-			{Benchmark, LiangLai, llTuned, []int{8}, 1},
+			{Benchmark, LiangLai, "paper", []int{8}, 1},
+			{Benchmark, LiangLai, "paper-features", []int{8}, 1},
+			{Benchmark, LiangLai, "tuned", []int{8}, 1},
 			{Benchmark, Distillation, "cpu-tuned", []int{8}, 1},
 		},
 	},
-	"quick": {
-		Name: "quick", Steps: 6400, Snapshots: []int{800, 1600, 3200, 4800}, MDPs: 24, Examples: 2048, Batch: 64,
-		Problems: 64, Oracle: 1000, HeldOut: 256,
-		Calibrating: 64,
-		LiangLai:    struct{ MDPs, Batch, Steps int }{1000, 2000, 0},
-		Distill:     struct{ Histories, Length, Batch, Steps, Width int }{Steps: 1500},
-		Imitation:   struct{ Windows, MDPs, Updates int }{200, 4, 600},
+	{
+		Name: "quick", Steps: 6400, Snapshots: []int{800, 1600, 3200, 4800},
+		Problems: 64, Oracle: 1000, HeldOut: 256, Calibrating: 64,
+		Limits: map[Method]method.Limits{
+			LiangLai:     {"mdps": 1000, "batch": 2000, "windows": 200, "held-out mdps": 4, "updates": 600},
+			Distillation: {"steps": 1500},
+		},
+		Omit: []string{laterCritics},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
@@ -118,25 +140,24 @@ var Presets = map[string]Preset{
 			{Frontier, PolicyAttention, "plain", []int{4, 8}, 1},
 			{Frontier, PMDTarget, "plain", []int{4, 8}, 1},
 			{Tuning, LiangLai, "", []int{8, 16}, 0},
-			{Qualification, LiangLai, llNative, []int{9}, 1},
-			{Qualification, LiangLai, llHarness, []int{8}, 1},
+			{Qualification, LiangLai, "native", []int{9}, 1},
+			{Qualification, LiangLai, "harness", []int{8}, 1},
 			{Qualification, Distillation, "cpu-tuned", []int{8}, 1},
 			{Qualification, Distillation, "cpu-tuned-short", []int{8}, 1},
-			{Benchmark, LiangLai, llPaper, []int{8}, 1},
-			{Benchmark, LiangLai, llPaperUniform, []int{8}, 1},
-			{Benchmark, LiangLai, llTuned, []int{8}, 1},
-			{Benchmark, LiangLai, llTunedInitial, []int{8}, 1},
+			{Benchmark, LiangLai, "paper", []int{8}, 1},
+			{Benchmark, LiangLai, "paper-uniform", []int{8}, 1},
+			{Benchmark, LiangLai, "tuned", []int{8}, 1},
+			{Benchmark, LiangLai, "tuned-initial", []int{8}, 1},
 			{Benchmark, Distillation, "cpu-tuned", []int{8}, 1},
 		},
 	},
 	// In the order of what is worth training first. Rows that need no new training
 	// follow the one they read from; learned critics, by far the most expensive,
 	// and further identities come last.
-	"paper": {
-		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400}, MDPs: 24, Examples: 2048, Batch: 64,
-		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120,
-		Calibrating: 256,
-		Imitation:   struct{ Windows, MDPs, Updates int }{1000, 8, 3000},
+	{
+		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400},
+		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
+		Omit: []string{"*-5120-S*", laterCritics},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
@@ -183,14 +204,14 @@ var Presets = map[string]Preset{
 			{ShiftReplication, PolicyAttention, "plain", []int{4}, 5},
 			{Prior, PolicyAttention, "prior", []int{16}, 3},
 			{Tuning, LiangLai, "", []int{8, 16}, 0},
-			{Tuning, LiangLai, llFeatures, []int{8, 16}, 0},
-			{Qualification, LiangLai, llNative, []int{9}, 1},
-			{Qualification, LiangLai, llHarness, []int{8, 16}, 3},
-			{Benchmark, LiangLai, llPaper, []int{8, 16}, 3},
-			{Benchmark, LiangLai, llPaperFeatures, []int{8, 16}, 3},
-			{Benchmark, LiangLai, llPaperUniform, []int{8, 16}, 3},
-			{Benchmark, LiangLai, llTuned, []int{8, 16}, 3},
-			{Benchmark, LiangLai, llTunedInitial, []int{8, 16}, 3},
+			{Tuning, LiangLai, "features", []int{8, 16}, 0},
+			{Qualification, LiangLai, "native", []int{9}, 1},
+			{Qualification, LiangLai, "harness", []int{8, 16}, 3},
+			{Benchmark, LiangLai, "paper", []int{8, 16}, 3},
+			{Benchmark, LiangLai, "paper-features", []int{8, 16}, 3},
+			{Benchmark, LiangLai, "paper-uniform", []int{8, 16}, 3},
+			{Benchmark, LiangLai, "tuned", []int{8, 16}, 3},
+			{Benchmark, LiangLai, "tuned-initial", []int{8, 16}, 3},
 			{Tuning, Distillation, every, []int{8, 16}, 1},
 			{Qualification, Distillation, "cpu-tuned", []int{8, 16}, 1},
 			{Qualification, Distillation, "cpu-tuned-short", []int{8, 16}, 1},
@@ -213,82 +234,71 @@ func FindPreset(name string) (Preset, error) {
 	if !ok {
 		return Preset{}, fmt.Errorf("experiment: no preset %q, want one of %q", name, slices.Sorted(maps.Keys(Presets)))
 	}
-	p.Methods = all.Methods
 	return p, nil
 }
 
-// recipes are the training recipes: "plain" stands for the paper, "prior" is
-// reported beside it, and the others change plain in one respect.
-var recipes = func() []train.Recipe {
-	list := []train.Recipe{train.Plain(), train.Prior()}
-	vary := func(name string, change func(*train.Recipe)) {
-		r := train.Plain()
-		r.Name = name
-		change(&r)
-		list = append(list, r)
-	}
-	// π enters as log π.
-	vary("log-input", func(r *train.Recipe) { r.Policy = train.LogPolicy })
-	// Contexts come from random policies, from the first rounds of a run only, or
-	// from all rounds alike.
-	vary("random-contexts", func(r *train.Recipe) { r.Contexts = train.RandomPolicies })
-	vary("early-rounds", func(r *train.Recipe) { r.Rounds = r.Early })
-	vary("uniform-rounds", func(r *train.Recipe) { r.Early = r.Rounds })
-	// States and actions keep the names that the MDP has for them.
-	vary("fixed-names", func(r *train.Recipe) { r.Relabel = false })
-	// The weights after the last step are released, not their average.
-	vary("last-weights", func(r *train.Recipe) { r.Average = false })
-	// The step size is the deployed one throughout, or from nearly twice the range.
-	vary("nominal-eta", func(r *train.Recipe) { r.EtaMin, r.EtaMax = Protocol.Eta, Protocol.Eta })
-	vary("wide-eta", func(r *train.Recipe) { r.EtaMin, r.EtaMax = 0.1, 1.5 })
-	return list
-}()
-
-// Recipes are the training recipes by name.
-var Recipes = func() map[string]train.Recipe {
-	byName := map[string]train.Recipe{}
-	for _, r := range recipes {
-		byName[r.Name] = r
-	}
-	return byName
-}()
-
-// RecipeNames lists the training recipes, the plain one first.
-func RecipeNames() []string {
-	var names []string
-	for _, r := range recipes {
-		names = append(names, r.Name)
-	}
-	return names
-}
-
-// snapshots returns the steps at which the training run of a cell keeps its
-// weights: none unless the frontier looks at that run.
-func (p Preset) snapshots(objectiveOf train.Objective, c Cell) []int {
+// snapshots returns the steps at which the frontier looks at the weights of a cell's
+// identity, by the methods that it looks at.
+func (p Preset) snapshots(c Cell) map[Method][]int {
+	at := map[Method][]int{}
 	for _, row := range p.Rows {
-		if row.Block != Frontier || row.Recipe != c.Recipe || objective[row.Method] != objectiveOf || c.Steps != 0 || !slices.Contains(row.Sizes, c.S) {
+		if row.Block != Frontier || row.Recipe != c.Recipe || c.Steps != 0 || !slices.Contains(row.Sizes, c.S) {
 			continue
 		}
-		for _, run := range Protocol.Sizes[c.S].Runs[:row.Runs] {
-			if run.Model == c.Seed {
-				return p.Snapshots
+		if slices.ContainsFunc(p.identities(Frontier, c.S)[:row.Runs], func(r Run) bool { return r.Model == c.Seed }) {
+			at[row.Method] = p.Snapshots
+		}
+	}
+	return at
+}
+
+// omits reports whether copies of a training run's artifact may lack its weights.
+func (p Preset) omits(c method.Training) bool {
+	return slices.ContainsFunc(p.Omit, func(pattern string) bool {
+		matches, _ := path.Match(pattern, c.Name()) // Check has refused patterns that are none
+		return matches
+	})
+}
+
+// label returns what a method is called in text.
+func (p Preset) label(name Method) string {
+	m, err := p.Methods.Find(name)
+	if err != nil {
+		return string(name)
+	}
+	return m.Label
+}
+
+// Check reports the first thing in a preset that makes no sense.
+func (p Preset) Check() error {
+	if p.Name == "" || p.Protocol == nil || min(p.Problems, p.Steps) < 1 {
+		return fmt.Errorf("experiment: preset %q, want a name, a protocol, and at least one problem and optimizer step", p.Name)
+	}
+	for _, pattern := range p.Omit {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("experiment: preset %s: pattern %q: %w", p.Name, pattern, err)
+		}
+	}
+	for _, row := range p.Rows {
+		if _, err := p.Methods.Find(row.Method); err != nil {
+			return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
+		}
+		for _, states := range row.Sizes {
+			if n := len(p.identities(row.Block, states)); row.Runs > n {
+				return fmt.Errorf("experiment: preset %s: %d runs of %s in block %s at S=%d, the protocol has %d", p.Name, row.Runs, row.Method, row.Block, states, n)
 			}
 		}
 	}
-	return nil
-}
-
-// omits reports whether copies of a training run's artifact may lack its weights, to
-// stay small: those of the ablation are many, and minutes make them again; of the
-// critics at S = 8 the first identity's stand for the rest.
-func (p Preset) omits(c TrainingConfig) bool {
-	t, ok := c.(train.Config)
-	if !ok || t.Steps == p.Ablation {
-		return ok
+	for name, limits := range p.Limits {
+		m, err := p.Methods.Find(name)
+		for limit := range limits {
+			if err == nil && !slices.Contains(m.Limits, limit) {
+				return fmt.Errorf("experiment: preset %s bounds %q of %s, which has %q", p.Name, limit, name, m.Limits)
+			}
+		}
 	}
-	s := slices.Max(t.Sizes)
-	first := t.Seed == Protocol.Sizes[s].Runs[0].Model
-	return t.Objective == train.Critic && s == 8 && !first
+	_, err := p.Trainings()
+	return err
 }
 
 // Plan lists the cells of the preset in the order in which they are worth
@@ -310,9 +320,9 @@ func (p Preset) expand(row Row, states int) []Cell {
 		base.Steps = p.Ablation
 	}
 	runs := []Cell{base}
-	if row.Method != ExactPMD && !(row.Method == LiangLai && row.Block == Tuning) {
+	if row.Runs > 0 {
 		runs = nil
-		for _, run := range identities(row.Block, states)[:row.Runs] {
+		for _, run := range p.identities(row.Block, states)[:row.Runs] {
 			c := base
 			c.Seed = run.Model
 			runs = append(runs, c)
@@ -330,7 +340,8 @@ func (p Preset) expand(row Row, states int) []Cell {
 				cells = append(cells, c)
 			}
 		case row.Recipe == every:
-			for _, c.Recipe = range row.recipes() {
+			m, _ := p.Methods.Find(row.Method) // Check has refused rows of others
+			for _, c.Recipe = range m.Recipes {
 				cells = append(cells, c)
 			}
 		default:
@@ -340,24 +351,31 @@ func (p Preset) expand(row Row, states int) []Cell {
 	return cells
 }
 
-// recipes lists what every stands for.
-func (r Row) recipes() []string {
-	if r.Method == Distillation {
-		return Sources()
+// SampledRecipes lists the recipes of a method that the preset's block has, in the
+// plan's order.
+func (p Preset) SampledRecipes(block Block, name Method) (recipes []string) {
+	for _, row := range p.Rows {
+		if row.Block == block && row.Method == name && !slices.Contains(recipes, row.Recipe) {
+			recipes = append(recipes, row.Recipe)
+		}
 	}
-	return RecipeNames()
+	return recipes
 }
 
-// Trainings lists the distinct training runs that the plan needs, in its order.
-func (p Preset) Trainings() ([]TrainingConfig, error) {
-	var configs []TrainingConfig
+// Trainings lists the distinct training runs that cells need, in their order; of the
+// whole plan without any.
+func (p Preset) Trainings(cells ...Cell) ([]method.Training, error) {
+	if len(cells) == 0 {
+		cells = p.Plan()
+	}
+	var configs []method.Training
 	seen := map[string]bool{}
-	for _, cell := range p.Plan() {
-		needed, err := cell.Trainings()
+	for _, cell := range cells {
+		config, err := p.Config(cell)
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range needed {
+		for _, c := range config.Trainings() {
 			if hash := c.Hash(); !seen[hash] {
 				seen[hash] = true
 				configs = append(configs, c)

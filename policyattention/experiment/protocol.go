@@ -6,14 +6,23 @@ import (
 	"fmt"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/method"
 )
 
 //go:embed protocol.json
 var protocolJSON []byte
 
-// Protocol is what was fixed before any evaluation: protocol.json in this
-// package is the one place of every seed, root, horizon and margin.
-var Protocol = func() (p struct {
+// Protocol is the paper's protocol: protocol.json in this package is the one place of
+// every seed, root, horizon and margin.
+var Protocol = func() (p Registered) {
+	if err := json.Unmarshal(protocolJSON, &p); err != nil {
+		panic(fmt.Sprintf("experiment: protocol.json: %v", err))
+	}
+	return p
+}()
+
+// Registered is what is fixed before any evaluation.
+type Registered struct {
 	Note          string    `json:"note"`
 	Actions       int       `json:"actions"`
 	Eta           float64   `json:"eta"`      // step size at deployment
@@ -34,14 +43,8 @@ var Protocol = func() (p struct {
 		Slots int   `json:"slots"` // largest number of states that the network takes
 		Runs  []Run `json:"runs"`
 	} `json:"zero_shot"`
-	NativeSteps baseline.Steps `json:"native_steps"` // of the native closed loop of Liang–Lai
-	Sizes       map[int]Size   `json:"sizes"`        // by number of states
-}) {
-	if err := json.Unmarshal(protocolJSON, &p); err != nil {
-		panic(fmt.Sprintf("experiment: protocol.json: %v", err))
-	}
-	return p
-}()
+	Sizes map[int]Size `json:"sizes"` // by number of states
+}
 
 // Size is what the protocol fixes for one number of states.
 type Size struct {
@@ -53,11 +56,10 @@ type Size struct {
 	// Of the sampled methods.
 	Calibration   uint64 `json:"calibration"`   // root of the tuning block's problems
 	Qualification uint64 `json:"qualification"` // root of the qualification block's
-	Tuned         Tuned  `json:"tuned"`
+	// Tuned are step sizes that the tuning block chose on calibration problems, or that
+	// a source states, by what they are of.
+	Tuned map[string]baseline.Steps `json:"tuned"`
 }
 
 // Run is one trained identity.
-type Run struct {
-	Model uint64 `json:"model"` // seed of the weights and of the order of examples
-	Task  uint64 `json:"task"`  // root of the training problems
-}
+type Run = method.Identity

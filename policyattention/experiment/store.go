@@ -14,7 +14,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 )
 
@@ -37,12 +37,9 @@ type Store struct {
 	// Execution says how training runs are carried out.
 	Execution train.Execution
 
-	root     string
-	backend  func() (compute.Backend, error)
-	mu       *sync.Mutex             // held while models are loaded
-	models   map[string]*train.Model // loaded weights, by path
-	networks programs[networkProgram, *train.Model]
-	sources  programs[sourceProgram, *distill.Model]
+	root    string
+	backend func() (compute.Backend, error)
+	models  *method.Models
 }
 
 // Progress says how far a training run is.
@@ -52,18 +49,35 @@ type Progress struct {
 	train.Progress
 }
 
-// Open returns the store of the preset below the folder artifacts. The backend
-// called backendName (see package backend) is made when it is first needed.
+// Open returns the store of the paper's preset of that name below the folder
+// artifacts. The backend called backendName (see package backend) is made when it is
+// first needed.
 func Open(artifacts, preset, backendName string) (*Store, error) {
 	p, err := FindPreset(preset)
 	if err != nil {
 		return nil, err
 	}
-	return &Store{
-		Preset: p, root: filepath.Join(artifacts, p.Name), mu: new(sync.Mutex),
+	return p.Open(artifacts, backendName)
+}
+
+// Open returns the store of the preset: see the function of this name. It returns an
+// error if the preset makes no sense: see Check.
+func (p Preset) Open(artifacts, backendName string) (*Store, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	s := &Store{
+		Preset: p, root: filepath.Join(artifacts, p.Name),
 		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
-		models:  map[string]*train.Model{}, networks: programs[networkProgram, *train.Model]{}, sources: programs[sourceProgram, *distill.Model]{},
-	}, nil
+	}
+	s.models = &method.Models{Backend: s.backend, Path: func(w method.Weights) (string, error) {
+		t, err := s.FindTraining(w.Training)
+		if err != nil {
+			return "", err
+		}
+		return t.WeightsPath(w.Step), nil
+	}}
+	return s, nil
 }
 
 // Root returns the folder of the preset's artifacts.
@@ -81,7 +95,7 @@ func (s *Store) folder(cell Cell, config Config) string {
 }
 
 func (s *Store) trainingFolder(c TrainingConfig) string {
-	return filepath.Join(s.root, "train", TrainingName(c)+"-"+c.Hash()[:12])
+	return filepath.Join(s.root, "train", c.Name()+"-"+c.Hash()[:12])
 }
 
 // lock waits until no other process makes the artifact of that folder name.

@@ -50,7 +50,7 @@ func (t Task) Kind() string {
 // Name returns the name of the training run or of the cell.
 func (t Task) Name() string {
 	if t.Training != nil {
-		return TrainingName(t.Training)
+		return t.Training.Name()
 	}
 	return t.Cell.Name()
 }
@@ -132,7 +132,7 @@ func (s *Store) attempt(ctx context.Context, t Task) error {
 		_, err := s.Train(ctx, t.Training)
 		return err
 	}
-	needed, err := t.Cell.Trainings()
+	needed, err := s.Preset.Trainings(*t.Cell)
 	if err != nil {
 		return err
 	}

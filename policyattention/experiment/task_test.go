@@ -44,13 +44,13 @@ func TestTasks(t *testing.T) {
 				trained[task.Training.Hash()] = true
 				continue
 			}
-			needed, err := task.Cell.Trainings()
+			needed, err := s.Preset.Trainings(*task.Cell)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range needed {
 				if !trained[c.Hash()] {
-					t.Errorf("%s: task %d, %s, comes before %s", name, i, task.Name(), TrainingName(c))
+					t.Errorf("%s: task %d, %s, comes before %s", name, i, task.Name(), c.Name())
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func TestFailure(t *testing.T) {
 		if t.Cell == nil {
 			return false
 		}
-		needed, err := t.Cell.Trainings()
+		needed, err := s.Preset.Trainings(*t.Cell)
 		return err == nil && len(needed) == 1 && needed[0].Hash() == training.Training.Hash()
 	})
 	evaluation := list[index]

@@ -15,102 +15,17 @@ import (
 	"github.com/gomlx/compute"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline/distill"
-	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 )
 
 const lossFile = "loss.csv.gz"
 
-// TrainingConfig is everything that a training run depends on, but for the
-// backend's arithmetic: a train.Config, a lianglai.Training or a distill.Config.
-type TrainingConfig interface {
-	Hash() string // SHA-256 of the configuration in hexadecimal
-	Validate() error
-	Budget() int     // optimizer steps
-	Parameters() int // that are trained
-}
-
-// TrainingName returns the name of a training run, unique within a preset.
-func TrainingName(c TrainingConfig) string {
-	switch c := c.(type) {
-	case train.Config:
-		return actorName(c)
-	case lianglai.Training:
-		return fmt.Sprintf("%s-S%d-%d", LiangLai, c.States, c.Seed)
-	case distill.Config:
-		return fmt.Sprintf("%s-source%v-context%d-steps%d-S%d-%d", Distillation, c.Source.Alpha, c.Context, c.Steps, c.States, c.Seed)
-	}
-	panic(fmt.Sprintf("experiment: no training is configured by a %T", c))
-}
-
-// actorName returns the name of a run of an actor or critic: objective-recipe-S8-18100,
-// with S4+8 for several sizes, and with the steps before the sizes where no preset
-// trains its runs so long.
-func actorName(c train.Config) string {
-	parts := []string{string(c.Objective), c.Recipe.Name}
-	own := false
-	for _, p := range Presets {
-		own = own || p.Steps == c.Steps
-	}
-	if !own {
-		parts = append(parts, fmt.Sprint(c.Steps))
-	}
-	sizes := make([]string, len(c.Sizes))
-	for i, s := range c.Sizes {
-		sizes[i] = fmt.Sprint(s)
-	}
-	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(c.Seed)), "-")
-}
-
-// trained returns the configuration of a training run's manifest, or nil.
-func (m *Manifest) trained() TrainingConfig {
-	switch {
-	case m.Training != nil:
-		return *m.Training
-	case m.LiangLai != nil:
-		return *m.LiangLai
-	case m.Distill != nil:
-		return *m.Distill
-	}
-	return nil
-}
-
-// setTraining is the inverse of trained.
-func (m *Manifest) setTraining(c TrainingConfig) {
-	switch c := c.(type) {
-	case train.Config:
-		m.Training = &c
-	case lianglai.Training:
-		m.LiangLai = &c
-	case distill.Config:
-		m.Distill = &c
-	}
-}
+// TrainingConfig configures a training run.
+type TrainingConfig = method.Training
 
 // weightSteps lists the steps whose weights are kept.
-func weightSteps(c TrainingConfig) []int {
-	var steps []int
-	if c, ok := c.(train.Config); ok {
-		steps = slices.Clone(c.Snapshots)
-	}
-	return append(steps, c.Budget())
-}
-
-// readWeights returns the configuration and step that a file of weights of the
-// kind of run c says it holds.
-func readWeights(c TrainingConfig, path string) (stored TrainingConfig, step int, err error) {
-	switch c.(type) {
-	case lianglai.Training:
-		stored, _, err := lianglai.Read(path)
-		return stored, stored.Steps, err
-	case distill.Config:
-		stored, _, err := distill.ReadWeights(path)
-		return stored, stored.Steps, err
-	}
-	stored, step, _, err = train.ReadWeights(path)
-	return stored, step, err
-}
+func weightSteps(c TrainingConfig) []int { return append(slices.Clone(c.Kept()), c.Budget()) }
 
 // Training is a finished training run.
 type Training struct {
@@ -169,16 +84,12 @@ func (t *Training) Losses() ([]Loss, error) {
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("experiment: %s has no rows", path)
 	}
-	_, double := t.Config.(lianglai.Training) // networks train in float32
 	losses := make([]Loss, len(rows))
 	for i, row := range rows {
 		if want := math.Min(float64(i+1)*rows[0][0], float64(t.Config.Budget())); row[0] != want {
 			return nil, fmt.Errorf("experiment: %s: row %d is of step %v, want %v", path, i+1, row[0], want)
 		}
 		losses[i] = Loss{int(row[0]), row[1]}
-		if !double {
-			losses[i].Mean = float64(float32(row[1]))
-		}
 	}
 	if last := losses[len(losses)-1].Step; last != t.Config.Budget() {
 		return nil, fmt.Errorf("experiment: %s ends at step %d of %d", path, last, t.Config.Budget())
@@ -190,7 +101,7 @@ func (t *Training) Losses() ([]Loss, error) {
 // ErrMissing if it has not been run.
 func (s *Store) FindTraining(c TrainingConfig) (*Training, error) {
 	folder := s.trainingFolder(c)
-	m, err := s.open(TrainingName(c), c.Hash(), folder)
+	m, err := s.open(c.Name(), c.Hash(), folder)
 	if err != nil {
 		return nil, err
 	}
@@ -199,8 +110,7 @@ func (s *Store) FindTraining(c TrainingConfig) (*Training, error) {
 
 // Train returns the training run of a configuration, training where it has not
 // been run. An interrupted run is saved and continues at the next call; another
-// process on the same run is waited for. Liang–Lai's blocks take minutes and start
-// again.
+// process on the same run is waited for.
 func (s *Store) Train(ctx context.Context, c TrainingConfig) (*Training, error) {
 	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
 		return t, err
@@ -224,7 +134,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 		return strings.Compare(s.trainingFolder(x), s.trainingFolder(y))
 	})
 	for _, c := range missing {
-		unlock, err := s.lock(ctx, TrainingName(c), s.trainingFolder(c))
+		unlock, err := s.lock(ctx, c.Name(), s.trainingFolder(c))
 		if err != nil {
 			return err
 		}
@@ -234,19 +144,21 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 	if missing, err = s.Missing(missing); err != nil || len(missing) == 0 {
 		return err
 	}
-	var networks []TrainingConfig
+	var shared []method.Shared
 	var runs []train.Run
 	for _, missing := range missing {
 		work := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(missing)))
 		switch c := missing.(type) {
-		case lianglai.Training: // needs no backend
-			err = errors.Join(err, s.trainLiangLai(ctx, c, s.progress(c)))
-		case networkConfig:
+		case method.Alone:
+			err = errors.Join(err, s.trainAlone(ctx, c, s.progress(c)))
+		case method.Shared:
 			run, err := c.In(work, s.progress(c))
 			if err != nil {
 				return err
 			}
-			networks, runs = append(networks, missing), append(runs, run)
+			shared, runs = append(shared, c), append(runs, run)
+		default:
+			err = errors.Join(err, fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c))
 		}
 	}
 	if len(runs) == 0 {
@@ -260,7 +172,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 	err = errors.Join(err, failed)
 	for i, result := range results {
 		if result != nil {
-			err = errors.Join(err, s.publishTraining(networks[i], b, result, runs[i].Dir))
+			err = errors.Join(err, s.publishTraining(shared[i], b, result, runs[i].Dir))
 		}
 	}
 	return err
@@ -282,14 +194,14 @@ func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *tra
 			return nil, err
 		}
 		d := backend.Describe(b)
-		m := &Manifest{
-			Name: TrainingName(c), Hash: c.Hash(), Produced: produced(&d),
-			Cost: Cost{
-				WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
-				PeakMemory: usage().peak, StepsPerSecond: result.StepsPerSecond,
-			},
+		m := &Manifest{Name: c.Name(), Hash: c.Hash()}
+		m.Produced, m.Cost = produced(&d), Cost{
+			WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
+			PeakMemory: usage().peak, StepsPerSecond: result.StepsPerSecond,
 		}
-		m.setTraining(c)
+		if err := m.setTraining(c); err != nil {
+			return nil, err
+		}
 		if s.Preset.omits(c) {
 			m.Omitted = map[string]string{lastWeights: ""}
 		}
@@ -307,7 +219,7 @@ func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *tra
 // restore trains once more what its artifact has been left without. It errs if
 // other weights come out than its manifest tells of.
 func (s *Store) restore(ctx context.Context, t *Training) error {
-	name := TrainingName(t.Config)
+	name := t.Config.Name()
 	unlock, err := s.lock(ctx, name, t.Folder)
 	if err != nil {
 		return err
@@ -317,7 +229,7 @@ func (s *Store) restore(ctx context.Context, t *Training) error {
 		return nil
 	}
 	work := filepath.Join(s.root, workFolder, filepath.Base(t.Folder))
-	run, err := t.Config.(networkConfig).In(work, s.progress(t.Config))
+	run, err := t.Config.(method.Shared).In(work, s.progress(t.Config))
 	if err != nil {
 		return err
 	}
@@ -345,45 +257,36 @@ func (s *Store) restore(ctx context.Context, t *Training) error {
 	return nil
 }
 
-// networkConfig configures the training of a network.
-type networkConfig interface {
-	TrainingConfig
-	In(dir string, progress func(train.Progress)) (train.Run, error)
-}
-
 // progress returns what tells of a training run's steps, or nil.
 func (s *Store) progress(c TrainingConfig) func(train.Progress) {
 	if s.Progress == nil {
 		return nil
 	}
-	return func(p train.Progress) { s.Progress(Progress{Name: TrainingName(c), Progress: p}) }
+	return func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
 }
 
-// trainLiangLai makes a trained block an artifact.
-func (s *Store) trainLiangLai(ctx context.Context, c lianglai.Training, progress func(train.Progress)) error {
+// trainAlone trains a run that needs no backend and makes it an artifact.
+func (s *Store) trainAlone(ctx context.Context, c method.Alone, progress func(train.Progress)) error {
 	began, reported, meter := time.Now(), time.Now(), startMeter()
-	trained, err := c.Train(ctx, func(step int, loss float64) {
-		if progress != nil && (step == c.Steps-1 || time.Since(reported) > time.Second/2) {
-			reported = time.Now()
-			progress(train.Progress{
-				Step: step + 1, Steps: c.Steps, Loss: loss, StepsPerSecond: float64(step+1) / time.Since(began).Seconds(),
-			})
-		}
-	})
-	if err != nil {
-		return err
-	}
 	return s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
-		if err := c.Write(filepath.Join(dir, weightsFile(c, c.Steps)), trained); err != nil {
+		losses, err := c.TrainTo(ctx, filepath.Join(dir, lastWeights), func(step int, loss float64) {
+			if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
+				reported = time.Now()
+				progress(train.Progress{
+					Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: float64(step+1) / time.Since(began).Seconds(),
+				})
+			}
+		})
+		if err != nil {
 			return nil, err
 		}
-		if err := writeLosses(dir, trained.Loss); err != nil {
+		if err := writeLosses(dir, losses); err != nil {
 			return nil, err
 		}
-		m := &Manifest{Name: TrainingName(c), Hash: c.Hash(), Produced: produced(nil), Cost: meter.cost()}
-		m.setTraining(c)
-		m.Cost.StepsPerSecond = float64(c.Steps) / m.Cost.WallSeconds
-		return m, nil
+		m := &Manifest{Name: c.Name(), Hash: c.Hash()}
+		m.Produced, m.Cost = produced(nil), meter.cost()
+		m.Cost.StepsPerSecond = float64(c.Budget()) / m.Cost.WallSeconds
+		return m, m.setTraining(c)
 	})
 }
 

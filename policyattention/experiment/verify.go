@@ -84,17 +84,24 @@ const (
 	drawing     Part = "problems drawn from their seeds"
 	acting      Part = "actors asked again"
 	evaluating  Part = "critics asked again"
-	reliving    Part = "lives of Algorithm Distillation"
-	imitating   Part = "Liang–Lai run again"
-	tuning      Part = "step sizes tuned again"
-	rerunning   Part = "exact PMD run again"
 	stepping    Part = "one-step distances and fits"
 	scoring     Part = "policies scored"
 	summarizing Part = "estimates, claims and report"
 )
 
-// Parts lists all parts, in the order of a verification.
-var Parts = []Part{digesting, reading, loading, drawing, acting, evaluating, reliving, imitating, tuning, rerunning, stepping, scoring, summarizing}
+// again is the part of runs of a method from their start.
+func again(label string) Part { return Part(label + " run again") }
+
+// Took lists the parts that took time, with the methods' own after all others.
+func (v *Verification) Took() []Part {
+	parts := []Part{digesting, reading, loading, drawing, acting, evaluating, stepping, scoring, summarizing}
+	for _, p := range slices.Sorted(maps.Keys(v.Parts)) {
+		if !slices.Contains(parts, p) {
+			parts = append(parts, p)
+		}
+	}
+	return slices.DeleteFunc(parts, func(p Part) bool { return v.Parts[p] == 0 })
+}
 
 func (v *Verification) String() string {
 	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run, %d without their weights), %d files, %d policies scored again, %d updates replayed: %d discrepancies",
@@ -157,7 +164,7 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 		checks = append(checks, func(v *Verification) error { s.verifyTraining(v, c); return nil })
 	}
 	for _, cell := range s.Preset.Plan() {
-		config, err := cell.Config()
+		config, err := s.Preset.Config(cell)
 		if err != nil {
 			return nil, err
 		}
@@ -291,13 +298,13 @@ func (v *Verification) manifest(folder, name, hash string) *Manifest {
 
 func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 	folder := s.trainingFolder(c)
-	m := v.manifest(folder, TrainingName(c), c.Hash())
+	m := v.manifest(folder, c.Name(), c.Hash())
 	if m == nil {
 		return
 	}
 	defer v.during(loading)()
 	v.Trainings++
-	if stored := m.trained(); stored == nil || stored.Hash() != c.Hash() {
+	if m.Evaluation != nil || m.Training.Key != c.Key() || textDigest(m.Training.Config) != m.Hash {
 		v.add(filepath.Join(folder, manifestFile), 0, "its configuration is not that of its hash")
 	}
 	t := &Training{Config: c, Folder: folder, Manifest: m}
@@ -314,12 +321,12 @@ func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 	}
 	for _, step := range steps {
 		path := t.WeightsPath(step)
-		stored, at, err := readWeights(c, path)
+		stored, at, err := c.Read(path)
 		switch {
 		case err != nil:
 			v.add(path, 0, "%v", err)
-		case stored.Hash() != c.Hash() || at != step:
-			v.add(path, 0, "it holds step %d of configuration %.12s, want step %d of %.12s", at, stored.Hash(), step, c.Hash())
+		case stored != c.Hash() || at != step:
+			v.add(path, 0, "it holds step %d of configuration %.12s, want step %d of %.12s", at, stored, step, c.Hash())
 		}
 	}
 	path := filepath.Join(folder, lossFile)
@@ -345,7 +352,7 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 	v.Cells++
 	e := &Evaluation{Cell: cell, Config: config, Folder: folder, Manifest: m}
 	manifest := e.path(manifestFile)
-	if m.Cell == nil || *m.Cell != cell || m.Evaluation == nil || m.Evaluation.Hash() != config.Hash() {
+	if m.Cell == nil || *m.Cell != cell || m.Training.Key != "" || textDigest(m.Evaluation) != m.Hash {
 		v.add(manifest, 0, "its cell or configuration is not that of its hash")
 	}
 	done := v.during(drawing)

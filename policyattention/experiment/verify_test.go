@@ -94,6 +94,19 @@ func reseal(t *testing.T, folder string, edit func(*Manifest)) {
 	}
 }
 
+// replace replaces what stands once in JSON, from which it takes the white space.
+func replace(t *testing.T, text *json.RawMessage, old, new string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Compact(&b, *text); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Count(b.Bytes(), []byte(old)) != 1 {
+		t.Fatalf("%s has not %s once", b.Bytes(), old)
+	}
+	*text = bytes.Replace(b.Bytes(), []byte(old), []byte(new), 1)
+}
+
 func flip(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -163,7 +176,7 @@ var corruptions = []struct {
 		}
 	}, "extra: the manifest does not list it"},
 	{"edited training seed", []string{training}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Training.Seed++ })
+		reseal(t, f, func(m *Manifest) { replace(t, &m.Training.Config, `"seed":14100`, `"seed":14101`) })
 	}, "its configuration is not that of its hash"},
 	{"weights of another run", []string{training, other}, func(t *testing.T, f string) {
 		source, err := filepath.Glob(filepath.Join(filepath.Dir(f), filepath.Base(other)+"-*"))
@@ -217,7 +230,7 @@ var corruptions = []struct {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}, manifestFile + ": it has been changed: it is not written as manifests are"},
+	}, manifestFile + ": it has been changed: its seal is not its digest"},
 	{"byte of a manifest", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, manifestFile)) }, manifestFile},
 	{"removed rounds", []string{oracle}, func(t *testing.T, f string) { remove(t, filepath.Join(f, roundsFile)) }, roundsFile + ": it is missing"},
 	{"byte of the rounds, resealed", []string{oracle}, func(t *testing.T, f string) {
@@ -256,7 +269,7 @@ var corruptions = []struct {
 		editArray(t, f, "policies", func(data []float64) { data[0] = 2 })
 	}, policiesFile + ": row 1"},
 	{"edited root", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Evaluation.Fixtures.Root++ })
+		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"root":54100`, `"root":54101`) })
 	}, "its cell or configuration is not that of its hash"},
 	{"edited cell", []string{oracle}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Cell.Block = Benchmark })
@@ -355,7 +368,7 @@ var corruptions = []struct {
 		}
 	}, "confirmation2: nothing of preset smoke is called so"},
 	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Training.Sizes = []int{4, 8, 12} })
+		reseal(t, f, func(m *Manifest) { replace(t, &m.Training.Config, `"sizes":[4,8]`, `"sizes":[4,8,12]`) })
 	}, "its configuration is not that of its hash"},
 	{"byte of a block, resealed", []string{block}, func(t *testing.T, f string) {
 		editBlock(t, f, func(t lianglai.Training, _ *lianglai.Trained) lianglai.Training { t.Seed++; return t })
@@ -377,7 +390,7 @@ var corruptions = []struct {
 	}, "the controller asked again differs"},
 	{"better policies of a block, rescored", []string{imitator, block}, plantBetterPolicies, "the controller asked again differs"},
 	{"edited step size", []string{imitator, block}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Evaluation.Loop.LiangLai.Steps.Alpha++ })
+		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"alpha":32`, `"alpha":33`) })
 	}, "its cell or configuration is not that of its hash"},
 	{"edited action", []string{distilled, network}, func(t *testing.T, f string) {
 		editArray(t, f, "actions", func(data []float64) { data[5] = float64((int(data[5]) + 1) % 3) })
@@ -401,14 +414,14 @@ var corruptions = []struct {
 		editArray(t, f, "rounds", func(data []float64) { data[0] = 19 })
 	}, "array rounds is [19 40]"},
 	{"edited score", []string{grid}, func(t *testing.T, f string) {
-		editTable(t, f, scoresFile, scoresHeader, func(rows [][]float64) { rows[4][3] -= 0.01 })
-	}, scoresFile + ": row 5: column loss_T20"},
+		editTable(t, f, "scores.csv.gz", lianglai.Tuning{}.Tables()[0].Columns, func(rows [][]float64) { rows[4][3] -= 0.01 })
+	}, "scores.csv.gz: row 5: column loss_T20"},
 	{"edited choice", []string{grid}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Summary["uniform"]["alpha"] *= 2 })
 	}, "its summary says uniform alpha"},
 	{"edited curve", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
-		editTable(t, f, curvesFile, curvesHeader, func(rows [][]float64) { rows[7][1] += 1e-6 })
-	}, curvesFile + ": row 8: column learned"},
+		editTable(t, f, "curves.csv.gz", lianglai.ImitationConfig{}.Tables()[0].Columns, func(rows [][]float64) { rows[7][1] += 1e-6 })
+	}, "curves.csv.gz: row 8: column learned"},
 	{"edited update error", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Summary["update"]["median_relative_error"] = 1e-3 })
 	}, "its summary says update median_relative_error"},
@@ -436,11 +449,15 @@ func plantBetterPolicies(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems, err := m.Evaluation.Fixtures.Draw()
+	config, err := Presets["smoke"].Config(*m.Cell)
 	if err != nil {
 		t.Fatal(err)
 	}
-	trajectories, err := control.ExactPMD(m.Evaluation.Loop.Eta).Run(problems, m.Evaluation.Loop.Rounds)
+	problems, err := config.Fixtures.Draw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	trajectories, err := control.ExactPMD(config.Loop.Eta).Run(problems, config.Loop.Rounds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,7 +468,7 @@ func plantBetterPolicies(t *testing.T, folder string) {
 	if err := writeCSV(filepath.Join(folder, roundsFile), roundsHeader, roundRows(scored)); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeArrays(filepath.Join(folder, policiesFile), m.Evaluation.Loop.arrays(m.Cell.kept(m.Evaluation.Loop), trajectories)); err != nil {
+	if err := writeArrays(filepath.Join(folder, policiesFile), config.Loop.arrays(m.Cell.kept(config.Loop), trajectories)); err != nil {
 		t.Fatal(err)
 	}
 	reseal(t, folder, func(m *Manifest) { m.Summary = summarize(scored) })
@@ -530,7 +547,7 @@ func TestConfigHash(t *testing.T) {
 	for _, preset := range []string{"smoke", "quick", "paper"} {
 		names := map[string]bool{}
 		for _, cell := range Presets[preset].Plan() {
-			config, err := cell.Config()
+			config, err := Presets[preset].Config(cell)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -556,7 +573,7 @@ func TestConfigHash(t *testing.T) {
 			if err := c.Validate(); err != nil {
 				t.Error(err)
 			}
-			if name := TrainingName(c); runs[name] {
+			if name := c.Name(); runs[name] {
 				t.Errorf("%s: two training runs are called %s", preset, name)
 			} else {
 				runs[name] = true

@@ -39,7 +39,7 @@ type Method struct {
 	// Printed are the recipes that the paper has numbers for, by its own choice of step
 	// sizes or budget or the same at a smaller budget; all, where there are none.
 	Printed []string
-	// Limits names the numbers of its recipes that a preset can make smaller.
+	// Limits names the numbers of its recipes that a preset can bound.
 	Limits []string
 
 	// Deploy returns the controller that a cell asks for; nil stands for exact PMD. It
@@ -94,7 +94,6 @@ type Setting struct {
 	Recipe          string
 	States, Actions int
 	Identity        Identity
-	First           bool    // whether the identity is the first of its size
 	Rounds          int     // of the closed loop
 	Eta             float64 // of the closed loop
 	Root            uint64  // of the problems that the controller runs on
@@ -103,8 +102,9 @@ type Setting struct {
 	// network takes, where they are not States.
 	Train []int
 	Slots int
-	// Steps are the optimizer steps of the training run, where they are not those of the
-	// preset; Step is the one after which weights are deployed, 0 for the last.
+	// Steps are the optimizer steps that the preset gives to an actor or a critic; methods
+	// with a budget of their own have Limits. Step is the one after which weights are
+	// deployed, 0 for the last.
 	Steps, Step int
 	// Snapshots are the steps before the last after which the weights of this identity
 	// are looked at, by method and for this recipe.
@@ -156,6 +156,12 @@ type Actor interface {
 type Critic interface {
 	Weights() []Weights
 	Critic(m *Models, root uint64) (control.Critic, error)
+}
+
+// Learner is a Deployment that learns online with step sizes, or whose source does.
+type Learner interface {
+	Deployment
+	Rates() baseline.Steps
 }
 
 // Recorder is a controller whose run depends on discrete choices, such as actions

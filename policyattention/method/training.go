@@ -111,12 +111,3 @@ func Load[M interface{ With(path string) (M, error) }](m *Models, w Weights, pro
 	m.loaded[path] = model
 	return model, nil
 }
-
-// Rates of one core of a current x86 server (AVX-512) under xla:cpu, for
-// [Training.Seconds]: a training step of a Transformer costs about so many seconds a
-// token of its batch, and a little more the longer the context, for attention. Within a
-// factor of two elsewhere.
-const (
-	SecondsPerToken   = 1.3e-5
-	SecondsPerContext = 4e-8 // a token and token of context
-)

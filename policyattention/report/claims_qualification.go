@@ -62,7 +62,7 @@ func qualificationClaims() []claim {
 				}
 				var minutes []float64
 				for _, r := range runs {
-					run, err := s.Store.FindTraining(r.Config.Imitation.Training)
+					run, err := s.Store.FindTraining(r.Config.Trainings()[0])
 					if err != nil {
 						return nil, err
 					}
@@ -117,12 +117,12 @@ func qualificationClaims() []claim {
 				if err != nil {
 					return nil, err
 				}
-				best, _, err := experiment.BestFrom(grid.Tuning, baseline.Initial)
+				best, _, err := baseline.BestFrom(results.Scores(grid), baseline.Initial)
 				if err != nil {
 					return nil, err
 				}
 				m := &measured{used: []*experiment.Evaluation{grid}}
-				for _, score := range grid.Tuning {
+				for _, score := range results.Scores(grid) {
 					if score.Start == baseline.Initial && score.Steps == steps {
 						m.text = fmt.Sprintf("α = %v: %.3f; α = %v: %.3f", steps.Alpha, score.Loss[0], best.Alpha, best.Loss[0])
 						m.ok = best.Loss[0] < score.Loss[0]
@@ -144,7 +144,7 @@ func qualificationClaims() []claim {
 			m := &measured{runs: len(runs), planned: planned, used: runs}
 			papers, best, rate := math.NaN(), math.Inf(1), 0.0
 			for _, r := range runs {
-				loss, alpha := stats.Median(r.Losses(20)), r.Config.Loop.Distill.Training.Source.Alpha
+				loss, alpha := stats.Median(r.Losses(20)), results.Rates(r).Alpha
 				if alpha == sourceRate {
 					papers = loss
 				}

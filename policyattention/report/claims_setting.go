@@ -13,6 +13,7 @@ import (
 	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
 )
@@ -111,7 +112,7 @@ func chosenClaims() (list []claim) {
 				if err != nil || grid == nil {
 					return nil, err
 				}
-				within := slices.DeleteFunc(slices.Clone(grid.Tuning), func(x baseline.Score) bool {
+				within := slices.DeleteFunc(slices.Clone(results.Scores(grid)), func(x baseline.Score) bool {
 					return x.Alpha > steps.Alpha || x.Start != baseline.Initial
 				})
 				best, _, err := baseline.Best(within)
@@ -269,11 +270,7 @@ func (x sample) trainingHours() func(*source) (*measured, error) {
 		var hours []float64
 		unit := "CPU-h"
 		for _, r := range runs {
-			needed, err := r.Cell.Trainings()
-			if err != nil {
-				return nil, err
-			}
-			run, err := s.Store.FindTraining(needed[0])
+			run, err := s.Store.FindTraining(r.Config.Trainings()[0])
 			if err != nil {
 				return nil, err
 			}

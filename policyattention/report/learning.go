@@ -30,7 +30,7 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 	}
 	seen := map[int]bool{}
 	for _, r := range runs {
-		run, err := s.Training(r.Config.OneStep.Actor.Training)
+		run, err := s.Training(r.Config.Trainings()[0])
 		if err != nil {
 			return nil, err
 		}

@@ -120,16 +120,8 @@ func tuningTable(s *source) (Table, error) {
 
 // trainingData says what a method is trained on.
 func trainingData(c experiment.Config) string {
-	switch l := c.Loop; {
-	case l.LiangLai != nil:
-		c := l.LiangLai.Training
-		return fmt.Sprintf("%d MDPs, %g windows", c.MDPs, float64(c.Batch)*float64(c.Steps))
-	case l.Distill != nil:
-		c := l.Distill.Training
-		return fmt.Sprintf("%d histories of %d steps; context %d, batch %d, %d steps", c.Histories, c.Length, c.Context, c.Batch, c.Steps)
-	case l.Actor != nil:
-		c := l.Actor.Training
-		return fmt.Sprintf("%d MDPs, %d examples, %d steps", c.MDPs, c.Examples, c.Steps)
+	if runs := c.Trainings(); len(runs) > 0 {
+		return runs[0].Data() // a critic's is the actor's
 	}
 	return "none"
 }

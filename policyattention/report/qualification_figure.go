@@ -30,7 +30,7 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 	var shapes []string
 	native := false
 	for _, r := range found.Found {
-		run, err := s.Training(r.Config.Imitation.Training)
+		run, err := s.Training(r.Config.Trainings()[0])
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 			if err != nil {
 				return nil, err
 			}
-			c := r.Config.Imitation.Training
+			c := r.Config.Study.(lianglai.ImitationConfig).Training
 			shape := fmt.Sprintf("S = %d, A = %d, γ = %v", c.States, c.Actions, c.Gamma)
 			at := slices.Index(shapes, shape)
 			added := at < 0
@@ -59,9 +59,9 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 		}
 		native = true
 		var learned, teacher plotter.XYs
-		for k, n := range r.Imitation.Updates {
-			learned = append(learned, plotter.XY{X: float64(n), Y: r.Imitation.Learned[k]})
-			teacher = append(teacher, plotter.XY{X: float64(n), Y: r.Imitation.Teacher[k]})
+		for k, n := range results.Imitation(r).Updates {
+			learned = append(learned, plotter.XY{X: float64(n), Y: results.Imitation(r).Learned[k]})
+			teacher = append(teacher, plotter.XY{X: float64(n), Y: results.Imitation(r).Teacher[k]})
 		}
 		l, err := line(b, grey, false, teacher)
 		if err != nil {
@@ -216,7 +216,7 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 		}
 		var xy plotter.XYs
 		for _, r := range runs.Found {
-			xy = append(xy, plotter.XY{X: r.Config.Loop.Distill.Training.Source.Alpha, Y: stats.Median(r.Losses(20))})
+			xy = append(xy, plotter.XY{X: results.Rates(r).Alpha, Y: stats.Median(r.Losses(20))})
 		}
 		if len(xy) == 0 {
 			continue

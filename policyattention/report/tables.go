@@ -349,7 +349,7 @@ func costTable(s *source) (Table, error) {
 	var rows []R
 	wall, cpu, done := 0.0, 0.0, 0
 	for _, c := range configs {
-		row := R{Run: experiment.TrainingName(c), Parameters: c.Parameters(), Steps: c.Budget()}
+		row := R{Run: c.Name(), Parameters: c.Parameters(), Steps: c.Budget()}
 		run, err := s.Training(c)
 		if err != nil {
 			return t, err

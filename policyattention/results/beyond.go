@@ -37,7 +37,11 @@ func (s *Source) Ablation(states, horizon int) (rows []Group, err error) {
 		return nil, err
 	}
 	var plain Runs
-	for _, recipe := range experiment.RecipeNames() {
+	actor, err := s.Store.Preset.Methods.Find(experiment.PolicyAttention)
+	if err != nil {
+		return nil, err
+	}
+	for _, recipe := range actor.Recipes {
 		runs, err := s.Find(Selection{Block: experiment.Ablation, Recipe: recipe, S: states})
 		if err != nil {
 			return nil, err

@@ -179,7 +179,7 @@ func Confirmatory(c experiment.Cell) bool {
 func (s *Source) Audit(scope func(experiment.Cell) bool) (a Audit, err error) {
 	a.ByBlock = map[experiment.Block]int{}
 	loops, err := s.Where(func(c experiment.Cell) bool {
-		config, err := c.Config()
+		config, err := s.Store.Preset.Config(c)
 		return err == nil && config.Loop != nil && !s.Store.Preset.Methods.Sampled(c.Method) && scope(c) // theirs is no critic
 	})
 	if err != nil {

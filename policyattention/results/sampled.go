@@ -9,6 +9,7 @@ import (
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/stats"
 )
 
@@ -21,10 +22,10 @@ var qualities = []struct {
 	quantity string
 	of       func(*experiment.Evaluation) (float64, error)
 }{
-	{experiment.LiangLai, "last/first training loss", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.LossRatio, nil }},
-	{experiment.LiangLai, "relative update error", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.UpdateError, nil }},
-	{experiment.LiangLai, "closed-loop improvement / teacher's", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Improvement(), nil }},
-	{experiment.LiangLai, "mean curve gap", func(e *experiment.Evaluation) (float64, error) { return e.Imitation.Gap(), nil }},
+	{experiment.LiangLai, "last/first training loss", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).LossRatio, nil }},
+	{experiment.LiangLai, "relative update error", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).UpdateError, nil }},
+	{experiment.LiangLai, "closed-loop improvement / teacher's", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).Improvement(), nil }},
+	{experiment.LiangLai, "mean curve gap", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).Gap(), nil }},
 	{experiment.Distillation, "loss after round 1", improvement(func(q distill.Qualification) float64 { return q.First })},
 	{experiment.Distillation, "loss after round 40", improvement(func(q distill.Qualification) float64 { return q.Last })},
 	{experiment.Distillation, "share of MDPs that improve", improvement(func(q distill.Qualification) float64 { return float64(q.Improved) / float64(q.Problems) })},
@@ -35,6 +36,17 @@ func improvement(of func(distill.Qualification) float64) func(*experiment.Evalua
 		q, err := distill.Qualify(e.Scored)
 		return of(q), err
 	}
+}
+
+// Imitation returns the result of a qualification by imitation.
+func Imitation(e *experiment.Evaluation) *lianglai.Imitation { return e.Found.(*lianglai.Imitation) }
+
+// Scores returns the result of a tuning on a grid, in the grid's order.
+func Scores(e *experiment.Evaluation) []baseline.Score { return e.Found.([]baseline.Score) }
+
+// Rates returns the step sizes that a deployed method, or its source, learns online with.
+func Rates(e *experiment.Evaluation) baseline.Steps {
+	return e.Config.Loop.Deployment.(method.Learner).Rates()
 }
 
 // Qualified says whether a network of Algorithm Distillation has learned to learn.
@@ -168,7 +180,7 @@ func (s *Source) costs(x Selection) (sizes, minutes []float64, expected float64,
 		if !x.Matches(cell) {
 			continue
 		}
-		trainings, err := cell.Trainings()
+		trainings, err := s.Store.Preset.Trainings(cell)
 		if err != nil {
 			return nil, nil, 0, err
 		}
@@ -179,7 +191,7 @@ func (s *Source) costs(x Selection) (sizes, minutes []float64, expected float64,
 				return nil, nil, 0, err
 			}
 			if run == nil {
-				expected = experiment.EstimateSeconds(c) / 60
+				expected = c.Seconds() / 60
 			} else {
 				minutes = append(minutes, run.Manifest.Cost.CPUSeconds/60)
 			}
@@ -219,8 +231,12 @@ func (s *Source) Tuning() (rows []TuningRow, err error) {
 			rows = append(rows, more...)
 		}
 	}
+	distillation, err := s.Store.Preset.Methods.Find(experiment.Distillation)
+	if err != nil {
+		return nil, err
+	}
 	for _, states := range []int{8, 16} {
-		for _, recipe := range experiment.Sources() {
+		for _, recipe := range distillation.Recipes {
 			runs, err := s.Find(s.Series(experiment.Distillation, recipe).In(experiment.Tuning, states))
 			if err != nil {
 				return nil, err
@@ -230,8 +246,7 @@ func (s *Source) Tuning() (rows []TuningRow, err error) {
 			}
 			row := TuningRow{Method: experiment.Distillation, S: states, Setting: strings.ReplaceAll(recipe, "-", " ")}
 			if len(runs.Found) > 0 {
-				source := runs.Found[0].Config.Loop.Distill.Training.Source
-				row.Score = &baseline.Score{Steps: source, Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
+				row.Score = &baseline.Score{Steps: Rates(runs.Found[0]), Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
 			}
 			rows = append(rows, row)
 		}
@@ -259,18 +274,19 @@ func (s *Source) tuned(recipe, label string, states int) (rows []TuningRow, err 
 			continue
 		}
 		grid := runs.Found[0]
-		if at := slices.IndexFunc(grid.Tuning, func(x baseline.Score) bool { return x.Start == start && x.Steps == steps }); at >= 0 {
-			papers.Score = &grid.Tuning[at]
+		scores := Scores(grid)
+		if at := slices.IndexFunc(scores, func(x baseline.Score) bool { return x.Start == start && x.Steps == steps }); at >= 0 {
+			papers.Score = &scores[at]
 			rows = append(rows, papers)
 		}
-		b, inside, err := experiment.BestFrom(grid.Tuning, start)
+		b, inside, err := baseline.BestFrom(scores, start)
 		if err != nil {
 			return nil, err
 		}
 		best.Score, best.Inside = &b, "no"
 		if inside {
 			best.Inside = "yes"
-		} else if len(grid.Config.Tuning.Grid.Betas) == 1 {
+		} else if len(grid.Config.Study.(lianglai.Tuning).Grid.Betas) == 1 {
 			best.Inside = "β not tried"
 		}
 		rows = append(rows, best)
@@ -281,7 +297,7 @@ func (s *Source) tuned(recipe, label string, states int) (rows []TuningRow, err 
 // Along returns the best loss at T = 20 of each actor step α of a grid, ascending.
 func Along(grid *experiment.Evaluation, start baseline.Start) (scores []baseline.Score) {
 	best := map[float64]baseline.Score{}
-	for _, x := range grid.Tuning {
+	for _, x := range Scores(grid) {
 		if b, seen := best[x.Alpha]; x.Start == start && (!seen || x.Loss[0] < b.Loss[0]) {
 			best[x.Alpha] = x
 		}
@@ -314,13 +330,10 @@ func (s *Source) Resources(states int) (rows []Resource, err error) {
 			continue
 		}
 		r := Resource{Series: x}
-		if r.Config, err = plan[at].Config(); err != nil {
+		if r.Config, err = s.Store.Preset.Config(plan[at]); err != nil {
 			return nil, err
 		}
-		trainings, err := plan[at].Trainings()
-		if err != nil {
-			return nil, err
-		}
+		trainings := r.Config.Trainings()
 		r.Trainings, r.Minutes = len(trainings), new(float64)
 		for _, c := range trainings {
 			r.Parameters += c.Parameters()

@@ -11,6 +11,7 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/npz"
+	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
 
@@ -102,6 +103,9 @@ func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.Distill.Training)}
 }
 
+// Rates implements method.Learner: they are the source's.
+func (d *Deployment) Rates() baseline.Steps { return d.Distill.Training.Source }
+
 // Records implements method.Recorded.
 func (d *Deployment) Records() []string { return []string{"actions"} }
 
@@ -175,7 +179,7 @@ func (c Config) Data() string {
 func (c Config) Seconds() float64 {
 	const perParameter = 1.2e-10 // and token
 	tokens := float64(c.Steps) * float64(c.Batch) * float64(c.Context)
-	perToken := method.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) + method.SecondsPerContext*float64(c.Context)
+	perToken := train.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) + train.SecondsPerContext*float64(c.Context)
 	return tokens * perToken
 }
 

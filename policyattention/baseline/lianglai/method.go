@@ -79,6 +79,9 @@ func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.LiangLai.Training)}
 }
 
+// Rates implements method.Learner.
+func (d *Deployment) Rates() baseline.Steps { return d.LiangLai.Steps }
+
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	l := d.LiangLai

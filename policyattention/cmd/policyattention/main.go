@@ -214,7 +214,7 @@ func (planCmd) Run(g *globals) error {
 		}
 		p := planned{Index: i, Kind: t.Kind(), Name: t.Name(), Done: state == experiment.Done}
 		if t.Training != nil {
-			p.Minutes = experiment.EstimateSeconds(t.Training) / 60
+			p.Minutes = t.Training.Seconds() / 60
 		}
 		if !p.Done {
 			missing += p.Minutes
@@ -256,7 +256,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 	if len(t.Run_) > 0 {
 		byName := map[string]experiment.TrainingConfig{}
 		for _, c := range configs {
-			byName[experiment.TrainingName(c)] = c
+			byName[c.Name()] = c
 		}
 		configs = configs[:0]
 		for _, name := range t.Run_ {
@@ -367,7 +367,7 @@ func (g *globals) leaveLong(store *experiment.Store, list []experiment.Cell, nam
 func trained(store *experiment.Store, list []experiment.Cell) ([]experiment.Cell, error) {
 	var out []experiment.Cell
 	for _, cell := range list {
-		needed, err := cell.Trainings()
+		needed, err := store.Preset.Trainings(cell)
 		if err != nil {
 			return nil, err
 		}
@@ -386,7 +386,7 @@ func trained(store *experiment.Store, list []experiment.Cell) ([]experiment.Cell
 func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []experiment.Cell) error {
 	var configs []experiment.TrainingConfig
 	for _, cell := range list {
-		needed, err := cell.Trainings()
+		needed, err := store.Preset.Trainings(cell)
 		if err != nil {
 			return err
 		}
@@ -555,10 +555,8 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 			fmt.Fprintln(g.out, "Claims and estimates made from these artifacts were not checked: first mend what is above.")
 		}
 		fmt.Fprintf(g.out, "%.1f s, %.1f s of processor time; the workers' time:\n", result.WallSeconds, result.CPUSeconds)
-		for _, part := range experiment.Parts {
-			if seconds, ok := result.Parts[part]; ok {
-				fmt.Fprintf(g.out, "%8.1f s  %s\n", seconds, part)
-			}
+		for _, part := range result.Took() {
+			fmt.Fprintf(g.out, "%8.1f s  %s\n", result.Parts[part], part)
 		}
 	}
 	return result.Err()

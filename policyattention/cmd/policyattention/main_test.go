@@ -275,7 +275,7 @@ func TestCellsByBlock(t *testing.T) {
 	}
 	for _, c := range configs {
 		if c, ok := c.(train.Config); ok && c.Objective == train.Critic && len(c.Snapshots) > 0 {
-			t.Errorf("%s keeps snapshots that nothing reads", experiment.TrainingName(c))
+			t.Errorf("%s keeps snapshots that nothing reads", c.Name())
 		}
 	}
 }

@@ -6,8 +6,6 @@ package policyattention
 import (
 	"fmt"
 	"image/color"
-	"slices"
-	"strings"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
@@ -55,7 +53,7 @@ var Methods = []method.Method{
 // actorOf completes a method whose loop has a trained actor; add, if not nil, adds to
 // the loop.
 func actorOf(m method.Method, add func(*Loop, method.Setting) error) method.Method {
-	m.Recipes, m.Limits = RecipeNames(), []string{"mdps", "examples", "batch", "steps"}
+	m.Recipes, m.Limits = RecipeNames(), []string{"mdps", "examples", "batch"}
 	m.Deploy = func(s method.Setting) (method.Deployment, error) {
 		l := &Loop{}
 		var err error
@@ -111,8 +109,8 @@ func (l *Loop) Controller(m *method.Models, eta float64, root uint64) (control.C
 
 // Weights names the weights of an actor or a critic after some step of its training.
 type Weights struct {
-	Training Training `json:"training"`
-	Step     int      `json:"step"`
+	Training train.Config `json:"training"`
+	Step     int          `json:"step"`
 }
 
 // weights returns the weights of a setting's identity for an objective.
@@ -129,16 +127,13 @@ func weights(objective train.Objective, s method.Setting) (*Weights, error) {
 	s.Limits.Bound(&t.MDPs, "mdps")
 	s.Limits.Bound(&t.Examples, "examples")
 	s.Limits.Bound(&t.Batch, "batch")
-	s.Limits.Bound(&t.Steps, "steps")
-	if s.Steps != 0 {
-		t.Steps = s.Steps
-	}
+	t.Steps = s.Steps
 	for name, steps := range s.Snapshots {
 		if objectives[name] == objective {
 			t.Snapshots = steps
 		}
 	}
-	w := &Weights{Training{t}, t.Steps}
+	w := &Weights{t, t.Steps}
 	if s.Step != 0 {
 		w.Step = s.Step
 	}
@@ -180,53 +175,4 @@ func (w *Weights) Critic(m *method.Models, root uint64) (control.Critic, error) 
 		return nil, err
 	}
 	return model.Critic(root)
-}
-
-// Training is the training of an actor or a critic.
-type Training struct{ train.Config }
-
-// Key implements method.Training.
-func (t Training) Key() string { return "training" }
-
-// usual are the budgets of the presets smoke, quick and paper, which names leave out.
-var usual = []int{10, 6_400, 51_200}
-
-// Name returns objective-recipe-S8-18100, with S4+8 for several sizes, and with the
-// steps before the sizes where they are not a preset's.
-func (t Training) Name() string {
-	parts := []string{string(t.Objective), t.Recipe.Name}
-	if !slices.Contains(usual, t.Steps) {
-		parts = append(parts, fmt.Sprint(t.Steps))
-	}
-	sizes := make([]string, len(t.Sizes))
-	for i, s := range t.Sizes {
-		sizes[i] = fmt.Sprint(s)
-	}
-	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(t.Seed)), "-")
-}
-
-// Data implements method.Training.
-func (t Training) Data() string {
-	return fmt.Sprintf("%d MDPs, %d examples, %d steps", t.MDPs, t.Examples, t.Steps)
-}
-
-// Seconds implements method.Training.
-func (t Training) Seconds() float64 {
-	tokens := t.ContextTokens(t.Sizes[len(t.Sizes)-1] * t.Actions)
-	perExample := float64(tokens) * (method.SecondsPerToken + method.SecondsPerContext*float64(tokens))
-	return float64(t.Steps) * float64(t.Batch) * perExample
-}
-
-// Shape implements method.Training.
-func (t Training) Shape() string {
-	return fmt.Sprint(t.Network(), t.Objective == train.Critic, t.Sizes, t.Batch, t.Samples)
-}
-
-// Kept implements method.Training.
-func (t Training) Kept() []int { return t.Snapshots }
-
-// Read implements method.Training.
-func (t Training) Read(path string) (hash string, step int, err error) {
-	c, step, _, err := train.ReadWeights(path)
-	return c.Hash(), step, err
 }
