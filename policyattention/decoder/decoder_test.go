@@ -29,7 +29,7 @@ func TestCallsAreFullPasses(t *testing.T) {
 			x := c.draw(rng, d)
 			check := func(got *mat.Dense, call *Call, r *network.Readout) {
 				t.Helper()
-				full, err := d.Network.Forward(dense(call.Tokens))
+				full, err := d.Network.Forward(rows(call.Tokens))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -63,14 +63,6 @@ func TestCallsAreFullPasses(t *testing.T) {
 			check(value, critic, d.Value)
 		}
 	}
-}
-
-func dense(rows [][]float64) *mat.Dense {
-	m := mat.NewDense(len(rows), len(rows[0]), nil)
-	for i, x := range rows {
-		m.SetRow(i, x)
-	}
-	return m
 }
 
 // TestTraceNames follows one packet through a traced critic call.

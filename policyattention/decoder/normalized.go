@@ -208,25 +208,31 @@ func times(x, y mat.Matrix) *mat.Dense {
 	return z
 }
 
-// Rho returns the factor ρ by which the norm of H scales a payload, measured by
-// embedding it, applying the norm and projecting the result on the payload.
-// The payload must not be zero.
-func (c *Carrier) Rho(payload []float64) float64 {
+// normalized returns Jᵀ LN(C·c + J·x) [d] for a payload x [d].
+func (c *Carrier) normalized(payload []float64) []float64 {
 	n := len(c.U)
-	y, gain := make([]float64, n), make([]float64, n)
+	y, gain, z := make([]float64, n), make([]float64, n), make([]float64, len(payload))
 	for i := range gain {
 		gain[i] = c.H / math.Sqrt(float64(n))
 	}
 	c.embed(y, payload)
 	(&network.LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}).Apply(y, y)
-	inner, square := 0.0, 0.0
-	for j, x := range payload {
-		z := 0.0
+	for j := range z {
 		for i, v := range y {
-			z += float64(v * c.J.At(i, j))
+			z[j] += float64(v * c.J.At(i, j))
 		}
-		inner += float64(z * x)
-		square += float64(x * x)
+	}
+	return z
+}
+
+// Rho returns the factor ρ by which the norm of H scales a payload, measured by
+// embedding it, applying the norm and projecting the result on the payload.
+// The payload must not be zero.
+func (c *Carrier) Rho(payload []float64) float64 {
+	inner, square := 0.0, 0.0
+	for j, z := range c.normalized(payload) {
+		inner += float64(z * payload[j])
+		square += float64(payload[j] * payload[j])
 	}
 	return inner / square
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -41,37 +40,13 @@ func onPMD(t *testing.T) *Model {
 	return m
 }
 
-// atRandom returns a model of rows with numbers of actions from 2 to 5.
 func atRandom(t *testing.T, rng *rand.Rand, rows, n int) *Model {
 	t.Helper()
-	normal := func(k int) []float64 {
-		x := make([]float64, k)
-		for i := range x {
-			x[i] = rng.NormFloat64()
-		}
-		return x
-	}
-	var features []*mat.Dense
-	for i := range rows {
-		actions := 2 + i%4
-		phi := mat.NewDense(actions, n, normal(actions*n))
-		Centre(phi)
-		features = append(features, phi)
-	}
-	m, err := FromFeatures(features, normal(n))
+	m, err := random(rng, rows, n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// within returns a point of the ball of the given radius around ϑ*.
-func within(rng *rand.Rand, m *Model, radius float64) []float64 {
-	theta := slices.Clone(m.Target)
-	for i := range theta {
-		theta[i] += radius * (2*rng.Float64() - 1) / math.Sqrt(float64(len(theta)))
-	}
-	return theta
 }
 
 // TestTarget holds q_{ϑ*} against PMD.
@@ -96,25 +71,6 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// derivative returns ∇KL(q_ϑ‖q*) by the chain rule over probabilities, without a
-// matrix H: Σ_a ∂q_a/∂ϑ · log(q_a/q*_a) with ∂q_a/∂ϑ = q_a (φ_a − Σ_b q_b φ_b).
-func derivative(m *Model, theta []float64) []float64 {
-	sum := make([]float64, len(theta))
-	for i, phi := range m.Features {
-		q, star := m.Policy(i, theta), m.Policy(i, m.Target)
-		mean := make([]float64, len(theta))
-		for a, p := range q {
-			floats.AddScaled(mean, p, phi.RawRowView(a))
-		}
-		for a, p := range q {
-			weight := p * math.Log(p/star[a]) / float64(len(m.Features))
-			floats.AddScaled(sum, weight, phi.RawRowView(a))
-			floats.AddScaled(sum, -weight, mean)
-		}
-	}
-	return sum
-}
-
 // TestGradient holds (30) against the chain rule to rounding (1e-13: sums of some
 // hundred terms of size one to ten) and against central differences of the risk
 // (error of order 1e-9 for gonum's step), and (31) on the ball. Averaged over the
@@ -137,7 +93,7 @@ func TestGradient(t *testing.T) {
 			theta := within(rng, m, radius)
 			got := m.Gradient(theta)
 			want := fd.Gradient(nil, m.Risk, theta, &fd.Settings{Formula: fd.Central})
-			if d := floats.Distance(got, derivative(m, theta), math.Inf(1)); d > 1e-13 {
+			if d := floats.Distance(got, m.byChainRule(theta), math.Inf(1)); d > 1e-13 {
 				t.Errorf("∇R(%v) = %v, %g from the chain rule", theta, got, d)
 			}
 			if d := floats.Distance(got, want, math.Inf(1)); d > 1e-7*(1+floats.Norm(want, 2)) {
@@ -267,6 +223,21 @@ func TestFlowTime(t *testing.T) {
 	}, last.Theta[0], 3, 200, quad.Legendre{}, 0)
 	if math.Abs(time-10) > 1e-9 {
 		t.Errorf("ϑ = %v is reached at time %v, want 10", last.Theta[0], time)
+	}
+}
+
+func TestChecks(t *testing.T) {
+	checks, err := Checks(41, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(checks) != 8 {
+		t.Errorf("%d checks, want 8", len(checks))
+	}
+	for _, c := range checks {
+		if !c.Holds() || c.Cases < 40 || c.Aside || c.Slack > .1 {
+			t.Errorf("%+v", c)
+		}
 	}
 }
 
