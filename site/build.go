@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"io/fs"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/andybalholm/brotli"
+	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/safetensors"
@@ -31,19 +33,12 @@ type learned struct {
 	Weights string `json:"weights,omitempty"` // that file in base64, where the page holds it
 }
 
-// modules are the files of site/page/app in the order in which they become one
-// script: a page opened from a file may not load modules.
-var modules = []string{
-	"base", "engine", "run", "settings", "heat", "chain", "readings", "charts", "controllers",
-	"microscope", "explain", "problem", "files", "address", "main",
-}
-
 // Build writes the page into the folder out: index.html, which works over http
 // and from a file alike. The weights files are released actors of package train,
 // by default those of the preset paper; each becomes a script beside the page
 // that is loaded when asked for or, if whole is set, a part of the page. Build
 // must run inside the repository.
-func Build(out string, weights []string, whole bool) error {
+func Build(out string, weights []string, whole bool, links Links) error {
 	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
 		return err
@@ -72,6 +67,9 @@ func Build(out string, weights []string, whole bool) error {
 		}
 		script := fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", l.Weights)
 		l.Weights = ""
+		if slices.ContainsFunc(list, func(x learned) bool { return x.File == l.File }) {
+			return fmt.Errorf("site: %s is a second actor for %d states and %d actions", path, l.States, l.Actions)
+		}
 		list = append(list, l)
 		if err := renameio.WriteFile(filepath.Join(out, l.File), script, 0o644); err != nil {
 			return fmt.Errorf("site: %w", err)
@@ -89,17 +87,17 @@ func Build(out string, weights []string, whole bool) error {
 	if err != nil {
 		return fmt.Errorf("site: Go's support for WebAssembly: %w", err)
 	}
-	part := map[string]string{"learned": string(known), "wasm": text(wasm)}
-	sources := [][2]string{{"page", "index.html"}, {"style", "style.css"}, {"boot", "boot.js"}, {"worker", "worker.js"}}
-	for _, m := range modules {
-		sources = append(sources, [2]string{"app", "app/" + m + ".js"})
+	script, err := bundle(filepath.Join(root, "site", "page", "app", "main.js"))
+	if err != nil {
+		return err
 	}
-	for _, source := range sources {
+	part := map[string]string{"learned": string(known), "wasm": text(wasm), "app": script, "links": links.html()}
+	for _, source := range [][2]string{{"page", "index.html"}, {"style", "style.css"}, {"worker", "worker.js"}} {
 		b, err := os.ReadFile(filepath.Join(root, "site", "page", source[1]))
 		if err != nil {
 			return fmt.Errorf("site: %w", err)
 		}
-		part[source[0]] += string(b)
+		part[source[0]] = string(b)
 	}
 	part["worker"] = string(runtime) + "\n" + part["worker"]
 	for name, content := range part {
@@ -112,7 +110,7 @@ func Build(out string, weights []string, whole bool) error {
 	// other host, and nothing else is allowed.
 	part["csp"] = strings.Join([]string{
 		"default-src 'none'",
-		"script-src " + hash(part["app"]) + " " + hash(part["boot"]) + " 'self' file: blob: 'wasm-unsafe-eval'",
+		"script-src " + hash(part["app"]) + " 'self' file: blob: 'wasm-unsafe-eval'",
 		"style-src " + hash(part["style"]),
 		"worker-src blob:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'",
 	}, "; ")
@@ -127,12 +125,58 @@ func Build(out string, weights []string, whole bool) error {
 	return write(out, []byte(page))
 }
 
-// released returns the repository's trained actors, one for each number of states.
+// bundle returns the modules that the entry point imports as one script: a page
+// opened from a file may not load modules. Its exports are the global object page.
+func bundle(entry string) (string, error) {
+	result := api.Build(api.BuildOptions{
+		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatIIFE, GlobalName: "page", Target: api.ES2022,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
+	})
+	var all []error
+	for _, m := range append(result.Errors, result.Warnings...) {
+		where := entry
+		if m.Location != nil {
+			where = fmt.Sprintf("%s:%d", m.Location.File, m.Location.Line)
+		}
+		all = append(all, fmt.Errorf("site: %s: %s", where, m.Text))
+	}
+	if len(all) > 0 {
+		return "", errors.Join(all...)
+	}
+	if len(result.OutputFiles) != 1 {
+		return "", fmt.Errorf("site: the bundle of %s is %d files, want 1", entry, len(result.OutputFiles))
+	}
+	return string(result.OutputFiles[0].Contents), nil
+}
+
+// Links are addresses that the page names at its foot; an empty one is named
+// without a link.
+type Links struct{ Paper, Code, Notebook string }
+
+func (l Links) html() string {
+	var parts []string
+	for _, x := range []struct{ address, name string }{
+		{l.Paper, "Paper: Sui, Tang and Chen, PolicyAttention: Softmax Attention Implements Policy Mirror Descent for Closed-Loop Control"},
+		{l.Code, "Code: policyattention/decoder"},
+		{l.Notebook, "Notebook: notebooks/04-the-decoder.ipynb"},
+	} {
+		name := html.EscapeString(x.name)
+		if x.address != "" {
+			name = fmt.Sprintf(`<a href="%s" rel="noopener">%s</a>`, html.EscapeString(x.address), name)
+		}
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// released returns the repository's trained actors, one for each number of
+// states. Actors for several numbers are left out: the page loads none of them.
 func released(root string) ([]string, error) {
 	paths, err := filepath.Glob(filepath.Join(root, "artifacts", "paper", "train", "proximal-plain-S*-*", "weights.safetensors"))
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
+	paths = slices.DeleteFunc(paths, func(x string) bool { return strings.Contains(states(x), "+") })
 	return slices.CompactFunc(paths, func(x, y string) bool { return states(x) == states(y) }), nil
 }
 

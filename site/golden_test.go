@@ -202,7 +202,7 @@ func TestForeignWeights(t *testing.T) {
 		}))
 		defer host.Close()
 		b := newTab(t)
-		b.open(host.URL)
+		b.open(host.URL + "/#preset=random")
 		b.click("#show-learned")
 		b.said(c.want)
 		b.wait(`!shown.has("learned") && !$("show-learned").checked`)

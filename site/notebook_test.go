@@ -105,7 +105,7 @@ func TestNotebook(t *testing.T) {
 	if err := os.WriteFile(notebook, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Build(filepath.Join(folder, "page"), []string{weights}, true); err != nil {
+	if err := Build(filepath.Join(folder, "page"), []string{weights}, true, Links{}); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()
@@ -153,7 +153,7 @@ func TestNotebook(t *testing.T) {
 	}
 	shoot(b, "notebook")
 	f.toEnd()
-	eval[bool](f, `(openEditor({transition: false, s: 1, a: 1, t: 0}), $("editor-value").value = "0.5", $("editor-set").click(), true)`)
+	eval[bool](f, `(openEditor({kind: "reward", s: 1, a: 1, t: 0}), $("editor-value").value = "0.5", $("editor-set").click(), true)`)
 	f.wait(`run.edits.length === 1 && run.rounds.decoder.length === 40`)
 	f.set("#set-S", 8)
 	f.wait(`run.info.S === 8 && decoderRound(0)`)

@@ -90,7 +90,7 @@ func prepare() error {
 	if err := untrained(weights, 8); err != nil {
 		return err
 	}
-	if err := Build(built, []string{weights}, false); err != nil {
+	if err := Build(built, []string{weights}, false, Links{}); err != nil {
 		return err
 	}
 	return Compress(built)
@@ -207,12 +207,17 @@ func (b *tab) open(url string) {
 	b.wait(`document.body.dataset.ready`)
 }
 
-// eval returns the JavaScript value of an expression, which may be a promise.
+// eval returns the JavaScript value of an expression, which may be a promise. In
+// the page it sees what app/main.js exports, and the fields of app.
 func eval[T any](b *tab, expression string) T {
 	b.Helper()
 	var v T
-	b.run(chromedp.Evaluate(expression, &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	b.run(chromedp.Evaluate(scoped(expression), &v, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	return v
+}
+
+func scoped(expression string) string {
+	return fmt.Sprintf(`(() => { with (self.page || {}) with (self.page?.app || {}) return %s })()`, expression)
 }
 
 func (b *tab) wait(expression string) {
@@ -234,6 +239,7 @@ func (b *tab) set(selector string, value any) {
 // toEnd plays the run to its end as fast as it goes.
 func (b *tab) toEnd() {
 	b.Helper()
+	eval[bool](b, `(stop(), true)`)
 	b.set("#speed", "max")
 	b.click("#play")
 	b.wait(`pos.k === run.settings.T && !playing`)
@@ -283,12 +289,12 @@ func (b *tab) upload(selector, name string, data []byte) {
 	}))
 }
 
-func message(b *tab) string { return eval[string](b, `document.getElementById("message").textContent`) }
+func message(b *tab) string { return eval[string](b, `document.getElementById("message-text").textContent`) }
 
 // said waits for a message that contains want, then clears it.
 func (b *tab) said(want string) {
 	b.Helper()
-	b.wait(`document.getElementById("message").textContent`)
+	b.wait(`document.getElementById("message-text").textContent`)
 	if got := message(b); !strings.Contains(got, want) {
 		b.Errorf("the page says %q, want something with %q", got, want)
 	}
@@ -345,12 +351,12 @@ func TestPlayback(t *testing.T) {
 		b.click(step.press)
 		b.wait(fmt.Sprintf("`${pos.k}.${pos.stage}` === %q", step.want))
 	}
-	for _, speed := range []string{"stage", "2", "10", "max"} {
+	for _, speed := range []string{"stage", "2", "5", "10", "max"} {
 		b.set("#speed", speed)
 		b.click("#play")
 		b.wait(`playing && $("play").textContent === "Stop" && (pos.k > 0 || pos.stage > 0)`)
 		b.click("#play")
-		b.wait(`!playing && $("play").textContent === "Play"`)
+		b.wait(`!playing && $("play").textContent.startsWith("Play")`)
 	}
 	b.toEnd()
 	b.set("#speed", "10")
@@ -443,9 +449,9 @@ func TestShare(t *testing.T) {
 	b.wait(`pos.k === 20 && !playing`)
 	eval[bool](b, `(go(8, 0), true)`)
 	b.wait(`pos.k === 8`)
-	eval[bool](b, `(openEditor({transition: false, s: 2, a: 1, t: 0}), $("editor-value").value = "0.9", $("editor-set").click(), true)`)
+	eval[bool](b, `(openEditor({kind: "reward", s: 2, a: 1, t: 0}), $("editor-value").value = "0.9", $("editor-set").click(), true)`)
 	b.wait(`run.edits.length === 1 && decoderRound(8)`)
-	eval[bool](b, `(openEditor({transition: true, s: 0, a: 2, t: 3}), $("editor-value").value = "0.75", $("editor-set").click(), true)`)
+	eval[bool](b, `(openEditor({kind: "transition", s: 0, a: 2, t: 3}), $("editor-value").value = "0.75", $("editor-set").click(), true)`)
 	b.wait(`run.edits.length === 2 && decoderRound(8)`)
 	if got := eval[float64](b, `phaseAt(8).p[(0 * 3 + 2) * 8 + 3]`); got != 0.75 {
 		t.Errorf("the edited probability is %v", got)
@@ -525,7 +531,7 @@ func TestHostileInput(t *testing.T) {
 		"#tol=" + strings.Repeat("9", 300000): "too long",
 	} {
 		eval[bool](b, fmt.Sprintf(`(message(""), location.hash = %q, true)`, hash))
-		b.wait(`document.getElementById("message").textContent`)
+		b.wait(`document.getElementById("message-text").textContent`)
 		if got := message(b); !strings.Contains(got, want) {
 			t.Errorf("%.60s: the page says %q, want something with %q", hash, got, want)
 		}
@@ -559,7 +565,7 @@ func TestHostileInput(t *testing.T) {
 		b.said("not weights")
 	}
 	for _, edit := range []struct{ value, want string }{{"", "must be a number"}, {"1e9", "r_max"}} {
-		eval[bool](b, fmt.Sprintf(`(openEditor({transition: false, s: 0, a: 0, t: 0}), $("editor-value").value = %q, $("editor-set").click(), true)`, edit.value))
+		eval[bool](b, fmt.Sprintf(`(openEditor({kind: "reward", s: 0, a: 0, t: 0}), $("editor-value").value = %q, $("editor-set").click(), true)`, edit.value))
 		b.said(edit.want)
 	}
 	if after := b.trajectory(); !sameBits(before, after) {
@@ -587,8 +593,10 @@ func TestAccessibility(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
 		b.open(server.URL + "/#show=exact.idle.normalized&k=6&stage=1&view=critic/1.0/weight/2&phi=0.02")
-		b.wait(`$("path").children.length && scope.heat`)
-		eval[bool](b, `(document.querySelectorAll("details").forEach(d => d.open = true), openEditor({transition: false, s: 0, a: 0, t: 0}), message("An example."), true)`)
+		b.wait(`pos.k === 6 && !work`)
+		eval[bool](b, `(lookAt("1.0", "weight"), true)`)
+		b.wait(`$("path").children.length && scope.heat && !scope.busy`)
+		eval[bool](b, `(document.querySelectorAll("details").forEach(d => d.open = true), openEditor({kind: "reward", s: 0, a: 0, t: 0}), message("An example."), true)`)
 		b.run(chromedp.Evaluate(string(script), nil))
 		type violation struct{ ID, Impact, Help, Nodes string }
 		found := eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.slice(0, 4).map(n => n.target.join(" ") + ": " + (n.any[0]?.message || "")).join(" | ")})))`)
@@ -601,10 +609,10 @@ func TestAccessibility(t *testing.T) {
 		}
 	}
 	b.open(server.URL)
-	eval[bool](b, `(document.activeElement.blur(), $("speed").value = "max", true)`)
+	eval[bool](b, `(stop(), $("speed").value = "max", $("play").focus(), true)`)
 	b.run(chromedp.KeyEvent(" "))
 	b.wait(`pos.k === 40 && !playing`)
-	eval[bool](b, `(rewards.canvas.focus(), true)`)
+	eval[bool](b, `(heats.rewards.canvas.focus(), true)`)
 	// Enter as the browser sends it when the page takes the key: without the
 	// character that would follow otherwise.
 	b.run(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowRight), input.DispatchKeyEvent(input.KeyRawDown).WithKey("Enter").WithCode("Enter"))
@@ -612,6 +620,7 @@ func TestAccessibility(t *testing.T) {
 	b.run(chromedp.KeyEvent("0.25"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`run.edits.length === 1 && run.edits[0].value === 0.25`)
 	eval[bool](b, `($("matrix").focus(), true)`)
+	b.wait(`scope.heat && !scope.busy`)
 	b.run(chromedp.KeyEvent(kb.ArrowDown))
 	b.wait(`$("live").textContent && $("cell").textContent.includes("memory")`)
 }
@@ -620,6 +629,7 @@ func TestAccessibility(t *testing.T) {
 func TestMicroscope(t *testing.T) {
 	b := newTab(t)
 	b.open(server.URL + "/#k=5&stage=1")
+	b.wait(`pos.k === 5 && !work`)
 	seen := eval[[]string](b, `(async () => {
 		const seen = [];
 		for (const call of ["actor", "critic"]) {
@@ -653,7 +663,9 @@ func TestScreenshots(t *testing.T) {
 		scheme string
 		hash   string
 	}{
-		{"phone", 360, 2, "light", "#k=12&stage=1"},
+		{"first", 1280, 1, "light", "#preset=maze&m=16&at=12.1&k=4&stage=1"},
+		{"first-dark", 1280, 1, "dark", "#preset=maze&m=16&at=12.1&k=40"},
+		{"phone", 360, 2, "light", "#preset=maze&k=12&stage=1"},
 		{"phone-dark", 360, 2, "dark", "#preset=lock-up&k=3&stage=2&show=exact.idle&view=critic/1.0/weight/0"},
 		{"laptop", 1024, 1, "light", "#k=12&stage=3&view=critic/1.0/weight/4"},
 		{"desk-dark", 1280, 1, "dark", "#preset=frozen-lake&m=12&k=25&stage=1&view=actor/0.0/score/6"},
@@ -665,6 +677,8 @@ func TestScreenshots(t *testing.T) {
 		b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shot.scheme}}),
 			emulation.SetDeviceMetricsOverride(shot.width, 900, shot.scale, shot.width < 500))
 		b.open(server.URL + "/" + shot.hash)
+		b.wait(`!work`)
+		eval[bool](b, `(lookAt(view.station, view.part), true)`)
 		b.wait(`$("path").children.length && !scope.busy`)
 		if wide := eval[float64](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 			t.Errorf("%s: the page is %v pixels wider than the screen", shot.name, wide)

@@ -15,8 +15,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/transformer/plain"
 	"icrl/wasm/engine"
 )
@@ -25,12 +27,12 @@ import (
 var run *engine.Engine
 
 // learned is the loaded actor, kept over restarts.
-var learned *plain.Actor
+var learned control.Actor
 
 func main() {
 	api := js.Global().Get("Object").New()
 	for name, f := range map[string]func(args []js.Value) (any, error){
-		"start": start, "round": round, "edit": edit, "phase": phase,
+		"start": start, "round": round, "edit": edit, "phase": phase, "compare": compare,
 		"trace": trace, "matrix": matrix, "weight": weight, "learn": learn, "digest": digest,
 	} {
 		api.Set(name, js.FuncOf(func(_ js.Value, args []js.Value) (result any) {
@@ -63,13 +65,13 @@ func start(args []js.Value) (any, error) {
 		Seed: uint64(s.Get("seed").Float()), Gamma: number("gamma"), Eta: number("eta"),
 		Packets: s.Get("m").Int(), Expected: s.Get("expected").Bool(), Phi: number("phi"),
 		Routing: number("tol"), Carrier: number("H"), Rounds: s.Get("T").Int(),
-		Kappa: number("kappa"), Tau1: number("tau1"), Tau2: number("tau2"),
+		RMax: number("rmax"), Kappa: number("kappa"), Tau1: number("tau1"), Tau2: number("tau2"),
 	}
 	var problem *mdp.Problem
 	if p := args[1]; p.Truthy() {
 		states, actions := p.Get("states").Int(), p.Get("actions").Int()
-		if states < 1 || actions < 1 || states > engine.MaxSide || actions > engine.MaxSide {
-			return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d of each", states, actions, engine.MaxSide)
+		if states < 1 || actions < 1 || states > engine.MaxStates || actions > engine.MaxActions {
+			return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d", states, actions, engine.MaxStates, engine.MaxActions)
 		}
 		tables := []*mat.Dense{}
 		for _, t := range []struct {
@@ -146,14 +148,19 @@ func phaseOf(i int) any {
 	for _, a := range p.Optimum.Policy {
 		greedy = append(greedy, a)
 	}
+	var grid any
+	if g := p.Grid; g != nil {
+		grid = map[string]any{"width": g.Width, "height": g.Height, "tiles": g.Tiles, "entering": g.Entering}
+	}
 	return map[string]any{
-		"index": i, "start": p.Start, "e0": p.E0, "gap": p.Gap, "greedy": greedy,
+		"grid": grid, "index": i, "start": p.Start, "e0": p.E0, "gap": p.Gap, "greedy": greedy,
 		"p": table(p.Problem.MDP.P), "r": table(p.Problem.MDP.R), "pi0": table(p.Problem.Pi0), "qstar": table(p.Optimum.Q),
 	}
 }
 
 // round(k, names) runs the named controllers through round k. The result holds
-// for each of them a round or, under errors, why it has none.
+// for each of them a round or, under errors, why it has none. With the decoder's
+// come exact policy mirror descent and the exact backup on the same context.
 func round(args []js.Value) (any, error) {
 	k, results, failed := args[0].Int(), map[string]any{}, map[string]any{}
 	for i := range args[1].Length() {
@@ -170,7 +177,12 @@ func round(args []js.Value) (any, error) {
 			"initial": r.Bound.Initial, "critic": r.Bound.Critic, "greedy": r.Bound.Greedy, "last": r.Bound.Last, "bound": r.Bound.Total(),
 		}
 		if name == engine.Decoder {
-			x["packets"] = packets(r.Packets)
+			env := run.Phases[run.PhaseAt(k)].Problem.MDP
+			step, err := pmd.Step(r.Pi, r.Q, run.Settings.Eta)
+			if err != nil {
+				return nil, err
+			}
+			x["packets"], x["exactPi"], x["exactQ"] = packets(r.Packets), table(step), table(env.EvaluationBackup(r.NextPi, r.Q))
 		}
 		results[name] = x
 	}
@@ -186,17 +198,54 @@ func packets(list []decoder.Packet) js.Value {
 	return array(data)
 }
 
-// edit(k, {transition, s, a, t, value}) changes the problem before round k and
-// returns the new phase.
+// edit(k, {kind, s, a, t, value, tile}) changes the problem before round k and
+// returns the new phase. The kind is "reward", "place", "transition", "tile" or
+// "start", which changes π₀ and begins the run anew.
 func edit(args []js.Value) (any, error) {
 	x := args[1]
-	err := run.Apply(args[0].Int(), engine.Edit{
-		Transition: x.Get("transition").Bool(), S: x.Get("s").Int(), A: x.Get("a").Int(), T: x.Get("t").Int(), Value: x.Get("value").Float(),
-	})
-	if err != nil {
+	kind, s, a := x.Get("kind").String(), x.Get("s").Int(), x.Get("a").Int()
+	change := engine.Edit{S: s, A: a, T: x.Get("t").Int(), Value: x.Get("value").Float()}
+	switch kind {
+	case "reward":
+	case "place":
+		change.Place = true
+	case "transition":
+		change.Transition = true
+	case "tile":
+		tile := x.Get("tile").String()
+		if len(tile) != 1 {
+			return nil, fmt.Errorf("an edit makes a place of the map %q", tile)
+		}
+		change.Tile = tile[0]
+	case "start":
+		if err := run.SetStart(s, a, x.Get("value").Float()); err != nil {
+			return nil, err
+		}
+		return phaseOf(0), nil
+	default:
+		return nil, fmt.Errorf("an edit of kind %q", kind)
+	}
+	if err := run.Apply(args[0].Int(), change); err != nil {
 		return nil, err
 	}
 	return phaseOf(len(run.Phases) - 1), nil
+}
+
+// compare(k) applies the loaded actor to the decoder's context of round k and
+// returns its policy.
+func compare(args []js.Value) (any, error) {
+	if learned == nil {
+		return nil, errors.New("no weights of a trained actor are loaded")
+	}
+	r, err := run.Round(engine.Decoder, args[0].Int())
+	if err != nil {
+		return nil, err
+	}
+	next, err := learned.Act([]control.Context{{Round: r.Index, MDP: run.Phases[run.PhaseAt(r.Index)].Problem.MDP, Pi: r.Pi, Q: r.Q, Eta: run.Settings.Eta}})
+	if err != nil {
+		return nil, err
+	}
+	return table(next[0]), nil
 }
 
 // trace(k, critic) names the tokens of a call and says which are read.
@@ -251,8 +300,8 @@ func weight(args []js.Value) (any, error) {
 func learn(args []js.Value) (any, error) {
 	shape, values := args[0], args[1]
 	states, actions := shape.Get("states").Int(), shape.Get("actions").Int()
-	if states < 1 || actions < 2 || states > engine.MaxSide || actions > engine.MaxSide {
-		return nil, fmt.Errorf("an actor for %d states and %d actions, the page takes at most %d of each", states, actions, engine.MaxSide)
+	if states < 1 || actions < 2 || states > engine.MaxStates || actions > engine.MaxActions {
+		return nil, fmt.Errorf("an actor for %d states and %d actions, the page takes at most %d and %d", states, actions, engine.MaxStates, engine.MaxActions)
 	}
 	network, err := plain.New(states+actions+3, shape.Get("layers").Int(), shape.Get("heads").Int(), shape.Get("width").Int(), shape.Get("hidden").Int(),
 		func(name string) ([]float32, error) {

@@ -18,7 +18,8 @@ import (
 
 // Limits of what the page takes.
 const (
-	MaxSide    = 16   // states, actions
+	MaxStates  = 64
+	MaxActions = 16
 	MaxPackets = 64   // m
 	MaxRounds  = 1000 // T
 	MaxTokens  = 2600 // of a call whose matrices are asked for
@@ -35,7 +36,7 @@ const (
 
 // Settings are a run's choices.
 type Settings struct {
-	Preset          string  // a family of package mdp, FrozenLake or LockUp
+	Preset          string  // a family of package mdp, a map or LockUp
 	States, Actions int     // S, A of a family's problem
 	Seed            uint64  // of the problem and of the packets
 	Gamma, Eta      float64 // γ, and the constant step η, which is also its cap
@@ -45,6 +46,7 @@ type Settings struct {
 	Routing         float64 // ε_r
 	Carrier         float64 // H of the normalized decoder
 	Rounds          int     // horizon T
+	RMax            float64 // declared reward cap; where it is smaller, max(1, max|r|) of the problem is
 	// Kappa, Tau1 and Tau2 replace the certificate's margins where positive.
 	Kappa, Tau1, Tau2 float64
 }
@@ -54,11 +56,13 @@ const Alpha = 0.05
 
 // Edit is a change of the problem. Reward edits set r(s,a) = Value; transition
 // edits set P(t|s,a) = Value and rescale the row's other probabilities to the
-// rest (equally, where they were all zero).
+// rest (equally, where they were all zero). Place edits set r(s,·) = Value, and
+// Tile edits make place s of a map something else.
 type Edit struct {
-	Transition bool
-	S, A, T    int
-	Value      float64
+	Transition, Place bool
+	Tile              byte // 0 for the other kinds of edits
+	S, A, T           int
+	Value             float64
 }
 
 // Engine runs the controllers. Round k of a controller is its step from
@@ -78,6 +82,7 @@ type Engine struct {
 type Phase struct {
 	Start   int         // its first round
 	Problem mdp.Problem // π₀ is that of the run
+	Grid    *Grid       // nil for problems without a map
 	Optimum *mdp.Optimum
 	E0, Gap float64 // ‖Q* − Q_k‖∞ and ‖Q* − Q^{π̂_k}‖∞ of the decoder's context at the start
 }
@@ -101,7 +106,9 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	case s.Rounds < 1 || s.Rounds > MaxRounds:
 		return nil, fmt.Errorf("horizon T = %d rounds, the page takes 1 to %d", s.Rounds, MaxRounds)
 	}
+	var grid *Grid
 	if problem == nil {
+		grid = s.Grid()
 		p, err := s.Problem()
 		if err != nil {
 			return nil, err
@@ -109,8 +116,8 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		problem = &p
 	}
 	states, actions := problem.MDP.R.Dims()
-	if states > MaxSide || actions > MaxSide || actions < 2 {
-		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to %[3]d actions", states, actions, MaxSide)
+	if states > MaxStates || actions > MaxActions || actions < 2 {
+		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to %d actions", states, actions, MaxStates, MaxActions)
 	}
 	e.Phases = []Phase{{Problem: *problem}}
 	var err error
@@ -122,6 +129,7 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	first.Grid = grid
 	e.Phases[0] = first
 	return e, nil
 }
@@ -144,15 +152,15 @@ func (e *Engine) phase(k int, problem mdp.Problem) (Phase, error) {
 	if err != nil {
 		return Phase{}, err
 	}
-	return Phase{k, problem, scale.Optimum, mdp.MaxAbsDiff(scale.Optimum.Q, q), scale.Gap}, nil
+	return Phase{Start: k, Problem: problem, Optimum: scale.Optimum, E0: mdp.MaxAbsDiff(scale.Optimum.Q, q), Gap: scale.Gap}, nil
 }
 
 // caps declares what the decoders are made for: the problem's shape and
-// discount, rewards up to max(1, max|r|), the one step size, the horizon.
+// discount, rewards up to the declared cap, the one step size, the horizon.
 func (e *Engine) caps() decoder.Caps {
 	s, m := e.Settings, e.Phases[0].Problem.MDP
 	caps := decoder.Caps{
-		States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: math.Max(1, m.RMax()),
+		States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: math.Max(s.RMax, Declared(m)),
 		EtaMin: s.Eta, EtaMax: s.Eta, Rounds: s.Rounds,
 		Routing: s.Routing, Alpha: Alpha, Packets: s.Packets, Phi: s.Phi,
 	}
@@ -331,7 +339,7 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	}
 	kept := e.PhaseAt(k)
 	problem := e.Phases[kept].Problem
-	m, err := edit.apply(problem.MDP)
+	grid, m, err := edit.apply(e.Phases[kept].Grid, problem.MDP)
 	if err != nil {
 		return err
 	}
@@ -340,6 +348,7 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	if err != nil {
 		return err
 	}
+	next.Grid = grid
 	e.Phases = append(e.Phases[:kept+1], next)
 	for _, t := range e.tracks {
 		if k < len(t.rounds) {
@@ -355,35 +364,30 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	return nil
 }
 
-// apply returns the edited MDP.
-func (d Edit) apply(m *mdp.MDP) (*mdp.MDP, error) {
+// apply returns the edited map, nil if there is none, and the edited MDP.
+func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
+	if d.Tile != 0 {
+		return g.set(m, d.S, d.Tile)
+	}
 	states, actions := m.R.Dims()
 	if d.S < 0 || d.S >= states || d.A < 0 || d.A >= actions || d.T < 0 || d.T >= states {
-		return nil, fmt.Errorf("an edit at (s=%d, a=%d, s'=%d) of a problem with %d states and %d actions", d.S, d.A, d.T, states, actions)
+		return nil, nil, fmt.Errorf("an edit at (s=%d, a=%d, s'=%d) of a problem with %d states and %d actions", d.S, d.A, d.T, states, actions)
 	}
 	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
-	if !d.Transition {
+	switch {
+	case d.Place:
+		for a := range actions {
+			r.Set(d.S, a, d.Value)
+		}
+	case !d.Transition:
 		r.Set(d.S, d.A, d.Value)
-		return mdp.New(m.Gamma, p, r)
+	case !(d.Value >= 0 && d.Value <= 1):
+		return nil, nil, fmt.Errorf("P(s'=%d|s=%d,a=%d) = %v, want a probability", d.T, d.S, d.A, d.Value)
+	case states == 1 && d.Value != 1:
+		return nil, nil, fmt.Errorf("P(s'=0|s=0,a=%d) = %v, but a problem of one state has no other successor", d.A, d.Value)
+	default:
+		rescale(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
 	}
-	if !(d.Value >= 0 && d.Value <= 1) {
-		return nil, fmt.Errorf("P(s'=%d|s=%d,a=%d) = %v, want a probability", d.T, d.S, d.A, d.Value)
-	}
-	row, rest := p.RawRowView(d.S*actions+d.A), 0.0
-	for t, v := range row {
-		if t != d.T {
-			rest += v
-		}
-	}
-	for t := range row {
-		switch {
-		case t == d.T:
-			row[t] = d.Value
-		case rest > 0:
-			row[t] *= (1 - d.Value) / rest
-		default:
-			row[t] = (1 - d.Value) / float64(states-1)
-		}
-	}
-	return mdp.New(m.Gamma, p, r)
+	env, err := mdp.New(m.Gamma, p, r)
+	return g, env, err
 }

@@ -256,7 +256,7 @@ func TestMatrices(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for _, change := range []func(*Settings){
-		func(s *Settings) { s.States = 17 }, func(s *Settings) { s.Actions = 1 }, func(s *Settings) { s.Packets = 65 },
+		func(s *Settings) { s.States = 65 }, func(s *Settings) { s.Actions = 1 }, func(s *Settings) { s.Packets = 65 },
 		func(s *Settings) { s.Packets = 0 }, func(s *Settings) { s.Rounds = 0 }, func(s *Settings) { s.Rounds = 1001 },
 		func(s *Settings) { s.Gamma = 1 }, func(s *Settings) { s.Gamma = math.NaN() }, func(s *Settings) { s.Eta = -1 },
 		func(s *Settings) { s.Eta = math.Inf(1) }, func(s *Settings) { s.Phi = 2 }, func(s *Settings) { s.Routing = 0 },
@@ -268,12 +268,12 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("settings %+v were taken", s)
 		}
 	}
-	large, err := mdp.Random.Draw(1, 20, 2, 1)
+	large, err := mdp.Random.Draw(1, 65, 2, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(settings(), &large[0]); err == nil {
-		t.Error("a problem of 20 states was taken")
+		t.Error("a problem of 65 states was taken")
 	}
 	if _, err := start(t, settings()).Round(Learned, 0); err == nil {
 		t.Error("a learned actor ran without weights")

@@ -1,159 +1,162 @@
 // The address, which holds the whole state.
 
-const b64 = {
-  write: (x) => {
-    let s = "";
-    for (const byte of new Uint8Array(x.buffer)) s += String.fromCharCode(byte);
-    return btoa(s).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
-  },
-  read: (t) => {
-    const s = atob(t.replace(/-/g, "+").replace(/_/g, "/")),
-      bytes = Uint8Array.from(s, (c) => c.charCodeAt(0));
-    if (bytes.length % 8) throw new Error();
-    return new Float64Array(bytes.buffer);
-  },
-};
-function address() {
-  const p = new URLSearchParams(),
+import { message } from "./base.js";
+import { CONTROLLERS, app, begin, go } from "./state.js";
+import { SETTINGS, SUITS, check, defaults, fillSettings } from "./settings.js";
+import { STATIONS, partsOf } from "./microscope.js";
+import { packProblem, unpackProblem } from "./pack.js";
+import { toggle } from "./result.js";
+
+// An edit as text: round, kind, place, and what it becomes, parted by colons.
+const KINDS = { r: "reward", p: "transition", v: "place", t: "tile", i: "start" };
+const LETTER = Object.fromEntries(Object.entries(KINDS).map(([x, kind]) => [kind, x]));
+const TILES = { f: ".", i: "~", w: "#", g: "G", h: "H", s: "S" };
+const TILE_LETTER = Object.fromEntries(Object.entries(TILES).map(([x, tile]) => [tile, x]));
+const FIELDS = { reward: ["s", "a", "value"], transition: ["s", "a", "t", "value"], place: ["s", "value"], tile: ["s", "tile"], start: ["s", "a", "value"] };
+
+const editText = (e) =>
+  [e.k, LETTER[e.kind], ...FIELDS[e.kind].map((f) => (f === "tile" ? TILE_LETTER[e.tile] : e[f]))].join(":");
+// whole returns a whole number from 0 to max, or throws which part of a link is none.
+function whole(text, name, max) {
+  const v = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
+  if (!(v <= max)) throw new Error(`The link’s ${name} is “${String(text).slice(0, 40)}”.`);
+  return v;
+}
+function readEdit(text, settings) {
+  const bad = () => new Error(`The link’s edit “${text.slice(0, 40)}” cannot be read.`),
+    [k, letter, ...rest] = text.split(":"),
+    kind = Object.hasOwn(KINDS, letter) && KINDS[letter];
+  if (!kind || rest.length !== FIELDS[kind].length) throw bad();
+  const e = { k: whole(k, "edit’s round", settings.T), kind, s: 0, a: 0, t: 0, value: 0, tile: "" };
+  if (kind === "start" && e.k !== 0) throw bad();
+  const most = { s: 63, a: 15, t: 63 },
+    names = { s: "state", a: "action", t: "successor" };
+  FIELDS[kind].forEach((f, i) => {
+    if (f === "tile") {
+      if (!Object.hasOwn(TILES, rest[i])) throw bad();
+      e.tile = TILES[rest[i]];
+    } else if (f === "value") {
+      e.value = Number(rest[i]);
+      if (rest[i].trim() === "" || !Number.isFinite(e.value)) throw bad();
+    } else e[f] = whole(rest[i], "edit’s " + names[f], most[f]);
+  });
+  return e;
+}
+
+// address returns the hash that stands for all there is to see.
+export async function address() {
+  const { run, pos, view, shown } = app,
+    p = new URLSearchParams(),
     d = defaults();
   for (const key of Object.keys(SETTINGS))
     if (run.settings[key] !== d[key]) p.set(key, run.settings[key] === true ? "1" : run.settings[key]);
-  if (run.settings.preset === "file") {
-    const f = run.file;
-    p.set("mdp", b64.write(Float64Array.from([f.gamma, ...f.p, ...f.r, ...f.pi0])));
-  }
-  if (run.edits.length)
-    p.set(
-      "edits",
-      run.edits
-        .map((e) =>
-          [e.k, e.transition ? "p" : "r", e.s, e.a, ...(e.transition ? [e.t] : []), e.value].join(":"),
-        )
-        .join("~"),
-    );
+  if (run.settings.preset === "file") p.set("mdp", await packProblem(run.file));
+  if (run.edits.length) p.set("edits", run.edits.map(editText).join("~"));
   if (pos.k) p.set("k", pos.k);
   if (pos.stage) p.set("stage", pos.stage);
-  const also = [...shown]
-    .filter((n) => n !== "decoder")
-    .sort()
-    .join(".");
-  if (also !== "exact") p.set("show", also);
-  if (view.call !== "actor" || view.station !== "tokens")
+  const also = [...shown].filter((n) => n !== "decoder").sort();
+  if (also.join(".") !== "exact") p.set("show", also.join("."));
+  if (view.state || view.action) p.set("at", `${view.state}.${view.action}`);
+  if (view.call !== "actor" || view.station !== "0.0" || view.part !== "score" || view.follow)
     p.set("view", [view.call, view.station, view.part, view.follow].join("/"));
-  return "#" + p.toString();
+  return "#" + (p.toString() || "preset=random");
 }
-let remembered = 0;
-function remember() {
-  clearTimeout(remembered);
-  remembered = setTimeout(() => {
-    if (run && !playing) history.replaceState(null, "", address());
+let timer = 0;
+export function remember() {
+  clearTimeout(timer);
+  timer = setTimeout(async () => {
+    if (!app.run || app.playing || app.work) return;
+    const { run } = app,
+      hash = await address();
+    if (app.run === run) history.replaceState(null, "", hash);
   }, 250);
 }
+
+// The page's own start: what an address without a hash shows.
+const usual = () => ({
+  settings: { ...defaults(), preset: "maze", ...SUITS.maze },
+  file: null,
+  edits: [],
+  k: 0,
+  stage: 0,
+  shown: ["decoder", "exact"],
+  view: { call: "actor", station: "0.0", part: "score", follow: 0 },
+  at: [12, 1],
+});
+const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "k", "stage", "show", "view", "at"]);
+
+function readSettings(p) {
+  const settings = defaults();
+  for (const key of p.keys()) if (!KNOWN.has(key)) throw new Error(`The link has an unknown entry “${key.slice(0, 40)}”.`);
+  if (p.has("preset")) settings.preset = check("preset", p.get("preset"));
+  for (const key of Object.keys(SETTINGS))
+    if (p.has(key))
+      settings[key] = key === "S" && settings.preset === "file" && p.get(key) === "1" ? 1 : check(key, p.get(key));
+  return settings;
+}
+function readView(text) {
+  const [call, station, part, follow] = text.split("/");
+  if (
+    !["actor", "critic"].includes(call) ||
+    !STATIONS.some((s) => s[0] === station) ||
+    !partsOf(station).some((x) => x[0] === part)
+  )
+    throw new Error("The link names a matrix that is not there.");
+  return { call, station, part, follow: whole(follow || "0", "query", 1023) };
+}
 // readAddress returns the state in a hash or throws what is wrong with it.
-function readAddress(hash) {
+export async function readAddress(hash) {
   if (hash.length > 2e5) throw new Error("The link is too long.");
   const p = new URLSearchParams(hash.replace(/^#/, "")),
-    settings = defaults(),
-    state = { settings, file: null, edits: [], k: 0, stage: 0, shown: ["decoder", "exact"], view: null };
-  const known = new Set([...Object.keys(SETTINGS), "mdp", "edits", "k", "stage", "show", "view"]);
-  for (const key of p.keys())
-    if (!known.has(key)) throw new Error(`The link has an unknown entry “${key.slice(0, 40)}”.`);
-  for (const key of Object.keys(SETTINGS)) if (p.has(key)) settings[key] = check(key, p.get(key));
-  const whole = (text, name, max) => {
-    const v = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
-    if (!(v <= max)) throw new Error(`The link’s ${name} is “${text.slice(0, 40)}”.`);
-    return v;
-  };
-  if (settings.preset === "file") {
-    let x;
-    try {
-      x = b64.read(p.get("mdp") || "");
-    } catch {
-      throw new Error("The link’s MDP cannot be read.");
-    }
-    const { S, A } = settings;
-    if (x.length !== 1 + S * A * (S + 2)) {
-      const s1 = 1,
-        fits = x.length === 1 + s1 * A * (s1 + 2);
-      throw new Error(
-        fits
-          ? "The link’s MDP has one state; load it from its file."
-          : "The link’s MDP has another size than S and A say.",
-      );
-    }
-    state.file = {
-      states: S,
-      actions: A,
-      gamma: x[0],
-      p: x.slice(1, 1 + S * A * S),
-      r: x.slice(1 + S * A * S, 1 + S * A * (S + 1)),
-      pi0: x.slice(1 + S * A * (S + 1)),
-    };
-  }
+    state = usual();
+  if ([...p.keys()].length === 0) return state;
+  const settings = (state.settings = readSettings(p));
+  if (settings.preset === "file") state.file = await unpackProblem(p.get("mdp") || "", settings);
+  if (state.file) settings.gamma = state.file.gamma;
   if (p.has("edits")) {
     const list = p.get("edits").split("~");
     if (list.length > 500) throw new Error("The link has more than 500 edits.");
-    state.edits = list.map((text) => {
-      const [k, kind, ...rest] = text.split(":"),
-        transition = kind === "p";
-      if (
-        (kind !== "r" && kind !== "p") ||
-        rest.length !== (transition ? 4 : 3) ||
-        rest.at(-1).trim() === "" ||
-        !Number.isFinite(Number(rest.at(-1)))
-      )
-        throw new Error(`The link’s edit “${text.slice(0, 40)}” cannot be read.`);
-      return {
-        k: whole(k, "edit’s round", settings.T),
-        transition,
-        s: whole(rest[0], "edit’s state", 15),
-        a: whole(rest[1], "edit’s action", 15),
-        t: transition ? whole(rest[2], "edit’s successor", 15) : 0,
-        value: Number(rest.at(-1)),
-      };
-    });
+    state.edits = list.map((text) => readEdit(text, settings));
   }
   if (p.has("k")) state.k = whole(p.get("k"), "round", settings.T);
   if (p.has("stage")) state.stage = whole(p.get("stage"), "stage", 3);
+  if (p.has("at")) {
+    const [s, a] = p.get("at").split(".");
+    state.at = [whole(s, "state", 63), whole(a || "0", "action", 15)];
+  }
   if (p.has("show")) {
-    state.shown = [
-      "decoder",
-      ...p
-        .get("show")
-        .split(".")
-        .filter((n) => n),
-    ];
+    state.shown = ["decoder", ...p.get("show").split(".").filter((n) => n)];
     for (const n of state.shown)
       if (!Object.hasOwn(CONTROLLERS, n)) throw new Error(`The link names a controller “${n.slice(0, 40)}”.`);
   }
-  if (p.has("view")) {
-    const [call, station, part, follow] = p.get("view").split("/");
-    if (
-      !["actor", "critic"].includes(call) ||
-      !STATIONS.some((s) => s[0] === station) ||
-      !partsOf(station).some((x) => x[0] === part)
-    )
-      throw new Error("The link names a matrix that is not there.");
-    state.view = { call, station, part, follow: whole(follow || "0", "query", 255) };
-  }
+  if (p.has("view")) state.view = readView(p.get("view"));
   return state;
 }
-async function open(state) {
+// open shows a state. It returns as soon as there is something to see; what is
+// still to be computed then comes on its own.
+export async function open(state) {
   await begin(state.settings, state.file, state.edits);
-  shown = new Set(state.shown.filter((n) => n !== "learned"));
-  if (state.view) Object.assign(view, state.view);
+  app.shown = new Set(state.shown.filter((n) => n !== "learned"));
+  app.ghost = null;
+  Object.assign(app.view, state.view);
+  [app.view.state, app.view.action] = [Math.min(state.at[0], app.run.info.S - 1), Math.min(state.at[1], app.run.info.A - 1)];
   fillSettings();
-  await go(Math.min(state.k, state.settings.T), state.stage);
-  if (state.shown.includes("learned")) await act(() => toggle("learned"));
+  await go(0, 0);
+  if (state.shown.includes("learned")) await toggle("learned").catch((e) => message(e.message));
+  if (state.k || state.stage) {
+    const far = go(Math.min(state.k, state.settings.T), state.stage).catch((e) => message(e.message));
+    await Promise.race([far, new Promise((r) => setTimeout(r, 300))]);
+  }
 }
-async function openAddress(hash) {
+export async function openAddress(hash) {
   try {
-    await open(readAddress(hash));
+    await open(await readAddress(hash));
     return true;
   } catch (e) {
     message(
-      `${e.message.replace(/[.]?$/, ".")} ${run ? "Nothing was changed." : "The page shows its usual start instead."}`,
+      `${e.message.replace(/[.]?$/, ".")} ${app.run ? "Nothing was changed." : "The page shows its usual start instead."}`,
     );
     return false;
   }
 }
+export const openUsual = () => open(usual());

@@ -1,50 +1,93 @@
-"use strict";
-// The page: state, drawing and files. Every number comes from the worker. The files of this
-// folder are one script, put together by site/build.go in the order given there, because
-// a page opened from a file may not load modules.
+// Small things that every view uses: elements, numbers as text, colours, messages.
 
-const $ = (id) => document.getElementById(id);
-const css = (name) =>
-  getComputedStyle(document.documentElement)
-    .getPropertyValue("--" + name)
-    .trim();
-const sub = (n) => String(n).replace(/\d/g, (d) => "₀₁₂₃₄₅₆₇₈₉"[d]);
+export const $ = (id) => document.getElementById(id);
+const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "text", "circle", "title", "tspan", "polygon"]);
 
 // el builds an element; children are nodes or text, never markup.
-function el(tag, attributes = {}, ...children) {
-  const node = document.createElementNS(
-    SVG_TAGS.has(tag) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml",
-    tag,
-  );
+export function el(tag, attributes = {}, ...children) {
+  const space = SVG_TAGS.has(tag) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
+  const node = document.createElementNS(space, tag);
   for (const [k, v] of Object.entries(attributes)) {
     if (k.startsWith("on")) node.addEventListener(k.slice(2), v);
     else if (v !== false && v != null) node.setAttribute(k, v === true ? "" : v);
   }
-  node.append(...children.flat());
+  node.append(...children.flat(2).filter((x) => x !== null && x !== false && x !== undefined));
   return node;
 }
-const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "text", "circle", "title"]);
+
+export const sub = (n) => String(n).replace(/\d/g, (d) => "₀₁₂₃₄₅₆₇₈₉"[d]);
+export const sup = (n) => String(n).replace(/[-\d]/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"["0123456789-".indexOf(d)]);
+export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
 // show writes a number the way a person reads it.
-function show(x, digits = 4) {
+export function show(x, digits = 4) {
   if (x === undefined || x === null) return "–";
   if (x === Infinity) return "∞";
   if (Number.isNaN(x)) return "not a number";
   if (x === 0) return "0";
   const size = Math.abs(x);
   if (size >= 1e-3 && size < 1e5) return String(Number(x.toPrecision(digits))).replace("-", "−");
-  const [m, e] = x.toExponential(digits - 2).split("e");
-  return (
-    m +
-    "·10" +
-    e.replace("+", "").replace(/./g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"["0123456789-".indexOf(c)])
-  ).replace(/^-/, "−");
+  const [m, e] = x.toExponential(Math.max(0, digits - 2)).split("e");
+  return (m + "·10" + sup(e.replace("+", ""))).replace(/^-/, "−");
+}
+// percent writes a share.
+export function percent(x, digits = 3) {
+  return show(100 * x, digits) + " %";
 }
 
-let messageTimer;
-function message(text) {
-  $("message").textContent = text;
-  $("message").hidden = !text;
-  clearTimeout(messageTimer);
-  if (text) messageTimer = setTimeout(() => message(""), 12000);
+const css = (name) =>
+  getComputedStyle(document.documentElement)
+    .getPropertyValue("--" + name)
+    .trim();
+const COLOURS = ["paper", "card", "ink", "soft", "line", "accent", "warm", "green", "violet", "grey", "wash"];
+let theme = null;
+// palette returns the colours of the scheme that is in use.
+export const palette = () => (theme ||= Object.fromEntries(COLOURS.map((n) => [n, css(n)])));
+export function onScheme(f) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    theme = null;
+    f();
+  });
+}
+
+const parts = (c) => [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16));
+// mix returns the colour [r, g, b] a share t of the way from a to b.
+export function mix(a, b, t) {
+  const [x, y] = [parts(a), parts(b)];
+  return x.map((v, i) => Math.round(v + (y[i] - v) * t));
+}
+// shade colours a value in −1…1: orange below zero, blue above, nothing at zero.
+export const shade = (t, colours = palette()) =>
+  mix(colours.card, t < 0 ? colours.warm : colours.accent, Math.min(1, Math.abs(t)));
+
+const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+// textOn returns black or white, whichever reads better; its contrast is at least 4.5.
+export const textOn = (rgb) => (luminance(rgb) > 0.179 ? "#000000" : "#ffffff");
+
+export const stillness = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+let timer = 0;
+// message shows a text. An error stays until something succeeds, a notice for a while.
+export function message(text, kind = "error") {
+  const box = $("message");
+  $("message-text").textContent = text;
+  box.hidden = !text;
+  box.dataset.kind = kind;
+  clearTimeout(timer);
+  if (text && kind === "notice") timer = setTimeout(() => message(""), 12000);
+}
+// aside runs what nobody asked for; it only speaks up when it fails.
+export const aside = (f) => f().catch((e) => message(e.message));
+// act runs what a visitor asked for and shows what went wrong; success takes an
+// error of before away.
+export async function act(f) {
+  try {
+    const before = $("message-text").textContent,
+      value = await f();
+    if ($("message").dataset.kind === "error" && $("message-text").textContent === before) message("");
+    return value;
+  } catch (e) {
+    message(e.message);
+  }
 }

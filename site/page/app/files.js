@@ -1,13 +1,18 @@
 // Files: loading and saving a problem, exporting the run.
 
+import { $, act, el } from "./base.js";
+import { app, phaseAt, restart } from "./state.js";
+import { picture } from "./picture.js";
+import { remember } from "./address.js";
+
 const MAX_FILE = 4e6;
-async function loadFile(input) {
+export async function loadFile(input) {
   const file = input.files[0];
   input.value = "";
   if (!file) return;
   if (file.size > MAX_FILE)
     throw new Error(
-      `${file.name} has ${Math.round(file.size / 1e6)} MB; a problem of 16 states and 16 actions has less than ${MAX_FILE / 1e6}. Nothing was changed.`,
+      `${file.name} has ${Math.round(file.size / 1e6)} MB; a problem of 64 states and 16 actions has less than ${MAX_FILE / 1e6}. Nothing was changed.`,
     );
   let x;
   try {
@@ -16,11 +21,11 @@ async function loadFile(input) {
     throw new Error(`${file.name} is not JSON: ${e.message.slice(0, 80)}. Nothing was changed.`);
   }
   const problem = readProblem(x);
-  await restart({ ...run.settings, preset: "file", S: problem.states, A: problem.actions }, problem).catch(
-    (e) => {
-      throw new Error(`${e.message}. Nothing was changed.`);
-    },
-  );
+  const settings = { ...app.run.settings, preset: "file", S: problem.states, A: problem.actions, gamma: problem.gamma, rmax: 0 };
+  await restart(settings, problem, [], { what: "of the problem before" }).catch((e) => {
+    throw new Error(`${e.message}. Nothing was changed.`);
+  });
+  remember();
 }
 // readProblem turns the project's JSON of an MDP into tables; the library checks them.
 function readProblem(x) {
@@ -32,8 +37,8 @@ function readProblem(x) {
   if (typeof x.gamma !== "number") throw bad("gamma is missing or not a number");
   const states = Array.isArray(x.r) ? x.r.length : 0,
     actions = states && Array.isArray(x.r[0]) ? x.r[0].length : 0;
-  if (states < 1 || actions < 2 || states > 16 || actions > 16)
-    throw bad(`r is ${states} by ${actions}, the page takes 1 to 16 states and 2 to 16 actions`);
+  if (states < 1 || actions < 2 || states > 64 || actions > 16)
+    throw bad(`r is ${states} by ${actions}, the page takes 1 to 64 states and 2 to 16 actions`);
   const table = (name, rows, n, m) => {
     if (!Array.isArray(rows) || rows.length !== n)
       throw bad(`${name} has ${rows?.length ?? "no"} rows, want ${n}`);
@@ -61,9 +66,9 @@ function readProblem(x) {
 }
 const rowsOf = (x, m) =>
   Array.from({ length: x.length / m }, (_, i) => Array.from(x.subarray(i * m, (i + 1) * m)));
-function problemJSON() {
-  const { S, A, gamma } = run.info,
-    phase = phaseAt(pos.k),
+export function problemJSON() {
+  const { S, A, gamma } = app.run.info,
+    phase = phaseAt(app.pos.k),
     rows = rowsOf(phase.p, S);
   return (
     JSON.stringify({
@@ -75,8 +80,8 @@ function problemJSON() {
   );
 }
 // A notebook may show this page in a frame that is not allowed to save files.
-const sandboxed = self.origin === "null" && location.protocol.startsWith("http");
-function download(name, blob) {
+export const sandboxed = self.origin === "null" && location.protocol.startsWith("http");
+export function download(name, blob) {
   if (sandboxed)
     throw new Error("The frame around this page may not save files; open the page by itself for that.");
   const a = el("a", { href: URL.createObjectURL(blob), download: name });
@@ -101,15 +106,15 @@ const SCALARS = [
 ];
 function trajectoryCSV() {
   const lines = [["controller", "round", ...SCALARS].join(",")];
-  for (const name of shown)
-    (run.rounds[name] || []).forEach((r, k) => lines.push([name, k, ...SCALARS.map((s) => r[s])].join(",")));
+  for (const name of app.shown)
+    (app.run.rounds[name] || []).forEach((r, k) => lines.push([name, k, ...SCALARS.map((s) => r[s])].join(",")));
   return lines.join("\n") + "\n";
 }
 function trajectoryJSON() {
-  const { A } = run.info,
+  const { A } = app.run.info,
     controllers = {};
-  for (const name of shown)
-    controllers[name] = (run.rounds[name] || []).map((r, k) => ({
+  for (const name of app.shown)
+    controllers[name] = (app.run.rounds[name] || []).map((r, k) => ({
       round: k,
       ...Object.fromEntries(SCALARS.map((s) => [s, r[s]])),
       pi: rowsOf(r.pi, A),
@@ -118,134 +123,21 @@ function trajectoryJSON() {
       next_q: rowsOf(r.nextQ, A),
     }));
   return JSON.stringify({
-    settings: run.settings,
-    edits: run.edits,
-    states: run.info.S,
+    settings: app.run.settings,
+    edits: app.run.edits,
+    states: app.run.info.S,
     actions: A,
-    gamma: run.info.gamma,
-    certificate: run.info.certificate,
+    gamma: app.run.info.gamma,
+    certificate: app.run.info.certificate,
     problem: JSON.parse(problemJSON()),
-    e0: run.phases[0].e0,
-    gap: run.phases[0].gap,
+    e0: app.run.phases[0].e0,
+    gap: app.run.phases[0].gap,
     controllers,
   });
 }
-// picture puts both charts, π and Q on one white sheet.
-function picture() {
-  const colors = {
-    card: "#ffffff",
-    ink: "#1d2226",
-    soft: "#565f66",
-    line: "#ddd9d0",
-    accent: "#1f5a8c",
-    warm: "#b4531a",
-    green: "#2f6f4f",
-    violet: "#6d4a8f",
-    grey: "#6d6a64",
-    wash: "#f1eee7",
-  };
-  const { S, A } = run.info,
-    T = run.settings.T,
-    W = 1160,
-    H = 664;
-  const svg = el(
-    "svg",
-    {
-      viewBox: `0 0 ${W} ${H}`,
-      width: W,
-      height: H,
-      "font-family": "system-ui, DejaVu Sans, sans-serif",
-      "font-size": 13,
-    },
-    el("rect", { width: W, height: H, fill: colors.card }),
-  );
-  const r = decoderRound(Math.max(0, Math.min(pos.k, T) - 1));
-  svg.append(
-    el(
-      "text",
-      { x: 30, y: 40, "font-size": 20, fill: colors.ink },
-      `PolicyAttention: ${PRESETS[run.settings.preset]}, S = ${S}, A = ${A}, after ${pos.k} of ${T} rounds`,
-    ),
-    el(
-      "text",
-      { x: 30, y: 64, fill: colors.soft },
-      `seed ${run.settings.seed}, γ = ${run.info.gamma}, η = ${run.settings.eta}, m = ${run.settings.m}, φ = ${run.settings.phi}; loss ${show(r.loss)}, bound ${show(r.bound)}; ζ ${show(r.zeta)}, δ ${show(r.delta)}`,
-    ),
-  );
-  const place = (chartSvg, x, title, series) => {
-    for (const [a, v] of [
-      ["x", x],
-      ["y", 110],
-      ["width", 540],
-      ["height", 312],
-    ])
-      chartSvg.setAttribute(a, v);
-    svg.append(el("text", { x: x + 10, y: 100, fill: colors.ink }, title), chartSvg);
-    series.forEach((s, i) =>
-      svg.append(
-        el("line", {
-          x1: x + 20 + (i % 3) * 175,
-          x2: x + 48 + (i % 3) * 175,
-          y1: 440 + Math.floor(i / 3) * 20,
-          y2: 440 + Math.floor(i / 3) * 20,
-          stroke: colors[s.color],
-          "stroke-width": 2,
-          "stroke-dasharray": s.dash,
-        }),
-        el(
-          "text",
-          { x: x + 54 + (i % 3) * 175, y: 444 + Math.floor(i / 3) * 20, fill: colors.soft, "font-size": 11 },
-          s.name,
-        ),
-      ),
-    );
-  };
-  const loss = lossSeries(),
-    residual = residualSeries();
-  place(
-    chart({ series: loss, T, floor: 1e-12, label: "loss", colors, size: [520, 300] }),
-    20,
-    "Loss of the returned policy",
-    loss,
-  );
-  place(
-    chart({ series: residual, T, floor: 1e-18, label: "residuals", colors, size: [520, 300] }),
-    590,
-    "Residuals of the decoder and their bounds",
-    residual,
-  );
-  const table = (data, x, name, scale) => {
-    svg.append(el("text", { x, y: 502, fill: colors.ink }, name));
-    const c = Math.min(24, 120 / S, 500 / A),
-      wide = Math.min(24, 500 / A);
-    for (let s = 0; s < S; s++)
-      for (let a = 0; a < A; a++) {
-        const v = data[s * A + a],
-          rgb = mix(
-            colors.card,
-            v < 0 ? colors.warm : colors.accent,
-            Math.sqrt(Math.min(1, Math.abs(v) / scale)),
-          );
-        svg.append(
-          el("rect", {
-            x: x + a * wide,
-            y: 512 + s * c,
-            width: wide - 0.5,
-            height: c - 0.5,
-            fill: `rgb(${rgb})`,
-            stroke: colors.line,
-            "stroke-width": 0.5,
-          }),
-        );
-      }
-  };
-  table(r.nextPi, 30, "Returned policy π̂", 1);
-  table(r.nextQ, 600, "Values Q", Math.max(...Array.from(r.nextQ, Math.abs)) || 1);
-  return new XMLSerializer().serializeToString(svg);
-}
-async function exportAs(kind) {
+export async function exportAs(kind) {
   $("export").open = false;
-  const base = `policyattention-${run.settings.preset}-seed${run.settings.seed}`;
+  const base = `policyattention-${app.run.settings.preset}-seed${app.run.settings.seed}`;
   if (kind === "csv") download(base + ".csv", new Blob([trajectoryCSV()], { type: "text/csv" }));
   if (kind === "json") download(base + ".json", new Blob([trajectoryJSON()], { type: "application/json" }));
   if (kind === "svg") download(base + ".svg", new Blob([picture()], { type: "image/svg+xml" }));
@@ -259,4 +151,13 @@ async function exportAs(kind) {
     URL.revokeObjectURL(url);
     download(base + ".png", await new Promise((r) => canvas.toBlob(r, "image/png")));
   }
+}
+
+export function buildFiles() {
+  for (const b of document.querySelectorAll("[data-export]"))
+    b.addEventListener("click", () => act(() => exportAs(b.dataset.export)));
+  $("load").addEventListener("change", (e) => act(() => loadFile(e.target)));
+  $("save").addEventListener("click", () =>
+    act(() => download("mdp.json", new Blob([problemJSON()], { type: "application/json" }))),
+  );
 }

@@ -1,141 +1,189 @@
-// Drawing and events.
+// The page: it puts the views together, starts the engine, and plays once by itself.
+// Every number comes from the worker.
 
-let frame = 0,
-  charted = 0;
-function render() {
-  if (!frame)
-    frame = requestAnimationFrame(() => {
-      frame = 0;
-      if (!run || !decoderRound(0)) return;
-      renderChain();
-      renderReadings();
-      const now = performance.now();
-      if (!playing || now - charted > 120) {
-        // charts take the longest to draw
-        charted = now;
-        renderCharts();
-        renderControllers();
-      }
-      if (!playing) {
-        renderProblem();
-        renderScope();
-        remember();
-      }
-      $("figures").textContent =
-        `${run.rounds.decoder.length} rounds took ${show(engine.compute / 1000, 3)} s of compute in a worker. Everything is computed on this machine.`;
-    });
+import { $, act, message, onScheme, plural, show, stillness } from "./base.js";
+import { engine } from "./engine.js";
+import { STAGES, app, current, decoderRound, ended, go, onRender, onStart, phaseAt, play, render, stop } from "./state.js";
+import { address, openAddress, openUsual, remember } from "./address.js";
+import { buildFiles, sandboxed } from "./files.js";
+import { buildGlossary } from "./glossary.js";
+import { buildMicroscope, lookAt, partsOf, renderScope, scope, STATIONS } from "./microscope.js";
+import { buildNumbers, heats, openEditor, renderNumbers } from "./numbers.js";
+import { buildProblem, change, renderProblem, select } from "./problem.js";
+import { buildResult, renderResult } from "./result.js";
+import { buildSettings, fillSettings } from "./settings.js";
+import { renderStep } from "./step.js";
+import { buildTables, renderTables } from "./tables.js";
+import { buildTabs, showTab } from "./tabs.js";
+import { buildTour, tourLength } from "./tour.js";
+import { describe } from "./explain.js";
+import { fetchLearned, weights } from "./learned.js";
+import { renderCertificate, renderEvidence, renderResiduals } from "./evidence.js";
+
+function renderTransport() {
+  const { run, pos, playing } = app,
+    { T } = run.settings;
+  $("scrub").max = T;
+  $("scrub").value = pos.k;
+  $("scrub-out").textContent = `${pos.k} of ${T}`;
+  $("play").textContent = playing ? "Stop" : ended() ? "Play again" : "Play";
+  $("play").setAttribute("aria-pressed", String(!!playing));
+  [...$("chain").children].forEach((x, i) => {
+    x.classList.toggle("now", i === pos.stage && !ended());
+    if (i === pos.stage && !ended()) x.setAttribute("aria-current", "step");
+    else x.removeAttribute("aria-current");
+  });
+  $("figures").textContent =
+    `${plural(run.rounds.decoder.length, "round")} took ${show(engine.compute / 1000, 3)} s of compute in a worker. Everything is computed on this machine.`;
 }
-// act runs a handler and shows what went wrong.
-async function act(f) {
-  try {
-    return await f();
-  } catch (e) {
-    message(e.message);
+function renderWork(now) {
+  const { work } = app,
+    slow = work && now - work.since > 300;
+  $("work").hidden = !slow;
+  if (slow) {
+    $("work-bar").max = work.of;
+    $("work-bar").value = work.k;
+    $("work-text").textContent = `Computing round ${work.k} of ${work.of}`;
   }
 }
+// Views below the first are drawn while playing only now and then.
+let drawn = 0;
+function renderRest(now) {
+  if ((app.playing || app.work) && now - drawn < 120) return;
+  drawn = now;
+  renderEvidence();
+  renderResiduals();
+  renderTables();
+  if (app.playing || app.work) return;
+  renderNumbers();
+  renderCertificate();
+  renderScope();
+  remember();
+}
 
+const on = (id, event, f) => $(id).addEventListener(event, (e) => act(() => f(e)));
+const stopThen = (f) => () => {
+  stop();
+  return f();
+};
+function buildTransport() {
+  const { pos } = app;
+  on("play", "click", () => play());
+  on("first", "click", stopThen(() => go(0, 0)));
+  on("back", "click", stopThen(() => go(pos.k, pos.stage - 1)));
+  on("forth", "click", stopThen(() => go(pos.k, pos.stage + 1)));
+  on("round-on", "click", stopThen(() => go(pos.k + 1, 0)));
+  on("scrub", "input", stopThen(() => go(Number($("scrub").value), 0)));
+  on("work-cancel", "click", () => {
+    if (app.work) app.work.cancelled = true;
+  });
+  STAGES.forEach((s, i) => $("chain").children[i].addEventListener("click", () => act(stopThen(() => go(current(), i)))));
+}
+async function share() {
+  const hash = await address();
+  if (hash.length > 2e5) throw new Error("The problem is too large for a link; save it as JSON instead.");
+  history.replaceState(null, "", hash);
+  if (sandboxed)
+    // no clipboard, no address bar, and a query that is the server's own
+    return message("This link holds the whole state: " + location.href.replace(/\?[^#]*/, ""), "notice");
+  try {
+    await navigator.clipboard.writeText(location.href);
+    message("The link is copied; it holds the whole state, seed and changes included.", "notice");
+  } catch {
+    message("The address bar holds the whole state now; copy it from there.", "notice");
+  }
+}
+// → and ← step, also while a button has the focus; fields and matrices keep theirs.
+function keys(e) {
+  if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented) return;
+  if (e.target.closest("input, select, textarea, canvas, .scroll, [role=application]")) return;
+  const key = { ArrowRight: e.shiftKey ? "round-on" : "forth", ArrowLeft: "back" }[e.key];
+  if (!key) return;
+  e.preventDefault();
+  $(key).click();
+}
+function buildMenu() {
+  const menu = $("export");
+  document.addEventListener("click", (e) => {
+    if (!menu.contains(e.target) || e.target.closest("[data-export]")) menu.open = false;
+  });
+  menu.addEventListener("keydown", (e) => {
+    if (e.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.firstElementChild.focus();
+  });
+}
+function build() {
+  weights.builtIn = JSON.parse($("learned").textContent);
+  document.body.classList.toggle("framed", self !== top);
+  for (const f of [buildTabs, buildProblem, buildResult, buildTables, buildNumbers, buildMicroscope, buildSettings, buildFiles, buildTour, buildMenu, buildTransport, buildGlossary]) f();
+  for (const f of [renderTransport, renderWork, renderProblem, renderResult, renderStep, renderRest]) onRender(f);
+  onScheme(render);
+  onStart(async () => {
+    if (app.shown.has("learned"))
+      await fetchLearned().catch((e) => {
+        app.shown.delete("learned");
+        message(e.message);
+      });
+    fillIn();
+  });
+  on("share", "click", share);
+  on("message-close", "click", () => message(""));
+  document.addEventListener("keydown", keys);
+  // The address of the event: by now location may hold the one that remember wrote.
+  addEventListener("hashchange", (e) => {
+    stop();
+    openAddress(new URL(e.newURL).hash);
+  });
+}
+function fillIn() {
+  $("editor").hidden = true;
+  fillSettings();
+}
+// introduce plays once: the first round by its stages, then slowly on.
+function introduce() {
+  if (location.hash || stillness() || document.body.classList.contains("framed")) return;
+  play(() => (app.pos.k < 1 ? "stage" : app.pos.k < 4 ? "2" : "5"));
+}
 async function boot() {
   const began = performance.now();
-  learned.builtIn = JSON.parse($("learned").textContent);
-  document.body.classList.toggle("framed", self !== top);
-  buildChain();
-  buildSettings();
+  build();
   try {
     await engine.start();
   } catch (e) {
     message("The page could not start: " + e.message + ".");
     return;
   }
-  const on = (id, event, f) => $(id).addEventListener(event, (e) => act(() => f(e)));
-  on("play", "click", play);
-  on("first", "click", () => {
-    stop();
-    return go(0, 0);
-  });
-  on("back", "click", () => {
-    stop();
-    return go(pos.k, pos.stage - 1);
-  });
-  on("forth", "click", () => {
-    stop();
-    return go(pos.k, pos.stage + 1);
-  });
-  on("round-on", "click", () => {
-    stop();
-    return go(pos.k + 1, 0);
-  });
-  on("scrub", "input", () => {
-    stop();
-    return go(Number($("scrub").value), 0);
-  });
-  on("share", "click", async () => {
-    history.replaceState(null, "", address());
-    if (sandboxed)
-      // no clipboard, no address bar, and a query that is the server's own
-      return message("This link holds the whole state: " + location.href.replace(/\?[^#]*/, ""));
-    try {
-      await navigator.clipboard.writeText(location.href);
-      message("The link is copied; it holds the whole state, seed and edits included.");
-    } catch {
-      message("The address bar holds the whole state now; copy it from there.");
-    }
-  });
-  for (const b of document.querySelectorAll("[data-export]"))
-    b.addEventListener("click", () => act(() => exportAs(b.dataset.export)));
-  on("load", "change", (e) => loadFile(e.target));
-  on("save", "click", () => download("mdp.json", new Blob([problemJSON()], { type: "application/json" })));
-  on("editor-set", "click", applyEdit);
-  on("editor-value", "keydown", (e) => {
-    if (e.key === "Enter") return applyEdit();
-    if (e.key === "Escape") closeEditor();
-  });
-  on("editor-cancel", "click", closeEditor);
-  for (const input of document.querySelectorAll("[name=call]"))
-    input.addEventListener("change", () => {
-      view.call = input.value;
-      view.follow = 0;
-      scope.jump = false;
-      if (scope.heat) scope.heat.cursor = null;
-      lookAt(view.call === "actor" ? "0.0" : "1.0", "weight");
-    });
-  on("follow", "change", () => {
-    view.follow = Number($("follow").value);
-    lookAt(view.station, view.part);
-  });
-  document.addEventListener("keydown", (e) => {
-    if (
-      e.target.closest("input, select, button, summary, canvas, .scroll") ||
-      e.ctrlKey ||
-      e.metaKey ||
-      e.altKey
-    )
-      return;
-    const key = { " ": "play", ArrowRight: "forth", ArrowLeft: "back", ArrowDown: "round-on", Home: "first" }[
-      e.key
-    ];
-    if (key) {
-      e.preventDefault();
-      $(key).click();
-    }
-  });
-  // The address of the event: by now location may hold the one that remember wrote.
-  addEventListener("hashchange", (e) => act(() => openAddress(new URL(e.newURL).hash)));
-  let resized;
-  addEventListener("resize", () => {
-    clearTimeout(resized);
-    resized = setTimeout(render, 120);
-  });
-  if (!(await openAddress(location.hash)))
-    await open({
-      settings: defaults(),
-      file: null,
-      edits: [],
-      k: 0,
-      stage: 0,
-      shown: ["decoder", "exact"],
-      view: null,
-    });
+  const asked = location.hash;
+  if (!(await openAddress(asked))) await openUsual();
   await new Promise(requestAnimationFrame); // the first picture is drawn
   document.body.dataset.ready = String(Math.round(performance.now()));
   document.body.dataset.boot = String(Math.round(performance.now() - began));
+  if (!asked) introduce();
 }
+boot();
+
+// What tests look at.
+export {
+  $,
+  STATIONS,
+  app,
+  change,
+  current,
+  decoderRound,
+  describe,
+  engine,
+  go,
+  heats,
+  lookAt,
+  message,
+  openEditor,
+  partsOf,
+  phaseAt,
+  play,
+  scope,
+  select,
+  showTab,
+  stop,
+  tourLength,
+};

@@ -1,6 +1,14 @@
 // The microscope: every matrix of the pass.
 
-const STATIONS = [
+import { $, aside, el, show, stillness } from "./base.js";
+import { app, render } from "./state.js";
+import { Heat } from "./heat.js";
+import { keyOf, traced } from "./trace.js";
+import { describe, describePath, matrix } from "./explain.js";
+import { remember } from "./address.js";
+import { showTab } from "./tabs.js";
+
+export const STATIONS = [
   ["tokens", "Tokens"],
   ["0.0", "Block 1: actor head"],
   ["0.1", "Block 1: lookup head"],
@@ -38,7 +46,7 @@ const PARTS = {
     ["results", "Read-outs"],
   ],
 };
-const partsOf = (station) => PARTS[station] || HEAD_PARTS;
+export const partsOf = (station) => PARTS[station] || HEAD_PARTS;
 const WHY = {
   tokens: "One row a token, one column a named coordinate: this is all the network sees.",
   query: "What each token asks for: W_Q times the token. Only the role’s own fields reach it.",
@@ -62,8 +70,8 @@ const WHY = {
   w1: "W₁, frozen: rows are the two ReLU units, columns coordinates of a token.",
   w2: "W₂, frozen: rows are coordinates of a token, columns the two ReLU units.",
 };
-const isWeight = (part) => ["q", "k", "v", "o", "w1", "w2"].includes(part);
-function matrixName(station, part) {
+export const isWeight = (part) => ["q", "k", "v", "o", "w1", "w2"].includes(part);
+export function matrixName(station, part) {
   if (station === "tokens") return "tokens";
   if (station === "map") return (isWeight(part) ? "block.0.map." : "block.0.") + part;
   if (station === "end") return part === "attended1" ? "block.1.attended" : part;
@@ -71,33 +79,16 @@ function matrixName(station, part) {
   return `block.${b}.head.${h}.${part}`;
 }
 
-const scope = {
-  cache: new Map(),
-  trace: null,
-  key: "",
+export const scope = {
   heat: null,
+  now: null, // {data, rows, cols, rowNames, colNames}: the window on show
   busy: false,
   again: false,
+  wanted: false, // it is on the screen, or was asked for
   rowFirst: 0,
   colFirst: 0,
 };
-const WINDOW = 320;
-
-async function fetchMatrix(name, from = 0, to = 1e9) {
-  const id = `${scope.key}|${name}|${from}|${to}`;
-  if (!scope.cache.has(id)) {
-    if (scope.cache.size > 60) scope.cache.clear();
-    const k = Math.min(pos.k, run.settings.T - 1),
-      last = name.split(".").pop();
-    scope.cache.set(
-      id,
-      isWeight(last)
-        ? engine.call("weight", name)
-        : engine.call("matrix", k, view.call === "critic", name, from, to),
-    );
-  }
-  return scope.cache.get(id);
-}
+const WINDOW = 320; // rows and columns that are drawn at once
 
 function groupNames(labels, rows) {
   // Runs of labels with one stem are a group: "memory.state[3]" and "packet 7 (…)" end in their own part.
@@ -115,140 +106,141 @@ function groupNames(labels, rows) {
   return groups;
 }
 
-function axes(part) {
-  const { token, slots, hidden, A } = run.info,
+// axes returns the names of a matrix's rows and columns.
+function axes(part, t) {
+  const { token, slots, hidden, A } = app.run.info,
     names = (list) => list.map((x) => x.label),
-    t = scope.trace;
-  const results = view.call === "actor" ? Array.from({ length: A }, (_, a) => `π̂(a=${a})`) : ["Q"];
-  switch (part) {
-    case "query":
-    case "key":
-    case "value":
-    case "mixed":
-      return [t.names, names(slots)];
-    case "score":
-    case "weight":
-      return [t.names, t.names];
-    case "pre":
-    case "post":
-      return [t.names, names(hidden)];
-    case "results":
-      return [t.reads.map((i) => t.names[i]), results];
-    case "q":
-    case "k":
-    case "v":
-      return [names(slots), names(token)];
-    case "o":
-      return [names(token), names(slots)];
-    case "w1":
-      return [names(hidden), names(token)];
-    case "w2":
-      return [names(token), names(hidden)];
-  }
-  return [t.names, names(token)];
+    results = app.view.call === "actor" ? Array.from({ length: A }, (_, a) => `π̂(a=${a})`) : ["Q"];
+  const [tokens, fields, slot, unit] = [t.names, names(token), names(slots), names(hidden)];
+  return (
+    {
+      query: [tokens, slot],
+      key: [tokens, slot],
+      value: [tokens, slot],
+      mixed: [tokens, slot],
+      score: [tokens, tokens],
+      weight: [tokens, tokens],
+      pre: [tokens, unit],
+      post: [tokens, unit],
+      results: [t.reads.map((i) => tokens[i]), results],
+      q: [slot, fields],
+      k: [slot, fields],
+      v: [slot, fields],
+      o: [fields, slot],
+      w1: [unit, fields],
+      w2: [fields, unit],
+    }[part] || [tokens, fields]
+  );
 }
+const square = (part) => part === "score" || part === "weight";
+const ofTokens = (part) => !isWeight(part) && part !== "results";
 
-async function renderScope() {
-  if (playing) return;
+function buttons(box, list, now, pick) {
+  if (box.dataset.list !== list.map((x) => x[0]).join()) {
+    box.dataset.list = list.map((x) => x[0]).join();
+    box.replaceChildren(
+      ...list.map(([id, name]) => el("button", { type: "button", "data-id": id, onclick: () => pick(id) }, name)),
+    );
+  }
+  for (const b of box.children) b.setAttribute("aria-pressed", String(b.dataset.id === now));
+}
+function renderChoices(t) {
+  const { view } = app,
+    key = view.call + t.names[t.reads[0]] + t.reads.length;
+  if ($("follow").dataset.key !== key) {
+    $("follow").replaceChildren(...t.reads.map((i, n) => el("option", { value: n }, t.names[i])));
+    $("follow").dataset.key = key;
+  }
+  $("follow").value = view.follow;
+  for (const input of document.querySelectorAll("[name=call]")) input.checked = input.value === view.call;
+  buttons($("stations"), STATIONS, view.station, (id) => lookAt(id));
+  $("parts").hidden = partsOf(view.station).length < 2;
+  buttons($("parts"), partsOf(view.station), view.part, (id) => lookAt(view.station, id));
+  $("matrix-why").textContent =
+    WHY[view.part] +
+    (view.station === "1.1" ? " The paper counts two heads a block; this one has nothing left to do." : "");
+}
+// windowed fetches the part of the matrix that is drawn.
+async function windowed(rowNames, colNames) {
+  const { station, part } = app.view,
+    R = Math.min(rowNames.length, WINDOW),
+    C = Math.min(colNames.length, WINDOW);
+  scope.rowFirst = Math.max(0, Math.min(scope.rowFirst, rowNames.length - R));
+  scope.colFirst = Math.max(0, Math.min(scope.colFirst, colNames.length - C));
+  const name = matrixName(station, part),
+    m = square(part) ? await matrix(name, scope.rowFirst, scope.rowFirst + R) : await matrix(name),
+    data = new Float64Array(R * C),
+    skip = square(part) ? 0 : scope.rowFirst;
+  for (let i = 0; i < R; i++) {
+    const start = (i + skip) * m.cols + scope.colFirst;
+    data.set(m.data.subarray(start, start + C), i * C);
+  }
+  return { data, rows: R, cols: C, rowNames, colNames };
+}
+function drawMatrix(t) {
+  const { view } = app,
+    { data, rows, cols, rowNames, colNames } = scope.now,
+    part = view.part;
+  scope.heat ||= new Heat($("matrix"), {
+    label: "Matrix",
+    hover: (i, j, speak) => aside(() => describe(i, j, speak)),
+    pick: (i) => pickRow(i),
+  });
+  if (scope.jump) {
+    scope.heat.cursor = [
+      Math.max(0, Math.min(rows - 1, view.row - scope.rowFirst)),
+      Math.max(0, Math.min(cols - 1, view.col - scope.colFirst)),
+    ];
+    scope.jump = false;
+  }
+  scope.heat.set({
+    rows,
+    cols,
+    data,
+    scale: part === "weight" ? 1 : 0,
+    mark: part === "results" ? view.follow : isWeight(part) ? -1 : t.reads[view.follow],
+    rowFirst: scope.rowFirst,
+    colFirst: scope.colFirst,
+    minCell: cols > 40 ? (square(part) ? 2 : 7) : 10,
+    maxCell: cols > 40 ? 14 : 34,
+    rowGroups: groupNames(rowNames, !isWeight(part)),
+    colGroups: groupNames(colNames, square(part)),
+    label: `${partsOf(view.station).find((p) => p[0] === part)[1]}, ${rowNames.length} by ${colNames.length}. Arrow keys move from cell to cell.`,
+  });
+  $("ramp-low").textContent = part === "weight" ? "0" : show(-scope.heat.limit, 3);
+  $("ramp-high").textContent = show(scope.heat.limit, 3);
+  $("ramp").classList.toggle("upper", part === "weight");
+}
+async function draw() {
+  const { view } = app,
+    key = keyOf(view.call),
+    t = await traced(view.call);
+  if (key !== keyOf(view.call)) return;
+  view.follow = Math.min(view.follow, t.reads.length - 1);
+  scope.trace = t;
+  renderChoices(t);
+  const [rowNames, colNames] = axes(view.part, t),
+    now = await windowed(rowNames, colNames);
+  if (key !== keyOf(view.call)) return;
+  scope.now = now;
+  drawMatrix(t);
+  pager(rowNames.length, colNames.length, now.rows, now.cols);
+  await describePath();
+  if (scope.heat.cursor) await describe(...scope.heat.cursor, false);
+}
+export async function renderScope() {
+  if (app.playing || app.work || !scope.wanted) return;
   if (scope.busy) {
     scope.again = true;
     return;
   }
   scope.busy = true;
   try {
-    const mine = run,
-      k = Math.min(pos.k, run.settings.T - 1),
-      key = `${run.id}|${run.phases.length}|${k}|${view.call}`;
-    if (scope.key !== key) {
-      scope.trace = await engine.call("trace", k, view.call === "critic");
-      if (run !== mine) return;
-      scope.key = key;
-      scope.cache.clear();
-    }
-    const t = scope.trace,
-      part = view.part,
-      [rowNames, colNames] = axes(part),
-      square = part === "score" || part === "weight";
-    view.follow = Math.min(view.follow, t.reads.length - 1);
-    if (
-      $("follow").children.length !== t.reads.length ||
-      $("follow").dataset.key !== view.call + t.names[t.reads[0]]
-    ) {
-      $("follow").replaceChildren(...t.reads.map((i, n) => el("option", { value: n }, t.names[i])));
-      $("follow").dataset.key = view.call + t.names[t.reads[0]];
-    }
-    $("follow").value = view.follow;
-    for (const input of document.querySelectorAll("[name=call]")) input.checked = input.value === view.call;
-    const buttons = (box, list, now, pick) => {
-      if (box.dataset.list !== list.map((x) => x[0]).join()) {
-        box.dataset.list = list.map((x) => x[0]).join();
-        box.replaceChildren(
-          ...list.map(([id, name]) =>
-            el("button", { type: "button", "data-id": id, onclick: () => pick(id) }, name),
-          ),
-        );
-      }
-      for (const b of box.children) b.setAttribute("aria-pressed", String(b.dataset.id === now));
-    };
-    buttons($("stations"), STATIONS, view.station, (id) => lookAt(id));
-    $("parts").hidden = partsOf(view.station).length < 2;
-    buttons($("parts"), partsOf(view.station), part, (id) => lookAt(view.station, id));
-    $("matrix-why").textContent =
-      WHY[part] +
-      (view.station === "1.1" ? " The paper counts two heads a block; this one has nothing left to do." : "");
-    const marked = part === "results" ? view.follow : isWeight(part) ? -1 : t.reads[view.follow];
-    const R = Math.min(rowNames.length, WINDOW),
-      C = Math.min(colNames.length, WINDOW);
-    scope.rowFirst = Math.max(0, Math.min(scope.rowFirst, rowNames.length - R));
-    scope.colFirst = Math.max(0, Math.min(scope.colFirst, colNames.length - C));
-    const m = square
-      ? await fetchMatrix(matrixName(view.station, part), scope.rowFirst, scope.rowFirst + R)
-      : await fetchMatrix(matrixName(view.station, part));
-    if (run !== mine) return;
-    const data = new Float64Array(R * C),
-      skip = square ? 0 : scope.rowFirst;
-    for (let i = 0; i < R; i++)
-      data.set(
-        m.data.subarray((i + skip) * m.cols + scope.colFirst, (i + skip) * m.cols + scope.colFirst + C),
-        i * C,
-      );
-    scope.now = { data, rows: R, cols: C, rowNames, colNames };
-    scope.heat ||= new Heat($("matrix"), {
-      label: "Matrix",
-      hover: (i, j, speak) => act(() => describe(i, j, speak)),
-      pick: (i, j) => pickCell(i),
-    });
-    if (scope.jump) {
-      scope.heat.cursor = [
-        Math.max(0, Math.min(R - 1, view.row - scope.rowFirst)),
-        Math.max(0, Math.min(C - 1, view.col - scope.colFirst)),
-      ];
-      scope.jump = false;
-    }
-    scope.heat.set({
-      rows: R,
-      cols: C,
-      data,
-      mark: marked,
-      rowFirst: scope.rowFirst,
-      colFirst: scope.colFirst,
-      minCell: C > 40 ? 2 : 10,
-      maxCell: C > 40 ? 14 : 34,
-      rowGroups: groupNames(rowNames, !isWeight(part)),
-      colGroups: groupNames(colNames, square),
-      text: false,
-      label: `${partsOf(view.station).find((p) => p[0] === part)[1]}, ${rowNames.length} by ${colNames.length}. Arrow keys move from cell to cell.`,
-    });
-    $("ramp-low").textContent = show(-scope.heat.limit, 3);
-    $("ramp-high").textContent = show(scope.heat.limit, 3);
-    pager(rowNames.length, colNames.length, R, C);
-    await describePath();
-    if (scope.heat.cursor) await describe(...scope.heat.cursor, false);
+    await draw();
   } catch (e) {
     $("matrix-why").textContent = e.message;
     $("cell").replaceChildren(el("p", { class: "why" }, "There is no matrix to look into."));
     $("path").replaceChildren();
-    scope.key = "";
     scope.heat?.set({ rows: 1, cols: 1, data: new Float64Array(1) });
   } finally {
     scope.busy = false;
@@ -276,38 +268,64 @@ function pager(rows, cols, R, C) {
         ];
   box.replaceChildren(...one("rowFirst", rows, R, "rows"), ...one("colFirst", cols, C, "columns"));
 }
-function lookAt(station, part) {
+export function lookAt(station, part) {
+  const { view } = app;
   view.station = station;
-  const list = partsOf(station);
-  view.part = list.some((p) => p[0] === part)
-    ? part
-    : list.some((p) => p[0] === view.part)
-      ? view.part
-      : list[0][0];
+  const list = partsOf(station),
+    has = (p) => list.some((x) => x[0] === p);
+  view.part = has(part) ? part : has(view.part) ? view.part : list[0][0];
   if (!part && list === HEAD_PARTS) view.part = "weight";
   // Long calls are looked at where their queries are.
   scope.rowFirst = 0;
   scope.colFirst = 0;
-  if (scope.trace && !isWeight(view.part) && view.part !== "results")
-    scope.rowFirst = Math.max(0, scope.trace.reads[view.follow] - WINDOW + 40);
+  if (scope.trace && ofTokens(view.part)) scope.rowFirst = Math.max(0, (scope.trace.reads[view.follow] || 0) - WINDOW + 40);
+  scope.wanted = true;
   renderScope();
   remember();
 }
-// inspect brings the microscope to a matrix, with a query to follow.
-function inspect(call, station, part, follow) {
-  if (view.call !== call && scope.heat) scope.heat.cursor = null;
+// inspect brings the microscope to a matrix, with a query to follow and a cell
+// of its row, or of row, to describe, and takes the focus there.
+export async function inspect(call, station, part, follow, col, row) {
+  const { view } = app;
   view.call = call;
   view.follow = follow;
-  scope.jump = false;
+  const t = await traced(call);
+  scope.trace = t;
+  view.row = row ?? (part === "results" ? follow : t.reads[follow]);
+  view.col = col;
+  scope.jump = true;
+  showTab("microscope");
   lookAt(station, part);
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  $("microscope").scrollIntoView({ behavior: still ? "auto" : "smooth" });
+  $("microscope").scrollIntoView({ behavior: stillness() ? "auto" : "smooth" });
+  $("matrix").focus({ preventScroll: true });
 }
-function pickCell(i) {
+function pickRow(i) {
   const n = scope.trace.reads.indexOf(scope.rowFirst + i);
-  if (n >= 0 && !isWeight(view.part) && view.part !== "results") {
-    view.follow = n;
+  if (n >= 0 && ofTokens(app.view.part)) {
+    app.view.follow = n;
     renderScope();
     remember();
   }
+}
+export function buildMicroscope() {
+  const { view } = app;
+  for (const input of document.querySelectorAll("[name=call]"))
+    input.addEventListener("change", () => {
+      view.call = input.value;
+      view.follow = 0;
+      scope.jump = false;
+      if (scope.heat) scope.heat.cursor = null;
+      lookAt(view.call === "actor" ? "0.0" : "1.0", "weight");
+    });
+  $("follow").addEventListener("change", () => {
+    view.follow = Number($("follow").value);
+    lookAt(view.station, view.part);
+  });
+  new IntersectionObserver(
+    ([e]) => {
+      scope.wanted = e.isIntersecting;
+      if (scope.wanted) render();
+    },
+    { rootMargin: "300px" },
+  ).observe($("microscope"));
 }

@@ -1,96 +1,150 @@
-// Rewards and transitions, and changing them.
+// The problem as one sees it: a map or a graph, and what can be changed in it.
 
-let rewards,
-  transitions,
-  edited = null, // the cell in the editor
-  noted = null; // the table whose cell is described
-function renderProblem() {
-  const { S, A } = run.info,
-    phase = phaseAt(pos.k),
-    B = run.info.certificate.RMax;
-  const note = (heat, text, speak) => {
-    noted = heat;
-    $("cell-note").textContent = text;
-    if (speak) $("live").textContent = text;
-  };
-  rewards ||= new Heat($("rewards"), {
-    hover: (i, j, speak) =>
-      note(rewards, `r(s=${i}, a=${j}) = ${show(rewards.data[i * rewards.cols + j], 6)}`, speak),
-    pick: (i, j) => openEditor({ transition: false, s: i, a: j, t: 0 }),
+import { $, act, el, message, plural, show } from "./base.js";
+import { app, context, current, edit, phaseAt, render, replay, restart, undo } from "./state.js";
+import { drawMap, TILES } from "./map.js";
+import { drawGraph } from "./graph.js";
+import { remember } from "./address.js";
+
+// values returns V(s) = Σ π(a|s) Q(s,a) of what is on show.
+export function values() {
+  const { pi, q } = context(),
+    { S, A } = app.run.info;
+  return Array.from({ length: S }, (_, s) => {
+    let v = 0;
+    for (let a = 0; a < A; a++) v += pi[s * A + a] * q[s * A + a];
+    return v;
   });
-  transitions ||= new Heat($("transitions"), {
-    hover: (i, j, speak) =>
-      note(
-        transitions,
-        `P(s′=${j} | s=${Math.floor(i / run.info.A)}, a=${i % run.info.A}) = ${show(transitions.data[i * transitions.cols + j], 6)}`,
-        speak,
-      ),
-    pick: (i, j) => openEditor({ transition: true, s: Math.floor(i / run.info.A), a: i % run.info.A, t: j }),
-  });
-  rewards.set({
-    rows: S,
-    cols: A,
-    data: phase.r,
-    scale: B,
-    heads: [(i) => i, (j) => j],
-    maxCell: 34,
-    label: `Rewards, ${S} states by ${A} actions. Enter changes a cell.`,
-  });
-  transitions.set({
-    rows: S * A,
-    cols: S,
-    data: phase.p,
-    scale: 1,
-    heads: [(i) => (i % A ? "" : i / A), (j) => j],
-    maxCell: 34,
-    label: `Transition probabilities, ${S * A} pairs by ${S} successors. Enter changes a cell.`,
-  });
-  if (noted?.cursor) noted.hover(...noted.cursor, false);
 }
-function openEditor(e) {
-  edited = e;
-  const phase = phaseAt(pos.k),
-    { S, A } = run.info;
-  $("editor-name").textContent = e.transition ? `P(s′=${e.t} | s=${e.s}, a=${e.a})` : `r(s=${e.s}, a=${e.a})`;
-  $("editor-value").value = e.transition ? phase.p[(e.s * A + e.a) * S + e.t] : phase.r[e.s * A + e.a];
-  $("editor-why").textContent =
-    (e.transition
-      ? "The row’s other probabilities are rescaled to the rest."
-      : `The decoder was built for |r| ≤ ${show(run.info.certificate.RMax)}.`) +
-    (pos.k >= run.settings.T
-      ? " The run is over, so it is made anew from round 0 with the change" +
-        (run.edits.some((x) => x.k) ? "; earlier changes on the way are dropped." : ".")
-      : pos.k
-        ? " The change takes effect from the round on show; later rounds are run anew."
-        : "");
-  $("editor").hidden = false;
-  $("editor-value").focus();
-  $("editor-value").select();
-}
-function closeEditor() {
-  $("editor").hidden = true;
-  (edited.transition ? $("transitions") : $("rewards")).focus({ preventScroll: true });
-}
-// editRound is the round before which an edit takes effect: a run that is over is made anew.
-const editRound = () => (pos.k < run.settings.T ? pos.k : 0);
-async function applyEdit() {
-  const text = $("editor-value").value,
-    value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value))
-    throw new Error("The new value must be a number; nothing was changed.");
-  const was = playing,
-    e = { ...edited, value, k: editRound() };
-  playing = 0;
-  let phase;
-  try {
-    phase = await engine.call("edit", e.k, e);
-  } finally {
-    if (was) setTimeout(play);
-  }
-  run.edits = run.edits.filter((x) => x.k <= e.k);
-  run.edits.push(e);
-  takePhase(phase);
-  closeEditor();
-  await go(pos.k, 0);
+export const ARROWS = ["←", "↓", "→", "↑"];
+// actionName is an arrow on a map and a number elsewhere.
+export const actionName = (a) => (phaseAt(app.pos.k).grid ? ARROWS[a] : `action ${a}`);
+export const stateName = (s) => (phaseAt(app.pos.k).grid ? `place ${s}` : `state ${s}`);
+
+export function select(s, a = app.view.action) {
+  app.view.state = s;
+  app.view.action = a;
+  render();
   remember();
+}
+
+function scene() {
+  const grid = phaseAt(app.pos.k).grid,
+    { S } = app.run.info;
+  const draw = grid ? drawMap : S <= 16 ? drawGraph : null;
+  $("scene").hidden = !draw;
+  $("scene-none").hidden = !!draw;
+  if (draw) $("scene-key").replaceChildren(...draw($("scene"), values()));
+  else $("scene-key").textContent = "";
+}
+
+// Moving through the scene with the keyboard.
+function keys(e) {
+  const d = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];
+  if (e.key === "Enter") {
+    e.preventDefault();
+    $("place-reward").focus();
+    return;
+  }
+  if (!d || e.shiftKey) return;
+  e.preventDefault();
+  e.stopPropagation();
+  const grid = phaseAt(app.pos.k).grid,
+    { S } = app.run.info,
+    s = app.view.state;
+  let to = (s + d[0] + d[1] + S) % S;
+  if (grid) {
+    const x = (s % grid.width) + d[0],
+      y = Math.floor(s / grid.width) + d[1];
+    if (x < 0 || y < 0 || x >= grid.width || y >= grid.height) return;
+    to = y * grid.width + x;
+  }
+  select(to);
+  $("live").textContent = `${stateName(to)}: value ${show(values()[to], 3)}. ${policyWords(to)}`;
+}
+function policyWords(s) {
+  const { pi } = context(),
+    { A } = app.run.info;
+  return Array.from({ length: A }, (_, a) => `${actionName(a)} ${show(100 * pi[s * A + a], 2)} %`).join(", ") + ".";
+}
+
+// editRound is the round before which a change takes effect: a run that is over is made anew.
+export const editRound = () => (app.pos.k < app.run.settings.T ? app.pos.k : 0);
+export async function change(e) {
+  const over = app.pos.k >= app.run.settings.T;
+  await edit({ a: 0, t: 0, value: 0, tile: "", k: e.kind === "start" ? 0 : editRound(), ...e });
+  if (over && !app.playing) await replay();
+  remember();
+}
+
+function placeEditor() {
+  const { state: s } = app.view,
+    { A } = app.run.info,
+    phase = phaseAt(app.pos.k),
+    r = phase.r.subarray(s * A, s * A + A),
+    same = r.every((v) => v === r[0]);
+  $("place-name").textContent = phase.grid
+    ? `Place ${s}: row ${Math.floor(s / phase.grid.width)}, column ${s % phase.grid.width}`
+    : `State ${s}`;
+  if (document.activeElement !== $("place-reward")) $("place-reward").value = same ? r[0] : "";
+  $("place-reward").placeholder = same ? "" : "differs by action";
+  $("place-tiles").hidden = !phase.grid;
+  if (phase.grid)
+    for (const b of $("place-tiles").children) {
+      const tile = phase.grid.tiles[s] === "S" ? (phase.grid.entering ? "~" : ".") : phase.grid.tiles[s];
+      b.setAttribute("aria-pressed", String(b.dataset.tile === tile));
+    }
+  const n = app.run.edits.length;
+  $("undo").disabled = !app.history.length;
+  $("reset-edits").disabled = !n;
+  $("edit-count").textContent = n ? `${plural(n, "change")}, marked with a dot` : "";
+}
+
+export function renderProblem() {
+  scene();
+  placeEditor();
+}
+
+async function setReward() {
+  const text = $("place-reward").value,
+    value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value)) throw new Error("The reward must be a number; nothing was changed.");
+  await change({ kind: "place", s: app.view.state, value });
+}
+
+export function buildProblem() {
+  for (const [tile, name, why] of TILES)
+    $("place-tiles").append(
+      el(
+        "button",
+        {
+          type: "button",
+          "data-tile": tile,
+          title: why,
+          onclick: () => act(() => change({ kind: "tile", s: app.view.state, tile })),
+        },
+        name,
+      ),
+    );
+  $("place-reward").addEventListener("change", () => act(setReward));
+  $("scene").addEventListener("keydown", keys);
+  $("undo").addEventListener("click", () => act(undoLast));
+  $("reset-edits").addEventListener("click", () =>
+    act(async () => {
+      const { run, pos } = app;
+      await restart(run.settings, run.file, [], { k: pos.k < run.settings.T ? pos.k : 0, what: "before the reset" });
+      remember();
+    }),
+  );
+  new ResizeObserver(() => render()).observe($("scene-box"));
+}
+async function undoLast() {
+  await undo();
+  message("The run before the last change is back.", "notice");
+  remember();
+}
+// editedStates tells which states of the problem on show were changed.
+export function editedStates() {
+  const until = current();
+  return new Set(app.run.edits.filter((e) => e.k <= until).map((e) => e.s));
 }

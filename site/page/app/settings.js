@@ -1,36 +1,56 @@
-// What a visitor can set, and the form to set it with.
+// What a visitor can set, and the forms to set it with.
 
-const PRESETS = {
+import { $, act, el, message, show } from "./base.js";
+import { MOST_REWARD, app, go, replay, restart } from "./state.js";
+import { term } from "./glossary.js";
+import { remember } from "./address.js";
+
+export const PRESETS = {
+  maze: "Maze 5×5",
+  "frozen-lake": "FrozenLake 4×4",
+  "frozen-lake-8x8": "FrozenLake 8×8",
   random: "Random",
   "sparse-transitions": "Sparse transitions",
   "sparse-rewards": "Sparse rewards",
   ring: "Ring",
   "strong-mixing": "Strong mixing",
-  "frozen-lake": "FrozenLake 4×4",
   "lock-up": "Lock-up witness",
   file: "Loaded from a file",
 };
-const SETTINGS = {
-  preset: { name: "Preset", choices: PRESETS, start: "random", full: true },
-  S: { name: "States S", min: 2, max: 16, whole: true, start: 8 },
-  A: { name: "Actions A", min: 2, max: 16, whole: true, start: 3 },
-  seed: { name: "Seed", min: 0, max: 2 ** 53 - 1, whole: true, start: 1 },
-  gamma: { name: "Discount γ", min: 0, max: 0.999, start: 0.9 },
-  eta: { name: "Step η", min: 0.001, max: 20, start: 0.8 },
-  m: { name: "Packets m", min: 1, max: 64, whole: true, start: 6 },
-  T: { name: "Rounds T", min: 1, max: 200, whole: true, start: 40 },
-  expected: { name: "Exact expectations instead of samples", flag: true, start: false, full: true },
-  phi: { name: "Mixture φ", min: 0, max: 1, start: 0, more: true },
-  tol: { name: "Tolerance ε_r", min: 1e-12, max: 1.9, start: 0.001, more: true },
-  kappa: { name: "Margin κ", min: 0, max: 1e6, start: 0, more: true, auto: true },
-  tau1: { name: "Margin τ₁", min: 0, max: 1e6, start: 0, more: true, auto: true },
-  tau2: { name: "Margin τ₂", min: 0, max: 1e6, start: 0, more: true, auto: true },
-  H: { name: "Carrier H", min: 1, max: 1e15, start: 1e6, more: true },
+// What suits a preset, where it is not the usual.
+export const SUITS = {
+  maze: { m: 16 },
+  "frozen-lake": { gamma: 0.95, eta: 10 },
+  "frozen-lake-8x8": { gamma: 0.95, eta: 20, T: 60 },
 };
-const defaults = () => Object.fromEntries(Object.entries(SETTINGS).map(([k, f]) => [k, f.start]));
+export const SETTINGS = {
+  preset: { name: "Problem", choices: PRESETS, start: "random", place: "knobs" },
+  eta: { name: "Step", term: "eta", min: 0.001, max: 20, start: 0.8, place: "knobs" },
+  gamma: { name: "Discount", term: "gamma", min: 0, max: 0.999, start: 0.9, place: "knobs" },
+  m: { name: "Packets", term: "m", min: 1, max: 64, whole: true, start: 6, place: "knobs" },
+  S: { name: "States", term: "S", min: 2, max: 64, whole: true, start: 8 },
+  A: { name: "Actions", term: "A", min: 2, max: 16, whole: true, start: 3 },
+  seed: { name: "Seed", min: 0, max: 2 ** 53 - 1, whole: true, start: 1 },
+  T: { name: "Rounds", term: "T", min: 1, max: 200, whole: true, start: 40 },
+  expected: { name: "Exact expectations instead of samples", flag: true, start: false },
+  phi: { name: "Mixture", term: "phi", min: 0, max: 1, start: 0 },
+  tol: { name: "Tolerance", term: "eps", min: 1e-12, max: 1.9, start: 0.001 },
+  rmax: { name: "Reward cap", term: "rmax", min: 0, max: MOST_REWARD, start: 0, auto: "by the problem" },
+  kappa: { name: "Margin κ", term: "kappa", min: 0, max: 1e6, start: 0, auto: "by ε_r" },
+  tau1: { name: "Margin τ₁", term: "tau", min: 0, max: 1e6, start: 0, auto: "by ε_r" },
+  tau2: { name: "Margin τ₂", term: "tau", min: 0, max: 1e6, start: 0, auto: "by ε_r" },
+  H: { name: "Carrier", term: "H", min: 1, max: 1e15, start: 1e6 },
+};
+const FAMILIES = ["random", "sparse-transitions", "sparse-rewards", "ring", "strong-mixing"];
+// What a link means that does not name a setting.
+export const defaults = () => Object.fromEntries(Object.entries(SETTINGS).map(([k, f]) => [k, f.start]));
+
+// fullName names a setting with its symbol: “Step η”.
+const SYMBOLS = { eta: "η", gamma: "γ", m: "m", S: "S", A: "A", T: "T", phi: "φ", eps: "ε_r", rmax: "R_max", H: "H" };
+const fullName = (key) => [SETTINGS[key].name, SYMBOLS[SETTINGS[key].term]].filter(Boolean).join(" ");
 
 // check returns the setting's value for a text, or throws what is wrong with it.
-function check(key, text) {
+export function check(key, text) {
   const f = SETTINGS[key];
   if (f.choices) {
     if (!Object.hasOwn(f.choices, text))
@@ -45,51 +65,44 @@ function check(key, text) {
   const value = String(text).trim() === "" || String(text).length > 40 ? NaN : Number(text);
   if (!(value >= f.min && value <= f.max) || (f.whole && !Number.isInteger(value)))
     throw new Error(
-      `${f.name} is “${String(text).slice(0, 40)}”, want ${f.whole ? "a whole number" : "a number"} from ${show(f.min)} to ${show(f.max)}.`,
+      `${fullName(key)} is “${String(text).slice(0, 40)}”, want ${f.whole ? "a whole number" : "a number"} from ${show(f.min)} to ${show(f.max)}.`,
     );
   return value;
 }
 
-function buildSettings() {
-  const form = $("settings"), // not a form element: a sandboxed frame may not submit one
-    more = el("div"),
-    box = el("details", { class: "more" }, el("summary", {}, "More: margins, mixture, carrier"), more);
-  for (const [key, f] of Object.entries(SETTINGS)) {
-    const id = "set-" + key;
-    let input;
-    if (f.choices)
-      input = el(
-        "select",
-        { id },
-        Object.entries(f.choices).map(([v, n]) => el("option", { value: v, hidden: v === "file" }, n)),
-      );
-    else if (f.flag) input = el("input", { id, type: "checkbox" });
-    else
-      input = el("input", {
-        id,
-        type: "number",
-        min: f.auto ? 0 : f.min,
-        max: f.max,
-        step: f.whole ? 1 : "any",
-        placeholder: f.auto ? "by ε_r" : "",
-        inputmode: "decimal",
-      });
-    input.addEventListener("change", () => act(() => settingsChanged(key)));
-    const label = f.flag
-      ? el("label", { class: "check full" }, input, f.name)
-      : el("label", { class: f.full ? "full" : "" }, f.name, input);
-    (f.more ? more : form).append(label);
-  }
-  more.append(
-    el(
-      "p",
-      { class: "why" },
-      "Without entries, κ, τ₁ and τ₂ follow from ε_r. Smaller margins leak more attention; the bounds say how much. H is the scale of the normalized compilation, which needs φ above 0 to have a floor under its policies.",
-    ),
-  );
-  form.append(box);
+
+function inputFor(key, f) {
+  const id = "set-" + key;
+  if (f.choices)
+    return el("select", { id }, Object.entries(f.choices).map(([v, n]) => el("option", { value: v, hidden: v === "file" }, n)));
+  if (f.flag) return el("input", { id, type: "checkbox" });
+  return el("input", {
+    id,
+    type: "number",
+    min: f.auto ? 0 : f.min,
+    max: f.max,
+    step: f.whole ? 1 : "any",
+    placeholder: f.auto || "",
+    inputmode: "decimal",
+  });
 }
-function fillSettings() {
+export function buildSettings() {
+  // No form element: a sandboxed frame may not submit one.
+  for (const [key, f] of Object.entries(SETTINGS)) {
+    const input = inputFor(key, f),
+      label = el("label", { for: "set-" + key }, f.name);
+    input.addEventListener("change", () => act(() => settingsChanged(key)));
+    const symbol = f.term && SYMBOLS[f.term] ? term(f.term) : null;
+    $(f.place || "settings").append(
+      f.flag
+        ? el("div", { class: "field check" }, input, label)
+        : el("div", { class: "field" }, el("span", { class: "name" }, label, symbol ? " " : "", symbol), input),
+    );
+  }
+}
+export function fillSettings() {
+  const { run } = app,
+    fixed = !FAMILIES.includes(run.settings.preset);
   for (const [key, f] of Object.entries(SETTINGS)) {
     const input = $("set-" + key),
       v = run.settings[key];
@@ -97,97 +110,51 @@ function fillSettings() {
     if (f.flag) input.checked = v;
     else input.value = f.auto && v === 0 ? "" : v;
   }
-  const fixed = !["random", "sparse-transitions", "sparse-rewards", "ring", "strong-mixing"].includes(
-    run.settings.preset,
-  );
   for (const key of ["S", "A"]) {
     $("set-" + key).disabled = fixed;
-    if (fixed) $("set-" + key).value = run.info[key];
+    $("set-" + key).value = run.info[key];
   }
-  $("set-gamma").disabled = run.settings.preset === "file";
-  if (run.settings.preset === "file") $("set-gamma").value = run.info.gamma;
+  $("set-seed").disabled = false;
+  $("set-gamma").value = run.info.gamma;
   $("set-preset").querySelector("[value=file]").hidden = !run.file;
-  const c = run.info.certificate,
-    rows = [
-      ["κ, actor’s margin", c.kappa, "2ηB + log(2S/r_ε): other states keep a share below ε_r."],
-      ["ν, memories over queries", c.nu, "A query prefers every memory to other queries."],
-      [
-        "τ₁, lookup margin",
-        c.tau1,
-        "A packet prefers the memory of its successor: one wrong coordinate costs τ₁.",
-      ],
-      [
-        "τ₂, predecessor margin",
-        c.tau2,
-        "A critic query prefers its own packets: one wrong coordinate costs τ₂.",
-      ],
-      ["B = R_max/(1−γ)", c.B, "No value exceeds it."],
-      [
-        "ζ at most",
-        c.zeta,
-        "2R/(1+R) with the leaked mass R of the actor" + (run.settings.phi ? ", plus the mixture." : "."),
-      ],
-      [
-        "δ from routing at most",
-        c.deltaRoute,
-        "2B(γλ₁ + λ₂) with the masses leaked by the two critic heads.",
-      ],
-      [
-        `δ from sampling at most`,
-        c.deltaStat,
-        `With probability ${1 - c.alpha} in all ${run.settings.T} rounds together.`,
-      ],
-      ["width of a token", run.info.width, "6S + 6A + 14 named coordinates."],
-      ["head dimension", run.info.headDim, "S + A + 3."],
-    ];
-  $("certificate").replaceChildren(
-    ...rows.map(([n, v, why]) =>
-      el("div", {}, el("dt", {}, n), el("dd", {}, show(v, 5)), el("dd", { class: "why" }, why)),
-    ),
-  );
 }
-async function settingsChanged(key) {
-  const input = $("set-" + key),
+// nextSettings returns what the form's entry for key makes of the settings, and the file.
+function nextSettings(key) {
+  const { run } = app,
+    input = $("set-" + key),
     next = { ...run.settings };
+  let { file } = run;
+  next[key] = check(key, SETTINGS[key].flag ? input.checked : input.value);
+  if (key === "preset") {
+    const { S, A, gamma, eta, m, T } = SETTINGS;
+    Object.assign(next, { S: S.start, A: A.start, gamma: gamma.start, eta: eta.start, m: m.start, T: T.start, rmax: 0 }, SUITS[next.preset]);
+    if (FAMILIES.includes(next.preset) && FAMILIES.includes(run.settings.preset)) Object.assign(next, { S: run.info.S, A: run.info.A });
+    if (next.preset === "file") {
+      if (!file) throw new Error("Load an MDP first.");
+      Object.assign(next, { S: file.states, A: file.actions, gamma: file.gamma });
+    }
+  }
+  if (key === "gamma" && next.preset === "file") file = { ...file, gamma: next.gamma };
+  return { next, file };
+}
+const RUN = { eta: "with η = ", m: "with m = ", gamma: "with γ = ", seed: "with seed ", T: "with T = " };
+export async function settingsChanged(key) {
+  const input = $("set-" + key),
+    { run } = app,
+    over = app.pos.k >= run.settings.T;
   try {
-    next[key] = check(key, SETTINGS[key].flag ? input.checked : input.value);
-    if (key === "preset" && next.preset !== "file") {
-      const d = SETTINGS;
-      if (
-        run.settings.preset === "file" ||
-        run.settings.preset === "frozen-lake" ||
-        run.settings.preset === "lock-up"
-      ) {
-        next.S = d.S.start;
-        next.A = d.A.start;
-      }
-    }
-    if (key === "preset" && next.preset === "file" && !run.file) throw new Error("Load an MDP first.");
-    const kept = ["preset", "S", "A", "seed", "gamma"].includes(key)
-      ? []
-      : run.edits.map((e) => ({ ...e, k: 0 }));
-    await restart(next, run.file, kept);
-    if (key === "preset" && next.preset === "lock-up") {
-      shown.add("idle");
-      await go(0, 0);
-    }
+    const { next, file } = nextSettings(key),
+      shape = ["preset", "S", "A"].includes(key),
+      what = RUN[key] ? RUN[key] + show(run.settings[key]) : "before the change";
+    await restart(next, file, shape ? [] : run.edits, { what });
+    if (shape && run.edits.length) message("The changes belonged to the problem before and went with it; Undo brings it back.", "notice");
+    if (next.preset === "lock-up") app.shown.add("idle");
+    if (over) await replay();
+    else await go(0, 0);
+    remember();
   } catch (e) {
     input.setAttribute("aria-invalid", "true");
-    message(e.message);
-    setTimeout(() => {
-      if (run) fillSettings();
-    }, 2500);
+    setTimeout(() => app.run && fillSettings(), 2500);
+    throw e;
   }
-}
-async function restart(settings, file, edits = [], k = 0) {
-  await begin(settings, file, edits);
-  if (shown.has("learned"))
-    await fetchLearned().catch((e) => {
-      shown.delete("learned");
-      message(e.message);
-    });
-  fillSettings();
-  $("editor").hidden = true;
-  await go(k, 0);
-  remember();
 }

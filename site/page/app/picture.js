@@ -1,0 +1,80 @@
+// One sheet with both charts, π and Q, for export.
+
+import { el, mix, show } from "./base.js";
+import { app, decoderRound } from "./state.js";
+import { chart } from "./chart.js";
+import { residualSeries } from "./evidence.js";
+import { lossSeries } from "./result.js";
+import { PRESETS } from "./settings.js";
+
+const COLOURS = {
+  card: "#ffffff",
+  ink: "#1d2226",
+  soft: "#565f66",
+  line: "#ddd9d0",
+  accent: "#1f5a8c",
+  warm: "#b4531a",
+  green: "#2f6f4f",
+  violet: "#6d4a8f",
+  grey: "#6d6a64",
+  wash: "#f1eee7",
+};
+const W = 1160,
+  H = 664;
+
+// placed is a chart with its title and its key, x pixels from the left.
+function placed(x, title, series, T, floor) {
+  const figure = chart({ series, T, floor, label: title, colours: COLOURS, size: [540, 312] });
+  figure.setAttribute("x", x);
+  figure.setAttribute("y", 110);
+  const key = series.flatMap((s, i) => {
+    const [left, y] = [x + 20 + (i % 3) * 175, 440 + Math.floor(i / 3) * 20];
+    return [
+      el("line", { x1: left, x2: left + 28, y1: y, y2: y, stroke: COLOURS[s.color], "stroke-width": 2, "stroke-dasharray": s.dash || null }),
+      el("text", { x: left + 34, y: y + 4, fill: COLOURS.soft, "font-size": 11 }, s.name),
+    ];
+  });
+  return [el("text", { x: x + 10, y: 100, fill: COLOURS.ink }, title), figure, ...key];
+}
+function table(data, x, name, scale, S, A) {
+  const high = Math.min(24, 120 / S, 500 / A),
+    wide = Math.min(24, 500 / A),
+    parts = [el("text", { x, y: 502, fill: COLOURS.ink }, name)];
+  for (let n = 0; n < S * A; n++) {
+    const v = data[n],
+      rgb = mix(COLOURS.card, v < 0 ? COLOURS.warm : COLOURS.accent, Math.sqrt(Math.min(1, Math.abs(v) / scale)));
+    parts.push(
+      el("rect", {
+        x: x + (n % A) * wide,
+        y: 512 + Math.floor(n / A) * high,
+        width: wide - 0.5,
+        height: high - 0.5,
+        fill: `rgb(${rgb})`,
+        stroke: COLOURS.line,
+        "stroke-width": 0.5,
+      }),
+    );
+  }
+  return parts;
+}
+// picture returns the sheet as the text of an SVG file.
+export function picture() {
+  const { info, settings } = app.run,
+    { S, A } = info,
+    { T } = settings,
+    r = decoderRound(Math.max(0, Math.min(app.pos.k, T) - 1)),
+    title = `PolicyAttention: ${PRESETS[settings.preset]}, S = ${S}, A = ${A}, after ${app.pos.k} of ${T} rounds`,
+    words = `seed ${settings.seed}, γ = ${info.gamma}, η = ${settings.eta}, m = ${settings.m}, φ = ${settings.phi}; loss ${show(r.loss)}, bound ${show(r.bound)}; ζ ${show(r.zeta)}, δ ${show(r.delta)}`;
+  const svg = el(
+    "svg",
+    { viewBox: `0 0 ${W} ${H}`, width: W, height: H, "font-family": "system-ui, DejaVu Sans, sans-serif", "font-size": 13 },
+    el("rect", { width: W, height: H, fill: COLOURS.card }),
+    el("text", { x: 30, y: 40, "font-size": 20, fill: COLOURS.ink }, title),
+    el("text", { x: 30, y: 64, fill: COLOURS.soft }, words),
+    placed(20, "Loss of the returned policy", lossSeries(), T, 1e-12),
+    placed(590, "Residuals of the decoder and their bounds", residualSeries(), T, 1e-18),
+    table(r.nextPi, 30, "Returned policy π̂", 1, S, A),
+    table(r.nextQ, 600, "Values Q", Math.max(...Array.from(r.nextQ, Math.abs)) || 1, S, A),
+  );
+  return new XMLSerializer().serializeToString(svg);
+}

@@ -1,0 +1,124 @@
+// The result: the loss over the rounds, beside exact PMD’s and the last run’s.
+
+import { $, act, el, message, palette, percent, show } from "./base.js";
+import { CONTROLLERS, app, decoderRound, losses, phaseAt, reach, render } from "./state.js";
+import { chart, keyLine } from "./chart.js";
+import { term } from "./glossary.js";
+import { fetchLearned, weights, weightsFile } from "./learned.js";
+import { remember } from "./address.js";
+
+// twiceB is the largest loss there can be; a bound above it is vacuous.
+export const twiceB = () => 2 * app.run.info.certificate.B;
+
+export function lossSeries(ghost = true) {
+  const { run, shown } = app,
+    series = [];
+  if (ghost && app.ghost)
+    series.push({ name: `Last run, ${app.ghost.what}`, color: "grey", dash: "", width: 5, faint: 0.35, whole: true, from: 0, values: app.ghost.values });
+  const bounds = (run.rounds.decoder || []).map((r) => (r.bound <= twiceB() ? r.bound : NaN));
+  if (bounds.some(Number.isFinite)) series.push({ name: "Bound on the decoder’s loss", color: "warm", dash: "5 3", width: 1.5, from: 1, values: bounds });
+  for (const name of ["decoder", "learned", "normalized", "idle", "exact"]) {
+    if (!shown.has(name) || !losses(name).length) continue;
+    const width = name === "decoder" ? 4 : 2;
+    series.push({ ...CONTROLLERS[name], width, dot: name === "decoder", from: 0, values: losses(name) });
+  }
+  return series;
+}
+
+// The start of the axis: losses below a millionth of the largest are shown there.
+const floorOf = (series) => 1e-7 * Math.max(1e-300, ...series.flatMap((s) => s.values).filter(Number.isFinite));
+
+export function renderResult() {
+  const box = $("loss-chart"),
+    series = lossSeries(),
+    { run, pos } = app;
+  box.replaceChildren(
+    chart({
+      series,
+      T: run.settings.T,
+      floor: floorOf(series),
+      now: pos.k,
+      edits: run.phases.slice(1).map((p) => p.start),
+      size: [Math.max(260, box.clientWidth), Math.max(170, Math.min(320, box.clientHeight))],
+      label: lossWords(),
+    }),
+  );
+  $("loss-now").replaceChildren(...lossNow());
+  renderControllers();
+}
+// at returns a controller's loss after the rounds on show.
+const at = (name) => losses(name)[app.pos.k];
+function lossNow() {
+  const gap = phaseAt(app.pos.k).gap,
+    mine = at("decoder"),
+    exact = app.shown.has("exact") ? at("exact") : undefined,
+    words = [el("b", {}, show(mine, 3))];
+  if (gap > 0) words.push(` = ${percent(mine / gap)} of the start’s. `);
+  else words.push(". The start is the best already. ");
+  if (exact !== undefined) words.push(`Exact PMD: ${show(exact, 3)}. `);
+  const r = app.pos.k > 0 && decoderRound(app.pos.k - 1);
+  if (r && r.bound > twiceB())
+    words.push(`Bound ${show(r.bound, 3)}: `, term("vacuous"), `, no loss exceeds ${show(twiceB(), 3)}.`);
+  else if (r) words.push(`Guaranteed: at most ${show(r.bound, 3)}.`);
+  return words;
+}
+function lossWords() {
+  const all = losses();
+  return `Loss over the rounds, logarithmic: from ${show(all[0], 3)} at the start to ${show(all[app.pos.k], 3)} after round ${app.pos.k} of ${app.run.settings.T}`;
+}
+
+function renderControllers() {
+  const c = palette();
+  for (const [name, x] of Object.entries(CONTROLLERS)) {
+    const box = $("show-" + name),
+      r = app.run.rounds[name]?.[Math.max(0, app.pos.k - 1)];
+    box.checked = app.shown.has(name);
+    box.parentElement.querySelector(".line").replaceChildren(keyLine(c[x.color], x.dash));
+    const warning = name === "learned" && app.shown.has(name) ? outside() : "";
+    $("state-" + name).textContent = app.run.errors[name]
+      ? "Stopped: " + app.run.errors[name]
+      : (r && app.shown.has(name) ? `loss ${show(r.loss, 3)}, ζ ${show(r.zeta, 3)}` : name === "learned" ? weights.label || x.why : x.why) + warning;
+    box.parentElement.title = $("state-" + name).textContent;
+  }
+  $("ghost-key").hidden = !app.ghost;
+  if (app.ghost) $("ghost-key").lastChild.textContent = `last run, ${app.ghost.what}`;
+}
+// outside says in what the run lies outside of what the trained network has seen.
+export function outside() {
+  const { settings, info } = app.run,
+    { eta, gamma, reward } = weights.range || {};
+  const odd = [];
+  if (eta && (settings.eta < eta[0] || settings.eta > eta[1])) odd.push(`η outside ${eta[0]}–${eta[1]}`);
+  if (gamma && info.gamma !== gamma) odd.push(`γ other than ${gamma}`);
+  if (reward && phaseAt(app.pos.k).r.some((v) => Math.abs(v) > reward)) odd.push(`rewards beyond ±${reward}`);
+  return odd.length ? `; it was trained on none of this: ${odd.join(", ")}` : "";
+}
+export async function toggle(name) {
+  const { run, shown } = app;
+  try {
+    if (shown.has(name)) shown.delete(name);
+    else {
+      if (name === "learned") await fetchLearned();
+      shown.add(name);
+      delete run.errors[name];
+      await reach(Math.min(run.settings.T, Math.max(app.pos.k + 1, run.rounds.decoder?.length || 0)));
+      if (run.errors[name]) throw new Error(`${CONTROLLERS[name].name}: ${run.errors[name]}.`);
+      if (name === "learned" && outside()) message(`Trained network${outside()}.`, "notice");
+    }
+  } finally {
+    render(); // boxes say again what is so
+    remember();
+  }
+}
+export function buildResult() {
+  for (const [name, x] of Object.entries(CONTROLLERS)) {
+    const box = el("input", { type: "checkbox", id: "show-" + name, disabled: name === "decoder", onchange: () => act(() => toggle(name)) });
+    $("controllers").append(
+      el("div", { class: "controller" }, box, el("label", { for: "show-" + name }, el("span", { class: "line" }), x.name)),
+    );
+    $("controller-states").append(el("div", {}, el("dt", {}, x.name), el("dd", { id: "state-" + name })));
+  }
+  $("controllers").append(el("span", { id: "ghost-key", hidden: true }, el("span", { class: "ghost" }), el("span", {})));
+  $("weights").addEventListener("change", (e) => act(() => weightsFile(e.target)));
+  new ResizeObserver(() => render()).observe($("loss-chart"));
+}

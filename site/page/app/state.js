@@ -1,0 +1,287 @@
+// The run: what was computed so far, and where the visitor is in it.
+
+import { message, plural, show, stillness } from "./base.js";
+import { engine } from "./engine.js";
+
+export const CONTROLLERS = {
+  decoder: { name: "Fixed decoder", why: "hand-written weights, sampled packets", color: "accent", dash: "" },
+  exact: { name: "Exact PMD", why: "the operation itself with an exact critic", color: "ink", dash: "7 4" },
+  learned: { name: "Trained network", why: "trained weights with an exact critic", color: "green", dash: "10 3 2 3" },
+  normalized: { name: "With LayerNorm", why: "the decoder compiled to pre-LN form", color: "violet", dash: "2 3" },
+  idle: { name: "Never moves", why: "what lock-up looks like", color: "grey", dash: "1 5" },
+};
+export const STAGES = [
+  {
+    name: "Context",
+    why: "The context holds the present policy π and the critic’s values Q, one memory token for each state and action.",
+  },
+  {
+    name: "Actor",
+    why: "Each state asks one query; its softmax over memories with score κ + ν + log π + ηQ is the new policy.",
+  },
+  {
+    name: "Environment",
+    why: "Fresh transitions are drawn from every state and action; successor actions come from the policy just returned.",
+  },
+  {
+    name: "Critic",
+    why: "Packets look up Q at their successors, a ReLU forms r + γQ, and each query averages its own packets.",
+  },
+];
+
+export const app = {
+  run: null, // {settings, file, info, phases, edits, rounds: {name: [...]}, errors, id}
+  pos: { k: 0, stage: 0 },
+  view: { call: "actor", station: "0.0", part: "score", follow: 0, row: 0, col: 0, state: 0, action: 0, step: "actor" },
+  shown: new Set(["decoder", "exact"]),
+  playing: 0, // generation of the running play loop, 0 when stopped
+  ghost: null, // {values, what}: the decoder's losses before the last change
+  history: [], // runs to go back to
+  work: null, // {k, of, since, cancelled} while rounds are computed
+};
+let generation = 0;
+
+// Views are drawn together, once a frame.
+const views = [];
+let frame = 0;
+export const onRender = (f) => views.push(f);
+export function render() {
+  if (frame) return;
+  frame = requestAnimationFrame((now) => {
+    frame = 0;
+    if (app.run && decoderRound(current())) for (const f of views) f(now);
+  });
+}
+
+export const decoderRound = (k) => app.run.rounds.decoder?.[k];
+export const phaseAt = (k) => app.run.phases.findLast((p) => p.start <= k) || app.run.phases[0];
+// current returns the index of the round whose step is on show.
+export const current = () => Math.min(app.pos.k, app.run.settings.T - 1);
+export const ended = () => app.pos.k >= app.run.settings.T;
+// context returns the policy and the values that are on show.
+export function context() {
+  const r = decoderRound(current()),
+    { stage } = app.pos;
+  return { pi: ended() || stage > 0 ? r.nextPi : r.pi, q: ended() || stage > 2 ? r.nextQ : r.q };
+}
+
+const startsFirst = (e) => (e.kind === "start" ? -1 : e.k);
+const inOrder = (edits) => [...edits].sort((x, y) => startsFirst(x) - startsFirst(y));
+
+// begin starts a run with edits applied. Edits that do not fit the problem are
+// dropped and returned if lenient is set; otherwise, and if anything else is
+// refused, the run that was there goes on as if nothing had happened.
+export async function begin(settings, file, edits = [], lenient = false) {
+  const old = app.run,
+    was = { ...app.pos },
+    dropped = [];
+  try {
+    const info = await engine.call("start", settings, settings.preset === "file" ? file : null);
+    stop();
+    engine.compute = 0;
+    app.run = { settings, file, info, phases: [info.phase], edits: [], rounds: {}, errors: {}, id: ++generation };
+    app.pos.k = app.pos.stage = 0;
+    for (const e of inOrder(edits)) {
+      try {
+        await apply(e);
+      } catch (x) {
+        if (!lenient || x.cancelled) throw x;
+        dropped.push(e);
+      }
+    }
+  } catch (e) {
+    if (old && app.run !== old) await back(old, was);
+    throw e;
+  }
+  if (app.view.state >= app.run.info.S) app.view.state = 0;
+  if (app.view.action >= app.run.info.A) app.view.action = 0;
+  return dropped;
+}
+async function back(old, was) {
+  await engine.call("start", old.settings, old.settings.preset === "file" ? old.file : null);
+  for (const x of old.edits) await engine.call("edit", x.k, x);
+  app.run = old;
+  Object.assign(app.pos, was);
+  render();
+}
+// apply makes an edit, at the end of those that are there.
+async function apply(e) {
+  if (e.k > 0) await reach(e.k);
+  const { run } = app,
+    phase = await engine.call("edit", e.k, e);
+  if (app.run !== run) return;
+  run.edits.push(e);
+  if (e.kind === "start") run.rounds = {};
+  run.phases.length = phase.index;
+  run.phases.push(phase);
+  for (const list of Object.values(run.rounds)) list.length = Math.min(list.length, phase.start);
+  run.errors = {};
+}
+
+// reach computes the shown controllers' rounds before round k. It draws what
+// there is on the way, and stops when it is cancelled.
+export async function reach(k) {
+  const mine = app.run,
+    work = { k: 0, of: k, since: performance.now(), cancelled: false };
+  let drawn = work.since;
+  app.work = work;
+  try {
+    for (let j = 0; j < k; j++) {
+      const names = [...app.shown].filter((n) => !mine.errors[n] && (mine.rounds[n] ||= []).length <= j);
+      if (!names.length) continue;
+      const got = await engine.call("round", j, names);
+      if (app.run !== mine) return false;
+      take(mine, j, got);
+      work.k = j + 1;
+      if (work.cancelled) throw Object.assign(new Error(`Stopped after ${plural(j + 1, "round")}.`), { cancelled: true });
+      if (performance.now() - drawn > 100) {
+        drawn = performance.now();
+        render();
+      }
+    }
+  } finally {
+    if (app.work === work) {
+      app.work = null;
+      render();
+    }
+  }
+  return true;
+}
+function take(mine, j, got) {
+  for (const [name, r] of Object.entries(got.rounds))
+    if (mine.rounds[name].length === j) mine.rounds[name].push(Object.assign(r, { phase: got.phase }));
+  Object.assign(mine.errors, got.errors);
+  if (mine.errors.decoder) throw new Error(mine.errors.decoder);
+}
+
+// go shows stage of round k, unless still says on the way that nobody waits for it any more.
+export async function go(k, stage, still = () => true) {
+  const { run, pos } = app,
+    T = run.settings.T;
+  if (stage > 3) [k, stage] = [k + 1, 0];
+  if (stage < 0) [k, stage] = [k - 1, 3];
+  if (k < 0) k = stage = 0;
+  if (k >= T) [k, stage] = [T, 0];
+  try {
+    if (!(await reach(Math.min(T, k + 1))) || !still()) return;
+  } catch (e) {
+    if (!e.cancelled || app.run !== run) throw e;
+    [k, stage] = [Math.max(0, (run.rounds.decoder?.length || 1) - 1), 0];
+    message(e.message, "notice");
+  }
+  pos.k = k;
+  pos.stage = stage;
+  render();
+}
+
+const PACE = { stage: 1, 2: 2, 5: 5, 10: 10, max: Infinity };
+// play runs on at a pace of the visitor's choice, or at the pace that a function
+// of the round gives.
+export async function play(pace = () => document.getElementById("speed").value) {
+  if (app.playing) return stop();
+  const mine = (app.playing = ++generation),
+    still = () => app.playing === mine,
+    { pos } = app;
+  if (ended()) pos.k = pos.stage = 0;
+  render();
+  try {
+    while (still()) {
+      const speed = pace(),
+        before = performance.now();
+      if (speed === "stage") await go(pos.k, pos.stage + 1, still);
+      else await go(pos.k + 1, 0, still);
+      if (!still()) return;
+      if (ended()) break;
+      const wait = 1000 / (PACE[speed] || 5) - (performance.now() - before);
+      if (wait > 0) await new Promise((r) => setTimeout(r, wait));
+    }
+  } catch (e) {
+    message(e.message);
+  }
+  if (still()) stop();
+}
+// replay shows a new run from its start or, where less motion is asked for, its end.
+export async function replay() {
+  if (stillness()) return go(app.run.settings.T, 0);
+  await go(0, 0);
+  if (!app.playing) play(() => "10");
+}
+export function stop() {
+  app.playing = 0;
+  render();
+}
+
+// losses returns the decoder's losses, the start's first.
+export function losses(name = "decoder") {
+  const list = app.run.rounds[name];
+  return list?.length ? [app.run.phases[0].gap, ...list.map((r) => r.loss)] : [];
+}
+// The largest reward that a decoder is certified for when a change asks for more.
+export const MOST_REWARD = 100;
+
+let afterStart = async () => {};
+// onStart names what is to be done for each new run before it is shown.
+export const onStart = (f) => (afterStart = f);
+
+// restart runs other settings or another problem. Edits are kept at their rounds
+// where they still fit.
+export async function restart(settings, file, edits, { k = 0, what = "", quiet = false } = {}) {
+  const before = app.run && { settings: app.run.settings, file: app.run.file, edits: [...app.run.edits] };
+  const kept = losses().length > 1 && { values: losses(), what };
+  const at = app.pos.k,
+    dropped = await begin(settings, file, edits, true);
+  if (before && !quiet) {
+    app.history.push({ ...before, k: at });
+    if (kept) app.ghost = kept;
+  }
+  await afterStart();
+  await go(Math.min(k, settings.T), 0);
+  if (dropped.length)
+    message(`${plural(dropped.length, "change")} of the problem did not fit and went; Undo brings back the run before.`, "notice");
+}
+// edit changes the problem from round e.k on; changes of later rounds stay.
+export async function edit(e) {
+  const was = app.playing;
+  app.playing = 0;
+  try {
+    if (beyondCap(e)) return await recertify(e);
+    const { run } = app,
+      later = run.edits.filter((x) => x.kind !== "start" && x.k > e.k);
+    if (e.kind === "start" || later.length) {
+      const k = app.pos.k;
+      await restart(run.settings, run.file, [...run.edits, e], { k: e.kind === "start" ? 0 : k, what: "before the change" });
+      if (!app.run.edits.includes(e)) throw new Error("This change does not fit the problem.");
+    } else {
+      const saved = { values: losses(), what: "before the change" };
+      const old = { settings: run.settings, file: run.file, edits: [...run.edits], k: app.pos.k };
+      await apply(e);
+      app.history.push(old);
+      if (saved.values.length > 1) app.ghost = saved;
+      await go(Math.min(app.pos.k, run.settings.T), 0);
+    }
+  } finally {
+    if (was) setTimeout(play);
+  }
+}
+const beyondCap = (e) =>
+  (e.kind === "reward" || e.kind === "place") && Math.abs(e.value) > app.run.info.certificate.RMax;
+// recertify makes a decoder with a larger reward cap, for a change that needs it.
+async function recertify(e) {
+  const { run, pos } = app,
+    size = Math.abs(e.value);
+  if (!(size <= MOST_REWARD))
+    throw new Error(`The page takes rewards r_max up to ${MOST_REWARD}; nothing was changed.`);
+  const rmax = size <= 10 ? Math.ceil(size) : Math.ceil(size / 10) * 10;
+  await restart({ ...run.settings, rmax }, run.file, [...run.edits, e], { k: pos.k, what: "with the smaller cap" });
+  message(
+    `The weights were certified for rewards up to ${show(run.info.certificate.RMax)}. A decoder for up to ${rmax} was written instead, again without looking at the problem, and the run computed with it.`,
+    "notice",
+  );
+}
+// undo goes back to the run before the last change.
+export async function undo() {
+  const old = app.history.pop();
+  if (!old) throw new Error("There is nothing to undo.");
+  await restart(old.settings, old.file, old.edits, { k: old.k, quiet: true, what: "before undo" });
+  return old;
+}

@@ -1,0 +1,196 @@
+// One step of the network seen as attention: a state's query over the memories of
+// its actions, or a pair's query over its packets.
+
+import { $, act, aside, el, palette, percent, show, stillness } from "./base.js";
+import { app, current, decoderRound, ended, render } from "./state.js";
+import { actionName, select, stateName } from "./problem.js";
+import { term } from "./glossary.js";
+import { traceRow, traced } from "./trace.js";
+import { inspect } from "./microscope.js";
+import { engine } from "./engine.js";
+import { drawCritic } from "./critic.js";
+import { weights } from "./learned.js";
+
+const tab = () => app.view.step;
+export function showStep(which) {
+  app.view.step = which;
+  render();
+}
+
+// One row of the actor's table, from the decoder's context and its returned policy.
+export function actorRows(s) {
+  const { A } = app.run.info,
+    { eta } = app.run.settings,
+    r = decoderRound(current()),
+    rows = [];
+  let mean = 0;
+  for (let a = 0; a < A; a++) mean += (eta * r.q[s * A + a]) / A;
+  for (let a = 0; a < A; a++) {
+    const i = s * A + a;
+    rows.push({ a, pi: r.pi[i], log: Math.log(r.pi[i]), gain: eta * r.q[i] - mean, next: r.nextPi[i], exact: r.exactPi[i] });
+  }
+  return { rows, mean };
+}
+const distance = (rows, x, y) => rows.reduce((sum, r) => sum + Math.abs(r[x] - r[y]), 0);
+
+// bar draws v on a scale from −limit to limit, or from 0 to limit.
+function bar(v, limit, colour, both) {
+  const t = Math.max(-1, Math.min(1, v / (limit || 1))),
+    x = both ? (t < 0 ? 50 + 50 * t : 50) : 0,
+    w = Math.abs(t) * (both ? 50 : 100);
+  return el(
+    "svg",
+    { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+    el("rect", { x: 0, y: 0, width: 100, height: 10, class: "track" }),
+    el("rect", { x, y: 1, width: w, height: 8, class: "fill", fill: colour }),
+    both ? el("line", { x1: 50, x2: 50, y1: 0, y2: 10, class: "zero" }) : null,
+  );
+}
+
+// The learned actor's answer to the decoder's context, once it is there.
+const other = { key: "", rows: null };
+async function compare(k) {
+  const key = [app.run.id, app.run.edits.length, k, weights.digest].join();
+  if (other.key === key || app.playing) return;
+  other.key = key;
+  other.rows = null;
+  try {
+    other.rows = await engine.call("compare", k);
+  } catch {
+    return; // the chart says why there is none
+  }
+  if (other.key === key) render();
+}
+
+// Numbers of the table are short; under the pointer they have all their digits.
+const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace("-", "−") : show(x));
+const share = (x) => (x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·"));
+function actorTable(s) {
+  const { rows, mean } = actorRows(s),
+    { A } = app.run.info,
+    c = palette(),
+    learned = app.shown.has("learned") && other.rows?.length === app.run.info.S * A ? other.rows : null;
+  const least = Math.max(1, ...rows.map((r) => (Number.isFinite(r.log) ? -r.log : 0))),
+    most = Math.max(1e-9, ...rows.map((r) => Math.abs(r.gain)));
+  const cell = (text, graphic, why) => el("td", { title: why }, el("span", { class: "n" }, text), graphic);
+  const line = (r) =>
+    el(
+      "tr",
+      { onclick: () => select(s, r.a), class: r.a === app.view.action ? "own" : "" },
+      el("th", { scope: "row" }, `${actionName(r.a)}`),
+      cell(fixed(r.log), bar(r.log, least, c.warm, true), `log π(${actionName(r.a)} | ${stateName(s)}) = log ${show(r.pi)}`),
+      cell((r.gain >= 0 ? "+" : "") + fixed(r.gain), bar(r.gain, most, c.accent, true), `ηQ = ${show(r.gain + mean)}; the mean ${show(mean)} is taken off, which softmax does not feel`),
+      cell(share(r.next), bar(r.next, 1, c.accent, false), `new probability ${show(r.next, 8)}`),
+      cell(share(r.exact), bar(r.exact, 1, c.grey, false), `exact PMD ${show(r.exact, 8)}`),
+      learned ? cell(share(learned[s * A + r.a]), bar(learned[s * A + r.a], 1, c.green, false), `the trained network on the same context: ${show(learned[s * A + r.a], 6)}`) : null,
+    );
+  return el(
+    "table",
+    { class: "attend" },
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        el("th", { scope: "col" }, "memory"),
+        el("th", { scope: "col" }, term("logpi", "log π"), el("small", {}, "habit")),
+        el("th", { scope: "col" }, "+ ", term("eta", "η"), term("q", "Q"), el("small", {}, "what pays, less mean")),
+        el("th", { scope: "col" }, "softmax → ", term("pihat", "π̂"), el("small", {}, "new policy")),
+        el("th", { scope: "col" }, term("pmd", "exact PMD"), el("small", {}, "computed apart")),
+        learned ? el("th", { scope: "col" }, "trained", el("small", {}, "same context")) : null,
+      ),
+    ),
+    el("tbody", {}, rows.map(line)),
+  );
+}
+
+// lines draws the query and its attention to the rows of the table beside it.
+function lines(weights, heights, name) {
+  const box = $("step-lines"),
+    H = Math.max(80, heights.at(-1) + 20),
+    c = palette(),
+    y0 = (heights[0] + heights.at(-1)) / 2;
+  box.replaceChildren(
+    el(
+      "svg",
+      { viewBox: `0 0 120 ${H}`, width: 120, height: H, role: "img", "aria-label": `Attention of the query of ${name}` },
+      weights.map((w, i) =>
+        el("path", {
+          class: "ray",
+          d: `M44 ${y0}C80 ${y0} 80 ${heights[i]} 116 ${heights[i]}`,
+          fill: "none",
+          stroke: w < 0.005 ? c.line : c.accent,
+          "stroke-width": (1 + 9 * w).toFixed(2),
+        }),
+      ),
+      el("circle", { cx: 26, cy: y0, r: 24, fill: c.card, stroke: c.warm, "stroke-width": 2.5 }),
+      el("text", { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink }, name.split(" ")[0]),
+      el("text", { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink }, name.split(" ").slice(1).join(" ")),
+    ),
+  );
+}
+// placeLines measures the table's rows and draws lines to their middles.
+export function placeLines(weights, name) {
+  const top = $("step-lines").getBoundingClientRect().top,
+    rows = [...$("step-table").querySelectorAll("tbody tr")].slice(0, weights.length),
+    heights = rows.map((r) => r.getBoundingClientRect()).map((b) => (b.top + b.bottom) / 2 - top);
+  if (heights.length) lines(weights, heights, name);
+}
+
+function drawActor() {
+  const s = app.view.state,
+    { rows } = actorRows(s),
+    r = decoderRound(current()),
+    gap = distance(rows, "next", "exact");
+  $("step-table").replaceChildren(actorTable(s));
+  placeLines(rows.map((x) => x.next), stateName(s));
+  const best = rows.reduce((x, y) => (y.next > x.next ? y : x));
+  $("step-said").replaceChildren(
+    `In ${stateName(s)} the network turned ${actionName(best.a)} from ${percent(best.pi)} into ${percent(best.next)}. `,
+    el("strong", {}, gap === 0 ? "Not a bit differs from exact PMD" : `The row differs from exact PMD by ${show(gap, 2)}`),
+    `; the worst row by `,
+    term("zeta"),
+    ` = ${show(r.zeta, 2)}${app.run.settings.phi ? ", the mixture φ included" : ""}. At most ${show(r.zetaBound, 2)} was guaranteed before any problem was seen. `,
+    el("span", { id: "step-leak" }, leak.key === leakKey(s) ? leak.text : ""),
+  );
+  if (!app.playing && !app.work) aside(() => tellLeak(s));
+  if (app.shown.has("learned")) compare(current());
+}
+const leak = { key: "", text: "" };
+const leakKey = (s) => [app.run.id, app.run.edits.length, current(), s].join();
+// tellLeak reads from the pass itself how much attention went elsewhere.
+async function tellLeak(s) {
+  const key = leakKey(s);
+  if (leak.key === key) return;
+  const { names, reads } = await traced("actor"),
+    { S, A } = app.run.info,
+    w = await traceRow("actor", "block.0.head.0.weight", reads[s]);
+  let away = 0;
+  w.forEach((v, i) => (away += i >= s * A && i < s * A + A ? 0 : v));
+  leak.key = key;
+  leak.text = `The ${names.length - S - A} other memories got ${show(away, 2)} of the attention.`;
+  if ($("step-leak") && key === leakKey(app.view.state)) $("step-leak").textContent = leak.text;
+}
+
+let drawn = "";
+export function renderStep() {
+  const { pos } = app,
+    key = `${app.run.id}|${pos.k}|${pos.stage}`;
+  if (key !== drawn) app.view.step = pos.stage < 2 ? "actor" : "critic";
+  const fresh = key !== drawn && !stillness() && (pos.stage === 1 || pos.stage === 3);
+  drawn = key;
+  const k = current();
+  $("step-title").textContent = tab() === "actor" ? `Round ${k}: attention = new policy` : `Round ${k}: attention → new values`;
+  if (fresh) {
+    $("step-body").classList.remove("fresh");
+    void $("step-body").offsetWidth; // animations begin anew
+    $("step-body").classList.add("fresh");
+  }
+  if (tab() === "actor") drawActor();
+  else drawCritic();
+  const A = app.run.info.A,
+    { state: s, action: a } = app.view;
+  $("step-look").onclick = () =>
+    act(() => (tab() === "actor" ? inspect("actor", "0.0", "score", s, s * A + a) : inspect("critic", "1.0", "weight", s * A + a)));
+}

@@ -1,0 +1,35 @@
+// Matrices of the decoder's calls, fetched when they are looked at.
+
+import { engine } from "./engine.js";
+import { app, current } from "./state.js";
+
+const kept = new Map();
+const MOST_KEPT = 80;
+
+// keyOf names a call: two calls with one name have the same matrices.
+export const keyOf = (call) => [app.run.id, app.run.edits.length, current(), call].join("|");
+
+function fetched(id, f) {
+  if (!kept.has(id)) {
+    if (kept.size > MOST_KEPT) kept.clear();
+    const p = f();
+    kept.set(id, p);
+    p.catch(() => kept.delete(id));
+  }
+  return kept.get(id);
+}
+// traced returns {names, reads} of the call "actor" or "critic" of the round on show.
+export const traced = (call) => {
+  const k = current();
+  return fetched(keyOf(call), () => engine.call("trace", k, call === "critic"));
+};
+// traceMatrix returns rows from…to−1 of a matrix of a call.
+export function traceMatrix(call, name, from = 0, to = 1e9) {
+  const k = current();
+  return fetched(`${keyOf(call)}|${name}|${from}|${to}`, () => engine.call("matrix", k, call === "critic", name, from, to));
+}
+export async function traceRow(call, name, i) {
+  return (await traceMatrix(call, name, i, i + 1)).data;
+}
+// weightMatrix returns a weight matrix of the decoder by its name.
+export const weightMatrix = (name) => fetched(`${app.run.id}|${name}`, () => engine.call("weight", name));

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+)
+
+// What a place of a map can be.
+const (
+	Floor = '.' // moves go where they say with probability .8, and to either side with .1
+	Start = 'S' // floor, or ice where goals pay for entering; drawn with a mark
+	Ice   = '~' // moves go where they say, and to either side, with 1/3 each
+	Wall  = '#' // cannot be entered
+	Goal  = 'G' // absorbing
+	Hole  = 'H' // absorbing
+)
+
+// Moves are the actions of a map, in Gymnasium's order: left, down, right, up.
+const Moves = 4
+
+// Grid is a problem drawn as a map: a state is a place, an action a move. A move
+// into a wall or over the edge stays where it is.
+type Grid struct {
+	Width, Height int
+	Tiles         string // [Width·Height], row-major
+	// Entering pays 1 for entering a goal and nothing else, as Gymnasium's lakes
+	// do. Otherwise every action in a goal pays 1 and every one in a hole −1.
+	Entering bool
+}
+
+// The maps of the page.
+var grids = map[string]Grid{
+	Maze:           {5, 5, "S..##" + "..#H#" + "....." + "#...." + "H#..G", false},
+	FrozenLake:     {4, 4, "S~~~" + "~H~H" + "~~~H" + "H~~G", true},
+	FrozenLakeWide: {8, 8, "S~~~~~~~" + "~~~~~~~~" + "~~~H~~~~" + "~~~~~H~~" + "~~~H~~~~" + "~HH~~~H~" + "~H~~H~H~" + "~~~H~~~G", true},
+}
+
+// Grid returns the map of a preset, nil if it has none.
+func (s Settings) Grid() *Grid {
+	if g, ok := grids[s.Preset]; ok {
+		return &g
+	}
+	return nil
+}
+
+// tables returns transitions [S·Moves, S] and rewards [S, Moves].
+func (g *Grid) tables() (p, r *mat.Dense) {
+	n := len(g.Tiles)
+	p, r = mat.NewDense(n*Moves, n, nil), mat.NewDense(n, Moves, nil)
+	for s := range n {
+		for a := range Moves {
+			row := p.RawRowView(s*Moves + a)
+			for b, share := range g.shares(s, a) {
+				row[g.move(s, b)] += share
+			}
+			switch tile := g.Tiles[s]; {
+			case tile == Goal && !g.Entering:
+				r.Set(s, a, 1)
+			case tile == Hole && !g.Entering:
+				r.Set(s, a, -1)
+			case tile != Goal && g.Entering:
+				for t, share := range row {
+					if g.Tiles[t] == Goal {
+						r.Set(s, a, r.At(s, a)+share)
+					}
+				}
+			}
+		}
+	}
+	return p, r
+}
+
+// shares returns with which probability action a in place s moves in each direction.
+func (g *Grid) shares(s, a int) (shares [Moves]float64) {
+	side, ahead := 0.1, 0.8
+	if tile := g.Tiles[s]; tile == Ice || tile == Start && g.Entering {
+		side, ahead = 1./3, 1./3
+	}
+	shares[a], shares[(a+1)%Moves], shares[(a+3)%Moves] = ahead, side, side
+	return shares
+}
+
+// move returns where direction b leads from place s.
+func (g *Grid) move(s, b int) int {
+	if tile := g.Tiles[s]; tile == Wall || tile == Goal || tile == Hole {
+		return s
+	}
+	x, y := s%g.Width, s/g.Width
+	switch b {
+	case 0:
+		x = max(0, x-1)
+	case 1:
+		y = min(g.Height-1, y+1)
+	case 2:
+		x = min(g.Width-1, x+1)
+	case 3:
+		y = max(0, y-1)
+	}
+	if to := y*g.Width + x; g.Tiles[to] != Wall {
+		return to
+	}
+	return s
+}
+
+// set returns the map with another tile at place s and the MDP m changed
+// accordingly. Rows that the tile does not touch keep what other edits made of
+// them.
+func (g *Grid) set(m *mdp.MDP, s int, tile byte) (*Grid, *mdp.MDP, error) {
+	if g == nil {
+		return nil, nil, fmt.Errorf("an edit of a map, but this problem has none")
+	}
+	switch tile {
+	case Floor, Start, Ice, Wall, Goal, Hole:
+	default:
+		return nil, nil, fmt.Errorf("an edit makes place %d of the map %q, want one of . S ~ # G H", s, tile)
+	}
+	if s < 0 || s >= len(g.Tiles) {
+		return nil, nil, fmt.Errorf("an edit at place %d of a map with %d", s, len(g.Tiles))
+	}
+	next := *g
+	next.Tiles = g.Tiles[:s] + string(tile) + g.Tiles[s+1:]
+	oldP, oldR := g.tables()
+	newP, newR := next.tables()
+	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
+	for i := range len(g.Tiles) * Moves {
+		if !equal(oldP.RawRowView(i), newP.RawRowView(i)) {
+			p.SetRow(i, newP.RawRowView(i))
+		}
+	}
+	for i := range g.Tiles {
+		for a := range Moves {
+			if v := newR.At(i, a); v != oldR.At(i, a) {
+				r.Set(i, a, v)
+			}
+		}
+	}
+	env, err := mdp.New(m.Gamma, p, r)
+	return &next, env, err
+}
+
+func equal(x, y []float64) bool {
+	for i, v := range x {
+		if v != y[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// SetStart sets π₀(a|s), rescales the row's other probabilities to the rest, and
+// begins the run anew: edits and rounds are dropped. It changes nothing if it
+// returns an error.
+func (e *Engine) SetStart(s, a int, value float64) error {
+	problem := e.Phases[0].Problem
+	states, actions := problem.Pi0.Dims()
+	if s < 0 || s >= states || a < 0 || a >= actions {
+		return fmt.Errorf("an edit of π₀ at (s=%d, a=%d) of a problem with %d states and %d actions", s, a, states, actions)
+	}
+	if !(value > 0 && value < 1) {
+		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
+	}
+	pi := mat.DenseCopyOf(problem.Pi0)
+	rescale(pi.RawRowView(s), a, value)
+	problem.Pi0 = pi
+	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}}, actor: e.actor, tracks: map[string]*track{}}
+	first, err := fresh.phase(0, problem)
+	if err != nil {
+		return err
+	}
+	first.Grid = e.Phases[0].Grid
+	fresh.Phases[0] = first
+	*e = *fresh
+	return nil
+}
+
+// rescale sets entry i of a row of probabilities to value and the others to
+// their shares of the rest, equal ones where they were all zero.
+func rescale(row []float64, i int, value float64) {
+	rest := 0.0
+	for t, v := range row {
+		if t != i {
+			rest += v
+		}
+	}
+	for t := range row {
+		switch {
+		case t == i:
+			row[t] = value
+		case rest > 0:
+			row[t] *= (1 - value) / rest
+		default:
+			row[t] = (1 - value) / float64(len(row)-1)
+		}
+	}
+}
+
+// Declared is the smallest reward cap that the page declares for the problem:
+// 1, or the largest |r| where that is more.
+func Declared(m *mdp.MDP) float64 { return math.Max(1, m.RMax()) }

@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestMaps edits places of a map and compares the tables with those of a map
+// drawn that way, and other edits with what they were before.
+func TestMaps(t *testing.T) {
+	for _, preset := range []string{Maze, FrozenLake, FrozenLakeWide} {
+		s := settings()
+		s.Preset = preset
+		e := start(t, s)
+		first := e.Phases[0].Grid
+		if n := len(first.Tiles); n != first.Width*first.Height || n != e.Decoder.States {
+			t.Fatalf("%s: %d tiles of a map of %d by %d", preset, n, first.Width, first.Height)
+		}
+		if err := e.Apply(2, Edit{S: 1, A: 2, Value: 0.25}); err != nil {
+			t.Fatal(err)
+		}
+		for _, tile := range []byte{Wall, Ice, Goal, Hole, Floor} {
+			if err := e.Apply(3, Edit{S: 6, Tile: tile}); err != nil {
+				t.Fatal(preset, string(tile), err)
+			}
+			last := e.Phases[len(e.Phases)-1]
+			p, r := last.Grid.tables()
+			r.Set(1, 2, 0.25)
+			if last.Grid.Tiles[6] != tile || !mat.Equal(last.Problem.MDP.P, p) {
+				t.Errorf("%s: place 6 as %q has other transitions than a map drawn that way", preset, tile)
+			}
+			// Entering pays in r(1,2) when its row changed, and the edit then gives way.
+			if !first.Entering && !mat.Equal(last.Problem.MDP.R, r) {
+				t.Errorf("%s: place 6 as %q has other rewards", preset, tile)
+			}
+			if x, err := e.Round(Decoder, 5); err != nil || x.Bound.Total() < 0 {
+				t.Errorf("%s: place 6 as %q: %v", preset, tile, err)
+			}
+		}
+		if got := e.Phases[0].Grid.Tiles; got != first.Tiles || e.Phases[0].Grid != first {
+			t.Errorf("%s: the map of the past is %s", preset, got)
+		}
+		for _, bad := range []Edit{{S: -1, Tile: Wall}, {S: 99, Tile: Wall}, {S: 1, Tile: 'x'}} {
+			if err := e.Apply(3, bad); err == nil {
+				t.Errorf("%s: edit %+v was applied", preset, bad)
+			}
+		}
+	}
+	e := start(t, settings())
+	if err := e.Apply(0, Edit{S: 1, Tile: Wall}); err == nil {
+		t.Error("a random problem has a wall")
+	}
+}
+
+// TestWall walls the safe way of the maze: its optimal value falls, and no row
+// leads into the wall.
+func TestWall(t *testing.T) {
+	s := settings()
+	s.Preset = Maze
+	e := start(t, s)
+	before := e.Phases[0].Optimum
+	if err := e.Apply(0, Edit{S: 17, Tile: Wall}); err != nil {
+		t.Fatal(err)
+	}
+	after := e.Phases[1]
+	if x, y := mat.Max(before.Q.RowView(12)), mat.Max(after.Optimum.Q.RowView(12)); y >= x {
+		t.Errorf("the value beside the new wall was %v and is %v", x, y)
+	}
+	for i := range e.Decoder.States * Moves {
+		if p := after.Problem.MDP.P.At(i, 17); i/Moves != 17 && p != 0 {
+			t.Errorf("row %d enters the wall with probability %v", i, p)
+		}
+	}
+}
+
+// TestSetStart edits π₀ and compares with a problem that had it from the start.
+func TestSetStart(t *testing.T) {
+	e := start(t, settings())
+	if _, err := e.Round(Exact, 7); err != nil {
+		t.Fatal(err)
+	}
+	problem := e.Phases[0].Problem
+	pi := mat.DenseCopyOf(problem.Pi0)
+	if err := e.SetStart(3, 1, 0.5); err != nil {
+		t.Fatal(err)
+	}
+	rest := pi.At(3, 0) + pi.At(3, 2)
+	pi.SetRow(3, []float64{pi.At(3, 0) * (0.5 / rest), 0.5, pi.At(3, 2) * (0.5 / rest)})
+	problem.Pi0 = pi
+	other, err := New(settings(), &problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{Decoder, Exact} {
+		x, err := e.Round(name, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := other.Round(name, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(x.NextPi, y.NextPi) || x.Bound != y.Bound {
+			t.Errorf("%s: an edited π₀ gives another run than the same π₀ from the start", name)
+		}
+	}
+	for _, bad := range []float64{0, 1, -1, math.NaN(), math.Inf(1)} {
+		if err := e.SetStart(0, 0, bad); err == nil {
+			t.Errorf("π₀ = %v was taken", bad)
+		}
+	}
+	if err := e.SetStart(8, 0, 0.5); err == nil {
+		t.Error("π₀ of state 8 of 8 was taken")
+	}
+}
+
+// TestDeclaredCap declares more than the problem needs, and then edits up to it.
+func TestDeclaredCap(t *testing.T) {
+	s := settings()
+	s.RMax = 3
+	e := start(t, s)
+	if e.Decoder.RMax != 3 {
+		t.Fatalf("cap %v, want 3", e.Decoder.RMax)
+	}
+	if err := e.Apply(1, Edit{S: 1, Place: true, Value: 3}); err != nil {
+		t.Error(err)
+	}
+	for a := range 3 {
+		if got := e.Phases[1].Problem.MDP.R.At(1, a); got != 3 {
+			t.Errorf("r(1,%d) = %v after an edit of the place", a, got)
+		}
+	}
+	if err := e.Apply(1, Edit{S: 1, Place: true, Value: 3.5}); err == nil {
+		t.Error("a reward beyond the cap was taken")
+	}
+}
