@@ -289,7 +289,9 @@ func (b *tab) upload(selector, name string, data []byte) {
 	}))
 }
 
-func message(b *tab) string { return eval[string](b, `document.getElementById("message-text").textContent`) }
+func message(b *tab) string {
+	return eval[string](b, `document.getElementById("message-text").textContent`)
+}
 
 // said waits for a message that contains want, then clears it.
 func (b *tab) said(want string) {
