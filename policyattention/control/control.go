@@ -30,9 +30,9 @@ type Context struct {
 	Eta     float64    // step size η_k
 }
 
-// Check reports why c is no context of s states and a actions: a π that is no
-// policy [s, a], a Q that is not [s, a] and finite, an η that is not finite and
-// ≥ 0. The MDP may be missing.
+// Check returns an error if c is invalid for s states and a actions: if Pi is not a
+// policy [s, a], Q is not [s, a] and finite, or η is not finite and ≥ 0. The MDP may
+// be missing.
 func (c Context) Check(s, a int) error {
 	if err := mdp.CheckPolicy(c.Pi, s, a); err != nil {
 		return err

@@ -30,8 +30,8 @@ type Scored struct {
 }
 
 // Bound returns the returned-policy bound of Theorem 2 at the given horizon and
-// its slack: bound minus realized ‖Q* − Q^{π̂_T}‖∞. It errs on a horizon that the
-// trajectory does not have, and on a trajectory without critic tables.
+// its slack: bound minus realized ‖Q* − Q^{π̂_T}‖∞. It returns an
+// error if the trajectory has fewer rounds, or no critic tables.
 func (s Scored) Bound(horizon int) (bound pmd.Bound, slack float64, err error) {
 	if horizon < 1 || horizon >= len(s.Loss) {
 		return pmd.Bound{}, 0, fmt.Errorf("control: horizon %d of a trajectory with %d rounds", horizon, len(s.Loss)-1)
@@ -45,9 +45,9 @@ func (s Scored) Bound(horizon int) (bound pmd.Bound, slack float64, err error) {
 
 // Score evaluates trajectories, one a problem, exactly: every policy by a
 // linear solve, against Q* by policy iteration. It runs on all processors and
-// its result does not depend on their number. It errs on a trajectory that does
-// not begin with the problem's π₀, and on tables that are no policies or no
-// finite values [S, A].
+// its result does not depend on their number. It returns an error if a
+// trajectory does not begin with the problem's π₀, or holds an invalid policy or a
+// table that is not [S, A] and finite.
 func Score(problems []mdp.Problem, trajectories []Trajectory) ([]Scored, error) {
 	if len(problems) != len(trajectories) {
 		return nil, fmt.Errorf("control: %d trajectories for %d problems", len(trajectories), len(problems))

@@ -109,8 +109,8 @@ func (c *Certificate) DeltaWeighted() float64 { return c.DeltaRoute + c.DeltaRow
 // mostPackets bounds the packets of all pairs in a critic call.
 const mostPackets = 1e9
 
-// Certify computes margins, packets (equation 27) and bounds for the caps. It errs on a cap
-// that is out of range and names it.
+// Certify computes margins, packets (equation 27) and bounds for the caps. It returns
+// an error that names the cap if one is out of range.
 func Certify(caps Caps) (*Certificate, error) {
 	if err := caps.check(); err != nil {
 		return nil, err

@@ -71,7 +71,8 @@ type Decoder struct {
 	actorPool, criticPool sync.Pool // of *network.Pass
 }
 
-// New returns the decoder of Theorem 1 for the caps. It errs on a cap that is out of range.
+// New returns the decoder of Theorem 1 for the caps. It returns an error that names
+// the cap if one is out of range.
 func New(caps Caps) (*Decoder, error) {
 	c, err := Certify(caps)
 	if err != nil {
@@ -95,8 +96,8 @@ func (d *Decoder) compile() (err error) {
 }
 
 // Improve is an actor call: it returns π̂_{k+1} [S, A] for the policy pi and the
-// values q, both [S, A], and the step size eta. It errs on inputs outside the
-// caps and names the cap.
+// values q, both [S, A], and the step size eta. It returns an error that names the
+// cap if an input is outside.
 func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := d.checkActor(pi, q, eta); err != nil {
 		return nil, err
@@ -116,8 +117,8 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 
 // Backup is a critic call: it returns Q_{k+1} [S, A] for the returned policy pi
 // = π̂_{k+1} and the values q = Q_k, both [S, A], and packets drawn under pi with
-// m of them (or total weight m) from every state and action. It errs on inputs
-// outside the caps and names the cap.
+// m of them (or total weight m) from every state and action. It returns an
+// error that names the cap if an input is outside.
 func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error) {
 	if err := d.checkCritic(pi, q, packets); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ type Packet struct {
 
 // Sample draws m fresh packets from every state and action of the environment:
 // s' from P(·|s,a) and a' from the returned policy pi [S, A] at s'. It panics
-// when m < 0 or pi is no policy of env.
+// if m < 0 or pi is not a policy of env.
 func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 	mustBePackets(env, pi, m)
 	packets := make([]Packet, 0, m*env.States()*env.Actions())
@@ -42,8 +42,8 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 
 // Expectation returns, for every (s,a), one packet for each successor (s',a')
 // of positive probability, with weight m·P(s'|s,a)·π(a'|s'). Averages over them
-// are exact expectations, so a critic call has no sampling error. It panics when
-// m < 0 or pi is no policy of env.
+// are exact expectations, so a critic call has no sampling error. It panics if
+// m < 0 or pi is not a policy of env.
 func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 	mustBePackets(env, pi, m)
 	var packets []Packet

@@ -188,7 +188,16 @@ func TestRefusedInputs(t *testing.T) {
 			t.Errorf("want an error naming %q, got %v", c.want, err)
 		}
 	}
+}
 
+// TestRefusedEnvironments expects an error that names what of the MDP, the source or
+// the round does not fit the caps.
+func TestRefusedEnvironments(t *testing.T) {
+	caps := Caps{States: 2, Actions: 2, Gamma: .9, RMax: 1, EtaMin: .1, EtaMax: 1, Rounds: 5, Routing: .1, Alpha: .1, Packets: 2}
+	plain, err := New(caps)
+	if err != nil {
+		t.Fatal(err)
+	}
 	problems, err := mdp.Random.Draw(1, 2, 2, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +211,7 @@ func TestRefusedInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reward, err := mdp.New(.9, env.P, table(0, 2, 0, 0))
+	reward, err := mdp.New(.9, env.P, mat.NewDense(2, 2, []float64{0, 2, 0, 0}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +236,7 @@ func TestRefusedInputs(t *testing.T) {
 }
 
 // TestSampling checks that packets are balanced and their frequencies within
-// five standard errors of the law.
+// five standard errors of their probabilities.
 func TestSampling(t *testing.T) {
 	problems, err := mdp.Random.Draw(12, 3, 2, 1)
 	if err != nil {

@@ -22,9 +22,10 @@ import (
 //	PMD_η(π,Q)(a|s) = π(a|s) e^{ηQ(s,a)} / Σ_b π(b|s) e^{ηQ(s,b)},
 //
 // computed as a softmax of log π + ηQ shifted by its maximum, so no finite
-// input overflows. An action without mass stays without mass. Step errs when a
-// table is missing, empty or of another shape than the other, when a row of pi is no
-// distribution, when q or eta·q is not finite, or when eta is not a finite number ≥ 0.
+// input overflows. An action without mass stays without mass. Step returns an
+// error if a table is missing or empty, if their shapes differ, if a row of pi is not a
+// probability distribution, if q or eta·q is not finite, or if eta is not a finite
+// number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if err := check(pi, q, eta); err != nil {
 		return nil, err
@@ -94,8 +95,8 @@ func CheckStep(eta float64) error {
 }
 
 // Mix returns the mixture (1−φ)π + φ/A [S, A] with the uniform policy
-// (equation 29, Section 4), which floors every action at φ/A. It errs unless
-// 0 ≤ phi ≤ 1.
+// (equation 29, Section 4), which floors every action at φ/A. It returns an
+// error unless 0 ≤ phi ≤ 1.
 func Mix(pi *mat.Dense, phi float64) (*mat.Dense, error) {
 	if !(phi >= 0 && phi <= 1) {
 		return nil, fmt.Errorf("pmd: mixture weight phi is %v, want 0 ≤ phi ≤ 1", phi)

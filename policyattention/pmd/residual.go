@@ -16,8 +16,8 @@ import (
 //	ζ = max_s ‖next(·|s) − PMD_η(π,Q)(·|s)‖₁, in [0, 2],
 //
 // of the policy next [S, A] that an actor returned from the context (pi, q, eta).
-// It errs on a context that Step refuses, and when next has another shape or an
-// entry that is not finite.
+// It returns an error if Step does, and if next has another shape or an entry that is
+// not finite.
 func Zeta(next, pi, q *mat.Dense, eta float64) (float64, error) {
 	exact, err := Step(pi, q, eta)
 	if err != nil {
@@ -29,7 +29,7 @@ func Zeta(next, pi, q *mat.Dense, eta float64) (float64, error) {
 	return MaxRowL1(next, exact), nil
 }
 
-// checkNext reports why next cannot be what an actor returned from pi.
+// checkNext returns an error if next is not a finite table of pi's shape.
 func checkNext(next, pi *mat.Dense) error {
 	if next == nil {
 		return errors.New("pmd: the next policy is missing")
@@ -142,7 +142,7 @@ func (b Bound) Total() float64 { return b.Initial + b.Critic + b.Greedy + b.Last
 // horizon T ≥ 1, from the discount gamma, the initial critic error
 // e0 = ‖Q* − Q_0‖∞, the critic residuals δ_0, …, δ_{T−2} in delta and the lifted
 // defects ḡ_0, …, ḡ_{T−1} in defect. Longer slices are read only so far:
-// π̂_T is formed from Q_{T−1}, so δ_{T−1} would charge a backup that nobody uses.
+// π̂_T is formed from Q_{T−1}, so δ_{T−1} would charge a backup that is not used.
 func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int) (Bound, error) {
 	if horizon < 1 || len(delta) < horizon-1 || len(defect) < horizon {
 		return Bound{}, fmt.Errorf("pmd: a bound at horizon T=%d needs T ≥ 1, T−1 critic residuals and T defects, got %d and %d", horizon, len(delta), len(defect))

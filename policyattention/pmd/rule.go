@@ -33,7 +33,7 @@ const (
 var Rules = []Rule{PMD, AdditiveProjected, Identity, Boltzmann, RewardOnly}
 
 // Update returns the rule's next policy [S, A] from pi and q [S, A] with step
-// size eta. It errs on the inputs that Step refuses, and on an unknown rule.
+// size eta. It returns an error if Step does, and if the rule is unknown.
 func (r Rule) Update(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	if r == PMD {
 		return Step(pi, q, eta)
@@ -125,9 +125,9 @@ type Update struct {
 
 // FitStep returns the effective step size of observed updates: the η on the
 // grid lo, lo+by, …, hi that minimizes the mean row-L1 distance between Next
-// and PMD_η(Pi, Q). Ties go to the smaller η. It errs without updates, on a grid
-// that is none or of more than a million steps, on the inputs that Step refuses,
-// and on a Next of another shape or with an entry that is not finite.
+// and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are
+// no updates, if the grid is empty or has more than a million steps, if Step returns
+// one, or if a Next has another shape or an entry that is not finite.
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v", len(updates), lo, by, hi)
@@ -196,8 +196,8 @@ func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 
 // ProximalExcess returns ℓ(p) − ℓ(PMD_η(π,Q)), the mean over states by which
 // the policy p [S, A] misses the minimum of the proximal loss; it equals the mean of
-// KL(p ‖ PMD_η(π,Q)) (equation 13). It errs on a context that Step refuses, and panics
-// when p has another shape.
+// KL(p ‖ PMD_η(π,Q)) (equation 13). It returns an error if Step does, and panics
+// if p has another shape.
 func ProximalExcess(p, pi, q *mat.Dense, eta float64) (float64, error) {
 	best, err := Step(pi, q, eta)
 	if err != nil {

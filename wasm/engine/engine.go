@@ -327,7 +327,7 @@ func (e *Engine) SetActor(a control.Actor) {
 
 // Apply edits the problem before round k: edits and rounds from there on are
 // dropped, and every controller goes on from its own context. It changes nothing
-// if the edited problem is none or lies outside the decoder's caps.
+// if the edited problem is invalid or lies outside the decoder's caps.
 func (e *Engine) Apply(k int, edit Edit) error {
 	if k < 0 || k > e.Settings.Rounds {
 		return fmt.Errorf("an edit before round %d of a run with %d", k, e.Settings.Rounds)

@@ -36,7 +36,7 @@ func (p *Pass) Reset() {
 	}
 }
 
-// Push feeds a token [width] whose output nobody reads.
+// Push feeds a token [width] whose output is not read.
 func (p *Pass) Push(token []float64) { p.feed(token, false) }
 
 // Read feeds a token [width] and stores the readout of its output in dst.

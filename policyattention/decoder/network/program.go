@@ -76,7 +76,7 @@ func (l liveness) need(cols []bool, norm *LayerNorm, r reach) {
 
 // Compile prepares passes over n that end in the readout r, or, if r is nil,
 // passes that compute everything and read the last layer's token itself. It
-// errs on weights of wrong shape and on entries that are not finite.
+// returns an error if a weight has the wrong shape or an entry that is not finite.
 func (n *Network) Compile(r *Readout) (*Program, error) {
 	if err := n.validate(); err != nil {
 		return nil, err
