@@ -283,8 +283,10 @@ func (m *meeting) cancel(err error) error {
 // step.
 const maxTokens = 1024
 
-// maxParts is how many parts a batch is taken in at most: more gain nothing.
-const maxParts = 16
+// maxParts is how many parts a batch is taken in at most. Algorithm Distillation's
+// 128 sequences of 200 tokens want all of them: a step in 16 parts takes 1.25 times as
+// long.
+const maxParts = 32
 
 // parts is how many parts a batch of so many examples is taken in on a CPU: two at
 // least, for two cores.

@@ -13,6 +13,10 @@ import (
 // backend, which spends longer on starting one than on its work.
 const vectorLength = 48
 
+// blockLength is the least number of queries whose scores are one matrix product: with
+// smaller ones less is computed that the mask hides, and larger ones are faster.
+const blockLength = 56
+
 // attention maps keys, values and unbiased queries [3·Width, T·B] to the outputs
 // of the heads [Width, k·B] for the last k tokens.
 func (p *pass) attention(block string, k int) layer {
@@ -25,7 +29,7 @@ func (p *pass) attention(block string, k int) layer {
 		merge := func(x *Node) *Node { return Reshape(x, width, -1) }
 
 		queries, backQueries := p.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
-		attend := p.inBlocks(attendByProducts, 48)
+		attend := p.inBlocks(attendByProducts, blockLength)
 		if t <= vectorLength && compiles(x) {
 			attend = p.inBlocks(attendByVectors, 12)
 		}
