@@ -220,6 +220,12 @@ var presets = []Preset{
 			{Benchmark, Distillation, "cpu-tuned", []int{8, 16}, 3},
 			// A GPU's work.
 			{Qualification, Distillation, "first", []int{8}, 1},
+			{Benchmark, Distillation, "full-after-500", []int{8, 16}, 1},
+			{Benchmark, Distillation, "full-after-1000", []int{8, 16}, 1},
+			{Benchmark, Distillation, "full-after-2500", []int{8, 16}, 1},
+			{Benchmark, Distillation, "full-after-5000", []int{8, 16}, 1},
+			{Benchmark, Distillation, "full-after-10000", []int{8, 16}, 1},
+			{Benchmark, Distillation, "full-after-20000", []int{8, 16}, 1},
 			{Qualification, Distillation, "full", []int{8, 16}, 1},
 			{Qualification, Distillation, "full-short", []int{8}, 1},
 			{Benchmark, Distillation, "full", []int{8, 16}, 3},

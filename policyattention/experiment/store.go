@@ -25,6 +25,11 @@ var ErrMissing = errors.New("not yet run")
 // half-written folders, interrupted training runs.
 const workFolder = ".work"
 
+// stagesFolder, in a preset's folder, holds the states of training runs that are made
+// in stages: see [train.Run]. They are kept with the results, so that days of training
+// can be spread over machines.
+const stagesFolder = "stages"
+
 // ClaimsFile, in a preset's folder, holds the table of claims with its estimates as
 // they are, from package report.
 const ClaimsFile = "claims.json"

@@ -156,6 +156,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 			if err != nil {
 				return err
 			}
+			run.Stages = filepath.Join(s.root, stagesFolder)
 			shared, runs = append(shared, c), append(runs, run)
 		default:
 			err = errors.Join(err, fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c))

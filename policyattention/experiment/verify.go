@@ -216,7 +216,7 @@ func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
 	for _, b := range Blocks {
 		groups = append(groups, string(b))
 	}
-	known := append([]string{workFolder, ClaimsFile, "report", "notebooks"}, groups...)
+	known := append([]string{workFolder, stagesFolder, ClaimsFile, "report", "notebooks"}, groups...)
 	entries, err := os.ReadDir(s.root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("experiment: %w", err)

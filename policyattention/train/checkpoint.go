@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"icrl/policyattention/safetensors"
@@ -69,7 +72,8 @@ func (j Job) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// saveState stores a run so that it can be resumed.
+// saveState stores a run so that it can be resumed. An average that is not released is
+// left out.
 func (j Job) saveState(path string, s state) error {
 	f := &safetensors.File{
 		Metadata: map[string]string{
@@ -81,9 +85,14 @@ func (j Job) saveState(path string, s state) error {
 			{Name: "params", Shape: []int{len(s.params)}, Data: s.params},
 			{Name: "m", Shape: []int{len(s.m)}, Data: s.m},
 			{Name: "v", Shape: []int{len(s.v)}, Data: s.v},
-			{Name: "average", Shape: []int{len(s.average)}, Data: s.average},
 			{Name: "losses", Shape: []int{len(s.losses)}, Data: s.losses},
 		},
+	}
+	if j.Average {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: "average", Shape: []int{len(s.average)}, Data: s.average})
+	}
+	if j.Line != "" {
+		f.Metadata["line"] = j.Line
 	}
 	if err := seal(f); err != nil {
 		return err
@@ -100,7 +109,11 @@ func (j Job) loadState(path string) (state, error) {
 	if f.Metadata["config"] != string(j.Config) {
 		return state{}, fmt.Errorf("train: %s belongs to another configuration (%.12s, this is %.12s): use another folder", path, f.Metadata["config_sha256"], j.Hash())
 	}
-	var s state
+	return j.state(path, f)
+}
+
+// state returns the run that a sealed file holds.
+func (j Job) state(path string, f *safetensors.File) (s state, err error) {
 	if s.step, err = strconv.Atoi(f.Metadata["step"]); err != nil || s.step < 0 || s.step > j.Steps {
 		return state{}, fmt.Errorf("train: %s is at step %q of %d", path, f.Metadata["step"], j.Steps)
 	}
@@ -108,11 +121,18 @@ func (j Job) loadState(path string) (state, error) {
 	s.wall, _ = strconv.ParseFloat(f.Metadata["wall_seconds"], 64)
 	s.cpu, _ = strconv.ParseFloat(f.Metadata["cpu_seconds"], 64)
 	size := j.Network.Size()
-	for _, part := range []struct {
+	type part struct {
 		name string
 		into *[]float32
 		want int
-	}{{"params", &s.params, size}, {"m", &s.m, size}, {"v", &s.v, size}, {"average", &s.average, size}, {"losses", &s.losses, s.step}} {
+	}
+	parts := []part{{"params", &s.params, size}, {"m", &s.m, size}, {"v", &s.v, size}, {"losses", &s.losses, s.step}}
+	if j.Average {
+		parts = append(parts, part{"average", &s.average, size})
+	} else {
+		s.average = make([]float32, size)
+	}
+	for _, part := range parts {
 		values, _, err := safetensors.Get[float32](f, part.name)
 		if err != nil {
 			return state{}, fmt.Errorf("train: %s: %w", path, err)
@@ -123,6 +143,53 @@ func (j Job) loadState(path string) (state, error) {
 		*part.into = values
 	}
 	return s, nil
+}
+
+// stage is the file of the state of a run that is made in stages; "" for others.
+func (r Run) stage() string {
+	if r.Job.Line == "" || r.Stages == "" {
+		return ""
+	}
+	return filepath.Join(r.Stages, r.Job.Line+".safetensors")
+}
+
+// begin returns a run of which nothing has been made, or only earlier stages.
+func (r Run) begin() (state, error) {
+	path := r.stage()
+	if path == "" {
+		return r.Job.start(), nil
+	}
+	f, err := open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return r.Job.start(), nil
+	}
+	if err != nil {
+		return state{}, err
+	}
+	if f.Metadata["line"] != r.Job.Line {
+		return state{}, fmt.Errorf("train: %s is a stage of %q, want %q", path, f.Metadata["line"], r.Job.Line)
+	}
+	if step, err := strconv.Atoi(f.Metadata["step"]); err == nil && step > r.Job.Steps {
+		return r.Job.start(), nil // a later stage
+	}
+	return r.Job.state(path, f)
+}
+
+// leaveStage keeps the state of a run for later stages, unless a later one's is there.
+func (m *member) leaveStage() error {
+	path := m.stage()
+	if path == "" {
+		return nil
+	}
+	if f, err := open(path); err == nil {
+		if step, err := strconv.Atoi(f.Metadata["step"]); err == nil && step >= m.s.step {
+			return nil
+		}
+	}
+	if err := os.MkdirAll(m.Stages, 0o755); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return m.Job.saveState(path, m.s)
 }
 
 // saveWeights releases the weights of a run as it is now, named and shaped as

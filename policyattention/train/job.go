@@ -31,6 +31,10 @@ type Job struct {
 	// Shamir and Zhang 2013, arXiv 1212.1824) and is without most of the noise
 	// that a constant learning rate leaves. Training itself is the same.
 	Average bool
+	// Line names a run that is made in stages: runs that differ in Steps alone, of which
+	// nothing but the end depends on Steps. It is the base of a file name and names all
+	// else that they depend on; "" stands for a run that is made at once. See Run.Stages.
+	Line string
 	Init    func() []float32                  // the initial parameters [Network.Size]
 	Data    func() ([]*tensors.Tensor, error) // arrays that stay on the device
 	Batch   func(step int) *tensors.Tensor    // which examples a step is made on; steps count from 0

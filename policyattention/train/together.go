@@ -34,6 +34,10 @@ type Run struct {
 	Job      Job
 	Dir      string
 	Progress func(Progress) // may be nil
+	// Stages is the folder where a run that is made in stages (see Job.Line) leaves its
+	// state when it ends or is stopped, in place of that of an earlier stage, and from
+	// which it goes on where Dir holds no state of its own. "" stands for none.
+	Stages string
 }
 
 // RunTogether carries out several runs at once, a step of each in turn, all on
@@ -115,7 +119,7 @@ func (r Run) open() (*member, error) {
 	var err error
 	m.s, err = r.Job.loadState(m.path)
 	if errors.Is(err, os.ErrNotExist) {
-		m.s, err = r.Job.start(), nil
+		m.s, err = r.begin()
 	}
 	if err != nil {
 		lock.Unlock() //nolint:errcheck // nothing was done under it
@@ -205,10 +209,24 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 		}
 		return nil
 	}
+	leave := func() error {
+		if err := save(); err != nil {
+			return err
+		}
+		for _, m := range members {
+			if m.err != nil {
+				continue
+			}
+			if err := m.leaveStage(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	saved, reported := time.Now(), time.Now()
 	for {
 		if ctx.Err() != nil {
-			if err := save(); err != nil {
+			if err := leave(); err != nil {
 				return err
 			}
 			return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", members[0].s.step, context.Cause(ctx))
@@ -234,11 +252,13 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 			}
 			ended = ended || m.err != nil || m.s.step == m.Job.Steps
 		}
-		if ended || time.Since(saved) > saveEvery {
-			if err := save(); err != nil {
-				return err
-			}
-			saved = time.Now()
+		if ended {
+			err = leave()
+		} else if time.Since(saved) > saveEvery {
+			err, saved = save(), time.Now()
+		}
+		if err != nil {
+			return err
 		}
 		if ended || time.Since(reported) > reportEvery {
 			reported = time.Now()

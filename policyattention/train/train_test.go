@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,92 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s: a finished run was not returned as it was", o)
 		}
 	}
+}
+
+// A run that is made in stages ends as one made at once, whether a stage was finished
+// or stopped; and only the state of the last one is kept.
+func TestStages(t *testing.T) {
+	stages := filepath.Join(t.TempDir(), "stages")
+	run := func(ctx context.Context, c Config, dir, stages string) (*Result, error) {
+		r, err := c.In(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Job.Line, r.Stages = "line", stages
+		results, err := RunTogether(ctx, goBackend(t), Execution{}, []Run{r})
+		if err != nil {
+			return nil, err
+		}
+		return results[0], nil
+	}
+	for _, average := range []bool{false, true} {
+		c := tiny(Proximal)
+		c.Snapshots, c.Recipe.Average = nil, average
+		whole, err := run(context.Background(), c, t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		short := c
+		short.Steps = 11
+		if _, err := run(context.Background(), short, t.TempDir(), stages); err != nil {
+			t.Fatal(err)
+		}
+		stopped, stop := context.WithCancel(context.Background())
+		stop()
+		other := t.TempDir()
+		if _, err := run(stopped, c, other, stages); !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped run returned %v", err)
+		}
+		if s, err := loadedStep(filepath.Join(stages, "line.safetensors")); err != nil || s != 11 {
+			t.Errorf("stopped before a step of its own, it left the stage of step %d, %v", s, err)
+		}
+		staged, err := run(context.Background(), c, t.TempDir(), stages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(staged.Losses, whole.Losses) || !bytes.Equal(read(t, staged.Weights), read(t, whole.Weights)) {
+			t.Errorf("average %v: weights or losses differ after stages", average)
+		}
+		// A stage that is too late says nothing of an earlier one.
+		if again, err := run(context.Background(), short, t.TempDir(), stages); err != nil || !slices.Equal(again.Losses, whole.Losses[:11]) {
+			t.Errorf("average %v: an early stage after a late one: %v", average, err)
+		}
+		if files, err := os.ReadDir(stages); err != nil || len(files) != 1 {
+			t.Errorf("%d files of stages, %v, want one", len(files), err)
+		}
+		if s, err := loadedStep(filepath.Join(stages, "line.safetensors")); err != nil || s != c.Steps {
+			t.Errorf("the stage is of step %d, %v, want %d", s, err, c.Steps)
+		}
+		if err := os.RemoveAll(stages); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Of another run.
+	c := tiny(Proximal)
+	r, err := c.In(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Job.Line, r.Stages = "line", stages
+	other := r.Job
+	other.Line = "other"
+	if err := os.MkdirAll(stages, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.saveState(filepath.Join(stages, "line.safetensors"), other.start()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := RunTogether(context.Background(), goBackend(t), Execution{}, []Run{r}); err == nil || !strings.Contains(err.Error(), `stage of "other"`) {
+		t.Errorf("a stage of another run: %v", err)
+	}
+}
+
+func loadedStep(path string) (int, error) {
+	f, err := open(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(f.Metadata["step"])
 }
 
 // TestKilled kills a training process with SIGKILL at ten random moments; what

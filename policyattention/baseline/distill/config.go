@@ -15,6 +15,7 @@ import (
 	"fmt"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
 
@@ -74,6 +75,20 @@ func CPU(seed uint64, states int) Config {
 	c.Layers, c.Width, c.Hidden = 2, 64, 64
 	c.Optimizer.LearningRate = 2e-3
 	return c
+}
+
+// line names the run that c is a stage of, see [train.Job]: the paper's recipe, which
+// takes days without a GPU, is made in stages. It is "" for others. Nothing in a run
+// depends on the number of steps that are to come.
+func (c Config) line() string {
+	paper := Paper(c.Seed, c.States)
+	paper.Actions, paper.Source, paper.Steps = c.Actions, c.Source, c.Steps
+	if c != paper {
+		return ""
+	}
+	c.Steps = 0
+	hash := train.Job{Config: c.json()}.Hash()
+	return fmt.Sprintf("%s-source%v-context%d-S%d-%d-%.12s", name, c.Source.Alpha, c.Context, c.States, c.Seed, hash)
 }
 
 // ShortContext returns the control to a recipe: the same with a context of a

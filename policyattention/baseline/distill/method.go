@@ -18,6 +18,7 @@ import (
 // Method is Algorithm Distillation among the methods. Its recipes are
 //
 //	full             the paper's, with its source rate
+//	full-after-N     its first N steps
 //	full-short       its control with a context of one round
 //	full-tuned       the paper's with the tuned source rate
 //	first            the paper's first attempt, which failed to qualify
@@ -53,8 +54,9 @@ func recipe(name string, seed uint64, states int, tuned baseline.Steps) (c Confi
 	base, short := strings.CutSuffix(name, "-short")
 	base, withTuned := strings.CutSuffix(base, "-tuned")
 	rate, withRate := strings.CutPrefix(base, sourcePrefix)
+	steps, beginning := strings.CutPrefix(name, beginningPrefix)
 	switch {
-	case name == "full" || name == "full-short" || name == "full-tuned":
+	case beginning || name == "full" || name == "full-short" || name == "full-tuned":
 		c = Paper(seed, states)
 	case name == "first":
 		c = FirstAttempt(seed, states)
@@ -71,13 +73,23 @@ func recipe(name string, seed uint64, states int, tuned baseline.Steps) (c Confi
 			return c, fmt.Errorf("recipe %q of Algorithm Distillation: %w", name, err)
 		}
 	}
+	if beginning {
+		n, err := strconv.Atoi(steps)
+		if err != nil || n < 1 || n >= c.Steps {
+			return c, fmt.Errorf("recipe %q of Algorithm Distillation: want a number of steps below %d", name, c.Steps)
+		}
+		c.Steps = n
+	}
 	if short {
 		c = c.ShortContext()
 	}
 	return c, nil
 }
 
-const sourcePrefix = "cpu-source-"
+const (
+	sourcePrefix    = "cpu-source-"
+	beginningPrefix = "full-after-"
+)
 
 // sources lists the recipes of the tuning block, by source rate. They go past
 // the paper's choice, 4, which ends the paper's grid.

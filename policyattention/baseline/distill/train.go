@@ -108,7 +108,7 @@ func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error)
 
 func (c Config) job() train.Job {
 	return train.Job{
-		Config: c.json(), Network: c.Network(), Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps,
+		Config: c.json(), Network: c.Network(), Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps, Line: c.line(),
 		Init:  c.start,
 		Data:  c.data,
 		Batch: c.batch,
