@@ -39,6 +39,10 @@ type Method struct {
 	// Printed are the recipes that the paper has numbers for, by its own choice of step
 	// sizes or budget or the same at a smaller budget; all, where there are none.
 	Printed []string
+	// PartOf, where it is not nil, says of a recipe that is the beginning of another,
+	// longer one which that is and, as text says it, what part of it; "" for others. The
+	// parts of a recipe come before it in a plan, in their order.
+	PartOf func(recipe string) (whole, part string)
 	// Limits names the numbers of its recipes that a preset can bound.
 	Limits []string
 
@@ -54,6 +58,16 @@ type Method struct {
 // for all that the method has.
 func (m Method) HasPrinted(recipe string) bool {
 	return recipe == "" || len(m.Printed) == 0 || slices.Contains(m.Printed, recipe)
+}
+
+// Whole returns the recipe that a recipe is the beginning of, or else itself.
+func (m Method) Whole(recipe string) string {
+	if m.PartOf != nil {
+		if whole, _ := m.PartOf(recipe); whole != "" {
+			return whole
+		}
+	}
+	return recipe
 }
 
 // Registry is a list of methods, in the order of tables.

@@ -13,14 +13,18 @@ import (
 type Series struct {
 	Method  experiment.Method `json:"method"`
 	Recipe  string            `json:"recipe,omitempty"`
-	Label   string            `json:"label"` // of the method
-	Sampled bool              `json:"-"`     // sees sampled transitions only
-	Quoted  bool              `json:"-"`     // the paper has numbers for it, or for its recipe at another budget
+	Label   string            `json:"label"`          // of the method
+	Part    string            `json:"part,omitempty"` // of another recipe that this one is, see [method.Method]
+	Sampled bool              `json:"-"`              // sees sampled transitions only
+	Quoted  bool              `json:"-"`              // the paper has numbers for it, or for its recipe at another budget
 }
 
 func (x Series) String() string {
 	if x.Recipe == "" {
 		return x.Label
+	}
+	if x.Part != "" {
+		return fmt.Sprintf("%s (%s)", x.Label, x.Part)
 	}
 	return fmt.Sprintf("%s (%s)", x.Label, x.Recipe)
 }
@@ -30,6 +34,9 @@ func (s *Source) Series(name experiment.Method, recipe string) Series {
 	x := Series{Method: name, Recipe: recipe, Label: string(name)}
 	if m, err := s.Store.Preset.Methods.Find(name); err == nil {
 		x.Label, x.Sampled, x.Quoted = m.Label, m.Sampled, m.HasPrinted(recipe)
+		if m.PartOf != nil {
+			_, x.Part = m.PartOf(recipe)
+		}
 	}
 	return x
 }
@@ -49,15 +56,40 @@ func (s *Source) SampledSeries(block experiment.Block) (list []Series) {
 	return list
 }
 
-// seriesIn lists a method of a block, recipe by recipe where it sees samples.
+// seriesIn lists a method of a block, recipe by recipe where it sees samples. Of the
+// parts of a recipe there is the furthest that has been run at each size, as long as
+// the whole has not.
 func (s *Source) seriesIn(block experiment.Block, m method.Method) (list []Series) {
 	if !m.Sampled {
 		return []Series{s.Series(m.Name, "")}
 	}
-	for _, recipe := range s.Store.Preset.SampledRecipes(block, m.Name) {
+	recipes := s.Store.Preset.SampledRecipes(block, m.Name)
+	if m.PartOf != nil {
+		shown := map[string]bool{}
+		for _, states := range s.Sizes(block) {
+			furthest := map[string]string{} // by the whole; the plan goes from short to long
+			for _, recipe := range recipes {
+				if s.isRun(s.Series(m.Name, recipe).In(block, states)) {
+					furthest[m.Whole(recipe)] = recipe
+				}
+			}
+			for _, recipe := range furthest {
+				shown[recipe] = true
+			}
+		}
+		recipes = slices.DeleteFunc(recipes, func(r string) bool { return m.Whole(r) != r && !shown[r] })
+	}
+	for _, recipe := range recipes {
 		list = append(list, s.Series(m.Name, recipe))
 	}
 	return list
+}
+
+// isRun reports whether any run of a selection has been evaluated. What cannot be read
+// counts, so that whoever needs it says why.
+func (s *Source) isRun(x Selection) bool {
+	runs, err := s.Find(x)
+	return err != nil || len(runs.Found) > 0
 }
 
 // BenchmarkSeries lists the benchmark's methods in the order of tables.

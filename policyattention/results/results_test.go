@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"icrl/policyattention/control"
@@ -132,6 +133,42 @@ func TestStored(t *testing.T) {
 	for _, g := range tails {
 		if g.Tail.Runs > 0 && !(g.Tail.Mean <= g.Tail.Worst && g.Tail.P95 <= g.Tail.P99 && g.Tail.P99 <= g.Tail.Worst) {
 			t.Errorf("%s at S = %d, T = %d: %+v", g.Name, g.S, g.T, g.Tail)
+		}
+	}
+}
+
+// Of a recipe's parts a table has the furthest that has been run at each size, until the
+// whole has been.
+func TestPartsOfARecipe(t *testing.T) {
+	store, err := experiment.Open(t.TempDir(), "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		run  map[string]int // sizes by recipe
+		want []string
+	}{
+		{nil, nil},
+		{map[string]int{"full-after-500": 8, "full-after-2500": 8}, []string{"full, 2500 of 40000 steps"}},
+		{map[string]int{"full-after-1000": 16, "full-after-5000": 8}, []string{"full, 1000 of 40000 steps", "full, 5000 of 40000 steps"}},
+		{map[string]int{"full-after-20000": 8, "full": 8}, nil},
+	} {
+		s := New(store)
+		for _, c := range store.Preset.Plan() {
+			if c.Block == experiment.Benchmark && c.Method == experiment.Distillation && tc.run[c.Recipe] == c.S {
+				s.read[c] = &experiment.Evaluation{Cell: c}
+			}
+		}
+		var got []string
+		whole := false
+		for _, x := range s.BenchmarkSeries() {
+			if x.Part != "" {
+				got = append(got, x.Part)
+			}
+			whole = whole || x.Recipe == "full"
+		}
+		if !slices.Equal(got, tc.want) || !whole {
+			t.Errorf("%v run: parts %q, want %q; the whole recipe is listed: %v", tc.run, got, tc.want, whole)
 		}
 	}
 }

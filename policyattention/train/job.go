@@ -34,10 +34,10 @@ type Job struct {
 	// Line names a run that is made in stages: runs that differ in Steps alone, of which
 	// nothing but the end depends on Steps. It is the base of a file name and names all
 	// else that they depend on; "" stands for a run that is made at once. See Run.Stages.
-	Line string
-	Init    func() []float32                  // the initial parameters [Network.Size]
-	Data    func() ([]*tensors.Tensor, error) // arrays that stay on the device
-	Batch   func(step int) *tensors.Tensor    // which examples a step is made on; steps count from 0
+	Line  string
+	Init  func() []float32                  // the initial parameters [Network.Size]
+	Data  func() ([]*tensors.Tensor, error) // arrays that stay on the device
+	Batch func(step int) *tensors.Tensor    // which examples a step is made on; steps count from 0
 	// Loss builds the scalar to minimize from the arrays and the batch.
 	Loss func(network *transformer.Network, data []*Node, batch *Node) *Node
 }

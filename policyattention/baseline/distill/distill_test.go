@@ -378,3 +378,43 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 		t.Errorf("first loss is %v", first)
 	}
 }
+
+// The beginnings of the paper's recipe are stages of one run, and of no other.
+func TestBeginnings(t *testing.T) {
+	whole := Paper(18100, 8)
+	for name, steps := range map[string]int{"full": 40_000, "full-after-500": 500, "full-after-20000": 20_000} {
+		c, err := recipe(name, 18100, 8, baseline.Steps{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Steps != steps || c.line() == "" || c.line() != whole.line() {
+			t.Errorf("%s: %d steps, line %q; want %d and %q", name, c.Steps, c.line(), steps, whole.line())
+		}
+	}
+	for _, other := range []Config{Paper(18101, 8), Paper(18100, 16), {}} {
+		if other.line() == whole.line() {
+			t.Errorf("%+v has the same line", other)
+		}
+	}
+	tuned := whole
+	tuned.Source.Alpha = 32
+	if tuned.line() == "" || tuned.line() == whole.line() {
+		t.Errorf("another source: line %q", tuned.line())
+	}
+	for _, c := range []Config{CPU(18100, 8), whole.ShortContext()} {
+		if c.line() != "" {
+			t.Errorf("a run of minutes or hours is made in stages: %q", c.line())
+		}
+	}
+	for _, name := range []string{"full-after-", "full-after-0", "full-after-40000", "full-after-x", "first-after-5"} {
+		if c, err := recipe(name, 18100, 8, baseline.Steps{}); err == nil {
+			t.Errorf("%s is a recipe of %d steps", name, c.Steps)
+		}
+	}
+	if whole, part := partOf("full-after-2500"); whole != "full" || part != "full, 2500 of 40000 steps" {
+		t.Errorf("%q, %q", whole, part)
+	}
+	if whole, part := partOf("full"); whole != "" || part != "" {
+		t.Errorf("full is part of %q, %q", whole, part)
+	}
+}

@@ -30,6 +30,7 @@ var Method = method.Method{
 	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Sampled: true,
 	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
 	Recipes: sources(), Printed: []string{"full", "cpu"},
+	PartOf: partOf,
 	Limits: []string{"histories", "length", "batch", "steps", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])
@@ -84,6 +85,17 @@ func recipe(name string, seed uint64, states int, tuned baseline.Steps) (c Confi
 		c = c.ShortContext()
 	}
 	return c, nil
+}
+
+// partOf returns what the first steps of the full recipe are a part of, and how text
+// says it.
+func partOf(recipe string) (whole, part string) {
+	steps, ok := strings.CutPrefix(recipe, beginningPrefix)
+	n, err := strconv.Atoi(steps)
+	if !ok || err != nil {
+		return "", ""
+	}
+	return "full", fmt.Sprintf("full, %d of %d steps", n, Paper(1, 2).Steps)
 }
 
 const (
