@@ -258,6 +258,7 @@ func TestScoreRefuses(t *testing.T) {
 	}{
 		"shape of Q":   {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{mat.NewDense(3, 3, nil)}}, "round 0: mdp: Q is [3, 3]"},
 		"no Q":         {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{nil}}, "Q is missing"},
+		"a gap in Q":   {Trajectory{Policies: []*mat.Dense{pi, pi, pi}, Q: []*mat.Dense{problems[0].MDP.R, nil}}, "round 1: the round before had no critic call"},
 		"another π₀":   {Trajectory{Policies: []*mat.Dense{uniform, pi}}, "does not begin"},
 		"no π₀":        {Trajectory{Policies: []*mat.Dense{nil, pi}}, "policy is missing"},
 		"nothing":      {Trajectory{}, "0 policies"},

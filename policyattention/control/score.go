@@ -80,11 +80,6 @@ func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
 	if rounds < 0 || (t.Q != nil && len(t.Q) != rounds) {
 		return Scored{}, fmt.Errorf("a trajectory of %d policies and %d critic tables", len(t.Policies), len(t.Q))
 	}
-	for k, q := range t.Q {
-		if err := m.CheckTable("Q", q); err != nil {
-			return Scored{}, fmt.Errorf("round %d: %w", k, err)
-		}
-	}
 	if err := m.CheckPolicy(t.Policies[0]); err != nil {
 		return Scored{}, fmt.Errorf("round 0: %w", err)
 	}
@@ -104,7 +99,7 @@ func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
 	}
 	runner, err := scale.runner(p, t.Q[0], t.Eta, t.turn)
 	if err != nil {
-		return Scored{}, err
+		return Scored{}, fmt.Errorf("round 0: %w", err)
 	}
 	s.E0 = runner.E0
 	for range rounds {
