@@ -1,0 +1,323 @@
+package s5
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/seed"
+)
+
+// The kept half of the eigenvalues, with the conjugates, is all of S: V Λ Vᴴ + its conjugate is
+// S again, and V has orthonormal columns.
+func TestDiagonalization(t *testing.T) {
+	for _, n := range []int{2, 6, 64} {
+		lambda, v, err := diagonalize(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := normalPart(n)
+		for i := range n {
+			for j := range n {
+				sum := 0.
+				for k := range lambda {
+					sum += 2 * real(v[k][i]*lambda[k]*cmplx.Conj(v[k][j]))
+				}
+				// Entries of S grow to n/2.
+				if math.Abs(sum-s.At(i, j)) > 1e-13*float64(n*n) {
+					t.Fatalf("n = %d: S[%d, %d] = %v, eigenvalues give %v", n, i, j, s.At(i, j), sum)
+				}
+			}
+		}
+		for k := range lambda {
+			if imag(lambda[k]) >= 0 || real(lambda[k]) != -.5 || k > 0 && imag(lambda[k]) < imag(lambda[k-1]) {
+				t.Errorf("n = %d: Λ[%d] = %v", n, k, lambda[k])
+			}
+		}
+	}
+	// By hand at n = 2: S + ½ = [[0, √¾], [−√¾, 0]].
+	if lambda, _, err := diagonalize(2); err != nil || math.Abs(imag(lambda[0])+math.Sqrt(.75)) > 1e-15 {
+		t.Errorf("%v, %v, want −½ − i√¾", lambda, err)
+	}
+	// A + PPᵀ from the definition of HiPPO-LegS.
+	s := normalPart(5)
+	for i := range 5 {
+		for j := range 5 {
+			a := 0.
+			switch {
+			case i > j:
+				a = -math.Sqrt(float64((2*i + 1) * (2*j + 1)))
+			case i == j:
+				a = -float64(i + 1)
+			}
+			if want := a + math.Sqrt((float64(i)+.5)*(float64(j)+.5)); math.Abs(s.At(i, j)-want) > 1e-14 {
+				t.Errorf("S[%d, %d] = %v, want %v", i, j, s.At(i, j), want)
+			}
+		}
+	}
+}
+
+// Zero-order hold is exact for an input that is constant over a step: it agrees with the
+// exponential of the real system of N states, x' = Sx + Bu, by gonum.
+func TestStepIsTheExactSolution(t *testing.T) {
+	const n, delta, u = 6, .3, 1.7
+	l := Layer{Width: 1, State: n}
+	params, err := l.Init(seed.New(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, v, err := diagonalize(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := l.parts()
+	b := make([]float64, n)
+	for i := range b { // B = V(VᴴB) + its conjugate
+		for j := range v {
+			b[i] += 2 * real(v[j][i]*complex(p.bRe.of(params)[j], p.bIm.of(params)[j]))
+		}
+	}
+	for j := range v {
+		p.logStep.of(params)[j] = math.Log(delta)
+	}
+	// d/dt (x, u) = (Sx + Bu, 0).
+	system, exponential := mat.NewDense(n+1, n+1, nil), new(mat.Dense)
+	s := normalPart(n)
+	for i := range n {
+		for j := range n {
+			system.Set(i, j, delta*s.At(i, j))
+		}
+		system.Set(i, n, delta*b[i])
+	}
+	exponential.Exp(system)
+	want := mat.NewVecDense(n+1, nil)
+	want.SetVec(n, u)
+	x := make([]complex128, l.kept())
+	for range 5 {
+		if _, x, err = l.Step(params, x, []float64{u}, false); err != nil {
+			t.Fatal(err)
+		}
+		var next mat.VecDense
+		next.MulVec(exponential, want)
+		want.CopyVec(&next)
+		for i := range n {
+			got := 0.
+			for j := range v {
+				got += 2 * real(v[j][i]*x[j])
+			}
+			if math.Abs(got-want.AtVec(i)) > 1e-12 {
+				t.Fatalf("x[%d] = %v, the exponential gives %v", i, got, want.AtVec(i))
+			}
+		}
+	}
+}
+
+// sequence is inputs [T, B, H], resets [T, B] and states [B, P].
+type sequence struct {
+	length, batch int
+	u, reset      []float64
+	re, im        []float64
+}
+
+func (l Layer) random(length, batch int, share float64, root uint64) sequence {
+	rng := seed.New(root, length, batch)
+	normals := func(n int) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = rng.NormFloat64()
+		}
+		return out
+	}
+	s := sequence{length, batch, normals(length * batch * l.Width), make([]float64, length*batch), normals(batch * l.kept()), normals(batch * l.kept())}
+	for i := range s.reset {
+		if rng.Float64() < share {
+			s.reset[i] = 1
+		}
+	}
+	return s
+}
+
+// plain returns the outputs [T, B, H] and last states by the recurrence.
+func (l Layer) plain(t *testing.T, params []float64, s sequence) (out []float64, last [][]complex128) {
+	t.Helper()
+	out = make([]float64, s.length*s.batch*l.Width)
+	for b := range s.batch {
+		x := make([]complex128, l.kept())
+		for j := range x {
+			x[j] = complex(s.re[b*l.kept()+j], s.im[b*l.kept()+j])
+		}
+		for k := range s.length {
+			at := k*s.batch + b
+			y, next, err := l.Step(params, x, s.u[at*l.Width:][:l.Width], s.reset[at] == 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copy(out[at*l.Width:], y)
+			x = next
+		}
+		last = append(last, x)
+	}
+	return out, last
+}
+
+// inputs are the tensors of Apply after the parameters.
+func (l Layer) inputs(s sequence) []any {
+	return []any{
+		tensors.FromFlatDataAndDimensions(s.u, s.length, s.batch, l.Width), tensors.FromFlatDataAndDimensions(s.reset, s.length, s.batch),
+		tensors.FromFlatDataAndDimensions(s.re, s.batch, l.kept()), tensors.FromFlatDataAndDimensions(s.im, s.batch, l.kept()),
+	}
+}
+
+// The scan is the recurrence, for lengths around powers of two and others, with no resets, some,
+// only resets, and one at every position in turn; to some units of the numbers that are added
+// (of order ten).
+func TestScanIsTheRecurrence(t *testing.T) {
+	on, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Layer{Width: 3, State: 8}
+	params, err := l.Init(seed.New(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, s sequence) {
+		t.Helper()
+		out, err := CallOnceN(on, func(in []*Node) []*Node {
+			y, re, im := l.Apply(in[0], in[1], in[2], in[3], in[4])
+			return []*Node{y, re, im}
+		}, append([]any{params}, l.inputs(s)...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, last := l.plain(t, params, s)
+		for i, y := range tensors.MustCopyFlatData[float64](out[0]) {
+			if math.Abs(y-want[i]) > 1e-12 {
+				t.Fatalf("%s: output %d is %v, the recurrence has %v", name, i, y, want[i])
+			}
+		}
+		re, im := tensors.MustCopyFlatData[float64](out[1]), tensors.MustCopyFlatData[float64](out[2])
+		for b := range last {
+			for j, x := range last[b] {
+				if at := b*l.kept() + j; cmplx.Abs(complex(re[at], im[at])-x) > 1e-12 {
+					t.Fatalf("%s: state %d is %v + %vi, the recurrence has %v", name, at, re[at], im[at], x)
+				}
+			}
+		}
+	}
+	for _, length := range []int{1, 2, 3, 7, 8, 9, 37, 64} {
+		for _, share := range []float64{0, .2, 1} {
+			check(fmt.Sprintf("T = %d, resets %v", length, share), l.random(length, 2, share, 3))
+		}
+	}
+	for at := range 9 {
+		s := l.random(9, 1, 0, 4)
+		s.reset[at] = 1
+		check(fmt.Sprintf("reset at %d", at), s)
+	}
+}
+
+// The rule with which Lu et al. join two stretches is associative, and joined from the left over a
+// sequence it is the recurrence with resets.
+func TestOperatorOfThePaper(t *testing.T) {
+	type element struct{ a, b, c float64 }
+	join := func(i, j element) element {
+		return element{j.a*i.a*(1-j.c) + j.a*j.c, (j.a*i.b+j.b)*(1-j.c) + j.b*j.c, i.c*(1-j.c) + j.c}
+	}
+	rng := seed.New(6)
+	draw := func() element { return element{rng.NormFloat64(), rng.NormFloat64(), float64(rng.IntN(2))} }
+	for range 200 {
+		x, y, z := draw(), draw(), draw()
+		left, right := join(join(x, y), z), join(x, join(y, z))
+		if math.Abs(left.b-right.b) > 1e-13 || left.c != right.c {
+			t.Fatalf("%+v and %+v", left, right)
+		}
+		// x as a state carried in, then two steps.
+		state := join(element{1, x.b, 0}, y).b
+		if want := (1-y.c)*y.a*x.b + y.b; math.Abs(state-want) > 1e-13 {
+			t.Fatalf("state %v, want %v", state, want)
+		}
+	}
+}
+
+// Gradients by the parameters agree with central differences (h = 1e-6: right to about 1e-9).
+func TestGradients(t *testing.T) {
+	on, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Layer{Width: 2, State: 4}
+	params, err := l.Init(seed.New(7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := l.random(5, 2, .3, 8)
+	out, err := CallOnce(on, func(in []*Node) *Node {
+		y, _, _ := l.Apply(in[0], in[1], in[2], in[3], in[4])
+		return Gradient(ReduceAllSum(Square(y)), in[0])[0]
+	}, append([]any{params}, l.inputs(s)...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loss := func(params []float64) float64 {
+		y, _ := l.plain(t, params, s)
+		sum := 0.
+		for _, v := range y {
+			sum += v * v
+		}
+		return sum
+	}
+	for i, got := range tensors.MustCopyFlatData[float64](out) {
+		const h = 1e-6
+		moved := append([]float64(nil), params...)
+		moved[i] += h
+		up := loss(moved)
+		moved[i] -= 2 * h
+		if want := (up - loss(moved)) / (2 * h); math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+			t.Errorf("∂/∂params[%d] = %v, differences give %v", i, got, want)
+		}
+	}
+}
+
+// Steps are drawn between .001 and .1, and there are as many parameters as the parts say.
+func TestInit(t *testing.T) {
+	l := Layer{Width: 4, State: 256}
+	params, err := l.Init(seed.New(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 3*128 + 4*128*4 + 4 + 2*(16+4); len(params) != want || l.Size() != want {
+		t.Errorf("%d parameters, want %d", len(params), want)
+	}
+	p, _ := l.parts()
+	mean := 0.
+	for _, x := range p.logStep.of(params) {
+		if x < math.Log(minStep) || x > math.Log(maxStep) {
+			t.Errorf("log Δ = %v", x)
+		}
+		mean += x / 128
+	}
+	// Uniform: the mean of 128 has the standard deviation ln 100/√(12·128).
+	if middle := math.Log(minStep*maxStep) / 2; math.Abs(mean-middle) > 5*math.Log(100)/math.Sqrt(12*128) {
+		t.Errorf("mean log Δ is %v, want about %v", mean, middle)
+	}
+	for want, call := range map[string]func() error{
+		"state 3": func() error { _, err := Layer{Width: 1, State: 3}.Init(seed.New(1)); return err },
+		"width 0": func() error { _, err := Layer{State: 2}.Init(seed.New(1)); return err },
+		"a state of 1": func() error {
+			_, _, err := l.Step(params, make([]complex128, 1), make([]float64, 4), false)
+			return err
+		},
+	} {
+		if err := call(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+}
