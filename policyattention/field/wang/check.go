@@ -34,16 +34,18 @@ type LayerError struct {
 	Layer     int       `json:"layer"` // from 1
 	// OneStep is the largest error of the layer's last row when it starts from the
 	// algorithm's own weights, in units of Tolerance: at most 1 if the layer is the step.
-	OneStep float64 `json:"one_step"`
+	OneStep float64 `json:"one_step" verify:"rounding"`
 	// Free is the mean error of the query's value when nothing is corrected on the
-	// way, and LogFree its natural logarithm, what the paper's figure shows.
-	Free    float64 `json:"free"`
-	LogFree float64 `json:"log_free"`
+	// way.
+	Free float64 `json:"free" verify:"rounding"`
 	// Value is the mean size of the algorithm's value: where it grows, Free grows
 	// with it, and FreeRelative, the mean of error over size, says by how much more.
 	Value        float64 `json:"value"`
-	FreeRelative float64 `json:"free_relative"`
+	FreeRelative float64 `json:"free_relative" verify:"rounding"`
 }
+
+// LogFree is the natural logarithm of Free, what the paper's figure shows.
+func (e LayerError) LogFree() float64 { return math.Log(e.Free) }
 
 // Tolerance bounds the rounding of one layer in units of the numbers that are added: the sum
 // of the absolute values of all terms of an entry, the products of absolute values in place
@@ -73,7 +75,6 @@ func (c Check) Run() ([]LayerError, error) {
 			for _, mean := range []*float64{&rows[i].Free, &rows[i].Value, &rows[i].FreeRelative} {
 				*mean /= float64(c.Trials)
 			}
-			rows[i].LogFree = math.Log(rows[i].Free)
 		}
 		all = append(all, rows...)
 	}

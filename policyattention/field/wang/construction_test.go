@@ -135,8 +135,8 @@ func TestErrorsOverDepth(t *testing.T) {
 			continue
 		}
 		within := map[Algorithm][2]float64{TD0: {-39, -36}, TDLambda: {-39, -36}, ResidualGradient: {-26, -15}, AverageReward: {-15, 5}}[r.Algorithm]
-		if !(r.LogFree >= within[0] && r.LogFree <= within[1]) {
-			t.Errorf("%s: log error at layer 40 is %.1f, want %v to %v", r.Algorithm, r.LogFree, within[0], within[1])
+		if !(r.LogFree() >= within[0] && r.LogFree() <= within[1]) {
+			t.Errorf("%s: log error at layer 40 is %.1f, want %v to %v", r.Algorithm, r.LogFree(), within[0], within[1])
 		}
 		if r.FreeRelative > 1e-10 {
 			t.Errorf("%s: relative error %.2g at layer 40", r.Algorithm, r.FreeRelative)

@@ -62,8 +62,32 @@ func (d Demo) Run() ([]DemoError, error) {
 	return rows, nil
 }
 
+// loop is one process of a demonstration.
+type loop struct {
+	context  *Context   // n transitions
+	features *mat.Dense // [S, d]
+	values   []float64  // exact [S]
+	weights  []float64  // stationary [S]
+}
+
+// error returns the squared error of values [S], weighted by the stationary distribution.
+func (l *loop) error(values []float64) float64 { return mrp.Expect(l.weights, values, l.values) }
+
 // loop returns the squared error on loop k with a context of n transitions.
 func (d Demo) loop(k, n int) (float64, error) {
+	l, err := d.draw(k, n)
+	if err != nil {
+		return 0, err
+	}
+	values, err := d.values(l.context, l.features)
+	if err != nil {
+		return 0, err
+	}
+	return l.error(values), nil
+}
+
+// draw draws loop k and a walk of n transitions.
+func (d Demo) draw(k, n int) (*loop, error) {
 	rng := seed.New(d.Seed, "wang", "demo", k)
 	states := 5 + rng.IntN(11)
 	threshold := .1 + .8*rng.Float64()
@@ -74,23 +98,19 @@ func (d Demo) loop(k, n int) (float64, error) {
 	}
 	process, err := mrp.Loop(states, d.Gamma, threshold, rng)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var v mat.VecDense
 	v.MulVec(features, mat.NewVecDense(d.D, w))
 	if process, err = process.WithValues(v.RawVector().Data); err != nil {
-		return 0, err
+		return nil, err
 	}
 	weights, err := process.Stationary()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	walk := process.Walk(seed.New(d.Seed, "wang", "demo", k, "walk", n), n)
-	values, err := d.values(Window(process, features, walk), features)
-	if err != nil {
-		return 0, err
-	}
-	return mrp.Expect(weights, values, v.RawVector().Data), nil
+	return &loop{Window(process, features, walk), features, v.RawVector().Data, weights}, nil
 }
 
 // values returns the layers' value of every state [S].

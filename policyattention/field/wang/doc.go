@@ -19,5 +19,7 @@
 //     on loops, error by length of context;
 //   - model.go, graph.go, train.go: the same layer with weights that are trained from
 //     small random ones on Boyan chains; metrics.go: how near what is learned comes to
-//     TD(0).
+//     TD(0);
+//   - departures.go: where the public code and the text differ, and what each difference
+//     changes; evidence.go: all of it measured, beside the paper's figures.
 package wang

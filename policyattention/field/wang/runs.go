@@ -1,6 +1,9 @@
 package wang
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+)
 
 // Run is one training of the evidence.
 type Run struct {
@@ -9,11 +12,14 @@ type Run struct {
 	Training
 }
 
-// Runs are all trainings of the evidence: the paper's standard setting with six seeds and with
+// path is where the run's weights are in dir.
+func (r Run) path(dir string) string { return filepath.Join(dir, r.Name+".safetensors") }
+
+// Runs are all trainings of the evidence: the paper's standard setting with ten seeds and with
 // as many processes as the public code's default, so that both ends can be read; weights of
 // their own for each layer with two seeds; and softmax, normalized over keys as attention is,
-// over queries and by n as in the public code, and by n alone, with one seed each. Runs of one
-// seed see the same processes and walks.
+// over queries and by n as in the public code, and by n alone, with one seed each and half the
+// processes. Runs of one seed see the same processes and walks.
 func Runs() []Run {
 	var all []Run
 	add := func(kind string, seeds int, change func(*Training)) {
@@ -23,10 +29,10 @@ func Runs() []Run {
 			all = append(all, Run{fmt.Sprintf("%s-%d", kind, root), kind, t})
 		}
 	}
-	add("linear-looped", 6, func(t *Training) { t.Processes = 5000 })
+	add("linear-looped", 10, func(t *Training) { t.Processes = 5000 })
 	add("linear-sequential", 2, func(t *Training) { t.Sequential = true })
 	for _, a := range []Attention{OverKeys, OverQueries, OverKeysByN} {
-		add(string(a)+"-looped", 1, func(t *Training) { t.Attention = a })
+		add(string(a)+"-looped", 1, func(t *Training) { t.Attention, t.Processes = a, 2000 })
 	}
 	return all
 }

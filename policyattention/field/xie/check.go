@@ -30,10 +30,10 @@ type LayerError struct {
 	Layer int  `json:"layer"` // from 1
 	// OneStep is the largest error of any column's value, and of any successor's, when the
 	// layer starts from the algorithm's own values, in units of Tolerance.
-	OneStep float64 `json:"one_step"`
+	OneStep float64 `json:"one_step" verify:"rounding"`
 	// Free is the largest error of any value when nothing is corrected on the way, and
 	// Value the largest value.
-	Free  float64 `json:"free"`
+	Free  float64 `json:"free" verify:"rounding"`
 	Value float64 `json:"value"`
 }
 

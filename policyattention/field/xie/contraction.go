@@ -134,13 +134,14 @@ type Contraction struct {
 	// Error is ‖v_L − v‖∞, Relative the same over ‖v_0 − v‖∞.
 	Error    float64 `json:"error"`
 	Relative float64 `json:"relative"`
-	// Bound is (1 − C)^L; 0 where C ≤ 0 promises nothing. Rest is Error less the bound's
-	// part of ‖v_0 − v‖∞ where that is positive, and Scaled is Rest·√n: the theorem says
-	// that it stays bounded.
+	// Bound is (1 − C)^L. Rest is what Error exceeds the bound's part of ‖v_0 − v‖∞ by, if
+	// it does, and Scaled is Rest·√n: the theorem says that it stays bounded. All are 0
+	// where C ≤ 0 promises nothing.
 	Bound  float64 `json:"bound"`
 	Rest   float64 `json:"rest"`
 	Scaled float64 `json:"scaled"`
-	// Worst is the largest Relative/Bound of a process: at most 1 in the limit n = 0.
+	// Worst is the largest Relative/Bound of a process: at most 1 in the
+	// limit n = 0.
 	Worst float64 `json:"worst"`
 }
 
@@ -201,12 +202,12 @@ func (s Study) process(k int, margin float64, n int, rows []Contraction) error {
 	for i := range rows {
 		r := &rows[i]
 		e := floats.Distance(all[r.Layers-1], exact, math.Inf(1))
-		rest := max(0, e-r.Bound*start)
 		r.Error += share * e
 		r.Relative += share * e / start
-		r.Rest += share * rest
-		r.Scaled += share * rest * math.Sqrt(float64(n))
 		if r.Bound > 0 {
+			rest := max(0, e-r.Bound*start)
+			r.Rest += share * rest
+			r.Scaled += share * rest * math.Sqrt(float64(n))
 			r.Worst = max(r.Worst, e/start/r.Bound)
 		}
 	}

@@ -24,7 +24,8 @@
 //   - contraction.go: the error over depth and length of the walk, on processes that meet
 //     the contraction condition (Assumption 5.1, Theorem 2) and on some that do not;
 //   - train.go: the layer with trained weights under the paper's sparsity masks;
-//     metrics.go: how near what is learned comes to the algorithm.
+//     metrics.go: how near what is learned comes to the algorithm; evidence.go: all of
+//     it measured.
 //
 // No code of the paper is public, and the order of rows in a prompt is ours.
 package xie

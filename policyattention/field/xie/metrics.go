@@ -23,7 +23,10 @@ type Likeness struct {
 	Discount float64 `json:"discount"`
 	Current  float64 `json:"current"`
 	// Temperature is the mean of A's diagonal, and Identity the cosine between A and the
-	// identity: 1 for the algorithm's A.
+	// identity: 1 for the algorithm's A. With one-hot features a number added to a column
+	// of A changes nothing, since the softmax is over its rows: there Temperature is the
+	// mean of what the diagonal exceeds the rest of its column by, and the cosine is that
+	// of both matrices with their columns' means taken off.
 	Temperature float64 `json:"temperature"`
 	Identity    float64 `json:"identity"`
 	// The fitted algorithm's.
@@ -46,10 +49,9 @@ func (t *Trained) Likeness(kind string, i int, root uint64, chains int) (Likenes
 	l := Likeness{
 		Kind: kind, Seed: t.Seed, Processes: t.After[i],
 		Step: w.Reward, Discount: w.Successor / w.Reward, Current: -w.Value / w.Reward,
-		Temperature: mat.Trace(w.A) / float64(t.D),
-		FittedStep:  fitted.Alpha, FittedTemperature: fitted.W.At(0, 0),
+		FittedStep: fitted.Alpha, FittedTemperature: fitted.W.At(0, 0),
 	}
-	l.Identity = mat.Trace(w.A) / (mat.Norm(w.A, 2) * mat.Norm(identity(t.D), 2))
+	l.Temperature, l.Identity = t.scores(w.A)
 	layer, err := t.Layer(w)
 	if err != nil {
 		return l, err
@@ -94,10 +96,23 @@ func (t Training) likeness(l *Likeness, layer *Layer, fitted Spec, k int, share 
 	return nil
 }
 
-func identity(d int) *mat.Dense {
-	m := mat.NewDense(d, d, nil)
-	for i := range d {
-		m.Set(i, i, 1)
+// scores returns what a trained A [d, d] is of τI: τ, and the cosine.
+func (t Training) scores(a *mat.Dense) (temperature, identity float64) {
+	one := mat.NewDense(t.D, t.D, nil)
+	for i := range t.D {
+		one.Set(i, i, 1)
 	}
-	return m
+	if t.OneHot {
+		a = mat.DenseCopyOf(a)
+		for _, m := range []*mat.Dense{a, one} {
+			for j := range t.D {
+				column := mat.Col(nil, j, m)
+				floats.AddConst(-floats.Sum(column)/float64(t.D), column)
+				m.SetCol(j, column)
+			}
+		}
+	}
+	// one is a projection, or the identity: its trace is its squared norm.
+	temperature = floats.Dot(a.RawMatrix().Data, one.RawMatrix().Data) / mat.Trace(one)
+	return temperature, temperature * mat.Norm(one, 2) / mat.Norm(a, 2)
 }

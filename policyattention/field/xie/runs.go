@@ -1,6 +1,9 @@
 package xie
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+)
 
 // Run is one training of the evidence.
 type Run struct {
@@ -8,6 +11,9 @@ type Run struct {
 	Kind string // the same without the seed
 	Training
 }
+
+// path is where the run's weights are in dir.
+func (r Run) path(dir string) string { return filepath.Join(dir, r.Name+".safetensors") }
 
 // Runs are all trainings of the evidence: random features as in Wang et al., and one-hot
 // features, with which the algorithm can be tabular TD; two seeds each.

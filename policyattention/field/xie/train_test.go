@@ -12,6 +12,7 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/seed"
@@ -156,6 +157,19 @@ func TestLikenessOfTheAlgorithm(t *testing.T) {
 	}
 	if l.ValueDifference > 1e-25 || l.Error == 0 || math.Abs(l.Error-l.ErrorFitted) > 1e-12 || l.Step != .8 || math.Abs(l.Discount-.9) > 1e-15 || l.Current != 1 || l.Temperature != 1.5 || math.Abs(l.Identity-1) > 1e-15 {
 		t.Errorf("%+v", l)
+	}
+	hot := Recipe(1)
+	hot.OneHot, hot.D = true, hot.States
+	shifted := normal(1, 10, 1, seed.New(1)).RawRowView(0) // a number for each column
+	a := mat.NewDense(10, 10, nil)
+	for i := range 10 {
+		for j := range 10 {
+			a.Set(i, j, shifted[j])
+		}
+		a.Set(i, i, a.At(i, i)+1.5)
+	}
+	if temperature, cosine := hot.scores(a); math.Abs(temperature-1.5) > 1e-14 || math.Abs(cosine-1) > 1e-14 {
+		t.Errorf("one-hot: 1.5·I and a number for each column have temperature %v, cosine %v", temperature, cosine)
 	}
 	params[0], params[1] = -1, 3
 	if l, err = trained.Likeness("", 0, 7, 3); err != nil || l.ValueDifference < 1e-6 || l.Identity > .9 {

@@ -1,0 +1,104 @@
+// Package evidence stores what is measured of a method beside its trained weights, and
+// compares it with what is measured again.
+package evidence
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/google/renameio/v2"
+)
+
+// File is the name of the evidence in its folder.
+const File = "evidence.json"
+
+// Write stores v as JSON in dir: the file appears complete, or not at all.
+func Write(dir string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return fmt.Errorf("evidence: %w", err)
+	}
+	if err := renameio.WriteFile(filepath.Join(dir, File), append(text, '\n'), 0o644, renameio.WithTempDir(dir)); err != nil {
+		return fmt.Errorf("evidence: %w", err)
+	}
+	return nil
+}
+
+// Read reads what Write stored in dir into v, a pointer.
+func Read(dir string, v any) error {
+	path := filepath.Join(dir, File)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("evidence: %w", err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("evidence: %s: %w", path, err)
+	}
+	return nil
+}
+
+// Differences lists, in their order, where two values of one type differ. Numbers may differ
+// by a relative 1e-6 and an absolute 1e-12, which sums in another order keep. Fields with the
+// tag verify:"rounding" are rounding errors, which differ between machines; they are only
+// asked to be finite and not negative on both sides.
+func Differences(stored, again any) []string {
+	return differences("", reflect.ValueOf(stored), reflect.ValueOf(again))
+}
+
+func differences(at string, x, y reflect.Value) []string {
+	var found []string
+	differ := func() []string { return []string{fmt.Sprintf("%s is %v, want %v", at, x, y)} }
+	switch x.Kind() {
+	case reflect.Pointer:
+		return differences(at, x.Elem(), y.Elem())
+	case reflect.Slice:
+		if x.Len() != y.Len() {
+			return []string{fmt.Sprintf("%s has %d rows, want %d", at, x.Len(), y.Len())}
+		}
+		for i := range x.Len() {
+			found = append(found, differences(fmt.Sprintf("%s[%d]", at, i), x.Index(i), y.Index(i))...)
+		}
+	case reflect.Struct:
+		for i := range x.NumField() {
+			field := x.Type().Field(i)
+			name := at + "." + field.Name
+			if field.Tag.Get("verify") != "rounding" {
+				found = append(found, differences(name, x.Field(i), y.Field(i))...)
+				continue
+			}
+			for _, v := range []float64{x.Field(i).Float(), y.Field(i).Float()} {
+				if !(v >= 0 && v <= math.MaxFloat64) {
+					found = append(found, fmt.Sprintf("%s is %v, want a finite number ≥ 0", name, v))
+				}
+			}
+		}
+	case reflect.Float64:
+		if a, b := x.Float(), y.Float(); !(math.Abs(a-b) <= 1e-6*math.Abs(b)+1e-12) {
+			return differ()
+		}
+	default:
+		if !x.Equal(y) {
+			return differ()
+		}
+	}
+	return found
+}
+
+// Moments returns the mean of values and its standard error, which is 0 for one value.
+func Moments(values []float64) (mean, standard float64) {
+	n := float64(len(values))
+	for _, v := range values {
+		mean += v / n
+	}
+	if n < 2 {
+		return mean, 0
+	}
+	for _, v := range values {
+		standard += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(standard / (n * (n - 1)))
+}
