@@ -294,6 +294,16 @@ def agree(path, what, stored, again):
         raise Discrepancy(f"{path}: {what} {list(at)} is {stored[at]}, computed again it is {again[at]}")
 
 
+# What a manifest holds beside the configuration: of an evaluation, or of a training run
+# under the name of the method's own.
+DESCRIPTION = {"name", "hash", "cell", "fixtures", "weights", "files", "omitted", "summary", "produced", "cost", "seal"}
+
+
+def configured(manifest):
+    """The names of the configurations in a manifest: there must be one."""
+    return [name for name in manifest if name not in DESCRIPTION]
+
+
 def check_manifest(folder):
     path = folder / "manifest.json"
     text = path.read_text()
@@ -302,10 +312,8 @@ def check_manifest(folder):
         raise Discrepancy(f"{path}: its seal is not its digest")
     if not folder.name.endswith("-" + manifest["hash"][:12]):
         raise Discrepancy(f"{path}: its hash is not that of the folder's name")
-    for name in ("evaluation", "training", "distill", "liang_lai"):
-        config = member(text, name)
-        if config and hashlib.sha256(config.encode()).hexdigest() != manifest["hash"]:
-            raise Discrepancy(f"{path}: its hash is not that of its configuration")
+    if len(kind := configured(manifest)) != 1 or hashlib.sha256(member(text, kind[0]).encode()).hexdigest() != manifest["hash"]:
+        raise Discrepancy(f"{path}: its hash is not that of its configuration, {kind}")
     omitted = manifest.get("omitted", {})  # weights that a copy may lack
     present = {f.name for f in folder.iterdir()}
     if present - {*omitted} != {*manifest["files"], path.name}:
@@ -316,8 +324,7 @@ def check_manifest(folder):
     return manifest
 
 
-def check_training(folder, manifest):
-    config = manifest["training"]
+def check_training(folder, config):
     for path in folder.glob("*.safetensors"):
         with safe_open(path, "np") as file:
             if json.loads(file.metadata()["config"]) != config:
@@ -453,11 +460,10 @@ def problems_of(family, root, states, actions, problems):
 def check_folder(folder):
     """Checks an artifact; the number of policies and tables that were scored again."""
     manifest = check_manifest(folder)
-    if manifest.get("training"):
-        if manifest["files"].get("loss.csv.gz"):
-            check_training(folder, manifest)
+    if "evaluation" not in manifest:
+        check_training(folder, manifest[configured(manifest)[0]])
         return 0
-    config = manifest.get("evaluation") or {}
+    config = manifest["evaluation"]
     for kind, check in CHECKS.items():
         if kind in config:
             problems = problems_of(**config["fixtures"])

@@ -150,7 +150,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 		work := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(missing)))
 		switch c := missing.(type) {
 		case method.Alone:
-			err = errors.Join(err, s.trainAlone(ctx, c, s.progress(c)))
+			err = errors.Join(err, s.trainAlone(ctx, c, work, s.progress(c)))
 		case method.Shared:
 			run, err := c.In(work, s.progress(c))
 			if err != nil {
@@ -266,18 +266,35 @@ func (s *Store) progress(c TrainingConfig) func(train.Progress) {
 	return func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
 }
 
-// trainAlone trains a run that needs no backend and makes it an artifact.
-func (s *Store) trainAlone(ctx context.Context, c method.Alone, progress func(train.Progress)) error {
+// trainAlone has a run train itself and makes it an artifact.
+func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, progress func(train.Progress)) error {
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
 	began, reported, meter := time.Now(), time.Now(), startMeter()
-	return s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
-		losses, err := c.TrainTo(ctx, filepath.Join(dir, lastWeights), func(step int, loss float64) {
+	var on *backend.Description
+	at := method.Place{
+		Work: work,
+		Backend: func() (compute.Backend, error) {
+			b, err := s.backend()
+			if err == nil {
+				d := backend.Describe(b)
+				on = &d
+			}
+			return b, err
+		},
+		Progress: func(step int, loss float64) {
 			if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
 				reported = time.Now()
 				progress(train.Progress{
 					Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: float64(step+1) / time.Since(began).Seconds(),
 				})
 			}
-		})
+		},
+	}
+	err := s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
+		at.Weights = filepath.Join(dir, lastWeights)
+		losses, err := c.TrainAt(ctx, at)
 		if err != nil {
 			return nil, err
 		}
@@ -285,10 +302,17 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, progress func(tr
 			return nil, err
 		}
 		m := &Manifest{Name: c.Name(), Hash: c.Hash()}
-		m.Produced, m.Cost = produced(nil), meter.cost()
+		m.Produced, m.Cost = produced(on), meter.cost()
 		m.Cost.StepsPerSecond = float64(c.Budget()) / m.Cost.WallSeconds
 		return m, m.setTraining(c)
 	})
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(work); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
 }
 
 // lossRows bounds the rows of a table of losses. A run of more steps has the

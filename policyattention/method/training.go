@@ -36,13 +36,21 @@ type Shared interface {
 	In(dir string, progress func(train.Progress)) (train.Run, error)
 }
 
-// Alone is a Training that needs no backend and takes minutes; interrupted, it starts
-// again.
+// Alone is a Training that trains itself. A [Descent] is one that resumes.
 type Alone interface {
 	Training
-	// TrainTo trains, writes the weights to path and returns the loss of every step, of
-	// which progress, unless nil, is told, from step 0.
-	TrainTo(ctx context.Context, path string, progress func(step int, loss float64)) (losses []float64, err error)
+	// TrainAt trains, writes the weights and returns the loss of every step. When ctx is
+	// done it returns ctx's cause; what it has left in the folder Work is there when it is
+	// called again.
+	TrainAt(ctx context.Context, at Place) (losses []float64, err error)
+}
+
+// Place is where a training run is made.
+type Place struct {
+	Work     string // a folder that stays until the run is finished
+	Weights  string // path to write
+	Backend  func() (compute.Backend, error)
+	Progress func(step int, loss float64) // to be told of every step, from 0
 }
 
 // Weights are the weights after a step of a training run.

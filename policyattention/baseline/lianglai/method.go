@@ -142,11 +142,13 @@ func (t Training) Read(path string) (hash string, step int, err error) {
 	return stored.Hash(), stored.Steps, err
 }
 
-// TrainTo implements method.Alone.
-func (t Training) TrainTo(ctx context.Context, path string, progress func(step int, loss float64)) (losses []float64, err error) {
-	trained, err := t.Train(ctx, progress)
+// TrainAt implements method.Alone. It takes minutes, and interrupted starts again: the
+// optimizer's second moments are most of its state, and a restart at half the rate would
+// have to be part of it.
+func (t Training) TrainAt(ctx context.Context, at method.Place) (losses []float64, err error) {
+	trained, err := t.Train(ctx, at.Progress)
 	if err != nil {
 		return nil, err
 	}
-	return trained.Loss, t.Write(path, trained)
+	return trained.Loss, t.Write(at.Weights, trained)
 }
