@@ -597,7 +597,7 @@ func TestAccessibility(t *testing.T) {
 		b.open(server.URL + "/#show=exact.idle.normalized&k=6&stage=1&view=critic/1.0/weight/2&phi=0.02")
 		b.wait(`pos.k === 6 && !work`)
 		eval[bool](b, `(lookAt("1.0", "weight"), true)`)
-		b.wait(`$("path").children.length && scope.heat && !scope.busy`)
+		b.wait(`$("path").children.length && scope.now && !scope.busy`)
 		eval[bool](b, `(document.querySelectorAll("details").forEach(d => d.open = true), openEditor({kind: "reward", s: 0, a: 0, t: 0}), message("An example."), true)`)
 		b.run(chromedp.Evaluate(string(script), nil))
 		type violation struct{ ID, Impact, Help, Nodes string }
@@ -622,7 +622,7 @@ func TestAccessibility(t *testing.T) {
 	b.run(chromedp.KeyEvent("0.25"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`run.edits.length === 1 && run.edits[0].value === 0.25`)
 	eval[bool](b, `($("matrix").focus(), true)`)
-	b.wait(`scope.heat && !scope.busy`)
+	b.wait(`scope.now && !scope.busy`)
 	b.run(chromedp.KeyEvent(kb.ArrowDown))
 	b.wait(`$("live").textContent && $("cell").textContent.includes("memory")`)
 }

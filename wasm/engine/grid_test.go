@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -113,6 +114,27 @@ func TestSetStart(t *testing.T) {
 	}
 	if err := e.SetStart(8, 0, 0.5); err == nil {
 		t.Error("π₀ of state 8 of 8 was taken")
+	}
+}
+
+// TestCarrier takes all digits from the normalized decoder: that is an error
+// which says so, and the others go on.
+func TestCarrier(t *testing.T) {
+	s := settings()
+	s.Carrier = 1e15
+	e := start(t, s)
+	failed := false
+	for k := range s.Rounds {
+		if _, err := e.Round(Normalized, k); err != nil {
+			failed = strings.Contains(err.Error(), "carrier")
+			break
+		}
+	}
+	if !failed {
+		t.Error("a carrier of 1e15 left policies valid, or the error does not name it")
+	}
+	if _, err := e.Round(Decoder, 39); err != nil {
+		t.Error(err)
 	}
 }
 

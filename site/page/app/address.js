@@ -110,6 +110,7 @@ export async function readAddress(hash) {
   const p = new URLSearchParams(hash.replace(/^#/, "")),
     state = usual();
   if ([...p.keys()].length === 0) return state;
+  state.at = [0, 0];
   const settings = (state.settings = readSettings(p));
   if (settings.preset === "file") state.file = await unpackProblem(p.get("mdp") || "", settings);
   if (state.file) settings.gamma = state.file.gamma;

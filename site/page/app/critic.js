@@ -33,7 +33,7 @@ export function drawCritic() {
     list = own.slice(0, MOST),
     name = `${actionName(a)} in ${stateName(s)}`;
   $("step-table").replaceChildren(table(list));
-  placeLines(list.map((p) => p.share), `Q(${s}, ${actionName(a).replace("action ", "")})`);
+  placeLines(list.map((p) => p.share), `Q ${s},${actionName(a).replace("action ", "")}`);
   const made = r.nextQ[s * A + a],
     exact = r.exactQ[s * A + a],
     more = own.length - list.length;
@@ -55,8 +55,8 @@ function table(list) {
     el(
       "tr",
       {},
-      el("th", { scope: "row" }, `packet ${i}`),
-      el("td", {}, `${stateName(p.t)}, then ${actionName(p.b)}`),
+      el("th", { scope: "row" }, String(i)),
+      el("td", {}, `${p.t}, there ${actionName(p.b)}`),
       el("td", { class: "n" }, show(p.q, 4)),
       el("td", { class: "n" }, `${show(p.reward, 3)} + ${show(gamma, 3)}·${show(p.q, 3)}`),
       el(
@@ -77,8 +77,8 @@ function table(list) {
         "tr",
         {},
         el("th", { scope: "col" }, term("packet", "packet")),
-        el("th", { scope: "col" }, "led to", el("small", {}, "drawn by the environment")),
-        el("th", { scope: "col" }, "looked up ", term("q", "Q"), el("small", {}, "attention to that memory")),
+        el("th", { scope: "col" }, "led to", el("small", {}, "drawn by chance")),
+        el("th", { scope: "col" }, "looked up ", term("q", "Q"), el("small", {}, "by attention")),
         el("th", { scope: "col" }, term("reward", "r"), " + ", term("gamma", "γ"), "Q", el("small", {}, "by the ReLU")),
         el("th", { scope: "col" }, "target"),
         el("th", { scope: "col" }, "weight", el("small", {}, "attention")),

@@ -124,8 +124,9 @@ export function residualSeries() {
   ];
 }
 export function renderResiduals() {
-  const box = $("residual-chart"),
-    series = residualSeries();
+  const box = $("residual-chart");
+  if (!box.clientWidth) return;
+  const series = residualSeries();
   box.replaceChildren(
     chart({
       series,

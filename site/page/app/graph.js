@@ -10,7 +10,7 @@ export function drawGraph(svg, v) {
   const { S } = app.run.info,
     box = svg.parentElement,
     size = Math.floor(Math.min(box.clientWidth, Math.max(250, box.clientHeight))),
-    radius = S === 1 ? 0 : size / 2 - 48,
+    radius = S === 1 ? 0 : size / 2 - 60,
     node = Math.min(30, Math.max(20, (Math.PI * radius) / S - 5) || 30);
   const at = Array.from({ length: S }, (_, s) => {
     const t = (2 * Math.PI * s) / S - Math.PI / 2;

@@ -56,7 +56,7 @@ export class Heat {
     const d = STEPS[e.key],
       [i, j] = this.cursor || [0, 0],
       within = (x, n) => Math.max(0, Math.min(n - 1, x));
-    if (e.shiftKey || e.ctrlKey || e.metaKey || e.altKey) return;
+    if (!this.rows || e.shiftKey || e.ctrlKey || e.metaKey || e.altKey) return;
     if (d) this.move(within(i + d[0], this.rows), within(j + d[1], this.cols), true);
     else if (e.key === "Enter") {
       this.move(i, j, true);
@@ -66,6 +66,7 @@ export class Heat {
     e.stopPropagation();
   }
   move(i, j, speak) {
+    if (!this.rows) return; // nothing is drawn yet
     if (this.cursor && this.cursor[0] === i && this.cursor[1] === j) return;
     this.cursor = [i, j];
     this.draw();

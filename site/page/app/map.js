@@ -98,7 +98,7 @@ function update(p, s, v, top, pi, edited) {
   p.rect.setAttribute("fill", rgb ? `rgb(${rgb})` : colours.grey);
   p.art.setAttribute("fill", ink);
   p.art.setAttribute("stroke", ink);
-  p.value.textContent = show(v, 2);
+  p.value.textContent = Math.abs(v) < 5e-4 ? "0" : show(v, 2);
   p.value.setAttribute("fill", ink);
   p.mark.setAttribute("visibility", edited ? "visible" : "hidden");
   p.mark.setAttribute("fill", colours.warm);

@@ -181,11 +181,6 @@ function drawMatrix(t) {
   const { view } = app,
     { data, rows, cols, rowNames, colNames } = scope.now,
     part = view.part;
-  scope.heat ||= new Heat($("matrix"), {
-    label: "Matrix",
-    hover: (i, j, speak) => aside(() => describe(i, j, speak)),
-    pick: (i) => pickRow(i),
-  });
   if (scope.jump) {
     scope.heat.cursor = [
       Math.max(0, Math.min(rows - 1, view.row - scope.rowFirst)),
@@ -241,7 +236,7 @@ export async function renderScope() {
     $("matrix-why").textContent = e.message;
     $("cell").replaceChildren(el("p", { class: "why" }, "There is no matrix to look into."));
     $("path").replaceChildren();
-    scope.heat?.set({ rows: 1, cols: 1, data: new Float64Array(1) });
+    scope.heat.set({ rows: 1, cols: 1, data: new Float64Array(1) });
   } finally {
     scope.busy = false;
     if (scope.again) {
@@ -309,12 +304,17 @@ function pickRow(i) {
 }
 export function buildMicroscope() {
   const { view } = app;
+  scope.heat = new Heat($("matrix"), {
+    label: "Matrix",
+    hover: (i, j, speak) => aside(() => describe(i, j, speak)),
+    pick: pickRow,
+  });
   for (const input of document.querySelectorAll("[name=call]"))
     input.addEventListener("change", () => {
       view.call = input.value;
       view.follow = 0;
       scope.jump = false;
-      if (scope.heat) scope.heat.cursor = null;
+      scope.heat.cursor = null;
       lookAt(view.call === "actor" ? "0.0" : "1.0", "weight");
     });
   $("follow").addEventListener("change", () => {

@@ -32,6 +32,7 @@ function scene() {
   const grid = phaseAt(app.pos.k).grid,
     { S } = app.run.info;
   const draw = grid ? drawMap : S <= 16 ? drawGraph : null;
+  if (!$("scene-box").clientWidth) return; // in a tab that is not on show
   $("scene").hidden = !draw;
   $("scene-none").hidden = !!draw;
   if (draw) $("scene-key").replaceChildren(...draw($("scene"), values()));
@@ -87,7 +88,7 @@ function placeEditor() {
     ? `Place ${s}: row ${Math.floor(s / phase.grid.width)}, column ${s % phase.grid.width}`
     : `State ${s}`;
   if (document.activeElement !== $("place-reward")) $("place-reward").value = same ? r[0] : "";
-  $("place-reward").placeholder = same ? "" : "differs by action";
+  $("place-reward").placeholder = same ? "" : "mixed";
   $("place-tiles").hidden = !phase.grid;
   if (phase.grid)
     for (const b of $("place-tiles").children) {

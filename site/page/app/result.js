@@ -30,8 +30,10 @@ const floorOf = (series) => 1e-7 * Math.max(1e-300, ...series.flatMap((s) => s.v
 
 export function renderResult() {
   const box = $("loss-chart"),
-    series = lossSeries(),
     { run, pos } = app;
+  renderControllers();
+  if (!box.clientWidth) return; // in a tab that is not on show
+  const series = lossSeries();
   box.replaceChildren(
     chart({
       series,
@@ -44,7 +46,6 @@ export function renderResult() {
     }),
   );
   $("loss-now").replaceChildren(...lossNow());
-  renderControllers();
 }
 // at returns a controller's loss after the rounds on show.
 const at = (name) => losses(name)[app.pos.k];

@@ -7,6 +7,7 @@ import { actionName, select, stateName } from "./problem.js";
 import { term } from "./glossary.js";
 import { traceRow, traced } from "./trace.js";
 import { inspect } from "./microscope.js";
+import { firstPacket } from "./tables.js";
 import { engine } from "./engine.js";
 import { drawCritic } from "./critic.js";
 import { weights } from "./learned.js";
@@ -192,5 +193,5 @@ export function renderStep() {
   const A = app.run.info.A,
     { state: s, action: a } = app.view;
   $("step-look").onclick = () =>
-    act(() => (tab() === "actor" ? inspect("actor", "0.0", "score", s, s * A + a) : inspect("critic", "1.0", "weight", s * A + a)));
+    act(() => (tab() === "actor" ? inspect("actor", "0.0", "score", s, s * A + a) : inspect("critic", "1.0", "weight", s * A + a, firstPacket(s * A + a))));
 }

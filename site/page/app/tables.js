@@ -15,7 +15,14 @@ async function whence(s, a) {
     pair = s * pairs() + a;
   if (pos.k === 0) return inspect("critic", "tokens", "tokens", pair, column("value"), pair);
   if (!ended()) await go(pos.k - 1, 3);
-  return inspect("critic", "1.0", "weight", pair, 0);
+  return inspect("critic", "1.0", "weight", pair, firstPacket(pair));
+}
+// firstPacket is the token of the first packet from a pair.
+export function firstPacket(pair) {
+  const { packets } = decoderRound(current()),
+    { S, A } = app.run.info;
+  for (let i = 0; i < packets.length; i += 6) if (packets[i] * A + packets[i + 1] === pair) return S * A + i / 6;
+  return 0;
 }
 // What a cell of each table is, and where the microscope shows how it came about.
 const TABLES = {
@@ -30,11 +37,11 @@ const TABLES = {
   },
   counts: {
     cell: (row, t) => `share of s′=${t} among the packets of s=${Math.floor(row / pairs())}, a=${row % pairs()}`,
-    look: (row) => inspect("critic", "1.0", "weight", row, app.run.info.S * pairs()),
+    look: (row) => inspect("critic", "1.0", "weight", row, firstPacket(row)),
   },
   nextQ: {
     cell: (s, a) => `Q of the next round at s=${s}, a=${a}`,
-    look: (s, a) => inspect("critic", "1.0", "weight", s * pairs() + a, app.run.info.S * pairs()),
+    look: (s, a) => inspect("critic", "1.0", "weight", s * pairs() + a, firstPacket(s * pairs() + a)),
   },
 };
 const HINT = "Point at a cell to read it, pick it to see how it came about.";

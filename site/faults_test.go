@@ -1,0 +1,440 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"icrl/policyattention/mdp"
+)
+
+// text returns what an element says.
+func (b *tab) text(selector string) string {
+	b.Helper()
+	return eval[string](b, fmt.Sprintf(`document.querySelector(%q).textContent`, selector))
+}
+
+// enter presses Enter as the browser sends it when the page takes the key:
+// without the character that would follow otherwise.
+func (b *tab) enter() {
+	b.Helper()
+	b.run(input.DispatchKeyEvent(input.KeyRawDown).WithKey("Enter").WithCode("Enter"))
+}
+
+// reduced asks for less motion, in a scheme.
+func (b *tab) reduced(scheme string) {
+	b.Helper()
+	b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
+}
+
+// TestReleasedActors builds the page with the repository's own actors, of which
+// one for several sizes is named like that for 16 states, and runs the latter.
+func TestReleasedActors(t *testing.T) {
+	b := newTab(t)
+	folder := t.TempDir()
+	if err := Build(folder, nil, false, Links{Paper: "https://example.org/paper"}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "learned-*.js"))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("actors %v, %v", files, err)
+	}
+	host := httptest.NewServer(Handler(folder))
+	defer host.Close()
+	b.open(host.URL + "/#S=16&show=exact.learned&T=5")
+	b.wait(`run.rounds.learned?.length > 0 && shown.has("learned")`)
+	if got := message(b); got != "" {
+		t.Errorf("the page says %q", got)
+	}
+	if got := eval[string](b, `document.querySelector("footer a").href`); got != "https://example.org/paper" {
+		t.Errorf("the foot links to %s", got)
+	}
+	// Outside of what it was trained on it warns.
+	b.set("#set-eta", 3)
+	b.wait(`run.settings.eta === 3 && run.rounds.learned?.length > 0`)
+	b.wait(`document.getElementById("state-learned").textContent.includes("η outside 0.4–1.2")`)
+}
+
+// TestMessages: an error goes with the next success, and can be closed.
+func TestMessages(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#seed=2")
+	b.set("#set-S", 99)
+	b.wait(`document.getElementById("message-text").textContent.includes("States S")`)
+	b.set("#set-seed", 5)
+	b.wait(`run.settings.seed === 5 && document.getElementById("message").hidden`)
+	b.set("#set-gamma", 2)
+	b.said("Discount γ")
+	b.set("#set-gamma", -1)
+	b.wait(`!document.getElementById("message").hidden`)
+	b.click("#message-close")
+	b.wait(`document.getElementById("message").hidden`)
+}
+
+// TestOddProblems: one state, no discount, no digits left, edits that do not fit.
+func TestOddProblems(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#T=3")
+	b.upload("#load", "one.json", []byte(`{"gamma": 0.5, "P": [[[1],[1]]], "r": [[0.25, 1]]}`))
+	b.wait(`run.settings.preset === "file" && run.info.S === 1 && decoderRound(0)`)
+	b.toEnd()
+	first := b.trajectory()
+	b.wait(`location.hash.includes("k=3")`)
+	hash := eval[string](b, `location.hash`)
+	b.open(server.URL + "/" + hash)
+	b.wait(`pos.k === 3`)
+	if second := b.trajectory(); !sameBits(first, second) {
+		t.Errorf("the link %s of a problem with one state gives other numbers", hash)
+	}
+	b.set("#set-gamma", 0.75) // γ of a loaded file
+	b.wait(`run.info.gamma === 0.75 && decoderRound(0)`)
+
+	b.open(server.URL + "/#gamma=0&T=1")
+	b.toEnd()
+	for _, place := range []string{"#readings", "#loss-now", "#figures"} {
+		if got := b.text(place); strings.Contains(got, "not a number") || strings.Contains(got, "1 rounds") || strings.Contains(got, "NaN") {
+			t.Errorf("%s says %q", place, got)
+		}
+	}
+	for hash, want := range map[string]string{
+		"#H=1e15&show=normalized&T=4": "rounding", "#preset=lock-up&edits=0:p:0:0:0:0.5": "one state", "#edits=0:p:9:0:0:0.5": "an edit at", "#edits=0:t:1:w": "map",
+		"#preset=maze&edits=0:t:1:x": "cannot be read", "#edits=3:i:0:0:0.5": "cannot be read", "#edits=0:i:0:0:2": "probability", "#edits=41:r:0:0:1": "round", "#edits=0:v:64:1": "state",
+	} {
+		b.open(server.URL + "/" + hash)
+		b.wait(`!work`)
+		got := message(b)
+		if strings.Contains(hash, "normalized") {
+			eval[bool](b, `(stop(), go(4, 0).then(() => true))`)
+			b.wait(`document.getElementById("state-normalized").textContent.includes("Stopped")`)
+			got = b.text("#state-normalized")
+		}
+		if !strings.Contains(got, want) || strings.Contains(got, "internal") {
+			t.Errorf("%s: the page says %q, want something with %q", hash, got, want)
+		}
+	}
+}
+
+// TestEdits: changes survive changes of earlier rounds and of settings, or it is
+// said that they go; they can be undone and taken back; cells are marked; a
+// reward beyond the cap makes another decoder.
+func TestEdits(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#T=20")
+	edit := func(k int, e string) {
+		t.Helper()
+		eval[bool](b, fmt.Sprintf(`(async () => { await go(%d, 0); await change(%s); return true })()`, k, e))
+	}
+	list := func() string { return eval[string](b, `run.edits.map(e => e.k + e.kind + e.value).join(" ")`) }
+	edit(10, `{kind: "reward", s: 2, a: 1, value: 0.5}`)
+	edit(5, `{kind: "reward", s: 3, a: 0, value: -0.5}`)
+	if got := list(); got != "5reward-0.5 10reward0.5" {
+		t.Errorf("after changes at rounds 10 and 5 there are %q", got)
+	}
+	if got := eval[[]float64](b, `[phaseAt(4).r[9], phaseAt(5).r[9], phaseAt(9).r[7], phaseAt(10).r[7]]`); got[1] != -0.5 || got[3] != 0.5 || got[0] == -0.5 || got[2] == 0.5 {
+		t.Errorf("rewards around the changes are %v", got)
+	}
+	for _, x := range []struct{ selector, wait string }{{"#set-eta", "run.settings.eta === 1"}, {"#set-seed", "run.settings.seed === 3"}} {
+		b.set(x.selector, x.wait[len(x.wait)-1:])
+		b.wait(x.wait + ` && run.edits.length === 2 && decoderRound(0)`)
+		if got := list(); got != "5reward-0.5 10reward0.5" {
+			t.Errorf("%s left %q", x.selector, got)
+		}
+	}
+	b.set("#set-seed", 7)
+	b.wait(`run.settings.seed === 7 && run.edits.length === 2`)
+	eval[bool](b, `(async () => { await go(12, 0); return true })()`)
+	b.wait(`heats.rewards.marks?.size === 2`)
+	b.set("#set-S", 4)
+	b.wait(`run.info.S === 4`)
+	b.wait(`document.getElementById("message-text").textContent.includes("went with it")`)
+	b.click("#undo")
+	b.wait(`run.info.S === 8 && run.edits.length === 2`)
+	b.click("#reset-edits")
+	b.wait(`run.edits.length === 0`)
+	b.click("#undo")
+	b.wait(`run.edits.length === 2`)
+
+	edit(12, `{kind: "place", s: 1, value: 2.5}`)
+	if got := eval[[]float64](b, `[run.info.certificate.RMax, phaseAt(12).r[3], phaseAt(12).r[5], run.edits.length]`); got[0] != 3 || got[1] != 2.5 || got[2] != 2.5 || got[3] != 3 {
+		t.Errorf("after a reward of 2.5: cap, rewards and changes are %v", got)
+	}
+	b.said("certified")
+	edit(0, `{kind: "start", s: 0, a: 0, value: 0.75}`)
+	if got := eval[float64](b, `decoderRound(0).pi[0]`); got != 0.75 {
+		t.Errorf("π₀ is %v", got)
+	}
+	b.toEnd()
+	first := b.trajectory()
+	b.wait(`location.hash.includes("k=20") && location.hash.includes("rmax")`)
+	hash := eval[string](b, `location.hash`)
+	b.open(server.URL + "/" + hash)
+	b.wait(`pos.k === 20 && !work`)
+	if second := b.trajectory(); !sameBits(first, second) {
+		t.Errorf("the link %s gives other numbers", hash)
+	}
+}
+
+// TestMap changes places of the maze as a visitor does.
+func TestMap(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	b.open(server.URL)
+	if got := eval[string](b, `run.settings.preset`); got != "maze" {
+		t.Fatalf("the page starts with %s", got)
+	}
+	b.toEnd()
+	before := eval[[]float64](b, `Array.from(decoderRound(39).nextPi)`)
+	eval[bool](b, `(document.getElementById("scene").focus(), true)`)
+	b.run(chromedp.KeyEvent(kb.ArrowDown))
+	b.wait(`view.state === 17`)
+	b.click(`#place-tiles [data-tile="#"]`)
+	b.wait(`run.edits.length === 1 && run.rounds.decoder.length === 40 && !work`)
+	after := eval[[]float64](b, `Array.from(decoderRound(39).nextPi)`)
+	if before[12*4+1] < 0.2 || after[12*4+1] > 0.01 {
+		t.Errorf("above the new wall the policy went down with probability %v, and now %v", before[12*4+1], after[12*4+1])
+	}
+	b.wait(`ghost && document.querySelector("#ghost-key").textContent.includes("before the change")`)
+	b.set("#place-reward", "0.5")
+	b.wait(`run.edits.length === 2 && phaseAt(0).r[17 * 4] === 0.5`)
+}
+
+// TestPick: a picked cell shows how it came about, and takes the focus along.
+func TestPick(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	b.open(server.URL + "/#k=3")
+	b.wait(`pos.k === 3 && !work`)
+	pick := func(card int) {
+		t.Helper()
+		eval[bool](b, fmt.Sprintf(`(document.querySelectorAll("#stages canvas")[%d].focus(), true)`, card))
+		b.run(chromedp.KeyEvent(kb.ArrowDown))
+		b.enter()
+		b.wait(`document.activeElement === $("matrix") && !scope.busy && !$("cell").textContent.includes("No cell")`)
+	}
+	pick(0)
+	b.wait(`view.call === "actor" && view.part === "tokens" && $("cell").textContent.includes("log policy")`)
+	if got := eval[float64](b, `scope.now.data[3 * scope.now.cols + run.info.token.findIndex(t => t.label === "log policy")] - Math.log(decoderRound(3).pi[3])`); got > 1e-12 || got < -1e-12 {
+		t.Errorf("the memory's log π is off by %v", got)
+	}
+	eval[bool](b, `(go(3, 0).then(() => true))`)
+	pick(1) // Q came from the critic call of the round before
+	b.wait(`view.call === "critic" && pos.k === 2 && pos.stage === 3`)
+	if top := eval[float64](b, `document.getElementById("microscope").getBoundingClientRect().top`); top > 60 || top < -600 {
+		t.Errorf("the microscope is %v pixels from the top", top)
+	}
+}
+
+// TestKeys: arrows step whatever button has the focus, scrolling keys scroll,
+// and the menu closes.
+func TestKeys(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#T=9")
+	eval[bool](b, `($("share").focus(), true)`)
+	b.run(chromedp.KeyEvent(kb.ArrowRight))
+	b.wait(`pos.k === 0 && pos.stage === 1`)
+	b.run(chromedp.KeyEvent(kb.ArrowRight, chromedp.KeyModifiers(input.ModifierShift)))
+	b.wait(`pos.k === 1 && pos.stage === 0`)
+	b.run(chromedp.KeyEvent(kb.ArrowLeft))
+	b.wait(`pos.k === 0 && pos.stage === 3`)
+	taken := eval[[]string](b, `(() => {
+		document.activeElement.blur();
+		return [" ", "Home", "ArrowDown", "ArrowUp", "PageDown"].filter(key => !document.body.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true, cancelable: true})));
+	})()`)
+	if len(taken) != 0 {
+		t.Errorf("the page takes %q from scrolling", taken)
+	}
+	open := `document.getElementById("export").open`
+	b.click("#export summary")
+	b.wait(open)
+	eval[bool](b, `(document.querySelector("[data-export=csv]").focus(), true)`)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.wait(`!` + open + ` && document.activeElement.tagName === "SUMMARY"`)
+	b.click("#export summary")
+	b.wait(open)
+	b.click("h1")
+	b.wait(`!` + open)
+}
+
+// TestReadings: own packets are no leakage, and rounding is no sampling error.
+func TestReadings(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#m=16&k=2")
+	b.wait(`pos.k === 2 && !work`)
+	eval[bool](b, `(document.querySelector("[name=call][value=critic]").click(), true)`)
+	b.wait(`$("path").textContent.includes("packet")`)
+	got := b.text("#path")
+	if !strings.Contains(got, "10 other packets of its own") {
+		t.Errorf("the path says %q", got)
+	}
+	var own, other float64
+	if _, err := fmt.Sscanf(got[strings.Index(got, "own ")+4:], "%g", &own); err != nil || own < 62 || own > 63 {
+		t.Errorf("ten of sixteen packets have %v %% (%v): %s", own, err, got)
+	}
+	if _, err := fmt.Sscanf(got[strings.Index(got, "own together ")+13:], "%g", &other); err != nil || other > 0.1 && !strings.Contains(got, "·10⁻") {
+		t.Errorf("other tokens have %v %%: %s", other, got)
+	}
+	b.open(server.URL + "/#expected=1&k=2")
+	b.wait(`pos.k === 2 && !work`)
+	if got := b.text("#readings"); !strings.Contains(got, "(rounding)") || strings.Contains(got, "almost all of it is sampling") {
+		t.Errorf("with exact expectations the readings say %q", got)
+	}
+	// The attention of this view is on a scale from 0 to 1.
+	if got := b.text("#ramp-low") + b.text("#ramp-high"); got != "01" && got != "" {
+		t.Errorf("attention is shown on a scale of %q", got)
+	}
+}
+
+// TestDefaultLink: the bare address shows the usual start again.
+func TestDefaultLink(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	b.open(server.URL + "/#preset=ring&k=4&show=exact.idle&view=critic/1.0/weight/2")
+	b.wait(`pos.k === 4`)
+	eval[bool](b, `(location.hash = "", true)`)
+	b.wait(`run.settings.preset === "maze" && pos.k === 0 && !shown.has("idle") && view.call === "actor" && view.station === "0.0"`)
+	if got := eval[[]string](b, `[getComputedStyle($("set-S")).backgroundColor, getComputedStyle($("set-T")).backgroundColor]`); got[0] == got[1] || !eval[bool](b, `$("set-S").disabled`) {
+		t.Errorf("a disabled field looks like an enabled one: %v", got)
+	}
+}
+
+// TestLargeLinks: links to problems of 16 states and 16 actions are as short as
+// their numbers allow and give the same bits.
+func TestLargeLinks(t *testing.T) {
+	drawn, err := mdp.Random.Draw(3, 16, 16, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, limit := range map[string]int{"random": 43500, "rounded": 9000} {
+		p := drawn[0]
+		x := map[string]any{"gamma": 0.9}
+		var P [][][]float64
+		var r [][]float64
+		for s := range 16 {
+			P, r = append(P, nil), append(r, nil)
+			for a := range 16 {
+				row := append([]float64(nil), p.MDP.Next(s, a)...)
+				reward := p.MDP.R.At(s, a)
+				if name == "rounded" { // sixteenths, as in a problem that a person wrote
+					for i := range row {
+						row[i] = 0
+					}
+					row[(s+a)%16], row[(s+1)%16] = 0.75, row[(s+1)%16]+0.25
+					if (s+a)%16 == (s+1)%16 {
+						row[(s+1)%16] = 1
+					}
+					reward = float64(s-a) / 16
+				}
+				P[s] = append(P[s], row)
+				r[s] = append(r[s], reward)
+			}
+		}
+		x["P"], x["r"] = P, r
+		data, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newTab(t)
+		b.open(server.URL + "/#T=2&m=1")
+		b.upload("#load", "large.json", data)
+		b.wait(`run.settings.preset === "file" && run.info.S === 16`)
+		b.toEnd()
+		first := b.trajectory()
+		b.wait(`location.hash.includes("mdp=") && location.hash.includes("k=2")`)
+		hash := eval[string](b, `location.hash`)
+		t.Logf("%s: a link of %d characters", name, len(hash))
+		if len(hash) > limit {
+			t.Errorf("%s: the link has %d characters, want at most %d", name, len(hash), limit)
+		}
+		b.open(server.URL + "/" + hash)
+		b.wait(`pos.k === 2 && !work`)
+		if second := b.trajectory(); !sameBits(first, second) {
+			t.Errorf("%s: the link gives other numbers", name)
+		}
+	}
+}
+
+// TestLongWork: results from the first round on, progress, and an end to it.
+func TestLongWork(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#S=16&A=16&m=64&T=200&k=200")
+	b.wait(`!document.getElementById("work").hidden && run.rounds.decoder.length > 1`)
+	if got := eval[int](b, `document.querySelectorAll("#loss-chart path").length`); got < 2 {
+		t.Errorf("there are %d lines while rounds are computed", got)
+	}
+	b.click("#work-cancel")
+	b.wait(`!work && document.getElementById("work").hidden && pos.k > 0 && pos.k < 200`)
+	b.said("Stopped after")
+}
+
+// TestFirstSight: the three answers fit on a laptop's screen, the page plays
+// once by itself unless less motion is asked for, and the tour works.
+func TestFirstSight(t *testing.T) {
+	b := newTab(t)
+	b.run(emulation.SetDeviceMetricsOverride(1280, 800, 1, false))
+	b.open(server.URL)
+	b.wait(`playing && pos.stage > 0`)
+	b.wait(`pos.k > 1`)
+	b.click("#play")
+	b.wait(`!playing`)
+	for _, id := range []string{"scene", "place", "loss-chart", "controllers", "step-table", "step-said"} {
+		if bottom := eval[float64](b, fmt.Sprintf(`document.getElementById(%q).getBoundingClientRect().bottom`, id)); bottom > 800 || bottom < 100 {
+			t.Errorf("#%s ends %v pixels from the top, want all of it on 800", id, bottom)
+		}
+	}
+	if got := b.text("#step-said"); !strings.Contains(got, "differs from exact PMD by") {
+		t.Errorf("the step says %q", got)
+	}
+	b.reduced("light")
+	b.open(server.URL)
+	if eval[bool](b, `!!playing`) {
+		t.Error("the page plays by itself although less motion is asked for")
+	}
+	b.click("#tour-start")
+	for i := range eval[int](b, `tourLength`) {
+		b.wait(fmt.Sprintf(`$("tour-count").textContent.startsWith("%d of") && document.querySelector(".pointed") && !work`, i+1))
+		if got := message(b); got != "" && eval[string](b, `$("message").dataset.kind`) == "error" {
+			t.Errorf("step %d of the tour says %q", i+1, got)
+		}
+		shot(b, fmt.Sprintf("tour-%d", i+1))
+		if i < 6 {
+			b.click("#tour-next")
+		}
+	}
+	b.click("#tour-end")
+	b.wait(`$("tour").hidden && run.settings.preset === "maze" && pos.k === 0`)
+	eval[bool](b, `(document.querySelector('.lead [data-term="eta"]').click(), true)`)
+	b.wait(`!$("term").hidden && $("term").textContent.includes("step size")`)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.wait(`$("term").hidden`)
+}
+
+// TestReleased: one actor for each size, and none for several.
+func TestReleased(t *testing.T) {
+	paths, err := released("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, p := range paths {
+		l, err := pack(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[l.File] || strings.Contains(p, "+") {
+			t.Errorf("%s is a second %s", p, l.File)
+		}
+		seen[l.File] = true
+		if _, err := os.Stat(p); err != nil {
+			t.Error(err)
+		}
+	}
+}
