@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
@@ -28,6 +29,9 @@ func TestClaimsAreFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	want.WriteByte('\n')
+	if want.Len() > 60_000 {
+		t.Errorf("CLAIMS.md has %d bytes, want at most 60 kB", want.Len())
+	}
 	compare := func(path string, want []byte) {
 		got, err := os.ReadFile(path)
 		if err != nil {
@@ -43,37 +47,43 @@ func TestClaimsAreFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare("../../artifacts/paper/claims.json", append(text, '\n'))
-	for _, row := range table.Rows {
-		if verdict := row[6]; verdict == "differs" || strings.HasPrefix(verdict, "differs (") {
-			t.Logf("%s, %s: ours (%s %s) differs from the paper's (%s), and claims gives no reason yet", row[0], row[1], row[3], row[4], row[2])
+	for _, c := range table.Values.(Claims).Claims {
+		for _, k := range c.Checks {
+			if k.Verdict == Differs && k.Why == "" {
+				t.Logf("%s, %s: ours (%s) differs from the paper's (%s), and no reason is given yet", c.Says, k.At, k.Here, k.Paper)
+			}
 		}
 	}
 }
 
-// Every claim has its number, a command that exists, and a sentence of its own.
+// Every sentence has checks, and every check its number, a command that exists, and a
+// place of its own in the paper.
 func TestClaimsAreWhole(t *testing.T) {
 	seen, lines := map[string]bool{}, map[int]bool{}
-	for _, c := range claims() {
-		lines[c.line] = true
-		if seen[c.says] {
-			t.Errorf("%q stands twice", c.says)
+	for _, x := range sentences() {
+		lines[x.line] = true
+		if len(x.checks) == 0 || !slices.Contains(sections, x.section) {
+			t.Errorf("%q has %d checks, section %q", x.says, len(x.checks), x.section)
 		}
-		seen[c.says] = true
-		if ok := c.number.number() != nil; ok == (c.printed != "") {
-			t.Errorf("%q: the paper's number is %v, printed %q: want one of them", c.says, c.number, c.printed)
-		}
-		if c.measure == nil && c.why == "" {
-			t.Errorf("%q is not measured without a reason", c.says)
-		}
-		command, argument, _ := strings.Cut(c.make, " ")
-		known := map[string]bool{
-			"evaluate": argument == "" || slices.Contains(experiment.Blocks, experiment.Block(argument)) || beginsCells(argument),
-			"table":    slices.Contains(TableNames(), argument),
-			"figure":   slices.Contains(FigureNames(), argument),
-			"–":        c.measure == nil,
-		}
-		if !known[command] {
-			t.Errorf("%q: no command %q", c.says, c.make)
+		for _, c := range x.checks {
+			name := x.says + "; " + c.at + "; " + c.variant
+			if seen[name] {
+				t.Errorf("%q stands twice", name)
+			}
+			seen[name] = true
+			if (results.Paper(c.number) != nil) == (c.printed != "") {
+				t.Errorf("%q: the paper's number is %v, printed %q: want one of them", name, c.number, c.printed)
+			}
+			command, argument, _ := strings.Cut(c.command, " ")
+			known := map[string]bool{
+				"evaluate": argument == "" || slices.Contains(experiment.Blocks, experiment.Block(argument)),
+				"table":    slices.Contains(TableNames(), argument),
+				"figure":   slices.Contains(FigureNames(), argument),
+				"–":        true,
+			}
+			if !known[command] {
+				t.Errorf("%q: no command %q", name, c.command)
+			}
 		}
 	}
 	for line := 1; line <= 7; line++ {
@@ -83,65 +93,76 @@ func TestClaimsAreWhole(t *testing.T) {
 	}
 }
 
-// beginsCells reports whether names of cells of the paper begin so, and none of them
-// has another recipe or size.
-func beginsCells(name string) bool {
-	return slices.ContainsFunc(experiment.Presets["paper"].Plan(), func(c experiment.Cell) bool {
-		return strings.HasPrefix(c.Name(), name+"-")
-	})
-}
-
 func TestJudges(t *testing.T) {
 	at := func(value, lo, hi float64) *measured {
-		return &measured{value: stats.Estimate{Value: value, Lo: lo, Hi: hi}}
+		return &measured{Estimate: results.Estimate{Runs: 3, Estimate: stats.Estimate{Value: value, Lo: lo, Hi: hi}}}
 	}
-	bare, wide := Number{Value: 1}, Number{Value: 1, Lo: .9, Hi: 1.1}
-	for _, c := range []struct {
-		judge *judge
+	bare, wide := results.Number{Value: 1}, results.Number{Value: 1, Lo: .9, Hi: 1.1}
+	holdsZero, above, below := results.Number{Value: .1, Lo: -.1, Hi: .3}, results.Number{Value: .2, Lo: .1, Hi: .3}, results.Number{Value: -.5, Lo: -.6, Hi: -.4}
+	for i, c := range []struct {
+		judge judge
 		m     *measured
-		paper Number
-		want  bool
+		paper results.Number
+		want  Verdict
 	}{
-		{atMost, at(1, 0, 2), bare, true}, {atMost, at(1.01, 0, 2), bare, false},
-		{agrees, at(1.05, 1.01, 1.2), bare, false}, {agrees, at(1.05, 1.01, 1.2), wide, true}, {agrees, at(.5, .4, .8), wide, false},
-		{notAbove, at(.5, .4, .8), wide, true}, {notAbove, at(1.3, 1.2, 1.4), wide, false}, {notAbove, at(1.3, 1, 1.4), bare, false}, {notAbove, at(1.05, .9, 1.4), wide, true},
-		{unresolved, at(1, -1, 2), bare, true}, {unresolved, at(1, .1, 2), bare, false},
-		{below, at(-1, -2, -.1), bare, true}, {below, at(-1, -2, .1), bare, false},
-		{above, at(1, .1, 2), bare, true}, {above, at(1, -.1, 2), bare, false},
-		{leads, at(-1, -2, -.1), Number{Value: -.5, Lo: -.6, Hi: -.4}, true}, {leads, at(-3, -4, -2), Number{Value: -.5, Lo: -.6, Hi: -.4}, false},
-		{leads, at(-.2, -.3, -.1), Number{Value: -.5, Lo: -.6, Hi: -.4}, false}, {leads, at(-.2, -.7, .1), Number{Value: -.5, Lo: -.6, Hi: -.4}, false},
-		{leadsTimes, at(20, 10, 30), Number{Value: 25}, true}, {leadsTimes, at(40, 30, 50), Number{Value: 25}, false},
-		{leadsTimes, at(4, 2, 7), Number{Value: 25}, false}, {leadsTimes, at(4, .9, 30), Number{Value: 25}, false},
+		{compared(lower), at(1.05, .9, 1.2), bare, Holds}, {compared(lower), at(.5, .4, .8), bare, Better}, {compared(lower), at(2, 1.5, 3), bare, Differs},
+		{compared(higher), at(.5, .4, .8), bare, Differs}, {compared(higher), at(2, 1.5, 3), wide, Better},
+		{compared(neither), at(.5, .4, .8), wide, Differs}, {compared(neither), at(2, 1.5, 3), wide, Differs}, {compared(neither), at(1.2, 1.05, 1.4), wide, Holds},
+		{compared(lower), &measured{value: .5}, bare, Better}, {compared(lower), &measured{value: 1.5, lo: .9, hi: 1.6}, bare, Holds},
+		{differing(lower), at(0, -.1, .1), holdsZero, Holds}, {differing(lower), at(-.05, -.08, -.01), holdsZero, Better},
+		{differing(lower), at(.05, .01, .08), holdsZero, Differs}, {differing(neither), at(-.05, -.08, -.01), holdsZero, Differs},
+		{differing(lower), at(.2, -.1, .4), above, Unresolved}, {differing(lower), at(.2, .05, .4), above, Holds},
+		{differing(lower), at(.01, .005, .02), above, Better}, {differing(neither), at(.01, .005, .02), above, Differs},
+		{differing(neither), at(-.9, -1, -.8), below, Differs}, {differing(neither), at(-.5, -.7, .1), below, Unresolved},
+		{zero(lower), at(0, -.1, .1), bare, Holds}, {zero(lower), at(-1, -2, -.1), bare, Better}, {zero(lower), at(1, .1, 2), bare, Differs}, {zero(neither), at(-1, -2, -.1), bare, Differs},
+		{toward(.8), at(.81, .79, .82), results.Number{Value: .784}, Better}, {toward(.8), at(.7, .69, .71), results.Number{Value: .784}, Differs}, {toward(.8), at(.78, .77, .79), results.Number{Value: .784}, Holds},
+		{within, at(1.4, 1, 2), bare, Holds}, {within, at(1.6, 1, 2), bare, Differs},
+		{stated, &measured{ok: true}, bare, Holds}, {stated, &measured{}, bare, Differs}, {bars("x"), &measured{ok: true}, bare, NoEvidence},
 	} {
-		if got := c.judge.ok(c.m, c.paper); got != c.want {
-			t.Errorf("%q of %+v against %+v is %v", c.judge.name, c.m.value, c.paper, got)
+		if got, _ := c.judge.of(c.m, c.paper); got != c.want {
+			t.Errorf("%d: %s is %s, want %s", i, c.judge.name, got, c.want)
 		}
 	}
 }
 
-// An unfinished claim says how far it is, and one that is not there says so.
+// What bars a check, a budget and a choice of ours come before or after the judge's
+// verdict, and what is not there says so.
 func TestVerdicts(t *testing.T) {
 	store, err := experiment.Open(t.TempDir(), "paper", "go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newSource(store)
-	c := claim{measure: func(*source) (*measured, error) { return nil, nil }, judge: holds, why: "of this"}
-	for _, x := range []struct {
+	for i, x := range []struct {
+		check
 		m    *measured
-		want string
+		want Verdict
+		why  string
 	}{
-		{nil, NotRun},
-		{&measured{ok: true}, "holds"},
-		{&measured{ok: true, runs: 2, planned: 5}, "holds (2 of 5 runs so far)"},
-		{&measured{}, "differs: of this"},
-		{&measured{ok: true, barred: "it failed"}, "no evidence: it failed"},
+		{check{}, nil, Missing, ""},
+		{check{}, &measured{ok: true}, Holds, ""},
+		{check{why: "of this"}, &measured{}, Differs, "of this"},
+		{check{fitted: "chosen"}, &measured{ok: true}, Fitted, "chosen"},
+		{check{fitted: "chosen"}, &measured{}, Differs, ""},
+		{check{budget: "smaller"}, &measured{ok: true}, OtherBudget, "smaller"},
+		{check{budget: "smaller"}, &measured{ok: true, barred: "it failed"}, NoEvidence, "it failed"},
 	} {
-		if _, got := c.verdict(s, x.m); got != x.want {
-			t.Errorf("%q, want %q", got, x.want)
+		x.judge = stated
+		if got, why := x.verdict(s, x.m); got != x.want || why != x.why {
+			t.Errorf("%d: %q %q, want %q %q", i, got, why, x.want, x.why)
 		}
 	}
-	if _, got := (claim{why: "it is history"}).verdict(s, nil); got != "not repeated: it is history" {
-		t.Error(got)
+}
+
+// A sentence takes the first verdict of the list that a check has, and its row says of
+// how many checks.
+func TestClaimRow(t *testing.T) {
+	c := Claim{Section: "1", Line: 2, Says: "so", Verdict: Differs, Note: "note", Checks: []Outcome{
+		{At: "a", Variant: "x", Paper: "1", Here: "2", Verdict: Differs, Why: "of this"}, {At: "a", Variant: "y", Paper: "1", Here: "3", Verdict: Better},
+		{At: "b", Paper: "1", Here: "1", Verdict: Holds}, {At: "c", Paper: "–", Here: "9"},
+	}}
+	want := []string{"1", "so (Table 2, line 2)", "1", "a: x 2; y 3 (better)\nb: 1 (holds)\nc: 9", "differs in 1 of 3: of this; note"}
+	if got := c.row(); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
-	"icrl/policyattention/stats"
 )
 
 // Table is a table as text, and the values that it was made of.
@@ -33,16 +32,7 @@ type Table struct {
 	// with the seal of each one's manifest. Only the table of claims has them.
 	Results map[string]string `json:",omitempty"`
 	summary string            // stands above the table
-}
-
-// Evidence is one estimate with its origin.
-type Evidence struct {
-	Of        string   `json:"of"`
-	Estimator string   `json:"estimator"` // see package stats
-	Horizon   int      `json:"horizon"`
-	X         []string `json:"x"`           // folders of the cells, by run
-	Y         []string `json:"y,omitempty"` // compared with, by run
-	stats.Estimate
+	grouped bool              // the first column is the heading of a section
 }
 
 // NotRun stands where an artifact is missing.
@@ -122,25 +112,28 @@ func tails[R any](of func(R) results.Tail) []column[R] {
 // tailNote explains the columns of tails.
 const tailNote = "Medians hide the problems on which an actor locks up. Excess: the loss less exact PMD's, problem by problem, over all problems of all runs; ratio of means: the median over runs of mean loss over exact PMD's."
 
-// Markdown writes the table as GitHub Markdown, its columns aligned.
+// Markdown writes the table as GitHub Markdown: its columns aligned or, where its first
+// column groups the rows, a section of unaligned rows a group.
 func (t Table) Markdown(w io.Writer) error {
+	var b strings.Builder
+	if t.grouped {
+		t.document(&b)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	width := make([]int, len(t.Columns))
 	for _, row := range append([][]string{t.Columns}, t.Rows...) {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	var b strings.Builder
 	line := func(cells []string) {
 		for i, cell := range cells {
-			fmt.Fprintf(&b, "| %s%s ", strings.ReplaceAll(cell, "|", `\|`), strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
+			fmt.Fprintf(&b, "| %s%s ", escape(cell), strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
 		}
 		b.WriteString("|\n")
 	}
 	fmt.Fprintf(&b, "### %s\n\n", t.Title)
-	if t.summary != "" {
-		fmt.Fprintf(&b, "%s\n\n", t.summary)
-	}
 	line(t.Columns)
 	for _, n := range width {
 		fmt.Fprintf(&b, "|%s", strings.Repeat("-", n+2))
@@ -155,6 +148,27 @@ func (t Table) Markdown(w io.Writer) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// document writes a section a group of rows, a line a row.
+func (t Table) document(b *strings.Builder) {
+	fmt.Fprintf(b, "# %s\n\n%s\n", t.Title, t.summary)
+	group := ""
+	for _, row := range t.Rows {
+		if row[0] != group {
+			group = row[0]
+			fmt.Fprintf(b, "\n## %s\n\n| %s |\n%s|\n", group, strings.Join(t.Columns[1:], " | "), strings.Repeat("|-", len(row)-1))
+		}
+		for _, cell := range row[1:] {
+			fmt.Fprintf(b, "| %s ", escape(cell))
+		}
+		b.WriteString("|\n")
+	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(b, "\n%s\n", note)
+	}
+}
+
+func escape(cell string) string { return strings.NewReplacer("|", `\|`, "\n", "<br>").Replace(cell) }
 
 var fragment = template.Must(template.New("table").Parse(`<table>
 <caption>{{.Title}}</caption>

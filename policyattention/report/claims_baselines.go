@@ -1,0 +1,164 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
+	"icrl/policyattention/stats"
+)
+
+// rateOf returns the actor step of the source that a network of Algorithm Distillation
+// was trained on.
+func rateOf(e *experiment.Evaluation) float64 {
+	return e.Config.Loop.Distill.Training.Source.Alpha
+}
+
+// Section 8 on interfaces and resources, and Appendix F: may the adaptations enter?
+func baselineSentences() []sentence {
+	const section, qualification = "8 Comparison", "App. F Qualification"
+	native := results.Selection{Block: experiment.Qualification, Method: experiment.LiangLai, S: results.NativeStates}
+	harness := selection(experiment.Qualification, experiment.LiangLai, 8)
+	one := func(section, says string, c check) sentence {
+		if c.command == "" {
+			c.command = "evaluate qualification"
+		}
+		return sentence{section: section, says: says, checks: []check{c}}
+	}
+	quality := func(says, quantity string, j judge, of func(*experiment.Evaluation) float64) sentence {
+		return one(qualification, "Liang–Lai in its native shape: "+says, check{number: results.Key{Block: experiment.Qualification, Quantity: quantity + " native", S: results.NativeStates}, measure: values(native, of), judge: j})
+	}
+	lossRatio := quality("last over first training loss 4.9e-12", "last/first training loss", compared(lower), func(e *experiment.Evaluation) float64 { return e.Imitation.LossRatio })
+	lossRatio.note = "its optimizer is ours, the paper names none: this is no better fit of the same thing"
+	return append(interfaceSentences(),
+		lossRatio,
+		quality("median relative error of an update 3.2e-6", "relative update error", compared(lower), updateError),
+		quality("improvement over 3,000 updates, relative to its teacher's", "closed-loop improvement / teacher's", toward(1), func(e *experiment.Evaluation) float64 { return e.Imitation.Improvement() }),
+		quality("mean gap between its curve and its teacher's", "mean curve gap", compared(lower), func(e *experiment.Evaluation) float64 { return e.Imitation.Gap() }),
+		one(qualification, "Liang–Lai in the harness's shape, S = 8: median relative error of an update", check{number: results.Key{Block: experiment.Qualification, Quantity: "relative update error harness", S: 8}, measure: values(harness, updateError), judge: compared(lower)}),
+		sentence{section: qualification, says: "Algorithm Distillation qualifies at S = 8: its loss falls from .821 to .395 over 40 rounds, 64 of 64 MDPs improve, and it beats its control of a short context by the registered gap", checks: []check{
+			{variant: "the paper's budget", printed: "qualifies", command: "evaluate qualification", measure: qualifies("full", 8), judge: stated},
+			{variant: "a CPU budget", printed: "qualifies", command: "evaluate qualification", measure: qualifies("cpu", 8), judge: stated, budget: smaller},
+			{variant: "a CPU budget, source tuned", printed: "qualifies", command: "evaluate qualification", measure: qualifies("cpu-tuned", 8), judge: stated, budget: smaller},
+		}, note: "the rule is of 23 November 2026: a fall by a tenth and a gap to the recipe's own control with an interval below zero; before, a fall by a tenth alone, which a control passes too"},
+		one(qualification, "the first recipe of Algorithm Distillation fails: .928 to .937", check{printed: "0.928 to 0.937", measure: improves(experiment.Qualification, "first", 8), judge: judge{"the median does not fall by a tenth", func(m *measured, _ results.Number) (Verdict, string) {
+			if m.ok {
+				return Differs, ""
+			}
+			return Holds, ""
+		}}}),
+		sentence{section: section, says: "8.3: Algorithm Distillation improves in context at S = 16, .923 to .373 from round 1 to round 40 of the evaluation", checks: []check{
+			{variant: "the paper's budget", printed: "0.923 to 0.373", command: "evaluate benchmark", measure: improves(experiment.Benchmark, "full", 16), judge: stated},
+			{variant: "a CPU budget", printed: "0.923 to 0.373", command: "evaluate benchmark", measure: improves(experiment.Benchmark, "cpu", 16), judge: stated, budget: smaller},
+			{variant: "a CPU budget, source tuned", printed: "0.923 to 0.373", command: "evaluate benchmark", measure: improves(experiment.Benchmark, "cpu-tuned", 16), judge: stated, budget: smaller},
+		}},
+		sentence{section: section, says: "8.3: on the paper's range, calibration problems choose (α, β) = (2, .2) at S = 8 and (2, .8) at S = 16 for Liang–Lai", checks: []check{
+			{at: "S = 8", printed: "(2, 0.2)", command: "evaluate tuning", measure: chosen(8), judge: stated, why: "with so small an actor step the loss hardly depends on β; the paper gives neither its grid nor its problems"},
+			{at: "S = 16", printed: "(2, 0.8)", command: "evaluate tuning", measure: chosen(16), judge: stated, why: "with so small an actor step the loss hardly depends on β; the paper gives neither its grid nor its problems"},
+		}},
+		sentence{section: section, says: "8.2: the chosen rates are the largest of their grids, and larger ones could be better (calibration problems, T = 20)", checks: []check{
+			{at: "Liang–Lai, S = 8", printed: "could be", command: "evaluate tuning", measure: tunedLarger(8), judge: stated},
+			{at: "Liang–Lai, S = 16", printed: "could be", command: "evaluate tuning", measure: tunedLarger(16), judge: stated},
+			{at: "Algorithm Distillation, S = 8", printed: "could be", command: "evaluate tuning", measure: sourceRates, judge: stated, budget: smaller},
+		}, note: "the source rates above 4 were added after the losses at 4 had been seen"},
+		one("App. G Negative results", "an actor that never moves is ζ-accurate to PMD on the two-action self-loop for any ζ and stays suboptimal; the proximal excess vanishes with ζ", check{printed: "any ζ > 0; → 0", command: "figure lock-up", measure: neverMoves, judge: stated}),
+	)
+}
+
+// interfaceSentences are what Section 8 and Table 4 say of interfaces and resources.
+func interfaceSentences() []sentence {
+	const section = "8 Comparison"
+	in := func(m experiment.Method, recipe string) results.Selection {
+		return results.Selection{Block: experiment.Benchmark, Method: m, Recipe: recipe, S: 8}
+	}
+	liang, full := in(experiment.LiangLai, "paper"), in(experiment.Distillation, "full")
+	critic := in(experiment.LearnedCritic, "")
+	const ll, ad = "loop.liang_lai.training.", "loop.distill.training."
+	product := func(get func(string) any, paths ...string) float64 {
+		p := 1.0
+		for _, path := range paths {
+			v, ok := get(path).(float64)
+			if !ok {
+				return math.NaN()
+			}
+			p *= v
+		}
+		return p
+	}
+	set := func(says, want string, x results.Selection, of func(func(string) any) string) sentence {
+		return sentence{section: section, says: says, checks: []check{{printed: want, command: "evaluate benchmark", measure: configured(x, want, of), judge: stated}}}
+	}
+	list := []sentence{
+		set("Table 4: Liang–Lai trains on 10,000 MDPs and 10⁷ windows", "10000, 1e+07", liang, func(get func(string) any) string {
+			return fmt.Sprintf("%v, %.0e", get(ll+"mdps"), product(get, ll+"batch", ll+"steps"))
+		}),
+		set("Table 4: Algorithm Distillation learns from 2,000 histories of 1,000 steps, with a context of 200", "2000, 1000, 200", full, func(get func(string) any) string {
+			return fmt.Sprintf("%v, %v, %v", get(ad+"histories"), get(ad+"length"), get(ad+"context"))
+		}),
+		set("8.2: the failed first attempt of Algorithm Distillation had context 800, batch 32, 20,000 steps", "800, 32, 20000", results.Selection{Block: experiment.Qualification, Method: experiment.Distillation, Recipe: "first", S: 8}, func(get func(string) any) string {
+			return fmt.Sprintf("%v, %v, %v", get(ad+"context"), get(ad+"batch"), get(ad+"steps"))
+		}),
+		set("8.1: the learned critic takes 144 generative transitions a round at S = 8, 7.2 times the 20 of the sampled methods", "144, 7.2", critic, func(get func(string) any) string {
+			n := product(get, "loop.critic.training.samples", "loop.critic.training.slots", "loop.critic.training.actions")
+			return fmt.Sprintf("%g, %.1f", n, n/20)
+		}),
+	}
+	list[3].line, list[3].checks[0].fitted = 6, "six packets a pair were chosen from these numbers"
+	return append(list,
+		sentence{section: section, says: "8.2: parameters at S = 8", checks: []check{
+			{at: "PolicyAttention, actor and critic", printed: "272451", command: "table resources", measure: parameters(experiment.LearnedCritic, "", 272451), judge: stated, why: "the paper does not say how it splits them between trunk, embeddings and heads"},
+			{at: "Liang–Lai", printed: "10952", command: "table resources", measure: parameters(experiment.LiangLai, "paper", 10952), judge: stated},
+			{at: "Algorithm Distillation", printed: "1.14M", command: "table resources", measure: parameters(experiment.Distillation, "full", 1.14e6), judge: stated, fitted: "width and depth were chosen from this number"},
+		}},
+		sentence{section: section, says: "Table 4: time of a training run at S = 8", checks: []check{
+			{at: "PolicyAttention", printed: ".19–.24 GPU-h", command: "table cost", measure: trainingHours(in(experiment.PolicyAttention, "")), judge: bars("another machine")},
+			{at: "PMD-target", printed: ".19–.24 GPU-h", command: "table cost", measure: trainingHours(in(experiment.PMDTarget, "")), judge: bars("another machine")},
+			{at: "Liang–Lai", printed: "17 CPU-min", command: "table cost", measure: trainingHours(liang), judge: bars("another machine")},
+			{at: "Algorithm Distillation", printed: ".63–.75 GPU-h", command: "table cost", measure: trainingHours(full), judge: bars("another machine")},
+		}},
+	)
+}
+
+// parameters compares the size of the networks of a method's first identity with the
+// paper's, to three digits where it gives no more.
+func parameters(m experiment.Method, recipe string, want float64) measure {
+	return func(s *source) (*measured, error) {
+		rows, err := s.Resources(8)
+		at := slices.IndexFunc(rows, func(r results.Resource) bool { return r.Method == m && r.Recipe == recipe })
+		if err != nil || at < 0 {
+			return nil, err
+		}
+		n := float64(rows[at].Parameters)
+		return &measured{text: fmt.Sprintf("%.0f", n), ok: n == want || want == 1.14e6 && math.Round(n/1e4) == 114}, nil
+	}
+}
+
+// trainingHours measures what trainings took, the least and the most.
+func trainingHours(x results.Selection) measure {
+	return func(s *source) (*measured, error) {
+		runs, err := s.Find(x)
+		if err != nil || len(runs.Found) == 0 {
+			return nil, err
+		}
+		var hours []float64
+		for _, r := range runs.Found {
+			needed, err := r.Cell.Trainings()
+			if err != nil {
+				return nil, err
+			}
+			run, err := s.Training(needed[0])
+			if err != nil {
+				return nil, err
+			}
+			if run != nil {
+				hours = append(hours, run.Manifest.Cost.CPUSeconds/3600)
+			}
+		}
+		if len(hours) == 0 {
+			return nil, nil
+		}
+		return &measured{value: stats.Median(hours), text: fmt.Sprintf("%.2f–%.2f CPU-h", slices.Min(hours), slices.Max(hours)), runs: len(runs.Found), planned: runs.Planned, used: runs.Found}, nil
+	}
+}

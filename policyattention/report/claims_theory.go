@@ -1,0 +1,471 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
+	"icrl/policyattention/seed"
+)
+
+// theory is a sentence of one check that is computed here, without artifacts.
+func theory(section, says, printed, command string, m measure) sentence {
+	return sentence{section: section, says: says, checks: []check{{printed: printed, command: command, measure: m, judge: stated}}}
+}
+
+// Sections 3 and 4, and Appendices A to C.
+func theorySentences() []sentence {
+	return []sentence{
+		theory("3 Causal softmax realization", "the circuit has two blocks of two heads, head dimension S+A+3, width 6S+6A+14, a causal mask, no positions, and a ReLU map", "as stated", "table decoder", builtAsStated),
+		theory("3 Causal softmax realization", "(6), (7): the actor's residual stays under 2R/(1+R), the critic's under routing plus sampling; one decoder serves all problems", "0 violations", "table decoder", underBounds),
+		theory("4 Returned-policy control", "(10): under the mixture, with η = log(A/φ)/θ, the returned policy obeys a geometric transient plus a residual neighbourhood", "0 violations", "table claims", mixtureBound),
+		theory("4 Returned-policy control", "(29): mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere", "2φ(A−1)/A, φ/A", "table claims", mixtureCost),
+		theory("4 Returned-policy control", "(11), (17), (18): the critic's error obeys E_{k+1} ≤ γE_k + δ_k + γḡ_k and its unrolled sum", "0 violations", "table claims", recursion),
+		theory("4 Returned-policy control", "(19)–(21): the resolvent step, ‖Q*−Q^π‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)", "0 violations", "table claims", resolvent),
+		theory("4 Returned-policy control", "(12), (22), (23): exact PMD's greedy defect is at most D/η, an implemented actor's at most D/η + Bζ", "0 violations", "table claims", greedyDefects),
+		theory("App. B Routing and sampling", "(27): m ≥ 2B²/ε² log(2SAK/α) packets keep the sampling error within ε", "δ_stat ≤ ε", "table decoder", packetsSuffice),
+		theory("App. C Normalized compilation", "(28): the norm scales a payload by ρ = H/√(H²+‖x‖²), and 1−ρ falls as H⁻²", "the formula", "table decoder", normFactor),
+		theory("App. C Normalized compilation", "normalization perturbs the construction by O(H⁻²)", "−2", "table decoder", carrierPower),
+		theory("5 What the model learns", "(13): the excess of the proximal loss over PMD's is KL(p‖q)", "equal", "table claims", proximalExcess),
+	}
+}
+
+// builtAsStated looks at the network that is built: it traces an actor call and a
+// critic call, changes the last token, and exchanges the first two.
+func builtAsStated(*source) (*measured, error) {
+	m := &measured{ok: true}
+	var texts []string
+	for _, states := range []int{4, 8, 16} {
+		actions := experiment.Protocol.Actions
+		caps := decoder.Caps{States: states, Actions: actions, Gamma: mdp.Discount, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 1, Routing: 1e-3, Alpha: .05, Packets: 1}
+		d, err := decoder.New(caps)
+		if err != nil {
+			return nil, err
+		}
+		problems, err := mdp.Random.Draw(decoderRoot, states, actions, 1)
+		if err != nil {
+			return nil, err
+		}
+		env, pi := problems[0].MDP, problems[0].Pi0
+		q, err := env.PolicyValue(pi)
+		if err != nil {
+			return nil, err
+		}
+		actor, err := d.TraceActor(pi, q, caps.EtaMax)
+		if err != nil {
+			return nil, err
+		}
+		critic, err := d.TraceCritic(pi, q, decoder.Sample(env, pi, d.Packets, seed.New(decoderRoot, "packets")))
+		if err != nil {
+			return nil, err
+		}
+		for _, call := range []*decoder.Call{actor, critic} {
+			ok, err := asStated(d, call, 6*states+6*actions+14, states+actions+3)
+			if err != nil {
+				return nil, err
+			}
+			m.ok = m.ok && ok
+		}
+		head := actor.Blocks[0].Heads[0]
+		texts = append(texts, fmt.Sprintf("S = %d: %d blocks, %d heads, %d, %d", states, len(actor.Blocks), len(actor.Blocks[0].Heads), len(head.Query[0]), len(actor.Tokens[0])))
+	}
+	m.text = strings.Join(texts, "; ") + "; no earlier output depends on a later token, none on the order of memories"
+	if !m.ok {
+		m.text = "the network that is built is another"
+	}
+	return m, nil
+}
+
+// asStated checks one call of the network.
+func asStated(d *decoder.Decoder, call *decoder.Call, width, headDim int) (bool, error) {
+	ok := len(call.Blocks) == 2 && len(call.Tokens[0]) == width
+	for _, b := range call.Blocks {
+		ok = ok && len(b.Heads) == 2
+		for _, h := range b.Heads {
+			ok = ok && len(h.Query[0]) == headDim && len(h.Weights(2)) == 3
+		}
+		for i := range b.Pre {
+			for j, v := range b.Pre[i] {
+				ok = ok && b.Post[i][j] == max(v, 0)
+			}
+		}
+	}
+	n := len(call.Tokens)
+	changed := slices.Clone(call.Tokens)
+	changed[n-1] = slices.Clone(call.Tokens[0])
+	later, err := d.Network.Trace(changed)
+	if err != nil {
+		return false, err
+	}
+	for i := range n - 1 {
+		ok = ok && slices.Equal(later.Output[i], call.Output[i])
+	}
+	exchanged := slices.Clone(call.Tokens)
+	exchanged[0], exchanged[1] = exchanged[1], exchanged[0]
+	other, err := d.Network.Trace(exchanged)
+	if err != nil {
+		return false, err
+	}
+	for _, i := range call.Reads {
+		for j, v := range call.Output[i] {
+			ok = ok && math.Abs(other.Output[i][j]-v) < 1e-9 // another order of sums
+		}
+	}
+	return ok, nil
+}
+
+// underBounds runs the decoder at the paper's six packets, whose sampling bound is
+// nearly all that values within ±B allow, and at a thousand, whose says something.
+func underBounds(s *source) (*measured, error) {
+	m := &measured{ok: true}
+	for i, packets := range []int{6, 1000} {
+		runs, err := runDecoder(decoderCaps(s, packets, 1e-6), 2)
+		if err != nil {
+			return nil, err
+		}
+		rounds, violations, largest := 0, 0, 0.
+		for _, r := range runs {
+			for _, k := range r.Rounds {
+				rounds++
+				largest = math.Max(largest, k.Sampling)
+				if k.Zeta > k.ZetaBound || k.Route > k.RouteBound || k.Sampling > r.Decoder.DeltaStat {
+					violations++
+				}
+			}
+		}
+		if i > 0 {
+			m.text += "; "
+		}
+		m.text += fmt.Sprintf("%d in %d rounds at m = %d (sampling ≤ %.2g, bound %.3g)", violations, rounds, packets, largest, runs[0].Decoder.DeltaStat)
+		m.ok = m.ok && violations == 0
+	}
+	return m, nil
+}
+
+// inexact runs a loop whose actor mixes with the uniform policy and whose critic errs
+// by up to .2, on 16 problems.
+func inexact(eta, phi float64, rounds int) ([]mdp.Problem, []control.Trajectory, []control.Scored, error) {
+	problems, err := mdp.Random.Draw(decoderRoot, 8, experiment.Protocol.Actions, 16)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rng := seed.New(decoderRoot, "inexact critic")
+	critic := control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
+		q := c.MDP.EvaluationBackup(c.Pi, c.Q)
+		q.Apply(func(_, _ int, v float64) float64 { return v + .4*rng.Float64() - .2 }, q)
+		return q, nil
+	})
+	loop := control.Loop{Actor: control.MixedActor{Actor: control.RuleActor(pmd.PMD), Phi: phi}, Critic: critic, Eta: eta}
+	var trajectories []control.Trajectory
+	for _, p := range problems { // one after another, since they share a stream
+		t, err := loop.Run([]mdp.Problem{p}, rounds)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		trajectories = append(trajectories, t...)
+	}
+	scored, err := control.Score(problems, trajectories)
+	return problems, trajectories, scored, err
+}
+
+// counted reports violations of an inequality among a number of cases.
+func counted(violations, cases int, what string) *measured {
+	return &measured{text: fmt.Sprintf("%d in %d %s", violations, cases, what), ok: violations == 0 && cases > 0}
+}
+
+// rounding is what float64 may add to either side of an inequality between sums of at
+// most a hundred terms of size 1/(1−γ)².
+const rounding = 1e-10
+
+// eachInexact visits the rounds of inexact loops with the problem's E_k = ‖Q*−Q_k‖.
+func eachInexact(visit func(p mdp.Problem, t control.Trajectory, x control.Scored, errs []float64) (violations, cases int, err error)) (*measured, error) {
+	problems, trajectories, scored, err := inexact(experiment.Protocol.Eta, .05, 20)
+	if err != nil {
+		return nil, err
+	}
+	violations, cases := 0, 0
+	for i, p := range problems {
+		optimum, err := p.MDP.Optimal()
+		if err != nil {
+			return nil, err
+		}
+		var errs []float64
+		for _, q := range trajectories[i].Q {
+			errs = append(errs, mdp.MaxAbsDiff(optimum.Q, q))
+		}
+		v, n, err := visit(p, trajectories[i], scored[i], errs)
+		if err != nil {
+			return nil, err
+		}
+		violations, cases = violations+v, cases+n
+	}
+	return counted(violations, cases, "rounds of loops with a mixed actor and a critic that errs"), nil
+}
+
+func recursion(*source) (*measured, error) {
+	return eachInexact(func(p mdp.Problem, _ control.Trajectory, x control.Scored, errs []float64) (violations, cases int, err error) {
+		gamma, unrolled := p.MDP.Gamma, errs[0]
+		for k := range len(errs) - 1 {
+			cases++
+			step := gamma*errs[k] + x.Delta[k] + gamma*x.Defect[k]
+			unrolled = gamma*unrolled + x.Delta[k] + gamma*x.Defect[k]
+			if errs[k+1] > step+rounding || errs[k+1] > unrolled+rounding {
+				violations++
+			}
+		}
+		return violations, cases, nil
+	})
+}
+
+func resolvent(*source) (*measured, error) {
+	return eachInexact(func(p mdp.Problem, _ control.Trajectory, x control.Scored, errs []float64) (violations, cases int, err error) {
+		gamma := p.MDP.Gamma
+		for k, e := range errs {
+			cases++
+			if x.Loss[k+1]*x.Gap > (2*gamma*e+gamma*x.Defect[k])/(1-gamma)+rounding {
+				violations++
+			}
+		}
+		return violations, cases, nil
+	})
+}
+
+func greedyDefects(*source) (*measured, error) {
+	bound := 1 / (1 - mdp.Discount)
+	return eachInexact(func(_ mdp.Problem, t control.Trajectory, _ control.Scored, _ []float64) (violations, cases int, err error) {
+		for k, q := range t.Q {
+			exact, err := pmd.Step(t.Policies[k], q, t.Eta)
+			if err != nil {
+				return 0, 0, err
+			}
+			zeta, err := pmd.Zeta(t.Policies[k+1], t.Policies[k], q, t.Eta)
+			if err != nil {
+				return 0, 0, err
+			}
+			price, ofExact, ofActor := pmd.PriorMassPrice(t.Policies[k], q), pmd.GreedyDefect(exact, q), pmd.GreedyDefect(t.Policies[k+1], q)
+			cases++
+			for s, d := range price {
+				if ofExact[s] > d/t.Eta+rounding || ofActor[s] > d/t.Eta+bound*zeta+rounding {
+					violations++
+				}
+			}
+		}
+		return violations, cases, nil
+	})
+}
+
+func mixtureBound(*source) (*measured, error) {
+	const phi, theta, rounds = .01, .5, 40
+	eta := math.Log(float64(experiment.Protocol.Actions)/phi) / theta
+	problems, _, scored, err := inexact(eta, phi, rounds)
+	if err != nil {
+		return nil, err
+	}
+	violations, cases := 0, 0
+	for i, x := range scored {
+		delta, zeta := slices.Max(x.Delta), slices.Max(x.Zeta)
+		for t := 1; t <= rounds; t++ {
+			cases++
+			bound := 1 / (1 - problems[i].MDP.Gamma)
+			if x.Loss[t]*x.Gap > pmd.MixtureBound(x.Gamma, x.E0, bound, delta, zeta, theta, t)+rounding {
+				violations++
+			}
+		}
+	}
+	return counted(violations, cases, "rounds with φ = .01, θ = .5 and a critic that errs"), nil
+}
+
+func mixtureCost(*source) (*measured, error) {
+	phi, a := experiment.Protocol.Mixture, experiment.Protocol.Actions
+	problems, err := mdp.Random.Draw(decoderRoot, 8, a, 16)
+	if err != nil {
+		return nil, err
+	}
+	cost, floor := 0.0, math.Inf(1)
+	for _, p := range problems {
+		mixed, err := pmd.Mix(p.Pi0, phi)
+		if err != nil {
+			return nil, err
+		}
+		cost = max(cost, pmd.MaxRowL1(mixed, p.Pi0))
+		floor = min(floor, slices.Min(mixed.RawMatrix().Data))
+	}
+	return &measured{
+		text: fmt.Sprintf("largest cost %s, smallest entry %s", number(cost), number(floor)),
+		ok:   cost <= 2*phi*float64(a-1)/float64(a) && floor >= phi/float64(a),
+	}, nil
+}
+
+// packetsSuffice chooses m from ε and runs the decoder with it.
+func packetsSuffice(*source) (*measured, error) {
+	caps := Lecture.Caps
+	caps.Packets, caps.Sampling, caps.Routing = 0, 1.5, 1e-6
+	runs, err := runDecoder(caps, 2)
+	if err != nil {
+		return nil, err
+	}
+	d := runs[0].Decoder
+	b := 1 / (1 - caps.Gamma)
+	want := math.Ceil(2 * b * b / (caps.Sampling * caps.Sampling) * math.Log(2*float64(caps.States*caps.Actions*caps.Rounds)/caps.Alpha))
+	largest := 0.0
+	for _, r := range runs {
+		for _, k := range r.Rounds {
+			largest = max(largest, k.Sampling)
+		}
+	}
+	return &measured{
+		text: fmt.Sprintf("ε = %g: m = %d, largest error in %d rounds %.2g", caps.Sampling, d.Packets, 2*caps.Rounds, largest),
+		ok:   float64(d.Packets) == want && largest <= caps.Sampling,
+	}, nil
+}
+
+func normFactor(s *source) (*measured, error) {
+	sweep, err := sweepCarrier(s)
+	if err != nil {
+		return nil, err
+	}
+	worst := 0.0
+	for _, p := range sweep {
+		if p.H <= 1e4 { // above, rounding is no longer small beside 1−ρ
+			worst = max(worst, math.Abs(p.Defect/p.Predicted-1))
+		}
+	}
+	return &measured{text: fmt.Sprintf("largest relative deviation of 1−ρ from the formula, H from 10² to 10⁴: %.1g", worst), ok: worst < .01}, nil
+}
+
+func carrierPower(s *source) (*measured, error) {
+	sweep, err := sweepCarrier(s)
+	if err != nil {
+		return nil, err
+	}
+	m := &measured{ok: true}
+	var slopes []string
+	for _, q := range carrierQuantities {
+		slope, _ := carrierSlope(sweep, q.measured)
+		m.ok = m.ok && math.Abs(slope+2) < 0.01
+		slopes = append(slopes, fmt.Sprintf("%s %.3f", q.name, slope))
+	}
+	m.text = strings.Join(slopes, ", ")
+	return m, nil
+}
+
+// proximalExcess compares the difference of two losses with a divergence.
+func proximalExcess(*source) (*measured, error) {
+	const eta = .8
+	problems, err := mdp.Random.Draw(decoderRoot, 8, experiment.Protocol.Actions, 16)
+	if err != nil {
+		return nil, err
+	}
+	worst := 0.0
+	for i, p := range problems {
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			return nil, err
+		}
+		target, err := pmd.Step(p.Pi0, q, eta)
+		if err != nil {
+			return nil, err
+		}
+		other := problems[(i+1)%len(problems)].Pi0
+		divergence := 0.0
+		for s := range 8 {
+			divergence += pmd.KL(other.RawRowView(s), target.RawRowView(s)) / 8
+		}
+		excess := pmd.ProximalLoss(other, p.Pi0, q, eta) - pmd.ProximalLoss(target, p.Pi0, q, eta)
+		worst = max(worst, math.Abs(excess-divergence))
+	}
+	return &measured{text: fmt.Sprintf("largest deviation over 128 rows %.0e", worst), ok: worst < 1e-12}, nil
+}
+
+// neverMoves asks whether the actor that stays at the prior is as close to PMD as
+// declared, stays suboptimal, and has a proximal excess that vanishes too.
+func neverMoves(*source) (*measured, error) {
+	m := &measured{ok: true}
+	var zetas, excesses []string
+	last := math.Inf(1)
+	for _, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
+		problem, err := lockUp(zeta, experiment.Protocol.Eta, mdp.Discount)
+		if err != nil {
+			return nil, err
+		}
+		q, err := problem.MDP.PolicyValue(problem.Pi0)
+		if err != nil {
+			return nil, err
+		}
+		// The identity's loop stays at (π₀, Q^{π₀}): the residual of round 0 is that of
+		// every round.
+		step, err := pmd.Zeta(problem.Pi0, problem.Pi0, q, experiment.Protocol.Eta)
+		if err != nil {
+			return nil, err
+		}
+		excess, err := pmd.ProximalExcess(problem.Pi0, problem.Pi0, q, experiment.Protocol.Eta)
+		if err != nil {
+			return nil, err
+		}
+		optimum, err := problem.MDP.Optimal()
+		if err != nil {
+			return nil, err
+		}
+		m.ok = m.ok && step <= zeta && mdp.MaxAbsDiff(optimum.Q, q) > 0 && excess < last
+		last = excess
+		zetas, excesses = append(zetas, fmt.Sprintf("%g", zeta)), append(excesses, fmt.Sprintf("%.1g", excess))
+	}
+	m.ok = m.ok && last < 1e-7
+	m.text = fmt.Sprintf("loss 1 after every round at ζ = %s; proximal excess %s", strings.Join(zetas, ", "), strings.Join(excesses, ", "))
+	return m, nil
+}
+
+// ticks are the rows of Table 1.
+func tickSentences() []sentence {
+	const section = "2 Related work"
+	actor := selection(experiment.Confirmation, experiment.PolicyAttention, 4)
+	own := sentence{section: section, says: "Table 1, PolicyAttention: softmax, evaluation, control, learned, return error", checks: []check{
+		{at: "softmax", printed: "✓", command: "table decoder", measure: builtAsStated, judge: stated},
+		{at: "evaluation", printed: "✓", command: "table decoder", measure: underBounds, judge: stated},
+		{at: "control", printed: "✓", command: "evaluate confirmation", measure: versusOracle(results.Ratio, actor, 20), judge: within},
+		{at: "learned", printed: "✓", command: "evaluate mechanism", measure: every(selection(experiment.Mechanism, experiment.PolicyAttention, 4), pmdIsNearest), judge: stated},
+		{at: "return error", printed: "✓", command: "evaluate", measure: audited(results.Confirmatory), judge: stated},
+	}}
+	own.checks[0].measure = brief(own.checks[0].measure, "two softmax heads a block, causal")
+	own.checks[1].measure = brief(own.checks[1].measure, "δ under its bound")
+	liang := sentence{section: section, says: "Table 1, Liang–Lai: linear attention, evaluation, control, learned", checks: []check{
+		{at: "linear attention that evaluates and controls, learned", printed: "✓", command: "evaluate qualification",
+			measure: brief(values(selection(experiment.Qualification, experiment.LiangLai, results.NativeStates), updateError), ""), judge: judge{"an update error of at most 1e-5", func(m *measured, _ results.Number) (Verdict, string) {
+				if m.value <= 1e-5 {
+					return Holds, ""
+				}
+				return Differs, ""
+			}}},
+	}}
+	distilled := sentence{section: section, says: "Table 1, Algorithm Distillation: softmax, implicit evaluation, control, learned", checks: []check{
+		{variant: "the paper's budget", printed: "✓", command: "evaluate qualification", measure: qualifies("full", 8), judge: stated},
+		{variant: "a CPU budget, source tuned", printed: "✓", command: "evaluate qualification", measure: qualifies("cpu-tuned", 8), judge: stated, budget: smaller},
+	}}
+	return []sentence{own, liang, distilled, {section: section, says: "Table 1, Wang et al. and Xie et al.: evaluation, no control", checks: []check{{
+		printed: "✓, –", command: "–", judge: bars("about other works; nothing measured here bears on it"),
+		measure: func(*source) (*measured, error) { return &measured{text: "–"}, nil },
+	}}}}
+}
+
+// brief replaces the text of a measure that another sentence spells out.
+func brief(m measure, text string) measure {
+	return func(s *source) (*measured, error) {
+		x, err := m(s)
+		if x != nil && text != "" && x.ok {
+			x.text = text
+		}
+		return x, err
+	}
+}
+
+// lockUp makes the witness of Appendix G.
+var lockUp = decoder.LockUp
