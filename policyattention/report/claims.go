@@ -22,7 +22,7 @@ import (
 var sections = []string{
 	"2 Related work", "3 Causal softmax realization", "4 Returned-policy control", "5 What the model learns",
 	"6 Design and estimands", "7 Closed-loop reliability", "8 Comparison", "10 Discussion",
-	"App. B Routing and sampling", "App. C Normalized compilation", "App. D Effective coordinates",
+	"App. A Returned-policy proof", "App. B Routing and sampling", "App. C Normalized compilation", "App. D Effective coordinates",
 	"App. E Evidence", "App. F Qualification", "App. G Negative results", "App. H Reproducibility",
 }
 

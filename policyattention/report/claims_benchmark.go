@@ -60,7 +60,7 @@ func (v variant) entitled(states int, measure measure) measure {
 		}
 		q, err := s.Qualify(experiment.Qualification, v.recipe, states)
 		if err == nil && !q.OK() {
-			m.barred = "at S = " + fmt.Sprint(states) + " the recipe " + v.recipe + " " + verdictOf(q)
+			m.barred = fmt.Sprintf("%s, S = %d, %s", v.label, states, verdictOf(q))
 		}
 		return m, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
@@ -24,19 +23,31 @@ func theory(section, says, printed, command string, m measure) sentence {
 
 // Sections 3 and 4, and Appendices A to C.
 func theorySentences() []sentence {
-	return []sentence{
+	const control4, proofs = "4 Returned-policy control", "App. A Returned-policy proof"
+	printed := sentence{section: proofs, says: "(20): max_a Q* − ⟨π, Q*⟩ ≤ ḡ_{T−1} + 2E_{T−1} at each next state", checks: []check{
+		{at: "as printed", printed: "as stated", command: "table claims", judge: stated, measure: statements(control.Checks, "(20)", true), why: "ḡ is a mean over next states, which the defect of a single state may exceed"},
+		{at: "with g_{T−1}(s), or lifted, as the proof needs it", printed: "as stated", command: "table claims", judge: stated, measure: statements(control.Checks, "(20)", false)},
+	}, note: "the theorem is not affected"}
+	return slices.Concat(proof(control4, control.Checks,
+		"(8)–(9) Theorem 2, the returned-policy bound without δ_{T−1}",
+		"(10) under the mixture the returned policy obeys a geometric transient plus a residual neighbourhood",
+		"(11) the critic's error obeys the unrolled sum",
+		"(12) exact PMD's greedy defect is at most D/η",
+	), proof(proofs, control.Checks,
+		"(15)–(16) the decomposition of Q* − Q_{k+1} and the bounds of its parts",
+		"(17) E_{k+1} ≤ γE_k + δ_k + γḡ_k",
+		"(19) the resolvent step: Q* − Q^π = (I − γP^π)⁻¹(FQ* − F^πQ*), with an inverse that is not negative and has row sums 1/(1−γ)",
+		"(21) ‖Q* − Q^π‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)",
+		"(23) an implemented actor's greedy defect is at most D/η + Bζ",
+	), []sentence{printed,
 		theory("3 Causal softmax realization", "the circuit has two blocks of two heads, head dimension S+A+3, width 6S+6A+14, a causal mask, no positions, and a ReLU map", "as stated", "table decoder", builtAsStated),
 		theory("3 Causal softmax realization", "(6), (7): the actor's residual stays under 2R/(1+R), the critic's under routing plus sampling; one decoder serves all problems", "0 violations", "table decoder", underBounds),
-		theory("4 Returned-policy control", "(10): under the mixture, with η = log(A/φ)/θ, the returned policy obeys a geometric transient plus a residual neighbourhood", "0 violations", "table claims", mixtureBound),
-		theory("4 Returned-policy control", "(29): mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere", "2φ(A−1)/A, φ/A", "table claims", mixtureCost),
-		theory("4 Returned-policy control", "(11), (17), (18): the critic's error obeys E_{k+1} ≤ γE_k + δ_k + γḡ_k and its unrolled sum", "0 violations", "table claims", recursion),
-		theory("4 Returned-policy control", "(19)–(21): the resolvent step, ‖Q*−Q^π‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)", "0 violations", "table claims", resolvent),
-		theory("4 Returned-policy control", "(12), (22), (23): exact PMD's greedy defect is at most D/η, an implemented actor's at most D/η + Bζ", "0 violations", "table claims", greedyDefects),
+		theory(control4, "(29): mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere", "2φ(A−1)/A, φ/A", "table claims", mixtureCost),
 		theory("App. B Routing and sampling", "(27): m ≥ 2B²/ε² log(2SAK/α) packets keep the sampling error within ε", "δ_stat ≤ ε", "table decoder", packetsSuffice),
 		theory("App. C Normalized compilation", "(28): the norm scales a payload by ρ = H/√(H²+‖x‖²), and 1−ρ falls as H⁻²", "the formula", "table decoder", normFactor),
 		theory("App. C Normalized compilation", "normalization perturbs the construction by O(H⁻²)", "−2", "table decoder", carrierPower),
 		theory("5 What the model learns", "(13): the excess of the proximal loss over PMD's is KL(p‖q)", "equal", "table claims", proximalExcess),
-	}
+	})
 }
 
 // builtAsStated looks at the network that is built: it traces an actor call and a
@@ -151,137 +162,45 @@ func underBounds(s *source) (*measured, error) {
 	return m, nil
 }
 
-// inexact runs a loop whose actor mixes with the uniform policy and whose critic errs
-// by up to .2, on 16 problems.
-func inexact(eta, phi float64, rounds int) ([]mdp.Problem, []control.Trajectory, []control.Scored, error) {
-	problems, err := mdp.Random.Draw(decoderRoot, 8, experiment.Protocol.Actions, 16)
-	if err != nil {
-		return nil, nil, nil, err
+// proofRoot is the root of the cases at random that statements of proofs are held to.
+const proofRoot = 45100
+
+// proof returns the sentences of equations whose statements a function evaluates on
+// cases at random, one an equation.
+func proof(section string, evaluate func(root uint64, cases int) ([]pmd.Check, error), equations ...string) (list []sentence) {
+	for _, x := range equations {
+		equation, says, _ := strings.Cut(x, " ")
+		list = append(list, sentence{section: section, says: equation + ": " + says, checks: []check{{printed: "as stated", command: "table claims", judge: stated, measure: statements(evaluate, equation, false)}}})
 	}
-	rng := seed.New(decoderRoot, "inexact critic")
-	critic := control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
-		q := c.MDP.EvaluationBackup(c.Pi, c.Q)
-		q.Apply(func(_, _ int, v float64) float64 { return v + .4*rng.Float64() - .2 }, q)
-		return q, nil
-	})
-	loop := control.Loop{Actor: control.MixedActor{Actor: control.RuleActor(pmd.PMD), Phi: phi}, Critic: critic, Eta: eta}
-	var trajectories []control.Trajectory
-	for _, p := range problems { // one after another, since they share a stream
-		t, err := loop.Run([]mdp.Problem{p}, rounds)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		trajectories = append(trajectories, t...)
-	}
-	scored, err := control.Score(problems, trajectories)
-	return problems, trajectories, scored, err
+	return list
 }
 
-// counted reports violations of an inequality among a number of cases.
-func counted(violations, cases int, what string) *measured {
-	return &measured{text: fmt.Sprintf("%d in %d %s", violations, cases, what), ok: violations == 0 && cases > 0}
-}
-
-// rounding is what float64 may add to either side of an inequality between sums of at
-// most a hundred terms of size 1/(1−γ)².
-const rounding = 1e-10
-
-// eachInexact visits the rounds of inexact loops with the problem's E_k = ‖Q*−Q_k‖.
-func eachInexact(visit func(p mdp.Problem, t control.Trajectory, x control.Scored, errs []float64) (violations, cases int, err error)) (*measured, error) {
-	problems, trajectories, scored, err := inexact(experiment.Protocol.Eta, .05, 20)
-	if err != nil {
-		return nil, err
-	}
-	violations, cases := 0, 0
-	for i, p := range problems {
-		optimum, err := p.MDP.Optimal()
+// statements sums up what became of the statements of an equation, either of those that
+// the proof needs or of those that it does not.
+func statements(evaluate func(root uint64, cases int) ([]pmd.Check, error), equation string, aside bool) measure {
+	return func(*source) (*measured, error) {
+		all, err := evaluate(proofRoot, 200)
 		if err != nil {
 			return nil, err
 		}
-		var errs []float64
-		for _, q := range trajectories[i].Q {
-			errs = append(errs, mdp.MaxAbsDiff(optimum.Q, q))
+		m := &measured{ok: true}
+		n, cases, failed := 0, 0, 0
+		for _, c := range all {
+			if c.Equation != equation || c.Aside != aside {
+				continue
+			}
+			n, cases = n+1, cases+c.Cases
+			if !c.Holds() {
+				failed++
+			}
 		}
-		v, n, err := visit(p, trajectories[i], scored[i], errs)
-		if err != nil {
-			return nil, err
+		if n == 0 {
+			return nil, fmt.Errorf("no statement of %s", equation)
 		}
-		violations, cases = violations+v, cases+n
+		m.ok = failed == 0
+		m.text = fmt.Sprintf("%d of %d statements true in %d cases at random", n-failed, n, cases)
+		return m, nil
 	}
-	return counted(violations, cases, "rounds of loops with a mixed actor and a critic that errs"), nil
-}
-
-func recursion(*source) (*measured, error) {
-	return eachInexact(func(p mdp.Problem, _ control.Trajectory, x control.Scored, errs []float64) (violations, cases int, err error) {
-		gamma, unrolled := p.MDP.Gamma, errs[0]
-		for k := range len(errs) - 1 {
-			cases++
-			step := gamma*errs[k] + x.Delta[k] + gamma*x.Defect[k]
-			unrolled = gamma*unrolled + x.Delta[k] + gamma*x.Defect[k]
-			if errs[k+1] > step+rounding || errs[k+1] > unrolled+rounding {
-				violations++
-			}
-		}
-		return violations, cases, nil
-	})
-}
-
-func resolvent(*source) (*measured, error) {
-	return eachInexact(func(p mdp.Problem, _ control.Trajectory, x control.Scored, errs []float64) (violations, cases int, err error) {
-		gamma := p.MDP.Gamma
-		for k, e := range errs {
-			cases++
-			if x.Loss[k+1]*x.Gap > (2*gamma*e+gamma*x.Defect[k])/(1-gamma)+rounding {
-				violations++
-			}
-		}
-		return violations, cases, nil
-	})
-}
-
-func greedyDefects(*source) (*measured, error) {
-	bound := 1 / (1 - mdp.Discount)
-	return eachInexact(func(_ mdp.Problem, t control.Trajectory, _ control.Scored, _ []float64) (violations, cases int, err error) {
-		for k, q := range t.Q {
-			exact, err := pmd.Step(t.Policies[k], q, t.Eta)
-			if err != nil {
-				return 0, 0, err
-			}
-			zeta, err := pmd.Zeta(t.Policies[k+1], t.Policies[k], q, t.Eta)
-			if err != nil {
-				return 0, 0, err
-			}
-			price, ofExact, ofActor := pmd.PriorMassPrice(t.Policies[k], q), pmd.GreedyDefect(exact, q), pmd.GreedyDefect(t.Policies[k+1], q)
-			cases++
-			for s, d := range price {
-				if ofExact[s] > d/t.Eta+rounding || ofActor[s] > d/t.Eta+bound*zeta+rounding {
-					violations++
-				}
-			}
-		}
-		return violations, cases, nil
-	})
-}
-
-func mixtureBound(*source) (*measured, error) {
-	const phi, theta, rounds = .01, .5, 40
-	eta := math.Log(float64(experiment.Protocol.Actions)/phi) / theta
-	problems, _, scored, err := inexact(eta, phi, rounds)
-	if err != nil {
-		return nil, err
-	}
-	violations, cases := 0, 0
-	for i, x := range scored {
-		delta, zeta := slices.Max(x.Delta), slices.Max(x.Zeta)
-		for t := 1; t <= rounds; t++ {
-			cases++
-			bound := 1 / (1 - problems[i].MDP.Gamma)
-			if x.Loss[t]*x.Gap > pmd.MixtureBound(x.Gamma, x.E0, bound, delta, zeta, theta, t)+rounding {
-				violations++
-			}
-		}
-	}
-	return counted(violations, cases, "rounds with φ = .01, θ = .5 and a critic that errs"), nil
 }
 
 func mixtureCost(*source) (*measured, error) {
@@ -468,4 +387,4 @@ func brief(m measure, text string) measure {
 }
 
 // lockUp makes the witness of Appendix G.
-var lockUp = decoder.LockUp
+var lockUp = pmd.LockUp

@@ -77,13 +77,13 @@ func verdictOf(q results.Qualified) string {
 	case q.OK():
 		return fmt.Sprintf("qualifies (%s, %s %s below its control)", fall, number(-q.Gap.Value), interval(-q.Gap.Hi, -q.Gap.Lo))
 	case q.Last > results.Hardly*q.First:
-		return fmt.Sprintf("does not (%s)", fall)
+		return fmt.Sprintf("does not qualify (%s)", fall)
 	case !q.HasControl:
 		return fmt.Sprintf("is undecided (%s; it has no control of its own)", fall)
 	case q.Gap.Runs == 0:
 		return fmt.Sprintf("is undecided (%s; its control has not been run)", fall)
 	}
-	return fmt.Sprintf("does not (%s, its control %.3f to %.3f)", fall, q.FirstOfShort, q.LastOfShort)
+	return fmt.Sprintf("does not qualify (%s, its control %.3f to %.3f)", fall, q.FirstOfShort, q.LastOfShort)
 }
 
 // tuningTable shows what the grids found on calibration problems.

@@ -283,7 +283,7 @@ func TestCheckClaims(t *testing.T) {
 		"nothing":             {func(*Table) {}, ""},
 		"edited interval":     {func(t *Table) { t.Evidence[0].Lo *= 1 + 1e-12 }, "estimate 1 is"},
 		"edited origin":       {func(t *Table) { t.Evidence[0].X[0] += "x" }, "estimate 1 is"},
-		"edited verdict":      {func(t *Table) { t.Rows[3][6] = "holds beyond doubt" }, "row 4: the claim is"},
+		"edited verdict":      {func(t *Table) { t.Rows[3][4] = "holds beyond doubt" }, "row 4: the claim is"},
 		"swapped claims":      {func(t *Table) { t.Rows[0], t.Rows[1] = t.Rows[1], t.Rows[0] }, "row 1: the claim is"},
 		"removed result":      {func(t *Table) { t.Results["train/gone"] = "" }, "made with the result train/gone, which is missing"},
 		"another result":      {func(t *Table) { t.Results[slices.Sorted(maps.Keys(t.Results))[0]] = "" }, "made with another result"},
