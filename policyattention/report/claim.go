@@ -490,11 +490,7 @@ func (s *source) cost(used []*experiment.Evaluation, machines *[]string) (second
 		}
 	}
 	for _, e := range used {
-		needed, err := e.Cell.Trainings()
-		if err != nil {
-			return 0, nil, err
-		}
-		for _, c := range needed {
+		for _, c := range e.Config.Trainings() {
 			run, err := s.Store.FindTraining(c)
 			if errors.Is(err, experiment.ErrMissing) {
 				continue // its evaluation is there all the same

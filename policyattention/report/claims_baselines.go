@@ -10,12 +10,6 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// rateOf returns the actor step of the source that a network of Algorithm Distillation
-// was trained on.
-func rateOf(e *experiment.Evaluation) float64 {
-	return e.Config.Loop.Distill.Training.Source.Alpha
-}
-
 // Section 8 on interfaces and resources, and Appendix F: may the adaptations enter?
 func baselineSentences() []sentence {
 	const section, qualification = "8 Comparison", "App. F Qualification"
@@ -30,13 +24,13 @@ func baselineSentences() []sentence {
 	quality := func(says, quantity string, j judge, of func(*experiment.Evaluation) float64) sentence {
 		return one(qualification, "Liang–Lai in its native shape: "+says, check{number: results.Key{Block: experiment.Qualification, Quantity: quantity + " native", S: results.NativeStates}, measure: values(native, of), judge: j})
 	}
-	lossRatio := quality("last over first training loss 4.9e-12", "last/first training loss", compared(lower), func(e *experiment.Evaluation) float64 { return e.Imitation.LossRatio })
+	lossRatio := quality("last over first training loss 4.9e-12", "last/first training loss", compared(lower), func(e *experiment.Evaluation) float64 { return results.Imitation(e).LossRatio })
 	lossRatio.note = "its optimizer is ours, the paper names none: this is no better fit of the same thing"
 	return append(interfaceSentences(),
 		lossRatio,
 		quality("median relative error of an update 3.2e-6", "relative update error", compared(lower), updateError),
-		quality("improvement over 3,000 updates, relative to its teacher's", "closed-loop improvement / teacher's", toward(1), func(e *experiment.Evaluation) float64 { return e.Imitation.Improvement() }),
-		quality("mean gap between its curve and its teacher's", "mean curve gap", compared(lower), func(e *experiment.Evaluation) float64 { return e.Imitation.Gap() }),
+		quality("improvement over 3,000 updates, relative to its teacher's", "closed-loop improvement / teacher's", toward(1), func(e *experiment.Evaluation) float64 { return results.Imitation(e).Improvement() }),
+		quality("mean gap between its curve and its teacher's", "mean curve gap", compared(lower), func(e *experiment.Evaluation) float64 { return results.Imitation(e).Gap() }),
 		one(qualification, "Liang–Lai in the harness's shape, S = 8: median relative error of an update", check{number: results.Key{Block: experiment.Qualification, Quantity: "relative update error harness", S: 8}, measure: values(harness, updateError), judge: compared(lower)}),
 		sentence{section: qualification, says: "Algorithm Distillation qualifies at S = 8: its loss falls from .821 to .395 over 40 rounds, 64 of 64 MDPs improve, and it beats its control of a short context by the registered gap", checks: []check{
 			{variant: "the paper's budget", printed: "qualifies", command: "evaluate qualification", measure: qualifies("full", 8), judge: stated},
@@ -63,7 +57,6 @@ func baselineSentences() []sentence {
 			{at: "Liang–Lai, S = 16", printed: "could be", command: "evaluate tuning", measure: tunedLarger(16), judge: stated},
 			{at: "Algorithm Distillation, S = 8", printed: "could be", command: "evaluate tuning", measure: sourceRates, judge: stated, budget: smaller},
 		}, note: "the source rates above 4 were added after the losses at 4 had been seen"},
-		one("App. G Negative results", "an actor that never moves is ζ-accurate to PMD on the two-action self-loop for any ζ and stays suboptimal; the proximal excess vanishes with ζ", check{printed: "any ζ > 0; → 0", command: "figure lock-up", measure: neverMoves, judge: stated}),
 	)
 }
 
@@ -144,11 +137,7 @@ func trainingHours(x results.Selection) measure {
 		}
 		var hours []float64
 		for _, r := range runs.Found {
-			needed, err := r.Cell.Trainings()
-			if err != nil {
-				return nil, err
-			}
-			run, err := s.Training(needed[0])
+			run, err := s.Training(r.Config.Trainings()[0])
 			if err != nil {
 				return nil, err
 			}

@@ -301,7 +301,7 @@ func (s *source) tunedSteps(states int, limit float64) (papers, best *baseline.S
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	within := slices.DeleteFunc(slices.Clone(grid.Found[0].Tuning), func(x baseline.Score) bool { return x.Alpha > limit || x.Start != baseline.Initial })
+	within := slices.DeleteFunc(slices.Clone(results.Scores(grid.Found[0])), func(x baseline.Score) bool { return x.Alpha > limit || x.Start != baseline.Initial })
 	b, _, err := baseline.Best(within)
 	if at := slices.IndexFunc(within, func(x baseline.Score) bool { return x.Steps == steps }); at >= 0 {
 		papers = &within[at]
@@ -336,7 +336,7 @@ func sourceRates(s *source) (*measured, error) {
 	}
 	papers, best, rate := math.NaN(), math.Inf(1), 0.0
 	for _, r := range runs.Found {
-		loss, alpha := stats.Median(r.Losses(20)), rateOf(r)
+		loss, alpha := stats.Median(r.Losses(20)), results.Rates(r).Alpha
 		if alpha == sourceRate {
 			papers = loss
 		}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
+	"icrl/policyattention/effective"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -29,25 +29,30 @@ func theorySentences() []sentence {
 		{at: "with g_{T−1}(s), or lifted, as the proof needs it", printed: "as stated", command: "table claims", judge: stated, measure: statements(control.Checks, "(20)", false)},
 	}, note: "the theorem is not affected"}
 	return slices.Concat(proof(control4, control.Checks,
-		"(8)–(9) Theorem 2, the returned-policy bound without δ_{T−1}",
-		"(10) under the mixture the returned policy obeys a geometric transient plus a residual neighbourhood",
-		"(11) the critic's error obeys the unrolled sum",
-		"(12) exact PMD's greedy defect is at most D/η",
+		"(8)–(9): Theorem 2, the returned-policy bound without δ_{T−1}",
+		"(10): under the mixture the returned policy obeys a geometric transient plus a residual neighbourhood",
+		"(11): the critic's error obeys the unrolled sum",
+		"(12): exact PMD's greedy defect is at most D/η",
 	), proof(proofs, control.Checks,
-		"(15)–(16) the decomposition of Q* − Q_{k+1} and the bounds of its parts",
-		"(17) E_{k+1} ≤ γE_k + δ_k + γḡ_k",
-		"(19) the resolvent step: Q* − Q^π = (I − γP^π)⁻¹(FQ* − F^πQ*), with an inverse that is not negative and has row sums 1/(1−γ)",
-		"(21) ‖Q* − Q^π‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)",
-		"(23) an implemented actor's greedy defect is at most D/η + Bζ",
-	), []sentence{printed,
-		theory("3 Causal softmax realization", "the circuit has two blocks of two heads, head dimension S+A+3, width 6S+6A+14, a causal mask, no positions, and a ReLU map", "as stated", "table decoder", builtAsStated),
-		theory("3 Causal softmax realization", "(6), (7): the actor's residual stays under 2R/(1+R), the critic's under routing plus sampling; one decoder serves all problems", "0 violations", "table decoder", underBounds),
-		theory(control4, "(29): mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere", "2φ(A−1)/A, φ/A", "table claims", mixtureCost),
-		theory("App. B Routing and sampling", "(27): m ≥ 2B²/ε² log(2SAK/α) packets keep the sampling error within ε", "δ_stat ≤ ε", "table decoder", packetsSuffice),
-		theory("App. C Normalized compilation", "(28): the norm scales a payload by ρ = H/√(H²+‖x‖²), and 1−ρ falls as H⁻²", "the formula", "table decoder", normFactor),
-		theory("App. C Normalized compilation", "normalization perturbs the construction by O(H⁻²)", "−2", "table decoder", carrierPower),
-		theory("5 What the model learns", "(13): the excess of the proximal loss over PMD's is KL(p‖q)", "equal", "table claims", proximalExcess),
-	})
+		"(15)–(16): the decomposition of Q* − Q_{k+1} and the bounds of its parts",
+		"(17): E_{k+1} ≤ γE_k + δ_k + γḡ_k",
+		"(19): the resolvent step: Q* − Q^π = (I − γP^π)⁻¹(FQ* − F^πQ*), with an inverse that is not negative and has row sums 1/(1−γ)",
+		"(21): ‖Q* − Q^π‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)",
+		"(23): an implemented actor's greedy defect is at most D/η + Bζ",
+	), proof("5 What the model learns", pmd.Checks, "(13): the excess of the proximal loss over PMD's is KL(p‖PMD)"),
+		proof("App. C Normalized compilation", pmd.Checks, "(29): mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere"),
+		proof("App. D Effective coordinates", effective.Checks,
+			"(30): ∇R = E[ΦᵀH(q)Φ](ϑ−ϑ*)",
+			"(31): (ϑ−ϑ*)ᵀ∇R ≥ p₀λ‖ϑ−ϑ*‖² on the ball",
+			"Appendix D: gradient flow and small steps of gradient descent converge geometrically and stay in the ball",
+		), proof("App. G Negative results", pmd.Checks, "Appendix G: an actor that never moves can be ζ-accurate to PMD for any ζ and stay suboptimal at a fixed point; its proximal excess vanishes with ζ"),
+		[]sentence{printed,
+			theory("3 Causal softmax realization", "the circuit has two blocks of two heads, head dimension S+A+3, width 6S+6A+14, a causal mask, no positions, and a ReLU map", "as stated", "table decoder", builtAsStated),
+			theory("3 Causal softmax realization", "(6), (7): the actor's residual stays under 2R/(1+R), the critic's under routing plus sampling; one decoder serves all problems", "0 violations", "table decoder", underBounds),
+			theory("App. B Routing and sampling", "(27): m ≥ 2B²/ε² log(2SAK/α) packets keep the sampling error within ε", "δ_stat ≤ ε", "table decoder", packetsSuffice),
+			theory("App. C Normalized compilation", "(28): the norm scales a payload by ρ = H/√(H²+‖x‖²), and 1−ρ falls as H⁻²", "the formula", "table decoder", normFactor),
+			theory("App. C Normalized compilation", "normalization perturbs the construction by O(H⁻²)", "−2", "table decoder", carrierPower),
+		})
 }
 
 // builtAsStated looks at the network that is built: it traces an actor call and a
@@ -169,8 +174,8 @@ const proofRoot = 45100
 // cases at random, one an equation.
 func proof(section string, evaluate func(root uint64, cases int) ([]pmd.Check, error), equations ...string) (list []sentence) {
 	for _, x := range equations {
-		equation, says, _ := strings.Cut(x, " ")
-		list = append(list, sentence{section: section, says: equation + ": " + says, checks: []check{{printed: "as stated", command: "table claims", judge: stated, measure: statements(evaluate, equation, false)}}})
+		equation, says, _ := strings.Cut(x, ": ")
+		list = append(list, sentence{section: section, says: strings.TrimPrefix(strings.TrimPrefix(equation+": "+says, "Appendix D: "), "Appendix G: "), checks: []check{{printed: "as stated", command: "table claims", judge: stated, measure: statements(evaluate, equation, false)}}})
 	}
 	return list
 }
@@ -201,27 +206,6 @@ func statements(evaluate func(root uint64, cases int) ([]pmd.Check, error), equa
 		m.text = fmt.Sprintf("%d of %d statements true in %d cases at random", n-failed, n, cases)
 		return m, nil
 	}
-}
-
-func mixtureCost(*source) (*measured, error) {
-	phi, a := experiment.Protocol.Mixture, experiment.Protocol.Actions
-	problems, err := mdp.Random.Draw(decoderRoot, 8, a, 16)
-	if err != nil {
-		return nil, err
-	}
-	cost, floor := 0.0, math.Inf(1)
-	for _, p := range problems {
-		mixed, err := pmd.Mix(p.Pi0, phi)
-		if err != nil {
-			return nil, err
-		}
-		cost = max(cost, pmd.MaxRowL1(mixed, p.Pi0))
-		floor = min(floor, slices.Min(mixed.RawMatrix().Data))
-	}
-	return &measured{
-		text: fmt.Sprintf("largest cost %s, smallest entry %s", number(cost), number(floor)),
-		ok:   cost <= 2*phi*float64(a-1)/float64(a) && floor >= phi/float64(a),
-	}, nil
 }
 
 // packetsSuffice chooses m from ε and runs the decoder with it.
@@ -277,73 +261,7 @@ func carrierPower(s *source) (*measured, error) {
 	return m, nil
 }
 
-// proximalExcess compares the difference of two losses with a divergence.
-func proximalExcess(*source) (*measured, error) {
-	const eta = .8
-	problems, err := mdp.Random.Draw(decoderRoot, 8, experiment.Protocol.Actions, 16)
-	if err != nil {
-		return nil, err
-	}
-	worst := 0.0
-	for i, p := range problems {
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			return nil, err
-		}
-		target, err := pmd.Step(p.Pi0, q, eta)
-		if err != nil {
-			return nil, err
-		}
-		other := problems[(i+1)%len(problems)].Pi0
-		divergence := 0.0
-		for s := range 8 {
-			divergence += pmd.KL(other.RawRowView(s), target.RawRowView(s)) / 8
-		}
-		excess := pmd.ProximalLoss(other, p.Pi0, q, eta) - pmd.ProximalLoss(target, p.Pi0, q, eta)
-		worst = max(worst, math.Abs(excess-divergence))
-	}
-	return &measured{text: fmt.Sprintf("largest deviation over 128 rows %.0e", worst), ok: worst < 1e-12}, nil
-}
-
-// neverMoves asks whether the actor that stays at the prior is as close to PMD as
-// declared, stays suboptimal, and has a proximal excess that vanishes too.
-func neverMoves(*source) (*measured, error) {
-	m := &measured{ok: true}
-	var zetas, excesses []string
-	last := math.Inf(1)
-	for _, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
-		problem, err := lockUp(zeta, experiment.Protocol.Eta, mdp.Discount)
-		if err != nil {
-			return nil, err
-		}
-		q, err := problem.MDP.PolicyValue(problem.Pi0)
-		if err != nil {
-			return nil, err
-		}
-		// The identity's loop stays at (π₀, Q^{π₀}): the residual of round 0 is that of
-		// every round.
-		step, err := pmd.Zeta(problem.Pi0, problem.Pi0, q, experiment.Protocol.Eta)
-		if err != nil {
-			return nil, err
-		}
-		excess, err := pmd.ProximalExcess(problem.Pi0, problem.Pi0, q, experiment.Protocol.Eta)
-		if err != nil {
-			return nil, err
-		}
-		optimum, err := problem.MDP.Optimal()
-		if err != nil {
-			return nil, err
-		}
-		m.ok = m.ok && step <= zeta && mdp.MaxAbsDiff(optimum.Q, q) > 0 && excess < last
-		last = excess
-		zetas, excesses = append(zetas, fmt.Sprintf("%g", zeta)), append(excesses, fmt.Sprintf("%.1g", excess))
-	}
-	m.ok = m.ok && last < 1e-7
-	m.text = fmt.Sprintf("loss 1 after every round at ζ = %s; proximal excess %s", strings.Join(zetas, ", "), strings.Join(excesses, ", "))
-	return m, nil
-}
-
-// ticks are the rows of Table 1.
+// tickSentences are the rows of Table 1.
 func tickSentences() []sentence {
 	const section = "2 Related work"
 	actor := selection(experiment.Confirmation, experiment.PolicyAttention, 4)
@@ -385,6 +303,3 @@ func brief(m measure, text string) measure {
 		return x, err
 	}
 }
-
-// lockUp makes the witness of Appendix G.
-var lockUp = pmd.LockUp

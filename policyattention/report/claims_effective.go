@@ -1,4 +1,0 @@
-package report
-
-// Appendix D.
-func effectiveSentences() []sentence { return nil }
