@@ -120,7 +120,7 @@ func (j Job) state(path string, f *safetensors.File) (s state, err error) {
 	// Durations are for the record: unreadable ones count as zero.
 	s.wall, _ = strconv.ParseFloat(f.Metadata["wall_seconds"], 64)
 	s.cpu, _ = strconv.ParseFloat(f.Metadata["cpu_seconds"], 64)
-	size := j.Network.Size()
+	size := size(j.Model.Layout())
 	type part struct {
 		name string
 		into *[]float32
@@ -202,7 +202,7 @@ func (j Job) saveWeights(path string, s state) error {
 	f := &safetensors.File{Metadata: map[string]string{
 		"config": string(j.Config), "config_sha256": j.Hash(), "step": strconv.Itoa(s.step),
 	}}
-	for _, t := range j.Network.Layout() {
+	for _, t := range j.Model.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{
 			Name: t.Name, Shape: t.Shape, Data: params[t.Offset : t.Offset+t.Size()],
 		})
@@ -215,7 +215,7 @@ func (j Job) saveWeights(path string, s state) error {
 
 // readWeights reads weights of this very job.
 func (j Job) readWeights(path string) (step int, params []float32, err error) {
-	config, step, params, err := ReadParams(path, func([]byte) (transformer.Config, error) { return j.Network, nil })
+	config, step, params, err := ReadParams(path, func([]byte) ([]transformer.Tensor, error) { return j.Model.Layout(), nil })
 	if err == nil && string(config) != string(j.Config) {
 		err = fmt.Errorf("train: %s belongs to another configuration", path)
 	}
@@ -223,24 +223,24 @@ func (j Job) readWeights(path string) (step int, params []float32, err error) {
 }
 
 // ReadParams reads weights that a Job released: its configuration, the step
-// after which they were taken, and the flat parameter vector. The function
-// network says which network the configuration means. It errs when the file has
-// been changed since.
-func ReadParams(path string, network func(config []byte) (transformer.Config, error)) (config []byte, step int, params []float32, err error) {
+// after which they were taken, and the flat parameter vector. The function layout says
+// which parameters the model of the configuration has. It returns an error if the file
+// has been changed since.
+func ReadParams(path string, layout func(config []byte) ([]transformer.Tensor, error)) (config []byte, step int, params []float32, err error) {
 	f, err := open(path)
 	if err != nil {
 		return nil, 0, nil, err
 	}
 	config = []byte(f.Metadata["config"])
-	n, err := network(config)
+	all, err := layout(config)
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("%w (in %s)", err, path)
 	}
 	if step, err = strconv.Atoi(f.Metadata["step"]); err != nil {
 		return nil, 0, nil, fmt.Errorf("train: %s states no step", path)
 	}
-	params = make([]float32, n.Size())
-	for _, t := range n.Layout() {
+	params = make([]float32, size(all))
+	for _, t := range all {
 		values, _, err := safetensors.Get[float32](f, t.Name)
 		if err != nil {
 			return nil, 0, nil, fmt.Errorf("train: %s: %w", path, err)
@@ -257,11 +257,11 @@ func ReadParams(path string, network func(config []byte) (transformer.Config, er
 // after which they were taken, and the flat parameter vector. It errs when the
 // file has been changed since.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	_, step, params, err = ReadParams(path, func(config []byte) (transformer.Config, error) {
+	_, step, params, err = ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
 		if err := json.Unmarshal(config, &c); err != nil {
-			return transformer.Config{}, fmt.Errorf("train: no such configuration: %w", err)
+			return nil, fmt.Errorf("train: no such configuration: %w", err)
 		}
-		return c.Network(), c.Validate()
+		return c.Network().Layout(), c.Validate()
 	})
 	if err != nil {
 		return Config{}, 0, nil, err

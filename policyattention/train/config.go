@@ -5,6 +5,12 @@
 // from it to a file of weights, interruptible at any moment; Load reads that
 // file back as a control.Actor or a control.Critic.
 //
+// The trainer behind it is open to other methods. A [Job] is a training run of any
+// [Trainable], a model that says which parameters it has and builds its loss, on
+// [Batches]: indices into a [Fixed] set, a [Stream] that is drawn anew for every step, or
+// [Rollouts] that the current weights make. [Job.Run] and [RunTogether] carry it out;
+// whatever the model is, a run that is killed goes on and ends in the same bytes.
+//
 // The paper leaves open how contexts are drawn, how π enters a token and how
 // logits are read out. Each such choice is a named field of Recipe.
 package train

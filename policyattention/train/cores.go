@@ -34,7 +34,7 @@ type cores struct {
 type lane struct {
 	*backend.Core
 	differentiate, update *Exec
-	state, arrays         []*tensors.Tensor // params, m, v, average; those of Job.Data
+	state, arrays         []*tensors.Tensor // params, m, v, average; those of Batches.Data
 	// Gradients of all parts, [parts, Size], of even and of odd steps: another core
 	// can be a step ahead with its own.
 	gradients [2]*tensors.Tensor
@@ -42,11 +42,11 @@ type lane struct {
 
 // newCores moves a job to as many cores as there are.
 func newCores(b compute.Backend, j Job, s *state) (*cores, error) {
-	data, err := j.Data() // once: it is work
+	data, err := j.Batches.Data() // once: it is work
 	if err != nil {
 		return nil, err
 	}
-	parts := j.parts(j.Batch(s.step).Shape().Dimensions[0])
+	parts := j.parts(j.Examples)
 	own, err := backend.Cores(b, parts)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,8 @@ func (l *lane) start(j Job, data []*tensors.Tensor, s *state, parts int) (err er
 		}
 	}
 	l.differentiate, err = NewExec(l.Backend, func(inputs []*Node) (loss, gradient *Node) {
-		return j.gradient(inputs[0], inputs[1], inputs[2:])
+		data := len(inputs) - len(l.arrays)
+		return j.gradient(inputs[0], inputs[data:], inputs[1:data])
 	})
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
@@ -126,11 +127,10 @@ func (c *cores) call() int {
 }
 
 func (c *cores) steps(n int) ([][]float32, error) {
-	batches := make([][][]int32, n) // by step and part
-	var shape []int
+	batches := make([][][]*tensors.Tensor, n) // by step and part
 	for k := range batches {
 		var err error
-		if batches[k], shape, err = c.job.batches(c.step+k, 1, 1, c.parts); err != nil {
+		if batches[k], err = c.job.batches(c.step+k, 1, 1, c.parts); err != nil {
 			return nil, err
 		}
 	}
@@ -146,8 +146,7 @@ func (c *cores) steps(n int) ([][]float32, error) {
 			turn := (c.step + k) % 2
 			for part := i * share; part < (i+1)*share; part++ {
 				var err error
-				batch := tensors.FromFlatDataAndDimensions(batches[k][part], shape...)
-				if losses[k][part], err = c.take(l, turn, part, batch); err != nil {
+				if losses[k][part], err = c.take(l, turn, part, batches[k][part]); err != nil {
 					return meeting.cancel(fmt.Errorf("train: step %d: %w", c.step+k+1, err))
 				}
 			}
@@ -176,9 +175,9 @@ func (c *cores) steps(n int) ([][]float32, error) {
 
 // take takes a part of a batch through the network on a core, gives its gradient to
 // all of them, and returns its loss.
-func (c *cores) take(l *lane, turn, part int, batch *tensors.Tensor) (float32, error) {
-	inputs := []any{l.state[0], batch}
-	for _, x := range l.arrays {
+func (c *cores) take(l *lane, turn, part int, batch []*tensors.Tensor) (float32, error) {
+	inputs := []any{l.state[0]}
+	for _, x := range slices.Concat(batch, l.arrays) {
 		inputs = append(inputs, x)
 	}
 	outputs, err := l.differentiate.Call(inputs...)

@@ -39,6 +39,7 @@ type group struct {
 	jobs    []Job
 	size    int // steps of a call, at most
 	exec    *Exec
+	batch   int                   // arrays of a batch
 	step    []int                 // steps made, by job
 	state   [][][]*tensors.Tensor // by device and job: params, m, v, average
 	arrays  [][][]*tensors.Tensor // by device and job: those of Job.Data
@@ -53,7 +54,7 @@ func newGroup(backend compute.Backend, execution Execution, jobs []Job, states [
 	for d := range compute.DeviceNum(devices) {
 		var state, arrays [][]*tensors.Tensor
 		for i, j := range jobs {
-			data, err := j.Data()
+			data, err := j.Batches.Data()
 			if err != nil {
 				return nil, err
 			}
@@ -73,29 +74,31 @@ func newGroup(backend compute.Backend, execution Execution, jobs []Job, states [
 		}
 		g.step = append(g.step, s.step)
 	}
-	var err error
-	if g.exec, err = NewExec(backend, g.build); err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	if devices > 1 {
-		if err := g.distribute(devices); err != nil {
-			return nil, err
-		}
-	}
 	return g, nil
 }
 
+// compile makes the computation of a call for batches of some arrays.
+func (g *group) compile(batch int) (err error) {
+	g.batch = batch
+	if g.exec, err = NewExec(g.backend, g.build); err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	if devices := len(g.state); devices > 1 {
+		return g.distribute(devices)
+	}
+	return nil
+}
+
 // The inputs of the computation are, for each job, params, m, v, average, the
-// number of the step, its batch, and the arrays of Job.Data; its outputs are
-// params, m, v, average and the loss. Where a call makes several steps, the
+// number of the step, the arrays of its batch, and those of Batches.Data; its outputs
+// are params, m, v, average and the loss. Where a call makes several steps, the
 // number is that of the first, batches and losses have a leading axis [size],
 // the losses are inputs too, behind the arrays, to be filled in; and before all
 // else come the numbers 0 and of the steps to make.
 const (
 	kept       = 4 // params, m, v, average
 	stepInput  = 4
-	batchInput = 5
-	dataInput  = 6 // the first
+	batchInput = 5 // the first
 )
 
 // build is the computation of a call.
@@ -105,7 +108,7 @@ func (g *group) build(inputs []*Node) []*Node {
 	}
 	var outputs []*Node
 	for i, j := range g.jobs {
-		outputs = append(outputs, update(j, g.part(inputs, i))...)
+		outputs = append(outputs, g.update(j, g.part(inputs, i))...)
 	}
 	return outputs
 }
@@ -136,8 +139,11 @@ func (g *group) loop(inputs []*Node) []*Node {
 			part := g.part(state[2:], i)
 			last := len(part) - 1
 			step := slices.Clone(part[:last])
-			step[stepInput], step[batchInput] = Add(part[stepInput], done), at(part[batchInput], done)
-			updated := update(j, step)
+			step[stepInput] = Add(part[stepInput], done)
+			for k := range g.batch {
+				step[batchInput+k] = at(part[batchInput+k], done)
+			}
+			updated := g.update(j, step)
 			losses := put(part[last], done, updated[kept])
 			next = append(append(append(next, updated[:kept]...), part[kept:last]...), losses)
 		}
@@ -153,10 +159,11 @@ func (g *group) loop(inputs []*Node) []*Node {
 	return outputs
 }
 
-// update is a step of a job as a graph: (params, m, v, average, step, batch,
-// arrays…) → (params, m, v, average, loss).
-func update(j Job, inputs []*Node) []*Node {
-	loss, gradient := j.gradient(inputs[0], inputs[batchInput], inputs[dataInput:])
+// update is a step of a job as a graph: (params, m, v, average, step, batch…,
+// data…) → (params, m, v, average, loss).
+func (g *group) update(j Job, inputs []*Node) []*Node {
+	data := batchInput + g.batch
+	loss, gradient := j.gradient(inputs[0], inputs[data:], inputs[batchInput:data])
 	return append(j.apply(inputs[:batchInput], gradient), loss)
 }
 
@@ -189,10 +196,12 @@ func (g *group) distribute(devices int) error {
 	}
 	for i := range g.jobs {
 		at := len(inputs)
-		for range dataInput + len(g.arrays[0][i]) {
+		for range batchInput + g.batch + len(g.arrays[0][i]) {
 			inputs = append(inputs, everywhere)
 		}
-		inputs[at+batchInput] = shared
+		for k := range g.batch {
+			inputs[at+batchInput+k] = shared
+		}
 		if g.size > 1 {
 			inputs = append(inputs, everywhere) // the losses
 		}
@@ -206,11 +215,15 @@ func (g *group) call() int { return g.size }
 func (g *group) steps(n int) ([][]float32, error) {
 	devices := len(g.state)
 	var inputs []any
-	batches := make([][][]int32, len(g.jobs)) // by job and device
-	dims := make([][]int, len(g.jobs))
+	batches := make([][][]*tensors.Tensor, len(g.jobs)) // by job and device
 	for i, j := range g.jobs {
 		var err error
-		if batches[i], dims[i], err = j.batches(g.step[i], n, g.size, devices); err != nil {
+		if batches[i], err = j.batches(g.step[i], n, g.size, devices); err != nil {
+			return nil, err
+		}
+	}
+	if g.exec == nil {
+		if err := g.compile(len(batches[0][0])); err != nil {
 			return nil, err
 		}
 	}
@@ -226,8 +239,8 @@ func (g *group) steps(n int) ([][]float32, error) {
 				}
 				inputs = append(inputs, buffer)
 			}
-			inputs = append(inputs, int32(g.step[i]+1), tensors.FromFlatDataAndDimensions(batches[i][d], dims[i]...))
-			for _, x := range g.arrays[d][i] {
+			inputs = append(inputs, int32(g.step[i]+1))
+			for _, x := range slices.Concat(batches[i][d], g.arrays[d][i]) {
 				inputs = append(inputs, x)
 			}
 			if g.size > 1 {
@@ -260,36 +273,6 @@ func (g *group) steps(n int) ([][]float32, error) {
 		g.step[i] += n
 	}
 	return losses, nil
-}
-
-// batches returns the batches of n steps for each device, and their shape. A
-// call that makes several steps has room for size of them.
-func (j Job) batches(first, n, size, devices int) (values [][]int32, shape []int, err error) {
-	values = make([][]int32, devices)
-	for k := range n {
-		x := j.Batch(first + k)
-		shape = slices.Clone(x.Shape().Dimensions)
-		if shape[0]%devices != 0 {
-			return nil, nil, fmt.Errorf("train: a batch of %d cannot be shared out to %d devices", shape[0], devices)
-		}
-		err := x.ConstFlatData(func(data any) {
-			part := len(data.([]int32)) / devices
-			for d := range values {
-				values[d] = append(values[d], data.([]int32)[d*part:][:part]...)
-			}
-		})
-		if err != nil {
-			return nil, nil, fmt.Errorf("train: batch of step %d: %w", first+k+1, err)
-		}
-	}
-	shape[0] /= devices
-	if size > 1 {
-		shape = append([]int{size}, shape...)
-		for d := range values {
-			values[d] = append(values[d], make([]int32, (size-n)*len(values[d])/n)...)
-		}
-	}
-	return values, shape, nil
 }
 
 func (g *group) read(i int, s *state) error { return s.read(g.state[0][i]) }

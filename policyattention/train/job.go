@@ -9,19 +9,20 @@ import (
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer"
 )
 
-// Job is a training run of any network of package transformer. [Train] makes
-// one from a Config; other learned methods make their own.
+// Job is a training run of any model. [Train] makes one from a Config; other learned
+// methods make their own.
 type Job struct {
 	// Config is the JSON of everything that the weights depend on, but for the
 	// backend's arithmetic. It names the run and is stored with it.
 	Config    []byte
-	Network   transformer.Config
-	Tokens    int // of an example
+	Model     Trainable
+	Batches   Batches
+	Examples  int // of a batch
+	Tokens    int // of an example, or however many rows its matrix products have
 	Optimizer transformer.AdamW
 	Steps     int
 	Snapshots []int // steps after which weights are kept, ascending
@@ -34,12 +35,7 @@ type Job struct {
 	// Line names a run that is made in stages: runs that differ in Steps alone, of which
 	// nothing but the end depends on Steps. It is the base of a file name and names all
 	// else that they depend on; "" stands for a run that is made at once. See Run.Stages.
-	Line  string
-	Init  func() []float32                  // the initial parameters [Network.Size]
-	Data  func() ([]*tensors.Tensor, error) // arrays that stay on the device
-	Batch func(step int) *tensors.Tensor    // which examples a step is made on; steps count from 0
-	// Loss builds the scalar to minimize from the arrays and the batch.
-	Loss func(network *transformer.Network, data []*Node, batch *Node) *Node
+	Line string
 }
 
 // averageOrder is η of Shamir and Zhang; a larger one forgets faster.
@@ -89,16 +85,9 @@ func snapshotPath(dir string, step int) string {
 
 // start is a run before its first step.
 func (j Job) start() state {
-	params := j.Init()
+	params := j.Model.Init()
 	zeros := make([]float32, len(params))
 	return state{params: params, m: zeros, v: zeros, average: zeros}
-}
-
-// gradient returns the loss of a batch and its gradient [Size].
-func (j Job) gradient(params, batch *Node, arrays []*Node) (loss, gradient *Node) {
-	network := j.Network.Bind(params)
-	loss = j.Loss(network, arrays, batch)
-	return loss, network.Gradient(loss)
 }
 
 // apply makes the optimizer's step (params, m, v, average, step) → (params, m, v,

@@ -14,7 +14,9 @@ import (
 // nowhere: what speed comparisons measure.
 type Session struct {
 	device stepper
-	runs   int
+	jobs   []Job
+	states []*state // as far as they were read
+	made   int
 }
 
 // NewSession starts c on a backend. The first step compiles.
@@ -38,6 +40,9 @@ func NewSession(backend compute.Backend, execution Execution, configs ...Config)
 func NewJobSession(backend compute.Backend, execution Execution, jobs ...Job) (*Session, error) {
 	states := make([]*state, len(jobs))
 	for i, j := range jobs {
+		if err := j.validate(); err != nil {
+			return nil, err
+		}
 		s := j.start()
 		states[i] = &s
 	}
@@ -45,19 +50,30 @@ func NewJobSession(backend compute.Backend, execution Execution, jobs ...Job) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Session{g, len(jobs)}, nil
+	return &Session{device: g, jobs: jobs, states: states}, nil
 }
 
 // Steps performs the next n optimizer steps of every run and returns their
 // losses [runs][n].
 func (s *Session) Steps(n int) ([][]float32, error) {
-	all := make([][]float32, s.runs)
+	all := make([][]float32, len(s.jobs))
 	for made := 0; made < n; {
-		losses, err := s.device.steps(min(n-made, s.device.call()))
+		next := min(n-made, s.device.call())
+		for i, j := range s.jobs {
+			err := j.collect(s.made, func() ([]float32, error) {
+				err := s.device.read(i, s.states[i])
+				return s.states[i].params, err
+			})
+			if err != nil {
+				return nil, err
+			}
+			next = min(next, j.left(s.made))
+		}
+		losses, err := s.device.steps(next)
 		if err != nil {
 			return nil, err
 		}
-		made += len(losses[0])
+		made, s.made = made+next, s.made+next
 		for i := range all {
 			all[i] = append(all[i], losses[i]...)
 		}

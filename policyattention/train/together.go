@@ -106,6 +106,9 @@ type member struct {
 
 // open locks the folder of a run and reads where it is.
 func (r Run) open() (*member, error) {
+	if err := r.Job.validate(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
@@ -225,15 +228,23 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 	}
 	saved, reported := time.Now(), time.Now()
 	for {
-		if ctx.Err() != nil {
+		between := !slices.ContainsFunc(members, func(m *member) bool { return m.s.step%m.Job.every() != 0 })
+		if between && ctx.Err() != nil {
 			if err := leave(); err != nil {
 				return err
 			}
 			return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", members[0].s.step, context.Cause(ctx))
 		}
 		n := g.call()
-		for _, m := range members {
-			n = min(n, m.stop()-m.s.step)
+		for i, m := range members {
+			err := m.Job.collect(m.s.step, func() ([]float32, error) {
+				err := g.read(i, &m.s)
+				return m.s.params, err
+			})
+			if err != nil {
+				return err
+			}
+			n = min(n, m.stop()-m.s.step, m.Job.left(m.s.step))
 		}
 		losses, err := g.steps(n)
 		if err != nil {
@@ -254,7 +265,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 		}
 		if ended {
 			err = leave()
-		} else if time.Since(saved) > saveEvery {
+		} else if between && time.Since(saved) > saveEvery {
 			err, saved = save(), time.Now()
 		}
 		if err != nil {

@@ -323,10 +323,12 @@ func TestFailureTogether(t *testing.T) {
 	b := goBackend(t)
 	good, bad := tiny(Proximal), tiny(Proximal).job()
 	want := together(t, b, Execution{}, good)[0]
-	loss := bad.Loss
-	bad.Loss = func(network *transformer.Network, data []*Node, batch *Node) *Node {
+	model := bad.Model.(Transformer)
+	loss := model.Objective
+	model.Objective = func(network *transformer.Network, data, batch []*Node) *Node {
 		return Div(loss(network, data, batch), Sub(loss(network, data, batch), loss(network, data, batch)))
 	}
+	bad.Model = model
 	results, err := RunTogether(t.Context(), b, Execution{StepsPerCall: 4}, []Run{{Job: bad, Dir: t.TempDir()}, {Job: good.job(), Dir: t.TempDir()}})
 	if err == nil || !strings.Contains(err.Error(), "the loss of step 1 is") || results[0] != nil {
 		t.Errorf("%v, %v", results[0], err)

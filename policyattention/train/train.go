@@ -33,18 +33,17 @@ func (c Config) In(dir string, progress func(Progress)) (Run, error) {
 func (c Config) job() Job {
 	batches := &order{c: c}
 	return Job{
-		Config: []byte(c.json()), Network: c.Network(), Tokens: c.ContextTokens(slices.Max(c.Sizes) * c.Actions),
-		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
-		Init:  c.start,
-		Data:  c.data,
-		Batch: batches.batch,
-		Loss: func(network *transformer.Network, data []*Node, batch *Node) *Node {
+		Config: []byte(c.json()),
+		Model: Transformer{c.Network(), c.start, func(network *transformer.Network, data, batch []*Node) *Node {
 			parts := make([]*Node, len(data))
 			for i, array := range data {
-				parts[i] = Gather(array, batch)
+				parts[i] = Gather(array, batch[0])
 			}
 			return c.loss(network, parts)
-		},
+		}},
+		Batches:  Fixed{c.data, batches.batch},
+		Examples: c.Batch, Tokens: c.ContextTokens(slices.Max(c.Sizes) * c.Actions),
+		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}
 }
 

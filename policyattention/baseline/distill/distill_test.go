@@ -315,7 +315,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	}
 	start := c.batch(3)
 	exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
-		return c.loss(c.Network().Bind(in[0]), in[2:], in[1])
+		return c.loss(c.Network().Bind(in[0]), in[2:], in[1:2])
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -108,11 +108,10 @@ func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error)
 
 func (c Config) job() train.Job {
 	return train.Job{
-		Config: c.json(), Network: c.Network(), Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps, Line: c.line(),
-		Init:  c.start,
-		Data:  c.data,
-		Batch: c.batch,
-		Loss:  c.loss,
+		Config:   c.json(),
+		Model:    train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss},
+		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
+		Examples: c.Batch, Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps, Line: c.line(),
 	}
 }
 
@@ -170,7 +169,8 @@ func (c Config) batch(step int) *tensors.Tensor {
 }
 
 // loss is the mean negative log-likelihood of the actions in the windows.
-func (c Config) loss(network *transformer.Network, data []*Node, start *Node) *Node {
+func (c Config) loss(network *transformer.Network, data, in []*Node) *Node {
+	start := in[0]
 	batch := start.Shape().Dimensions[0]
 	dims := []int{batch, c.Context}
 	position := Iota(start.Graph(), shapes.Make(dtypes.Int32, dims...), 1)
@@ -195,11 +195,11 @@ func (c Config) tokens(previous, reward, state, position *Node) *Node {
 
 // ReadWeights reads weights that Train released.
 func ReadWeights(path string) (c Config, params []float32, err error) {
-	_, _, params, err = train.ReadParams(path, func(config []byte) (transformer.Config, error) {
+	_, _, params, err = train.ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
 		if err := json.Unmarshal(config, &c); err != nil {
-			return transformer.Config{}, fmt.Errorf("distill: no such configuration: %w", err)
+			return nil, fmt.Errorf("distill: no such configuration: %w", err)
 		}
-		return c.Network(), c.Validate()
+		return c.Network().Layout(), c.Validate()
 	})
 	if err != nil {
 		return Config{}, nil, err

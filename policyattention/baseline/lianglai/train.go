@@ -40,6 +40,9 @@ import (
 //
 // A run whose loss grows without bound all the same starts again at half the
 // rate.
+//
+// Package train cannot make these runs: it makes AdamW's steps in float32, and these
+// need float64, a preconditioner made from the batch, and the restarts.
 type Training struct {
 	Seed    uint64  `json:"seed"`    // root of every random stream
 	States  int     `json:"states"`  // S

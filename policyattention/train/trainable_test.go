@@ -1,0 +1,218 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
+)
+
+// line is the model y = w·x + b of points x [N, 3] with targets y [N], under the mean
+// squared error.
+type line struct{}
+
+func (line) Layout() []transformer.Tensor {
+	return []transformer.Tensor{{Name: "w", Shape: []int{3}}, {Name: "b", Shape: []int{1}, Offset: 3}}
+}
+
+func (line) Init() []float32 { return []float32{.5, -.25, .125, 0} }
+
+func (line) Loss(params *Node, _, batch []*Node) *Node {
+	x, y := batch[0], batch[1]
+	w, b := Slice(params, AxisRange(0, 3)), Slice(params, AxisRange(3, 4))
+	return ReduceAllMean(Square(Sub(Add(DotProduct(x, w), b), y)))
+}
+
+const points = 8
+
+// drawn are the points [8, 3] and targets [8] of a step: those of a line, moved by what
+// lies at shift.
+func drawn(step int, shift float64) (x, y []float32) {
+	rng := seed.New(5, "line", step)
+	for range points {
+		p := []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+		x = append(x, float32(p[0]), float32(p[1]), float32(p[2]))
+		y = append(y, float32(p[0]-2*p[1]+.5*p[2]+1+shift))
+	}
+	return x, y
+}
+
+func asTensors(x, y []float32) ([]*tensors.Tensor, error) {
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(x, points, 3), tensors.FromFlatDataAndDimensions(y, points)}, nil
+}
+
+// chasing is Rollouts whose targets are moved by the first weight of the last look.
+type chasing struct {
+	Stream
+	every  int
+	looks  []int // the steps
+	weight float32
+}
+
+func (c *chasing) Every() int { return c.every }
+
+func (c *chasing) Collect(step int, params []float32) error {
+	c.looks, c.weight = append(c.looks, step), params[0]
+	return nil
+}
+
+func (c *chasing) Batch(step int) ([]*tensors.Tensor, error) {
+	return asTensors(drawn(step, float64(c.weight)))
+}
+
+func lineJob(batches Batches, steps int) Job {
+	o := transformer.StandardAdamW()
+	o.LearningRate = .05
+	return Job{Config: []byte(`{"line":true}`), Model: line{}, Batches: batches, Examples: points, Tokens: 1, Optimizer: o, Steps: steps}
+}
+
+// byHand is the run of lineJob in float64, with the gradient and AdamW written out.
+func byHand(steps, every int) (losses []float64, params [4]float64) {
+	params = [4]float64{.5, -.25, .125, 0}
+	var m, v [4]float64
+	shift := 0.
+	for step := range steps {
+		if every > 0 && step%every == 0 {
+			shift = params[0]
+		}
+		x, y := drawn(step, shift)
+		var g [4]float64
+		loss := 0.
+		for i := range points {
+			e := params[3] - float64(y[i])
+			for k := range 3 {
+				e += params[k] * float64(x[3*i+k])
+			}
+			loss += e * e / points
+			for k := range 3 {
+				g[k] += 2 * e * float64(x[3*i+k]) / points
+			}
+			g[3] += 2 * e / points
+		}
+		losses = append(losses, loss)
+		for k := range g {
+			m[k], v[k] = .9*m[k]+.1*g[k], .999*v[k]+.001*g[k]*g[k]
+			t := float64(step + 1)
+			update := m[k] / (1 - math.Pow(.9, t)) / (math.Sqrt(v[k]/(1-math.Pow(.999, t))) + 1e-8)
+			params[k] -= .05 * (update + 1e-4*params[k])
+		}
+	}
+	return losses, params
+}
+
+// A model that is no Transformer learns from a stream and from rollouts as by hand.
+func TestTrainable(t *testing.T) {
+	const steps = 30
+	backends(t, func(t *testing.T, b compute.Backend) {
+		for _, tc := range []struct {
+			name         string
+			every        int // of rollouts; 0 for a stream
+			stepsPerCall int
+		}{{"stream", 0, 1}, {"stream in calls of 7", 0, 7}, {"rollouts", 1, 1}, {"rollouts for 6 steps", 6, 1}, {"rollouts for 6 steps in calls of 4", 6, 4}} {
+			var batches Batches = Stream(func(step int) ([]*tensors.Tensor, error) { return asTensors(drawn(step, 0)) })
+			source := &chasing{every: tc.every}
+			if tc.every > 0 {
+				batches = source
+			}
+			results, err := RunTogether(t.Context(), b, Execution{StepsPerCall: tc.stepsPerCall}, []Run{{Job: lineJob(batches, steps), Dir: t.TempDir()}})
+			if err != nil {
+				t.Fatalf("%s: %v", tc.name, err)
+			}
+			losses, params := byHand(steps, tc.every)
+			// float32 rounding in 30 steps of a loss of order 1 to 10.
+			for i, want := range losses {
+				if got := float64(results[0].Losses[i]); !(math.Abs(got-want) < 2e-5*(1+want)) {
+					t.Fatalf("%s: the loss of step %d is %v, want %v", tc.name, i+1, got, want)
+				}
+			}
+			_, _, got, err := ReadParams(results[0].Weights, func([]byte) ([]transformer.Tensor, error) { return line{}.Layout(), nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range params {
+				if !(math.Abs(float64(got[i])-want) < 1e-5) {
+					t.Errorf("%s: parameter %d is %v, want %v", tc.name, i, got[i], want)
+				}
+			}
+			var want []int
+			for step := 0; tc.every > 0 && step < steps; step += tc.every {
+				want = append(want, step)
+			}
+			if !slices.Equal(source.looks, want) {
+				t.Errorf("%s: looks at the weights before steps %v, want %v", tc.name, source.looks, want)
+			}
+		}
+	})
+}
+
+// Rollouts that are interrupted go on from a look at the weights, and end in the same
+// bytes.
+func TestRolloutsInterrupted(t *testing.T) {
+	hurry(t)
+	const steps, every = 30, 6
+	b := goBackend(t)
+	run := func(ctx context.Context, dir string, progress func(Progress)) (*Result, error) {
+		return lineJob(&chasing{every: every}, steps).Run(ctx, b, dir, progress)
+	}
+	whole, err := run(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, after := range []int{4, 13} {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := run(ctx, dir, func(p Progress) {
+			if p.Step == after {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("cancelled after step %d: %v", after, err)
+		}
+		s, err := lineJob(&chasing{every: every}, steps).loadState(dir + "/state.safetensors")
+		if want := (after + every - 1) / every * every; err != nil || s.step != want {
+			t.Fatalf("cancelled after step %d: saved at step %d, %v, want %d", after, s.step, err, want)
+		}
+	}
+	parts, err := run(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(parts.Losses, whole.Losses) || !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) {
+		t.Error("an interrupted run ends elsewhere")
+	}
+}
+
+func TestJobsThatCannotBe(t *testing.T) {
+	failing := errors.New("no examples")
+	for _, tc := range []struct {
+		want string
+		job  Job
+	}{
+		{"want a divisor of 31 steps", lineJob(&chasing{every: 6}, 31)},
+		{"want a divisor", lineJob(&chasing{every: 0}, 30)},
+		{failing.Error(), lineJob(Stream(func(int) ([]*tensors.Tensor, error) { return nil, failing }), 3)},
+		{"array 0 has shape (Float32)[2, 3], want 8 examples", lineJob(Stream(func(int) ([]*tensors.Tensor, error) {
+			return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)}, nil
+		}), 3)},
+		{"want at least one", func() Job {
+			j := lineJob(&chasing{every: 1}, 3)
+			j.Examples = 0
+			return j
+		}()},
+	} {
+		if _, err := tc.job.Run(t.Context(), goBackend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%v, want %q", err, tc.want)
+		}
+	}
+}
