@@ -52,11 +52,14 @@ lab: setup ## JupyterLab with the Go kernel; ARGS="--no-browser --port=9000" pas
 notebooks: setup ## execute the notebooks in place at PRESET
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
 
-claims: setup ## write CLAIMS.md, the paper's numbers beside ours, and claims.json from artifacts/paper
+claims: setup ## write claims, and the tables and figures of README and RESULTS, from artifacts/paper
 	$(COMMAND) --preset paper table claims > CLAIMS.md.tmp
 	mv CLAIMS.md.tmp CLAIMS.md
 	$(COMMAND) --preset paper --json table claims > claims.json.tmp
 	mv claims.json.tmp artifacts/paper/claims.json
+	$(COMMAND) --preset paper document README.md RESULTS.md
+	$(COMMAND) --preset paper figure rounds lit contrast --out docs/figures
+	rm docs/figures/*.png
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
 	@scripts/setup.sh bench

@@ -67,16 +67,16 @@ func names(t *testing.T, folder string) map[string]bool {
 	return found
 }
 
-// TestEquationTable reads the table of equations in the README: every name in it
+// TestEquationTable reads the table of equations in docs/equations.md: every name in it
 // exists, and every equation of the paper stands in it.
 func TestEquationTable(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/equations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, ok := strings.Cut(string(text), "| in the paper | code |\n|---|---|\n")
 	if !ok {
-		t.Fatal("the README has no table of equations")
+		t.Fatal("docs/equations.md has no table of equations")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	declared := map[string]map[string]bool{}

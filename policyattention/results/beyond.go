@@ -29,6 +29,15 @@ func group(name string, runs, oracle Runs, states, horizon int) (g Group, err er
 	return g, err
 }
 
+// Group estimates the loss of selected runs beside exact PMD at a horizon.
+func (s *Source) Group(name string, x Selection, oracle Runs, horizon int) (Group, error) {
+	runs, err := s.Find(x)
+	if err != nil {
+		return Group{}, err
+	}
+	return group(name, runs, oracle, x.S, horizon)
+}
+
 // Ablation returns the recipes at a size and horizon in their order, the plain one
 // first.
 func (s *Source) Ablation(states, horizon int) (rows []Group, err error) {

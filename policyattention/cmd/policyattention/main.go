@@ -20,6 +20,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/experiment"
@@ -64,6 +65,7 @@ type cli struct {
 	Reproduce reproduceCmd `cmd:"" help:"Train and evaluate everything of the preset, then write tables and figures."`
 	Table     tableCmd     `cmd:"" help:"Print tables with the paper's numbers beside ours."`
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG."`
+	Document  documentCmd  `cmd:"" help:"Write the tables between the markers of documents again."`
 	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./scripts/bench growth'."`
 	Speed     speedCmd     `cmd:"" help:"Print the speed of training steps beside JAX and PyTorch, as measured by 'make bench'."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
@@ -524,6 +526,32 @@ func (f figureCmd) Run(g *globals) error {
 			return err
 		}
 		fmt.Fprintln(g.out, strings.Join(paths, "\n"))
+	}
+	return nil
+}
+
+// documentCmd writes the tables of documents again.
+type documentCmd struct {
+	File []string `arg:"" help:"Markdown files with tables between markers." type:"existingfile"`
+}
+
+func (d documentCmd) Run(g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	for _, name := range d.File {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		filled, err := report.Fill(store, string(text))
+		if err != nil {
+			return err
+		}
+		if err := renameio.WriteFile(name, []byte(filled), 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,101 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"icrl/policyattention/experiment"
+)
+
+// documents are those whose tables come from the artifacts.
+var documents = []string{"../../README.md", "../../RESULTS.md"}
+
+// The tables and figures of README and RESULTS are what the artifacts give; `make
+// claims` writes them again. Their other text has no number of a result.
+func TestDocuments(t *testing.T) {
+	store, err := experiment.Open("../../artifacts", "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range documents {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Fill(store, string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want != string(text) {
+			t.Errorf("%s is stale (%s): run make claims", name, difference(text, []byte(want)))
+		}
+		if name == documents[0] {
+			if n := len(strings.Fields(want)); n > 1200 {
+				t.Errorf("%s has %d words, want at most 1200", name, n)
+			}
+		}
+	}
+	drawn, err := filepath.Glob("../../docs/figures/*.svg")
+	if err != nil || len(drawn) == 0 {
+		t.Fatalf("%d figures, %v", len(drawn), err)
+	}
+	for _, path := range drawn {
+		figure, err := BuildFigure(store, strings.TrimSuffix(filepath.Base(path), ".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := figure.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s is stale (%s): run make claims", path, difference(got, want))
+		}
+	}
+}
+
+// Outside their tables the documents hold no number of two decimals or more, which is
+// what results look like; settings and shares of machines are shorter.
+func TestDocumentsHaveNoNumbersOfTheirOwn(t *testing.T) {
+	number := regexp.MustCompile(`[0-9]*\.[0-9]{2,}`)
+	for _, name := range documents {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inside := false
+		for i, line := range strings.Split(string(text), "\n") {
+			inside = inside && line != closing || strings.HasPrefix(line, opening)
+			if found := number.FindString(strings.ReplaceAll(line, "Go 1.26", "")); !inside && found != "" {
+				t.Errorf("%s, line %d: %s stands outside the tables", name, i+1, found)
+			}
+		}
+	}
+}
+
+func TestFill(t *testing.T) {
+	store, err := experiment.Open(t.TempDir(), "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []string{"<!-- table: none -->\n<!-- end -->", "<!-- table: oracle -->\nnot closed", "<!-- table: oracle"} {
+		if got, err := Fill(store, wrong); err == nil {
+			t.Errorf("%q became %q", wrong, got)
+		}
+	}
+	got, err := Fill(store, "before\n<!-- table: oracle -->\nold\n<!-- end -->\nafter\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(got, "before\n<!-- table: oracle -->\n| S | T | paper | here | 95% interval |\n") || !strings.HasSuffix(got, "|\n<!-- end -->\nafter\n") || strings.Contains(got, "old") {
+		t.Errorf("filled: %s", got)
+	}
+}
