@@ -14,7 +14,14 @@ type AdamW struct {
 	WeightDecay  float64
 	Beta1, Beta2 float64 // decay of the first and second moment
 	Epsilon      float64
+	// Cosine, if not 0, is the number of steps over which the learning rate rises to
+	// LearningRate, in the first hundred, and falls to 0 with the cosine from 0 to π
+	// (Loshchilov and Hutter, arXiv 1608.03983, without restarts). It is 0 after them.
+	Cosine int `json:",omitempty"`
 }
+
+// rise is the number of steps in which the learning rate rises, with Cosine.
+const rise = 100
 
 // StandardAdamW is the paper's setting; what it leaves open has the usual
 // values.
@@ -35,5 +42,15 @@ func (o AdamW) Step(params, grad, m, v, step *Node) (newParams, newM, newV *Node
 		Div(newM, correction(o.Beta1)),
 		AddScalar(Sqrt(Div(newV, correction(o.Beta2))), o.Epsilon))
 	update = Add(update, MulScalar(params, o.WeightDecay))
-	return Sub(params, MulScalar(update, o.LearningRate)), newM, newV
+	if o.Cosine == 0 {
+		return Sub(params, MulScalar(update, o.LearningRate)), newM, newV
+	}
+	return Sub(params, Mul(update, o.rate(count))), newM, newV
+}
+
+// rate is the learning rate of a step that counts from 1.
+func (o AdamW) rate(count *Node) *Node {
+	done := MinScalar(DivScalar(count, float64(o.Cosine)), 1)
+	fall := AddScalar(MulScalar(Cos(MulScalar(done, math.Pi)), 0.5), 0.5)
+	return MulScalar(Mul(fall, MinScalar(DivScalar(count, rise), 1)), o.LearningRate)
 }

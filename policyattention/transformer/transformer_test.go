@@ -570,3 +570,25 @@ func TestUnorderedIsEquivariant(t *testing.T) {
 		}
 	}
 }
+
+// With Cosine, a step is the same step at the rate of the schedule.
+func TestCosine(t *testing.T) {
+	b := goBackend(t)
+	const steps = 400
+	for step, share := range map[int64]float64{1: .01, 50: .5 * (1 + math.Cos(math.Pi/8)) / 2, 200: .5, 300: (1 - math.Sqrt(.5)) / 2, 400: 0, 500: 0} {
+		move := func(o AdamW) float64 {
+			out := run(t, b, func(in []*Node) []*Node {
+				p, _, _ := o.Step(in[0], in[1], in[2], in[3], in[4])
+				return []*Node{p}
+			}, []float64{0}, []float64{1}, []float64{.5}, []float64{.3}, step)
+			return vector[float64](t, out[0])[0]
+		}
+		o := StandardAdamW()
+		constant := move(o)
+		o.Cosine = steps
+		// Step 1 of the schedule has fallen by 1.5e-5.
+		if got := move(o) / constant; math.Abs(got-share) > 2e-7 {
+			t.Errorf("step %d is at %v of the learning rate, want %v", step, got, share)
+		}
+	}
+}

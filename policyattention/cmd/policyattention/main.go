@@ -22,6 +22,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/renameio/v2"
 
+	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
@@ -70,6 +71,7 @@ type cli struct {
 	Speed     speedCmd     `cmd:"" help:"Print the speed of training steps beside JAX and PyTorch, as measured by 'make bench'."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
+	Any       anyCmd       `cmd:"" help:"The actor for any MDP: train, evaluate, verify and show it."`
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -567,6 +569,17 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
+	configs, err := anyIdentities(nil)
+	if err != nil {
+		return err
+	}
+	wrong, replayed, err := trial.Verify(store.Root(), configs)
+	if err != nil {
+		return err
+	}
+	for _, text := range wrong {
+		result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: filepath.Join(store.Root(), "any"), What: text})
+	}
 	if result.Trainings == 0 && result.Cells == 0 && len(result.Discrepancies) == 0 {
 		return fmt.Errorf("nothing to verify: %s", nothing(store))
 	}
@@ -579,6 +592,9 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 			fmt.Fprintln(g.out, d)
 		}
 		fmt.Fprintln(g.out, result)
+		if replayed > 0 {
+			fmt.Fprintf(g.out, "The actor for any MDP: %d losses replayed from its weights.\n", replayed)
+		}
 		if result.Unchecked {
 			fmt.Fprintln(g.out, "Claims and estimates made from these artifacts were not checked: first mend what is above.")
 		}

@@ -9,7 +9,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
@@ -21,14 +23,15 @@ import (
 
 type solveCmd struct {
 	MDP    string `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" type:"existingfile" placeholder:"FILE"`
-	Actor  string `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; or a file of an actor's weights." default:"exact" placeholder:"exact|decoder|CHECKPOINT"`
+	Actor  string `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
 	Rounds int    `help:"Rounds." default:"40"`
 	Eta    string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
 }
 
-// unfamiliar says in what a problem and a step size lie outside of what an actor was
-// trained on. It answers there too, but what it answers may be anything.
-func unfamiliar(c train.Config, m *mdp.MDP, eta float64) (warnings []string) {
+// unfamiliar says in what a problem and a step size lie outside of what an actor of
+// fixed shape was trained on. It answers there too, but what it answers may be anything.
+func unfamiliar(c train.Config, p mdp.Problem, eta float64) (warnings []string, err error) {
+	m := p.MDP
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if lo, hi := c.Recipe.EtaMin, c.Recipe.EtaMax; eta < lo || eta > hi {
 		warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo, hi, eta)
@@ -40,8 +43,36 @@ func unfamiliar(c train.Config, m *mdp.MDP, eta float64) (warnings []string) {
 	if m.RMax() > 1 {
 		warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
 	}
-	return warnings
+	// Uniform rewards on [−1, 1] have one sign in one of 2,048 problems with twelve pairs.
+	if lo, hi := mat.Min(m.R), mat.Max(m.R); lo >= 0 && hi > 0 || hi <= 0 && lo < 0 {
+		warn("the actor was trained on rewards of both signs; rewards from %.4g to %.4g may give any policy", lo, hi)
+	}
+	if least := mat.Min(p.Pi0); c.Recipe.Readout == train.NetworkReadout && least < leastMass {
+		warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g the best action may never be found", leastMass, least)
+	}
+	q, err := m.PolicyValue(p.Pi0)
+	if err != nil {
+		return nil, err
+	}
+	optimum, err := m.Optimal()
+	if err != nil {
+		return nil, err
+	}
+	least, most := min(mat.Min(q), mat.Min(optimum.Q)), max(mat.Max(q), mat.Max(optimum.Q))
+	if lo, hi := valueRange[0], valueRange[1]; least < lo || most > hi {
+		warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy", lo, hi, least, most)
+	}
+	return warnings, nil
 }
+
+// leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors
+// of fixed shape were trained on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x)
+// is about 2x.
+const leastMass = .005
+
+// valueRange holds all values of the 6,144 contexts that the first identities of S = 4, 8
+// and 16 were trained on: −7.58 to 8.93.
+var valueRange = [2]float64{-7.6, 9}
 
 func (s solveCmd) Run(g *globals) error {
 	problem, err := mdpfile.Read(s.MDP)
@@ -67,6 +98,14 @@ func (s solveCmd) Run(g *globals) error {
 		}
 		certified = d.Certificate
 		loop = d.Controller(eta, decoder.Weighted())
+	case "any":
+		forward, err := anymdp.Released()
+		if err != nil {
+			return err
+		}
+		if loop.Actor, err = anymdp.NewActor(forward, anymdp.Prior); err != nil {
+			return err
+		}
 	default:
 		model, err := s.model(g)
 		if err != nil {
@@ -76,7 +115,9 @@ func (s solveCmd) Run(g *globals) error {
 		if loop.Actor, err = model.Actor(); err != nil {
 			return err
 		}
-		warnings = unfamiliar(model.Config, problem.MDP, eta)
+		if warnings, err = unfamiliar(model.Config, problem, eta); err != nil {
+			return err
+		}
 		for _, w := range warnings {
 			fmt.Fprintln(g.errors, "policyattention: warning:", w)
 		}
@@ -152,7 +193,7 @@ func fixed(m *mdp.MDP, eta float64, rounds int) (*decoder.Decoder, error) {
 // model returns the trained actor that is asked for.
 func (s solveCmd) model(g *globals) (*train.Model, error) {
 	if _, err := os.Stat(s.Actor); err != nil {
-		return nil, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\" or a file of weights: %w", errUsage, s.Actor, err)
+		return nil, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\", \"any\" or a file of weights: %w", errUsage, s.Actor, err)
 	}
 	b, err := backend.New(g.Backend)
 	if err != nil {

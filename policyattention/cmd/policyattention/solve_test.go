@@ -2,13 +2,18 @@ package main
 
 import (
 	"encoding/json"
-	"icrl/policyattention/control"
-	"icrl/policyattention/decoder"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/train"
 )
 
 func TestSolve(t *testing.T) {
@@ -97,5 +102,73 @@ func TestSolveByDecoder(t *testing.T) {
 	}
 	if code, _, stderr := call("solve", "--mdp", rewardless, "--actor", "decoder", "--eta", "auto"); code != 0 {
 		t.Errorf("without rewards: %s", stderr)
+	}
+}
+
+// The actor for any MDP takes any shape, and finds what exact PMD finds.
+func TestSolveByAny(t *testing.T) {
+	for _, states := range []int{2, 4, 9} {
+		path := problemFile(t, states)
+		var loss [2]float64
+		for i, actor := range []string{"exact", "any"} {
+			code, stdout, stderr := call("--json", "solve", "--mdp", path, "--actor", actor, "--rounds", "40")
+			if code != 0 || strings.Contains(stderr, "warning") {
+				t.Fatalf("exit %d: %s", code, stderr)
+			}
+			var s control.Solution
+			if err := json.Unmarshal([]byte(stdout), &s); err != nil {
+				t.Fatal(err)
+			}
+			loss[i] = s.Loss[40]
+		}
+		if math.Abs(loss[1]-loss[0]) > .005 { // the 99th percentile of its excess
+			t.Errorf("S = %d: loss %g, exact PMD %g", states, loss[1], loss[0])
+		}
+	}
+}
+
+// The actors of fixed shape are warned about where they were seen to lock up or to fail.
+func TestUnfamiliar(t *testing.T) {
+	config := train.Standard(train.Proximal, train.Plain(), 1, 4)
+	problems, err := mdp.Random.Draw(9, 4, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problems[0]
+	p.Pi0 = p.MDP.Uniform()
+	changed := func(least, most float64) mdp.Problem {
+		r := mat.DenseCopyOf(p.MDP.R)
+		r.Apply(func(_, _ int, v float64) float64 { return least + (most-least)*(v+1)/2 }, r)
+		m, err := mdp.New(p.MDP.Gamma, p.MDP.P, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mdp.Problem{MDP: m, Pi0: p.Pi0}
+	}
+	starved := mdp.Problem{MDP: p.MDP, Pi0: mat.DenseCopyOf(p.Pi0)}
+	starved.Pi0.SetRow(0, []float64{.00033, .5, .49967})
+	for _, tc := range []struct {
+		problem mdp.Problem
+		want    []string
+	}{
+		{p, nil},
+		{starved, []string{"may never be found"}},
+		{changed(-1, -.5), []string{"both signs", "values between"}},
+		{changed(0, 1), []string{"both signs"}},
+		{changed(-3, 3), []string{"at most 1 in size"}},
+	} {
+		warnings, err := unfamiliar(config, tc.problem, .8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(warnings, "\n")
+		for _, want := range tc.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("no warning with %q in %q", want, text)
+			}
+		}
+		if tc.want == nil && text != "" {
+			t.Errorf("warnings for a problem of the training law: %q", text)
+		}
 	}
 }

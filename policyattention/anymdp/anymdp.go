@@ -1,0 +1,255 @@
+// Package anymdp is one trained actor for any finite MDP: any numbers of states and
+// actions, any discount factor, any scale and offset of rewards, any step size.
+//
+// The network is the pre-LN softmax Transformer of package transformer (four layers,
+// four heads, width 64) without the causal mask. A sequence is one state: each of its A
+// actions is a token, tokens carry no positions, and states are not seen together. So
+// the actor is equivariant to renaming states and actions by construction, and S and A
+// are whatever the problem has.
+//
+// # Tokens
+//
+// For a row π of the policy and x = ηQ of one state, in nats,
+//
+//	d    = max_b |x_b − mean(x)|                   the separation of the row
+//	ℓ_a  = max(log π_a − max_b log π_b, −16)       the log mass of an action, at most 0
+//	s_a  = d − ℓ_a                                 the scale of an action
+//
+// the token of action a is
+//
+//	[ (x_a − mean(x)) / κd | ℓ_a / κs_a | (x_a − mean(x)) / κs_a | 1 ]
+//
+// with κ = 30. Nothing but ratios is left: the tokens of (c log π, cηQ) are those of
+// (log π, ηQ), and an offset of Q changes none. That is PMD's own invariance, whose logits
+// log π + ηQ are homogeneous of degree one. The last entry is a carrier as in the paper's
+// normalized compilation (Appendix C): with the others below 1/κ, LayerNorm divides by
+// nearly the same number for every token, and a small error of the network is a small
+// error relative to the row's own scale.
+//
+// # Read-outs
+//
+// The network writes two numbers per token, o₀ and o₁. The row's logits are
+//
+//	Network:  κ s_a o₀
+//	Prior:    log π_a + κ d o₁
+//
+// In the first the network has to add the logarithm and the product ηQ; in the second
+// the product only. Neither adds ηQ to the logits: what the network does not learn is
+// missing.
+package anymdp
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/numeric"
+	"icrl/policyattention/pmd"
+)
+
+const (
+	// Features is the number of features of a token, Outputs what is written for each.
+	Features, Outputs = 4, 2
+	// Carrier is κ.
+	Carrier = 30
+	// LogFloor is the least log mass that a token tells, relative to the likeliest
+	// action. The read-out that adds log π keeps any mass; that of the network alone
+	// leaves no action less than about e⁻¹⁶ = 1e-7, which is a guard like the paper's
+	// mixture with φ = 1e-7 A and costs as much.
+	LogFloor = -16
+)
+
+// Readout names what becomes of the outputs.
+type Readout string
+
+const (
+	Network Readout = "network" // the network alone writes the logits
+	Prior   Readout = "prior"   // log π is added to them
+)
+
+// Row is one state's tokens and what its read-outs need.
+type Row struct {
+	Tokens [][]float64 // [A][Features]
+	Log    []float64   // log π [A], −Inf for an action without mass
+	Scale  []float64   // s [A], in nats, at least 0
+	Span   float64     // d, in nats, at least 0
+}
+
+// NewRow encodes a state: a row π of a policy [A] and its Q [A] at step size eta. It
+// returns an error if ηQ has entries, or differences of entries, that are not finite.
+func NewRow(pi, q []float64, eta float64) (*Row, error) {
+	n := len(pi)
+	r := &Row{Log: make([]float64, n), Scale: make([]float64, n), Tokens: make([][]float64, n)}
+	x, mean, top := make([]float64, n), 0.0, math.Inf(-1)
+	for a, p := range pi {
+		x[a] = float64(eta * q[a])
+		mean += x[a] / float64(n)
+		r.Log[a] = numeric.Log(p)
+		top = math.Max(top, r.Log[a])
+	}
+	mass := make([]float64, n)
+	for a := range x {
+		x[a] -= mean
+		mass[a] = math.Max(r.Log[a]-top, LogFloor)
+	}
+	r.encode(x, mass)
+	if math.IsNaN(r.Span) || math.IsInf(r.Span, 0) {
+		return nil, fmt.Errorf("anymdp: ηQ spans %v nats in a state, want a finite number", r.Span)
+	}
+	return r, nil
+}
+
+// Encode returns the row of a centred update x = ηQ [A] and log masses [A] relative to
+// the largest, each at most 0 and at any distance below.
+func Encode(update, mass []float64) *Row {
+	r := &Row{Log: mass, Scale: make([]float64, len(mass)), Tokens: make([][]float64, len(mass))}
+	r.encode(update, mass)
+	return r
+}
+
+func (r *Row) encode(x, mass []float64) {
+	for _, v := range x {
+		r.Span = math.Max(r.Span, math.Abs(v)) // NaN stays
+	}
+	for a := range x {
+		r.Scale[a] = r.Span - mass[a]
+		r.Tokens[a] = []float64{
+			ratio(x[a], r.Span), ratio(mass[a], r.Scale[a]), ratio(x[a], r.Scale[a]), 1,
+		}
+	}
+}
+
+// ratio returns x/(κy), where |x| ≤ y, and 0 for 0/0, rounded to float32, as networks
+// are trained on.
+func ratio(x, y float64) float64 {
+	if y == 0 {
+		return 0
+	}
+	return float64(float32(x / y / Carrier))
+}
+
+// Logits writes the row's logits [A] that the network's outputs [A·Outputs] mean.
+func (r *Row) Logits(readout Readout, outputs, logits []float64) {
+	for a := range logits {
+		o := outputs[a*Outputs:]
+		if readout == Prior {
+			logits[a] = r.Log[a] + float64(Carrier*r.Span*o[1])
+		} else {
+			logits[a] = Carrier * r.Scale[a] * o[0]
+		}
+	}
+}
+
+// Forward takes tokens [n][A][Features] of n states with the same number of actions
+// through a network, for outputs [n][A·Outputs].
+type Forward func(tokens [][][]float64) ([][]float64, error)
+
+// Actor is the update rule that a network has learned. Problems of all shapes can be
+// mixed in a batch.
+type Actor struct {
+	Forward Forward
+	Readout Readout
+
+	// last holds, by problem and state, what the network was asked and answered last. A
+	// state whose tokens have not changed has the same outputs; late in a run most have
+	// not.
+	last map[[2]int]answer
+}
+
+type answer struct {
+	tokens  [][]float64
+	outputs []float64
+}
+
+// NewActor returns the actor of a network with a read-out. It returns an error for an
+// unknown read-out.
+func NewActor(forward Forward, readout Readout) (*Actor, error) {
+	if readout != Network && readout != Prior {
+		return nil, fmt.Errorf("anymdp: unknown read-out %q, want %q or %q", readout, Network, Prior)
+	}
+	return &Actor{Forward: forward, Readout: readout, last: map[[2]int]answer{}}, nil
+}
+
+// Act implements control.Actor. It returns an error for an invalid context, and where the
+// network's outputs are not finite. It is not for concurrent use.
+func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
+	rows := make([][]*Row, len(batch))
+	asked := map[int][]place{} // by number of actions
+	for i, x := range batch {
+		if x.Pi == nil || x.Pi.IsEmpty() {
+			return nil, fmt.Errorf("anymdp: problem %d: the policy is missing", x.Problem)
+		}
+		states, actions := x.Pi.Dims()
+		if err := x.Check(states, actions); err != nil {
+			return nil, fmt.Errorf("anymdp: problem %d: %w", x.Problem, err)
+		}
+		for s := range states {
+			row, err := NewRow(x.Pi.RawRowView(s), x.Q.RawRowView(s), x.Eta)
+			if err != nil {
+				return nil, fmt.Errorf("%w (problem %d, state %d)", err, x.Problem, s)
+			}
+			rows[i] = append(rows[i], row)
+			if !equal(m.last[[2]int{x.Problem, s}].tokens, row.Tokens) {
+				asked[actions] = append(asked[actions], place{[2]int{x.Problem, s}, row})
+			}
+		}
+	}
+	if err := m.ask(asked); err != nil {
+		return nil, err
+	}
+	policies := make([]*mat.Dense, len(batch))
+	for i, x := range batch {
+		policies[i] = mat.NewDense(len(rows[i]), len(rows[i][0].Log), nil)
+		for s, row := range rows[i] {
+			logits := policies[i].RawRowView(s)
+			row.Logits(m.Readout, m.last[[2]int{x.Problem, s}].outputs, logits)
+			for _, z := range logits {
+				if math.IsNaN(z) || math.IsInf(z, 1) {
+					return nil, fmt.Errorf("anymdp: problem %d, state %d: a logit is %v", x.Problem, s, z)
+				}
+			}
+			pmd.Softmax(logits)
+		}
+	}
+	return policies, nil
+}
+
+// place is a state of a problem.
+type place struct {
+	key [2]int // problem and state
+	row *Row
+}
+
+// ask takes states through the network, those with the same number of actions together.
+func (m *Actor) ask(asked map[int][]place) error {
+	for _, places := range asked {
+		tokens := make([][][]float64, len(places))
+		for i, p := range places {
+			tokens[i] = p.row.Tokens
+		}
+		outputs, err := m.Forward(tokens)
+		if err != nil {
+			return fmt.Errorf("anymdp: %w", err)
+		}
+		for i, p := range places {
+			m.last[p.key] = answer{p.row.Tokens, outputs[i]}
+		}
+	}
+	return nil
+}
+
+func equal(x, y [][]float64) bool {
+	if len(x) != len(y) {
+		return false
+	}
+	for a := range x {
+		for k, v := range x[a] {
+			if v != y[a][k] {
+				return false
+			}
+		}
+	}
+	return true
+}

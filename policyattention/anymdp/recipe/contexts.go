@@ -1,0 +1,103 @@
+package recipe
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"icrl/policyattention/numeric"
+	"icrl/policyattention/seed"
+)
+
+// Context is one state to learn from, in units of its own separation d: an update x =
+// ηQ/d [A], centred, whose largest entry is 1 in size, and a prior log π/d [A], whose
+// largest entry is 0. PMD's logits are homogeneous, so the unit is arbitrary, and one
+// stands for all rewards, discount factors and step sizes.
+type Context struct {
+	Update, Prior []float64
+}
+
+// Contexts draws the contexts on which c trains. They are drawn directly, not from runs
+// on problems: what a loop can meet is a prior and an update, and the law covers both
+// beyond what loops reach.
+//
+//   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
+//     that one action is far from all others, or uniform.
+//   - The prior has a scale from 1/20 to 300 separations, log-uniform: from early rounds
+//     with large steps to masses that take hundreds of rounds to move. It is Gaussian,
+//     uniform, or has one action dominate.
+//   - A state has from 2 actions to all; the remaining tokens are copies of some of them,
+//     which are actions in their own right, exactly tied. So every sequence has the same
+//     length, and what an action is given does not depend on how many there are.
+//
+// The two are drawn independently: any action can be the best one, whatever its mass.
+func (c Config) Contexts() []Context {
+	all := make([]Context, c.Examples)
+	for i := range all {
+		all[i] = draw(seed.New(c.Seed, "any", "context", i), c.Actions)
+	}
+	return all
+}
+
+func draw(rng *rand.Rand, n int) Context {
+	update, prior := drawUpdate(rng, n), drawPrior(rng, n)
+	distinct := 2 + rng.IntN(n-1)
+	for a := distinct; a < n; a++ {
+		of := rng.IntN(distinct)
+		update[a], prior[a] = update[of], prior[of]
+	}
+	mean, top := 0.0, slices.Max(prior)
+	for _, x := range update {
+		mean += x / float64(n)
+	}
+	span := 0.0
+	for a := range update {
+		update[a] -= mean
+		prior[a] -= top
+		span = math.Max(span, math.Abs(update[a]))
+	}
+	for a := range update {
+		update[a] /= span
+	}
+	return Context{update, prior}
+}
+
+func drawUpdate(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	kind := rng.IntN(4)
+	for a := range x {
+		g := rng.NormFloat64()
+		switch kind {
+		case 0:
+			x[a] = g
+		case 1: // nearly tied but for some
+			x[a] = float64(1e-3 * rng.NormFloat64())
+			if rng.Float64() < .3 {
+				x[a] += g
+			}
+		case 2:
+			x[a] = float64(g * numeric.Exp(1.5*rng.NormFloat64()))
+		case 3:
+			x[a] = 2*rng.Float64() - 1
+		}
+	}
+	return x
+}
+
+func drawPrior(rng *rand.Rand, n int) []float64 {
+	const least, most = .05, 300
+	scale := least * numeric.Exp(rng.Float64()*numeric.Log(most/least))
+	x := make([]float64, n)
+	kind := rng.IntN(3)
+	for a := range x {
+		switch kind {
+		case 0:
+			x[a] = float64(scale * rng.NormFloat64())
+		case 1:
+			x[a] = float64(scale * rng.Float64())
+		case 2: // one dominates
+			x[a] = float64(-.3 * scale * numeric.Exp(2*rng.NormFloat64()))
+		}
+	}
+	return x
+}

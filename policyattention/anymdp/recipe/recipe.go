@@ -1,0 +1,181 @@
+// Package recipe trains the network of package anymdp, by the proximal loss, on states
+// that are drawn directly; and runs it on GoMLX.
+package recipe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+)
+
+// Config is everything that trained weights depend on, but for the backend's arithmetic.
+type Config struct {
+	Recipe    string            `json:"recipe"` // "any"
+	Seed      uint64            `json:"seed"`   // identity: weights, contexts, order of examples
+	Actions   int               `json:"actions"`
+	Examples  int               `json:"examples"` // contexts, drawn once
+	Batch     int               `json:"batch"`
+	Steps     int               `json:"steps"`
+	Optimizer transformer.AdamW `json:"optimizer"`
+}
+
+// Name is the recipe's name.
+const Name = "any"
+
+// Standard is the configuration of the released identities.
+func Standard(identity uint64) Config {
+	const steps = 8000
+	o := transformer.StandardAdamW()
+	o.LearningRate, o.Cosine = 1e-3, steps
+	return Config{Recipe: Name, Seed: identity, Actions: 8, Examples: 1 << 15, Batch: 64, Steps: steps, Optimizer: o}
+}
+
+// Identities are the seeds of the five training runs.
+var Identities = []uint64{31000, 31001, 31002, 31003, 31004}
+
+// Validate reports the first invalid field.
+func (c Config) Validate() error {
+	o := c.Optimizer
+	switch {
+	case c.Recipe != Name:
+		return fmt.Errorf("recipe: %q, want %q", c.Recipe, Name)
+	case c.Actions < 3 || c.Actions > 64:
+		return fmt.Errorf("recipe: %d actions, want 3 to 64", c.Actions)
+	case min(c.Examples, c.Batch, c.Steps) < 1 || max(c.Examples, c.Steps) > 1<<24:
+		return fmt.Errorf("recipe: %d examples, batch %d, %d steps: want each from 1 to 2^24", c.Examples, c.Batch, c.Steps)
+	case c.Batch > c.Examples:
+		return fmt.Errorf("recipe: batches of %d from %d examples", c.Batch, c.Examples)
+	case !(o.LearningRate > 0 && o.LearningRate < 1 && o.WeightDecay >= 0 && o.WeightDecay < 1 && o.Epsilon > 0 &&
+		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 && o.Cosine >= 0):
+		return errors.New("recipe: the optimizer's rates are not in [0, 1)")
+	}
+	return nil
+}
+
+// Network is the shape of the network.
+func (c Config) Network() transformer.Config {
+	return transformer.Config{
+		Features: anymdp.Features, Outputs: anymdp.Outputs, Unordered: true,
+		Layers: anymdp.Layers, Heads: anymdp.Heads, Width: anymdp.Width, Hidden: anymdp.Hidden,
+	}
+}
+
+// Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
+func (c Config) Hash() string {
+	sum := sha256.Sum256(c.json())
+	return hex.EncodeToString(sum[:])
+}
+
+func (c Config) json() []byte {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // Validate has refused the numbers that JSON cannot hold
+	}
+	return b
+}
+
+func unmarshal(b []byte, c *Config) error {
+	if err := json.Unmarshal(b, c); err != nil {
+		return fmt.Errorf("recipe: invalid configuration: %w", err)
+	}
+	return nil
+}
+
+// Job is the training run, for [train.Job.Run].
+func (c Config) Job() (train.Job, error) {
+	if err := c.Validate(); err != nil {
+		return train.Job{}, err
+	}
+	return train.Job{
+		Config: c.json(), Network: c.Network(), Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
+		Init:  func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
+		Data:  c.data,
+		Batch: c.batch,
+		Loss:  loss,
+	}, nil
+}
+
+// batch returns the examples [Batch, 1] of a step: some in a row, from a place drawn for
+// the step.
+func (c Config) batch(step int) *tensors.Tensor {
+	first := seed.New(c.Seed, "any", "batch", step).IntN(c.Examples)
+	index := make([]int32, c.Batch)
+	for i := range index {
+		index[i] = int32((first + i) % c.Examples)
+	}
+	return tensors.FromFlatDataAndDimensions(index, c.Batch, 1)
+}
+
+// data is the tokens [N, A, Features], updates [N, A], priors [N, A] and scales [N, A]
+// of all examples.
+func (c Config) data() ([]*tensors.Tensor, error) {
+	var tokens, updates, priors, scales []float32
+	for _, x := range c.Contexts() {
+		row := anymdp.Encode(x.Update, x.Prior)
+		for a, token := range row.Tokens {
+			for _, v := range token {
+				tokens = append(tokens, float32(v))
+			}
+			updates, priors = append(updates, float32(x.Update[a])), append(priors, float32(x.Prior[a]))
+			scales = append(scales, float32(row.Scale[a]))
+		}
+	}
+	n, a := c.Examples, c.Actions
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(tokens, n, a, anymdp.Features),
+		tensors.FromFlatDataAndDimensions(updates, n, a),
+		tensors.FromFlatDataAndDimensions(priors, n, a),
+		tensors.FromFlatDataAndDimensions(scales, n, a),
+	}, nil
+}
+
+// loss is the mean over both read-outs, all pairs of actions and all examples of the
+// proximal loss of Section 5, less its minimum.
+//
+// A pair of actions by itself is a state with two actions, and PMD's row restricted to it
+// is PMD's row of the pair. Of the two, KL(p‖π) − η⟨p, Q⟩ is minimized at any temperature
+// by logits log π + ηQ, and adding w to the logits of p and of π changes no minimizer.
+// So each pair is taken with even odds before the update, w = −log π, and at a temperature
+// of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of
+// the whole row it would teach nothing, for p is its weight, and a network trained so
+// locks up.
+func loss(network *transformer.Network, data []*Node, batch *Node) *Node {
+	part := func(i int) *Node { return Gather(data[i], batch) }
+	tokens, update, prior, scale := part(0), part(1), part(2), part(3)
+	outputs := MulScalar(network.Tail(tokens, tokens.Shape().Dimensions[1]), anymdp.Carrier)
+	output := func(i int) *Node { return Squeeze(Slice(outputs, AxisRange(), AxisRange(), AxisElem(i)), -1) }
+	gap := Abs(differences(update))
+	larger := Max(ExpandAxes(scale, 1), Add(ExpandAxes(scale, 2), ZerosLike(gap)))
+	// In units of the separation d = 1. A pair that is nearly tied is taken at up to
+	// five times the temperature of one that is d apart; for the network's read-out,
+	// whose error grows with its scale, relative to that.
+	const sharp, tied, tiedNetwork = 2, .2, .5
+	added := proximal(output(1), update, Div(Scalar(gap.Graph(), gap.DType(), sharp), AddScalar(gap, tied)))
+	alone := proximal(Sub(Mul(scale, output(0)), prior), update,
+		Div(Scalar(gap.Graph(), gap.DType(), sharp), Add(gap, MulScalar(larger, tiedNetwork))))
+	return Add(added, alone)
+}
+
+// differences returns x_a − x_b [B, A, A] of x [B, A].
+func differences(x *Node) *Node { return Sub(ExpandAxes(x, 2), ExpandAxes(x, 1)) }
+
+// proximal is the mean over pairs (a, b) of KL(p‖½) − t⟨p, x⟩, less its minimum, where p
+// is the softmax of the pair's changes of logits f, at temperature t; f and x are [B, A],
+// t is [B, A, A].
+func proximal(f, x, t *Node) *Node {
+	f, x = Mul(t, differences(f)), Mul(t, differences(x))
+	p := Sigmoid(f)
+	// Σ p log p = −p·softplus(−f) − (1−p)·softplus(f), and softplus(−f) = softplus(f) − f.
+	entropy := Sub(Mul(p, f), Softplus(f))
+	return ReduceAllMean(Add(Sub(entropy, Mul(p, x)), Softplus(x)))
+}

@@ -1,0 +1,212 @@
+package recipe
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/backend"
+	"icrl/policyattention/safetensors"
+	"icrl/policyattention/seed"
+)
+
+func small(identity uint64) Config {
+	c := Standard(identity)
+	c.Actions, c.Examples, c.Batch, c.Steps, c.Optimizer.Cosine = 4, 8, 4, 3, 3
+	return c
+}
+
+func TestContextsAreStates(t *testing.T) {
+	c := Standard(5)
+	c.Examples = 500
+	few, deep, tied := 0, 0, 0
+	for i, x := range c.Contexts() {
+		if len(x.Update) != c.Actions || len(x.Prior) != c.Actions {
+			t.Fatalf("context %d has %d updates and %d priors", i, len(x.Update), len(x.Prior))
+		}
+		if math.Abs(floats.Sum(x.Update)) > 1e-12 || math.Abs(floats.Norm(x.Update, math.Inf(1))-1) > 1e-12 || slices.Max(x.Prior) != 0 {
+			t.Errorf("context %d is not in units of its own: %v, %v", i, x.Update, x.Prior)
+		}
+		sorted := slices.Compact(slices.Sorted(slices.Values(x.Update)))
+		if len(sorted) == 2 {
+			few++
+		}
+		if len(sorted) < c.Actions {
+			tied++
+		}
+		if slices.Min(x.Prior) < -100 {
+			deep++
+		}
+	}
+	if few < 20 || tied < 200 || deep < 50 || deep > 450 {
+		t.Errorf("of 500 states %d have two actions, %d have copies and %d an action 100 separations down", few, tied, deep)
+	}
+}
+
+// The loss is 0 at PMD's row and the mean excess of the proximal loss elsewhere: for one
+// pair, KL(p‖½) − p·x against its minimum −log((1+eˣ)/2), over the two ordered pairs and
+// the two empty ones.
+func TestProximalIsTheExcess(t *testing.T) {
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := graph.MustNewExec(b, func(in []*graph.Node) *graph.Node { return proximal(in[0], in[1], in[2]) })
+	defer exec.Finalize()
+	at := func(f, x [][]float64, temperature float64) float64 {
+		all := [][][]float64{{{temperature, temperature}, {temperature, temperature}}}
+		v := exec.MustCall1(f, x, all)
+		return tensors.ToScalar[float64](v)
+	}
+	if got := at([][]float64{{3.3, 1.3}}, [][]float64{{1, -1}}, .7); math.Abs(got) > 1e-15 {
+		t.Errorf("at the minimizer the loss is %g", got)
+	}
+	const temperature = .7
+	for _, f := range []float64{-3, 0, .5, 40} {
+		const x = 2.
+		p := 1 / (1 + math.Exp(-temperature*f))
+		value := -p * temperature * x
+		for _, q := range []float64{p, 1 - p} {
+			if q > 0 {
+				value += q * math.Log(2*q)
+			}
+		}
+		want := (value + math.Log((1+math.Exp(temperature*x))/2)) / 2
+		if got := at([][]float64{{f, 0}}, [][]float64{{x, 0}}, temperature); math.Abs(got-want) > 1e-13 {
+			t.Errorf("logits apart by %v: loss %v, want %v", f, got, want)
+		}
+	}
+}
+
+// The first loss of a run is that of its initial weights by the forward pass in plain Go
+// and sums written out.
+func TestFirstLoss(t *testing.T) {
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := small(7)
+	job, err := c.Job()
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := job.Run(context.Background(), b, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, network := job.Init(), c.Network()
+	f := &safetensors.File{}
+	for _, part := range network.Layout() {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
+	}
+	forward, err := anymdp.Plain(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, contexts := seed.New(c.Seed, "any", "batch", 0).IntN(c.Examples), c.Contexts()
+	want := 0.0
+	for i := range c.Batch {
+		want += excess(t, forward, contexts[(first+i)%c.Examples]) / float64(c.Batch)
+	}
+	if got := float64(result.Losses[0]); math.Abs(got-want) > 1e-4*want { // float32 sums
+		t.Errorf("the first loss is %v, want %v", got, want)
+	}
+}
+
+// excess is the loss of one context.
+func excess(t *testing.T, forward anymdp.Forward, x Context) (sum float64) {
+	row := anymdp.Encode(x.Update, x.Prior)
+	outputs, err := forward([][][]float64{row.Tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(x.Update)
+	for k, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+		logits := make([]float64, n)
+		row.Logits(readout, outputs[0], logits)
+		floats.Sub(logits, x.Prior)
+		for i := range n {
+			for j := range n {
+				gap := math.Abs(x.Update[i] - x.Update[j])
+				at := 2 / (gap + .2)
+				if k == 1 {
+					at = 2 / (gap + .5*max(row.Scale[i], row.Scale[j]))
+				}
+				f, g := at*(logits[i]-logits[j]), at*(x.Update[i]-x.Update[j])
+				// KL(p‖q) of the pair's rows p ∝ (eᶠ, 1) and q ∝ (eᵍ, 1).
+				p := 1 / (1 + math.Exp(-f))
+				sum += (p*(f-g) + math.Log1p(math.Exp(g)) - math.Log1p(math.Exp(f))) / float64(n*n)
+			}
+		}
+	}
+	return sum
+}
+
+// GoMLX's network is the one of plain Go, to float32.
+func TestModelIsPlain(t *testing.T) {
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "../weights.safetensors"
+	model, err := Load(b, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	f, err := safetensors.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward, err := anymdp.Plain(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Standard(9)
+	c.Examples = 40
+	var tokens [][][]float64
+	for _, x := range c.Contexts() {
+		tokens = append(tokens, anymdp.Encode(x.Update, x.Prior).Tokens)
+	}
+	want, err := forward(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := model.Forward(tokens)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		for k, w := range want[i] {
+			// Outputs are at most 1/κ; float32 sums of some hundred terms.
+			if d := math.Abs(got[i][k] - w); d > 2e-6 {
+				t.Errorf("state %d, output %d: %v, want %v", i, k, got[i][k], w)
+			}
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := Standard(1).Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"recipe":  func(c *Config) { c.Recipe = "plain" },
+		"actions": func(c *Config) { c.Actions = 1 },
+		"batch":   func(c *Config) { c.Batch = c.Examples + 1 },
+		"steps":   func(c *Config) { c.Steps = 0 },
+		"rate":    func(c *Config) { c.Optimizer.LearningRate = math.NaN() },
+	} {
+		c := Standard(1)
+		change(&c)
+		if c.Validate() == nil {
+			t.Errorf("%s: %+v passed", name, c)
+		}
+	}
+}

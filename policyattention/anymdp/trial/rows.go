@@ -1,0 +1,153 @@
+// Package trial measures an actor for any MDP beside exact PMD on problems that nothing
+// was trained or chosen on.
+//
+// A Row is a law of problems. An identity takes problems of its own of every row, through
+// exact PMD and through both of its read-outs, and what is stored of a problem is the loss
+// at the horizons. A Summary pools the identities: how far the actor is behind exact PMD
+// problem by problem, in the middle and at the end of the distribution.
+package trial
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
+)
+
+// Horizons are the rounds T after which the returned policies are scored.
+var Horizons = []int{20, 40, 100, 400}
+
+// Row is a law of problems.
+type Row struct {
+	Name            string
+	Family          mdp.Family
+	States, Actions int
+	Gamma           float64
+	// Rewards of the family, in [−1, 1], are mapped to [Least, Most].
+	Least, Most float64
+	// Mass, if not 0, is what π₀ leaves the best action, by Q*, of one state drawn
+	// uniformly, or Everywhere. The other actions share the rest as in the family's π₀.
+	Mass       float64
+	Everywhere bool
+	Eta        float64 // 0 stands for the step size that [pmd.SuggestStep] suggests
+	Problems   int     // of an identity, read-out "prior"
+	Network    int     // how many of them the read-out "network" is run on
+}
+
+// base is the row that others differ from in one thing.
+var base = Row{Family: mdp.Random, States: 7, Actions: 3, Gamma: mdp.Discount, Least: -1, Most: 1, Eta: .8, Problems: 60, Network: 20}
+
+// Rows are the rows of the table.
+var Rows = rows()
+
+func rows() (all []Row) {
+	add := func(name string, change func(*Row)) {
+		r := base
+		r.Name = name
+		change(&r)
+		all = append(all, r)
+	}
+	for _, size := range [][2]int{{3, 32}, {7, 18}, {12, 9}, {24, 5}, {48, 3}, {100, 2}} {
+		add(fmt.Sprintf("S = %d, A = %d", size[0], size[1]), func(r *Row) {
+			r.States, r.Actions = size[0], size[1]
+			if size[0] >= 48 {
+				r.Problems, r.Network = 20, 5
+			}
+		})
+	}
+	for _, gamma := range []float64{.5, .8, .9, .95, .99} {
+		add(fmt.Sprintf("γ = %v", gamma), func(r *Row) { r.Gamma = gamma })
+	}
+	for _, mass := range []float64{1e-3, 1e-6, 1e-12} {
+		add(fmt.Sprintf("mass %.0e, one state", mass), func(r *Row) { r.Mass = mass })
+		add(fmt.Sprintf("mass %.0e, all states", mass), func(r *Row) { r.Mass, r.Everywhere = mass, true })
+	}
+	for _, span := range [][2]float64{{-1, -.5}, {0, 1}, {9, 10}, {-.1, .1}, {-3, 3}, {-30, 30}} {
+		add(fmt.Sprintf("r in [%v, %v]", span[0], span[1]), func(r *Row) { r.Least, r.Most = span[0], span[1] })
+	}
+	for _, family := range mdp.Shifts {
+		add(string(family), func(r *Row) { r.Family = family })
+	}
+	add("suggested η", func(r *Row) { r.Eta = 0 })
+	return all
+}
+
+// Problem is a problem and its step size.
+type Problem struct {
+	mdp.Problem
+	Eta float64
+}
+
+// Draw returns the problems of a row for an identity. They are a pure function of the
+// row, the root and the identity.
+func (r Row) Draw(root, identity uint64) ([]Problem, error) {
+	stream := seed.New(root, "any", "trial", r.Name, int(identity)).Uint64()
+	drawn, err := r.Family.Draw(stream, r.States, r.Actions, r.Problems)
+	if err != nil {
+		return nil, fmt.Errorf("trial: %s: %w", r.Name, err)
+	}
+	problems := make([]Problem, len(drawn))
+	for i, p := range drawn {
+		if problems[i], err = r.change(p, stream, i); err != nil {
+			return nil, fmt.Errorf("trial: %s: problem %d: %w", r.Name, i, err)
+		}
+	}
+	return problems, nil
+}
+
+// change makes a problem of the family one of the row.
+func (r Row) change(p mdp.Problem, stream uint64, i int) (Problem, error) {
+	rewards := mat.DenseCopyOf(p.MDP.R)
+	rewards.Apply(func(_, _ int, v float64) float64 {
+		return r.Least + float64((r.Most-r.Least)*(v+1)/2)
+	}, rewards)
+	m, err := mdp.New(r.Gamma, p.MDP.P, rewards)
+	if err != nil {
+		return Problem{}, err
+	}
+	out := Problem{mdp.Problem{MDP: m, Pi0: p.Pi0}, r.Eta}
+	optimum, err := m.Optimal()
+	if err != nil {
+		return Problem{}, err
+	}
+	if r.Eta == 0 {
+		out.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
+	}
+	if r.Mass == 0 {
+		return out, nil
+	}
+	only := seed.New(stream, "state", i).IntN(r.States)
+	for s := range r.States {
+		if r.Everywhere || s == only {
+			starve(out.Pi0.RawRowView(s), best(optimum.Q.RawRowView(s)), r.Mass)
+		}
+	}
+	return out, nil
+}
+
+// best returns the index of the largest entry.
+func best(row []float64) (at int) {
+	for a, v := range row {
+		if v > row[at] {
+			at = a
+		}
+	}
+	return at
+}
+
+// starve leaves an action of a policy's row the given mass.
+func starve(row []float64, action int, mass float64) {
+	others := 0.0
+	for a, p := range row {
+		if a != action {
+			others += p
+		}
+	}
+	for a := range row {
+		row[a] *= (1 - mass) / others
+	}
+	row[action] = mass
+}
