@@ -112,11 +112,11 @@ func (m *Model) Forward(states [][][]float64) ([][]float64, error) {
 // ReadWeights reads weights of a training run by this recipe: their configuration, the
 // step after which they were taken, and the flat parameter vector.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	_, step, params, err = train.ReadParams(path, func(config []byte) (transformer.Config, error) {
+	_, step, params, err = train.ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
 		if err := unmarshal(config, &c); err != nil {
-			return transformer.Config{}, err
+			return nil, err
 		}
-		return c.Network(), c.Validate()
+		return c.Network().Layout(), c.Validate()
 	})
 	return c, step, params, err
 }

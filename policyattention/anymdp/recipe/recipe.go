@@ -97,11 +97,14 @@ func (c Config) Job() (train.Job, error) {
 		return train.Job{}, err
 	}
 	return train.Job{
-		Config: c.json(), Network: c.Network(), Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
-		Init:  func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
-		Data:  c.data,
-		Batch: c.batch,
-		Loss:  loss,
+		Config: c.json(),
+		Model: train.Transformer{
+			Network:   c.Network(),
+			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
+			Objective: loss,
+		},
+		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
+		Examples: c.Batch, Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
 	}, nil
 }
 
@@ -149,8 +152,8 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 // of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of
 // the whole row it would teach nothing, for p is its weight, and a network trained so
 // locks up.
-func loss(network *transformer.Network, data []*Node, batch *Node) *Node {
-	part := func(i int) *Node { return Gather(data[i], batch) }
+func loss(network *transformer.Network, data, batch []*Node) *Node {
+	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, update, prior, scale := part(0), part(1), part(2), part(3)
 	outputs := MulScalar(network.Tail(tokens, tokens.Shape().Dimensions[1]), anymdp.Carrier)
 	output := func(i int) *Node { return Squeeze(Slice(outputs, AxisRange(), AxisRange(), AxisElem(i)), -1) }

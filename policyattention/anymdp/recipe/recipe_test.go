@@ -100,7 +100,7 @@ func TestFirstLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, network := job.Init(), c.Network()
+	params, network := job.Model.Init(), c.Network()
 	f := &safetensors.File{}
 	for _, part := range network.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
