@@ -43,8 +43,8 @@ const STEPS = [
     text: "A wall now closes the safe way, below the hole. The matrices are the same, number by number; the context is another, and so the arrows turn. Try it: pick a place and change it.",
     async run() {
       await openAddress(MAZE);
-      await change({ kind: "tile", s: 17, tile: "#" });
-      await run();
+      await go(app.run.settings.T, 0);
+      await change({ kind: "tile", s: 17, tile: "#" }); // and the run is shown anew
     },
   },
   {
@@ -97,6 +97,7 @@ async function show(i) {
   $("tour-title").textContent = step.title;
   $("tour-text").textContent = step.text;
   $("tour-back").disabled = i === 0;
+  $("tour").classList.toggle("right", step.at === "see");
   $("tour-next").textContent = i === STEPS.length - 1 ? "Done" : "Next";
   stop();
   showTab(step.at);
