@@ -12,7 +12,13 @@ const KINDS = { r: "reward", p: "transition", v: "place", t: "tile", i: "start" 
 const LETTER = Object.fromEntries(Object.entries(KINDS).map(([x, kind]) => [kind, x]));
 const TILES = { f: ".", i: "~", w: "#", g: "G", h: "H", s: "S" };
 const TILE_LETTER = Object.fromEntries(Object.entries(TILES).map(([x, tile]) => [tile, x]));
-const FIELDS = { reward: ["s", "a", "value"], transition: ["s", "a", "t", "value"], place: ["s", "value"], tile: ["s", "tile"], start: ["s", "a", "value"] };
+const FIELDS = {
+  reward: ["s", "a", "value"],
+  transition: ["s", "a", "t", "value"],
+  place: ["s", "value"],
+  tile: ["s", "tile"],
+  start: ["s", "a", "value"],
+};
 
 const editText = (e) =>
   [e.k, LETTER[e.kind], ...FIELDS[e.kind].map((f) => (f === "tile" ? TILE_LETTER[e.tile] : e[f]))].join(":");
@@ -87,11 +93,13 @@ const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "k", "stage", "
 
 function readSettings(p) {
   const settings = defaults();
-  for (const key of p.keys()) if (!KNOWN.has(key)) throw new Error(`The link has an unknown entry “${key.slice(0, 40)}”.`);
+  for (const key of p.keys())
+    if (!KNOWN.has(key)) throw new Error(`The link has an unknown entry “${key.slice(0, 40)}”.`);
   if (p.has("preset")) settings.preset = check("preset", p.get("preset"));
   for (const key of Object.keys(SETTINGS))
     if (p.has(key))
-      settings[key] = key === "S" && settings.preset === "file" && p.get(key) === "1" ? 1 : check(key, p.get(key));
+      settings[key] =
+        key === "S" && settings.preset === "file" && p.get(key) === "1" ? 1 : check(key, p.get(key));
   return settings;
 }
 function readView(text) {
@@ -126,7 +134,13 @@ export async function readAddress(hash) {
     state.at = [whole(s, "state", 63), whole(a || "0", "action", 15)];
   }
   if (p.has("show")) {
-    state.shown = ["decoder", ...p.get("show").split(".").filter((n) => n)];
+    state.shown = [
+      "decoder",
+      ...p
+        .get("show")
+        .split(".")
+        .filter((n) => n),
+    ];
     for (const n of state.shown)
       if (!Object.hasOwn(CONTROLLERS, n)) throw new Error(`The link names a controller “${n.slice(0, 40)}”.`);
   }
@@ -140,7 +154,10 @@ export async function open(state) {
   app.shown = new Set(state.shown.filter((n) => n !== "learned"));
   app.ghost = null;
   Object.assign(app.view, state.view);
-  [app.view.state, app.view.action] = [Math.min(state.at[0], app.run.info.S - 1), Math.min(state.at[1], app.run.info.A - 1)];
+  [app.view.state, app.view.action] = [
+    Math.min(state.at[0], app.run.info.S - 1),
+    Math.min(state.at[1], app.run.info.A - 1),
+  ];
   fillSettings();
   await go(0, 0);
   if (state.shown.includes("learned")) await toggle("learned").catch((e) => message(e.message));

@@ -22,7 +22,8 @@ function scaleOf({ series, T, floor, size: [W, H] }) {
   const [a, b] = ends(series, floor),
     plane = { W, H, a, b, left: 40, right: 14, top: 10, bottom: 32 };
   plane.x = (k) => plane.left + ((W - plane.left - plane.right) * k) / Math.max(1, T);
-  plane.y = (v) => plane.top + (H - plane.top - plane.bottom) * (1 - (Math.log10(Math.max(v, 10 ** a)) - a) / (b - a));
+  plane.y = (v) =>
+    plane.top + (H - plane.top - plane.bottom) * (1 - (Math.log10(Math.max(v, 10 ** a)) - a) / (b - a));
   return plane;
 }
 function axesOf({ left, right, W, H, a, b, x, y }, T, colours) {
@@ -36,7 +37,9 @@ function axesOf({ left, right, W, H, a, b, x, y }, T, colours) {
   const ticks = [1, 2, 5, 10, 20, 25, 50, 100].find((n) => T / n <= 8) || 200;
   for (let k = 0; k <= T; k += ticks)
     parts.push(el("text", { x: x(k), y: H - 18, "text-anchor": "middle", fill: colours.soft }, String(k)));
-  parts.push(el("text", { x: (W + left) / 2, y: H - 3, "text-anchor": "middle", fill: colours.soft }, "round"));
+  parts.push(
+    el("text", { x: (W + left) / 2, y: H - 3, "text-anchor": "middle", fill: colours.soft }, "round"),
+  );
   return parts;
 }
 // lineOf draws values from…to; the rest of the series comes in another call.
@@ -72,7 +75,11 @@ function lineOf(s, { x, y }, colours, from, to, opacity) {
 function marks(chart, plane, colours) {
   const { x, top, H, bottom } = plane,
     upright = (k, stroke, dash, title) =>
-      el("line", { x1: x(k), x2: x(k), y1: top, y2: H - bottom, stroke, "stroke-dasharray": dash }, title ? el("title", {}, title) : null);
+      el(
+        "line",
+        { x1: x(k), x2: x(k), y1: top, y2: H - bottom, stroke, "stroke-dasharray": dash },
+        title ? el("title", {}, title) : null,
+      );
   return [
     ...(chart.edits || []).map((k) => upright(k, colours.warm, "1 3", `problem changed before round ${k}`)),
     chart.now !== undefined ? upright(chart.now, colours.grey, null, "") : null,
@@ -98,21 +105,45 @@ export function chart(c) {
   svg.append(...axesOf(plane, c.T, colours), ...marks(c, plane, colours).filter(Boolean));
   for (const s of c.series) {
     const cut = s.whole || c.now === undefined ? Infinity : c.now - s.from + 1;
-    for (const path of [lineOf(s, plane, colours, 0, cut, s.faint || 1), cut < Infinity && lineOf(s, plane, colours, Math.max(0, cut - 1), Infinity, 0.25)])
+    for (const path of [
+      lineOf(s, plane, colours, 0, cut, s.faint || 1),
+      cut < Infinity && lineOf(s, plane, colours, Math.max(0, cut - 1), Infinity, 0.25),
+    ])
       if (path) svg.append(path);
   }
   for (const s of c.series)
     if (s.dot && Number.isFinite(s.values[c.now - s.from]))
-      svg.append(el("circle", { cx: plane.x(c.now), cy: plane.y(s.values[c.now - s.from]), r: 5, fill: colours[s.color], stroke: colours.card, "stroke-width": 1.5 }));
+      svg.append(
+        el("circle", {
+          cx: plane.x(c.now),
+          cy: plane.y(s.values[c.now - s.from]),
+          r: 5,
+          fill: colours[s.color],
+          stroke: colours.card,
+          "stroke-width": 1.5,
+        }),
+      );
   return svg;
 }
 export const keyLine = (color, dash) =>
   el(
     "svg",
     { viewBox: "0 0 24 10", width: 24, height: 10, "aria-hidden": "true" },
-    el("line", { x1: 0, x2: 24, y1: 5, y2: 5, stroke: color, "stroke-width": 2.4, "stroke-dasharray": dash || null }),
+    el("line", {
+      x1: 0,
+      x2: 24,
+      y1: 5,
+      y2: 5,
+      stroke: color,
+      "stroke-width": 2.4,
+      "stroke-dasharray": dash || null,
+    }),
   );
 export function legend(series) {
   const c = palette();
-  return el("p", { class: "keys" }, series.map((s) => el("span", {}, keyLine(c[s.color], s.dash), s.name)));
+  return el(
+    "p",
+    { class: "keys" },
+    series.map((s) => el("span", {}, keyLine(c[s.color], s.dash), s.name)),
+  );
 }

@@ -33,7 +33,10 @@ export function drawCritic() {
     list = own.slice(0, MOST),
     name = `${actionName(a)} in ${stateName(s)}`;
   $("step-table").replaceChildren(table(list));
-  placeLines(list.map((p) => p.share), `Q ${s},${actionName(a).replace("action ", "")}`);
+  placeLines(
+    list.map((p) => p.share),
+    `Q ${s},${actionName(a).replace("action ", "")}`,
+  );
   const made = r.nextQ[s * A + a],
     exact = r.exactQ[s * A + a],
     more = own.length - list.length;
@@ -62,7 +65,19 @@ function table(list) {
       el(
         "td",
         {},
-        el("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" }, el("rect", { x: 0, y: 0, width: 100, height: 10, class: "track" }), el("rect", { class: "fill", x: 0, y: 1, width: (100 * Math.abs(p.target)) / most, height: 8, fill: p.target < 0 ? c.warm : c.accent })),
+        el(
+          "svg",
+          { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
+          el("rect", { x: 0, y: 0, width: 100, height: 10, class: "track" }),
+          el("rect", {
+            class: "fill",
+            x: 0,
+            y: 1,
+            width: (100 * Math.abs(p.target)) / most,
+            height: 8,
+            fill: p.target < 0 ? c.warm : c.accent,
+          }),
+        ),
         el("span", { class: "n" }, show(p.target, 4)),
       ),
       el("td", { class: "n" }, show(p.share, 3)),
@@ -79,7 +94,15 @@ function table(list) {
         el("th", { scope: "col" }, term("packet", "packet")),
         el("th", { scope: "col" }, "led to", el("small", {}, "drawn by chance")),
         el("th", { scope: "col" }, "looked up ", term("q", "Q"), el("small", {}, "by attention")),
-        el("th", { scope: "col" }, term("reward", "r"), " + ", term("gamma", "γ"), "Q", el("small", {}, "by the ReLU")),
+        el(
+          "th",
+          { scope: "col" },
+          term("reward", "r"),
+          " + ",
+          term("gamma", "γ"),
+          "Q",
+          el("small", {}, "by the ReLU"),
+        ),
         el("th", { scope: "col" }, "target"),
         el("th", { scope: "col" }, "weight", el("small", {}, "attention")),
       ),

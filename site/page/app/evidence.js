@@ -20,7 +20,8 @@ function gauge(value, bound, lowest) {
   );
 }
 function terms(rows) {
-  const line = ([name, value, sum]) => el("tr", { class: sum ? "sum" : false }, el("th", { scope: "row" }, name), el("td", {}, value));
+  const line = ([name, value, sum]) =>
+    el("tr", { class: sum ? "sum" : false }, el("th", { scope: "row" }, name), el("td", {}, value));
   return el("table", { class: "terms" }, el("tbody", {}, rows.map(line)));
 }
 const reading = (title, value, of, gaugeNode, why, rows) =>
@@ -41,7 +42,8 @@ const orRounding = (x) => (x > 0 && x < ROUNDING ? `${show(x, 3)} (rounding)` : 
 const certified = (x) => `certificate: at most ${show(x)}`;
 
 function actorReading(r, at) {
-  const why = "The largest L₁ distance between a row of the decoder’s policy and exact PMD on the same π and Q.";
+  const why =
+    "The largest L₁ distance between a row of the decoder’s policy and exact PMD on the same π and Q.";
   return reading(
     ["Actor residual ", term("zeta", "ζ" + sub(at))],
     r.zeta,
@@ -58,21 +60,31 @@ function criticReading(r, at) {
     : r.sampling > ROUNDING
       ? "The largest error of the new Q against the exact one-step backup; almost all of it is sampling, which more packets shrink."
       : "The largest error of the new Q against the exact one-step backup; here sampling cannot go wrong, so little is left.";
-  return reading(["Critic residual ", term("delta", "δ" + sub(at))], r.delta, certified(r.deltaBound), gauge(r.delta, r.deltaBound, 1e-17), why, [
-    ["routing, measured", orRounding(r.route)],
-    ["routing, bound", show(r.routeBound)],
-    ["sampling, measured", orRounding(r.sampling)],
+  return reading(
+    ["Critic residual ", term("delta", "δ" + sub(at))],
+    r.delta,
+    certified(r.deltaBound),
+    gauge(r.delta, r.deltaBound, 1e-17),
+    why,
     [
-      `sampling, bound (${Math.round(100 * (1 - c.alpha))} % of runs)`,
-      expected ? "0, but for rounding" : show(c.deltaStat) + (c.deltaStat > 2 * c.B ? ", vacuous" : ""),
+      ["routing, measured", orRounding(r.route)],
+      ["routing, bound", show(r.routeBound)],
+      ["sampling, measured", orRounding(r.sampling)],
+      [
+        `sampling, bound (${Math.round(100 * (1 - c.alpha))} % of runs)`,
+        expected ? "0, but for rounding" : show(c.deltaStat) + (c.deltaStat > 2 * c.B ? ", vacuous" : ""),
+      ],
     ],
-  ]);
+  );
 }
 function lossReading(r, at) {
   const phase = phaseAt(at),
     h = at + 1 - phase.start,
     oracle = app.run.rounds.exact?.[at],
-    ofStart = phase.gap > 0 ? `${percent(r.loss / phase.gap)} of the start’s ${show(phase.gap)}` : "the start was the best already",
+    ofStart =
+      phase.gap > 0
+        ? `${percent(r.loss / phase.gap)} of the start’s ${show(phase.gap)}`
+        : "the start was the best already",
     empty = r.bound > twiceB();
   return reading(
     [term("loss", "Loss"), ` of the returned policy π̂${sub(at + 1)}`],
@@ -101,9 +113,13 @@ export function renderEvidence() {
     r = decoderRound(at),
     notes = [];
   if (!r) return;
-  if (app.pos.k === 0 && app.pos.stage === 0) notes.push("Round 0 has not run yet; these are the numbers it will give.");
+  if (app.pos.k === 0 && app.pos.stage === 0)
+    notes.push("Round 0 has not run yet; these are the numbers it will give.");
   const phase = phaseAt(at);
-  if (phase.start > 0) notes.push(`The problem was last changed before round ${phase.start}; the theorem is accounted from there.`);
+  if (phase.start > 0)
+    notes.push(
+      `The problem was last changed before round ${phase.start}; the theorem is accounted from there.`,
+    );
   $("readings").replaceChildren(
     ...notes.map((n) => el("p", { class: "why" }, n)),
     actorReading(r, at),
@@ -148,13 +164,38 @@ export function renderCertificate() {
   const rows = [
     ["kappa", "κ, actor’s margin", c.kappa, "2ηB + log(2S/r_ε): other states keep a share below ε_r."],
     ["nu", "ν, memories over queries", c.nu, "A query prefers every memory to other queries."],
-    ["tau", "τ₁, lookup margin", c.tau1, "A packet prefers the memory of its successor: one wrong coordinate costs τ₁."],
-    ["tau", "τ₂, predecessor margin", c.tau2, "A critic query prefers its own packets: one wrong coordinate costs τ₂."],
+    [
+      "tau",
+      "τ₁, lookup margin",
+      c.tau1,
+      "A packet prefers the memory of its successor: one wrong coordinate costs τ₁.",
+    ],
+    [
+      "tau",
+      "τ₂, predecessor margin",
+      c.tau2,
+      "A critic query prefers its own packets: one wrong coordinate costs τ₂.",
+    ],
     ["rmax", "R_max, declared", c.RMax, "No reward may exceed it; a larger one needs other weights."],
     ["B", "B = R_max/(1−γ)", c.B, "No value exceeds it."],
-    ["zeta", "ζ at most", c.zeta, "2R/(1+R) with the leaked mass R of the actor" + (run.settings.phi ? ", plus the mixture." : ".")],
-    ["delta", "δ from routing at most", c.deltaRoute, "2B(γλ₁ + λ₂) with the masses leaked by the two critic heads."],
-    ["alpha", "δ from sampling at most", c.deltaStat, `With probability ${1 - c.alpha} in all ${run.settings.T} rounds together.`],
+    [
+      "zeta",
+      "ζ at most",
+      c.zeta,
+      "2R/(1+R) with the leaked mass R of the actor" + (run.settings.phi ? ", plus the mixture." : "."),
+    ],
+    [
+      "delta",
+      "δ from routing at most",
+      c.deltaRoute,
+      "2B(γλ₁ + λ₂) with the masses leaked by the two critic heads.",
+    ],
+    [
+      "alpha",
+      "δ from sampling at most",
+      c.deltaStat,
+      `With probability ${1 - c.alpha} in all ${run.settings.T} rounds together.`,
+    ],
     ["S", "width of a token", run.info.width, "6S + 6A + 14 named coordinates."],
     ["A", "head dimension", run.info.headDim, "S + A + 3."],
   ];

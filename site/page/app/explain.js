@@ -37,7 +37,8 @@ const projected = async ({ part, head, input, row, col, info }) => [
   info.slots[col].note + ".",
   sumOf(head + part[0], col, await rowOf(input, row), info.token),
 ];
-const attended = (block) =>
+const attended =
+  (block) =>
   async ({ row, col, info }) => {
     const x = await rowOf(block ? "block.0.output" : "tokens", row),
       lines = [`came in as ${show(x[col])}`];
@@ -48,14 +49,19 @@ const attended = (block) =>
     return [info.token[col].note + ".", lines];
   };
 const PARTS = {
-  tokens: async ({ col, info }) => [info.token[col].note + ".", ["Written into the context; no weight is involved."]],
+  tokens: async ({ col, info }) => [
+    info.token[col].note + ".",
+    ["Written into the context; no weight is involved."],
+  ],
   query: projected,
   key: projected,
   value: projected,
   async score({ head, row, col, info }) {
     if (col > row) return MASKED;
     const [q, k] = [await rowOf(head + "query", row), await rowOf(head + "key", col)],
-      lines = info.slots.flatMap((s, x) => (q[x] * k[x] ? [`${s.label}: ${show(q[x])} × ${show(k[x])}`] : []));
+      lines = info.slots.flatMap((s, x) =>
+        q[x] * k[x] ? [`${s.label}: ${show(q[x])} × ${show(k[x])}`] : [],
+      );
     return [
       "How well the key of the column answers the query of the row.",
       lines.length ? lines : ["No slot of query and key is non-zero in both."],
@@ -66,7 +72,9 @@ const PARTS = {
     const s = await rowOf(head + "score", row);
     return [
       `${percent(value)} of this token’s attention.`,
-      [`Score ${show(s[col])}; the row’s largest is ${show(Math.max(...s.subarray(0, row + 1)))}. The weight is e^score over the row’s sum.`],
+      [
+        `Score ${show(s[col])}; the row’s largest is ${show(Math.max(...s.subarray(0, row + 1)))}. The weight is e^score over the row’s sum.`,
+      ],
     ];
   },
   async mixed({ head, row, col }) {
@@ -74,16 +82,25 @@ const PARTS = {
       v = await matrix(head + "value"),
       { names } = await traced(app.view.call);
     const shares = w.map((x, t) => x * v.data[t * v.cols + col]);
-    return ["The attention-weighted mean of the values in this slot.", top(shares, 3).map(([x, t]) => `${show(x)} from ${names[t]}`)];
+    return [
+      "The attention-weighted mean of the values in this slot.",
+      top(shares, 3).map(([x, t]) => `${show(x)} from ${names[t]}`),
+    ];
   },
-  written: async ({ head, row, col, info }) => [info.token[col].note + ".", sumOf(head + "o", col, await rowOf(head + "mixed", row), info.slots)],
+  written: async ({ head, row, col, info }) => [
+    info.token[col].note + ".",
+    sumOf(head + "o", col, await rowOf(head + "mixed", row), info.slots),
+  ],
   attended: attended(0),
   attended1: attended(1),
   pre: async ({ row, col, info }) => [
     info.hidden[col].note + ".",
     sumOf("block.0.map.w1", col, await rowOf("block.0.attended", row), info.token),
   ],
-  post: async ({ row, col, info }) => [info.hidden[col].note + ".", [`max(0, ${show((await rowOf("block.0.pre", row))[col])})`]],
+  post: async ({ row, col, info }) => [
+    info.hidden[col].note + ".",
+    [`max(0, ${show((await rowOf("block.0.pre", row))[col])})`],
+  ],
   async output({ station, row, col, info }) {
     const meaning = info.token[col].note + ".";
     if (station === "end") return [meaning, ["What the read-out sees."]];
@@ -95,7 +112,9 @@ const PARTS = {
   async results({ row, col, cols }) {
     const r = decoderRound(current()),
       actor = app.view.call === "actor",
-      policy = app.run.settings.phi ? "(1−φ) times the policy’s coordinate, plus φ/A." : "The policy’s coordinate of the last token.";
+      policy = app.run.settings.phi
+        ? "(1−φ) times the policy’s coordinate, plus φ/A."
+        : "The policy’s coordinate of the last token.";
     return [
       actor ? "Probability in the returned policy π̂." : "The new value Q of this pair.",
       [
@@ -139,7 +158,11 @@ export async function describe(i, j, speak) {
     el("p", { class: "cap" }, (part === "score" || part === "weight" ? "towards " : "") + n.colNames[col]),
     el("b", {}, show(value, 6)),
     el("p", {}, meaning),
-    el("ul", { class: "why" }, lines.map((l) => el("li", {}, l))),
+    el(
+      "ul",
+      { class: "why" },
+      lines.map((l) => el("li", {}, l)),
+    ),
   );
   if (speak) $("live").textContent = `${n.rowNames[row]}, ${n.colNames[col]}: ${show(value, 5)}. ${meaning}`;
 }
@@ -193,7 +216,9 @@ export async function describePath() {
     listed = best.slice(0, MOST),
     what = view.call === "actor" ? "memory" : "packet",
     more = best.length - listed.length,
-    rest = more ? `${plural(more, `other ${what}`).replace("memorys", "memories")} of its own ${percent(mine - listed.reduce((x, [v]) => x + v, 0))}; ` : "";
+    rest = more
+      ? `${plural(more, `other ${what}`).replace("memorys", "memories")} of its own ${percent(mine - listed.reduce((x, [v]) => x + v, 0))}; `
+      : "";
   const steps = [
     el("li", {}, el("b", {}, t.names[i]), " asks with ", nonzero(q), "."),
     el(

@@ -21,7 +21,14 @@ export async function loadFile(input) {
     throw new Error(`${file.name} is not JSON: ${e.message.slice(0, 80)}. Nothing was changed.`);
   }
   const problem = readProblem(x);
-  const settings = { ...app.run.settings, preset: "file", S: problem.states, A: problem.actions, gamma: problem.gamma, rmax: 0 };
+  const settings = {
+    ...app.run.settings,
+    preset: "file",
+    S: problem.states,
+    A: problem.actions,
+    gamma: problem.gamma,
+    rmax: 0,
+  };
   await restart(settings, problem, [], { what: "of the problem before" }).catch((e) => {
     throw new Error(`${e.message}. Nothing was changed.`);
   });
@@ -107,7 +114,9 @@ const SCALARS = [
 function trajectoryCSV() {
   const lines = [["controller", "round", ...SCALARS].join(",")];
   for (const name of app.shown)
-    (app.run.rounds[name] || []).forEach((r, k) => lines.push([name, k, ...SCALARS.map((s) => r[s])].join(",")));
+    (app.run.rounds[name] || []).forEach((r, k) =>
+      lines.push([name, k, ...SCALARS.map((s) => r[s])].join(",")),
+    );
   return lines.join("\n") + "\n";
 }
 function trajectoryJSON() {

@@ -24,7 +24,11 @@ export function drawGraph(svg, v) {
     edited = editedStates();
   svg.replaceChildren(
     el("g", {}, edges(at, node, size)),
-    el("g", {}, at.map((p, s) => drawNode(p, s, node, S > 1 ? (v[s] - mean) / reach : 0, v[s], edited.has(s)))),
+    el(
+      "g",
+      {},
+      at.map((p, s) => drawNode(p, s, node, S > 1 ? (v[s] - mean) / reach : 0, v[s], edited.has(s))),
+    ),
   );
   return [
     el("span", {}, el("span", { class: "swatch low" }), `value below the mean ${show(mean, 3)}`),
@@ -52,7 +56,16 @@ function edges(at, node, size) {
         own = s === app.view.state;
       if (share < (own ? 0.01 : 0.12)) continue;
       const line = s === t ? loop(at[s], node, size) : bow(at[s], at[t], node);
-      drawn.push([own, el("path", { d: line, fill: "none", stroke: own ? colours.accent : colours.line, "stroke-width": (0.8 + 5 * share).toFixed(1), "stroke-linecap": "round" })]);
+      drawn.push([
+        own,
+        el("path", {
+          d: line,
+          fill: "none",
+          stroke: own ? colours.accent : colours.line,
+          "stroke-width": (0.8 + 5 * share).toFixed(1),
+          "stroke-linecap": "round",
+        }),
+      ]);
     }
   return drawn.sort((x, y) => x[0] - y[0]).map((x) => x[1]);
 }
@@ -88,12 +101,33 @@ function drawNode([x, y], s, node, t, v, edited) {
     "g",
     { onclick: () => select(s) },
     el("title", {}, `state ${s}, value ${show(v)}`),
-    el("circle", { cx: x, cy: y, r: node, fill: `rgb(${rgb})`, stroke: s === app.view.state ? colours.warm : colours.grey, "stroke-width": s === app.view.state ? 3.5 : 1 }),
+    el("circle", {
+      cx: x,
+      cy: y,
+      r: node,
+      fill: `rgb(${rgb})`,
+      stroke: s === app.view.state ? colours.warm : colours.grey,
+      "stroke-width": s === app.view.state ? 3.5 : 1,
+    }),
     el("text", { x, y: y - node * 0.28, "text-anchor": "middle", "font-size": 12, fill: ink }, String(s)),
     Array.from({ length: A }, (_, a) => {
       const h = Math.max(1, node * 0.8 * pi[s * A + a]);
-      return el("rect", { x: left + a * wide, y: y + node * 0.62 - h, width: Math.max(1, wide - 1), height: h, fill: ink });
+      return el("rect", {
+        x: left + a * wide,
+        y: y + node * 0.62 - h,
+        width: Math.max(1, wide - 1),
+        height: h,
+        fill: ink,
+      });
     }),
-    edited ? el("circle", { cx: x + node * 0.72, cy: y - node * 0.72, r: 4.5, fill: colours.warm, stroke: colours.card }) : null,
+    edited
+      ? el("circle", {
+          cx: x + node * 0.72,
+          cy: y - node * 0.72,
+          r: 4.5,
+          fill: colours.warm,
+          stroke: colours.card,
+        })
+      : null,
   );
 }

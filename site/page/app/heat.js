@@ -225,9 +225,14 @@ export class Heat {
     for (const c of this.colGroups) {
       const a = Math.max(0, c.from - this.colFirst),
         b = Math.min(this.cols, c.to - this.colFirst);
-      if (b > a && c.to > this.colFirst) spans.push({ name: c.name, a: this.left + a * this.w, x: this.left + ((a + b) / 2) * this.w });
+      if (b > a && c.to > this.colFirst)
+        spans.push({ name: c.name, a: this.left + a * this.w, x: this.left + ((a + b) / 2) * this.w });
     }
-    const places = apart(spans.map((s) => s.x), 13, this.left + this.cols * this.w);
+    const places = apart(
+      spans.map((s) => s.x),
+      13,
+      this.left + this.cols * this.w,
+    );
     font(g, 11);
     g.fillStyle = g.strokeStyle = palette().soft;
     g.textAlign = "left";
@@ -247,7 +252,12 @@ export class Heat {
     const inset = this.h < 8 ? -1 : 1; // around cells too small to hold it
     g.strokeStyle = colour;
     g.lineWidth = 2;
-    g.strokeRect(this.left + j * this.w + inset, this.top + i * this.h + inset, w * this.w - 2 * inset, h * this.h - 2 * inset);
+    g.strokeRect(
+      this.left + j * this.w + inset,
+      this.top + i * this.h + inset,
+      w * this.w - 2 * inset,
+      h * this.h - 2 * inset,
+    );
   }
   // drawMarks puts a dot into each edited cell.
   drawMarks(g) {
@@ -258,7 +268,13 @@ export class Heat {
       const i = Math.floor(n / this.cols),
         j = n % this.cols;
       g.beginPath();
-      g.arc(this.left + (j + 1) * this.w - Math.min(5, this.w / 3), this.top + i * this.h + Math.min(5, this.h / 3), Math.min(3.5, this.w / 3), 0, 7);
+      g.arc(
+        this.left + (j + 1) * this.w - Math.min(5, this.w / 3),
+        this.top + i * this.h + Math.min(5, this.h / 3),
+        Math.min(3.5, this.w / 3),
+        0,
+        7,
+      );
       g.fill();
       g.stroke();
     }

@@ -72,7 +72,9 @@ function header(buffer) {
   const length = Number(new DataView(buffer).getBigUint64(0, true));
   if (!(length > 0 && length <= buffer.byteLength - 8)) throw bad("the header’s length is wrong");
   try {
-    const head = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array(buffer, 8, length)));
+    const head = JSON.parse(
+      new TextDecoder("utf-8", { fatal: true }).decode(new Uint8Array(buffer, 8, length)),
+    );
     return { head, config: JSON.parse(head.__metadata__.config), start: 8 + length };
   } catch {
     throw bad("the header is not the JSON it should be");
@@ -83,7 +85,8 @@ function tensorsOf(buffer, head, start) {
   for (const [name, t] of Object.entries(head)) {
     if (name === "__metadata__") continue;
     const [from, to] = t?.data_offsets || [],
-      fits = Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to >= from && (to - from) % 4 === 0;
+      fits =
+        Number.isInteger(from) && Number.isInteger(to) && from >= 0 && to >= from && (to - from) % 4 === 0;
     if (t?.dtype !== "F32" || !fits || start + to > buffer.byteLength)
       throw bad(`tensor “${name.slice(0, 40)}” lies outside the file or is not float32`);
     tensors[name] = new Float32Array(buffer.slice(start + from, start + to));
@@ -93,7 +96,8 @@ function tensorsOf(buffer, head, start) {
 function shapeOf(config) {
   const { objective, recipe, sizes, slots } = config;
   if (objective === "critic") throw bad("they are a critic’s");
-  if (!recipe || !Array.isArray(sizes) || sizes.length !== 1 || slots !== sizes[0]) throw bad("they are not for one number of states");
+  if (!recipe || !Array.isArray(sizes) || sizes.length !== 1 || slots !== sizes[0])
+    throw bad("they are not for one number of states");
   const shape = {
     states: slots,
     actions: config.actions,
@@ -105,7 +109,8 @@ function shapeOf(config) {
     priorReadout: recipe.readout === "prior",
   };
   for (const v of Object.values(shape))
-    if (typeof v !== "boolean" && !(Number.isInteger(v) && v > 0 && v < 1e6)) throw bad("the configuration has no valid shape");
+    if (typeof v !== "boolean" && !(Number.isInteger(v) && v > 0 && v < 1e6))
+      throw bad("the configuration has no valid shape");
   return shape;
 }
 // learn reads the project's safetensors form of an actor. What it was trained on

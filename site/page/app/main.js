@@ -3,7 +3,20 @@
 
 import { $, act, message, onScheme, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
-import { STAGES, app, current, decoderRound, ended, go, onRender, onStart, phaseAt, play, render, stop } from "./state.js";
+import {
+  STAGES,
+  app,
+  current,
+  decoderRound,
+  ended,
+  go,
+  onRender,
+  onStart,
+  phaseAt,
+  play,
+  render,
+  stop,
+} from "./state.js";
 import { address, openAddress, openUsual, remember } from "./address.js";
 import { buildFiles, sandboxed } from "./files.js";
 import { buildGlossary } from "./glossary.js";
@@ -69,15 +82,37 @@ const stopThen = (f) => () => {
 function buildTransport() {
   const { pos } = app;
   on("play", "click", () => play());
-  on("first", "click", stopThen(() => go(0, 0)));
-  on("back", "click", stopThen(() => go(pos.k, pos.stage - 1)));
-  on("forth", "click", stopThen(() => go(pos.k, pos.stage + 1)));
-  on("round-on", "click", stopThen(() => go(pos.k + 1, 0)));
-  on("scrub", "input", stopThen(() => go(Number($("scrub").value), 0)));
+  on(
+    "first",
+    "click",
+    stopThen(() => go(0, 0)),
+  );
+  on(
+    "back",
+    "click",
+    stopThen(() => go(pos.k, pos.stage - 1)),
+  );
+  on(
+    "forth",
+    "click",
+    stopThen(() => go(pos.k, pos.stage + 1)),
+  );
+  on(
+    "round-on",
+    "click",
+    stopThen(() => go(pos.k + 1, 0)),
+  );
+  on(
+    "scrub",
+    "input",
+    stopThen(() => go(Number($("scrub").value), 0)),
+  );
   on("work-cancel", "click", () => {
     if (app.work) app.work.cancelled = true;
   });
-  STAGES.forEach((s, i) => $("chain").children[i].addEventListener("click", () => act(stopThen(() => go(current(), i)))));
+  STAGES.forEach((s, i) =>
+    $("chain").children[i].addEventListener("click", () => act(stopThen(() => go(current(), i)))),
+  );
 }
 async function share() {
   const hash = await address();
@@ -116,8 +151,23 @@ function buildMenu() {
 function build() {
   weights.builtIn = JSON.parse($("learned").textContent);
   document.body.classList.toggle("framed", self !== top);
-  for (const f of [buildTabs, buildProblem, buildResult, buildTables, buildNumbers, buildMicroscope, buildSettings, buildFiles, buildTour, buildMenu, buildTransport, buildGlossary]) f();
-  for (const f of [renderTransport, renderWork, renderProblem, renderResult, renderStep, renderRest]) onRender(f);
+  for (const f of [
+    buildTabs,
+    buildProblem,
+    buildResult,
+    buildTables,
+    buildNumbers,
+    buildMicroscope,
+    buildSettings,
+    buildFiles,
+    buildTour,
+    buildMenu,
+    buildTransport,
+    buildGlossary,
+  ])
+    f();
+  for (const f of [renderTransport, renderWork, renderProblem, renderResult, renderStep, renderRest])
+    onRender(f);
   onScheme(render);
   onStart(async () => {
     if (app.shown.has("learned"))

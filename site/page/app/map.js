@@ -46,17 +46,32 @@ function build(svg, grid, c, key) {
   svg.setAttribute("height", H);
   built.key = key;
   built.size = c;
-  built.places = Array.from(grid.tiles, (tile, s) => place(tile, s, (s % grid.width) * c, Math.floor(s / grid.width) * c, c));
+  built.places = Array.from(grid.tiles, (tile, s) =>
+    place(tile, s, (s % grid.width) * c, Math.floor(s / grid.width) * c, c),
+  );
   svg.replaceChildren(...built.places.map((p) => p.group));
 }
 function place(tile, s, x, y, c) {
   const { line } = palette(),
     walled = tile === "#";
   const rect = el("rect", { x: 0.5, y: 0.5, width: c - 1, height: c - 1, rx: 4, stroke: line });
-  const arrows = walled || tile === "G" || tile === "H" ? [] : TOWARDS.map(() => el("path", { fill: "none", "stroke-linecap": "round", "stroke-linejoin": "round" }));
+  const arrows =
+    walled || tile === "G" || tile === "H"
+      ? []
+      : TOWARDS.map(() =>
+          el("path", { fill: "none", "stroke-linecap": "round", "stroke-linejoin": "round" }),
+        );
   const value = el("text", { x: c - 5, y: c - 6, "text-anchor": "end", "font-size": c > 60 ? 12 : 11 });
   const mark = el("circle", { cx: c - 9, cy: 10, r: 4 });
-  const frame = el("rect", { x: 2, y: 2, width: c - 4, height: c - 4, rx: 4, fill: "none", "stroke-width": 3 });
+  const frame = el("rect", {
+    x: 2,
+    y: 2,
+    width: c - 4,
+    height: c - 4,
+    rx: 4,
+    fill: "none",
+    "stroke-width": 3,
+  });
   const art = el("g", {}, picture(tile, c));
   const group = el(
     "g",
@@ -84,9 +99,15 @@ function picture(tile, c) {
   if (tile === "H") return [el("circle", { cx: m, cy: m, r: c * 0.27, class: "tile-hole" })];
   if (tile === "~")
     return [0.24, 0.76].map((h) =>
-      el("path", { class: "tile-ice", d: `M${c * 0.14} ${c * h}q${c * 0.09} ${-c * 0.07} ${c * 0.18} 0t${c * 0.18} 0t${c * 0.18} 0t${c * 0.18} 0` }),
+      el("path", {
+        class: "tile-ice",
+        d: `M${c * 0.14} ${c * h}q${c * 0.09} ${-c * 0.07} ${c * 0.18} 0t${c * 0.18} 0t${c * 0.18} 0t${c * 0.18} 0`,
+      }),
     );
-  if (tile === "S") return [el("text", { x: 7, y: 17, "font-size": c > 60 ? 12 : 11, class: "tile-word" }, c >= 50 ? "start" : "S")];
+  if (tile === "S")
+    return [
+      el("text", { x: 7, y: 17, "font-size": c > 60 ? 12 : 11, class: "tile-word" }, c >= 50 ? "start" : "S"),
+    ];
   return [];
 }
 
@@ -115,8 +136,12 @@ function arrow(path, share, [dx, dy], c, ink) {
     y = m + dy * length;
   path.setAttribute("visibility", share < 0.02 ? "hidden" : "visible");
   if (share < 0.02) return;
-  const barb = (side) => `${(x - dx * head + dy * head * side).toFixed(1)} ${(y - dy * head + dx * head * side).toFixed(1)}`;
-  path.setAttribute("d", `M${m} ${m}L${x.toFixed(1)} ${y.toFixed(1)}M${barb(0.75)}L${x.toFixed(1)} ${y.toFixed(1)}L${barb(-0.75)}`);
+  const barb = (side) =>
+    `${(x - dx * head + dy * head * side).toFixed(1)} ${(y - dy * head + dx * head * side).toFixed(1)}`;
+  path.setAttribute(
+    "d",
+    `M${m} ${m}L${x.toFixed(1)} ${y.toFixed(1)}M${barb(0.75)}L${x.toFixed(1)} ${y.toFixed(1)}L${barb(-0.75)}`,
+  );
   path.setAttribute("stroke", ink);
   path.setAttribute("stroke-width", (1.2 + 1.6 * share).toFixed(2));
 }

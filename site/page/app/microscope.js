@@ -139,7 +139,9 @@ function buttons(box, list, now, pick) {
   if (box.dataset.list !== list.map((x) => x[0]).join()) {
     box.dataset.list = list.map((x) => x[0]).join();
     box.replaceChildren(
-      ...list.map(([id, name]) => el("button", { type: "button", "data-id": id, onclick: () => pick(id) }, name)),
+      ...list.map(([id, name]) =>
+        el("button", { type: "button", "data-id": id, onclick: () => pick(id) }, name),
+      ),
     );
   }
   for (const b of box.children) b.setAttribute("aria-pressed", String(b.dataset.id === now));
@@ -273,7 +275,8 @@ export function lookAt(station, part) {
   // Long calls are looked at where their queries are.
   scope.rowFirst = 0;
   scope.colFirst = 0;
-  if (scope.trace && ofTokens(view.part)) scope.rowFirst = Math.max(0, (scope.trace.reads[view.follow] || 0) - WINDOW + 40);
+  if (scope.trace && ofTokens(view.part))
+    scope.rowFirst = Math.max(0, (scope.trace.reads[view.follow] || 0) - WINDOW + 40);
   scope.wanted = true;
   renderScope();
   remember();

@@ -14,7 +14,8 @@ const TABLES = {
   rewards: {
     name: (i, j) => `r(s=${i}, a=${j})`,
     change: (i, j) => ({ kind: "reward", s: i, a: j, t: 0 }),
-    why: () => `The decoder was built for |r| ≤ ${show(app.run.info.certificate.RMax)}; for more it is certified and built anew.`,
+    why: () =>
+      `The decoder was built for |r| ≤ ${show(app.run.info.certificate.RMax)}; for more it is certified and built anew.`,
   },
   transitions: {
     name: (i, j) => `P(s′=${j} | s=${pair(i)[0]}, a=${pair(i)[1]})`,
@@ -59,7 +60,11 @@ function marked() {
     if (e.kind === "place") for (let a = 0; a < A; a++) marks.rewards.add(e.s * A + a);
     if (e.kind === "transition") marks.transitions.add((e.s * A + e.a) * S + e.t);
     if (e.kind === "start") marks.start.add(e.s * A + e.a);
-    if (e.kind === "tile") for (let a = 0; a < A; a++) for (let t = 0; t < S; t++) if (phaseAt(app.pos.k).p[(e.s * A + a) * S + t] !== app.run.phases[0].p[(e.s * A + a) * S + t]) marks.transitions.add((e.s * A + a) * S + t);
+    if (e.kind === "tile")
+      for (let a = 0; a < A; a++)
+        for (let t = 0; t < S; t++)
+          if (phaseAt(app.pos.k).p[(e.s * A + a) * S + t] !== app.run.phases[0].p[(e.s * A + a) * S + t])
+            marks.transitions.add((e.s * A + a) * S + t);
   }
   return marks;
 }
@@ -109,7 +114,9 @@ function when(e) {
   if (pos.k >= run.settings.T) return " The run is over, so it is made anew from round 0 with the change.";
   const later = run.edits.some((x) => x.k > pos.k);
   if (!pos.k && !later) return "";
-  return " The change takes effect from the round on show" + (later ? "; changes of later rounds stay." : ".");
+  return (
+    " The change takes effect from the round on show" + (later ? "; changes of later rounds stay." : ".")
+  );
 }
 export function openEditor(e) {
   edited = { ...e };

@@ -30,7 +30,15 @@ function placed(x, title, series, T, floor) {
   const key = series.flatMap((s, i) => {
     const [left, y] = [x + 20 + (i % 3) * 175, 440 + Math.floor(i / 3) * 20];
     return [
-      el("line", { x1: left, x2: left + 28, y1: y, y2: y, stroke: COLOURS[s.color], "stroke-width": 2, "stroke-dasharray": s.dash || null }),
+      el("line", {
+        x1: left,
+        x2: left + 28,
+        y1: y,
+        y2: y,
+        stroke: COLOURS[s.color],
+        "stroke-width": 2,
+        "stroke-dasharray": s.dash || null,
+      }),
       el("text", { x: left + 34, y: y + 4, fill: COLOURS.soft, "font-size": 11 }, s.name),
     ];
   });
@@ -42,7 +50,11 @@ function table(data, x, name, scale, S, A) {
     parts = [el("text", { x, y: 502, fill: COLOURS.ink }, name)];
   for (let n = 0; n < S * A; n++) {
     const v = data[n],
-      rgb = mix(COLOURS.card, v < 0 ? COLOURS.warm : COLOURS.accent, Math.sqrt(Math.min(1, Math.abs(v) / scale)));
+      rgb = mix(
+        COLOURS.card,
+        v < 0 ? COLOURS.warm : COLOURS.accent,
+        Math.sqrt(Math.min(1, Math.abs(v) / scale)),
+      );
     parts.push(
       el("rect", {
         x: x + (n % A) * wide,
@@ -67,7 +79,13 @@ export function picture() {
     words = `seed ${settings.seed}, γ = ${info.gamma}, η = ${settings.eta}, m = ${settings.m}, φ = ${settings.phi}; loss ${show(r.loss)}, bound ${show(r.bound)}; ζ ${show(r.zeta)}, δ ${show(r.delta)}`;
   const svg = el(
     "svg",
-    { viewBox: `0 0 ${W} ${H}`, width: W, height: H, "font-family": "system-ui, DejaVu Sans, sans-serif", "font-size": 13 },
+    {
+      viewBox: `0 0 ${W} ${H}`,
+      width: W,
+      height: H,
+      "font-family": "system-ui, DejaVu Sans, sans-serif",
+      "font-size": 13,
+    },
     el("rect", { width: W, height: H, fill: COLOURS.card }),
     el("text", { x: 30, y: 40, "font-size": 20, fill: COLOURS.ink }, title),
     el("text", { x: 30, y: 64, fill: COLOURS.soft }, words),

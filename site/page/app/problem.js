@@ -66,7 +66,9 @@ function keys(e) {
 function policyWords(s) {
   const { pi } = context(),
     { A } = app.run.info;
-  return Array.from({ length: A }, (_, a) => `${actionName(a)} ${show(100 * pi[s * A + a], 2)} %`).join(", ") + ".";
+  return (
+    Array.from({ length: A }, (_, a) => `${actionName(a)} ${show(100 * pi[s * A + a], 2)} %`).join(", ") + "."
+  );
 }
 
 // editRound is the round before which a change takes effect: a run that is over is made anew.
@@ -109,7 +111,8 @@ export function renderProblem() {
 async function setReward() {
   const text = $("place-reward").value,
     value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value)) throw new Error("The reward must be a number; nothing was changed.");
+  if (text.trim() === "" || !Number.isFinite(value))
+    throw new Error("The reward must be a number; nothing was changed.");
   await change({ kind: "place", s: app.view.state, value });
 }
 
@@ -133,7 +136,10 @@ export function buildProblem() {
   $("reset-edits").addEventListener("click", () =>
     act(async () => {
       const { run, pos } = app;
-      await restart(run.settings, run.file, [], { k: pos.k < run.settings.T ? pos.k : 0, what: "before the reset" });
+      await restart(run.settings, run.file, [], {
+        k: pos.k < run.settings.T ? pos.k : 0,
+        what: "before the reset",
+      });
       remember();
     }),
   );

@@ -14,9 +14,26 @@ export function lossSeries(ghost = true) {
   const { run, shown } = app,
     series = [];
   if (ghost && app.ghost)
-    series.push({ name: `Last run, ${app.ghost.what}`, color: "grey", dash: "", width: 5, faint: 0.35, whole: true, from: 0, values: app.ghost.values });
+    series.push({
+      name: `Last run, ${app.ghost.what}`,
+      color: "grey",
+      dash: "",
+      width: 5,
+      faint: 0.35,
+      whole: true,
+      from: 0,
+      values: app.ghost.values,
+    });
   const bounds = (run.rounds.decoder || []).map((r) => (r.bound <= twiceB() ? r.bound : NaN));
-  if (bounds.some(Number.isFinite)) series.push({ name: "Bound on the decoder’s loss", color: "warm", dash: "5 3", width: 1.5, from: 1, values: bounds });
+  if (bounds.some(Number.isFinite))
+    series.push({
+      name: "Bound on the decoder’s loss",
+      color: "warm",
+      dash: "5 3",
+      width: 1.5,
+      from: 1,
+      values: bounds,
+    });
   for (const name of ["decoder", "learned", "normalized", "idle", "exact"]) {
     if (!shown.has(name) || !losses(name).length) continue;
     const width = name === "decoder" ? 4 : 2;
@@ -26,7 +43,8 @@ export function lossSeries(ghost = true) {
 }
 
 // The start of the axis: losses below a millionth of the largest are shown there.
-const floorOf = (series) => 1e-7 * Math.max(1e-300, ...series.flatMap((s) => s.values).filter(Number.isFinite));
+const floorOf = (series) =>
+  1e-7 * Math.max(1e-300, ...series.flatMap((s) => s.values).filter(Number.isFinite));
 
 export function renderResult() {
   const box = $("loss-chart"),
@@ -78,7 +96,11 @@ function renderControllers() {
     const warning = name === "learned" && app.shown.has(name) ? outside() : "";
     $("state-" + name).textContent = app.run.errors[name]
       ? "Stopped: " + app.run.errors[name]
-      : (r && app.shown.has(name) ? `loss ${show(r.loss, 3)}, ζ ${show(r.zeta, 3)}` : name === "learned" ? weights.label || x.why : x.why) + warning;
+      : (r && app.shown.has(name)
+          ? `loss ${show(r.loss, 3)}, ζ ${show(r.zeta, 3)}`
+          : name === "learned"
+            ? weights.label || x.why
+            : x.why) + warning;
     box.parentElement.title = $("state-" + name).textContent;
   }
   $("ghost-key").hidden = !app.ghost;
@@ -113,13 +135,25 @@ export async function toggle(name) {
 }
 export function buildResult() {
   for (const [name, x] of Object.entries(CONTROLLERS)) {
-    const box = el("input", { type: "checkbox", id: "show-" + name, disabled: name === "decoder", onchange: () => act(() => toggle(name)) });
+    const box = el("input", {
+      type: "checkbox",
+      id: "show-" + name,
+      disabled: name === "decoder",
+      onchange: () => act(() => toggle(name)),
+    });
     $("controllers").append(
-      el("div", { class: "controller" }, box, el("label", { for: "show-" + name }, el("span", { class: "line" }), x.name)),
+      el(
+        "div",
+        { class: "controller" },
+        box,
+        el("label", { for: "show-" + name }, el("span", { class: "line" }), x.name),
+      ),
     );
     $("controller-states").append(el("div", {}, el("dt", {}, x.name), el("dd", { id: "state-" + name })));
   }
-  $("controllers").append(el("span", { id: "ghost-key", hidden: true }, el("span", { class: "ghost" }), el("span", {})));
+  $("controllers").append(
+    el("span", { id: "ghost-key", hidden: true }, el("span", { class: "ghost" }), el("span", {})),
+  );
   $("weights").addEventListener("change", (e) => act(() => weightsFile(e.target)));
   new ResizeObserver(() => render()).observe($("loss-chart"));
 }

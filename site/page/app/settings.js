@@ -46,7 +46,18 @@ const FAMILIES = ["random", "sparse-transitions", "sparse-rewards", "ring", "str
 export const defaults = () => Object.fromEntries(Object.entries(SETTINGS).map(([k, f]) => [k, f.start]));
 
 // fullName names a setting with its symbol: “Step η”.
-const SYMBOLS = { eta: "η", gamma: "γ", m: "m", S: "S", A: "A", T: "T", phi: "φ", eps: "ε_r", rmax: "R_max", H: "H" };
+const SYMBOLS = {
+  eta: "η",
+  gamma: "γ",
+  m: "m",
+  S: "S",
+  A: "A",
+  T: "T",
+  phi: "φ",
+  eps: "ε_r",
+  rmax: "R_max",
+  H: "H",
+};
 const fullName = (key) => [SETTINGS[key].name, SYMBOLS[SETTINGS[key].term]].filter(Boolean).join(" ");
 
 // check returns the setting's value for a text, or throws what is wrong with it.
@@ -70,11 +81,14 @@ export function check(key, text) {
   return value;
 }
 
-
 function inputFor(key, f) {
   const id = "set-" + key;
   if (f.choices)
-    return el("select", { id }, Object.entries(f.choices).map(([v, n]) => el("option", { value: v, hidden: v === "file" }, n)));
+    return el(
+      "select",
+      { id },
+      Object.entries(f.choices).map(([v, n]) => el("option", { value: v, hidden: v === "file" }, n)),
+    );
   if (f.flag) return el("input", { id, type: "checkbox" });
   return el("input", {
     id,
@@ -96,7 +110,12 @@ export function buildSettings() {
     $(f.place || "settings").append(
       f.flag
         ? el("div", { class: "field check" }, input, label)
-        : el("div", { class: "field" }, el("span", { class: "name" }, label, symbol ? " " : "", symbol), input),
+        : el(
+            "div",
+            { class: "field" },
+            el("span", { class: "name" }, label, symbol ? " " : "", symbol),
+            input,
+          ),
     );
   }
 }
@@ -127,8 +146,13 @@ function nextSettings(key) {
   next[key] = check(key, SETTINGS[key].flag ? input.checked : input.value);
   if (key === "preset") {
     const { S, A, gamma, eta, m, T } = SETTINGS;
-    Object.assign(next, { S: S.start, A: A.start, gamma: gamma.start, eta: eta.start, m: m.start, T: T.start, rmax: 0 }, SUITS[next.preset]);
-    if (FAMILIES.includes(next.preset) && FAMILIES.includes(run.settings.preset)) Object.assign(next, { S: run.info.S, A: run.info.A });
+    Object.assign(
+      next,
+      { S: S.start, A: A.start, gamma: gamma.start, eta: eta.start, m: m.start, T: T.start, rmax: 0 },
+      SUITS[next.preset],
+    );
+    if (FAMILIES.includes(next.preset) && FAMILIES.includes(run.settings.preset))
+      Object.assign(next, { S: run.info.S, A: run.info.A });
     if (next.preset === "file") {
       if (!file) throw new Error("Load an MDP first.");
       Object.assign(next, { S: file.states, A: file.actions, gamma: file.gamma });
@@ -147,7 +171,8 @@ export async function settingsChanged(key) {
       shape = ["preset", "S", "A"].includes(key),
       what = RUN[key] ? RUN[key] + show(run.settings[key]) : "before the change";
     await restart(next, file, shape ? [] : run.edits, { what });
-    if (shape && run.edits.length) message("The changes belonged to the problem before and went with it; Undo brings it back.", "notice");
+    if (shape && run.edits.length)
+      message("The changes belonged to the problem before and went with it; Undo brings it back.", "notice");
     if (next.preset === "lock-up") app.shown.add("idle");
     if (over) await replay();
     else await go(0, 0);

@@ -32,7 +32,17 @@ export const STAGES = [
 export const app = {
   run: null, // {settings, file, info, phases, edits, rounds: {name: [...]}, errors, id}
   pos: { k: 0, stage: 0 },
-  view: { call: "actor", station: "0.0", part: "score", follow: 0, row: 0, col: 0, state: 0, action: 0, step: "actor" },
+  view: {
+    call: "actor",
+    station: "0.0",
+    part: "score",
+    follow: 0,
+    row: 0,
+    col: 0,
+    state: 0,
+    action: 0,
+    step: "actor",
+  },
   shown: new Set(["decoder", "exact"]),
   playing: 0, // generation of the running play loop, 0 when stopped
   ghost: null, // {values, what}: the decoder's losses before the last change
@@ -79,7 +89,16 @@ export async function begin(settings, file, edits = [], lenient = false) {
     const info = await engine.call("start", settings, settings.preset === "file" ? file : null);
     stop();
     engine.compute = 0;
-    app.run = { settings, file, info, phases: [info.phase], edits: [], rounds: {}, errors: {}, id: ++generation };
+    app.run = {
+      settings,
+      file,
+      info,
+      phases: [info.phase],
+      edits: [],
+      rounds: {},
+      errors: {},
+      id: ++generation,
+    };
     app.pos.k = app.pos.stage = 0;
     for (const e of inOrder(edits)) {
       try {
@@ -133,7 +152,8 @@ export async function reach(k) {
       if (app.run !== mine) return false;
       take(mine, j, got);
       work.k = j + 1;
-      if (work.cancelled) throw Object.assign(new Error(`Stopped after ${plural(j + 1, "round")}.`), { cancelled: true });
+      if (work.cancelled)
+        throw Object.assign(new Error(`Stopped after ${plural(j + 1, "round")}.`), { cancelled: true });
       if (performance.now() - drawn > 100) {
         drawn = performance.now();
         render();
@@ -237,7 +257,10 @@ export async function restart(settings, file, edits, { k = 0, what = "", quiet =
   await afterStart();
   await go(Math.min(k, settings.T), 0);
   if (dropped.length)
-    message(`${plural(dropped.length, "change")} of the problem did not fit and went; Undo brings back the run before.`, "notice");
+    message(
+      `${plural(dropped.length, "change")} of the problem did not fit and went; Undo brings back the run before.`,
+      "notice",
+    );
 }
 // edit changes the problem from round e.k on; changes of later rounds stay.
 export async function edit(e) {
@@ -249,7 +272,10 @@ export async function edit(e) {
       later = run.edits.filter((x) => x.kind !== "start" && x.k > e.k);
     if (e.kind === "start" || later.length) {
       const k = app.pos.k;
-      await restart(run.settings, run.file, [...run.edits, e], { k: e.kind === "start" ? 0 : k, what: "before the change" });
+      await restart(run.settings, run.file, [...run.edits, e], {
+        k: e.kind === "start" ? 0 : k,
+        what: "before the change",
+      });
       if (!app.run.edits.includes(e)) throw new Error("This change does not fit the problem.");
     } else {
       const saved = { values: losses(), what: "before the change" };
@@ -272,7 +298,10 @@ async function recertify(e) {
   if (!(size <= MOST_REWARD))
     throw new Error(`The page takes rewards r_max up to ${MOST_REWARD}; nothing was changed.`);
   const rmax = size <= 10 ? Math.ceil(size) : Math.ceil(size / 10) * 10;
-  await restart({ ...run.settings, rmax }, run.file, [...run.edits, e], { k: pos.k, what: "with the smaller cap" });
+  await restart({ ...run.settings, rmax }, run.file, [...run.edits, e], {
+    k: pos.k,
+    what: "with the smaller cap",
+  });
   message(
     `The weights were certified for rewards up to ${show(run.info.certificate.RMax)}. A decoder for up to ${rmax} was written instead, again without looking at the problem, and the run computed with it.`,
     "notice",

@@ -28,7 +28,14 @@ export function actorRows(s) {
   for (let a = 0; a < A; a++) mean += (eta * r.q[s * A + a]) / A;
   for (let a = 0; a < A; a++) {
     const i = s * A + a;
-    rows.push({ a, pi: r.pi[i], log: Math.log(r.pi[i]), gain: eta * r.q[i] - mean, next: r.nextPi[i], exact: r.exactPi[i] });
+    rows.push({
+      a,
+      pi: r.pi[i],
+      log: Math.log(r.pi[i]),
+      gain: eta * r.q[i] - mean,
+      next: r.nextPi[i],
+      exact: r.exactPi[i],
+    });
   }
   return { rows, mean };
 }
@@ -65,7 +72,8 @@ async function compare(k) {
 
 // Numbers of the table are short; under the pointer they have all their digits.
 const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace("-", "−") : show(x));
-const share = (x) => (x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·"));
+const share = (x) =>
+  x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·");
 function actorTable(s) {
   const { rows, mean } = actorRows(s),
     { A } = app.run.info,
@@ -79,11 +87,25 @@ function actorTable(s) {
       "tr",
       { onclick: () => select(s, r.a), class: r.a === app.view.action ? "own" : "" },
       el("th", { scope: "row" }, `${actionName(r.a)}`),
-      cell(fixed(r.log), bar(r.log, least, c.warm, true), `log π(${actionName(r.a)} | ${stateName(s)}) = log ${show(r.pi)}`),
-      cell((r.gain >= 0 ? "+" : "") + fixed(r.gain), bar(r.gain, most, c.accent, true), `ηQ = ${show(r.gain + mean)}; the mean ${show(mean)} is taken off, which softmax does not feel`),
+      cell(
+        fixed(r.log),
+        bar(r.log, least, c.warm, true),
+        `log π(${actionName(r.a)} | ${stateName(s)}) = log ${show(r.pi)}`,
+      ),
+      cell(
+        (r.gain >= 0 ? "+" : "") + fixed(r.gain),
+        bar(r.gain, most, c.accent, true),
+        `ηQ = ${show(r.gain + mean)}; the mean ${show(mean)} is taken off, which softmax does not feel`,
+      ),
       cell(share(r.next), bar(r.next, 1, c.accent, false), `new probability ${show(r.next, 8)}`),
       cell(share(r.exact), bar(r.exact, 1, c.grey, false), `exact PMD ${show(r.exact, 8)}`),
-      learned ? cell(share(learned[s * A + r.a]), bar(learned[s * A + r.a], 1, c.green, false), `the trained network on the same context: ${show(learned[s * A + r.a], 6)}`) : null,
+      learned
+        ? cell(
+            share(learned[s * A + r.a]),
+            bar(learned[s * A + r.a], 1, c.green, false),
+            `the trained network on the same context: ${show(learned[s * A + r.a], 6)}`,
+          )
+        : null,
     );
   return el(
     "table",
@@ -96,7 +118,14 @@ function actorTable(s) {
         {},
         el("th", { scope: "col" }, "memory"),
         el("th", { scope: "col" }, term("logpi", "log π"), el("small", {}, "habit")),
-        el("th", { scope: "col" }, "+ ", term("eta", "η"), term("q", "Q"), el("small", {}, "what pays, less mean")),
+        el(
+          "th",
+          { scope: "col" },
+          "+ ",
+          term("eta", "η"),
+          term("q", "Q"),
+          el("small", {}, "what pays, less mean"),
+        ),
         el("th", { scope: "col" }, "softmax → ", term("pihat", "π̂"), el("small", {}, "new policy")),
         el("th", { scope: "col" }, term("pmd", "exact PMD"), el("small", {}, "computed apart")),
         learned ? el("th", { scope: "col" }, "trained", el("small", {}, "same context")) : null,
@@ -115,7 +144,13 @@ function lines(weights, heights, name) {
   box.replaceChildren(
     el(
       "svg",
-      { viewBox: `0 0 120 ${H}`, width: 120, height: H, role: "img", "aria-label": `Attention of the query of ${name}` },
+      {
+        viewBox: `0 0 120 ${H}`,
+        width: 120,
+        height: H,
+        role: "img",
+        "aria-label": `Attention of the query of ${name}`,
+      },
       weights.map((w, i) =>
         el("path", {
           class: "ray",
@@ -126,8 +161,16 @@ function lines(weights, heights, name) {
         }),
       ),
       el("circle", { cx: 26, cy: y0, r: 24, fill: c.card, stroke: c.warm, "stroke-width": 2.5 }),
-      el("text", { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink }, name.split(" ")[0]),
-      el("text", { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink }, name.split(" ").slice(1).join(" ")),
+      el(
+        "text",
+        { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink },
+        name.split(" ")[0],
+      ),
+      el(
+        "text",
+        { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink },
+        name.split(" ").slice(1).join(" "),
+      ),
     ),
   );
 }
@@ -145,11 +188,18 @@ function drawActor() {
     r = decoderRound(current()),
     gap = distance(rows, "next", "exact");
   $("step-table").replaceChildren(actorTable(s));
-  placeLines(rows.map((x) => x.next), stateName(s));
+  placeLines(
+    rows.map((x) => x.next),
+    stateName(s),
+  );
   const best = rows.reduce((x, y) => (y.next > x.next ? y : x));
   $("step-said").replaceChildren(
     `In ${stateName(s)} the network turned ${actionName(best.a)} from ${percent(best.pi)} into ${percent(best.next)}. `,
-    el("strong", {}, gap === 0 ? "Not a bit differs from exact PMD" : `The row differs from exact PMD by ${show(gap, 2)}`),
+    el(
+      "strong",
+      {},
+      gap === 0 ? "Not a bit differs from exact PMD" : `The row differs from exact PMD by ${show(gap, 2)}`,
+    ),
     `; the worst row by `,
     term("zeta"),
     ` = ${show(r.zeta, 2)}${app.run.settings.phi ? ", the mixture φ included" : ""}. At most ${show(r.zetaBound, 2)} was guaranteed before any problem was seen. `,
@@ -182,7 +232,8 @@ export function renderStep() {
   const fresh = key !== drawn && !stillness() && (pos.stage === 1 || pos.stage === 3);
   drawn = key;
   const k = current();
-  $("step-title").textContent = tab() === "actor" ? `Round ${k}: attention = new policy` : `Round ${k}: attention → new values`;
+  $("step-title").textContent =
+    tab() === "actor" ? `Round ${k}: attention = new policy` : `Round ${k}: attention → new values`;
   if (fresh) {
     $("step-body").classList.remove("fresh");
     void $("step-body").offsetWidth; // animations begin anew
@@ -193,5 +244,9 @@ export function renderStep() {
   const A = app.run.info.A,
     { state: s, action: a } = app.view;
   $("step-look").onclick = () =>
-    act(() => (tab() === "actor" ? inspect("actor", "0.0", "score", s, s * A + a) : inspect("critic", "1.0", "weight", s * A + a, firstPacket(s * A + a))));
+    act(() =>
+      tab() === "actor"
+        ? inspect("actor", "0.0", "score", s, s * A + a)
+        : inspect("critic", "1.0", "weight", s * A + a, firstPacket(s * A + a)),
+    );
 }

@@ -8,7 +8,11 @@ import { inspect } from "./microscope.js";
 const cards = {};
 const pairs = () => app.run.info.A;
 // column finds a coordinate of a token by its label.
-const column = (label) => Math.max(0, app.run.info.token.findIndex((t) => t.label === label));
+const column = (label) =>
+  Math.max(
+    0,
+    app.run.info.token.findIndex((t) => t.label === label),
+  );
 // whence looks at the critic call that made Q, or at the memory that holds the first.
 async function whence(s, a) {
   const { pos } = app,
@@ -21,7 +25,8 @@ async function whence(s, a) {
 export function firstPacket(pair) {
   const { packets } = decoderRound(current()),
     { S, A } = app.run.info;
-  for (let i = 0; i < packets.length; i += 6) if (packets[i] * A + packets[i + 1] === pair) return S * A + i / 6;
+  for (let i = 0; i < packets.length; i += 6)
+    if (packets[i] * A + packets[i + 1] === pair) return S * A + i / 6;
   return 0;
 }
 // What a cell of each table is, and where the microscope shows how it came about.
@@ -36,7 +41,8 @@ const TABLES = {
     look: (s, a) => inspect("actor", "0.0", "weight", s, s * pairs() + a),
   },
   counts: {
-    cell: (row, t) => `share of s′=${t} among the packets of s=${Math.floor(row / pairs())}, a=${row % pairs()}`,
+    cell: (row, t) =>
+      `share of s′=${t} among the packets of s=${Math.floor(row / pairs())}, a=${row % pairs()}`,
     look: (row) => inspect("critic", "1.0", "weight", row, firstPacket(row)),
   },
   nextQ: {
@@ -118,8 +124,22 @@ export function renderTables() {
   const size = { rows: S, cols: A, heads: [number, number], titles: ["s", "a"] },
     words = (what) => `${what}, ${S} states by ${A} actions`;
   cards.pi.set({ ...size, data: pi, scale: 1, maxCell: 38, text: true, label: words("Policy π") });
-  cards.q.set({ ...size, data: q, colour: advantage(q, pi, S, A), maxCell: 38, text: true, label: words("Values Q") });
-  cards.nextPi.set({ ...size, data: r.nextPi, scale: 1, maxCell: 44, text: true, label: words("Returned policy") });
+  cards.q.set({
+    ...size,
+    data: q,
+    colour: advantage(q, pi, S, A),
+    maxCell: 38,
+    text: true,
+    label: words("Values Q"),
+  });
+  cards.nextPi.set({
+    ...size,
+    data: r.nextPi,
+    scale: 1,
+    maxCell: 44,
+    text: true,
+    label: words("Returned policy"),
+  });
   cards.nextQ.set({
     ...size,
     data: r.nextQ,

@@ -106,7 +106,8 @@ async function show(i) {
   if (tour.at !== i) return;
   const target = $(step.at);
   target.classList.add("pointed");
-  if (step.at === "evidence") target.scrollIntoView({ behavior: stillness() ? "auto" : "smooth", block: "center" });
+  if (step.at === "evidence")
+    target.scrollIntoView({ behavior: stillness() ? "auto" : "smooth", block: "center" });
   else scrollTo({ top: 0, behavior: stillness() ? "auto" : "smooth" });
 }
 export async function startTour() {
@@ -130,7 +131,9 @@ async function endTour(restore) {
 export function buildTour() {
   $("tour-start").addEventListener("click", () => act(startTour));
   $("tour-back").addEventListener("click", () => act(() => show(tour.at - 1)));
-  $("tour-next").addEventListener("click", () => act(() => (tour.at < STEPS.length - 1 ? show(tour.at + 1) : endTour(false))));
+  $("tour-next").addEventListener("click", () =>
+    act(() => (tour.at < STEPS.length - 1 ? show(tour.at + 1) : endTour(false))),
+  );
   $("tour-end").addEventListener("click", () => act(() => endTour(true)));
   $("tour").addEventListener("keydown", (e) => {
     if (e.key === "Escape") act(() => endTour(true));

@@ -26,7 +26,9 @@ export const traced = (call) => {
 // traceMatrix returns rows from…to−1 of a matrix of a call.
 export function traceMatrix(call, name, from = 0, to = 1e9) {
   const k = current();
-  return fetched(`${keyOf(call)}|${name}|${from}|${to}`, () => engine.call("matrix", k, call === "critic", name, from, to));
+  return fetched(`${keyOf(call)}|${name}|${from}|${to}`, () =>
+    engine.call("matrix", k, call === "critic", name, from, to),
+  );
 }
 export async function traceRow(call, name, i) {
   return (await traceMatrix(call, name, i, i + 1)).data;
