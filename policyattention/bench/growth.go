@@ -9,10 +9,11 @@ import (
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/stat"
 
-	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 )
@@ -228,15 +229,33 @@ func identities(b compute.Backend, n int) (func() error, func(), error) {
 	return session(b, jobs...)
 }
 
-// distillation trains Algorithm Distillation's network on one sequence a step.
+// distillation trains Algorithm Distillation's network on one sequence a step, at the
+// shape of the recipe with the longest context, of which only so much is used.
 func distillation(b compute.Backend, context int) (func() error, func(), error) {
-	c := distill.Paper(1, 8)
-	c.Context, c.Batch, c.Histories = context, 1, 10
-	run, err := c.In("", nil)
+	job, err := Distillation("first", 1, method.Limits{"context": context, "batch": 1, "histories": 10})
 	if err != nil {
 		return nil, nil, err
 	}
-	return session(b, run.Job)
+	return session(b, job)
+}
+
+// Distillation returns the training run of a recipe of Algorithm Distillation at S = 8,
+// if that is among the methods.
+func Distillation(recipe string, seed uint64, limits method.Limits) (train.Job, error) {
+	m, err := all.Methods.Find("algorithm-distillation")
+	if err != nil {
+		return train.Job{}, err
+	}
+	d, err := m.Deploy(method.Setting{Recipe: recipe, States: 8, Identity: method.Identity{Model: seed}, Limits: limits})
+	if err != nil {
+		return train.Job{}, err
+	}
+	shared, ok := d.Weights()[0].Training.(method.Shared)
+	if !ok {
+		return train.Job{}, fmt.Errorf("bench: %s does not train by the common trainer", m.Label)
+	}
+	run, err := shared.In("", nil)
+	return run.Job, err
 }
 
 func draw(states, actions int) (mdp.Problem, error) {

@@ -43,6 +43,8 @@ type Method struct {
 	// longer one which that is and, as text says it, what part of it; "" for others. The
 	// parts of a recipe come before it in a plan, in their order.
 	PartOf func(recipe string) (whole, part string)
+	// Measures are what its qualification is judged by.
+	Measures []Measure
 	// Limits names the numbers of its recipes that a preset can bound.
 	Limits []string
 
@@ -196,6 +198,24 @@ type Recorder interface {
 type Recorded interface {
 	Deployment
 	Records() []string
+}
+
+// Measure is a number that a method's qualification is judged by.
+type Measure struct {
+	Name string
+	// Of returns it from the scored closed loop, or from the summary of a study.
+	Of func(scored []control.Scored, summary map[string]map[string]float64) (float64, error)
+}
+
+// Summarized is a Measure that stands in the summary of a study.
+func Summarized(name, group, quantity string) Measure {
+	return Measure{name, func(_ []control.Scored, summary map[string]map[string]float64) (float64, error) {
+		v, ok := summary[group][quantity]
+		if !ok {
+			return 0, fmt.Errorf("method: the summary has no %s %s", group, quantity)
+		}
+		return v, nil
+	}}
 }
 
 // Study is an evaluation other than a closed loop. Verification computes it again and

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -11,8 +12,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/distill"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -39,7 +38,13 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 			if err != nil {
 				return nil, err
 			}
-			c := r.Config.Study.(lianglai.ImitationConfig).Training
+			var c struct {
+				States, Actions int
+				Gamma           float64
+			}
+			if err := json.Unmarshal(run.Manifest.Training.Config, &c); err != nil {
+				return nil, err
+			}
 			shape := fmt.Sprintf("S = %d, A = %d, γ = %v", c.States, c.Actions, c.Gamma)
 			at := slices.Index(shapes, shape)
 			added := at < 0
@@ -194,7 +199,7 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 			empty(p)
 			continue
 		}
-		steps, err := lianglai.PaperSteps(states)
+		steps, err := s.PrintedRates(experiment.LiangLai, states)
 		if err != nil {
 			return nil, err
 		}
@@ -233,8 +238,9 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 	return panels, gridEnd(p, sourceRate, 3)
 }
 
-// sourceRate is the paper's, at which its grid ends.
-var sourceRate = distill.Paper(0, 8).Source.Alpha
+// sourceRate is the actor step of Algorithm Distillation's source in the paper, at which
+// its grid ends.
+const sourceRate = 4.
 
 // tuned adds a line of losses by step size, with its lowest point marked.
 func tuned(p *plot.Plot, colour int, label string, xy plotter.XYs) error {

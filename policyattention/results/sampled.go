@@ -2,44 +2,21 @@ package results
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/distill"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
 	"icrl/policyattention/stats"
 )
 
 // NativeStates is S of the shape that Liang and Lai train in.
-var NativeStates = lianglai.Native(0).States
+const NativeStates = 9
 
-// qualities are the quantities of a qualification.
-var qualities = []struct {
-	method   experiment.Method
-	quantity string
-	of       func(*experiment.Evaluation) (float64, error)
-}{
-	{experiment.LiangLai, "last/first training loss", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).LossRatio, nil }},
-	{experiment.LiangLai, "relative update error", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).UpdateError, nil }},
-	{experiment.LiangLai, "closed-loop improvement / teacher's", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).Improvement(), nil }},
-	{experiment.LiangLai, "mean curve gap", func(e *experiment.Evaluation) (float64, error) { return Imitation(e).Gap(), nil }},
-	{experiment.Distillation, "loss after round 1", improvement(func(q distill.Qualification) float64 { return q.First })},
-	{experiment.Distillation, "loss after round 40", improvement(func(q distill.Qualification) float64 { return q.Last })},
-	{experiment.Distillation, "share of MDPs that improve", improvement(func(q distill.Qualification) float64 { return float64(q.Improved) / float64(q.Problems) })},
-}
-
-func improvement(of func(distill.Qualification) float64) func(*experiment.Evaluation) (float64, error) {
-	return func(e *experiment.Evaluation) (float64, error) {
-		q, err := distill.Qualify(e.Scored)
-		return of(q), err
-	}
-}
-
-// Imitation returns the result of a qualification by imitation.
-func Imitation(e *experiment.Evaluation) *lianglai.Imitation { return e.Found.(*lianglai.Imitation) }
+// Imitation returns the curves of a qualification by imitation.
+func Imitation(e *experiment.Evaluation) *baseline.Curves { return e.Found.(*baseline.Curves) }
 
 // Scores returns the result of a tuning on a grid, in the grid's order.
 func Scores(e *experiment.Evaluation) []baseline.Score { return e.Found.([]baseline.Score) }
@@ -82,35 +59,51 @@ func (s *Source) Qualify(block experiment.Block, recipe string, states int) (q Q
 	if err != nil {
 		return q, err
 	}
-	if q.First, q.Last, q.Improved, q.Problems, err = falls(runs); err != nil {
-		return q, err
-	}
+	q.First, q.Last, q.Improved, q.Problems = falls(runs)
 	q.Runs, q.Planned, q.Used = len(runs.Found), runs.Planned, runs.Found
 	short, err := s.Find(s.Series(x.Method, recipe+"-short").In(block, states))
 	if err != nil {
 		return q, err
 	}
 	q.HasControl = short.Planned > 0
-	if q.FirstOfShort, q.LastOfShort, _, _, err = falls(short); err != nil {
-		return q, err
-	}
+	q.FirstOfShort, q.LastOfShort, _, _ = falls(short)
 	q.Gap, err = runs.Compare(Difference, short, 40)
 	return q, err
 }
 
 // falls returns the medians over runs of the median losses after rounds 1 and 40, and
 // how many problems of all runs improve.
-func falls(runs Runs) (first, last float64, improved, problems int, err error) {
+func falls(runs Runs) (first, last float64, improved, problems int) {
 	var from, to []float64
 	for _, r := range runs.Found {
-		q, err := distill.Qualify(r.Scored)
-		if err != nil {
-			return 0, 0, 0, 0, err
+		before, after := r.Losses(1), r.Losses(40)
+		for i := range before {
+			if after[i] < before[i] {
+				improved++
+			}
 		}
-		from, to = append(from, q.First), append(to, q.Last)
-		improved, problems = improved+q.Improved, problems+q.Problems
+		from, to, problems = append(from, stats.Median(before)), append(to, stats.Median(after)), problems+len(before)
 	}
-	return stats.Median(from), stats.Median(to), improved, problems, nil
+	return stats.Median(from), stats.Median(to), improved, problems
+}
+
+// PrintedRates returns the step sizes that the paper chose at a size, of a method or of
+// its source.
+func (s *Source) PrintedRates(name experiment.Method, states int) (rates baseline.Steps, err error) {
+	p := s.Store.Preset
+	m, err := p.Methods.Find(name)
+	if err != nil {
+		return rates, err
+	}
+	runs := p.Protocol.Sizes[states].Runs
+	if len(m.Printed) == 0 || len(runs) == 0 {
+		return rates, fmt.Errorf("results: the paper prints no step sizes of %s at S=%d", name, states)
+	}
+	c, err := p.Config(experiment.Cell{Preset: p.Name, Block: experiment.Benchmark, Method: name, Recipe: m.Printed[0], S: states, Seed: runs[0].Model})
+	if err != nil {
+		return rates, err
+	}
+	return c.Loop.Deployment.(method.Learner).Rates(), nil
 }
 
 // QualificationRow is a quantity of a sampled method's qualification; what was
@@ -135,19 +128,20 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 			row := func(quantity string, values []float64) QualificationRow {
 				return QualificationRow{Spread: Spread{x, states, quantity, values, runs.Planned, Paper(Key{experiment.Qualification, quantity + " " + x.Recipe, states, 0})}}
 			}
-			for _, q := range qualities {
-				if q.method != x.Method {
-					continue
-				}
+			m, err := s.Store.Preset.Methods.Find(x.Method)
+			if err != nil {
+				return nil, err
+			}
+			for _, q := range m.Measures {
 				var values []float64
 				for _, r := range runs.Found {
-					v, err := q.of(r)
+					v, err := q.Of(r.Scored, r.Manifest.Summary)
 					if err != nil {
 						return nil, err
 					}
 					values = append(values, v)
 				}
-				rows = append(rows, row(q.quantity, values))
+				rows = append(rows, row(q.Name, values))
 			}
 			if x.Method == experiment.Distillation {
 				q, err := s.Qualify(experiment.Qualification, x.Recipe, states)
@@ -261,7 +255,7 @@ func (s *Source) tuned(recipe, label string, states int) (rows []TuningRow, err 
 	if err != nil || runs.Planned == 0 {
 		return nil, err
 	}
-	steps, err := lianglai.PaperSteps(states)
+	steps, err := s.PrintedRates(experiment.LiangLai, states)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +280,7 @@ func (s *Source) tuned(recipe, label string, states int) (rows []TuningRow, err 
 		best.Score, best.Inside = &b, "no"
 		if inside {
 			best.Inside = "yes"
-		} else if len(grid.Config.Study.(lianglai.Tuning).Grid.Betas) == 1 {
+		} else if !slices.ContainsFunc(scores, func(x baseline.Score) bool { return x.Beta != b.Beta }) {
 			best.Inside = "β not tried"
 		}
 		rows = append(rows, best)

@@ -13,7 +13,6 @@ import (
 	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/bench"
 	"icrl/policyattention/train"
 )
@@ -75,21 +74,22 @@ func (c deviceCmd) Run() error {
 func (c deviceCmd) measure(b compute.Backend, run string, together, stepsPerCall int) (execution, error) {
 	jobs := make([]train.Job, together)
 	for i := range jobs {
-		var r train.Run
 		var err error
-		seed := uint64(i + 1)
+		seed, objective := uint64(i+1), train.Proximal
 		switch run {
 		case "distillation":
-			r, err = distill.Paper(seed, 8).In("", nil)
+			jobs[i], err = bench.Distillation("full", seed, nil)
 		case "critic":
-			r, err = train.Standard(train.Critic, train.Plain(), seed, 8).In("", nil)
+			objective = train.Critic
+			fallthrough
 		default:
-			r, err = train.Standard(train.Proximal, train.Plain(), seed, 8).In("", nil)
+			var r train.Run
+			r, err = train.Standard(objective, train.Plain(), seed, 8).In("", nil)
+			jobs[i] = r.Job
 		}
 		if err != nil {
 			return execution{}, err
 		}
-		jobs[i] = r.Job
 	}
 	row := execution{Run: run, StepsPerCall: stepsPerCall, Together: together}
 	began := time.Now()

@@ -31,7 +31,12 @@ var Method = method.Method{
 	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
 	Recipes: sources(), Printed: []string{"full", "cpu"},
 	PartOf: partOf,
-	Limits: []string{"histories", "length", "batch", "steps", "width"},
+	Measures: []method.Measure{
+		qualified("loss after round 1", func(q Qualification) float64 { return q.First }),
+		qualified("loss after round 40", func(q Qualification) float64 { return q.Last }),
+		qualified("share of MDPs that improve", func(q Qualification) float64 { return float64(q.Improved) / float64(q.Problems) }),
+	},
+	Limits: []string{"histories", "length", "context", "batch", "steps", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])
 		if err != nil {
@@ -39,6 +44,7 @@ var Method = method.Method{
 		}
 		s.Limits.Bound(&c.Histories, "histories")
 		s.Limits.Bound(&c.Length, "length")
+		s.Limits.Bound(&c.Context, "context")
 		s.Limits.Bound(&c.Batch, "batch")
 		s.Limits.Bound(&c.Steps, "steps")
 		s.Limits.Bound(&c.Width, "width")
@@ -47,6 +53,14 @@ var Method = method.Method{
 		d.Distill.Training, d.Distill.Root = c, s.Identity.Model
 		return d, nil
 	},
+}
+
+// qualified returns a measure of a qualification.
+func qualified(name string, of func(Qualification) float64) method.Measure {
+	return method.Measure{Name: name, Of: func(scored []control.Scored, _ map[string]map[string]float64) (float64, error) {
+		q, err := Qualify(scored)
+		return of(q), err
+	}}
 }
 
 // recipe returns the configuration of a recipe, given the tuned step sizes of the

@@ -19,13 +19,6 @@ type ImitationConfig struct {
 	Every    int            `json:"every"` // updates between points of the curves
 }
 
-// Imitation is the result.
-type Imitation struct {
-	LossRatio   float64 // last training loss over the first
-	UpdateError float64 // median relative error of an update
-	*ClosedLoop
-}
-
 // qualify implements method.Method.
 func qualify(s method.Setting) (method.Study, error) {
 	i := ImitationConfig{Windows: 1000, MDPs: 8, Updates: 3000}
@@ -93,17 +86,15 @@ func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (*method.Res
 	}, nil
 }
 
-// Read implements method.Study. It returns an *Imitation.
+// Read implements method.Study. It returns a *baseline.Curves.
 func (c ImitationConfig) Read(r method.Result) (any, error) {
 	if len(r.Rows[0]) < 2 {
 		return nil, fmt.Errorf("%d rows, want at least 2", len(r.Rows[0]))
 	}
-	i := &Imitation{
-		LossRatio: r.Summary["training"]["loss_ratio"], UpdateError: r.Summary["update"]["median_relative_error"],
-		ClosedLoop: &ClosedLoop{},
-	}
+	curves := &baseline.Curves{}
 	for _, row := range r.Rows[0] {
-		i.Updates, i.Learned, i.Teacher = append(i.Updates, int(row[0])), append(i.Learned, row[1]), append(i.Teacher, row[2])
+		curves.Updates = append(curves.Updates, int(row[0]))
+		curves.Learned, curves.Teacher = append(curves.Learned, row[1]), append(curves.Teacher, row[2])
 	}
-	return i, nil
+	return curves, nil
 }

@@ -24,8 +24,14 @@ var Method = method.Method{
 	Name: name, Label: "Liang–Lai", Colour: color.RGBA{0, 158, 115, 255}, Sampled: true,
 	Signal: "increments of its teacher", Access: "20 on-policy transitions", Cost: "17 CPU-min",
 	Printed: []string{"paper", "paper-uniform", "paper-features"},
-	Limits:  []string{"mdps", "batch", "steps", "grid", "windows", "held-out mdps", "updates"},
-	Deploy:  deploy, Tune: tune, Qualify: qualify,
+	Measures: []method.Measure{
+		method.Summarized("last/first training loss", "training", "loss_ratio"),
+		method.Summarized("relative update error", "update", "median_relative_error"),
+		method.Summarized("closed-loop improvement / teacher's", "closed_loop", "improvement_ratio"),
+		method.Summarized("mean curve gap", "closed_loop", "mean_gap"),
+	},
+	Limits: []string{"mdps", "batch", "steps", "grid", "windows", "held-out mdps", "updates"},
+	Deploy: deploy, Tune: tune, Qualify: qualify,
 }
 
 const name = "liang-lai"

@@ -44,17 +44,10 @@ func (t Training) UpdateError(block *Block, windows int) (float64, error) {
 	return stats.Median(errors), nil
 }
 
-// ClosedLoop compares a block with its teacher over many updates.
-type ClosedLoop struct {
-	Updates []int     // numbers of updates at which the curves are taken
-	Learned []float64 // mean over MDPs and states of V^π, exact
-	Teacher []float64
-}
-
 // CloseLoop runs block and teacher with the same step sizes on held-out MDPs,
 // from the same policies and random numbers, and takes the curves at every
 // multiple of every, 0 included.
-func (t Training) CloseLoop(block *Block, steps baseline.Steps, mdps, updates, every int) (*ClosedLoop, error) {
+func (t Training) CloseLoop(block *Block, steps baseline.Steps, mdps, updates, every int) (*baseline.Curves, error) {
 	if mdps < 1 || updates < 1 || every < 1 {
 		return nil, fmt.Errorf("lianglai: closed loop of %d MDPs, %d updates, every %d", mdps, updates, every)
 	}
@@ -67,7 +60,7 @@ func (t Training) CloseLoop(block *Block, steps baseline.Steps, mdps, updates, e
 	if err != nil {
 		return nil, err
 	}
-	loop := &ClosedLoop{}
+	loop := &baseline.Curves{}
 	for k := 0; k <= updates; k += every {
 		loop.Updates = append(loop.Updates, k)
 	}
@@ -104,21 +97,4 @@ func meanValue(m *mdp.MDP, pi *mat.Dense) (float64, error) {
 		return 0, err
 	}
 	return floats.Dot(pi.RawMatrix().Data, q.RawMatrix().Data) / float64(m.States()), nil
-}
-
-// Improvement is the last point's gain over the start, relative to the
-// teacher's.
-func (c *ClosedLoop) Improvement() float64 {
-	last := len(c.Teacher) - 1
-	return (c.Learned[last] - c.Learned[0]) / (c.Teacher[last] - c.Teacher[0])
-}
-
-// Gap is the mean distance of the curves, relative to the teacher's gain.
-func (c *ClosedLoop) Gap() float64 {
-	sum := 0.0
-	for k, v := range c.Learned {
-		sum += math.Abs(v - c.Teacher[k])
-	}
-	last := len(c.Teacher) - 1
-	return sum / float64(len(c.Learned)) / (c.Teacher[last] - c.Teacher[0])
 }
