@@ -43,7 +43,9 @@ func pmdIsNearest(e *experiment.Evaluation) bool {
 	return e.OneStep.MeanDistance(pmd.PMD) < results.NearestAlternative(e.OneStep)
 }
 
-func updateError(e *experiment.Evaluation) float64 { return results.Imitation(e).UpdateError }
+func updateError(e *experiment.Evaluation) float64 {
+	return e.Manifest.Summary["update"]["median_relative_error"]
+}
 
 // Section 5: which rule was learned.
 func learnedSentences() []sentence {

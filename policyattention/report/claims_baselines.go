@@ -24,7 +24,7 @@ func baselineSentences() []sentence {
 	quality := func(says, quantity string, j judge, of func(*experiment.Evaluation) float64) sentence {
 		return one(qualification, "Liang–Lai in its native shape: "+says, check{number: results.Key{Block: experiment.Qualification, Quantity: quantity + " native", S: results.NativeStates}, measure: values(native, of), judge: j})
 	}
-	lossRatio := quality("last over first training loss 4.9e-12", "last/first training loss", compared(lower), func(e *experiment.Evaluation) float64 { return results.Imitation(e).LossRatio })
+	lossRatio := quality("last over first training loss 4.9e-12", "last/first training loss", compared(lower), func(e *experiment.Evaluation) float64 { return e.Manifest.Summary["training"]["loss_ratio"] })
 	lossRatio.note = "its optimizer is ours, the paper names none: this is no better fit of the same thing"
 	return append(interfaceSentences(),
 		lossRatio,

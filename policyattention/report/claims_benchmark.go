@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -297,7 +296,7 @@ func (s *source) tunedSteps(states int, limit float64) (papers, best *baseline.S
 	if err != nil || len(grid.Found) == 0 {
 		return nil, nil, nil, err
 	}
-	steps, err := lianglai.PaperSteps(states)
+	steps, err := s.PrintedRates(experiment.LiangLai, states)
 	if err != nil {
 		return nil, nil, nil, err
 	}
