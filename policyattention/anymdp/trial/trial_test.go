@@ -153,3 +153,48 @@ func TestStore(t *testing.T) {
 		t.Errorf("a stray folder: %v, %v", wrong, err)
 	}
 }
+
+// The card and the released weights are what the artifacts give.
+func TestCardIsCurrent(t *testing.T) {
+	const preset = "../../../artifacts/paper"
+	var configs []recipe.Config
+	for _, identity := range recipe.Identities {
+		configs = append(configs, recipe.Standard(identity))
+	}
+	e, err := Load(preset, configs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(e.Manifests) != len(configs) {
+		t.Errorf("%d of %d identities have results", len(e.Manifests), len(configs))
+	}
+	var card strings.Builder
+	if err := e.Card(&card); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := os.ReadFile("../MODEL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(stored) != card.String() {
+		t.Error("MODEL.md is not what 'policyattention --preset paper any card' prints")
+	}
+	released, err := digest("../weights.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if released != e.Manifests[0].Files[WeightsFile] {
+		t.Error("the released weights are not those of the first identity")
+	}
+}
+
+// The first problem of some rows runs again as stored.
+func TestVerify(t *testing.T) {
+	wrong, losses, err := Verify("../../../artifacts/paper", []recipe.Config{recipe.Standard(31000), recipe.Standard(31001), recipe.Standard(31002), recipe.Standard(31003), recipe.Standard(31004)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(Rows) * len(replayed) * 3; len(wrong) > 0 || losses != want {
+		t.Errorf("%d losses replayed, want %d: %v", losses, want, wrong)
+	}
+}

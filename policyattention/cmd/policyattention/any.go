@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/google/renameio/v2"
 
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/backend"
@@ -22,6 +23,7 @@ import (
 type anyCmd struct {
 	Train    anyTrainCmd    `cmd:"" help:"Train identities of the actor for any MDP; an interrupted run continues where it was."`
 	Evaluate anyEvaluateCmd `cmd:"" help:"Train what is missing, and run it beside exact PMD on fresh problems."`
+	Card     anyCardCmd     `cmd:"" help:"Print the model card of the released weights."`
 	Table    anyTableCmd    `cmd:"" help:"Print how far it is behind exact PMD, by kind of problem."`
 }
 
@@ -162,28 +164,39 @@ func processorSeconds() float64 {
 type anyTableCmd struct{}
 
 func (anyTableCmd) Run(g *globals) error {
-	pooled := map[string][]trial.Losses{}
-	configs, err := anyIdentities(nil)
+	e, err := g.anyEvidence()
 	if err != nil {
 		return err
 	}
-	for _, config := range configs {
-		_, losses, err := trial.Read(trial.Folder(g.presetFolder(), config), config)
-		if errors.Is(err, trial.ErrMissing) {
-			fmt.Fprintln(g.errors, "policyattention:", err)
-			continue
-		}
-		if err != nil {
+	if g.JSON {
+		return g.print(e)
+	}
+	for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+		fmt.Fprintf(g.out, "Read-out %s, %d identities:\n\n", readout, len(e.Manifests))
+		if err := e.Markdown(g.out, readout); err != nil {
 			return err
 		}
-		for name, l := range losses {
-			pooled[name] = append(pooled[name], l...)
-		}
-	}
-	for _, row := range trial.Rows {
-		printSummaries(g, trial.Summarize(row.Name, pooled[row.Name]))
+		fmt.Fprintln(g.out)
 	}
 	return nil
+}
+
+func (g *globals) anyEvidence() (*trial.Evidence, error) {
+	configs, err := anyIdentities(nil)
+	if err != nil {
+		return nil, err
+	}
+	return trial.Load(g.presetFolder(), configs)
+}
+
+type anyCardCmd struct{}
+
+func (anyCardCmd) Run(g *globals) error {
+	e, err := g.anyEvidence()
+	if err != nil {
+		return err
+	}
+	return e.Card(g.out)
 }
 
 func printSummaries(g *globals, all []trial.Summary) {
