@@ -69,6 +69,7 @@ type cli struct {
 	Document  documentCmd  `cmd:"" help:"Write the tables between the markers of documents again."`
 	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./scripts/bench growth'."`
 	Speed     speedCmd     `cmd:"" help:"Print the speed of training steps beside JAX and PyTorch, as measured by 'make bench'."`
+	Field     fieldCmd     `cmd:"" help:"The systems of policy evaluation that the paper is set beside: what they can do, constructed and trained."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 	Any       anyCmd       `cmd:"" help:"The actor for any MDP: train, evaluate, verify and show it."`

@@ -46,9 +46,9 @@ func departures(e *Evidence, root uint64) ([]Departure, error) {
 		theirs, _, _ := e.likeness(string(OverQueries)+"-looped", 2000, d.of)
 		half, _, _ := e.likeness(string(OverKeysByN)+"-looped", 2000, d.of)
 		all = append(all,
-			Departure{Name: "axis of the softmax and 1/n", Text: "softmax over the keys of a query in place of (1/n) ZᵀQZ", Code: "Softmax(dim=1) of ZᵀQZ, over the queries of a key, then divided by n",
+			Departure{Name: "axis of the softmax and 1/n", Text: "softmax attention: a query's weights for its keys sum to one", Code: "Softmax(dim=1) of ZᵀQZ: a key's weights for all queries sum to one, and are then divided by n",
 				Quantity: d.quantity + ", after 2,000 processes", Ours: ours, Theirs: theirs},
-			Departure{Name: "1/n alone", Text: "weights of a query's keys sum to one", Code: "the same divided by n: sum 1/n",
+			Departure{Name: "1/n alone", Text: "softmax attention: a query's weights for its keys sum to one", Code: "the division by n alone, with the axis of the text",
 				Quantity: d.quantity + ", after 2,000 processes", Ours: ours, Theirs: half})
 	}
 	trace, err := traces(root)

@@ -15,7 +15,7 @@ type Run struct {
 // path is where the run's weights are in dir.
 func (r Run) path(dir string) string { return filepath.Join(dir, r.Name+".safetensors") }
 
-// Runs are all trainings of the evidence: the paper's standard setting with ten seeds and with
+// Runs are all trainings of the evidence: the paper's standard setting with eight seeds and with
 // as many processes as the public code's default, so that both ends can be read; weights of
 // their own for each layer with two seeds; and softmax, normalized over keys as attention is,
 // over queries and by n as in the public code, and by n alone, with one seed each and half the
@@ -29,7 +29,7 @@ func Runs() []Run {
 			all = append(all, Run{fmt.Sprintf("%s-%d", kind, root), kind, t})
 		}
 	}
-	add("linear-looped", 10, func(t *Training) { t.Processes = 5000 })
+	add("linear-looped", 8, func(t *Training) { t.Processes = 5000 })
 	add("linear-sequential", 2, func(t *Training) { t.Sequential = true })
 	for _, a := range []Attention{OverKeys, OverQueries, OverKeysByN} {
 		add(string(a)+"-looped", 1, func(t *Training) { t.Attention, t.Processes = a, 2000 })

@@ -1,0 +1,167 @@
+package field
+
+import (
+	"fmt"
+	"slices"
+
+	"icrl/policyattention/field/wang"
+	"icrl/policyattention/field/xie"
+	"icrl/policyattention/report"
+)
+
+// number writes a number with three digits.
+func number(x float64) string { return fmt.Sprintf("%.3g", x) }
+
+// MapTable is the capability map of the repository at root.
+func MapTable(root string) (report.Table, error) {
+	t := report.Table{Name: "capabilities", Title: "What each system can do", Columns: []string{"system", "source"}}
+	cells, err := Map(root)
+	if err != nil {
+		return t, err
+	}
+	for _, c := range Capabilities() {
+		t.Columns = append(t.Columns, string(c))
+	}
+	t.Columns = append(t.Columns, "model of the problem", "samples", "trained numbers", "work")
+	t.Values = cells
+	for i, s := range Systems() {
+		row := []string{s.Name, s.Source}
+		for _, c := range cells[i*len(Capabilities()):][:len(Capabilities())] {
+			switch {
+			case c.Missing != nil:
+				row = append(row, "?")
+			case c.Mark == "yes":
+				row = append(row, "✓")
+			case c.Mark == No:
+				row = append(row, "–")
+			default:
+				row = append(row, c.Mark)
+			}
+		}
+		t.Rows = append(t.Rows, append(row, s.Model, s.Samples, s.Weights, s.Work))
+	}
+	t.Notes = []string{"Marks are the paper's (Table 1), with a row for S5RL. A mark prints only if a test or an artifact of this repository shows it; ? stands where none does. With --json each cell comes with what is missing."}
+	return t, nil
+}
+
+// WangTables are what is measured of Wang et al.
+func WangTables(e *wang.Evidence) []report.Table {
+	published := report.Table{
+		Name: "wang-published", Title: "Wang et al.: the paper's figures and ours", Values: e.Published,
+		Columns: []string{"quantity", "published", "read to ±", "standard error", "ours", "standard error", "seeds or processes", "agrees"},
+		Notes:   []string{"Figures are read off the public repository's. They agree if they differ by at most the reading and two standard errors of the difference. P and Q of the looped layer with linear attention after 4,000 processes; cosines and value difference on fresh chains, in the paper on the chain just trained on."},
+	}
+	for _, c := range e.Published {
+		agrees := "yes"
+		if !c.Agrees {
+			agrees = "no"
+		}
+		published.Rows = append(published.Rows, []string{c.Quantity, number(c.Published), number(c.Reading), number(c.Theirs), number(c.Ours), number(c.Standard), fmt.Sprint(c.Count), agrees})
+	}
+	check := report.Table{
+		Name: "wang-layers", Title: "Wang et al.: constructed layers against the algorithms", Values: e.Check,
+		Columns: []string{"algorithm", "layer", "one step, in tolerances", "log error over depth", "mean |value|", "relative error over depth"},
+		Notes:   []string{fmt.Sprintf("One step: from the algorithm's own weights, largest of 30 contexts; the tolerance is %.2g of the numbers added. Over depth nothing is corrected; where the error grows the value does.", wang.Tolerance(3, 100))},
+	}
+	for _, r := range e.Check {
+		if slices.Contains([]int{1, 10, 20, 30, 40}, r.Layer) {
+			check.Rows = append(check.Rows, []string{string(r.Algorithm), fmt.Sprint(r.Layer), number(r.OneStep), fmt.Sprintf("%.1f", r.LogFree()), number(r.Value), number(r.FreeRelative)})
+		}
+	}
+	return []report.Table{published, check, wangTrained(e), wangDepartures(e)}
+}
+
+// wangTrained tables the trained networks, one row for each seed and each number of processes.
+func wangTrained(e *wang.Evidence) report.Table {
+	t := report.Table{
+		Name: "wang-trained", Title: "Wang et al.: trained networks beside TD(0)", Values: e.Likeness,
+		Columns: []string{"network", "seed", "processes", "value difference", "cosine of weights", "cosine of sensitivities", "squared error", "of TD(0)", "of 0"},
+		Notes:   []string{"On 32 fresh Boyan chains. TD(0) makes as many steps as the network has layers, with a step size fitted on the same batches."},
+	}
+	for _, l := range e.Likeness {
+		if l.Processes >= 2000 {
+			t.Rows = append(t.Rows, []string{l.Kind, fmt.Sprint(l.Seed), fmt.Sprint(l.Processes), number(l.ValueDifference), number(l.Implicit), number(l.Sensitivity), number(l.Error), number(l.ErrorTD), number(l.Zero)})
+		}
+	}
+	return t
+}
+
+func wangDepartures(e *wang.Evidence) report.Table {
+	t := report.Table{
+		Name: "wang-departures", Title: "Wang et al.: where the public code departs from the text", Values: e.Departures,
+		Columns: []string{"what", "text, followed here", "public code", "quantity", "by the text", "by the code"},
+	}
+	for _, d := range e.Departures {
+		row := []string{d.Name, d.Text, d.Code, d.Quantity, "", ""}
+		if d.Quantity != "" {
+			row[4], row[5] = number(d.Ours), number(d.Theirs)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// XieTables are what is measured of Xie et al.
+func XieTables(e *xie.Evidence) []report.Table {
+	check := report.Table{
+		Name: "xie-layers", Title: "Xie et al.: constructed layers against weighted softmax TD", Values: e.Check,
+		Columns: []string{"form", "layer", "one step, in tolerances", "error over depth", "largest |value|"},
+	}
+	for _, r := range e.Check {
+		if slices.Contains([]int{1, 10, 20, 30, 40}, r.Layer) {
+			check.Rows = append(check.Rows, []string{string(r.Form), fmt.Sprint(r.Layer), number(r.OneStep), number(r.Free), number(r.Value)})
+		}
+	}
+	contraction := report.Table{
+		Name: "xie-contraction", Title: "Xie et al.: Theorem 2, with its condition (C > 0) and without", Values: e.Contraction,
+		Columns: []string{"γ", "C", "n", "L", "error", "over the first", "(1−C)^L", "rest·√n"},
+		Notes:   []string{"Means over processes of ‖v_L − v‖∞; n = ∞ is the limit of long walks. The rest is what exceeds the bound's first term; the theorem says that its product with √n is bounded."},
+	}
+	for _, r := range e.Contraction {
+		if !slices.Contains([]int{8, 32, 128}, r.Layers) || r.N == 100 || r.N == 10_000 {
+			continue
+		}
+		n, bound, scaled := "∞", "", ""
+		if r.N > 0 {
+			n = fmt.Sprint(r.N)
+		}
+		if r.Bound > 0 {
+			bound = number(r.Bound)
+		}
+		if r.Bound > 0 && r.N > 0 {
+			scaled = number(r.Scaled)
+		}
+		contraction.Rows = append(contraction.Rows, []string{number(r.Gamma), number(r.Margin), n, fmt.Sprint(r.Layers), number(r.Error), number(r.Relative), bound, scaled})
+	}
+	trained := report.Table{
+		Name: "xie-trained", Title: "Xie et al.: trained layers beside weighted softmax TD", Values: e.Likeness,
+		Columns: []string{"features", "seed", "processes", "α", "successor/α", "value/−α", "mean diagonal of A", "cosine of A and I", "fitted α", "fitted τ", "value difference", "squared error", "of the algorithm", "of 0"},
+		Notes:   []string{"The algorithm has γ = .9 for successor/α, 1 for value/−α, and τI for A (with one-hot features, up to a number for each column); its α and τ are fitted on the same batches. On 64 fresh Boyan chains. The paper's own sizes are not known to us; these are Wang et al.'s."},
+	}
+	for _, l := range e.Likeness {
+		if l.Processes < 1000 {
+			continue
+		}
+		trained.Rows = append(trained.Rows, []string{l.Kind, fmt.Sprint(l.Seed), fmt.Sprint(l.Processes), number(l.Step), number(l.Discount), number(l.Current), number(l.Temperature), number(l.Identity), number(l.FittedStep), number(l.FittedTemperature), number(l.ValueDifference), number(l.Error), number(l.ErrorFitted), number(l.Zero)})
+	}
+	return []report.Table{check, contraction, trained}
+}
+
+// Verify makes the evidence of both methods below artifacts again from the trained weights and
+// returns what differs, method by method.
+func Verify(artifacts string) ([]string, error) {
+	var found []string
+	for _, m := range []struct {
+		name   string
+		verify func(string) ([]string, error)
+	}{{"wang", wang.Verify}, {"xie", xie.Verify}} {
+		differences, err := m.verify(Folder(artifacts, m.name))
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range differences {
+			found = append(found, m.name+": "+d)
+		}
+	}
+	return found, nil
+}
