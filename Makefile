@@ -80,4 +80,4 @@ slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slu
 	SLURM_TEST=1 go test -count=1 -timeout 20m -v ./scripts/slurm
 
 clean: ## remove .local/, the built page and the results of the small presets
-	rm -rf .local site/dist notebooks/page artifacts/smoke artifacts/quick
+	rm -rf .local site/dist notebooks/page artifacts/smoke artifacts/quick artifacts/own

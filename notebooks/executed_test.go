@@ -1,44 +1,22 @@
 package notebooks
 
 import (
-	"encoding/json"
 	"os"
-	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// Notebooks are kept executed and small: each cell that runs has an output, and none an error.
+// Notebooks are kept executed and small: each cell that runs has an output, in a form that
+// terminals show too, and none an error.
 func TestNotebooksAreExecuted(t *testing.T) {
-	files, err := filepath.Glob("*.ipynb")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no notebooks: %v", err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for file, n := range all(t) {
+		if info, err := os.Stat(file); err != nil || info.Size() > 900_000 {
+			t.Errorf("%s has %d bytes, want at most 900,000: %v", file, info.Size(), err)
 		}
-		if len(data) > 500_000 {
-			t.Errorf("%s has %d bytes, want at most 500,000", file, len(data))
-		}
-		var contents struct {
-			Cells []struct {
-				Type    string   `json:"cell_type"`
-				Source  []string `json:"source"`
-				Outputs []struct {
-					Type string `json:"output_type"`
-				} `json:"outputs"`
-			} `json:"cells"`
-		}
-		if err := json.Unmarshal(data, &contents); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		for i, cell := range contents.Cells {
-			runs := false
-			for _, line := range cell.Source {
-				runs = runs || strings.HasPrefix(line, "%%")
-			}
+		for i, cell := range n.Cells {
+			runs := slices.ContainsFunc(cell.Source, func(line string) bool { return strings.HasPrefix(line, "%%") })
 			if cell.Type == "code" && runs && len(cell.Outputs) == 0 {
 				t.Errorf("%s: cell %d has no output", file, i)
 			}
@@ -46,7 +24,87 @@ func TestNotebooksAreExecuted(t *testing.T) {
 				if o.Type == "error" {
 					t.Errorf("%s: cell %d holds an error", file, i)
 				}
+				if o.Type == "display_data" && data(o.Data, "text/plain") == "" {
+					t.Errorf("%s: cell %d shows something without text", file, i)
+				}
+				picture := o.Data["image/svg+xml"] != nil || strings.Contains(data(o.Data, "text/html"), "data:image/png")
+				if picture && o.Data["image/png"] == nil && !strings.Contains(data(o.Data, "text/html"), "The page:") {
+					t.Errorf("%s: cell %d shows a figure without PNG", file, i)
+				}
 			}
 		}
+	}
+}
+
+// Every notebook has an exercise whose check refuses the text as it stands, and a folded
+// solution that the same check accepts.
+func TestExercises(t *testing.T) {
+	check := regexp.MustCompile(`nb\.Check\(.*\)`)
+	for file, n := range all(t) {
+		exercises, solutions := map[string]bool{}, map[string]bool{}
+		for i, cell := range n.Cells {
+			shown := ""
+			for _, o := range cell.Outputs {
+				shown += data(o.Data, "text/plain")
+			}
+			call := check.FindString(strings.Join(cell.Source, ""))
+			switch {
+			case slices.Contains(cell.Metadata.Tags, "exercise"):
+				exercises[call] = true
+				if !strings.Contains(shown, "✗ not yet") {
+					t.Errorf("%s: the exercise of cell %d shows %q", file, i, shown)
+				}
+			case slices.Contains(cell.Metadata.Tags, "solution"):
+				solutions[call] = true
+				if !strings.Contains(shown, "✓ solved") {
+					t.Errorf("%s: the solution of cell %d shows %q", file, i, shown)
+				}
+			}
+		}
+		if len(exercises) == 0 {
+			t.Errorf("%s has no exercise", file)
+		}
+		for call := range exercises {
+			if !solutions[call] {
+				t.Errorf("%s: %s has no solution", file, call)
+			}
+		}
+	}
+}
+
+// The index at the head of notebook 1 names every table and figure of the paper, and the
+// notebook that it names says "This is Figure 2" under the heading that it names. The
+// labels are those of the paper's source.
+func TestIndex(t *testing.T) {
+	labels := map[string]string{
+		"fig:overview": "Figure 1", "fig:mech": "Figure 2", "fig:closed": "Figure 3", "fig:lit": "Figure 4", "fig:pareto": "Figure 5",
+		"tab:cap": "Table 1", "tab:ladder": "Table 2", "tab:p15": "Table 3", "tab:interfaces": "Table 4",
+	}
+	list := all(t)
+	head := strings.Join(list["01-pmd-and-the-oracle.ipynb"].Cells[0].Source, "")
+	line := regexp.MustCompile(`(?m)^\| ((?:Figure|Table) \d).*\| \[.*?\]\((.*?)\), "(.*?)" \|$`)
+	found := map[string]bool{}
+	for _, m := range line.FindAllStringSubmatch(head, -1) {
+		found[m[1]] = true
+		text, ok := "", false
+		for _, cell := range list[m[2]].Cells {
+			text = strings.Join(cell.Source, "")
+			if ok = cell.Type == "markdown" && strings.Contains(text, "## "+m[3]); ok {
+				break
+			}
+		}
+		if !ok {
+			t.Errorf("%s: %s has no heading %q", m[1], m[2], m[3])
+		} else if !strings.Contains(text, "This is "+m[1]) && !strings.Contains(text, "below it "+m[1]) {
+			t.Errorf("%s: under %q of %s there is no \"This is %s\"", m[1], m[3], m[2], m[1])
+		}
+	}
+	for label, name := range labels {
+		if !found[name] {
+			t.Errorf("%s (%s) is not in the index", name, label)
+		}
+	}
+	if len(found) != len(labels) {
+		t.Errorf("the index has %d entries, want %d", len(found), len(labels))
 	}
 }

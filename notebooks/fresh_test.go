@@ -1,9 +1,12 @@
 package notebooks
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"html"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,11 +16,82 @@ import (
 	"icrl/policyattention/report"
 )
 
-// row is a table's row in HTML.
-var row = regexp.MustCompile(`<tr>(<td>.*?)</tr>`)
+// notebook is what the tests read of a notebook.
+type notebook struct {
+	Cells []struct {
+		Type     string   `json:"cell_type"`
+		Source   []string `json:"source"`
+		Metadata struct {
+			Tags []string `json:"tags"`
+		} `json:"metadata"`
+		Outputs []struct {
+			Type string                     `json:"output_type"`
+			Data map[string]json.RawMessage `json:"data"`
+			Text []string                   `json:"text"`
+		} `json:"outputs"`
+	} `json:"cells"`
+	Metadata struct {
+		Outputs struct {
+			Of string `json:"of"`
+		} `json:"outputs"`
+	} `json:"metadata"`
+}
 
-// TestNotebooksAreFresh holds the tables in the notebooks that read the stored evidence
-// against those that the artifacts give now.
+// all returns the notebooks by file.
+func all(t *testing.T) map[string]notebook {
+	t.Helper()
+	files, err := filepath.Glob("*.ipynb")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no notebooks: %v", err)
+	}
+	list := map[string]notebook{}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var n notebook
+		if err := json.Unmarshal(data, &n); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		list[file] = n
+	}
+	return list
+}
+
+// data returns an output's data of a MIME type, a text or a list of lines.
+func data(output map[string]json.RawMessage, mime string) string {
+	var lines []string
+	if json.Unmarshal(output[mime], &lines) == nil {
+		return strings.Join(lines, "")
+	}
+	var text string
+	json.Unmarshal(output[mime], &text)
+	return text
+}
+
+var (
+	caption = regexp.MustCompile(`<caption[^>]*>(.*?)</caption>`)
+	row     = regexp.MustCompile(`<tr>(<td.*?)</tr>`)
+	entry   = regexp.MustCompile(`<td[^>]*>(.*?)</td>`)
+	code    = strings.NewReplacer("<code>", "", "</code>", "", "`", "")
+)
+
+// rows returns the rows of a table in HTML, their entries separated by bars.
+func rows(table string) (list []string) {
+	for _, r := range row.FindAllStringSubmatch(table, -1) {
+		var entries []string
+		for _, e := range entry.FindAllStringSubmatch(r[1], -1) {
+			entries = append(entries, html.UnescapeString(code.Replace(e[1])))
+		}
+		list = append(list, strings.Join(entries, " | "))
+	}
+	return list
+}
+
+// TestNotebooksAreFresh holds the tables of the report that notebooks show against those
+// that the artifacts give now, and the outputs of all of them against the code they came from.
+// The execution of the notebooks, which make test does, compares what is computed in them.
 func TestNotebooksAreFresh(t *testing.T) {
 	store, err := experiment.Open("../artifacts", "paper", "go")
 	if err != nil {
@@ -29,66 +103,43 @@ func TestNotebooksAreFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var b strings.Builder
-		if err := table.HTML(&b); err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range row.FindAllStringSubmatch(b.String(), -1) {
-			now[table.Title] = append(now[table.Title], m[1])
+		for _, r := range table.Rows {
+			now[table.Title] = append(now[table.Title], code.Replace(strings.Join(r, " | ")))
 		}
 	}
-	for _, file := range []string{"05-closed-loop-confirmation.ipynb", "06-scaling-and-frontier.ipynb", "07-qualifying-the-baselines.ipynb", "08-the-benchmark.ipynb"} {
-		compared := 0
-		for _, shown := range tables(t, file) {
-			caption, _, _ := strings.Cut(shown, "</caption>")
-			_, caption, _ = strings.Cut(caption, "<caption>")
-			caption = html.UnescapeString(caption)
-			want, ok := now[caption]
-			if !ok {
-				continue // a table of the notebook's own
+	for file, n := range all(t) {
+		var sources []string
+		for _, cell := range n.Cells {
+			if cell.Type == "code" {
+				sources = append(sources, strings.Join(cell.Source, ""))
 			}
-			rows := row.FindAllStringSubmatch(strings.ReplaceAll(shown, ` style="text-align:left"`, ""), -1)
-			if strings.Contains(shown, ">preset</th>") && len(rows) != len(want) { // else it is part of the table
-				t.Errorf("%s: %q has %d rows, now %d: make notebooks PRESET=paper", file, caption, len(rows), len(want))
-			}
-			for _, m := range rows {
-				compared++
-				if got := strings.TrimSuffix(m[1], "<td>paper</td>"); !slices.Contains(want, got) {
-					t.Errorf("%s: %q is stale: make notebooks PRESET=paper: %s", file, caption, got)
-					break
+		}
+		digest := sha256.Sum256([]byte(strings.Join(sources, "\x00")))
+		if of := fmt.Sprintf("%x", digest[:8]); n.Metadata.Outputs.Of != of {
+			t.Errorf("%s: the outputs are those of other cells: make notebooks PRESET=paper", file)
+		}
+		for i, cell := range n.Cells {
+			for _, o := range cell.Outputs {
+				shown := data(o.Data, "text/html")
+				title := caption.FindStringSubmatch(shown)
+				if title == nil {
+					continue
+				}
+				want, ok := now[html.UnescapeString(title[1])]
+				if !ok {
+					continue // a table of the notebook's own
+				}
+				got := rows(shown)
+				if !strings.Contains(strings.Join(cell.Source, ""), "nb.Part(") && len(got) != len(want) {
+					t.Errorf("%s: cell %d: %q has %d rows, now %d: make notebooks PRESET=paper", file, i, title[1], len(got), len(want))
+				}
+				for _, r := range got {
+					if !slices.Contains(want, r) {
+						t.Errorf("%s: cell %d: %q is stale: make notebooks PRESET=paper: %s", file, i, title[1], r)
+						break
+					}
 				}
 			}
 		}
-		if compared == 0 {
-			t.Errorf("%s shows no table of the report", file)
-		}
 	}
-}
-
-// tables returns the outputs of a notebook that hold a table.
-func tables(t *testing.T, file string) (found []string) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var notebook struct {
-		Cells []struct {
-			Outputs []struct {
-				Data struct {
-					HTML []string `json:"text/html"`
-				} `json:"data"`
-			} `json:"outputs"`
-		} `json:"cells"`
-	}
-	if err := json.Unmarshal(data, &notebook); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	for _, cell := range notebook.Cells {
-		for _, o := range cell.Outputs {
-			if text := strings.Join(o.Data.HTML, ""); strings.Contains(text, "<caption>") {
-				found = append(found, text)
-			}
-		}
-	}
-	return found
 }

@@ -8,8 +8,12 @@ cells as POLICYATTENTION_PRESET. The exit status is 1 if any notebook failed.
 """
 
 import argparse
+import copy
+import hashlib
+import math
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +22,7 @@ import time
 
 import nbformat
 import psutil
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
@@ -57,6 +62,11 @@ def execute(notebook, folder, timeout):
         run_cells(notebook, folder, timeout)
 
 
+async def language(client):
+    reply = await client.kc.kernel_info(reply=True, timeout=60)
+    return reply["content"]["language_info"]
+
+
 def run_cells(notebook, folder, timeout):
     client = NotebookClient(
         notebook,
@@ -73,7 +83,7 @@ def run_cells(notebook, folder, timeout):
         with client.setup_kernel(stderr=subprocess.DEVNULL):  # the kernel's own log
             leader = client.km.provisioner.pid
             # As JupyterLab writes it when it saves a notebook, which then stays as it is.
-            notebook.metadata.language_info = client.kc.kernel_info(reply=True, timeout=60)["content"]["language_info"]
+            notebook.metadata.language_info = run_sync(language)(client)
             for index, cell in enumerate(notebook.cells):
                 client.execute_cell(cell, index)
     finally:
@@ -81,8 +91,54 @@ def run_cells(notebook, folder, timeout):
             end(session(leader))
 
 
+def digest(notebook):
+    """Names the code that outputs came from; a test holds it against the code that is there."""
+    sources = "\0".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    return hashlib.sha256(sources.encode()).hexdigest()[:16]
+
+
+def shown(cell):
+    """What a cell shows, as text."""
+    return "\n".join(
+        output.get("text") or output.get("data", {}).get("text/plain", "") for output in cell.outputs)
+
+
+LAYOUT = re.compile(r"[\s─]+")  # columns are as wide as their numbers
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def same(old, new):
+    """Whether two texts agree, but for numbers in their last digits."""
+    if LAYOUT.sub(" ", NUMBER.sub("#", old)) != LAYOUT.sub(" ", NUMBER.sub("#", new)):
+        return False
+    pairs = zip(NUMBER.findall(old), NUMBER.findall(new))
+    return all(math.isclose(float(x), float(y), rel_tol=0.05, abs_tol=1e-3) for x, y in pairs)
+
+
+def compare(committed, executed):
+    """Raises NotebookError where committed outputs are not what their cells show now.
+
+    Left out are cells that show stored evidence, which a test of package notebooks holds
+    against it, and those whose outputs vary from machine to machine, which have a tag.
+    """
+    for number, (old, new) in enumerate(zip(committed.cells, executed.cells)):
+        if old.cell_type != "code" or STORED.search(old.source) or "varies" in old.metadata.get("tags", []):
+            continue
+        if not same(shown(old), shown(new)):
+            raise NotebookError(f"the outputs of cell {number} are stale, run make notebooks PRESET=paper:\n"
+                                f"{shown(old)}\n--- now ---\n{shown(new)}")
+
+
+STORED = re.compile(r"\b(results|evidence)\.")
+
+
 def check(notebook):
-    """Raises NotebookError where an output would not be the same on another machine."""
+    """Raises NotebookError where an output would not be the same on another machine, or an
+    exercise is solved before it is tried, or not by its solution."""
+    for number, cell in enumerate(notebook.cells):
+        for tag, want in {"exercise": "✗ not yet", "solution": "✓ solved"}.items():
+            if tag in cell.metadata.get("tags", []) and want not in shown(cell):
+                raise NotebookError(f"cell {number}, {tag}, shows {shown(cell)!r}")
     for number, cell in enumerate(notebook.cells):
         if str(ROOT) in nbformat.writes(nbformat.v4.new_notebook(cells=[cell])):
             raise NotebookError(f"cell {number} or its output holds this repository's own path")
@@ -97,9 +153,13 @@ def write(notebook, path):
 
 def run(path, out, timeout):
     notebook = nbformat.read(path, as_version=4)
+    committed = copy.deepcopy(notebook)
     try:
         execute(notebook, path.parent, timeout)
         check(notebook)
+        if out:
+            compare(committed, notebook)
+        notebook.metadata["outputs"] = {"of": digest(notebook)}
     except (CellExecutionError, CellTimeoutError, DeadKernelError, NotebookError) as error:
         print(f"{path.name}: failed\n{error}", file=sys.stderr)
         if out:

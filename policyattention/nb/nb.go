@@ -159,6 +159,9 @@ func Must[T any](value T, errs ...error) T {
 	return value
 }
 
+// Try ends the cell if a call without a value did not go well.
+func Try(err error) { check(err) }
+
 func check(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -72,6 +72,8 @@ func TestFormat(t *testing.T) {
 		"0":                  0.0,
 		"12":                 12.0,
 		"0.0123":             0.012345,
+		"0.5":                0.5,
+		"0.95":               0.95,
 		"1.23":               1.2345,
 		"-123":               -123.4,
 		"1234":               1234.4,
@@ -96,7 +98,7 @@ func TestSheet(t *testing.T) {
 	s.Add("exact PMD", .0123)
 	s.Add("`pmd-target`", .5)
 	s.Note("Made by `policyattention`.")
-	want := "Losses <T = 20>\nmethod        loss\n────────────  ──────\nexact PMD     0.0123\n`pmd-target`  0.500\nMade by `policyattention`."
+	want := "Losses <T = 20>\nmethod        loss\n────────────  ──────\nexact PMD     0.0123\n`pmd-target`  0.5\nMade by `policyattention`."
 	if got := s.text(); got != want {
 		t.Errorf("text is\n%s\nwant\n%s", got, want)
 	}
@@ -114,7 +116,7 @@ func TestSheet(t *testing.T) {
 // A plot draws what can be drawn, and names each line where it ends.
 func TestPlot(t *testing.T) {
 	p := NewPlot("Loss", "round", "loss").LogY().Line("PMD", nil, []float64{1, .1, 0, math.NaN(), .001}).Dashed("bound", []float64{0, 4}, []float64{2, 2})
-	if got, want := p.alt(), "Loss: loss against round; PMD ends at 0.00100; bound ends at 2"; got != want {
+	if got, want := p.alt(), "Loss: loss against round; PMD ends at 0.001; bound ends at 2"; got != want {
 		t.Errorf("alt is %q, want %q", got, want)
 	}
 	svg := string(Must(p.svg()))
@@ -164,5 +166,11 @@ func TestMove(t *testing.T) {
 	}
 	if strings.Count(source, "</script>") != 1 || !strings.Contains(source, "data:image/png") || len(b["image/png"].([]byte)) == 0 {
 		t.Error("the output has more than one script or no picture")
+	}
+}
+
+func TestFluid(t *testing.T) {
+	if got, want := fluid([]byte(`<svg width="510.24pt" height="212.6pt" viewBox="0 0 510.24 212.6">`)), `<svg width="100%" viewBox="0 0 510.24 212.6">`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,16 +36,19 @@ func (b bundle) show(id string) {
 // picture returns the bundle of a figure with a text for those who cannot see it.
 func picture(svg, picture []byte, alt string) bundle {
 	return bundle{
-		protocol.MIMEImageSVG:  strings.Replace(string(svg), "<g", "<title>"+html.EscapeString(alt)+"</title>\n<g", 1),
+		protocol.MIMEImageSVG:  strings.Replace(fluid(svg), "<g", "<title>"+html.EscapeString(alt)+"</title>\n<g", 1),
 		protocol.MIMEImagePNG:  Must(small(picture)),
 		protocol.MIMETextPlain: "[figure] " + alt,
 	}
 }
 
 // Figure shows a figure of the report.
-func Figure(f *report.Figure) {
-	picture(Must(f.SVG()), Must(f.PNG()), f.Title).show("")
-}
+func Figure(f *report.Figure) { picture(Must(f.SVG()), Must(f.PNG()), f.Title).show("") }
+
+var size = regexp.MustCompile(`<svg width="[0-9.]+pt" height="[0-9.]+pt"`)
+
+// fluid returns a drawing that is as wide as where it is shown, and not wider.
+func fluid(svg []byte) string { return size.ReplaceAllString(string(svg), `<svg width="100%"`) }
 
 // small returns a PNG with at most 256 colours, those of its pixels that occur most
 // often; the others get the nearest of them. Line drawings lose nothing that is seen and

@@ -100,6 +100,9 @@ func number(x float64) string {
 	if size := math.Abs(x); size != 0 && (size < 1e-4 || size >= 1e6) {
 		return strconv.FormatFloat(x, 'e', 2, 64)
 	}
+	if exact := strconv.FormatFloat(x, 'f', -1, 64); len(strings.Trim(exact, "-0.")) <= 3 && len(exact) < 8 {
+		return exact // a round number
+	}
 	digits := 2
 	if x != 0 && !math.IsInf(x, 0) && !math.IsNaN(x) {
 		digits = max(0, 2-int(math.Floor(math.Log10(math.Abs(x)))))

@@ -26,7 +26,7 @@ import (
 	"icrl/policyattention/results"
 )
 
-// Figure is a row of panels. Its bytes depend on the artifacts alone.
+// Figure is panels side by side, two in a row. Its bytes depend on the artifacts alone.
 type Figure struct {
 	Name   string
 	Title  string
@@ -95,7 +95,7 @@ func NewFigure(name, title string, panels ...*plot.Plot) *Figure {
 
 // SVG returns the figure as SVG.
 func (f *Figure) SVG() ([]byte, error) {
-	c := vgsvg.New(f.width(), panelHeight)
+	c := vgsvg.New(f.size())
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
@@ -106,7 +106,7 @@ func (f *Figure) SVG() ([]byte, error) {
 
 // PNG returns the figure as PNG at 192 dots an inch.
 func (f *Figure) PNG() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(f.width(), panelHeight), vgimg.UseDPI(192))
+	c := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(192))
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
@@ -136,35 +136,59 @@ func (f *Figure) Save(folder string) ([]string, error) {
 	return paths, nil
 }
 
-func (f *Figure) width() vg.Length { return panelWidth * vg.Length(len(f.panels)) }
+// grid returns the panels by row and column. The last row may lack one, which is nil.
+func (f *Figure) grid() [][]*plot.Plot {
+	columns := min(len(f.panels), 2)
+	var rows [][]*plot.Plot
+	for left := f.panels; len(left) > 0; left = left[min(columns, len(left)):] {
+		row := make([]*plot.Plot, columns)
+		copy(row, left)
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (f *Figure) size() (width, height vg.Length) {
+	rows := f.grid()
+	return panelWidth * vg.Length(len(rows[0])), panelHeight * vg.Length(len(rows))
+}
 
 func (f *Figure) draw(c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
+	grid := f.grid()
 	tiles := draw.Tiles{
-		Rows: 1, Cols: len(f.panels), PadX: 7 * vg.Millimeter,
+		Rows: len(grid), Cols: len(grid[0]), PadX: 7 * vg.Millimeter, PadY: 8 * vg.Millimeter,
 		PadTop: 2 * vg.Millimeter, PadBottom: 6 * vg.Millimeter, PadLeft: 6 * vg.Millimeter, PadRight: 4 * vg.Millimeter,
 	}
 	// The axes' labels stand beside the tiles: within them, gonum leaves room at
 	// the end of a logarithmic axis as if its label were centred there.
-	labels := make([][2]string, len(f.panels))
-	for j, p := range f.panels {
+	labels := map[*plot.Plot][2]string{}
+	for _, p := range f.panels {
 		spread(&p.X)
 		spread(&p.Y)
-		labels[j] = [2]string{p.X.Label.Text, p.Y.Label.Text}
+		labels[p] = [2]string{p.X.Label.Text, p.Y.Label.Text}
 		p.X.Label.Text, p.Y.Label.Text = "", ""
 	}
-	for j, canvas := range plot.Align([][]*plot.Plot{f.panels}, tiles, c)[0] {
-		p := f.panels[j]
-		p.Draw(canvas)
-		data := p.DataCanvas(canvas)
-		p.X.Label.Text, p.Y.Label.Text = labels[j][0], labels[j][1]
-		below, beside := p.X.Label.TextStyle, p.Y.Label.TextStyle
-		below.YAlign = draw.YTop
-		beside.Rotation += math.Pi / 2
-		c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - 0.5*vg.Millimeter}, p.X.Label.Text)
-		c.FillText(beside, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, p.Y.Label.Text)
+	for i, row := range plot.Align(grid, tiles, c) {
+		for j, canvas := range row {
+			if p := grid[i][j]; p != nil {
+				p.Draw(canvas)
+				label(c, canvas, p, labels[p])
+				p.X.Label.Text, p.Y.Label.Text = labels[p][0], labels[p][1]
+			}
+		}
 	}
+}
+
+// label writes the labels of a panel's axes, x and y.
+func label(c, canvas draw.Canvas, p *plot.Plot, xy [2]string) {
+	data := p.DataCanvas(canvas)
+	below, beside := p.X.Label.TextStyle, p.Y.Label.TextStyle
+	below.YAlign = draw.YTop
+	beside.Rotation += math.Pi / 2
+	c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - 0.5*vg.Millimeter}, xy[0])
+	c.FillText(beside, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, xy[1])
 }
 
 // colour returns the colour of a method, which stays apart from the others' for

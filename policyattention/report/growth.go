@@ -50,11 +50,15 @@ func GrowthTable(g *bench.Growth) Table {
 // ScaleTable tables what grids of 100 and of 10,000 runs of the paper's budget
 // cost: core-hours, and days on this machine and on 1,000 cores.
 func ScaleTable(g *bench.Growth) Table {
+	cores := fmt.Sprintf("%d cores", g.Cores)
+	if g.Cores == 1 {
+		cores = "1 core"
+	}
 	t := Table{
 		Name: "scale", Title: "Grids of runs at the paper's budget",
 		Columns: []string{"a run of", "core-hours a run", "100 runs, core-hours", "on this machine", "10,000 runs, core-hours", "on this machine", "on 1,000 cores"},
 		Notes: []string{
-			fmt.Sprintf("This machine has %d cores; each run has one, as the grid does it.", g.Cores),
+			fmt.Sprintf("This machine has %s; each run has one, as the grid does it.", cores),
 		},
 	}
 	for _, s := range g.Series {

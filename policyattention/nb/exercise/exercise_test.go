@@ -1,0 +1,154 @@
+package exercise
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"testing"
+
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/decoder/network"
+)
+
+func softmax(z []float64) []float64 {
+	top, sum := slices.Max(z), 0.0
+	for a := range z {
+		z[a] = math.Exp(z[a] - top)
+		sum += z[a]
+	}
+	for a := range z {
+		z[a] /= sum
+	}
+	return z
+}
+
+func step(pi, q []float64, eta float64) []float64 {
+	for a := range pi {
+		pi[a] = math.Log(pi[a]) + eta*q[a]
+	}
+	return softmax(pi)
+}
+
+func median(x []float64) float64 {
+	x = slices.Clone(x)
+	sort.Float64s(x)
+	n := len(x)
+	return (x[(n-1)/2] + x[n/2]) / 2
+}
+
+// Every check accepts a solution and refuses attempts that are nearly one.
+func TestChecks(t *testing.T) {
+	identity := func(pi, q []float64, eta float64) []float64 { return pi }
+	for name, c := range map[string]struct {
+		right error
+		wrong []error
+	}{
+		"Median": {Median(median), []error{
+			Median(func(x []float64) float64 { return x[0] }),
+			Median(func(x []float64) float64 { sort.Float64s(x); return (x[(len(x)-1)/2] + x[len(x)/2]) / 2 }), // changes its list
+		}},
+		"Step": {Step(step), []error{
+			Step(identity),
+			Step(func(pi, q []float64, eta float64) []float64 { // overflows
+				sum := 0.0
+				for a := range pi {
+					pi[a] *= math.Exp(eta * q[a])
+					sum += pi[a]
+				}
+				for a := range pi {
+					pi[a] /= sum
+				}
+				return pi
+			}),
+		}},
+		"Minimum": {Minimum(func(pi, q []float64, eta float64) float64 {
+			sum := 0.0
+			for a := range pi {
+				sum += pi[a] * math.Exp(eta*q[a])
+			}
+			return -math.Log(sum)
+		}), []error{Minimum(func(pi, q []float64, eta float64) float64 { return 0 })}},
+		"Schedule": {Schedule(func(k int) float64 { return 1.6 * float64(k) / 19 }), []error{
+			Schedule(func(int) float64 { return .8 }),
+			Schedule(func(int) float64 { return 2 }),
+			Schedule(func(k int) float64 { return 1.6 * float64(19-k) / 19 }),
+		}},
+		"Forget": {Forget(func(n *network.Network, l *decoder.Layout) {
+			n.Blocks[0].Heads[0].K.Set(l.SlotY.Offset, l.LogPolicy.Offset, 0)
+		}), []error{
+			Forget(func(*network.Network, *decoder.Layout) {}),
+			Forget(func(n *network.Network, l *decoder.Layout) {
+				n.Blocks[0].Heads[0].K.Set(l.SlotZ.Offset, l.Value.Offset, 0)
+			}),
+			Forget(func(n *network.Network, l *decoder.Layout) { n.Blocks[0].Heads[0].K.Zero() }),
+		}},
+		"Ratio": {Ratio(func(x, y []float64) float64 { return median(x) / median(y) }), []error{
+			Ratio(func(x, y []float64) float64 { return x[0] / y[0] }),
+		}},
+		"Envelope": {Envelope(func(points [][2]float64) []bool {
+			marks := make([]bool, len(points))
+			for i, p := range points {
+				marks[i] = true
+				for _, q := range points {
+					if q != p && q[0] <= p[0] && q[1] <= p[1] {
+						marks[i] = false
+					}
+				}
+			}
+			return marks
+		}), []error{Envelope(func(points [][2]float64) []bool { return make([]bool, len(points)) })}},
+		"Advantage": {Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
+			return r + gamma*q[next][action] - q[s][a]
+		}), []error{Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
+			return r - q[s][a]
+		})}},
+		"Rounds": {Rounds(func(loss []float64, target float64) int {
+			k := len(loss)
+			for k > 0 && loss[k-1] < target {
+				k--
+			}
+			if k == len(loss) {
+				return -1
+			}
+			return k
+		}), []error{Rounds(func(loss []float64, target float64) int {
+			return slices.IndexFunc(loss, func(x float64) bool { return x < target })
+		})}},
+		"LockUp": {LockUp(func(pi, q []float64, eta float64) []float64 {
+			next := step(slices.Clone(pi), q, eta)
+			away := 0.0
+			for a := range pi {
+				away += math.Abs(next[a] - pi[a])
+			}
+			if away <= .02 {
+				return pi
+			}
+			return next
+		}), []error{LockUp(identity), LockUp(step)}},
+		"Fisher": {Fisher(func(q []float64) [][]float64 {
+			h := make([][]float64, len(q))
+			for i := range q {
+				h[i] = make([]float64, len(q))
+				for j := range q {
+					h[i][j] = -q[i] * q[j]
+				}
+				h[i][i] += q[i]
+			}
+			return h
+		}), []error{Fisher(func(q []float64) [][]float64 { return [][]float64{q} })}},
+		"Crossover": {Crossover(func(width, hidden int) int { return 2*width + hidden }), []error{
+			Crossover(func(width, hidden int) int { return width }),
+		}},
+	} {
+		if c.right != nil {
+			t.Errorf("%s: the solution is refused: %v", name, c.right)
+		}
+		for i, err := range c.wrong {
+			if err == nil {
+				t.Errorf("%s: wrong attempt %d is accepted", name, i)
+			} else {
+				t.Logf("%s: %v", name, err)
+			}
+		}
+	}
+}

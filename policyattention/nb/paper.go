@@ -1,0 +1,188 @@
+package nb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/results"
+)
+
+// Table3 shows Table 3 of the paper in its own shape, a row for each method, with the
+// results here beside the paper's numbers.
+func (r *Results) Table3() { Must(table3(r.Source())).Show() }
+
+func table3(s *results.Source) (*Sheet, error) {
+	all, err := s.Benchmark()
+	if err != nil {
+		return nil, err
+	}
+	columns := []string{"method"}
+	for _, states := range []int{8, 16} {
+		for _, horizon := range results.Horizons {
+			columns = append(columns, fmt.Sprintf("S = %d, T = %d: paper", states, horizon), "here [95% interval]")
+		}
+	}
+	t := NewTable("Table 3: median normalized returned-policy loss in the common harness (lower is better)", columns...)
+	chosen := table3Rows(s, all)
+	for _, series := range chosen {
+		row := []any{series.String()}
+		for _, states := range []int{8, 16} {
+			for _, horizon := range results.Horizons {
+				paper, here := "–", "–"
+				if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(series.Method), S: states, T: horizon}); n != nil {
+					paper = Format(n.Value)
+				}
+				for _, x := range all {
+					if x.Series == series && x.S == states && x.T == horizon && x.Loss.Runs > 0 {
+						here = Format(x.Loss.Estimate)
+					}
+				}
+				row = append(row, paper, here)
+			}
+		}
+		t.Add(row...)
+	}
+	t.Note("Rows in the order of the paper. A dash: no number in the paper, or no results stored here. The sampled methods have the paper's step sizes; Algorithm Distillation has the budget in brackets, and the paper's numbers are for its full one.")
+	return t, nil
+}
+
+// table3Rows are the paper's rows: a recipe for each sampled method, the largest budget
+// that has results.
+func table3Rows(s *results.Source, all []results.BenchmarkRow) (rows []results.Series) {
+	for _, x := range []struct {
+		method  experiment.Method
+		recipes []string
+	}{
+		{experiment.PolicyAttention, []string{""}}, {experiment.PMDTarget, []string{""}}, {experiment.LearnedCritic, []string{""}},
+		{experiment.LiangLai, []string{"paper"}}, {experiment.Distillation, []string{"full", "cpu"}}, {experiment.ExactPMD, []string{""}},
+	} {
+		there := func(recipe string) bool {
+			return slices.ContainsFunc(all, func(r results.BenchmarkRow) bool {
+				return r.Method == x.method && r.Recipe == recipe && r.Loss.Runs > 0
+			})
+		}
+		recipe := x.recipes[len(x.recipes)-1]
+		if i := slices.IndexFunc(x.recipes, there); i >= 0 {
+			recipe = x.recipes[i]
+		}
+		rows = append(rows, s.Series(x.method, recipe))
+	}
+	return rows
+}
+
+// Table2 shows Table 2 of the paper, a question a row, with what is found here.
+func (r *Results) Table2() { Must(table2(r.Source())).Show() }
+
+func table2(s *results.Source) (*Sheet, error) {
+	t := NewTable("Table 2: claim-to-estimand map", "question", "coordinate", "paper", "here [95% interval]")
+	mechanism, err := s.Mechanism()
+	if err != nil {
+		return nil, err
+	}
+	spread := func(quantity string) (parts []string) {
+		for _, m := range mechanism {
+			if m.Method == experiment.PolicyAttention && m.Quantity == quantity && len(m.ByRun) > 0 {
+				parts = append(parts, fmt.Sprintf("%s (S = %d)", Format(m.Value()), m.S))
+			}
+		}
+		return parts
+	}
+	t.Add("What actor rule was learned?", "same-context row-L1 to fixed rules", "PMD 0.0357, nearest alternative 0.1116",
+		"PMD "+list(spread("row-L1 to "+string(pmd.PMD)))+"; nearest alternative "+list(spread("row-L1 to the nearest alternative")))
+
+	confirmation, err := s.Confirmation()
+	if err != nil {
+		return nil, err
+	}
+	here := func(quantity string) string {
+		for _, c := range confirmation {
+			if c.Quantity == quantity && c.Estimate.Runs > 0 {
+				return Format(c.Estimate.Estimate)
+			}
+		}
+		return "–"
+	}
+	within, runs := 0, 0
+	for _, c := range confirmation {
+		if strings.HasPrefix(c.Quantity, "ratio of run") && c.Estimate.Runs > 0 {
+			runs++
+			if c.Estimate.Value <= experiment.Protocol.Margin {
+				within++
+			}
+		}
+	}
+	t.Add("Does local correspondence survive feedback?", "learned actor, exact critic / exact PMD, S = 4, T = 20", "ratio 1.052; all five runs at most 1.5",
+		fmt.Sprintf("%s; %d of %d runs at most %g", here("median ratio to exact PMD"), within, runs, experiment.Protocol.Margin))
+	t.Add("Does the fully learned loop remain near the oracle?", "learned actor, learned critic / exact PMD", "1.050", here("learned critic: ratio to exact PMD"))
+
+	shifts, err := s.Shifts()
+	if err != nil {
+		return nil, err
+	}
+	var theirs, ours []string
+	for _, row := range shifts {
+		if row.Ratio.Paper != nil {
+			theirs = append(theirs, fmt.Sprintf("%s %s", row.Family, Format(row.Ratio.Paper.Value)))
+		}
+		if row.Ratio.Runs > 0 {
+			ours = append(ours, fmt.Sprintf("%s %s", row.Family, Format(row.Ratio.Estimate)))
+		}
+	}
+	t.Add("Does it survive a shift of the environment?", "the same actors on four families, no retraining", list(theirs), list(ours))
+	return t, table2Benchmark(s, t, here)
+}
+
+// table2Benchmark adds the questions that the common harness answers.
+func table2Benchmark(s *results.Source, t *Sheet, confirmed func(quantity string) string) error {
+	benchmark, err := s.Benchmark()
+	if err != nil {
+		return err
+	}
+	var ratios []string
+	for _, r := range benchmark {
+		if r.Method == experiment.PolicyAttention && r.T == 20 && r.Ratio.Runs > 0 {
+			ratios = append(ratios, fmt.Sprintf("%s (S = %d)", Format(r.Ratio.Estimate), r.S))
+		}
+	}
+	t.Add("Does the phenomenon persist at larger size?", "retrained models / exact PMD, T = 20", "1.31 (S = 8), 1.64 (S = 16)", list(ratios))
+
+	advantages, err := s.Advantages()
+	if err != nil {
+		return err
+	}
+	var ahead []string
+	for _, a := range advantages {
+		if a.T == 20 && a.AtPaper.Runs > 0 {
+			text := fmt.Sprintf("%s, S = %d: %s", a.Paper, a.S, Format(a.AtPaper.Estimate))
+			if a.AtTuned.Runs > 0 {
+				text += fmt.Sprintf(", tuned %s", Format(a.AtTuned.Estimate))
+			}
+			ahead = append(ahead, text)
+		}
+	}
+	t.Add("How does it compare with neighbouring learned methods?", "their loss / PolicyAttention's, T = 20", "17.7 to 28.2", list(ahead))
+
+	differences, err := s.Differences()
+	if err != nil {
+		return err
+	}
+	matched := []string{"reward-only minus actor, S = 4: " + confirmed("reward-only minus actor")}
+	for _, d := range differences {
+		if d.Method == experiment.PMDTarget && d.OfMedians.Runs > 0 {
+			matched = append(matched, fmt.Sprintf("PolicyAttention minus PMD-target, S = %d, T = %d: %s", d.S, d.T, Format(d.OfMedians.Estimate)))
+		}
+	}
+	t.Add("What do matched controls establish?", "PMD-target and reward-only controls", "PMD-target is competitive; reward-only has the lower loss at S = 4, T = 20", list(matched))
+	return nil
+}
+
+// list joins what was found, or says that nothing was.
+func list(parts []string) string {
+	if len(parts) == 0 {
+		return "–"
+	}
+	return strings.Join(parts, "; ")
+}

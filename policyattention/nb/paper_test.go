@@ -1,0 +1,59 @@
+package nb
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/results"
+)
+
+// The tables of the paper have its rows and columns, and its numbers: those of Table 3 are
+// copied here from the paper.
+func TestPaperTables(t *testing.T) {
+	store, err := experiment.Open("../../artifacts", "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := results.New(store)
+	three, err := table3(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{
+		{"0.0193", "0.0108", "0.0273", "0.0224"},
+		{"0.0189", "0.0106", "0.0232", "0.0144"},
+		{"0.0225", "0.0121", "–", "–"},
+		{"0.453", "0.281", "0.482", "0.331"},
+		{"0.544", "0.395", "0.572", "0.373"},
+		{"0.0148", "0.0026", "0.0167", "0.0046"},
+	}
+	if len(three.rows) != len(want) || len(three.columns) != 9 {
+		t.Fatalf("Table 3 has %d rows and %d columns", len(three.rows), len(three.columns))
+	}
+	for i, row := range three.rows {
+		if paper := []string{row[1], row[3], row[5], row[7]}; !slices.Equal(paper, want[i]) {
+			t.Errorf("%s: the paper's numbers are %q, want %q", row[0], paper, want[i])
+		}
+		for _, j := range []int{2, 4, 6, 8} {
+			if row[j] != "–" && !strings.Contains(row[j], "[") {
+				t.Errorf("%s: %q has no interval", row[0], row[j])
+			}
+		}
+	}
+	two, err := table2(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(two.rows) != 7 {
+		t.Errorf("Table 2 has %d rows, want 7", len(two.rows))
+	}
+	for _, row := range two.rows {
+		if row[3] == "–" {
+			t.Errorf("%s: nothing is stored", row[0])
+		}
+	}
+	t.Log(three.text())
+	t.Log(two.text())
+}

@@ -1,0 +1,41 @@
+package nb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/janpfeifer/gonb/gonbui"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/train"
+)
+
+// Train trains a network in a folder, which keeps checkpoints and the weights, and
+// returns it. Its progress stands below the cell. An interrupted training goes on where
+// it was when the cell is run again; a finished one is read from the folder.
+func Train(c train.Config, folder string) *train.Model {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	id := gonbui.UniqueId()
+	status := func(format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		bundle{"text/html": text, "text/plain": text}.show(id)
+	}
+	step := 0
+	run := Must(c.In(folder, func(p train.Progress) {
+		step = p.Step
+		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps, p.Loss, p.StepsPerSecond, p.Step, p.Steps)
+	}))
+	b := Must(backend.New(""))
+	trained, err := train.RunTogether(ctx, b, train.Execution{}, []train.Run{run})
+	if errors.Is(err, context.Canceled) {
+		status("Interrupted at step %d of %d. Run the cell again to go on from there.", step, c.Steps)
+		os.Exit(0)
+	}
+	check(err)
+	status("Trained for %d steps; the weights are in %s.", c.Steps, folder)
+	return Must(train.Load(b, trained[0].Weights))
+}
