@@ -158,31 +158,9 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, q := range []struct {
-		name  string
-		value func(decoder.Round) float64
-	}{
-		{"initial error", func(k decoder.Round) float64 { return k.Bound.Initial }},
-		{"critic residuals", func(k decoder.Round) float64 { return k.Bound.Critic }},
-		{"greedy defects", func(k decoder.Round) float64 { return k.Bound.Greedy }},
-		{"last defect", func(k decoder.Round) float64 { return k.Bound.Last }},
-		{"realized", func(k decoder.Round) float64 { return k.Distance }},
-		{"bound", func(k decoder.Round) float64 { return k.Bound.Total() }},
-	} {
-		var xy plotter.XYs
-		for _, k := range runs[0].Rounds {
-			if v := q.value(k); v > 0 {
-				xy = append(xy, plotter.XY{X: float64(k.Index + 1), Y: v})
-			}
-		}
-		l, err := line(a, palette[i], false, xy)
-		if err != nil {
-			return nil, err
-		}
-		a.Legend.Add(q.name, l)
+	if err := termsPanel(a, runs[0]); err != nil {
+		return nil, err
 	}
-	a.Legend.Left = true
-
 	var xy plotter.XYs
 	lo, hi := math.Inf(1), 0.0
 	for _, r := range rows {
@@ -231,6 +209,35 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 		headroom(p, []int{6, 1, 0}[i])
 	}
 	return panels, nil
+}
+
+// termsPanel draws the terms of Theorem 2 in one run.
+func termsPanel(a *plot.Plot, run *decoder.Run) error {
+	for i, q := range []struct {
+		name  string
+		value func(decoder.Round) float64
+	}{
+		{"initial error", func(k decoder.Round) float64 { return k.Bound.Initial }},
+		{"critic residuals", func(k decoder.Round) float64 { return k.Bound.Critic }},
+		{"greedy defects", func(k decoder.Round) float64 { return k.Bound.Greedy }},
+		{"last defect", func(k decoder.Round) float64 { return k.Bound.Last }},
+		{"realized", func(k decoder.Round) float64 { return k.Distance }},
+		{"bound", func(k decoder.Round) float64 { return k.Bound.Total() }},
+	} {
+		var xy plotter.XYs
+		for _, k := range run.Rounds {
+			if v := q.value(k); v > 0 {
+				xy = append(xy, plotter.XY{X: float64(k.Index + 1), Y: v})
+			}
+		}
+		l, err := line(a, palette[i], false, xy)
+		if err != nil {
+			return err
+		}
+		a.Legend.Add(q.name, l)
+	}
+	a.Legend.Left = true
+	return nil
 }
 
 // decoderLosses returns the median normalized loss of runs by round [T+1].

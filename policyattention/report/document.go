@@ -39,6 +39,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"zero-shot":  whole(zeroShotTable, "S", "seen in training", "T", "loss / oracle", "95% interval", "retrained / oracle", "95% interval"),
 	"mechanism":  mechanismExcerpt,
 	"qualifying": qualifyingExcerpt,
+	"models":     modelsExcerpt,
 	"race":       measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
 	"profile":    measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
 }

@@ -382,51 +382,9 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		a.Legend.Add("ours", ours)
 	}
 	a.NominalX(names...)
-	names = nil
-	missing := false
-	for i, family := range mdp.Shifts {
-		names = append(names, string(family))
-		estimate, _, err := s.Shifted(experiment.Shift, family)
-		if err != nil {
-			return nil, err
-		}
-		if estimate.Runs == 0 {
-			missing = true
-			continue
-		}
-		var xy plotter.XYs
-		for _, r := range estimate.ByRun {
-			xy = append(xy, plotter.XY{X: float64(i), Y: r})
-		}
-		median, err := points(b, s.colour(experiment.PolicyAttention), true, plotter.XYs{{X: float64(i), Y: estimate.Value}})
-		if err != nil {
-			return nil, err
-		}
-		each, err := points(b, color.Black, false, xy) // on the median, which would hide them
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			b.Legend.Add("ours, median", median)
-			b.Legend.Add("each run", each)
-		}
+	if err := s.shiftsPanel(b, horizon); err != nil {
+		return nil, err
 	}
-	for i, family := range mdp.Shifts { // beside ours, which would hide it
-		at := plotter.XYs{{X: float64(i) + 0.25, Y: results.Paper(results.Key{Block: experiment.Shift, Quantity: string(family), S: 4, T: horizon}).Value}}
-		of, err := points(b, grey, true, at)
-		if err != nil {
-			return nil, err
-		}
-		of.Shape = draw.PyramidGlyph{}
-		if i == 0 {
-			b.Legend.Add("paper", of)
-		}
-	}
-	if missing {
-		empty(b)
-	}
-	b.NominalX(names...)
-	b.X.Tick.Label.Rotation, b.X.Tick.Label.XAlign = 0.35, draw.XRight
 	for p, n := range map[*plot.Plot]int{a: len(experiment.Protocol.Sizes[4].Runs), b: len(mdp.Shifts)} {
 		for _, y := range []float64{1, experiment.Protocol.Margin} {
 			if _, err := line(p, grey, true, plotter.XYs{{X: -0.4, Y: y}, {X: float64(n) - 0.6, Y: y}}); err != nil {
@@ -439,6 +397,56 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		}
 	}
 	return []*plot.Plot{a, b}, nil
+}
+
+// shiftsPanel draws the ratios to exact PMD on the families without retraining.
+func (s *source) shiftsPanel(b *plot.Plot, horizon int) error {
+	var names []string
+	missing := false
+	for i, family := range mdp.Shifts {
+		names = append(names, string(family))
+		estimate, _, err := s.Shifted(experiment.Shift, family)
+		if err != nil {
+			return err
+		}
+		if estimate.Runs == 0 {
+			missing = true
+			continue
+		}
+		var xy plotter.XYs
+		for _, r := range estimate.ByRun {
+			xy = append(xy, plotter.XY{X: float64(i), Y: r})
+		}
+		median, err := points(b, s.colour(experiment.PolicyAttention), true, plotter.XYs{{X: float64(i), Y: estimate.Value}})
+		if err != nil {
+			return err
+		}
+		each, err := points(b, color.Black, false, xy) // on the median, which would hide them
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			b.Legend.Add("ours, median", median)
+			b.Legend.Add("each run", each)
+		}
+	}
+	for i, family := range mdp.Shifts { // beside ours, which would hide it
+		at := plotter.XYs{{X: float64(i) + 0.25, Y: results.Paper(results.Key{Block: experiment.Shift, Quantity: string(family), S: 4, T: horizon}).Value}}
+		of, err := points(b, grey, true, at)
+		if err != nil {
+			return err
+		}
+		of.Shape = draw.PyramidGlyph{}
+		if i == 0 {
+			b.Legend.Add("paper", of)
+		}
+	}
+	if missing {
+		empty(b)
+	}
+	b.NominalX(names...)
+	b.X.Tick.Label.Rotation, b.X.Tick.Label.XAlign = 0.35, draw.XRight
+	return nil
 }
 
 func roundsFigure(s *source) ([]*plot.Plot, error) {
