@@ -457,8 +457,75 @@ def problems_of(family, root, states, actions, problems):
     return draw(dict(family=family, root=root, states=states, actions=actions, problems=problems))
 
 
+# --- The actor for any MDP ---
+
+
+def any_logits(weights, pi, q, eta, prior):
+    """Logits [..., A] of policyattention/anymdp for rows of a policy and of Q [..., A]."""
+    with np.errstate(divide="ignore"):
+        log = np.log(pi)
+    x = eta * (q - q.mean(axis=-1, keepdims=True))
+    mass = np.maximum(log - log.max(axis=-1, keepdims=True), -16)
+    d = np.abs(x).max(axis=-1, keepdims=True)
+    s = d - mass
+    h = np.stack([x / d / 30, mass / s / 30, x / s / 30, np.ones_like(x)], axis=-1)
+
+    def linear(name, x):
+        return x @ weights[name + ".weight"] + weights[name + ".bias"]
+
+    def norm(name, x):
+        x = x - x.mean(axis=-1, keepdims=True)
+        return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * weights[name + ".gain"] + weights[name + ".bias"]
+
+    h = linear("embed", h)
+    for layer in range(4):
+        block = f"blocks.{layer}."
+        heads = linear(block + "qkv", norm(block + "norm1", h)).reshape(*h.shape[:-1], 3, 4, 16)
+        queries, keys, values = (np.moveaxis(heads[..., i, :, :], -2, -3) for i in range(3))
+        mixed = softmax(queries @ np.swapaxes(keys, -1, -2) / 4) @ values
+        h = h + linear(block + "out", np.moveaxis(mixed, -3, -2).reshape(h.shape))
+        h = h + linear(block + "down", np.maximum(linear(block + "up", norm(block + "norm2", h)), 0))
+    o = 30 * linear("head", norm("norm", h))
+    return log + d * o[..., 1] if prior else s * o[..., 0]
+
+
+def check_any(folder):
+    """Checks digests, and runs ten problems of two rows again in 40 rounds; the number of losses compared."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name, want in manifest["files"].items():
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != want:
+            raise Discrepancy(f"{folder / name}: its SHA-256 is not what the manifest says")
+    with safe_open(folder / "weights.safetensors", "numpy") as f:
+        weights = {name: f.get_tensor(name).astype(np.float64) for name in f.keys()}
+    with gzip.open(folder / "losses.csv.gz", "rt") as f:
+        lines = list(csv.DictReader(f))
+    compared = 0
+    for row, family in (("γ = 0.9", "random"), ("sparse-rewards", "sparse-rewards")):
+        stored = [line for line in lines if line["row"] == row][:10]
+        stream = hashlib.sha256(manifest["root"].to_bytes(8, "little") + "/\"any\"/\"trial\"/\"{}\"/{}".format(row, manifest["config"]["seed"]).encode())
+        root = int(streams([stream.digest()], 1)[0, 0])
+        p, r, pi0 = draw({"family": family, "root": root, "states": 7, "actions": 3, "problems": 10})
+        best = optimum(p, r)
+        gap = np.abs(best - evaluate(p, r, pi0[:, None])[:, 0]).max(axis=(1, 2))
+        for of in ("exact", "prior", "network"):
+            pi, q = pi0, evaluate(p, r, pi0[:, None])[:, 0]
+            for k in range(1, 41):
+                pi = pmd(pi, q, 0.8) if of == "exact" else softmax(any_logits(weights, pi, q, 0.8, of == "prior"))
+                if k in (20, 40):
+                    loss = np.abs(best - evaluate(p, r, pi[:, None])[:, 0]).max(axis=(1, 2)) / gap
+                    want = np.array([float(line[f"{of}_{k}"]) for line in stored])
+                    # The stored ones are float32 networks' and have six digits.
+                    if not np.abs(loss - want).max() <= (1e-6 if of == "exact" else 1e-3):
+                        raise Discrepancy(f"{folder}: {row}: {of} after {k} rounds: losses differ by {np.abs(loss - want).max():.2g}")
+                    compared += len(want)
+                q = backup(p, r, (pi * q).sum(axis=2))
+    return compared
+
+
 def check_folder(folder):
     """Checks an artifact; the number of policies and tables that were scored again."""
+    if folder.parent.name == "any":
+        return check_any(folder)
     manifest = check_manifest(folder)
     if "evaluation" not in manifest:
         check_training(folder, manifest[configured(manifest)[0]])
