@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/method"
 	"icrl/policyattention/method/policyattention"
 	"icrl/policyattention/train"
 )
@@ -152,7 +152,7 @@ func TestLossesRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Loss{{1, double[0]}, {2, double[1]}, {3, double[2]}}
-	if got, err = (&Training{Config: lianglai.Training{Steps: 3}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, want) {
+	if got, err = (&Training{Config: method.Descent{Steps: 3}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
