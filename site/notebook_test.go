@@ -147,7 +147,7 @@ func TestNotebook(t *testing.T) {
 	}
 	b = open() // the frame draws nothing while it is out of sight
 	f := frame(b, "/files/page/index.html")
-	f.wait(`document.body.dataset.ready`)
+	f.wait(`document.body.dataset.ready && pos.stage === 1 && !work`)
 	if got := eval[string](f, `[run.info.S, run.info.A, run.settings.m, pos.stage, view.call, view.part].join()`); got != "3,2,2,1,actor,weight" {
 		t.Errorf("the frame shows %s", got)
 	}
@@ -164,7 +164,7 @@ func TestNotebook(t *testing.T) {
 	f.click("#save")
 	f.said("may not save files")
 	f.click("#share")
-	f.said("/page/index.html#seed=4&m=2&show=exact.learned")
+	f.said("/page/index.html#m=2&seed=4&show=exact.learned")
 	f.click("#play")
 	f.wait(`pos.k > 3`)
 	shoot(b, "notebook-playing")

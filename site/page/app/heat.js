@@ -231,7 +231,7 @@ export class Heat {
     const places = apart(
       spans.map((s) => s.x),
       13,
-      this.left + this.cols * this.w,
+      this.left + this.cols * this.w - 7,
     );
     font(g, 11);
     g.fillStyle = g.strokeStyle = palette().soft;

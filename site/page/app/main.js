@@ -64,10 +64,14 @@ let drawn = 0;
 function renderRest(now) {
   if ((app.playing || app.work) && now - drawn < 120) return;
   drawn = now;
-  renderEvidence();
-  renderResiduals();
-  renderTables();
-  if (app.playing || app.work) return;
+  const busy = app.playing || app.work,
+    seen = (id) => !busy || $(id).getBoundingClientRect().top < innerHeight;
+  if (seen("evidence")) {
+    renderEvidence();
+    renderResiduals();
+  }
+  if (seen("tables")) renderTables();
+  if (busy) return;
   renderNumbers();
   renderCertificate();
   renderScope();
