@@ -133,6 +133,7 @@ async function frozen({ station, part, row, col }) {
 // describe says what cell (i, j) of the window on show is.
 export async function describe(i, j, speak) {
   const n = scope.now,
+    { id } = scope,
     { view } = app,
     { station, part } = view,
     [b, h] = station.split("."),
@@ -152,7 +153,7 @@ export async function describe(i, j, speak) {
     head: `block.${b}.head.${h}.`,
     input: b === "1" || station === "end" ? "block.0.output" : "tokens",
   });
-  if (scope.now !== n) return;
+  if (scope.id !== id) return;
   $("cell").replaceChildren(
     el("p", {}, n.rowNames[row]),
     el("p", { class: "cap" }, (part === "score" || part === "weight" ? "towards " : "") + n.colNames[col]),

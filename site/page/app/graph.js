@@ -1,21 +1,41 @@
-// Any other problem of at most 16 states as a graph: nodes hold the policy,
-// edges are transitions under it.
+// Any other problem as a graph: nodes hold the policy, edges are transitions
+// under it, of more than 16 states only those of the state that is selected.
 
 import { el, palette, shade, show, textOn } from "./base.js";
 import { app, context, phaseAt } from "./state.js";
 import { editedStates, select } from "./problem.js";
+
+const CIRCLE = 16; // states that are drawn on a circle; more stand in rows
+
+// layout returns the middles of S nodes in a square, and their radius.
+function layout(S, size) {
+  const m = size / 2;
+  if (S === 1) return { at: [[m, m]], node: 46 };
+  if (S > CIRCLE) {
+    const cols = Math.ceil(Math.sqrt(S)),
+      cell = size / cols;
+    return {
+      at: Array.from({ length: S }, (_, s) => [
+        ((s % cols) + 0.5) * cell,
+        (Math.floor(s / cols) + 0.5) * cell,
+      ]),
+      node: Math.min(30, cell * 0.38),
+    };
+  }
+  const radius = m - 60,
+    turn = (s) => (2 * Math.PI * s) / S - Math.PI / 2;
+  return {
+    at: Array.from({ length: S }, (_, s) => [m + radius * Math.cos(turn(s)), m + radius * Math.sin(turn(s))]),
+    node: Math.min(30, Math.max(20, (Math.PI * radius) / S - 5)),
+  };
+}
 
 // drawGraph draws into svg and returns what goes under it.
 export function drawGraph(svg, v) {
   const { S } = app.run.info,
     box = svg.parentElement,
     size = Math.floor(Math.min(box.clientWidth, Math.max(250, box.clientHeight))),
-    radius = S === 1 ? 0 : size / 2 - 60,
-    node = Math.min(30, Math.max(20, (Math.PI * radius) / S - 5) || 30);
-  const at = Array.from({ length: S }, (_, s) => {
-    const t = (2 * Math.PI * s) / S - Math.PI / 2;
-    return [size / 2 + radius * Math.cos(t), size / 2 + radius * Math.sin(t)];
-  });
+    { at, node } = layout(S, size);
   svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
   svg.setAttribute("width", size);
   svg.setAttribute("height", size);
@@ -54,7 +74,7 @@ function edges(at, node, size) {
     for (let t = 0; t < S; t++) {
       const share = flow(s, t),
         own = s === app.view.state;
-      if (share < (own ? 0.01 : 0.12)) continue;
+      if (share < (own ? 0.01 : S > CIRCLE ? Infinity : 0.12)) continue;
       const line = s === t ? loop(at[s], node, size) : bow(at[s], at[t], node);
       drawn.push([
         own,
@@ -109,7 +129,11 @@ function drawNode([x, y], s, node, t, v, edited) {
       stroke: s === app.view.state ? colours.warm : colours.grey,
       "stroke-width": s === app.view.state ? 3.5 : 1,
     }),
-    el("text", { x, y: y - node * 0.28, "text-anchor": "middle", "font-size": 12, fill: ink }, String(s)),
+    el(
+      "text",
+      { x, y: y - node * 0.28, "text-anchor": "middle", "font-size": node < 24 ? 11 : 12, fill: ink },
+      String(s),
+    ),
     Array.from({ length: A }, (_, a) => {
       const h = Math.max(1, node * 0.8 * pi[s * A + a]);
       return el("rect", {

@@ -82,6 +82,7 @@ export function matrixName(station, part) {
 export const scope = {
   heat: null,
   now: null, // {data, rows, cols, rowNames, colNames}: the window on show
+  id: "", // which window of which matrix that is
   busy: false,
   again: false,
   wanted: false, // it is on the screen, or was asked for
@@ -220,6 +221,7 @@ async function draw() {
     now = await windowed(rowNames, colNames);
   if (key !== keyOf(view.call)) return;
   scope.now = now;
+  scope.id = [key, view.station, view.part, scope.rowFirst, scope.colFirst].join("|");
   drawMatrix(t);
   pager(rowNames.length, colNames.length, now.rows, now.cols);
   await describePath();

@@ -29,14 +29,9 @@ export function select(s, a = app.view.action) {
 }
 
 function scene() {
-  const grid = phaseAt(app.pos.k).grid,
-    { S } = app.run.info;
-  const draw = grid ? drawMap : S <= 16 ? drawGraph : null;
   if (!$("scene-box").clientWidth) return; // in a tab that is not on show
-  $("scene").hidden = !draw;
-  $("scene-none").hidden = !!draw;
-  if (draw) $("scene-key").replaceChildren(...draw($("scene"), values()));
-  else $("scene-key").textContent = "";
+  const draw = phaseAt(app.pos.k).grid ? drawMap : drawGraph;
+  $("scene-key").replaceChildren(...draw($("scene"), values()));
 }
 
 // Moving through the scene with the keyboard.

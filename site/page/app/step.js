@@ -220,7 +220,8 @@ async function tellLeak(s) {
   let away = 0;
   w.forEach((v, i) => (away += i >= s * A && i < s * A + A ? 0 : v));
   leak.key = key;
-  leak.text = `The ${names.length - S - A} other memories got ${show(away, 2)} of the attention.`;
+  const others = names.length - S - A;
+  leak.text = others ? `The ${others} other memories got ${show(away, 2)} of the attention.` : "";
   if ($("step-leak") && key === leakKey(app.view.state)) $("step-leak").textContent = leak.text;
 }
 
