@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
@@ -25,27 +26,27 @@ func theory(section, says, printed, command string, m measure) sentence {
 func theorySentences() []sentence {
 	const control4, proofs = "4 Returned-policy control", "App. A Returned-policy proof"
 	printed := sentence{section: proofs, says: "(20): max_a Q* − ⟨π, Q*⟩ ≤ ḡ_{T−1} + 2E_{T−1} at each next state", checks: []check{
-		{at: "as printed", printed: "as stated", command: "table claims", judge: stated, measure: statements(control.Checks, "(20)", true), why: "ḡ is a mean over next states, which the defect of a single state may exceed"},
-		{at: "with g_{T−1}(s), or lifted, as the proof needs it", printed: "as stated", command: "table claims", judge: stated, measure: statements(control.Checks, "(20)", false)},
+		{at: "as printed", printed: "as stated", command: "table claims", judge: stated, measure: statements(loops, "(20)", true), why: "ḡ is a mean over next states, which the defect of a single state may exceed"},
+		{at: "with g_{T−1}(s), or lifted, as the proof needs it", printed: "as stated", command: "table claims", judge: stated, measure: statements(loops, "(20)", false)},
 	}, note: "the theorem is not affected"}
-	return slices.Concat(proof(control4, control.Checks,
+	return slices.Concat(proof(control4, loops,
 		"(8)–(9): Theorem 2, the returned-policy bound without δ_{T−1}",
 		"(10): under the mixture the returned policy obeys a geometric transient plus a residual neighbourhood",
 		"(11): the critic's error obeys the unrolled sum",
 		"(12): exact PMD's greedy defect is at most D/η",
-	), proof(proofs, control.Checks,
+	), proof(proofs, loops,
 		"(15)–(16): the decomposition of Q* − Q_{k+1} and the bounds of its parts",
 		"(17): E_{k+1} ≤ γE_k + δ_k + γḡ_k",
 		"(19): the resolvent step: Q* − Q^π = (I − γP^π)⁻¹(FQ* − F^πQ*), with an inverse that is not negative and has row sums 1/(1−γ)",
 		"(21): ‖Q* − Q^π‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)",
 		"(23): an implemented actor's greedy defect is at most D/η + Bζ",
-	), proof("5 What the model learns", pmd.Checks, "(13): the excess of the proximal loss over PMD's is KL(p‖PMD)"),
-		proof("App. C Normalized compilation", pmd.Checks, "(29): mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere"),
-		proof("App. D Effective coordinates", effective.Checks,
+	), proof("5 What the model learns", steps, "(13): the excess of the proximal loss over PMD's is KL(p‖PMD)"),
+		proof("App. C Normalized compilation", steps, "(29): mixing with weight φ costs at most 2φ(A−1)/A in row-L1 and leaves at least φ/A everywhere"),
+		proof("App. D Effective coordinates", coordinates,
 			"(30): ∇R = E[ΦᵀH(q)Φ](ϑ−ϑ*)",
 			"(31): (ϑ−ϑ*)ᵀ∇R ≥ p₀λ‖ϑ−ϑ*‖² on the ball",
 			"Appendix D: gradient flow and small steps of gradient descent converge geometrically and stay in the ball",
-		), proof("App. G Negative results", pmd.Checks, "Appendix G: an actor that never moves can be ζ-accurate to PMD for any ζ and stay suboptimal at a fixed point; its proximal excess vanishes with ζ"),
+		), proof("App. G Negative results", steps, "Appendix G: an actor that never moves can be ζ-accurate to PMD for any ζ and stay suboptimal at a fixed point; its proximal excess vanishes with ζ"),
 		[]sentence{printed,
 			theory("3 Causal softmax realization", "the circuit has two blocks of two heads, head dimension S+A+3, width 6S+6A+14, a causal mask, no positions, and a ReLU map", "as stated", "table decoder", builtAsStated),
 			theory("3 Causal softmax realization", "(6), (7): the actor's residual stays under 2R/(1+R), the critic's under routing plus sampling; one decoder serves all problems", "0 violations", "table decoder", underBounds),
@@ -167,12 +168,25 @@ func underBounds(s *source) (*measured, error) {
 	return m, nil
 }
 
-// proofRoot is the root of the cases at random that statements of proofs are held to.
-const proofRoot = 45100
+// proofRoot is the root of the cases at random that statements of proofs are held to,
+// proofCases their number.
+const (
+	proofRoot  = 45100
+	proofCases = 200
+)
+
+// evaluator evaluates statements once in a process; they depend on no artifact.
+type evaluator func() ([]pmd.Check, error)
+
+func once(checks func(root uint64, cases int) ([]pmd.Check, error)) evaluator {
+	return sync.OnceValues(func() ([]pmd.Check, error) { return checks(proofRoot, proofCases) })
+}
+
+var steps, loops, coordinates = once(pmd.Checks), once(control.Checks), once(effective.Checks)
 
 // proof returns the sentences of equations whose statements a function evaluates on
 // cases at random, one an equation.
-func proof(section string, evaluate func(root uint64, cases int) ([]pmd.Check, error), equations ...string) (list []sentence) {
+func proof(section string, evaluate evaluator, equations ...string) (list []sentence) {
 	for _, x := range equations {
 		equation, says, _ := strings.Cut(x, ": ")
 		list = append(list, sentence{section: section, says: strings.TrimPrefix(strings.TrimPrefix(equation+": "+says, "Appendix D: "), "Appendix G: "), checks: []check{{printed: "as stated", command: "table claims", judge: stated, measure: statements(evaluate, equation, false)}}})
@@ -182,9 +196,9 @@ func proof(section string, evaluate func(root uint64, cases int) ([]pmd.Check, e
 
 // statements sums up what became of the statements of an equation, either of those that
 // the proof needs or of those that it does not.
-func statements(evaluate func(root uint64, cases int) ([]pmd.Check, error), equation string, aside bool) measure {
+func statements(evaluate evaluator, equation string, aside bool) measure {
 	return func(*source) (*measured, error) {
-		all, err := evaluate(proofRoot, 200)
+		all, err := evaluate()
 		if err != nil {
 			return nil, err
 		}
