@@ -10,17 +10,17 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/seed"
-	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // What is timed beside the parts of the network.
 const (
-	Optimizer transformer.Part = "optimizer" // AdamW on all parameters
-	Step      transformer.Part = "step"      // the whole step, as in the row
+	Optimizer fused.Part = "optimizer" // AdamW on all parameters
+	Step      fused.Part = "step"      // the whole step, as in the row
 )
 
 // Parts are what a profile times of a training step, the whole step last.
-var Parts = []transformer.Part{transformer.Linear, transformer.Attention, transformer.LayerNorm, Optimizer, Step}
+var Parts = []fused.Part{fused.Linear, fused.Attention, fused.LayerNorm, Optimizer, Step}
 
 // Profile is where the time of a training step goes, on one core of a machine.
 type Profile struct {
@@ -31,9 +31,9 @@ type Profile struct {
 
 // ProfileRow is one row of the comparison.
 type ProfileRow struct {
-	Row      string                       `json:"row"`
-	FLOPs    map[transformer.Part]float64 `json:"flops"` // of the parts that are matrix products, a step
-	Programs []Breakdown                  `json:"programs"`
+	Row      string                 `json:"row"`
+	FLOPs    map[fused.Part]float64 `json:"flops"` // of the parts that are matrix products, a step
+	Programs []Breakdown            `json:"programs"`
 }
 
 // Breakdown is a step in one program.
@@ -41,7 +41,7 @@ type Breakdown struct {
 	Program string `json:"program"`
 	// Milliseconds of processor time a step; the least of several turns. Each part
 	// is a program by itself, forward and backward, at the step's shapes.
-	Milliseconds map[transformer.Part]float64 `json:"cpu_milliseconds"`
+	Milliseconds map[fused.Part]float64 `json:"cpu_milliseconds"`
 }
 
 // Rest is what the step takes beyond its parts, in milliseconds: gathering the
@@ -58,7 +58,7 @@ func (b Breakdown) Rest() float64 {
 }
 
 // Rate is the operations of a part a second, in GFLOP/s.
-func (r ProfileRow) Rate(b Breakdown, part transformer.Part) float64 {
+func (r ProfileRow) Rate(b Breakdown, part fused.Part) float64 {
 	return r.FLOPs[part] / b.Milliseconds[part] / 1e6
 }
 
@@ -87,14 +87,14 @@ func ReadProfile(path string) (*Profile, error) {
 func (p *Profile) Write(path string) error { return write(path, p) }
 
 // PartFLOPs splits FLOPs into the parts that are matrix products.
-func (r TrainingRow) PartFLOPs() map[transformer.Part]float64 {
+func (r TrainingRow) PartFLOPs() map[fused.Part]float64 {
 	linear, attention := perToken(r.Network(), r.tokens())
 	all := 3 * float64(r.Batch*r.tokens())
-	return map[transformer.Part]float64{transformer.Linear: all * linear, transformer.Attention: all * attention}
+	return map[fused.Part]float64{fused.Linear: all * linear, fused.Attention: all * attention}
 }
 
 // StartPart makes a part of a step ready by itself, on random inputs.
-func (r TrainingRow) StartPart(backend compute.Backend, part transformer.Part) (Session, error) {
+func (r TrainingRow) StartPart(backend compute.Backend, part fused.Part) (Session, error) {
 	rng := seed.New(r.Seed, "bench", "profile")
 	normal := func(shape ...int) *tensors.Tensor {
 		values := make([]float32, shapes.Make(dtypes.Float32, shape...).Size())
@@ -114,7 +114,7 @@ func (r TrainingRow) StartPart(backend compute.Backend, part transformer.Part) (
 		return newCall(backend, 1, update, params, normal(size), normal(size), zeros, tensors.FromScalar(int32(1)))
 	}
 	n, b, t, k := r.Passes(backend)
-	inputs, graph := r.Network().Isolate(part, b, t, k)
+	inputs, graph := fused.Isolate(r.Network(), part, b, t, k)
 	if len(inputs) == 0 {
 		return nil, fmt.Errorf("bench: %q is no part of a training step", part)
 	}

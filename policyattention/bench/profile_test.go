@@ -8,7 +8,7 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/train"
-	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // By hand at S = 4: 12 tokens of 10 features, batch 64.
@@ -18,7 +18,7 @@ func TestPartFLOPs(t *testing.T) {
 	linear := examples * 2. * (10*64 + 4*(64*192+64*64+64*128+128*64) + 64)
 	attention := examples * 2. * 4 * (2 * 12 * 64) // scores and their use, for 12 keys
 	got := row.PartFLOPs()
-	if got[transformer.Linear] != linear || got[transformer.Attention] != attention || len(got) != 2 {
+	if got[fused.Linear] != linear || got[fused.Attention] != attention || len(got) != 2 {
 		t.Errorf("%v, want %v and %v", got, linear, attention)
 	}
 	if row.FLOPs() != linear+attention {
@@ -55,9 +55,9 @@ func TestStartPart(t *testing.T) {
 }
 
 func profile() *Profile {
-	ms := map[transformer.Part]float64{transformer.Linear: 4, transformer.Attention: 3, transformer.LayerNorm: 1, Optimizer: 0.5, Step: 8}
+	ms := map[fused.Part]float64{fused.Linear: 4, fused.Attention: 3, fused.LayerNorm: 1, Optimizer: 0.5, Step: 8}
 	return &Profile{Peak: 100, Rows: []ProfileRow{{
-		Row: "actor", FLOPs: map[transformer.Part]float64{transformer.Linear: 2e8},
+		Row: "actor", FLOPs: map[fused.Part]float64{fused.Linear: 2e8},
 		Programs: []Breakdown{{Program: "GoMLX", Milliseconds: ms}},
 	}}}
 }
@@ -75,11 +75,11 @@ func TestReadProfile(t *testing.T) {
 	if rest := r.Programs[0].Rest(); rest != -0.5 {
 		t.Errorf("the rest is %v, want −0.5", rest)
 	}
-	if rate := r.Rate(r.Programs[0], transformer.Linear); rate != 50 {
+	if rate := r.Rate(r.Programs[0], fused.Linear); rate != 50 {
 		t.Errorf("%v GFLOP/s, want 50", rate)
 	}
 	unfinished := profile()
-	delete(unfinished.Rows[0].Programs[0].Milliseconds, transformer.Attention)
+	delete(unfinished.Rows[0].Programs[0].Milliseconds, fused.Attention)
 	if err := unfinished.Write(path); err != nil {
 		t.Fatal(err)
 	}

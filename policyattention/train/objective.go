@@ -3,12 +3,12 @@ package train
 import (
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // loss returns the scalar objective of a batch. The parts are those of
 // examples, with a leading batch axis.
-func (c Config) loss(network *transformer.Network, parts []*Node) *Node {
+func (c Config) loss(network *fused.Network, parts []*Node) *Node {
 	if c.Objective == Critic {
 		mean, exact := parts[1], parts[2]
 		return ReduceAllMean(Square(Sub(c.values(network, parts[0], mean), exact)))
@@ -40,7 +40,7 @@ func (o Objective) rows(logp, prior, gain *Node) *Node {
 
 // values returns a critic's Q [B, S·A] from all its tokens, whose last S·A are
 // the queries, and the mean sampled targets [B, S·A].
-func (c Config) values(network *transformer.Network, tokens, mean *Node) *Node {
+func (c Config) values(network *fused.Network, tokens, mean *Node) *Node {
 	values := Squeeze(network.Tail(tokens, mean.Shape().Dimensions[1]), -1)
 	if c.Recipe.Readout == PriorReadout {
 		values = Add(values, mean)

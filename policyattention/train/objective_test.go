@@ -11,6 +11,7 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer/fused"
 )
 
 // TestActorObjectives compares the graphs with float64 formulas, among them the
@@ -98,7 +99,7 @@ func TestGradients(t *testing.T) {
 				parts = append(parts, tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...))
 			}
 			exec, err := NewExec(goBackend(t), func(inputs []*Node) []*Node {
-				network := c.Network().Bind(inputs[0])
+				network := fused.Bind(c.Network(), inputs[0])
 				loss := c.loss(network, inputs[1:])
 				return []*Node{loss, network.Gradient(loss)}
 			})

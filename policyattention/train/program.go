@@ -11,6 +11,7 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // maxBatch is how many contexts a call of a program takes at most.
@@ -46,11 +47,11 @@ func newProgram(b compute.Backend, c Config) (*program, error) {
 	for _, core := range own {
 		p.cores = append(p.cores, forwardCore{Core: core})
 	}
-	p.fold, err = NewExec(own[0].Backend, func(params *Node) []*Node { return p.network.Bind(params).Fold() })
+	p.fold, err = NewExec(own[0].Backend, func(params *Node) []*Node { return fused.Bind(p.network, params).Fold() })
 	for i := 0; i < len(own) && err == nil; i++ {
 		p.cores[i].forward, err = NewExec(own[i].Backend, func(in []*Node) *Node {
 			folded, tokens := in[:len(in)-1], in[len(in)-1]
-			return Squeeze(p.network.BindFolded(folded).Tail(tokens, c.outputs(tokens.Shape().Dimensions[1])), -1)
+			return Squeeze(fused.BindFolded(p.network, folded).Tail(tokens, c.outputs(tokens.Shape().Dimensions[1])), -1)
 		})
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // backends calls a test with the pure-Go backend and with XLA where there is
@@ -325,7 +325,7 @@ func TestFailureTogether(t *testing.T) {
 	want := together(t, b, Execution{}, good)[0]
 	model := bad.Model.(Transformer)
 	loss := model.Objective
-	model.Objective = func(network *transformer.Network, data, batch []*Node) *Node {
+	model.Objective = func(network *fused.Network, data, batch []*Node) *Node {
 		return Div(loss(network, data, batch), Sub(loss(network, data, batch), loss(network, data, batch)))
 	}
 	bad.Model = model

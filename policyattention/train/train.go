@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/seed"
-	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // Train trains c in the folder dir: see [Job.Run].
@@ -34,7 +34,7 @@ func (c Config) job() Job {
 	batches := &order{c: c}
 	return Job{
 		Config: []byte(c.json()),
-		Model: Transformer{c.Network(), c.start, func(network *transformer.Network, data, batch []*Node) *Node {
+		Model: Transformer{c.Network(), c.start, func(network *fused.Network, data, batch []*Node) *Node {
 			parts := make([]*Node, len(data))
 			for i, array := range data {
 				parts[i] = Gather(array, batch[0])

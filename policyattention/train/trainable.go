@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // Trainable is what a Job trains: a loss as a function of one flat vector of float32
@@ -86,7 +87,7 @@ type Transformer struct {
 	Start   func() []float32 // the initial parameters [Network.Size]
 	// Objective builds the scalar to minimize, see Trainable.Loss, from outputs of one call
 	// of the network's Vectors or Tail.
-	Objective func(network *transformer.Network, data, batch []*Node) *Node
+	Objective func(network *fused.Network, data, batch []*Node) *Node
 }
 
 // Layout implements Trainable.
@@ -97,12 +98,12 @@ func (t Transformer) Init() []float32 { return t.Start() }
 
 // Loss implements Trainable.
 func (t Transformer) Loss(params *Node, data, batch []*Node) *Node {
-	return t.Objective(t.Network.Bind(params), data, batch)
+	return t.Objective(fused.Bind(t.Network, params), data, batch)
 }
 
 // Gradient implements Differentiated.
 func (t Transformer) Gradient(params *Node, data, batch []*Node) (loss, gradient *Node) {
-	network := t.Network.Bind(params)
+	network := fused.Bind(t.Network, params)
 	loss = t.Objective(network, data, batch)
 	return loss, network.Gradient(loss)
 }

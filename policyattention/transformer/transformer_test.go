@@ -1,7 +1,6 @@
 package transformer
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,17 +12,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer/plain"
 )
 
-// tiny is small enough for finite differences, with every size different.
 var tiny = Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
-
-// unordered is c without the causal mask.
-func unordered(c Config) Config {
-	c.Unordered = true
-	return c
-}
 
 func goBackend(t testing.TB) compute.Backend {
 	t.Helper()
@@ -41,111 +33,6 @@ func normal(rng *rand.Rand, n int) []float64 {
 		x[i] = rng.NormFloat64()
 	}
 	return x
-}
-
-// perturbed returns parameters in which no bias is zero and no gain one.
-func perturbed(c Config, rng *rand.Rand) []float64 {
-	params := make([]float64, c.Size())
-	for i, p := range c.Init(rng) {
-		params[i] = float64(p) + 0.1*rng.NormFloat64()
-	}
-	return params
-}
-
-// reference is the network in plain loops over float64: one sequence of
-// tokens to one output per token.
-func reference(c Config, params []float64, tokens [][]float64) []float64 {
-	p := map[string][]float64{}
-	for _, t := range c.Layout() {
-		p[t.Name] = params[t.Offset : t.Offset+t.Size()]
-	}
-	linear := func(name string, x []float64) []float64 {
-		y := slices.Clone(p[name+".bias"])
-		for i, xi := range x {
-			for j := range y {
-				y[j] += xi * p[name+".weight"][i*len(y)+j]
-			}
-		}
-		return y
-	}
-	norm := func(name string, x []float64) []float64 {
-		mean, square := 0., 0.
-		for _, v := range x {
-			mean += v / float64(len(x))
-		}
-		for _, v := range x {
-			square += (v - mean) * (v - mean) / float64(len(x))
-		}
-		y := make([]float64, len(x))
-		for i, v := range x {
-			y[i] = (v-mean)/math.Sqrt(square+1e-5)*p[name+".gain"][i] + p[name+".bias"][i]
-		}
-		return y
-	}
-	add := func(x, y []float64) {
-		for i := range x {
-			x[i] += y[i]
-		}
-	}
-	d, dim := c.Width, c.Width/c.Heads
-	var hs [][]float64
-	for _, x := range tokens {
-		hs = append(hs, linear("embed", x))
-	}
-	for l := range c.Layers {
-		block := "blocks." + string(rune('0'+l)) + "."
-		var qkv [][]float64
-		for _, h := range hs {
-			qkv = append(qkv, linear(block+"qkv", norm(block+"norm1", h)))
-		}
-		for i, h := range hs {
-			mixed := make([]float64, d)
-			for head := range c.Heads {
-				seen := i + 1
-				if c.Unordered {
-					seen = len(hs)
-				}
-				weights, total := make([]float64, seen), 0.
-				for j := range weights {
-					score := 0.
-					for k := head * dim; k < (head+1)*dim; k++ {
-						score += qkv[i][k] * qkv[j][d+k]
-					}
-					weights[j] = math.Exp(score / math.Sqrt(float64(dim)))
-					total += weights[j]
-				}
-				for j, w := range weights {
-					for k := head * dim; k < (head+1)*dim; k++ {
-						mixed[k] += w / total * qkv[j][2*d+k]
-					}
-				}
-			}
-			add(h, linear(block+"out", mixed))
-			up := linear(block+"up", norm(block+"norm2", h))
-			for k := range up {
-				up[k] = max(up[k], 0)
-			}
-			add(h, linear(block+"down", up))
-		}
-	}
-	var out []float64
-	for _, h := range hs {
-		out = append(out, linear("head", norm("norm", h))[0])
-	}
-	return out
-}
-
-func referenceBatch(c Config, params, tokens []float64, b, t int) []float64 {
-	var out []float64
-	for i := range b {
-		sequence := make([][]float64, t)
-		for j := range sequence {
-			at := (i*t + j) * c.Features
-			sequence[j] = tokens[at : at+c.Features]
-		}
-		out = append(out, reference(c, params, sequence)...)
-	}
-	return out
 }
 
 func run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ...any) []*tensors.Tensor {
@@ -171,74 +58,48 @@ func vector[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
 	return v
 }
 
-func forward(c Config) func([]*Node) []*Node {
-	return func(in []*Node) []*Node { return []*Node{Squeeze(c.Bind(in[0]).Vectors(in[1]), -1)} }
-}
-
-// The lengths cover each layout that attention uses.
-func TestForwardAgreesWithPlainLoops(t *testing.T) {
+// The definition is the network of package plain, which is loops over numbers.
+func TestDefinitionAgreesWithPlainLoops(t *testing.T) {
 	b := goBackend(t)
-	for _, tc := range []struct {
-		name          string
-		config        Config
-		batch, length int
-	}{
-		{"one token", tiny, 1, 1},
-		{"tiny", tiny, 3, 9},
-		{"standard S=4", Standard(10), 6, 12},
-		{"standard S=8", Standard(14), 3, 24},
-		{"standard S=16", Standard(22), 2, 48},
-		{"standard critic", Standard(24), 1, 168},
-		{"unordered", unordered(Standard(4)), 5, 18},
-		{"unordered, long", unordered(Standard(4)), 2, 100},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
+	for _, c := range []Config{tiny, Standard(10), {Features: 4, Layers: 1, Heads: 3, Width: 9, Hidden: 5, Outputs: 2, Unordered: true}} {
+		for _, shape := range [][2]int{{1, 1}, {3, 9}, {2, 60}} {
+			batch, length := shape[0], shape[1]
 			rng := rand.New(rand.NewPCG(1, 2))
-			params := perturbed(tc.config, rng)
-			tokens := normal(rng, tc.batch*tc.length*tc.config.Features)
-			got := vector[float64](t, run(t, b, forward(tc.config),
-				tensors.FromFlatDataAndDimensions(params, len(params)),
-				tensors.FromFlatDataAndDimensions(tokens, tc.batch, tc.length, tc.config.Features))[0])
-			want := referenceBatch(tc.config, params, tokens, tc.batch, tc.length)
-			for i := range want {
-				// Rounding of float64 sums of up to some hundred terms over four blocks.
-				if math.Abs(got[i]-want[i]) > 1e-11*(1+math.Abs(want[i])) {
-					t.Fatalf("output %d is %v, want %v", i, got[i], want[i])
-				}
+			single := c.Init(rng)
+			params := make([]float64, len(single))
+			for i := range single { // no bias is zero and no gain one
+				single[i] += float32(.1 * rng.NormFloat64())
+				params[i] = float64(single[i])
 			}
-		})
-	}
-}
-
-// A network bound to what Fold returned makes the same passes, whole ones and tails.
-func TestFoldedAgrees(t *testing.T) {
-	b := goBackend(t)
-	rng := rand.New(rand.NewPCG(25, 26))
-	const batch, length = 3, 5
-	params, tokens := perturbed(tiny, rng), normal(rng, batch*length*tiny.Features)
-	weights := tensors.FromFlatDataAndDimensions(params, len(params))
-	x := tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features)
-	want := run(t, b, func(in []*Node) []*Node {
-		n := tiny.Bind(in[0])
-		return []*Node{n.Vectors(in[1]), n.Tail(in[1], 2)}
-	}, weights, x)
-	folded := run(t, b, func(in []*Node) []*Node { return tiny.Bind(in[0]).Fold() }, weights)
-	var inputs []any
-	for _, x := range folded {
-		inputs = append(inputs, x)
-	}
-	got := run(t, b, func(in []*Node) []*Node {
-		n := tiny.BindFolded(in[:len(folded)])
-		return []*Node{n.Vectors(in[len(folded)]), n.Tail(in[len(folded)], 2)}
-	}, append(inputs, x)...)
-	for k := range want {
-		x, y := vector[float64](t, got[k]), vector[float64](t, want[k])
-		if len(x) != len(y) {
-			t.Fatalf("%d outputs, want %d", len(x), len(y))
-		}
-		for i := range y {
-			if math.Abs(x[i]-y[i]) > 1e-13*(1+math.Abs(y[i])) { // rounding, if products are taken in another order
-				t.Fatalf("output %d is %v, want %v", i, x[i], y[i])
+			at := map[string][]float32{}
+			for _, p := range c.Layout() {
+				at[p.Name] = single[p.Offset:][:p.Size()]
+			}
+			tensor := func(name string) ([]float32, error) { return at[name], nil }
+			loops, err := plain.New(c.Features, c.Layers, c.Heads, c.Width, c.Hidden, tensor)
+			if c.Unordered {
+				loops, err = plain.NewUnordered(c.Features, c.Layers, c.Heads, c.Width, c.Hidden, c.Outputs, tensor)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens := normal(rng, batch*length*c.Features)
+			got := vector[float64](t, run(t, b, func(in []*Node) []*Node { return []*Node{c.Bind(in[0]).Vectors(in[1])} },
+				tensors.FromFlatDataAndDimensions(params, len(params)),
+				tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
+			for i := range batch {
+				want, err := loops.Vectors(slices.Collect(slices.Chunk(tokens[i*length*c.Features:][:length*c.Features], c.Features)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for j, outputs := range want {
+					for k, z := range outputs {
+						// Rounding of float64 sums of up to some hundred terms over four blocks.
+						if y := got[(i*length+j)*c.Outputs+k]; !(math.Abs(y-z) <= 1e-11*(1+math.Abs(z))) {
+							t.Fatalf("%+v, %d tokens: output %d of token %d is %v, want %v", c, length, k, j, y, z)
+						}
+					}
+				}
 			}
 		}
 	}
@@ -246,186 +107,16 @@ func TestFoldedAgrees(t *testing.T) {
 
 // What cannot be built says so while the graph is built.
 func TestGraphsThatCannotBe(t *testing.T) {
-	b := goBackend(t)
-	params, tokens := make([]float64, tiny.Size()), make([]float64, 2*tiny.Features)
-	weights := tensors.FromFlatDataAndDimensions(params, len(params))
-	x := tensors.FromFlatDataAndDimensions(tokens, 1, 2, tiny.Features)
-	for want, graph := range map[string]func(in []*Node) *Node{
-		"parameters have shape":        func(in []*Node) *Node { return tiny.Bind(in[1]).Vectors(in[1]) },
-		"tokens have shape":            func(in []*Node) *Node { return tiny.Bind(in[0]).Vectors(in[0]) },
-		"outputs of 3 of 2 tokens":     func(in []*Node) *Node { return tiny.Bind(in[0]).Tail(in[1], 3) },
-		"1 folded parameters, want 20": func(in []*Node) *Node { return tiny.BindFolded(in[:1]).Vectors(in[1]) },
-		"Gradient needs a pass": func(in []*Node) *Node {
-			return tiny.Bind(in[0]).Gradient(ReduceAllSum(in[1]))
-		},
-		"with its stored parameters": func(in []*Node) *Node {
-			n := tiny.BindFolded(tiny.Bind(in[0]).Fold())
-			return n.Gradient(ReduceAllSum(n.Vectors(in[1])))
-		},
-	} {
-		exec, err := NewExec(b, func(in []*Node) *Node { return graph(in) })
+	invalid := tiny
+	invalid.Heads = 4
+	for want, c := range map[string]Config{"parameters have shape": tiny, "4 heads do not divide width 6": invalid} {
+		exec, err := NewExec(goBackend(t), func(params *Node) *Node { return c.Split(params)["head.bias"] })
 		if err == nil {
-			_, err = exec.Call(weights, x)
+			_, err = exec.Call(make([]float64, 3))
 			exec.Finalize()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-}
-
-func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
-	b := goBackend(t)
-	const batch, length = 2, 5
-	for _, tc := range []struct {
-		config Config
-		tail   int
-	}{{tiny, length}, {tiny, 2}, {unordered(tiny), length}, {unordered(tiny), 2}} {
-		tiny, tail := tc.config, tc.tail
-		rng := rand.New(rand.NewPCG(3, 4))
-		params := perturbed(tiny, rng)
-		tokens := normal(rng, batch*length*tiny.Features)
-		weights := normal(rng, batch*tail)
-		// A weighted sum of squares reaches every output with its own slope.
-		loss := func(params []float64) float64 {
-			sum, all := 0., referenceBatch(tiny, params, tokens, batch, length)
-			for i, w := range weights {
-				z := all[i/tail*length+length-tail+i%tail]
-				sum += w * z * z
-			}
-			return sum
-		}
-		out := run(t, b, func(in []*Node) []*Node {
-			net := tiny.Bind(in[0])
-			value := ReduceAllSum(Mul(in[2], Square(Squeeze(net.Tail(in[1], tail), -1))))
-			return []*Node{value, net.Gradient(value)}
-		}, tensors.FromFlatDataAndDimensions(params, len(params)),
-			tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features),
-			tensors.FromFlatDataAndDimensions(weights, batch, tail))
-		if got, want := vector[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
-			t.Fatalf("last %d tokens: loss is %v, want %v", tail, got, want)
-		}
-		grad := vector[float64](t, out[1])
-		const h = 1e-5
-		for i := range params {
-			x := params[i]
-			params[i] = x + h
-			up := loss(params)
-			params[i] = x - h
-			down := loss(params)
-			params[i] = x
-			// Central differences: error of order h² ≈ 1e-10 times third derivatives, and 1e-16/h rounding.
-			if want := (up - down) / (2 * h); math.Abs(grad[i]-want) > 2e-7*(1+math.Abs(want)) {
-				t.Errorf("last %d tokens: ∂loss/∂θ[%d] = %v, finite difference %v", tail, i, grad[i], want)
-			}
-		}
-	}
-}
-
-// The two forms of attention and their gradients are the same function.
-func TestAttentionFormsAgree(t *testing.T) {
-	b := goBackend(t)
-	const heads, dim, batch = 2, 11, 3
-	for _, tc := range []struct{ queries, keys int }{{1, 1}, {7, 7}, {8, 8}, {3, 17}, {17, 17}, {100, 100}, {101, 150}} {
-		rng := rand.New(rand.NewPCG(11, 12))
-		input := func(t int) *tensors.Tensor {
-			return tensors.FromFlatDataAndDimensions(normal(rng, heads*dim*t*batch), heads, dim, t, batch)
-		}
-		in := []any{input(tc.queries), input(tc.keys), input(tc.keys), input(tc.queries)}
-		var results [][]*tensors.Tensor
-		for _, attend := range []attend{attendByProducts, attendByVectors} {
-			results = append(results, run(t, b, func(in []*Node) (all []*Node) {
-				for _, mask := range []mask{causalMask, nil} {
-					y, back := attend(in[0], in[1], in[2], mask)
-					dq, dk, dv := back(in[3])
-					all = append(all, y, dq, dk, dv)
-				}
-				return all
-			}, in...))
-		}
-		parts := []string{"output", "slope of queries", "slope of keys", "slope of values"}
-		for i, name := range append(parts, parts...) {
-			x, y := vector[float64](t, results[0][i]), vector[float64](t, results[1][i])
-			for j := range x {
-				if math.Abs(x[j]-y[j]) > 1e-12*(1+math.Abs(x[j])) { // sums of some tens of terms
-					t.Fatalf("%d queries, %d keys: %s [%d] is %v by products, %v by vectors", tc.queries, tc.keys, name, j, x[j], y[j])
-				}
-			}
-		}
-	}
-}
-
-// XLA compiles other programs of the same graph than the Go backend runs, and takes
-// attention in its other form for short contexts.
-func TestXLAAgreesWithTheGoBackend(t *testing.T) {
-	xla, err := backend.New("xla:cpu")
-	if errors.Is(err, backend.ErrNoPlugin) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(xla.Finalize)
-	for _, tc := range []struct{ features, length, tail int }{{10, 12, 12}, {14, 24, 24}, {22, 48, 48}, {24, 84, 12}} {
-		c, rng := Standard(tc.features), rand.New(rand.NewPCG(13, 14))
-		const batch = 4
-		float32s := func(x []float64) []float32 {
-			y := make([]float32, len(x))
-			for i, v := range x {
-				y[i] = float32(v)
-			}
-			return y
-		}
-		params := float32s(perturbed(c, rng))
-		tokens := float32s(normal(rng, batch*tc.length*tc.features))
-		var outputs, grads [][]float32
-		for _, b := range []compute.Backend{goBackend(t), xla} {
-			out := run(t, b, func(in []*Node) []*Node {
-				net := c.Bind(in[0])
-				z := net.Tail(in[1], tc.tail)
-				return []*Node{z, net.Gradient(ReduceAllMean(Square(z)))}
-			}, tensors.FromFlatDataAndDimensions(params, len(params)),
-				tensors.FromFlatDataAndDimensions(tokens, batch, tc.length, tc.features))
-			outputs, grads = append(outputs, vector[float32](t, out[0])), append(grads, vector[float32](t, out[1]))
-		}
-		// float32 sums of some hundred terms over four blocks, relative to the largest.
-		for name, pair := range map[string][][]float32{"output": outputs, "gradient": grads} {
-			largest := 0.
-			for _, v := range pair[0] {
-				largest = max(largest, math.Abs(float64(v)))
-			}
-			for i, v := range pair[0] {
-				if d := math.Abs(float64(v - pair[1][i])); !(d <= 2e-5*largest) {
-					t.Fatalf("%d of %d tokens: %s [%d] is %v on the Go backend, %v on XLA", tc.tail, tc.length, name, i, v, pair[1][i])
-				}
-			}
-		}
-	}
-}
-
-func TestOutputIgnoresLaterTokens(t *testing.T) {
-	b := goBackend(t)
-	const batch, length, changed = 3, 12, 7
-	c := Standard(6)
-	rng := rand.New(rand.NewPCG(5, 6))
-	params := c.Init(rng)
-	tokens := make([]float32, batch*length*c.Features)
-	for i := range tokens {
-		tokens[i] = float32(rng.NormFloat64())
-	}
-	output := func() []float32 {
-		return vector[float32](t, run(t, b, forward(c),
-			tensors.FromFlatDataAndDimensions(params, len(params)),
-			tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
-	}
-	before := output()
-	for f := range c.Features {
-		tokens[(length+changed)*c.Features+f] += 1 // sequence 1
-	}
-	after := output()
-	for i := range before {
-		if same, want := before[i] == after[i], i < length+changed || i >= 2*length; same != want {
-			t.Errorf("sequence %d token %d: output changed = %v, want %v", i/length, i%length, !same, !want)
 		}
 	}
 }
@@ -481,92 +172,6 @@ func TestAdamWAgreesWithItsDefinition(t *testing.T) {
 			if math.Abs(got[0][i]-params[i]) > 1e-13 { // rounding, 1 − 0.999ᵗ cancels three digits
 				t.Errorf("step %d: parameter %d is %v, want %v", step, i, got[0][i], params[i])
 			}
-		}
-	}
-}
-
-// Rows of a batch that are at different lengths, extended by different numbers
-// of tokens at a time, get the outputs of the full forward pass.
-func TestExtendAgreesWithVectors(t *testing.T) {
-	b := goBackend(t)
-	const batch, length, capacity = 3, 9, 11
-	c := tiny
-	c.Outputs = 4
-	rng := rand.New(rand.NewPCG(9, 10))
-	params := perturbed(c, rng)
-	tokens := normal(rng, batch*length*c.Features)
-	want := vector[float64](t, run(t, b, func(in []*Node) []*Node { return []*Node{c.Bind(in[0]).Vectors(in[1])} },
-		params, tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
-
-	extend := func(alternatives bool) func([]*Node) []*Node {
-		return func(in []*Node) []*Node {
-			outputs, cache := c.Bind(in[0]).Extend(in[1], in[2], in[3], alternatives)
-			return []*Node{outputs, cache}
-		}
-	}
-	cache := make([]float64, c.Layers*2*batch*capacity*c.Width)
-	for i := range cache {
-		cache[i] = 1e3 // what lies beyond the length must not matter
-	}
-	lengths := make([]int32, batch)
-	window := func(k int) *tensors.Tensor { // the next k tokens of each row, zeros at the end
-		x := make([]float64, batch*k*c.Features)
-		for i, at := range lengths {
-			copy(x[i*k*c.Features:][:k*c.Features], tokens[(i*length+int(at))*c.Features:(i+1)*length*c.Features])
-		}
-		return tensors.FromFlatDataAndDimensions(x, batch, k, c.Features)
-	}
-	agree := func(got []float64, row, k, j int, at int32) {
-		t.Helper()
-		for o := range c.Outputs {
-			x, y := got[(row*k+j)*c.Outputs+o], want[(row*length+int(at))*c.Outputs+o]
-			if math.Abs(x-y) > 1e-11*(1+math.Abs(y)) { // rounding, as in the forward pass
-				t.Fatalf("row %d, token %d, output %d is %v, want %v", row, at, o, x, y)
-			}
-		}
-	}
-	for _, step := range []struct {
-		k       int
-		advance [batch]int32
-	}{{2, [batch]int32{2, 0, 1}}, {1, [batch]int32{1, 1, 0}}, {3, [batch]int32{3, 3, 2}}, {1, [batch]int32{0, 1, 1}}, {1, [batch]int32{1, 0, 1}}} {
-		cached := tensors.FromFlatDataAndDimensions(cache, c.Layers, 2, batch, capacity, c.Width)
-		out := run(t, b, extend(false), params, window(step.k), cached, lengths)
-		got := vector[float64](t, out[0])
-		// As alternatives, only the first of the new tokens has its usual past.
-		alone := vector[float64](t, run(t, b, extend(true), params, window(step.k), cached, lengths)[0])
-		for i := range batch {
-			for j := range step.k {
-				if at := lengths[i] + int32(j); at < length {
-					agree(got, i, step.k, j, at)
-				}
-			}
-			agree(alone, i, step.k, 0, lengths[i])
-		}
-		cache = vector[float64](t, out[1])
-		for i := range lengths {
-			lengths[i] += step.advance[i]
-		}
-	}
-}
-
-// Without the mask, tokens in another order have the same outputs in that order.
-func TestUnorderedIsEquivariant(t *testing.T) {
-	b := goBackend(t)
-	c, rng := unordered(tiny), rand.New(rand.NewPCG(27, 28))
-	const length = 7
-	params, tokens, order := perturbed(c, rng), normal(rng, length*c.Features), rng.Perm(length)
-	shuffled := make([]float64, len(tokens))
-	for to, from := range order {
-		copy(shuffled[to*c.Features:][:c.Features], tokens[from*c.Features:])
-	}
-	output := func(tokens []float64) []float64 {
-		return vector[float64](t, run(t, b, forward(c), tensors.FromFlatDataAndDimensions(params, len(params)),
-			tensors.FromFlatDataAndDimensions(tokens, 1, length, c.Features))[0])
-	}
-	before, after := output(tokens), output(shuffled)
-	for to, from := range order {
-		if got, want := after[to], before[from]; math.Abs(got-want) > 1e-12*(1+math.Abs(want)) { // sums in another order
-			t.Errorf("token %d has output %v, as token %d it had %v", to, got, from, want)
 		}
 	}
 }

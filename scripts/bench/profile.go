@@ -11,7 +11,7 @@ import (
 	"icrl/policyattention/backend"
 	"icrl/policyattention/bench"
 	"icrl/policyattention/report"
-	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // profileCmd measures the parts of a training step on one core, here and in
@@ -74,15 +74,15 @@ func (c profileCmd) row(i int, row bench.TrainingRow, problem string) (bench.Pro
 	all := []*timed{product}
 	programs := []struct {
 		name    string
-		command func(part transformer.Part) []string
+		command func(part fused.Part) []string
 	}{
-		{"GoMLX", func(part transformer.Part) []string {
+		{"GoMLX", func(part fused.Part) []string {
 			if part == bench.Step {
 				return []string{self, "serve", fmt.Sprint(i), fmt.Sprint(row.Scan())}
 			}
 			return []string{self, "part", string(part), fmt.Sprint(i)}
 		}},
-		{"PyTorch", func(part transformer.Part) []string {
+		{"PyTorch", func(part fused.Part) []string {
 			if part == bench.Step {
 				return []string{c.Python, "scripts/bench/torch_peer.py", problem, "1"}
 			}
@@ -122,7 +122,7 @@ func (c profileCmd) row(i int, row bench.TrainingRow, problem string) (bench.Pro
 		}
 	}
 	for j, program := range programs {
-		b := bench.Breakdown{Program: program.name, Milliseconds: map[transformer.Part]float64{}}
+		b := bench.Breakdown{Program: program.name, Milliseconds: map[fused.Part]float64{}}
 		for k, part := range bench.Parts {
 			b.Milliseconds[part] = 1e3 / parts[j][k].speed
 		}
@@ -150,8 +150,8 @@ func (t *timed) turn(steps int) error {
 }
 
 type partCmd struct {
-	Part transformer.Part `arg:"" help:"What to time: a part of a step, or the product of the peak."`
-	Row  int              `arg:"" optional:"" help:"Index of the row."`
+	Part fused.Part `arg:"" help:"What to time: a part of a step, or the product of the peak."`
+	Row  int        `arg:"" optional:"" help:"Index of the row."`
 }
 
 func (c partCmd) Run() error {

@@ -11,6 +11,7 @@ import (
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // Model is a trained network on a GoMLX backend.
@@ -31,14 +32,14 @@ func Load(b compute.Backend, path string) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Hash: c.Hash(), Step: step, network: c.Network()}
-	m.fold, err = NewExec(b, func(params *Node) []*Node { return m.network.Bind(params).Fold() })
+	m.fold, err = NewExec(b, func(params *Node) []*Node { return fused.Bind(m.network, params).Fold() })
 	if err == nil {
 		m.folded, err = m.fold.Call(tensors.FromFlatDataAndDimensions(params, len(params)))
 	}
 	if err == nil {
 		m.exec, err = NewExec(b, func(in []*Node) *Node {
 			tokens := in[len(in)-1]
-			return m.network.BindFolded(in[:len(in)-1]).Tail(tokens, tokens.Shape().Dimensions[1])
+			return fused.BindFolded(m.network, in[:len(in)-1]).Tail(tokens, tokens.Shape().Dimensions[1])
 		})
 	}
 	if err != nil {

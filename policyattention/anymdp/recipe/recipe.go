@@ -16,6 +16,7 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic.
@@ -152,7 +153,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 // of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of
 // the whole row it would teach nothing, for p is its weight, and a network trained so
 // locks up.
-func loss(network *transformer.Network, data, batch []*Node) *Node {
+func loss(network *fused.Network, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, update, prior, scale := part(0), part(1), part(2), part(3)
 	outputs := MulScalar(network.Tail(tokens, tokens.Shape().Dimensions[1]), anymdp.Carrier)

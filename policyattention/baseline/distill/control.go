@@ -14,6 +14,7 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/transformer/fused"
 )
 
 // Model is a trained network on a backend.
@@ -55,7 +56,7 @@ func NewModel(backend compute.Backend, c Config, params []float32) (*Model, erro
 			if !e.empty {
 				cache, length = in[5], in[6]
 			}
-			logits, cache := c.Network().Bind(params).Extend(tokens, cache, length, e.alternatives)
+			logits, cache := fused.Bind(c.Network(), params).Extend(tokens, cache, length, e.alternatives)
 			if e.alternatives {
 				return []*Node{logits} // nobody goes on from an alternative
 			}
@@ -226,7 +227,7 @@ type agents struct {
 	// known, and neither is it in the cache nor has an action been taken. In a life
 	// that has been recorded, histories go on after it.
 	pending int
-	cache   *tensors.Tensor // of the tokens before, see transformer.Network.Extend
+	cache   *tensors.Tensor // of the tokens before, see fused.Network.Extend
 	length  int             // of the cache
 }
 

@@ -21,6 +21,7 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
+	"icrl/policyattention/transformer/fused"
 )
 
 func goBackend(t testing.TB) compute.Backend {
@@ -133,7 +134,7 @@ func full(t *testing.T, m *Model, params []float32, h history, n int) []float64 
 		position[i] = int32(i)
 	}
 	exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
-		return m.Config.Network().Bind(in[0]).Vectors(m.Config.tokens(in[1], in[2], in[3], in[4]))
+		return fused.Bind(m.Config.Network(), in[0]).Vectors(m.Config.tokens(in[1], in[2], in[3], in[4]))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +316,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	}
 	start := c.batch(3)
 	exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
-		return c.loss(c.Network().Bind(in[0]), in[2:], in[1:2])
+		return c.loss(fused.Bind(c.Network(), in[0]), in[2:], in[1:2])
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
 )
 
 // none is the previous action of the first token of a history; its one-hot is
@@ -169,7 +170,7 @@ func (c Config) batch(step int) *tensors.Tensor {
 }
 
 // loss is the mean negative log-likelihood of the actions in the windows.
-func (c Config) loss(network *transformer.Network, data, in []*Node) *Node {
+func (c Config) loss(network *fused.Network, data, in []*Node) *Node {
 	start := in[0]
 	batch := start.Shape().Dimensions[0]
 	dims := []int{batch, c.Context}

@@ -1,4 +1,4 @@
-package transformer
+package fused
 
 import (
 	"math"
@@ -18,7 +18,7 @@ func TestPiecesAreTheNetwork(t *testing.T) {
 		rng := rand.New(rand.NewPCG(21, 22))
 		params, tokens := perturbed(tiny, rng), normal(rng, batch*length*tiny.Features)
 		out := run(t, b, func(in []*Node) []*Node {
-			p := tiny.Bind(in[0]).newPass(batch)
+			p := Bind(tiny, in[0]).newPass(batch)
 			p.trunk(length, tail)
 			h := Reshape(TransposeAllAxes(in[1], 2, 1, 0), tiny.Features, length*batch)
 			for next, rest := 0, p.pieces; next < len(rest); {
@@ -59,7 +59,7 @@ func TestIsolatedPartsAreDifferentiated(t *testing.T) {
 	for part, layers := range map[Part]int{Linear: 2 + 3*tiny.Layers, Attention: tiny.Layers, LayerNorm: 1 + 2*tiny.Layers} {
 		rng := rand.New(rand.NewPCG(23, 24))
 		params := perturbed(tiny, rng)
-		shapes, graph := tiny.Isolate(part, batch, length, tail)
+		shapes, graph := Isolate(tiny, part, batch, length, tail)
 		if len(shapes) != layers {
 			t.Errorf("%s: %d layers, want %d", part, len(shapes), layers)
 		}
@@ -69,7 +69,7 @@ func TestIsolatedPartsAreDifferentiated(t *testing.T) {
 		}
 		got := run(t, b, graph, in...)
 		want := run(t, b, func(in []*Node) []*Node {
-			p := tiny.Bind(in[0]).newPass(batch)
+			p := Bind(tiny, in[0]).newPass(batch)
 			p.trunk(length, tail)
 			at, loss := 0, ScalarZero(in[0].Graph(), in[0].DType())
 			for _, q := range p.pieces {

@@ -1,4 +1,4 @@
-package transformer
+package fused
 
 import (
 	"github.com/gomlx/compute/dtypes"

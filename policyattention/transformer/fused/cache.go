@@ -1,4 +1,4 @@
-package transformer
+package fused
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"icrl/policyattention/transformer"
 )
 
 // Extend reads K new tokens [B, K, Features] after length [B] cached ones, and
@@ -28,9 +30,9 @@ import (
 func (n *Network) Extend(tokens, cache, length *Node, alternatives bool) (outputs, extended *Node) {
 	c := n.config
 	if c.Unordered {
-		exceptions.Panicf("transformer: an unordered network has no use for a cache")
+		exceptions.Panicf("fused: an unordered network has no use for a cache")
 	}
-	b, k := c.tokens(tokens)
+	b, k := tokenDims(c, tokens)
 	g := tokens.Graph()
 	iota := func(axis int, dims ...int) *Node { return Iota(g, shapes.Make(dtypes.Int32, dims...), axis) }
 
@@ -45,7 +47,7 @@ func (n *Network) Extend(tokens, cache, length *Node, alternatives bool) (output
 	capacity := 0
 	if cache != nil {
 		if cache.Rank() != 5 || cache.Shape().Dimensions[0] != c.Layers || cache.Shape().Dimensions[2] != b || cache.Shape().Dimensions[4] != c.Width {
-			exceptions.Panicf("transformer: cache has shape %s, want [%d, 2, %d, C, %d]", cache.Shape(), c.Layers, b, c.Width)
+			exceptions.Panicf("fused: cache has shape %s, want [%d, 2, %d, C, %d]", cache.Shape(), c.Layers, b, c.Width)
 		}
 		capacity = cache.Shape().Dimensions[3]
 		old := LessThan(iota(3, b, 1, k, capacity), ExpandAndBroadcast(length, []int{b, 1, k, capacity}, []int{1, 2, 3}))
@@ -98,6 +100,6 @@ func (n *Network) linear(name string, x *Node) *Node {
 func (n *Network) norm(name string, x *Node) *Node {
 	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))
 	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)
-	x = Div(centred, Sqrt(AddScalar(variance, epsilon)))
+	x = Div(centred, Sqrt(AddScalar(variance, transformer.Epsilon)))
 	return Add(Mul(x, ExpandLeftToRank(n.names[name+".gain"], 2)), ExpandLeftToRank(n.names[name+".bias"], 2))
 }

@@ -1,9 +1,11 @@
-package transformer
+package fused
 
 import (
 	"slices"
 
 	. "github.com/gomlx/gomlx/core/graph"
+
+	"icrl/policyattention/transformer"
 )
 
 // Part is a kind of work in a pass, forward and backward. Everything but the
@@ -42,7 +44,7 @@ func (p *pass) part(part Part, in, tokens int, layers ...layer) layer {
 // The graph maps the parameters [Size] and the layers' inputs, whose shapes are
 // inputs, to the gradient of half the sum of all squared outputs: with respect to
 // the inputs, and, where the part has parameters, the flat vector [Size].
-func (c Config) Isolate(part Part, b, t, k int) (inputs [][]int, graph func([]*Node) []*Node) {
+func Isolate(c transformer.Config, part Part, b, t, k int) (inputs [][]int, graph func([]*Node) []*Node) {
 	pieces := func(p *pass) []piece {
 		p.trunk(t, k)
 		return slices.DeleteFunc(p.pieces, func(q piece) bool { return q.part != part })
@@ -51,7 +53,7 @@ func (c Config) Isolate(part Part, b, t, k int) (inputs [][]int, graph func([]*N
 		inputs = append(inputs, []int{q.in, q.tokens * b})
 	}
 	return inputs, func(in []*Node) []*Node {
-		n := c.Bind(in[0])
+		n := Bind(c, in[0])
 		p := n.newPass(b)
 		var ys, slopes []*Node
 		var backs []back

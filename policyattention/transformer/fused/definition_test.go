@@ -1,0 +1,106 @@
+package fused
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer"
+)
+
+// Outputs, and the gradient of every tensor of parameters, are those of the definition,
+// which GoMLX differentiates: for random shapes, whole passes and tails.
+func TestAgreesWithTheDefinition(t *testing.T) {
+	const float64s, float32s = 1e-10, 1e-4 // of sums of hundreds of terms over some blocks, relative to the largest
+	t.Run("go", func(t *testing.T) {
+		b := goBackend(t)
+		for i := range 12 {
+			rng := rand.New(rand.NewPCG(31, uint64(i)))
+			c, batch, length, tail := randomShape(rng)
+			agrees[float64](t, b, rng, c, batch, length, tail, float64s)
+		}
+	})
+	t.Run("xla:cpu", func(t *testing.T) {
+		b, err := backend.New("xla:cpu")
+		if errors.Is(err, backend.ErrNoPlugin) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Finalize)
+		// One length for each form of attention; compiling takes most of the time.
+		for _, length := range []int{9, 60} {
+			rng := rand.New(rand.NewPCG(32, uint64(length)))
+			c := transformer.Config{Features: 4, Layers: 1, Heads: 2, Width: 6, Hidden: 7, Outputs: 2}
+			agrees[float32](t, b, rng, c, 3, length, 1+length/2, float32s)
+		}
+	})
+}
+
+func randomShape(rng *rand.Rand) (c transformer.Config, batch, length, tail int) {
+	heads := 1 + rng.IntN(4)
+	c = transformer.Config{
+		Features: 1 + rng.IntN(9), Layers: 1 + rng.IntN(3), Heads: heads, Width: heads * (1 + rng.IntN(9)),
+		Hidden: 1 + rng.IntN(30), Outputs: 1 + rng.IntN(4), Unordered: rng.IntN(4) == 0,
+	}
+	length = 1 + rng.IntN(70)
+	return c, 1 + rng.IntN(5), length, 1 + rng.IntN(length)
+}
+
+func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand, c transformer.Config, batch, length, tail int, tolerance float64) {
+	t.Helper()
+	as := func(x []float64) []T {
+		y := make([]T, len(x))
+		for i, v := range x {
+			y[i] = T(v)
+		}
+		return y
+	}
+	params := as(perturbed(c, rng))
+	out := run(t, b, func(in []*Node) []*Node {
+		loss := func(z *Node) *Node { return ReduceAllSum(Mul(in[2], Square(z))) } // each output has a slope of its own
+		fast := Bind(c, in[0])
+		y := fast.Tail(in[1], tail)
+		z := SliceAxis(c.Bind(in[0]).Vectors(in[1]), 1, AxisRange(length-tail, length))
+		return []*Node{y, z, fast.Gradient(loss(y)), Gradient(loss(z), in[0])[0]}
+	}, tensors.FromFlatDataAndDimensions(params, len(params)),
+		tensors.FromFlatDataAndDimensions(as(normal(rng, batch*length*c.Features)), batch, length, c.Features),
+		tensors.FromFlatDataAndDimensions(as(normal(rng, batch*tail*c.Outputs)), batch, tail, c.Outputs))
+	compare := func(what string, got, want []T) {
+		t.Helper()
+		largest := 0.
+		for _, v := range want {
+			largest = max(largest, math.Abs(float64(v)))
+		}
+		for i := range want {
+			if d := math.Abs(float64(got[i] - want[i])); !(d <= tolerance*largest) {
+				t.Fatalf("%+v, %d sequences, last %d of %d tokens: %s [%d] is %v, want %v", c, batch, tail, length, what, i, got[i], want[i])
+			}
+		}
+	}
+	compare("outputs", vector[T](t, out[0]), vector[T](t, out[1]))
+	got, want := vector[T](t, out[2]), vector[T](t, out[3])
+	whole := 0.
+	for _, v := range want {
+		whole = max(whole, math.Abs(float64(v)))
+	}
+	for _, p := range c.Layout() {
+		x, y := got[p.Offset:][:p.Size()], want[p.Offset:][:p.Size()]
+		if p.Name[len(p.Name)-8:] == "qkv.bias" { // that of the keys has no gradient but rounding
+			for i := c.Width; i < 2*c.Width; i++ {
+				if !(math.Abs(float64(x[i])) <= tolerance*whole && math.Abs(float64(y[i])) <= tolerance*whole) {
+					t.Fatalf("%+v: the keys' biases have gradients %v and %v", c, x[i], y[i])
+				}
+				x[i], y[i] = 0, 0
+			}
+		}
+		compare("gradient of "+p.Name, x, y)
+	}
+}
