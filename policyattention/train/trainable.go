@@ -177,6 +177,9 @@ func (j Job) batches(first, n, size, parts int) ([][]*tensors.Tensor, error) {
 	fail := func(step int, err error) ([][]*tensors.Tensor, error) {
 		return nil, fmt.Errorf("train: batch of step %d: %w", step+1, err)
 	}
+	if j.Examples%parts != 0 {
+		return nil, fmt.Errorf("train: a batch of %d cannot be shared out in %d parts", j.Examples, parts)
+	}
 	all := make([][]*tensors.Tensor, parts)
 	for k := range n {
 		arrays, err := j.Batches.Batch(first + k)
@@ -185,8 +188,8 @@ func (j Job) batches(first, n, size, parts int) ([][]*tensors.Tensor, error) {
 		}
 		for i, x := range arrays {
 			shape := x.Shape().Clone()
-			if shape.Rank() == 0 || shape.Dimensions[0] != j.Examples || j.Examples%parts != 0 {
-				return fail(first+k, fmt.Errorf("array %d has shape %s, want %d examples in %d parts", i, shape, j.Examples, parts))
+			if shape.Rank() == 0 || shape.Dimensions[0] != j.Examples {
+				return fail(first+k, fmt.Errorf("array %d has shape %s, want %d examples", i, shape, j.Examples))
 			}
 			shape.Dimensions[0] /= parts
 			room := shape
