@@ -298,6 +298,11 @@ func TestCheckClaims(t *testing.T) {
 		if err := json.Unmarshal(text, &planted); err != nil {
 			t.Fatal(err)
 		}
+		var as struct{ Values json.RawMessage } // read into an any, their members would be sorted
+		if err := json.Unmarshal(text, &as); err != nil {
+			t.Fatal(err)
+		}
+		planted.Values = as.Values
 		c.plant(&planted)
 		b, err := json.Marshal(planted)
 		if err == nil {
