@@ -109,7 +109,7 @@ type ActorCritic struct {
 }
 
 // NewActorCritic starts from the policy pi0 [S, A], θ = log π₀, and w = 0. It
-// errs where pi0 has no mass, since no finite θ gives that policy.
+// returns an error where pi0 has no mass, since no finite θ gives that policy.
 func NewActorCritic(pi0 *mat.Dense) (*ActorCritic, error) {
 	s, a := pi0.Dims()
 	theta := mat.NewDense(s, a, nil)
@@ -133,7 +133,7 @@ func (l *ActorCritic) Policy() *mat.Dense {
 	return pi
 }
 
-// Step adds the increments dTheta [S·A, row-major] and dW [S]. It errs when a
+// Step adds the increments dTheta [S·A, row-major] and dW [S]. It returns an error when a
 // parameter is no longer finite, as it happens with step sizes far too large.
 func (l *ActorCritic) Step(dTheta, dW []float64) error {
 	for i, d := range dTheta {

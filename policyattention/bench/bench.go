@@ -164,7 +164,7 @@ func (w *Worker) Close() {
 }
 
 // Compare returns the largest difference between two lists of losses, relative
-// as ParityTolerance is. It errs when a difference exceeds ParityTolerance,
+// as ParityTolerance is. It returns an error when a difference exceeds ParityTolerance,
 // which is allowed to grow linearly to five times itself at step ParitySteps:
 // rounding errors of one step are inputs of the next, and on the same start and
 // batches JAX and PyTorch come to differ from each other by 1.2e-4.

@@ -57,7 +57,7 @@ func TestProve(t *testing.T) {
 }
 
 // TestPrintedNextState is the smallest case in which (20) fails as it is printed:
-// the policy errs in a state that no action leads to.
+// the policy is wrong in a state that no action leads to.
 func TestPrintedNextState(t *testing.T) {
 	m, err := mdp.New(.9, mat.NewDense(4, 2, []float64{1, 0, 1, 0, 1, 0, 1, 0}), mat.NewDense(2, 2, []float64{1, 0, 1, 0}))
 	if err != nil {

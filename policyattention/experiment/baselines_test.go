@@ -57,7 +57,7 @@ var ofBaselines = []corruption{
 	{"edited action", []string{distilled, network}, func(t *testing.T, f string) {
 		editArray(t, f, "actions", func(data []float64) { data[5] = float64((int(data[5]) + 1) % 3) })
 	}, "is not the one that was drawn"},
-	{"action that is none", []string{distilled, network}, func(t *testing.T, f string) {
+	{"invalid action", []string{distilled, network}, func(t *testing.T, f string) {
 		editArray(t, f, "actions", func(data []float64) { data[5] = 0.5 })
 	}, "0.5 is no action"},
 	{"edited policy of a network", []string{distilled, network}, func(t *testing.T, f string) {
@@ -139,7 +139,7 @@ func TestLiangLaiFollowsTheTeacher(t *testing.T) {
 	}
 	for i := range scored {
 		for k, loss := range scored[i].Loss {
-			if math.Abs(e.Scored[i].Loss[k]-loss) > 0.02 { // smoke's block errs by 1e-3 or so in an update
+			if math.Abs(e.Scored[i].Loss[k]-loss) > 0.02 { // smoke's block is off by 1e-3 or so in an update
 				t.Fatalf("problem %d, round %d: loss %v, the teacher's is %v", i, k, e.Scored[i].Loss[k], loss)
 			}
 		}

@@ -141,7 +141,7 @@ func stack(tables [][]*mat.Dense) npz.Array {
 	return out
 }
 
-// unstack is the inverse of stack. It errs on another shape than n, k, s, a.
+// unstack is the inverse of stack. It returns an error on another shape than n, k, s, a.
 func unstack(a npz.Array, n, k, states, actions int) ([][]*mat.Dense, error) {
 	if want := []int{n, k, states, actions}; !slices.Equal(a.Shape, want) {
 		return nil, fmt.Errorf("shape %v, want %v", a.Shape, want)

@@ -261,7 +261,7 @@ func (p Preset) snapshots(c Cell) map[Method][]int {
 // omits reports whether copies of a training run's artifact may lack its weights.
 func (p Preset) omits(c method.Training) bool {
 	return slices.ContainsFunc(p.Omit, func(pattern string) bool {
-		matches, _ := path.Match(pattern, c.Name()) // Check has refused patterns that are none
+		matches, _ := path.Match(pattern, c.Name()) // Check has refused malformed patterns
 		return matches
 	})
 }

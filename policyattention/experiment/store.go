@@ -162,7 +162,7 @@ func (s *Store) publish(folder string, fill func(dir string) (*Manifest, error))
 	return nil
 }
 
-// open reads the manifest of a folder; it wraps ErrMissing if there is none.
+// open reads the manifest of a folder; it wraps ErrMissing if it is missing.
 func (s *Store) open(name, hash, folder string) (*Manifest, error) {
 	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("experiment: %s of preset %s: %w", name, s.Preset.Name, ErrMissing)

@@ -72,7 +72,7 @@ type Failure struct {
 	Error string `json:"error"`
 }
 
-// State returns how far a task is, with the reason if it failed. It errs when
+// State returns how far a task is, with the reason if it failed. It returns an error when
 // the task's artifact cannot be read.
 func (s *Store) State(t Task) (State, *Failure, error) {
 	folder, find, err := s.locate(t)
@@ -171,7 +171,7 @@ func (s *Store) failureFile(folder string) string {
 	return filepath.Join(s.root, workFolder, filepath.Base(folder)+".failed")
 }
 
-// locate returns the folder of a task's artifact and a function that errs if it
+// locate returns the folder of a task's artifact and a function that returns an error if it
 // is not there.
 func (s *Store) locate(t Task) (folder string, find func() error, err error) {
 	if t.Training != nil {

@@ -217,7 +217,7 @@ func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *tra
 	return nil
 }
 
-// restore trains once more what its artifact has been left without. It errs if
+// restore trains once more what its artifact has been left without. It returns an error if
 // other weights come out than its manifest tells of.
 func (s *Store) restore(ctx context.Context, t *Training) error {
 	name := t.Config.Name()

@@ -345,7 +345,7 @@ func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 	}
 }
 
-// verifyCell checks an evaluation. It errs only where no backend can be had.
+// verifyCell checks an evaluation. It returns an error only where no backend can be had.
 func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 	folder := s.folder(cell, config)
 	m := v.manifest(folder, cell.Name(), config.Hash())

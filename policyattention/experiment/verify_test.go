@@ -259,7 +259,7 @@ var corruptions = []corruption{
 			}
 		})
 	}, policiesFile + ": row 2"},
-	{"policy that is none", []string{oracle}, func(t *testing.T, f string) {
+	{"invalid policy", []string{oracle}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0] = 2 })
 	}, policiesFile + ": row 1"},
 	{"edited root", []string{oracle}, func(t *testing.T, f string) {

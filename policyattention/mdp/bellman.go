@@ -65,7 +65,7 @@ func (m *MDP) backup(v []float64) *mat.Dense {
 // PolicyValue returns the action values Q^π [S, A] of the policy pi [S, A],
 // exact to rounding: by an LU solve of (I - γ P^π) V = r^π or, where P is so
 // large and sparse that this takes less work, by iterating V ← r^π + γ P^π V
-// until nothing is left of the start. It errs when pi is no policy of m.
+// until nothing is left of the start. It returns an error when pi is not a policy of m.
 func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) {
 	if err := m.CheckPolicy(pi); err != nil {
 		return nil, err

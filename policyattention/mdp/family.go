@@ -39,7 +39,7 @@ func NewProblem(gamma float64, p, r, pi0 *mat.Dense) (Problem, error) {
 	return problem, nil
 }
 
-// Check reports a missing MDP, and a π₀ that is no policy of it.
+// Check reports a missing MDP, and a π₀ that is not one of its policies.
 func (p Problem) Check() error {
 	if p.MDP == nil {
 		return errors.New("mdp: a problem without an MDP")

@@ -119,7 +119,7 @@ const single = 1e-5
 
 // NormalizeRows divides each row of pi by its sum, in place: the rows of a policy
 // or of transitions that were computed or stored in single precision then lie
-// within Tolerance. It errs, and changes nothing, where a row is no probability
+// within Tolerance. It returns an error, and changes nothing, where a row is not a probability
 // distribution within 1e-5.
 func NormalizeRows(pi *mat.Dense) error {
 	if pi == nil {
@@ -160,14 +160,14 @@ func (m *MDP) RMax() float64 {
 // Bound returns B = R_max/(1-γ), which no action value exceeds in magnitude.
 func (m *MDP) Bound() float64 { return m.RMax() / (1 - m.Gamma) }
 
-// CheckPolicy reports why pi is no policy of m: a wrong shape, or a row that is
+// CheckPolicy reports why pi is not a policy of m: a wrong shape, or a row that is
 // not a probability distribution within Tolerance.
 func (m *MDP) CheckPolicy(pi *mat.Dense) error {
 	s, a := m.R.Dims()
 	return CheckPolicy(pi, s, a)
 }
 
-// CheckPolicy reports why pi is no policy of s states and a actions.
+// CheckPolicy reports why pi is not a policy of s states and a actions.
 func CheckPolicy(pi *mat.Dense, s, a int) error {
 	if err := CheckTable("policy", pi, s, a); err != nil {
 		return err

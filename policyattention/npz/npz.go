@@ -62,7 +62,7 @@ func nested(a Array) (any, error) {
 
 // Decode reads all arrays of an archive, in C or Fortran order and of the types
 // NumPy gives to real numbers: float64, float32, int64 or int32, little-endian. It
-// errs on other types, on integers beyond ±2⁵³, and on shapes that the archive's
+// returns an error on other types, on integers beyond ±2⁵³, and on shapes that the archive's
 // size cannot hold.
 func Decode(data []byte) (map[string]Array, error) {
 	archive, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))

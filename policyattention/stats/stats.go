@@ -100,7 +100,7 @@ type Bootstrap struct {
 var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
 
 // Median estimates the median over runs of the median over problems. Like the
-// other estimators it errs when it is undefined, that is NaN, on the sample or
+// other estimators it returns an error when it is undefined, that is NaN, on the sample or
 // on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
 func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
 	return b.estimate("median", ranking.median, only, x)

@@ -254,7 +254,7 @@ func ReadParams(path string, layout func(config []byte) ([]transformer.Tensor, e
 }
 
 // ReadWeights reads weights that Train released: their configuration, the step
-// after which they were taken, and the flat parameter vector. It errs when the
+// after which they were taken, and the flat parameter vector. It returns an error when the
 // file has been changed since.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
 	_, step, params, err = ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {

@@ -32,7 +32,7 @@ func Load(backend compute.Backend, path string) (*Model, error) {
 
 // NewModel returns the network of c with the flat parameter vector params. On xla:cpu
 // it works on all processor cores that the program may use (see [backend.Cores]), whose
-// number changes no bit of the results. It errs on a c that is not valid and on
+// number changes no bit of the results. It returns an error on a c that is not valid and on
 // parameters of another number or not finite.
 func NewModel(backend compute.Backend, c Config, step int, params []float32) (*Model, error) {
 	if err := c.Validate(); err != nil {
@@ -87,7 +87,7 @@ func (m *Model) With(path string) (*Model, error) {
 	return &Model{c, step, m.program, w}, nil
 }
 
-// check refuses contexts that are none or of sizes that the network cannot take, a
+// check refuses invalid contexts and sizes that the network cannot take, a
 // critic's also without their MDP, and returns their common number of states.
 func (m *Model) check(batch []control.Context) (int, error) {
 	if len(batch) == 0 {

@@ -69,7 +69,7 @@ type Result struct {
 // The run is a function of the job and the backend: interrupted at any moment,
 // even by SIGKILL, and called again with the same folder, it continues and ends
 // with the same bytes. When ctx is done, Run saves the run and returns ctx's
-// cause. A finished run is returned at once. It errs when dir belongs to another
+// cause. A finished run is returned at once. It returns an error when dir belongs to another
 // configuration or another process is using it.
 func (j Job) Run(ctx context.Context, backend compute.Backend, dir string, progress func(Progress)) (*Result, error) {
 	results, err := RunTogether(ctx, backend, Execution{}, []Run{{Job: j, Dir: dir, Progress: progress}})

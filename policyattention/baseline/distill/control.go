@@ -122,7 +122,7 @@ func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []con
 	return trajectories, actions, nil
 }
 
-// Relive repeats the lives in which the given actions were taken. It errs where
+// Relive repeats the lives in which the given actions were taken. It returns an error where
 // the network and the stream of random numbers could not have given an action,
 // with probabilities that differ by at most tolerance: networks on other
 // backends round differently, and one other action would change all that

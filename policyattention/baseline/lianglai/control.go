@@ -40,7 +40,7 @@ type Controller struct {
 }
 
 // Run implements control.Controller. On the same Root its transitions come from
-// the same random numbers as those of [baseline.Teacher]. It errs on a block of
+// the same random numbers as those of [baseline.Teacher]. It returns an error on a block of
 // another width than the prompt's.
 func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
 	if c.Prompt == nil || c.Block == nil {

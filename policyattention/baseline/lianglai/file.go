@@ -34,7 +34,7 @@ func (t Training) Write(path string, trained *Trained) error {
 	return safetensors.WriteFile(path, f)
 }
 
-// Read reads what Write stored. It errs on tensors of other shapes or with numbers
+// Read reads what Write stored. It returns an error on tensors of other shapes or with numbers
 // that are not finite.
 func Read(path string) (t Training, trained *Trained, err error) {
 	f, err := safetensors.ReadFile(path)

@@ -125,7 +125,7 @@ type Trained struct {
 func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0] }
 
 // Train runs the recipe. The function progress, unless nil, hears of each step,
-// from step 0 again after a restart. It errs when the recipe is not valid, when
+// from step 0 again after a restart. It returns an error when the recipe is not valid, when
 // the loss grows without bound at every rate, and with the cause of ctx when
 // that is done. The result is a function of the recipe alone.
 func (t Training) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {

@@ -2,7 +2,7 @@
 // Transformers Implement In-Context Reinforcement Learning" (arXiv 2605.07333): a
 // Transformer with standard softmax attention whose every layer is one step of weighted
 // softmax TD on the walk in its prompt. It evaluates Markov reward processes; it has no
-// actions and improves no policy.
+// actions and does not improve a policy.
 //
 // The prompt of a walk S_0, …, S_n is one matrix Z with a column for each state; the last
 // one, S_n, is the query. A layer is

@@ -24,8 +24,8 @@ type Actor struct {
 	PriorReadout bool // log π is added to the outputs
 }
 
-// Act implements control.Actor. It errs on problems of another shape and on
-// contexts that are none: a π that is no policy, a Q or an η that is not finite.
+// Act implements control.Actor. It returns an error on problems of another shape and on
+// invalid contexts: an invalid policy π, a Q or an η that is not finite.
 func (a *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 	policies := make([]*mat.Dense, len(batch))
 	for i, x := range batch {

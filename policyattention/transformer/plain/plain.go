@@ -37,7 +37,7 @@ type linear struct {
 type norm struct{ gain, bias []float64 }
 
 // New returns the network of the given shape; tensor supplies the values of
-// each parameter, row-major, by its name in transformer.Config.Layout. It errs
+// each parameter, row-major, by its name in transformer.Config.Layout. It returns an error
 // when tensor does, or supplies another number of values than the shape has, or
 // one that is not finite.
 func New(features, layers, heads, width, hidden int, tensor func(name string) ([]float32, error)) (*Network, error) {
