@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 		{"no such run", []string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
 		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
 		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitUsage, "--rounds=0"},
-		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\", \"decoder\" or a file of weights"},
+		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\", \"decoder\", \"any\" or a file of weights"},
 		{"workers", []string{"--artifacts", empty, "--preset", "smoke", "train", "--workers=-1"}, exitUsage, "--workers=-1"},
 		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
 		{"nothing to tabulate", []string{"--artifacts", empty, "table", "prior"}, 0, "holds no result of the preset quick"},
