@@ -1,0 +1,80 @@
+package transformer
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/npz"
+)
+
+// goldenShape is the network of testdata/jax.npz.
+var goldenShape = Config{Features: 5, Layers: 3, Heads: 2, Width: 8, Hidden: 12, Outputs: 1}
+
+// proximal is Σ_s KL(π ‖ prior) − ⟨π, gain⟩, a mean over the batch, of the policies that
+// the network writes; prior holds logarithms, both are [B, S, A].
+func proximal(params, tokens, prior, gain *Node) *Node {
+	logits := Reshape(goldenShape.Bind(params).Vectors(tokens), prior.Shape().Dimensions...)
+	logp := LogSoftmax(logits, -1)
+	total := ReduceAllSum(Mul(Exp(logp), Sub(Sub(logp, prior), gain)))
+	return DivScalar(total, float64(prior.Shape().Dimensions[0]))
+}
+
+// The definition against the same network in JAX 0.10.2 with optax 0.2.8, in float64
+// (scripts/bench/golden.py writes the file): outputs, the gradient in every tensor, and
+// the losses of ten steps of AdamW. Both add up the same numbers in other orders: 1e-11
+// leaves a factor of some hundred over what was seen.
+func TestGoldenValuesOfJAX(t *testing.T) {
+	data, err := os.ReadFile("testdata/jax.npz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := npz.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := goBackend(t)
+	input := func(name string) *tensors.Tensor {
+		a := golden[name]
+		return tensors.FromFlatDataAndDimensions(a.Data, a.Shape...)
+	}
+	near := func(what string, got, want []float64) {
+		t.Helper()
+		if len(got) != len(want) || len(want) == 0 {
+			t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+		}
+		for i := range want {
+			if !(math.Abs(got[i]-want[i]) <= 1e-11*(1+math.Abs(want[i]))) {
+				t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], want[i])
+			}
+		}
+	}
+	out := run(t, b, func(in []*Node) []*Node {
+		return []*Node{
+			goldenShape.Bind(in[0]).Vectors(in[1]),
+			Gradient(proximal(in[0], in[1], in[2], in[3]), in[0])[0],
+		}
+	}, input("params"), input("tokens"), input("prior"), input("gain"))
+	near("outputs", vector[float64](t, out[0]), golden["outputs"].Data)
+	gradient := vector[float64](t, out[1])
+	for _, p := range goldenShape.Layout() {
+		near("gradient of "+p.Name, gradient[p.Offset:][:p.Size()], golden["gradient"].Data[p.Offset:][:p.Size()])
+	}
+
+	losses := vector[float64](t, run(t, b, func(in []*Node) []*Node {
+		params, m, v := in[0], ZerosLike(in[0]), ZerosLike(in[0])
+		var losses []*Node
+		for step := range golden["losses"].Data {
+			loss := proximal(params, in[1], in[2], in[3])
+			losses = append(losses, loss)
+			count := Scalar(loss.Graph(), dtypes.Int32, step+1)
+			params, m, v = StandardAdamW().Step(params, Gradient(loss, params)[0], m, v, count)
+		}
+		return []*Node{Stack(losses, 0)}
+	}, input("params"), input("tokens"), input("prior"), input("gain"))[0])
+	near("losses", losses, golden["losses"].Data)
+}
