@@ -343,10 +343,10 @@ func TestFirstView(t *testing.T) {
 	}
 }
 
-// TestPlayback steps and plays.
+// TestPlayback steps and plays. There are enough rounds for the fastest speed to be seen under way.
 func TestPlayback(t *testing.T) {
 	b := newTab(t)
-	b.open(server.URL + "/#T=9")
+	b.open(server.URL + "/#T=60")
 	for _, step := range []struct{ press, want string }{
 		{"#forth", "0.1"}, {"#forth", "0.2"}, {"#forth", "0.3"}, {"#forth", "1.0"}, {"#back", "0.3"}, {"#round-on", "1.0"}, {"#first", "0.0"}, {"#back", "0.0"},
 	} {
@@ -363,8 +363,8 @@ func TestPlayback(t *testing.T) {
 	b.toEnd()
 	b.set("#speed", "10")
 	b.click("#play") // from the end it starts again
-	b.wait(`pos.k > 0 && pos.k < 9`)
-	b.wait(`pos.k === 9 && !playing`)
+	b.wait(`pos.k > 0 && pos.k < 60`)
+	b.wait(`pos.k === 60 && !playing`)
 }
 
 // TestFrames holds the page to what a visitor feels: while m = 64 runs as fast
