@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -133,20 +134,26 @@ func (s solveCmd) Run(g *globals) error {
 			Warnings []string             `json:"warnings,omitempty"`
 		}{solution, certified, warnings})
 	}
+	return s.show(g.out, problem.MDP, loop.Eta, solution, certified)
+}
+
+// show prints the losses on the way, the guarantee, the decoder's residuals where it has a
+// certificate, and the returned policy.
+func (s solveCmd) show(out io.Writer, m *mdp.MDP, eta float64, solution *control.Solution, certified *decoder.Certificate) error {
 	c := solution.Certificate
-	fmt.Fprintf(g.out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(s.MDP), problem.MDP.States(), problem.MDP.Actions(), problem.MDP.Gamma, loop.Eta)
+	fmt.Fprintf(out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(s.MDP), m.States(), m.Actions(), m.Gamma, eta)
 	for _, k := range []int{1, 2, 5, 10, 20, 40, 100, 200} {
 		if k < s.Rounds {
-			fmt.Fprintf(g.out, "loss after round %d: %.4g\n", k, solution.Loss[k])
+			fmt.Fprintf(out, "loss after round %d: %.4g\n", k, solution.Loss[k])
 		}
 	}
-	fmt.Fprintf(g.out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
+	fmt.Fprintf(out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
 	if certified != nil {
-		fmt.Fprintf(g.out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified ≤ %.3g)\n",
+		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified ≤ %.3g)\n",
 			c.Zeta, certified.Zeta, c.Delta, certified.DeltaWeighted())
 	}
 	const shown = 40
-	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "state\tlikeliest action\tprobability\tvalue\t")
 	for state, pi := range solution.Policy[:min(shown, len(solution.Policy))] {
 		action, value := floats.MaxIdx(pi), scalar.Round(floats.Dot(pi, solution.QPi[state]), 4) // never −0
@@ -156,7 +163,7 @@ func (s solveCmd) Run(g *globals) error {
 		return err
 	}
 	if n := len(solution.Policy) - shown; n > 0 {
-		fmt.Fprintf(g.out, "and %d states more; --json prints all, and every probability\n", n)
+		fmt.Fprintf(out, "and %d states more; --json prints all, and every probability\n", n)
 	}
 	return nil
 }
