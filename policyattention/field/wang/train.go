@@ -2,8 +2,6 @@ package wang
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute"
@@ -71,63 +69,27 @@ type Trained struct {
 	Losses []float64   // means since the one before of the squared TD error of the network plus that of TD(0)
 }
 
+// Schedule implements fit.Recipe.
+func (t Training) Schedule() (processes, steps int) { return t.Processes, t.Batches }
+
 // Run trains in the file path, see fit.Job.Run.
 func (t Training) Run(ctx context.Context, on compute.Backend, path string) (*Trained, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	config, err := json.Marshal(t)
-	if err != nil {
-		return nil, fmt.Errorf("wang: %w", err)
-	}
-	job := fit.Job{
-		Config: config, Init: t.initial(seed.New(t.Seed, "wang", "weights")), Steps: t.Processes * t.Batches,
-		Rate: t.Rate, Decay: t.Decay, Batch: t.batch, Loss: t.loss,
-	}
-	for _, k := range keptProcesses {
-		if k < t.Processes {
-			job.Keep = append(job.Keep, k*t.Batches)
-		}
-	}
-	job.Keep = append(job.Keep, job.Steps)
-	f, err := job.Run(ctx, on, path)
-	if err != nil {
-		return nil, fmt.Errorf("wang: %w", err)
-	}
-	return trained(f)
+	return trained(fit.RunProcesses(ctx, on, path, t, keptProcesses, fit.Job{
+		Init: t.initial(seed.New(t.Seed, "wang", "weights")), Rate: t.Rate, Decay: t.Decay, Batch: t.batch, Loss: t.loss,
+	}))
 }
 
 // Read reads a finished training.
-func Read(path string) (*Trained, error) {
-	f, err := fit.Read(path)
+func Read(path string) (*Trained, error) { return trained(fit.ReadProcesses[Training](path)) }
+
+func trained(t *fit.Trained[Training], err error) (*Trained, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wang: %w", err)
 	}
-	t, err := trained(f)
-	if err != nil {
-		return nil, fmt.Errorf("%w (in %s)", err, path)
-	}
-	return t, nil
-}
-
-func trained(f *fit.Fit) (*Trained, error) {
-	t := &Trained{Params: f.Params, Losses: f.Losses}
-	if err := json.Unmarshal(f.Config, &t.Training); err != nil {
-		return nil, fmt.Errorf("wang: no recipe: %w", err)
-	}
-	if err := t.Validate(); err != nil {
-		return nil, err
-	}
-	if f.Step != t.Processes*t.Batches || len(f.Params) == 0 {
-		return nil, errors.New("wang: the training is not finished")
-	}
-	for i, step := range f.Kept {
-		if len(f.Params[i]) != t.Size() {
-			return nil, fmt.Errorf("wang: %d parameters, want %d", len(f.Params[i]), t.Size())
-		}
-		t.After = append(t.After, step/t.Batches)
-	}
-	return t, nil
+	return &Trained{t.Recipe, t.After, t.Params, t.Losses}, nil
 }
 
 // process draws process i and its features [S, d].

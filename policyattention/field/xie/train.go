@@ -2,8 +2,6 @@ package xie
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/gomlx/compute"
@@ -78,7 +76,8 @@ type Weights struct {
 
 // size is the number of parameters: A, the three numbers of V, and the step size and the
 // temperature of the algorithm that is fitted beside.
-func (t Training) size() int { return t.D*t.D + 5 }
+// Size is the number of parameters.
+func (t Training) Size() int { return t.D*t.D + 5 }
 
 // Weights returns those of the network.
 func (t Training) Weights(params []float64) Weights {
@@ -100,8 +99,8 @@ func (t Training) Fitted(params []float64) Spec {
 // initial draws the network's parameters from N(0, .1²); the algorithm starts at α = τ = 1.
 func (t Training) initial() []float64 {
 	rng := seed.New(t.Seed, "xie", "weights")
-	params := normal(1, t.size(), .1, rng).RawRowView(0)
-	params[t.size()-2], params[t.size()-1] = 1, 1
+	params := normal(1, t.Size(), .1, rng).RawRowView(0)
+	params[t.Size()-2], params[t.Size()-1] = 1, 1
 	return params
 }
 
@@ -203,61 +202,25 @@ type Trained struct {
 	Losses []float64   // means since the one before of the squared TD error of the network plus that of the algorithm
 }
 
+// Schedule implements fit.Recipe.
+func (t Training) Schedule() (processes, steps int) { return t.Processes, t.Batches }
+
 // Run trains in the file path, see fit.Job.Run.
 func (t Training) Run(ctx context.Context, on compute.Backend, path string) (*Trained, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	config, err := json.Marshal(t)
-	if err != nil {
-		return nil, fmt.Errorf("xie: %w", err)
-	}
-	job := fit.Job{
-		Config: config, Init: t.initial(), Steps: t.Processes * t.Batches,
-		Rate: t.Rate, Decay: t.Decay, Batch: t.batch, Loss: t.loss,
-	}
-	for _, k := range keptProcesses {
-		if k < t.Processes {
-			job.Keep = append(job.Keep, k*t.Batches)
-		}
-	}
-	job.Keep = append(job.Keep, job.Steps)
-	f, err := job.Run(ctx, on, path)
-	if err != nil {
-		return nil, fmt.Errorf("xie: %w", err)
-	}
-	return trained(f)
+	return trained(fit.RunProcesses(ctx, on, path, t, keptProcesses, fit.Job{
+		Init: t.initial(), Rate: t.Rate, Decay: t.Decay, Batch: t.batch, Loss: t.loss,
+	}))
 }
 
 // Read reads a finished training.
-func Read(path string) (*Trained, error) {
-	f, err := fit.Read(path)
+func Read(path string) (*Trained, error) { return trained(fit.ReadProcesses[Training](path)) }
+
+func trained(t *fit.Trained[Training], err error) (*Trained, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xie: %w", err)
 	}
-	t, err := trained(f)
-	if err != nil {
-		return nil, fmt.Errorf("%w (in %s)", err, path)
-	}
-	return t, nil
-}
-
-func trained(f *fit.Fit) (*Trained, error) {
-	t := &Trained{Params: f.Params, Losses: f.Losses}
-	if err := json.Unmarshal(f.Config, &t.Training); err != nil {
-		return nil, fmt.Errorf("xie: no recipe: %w", err)
-	}
-	if err := t.Validate(); err != nil {
-		return nil, err
-	}
-	if f.Step != t.Processes*t.Batches || len(f.Params) == 0 {
-		return nil, errors.New("xie: the training is not finished")
-	}
-	for i, step := range f.Kept {
-		if len(f.Params[i]) != t.size() {
-			return nil, fmt.Errorf("xie: %d parameters, want %d", len(f.Params[i]), t.size())
-		}
-		t.After = append(t.After, step/t.Batches)
-	}
-	return t, nil
+	return &Trained{t.Recipe, t.After, t.Params, t.Losses}, nil
 }

@@ -63,7 +63,7 @@ func TestLossAndGradient(t *testing.T) {
 	}
 	for _, oneHot := range []bool{false, true} {
 		tr := tiny(oneHot)
-		params := normal(1, tr.size(), .7, seed.New(5)).RawRowView(0)
+		params := normal(1, tr.Size(), .7, seed.New(5)).RawRowView(0)
 		const step = 3
 		batch, err := tr.batch(step)
 		if err != nil {
@@ -145,7 +145,7 @@ func TestTrainingResumes(t *testing.T) {
 
 func TestLikenessOfTheAlgorithm(t *testing.T) {
 	tr := Recipe(1)
-	params := make([]float64, tr.size())
+	params := make([]float64, tr.Size())
 	for i := range tr.D {
 		params[i*tr.D+i] = 1.5
 	}
