@@ -21,7 +21,7 @@ import (
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/renameio/v2"
 
-	"icrl/policyattention/safetensors"
+	"icrl/internal/safetensors"
 )
 
 // learned describes trained weights that the page can load.

@@ -10,10 +10,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/safetensors"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/plain"
 )

@@ -28,7 +28,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"icrl/policyattention/safetensors"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 )

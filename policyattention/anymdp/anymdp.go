@@ -44,8 +44,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
-	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
 

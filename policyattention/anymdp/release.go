@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"icrl/policyattention/safetensors"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/transformer/plain"
 )
 

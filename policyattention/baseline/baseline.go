@@ -11,8 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
 

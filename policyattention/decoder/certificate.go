@@ -6,8 +6,8 @@ import (
 	"math"
 	"text/tabwriter"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 )
 

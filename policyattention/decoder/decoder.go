@@ -25,9 +25,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/numeric"
 )
 
 // logZero stands for log 0 in a memory. Within the cap η_max·B ≤ 2000 its score

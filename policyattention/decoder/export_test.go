@@ -5,8 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/decoder/network"
-	"icrl/policyattention/safetensors"
 )
 
 // SafeTensors returns the weights under the names of the legend, the readouts

@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/numeric"
 )
 
 // Packet is one transition shown to the critic.

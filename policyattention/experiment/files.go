@@ -14,7 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/npz"
+	"icrl/internal/npz"
 )
 
 var nan = math.NaN() // an empty field

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/npz"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
-	"icrl/policyattention/npz"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"

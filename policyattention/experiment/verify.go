@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/npz"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/npz"
 	"icrl/policyattention/seed"
 )
 

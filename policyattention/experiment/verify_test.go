@@ -12,8 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/npz"
 	"icrl/policyattention/control"
-	"icrl/policyattention/npz"
 	"icrl/policyattention/train"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/numeric"
+	"icrl/internal/numeric"
 	"icrl/policyattention/seed"
 )
 

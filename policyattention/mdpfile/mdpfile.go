@@ -13,8 +13,8 @@ import (
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/npz"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/npz"
 )
 
 // MaxBytes is the size above which a file is refused: enough for 1,000 states

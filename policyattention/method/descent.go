@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"time"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
-	"icrl/policyattention/safetensors"
 )
 
 // Descent is the training of some numbers in float64, by steps that are functions of

@@ -12,10 +12,10 @@ import (
 	"image/color"
 	"slices"
 
+	"icrl/internal/npz"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/npz"
 )
 
 // Name names a method in cells, on the command line and in files.
@@ -180,6 +180,9 @@ type Learner interface {
 	Rates() baseline.Steps
 }
 
+// Arrays are arrays of numbers by name, as a cell's file of them holds them.
+type Arrays = map[string]npz.Array
+
 // Recorder is a controller whose run depends on discrete choices, such as actions
 // drawn from a network's probabilities: rounding that differs between machines could
 // change one, and so all that follows. It stores its choices, and verification repeats
@@ -187,11 +190,11 @@ type Learner interface {
 type Recorder interface {
 	control.Controller
 	// Record is Run that also returns arrays [N, …] of the choices, by name.
-	Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, map[string]npz.Array, error)
+	Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, Arrays, error)
 	// Replay repeats the run on some of the first problems with the recorded choices,
 	// whose arrays may go on after them. It returns an error if a choice cannot have been
 	// made with probabilities that differ by at most tolerance.
-	Replay(problems []mdp.Problem, rounds int, recorded map[string]npz.Array, tolerance float64) ([]control.Trajectory, error)
+	Replay(problems []mdp.Problem, rounds int, recorded Arrays, tolerance float64) ([]control.Trajectory, error)
 }
 
 // Recorded is a Deployment that says which arrays its controller, a Recorder, stores.

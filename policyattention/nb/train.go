@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 
 	"github.com/janpfeifer/gonb/gonbui"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/train"
 )
@@ -38,4 +40,18 @@ func Train(c train.Config, folder string) *train.Model {
 	check(err)
 	status("Trained for %d steps; the weights are in %s.", c.Steps, folder)
 	return Must(train.Load(b, trained[0].Weights))
+}
+
+// Exported returns, by name, what an independent implementation needs to repeat a
+// training run: see [train.Config.Export].
+func Exported(c train.Config) map[string]safetensors.Tensor {
+	folder := Must(os.MkdirTemp("", "exported"))
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "start.safetensors")
+	Try(c.Export(path, c.Steps))
+	named := map[string]safetensors.Tensor{}
+	for _, t := range Must(safetensors.ReadFile(path)).Tensors {
+		named[t.Name] = t
+	}
+	return named
 }

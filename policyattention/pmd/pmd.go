@@ -13,8 +13,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/numeric"
 )
 
 // Step returns the policy mirror descent update [S, A] of equation (1),

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/numeric"
+	"icrl/internal/numeric"
 )
 
 // Rule names a fixed policy update. The mechanism figure asks to which of them

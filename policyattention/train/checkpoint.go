@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"icrl/policyattention/safetensors"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/transformer"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
-	"icrl/policyattention/numeric"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )

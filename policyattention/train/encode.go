@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/numeric"
 	"icrl/policyattention/seed"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
-	"icrl/policyattention/safetensors"
 )
 
 // Session is runs from their first step, taken some steps at a time and kept

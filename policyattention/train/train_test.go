@@ -19,8 +19,8 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
-	"icrl/policyattention/safetensors"
 )
 
 // tiny is a configuration whose runs take a fraction of a second in pure Go.

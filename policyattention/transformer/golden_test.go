@@ -9,7 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/npz"
+	"icrl/internal/npz"
 )
 
 // goldenShape is the network of testdata/jax.npz.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"icrl/policyattention/numeric"
+	"icrl/internal/numeric"
 	"icrl/policyattention/seed"
 )
 

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
-	"icrl/policyattention/safetensors"
 )
 
 // tolerance is by how much a loss that is replayed in plain Go may differ from the stored

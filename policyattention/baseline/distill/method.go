@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
+	"icrl/internal/npz"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
-	"icrl/policyattention/npz"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )

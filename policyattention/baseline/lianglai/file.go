@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/safetensors"
+	"icrl/internal/safetensors"
 )
 
 // Write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"icrl/policyattention/numeric"
+	"icrl/internal/numeric"
 )
 
 // cache is the key–value cache of one head.

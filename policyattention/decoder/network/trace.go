@@ -6,7 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/numeric"
+	"icrl/internal/numeric"
 )
 
 // Trace is every intermediate result of one pass over N tokens. It is computed

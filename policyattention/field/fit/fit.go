@@ -19,7 +19,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/safetensors"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/transformer"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/field/evidence"
-	"icrl/policyattention/safetensors"
 )
 
 // small is a plan of seconds, with the kinds that the departures compare.

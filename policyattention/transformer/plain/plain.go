@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"icrl/policyattention/numeric"
+	"icrl/internal/numeric"
 )
 
 // epsilon of LayerNorm, as in package transformer.
