@@ -35,7 +35,7 @@ func TestWithoutABaseline(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a copy of the module")
 	}
-	for _, baseline := range []string{"distill"} {
+	for _, baseline := range []string{"distill", "lianglai"} {
 		t.Run(baseline, func(t *testing.T) {
 			root := t.TempDir()
 			copyModule(t, "../../..", root)
