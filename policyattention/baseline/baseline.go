@@ -62,8 +62,8 @@ func Gives(p []float64, u float64, a int, tolerance float64) bool {
 
 // Step takes the action a and moves to the successor.
 func (c *Chain) Step(a int) Transition {
-	t := Transition{State: c.State, Action: a, Reward: c.mdp.R.At(c.State, a)}
-	t.Next = mdp.Sample(c.rng, c.mdp.Next(c.State, a))
+	t := Transition{State: c.State, Action: a}
+	t.Reward, t.Next = c.mdp.Transition(c.rng, c.State, a)
 	c.State = t.Next
 	return t
 }

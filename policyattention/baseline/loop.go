@@ -55,6 +55,7 @@ func Run(problems []mdp.Problem, rounds int, start Start, features Features, roo
 				}
 				pi = learner.Policy()
 				policies = append(policies, pi)
+				problem.MDP.Meter().EndRound()
 			}
 			trajectories[i].Policies = policies
 			return nil

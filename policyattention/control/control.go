@@ -123,6 +123,7 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		}
 		for i, pi := range policies {
 			trajectories[i].Policies = append(trajectories[i].Policies, pi)
+			problems[i].MDP.Meter().EndRound()
 		}
 		if round == rounds-1 {
 			break

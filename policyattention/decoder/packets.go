@@ -30,9 +30,8 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 	packets := make([]Packet, 0, m*env.States()*env.Actions())
 	for s := range env.States() {
 		for a := range env.Actions() {
-			r, next := env.R.At(s, a), env.Next(s, a)
 			for range m {
-				t := mdp.Sample(rng, next)
+				r, t := env.Transition(rng, s, a)
 				packets = append(packets, Packet{State: s, Action: a, Reward: r, NextState: t, NextAction: mdp.Sample(rng, pi.RawRowView(t))})
 			}
 		}
@@ -49,10 +48,11 @@ func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 	var packets []Packet
 	for s := range env.States() {
 		for a := range env.Actions() {
+			r := env.Reward(s, a)
 			for t, p := range env.Next(s, a) {
 				for b, w := range pi.RawRowView(t) {
 					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
-						packets = append(packets, Packet{s, a, env.R.At(s, a), t, b, numeric.Log(weight)})
+						packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
 					}
 				}
 			}

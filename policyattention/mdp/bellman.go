@@ -24,6 +24,7 @@ import (
 func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 	m.mustFit("policy", pi)
 	m.mustFit("Q", q)
+	m.meter.Charge(2 * len(q.RawMatrix().Data))
 	return m.backup(rowDots(pi, q))
 }
 
@@ -35,6 +36,7 @@ func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 func (m *MDP) OptimalityBackup(q *mat.Dense) *mat.Dense {
 	m.mustFit("Q", q)
 	v := make([]float64, m.States())
+	m.meter.Charge(len(q.RawMatrix().Data))
 	for s := range v {
 		v[s] = slices.Max(q.RawRowView(s))
 	}
@@ -53,8 +55,9 @@ func (m *MDP) mustFit(name string, x *mat.Dense) {
 func (m *MDP) backup(v []float64) *mat.Dense {
 	s, a := m.R.Dims()
 	q := mat.NewDense(s, a, nil)
+	m.meter.read(s*a, 2*s*a)
 	for i := range s {
-		row, reward := q.RawRowView(i), m.R.RawRowView(i)
+		row, reward := q.RawRowView(i), m.rewards().RawRowView(i)
 		for j := range row {
 			row[j] = reward[j] + float64(m.Gamma*m.Expect(i, j, v))
 		}
@@ -83,7 +86,7 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 	if sweeps := m.sweeps(); sweeps > 0 {
 		return m.iterate(pi, sweeps), nil
 	}
-	system, reward := mat.NewDense(n, n, nil), rowDots(pi, m.R)
+	system, reward := mat.NewDense(n, n, nil), m.rewardsUnder(pi)
 	for s := range n {
 		row := system.RawRowView(s)
 		for j := range a {
@@ -91,12 +94,14 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 			if w == 0 {
 				continue
 			}
+			m.meter.Charge(1 + 2*n)
 			for t, p := range m.Next(s, j) {
 				row[t] -= float64(w * p)
 			}
 		}
 		row[s]++
 	}
+	m.meter.Charge(n + luOperations(n))
 	// Its condition number is at most (1+γ)/(1−γ) in the maximum norm, so it is not
 	// estimated, which would take as long as the solution.
 	pivots := make([]int, n)
@@ -107,10 +112,17 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 	return reward, nil
 }
 
+// rewardsUnder returns r^π [S].
+func (m *MDP) rewardsUnder(pi *mat.Dense) []float64 {
+	m.meter.read(len(pi.RawMatrix().Data), 2*len(pi.RawMatrix().Data))
+	return rowDots(pi, m.rewards())
+}
+
 // iterate returns what is left of V = 0 after so many sweeps V ← r^π + γ P^π V.
 func (m *MDP) iterate(pi *mat.Dense, sweeps int) []float64 {
 	n, a := m.R.Dims()
-	chain, reward := make([][]successor, n), rowDots(pi, m.R)
+	chain, reward := make([][]successor, n), m.rewardsUnder(pi)
+	entries := 0
 	for s := range n {
 		for j := range a {
 			if w := m.Gamma * pi.At(s, j); w != 0 {
@@ -119,7 +131,9 @@ func (m *MDP) iterate(pi *mat.Dense, sweeps int) []float64 {
 				}
 			}
 		}
+		entries += len(chain[s])
 	}
+	m.meter.read(entries, (1+2*sweeps)*entries)
 	v, old := make([]float64, n), make([]float64, n)
 	for range sweeps {
 		v, old = old, v
@@ -180,6 +194,7 @@ func (m *MDP) Optimal() (*Optimum, error) {
 			return nil, err
 		}
 		q := m.backup(v)
+		m.meter.Charge(2 * s * a)
 		changed := false
 		for i := range s {
 			row := q.RawRowView(i)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -29,6 +30,7 @@ type MDP struct {
 
 	next     [][]successor // the positive entries of each row of P [S·A]; nil unless they are few
 	nonzeros int           // positive entries of P
+	meter    *Meter        // nil where nobody counts
 }
 
 // successor is a state that an action can lead to.
@@ -87,10 +89,13 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 // Expect returns E_{S'|s,a} v(S') for state values v [S].
 func (m *MDP) Expect(s, a int, v []float64) float64 {
 	if m.next == nil {
+		m.meter.read(0, 2*len(v))
 		return dot(m.Next(s, a), v)
 	}
 	sum := 0.0
-	for _, n := range m.next[s*m.Actions()+a] {
+	successors := m.next[s*m.Actions()+a]
+	m.meter.read(len(successors), 2*len(successors))
+	for _, n := range successors {
 		sum += float64(n.p * v[n.state])
 	}
 	return sum
@@ -146,12 +151,30 @@ func (m *MDP) States() int { s, _ := m.R.Dims(); return s }
 func (m *MDP) Actions() int { _, a := m.R.Dims(); return a }
 
 // Next returns the distribution P(·|s,a) [S]; it must not be changed.
-func (m *MDP) Next(s, a int) []float64 { return m.P.RawRowView(s*m.Actions() + a) }
+func (m *MDP) Next(s, a int) []float64 {
+	m.meter.read(m.States(), 0)
+	return m.transitions().RawRowView(s*m.Actions() + a)
+}
 
-// RMax returns max |r(s,a)|.
+// Reward returns r(s,a).
+func (m *MDP) Reward(s, a int) float64 {
+	m.meter.read(1, 0)
+	return m.rewards().At(s, a)
+}
+
+// Transition draws a transition from the state s under the action a: a reward and a
+// successor, by one number of rng.
+func (m *MDP) Transition(rng *rand.Rand, s, a int) (reward float64, next int) {
+	if m.meter != nil {
+		m.meter.now.Transitions++
+	}
+	return m.rewards().At(s, a), Sample(rng, m.transitions().RawRowView(s*m.Actions()+a))
+}
+
+// RMax returns max |r(s,a)|, which a controller may know: no meter counts it.
 func (m *MDP) RMax() float64 {
 	top := 0.0
-	for _, v := range m.R.RawMatrix().Data {
+	for _, v := range m.rewards().RawMatrix().Data {
 		top = math.Max(top, math.Abs(v))
 	}
 	return top

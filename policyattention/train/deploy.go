@@ -196,7 +196,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 		x := batch[i]
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)
 		sampled := c.sample(rng, x.MDP, x.Pi, x.Q)
-		c.criticTokens(into, slot, x.MDP, sampled)
+		c.criticTokens(into, slot, sampled)
 		means[i] = sampled.mean
 	})
 	if err != nil {

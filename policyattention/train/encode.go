@@ -54,7 +54,7 @@ func (c Config) actorTokens(tokens []float32, slot []int, pi, q *mat.Dense, eta 
 func criticFeatures(slots, actions int) int { return 2*slots + actions + 3 }
 
 // criticTokens writes the tokens [(m+1)·S·A, features] of sampled transitions.
-func (c Config) criticTokens(tokens []float32, slot []int, m *mdp.MDP, sampled samples) {
+func (c Config) criticTokens(tokens []float32, slot []int, sampled samples) {
 	features := criticFeatures(c.Slots, c.Actions)
 	pairs := len(slot) * c.Actions
 	token := func(i, pair int) (oneHot, scalars []float32) {
@@ -67,7 +67,7 @@ func (c Config) criticTokens(tokens []float32, slot []int, m *mdp.MDP, sampled s
 		pair := i / c.Samples
 		next, scalars := token(i, pair)
 		next[slot[successor]] = 1
-		scalars[0] = float32(m.R.At(pair/c.Actions, pair%c.Actions))
+		scalars[0] = float32(sampled.rewards[pair])
 		scalars[1] = float32(sampled.values[successor])
 	}
 	for pair := range pairs {
@@ -87,6 +87,7 @@ func (c Config) ContextTokens(pairs int) int {
 // samples are m generative transitions of every state-action pair.
 type samples struct {
 	successors []int      // s' [S·A·m]
+	rewards    []float64  // r(s,a) of each pair [S·A]
 	values     []float64  // ⟨π̂(·|s),Q_k(s,·)⟩ of each state [S]
 	mean       *mat.Dense // mean target r + γv' of each pair [S, A]
 }
@@ -94,7 +95,7 @@ type samples struct {
 // sample draws transitions of m for a critic shown the returned policy pi and
 // Q_k.
 func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
-	out := samples{values: make([]float64, m.States()), mean: mat.DenseCopyOf(m.R)}
+	out := samples{values: make([]float64, m.States()), mean: mat.NewDense(m.States(), m.Actions(), nil)}
 	for s := range out.values {
 		for a, p := range pi.RawRowView(s) {
 			out.values[s] += p * q.At(s, a)
@@ -102,10 +103,13 @@ func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
 	}
 	mean := out.mean.RawMatrix().Data
 	for pair := range mean {
-		next := m.Next(pair/c.Actions, pair%c.Actions)
-		for range c.Samples {
-			successor := mdp.Sample(rng, next)
+		for i := range c.Samples {
+			reward, successor := m.Transition(rng, pair/c.Actions, pair%c.Actions)
 			out.successors = append(out.successors, successor)
+			if i == 0 {
+				out.rewards = append(out.rewards, reward)
+				mean[pair] = reward
+			}
 			mean[pair] += m.Gamma * out.values[successor] / float64(c.Samples)
 		}
 	}
@@ -186,7 +190,7 @@ func (c Config) examples() (*examples, error) {
 				return nil, fmt.Errorf("train: context %d: %w", i, err)
 			}
 			sampled := c.sample(rng, x.MDP, next.Pi, x.Q)
-			c.criticTokens(tokens[i*count*features:][:count*features], slot, x.MDP, sampled)
+			c.criticTokens(tokens[i*count*features:][:count*features], slot, sampled)
 			for j, v := range next.Q.RawMatrix().Data {
 				mean[i*pairs+j], exact[i*pairs+j] = float32(sampled.mean.RawMatrix().Data[j]), float32(v)
 			}

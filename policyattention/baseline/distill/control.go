@@ -112,6 +112,7 @@ func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []con
 		}
 		for i, pi := range policies {
 			trajectories[i].Policies = append(trajectories[i].Policies, pi)
+			problems[i].MDP.Meter().EndRound()
 		}
 	}
 	for i, h := range agents.histories {

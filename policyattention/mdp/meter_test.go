@@ -1,0 +1,116 @@
+package mdp
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/seed"
+)
+
+// Counts by hand for S = 3 and A = 2, so that P has 18 entries and r has 6.
+func TestMeterByHand(t *testing.T) {
+	problems, err := Random.Draw(1, 3, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6})
+	for _, x := range []struct {
+		name string
+		use  func(m *MDP) error
+		want Count
+	}{
+		{"a reward and a row", func(m *MDP) error { m.Reward(1, 0); m.Next(2, 1); return nil }, Count{Entries: 1 + 3}},
+		{"five transitions", func(m *MDP) error {
+			for i := range 5 {
+				m.Transition(seed.New(1, "transition"), i%3, i%2)
+			}
+			return nil
+		}, Count{Transitions: 5}},
+		// ⟨π, Q⟩ in 3 states: 4 operations each. Then 6 sums of 3 products, 6 products with
+		// γ and 6 sums with r.
+		{"an evaluation backup", func(m *MDP) error { m.EvaluationBackup(problems[0].Pi0, q); return nil }, Count{Entries: 24, Operations: 12 + 36 + 12}},
+		// A comparison for each entry of Q instead.
+		{"an optimality backup", func(m *MDP) error { m.OptimalityBackup(q); return nil }, Count{Entries: 24, Operations: 6 + 36 + 12}},
+		// r^π: 12. Each of 6 rows: a product with γ and 3 products and differences. The 1s:
+		// 3. LU of [3, 3]: 2+1 divisions and 4+1 products and differences; two solves of 3
+		// products and differences each and 3 divisions. Then the backup of V.
+		{"a policy's value", func(m *MDP) error { _, err := m.PolicyValue(problems[0].Pi0); return err }, Count{Entries: 24 + 24, Operations: 12 + 6*7 + 3 + (3 + 10 + 12 + 3) + 48}},
+	} {
+		m := problems[0].MDP.Metered()
+		if err := x.use(m); err != nil {
+			t.Fatal(err)
+		}
+		m.Meter().Charge(7)
+		m.Meter().EndRound()
+		rounds := m.Meter().Rounds()
+		got := rounds[0]
+		if got.Seconds < 0 {
+			t.Errorf("%s took %v s", x.name, got.Seconds)
+		}
+		got.Seconds = 0
+		if x.want.Operations += 7; got != x.want || len(rounds) != 1 {
+			t.Errorf("%s: %+v, by hand %+v", x.name, got, x.want)
+		}
+	}
+}
+
+// LU factors and a solve with them, each operation of the textbook's loops counted.
+func TestLUOperations(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 8, 16} {
+		count := 0
+		for k := range n {
+			for i := k + 1; i < n; i++ {
+				count++ // the multiplier
+				for j := k + 1; j < n; j++ {
+					count += 2
+				}
+			}
+		}
+		for i := range n {
+			for range i {
+				count += 2 // with L, of ones on the diagonal
+			}
+		}
+		for i := range n {
+			for j := i + 1; j < n; j++ {
+				count += 2 // with U
+			}
+			count++
+		}
+		if got := luOperations(n); got != count {
+			t.Errorf("n = %d: %d operations, counted %d", n, got, count)
+		}
+	}
+}
+
+// A metered MDP computes the same bits, and hides its tables.
+func TestMeteredIsTheSame(t *testing.T) {
+	for _, family := range []Family{Random, SparseTransitions} {
+		problems, err := family.Draw(2, 24, 3, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := problems[0].MDP
+		metered := m.Metered()
+		if !math.IsNaN(metered.P.At(0, 0)) || !math.IsNaN(metered.R.At(0, 0)) || math.IsNaN(m.R.At(0, 0)) {
+			t.Error("the tables of a metered MDP can be read, or those of the MDP cannot")
+		}
+		plain, err := m.Optimal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted, err := metered.Optimal()
+		if err != nil || !mat.Equal(plain.Q, counted.Q) {
+			t.Errorf("%s: another Q*: %v", family, err)
+		}
+		reward, next := m.Transition(seed.New(3, "x"), 1, 2)
+		if r, s := metered.Transition(seed.New(3, "x"), 1, 2); r != reward || s != next || r != m.R.At(1, 2) || metered.RMax() != m.RMax() {
+			t.Errorf("%s: another transition or reward cap", family)
+		}
+		if m.Meter() != nil || m.Meter().Rounds() != nil {
+			t.Error("an MDP without a meter has counts")
+		}
+	}
+}
