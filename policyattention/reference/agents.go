@@ -1,0 +1,214 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+)
+
+// greedy returns the greedy policy of q [S, A], uniform among ties.
+func (t Told) greedy(q *mat.Dense) (*mat.Dense, error) {
+	t.Meter.Charge(greedyOperations(t.States, t.Actions))
+	return pmd.RewardOnly.Update(t.uniform(), q, 1)
+}
+
+// uniform returns the uniform policy [S, A].
+func (t Told) uniform() *mat.Dense {
+	pi := mat.NewDense(t.States, t.Actions, nil)
+	for i := range pi.RawMatrix().Data {
+		pi.RawMatrix().Data[i] = 1 / float64(t.Actions)
+	}
+	return pi
+}
+
+// QLearning is tabular Q-learning from Q = 0 with a constant step α. It acts ε-greedily
+// and returns the greedy policy.
+func QLearning(t Told, alpha, epsilon float64) (Agent, error) {
+	return newTabular(t, alpha, epsilon, false)
+}
+
+// Sarsa is SARSA from Q = 0 with a constant step α: the action at the successor is drawn
+// from the ε-greedy policy of the round. It returns the greedy policy.
+func Sarsa(t Told, alpha, epsilon float64) (Agent, error) {
+	return newTabular(t, alpha, epsilon, true)
+}
+
+// tabular learns Q by steps along the window.
+type tabular struct {
+	Told
+	alpha, epsilon float64
+	onPolicy       bool
+	q, behaviour   *mat.Dense
+}
+
+func newTabular(t Told, alpha, epsilon float64, onPolicy bool) (Agent, error) {
+	l := &tabular{Told: t, alpha: alpha, epsilon: epsilon, onPolicy: onPolicy, q: mat.NewDense(t.States, t.Actions, nil)}
+	_, err := l.act()
+	return l, err
+}
+
+// act sets the behaviour and returns the greedy policy.
+func (l *tabular) act() (*mat.Dense, error) {
+	pi, err := l.greedy(l.q)
+	if err != nil {
+		return nil, err
+	}
+	l.behaviour, err = pmd.Mix(pi, l.epsilon)
+	return pi, err
+}
+
+// Behaviour implements Agent.
+func (l *tabular) Behaviour() *mat.Dense { return l.behaviour }
+
+// Learn implements Agent.
+func (l *tabular) Learn(window []baseline.Transition) (*mat.Dense, error) {
+	for _, t := range window {
+		next := l.q.RawRowView(t.Next)
+		value := math.Inf(-1)
+		if l.onPolicy {
+			value = next[mdp.Sample(l.Rand, l.behaviour.RawRowView(t.Next))]
+		} else {
+			for _, v := range next {
+				value = math.Max(value, v)
+			}
+			l.Meter.Charge(l.Actions)
+		}
+		x := &l.q.RawRowView(t.State)[t.Action]
+		*x += l.alpha * (t.Reward + l.Gamma*value - *x)
+	}
+	l.Meter.Charge(5 * len(window))
+	return l.act()
+}
+
+// CertaintyEquivalence plans to the end in the model of the frequencies of all
+// transitions so far. A pair that has not been seen is believed to stay in its state with
+// the greatest reward seen, which makes the plan go and look. It acts by the plan mixed
+// with the uniform policy in the share ε, and returns the plan.
+func CertaintyEquivalence(t Told, epsilon float64) (Agent, error) {
+	if !(epsilon >= 0 && epsilon <= 1) {
+		return nil, fmt.Errorf("reference: ε is %v, want 0 ≤ ε ≤ 1", epsilon)
+	}
+	return &planner{Told: t, seen: newCounts(t), epsilon: epsilon, behaviour: t.uniform()}, nil
+}
+
+// PosteriorSampling has the law of the random family as its prior: successors are
+// Dirichlet(1, …, 1), rewards uniform on [−1, 1] until seen. It acts by the plan of a
+// model drawn from the posterior (Osband et al., NeurIPS 2013) and returns the plan of
+// the posterior mean.
+func PosteriorSampling(t Told) (Agent, error) {
+	p := &planner{Told: t, seen: newCounts(t), bayes: true}
+	drawn, reward := p.drawn()
+	var err error
+	p.behaviour, err = p.plan(drawn, reward)
+	return p, err
+}
+
+// planner keeps counts and plans.
+type planner struct {
+	Told
+	seen      *counts
+	bayes     bool
+	epsilon   float64
+	behaviour *mat.Dense
+}
+
+// Behaviour implements Agent.
+func (p *planner) Behaviour() *mat.Dense { return p.behaviour }
+
+// Learn implements Agent.
+func (p *planner) Learn(window []baseline.Transition) (*mat.Dense, error) {
+	p.seen.add(window)
+	next, reward := p.believed()
+	pi, err := p.plan(next, reward)
+	if err != nil {
+		return nil, err
+	}
+	if !p.bayes {
+		p.behaviour, err = pmd.Mix(pi, p.epsilon)
+		return pi, err
+	}
+	next, reward = p.drawn()
+	p.behaviour, err = p.plan(next, reward)
+	return pi, err
+}
+
+// believed returns the model to plan in: of frequencies, or the posterior mean.
+func (p *planner) believed() (next, reward *mat.Dense) {
+	next, reward = mat.NewDense(p.States*p.Actions, p.States, nil), mat.NewDense(p.States, p.Actions, p.seenRewards())
+	for pair, n := range p.seen.total {
+		row := next.RawRowView(pair)
+		switch {
+		case p.bayes:
+			for s, k := range p.seen.of(pair) {
+				row[s] = (1 + k) / (float64(p.States) + n)
+			}
+		case n == 0:
+			row[pair/p.Actions] = 1
+		default:
+			for s, k := range p.seen.of(pair) {
+				row[s] = k / n
+			}
+		}
+	}
+	p.Meter.Charge(p.States * p.Actions * p.States)
+	return next, reward
+}
+
+// seenRewards returns the rewards [S·A]; of pairs not seen what is believed of them.
+func (p *planner) seenRewards() []float64 {
+	reward := make([]float64, len(p.seen.total))
+	copy(reward, p.seen.reward)
+	for pair, n := range p.seen.total {
+		if n == 0 && !p.bayes {
+			reward[pair] = p.seen.best
+		}
+	}
+	return reward
+}
+
+// drawn returns a model drawn from the posterior.
+func (p *planner) drawn() (next, reward *mat.Dense) {
+	next, reward = mat.NewDense(p.States*p.Actions, p.States, nil), mat.NewDense(p.States, p.Actions, p.seenRewards())
+	for pair, n := range p.seen.total {
+		row, sum := next.RawRowView(pair), 0.0
+		for s, k := range p.seen.of(pair) {
+			row[s] = distuv.Gamma{Alpha: 1 + k, Beta: 1, Src: p.Rand}.Rand()
+			sum += row[s]
+		}
+		for s := range row {
+			row[s] /= sum
+		}
+		if n == 0 {
+			reward.RawMatrix().Data[pair] = 2*p.Rand.Float64() - 1
+		}
+	}
+	p.Meter.Charge(2 * p.States * p.Actions * p.States)
+	return next, reward
+}
+
+// plan returns the greedy policy of Q* in a model. What policy iteration takes in it is
+// charged by its count; what it reads of the model is the learner's own.
+func (p *planner) plan(next, reward *mat.Dense) (*mat.Dense, error) {
+	m, err := mdp.New(p.Gamma, next, reward)
+	if err != nil {
+		return nil, err
+	}
+	m = m.Metered()
+	optimum, err := m.Optimal()
+	if err != nil {
+		return nil, err
+	}
+	m.Meter().EndRound()
+	p.Meter.Charge(m.Meter().Rounds()[0].Operations)
+	pi := mat.NewDense(p.States, p.Actions, nil)
+	for s, a := range optimum.Policy {
+		pi.Set(s, a, 1)
+	}
+	return pi, nil
+}

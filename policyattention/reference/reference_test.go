@@ -1,0 +1,369 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+)
+
+func draw(t *testing.T, states, actions, n int) []mdp.Problem {
+	t.Helper()
+	problems, err := mdp.Random.Draw(7, states, actions, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return problems
+}
+
+// loss returns ‖Q* − Q^π‖∞ with Q* by trying all deterministic policies, an
+// independent solver of small problems.
+func loss(t *testing.T, m *mdp.MDP, pi *mat.Dense) float64 {
+	t.Helper()
+	states, actions := m.States(), m.Actions()
+	best := mat.NewDense(states, actions, nil)
+	best.Apply(func(_, _ int, _ float64) float64 { return math.Inf(-1) }, best)
+	for code := range int(math.Pow(float64(actions), float64(states))) {
+		p := mat.NewDense(states, actions, nil)
+		for s, c := 0, code; s < states; s, c = s+1, c/actions {
+			p.Set(s, c%actions, 1)
+		}
+		q, err := m.PolicyValue(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best.Apply(func(i, j int, v float64) float64 { return math.Max(v, q.At(i, j)) }, best)
+	}
+	q, err := m.PolicyValue(pi)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mdp.MaxAbsDiff(best, q)
+}
+
+func last(t *testing.T, c control.Controller, problems []mdp.Problem, rounds int) *mat.Dense {
+	t.Helper()
+	trajectories, err := c.Run(problems, rounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trajectories[0].Policies[rounds]
+}
+
+// With the model: policy iteration is done after as many rounds as there are states at
+// the latest, value iteration within its bound, both against the best of all
+// deterministic policies.
+func TestPlanners(t *testing.T) {
+	problems := draw(t, 4, 3, 1)
+	m := problems[0].MDP
+	if d := loss(t, m, last(t, PolicyIteration(), problems, 12)); d > 1e-12 {
+		t.Errorf("policy iteration is %v from the best policy", d)
+	}
+	// The greedy policy of Q_{T−1} is within 2γE/(1−γ), E = γ^{T−1}·2B (Singh and Yee, 1994).
+	const rounds = 200
+	bound := 2 * m.Gamma / (1 - m.Gamma) * math.Pow(m.Gamma, rounds-1) * 2 * m.Bound()
+	if d := loss(t, m, last(t, ValueIteration(), problems, rounds)); d > bound+1e-12 {
+		t.Errorf("value iteration is %v from the best policy, bound %v", d, bound)
+	}
+	if d := loss(t, m, last(t, NaturalPolicyGradient(5), problems, rounds)); d > 1e-9 {
+		t.Errorf("the natural policy gradient is %v from the best policy", d)
+	}
+}
+
+// Without a future, γ = 0, T steps of either are π₀ e^{ηTr}, normalized.
+func TestStepsWithoutAFuture(t *testing.T) {
+	drawn := draw(t, 4, 3, 1)[0]
+	p, err := mdp.NewProblem(0, drawn.MDP.P, drawn.MDP.R, drawn.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const eta, rounds = .7, 5
+	for name, c := range map[string]control.Controller{"natural policy gradient": NaturalPolicyGradient(eta), "exact PMD": ExactPMD(eta)} {
+		pi := last(t, c, []mdp.Problem{p}, rounds)
+		for s := range 4 {
+			sum := 0.0
+			for a := range 3 {
+				sum += p.Pi0.At(s, a) * math.Exp(eta*rounds*p.MDP.R.At(s, a))
+			}
+			for a := range 3 {
+				if want := p.Pi0.At(s, a) * math.Exp(eta*rounds*p.MDP.R.At(s, a)) / sum; math.Abs(pi.At(s, a)-want) > 1e-14 {
+					t.Errorf("%s: π(%d|%d) = %v, closed form %v", name, a, s, pi.At(s, a), want)
+				}
+			}
+		}
+	}
+}
+
+// Two states, two actions, γ = .5, by hand: V = ⟨π, Q⟩ is 2 and −1.
+func TestEstimatorsByHand(t *testing.T) {
+	told := Told{States: 2, Actions: 2, Gamma: .5}
+	pi := mat.NewDense(2, 2, []float64{.5, .5, .25, .75})
+	q := mat.NewDense(2, 2, []float64{1, 3, 2, -2})
+	window := []baseline.Transition{{State: 0, Action: 0, Reward: 1, Next: 0}, {State: 0, Action: 0, Reward: 1, Next: 1}, {State: 1, Action: 1, Reward: -1, Next: 1}}
+	for _, x := range []struct {
+		name string
+		Estimator
+		want []float64
+	}{
+		{"mean", Mean(told, 1), []float64{1.25, 3, 2, -1.5}},
+		{"shrunk", Mean(told, .5), []float64{1.125, 3, 2, -1.75}},
+		{"all", All(told), []float64{1.25, 3, 2, -1.5}},
+		// Q(0,0) is 1 + .5(2 − 1) = 1.5, so V(0) = 2.25, and 1.5 + .5(.5 − 1.5) = 1.
+		{"TD", TD(told, .5), []float64{1, 3, 2, -1.75}},
+	} {
+		got, err := x.Estimate(pi, q, window)
+		if err != nil || !mat.EqualApprox(got, mat.NewDense(2, 2, x.want), 1e-15) {
+			t.Errorf("%s: %v, %v, by hand %v", x.name, got.RawMatrix().Data, err, x.want)
+		}
+	}
+}
+
+// The estimate of all rounds is the exact backup in the model of the frequencies.
+func TestAllIsABackup(t *testing.T) {
+	p := draw(t, 4, 3, 1)[0]
+	source := Generative{N: 30, Root: 1}.Open(0, p.MDP)
+	estimator := All(Told{States: 4, Actions: 3, Gamma: .9})
+	q := mat.NewDense(4, 3, nil)
+	frequencies, n := mat.NewDense(12, 4, nil), make([]float64, 12)
+	for round := range 5 {
+		window := source(round, nil)
+		for _, x := range window {
+			i := x.State*3 + x.Action
+			frequencies.Set(i, x.Next, frequencies.At(i, x.Next)+1)
+			n[i]++
+		}
+		next, err := estimator.Estimate(p.Pi0, q, window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := mat.DenseCopyOf(frequencies)
+		model.Apply(func(i, _ int, v float64) float64 { return v / n[i] }, model)
+		m, err := mdp.New(.9, model, p.MDP.R)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := mdp.MaxAbsDiff(next, m.EvaluationBackup(p.Pi0, q)); d > 1e-12 {
+			t.Errorf("round %d: %v from the backup in the model of the frequencies", round, d)
+		}
+		q = next
+	}
+	for pair, k := range n {
+		if k < 12 || k > 13 { // 150 over 12 pairs
+			t.Errorf("pair %d has %v transitions of 150", pair, k)
+		}
+	}
+}
+
+// deterministic has transitions that can be learned from one look at each: pair (s, a)
+// leads to (s + a + 1) mod S.
+func deterministic(t *testing.T) mdp.Problem {
+	t.Helper()
+	p := draw(t, 4, 3, 1)[0]
+	next := mat.NewDense(12, 4, nil)
+	for i := range 12 {
+		next.Set(i, (i/3+i%3+1)%4, 1)
+	}
+	out, err := mdp.NewProblem(.9, next, p.MDP.R, p.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// In a deterministic problem one look at each pair is the model: certainty equivalence
+// is done after one round, Q-learning with α = 1 converges like value iteration, also on
+// a walk that looks everywhere.
+func TestAgentsFindTheBest(t *testing.T) {
+	p := deterministic(t)
+	for _, x := range []struct {
+		name   string
+		source Source
+		agent  func(Told) (Agent, error)
+		rounds int
+	}{
+		{"certainty equivalence", Generative{12, 1}, func(t Told) (Agent, error) { return CertaintyEquivalence(t, 0) }, 1},
+		{"certainty equivalence on a walk", Walk{20, 1}, func(t Told) (Agent, error) { return CertaintyEquivalence(t, 0) }, 20},
+		{"Q-learning", Generative{12, 1}, func(t Told) (Agent, error) { return QLearning(t, 1, 0) }, 300},
+		{"Q-learning on a walk", Walk{20, 1}, func(t Told) (Agent, error) { return QLearning(t, 1, 1) }, 300},
+		{"SARSA", Generative{12, 1}, func(t Told) (Agent, error) { return Sarsa(t, .5, 0) }, 300},
+		{"posterior sampling", Generative{1200, 1}, PosteriorSampling, 3},
+		{"posterior sampling on a walk", Walk{200, 1}, PosteriorSampling, 40},
+	} {
+		pi := last(t, Agents{Source: x.source, New: x.agent, Root: 2}, []mdp.Problem{p}, x.rounds)
+		if d := loss(t, p.MDP, pi); d > 1e-9 {
+			t.Errorf("%s is %v from the best policy after %d rounds", x.name, d, x.rounds)
+		}
+	}
+}
+
+// With ε = 1 SARSA and TD evaluate the uniform policy: after many small steps Q is near
+// Q^π by a linear solve. A step of .01 leaves a standard deviation of about
+// √(.01/2)·(1 + γ)·‖Q‖ in SARSA's, which draws actions; four of these are allowed.
+func TestLearnersEvaluate(t *testing.T) {
+	p := deterministic(t)
+	uniform := p.MDP.Uniform()
+	want, err := p.MDP.PolicyValue(uniform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := told(p, 1, 0)
+	agent, err := Sarsa(x, .01, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimator, q := TD(x, .1), mat.NewDense(4, 3, nil)
+	source := Generative{12, 1}.Open(0, p.MDP)
+	for round := range 5000 {
+		window := source(round, nil)
+		if _, err := agent.Learn(window); err != nil {
+			t.Fatal(err)
+		}
+		if q, err = estimator.Estimate(uniform, q, window); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := mdp.MaxAbsDiff(q, want); d > 1e-9 {
+		t.Errorf("TD is %v from Q^π", d)
+	}
+	scale := 0.0
+	for _, v := range want.RawMatrix().Data {
+		scale = math.Max(scale, math.Abs(v))
+	}
+	if d := mdp.MaxAbsDiff(agent.(*tabular).q, want); d > 4*math.Sqrt(.01/2)*1.9*scale {
+		t.Errorf("SARSA is %v from Q^π, whose norm is %v", d, scale)
+	}
+}
+
+// actorCritic is the tabular actor–critic of package baseline as an agent.
+type actorCritic struct {
+	*baseline.ActorCritic
+	steps baseline.Steps
+}
+
+func (a actorCritic) Behaviour() *mat.Dense { return a.Policy() }
+
+func (a actorCritic) Learn(window []baseline.Transition) (*mat.Dense, error) {
+	dTheta, dW := a.Increment(window, a.Policy(), .9, a.steps)
+	err := a.Step(dTheta, dW)
+	return a.Policy(), err
+}
+
+// An agent on a Walk makes the run that baseline.Teacher makes, to the bit.
+func TestWalkIsTheBaselines(t *testing.T) {
+	problems := draw(t, 5, 3, 3)
+	steps := baseline.Steps{Alpha: 8, Beta: .4}
+	want, err := baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: 5}.Run(problems, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Agents{Source: Walk{baseline.Window, 5}, New: func(t Told) (Agent, error) {
+		l, err := baseline.NewActorCritic(t.Pi0)
+		return actorCritic{l, steps}, err
+	}}.Run(problems, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range problems {
+		for k := range got[i].Policies {
+			if !mat.Equal(got[i].Policies[k], want[i].Policies[k]) {
+				t.Fatalf("problem %d, round %d: another policy", i, k)
+			}
+		}
+	}
+}
+
+// By hand, S = 4 and A = 3, so SA = 12. Agents and estimators read nothing and draw what
+// the source says. Q-learning with n transitions takes (A + 5)n and 2SA for the greedy
+// policy, and 2SA before the first round; TD (2A + 5)n and 8SA for PMD; the mean 2SA for
+// V, 3n, 4 for each pair seen, and 8SA.
+func TestMetersOfSamplers(t *testing.T) {
+	for name, x := range map[string]struct {
+		controller func(Source) control.Controller
+		first      int // operations before the first round
+		operations int // a round
+	}{
+		"Q-learning": {func(s Source) control.Controller {
+			return Agents{Source: s, New: func(t Told) (Agent, error) { return QLearning(t, .1, .1) }}
+		}, 24, 8*24 + 24},
+		"TD": {func(s Source) control.Controller {
+			return Improved{Source: s, New: func(t Told) Estimator { return TD(t, .1) }, Actor: PMD(), Eta: 1}
+		}, 0, 11*24 + 96},
+		"mean": {func(s Source) control.Controller {
+			return Improved{Source: s, New: func(t Told) Estimator { return Mean(t, 1) }, Actor: PMD(), Eta: 1}
+		}, 0, 24 + 3*24 + 4*12 + 96},
+	} {
+		for kind, source := range map[string]Source{"generative": Generative{24, 1}, "walk": Walk{24, 1}} {
+			if kind == "walk" && name == "mean" {
+				continue // the number of pairs seen is random
+			}
+			p := draw(t, 4, 3, 1)[0]
+			p.MDP = p.MDP.Metered()
+			if _, err := x.controller(source).Run([]mdp.Problem{p}, 3); err != nil {
+				t.Fatal(err)
+			}
+			for k, got := range p.MDP.Meter().Rounds() {
+				want := mdp.Count{Transitions: 24 * (k + 1), Operations: x.first + x.operations*(k+1), Seconds: got.Seconds}
+				if got != want {
+					t.Errorf("%s, %s, round %d: %+v, by hand %+v", name, kind, k, got, want)
+				}
+			}
+		}
+	}
+}
+
+// With the model, S = 4 and A = 3: 60 entries a backup. Exact PMD solves once for Q^π₀,
+// which reads r twice and P twice, and backs up T − 1 times.
+func TestMetersWithTheModel(t *testing.T) {
+	for name, x := range map[string]struct {
+		control.Controller
+		entries func(rounds int) int
+	}{
+		"exact PMD":        {ExactPMD(.8), func(t int) int { return 120 + 60*(t-1) }},
+		"value iteration":  {ValueIteration(), func(t int) int { return 120 + 60*(t-1) }},
+		"policy gradient":  {NaturalPolicyGradient(.8), func(t int) int { return 120 * t }},
+		"policy iteration": {PolicyIteration(), func(t int) int { return 120 + (12+4*4+48)*(t-1) }}, // P of 4 pairs of a greedy policy, then of all
+	} {
+		p := draw(t, 4, 3, 1)[0]
+		p.MDP = p.MDP.Metered()
+		if _, err := x.Run([]mdp.Problem{p}, 5); err != nil {
+			t.Fatal(err)
+		}
+		for k, got := range p.MDP.Meter().Rounds() {
+			want := x.entries(k + 1)
+			if name == "policy iteration" {
+				want += 12 * k // r of the backup
+			}
+			if got.Transitions != 0 || got.Entries != want {
+				t.Errorf("%s, T = %d: %d transitions and %d entries, by hand %d", name, k+1, got.Transitions, got.Entries, want)
+			}
+		}
+	}
+}
+
+// What cannot be is refused, with its problem.
+func TestRefused(t *testing.T) {
+	problems := draw(t, 4, 3, 1)
+	for name, c := range map[string]control.Controller{
+		"ε of 2":     Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2) }},
+		"ε of −1":    Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, .1, -1) }},
+		"η of −1":    Improved{Source: Walk{20, 1}, New: All, Actor: PMD(), Eta: -1},
+		"diverging":  Improved{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }, Actor: PMD(), Eta: 1},
+		"Q diverges": Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) }},
+	} {
+		if _, err := c.Run(problems, 40); err == nil {
+			t.Errorf("%s was run", name)
+		}
+	}
+	// The stream of a problem does not depend on the other problems.
+	p := draw(t, 4, 3, 2)
+	a := Generative{20, 3}.Open(1, p[1].MDP)(4, nil)
+	b := Generative{20, 3}.Open(1, p[1].MDP)(4, nil)
+	if fmt.Sprint(a) != fmt.Sprint(b) || len(a) != 20 {
+		t.Error("a generative stream is not a function of problem and round")
+	}
+}
