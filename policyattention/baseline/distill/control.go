@@ -9,10 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
-	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
 	"icrl/policyattention/transformer/fused"
 )
@@ -82,148 +81,18 @@ func (m *Model) With(path string) (*Model, error) {
 	return &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params)), first: m.first, follow: m.follow, instead: m.instead}, nil
 }
 
-// Controller deploys a model. It ignores π₀: an agent starts with an empty
-// history, and each round acts for baseline.Window steps on its own samples. The
-// policy returned after a round is the network's distribution of the next
-// action, asked at every state after the same history.
-type Controller struct {
-	Model *Model
-	Root  uint64 // of the transitions, one stream for each problem's index
+// controller deploys a model, see [incontext.Controller].
+func (m *Model) controller(root uint64) incontext.Controller {
+	return incontext.Controller{
+		Name: "distill", States: m.Config.States, Actions: m.Config.Actions, Root: root,
+		Agents: func(histories []*incontext.History) incontext.Agents { return m.agents(histories) },
+	}
 }
 
-// Run implements control.Controller.
-func (c Controller) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	trajectories, _, err := c.Live(problems, rounds)
-	return trajectories, err
-}
-
-// Live is Run that also returns the actions taken, baseline.Window·rounds for
-// each problem.
-func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []control.Trajectory, actions [][]int, err error) {
-	agents, chains, trajectories, err := c.born(problems, 0, rounds)
-	if err != nil {
-		return nil, nil, err
-	}
-	actions = make([][]int, len(problems))
-	for round := range rounds {
-		policies, err := agents.round(chains)
-		if err != nil {
-			return nil, nil, fmt.Errorf("distill: round %d: %w", round, err)
-		}
-		for i, pi := range policies {
-			trajectories[i].Policies = append(trajectories[i].Policies, pi)
-			problems[i].MDP.Meter().EndRound()
-		}
-	}
-	for i, h := range agents.histories {
-		for _, a := range h.previous[1:] {
-			actions[i] = append(actions[i], int(a))
-		}
-	}
-	return trajectories, actions, nil
-}
-
-// Relive repeats the lives in which the given actions were taken. It returns an error where
-// the network and the stream of random numbers could not have given an action,
-// with probabilities that differ by at most tolerance: networks on other
-// backends round differently, and one other action would change all that
-// follows.
-//
-// The actions and the random numbers alone fix the walk, so the network can be
-// shown a whole round at once and need not be asked action by action.
-func (c Controller) Relive(problems []mdp.Problem, actions [][]int, tolerance float64) ([]control.Trajectory, error) {
-	if len(actions) != len(problems) || len(problems) == 0 {
-		return nil, fmt.Errorf("distill: actions of %d problems, want %d, at least one", len(actions), len(problems))
-	}
-	for i, a := range actions {
-		if len(a) == 0 || len(a)%baseline.Window != 0 || len(a) != len(actions[0]) {
-			return nil, fmt.Errorf("distill: problem %d has %d actions, want a multiple of %d and as many as the first", i, len(a), baseline.Window)
-		}
-	}
-	var trajectories []control.Trajectory
-	for start := 0; start < len(problems); start += together {
-		end := min(start+together, len(problems))
-		some, err := c.relive(problems[start:end], actions[start:end], start, tolerance)
-		if err != nil {
-			return nil, err
-		}
-		trajectories = append(trajectories, some...)
-	}
-	return trajectories, nil
-}
-
-// together is how many lives are repeated at a time: what a network of the CPU
-// budget computes for so many stays in a processor's cache.
-const together = 64
-
-// relive is Relive for the problems from index first.
-func (c Controller) relive(problems []mdp.Problem, actions [][]int, first int, tolerance float64) ([]control.Trajectory, error) {
-	rounds := len(actions[0]) / baseline.Window
-	agents, chains, trajectories, err := c.born(problems, first, rounds)
-	if err != nil {
-		return nil, err
-	}
-	draws := make([][]float64, len(problems)) // of the actions
-	for i, chain := range chains {
-		for t, a := range actions[i] {
-			if a < 0 || a >= c.Model.Config.Actions {
-				return nil, fmt.Errorf("distill: problem %d: action %d is %d, want 0 to %d", first+i, t+1, a, c.Model.Config.Actions-1)
-			}
-			draws[i] = append(draws[i], chain.Draw())
-			step := chain.Step(a)
-			agents.histories[i].see(&step, step.Next)
-		}
-	}
-	for round := range rounds {
-		rows, err := agents.window()
-		if err != nil {
-			return nil, fmt.Errorf("distill: round %d: %w", round, err)
-		}
-		for i, distributions := range rows {
-			for k := range baseline.Window {
-				t := round*baseline.Window + k
-				if !baseline.Gives(distributions.RawRowView(k), draws[i][t], actions[i][t], tolerance) {
-					return nil, fmt.Errorf("distill: problem %d: action %d, %d, is not the one that was drawn", first+i, t+1, actions[i][t])
-				}
-			}
-		}
-		policies, err := agents.policies()
-		if err != nil {
-			return nil, fmt.Errorf("distill: round %d: %w", round, err)
-		}
-		for i, pi := range policies {
-			trajectories[i].Policies = append(trajectories[i].Policies, pi)
-		}
-	}
-	return trajectories, nil
-}
-
-// born returns an agent for each problem, of which the first has the index
-// first, before its first action, with the chain that it walks and its trajectory
-// up to π₀.
-func (c Controller) born(problems []mdp.Problem, first, rounds int) (*agents, []*baseline.Chain, []control.Trajectory, error) {
-	if rounds < 1 || len(problems) == 0 {
-		return nil, nil, nil, fmt.Errorf("distill: %d rounds on %d problems, want at least one of each", rounds, len(problems))
-	}
-	config := c.Model.Config
-	chains := make([]*baseline.Chain, len(problems))
-	trajectories := make([]control.Trajectory, len(problems))
-	agents := c.Model.agents(len(problems))
-	for i, p := range problems {
-		if s, a := p.MDP.States(), p.MDP.Actions(); s != config.States || a != config.Actions {
-			return nil, nil, nil, fmt.Errorf("distill: problem %d has S=%d, A=%d, the network is for S=%d, A=%d", first+i, s, a, config.States, config.Actions)
-		}
-		chains[i] = baseline.NewChain(p.MDP, seed.New(c.Root, "distill", "chain", first+i))
-		agents.histories[i].see(nil, chains[i].State)
-		trajectories[i].Policies = []*mat.Dense{p.Pi0}
-	}
-	return agents, chains, trajectories, nil
-}
-
-// agents is a batch of agents that have lived equally long.
+// agents implements incontext.Agents.
 type agents struct {
 	*Model
-	histories []history
+	histories []*incontext.History
 	// pending counts the tokens that have been taken in: the next one's state is
 	// known, and neither is it in the cache nor has an action been taken. In a life
 	// that has been recorded, histories go on after it.
@@ -232,8 +101,8 @@ type agents struct {
 	length  int             // of the cache
 }
 
-func (m *Model) agents(n int) *agents {
-	return &agents{Model: m, histories: make([]history, n), cache: m.emptyCache(n)}
+func (m *Model) agents(histories []*incontext.History) *agents {
+	return &agents{Model: m, histories: histories, cache: m.emptyCache(len(histories))}
 }
 
 func (m *Model) emptyCache(n int) *tensors.Tensor {
@@ -241,29 +110,19 @@ func (m *Model) emptyCache(n int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(make([]float32, c.Layers*2*n*c.Context*c.Width), c.Layers, 2, n, c.Context, c.Width)
 }
 
-// round acts for a window and returns the policies after it.
-func (a *agents) round(chains []*baseline.Chain) ([]*mat.Dense, error) {
+// Begin implements incontext.Agents.
+func (a *agents) Begin() error {
 	if kept := a.kept(); kept < a.length {
-		if err := a.forget(kept); err != nil {
-			return nil, err
-		}
+		return a.forget(kept)
 	}
-	for range baseline.Window {
-		rows, err := a.take(a.follow, 1)
-		if err != nil {
-			return nil, err
-		}
-		for i, chain := range chains {
-			t := chain.Step(chain.Choose(rows[i].RawRowView(0)))
-			a.histories[i].see(&t, t.Next)
-		}
-	}
-	return a.policies()
+	return nil
 }
 
-// window takes a recorded round's tokens into the cache at once and returns, for
-// each agent, the distributions [Window, A] of its actions.
-func (a *agents) window() ([]*mat.Dense, error) {
+// Act implements incontext.Agents.
+func (a *agents) Act() ([]*mat.Dense, error) { return a.take(a.follow, 1) }
+
+// Window implements incontext.Agents.
+func (a *agents) Window() ([]*mat.Dense, error) {
 	exec, kept := a.follow, a.kept()
 	if kept < a.length { // the kept tokens are shown again, before the round's
 		a.pending -= kept
@@ -296,7 +155,7 @@ func (a *agents) kept() int {
 // distributions [k, A] of its actions at them.
 func (a *agents) take(exec *Exec, k int) ([]*mat.Dense, error) {
 	rows, cache, err := a.extend(exec, k, func(i, j int) (previous int32, reward float32, state int32) {
-		return a.histories[i].at(a.pending + j)
+		return a.histories[i].At(a.pending + j)
 	})
 	if err != nil {
 		return nil, err
@@ -307,12 +166,10 @@ func (a *agents) take(exec *Exec, k int) ([]*mat.Dense, error) {
 	return rows, nil
 }
 
-// policies returns, for each agent, the distribution of its next action [S, A]
-// if it were in each of the states now. It changes nothing: the pending token
-// keeps its own state, and the cache stays.
-func (a *agents) policies() ([]*mat.Dense, error) {
+// Policies implements incontext.Agents.
+func (a *agents) Policies() ([]*mat.Dense, error) {
 	policies, _, err := a.extend(a.instead, a.Config.States, func(i, s int) (previous int32, reward float32, state int32) {
-		previous, reward, _ = a.histories[i].at(a.pending)
+		previous, reward, _ = a.histories[i].At(a.pending)
 		return previous, reward, int32(s)
 	})
 	return policies, err
@@ -328,10 +185,6 @@ func (a *agents) forget(kept int) error {
 	a.pending -= kept
 	_, err := a.take(a.follow, kept)
 	return err
-}
-
-func (h *history) at(t int) (previous int32, reward float32, state int32) {
-	return h.previous[t], h.reward[t], h.state[t]
 }
 
 func (a *agents) replace(cache *tensors.Tensor) {

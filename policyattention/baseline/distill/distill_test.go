@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -101,20 +102,20 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 	}
 	early, late := 0., 0.
 	for i, h := range histories {
-		if len(h.action) != c.Length || len(h.previous) != c.Length || len(h.reward) != c.Length || len(h.state) != c.Length {
+		if len(h.action) != c.Length || len(h.Previous) != c.Length || len(h.Reward) != c.Length || len(h.State) != c.Length {
 			t.Fatalf("history %d has another length", i)
 		}
-		if h.previous[0] != none || h.reward[0] != 0 {
-			t.Errorf("history %d begins with action %d, reward %v", i, h.previous[0], h.reward[0])
+		if h.Previous[0] != incontext.None || h.Reward[0] != 0 {
+			t.Errorf("history %d begins with action %d, reward %v", i, h.Previous[0], h.Reward[0])
 		}
 		for k := 1; k < c.Length; k++ {
-			if h.previous[k] != h.action[k-1] || h.reward[k] != float32(ps[i].MDP.R.At(int(h.state[k-1]), int(h.action[k-1]))) {
+			if h.Previous[k] != h.action[k-1] || h.Reward[k] != float32(ps[i].MDP.R.At(int(h.State[k-1]), int(h.action[k-1]))) {
 				t.Fatalf("history %d: token %d does not tell of step %d", i, k, k-1)
 			}
 			if k <= c.Length/4 {
-				early += float64(h.reward[k])
+				early += float64(h.Reward[k])
 			} else if k > c.Length*3/4 {
-				late += float64(h.reward[k])
+				late += float64(h.Reward[k])
 			}
 		}
 	}
@@ -125,10 +126,10 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 
 // full is the forward pass on the last tokens of a history, at most n, without a
 // cache: the distribution of the action at the last one.
-func full(t *testing.T, m *Model, params []float32, h history, n int) []float64 {
+func full(t *testing.T, m *Model, params []float32, h incontext.History, n int) []float64 {
 	t.Helper()
-	from := max(0, len(h.state)-n)
-	n = len(h.state) - from
+	from := max(0, len(h.State)-n)
+	n = len(h.State) - from
 	position := make([]int32, n)
 	for i := range position {
 		position[i] = int32(i)
@@ -140,8 +141,8 @@ func full(t *testing.T, m *Model, params []float32, h history, n int) []float64 
 		t.Fatal(err)
 	}
 	out, err := exec.Call1(params,
-		tensors.FromFlatDataAndDimensions(h.previous[from:], 1, n), tensors.FromFlatDataAndDimensions(h.reward[from:], 1, n),
-		tensors.FromFlatDataAndDimensions(h.state[from:], 1, n), tensors.FromFlatDataAndDimensions(position, 1, n))
+		tensors.FromFlatDataAndDimensions(h.Previous[from:], 1, n), tensors.FromFlatDataAndDimensions(h.Reward[from:], 1, n),
+		tensors.FromFlatDataAndDimensions(h.State[from:], 1, n), tensors.FromFlatDataAndDimensions(position, 1, n))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,25 +170,35 @@ func near(t *testing.T, what string, got, want []float64) {
 func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 	m, params := model(t, tiny())
 	ps := problems(t, 2)
-	a := m.agents(len(ps))
-	chains := make([]*baseline.Chain, len(ps))
+	histories, chains := make([]*incontext.History, len(ps)), make([]*baseline.Chain, len(ps))
 	for i, p := range ps {
-		chains[i] = baseline.NewChain(p.MDP, seed.New(1, "chain", i))
-		a.histories[i].see(nil, chains[i].State)
+		histories[i], chains[i] = &incontext.History{}, baseline.NewChain(p.MDP, seed.New(1, "chain", i))
+		histories[i].See(nil, chains[i].State)
 	}
+	a := m.agents(histories)
 	for round := range 4 {
-		if _, err := a.round(chains); err != nil {
+		if err := a.Begin(); err != nil {
 			t.Fatal(err)
+		}
+		for range baseline.Window {
+			rows, err := a.Act()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, chain := range chains {
+				step := chain.Step(chain.Choose(rows[i].RawRowView(0)))
+				histories[i].See(&step, step.Next)
+			}
 		}
 		// The context is what the cache holds, and the pending token.
 		if want := min(20*(round+1), 34+20); a.length != want {
 			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, a.length, want)
 		}
-		policies, err := a.policies()
+		policies, err := a.Policies()
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := a.policies()
+		again, err := a.Policies()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,15 +206,15 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			if !mat.Equal(policies[i], again[i]) {
 				t.Fatalf("round %d: asking again changes the answer", round)
 			}
-			pending := a.histories[i]
+			pending := histories[i]
 			for s := range ps[i].MDP.States() {
-				h := history{slices.Clone(pending.previous), slices.Clone(pending.reward), slices.Clone(pending.state), nil}
-				h.state[len(h.state)-1] = int32(s)
+				h := incontext.History{Previous: slices.Clone(pending.Previous), Reward: slices.Clone(pending.Reward), State: slices.Clone(pending.State)}
+				h.State[len(h.State)-1] = int32(s)
 				near(t, "query", policies[i].RawRowView(s), full(t, m, params, h, a.length+1))
 			}
 		}
 		before := a.length
-		rows, err := a.take(a.follow, 1)
+		rows, err := a.Act()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +232,7 @@ func TestReliveAgreesWithLive(t *testing.T) {
 	m, _ := model(t, tiny())
 	short, _ := model(t, tiny().ShortContext())
 	ps := problems(t, 2)
-	for name, c := range map[string]Controller{"long": {Model: m, Root: 5}, "short": {Model: short, Root: 5}} {
+	for name, c := range map[string]incontext.Controller{"long": m.controller(5), "short": short.controller(5)} {
 		t.Run(name, func(t *testing.T) {
 			lived, actions, err := c.Live(ps, 5)
 			if err != nil {
@@ -256,7 +267,7 @@ func TestReliveAgreesWithLive(t *testing.T) {
 func TestControllerRepeats(t *testing.T) {
 	m, _ := model(t, tiny())
 	ps := problems(t, 3)
-	var c control.Controller = Controller{Model: m, Root: 5}
+	var c control.Controller = m.controller(5)
 	first, err := c.Run(ps, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -329,7 +340,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	for _, at := range tensors.MustCopyFlatData[int32](start) {
 		h, from := histories[int(at)/c.Length], int(at)%c.Length
 		for k := from; k < from+c.Context; k++ {
-			prefix := history{h.previous[from : k+1], h.reward[from : k+1], h.state[from : k+1], nil}
+			prefix := incontext.History{Previous: h.Previous[from : k+1], Reward: h.Reward[from : k+1], State: h.State[from : k+1]}
 			want -= math.Log(full(t, m, params, prefix, c.Context)[h.action[k]]) / float64(c.Batch*c.Context)
 		}
 	}

@@ -6,10 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"icrl/internal/npz"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
-	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -161,43 +159,7 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 	if err != nil {
 		return nil, err
 	}
-	return recorder{Controller{Model: model, Root: d.Distill.Root}}, nil
-}
-
-// recorder stores the actions of lives as an array "actions" [N, rounds·Window].
-type recorder struct{ Controller }
-
-// Record implements method.Recorder.
-func (r recorder) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, map[string]npz.Array, error) {
-	trajectories, actions, err := r.Live(problems, rounds)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := npz.Array{Shape: []int{len(actions), len(actions[0])}}
-	for _, row := range actions {
-		for _, a := range row {
-			out.Data = append(out.Data, float64(a))
-		}
-	}
-	return trajectories, map[string]npz.Array{"actions": out}, nil
-}
-
-// Replay implements method.Recorder.
-func (r recorder) Replay(problems []mdp.Problem, rounds int, recorded map[string]npz.Array, tolerance float64) ([]control.Trajectory, error) {
-	stored, each := recorded["actions"], rounds*baseline.Window
-	if len(stored.Shape) != 2 || stored.Shape[0] < len(problems) || stored.Shape[1] != each {
-		return nil, fmt.Errorf("array actions: shape %v, want [%d, %d]", stored.Shape, len(problems), each)
-	}
-	actions := make([][]int, len(problems))
-	for i := range actions {
-		for _, v := range stored.Data[i*each : (i+1)*each] {
-			if v != float64(int(v)) {
-				return nil, fmt.Errorf("array actions: %v is no action", v)
-			}
-			actions[i] = append(actions[i], int(v))
-		}
-	}
-	return r.Relive(problems, actions, tolerance)
+	return model.controller(d.Distill.Root), nil
 }
 
 // Key implements method.Training.

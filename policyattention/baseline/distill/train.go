@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
@@ -22,25 +23,10 @@ import (
 	"icrl/policyattention/transformer/fused"
 )
 
-// none is the previous action of the first token of a history; its one-hot is
-// zero.
-const none = -1
-
-// history is a sequence of tokens, with the action taken at each.
+// history is what a source has seen, with the action taken at each token.
 type history struct {
-	previous []int32   // a_{t−1}, or none
-	reward   []float32 // r_{t−1}, or 0
-	state    []int32   // s_t
-	action   []int32   // a_t
-}
-
-// see appends the token of a state reached by t, or a first one when t is nil.
-func (h *history) see(t *baseline.Transition, state int) {
-	previous, reward := int32(none), float32(0)
-	if t != nil {
-		previous, reward = int32(t.Action), float32(t.Reward)
-	}
-	h.previous, h.reward, h.state = append(h.previous, previous), append(h.reward, reward), append(h.state, int32(state))
+	incontext.History
+	action []int32 // a_t
 }
 
 // histories runs the source algorithm. History i is a function of the seed and
@@ -72,20 +58,20 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 	}
 	chain := baseline.NewChain(m, seed.New(c.Seed, "distill", "history", i))
 	window := make([]baseline.Transition, baseline.Window)
-	h.see(nil, chain.State)
+	h.See(nil, chain.State)
 	for range c.Length / baseline.Window {
 		pi := learner.Policy()
 		chain.Walk(pi, window)
 		for k := range window {
 			h.action = append(h.action, int32(window[k].Action))
-			h.see(&window[k], window[k].Next)
+			h.See(&window[k], window[k].Next)
 		}
 		if err := learner.Step(learner.Increment(window, pi, m.Gamma, c.Source)); err != nil {
 			return h, err
 		}
 	}
 	// The last token has no action.
-	h.previous, h.reward, h.state = h.previous[:c.Length], h.reward[:c.Length], h.state[:c.Length]
+	h.Previous, h.Reward, h.State = h.Previous[:c.Length], h.Reward[:c.Length], h.State[:c.Length]
 	return h, nil
 }
 
@@ -143,14 +129,14 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 	}
 	var all history
 	for _, h := range histories {
-		all.previous, all.reward = append(all.previous, h.previous...), append(all.reward, h.reward...)
-		all.state, all.action = append(all.state, h.state...), append(all.action, h.action...)
+		all.Previous, all.Reward = append(all.Previous, h.Previous...), append(all.Reward, h.Reward...)
+		all.State, all.action = append(all.State, h.State...), append(all.action, h.action...)
 	}
 	n := c.Histories * c.Length
 	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(all.previous, n, 1),
-		tensors.FromFlatDataAndDimensions(all.reward, n, 1),
-		tensors.FromFlatDataAndDimensions(all.state, n, 1),
+		tensors.FromFlatDataAndDimensions(all.Previous, n, 1),
+		tensors.FromFlatDataAndDimensions(all.Reward, n, 1),
+		tensors.FromFlatDataAndDimensions(all.State, n, 1),
 		tensors.FromFlatDataAndDimensions(all.action, n, 1),
 	}, nil
 }
