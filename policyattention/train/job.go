@@ -24,6 +24,9 @@ type Job struct {
 	Examples  int // of a batch
 	Tokens    int // of an example, or however many rows its matrix products have
 	Optimizer transformer.AdamW
+	// Clip is the largest Euclidean norm of a gradient that the optimizer is given: longer
+	// ones are shortened to it. 0 stands for no bound.
+	Clip      float64
 	Steps     int
 	Snapshots []int // steps after which weights are kept, ascending
 	// Average releases, in place of the last step's parameters, their average
@@ -94,6 +97,10 @@ func (j Job) start() state {
 // average).
 func (j Job) apply(state []*Node, gradient *Node) []*Node {
 	params, m, v, average, step := state[0], state[1], state[2], state[3], state[stepInput]
+	if j.Clip > 0 {
+		norm := Sqrt(ReduceAllSum(Square(gradient)))
+		gradient = Mul(gradient, Div(Const(gradient.Graph(), float32(j.Clip)), MaxScalar(norm, j.Clip)))
+	}
 	params, m, v = j.Optimizer.Step(params, gradient, m, v, step)
 	// The first step has the share 1.
 	share := Inverse(DivScalar(AddScalar(ConvertDType(step, average.DType()), averageOrder), averageOrder+1))

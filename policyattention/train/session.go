@@ -13,10 +13,11 @@ import (
 // Session is runs from their first step, taken some steps at a time and kept
 // nowhere: what speed comparisons measure.
 type Session struct {
-	device stepper
-	jobs   []Job
-	states []*state // as far as they were read
-	made   int
+	backend compute.Backend
+	device  stepper
+	jobs    []Job
+	states  []*state // as far as they were read
+	made    int
 }
 
 // NewSession starts c on a backend. The first step compiles.
@@ -50,7 +51,7 @@ func NewJobSession(backend compute.Backend, execution Execution, jobs ...Job) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Session{device: g, jobs: jobs, states: states}, nil
+	return &Session{backend: backend, device: g, jobs: jobs, states: states}, nil
 }
 
 // Steps performs the next n optimizer steps of every run and returns their
@@ -60,7 +61,7 @@ func (s *Session) Steps(n int) ([][]float32, error) {
 	for made := 0; made < n; {
 		next := min(n-made, s.device.call())
 		for i, j := range s.jobs {
-			err := j.collect(s.made, func() ([]float32, error) {
+			err := j.collect(s.backend, s.made, func() ([]float32, error) {
 				err := s.device.read(i, s.states[i])
 				return s.states[i].params, err
 			})

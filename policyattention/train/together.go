@@ -237,7 +237,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 		}
 		n := g.call()
 		for i, m := range members {
-			err := m.Job.collect(m.s.step, func() ([]float32, error) {
+			err := m.Job.collect(b, m.s.step, func() ([]float32, error) {
 				err := g.read(i, &m.s)
 				return m.s.params, err
 			})

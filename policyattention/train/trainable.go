@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -51,9 +52,10 @@ type Rollouts interface {
 	// Every is how many steps are made with what one look at the weights has given; it
 	// divides the steps of the run, which is saved between such stretches only.
 	Every() int
-	// Collect is shown the parameters [Size] before each step that Every divides. The
-	// batches of that step and the next Every−1 are a function of step and parameters.
-	Collect(step int, params []float32) error
+	// Collect is shown the parameters [Size] before each step that Every divides, and the
+	// backend that the run is on. The batches of that step and the next Every−1 are a
+	// function of step and parameters.
+	Collect(on compute.Backend, step int, params []float32) error
 }
 
 // Fixed is Batches from a fixed set: the model gets arrays of all examples, and of each
@@ -134,14 +136,14 @@ func (j Job) every() int {
 }
 
 // collect shows a Rollouts the parameters where it has to see them.
-func (j Job) collect(step int, read func() ([]float32, error)) error {
+func (j Job) collect(on compute.Backend, step int, read func() ([]float32, error)) error {
 	r, ok := j.Batches.(Rollouts)
 	if !ok || step%r.Every() != 0 {
 		return nil
 	}
 	params, err := read()
 	if err == nil {
-		err = r.Collect(step, params)
+		err = r.Collect(on, step, params)
 	}
 	if err != nil {
 		return fmt.Errorf("train: rollouts before step %d: %w", step+1, err)

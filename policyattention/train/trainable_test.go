@@ -61,7 +61,7 @@ type chasing struct {
 
 func (c *chasing) Every() int { return c.every }
 
-func (c *chasing) Collect(step int, params []float32) error {
+func (c *chasing) Collect(_ compute.Backend, step int, params []float32) error {
 	c.looks, c.weight = append(c.looks, step), params[0]
 	return nil
 }
@@ -77,7 +77,7 @@ func lineJob(batches Batches, steps int) Job {
 }
 
 // byHand is the run of lineJob in float64, with the gradient and AdamW written out.
-func byHand(steps, every int) (losses []float64, params [4]float64) {
+func byHand(steps, every int, clip float64) (losses []float64, params [4]float64) {
 	params = [4]float64{.5, -.25, .125, 0}
 	var m, v [4]float64
 	shift := 0.
@@ -100,7 +100,11 @@ func byHand(steps, every int) (losses []float64, params [4]float64) {
 			g[3] += 2 * e / points
 		}
 		losses = append(losses, loss)
+		norm := math.Sqrt(g[0]*g[0] + g[1]*g[1] + g[2]*g[2] + g[3]*g[3])
 		for k := range g {
+			if clip > 0 && norm > clip {
+				g[k] *= clip / norm
+			}
 			m[k], v[k] = .9*m[k]+.1*g[k], .999*v[k]+.001*g[k]*g[k]
 			t := float64(step + 1)
 			update := m[k] / (1 - math.Pow(.9, t)) / (math.Sqrt(v[k]/(1-math.Pow(.999, t))) + 1e-8)
@@ -118,17 +122,20 @@ func TestTrainable(t *testing.T) {
 			name         string
 			every        int // of rollouts; 0 for a stream
 			stepsPerCall int
-		}{{"stream", 0, 1}, {"stream in calls of 7", 0, 7}, {"rollouts", 1, 1}, {"rollouts for 6 steps", 6, 1}, {"rollouts for 6 steps in calls of 4", 6, 4}} {
+			clip         float64 // about half of the gradients are longer
+		}{{"stream", 0, 1, 0}, {"stream in calls of 7", 0, 7, 0}, {"rollouts", 1, 1, 0}, {"rollouts for 6 steps", 6, 1, 0}, {"rollouts for 6 steps in calls of 4", 6, 4, 0}, {"clipped", 0, 1, 4}} {
 			var batches Batches = Stream(func(step int) ([]*tensors.Tensor, error) { return asTensors(drawn(step, 0)) })
 			source := &chasing{every: tc.every}
 			if tc.every > 0 {
 				batches = source
 			}
-			results, err := RunTogether(t.Context(), b, Execution{StepsPerCall: tc.stepsPerCall}, []Run{{Job: lineJob(batches, steps), Dir: t.TempDir()}})
+			job := lineJob(batches, steps)
+			job.Clip = tc.clip
+			results, err := RunTogether(t.Context(), b, Execution{StepsPerCall: tc.stepsPerCall}, []Run{{Job: job, Dir: t.TempDir()}})
 			if err != nil {
 				t.Fatalf("%s: %v", tc.name, err)
 			}
-			losses, params := byHand(steps, tc.every)
+			losses, params := byHand(steps, tc.every, tc.clip)
 			// float32 rounding in 30 steps of a loss of order 1 to 10.
 			for i, want := range losses {
 				if got := float64(results[0].Losses[i]); !(math.Abs(got-want) < 2e-5*(1+want)) {
