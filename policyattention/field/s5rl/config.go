@@ -1,0 +1,135 @@
+// Package s5rl is in-context reinforcement learning with structured state space models (Lu et
+// al., arXiv 2303.03982; public code luchris429/popjaxrl): an actor and a critic on layers of
+// package s5, trained online by proximal policy optimization (PPO, arXiv 1707.06347) on problems
+// that are drawn anew all the time. Within a life it sees one problem; what it learns of it is in
+// the layers' state, and its weights stay.
+//
+// At a step the network sees the action and the reward before (zeros at the first step of a
+// life), the state now, and a flag at the first step, which also clears the layers' state.
+//
+// config.go holds the recipe and what it changes of the source's, network.go the network in
+// GoMLX, rollout.go the lives that it learns from, ppo.go the loss, control.go the controller,
+// and method.go its entry among the methods.
+package s5rl
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"icrl/policyattention/field/s5"
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+)
+
+// Config is everything that trained weights depend on, but for the backend's arithmetic.
+type Config struct {
+	Method  string `json:"method"` // always "s5rl"
+	Seed    uint64 `json:"seed"`   // root of problems, lives, weights and order
+	States  int    `json:"states"`
+	Actions int    `json:"actions"`
+
+	Encoder int `json:"encoder"` // units of the first layer
+	Width   int `json:"width"`   // of the S5 layers
+	State   int `json:"state"`   // of each of them: N, of which half is kept
+	Layers  int `json:"layers"`  // S5 layers
+	Hidden  int `json:"hidden"`  // units of the two layers before either output
+
+	Rollouts    int `json:"rollouts"`
+	Rows        int `json:"rows"`        // environments side by side
+	Lives       int `json:"lives"`       // of a row in a rollout, one after the other
+	Life        int `json:"life"`        // steps of a life
+	Epochs      int `json:"epochs"`      // passes over a rollout
+	Minibatches int `json:"minibatches"` // of rows, in an epoch
+
+	Gamma     float64           `json:"gamma"`   // discount of what the actor maximizes
+	Lambda    float64           `json:"lambda"`  // of generalized advantage estimation
+	Ratio     float64           `json:"ratio"`   // how far a probability may move: its factor is clipped to 1 ± Ratio
+	Entropy   float64           `json:"entropy"` // weight of the policy's entropy
+	Value     float64           `json:"value"`   // weight of the critic's loss
+	Norm      float64           `json:"norm"`    // largest norm of a gradient
+	Optimizer transformer.AdamW `json:"optimizer"`
+}
+
+const name = "s5rl"
+
+// CPU is a budget for a core of a CPU. Of the source's settings (run_popgym.py: 128 and 256 units,
+// 4 layers of state 256, 64 environments by 1,024 steps, 15 million steps, 30 epochs of 8
+// minibatches, γ = .99, λ = 1, clipping .2, no entropy, weight 1 of the critic, norm .5, a constant
+// rate of 5e-5) it keeps clipping, entropy, the critic's weight and the norm.
+func CPU(seed uint64, states int) Config {
+	c := Config{
+		Method: name, Seed: seed, States: states, Actions: 3,
+		Encoder: 64, Width: 64, State: 64, Layers: 2, Hidden: 64,
+		Rollouts: 150, Rows: 64, Lives: 1, Life: 800, Epochs: 4, Minibatches: 8,
+		Gamma: .99, Lambda: .95, Ratio: .2, Entropy: 0, Value: 1, Norm: .5,
+		Optimizer: transformer.AdamW{LearningRate: 1e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5},
+	}
+	c.Optimizer.Cosine = c.Steps()
+	return c
+}
+
+// Steps is the number of optimizer steps.
+func (c Config) Steps() int { return c.Rollouts * c.every() }
+
+// every is how many steps are made with a rollout.
+func (c Config) every() int { return c.Epochs * c.Minibatches }
+
+// length is the steps of a row in a rollout.
+func (c Config) length() int { return c.Lives * c.Life }
+
+// layer is the shape of an S5 layer.
+func (c Config) layer() s5.Layer { return s5.Layer{Width: c.Width, State: c.State} }
+
+// kept is the number of complex states of a layer.
+func (c Config) kept() int { return c.State / 2 }
+
+// features is the number of inputs: one-hots of the action before and of the state, the reward
+// and the flag.
+func (c Config) features() int { return c.Actions + 1 + c.States + 1 }
+
+// Validate reports the first field that makes no sense.
+func (c Config) Validate() error {
+	bad := func(format string, args ...any) error { return fmt.Errorf("s5rl: "+format, args...) }
+	o := c.Optimizer
+	switch {
+	case c.Method != name:
+		return bad("method is %q, want %q", c.Method, name)
+	case c.States < 2 || c.Actions < 2:
+		return bad("S=%d states and A=%d actions, want at least two of each", c.States, c.Actions)
+	case min(c.Encoder, c.Layers, c.Hidden) < 1 || max(c.Encoder, c.Layers, c.Hidden, c.Width, c.State) > 1<<12:
+		return bad("%d, %d and %d units in %d layers of state %d, want 1 to 4096", c.Encoder, c.Width, c.Hidden, c.Layers, c.State)
+	case min(c.Rollouts, c.Rows, c.Lives, c.Epochs, c.Minibatches) < 1 || c.Life < 2:
+		return bad("%d rollouts of %d rows, %d lives of %d steps, in %d epochs of %d minibatches, want at least one of each, and two steps",
+			c.Rollouts, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
+	case c.Rows%c.Minibatches != 0:
+		return bad("%d minibatches do not divide %d rows", c.Minibatches, c.Rows)
+	case !(c.Gamma >= 0 && c.Gamma < 1 && c.Lambda >= 0 && c.Lambda <= 1):
+		return bad("γ = %v and λ = %v, want numbers in [0, 1), and in [0, 1]", c.Gamma, c.Lambda)
+	case !(o.LearningRate > 0 && o.WeightDecay >= 0 && o.Epsilon > 0 && o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 && o.Cosine >= 0):
+		return bad("optimizer %+v, want positive rates and decays below 1", o)
+	}
+	for _, x := range []float64{c.Ratio, c.Entropy, c.Value, c.Norm, o.LearningRate, o.WeightDecay, o.Epsilon} {
+		if !(x >= 0 && x < 1e6) || math.IsNaN(x) {
+			return bad("ratio %v, entropy %v, value %v, norm %v and optimizer %+v, want finite numbers ≥ 0", c.Ratio, c.Entropy, c.Value, c.Norm, o)
+		}
+	}
+	return c.layer().Validate()
+}
+
+func (c Config) json() []byte {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // Validate has refused the numbers that JSON cannot hold
+	}
+	return b
+}
+
+// job is the training run.
+func (c Config) job() train.Job {
+	return train.Job{
+		Config: c.json(), Model: network{c}, Batches: &rollouts{c: c},
+		Examples: c.Rows / c.Minibatches, Tokens: c.length(),
+		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps(),
+	}
+}

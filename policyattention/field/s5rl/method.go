@@ -1,0 +1,124 @@
+package s5rl
+
+import (
+	"fmt"
+	"image/color"
+	"strings"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/method"
+	"icrl/policyattention/train"
+)
+
+// Method is S5RL among the methods. Its recipes are
+//
+//	cpu          the budget for a core of a CPU
+//	cpu-cleared  its control: the same weights, with the state cleared before each round
+var Method = method.Method{
+	Name: name, Label: "S5RL", Colour: color.RGBA{117, 112, 179, 255}, Sampled: true,
+	Signal: "reward, online (PPO)", Access: "20 on-policy transitions", Cost: "–",
+	Recipes: []string{"cpu"},
+	Limits:  []string{"rollouts", "rows", "life", "width"},
+	Deploy: func(s method.Setting) (method.Deployment, error) {
+		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
+		if base != "cpu" {
+			return nil, fmt.Errorf("no recipe %q of S5RL", s.Recipe)
+		}
+		c := CPU(s.Identity.Model, s.States)
+		c.Actions = s.Actions
+		s.Limits.Bound(&c.Rollouts, "rollouts")
+		s.Limits.Bound(&c.Rows, "rows")
+		s.Limits.Bound(&c.Life, "life")
+		for _, n := range []*int{&c.Encoder, &c.Width, &c.State, &c.Hidden} {
+			s.Limits.Bound(n, "width")
+		}
+		c.Optimizer.Cosine = c.Steps()
+		d := &Deployment{}
+		d.S5RL.Training, d.S5RL.Root, d.S5RL.Cleared = c, s.Identity.Model, cleared
+		return d, nil
+	},
+}
+
+// Deployment deploys a network of S5RL.
+type Deployment struct {
+	S5RL struct {
+		Training Config `json:"training"`
+		Root     uint64 `json:"root"`              // of the transitions
+		Cleared  bool   `json:"cleared,omitempty"` // see Model.Controller
+	} `json:"s5rl"`
+}
+
+// Weights implements method.Deployment.
+func (d *Deployment) Weights() []method.Weights {
+	return []method.Weights{method.Last(d.S5RL.Training)}
+}
+
+// Records implements method.Recorded.
+func (d *Deployment) Records() []string { return []string{"actions"} }
+
+// Controller implements method.Deployment.
+func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
+	c := d.S5RL.Training
+	model, err := method.Load(m, method.Last(c), c.shape(), Load, func(m *Model) (string, int) { return m.Config.Hash(), m.Config.Steps() })
+	if err != nil {
+		return nil, err
+	}
+	return model.Controller(d.S5RL.Root, d.S5RL.Cleared), nil
+}
+
+// shape is what a compiled program depends on.
+type shape struct{ States, Actions, Encoder, Width, State, Layers, Hidden int }
+
+func (c Config) shape() shape {
+	return shape{c.States, c.Actions, c.Encoder, c.Width, c.State, c.Layers, c.Hidden}
+}
+
+// Key implements method.Training.
+func (c Config) Key() string { return name }
+
+// Name implements method.Training.
+func (c Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, c.States, c.Seed) }
+
+// Hash implements method.Training.
+func (c Config) Hash() string { return c.job().Hash() }
+
+// Budget implements method.Training.
+func (c Config) Budget() int { return c.Steps() }
+
+// Parameters implements method.Training.
+func (c Config) Parameters() int {
+	all := network{c}.Layout()
+	last := all[len(all)-1]
+	return last.Offset + last.Size()
+}
+
+// Data implements method.Training.
+func (c Config) Data() string {
+	return fmt.Sprintf("%d lives of %d steps, online; %d epochs", c.Rollouts*c.Rows*c.Lives, c.Life, c.Epochs)
+}
+
+// Seconds implements method.Training.
+func (c Config) Seconds() float64 {
+	const perParameter = 4.5e-10 // and step of a life, forwards and back
+	return perParameter * float64(c.Parameters()) * float64(c.Rollouts*c.Rows*c.length()) * (float64(c.Epochs) + .5)
+}
+
+// Shape implements method.Training.
+func (c Config) Shape() string { return fmt.Sprint(c.shape(), c.Rows, c.length()) }
+
+// Kept implements method.Training.
+func (c Config) Kept() []int { return nil }
+
+// Read implements method.Training.
+func (c Config) Read(path string) (hash string, step int, err error) {
+	stored, _, err := ReadWeights(path)
+	return stored.Hash(), stored.Steps(), err
+}
+
+// In implements method.Shared.
+func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error) {
+	if err := c.Validate(); err != nil {
+		return train.Run{}, err
+	}
+	return train.Run{Job: c.job(), Dir: dir, Progress: progress}, nil
+}

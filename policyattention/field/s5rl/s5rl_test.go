@@ -1,0 +1,452 @@
+package s5rl
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/incontext"
+	"icrl/policyattention/field/s5"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+)
+
+func goBackend(t testing.TB) compute.Backend {
+	t.Helper()
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+// tiny is a recipe with two lives a row.
+func tiny() Config {
+	c := CPU(7, 4)
+	c.Encoder, c.Width, c.State, c.Hidden = 6, 8, 8, 5
+	c.Rollouts, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches = 3, 4, 2, 25, 2, 2
+	c.Optimizer.Cosine = c.Steps()
+	return c
+}
+
+// strange are parameters under which policies differ from state to state.
+func strange(c Config) []float32 {
+	params := network{c}.Init()
+	rng := seed.New(3, "test")
+	for i := range params {
+		params[i] += float32(.2 * rng.NormFloat64())
+	}
+	return params
+}
+
+func model(t *testing.T, c Config) *Model {
+	t.Helper()
+	m, err := NewModel(goBackend(t), c, strange(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func problems(t *testing.T, n int) []mdp.Problem {
+	t.Helper()
+	p, err := mdp.Random.Draw(3, 4, 3, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// collected returns a rollout under strange parameters, and these.
+func collected(t *testing.T, c Config) (*rollouts, []float32) {
+	t.Helper()
+	r, params := &rollouts{c: c}, strange(c)
+	if err := r.Collect(goBackend(t), 0, params); err != nil {
+		t.Fatal(err)
+	}
+	return r, params
+}
+
+// written is the network on one row of tokens, in float64, written out from the parameters by
+// name and with the recurrence of package s5.
+func written(t *testing.T, c Config, params []float32, previous, state []int32, reward []float32) (logits [][]float64, values []float64) {
+	t.Helper()
+	of := map[string][]float64{}
+	for _, x := range (network{c}).Layout() {
+		for _, v := range params[x.Offset:][:x.Size()] {
+			of[x.Name] = append(of[x.Name], float64(v))
+		}
+	}
+	through := func(x []float64, name string, linear bool) []float64 {
+		w, y := of[name+".weight"], append([]float64(nil), of[name+".bias"]...)
+		for o := range y {
+			for i, v := range x {
+				y[o] += v * w[i*len(y)+o]
+			}
+			if !linear && y[o] < 0 {
+				y[o] /= 100
+			}
+		}
+		return y
+	}
+	layer := s5.Layer{Width: c.Width, State: c.State}
+	states := make([][]complex128, c.Layers)
+	for l := range states {
+		states[l] = make([]complex128, c.State/2)
+	}
+	for at := range previous {
+		x := make([]float64, c.Actions+1+c.States+1)
+		first := previous[at] < 0
+		if first {
+			x[len(x)-1] = 1
+		} else {
+			x[previous[at]] = 1
+		}
+		x[c.Actions], x[c.Actions+1+int(state[at])] = float64(reward[at]), 1
+		x = through(through(x, "encoder0", false), "encoder1", false)
+		for l := range states {
+			var err error
+			name := []string{"s5.0", "s5.1"}[l]
+			if x, states[l], err = layer.Step(of[name], states[l], x, first); err != nil {
+				t.Fatal(err)
+			}
+		}
+		logits = append(logits, through(through(through(x, "actor0", false), "actor1", false), "actor2", true))
+		values = append(values, through(through(through(x, "critic0", false), "critic1", false), "critic2", true)[0])
+	}
+	return logits, values
+}
+
+// What is collected is what the network written out says of the same tokens, and what the
+// problems say of the actions; a row holds two lives, each cleared at its first step.
+func TestCollectedIsWhatWasSeen(t *testing.T) {
+	c := tiny()
+	r, params := collected(t, c)
+	ps, err := mdp.Random.Draw(seed.New(c.Seed, "s5rl", "problems", 0).Uint64(), c.States, c.Actions, c.Rows*c.Lives)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, length := r.last, c.length()
+	for row := range c.Rows {
+		from := row * length
+		logits, values := written(t, c, params, s.previous[from:][:length], s.state[from:][:length], s.reward[from:][:length])
+		for k := range length {
+			at := from + k
+			if begins := k%c.Life == 0; begins != (s.previous[at] == incontext.None) || begins && s.reward[at] != 0 {
+				t.Fatalf("row %d, step %d: action before %d, reward %v", row, k, s.previous[at], s.reward[at])
+			}
+			if k%c.Life != 0 && (s.previous[at] != s.action[at-1] || s.reward[at] != s.earned[at-1]) {
+				t.Fatalf("row %d, step %d does not tell of the one before", row, k)
+			}
+			m := ps[k/c.Life*c.Rows+row].MDP
+			if want := m.R.At(int(s.state[at]), int(s.action[at])); float64(s.earned[at])-want > 1e-7 {
+				t.Fatalf("row %d, step %d earned %v, want %v", row, k, s.earned[at], want)
+			}
+			// float32 against float64, over two layers and up to 25 steps.
+			p := softmax([]float32{float32(logits[k][0]), float32(logits[k][1]), float32(logits[k][2])})
+			if math.Abs(float64(s.logp[at])-math.Log(p[s.action[at]])) > 1e-4 || math.Abs(float64(s.value[at])-values[k]) > 1e-4 {
+				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, s.logp[at], s.value[at], math.Log(p[s.action[at]]), values[k])
+			}
+		}
+	}
+}
+
+// Advantages are those of the definition: sums of (γλ)^k δ_{t+k}; with λ = 1 a target is the
+// discounted return with the value after the last step behind it.
+func TestEstimate(t *testing.T) {
+	c := tiny()
+	reward, value := []float32{1, -2, .5, 3}, []float32{.1, .2, -.3, .4, 2}
+	advantage, target := make([]float32, 4), make([]float32, 4)
+	for _, c.Lambda = range []float64{0, .7, 1} {
+		c.estimate(reward, value, advantage, target)
+		for t0 := range reward {
+			want := 0.
+			for k := t0; k < len(reward); k++ {
+				delta := float64(reward[k]) + c.Gamma*float64(value[k+1]) - float64(value[k])
+				want += math.Pow(c.Gamma*c.Lambda, float64(k-t0)) * delta
+			}
+			if math.Abs(float64(advantage[t0])-want) > 1e-6 || math.Abs(float64(target[t0]-advantage[t0]-value[t0])) > 1e-6 {
+				t.Errorf("λ = %v, step %d: advantage %v, target %v, want %v", c.Lambda, t0, advantage[t0], target[t0], want)
+			}
+		}
+	}
+	g, last := c.Gamma, float64(value[4])
+	if want := 1 - 2*g + .5*g*g + 3*g*g*g + last*g*g*g*g; math.Abs(float64(target[0])-want) > 1e-6 {
+		t.Errorf("the return is %v, want %v", target[0], want)
+	}
+}
+
+// The loss is PPO's, written out from the network's numbers, after the weights have moved away
+// from those of the rollout.
+func TestLossIsPPOs(t *testing.T) {
+	c := tiny()
+	c.Entropy, c.Value, c.Ratio = .3, .7, .05
+	r, params := collected(t, c)
+	for i := range params {
+		params[i] *= 1.05
+	}
+	batch, err := r.Batch(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := []any{params}
+	for _, x := range batch {
+		in = append(in, x)
+	}
+	out, err := CallOnce(goBackend(t), func(in []*Node) *Node { return network{c}.Loss(in[0], nil, in[1:]) }, in...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := seed.New(c.Seed, "s5rl", "order", 0).Perm(c.Rows)
+	rows, length := order[2:], c.length()
+	var advantages []float64
+	for _, row := range rows {
+		for _, x := range r.last.advantage[row*length:][:length] {
+			advantages = append(advantages, float64(x))
+		}
+	}
+	mean, square := 0., 0.
+	for _, x := range advantages {
+		mean += x / float64(len(advantages))
+	}
+	for _, x := range advantages {
+		square += (x - mean) * (x - mean) / float64(len(advantages))
+	}
+	want, clipped := 0., 0
+	for n, row := range rows {
+		from := row * length
+		s := r.last
+		logits, values := written(t, c, params, s.previous[from:][:length], s.state[from:][:length], s.reward[from:][:length])
+		for k := range length {
+			at := from + k
+			sum, entropy := 0., 0.
+			for _, z := range logits[k] {
+				sum += math.Exp(z)
+			}
+			for _, z := range logits[k] {
+				entropy -= math.Exp(z) / sum * (z - math.Log(sum))
+			}
+			a := (advantages[n*length+k] - mean) / math.Sqrt(square)
+			ratio := math.Exp(logits[k][s.action[at]] - math.Log(sum) - float64(s.logp[at]))
+			if math.Abs(ratio-1) > c.Ratio {
+				clipped++
+			}
+			gain := math.Min(ratio*a, math.Max(1-c.Ratio, math.Min(1+c.Ratio, ratio))*a)
+			old, target := float64(s.value[at]), float64(s.target[at])
+			near := old + math.Max(-c.Ratio, math.Min(c.Ratio, values[k]-old))
+			critic := math.Max(math.Pow(values[k]-target, 2), math.Pow(near-target, 2)) / 2
+			want += (c.Value*critic - gain - c.Entropy*entropy) / float64(len(rows)*length)
+		}
+	}
+	if clipped == 0 {
+		t.Error("no ratio was clipped")
+	}
+	if got := float64(tensors.ToScalar[float32](out)); math.Abs(got-want) > 1e-4 { // float32
+		t.Errorf("the loss is %v, want %v", got, want)
+	}
+}
+
+// A recorded life, shown to the network a round at a time, gives the policies that were returned
+// when it was lived action by action, and another action is found.
+func TestReliveAgreesWithLive(t *testing.T) {
+	m, ps := model(t, tiny()), problems(t, 2)
+	for _, cleared := range []bool{false, true} {
+		c := m.Controller(5, cleared)
+		lived, actions, err := c.Live(ps, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const tolerance = 1e-4 // float32, as above
+		again, err := c.Relive(ps, actions, tolerance)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range ps {
+			for k, pi := range lived[i].Policies {
+				if d := mdp.MaxAbsDiff(again[i].Policies[k], pi); d > tolerance {
+					t.Errorf("cleared %v: problem %d, round %d: policies differ by %v", cleared, i, k, d)
+				}
+			}
+		}
+		actions[1][37] = (actions[1][37] + 1) % 3
+		if _, err := c.Relive(ps, actions, tolerance); err == nil {
+			t.Error("another action passed")
+		}
+	}
+}
+
+// The policy returned is what the network would do next in each state; it depends on rounds
+// before the last unless the state is cleared.
+func TestReturnedPolicy(t *testing.T) {
+	c := tiny()
+	m := model(t, c)
+	for _, cleared := range []bool{false, true} {
+		var policies [2]*mat.Dense
+		for k, before := range []float64{.25, -.75} { // a reward of the first round
+			h := &incontext.History{}
+			h.See(nil, 2)
+			rng := seed.New(4)
+			for range 2 * baseline.Window {
+				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
+			}
+			h.Reward[3] = float32(before)
+			a := m.Controller(1, cleared).Agents([]*incontext.History{h})
+			for range 2 {
+				if _, err := a.Window(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pi, err := a.Policies()
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, err := a.Act()
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := pi[0].RawRowView(int(h.State[2*baseline.Window]))
+			for j, p := range next[0].RawRowView(0) {
+				if math.Abs(p-row[j]) > 1e-5 { // float32
+					t.Errorf("asked, p(%d) is %v; acting, %v", j, row[j], p)
+				}
+			}
+			policies[k] = pi[0]
+		}
+		if same := mdp.MaxAbsDiff(policies[0], policies[1]) < 1e-6; same != cleared {
+			t.Errorf("cleared %v: the first round matters by %v", cleared, mdp.MaxAbsDiff(policies[0], policies[1]))
+		}
+	}
+}
+
+// Columns or rows, whichever are fewer, are orthonormal.
+func TestOrthogonal(t *testing.T) {
+	for _, d := range [][2]int{{7, 3}, {3, 7}, {5, 5}} {
+		w := mat.NewDense(d[0], d[1], orthogonal(seed.New(1), d[0], d[1]))
+		var gram mat.Dense
+		if d[0] < d[1] {
+			gram.Mul(w, w.T())
+		} else {
+			gram.Mul(w.T(), w)
+		}
+		n, _ := gram.Dims()
+		for i := range n {
+			for j := range n {
+				want := 0.
+				if i == j {
+					want = 1
+				}
+				if math.Abs(gram.At(i, j)-want) > 1e-14 {
+					t.Errorf("%v: [%d, %d] of the Gram matrix is %v", d, i, j, gram.At(i, j))
+				}
+			}
+		}
+	}
+}
+
+// stopping is rollouts that end a run after the one that begins at a step.
+type stopping struct {
+	train.Rollouts
+	step int
+	stop func()
+}
+
+func (s stopping) Collect(on compute.Backend, step int, params []float32) error {
+	if step == s.step {
+		s.stop()
+	}
+	return s.Rollouts.Collect(on, step, params)
+}
+
+// A training that is interrupted between rollouts ends in the same bytes; its weights load, and
+// only as what they are.
+func TestTrainingResumes(t *testing.T) {
+	b, c := goBackend(t), tiny()
+	whole, err := c.job().Run(t.Context(), b, t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	j := c.job()
+	j.Batches = stopping{j.Batches.(train.Rollouts), c.every(), cancel}
+	if _, err := j.Run(ctx, b, dir, nil); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	run, err := c.In(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := run.Job.Run(t.Context(), b, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := os.ReadFile(whole.Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := os.ReadFile(parts.Weights)
+	if err != nil || !bytes.Equal(first, second) {
+		t.Errorf("an interrupted run ends elsewhere: %v", err)
+	}
+	m, err := Load(b, whole.Weights)
+	if err != nil || m.Config != tiny() {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	if hash, step, err := m.Config.Read(parts.Weights); err != nil || hash != tiny().Hash() || step != tiny().Steps() {
+		t.Errorf("step %d of %s, %v", step, hash, err)
+	}
+	other := tiny()
+	other.Hidden++
+	if _, err := model(t, other).With(whole.Weights); err == nil {
+		t.Error("weights of another shape were taken")
+	}
+}
+
+func TestRecipes(t *testing.T) {
+	s := method.Setting{Recipe: "cpu", States: 8, Actions: 3, Identity: method.Identity{Model: 5}}
+	d, err := Method.Deploy(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := d.(*Deployment).S5RL.Training; c != CPU(5, 8) || c.Validate() != nil {
+		t.Errorf("%+v, %v", c, c.Validate())
+	}
+	s.Recipe = "cpu-cleared"
+	control, err := Method.Deploy(s)
+	if err != nil || control.Weights()[0].Training.Hash() != d.Weights()[0].Training.Hash() || !control.(*Deployment).S5RL.Cleared {
+		t.Errorf("%+v, %v", control, err)
+	}
+	s.Recipe = "full"
+	if _, err := Method.Deploy(s); err == nil {
+		t.Error("there is a recipe full")
+	}
+	for want, change := range map[string]func(*Config){
+		"do not divide": func(c *Config) { c.Rows = 3 },
+		"method":        func(c *Config) { c.Method = "ppo" },
+		"even state":    func(c *Config) { c.State = 7 },
+		"γ":             func(c *Config) { c.Gamma = 1 },
+		"two steps":     func(c *Config) { c.Life = 1 },
+		"finite":        func(c *Config) { c.Entropy = math.Inf(1) },
+		"optimizer":     func(c *Config) { c.Optimizer.LearningRate = 0 },
+	} {
+		c := tiny()
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
