@@ -5,7 +5,7 @@
 // Those with the model are a control.Loop of other parts: see PolicyIteration. Those
 // that see transitions come in two kinds. An Agent returns policies of its own. An
 // Estimator returns action values, from which an actor of any kind makes the policy: see
-// Improved. Neither is handed the environment; Told is all that it knows beforehand.
+// Sampled and Improved. Neither is handed the environment; Told is all that it knows beforehand.
 //
 // Floating-point operations are charged to the meter of the environment where they are
 // done, by the count that stands beside them; see mdp.Meter for what is one. Random
@@ -145,16 +145,44 @@ type Estimator interface {
 	Estimate(pi, q *mat.Dense, window []baseline.Transition) (*mat.Dense, error)
 }
 
-// Improved runs an actor on estimated values: each round draws transitions, forms
-// Q_{k+1} under π_k from them, and returns the actor's policy of (π_k, Q_{k+1}, η).
-// Nothing is known of Q before the first transition: Q_0 = 0.
-type Improved struct {
+// Sampled is the critic that forms Q_{k+1} from a round's transitions alone.
+type Sampled struct {
 	Source Source
 	New    func(Told) Estimator
+	Root   uint64 // of the estimators' own draws
+
+	streams map[int]stream // by problem, from its round 0
+}
+
+type stream struct {
+	draw      func(round int, behaviour *mat.Dense) []baseline.Transition
+	estimator Estimator
+}
+
+// Evaluate implements control.Critic.
+func (c *Sampled) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
+	if c.streams == nil {
+		c.streams = map[int]stream{}
+	}
+	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
+		if x.Round == 0 {
+			known := told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, c.Root, x.Problem)
+			c.streams[x.Problem] = stream{c.Source.Open(x.Problem, x.MDP), c.New(known)}
+		}
+		s := c.streams[x.Problem]
+		return s.estimator.Estimate(x.Pi, x.Q, s.draw(x.Round, x.Pi))
+	}).Evaluate(batch)
+}
+
+// Improved runs a critic that learns from transitions, and an actor: each round the critic
+// returns Q_{k+1} of π_k, and the actor the round's policy from (π_k, Q_{k+1}, η). It is a
+// control.Loop that begins with the critic, since nothing is known of Q before the first
+// transition: Q_0 = 0.
+type Improved struct {
+	Critic control.Critic
 	Actor  control.Actor
 	Eta    float64
 	Start  baseline.Start
-	Root   uint64 // of the estimators' own draws
 }
 
 // Run implements control.Controller.
@@ -162,12 +190,9 @@ func (c Improved) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 	if err := pmd.CheckStep(c.Eta); err != nil {
 		return nil, fmt.Errorf("reference: %w", err)
 	}
-	n := len(problems)
-	trajectories, batch := make([]control.Trajectory, n), make([]control.Context, n)
-	sources, estimators := make([]func(int, *mat.Dense) []baseline.Transition, n), make([]Estimator, n)
+	trajectories, batch := make([]control.Trajectory, len(problems)), make([]control.Context, len(problems))
 	for i, p := range problems {
 		trajectories[i].Policies = []*mat.Dense{p.Pi0}
-		sources[i], estimators[i] = c.Source.Open(i, p.MDP), c.New(told(p, c.Root, i))
 		pi := p.Pi0
 		if c.Start == baseline.Uniform {
 			pi = p.MDP.Uniform()
@@ -176,24 +201,25 @@ func (c Improved) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 	}
 	for round := range rounds {
 		for i := range batch {
-			x := &batch[i]
-			x.Round = round
-			q, err := estimators[i].Estimate(x.Pi, x.Q, sources[i](round, x.Pi))
-			if err == nil {
-				err = x.MDP.CheckTable("Q", q)
+			batch[i].Round = round
+		}
+		values, err := c.Critic.Evaluate(batch)
+		if err != nil {
+			return nil, fmt.Errorf("reference: round %d: critic: %w", round, err)
+		}
+		for i, q := range values {
+			if err := problems[i].MDP.CheckTable("Q", q); err != nil {
+				return nil, fmt.Errorf("reference: round %d: critic on problem %d: %w", round, i, err)
 			}
-			if err != nil {
-				return nil, fmt.Errorf("reference: problem %d, round %d: %w", i, round, err)
-			}
-			x.Q = q
+			batch[i].Q = q
 		}
 		policies, err := c.Actor.Act(batch)
 		if err != nil {
-			return nil, fmt.Errorf("reference: round %d: %w", round, err)
+			return nil, fmt.Errorf("reference: round %d: actor: %w", round, err)
 		}
 		for i, pi := range policies {
 			if err := problems[i].MDP.CheckPolicy(pi); err != nil {
-				return nil, fmt.Errorf("reference: problem %d, round %d: %w", i, round, err)
+				return nil, fmt.Errorf("reference: round %d: actor on problem %d: %w", round, i, err)
 			}
 			batch[i].Pi = pi
 			trajectories[i].Policies = append(trajectories[i].Policies, pi)

@@ -291,10 +291,10 @@ func TestMetersOfSamplers(t *testing.T) {
 			return Agents{Source: s, New: func(t Told) (Agent, error) { return QLearning(t, .1, .1) }}
 		}, 24, 8*24 + 24},
 		"TD": {func(s Source) control.Controller {
-			return Improved{Source: s, New: func(t Told) Estimator { return TD(t, .1) }, Actor: PMD(), Eta: 1}
+			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return TD(t, .1) }}, Actor: PMD(), Eta: 1}
 		}, 0, 11*24 + 96},
 		"mean": {func(s Source) control.Controller {
-			return Improved{Source: s, New: func(t Told) Estimator { return Mean(t, 1) }, Actor: PMD(), Eta: 1}
+			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return Mean(t, 1) }}, Actor: PMD(), Eta: 1}
 		}, 0, 24 + 3*24 + 4*12 + 96},
 	} {
 		for kind, source := range map[string]Source{"generative": Generative{24, 1}, "walk": Walk{24, 1}} {
@@ -351,8 +351,8 @@ func TestRefused(t *testing.T) {
 	for name, c := range map[string]control.Controller{
 		"ε of 2":     Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2) }},
 		"ε of −1":    Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, .1, -1) }},
-		"η of −1":    Improved{Source: Walk{20, 1}, New: All, Actor: PMD(), Eta: -1},
-		"diverging":  Improved{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }, Actor: PMD(), Eta: 1},
+		"η of −1":    Improved{Critic: &Sampled{Source: Walk{20, 1}, New: All}, Actor: PMD(), Eta: -1},
+		"diverging":  Improved{Critic: &Sampled{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }}, Actor: PMD(), Eta: 1},
 		"Q diverges": Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) }},
 	} {
 		if _, err := c.Run(problems, 40); err == nil {

@@ -54,6 +54,12 @@ type Agents interface {
 	Policies() ([]*mat.Dense, error)
 }
 
+// Counted are agents that know the floating-point operations on each of them so far.
+type Counted interface {
+	Agents
+	Operations() int
+}
+
 // Controller deploys agents. It ignores π₀: an agent starts with an empty history, and each round
 // acts for baseline.Window steps on its own samples. The policy returned after a round is the
 // distribution of the next action, asked at every state after the same history.
@@ -81,9 +87,7 @@ func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []con
 		if err := l.round(); err != nil {
 			return nil, nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
 		}
-		for _, p := range problems {
-			p.MDP.Meter().EndRound()
-		}
+		l.charge(problems)
 	}
 	actions = make([][]int, len(problems))
 	for i, h := range l.histories {
@@ -92,6 +96,18 @@ func (c Controller) Live(problems []mdp.Problem, rounds int) (trajectories []con
 		}
 	}
 	return l.trajectories, actions, nil
+}
+
+// charge charges the problems' meters with what a round has taken, and ends it.
+func (l *lives) charge(problems []mdp.Problem) {
+	before := l.operations
+	if counted, ok := l.agents.(Counted); ok {
+		l.operations = counted.Operations()
+	}
+	for _, p := range problems {
+		p.MDP.Meter().Charge(l.operations - before)
+		p.MDP.Meter().EndRound()
+	}
 }
 
 // round acts for a window and returns the policies after it.
@@ -198,6 +214,7 @@ type lives struct {
 	histories    []*History
 	chains       []*baseline.Chain
 	trajectories []control.Trajectory
+	operations   int // on each agent so far, where agents count them
 }
 
 // born returns an agent for each problem, of which the first has the index first, before its
