@@ -213,13 +213,17 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 // anyFolder holds the results of the actor for any MDP, which package anymdp/trial checks.
 const anyFolder = "any"
 
+// EqualFolder, in the folder of the preset paper, holds what package equal measures and
+// checks.
+const EqualFolder = "equal"
+
 // verifyFolders reports whatever lies beside the expected folders.
 func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
 	groups := []string{"train"}
 	for _, b := range Blocks {
 		groups = append(groups, string(b))
 	}
-	known := append([]string{workFolder, stagesFolder, ClaimsFile, "report", "notebooks", anyFolder}, groups...)
+	known := append([]string{workFolder, stagesFolder, ClaimsFile, "report", "notebooks", anyFolder, EqualFolder}, groups...)
 	entries, err := os.ReadDir(s.root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("experiment: %w", err)

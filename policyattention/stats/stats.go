@@ -103,13 +103,13 @@ var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
 // other estimators it returns an error when it is undefined, that is NaN, on the sample or
 // on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
 func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
-	return b.estimate("median", ranking.median, only, x)
+	return b.estimate("median", ranking.median, only, Median, x)
 }
 
 // Difference estimates the median over runs of
 // median_m x[j][m] − median_m y[j][m].
 func (b Bootstrap) Difference(x, y [][]float64) (Estimate, error) {
-	return b.estimate("difference", ranking.median, func(v []float64) float64 { return v[0] - v[1] }, x, y)
+	return b.estimate("difference", ranking.median, func(v []float64) float64 { return v[0] - v[1] }, Median, x, y)
 }
 
 // PairedDifference estimates the median over runs of the median over problems
@@ -125,18 +125,35 @@ func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
 			d[j][m] = x[j][m] - y[j][m]
 		}
 	}
-	return b.estimate("paired difference", ranking.median, only, d)
+	return b.estimate("paired difference", ranking.median, only, Median, d)
 }
 
 // Ratio estimates the median over runs of median_m x[j][m] / median_m y[j][m].
 func (b Bootstrap) Ratio(x, y [][]float64) (Estimate, error) {
-	return b.estimate("ratio", ranking.median, func(v []float64) float64 { return v[0] / v[1] }, x, y)
+	return b.estimate("ratio", ranking.median, func(v []float64) float64 { return v[0] / v[1] }, Median, x, y)
 }
 
 // RatioOfMeans estimates the median over runs of mean_m x[j][m] / mean_m y[j][m].
 // Unlike the ratio of medians it sees the problems with the largest losses.
 func (b Bootstrap) RatioOfMeans(x, y [][]float64) (Estimate, error) {
-	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, x, y)
+	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, Median, x, y)
+}
+
+// Contrast estimates Σ_i weights[i]·log₁₀ median_m samples[i][j][m], a mean over runs j; what
+// lies below floor > 0 counts as floor. It takes means over runs where the other
+// estimators take medians, so contrasts of the same samples add up, on every replicate too:
+// where the weights of one are the sum of others', so are its estimates.
+func (b Bootstrap) Contrast(floor float64, weights []float64, samples ...[][]float64) (Estimate, error) {
+	if len(weights) != len(samples) || !(floor > 0) {
+		return Estimate{}, fmt.Errorf("stats: %d weights for %d samples and a floor of %v, want as many and a floor above 0", len(weights), len(samples), floor)
+	}
+	return b.estimate("contrast", ranking.median, func(medians []float64) float64 {
+		sum := 0.0
+		for i, m := range medians {
+			sum += weights[i] * math.Log10(max(m, floor))
+		}
+		return sum
+	}, Mean, samples...)
 }
 
 // only is the summary of an estimator of one sample.
@@ -147,9 +164,9 @@ func only(summaries []float64) float64 { return summaries[0] }
 const chunk = 500
 
 // estimate, of the estimator called name, summarizes each run of each sample over its
-// problems (within), combines the samples' summaries run by run, takes the median over
-// runs, and bootstraps it.
-func (b Bootstrap) estimate(name string, within func(run ranking, counts []int) float64, combine func(summaries []float64) float64, samples ...[][]float64) (Estimate, error) {
+// problems (within), combines the samples' summaries run by run, then runs (across), and
+// bootstraps it.
+func (b Bootstrap) estimate(name string, within func(run ranking, counts []int) float64, combine, across func([]float64) float64, samples ...[][]float64) (Estimate, error) {
 	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
 		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)
 	}
@@ -193,7 +210,7 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []int) 
 					}
 					drawn[i] = perRun[j]
 				}
-				replicates[r] = Median(drawn)
+				replicates[r] = across(drawn)
 			}
 			return nil
 		})
@@ -206,7 +223,7 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []int) 
 	for j := range values {
 		values[j] = summary(j, once, make([]float64, len(samples)))
 	}
-	value := Median(values)
+	value := across(values)
 	if math.IsNaN(value) {
 		return Estimate{}, fmt.Errorf("stats: the %s of the sample is undefined: run by run it is %v", name, values)
 	}

@@ -72,6 +72,7 @@ type cli struct {
 	Field     fieldCmd     `cmd:"" help:"The systems of policy evaluation that the paper is set beside: what they can do, constructed and trained."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
+	Equal     equalCmd     `cmd:"" help:"Every method with the same information: the model, samples or a walk."`
 	Any       anyCmd       `cmd:"" help:"The actor for any MDP: train, evaluate, verify and show it."`
 }
 
