@@ -11,6 +11,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/reference"
 	"icrl/policyattention/seed"
 )
 
@@ -361,5 +362,23 @@ func TestModelWith(t *testing.T) {
 	other.Samples++ // the same network, other contexts
 	if _, err := critic.With(mustTrain(t, other, t.TempDir()).Weights); err == nil || !strings.Contains(err.Error(), "another kind of network") {
 		t.Errorf("a critic of other contexts: %v", err)
+	}
+}
+
+// A generative source of m transitions a pair hands out those that a learned critic draws.
+func TestCriticDrawsTheSourcesTransitions(t *testing.T) {
+	problems, err := mdp.Random.Draw(9, 5, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := problems[0].MDP
+	c := Config{Actions: 3, Samples: 4}
+	drawn := c.sample(seed.New(21, "critic", 2, 7), m, problems[0].Pi0, m.Metered().R)
+	window := reference.Generative{N: 60, Root: 21}.Open(2, m)(7, nil)
+	for i, x := range window {
+		pair := i / 4
+		if x.State != pair/3 || x.Action != pair%3 || x.Next != drawn.successors[i] || x.Reward != drawn.rewards[pair] {
+			t.Fatalf("transition %d is %+v, the critic's leads to %d with reward %v", i, x, drawn.successors[i], drawn.rewards[pair])
+		}
 	}
 }

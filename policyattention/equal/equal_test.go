@@ -1,0 +1,353 @@
+package equal
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer"
+)
+
+func networks(t *testing.T) *Networks {
+	t.Helper()
+	n, err := Open("../../artifacts", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// starts returns the values at which the search begins.
+func starts(m Method) []float64 {
+	var values []float64
+	for _, p := range m.Parameters {
+		values = append(values, p.Start)
+	}
+	return values
+}
+
+// run runs a method on few problems from its starts.
+func run(t *testing.T, n *Networks, c Condition, name string, f fixtures) *Result {
+	t.Helper()
+	m, err := Find(c.Information, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := f.problems[0].MDP.States()
+	r, err := m.Run(Case{Networks: n, Condition: c, States: states, Values: starts(m), Root: 5}, f.problems, f.scales)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func few(t *testing.T, states, n int) fixtures {
+	t.Helper()
+	f, err := draw(17, states, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// No seed is another's, or one of the paper's protocol.
+func TestRootsAreDisjoint(t *testing.T) {
+	seen := map[uint64]string{}
+	take := func(root uint64, what string) {
+		if other, ok := seen[root]; ok && root != 0 {
+			t.Errorf("%s and %s have the root %d", what, other, root)
+		}
+		seen[root] = what
+	}
+	for _, size := range experiment.Protocol.Sizes {
+		for _, r := range []uint64{size.Evaluation, size.Oracle, size.HeldOut, size.Calibration, size.Qualification} {
+			seen[r] = "the protocol"
+		}
+		for _, r := range append(size.Runs, size.More...) {
+			seen[r.Model], seen[r.Task] = "the protocol", "the protocol"
+		}
+	}
+	for _, r := range Roots {
+		take(r.Evaluation, "evaluation")
+		take(r.Calibration, "calibration")
+		take(r.Choosing, "choosing")
+		for j := range uint64(Runs) {
+			take(r.Samples+j, "samples")
+		}
+	}
+}
+
+// The search finds the bottom of a bowl in factors of two, also where it lies far beyond
+// the first grid; a number at the most it can be, and a choice; and says so when it does
+// not end.
+func TestSearch(t *testing.T) {
+	bowl := func(at float64) func([]float64) float64 {
+		return func(v []float64) float64 {
+			return math.Pow(math.Log2(v[0])-at, 2) + math.Pow(math.Log2(v[1])+2, 2) - v[2]
+		}
+	}
+	parameters := []Parameter{{Name: "a", Start: 1}, {Name: "b", Start: 1, Most: 1}, {Name: "c", Choice: true}}
+	for _, at := range []float64{0, -9, 14} {
+		values, tuning, err := search(parameters, bowl(at))
+		if err != nil || values[0] != math.Pow(2, at) || values[1] != .25 || values[2] != 1 || tuning.Score != -1 {
+			t.Errorf("bottom at 2^%v: %v, %+v, %v", at, values, tuning, err)
+		}
+	}
+	if values, _, err := search(parameters[1:2], func(v []float64) float64 { return -v[0] }); err != nil || values[0] != 1 {
+		t.Errorf("falling toward its most: %v, %v", values, err)
+	}
+	if _, _, err := search(parameters[:1], func(v []float64) float64 { return -v[0] }); err == nil {
+		t.Error("a search without an end ended")
+	}
+}
+
+// What methods use at S = 8, by hand. SA = 24; P and r have 216 entries.
+func TestMeters(t *testing.T) {
+	n, f := networks(t), few(t, 8, 1)
+	for _, c := range Conditions {
+		for _, m := range methods[c.Information] {
+			if !m.can(c, 8) || c.N == 480 {
+				continue
+			}
+			r := run(t, n, c, m.Name, f)
+			for h, horizon := range Horizons {
+				want := Use{Transitions: float64(c.N * horizon)}
+				if m.Name == "algorithm-distillation" {
+					want.Transitions = float64(c.N * horizon / 20 * 20) // in whole windows of its own
+				}
+				if c.Information == Model {
+					// Q^π₀ reads everything twice, a backup once.
+					want.Entries = float64(432 + 216*(horizon-1))
+					switch m.Name {
+					case "liang-lai":
+						want.Entries = float64(432 + 216*horizon)
+					case "natural-gradient":
+						want.Entries = float64(432 * horizon)
+					case "policy-iteration": // P of the greedy policy's 8 pairs, and r, then all
+						want.Entries = float64(432 + (24+64+216)*(horizon-1))
+					}
+				}
+				if got := r.Use[h]; got.Transitions != want.Transitions || got.Entries != want.Entries || got.Operations <= 0 {
+					t.Errorf("%s, %s, T = %d: %+v, by hand %+v", m.Name, c, horizon, got, want)
+				}
+			}
+		}
+	}
+}
+
+// PolicyAttention's actor takes its network's operations, by the shapes, and a softmax of 5
+// operations a pair where exact PMD takes 8.
+func TestOperationsOfTheActor(t *testing.T) {
+	n, f := networks(t), few(t, 8, 1)
+	exact := run(t, n, Condition{Model, 0}, "exact-pmd", f)
+	actor := run(t, n, Condition{Model, 0}, "policyattention", f)
+	network := transformer.Standard(8+3+3).Operations(24, 24)
+	for h, horizon := range Horizons {
+		if got, want := actor.Use[h].Operations-exact.Use[h].Operations, float64(horizon*(network-3*24)); got != want {
+			t.Errorf("T = %d: %v operations more than exact PMD, by hand %v", horizon, got, want)
+		}
+	}
+}
+
+// The decoder is exact PMD to its routing error of 1e-6, which 40 rounds at η = .8 carry
+// into losses far below 1e-4.
+func TestDecoderIsPMD(t *testing.T) {
+	n, f := networks(t), few(t, 8, 2)
+	exact, decoder := run(t, n, Condition{Model, 0}, "exact-pmd", f), run(t, n, Condition{Model, 0}, "decoder", f)
+	for i := range exact.Loss {
+		for h, loss := range exact.Loss[i] {
+			if math.Abs(loss-decoder.Loss[i][h]) > 1e-4 {
+				t.Errorf("problem %d, T = %d: loss %v of exact PMD, %v of the decoder", i, Horizons[h], loss, decoder.Loss[i][h])
+			}
+		}
+	}
+}
+
+// The block with the expected update makes the expected increments of actor–critic, written
+// out; and equal weights are a window's.
+func TestExpectedUpdate(t *testing.T) {
+	b, err := networks(t).Block(8, 0, baseline.Steps{Alpha: 3, Beta: .5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := few(t, 8, 1).problems[0]
+	trajectories, err := expected{b, baseline.Initial}.Run([]mdp.Problem{p}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := p.MDP.PolicyValue(p.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewDense(8, 3, nil)
+	for s := range 8 {
+		value := mat.Dot(p.Pi0.RowView(s), q.RowView(s))
+		sum := 0.0
+		for a := range 3 { // the mean of δ given s and a is Q − V; its mean under π is 0
+			want.Set(s, a, p.Pi0.At(s, a)*math.Exp(3./8*p.Pi0.At(s, a)*(q.At(s, a)-value)))
+			sum += want.At(s, a)
+		}
+		for a := range 3 {
+			want.Set(s, a, want.At(s, a)/sum)
+		}
+	}
+	// The trained block imitates its teacher to about 1e-15 in relative terms.
+	if d := mdp.MaxAbsDiff(trajectories[0].Policies[1], want); d > 1e-9 {
+		t.Errorf("the policy differs by %v from the expected update", d)
+	}
+	window := make([]baseline.Transition, 20)
+	baseline.NewChain(p.MDP, seed.New(1, "chain")).Walk(p.Pi0, window)
+	equalWeights := make([]float64, 20)
+	for i := range equalWeights {
+		equalWeights[i] = 1. / 20
+	}
+	x, y := mustLearner(t, p), mustLearner(t, p)
+	if err := b.learn(x, window, nil, p.Pi0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.learn(y, window, equalWeights, p.Pi0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := mdp.MaxAbsDiff(x.Theta, y.Theta); d > 1e-12 {
+		t.Errorf("equal weights differ by %v from none", d)
+	}
+}
+
+func mustLearner(t *testing.T, p mdp.Problem) *baseline.ActorCritic {
+	t.Helper()
+	l, err := learner(p.Pi0, baseline.Initial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// A loop begun from the uniform policy is that of the same problem with π₀ uniform, and is
+// scored by the problem's own gap.
+func TestBegun(t *testing.T) {
+	f := few(t, 8, 1)
+	m, err := Find(Model, "exact-pmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := m.Run(Case{Condition: Condition{Model, 0}, States: 8, Values: []float64{.8, 1}}, f.problems, f.scales)
+	if err != nil {
+		t.Fatal(err)
+	}
+	uniform := f.problems[0]
+	uniform.Pi0 = uniform.MDP.Uniform()
+	other, err := m.Run(Case{Condition: Condition{Model, 0}, States: 8, Values: []float64{.8, 0}}, []mdp.Problem{uniform}, f.scales)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h, loss := range r.Loss[0] {
+		if loss != other.Loss[0][h] {
+			t.Errorf("T = %d: loss %v, %v from π₀ uniform", Horizons[h], loss, other.Loss[0][h])
+		}
+	}
+}
+
+// made returns evidence with random losses for every row of the plan.
+func made() *Evidence {
+	e := protocol()
+	for i, row := range Plan() {
+		m, _ := Find(row.Information, row.Method) // of the plan
+		rng := seed.New(uint64(i), "made")
+		row.Tuning, row.Use = &Tuning{Score: rng.Float64()}, make([]Use, len(Horizons))
+		for range m.runs(row.Condition) {
+			var run [][]float64
+			for range Problems {
+				losses := make([]float64, len(Horizons))
+				for h := range losses {
+					losses[h] = math.Round(1e5*rng.Float64()) / 1e5
+				}
+				run = append(run, losses)
+			}
+			row.Losses = append(row.Losses, run)
+		}
+		e.Rows = append(e.Rows, row)
+	}
+	return e
+}
+
+// Evidence is read as it was written, and not when it has been changed.
+func TestEvidence(t *testing.T) {
+	folder := t.TempDir()
+	e := made()
+	if err := e.write(folder); err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(read.Rows) != len(e.Rows) {
+		t.Fatalf("%d rows, want %d", len(read.Rows), len(e.Rows))
+	}
+	for i, row := range read.Rows {
+		if row.Name() != e.Rows[i].Name() || len(row.Losses) != len(e.Rows[i].Losses) || row.Losses[0][63][6] != e.Rows[i].Losses[0][63][6] {
+			t.Errorf("row %d is not as it was written", i)
+		}
+	}
+	path := filepath.Join(folder, lossesFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(folder); err == nil || !strings.Contains(err.Error(), "SHA-256") {
+		t.Errorf("changed losses: %v", err)
+	}
+	if wrong, _, err := Verify(nil, folder); err != nil || len(wrong) != 1 {
+		t.Errorf("changed losses verify as %q, %v", wrong, err)
+	}
+}
+
+// A lead is the product of its parts, and they are the means of the two-way table that its
+// own quotients make.
+func TestLeadsAddUp(t *testing.T) {
+	e := made()
+	leads, err := e.Leads(8, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range leads {
+		product := l.Update.Value * l.Information.Value * l.Tuning.Value
+		if math.Abs(product/l.Lead.Value-1) > 1e-9 {
+			t.Errorf("%s: parts multiply to %v, the lead is %v", l.Row.Method, product, l.Lead.Value)
+		}
+		update := l.UpdateWalk.Value
+		if l.TwoWay {
+			update = math.Sqrt(l.UpdateWalk.Value * l.UpdateModel.Value)
+		}
+		if math.Abs(l.Update.Value/update-1) > 1e-9 {
+			t.Errorf("%s: update %v, from the table %v", l.Row.Method, l.Update.Value, update)
+		}
+		if l.Lead.Lo > l.Lead.Value || l.Lead.Hi < l.Lead.Value {
+			t.Errorf("%s: %+v lies outside its interval", l.Row.Method, l.Lead)
+		}
+	}
+	if len(leads) != 6 {
+		t.Errorf("%d leads, want 6", len(leads))
+	}
+	quotients, err := e.Quotients(16, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range quotients {
+		if q.Row.Name() == q.Beside.Name() && (q.Value != 1 || q.Lo != 1 || q.Hi != 1) {
+			t.Errorf("%s over itself is %+v", q.Row.Name(), q.Factor)
+		}
+	}
+}
