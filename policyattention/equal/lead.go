@@ -20,8 +20,15 @@ type Factor struct {
 // factor is the quotient whose logarithm has the given weights on the samples.
 func factor(weights []float64, samples ...[][]float64) (Factor, error) {
 	e, err := stats.Standard.Contrast(Floor, weights, samples...)
-	return Factor{stats.Estimate{Value: math.Pow(10, e.Value), Lo: math.Pow(10, e.Lo), Hi: math.Pow(10, e.Hi)}}, err
+	return tenTo(e), err
 }
+
+func tenTo(e stats.Estimate) Factor {
+	return Factor{stats.Estimate{Value: math.Pow(10, e.Value), Lo: math.Pow(10, e.Lo), Hi: math.Pow(10, e.Hi)}}
+}
+
+// String returns the factor and its interval to three digits.
+func (f Factor) String() string { return fmt.Sprintf("%.3g [%.3g, %.3g]", f.Value, f.Lo, f.Hi) }
 
 // find returns the row of a method, tuned or not.
 func (e *Evidence) find(states int, c Condition, name string, untuned bool) (Row, error) {
@@ -62,11 +69,25 @@ func (r Row) at(horizon, runs int) ([][]float64, error) {
 	return losses[:runs], nil
 }
 
+// Curve returns the row's loss at each of Horizons with its interval over runs and
+// problems, from a thousand replicates.
+func (r Row) Curve() (losses []Factor, err error) {
+	b := stats.Standard
+	b.Replicates = 1000
+	for _, horizon := range Horizons {
+		e, err := b.Contrast(Floor, []float64{1}, r.At(horizon))
+		if err != nil {
+			return nil, fmt.Errorf("equal: %s: %w", r.Name(), err)
+		}
+		losses = append(losses, tenTo(e))
+	}
+	return losses, nil
+}
+
 // Quotient is a method's loss over PolicyAttention's in the same condition.
 type Quotient struct {
-	States, Horizon int
-	Condition
-	Row, Beside Row    // the method's, and PolicyAttention's
+	Horizon     int
+	Row, Beside Row    // the method's, and PolicyAttention's in the same condition
 	Runs        int    // behind it
 	Loss        Factor // of the method
 	Factor             // its loss over PolicyAttention's
@@ -79,7 +100,7 @@ func (e *Evidence) Quotients(states, horizon int) (all []Quotient, err error) {
 		if r.States != states || r.Untuned {
 			continue
 		}
-		q := Quotient{States: states, Horizon: horizon, Condition: r.Condition, Row: r}
+		q := Quotient{Horizon: horizon, Row: r}
 		if q.Beside, err = e.Best(states, r.Condition); err != nil {
 			return nil, err
 		}
@@ -113,15 +134,14 @@ func (e *Evidence) Quotients(states, horizon int) (all []Quotient, err error) {
 // A method that cannot be told the model has no such table: then Update is of the column
 // that there is, and Information of PolicyAttention's row.
 type Lead struct {
-	States, Horizon           int
-	Row                       Row // of the method
-	Lead                      Factor
-	Update, Information       Factor
-	Tuning                    Factor
-	UpdateWalk                Factor // the method over PolicyAttention, both on the walk
-	UpdateModel               Factor // both with the model
-	TwoWay                    bool   // whether there is an UpdateModel
-	WalkLoss, PolicyAttention float64
+	Horizon             int
+	Row                 Row // of the method on the walk
+	Lead                Factor
+	Update, Information Factor
+	Tuning              Factor
+	UpdateWalk          Factor // the method over PolicyAttention, both on the walk
+	UpdateModel         Factor // both with the model
+	TwoWay              bool   // whether there is an UpdateModel
 }
 
 // with names what a method of the walk becomes when it is told the model.
@@ -134,7 +154,7 @@ var with = map[string]string{
 func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
 	walk, model := Condition{Window, 20}, Condition{Model, 0}
 	for _, name := range []string{"liang-lai", "algorithm-distillation", "q-learning", "sarsa", "certainty-equivalence", "posterior-sampling"} {
-		l := Lead{States: states, Horizon: horizon}
+		l := Lead{Horizon: horizon}
 		var rows [6]Row // the method on the walk, untuned; tuned; PolicyAttention there; with the model; untuned; the method with the model
 		var failures [6]error
 		rows[1], failures[1] = e.find(states, walk, name, false)
@@ -161,7 +181,6 @@ func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
 			samples = append(samples, x)
 		}
 		l.Row = rows[1]
-		l.WalkLoss, l.PolicyAttention = stats.Median(stats.RunMedians(samples[1])), stats.Median(stats.RunMedians(samples[3]))
 		parts := map[*Factor][]float64{
 			&l.Lead: {1, 0, 0, 0, -1, 0}, &l.Tuning: {1, -1, 0, 1, -1, 0}, &l.UpdateWalk: {0, 1, -1, 0, 0, 0},
 			&l.Update: {0, 1, -1, 0, 0, 0}, &l.Information: {0, 0, 1, -1, 0, 0},

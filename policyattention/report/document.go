@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"icrl/policyattention/bench"
+	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
@@ -40,8 +41,14 @@ var excerpts = map[string]func(*source) (Table, error){
 	"mechanism":  mechanismExcerpt,
 	"qualifying": qualifyingExcerpt,
 	"models":     modelsExcerpt,
-	"race":       measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
-	"profile":    measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
+	"equal-lead": equalExcerpt(LeadTable),
+	"equal": equalExcerpt(func(e *equal.Evidence) (Table, error) {
+		return QuotientTable(e, func(c equal.Condition) bool {
+			return c.Information == equal.Model || c.N == 144 && c.Information == equal.Generative || c.N == 20 && c.Information == equal.Window
+		})
+	}),
+	"race":    measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
+	"profile": measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
 }
 
 // measuredSpeed returns the table of a file of speed measurements.

@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -58,6 +59,10 @@ var figureBuilders = []struct {
 	{"decoder-audit", "Theorem 2 for the fixed decoder", auditFigure},
 	{"decoder-carrier", "Normalized decoders against the carrier scale", carrierFigure},
 	{"lock-up", "One-step fidelity without control", lockUpFigure},
+	{"equal-transitions", "Loss against transitions, told the same", equalFigure("transitions", func(u equal.Use) float64 { return u.Transitions },
+		equal.Condition{Information: equal.Generative, N: 144}, equal.Condition{Information: equal.Window, N: 20})},
+	{"equal-operations", "Loss against floating-point operations, told the same", equalFigure("floating-point operations", func(u equal.Use) float64 { return u.Operations },
+		equal.Condition{Information: equal.Model}, equal.Condition{Information: equal.Generative, N: 144})},
 }
 
 // FigureNames lists the figures.

@@ -24,6 +24,7 @@ import (
 
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
@@ -582,6 +583,15 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 	for _, text := range wrong {
 		result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: filepath.Join(store.Root(), "any"), What: text})
 	}
+	var again int
+	if g.Preset == "paper" {
+		if wrong, again, err = g.verifyEqual(); err != nil {
+			return err
+		}
+		for _, text := range wrong {
+			result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: equal.Folder(g.Artifacts), What: text})
+		}
+	}
 	if result.Trainings == 0 && result.Cells == 0 && len(result.Discrepancies) == 0 {
 		return fmt.Errorf("nothing to verify: %s", nothing(store))
 	}
@@ -596,6 +606,9 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 		fmt.Fprintln(g.out, result)
 		if replayed > 0 {
 			fmt.Fprintf(g.out, "The actor for any MDP: %d losses replayed from its weights.\n", replayed)
+		}
+		if again > 0 {
+			fmt.Fprintf(g.out, "Methods told the same: %d losses run again.\n", again)
 		}
 		if result.Unchecked {
 			fmt.Fprintln(g.out, "Claims and estimates made from these artifacts were not checked: first mend what is above.")
