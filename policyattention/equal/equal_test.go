@@ -13,6 +13,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/stats"
 	"icrl/policyattention/transformer"
 )
 
@@ -314,8 +315,8 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// A lead is the product of its parts, and they are the means of the two-way table that its
-// own quotients make.
+// A lead is the sum of its parts, and they are the means of the two-way table that its own
+// differences make.
 func TestLeadsAddUp(t *testing.T) {
 	e := made()
 	leads, err := e.Leads(8, 20)
@@ -323,15 +324,14 @@ func TestLeadsAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range leads {
-		product := l.Update.Value * l.Information.Value * l.Tuning.Value
-		if math.Abs(product/l.Lead.Value-1) > 1e-9 {
-			t.Errorf("%s: parts multiply to %v, the lead is %v", l.Row.Method, product, l.Lead.Value)
+		if sum := l.Update.Value + l.Information.Value + l.Tuning.Value; math.Abs(sum-l.Lead.Value) > 1e-12 {
+			t.Errorf("%s: parts add up to %v, the lead is %v", l.Row.Method, sum, l.Lead.Value)
 		}
 		update := l.UpdateWalk.Value
 		if l.TwoWay {
-			update = math.Sqrt(l.UpdateWalk.Value * l.UpdateModel.Value)
+			update = (l.UpdateWalk.Value + l.UpdateModel.Value) / 2
 		}
-		if math.Abs(l.Update.Value/update-1) > 1e-9 {
+		if math.Abs(l.Update.Value-update) > 1e-12 {
 			t.Errorf("%s: update %v, from the table %v", l.Row.Method, l.Update.Value, update)
 		}
 		if l.Lead.Lo > l.Lead.Value || l.Lead.Hi < l.Lead.Value {
@@ -341,13 +341,16 @@ func TestLeadsAddUp(t *testing.T) {
 	if len(leads) != 6 {
 		t.Errorf("%d leads, want 6", len(leads))
 	}
-	quotients, err := e.Quotients(16, 40)
+	comparisons, err := e.Compare(16, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range quotients {
-		if q.Row.Name() == q.Beside.Name() && (q.Value != 1 || q.Lo != 1 || q.Hi != 1) {
-			t.Errorf("%s over itself is %+v", q.Row.Name(), q.Factor)
+	for _, c := range comparisons {
+		if c.Row.Name() == c.Beside.Name() && (c.Difference.Lo != 0 || c.Difference.Hi != 0) {
+			t.Errorf("%s less itself is %+v", c.Row.Name(), c.Difference)
+		}
+		if mean := stats.Mean(c.Row.At(40)[0]); c.Row.States != 16 || c.Runs == 1 && math.Abs(c.Loss.Value-mean) > 1e-12 {
+			t.Errorf("%s has the mean loss %v, want %v", c.Row.Name(), c.Loss.Value, mean)
 		}
 	}
 }

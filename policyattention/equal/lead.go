@@ -3,32 +3,15 @@ package equal
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"icrl/policyattention/stats"
 )
 
-// Factor is a quotient of losses with its interval: how many times as large one is as
-// another. It is 10 to the contrast of logarithms of median losses, a mean over runs: see
-// [stats.Bootstrap.Contrast].
-type Factor struct {
-	stats.Estimate
-}
-
-// factor is the quotient whose logarithm has the given weights on the samples.
-func factor(weights []float64, samples ...[][]float64) (Factor, error) {
-	e, err := stats.Standard.Contrast(Floor, weights, samples...)
-	return tenTo(e), err
-}
-
-func tenTo(e stats.Estimate) Factor {
-	return Factor{stats.Estimate{Value: math.Pow(10, e.Value), Lo: math.Pow(10, e.Lo), Hi: math.Pow(10, e.Hi)}}
-}
-
-// String returns the factor and its interval to three digits.
-func (f Factor) String() string { return fmt.Sprintf("%.3g [%.3g, %.3g]", f.Value, f.Lo, f.Hi) }
+// Losses are compared by their means over problems, not by medians: once numbers are
+// tuned, many methods solve more than half of the problems to the last digit, and a median
+// says no more than that.
 
 // find returns the row of a method, tuned or not.
 func (e *Evidence) find(states int, c Condition, name string, untuned bool) (Row, error) {
@@ -69,79 +52,79 @@ func (r Row) at(horizon, runs int) ([][]float64, error) {
 	return losses[:runs], nil
 }
 
-// Curve returns the row's loss at each of Horizons with its interval over runs and
+// Curve returns the row's mean loss at each of Horizons with its interval over runs and
 // problems, from a thousand replicates.
-func (r Row) Curve() (losses []Factor, err error) {
+func (r Row) Curve() (losses []stats.Estimate, err error) {
 	b := stats.Standard
 	b.Replicates = 1000
 	for _, horizon := range Horizons {
-		e, err := b.Contrast(Floor, []float64{1}, r.At(horizon))
+		e, err := b.Contrast([]float64{1}, r.At(horizon))
 		if err != nil {
 			return nil, fmt.Errorf("equal: %s: %w", r.Name(), err)
 		}
-		losses = append(losses, tenTo(e))
+		losses = append(losses, e)
 	}
 	return losses, nil
 }
 
-// Quotient is a method's loss over PolicyAttention's in the same condition.
-type Quotient struct {
+// Comparison sets a method beside PolicyAttention in the same condition.
+type Comparison struct {
 	Horizon     int
-	Row, Beside Row    // the method's, and PolicyAttention's in the same condition
-	Runs        int    // behind it
-	Loss        Factor // of the method
-	Factor             // its loss over PolicyAttention's
+	Row, Beside Row            // the method's, and PolicyAttention's
+	Runs        int            // behind it
+	Loss        stats.Estimate // the method's mean loss
+	Difference  stats.Estimate // its mean loss less PolicyAttention's
 }
 
-// Quotients compares every method with PolicyAttention in its condition, both with the
+// Compare compares every method with PolicyAttention in its condition, both with the
 // numbers that calibration problems chose.
-func (e *Evidence) Quotients(states, horizon int) (all []Quotient, err error) {
+func (e *Evidence) Compare(states, horizon int) (all []Comparison, err error) {
 	for _, r := range e.Rows {
 		if r.States != states || r.Untuned {
 			continue
 		}
-		q := Quotient{Horizon: horizon, Row: r}
-		if q.Beside, err = e.Best(states, r.Condition); err != nil {
+		c := Comparison{Horizon: horizon, Row: r}
+		if c.Beside, err = e.Best(states, r.Condition); err != nil {
 			return nil, err
 		}
-		q.Runs = len(q.Beside.Losses)
-		if len(r.Losses) > 1 || r.Information != Model {
-			q.Runs = len(r.Losses)
+		c.Runs = len(c.Beside.Losses)
+		if r.Information != Model { // with the model one run stands for all
+			c.Runs = len(r.Losses)
 		}
-		x, errX := r.at(horizon, q.Runs)
-		y, errY := q.Beside.at(horizon, q.Runs)
+		x, errX := r.at(horizon, c.Runs)
+		y, errY := c.Beside.at(horizon, c.Runs)
 		if err := errors.Join(errX, errY); err != nil {
 			return nil, err
 		}
-		if q.Loss, err = factor([]float64{1}, x); err != nil {
+		if c.Loss, err = stats.Standard.Contrast([]float64{1}, x); err != nil {
 			return nil, err
 		}
-		if q.Factor, err = factor([]float64{1, -1}, x, y); err != nil {
+		if c.Difference, err = stats.Standard.Contrast([]float64{1, -1}, x, y); err != nil {
 			return nil, err
 		}
-		all = append(all, q)
+		all = append(all, c)
 	}
 	return all, nil
 }
 
-// Lead takes PolicyAttention's lead over a method apart: the method with the published
-// numbers on a walk of 20 transitions a round, over PolicyAttention with the model and η =
-// .8, as the paper compares them. Lead = Update · Information · Tuning, on every replicate
-// of the bootstrap.
+// Lead takes PolicyAttention's lead over a method apart: the mean loss of the method with
+// the published numbers on a walk of 20 transitions a round, less that of PolicyAttention
+// with the model and η = .8, as the paper compares them. Lead = Update + Information +
+// Tuning, on every replicate of the bootstrap too.
 //
-// With all numbers tuned there is a two-way table of losses: update rule by information.
-// Update is the mean of its two columns, Information that of its two rows, in logarithms.
-// A method that cannot be told the model has no such table: then Update is of the column
-// that there is, and Information of PolicyAttention's row.
+// With all numbers tuned there is a two-way table of losses, update rule by information.
+// Update is the mean of its two differences between rules, Information that of its two
+// differences between informations. A method that cannot be told the model has no such
+// table: then Update is UpdateWalk, and Information PolicyAttention's difference.
 type Lead struct {
 	Horizon             int
 	Row                 Row // of the method on the walk
-	Lead                Factor
-	Update, Information Factor
-	Tuning              Factor
-	UpdateWalk          Factor // the method over PolicyAttention, both on the walk
-	UpdateModel         Factor // both with the model
-	TwoWay              bool   // whether there is an UpdateModel
+	Lead                stats.Estimate
+	Update, Information stats.Estimate
+	Tuning              stats.Estimate
+	UpdateWalk          stats.Estimate // the method less PolicyAttention, both on the walk
+	UpdateModel         stats.Estimate // both with the model
+	TwoWay              bool           // whether there is an UpdateModel
 }
 
 // with names what a method of the walk becomes when it is told the model.
@@ -150,38 +133,27 @@ var with = map[string]string{
 	"certainty-equivalence": "policy-iteration", "posterior-sampling": "policy-iteration",
 }
 
-// Leads lists the leads over the methods on the walk that are not PMD themselves.
+// led are the methods on the walk that are not PMD themselves.
+var led = []string{"liang-lai", "algorithm-distillation", "q-learning", "sarsa", "certainty-equivalence", "posterior-sampling"}
+
+// Leads takes the leads over the methods on the walk apart.
 func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
-	walk, model := Condition{Window, 20}, Condition{Model, 0}
-	for _, name := range []string{"liang-lai", "algorithm-distillation", "q-learning", "sarsa", "certainty-equivalence", "posterior-sampling"} {
+	for _, name := range led {
 		l := Lead{Horizon: horizon}
-		var rows [6]Row // the method on the walk, untuned; tuned; PolicyAttention there; with the model; untuned; the method with the model
-		var failures [6]error
-		rows[1], failures[1] = e.find(states, walk, name, false)
-		if rows[0], err = e.find(states, walk, name, true); err != nil {
-			rows[0] = rows[1] // nothing is published
-		}
-		rows[2], failures[2] = e.Best(states, walk)
-		rows[3], failures[3] = e.find(states, model, "policyattention", false)
-		rows[4], failures[4] = e.find(states, model, "policyattention", true)
-		count := 5
-		if counterpart, ok := with[name]; ok {
-			l.TwoWay, count = true, 6
-			rows[5], failures[5] = e.find(states, model, counterpart, false)
-		}
-		if err := errors.Join(failures[:]...); err != nil {
+		rows, err := e.compared(states, name)
+		if err != nil {
 			return nil, err
 		}
+		l.Row, l.TwoWay = rows[1], len(rows) == 6
 		var samples [][][]float64
-		for _, r := range rows[:count] {
+		for _, r := range rows {
 			x, err := r.at(horizon, Runs)
 			if err != nil {
 				return nil, err
 			}
 			samples = append(samples, x)
 		}
-		l.Row = rows[1]
-		parts := map[*Factor][]float64{
+		parts := map[*stats.Estimate][]float64{
 			&l.Lead: {1, 0, 0, 0, -1, 0}, &l.Tuning: {1, -1, 0, 1, -1, 0}, &l.UpdateWalk: {0, 1, -1, 0, 0, 0},
 			&l.Update: {0, 1, -1, 0, 0, 0}, &l.Information: {0, 0, 1, -1, 0, 0},
 		}
@@ -191,11 +163,49 @@ func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
 			parts[&l.Information] = []float64{0, .5, .5, -.5, 0, -.5}
 		}
 		for part, weights := range parts {
-			if *part, err = factor(weights[:count], samples...); err != nil {
+			if *part, err = stats.Standard.Contrast(weights[:len(rows)], samples...); err != nil {
 				return nil, err
 			}
 		}
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+// compared returns the rows that a lead over a method is made of: the method on the walk
+// as published, and tuned; PolicyAttention there; with the model, tuned, and as published;
+// and the method with the model where there is such a thing.
+func (e *Evidence) compared(states int, name string) (rows []Row, err error) {
+	walk, model := Condition{Window, 20}, Condition{Model, 0}
+	tuned, err := e.find(states, walk, name, false)
+	if err != nil {
+		return nil, err
+	}
+	published, err := e.find(states, walk, name, true)
+	if err != nil {
+		published = tuned // nothing is published
+	}
+	best, err := e.Best(states, walk)
+	if err != nil {
+		return nil, err
+	}
+	rows = []Row{published, tuned, best}
+	more := []struct {
+		name    string
+		untuned bool
+	}{{"policyattention", false}, {"policyattention", true}}
+	if counterpart, ok := with[name]; ok {
+		more = append(more, struct {
+			name    string
+			untuned bool
+		}{counterpart, false})
+	}
+	for _, x := range more {
+		r, err := e.find(states, model, x.name, x.untuned)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
 }

@@ -12,8 +12,8 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// Floor is the loss below which nothing is told apart: where logarithms are taken, a
-// smaller one counts as this.
+// Floor is the loss below which nothing is told apart: where a logarithm is taken, to choose
+// numbers or to draw, a smaller one counts as this.
 const Floor = 1e-6
 
 // Use is what a controller used up to a horizon, a mean over problems.

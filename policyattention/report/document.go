@@ -43,7 +43,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"models":     modelsExcerpt,
 	"equal-lead": equalExcerpt(LeadTable),
 	"equal": equalExcerpt(func(e *equal.Evidence) (Table, error) {
-		return QuotientTable(e, func(c equal.Condition) bool {
+		return ComparisonTable(e, func(c equal.Condition) bool {
 			return c.Information == equal.Model || c.N == 144 && c.Information == equal.Generative || c.N == 20 && c.Information == equal.Window
 		})
 	}),

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"icrl/policyattention/equal"
+	"icrl/policyattention/stats"
 )
 
 // equalEvidence reads what package equal has measured; nil where there is nothing.
@@ -29,8 +30,8 @@ func (s *source) equalEvidence() (*equal.Evidence, error) {
 func LeadTable(e *equal.Evidence) (Table, error) {
 	t := Table{
 		Name:  "equal-lead",
-		Title: "PolicyAttention's lead, as the paper compares, taken apart into factors of the loss",
-		Notes: []string{"Lead: the method on a walk of 20 transitions a round with published numbers, over PolicyAttention with the model at η = .8. Lead = update rule × information × tuning, on every replicate of the bootstrap. Above 1 is in PolicyAttention's favour."},
+		Title: "PolicyAttention's lead, as the paper compares, taken apart",
+		Notes: []string{"Lead: the mean loss of the method on a walk of 20 transitions a round with published numbers, less that of PolicyAttention with the model at η = .8. Lead = update rule + information + tuning, on every replicate of the bootstrap too. Above 0 is in PolicyAttention's favour."},
 	}
 	var rows []equal.Lead
 	for _, states := range equal.Sizes {
@@ -48,20 +49,23 @@ func LeadTable(e *equal.Evidence) (Table, error) {
 		column[R]{"method", func(r R) string { return labelOf(r.Row) }},
 		column[R]{"S", func(r R) string { return fmt.Sprint(r.Row.States) }},
 		column[R]{"T", func(r R) string { return fmt.Sprint(r.Horizon) }},
-		column[R]{"lead", func(r R) string { return r.Lead.String() }},
-		column[R]{"= update rule", func(r R) string { return r.Update.String() }},
-		column[R]{"× information", func(r R) string { return r.Information.String() }},
-		column[R]{"× tuning", func(r R) string { return r.Tuning.String() }},
-		column[R]{"update, both on the walk", func(r R) string { return r.UpdateWalk.String() }},
+		column[R]{"lead", func(r R) string { return signed(r.Lead) }},
+		column[R]{"= update rule", func(r R) string { return signed(r.Update) }},
+		column[R]{"+ information", func(r R) string { return signed(r.Information) }},
+		column[R]{"+ tuning", func(r R) string { return signed(r.Tuning) }},
+		column[R]{"update, both on the walk", func(r R) string { return signed(r.UpdateWalk) }},
 		column[R]{"update, both with the model", func(r R) string {
 			if !r.TwoWay {
 				return "–"
 			}
-			return r.UpdateModel.String()
+			return signed(r.UpdateModel)
 		}},
 	)
 	return t, nil
 }
+
+// signed prints a difference of losses with its interval to three digits.
+func signed(e stats.Estimate) string { return fmt.Sprintf("%+.3g [%+.3g, %+.3g]", e.Value, e.Lo, e.Hi) }
 
 // leadOrder keeps the rows of a method together.
 func leadOrder(l equal.Lead) int {
@@ -78,57 +82,57 @@ func labelOf(r equal.Row) string {
 	return m.Label
 }
 
-// quotientRow is a method in a condition over all sizes and horizons.
-type quotientRow struct {
+// comparisonRow is a method in a condition over all sizes and horizons.
+type comparisonRow struct {
 	Label, Condition string
-	Cells            map[[2]int]equal.Quotient // by S and T
+	Cells            map[[2]int]equal.Comparison // by S and T
 }
 
-// QuotientTable compares every method with PolicyAttention where both are told the same, in
+// ComparisonTable compares every method with PolicyAttention where both are told the same, in
 // the conditions that keep accepts; nil accepts all.
-func QuotientTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table, error) {
+func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table, error) {
 	t := Table{
 		Name:  "equal",
-		Title: "Losses over PolicyAttention's, told the same and tuned by the same rule",
-		Notes: []string{"In brackets after the condition the estimate of Q that calibration chose for PolicyAttention, and after a number of runs below three their number. Losses below 1e-6 count as 1e-6. A dash: it cannot run there."},
+		Title: "Mean losses less PolicyAttention's, told the same and tuned by the same rule",
+		Notes: []string{"Of PolicyAttention, with the estimate of Q that calibration chose, the mean loss itself. Below 0 the method is better. A dash: it cannot run there."},
 	}
-	var rows []*quotientRow
-	found := map[string]*quotientRow{}
+	var rows []*comparisonRow
+	found := map[string]*comparisonRow{}
 	for _, states := range equal.Sizes {
 		for _, horizon := range horizons {
-			quotients, err := e.Quotients(states, horizon)
+			comparisons, err := e.Compare(states, horizon)
 			if err != nil {
 				return t, err
 			}
-			for _, q := range quotients {
+			for _, q := range comparisons {
 				if keep != nil && !keep(q.Row.Condition) {
 					continue
 				}
 				name := q.Row.Condition.String() + "/" + q.Row.Method
 				r := found[name]
 				if r == nil {
-					r = &quotientRow{labelOf(q.Row), q.Row.Condition.String(), map[[2]int]equal.Quotient{}}
+					r = &comparisonRow{labelOf(q.Row), q.Row.Condition.String(), map[[2]int]equal.Comparison{}}
 					found[name], rows = r, append(rows, r)
 				}
 				r.Cells[[2]int{states, horizon}] = q
 			}
 		}
 	}
-	columns := []column[*quotientRow]{
-		{"told", func(r *quotientRow) string { return r.Condition }},
-		{"method", func(r *quotientRow) string { return r.Label }},
+	columns := []column[*comparisonRow]{
+		{"told", func(r *comparisonRow) string { return r.Condition }},
+		{"method", func(r *comparisonRow) string { return r.Label }},
 	}
 	for _, states := range equal.Sizes {
 		for _, horizon := range horizons {
-			columns = append(columns, column[*quotientRow]{fmt.Sprintf("S = %d, T = %d", states, horizon), func(r *quotientRow) string {
+			columns = append(columns, column[*comparisonRow]{fmt.Sprintf("S = %d, T = %d", states, horizon), func(r *comparisonRow) string {
 				q, ok := r.Cells[[2]int{states, horizon}]
 				switch {
 				case !ok:
 					return "–"
 				case q.Row.Name() == q.Beside.Name():
-					return fmt.Sprintf("loss %.3g", q.Loss.Value)
+					return fmt.Sprintf("loss %.3g [%.3g, %.3g]", q.Loss.Value, q.Loss.Lo, q.Loss.Hi)
 				}
-				return q.Factor.String()
+				return signed(q.Difference)
 			}})
 		}
 	}
@@ -196,7 +200,7 @@ func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Cond
 // EqualPanel draws the losses of a condition at a size against what was used, which use
 // says. The evidence may be nil.
 func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use func(equal.Use) float64) (*plot.Plot, error) {
-	p := Panel(fmt.Sprintf("%s, S = %d", c, states), x, "median loss")
+	p := Panel(fmt.Sprintf("%s, S = %d", c, states), x, "mean loss")
 	if e == nil {
 		empty(p)
 		return p, nil
@@ -234,8 +238,8 @@ func equalLine(p *plot.Plot, row equal.Row, c color.RGBA, use func(equal.Use) fl
 	var xy plotter.XYs
 	for h, l := range losses {
 		at := use(row.Use[h])
-		xy = append(xy, plotter.XY{X: at, Y: l.Value})
-		bar, err := line(p, c, false, plotter.XYs{{X: at, Y: l.Lo}, {X: at, Y: l.Hi}})
+		xy = append(xy, plotter.XY{X: at, Y: max(l.Value, equal.Floor)})
+		bar, err := line(p, c, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
 		if err != nil {
 			return err
 		}

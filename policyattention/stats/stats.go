@@ -139,18 +139,18 @@ func (b Bootstrap) RatioOfMeans(x, y [][]float64) (Estimate, error) {
 	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, Median, x, y)
 }
 
-// Contrast estimates Σ_i weights[i]·log₁₀ median_m samples[i][j][m], a mean over runs j; what
-// lies below floor > 0 counts as floor. It takes means over runs where the other
-// estimators take medians, so contrasts of the same samples add up, on every replicate too:
-// where the weights of one are the sum of others', so are its estimates.
-func (b Bootstrap) Contrast(floor float64, weights []float64, samples ...[][]float64) (Estimate, error) {
-	if len(weights) != len(samples) || !(floor > 0) {
-		return Estimate{}, fmt.Errorf("stats: %d weights for %d samples and a floor of %v, want as many and a floor above 0", len(weights), len(samples), floor)
+// Contrast estimates Σ_i weights[i]·mean_m samples[i][j][m], a mean over runs j. It takes
+// means where the other estimators take medians, so contrasts of the same samples add up,
+// on every replicate too: where the weights of one are the sum of others', so are its
+// estimates.
+func (b Bootstrap) Contrast(weights []float64, samples ...[][]float64) (Estimate, error) {
+	if len(weights) != len(samples) {
+		return Estimate{}, fmt.Errorf("stats: %d weights for %d samples, want as many", len(weights), len(samples))
 	}
-	return b.estimate("contrast", ranking.median, func(medians []float64) float64 {
+	return b.estimate("contrast", ranking.mean, func(means []float64) float64 {
 		sum := 0.0
-		for i, m := range medians {
-			sum += weights[i] * math.Log10(max(m, floor))
+		for i, m := range means {
+			sum += weights[i] * m
 		}
 		return sum
 	}, Mean, samples...)

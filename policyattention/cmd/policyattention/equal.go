@@ -50,7 +50,7 @@ func (equalTableCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	all, err := report.QuotientTable(e, nil)
+	all, err := report.ComparisonTable(e, nil)
 	if err != nil {
 		return err
 	}
