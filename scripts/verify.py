@@ -522,6 +522,78 @@ def check_any(folder):
     return compared
 
 
+# --- Methods that are told the same ---
+
+
+def planned(p, r, pi0, row):
+    """Policies [rounds + 1] of a method with the model, after the named number of rounds."""
+    eta, uniform = (row["values"] if "values" in row else (0, 0))
+    pi = np.full_like(pi0, 1 / pi0.shape[2]) if uniform else pi0
+    q, policies = evaluate(p, r, pi[:, None])[:, 0], [pi]
+    while len(policies) <= 40:
+        pi = greedy(q) if row["method"] in ("value-iteration", "policy-iteration") else pmd(pi, q, eta)
+        policies.append(pi)
+        if row["method"] == "value-iteration":
+            q = backup(p, r, q.max(axis=-1))
+        elif row["method"] == "exact-pmd":
+            q = backup(p, r, (pi * q).sum(axis=-1))
+        else:
+            q = evaluate(p, r, pi[:, None])[:, 0]
+    return policies
+
+
+def certain(p, r, row, root, horizons):
+    """Plans of certainty equivalence in the frequencies of generative samples."""
+    n, s, a, _ = p.shape
+    pairs, per, more = s * a, row["n"] // (s * a), row["n"] % (s * a)
+    counts, policies, every = np.zeros((n, pairs, s)), {}, np.arange(n)
+    for k in range(max(horizons)):
+        u = uniform(streams([key(root, "critic", i, k) for i in range(n)], row["n"]))
+        turns = (np.arange(pairs) - k * more) % pairs < more
+        for draw_, pair in zip(u.T, np.repeat(np.arange(pairs), per + turns)):
+            row_, rest, chosen = p.reshape(n, pairs, s)[:, pair], draw_.copy(), np.full(n, -1)
+            for t in range(s):  # by inversion, as the project draws
+                chosen = np.where((chosen < 0) & (rest < row_[:, t]), t, chosen)
+                rest = rest - row_[:, t]
+            chosen = np.where(chosen < 0, s - 1, chosen)
+            counts[every, pair, chosen] += 1
+        if k + 1 in horizons:
+            seen = counts.sum(axis=2)
+            stay = np.repeat(np.eye(s), a, axis=0)[None]
+            model = np.where(seen[..., None] > 0, counts / np.maximum(seen, 1)[..., None], stay).reshape(p.shape)
+            known = seen.reshape(r.shape) > 0
+            best = np.where(known, r, -np.inf).max(axis=(1, 2))[:, None, None]
+            policies[k + 1] = greedy(optimum(model, np.where(known, r, best)))
+    return policies
+
+
+def check_equal(folder):
+    """Runs methods with the model, and certainty equivalence, again; the number of losses compared."""
+    evidence, path = json.loads((folder / "evidence.json").read_text()), folder / "losses.csv.gz"
+    if hashlib.sha256(path.read_bytes()).hexdigest() != evidence["losses"]:
+        raise Discrepancy(f"{path}: its SHA-256 is not what the evidence says")
+    stored, horizons, compared = table(path), evidence["horizons"], 0
+    for i, row in enumerate(evidence["rows"]):
+        model = row["information"] == "model" and row["method"] in ("exact-pmd", "natural-gradient", "value-iteration", "policy-iteration")
+        sampled = row["information"] == "generative" and row["method"] == "certainty-equivalence" and row["n"] <= 48
+        if not model and not sampled:
+            continue
+        roots = evidence["roots"][str(row["states"])]
+        p, r, pi0 = problems_of("random", roots["evaluation"], row["states"], 3, evidence["problems"])
+        policies = planned(p, r, pi0, row) if model else certain(p, r, row, roots["samples"], horizons)
+        best = optimum(p, r)
+        gap = np.abs(best - evaluate(p, r, pi0[:, None])[:, 0]).max(axis=(1, 2))
+        ours = (stored["row"] == i) & (stored["run"] == 0)
+        for t in horizons:
+            loss = np.abs(best - evaluate(p, r, policies[t][:, None])[:, 0]).max(axis=(1, 2)) / gap
+            want = stored[f"loss_{t}"][ours]
+            if not (np.abs(loss - want) <= 1e-4 * want + 1e-9).all():  # five digits are stored
+                at = int(np.argmax(np.abs(loss - want)))
+                raise Discrepancy(f"{path}: row {i}, {row['method']}, problem {at} after {t} rounds: {want[at]}, computed again {loss[at]}")
+            compared += len(want)
+    return compared
+
+
 def check_folder(folder):
     """Checks an artifact; the number of policies and tables that were scored again."""
     if folder.parent.name == "any":
@@ -581,6 +653,14 @@ def verify(root):
             found.append(str(discrepancy))
         except (OSError, EOFError, KeyError, ValueError, ArithmeticError, NotImplementedError) as error:
             found.append(f"{manifest.parent}: {type(error).__name__}: {error}")
+    if (root / "equal").exists():
+        folders += 1
+        try:
+            scored += check_equal(root / "equal")
+        except Discrepancy as discrepancy:
+            found.append(str(discrepancy))
+        except (OSError, EOFError, KeyError, ValueError, ArithmeticError, NotImplementedError) as error:
+            found.append(f"{root / 'equal'}: {type(error).__name__}: {error}")
     claims = root / "claims.json"
     if root.name == "paper" and not claims.exists():
         found.append(f"{claims}: is missing")
