@@ -130,7 +130,7 @@ func TestNotebooksAreFresh(t *testing.T) {
 					continue // a table of the notebook's own
 				}
 				got := rows(shown)
-				if !strings.Contains(strings.Join(cell.Source, ""), "nb.Part(") && len(got) != len(want) {
+				if !strings.Contains(strings.Join(cell.Source, ""), "nb.Rows(") && len(got) != len(want) {
 					t.Errorf("%s: cell %d: %q has %d rows, now %d: make notebooks PRESET=paper", file, i, title[1], len(got), len(want))
 				}
 				for _, r := range got {

@@ -396,14 +396,14 @@ def check_loop(folder, manifest, problems):
     return policies.shape[0] * policies.shape[1]
 
 
-def contexts(fixtures, problems, law):
+def contexts(fixtures, problems, inputs):
     """(pi, Q, eta, rounds) of one-step inputs: exact PMD runs, stopped at random."""
     p, r, pi = problems
     x = streams([key(fixtures["root"], "one-step", i) for i in range(len(p))], 2)
-    rounds = below(x[:, 0], law["rounds"] + 1)
-    eta = (law["eta_min"] + (law["eta_max"] - law["eta_min"]) * uniform(x[:, 1]))[:, None, None]
+    rounds = below(x[:, 0], inputs["rounds"] + 1)
+    eta = (inputs["eta_min"] + (inputs["eta_max"] - inputs["eta_min"]) * uniform(x[:, 1]))[:, None, None]
     q = evaluate(p, r, pi[:, None])[:, 0]
-    for k in range(law["rounds"]):
+    for k in range(inputs["rounds"]):
         going = (rounds > k)[:, None, None]
         pi = np.where(going, pmd(pi, q, eta), pi)
         q = np.where(going, backup(p, r, (pi * q).sum(axis=-1)), q)
@@ -411,8 +411,8 @@ def contexts(fixtures, problems, law):
 
 
 def check_one_step(folder, manifest, problems):
-    law, arrays = manifest["evaluation"]["one_step"], np.load(folder / "policies.npz")
-    pi, q, eta, rounds = contexts(manifest["evaluation"]["fixtures"], problems, law)
+    inputs, arrays = manifest["evaluation"]["one_step"], np.load(folder / "policies.npz")
+    pi, q, eta, rounds = contexts(manifest["evaluation"]["fixtures"], problems, inputs)
     path = folder / "distances.csv.gz"
     stored = table(path)
     agree(path, "round", stored["round"], rounds)
@@ -427,7 +427,7 @@ def check_one_step(folder, manifest, problems):
         agree(folder / "manifest.json", name, manifest["summary"]["mean_row_l1"][name], distances.mean())
     path = folder / "steps.csv.gz"
     steps = table(path)
-    grid = law["fit_lo"] + np.arange(int((law["fit_hi"] - law["fit_lo"]) / law["fit_by"] + 1.5)) * law["fit_by"]
+    grid = inputs["fit_lo"] + np.arange(int((inputs["fit_hi"] - inputs["fit_lo"]) / inputs["fit_by"] + 1.5)) * inputs["fit_by"]
     targets = np.stack([pmd(pi, q, candidate) for candidate in grid])
     misfit = np.stack([row_l1(given, targets).mean(axis=(1, 2)) for given in arrays["supplied"]])
     agree(path, "fitted", steps["fitted"], grid[misfit.argmin(axis=1)])

@@ -105,7 +105,7 @@ func TestInvariances(t *testing.T) {
 // One step is PMD's, from rows that are far from anything that a run on a benchmark shows:
 // masses down to 1e-300, separations from 1e-9 to 30 nats. Of the logits' changes, in
 // units of the row's separation, the released network may miss 5 %; it was measured to
-// miss .3 % as a root mean square and 3 % at worst on 3,000 rows of the training law.
+// miss .3 % as a root mean square and 3 % at worst on 3,000 rows of the training distribution.
 func TestReleasedIsPMD(t *testing.T) {
 	rng := seed.New(3, "pmd")
 	for range 300 {

@@ -75,8 +75,8 @@ func (c *Chain) Walk(pi *mat.Dense, window []Transition) {
 	}
 }
 
-// Steps are the step sizes of actor (α) and critic (β).
-type Steps struct {
+// StepSizes are the step sizes of actor (α) and critic (β).
+type StepSizes struct {
 	Alpha float64 `json:"alpha"`
 	Beta  float64 `json:"beta"`
 }
@@ -160,7 +160,7 @@ func (l *ActorCritic) Step(dTheta, dW []float64) error {
 //
 // with one-hot features φ, so ∇log π(a|s) = e_{s,a} − Σ_b π(b|s) e_{s,b}
 // (arXiv 2605.05755).
-func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps Steps) (dTheta, dW []float64) {
+func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps StepSizes) (dTheta, dW []float64) {
 	s, a := l.Theta.Dims()
 	dTheta, dW = make([]float64, s*a), make([]float64, s)
 	for _, t := range window {

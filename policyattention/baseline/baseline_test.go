@@ -42,7 +42,7 @@ func TestChainIsAWalk(t *testing.T) {
 // log softmax(θ).
 func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 	const states, actions, gamma, h = 4, 3, 0.9, 1e-5
-	steps := Steps{Alpha: 1.7, Beta: 0.3}
+	steps := StepSizes{Alpha: 1.7, Beta: 0.3}
 	p := problems(t, states, actions, 1)[0]
 	l, err := NewActorCritic(p.Pi0)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 
 func TestTeacherImprovesAndRepeats(t *testing.T) {
 	p := problems(t, 4, 3, 8)
-	c := Teacher{Steps: Steps{Alpha: 8, Beta: 0.4}, Start: Initial, Root: 3}
+	c := Teacher{Steps: StepSizes{Alpha: 8, Beta: 0.4}, Start: Initial, Root: 3}
 	first, err := c.Run(p, 40)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestNewActorCriticRefusesZeros(t *testing.T) {
 }
 
 func TestDivergenceIsAnError(t *testing.T) {
-	if _, err := (Teacher{Steps: Steps{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1), 10); err == nil {
+	if _, err := (Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1), 10); err == nil {
 		t.Error("a diverging critic passed")
 	}
 }
@@ -136,7 +136,7 @@ func TestTune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(scores) != 6 || scores[3].Steps != (Steps{Alpha: 16, Beta: 0.4}) {
+	if len(scores) != 6 || scores[3].StepSizes != (StepSizes{Alpha: 16, Beta: 0.4}) {
 		t.Fatalf("scores are %+v", scores)
 	}
 	best, inside, err := Best(scores)

@@ -14,7 +14,7 @@ import (
 // its increments carried over.
 func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 	const states, actions, rounds = 4, 3, 30
-	steps := Steps{Alpha: 2, Beta: 0.2}
+	steps := StepSizes{Alpha: 2, Beta: 0.2}
 	p := problems(t, states, actions, 3)
 	got, err := (Teacher{Steps: steps, Start: Initial, Features: Dense, Root: 5}).Run(p, rounds)
 	if err != nil {

@@ -67,7 +67,7 @@ func Run(problems []mdp.Problem, rounds int, start Start, features Features, roo
 // Teacher is the controller that runs actor–critic itself: the teacher of
 // Liang–Lai and, tabular, the source of Algorithm Distillation.
 type Teacher struct {
-	Steps    Steps
+	Steps    StepSizes
 	Start    Start
 	Features Features
 	Root     uint64 // of the transitions and the features

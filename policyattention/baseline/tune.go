@@ -33,7 +33,7 @@ func Extended() Grid {
 // Score is the result of one cell of a grid.
 type Score struct {
 	Start Start `json:"start"`
-	Steps
+	StepSizes
 	// Loss holds, for each of Horizons, the median over problems of the
 	// normalized returned-policy loss.
 	Loss []float64 `json:"loss"`
@@ -56,12 +56,12 @@ func Tune(problems []mdp.Problem, features Features, root uint64, g Grid) ([]Sco
 	for _, start := range g.Starts {
 		for _, alpha := range g.Alphas {
 			for _, beta := range g.Betas {
-				steps := Steps{Alpha: alpha, Beta: beta}
+				steps := StepSizes{Alpha: alpha, Beta: beta}
 				loss, err := medianLoss(Teacher{Steps: steps, Start: start, Features: features, Root: root}, problems, scales)
 				if err != nil {
 					return nil, fmt.Errorf("baseline: tuning at α=%v, β=%v: %w", alpha, beta, err)
 				}
-				scores = append(scores, Score{Start: start, Steps: steps, Loss: loss})
+				scores = append(scores, Score{Start: start, StepSizes: steps, Loss: loss})
 			}
 		}
 	}

@@ -36,8 +36,8 @@ type Series struct {
 	Budget float64 `json:"budget"` // units in one run of the paper's budget
 	// Table is the megabytes of the problem's own tables, which what was measured
 	// may be too small to show beside the program's memory.
-	Table  Law     `json:"table"`
-	Points []Point `json:"points"`
+	Table  PowerLaw `json:"table"`
+	Points []Point  `json:"points"`
 }
 
 // Point is a measurement on one core. Seconds are of processor time, which
@@ -52,38 +52,38 @@ type Point struct {
 // upper is how many points at the upper end a power law is fitted to.
 const upper = 3
 
-// Law is a power law c·xᵖ, fitted by least squares in logarithms.
-type Law struct {
+// PowerLaw is a power law c·xᵖ, fitted by least squares in logarithms.
+type PowerLaw struct {
 	C float64 `json:"c"`
 	P float64 `json:"p"`
 }
 
-// At returns the law's value.
-func (l Law) At(x float64) float64 { return l.C * math.Pow(x, l.P) }
+// At returns its value.
+func (p PowerLaw) At(x float64) float64 { return p.C * math.Pow(x, p.P) }
 
-// Reaches returns where the law reaches a value; +Inf if it does not grow.
-func (l Law) Reaches(value float64) float64 {
-	if l.P < 0.05 {
+// Reaches returns where it reaches a value; +Inf if it does not grow.
+func (p PowerLaw) Reaches(value float64) float64 {
+	if p.P < 0.05 {
 		return math.Inf(1)
 	}
-	return math.Pow(value/l.C, 1/l.P)
+	return math.Pow(value/p.C, 1/p.P)
 }
 
-func fit(points []Point, value func(Point) float64) Law {
+func fit(points []Point, value func(Point) float64) PowerLaw {
 	points = points[max(0, len(points)-upper):]
 	var x, y []float64
 	for _, p := range points {
 		x, y = append(x, math.Log(p.X)), append(y, math.Log(value(p)))
 	}
 	intercept, slope := stat.LinearRegression(x, y, nil, false)
-	return Law{math.Exp(intercept), slope}
+	return PowerLaw{math.Exp(intercept), slope}
 }
 
-// Time returns the law of the seconds at the upper end.
-func (s Series) Time() Law { return fit(s.Points, func(p Point) float64 { return p.Seconds }) }
+// Time returns the power law of the seconds at the upper end.
+func (s Series) Time() PowerLaw { return fit(s.Points, func(p Point) float64 { return p.Seconds }) }
 
-// Space returns the law of the megabytes at the upper end.
-func (s Series) Space() Law { return fit(s.Points, func(p Point) float64 { return p.Megabytes }) }
+// Space returns the power law of the megabytes at the upper end.
+func (s Series) Space() PowerLaw { return fit(s.Points, func(p Point) float64 { return p.Megabytes }) }
 
 // day is the longest that a run is waited for.
 const day = 24 * 3600.
@@ -125,7 +125,7 @@ type Axis struct {
 
 // tables are the float64s of a problem's P [S·A, S], at A = 3 or S = 8, and the
 // five numbers of each of 24m packets.
-var tables = map[string]Law{"S": {3 * 8. / (1 << 20), 2}, "A": {8 * 64. / (1 << 20), 1}, "m": {5 * 8 * 24. / (1 << 20), 1}}
+var tables = map[string]PowerLaw{"S": {3 * 8. / (1 << 20), 2}, "A": {8 * 64. / (1 << 20), 1}, "m": {5 * 8 * 24. / (1 << 20), 1}}
 
 // Axes are the series of the growth study. All but one axis stay at the paper's
 // S = 8, A = 3, m = 6 and batch 64.

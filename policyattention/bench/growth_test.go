@@ -29,7 +29,7 @@ func TestGrowth(t *testing.T) {
 	if x, why := s.Limit(5000); math.Abs(x-math.Sqrt(8640)) > 1e-9 || why != "a day" {
 		t.Errorf("limit %v by %s", x, why)
 	}
-	s.Table = Law{1, 2} // x² = 400 MB at x = 20
+	s.Table = PowerLaw{1, 2} // x² = 400 MB at x = 20
 	if x, why := s.Limit(400); math.Abs(x-20) > 1e-9 || why != "memory" {
 		t.Errorf("limit %v by %s", x, why)
 	}

@@ -13,8 +13,8 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Source is an environment as the critic sees it.
-type Source struct {
+// PacketSource is an environment as the critic sees it.
+type PacketSource struct {
 	// Packets supplies the packets of a critic call: m from every pair of env,
 	// with successor actions from the returned policy pi [S, A].
 	Packets func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet
@@ -25,8 +25,8 @@ type Source struct {
 
 // Sampled returns the environment that the paper assumes: fresh packets, drawn
 // from a stream of its own for every problem and round.
-func Sampled(root uint64) Source {
-	return Source{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
+func Sampled(root uint64) PacketSource {
+	return PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
 		return Sample(env, pi, m, seed.New(root, "packets", problem, round))
 	}}
 }
@@ -34,8 +34,8 @@ func Sampled(root uint64) Source {
 // Weighted returns packets that carry exact expectations, so that the critic's
 // residual is its routing error alone. A normalized decoder takes them where every
 // weight m·P(s'|s,a)·π(a'|s') lies in [Floor, 1/Floor].
-func Weighted() Source {
-	return Source{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
+func Weighted() PacketSource {
+	return PacketSource{Exact: true, Packets: func(env *mdp.MDP, pi *mat.Dense, m, _, _ int) []Packet {
 		return Expectation(env, pi, m)
 	}}
 }
@@ -68,7 +68,7 @@ func (a Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 // Critic is the decoder's critic for the common harness.
 type Critic struct {
 	Decoder *Decoder
-	Source  Source
+	Source  PacketSource
 }
 
 // Evaluate implements control.Critic.
@@ -80,7 +80,7 @@ func (c Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 }
 
 // evaluate asks the environment for packets and makes a critic call.
-func (d *Decoder) evaluate(c control.Context, source Source) (*mat.Dense, []Packet, error) {
+func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, []Packet, error) {
 	if source.Packets == nil {
 		return nil, nil, errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
 	}
@@ -96,18 +96,18 @@ func (d *Decoder) evaluate(c control.Context, source Source) (*mat.Dense, []Pack
 }
 
 // Controller returns the closed loop of the decoder's actor and critic.
-func (d *Decoder) Controller(eta float64, source Source) control.Loop {
+func (d *Decoder) Controller(eta float64, source PacketSource) control.Loop {
 	return control.Loop{Actor: Actor{d}, Critic: Critic{d, source}, Eta: eta}
 }
 
-// Run steps one problem through the loop. To what a control.Runner measures it
+// Runner steps one problem through the loop. To what a control.Runner measures it
 // adds the decoder's bounds, and the parts of the critic's residual.
-type Run struct {
+type Runner struct {
 	*control.Runner
 	Decoder *Decoder
 	Rounds  []Round
 
-	source  Source
+	source  PacketSource
 	packets []Packet // of the latest critic call
 }
 
@@ -128,14 +128,14 @@ type Round struct {
 
 // Start returns a run of the decoder on a problem from the values q0 [S, A] with
 // constant step size eta. Nothing has been computed but Q* and Q^{π_0}.
-func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source Source) (*Run, error) {
+func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source PacketSource) (*Runner, error) {
 	if err := d.CheckEnvironment(problem.MDP); err != nil {
 		return nil, err
 	}
 	if err := d.checkActor(problem.Pi0, q0, eta); err != nil {
 		return nil, err
 	}
-	r := &Run{Decoder: d, source: source}
+	r := &Runner{Decoder: d, source: source}
 	var err error
 	r.Runner, err = control.NewRunner(problem, q0, eta, func(c control.Context) (pi, q *mat.Dense, err error) {
 		if pi, err = d.Improve(c.Pi, c.Q, c.Eta); err != nil {
@@ -149,7 +149,7 @@ func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source 
 }
 
 // Step runs one round: actor, environment, critic, and the measurements.
-func (r *Run) Step() (*Round, error) {
+func (r *Runner) Step() (*Round, error) {
 	measured, err := r.Runner.Step()
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (a AuditRow) Satisfied() bool { return a.Slack >= -1e-9*(1+a.Loss) }
 
 // Audit returns Theorem 2 at the given horizons, of which the run must have
 // passed the last.
-func (r *Run) Audit(horizons ...int) ([]AuditRow, error) {
+func (r *Runner) Audit(horizons ...int) ([]AuditRow, error) {
 	rows := make([]AuditRow, 0, len(horizons))
 	for _, t := range horizons {
 		if t < 1 || t > len(r.Rounds) {

@@ -276,7 +276,7 @@ func TestLastCriticCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	corrupt := Source{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
+	corrupt := PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
 		packets := Expectation(env, pi, m)
 		if round == 4 {
 			for i := range packets {
@@ -285,8 +285,8 @@ func TestLastCriticCall(t *testing.T) {
 		}
 		return packets
 	}}
-	var runs []*Run
-	for _, source := range []Source{Weighted(), corrupt} {
+	var runs []*Runner
+	for _, source := range []PacketSource{Weighted(), corrupt} {
 		run, err := d.Start(problems[0], mat.NewDense(2, 2, nil), .8, source)
 		for k := 0; k < 5 && err == nil; k++ {
 			_, err = run.Step()

@@ -254,7 +254,7 @@ type CarrierPoint struct {
 // SweepCarrier returns one point for each carrier scale. The contexts' policies
 // must respect the cap floor; the packets of each critic call come from source
 // under the policy that the unnormalized actor returns.
-func SweepCarrier(caps Caps, contexts []control.Context, source Source, scales []float64) ([]CarrierPoint, error) {
+func SweepCarrier(caps Caps, contexts []control.Context, source PacketSource, scales []float64) ([]CarrierPoint, error) {
 	base, err := New(caps)
 	if err != nil {
 		return nil, err

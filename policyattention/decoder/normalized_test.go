@@ -100,7 +100,7 @@ func normContexts(t *testing.T, n int) []control.Context {
 	return contexts
 }
 
-// TestNormSlope fits how 1−ρ and the output errors fall with H. The law is H⁻² until
+// TestNormSlope fits how 1−ρ and the output errors fall with H. The fall is H⁻² until
 // rounding, of order H·2⁻⁵³, takes over; the fit covers what lies before.
 func TestNormSlope(t *testing.T) {
 	var scales []float64

@@ -68,7 +68,7 @@ func TestRootsAreDisjoint(t *testing.T) {
 		}
 		seen[root] = what
 	}
-	for _, size := range experiment.Protocol.Sizes {
+	for _, size := range experiment.PaperProtocol.Sizes {
 		for _, r := range []uint64{size.Evaluation, size.Oracle, size.HeldOut, size.Calibration, size.Qualification} {
 			seen[r] = "the protocol"
 		}
@@ -175,7 +175,7 @@ func TestDecoderIsPMD(t *testing.T) {
 // The block with the expected update makes the expected increments of actor–critic, written
 // out; and equal weights are a window's.
 func TestExpectedUpdate(t *testing.T) {
-	b, err := networks(t).Block(8, 0, baseline.Steps{Alpha: 3, Beta: .5})
+	b, err := networks(t).Block(8, 0, baseline.StepSizes{Alpha: 3, Beta: .5})
 	if err != nil {
 		t.Fatal(err)
 	}

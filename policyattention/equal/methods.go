@@ -143,7 +143,7 @@ func tabular(name, label string, own []Parameter, agent func(reference.Told, []f
 
 // newLiangLai returns Liang–Lai's trained block in any condition.
 func newLiangLai(c Case) (control.Controller, error) {
-	block, err := c.Networks.Block(c.States, c.Run, baseline.Steps{Alpha: c.Values[0], Beta: c.Values[1]})
+	block, err := c.Networks.Block(c.States, c.Run, baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]})
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func Folder(artifacts string) string {
 }
 
 // deployment returns what a method of the paper's benchmark deploys in run j.
-func (n *Networks) deployment(name experiment.Method, recipe string, states, j int) (method.Deployment, error) {
+func (n *Networks) deployment(name method.Name, recipe string, states, j int) (method.Deployment, error) {
 	if n == nil {
 		return nil, errors.New("equal: a learned method without networks")
 	}
@@ -126,7 +126,7 @@ func (c chargedCritic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 }
 
 // Block returns Liang–Lai's trained block with step sizes.
-func (n *Networks) Block(states, run int, steps baseline.Steps) (*block, error) {
+func (n *Networks) Block(states, run int, steps baseline.StepSizes) (*block, error) {
 	d, err := n.deployment(experiment.LiangLai, "tuned", states, run)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (n *Networks) Decoder(c Condition, states int, root uint64) (control.Actor,
 		packets = pairs * pairs
 	} else {
 		generative := reference.Generative{N: c.N, Root: root}
-		source = decoder.Source{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) []decoder.Packet {
+		source = decoder.PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) []decoder.Packet {
 			rng := seed.New(root, "packets", problem, round)
 			var all []decoder.Packet
 			for _, t := range generative.Open(problem, env)(round, pi) {

@@ -55,8 +55,8 @@ func (b *Backup) summary() map[string]Values {
 
 // inputs returns the contexts of the critic.
 func (c *BackupConfig) inputs(f Fixtures, problems []mdp.Problem) ([]control.Context, error) {
-	law := OneStepConfig{Rounds: c.Rounds, EtaMin: c.EtaMin, EtaMax: c.EtaMax}
-	contexts, err := law.inputs(f, problems)
+	inputs := OneStepConfig{Rounds: c.Rounds, EtaMin: c.EtaMin, EtaMax: c.EtaMax}
+	contexts, err := inputs.inputs(f, problems)
 	if err != nil {
 		return nil, err
 	}

@@ -33,14 +33,14 @@ func init() { corruptions = append(corruptions, ofBaselines...) }
 
 var ofBaselines = []corruption{
 	{"byte of a block, resealed", []string{block}, func(t *testing.T, f string) {
-		editBlock(t, f, func(t lianglai.Training, _ *lianglai.Trained) lianglai.Training { t.Seed++; return t })
+		editBlock(t, f, func(t lianglai.Config, _ *lianglai.Trained) lianglai.Config { t.Seed++; return t })
 	}, "weights.safetensors: it holds step 100 of configuration"},
 	{"edited block", []string{imitator, block}, func(t *testing.T, f string) {
 		folders, err := filepath.Glob(filepath.Join(f, "../../", block+"-*"))
 		if err != nil || len(folders) != 1 {
 			t.Fatalf("%v: %v", folders, err)
 		}
-		editBlock(t, folders[0], func(t lianglai.Training, b *lianglai.Trained) lianglai.Training {
+		editBlock(t, folders[0], func(t lianglai.Config, b *lianglai.Trained) lianglai.Config {
 			b.Block.V.Scale(1.01, b.Block.V)
 			return t
 		})
@@ -49,8 +49,8 @@ var ofBaselines = []corruption{
 			t.Fatal(err)
 		}
 		reseal(t, f, func(m *Manifest) { m.Weights["liang-lai-S8-18100"] = digest })
-	}, "the controller asked again differs"},
-	{"better policies of a block, rescored", []string{imitator, block}, plantBetterPolicies, "the controller asked again differs"},
+	}, "the controller, replayed, differs"},
+	{"better policies of a block, rescored", []string{imitator, block}, plantBetterPolicies, "the controller, replayed, differs"},
 	{"edited step size", []string{imitator, block}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"alpha":32`, `"alpha":33`) })
 	}, "its cell or configuration is not that of its hash"},
@@ -62,10 +62,10 @@ var ofBaselines = []corruption{
 	}, "0.5 is no action"},
 	{"edited policy of a network", []string{distilled, network}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[48], data[49] = data[49], data[48] })
-	}, "the controller asked again differs"},
+	}, "the controller, replayed, differs"},
 	{"edited policy of a kept round", []string{tuned, network}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
-	}, "the controller asked again differs"},
+	}, "the controller, replayed, differs"},
 	{"edited loss of a kept round", []string{tuned, network}, func(t *testing.T, f string) {
 		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] -= 1e-6 })
 	}, roundsFile + ": row 21: column loss"},
@@ -90,7 +90,7 @@ var ofBaselines = []corruption{
 }
 
 // editBlock edits a trained block and makes the digests agree.
-func editBlock(t *testing.T, folder string, edit func(lianglai.Training, *lianglai.Trained) lianglai.Training) {
+func editBlock(t *testing.T, folder string, edit func(lianglai.Config, *lianglai.Trained) lianglai.Config) {
 	t.Helper()
 	path := filepath.Join(folder, "weights.safetensors")
 	recipe, trained, err := lianglai.Read(path)
@@ -128,7 +128,7 @@ func TestLiangLaiFollowsTheTeacher(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	teacher := baseline.Teacher{Steps: baseline.Steps{Alpha: 2, Beta: 0.2}, Start: baseline.Initial, Root: 18100}
+	teacher := baseline.Teacher{Steps: baseline.StepSizes{Alpha: 2, Beta: 0.2}, Start: baseline.Initial, Root: 18100}
 	want, err := teacher.Run(problems, e.Config.Loop.Rounds)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestTunedSourceIsTheTuningsChoice(t *testing.T) {
 		if _, above := of[rates[best+1]]; !above {
 			continue
 		}
-		want := "cpu-source-" + strconv.FormatFloat(Protocol.Sizes[states].Tuned["source"].Alpha, 'g', -1, 64)
+		want := "cpu-source-" + strconv.FormatFloat(PaperProtocol.Sizes[states].Tuned["source"].Alpha, 'g', -1, 64)
 		if rates[best] != want {
 			t.Errorf("S=%d: the lowest loss is that of %s, the protocol has %s", states, rates[best], want)
 		}
@@ -253,13 +253,13 @@ func TestTunedStepsAreTheTuningsChoice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tuned := Protocol.Sizes[cell.S].Tuned
-		for start, want := range map[baseline.Start]baseline.Steps{baseline.Initial: tuned["initial"], baseline.Uniform: tuned["uniform"]} {
+		tuned := PaperProtocol.Sizes[cell.S].Tuned
+		for start, want := range map[baseline.Start]baseline.StepSizes{baseline.Initial: tuned["initial"], baseline.Uniform: tuned["uniform"]} {
 			best, inside, err := baseline.BestFrom(e.Found.([]baseline.Score), start)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if best.Steps != want || !inside || best.Alpha <= 2 {
+			if best.StepSizes != want || !inside || best.Alpha <= 2 {
 				t.Errorf("S=%d from the %s policy: the protocol has %+v, the best is %+v, inside %v", cell.S, start, want, best, inside)
 			}
 		}

@@ -24,7 +24,7 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Version counts changes of laws outside the configuration (families of MDPs,
+// Version counts changes outside the configuration (families of MDPs,
 // scoring, encodings) that change results. Raising it makes every artifact
 // stale.
 const Version = 1
@@ -61,32 +61,29 @@ var Blocks = []Block{
 	Ablation, Contrast, Prior, FirstRounds, ZeroShot, Replication, ShiftReplication, Tuning, Qualification,
 }
 
-// Method names a method; see package method.
-type Method = method.Name
-
 // The paper's own methods.
 const (
-	ExactPMD        Method = "exact-pmd"
-	PolicyAttention Method = "policyattention"
-	PMDTarget       Method = "pmd-target"
-	RewardOnly      Method = "reward-only"
-	LearnedCritic   Method = "policyattention-learned-critic"
-	Mixture         Method = "policyattention-mixture"
-	LiangLai        Method = "liang-lai"
-	Distillation    Method = "algorithm-distillation"
+	ExactPMD        method.Name = "exact-pmd"
+	PolicyAttention method.Name = "policyattention"
+	PMDTarget       method.Name = "pmd-target"
+	RewardOnly      method.Name = "reward-only"
+	LearnedCritic   method.Name = "policyattention-learned-critic"
+	Mixture         method.Name = "policyattention-mixture"
+	LiangLai        method.Name = "liang-lai"
+	Distillation    method.Name = "algorithm-distillation"
 )
 
 // Cell names one evaluation.
 type Cell struct {
-	Preset string     `json:"preset"`
-	Block  Block      `json:"block"`
-	Method Method     `json:"method"`
-	Recipe string     `json:"recipe,omitempty"` // of the training; empty for exact methods
-	Steps  int        `json:"steps,omitempty"`  // of the training, where they are not the preset's
-	S      int        `json:"s"`                // states
-	Seed   uint64     `json:"seed,omitempty"`   // model seed; 0 for exact methods
-	Family mdp.Family `json:"family,omitempty"` // of a shift
-	Step   int        `json:"step,omitempty"`   // of a frontier's weights
+	Preset string      `json:"preset"`
+	Block  Block       `json:"block"`
+	Method method.Name `json:"method"`
+	Recipe string      `json:"recipe,omitempty"` // of the training; empty for exact methods
+	Steps  int         `json:"steps,omitempty"`  // of the training, where they are not the preset's
+	S      int         `json:"s"`                // states
+	Seed   uint64      `json:"seed,omitempty"`   // model seed; 0 for exact methods
+	Family mdp.Family  `json:"family,omitempty"` // of a shift
+	Step   int         `json:"step,omitempty"`   // of a frontier's weights
 }
 
 // Name returns block/method-S8-18100, with the recipe where it is not plain,
@@ -223,7 +220,7 @@ func (p Preset) config(c Cell) (config Config, err error) {
 	}
 	var actor method.Actor
 	var critic method.Critic
-	if parts, ok := loop.Deployment.(method.Parts); ok {
+	if parts, ok := loop.Deployment.(method.Separable); ok {
 		actor, critic = parts.Parts()
 	}
 	switch c.Block {
@@ -255,7 +252,7 @@ func (p Preset) setting(c Cell) (method.Setting, error) {
 		return s, nil
 	}
 	runs := p.identities(c.Block, c.S)
-	i := slices.IndexFunc(runs, func(r Run) bool { return r.Model == c.Seed })
+	i := slices.IndexFunc(runs, func(r method.Identity) bool { return r.Model == c.Seed })
 	if i < 0 {
 		return s, fmt.Errorf("the protocol has no run with model seed %d at S=%d", c.Seed, c.S)
 	}
@@ -315,7 +312,7 @@ func (p Preset) backup(critic method.Critic) (*BackupConfig, error) {
 }
 
 // identities returns the runs that cells of a block and size can be of.
-func (p Preset) identities(block Block, states int) []Run {
+func (p Preset) identities(block Block, states int) []method.Identity {
 	switch block {
 	case ZeroShot:
 		return p.Protocol.ZeroShot.Runs

@@ -138,7 +138,7 @@ func TestLossesRoundTrip(t *testing.T) {
 	if err != nil || rows[0][1] != 0.1 {
 		t.Errorf("%v, %v: want 0.1 as it is printed", rows, err)
 	}
-	got, err := (&Training{Config: train.Config{Steps: 4}, Folder: dir}).Losses()
+	got, err := (&TrainingRun{Config: train.Config{Steps: 4}, Folder: dir}).Losses()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestLossesRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Loss{{1, double[0]}, {2, double[1]}, {3, double[2]}}
-	if got, err = (&Training{Config: method.Descent{Steps: 3}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, want) {
+	if got, err = (&TrainingRun{Config: method.Descent{Steps: 3}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
@@ -169,7 +169,7 @@ func TestLongLosses(t *testing.T) {
 	if err := writeLosses(dir, losses); err != nil {
 		t.Fatal(err)
 	}
-	run := &Training{Config: train.Config{Steps: steps}, Folder: dir}
+	run := &TrainingRun{Config: train.Config{Steps: steps}, Folder: dir}
 	got, err := run.Losses()
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func TestLongLosses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cut := &Training{Config: run.Config, Folder: t.TempDir()}
+		cut := &TrainingRun{Config: run.Config, Folder: t.TempDir()}
 		if err := writeCSV(filepath.Join(cut.Folder, lossFile), lossHeader, edit(rows)); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"icrl/policyattention/method"
 )
 
 // Long reports whether a cell is missing a training run that would take a core more
@@ -22,14 +24,14 @@ func (s *Store) Long(cell Cell) (bool, error) {
 		return false, err
 	}
 	missing, err := s.Missing(needed)
-	return slices.ContainsFunc(missing, func(c TrainingConfig) bool {
+	return slices.ContainsFunc(missing, func(c method.Training) bool {
 		return c.Seconds() > (24 * time.Hour).Seconds()
 	}), err
 }
 
 // Missing returns those of the training runs that are not yet there, each once.
-func (s *Store) Missing(configs []TrainingConfig) ([]TrainingConfig, error) {
-	var missing []TrainingConfig
+func (s *Store) Missing(configs []method.Training) ([]method.Training, error) {
+	var missing []method.Training
 	seen := map[string]bool{}
 	for _, c := range configs {
 		if hash := c.Hash(); seen[hash] {
@@ -48,8 +50,8 @@ func (s *Store) Missing(configs []TrainingConfig) ([]TrainingConfig, error) {
 
 // Alike deals training runs into groups of at most n, each of networks and data
 // of one shape, as TrainTogether makes best.
-func Alike(configs []TrainingConfig, n int) [][]TrainingConfig {
-	var groups [][]TrainingConfig
+func Alike(configs []method.Training, n int) [][]method.Training {
+	var groups [][]method.Training
 	open := map[string]int{} // the group to fill, by shape
 	for _, c := range configs {
 		shape := fmt.Sprintf("%T %s", c, c.Shape())
@@ -71,7 +73,7 @@ func Alike(configs []TrainingConfig, n int) [][]TrainingConfig {
 // The command that worker returns trains the named run, prints Progress as
 // lines of JSON, and on SIGINT saves and ends. A run that fails does not stop
 // the others; TrainAll returns all errors.
-func (s *Store) TrainAll(ctx context.Context, configs []TrainingConfig, workers int, worker func(ctx context.Context, name string) *exec.Cmd) error {
+func (s *Store) TrainAll(ctx context.Context, configs []method.Training, workers int, worker func(ctx context.Context, name string) *exec.Cmd) error {
 	missing, err := s.Missing(configs)
 	if err != nil {
 		return err

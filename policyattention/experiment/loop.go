@@ -161,7 +161,7 @@ func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[s
 // learnsCritic reports whether the critic is another than the exact one, so that its
 // tables do not follow from the policies.
 func (l *LoopConfig) learnsCritic() bool {
-	parts, ok := l.Deployment.(method.Parts)
+	parts, ok := l.Deployment.(method.Separable)
 	if !ok {
 		return false
 	}

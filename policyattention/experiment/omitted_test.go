@@ -22,7 +22,7 @@ func TestVerifyWithoutWeights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v.Err() != nil || v.Trainings != 1 || v.Cells != 2 || v.Unasked != 2 {
+	if v.Err() != nil || v.Trainings != 1 || v.Cells != 2 || v.WithoutWeights != 2 {
 		t.Errorf("%s, %v; want two evaluations without weights", v, v.Discrepancies)
 	}
 	for _, c := range []struct {
@@ -108,8 +108,8 @@ func TestVerifyBackupsWithoutWeights(t *testing.T) {
 			found = append(found, d.String())
 		}
 	}
-	if v.Unasked != 1 || len(found) != 1 || !strings.Contains(found[0], backupsFile+": row 3") {
-		t.Errorf("%d evaluations without weights, want 1; of the backups: %q", v.Unasked, found)
+	if v.WithoutWeights != 1 || len(found) != 1 || !strings.Contains(found[0], backupsFile+": row 3") {
+		t.Errorf("%d evaluations without weights, want 1; of the backups: %q", v.WithoutWeights, found)
 	}
 }
 

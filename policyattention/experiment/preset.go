@@ -24,12 +24,12 @@ type Preset struct {
 	// Calibrating counts the problems of the tuning block.
 	Calibrating int
 	// Limits bound the numbers of a method's recipes.
-	Limits map[Method]method.Limits
+	Limits map[method.Name]method.Limits
 	// Omit are patterns of [path.Match] for names of training runs. Copies of what they
 	// made may lack the weights, to stay small.
 	Omit     []string
 	Rows     []Row
-	Protocol *Registered
+	Protocol *Protocol
 	Methods  method.Registry // in the order of tables
 }
 
@@ -40,7 +40,7 @@ const every = "*"
 // first Runs identities, or one without an identity where Runs is 0.
 type Row struct {
 	Block  Block
-	Method Method
+	Method method.Name
 	Recipe string
 	Sizes  []int
 	Runs   int
@@ -51,7 +51,7 @@ type Row struct {
 var Presets = func() map[string]Preset {
 	byName := map[string]Preset{}
 	for _, p := range presets {
-		p.Protocol, p.Methods = &Protocol, all.Methods
+		p.Protocol, p.Methods = &PaperProtocol, all.Methods
 		p.Rows = slices.DeleteFunc(p.Rows, func(r Row) bool { return !p.Methods.Has(r.Method) })
 		byName[p.Name] = p
 	}
@@ -59,8 +59,8 @@ var Presets = func() map[string]Preset {
 }()
 
 // networks bounds the training of every actor and critic alike.
-func networks(l method.Limits, more map[Method]method.Limits) map[Method]method.Limits {
-	for _, m := range []Method{PolicyAttention, PMDTarget, RewardOnly, LearnedCritic, Mixture} {
+func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Name]method.Limits {
+	for _, m := range []method.Name{PolicyAttention, PMDTarget, RewardOnly, LearnedCritic, Mixture} {
 		more[m] = l
 	}
 	return more
@@ -73,7 +73,7 @@ var presets = []Preset{
 	{
 		Name: "smoke", Steps: 10, Snapshots: []int{5},
 		Problems: 6, Oracle: 24, HeldOut: 6, Ablation: 5, Calibrating: 4,
-		Limits: networks(method.Limits{"mdps": 4, "examples": 32, "batch": 8}, map[Method]method.Limits{
+		Limits: networks(method.Limits{"mdps": 4, "examples": 32, "batch": 8}, map[method.Name]method.Limits{
 			LiangLai:     {"mdps": 50, "batch": 200, "steps": 100, "grid": 3, "windows": 20, "held-out mdps": 2, "updates": 60},
 			Distillation: {"histories": 8, "length": 80, "batch": 4, "steps": 5, "width": 16},
 		}),
@@ -119,7 +119,7 @@ var presets = []Preset{
 	{
 		Name: "quick", Steps: 6400, Snapshots: []int{800, 1600, 3200, 4800},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Calibrating: 64,
-		Limits: map[Method]method.Limits{
+		Limits: map[method.Name]method.Limits{
 			LiangLai:     {"mdps": 1000, "batch": 2000, "windows": 200, "held-out mdps": 4, "updates": 600},
 			Distillation: {"steps": 1500},
 		},
@@ -245,13 +245,13 @@ func FindPreset(name string) (Preset, error) {
 
 // snapshots returns the steps at which the frontier looks at the weights of a cell's
 // identity, by the methods that it looks at.
-func (p Preset) snapshots(c Cell) map[Method][]int {
-	at := map[Method][]int{}
+func (p Preset) snapshots(c Cell) map[method.Name][]int {
+	at := map[method.Name][]int{}
 	for _, row := range p.Rows {
 		if row.Block != Frontier || row.Recipe != c.Recipe || c.Steps != 0 || !slices.Contains(row.Sizes, c.S) {
 			continue
 		}
-		if slices.ContainsFunc(p.identities(Frontier, c.S)[:row.Runs], func(r Run) bool { return r.Model == c.Seed }) {
+		if slices.ContainsFunc(p.identities(Frontier, c.S)[:row.Runs], func(r method.Identity) bool { return r.Model == c.Seed }) {
 			at[row.Method] = p.Snapshots
 		}
 	}
@@ -267,7 +267,7 @@ func (p Preset) omits(c method.Training) bool {
 }
 
 // label returns what a method is called in text.
-func (p Preset) label(name Method) string {
+func (p Preset) label(name method.Name) string {
 	m, err := p.Methods.Find(name)
 	if err != nil {
 		return string(name)
@@ -359,7 +359,7 @@ func (p Preset) expand(row Row, states int) []Cell {
 
 // SampledRecipes lists the recipes of a method that the preset's block has, in the
 // plan's order.
-func (p Preset) SampledRecipes(block Block, name Method) (recipes []string) {
+func (p Preset) SampledRecipes(block Block, name method.Name) (recipes []string) {
 	for _, row := range p.Rows {
 		if row.Block == block && row.Method == name && !slices.Contains(recipes, row.Recipe) {
 			recipes = append(recipes, row.Recipe)

@@ -12,17 +12,17 @@ import (
 //go:embed protocol.json
 var protocolJSON []byte
 
-// Protocol is the paper's protocol: protocol.json in this package is the one place of
+// PaperProtocol is the paper's protocol: protocol.json in this package is the one place of
 // every seed, root, horizon and margin.
-var Protocol = func() (p Registered) {
+var PaperProtocol = func() (p Protocol) {
 	if err := json.Unmarshal(protocolJSON, &p); err != nil {
 		panic(fmt.Sprintf("experiment: protocol.json: %v", err))
 	}
 	return p
 }()
 
-// Registered is what is fixed before any evaluation.
-type Registered struct {
+// Protocol is what is fixed before any evaluation.
+type Protocol struct {
 	Note          string    `json:"note"`
 	Actions       int       `json:"actions"`
 	Eta           float64   `json:"eta"`      // step size at deployment
@@ -39,27 +39,24 @@ type Registered struct {
 	} `json:"fit"`
 	// ZeroShot are networks that train on several sizes and run on others.
 	ZeroShot struct {
-		Train []int `json:"train"` // numbers of states trained on
-		Slots int   `json:"slots"` // largest number of states that the network takes
-		Runs  []Run `json:"runs"`
+		Train []int             `json:"train"` // numbers of states trained on
+		Slots int               `json:"slots"` // largest number of states that the network takes
+		Runs  []method.Identity `json:"runs"`
 	} `json:"zero_shot"`
 	Sizes map[int]Size `json:"sizes"` // by number of states
 }
 
 // Size is what the protocol fixes for one number of states.
 type Size struct {
-	Runs       []Run  `json:"runs"`       // the paper's number of identities
-	More       []Run  `json:"more"`       // of the block replication
-	Evaluation uint64 `json:"evaluation"` // root of the evaluation problems
-	Oracle     uint64 `json:"oracle"`     // root of the oracle block's problems, 0 where there are none
-	HeldOut    uint64 `json:"held_out"`   // root of the one-step inputs, likewise
+	Runs       []method.Identity `json:"runs"`       // the paper's number of identities
+	More       []method.Identity `json:"more"`       // of the block replication
+	Evaluation uint64            `json:"evaluation"` // root of the evaluation problems
+	Oracle     uint64            `json:"oracle"`     // root of the oracle block's problems, 0 where there are none
+	HeldOut    uint64            `json:"held_out"`   // root of the one-step inputs, likewise
 	// Of the sampled methods.
 	Calibration   uint64 `json:"calibration"`   // root of the tuning block's problems
 	Qualification uint64 `json:"qualification"` // root of the qualification block's
 	// Tuned are step sizes that the tuning block chose on calibration problems, or that
 	// a source states, by what they are of.
-	Tuned map[string]baseline.Steps `json:"tuned"`
+	Tuned map[string]baseline.StepSizes `json:"tuned"`
 }
-
-// Run is one trained identity.
-type Run = method.Identity

@@ -99,7 +99,7 @@ func (s *Store) folder(cell Cell, config Config) string {
 	return filepath.Join(s.root, filepath.FromSlash(cell.Name())+"-"+config.Hash()[:12])
 }
 
-func (s *Store) trainingFolder(c TrainingConfig) string {
+func (s *Store) trainingFolder(c method.Training) string {
 	return filepath.Join(s.root, "train", c.Name()+"-"+c.Hash()[:12])
 }
 

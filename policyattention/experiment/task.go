@@ -10,14 +10,16 @@ import (
 	"slices"
 	"syscall"
 
+	"icrl/policyattention/method"
+
 	"github.com/google/renameio/v2"
 )
 
 // Task is a unit of a preset's work: a training run or the evaluation of a
 // cell. Its result is one artifact.
 type Task struct {
-	Training TrainingConfig // of a training run
-	Cell     *Cell          // of an evaluation
+	Training method.Training // of a training run
+	Cell     *Cell           // of an evaluation
 }
 
 // Tasks lists the work of the preset: its training runs, then its cells, both

@@ -21,28 +21,25 @@ import (
 
 const lossFile = "loss.csv.gz"
 
-// TrainingConfig configures a training run.
-type TrainingConfig = method.Training
-
 // weightSteps lists the steps whose weights are kept.
-func weightSteps(c TrainingConfig) []int { return append(slices.Clone(c.Kept()), c.Budget()) }
+func weightSteps(c method.Training) []int { return append(slices.Clone(c.Kept()), c.Budget()) }
 
-// Training is a finished training run.
-type Training struct {
-	Config   TrainingConfig
+// TrainingRun is a finished training run.
+type TrainingRun struct {
+	Config   method.Training
 	Folder   string
 	Manifest *Manifest
 }
 
 // WeightsPath returns the file of the weights after a step.
-func (t *Training) WeightsPath(step int) string {
+func (t *TrainingRun) WeightsPath(step int) string {
 	return filepath.Join(t.Folder, weightsFile(t.Config, step))
 }
 
 // lastWeights is the file of the weights after the last step.
 const lastWeights = "weights.safetensors"
 
-func weightsFile(c TrainingConfig, step int) string {
+func weightsFile(c method.Training, step int) string {
 	if step == c.Budget() {
 		return lastWeights
 	}
@@ -50,7 +47,7 @@ func weightsFile(c TrainingConfig, step int) string {
 }
 
 // held reports whether the weights are there: see Preset.omits.
-func (t *Training) held() bool {
+func (t *TrainingRun) held() bool {
 	if t.Manifest.Omitted == nil {
 		return true
 	}
@@ -59,7 +56,7 @@ func (t *Training) held() bool {
 }
 
 // weightsDigest returns the SHA-256 of the weights after a step.
-func (t *Training) weightsDigest(step int) (string, error) {
+func (t *TrainingRun) weightsDigest(step int) (string, error) {
 	if !t.held() {
 		return t.Manifest.Omitted[lastWeights], nil
 	}
@@ -75,7 +72,7 @@ type Loss struct {
 
 // Losses returns the objective along training, in stretches of as many steps
 // each, but for the last. See lossRows.
-func (t *Training) Losses() ([]Loss, error) {
+func (t *TrainingRun) Losses() ([]Loss, error) {
 	path := filepath.Join(t.Folder, lossFile)
 	rows, err := readCSV(path, lossHeader)
 	if err != nil {
@@ -99,23 +96,23 @@ func (t *Training) Losses() ([]Loss, error) {
 
 // FindTraining returns the training run of a configuration; the error wraps
 // ErrMissing if it has not been run.
-func (s *Store) FindTraining(c TrainingConfig) (*Training, error) {
+func (s *Store) FindTraining(c method.Training) (*TrainingRun, error) {
 	folder := s.trainingFolder(c)
 	m, err := s.open(c.Name(), c.Hash(), folder)
 	if err != nil {
 		return nil, err
 	}
-	return &Training{Config: c, Folder: folder, Manifest: m}, nil
+	return &TrainingRun{Config: c, Folder: folder, Manifest: m}, nil
 }
 
 // Train returns the training run of a configuration, training where it has not
 // been run. An interrupted run is saved and continues at the next call; another
 // process on the same run is waited for.
-func (s *Store) Train(ctx context.Context, c TrainingConfig) (*Training, error) {
+func (s *Store) Train(ctx context.Context, c method.Training) (*TrainingRun, error) {
 	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
 		return t, err
 	}
-	if err := s.TrainTogether(ctx, []TrainingConfig{c}); err != nil {
+	if err := s.TrainTogether(ctx, []method.Training{c}); err != nil {
 		return nil, err
 	}
 	return s.FindTraining(c)
@@ -124,13 +121,13 @@ func (s *Store) Train(ctx context.Context, c TrainingConfig) (*Training, error) 
 // TrainTogether trains what is missing of several runs at once, in this process
 // and a step of each in turn: see [train.RunTogether]. A run that fails does
 // not stop the others.
-func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) error {
+func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) error {
 	missing, err := s.Missing(configs)
 	if err != nil {
 		return err
 	}
 	// All processes lock in one order, so that no two wait for each other.
-	slices.SortFunc(missing, func(x, y TrainingConfig) int {
+	slices.SortFunc(missing, func(x, y method.Training) int {
 		return strings.Compare(s.trainingFolder(x), s.trainingFolder(y))
 	})
 	for _, c := range missing {
@@ -181,7 +178,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []TrainingConfig) err
 
 // publishTraining makes a finished run an artifact and removes the folder work
 // that it was made in.
-func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *train.Result, work string) error {
+func (s *Store) publishTraining(c method.Training, b compute.Backend, result *train.Result, work string) error {
 	err := s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
 		for step, path := range result.Snapshots {
 			if err := copyFile(filepath.Join(dir, weightsFile(c, step)), path); err != nil {
@@ -219,7 +216,7 @@ func (s *Store) publishTraining(c TrainingConfig, b compute.Backend, result *tra
 
 // restore trains once more what its artifact has been left without. It returns an error if
 // other weights come out than its manifest tells of.
-func (s *Store) restore(ctx context.Context, t *Training) error {
+func (s *Store) restore(ctx context.Context, t *TrainingRun) error {
 	name := t.Config.Name()
 	unlock, err := s.lock(ctx, name, t.Folder)
 	if err != nil {
@@ -259,7 +256,7 @@ func (s *Store) restore(ctx context.Context, t *Training) error {
 }
 
 // progress returns what tells of a training run's steps, or nil.
-func (s *Store) progress(c TrainingConfig) func(train.Progress) {
+func (s *Store) progress(c method.Training) func(train.Progress) {
 	if s.Progress == nil {
 		return nil
 	}

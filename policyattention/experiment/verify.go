@@ -18,6 +18,7 @@ import (
 	"icrl/internal/npz"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/seed"
 )
 
@@ -27,7 +28,7 @@ const (
 	// system differ by rounding between platforms.
 	scoreTolerance = 1e-10
 	// policyTolerance and valueTolerance are absolute for what a network returns
-	// when it is asked again: float32 arithmetic differs between backends.
+	// when it is replayed: float32 arithmetic differs between backends.
 	policyTolerance = 2e-4
 	valueTolerance  = 2e-3
 	// relivedTolerance is for losses and residuals of rounds whose policies are not
@@ -57,72 +58,72 @@ func (d Discrepancy) String() string {
 
 // Verification is what Verify found.
 type Verification struct {
-	Preset        string        `json:"preset"`
-	Trainings     int           `json:"trainings"` // training runs checked
-	Cells         int           `json:"cells"`     // evaluations checked
-	Missing       int           `json:"missing"`   // planned runs and cells that are not there
-	Unasked       int           `json:"unasked"`   // evaluations whose weights are left out, of which what is stored was scored
-	Files         int           `json:"files"`     // files whose digest was checked
-	Rescored      int           `json:"rescored"`  // stored policies scored again
-	Replayed      int           `json:"replayed"`  // network or exact updates asked again
-	Discrepancies []Discrepancy `json:"discrepancies"`
+	Preset         string        `json:"preset"`
+	Trainings      int           `json:"trainings"` // training runs checked
+	Cells          int           `json:"cells"`     // evaluations checked
+	Missing        int           `json:"missing"`   // planned runs and cells that are not there
+	WithoutWeights int           `json:"unasked"`   // evaluations whose weights are left out, of which what is stored was scored
+	Files          int           `json:"files"`     // files whose digest was checked
+	Rescored       int           `json:"rescored"`  // stored policies scored again
+	Replayed       int           `json:"replayed"`  // network or exact updates
+	Discrepancies  []Discrepancy `json:"discrepancies"`
 	// Unchecked says that what was made from the artifacts was not looked at.
 	Unchecked bool `json:"unchecked,omitempty"`
 
-	WallSeconds float64          `json:"wall_seconds"`
-	CPUSeconds  float64          `json:"cpu_seconds"` // of the process
-	Parts       map[Part]float64 `json:"parts"`       // seconds of the workers, who share the processors
+	WallSeconds float64           `json:"wall_seconds"`
+	CPUSeconds  float64           `json:"cpu_seconds"` // of the process
+	Phases      map[Phase]float64 `json:"parts"`       // seconds of the workers, who share the processors
 }
 
-// Part is something that a verification spends time on.
-type Part string
+// Phase is something that a verification spends time on.
+type Phase string
 
 const (
-	digesting   Part = "digests of files"
-	reading     Part = "reading and comparing tables"
-	loading     Part = "weights and losses of training runs"
-	drawing     Part = "problems drawn from their seeds"
-	acting      Part = "actors asked again"
-	evaluating  Part = "critics asked again"
-	stepping    Part = "one-step distances and fits"
-	scoring     Part = "policies scored"
-	summarizing Part = "estimates, claims and report"
+	digesting   Phase = "digests of files"
+	reading     Phase = "reading and comparing tables"
+	loading     Phase = "weights and losses of training runs"
+	drawing     Phase = "problems drawn from their seeds"
+	acting      Phase = "actors replayed"
+	evaluating  Phase = "critics replayed"
+	stepping    Phase = "one-step distances and fits"
+	scoring     Phase = "policies scored"
+	summarizing Phase = "estimates, claims and report"
 )
 
 // again is the part of runs of a method from their start.
-func again(label string) Part { return Part(label + " run again") }
+func again(label string) Phase { return Phase(label + " run again") }
 
 // Took lists the parts that took time, with the methods' own after all others.
-func (v *Verification) Took() []Part {
-	parts := []Part{digesting, reading, loading, drawing, acting, evaluating, stepping, scoring, summarizing}
-	for _, p := range slices.Sorted(maps.Keys(v.Parts)) {
+func (v *Verification) Took() []Phase {
+	parts := []Phase{digesting, reading, loading, drawing, acting, evaluating, stepping, scoring, summarizing}
+	for _, p := range slices.Sorted(maps.Keys(v.Phases)) {
 		if !slices.Contains(parts, p) {
 			parts = append(parts, p)
 		}
 	}
-	return slices.DeleteFunc(parts, func(p Part) bool { return v.Parts[p] == 0 })
+	return slices.DeleteFunc(parts, func(p Phase) bool { return v.Phases[p] == 0 })
 }
 
 func (v *Verification) String() string {
 	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run, %d without their weights), %d files, %d policies scored again, %d updates replayed: %d discrepancies",
-		v.Preset, v.Trainings, v.Cells, v.Missing, v.Unasked, v.Files, v.Rescored, v.Replayed, len(v.Discrepancies))
+		v.Preset, v.Trainings, v.Cells, v.Missing, v.WithoutWeights, v.Files, v.Rescored, v.Replayed, len(v.Discrepancies))
 }
 
 // during charges the time until the returned function is called to a part.
 // Parts do not nest.
-func (v *Verification) during(part Part) (done func()) {
+func (v *Verification) during(part Phase) (done func()) {
 	began := time.Now()
-	return func() { v.Parts[part] += time.Since(began).Seconds() }
+	return func() { v.Phases[part] += time.Since(began).Seconds() }
 }
 
 // merge takes in what another worker has found.
 func (v *Verification) merge(w *Verification) {
 	v.Trainings, v.Cells, v.Missing = v.Trainings+w.Trainings, v.Cells+w.Cells, v.Missing+w.Missing
-	v.Unasked, v.Files = v.Unasked+w.Unasked, v.Files+w.Files
+	v.WithoutWeights, v.Files = v.WithoutWeights+w.WithoutWeights, v.Files+w.Files
 	v.Rescored, v.Replayed = v.Rescored+w.Rescored, v.Replayed+w.Replayed
 	v.Discrepancies = append(v.Discrepancies, w.Discrepancies...)
-	for part, seconds := range w.Parts {
-		v.Parts[part] += seconds
+	for part, seconds := range w.Phases {
+		v.Phases[part] += seconds
 	}
 }
 
@@ -141,7 +142,7 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // Verify checks the artifacts of the preset from nothing but themselves and the
 // code: digests and seals; configurations against folders and against the
 // plan; problems drawn again from their seeds; every stored policy scored again
-// exactly; every update of every closed loop asked again of the stored weights
+// exactly; every update of every closed loop replayed with the stored weights
 // in the stored contexts, which by induction replays the loop, or the loop run
 // again where not all of its policies are stored; medians rebuilt. Of the lives
 // that step sizes were tuned by as many are repeated as an evaluation has, and
@@ -152,7 +153,7 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // verification could not be done; see Verification.Err for what it found.
 func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, error)) (*Verification, error) {
 	meter := startMeter()
-	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}, Parts: map[Part]float64{}}
+	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}, Phases: map[Phase]float64{}}
 	expected := map[string]bool{}
 	configs, err := s.Preset.Trainings()
 	if err != nil {
@@ -178,7 +179,7 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 	// the workers wait for a compilation at the same time.
 	for _, i := range seed.New(0, "verification").Perm(len(checks)) {
 		check := checks[i]
-		found[i] = &Verification{Parts: map[Part]float64{}}
+		found[i] = &Verification{Phases: map[Phase]float64{}}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
@@ -303,7 +304,7 @@ func (v *Verification) manifest(folder, name, hash string) *Manifest {
 	return m
 }
 
-func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
+func (s *Store) verifyTraining(v *Verification, c method.Training) {
 	folder := s.trainingFolder(c)
 	m := v.manifest(folder, c.Name(), c.Hash())
 	if m == nil {
@@ -314,7 +315,7 @@ func (s *Store) verifyTraining(v *Verification, c TrainingConfig) {
 	if m.Evaluation != nil || m.Training.Key != c.Key() || textDigest(m.Training.Config) != m.Hash {
 		v.add(filepath.Join(folder, manifestFile), 0, "its configuration is not that of its hash")
 	}
-	t := &Training{Config: c, Folder: folder, Manifest: m}
+	t := &TrainingRun{Config: c, Folder: folder, Manifest: m}
 	var omitted []string
 	if s.Preset.omits(c) {
 		omitted = []string{lastWeights}
@@ -404,7 +405,7 @@ func (v *Verification) arrays(path string) (arrays map[string]npz.Array, ok bool
 func (s *Store) asks(v *Verification, config Config) bool {
 	for _, w := range config.weights() {
 		if t, err := s.FindTraining(w.Training); err == nil && !t.held() {
-			v.Unasked++
+			v.WithoutWeights++
 			return false
 		}
 	}
@@ -472,7 +473,7 @@ func (v *Verification) compareTables(path, who string, contexts []control.Contex
 			continue
 		}
 		if found++; found <= most {
-			v.add(path, contexts[i].Problem+1, "round %d: the %s asked again differs by %.3g from what is stored", contexts[i].Round+1, who, diff)
+			v.add(path, contexts[i].Problem+1, "round %d: the %s, replayed, differs by %.3g from what is stored", contexts[i].Round+1, who, diff)
 		}
 	}
 	if found > most {

@@ -14,6 +14,7 @@ import (
 
 	"icrl/internal/npz"
 	"icrl/policyattention/control"
+	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 )
 
@@ -286,11 +287,11 @@ var corruptions = []corruption{
 	{"edited start", []string{confirmed, training}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
 	}, "the policy of round 0 is not the problem's π₀"},
-	{"better policies, rescored", []string{confirmed, training}, plantBetterPolicies, "the actor asked again differs"},
-	{"better policies of two rounds, rescored", []string{learned, training}, plantBetterPolicies, "the controller asked again differs"},
+	{"better policies, rescored", []string{confirmed, training}, plantBetterPolicies, "the actor, replayed, differs"},
+	{"better policies of two rounds, rescored", []string{learned, training}, plantBetterPolicies, "the controller, replayed, differs"},
 	{"edited policy of two rounds", []string{learned, training}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
-	}, "the controller asked again differs"},
+	}, "the controller, replayed, differs"},
 	{"edited loss of two rounds", []string{learned, training}, func(t *testing.T, f string) {
 		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })
 	}, roundsFile + ": row 41: column loss"},
@@ -320,7 +321,7 @@ var corruptions = []corruption{
 	}, stepsFile + ": row 2: column fitted"},
 	{"edited answer", []string{oneStep, training}, func(t *testing.T, f string) {
 		editArray(t, f, "next", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, "the actor asked again differs"},
+	}, "the actor, replayed, differs"},
 	{"edited critic table", []string{fullyLoop, training, critic}, func(t *testing.T, f string) {
 		editArray(t, f, "q", func(data []float64) { data[30] += 0.1 })
 	}, policiesFile + ": row 1"},
@@ -334,13 +335,13 @@ var corruptions = []corruption{
 	}, backupsFile + ": row 1: column input"},
 	{"edited critic answer", []string{backups, critic}, func(t *testing.T, f string) {
 		editArray(t, f, "values", func(data []float64) { data[13] += 0.1 })
-	}, "the critic asked again differs"},
+	}, "the critic, replayed, differs"},
 	{"edited mean error", []string{backups, critic}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Summary["backup"]["mae"] = 0.1 })
 	}, "its summary says backup mae"},
 	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[18], data[19] = data[19], data[18] })
-	}, "the controller asked again differs"},
+	}, "the controller, replayed, differs"},
 	{"array that nothing reads", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		path := filepath.Join(f, policiesFile)
 		arrays, err := readArrays(path)
@@ -515,15 +516,15 @@ func TestRootsAreDisjoint(t *testing.T) {
 		}
 		seen[root] = true
 	}
-	addRuns := func(runs []Run) {
+	addRuns := func(runs []method.Identity) {
 		for _, run := range runs {
 			add(run.Model)
 			add(run.Task)
 			add(train.CalibrationRoot(run.Task))
 		}
 	}
-	addRuns(Protocol.ZeroShot.Runs)
-	for states, size := range Protocol.Sizes {
+	addRuns(PaperProtocol.ZeroShot.Runs)
+	for states, size := range PaperProtocol.Sizes {
 		for _, root := range []uint64{size.Evaluation, size.Oracle, size.HeldOut, size.Calibration, size.Qualification} {
 			if root != 0 {
 				add(root)

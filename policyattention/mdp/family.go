@@ -50,14 +50,14 @@ func (p Problem) Check() error {
 	return nil
 }
 
-// Family names a law of problems. The paper names the random family and four
-// shift families without giving their laws; the constants below state ours. All
+// Family names a distribution of problems. The paper names the random family and four
+// shift families without giving their distributions; the constants below state ours. All
 // have γ = 0.9 and rows of π₀ drawn from Dirichlet(1,…,1).
 type Family string
 
 const (
 	// Random has transition rows from Dirichlet(1,…,1) and rewards uniform on
-	// [-1, 1]. This law reproduces the paper's exact-PMD medians.
+	// [-1, 1]. This distribution reproduces the paper's exact-PMD medians.
 	Random Family = "random"
 	// SparseTransitions reaches at most two successors from a state-action pair,
 	// drawn without replacement, with Dirichlet(1,1) weights.

@@ -1,5 +1,5 @@
 // Package mdp holds finite discounted Markov decision processes, their Bellman
-// operators, exact solutions, and the laws from which the experiments draw
+// operators, exact solutions, and the distributions from which the experiments draw
 // them.
 //
 // A table over states and actions (rewards r, action values Q, policies π) is a

@@ -152,7 +152,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestPinned guards the committed fixtures: a change of a law would change every
+// TestPinned guards the committed fixtures: a change of a distribution would change every
 // MDP of the evidence.
 func TestPinned(t *testing.T) {
 	for family, want := range map[Family]string{

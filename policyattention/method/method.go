@@ -39,10 +39,10 @@ type Method struct {
 	// Printed are the recipes that the paper has numbers for, by its own choice of step
 	// sizes or budget or the same at a smaller budget; all, where there are none.
 	Printed []string
-	// PartOf, where it is not nil, says of a recipe that is the beginning of another,
+	// StageOf, where it is not nil, says of a recipe that is the beginning of another,
 	// longer one which that is and, as text says it, what part of it; "" for others. The
 	// parts of a recipe come before it in a plan, in their order.
-	PartOf func(recipe string) (whole, part string)
+	StageOf func(recipe string) (whole, stage string)
 	// Measures are what its qualification is judged by.
 	Measures []Measure
 	// Limits names the numbers of its recipes that a preset can bound.
@@ -64,8 +64,8 @@ func (m Method) HasPrinted(recipe string) bool {
 
 // Whole returns the recipe that a recipe is the beginning of, or else itself.
 func (m Method) Whole(recipe string) string {
-	if m.PartOf != nil {
-		if whole, _ := m.PartOf(recipe); whole != "" {
+	if m.StageOf != nil {
+		if whole, _ := m.StageOf(recipe); whole != "" {
 			return whole
 		}
 	}
@@ -126,7 +126,7 @@ type Setting struct {
 	// are looked at, by method and for this recipe.
 	Snapshots map[Name][]int
 	Limits    Limits
-	Tuned     map[string]baseline.Steps // step sizes that calibration problems chose
+	Tuned     map[string]baseline.StepSizes // step sizes that calibration problems chose
 }
 
 // Identity is one trained identity.
@@ -155,9 +155,9 @@ type Deployment interface {
 	Controller(m *Models, eta float64, root uint64) (control.Controller, error)
 }
 
-// Parts is a Deployment whose actor and critic can be asked one by one, in contexts of
+// Separable is a Deployment whose actor and critic can be asked one by one, in contexts of
 // any origin. A nil part is the exact one.
-type Parts interface {
+type Separable interface {
 	Deployment
 	Parts() (Actor, Critic)
 }
@@ -177,7 +177,7 @@ type Critic interface {
 // Learner is a Deployment that learns online with step sizes, or whose source does.
 type Learner interface {
 	Deployment
-	Rates() baseline.Steps
+	StepSizes() baseline.StepSizes
 }
 
 // Arrays are arrays of numbers by name, as a cell's file of them holds them.

@@ -129,9 +129,9 @@ func (r *Results) Table(name string) { Report(Must(report.BuildTable(r.Store, na
 // Fold shows such a table closed, as a line to click on.
 func (r *Results) Fold(name string) { Report(Must(report.BuildTable(r.Store, name))).Fold().Show() }
 
-// Part shows the rows of such a table whose values, as package results gives them, are
+// Rows shows the rows of such a table whose values, as package results gives them, are
 // to be kept.
-func Part[R any](r *Results, name string, keep func(R) bool) {
+func Rows[R any](r *Results, name string, keep func(R) bool) {
 	t := Must(report.BuildTable(r.Store, name))
 	values, ok := t.Values.([]R)
 	if !ok {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 )
@@ -53,7 +54,7 @@ func table3(s *results.Source) (*Sheet, error) {
 // that has results.
 func table3Rows(s *results.Source, all []results.BenchmarkRow) (rows []results.Series) {
 	for _, x := range []struct {
-		method  experiment.Method
+		method  method.Name
 		recipes []string
 	}{
 		{experiment.PolicyAttention, []string{""}}, {experiment.PMDTarget, []string{""}}, {experiment.LearnedCritic, []string{""}},
@@ -109,13 +110,13 @@ func table2(s *results.Source) (*Sheet, error) {
 	for _, c := range confirmation {
 		if strings.HasPrefix(c.Quantity, "ratio of run") && c.Estimate.Runs > 0 {
 			runs++
-			if c.Estimate.Value <= experiment.Protocol.Margin {
+			if c.Estimate.Value <= experiment.PaperProtocol.Margin {
 				within++
 			}
 		}
 	}
 	t.Add("Does local correspondence survive feedback?", "learned actor, exact critic / exact PMD, S = 4, T = 20", "ratio 1.052; all five runs at most 1.5",
-		fmt.Sprintf("%s; %d of %d runs at most %g", here("median ratio to exact PMD"), within, runs, experiment.Protocol.Margin))
+		fmt.Sprintf("%s; %d of %d runs at most %g", here("median ratio to exact PMD"), within, runs, experiment.PaperProtocol.Margin))
 	t.Add("Does the fully learned loop remain near the oracle?", "learned actor, learned critic / exact PMD", "1.050", here("learned critic: ratio to exact PMD"))
 
 	shifts, err := s.Shifts()

@@ -97,7 +97,7 @@ func CertaintyEquivalence(t Told, epsilon float64) (Agent, error) {
 	return &planner{Told: t, seen: newCounts(t), epsilon: epsilon, behaviour: t.uniform()}, nil
 }
 
-// PosteriorSampling has the law of the random family as its prior: successors are
+// PosteriorSampling has the distribution of the random family as its prior: successors are
 // Dirichlet(1, …, 1), rewards uniform on [−1, 1] until seen. It acts by the plan of a
 // model drawn from the posterior (Osband et al., NeurIPS 2013) and returns the plan of
 // the posterior mean.

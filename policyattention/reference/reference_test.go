@@ -242,7 +242,7 @@ func TestLearnersEvaluate(t *testing.T) {
 // actorCritic is the tabular actor–critic of package baseline as an agent.
 type actorCritic struct {
 	*baseline.ActorCritic
-	steps baseline.Steps
+	steps baseline.StepSizes
 }
 
 func (a actorCritic) Behaviour() *mat.Dense { return a.Policy() }
@@ -256,7 +256,7 @@ func (a actorCritic) Learn(window []baseline.Transition) (*mat.Dense, error) {
 // An agent on a Walk makes the run that baseline.Teacher makes, to the bit.
 func TestWalkIsTheBaselines(t *testing.T) {
 	problems := draw(t, 5, 3, 3)
-	steps := baseline.Steps{Alpha: 8, Beta: .4}
+	steps := baseline.StepSizes{Alpha: 8, Beta: .4}
 	want, err := baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: 5}.Run(problems, 10)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
@@ -88,7 +89,7 @@ func endpointsPanel(s *source) (*plot.Plot, error) {
 	shapes := map[kind]draw.GlyphDrawer{
 		{8, false}: draw.CircleGlyph{}, {16, false}: draw.RingGlyph{}, {8, true}: draw.PyramidGlyph{}, {16, true}: draw.TriangleGlyph{},
 	}
-	named := map[experiment.Method]bool{}
+	named := map[method.Name]bool{}
 	var front *plotter.Line
 	for _, states := range []int{8, 16} {
 		var sampled plotter.XYs

@@ -173,8 +173,8 @@ func toward(best float64) judge {
 }
 
 // within judges a ratio by the criterion that the protocol fixes.
-var within = judge{fmt.Sprintf("at most %v", experiment.Protocol.Margin), func(m *measured, _ results.Number) (Verdict, string) {
-	if value, _, _ := m.span(); value <= experiment.Protocol.Margin {
+var within = judge{fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), func(m *measured, _ results.Number) (Verdict, string) {
+	if value, _, _ := m.span(); value <= experiment.PaperProtocol.Margin {
 		return Holds, ""
 	}
 	return Differs, ""
@@ -403,7 +403,7 @@ checks has.
 - **differs**: our interval and the paper's number or interval do not agree, to the worse or where neither side is
   better, or the statement is not true here. **unresolved**: our interval holds what the paper's excludes.
 - **better**: they do not agree, and ours lies on the favourable side. **holds**: they agree, or the statement is true here.
-- **fitted**: they agree because something was chosen so that they do. γ, A, the law of problems, π₀ and Q₀ of the harness
+- **fitted**: they agree because something was chosen so that they do. γ, A, the distribution of problems, π₀ and Q₀ of the harness
   were found from the paper's four medians of exact PMD.
 - **other budget**: measured, at another budget than the paper's. **no evidence**: what was measured cannot bear on it.
 

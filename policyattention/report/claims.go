@@ -12,6 +12,7 @@ import (
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -34,9 +35,9 @@ func sentences() []sentence {
 
 // Reasons that several checks share.
 const (
-	inputLaw = "the paper does not give the law of its one-step inputs, on which the magnitude depends"
-	closer   = "conjecture: our proximal actor keeps closer to exact PMD than the paper's, which leaves direct supervision less to win"
-	resolves = "conjecture: the runs scatter less here than the paper's"
+	inputDistribution = "the paper does not give the distribution of its one-step inputs, on which the magnitude depends"
+	closer            = "conjecture: our proximal actor keeps closer to exact PMD than the paper's, which leaves direct supervision less to win"
+	resolves          = "conjecture: the runs scatter less here than the paper's"
 )
 
 func pmdIsNearest(e *experiment.Evaluation) bool {
@@ -67,21 +68,21 @@ func learnedSentences() []sentence {
 	for _, q := range []quantity{
 		{"held-out mean row-L1 to PMD .0357 (the paper gives no size)", 1, mechanism("pmd"), "", func(n int) measure {
 			return values(in(n), func(e *experiment.Evaluation) float64 { return e.OneStep.MeanDistance(pmd.PMD) })
-		}, bars(inputLaw), ""},
+		}, bars(inputDistribution), ""},
 		{"mean row-L1 to the nearest fixed alternative .1116, 3.1 times as far", 1, mechanism("nearest alternative"), "", func(n int) measure {
 			return values(in(n), func(e *experiment.Evaluation) float64 { return results.NearestAlternative(e.OneStep) })
-		}, bars(inputLaw), ""},
+		}, bars(inputDistribution), ""},
 		{"of the fixed rules PMD is the nearest to what was learned", 1, results.Key{}, "PMD", func(n int) measure { return every(in(n), pmdIsNearest) }, stated, ""},
 		{"the refitted step size averages .784 over supplied ones around .8", 0, mechanism("mean fitted eta"), "", func(n int) measure {
 			return values(in(n), func(e *experiment.Evaluation) float64 { return e.OneStep.MeanFitted() })
-		}, toward(experiment.Protocol.Eta), ""},
+		}, toward(experiment.PaperProtocol.Eta), ""},
 		{"the refitted step size rises monotonically with the supplied one", 0, results.Key{}, "monotone", func(n int) measure {
 			return every(in(n), func(e *experiment.Evaluation) bool { return slices.IsSorted(e.OneStep.Fitted) })
 		}, stated, ""},
 		{"the refitted step size shrinks toward the centre: its slope over the supplied one is below 1", 0, results.Key{}, "below 1", func(n int) measure { return shrinks(in(n)) }, stated, ""},
 		{"mean absolute error of the critic's one-step backup on held-out inputs .1212", 0, results.Key{Block: experiment.Backups, Quantity: "mae"}, "", func(n int) measure {
 			return values(selection(experiment.Backups, experiment.LearnedCritic, n), func(e *experiment.Evaluation) float64 { return e.Backup.MAE() })
-		}, bars(inputLaw + "; the paper's is a TD error, ours is to the exact backup that the critic is trained on"), ""},
+		}, bars(inputDistribution + "; the paper's is a TD error, ours is to the exact backup that the critic is trained on"), ""},
 	} {
 		x := sentence{section: section, line: q.line, says: q.says}
 		for _, states := range []int{4, 8} {
@@ -134,7 +135,7 @@ func fittedSteps(s *source) (*measured, error) {
 	for _, e := range m.used {
 		fitted := results.FittedEta(e)
 		texts = append(texts, fmt.Sprintf("%.3f", fitted))
-		m.ok = m.ok && math.Abs(fitted-experiment.Protocol.Eta) <= .005+1e-9
+		m.ok = m.ok && math.Abs(fitted-experiment.PaperProtocol.Eta) <= .005+1e-9
 	}
 	m.text = strings.Join(texts, ", ")
 	return m, nil
@@ -160,7 +161,7 @@ func learnedLoops(c experiment.Cell) bool { return c.Method != experiment.ExactP
 // Sections 6 and 7: reliability in closed loop at S = 4.
 func loopSentences() []sentence {
 	const horizon = 20
-	in := func(m experiment.Method) results.Selection { return selection(experiment.Confirmation, m, 4) }
+	in := func(m method.Name) results.Selection { return selection(experiment.Confirmation, m, 4) }
 	actor, full := in(experiment.PolicyAttention), in(experiment.LearnedCritic)
 	further := selection(experiment.Replication, experiment.PolicyAttention, 4)
 	key := func(quantity string) results.Key {
@@ -168,7 +169,7 @@ func loopSentences() []sentence {
 	}
 	runs := sentence{section: "7 Closed-loop reliability", line: 2, says: "every one of five fresh runs is within 1.5 times exact PMD at T = 20",
 		note: "the criterion is of medians; what it does not see stands beside it"}
-	for j, run := range experiment.Protocol.Sizes[4].Runs {
+	for j, run := range experiment.PaperProtocol.Sizes[4].Runs {
 		one := actor
 		one.Seed = run.Model
 		runs.checks = append(runs.checks, check{at: fmt.Sprintf("run %d (%d)", j+1, run.Model), number: key(fmt.Sprintf("ratio of run %d", j)), command: "evaluate confirmation", measure: versusOracle(results.Ratio, one, horizon), judge: within})
@@ -310,7 +311,7 @@ func withoutRing(s *source) (*measured, error) {
 		if err != nil || x == nil {
 			return nil, err
 		}
-		m.ok = m.ok && x.Value <= experiment.Protocol.Margin
+		m.ok = m.ok && x.Value <= experiment.PaperProtocol.Margin
 		texts = append(texts, number(x.Value))
 		m.runs, m.planned, m.used = x.Runs, x.Planned, append(m.used, x.Used[0]...)
 	}
@@ -322,7 +323,7 @@ func familySizes(s *source) (*measured, error) {
 	m := &measured{ok: true}
 	var texts []string
 	for _, family := range mdp.Shifts {
-		problems, err := family.Draw(experiment.Protocol.Sizes[4].Evaluation, 4, experiment.Protocol.Actions, s.Store.Preset.Problems)
+		problems, err := family.Draw(experiment.PaperProtocol.Sizes[4].Evaluation, 4, experiment.PaperProtocol.Actions, s.Store.Preset.Problems)
 		if err != nil {
 			return nil, err
 		}
@@ -382,7 +383,7 @@ func evidenceSentences() []sentence {
 		mixed.checks = append(mixed.checks, check{at: fmt.Sprintf("S = %d", states), printed: "mixed", command: "evaluate frontier", measure: ofBudgets(states, interleave), judge: stated,
 			why: "in the median over runs one objective is lower at every budget, by little; single identities are mixed"})
 	}
-	on := func(says string, want bool, method experiment.Method, step int, of func(results.Budget) bool) check {
+	on := func(says string, want bool, method method.Name, step int, of func(results.Budget) bool) check {
 		return check{at: says, printed: map[bool]string{true: "yes", false: "no"}[want], command: "evaluate frontier", judge: stated, why: "the envelope is a matter of small differences between checkpoints; the paper calls it descriptive",
 			measure: ofBudgets(8, func(all []results.Budget) (*measured, error) {
 				for _, b := range all {

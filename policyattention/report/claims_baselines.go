@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
@@ -63,7 +64,7 @@ func baselineSentences() []sentence {
 // interfaceSentences are what Section 8 and Table 4 say of interfaces and resources.
 func interfaceSentences() []sentence {
 	const section = "8 Comparison"
-	in := func(m experiment.Method, recipe string) results.Selection {
+	in := func(m method.Name, recipe string) results.Selection {
 		return results.Selection{Block: experiment.Benchmark, Method: m, Recipe: recipe, S: 8}
 	}
 	liang, full := in(experiment.LiangLai, "paper"), in(experiment.Distillation, "full")
@@ -116,7 +117,7 @@ func interfaceSentences() []sentence {
 
 // parameters compares the size of the networks of a method's first identity with the
 // paper's, to three digits where it gives no more.
-func parameters(m experiment.Method, recipe string, want float64) measure {
+func parameters(m method.Name, recipe string, want float64) measure {
 	return func(s *source) (*measured, error) {
 		rows, err := s.Resources(8)
 		at := slices.IndexFunc(rows, func(r results.Resource) bool { return r.Method == m && r.Recipe == recipe })

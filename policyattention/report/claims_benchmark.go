@@ -7,13 +7,14 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
 // variant is a sampled method as the paper has it, or with a choice of ours.
 type variant struct {
-	method         experiment.Method
+	method         method.Name
 	recipe, label  string
 	budget         string // how its budget differs from the paper's
 	fitted, closer string // what was chosen so that it agrees; why a lead over it is another
@@ -33,7 +34,7 @@ var variants = []variant{
 }
 
 // of lists the variants of a method.
-func of(m experiment.Method) []variant {
+func of(m method.Name) []variant {
 	return slices.DeleteFunc(slices.Clone(variants), func(v variant) bool { return v.method != m })
 }
 
@@ -70,7 +71,7 @@ func benchmarkSentences() []sentence {
 	const section = "8 Comparison"
 	list := lossSentences()
 	for _, m := range []struct {
-		method experiment.Method
+		method method.Name
 		label  string
 	}{{experiment.LiangLai, "Liang–Lai"}, {experiment.Distillation, "Algorithm Distillation"}} {
 		minus := sentence{section: section, says: fmt.Sprintf("PolicyAttention minus %s at T = 20, interval of medians", m.label)}
@@ -117,7 +118,7 @@ func benchmarkSentences() []sentence {
 // lossSentences are the rows of Table 3.
 func lossSentences() (list []sentence) {
 	const section = "8 Comparison"
-	loop := func(m experiment.Method, says string, sizes ...int) sentence {
+	loop := func(m method.Name, says string, sizes ...int) sentence {
 		x := sentence{section: section, says: "Table 3, " + says + ": median loss"}
 		for _, states := range sizes {
 			for _, t := range horizons {
@@ -139,7 +140,7 @@ func lossSentences() (list []sentence) {
 		for _, t := range horizons {
 			at, n := fmt.Sprintf("S = %d, T = %d", states, t), results.Key{Block: experiment.Oracle, Quantity: "exact-pmd", S: states, T: t}
 			oracle.checks = append(oracle.checks, check{at: at, number: n, command: "evaluate oracle", measure: among(states, t, results.Paper(n)), judge: judge{"among our medians of 64 MDPs", stated.of},
-				fitted: "γ, A, the law of problems, π₀ and Q₀ were found from these numbers; here over 1,000 MDPs"})
+				fitted: "γ, A, the distribution of problems, π₀ and Q₀ were found from these numbers; here over 1,000 MDPs"})
 			for _, v := range variants {
 				c := v.check(states, at, results.Key{Block: experiment.Benchmark, Quantity: string(v.method), S: states, T: t}, loss(v.in(states), t), compared(neither))
 				if v.recipe == "tuned" {
@@ -209,7 +210,7 @@ func oracleGrowth(s *source) (*measured, error) {
 
 // targetSentences compare PolicyAttention with PMD-target.
 func targetSentences() []sentence {
-	in := func(m experiment.Method, states int) results.Selection {
+	in := func(m method.Name, states int) results.Selection {
 		return selection(experiment.Benchmark, m, states)
 	}
 	unresolved := sentence{section: "8 Comparison", line: 7, says: "8.2: PolicyAttention minus PMD-target is unresolved at S = 8 and at S = 16, T = 20"}
@@ -302,7 +303,7 @@ func (s *source) tunedSteps(states int, limit float64) (papers, best *baseline.S
 	}
 	within := slices.DeleteFunc(slices.Clone(results.Scores(grid.Found[0])), func(x baseline.Score) bool { return x.Alpha > limit || x.Start != baseline.Initial })
 	b, _, err := baseline.Best(within)
-	if at := slices.IndexFunc(within, func(x baseline.Score) bool { return x.Steps == steps }); at >= 0 {
+	if at := slices.IndexFunc(within, func(x baseline.Score) bool { return x.StepSizes == steps }); at >= 0 {
 		papers = &within[at]
 	}
 	return papers, &b, &measured{used: grid.Found}, err
@@ -317,7 +318,7 @@ func chosen(states int) measure {
 		}
 		m.text = fmt.Sprintf("(%g, %g): %s", best.Alpha, best.Beta, number(best.Loss[0]))
 		if papers != nil {
-			m.ok = best.Steps == papers.Steps
+			m.ok = best.StepSizes == papers.StepSizes
 			if !m.ok {
 				m.text += fmt.Sprintf(", against %s", number(papers.Loss[0]))
 			}

@@ -62,7 +62,7 @@ func builtAsStated(*source) (*measured, error) {
 	m := &measured{ok: true}
 	var texts []string
 	for _, states := range []int{4, 8, 16} {
-		actions := experiment.Protocol.Actions
+		actions := experiment.PaperProtocol.Actions
 		caps := decoder.Caps{States: states, Actions: actions, Gamma: mdp.Discount, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 1, Routing: 1e-3, Alpha: .05, Packets: 1}
 		d, err := decoder.New(caps)
 		if err != nil {

@@ -40,15 +40,15 @@ const decoderRoot = 44100
 // decoderCaps are the caps in the paper's harness.
 func decoderCaps(s *source, packets int, routing float64) decoder.Caps {
 	return decoder.Caps{
-		States: lectureSize(s, experiment.Benchmark), Actions: experiment.Protocol.Actions, Gamma: mdp.Discount, RMax: 1,
-		EtaMin: experiment.Protocol.Eta, EtaMax: experiment.Protocol.Eta, Rounds: experiment.Protocol.Rounds,
+		States: lectureSize(s, experiment.Benchmark), Actions: experiment.PaperProtocol.Actions, Gamma: mdp.Discount, RMax: 1,
+		EtaMin: experiment.PaperProtocol.Eta, EtaMax: experiment.PaperProtocol.Eta, Rounds: experiment.PaperProtocol.Rounds,
 		Routing: routing, Alpha: .05, Packets: packets,
 	}
 }
 
 // runDecoder runs the decoder for the caps on n problems in the sampled
 // environment.
-func runDecoder(caps decoder.Caps, n int) ([]*decoder.Run, error) {
+func runDecoder(caps decoder.Caps, n int) ([]*decoder.Runner, error) {
 	d, err := decoder.New(caps)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func runDecoder(caps decoder.Caps, n int) ([]*decoder.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs := make([]*decoder.Run, n)
+	runs := make([]*decoder.Runner, n)
 	var group errgroup.Group
 	for i, problem := range problems {
 		group.Go(func() error {
@@ -84,7 +84,7 @@ func residualsFigure(s *source) ([]*plot.Plot, error) {
 	a := Panel("(a) actor ζ, bound dashed", "round", "row-L1")
 	b := Panel("(b) critic routing, bound dashed", "round", "units of Q")
 	c := Panel("(c) critic sampling, bound dashed", "round", "units of Q")
-	add := func(p *plot.Plot, i int, name string, run *decoder.Run, value, bound func(decoder.Round) float64) error {
+	add := func(p *plot.Plot, i int, name string, run *decoder.Runner, value, bound func(decoder.Round) float64) error {
 		var values, bounds []float64
 		for _, k := range run.Rounds {
 			values, bounds = append(values, value(k)), append(bounds, bound(k))
@@ -133,14 +133,14 @@ func residualsFigure(s *source) ([]*plot.Plot, error) {
 
 // decoderAudit runs the decoder on the preset's number of problems and returns
 // the audit rows of all of them.
-func decoderAudit(s *source, packets int) ([]*decoder.Run, []decoder.AuditRow, error) {
+func decoderAudit(s *source, packets int) ([]*decoder.Runner, []decoder.AuditRow, error) {
 	runs, err := runDecoder(decoderCaps(s, packets, 1e-6), s.Store.Preset.Problems)
 	if err != nil {
 		return nil, nil, err
 	}
 	var rows []decoder.AuditRow
 	for _, run := range runs {
-		audit, err := run.Audit(experiment.Protocol.Horizons...)
+		audit, err := run.Audit(experiment.PaperProtocol.Horizons...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -212,7 +212,7 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 }
 
 // termsPanel draws the terms of Theorem 2 in one run.
-func termsPanel(a *plot.Plot, run *decoder.Run) error {
+func termsPanel(a *plot.Plot, run *decoder.Runner) error {
 	for i, q := range []struct {
 		name  string
 		value func(decoder.Round) float64
@@ -241,7 +241,7 @@ func termsPanel(a *plot.Plot, run *decoder.Run) error {
 }
 
 // decoderLosses returns the median normalized loss of runs by round [T+1].
-func decoderLosses(runs []*decoder.Run) []float64 {
+func decoderLosses(runs []*decoder.Runner) []float64 {
 	medians := []float64{1}
 	for k := range runs[0].Rounds {
 		var losses []float64
@@ -254,7 +254,7 @@ func decoderLosses(runs []*decoder.Run) []float64 {
 }
 
 // exactOn scores exact PMD on the problems of the runs.
-func exactOn(runs []*decoder.Run) (*experiment.Evaluation, error) {
+func exactOn(runs []*decoder.Runner) (*experiment.Evaluation, error) {
 	var problems []mdp.Problem
 	for _, r := range runs {
 		problems = append(problems, r.Problem)
@@ -391,7 +391,7 @@ var carrierScales = func() (scales []float64) {
 // sweepCarrier compares normalized decoders with the one they come from.
 func sweepCarrier(s *source) ([]decoder.CarrierPoint, error) {
 	caps := decoderCaps(s, 6, 1e-3)
-	caps.Phi, caps.Floor = experiment.Protocol.Mixture, experiment.Protocol.Mixture/float64(caps.Actions)
+	caps.Phi, caps.Floor = experiment.PaperProtocol.Mixture, experiment.PaperProtocol.Mixture/float64(caps.Actions)
 	problems, err := mdp.Random.Draw(decoderRoot, caps.States, caps.Actions, 4)
 	if err != nil {
 		return nil, err
@@ -481,7 +481,7 @@ func carrierFigure(s *source) ([]*plot.Plot, error) {
 func lockUpFigure(*source) ([]*plot.Plot, error) {
 	a := Panel("(a) the loop", "round", "normalized loss")
 	b := Panel("(b) one step", "declared ζ", "of the actor that never moves")
-	eta, rounds := experiment.Protocol.Eta, experiment.Protocol.Rounds
+	eta, rounds := experiment.PaperProtocol.Eta, experiment.PaperProtocol.Rounds
 	var zetas, excesses, diagonal plotter.XYs
 	for i, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
 		problem, err := pmd.LockUp(zeta, eta, mdp.Discount)

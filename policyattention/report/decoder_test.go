@@ -28,7 +28,7 @@ func TestDecoderStudies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := s.Store.Preset.Problems * len(experiment.Protocol.Horizons); len(rows) != want {
+	if want := s.Store.Preset.Problems * len(experiment.PaperProtocol.Horizons); len(rows) != want {
 		t.Errorf("%d audited rows, want %d", len(rows), want)
 	}
 	for _, r := range rows {

@@ -23,6 +23,7 @@ import (
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 )
@@ -198,7 +199,7 @@ func label(c, canvas draw.Canvas, p *plot.Plot, xy [2]string) {
 
 // colour returns the colour of a method, which stays apart from the others' for
 // colour-blind readers.
-func (s *source) colour(name experiment.Method) color.Color {
+func (s *source) colour(name method.Name) color.Color {
 	m, err := s.Store.Preset.Methods.Find(name)
 	if err != nil {
 		return grey
@@ -365,7 +366,7 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	}
 	var names []string
 	var quotes, xy plotter.XYs
-	for j, row := range rows[:len(experiment.Protocol.Sizes[4].Runs)] {
+	for j, row := range rows[:len(experiment.PaperProtocol.Sizes[4].Runs)] {
 		names = append(names, strconv.Itoa(j+1))
 		quotes = append(quotes, plotter.XY{X: float64(j), Y: row.Estimate.Paper.Value})
 		if row.Estimate.Runs > 0 {
@@ -390,8 +391,8 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 	if err := s.shiftsPanel(b, horizon); err != nil {
 		return nil, err
 	}
-	for p, n := range map[*plot.Plot]int{a: len(experiment.Protocol.Sizes[4].Runs), b: len(mdp.Shifts)} {
-		for _, y := range []float64{1, experiment.Protocol.Margin} {
+	for p, n := range map[*plot.Plot]int{a: len(experiment.PaperProtocol.Sizes[4].Runs), b: len(mdp.Shifts)} {
+		for _, y := range []float64{1, experiment.PaperProtocol.Margin} {
 			if _, err := line(p, grey, true, plotter.XYs{{X: -0.4, Y: y}, {X: float64(n) - 0.6, Y: y}}); err != nil {
 				return nil, err
 			}
@@ -504,7 +505,7 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 			return nil, err
 		}
 		drawn := false
-		for _, method := range []experiment.Method{experiment.PolicyAttention, experiment.PMDTarget} {
+		for _, method := range []method.Name{experiment.PolicyAttention, experiment.PMDTarget} {
 			var path, best plotter.XYs
 			for _, x := range all {
 				if x.Method == method && x.Loss.Runs > 0 {

@@ -65,7 +65,7 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 			}
 		}
 		var xy plotter.XYs
-		for round := range experiment.Protocol.HeldOutRounds + 1 {
+		for round := range experiment.PaperProtocol.HeldOutRounds + 1 {
 			if count[round] > 0 && sum[round] > 0 {
 				xy = append(xy, plotter.XY{X: float64(round), Y: sum[round] / float64(count[round])})
 			}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
@@ -15,7 +16,7 @@ import (
 type measure = func(*source) (*measured, error)
 
 // selection selects the runs of a block, method and size.
-func selection(b experiment.Block, m experiment.Method, states int) results.Selection {
+func selection(b experiment.Block, m method.Name, states int) results.Selection {
 	return results.Selection{Block: b, Method: m, S: states}
 }
 

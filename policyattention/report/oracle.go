@@ -150,8 +150,8 @@ func rulesInLoop(p *plot.Plot, e *experiment.Evaluation, n int) error {
 		return err
 	}
 	for i, rule := range pmd.Rules {
-		loop := control.Loop{Actor: control.RuleActor(rule), Critic: control.ExactCritic{}, Eta: experiment.Protocol.Eta}
-		trajectories, err := loop.Run(problems, experiment.Protocol.Rounds)
+		loop := control.Loop{Actor: control.RuleActor(rule), Critic: control.ExactCritic{}, Eta: experiment.PaperProtocol.Eta}
+		trajectories, err := loop.Run(problems, experiment.PaperProtocol.Rounds)
 		if err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func oracleTable(s *source) (Table, error) {
 			return fmt.Sprint(len(e.Used[0][0].Scored))
 		}}},
 	)...)
-	t.Notes = []string{"The paper's medians are over 64 MDPs. Interval: bootstrap over MDPs, 10,000 replicates. The laws of problems, γ, A, π₀ and Q₀ were chosen so that these four medians come out."}
+	t.Notes = []string{"The paper's medians are over 64 MDPs. Interval: bootstrap over MDPs, 10,000 replicates. The distribution of problems, γ, A, π₀ and Q₀ were chosen so that these four medians come out."}
 	return t, nil
 }
 
@@ -173,7 +173,7 @@ func confirmationTable(s *source) (Table, error) {
 		return t, err
 	}
 	if ratio.Runs > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Registered criterion, ratio at most %v: met by %d of %d runs here, by 5 of 5 in the paper. What it does not see, the table tails shows.", experiment.Protocol.Margin, results.Meeting(ratio.ByRun), ratio.Runs))
+		t.Notes = append(t.Notes, fmt.Sprintf("Registered criterion, ratio at most %v: met by %d of %d runs here, by 5 of 5 in the paper. What it does not see, the table tails shows.", experiment.PaperProtocol.Margin, results.Meeting(ratio.ByRun), ratio.Runs))
 	}
 	t.Notes = append(t.Notes, "The paper does not say whether its differences are of medians or of paired losses; for the first both are given. The interval of a single run resamples problems alone.")
 	return t, nil
@@ -221,7 +221,7 @@ func shiftTable(s *source) (Table, error) {
 		side("here", func(r R) results.Estimate { return r.Ratio }),
 		side("further identities", func(r R) results.Estimate { return r.Further }),
 	)...)
-	t.Notes = []string{"The laws of the four families are ours; the paper names them only. Its five identities and five further ones are kept apart. The tails are in the table tails."}
+	t.Notes = []string{"The distributions of the four families are ours; the paper names them only. Its five identities and five further ones are kept apart. The tails are in the table tails."}
 	return t, err
 }
 
@@ -238,7 +238,7 @@ func mechanismTable(s *source) (Table, error) {
 		column[R]{"range over runs", func(r R) string { return extent(r.ByRun) }},
 		column[R]{"runs", func(r R) string { return fmt.Sprint(len(r.ByRun)) }},
 	)
-	t.Notes = []string{fmt.Sprintf("Inputs: rounds 0 to %d of exact PMD runs on held-out MDPs, η uniform on [0.4, 1.2]. The paper does not give its inputs' law, which decides how far apart the rules are.", experiment.Protocol.HeldOutRounds)}
+	t.Notes = []string{fmt.Sprintf("Inputs: rounds 0 to %d of exact PMD runs on held-out MDPs, η uniform on [0.4, 1.2]. The paper does not give its inputs' distribution, which decides how far apart the rules are.", experiment.PaperProtocol.HeldOutRounds)}
 	return t, err
 }
 
@@ -329,7 +329,7 @@ func auditTable(s *source) (Table, error) {
 			return number(*r.Here)
 		}},
 	)
-	t.Notes = []string{fmt.Sprintf("All problems of %d of %d planned closed loops, at horizons %v; the slack is in units of Q. The paper's rows are those of the first scope, without exact PMD; how it comes to 69,120 it does not say. A closed loop that two blocks share is audited once.", len(all.Used), all.Planned, experiment.Protocol.Horizons)}
+	t.Notes = []string{fmt.Sprintf("All problems of %d of %d planned closed loops, at horizons %v; the slack is in units of Q. The paper's rows are those of the first scope, without exact PMD; how it comes to 69,120 it does not say. A closed loop that two blocks share is audited once.", len(all.Used), all.Planned, experiment.PaperProtocol.Horizons)}
 	return t, nil
 }
 
@@ -508,7 +508,7 @@ func firstRoundsTable(s *source) (Table, error) {
 }
 
 func zeroShotTable(s *source) (Table, error) {
-	z := experiment.Protocol.ZeroShot
+	z := experiment.PaperProtocol.ZeroShot
 	t := Table{Title: fmt.Sprintf("One network trained on S = %v, run on other sizes without retraining", z.Train)}
 	rows, err := s.ZeroShot()
 	type R = results.ZeroShotRow
@@ -551,7 +551,7 @@ func replicationTable(s *source) (Table, error) {
 		side("further identities", func(r R) results.Estimate { return r.More.Ratio }),
 		[]column[R]{
 			{"range over all runs", func(r R) string { return extent(r.All) }},
-			{fmt.Sprintf("at most %v", experiment.Protocol.Margin), func(r R) string {
+			{fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), func(r R) string {
 				return fmt.Sprintf("%d of %d", results.Meeting(r.All), len(r.All))
 			}},
 		},

@@ -11,31 +11,31 @@ import (
 
 // Series is a method, with its recipe where it has several.
 type Series struct {
-	Method  experiment.Method `json:"method"`
-	Recipe  string            `json:"recipe,omitempty"`
-	Label   string            `json:"label"`          // of the method
-	Part    string            `json:"part,omitempty"` // of another recipe that this one is, see [method.Method]
-	Sampled bool              `json:"-"`              // sees sampled transitions only
-	Quoted  bool              `json:"-"`              // the paper has numbers for it, or for its recipe at another budget
+	Method  method.Name `json:"method"`
+	Recipe  string      `json:"recipe,omitempty"`
+	Label   string      `json:"label"`          // of the method
+	Stage   string      `json:"part,omitempty"` // of another recipe that this one is, see [method.Method]
+	Sampled bool        `json:"-"`              // sees sampled transitions only
+	Quoted  bool        `json:"-"`              // the paper has numbers for it, or for its recipe at another budget
 }
 
 func (x Series) String() string {
 	if x.Recipe == "" {
 		return x.Label
 	}
-	if x.Part != "" {
-		return fmt.Sprintf("%s (%s)", x.Label, x.Part)
+	if x.Stage != "" {
+		return fmt.Sprintf("%s (%s)", x.Label, x.Stage)
 	}
 	return fmt.Sprintf("%s (%s)", x.Label, x.Recipe)
 }
 
 // Series returns a method of the preset with a recipe, or with none.
-func (s *Source) Series(name experiment.Method, recipe string) Series {
+func (s *Source) Series(name method.Name, recipe string) Series {
 	x := Series{Method: name, Recipe: recipe, Label: string(name)}
 	if m, err := s.Store.Preset.Methods.Find(name); err == nil {
 		x.Label, x.Sampled, x.Quoted = m.Label, m.Sampled, m.HasPrinted(recipe)
-		if m.PartOf != nil {
-			_, x.Part = m.PartOf(recipe)
+		if m.StageOf != nil {
+			_, x.Stage = m.StageOf(recipe)
 		}
 	}
 	return x
@@ -64,7 +64,7 @@ func (s *Source) seriesIn(block experiment.Block, m method.Method) (list []Serie
 		return []Series{s.Series(m.Name, "")}
 	}
 	recipes := s.Store.Preset.SampledRecipes(block, m.Name)
-	if m.PartOf != nil {
+	if m.StageOf != nil {
 		shown := map[string]bool{}
 		for _, states := range s.Sizes(block) {
 			furthest := map[string]string{} // by the whole; the plan goes from short to long
@@ -158,7 +158,7 @@ func beside(runs, reference Runs, horizon int) (loss, ratio Estimate, tail Tail,
 }
 
 // paperRatio is the quotient of two of the paper's medians, nil where one is missing.
-func paperRatio(method experiment.Method, states, horizon int) *Number {
+func paperRatio(method method.Name, states, horizon int) *Number {
 	loss := Paper(Key{experiment.Benchmark, string(method), states, horizon})
 	oracle := Paper(Key{experiment.Benchmark, string(experiment.ExactPMD), states, horizon})
 	if loss == nil || oracle == nil || method == experiment.ExactPMD {
@@ -261,14 +261,14 @@ type Comparison struct {
 // one first.
 func (s *Source) Confirmation() (rows []Comparison, err error) {
 	const horizon = 20
-	found := map[experiment.Method]Runs{}
+	found := map[method.Name]Runs{}
 	for _, m := range s.Store.Preset.Methods.Names() {
 		if found[m], err = s.Find(Selection{Block: experiment.Confirmation, Method: m, S: 4}); err != nil {
 			return nil, err
 		}
 	}
 	actor, oracle := found[experiment.PolicyAttention], found[experiment.ExactPMD]
-	for j, run := range experiment.Protocol.Sizes[4].Runs {
+	for j, run := range experiment.PaperProtocol.Sizes[4].Runs {
 		one := Runs{Selection: actor.Selection, Planned: 1}
 		one.Seed = run.Model
 		one.Found = slices.DeleteFunc(slices.Clone(actor.Found), func(e *experiment.Evaluation) bool { return e.Cell.Seed != run.Model })

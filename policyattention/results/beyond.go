@@ -137,7 +137,7 @@ func (s *Source) ZeroShot() (rows []ZeroShotRow, err error) {
 			continue
 		}
 		for _, horizon := range Horizons {
-			row := ZeroShotRow{Seen: slices.Contains(experiment.Protocol.ZeroShot.Train, states)}
+			row := ZeroShotRow{Seen: slices.Contains(experiment.PaperProtocol.ZeroShot.Train, states)}
 			if row.Group, err = group("", runs, oracle, states, horizon); err != nil {
 				return nil, err
 			}
@@ -247,7 +247,7 @@ func (s *Source) Tails() (rows []Group, err error) {
 func Meeting(ratios []float64) int {
 	met := 0
 	for _, r := range ratios {
-		if r <= experiment.Protocol.Margin {
+		if r <= experiment.PaperProtocol.Margin {
 			met++
 		}
 	}

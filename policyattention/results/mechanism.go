@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/stats"
 )
@@ -89,14 +90,14 @@ func FittedEta(e *experiment.Evaluation) float64 { return e.OneStep.Fitted[0] }
 
 // Budget is a method after some steps of its training: a point of the frontier.
 type Budget struct {
-	Method   experiment.Method `json:"method"`
-	S        int               `json:"s"`
-	Step     int               `json:"step"`
-	Loss     Estimate          `json:"loss"` // at T = 20
-	Zeta     Spread            `json:"zeta"`
-	RowL1    Spread            `json:"row_l1"`
-	Envelope bool              `json:"envelope"` // no other point is as low in ζ and in loss
-	OwnBest  bool              `json:"own_best"` // no other point of its method is
+	Method   method.Name `json:"method"`
+	S        int         `json:"s"`
+	Step     int         `json:"step"`
+	Loss     Estimate    `json:"loss"` // at T = 20
+	Zeta     Spread      `json:"zeta"`
+	RowL1    Spread      `json:"row_l1"`
+	Envelope bool        `json:"envelope"` // no other point is as low in ζ and in loss
+	OwnBest  bool        `json:"own_best"` // no other point of its method is
 }
 
 // At returns the point on the plane of ζ and loss.
@@ -197,7 +198,7 @@ func (s *Source) Audit(scope func(experiment.Cell) bool) (a Audit, err error) {
 		seen[hash] = true
 		a.Used = append(a.Used, e)
 		for i, scored := range e.Scored {
-			for _, horizon := range experiment.Protocol.Horizons {
+			for _, horizon := range experiment.PaperProtocol.Horizons {
 				_, slack, err := scored.Bound(horizon)
 				if err != nil {
 					return a, fmt.Errorf("%s, problem %d: %w", e.Cell.Name(), i, err)

@@ -162,8 +162,8 @@ func TestPartsOfARecipe(t *testing.T) {
 		var got []string
 		whole := false
 		for _, x := range s.BenchmarkSeries() {
-			if x.Part != "" {
-				got = append(got, x.Part)
+			if x.Stage != "" {
+				got = append(got, x.Stage)
 			}
 			whole = whole || x.Recipe == "full"
 		}

@@ -22,8 +22,8 @@ func Imitation(e *experiment.Evaluation) *baseline.Curves { return e.Found.(*bas
 func Scores(e *experiment.Evaluation) []baseline.Score { return e.Found.([]baseline.Score) }
 
 // Rates returns the step sizes that a deployed method, or its source, learns online with.
-func Rates(e *experiment.Evaluation) baseline.Steps {
-	return e.Config.Loop.Deployment.(method.Learner).Rates()
+func Rates(e *experiment.Evaluation) baseline.StepSizes {
+	return e.Config.Loop.Deployment.(method.Learner).StepSizes()
 }
 
 // Qualified says whether a network of Algorithm Distillation has learned to learn.
@@ -89,7 +89,7 @@ func falls(runs Runs) (first, last float64, improved, problems int) {
 
 // PrintedRates returns the step sizes that the paper chose at a size, of a method or of
 // its source.
-func (s *Source) PrintedRates(name experiment.Method, states int) (rates baseline.Steps, err error) {
+func (s *Source) PrintedRates(name method.Name, states int) (rates baseline.StepSizes, err error) {
 	p := s.Store.Preset
 	m, err := p.Methods.Find(name)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Source) PrintedRates(name experiment.Method, states int) (rates baselin
 	if err != nil {
 		return rates, err
 	}
-	return c.Loop.Deployment.(method.Learner).Rates(), nil
+	return c.Loop.Deployment.(method.Learner).StepSizes(), nil
 }
 
 // QualificationRow is a quantity of a sampled method's qualification; what was
@@ -204,11 +204,11 @@ func (s *Source) Grid(recipe string, states int) (Runs, error) {
 
 // TuningRow is a setting of a sampled method with its losses on calibration problems.
 type TuningRow struct {
-	Method  experiment.Method `json:"method"`
-	S       int               `json:"s"`
-	Setting string            `json:"setting"`
-	Score   *baseline.Score   `json:"score,omitempty"`  // nil: not yet run
-	Inside  string            `json:"inside,omitempty"` // is a best point inside its grid?
+	Method  method.Name     `json:"method"`
+	S       int             `json:"s"`
+	Setting string          `json:"setting"`
+	Score   *baseline.Score `json:"score,omitempty"`  // nil: not yet run
+	Inside  string          `json:"inside,omitempty"` // is a best point inside its grid?
 }
 
 // StartNames are the starts of Liang–Lai as tables and figures call them.
@@ -240,7 +240,7 @@ func (s *Source) Tuning() (rows []TuningRow, err error) {
 			}
 			row := TuningRow{Method: experiment.Distillation, S: states, Setting: strings.ReplaceAll(recipe, "-", " ")}
 			if len(runs.Found) > 0 {
-				row.Score = &baseline.Score{Steps: Rates(runs.Found[0]), Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
+				row.Score = &baseline.Score{StepSizes: Rates(runs.Found[0]), Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
 			}
 			rows = append(rows, row)
 		}
@@ -269,7 +269,7 @@ func (s *Source) tuned(recipe, label string, states int) (rows []TuningRow, err 
 		}
 		grid := runs.Found[0]
 		scores := Scores(grid)
-		if at := slices.IndexFunc(scores, func(x baseline.Score) bool { return x.Start == start && x.Steps == steps }); at >= 0 {
+		if at := slices.IndexFunc(scores, func(x baseline.Score) bool { return x.Start == start && x.StepSizes == steps }); at >= 0 {
 			papers.Score = &scores[at]
 			rows = append(rows, papers)
 		}
@@ -357,7 +357,7 @@ func (s *Source) Resources(states int) (rows []Resource, err error) {
 }
 
 // BackendName names what a run was made on.
-func BackendName(run *experiment.Training) string {
+func BackendName(run *experiment.TrainingRun) string {
 	if d := run.Manifest.Produced.Backend; d != nil {
 		return d.Name
 	}

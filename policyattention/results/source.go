@@ -31,6 +31,7 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/stats"
 )
 
@@ -50,13 +51,13 @@ func New(store *experiment.Store) *Source {
 
 // Selection selects cells of a preset's plan. A zero field selects all values.
 type Selection struct {
-	Block  experiment.Block  `json:"block,omitempty"`
-	Method experiment.Method `json:"method,omitempty"`
-	Recipe string            `json:"recipe,omitempty"`
-	S      int               `json:"s,omitempty"`
-	Family mdp.Family        `json:"family,omitempty"`
-	Seed   uint64            `json:"seed,omitempty"`
-	Step   int               `json:"step,omitempty"`
+	Block  experiment.Block `json:"block,omitempty"`
+	Method method.Name      `json:"method,omitempty"`
+	Recipe string           `json:"recipe,omitempty"`
+	S      int              `json:"s,omitempty"`
+	Family mdp.Family       `json:"family,omitempty"`
+	Seed   uint64           `json:"seed,omitempty"`
+	Step   int              `json:"step,omitempty"`
 }
 
 // Matches reports whether the cell has the selected fields.
@@ -148,7 +149,7 @@ func (s *Source) Sizes(block experiment.Block) []int {
 }
 
 // Training returns a training run, or nil where it has not been made.
-func (s *Source) Training(c experiment.TrainingConfig) (*experiment.Training, error) {
+func (s *Source) Training(c method.Training) (*experiment.TrainingRun, error) {
 	run, err := s.Store.FindTraining(c)
 	if errors.Is(err, experiment.ErrMissing) {
 		return nil, nil

@@ -25,7 +25,7 @@ func TestStreamsAreNamed(t *testing.T) {
 	}
 }
 
-// TestPinned guards the committed fixtures: a change of this law would change
+// TestPinned guards the committed fixtures: a change of this mapping would change
 // every MDP of the evidence.
 func TestPinned(t *testing.T) {
 	if got, want := New(28100, "mdp", 3).Uint64(), uint64(11417644737541059801); got != want {

@@ -68,8 +68,8 @@ const (
 	PriorReadout Readout = "prior"
 )
 
-// Law names the distribution of training contexts (π, Q, η).
-type Law string
+// Distribution names the distribution of training contexts (π, Q, η).
+type Distribution string
 
 const (
 	// Trajectories are rounds of exact PMD runs. Each example is a run of its
@@ -77,26 +77,26 @@ const (
 	// and constant in the run, stopped after a random number of rounds. These are
 	// the contexts that deployment visits; late in a run policies are nearly
 	// deterministic, which no random policy is.
-	Trajectories Law = "pmd-trajectories"
+	Trajectories Distribution = "pmd-trajectories"
 	// RandomPolicies are policies from Dirichlet(1) with their own Q^π: round 0
 	// of Trajectories only. An ablation: it gives the smaller one-step error and
 	// fails in the loop.
-	RandomPolicies Law = "random-policies"
+	RandomPolicies Distribution = "random-policies"
 )
 
 // Recipe names the choices that the paper leaves open.
 type Recipe struct {
-	Name     string      `json:"name"`
-	Policy   PolicyInput `json:"policy"`
-	Readout  Readout     `json:"readout"`
-	Contexts Law         `json:"contexts"`
+	Name     string       `json:"name"`
+	Policy   PolicyInput  `json:"policy"`
+	Readout  Readout      `json:"readout"`
+	Contexts Distribution `json:"contexts"`
 	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one
 	// half of the examples and on 0, …, Early in the other. Early rounds hold the
 	// undecided rows, on which small errors of the logits add up in the loop;
 	// late ones the nearly deterministic rows, which must stay so.
 	Rounds int `json:"rounds"`
 	Early  int `json:"early"`
-	// Relabel names states and actions anew in each example. The law of problems
+	// Relabel names states and actions anew in each example. The distribution of problems
 	// is the same under every naming; without it a network can tell the few
 	// training MDPs apart and learn their greedy actions by heart.
 	Relabel bool    `json:"relabel"`
@@ -106,7 +106,7 @@ type Recipe struct {
 }
 
 // Plain stands for the paper: π enters as it is and the network alone writes
-// the logits. Its law of contexts and the averaging were chosen on calibration
+// the logits. Its distribution of contexts and the averaging were chosen on calibration
 // problems.
 func Plain() Recipe {
 	return Recipe{
@@ -211,7 +211,7 @@ func (c Config) Validate() error {
 	case r.Readout != NetworkReadout && r.Readout != PriorReadout:
 		return bad("recipe %q: unknown readout %q", r.Name, r.Readout)
 	case r.Contexts != Trajectories && r.Contexts != RandomPolicies:
-		return bad("recipe %q: unknown law of contexts %q", r.Name, r.Contexts)
+		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
 	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
 		return bad("recipe %q: at most %d rounds, %d in the early half: want each from 0 to %d", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):

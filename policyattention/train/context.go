@@ -6,22 +6,15 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
-// Context is one training context of an actor: what round Round of a run shows.
-type Context struct {
-	MDP   *mdp.MDP
-	Pi, Q *mat.Dense // π_k and Q_k [S, A]
-	Eta   float64
-	Round int
-}
-
 // Contexts draws the contexts on which c trains, in the order of its examples.
 // They are a pure function of the configuration.
-func (c Config) Contexts() ([]Context, error) {
+func (c Config) Contexts() ([]control.Context, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -32,7 +25,7 @@ func (c Config) Contexts() ([]Context, error) {
 			return nil, fmt.Errorf("train: %w", err)
 		}
 	}
-	contexts := make([]Context, c.Examples)
+	contexts := make([]control.Context, c.Examples)
 	for i := range contexts {
 		size, turn := i%len(problems), i/len(problems)
 		var err error
@@ -46,20 +39,20 @@ func (c Config) Contexts() ([]Context, error) {
 // context draws one context on one of the problems. A critic's runs have the
 // mean of its sampled targets in place of the exact backup: at deployment it
 // reads tables with sampling errors, and must not learn to expect none.
-func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (Context, error) {
+func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (control.Context, error) {
 	m := problems[rng.IntN(len(problems))].MDP
 	if c.Recipe.Relabel {
 		var err error
 		if m, err = relabel(m, rng.Perm(m.States()), rng.Perm(m.Actions())); err != nil {
-			return Context{}, err
+			return control.Context{}, err
 		}
 	}
 	pi := mdp.RandomPolicy(rng, m.States(), m.Actions())
 	q, err := m.PolicyValue(pi)
 	if err != nil {
-		return Context{}, err
+		return control.Context{}, err
 	}
-	x := Context{MDP: m, Pi: pi, Q: q}
+	x := control.Context{MDP: m, Pi: pi, Q: q}
 	x.Eta = c.Recipe.EtaMin + (c.Recipe.EtaMax-c.Recipe.EtaMin)*rng.Float64()
 	if c.Recipe.Contexts == RandomPolicies {
 		return x, nil
@@ -70,8 +63,8 @@ func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (Con
 	}
 	for range rng.IntN(rounds + 1) {
 		before := x.Q
-		if x, err = x.next(); err != nil {
-			return Context{}, err
+		if x, err = next(x); err != nil {
+			return control.Context{}, err
 		}
 		if c.Objective == Critic {
 			x.Q = c.sample(rng, m, x.Pi, before).mean
@@ -97,10 +90,10 @@ func relabel(m *mdp.MDP, states, actions []int) (*mdp.MDP, error) {
 }
 
 // next returns the context one exact round later.
-func (x Context) next() (Context, error) {
+func next(x control.Context) (control.Context, error) {
 	pi, err := pmd.Step(x.Pi, x.Q, x.Eta)
 	if err != nil {
-		return Context{}, err
+		return control.Context{}, err
 	}
-	return Context{MDP: x.MDP, Pi: pi, Q: x.MDP.EvaluationBackup(pi, x.Q), Eta: x.Eta, Round: x.Round + 1}, nil
+	return control.Context{MDP: x.MDP, Pi: pi, Q: x.MDP.EvaluationBackup(pi, x.Q), Eta: x.Eta, Round: x.Round + 1}, nil
 }

@@ -7,12 +7,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
-// TestContexts checks the law: rounds in their ranges, η in its range, each
+// TestContexts checks the distribution: rounds in their ranges, η in its range, each
 // context the round of an exact run, and at most MDPs problems up to names.
 func TestContexts(t *testing.T) {
 	c := tiny(Proximal)
@@ -60,7 +61,7 @@ func TestContexts(t *testing.T) {
 	if drawn, err = c.Contexts(); err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(drawn, func(x Context) bool { return x.Round != 0 }) {
+	if slices.ContainsFunc(drawn, func(x control.Context) bool { return x.Round != 0 }) {
 		t.Error("random policies come from later rounds")
 	}
 }
@@ -106,7 +107,7 @@ func TestNext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Context{MDP: m, Pi: pi, Q: q, Eta: 0.7}.next()
+	x, err := next(control.Context{MDP: m, Pi: pi, Q: q, Eta: 0.7})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,7 @@ func (c Config) examples() (*examples, error) {
 		for i, x := range contexts {
 			rng := c.exampleRNG(i)
 			slot := c.slots(rng, x.MDP.States())
-			next, err := x.next()
+			next, err := next(x)
 			if err != nil {
 				return nil, fmt.Errorf("train: context %d: %w", i, err)
 			}

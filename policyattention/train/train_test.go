@@ -382,7 +382,7 @@ func TestValidate(t *testing.T) {
 		"objective":    func(c *Config) { c.Objective = "x" },
 		"policy input": func(c *Config) { c.Recipe.Policy = "x" },
 		"readout":      func(c *Config) { c.Recipe.Readout = "" },
-		"law":          func(c *Config) { c.Recipe.Contexts = "x" },
+		"distribution": func(c *Config) { c.Recipe.Contexts = "x" },
 		"early":        func(c *Config) { c.Recipe.Early = -1 },
 		"range":        func(c *Config) { c.Recipe.EtaMin = 0 },
 		"sizes":        func(c *Config) { c.Sizes = nil },

@@ -367,7 +367,7 @@ func TestNodeDiesInTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.must(binary, grid("evaluate", "benchmark")...)
-	c.must(binary, grid("grid", "status")...) // errs if anything is left
+	c.must(binary, grid("grid", "status")...) // fails if anything is left
 
 	local := filepath.Join(c.dir, "local")
 	c.must(binary, "--artifacts", local, "--preset", "smoke", "evaluate")

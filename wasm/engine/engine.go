@@ -237,7 +237,7 @@ func floor(c decoder.Caps, pi0 *mat.Dense) float64 {
 }
 
 // source is the environment of rounds counted from start.
-func (e *Engine) source(start int) decoder.Source {
+func (e *Engine) source(start int) decoder.PacketSource {
 	whole := decoder.Sampled(e.Settings.Seed)
 	if e.Settings.Expected {
 		whole = decoder.Weighted()
@@ -262,7 +262,7 @@ func turn(actor control.Actor) control.Turn {
 
 // guarded is a source that draws nothing under an invalid policy and tells why.
 // Only the normalized decoder returns one, where its carrier takes all digits.
-func guarded(s decoder.Source) (decoder.Source, *error) {
+func guarded(s decoder.PacketSource) (decoder.PacketSource, *error) {
 	var refused error
 	draw := s.Packets
 	s.Packets = func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []decoder.Packet {

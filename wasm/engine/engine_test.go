@@ -62,7 +62,7 @@ func TestAgainstLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) || got.Distance != want.Distance || got.Bound != want.Bound {
-			t.Fatalf("round %d of the decoder differs from decoder.Run", k)
+			t.Fatalf("round %d of the decoder differs from decoder.Runner", k)
 		}
 		exact, err := e.Round(Exact, k)
 		if err != nil {

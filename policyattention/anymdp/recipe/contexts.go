@@ -18,7 +18,7 @@ type Context struct {
 }
 
 // Contexts draws the contexts on which c trains. They are drawn directly, not from runs
-// on problems: what a loop can meet is a prior and an update, and the law covers both
+// on problems: what a loop can meet is a prior and an update, and the distribution covers both
 // beyond what loops reach.
 //
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so

@@ -1,7 +1,7 @@
 // Package trial measures an actor for any MDP beside exact PMD on problems that nothing
 // was trained or chosen on.
 //
-// A Row is a law of problems. An identity takes problems of its own of every row, through
+// A Row is a distribution of problems. An identity takes problems of its own of every row, through
 // exact PMD and through both of its read-outs, and what is stored of a problem is the loss
 // at the horizons. A Summary pools the identities: how far the actor is behind exact PMD
 // problem by problem, in the middle and at the end of the distribution.
@@ -20,7 +20,7 @@ import (
 // Horizons are the rounds T after which the returned policies are scored.
 var Horizons = []int{20, 40, 100, 400}
 
-// Row is a law of problems.
+// Row is a distribution of problems.
 type Row struct {
 	Name            string
 	Family          mdp.Family

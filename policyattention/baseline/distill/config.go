@@ -22,21 +22,21 @@ import (
 // Config is everything that trained weights depend on, but for the backend's
 // arithmetic.
 type Config struct {
-	Method    string            `json:"method"` // always "algorithm-distillation"
-	Seed      uint64            `json:"seed"`   // root of histories, weights and order
-	States    int               `json:"states"`
-	Actions   int               `json:"actions"`
-	Source    baseline.Steps    `json:"source"`    // step sizes of the source algorithm
-	Histories int               `json:"histories"` // one MDP each
-	Length    int               `json:"length"`    // transitions a history
-	Context   int               `json:"context"`   // tokens that the network sees
-	Batch     int               `json:"batch"`     // windows of Context tokens a step
-	Steps     int               `json:"steps"`
-	Layers    int               `json:"layers"`
-	Heads     int               `json:"heads"`
-	Width     int               `json:"width"`
-	Hidden    int               `json:"hidden"`
-	Optimizer transformer.AdamW `json:"optimizer"`
+	Method    string             `json:"method"` // always "algorithm-distillation"
+	Seed      uint64             `json:"seed"`   // root of histories, weights and order
+	States    int                `json:"states"`
+	Actions   int                `json:"actions"`
+	Source    baseline.StepSizes `json:"source"`    // step sizes of the source algorithm
+	Histories int                `json:"histories"` // one MDP each
+	Length    int                `json:"length"`    // transitions a history
+	Context   int                `json:"context"`   // tokens that the network sees
+	Batch     int                `json:"batch"`     // windows of Context tokens a step
+	Steps     int                `json:"steps"`
+	Layers    int                `json:"layers"`
+	Heads     int                `json:"heads"`
+	Width     int                `json:"width"`
+	Hidden    int                `json:"hidden"`
+	Optimizer transformer.AdamW  `json:"optimizer"`
 }
 
 const name = "algorithm-distillation"
@@ -49,7 +49,7 @@ const name = "algorithm-distillation"
 func Paper(seed uint64, states int) Config {
 	return Config{
 		Method: name, Seed: seed, States: states, Actions: 3,
-		Source:    baseline.Steps{Alpha: 4, Beta: 0.2},
+		Source:    baseline.StepSizes{Alpha: 4, Beta: 0.2},
 		Histories: 2000, Length: 1000, Context: 200, Batch: 128, Steps: 40_000,
 		Layers: 4, Heads: 4, Width: 160, Hidden: 536,
 		Optimizer: transformer.StandardAdamW(),

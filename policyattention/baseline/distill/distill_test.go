@@ -90,7 +90,7 @@ func TestRecipes(t *testing.T) {
 
 func TestHistoriesAreThoseOfALearner(t *testing.T) {
 	c := tiny()
-	c.Histories, c.Length, c.Source = 200, 400, baseline.Steps{Alpha: 16, Beta: 0.2}
+	c.Histories, c.Length, c.Source = 200, 400, baseline.StepSizes{Alpha: 16, Beta: 0.2}
 	histories, err := c.histories()
 	if err != nil {
 		t.Fatal(err)
@@ -395,7 +395,7 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 func TestBeginnings(t *testing.T) {
 	whole := Paper(18100, 8)
 	for name, steps := range map[string]int{"full": 40_000, "full-after-500": 500, "full-after-20000": 20_000} {
-		c, err := recipe(name, 18100, 8, baseline.Steps{})
+		c, err := recipe(name, 18100, 8, baseline.StepSizes{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -419,14 +419,14 @@ func TestBeginnings(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"full-after-", "full-after-0", "full-after-40000", "full-after-x", "first-after-5"} {
-		if c, err := recipe(name, 18100, 8, baseline.Steps{}); err == nil {
+		if c, err := recipe(name, 18100, 8, baseline.StepSizes{}); err == nil {
 			t.Errorf("%s is a recipe of %d steps", name, c.Steps)
 		}
 	}
-	if whole, part := partOf("full-after-2500"); whole != "full" || part != "full, 2500 of 40000 steps" {
-		t.Errorf("%q, %q", whole, part)
+	if whole, stage := stageOf("full-after-2500"); whole != "full" || stage != "full, 2500 of 40000 steps" {
+		t.Errorf("%q, %q", whole, stage)
 	}
-	if whole, part := partOf("full"); whole != "" || part != "" {
-		t.Errorf("full is part of %q, %q", whole, part)
+	if whole, stage := stageOf("full"); whole != "" || stage != "" {
+		t.Errorf("full is part of %q, %q", whole, stage)
 	}
 }

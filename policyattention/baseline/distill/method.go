@@ -28,7 +28,7 @@ var Method = method.Method{
 	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Sampled: true,
 	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
 	Recipes: sources(), Printed: []string{"full", "cpu"},
-	PartOf: partOf,
+	StageOf: stageOf,
 	Measures: []method.Measure{
 		qualified("loss after round 1", func(q Qualification) float64 { return q.First }),
 		qualified("loss after round 40", func(q Qualification) float64 { return q.Last }),
@@ -63,7 +63,7 @@ func qualified(name string, of func(Qualification) float64) method.Measure {
 
 // recipe returns the configuration of a recipe, given the tuned step sizes of the
 // source.
-func recipe(name string, seed uint64, states int, tuned baseline.Steps) (c Config, err error) {
+func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c Config, err error) {
 	base, short := strings.CutSuffix(name, "-short")
 	base, withTuned := strings.CutSuffix(base, "-tuned")
 	rate, withRate := strings.CutPrefix(base, sourcePrefix)
@@ -99,9 +99,9 @@ func recipe(name string, seed uint64, states int, tuned baseline.Steps) (c Confi
 	return c, nil
 }
 
-// partOf returns what the first steps of the full recipe are a part of, and how text
+// stageOf returns what the first steps of the full recipe are a part of, and how text
 // says it.
-func partOf(recipe string) (whole, part string) {
+func stageOf(recipe string) (whole, stage string) {
 	steps, ok := strings.CutPrefix(recipe, beginningPrefix)
 	n, err := strconv.Atoi(steps)
 	if !ok || err != nil {
@@ -134,13 +134,18 @@ type Deployment struct {
 	} `json:"distill"`
 }
 
+var (
+	_ method.Learner  = (*Deployment)(nil)
+	_ method.Recorded = (*Deployment)(nil)
+)
+
 // Weights implements method.Deployment.
 func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.Distill.Training)}
 }
 
-// Rates implements method.Learner: they are the source's.
-func (d *Deployment) Rates() baseline.Steps { return d.Distill.Training.Source }
+// StepSizes implements method.Learner: they are the source's.
+func (d *Deployment) StepSizes() baseline.StepSizes { return d.Distill.Training.Source }
 
 // Records implements method.Recorded.
 func (d *Deployment) Records() []string { return []string{"actions"} }

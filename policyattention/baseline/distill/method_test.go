@@ -8,7 +8,7 @@ import (
 )
 
 func TestRecipesByName(t *testing.T) {
-	tuned := baseline.Steps{Alpha: 32, Beta: 0.2}
+	tuned := baseline.StepSizes{Alpha: 32, Beta: 0.2}
 	seen := map[string]string{}
 	names := append([]string{"full", "full-short", "full-tuned", "first", "cpu", "cpu-tuned-short", "cpu-source-9"}, Method.Recipes...)
 	for _, name := range names {

@@ -126,7 +126,7 @@ func (p *ActorCriticPrompt) Increment(added []float64) (dTheta, dW []float64) {
 
 // Analytic returns the block whose increments are those of
 // [baseline.ActorCritic.Increment].
-func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.Steps) *Block {
+func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.StepSizes) *Block {
 	b := NewBlock(p.width)
 	// Score of a transition: z_iᵀ P q = r + γ w(s′) − w(s) = δ_i.
 	b.P.Set(p.reward.from, p.one.from, 1)
@@ -147,7 +147,7 @@ func (p *ActorCriticPrompt) Analytic(gamma float64, steps baseline.Steps) *Block
 // WithSteps returns a copy of a block that was made for the step sizes α = β =
 // 1, with its increments Δθ multiplied by α and Δw by β. The update is linear in
 // the step sizes, so one trained block serves all of them.
-func (p *ActorCriticPrompt) WithSteps(b *Block, steps baseline.Steps) *Block {
+func (p *ActorCriticPrompt) WithSteps(b *Block, steps baseline.StepSizes) *Block {
 	scaled := &Block{P: mat.DenseCopyOf(b.P), V: mat.DenseCopyOf(b.V)}
 	for _, part := range []struct {
 		rows field

@@ -13,14 +13,14 @@ import (
 
 // PaperSteps returns the paper's choice for S states. It is stated for S=8 and
 // S=16 only; both actor steps are the largest value of the paper's grid.
-func PaperSteps(states int) (baseline.Steps, error) {
+func PaperSteps(states int) (baseline.StepSizes, error) {
 	switch states {
 	case 8:
-		return baseline.Steps{Alpha: 2, Beta: 0.2}, nil
+		return baseline.StepSizes{Alpha: 2, Beta: 0.2}, nil
 	case 16:
-		return baseline.Steps{Alpha: 2, Beta: 0.8}, nil
+		return baseline.StepSizes{Alpha: 2, Beta: 0.8}, nil
 	default:
-		return baseline.Steps{}, fmt.Errorf("lianglai: the paper states no step sizes for S=%d", states)
+		return baseline.StepSizes{}, fmt.Errorf("lianglai: the paper states no step sizes for S=%d", states)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // Write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
 // [Steps], all float64, the recipe as JSON under "config", and under "rate" that
 // of the optimizer where restarts have lowered it.
-func (t Training) Write(path string, trained *Trained) error {
+func (t Config) Write(path string, trained *Trained) error {
 	config, err := json.Marshal(t)
 	if err != nil {
 		return fmt.Errorf("lianglai: %w", err)
@@ -36,7 +36,7 @@ func (t Training) Write(path string, trained *Trained) error {
 
 // Read reads what Write stored. It returns an error on tensors of other shapes or with numbers
 // that are not finite.
-func Read(path string) (t Training, trained *Trained, err error) {
+func Read(path string) (t Config, trained *Trained, err error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
 		return t, nil, fmt.Errorf("lianglai: %w", err)

@@ -11,12 +11,12 @@ import (
 // ImitationConfig compares a trained block with its teacher, on MDPs that
 // follow from the training's seed.
 type ImitationConfig struct {
-	Training Training       `json:"training"`
-	Windows  int            `json:"windows"` // of the update error
-	Steps    baseline.Steps `json:"steps"`   // of the closed loop
-	MDPs     int            `json:"mdps"`
-	Updates  int            `json:"updates"`
-	Every    int            `json:"every"` // updates between points of the curves
+	Training Config             `json:"training"`
+	Windows  int                `json:"windows"` // of the update error
+	Steps    baseline.StepSizes `json:"steps"`   // of the closed loop
+	MDPs     int                `json:"mdps"`
+	Updates  int                `json:"updates"`
+	Every    int                `json:"every"` // updates between points of the curves
 }
 
 // qualify implements method.Method.

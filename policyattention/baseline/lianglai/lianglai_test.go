@@ -51,8 +51,8 @@ func TestAnalyticActorCritic(t *testing.T) {
 	for _, shape := range []struct {
 		states, actions int
 		gamma           float64
-		steps           baseline.Steps
-	}{{2, 2, 0, baseline.Steps{Alpha: 1, Beta: 1}}, {9, 4, 0.5, baseline.Steps{Alpha: 0.2, Beta: 0.1}}, {8, 3, 0.9, baseline.Steps{Alpha: 2, Beta: 0.2}}} {
+		steps           baseline.StepSizes
+	}{{2, 2, 0, baseline.StepSizes{Alpha: 1, Beta: 1}}, {9, 4, 0.5, baseline.StepSizes{Alpha: 0.2, Beta: 0.1}}, {8, 3, 0.9, baseline.StepSizes{Alpha: 2, Beta: 0.2}}} {
 		p := prompt(t, shape.states, shape.actions)
 		problems, err := mdp.Random.Draw(1, shape.states, shape.actions, 5)
 		if err != nil {
@@ -60,7 +60,7 @@ func TestAnalyticActorCritic(t *testing.T) {
 		}
 		rng := seed.New(2, "test")
 		block := p.Analytic(shape.gamma, shape.steps)
-		scaled := p.WithSteps(p.Analytic(shape.gamma, baseline.Steps{Alpha: 1, Beta: 1}), shape.steps)
+		scaled := p.WithSteps(p.Analytic(shape.gamma, baseline.StepSizes{Alpha: 1, Beta: 1}), shape.steps)
 		for _, problem := range problems {
 			l, err := baseline.NewActorCritic(problem.Pi0)
 			if err != nil {
@@ -113,7 +113,7 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 		}
 		return sum / float64(len(b.windows))
 	}
-	f := newFit(p, block, Training{})
+	f := newFit(p, block, Config{})
 	if got, want := f.gradient(b), loss(); math.Abs(got-want) > 1e-12*want { // rounding
 		t.Errorf("loss %v, want %v", got, want)
 	}
@@ -140,7 +140,7 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 }
 
 // small is a recipe with a hundredth of the full number of windows.
-func small(t Training) Training {
+func small(t Config) Config {
 	t.MDPs, t.Batch, t.Steps = 200, 500, 200
 	return t
 }
@@ -163,7 +163,7 @@ func TestQualificationInTheNativeShape(t *testing.T) {
 	if !(updateError <= 3.2e-6) {
 		t.Errorf("relative update error is %g", updateError)
 	}
-	loop, err := recipe.CloseLoop(trained.Block, baseline.Steps{Alpha: 1, Beta: 0.5}, 4, 500, 50)
+	loop, err := recipe.CloseLoop(trained.Block, baseline.StepSizes{Alpha: 1, Beta: 0.5}, 4, 500, 50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestFiles(t *testing.T) {
 
 // unstable is a recipe whose loss grows without bound at its rate, because its
 // batches are far too small, and falls at half of it.
-func unstable() Training {
+func unstable() Config {
 	t := Harness(1, 3)
 	t.MDPs, t.Batch, t.Steps, t.Rate, t.Scale, t.Warmup = 50, 20, 60, 1, 1, 1
 	return t
@@ -369,16 +369,16 @@ func TestTrainingCanBeStoppedAndRefusesNonsense(t *testing.T) {
 	if _, err := small(Native(1)).Train(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled run returned %v", err)
 	}
-	for _, spoil := range []func(*Training){
-		func(t *Training) { t.States = 1 },
-		func(t *Training) { t.Gamma = 1 },
-		func(t *Training) { t.Batch = 0 },
-		func(t *Training) { t.Rate = 2 },
-		func(t *Training) { t.Damping = math.NaN() },
-		func(t *Training) { t.Damping = math.Inf(1) },
-		func(t *Training) { t.Scale = math.Inf(1) },
-		func(t *Training) { t.MDPs = 1 << 62 },
-		func(t *Training) { t.States = 1 << 62 },
+	for _, spoil := range []func(*Config){
+		func(t *Config) { t.States = 1 },
+		func(t *Config) { t.Gamma = 1 },
+		func(t *Config) { t.Batch = 0 },
+		func(t *Config) { t.Rate = 2 },
+		func(t *Config) { t.Damping = math.NaN() },
+		func(t *Config) { t.Damping = math.Inf(1) },
+		func(t *Config) { t.Scale = math.Inf(1) },
+		func(t *Config) { t.MDPs = 1 << 62 },
+		func(t *Config) { t.States = 1 << 62 },
 	} {
 		recipe := small(Native(1))
 		spoil(&recipe)

@@ -62,7 +62,7 @@ func deploy(s method.Setting) (method.Deployment, error) {
 }
 
 // bounded returns the training within limits.
-func (t Training) bounded(l method.Limits) Training {
+func (t Config) bounded(l method.Limits) Config {
 	l.Bound(&t.MDPs, "mdps")
 	l.Bound(&t.Batch, "batch")
 	l.Bound(&t.Steps, "steps")
@@ -72,21 +72,23 @@ func (t Training) bounded(l method.Limits) Training {
 // Deployment deploys a trained block.
 type Deployment struct {
 	LiangLai struct {
-		Training Training          `json:"training"`
-		Steps    baseline.Steps    `json:"steps"`
-		Start    baseline.Start    `json:"start"`
-		Features baseline.Features `json:"features,omitempty"`
-		Root     uint64            `json:"root"` // of the transitions and the features
+		Training Config             `json:"training"`
+		Steps    baseline.StepSizes `json:"steps"`
+		Start    baseline.Start     `json:"start"`
+		Features baseline.Features  `json:"features,omitempty"`
+		Root     uint64             `json:"root"` // of the transitions and the features
 	} `json:"liang_lai"`
 }
+
+var _ method.Learner = (*Deployment)(nil)
 
 // Weights implements method.Deployment.
 func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.LiangLai.Training)}
 }
 
-// Rates implements method.Learner.
-func (d *Deployment) Rates() baseline.Steps { return d.LiangLai.Steps }
+// StepSizes implements method.Learner.
+func (d *Deployment) StepSizes() baseline.StepSizes { return d.LiangLai.Steps }
 
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
@@ -103,7 +105,7 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 }
 
 // load reads the trained block.
-func (t Training) load(m *method.Models) (*Trained, error) {
+func (t Config) load(m *method.Models) (*Trained, error) {
 	path, err := m.Path(method.Last(t))
 	if err != nil {
 		return nil, err
@@ -119,31 +121,31 @@ func (t Training) load(m *method.Models) (*Trained, error) {
 }
 
 // Key implements method.Training.
-func (t Training) Key() string { return "liang_lai" }
+func (t Config) Key() string { return "liang_lai" }
 
 // Name implements method.Training.
-func (t Training) Name() string { return fmt.Sprintf("%s-S%d-%d", name, t.States, t.Seed) }
+func (t Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, t.States, t.Seed) }
 
 // Data implements method.Training.
-func (t Training) Data() string {
+func (t Config) Data() string {
 	return fmt.Sprintf("%d MDPs, %g windows", t.MDPs, float64(t.Batch)*float64(t.Steps))
 }
 
 // Seconds implements method.Training.
-func (t Training) Seconds() float64 {
+func (t Config) Seconds() float64 {
 	const perWindow = 1.3e-7 // and coordinate of a column
 	width := float64(2*t.States*t.Actions + 3*t.States + 2)
 	return float64(t.Steps) * float64(t.Batch) * width * perWindow
 }
 
 // Shape implements method.Training.
-func (t Training) Shape() string { return name }
+func (t Config) Shape() string { return name }
 
 // Kept implements method.Training.
-func (t Training) Kept() []int { return nil }
+func (t Config) Kept() []int { return nil }
 
 // Read implements method.Training.
-func (t Training) Read(path string) (hash string, step int, err error) {
+func (t Config) Read(path string) (hash string, step int, err error) {
 	stored, _, err := Read(path)
 	return stored.Hash(), stored.Steps, err
 }
@@ -151,7 +153,7 @@ func (t Training) Read(path string) (hash string, step int, err error) {
 // TrainAt implements method.Alone. It takes minutes, and interrupted starts again: the
 // optimizer's second moments are most of its state, and a restart at half the rate would
 // have to be part of it.
-func (t Training) TrainAt(ctx context.Context, at method.Place) (losses []float64, err error) {
+func (t Config) TrainAt(ctx context.Context, at method.Place) (losses []float64, err error) {
 	trained, err := t.Train(ctx, at.Progress)
 	if err != nil {
 		return nil, err

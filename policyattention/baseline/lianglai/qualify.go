@@ -17,7 +17,7 @@ import (
 // UpdateError returns the median over held-out windows, drawn as in training
 // from fresh MDPs, of ‖increment − teacher's‖ / ‖teacher's‖ for a block with
 // α = β = 1.
-func (t Training) UpdateError(block *Block, windows int) (float64, error) {
+func (t Config) UpdateError(block *Block, windows int) (float64, error) {
 	if windows < 1 {
 		return 0, fmt.Errorf("lianglai: update error over %d windows", windows)
 	}
@@ -47,7 +47,7 @@ func (t Training) UpdateError(block *Block, windows int) (float64, error) {
 // CloseLoop runs block and teacher with the same step sizes on held-out MDPs,
 // from the same policies and random numbers, and takes the curves at every
 // multiple of every, 0 included.
-func (t Training) CloseLoop(block *Block, steps baseline.Steps, mdps, updates, every int) (*baseline.Curves, error) {
+func (t Config) CloseLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (*baseline.Curves, error) {
 	if mdps < 1 || updates < 1 || every < 1 {
 		return nil, fmt.Errorf("lianglai: closed loop of %d MDPs, %d updates, every %d", mdps, updates, every)
 	}

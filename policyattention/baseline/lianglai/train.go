@@ -17,7 +17,7 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Training is the recipe that trains a block to imitate the analytic
+// Config is the recipe that trains a block to imitate the analytic
 // actor–critic block with α = β = 1; [ActorCriticPrompt.WithSteps] gives other
 // step sizes to what it learned.
 //
@@ -43,7 +43,7 @@ import (
 //
 // Package train cannot make these runs: it makes AdamW's steps in float32, and these
 // need float64, a preconditioner made from the batch, and the restarts.
-type Training struct {
+type Config struct {
 	Seed    uint64  `json:"seed"`    // root of every random stream
 	States  int     `json:"states"`  // S
 	Actions int     `json:"actions"` // A
@@ -59,15 +59,15 @@ type Training struct {
 
 // Native is the shape in which Liang and Lai train, S=9, A=4, γ=.5, at the
 // paper's budget of 10,000 MDPs and 10⁷ windows.
-func Native(seed uint64) Training {
+func Native(seed uint64) Config {
 	t := Harness(seed, 9)
 	t.Actions, t.Gamma = 4, 0.5
 	return t
 }
 
 // Harness is the same recipe in the shape of the common harness, A=3, γ=.9.
-func Harness(seed uint64, states int) Training {
-	return Training{
+func Harness(seed uint64, states int) Config {
+	return Config{
 		Seed: seed, States: states, Actions: 3, Gamma: mdp.Discount,
 		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3,
 	}
@@ -77,7 +77,7 @@ func Harness(seed uint64, states int) Training {
 const most = 1 << 24
 
 // Validate reports the first field that makes no sense.
-func (t Training) Validate() error {
+func (t Config) Validate() error {
 	switch {
 	case t.States < 2 || t.Actions < 2 || max(t.States, t.Actions) > 4096:
 		return fmt.Errorf("lianglai: training on S=%d states and A=%d actions, want 2 to 4096 of each", t.States, t.Actions)
@@ -96,7 +96,7 @@ func (t Training) Validate() error {
 }
 
 // Hash returns the SHA-256 of the recipe in JSON, in hexadecimal.
-func (t Training) Hash() string {
+func (t Config) Hash() string {
 	b, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // Validate has refused the numbers that JSON cannot hold
@@ -106,13 +106,13 @@ func (t Training) Hash() string {
 }
 
 // Parameters returns the number of parameters of the block, 2·(2SA + 3S + 2)².
-func (t Training) Parameters() int {
+func (t Config) Parameters() int {
 	width := 2*t.States*t.Actions + 3*t.States + 2
 	return 2 * width * width
 }
 
 // Budget returns the number of optimizer steps.
-func (t Training) Budget() int { return t.Steps }
+func (t Config) Budget() int { return t.Steps }
 
 // Trained is the result of a training run.
 type Trained struct {
@@ -128,7 +128,7 @@ func (r *Trained) LossRatio() float64 { return r.Loss[len(r.Loss)-1] / r.Loss[0]
 // from step 0 again after a restart. It returns an error when the recipe is not valid, when
 // the loss grows without bound at every rate, and with the cause of ctx when
 // that is done. The result is a function of the recipe alone.
-func (t Training) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
+func (t Config) Train(ctx context.Context, progress func(step int, loss float64)) (*Trained, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ var errDiverged = errors.New("the loss grows without bound")
 const unbounded = 1e30
 
 // attempt is Train on the given MDPs, at one rate.
-func (t Training) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem, progress func(step int, loss float64)) (*Trained, error) {
+func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem, progress func(step int, loss float64)) (*Trained, error) {
 	block := NewBlock(prompt.width)
 	rng := seed.New(t.Seed, "lianglai", "init")
 	for _, m := range []*mat.Dense{block.P, block.V} {
@@ -250,7 +250,7 @@ func (b *batch) draw(rng *rand.Rand, problems []mdp.Problem, gamma, scale float6
 		b.pi[i] = learner.Policy()
 		m := problems[rng.IntN(len(problems))].MDP
 		baseline.NewChain(m, rng).Walk(b.pi[i], window)
-		dTheta, dW := learner.Increment(window, b.pi[i], gamma, baseline.Steps{Alpha: 1, Beta: 1})
+		dTheta, dW := learner.Increment(window, b.pi[i], gamma, baseline.StepSizes{Alpha: 1, Beta: 1})
 		copy(b.target.RawRowView(i), dTheta)
 		copy(b.target.RawRowView(i)[sa:], dW)
 	}
@@ -297,7 +297,7 @@ type fit struct {
 	u, y, out, signs, g, h, gradP, gradV mat.Dense // reused in every step
 }
 
-func newFit(prompt *ActorCriticPrompt, b *Block, t Training) *fit {
+func newFit(prompt *ActorCriticPrompt, b *Block, t Config) *fit {
 	f := &fit{rate: t.Rate, damping: t.Damping}
 	f.p, f.v = prompt.active(b)
 	return f

@@ -86,7 +86,7 @@ func (t Tuning) Read(r method.Result) (any, error) {
 			return nil, fmt.Errorf("row %d: no start %v", i+1, row[0])
 		}
 		scores = append(scores, baseline.Score{
-			Start: t.Grid.Starts[start], Steps: baseline.Steps{Alpha: row[1], Beta: row[2]}, Loss: row[3:],
+			Start: t.Grid.Starts[start], StepSizes: baseline.StepSizes{Alpha: row[1], Beta: row[2]}, Loss: row[3:],
 		})
 	}
 	if want := len(t.Grid.Starts) * len(t.Grid.Alphas) * len(t.Grid.Betas); len(scores) != want {

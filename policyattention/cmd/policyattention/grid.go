@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 )
 
 // gridCmd does the work of a preset task by task, in any number of processes on
@@ -69,7 +70,7 @@ func (r gridRunCmd) Run(ctx context.Context, g *globals) error {
 	}
 	task := tasks[r.Index]
 	if task.Training != nil {
-		defer g.progress(store, []experiment.TrainingConfig{task.Training})()
+		defer g.progress(store, []method.Training{task.Training})()
 	}
 	made, err := store.Run(ctx, task)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"icrl/policyattention/backend"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
 	"icrl/policyattention/train"
@@ -261,7 +262,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	if len(t.Run_) > 0 {
-		byName := map[string]experiment.TrainingConfig{}
+		byName := map[string]method.Training{}
 		for _, c := range configs {
 			byName[c.Name()] = c
 		}
@@ -282,7 +283,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 
 // train trains what is missing: one run, or several together, in this process,
 // others in workers.
-func (g *globals) train(ctx context.Context, store *experiment.Store, configs []experiment.TrainingConfig, workers int) error {
+func (g *globals) train(ctx context.Context, store *experiment.Store, configs []method.Training, workers int) error {
 	missing, err := store.Missing(configs)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -391,7 +392,7 @@ func trained(store *experiment.Store, list []experiment.Cell) ([]experiment.Cell
 
 // evaluate evaluates cells one after the other and prints their summaries.
 func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []experiment.Cell) error {
-	var configs []experiment.TrainingConfig
+	var configs []method.Training
 	for _, cell := range list {
 		needed, err := store.Preset.Trainings(cell)
 		if err != nil {
@@ -615,7 +616,7 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 		}
 		fmt.Fprintf(g.out, "%.1f s, %.1f s of processor time; the workers' time:\n", result.WallSeconds, result.CPUSeconds)
 		for _, part := range result.Took() {
-			fmt.Fprintf(g.out, "%8.1f s  %s\n", result.Parts[part], part)
+			fmt.Fprintf(g.out, "%8.1f s  %s\n", result.Phases[part], part)
 		}
 	}
 	return result.Err()

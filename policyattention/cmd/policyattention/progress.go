@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 )
 
 // between is the time from one line about a training run to the next.
@@ -20,7 +21,7 @@ const between = time.Minute
 // output where the caller is a machine, as a bar with the time left on a
 // terminal, and elsewhere as a line a minute and run. The function that it returns
 // ends it.
-func (g *globals) progress(store *experiment.Store, runs []experiment.TrainingConfig) (done func()) {
+func (g *globals) progress(store *experiment.Store, runs []method.Training) (done func()) {
 	if g.JSON {
 		encoder := json.NewEncoder(g.out)
 		store.Progress = func(p experiment.Progress) {

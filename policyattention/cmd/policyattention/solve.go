@@ -40,7 +40,7 @@ func unfamiliar(c train.Config, p mdp.Problem, eta float64) (warnings []string, 
 	if m.Gamma != mdp.Discount {
 		warn("the actor was trained on problems with γ = %v; γ = %v may give any policy", mdp.Discount, m.Gamma)
 	}
-	// The training law's rewards lie in [−1, 1].
+	// The rewards of the training distribution lie in [−1, 1].
 	if m.RMax() > 1 {
 		warn("the actor was trained on rewards of at most 1 in size; %.4g may give any policy", m.RMax())
 	}

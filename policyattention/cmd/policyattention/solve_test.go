@@ -168,7 +168,7 @@ func TestUnfamiliar(t *testing.T) {
 			}
 		}
 		if tc.want == nil && text != "" {
-			t.Errorf("warnings for a problem of the training law: %q", text)
+			t.Errorf("warnings for a problem of the training distribution: %q", text)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func Features(states, d int, rng *rand.Rand) *mat.Dense {
 	return phi
 }
 
-// uniform draws n numbers uniform on [.01, .99), the law of all probabilities of
+// uniform draws n numbers uniform on [.01, .99), the distribution of all probabilities of
 // Wang et al. before normalization.
 func uniform(n int, rng *rand.Rand) []float64 {
 	out := make([]float64, n)

@@ -63,8 +63,8 @@ func diagonalize(n int) (lambda []complex128, v [][]complex128, err error) {
 }
 
 // Init draws parameters: Λ as above with the mean of S's diagonal, −½, as real part; B real with
-// Lecun's normal law, as VᴴB; C complex with that law, as CV; D standard normal; log Δ
-// uniform between the logarithms of .001 and .1; W with Lecun's normal law, biases 0.
+// Lecun's normal distribution, as VᴴB; C complex with the same, as CV; D standard normal; log Δ
+// uniform between the logarithms of .001 and .1; W with Lecun's normal distribution, biases 0.
 func (l Layer) Init(rng *rand.Rand) ([]float64, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (n Network) Weights(params []float64, l int) (p, q *mat.Dense) {
 // Step returns the step size of TD(0) that was fitted beside the network.
 func (n Network) Step(params []float64) float64 { return params[len(params)-1] }
 
-// initial draws parameters by Xavier's normal law with the gain .1, over the number of layers
+// initial draws parameters by Xavier's normal distribution with the gain .1, over the number of layers
 // if each has its own; the step size starts at 1.
 func (n Network) initial(rng *rand.Rand) []float64 {
 	params := make([]float64, n.Size())

@@ -72,6 +72,8 @@ type Loop struct {
 	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
 }
 
+var _ method.Separable = (*Loop)(nil)
+
 // Weights implements method.Deployment.
 func (l *Loop) Weights() []method.Weights {
 	all := l.Actor.Weights()
@@ -81,7 +83,7 @@ func (l *Loop) Weights() []method.Weights {
 	return all
 }
 
-// Parts implements method.Parts.
+// Parts implements method.Separable.
 func (l *Loop) Parts() (method.Actor, method.Critic) {
 	if l.Critic == nil {
 		return l.Actor, nil

@@ -42,7 +42,7 @@ func (n *Network) Fold() []*Node {
 	p := n.fold()
 	folded := make([]*Node, len(p.names))
 	for i, name := range p.names {
-		folded[i] = turn(p.node[name])
+		folded[i] = transpose(p.node[name])
 	}
 	return folded
 }
@@ -62,7 +62,7 @@ func BindFolded(c transformer.Config, folded []*Node) *Network {
 	}
 	p := newParameters()
 	for i, name := range names {
-		p.set(name, turn(folded[i]))
+		p.set(name, transpose(folded[i]))
 	}
 	return &Network{config: c, folded: p}
 }
@@ -80,8 +80,8 @@ func (p *parameters) set(name string, x *Node) {
 	p.node[name] = x
 }
 
-// turn transposes weights [in, out]. XLA's products with activations turn them first.
-func turn(x *Node) *Node {
+// transpose transposes weights [in, out]. XLA's products with activations transpose them first.
+func transpose(x *Node) *Node {
 	if x.Rank() < 2 {
 		return x
 	}
