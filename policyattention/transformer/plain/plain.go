@@ -5,6 +5,7 @@ package plain
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"icrl/internal/numeric"
 )
@@ -129,6 +130,17 @@ func (n *Network) Forward(tokens [][]float64) ([]float64, error) {
 
 // Vectors maps tokens [T][Features] to all outputs per token [T][Outputs].
 func (n *Network) Vectors(tokens [][]float64) ([][]float64, error) {
+	h, err := n.embedded(tokens)
+	if err != nil {
+		return nil, err
+	}
+	for i := range n.blocks {
+		n.step(&n.blocks[i], h, nil)
+	}
+	return n.read(h), nil
+}
+
+func (n *Network) embedded(tokens [][]float64) ([][]float64, error) {
 	h := make([][]float64, len(tokens))
 	for i, x := range tokens {
 		if len(x) != n.features {
@@ -136,62 +148,78 @@ func (n *Network) Vectors(tokens [][]float64) ([][]float64, error) {
 		}
 		h[i] = n.embed.of(x)
 	}
-	for _, b := range n.blocks {
-		qkv := make([][]float64, len(h))
-		for i, x := range h {
-			qkv[i] = b.qkv.of(b.norm1.of(x))
-		}
-		for i, x := range h {
-			seen := qkv[:i+1]
-			if n.unordered {
-				seen = qkv
-			}
-			addTo(x, b.out.of(n.attend(qkv[i], seen)))
-		}
-		for _, x := range h {
-			up := b.up.of(b.norm2.of(x))
-			for j, v := range up {
-				up[j] = math.Max(0, v)
-			}
-			addTo(x, b.down.of(up))
-		}
-	}
+	return h, nil
+}
+
+func (n *Network) read(h [][]float64) [][]float64 {
 	out := make([][]float64, len(h))
 	for i, x := range h {
 		out[i] = n.head.of(n.norm.of(x))
 	}
-	return out, nil
+	return out
+}
+
+// step takes tokens h [T][width] through a block, and notes in t, unless it is nil, what
+// happens there.
+func (n *Network) step(b *block, h [][]float64, t *BlockTrace) {
+	qkv := make([][]float64, len(h))
+	for i, x := range h {
+		qkv[i] = b.qkv.of(b.norm1.of(x))
+	}
+	for i, x := range h {
+		seen := qkv[:i+1]
+		if n.unordered {
+			seen = qkv
+		}
+		mixed, weights := n.attend(qkv[i], seen)
+		addTo(x, b.out.of(mixed))
+		if t != nil {
+			t.attention(n, qkv[i], weights, mixed, x)
+		}
+	}
+	for _, x := range h {
+		up := b.up.of(b.norm2.of(x))
+		for j, v := range up {
+			up[j] = math.Max(0, v)
+		}
+		addTo(x, b.down.of(up))
+		if t != nil {
+			t.Units, t.Output = append(t.Units, up), append(t.Output, slices.Clone(x))
+		}
+	}
 }
 
 // attend returns the heads' outputs [width] for a token, given its query (first in
-// own) and the queries, keys and values [3·width] of all tokens that it sees.
-func (n *Network) attend(own []float64, qkv [][]float64) []float64 {
-	dim := n.width / n.heads
-	query, mixed := own[:n.width], make([]float64, n.width)
-	weights := make([]float64, len(qkv))
-	for lo := 0; lo < n.width; lo += dim {
+// own) and the queries, keys and values [3·width] of the tokens that it sees; and how the
+// heads weigh these [heads·seen].
+func (n *Network) attend(own []float64, qkv [][]float64) (mixed, weights []float64) {
+	dim, seen := n.width/n.heads, len(qkv)
+	query := own[:n.width]
+	mixed, weights = make([]float64, n.width), make([]float64, n.heads*seen)
+	for head := range n.heads {
+		lo, w := head*dim, weights[head*seen:(head+1)*seen]
 		top := math.Inf(-1)
 		for j, x := range qkv {
 			score := 0.0
 			for i := lo; i < lo+dim; i++ {
 				score += float64(query[i] * x[n.width+i])
 			}
-			weights[j] = score / math.Sqrt(float64(dim))
-			top = math.Max(top, weights[j])
+			w[j] = score / math.Sqrt(float64(dim))
+			top = math.Max(top, w[j])
 		}
 		total := 0.0
-		for j, z := range weights {
-			weights[j] = numeric.Exp(z - top)
-			total += weights[j]
+		for j, z := range w {
+			w[j] = numeric.Exp(z - top)
+			total += w[j]
 		}
 		for j, x := range qkv {
-			w := weights[j] / total
+			w[j] /= total
 			for i := lo; i < lo+dim; i++ {
-				mixed[i] += float64(w * x[2*n.width+i])
+				mixed[i] += float64(w[j] * x[2*n.width+i])
 			}
 		}
 	}
-	return mixed
+	return mixed, weights
 }
 
 func (l *linear) of(x []float64) []float64 {

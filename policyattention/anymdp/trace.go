@@ -1,0 +1,37 @@
+package anymdp
+
+import (
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/transformer/plain"
+)
+
+// Trace is one state's way through the network, with every intermediate result: what
+// Actor makes of a row, step by step.
+type Trace struct {
+	Row    *Row
+	Pass   *plain.Trace
+	Logits []float64 // [A]
+	Policy []float64 // [A], their softmax
+}
+
+// NewTrace takes a state through the network: a row π of a policy [A] and its Q [A] at
+// step size eta. It returns the errors of NewRow.
+func NewTrace(n *plain.Network, readout Readout, pi, q []float64, eta float64) (*Trace, error) {
+	row, err := NewRow(pi, q, eta)
+	if err != nil {
+		return nil, err
+	}
+	pass, err := n.Trace(row.Tokens)
+	if err != nil {
+		return nil, err
+	}
+	t := &Trace{Row: row, Pass: pass, Logits: make([]float64, len(pi)), Policy: make([]float64, len(pi))}
+	var outputs []float64
+	for _, x := range pass.Outputs {
+		outputs = append(outputs, x...)
+	}
+	row.Logits(readout, outputs, t.Logits)
+	copy(t.Policy, t.Logits)
+	pmd.Softmax(t.Policy)
+	return t, nil
+}

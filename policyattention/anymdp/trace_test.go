@@ -1,0 +1,46 @@
+package anymdp_test
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/seed"
+)
+
+// A trace of the released network ends in the actor's own row, bit by bit.
+func TestTrace(t *testing.T) {
+	b, err := os.ReadFile("weights.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := safetensors.Unmarshal(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
+		values, _, err := safetensors.Get[float32](f, name)
+		return values, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+		pi, q := []float64{0.5, 0.25, 0.125, 0.125, 0}, table(seed.New(6, "trace"), 1, 5)
+		want := act(t, released(t, readout), mat.NewDense(1, 5, pi), q, 0.7)
+		got, err := anymdp.NewTrace(n, readout, pi, q.RawRowView(0), 0.7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Policy, want.RawRowView(0)) {
+			t.Errorf("%s: the trace ends in %v, the actor in %v", readout, got.Policy, want.RawRowView(0))
+		}
+		if len(got.Pass.Blocks) != anymdp.Layers || len(got.Pass.Blocks[0].Weights) != anymdp.Heads || len(got.Pass.Blocks[0].Weights[0]) != 5 {
+			t.Errorf("%s: a trace of %d blocks", readout, len(got.Pass.Blocks))
+		}
+	}
+}
