@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/andybalholm/brotli"
@@ -22,85 +21,42 @@ import (
 	"github.com/google/renameio/v2"
 
 	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
 )
 
-// learned describes trained weights that the page can load.
+// learned describes the trained weights that the page can load.
 type learned struct {
-	States  int    `json:"states"`
-	Actions int    `json:"actions"`
 	File    string `json:"file"`
 	SHA256  string `json:"sha256"`            // of the .safetensors file, in hex
 	Weights string `json:"weights,omitempty"` // that file in base64, where the page holds it
 }
 
 // Build writes the page into the folder out: index.html, which works over http
-// and from a file alike. The weights files are released actors of package train,
-// by default those of the preset paper; each becomes a script beside the page
-// that is loaded when asked for or, if whole is set, a part of the page. Build
-// must run inside the repository.
-func Build(out string, weights []string, whole bool, links Links) error {
+// and from a file alike. The weights are a file of an actor of package anymdp, by
+// default the released one; it becomes a script beside the page that is loaded when
+// asked for or, if whole is set, a part of the page. Build must run inside the
+// repository.
+func Build(out, weights string, whole bool, links Links) error {
 	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
-	if err != nil {
-		return err
-	}
-	goroot, err := output("go", "env", "GOROOT")
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("site: %w", err)
 	}
-	if weights == nil {
-		if weights, err = released(root); err != nil {
-			return err
-		}
+	if weights == "" {
+		weights = filepath.Join(root, "policyattention", "anymdp", "weights.safetensors")
 	}
-	list := []learned{}
-	for _, path := range weights {
-		l, err := pack(path)
-		if err != nil {
-			return err
-		}
-		if whole {
-			list = append(list, l)
-			continue
-		}
-		script := fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", l.Weights)
-		l.Weights = ""
-		if slices.ContainsFunc(list, func(x learned) bool { return x.File == l.File }) {
-			return fmt.Errorf("site: %s is a second actor for %d states and %d actions", path, l.States, l.Actions)
-		}
-		list = append(list, l)
-		if err := renameio.WriteFile(filepath.Join(out, l.File), script, 0o644); err != nil {
-			return fmt.Errorf("site: %w", err)
-		}
-	}
-	known, err := json.Marshal(list)
-	if err != nil {
-		return fmt.Errorf("site: %w", err)
-	}
-	wasm, err := compile(root)
+	actor, err := pack(out, weights, whole)
 	if err != nil {
 		return err
 	}
-	runtime, err := os.ReadFile(filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"))
-	if err != nil {
-		return fmt.Errorf("site: Go's support for WebAssembly: %w", err)
-	}
-	script, err := bundle(filepath.Join(root, "site", "page", "app", "main.js"))
+	parts, err := sources(root)
 	if err != nil {
 		return err
 	}
-	part := map[string]string{"learned": string(known), "wasm": text(wasm), "app": script, "links": links.html()}
-	for _, source := range [][2]string{{"page", "index.html"}, {"style", "style.css"}, {"worker", "worker.js"}} {
-		b, err := os.ReadFile(filepath.Join(root, "site", "page", source[1]))
-		if err != nil {
-			return fmt.Errorf("site: %w", err)
-		}
-		part[source[0]] = string(b)
-	}
-	part["worker"] = string(runtime) + "\n" + part["worker"]
-	for name, content := range part {
+	parts["learned"], parts["links"] = actor, links.html()
+	for name, content := range parts {
 		if name != "page" && strings.Contains(content, "</script") {
 			return fmt.Errorf("site: %s contains the end of a script element", name)
 		}
@@ -108,21 +64,48 @@ func Build(out string, weights []string, whole bool, links Links) error {
 	// Scripts and styles are inline and named by their hashes. 'self' is for the
 	// weights, blob: for the worker, whose text lies in the page; both reach no
 	// other host, and nothing else is allowed.
-	part["csp"] = strings.Join([]string{
+	parts["csp"] = strings.Join([]string{
 		"default-src 'none'",
-		"script-src " + hash(part["app"]) + " 'self' file: blob: 'wasm-unsafe-eval'",
-		"style-src " + hash(part["style"]),
+		"script-src " + hash(parts["app"]) + " 'self' file: blob: 'wasm-unsafe-eval'",
+		"style-src " + hash(parts["style"]),
 		"worker-src blob:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'",
 	}, "; ")
-	page := part["page"]
 	var pairs []string
-	for name, content := range part {
+	for name, content := range parts {
 		if name != "page" {
 			pairs = append(pairs, "{{"+name+"}}", content)
 		}
 	}
-	page = strings.NewReplacer(pairs...).Replace(page)
-	return write(out, []byte(page))
+	return write(out, []byte(strings.NewReplacer(pairs...).Replace(parts["page"])))
+}
+
+// sources returns the parts of the page that are made of the repository's files,
+// and the page with places for them, by name.
+func sources(root string) (map[string]string, error) {
+	goroot, err := output("go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	parts := map[string]string{}
+	for name, path := range map[string]string{
+		"page": filepath.Join(root, "site", "page", "index.html"), "style": filepath.Join(root, "site", "page", "style.css"),
+		"worker": filepath.Join(root, "site", "page", "worker.js"), "runtime": filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"),
+	} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("site: %w", err)
+		}
+		parts[name] = string(b)
+	}
+	if parts["app"], err = bundle(filepath.Join(root, "site", "page", "app", "main.js")); err != nil {
+		return nil, err
+	}
+	wasm, err := compile(root)
+	if err != nil {
+		return nil, err
+	}
+	parts["wasm"] = text(wasm)
+	return parts, nil
 }
 
 // bundle returns the modules that the entry point imports as one script: a page
@@ -167,22 +150,6 @@ func (l Links) html() string {
 		parts = append(parts, name)
 	}
 	return strings.Join(parts, " · ")
-}
-
-// released returns the repository's trained actors, one for each number of
-// states. Actors for several numbers are left out: the page loads none of them.
-func released(root string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(root, "artifacts", "paper", "train", "proximal-plain-S*-*", "weights.safetensors"))
-	if err != nil {
-		return nil, fmt.Errorf("site: %w", err)
-	}
-	paths = slices.DeleteFunc(paths, func(x string) bool { return strings.Contains(states(x), "+") })
-	return slices.CompactFunc(paths, func(x, y string) bool { return states(x) == states(y) }), nil
-}
-
-// states is the part of a path of released weights that says for how many states they are.
-func states(path string) string {
-	return strings.Split(filepath.Base(filepath.Dir(path)), "-")[2]
 }
 
 // write stores the page, and takes away what was compressed of another one.
@@ -279,29 +246,32 @@ func hash(script string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// pack reads a weights file for the page.
-func pack(path string) (learned, error) {
-	f, err := safetensors.ReadFile(path)
-	if err != nil {
-		return learned{}, fmt.Errorf("site: %w", err)
-	}
-	var config struct {
-		Objective string
-		Slots     int
-		Actions   int
-	}
-	if err := json.Unmarshal([]byte(f.Metadata["config"]), &config); err != nil || config.Slots < 1 || config.Actions < 2 || config.Objective == "critic" {
-		return learned{}, fmt.Errorf("site: %s does not hold an actor of package train", path)
-	}
+// pack makes a weights file ready for the page: it returns what the page knows of
+// it, in JSON, and unless the page is to hold the weights writes their script.
+func pack(out, path string, whole bool) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return learned{}, fmt.Errorf("site: %w", err)
+		return "", fmt.Errorf("site: %w", err)
 	}
-	l := learned{
-		States: config.Slots, Actions: config.Actions, SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
-		File: fmt.Sprintf("learned-s%d-a%d.js", config.Slots, config.Actions), Weights: base64.StdEncoding.EncodeToString(b),
+	f, err := safetensors.Unmarshal(b)
+	if err != nil {
+		return "", fmt.Errorf("site: %s: %w", path, err)
 	}
-	return l, nil
+	if _, err := anymdp.Plain(f); err != nil {
+		return "", fmt.Errorf("site: %s does not hold an actor for any MDP: %w", path, err)
+	}
+	l := learned{File: "learned.js", SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}
+	content := base64.StdEncoding.EncodeToString(b)
+	if whole {
+		l.Weights = content
+	} else if err := renameio.WriteFile(filepath.Join(out, l.File), fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", content), 0o644); err != nil {
+		return "", fmt.Errorf("site: %w", err)
+	}
+	known, err := json.Marshal(l)
+	if err != nil {
+		return "", fmt.Errorf("site: %w", err)
+	}
+	return string(known), nil
 }
 
 func output(name string, args ...string) (string, error) {

@@ -3,9 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,32 +33,49 @@ func (b *tab) reduced(scheme string) {
 	b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
 }
 
-// TestReleasedActors builds the page with the repository's own actors, of which
-// one for several sizes is named like that for 16 states, and runs the latter.
-func TestReleasedActors(t *testing.T) {
+// TestTrained runs the one trained network on problems of several shapes, looks at its
+// attention in the panel and in the microscope, and opens a link to that.
+func TestTrained(t *testing.T) {
 	b := newTab(t)
-	folder := t.TempDir()
-	if err := Build(folder, nil, false, Links{Paper: "https://example.org/paper"}); err != nil {
-		t.Fatal(err)
+	b.reduced("light")
+	for _, hash := range []string{"#S=16&show=exact.learned&T=5", "#S=5&A=7&gamma=0.5&eta=3&show=learned&T=5", "#preset=maze&show=learned&T=5"} {
+		b.open(server.URL + "/" + hash)
+		b.toEnd()
+		b.wait(`run.rounds.learned?.length === 5 && shown.has("learned")`)
+		if got := message(b); got != "" {
+			t.Errorf("%s: the page says %q", hash, got)
+		}
+		if got := eval[float64](b, `run.rounds.learned[4].loss / run.phases[0].gap`); got > 1 || got < 0 {
+			t.Errorf("%s: the trained network has %v of the start's loss after 5 rounds", hash, got)
+		}
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "learned-*.js"))
-	if err != nil || len(files) < 3 {
-		t.Fatalf("actors %v, %v", files, err)
+	b.open(server.URL + "/#preset=maze&k=3&stage=1&at=12.1")
+	b.click("#net-learned")
+	b.wait(`document.querySelectorAll(".trained .strip rect").length === 4 * 4 * 4 && document.querySelectorAll("#step-lines .ray").length === 16`)
+	// The panel's shares are those of the actor, and each head's attention sums to one.
+	if got := eval[float64](b, `(async () => {
+		const policy = await engine.call("compare", 3), results = await engine.call("matrix", 3, "learned", 12, "results", 0, 9);
+		return Math.max(...[0, 1, 2, 3].map(a => Math.abs(policy[12 * 4 + a] - results.data[4 * a + 3])));
+	})()`); got != 0 {
+		t.Errorf("the network's read-out and the actor differ by %v", got)
 	}
-	host := httptest.NewServer(Handler(folder))
-	defer host.Close()
-	b.open(host.URL + "/#S=16&show=exact.learned&T=5")
-	b.wait(`run.rounds.learned?.length > 0 && shown.has("learned")`)
-	if got := message(b); got != "" {
-		t.Errorf("the page says %q", got)
+	sums := eval[[]float64](b, `(async () => { const m = await engine.call("matrix", 3, "learned", 12, "block.2.weight", 0, 99); return Array.from({length: m.rows}, (_, i) => m.data.subarray(i * m.cols, (i + 1) * m.cols).reduce((x, y) => x + y)) })()`)
+	for i, x := range sums {
+		if x < 1-1e-12 || x > 1+1e-12 || len(sums) != 16 {
+			t.Errorf("row %d of %d of attention sums to %v", i, len(sums), x)
+		}
 	}
-	if got := eval[string](b, `document.querySelector("footer a").href`); got != "https://example.org/paper" {
-		t.Errorf("the foot links to %s", got)
+	if got := eval[string](b, `document.querySelector(".trained .strip title").textContent`); !strings.Contains(got, "block 1, head 1") || !strings.Contains(got, "%") {
+		t.Errorf("under the pointer stands %q", got)
 	}
-	// Outside of what it was trained on it warns.
-	b.set("#set-eta", 3)
-	b.wait(`run.settings.eta === 3 && run.rounds.learned?.length > 0`)
-	b.wait(`document.getElementById("state-learned").textContent.includes("η outside 0.4–1.2")`)
+	b.click("#step-look")
+	b.wait(`view.call === "learned" && view.station === "n0" && view.part === "weight" && !scope.busy && $("path").textContent.includes("Block 4")`)
+	b.wait(`$("cell").textContent.includes("Score")`)
+	b.wait(`location.hash.includes("net=learned") && location.hash.includes("view=learned")`)
+	hash := eval[string](b, `location.hash`)
+	other := newTab(t)
+	other.open(server.URL + "/" + hash)
+	other.wait(`view.net === "learned" && view.call === "learned" && document.querySelector(".trained .strip")`)
 }
 
 // TestMessages: an error goes with the next success, and can be closed.
@@ -415,26 +429,4 @@ func TestFirstSight(t *testing.T) {
 	b.wait(`!$("term").hidden && $("term").textContent.includes("step size")`)
 	b.run(chromedp.KeyEvent(kb.Escape))
 	b.wait(`$("term").hidden`)
-}
-
-// TestReleased: one actor for each size, and none for several.
-func TestReleased(t *testing.T) {
-	paths, err := released("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := map[string]bool{}
-	for _, p := range paths {
-		l, err := pack(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if seen[l.File] || strings.Contains(p, "+") {
-			t.Errorf("%s is a second %s", p, l.File)
-		}
-		seen[l.File] = true
-		if _, err := os.Stat(p); err != nil {
-			t.Error(err)
-		}
-	}
 }

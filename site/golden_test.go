@@ -5,17 +5,14 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/train"
-	"icrl/policyattention/transformer/plain"
 )
 
 // TestGolden runs the library here and the page in the browser from the same
@@ -128,11 +125,10 @@ func TestGolden(t *testing.T) {
 }
 
 // TestLearnedActor loads weights on demand over http and from a file, and holds
-// the page's learned actor against the same forward pass here, bit by bit.
+// the page's trained actor against the library's, bit by bit.
 func TestLearnedActor(t *testing.T) {
-	config, network := train.Standard(train.Proximal, train.Prior(), 7, 8), train.Standard(train.Proximal, train.Prior(), 7, 8).Network()
-	file, err := safetensors.ReadFile(weights)
-	if noBrowser == "" && err != nil {
+	forward, err := anymdp.Released()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, place := range []string{"http", "file"} {
@@ -141,7 +137,7 @@ func TestLearnedActor(t *testing.T) {
 		if place == "file" {
 			url = fileURL(t)
 		}
-		b.open(url + "#T=12")
+		b.open(url + "#T=12&A=5")
 		if b.bytes > 1e6 && place == "http" {
 			t.Errorf("%v bytes before the actor was asked for", b.bytes)
 		}
@@ -150,33 +146,23 @@ func TestLearnedActor(t *testing.T) {
 		b.toEnd()
 		got := b.trajectory().Controllers["learned"]
 		if len(got) != 12 {
-			t.Fatalf("%s: %d rounds of the learned actor", place, len(got))
+			t.Fatalf("%s: %d rounds of the trained actor", place, len(got))
 		}
-		n, err := plain.New(network.Features, network.Layers, network.Heads, network.Width, network.Hidden, func(name string) ([]float32, error) {
-			values, _, err := safetensors.Get[float32](file, name)
-			return values, err
-		})
+		actor, err := anymdp.NewActor(forward, anymdp.Prior)
 		if err != nil {
 			t.Fatal(err)
 		}
-		actor := &plain.Actor{
-			Network: n, States: config.Slots, Actions: config.Actions,
-			LogPolicy: config.Recipe.Policy == train.LogPolicy, PriorReadout: config.Recipe.Readout == train.PriorReadout,
-		}
 		for k, r := range got {
-			context := control.Context{Round: k, Pi: dense(r.Pi), Q: dense(r.Q), Eta: 0.8}
-			want, err := actor.Act([]control.Context{context})
+			want, err := actor.Act([]control.Context{{Round: k, Pi: dense(r.Pi), Q: dense(r.Q), Eta: 0.8}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !mat.Equal(want[0], dense(r.NextPi)) {
-				t.Errorf("%s: round %d of the learned actor differs by %v", place, k, mdp.MaxAbsDiff(want[0], dense(r.NextPi)))
+				t.Errorf("%s: round %d of the trained actor differs by %v", place, k, mdp.MaxAbsDiff(want[0], dense(r.NextPi)))
 			}
 		}
-		// A problem of another size has no weights here.
-		b.set("#set-S", "5")
-		b.wait(`run.settings.S === 5 && decoderRound(0)`)
-		b.wait(`run.errors.learned || !shown.has("learned")`)
+		b.set("#set-S", "5") // the same network takes it
+		b.wait(`run.settings.S === 5 && run.rounds.learned?.length && shown.has("learned")`)
 		data := b.download("#save", ".json")
 		if _, err := mdp.Decode(data); err != nil {
 			t.Error(err)
@@ -193,7 +179,7 @@ func TestForeignWeights(t *testing.T) {
 		"silent": {`"use strict";`, "could not be loaded"},
 	} {
 		host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.HasPrefix(r.URL.Path, "/learned-") {
+			if r.URL.Path == "/learned.js" {
 				w.Header().Set("Content-Type", "text/javascript")
 				fmt.Fprint(w, c.script)
 				return

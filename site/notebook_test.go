@@ -105,7 +105,7 @@ func TestNotebook(t *testing.T) {
 	if err := os.WriteFile(notebook, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Build(filepath.Join(folder, "page"), []string{weights}, true, Links{}); err != nil {
+	if err := Build(filepath.Join(folder, "page"), "", true, Links{}); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()

@@ -27,10 +27,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"icrl/internal/safetensors"
-	"icrl/policyattention/seed"
-	"icrl/policyattention/train"
 )
 
 // Where the tests build the page and leave their pictures.
@@ -42,7 +38,6 @@ const (
 var (
 	allocator context.Context // of the one browser
 	noBrowser string          // why there is none
-	weights   = filepath.Join(built, "untrained.safetensors")
 	server    *httptest.Server
 )
 
@@ -82,15 +77,12 @@ func setUp(m *testing.M) int {
 	return m.Run()
 }
 
-// prepare builds the page with weights that have learned nothing.
+// prepare builds the page.
 func prepare() error {
 	if err := os.MkdirAll(filepath.Join(built, "screenshots"), 0o755); err != nil {
 		return err
 	}
-	if err := untrained(weights, 8); err != nil {
-		return err
-	}
-	if err := Build(built, []string{weights}, false, Links{}); err != nil {
+	if err := Build(built, "", false, Links{}); err != nil {
 		return err
 	}
 	return Compress(built)
@@ -104,22 +96,6 @@ func findBrowser() (string, error) {
 		}
 	}
 	return "", errors.New("no Chromium was found, so the page is not tested; install one (sudo apt-get install chromium) or set CHROMIUM")
-}
-
-// untrained writes weights as package train releases them, of a network that
-// has learned nothing.
-func untrained(path string, states int) error {
-	c := train.Standard(train.Proximal, train.Prior(), 7, states)
-	config, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	f := &safetensors.File{Metadata: map[string]string{"config": string(config), "step": "0"}}
-	params := c.Network().Init(seed.New(7, "untrained"))
-	for _, t := range c.Network().Layout() {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: t.Name, Shape: t.Shape, Data: params[t.Offset : t.Offset+t.Size()]})
-	}
-	return safetensors.WriteFile(path, f)
 }
 
 // tab is a fresh tab of the browser, and what went wrong in it.
@@ -528,7 +504,7 @@ func TestHostileInput(t *testing.T) {
 	for hash, want := range map[string]string{
 		"#S=1000000": "States S", "#S=NaN": "States S", "#eta=1e999": "Step η", "#m=-3": "Packets m", "#gamma=1": "Discount γ",
 		"#preset=<script>alert(1)</script>": "preset", "#what=1": "unknown", "#edits=0:r:99:0:1": "edit", "#edits=0:r:1:1:NaN": "edit",
-		"#edits=0:r:7:2:1e9": "r_max", "#edits=0:p:1:1:1:7": "probability", "#k=1e9": "round", "#show=__proto__": "controller", "#view=actor/9.9/x/0": "matrix",
+		"#edits=0:r:7:2:1e9": "r_max", "#edits=0:p:1:1:1:7": "probability", "#k=1e9": "round", "#show=__proto__": "controller", "#view=actor/9.9/x/0": "matrix", "#view=learned/0.0/score/0": "matrix", "#net=other": "network",
 		"#preset=file&mdp=AAAA": "MDP", "#preset=file&S=2&A=2&mdp=" + strings.Repeat("A", 176): "MDP", "#T=0": "Rounds T", "#seed=1e300": "Seed",
 		"#tol=" + strings.Repeat("9", 300000): "too long",
 	} {
@@ -558,13 +534,6 @@ func TestHostileInput(t *testing.T) {
 		if now := eval[string](b, state); now != was {
 			t.Errorf("%s changed the state from %s to %s", name, was, now)
 		}
-	}
-	for name, data := range map[string]string{
-		"short.safetensors": "x", "length.safetensors": "\xff\xff\xff\xff\xff\xff\xff\x7f{}", "json.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{]",
-		"config.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
-	} {
-		b.upload("#weights", name, []byte(data))
-		b.said("not weights")
 	}
 	for _, edit := range []struct{ value, want string }{{"", "must be a number"}, {"1e9", "r_max"}} {
 		eval[bool](b, fmt.Sprintf(`(openEditor({kind: "reward", s: 0, a: 0, t: 0}), $("editor-value").value = %q, $("editor-set").click(), true)`, edit.value))
@@ -715,9 +684,10 @@ func TestMicroscope(t *testing.T) {
 	b.wait(`pos.k === 5 && !work`)
 	seen := eval[[]string](b, `(async () => {
 		const seen = [];
-		for (const call of ["actor", "critic"]) {
+		for (const call of ["actor", "critic", "learned"]) {
 			document.querySelector("[name=call][value=" + call + "]").click();
-			for (const [station] of STATIONS) for (const [part] of partsOf(station)) {
+			for (let i = 0; i < 500 && view.call !== call; i++) await new Promise(r => setTimeout(r, 10));
+			for (const [station] of stationsOf(call)) for (const [part] of partsOf(station)) {
 				lookAt(station, part);
 				for (let i = 0; i < 500 && (scope.busy || scope.again); i++) await new Promise(r => setTimeout(r, 4));
 				const n = scope.now;
@@ -731,7 +701,7 @@ func TestMicroscope(t *testing.T) {
 	})()`)
 	t.Logf("%d matrices", len(seen))
 	// The attention rows of the library sum to one.
-	sum := eval[float64](b, `(async () => { lookAt("1.0", "weight"); const m = await engine.call("matrix", 5, true, "block.1.head.0.weight", 190, 191); return m.data.reduce((a, v) => a + v, 0) })()`)
+	sum := eval[float64](b, `(async () => { const m = await engine.call("matrix", 5, "critic", 0, "block.1.head.0.weight", 190, 191); return m.data.reduce((a, v) => a + v, 0) })()`)
 	if math.Abs(sum-1) > 1e-12 {
 		t.Errorf("a row of attention weights sums to %v", sum)
 	}

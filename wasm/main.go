@@ -8,14 +8,13 @@ package main
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"syscall/js"
 	"unsafe"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/control"
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -26,8 +25,8 @@ import (
 // run is what the page is looking at, nil before the first start.
 var run *engine.Engine
 
-// learned is the loaded actor, kept over restarts.
-var learned control.Actor
+// learned is the loaded network, kept over restarts.
+var learned *plain.Network
 
 func main() {
 	api := js.Global().Get("Object").New()
@@ -41,7 +40,7 @@ func main() {
 					result = map[string]any{"error": fmt.Sprint("internal error: ", r)}
 				}
 			}()
-			if run == nil && name != "start" && name != "learn" && name != "digest" {
+			if run == nil && name != "start" && name != "digest" {
 				return map[string]any{"error": "there is no run yet"}
 			}
 			value, err := f(args)
@@ -95,7 +94,9 @@ func start(args []js.Value) (any, error) {
 		return nil, err
 	}
 	if learned != nil {
-		e.SetActor(learned)
+		if err := e.SetLearned(learned); err != nil {
+			return nil, err
+		}
 	}
 	run = e
 	d := e.Decoder
@@ -231,30 +232,24 @@ func edit(args []js.Value) (any, error) {
 	return phaseOf(len(run.Phases) - 1), nil
 }
 
-// compare(k) applies the loaded actor to the decoder's context of round k and
+// compare(k) applies the trained actor to the decoder's context of round k and
 // returns its policy.
 func compare(args []js.Value) (any, error) {
-	if learned == nil {
-		return nil, errors.New("no weights of a trained actor are loaded")
-	}
-	r, err := run.Round(engine.Decoder, args[0].Int())
+	next, err := run.Compare(args[0].Int())
 	if err != nil {
 		return nil, err
 	}
-	next, err := learned.Act([]control.Context{{Round: r.Index, MDP: run.Phases[run.PhaseAt(r.Index)].Problem.MDP, Pi: r.Pi, Q: r.Q, Eta: run.Settings.Eta}})
-	if err != nil {
-		return nil, err
-	}
-	return table(next[0]), nil
+	return table(next), nil
 }
 
-// trace(k, critic) names the tokens of a call and says which are read.
+// trace(k, call) names the tokens of the decoder's call "actor" or "critic", and says
+// which are read.
 func trace(args []js.Value) (any, error) {
-	c, err := run.Trace(args[0].Int(), args[1].Bool())
+	var names, reads []any
+	c, err := run.Trace(args[0].Int(), args[1].String() == "critic")
 	if err != nil {
 		return nil, err
 	}
-	var names, reads []any
 	for _, n := range c.Names {
 		names = append(names, n)
 	}
@@ -264,15 +259,27 @@ func trace(args []js.Value) (any, error) {
 	return map[string]any{"names": names, "reads": reads}, nil
 }
 
-// matrix(k, critic, name, from, to) returns rows of a matrix of a call.
+// matrix(k, call, s, name, from, to) returns rows of a matrix of a call of the decoder,
+// "actor" or "critic", or of the trained actor's in state s, "learned".
 func matrix(args []js.Value) (any, error) {
-	c, err := run.Trace(args[0].Int(), args[1].Bool())
-	if err != nil {
-		return nil, err
-	}
-	rows, err := engine.Matrix(c, args[2].String(), args[3].Int(), args[4].Int())
-	if err != nil {
-		return nil, err
+	k, name, from, to := args[0].Int(), args[3].String(), args[4].Int(), args[5].Int()
+	var rows [][]float64
+	if args[1].String() == engine.Learned {
+		t, err := run.Look(k, args[2].Int())
+		if err != nil {
+			return nil, err
+		}
+		if rows, err = engine.LearnedMatrix(t, name, from, to); err != nil {
+			return nil, err
+		}
+	} else {
+		c, err := run.Trace(k, args[1].String() == "critic")
+		if err != nil {
+			return nil, err
+		}
+		if rows, err = engine.Matrix(c, name, from, to); err != nil {
+			return nil, err
+		}
 	}
 	var flat []float64
 	for _, r := range rows {
@@ -295,34 +302,20 @@ func weight(args []js.Value) (any, error) {
 	return map[string]any{"rows": rows, "cols": cols, "data": table(m)}, nil
 }
 
-// learn(shape, tensors) takes a trained actor: shape is its configuration,
-// tensors maps names to Float32Arrays.
+// learn(tensors) takes the trained actor: tensors maps names to Float32Arrays.
 func learn(args []js.Value) (any, error) {
-	shape, values := args[0], args[1]
-	states, actions := shape.Get("states").Int(), shape.Get("actions").Int()
-	if states < 1 || actions < 2 || states > engine.MaxStates || actions > engine.MaxActions {
-		return nil, fmt.Errorf("an actor for %d states and %d actions, the page takes at most %d and %d", states, actions, engine.MaxStates, engine.MaxActions)
-	}
-	network, err := plain.New(states+actions+3, shape.Get("layers").Int(), shape.Get("heads").Int(), shape.Get("width").Int(), shape.Get("hidden").Int(),
-		func(name string) ([]float32, error) {
-			v := values.Get(name)
-			if v.Type() != js.TypeObject {
-				return nil, fmt.Errorf("there is no tensor %q", name)
-			}
-			return singles(v), nil
-		})
+	network, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
+		v := args[0].Get(name)
+		if v.Type() != js.TypeObject {
+			return nil, fmt.Errorf("there is no tensor %q", name)
+		}
+		return singles(v), nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	learned = &plain.Actor{
-		Network: network, States: states, Actions: actions,
-		LogPolicy: shape.Get("logPolicy").Bool(), PriorReadout: shape.Get("priorReadout").Bool(),
-	}
-	if run == nil {
-		return nil, errors.New("there is no run yet")
-	}
-	run.SetActor(learned)
-	return true, nil
+	learned = network
+	return true, run.SetLearned(network)
 }
 
 // digest(bytes) returns the SHA-256 of a Uint8Array in hex. Browsers offer one

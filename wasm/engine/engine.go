@@ -14,6 +14,7 @@ import (
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/transformer/plain"
 )
 
 // Limits of what the page takes.
@@ -30,7 +31,7 @@ const (
 	Decoder    = "decoder"    // the constructed decoder
 	Exact      = "exact"      // exact PMD with the exact one-step backup
 	Normalized = "normalized" // the decoder compiled to pre-LN form
-	Learned    = "learned"    // a trained actor with the exact one-step backup
+	Learned    = "learned"    // the trained actor for any MDP with the exact one-step backup
 	Idle       = "idle"       // an actor that never moves
 )
 
@@ -72,9 +73,11 @@ type Engine struct {
 	Decoder  *decoder.Decoder
 	Phases   []Phase // at least one
 
-	actor  control.Actor // learned; nil until SetActor
-	tracks map[string]*track
-	call   *call
+	network *plain.Network // learned; nil until SetLearned
+	actor   control.Actor  // of network
+	tracks  map[string]*track
+	call    *call
+	look    *look
 }
 
 // Phase is a part of a run between two edits of the problem. The returned-policy
@@ -340,12 +343,6 @@ func (e *Engine) PhaseAt(k int) int {
 	return i
 }
 
-// SetActor gives the page its learned actor; nil takes it away.
-func (e *Engine) SetActor(a control.Actor) {
-	e.actor = a
-	delete(e.tracks, Learned)
-}
-
 // Apply edits the problem before round k: edits and rounds from there on are
 // dropped, and every controller goes on from its own context. It changes nothing
 // if the edited problem is invalid or lies outside the decoder's caps.
@@ -381,7 +378,7 @@ func (e *Engine) Apply(k int, edit Edit) error {
 		}
 		t.err = nil
 	}
-	e.call = nil
+	e.call, e.look = nil, nil
 	return nil
 }
 

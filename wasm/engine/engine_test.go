@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
@@ -310,5 +312,79 @@ func TestControllersComeLate(t *testing.T) {
 	}
 	if !mat.Equal(late.NextPi, early.NextPi) || late.Distance != early.Distance || late.Bound != early.Bound {
 		t.Error("a controller that comes late has another history")
+	}
+}
+
+// TestLearned takes states of a run through the released network, and compares with the
+// actor that the run uses; its attention sums to one.
+func TestLearned(t *testing.T) {
+	e := start(t, settings())
+	if _, err := e.Look(0, 0); err == nil {
+		t.Error("a network that is not there was looked at")
+	}
+	if _, err := e.Compare(0); err == nil {
+		t.Error("a network that is not there acted")
+	}
+	f, err := safetensors.ReadFile("../../policyattention/anymdp/weights.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
+		values, _, err := safetensors.Get[float32](f, name)
+		return values, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetLearned(n); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Round(Learned, 5); err != nil {
+		t.Fatal(err)
+	}
+	want, err := e.Compare(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s := range 8 {
+		trace, err := e.Look(5, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := LearnedMatrix(trace, "results", 0, 99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for a, row := range results {
+			if row[3] != want.At(s, a) {
+				t.Errorf("π̂(%d|%d) is %v in the trace and %v of the actor", a, s, row[3], want.At(s, a))
+			}
+		}
+		for name, size := range map[string][2]int{
+			"tokens": {3, 4}, "block.0.weight": {12, 3}, "block.3.query": {3, 64}, "block.1.key": {3, 64}, "block.1.value": {3, 64},
+			"block.2.mixed": {3, 64}, "block.2.attended": {3, 64}, "block.0.units": {3, 128}, "block.3.output": {3, 64},
+		} {
+			rows, err := LearnedMatrix(trace, name, 0, 99)
+			if err != nil || len(rows) != size[0] || len(rows[0]) != size[1] {
+				t.Fatalf("%s is [%d, …], %v, want %v", name, len(rows), err, size)
+			}
+			for _, row := range rows {
+				sum := 0.0
+				for _, v := range row {
+					sum += v
+				}
+				if name == "block.0.weight" && math.Abs(sum-1) > 1e-12 {
+					t.Errorf("a row of attention sums to %v", sum)
+				}
+			}
+		}
+		for _, name := range []string{"block.4.weight", "block.0.head.0.weight", "block.0.score", "x"} {
+			if _, err := LearnedMatrix(trace, name, 0, 1); err == nil {
+				t.Errorf("there is a matrix %q", name)
+			}
+		}
+	}
+	if _, err := e.Look(0, 8); err == nil {
+		t.Error("state 8 of 8 was looked at")
 	}
 }

@@ -166,7 +166,7 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	pi := mat.DenseCopyOf(problem.Pi0)
 	rescale(pi.RawRowView(s), a, value)
 	problem.Pi0 = pi
-	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}}, actor: e.actor, tracks: map[string]*track{}}
+	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}}, network: e.network, actor: e.actor, tracks: map[string]*track{}}
 	first, err := fresh.phase(0, problem)
 	if err != nil {
 		return err

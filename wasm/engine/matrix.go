@@ -86,6 +86,11 @@ func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
 		}
 		rows = map[string][][]float64{"query": h.Query, "key": h.Key, "value": h.Value, "mixed": h.Mixed, "written": h.Written}[part]
 	}
+	return window(rows, name, from, to)
+}
+
+// window returns rows from…to−1 of those that there are.
+func window(rows [][]float64, name string, from, to int) ([][]float64, error) {
 	if rows == nil {
 		return nil, fmt.Errorf("there is no matrix %q in this call", name)
 	}

@@ -3,8 +3,9 @@
 import { message } from "./base.js";
 import { CONTROLLERS, app, begin, go } from "./state.js";
 import { SETTINGS, SUITS, check, defaults, fillSettings } from "./settings.js";
-import { STATIONS, partsOf } from "./microscope.js";
+import { partsOf, stationsOf } from "./microscope.js";
 import { packProblem, unpackProblem } from "./pack.js";
+import { loadLearned } from "./learned.js";
 import { toggle } from "./result.js";
 
 // An edit as text: round, kind, place, and what it becomes, parted by colons.
@@ -63,6 +64,7 @@ export async function address() {
   const also = [...shown].filter((n) => n !== "decoder").sort();
   if (also.join(".") !== "exact") p.set("show", also.join("."));
   if (view.state || view.action) p.set("at", `${view.state}.${view.action}`);
+  if (view.net !== "decoder") p.set("net", view.net);
   if (view.call !== "actor" || view.station !== "0.0" || view.part !== "score" || view.follow)
     p.set("view", [view.call, view.station, view.part, view.follow].join("/"));
   return "#" + (p.toString() || "preset=random");
@@ -87,9 +89,10 @@ const usual = () => ({
   stage: 0,
   shown: ["decoder", "exact"],
   view: { call: "actor", station: "0.0", part: "score", follow: 0 },
+  net: "decoder",
   at: [12, 1],
 });
-const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "k", "stage", "show", "view", "at"]);
+const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "k", "stage", "show", "view", "at", "net"]);
 
 function readSettings(p) {
   const settings = defaults();
@@ -102,11 +105,16 @@ function readSettings(p) {
         key === "S" && settings.preset === "file" && p.get(key) === "1" ? 1 : check(key, p.get(key));
   return settings;
 }
+function readNet(text) {
+  if (text !== "decoder" && text !== "learned")
+    throw new Error(`The link names a network “${text.slice(0, 40)}”.`);
+  return text;
+}
 function readView(text) {
   const [call, station, part, follow] = text.split("/");
   if (
-    !["actor", "critic"].includes(call) ||
-    !STATIONS.some((s) => s[0] === station) ||
+    !["actor", "critic", "learned"].includes(call) ||
+    !stationsOf(call).some((s) => s[0] === station) ||
     !partsOf(station).some((x) => x[0] === part)
   )
     throw new Error("The link names a matrix that is not there.");
@@ -145,7 +153,18 @@ export async function readAddress(hash) {
       if (!Object.hasOwn(CONTROLLERS, n)) throw new Error(`The link names a controller “${n.slice(0, 40)}”.`);
   }
   if (p.has("view")) state.view = readView(p.get("view"));
+  if (p.has("net")) state.net = readNet(p.get("net"));
   return state;
+}
+// withLearned loads the trained network that a link looks into; without its weights
+// the fixed one is shown.
+async function withLearned() {
+  try {
+    await loadLearned();
+  } catch (e) {
+    message(e.message);
+    Object.assign(app.view, usual().view, { net: "decoder" });
+  }
 }
 // open shows a state. It returns as soon as there is something to see; what is
 // still to be computed then comes on its own.
@@ -153,7 +172,8 @@ export async function open(state) {
   await begin(state.settings, state.file, state.edits);
   app.shown = new Set(state.shown.filter((n) => n !== "learned"));
   app.ghost = null;
-  Object.assign(app.view, state.view);
+  Object.assign(app.view, state.view, { net: state.net });
+  if (state.net === "learned" || state.view.call === "learned") await withLearned();
   [app.view.state, app.view.action] = [
     Math.min(state.at[0], app.run.info.S - 1),
     Math.min(state.at[1], app.run.info.A - 1),

@@ -33,10 +33,7 @@ export function drawCritic() {
     list = own.slice(0, MOST),
     name = `${actionName(a)} in ${stateName(s)}`;
   $("step-table").replaceChildren(table(list));
-  placeLines(
-    list.map((p) => p.share),
-    `Q ${s},${actionName(a).replace("action ", "")}`,
-  );
+  placeLines([list.map((p) => p.share)], ["Q", `${s},${actionName(a).replace("action ", "")}`]);
   const made = r.nextQ[s * A + a],
     exact = r.exactQ[s * A + a],
     more = own.length - list.length;

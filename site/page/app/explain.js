@@ -3,6 +3,7 @@
 import { $, el, percent, plural, show } from "./base.js";
 import { app, current, decoderRound } from "./state.js";
 import { isWeight, matrixName, scope } from "./microscope.js";
+import { describeTrained, trainedPath } from "./trainedscope.js";
 import { traced, traceMatrix, traceRow, weightMatrix } from "./trace.js";
 
 // matrix returns a matrix of the call that is looked at, or of the weights.
@@ -142,7 +143,7 @@ export async function describe(i, j, speak) {
     value = n.data[i * n.cols + j];
   view.row = row;
   view.col = col;
-  const [meaning, lines] = await (PARTS[part] || frozen)({
+  const [meaning, lines] = await (view.call === "learned" ? describeTrained : PARTS[part] || frozen)({
     part,
     station,
     row,
@@ -199,6 +200,7 @@ async function lookedUp(p, names) {
 }
 // describePath follows one query from what it asks to what is read out.
 export async function describePath() {
+  if (app.view.call === "learned") return trainedPath();
   const { view } = app,
     t = await traced(view.call),
     i = t.reads[view.follow],

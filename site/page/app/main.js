@@ -20,17 +20,17 @@ import {
 import { address, openAddress, openUsual, remember } from "./address.js";
 import { buildFiles, sandboxed } from "./files.js";
 import { buildGlossary } from "./glossary.js";
-import { buildMicroscope, lookAt, partsOf, renderScope, scope, STATIONS } from "./microscope.js";
+import { buildMicroscope, lookAt, partsOf, renderScope, scope, stationsOf } from "./microscope.js";
 import { buildNumbers, heats, openEditor, renderNumbers } from "./numbers.js";
 import { buildProblem, change, renderProblem, select } from "./problem.js";
 import { buildResult, renderResult } from "./result.js";
 import { buildSettings, fillSettings } from "./settings.js";
-import { renderStep } from "./step.js";
+import { buildStep, renderStep } from "./step.js";
 import { buildTables, renderTables } from "./tables.js";
 import { buildTabs, showTab } from "./tabs.js";
 import { buildTour, tourLength } from "./tour.js";
 import { describe } from "./explain.js";
-import { fetchLearned, weights } from "./learned.js";
+import { weights } from "./learned.js";
 import { renderCertificate, renderEvidence, renderResiduals } from "./evidence.js";
 
 function renderTransport() {
@@ -153,12 +153,13 @@ function buildMenu() {
   });
 }
 function build() {
-  weights.builtIn = JSON.parse($("learned").textContent);
+  Object.assign(weights, JSON.parse($("learned").textContent));
   document.body.classList.toggle("framed", self !== top);
   for (const f of [
     buildTabs,
     buildProblem,
     buildResult,
+    buildStep,
     buildTables,
     buildNumbers,
     buildMicroscope,
@@ -173,14 +174,7 @@ function build() {
   for (const f of [renderTransport, renderWork, renderProblem, renderResult, renderStep, renderRest])
     onRender(f);
   onScheme(render);
-  onStart(async () => {
-    if (app.shown.has("learned"))
-      await fetchLearned().catch((e) => {
-        app.shown.delete("learned");
-        message(e.message);
-      });
-    fillIn();
-  });
+  onStart(fillIn);
   on("share", "click", share);
   on("message-close", "click", () => message(""));
   document.addEventListener("keydown", keys);
@@ -220,7 +214,6 @@ boot();
 // What tests look at.
 export {
   $,
-  STATIONS,
   app,
   change,
   current,
@@ -238,6 +231,7 @@ export {
   scope,
   select,
   showTab,
+  stationsOf,
   stop,
   tourLength,
 };

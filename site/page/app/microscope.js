@@ -1,14 +1,16 @@
 // The microscope: every matrix of the pass.
 
-import { $, aside, el, show, stillness } from "./base.js";
+import { $, act, aside, el, show, stillness } from "./base.js";
 import { app, render } from "./state.js";
 import { Heat } from "./heat.js";
 import { keyOf, traced } from "./trace.js";
 import { describe, describePath, matrix } from "./explain.js";
 import { remember } from "./address.js";
 import { showTab } from "./tabs.js";
+import { loadLearned } from "./learned.js";
+import { TRAINED_PARTS, TRAINED_STATIONS, trainedAxes, trainedName, trainedWhy } from "./trainedscope.js";
 
-export const STATIONS = [
+const STATIONS = [
   ["tokens", "Tokens"],
   ["0.0", "Block 1: actor head"],
   ["0.1", "Block 1: lookup head"],
@@ -46,7 +48,10 @@ const PARTS = {
     ["results", "Read-outs"],
   ],
 };
-export const partsOf = (station) => PARTS[station] || HEAD_PARTS;
+// stationsOf lists where one can look in a call, and partsOf what there is.
+export const stationsOf = (call) => (call === "learned" ? TRAINED_STATIONS : STATIONS);
+export const partsOf = (station) => TRAINED_PARTS[station] || PARTS[station] || HEAD_PARTS;
+const firstOf = (call) => ({ actor: "0.0", critic: "1.0", learned: "n0" })[call];
 const WHY = {
   tokens: "One row a token, one column a named coordinate: this is all the network sees.",
   query: "What each token asks for: W_Q times the token. Only the role’s own fields reach it.",
@@ -72,6 +77,7 @@ const WHY = {
 };
 export const isWeight = (part) => ["q", "k", "v", "o", "w1", "w2"].includes(part);
 export function matrixName(station, part) {
+  if (station in TRAINED_PARTS) return trainedName(station, part);
   if (station === "tokens") return "tokens";
   if (station === "map") return (isWeight(part) ? "block.0.map." : "block.0.") + part;
   if (station === "end") return part === "attended1" ? "block.1.attended" : part;
@@ -109,6 +115,7 @@ function groupNames(labels, rows) {
 
 // axes returns the names of a matrix's rows and columns.
 function axes(part, t) {
+  if (app.view.call === "learned") return trainedAxes(part, t.names);
   const { token, slots, hidden, A } = app.run.info,
     names = (list) => list.map((x) => x.label),
     results = app.view.call === "actor" ? Array.from({ length: A }, (_, a) => `π̂(a=${a})`) : ["Q"];
@@ -156,11 +163,11 @@ function renderChoices(t) {
   }
   $("follow").value = view.follow;
   for (const input of document.querySelectorAll("[name=call]")) input.checked = input.value === view.call;
-  buttons($("stations"), STATIONS, view.station, (id) => lookAt(id));
+  buttons($("stations"), stationsOf(view.call), view.station, (id) => lookAt(id));
   $("parts").hidden = partsOf(view.station).length < 2;
   buttons($("parts"), partsOf(view.station), view.part, (id) => lookAt(view.station, id));
   $("matrix-why").textContent =
-    WHY[view.part] +
+    (view.call === "learned" ? trainedWhy(view.part) : WHY[view.part]) +
     (view.station === "1.1" ? " The paper counts two heads a block; this one has nothing left to do." : "");
 }
 // windowed fetches the part of the matrix that is drawn.
@@ -180,6 +187,12 @@ async function windowed(rowNames, colNames) {
   }
   return { data, rows: R, cols: C, rowNames, colNames };
 }
+// markOf returns the row of the followed query, or -1.
+function markOf(part, t) {
+  const { call, follow } = app.view;
+  if (part === "results") return follow;
+  return isWeight(part) || (call === "learned" && part === "weight") ? -1 : t.reads[follow];
+}
 function drawMatrix(t) {
   const { view } = app,
     { data, rows, cols, rowNames, colNames } = scope.now,
@@ -196,7 +209,7 @@ function drawMatrix(t) {
     cols,
     data,
     scale: part === "weight" ? 1 : 0,
-    mark: part === "results" ? view.follow : isWeight(part) ? -1 : t.reads[view.follow],
+    mark: markOf(part, t),
     rowFirst: scope.rowFirst,
     colFirst: scope.colFirst,
     minCell: cols > 40 ? (square(part) ? 2 : 7) : 10,
@@ -273,7 +286,7 @@ export function lookAt(station, part) {
   const list = partsOf(station),
     has = (p) => list.some((x) => x[0] === p);
   view.part = has(part) ? part : has(view.part) ? view.part : list[0][0];
-  if (!part && list === HEAD_PARTS) view.part = "weight";
+  if (!part && has("weight")) view.part = "weight";
   // Long calls are looked at where their queries are.
   scope.rowFirst = 0;
   scope.colFirst = 0;
@@ -300,11 +313,24 @@ export async function inspect(call, station, part, follow, col, row) {
   $("matrix").focus({ preventScroll: true });
 }
 function pickRow(i) {
-  const n = scope.trace.reads.indexOf(scope.rowFirst + i);
+  const row = scope.rowFirst + i,
+    n = scope.trace.reads.indexOf(app.view.call === "learned" ? row % app.run.info.A : row);
   if (n >= 0 && ofTokens(app.view.part)) {
     app.view.follow = n;
     renderScope();
     remember();
+  }
+}
+async function showCall(call) {
+  const { view } = app;
+  try {
+    if (call === "learned") await loadLearned();
+    view.call = call;
+    view.follow = 0;
+    scope.jump = false;
+    scope.heat.cursor = null;
+  } finally {
+    lookAt(firstOf(view.call), "weight");
   }
 }
 export function buildMicroscope() {
@@ -315,13 +341,7 @@ export function buildMicroscope() {
     pick: pickRow,
   });
   for (const input of document.querySelectorAll("[name=call]"))
-    input.addEventListener("change", () => {
-      view.call = input.value;
-      view.follow = 0;
-      scope.jump = false;
-      scope.heat.cursor = null;
-      lookAt(view.call === "actor" ? "0.0" : "1.0", "weight");
-    });
+    input.addEventListener("change", () => act(() => showCall(input.value)));
   $("follow").addEventListener("change", () => {
     view.follow = Number($("follow").value);
     lookAt(view.station, view.part);

@@ -1,10 +1,10 @@
 // The result: the loss over the rounds, beside exact PMD’s and the last run’s.
 
-import { $, act, el, message, palette, percent, show } from "./base.js";
+import { $, act, el, palette, percent, show } from "./base.js";
 import { CONTROLLERS, app, decoderRound, losses, phaseAt, reach, render } from "./state.js";
 import { chart, keyLine } from "./chart.js";
 import { term } from "./glossary.js";
-import { fetchLearned, weights, weightsFile } from "./learned.js";
+import { loadLearned, weights } from "./learned.js";
 import { remember } from "./address.js";
 
 // twiceB is the largest loss there can be; a bound above it is vacuous.
@@ -93,40 +93,28 @@ function renderControllers() {
       r = app.run.rounds[name]?.[Math.max(0, app.pos.k - 1)];
     box.checked = app.shown.has(name);
     box.parentElement.querySelector(".line").replaceChildren(keyLine(c[x.color], x.dash));
-    const warning = name === "learned" && app.shown.has(name) ? outside() : "";
     $("state-" + name).textContent = app.run.errors[name]
       ? "Stopped: " + app.run.errors[name]
-      : (r && app.shown.has(name)
-          ? `loss ${show(r.loss, 3)}, ζ ${show(r.zeta, 3)}`
-          : name === "learned"
-            ? weights.label || x.why
-            : x.why) + warning;
+      : r && app.shown.has(name)
+        ? `loss ${show(r.loss, 3)}, ζ ${show(r.zeta, 3)}`
+        : name === "learned"
+          ? weights.label || x.why
+          : x.why;
     box.parentElement.title = $("state-" + name).textContent;
   }
   $("ghost-key").hidden = !app.ghost;
   if (app.ghost) $("ghost-key").lastChild.textContent = `last run, ${app.ghost.what}`;
-}
-// outside says in what the run lies outside of what the trained network has seen.
-export function outside() {
-  const { settings, info } = app.run,
-    { eta, gamma, reward } = weights.range || {};
-  const odd = [];
-  if (eta && (settings.eta < eta[0] || settings.eta > eta[1])) odd.push(`η outside ${eta[0]}–${eta[1]}`);
-  if (gamma && info.gamma !== gamma) odd.push(`γ other than ${gamma}`);
-  if (reward && phaseAt(app.pos.k).r.some((v) => Math.abs(v) > reward)) odd.push(`rewards beyond ±${reward}`);
-  return odd.length ? `; it was trained on none of this: ${odd.join(", ")}` : "";
 }
 export async function toggle(name) {
   const { run, shown } = app;
   try {
     if (shown.has(name)) shown.delete(name);
     else {
-      if (name === "learned") await fetchLearned();
+      if (name === "learned") await loadLearned();
       shown.add(name);
       delete run.errors[name];
       await reach(Math.min(run.settings.T, Math.max(app.pos.k + 1, run.rounds.decoder?.length || 0)));
       if (run.errors[name]) throw new Error(`${CONTROLLERS[name].name}: ${run.errors[name]}.`);
-      if (name === "learned" && outside()) message(`Trained network${outside()}.`, "notice");
     }
   } finally {
     render(); // boxes say again what is so
@@ -154,6 +142,5 @@ export function buildResult() {
   $("controllers").append(
     el("span", { id: "ghost-key", hidden: true }, el("span", { class: "ghost" }), el("span", {})),
   );
-  $("weights").addEventListener("change", (e) => act(() => weightsFile(e.target)));
   new ResizeObserver(() => render()).observe($("loss-chart"));
 }

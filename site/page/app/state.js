@@ -6,7 +6,7 @@ import { engine } from "./engine.js";
 export const CONTROLLERS = {
   decoder: { name: "Fixed decoder", why: "hand-written weights, sampled packets", color: "accent", dash: "" },
   exact: { name: "Exact PMD", why: "the operation itself with an exact critic", color: "ink", dash: "7 4" },
-  learned: { name: "Trained", why: "trained weights with an exact critic", color: "green", dash: "10 3 2 3" },
+  learned: { name: "Trained", why: "one trained network for every problem, with an exact critic", color: "green", dash: "10 3 2 3" },
   normalized: { name: "LayerNorm", why: "the decoder compiled to pre-LN form", color: "violet", dash: "2 3" },
   idle: { name: "Never moves", why: "what lock-up looks like", color: "grey", dash: "1 5" },
 };
@@ -42,6 +42,7 @@ export const app = {
     state: 0,
     action: 0,
     step: "actor",
+    net: "decoder", // whose attention the step shows: "decoder" or "learned"
   },
   shown: new Set(["decoder", "exact"]),
   playing: 0, // generation of the running play loop, 0 when stopped
@@ -239,7 +240,7 @@ export function losses(name = "decoder") {
 // The largest reward that a decoder is certified for when a change asks for more.
 export const MOST_REWARD = 100;
 
-let afterStart = async () => {};
+let afterStart = () => {};
 // onStart names what is to be done for each new run before it is shown.
 export const onStart = (f) => (afterStart = f);
 
@@ -254,7 +255,7 @@ export async function restart(settings, file, edits, { k = 0, what = "", quiet =
     app.history.push({ ...before, k: at });
     if (kept) app.ghost = kept;
   }
-  await afterStart();
+  afterStart();
   await go(Math.min(k, settings.T), 0);
   if (dropped.length)
     message(

@@ -10,7 +10,9 @@ import { inspect } from "./microscope.js";
 import { firstPacket } from "./tables.js";
 import { engine } from "./engine.js";
 import { drawCritic } from "./critic.js";
-import { weights } from "./learned.js";
+import { toggle } from "./result.js";
+import { buildNets, drawTrained, renderNets } from "./trained.js";
+import { remember } from "./address.js";
 
 const tab = () => app.view.step;
 export function showStep(which) {
@@ -42,7 +44,7 @@ export function actorRows(s) {
 const distance = (rows, x, y) => rows.reduce((sum, r) => sum + Math.abs(r[x] - r[y]), 0);
 
 // bar draws v on a scale from −limit to limit, or from 0 to limit.
-function bar(v, limit, colour, both) {
+export function bar(v, limit, colour, both) {
   const t = Math.max(-1, Math.min(1, v / (limit || 1))),
     x = both ? (t < 0 ? 50 + 50 * t : 50) : 0,
     w = Math.abs(t) * (both ? 50 : 100);
@@ -58,7 +60,7 @@ function bar(v, limit, colour, both) {
 // The learned actor's answer to the decoder's context, once it is there.
 const other = { key: "", rows: null };
 async function compare(k) {
-  const key = [app.run.id, app.run.edits.length, k, weights.digest].join();
+  const key = [app.run.id, app.run.edits.length, k].join();
   if (other.key === key || app.playing) return;
   other.key = key;
   other.rows = null;
@@ -71,8 +73,8 @@ async function compare(k) {
 }
 
 // Numbers of the table are short; under the pointer they have all their digits.
-const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace("-", "−") : show(x));
-const share = (x) =>
+export const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace("-", "−") : show(x));
+export const share = (x) =>
   x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·");
 function actorTable(s) {
   const { rows, mean } = actorRows(s),
@@ -135,8 +137,9 @@ function actorTable(s) {
   );
 }
 
-// lines draws the query and its attention to the rows of the table beside it.
-function lines(weights, heights, name) {
+// lines draws the query, called by two words, and its attention to the rows of the
+// table beside it: a list of weights for each head.
+function lines(heads, heights, name, colour) {
   const box = $("step-lines"),
     H = Math.max(80, heights.at(-1) + 20),
     c = palette(),
@@ -149,37 +152,40 @@ function lines(weights, heights, name) {
         width: 120,
         height: H,
         role: "img",
-        "aria-label": `Attention of the query of ${name}`,
+        "aria-label": `Attention of the query of ${name.join(" ")}`,
       },
-      weights.map((w, i) =>
-        el("path", {
-          class: "ray",
-          d: `M44 ${y0}C80 ${y0} 80 ${heights[i]} 116 ${heights[i]}`,
-          fill: "none",
-          stroke: w < 0.005 ? c.line : c.accent,
-          "stroke-width": (1 + 9 * w).toFixed(2),
-        }),
-      ),
+      heads.map((weights, h) => {
+        const dy = 5 * (h - (heads.length - 1) / 2); // heads lie side by side
+        return weights.map((w, i) =>
+          el("path", {
+            class: "ray",
+            d: `M44 ${y0 + dy}C80 ${y0 + dy} 80 ${heights[i] + dy} 116 ${heights[i] + dy}`,
+            fill: "none",
+            stroke: w < 0.005 ? c.line : colour,
+            "stroke-width": (heads.length > 1 ? 0.4 + 4 * w : 1 + 9 * w).toFixed(2),
+          }),
+        );
+      }),
       el("circle", { cx: 26, cy: y0, r: 24, fill: c.card, stroke: c.warm, "stroke-width": 2.5 }),
       el(
         "text",
         { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink },
-        name.split(" ")[0],
+        name[0],
       ),
       el(
         "text",
         { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink },
-        name.split(" ").slice(1).join(" "),
+        name[1],
       ),
     ),
   );
 }
 // placeLines measures the table's rows and draws lines to their middles.
-export function placeLines(weights, name) {
+export function placeLines(heads, name, colour = palette().accent) {
   const top = $("step-lines").getBoundingClientRect().top,
-    rows = [...$("step-table").querySelectorAll("tbody tr")].slice(0, weights.length),
+    rows = [...$("step-table").querySelectorAll("tbody tr")].slice(0, heads[0].length),
     heights = rows.map((r) => r.getBoundingClientRect()).map((b) => (b.top + b.bottom) / 2 - top);
-  if (heights.length) lines(weights, heights, name);
+  if (heights.length) lines(heads, heights, name, colour);
 }
 
 function drawActor() {
@@ -188,10 +194,7 @@ function drawActor() {
     r = decoderRound(current()),
     gap = distance(rows, "next", "exact");
   $("step-table").replaceChildren(actorTable(s));
-  placeLines(
-    rows.map((x) => x.next),
-    stateName(s),
-  );
+  placeLines([rows.map((x) => x.next)], stateName(s).split(" "));
   const best = rows.reduce((x, y) => (y.next > x.next ? y : x));
   $("step-said").replaceChildren(
     `In ${stateName(s)} the network turned ${actionName(best.a)} from ${percent(best.pi)} into ${percent(best.next)}. `,
@@ -232,22 +235,31 @@ export function renderStep() {
   if (key !== drawn) app.view.step = pos.stage < 2 ? "actor" : "critic";
   const fresh = key !== drawn && !stillness() && (pos.stage === 1 || pos.stage === 3);
   drawn = key;
-  const k = current();
-  $("step-title").textContent =
-    tab() === "actor" ? `Round ${k}: attention = new policy` : `Round ${k}: attention → new values`;
+  $("step-title").textContent = tab() === "actor" ? "Attention = new policy" : "Attention → new values";
   if (fresh) {
     $("step-body").classList.remove("fresh");
     void $("step-body").offsetWidth; // animations begin anew
     $("step-body").classList.add("fresh");
   }
-  if (tab() === "actor") drawActor();
-  else drawCritic();
-  const A = app.run.info.A,
-    { state: s, action: a } = app.view;
-  $("step-look").onclick = () =>
-    act(() =>
-      tab() === "actor"
-        ? inspect("actor", "0.0", "score", s, s * A + a)
-        : inspect("critic", "1.0", "weight", s * A + a, firstPacket(s * A + a)),
-    );
+  renderNets();
+  if (tab() === "critic") drawCritic();
+  else if (app.view.net === "learned") drawTrained();
+  else drawActor();
+}
+// showNet shows the attention of the fixed decoder or of the trained network.
+async function showNet(net) {
+  if (net === "learned" && !app.shown.has(net)) await toggle(net);
+  app.view.net = net;
+  render();
+  remember();
+}
+function lookCloser() {
+  const { A } = app.run.info,
+    { state: s, action: a, net } = app.view;
+  if (tab() === "critic") return inspect("critic", "1.0", "weight", s * A + a, firstPacket(s * A + a));
+  return net === "learned" ? inspect(net, "n0", "weight", a, 0, a) : inspect("actor", "0.0", "score", s, s * A + a);
+}
+export function buildStep() {
+  buildNets(showNet);
+  $("step-look").addEventListener("click", () => act(lookCloser));
 }

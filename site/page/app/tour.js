@@ -79,12 +79,14 @@ const STEPS = [
   {
     at: "step",
     title: "A trained network beside it",
-    text: "A Transformer that learned the update from examples answers to the same context, in green: in the last column here and as a curve of its own. It comes close; the fixed one comes with a certificate.",
+    text: "A Transformer that learned the update from examples, one network for every problem, answers to the same context: its four heads in four blocks are drawn like the one head of the fixed decoder, and its loss is the green curve. It comes close; the fixed one comes with a certificate.",
     async run() {
-      await openAddress("#preset=random");
+      await openAddress(MAZE);
       if (!app.shown.has("learned")) await toggle("learned");
+      app.view.net = "learned";
+      select(12, 1);
       showStep("actor");
-      await go(6, 1);
+      await go(4, 1);
     },
   },
 ];

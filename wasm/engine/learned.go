@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/control"
+	"icrl/policyattention/transformer/plain"
+)
+
+// Readout of the trained actor: the one that the released weights are used with.
+const Readout = anymdp.Prior
+
+// look is the state that was last taken through the trained network.
+type look struct {
+	round, state int
+	*anymdp.Trace
+}
+
+var errNoWeights = errors.New("no weights of a trained actor are loaded")
+
+// SetLearned gives the page its trained actor.
+func (e *Engine) SetLearned(n *plain.Network) error {
+	actor, err := anymdp.NewActor(anymdp.Parallel(n), Readout)
+	if err != nil {
+		return err
+	}
+	e.network, e.actor, e.look = n, actor, nil
+	delete(e.tracks, Learned)
+	return nil
+}
+
+// Compare returns the trained actor's policy on the decoder's context of round k.
+func (e *Engine) Compare(k int) (*mat.Dense, error) {
+	if e.actor == nil {
+		return nil, errNoWeights
+	}
+	r, err := e.Round(Decoder, k)
+	if err != nil {
+		return nil, err
+	}
+	next, err := e.actor.Act([]control.Context{{Round: k, MDP: e.Phases[e.PhaseAt(k)].Problem.MDP, Pi: r.Pi, Q: r.Q, Eta: e.Settings.Eta}})
+	if err != nil {
+		return nil, err
+	}
+	return next[0], nil
+}
+
+// Look takes state s of the decoder's context of round k through the trained network.
+func (e *Engine) Look(k, s int) (*anymdp.Trace, error) {
+	if e.network == nil {
+		return nil, errNoWeights
+	}
+	if e.look != nil && e.look.round == k && e.look.state == s {
+		return e.look.Trace, nil
+	}
+	r, err := e.Round(Decoder, k)
+	if err != nil {
+		return nil, err
+	}
+	if states := e.Decoder.States; s < 0 || s >= states {
+		return nil, fmt.Errorf("state %d of a problem with %d", s, states)
+	}
+	t, err := anymdp.NewTrace(e.network, Readout, r.Pi.RawRowView(s), r.Q.RawRowView(s), e.Settings.Eta)
+	if err != nil {
+		return nil, err
+	}
+	e.look = &look{k, s, t}
+	return t, nil
+}
+
+// LearnedMatrix returns rows from…to−1 of a matrix of the trained network, by name:
+//
+//	tokens                                  [A, features]
+//	block.b.weight                          [heads·A, A], the attention of each head
+//	block.b.query, .key, .value, .mixed     [A, width], the heads' side by side
+//	block.b.attended, .output               [A, width]
+//	block.b.units                           [A, hidden]
+//	results                                 [A, 4]: both outputs, the logit, π̂
+func LearnedMatrix(t *anymdp.Trace, name string, from, to int) ([][]float64, error) {
+	var rows [][]float64
+	switch name {
+	case "tokens":
+		rows = t.Pass.Tokens
+	case "results":
+		for a, o := range t.Pass.Outputs {
+			rows = append(rows, []float64{o[0], o[1], t.Logits[a], t.Policy[a]})
+		}
+	default:
+		block, head, part := parse(name)
+		if block < 0 || block >= len(t.Pass.Blocks) || head >= 0 {
+			break
+		}
+		b := &t.Pass.Blocks[block]
+		if part == "weight" {
+			for _, w := range b.Weights {
+				rows = append(rows, w...)
+			}
+			break
+		}
+		rows = map[string][][]float64{
+			"query": b.Query, "key": b.Key, "value": b.Value, "mixed": b.Mixed,
+			"attended": b.Attended, "units": b.Units, "output": b.Output,
+		}[part]
+	}
+	return window(rows, name, from, to)
+}
