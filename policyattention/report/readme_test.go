@@ -67,20 +67,21 @@ func names(t *testing.T, folder string) map[string]bool {
 	return found
 }
 
-// TestEquationTable reads the table of equations in docs/equations.md: every name in it
-// exists, and every equation of the paper stands in it.
-func TestEquationTable(t *testing.T) {
-	text, err := os.ReadFile("../../docs/equations.md")
+// citing returns the rows below the header of a document's table, in which every name of
+// code exists and at least n are.
+func citing(t *testing.T, document, header string, n int) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs", document))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, ok := strings.Cut(string(text), "| in the paper | code |\n|---|---|\n")
+	_, table, ok := strings.Cut(string(text), header+"\n")
 	if !ok {
-		t.Fatal("docs/equations.md has no table of equations")
+		t.Fatalf("%s has no table %s", document, header)
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
 	declared := map[string]map[string]bool{}
-	quoted, name := regexp.MustCompile("`([^`]*)`"), regexp.MustCompile(`^([a-z]+)\.([A-Z]\w*(?:\.[A-Z]\w*)?)$`)
+	quoted, name := regexp.MustCompile("`([^`]*)`"), regexp.MustCompile(`^([a-z0-9/]+)\.([A-Z]\w*(?:\.[A-Z]\w*)?)$`)
 	checked := 0
 	for _, q := range quoted.FindAllStringSubmatch(table, -1) {
 		parts := name.FindStringSubmatch(q[1])
@@ -96,9 +97,28 @@ func TestEquationTable(t *testing.T) {
 			t.Errorf("there is no %s", q[1])
 		}
 	}
-	if checked < 25 {
-		t.Errorf("%d names, want at least 25", checked)
+	if checked < n {
+		t.Errorf("%d names, want at least %d", checked, n)
 	}
+	return table
+}
+
+// Every name on the page of terms exists, and no term stands twice.
+func TestTerms(t *testing.T) {
+	stands := map[string]bool{}
+	for row := range strings.Lines(citing(t, "terms.md", "| word | meaning | code |\n|---|---|---|", 50)) {
+		word := strings.Split(row, "|")[1]
+		if stands[word] {
+			t.Errorf("%s stands twice", word)
+		}
+		stands[word] = true
+	}
+}
+
+// TestEquationTable reads the table of equations in docs/equations.md: every name in it
+// exists, and every equation of the paper stands in it.
+func TestEquationTable(t *testing.T) {
+	table := citing(t, "equations.md", "| in the paper | code |\n|---|---|", 25)
 	const equations = 31
 	var stands [equations + 1]bool
 	for _, r := range regexp.MustCompile(`\((\d+)\)(?:–\((\d+)\))?`).FindAllStringSubmatch(table, -1) {

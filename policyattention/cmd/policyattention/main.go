@@ -37,7 +37,7 @@ const (
 	exitFailure       = 1
 	exitUsage         = 2
 	exitDiscrepancies = 3
-	exitInterrupted   = 4 // the only one after which another attempt makes sense
+	exitInterrupted   = 4 // retryable, the only one that is
 	exitNoBackend     = 5
 )
 
