@@ -71,6 +71,7 @@ const (
 	Mixture         method.Name = "policyattention-mixture"
 	LiangLai        method.Name = "liang-lai"
 	Distillation    method.Name = "algorithm-distillation"
+	S5RL            method.Name = "s5rl"
 )
 
 // Cell names one evaluation.

@@ -76,6 +76,7 @@ var presets = []Preset{
 		Limits: networks(method.Limits{"mdps": 4, "examples": 32, "batch": 8}, map[method.Name]method.Limits{
 			LiangLai:     {"mdps": 50, "batch": 200, "steps": 100, "grid": 3, "windows": 20, "held-out mdps": 2, "updates": 60},
 			Distillation: {"histories": 8, "length": 80, "batch": 4, "steps": 5, "width": 16},
+			S5RL:         {"steps": 32, "rows": 8, "life": 30, "width": 12},
 		}),
 		Omit: []string{"*-5-S*", laterCritics},
 		Rows: []Row{
@@ -109,11 +110,14 @@ var presets = []Preset{
 			{Qualification, LiangLai, "native", []int{9}, 1},
 			{Qualification, LiangLai, "harness", []int{8}, 1},
 			{Qualification, Distillation, "cpu-tuned", []int{8}, 1},
+			{Qualification, S5RL, "cpu", []int{8}, 1},
+			{Qualification, S5RL, "cpu-cleared", []int{8}, 1},
 			{Benchmark, ExactPMD, "", []int{8}, 0},
 			{Benchmark, LiangLai, "paper", []int{8}, 1},
 			{Benchmark, LiangLai, "paper-features", []int{8}, 1},
 			{Benchmark, LiangLai, "tuned", []int{8}, 1},
 			{Benchmark, Distillation, "cpu-tuned", []int{8}, 1},
+			{Benchmark, S5RL, "cpu", []int{8}, 1},
 		},
 	},
 	{

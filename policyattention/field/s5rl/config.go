@@ -4,8 +4,10 @@
 // that are drawn anew all the time. Within a life it sees one problem; what it learns of it is in
 // the layers' state, and its weights stay.
 //
-// At a step the network sees the action and the reward before (zeros at the first step of a
-// life), the state now, and a flag at the first step, which also clears the layers' state.
+// At a step the network sees the state, the action and the reward before (zeros at the first step
+// of a life), the state now, and a flag at the first step, which also clears the layers' state.
+// The source does not show the state before, which can be remembered; that takes longer to learn
+// than there is time for here.
 //
 // config.go holds the recipe and what it changes of the source's, network.go the network in
 // GoMLX, rollout.go the lives that it learns from, ppo.go the loss, control.go the controller,
@@ -35,7 +37,7 @@ type Config struct {
 	Layers  int `json:"layers"`  // S5 layers
 	Hidden  int `json:"hidden"`  // units of the two layers before either output
 
-	Rollouts    int `json:"rollouts"`
+	Steps       int `json:"steps"`       // of the optimizer
 	Rows        int `json:"rows"`        // environments side by side
 	Lives       int `json:"lives"`       // of a row in a rollout, one after the other
 	Life        int `json:"life"`        // steps of a life
@@ -60,17 +62,17 @@ const name = "s5rl"
 func CPU(seed uint64, states int) Config {
 	c := Config{
 		Method: name, Seed: seed, States: states, Actions: 3,
-		Encoder: 64, Width: 64, State: 64, Layers: 2, Hidden: 64,
-		Rollouts: 150, Rows: 64, Lives: 1, Life: 800, Epochs: 4, Minibatches: 8,
-		Gamma: .99, Lambda: .95, Ratio: .2, Entropy: 0, Value: 1, Norm: .5,
-		Optimizer: transformer.AdamW{LearningRate: 1e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5},
+		Encoder: 48, Width: 48, State: 32, Layers: 2, Hidden: 48,
+		Steps: 12_800, Rows: 32, Lives: 1, Life: 200, Epochs: 4, Minibatches: 4,
+		Gamma: .9, Lambda: .9, Ratio: .2, Entropy: .01, Value: 1, Norm: .5,
+		Optimizer: transformer.AdamW{LearningRate: 2e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5},
 	}
-	c.Optimizer.Cosine = c.Steps()
+	c.Optimizer.Cosine = c.Steps
 	return c
 }
 
-// Steps is the number of optimizer steps.
-func (c Config) Steps() int { return c.Rollouts * c.every() }
+// rollouts is the number of rollouts.
+func (c Config) rollouts() int { return c.Steps / c.every() }
 
 // every is how many steps are made with a rollout.
 func (c Config) every() int { return c.Epochs * c.Minibatches }
@@ -84,9 +86,9 @@ func (c Config) layer() s5.Layer { return s5.Layer{Width: c.Width, State: c.Stat
 // kept is the number of complex states of a layer.
 func (c Config) kept() int { return c.State / 2 }
 
-// features is the number of inputs: one-hots of the action before and of the state, the reward
-// and the flag.
-func (c Config) features() int { return c.Actions + 1 + c.States + 1 }
+// features is the number of inputs: one-hots of the state and the action before and of the state
+// now, the reward and the flag.
+func (c Config) features() int { return 2*c.States + c.Actions + 2 }
 
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
@@ -99,9 +101,11 @@ func (c Config) Validate() error {
 		return bad("S=%d states and A=%d actions, want at least two of each", c.States, c.Actions)
 	case min(c.Encoder, c.Layers, c.Hidden) < 1 || max(c.Encoder, c.Layers, c.Hidden, c.Width, c.State) > 1<<12:
 		return bad("%d, %d and %d units in %d layers of state %d, want 1 to 4096", c.Encoder, c.Width, c.Hidden, c.Layers, c.State)
-	case min(c.Rollouts, c.Rows, c.Lives, c.Epochs, c.Minibatches) < 1 || c.Life < 2:
-		return bad("%d rollouts of %d rows, %d lives of %d steps, in %d epochs of %d minibatches, want at least one of each, and two steps",
-			c.Rollouts, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
+	case min(c.Steps, c.Rows, c.Lives, c.Epochs, c.Minibatches) < 1 || c.Life < 2:
+		return bad("%d steps, %d rows, %d lives of %d steps, %d epochs of %d minibatches, want at least one of each, and two steps in a life",
+			c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
+	case c.Steps%c.every() != 0:
+		return bad("%d steps, want a multiple of the %d that are made with a rollout", c.Steps, c.every())
 	case c.Rows%c.Minibatches != 0:
 		return bad("%d minibatches do not divide %d rows", c.Minibatches, c.Rows)
 	case !(c.Gamma >= 0 && c.Gamma < 1 && c.Lambda >= 0 && c.Lambda <= 1):
@@ -130,6 +134,6 @@ func (c Config) job() train.Job {
 	return train.Job{
 		Config: c.json(), Model: network{c}, Batches: &rollouts{c: c},
 		Examples: c.Rows / c.Minibatches, Tokens: c.length(),
-		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps(),
+		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
 	}
 }

@@ -119,14 +119,14 @@ func (a *agents) Window() ([]*mat.Dense, error) {
 // its actions at them.
 func (a *agents) take(k int) ([]*mat.Dense, error) {
 	n := len(a.histories)
-	previous, reward, state := make([]int32, k*n), make([]float32, k*n), make([]int32, k*n)
+	t := newShown(k * n)
 	for at := range k * n {
-		previous[at], reward[at], state[at] = a.histories[at%n].At(a.pending + at/n)
+		t.set(at, a.histories[at%n], a.pending+at/n)
 		if a.first && at < n {
-			previous[at], reward[at] = incontext.None, 0
+			t.previous[at] = incontext.None
 		}
 	}
-	logits, _, err := a.step.see(previous, reward, state, k, true)
+	logits, _, err := a.step.see(t, k, true)
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +138,10 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 // Policies implements incontext.Agents.
 func (a *agents) Policies() ([]*mat.Dense, error) {
 	n, states := len(a.histories), a.step.c.States
-	previous, reward, state := make([]int32, n*states), make([]float32, n*states), make([]int32, n*states)
+	t := newShown(n * states)
 	for at := range n * states {
-		previous[at], reward[at], _ = a.histories[at/states].At(a.pending)
-		state[at] = int32(at % states)
+		t.set(at, a.histories[at/states], a.pending)
+		t.state[at] = int32(at % states)
 	}
 	asked := *a.step
 	var err error
@@ -151,7 +151,7 @@ func (a *agents) Policies() ([]*mat.Dense, error) {
 	if asked.im, err = repeat(a.step.im, states); err != nil {
 		return nil, err
 	}
-	logits, _, err := asked.see(previous, reward, state, 1, false)
+	logits, _, err := asked.see(t, 1, false)
 	if err != nil {
 		return nil, err
 	}

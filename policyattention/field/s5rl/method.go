@@ -18,7 +18,7 @@ var Method = method.Method{
 	Name: name, Label: "S5RL", Colour: color.RGBA{117, 112, 179, 255}, Sampled: true,
 	Signal: "reward, online (PPO)", Access: "20 on-policy transitions", Cost: "–",
 	Recipes: []string{"cpu"},
-	Limits:  []string{"rollouts", "rows", "life", "width"},
+	Limits:  []string{"steps", "rows", "life", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
 		if base != "cpu" {
@@ -26,13 +26,13 @@ var Method = method.Method{
 		}
 		c := CPU(s.Identity.Model, s.States)
 		c.Actions = s.Actions
-		s.Limits.Bound(&c.Rollouts, "rollouts")
+		s.Limits.Bound(&c.Steps, "steps")
 		s.Limits.Bound(&c.Rows, "rows")
 		s.Limits.Bound(&c.Life, "life")
 		for _, n := range []*int{&c.Encoder, &c.Width, &c.State, &c.Hidden} {
 			s.Limits.Bound(n, "width")
 		}
-		c.Optimizer.Cosine = c.Steps()
+		c.Optimizer.Cosine = c.Steps
 		d := &Deployment{}
 		d.S5RL.Training, d.S5RL.Root, d.S5RL.Cleared = c, s.Identity.Model, cleared
 		return d, nil
@@ -59,7 +59,7 @@ func (d *Deployment) Records() []string { return []string{"actions"} }
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	c := d.S5RL.Training
-	model, err := method.Load(m, method.Last(c), c.shape(), Load, func(m *Model) (string, int) { return m.Config.Hash(), m.Config.Steps() })
+	model, err := method.Load(m, method.Last(c), c.shape(), Load, func(m *Model) (string, int) { return m.Config.Hash(), m.Config.Steps })
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (c Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, c.States, 
 func (c Config) Hash() string { return c.job().Hash() }
 
 // Budget implements method.Training.
-func (c Config) Budget() int { return c.Steps() }
+func (c Config) Budget() int { return c.Steps }
 
 // Parameters implements method.Training.
 func (c Config) Parameters() int {
@@ -94,13 +94,13 @@ func (c Config) Parameters() int {
 
 // Data implements method.Training.
 func (c Config) Data() string {
-	return fmt.Sprintf("%d lives of %d steps, online; %d epochs", c.Rollouts*c.Rows*c.Lives, c.Life, c.Epochs)
+	return fmt.Sprintf("%d lives of %d steps, online; %d epochs", c.rollouts()*c.Rows*c.Lives, c.Life, c.Epochs)
 }
 
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
-	return perParameter * float64(c.Parameters()) * float64(c.Rollouts*c.Rows*c.length()) * (float64(c.Epochs) + .5)
+	return perParameter * float64(c.Parameters()) * float64(c.rollouts()*c.Rows*c.length()) * (float64(c.Epochs) + .5)
 }
 
 // Shape implements method.Training.
@@ -112,7 +112,7 @@ func (c Config) Kept() []int { return nil }
 // Read implements method.Training.
 func (c Config) Read(path string) (hash string, step int, err error) {
 	stored, _, err := ReadWeights(path)
-	return stored.Hash(), stored.Steps(), err
+	return stored.Hash(), stored.Steps, err
 }
 
 // In implements method.Shared.

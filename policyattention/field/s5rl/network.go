@@ -112,16 +112,19 @@ func orthogonal(rng *rand.Rand, rows, cols int) []float64 {
 	return out.RawMatrix().Data
 }
 
-// tokens are what the network sees, each [T, B]: the action before, −1 at the first step of a life,
-// the reward before, and the state.
-type tokens struct{ previous, reward, state *Node }
+// tokens are what the network sees, each [T, B]: the state, the action and the reward before, and
+// the state now. At the first step of a life there is no action before, and the others are not
+// looked at.
+type tokens struct{ before, previous, reward, state *Node }
 
 // inputs builds the features [T, B, features] and the resets [T, B].
 func (c Config) inputs(t tokens) (features, reset *Node) {
 	dtype := t.reward.DType()
 	reset = ConvertDType(Equal(t.previous, Const(t.previous.Graph(), int32(incontext.None))), dtype)
+	later := ExpandDims(OneMinus(reset), -1)
 	return Concatenate([]*Node{
-		OneHot(t.previous, c.Actions, dtype), ExpandDims(t.reward, -1), OneHot(t.state, c.States, dtype), ExpandDims(reset, -1),
+		Mul(OneHot(t.before, c.States, dtype), later), OneHot(t.previous, c.Actions, dtype), Mul(ExpandDims(t.reward, -1), later),
+		OneHot(t.state, c.States, dtype), ExpandDims(reset, -1),
 	}, -1), reset
 }
 

@@ -12,13 +12,13 @@ func (n network) Loss(params *Node, _, batch []*Node) *Node {
 	for i, x := range batch {
 		turned[i] = Transpose(x, 0, 1)
 	}
-	t := tokens{turned[0], turned[1], turned[2]}
-	action, before, advantage, target, value := turned[3], turned[4], turned[5], turned[6], turned[7]
+	t := tokens{turned[0], turned[1], turned[2], turned[3]}
+	action, logBefore, advantage, target, value := turned[4], turned[5], turned[6], turned[7], turned[8]
 	none := Zeros(params.Graph(), shapes.Make(params.DType(), n.Layers, action.Shape().Dimensions[1], n.kept()))
 	logits, values, _, _ := n.apply(params, t, none, none)
 	logp := LogSoftmax(logits, -1)
 	taken := ReduceSum(Mul(OneHot(action, n.Actions, logp.DType()), logp), -1)
-	ratio := Exp(Sub(taken, before))
+	ratio := Exp(Sub(taken, logBefore))
 	gain := ReduceAllMean(Min(Mul(ratio, advantage), Mul(ClipScalar(ratio, 1-n.Ratio, 1+n.Ratio), advantage)))
 	near := Add(value, ClipScalar(Sub(values, value), -n.Ratio, n.Ratio))
 	critic := MulScalar(ReduceAllMean(Max(Square(Sub(values, target)), Square(Sub(near, target)))), .5)

@@ -27,11 +27,11 @@ type rollouts struct {
 // sample is a rollout of Rows rows of length() steps each, row by row: what the network saw, did
 // and thought, and what came of it.
 type sample struct {
-	previous, state, action []int32
-	reward                  []float32 // before the step
-	logp, advantage         []float32 // of the action; the advantage is normalized by batch
-	target, value           []float32 // of the critic
-	earned                  []float32 // by the action
+	shown           // to the network
+	action          []int32
+	logp, advantage []float32 // of the action; the advantage is normalized by batch
+	target, value   []float32 // of the critic
+	earned          []float32 // by the action
 }
 
 // stepper takes tokens of lives through a network one step at a time.
@@ -45,7 +45,7 @@ type stepper struct {
 // newStepper compiles the step.
 func newStepper(on compute.Backend, c Config) (*stepper, error) {
 	exec, err := NewExec(on, func(in []*Node) []*Node {
-		logits, values, re, im := network{c}.apply(in[0], tokens{in[1], in[2], in[3]}, in[4], in[5])
+		logits, values, re, im := network{c}.apply(in[0], tokens{in[1], in[2], in[3], in[4]}, in[5], in[6])
 		return []*Node{logits, values, re, im}
 	})
 	return &stepper{c: c, exec: exec}, err
@@ -59,12 +59,32 @@ func (s *stepper) clear(n int) {
 	s.re, s.im = zero(), zero()
 }
 
+// shown are tokens, see tokens.
+type shown struct {
+	before, previous []int32
+	reward           []float32
+	state            []int32
+}
+
+func newShown(n int) shown {
+	return shown{make([]int32, n), make([]int32, n), make([]float32, n), make([]int32, n)}
+}
+
+// set makes token i that of step t of a history, or a first one where there is none before.
+func (s shown) set(i int, h *incontext.History, t int) {
+	s.previous[i], s.reward[i], s.state[i] = h.At(t)
+	s.before[i] = 0
+	if t > 0 {
+		_, _, s.before[i] = h.At(t - 1)
+	}
+}
+
 // see shows each of n lives k tokens [k, n], and returns logits [k, n, A] and values [k, n]. With
 // keep the lives go on after them.
-func (s *stepper) see(previous []int32, reward []float32, state []int32, k int, keep bool) (logits, values []float32, err error) {
-	n := len(previous) / k
-	out, err := s.exec.Call(s.params, tensors.FromFlatDataAndDimensions(previous, k, n), tensors.FromFlatDataAndDimensions(reward, k, n),
-		tensors.FromFlatDataAndDimensions(state, k, n), s.re, s.im)
+func (s *stepper) see(t shown, k int, keep bool) (logits, values []float32, err error) {
+	n := len(t.state) / k
+	out, err := s.exec.Call(s.params, tensors.FromFlatDataAndDimensions(t.before, k, n), tensors.FromFlatDataAndDimensions(t.previous, k, n),
+		tensors.FromFlatDataAndDimensions(t.reward, k, n), tensors.FromFlatDataAndDimensions(t.state, k, n), s.re, s.im)
 	if err != nil {
 		return nil, nil, fmt.Errorf("s5rl: %w", err)
 	}
@@ -118,16 +138,16 @@ func (r *rollouts) live(k int) (sample, error) {
 	n, length := c.Rows, c.length()
 	all := newSample(n * length)
 	chains := make([]*baseline.Chain, n)
-	previous, reward, state := make([]int32, n), make([]float32, n), make([]int32, n)
+	now := newShown(n)
 	values := make([]float32, n*(length+c.Lives)) // with one after the last step of each life
 	r.step.clear(n)
 	for life := range c.Lives {
 		for i := range n {
 			chains[i] = baseline.NewChain(problems[life*n+i].MDP, seed.New(c.Seed, "s5rl", "life", k, life, i))
-			previous[i], reward[i], state[i] = incontext.None, 0, int32(chains[i].State)
+			now.before[i], now.previous[i], now.reward[i], now.state[i] = 0, incontext.None, 0, int32(chains[i].State)
 		}
 		for t := range c.Life + 1 {
-			logits, value, err := r.step.see(previous, reward, state, 1, true)
+			logits, value, err := r.step.see(now, 1, true)
 			if err != nil {
 				return sample{}, err
 			}
@@ -139,11 +159,11 @@ func (r *rollouts) live(k int) (sample, error) {
 				at := i*length + life*c.Life + t
 				p := softmax(logits[i*c.Actions:][:c.Actions])
 				a := chain.Choose(p)
-				all.previous[at], all.reward[at], all.state[at] = previous[i], reward[i], state[i]
+				all.before[at], all.previous[at], all.reward[at], all.state[at] = now.before[i], now.previous[i], now.reward[i], now.state[i]
 				all.action[at], all.logp[at], all.value[at] = int32(a), float32(math.Log(p[a])), value[i]
 				step := chain.Step(a)
 				all.earned[at] = float32(step.Reward)
-				previous[i], reward[i], state[i] = int32(a), float32(step.Reward), int32(step.Next)
+				now.before[i], now.previous[i], now.reward[i], now.state[i] = int32(step.State), int32(a), float32(step.Reward), int32(step.Next)
 			}
 		}
 	}
@@ -158,8 +178,8 @@ func (r *rollouts) live(k int) (sample, error) {
 
 func newSample(n int) sample {
 	return sample{
-		make([]int32, n), make([]int32, n), make([]int32, n),
-		make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n),
+		newShown(n), make([]int32, n),
+		make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n),
 	}
 }
 
@@ -203,7 +223,7 @@ func (r *rollouts) Batch(step int) ([]*tensors.Tensor, error) {
 	rows := order[step%c.Minibatches*size:][:size]
 	s, length := r.last, c.length()
 	return []*tensors.Tensor{
-		pick(s.previous, rows, length), pick(s.reward, rows, length), pick(s.state, rows, length), pick(s.action, rows, length),
+		pick(s.before, rows, length), pick(s.previous, rows, length), pick(s.reward, rows, length), pick(s.state, rows, length), pick(s.action, rows, length),
 		pick(s.logp, rows, length), normalized(s.advantage, rows, length), pick(s.target, rows, length), pick(s.value, rows, length),
 	}, nil
 }

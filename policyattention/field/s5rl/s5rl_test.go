@@ -38,8 +38,8 @@ func goBackend(t testing.TB) compute.Backend {
 func tiny() Config {
 	c := CPU(7, 4)
 	c.Encoder, c.Width, c.State, c.Hidden = 6, 8, 8, 5
-	c.Rollouts, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches = 3, 4, 2, 25, 2, 2
-	c.Optimizer.Cosine = c.Steps()
+	c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches = 12, 4, 2, 25, 2, 2
+	c.Optimizer.Cosine = c.Steps
 	return c
 }
 
@@ -83,7 +83,7 @@ func collected(t *testing.T, c Config) (*rollouts, []float32) {
 
 // written is the network on one row of tokens, in float64, written out from the parameters by
 // name and with the recurrence of package s5.
-func written(t *testing.T, c Config, params []float32, previous, state []int32, reward []float32) (logits [][]float64, values []float64) {
+func written(t *testing.T, c Config, params []float32, s shown) (logits [][]float64, values []float64) {
 	t.Helper()
 	of := map[string][]float64{}
 	for _, x := range (network{c}).Layout() {
@@ -108,15 +108,15 @@ func written(t *testing.T, c Config, params []float32, previous, state []int32, 
 	for l := range states {
 		states[l] = make([]complex128, c.State/2)
 	}
-	for at := range previous {
-		x := make([]float64, c.Actions+1+c.States+1)
-		first := previous[at] < 0
+	for at := range s.previous {
+		x := make([]float64, 2*c.States+c.Actions+2)
+		first := s.previous[at] < 0
 		if first {
 			x[len(x)-1] = 1
 		} else {
-			x[previous[at]] = 1
+			x[s.before[at]], x[c.States+int(s.previous[at])], x[c.States+c.Actions] = 1, 1, float64(s.reward[at])
 		}
-		x[c.Actions], x[c.Actions+1+int(state[at])] = float64(reward[at]), 1
+		x[c.States+c.Actions+1+int(s.state[at])] = 1
 		x = through(through(x, "encoder0", false), "encoder1", false)
 		for l := range states {
 			var err error
@@ -131,6 +131,11 @@ func written(t *testing.T, c Config, params []float32, previous, state []int32, 
 	return logits, values
 }
 
+// row are n tokens.
+func (s shown) row(from, n int) shown {
+	return shown{s.before[from:][:n], s.previous[from:][:n], s.reward[from:][:n], s.state[from:][:n]}
+}
+
 // What is collected is what the network written out says of the same tokens, and what the
 // problems say of the actions; a row holds two lives, each cleared at its first step.
 func TestCollectedIsWhatWasSeen(t *testing.T) {
@@ -143,13 +148,13 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 	s, length := r.last, c.length()
 	for row := range c.Rows {
 		from := row * length
-		logits, values := written(t, c, params, s.previous[from:][:length], s.state[from:][:length], s.reward[from:][:length])
+		logits, values := written(t, c, params, s.row(from, length))
 		for k := range length {
 			at := from + k
 			if begins := k%c.Life == 0; begins != (s.previous[at] == incontext.None) || begins && s.reward[at] != 0 {
 				t.Fatalf("row %d, step %d: action before %d, reward %v", row, k, s.previous[at], s.reward[at])
 			}
-			if k%c.Life != 0 && (s.previous[at] != s.action[at-1] || s.reward[at] != s.earned[at-1]) {
+			if k%c.Life != 0 && (s.before[at] != s.state[at-1] || s.previous[at] != s.action[at-1] || s.reward[at] != s.earned[at-1]) {
 				t.Fatalf("row %d, step %d does not tell of the one before", row, k)
 			}
 			m := ps[k/c.Life*c.Rows+row].MDP
@@ -230,7 +235,7 @@ func TestLossIsPPOs(t *testing.T) {
 	for n, row := range rows {
 		from := row * length
 		s := r.last
-		logits, values := written(t, c, params, s.previous[from:][:length], s.state[from:][:length], s.reward[from:][:length])
+		logits, values := written(t, c, params, s.row(from, length))
 		for k := range length {
 			at := from + k
 			sum, entropy := 0., 0.
@@ -406,7 +411,7 @@ func TestTrainingResumes(t *testing.T) {
 	if err != nil || m.Config != tiny() {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if hash, step, err := m.Config.Read(parts.Weights); err != nil || hash != tiny().Hash() || step != tiny().Steps() {
+	if hash, step, err := m.Config.Read(parts.Weights); err != nil || hash != tiny().Hash() || step != tiny().Steps {
 		t.Errorf("step %d of %s, %v", step, hash, err)
 	}
 	other := tiny()
@@ -439,6 +444,7 @@ func TestRecipes(t *testing.T) {
 		"method":        func(c *Config) { c.Method = "ppo" },
 		"even state":    func(c *Config) { c.State = 7 },
 		"γ":             func(c *Config) { c.Gamma = 1 },
+		"a multiple":    func(c *Config) { c.Steps++ },
 		"two steps":     func(c *Config) { c.Life = 1 },
 		"finite":        func(c *Config) { c.Entropy = math.Inf(1) },
 		"optimizer":     func(c *Config) { c.Optimizer.LearningRate = 0 },

@@ -6,6 +6,7 @@ import (
 
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/field/s5rl"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/exactpmd"
 	"icrl/policyattention/method/policyattention"
@@ -16,5 +17,6 @@ var Methods = method.Registry(slices.Concat(
 	policyattention.Methods,
 	[]method.Method{lianglai.Method},
 	[]method.Method{distill.Method},
+	[]method.Method{s5rl.Method},
 	[]method.Method{exactpmd.Method},
 ))
