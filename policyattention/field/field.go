@@ -3,8 +3,9 @@
 //
 // The systems of policy evaluation are below this folder, each a room of its own: package wang
 // (arXiv 2405.13861) and package xie (arXiv 2605.07333), on the Markov reward processes of
-// package mrp and by the small trainer of package fit. Liang–Lai and Algorithm Distillation are
-// in package baseline.
+// package mrp and by the small trainer of package fit. Package s5 is the layer and package s5rl the
+// agent of Lu et al. (arXiv 2303.03982). Liang–Lai and Algorithm Distillation are in package
+// baseline.
 package field
 
 import (

@@ -20,6 +20,7 @@ import (
 // fieldCmd shows the systems that the paper is set beside. They know no presets.
 type fieldCmd struct {
 	Map    fieldMapCmd    `cmd:"" help:"Print what each system can do; a mark prints only with its evidence."`
+	Step   fieldStepCmd   `cmd:"" help:"Make one step of each system's construction on one problem: what it attends to and how far it is from its own algorithm."`
 	Wang   fieldWangCmd   `cmd:"" help:"Print what is measured of Wang et al. (arXiv 2405.13861); train and measure what is not there."`
 	Xie    fieldXieCmd    `cmd:"" help:"Print what is measured of Xie et al. (arXiv 2605.07333); train and measure what is not there."`
 	Verify fieldVerifyCmd `cmd:"" help:"Measure both again from the trained weights and compare."`
@@ -36,6 +37,21 @@ func (fieldMapCmd) Run(g *globals) error {
 		return g.print(table)
 	}
 	return g.tables(table)
+}
+
+type fieldStepCmd struct {
+	Seed uint64 `default:"1" help:"Root of the problem and its transitions."`
+}
+
+func (c fieldStepCmd) Run(g *globals) error {
+	steps, err := field.Steps(c.Seed)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return g.print(steps)
+	}
+	return g.tables(field.StepTable(steps))
 }
 
 type fieldWangCmd struct{}
