@@ -10,8 +10,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/reference"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
 	"icrl/policyattention/transformer"
@@ -252,6 +254,42 @@ func TestBegun(t *testing.T) {
 	for h, loss := range r.Loss[0] {
 		if loss != other.Loss[0][h] {
 			t.Errorf("T = %d: loss %v, %v from π₀ uniform", Horizons[h], loss, other.Loss[0][h])
+		}
+	}
+}
+
+// A question of one's own: another number of transitions and family. Certainty equivalence
+// has nothing to choose, and its answer is its run on the evaluation problems.
+func TestAnswer(t *testing.T) {
+	q := Question{States: 8, Condition: Condition{Generative, 30}, Family: mdp.SparseRewards, Problems: 4, Methods: []string{"certainty-equivalence", "q-learning"}}
+	rows, err := q.Answer(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := mdp.SparseRewards.Draw(Roots[8].Evaluation, 8, Actions, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trajectories, err := reference.Agents{Source: reference.Generative{N: 30, Root: Roots[8].Samples}, Root: Roots[8].Samples, New: func(x reference.Told) (reference.Agent, error) {
+		return reference.CertaintyEquivalence(x, 0)
+	}}.Run(problems, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale, err := control.NewScale(problems[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := scale.Loss(trajectories[3].Policies[20])
+	if err != nil || rows[0].At(20)[0][3] != want || rows[0].Use[6].Transitions != 1200 {
+		t.Errorf("loss %v and %v transitions, want %v and 1200, %v", rows[0].At(20)[0][3], rows[0].Use[6].Transitions, want, err)
+	}
+	if rows[1].Tuning.Evaluations < 5 {
+		t.Errorf("Q-learning tried %d settings", rows[1].Tuning.Evaluations)
+	}
+	for _, wrong := range []Question{{States: 8, Condition: Condition{Generative, 30}, Family: mdp.Random, Problems: 4, Methods: []string{"decoder"}}, {States: 8, Condition: Condition{Window, 0}, Family: mdp.Random, Problems: 4}} {
+		if _, err := wrong.Answer(nil); err == nil {
+			t.Errorf("%+v was answered", wrong)
 		}
 	}
 }

@@ -94,8 +94,12 @@ func search(parameters []Parameter, score func([]float64) float64) (best []float
 // its first identity and one stream of samples.
 func (m Method) Tune(n *Networks, c Condition, states int, problems []mdp.Problem, scales []*control.Scale) ([]float64, Tuning, error) {
 	var failure error
+	root := Roots[Sizes[0]].Choosing
+	if roots, ok := Roots[states]; ok {
+		root = roots.Choosing
+	}
 	values, t, err := search(m.Parameters, func(v []float64) float64 {
-		r, err := m.Run(Case{Networks: n, Condition: c, States: states, Values: v, Root: Roots[states].Choosing}, problems, scales)
+		r, err := m.Run(Case{Networks: n, Condition: c, States: states, Values: v, Root: root}, problems, scales)
 		if err != nil {
 			failure = err
 			return math.Inf(1)

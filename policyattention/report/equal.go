@@ -140,6 +140,49 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 	return t, nil
 }
 
+// AnswerTable shows rows of package equal as they are: what was chosen, the mean losses, and
+// what was used.
+func AnswerTable(rows []equal.Row) Table {
+	t := Table{Name: "answer", Title: "Mean losses and what was used"}
+	columns := []column[equal.Row]{
+		{"told", func(r equal.Row) string { return fmt.Sprintf("%s, S = %d", r.Condition, r.States) }},
+		{"method", labelOf},
+		{"chosen", numbersOf},
+	}
+	for _, horizon := range []int{5, 10, 20, 40} {
+		columns = append(columns, column[equal.Row]{fmt.Sprintf("T = %d", horizon), func(r equal.Row) string {
+			return fmt.Sprintf("%.3g", stats.Mean(slices.Concat(r.At(horizon)...)))
+		}})
+	}
+	last := func(r equal.Row) equal.Use { return r.Use[len(r.Use)-1] }
+	fill(&t, rows, append(columns,
+		column[equal.Row]{"transitions", func(r equal.Row) string { return number(last(r).Transitions) }},
+		column[equal.Row]{"entries of P and r", func(r equal.Row) string { return number(last(r).Entries) }},
+		column[equal.Row]{"floating-point operations", func(r equal.Row) string { return fmt.Sprintf("%.3g", last(r).Operations) }},
+	)...)
+	return t
+}
+
+// numbersOf prints the free numbers of a row.
+func numbersOf(r equal.Row) string {
+	m, err := equal.Find(r.Information, r.Method)
+	if err != nil || len(m.Parameters) != len(r.Values) {
+		return fmt.Sprint(r.Values)
+	}
+	var parts []string
+	for i, p := range m.Parameters {
+		switch {
+		case !p.Choice:
+			parts = append(parts, fmt.Sprintf("%s = %.3g", p.Name, r.Values[i]))
+		case r.Values[i] == 0:
+			parts = append(parts, "from π₀")
+		default:
+			parts = append(parts, "from uniform")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 // equalExcerpt is a table of documents.
 func equalExcerpt(build func(*equal.Evidence) (Table, error)) func(*source) (Table, error) {
 	return func(s *source) (Table, error) {

@@ -9,6 +9,7 @@ import (
 
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/report"
 )
 
@@ -16,6 +17,7 @@ import (
 type equalCmd struct {
 	Evaluate equalEvaluateCmd `cmd:"" help:"Choose free numbers and measure every method in every condition; what is done is kept."`
 	Table    equalTableCmd    `cmd:"" help:"Print every method beside PolicyAttention in its condition, and PolicyAttention's lead taken apart."`
+	Ask      equalAskCmd      `cmd:"" help:"Compare methods in a condition of your own: another number of transitions, another family."`
 	Verify   equalVerifyCmd   `cmd:"" help:"Run a sample of what is stored again and compare."`
 }
 
@@ -58,6 +60,35 @@ func (equalTableCmd) Run(g *globals) error {
 		return g.print(map[string]report.Table{lead.Name: lead, all.Name: all})
 	}
 	return g.tables(lead, all)
+}
+
+type equalAskCmd struct {
+	Method   []string `arg:"" help:"Names of methods, from 'equal evaluate' or the rows of evidence.json."`
+	Told     string   `help:"${enum}." enum:"model,generative,window" default:"generative"`
+	N        int      `help:"Transitions a round." default:"48"`
+	States   int      `help:"Number of states; learned methods have networks for 8 and 16." default:"8"`
+	Family   string   `help:"Family of problems: random or one of the shifts." default:"random"`
+	Problems int      `help:"Problems to evaluate on." default:"32"`
+}
+
+func (c equalAskCmd) Run(g *globals) error {
+	networks, err := equal.Open(g.Artifacts, g.Backend)
+	if err != nil {
+		return err
+	}
+	condition := equal.Condition{Information: equal.Information(c.Told), N: c.N}
+	if condition.Information == equal.Model {
+		condition.N = 0
+	}
+	q := equal.Question{States: c.States, Condition: condition, Family: mdp.Family(c.Family), Problems: c.Problems, Methods: c.Method}
+	rows, err := q.Answer(networks)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return g.print(rows)
+	}
+	return g.tables(report.AnswerTable(rows))
 }
 
 type equalVerifyCmd struct{}

@@ -309,6 +309,25 @@ func Crossover(f func(width, hidden int) int) error {
 	return nil
 }
 
+// TwoWay checks how a lead is taken apart. Losses stand in a two-way table: of another
+// method (x) and of PolicyAttention (p), on the walk and with the model. The lead is
+// xWalk − pModel; the part of the update rule is the mean of the differences between the
+// methods, that of information the mean of those between walk and model.
+func TwoWay(f func(xWalk, xModel, pWalk, pModel float64) (update, information float64)) error {
+	rng := stream("two-way")
+	for range 10 {
+		_, x := row(rng, 4, 1)
+		update, information := f(x[0], x[1], x[2], x[3])
+		if !near(update+information, x[0]-x[3]) {
+			return fmt.Errorf("for the losses %.2f the parts %.3f and %.3f add up to %.3f, the lead is %.3f", x, update, information, update+information, x[0]-x[3])
+		}
+		if want := (x[0] - x[2] + x[1] - x[3]) / 2; !near(update, want) {
+			return fmt.Errorf("for the losses %.2f the part of the update rule came out as %.3f", x, update)
+		}
+	}
+	return nil
+}
+
 // must is for calls whose arguments are those of a check, never a reader's.
 func must[T any](value T, err error) T {
 	if err != nil {

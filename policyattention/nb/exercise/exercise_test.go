@@ -136,6 +136,12 @@ func TestChecks(t *testing.T) {
 			}
 			return h
 		}), []error{Fisher(func(q []float64) [][]float64 { return [][]float64{q} })}},
+		"TwoWay": {TwoWay(func(xw, xm, pw, pm float64) (float64, float64) {
+			return (xw - pw + xm - pm) / 2, (xw - xm + pw - pm) / 2
+		}), []error{
+			TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return xw - pw, pw - pm }),
+			TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return (xw - pw + xm - pm) / 2, xw - xm }),
+		}},
 		"Crossover": {Crossover(func(width, hidden int) int { return 2*width + hidden }), []error{
 			Crossover(func(width, hidden int) int { return width }),
 		}},
