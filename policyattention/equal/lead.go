@@ -72,15 +72,15 @@ type Comparison struct {
 	Horizon     int
 	Row, Beside Row            // the method's, and PolicyAttention's
 	Runs        int            // behind it
-	Loss        stats.Estimate // the method's mean loss
+	Loss        float64        // the method's mean loss
 	Difference  stats.Estimate // its mean loss less PolicyAttention's
 }
 
 // Compare compares every method with PolicyAttention in its condition, both with the
-// numbers that calibration problems chose.
-func (e *Evidence) Compare(states, horizon int) (all []Comparison, err error) {
+// numbers that calibration problems chose, in the conditions that keep accepts.
+func (e *Evidence) Compare(states, horizon int, keep func(Condition) bool) (all []Comparison, err error) {
 	for _, r := range e.Rows {
-		if r.States != states || r.Untuned {
+		if r.States != states || r.Untuned || !keep(r.Condition) {
 			continue
 		}
 		c := Comparison{Horizon: horizon, Row: r}
@@ -96,9 +96,7 @@ func (e *Evidence) Compare(states, horizon int) (all []Comparison, err error) {
 		if err := errors.Join(errX, errY); err != nil {
 			return nil, err
 		}
-		if c.Loss, err = stats.Standard.Contrast([]float64{1}, x); err != nil {
-			return nil, err
-		}
+		c.Loss = stats.Mean(slices.Concat(x...))
 		if c.Difference, err = stats.Standard.Contrast([]float64{1, -1}, x, y); err != nil {
 			return nil, err
 		}

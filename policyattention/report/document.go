@@ -42,13 +42,9 @@ var excerpts = map[string]func(*source) (Table, error){
 	"qualifying": qualifyingExcerpt,
 	"models":     modelsExcerpt,
 	"equal-lead": equalExcerpt(LeadTable),
-	"equal": equalExcerpt(func(e *equal.Evidence) (Table, error) {
-		return ComparisonTable(e, func(c equal.Condition) bool {
-			return c.Information == equal.Model || c.N == 144 && c.Information == equal.Generative || c.N == 20 && c.Information == equal.Window
-		})
-	}),
-	"race":    measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
-	"profile": measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
+	"equal":      equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, ShownConditions) }),
+	"race":       measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
+	"profile":    measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
 }
 
 // measuredSpeed returns the table of a file of speed measurements.

@@ -89,7 +89,7 @@ type comparisonRow struct {
 }
 
 // ComparisonTable compares every method with PolicyAttention where both are told the same, in
-// the conditions that keep accepts; nil accepts all.
+// the conditions that keep accepts.
 func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table, error) {
 	t := Table{
 		Name:  "equal",
@@ -100,14 +100,11 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 	found := map[string]*comparisonRow{}
 	for _, states := range equal.Sizes {
 		for _, horizon := range horizons {
-			comparisons, err := e.Compare(states, horizon)
+			comparisons, err := e.Compare(states, horizon, keep)
 			if err != nil {
 				return t, err
 			}
 			for _, q := range comparisons {
-				if keep != nil && !keep(q.Row.Condition) {
-					continue
-				}
 				name := q.Row.Condition.String() + "/" + q.Row.Method
 				r := found[name]
 				if r == nil {
@@ -130,7 +127,7 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 				case !ok:
 					return "–"
 				case q.Row.Name() == q.Beside.Name():
-					return fmt.Sprintf("loss %.3g [%.3g, %.3g]", q.Loss.Value, q.Loss.Lo, q.Loss.Hi)
+					return fmt.Sprintf("loss %.3g", q.Loss)
 				}
 				return signed(q.Difference)
 			}})
@@ -181,6 +178,22 @@ func numbersOf(r equal.Row) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ShownConditions accepts the conditions of the paper's comparison, and generative samples
+// as many as its learned critic has.
+func ShownConditions(c equal.Condition) bool {
+	return c.Information == equal.Model || c.Information == equal.Generative && c.N == 144 || c.Information == equal.Window && c.N == 20
+}
+
+// EqualTables are all tables of methods that are told the same.
+func EqualTables(e *equal.Evidence) ([]Table, error) {
+	lead, err := LeadTable(e)
+	if err != nil {
+		return nil, err
+	}
+	all, err := ComparisonTable(e, func(equal.Condition) bool { return true })
+	return []Table{lead, all}, err
 }
 
 // equalExcerpt is a table of documents.

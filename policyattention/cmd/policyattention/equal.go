@@ -48,18 +48,14 @@ func (equalTableCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	lead, err := report.LeadTable(e)
-	if err != nil {
-		return err
-	}
-	all, err := report.ComparisonTable(e, nil)
+	tables, err := report.EqualTables(e)
 	if err != nil {
 		return err
 	}
 	if g.JSON {
-		return g.print(map[string]report.Table{lead.Name: lead, all.Name: all})
+		return g.print(tables)
 	}
-	return g.tables(lead, all)
+	return g.tables(tables...)
 }
 
 type equalAskCmd struct {
