@@ -585,6 +585,8 @@ def check_equal(folder):
         gap = np.abs(best - evaluate(p, r, pi0[:, None])[:, 0]).max(axis=(1, 2))
         ours = (stored["row"] == i) & (stored["run"] == 0)
         for t in horizons:
+            if sampled and t * row["n"] < p.shape[1] * p.shape[2]:
+                continue  # plans are not unique: pairs that have not been seen look alike
             loss = np.abs(best - evaluate(p, r, policies[t][:, None])[:, 0]).max(axis=(1, 2)) / gap
             want = stored[f"loss_{t}"][ours]
             if not (np.abs(loss - want) <= 1e-4 * want + 1e-9).all():  # five digits are stored

@@ -261,8 +261,8 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 		empty(p)
 		return p, nil
 	}
-	p.Legend.Top, p.Legend.Left = false, true
-	for _, line := range equalCurves[c.Information] {
+	lines := equalCurves[c.Information]
+	for _, line := range lines {
 		row, err := e.Best(states, c)
 		if err != nil {
 			return nil, err
@@ -282,6 +282,11 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 	}
 	LogScale(&p.X)
 	LogScale(&p.Y)
+	if states != equal.Sizes[0] {
+		p.Legend = plot.NewLegend() // the panel beside it has it
+		return p, nil
+	}
+	headroom(p, len(lines)-1) // curves leave some room themselves
 	return p, nil
 }
 
