@@ -186,14 +186,48 @@ func ShownConditions(c equal.Condition) bool {
 	return c.Information == equal.Model || c.Information == equal.Generative && c.N == 144 || c.Information == equal.Window && c.N == 20
 }
 
+// SentenceTable says in a sentence for each size and horizon what PolicyAttention's update is
+// worth where both are told the same, and what beats it.
+func SentenceTable(e *equal.Evidence) (Table, error) {
+	t := Table{Name: "equal-sentence", Title: "What PolicyAttention's update is worth, in mean loss", Columns: []string{"S", "T", "told the same, and tuned by the same rule"}}
+	for _, states := range equal.Sizes {
+		for _, horizon := range horizons {
+			leads, err := e.Leads(states, horizon)
+			if err != nil {
+				return t, err
+			}
+			by := map[string]equal.Lead{}
+			for _, l := range leads {
+				by[l.Row.Method] = l
+			}
+			rival, source, planner, bayes := by["liang-lai"], by["algorithm-distillation"], by["certainty-equivalence"], by["posterior-sampling"]
+			share := func(part stats.Estimate) float64 { return 100 * part.Value / rival.Lead.Value }
+			t.Rows = append(t.Rows, []string{fmt.Sprint(states), fmt.Sprint(horizon), fmt.Sprintf(
+				"On a walk of 20 transitions a round PolicyAttention's update is worth %s over Liang–Lai's and %s over Algorithm Distillation; with the model %s over Liang–Lai's expected update. Certainty equivalence on the same walk is better than it by %s, posterior sampling by %s. Of the lead over Liang–Lai as published, %s, tuning is %.0f %%, information %.0f %%, the update rule %.0f %%.",
+				signed(rival.UpdateWalk), signed(source.UpdateWalk), signed(rival.UpdateModel), signed(minus(planner.UpdateWalk)), signed(minus(bayes.UpdateWalk)),
+				signed(rival.Lead), share(rival.Tuning), share(rival.Information), share(rival.Update))})
+		}
+	}
+	return t, nil
+}
+
+// minus returns the estimate of the negative.
+func minus(e stats.Estimate) stats.Estimate {
+	return stats.Estimate{Value: -e.Value, Lo: -e.Hi, Hi: -e.Lo}
+}
+
 // EqualTables are all tables of methods that are told the same.
 func EqualTables(e *equal.Evidence) ([]Table, error) {
+	sentences, err := SentenceTable(e)
+	if err != nil {
+		return nil, err
+	}
 	lead, err := LeadTable(e)
 	if err != nil {
 		return nil, err
 	}
 	all, err := ComparisonTable(e, func(equal.Condition) bool { return true })
-	return []Table{lead, all}, err
+	return []Table{sentences, lead, all}, err
 }
 
 // equalExcerpt is a table of documents.
