@@ -24,7 +24,9 @@ type Meter struct {
 	p, r   *mat.Dense // the tables that the metered MDP hides
 	now    Count
 	rounds []Count
-	began  time.Time
+	// seconds since the meter was made. A time.Time here would keep all that formats times in
+	// the page's program.
+	seconds func() float64
 }
 
 // Metered returns the same MDP behind a meter. What it tells of itself but for sizes,
@@ -32,7 +34,8 @@ type Meter struct {
 // read past the meter. A meter is not safe for concurrent use.
 func (m *MDP) Metered() *MDP {
 	hidden := *m
-	hidden.meter = &Meter{p: m.transitions(), r: m.rewards(), began: time.Now()}
+	began := time.Now()
+	hidden.meter = &Meter{p: m.transitions(), r: m.rewards(), seconds: func() float64 { return time.Since(began).Seconds() }}
 	hidden.P, hidden.R = unknown(m.P), unknown(m.R)
 	return &hidden
 }
@@ -60,7 +63,7 @@ func (t *Meter) Charge(operations int) {
 // EndRound notes what has been used by the time when a round's policy is returned.
 func (t *Meter) EndRound() {
 	if t != nil {
-		t.now.Seconds = time.Since(t.began).Seconds()
+		t.now.Seconds = t.seconds()
 		t.rounds = append(t.rounds, t.now)
 	}
 }
