@@ -81,6 +81,13 @@ type StepSizes struct {
 	Beta  float64 `json:"beta"`
 }
 
+// Update is a trained update of a learner.
+type Update interface {
+	// Learned adds to l what transitions under pi [S, A] with the given weights, whose sum
+	// stands for one window, make of it; nil are equal weights. It charges meter.
+	Learned(l *ActorCritic, transitions []Transition, weights []float64, pi *mat.Dense, meter *mdp.Meter) error
+}
+
 // Start says at which policy a learner begins. Its losses are normalized by the
 // problem's π₀ in either case.
 type Start string

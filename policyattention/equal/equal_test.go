@@ -177,7 +177,7 @@ func TestDecoderIsPMD(t *testing.T) {
 // The block with the expected update makes the expected increments of actor–critic, written
 // out; and equal weights are a window's.
 func TestExpectedUpdate(t *testing.T) {
-	b, err := networks(t).Block(8, 0, baseline.StepSizes{Alpha: 3, Beta: .5})
+	b, err := networks(t).Update(8, 0, baseline.StepSizes{Alpha: 3, Beta: .5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,10 +213,10 @@ func TestExpectedUpdate(t *testing.T) {
 		equalWeights[i] = 1. / 20
 	}
 	x, y := mustLearner(t, p), mustLearner(t, p)
-	if err := b.learn(x, window, nil, p.Pi0, nil); err != nil {
+	if err := b.Learned(x, window, nil, p.Pi0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.learn(y, window, equalWeights, p.Pi0, nil); err != nil {
+	if err := b.Learned(y, window, equalWeights, p.Pi0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if d := mdp.MaxAbsDiff(x.Theta, y.Theta); d > 1e-12 {

@@ -1,40 +1,13 @@
 package equal
 
 import (
-	"math"
-
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/reference"
 )
-
-// block is Liang–Lai's trained block and its prompt.
-type block struct {
-	prompt *lianglai.ActorCriticPrompt
-	block  *lianglai.Block
-}
-
-// learn adds to a learner what the block makes of transitions with the given weights,
-// whose sum stands for one window; nil are equal weights. The block is linear in z zᵀ
-// over its columns z, so a weight is a factor √(n·weight) of a column.
-func (b *block) learn(l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense, meter *mdp.Meter) error {
-	context, n := b.prompt.Context(window, pi), len(window)
-	for i, w := range weights {
-		row, factor := context.RawRowView(i), math.Sqrt(float64(n)*w)
-		for j := range row {
-			row[j] *= factor
-		}
-	}
-	d := b.prompt.Width()
-	// Two products with a matrix [d, d], two with the columns, a division; the columns; the
-	// sums with θ and w.
-	meter.Charge(4*d*d + 4*n*d + d + n*d + len(l.Theta.RawMatrix().Data) + len(l.W))
-	return l.Step(b.prompt.Increment(b.block.Attend(context, b.prompt.Query(l))))
-}
 
 // learner returns the learner before its first round.
 func learner(pi0 *mat.Dense, start baseline.Start) (*baseline.ActorCritic, error) {
@@ -50,7 +23,7 @@ func learner(pi0 *mat.Dense, start baseline.Start) (*baseline.ActorCritic, error
 
 // blockAgent is the block on transitions.
 type blockAgent struct {
-	*block
+	baseline.Update
 	told       reference.Told
 	learner    *baseline.ActorCritic
 	pi         *mat.Dense
@@ -60,7 +33,7 @@ type blockAgent struct {
 // newBlockAgent returns the block as an agent. The update is an expectation under the
 // policy, so generative transitions, whose actions are uniform, get the weights
 // A·π(a|s)/n.
-func newBlockAgent(b *block, t reference.Told, start baseline.Start, generative bool) (reference.Agent, error) {
+func newBlockAgent(b baseline.Update, t reference.Told, start baseline.Start, generative bool) (reference.Agent, error) {
 	l, err := learner(t.Pi0, start)
 	if err != nil {
 		return nil, err
@@ -79,7 +52,7 @@ func (a *blockAgent) Learn(window []baseline.Transition) (*mat.Dense, error) {
 			weights = append(weights, float64(a.told.Actions)*a.pi.At(t.State, t.Action)/float64(len(window)))
 		}
 	}
-	if err := a.learn(a.learner, window, weights, a.pi, a.told.Meter); err != nil {
+	if err := a.Learned(a.learner, window, weights, a.pi, a.told.Meter); err != nil {
 		return nil, err
 	}
 	a.told.Meter.Charge(5 * a.told.States * a.told.Actions) // the softmax
@@ -91,7 +64,7 @@ func (a *blockAgent) Learn(window []baseline.Transition) (*mat.Dense, error) {
 // successor with the weight π(a|s)P(s'|s,a)/S. It knows Q^{π₀} at the beginning, like all
 // that have the model, so w starts at V^{π₀}.
 type expected struct {
-	*block
+	baseline.Update
 	start baseline.Start
 }
 
@@ -126,7 +99,7 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 					}
 				}
 			}
-			if err := e.learn(l, all, weights, pi, m.Meter()); err != nil {
+			if err := e.Learned(l, all, weights, pi, m.Meter()); err != nil {
 				return nil, err
 			}
 			m.Meter().Charge(5 * m.States() * m.Actions())

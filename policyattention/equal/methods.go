@@ -2,8 +2,10 @@ package equal
 
 import (
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/reference"
 )
 
@@ -75,10 +77,15 @@ var methods = map[Information][]Method{
 		{
 			Name: "liang-lai", Label: "Liang–Lai", Learned: true, Parameters: []Parameter{actorOf, criticOf, startOf}, New: newLiangLai,
 			Published: func(states int) []float64 {
-				steps, err := lianglai.PaperSteps(states)
+				m, err := all.Methods.Find(experiment.LiangLai)
 				if err != nil {
 					return nil
 				}
+				d, err := m.Deploy(method.Setting{Recipe: "paper", States: states, Actions: Actions})
+				if err != nil {
+					return nil
+				}
+				steps := d.(method.Learner).StepSizes()
 				return []float64{steps.Alpha, steps.Beta, 0}
 			},
 		},
@@ -143,7 +150,7 @@ func tabular(name, label string, own []Parameter, agent func(reference.Told, []f
 
 // newLiangLai returns Liang–Lai's trained block in any condition.
 func newLiangLai(c Case) (control.Controller, error) {
-	block, err := c.Networks.Block(c.States, c.Run, baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]})
+	block, err := c.Networks.Update(c.States, c.Run, baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]})
 	if err != nil {
 		return nil, err
 	}

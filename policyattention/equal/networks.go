@@ -11,8 +11,6 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/distill"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/experiment"
@@ -125,29 +123,19 @@ func (c chargedCritic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	return c.Critic.Evaluate(batch)
 }
 
-// Block returns Liang–Lai's trained block with step sizes.
-func (n *Networks) Block(states, run int, steps baseline.StepSizes) (*block, error) {
+// Update returns Liang–Lai's trained block with step sizes.
+func (n *Networks) Update(states, run int, steps baseline.StepSizes) (baseline.Update, error) {
 	d, err := n.deployment(experiment.LiangLai, "tuned", states, run)
 	if err != nil {
 		return nil, err
 	}
-	training := d.(*lianglai.Deployment).LiangLai.Training
-	path, err := n.models.Path(method.Last(training))
-	if err != nil {
-		return nil, err
+	updates, ok := d.(interface {
+		Update(*method.Models, baseline.StepSizes) (baseline.Update, error)
+	})
+	if !ok {
+		return nil, fmt.Errorf("equal: %T is no update of a learner", d)
 	}
-	stored, trained, err := lianglai.Read(path)
-	if err != nil {
-		return nil, err
-	}
-	if stored != training {
-		return nil, fmt.Errorf("equal: %s is of another training run", path)
-	}
-	prompt, err := lianglai.NewActorCriticPrompt(training.States, training.Actions)
-	if err != nil {
-		return nil, err
-	}
-	return &block{prompt, prompt.WithSteps(trained.Block, steps)}, nil
+	return updates.Update(n.models, steps)
 }
 
 // Distillation returns Algorithm Distillation: with the tuned rate of its source, or with
@@ -161,9 +149,13 @@ func (n *Networks) Distillation(c Case) (control.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	deployed := d.(*distill.Deployment)
-	deployed.Distill.Root = c.Root
-	controller, err := deployed.Controller(n.models, 0, c.Root)
+	walks, ok := d.(interface {
+		Below(uint64) method.Deployment
+	})
+	if !ok {
+		return nil, fmt.Errorf("equal: %T walks below a root of its own", d)
+	}
+	controller, err := walks.Below(c.Root).Controller(n.models, 0, c.Root)
 	return paced{controller, c.N}, err
 }
 

@@ -12,7 +12,7 @@ import (
 	"icrl/internal/npz"
 )
 
-// goldenShape is the network of testdata/jax.npz.
+// goldenShape is the network of testdata/jax.npz and testdata/torch.npz.
 var goldenShape = Config{Features: 5, Layers: 3, Heads: 2, Width: 8, Hidden: 12, Outputs: 1}
 
 // proximal is Σ_s KL(π ‖ prior) − ⟨π, gain⟩, a mean over the batch, of the policies that
@@ -24,12 +24,18 @@ func proximal(params, tokens, prior, gain *Node) *Node {
 	return DivScalar(total, float64(prior.Shape().Dimensions[0]))
 }
 
-// The definition against the same network in JAX 0.10.2 with optax 0.2.8, in float64
-// (scripts/bench/golden.py writes the file): outputs, the gradient in every tensor, and
-// the losses of ten steps of AdamW. Both add up the same numbers in other orders: 1e-11
-// leaves a factor of some hundred over what was seen.
-func TestGoldenValuesOfJAX(t *testing.T) {
-	data, err := os.ReadFile("testdata/jax.npz")
+// The definition against the same network in JAX 0.10.2 with optax 0.2.8 and in PyTorch
+// 2.15.0, in float64 (scripts/bench/golden.py writes the files): outputs, the gradient in
+// every tensor, and the losses of ten steps of AdamW. All add up the same numbers in other
+// orders: 1e-11 leaves a factor of some hundred over what was seen.
+func TestGoldenValues(t *testing.T) {
+	for _, framework := range []string{"jax", "torch"} {
+		t.Run(framework, func(t *testing.T) { testGolden(t, framework) })
+	}
+}
+
+func testGolden(t *testing.T, framework string) {
+	data, err := os.ReadFile("testdata/" + framework + ".npz")
 	if err != nil {
 		t.Fatal(err)
 	}

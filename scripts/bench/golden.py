@@ -1,17 +1,15 @@
-"""Golden values of the network in JAX, in float64:  python golden.py FILE.npz
+"""Golden values of the network in JAX or PyTorch, in float64:  python golden.py jax|torch FILE.npz
 
 They are what tests of policyattention/transformer hold the definition to: outputs, the gradient of
 the proximal loss in every parameter, and the losses of ten steps of AdamW.
 """
 import sys
 
-import jax, jax.numpy as jnp, numpy as np, optax
+import numpy as np
 
 import data
 
-jax.config.update("jax_enable_x64", True)
 data.LAYERS, data.HEADS = 3, 2
-import jax_peer
 
 FEATURES, WIDTH, HIDDEN = 5, 8, 12
 BATCH, STATES, ACTIONS = 4, 3, 3
@@ -35,12 +33,50 @@ def layout():
     yield from linear("head", WIDTH, 1)
 
 
-def loss(p, tokens, prior, gain):
-    """KL(π ‖ prior) − ⟨π, gain⟩, summed over states, mean over the batch."""
-    return jax_peer.actor_loss(p, tokens, prior, gain, jnp.ones(prior.shape[:-1]))
+def flat(tree):
+    return np.concatenate([np.ravel(tree[name]) for name, _ in layout()])
 
 
-def main(path):
+def in_jax(p, tokens, prior, gain):
+    """Outputs, gradient and losses."""
+    import jax, jax.numpy as jnp, optax
+
+    jax.config.update("jax_enable_x64", True)
+    import jax_peer
+
+    def loss(p):
+        return jax_peer.actor_loss(p, tokens, prior, gain, jnp.ones(prior.shape[:-1]))
+
+    outputs, gradient = jax_peer.network(p, tokens), jax.grad(loss)(p)
+    adamw = optax.adamw(data.RATE, weight_decay=data.DECAY)
+    state, losses = adamw.init(p), []
+    for _ in range(STEPS):
+        value, slope = jax.value_and_grad(loss)(p)
+        losses.append(float(value))
+        updates, state = adamw.update(slope, state, p)
+        p = optax.apply_updates(p, updates)
+    return np.asarray(outputs), flat(gradient), losses
+
+
+def in_torch(p, tokens, prior, gain):
+    """Outputs, gradient and losses."""
+    import torch, torch_peer
+
+    p = torch_peer.parameters(p)
+    tokens, prior, gain = [torch.from_numpy(x) for x in (tokens, prior, gain)]
+    outputs, adamw, losses, gradient = torch_peer.network(p, tokens), torch_peer.optimizer(p), [], None
+    for _ in range(STEPS):
+        value = torch_peer.actor_loss(p, tokens, prior, gain, torch.ones_like(prior[..., 0]))
+        losses.append(value.item())
+        adamw.zero_grad()
+        value.backward()
+        if gradient is None:  # torch.nn keeps matrices as [out, in]
+            gradient = flat({name: x.grad.T.numpy() if x.ndim == 2 else x.grad.numpy() for name, x in p.items()})
+        adamw.step()
+    return outputs.detach().numpy(), gradient, losses
+
+
+def main(framework, path):
     rng = np.random.default_rng(1)
     p = {}
     for name, shape in layout():  # no bias is zero and no gain one
@@ -50,20 +86,10 @@ def main(path):
     tokens = rng.normal(size=(BATCH, STATES * ACTIONS, FEATURES))
     prior = np.log(rng.dirichlet(np.ones(ACTIONS), size=(BATCH, STATES)))
     gain = rng.normal(size=prior.shape)
-    flat = lambda tree: np.concatenate([np.ravel(tree[name]) for name, _ in layout()])
-
-    arrays = dict(params=flat(p), tokens=tokens, prior=prior, gain=gain)
-    arrays["outputs"] = np.asarray(jax_peer.network(p, tokens))
-    arrays["gradient"] = flat(jax.grad(loss)(p, tokens, prior, gain))
-    adamw = optax.adamw(data.RATE, weight_decay=data.DECAY)
-    state, losses = adamw.init(p), []
-    for _ in range(STEPS):
-        value, gradient = jax.value_and_grad(loss)(p, tokens, prior, gain)
-        losses.append(float(value))
-        updates, state = adamw.update(gradient, state, p)
-        p = optax.apply_updates(p, updates)
-    np.savez_compressed(path, losses=np.array(losses), **arrays)
+    arrays = dict(params=flat(p), tokens=tokens, prior=prior, gain=gain)  # PyTorch's steps change p
+    outputs, gradient, losses = {"jax": in_jax, "torch": in_torch}[framework](p, tokens, prior, gain)
+    np.savez_compressed(path, losses=np.array(losses), outputs=outputs, gradient=gradient, **arrays)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -147,6 +147,13 @@ func (d *Deployment) Weights() []method.Weights {
 // StepSizes implements method.Learner: they are the source's.
 func (d *Deployment) StepSizes() baseline.StepSizes { return d.Distill.Training.Source }
 
+// Below returns the same with its transitions from streams below root.
+func (d *Deployment) Below(root uint64) method.Deployment {
+	below := *d
+	below.Distill.Root = root
+	return &below
+}
+
 // Records implements method.Recorded.
 func (d *Deployment) Records() []string { return []string{"actions"} }
 
