@@ -179,7 +179,7 @@ func (m *member) take(losses []float32) {
 // advance takes runs on until one of them has ended, well or not, or ctx is
 // done. What has not failed is saved then.
 func advance(ctx context.Context, b compute.Backend, execution Execution, members []*member) error {
-	began, wall, cpu := time.Now(), time.Now(), cpuSeconds()
+	began, cpu := time.Now(), cpuSeconds()
 	jobs, states := make([]Job, len(members)), make([]*state, len(members))
 	for i, m := range members {
 		jobs[i], states[i] = m.Job, &m.s
@@ -189,101 +189,129 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 		return err
 	}
 	defer g.finalize()
-	first := make([]int, len(members))
-	for i, m := range members {
-		first[i] = m.s.step
-	}
-	save := func() error {
-		share := float64(len(members))
-		elapsed, used := time.Since(wall).Seconds()/share, (cpuSeconds()-cpu)/share
-		wall, cpu = time.Now(), cpuSeconds()
-		for i, m := range members {
-			m.s.wall += elapsed
-			m.s.cpu += used
-			if m.err != nil {
-				continue
-			}
-			if err := g.read(i, &m.s); err != nil {
-				return err
-			}
-			if err := m.Job.saveState(m.path, m.s); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	leave := func() error {
-		if err := save(); err != nil {
-			return err
-		}
-		for _, m := range members {
-			if m.err != nil {
-				continue
-			}
-			if err := m.leaveStage(); err != nil {
-				return err
-			}
-		}
-		return nil
+	p := &party{stepper: g, members: members, began: began, since: began, cpu: cpu}
+	for _, m := range members {
+		p.first = append(p.first, m.s.step)
 	}
 	saved, reported := time.Now(), time.Now()
 	for {
 		between := !slices.ContainsFunc(members, func(m *member) bool { return m.s.step%m.Job.every() != 0 })
 		if between && ctx.Err() != nil {
-			if err := leave(); err != nil {
+			if err := p.leave(); err != nil {
 				return err
 			}
 			return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", members[0].s.step, context.Cause(ctx))
 		}
-		n := g.call()
-		for i, m := range members {
-			err := m.Job.collect(b, m.s.step, func() ([]float32, error) {
-				err := g.read(i, &m.s)
-				return m.s.params, err
-			})
-			if err != nil {
-				return err
-			}
-			n = min(n, m.stop()-m.s.step, m.Job.left(m.s.step))
-		}
-		losses, err := g.steps(n)
+		ended, err := p.call(b)
 		if err != nil {
 			return err
 		}
-		ended := false
-		for i, m := range members {
-			m.take(losses[i])
-			if m.err == nil && slices.Contains(m.Job.Snapshots, m.s.step) {
-				if err := g.read(i, &m.s); err != nil {
-					return err
-				}
-				if err := m.Job.saveWeights(snapshotPath(m.Dir, m.s.step), m.s); err != nil {
-					return err
-				}
-			}
-			ended = ended || m.err != nil || m.s.step == m.Job.Steps
-		}
 		if ended {
-			err = leave()
+			err = p.leave()
 		} else if between && time.Since(saved) > saveEvery {
-			err, saved = save(), time.Now()
+			err, saved = p.save(), time.Now()
 		}
 		if err != nil {
 			return err
 		}
 		if ended || time.Since(reported) > reportEvery {
 			reported = time.Now()
-			for i, m := range members {
-				if m.Progress != nil && m.err == nil {
-					m.Progress(Progress{
-						Step: m.s.step, Steps: m.Job.Steps, Loss: float64(losses[i][n-1]),
-						StepsPerSecond: float64(m.s.step-first[i]) / time.Since(began).Seconds(),
-					})
-				}
-			}
+			p.report()
 		}
 		if ended {
 			return nil
+		}
+	}
+}
+
+// party is runs whose steps are made together.
+type party struct {
+	stepper stepper
+	members []*member
+	began   time.Time
+	first   []int     // step of each run then
+	since   time.Time // until when wall time has been shared out
+	cpu     float64   // processor time that has been
+}
+
+// call makes the steps of one call of the device, after what is due between batches, and
+// keeps snapshots. It reports whether a run has ended.
+func (p *party) call(b compute.Backend) (ended bool, err error) {
+	n := p.stepper.call()
+	for i, m := range p.members {
+		err := m.Job.collect(b, m.s.step, func() ([]float32, error) {
+			err := p.stepper.read(i, &m.s)
+			return m.s.params, err
+		})
+		if err != nil {
+			return false, err
+		}
+		n = min(n, m.stop()-m.s.step, m.Job.left(m.s.step))
+	}
+	losses, err := p.stepper.steps(n)
+	if err != nil {
+		return false, err
+	}
+	for i, m := range p.members {
+		m.take(losses[i])
+		if m.err == nil && slices.Contains(m.Job.Snapshots, m.s.step) {
+			if err := p.stepper.read(i, &m.s); err != nil {
+				return false, err
+			}
+			if err := m.Job.saveWeights(snapshotPath(m.Dir, m.s.step), m.s); err != nil {
+				return false, err
+			}
+		}
+		ended = ended || m.err != nil || m.s.step == m.Job.Steps
+	}
+	return ended, nil
+}
+
+// save saves the runs that have not failed, and shares the time since the last save out.
+func (p *party) save() error {
+	share := float64(len(p.members))
+	elapsed, used := time.Since(p.since).Seconds()/share, (cpuSeconds()-p.cpu)/share
+	p.since, p.cpu = time.Now(), cpuSeconds()
+	for i, m := range p.members {
+		m.s.wall += elapsed
+		m.s.cpu += used
+		if m.err != nil {
+			continue
+		}
+		if err := p.stepper.read(i, &m.s); err != nil {
+			return err
+		}
+		if err := m.Job.saveState(m.path, m.s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave saves the runs and leaves their stages.
+func (p *party) leave() error {
+	if err := p.save(); err != nil {
+		return err
+	}
+	for _, m := range p.members {
+		if m.err != nil {
+			continue
+		}
+		if err := m.leaveStage(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report tells of the runs that have not failed how far they are.
+func (p *party) report() {
+	for i, m := range p.members {
+		if m.Progress != nil && m.err == nil {
+			m.Progress(Progress{
+				Step: m.s.step, Steps: m.Job.Steps, Loss: float64(m.s.losses[len(m.s.losses)-1]),
+				StepsPerSecond: float64(m.s.step-p.first[i]) / time.Since(p.began).Seconds(),
+			})
 		}
 	}
 }
