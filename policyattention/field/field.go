@@ -64,8 +64,7 @@ type System struct {
 	Work    string `json:"work"`    // a layer or a round, n transitions in context
 }
 
-// Systems are the rows: the paper's Table 1 and S5RL, which its text names. S5RL is not in this
-// repository yet, so nothing opens its ticks.
+// Systems are the rows: the paper's Table 1 and S5RL, which its text names.
 func Systems() []System {
 	test := func(name string) Evidence { return Evidence{Test: name} }
 	file := func(pattern string) Evidence { return Evidence{Artifact: pattern} }
@@ -119,9 +118,13 @@ func Systems() []System {
 		{
 			Name: "S5RL", Source: "arXiv 2303.03982",
 			Ticks: map[Capability]Tick{
-				Softmax: no, Evaluation: {Mark: "implicit"}, Control: {Mark: "yes"}, Learned: {Mark: "yes"}, ReturnError: no,
+				Softmax:     no,
+				Evaluation:  {"implicit", []Evidence{test("field/s5.TestOperatorOfThePaper"), file("paper/qualification/s5rl-cpu-S8-*/manifest.json")}},
+				Control:     yes(file("paper/qualification/s5rl-cpu-cleared-S8-*/manifest.json"), file("paper/benchmark/s5rl-cpu-S8-*/manifest.json")),
+				Learned:     yes(test("field/s5rl.TestLossIsPPOs"), file("paper/train/s5rl-S8-*/weights.safetensors")),
+				ReturnError: no,
 			},
-			Model: "none", Samples: "its own, online", Weights: "not trained here", Work: "a scan of the round's steps",
+			Model: "none", Samples: "20 transitions a round", Weights: "28,756 at S = 8", Work: "20 steps of the recurrence a round",
 		},
 		{
 			Name: "PolicyAttention", Source: "this paper",

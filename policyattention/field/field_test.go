@@ -10,8 +10,8 @@ import (
 
 const root = "../.."
 
-// Every tick of the systems that are in this repository opens; those of S5RL, which is not,
-// print nothing.
+// Every tick opens, but for those of S5RL that wait for artifacts of its training: they print
+// only where these are.
 func TestMap(t *testing.T) {
 	cells, err := Map(root)
 	if err != nil {
@@ -20,8 +20,12 @@ func TestMap(t *testing.T) {
 	if want := len(Systems()) * len(Capabilities()); len(cells) != want {
 		t.Fatalf("%d cells, want %d", len(cells), want)
 	}
+	trained, err := filepath.Glob(filepath.Join(root, "artifacts/paper/train/s5rl-S8-*/weights.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range cells {
-		absent := c.System == "S5RL" && c.Capability != Softmax && c.Capability != ReturnError
+		absent := len(trained) == 0 && c.System == "S5RL" && c.Capability != Softmax && c.Capability != ReturnError
 		if (c.Missing != nil) != absent || (c.Mark == "") != absent {
 			t.Errorf("%s, %s: mark %q, %v", c.System, c.Capability, c.Mark, c.Missing)
 		}

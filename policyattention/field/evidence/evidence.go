@@ -3,13 +3,16 @@
 package evidence
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 
+	"github.com/gomlx/compute"
 	"github.com/google/renameio/v2"
 )
 
@@ -39,6 +42,45 @@ func Read(dir string, v any) error {
 		return fmt.Errorf("evidence: %s: %w", path, err)
 	}
 	return nil
+}
+
+// Run is a training whose weights evidence is measured of.
+type Run struct {
+	Name string
+	// Train makes what is left of it in the folder dir.
+	Train func(ctx context.Context, on compute.Backend, dir string) error
+}
+
+// Make trains in dir what is missing of runs, measures the evidence and stores it there. Progress
+// gets the name of each run before it begins; it may be nil.
+func Make[E any](ctx context.Context, on compute.Backend, dir string, runs []Run, progress func(name string), measure func(dir string) (*E, error)) (*E, error) {
+	for _, r := range runs {
+		if progress != nil {
+			progress(r.Name)
+		}
+		if err := r.Train(ctx, on, dir); err != nil {
+			return nil, err
+		}
+	}
+	e, err := measure(dir)
+	if err != nil {
+		return nil, err
+	}
+	return e, Write(dir, e)
+}
+
+// Verify makes the evidence in dir again from nothing but the trained weights there and returns
+// what differs, and what broken finds in what is stored and in what is measured again.
+func Verify[E any](dir string, measure func(dir string) (*E, error), broken func(*E) []string) ([]string, error) {
+	stored := new(E)
+	if err := Read(dir, stored); err != nil {
+		return nil, err
+	}
+	again, err := measure(dir)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(Differences(stored, again), broken(stored), broken(again)), nil
 }
 
 // Differences lists, in their order, where two values of one type differ. Numbers may differ

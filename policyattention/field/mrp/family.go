@@ -17,6 +17,15 @@ func Features(states, d int, rng *rand.Rand) *mat.Dense {
 	return phi
 }
 
+// Normal draws a matrix [rows, cols] of independent normal numbers with mean 0.
+func Normal(rows, cols int, deviation float64, rng *rand.Rand) *mat.Dense {
+	m := mat.NewDense(rows, cols, nil)
+	for i := range m.RawMatrix().Data {
+		m.RawMatrix().Data[i] = deviation * rng.NormFloat64()
+	}
+	return m
+}
+
 // uniform draws n numbers uniform on [.01, .99), the distribution of all probabilities of
 // Wang et al. before normalization.
 func uniform(n int, rng *rand.Rand) []float64 {

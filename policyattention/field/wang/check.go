@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
 
@@ -98,7 +99,7 @@ func (c Check) trial(a Algorithm, trial int, rows []LayerError) error {
 	z := context.Prompt(spec.extra())
 	for l := range rows {
 		if c.Preconditioned || a == AverageReward {
-			spec.C = normalMatrix(c.D, c.D, preconditioner)
+			spec.C = mrp.Normal(c.D, c.D, 1, preconditioner)
 		}
 		layer, err := spec.Layer()
 		if err != nil {
@@ -168,18 +169,10 @@ func (l *Layer) magnitude(z *mat.Dense) *mat.Dense {
 
 // normalContext draws independent standard normal features and rewards.
 func normalContext(d, n int, gamma float64, rng *rand.Rand) *Context {
-	c := &Context{Phi: normalMatrix(d, n, rng), Next: normalMatrix(d, n, rng), R: make([]float64, n), Queries: normalMatrix(d, 1, rng)}
+	c := &Context{Phi: mrp.Normal(d, n, 1, rng), Next: mrp.Normal(d, n, 1, rng), R: make([]float64, n), Queries: mrp.Normal(d, 1, 1, rng)}
 	c.Next.Scale(gamma, c.Next)
 	for i := range c.R {
 		c.R[i] = rng.NormFloat64()
 	}
 	return c
-}
-
-func normalMatrix(rows, cols int, rng *rand.Rand) *mat.Dense {
-	m := mat.NewDense(rows, cols, nil)
-	for i := range m.RawMatrix().Data {
-		m.RawMatrix().Data[i] = rng.NormFloat64()
-	}
-	return m
 }

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
 
@@ -38,7 +39,7 @@ func TestToleranceTellsStepsApart(t *testing.T) {
 	rng := seed.New(5)
 	context := normalContext(3, 100, .9, rng)
 	w := []float64{.3, -1, 2}
-	c := normalMatrix(3, 3, rng)
+	c := mrp.Normal(3, 3, 1, rng)
 	for _, a := range Algorithms() {
 		right := Spec{Algorithm: a, D: 3, N: 100, Queries: 1, Alpha: 1, Trace: .5, C: c}
 		step, faster, transposed := right, right, right

@@ -3,11 +3,11 @@ package xie
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
 
@@ -70,8 +70,8 @@ func (c Check) Run() ([]LayerError, error) {
 // trial raises rows to one walk's errors.
 func (c Check) trial(form Form, trial int, rows []LayerError) error {
 	rng := seed.New(c.Seed, "xie", "check", trial)
-	context := &Context{X: normal(c.D, c.N+1, 1, rng), R: normal(1, c.N, 1, rng).RawRowView(0)}
-	spec := Spec{Form: form, D: c.D, N: c.N, Gamma: c.Gamma, Alpha: c.Alpha, W: normal(c.D, c.D, 1/math.Sqrt(float64(c.D)), rng)}
+	context := &Context{X: mrp.Normal(c.D, c.N+1, 1, rng), R: mrp.Normal(1, c.N, 1, rng).RawRowView(0)}
+	spec := Spec{Form: form, D: c.D, N: c.N, Gamma: c.Gamma, Alpha: c.Alpha, W: mrp.Normal(c.D, c.D, 1/math.Sqrt(float64(c.D)), rng)}
 	layer, err := spec.Layer()
 	if err != nil {
 		return err
@@ -109,13 +109,4 @@ func (s Spec) oneStep(layer *Layer, c *Context, v, next []float64) float64 {
 	difference.Sub(got, want)
 	difference.Set(s.successor(), s.N, 0) // the query has no successor and nothing reads this
 	return floats.Norm(difference.RawMatrix().Data, math.Inf(1)) / (size * Tolerance(s.D, s.N, score))
-}
-
-// normal draws a matrix of independent normal numbers.
-func normal(rows, cols int, deviation float64, rng *rand.Rand) *mat.Dense {
-	m := mat.NewDense(rows, cols, nil)
-	for i := range m.RawMatrix().Data {
-		m.RawMatrix().Data[i] = deviation * rng.NormFloat64()
-	}
-	return m
 }

@@ -37,10 +37,10 @@ func TestEachLayerIsAStep(t *testing.T) {
 // discount, kernel weights transposed, the query among the sources.
 func TestToleranceTellsStepsApart(t *testing.T) {
 	rng := seed.New(4)
-	context := &Context{X: normal(3, 101, 1, rng), R: normal(1, 100, 1, rng).RawRowView(0)}
-	v := normal(1, 101, 1, rng).RawRowView(0)
+	context := &Context{X: mrp.Normal(3, 101, 1, rng), R: mrp.Normal(1, 100, 1, rng).RawRowView(0)}
+	v := mrp.Normal(1, 101, 1, rng).RawRowView(0)
 	for _, form := range []Form{TwoHeads, OneHead} {
-		right := Spec{Form: form, D: 3, N: 100, Gamma: .9, Alpha: 1, W: normal(3, 3, .6, rng)}
+		right := Spec{Form: form, D: 3, N: 100, Gamma: .9, Alpha: 1, W: mrp.Normal(3, 3, .6, rng)}
 		layer, err := right.Layer()
 		if err != nil {
 			t.Fatal(err)

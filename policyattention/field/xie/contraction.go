@@ -221,7 +221,7 @@ func (s Study) draw(k int, margin float64) (*mrp.Process, *mat.Dense, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	u := normal(s.States, s.D, 1, rng)
+	u := mrp.Normal(s.States, s.D, 1, rng)
 	for i := range s.States {
 		row := u.RawRowView(i)
 		floats.Scale(1/floats.Norm(row, 2), row)

@@ -40,22 +40,14 @@ func Make(ctx context.Context, on compute.Backend, dir string, progress func(nam
 }
 
 func (p plan) make(ctx context.Context, on compute.Backend, dir string, progress func(name string)) (*Evidence, error) {
+	var runs []evidence.Run
 	for _, r := range p.runs {
-		if progress != nil {
-			progress(r.Name)
-		}
-		if _, err := r.Run(ctx, on, r.path(dir)); err != nil {
-			return nil, err
-		}
+		runs = append(runs, evidence.Run{Name: r.Name, Train: func(ctx context.Context, on compute.Backend, dir string) error {
+			_, err := r.Run(ctx, on, r.path(dir))
+			return err
+		}})
 	}
-	e, err := p.measure(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err := evidence.Write(dir, e); err != nil {
-		return nil, fmt.Errorf("xie: %w", err)
-	}
-	return e, nil
+	return evidence.Make(ctx, on, dir, runs, progress, p.measure)
 }
 
 // measure makes the evidence from the trained weights in dir.
@@ -108,26 +100,21 @@ func ReadEvidence(dir string) (*Evidence, error) {
 func Verify(dir string) ([]string, error) { return standard().verify(dir) }
 
 func (p plan) verify(dir string) ([]string, error) {
-	stored, err := ReadEvidence(dir)
-	if err != nil {
-		return nil, err
-	}
-	again, err := p.measure(dir)
-	if err != nil {
-		return nil, err
-	}
-	found := evidence.Differences(stored, again)
-	for _, e := range []*Evidence{stored, again} {
-		for _, r := range e.Check {
-			if !(r.OneStep <= 1) {
-				found = append(found, fmt.Sprintf("%s, layer %d: one-step error is %.3g tolerances", r.Form, r.Layer, r.OneStep))
-			}
-		}
-		for _, r := range e.Contraction {
-			if r.N == 0 && !(r.Worst <= 1+1e-9) {
-				found = append(found, fmt.Sprintf("γ = %v, C = %v: %v times the bound after %d layers", r.Gamma, r.Margin, r.Worst, r.Layers))
-			}
+	return evidence.Verify(dir, p.measure, (*Evidence).broken)
+}
+
+// broken lists the layers of constructions that are not within the tolerance, and bounds of the
+// theorem that do not hold.
+func (e *Evidence) broken() (found []string) {
+	for _, r := range e.Check {
+		if !(r.OneStep <= 1) {
+			found = append(found, fmt.Sprintf("%s, layer %d: one-step error is %.3g tolerances", r.Form, r.Layer, r.OneStep))
 		}
 	}
-	return found, nil
+	for _, r := range e.Contraction {
+		if r.N == 0 && !(r.Worst <= 1+1e-9) {
+			found = append(found, fmt.Sprintf("γ = %v, C = %v: %v times the bound after %d layers", r.Gamma, r.Margin, r.Worst, r.Layers))
+		}
+	}
+	return found
 }

@@ -99,7 +99,7 @@ func (t Training) Fitted(params []float64) Spec {
 // initial draws the network's parameters from N(0, .1²); the algorithm starts at α = τ = 1.
 func (t Training) initial() []float64 {
 	rng := seed.New(t.Seed, "xie", "weights")
-	params := normal(1, t.Size(), .1, rng).RawRowView(0)
+	params := mrp.Normal(1, t.Size(), .1, rng).RawRowView(0)
 	params[t.Size()-2], params[t.Size()-1] = 1, 1
 	return params
 }

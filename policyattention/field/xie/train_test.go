@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/backend"
+	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
 
@@ -63,7 +64,7 @@ func TestLossAndGradient(t *testing.T) {
 	}
 	for _, oneHot := range []bool{false, true} {
 		tr := tiny(oneHot)
-		params := normal(1, tr.Size(), .7, seed.New(5)).RawRowView(0)
+		params := mrp.Normal(1, tr.Size(), .7, seed.New(5)).RawRowView(0)
 		const step = 3
 		batch, err := tr.batch(step)
 		if err != nil {
@@ -160,7 +161,7 @@ func TestLikenessOfTheAlgorithm(t *testing.T) {
 	}
 	hot := Recipe(1)
 	hot.OneHot, hot.D = true, hot.States
-	shifted := normal(1, 10, 1, seed.New(1)).RawRowView(0) // a number for each column
+	shifted := mrp.Normal(1, 10, 1, seed.New(1)).RawRowView(0) // a number for each column
 	a := mat.NewDense(10, 10, nil)
 	for i := range 10 {
 		for j := range 10 {
