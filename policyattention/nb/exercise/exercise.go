@@ -17,6 +17,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/decoder/network"
+	"icrl/policyattention/field/wang"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
@@ -292,6 +293,34 @@ func Fisher(f func(q []float64) [][]float64) error {
 			if err := rows(fmt.Sprintf("row %d for q = %.3f", i, q), h[i], want); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// TemporalDifference checks a step of batch TD(0) from the weights w [d]: w + α/n Σ δ_k φ_k with
+// δ_k = r_k + w·φ′_k − w·φ_k, for features phi [n][d], discounted features of the successors next
+// [n][d] and rewards [n].
+func TemporalDifference(f func(phi, next [][]float64, rewards, w []float64, alpha float64) []float64) error {
+	rng := stream("temporal difference")
+	normal := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+		}
+		return x
+	}
+	for range 5 {
+		const d, n = 3, 7
+		c := &wang.Context{Phi: mat.NewDense(d, n, normal(d*n)), Next: mat.NewDense(d, n, normal(d*n)), R: normal(n)}
+		w, alpha := normal(d), rng.Float64()
+		var phi, next [][]float64
+		for k := range n {
+			phi, next = append(phi, mat.Col(nil, k, c.Phi)), append(next, mat.Col(nil, k, c.Next))
+		}
+		want := wang.Spec{Algorithm: wang.TD0, D: d, N: n, Alpha: alpha}.Step(c, w)
+		if err := rows("the weights after a step", f(phi, next, slices.Clone(c.R), slices.Clone(w), alpha), want); err != nil {
+			return err
 		}
 	}
 	return nil
