@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -201,9 +202,9 @@ func SentenceTable(e *equal.Evidence) (Table, error) {
 				by[l.Row.Method] = l
 			}
 			rival, source, planner, bayes := by["liang-lai"], by["algorithm-distillation"], by["certainty-equivalence"], by["posterior-sampling"]
-			share := func(part stats.Estimate) float64 { return 100 * part.Value / rival.Lead.Value }
+			share := func(part stats.Estimate) int { return int(math.Round(100 * part.Value / rival.Lead.Value)) }
 			t.Rows = append(t.Rows, []string{fmt.Sprint(states), fmt.Sprint(horizon), fmt.Sprintf(
-				"On a walk of 20 transitions a round PolicyAttention's update is worth %s over Liang–Lai's and %s over Algorithm Distillation; with the model %s over Liang–Lai's expected update. Certainty equivalence on the same walk is better than it by %s, posterior sampling by %s. Of the lead over Liang–Lai as published, %s, tuning is %.0f %%, information %.0f %%, the update rule %.0f %%.",
+				"On a walk of 20 transitions a round PolicyAttention's update is worth %s over Liang–Lai's and %s over Algorithm Distillation; with the model %s over Liang–Lai's expected update. Certainty equivalence on the same walk is better than it by %s, posterior sampling by %s. Of the lead over Liang–Lai as published, %s, tuning is %d %%, information %d %%, the update rule %d %%.",
 				signed(rival.UpdateWalk), signed(source.UpdateWalk), signed(rival.UpdateModel), signed(minus(planner.UpdateWalk)), signed(minus(bayes.UpdateWalk)),
 				signed(rival.Lead), share(rival.Tuning), share(rival.Information), share(rival.Update))})
 		}
