@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/DataDog/zstd"
 	"github.com/andybalholm/brotli"
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/renameio/v2"
@@ -80,16 +81,18 @@ func Build(out, weights string, whole bool, links Links) error {
 }
 
 // sources returns the parts of the page that are made of the repository's files,
-// and the page with places for them, by name.
+// and the page with places for them, by name. The engine is compressed here, for
+// browsers undo gzip at best, which leaves it a third larger; as text it can lie in
+// the page, and the page be opened from a file, from which it may fetch nothing.
 func sources(root string) (map[string]string, error) {
 	goroot, err := output("go", "env", "GOROOT")
 	if err != nil {
 		return nil, err
 	}
-	parts := map[string]string{}
+	parts, page := map[string]string{}, filepath.Join(root, "site", "page")
 	for name, path := range map[string]string{
-		"page": filepath.Join(root, "site", "page", "index.html"), "style": filepath.Join(root, "site", "page", "style.css"),
-		"worker": filepath.Join(root, "site", "page", "worker.js"), "runtime": filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"),
+		"page": filepath.Join(page, "index.html"), "style": filepath.Join(page, "style.css"),
+		"runtime": filepath.Join(goroot, "lib", "wasm", "wasm_exec.js"),
 	} {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -97,14 +100,20 @@ func sources(root string) (map[string]string, error) {
 		}
 		parts[name] = string(b)
 	}
-	if parts["app"], err = bundle(filepath.Join(root, "site", "page", "app", "main.js")); err != nil {
-		return nil, err
+	for name, entry := range map[string]string{"app": filepath.Join(page, "app", "main.js"), "worker": filepath.Join(page, "worker.js")} {
+		if parts[name], err = bundle(entry); err != nil {
+			return nil, err
+		}
 	}
 	wasm, err := compile(root)
 	if err != nil {
 		return nil, err
 	}
-	parts["wasm"] = text(wasm)
+	small, err := zstd.CompressLevel(nil, wasm, zstd.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("site: compressing the engine: %w", err)
+	}
+	parts["wasm"] = base64.StdEncoding.EncodeToString(small)
 	return parts, nil
 }
 
@@ -221,24 +230,6 @@ func compile(root string) ([]byte, error) {
 		return nil, fmt.Errorf("site: compiling the engine: %w\n%s", err, out)
 	}
 	return os.ReadFile(path)
-}
-
-// text writes bytes as the characters of the same number, so that one page
-// serves http, where compression takes it down to what the module alone would
-// need, and files, from which a page may fetch nothing. The three characters
-// that HTML does not leave alone in a script element are moved up by 256; the
-// page keeps the low byte of each character.
-func text(b []byte) string {
-	var s strings.Builder
-	s.Grow(2 * len(b))
-	for _, c := range b {
-		r := rune(c)
-		if c == 0 || c == '\r' || c == '<' {
-			r += 256
-		}
-		s.WriteRune(r)
-	}
-	return s.String()
 }
 
 func hash(script string) string {

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"icrl/internal/safetensors"
 	"icrl/policyattention/transformer/plain"
 )
 
@@ -24,19 +23,6 @@ func NewNetwork(tensor func(name string) ([]float32, error)) (*plain.Network, er
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
 	return n, nil
-}
-
-// Plain returns the network with the weights of a file, on all processors. It returns an
-// error if a tensor is missing, of another size or not finite.
-func Plain(f *safetensors.File) (Forward, error) {
-	n, err := NewNetwork(func(name string) ([]float32, error) {
-		values, _, err := safetensors.Get[float32](f, name)
-		return values, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return Parallel(n), nil
 }
 
 // Parallel takes states through a network in plain Go, on all processors.

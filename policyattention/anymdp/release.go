@@ -25,3 +25,16 @@ var Released = sync.OnceValues(func() (Forward, error) {
 	}
 	return Plain(f)
 })
+
+// Plain returns the network with the weights of a file, on all processors. It returns an
+// error if a tensor is missing, of another size or not finite.
+func Plain(f *safetensors.File) (Forward, error) {
+	n, err := NewNetwork(func(name string) ([]float32, error) {
+		values, _, err := safetensors.Get[float32](f, name)
+		return values, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Parallel(n), nil
+}

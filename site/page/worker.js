@@ -1,12 +1,14 @@
 // The worker: Go's runtime support (wasm_exec.js) comes before this text. It is
-// sent the WebAssembly module once, then calls {id, op, args}, and answers each
-// with {id, value} or {id, error}.
-"use strict";
+// sent the engine once, WebAssembly compressed by Zstandard, then calls {id, op, args},
+// and answers each with {id, value} or {id, error}.
+
+import { decompress } from "./fzstd.js";
+
 self.onmessage = async ({ data }) => {
   if (data.wasm) {
     try {
       const go = new Go();
-      const { instance } = await WebAssembly.instantiate(data.wasm, go.importObject);
+      const { instance } = await WebAssembly.instantiate(decompress(data.wasm), go.importObject);
       go.run(instance).then(() => self.postMessage({ stopped: true }));
       self.postMessage({ ready: true });
     } catch (e) {

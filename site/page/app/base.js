@@ -17,6 +17,8 @@ export function el(tag, attributes = {}, ...children) {
 
 export const sub = (n) => String(n).replace(/\d/g, (d) => "₀₁₂₃₄₅₆₇₈₉"[d]);
 export const sup = (n) => String(n).replace(/[-\d]/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"["0123456789-".indexOf(d)]);
+// bytesOf reads base64.
+export const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
 export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 
 // show writes a number the way a person reads it.

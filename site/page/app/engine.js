@@ -1,6 +1,6 @@
 // The worker and calls to it.
 
-import { $, message } from "./base.js";
+import { $, bytesOf, message } from "./base.js";
 
 const pending = new Map();
 let worker = null,
@@ -8,11 +8,9 @@ let worker = null,
 
 export const engine = {
   compute: 0, // milliseconds in the worker
-  // start hands the WebAssembly module in the page to a new worker.
+  // start hands the engine in the page to a new worker.
   async start() {
-    const text = $("wasm").textContent,
-      bytes = new Uint8Array(text.length);
-    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i); // the low byte, see build.go
+    const wasm = bytesOf($("wasm").textContent);
     $("wasm").textContent = "";
     const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
     worker = new Worker(url);
@@ -24,7 +22,7 @@ export const engine = {
         reject(new Error(data.error));
         fail("the engine has stopped; reload the page");
       };
-      worker.postMessage({ wasm: bytes.buffer }, [bytes.buffer]);
+      worker.postMessage({ wasm }, [wasm.buffer]);
     });
     URL.revokeObjectURL(url);
   },

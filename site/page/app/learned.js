@@ -1,6 +1,6 @@
 // The trained actor for any problem: where its weights come from.
 
-import { el } from "./base.js";
+import { bytesOf, el } from "./base.js";
 import { engine } from "./engine.js";
 
 // weights tells where this copy of the page has them, and once the engine holds
@@ -17,7 +17,7 @@ export const loadLearned = () =>
 // nothing else, from a script beside it. They are what the page was built with, or
 // are not taken.
 async function load() {
-  const bytes = base64(weights.weights || (await scriptOf(weights.file))),
+  const bytes = read(weights.weights || (await scriptOf(weights.file))),
     digest = await engine.call("digest", bytes);
   if (digest !== weights.sha256)
     throw new Error(
@@ -27,6 +27,13 @@ async function load() {
   await engine.call("learn", tensorsOf(bytes.buffer));
   weights.label = `one trained network for every problem, SHA-256 ${digest.slice(0, 12)}…, with an exact critic`;
 }
+function read(text) {
+  try {
+    return bytesOf(text);
+  } catch {
+    return new Uint8Array(); // it is no base64, and its digest not the wanted one
+  }
+}
 function scriptOf(file) {
   return new Promise((resolve, reject) => {
     const fail = () =>
@@ -34,13 +41,6 @@ function scriptOf(file) {
     self.policyAttentionWeights = resolve; // called by the script, before its load event
     document.head.append(el("script", { src: file, onload: fail, onerror: fail }));
   });
-}
-function base64(text) {
-  try {
-    return Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-  } catch {
-    return new Uint8Array();
-  }
 }
 // tensorsOf reads a safetensors file: the length of its header, the header, and
 // the tensors' bytes. Its digest is known, so it is as it should be.
