@@ -9,6 +9,7 @@ package main
 import (
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"syscall/js"
 	"unsafe"
 
@@ -101,12 +102,9 @@ func start(args []js.Value) (any, error) {
 	run = e
 	d := e.Decoder
 	c := d.Certificate
-	var legend []any
+	var legend strings.Builder
 	for _, k := range d.Legend {
-		legend = append(legend, map[string]any{
-			"matrix": k.Matrix, "symbol": k.Symbol, "why": k.Why, "value": k.Value,
-			"to": k.To.Offset, "toLen": k.To.Len, "from": k.From.Offset, "fromLen": k.From.Len,
-		})
+		fmt.Fprintf(&legend, "%s\t%s\t%s\t%v\t%d\t%d\t%d\t%d\n", k.Matrix, k.Symbol, k.Why, k.Value, k.To.Offset, k.To.Len, k.From.Offset, k.From.Len)
 	}
 	certificate := map[string]any{
 		"B": c.B, "RMax": c.RMax, "kappa": c.Kappa, "nu": c.Nu, "tau1": c.Tau1, "tau2": c.Tau2, "m": c.Packets,
@@ -120,18 +118,19 @@ func start(args []js.Value) (any, error) {
 	return map[string]any{
 		"S": d.States, "A": d.Actions, "gamma": d.Gamma, "width": d.Layout.Width(), "headDim": d.Layout.HeadDim(),
 		"token": fields(d.Layout.Token), "slots": fields(d.Layout.Slots), "hidden": fields(decoder.Hidden),
-		"legend": legend, "certificate": certificate, "phase": phaseOf(0),
+		"legend": legend.String(), "certificate": certificate, "phase": phaseOf(0),
 	}, nil
 }
 
-func fields(list []decoder.Field) []any {
-	var out []any
+// fields returns a line for each coordinate: its label, a tab, and what it is.
+func fields(list []decoder.Field) string {
+	var lines strings.Builder
 	for _, f := range list {
 		for i := range f.Len {
-			out = append(out, map[string]any{"label": f.Label(i), "note": f.Note})
+			fmt.Fprintf(&lines, "%s\t%s\n", f.Label(i), f.Note)
 		}
 	}
-	return out
+	return lines.String()
 }
 
 // phase(i) describes the i-th phase of the run.
@@ -159,11 +158,16 @@ func phaseOf(i int) any {
 	}
 }
 
-// round(k, names) runs the named controllers through round k. The result holds
-// for each of them a round or, under errors, why it has none. With the decoder's
-// come exact policy mirror descent and the exact backup on the same context.
+// round(k, names) runs the named controllers through round k. The result names those
+// that have it, and holds why others have none under errors. Its data are, for each of
+// these in turn, fourteen numbers from ζ to the bound and the tables π, Q and those of
+// the next round; for the decoder also exact policy mirror descent and the exact backup
+// on the same context, and the packets: their number, and six for each.
 func round(args []js.Value) (any, error) {
-	k, results, failed := args[0].Int(), map[string]any{}, map[string]any{}
+	k, failed := args[0].Int(), map[string]any{}
+	var names []any
+	var data []float64
+	put := func(m *mat.Dense) { data = append(data, flat(m)...) }
 	for i := range args[1].Length() {
 		name := args[1].Index(i).String()
 		r, err := run.Round(name, k)
@@ -171,32 +175,27 @@ func round(args []js.Value) (any, error) {
 			failed[name] = err.Error()
 			continue
 		}
-		x := map[string]any{
-			"pi": table(r.Pi), "q": table(r.Q), "nextPi": table(r.NextPi), "nextQ": table(r.NextQ),
-			"zeta": r.Zeta, "zetaBound": r.ZetaBound, "delta": r.Delta, "deltaBound": r.DeltaBound,
-			"route": r.Route, "routeBound": r.RouteBound, "sampling": r.Sampling, "defect": r.Defect, "loss": r.Distance,
-			"initial": r.Bound.Initial, "critic": r.Bound.Critic, "greedy": r.Bound.Greedy, "last": r.Bound.Last, "bound": r.Bound.Total(),
-		}
+		names = append(names, name)
+		data = append(data, r.Zeta, r.ZetaBound, r.Delta, r.DeltaBound, r.Route, r.RouteBound, r.Sampling, r.Defect, r.Distance,
+			r.Bound.Initial, r.Bound.Critic, r.Bound.Greedy, r.Bound.Last, r.Bound.Total())
+		put(r.Pi)
+		put(r.Q)
+		put(r.NextPi)
+		put(r.NextQ)
 		if name == engine.Decoder {
-			env := run.Phases[run.PhaseAt(k)].Problem.MDP
 			step, err := pmd.Step(r.Pi, r.Q, run.Settings.Eta)
 			if err != nil {
 				return nil, err
 			}
-			x["packets"], x["exactPi"], x["exactQ"] = packets(r.Packets), table(step), table(env.EvaluationBackup(r.NextPi, r.Q))
+			put(step)
+			put(run.Phases[run.PhaseAt(k)].Problem.MDP.EvaluationBackup(r.NextPi, r.Q))
+			data = append(data, float64(len(r.Packets)))
+			for _, p := range r.Packets {
+				data = append(data, float64(p.State), float64(p.Action), float64(p.NextState), float64(p.NextAction), p.Reward, p.LogWeight)
+			}
 		}
-		results[name] = x
 	}
-	return map[string]any{"k": k, "phase": run.PhaseAt(k), "rounds": results, "errors": failed}, nil
-}
-
-// packets returns (s, a, s', a', r, log weight) of each packet.
-func packets(list []decoder.Packet) js.Value {
-	data := make([]float64, 0, 6*len(list))
-	for _, p := range list {
-		data = append(data, float64(p.State), float64(p.Action), float64(p.NextState), float64(p.NextAction), p.Reward, p.LogWeight)
-	}
-	return array(data)
+	return map[string]any{"phase": run.PhaseAt(k), "names": names, "data": array(data), "errors": failed}, nil
 }
 
 // edit(k, {kind, s, a, t, value, tile}) changes the problem before round k and
@@ -281,15 +280,15 @@ func matrix(args []js.Value) (any, error) {
 			return nil, err
 		}
 	}
-	var flat []float64
+	var data []float64
 	for _, r := range rows {
-		flat = append(flat, r...)
+		data = append(data, r...)
 	}
 	cols := 0
 	if len(rows) > 0 {
 		cols = len(rows[0])
 	}
-	return map[string]any{"rows": len(rows), "cols": cols, "data": array(flat)}, nil
+	return map[string]any{"rows": len(rows), "cols": cols, "data": array(data)}, nil
 }
 
 // weight(name) returns a weight matrix.
@@ -326,13 +325,15 @@ func digest(args []js.Value) (any, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(b)), nil
 }
 
-func table(m *mat.Dense) js.Value {
+func table(m *mat.Dense) js.Value { return array(flat(m)) }
+
+func flat(m *mat.Dense) []float64 {
 	rows, cols := m.Dims()
-	flat := make([]float64, 0, rows*cols)
+	x := make([]float64, 0, rows*cols)
 	for i := range rows {
-		flat = append(flat, m.RawRowView(i)...)
+		x = append(x, m.RawRowView(i)...)
 	}
-	return array(flat)
+	return x
 }
 
 // array copies x into a Float64Array; memory of WebAssembly is little-endian, as

@@ -2,6 +2,7 @@
 
 import { message, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
+import { records, unpackRounds } from "./wire.js";
 
 export const CONTROLLERS = {
   decoder: { name: "Fixed decoder", why: "hand-written weights, sampled packets", color: "accent", dash: "" },
@@ -87,7 +88,7 @@ export async function begin(settings, file, edits = [], lenient = false) {
     was = { ...app.pos },
     dropped = [];
   try {
-    const info = await engine.call("start", settings, settings.preset === "file" ? file : null);
+    const info = unpackInfo(await engine.call("start", settings, settings.preset === "file" ? file : null));
     stop();
     engine.compute = 0;
     app.run = {
@@ -116,6 +117,13 @@ export async function begin(settings, file, edits = [], lenient = false) {
   if (app.view.state >= app.run.info.S) app.view.state = 0;
   if (app.view.action >= app.run.info.A) app.view.action = 0;
   return dropped;
+}
+function unpackInfo(info) {
+  for (const name of ["token", "slots", "hidden"]) info[name] = records(info[name], "label", "note");
+  info.legend = records(info.legend, "matrix", "symbol", "why", "value", "to", "toLen", "from", "fromLen");
+  for (const link of info.legend)
+    for (const key of ["value", "to", "toLen", "from", "fromLen"]) link[key] = Number(link[key]);
+  return info;
 }
 async function back(old, was) {
   await engine.call("start", old.settings, old.settings.preset === "file" ? old.file : null);
@@ -169,8 +177,8 @@ export async function reach(k) {
   return true;
 }
 function take(mine, j, got) {
-  for (const [name, r] of Object.entries(got.rounds))
-    if (mine.rounds[name].length === j) mine.rounds[name].push(Object.assign(r, { phase: got.phase }));
+  for (const [name, r] of Object.entries(unpackRounds(got, mine.info.S * mine.info.A)))
+    if (mine.rounds[name].length === j) mine.rounds[name].push(r);
   Object.assign(mine.errors, got.errors);
   if (mine.errors.decoder) throw new Error(mine.errors.decoder);
 }
