@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What the tests of the web page need beside Go: axe-core, pinned, into .local/axe,
-# and a Chromium, which comes from the system. Where none is found and this is CI with
-# the right to install packages, it is installed; elsewhere the tests skip and say so.
+# and a Chromium and a Firefox, which come from the system. Where one is not found and
+# this is CI with the right to install packages, it is installed; elsewhere its tests
+# skip and say so.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,13 +22,18 @@ if [[ ! -e .local/axe/axe-$version ]]; then
   fi
 fi
 
-for name in "${CHROMIUM:-}" chromium chromium-browser google-chrome google-chrome-stable; do
-  [[ -n $name ]] && command -v "$name" >/dev/null && exit
-done
-if [[ -n ${CI:-} && $(id -u) = 0 ]] && command -v apt-get >/dev/null; then
-  echo "browser: installing chromium ..." >&2
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
-else
-  echo "browser: no Chromium was found, so the page's tests are skipped (sudo apt-get install chromium)" >&2
-fi
+# need NAME PACKAGE COMMAND... installs PACKAGE unless one of the commands is there.
+need() {
+  local what=$1 package=$2 name
+  for name in "${@:3}"; do
+    [[ -n $name ]] && command -v "$name" >/dev/null && return
+  done
+  if [[ -n ${CI:-} && $(id -u) = 0 ]] && command -v apt-get >/dev/null; then
+    echo "browser: installing $package ..." >&2
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" fonts-dejavu-core >/dev/null && return
+  fi
+  echo "browser: no $what was found, so the page is not tested in it (sudo apt-get install $package)" >&2
+}
+need Chromium chromium "${CHROMIUM:-}" chromium chromium-browser google-chrome google-chrome-stable
+need Firefox firefox-esr "${FIREFOX:-}" firefox firefox-esr
