@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"io/fs"
 	"os"
@@ -56,7 +55,10 @@ func Build(out, weights string, whole bool, links Links) error {
 	if err != nil {
 		return err
 	}
-	parts["learned"], parts["links"] = actor, links.html()
+	parts["learned"] = actor
+	if parts["links"], err = about(out, root, whole, links); err != nil {
+		return err
+	}
 	for name, content := range parts {
 		if name != "page" && strings.Contains(content, "</script") {
 			return fmt.Errorf("site: %s contains the end of a script element", name)
@@ -139,26 +141,6 @@ func bundle(entry string) (string, error) {
 		return "", fmt.Errorf("site: the bundle of %s is %d files, want 1", entry, len(result.OutputFiles))
 	}
 	return string(result.OutputFiles[0].Contents), nil
-}
-
-// Links are addresses that the page names at its foot; an empty one is named
-// without a link.
-type Links struct{ Paper, Code, Notebook string }
-
-func (l Links) html() string {
-	var parts []string
-	for _, x := range []struct{ address, name string }{
-		{l.Paper, "Paper: Sui, Tang and Chen, PolicyAttention: Softmax Attention Implements Policy Mirror Descent for Closed-Loop Control"},
-		{l.Code, "Code: policyattention/decoder"},
-		{l.Notebook, "Notebook: notebooks/04-the-decoder.ipynb"},
-	} {
-		name := html.EscapeString(x.name)
-		if x.address != "" {
-			name = fmt.Sprintf(`<a href="%s" rel="noopener">%s</a>`, html.EscapeString(x.address), name)
-		}
-		parts = append(parts, name)
-	}
-	return strings.Join(parts, " · ")
 }
 
 // write stores the page, and takes away what was compressed of another one.

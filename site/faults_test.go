@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -76,6 +78,35 @@ func TestTrained(t *testing.T) {
 	other := newTab(t)
 	other.open(server.URL + "/" + hash)
 	other.wait(`view.net === "learned" && view.call === "learned" && document.querySelector(".trained .strip")`)
+}
+
+// TestLinks follows the links at the foot of the page, and finds the citation there.
+func TestLinks(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL)
+	want := []string{"package decoder", "\"cells\""}
+	links := eval[[]string](b, `[...document.querySelectorAll("#links a")].map(x => x.href)`)
+	if len(links) != len(want) {
+		t.Fatalf("the foot links to %q", links)
+	}
+	for i, at := range links {
+		r, err := http.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil || r.StatusCode != http.StatusOK || !strings.Contains(string(data), want[i]) {
+			t.Errorf("%s: %s, %v, and nothing with %q", at, r.Status, err, want[i])
+		}
+	}
+	if got := b.text("#links pre"); !strings.Contains(got, "@misc{") || !strings.HasSuffix(strings.TrimSpace(got), "}") {
+		t.Errorf("the citation is %q", got)
+	}
+	foot, err := about(t.TempDir(), "..", true, Links{Paper: "https://example.org/?a&b"})
+	if err != nil || strings.Count(foot, "<a ") != 1 || !strings.Contains(foot, "href=\"https://example.org/?a&amp;b\"") {
+		t.Errorf("a page that is a whole has the foot %q, %v", foot, err)
+	}
 }
 
 // TestMessages: an error goes with the next success, and can be closed.

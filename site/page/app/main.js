@@ -1,7 +1,7 @@
 // The page: it puts the views together, starts the engine, and plays once by itself.
 // Every number comes from the worker.
 
-import { $, act, message, onScheme, plural, show, stillness } from "./base.js";
+import { $, act, aside, message, onScheme, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
 import {
   STAGES,
@@ -14,6 +14,7 @@ import {
   onStart,
   phaseAt,
   play,
+  reach,
   render,
   stop,
 } from "./state.js";
@@ -188,9 +189,14 @@ function fillIn() {
   $("editor").hidden = true;
   fillSettings();
 }
-// introduce plays once: the first round by its stages, then slowly on.
-function introduce() {
-  if (location.hash || stillness() || document.body.classList.contains("framed")) return;
+// introduce plays once: the first round by its stages, then slowly on. Where less
+// motion is asked for, the curve is there at once.
+async function introduce() {
+  if (location.hash || document.body.classList.contains("framed")) return;
+  if (stillness()) {
+    await reach(app.run.settings.T);
+    return;
+  }
   play(() => (app.pos.k < 1 ? "stage" : app.pos.k < 4 ? "2" : "5"));
 }
 async function boot() {
@@ -207,7 +213,7 @@ async function boot() {
   await new Promise(requestAnimationFrame); // the first picture is drawn
   document.body.dataset.ready = String(Math.round(performance.now()));
   document.body.dataset.boot = String(Math.round(performance.now() - began));
-  if (!asked) introduce();
+  if (!asked) aside(introduce);
 }
 boot();
 
