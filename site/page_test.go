@@ -599,10 +599,12 @@ func TestAccessibility(t *testing.T) {
 		}{
 			{"desk", 1280, 800, "#preset=maze&k=6&stage=1", `0`},
 			{"desk, panels", 1280, 800, "#show=exact.idle.normalized&k=6&stage=3&view=critic/1.0/weight/2&phi=0.02", `document.querySelectorAll("details").forEach(d => d.open = true), ` + editor},
+			{"desk, trained", 1280, 800, "#preset=maze&k=6&stage=1&net=learned&view=learned/n1/weight/2", `document.querySelector("#links details").open = true`},
 			{"desk, tour", 1280, 800, "#preset=maze", `$("tour-start").click()`},
 			{"phone, problem", 360, 780, "#preset=maze&k=6", `$("export").open = true`},
 			{"phone, result", 360, 780, "#k=6", `showTab("result")`},
 			{"phone, attention", 360, 780, "#k=6&stage=3", `showTab("step"), document.querySelector("#step .term").click()`},
+			{"phone, trained", 360, 780, "#preset=maze&k=6&stage=1&net=learned", `showTab("step")`},
 			{"phone, evidence", 360, 780, "#k=6", `showTab("evidence")`},
 			{"phone, matrices", 360, 780, "#k=6", `showTab("microscope")`},
 			{"phone, settings", 360, 780, "#k=6", `showTab("setup"), ` + editor},

@@ -138,7 +138,7 @@ export function drawTrained() {
   const { state: s, action: q } = app.view,
     { A } = app.run.info;
   if (look.key !== keyOf("learned")) {
-    if (!app.work) aside(fetchLook);
+    aside(fetchLook);
     if (look.results?.length !== 4 * A) return $("step-table").replaceChildren();
   }
   const r = decoderRound(current()),
