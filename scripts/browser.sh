@@ -30,8 +30,8 @@ need() {
   done
   if [[ -n ${CI:-} && $(id -u) = 0 ]] && command -v apt-get >/dev/null; then
     echo "browser: installing $package ..." >&2
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" fonts-dejavu-core >/dev/null && return
+    apt-get update -qq &&
+      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" fonts-dejavu-core >/dev/null && return
   fi
   echo "browser: no $what was found, so the page is not tested in it (sudo apt-get install $package)" >&2
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -34,19 +33,10 @@ type firefox struct {
 // newFirefox starts Firefox. It skips the test where there is none.
 func newFirefox(t testing.TB) *firefox {
 	t.Helper()
-	var path string
-	for _, name := range []string{os.Getenv("FIREFOX"), "firefox", "firefox-esr"} {
-		if p, err := exec.LookPath(name); name != "" && err == nil && path == "" {
-			path = p
-		}
+	if noFirefox != "" {
+		t.Skip(noFirefox)
 	}
-	if path == "" {
-		t.Skip("no Firefox was found, so the page is not tested in it; install one (sudo apt-get install firefox-esr) or set FIREFOX")
-	}
-	if server == nil {
-		t.Skip(noBrowser) // the page is built for Chromium's tests
-	}
-	command := exec.Command(path, "--headless", "--no-remote", "--remote-debugging-port=0", "--profile", t.TempDir())
+	command := exec.Command(firefoxPath, "--headless", "--no-remote", "--remote-debugging-port=0", "--profile", t.TempDir())
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := command.StderrPipe()
 	if err != nil {
@@ -78,7 +68,7 @@ func newFirefox(t testing.TB) *firefox {
 			t.Fatal(err)
 		}
 	case <-ctx.Done():
-		t.Fatalf("%s does not say where it listens", path)
+		t.Fatalf("%s does not say where it listens", firefoxPath)
 	}
 	t.Cleanup(func() { f.connection.Close() })
 	f.connection.SetDeadline(time.Now().Add(6 * time.Minute))

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net/http/httptest"
@@ -36,17 +35,24 @@ const (
 )
 
 var (
-	allocator context.Context // of the one browser
-	noBrowser string          // why there is none
-	server    *httptest.Server
+	allocator   context.Context // of the one Chromium
+	noBrowser   string          // why there is none
+	firefoxPath string
+	noFirefox   string // why there is none
+	server      *httptest.Server
 )
 
 func TestMain(m *testing.M) { os.Exit(setUp(m)) }
 
 func setUp(m *testing.M) int {
-	path, err := findBrowser()
+	path, err := findBrowser("Chromium", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 	if err != nil {
 		noBrowser = err.Error()
+	}
+	if firefoxPath, err = findBrowser("Firefox", "firefox", "firefox-esr"); err != nil {
+		noFirefox = err.Error()
+	}
+	if path == "" && firefoxPath == "" {
 		return m.Run()
 	}
 	if err := prepare(); err != nil {
@@ -55,6 +61,9 @@ func setUp(m *testing.M) int {
 	}
 	server = httptest.NewServer(Handler(built))
 	defer server.Close()
+	if path == "" {
+		return m.Run()
+	}
 	profile, err := os.MkdirTemp("", "chromium")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -88,14 +97,16 @@ func prepare() error {
 	return Compress(built)
 }
 
-// findBrowser returns the path of a Chromium, or an error that says how to get one.
-func findBrowser() (string, error) {
-	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+// findBrowser returns the path of a browser that has one of the names, or that the
+// variable with its own name says, and otherwise an error that says so.
+func findBrowser(browser string, names ...string) (string, error) {
+	variable := strings.ToUpper(browser)
+	for _, name := range append([]string{os.Getenv(variable)}, names...) {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
 			return path, nil
 		}
 	}
-	return "", errors.New("no Chromium was found, so the page is not tested; install one (sudo apt-get install chromium) or set CHROMIUM")
+	return "", fmt.Errorf("no %s was found, so the page is not tested in it; scripts/browser.sh says how to install one, and %s names another one", browser, variable)
 }
 
 // tab is a fresh tab of the browser, and what went wrong in it.

@@ -48,9 +48,13 @@ function tensorsOf(buffer) {
   const start = 8 + Number(new DataView(buffer).getBigUint64(0, true)),
     { __metadata__, ...tensors } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, start - 8)));
   return Object.fromEntries(
-    Object.entries(tensors).map(([name, { data_offsets: [from, to] }]) => [
-      name,
-      new Float32Array(buffer.slice(start + from, start + to)),
-    ]),
+    Object.entries(tensors).map(
+      ([
+        name,
+        {
+          data_offsets: [from, to],
+        },
+      ]) => [name, new Float32Array(buffer.slice(start + from, start + to))],
+    ),
   );
 }

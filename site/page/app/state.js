@@ -7,7 +7,12 @@ import { records, unpackRounds } from "./wire.js";
 export const CONTROLLERS = {
   decoder: { name: "Fixed decoder", why: "hand-written weights, sampled packets", color: "accent", dash: "" },
   exact: { name: "Exact PMD", why: "the operation itself with an exact critic", color: "ink", dash: "7 4" },
-  learned: { name: "Trained", why: "one trained network for every problem, with an exact critic", color: "green", dash: "10 3 2 3" },
+  learned: {
+    name: "Trained",
+    why: "one trained network for every problem, with an exact critic",
+    color: "green",
+    dash: "10 3 2 3",
+  },
   normalized: { name: "LayerNorm", why: "the decoder compiled to pre-LN form", color: "violet", dash: "2 3" },
   idle: { name: "Never moves", why: "what lock-up looks like", color: "grey", dash: "1 5" },
 };

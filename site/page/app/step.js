@@ -167,16 +167,8 @@ function lines(heads, heights, name, colour) {
         );
       }),
       el("circle", { cx: 26, cy: y0, r: 24, fill: c.card, stroke: c.warm, "stroke-width": 2.5 }),
-      el(
-        "text",
-        { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink },
-        name[0],
-      ),
-      el(
-        "text",
-        { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink },
-        name[1],
-      ),
+      el("text", { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink }, name[0]),
+      el("text", { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink }, name[1]),
     ),
   );
 }
@@ -257,7 +249,9 @@ function lookCloser() {
   const { A } = app.run.info,
     { state: s, action: a, net } = app.view;
   if (tab() === "critic") return inspect("critic", "1.0", "weight", s * A + a, firstPacket(s * A + a));
-  return net === "learned" ? inspect(net, "n0", "weight", a, 0, a) : inspect("actor", "0.0", "score", s, s * A + a);
+  return net === "learned"
+    ? inspect(net, "n0", "weight", a, 0, a)
+    : inspect("actor", "0.0", "score", s, s * A + a);
 }
 export function buildStep() {
   buildNets(showNet);

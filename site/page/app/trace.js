@@ -25,7 +25,8 @@ function fetched(id, f) {
 export const traced = (call) => {
   const k = current(),
     actions = Array.from({ length: app.run.info.A }, (_, a) => a);
-  if (call === "learned") return Promise.resolve({ names: actions.map((a) => `action ${a}`), reads: actions });
+  if (call === "learned")
+    return Promise.resolve({ names: actions.map((a) => `action ${a}`), reads: actions });
   return fetched(keyOf(call), () => engine.call("trace", k, call));
 };
 // traceMatrix returns rows from…to−1 of a matrix of a call.

@@ -103,13 +103,22 @@ function table(s, q) {
       { onclick: () => select(s, a), class: a === q ? "own" : "" },
       el("th", { scope: "row" }, actionName(a)),
       el("td", { title: `log π = log ${show(r.pi[i])}` }, fixed(Math.log(r.pi[i]))),
-      el("td", { title: `ηQ = ${show(gain + mean)}, less its mean ${show(mean)}` }, (gain >= 0 ? "+" : "") + fixed(gain)),
+      el(
+        "td",
+        { title: `ηQ = ${show(gain + mean)}, less its mean ${show(mean)}` },
+        (gain >= 0 ? "+" : "") + fixed(gain),
+      ),
       look.blocks.map((_, b) => el("td", {}, strip(b, q, a))),
       ...[
         [look.results[4 * a + 3], c.green, "the trained network’s probability"],
         [r.exactPi[i], c.grey, "exact PMD"],
       ].map(([v, colour, why]) =>
-        el("td", { title: `${why} ${show(v, 8)}` }, el("span", { class: "n" }, share(v)), bar(v, 1, colour, false)),
+        el(
+          "td",
+          { title: `${why} ${show(v, 8)}` },
+          el("span", { class: "n" }, share(v)),
+          bar(v, 1, colour, false),
+        ),
       ),
     );
   };
@@ -152,8 +161,18 @@ export function drawTrained() {
   );
   $("step-said").replaceChildren(
     `In ${stateName(s)} the trained network turned ${actionName(q)} from ${percent(r.pi[s * A + q])} into ${percent(look.results[4 * q + 3])}. `,
-    el("strong", {}, `The row differs from exact PMD by ${show(off((a) => look.results[4 * a + 3]), 2)}`),
-    `, the fixed one’s by ${show(off((a) => r.nextPi[s * A + a]), 2)}. Nobody wrote these ${BLOCKS * HEADS} heads, so what they do is measured, not guaranteed. Lines: block ${block + 1}.`,
+    el(
+      "strong",
+      {},
+      `The row differs from exact PMD by ${show(
+        off((a) => look.results[4 * a + 3]),
+        2,
+      )}`,
+    ),
+    `, the fixed one’s by ${show(
+      off((a) => r.nextPi[s * A + a]),
+      2,
+    )}. Nobody wrote these ${BLOCKS * HEADS} heads, so what they do is measured, not guaranteed. Lines: block ${block + 1}.`,
   );
 }
 

@@ -97,7 +97,9 @@ const PARTS = {
       score = dot(await slice("query", q), await slice("key", col)) / Math.sqrt(size);
     return [
       `${percent(value)} of this token’s attention in this head.`,
-      [`Score ${show(score)}: the query times the key, over √${size}. The weight is its softmax over the row.`],
+      [
+        `Score ${show(score)}: the query times the key, over √${size}. The weight is its softmax over the row.`,
+      ],
     ];
   },
   results: async ({ row, col }) => {
@@ -108,7 +110,10 @@ const PARTS = {
     const { station } = app.view;
     if (station === "n0") return learnedNumber();
     const before = await traceRow("learned", `block.${station[1] - 1}.output`, row);
-    return ["A number that training made.", [`came in as ${show(before[col])}`, `plus ${show(value - before[col])} from the heads`]];
+    return [
+      "A number that training made.",
+      [`came in as ${show(before[col])}`, `plus ${show(value - before[col])} from the heads`],
+    ];
   },
 };
 export const describeTrained = (of) => (PARTS[of.part] || learnedNumber)(of);
