@@ -212,9 +212,9 @@ func (b *tab) wait(expression string) {
 	eval[bool](b, until(expression))
 }
 
-// until is a promise that an expression becomes true, within twenty seconds at least.
+// until is a promise that an expression becomes true, within a minute at least.
 func until(expression string) string {
-	return fmt.Sprintf(`(async () => { for (let i = 0; i < 2000; i++) { try { if (%s) return true } catch {} await new Promise(r => setTimeout(r, 10)) } throw new Error("never: " + %q) })()`, expression, expression)
+	return fmt.Sprintf(`(async () => { for (let i = 0; i < 6000; i++) { try { if (%s) return true } catch {} await new Promise(r => setTimeout(r, 10)) } throw new Error("never: " + %q) })()`, expression, expression)
 }
 
 func (b *tab) click(selector string) {
