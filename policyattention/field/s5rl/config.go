@@ -55,10 +55,24 @@ type Config struct {
 
 const name = "s5rl"
 
-// CPU is a budget for a core of a CPU. Of the source's settings (run_popgym.py: 128 and 256 units,
-// 4 layers of state 256, 64 environments by 1,024 steps, 15 million steps, 30 epochs of 8
-// minibatches, γ = .99, λ = 1, clipping .2, no entropy, weight 1 of the critic, norm .5, a constant
-// rate of 5e-5) it keeps clipping, entropy, the critic's weight and the norm.
+// CPU is a budget for a core of a CPU. What it changes of the source (run_popgym.py):
+//
+//	                    source                      here
+//	units               128, 256, heads of 128      48 everywhere
+//	S5 layers           4 of state 256              2 of state 32
+//	a rollout           64 rows of 1,024 steps      32 rows of 200, a life each
+//	between rollouts    states are carried over     none: a rollout depends on the weights alone
+//	steps in all        15 million                  5.1 million
+//	updates             30 epochs of 8 minibatches  4 of 4
+//	γ and λ             .99 and 1                   .9, the problems' own, and .9
+//	end of a life       worth 0                     worth the critic's value, since problems go on
+//	entropy             0                           .01
+//	rate                5e-5, constant              2e-3, falling with a cosine to 0
+//	input               without the state before    with it
+//
+// It keeps the architecture, the initial parameters, the clipping of .2, the critic's weight of 1,
+// advantages normalized by minibatch, the norm of .5 and Adam's ε of 1e-5. No weights of it are
+// stored yet.
 func CPU(seed uint64, states int) Config {
 	c := Config{
 		Method: name, Seed: seed, States: states, Actions: 3,
