@@ -8,12 +8,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/lianglai"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/field/wang"
 	"icrl/policyattention/field/xie"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
 	"icrl/policyattention/seed"
@@ -56,15 +58,15 @@ func Steps(root uint64) ([]Step, error) {
 	chain := baseline.NewChain(w.problem.MDP, seed.New(root, "field", "step"))
 	chain.Walk(w.problem.Pi0, w.window)
 	w.last = chain.State
-	var all []Step
+	var made []Step
 	for _, step := range []func(walked) (Step, error){walked.wang, walked.xie, walked.liangLai, walked.policyAttention} {
 		s, err := step(w)
 		if err != nil {
 			return nil, fmt.Errorf("field: %s: %w", s.System, err)
 		}
-		all = append(all, s)
+		made = append(made, s)
 	}
-	return all, nil
+	return made, nil
 }
 
 // keys name the transitions.
@@ -136,29 +138,32 @@ func (w walked) xie() (Step, error) {
 func (w walked) liangLai() (Step, error) {
 	m := w.problem.MDP
 	s := Step{System: "Liang–Lai 2026", Algorithm: "semi-gradient actor–critic, α = 2, β = .2", Attends: "TD errors δ_k: surprising transitions", Keys: w.keys()}
-	prompt, err := lianglai.NewActorCriticPrompt(m.States(), m.Actions())
+	liang, err := all.Methods.Find(experiment.LiangLai)
 	if err != nil {
 		return s, err
+	}
+	d, err := liang.Deploy(method.Setting{Recipe: "tuned", States: m.States(), Actions: m.Actions()})
+	if err != nil {
+		return s, err
+	}
+	written, ok := d.(interface {
+		Written(l *baseline.ActorCritic, window []baseline.Transition, gamma float64, steps baseline.StepSizes) (scores []float64, distance float64, err error)
+	})
+	if !ok {
+		return s, fmt.Errorf("%T has no block that is written down", d)
 	}
 	learner, err := baseline.NewActorCritic(w.problem.Pi0)
 	if err != nil {
 		return s, err
 	}
-	rates := baseline.StepSizes{Alpha: 2, Beta: .2}
-	block := prompt.Analytic(m.Gamma, rates)
-	pi := learner.Policy()
-	context, query := prompt.Context(w.window, pi), prompt.Query(learner)
-	theta, values := prompt.Increment(block.Attend(context, query))
-	wantTheta, wantValues := learner.Increment(w.window, pi, m.Gamma, rates)
-	for _, pair := range [][2][]float64{{theta, wantTheta}, {values, wantValues}} {
-		s.Distance = max(s.Distance, floats.Distance(pair[0], pair[1], math.Inf(1)))
+	steps := baseline.StepSizes{Alpha: 2, Beta: .2}
+	scores, distance, err := written.Written(learner, w.window, m.Gamma, steps)
+	if err != nil {
+		return s, err
 	}
+	s.Distance, s.Share = distance, shares(scores)
 	// A sum of the window's errors, each of at most two roundings more than the numbers in it.
-	s.Bound = 2 * float64(len(w.window)+4) * rates.Alpha * (1 + m.Gamma) * 0x1p-53 * m.Bound()
-	var key, scores mat.VecDense
-	key.MulVec(block.P, mat.NewVecDense(len(query), query))
-	scores.MulVec(context, &key)
-	s.Share = shares(scores.RawVector().Data)
+	s.Bound = 2 * float64(len(w.window)+4) * steps.Alpha * (1 + m.Gamma) * 0x1p-53 * m.Bound()
 	return s, nil
 }
 
