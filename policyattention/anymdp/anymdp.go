@@ -19,7 +19,7 @@
 //
 //	[ (x_a − mean(x)) / κd | ℓ_a / κs_a | (x_a − mean(x)) / κs_a | 1 ]
 //
-// with κ = 30. Nothing but ratios is left: the tokens of (c log π, cηQ) are those of
+// with κ = 100. Nothing but ratios is left: the tokens of (c log π, cηQ) are those of
 // (log π, ηQ), and an offset of Q changes none. That is PMD's own invariance, whose logits
 // log π + ηQ are homogeneous of degree one. The last entry is a carrier as in the paper's
 // normalized compilation (Appendix C): with the others below 1/κ, LayerNorm divides by
@@ -28,12 +28,15 @@
 //
 // # Read-outs
 //
-// The network writes two numbers per token, o₀ and o₁. The row's logits are
+// The network writes two numbers per token, o₀ and o₁, which are 0 for the empty token,
+// [0 | 0 | 0 | 1] in a state by itself. The row's logits are
 //
 //	Network:  κ s_a o₀
 //	Prior:    log π_a + κ d o₁
 //
-// In the first the network has to add the logarithm and the product ηQ; in the second
+// The empty token's zeros are held in training: without them most of a network's error is a
+// bias that has to cancel to within a small part of 1/κ.
+// In the first read-out the network has to add the logarithm and the product ηQ; in the second
 // the product only. Neither adds ηQ to the logits: what the network does not learn is
 // missing.
 package anymdp
@@ -53,7 +56,7 @@ const (
 	// Features is the number of features of a token, Outputs what is written for each.
 	Features, Outputs = 4, 2
 	// Carrier is κ.
-	Carrier = 30
+	Carrier = 100
 	// LogFloor is the least log mass that a token tells, relative to the likeliest
 	// action. The read-out that adds log π keeps any mass; that of the network alone
 	// leaves no action less than about e⁻¹⁶ = 1e-7, which is a guard like the paper's
@@ -141,6 +144,9 @@ func (r *Row) Logits(readout Readout, outputs, logits []float64) {
 		}
 	}
 }
+
+// Empty is the token of no action.
+func Empty() []float64 { return []float64{0, 0, 0, 1} }
 
 // Forward takes tokens [n][A][Features] of n states with the same number of actions
 // through a network, for outputs [n][A·Outputs].

@@ -25,11 +25,15 @@ type state struct {
 	wall, cpu float64   // seconds spent, over all interruptions
 }
 
-// seal adds to the metadata the digest of everything else in the file.
-func seal(f *safetensors.File) error {
+// Seal adds to the metadata the digest of everything else in the file, without which
+// ReadParams refuses it.
+func Seal(f *safetensors.File) error {
 	digest, err := digest(f)
 	if err != nil {
 		return err
+	}
+	if f.Metadata == nil {
+		f.Metadata = map[string]string{}
 	}
 	f.Metadata["sha256"] = digest
 	return nil
@@ -94,7 +98,7 @@ func (j Job) saveState(path string, s state) error {
 	if j.Line != "" {
 		f.Metadata["line"] = j.Line
 	}
-	if err := seal(f); err != nil {
+	if err := Seal(f); err != nil {
 		return err
 	}
 	return safetensors.WriteFile(path, f)
@@ -207,7 +211,7 @@ func (j Job) saveWeights(path string, s state) error {
 			Name: t.Name, Shape: t.Shape, Data: params[t.Offset : t.Offset+t.Size()],
 		})
 	}
-	if err := seal(f); err != nil {
+	if err := Seal(f); err != nil {
 		return err
 	}
 	return safetensors.WriteFile(path, f)

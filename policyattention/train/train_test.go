@@ -315,7 +315,7 @@ func TestTrainErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(f)
-		if err := seal(f); err != nil {
+		if err := Seal(f); err != nil {
 			t.Fatal(err)
 		}
 		b, err := safetensors.Marshal(f)

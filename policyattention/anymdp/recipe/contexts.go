@@ -23,7 +23,7 @@ type Context struct {
 //
 //   - The update is Gaussian, or nearly tied but for some actions, or heavy-tailed, so
 //     that one action is far from all others, or uniform.
-//   - The prior has a scale from 1/20 to 300 separations, log-uniform: from early rounds
+//   - The prior has a scale from 1/20 to 3,000 separations, log-uniform: from early rounds
 //     with large steps to masses that take hundreds of rounds to move. It is Gaussian,
 //     uniform, or has one action dominate.
 //   - A state has from 2 actions to all; the remaining tokens are copies of some of them,
@@ -85,7 +85,7 @@ func drawUpdate(rng *rand.Rand, n int) []float64 {
 }
 
 func drawPrior(rng *rand.Rand, n int) []float64 {
-	const least, most = .05, 300
+	const least, most = .05, 3000
 	scale := least * numeric.Exp(rng.Float64()*numeric.Log(most/least))
 	x := make([]float64, n)
 	kind := rng.IntN(3)

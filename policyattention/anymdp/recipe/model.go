@@ -2,12 +2,12 @@ package recipe
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -61,53 +61,98 @@ func (m *Model) Close() {
 	}
 }
 
-// tokensPerCall is about how many tokens a call takes: enough to be worth it, and few enough
-// that little is lost where few states are asked for.
-const tokensPerCall = 256
+// tokensPerCall are about how many tokens a call takes: many to be worth it, and few, so
+// that little is lost where few states are left.
+const tokensPerCall, fewTokens = 1024, 128
 
-// Forward implements [anymdp.Forward]. Every call takes the same number of states, so
-// that what is computed for a state does not depend on how many others are asked for.
+// Forward implements [anymdp.Forward]. A call takes one of two numbers of states, so that
+// two programs do for every number of actions.
 func (m *Model) Forward(states [][][]float64) ([][]float64, error) {
 	if len(states) == 0 {
 		return nil, nil
 	}
 	actions := len(states[0])
-	size := max(16, tokensPerCall/actions/16*16)
-	var outputs [][]float64
-	for some := range slices.Chunk(states, size) {
-		input := make([]float32, size*actions*anymdp.Features)
-		for i, state := range some {
-			for a, token := range state {
-				for k, v := range token {
-					input[(i*actions+a)*anymdp.Features+k] = float32(v)
-				}
-			}
+	outputs := make([][]float64, 0, len(states))
+	for len(states) > 0 {
+		size := max(16, fewTokens/actions/16*16)
+		if many := max(16, tokensPerCall/actions/16*16); len(states) > many/2 {
+			size = many
 		}
-		var inputs []any
-		for _, x := range m.folded {
-			inputs = append(inputs, x)
-		}
-		output, err := m.exec.Call1(append(inputs, tensors.FromFlatDataAndDimensions(input, size, actions, anymdp.Features))...)
+		some := states[:min(size, len(states))]
+		states = states[len(some):]
+		rows, err := m.call(some, size)
 		if err != nil {
 			return nil, fmt.Errorf("recipe: %w", err)
 		}
-		err = tensors.ConstFlatData(output, func(values []float32) {
-			for i := range some {
-				row := make([]float64, actions*anymdp.Outputs)
-				for k := range row {
-					row[k] = float64(values[i*len(row)+k])
-				}
-				outputs = append(outputs, row)
-			}
-		})
-		if err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
-		}
-		if err := output.FinalizeAll(); err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
-		}
+		outputs = append(outputs, rows...)
 	}
 	return outputs, nil
+}
+
+// call takes states with the same number of actions through the program for size states.
+func (m *Model) call(states [][][]float64, size int) ([][]float64, error) {
+	actions := len(states[0])
+	input := make([]float32, size*actions*anymdp.Features)
+	for i, state := range states {
+		for a, token := range state {
+			for k, v := range token {
+				input[(i*actions+a)*anymdp.Features+k] = float32(v)
+			}
+		}
+	}
+	var inputs []any
+	for _, x := range m.folded {
+		inputs = append(inputs, x)
+	}
+	output, err := m.exec.Call1(append(inputs, tensors.FromFlatDataAndDimensions(input, size, actions, anymdp.Features))...)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([][]float64, len(states))
+	err = tensors.ConstFlatData(output, func(values []float32) {
+		for i := range rows {
+			rows[i] = make([]float64, actions*anymdp.Outputs)
+			for k := range rows[i] {
+				rows[i][k] = float64(values[i*len(rows[i])+k])
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rows, output.FinalizeAll()
+}
+
+// Settle returns weights of a training run in the form in which they are released. The
+// loss sees outputs less those of the empty token only; here the head's bias is changed so
+// that the empty token's are 0, and outputs can be taken as they are.
+func Settle(weights []byte) ([]byte, error) {
+	f, err := safetensors.Unmarshal(weights)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	network, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
+		values, _, err := safetensors.Get[float32](f, name)
+		return values, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	empty, err := network.Vectors([][]float64{anymdp.Empty()})
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	bias, _, err := safetensors.Get[float32](f, "head.bias")
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	for k, v := range empty[0] {
+		bias[k] = float32(float64(bias[k]) - v)
+	}
+	if err := train.Seal(f); err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	return safetensors.Marshal(f)
 }
 
 // ReadWeights reads weights of a training run by this recipe: their configuration, the

@@ -105,6 +105,16 @@ func TestFirstLoss(t *testing.T) {
 	for _, part := range network.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
 	}
+	raw, err := safetensors.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = Settle(raw); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = safetensors.Unmarshal(raw); err != nil {
+		t.Fatal(err)
+	}
 	forward, err := anymdp.Plain(f)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ package trial
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -32,13 +33,36 @@ type Row struct {
 	// uniformly, or Everywhere. The other actions share the rest as in the family's π₀.
 	Mass       float64
 	Everywhere bool
-	Eta        float64 // 0 stands for the step size that [pmd.SuggestStep] suggests
-	Problems   int     // of an identity, read-out "prior"
-	Network    int     // how many of them the read-out "network" is run on
+	// Lock, if set, draws Mass for every problem log-uniformly from 10⁻¹² to 10⁻¹, and
+	// every other problem has it Everywhere.
+	Lock bool
+	Eta  float64 // 0 stands for the step size that [pmd.SuggestStep] suggests
+	// Fixture, if not 0, is the root of problems that all identities share.
+	Fixture uint64
+
+	Problems int // of an identity, read-out "prior"
+	// The first Long of them go on to the last horizon, and on the first Network and Mixed
+	// the network's read-out is run as it is and mixed with the uniform policy.
+	Long, Network, Mixed int
+}
+
+// Fixture is a set of problems that the actors of fixed shape are scored on.
+type Fixture struct {
+	Name   string
+	States int
+	Root   uint64
+}
+
+// Fixtures are the benchmark's problems, by the roots of the experiments' protocol.
+var Fixtures = []Fixture{
+	{"benchmark, S = 4", 4, 34100}, {"benchmark, S = 8", 8, 38100}, {"benchmark, S = 16", 16, 39100},
 }
 
 // base is the row that others differ from in one thing.
-var base = Row{Family: mdp.Random, States: 7, Actions: 3, Gamma: mdp.Discount, Least: -1, Most: 1, Eta: .8, Problems: 60, Network: 20}
+var base = Row{
+	Family: mdp.Random, States: 7, Actions: 3, Gamma: mdp.Discount, Least: -1, Most: 1, Eta: .8,
+	Problems: 60, Long: 12, Network: 12,
+}
 
 // Rows are the rows of the table.
 var Rows = rows()
@@ -53,8 +77,9 @@ func rows() (all []Row) {
 	for _, size := range [][2]int{{3, 32}, {7, 18}, {12, 9}, {24, 5}, {48, 3}, {100, 2}} {
 		add(fmt.Sprintf("S = %d, A = %d", size[0], size[1]), func(r *Row) {
 			r.States, r.Actions = size[0], size[1]
+			r.Problems, r.Long, r.Network = 12, 4, 4
 			if size[0] >= 48 {
-				r.Problems, r.Network = 20, 5
+				r.Problems, r.Long, r.Network = 4, 1, 1
 			}
 		})
 	}
@@ -72,6 +97,16 @@ func rows() (all []Row) {
 		add(string(family), func(r *Row) { r.Family = family })
 	}
 	add("suggested η", func(r *Row) { r.Eta = 0 })
+	add("lock-up, S = 4", func(r *Row) {
+		r.States, r.Lock = 4, true
+		r.Problems, r.Long, r.Network, r.Mixed = 200, 200, 200, 20
+	})
+	for _, f := range Fixtures {
+		add(f.Name, func(r *Row) {
+			r.States, r.Fixture = f.States, f.Root
+			r.Problems, r.Long, r.Network = 64, 0, 64
+		})
+	}
 	return all
 }
 
@@ -85,6 +120,9 @@ type Problem struct {
 // row, the root and the identity.
 func (r Row) Draw(root, identity uint64) ([]Problem, error) {
 	stream := seed.New(root, "any", "trial", r.Name, int(identity)).Uint64()
+	if r.Fixture != 0 {
+		stream = r.Fixture
+	}
 	drawn, err := r.Family.Draw(stream, r.States, r.Actions, r.Problems)
 	if err != nil {
 		return nil, fmt.Errorf("trial: %s: %w", r.Name, err)
@@ -116,13 +154,17 @@ func (r Row) change(p mdp.Problem, stream uint64, i int) (Problem, error) {
 	if r.Eta == 0 {
 		out.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
 	}
-	if r.Mass == 0 {
+	rng := seed.New(stream, "state", i)
+	only, mass, everywhere := rng.IntN(r.States), r.Mass, r.Everywhere
+	if r.Lock {
+		mass, everywhere = math.Pow(10, -1-11*rng.Float64()), i%2 == 1
+	}
+	if mass == 0 {
 		return out, nil
 	}
-	only := seed.New(stream, "state", i).IntN(r.States)
 	for s := range r.States {
-		if r.Everywhere || s == only {
-			starve(out.Pi0.RawRowView(s), best(optimum.Q.RawRowView(s)), r.Mass)
+		if everywhere || s == only {
+			starve(out.Pi0.RawRowView(s), best(optimum.Q.RawRowView(s)), mass)
 		}
 	}
 	return out, nil

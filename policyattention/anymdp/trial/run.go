@@ -11,11 +11,18 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// Losses are the losses of the policies returned on one problem, by horizon. Those of the
-// network's read-out are NaN where it was not run.
+// Losses are the losses of the policies returned on one problem, by horizon. Where
+// something was not run they are NaN.
 type Losses struct {
-	Exact, Prior, Network []float64
+	Exact, Prior, Network, Mixed []float64
 }
+
+// Mixed is the network's read-out with the guard of the paper's Appendix G: each policy
+// is mixed with the uniform one, with φ = [Phi].
+const Mixed anymdp.Readout = "network, mixed"
+
+// Phi is φ of the mixture.
+const Phi = .01
 
 // Run takes a row's problems for an identity through exact PMD and the read-outs of a
 // network, and scores them at all horizons.
@@ -42,34 +49,76 @@ func (r Row) run(root, identity uint64, forward anymdp.Forward, horizons []int) 
 	if err != nil {
 		return nil, err
 	}
-	some := min(r.Network, len(problems))
-	by := make([][][]float64, 3)
-	for k, run := range []struct {
-		actor control.Actor
-		n     int
-	}{{control.RuleActor(pmd.PMD), len(problems)}, {prior, len(problems)}, {network, some}} {
-		if by[k], err = loop(run.actor, problems[:run.n], scales, horizons); err != nil {
-			return nil, fmt.Errorf("trial: %s: %w", r.Name, err)
-		}
+	guarded, err := anymdp.NewActor(forward, anymdp.Network)
+	if err != nil {
+		return nil, err
 	}
 	all := make([]Losses, len(problems))
-	for i := range all {
-		all[i] = Losses{Exact: by[0][i], Prior: by[1][i]}
-		if i < some {
-			all[i].Network = by[2][i]
-		} else {
-			for range horizons {
-				all[i].Network = append(all[i].Network, math.NaN())
+	for _, run := range []struct {
+		actor control.Actor
+		n     int
+		to    func(*Losses) *[]float64
+	}{
+		{control.RuleActor(pmd.PMD), r.Problems, func(l *Losses) *[]float64 { return &l.Exact }},
+		{prior, r.Problems, func(l *Losses) *[]float64 { return &l.Prior }},
+		{network, r.Network, func(l *Losses) *[]float64 { return &l.Network }},
+		{control.MixedActor{Actor: guarded, Phi: Phi}, r.Mixed, func(l *Losses) *[]float64 { return &l.Mixed }},
+	} {
+		losses, err := r.loop(run.actor, problems[:min(run.n, len(problems))], scales, horizons)
+		if err != nil {
+			return nil, fmt.Errorf("trial: %s: %w", r.Name, err)
+		}
+		for i := range all {
+			*run.to(&all[i]) = missing(horizons)
+			if i < len(losses) {
+				*run.to(&all[i]) = losses[i]
 			}
 		}
 	}
 	return all, nil
 }
 
+func missing(horizons []int) []float64 {
+	none := make([]float64, len(horizons))
+	for k := range none {
+		none[k] = math.NaN()
+	}
+	return none
+}
+
 // loop runs an actor with the exact one-step critic from Q₀ = Q^{π₀} on every problem and
 // returns the losses at the horizons. Unlike [control.Loop] it keeps the latest tables
-// only, and each problem has its own step size.
-func loop(actor control.Actor, problems []Problem, scales []*control.Scale, horizons []int) ([][]float64, error) {
+// only, each problem has its own step size, and the first Long go on to the last of
+// [Horizons].
+func (r Row) loop(actor control.Actor, problems []Problem, scales []*control.Scale, horizons []int) ([][]float64, error) {
+	batch, err := start(problems)
+	if err != nil {
+		return nil, err
+	}
+	losses := make([][]float64, len(problems))
+	for i := range losses {
+		losses[i] = missing(horizons)
+	}
+	for k, horizon := range horizons {
+		if horizon == Horizons[len(Horizons)-1] {
+			batch = batch[:min(r.Long, len(batch))]
+		}
+		if err := advance(actor, batch, horizon); err != nil {
+			return nil, err
+		}
+		for i, c := range batch {
+			loss, err := scales[i].Loss(c.Pi)
+			if err != nil {
+				return nil, fmt.Errorf("problem %d after %d rounds: %w", i, horizon, err)
+			}
+			losses[i][k] = loss
+		}
+	}
+	return losses, nil
+}
+
+// start returns the first contexts of problems.
+func start(problems []Problem) ([]control.Context, error) {
 	batch := make([]control.Context, len(problems))
 	for i, p := range problems {
 		q, err := p.MDP.PolicyValue(p.Pi0)
@@ -78,27 +127,21 @@ func loop(actor control.Actor, problems []Problem, scales []*control.Scale, hori
 		}
 		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: mat.DenseCopyOf(p.Pi0), Q: q, Eta: p.Eta}
 	}
-	losses := make([][]float64, len(problems))
-	round := 0
-	for _, horizon := range horizons {
-		for ; round < horizon; round++ {
-			policies, err := actor.Act(batch)
-			if err != nil {
-				return nil, fmt.Errorf("round %d: %w", round, err)
-			}
-			for i := range batch {
-				c := &batch[i]
-				c.Pi, c.Round = policies[i], round+1
-				c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
-			}
+	return batch, nil
+}
+
+// advance takes contexts to a round.
+func advance(actor control.Actor, batch []control.Context, to int) error {
+	for len(batch) > 0 && batch[0].Round < to {
+		policies, err := actor.Act(batch)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", batch[0].Round, err)
 		}
-		for i, c := range batch {
-			loss, err := scales[i].Loss(c.Pi)
-			if err != nil {
-				return nil, fmt.Errorf("problem %d after %d rounds: %w", i, horizon, err)
-			}
-			losses[i] = append(losses[i], loss)
+		for i := range batch {
+			c := &batch[i]
+			c.Pi, c.Round = policies[i], c.Round+1
+			c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
 		}
 	}
-	return losses, nil
+	return nil
 }

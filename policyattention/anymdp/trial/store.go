@@ -48,15 +48,24 @@ func Folder(preset string, c recipe.Config) string {
 	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, c.Hash()))
 }
 
-// header names the columns of losses.csv.gz.
+// header names the columns of losses.csv.gz: the losses of exact PMD, in six digits, and
+// by how much those of the read-outs are larger, in three. An empty one was not run.
 func header() []string {
 	h := []string{"row", "problem"}
-	for _, of := range []string{"exact", "prior", "network"} {
+	for _, of := range []string{"exact", "prior_excess", "network_excess", "mixed_excess"} {
 		for _, t := range Horizons {
 			h = append(h, fmt.Sprintf("%s_%d", of, t))
 		}
 	}
 	return h
+}
+
+// digits writes a loss in so many digits.
+func digits(v float64, n int) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return strconv.FormatFloat(v, 'g', n, 64)
 }
 
 // Write stores the losses of an identity, by row, and its manifest, in a folder that has
@@ -69,13 +78,12 @@ func Write(folder string, m Manifest, losses map[string][]Losses) error {
 	for _, row := range Rows {
 		for i, l := range losses[row.Name] {
 			line := []string{row.Name, strconv.Itoa(i)}
-			for _, values := range [][]float64{l.Exact, l.Prior, l.Network} {
-				for _, v := range values {
-					text := ""
-					if !math.IsNaN(v) {
-						text = strconv.FormatFloat(v, 'g', 6, 64)
-					}
-					line = append(line, text)
+			for _, v := range l.Exact {
+				line = append(line, digits(v, 6))
+			}
+			for _, values := range [][]float64{l.Prior, l.Network, l.Mixed} {
+				for k, v := range values {
+					line = append(line, digits(v-l.Exact[k], 3))
 				}
 			}
 			w.Write(line) //nolint:errcheck // Flush keeps the error
@@ -173,10 +181,13 @@ func readLosses(path string) (map[string][]Losses, error) {
 			}
 		}
 		h := len(Horizons)
-		if len(values) != 3*h || line[1] != strconv.Itoa(len(all[line[0]])) {
+		if len(values) != 4*h || line[1] != strconv.Itoa(len(all[line[0]])) {
 			return nil, fmt.Errorf("trial: %s: line %d is not of the next problem of a row", path, n+2)
 		}
-		all[line[0]] = append(all[line[0]], Losses{values[:h], values[h : 2*h], values[2*h:]})
+		for k := h; k < len(values); k++ {
+			values[k] += values[k%h]
+		}
+		all[line[0]] = append(all[line[0]], Losses{values[:h], values[h : 2*h], values[2*h : 3*h], values[3*h:]})
 	}
 	return all, nil
 }

@@ -2,9 +2,14 @@ package trial
 
 import (
 	"cmp"
+	"math"
+	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"icrl/policyattention/anymdp"
+	"icrl/policyattention/seed"
 )
 
 // Behind is by how much of the normalized loss a problem that counts as locked is behind
@@ -24,6 +29,23 @@ type Summary struct {
 	Median, P99, Worst float64
 	Exact, Actor       float64 // mean losses
 	Locked             int     // problems more than [Behind] behind; at the last horizon, locked
+	// MedianIn and RatioIn are 95 % intervals: of the median from order statistics, of the
+	// ratio of means from 1,000 resamples of the problems.
+	MedianIn, RatioIn [2]float64
+}
+
+// Readouts are what is summarized of a row.
+var Readouts = []anymdp.Readout{anymdp.Prior, anymdp.Network, Mixed}
+
+// Of returns the losses of a read-out, by horizon.
+func (l Losses) Of(readout anymdp.Readout) []float64 {
+	switch readout {
+	case anymdp.Prior:
+		return l.Prior
+	case anymdp.Network:
+		return l.Network
+	}
+	return l.Mixed
 }
 
 // Ratio is the ratio of the mean losses.
@@ -36,37 +58,52 @@ func (s Summary) Within() [4]bool {
 
 // Summarize pools the losses of a row over identities.
 func Summarize(row string, losses []Losses) (all []Summary) {
-	for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+	for _, readout := range Readouts {
 		for k, horizon := range Horizons {
 			s := Summary{Row: row, Readout: readout, Horizon: horizon}
-			var excess []float64
+			var exact, excess []float64
 			for _, l := range losses {
-				actor := l.Prior[k]
-				if readout == anymdp.Network {
-					actor = l.Network[k]
-				}
-				if actor != actor { // NaN: not run
-					continue
-				}
-				excess = append(excess, actor-l.Exact[k])
-				s.Exact += l.Exact[k]
-				s.Actor += actor
-				if actor-l.Exact[k] > Behind {
-					s.Locked++
+				if v := l.Of(readout)[k]; !math.IsNaN(v) {
+					exact, excess = append(exact, l.Exact[k]), append(excess, v-l.Exact[k])
 				}
 			}
 			s.Problems = len(excess)
 			if s.Problems == 0 {
 				continue
 			}
-			s.Exact /= float64(s.Problems)
-			s.Actor /= float64(s.Problems)
+			n := float64(s.Problems)
+			s.Exact, s.Actor = floats.Sum(exact)/n, (floats.Sum(exact)+floats.Sum(excess))/n
+			s.RatioIn = ratioIn(seed.New(Root, "any", "interval", row, string(readout), horizon), exact, excess)
 			slices.SortFunc(excess, cmp.Compare[float64])
+			for _, e := range excess {
+				if e > Behind {
+					s.Locked++
+				}
+			}
 			s.Median, s.P99, s.Worst = quantile(excess, .5), quantile(excess, .99), excess[len(excess)-1]
+			// The number of problems below the median is binomial, here in its normal limit.
+			reach := 1.96 / math.Sqrt(4*n)
+			s.MedianIn = [2]float64{quantile(excess, max(0, .5-reach)), quantile(excess, min(1, .5+reach))}
 			all = append(all, s)
 		}
 	}
 	return all
+}
+
+// ratioIn is the 95 % percentile interval of the ratio of mean losses.
+func ratioIn(rng *rand.Rand, exact, excess []float64) [2]float64 {
+	const resamples = 1000
+	ratios := make([]float64, resamples)
+	for i := range ratios {
+		x, y := 0.0, 0.0
+		for range exact {
+			k := rng.IntN(len(exact))
+			x, y = x+exact[k], y+exact[k]+excess[k]
+		}
+		ratios[i] = y / x
+	}
+	slices.SortFunc(ratios, cmp.Compare[float64])
+	return [2]float64{quantile(ratios, .025), quantile(ratios, .975)}
 }
 
 // quantile of sorted values, between neighbours linearly.

@@ -85,7 +85,7 @@ func replay(folder string, c recipe.Config, stored map[string][]Losses, i, n int
 		if k%n != i {
 			continue
 		}
-		row.Problems, row.Network = 1, 1
+		row.Problems, row.Network, row.Mixed = 1, 1, 0
 		again, err := row.run(Root, c.Seed, forward, replayed)
 		if err != nil {
 			return nil, 0, err

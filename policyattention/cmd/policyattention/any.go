@@ -17,6 +17,9 @@ import (
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/mdpfile"
+	"icrl/policyattention/results"
+	"icrl/policyattention/stats"
 	"icrl/policyattention/train"
 )
 
@@ -24,6 +27,8 @@ type anyCmd struct {
 	Train    anyTrainCmd    `cmd:"" help:"Train identities of the actor for any MDP; an interrupted run continues where it was."`
 	Evaluate anyEvaluateCmd `cmd:"" help:"Train what is missing, and run it beside exact PMD on fresh problems."`
 	Card     anyCardCmd     `cmd:"" help:"Print the model card of the released weights."`
+	Beside   anyBesideCmd   `cmd:"" help:"Print it beside the actors of fixed shape, on the problems that those are scored on."`
+	Greedy   anyGreedyCmd   `cmd:"" help:"Compare its greedy policies with exact PMD's on MDP files."`
 	Table    anyTableCmd    `cmd:"" help:"Print how far it is behind exact PMD, by kind of problem."`
 }
 
@@ -64,7 +69,7 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 	return nil
 }
 
-// trainAny trains a configuration in the preset's folder of work, copies the weights to
+// trainAny trains a configuration in the preset's folder of work, copies the weights, settled, to
 // the folder of results and returns what the run took, in seconds of processor time.
 func (g *globals) trainAny(ctx context.Context, b compute.Backend, c recipe.Config) (seconds float64, err error) {
 	job, err := c.Job()
@@ -85,6 +90,9 @@ func (g *globals) trainAny(ctx context.Context, b compute.Backend, c recipe.Conf
 	}
 	weights, err := os.ReadFile(result.Weights)
 	if err != nil {
+		return 0, err
+	}
+	if weights, err = recipe.Settle(weights); err != nil {
 		return 0, err
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -132,7 +140,7 @@ func (c anyEvaluateCmd) Run(ctx context.Context, g *globals) error {
 				return context.Cause(ctx)
 			}
 			if c.Calibration > 0 {
-				row.Problems, row.Network = c.Calibration, c.Calibration
+				row.Problems, row.Long, row.Network, row.Mixed = c.Calibration, c.Calibration, c.Calibration, c.Calibration
 			}
 			if losses[row.Name], err = row.Run(root, config.Seed, model.Forward); err != nil {
 				return err
@@ -171,7 +179,7 @@ func (anyTableCmd) Run(g *globals) error {
 	if g.JSON {
 		return g.print(e)
 	}
-	for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+	for _, readout := range trial.Readouts {
 		fmt.Fprintf(g.out, "Read-out %s, %d identities:\n\n", readout, len(e.Manifests))
 		if err := e.Markdown(g.out, readout); err != nil {
 			return err
@@ -187,6 +195,105 @@ func (g *globals) anyEvidence() (*trial.Evidence, error) {
 		return nil, err
 	}
 	return trial.Load(g.presetFolder(), configs)
+}
+
+type anyBesideCmd struct{}
+
+func (anyBesideCmd) Run(g *globals) error {
+	store, err := g.open()
+	if err != nil {
+		return err
+	}
+	configs, err := anyIdentities(nil)
+	if err != nil {
+		return err
+	}
+	var stored []map[string][]trial.Losses
+	for _, c := range configs {
+		_, losses, err := trial.Read(trial.Folder(g.presetFolder(), c), c)
+		if err != nil {
+			return err
+		}
+		stored = append(stored, losses)
+	}
+	source := results.New(store)
+	fmt.Fprint(g.out, "| S | T | fixed shape, plain | read-out of any | loss | difference of medians, 95 % interval |\n|---|---|---|---|---|---|\n")
+	for _, f := range trial.Fixtures {
+		fixed, err := source.Plain(f.States)
+		if err != nil {
+			return err
+		}
+		for k, horizon := range trial.Horizons[:2] {
+			for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+				var x [][]float64
+				for _, losses := range stored {
+					var of []float64
+					for _, l := range losses[f.Name] {
+						of = append(of, l.Of(readout)[k])
+					}
+					x = append(x, of)
+				}
+				y := fixed.Losses(horizon)
+				n := min(len(x), len(y)) // runs are drawn in pairs
+				if n == 0 {
+					return fmt.Errorf("S = %d: no results of actors of fixed shape", f.States)
+				}
+				d, err := stats.Standard.Difference(x[:n], y[:n])
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(g.out, "| %d | %d | %.4f | %s | %.4f | %+.4f [%+.4f, %+.4f] |\n", f.States, horizon,
+					stats.Median(stats.RunMedians(y[:n])), readout, stats.Median(stats.RunMedians(x[:n])), d.Value, d.Lo, d.Hi)
+			}
+		}
+	}
+	return nil
+}
+
+type anyGreedyCmd struct {
+	Files  []string `arg:"" help:"MDP files, as of 'solve --mdp'." type:"existingfile"`
+	Rounds int      `help:"Rounds, at the suggested step size." default:"200"`
+}
+
+func (c anyGreedyCmd) Run(g *globals) error {
+	if c.Rounds < 1 {
+		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, c.Rounds)
+	}
+	b, err := backend.New(g.Backend)
+	if err != nil {
+		return err
+	}
+	configs, err := anyIdentities(nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(g.out, "States whose likeliest action after %d rounds is another than exact PMD's, of those whose\ntwo best actions differ by more than %v:\n\n| problem | S | A | identity | read-out | states | other action |\n|---|---|---|---|---|---|---|\n", c.Rounds, trial.Tied)
+	different := 0
+	for _, config := range configs {
+		model, err := recipe.Load(b, filepath.Join(trial.Folder(g.presetFolder(), config), trial.WeightsFile))
+		if err != nil {
+			return err
+		}
+		for _, file := range c.Files {
+			problem, err := mdpfile.Read(file)
+			if err != nil {
+				return err
+			}
+			all, err := trial.Agreement(problem, model.Forward, c.Rounds)
+			if err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+			for _, x := range all {
+				fmt.Fprintf(g.out, "| %s | %d | %d | %d | %s | %d | %d |\n", filepath.Base(file), problem.MDP.States(), problem.MDP.Actions(), config.Seed, x.Readout, x.Decided, len(x.Different))
+				different += len(x.Different)
+			}
+		}
+		model.Close()
+	}
+	if different > 0 {
+		return fmt.Errorf("%d states with another likeliest action than exact PMD's", different)
+	}
+	return nil
 }
 
 type anyCardCmd struct{}
