@@ -15,8 +15,10 @@ import (
 
 // tolerance is by how much a loss that is replayed in plain Go may differ from the stored
 // one, from XLA in float32. An error of 1e-6 of a row's separation in each of 40 rounds
-// moves a logit by 4e-5 separations, and a loss by a quarter of that for each nat.
-const tolerance = 1e-3
+// moves a logit by 4e-5 separations, and a loss by a quarter of that for each nat. In the
+// read-out of the network alone a float32 rounding of 1e-7 counts κ·17 nats where a mass
+// is at its floor: 2e-4 nats a round, .007 in forty.
+const tolerance, networkTolerance = 1e-3, 4e-3
 
 // replayed are the horizons of problems that are replayed.
 var replayed = []int{20, 40}
@@ -82,7 +84,7 @@ func replay(folder string, c recipe.Config, stored map[string][]Losses, i, n int
 			wrong = append(wrong, fmt.Sprintf("trial: %s: %d problems of %q, want %d", folder, got, row.Name, row.Problems))
 			continue
 		}
-		if k%n != i {
+		if k%n != i || row.Fixture != 0 { // those would take a tenth of the time
 			continue
 		}
 		row.Problems, row.Network, row.Mixed = 1, 1, 0
@@ -92,10 +94,14 @@ func replay(folder string, c recipe.Config, stored map[string][]Losses, i, n int
 		}
 		first := stored[row.Name][0]
 		for h := range replayed {
-			for _, pair := range [][2]float64{{first.Exact[h], again[0].Exact[h]}, {first.Prior[h], again[0].Prior[h]}, {first.Network[h], again[0].Network[h]}} {
+			for _, x := range [][3]float64{
+				{first.Exact[h], again[0].Exact[h], tolerance},
+				{first.Prior[h], again[0].Prior[h], tolerance},
+				{first.Network[h], again[0].Network[h], networkTolerance},
+			} {
 				losses++
-				if !(math.Abs(pair[0]-pair[1]) <= tolerance) {
-					wrong = append(wrong, fmt.Sprintf("trial: %s: problem 0 of %q after %d rounds: loss %v, stored %v", folder, row.Name, replayed[h], pair[1], pair[0]))
+				if !(math.Abs(x[0]-x[1]) <= x[2]) {
+					wrong = append(wrong, fmt.Sprintf("trial: %s: problem 0 of %q after %d rounds: loss %v, stored %v", folder, row.Name, replayed[h], x[1], x[0]))
 				}
 			}
 		}

@@ -49,9 +49,9 @@ export const trainedWhy = (part) =>
   `${WHY[part]} The trained network sees one state at a time: this is ${stateName(app.view.state)}.`;
 
 const FEATURES = [
-  ["update", "ηQ less its mean, over its largest distance from it, and over κ = 30"],
-  ["habit", "log π less the likeliest action’s, over this action’s scale, and over κ = 30"],
-  ["update in habit’s scale", "ηQ less its mean, over this action’s scale, and over κ = 30"],
+  ["update", "ηQ less its mean, over its largest distance from it, and over κ = 100"],
+  ["habit", "log π less the likeliest action’s, over this action’s scale, and over κ = 100"],
+  ["update in habit’s scale", "ηQ less its mean, over this action’s scale, and over κ = 100"],
   ["carrier", "always one: it keeps LayerNorm’s divisor steady, as the paper’s carrier does"],
 ];
 const RESULTS = [
