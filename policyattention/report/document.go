@@ -43,7 +43,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"models":         modelsExcerpt,
 	"equal-lead":     equalExcerpt(LeadTable),
 	"equal-sentence": equalExcerpt(SentenceTable),
-	"equal":          equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, ShownConditions) }),
+	"equal":          equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, shownConditions) }),
 	"race":           measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
 	"profile":        measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
 }

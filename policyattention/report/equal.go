@@ -181,9 +181,9 @@ func numbersOf(r equal.Row) string {
 	return strings.Join(parts, ", ")
 }
 
-// ShownConditions accepts the conditions of the paper's comparison, and generative samples
+// shownConditions accepts the conditions of the paper's comparison, and generative samples
 // as many as its learned critic has.
-func ShownConditions(c equal.Condition) bool {
+func shownConditions(c equal.Condition) bool {
 	return c.Information == equal.Model || c.Information == equal.Generative && c.N == 144 || c.Information == equal.Window && c.N == 20
 }
 
