@@ -23,6 +23,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/attest"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
@@ -562,9 +563,28 @@ func (d documentCmd) Run(g *globals) error {
 	return nil
 }
 
-type verifyCmd struct{}
+type verifyCmd struct {
+	Statement string `help:"File to write an in-toto statement to: the result, with the digests of artifacts and code." placeholder:"FILE" type:"path"`
+	Source    string `help:"Root of this module, whose code the statement names." default:"." type:"path"`
+}
 
-func (verifyCmd) Run(ctx context.Context, g *globals) error {
+// attest writes the statement of a verification.
+func (c verifyCmd) attest(store *experiment.Store, result *experiment.Verification) error {
+	said := attest.Verification{Artifacts: store.Root(), Source: c.Source, Checks: "policyattention verify: " + result.String()}
+	for _, d := range result.Discrepancies {
+		said.Failed = append(said.Failed, d.String())
+	}
+	text, err := attest.Statement(said)
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(c.Statement, text, 0o644); err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	return nil
+}
+
+func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	store, err := g.open()
 	if err != nil {
 		return err
@@ -595,6 +615,11 @@ func (verifyCmd) Run(ctx context.Context, g *globals) error {
 	}
 	if result.Trainings == 0 && result.Cells == 0 && len(result.Discrepancies) == 0 {
 		return fmt.Errorf("nothing to verify: %s", nothing(store))
+	}
+	if c.Statement != "" {
+		if err := c.attest(store, result); err != nil {
+			return err
+		}
 	}
 	if g.JSON {
 		if err := g.print(result); err != nil {

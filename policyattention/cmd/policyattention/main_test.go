@@ -168,8 +168,12 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor", checkpoint); code != exitFailure || !strings.Contains(stderr, "5 states") {
 		t.Errorf("a checkpoint of another size: %d, %s", code, stderr)
 	}
-	if code, stdout, stderr := call(append(args, "--backend", "go", "verify")...); code != 0 {
+	statement := filepath.Join(t.TempDir(), "statement.json")
+	if code, stdout, stderr := call(append(args, "--backend", "go", "verify", "--statement", statement, "--source", "../../..")...); code != 0 {
 		t.Errorf("verify: %d, %s %s", code, stdout, stderr)
+	}
+	if text, err := os.ReadFile(statement); err != nil || !strings.Contains(string(text), `"PASSED"`) || !strings.Contains(string(text), filepath.Base(folders[0])+"/weights.safetensors") {
+		t.Errorf("the statement: %v, %.200s", err, text)
 	}
 	if err := os.WriteFile(filepath.Join(folders[0], "loss.csv.gz"), []byte("edited"), 0o644); err != nil {
 		t.Fatal(err)
