@@ -58,7 +58,7 @@ claims: setup ## write claims, and the tables and figures of README and RESULTS,
 	$(COMMAND) --preset paper --json table claims > claims.json.tmp
 	mv claims.json.tmp artifacts/paper/claims.json
 	$(COMMAND) --preset paper document README.md RESULTS.md artifacts/MODELS.md
-	$(COMMAND) --preset paper figure rounds lit contrast equal-transitions equal-operations --out docs/figures
+	$(COMMAND) --preset paper figure rounds lit contrast lockup equal-transitions equal-operations --out docs/figures
 	rm docs/figures/*.png
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)

@@ -3,8 +3,10 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"image/color"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,6 +24,7 @@ import (
 
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/lockup"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
@@ -64,6 +67,7 @@ var figureBuilders = []struct {
 		equal.Condition{Information: equal.Generative, N: 144}, equal.Condition{Information: equal.Window, N: 20})},
 	{"equal-operations", "Loss against floating-point operations, told the same", equalFigure("floating-point operations", func(u equal.Use) float64 { return u.Operations },
 		equal.Condition{Information: equal.Model}, equal.Condition{Information: equal.Generative, N: 144})},
+	{"lockup", "Loss by the mass that the best action begins with", massFigure},
 }
 
 // FigureNames lists the figures.
@@ -403,6 +407,48 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 		}
 	}
 	return []*plot.Plot{a, b}, nil
+}
+
+// massFigure draws the study of package lockup that lies beside the presets.
+func massFigure(s *source) ([]*plot.Plot, error) {
+	study, err := lockup.Read(filepath.Join(filepath.Dir(s.Store.Root()), "lockup", "lockup.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		p := Panel("lock-up", "", "")
+		empty(p)
+		return []*plot.Plot{p}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := Panel("(a) median over problems", "mass of the best action in π₀", fmt.Sprintf("loss at T = %d", study.Rounds))
+	worst := Panel("(b) worst problem", "mass of the best action in π₀", fmt.Sprintf("loss at T = %d", study.Rounds))
+	// Exact PMD is the first curve, and drawn last: others lie under it.
+	for i := len(study.Curves) - 1; i >= 0; i-- {
+		c, colour := study.Curves[i], color.Color(color.Black)
+		if i > 0 {
+			colour = palette[i-1]
+		}
+		var medians, tops plotter.XYs
+		for j, median := range c.Medians() {
+			medians = append(medians, plotter.XY{X: study.Masses[j], Y: median})
+			tops = append(tops, plotter.XY{X: study.Masses[j], Y: slices.Max(c.Loss[j])})
+		}
+		for p, xy := range map[*plot.Plot]plotter.XYs{all: medians, worst: tops} {
+			l, err := line(p, colour, i == 0, xy)
+			if err != nil {
+				return nil, err
+			}
+			if p == all {
+				p.Legend.Add(c.Actor, l)
+			}
+		}
+	}
+	for _, p := range []*plot.Plot{all, worst} {
+		LogScale(&p.X)
+		LogScale(&p.Y)
+	}
+	headroom(all, len(study.Curves))
+	return []*plot.Plot{all, worst}, nil
 }
 
 // shiftsPanel draws the ratios to exact PMD on the families without retraining.

@@ -71,6 +71,7 @@ type cli struct {
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG."`
 	Document  documentCmd  `cmd:"" help:"Write the tables between the markers of documents again."`
 	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./scripts/bench growth'."`
+	Lockup    lockupCmd    `cmd:"" help:"Measure actors on problems whose best actions begin with little mass."`
 	Speed     speedCmd     `cmd:"" help:"Print the speed of training steps beside JAX and PyTorch, as measured by 'make bench'."`
 	Field     fieldCmd     `cmd:"" help:"The systems of policy evaluation that the paper is set beside: what they can do, constructed and trained."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`

@@ -1,0 +1,95 @@
+package lockup
+
+import (
+	"fmt"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer/plain"
+)
+
+// Paper is the study of the repository: what it is measured on, without curves. The size
+// is one at which every recipe has been trained.
+func Paper() *Study {
+	const states = 8
+	p := experiment.PaperProtocol
+	return &Study{
+		Root: p.Sizes[states].Evaluation, States: states, Actions: p.Actions, Problems: 8, Rounds: p.Rounds, Eta: p.Eta,
+		Masses: []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8},
+	}
+}
+
+// trained are the actors of Paper whose weights are in the artifacts, by their block.
+var trained = []struct {
+	label string
+	cell  experiment.Cell
+}{
+	{"PolicyAttention", experiment.Cell{Block: experiment.Benchmark, Method: experiment.PolicyAttention, Recipe: "plain"}},
+	{"PMD-target", experiment.Cell{Block: experiment.Benchmark, Method: experiment.PMDTarget, Recipe: "plain"}},
+	{"PolicyAttention, recipe prior", experiment.Cell{Block: experiment.Prior, Method: experiment.PolicyAttention, Recipe: "prior"}},
+}
+
+// Named is an actor of the study.
+type Named struct {
+	Label   string
+	Weights map[string]string // see Curve
+	Actor   control.Actor
+}
+
+// Actors returns exact PMD, the first identity of each recipe in the store, and the actor
+// for any MDP with log π added. All run in plain Go, with the same bits everywhere.
+func Actors(store *experiment.Store) ([]Named, error) {
+	all := []Named{{Label: "exact PMD", Actor: control.RuleActor(pmd.PMD)}}
+	for _, x := range trained {
+		cell, states := x.cell, Paper().States
+		cell.Preset, cell.S, cell.Seed = store.Preset.Name, states, experiment.PaperProtocol.Sizes[states].Runs[0].Model
+		config, err := store.Preset.Config(cell)
+		if err != nil {
+			return nil, fmt.Errorf("lockup: %w", err)
+		}
+		run, err := store.FindTraining(config.Trainings()[0])
+		if err != nil {
+			return nil, fmt.Errorf("lockup: %w", err)
+		}
+		actor, err := load(run.WeightsPath(run.Config.Budget()))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Named{x.label, map[string]string{run.Config.Name(): run.Manifest.Files["weights.safetensors"]}, actor})
+	}
+	forward, err := anymdp.Released()
+	if err != nil {
+		return nil, fmt.Errorf("lockup: %w", err)
+	}
+	actor, err := anymdp.NewActor(forward, anymdp.Prior)
+	if err != nil {
+		return nil, fmt.Errorf("lockup: %w", err)
+	}
+	return append(all, Named{Label: "actor for any MDP, with log π", Actor: actor}), nil
+}
+
+// load reads an actor's weights.
+func load(path string) (*plain.Actor, error) {
+	c, _, params, err := train.ReadWeights(path)
+	if err != nil {
+		return nil, fmt.Errorf("lockup: %w", err)
+	}
+	network, err := plain.New(c.Network().Features, c.Layers, c.Heads, c.Width, c.Hidden, func(name string) ([]float32, error) {
+		for _, t := range c.Network().Layout() {
+			if t.Name == name {
+				return params[t.Offset:][:t.Size()], nil
+			}
+		}
+		return nil, fmt.Errorf("there is no tensor %q", name)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lockup: %s: %w", path, err)
+	}
+	return &plain.Actor{
+		Network: network, States: c.Slots, Actions: c.Actions,
+		LogPolicy: c.Recipe.Policy == train.LogPolicy, PriorReadout: c.Recipe.Readout == train.PriorReadout,
+	}, nil
+}
