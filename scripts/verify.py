@@ -23,6 +23,7 @@ import numpy as np
 from safetensors import safe_open
 
 TOLERANCE = 1e-12
+WALK = 1e-8  # of policies after forty dependent rounds
 
 
 # --- Random streams: ChaCha8 as in c2sp.org/chacha8rand, keyed by the SHA-256 of a name ---
@@ -338,6 +339,39 @@ def check_training(folder, config):
         raise Discrepancy(f"{folder / 'loss.csv.gz'}: a loss is not finite")
 
 
+def sample_mean(critic, root, inputs, p, r, pi, q):
+    """What a critic without a network returns for the inputs (problem, round)."""
+    n, s, a = pi.shape
+    u = uniform(streams([key(root, "critic", *map(int, i)) for i in inputs], s * a * critic["samples"])).reshape(n, s, a, -1)
+    successors = np.zeros(u.shape, int)  # by inversion, subtracting as the program does
+    for to in range(s - 1):
+        u, passed = u - p[..., to, None], u >= p[..., to, None]
+        successors += passed & (successors == to)
+    v = (pi * q).sum(axis=-1)
+    mean = v[np.arange(n)[:, None, None, None], successors].mean(axis=-1)
+    return r + GAMMA * (critic["weight"] * mean + (1 - critic["weight"]) * v.mean(axis=-1)[:, None, None])
+
+
+def again_from_samples(config, root, problems):
+    """The policies of all rounds [N, T+1, S, A] of exact PMD with such a critic."""
+    p, r, pi = problems
+    q, policies = evaluate(p, r, pi[:, None])[:, 0], [pi]
+    for k in range(config["rounds"]):
+        policies.append(pmd(policies[-1], q, config["eta"]))
+        q = sample_mean(config["critic"], root, [(i, k) for i in range(len(p))], p, r, policies[-1], q)
+    return np.stack(policies, axis=1)
+
+
+def exact_pmd(config, problems):
+    """The policies of all rounds [N, T+1, S, A] of exact PMD."""
+    p, r, pi = problems
+    q, policies = evaluate(p, r, pi[:, None])[:, 0], [pi]
+    for _ in range(config["rounds"]):
+        policies.append(pmd(policies[-1], q, config["eta"]))
+        q = backup(p, r, (policies[-1] * q).sum(axis=-1))
+    return np.stack(policies, axis=1)
+
+
 def check_loop(folder, manifest, problems):
     """Scores every policy again; the number of policies."""
     config, path = manifest["evaluation"]["loop"], folder / "policies.npz"
@@ -351,28 +385,36 @@ def check_loop(folder, manifest, problems):
     policies = arrays["policies"]
     agree(path, "sums of rows", policies.sum(axis=-1), np.ones(policies.shape[:-1]))
     csv_path = folder / "rounds.csv.gz"
-    stored = {name: v.reshape(len(p), rounds + 1) for name, v in table(csv_path).items()}
+    tabled = [0, *config["tabled"]] if "tabled" in config else list(range(rounds + 1))
+    stored = {name: v.reshape(len(p), len(tabled)) for name, v in table(csv_path).items()}
+    agree(csv_path, "round", stored["round"], np.tile(tabled, (len(p), 1)))
     optimal = optimum(p, r)
     tables = not np.isnan(stored["zeta"]).all()  # a method without critic tables has losses only
     gap = np.abs(optimal - evaluate(p, r, pi0[:, None])[:, 0]).max(axis=(1, 2))[:, None]
-    agree(csv_path, "gap", stored["gap"], np.repeat(gap, rounds + 1, axis=1))
-    for horizon in (20, 40):
+    agree(csv_path, "gap", stored["gap"], np.repeat(gap, len(tabled), axis=1))
+    for horizon in config.get("tabled", (20, 40)):
         summary = manifest["summary"][f"T{horizon}"]
-        agree(folder / "manifest.json", f"median loss at {horizon}", summary["median_loss"], np.median(stored["loss"][:, horizon]))
-        if tables:
+        agree(folder / "manifest.json", f"median loss at {horizon}", summary["median_loss"], np.median(stored["loss"][:, tabled.index(horizon)]))
+        if tables and "tabled" not in config:
             again = np.median(stored["row_l1"][:, :horizon].mean(axis=1))
             agree(folder / "manifest.json", f"median row-L1 to {horizon}", summary["median_row_l1"], again)
-    if fewer:
+    if "weight" in config.get("critic", {}):
+        again = again_from_samples(config, manifest["evaluation"]["fixtures"]["root"], problems)
+        if not np.allclose(policies, again[:, kept], rtol=0, atol=WALK):
+            raise Discrepancy(f"{path}: policies are not those of exact PMD with this critic")
+    if "tabled" in config and not {"actor", "critic"} & {*config}:
+        again = exact_pmd(config, problems)
+        if not np.allclose(policies, again[:, kept], rtol=0, atol=WALK):
+            raise Discrepancy(f"{path}: policies are not those of exact PMD")
+        distance = np.abs(optimal[:, None] - evaluate(p, r, again[:, tabled])).max(axis=(2, 3))
+        if not np.allclose(stored["loss"], distance / gap, rtol=0, atol=WALK):
+            raise Discrepancy(f"{csv_path}: losses are not those of exact PMD")
+    if fewer or "tabled" in config:
         distance = np.abs(optimal[:, None] - evaluate(p, r, policies)).max(axis=(2, 3))
-        agree(csv_path, "loss", stored["loss"][:, kept], distance / gap)
+        agree(csv_path, "loss", stored["loss"][:, [tabled.index(k) for k in kept]], distance / gap)
         return policies.shape[0] * policies.shape[1]
     if kept != list(range(rounds + 1)):  # exact PMD, whose other rounds follow
-        all_policies = [pi0]
-        q = evaluate(p, r, pi0[:, None])[:, 0]
-        for _ in range(rounds):
-            all_policies.append(pmd(all_policies[-1], q, eta))
-            q = backup(p, r, (all_policies[-1] * q).sum(axis=-1))
-        again = np.stack(all_policies, axis=1)
+        again = exact_pmd(config, problems)
         agree(path, "policies", policies, again[:, kept])
         again[:, kept] = policies
         policies = again
@@ -439,7 +481,12 @@ def check_backup(folder, manifest, problems):
     p, r, _ = problems
     pi, q, eta, rounds = contexts(manifest["evaluation"]["fixtures"], problems, manifest["evaluation"]["backup"])
     exact = backup(p, r, (pmd(pi, q, eta) * q).sum(axis=-1))
-    error = np.abs(np.load(folder / "policies.npz")["values"][0] - exact)
+    values, law = np.load(folder / "policies.npz")["values"][0], manifest["evaluation"]["backup"]
+    if "weight" in law["critic"]:
+        root = manifest["evaluation"]["fixtures"]["root"]
+        again = sample_mean(law["critic"], root, enumerate(rounds), p, r, pmd(pi, q, eta), q)
+        agree(folder / "policies.npz", "values", values, again)
+    error = np.abs(values - exact)
     path = folder / "backups.csv.gz"
     stored = table(path)
     agree(path, "round", stored["round"], rounds)

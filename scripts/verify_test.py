@@ -105,6 +105,7 @@ def mix(arrays):
 
 # Of LOOP the policies of all rounds are stored, of ENDS those of rounds 20 and 40.
 LOOP, ENDS = "confirmation/policyattention-S4-14100", "benchmark/policyattention-S8-18100"
+MEANS, BACKUPS, LONG = "critics/sample-mean-S4", "backups/sample-mean-S4", "long/policyattention-S4-14103"
 STEP, RUN = "mechanism/policyattention-S8-18100", "train/proximal-plain-S8-18100"
 
 # What is planted, where, and what must be said of it.
@@ -134,6 +135,13 @@ CORRUPTIONS = {
     "edited answer": (STEP, lambda f: edit_arrays(f, lambda a: swap(a["next"][0, 0].T, 0, 1)), "pmd [0]"),
     "edited distance": (STEP, lambda f: edit_table(f, "distances.csv.gz", lambda rows: set_value(rows, 4, "identity", lambda v: v + 1e-9)), "identity [3]"),
     "edited step size": (STEP, lambda f: edit_table(f, "steps.csv.gz", lambda rows: set_value(rows, 2, "fitted", lambda v: v + 5e-3)), "fitted [1]"),
+    "swapped policies of a critic without a network": (MEANS, lambda f: edit_arrays(f, lambda a: swap(a["policies"], 3, 4)), "not those of exact PMD with this critic"),
+    "another weight of the mean": (MEANS, lambda f: reseal(f, lambda t: t.replace('"weight": 1', '"weight": 0.9')), "not that of its configuration"),
+    "edited value of the mean": (BACKUPS, lambda f: edit_arrays(f, lambda a: a["values"].__setitem__((0, 2, 1, 1), 0.5)), "values [2, 1, 1]"),
+    "edited error of the mean": (BACKUPS, lambda f: edit_table(f, "backups.csv.gz", lambda rows: set_value(rows, 3, "mae", lambda v: v / 2)), "mae [2]"),
+    "edited loss after 400 rounds": (LONG, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 3, "loss", lambda v: v + 1e-9)), "loss [0, 1]"),
+    "another round": (LONG, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 3, "round", lambda v: v - 1)), "round [0, 2]"),
+    "median after 400 rounds": (LONG, lambda f: reseal(f, lambda t: t.replace('"median_loss": ', '"median_loss": 1')), "median loss at 100"),
     "lost step": (RUN, lambda f: edit_table(f, "loss.csv.gz", lambda rows: rows.pop()), "step has shape"),
     "weights of another run": (RUN, lambda f: (edit_weights(f), reseal(f)), "another configuration"),
 }

@@ -79,7 +79,7 @@ func (n *Networks) Actor(states, run int) (control.Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	weights := d.(*learned.Loop).Actor
+	weights := d.(*learned.Loop).Actor.(*learned.Weights)
 	actor, err := weights.Actor(n.models)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (n *Networks) Critic(states, run int, root uint64) (control.Critic, error) 
 	if err != nil {
 		return nil, err
 	}
-	weights := d.(*learned.Loop).Critic
+	weights := d.(*learned.Loop).Critic.(*learned.Weights)
 	critic, err := weights.Critic(n.models, root)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,8 @@ const (
 	Benchmark    Block = "benchmark"    // S = 8 and 16, retrained
 	Mechanism    Block = "mechanism"    // one-step inputs: which rule was learned?
 	Calibration  Block = "calibration"  // one-step inputs of each run's calibration root
-	Backups      Block = "backups"      // one-step backups of the learned critic
+	Backups      Block = "backups"      // one-step backups of critics that see samples
+	Critics      Block = "critics"      // such critics in the loop, on the same samples
 	Frontier     Block = "frontier"     // weights along training
 	Ablation     Block = "ablation"     // every recipe at the preset's ablation budget
 	Contrast     Block = "contrast"     // the ablation's networks on static one-step inputs
@@ -47,6 +48,8 @@ const (
 	FirstRounds  Block = "first-rounds" // the recipe early-rounds at the paper's budget
 	ZeroShot     Block = "zero-shot"    // one network on sizes that it has not seen
 	Replication  Block = "replication"  // more identities than the paper has
+
+	Long Block = "long" // more rounds than the paper's
 
 	ShiftReplication Block = "shift-replication" // those of S = 4 on the four families
 
@@ -57,8 +60,8 @@ const (
 
 // Blocks lists all blocks.
 var Blocks = []Block{
-	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Frontier,
-	Ablation, Contrast, Prior, FirstRounds, ZeroShot, Replication, ShiftReplication, Tuning, Qualification,
+	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Critics, Frontier,
+	Ablation, Contrast, Prior, FirstRounds, ZeroShot, Replication, Long, ShiftReplication, Tuning, Qualification,
 }
 
 // The paper's own methods.
@@ -68,6 +71,11 @@ const (
 	PMDTarget       method.Name = "pmd-target"
 	RewardOnly      method.Name = "reward-only"
 	LearnedCritic   method.Name = "policyattention-learned-critic"
+	ResidualCritic  method.Name = "policyattention-residual-critic"
+	TablesCritic    method.Name = "policyattention-tables-critic"
+	SampleMean      method.Name = "sample-mean"
+	ShrunkMean      method.Name = "shrunk-mean"
+	PosteriorMean   method.Name = "posterior-mean"
 	Mixture         method.Name = "policyattention-mixture"
 	LiangLai        method.Name = "liang-lai"
 	Distillation    method.Name = "algorithm-distillation"
@@ -199,7 +207,7 @@ func (p Preset) config(c Cell) (config Config, err error) {
 	config = Config{Version: Version, Fixtures: p.fixtures(c, setting)}
 	setting.Root = config.Fixtures.Root
 	study := map[Block]func(method.Setting) (method.Study, error){Tuning: m.Tune, Qualification: m.Qualify}[c.Block]
-	if c.Seed == 0 && m.Deploy != nil && !(c.Block == Tuning && study != nil) {
+	if c.Seed == 0 && m.Deploy != nil && !m.Untrained && !(c.Block == Tuning && study != nil) {
 		return config, errors.New("it has no model seed")
 	}
 	if study != nil {
@@ -211,8 +219,14 @@ func (p Preset) config(c Cell) (config Config, err error) {
 		return config, err
 	}
 	loop := &LoopConfig{Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta}
-	if c.Block == Oracle {
+	switch c.Block {
+	case Oracle:
 		loop.Kept = baseline.Horizons // exact policies can be made again from the seed
+	case Long:
+		loop.Rounds = slices.Max(p.Protocol.Long)
+		loop.Kept, loop.Tabled = []int{loop.Rounds}, p.Protocol.Long
+	case Critics:
+		loop.Tabled = baseline.Horizons
 	}
 	if m.Deploy != nil {
 		if loop.Deployment, err = m.Deploy(setting); err != nil {
@@ -244,7 +258,7 @@ func (p Preset) setting(c Cell) (method.Setting, error) {
 	s := method.Setting{
 		Recipe: c.Recipe, States: c.S, Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
 		Mixture: p.Protocol.Mixture, Steps: cmp.Or(c.Steps, p.Steps), Step: c.Step,
-		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned,
+		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned, Shrinkage: size.Shrinkage,
 	}
 	if c.Block == ZeroShot {
 		s.Train, s.Slots = p.Protocol.ZeroShot.Train, p.Protocol.ZeroShot.Slots

@@ -56,6 +56,9 @@ func (e *Evaluation) MedianLosses() []float64 {
 	return medians
 }
 
+// Measured reports whether the residuals of all rounds are there, besides losses.
+func (e *Evaluation) Measured() bool { return len(e.Scored) > 0 && e.Scored[0].RowL1 != nil }
+
 // Deviations returns a problem's mean over rounds 0, …, T−1 of the actor's mean
 // row-L1 deviation from exact PMD, one a problem.
 func (e *Evaluation) Deviations(horizon int) []float64 {

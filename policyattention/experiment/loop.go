@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -26,6 +27,9 @@ type LoopConfig struct {
 	Deployment method.Deployment
 	// Kept are the rounds whose policies are stored; absent means all.
 	Kept []int
+	// Tabled are the rounds in the table of rounds, but for the first, where it has not
+	// all of them; then it has what is of the policy returned alone.
+	Tabled []int
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -38,8 +42,9 @@ func (l *LoopConfig) MarshalJSON() ([]byte, error) {
 		Rounds int     `json:"rounds"`
 		Eta    float64 `json:"eta"`
 	}{l.Rounds, l.Eta}, deployment, struct {
-		Kept []int `json:"kept,omitempty"`
-	}{l.Kept})
+		Kept   []int `json:"kept,omitempty"`
+		Tabled []int `json:"tabled,omitempty"`
+	}{l.Kept, l.Tabled})
 }
 
 func (l *LoopConfig) weights() []method.Weights {
@@ -66,10 +71,10 @@ func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, proble
 	if err != nil {
 		return nil, err
 	}
-	if err := writeCSV(filepath.Join(dir, roundsFile), roundsHeader, roundRows(scored)); err != nil {
+	if err := writeCSV(filepath.Join(dir, roundsFile), roundsHeader, l.roundRows(scored)); err != nil {
 		return nil, err
 	}
-	return summarize(scored), writeArrays(filepath.Join(dir, policiesFile), arrays)
+	return l.summarize(scored), writeArrays(filepath.Join(dir, policiesFile), arrays)
 }
 
 // run runs the closed loop of a cell. It returns with the trajectories the arrays
@@ -182,19 +187,27 @@ func roundArray(rounds []int) npz.Array {
 // (π_k, Q_k), which are empty where there are none; gap and e0 repeat.
 var roundsHeader = []string{"problem", "round", "loss", "gap", "e0", "zeta", "row_l1", "delta", "defect"}
 
+// tabled returns the rounds in rounds.csv.gz.
+func (l *LoopConfig) tabled() []int {
+	if l.Tabled != nil {
+		return append([]int{0}, l.Tabled...)
+	}
+	return l.all()
+}
+
 // roundRows returns the rows of rounds.csv.gz.
-func roundRows(scored []control.Scored) [][]float64 {
+func (l *LoopConfig) roundRows(scored []control.Scored) [][]float64 {
 	at := func(values []float64, k int) float64 {
-		if k < len(values) {
+		if k < len(values) && l.Tabled == nil {
 			return values[k]
 		}
 		return nan
 	}
 	var rows [][]float64
 	for i, s := range scored {
-		for k, loss := range s.Loss {
+		for _, k := range l.tabled() {
 			rows = append(rows, []float64{
-				float64(i), float64(k), loss, s.Gap, s.E0,
+				float64(i), float64(k), s.Loss[k], s.Gap, s.E0,
 				at(s.Zeta, k), at(s.RowL1, k), at(s.Delta, k), at(s.Defect, k),
 			})
 		}
@@ -212,15 +225,19 @@ func (l *LoopConfig) read(e *Evaluation) error {
 	return err
 }
 
-// scored is the inverse of roundRows, for rows that have been read from path.
+// scored is the inverse of roundRows, for rows that have been read from path. Losses of
+// rounds that are not in the table are NaN.
 func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]control.Scored, error) {
-	rounds := l.Rounds + 1
-	if want := f.Problems * rounds; len(rows) != want {
+	rounds := l.tabled()
+	if want := f.Problems * len(rounds); len(rows) != want {
 		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), want)
 	}
 	scored := make([]control.Scored, f.Problems)
+	for i := range scored {
+		scored[i].Loss = slices.Repeat([]float64{nan}, l.Rounds+1)
+	}
 	for n, row := range rows {
-		i, k := n/rounds, n%rounds
+		i, k := n/len(rounds), rounds[n%len(rounds)]
 		if row[0] != float64(i) || row[1] != float64(k) {
 			return nil, fmt.Errorf("experiment: %s: row %d is of problem %v, round %v, want problem %d, round %d", path, n+1, row[0], row[1], i, k)
 		}
@@ -228,7 +245,7 @@ func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]contro
 		if math.IsNaN(row[2]) {
 			return nil, fmt.Errorf("experiment: %s: row %d has no loss", path, n+1)
 		}
-		s.Gamma, s.Loss, s.Gap, s.E0 = mdp.Discount, append(s.Loss, row[2]), row[3], row[4]
+		s.Gamma, s.Loss[k], s.Gap, s.E0 = mdp.Discount, row[2], row[3], row[4]
 		for j, values := range []*[]float64{&s.Zeta, &s.RowL1, &s.Delta, &s.Defect} {
 			if v := row[5+j]; !math.IsNaN(v) {
 				*values = append(*values, v)
@@ -239,12 +256,16 @@ func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]contro
 }
 
 // summarize returns the medians of a closed loop at the table's horizons.
-func summarize(scored []control.Scored) map[string]Values {
+func (l *LoopConfig) summarize(scored []control.Scored) map[string]Values {
 	e := Evaluation{Scored: scored}
 	summary := map[string]Values{}
-	for _, horizon := range baseline.Horizons {
+	horizons := baseline.Horizons
+	if l.Tabled != nil {
+		horizons = l.Tabled
+	}
+	for _, horizon := range horizons {
 		v := Values{"median_loss": stats.Median(e.Losses(horizon))}
-		if scored[0].RowL1 != nil {
+		if scored[0].RowL1 != nil && l.Tabled == nil {
 			v["median_row_l1"] = stats.Median(e.Deviations(horizon))
 		}
 		summary[fmt.Sprintf("T%d", horizon)] = v

@@ -62,14 +62,14 @@ func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems [
 	}
 	defer v.during(reading)()
 	v.Rescored += asked * (l.Rounds + 1)
-	want := roundRows(scored)
+	want := l.roundRows(scored)
 	// Where a loop was run again because not all of its policies are stored, the
 	// other rounds, and residuals between rounds, are as close as its answers.
 	between := l.repeatTolerance()
 	if method.Networks(l.weights()) {
 		between = relivedTolerance
 		if asked == len(problems) {
-			v.compareSummary(e, summarize(scored), medianTolerance)
+			v.compareSummary(e, l.summarize(scored), medianTolerance)
 		}
 	}
 	v.compareRows(e.path(roundsFile), roundsHeader, stored.rows[:len(want)], want, func(row, column int) float64 {
@@ -149,7 +149,7 @@ func (l *storedLoop) readRounds(v *Verification) bool {
 	}
 	l.rows = rows
 	l.checkResiduals(path, v)
-	v.compareSummary(l.Evaluation, summarize(scored), scoreTolerance)
+	v.compareSummary(l.Evaluation, l.summarize(scored), scoreTolerance)
 	return true
 }
 
@@ -187,7 +187,7 @@ func (l *storedLoop) scoreFrom(first int, v *Verification) error {
 			return nil
 		}
 		v.Rescored += len(trajectories) * len(l.kept)
-		v.compareRows(l.path(roundsFile), roundsHeader, l.rows, roundRows(scored), asScores)
+		v.compareRows(l.path(roundsFile), roundsHeader, l.rows, l.roundRows(scored), asScores)
 		return nil
 	}
 	defer v.during(scoring)()
@@ -201,16 +201,16 @@ func (l *storedLoop) scoreFrom(first int, v *Verification) error {
 		return nil
 	}
 	v.Rescored += len(trajectories) * len(l.kept)
-	want, rounds := slices.Clone(l.rows), l.Rounds+1
+	want, tabled := slices.Clone(l.rows), l.tabled()
 	loss, gap := slices.Index(roundsHeader, "loss"), slices.Index(roundsHeader, "gap")
 	for i, again := range scored {
-		rows := want[(first+i)*rounds:][:rounds]
+		rows := want[(first+i)*len(tabled):][:len(tabled)]
 		for k := range rows {
 			rows[k] = slices.Clone(rows[k])
 			rows[k][gap] = again.Gap
 		}
 		for j, k := range append([]int{0}, l.kept...) {
-			rows[k][loss] = again.Loss[j]
+			rows[slices.Index(tabled, k)][loss] = again.Loss[j]
 		}
 	}
 	v.compareRows(l.path(roundsFile), roundsHeader, l.rows, want, asScores)

@@ -60,7 +60,7 @@ var Presets = func() map[string]Preset {
 
 // networks bounds the training of every actor and critic alike.
 func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Name]method.Limits {
-	for _, m := range []method.Name{PolicyAttention, PMDTarget, RewardOnly, LearnedCritic, Mixture} {
+	for _, m := range []method.Name{PolicyAttention, PMDTarget, RewardOnly, LearnedCritic, ResidualCritic, TablesCritic, Mixture} {
 		more[m] = l
 	}
 	return more
@@ -90,6 +90,10 @@ var presets = []Preset{
 			{Confirmation, Mixture, "plain", []int{4}, 2},
 			{Confirmation, LearnedCritic, "plain", []int{4}, 1},
 			{Backups, LearnedCritic, "plain", []int{4}, 1},
+			{Critics, SampleMean, "", []int{4}, 0},
+			{Backups, SampleMean, "", []int{4}, 0},
+			{Critics, ResidualCritic, "plain", []int{4}, 1},
+			{Backups, ResidualCritic, "plain", []int{4}, 1},
 			{Shift, ExactPMD, "", []int{4}, 0},
 			{Shift, PolicyAttention, "plain", []int{4}, 1},
 			{Frontier, PolicyAttention, "plain", []int{4}, 1},
@@ -104,6 +108,8 @@ var presets = []Preset{
 			{ZeroShot, PolicyAttention, "plain", []int{4, 6}, 1},
 			{Replication, PolicyAttention, "plain", []int{4}, 1},
 			{ShiftReplication, PolicyAttention, "plain", []int{4}, 1},
+			{Long, ExactPMD, "", []int{4}, 0},
+			{Long, PolicyAttention, "plain", []int{4}, 1},
 			{Tuning, LiangLai, "", []int{8}, 0},
 			{Tuning, LiangLai, "features", []int{8}, 0},
 			{Tuning, Distillation, "cpu-tuned", []int{8}, 1},
@@ -204,8 +210,26 @@ var presets = []Preset{
 			{Benchmark, LearnedCritic, "plain", []int{8}, 3},
 			{Backups, LearnedCritic, "plain", []int{8}, 3},
 
+			{Critics, SampleMean, "", []int{4, 8}, 0},
+			{Critics, ShrunkMean, "", []int{4, 8}, 0},
+			{Critics, PosteriorMean, "", []int{4, 8}, 0},
+			{Backups, SampleMean, "", []int{4, 8}, 0},
+			{Backups, ShrunkMean, "", []int{4, 8}, 0},
+			{Backups, PosteriorMean, "", []int{4, 8}, 0},
+			{Critics, ResidualCritic, "plain", []int{4}, 5},
+			{Backups, ResidualCritic, "plain", []int{4}, 5},
+			{Critics, TablesCritic, "plain", []int{4}, 1},
+			{Backups, TablesCritic, "plain", []int{4}, 1},
+			{Critics, ResidualCritic, "plain", []int{8}, 3},
+			{Backups, ResidualCritic, "plain", []int{8}, 3},
+
 			{Replication, PolicyAttention, "plain", []int{4, 8, 16}, 5},
 			{ShiftReplication, PolicyAttention, "plain", []int{4}, 5},
+			{Long, ExactPMD, "", []int{4, 8, 16}, 0},
+			{Long, PolicyAttention, "plain", []int{4}, 5},
+			{Long, PolicyAttention, "plain", []int{8, 16}, 3},
+			{Long, PMDTarget, "plain", []int{4, 8, 16}, 3},
+			{Long, PolicyAttention, "prior", []int{8, 16}, 3},
 			{Prior, PolicyAttention, "prior", []int{16}, 3},
 			{Tuning, LiangLai, "", []int{8, 16}, 0},
 			{Tuning, LiangLai, "features", []int{8, 16}, 0},

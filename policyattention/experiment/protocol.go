@@ -27,6 +27,7 @@ type Protocol struct {
 	Actions       int       `json:"actions"`
 	Eta           float64   `json:"eta"`      // step size at deployment
 	Rounds        int       `json:"rounds"`   // T of every trajectory
+	Long          []int     `json:"long"`     // further horizons, the last the T of their trajectories
 	Horizons      []int     `json:"horizons"` // of the certificate audit
 	Margin        float64   `json:"margin"`   // on the ratio to the oracle at T = 20
 	Mixture       float64   `json:"mixture"`  // φ
@@ -56,6 +57,9 @@ type Size struct {
 	// Of the sampled methods.
 	Calibration   uint64 `json:"calibration"`   // root of the tuning block's problems
 	Qualification uint64 `json:"qualification"` // root of the qualification block's
+	// Shrinkage is the weight of the mean sampled target with the least squared error on
+	// calibration problems of the first run, see train.SampleMean.
+	Shrinkage float64 `json:"shrinkage"`
 	// Tuned are step sizes that the tuning block chose on calibration problems, or that
 	// a source states, by what they are of.
 	Tuned map[string]baseline.StepSizes `json:"tuned"`

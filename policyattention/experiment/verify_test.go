@@ -64,6 +64,10 @@ const (
 	oneStep   = "mechanism/policyattention-S4-14100"
 	fullyLoop = "confirmation/policyattention-learned-critic-S4-14100"
 	backups   = "backups/policyattention-learned-critic-S4-14100"
+	means     = "critics/sample-mean-S4"
+	meanBacks = "backups/sample-mean-S4"
+	long      = "long/policyattention-S4-14100"
+	longExact = "long/exact-pmd-S4"
 	zeroShot  = "zero-shot/policyattention-S6-48100"
 	zeroRun   = "train/proximal-plain-S4+8-48100"
 )
@@ -339,6 +343,33 @@ var corruptions = []corruption{
 	{"edited mean error", []string{backups, critic}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { m.Summary["backup"]["mae"] = 0.1 })
 	}, "its summary says backup mae"},
+	{"policies of a critic without a network", []string{means}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
+	}, policiesFile + ": row 1: round 20: the controller asked again differs"},
+	{"weight of the mean of samples", []string{means}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"weight":1`, `"weight":0.9`) })
+	}, "its cell or configuration is not that of its hash"},
+	{"seed of a method without any", []string{means}, func(t *testing.T, f string) {
+		reseal(t, f, func(m *Manifest) { m.Cell.Seed = 14100 })
+	}, "its cell or configuration is not that of its hash"},
+	{"value of the mean of samples", []string{meanBacks}, func(t *testing.T, f string) {
+		editArray(t, f, "values", func(data []float64) { data[13] += 0.1 })
+	}, policiesFile + ": row 2: round"},
+	{"error of the mean of samples", []string{meanBacks}, func(t *testing.T, f string) {
+		editTable(t, f, backupsFile, backupsHeader, func(rows [][]float64) { rows[2][3] *= 2 })
+	}, backupsFile + ": row 3: column largest"},
+	{"loss after 400 rounds", []string{long, training}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[2][2] -= 1e-6 })
+	}, roundsFile + ": row 3: column loss"},
+	{"round that is not kept", []string{long, training}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[1][1] = 99 })
+	}, roundsFile + ": experiment: "},
+	{"policy after 400 rounds", []string{long, training}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
+	}, policiesFile + ": row 1: round 400: the controller asked again differs"},
+	{"residual in a table of two rounds", []string{longExact}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[1][5], rows[1][6] = 0.1, 0.1 })
+	}, roundsFile + ": row 2: column zeta"},
 	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[18], data[19] = data[19], data[18] })
 	}, "the controller, replayed, differs"},
@@ -390,13 +421,13 @@ func plantBetterPolicies(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeCSV(filepath.Join(folder, roundsFile), roundsHeader, roundRows(scored)); err != nil {
+	if err := writeCSV(filepath.Join(folder, roundsFile), roundsHeader, config.Loop.roundRows(scored)); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeArrays(filepath.Join(folder, policiesFile), config.Loop.arrays(m.Cell.kept(config.Loop), trajectories)); err != nil {
 		t.Fatal(err)
 	}
-	reseal(t, folder, func(m *Manifest) { m.Summary = summarize(scored) })
+	reseal(t, folder, func(m *Manifest) { m.Summary = config.Loop.summarize(scored) })
 }
 
 // part returns a store of some artifacts of the smoke preset, by the start of

@@ -30,6 +30,8 @@ type Method struct {
 	// Sampled says that it sees sampled transitions only. It then has no critic tables
 	// of its own, and its policies are compared with exact PMD's by the exact critic.
 	Sampled bool
+	// Untrained says that there is nothing to train, so that it has no identities.
+	Untrained bool
 	// Signal, Access and Cost say what it learns from, what it is given online in a
 	// round, and what a training run costs in the paper (Table 4).
 	Signal, Access, Cost string
@@ -127,6 +129,7 @@ type Setting struct {
 	Snapshots map[Name][]int
 	Limits    Limits
 	Tuned     map[string]baseline.StepSizes // step sizes that calibration problems chose
+	Shrinkage float64                       // of the mean of samples, which they chose too
 }
 
 // Identity is one trained identity.

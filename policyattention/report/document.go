@@ -39,6 +39,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"first":          whole(firstRoundsTable, "recipe", "T", "here", "here / oracle", "95% interval of ratio", "runs"),
 	"zero-shot":      whole(zeroShotTable, "S", "seen in training", "T", "loss / oracle", "95% interval", "retrained / oracle", "95% interval"),
 	"mechanism":      mechanismExcerpt,
+	"critics":        whole(criticsTable, "actor and critic", "S", "error of a backup", "/ mean of samples", "T", "runs", "ratio of medians", "ratio of means", "worst excess"),
 	"qualifying":     qualifyingExcerpt,
 	"models":         modelsExcerpt,
 	"equal-lead":     equalExcerpt(LeadTable),

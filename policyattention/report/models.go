@@ -24,7 +24,7 @@ func modelsExcerpt(s *source) (Table, error) {
 	var t Table
 	var rows []model
 	runs, err := s.Where(func(c experiment.Cell) bool {
-		blocks := []experiment.Block{experiment.Confirmation, experiment.Benchmark, experiment.Replication, experiment.Prior}
+		blocks := []experiment.Block{experiment.Confirmation, experiment.Benchmark, experiment.Replication, experiment.Prior, experiment.Critics}
 		return c.Seed != 0 && slices.Contains(blocks, c.Block) && !s.Store.Preset.Methods.Sampled(c.Method)
 	})
 	if err != nil {

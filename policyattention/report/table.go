@@ -207,6 +207,7 @@ var builders = []struct {
 	{"tuning", tuningTable},
 	{"resources", resourcesTable},
 	{"mechanism", mechanismTable},
+	{"critics", criticsTable},
 	{"frontier", frontierTable},
 	{"ablation", ablationTable},
 	{"prior", priorTable},

@@ -477,6 +477,47 @@ func groups(t *Table, rows []results.Group) {
 	)...)
 }
 
+// criticsTable sets the critics that see samples beside each other.
+func criticsTable(s *source) (Table, error) {
+	t := Table{Title: "Critics on the same samples: error of one backup, and the loop against exact PMD"}
+	rows, err := s.Critics()
+	type R = results.CriticRow
+	fill(&t, rows, slices.Concat(
+		[]column[R]{
+			{"actor and critic", func(r R) string { return r.Label }},
+			{"S", func(r R) string { return fmt.Sprint(r.S) }},
+			{"error of a backup", func(r R) string {
+				if len(r.Error) == 0 {
+					return NotRun
+				}
+				return number(stats.Median(r.Error))
+			}},
+			{"over runs", func(r R) string {
+				if len(r.Error) < 2 {
+					return ""
+				}
+				return extent(r.Error)
+			}},
+			{"/ mean of samples", func(r R) string { return number(r.OverMean) }},
+			{"T", func(r R) string { return fmt.Sprint(r.T) }},
+			{"runs", func(r R) string { return ofRuns(r.Ratio) }},
+		},
+		joined("ratio of medians", func(r R) results.Estimate { return r.Ratio }),
+		joined("ratio of means", func(r R) results.Estimate { return r.Tail.RatioOfMeans }),
+		[]column[R]{{"worst excess", func(r R) string {
+			if r.Tail.Runs == 0 {
+				return ""
+			}
+			return number(r.Tail.Worst)
+		}}},
+	)...)
+	t.Notes = []string{
+		"All see six transitions of every pair a round, in the loop the same ones. Error: mean absolute error of one backup on held-out inputs, in units of Q, the median over runs. The shrunk mean draws the mean of samples towards r + γ times the mean value of all states, with the weight of least squares on calibration problems; the posterior mean does it with the weight m/(m+S), by which it is the mean of the exact backup given the samples where rows of P are drawn from Dirichlet(1), as they are here: no function of one round's samples has a smaller mean squared error.",
+		tailNote, bootstrapNote,
+	}
+	return t, err
+}
+
 func priorTable(s *source) (Table, error) {
 	t := Table{Title: "The same network with log π added to its logits, beside plain, at the full budget"}
 	rows, err := s.BesidePlain(experiment.Prior, "prior")

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"fmt"
 	"slices"
 
 	"icrl/policyattention/experiment"
@@ -187,8 +188,39 @@ func (s *Source) Replication() (rows []ReplicationRow, err error) {
 	return rows, nil
 }
 
+// Stray is the identity at S = 4 that is unlike its four siblings: the best ratio of
+// medians, twice their ζ in the loop, and the worst tails on shifted problems. It belongs
+// to the paper's five and stands in all their rows; tables name it beside them.
+const Stray uint64 = 14103
+
+var strayLabel = fmt.Sprintf("PolicyAttention, run %d alone", Stray)
+
+// long adds the further horizons of a size.
+func (s *Source) long(states int, add func(string, Selection, Runs, ...int) error) error {
+	oracle, err := s.Find(Selection{Block: experiment.Long, Method: experiment.ExactPMD, S: states})
+	if err != nil {
+		return err
+	}
+	for _, x := range []struct {
+		name string
+		Selection
+	}{
+		{"PolicyAttention", Selection{Method: experiment.PolicyAttention, Recipe: "plain"}},
+		{"PMD-target", Selection{Method: experiment.PMDTarget}},
+		{"PolicyAttention, recipe prior", Selection{Recipe: "prior"}},
+		{strayLabel, Selection{Method: experiment.PolicyAttention, Seed: Stray}},
+	} {
+		x.Block, x.S = experiment.Long, states
+		if err := add(x.name, x.Selection, oracle, experiment.PaperProtocol.Long...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Tails returns the learned actors of the closed loops with their tails: the paper's
-// blocks by method, further identities, the recipe prior, and the shifts.
+// blocks by method, further identities, the recipe prior, further horizons, and the
+// shifts.
 func (s *Source) Tails() (rows []Group, err error) {
 	add := func(name string, x Selection, oracle Runs, horizons ...int) error {
 		runs, err := s.Find(x)
@@ -223,6 +255,13 @@ func (s *Source) Tails() (rows []Group, err error) {
 			return nil, err
 		}
 		if err := add("PolicyAttention, recipe prior", Selection{Block: experiment.Prior, S: states}, oracle, Horizons...); err != nil {
+			return nil, err
+		}
+		one := Selection{Block: experiment.Confirmation, Method: experiment.PolicyAttention, S: states, Seed: Stray}
+		if err := add(strayLabel, one, oracle, Horizons...); err != nil {
+			return nil, err
+		}
+		if err := s.long(states, add); err != nil {
 			return nil, err
 		}
 	}

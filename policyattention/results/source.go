@@ -179,8 +179,11 @@ func (r Runs) Values(of func(*experiment.Evaluation) float64) []float64 {
 }
 
 // RowL1 returns each run's median over problems of the mean row-L1 to exact PMD over
-// rounds 0–19, in the contexts of its own loop.
+// rounds 0–19, in the contexts of its own loop; nil where a run's residuals are not stored.
 func (r Runs) RowL1() []float64 {
+	if slices.ContainsFunc(r.Found, func(e *experiment.Evaluation) bool { return !e.Measured() }) {
+		return nil
+	}
 	return r.Values(func(e *experiment.Evaluation) float64 { return stats.Median(e.Deviations(20)) })
 }
 

@@ -68,6 +68,30 @@ const (
 	PriorReadout Readout = "prior"
 )
 
+// CriticInput names what a critic's tokens say, see encode.go.
+type CriticInput string
+
+const (
+	// ValueInput has ⟨π̂(·|s'),Q_k(s',·)⟩ in every transition to s'.
+	ValueInput CriticInput = ""
+	// MemoryInput is ValueInput with Q_k(s,a) in every token of a pair and the mean
+	// sampled target in queries. Where Q_k is a critic's it holds earlier samples.
+	MemoryInput CriticInput = "memory"
+	// TableInput is the paper's interface: π̂ and Q_k stand at the beginning of the
+	// context, and the network looks up itself what a transition leads to.
+	TableInput CriticInput = "tables"
+)
+
+// Targets name what a critic is trained towards.
+type Targets string
+
+const (
+	ExactTargets Targets = "" // F^π̂ Q_k
+	// SampledTargets are the means of r + γ⟨π̂(·|s'),Q_k(s',·)⟩ over the transitions of a
+	// pair in the context.
+	SampledTargets Targets = "sampled"
+)
+
 // Distribution names the distribution of training contexts (π, Q, η).
 type Distribution string
 
@@ -103,6 +127,16 @@ type Recipe struct {
 	EtaMin  float64 `json:"eta_min"`
 	EtaMax  float64 `json:"eta_max"`
 	Average bool    `json:"average"` // release the average over the steps, see Job.Average
+
+	// Of critics alone.
+	Input   CriticInput `json:"input,omitempty"`
+	Targets Targets     `json:"targets,omitempty"`
+	// Spread is n ≥ 2 where the objective is bias² + variance/n of the answers in two
+	// runs of one example that differ in what they sample; 0 stands for the squared
+	// error of one. The least squared error pulls every answer towards what is usual,
+	// by the same pull in every round of a loop, while errors of sampling average out:
+	// log π sums Q over rounds.
+	Spread int `json:"spread,omitempty"`
 }
 
 // Plain stands for the paper: π enters as it is and the network alone writes
@@ -120,6 +154,21 @@ func Plain() Recipe {
 func Prior() Recipe {
 	r := Plain()
 	r.Name, r.Readout = "prior", PriorReadout
+	return r
+}
+
+// Residual is Prior for critics that remember, with errors spread over a few rounds.
+func Residual() Recipe {
+	r := Prior()
+	r.Name, r.Input, r.Spread = "residual", MemoryInput, 4
+	return r
+}
+
+// Tables is the paper's interface of a critic: it is trained on sampled targets and
+// finds in its context what it is otherwise given.
+func Tables() Recipe {
+	r := Plain()
+	r.Name, r.Input, r.Targets = "tables", TableInput, SampledTargets
 	return r
 }
 
@@ -169,7 +218,7 @@ func Standard(objective Objective, recipe Recipe, seed uint64, states int) Confi
 func (c Config) Network() transformer.Config {
 	features := actorFeatures(c.Slots, c.Actions)
 	if c.Objective == Critic {
-		features = criticFeatures(c.Slots, c.Actions)
+		features = c.criticFeatures()
 	}
 	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1}
 }
@@ -212,6 +261,14 @@ func (c Config) Validate() error {
 		return bad("recipe %q: unknown readout %q", r.Name, r.Readout)
 	case r.Contexts != Trajectories && r.Contexts != RandomPolicies:
 		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
+	case r.Input != ValueInput && r.Input != MemoryInput && r.Input != TableInput:
+		return bad("recipe %q: unknown input of a critic %q", r.Name, r.Input)
+	case r.Targets != ExactTargets && r.Targets != SampledTargets:
+		return bad("recipe %q: unknown targets %q", r.Name, r.Targets)
+	case r.Spread < 0 || r.Spread == 1 || r.Spread > most:
+		return bad("recipe %q: errors spread over %d rounds, want 0 or 2 to %d", r.Name, r.Spread, most)
+	case r.Spread > 0 && r.Targets != ExactTargets:
+		return bad("recipe %q: errors spread over rounds to targets %q, want exact ones", r.Name, r.Targets)
 	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
 		return bad("recipe %q: at most %d rounds, %d in the early half: want each from 0 to %d", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,7 +13,10 @@ import (
 
 // Contexts draws the contexts on which c trains, in the order of its examples.
 // They are a pure function of the configuration.
-func (c Config) Contexts() ([]control.Context, error) {
+func (c Config) Contexts() ([]control.Context, error) { return c.contexts(0) }
+
+// contexts draws the contexts of every example in one of its runs, see Recipe.Spread.
+func (c Config) contexts(run int) ([]control.Context, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -29,7 +31,7 @@ func (c Config) Contexts() ([]control.Context, error) {
 	for i := range contexts {
 		size, turn := i%len(problems), i/len(problems)
 		var err error
-		if contexts[i], err = c.context(seed.New(c.Seed, "train", "context", i), problems[size], turn%2 == 1); err != nil {
+		if contexts[i], err = c.context(i, run, problems[size], turn%2 == 1); err != nil {
 			return nil, fmt.Errorf("train: context %d: %w", i, err)
 		}
 	}
@@ -38,8 +40,10 @@ func (c Config) Contexts() ([]control.Context, error) {
 
 // context draws one context on one of the problems. A critic's runs have the
 // mean of its sampled targets in place of the exact backup: at deployment it
-// reads tables with sampling errors, and must not learn to expect none.
-func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (control.Context, error) {
+// reads tables with sampling errors, and must not learn to expect none. Runs of one
+// example are on the same problem, for as many rounds.
+func (c Config) context(example, run int, problems []mdp.Problem, early bool) (control.Context, error) {
+	rng := seed.New(c.Seed, "train", "context", example)
 	m := problems[rng.IntN(len(problems))].MDP
 	if c.Recipe.Relabel {
 		var err error
@@ -61,7 +65,11 @@ func (c Config) context(rng *rand.Rand, problems []mdp.Problem, early bool) (con
 	if early {
 		rounds = c.Recipe.Early
 	}
-	for range rng.IntN(rounds + 1) {
+	rounds = rng.IntN(rounds + 1)
+	if run > 0 {
+		rng = seed.New(c.Seed, "train", "run", run, example)
+	}
+	for range rounds {
 		before := x.Q
 		if x, err = next(x); err != nil {
 			return control.Context{}, err

@@ -119,3 +119,27 @@ func TestNext(t *testing.T) {
 		t.Error("the next context is not the next round of exact PMD")
 	}
 }
+
+// The two runs of an example are on the same problem for as many rounds, from the same
+// start, and differ in what they sample.
+func TestRuns(t *testing.T) {
+	c := tiny(Critic)
+	c.Recipe = Residual()
+	first, err := c.contexts(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := c.contexts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range first {
+		y := second[i]
+		if x.Round != y.Round || x.Eta != y.Eta || !mat.Equal(x.MDP.P, y.MDP.P) {
+			t.Errorf("example %d: runs of rounds %d and %d, η %v and %v", i, x.Round, y.Round, x.Eta, y.Eta)
+		}
+		if same := mat.Equal(x.Q, y.Q); same != (x.Round == 0) {
+			t.Errorf("example %d, round %d: the same Q is %v", i, x.Round, same)
+		}
+	}
+}

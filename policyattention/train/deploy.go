@@ -62,7 +62,7 @@ func (m *Model) Close() { m.program.close() }
 // all of an actor's, the queries of a critic's.
 func (c Config) outputs(tokens int) int {
 	if c.Objective == Critic {
-		return tokens / (c.Samples + 1)
+		return tokens / c.ContextTokens(1)
 	}
 	return tokens
 }
@@ -196,7 +196,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 		x := batch[i]
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)
 		sampled := c.sample(rng, x.MDP, x.Pi, x.Q)
-		c.criticTokens(into, slot, sampled)
+		c.criticTokens(into, slot, x.Pi, x.Q, sampled)
 		means[i] = sampled.mean
 	})
 	if err != nil {

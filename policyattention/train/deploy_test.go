@@ -3,6 +3,7 @@ package train
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,6 +221,60 @@ func TestPadding(t *testing.T) {
 	}
 	for _, states := range []int{2, 3, 6} { // sizes it was and was not trained on
 		act(t, m, contexts(t, states, 2))
+	}
+}
+
+// TestCriticTokens reads what every input tells of a context off its tokens.
+func TestCriticTokens(t *testing.T) {
+	for _, recipe := range []Recipe{Plain(), Residual(), Tables()} {
+		c := tiny(Critic)
+		c.Recipe = recipe
+		x := contexts(t, 3, 1)[0]
+		sampled := c.sample(seed.New(1, "test"), x.MDP, x.Pi, x.Q)
+		pairs, features := 6, c.Network().Features
+		tokens := make([]float32, c.ContextTokens(pairs)*features)
+		c.criticTokens(tokens, identity(3), x.Pi, x.Q, sampled)
+		var tables, transitions, queries [][]float32 // by what they carry
+		for i := range c.ContextTokens(pairs) {
+			token := tokens[i*features:][:features]
+			switch {
+			case token[features-1] == 1:
+				queries = append(queries, token)
+			case token[5]+token[6]+token[7] == 1: // a successor
+				transitions = append(transitions, token)
+			default:
+				tables = append(tables, token)
+			}
+		}
+		if len(queries) != pairs || len(transitions) != pairs*c.Samples || len(tables) != len(tokens)/features-pairs*(c.Samples+1) {
+			t.Fatalf("%s: %d queries, %d transitions, %d tables", recipe.Name, len(queries), len(transitions), len(tables))
+		}
+		scalars := func(token []float32) []float32 { return token[8 : features-1] }
+		for pair := range pairs {
+			s, a := pair/2, pair%2
+			q, pi, r, mean := float32(x.Q.At(s, a)), float32(x.Pi.At(s, a)), float32(x.MDP.R.At(s, a)), float32(sampled.mean.At(s, a))
+			own := sampled.successors[pair*c.Samples]
+			v := float32(sampled.values[own])
+			want := map[CriticInput][3][]float32{ // of a table, the pair's first transition, its query
+				ValueInput:  {nil, {r, v}, {0, 0}},
+				MemoryInput: {nil, {r, v, q}, {mean, 0, q}},
+				TableInput:  {{0, pi, q}, {r, 0, 0}, {0, 0, 0}},
+			}[recipe.Input]
+			got := [3][]float32{nil, scalars(transitions[pair*c.Samples]), scalars(queries[pair])}
+			if recipe.Input == TableInput {
+				got[0] = scalars(tables[pair])
+			}
+			for k := range want {
+				if !slices.Equal(got[k], want[k]) {
+					t.Errorf("%s, pair %d: token %d carries %v, want %v", recipe.Name, pair, k, got[k], want[k])
+				}
+			}
+			for _, token := range [][]float32{transitions[pair*c.Samples], queries[pair]} {
+				if token[s] != 1 || token[3+a] != 1 {
+					t.Errorf("%s, pair %d: a token names another pair", recipe.Name, pair)
+				}
+			}
+		}
 	}
 }
 

@@ -51,11 +51,25 @@ func (c Config) actorTokens(tokens []float32, slot []int, pi, q *mat.Dense, eta 
 // environment. Queries are not told Q_k(s,a): from exact runs, whose Q_k hardly
 // changes late, a network learns to repeat it, and in the loop its own errors
 // then never leave Q.
-func criticFeatures(slots, actions int) int { return 2*slots + actions + 3 }
+//
+// With MemoryInput every token of a pair is told, and a query the mean sampled target
+// too, in the place of r:
+//
+//	[ one-hot of s | one-hot of a | one-hot of s' | r | v' | Q_k(s,a) | query ]
+//
+// With TableInput the context begins with a token for every pair, which has π̂(a|s) in
+// the place of v' and Q_k(s,a); transitions have s' and r alone.
+func (c Config) criticFeatures() int {
+	if c.Recipe.Input == ValueInput {
+		return 2*c.Slots + c.Actions + 3
+	}
+	return 2*c.Slots + c.Actions + 4
+}
 
-// criticTokens writes the tokens [(m+1)·S·A, features] of sampled transitions.
-func (c Config) criticTokens(tokens []float32, slot []int, sampled samples) {
-	features := criticFeatures(c.Slots, c.Actions)
+// criticTokens writes the tokens [ContextTokens, features] of transitions that were
+// sampled for the returned policy pi and Q_k.
+func (c Config) criticTokens(tokens []float32, slot []int, pi, q *mat.Dense, sampled samples) {
+	features := c.criticFeatures()
 	pairs := len(slot) * c.Actions
 	token := func(i, pair int) (oneHot, scalars []float32) {
 		t := tokens[i*features:][:features]
@@ -63,25 +77,54 @@ func (c Config) criticTokens(tokens []float32, slot []int, sampled samples) {
 		t[c.Slots+pair%c.Actions] = 1
 		return t[c.Slots+c.Actions:], t[2*c.Slots+c.Actions:]
 	}
+	before := func(pair int) float32 { return float32(q.RawMatrix().Data[pair]) }
+	at := 0
+	if c.Recipe.Input == TableInput {
+		for pair := range pairs {
+			_, scalars := token(pair, pair)
+			scalars[1], scalars[2] = float32(pi.RawMatrix().Data[pair]), before(pair)
+		}
+		at = pairs
+	}
 	for i, successor := range sampled.successors {
 		pair := i / c.Samples
-		next, scalars := token(i, pair)
+		next, scalars := token(at+i, pair)
 		next[slot[successor]] = 1
 		scalars[0] = float32(sampled.rewards[pair])
-		scalars[1] = float32(sampled.values[successor])
+		if c.Recipe.Input != TableInput {
+			scalars[1] = float32(sampled.values[successor])
+		}
+		if c.Recipe.Input == MemoryInput {
+			scalars[2] = before(pair)
+		}
 	}
+	at += len(sampled.successors)
 	for pair := range pairs {
-		_, scalars := token(pairs*c.Samples+pair, pair)
-		scalars[2] = 1
+		_, scalars := token(at+pair, pair)
+		scalars[len(scalars)-1] = 1
+		if c.Recipe.Input == MemoryInput {
+			scalars[0], scalars[2] = float32(sampled.mean.RawMatrix().Data[pair]), before(pair)
+		}
 	}
 }
 
 // ContextTokens is the number of tokens of a context with so many state-action pairs.
 func (c Config) ContextTokens(pairs int) int {
-	if c.Objective == Critic {
-		return (c.Samples + 1) * pairs
+	switch {
+	case c.Objective != Critic:
+		return pairs
+	case c.Recipe.Input == TableInput:
+		return (c.Samples + 2) * pairs
 	}
-	return pairs
+	return (c.Samples + 1) * pairs
+}
+
+// runs is how many runs an example of a critic is drawn from, see Recipe.Spread.
+func (c Config) runs() int {
+	if c.Objective == Critic && c.Recipe.Spread > 0 {
+		return 2
+	}
+	return 1
 }
 
 // samples are m generative transitions of every state-action pair.
@@ -157,9 +200,12 @@ type examples struct {
 // is padded at the end: under the causal mask padding changes nothing before
 // it, and its weight is zero.
 //
-// Critics: tokens [(m+1)·S·A, features], the mean sampled target and the exact
-// backup, both [S·A].
+// Critics: tokens [ContextTokens, features], the mean sampled target and the exact
+// backup, both [S·A]; with Spread those of two runs, under a leading axis.
 func (c Config) examples() (*examples, error) {
+	if c.Objective == Critic {
+		return c.criticExamples()
+	}
 	contexts, err := c.Contexts()
 	if err != nil {
 		return nil, err
@@ -170,33 +216,8 @@ func (c Config) examples() (*examples, error) {
 	}
 	pairs := states * c.Actions
 	e := &examples{}
-	add := func(shape ...int) []float32 {
-		n := len(contexts)
-		for _, d := range shape {
-			n *= d
-		}
-		e.shapes, e.arrays = append(e.shapes, shape), append(e.arrays, make([]float32, n))
-		return e.arrays[len(e.arrays)-1]
-	}
+	add := func(shape ...int) []float32 { return e.add(len(contexts), shape...) }
 	features := c.Network().Features
-	if c.Objective == Critic {
-		count := c.ContextTokens(pairs)
-		tokens, mean, exact := add(count, features), add(pairs), add(pairs)
-		for i, x := range contexts {
-			rng := c.exampleRNG(i)
-			slot := c.slots(rng, x.MDP.States())
-			next, err := next(x)
-			if err != nil {
-				return nil, fmt.Errorf("train: context %d: %w", i, err)
-			}
-			sampled := c.sample(rng, x.MDP, next.Pi, x.Q)
-			c.criticTokens(tokens[i*count*features:][:count*features], slot, sampled)
-			for j, v := range next.Q.RawMatrix().Data {
-				mean[i*pairs+j], exact[i*pairs+j] = float32(sampled.mean.RawMatrix().Data[j]), float32(v)
-			}
-		}
-		return e, e.check()
-	}
 	tokens, prior, gain, weight := add(pairs, features), add(states, c.Actions), add(states, c.Actions), add(states)
 	for i, x := range contexts {
 		n := x.MDP.States()
@@ -208,6 +229,54 @@ func (c Config) examples() (*examples, error) {
 				at := i*pairs + s*c.Actions + a
 				prior[at] = float32(clippedLog(x.Pi.At(s, a)))
 				gain[at] = float32(x.Eta * x.Q.At(s, a))
+			}
+		}
+	}
+	return e, e.check()
+}
+
+// add appends an array of n examples.
+func (e *examples) add(n int, shape ...int) []float32 {
+	for _, d := range shape {
+		n *= d
+	}
+	e.shapes, e.arrays = append(e.shapes, shape), append(e.arrays, make([]float32, n))
+	return e.arrays[len(e.arrays)-1]
+}
+
+// criticExamples is examples for critics.
+func (c Config) criticExamples() (*examples, error) {
+	pairs := c.Sizes[0] * c.Actions
+	count, features := c.ContextTokens(pairs), c.Network().Features
+	shape := func(dims ...int) []int {
+		if c.runs() > 1 {
+			return append([]int{c.runs()}, dims...)
+		}
+		return dims
+	}
+	e := &examples{}
+	tokens := e.add(c.Examples, shape(count, features)...)
+	mean, exact := e.add(c.Examples, shape(pairs)...), e.add(c.Examples, shape(pairs)...)
+	for run := range c.runs() {
+		contexts, err := c.contexts(run)
+		if err != nil {
+			return nil, err
+		}
+		for i, x := range contexts {
+			rng := c.exampleRNG(i)
+			if run > 0 {
+				rng = seed.New(c.Seed, "train", "example", i, run)
+			}
+			slot := c.slots(rng, x.MDP.States())
+			after, err := next(x)
+			if err != nil {
+				return nil, fmt.Errorf("train: context %d: %w", i, err)
+			}
+			sampled := c.sample(rng, x.MDP, after.Pi, x.Q)
+			at := i*c.runs() + run
+			c.criticTokens(tokens[at*count*features:][:count*features], slot, after.Pi, x.Q, sampled)
+			for j, v := range after.Q.RawMatrix().Data {
+				mean[at*pairs+j], exact[at*pairs+j] = float32(sampled.mean.RawMatrix().Data[j]), float32(v)
 			}
 		}
 	}

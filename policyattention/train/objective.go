@@ -10,8 +10,7 @@ import (
 // examples, with a leading batch axis.
 func (c Config) loss(network *fused.Network, parts []*Node) *Node {
 	if c.Objective == Critic {
-		mean, exact := parts[1], parts[2]
-		return ReduceAllMean(Square(Sub(c.values(network, parts[0], mean), exact)))
+		return c.criticLoss(network, parts[0], parts[1], parts[2])
 	}
 	prior, gain, weight := parts[1], parts[2], parts[3]
 	logits := Reshape(network.Vectors(parts[0]), prior.Shape().Dimensions...)
@@ -36,6 +35,30 @@ func (o Objective) rows(logp, prior, gain *Node) *Node {
 	default:
 		return ReduceSum(Mul(p, Sub(Sub(logp, prior), gain)), -1)
 	}
+}
+
+// criticLoss is the mean squared error of a critic's values to the exact backup or to the
+// mean sampled target. With errors that spread over n rounds it is the mean of
+// (1−1/n)·f₁f₂ + (e₁²+e₂²)/2n, for the errors e of an example's two runs to the exact backup
+// and the differences f to their mean sampled targets. Those have no bias, so that f₁f₂
+// has the expectation bias², at less noise than e₁e₂.
+func (c Config) criticLoss(network *fused.Network, tokens, mean, exact *Node) *Node {
+	if c.runs() == 1 {
+		target := exact
+		if c.Recipe.Targets == SampledTargets {
+			target = mean
+		}
+		return ReduceAllMean(Square(Sub(c.values(network, tokens, mean), target)))
+	}
+	single := func(x *Node) *Node { // runs as examples
+		dims := x.Shape().Dimensions
+		return Reshape(x, append([]int{dims[0] * dims[1]}, dims[2:]...)...)
+	}
+	values := Reshape(c.values(network, single(tokens), single(mean)), mean.Shape().Dimensions...)
+	f := Sub(values, mean)
+	first, second := Slice(f, AxisRange(), AxisElem(0)), Slice(f, AxisRange(), AxisElem(1))
+	rounds := float64(c.Recipe.Spread)
+	return Add(MulScalar(ReduceAllMean(Mul(first, second)), 1-1/rounds), DivScalar(ReduceAllMean(Square(Sub(values, exact))), rounds))
 }
 
 // values returns a critic's Q [B, S·A] from all its tokens, whose last S·A are

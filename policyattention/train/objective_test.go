@@ -84,7 +84,11 @@ func TestActorObjectives(t *testing.T) {
 // with central differences in a few random directions.
 func TestGradients(t *testing.T) {
 	for _, o := range Objectives {
-		for _, recipe := range []Recipe{Plain(), Prior()} {
+		recipes := []Recipe{Plain(), Prior()}
+		if o == Critic {
+			recipes = append(recipes, Residual(), Tables())
+		}
+		for _, recipe := range recipes {
 			c := tiny(o)
 			c.Recipe = recipe
 			if o != Critic {
@@ -114,7 +118,7 @@ func TestGradients(t *testing.T) {
 				return float64(tensors.ToScalar[float32](out[0])), tensors.MustCopyFlatData[float32](out[1])
 			}
 			params := c.start()
-			_, grad := evaluate(params)
+			start, grad := evaluate(params)
 			rng := seed.New(2, "test", "directions")
 			for range 3 {
 				direction := make([]float64, len(params))
@@ -123,7 +127,7 @@ func TestGradients(t *testing.T) {
 					direction[i] = rng.NormFloat64()
 					norm += direction[i] * direction[i]
 				}
-				const h = 3e-3 // length of a step: rounding of about 1e-6/h, curvature of about h²
+				const h = 3e-3 // length of a step: rounding of about 1e-6/h, curvature of about h², of a loss of 1
 				at := func(sign float64) float64 {
 					moved := make([]float32, len(params))
 					for i, v := range params {
@@ -136,10 +140,53 @@ func TestGradients(t *testing.T) {
 					want += float64(g) * direction[i] / math.Sqrt(norm)
 				}
 				got := (at(1) - at(-1)) / (2 * h)
-				if math.Abs(got-want) > 1e-3+1e-2*math.Abs(want) {
+				if math.Abs(got-want) > 1e-3*max(1, start)+1e-2*math.Abs(want) {
 					t.Errorf("%s, %s: differences give %v, the gradient %v", o, recipe.Name, got, want)
 				}
 			}
 		}
+	}
+}
+
+// TestSpread computes the objective of a critic whose errors spread over rounds from the
+// network's values by its definition, in float64.
+func TestSpread(t *testing.T) {
+	c := tiny(Critic)
+	c.Recipe = Residual()
+	e, err := c.examples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := c.Sizes[0] * c.Actions
+	var parts []any
+	for k, array := range e.arrays {
+		parts = append(parts, tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...))
+	}
+	exec, err := NewExec(goBackend(t), func(inputs []*Node) []*Node {
+		network := fused.Bind(c.Network(), inputs[0])
+		tokens := Reshape(inputs[1], 2*c.Examples, c.ContextTokens(pairs), c.Network().Features)
+		return []*Node{c.loss(network, inputs[1:]), Squeeze(network.Tail(tokens, pairs), -1)}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := c.start()
+	out, err := exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := tensors.MustCopyFlatData[float32](out[1]) // to the mean sampled targets
+	rounds, want := float64(c.Recipe.Spread), 0.0
+	for i := range c.Examples {
+		for j := range pairs {
+			first, second := 2*i*pairs+j, (2*i+1)*pairs+j
+			f1, f2 := float64(added[first]), float64(added[second])
+			e1, e2 := f1+float64(e.arrays[1][first]-e.arrays[2][first]), f2+float64(e.arrays[1][second]-e.arrays[2][second])
+			want += ((1-1/rounds)*f1*f2 + (e1*e1+e2*e2)/(2*rounds)) / float64(c.Examples*pairs)
+		}
+	}
+	// A mean of 120 products of float32 numbers of magnitude one.
+	if got := float64(tensors.ToScalar[float32](out[0])); math.Abs(got-want) > 1e-5 {
+		t.Errorf("the objective is %v, by its definition %v", got, want)
 	}
 }

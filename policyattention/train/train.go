@@ -42,7 +42,7 @@ func (c Config) job() Job {
 			return c.loss(network, parts)
 		}},
 		Batches:  Fixed{c.data, batches.batch},
-		Examples: c.Batch, Tokens: c.ContextTokens(slices.Max(c.Sizes) * c.Actions),
+		Examples: c.Batch, Tokens: c.runs() * c.ContextTokens(slices.Max(c.Sizes)*c.Actions),
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}
 }

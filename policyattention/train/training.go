@@ -45,12 +45,12 @@ const (
 func (c Config) Seconds() float64 {
 	tokens := c.ContextTokens(c.Sizes[len(c.Sizes)-1] * c.Actions)
 	perExample := float64(tokens) * (SecondsPerToken + SecondsPerContext*float64(tokens))
-	return float64(c.Steps) * float64(c.Batch) * perExample
+	return float64(c.Steps) * float64(c.Batch*c.runs()) * perExample
 }
 
 // Shape is equal for runs that train together well.
 func (c Config) Shape() string {
-	return fmt.Sprint(c.Network(), c.Objective == Critic, c.Sizes, c.Batch, c.Samples)
+	return fmt.Sprint(c.Network(), c.Objective == Critic, c.runs(), c.Sizes, c.Batch, c.Samples)
 }
 
 // Kept are the steps before the last after which weights are kept.

@@ -15,7 +15,8 @@ import (
 // objectives are what the actors are trained for.
 var objectives = map[method.Name]train.Objective{
 	"policyattention": train.Proximal, "pmd-target": train.PMDTarget, "reward-only": train.RewardOnly,
-	"policyattention-learned-critic": train.Proximal, "policyattention-mixture": train.Proximal,
+	"policyattention-learned-critic": train.Proximal, "policyattention-residual-critic": train.Proximal,
+	"policyattention-tables-critic": train.Proximal, "policyattention-mixture": train.Proximal,
 }
 
 const exactBackup = "exact one-step backup, no samples"
@@ -41,6 +42,17 @@ var Methods = []method.Method{
 		l.Critic, err = weights(train.Critic, s)
 		return err
 	}),
+	untrained("sample-mean", "exact PMD, mean of samples", color.RGBA{127, 127, 127, 255}, func(method.Setting) float64 { return 1 }),
+	untrained("shrunk-mean", "exact PMD, shrunk mean", color.RGBA{150, 75, 0, 255}, func(s method.Setting) float64 { return s.Shrinkage }),
+	untrained("posterior-mean", "exact PMD, posterior mean", color.RGBA{70, 70, 160, 255}, func(s method.Setting) float64 { return train.PosteriorWeight(samples(s), s.States) }),
+	actorOf(method.Method{
+		Name: "policyattention-residual-critic", Label: "PolicyAttention, residual critic", Colour: color.RGBA{0, 158, 115, 255},
+		Signal: "proximal loss; backups from samples", Access: "144 generative transitions", Cost: "–",
+	}, ownCritic(residualCritic)),
+	actorOf(method.Method{
+		Name: "policyattention-tables-critic", Label: "PolicyAttention, critic of tables", Colour: color.RGBA{148, 103, 189, 255},
+		Signal: "proximal loss; sampled targets", Access: "144 generative transitions", Cost: "–",
+	}, ownCritic(tablesCritic)),
 	actorOf(method.Method{
 		Name: "policyattention-mixture", Label: "PolicyAttention, mixed", Colour: color.RGBA{204, 121, 167, 255},
 		Signal: "proximal loss", Access: exactBackup, Cost: "–",
@@ -48,6 +60,22 @@ var Methods = []method.Method{
 		l.Phi = s.Mixture
 		return nil
 	}),
+}
+
+// untrained are critics without a network, with the exact actor.
+func untrained(name method.Name, label string, c color.RGBA, weight func(method.Setting) float64) method.Method {
+	return method.Method{
+		Name: name, Label: label, Colour: c, Untrained: true,
+		Signal: "none", Access: "144 generative transitions", Cost: "–",
+		Deploy: func(s method.Setting) (method.Deployment, error) {
+			return &Loop{Critic: &SampleMean{Samples: samples(s), Weight: weight(s)}}, nil
+		},
+	}
+}
+
+// samples is m of the critics of a setting.
+func samples(s method.Setting) int {
+	return train.Standard(train.Critic, train.Plain(), 0, s.States).Samples
 }
 
 // actorOf completes a method whose loop has a trained actor; add, if not nil, adds to
@@ -65,18 +93,21 @@ func actorOf(m method.Method, add func(*Loop, method.Setting) error) method.Meth
 	return m
 }
 
-// Loop is a closed loop with a trained actor.
+// Loop is a closed loop. An absent part is the exact one: the PMD step, the one-step
+// backup.
 type Loop struct {
-	Phi    float64  `json:"phi,omitempty"` // mixture with the uniform policy
-	Actor  *Weights `json:"actor,omitempty"`
-	Critic *Weights `json:"critic,omitempty"` // absent: exact one-step backup
+	Phi    float64       `json:"phi,omitempty"` // mixture with the uniform policy
+	Actor  method.Actor  `json:"actor,omitempty"`
+	Critic method.Critic `json:"critic,omitempty"`
 }
 
 var _ method.Separable = (*Loop)(nil)
 
 // Weights implements method.Deployment.
-func (l *Loop) Weights() []method.Weights {
-	all := l.Actor.Weights()
+func (l *Loop) Weights() (all []method.Weights) {
+	if l.Actor != nil {
+		all = l.Actor.Weights()
+	}
 	if l.Critic != nil {
 		all = append(all, l.Critic.Weights()...)
 	}
@@ -84,19 +115,16 @@ func (l *Loop) Weights() []method.Weights {
 }
 
 // Parts implements method.Separable.
-func (l *Loop) Parts() (method.Actor, method.Critic) {
-	if l.Critic == nil {
-		return l.Actor, nil
-	}
-	return l.Actor, l.Critic
-}
+func (l *Loop) Parts() (method.Actor, method.Critic) { return l.Actor, l.Critic }
 
 // Controller implements method.Deployment.
 func (l *Loop) Controller(m *method.Models, eta float64, root uint64) (control.Controller, error) {
 	loop := control.ExactPMD(eta)
 	var err error
-	if loop.Actor, err = l.Actor.Actor(m); err != nil {
-		return nil, err
+	if l.Actor != nil {
+		if loop.Actor, err = l.Actor.Actor(m); err != nil {
+			return nil, err
+		}
 	}
 	if l.Phi > 0 {
 		loop.Actor = control.MixedActor{Actor: loop.Actor, Phi: l.Phi}

@@ -1,0 +1,65 @@
+package results
+
+import (
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
+	"icrl/policyattention/stats"
+)
+
+// CriticRow is a critic that sees samples: its one-step error on held-out inputs, and the
+// loop that it closes with its actor.
+type CriticRow struct {
+	Series
+	// Error has each run's mean absolute error of a one-step backup, in units of Q, and
+	// OverMean the median run's over that of the mean of samples.
+	Error    []float64
+	OverMean float64
+	Group    // beside exact PMD
+}
+
+// Critics returns the critics that see samples, by size, method and horizon. All see the
+// same number of transitions of every pair, and in the loop the same ones.
+func (s *Source) Critics() (rows []CriticRow, err error) {
+	for _, states := range s.Sizes(experiment.Critics) {
+		oracle, err := s.Oracle(states)
+		if err != nil {
+			return nil, err
+		}
+		mean, err := s.errors(experiment.SampleMean, states)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range s.Store.Preset.Methods {
+			backups, err := s.errors(m.Name, states)
+			if err != nil {
+				return nil, err
+			}
+			if backups.Planned == 0 {
+				continue
+			}
+			loops, err := s.Where(func(c experiment.Cell) bool {
+				return c.Method == m.Name && c.S == states && c.Family == "" && c.Block != experiment.Backups
+			})
+			if err != nil {
+				return nil, err
+			}
+			loops.Selection = Selection{Method: m.Name, S: states}
+			for _, horizon := range Horizons {
+				row := CriticRow{Series: s.Series(m.Name, ""), Error: backups.Values(backupError)}
+				row.OverMean = stats.Median(row.Error) / stats.Median(mean.Values(backupError))
+				if row.Group, err = group(m.Label, loops, oracle, states, horizon); err != nil {
+					return nil, err
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// errors finds a method's one-step backups of a size.
+func (s *Source) errors(name method.Name, states int) (Runs, error) {
+	return s.Find(Selection{Block: experiment.Backups, Method: name, S: states})
+}
+
+func backupError(e *experiment.Evaluation) float64 { return e.Backup.MAE() }
