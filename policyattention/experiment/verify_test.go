@@ -345,7 +345,7 @@ var corruptions = []corruption{
 	}, "its summary says backup mae"},
 	{"policies of a critic without a network", []string{means}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, policiesFile + ": row 1: round 20: the controller asked again differs"},
+	}, policiesFile + ": row 1: round 20: the controller, replayed, differs"},
 	{"weight of the mean of samples", []string{means}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"weight":1`, `"weight":0.9`) })
 	}, "its cell or configuration is not that of its hash"},
@@ -366,7 +366,7 @@ var corruptions = []corruption{
 	}, roundsFile + ": experiment: "},
 	{"policy after 400 rounds", []string{long, training}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, policiesFile + ": row 1: round 400: the controller asked again differs"},
+	}, policiesFile + ": row 1: round 400: the controller, replayed, differs"},
 	{"residual in a table of two rounds", []string{longExact}, func(t *testing.T, f string) {
 		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[1][5], rows[1][6] = 0.1, 0.1 })
 	}, roundsFile + ": row 2: column zeta"},
