@@ -139,7 +139,7 @@ CORRUPTIONS = {
     "another weight of the mean": (MEANS, lambda f: reseal(f, lambda t: t.replace('"weight": 1', '"weight": 0.9')), "not that of its configuration"),
     "edited value of the mean": (BACKUPS, lambda f: edit_arrays(f, lambda a: a["values"].__setitem__((0, 2, 1, 1), 0.5)), "values [2, 1, 1]"),
     "edited error of the mean": (BACKUPS, lambda f: edit_table(f, "backups.csv.gz", lambda rows: set_value(rows, 3, "mae", lambda v: v / 2)), "mae [2]"),
-    "edited loss after 400 rounds": (LONG, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 3, "loss", lambda v: v + 1e-9)), "loss [0, 1]"),
+    "edited loss after 400 rounds": (LONG, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 3, "loss", lambda v: v + 1e-9)), "loss [0, 0]"),
     "another round": (LONG, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 3, "round", lambda v: v - 1)), "round [0, 2]"),
     "median after 400 rounds": (LONG, lambda f: reseal(f, lambda t: t.replace('"median_loss": ', '"median_loss": 1')), "median loss at 100"),
     "lost step": (RUN, lambda f: edit_table(f, "loss.csv.gz", lambda rows: rows.pop()), "step has shape"),
