@@ -236,7 +236,7 @@ func (anyBesideCmd) Run(g *globals) error {
 				y := fixed.Losses(horizon)
 				n := min(len(x), len(y)) // runs are drawn in pairs
 				if n == 0 {
-					return fmt.Errorf("S = %d: no results of actors of fixed shape", f.States)
+					return fmt.Errorf("no results of actors of fixed shape at S = %d", f.States)
 				}
 				d, err := stats.Standard.Difference(x[:n], y[:n])
 				if err != nil {
