@@ -29,7 +29,7 @@ func MapTable(root string) (report.Table, error) {
 		for _, c := range cells[i*len(Capabilities()):][:len(Capabilities())] {
 			switch {
 			case c.Missing != nil:
-				row = append(row, "?")
+				row = append(row, "missing")
 			case c.Mark == "yes":
 				row = append(row, "✓")
 			case c.Mark == No:
@@ -40,7 +40,7 @@ func MapTable(root string) (report.Table, error) {
 		}
 		t.Rows = append(t.Rows, append(row, s.Model, s.Samples, s.Weights, s.Work))
 	}
-	t.Notes = []string{"Marks are the paper's (Table 1), with a row for S5RL. A mark prints only if a test or an artifact of this repository shows it; ? stands where none does. With --json each cell comes with what is missing."}
+	t.Notes = []string{"Marks are the paper's (Table 1), with a row for S5RL. A mark prints only if a test or an artifact of this repository shows it. Where it says `missing`, the evidence is not stored yet; that says nothing of the system. With --json each cell comes with what is missing."}
 	return t, nil
 }
 

@@ -111,6 +111,9 @@ func TestSheet(t *testing.T) {
 	if strings.Contains(got, "`") || strings.Contains(got, "details") || !strings.Contains(s.Fold().html(), "<summary>") {
 		t.Error("backticks are shown, or the table is folded where it should not be")
 	}
+	if got := s.Only("loss").text(); got != "Losses <T = 20>\nloss\n──────\n0.0123\n0.5\nMade by `policyattention`." {
+		t.Errorf("one column is\n%s", got)
+	}
 }
 
 // A plot draws what can be drawn, and names each line where it ends.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -51,6 +52,24 @@ func (t *Sheet) Note(format string, args ...any) {
 // in full.
 func (t *Sheet) Fold() *Sheet {
 	t.fold = true
+	return t
+}
+
+// Only keeps these columns, in this order: for tables that are wider than a page.
+func (t *Sheet) Only(columns ...string) *Sheet {
+	keep := make([]int, len(columns))
+	for i, c := range columns {
+		if keep[i] = slices.Index(t.columns, c); keep[i] < 0 {
+			check(fmt.Errorf("nb: table %q has no column %q, want one of %q", t.title, c, t.columns))
+		}
+	}
+	rows := make([][]string, len(t.rows))
+	for i, row := range t.rows {
+		for _, k := range keep {
+			rows[i] = append(rows[i], row[k])
+		}
+	}
+	t.columns, t.rows = columns, rows
 	return t
 }
 

@@ -66,7 +66,9 @@ func LeadTable(e *equal.Evidence) (Table, error) {
 }
 
 // signed prints a difference of losses with its interval to three digits.
-func signed(e stats.Estimate) string { return fmt.Sprintf("%+.3g [%+.3g, %+.3g]", e.Value, e.Lo, e.Hi) }
+func signed(e stats.Estimate) string {
+	return fmt.Sprintf("%+#.3g [%+#.3g, %+#.3g]", e.Value, e.Lo, e.Hi)
+}
 
 // leadOrder keeps the rows of a method together.
 func leadOrder(l equal.Lead) int {
@@ -128,7 +130,7 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 				case !ok:
 					return "–"
 				case q.Row.Name() == q.Beside.Name():
-					return fmt.Sprintf("loss %.3g", q.Loss)
+					return fmt.Sprintf("loss %#.3g", q.Loss)
 				}
 				return signed(q.Difference)
 			}})
@@ -149,7 +151,7 @@ func AnswerTable(rows []equal.Row) Table {
 	}
 	for _, horizon := range []int{5, 10, 20, 40} {
 		columns = append(columns, column[equal.Row]{fmt.Sprintf("T = %d", horizon), func(r equal.Row) string {
-			return fmt.Sprintf("%.3g", stats.Mean(slices.Concat(r.At(horizon)...)))
+			return fmt.Sprintf("%#.3g", stats.Mean(slices.Concat(r.At(horizon)...)))
 		}})
 	}
 	last := func(r equal.Row) equal.Use { return r.Use[len(r.Use)-1] }
@@ -242,32 +244,52 @@ func equalExcerpt(build func(*equal.Evidence) (Table, error)) func(*source) (Tab
 	}
 }
 
+// ink is how a method is drawn everywhere: colours that colour-blind readers tell apart
+// (Okabe and Ito, brown for their yellow), and dashes for print in grey.
+type ink struct {
+	colour color.RGBA
+	dashes []vg.Length
+}
+
+var (
+	blue      = ink{color.RGBA{0, 114, 178, 255}, nil}
+	black     = ink{color.RGBA{0, 0, 0, 255}, []vg.Length{7, 2}}
+	silver    = ink{color.RGBA{150, 150, 150, 255}, nil}
+	green     = ink{color.RGBA{0, 158, 115, 255}, []vg.Length{2, 2}}
+	sky       = ink{color.RGBA{86, 180, 233, 255}, []vg.Length{4, 4}}
+	orange    = ink{color.RGBA{230, 159, 0, 255}, []vg.Length{9, 2, 1, 2, 1, 2}}
+	brown     = ink{color.RGBA{120, 80, 20, 255}, []vg.Length{1, 2}}
+	purple    = ink{color.RGBA{204, 121, 167, 255}, []vg.Length{7, 2, 2, 2}}
+	vermilion = ink{color.RGBA{213, 94, 0, 255}, []vg.Length{10, 4}}
+)
+
 // curve is a line of the figures: a method, or PolicyAttention with the estimate that
 // calibration chose.
 type curve struct {
 	method string // "" for PolicyAttention's best
-	colour color.RGBA
+	ink    ink
 }
 
 var equalCurves = map[equal.Information][]curve{
 	equal.Model: {
-		{"", color.RGBA{0, 114, 178, 255}}, {"exact-pmd", color.RGBA{0, 0, 0, 255}}, {"decoder", color.RGBA{150, 150, 150, 255}},
-		{"liang-lai", color.RGBA{0, 158, 115, 255}}, {"natural-gradient", color.RGBA{86, 180, 233, 255}},
-		{"value-iteration", color.RGBA{230, 159, 0, 255}}, {"policy-iteration", color.RGBA{204, 121, 167, 255}},
+		{"", blue}, {"exact-pmd", black}, {"decoder", silver}, {"liang-lai", green},
+		{"natural-gradient", sky}, {"value-iteration", orange}, {"policy-iteration", purple},
 	},
 	equal.Generative: {
-		{"", color.RGBA{0, 114, 178, 255}}, {"policyattention-critic", color.RGBA{86, 180, 233, 255}}, {"decoder", color.RGBA{150, 150, 150, 255}},
-		{"liang-lai", color.RGBA{0, 158, 115, 255}}, {"q-learning", color.RGBA{230, 159, 0, 255}}, {"sarsa", color.RGBA{240, 228, 66, 255}},
-		{"certainty-equivalence", color.RGBA{204, 121, 167, 255}}, {"posterior-sampling", color.RGBA{0, 0, 0, 255}},
+		{"", blue}, {"policyattention-critic", sky}, {"decoder", silver}, {"liang-lai", green},
+		{"q-learning", orange}, {"sarsa", brown}, {"certainty-equivalence", purple}, {"posterior-sampling", black},
 	},
 	equal.Window: {
-		{"", color.RGBA{0, 114, 178, 255}}, {"liang-lai", color.RGBA{0, 158, 115, 255}}, {"algorithm-distillation", color.RGBA{213, 94, 0, 255}},
-		{"q-learning", color.RGBA{230, 159, 0, 255}}, {"sarsa", color.RGBA{240, 228, 66, 255}},
-		{"certainty-equivalence", color.RGBA{204, 121, 167, 255}}, {"posterior-sampling", color.RGBA{0, 0, 0, 255}},
+		{"", blue}, {"liang-lai", green}, {"algorithm-distillation", vermilion},
+		{"q-learning", orange}, {"sarsa", brown}, {"certainty-equivalence", purple}, {"posterior-sampling", black},
 	},
 }
 
-// equalFigure draws losses in conditions, each at both sizes, against what was used.
+// besideWidth is the room right of a row of panels for the legend of all of them.
+const besideWidth = 4.7 * vg.Centimeter
+
+// equalFigure draws losses in conditions, each at both sizes, against what was used. The
+// legend of a row, which the smaller size has in full, stands right of it.
 func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*plot.Plot, error) {
 	return func(s *source) ([]*plot.Plot, error) {
 		e, err := s.equalEvidence()
@@ -283,6 +305,9 @@ func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Cond
 				}
 				panels = append(panels, p)
 			}
+			left, right := panels[len(panels)-2], panels[len(panels)-1]
+			right.Legend, left.Legend = left.Legend, plot.NewLegend()
+			right.Legend.XOffs = besideWidth
 		}
 		return panels, nil
 	}
@@ -296,8 +321,7 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 		empty(p)
 		return p, nil
 	}
-	lines := equalCurves[c.Information]
-	for _, line := range lines {
+	for _, line := range equalCurves[c.Information] {
 		row, err := e.Best(states, c)
 		if err != nil {
 			return nil, err
@@ -311,22 +335,17 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 			}
 			row = e.Rows[i]
 		}
-		if err := equalLine(p, row, line.colour, use); err != nil {
+		if err := equalLine(p, row, line.ink, use); err != nil {
 			return nil, err
 		}
 	}
 	LogScale(&p.X)
 	LogScale(&p.Y)
-	if states != equal.Sizes[0] {
-		p.Legend = plot.NewLegend() // the panel beside it has it
-		return p, nil
-	}
-	headroom(p, len(lines)-1) // curves leave some room themselves
 	return p, nil
 }
 
 // equalLine draws a row with its intervals.
-func equalLine(p *plot.Plot, row equal.Row, c color.RGBA, use func(equal.Use) float64) error {
+func equalLine(p *plot.Plot, row equal.Row, i ink, use func(equal.Use) float64) error {
 	losses, err := row.Curve()
 	if err != nil {
 		return err
@@ -335,17 +354,17 @@ func equalLine(p *plot.Plot, row equal.Row, c color.RGBA, use func(equal.Use) fl
 	for h, l := range losses {
 		at := use(row.Use[h])
 		xy = append(xy, plotter.XY{X: at, Y: max(l.Value, equal.Floor)})
-		bar, err := line(p, c, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
+		bar, err := line(p, i.colour, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
 		if err != nil {
 			return err
 		}
 		bar.Width = .5
 	}
-	l, err := line(p, c, false, xy)
+	l, err := line(p, i.colour, false, xy)
 	if err != nil {
 		return err
 	}
-	l.Width = vg.Points(1.2)
+	l.Width, l.Dashes = 1.2, i.dashes
 	p.Legend.Add(strings.TrimSuffix(labelOf(row), ", expectations"), l)
 	return nil
 }

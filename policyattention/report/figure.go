@@ -160,7 +160,15 @@ func (f *Figure) grid() [][]*plot.Plot {
 
 func (f *Figure) size() (width, height vg.Length) {
 	rows := f.grid()
-	return panelWidth * vg.Length(len(rows[0])), panelHeight * vg.Length(len(rows))
+	return panelWidth*vg.Length(len(rows[0])) + f.beside(), panelHeight * vg.Length(len(rows))
+}
+
+// beside is the room right of the panels for legends that stand there.
+func (f *Figure) beside() (width vg.Length) {
+	for _, p := range f.panels {
+		width = max(width, p.Legend.XOffs)
+	}
+	return width
 }
 
 func (f *Figure) draw(c draw.Canvas) {
@@ -169,7 +177,7 @@ func (f *Figure) draw(c draw.Canvas) {
 	grid := f.grid()
 	tiles := draw.Tiles{
 		Rows: len(grid), Cols: len(grid[0]), PadX: 7 * vg.Millimeter, PadY: 8 * vg.Millimeter,
-		PadTop: 2 * vg.Millimeter, PadBottom: 6 * vg.Millimeter, PadLeft: 6 * vg.Millimeter, PadRight: 4 * vg.Millimeter,
+		PadTop: 2 * vg.Millimeter, PadBottom: 6 * vg.Millimeter, PadLeft: 6 * vg.Millimeter, PadRight: 4*vg.Millimeter + f.beside(),
 	}
 	// The axes' labels stand beside the tiles: within them, gonum leaves room at
 	// the end of a logarithmic axis as if its label were centred there.
