@@ -91,13 +91,13 @@ type comparisonRow struct {
 	Cells            map[[2]int]equal.Comparison // by S and T
 }
 
-// ComparisonTable compares every method with PolicyAttention where both are told the same, in
+// ComparisonTable compares every method with PolicyAttention where both have the same information, in
 // the conditions that keep accepts.
 func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table, error) {
 	t := Table{
 		Name:  "equal",
-		Title: "Mean losses less PolicyAttention's, told the same and tuned by the same rule",
-		Notes: []string{"Of PolicyAttention, with the estimate of Q that calibration chose, the mean loss itself. Below 0 the method is better. A dash: it cannot run there."},
+		Title: "Mean losses minus PolicyAttention's, with equal information and one rule of tuning",
+		Notes: []string{"The row of PolicyAttention with the estimate of Q that calibration chose has the mean loss itself. Below 0 the method is better. A dash: it cannot run there."},
 	}
 	var rows []*comparisonRow
 	found := map[string]*comparisonRow{}
@@ -119,7 +119,7 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 		}
 	}
 	columns := []column[*comparisonRow]{
-		{"told", func(r *comparisonRow) string { return r.Condition }},
+		{"information", func(r *comparisonRow) string { return r.Condition }},
 		{"method", func(r *comparisonRow) string { return r.Label }},
 	}
 	for _, states := range equal.Sizes {
@@ -145,7 +145,7 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 func AnswerTable(rows []equal.Row) Table {
 	t := Table{Name: "answer", Title: "Mean losses and what was used"}
 	columns := []column[equal.Row]{
-		{"told", func(r equal.Row) string { return fmt.Sprintf("%s, S = %d", r.Condition, r.States) }},
+		{"information", func(r equal.Row) string { return fmt.Sprintf("%s, S = %d", r.Condition, r.States) }},
 		{"method", labelOf},
 		{"chosen", numbersOf},
 	}
@@ -158,7 +158,7 @@ func AnswerTable(rows []equal.Row) Table {
 	fill(&t, rows, append(columns,
 		column[equal.Row]{"transitions", func(r equal.Row) string { return number(last(r).Transitions) }},
 		column[equal.Row]{"entries of P and r", func(r equal.Row) string { return number(last(r).Entries) }},
-		column[equal.Row]{"floating-point operations", func(r equal.Row) string { return fmt.Sprintf("%.3g", last(r).Operations) }},
+		column[equal.Row]{"floating-point operations", func(r equal.Row) string { return fmt.Sprintf("%#.3g", last(r).Operations) }},
 	)...)
 	return t
 }
@@ -190,9 +190,9 @@ func shownConditions(c equal.Condition) bool {
 }
 
 // SentenceTable says in a sentence for each size and horizon what PolicyAttention's update is
-// worth where both are told the same, and what beats it.
+// worth with equal information, and what beats it.
 func SentenceTable(e *equal.Evidence) (Table, error) {
-	t := Table{Name: "equal-sentence", Title: "What PolicyAttention's update is worth, in mean loss", Columns: []string{"S", "T", "told the same, and tuned by the same rule"}}
+	t := Table{Name: "equal-sentence", Title: "What PolicyAttention's update is worth, in mean loss", Columns: []string{"S", "T", "with equal information and one rule of tuning"}}
 	for _, states := range equal.Sizes {
 		for _, horizon := range horizons {
 			leads, err := e.Leads(states, horizon)
@@ -219,7 +219,7 @@ func minus(e stats.Estimate) stats.Estimate {
 	return stats.Estimate{Value: -e.Value, Lo: -e.Hi, Hi: -e.Lo}
 }
 
-// EqualTables are all tables of methods that are told the same.
+// EqualTables are all tables of methods with equal information.
 func EqualTables(e *equal.Evidence) ([]Table, error) {
 	sentences, err := SentenceTable(e)
 	if err != nil {

@@ -63,9 +63,9 @@ var figureBuilders = []struct {
 	{"decoder-audit", "Theorem 2 for the fixed decoder", auditFigure},
 	{"decoder-carrier", "Normalized decoders against the carrier scale", carrierFigure},
 	{"lock-up", "One-step fidelity without control", lockUpFigure},
-	{"equal-transitions", "Loss against transitions, told the same", equalFigure("transitions", func(u equal.Use) float64 { return u.Transitions },
+	{"equal-transitions", "Loss against transitions with equal information", equalFigure("transitions", func(u equal.Use) float64 { return u.Transitions },
 		equal.Condition{Information: equal.Generative, N: 144}, equal.Condition{Information: equal.Window, N: 20})},
-	{"equal-operations", "Loss against floating-point operations, told the same", equalFigure("floating-point operations", func(u equal.Use) float64 { return u.Operations },
+	{"equal-operations", "Loss against floating-point operations with equal information", equalFigure("floating-point operations", func(u equal.Use) float64 { return u.Operations },
 		equal.Condition{Information: equal.Model}, equal.Condition{Information: equal.Generative, N: 144})},
 	{"lockup", "Loss by the mass that the best action begins with", massFigure},
 }
