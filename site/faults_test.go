@@ -236,6 +236,12 @@ func TestMap(t *testing.T) {
 	if got := eval[string](b, `run.settings.preset`); got != "maze" {
 		t.Fatalf("the page starts with %s", got)
 	}
+	for _, preset := range []string{"lock-up", "maze"} { // a graph in the map's place, and back
+		b.set("#set-preset", preset)
+		b.wait(fmt.Sprintf(`run.settings.preset === %q && decoderRound(0) && !work`, preset))
+	}
+	b.wait(`document.querySelectorAll("#scene > g").length === 25`)
+	b.open(server.URL)
 	b.toEnd()
 	before := eval[[]float64](b, `Array.from(decoderRound(39).nextPi)`)
 	eval[bool](b, `(document.getElementById("scene").focus(), true)`)

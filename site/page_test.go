@@ -505,6 +505,14 @@ func TestFiles(t *testing.T) {
 	if after := b.trajectory(); !sameBits(before, after) {
 		t.Error("a saved and loaded MDP gives other numbers")
 	}
+	b.set("#set-preset", "ring")
+	b.wait(`run.settings.preset === "ring" && decoderRound(0)`)
+	eval[bool](b, fmt.Sprintf(`(() => {
+		const dropped = new DataTransfer();
+		dropped.items.add(new File([%q], "dropped.json"));
+		return document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true }));
+	})()`, saved))
+	b.wait(`run.settings.preset === "file"`)
 	for _, preset := range []string{"sparse-transitions", "sparse-rewards", "ring", "strong-mixing", "frozen-lake", "lock-up"} {
 		b.set("#set-preset", preset)
 		b.wait(fmt.Sprintf(`run.settings.preset === %q && decoderRound(0)`, preset))

@@ -635,7 +635,7 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 			fmt.Fprintf(g.out, "The actor for any MDP: %d losses replayed from its weights.\n", replayed)
 		}
 		if again > 0 {
-			fmt.Fprintf(g.out, "Methods told the same: %d losses run again.\n", again)
+			fmt.Fprintf(g.out, "Equal information: %d losses run again.\n", again)
 		}
 		if result.Unchecked {
 			fmt.Fprintln(g.out, "Claims and estimates made from these artifacts were not checked: first mend what is above.")

@@ -6,9 +6,7 @@ import { picture } from "./picture.js";
 import { remember } from "./address.js";
 
 const MAX_FILE = 4e6;
-export async function loadFile(input) {
-  const file = input.files[0];
-  input.value = "";
+async function loadFile(file) {
   if (!file) return;
   if (file.size > MAX_FILE)
     throw new Error(
@@ -165,7 +163,16 @@ export async function exportAs(kind) {
 export function buildFiles() {
   for (const b of document.querySelectorAll("[data-export]"))
     b.addEventListener("click", () => act(() => exportAs(b.dataset.export)));
-  $("load").addEventListener("change", (e) => act(() => loadFile(e.target)));
+  $("load").addEventListener("change", ({ target }) => {
+    const file = target.files[0];
+    target.value = ""; // so that the same file can be chosen again
+    act(() => loadFile(file));
+  });
+  addEventListener("dragover", (e) => e.preventDefault());
+  addEventListener("drop", (e) => {
+    e.preventDefault(); // else the browser would open the file in place of the page
+    act(() => loadFile(e.dataTransfer.files[0]));
+  });
   $("save").addEventListener("click", () =>
     act(() => download("mdp.json", new Blob([problemJSON()], { type: "application/json" }))),
   );

@@ -25,7 +25,7 @@ export function drawMap(svg, v) {
     box = svg.parentElement,
     c = Math.floor(Math.min(box.clientWidth / grid.width, Math.max(250, box.clientHeight) / grid.height)),
     key = [grid.tiles, grid.width, c].join();
-  if (built.key !== key || !svg.firstChild) build(svg, grid, c, key);
+  if (built.key !== key || built.places[0].group.parentNode !== svg) build(svg, grid, c, key);
   let top = 0;
   for (const x of v) top = Math.max(top, Math.abs(x));
   const { pi } = context(),

@@ -42,9 +42,9 @@ export function lossSeries(ghost = true) {
   return series;
 }
 
-// The start of the axis: losses below a millionth of the largest are shown there.
+// The start of the axis: losses so far below the largest are rounding, and shown there.
 const floorOf = (series) =>
-  1e-7 * Math.max(1e-300, ...series.flatMap((s) => s.values).filter(Number.isFinite));
+  1e-13 * Math.max(1e-300, ...series.flatMap((s) => s.values).filter(Number.isFinite));
 
 export function renderResult() {
   const box = $("loss-chart"),
