@@ -47,6 +47,30 @@ export function drawCritic() {
       : "Packets carry exact weights or the moves are certain, so there is no chance in it.",
   );
 }
+function packetsHead() {
+  return el(
+    "thead",
+    {},
+    el(
+      "tr",
+      {},
+      el("th", { scope: "col" }, term("packet", "packet")),
+      el("th", { scope: "col" }, "led to", el("small", {}, "drawn by chance")),
+      el("th", { scope: "col" }, "looked up ", term("q", "Q"), el("small", {}, "by attention")),
+      el(
+        "th",
+        { scope: "col" },
+        term("reward", "r"),
+        " + ",
+        term("gamma", "γ"),
+        "Q",
+        el("small", {}, "by the ReLU"),
+      ),
+      el("th", { scope: "col" }, "target"),
+      el("th", { scope: "col" }, "weight", el("small", {}, "attention")),
+    ),
+  );
+}
 function table(list) {
   const { gamma } = app.run.info,
     most = Math.max(1e-9, ...list.map((p) => Math.abs(p.target))),
@@ -82,28 +106,7 @@ function table(list) {
   return el(
     "table",
     { class: "attend packets" },
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        el("th", { scope: "col" }, term("packet", "packet")),
-        el("th", { scope: "col" }, "led to", el("small", {}, "drawn by chance")),
-        el("th", { scope: "col" }, "looked up ", term("q", "Q"), el("small", {}, "by attention")),
-        el(
-          "th",
-          { scope: "col" },
-          term("reward", "r"),
-          " + ",
-          term("gamma", "γ"),
-          "Q",
-          el("small", {}, "by the ReLU"),
-        ),
-        el("th", { scope: "col" }, "target"),
-        el("th", { scope: "col" }, "weight", el("small", {}, "attention")),
-      ),
-    ),
+    packetsHead(),
     el("tbody", {}, list.map(line)),
   );
 }

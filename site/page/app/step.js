@@ -76,6 +76,29 @@ async function compare(k) {
 export const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace("-", "−") : show(x));
 export const share = (x) =>
   x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·");
+function actorHead(learned) {
+  return el(
+    "thead",
+    {},
+    el(
+      "tr",
+      {},
+      el("th", { scope: "col" }, "memory"),
+      el("th", { scope: "col" }, term("logpi", "log π"), el("small", {}, "habit")),
+      el(
+        "th",
+        { scope: "col" },
+        "+ ",
+        term("eta", "η"),
+        term("q", "Q"),
+        el("small", {}, "above mean"),
+      ),
+      el("th", { scope: "col" }, "softmax → ", term("pihat", "π̂"), el("small", {}, "new policy")),
+      el("th", { scope: "col" }, term("pmd", "exact PMD"), el("small", {}, "computed apart")),
+      learned ? el("th", { scope: "col" }, "trained", el("small", {}, "same context")) : null,
+    ),
+  );
+}
 function actorTable(s) {
   const { rows, mean } = actorRows(s),
     { A } = app.run.info,
@@ -112,27 +135,7 @@ function actorTable(s) {
   return el(
     "table",
     { class: "attend" },
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        el("th", { scope: "col" }, "memory"),
-        el("th", { scope: "col" }, term("logpi", "log π"), el("small", {}, "habit")),
-        el(
-          "th",
-          { scope: "col" },
-          "+ ",
-          term("eta", "η"),
-          term("q", "Q"),
-          el("small", {}, "what pays, less mean"),
-        ),
-        el("th", { scope: "col" }, "softmax → ", term("pihat", "π̂"), el("small", {}, "new policy")),
-        el("th", { scope: "col" }, term("pmd", "exact PMD"), el("small", {}, "computed apart")),
-        learned ? el("th", { scope: "col" }, "trained", el("small", {}, "same context")) : null,
-      ),
-    ),
+    actorHead(learned),
     el("tbody", {}, rows.map(line)),
   );
 }
