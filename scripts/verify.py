@@ -571,7 +571,7 @@ def check_any(folder):
     return compared
 
 
-# --- Methods that are told the same ---
+# --- Equal information ---
 
 
 def planned(p, r, pi0, row):

@@ -1,5 +1,5 @@
 // Package reference holds the standard algorithms that a method of the harness is set
-// beside when both are told the same: from the model, from a generative source of
+// beside at equal information: both learn from the model, from a generative source of
 // transitions, or from a walk without resets.
 //
 // Those with the model are a control.Loop of other parts: see PolicyIteration. Those

@@ -29,7 +29,7 @@ var sections = []string{
 
 // sentences lists what the paper says that can be checked.
 func sentences() []sentence {
-	return slices.Concat(tickSentences(), theorySentences(), learnedSentences(), loopSentences(), evidenceSentences(),
+	return slices.Concat(tickSentences(), theorySentences(), learnedSentences(), loopSentences(), shiftSentences(), evidenceSentences(),
 		benchmarkSentences(), baselineSentences(), reproducibilitySentences())
 }
 
@@ -251,14 +251,13 @@ func loopSentences() []sentence {
 	const undefined = "the paper does not define its reward-only objective; ours leaves out the proximal term and nothing else"
 	reward := both("App. E Evidence", "E.1: a paired reward-only actor has the lower task loss than the learned actor at S = 4, T = 20", key("reward-only minus actor"), to(in(experiment.RewardOnly), actor), differing(neither), undefined)
 	reward.line = 7
-	list = append(list,
+	return append(list,
 		both("7 Closed-loop reliability", "learned actor minus exact PMD at T = 20 (unresolved in the paper)", key("minus exact-pmd"), toOracle(actor), differing(lower), ""),
 		both("7 Closed-loop reliability", "learned actor with learned critic, minus exact PMD at T = 20", key("learned critic minus exact-pmd"), toOracle(full), differing(lower), ""),
 		reward,
 		both("App. E Evidence", "E.1: reward-only actor minus the fully learned loop", key("reward-only minus full loop"), to(in(experiment.RewardOnly), full), differing(neither), undefined+"; "+"our learned loop loses more"),
 		both("App. G Negative results", "the mixture with φ = .01 costs loss at S = 4, T = 20", key("mixture minus actor"), to(in(experiment.Mixture), actor), differing(lower), ""),
 	)
-	return append(list, shiftSentences()...)
 }
 
 // shiftSentences are on the families without retraining.

@@ -20,7 +20,7 @@
 // (log π added: shares of the separation d.) The outputs' common part is of order 1 and
 // what is to be told of order 1/κ: without the empty token the sum of a bias and all that
 // is alike in the tokens has to cancel to a small part of 1/κ, by far the steepest direction
-// of the loss, in which every step errs. The identities of the first recipe, κ = 30 without
+// of the loss, in which every step misses. The identities of the first recipe, κ = 30 without
 // an empty token and 8,000 steps, left 99 of 2,650 problems locked by the network's read-out.
 package recipe
 

@@ -13,7 +13,7 @@ import (
 	"icrl/policyattention/report"
 )
 
-// equalCmd compares methods that are told the same. It knows no presets.
+// equalCmd compares methods at equal information. It knows no presets.
 type equalCmd struct {
 	Evaluate equalEvaluateCmd `cmd:"" help:"Choose free numbers and measure every method in every condition; what is done is kept."`
 	Table    equalTableCmd    `cmd:"" help:"Print every method beside PolicyAttention in its condition, and PolicyAttention's lead taken apart."`
@@ -97,7 +97,7 @@ func (equalVerifyCmd) Run(g *globals) error {
 	for _, text := range wrong {
 		fmt.Fprintln(g.out, text)
 	}
-	fmt.Fprintf(g.out, "%d losses of methods told the same run again, %d discrepancies\n", losses, len(wrong))
+	fmt.Fprintf(g.out, "%d losses at equal information run again, %d discrepancies\n", losses, len(wrong))
 	if len(wrong) > 0 {
 		return experiment.ErrDiscrepancies
 	}
