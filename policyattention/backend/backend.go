@@ -33,9 +33,9 @@
 // of XLA for each processor it may use (GOMAXPROCS and taskset limit them), gives
 // each some parts of a batch, and adds up their gradients in the order of the parts:
 // more processors change no bit of the result. On Linux the threads of such a client
-// stay on their processor and have the idle scheduling policy, so that a training
-// gives way to other programs; where there are several clients, so has the thread of
-// Go's runtime that looks after its others.
+// stay on their processor at a lower priority, so that other programs go first but do not
+// stop a training; where there are several clients, so does the thread of Go's runtime
+// that looks after its others.
 package backend
 
 import (

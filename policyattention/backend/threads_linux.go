@@ -60,11 +60,19 @@ func restMonitor() error {
 	return rest([]int{monitor})
 }
 
-// rest gives threads the idle scheduling policy: they run when nothing else wants
-// their core, so that what waits for one of them does not hang.
+// rest lowers the priority of threads by five steps of niceness below the process's own
+// and makes them a batch: they wait for whoever else wants their core and do not interrupt
+// it when they wake up. The idle policy would do the same on a free machine, but on a
+// busy one other programs would starve them, and with them whoever waits for their work.
 func rest(ids []int) error {
+	own, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return fmt.Errorf("reading this thread's priority: %w", err)
+	}
 	for _, id := range ids {
-		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
+		attr := &unix.SchedAttr{
+			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: min(own.Nice+5, 19),
+		}
 		if err := unix.SchedSetAttr(id, attr, 0); err != nil {
 			return fmt.Errorf("lowering the priority of thread %d: %w", id, err)
 		}

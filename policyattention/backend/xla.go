@@ -63,7 +63,7 @@ func xlaClient(config string) (compute.Backend, error) {
 // plugin starts four or more, whatever the machine has and taskset allows; on fewer
 // cores they spend a third of a small network's training step on taking work from each
 // other and on waking up. On a single core all of them rest: they run while that thread
-// waits and give way once it can go on. Other programs on that core then go first, too.
+// waits and give way once it can go on.
 func startXLA(config string, n int) (compute.Backend, error) {
 	before, err := workers() // of other clients
 	if err != nil {
