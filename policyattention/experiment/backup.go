@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/npz"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -45,12 +46,12 @@ func (b *Backup) MAE() float64 {
 	return sum / float64(len(b.Error))
 }
 
-func (b *Backup) summary() map[string]Values {
+func (b *Backup) summary() map[string]artifact.Values {
 	largest := 0.0
 	for _, d := range b.Largest {
 		largest = max(largest, d)
 	}
-	return map[string]Values{"backup": {"mae": b.MAE(), "largest": largest}}
+	return map[string]artifact.Values{"backup": {"mae": b.MAE(), "largest": largest}}
 }
 
 // inputs returns the contexts of the critic.
@@ -86,7 +87,7 @@ func (c *BackupConfig) compare(contexts []control.Context, values []*mat.Dense) 
 
 func (c *BackupConfig) weights() []method.Weights { return c.Critic.Weights() }
 
-func (c *BackupConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
+func (c *BackupConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]artifact.Values, error) {
 	critic, err := c.Critic.Critic(s.models, f.Root)
 	if err != nil {
 		return nil, err
@@ -114,10 +115,10 @@ func (b *Backup) rows() [][]float64 {
 }
 
 func (b *Backup) write(dir string) error {
-	if err := writeCSV(filepath.Join(dir, backupsFile), backupsHeader, b.rows()); err != nil {
+	if err := artifact.WriteTable(filepath.Join(dir, backupsFile), backupsHeader, b.rows()); err != nil {
 		return err
 	}
-	return writeArrays(filepath.Join(dir, policiesFile), map[string]npz.Array{"values": stack([][]*mat.Dense{b.values})})
+	return artifact.WriteArrays(filepath.Join(dir, policiesFile), map[string]npz.Array{"values": artifact.Stack([][]*mat.Dense{b.values})})
 }
 
 func (c *BackupConfig) read(e *Evaluation) error {
@@ -143,7 +144,7 @@ func (c *BackupConfig) verify(s *Store, v *Verification, e *Evaluation, problems
 	if err != nil {
 		return err
 	}
-	stored, err := unstack(arrays["values"], 1, len(problems), f.States, f.Actions)
+	stored, err := artifact.Unstack(arrays["values"], 1, len(problems), f.States, f.Actions)
 	if err != nil {
 		v.add(policies, 0, "array values: %v", err)
 		return nil
@@ -153,7 +154,7 @@ func (c *BackupConfig) verify(s *Store, v *Verification, e *Evaluation, problems
 		critic, err := c.Critic.Critic(s.models, f.Root)
 		if err != nil {
 			done()
-			v.add(e.path(manifestFile), 0, "its critic: %v", err)
+			v.add(e.path(artifact.ManifestFile), 0, "its critic: %v", err)
 			return s.backendError()
 		}
 		got, err := critic.Evaluate(contexts)

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
@@ -44,15 +45,15 @@ var ofBaselines = []corruption{
 			b.Block.V.Scale(1.01, b.Block.V)
 			return t
 		})
-		digest, err := fileDigest(filepath.Join(folders[0], "weights.safetensors"))
+		digest, err := artifact.FileDigest(filepath.Join(folders[0], "weights.safetensors"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		reseal(t, f, func(m *Manifest) { m.Weights["liang-lai-S8-18100"] = digest })
+		reseal(t, f, func(m *artifact.Manifest) { m.Weights["liang-lai-S8-18100"] = digest })
 	}, "the controller, replayed, differs"},
 	{"better policies of a block, rescored", []string{imitator, block}, plantBetterPolicies, "the controller, replayed, differs"},
 	{"edited step size", []string{imitator, block}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"alpha":32`, `"alpha":33`) })
+		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[1].Value, `"alpha":32`, `"alpha":33`) })
 	}, "its cell or configuration is not that of its hash"},
 	{"edited action", []string{distilled, network}, func(t *testing.T, f string) {
 		editArray(t, f, "actions", func(data []float64) { data[5] = float64((int(data[5]) + 1) % 3) })
@@ -79,13 +80,13 @@ var ofBaselines = []corruption{
 		editTable(t, f, "scores.csv.gz", lianglai.Tuning{}.Tables()[0].Columns, func(rows [][]float64) { rows[4][3] -= 0.01 })
 	}, "scores.csv.gz: row 5: column loss_T20"},
 	{"edited choice", []string{grid}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Summary["uniform"]["alpha"] *= 2 })
+		reseal(t, f, func(m *artifact.Manifest) { m.Summary["uniform"]["alpha"] *= 2 })
 	}, "its summary says uniform alpha"},
 	{"edited curve", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
 		editTable(t, f, "curves.csv.gz", lianglai.ImitationConfig{}.Tables()[0].Columns, func(rows [][]float64) { rows[7][1] += 1e-6 })
 	}, "curves.csv.gz: row 8: column learned"},
 	{"edited update error", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Summary["update"]["median_relative_error"] = 1e-3 })
+		reseal(t, f, func(m *artifact.Manifest) { m.Summary["update"]["median_relative_error"] = 1e-3 })
 	}, "its summary says update median_relative_error"},
 }
 
@@ -202,7 +203,7 @@ func TestTunedSourceIsTheTuningsChoice(t *testing.T) {
 			continue
 		}
 		e, err := s.Find(cell)
-		if errors.Is(err, ErrMissing) {
+		if errors.Is(err, artifact.ErrMissing) {
 			continue
 		}
 		if err != nil {
@@ -247,7 +248,7 @@ func TestTunedStepsAreTheTuningsChoice(t *testing.T) {
 			continue
 		}
 		e, err := s.Find(cell)
-		if errors.Is(err, ErrMissing) {
+		if errors.Is(err, artifact.ErrMissing) {
 			t.Skip(err)
 		}
 		if err != nil {

@@ -10,7 +10,6 @@
 package experiment
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -18,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -137,26 +137,7 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	if c.Study == nil {
 		return json.Marshal(plain(c))
 	}
-	return joinObjects(plain(c), map[string]any{c.Study.Key(): c.Study})
-}
-
-// joinObjects returns a JSON object with the members of several, in their order.
-func joinObjects(parts ...any) ([]byte, error) {
-	joined := []byte("{")
-	for _, part := range parts {
-		b, err := json.Marshal(part)
-		if err != nil {
-			return nil, err
-		}
-		if b = bytes.TrimSpace(b); len(b) < 2 || b[0] != '{' {
-			return nil, fmt.Errorf("experiment: a %T is no object in JSON", part)
-		}
-		if b = b[1 : len(b)-1]; len(joined) > 1 && len(b) > 0 {
-			joined = append(joined, ',')
-		}
-		joined = append(joined, b...)
-	}
-	return append(joined, '}'), nil
+	return artifact.JoinObjects(plain(c), map[string]any{c.Study.Key(): c.Study})
 }
 
 // study is a kind of evaluation.
@@ -165,7 +146,7 @@ type study interface {
 	weights() []method.Weights
 	// compute writes its result on the problems into the folder dir and returns the
 	// summary.
-	compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error)
+	compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]artifact.Values, error)
 	// read reads the result from e.Folder into its field of e.
 	read(e *Evaluation) error
 	// verify checks the result in e.Folder, and charges to v what is wrong with it. It
@@ -364,7 +345,7 @@ func (c Config) Trainings() []method.Training {
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (c Config) Hash() string {
-	digest, err := jsonDigest(c)
+	digest, err := artifact.Digest(c)
 	if err != nil {
 		panic(err) // constants of the protocol, which JSON can hold
 	}

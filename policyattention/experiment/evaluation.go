@@ -5,13 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
@@ -25,12 +25,18 @@ const (
 	policiesFile = "policies.npz"
 )
 
+// What stands in the manifest of an evaluation: its cell and its configuration.
+const (
+	cellKey       = "cell"
+	EvaluationKey = "evaluation"
+)
+
 // Evaluation is the result of one cell.
 type Evaluation struct {
 	Cell     Cell
 	Config   Config
 	Folder   string
-	Manifest *Manifest
+	Manifest *artifact.Manifest
 	Scored   []control.Scored // of a closed loop, one a problem
 	OneStep  *OneStep         // of a one-step cell
 	Backup   *Backup          // of a cell of one-step backups
@@ -104,7 +110,7 @@ func digest(problems []mdp.Problem) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Find returns the result of a cell; the error wraps ErrMissing if it has not
+// Find returns the result of a cell; the error wraps artifact.ErrMissing if it has not
 // been run.
 func (s *Store) Find(cell Cell) (*Evaluation, error) {
 	config, err := s.config(cell)
@@ -112,7 +118,7 @@ func (s *Store) Find(cell Cell) (*Evaluation, error) {
 		return nil, err
 	}
 	folder := s.folder(cell, config)
-	m, err := s.open(cell.Name(), config.Hash(), folder)
+	m, err := artifact.Open(cell.Name(), config.Hash(), folder)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +138,7 @@ func (s *Store) config(cell Cell) (Config, error) {
 // waited for.
 func (s *Store) Evaluate(ctx context.Context, cell Cell) (*Evaluation, error) {
 	e, err := s.Find(cell)
-	if !errors.Is(err, ErrMissing) {
+	if !errors.Is(err, artifact.ErrMissing) {
 		return e, err
 	}
 	config, err := s.config(cell)
@@ -154,13 +160,13 @@ func (s *Store) Evaluate(ctx context.Context, cell Cell) (*Evaluation, error) {
 		return nil, err
 	}
 	defer unlock()
-	if e, err := s.Find(cell); !errors.Is(err, ErrMissing) {
+	if e, err := s.Find(cell); !errors.Is(err, artifact.ErrMissing) {
 		return e, err // made while waiting
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("experiment: before %s: %w", cell.Name(), context.Cause(ctx))
 	}
-	err = s.publish(folder, func(dir string) (*Manifest, error) { return s.compute(dir, cell, config) })
+	err = s.artifacts.Publish(folder, func(dir string) (*artifact.Manifest, error) { return s.compute(dir, cell, config) })
 	if err != nil {
 		return nil, fmt.Errorf("experiment: %s: %w", cell.Name(), err)
 	}
@@ -168,16 +174,16 @@ func (s *Store) Evaluate(ctx context.Context, cell Cell) (*Evaluation, error) {
 }
 
 // compute writes the result of a cell into dir.
-func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error) {
-	meter := startMeter()
+func (s *Store) compute(dir string, cell Cell, config Config) (*artifact.Manifest, error) {
+	meter := artifact.StartMeter()
 	problems, err := config.Fixtures.Draw()
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{Name: cell.Name(), Hash: config.Hash(), Cell: &cell}
+	m := &artifact.Manifest{Name: cell.Name(), Hash: config.Hash()}
 	m.Fixtures = digest(problems)
-	if m.Evaluation, err = json.Marshal(config); err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
+	if err := errors.Join(m.Add(cellKey, cell), m.Add(EvaluationKey, config)); err != nil {
+		return nil, err
 	}
 	if m.Weights, err = s.weightDigests(config); err != nil {
 		return nil, err
@@ -194,7 +200,7 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*Manifest, error)
 		description := backend.Describe(b)
 		d = &description
 	}
-	m.Produced, m.Cost = produced(d), meter.cost()
+	m.Produced, m.Cost = artifact.Machine(d), meter.Cost()
 	return m, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/policyattention"
 	"icrl/policyattention/train"
@@ -67,19 +68,19 @@ func TestEvaluateOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, err := os.Stat(filepath.Join(e.Folder, manifestFile))
+		before, err := os.Stat(filepath.Join(e.Folder, artifact.ManifestFile))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if e, err = s.Evaluate(t.Context(), cell); err != nil {
 			t.Fatal(err)
 		}
-		after, err := os.Stat(filepath.Join(e.Folder, manifestFile))
+		after, err := os.Stat(filepath.Join(e.Folder, artifact.ManifestFile))
 		if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
 			t.Errorf("%s was computed again", cell.Name())
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(s.Root(), workFolder, "*"))
+	left, err := filepath.Glob(filepath.Join(s.Root(), artifact.WorkFolder, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +97,8 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cell := range s.Preset.Plan() {
-		if _, err := s.Find(cell); !errors.Is(err, ErrMissing) {
-			t.Fatalf("%s: %v, want ErrMissing", cell.Name(), err)
+		if _, err := s.Find(cell); !errors.Is(err, artifact.ErrMissing) {
+			t.Fatalf("%s: %v, want artifact.ErrMissing", cell.Name(), err)
 		}
 	}
 }
@@ -134,7 +135,7 @@ func TestLossesRoundTrip(t *testing.T) {
 	if err := writeLosses(dir, losses); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := readCSV(filepath.Join(dir, lossFile), lossHeader)
+	rows, err := artifact.ReadTable(filepath.Join(dir, lossFile), lossHeader)
 	if err != nil || rows[0][1] != 0.1 {
 		t.Errorf("%v, %v: want 0.1 as it is printed", rows, err)
 	}
@@ -183,12 +184,12 @@ func TestLongLosses(t *testing.T) {
 		"middle": func(rows [][]float64) [][]float64 { return slices.Delete(rows, 5, 6) },
 		"all":    func([][]float64) [][]float64 { return nil },
 	} {
-		rows, err := readCSV(filepath.Join(dir, lossFile), lossHeader)
+		rows, err := artifact.ReadTable(filepath.Join(dir, lossFile), lossHeader)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cut := &TrainingRun{Config: run.Config, Folder: t.TempDir()}
-		if err := writeCSV(filepath.Join(cut.Folder, lossFile), lossHeader, edit(rows)); err != nil {
+		if err := artifact.WriteTable(filepath.Join(cut.Folder, lossFile), lossHeader, edit(rows)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := cut.Losses(); err == nil {

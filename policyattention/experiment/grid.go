@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/method"
 )
 
@@ -39,7 +40,7 @@ func (s *Store) Missing(configs []method.Training) ([]method.Training, error) {
 		} else {
 			seen[hash] = true
 		}
-		if _, err := s.FindTraining(c); errors.Is(err, ErrMissing) {
+		if _, err := s.FindTraining(c); errors.Is(err, artifact.ErrMissing) {
 			missing = append(missing, c)
 		} else if err != nil {
 			return nil, err

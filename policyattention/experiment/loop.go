@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/npz"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
@@ -38,7 +39,7 @@ func (l *LoopConfig) MarshalJSON() ([]byte, error) {
 	if l.Deployment == nil {
 		deployment = struct{}{}
 	}
-	return joinObjects(struct {
+	return artifact.JoinObjects(struct {
 		Rounds int     `json:"rounds"`
 		Eta    float64 `json:"eta"`
 	}{l.Rounds, l.Eta}, deployment, struct {
@@ -62,7 +63,7 @@ func (l *LoopConfig) controller(s *Store, root uint64) (control.Controller, erro
 	return l.Deployment.Controller(s.models, l.Eta, root)
 }
 
-func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
+func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]artifact.Values, error) {
 	trajectories, arrays, err := l.run(s, cell, f, problems)
 	if err != nil {
 		return nil, err
@@ -71,10 +72,10 @@ func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, proble
 	if err != nil {
 		return nil, err
 	}
-	if err := writeCSV(filepath.Join(dir, roundsFile), roundsHeader, l.roundRows(scored)); err != nil {
+	if err := artifact.WriteTable(filepath.Join(dir, roundsFile), roundsHeader, l.roundRows(scored)); err != nil {
 		return nil, err
 	}
-	return l.summarize(scored), writeArrays(filepath.Join(dir, policiesFile), arrays)
+	return l.summarize(scored), artifact.WriteArrays(filepath.Join(dir, policiesFile), arrays)
 }
 
 // run runs the closed loop of a cell. It returns with the trajectories the arrays
@@ -156,9 +157,9 @@ func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[s
 		}
 		policies, tables = append(policies, some), append(tables, t.Q)
 	}
-	arrays := map[string]npz.Array{"rounds": roundArray(kept), "policies": stack(policies)}
+	arrays := map[string]npz.Array{"rounds": roundArray(kept), "policies": artifact.Stack(policies)}
 	if l.learnsCritic() && len(kept) > l.Rounds {
-		arrays["q"] = stack(tables)
+		arrays["q"] = artifact.Stack(tables)
 	}
 	return arrays
 }
@@ -201,7 +202,7 @@ func (l *LoopConfig) roundRows(scored []control.Scored) [][]float64 {
 		if k < len(values) && l.Tabled == nil {
 			return values[k]
 		}
-		return nan
+		return math.NaN()
 	}
 	var rows [][]float64
 	for i, s := range scored {
@@ -217,7 +218,7 @@ func (l *LoopConfig) roundRows(scored []control.Scored) [][]float64 {
 
 func (l *LoopConfig) read(e *Evaluation) error {
 	path := e.path(roundsFile)
-	rows, err := readCSV(path, roundsHeader)
+	rows, err := artifact.ReadTable(path, roundsHeader)
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]contro
 	}
 	scored := make([]control.Scored, f.Problems)
 	for i := range scored {
-		scored[i].Loss = slices.Repeat([]float64{nan}, l.Rounds+1)
+		scored[i].Loss = slices.Repeat([]float64{math.NaN()}, l.Rounds+1)
 	}
 	for n, row := range rows {
 		i, k := n/len(rounds), rounds[n%len(rounds)]
@@ -256,15 +257,15 @@ func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]contro
 }
 
 // summarize returns the medians of a closed loop at the table's horizons.
-func (l *LoopConfig) summarize(scored []control.Scored) map[string]Values {
+func (l *LoopConfig) summarize(scored []control.Scored) map[string]artifact.Values {
 	e := Evaluation{Scored: scored}
-	summary := map[string]Values{}
+	summary := map[string]artifact.Values{}
 	horizons := baseline.Horizons
 	if l.Tabled != nil {
 		horizons = l.Tabled
 	}
 	for _, horizon := range horizons {
-		v := Values{"median_loss": stats.Median(e.Losses(horizon))}
+		v := artifact.Values{"median_loss": stats.Median(e.Losses(horizon))}
 		if scored[0].RowL1 != nil && l.Tabled == nil {
 			v["median_row_l1"] = stats.Median(e.Deviations(horizon))
 		}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/npz"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -95,7 +96,7 @@ func (l *LoopConfig) repeatTolerance() float64 {
 
 // tables returns an array of tables [N][k], [S, A] each, which is called name.
 func (l *storedLoop) tables(name string, k int) ([][]*mat.Dense, error) {
-	return unstack(l.arrays[name], l.Config.Fixtures.Problems, k, l.Config.Fixtures.States, l.Config.Fixtures.Actions)
+	return artifact.Unstack(l.arrays[name], l.Config.Fixtures.Problems, k, l.Config.Fixtures.States, l.Config.Fixtures.Actions)
 }
 
 // readPolicies reads the stored policies and reports whether they are policies.
@@ -138,7 +139,7 @@ func (l *storedLoop) readPolicies(v *Verification) bool {
 func (l *storedLoop) readRounds(v *Verification) bool {
 	defer v.during(reading)()
 	path := l.path(roundsFile)
-	rows, err := readCSV(path, roundsHeader)
+	rows, err := artifact.ReadTable(path, roundsHeader)
 	var scored []control.Scored
 	if err == nil {
 		scored, err = l.scored(path, l.Config.Fixtures, rows)
@@ -227,7 +228,7 @@ func (l *storedLoop) again(s *Store, v *Verification) ([]control.Trajectory, err
 	controller, err := l.controller(s, l.Config.Fixtures.Root)
 	if err != nil {
 		done()
-		v.add(l.path(manifestFile), 0, "its controller: %v", err)
+		v.add(l.path(artifact.ManifestFile), 0, "its controller: %v", err)
 		return nil, s.backendError()
 	}
 	if loop, ok := controller.(control.Loop); ok && len(l.kept) > l.Rounds {

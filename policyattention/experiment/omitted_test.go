@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"icrl/policyattention/artifact"
 )
 
 // Artifacts of the ablation, the second and third of which are made from the
@@ -47,10 +49,10 @@ func TestVerifyWithoutWeights(t *testing.T) {
 			})
 		}, roundsFile + ": row 42: column gap"},
 		{"median", func(t *testing.T, loop, _ string) {
-			reseal(t, loop, func(m *Manifest) { m.Summary["T40"]["median_loss"] /= 2 })
+			reseal(t, loop, func(m *artifact.Manifest) { m.Summary["T40"]["median_loss"] /= 2 })
 		}, "its summary says T40 median_loss"},
 		{"weights' digest", func(t *testing.T, loop, _ string) {
-			reseal(t, loop, func(m *Manifest) {
+			reseal(t, loop, func(m *artifact.Manifest) {
 				for name := range m.Weights {
 					m.Weights[name] = strings.Repeat("0", 64)
 				}
@@ -72,7 +74,7 @@ func TestVerifyWithoutWeights(t *testing.T) {
 // the smoke preset has none.
 func unholdCritic(t *testing.T, folder string) {
 	t.Helper()
-	reseal(t, folder, func(m *Manifest) {
+	reseal(t, folder, func(m *artifact.Manifest) {
 		m.Omitted = map[string]string{lastWeights: m.Files[lastWeights]}
 		delete(m.Files, lastWeights)
 	})
@@ -126,12 +128,12 @@ func TestRestoreWeights(t *testing.T) {
 	s, folders := part(t, ablated...)
 	weights := filepath.Join(folders[0], lastWeights)
 	remove(t, weights)
-	before, err := readManifest(folders[1])
+	before, err := artifact.ReadManifest(folders[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	remove(t, folders[1])
-	after, err := s.Evaluate(t.Context(), *before.Cell)
+	after, err := s.Evaluate(t.Context(), cellOf(t, before))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,18 +142,18 @@ func TestRestoreWeights(t *testing.T) {
 			t.Errorf("%s has other bytes than before", name)
 		}
 	}
-	run, err := readManifest(folders[0])
+	run, err := artifact.ReadManifest(folders[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if digest, err := fileDigest(weights); err != nil || digest != run.Omitted[lastWeights] {
+	if digest, err := artifact.FileDigest(weights); err != nil || digest != run.Omitted[lastWeights] {
 		t.Errorf("%v: the weights have not come back", err)
 	}
 
 	remove(t, folders[1])
 	remove(t, weights)
-	reseal(t, folders[0], func(m *Manifest) { m.Omitted[lastWeights] = strings.Repeat("0", 64) })
-	if _, err := s.Evaluate(t.Context(), *before.Cell); err == nil || !strings.Contains(err.Error(), "has other weights than") {
+	reseal(t, folders[0], func(m *artifact.Manifest) { m.Omitted[lastWeights] = strings.Repeat("0", 64) })
+	if _, err := s.Evaluate(t.Context(), cellOf(t, before)); err == nil || !strings.Contains(err.Error(), "has other weights than") {
 		t.Errorf("weights that the manifest does not tell of: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/npz"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -71,8 +72,8 @@ func (o *OneStep) MeanFitted() float64 {
 	return sum / float64(len(o.Fitted))
 }
 
-func (o *OneStep) summary() map[string]Values {
-	distances, steps := Values{}, Values{"mean_fitted_eta": o.MeanFitted()}
+func (o *OneStep) summary() map[string]artifact.Values {
+	distances, steps := artifact.Values{}, artifact.Values{"mean_fitted_eta": o.MeanFitted()}
 	for _, rule := range pmd.Rules {
 		distances[string(rule)] = o.MeanDistance(rule)
 	}
@@ -81,7 +82,7 @@ func (o *OneStep) summary() map[string]Values {
 		pmdDistances = append(pmdDistances, d[pmd.PMD])
 	}
 	distances["median_pmd"] = stats.Median(pmdDistances)
-	return map[string]Values{"mean_row_l1": distances, "steps": steps}
+	return map[string]artifact.Values{"mean_row_l1": distances, "steps": steps}
 }
 
 // inputs returns the contexts: rounds of exact PMD runs.
@@ -108,7 +109,7 @@ func (c *OneStepConfig) inputs(f Fixtures, problems []mdp.Problem) ([]control.Co
 
 func (c *OneStepConfig) weights() []method.Weights { return c.Actor.Weights() }
 
-func (c *OneStepConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]Values, error) {
+func (c *OneStepConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems []mdp.Problem) (map[string]artifact.Values, error) {
 	actor, err := c.Actor.Actor(s.models)
 	if err != nil {
 		return nil, err
@@ -204,14 +205,14 @@ func (o *OneStep) stepRows() [][]float64 {
 }
 
 func (o *OneStep) write(dir string) error {
-	if err := writeCSV(filepath.Join(dir, distancesFile), distancesHeader(), o.distanceRows()); err != nil {
+	if err := artifact.WriteTable(filepath.Join(dir, distancesFile), distancesHeader(), o.distanceRows()); err != nil {
 		return err
 	}
-	if err := writeCSV(filepath.Join(dir, stepsFile), stepsHeader, o.stepRows()); err != nil {
+	if err := artifact.WriteTable(filepath.Join(dir, stepsFile), stepsHeader, o.stepRows()); err != nil {
 		return err
 	}
-	return writeArrays(filepath.Join(dir, policiesFile), map[string]npz.Array{
-		"next": stack([][]*mat.Dense{o.next}), "supplied": stack(o.supplied),
+	return artifact.WriteArrays(filepath.Join(dir, policiesFile), map[string]npz.Array{
+		"next": artifact.Stack([][]*mat.Dense{o.next}), "supplied": artifact.Stack(o.supplied),
 	})
 }
 
@@ -229,7 +230,7 @@ func (c *OneStepConfig) read(e *Evaluation) error {
 		o.Rounds, o.Etas, o.Distances = append(o.Rounds, row[1]), append(o.Etas, row[2]), append(o.Distances, d)
 	}
 	path := e.path(stepsFile)
-	if rows, err = readCSV(path, stepsHeader); err != nil {
+	if rows, err = artifact.ReadTable(path, stepsHeader); err != nil {
 		return err
 	}
 	if len(rows) != len(c.Supplied) {
@@ -245,7 +246,7 @@ func (c *OneStepConfig) read(e *Evaluation) error {
 // readInputs reads a table of n one-step inputs, which its first column counts
 // from 0.
 func readInputs(path string, header []string, n int) ([][]float64, error) {
-	rows, err := readCSV(path, header)
+	rows, err := artifact.ReadTable(path, header)
 	if err != nil {
 		return nil, err
 	}
@@ -271,13 +272,13 @@ func (c *OneStepConfig) verify(s *Store, v *Verification, e *Evaluation, problem
 		return err
 	}
 	o := &OneStep{contexts: contexts}
-	next, err := unstack(arrays["next"], 1, len(problems), f.States, f.Actions)
+	next, err := artifact.Unstack(arrays["next"], 1, len(problems), f.States, f.Actions)
 	if err != nil {
 		v.add(policies, 0, "array next: %v", err)
 		return nil
 	}
 	o.next = next[0]
-	if o.supplied, err = unstack(arrays["supplied"], len(c.Supplied), len(problems), f.States, f.Actions); err != nil {
+	if o.supplied, err = artifact.Unstack(arrays["supplied"], len(c.Supplied), len(problems), f.States, f.Actions); err != nil {
 		v.add(policies, 0, "array supplied: %v", err)
 		return nil
 	}
@@ -290,7 +291,7 @@ func (c *OneStepConfig) verify(s *Store, v *Verification, e *Evaluation, problem
 		actor, err := c.Actor.Actor(s.models)
 		if err != nil {
 			done()
-			v.add(e.path(manifestFile), 0, "its actor: %v", err)
+			v.add(e.path(artifact.ManifestFile), 0, "its actor: %v", err)
 			return s.backendError()
 		}
 		got, err := actor.Act(asked)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 )
@@ -13,13 +14,13 @@ type ownStudy struct{ method.Study }
 
 func (o ownStudy) weights() []method.Weights { return o.Weights() }
 
-func (o ownStudy) compute(s *Store, dir string, _ Cell, _ Fixtures, problems []mdp.Problem) (map[string]Values, error) {
+func (o ownStudy) compute(s *Store, dir string, _ Cell, _ Fixtures, problems []mdp.Problem) (map[string]artifact.Values, error) {
 	r, err := o.Compute(s.models, problems)
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range o.Tables() {
-		if err := writeCSV(filepath.Join(dir, t.File), t.Columns, r.Rows[i]); err != nil {
+		if err := artifact.WriteTable(filepath.Join(dir, t.File), t.Columns, r.Rows[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -29,7 +30,7 @@ func (o ownStudy) compute(s *Store, dir string, _ Cell, _ Fixtures, problems []m
 func (o ownStudy) read(e *Evaluation) error {
 	stored := method.Result{Summary: e.Manifest.Summary}
 	for _, t := range o.Tables() {
-		rows, err := readCSV(e.path(t.File), t.Columns)
+		rows, err := artifact.ReadTable(e.path(t.File), t.Columns)
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func (o ownStudy) verify(s *Store, v *Verification, e *Evaluation, problems []md
 	defer v.during(again(s.Preset.label(e.Cell.Method)))()
 	r, err := o.Compute(s.models, problems)
 	if err != nil {
-		v.add(e.path(manifestFile), 0, "computed again: %v", err)
+		v.add(e.path(artifact.ManifestFile), 0, "computed again: %v", err)
 		return nil
 	}
 	v.Rescored, v.Replayed = v.Rescored+r.Policies, v.Replayed+r.Updates

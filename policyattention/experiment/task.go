@@ -2,17 +2,13 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"syscall"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/method"
-
-	"github.com/google/renameio/v2"
 )
 
 // Task is a unit of a preset's work: a training run or the evaluation of a
@@ -67,37 +63,22 @@ const (
 	Done   State = "done"
 )
 
-// Failure says why a task failed for good.
-type Failure struct {
-	Task  string `json:"task"`
-	Host  string `json:"host"`
-	Error string `json:"error"`
-}
-
 // State returns how far a task is, with the reason if it failed. It returns an error when
 // the task's artifact cannot be read.
-func (s *Store) State(t Task) (State, *Failure, error) {
-	folder, find, err := s.locate(t)
+func (s *Store) State(t Task) (State, *artifact.Failure, error) {
+	folder, err := s.place(t)
 	if err != nil {
 		return "", nil, err
 	}
-	if err := find(); err == nil {
+	if err := s.find(t); err == nil {
 		return Done, nil, nil
-	} else if !errors.Is(err, ErrMissing) {
+	} else if !errors.Is(err, artifact.ErrMissing) {
 		return "", nil, err
 	}
-	b, err := os.ReadFile(s.failureFile(folder))
-	if err == nil {
-		f := &Failure{}
-		if err := json.Unmarshal(b, f); err != nil {
-			return "", nil, fmt.Errorf("experiment: %s: %w", s.failureFile(folder), err)
-		}
-		return Failed, f, nil
+	if f, err := s.artifacts.Failure(folder); err != nil || f != nil {
+		return Failed, f, err
 	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return "", nil, fmt.Errorf("experiment: %w", err)
-	}
-	if _, err := os.Stat(filepath.Join(s.root, workFolder, filepath.Base(folder))); err == nil {
+	if _, err := os.Stat(s.artifacts.Work(folder)); err == nil {
 		return Begun, nil, nil
 	}
 	return ToDo, nil, nil
@@ -105,28 +86,25 @@ func (s *Store) State(t Task) (State, *Failure, error) {
 
 // Run makes the artifact of a task, or finds it made, which it says. An error
 // that no further attempt would change is left in the store for State to tell,
-// until an attempt succeeds; Passing tells one from the other.
+// until an attempt succeeds; [artifact.Passing] tells one from the other.
 func (s *Store) Run(ctx context.Context, t Task) (made bool, err error) {
-	folder, find, err := s.locate(t)
+	folder, err := s.place(t)
 	if err != nil {
 		return false, err
 	}
-	if err = find(); err == nil {
+	if err = s.find(t); err == nil {
 		return false, nil
 	}
-	if errors.Is(err, ErrMissing) {
+	if errors.Is(err, artifact.ErrMissing) {
 		err = s.attempt(ctx, t)
 	}
 	switch {
 	case err == nil:
-		if err := os.Remove(s.failureFile(folder)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return true, fmt.Errorf("experiment: %w", err)
-		}
-		return true, nil
-	case Passing(err):
+		return true, s.artifacts.Forgive(folder)
+	case artifact.Passing(err):
 		return false, err
 	}
-	return false, errors.Join(err, s.recordFailure(folder, t, err))
+	return false, errors.Join(err, s.artifacts.Fail(folder, t.Name(), err))
 }
 
 func (s *Store) attempt(ctx context.Context, t Task) error {
@@ -152,51 +130,33 @@ func (s *Store) attempt(ctx context.Context, t Task) error {
 	return err
 }
 
-func (s *Store) recordFailure(folder string, t Task, failure error) error {
-	f := Failure{Task: t.Name(), Error: failure.Error()}
-	f.Host, _ = os.Hostname() // for the record only
-	b, err := json.Marshal(f)
-	if err == nil {
-		err = os.MkdirAll(filepath.Join(s.root, workFolder), 0o755)
-	}
-	if err == nil {
-		err = renameio.WriteFile(s.failureFile(folder), append(b, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("experiment: recording the failure of %s: %w", t.Name(), err)
-	}
-	return nil
-}
-
-// failureFile is where the failure of the artifact that would be folder is kept.
-func (s *Store) failureFile(folder string) string {
-	return filepath.Join(s.root, workFolder, filepath.Base(folder)+".failed")
-}
-
-// locate returns the folder of a task's artifact and a function that returns an error if it
-// is not there.
-func (s *Store) locate(t Task) (folder string, find func() error, err error) {
+// locate returns where, in the preset's folder, a task's artifact belongs, and the hash of
+// its configuration.
+func (p Preset) locate(t Task) (where, hash string, err error) {
 	if t.Training != nil {
-		return s.trainingFolder(t.Training), func() error { _, err := s.FindTraining(t.Training); return err }, nil
+		hash = t.Training.Hash()
+		return folderName("train/"+t.Name(), hash), hash, nil
 	}
-	config, err := s.config(*t.Cell)
+	config, err := p.Config(*t.Cell)
 	if err != nil {
-		return "", nil, err
+		return "", "", err
 	}
-	return s.folder(*t.Cell, config), func() error { _, err := s.Find(*t.Cell); return err }, nil
+	hash = config.Hash()
+	return folderName(t.Name(), hash), hash, nil
 }
 
-// passing are the troubles of a machine or a network file system that a later
-// attempt, perhaps elsewhere, does not meet again.
-var passing = []error{
-	context.Canceled, context.DeadlineExceeded,
-	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOLCK,
-	syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
+// place returns the folder of a task's artifact.
+func (s *Store) place(t Task) (folder string, err error) {
+	where, _, err := s.Preset.locate(t)
+	return filepath.Join(s.Root(), where), err
 }
 
-// Passing tells whether an error may be gone at the next attempt: the work was
-// interrupted, or the machine was short of something. Everything else is
-// computed again in the same way and fails again.
-func Passing(err error) bool {
-	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
+// find returns an error if a task's artifact cannot be read.
+func (s *Store) find(t Task) (err error) {
+	if t.Training != nil {
+		_, err = s.FindTraining(t.Training)
+	} else {
+		_, err = s.Find(*t.Cell)
+	}
+	return err
 }

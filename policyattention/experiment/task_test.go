@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"icrl/policyattention/artifact"
 )
 
 func tasks(t *testing.T, s *Store) []Task {
@@ -86,7 +88,7 @@ func TestFailure(t *testing.T) {
 	for _, task := range []Task{training, evaluation} {
 		remove(t, place(t, s, task))
 	}
-	broken := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(training.Training)))
+	broken := s.artifacts.Work(s.trainingFolder(training.Training))
 	if err := os.MkdirAll(broken, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestFailure(t *testing.T) {
 	}
 	for _, task := range []Task{training, evaluation} {
 		_, err := s.Run(t.Context(), task)
-		if err == nil || Passing(err) {
+		if err == nil || artifact.Passing(err) {
 			t.Fatalf("%s: %v, want a failure for good", task.Name(), err)
 		}
 		state, failure, err := s.State(task)
@@ -126,7 +128,7 @@ func TestInterruptedTask(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	task := tasks(t, s)[0]
-	if _, err := s.Run(ctx, task); !Passing(err) {
+	if _, err := s.Run(ctx, task); !artifact.Passing(err) {
 		t.Errorf("%v is not passing", err)
 	}
 	if state, _, err := s.State(task); state != Begun || err != nil {
@@ -144,8 +146,8 @@ func TestPassing(t *testing.T) {
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOENT}, false},
 		{errors.New("the loss of step 7 is NaN"), false},
 	} {
-		if Passing(c.err) != c.want {
-			t.Errorf("Passing(%v) = %v", c.err, !c.want)
+		if artifact.Passing(c.err) != c.want {
+			t.Errorf("artifact.Passing(%v) = %v", c.err, !c.want)
 		}
 	}
 }
@@ -154,14 +156,14 @@ func TestPassing(t *testing.T) {
 func tree(t *testing.T, s *Store) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
-	err := fs.WalkDir(os.DirFS(s.root), ".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(s.Root()), ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case path == workFolder:
+		case path == artifact.WorkFolder:
 			return fs.SkipDir
 		case !d.IsDir():
-			files[path], err = os.ReadFile(filepath.Join(s.root, path))
+			files[path], err = os.ReadFile(filepath.Join(s.Root(), path))
 		}
 		return err
 	})
@@ -174,7 +176,7 @@ func tree(t *testing.T, s *Store) map[string][]byte {
 // place returns the folder of a task's artifact.
 func place(t *testing.T, s *Store, task Task) string {
 	t.Helper()
-	folder, _, err := s.locate(task)
+	folder, err := s.place(task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,11 +202,11 @@ func TestMergeInAnyOrder(t *testing.T) {
 			if n%3 == i { // each task is in two of the parts
 				remove(t, place(t, s, task))
 			} else {
-				reseal(t, place(t, s, task), func(m *Manifest) { m.Cost.WallSeconds = float64(100*i + n) })
+				reseal(t, place(t, s, task), func(m *artifact.Manifest) { m.Cost.WallSeconds = float64(100*i + n) })
 			}
 		}
 	}
-	dirs := []string{filepath.Dir(parts[0].root), filepath.Dir(parts[1].root), filepath.Dir(parts[2].root)}
+	dirs := []string{filepath.Dir(parts[0].Root()), filepath.Dir(parts[1].Root()), filepath.Dir(parts[2].Root())}
 	var want map[string][]byte
 	for _, order := range [][][]int{{{0, 1, 2}}, {{2, 1, 0}}, {{1}, {0}, {2}}, {{2, 0}, {1, 2, 0}}} {
 		s := fresh(t)
@@ -248,11 +250,11 @@ func TestMergeRefuses(t *testing.T) {
 		want     string
 	}{
 		{"other numbers", func(s *Store) {
-			reseal(t, place(t, s, evaluation), func(m *Manifest) { m.Summary["T20"] = Values{"median_loss": 0.5} })
+			reseal(t, place(t, s, evaluation), func(m *artifact.Manifest) { m.Summary["T20"] = artifact.Values{"median_loss": 0.5} })
 		}, true, evaluation.Name()},
 		{"other weights behind an evaluation", func(s *Store) {
 			// The first store has no such evaluation, so only the weights contradict it.
-			reseal(t, place(t, s, evaluation), func(m *Manifest) {
+			reseal(t, place(t, s, evaluation), func(m *artifact.Manifest) {
 				for name := range m.Weights {
 					m.Weights[name] = strings.Repeat("0", 64)
 				}
@@ -262,7 +264,7 @@ func TestMergeRefuses(t *testing.T) {
 			flip(t, filepath.Join(place(t, s, training), lossFile))
 		}, false, lossFile},
 		{"an edited manifest", func(s *Store) {
-			path := filepath.Join(place(t, s, training), manifestFile)
+			path := filepath.Join(place(t, s, training), artifact.ManifestFile)
 			text, err := os.ReadFile(path)
 			if err == nil {
 				err = os.WriteFile(path, bytes.Replace(text, []byte(training.Name()), []byte("another"), 1), 0o644)
@@ -278,11 +280,11 @@ func TestMergeRefuses(t *testing.T) {
 			if c.name == "other weights behind an evaluation" {
 				remove(t, place(t, one, evaluation))
 			}
-			copied, err := into.Merge(t.Context(), []string{filepath.Dir(one.root), filepath.Dir(two.root)})
-			if err == nil || errors.Is(err, ErrConflict) != c.conflict || !strings.Contains(err.Error(), c.want) {
+			copied, err := into.Merge(t.Context(), []string{filepath.Dir(one.Root()), filepath.Dir(two.Root())})
+			if err == nil || errors.Is(err, artifact.ErrConflict) != c.conflict || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want an error with %q", err, c.want)
 			}
-			if _, err := os.Stat(into.root); copied != 0 || !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(into.Root()); copied != 0 || !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%d copied, %v", copied, err)
 			}
 		})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"icrl/internal/usage"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -28,7 +30,7 @@ func weightSteps(c method.Training) []int { return append(slices.Clone(c.Kept())
 type TrainingRun struct {
 	Config   method.Training
 	Folder   string
-	Manifest *Manifest
+	Manifest *artifact.Manifest
 }
 
 // WeightsPath returns the file of the weights after a step.
@@ -60,7 +62,7 @@ func (t *TrainingRun) weightsDigest(step int) (string, error) {
 	if !t.held() {
 		return t.Manifest.Omitted[lastWeights], nil
 	}
-	return fileDigest(t.WeightsPath(step))
+	return artifact.FileDigest(t.WeightsPath(step))
 }
 
 // Loss is the mean objective on the batches of some consecutive steps, the last
@@ -74,7 +76,7 @@ type Loss struct {
 // each, but for the last. See lossRows.
 func (t *TrainingRun) Losses() ([]Loss, error) {
 	path := filepath.Join(t.Folder, lossFile)
-	rows, err := readCSV(path, lossHeader)
+	rows, err := artifact.ReadTable(path, lossHeader)
 	if err != nil {
 		return nil, err
 	}
@@ -95,10 +97,10 @@ func (t *TrainingRun) Losses() ([]Loss, error) {
 }
 
 // FindTraining returns the training run of a configuration; the error wraps
-// ErrMissing if it has not been run.
+// artifact.ErrMissing if it has not been run.
 func (s *Store) FindTraining(c method.Training) (*TrainingRun, error) {
 	folder := s.trainingFolder(c)
-	m, err := s.open(c.Name(), c.Hash(), folder)
+	m, err := artifact.Open(c.Name(), c.Hash(), folder)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (s *Store) FindTraining(c method.Training) (*TrainingRun, error) {
 // been run. An interrupted run is saved and continues at the next call; another
 // process on the same run is waited for.
 func (s *Store) Train(ctx context.Context, c method.Training) (*TrainingRun, error) {
-	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
+	if t, err := s.FindTraining(c); !errors.Is(err, artifact.ErrMissing) {
 		return t, err
 	}
 	if err := s.TrainTogether(ctx, []method.Training{c}); err != nil {
@@ -144,7 +146,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 	var shared []method.Shared
 	var runs []train.Run
 	for _, missing := range missing {
-		work := filepath.Join(s.root, workFolder, filepath.Base(s.trainingFolder(missing)))
+		work := s.artifacts.Work(s.trainingFolder(missing))
 		switch c := missing.(type) {
 		case method.Alone:
 			err = errors.Join(err, s.trainAlone(ctx, c, work, s.progress(c)))
@@ -153,7 +155,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 			if err != nil {
 				return err
 			}
-			run.Stages = filepath.Join(s.root, stagesFolder)
+			run.Stages = filepath.Join(s.Root(), stagesFolder)
 			shared, runs = append(shared, c), append(runs, run)
 		default:
 			err = errors.Join(err, fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c))
@@ -179,25 +181,25 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 // publishTraining makes a finished run an artifact and removes the folder work
 // that it was made in.
 func (s *Store) publishTraining(c method.Training, b compute.Backend, result *train.Result, work string) error {
-	err := s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
+	err := s.artifacts.Publish(s.trainingFolder(c), func(dir string) (*artifact.Manifest, error) {
 		for step, path := range result.Snapshots {
-			if err := copyFile(filepath.Join(dir, weightsFile(c, step)), path); err != nil {
+			if err := artifact.CopyFile(filepath.Join(dir, weightsFile(c, step)), path); err != nil {
 				return nil, err
 			}
 		}
-		if err := copyFile(filepath.Join(dir, weightsFile(c, c.Budget())), result.Weights); err != nil {
+		if err := artifact.CopyFile(filepath.Join(dir, weightsFile(c, c.Budget())), result.Weights); err != nil {
 			return nil, err
 		}
 		if err := writeLosses(dir, result.Losses); err != nil {
 			return nil, err
 		}
 		d := backend.Describe(b)
-		m := &Manifest{Name: c.Name(), Hash: c.Hash()}
-		m.Produced, m.Cost = produced(&d), Cost{
+		m := &artifact.Manifest{Name: c.Name(), Hash: c.Hash()}
+		m.Produced, m.Cost = artifact.Machine(&d), artifact.Cost{
 			WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
-			PeakMemory: usage().peak, StepsPerSecond: result.StepsPerSecond,
+			PeakMemory: usage.Peak(), StepsPerSecond: result.StepsPerSecond,
 		}
-		if err := m.setTraining(c); err != nil {
+		if err := m.Add(c.Key(), c); err != nil {
 			return nil, err
 		}
 		if s.Preset.omits(c) {
@@ -226,7 +228,7 @@ func (s *Store) restore(ctx context.Context, t *TrainingRun) error {
 	if t.held() {
 		return nil
 	}
-	work := filepath.Join(s.root, workFolder, filepath.Base(t.Folder))
+	work := s.artifacts.Work(t.Folder)
 	run, err := t.Config.(method.Shared).In(work, s.progress(t.Config))
 	if err != nil {
 		return err
@@ -239,7 +241,7 @@ func (s *Store) restore(ctx context.Context, t *TrainingRun) error {
 	if err != nil {
 		return err
 	}
-	digest, err := fileDigest(results[0].Weights)
+	digest, err := artifact.FileDigest(results[0].Weights)
 	if err != nil {
 		return err
 	}
@@ -268,7 +270,7 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	began, reported, meter := time.Now(), time.Now(), startMeter()
+	began, reported, meter := time.Now(), time.Now(), artifact.StartMeter()
 	var on *backend.Description
 	at := method.Place{
 		Work: work,
@@ -289,7 +291,7 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 			}
 		},
 	}
-	err := s.publish(s.trainingFolder(c), func(dir string) (*Manifest, error) {
+	err := s.artifacts.Publish(s.trainingFolder(c), func(dir string) (*artifact.Manifest, error) {
 		at.Weights = filepath.Join(dir, lastWeights)
 		losses, err := c.TrainAt(ctx, at)
 		if err != nil {
@@ -298,10 +300,10 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 		if err := writeLosses(dir, losses); err != nil {
 			return nil, err
 		}
-		m := &Manifest{Name: c.Name(), Hash: c.Hash()}
-		m.Produced, m.Cost = produced(on), meter.cost()
+		m := &artifact.Manifest{Name: c.Name(), Hash: c.Hash()}
+		m.Produced, m.Cost = artifact.Machine(on), meter.Cost()
 		m.Cost.StepsPerSecond = float64(c.Budget()) / m.Cost.WallSeconds
-		return m, m.setTraining(c)
+		return m, m.Add(c.Key(), c)
 	})
 	if err != nil {
 		return err
@@ -334,7 +336,7 @@ func writeLosses[T float32 | float64](dir string, losses []T) error {
 		}
 		rows = append(rows, []float64{float64(end), shortest(T(sum / float64(end-start)))})
 	}
-	return writeCSV(filepath.Join(dir, lossFile), lossHeader, rows)
+	return artifact.WriteTable(filepath.Join(dir, lossFile), lossHeader, rows)
 }
 
 // shortest returns the float64 with the fewest digits that rounds to x.

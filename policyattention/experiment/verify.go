@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/npz"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -152,7 +153,7 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // are made where all of these are as they must be. An error means that
 // verification could not be done; see Verification.Err for what it found.
 func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, error)) (*Verification, error) {
-	meter := startMeter()
+	meter := artifact.StartMeter()
 	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}, Phases: map[Phase]float64{}}
 	expected := map[string]bool{}
 	configs, err := s.Preset.Trainings()
@@ -206,7 +207,7 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 		done()
 		v.Discrepancies = append(v.Discrepancies, found...)
 	}
-	cost := meter.cost()
+	cost := meter.Cost()
 	v.WallSeconds, v.CPUSeconds = cost.WallSeconds, cost.CPUSeconds
 	return v, nil
 }
@@ -224,18 +225,18 @@ func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
 	for _, b := range Blocks {
 		groups = append(groups, string(b))
 	}
-	known := append([]string{workFolder, stagesFolder, ClaimsFile, "report", "notebooks", anyFolder, EqualFolder}, groups...)
-	entries, err := os.ReadDir(s.root)
+	known := append([]string{artifact.WorkFolder, stagesFolder, ClaimsFile, "report", "notebooks", anyFolder, EqualFolder}, groups...)
+	entries, err := os.ReadDir(s.Root())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	for _, e := range entries {
 		if !slices.Contains(known, e.Name()) {
-			v.add(filepath.Join(s.root, e.Name()), 0, "nothing of preset %s is called so", s.Preset.Name)
+			v.add(filepath.Join(s.Root(), e.Name()), 0, "nothing of preset %s is called so", s.Preset.Name)
 		}
 	}
 	for _, group := range groups {
-		entries, err := os.ReadDir(filepath.Join(s.root, group))
+		entries, err := os.ReadDir(filepath.Join(s.Root(), group))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -243,7 +244,7 @@ func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
 			return fmt.Errorf("experiment: %w", err)
 		}
 		for _, e := range entries {
-			if path := filepath.Join(s.root, group, e.Name()); !expected[path] {
+			if path := filepath.Join(s.Root(), group, e.Name()); !expected[path] {
 				v.add(path, 0, "no configuration of preset %s has this name and hash", s.Preset.Name)
 			}
 		}
@@ -253,14 +254,14 @@ func (s *Store) verifyFolders(v *Verification, expected map[string]bool) error {
 
 // manifest checks a folder's manifest and files. It returns nil where there is
 // no folder or nothing in it can be relied on.
-func (v *Verification) manifest(folder, name, hash string) *Manifest {
+func (v *Verification) manifest(folder, name, hash string) *artifact.Manifest {
 	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
 		v.Missing++
 		return nil
 	}
 	defer v.during(digesting)()
-	path := filepath.Join(folder, manifestFile)
-	m, err := readManifest(folder)
+	path := filepath.Join(folder, artifact.ManifestFile)
+	m, err := artifact.ReadManifest(folder)
 	if err != nil {
 		v.add(path, 0, "%v", err)
 		return nil
@@ -281,15 +282,15 @@ func (v *Verification) manifest(folder, name, hash string) *Manifest {
 	}
 	expected := maps.Clone(m.Files)
 	for _, e := range entries {
-		if digest := m.digest(e.Name()); digest != "" {
+		if digest := m.Digest(e.Name()); digest != "" {
 			expected[e.Name()] = digest
-		} else if e.Name() != manifestFile {
+		} else if e.Name() != artifact.ManifestFile {
 			bad(e.Name(), "the manifest does not list it")
 		}
 	}
 	for file, want := range expected {
 		v.Files++
-		got, err := fileDigest(filepath.Join(folder, file))
+		got, err := artifact.FileDigest(filepath.Join(folder, file))
 		if errors.Is(err, os.ErrNotExist) {
 			bad(file, "it is missing")
 		} else if err != nil {
@@ -312,8 +313,8 @@ func (s *Store) verifyTraining(v *Verification, c method.Training) {
 	}
 	defer v.during(loading)()
 	v.Trainings++
-	if m.Evaluation != nil || m.Training.Key != c.Key() || textDigest(m.Training.Config) != m.Hash {
-		v.add(filepath.Join(folder, manifestFile), 0, "its configuration is not that of its hash")
+	if len(m.Of) != 1 || m.Of[0].Key != c.Key() || m.Of[0].Digest() != m.Hash {
+		v.add(filepath.Join(folder, artifact.ManifestFile), 0, "its configuration is not that of its hash")
 	}
 	t := &TrainingRun{Config: c, Folder: folder, Manifest: m}
 	var omitted []string
@@ -321,7 +322,7 @@ func (s *Store) verifyTraining(v *Verification, c method.Training) {
 		omitted = []string{lastWeights}
 	}
 	if got := slices.Sorted(maps.Keys(m.Omitted)); !slices.Equal(got, omitted) {
-		v.add(filepath.Join(folder, manifestFile), 0, "it omits %q, want %q", got, omitted)
+		v.add(filepath.Join(folder, artifact.ManifestFile), 0, "it omits %q, want %q", got, omitted)
 	}
 	steps := weightSteps(c)
 	if !t.held() {
@@ -359,8 +360,12 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 	}
 	v.Cells++
 	e := &Evaluation{Cell: cell, Config: config, Folder: folder, Manifest: m}
-	manifest := e.path(manifestFile)
-	if m.Cell == nil || *m.Cell != cell || m.Training.Key != "" || textDigest(m.Evaluation) != m.Hash {
+	manifest := e.path(artifact.ManifestFile)
+	of, err := artifact.Digest(cell)
+	if err != nil {
+		return err
+	}
+	if len(m.Of) != 2 || m.Of[0].Key != cellKey || m.Of[0].Digest() != of || m.Of[1].Key != EvaluationKey || m.Of[1].Digest() != m.Hash {
 		v.add(manifest, 0, "its cell or configuration is not that of its hash")
 	}
 	done := v.during(drawing)
@@ -393,7 +398,7 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 // arrays reads a file of arrays; not ok where it cannot be read.
 func (v *Verification) arrays(path string) (arrays map[string]npz.Array, ok bool) {
 	defer v.during(reading)()
-	arrays, err := readArrays(path)
+	arrays, err := artifact.ReadArrays(path)
 	if err != nil {
 		v.add(path, 0, "%v", err)
 	}
@@ -432,7 +437,7 @@ func asScores(row, column int) float64 { return scoreTolerance }
 
 // compareTable compares a file's table with the one computed again.
 func (v *Verification) compareTable(path string, header []string, want [][]float64) {
-	got, err := readCSV(path, header)
+	got, err := artifact.ReadTable(path, header)
 	if err != nil {
 		v.add(path, 0, "%v", err)
 		return
@@ -482,8 +487,8 @@ func (v *Verification) compareTables(path, who string, contexts []control.Contex
 }
 
 // compareSummary compares an evaluation's summary with the one computed again.
-func (v *Verification) compareSummary(e *Evaluation, want map[string]Values, tolerance float64) {
-	path, got := e.path(manifestFile), e.Manifest.Summary
+func (v *Verification) compareSummary(e *Evaluation, want map[string]artifact.Values, tolerance float64) {
+	path, got := e.path(artifact.ManifestFile), e.Manifest.Summary
 	if !slices.Equal(sortedKeys(got), sortedKeys(want)) {
 		v.add(path, 0, "its summary has %v, want %v", sortedKeys(got), sortedKeys(want))
 		return
@@ -497,4 +502,4 @@ func (v *Verification) compareSummary(e *Evaluation, want map[string]Values, tol
 	}
 }
 
-func sortedKeys(m map[string]Values) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys(m map[string]artifact.Values) []string { return slices.Sorted(maps.Keys(m)) }

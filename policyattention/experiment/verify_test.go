@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/npz"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -73,20 +75,20 @@ const (
 )
 
 // reseal makes the manifest of a folder consistent again after an edit.
-func reseal(t *testing.T, folder string, edit func(*Manifest)) {
+func reseal(t *testing.T, folder string, edit func(*artifact.Manifest)) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, manifestFile))
+	text, err := os.ReadFile(filepath.Join(folder, artifact.ManifestFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &Manifest{}
+	m := &artifact.Manifest{}
 	if err := json.Unmarshal(text, m); err != nil {
 		t.Fatal(err)
 	}
 	if edit != nil {
 		edit(m)
 	}
-	if err := m.write(folder); err != nil {
+	if err := m.Write(folder); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -127,12 +129,12 @@ func remove(t *testing.T, path string) {
 func editTable(t *testing.T, folder, file string, header []string, edit func(rows [][]float64)) {
 	t.Helper()
 	path := filepath.Join(folder, file)
-	rows, err := readCSV(path, header)
+	rows, err := artifact.ReadTable(path, header)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit(rows)
-	if err := writeCSV(path, header, rows); err != nil {
+	if err := artifact.WriteTable(path, header, rows); err != nil {
 		t.Fatal(err)
 	}
 	reseal(t, folder, nil)
@@ -142,12 +144,12 @@ func editTable(t *testing.T, folder, file string, header []string, edit func(row
 func editArray(t *testing.T, folder, name string, edit func(data []float64)) {
 	t.Helper()
 	path := filepath.Join(folder, policiesFile)
-	arrays, err := readArrays(path)
+	arrays, err := artifact.ReadArrays(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	edit(arrays[name].Data)
-	if err := writeArrays(path, arrays); err != nil {
+	if err := artifact.WriteArrays(path, arrays); err != nil {
 		t.Fatal(err)
 	}
 	reseal(t, folder, nil)
@@ -166,29 +168,29 @@ var corruptions = []corruption{
 	{"byte of weights", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: its SHA-256"},
 	{"byte of a snapshot", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, "weights-5.safetensors")) }, "weights-5.safetensors: its SHA-256"},
 	{"byte of the losses", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, lossFile)) }, lossFile + ": its SHA-256"},
-	{"byte of a training manifest", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, manifestFile)) }, manifestFile},
+	{"byte of a training manifest", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
 	{"removed weights", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: it is missing"},
-	{"removed manifest", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, manifestFile)) }, manifestFile},
+	{"removed manifest", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
 	{"added file", []string{training}, func(t *testing.T, f string) {
 		if err := os.WriteFile(filepath.Join(f, "extra"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}, "extra: the manifest does not list it"},
 	{"edited training seed", []string{training}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { replace(t, &m.Training.Config, `"seed":14100`, `"seed":14101`) })
+		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"seed":14100`, `"seed":14101`) })
 	}, "its configuration is not that of its hash"},
 	{"weights of another run", []string{training, other}, func(t *testing.T, f string) {
 		source, err := filepath.Glob(filepath.Join(filepath.Dir(f), filepath.Base(other)+"-*"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := copyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(source[0], "weights.safetensors")); err != nil {
+		if err := artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(source[0], "weights.safetensors")); err != nil {
 			t.Fatal(err)
 		}
 		reseal(t, f, nil)
 	}, "weights.safetensors: it holds step 10 of configuration"},
 	{"snapshot for final weights", []string{training}, func(t *testing.T, f string) {
-		if err := copyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(f, "weights-5.safetensors")); err != nil {
+		if err := artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(f, "weights-5.safetensors")); err != nil {
 			t.Fatal(err)
 		}
 		reseal(t, f, nil)
@@ -207,7 +209,7 @@ var corruptions = []corruption{
 		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[2], rows[3] = rows[3], rows[2] })
 	}, lossFile},
 	{"loss that is no number", []string{training}, func(t *testing.T, f string) {
-		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[4][1] = nan })
+		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[4][1] = math.NaN() })
 	}, lossFile + ": row 5"},
 	{"renamed training folder", []string{training}, func(t *testing.T, f string) {
 		if err := os.Rename(f, f[:len(f)-1]+"x"); err != nil {
@@ -219,7 +221,7 @@ var corruptions = []corruption{
 	{"byte of the rounds", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, roundsFile)) }, roundsFile + ": its SHA-256"},
 	{"byte of the policies", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, policiesFile)) }, policiesFile + ": its SHA-256"},
 	{"name of a manifest in other case too", []string{oracle}, func(t *testing.T, f string) {
-		path := filepath.Join(f, manifestFile)
+		path := filepath.Join(f, artifact.ManifestFile)
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -229,8 +231,8 @@ var corruptions = []corruption{
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-	}, manifestFile + ": it has been changed: its seal is not its digest"},
-	{"byte of a manifest", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, manifestFile)) }, manifestFile},
+	}, artifact.ManifestFile + ": it has been changed: its seal is not its digest"},
+	{"byte of a manifest", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
 	{"removed rounds", []string{oracle}, func(t *testing.T, f string) { remove(t, filepath.Join(f, roundsFile)) }, roundsFile + ": it is missing"},
 	{"byte of the rounds, resealed", []string{oracle}, func(t *testing.T, f string) {
 		flip(t, filepath.Join(f, roundsFile))
@@ -268,16 +270,16 @@ var corruptions = []corruption{
 		editArray(t, f, "policies", func(data []float64) { data[0] = 2 })
 	}, policiesFile + ": row 1"},
 	{"edited root", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"root":54100`, `"root":54101`) })
+		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[1].Value, `"root":54100`, `"root":54101`) })
 	}, "its cell or configuration is not that of its hash"},
 	{"edited cell", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Cell.Block = Benchmark })
+		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"block":"oracle"`, `"block":"benchmark"`) })
 	}, "its cell or configuration"},
 	{"edited fixture digest", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Fixtures = strings.Repeat("0", 64) })
+		reseal(t, f, func(m *artifact.Manifest) { m.Fixtures = strings.Repeat("0", 64) })
 	}, "the problems drawn from root"},
 	{"edited median", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Summary["T20"]["median_loss"] /= 2 })
+		reseal(t, f, func(m *artifact.Manifest) { m.Summary["T20"]["median_loss"] /= 2 })
 	}, "its summary says T20 median_loss"},
 	{"renamed folder", []string{oracle}, func(t *testing.T, f string) {
 		if err := os.Rename(f, f[:len(f)-1]+"x"); err != nil {
@@ -286,7 +288,7 @@ var corruptions = []corruption{
 	}, "no configuration of preset smoke"},
 
 	{"other weights", []string{learned, training}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Weights["proximal-plain-S4-14100"] = strings.Repeat("0", 64) })
+		reseal(t, f, func(m *artifact.Manifest) { m.Weights["proximal-plain-S4-14100"] = strings.Repeat("0", 64) })
 	}, "it was made from other weights"},
 	{"edited start", []string{confirmed, training}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
@@ -311,7 +313,7 @@ var corruptions = []corruption{
 				row[6] -= relivedTolerance / 2
 			}
 		})
-		reseal(t, f, func(m *Manifest) {
+		reseal(t, f, func(m *artifact.Manifest) {
 			m.Summary["T20"]["median_row_l1"] -= relivedTolerance / 2
 			m.Summary["T40"]["median_row_l1"] -= relivedTolerance / 2
 		})
@@ -341,16 +343,16 @@ var corruptions = []corruption{
 		editArray(t, f, "values", func(data []float64) { data[13] += 0.1 })
 	}, "the critic, replayed, differs"},
 	{"edited mean error", []string{backups, critic}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Summary["backup"]["mae"] = 0.1 })
+		reseal(t, f, func(m *artifact.Manifest) { m.Summary["backup"]["mae"] = 0.1 })
 	}, "its summary says backup mae"},
 	{"policies of a critic without a network", []string{means}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
 	}, policiesFile + ": row 1: round 20: the controller, replayed, differs"},
 	{"weight of the mean of samples", []string{means}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { replace(t, &m.Evaluation, `"weight":1`, `"weight":0.9`) })
+		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[1].Value, `"weight":1`, `"weight":0.9`) })
 	}, "its cell or configuration is not that of its hash"},
 	{"seed of a method without any", []string{means}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Cell.Seed = 14100 })
+		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"s":4`, `"s":4,"seed":14100`) })
 	}, "its cell or configuration is not that of its hash"},
 	{"value of the mean of samples", []string{meanBacks}, func(t *testing.T, f string) {
 		editArray(t, f, "values", func(data []float64) { data[13] += 0.1 })
@@ -375,10 +377,10 @@ var corruptions = []corruption{
 	}, "the controller, replayed, differs"},
 	{"array that nothing reads", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		path := filepath.Join(f, policiesFile)
-		arrays, err := readArrays(path)
+		arrays, err := artifact.ReadArrays(path)
 		if err == nil {
 			arrays["more"] = npz.Array{Data: []float64{1}}
-			err = writeArrays(path, arrays)
+			err = artifact.WriteArrays(path, arrays)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -386,7 +388,7 @@ var corruptions = []corruption{
 		reseal(t, f, nil)
 	}, "it holds the arrays"},
 	{"weights of a network too many", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { m.Weights["another"] = strings.Repeat("0", 64) })
+		reseal(t, f, func(m *artifact.Manifest) { m.Weights["another"] = strings.Repeat("0", 64) })
 	}, "it names the weights of 2 networks, want 1"},
 	{"folder of no block", []string{oracle}, func(t *testing.T, f string) {
 		if err := os.Mkdir(filepath.Join(f, "../../confirmation2"), 0o755); err != nil {
@@ -394,18 +396,18 @@ var corruptions = []corruption{
 		}
 	}, "confirmation2: nothing of preset smoke is called so"},
 	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *Manifest) { replace(t, &m.Training.Config, `"sizes":[4,8]`, `"sizes":[4,8,12]`) })
+		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"sizes":[4,8]`, `"sizes":[4,8,12]`) })
 	}, "its configuration is not that of its hash"},
 }
 
 // plantBetterPolicies replaces a learned loop by the exact one and makes all
 // tables and digests agree: only the network can tell.
 func plantBetterPolicies(t *testing.T, folder string) {
-	m, err := readManifest(folder)
+	m, err := artifact.ReadManifest(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := Presets["smoke"].Config(*m.Cell)
+	config, err := Presets["smoke"].Config(cellOf(t, m))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,13 +423,13 @@ func plantBetterPolicies(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeCSV(filepath.Join(folder, roundsFile), roundsHeader, config.Loop.roundRows(scored)); err != nil {
+	if err := artifact.WriteTable(filepath.Join(folder, roundsFile), roundsHeader, config.Loop.roundRows(scored)); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeArrays(filepath.Join(folder, policiesFile), config.Loop.arrays(m.Cell.kept(config.Loop), trajectories)); err != nil {
+	if err := artifact.WriteArrays(filepath.Join(folder, policiesFile), config.Loop.arrays(cellOf(t, m).kept(config.Loop), trajectories)); err != nil {
 		t.Fatal(err)
 	}
-	reseal(t, folder, func(m *Manifest) { m.Summary = config.Loop.summarize(scored) })
+	reseal(t, folder, func(m *artifact.Manifest) { m.Summary = config.Loop.summarize(scored) })
 }
 
 // part returns a store of some artifacts of the smoke preset, by the start of
@@ -487,11 +489,11 @@ func TestVerifyFindsCorruption(t *testing.T) {
 func TestStackRoundTrip(t *testing.T) {
 	x := mat.NewDense(2, 2, []float64{1, 2, 3, 4})
 	y := mat.NewDense(2, 2, []float64{5, 6, 7, 8})
-	back, err := unstack(stack([][]*mat.Dense{{x, y}, {y, x}}), 2, 2, 2, 2)
+	back, err := artifact.Unstack(artifact.Stack([][]*mat.Dense{{x, y}, {y, x}}), 2, 2, 2, 2)
 	if err != nil || !mat.Equal(back[0][1], y) || !mat.Equal(back[1][1], x) {
 		t.Errorf("%v, %v", back, err)
 	}
-	if _, err := unstack(stack([][]*mat.Dense{{x}}), 1, 2, 2, 2); err == nil {
+	if _, err := artifact.Unstack(artifact.Stack([][]*mat.Dense{{x}}), 1, 2, 2, 2); err == nil {
 		t.Error("a wrong shape was taken")
 	}
 }
@@ -567,4 +569,13 @@ func TestRootsAreDisjoint(t *testing.T) {
 			t.Errorf("size %d", states)
 		}
 	}
+}
+
+// cellOf returns the cell that a manifest is of.
+func cellOf(t *testing.T, m *artifact.Manifest) (c Cell) {
+	t.Helper()
+	if err := json.Unmarshal(m.Get(cellKey), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

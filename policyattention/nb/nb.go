@@ -21,6 +21,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/report"
 	"icrl/policyattention/results"
@@ -93,7 +94,7 @@ func (r *Results) Evaluate(blocks ...experiment.Block) {
 			}
 			planned++
 			_, err := r.Find(cell)
-			if errors.Is(err, experiment.ErrMissing) {
+			if errors.Is(err, artifact.ErrMissing) {
 				if r.stored {
 					continue
 				}

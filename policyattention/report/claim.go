@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -469,7 +470,7 @@ func (s *source) results() (map[string]string, error) {
 // and the machines that they were made on, as indices of a list that it adds to.
 func (s *source) cost(used []*experiment.Evaluation, machines *[]string) (seconds float64, on []int, err error) {
 	seen := map[string]bool{}
-	add := func(m *experiment.Manifest) {
+	add := func(m *artifact.Manifest) {
 		if seen[m.Hash] {
 			return
 		}
@@ -492,7 +493,7 @@ func (s *source) cost(used []*experiment.Evaluation, machines *[]string) (second
 	for _, e := range used {
 		for _, c := range e.Config.Trainings() {
 			run, err := s.Store.FindTraining(c)
-			if errors.Is(err, experiment.ErrMissing) {
+			if errors.Is(err, artifact.ErrMissing) {
 				continue // its evaluation is there all the same
 			}
 			if err != nil {

@@ -503,7 +503,7 @@ func configured(x results.Selection, want string, of func(get func(path string) 
 		m := &measured{ok: true, runs: len(runs.Found), planned: runs.Planned, used: runs.Found}
 		var seen []string
 		for _, r := range runs.Found {
-			get, err := members(r.Manifest.Evaluation)
+			get, err := members(r.Manifest.Get(experiment.EvaluationKey))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.Folder, err)
 			}
@@ -566,7 +566,7 @@ func trainedOn(states int, want string) measure {
 		var seeds, roots []float64
 		problems := map[any]bool{}
 		for _, r := range runs.Found {
-			get, err := members(r.Manifest.Evaluation)
+			get, err := members(r.Manifest.Get(experiment.EvaluationKey))
 			if err != nil {
 				return nil, err
 			}
@@ -594,7 +594,7 @@ func disjointRoots(s *source) (*measured, error) {
 	}
 	trained, scored := map[float64]bool{}, map[float64]bool{}
 	for _, r := range runs.Found {
-		get, err := members(r.Manifest.Evaluation)
+		get, err := members(r.Manifest.Get(experiment.EvaluationKey))
 		if err != nil {
 			return nil, err
 		}

@@ -42,7 +42,7 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 				States, Actions int
 				Gamma           float64
 			}
-			if err := json.Unmarshal(run.Manifest.Training.Config, &c); err != nil {
+			if err := json.Unmarshal(run.Manifest.Get(run.Config.Key()), &c); err != nil {
 				return nil, err
 			}
 			shape := fmt.Sprintf("S = %d, A = %d, γ = %v", c.States, c.Actions, c.Gamma)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -343,7 +344,7 @@ func costTable(s *source) (Table, error) {
 		Run        string
 		Parameters int
 		Steps      int
-		Cost       *experiment.Cost
+		Cost       *artifact.Cost
 		Backend    string
 	}
 	var rows []R
@@ -360,7 +361,7 @@ func costTable(s *source) (Table, error) {
 		}
 		rows = append(rows, row)
 	}
-	of := func(missing string, show func(experiment.Cost) string) func(R) string {
+	of := func(missing string, show func(artifact.Cost) string) func(R) string {
 		return func(r R) string {
 			if r.Cost == nil {
 				return missing
@@ -372,10 +373,10 @@ func costTable(s *source) (Table, error) {
 		column[R]{"run", func(r R) string { return r.Run }},
 		column[R]{"parameters", func(r R) string { return fmt.Sprint(r.Parameters) }},
 		column[R]{"steps", func(r R) string { return fmt.Sprint(r.Steps) }},
-		column[R]{"steps/s", of(NotRun, func(c experiment.Cost) string { return number(c.StepsPerSecond) })},
-		column[R]{"wall min", of("", func(c experiment.Cost) string { return fmt.Sprintf("%.1f", c.WallSeconds/60) })},
-		column[R]{"CPU min", of("", func(c experiment.Cost) string { return fmt.Sprintf("%.1f", c.CPUSeconds/60) })},
-		column[R]{"peak MB", of("", func(c experiment.Cost) string { return fmt.Sprint(c.PeakMemory >> 20) })},
+		column[R]{"steps/s", of(NotRun, func(c artifact.Cost) string { return number(c.StepsPerSecond) })},
+		column[R]{"wall min", of("", func(c artifact.Cost) string { return fmt.Sprintf("%.1f", c.WallSeconds/60) })},
+		column[R]{"CPU min", of("", func(c artifact.Cost) string { return fmt.Sprintf("%.1f", c.CPUSeconds/60) })},
+		column[R]{"peak MB", of("", func(c artifact.Cost) string { return fmt.Sprint(c.PeakMemory >> 20) })},
 		column[R]{"backend", func(r R) string { return r.Backend }},
 	)
 	parameters := results.Paper(results.Key{Block: "cost", Quantity: "parameters", S: 8})

@@ -28,6 +28,7 @@ import (
 	"maps"
 	"slices"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -81,7 +82,7 @@ func (s *Source) Evaluation(cell experiment.Cell) (*experiment.Evaluation, error
 		return e, nil
 	}
 	e, err := s.Store.Find(cell)
-	if errors.Is(err, experiment.ErrMissing) {
+	if errors.Is(err, artifact.ErrMissing) {
 		e, err = nil, nil
 	}
 	if err == nil {
@@ -151,7 +152,7 @@ func (s *Source) Sizes(block experiment.Block) []int {
 // Training returns a training run, or nil where it has not been made.
 func (s *Source) Training(c method.Training) (*experiment.TrainingRun, error) {
 	run, err := s.Store.FindTraining(c)
-	if errors.Is(err, experiment.ErrMissing) {
+	if errors.Is(err, artifact.ErrMissing) {
 		return nil, nil
 	}
 	return run, err

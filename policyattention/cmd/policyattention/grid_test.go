@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"icrl/policyattention/experiment"
+	"icrl/policyattention/artifact"
 )
 
 // digests returns what the artifacts of a folder vouch for, by folder and file.
@@ -26,7 +26,7 @@ func digests(t *testing.T, artifacts string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var m experiment.Manifest
+		var m artifact.Manifest
 		if err := json.Unmarshal(text, &m); err != nil {
 			t.Fatal(err)
 		}

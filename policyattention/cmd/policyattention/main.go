@@ -23,6 +23,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/attest"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/equal"
@@ -120,7 +121,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, experiment.ErrDiscrepancies):
 		return exitDiscrepancies
-	case experiment.Passing(err), errors.Is(err, errTasksLeft):
+	case artifact.Passing(err), errors.Is(err, errTasksLeft):
 		return exitInterrupted
 	case errors.Is(err, backend.ErrNoPlugin):
 		return exitNoBackend
@@ -424,7 +425,7 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 
 // summary prints a manifest's numbers, which have one name or two, in the order of
 // their names.
-func summary(m *experiment.Manifest) string {
+func summary(m *artifact.Manifest) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(m.Summary)) {
 		part := name + ":"

@@ -1,0 +1,163 @@
+// Package artifact keeps results as folders that are found by the hash of what they were
+// made from. A folder appears complete, with a manifest that vouches for its files, or not
+// at all; processes that would make the same one wait for each other; and results of
+// several machines merge into one folder of the same bytes in any order. It does not know
+// what the results are of.
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// ErrMissing is wrapped by the errors that say that an artifact is not there.
+var ErrMissing = errors.New("not yet run")
+
+// WorkFolder holds, inside a store's folder, what is being made: locks, half-written
+// folders, interrupted work, failures.
+const WorkFolder = ".work"
+
+// Store is a folder of artifacts, which are folders below it.
+type Store struct{ Root string }
+
+// Work returns the folder for unfinished work on an artifact that will be folder.
+func (s Store) Work(folder string) string {
+	return filepath.Join(s.Root, WorkFolder, filepath.Base(folder))
+}
+
+// Lock waits until no other process makes the artifact folder. Waiting, if not nil, is
+// called where it has to wait.
+func (s Store) Lock(ctx context.Context, folder string, waiting func()) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Join(s.Root, WorkFolder), 0o755); err != nil {
+		return nil, fmt.Errorf("artifact: %w", err)
+	}
+	lock := flock.New(s.Work(folder) + ".lock")
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		if waiting != nil {
+			waiting()
+		}
+		_, err = lock.TryLockContext(ctx, 200*time.Millisecond)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("artifact: locking %s: %w", folder, err)
+	}
+	return func() { lock.Unlock() }, nil //nolint:errcheck // the process's end would unlock it too
+}
+
+// Publish makes folder appear with what fill writes and the manifest it returns.
+// The caller holds the folder's lock, so what lies half-written is of the dead.
+func (s Store) Publish(folder string, fill func(dir string) (*Manifest, error)) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("artifact: %w", err)
+	}
+	work, prefix := filepath.Join(s.Root, WorkFolder), filepath.Base(folder)+"-"
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return fmt.Errorf("artifact: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			if err := os.RemoveAll(filepath.Join(work, e.Name())); err != nil {
+				return fmt.Errorf("artifact: %w", err)
+			}
+		}
+	}
+	dir, err := os.MkdirTemp(work, prefix)
+	if err != nil {
+		return fmt.Errorf("artifact: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	manifest, err := fill(dir)
+	if err != nil {
+		return err
+	}
+	if err := manifest.Write(dir); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return fmt.Errorf("artifact: %w", err)
+	}
+	if err := os.Rename(dir, folder); err != nil {
+		return fmt.Errorf("artifact: %w", err)
+	}
+	return nil
+}
+
+// Open reads the manifest of the artifact folder, which is of that name and hash. The
+// error wraps ErrMissing if it is not there.
+func Open(name, hash, folder string) (*Manifest, error) {
+	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("artifact: %s in %s: %w", name, filepath.Dir(folder), ErrMissing)
+	}
+	m, err := ReadManifest(folder)
+	if err != nil {
+		return nil, err
+	}
+	if m.Name != name || m.Hash != hash {
+		return nil, fmt.Errorf("artifact: %s describes %s with hash %.12s, want %s with %.12s", filepath.Join(folder, ManifestFile), m.Name, m.Hash, name, hash)
+	}
+	return m, nil
+}
+
+// Failure says why an artifact could not be made, for good.
+type Failure struct {
+	Task  string `json:"task"`
+	Host  string `json:"host"`
+	Error string `json:"error"`
+}
+
+// failureFile is where the failure of the artifact that would be folder is kept.
+func (s Store) failureFile(folder string) string { return s.Work(folder) + ".failed" }
+
+// Failure returns the failure of the artifact that would be folder, nil where there is none.
+func (s Store) Failure(folder string) (*Failure, error) {
+	f := &Failure{}
+	err := ReadJSON(s.failureFile(folder), f)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// Fail keeps why the artifact of a task that would be folder could not be made.
+func (s Store) Fail(folder, task string, failure error) error {
+	f := Failure{Task: task, Error: failure.Error()}
+	f.Host, _ = os.Hostname() // for the record only
+	if err := WriteJSON(s.failureFile(folder), f, ""); err != nil {
+		return fmt.Errorf("artifact: recording the failure of %s: %w", task, err)
+	}
+	return nil
+}
+
+// Forgive forgets the failure of the artifact folder, if there was one.
+func (s Store) Forgive(folder string) error {
+	if err := os.Remove(s.failureFile(folder)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("artifact: %w", err)
+	}
+	return nil
+}
+
+// passing are the troubles of a machine or a network file system that a later
+// attempt, perhaps elsewhere, does not meet again.
+var passing = []error{
+	context.Canceled, context.DeadlineExceeded,
+	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOLCK,
+	syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
+}
+
+// Passing tells whether an error may be gone at the next attempt: the work was
+// interrupted, or the machine was short of something. Everything else is
+// computed again in the same way and fails again.
+func Passing(err error) bool {
+	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
+}
