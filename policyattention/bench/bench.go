@@ -12,13 +12,15 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
 
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/floats"
+
+	"icrl/internal/usage"
+	"icrl/policyattention/artifact"
 )
 
 // ParitySteps is how many losses of training are compared before anything is timed, and
@@ -56,7 +58,7 @@ func Serve(start func() (Session, error), parity int, in io.Reader, out io.Write
 	}
 	first.Ready = time.Since(began).Seconds()
 	encoder := json.NewEncoder(out)
-	_, first.RSS = usage()
+	first.RSS = peakMB()
 	if err := encoder.Encode(first); err != nil {
 		return err
 	}
@@ -67,28 +69,20 @@ func Serve(start func() (Session, error), parity int, in io.Reader, out io.Write
 		} else if err != nil {
 			return fmt.Errorf("bench: reading a number of steps: %w", err)
 		}
-		began := time.Now()
-		cpu, _ := usage()
+		meter := artifact.StartMeter()
 		if _, err := session.Steps(steps); err != nil {
 			return err
 		}
-		r := report{Steps: steps, Wall: time.Since(began).Seconds()}
-		r.CPU, r.RSS = usage()
-		r.CPU -= cpu
+		cost := meter.Cost()
+		r := report{Steps: steps, Wall: cost.WallSeconds, CPU: cost.CPUSeconds, RSS: peakMB()}
 		if err := encoder.Encode(r); err != nil {
 			return err
 		}
 	}
 }
 
-// usage returns the processor seconds and the peak memory of this process.
-func usage() (cpu, rssMB float64) {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0, 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds(), float64(u.Maxrss) / 1024
-}
+// peakMB is the most memory that this process has held.
+func peakMB() float64 { return float64(usage.Peak()) / (1 << 20) }
 
 // Worker is a running program that answers as [Serve] does.
 type Worker struct {

@@ -2,16 +2,13 @@ package bench
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 )
 
@@ -68,7 +65,7 @@ func Describe(name string) Machine {
 // ReadComparison reads what Comparison.Write wrote.
 func ReadComparison(path string) (*Comparison, error) {
 	c := &Comparison{}
-	if err := read(path, c); err != nil {
+	if err := artifact.ReadJSON(path, c); err != nil {
 		return nil, err
 	}
 	if len(c.Results) == 0 {
@@ -105,26 +102,4 @@ func (c *Comparison) Put(results []Result) {
 }
 
 // Write writes the measurements to a file.
-func (c *Comparison) Write(path string) error { return write(path, c) }
-
-func read(path string, v any) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("bench: %s: %w", path, err)
-	}
-	return nil
-}
-
-func write(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	return renameio.WriteFile(path, append(text, '\n'), 0o644)
-}
+func (c *Comparison) Write(path string) error { return artifact.WriteJSON(path, c, "  ") }

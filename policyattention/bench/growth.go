@@ -9,6 +9,8 @@ import (
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/stat"
 
+	"icrl/internal/usage"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
@@ -101,7 +103,7 @@ func (s Series) Limit(memory float64) (x float64, why string) {
 // ReadGrowth reads what Growth.Write wrote.
 func ReadGrowth(path string) (*Growth, error) {
 	g := &Growth{}
-	if err := read(path, g); err != nil {
+	if err := artifact.ReadJSON(path, g); err != nil {
 		return nil, err
 	}
 	for _, s := range g.Series {
@@ -113,7 +115,7 @@ func ReadGrowth(path string) (*Growth, error) {
 }
 
 // Write writes the measurements to a file.
-func (g *Growth) Write(path string) error { return write(path, g) }
+func (g *Growth) Write(path string) error { return artifact.WriteJSON(path, g, "  ") }
 
 // Axis is a series to measure: its values of x and how one is prepared.
 type Axis struct {
@@ -171,21 +173,21 @@ func (a Axis) Measure(b compute.Backend, x, seconds float64) (Point, error) {
 		return Point{}, err
 	}
 	p := Point{X: x, Seconds: math.Inf(1)}
-	began, _ := usage()
+	began := usage.Processor()
 	for turn, count := 0, 1; ; turn++ {
-		before, _ := usage()
+		before := usage.Processor()
 		for range count {
 			if err := unit(); err != nil {
 				return Point{}, err
 			}
 		}
-		after, rss := usage()
-		p.Megabytes = rss
-		if used := after - before; used < 0.02 {
+		after := usage.Processor()
+		p.Megabytes = peakMB()
+		if used := (after - before).Seconds(); used < 0.02 {
 			count *= 4 // shorter than the clock's tick tells
 		} else {
 			p.Seconds = min(p.Seconds, used/float64(count))
-			if turn >= 3 && after-began > seconds {
+			if turn >= 3 && (after-began).Seconds() > seconds {
 				load, _ := os.ReadFile("/proc/loadavg")
 				p.Load = strings.TrimSpace(string(load[:min(len(load), 4)]))
 				return p, nil

@@ -9,6 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer/fused"
 )
@@ -65,7 +66,7 @@ func (r ProfileRow) Rate(b Breakdown, part fused.Part) float64 {
 // ReadProfile reads what Profile.Write wrote.
 func ReadProfile(path string) (*Profile, error) {
 	p := &Profile{}
-	if err := read(path, p); err != nil {
+	if err := artifact.ReadJSON(path, p); err != nil {
 		return nil, err
 	}
 	if len(p.Rows) == 0 || !(p.Peak > 0) {
@@ -84,7 +85,7 @@ func ReadProfile(path string) (*Profile, error) {
 }
 
 // Write writes the measurements to a file.
-func (p *Profile) Write(path string) error { return write(path, p) }
+func (p *Profile) Write(path string) error { return artifact.WriteJSON(path, p, "  ") }
 
 // PartFLOPs splits FLOPs into the parts that are matrix products.
 func (r TrainingRow) PartFLOPs() map[fused.Part]float64 {

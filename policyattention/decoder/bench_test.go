@@ -4,22 +4,12 @@ package decoder
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 
+	"icrl/internal/usage"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
-
-// cpuSeconds returns the processor time of this process: wall time means little
-// on a machine that others use too.
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)*1e-6
-}
 
 // BenchmarkRound measures an actor call, the sampling of packets and a critic
 // call, in wall and in processor time, as S, m and M = mSA grow; and the same
@@ -54,7 +44,7 @@ func BenchmarkRound(b *testing.B) {
 			}
 			rng := seed.New(1, "benchmark")
 			b.ReportAllocs()
-			start, rounds := cpuSeconds(), 0
+			start, rounds := usage.Processor(), 0
 			for b.Loop() {
 				next, err := d.Improve(pi, q, .8)
 				if err != nil {
@@ -65,7 +55,7 @@ func BenchmarkRound(b *testing.B) {
 				}
 				rounds++
 			}
-			b.ReportMetric(1e3*(cpuSeconds()-start)/float64(rounds), "cpu-ms/op")
+			b.ReportMetric(1e3*(usage.Processor()-start).Seconds()/float64(rounds), "cpu-ms/op")
 		})
 	}
 }

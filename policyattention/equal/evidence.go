@@ -5,23 +5,17 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/csv"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
-	"time"
 
-	"github.com/google/renameio/v2"
-
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 )
@@ -145,10 +139,10 @@ func Make(ctx context.Context, n *Networks, sizes []int, folder, work string, pr
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			began := processorSeconds()
+			meter := artifact.StartMeter()
 			progress(row.Name())
 			if kept.Row, err = measure(n, row, done, drawn); err == nil {
-				kept.CPUSeconds = processorSeconds() - began
+				kept.CPUSeconds = meter.Cost().CPUSeconds
 				err = kept.write(path)
 			}
 		}
@@ -162,14 +156,6 @@ func Make(ctx context.Context, n *Networks, sizes []int, folder, work string, pr
 		return nil
 	}
 	return e.write(folder)
-}
-
-func processorSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 // measure chooses the row's numbers and runs it. done are the rows before it, by name;
@@ -246,20 +232,12 @@ type kept struct {
 
 func (k kept) write(path string) error {
 	k.Protocol, k.Losses = *protocol(), k.Row.Losses
-	text, err := json.Marshal(k)
-	if err != nil {
-		return fmt.Errorf("equal: %w", err)
-	}
-	return renameio.WriteFile(path, text, 0o644)
+	return artifact.WriteJSON(path, k, "")
 }
 
 func readRow(path string, row Row) (k kept, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
+	if err := artifact.ReadJSON(path, &k); err != nil {
 		return k, err
-	}
-	if err := json.Unmarshal(text, &k); err != nil {
-		return k, fmt.Errorf("equal: %s: %w", path, err)
 	}
 	want, _ := json.Marshal(protocol()) // numbers alone
 	if got, _ := json.Marshal(k.Protocol); !bytes.Equal(got, want) || k.Row.Name() != row.Name() {
@@ -284,85 +262,56 @@ func (e *Evidence) write(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("equal: %w", err)
 	}
-	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return fmt.Errorf("equal: %w", err)
-	}
-	w := csv.NewWriter(z)
-	w.Write(header()) //nolint:errcheck // Flush keeps the error
+	var lines [][]string
 	for i, row := range e.Rows {
 		for j, run := range row.Losses {
 			for p, losses := range run {
 				line := []string{strconv.Itoa(i), strconv.Itoa(j), strconv.Itoa(p)}
 				for _, v := range losses {
-					line = append(line, strconv.FormatFloat(v, 'g', 5, 64))
+					line = append(line, artifact.Field(v, 5))
 				}
-				w.Write(line) //nolint:errcheck // Flush keeps the error
+				lines = append(lines, line)
 			}
 		}
 	}
-	w.Flush()
-	if err := errors.Join(w.Error(), z.Close()); err != nil {
-		return fmt.Errorf("equal: %w", err)
-	}
-	sum := sha256.Sum256(b.Bytes())
-	e.Digest = hex.EncodeToString(sum[:])
-	if err := renameio.WriteFile(filepath.Join(folder, lossesFile), b.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("equal: %w", err)
-	}
-	text, err := json.MarshalIndent(e, "", " ")
+	path := filepath.Join(folder, lossesFile)
+	err := artifact.WriteLines(path, gzip.BestCompression, header(), lines)
 	if err != nil {
-		return fmt.Errorf("equal: %w", err)
+		return err
 	}
-	if err := renameio.WriteFile(filepath.Join(folder, evidenceFile), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("equal: %w", err)
+	if e.Digest, err = artifact.FileDigest(path); err != nil {
+		return err
 	}
-	return nil
+	return artifact.WriteJSON(filepath.Join(folder, evidenceFile), e, " ")
 }
 
 // Read reads the evidence in a folder. It returns an error if the losses have been changed
 // or are not those of the rows.
 func Read(folder string) (*Evidence, error) {
-	text, err := os.ReadFile(filepath.Join(folder, evidenceFile))
-	if err != nil {
-		return nil, fmt.Errorf("equal: %w", err)
-	}
 	e := &Evidence{}
-	if err := json.Unmarshal(text, e); err != nil {
-		return nil, fmt.Errorf("equal: %s: %w", folder, err)
+	if err := artifact.ReadJSON(filepath.Join(folder, evidenceFile), e); err != nil {
+		return nil, err
 	}
 	if !slices.Equal(e.Horizons, Horizons) {
 		return nil, fmt.Errorf("equal: %s has the horizons %d, want %d", folder, e.Horizons, Horizons)
 	}
 	path := filepath.Join(folder, lossesFile)
-	b, err := os.ReadFile(path)
+	if err := artifact.CheckFile(path, e.Digest); err != nil {
+		return nil, err
+	}
+	lines, err := artifact.ReadLines(path, header())
 	if err != nil {
-		return nil, fmt.Errorf("equal: %w", err)
+		return nil, err
 	}
-	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != e.Digest {
-		return nil, fmt.Errorf("equal: %s: its SHA-256 is %x, %s says %s", path, sum, evidenceFile, e.Digest)
-	}
-	z, err := gzip.NewReader(bytes.NewReader(b))
-	if err != nil {
-		return nil, fmt.Errorf("equal: %s: %w", path, err)
-	}
-	if err := e.losses(z); err != nil {
+	if err := e.losses(lines); err != nil {
 		return nil, fmt.Errorf("equal: %s: %w", path, err)
 	}
 	return e, nil
 }
 
-// losses reads the lines of losses.csv.
-func (e *Evidence) losses(from io.Reader) error {
-	lines, err := csv.NewReader(from).ReadAll()
-	if err != nil {
-		return err
-	}
-	if len(lines) == 0 || !slices.Equal(lines[0], header()) {
-		return errors.New("other columns than expected")
-	}
-	for n, line := range lines[1:] {
+// losses takes in the lines of losses.csv.
+func (e *Evidence) losses(lines [][]string) (err error) {
+	for n, line := range lines {
 		var at [3]int
 		for k := range at {
 			if at[k], err = strconv.Atoi(line[k]); err != nil {
@@ -381,7 +330,7 @@ func (e *Evidence) losses(from io.Reader) error {
 		}
 		losses := make([]float64, len(Horizons))
 		for h := range losses {
-			if losses[h], err = strconv.ParseFloat(line[3+h], 64); err != nil || math.IsNaN(losses[h]) {
+			if losses[h], err = artifact.Number(line[3+h]); err != nil || math.IsNaN(losses[h]) {
 				return fmt.Errorf("line %d: loss %q", n+2, line[3+h])
 			}
 		}

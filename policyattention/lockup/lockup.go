@@ -4,13 +4,11 @@
 package lockup
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/stats"
@@ -123,13 +121,9 @@ func (s *Study) Add(name string, weights map[string]string, actor control.Actor)
 // Read reads a file that Write wrote. It returns an error if its curves do not fit its
 // masses and problems.
 func Read(path string) (*Study, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("lockup: %w", err)
-	}
 	s := &Study{}
-	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("lockup: %s: %w", path, err)
+	if err := artifact.ReadJSON(path, s); err != nil {
+		return nil, err
 	}
 	for _, c := range s.Curves {
 		if len(c.Loss) != len(s.Masses) {
@@ -145,13 +139,4 @@ func Read(path string) (*Study, error) {
 }
 
 // Write writes the study as JSON.
-func (s *Study) Write(path string) error {
-	text, err := json.MarshalIndent(s, "", " ")
-	if err == nil {
-		err = renameio.WriteFile(path, append(text, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("lockup: %w", err)
-	}
-	return nil
-}
+func (s *Study) Write(path string) error { return artifact.WriteJSON(path, s, " ") }

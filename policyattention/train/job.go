@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -106,13 +105,4 @@ func (j Job) apply(state []*Node, gradient *Node) []*Node {
 	share := Inverse(DivScalar(AddScalar(ConvertDType(step, average.DType()), averageOrder), averageOrder+1))
 	average = Add(average, Mul(share, Sub(params, average)))
 	return []*Node{params, m, v, average}
-}
-
-// cpuSeconds is the processor time of this process so far.
-func cpuSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/gomlx/compute"
 
+	"icrl/internal/usage"
 	"icrl/policyattention/backend"
 )
 
@@ -179,7 +180,7 @@ func (m *member) take(losses []float32) {
 // advance takes runs on until one of them has ended, well or not, or ctx is
 // done. What has not failed is saved then.
 func advance(ctx context.Context, b compute.Backend, execution Execution, members []*member) error {
-	began, cpu := time.Now(), cpuSeconds()
+	began, cpu := time.Now(), usage.Processor()
 	jobs, states := make([]Job, len(members)), make([]*state, len(members))
 	for i, m := range members {
 		jobs[i], states[i] = m.Job, &m.s
@@ -229,9 +230,9 @@ type party struct {
 	stepper stepper
 	members []*member
 	began   time.Time
-	first   []int     // step of each run then
-	since   time.Time // until when wall time has been shared out
-	cpu     float64   // processor time that has been
+	first   []int         // step of each run then
+	since   time.Time     // until when wall time has been shared out
+	cpu     time.Duration // processor time that has been
 }
 
 // call makes the steps of one call of the device, after what is due between batches, and
@@ -270,8 +271,8 @@ func (p *party) call(b compute.Backend) (ended bool, err error) {
 // save saves the runs that have not failed, and shares the time since the last save out.
 func (p *party) save() error {
 	share := float64(len(p.members))
-	elapsed, used := time.Since(p.since).Seconds()/share, (cpuSeconds()-p.cpu)/share
-	p.since, p.cpu = time.Now(), cpuSeconds()
+	elapsed, used := time.Since(p.since).Seconds()/share, (usage.Processor()-p.cpu).Seconds()/share
+	p.since, p.cpu = time.Now(), usage.Processor()
 	for i, m := range p.members {
 		m.s.wall += elapsed
 		m.s.cpu += used

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/gomlx/compute"
-	"github.com/google/renameio/v2"
 
+	"icrl/internal/usage"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/bench"
 	"icrl/policyattention/train"
@@ -62,7 +59,7 @@ func (c deviceCmd) Run() error {
 				out.Rows = append(out.Rows, row)
 				fmt.Printf("%s, %d, %d: %.1f steps/s, %.4f h, %.1f s\n", run, steps, together, row.StepsPerSec, row.HoursPerRun, row.CompileSecs)
 				// What is done is kept if a later row fails.
-				if err := writeJSON(filepath.Join(c.Out, "device.json"), out); err != nil {
+				if err := artifact.WriteJSON(filepath.Join(c.Out, "device.json"), out, "  "); err != nil {
 					return err
 				}
 			}
@@ -112,33 +109,6 @@ func (c deviceCmd) measure(b compute.Backend, run string, together, stepsPerCall
 	}
 	row.StepsPerSec = float64(steps) / time.Since(began).Seconds()
 	row.HoursPerRun = float64(jobs[0].Steps) / row.StepsPerSec / 3600
-	row.PeakMegabytes = peakMegabytes()
+	row.PeakMegabytes = float64(usage.Peak()) / (1 << 20)
 	return row, nil
-}
-
-// peakMegabytes is the most memory that this process has held.
-func peakMegabytes() float64 {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	lines := strings.Split(string(text), "\n")
-	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "VmHWM:") })
-	if i < 0 {
-		return 0
-	}
-	var kilobytes float64
-	fmt.Sscan(strings.TrimPrefix(lines[i], "VmHWM:"), &kilobytes)
-	return kilobytes / 1024
-}
-
-func writeJSON(path string, v any) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, append(text, '\n'), 0o644)
 }

@@ -1,23 +1,15 @@
 package trial
 
 import (
-	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/csv"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 
-	"github.com/google/renameio/v2"
-
 	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/artifact"
 )
 
 // Root is the root of the problems of the table. Those of [CalibrationRoot] were looked at
@@ -60,96 +52,55 @@ func header() []string {
 	return h
 }
 
-// digits writes a loss in so many digits.
-func digits(v float64, n int) string {
-	if math.IsNaN(v) {
-		return ""
-	}
-	return strconv.FormatFloat(v, 'g', n, 64)
-}
-
 // Write stores the losses of an identity, by row, and its manifest, in a folder that has
 // the weights already.
 func Write(folder string, m Manifest, losses map[string][]Losses) error {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	w := csv.NewWriter(z)
-	w.Write(header()) //nolint:errcheck // Flush keeps the error
+	var lines [][]string
 	for _, row := range Rows {
 		for i, l := range losses[row.Name] {
 			line := []string{row.Name, strconv.Itoa(i)}
 			for _, v := range l.Exact {
-				line = append(line, digits(v, 6))
+				line = append(line, artifact.Field(v, 6))
 			}
 			for _, values := range [][]float64{l.Prior, l.Network, l.Mixed} {
 				for k, v := range values {
-					line = append(line, digits(v-l.Exact[k], 3))
+					line = append(line, artifact.Field(v-l.Exact[k], 3))
 				}
 			}
-			w.Write(line) //nolint:errcheck // Flush keeps the error
+			lines = append(lines, line)
 		}
 	}
-	w.Flush()
-	if err := errors.Join(w.Error(), z.Close()); err != nil {
-		return fmt.Errorf("trial: %w", err)
-	}
-	if err := renameio.WriteFile(filepath.Join(folder, lossesFile), b.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("trial: %w", err)
+	if err := artifact.WriteLines(filepath.Join(folder, lossesFile), gzip.DefaultCompression, header(), lines); err != nil {
+		return err
 	}
 	m.Hash, m.Root, m.Horizons, m.Files = m.Config.Hash(), Root, Horizons, map[string]string{}
 	for _, name := range []string{WeightsFile, lossesFile} {
-		digest, err := digest(filepath.Join(folder, name))
+		digest, err := artifact.FileDigest(filepath.Join(folder, name))
 		if err != nil {
 			return err
 		}
 		m.Files[name] = digest
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return fmt.Errorf("trial: %w", err)
-	}
-	if err := renameio.WriteFile(filepath.Join(folder, manifestFile), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("trial: %w", err)
-	}
-	return nil
+	return artifact.WriteJSON(filepath.Join(folder, manifestFile), m, "  ")
 }
-
-func digest(path string) (string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("trial: %w", err)
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-// ErrMissing is wrapped by the error that says that an identity has no results.
-var ErrMissing = errors.New("not yet evaluated")
 
 // Read returns what is stored of a configuration. It returns an error if a file has been
-// changed or is of another configuration.
+// changed or is of another configuration; it wraps [artifact.ErrMissing] if there is none.
 func Read(folder string, c recipe.Config) (*Manifest, map[string][]Losses, error) {
-	text, err := os.ReadFile(filepath.Join(folder, manifestFile))
+	var m Manifest
+	err := artifact.ReadJSON(filepath.Join(folder, manifestFile), &m)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("trial: %s: %w", folder, ErrMissing)
+		return nil, nil, fmt.Errorf("trial: %s: %w", folder, artifact.ErrMissing)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("trial: %w", err)
-	}
-	var m Manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, nil, fmt.Errorf("trial: %s: %w", folder, err)
+		return nil, nil, err
 	}
 	if m.Hash != c.Hash() || m.Config != c || m.Root != Root {
 		return nil, nil, fmt.Errorf("trial: %s is of another configuration or root", folder)
 	}
 	for _, name := range []string{WeightsFile, lossesFile} {
-		got, err := digest(filepath.Join(folder, name))
-		if err != nil {
+		if err := artifact.CheckFile(filepath.Join(folder, name), m.Files[name]); err != nil {
 			return nil, nil, err
-		}
-		if got != m.Files[name] {
-			return nil, nil, fmt.Errorf("trial: %s: its SHA-256 is %.12s…, the manifest says %.12s…", filepath.Join(folder, name), got, m.Files[name])
 		}
 	}
 	losses, err := readLosses(filepath.Join(folder, lossesFile))
@@ -157,31 +108,20 @@ func Read(folder string, c recipe.Config) (*Manifest, map[string][]Losses, error
 }
 
 func readLosses(path string) (map[string][]Losses, error) {
-	f, err := os.Open(path)
+	lines, err := artifact.ReadLines(path, header())
 	if err != nil {
-		return nil, fmt.Errorf("trial: %w", err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return nil, fmt.Errorf("trial: %s: %w", path, err)
-	}
-	lines, err := csv.NewReader(z).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("trial: %s: %w", path, err)
+		return nil, err
 	}
 	all := map[string][]Losses{}
-	for n, line := range lines[min(1, len(lines)):] {
+	for n, line := range lines {
 		values := make([]float64, len(line)-2)
 		for k := range values {
-			if values[k], err = strconv.ParseFloat(line[2+k], 64); line[2+k] == "" {
-				values[k] = math.NaN()
-			} else if err != nil {
+			if values[k], err = artifact.Number(line[2+k]); err != nil {
 				return nil, fmt.Errorf("trial: %s: line %d: %w", path, n+2, err)
 			}
 		}
 		h := len(Horizons)
-		if len(values) != 4*h || line[1] != strconv.Itoa(len(all[line[0]])) {
+		if line[1] != strconv.Itoa(len(all[line[0]])) {
 			return nil, fmt.Errorf("trial: %s: line %d is not of the next problem of a row", path, n+2)
 		}
 		for k := h; k < len(values); k++ {

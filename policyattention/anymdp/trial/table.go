@@ -10,6 +10,7 @@ import (
 
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/artifact"
 )
 
 // Evidence is what is stored of several identities.
@@ -19,12 +20,12 @@ type Evidence struct {
 }
 
 // Load reads and pools what is stored of configurations below a preset's folder. It leaves
-// out those without results; without any, the error wraps [ErrMissing].
+// out those without results; without any, the error wraps [artifact.ErrMissing].
 func Load(preset string, configs []recipe.Config) (*Evidence, error) {
 	e, pooled := &Evidence{}, map[string][]Losses{}
 	for _, c := range configs {
 		m, losses, err := Read(Folder(preset, c), c)
-		if errors.Is(err, ErrMissing) {
+		if errors.Is(err, artifact.ErrMissing) {
 			continue
 		}
 		if err != nil {
@@ -36,7 +37,7 @@ func Load(preset string, configs []recipe.Config) (*Evidence, error) {
 		}
 	}
 	if len(e.Manifests) == 0 {
-		return nil, fmt.Errorf("trial: %s: %w", preset, ErrMissing)
+		return nil, fmt.Errorf("trial: %s: %w", preset, artifact.ErrMissing)
 	}
 	for _, row := range Rows {
 		e.Summaries = append(e.Summaries, Summarize(row.Name, pooled[row.Name])...)

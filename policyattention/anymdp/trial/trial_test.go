@@ -12,6 +12,7 @@ import (
 
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
@@ -131,7 +132,7 @@ func TestSummarize(t *testing.T) {
 func TestStore(t *testing.T) {
 	preset, c := t.TempDir(), recipe.Standard(1)
 	folder := Folder(preset, c)
-	if _, _, err := Read(folder, c); !errors.Is(err, ErrMissing) {
+	if _, _, err := Read(folder, c); !errors.Is(err, artifact.ErrMissing) {
 		t.Errorf("nothing there: %v", err)
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -193,7 +194,7 @@ func TestCardIsCurrent(t *testing.T) {
 	if string(stored) != card.String() {
 		t.Error("MODEL.md is not what 'policyattention --preset paper any card' prints")
 	}
-	released, err := digest("../weights.safetensors")
+	released, err := artifact.FileDigest("../weights.safetensors")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/artifact"
 )
 
 // tolerance is by how much a loss that is replayed in plain Go may differ from the stored
@@ -34,7 +35,7 @@ func Verify(preset string, configs []recipe.Config) (wrong []string, losses int,
 		folder := Folder(preset, c)
 		known = append(known, filepath.Base(folder))
 		_, stored, err := Read(folder, c)
-		if errors.Is(err, ErrMissing) {
+		if errors.Is(err, artifact.ErrMissing) {
 			continue
 		}
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -16,6 +15,7 @@ import (
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/mdpfile"
 	"icrl/policyattention/results"
@@ -119,7 +119,7 @@ func (c anyEvaluateCmd) Run(ctx context.Context, g *globals) error {
 		folder := trial.Folder(g.presetFolder(), config)
 		if _, _, err := trial.Read(folder, config); err == nil && c.Calibration == 0 {
 			continue
-		} else if c.Calibration == 0 && !errors.Is(err, trial.ErrMissing) {
+		} else if c.Calibration == 0 && !errors.Is(err, artifact.ErrMissing) {
 			return err
 		}
 		trained, err := g.trainAny(ctx, b, config)
@@ -134,7 +134,7 @@ func (c anyEvaluateCmd) Run(ctx context.Context, g *globals) error {
 		if c.Calibration > 0 {
 			root = trial.CalibrationRoot
 		}
-		began, losses := processorSeconds(), map[string][]trial.Losses{}
+		meter, losses := artifact.StartMeter(), map[string][]trial.Losses{}
 		for _, row := range trial.Rows {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
@@ -153,20 +153,12 @@ func (c anyEvaluateCmd) Run(ctx context.Context, g *globals) error {
 		if c.Calibration > 0 {
 			continue
 		}
-		m := trial.Manifest{Config: config, TrainingSeconds: trained, Seconds: processorSeconds() - began, Backend: b.Name()}
+		m := trial.Manifest{Config: config, TrainingSeconds: trained, Seconds: meter.Cost().CPUSeconds, Backend: b.Name()}
 		if err := trial.Write(folder, m, losses); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func processorSeconds() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
 type anyTableCmd struct{}

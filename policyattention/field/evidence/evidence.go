@@ -4,45 +4,25 @@ package evidence
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/google/renameio/v2"
+
+	"icrl/policyattention/artifact"
 )
 
 // File is the name of the evidence in its folder.
 const File = "evidence.json"
 
 // Write stores v as JSON in dir: the file appears complete, or not at all.
-func Write(dir string, v any) error {
-	text, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		return fmt.Errorf("evidence: %w", err)
-	}
-	if err := renameio.WriteFile(filepath.Join(dir, File), append(text, '\n'), 0o644, renameio.WithTempDir(dir)); err != nil {
-		return fmt.Errorf("evidence: %w", err)
-	}
-	return nil
-}
+func Write(dir string, v any) error { return artifact.WriteJSON(filepath.Join(dir, File), v, " ") }
 
 // Read reads what Write stored in dir into v, a pointer.
-func Read(dir string, v any) error {
-	path := filepath.Join(dir, File)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("evidence: %w", err)
-	}
-	if err := json.Unmarshal(text, v); err != nil {
-		return fmt.Errorf("evidence: %s: %w", path, err)
-	}
-	return nil
-}
+func Read(dir string, v any) error { return artifact.ReadJSON(filepath.Join(dir, File), v) }
 
 // Run is a training whose weights evidence is measured of.
 type Run struct {
