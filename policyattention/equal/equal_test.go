@@ -1,6 +1,7 @@
 package equal
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"path/filepath"
@@ -389,6 +390,28 @@ func TestLeadsAddUp(t *testing.T) {
 		}
 		if mean := stats.Mean(c.Row.At(40)[0]); c.Row.N == 480 || c.Runs == 1 && math.Abs(c.Loss-mean) > 1e-12 {
 			t.Errorf("%s has the mean loss %v, want %v", c.Row.Name(), c.Loss, mean)
+		}
+	}
+}
+
+// What is stored, written again, has the same bytes.
+func TestWriteStored(t *testing.T) {
+	const stored = "../../artifacts/paper/equal"
+	e, err := Read(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := e.write(folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{evidenceFile, lossesFile} {
+		want, err := os.ReadFile(filepath.Join(stored, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s has other bytes, %v", name, err)
 		}
 	}
 }
