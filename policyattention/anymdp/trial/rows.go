@@ -41,9 +41,9 @@ type Row struct {
 	Fixture uint64
 
 	Problems int // of an identity, read-out "prior"
-	// The first Long of them go on to the last horizon, and on the first Network and Mixed
-	// the network's read-out is run as it is and mixed with the uniform policy.
-	Long, Network, Mixed int
+	// On the first Network and Mixed of them the network's read-out is run as it is and
+	// mixed with the uniform policy.
+	Network, Mixed int
 }
 
 // Fixture is a set of problems that the actors of fixed shape are scored on.
@@ -61,7 +61,7 @@ var Fixtures = []Fixture{
 // base is the row that others differ from in one thing.
 var base = Row{
 	Family: mdp.Random, States: 7, Actions: 3, Gamma: mdp.Discount, Least: -1, Most: 1, Eta: .8,
-	Problems: 60, Long: 12, Network: 12,
+	Problems: 200, Network: 200,
 }
 
 // Rows are the rows of the table.
@@ -76,11 +76,7 @@ func rows() (all []Row) {
 	}
 	for _, size := range [][2]int{{3, 32}, {7, 18}, {12, 9}, {24, 5}, {48, 3}, {100, 2}} {
 		add(fmt.Sprintf("S = %d, A = %d", size[0], size[1]), func(r *Row) {
-			r.States, r.Actions = size[0], size[1]
-			r.Problems, r.Long, r.Network = 12, 4, 4
-			if size[0] >= 48 {
-				r.Problems, r.Long, r.Network = 4, 1, 1
-			}
+			r.States, r.Actions, r.Network = size[0], size[1], 40
 		})
 	}
 	for _, gamma := range []float64{.5, .8, .9, .95, .99} {
@@ -97,14 +93,19 @@ func rows() (all []Row) {
 		add(string(family), func(r *Row) { r.Family = family })
 	}
 	add("suggested η", func(r *Row) { r.Eta = 0 })
-	add("lock-up, S = 4", func(r *Row) {
-		r.States, r.Lock = 4, true
-		r.Problems, r.Long, r.Network, r.Mixed = 200, 200, 200, 20
-	})
+	for _, states := range []int{4, 8, 16} {
+		add(fmt.Sprintf("lock-up, S = %d", states), func(r *Row) {
+			r.States, r.Lock = states, true
+			r.Problems, r.Network = 2000, 2000
+			if states == 4 {
+				r.Mixed = 20
+			}
+		})
+	}
 	for _, f := range Fixtures {
 		add(f.Name, func(r *Row) {
 			r.States, r.Fixture = f.States, f.Root
-			r.Problems, r.Long, r.Network = 64, 0, 64
+			r.Problems, r.Network = 64, 64
 		})
 	}
 	return all

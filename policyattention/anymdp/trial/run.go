@@ -25,20 +25,39 @@ const Mixed anymdp.Readout = "network, mixed"
 const Phi = .01
 
 // Run takes a row's problems for an identity through exact PMD and the read-outs of a
-// network, and scores them at all horizons.
-func (r Row) Run(root, identity uint64, forward anymdp.Forward) ([]Losses, error) {
-	return r.run(root, identity, forward, Horizons)
-}
-
-func (r Row) run(root, identity uint64, forward anymdp.Forward, horizons []int) ([]Losses, error) {
+// network, and scores them at all horizons. The first problems are those of which done has
+// the losses already; keep is given all losses whenever [together] more are known, and an
+// error of it ends the run.
+func (r Row) Run(root, identity uint64, forward anymdp.Forward, done []Losses, keep func([]Losses) error) ([]Losses, error) {
 	problems, err := r.Draw(root, identity)
 	if err != nil {
 		return nil, err
 	}
+	for len(done) < len(problems) {
+		from, to := len(done), min(len(done)+together, len(problems))
+		some, err := r.run(problems[from:to], from, forward, Horizons)
+		if err != nil {
+			return nil, err
+		}
+		if done = append(done, some...); keep != nil {
+			if err := keep(done); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return done[:len(problems)], nil
+}
+
+// together is how many problems share the network's calls.
+const together = 100
+
+// run is Run for problems of a row of which the first is number from.
+func (r Row) run(problems []Problem, from int, forward anymdp.Forward, horizons []int) ([]Losses, error) {
 	scales := make([]*control.Scale, len(problems))
 	for i, p := range problems {
+		var err error
 		if scales[i], err = control.NewScale(p.Problem); err != nil {
-			return nil, fmt.Errorf("trial: %s: problem %d: %w", r.Name, i, err)
+			return nil, fmt.Errorf("trial: %s: problem %d: %w", r.Name, from+i, err)
 		}
 	}
 	prior, err := anymdp.NewActor(forward, anymdp.Prior)
@@ -56,7 +75,7 @@ func (r Row) run(root, identity uint64, forward anymdp.Forward, horizons []int) 
 	all := make([]Losses, len(problems))
 	for _, run := range []struct {
 		actor control.Actor
-		n     int
+		n     int // of the row
 		to    func(*Losses) *[]float64
 	}{
 		{control.RuleActor(pmd.PMD), r.Problems, func(l *Losses) *[]float64 { return &l.Exact }},
@@ -64,9 +83,9 @@ func (r Row) run(root, identity uint64, forward anymdp.Forward, horizons []int) 
 		{network, r.Network, func(l *Losses) *[]float64 { return &l.Network }},
 		{control.MixedActor{Actor: guarded, Phi: Phi}, r.Mixed, func(l *Losses) *[]float64 { return &l.Mixed }},
 	} {
-		losses, err := r.loop(run.actor, problems[:min(run.n, len(problems))], scales, horizons)
+		losses, err := loop(run.actor, problems[:max(0, min(run.n-from, len(problems)))], scales, horizons)
 		if err != nil {
-			return nil, fmt.Errorf("trial: %s: %w", r.Name, err)
+			return nil, fmt.Errorf("trial: %s: problems from %d: %w", r.Name, from, err)
 		}
 		for i := range all {
 			*run.to(&all[i]) = missing(horizons)
@@ -88,9 +107,8 @@ func missing(horizons []int) []float64 {
 
 // loop runs an actor with the exact one-step critic from Q₀ = Q^{π₀} on every problem and
 // returns the losses at the horizons. Unlike [control.Loop] it keeps the latest tables
-// only, each problem has its own step size, and the first Long go on to the last of
-// [Horizons].
-func (r Row) loop(actor control.Actor, problems []Problem, scales []*control.Scale, horizons []int) ([][]float64, error) {
+// only, and each problem has its own step size.
+func loop(actor control.Actor, problems []Problem, scales []*control.Scale, horizons []int) ([][]float64, error) {
 	batch, err := start(problems)
 	if err != nil {
 		return nil, err
@@ -100,9 +118,6 @@ func (r Row) loop(actor control.Actor, problems []Problem, scales []*control.Sca
 		losses[i] = missing(horizons)
 	}
 	for k, horizon := range horizons {
-		if horizon == Horizons[len(Horizons)-1] {
-			batch = batch[:min(r.Long, len(batch))]
-		}
 		if err := advance(actor, batch, horizon); err != nil {
 			return nil, err
 		}

@@ -68,11 +68,11 @@ func TestLoopIsControls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	losses, err := r.run(5, 1, forward, []int{3, 7})
+	problems, err := r.Draw(5, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	problems, err := r.Draw(5, 1)
+	losses, err := r.run(problems, 0, forward, []int{3, 7})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,11 @@ func replay(folder string, c recipe.Config, stored map[string][]Losses, i, n int
 			continue
 		}
 		row.Problems, row.Network, row.Mixed = 1, 1, 0
-		again, err := row.run(Root, c.Seed, forward, replayed)
+		problems, err := row.Draw(Root, c.Seed)
+		if err != nil {
+			return nil, 0, err
+		}
+		again, err := row.run(problems, 0, forward, replayed)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -77,9 +77,8 @@ func (g *globals) trainAny(ctx context.Context, b compute.Backend, c recipe.Conf
 		return 0, err
 	}
 	folder := trial.Folder(g.presetFolder(), c)
-	work := filepath.Join(g.presetFolder(), ".work", filepath.Base(folder))
 	begun := time.Now()
-	result, err := job.Run(ctx, b, work, func(p train.Progress) {
+	result, err := job.Run(ctx, b, g.anyWork(c), func(p train.Progress) {
 		if time.Since(begun) > between || p.Step == p.Steps {
 			begun = time.Now()
 			fmt.Fprintf(g.errors, "%s: step %d of %d, loss %.3g, %.0f steps/s\n", filepath.Base(folder), p.Step, p.Steps, p.Loss, p.StepsPerSecond)
@@ -103,7 +102,22 @@ func (g *globals) trainAny(ctx context.Context, b compute.Backend, c recipe.Conf
 
 type anyEvaluateCmd struct {
 	Identity    []uint64 `arg:"" optional:"" help:"Seeds of the training runs; all five without any."`
+	Row         []string `help:"Only these rows of the table; results are stored once all rows are known." sep:"none"`
 	Calibration int      `help:"Print the table for so many calibration problems a row and store nothing." placeholder:"N"`
+}
+
+func (c anyEvaluateCmd) rows() (rows []trial.Row, err error) {
+	if len(c.Row) == 0 {
+		return trial.Rows, nil
+	}
+	for _, name := range c.Row {
+		i := slices.IndexFunc(trial.Rows, func(r trial.Row) bool { return r.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: no row is called %q", errUsage, name)
+		}
+		rows = append(rows, trial.Rows[i])
+	}
+	return rows, nil
 }
 
 func (c anyEvaluateCmd) Run(ctx context.Context, g *globals) error {
@@ -111,54 +125,108 @@ func (c anyEvaluateCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
+	rows, err := c.rows()
+	if err != nil {
+		return err
+	}
 	b, err := backend.New(g.Backend)
 	if err != nil {
 		return err
 	}
-	for _, config := range configs {
-		folder := trial.Folder(g.presetFolder(), config)
-		if _, _, err := trial.Read(folder, config); err == nil && c.Calibration == 0 {
-			continue
-		} else if c.Calibration == 0 && !errors.Is(err, artifact.ErrMissing) {
-			return err
-		}
-		trained, err := g.trainAny(ctx, b, config)
-		if err != nil {
-			return err
-		}
-		model, err := recipe.Load(b, filepath.Join(folder, trial.WeightsFile))
-		if err != nil {
-			return err
-		}
-		root := uint64(trial.Root)
-		if c.Calibration > 0 {
-			root = trial.CalibrationRoot
-		}
-		meter, losses := artifact.StartMeter(), map[string][]trial.Losses{}
-		for _, row := range trial.Rows {
-			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
-			}
-			if c.Calibration > 0 {
-				row.Problems, row.Long, row.Network, row.Mixed = c.Calibration, c.Calibration, c.Calibration, c.Calibration
-			}
-			if losses[row.Name], err = row.Run(root, config.Seed, model.Forward); err != nil {
+	trained, models := make([]float64, len(configs)), make([]*recipe.Model, len(configs))
+	for i, config := range configs {
+		m, losses, err := trial.Read(trial.Folder(g.presetFolder(), config), config)
+		switch {
+		case errors.Is(err, artifact.ErrMissing):
+			if trained[i], err = g.trainAny(ctx, b, config); err != nil {
 				return err
 			}
+		case err != nil:
+			return err
+		case c.Calibration == 0 && trial.Complete(losses):
+			continue
+		default:
+			trained[i] = m.TrainingSeconds
+		}
+		if models[i], err = recipe.Load(b, filepath.Join(trial.Folder(g.presetFolder(), config), trial.WeightsFile)); err != nil {
+			return err
+		}
+		defer models[i].Close()
+	}
+	for _, row := range rows {
+		for i, config := range configs {
+			if models[i] == nil {
+				continue
+			}
 			if c.Calibration > 0 {
-				printSummaries(g, trial.Summarize(row.Name, losses[row.Name]))
+				err = c.calibrate(g, row, config, models[i])
+			} else {
+				err = g.measureAny(ctx, row, config, models[i])
+			}
+			if err != nil {
+				return err
 			}
 		}
-		model.Close()
-		if c.Calibration > 0 {
-			continue
-		}
-		m := trial.Manifest{Config: config, TrainingSeconds: trained, Seconds: meter.Cost().CPUSeconds, Backend: b.Name()}
-		if err := trial.Write(folder, m, losses); err != nil {
-			return err
+	}
+	for i, config := range configs {
+		if models[i] != nil && c.Calibration == 0 {
+			m := trial.Manifest{Config: config, TrainingSeconds: trained[i], Backend: b.Name()}
+			if err := g.storeAny(m); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// calibrate prints a row on calibration problems.
+func (c anyEvaluateCmd) calibrate(g *globals, row trial.Row, config recipe.Config, model *recipe.Model) error {
+	row.Problems, row.Network, row.Mixed = c.Calibration, c.Calibration, c.Calibration
+	losses, err := row.Run(trial.CalibrationRoot, config.Seed, model.Forward, nil, nil)
+	if err != nil {
+		return err
+	}
+	printSummaries(g, trial.Summarize(row.Name, losses))
+	return nil
+}
+
+// anyWork is the folder in which an identity is trained, and its rows are kept until all are known.
+func (g *globals) anyWork(c recipe.Config) string {
+	return filepath.Join(g.presetFolder(), ".work", filepath.Base(trial.Folder(g.presetFolder(), c)))
+}
+
+// measureAny completes a row of an identity in its folder of work.
+func (g *globals) measureAny(ctx context.Context, row trial.Row, config recipe.Config, model *recipe.Model) error {
+	part, err := row.ReadPart(g.anyWork(config))
+	if err != nil {
+		return err
+	}
+	before, meter := part.Seconds, artifact.StartMeter()
+	_, err = row.Run(trial.Root, config.Seed, model.Forward, part.Losses, func(losses []trial.Losses) error {
+		if err := row.WritePart(g.anyWork(config), trial.Part{Losses: losses, Seconds: before + meter.Cost().CPUSeconds}); err != nil {
+			return err
+		}
+		fmt.Fprintf(g.errors, "identity %d, %s: %d of %d problems\n", config.Seed, row.Name, len(losses), row.Problems)
+		return context.Cause(ctx)
+	})
+	return err
+}
+
+// storeAny writes the results of an identity, if all rows are known.
+func (g *globals) storeAny(m trial.Manifest) error {
+	losses := map[string][]trial.Losses{}
+	for _, row := range trial.Rows {
+		part, err := row.ReadPart(g.anyWork(m.Config))
+		if err != nil {
+			return err
+		}
+		if len(part.Losses) < row.Problems {
+			return nil
+		}
+		losses[row.Name] = part.Losses
+		m.Seconds += part.Seconds
+	}
+	return trial.Write(trial.Folder(g.presetFolder(), m.Config), m, losses)
 }
 
 type anyTableCmd struct{}
