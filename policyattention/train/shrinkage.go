@@ -14,7 +14,9 @@ import (
 //
 // with weight w = 1 the mean sampled target. Where rows of P are drawn from Dirichlet(1),
 // as the family random has them, w = m/(m+S) is the mean under the posterior of P given
-// the transitions, so that no function of them has a smaller mean squared error.
+// the transitions, so that no function of them has a smaller mean squared error. A network
+// that is trained for that error comes to it at best, and in the loop it is worse than
+// the mean of samples, whose errors have mean 0 and average out over rounds.
 type SampleMean struct {
 	Samples int     // m
 	Weight  float64 // w

@@ -66,3 +66,62 @@ func TestSampleMean(t *testing.T) {
 		t.Errorf("the least squared error is at weight %v, want %v", best, want)
 	}
 }
+
+// What stands in the way of a learned critic for any S and m: no network trained for the
+// squared error of a backup can be better at it than the posterior mean, which has .3 to
+// .9 times the error of the mean of samples, and in the loop the posterior mean is worse
+// at every size. What it adds is bias, which stays from round to round, where noise
+// averages out. The mean of samples leaves little to win but for few samples.
+func TestPosteriorMeanIsWorseInTheLoop(t *testing.T) {
+	const problems, rounds, root = 32, 40, 31900
+	for _, states := range []int{4, 8, 16} {
+		drawn, err := mdp.Random.Draw(root, states, 3, problems)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scales, err := control.NewScales(drawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []int{2, 6, 20} {
+			// measure returns the mean absolute error of a backup and the mean loss.
+			measure := func(critic control.Critic) (backup, loss float64) {
+				watched := control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
+					q, err := critic.Evaluate([]control.Context{x})
+					if err != nil {
+						return nil, err
+					}
+					exact := x.MDP.EvaluationBackup(x.Pi, x.Q).RawMatrix().Data
+					for i, v := range q[0].RawMatrix().Data {
+						backup += math.Abs(v-exact[i]) / float64(len(exact)*problems*rounds)
+					}
+					return q[0], nil
+				})
+				loop := control.ExactPMD(control.NominalStep)
+				loop.Critic = watched
+				trajectories, err := loop.Run(drawn, rounds)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, trajectory := range trajectories {
+					l, err := scales[i].Loss(trajectory.Policies[rounds])
+					if err != nil {
+						t.Fatal(err)
+					}
+					loss += l / problems
+				}
+				return backup, loss
+			}
+			_, exact := measure(control.ExactCritic{})
+			error1, loss1 := measure(SampleMean{Samples: m, Weight: 1, Root: root + 1})
+			error2, loss2 := measure(SampleMean{Samples: m, Weight: PosteriorWeight(m, states), Root: root + 1})
+			t.Logf("S = %d, m = %d: error %.4f and %.4f, loss of exact PMD %.4f, with the mean of samples %.4f, with the posterior mean %.4f", states, m, error1, error2, exact, loss1, loss2)
+			if error2 > .95*error1 || loss2 < loss1 {
+				t.Errorf("S = %d, m = %d: the posterior mean has %.2f times the error and %.2f times the loss of the mean of samples", states, m, error2/error1, loss2/loss1)
+			}
+			if loss1 > 2.2*exact {
+				t.Errorf("S = %d, m = %d: the mean of samples ends at %.2f times exact PMD's loss", states, m, loss1/exact)
+			}
+		}
+	}
+}

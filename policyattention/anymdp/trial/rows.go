@@ -97,8 +97,11 @@ func rows() (all []Row) {
 		add(fmt.Sprintf("lock-up, S = %d", states), func(r *Row) {
 			r.States, r.Lock = states, true
 			r.Problems, r.Network = 2000, 2000
-			if states == 4 {
+			switch states {
+			case 4:
 				r.Mixed = 20
+			case 16:
+				r.Problems, r.Network = 500, 500
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func Write(folder string, m Manifest, losses map[string][]Losses) error {
 			lines = append(lines, line)
 		}
 	}
-	if err := artifact.WriteLines(filepath.Join(folder, lossesFile), gzip.DefaultCompression, header(), lines); err != nil {
+	if err := artifact.WriteLines(filepath.Join(folder, lossesFile), gzip.BestCompression, header(), lines); err != nil {
 		return err
 	}
 	m.Hash, m.Root, m.Horizons, m.Files = m.Config.Hash(), Root, Horizons, map[string]string{}
