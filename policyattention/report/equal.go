@@ -88,8 +88,11 @@ func labelOf(r equal.Row) string {
 // comparisonRow is a method in a condition over all sizes and horizons.
 type comparisonRow struct {
 	Label, Condition string
-	Cells            map[[2]int]equal.Comparison // by S and T
+	Cells            map[string]equal.Comparison // by column
 }
+
+// cellOf names the column of a size and horizon.
+func cellOf(states, horizon int) string { return fmt.Sprintf("S = %d, T = %d", states, horizon) }
 
 // ComparisonTable compares every method with PolicyAttention where both have the same information, in
 // the conditions that keep accepts.
@@ -111,10 +114,10 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 				name := q.Row.Condition.String() + "/" + q.Row.Method
 				r := found[name]
 				if r == nil {
-					r = &comparisonRow{labelOf(q.Row), q.Row.Condition.String(), map[[2]int]equal.Comparison{}}
+					r = &comparisonRow{labelOf(q.Row), q.Row.Condition.String(), map[string]equal.Comparison{}}
 					found[name], rows = r, append(rows, r)
 				}
-				r.Cells[[2]int{states, horizon}] = q
+				r.Cells[cellOf(states, horizon)] = q
 			}
 		}
 	}
@@ -124,8 +127,9 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 	}
 	for _, states := range equal.Sizes {
 		for _, horizon := range horizons {
-			columns = append(columns, column[*comparisonRow]{fmt.Sprintf("S = %d, T = %d", states, horizon), func(r *comparisonRow) string {
-				q, ok := r.Cells[[2]int{states, horizon}]
+			name := cellOf(states, horizon)
+			columns = append(columns, column[*comparisonRow]{name, func(r *comparisonRow) string {
+				q, ok := r.Cells[name]
 				switch {
 				case !ok:
 					return "–"

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -28,6 +29,9 @@ func TestEqual(t *testing.T) {
 	}
 	if len(compared.Rows) != len(equal.Methods(equal.Model)) || !strings.HasPrefix(compared.Rows[1][2], "loss ") {
 		t.Errorf("with the model: %q", compared.Rows)
+	}
+	if _, err := json.Marshal([]Table{sentences, compared}); err != nil {
+		t.Errorf("as JSON: %v", err)
 	}
 	store, err := experiment.Open("../../artifacts", "paper", "")
 	if err != nil {
