@@ -1,7 +1,7 @@
 // Package baseline holds what the sampled baselines share: the chain that an
 // agent walks in a finite MDP, and tabular semi-gradient actor–critic, which is
-// the teacher of Liang–Lai's attention block and the source algorithm that
-// Algorithm Distillation distills.
+// the teacher of Liang–Lai's attention block and the source algorithm of
+// Algorithm Distillation.
 package baseline
 
 import (
