@@ -218,8 +218,8 @@ var presets = []Preset{
 			{Backups, PosteriorMean, "", []int{4, 8}, 0},
 			{Critics, ResidualCritic, "plain", []int{4}, 5},
 			{Backups, ResidualCritic, "plain", []int{4}, 5},
-			{Critics, TablesCritic, "plain", []int{4}, 1},
-			{Backups, TablesCritic, "plain", []int{4}, 1},
+			{Critics, TablesCritic, "plain", []int{4}, 5},
+			{Backups, TablesCritic, "plain", []int{4}, 5},
 			{Critics, ResidualCritic, "plain", []int{8}, 3},
 			{Backups, ResidualCritic, "plain", []int{8}, 3},
 
