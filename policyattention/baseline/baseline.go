@@ -81,13 +81,6 @@ type StepSizes struct {
 	Beta  float64 `json:"beta"`
 }
 
-// Update is a trained update of a learner.
-type Update interface {
-	// Learned adds to l what transitions under pi [S, A] with the given weights, whose sum
-	// stands for one window, make of it; nil are equal weights. It charges meter.
-	Learned(l *ActorCritic, transitions []Transition, weights []float64, pi *mat.Dense, meter *mdp.Meter) error
-}
-
 // Start says at which policy a learner begins. Its losses are normalized by the
 // problem's π₀ in either case.
 type Start string
@@ -97,13 +90,13 @@ const (
 	Uniform Start = "uniform" // θ = 0
 )
 
-// learner returns the learner of a problem before its first round.
-func (s Start) learner(p mdp.Problem) (*ActorCritic, error) {
+// Learner returns the learner of a problem with π₀ [S, A] before its first round.
+func (s Start) Learner(pi0 *mat.Dense) (*ActorCritic, error) {
 	switch s {
 	case Initial:
-		return NewActorCritic(p.Pi0)
+		return NewActorCritic(pi0)
 	case Uniform:
-		return NewActorCritic(p.MDP.Uniform())
+		return NewActorCritic(mdp.UniformPolicy(pi0.Dims()))
 	}
 	return nil, fmt.Errorf("baseline: start %q, want %q or %q", s, Initial, Uniform)
 }

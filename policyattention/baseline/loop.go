@@ -31,7 +31,7 @@ func Run(problems []mdp.Problem, rounds int, start Start, features Features, roo
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, problem := range problems {
 		group.Go(func() error {
-			learner, err := start.learner(problem)
+			learner, err := start.Learner(problem.Pi0)
 			if err != nil {
 				return fmt.Errorf("problem %d: %w", i, err)
 			}

@@ -12,36 +12,28 @@ import (
 	"fmt"
 	"slices"
 
-	"icrl/policyattention/baseline"
-	"icrl/policyattention/control"
+	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 )
 
-// Information is how a method learns of a problem.
-type Information string
+// What methods of a module of its own say of themselves in the same words is in package
+// method.
+type (
+	Information = method.Information
+	Condition   = method.Condition
+	Parameter   = method.Parameter
+	Case        = method.Case
+)
 
 const (
-	Model      Information = "model"      // P and r can be read
-	Generative Information = "generative" // N transitions a round from all pairs in turn, the same for all
-	Window     Information = "window"     // N transitions a round of a walk without resets
+	Model      = method.ByModel
+	Generative = method.ByGenerative
+	Window     = method.ByWindow
 )
-
-// Condition is an information and how much of it a round has.
-type Condition struct {
-	Information Information `json:"information"`
-	N           int         `json:"n,omitempty"` // transitions a round; 0 with the model
-}
-
-// String returns for instance "generative, n = 48".
-func (c Condition) String() string {
-	if c.N == 0 {
-		return string(c.Information)
-	}
-	return fmt.Sprintf("%s, n = %d", c.Information, c.N)
-}
 
 // Conditions lists all conditions.
 var Conditions = []Condition{
-	{Model, 0}, {Generative, 20}, {Generative, 48}, {Generative, 144}, {Generative, 480}, {Window, 20}, {Window, 144},
+	{Information: Model, N: 0}, {Information: Generative, N: 20}, {Information: Generative, N: 48}, {Information: Generative, N: 144}, {Information: Generative, N: 480}, {Information: Window, N: 20}, {Information: Window, N: 144},
 }
 
 // Sizes are the numbers of states, Horizons the rounds T whose losses are kept, and
@@ -74,67 +66,8 @@ var Roots = map[int]Seeds{
 	16: {Evaluation: 39400, Calibration: 89400, Samples: 26_160, Choosing: 26_169},
 }
 
-// Parameter is a free number of a method.
-type Parameter struct {
-	Name  string
-	Start float64 // where the search begins
-	Most  float64 // what it cannot exceed, 0 for no such number
-	// Choice says that it is 0 or 1, not a number on a logarithmic scale.
-	Choice bool
-}
-
-// The free numbers there are.
-var (
-	etaOf     = Parameter{Name: "η", Start: .8}
-	weightOf  = Parameter{Name: "w", Start: .5, Most: 1}
-	tdOf      = Parameter{Name: "β", Start: .2, Most: 1}
-	alphaOf   = Parameter{Name: "α", Start: .2, Most: 1}
-	epsilonOf = Parameter{Name: "ε", Start: .2, Most: 1}
-	actorOf   = Parameter{Name: "α", Start: 16}
-	criticOf  = Parameter{Name: "β", Start: .4}
-	startOf   = Parameter{Name: "start", Choice: true} // 0: the problem's π₀, 1: uniform
-)
-
-// start returns the policy that the value of startOf stands for.
-func start(value float64) baseline.Start {
-	if value == 0 {
-		return baseline.Initial
-	}
-	return baseline.Uniform
-}
-
 // Method is a method in the conditions of one information.
-type Method struct {
-	Name  string
-	Label string // as text writes it
-	// Learned says that it has trained identities, of which run j uses number j.
-	Learned bool
-	// Identities is how many there are where weights are left out of the repository; 0
-	// stands for Runs.
-	Identities int
-	Parameters []Parameter
-	// Can reports whether it can run with N transitions a round at S states; nil stands for
-	// everywhere.
-	Can func(n, states int) bool
-	// Published are its numbers as published, where there are any: it is run with them too.
-	Published func(states int) []float64
-	// As names the method whose numbers it takes instead of a search of its own, since it
-	// makes the same updates to within what its description says.
-	As  string
-	New func(Case) (control.Controller, error)
-}
-
-// Case is one controller to run.
-type Case struct {
-	Networks *Networks
-	Condition
-	States int
-	Run    int
-	Values []float64 // of the method's parameters
-	Root   uint64    // of the samples
-	// Untuned says that the values are the published ones.
-	Untuned bool
-}
+type Method method.Form
 
 // runs returns how many runs a method has in a condition.
 func (m Method) runs(c Condition) int {
@@ -150,12 +83,25 @@ func (m Method) runs(c Condition) int {
 // can reports whether the method runs in a condition of its information.
 func (m Method) can(c Condition, states int) bool { return m.Can == nil || m.Can(c.N, states) }
 
-// Methods lists the methods of an information, in the order of tables.
-func Methods(i Information) []Method { return slices.Clone(methods[i]) }
+// Methods lists the methods of an information, in the order of tables: PMD and PolicyAttention on
+// estimates, those of the registry, the references.
+func Methods(i Information) []Method {
+	return slices.Concat(improving[i], Registered(i), references[i])
+}
+
+// Registered lists the forms that the registry's methods have in an information.
+func Registered(i Information) (list []Method) {
+	for _, m := range all.Methods {
+		if f, ok := m.Form(i); ok {
+			list = append(list, Method(f))
+		}
+	}
+	return list
+}
 
 // Find returns the method called name.
 func Find(i Information, name string) (Method, error) {
-	for _, m := range methods[i] {
+	for _, m := range Methods(i) {
 		if m.Name == name {
 			return m, nil
 		}

@@ -8,9 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -117,7 +114,7 @@ func TestSearch(t *testing.T) {
 func TestMeters(t *testing.T) {
 	n, f := networks(t), few(t, 8, 1)
 	for _, c := range Conditions {
-		for _, m := range methods[c.Information] {
+		for _, m := range Methods(c.Information) {
 			if !m.can(c, 8) || c.N == 480 {
 				continue
 			}
@@ -151,8 +148,8 @@ func TestMeters(t *testing.T) {
 // operations a pair where exact PMD takes 8.
 func TestOperationsOfTheActor(t *testing.T) {
 	n, f := networks(t), few(t, 8, 1)
-	exact := run(t, n, Condition{Model, 0}, "exact-pmd", f)
-	actor := run(t, n, Condition{Model, 0}, "policyattention", f)
+	exact := run(t, n, Condition{Information: Model, N: 0}, "exact-pmd", f)
+	actor := run(t, n, Condition{Information: Model, N: 0}, "policyattention", f)
 	network := transformer.Standard(8+3+3).Operations(24, 24)
 	for h, horizon := range Horizons {
 		if got, want := actor.Use[h].Operations-exact.Use[h].Operations, float64(horizon*(network-3*24)); got != want {
@@ -165,7 +162,7 @@ func TestOperationsOfTheActor(t *testing.T) {
 // into losses far below 1e-4.
 func TestDecoderIsPMD(t *testing.T) {
 	n, f := networks(t), few(t, 8, 2)
-	exact, decoder := run(t, n, Condition{Model, 0}, "exact-pmd", f), run(t, n, Condition{Model, 0}, "decoder", f)
+	exact, decoder := run(t, n, Condition{Information: Model, N: 0}, "exact-pmd", f), run(t, n, Condition{Information: Model, N: 0}, "decoder", f)
 	for i := range exact.Loss {
 		for h, loss := range exact.Loss[i] {
 			if math.Abs(loss-decoder.Loss[i][h]) > 1e-4 {
@@ -173,65 +170,6 @@ func TestDecoderIsPMD(t *testing.T) {
 			}
 		}
 	}
-}
-
-// The block with the expected update makes the expected increments of actor–critic, written
-// out; and equal weights are a window's.
-func TestExpectedUpdate(t *testing.T) {
-	b, err := networks(t).Update(8, 0, baseline.StepSizes{Alpha: 3, Beta: .5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := few(t, 8, 1).problems[0]
-	trajectories, err := expected{b, baseline.Initial}.Run([]mdp.Problem{p}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := p.MDP.PolicyValue(p.Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := mat.NewDense(8, 3, nil)
-	for s := range 8 {
-		value := mat.Dot(p.Pi0.RowView(s), q.RowView(s))
-		sum := 0.0
-		for a := range 3 { // the mean of δ given s and a is Q − V; its mean under π is 0
-			want.Set(s, a, p.Pi0.At(s, a)*math.Exp(3./8*p.Pi0.At(s, a)*(q.At(s, a)-value)))
-			sum += want.At(s, a)
-		}
-		for a := range 3 {
-			want.Set(s, a, want.At(s, a)/sum)
-		}
-	}
-	// The trained block imitates its teacher to about 1e-15 in relative terms.
-	if d := mdp.MaxAbsDiff(trajectories[0].Policies[1], want); d > 1e-9 {
-		t.Errorf("the policy differs by %v from the expected update", d)
-	}
-	window := make([]baseline.Transition, 20)
-	baseline.NewChain(p.MDP, seed.New(1, "chain")).Walk(p.Pi0, window)
-	equalWeights := make([]float64, 20)
-	for i := range equalWeights {
-		equalWeights[i] = 1. / 20
-	}
-	x, y := mustLearner(t, p), mustLearner(t, p)
-	if err := b.Learned(x, window, nil, p.Pi0, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Learned(y, window, equalWeights, p.Pi0, nil); err != nil {
-		t.Fatal(err)
-	}
-	if d := mdp.MaxAbsDiff(x.Theta, y.Theta); d > 1e-12 {
-		t.Errorf("equal weights differ by %v from none", d)
-	}
-}
-
-func mustLearner(t *testing.T, p mdp.Problem) *baseline.ActorCritic {
-	t.Helper()
-	l, err := learner(p.Pi0, baseline.Initial)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }
 
 // A loop begun from the uniform policy is that of the same problem with π₀ uniform, and is
@@ -242,13 +180,13 @@ func TestBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := m.Run(Case{Condition: Condition{Model, 0}, States: 8, Values: []float64{.8, 1}}, f.problems, f.scales)
+	r, err := m.Run(Case{Condition: Condition{Information: Model, N: 0}, States: 8, Values: []float64{.8, 1}}, f.problems, f.scales)
 	if err != nil {
 		t.Fatal(err)
 	}
 	uniform := f.problems[0]
 	uniform.Pi0 = uniform.MDP.Uniform()
-	other, err := m.Run(Case{Condition: Condition{Model, 0}, States: 8, Values: []float64{.8, 0}}, []mdp.Problem{uniform}, f.scales)
+	other, err := m.Run(Case{Condition: Condition{Information: Model, N: 0}, States: 8, Values: []float64{.8, 0}}, []mdp.Problem{uniform}, f.scales)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +200,7 @@ func TestBegun(t *testing.T) {
 // A question of one's own: another number of transitions and family. Certainty equivalence
 // has nothing to choose, and its answer is its run on the evaluation problems.
 func TestAnswer(t *testing.T) {
-	q := Question{States: 8, Condition: Condition{Generative, 30}, Family: mdp.SparseRewards, Problems: 4, Methods: []string{"certainty-equivalence", "q-learning"}}
+	q := Question{States: 8, Condition: Condition{Information: Generative, N: 30}, Family: mdp.SparseRewards, Problems: 4, Methods: []string{"certainty-equivalence", "q-learning"}}
 	rows, err := q.Answer(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +226,7 @@ func TestAnswer(t *testing.T) {
 	if rows[1].Tuning.Evaluations < 5 {
 		t.Errorf("Q-learning tried %d settings", rows[1].Tuning.Evaluations)
 	}
-	for _, wrong := range []Question{{States: 8, Condition: Condition{Generative, 30}, Family: mdp.Random, Problems: 4, Methods: []string{"decoder"}}, {States: 8, Condition: Condition{Window, 0}, Family: mdp.Random, Problems: 4}} {
+	for _, wrong := range []Question{{States: 8, Condition: Condition{Information: Generative, N: 30}, Family: mdp.Random, Problems: 4, Methods: []string{"decoder"}}, {States: 8, Condition: Condition{Information: Window, N: 0}, Family: mdp.Random, Problems: 4}} {
 		if _, err := wrong.Answer(nil); err == nil {
 			t.Errorf("%+v was answered", wrong)
 		}

@@ -88,7 +88,7 @@ const (
 func Plan() (rows []Row) {
 	for _, states := range Sizes {
 		for _, c := range Conditions {
-			for _, m := range methods[c.Information] {
+			for _, m := range Methods(c.Information) {
 				if !m.can(c, states) {
 					continue
 				}

@@ -125,20 +125,14 @@ type Lead struct {
 	TwoWay              bool           // whether there is an UpdateModel
 }
 
-// with names what a method of the walk becomes when it is told the model.
-var with = map[string]string{
-	"liang-lai": "liang-lai", "q-learning": "value-iteration", "sarsa": "value-iteration",
-	"certainty-equivalence": "policy-iteration", "posterior-sampling": "policy-iteration",
-}
-
-// led are the methods on the walk that are not PMD themselves.
-var led = []string{"liang-lai", "algorithm-distillation", "q-learning", "sarsa", "certainty-equivalence", "posterior-sampling"}
-
-// Leads takes the leads over the methods on the walk apart.
+// Leads takes the leads over the methods on the walk that are not PMD themselves apart.
 func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
-	for _, name := range led {
+	for _, m := range Methods(Window) {
+		if m.Improves {
+			continue
+		}
 		l := Lead{Horizon: horizon}
-		rows, err := e.compared(states, name)
+		rows, err := e.compared(states, m)
 		if err != nil {
 			return nil, err
 		}
@@ -173,13 +167,13 @@ func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
 // compared returns the rows that a lead over a method is made of: the method on the walk
 // as published, and tuned; PolicyAttention there; with the model, tuned, and as published;
 // and the method with the model where there is such a thing.
-func (e *Evidence) compared(states int, name string) (rows []Row, err error) {
-	walk, model := Condition{Window, 20}, Condition{Model, 0}
-	tuned, err := e.find(states, walk, name, false)
+func (e *Evidence) compared(states int, m Method) (rows []Row, err error) {
+	walk, model := Condition{Information: Window, N: 20}, Condition{Information: Model, N: 0}
+	tuned, err := e.find(states, walk, m.Name, false)
 	if err != nil {
 		return nil, err
 	}
-	published, err := e.find(states, walk, name, true)
+	published, err := e.find(states, walk, m.Name, true)
 	if err != nil {
 		published = tuned // nothing is published
 	}
@@ -192,11 +186,11 @@ func (e *Evidence) compared(states int, name string) (rows []Row, err error) {
 		name    string
 		untuned bool
 	}{{"policyattention", false}, {"policyattention", true}}
-	if counterpart, ok := with[name]; ok {
+	if m.WithModel != "" {
 		more = append(more, struct {
 			name    string
 			untuned bool
-		}{counterpart, false})
+		}{m.WithModel, false})
 	}
 	for _, x := range more {
 		r, err := e.find(states, model, x.name, x.untuned)

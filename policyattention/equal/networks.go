@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/experiment"
@@ -21,13 +20,10 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Networks gives the trained networks of the preset paper, and the fixed decoder.
+// Networks gives the trained networks of the preset paper.
 type Networks struct {
 	store  *experiment.Store
 	models *method.Models
-
-	mu       sync.Mutex
-	decoders map[decoder.Caps]*decoder.Decoder
 }
 
 // Open returns the networks that are stored below the folder artifacts. The backend called
@@ -37,7 +33,7 @@ func Open(artifacts, backendName string) (*Networks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Networks{store: store, decoders: map[decoder.Caps]*decoder.Decoder{}, models: &method.Models{
+	return &Networks{store: store, models: &method.Models{
 		Backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
 		Path: func(w method.Weights) (string, error) {
 			t, err := store.FindTraining(w.Training)
@@ -54,8 +50,11 @@ func Folder(artifacts string) string {
 	return filepath.Join(artifacts, "paper", experiment.EqualFolder)
 }
 
-// deployment returns what a method of the paper's benchmark deploys in run j.
-func (n *Networks) deployment(name method.Name, recipe string, states, j int) (method.Deployment, error) {
+// Models implements method.Deployed.
+func (n *Networks) Models() *method.Models { return n.models }
+
+// Deployment implements method.Deployed by what a method of the paper's benchmark deploys.
+func (n *Networks) Deployment(name method.Name, recipe string, states, j int) (method.Deployment, error) {
 	if n == nil {
 		return nil, errors.New("equal: a learned method without networks")
 	}
@@ -72,15 +71,15 @@ func (n *Networks) deployment(name method.Name, recipe string, states, j int) (m
 	return config.Loop.Deployment, nil
 }
 
-// Actor returns PolicyAttention's actor. It charges its network by its shapes, and a
+// actorOf returns PolicyAttention's actor. It charges its network by its shapes, and a
 // softmax.
-func (n *Networks) Actor(states, run int) (control.Actor, error) {
-	d, err := n.deployment(experiment.PolicyAttention, "plain", states, run)
+func actorOf(c Case) (control.Actor, error) {
+	d, err := c.Networks.Deployment(experiment.PolicyAttention, "plain", c.States, c.Run)
 	if err != nil {
 		return nil, err
 	}
 	weights := d.(*learned.Loop).Actor.(*learned.Weights)
-	actor, err := weights.Actor(n.models)
+	actor, err := weights.Actor(c.Networks.Models())
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +89,14 @@ func (n *Networks) Actor(states, run int) (control.Actor, error) {
 	}}, nil
 }
 
-// Critic returns PolicyAttention's learned critic on samples below root.
-func (n *Networks) Critic(states, run int, root uint64) (control.Critic, error) {
-	d, err := n.deployment(experiment.LearnedCritic, "plain", states, run)
+// criticOf returns PolicyAttention's learned critic on samples below the case's root.
+func criticOf(c Case) (control.Critic, error) {
+	d, err := c.Networks.Deployment(experiment.LearnedCritic, "plain", c.States, c.Run)
 	if err != nil {
 		return nil, err
 	}
 	weights := d.(*learned.Loop).Critic.(*learned.Weights)
-	critic, err := weights.Critic(n.models, root)
+	critic, err := weights.Critic(c.Networks.Models(), c.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -123,84 +122,46 @@ func (c chargedCritic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	return c.Critic.Evaluate(batch)
 }
 
-// Update returns Liang–Lai's trained block with step sizes.
-func (n *Networks) Update(states, run int, steps baseline.StepSizes) (baseline.Update, error) {
-	d, err := n.deployment(experiment.LiangLai, "tuned", states, run)
-	if err != nil {
-		return nil, err
-	}
-	updates, ok := d.(interface {
-		Update(*method.Models, baseline.StepSizes) (baseline.Update, error)
-	})
-	if !ok {
-		return nil, fmt.Errorf("equal: %T is no update of a learner", d)
-	}
-	return updates.Update(n.models, steps)
-}
-
-// Distillation returns Algorithm Distillation: with the tuned rate of its source, or with
-// the paper's.
-func (n *Networks) Distillation(c Case) (control.Controller, error) {
-	recipe := "cpu-tuned"
-	if c.Untuned {
-		recipe = "cpu"
-	}
-	d, err := n.deployment(experiment.Distillation, recipe, c.States, c.Run)
-	if err != nil {
-		return nil, err
-	}
-	walks, ok := d.(interface {
-		Below(uint64) method.Deployment
-	})
-	if !ok {
-		return nil, fmt.Errorf("equal: %T walks below a root of its own", d)
-	}
-	controller, err := walks.Below(c.Root).Controller(n.models, 0, c.Root)
-	return paced{controller, c.N}, err
-}
-
-// paced is Algorithm Distillation where a round has another number of transitions than
-// the one it acts for at a time: the policy is the one after the last of its own rounds
-// that is complete.
-type paced struct {
-	control.Controller
-	n int
-}
-
-// own returns the number of its own rounds that are complete after k rounds.
-func (p paced) own(k int) int { return k * p.n / baseline.Window }
-
 // decoderMost is the largest step size that the decoder is made for.
 const decoderMost = 100
 
-// Decoder returns the fixed decoder's actor and critic. With the model its packets carry
+// decoders are those that have been built, by their caps.
+var decoders = struct {
+	sync.Mutex
+	built map[decoder.Caps]*decoder.Decoder
+}{built: map[decoder.Caps]*decoder.Decoder{}}
+
+// decoderWith returns the decoder with caps.
+func decoderWith(caps decoder.Caps) (d *decoder.Decoder, err error) {
+	decoders.Lock()
+	defer decoders.Unlock()
+	if d = decoders.built[caps]; d == nil {
+		if d, err = decoder.New(caps); err == nil {
+			decoders.built[caps] = d
+		}
+	}
+	return d, err
+}
+
+// fixedDecoder returns the fixed decoder's actor and critic. With the model its packets carry
 // expectations; otherwise they are the condition's transitions, to which it draws the
 // successors' actions.
-func (n *Networks) Decoder(c Condition, states int, root uint64) (control.Actor, control.Critic, error) {
-	if n == nil {
-		return nil, nil, errors.New("equal: a decoder without networks")
-	}
-	pairs := states * Actions
-	caps := decoder.Caps{
-		States: states, Actions: Actions, Gamma: mdp.Discount, RMax: 1, EtaMin: 0, EtaMax: decoderMost,
+func fixedDecoder(c Case) (control.Actor, control.Critic, error) {
+	pairs := c.States * Actions
+	d, err := decoderWith(decoder.Caps{
+		States: c.States, Actions: Actions, Gamma: mdp.Discount, RMax: 1, EtaMin: 0, EtaMax: decoderMost,
 		Rounds: Rounds, Routing: 1e-6, Alpha: .05, Packets: max(1, c.N/pairs),
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	d, err := n.decoders[caps], error(nil)
-	if d == nil {
-		if d, err = decoder.New(caps); err != nil {
-			return nil, nil, err
-		}
-		n.decoders[caps] = d
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	source, packets := decoder.Weighted(), c.N
 	if c.Information == Model {
 		packets = pairs * pairs
 	} else {
-		generative := reference.Generative{N: c.N, Root: root}
+		generative := reference.Generative{N: c.N, Root: c.Root}
 		source = decoder.PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) []decoder.Packet {
-			rng := seed.New(root, "packets", problem, round)
+			rng := seed.New(c.Root, "packets", problem, round)
 			var all []decoder.Packet
 			for _, t := range generative.Open(problem, env)(round, pi) {
 				all = append(all, decoder.Packet{State: t.State, Action: t.Action, Reward: t.Reward, NextState: t.Next, NextAction: mdp.Sample(rng, pi.RawRowView(t.Next))})

@@ -10,6 +10,7 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 )
 
 // Floor is the loss below which nothing is told apart: where a logarithm is taken, to choose
@@ -33,7 +34,7 @@ type Result struct {
 // begun is a loop that may start from the uniform policy instead of π₀.
 type begun struct {
 	control.Controller
-	start float64 // a value of startOf
+	start float64 // see method.StartOf
 }
 
 // Run implements control.Controller. The trajectory begins with the problem's π₀.
@@ -41,7 +42,7 @@ func (b begun) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, er
 	begun := make([]mdp.Problem, len(problems))
 	for i, p := range problems {
 		begun[i] = p
-		if start(b.start) == baseline.Uniform {
+		if method.StartOf(b.start) == baseline.Uniform {
 			begun[i].Pi0 = p.MDP.Uniform()
 		}
 	}
@@ -67,8 +68,8 @@ func (m Method) Run(c Case, problems []mdp.Problem, scales []*control.Scale) (*R
 		metered[i] = mdp.Problem{MDP: p.MDP.Metered(), Pi0: mat.DenseCopyOf(p.Pi0)}
 	}
 	own := func(k int) int { return k } // the controller's rounds in k rounds
-	if p, ok := controller.(paced); ok {
-		own = p.own
+	if p, ok := controller.(method.Paced); ok {
+		own = p.Own
 	}
 	began := time.Now()
 	trajectories, err := controller.Run(metered, own(Rounds))

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-
-	"icrl/policyattention/baseline"
 )
 
 // replayed is how many problems of a row's first run verification runs again.
@@ -42,8 +40,12 @@ func Verify(n *Networks, folder string) (wrong []string, losses int, err error) 
 			wrong = append(wrong, fmt.Sprintf("equal: row %d is %s, want %s", i, row.Name(), plan[i].Name()))
 			continue
 		}
-		if row.Method == "algorithm-distillation" && row.N > baseline.Window {
-			continue // its first rounds are those of the window that it has been trained for
+		m, err := Find(row.Information, row.Method)
+		if err != nil {
+			return nil, 0, err
+		}
+		if m.Same != nil && m.Same(row.N) {
+			continue
 		}
 		f, ok := drawn[row.States]
 		if !ok {
@@ -52,7 +54,7 @@ func Verify(n *Networks, folder string) (wrong []string, losses int, err error) 
 			}
 			drawn[row.States] = f
 		}
-		found, err := e.replay(n, row, f)
+		found, err := m.replay(n, row, f)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -62,11 +64,7 @@ func Verify(n *Networks, folder string) (wrong []string, losses int, err error) 
 }
 
 // replay runs the first problems of a row's first run again.
-func (e *Evidence) replay(n *Networks, row Row, f fixtures) (wrong []string, err error) {
-	m, err := Find(row.Information, row.Method)
-	if err != nil {
-		return nil, err
-	}
+func (m Method) replay(n *Networks, row Row, f fixtures) (wrong []string, err error) {
 	if len(row.Losses) != m.runs(row.Condition) {
 		return []string{fmt.Sprintf("equal: %s has %d runs, want %d", row.Name(), len(row.Losses), m.runs(row.Condition))}, nil
 	}

@@ -234,11 +234,13 @@ func CheckRows(name string, pi *mat.Dense) error {
 }
 
 // Uniform returns the uniform policy [S, A].
-func (m *MDP) Uniform() *mat.Dense {
-	s, a := m.R.Dims()
-	pi := mat.NewDense(s, a, nil)
+func (m *MDP) Uniform() *mat.Dense { return UniformPolicy(m.R.Dims()) }
+
+// UniformPolicy returns the uniform policy of so many states and actions.
+func UniformPolicy(states, actions int) *mat.Dense {
+	pi := mat.NewDense(states, actions, nil)
 	for i := range pi.RawMatrix().Data {
-		pi.RawMatrix().Data[i] = 1 / float64(a)
+		pi.RawMatrix().Data[i] = 1 / float64(actions)
 	}
 	return pi
 }

@@ -26,6 +26,7 @@ type Method struct {
 	Name   Name
 	Label  string     // as text writes it
 	Colour color.RGBA // in figures; apart from the others' for colour-blind readers
+	Dashes []float64  // of its line where many are drawn, in points; for print in grey
 
 	// Sampled says that it sees sampled transitions only. It then has no critic tables
 	// of its own, and its policies are compared with exact PMD's by the exact critic.
@@ -56,6 +57,9 @@ type Method struct {
 	// Tune and Qualify, where they are not nil, replace the closed loop in the blocks
 	// "tuning" and "qualification".
 	Tune, Qualify func(Setting) (Study, error)
+	// Informed are its forms where methods are compared with equal information, at most one
+	// for each.
+	Informed []Form
 }
 
 // HasPrinted reports whether the paper has numbers for a recipe; an empty one stands

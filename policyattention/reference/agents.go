@@ -15,16 +15,7 @@ import (
 // greedy returns the greedy policy of q [S, A], uniform among ties.
 func (t Told) greedy(q *mat.Dense) (*mat.Dense, error) {
 	t.Meter.Charge(greedyOperations(t.States, t.Actions))
-	return pmd.RewardOnly.Update(t.uniform(), q, 1)
-}
-
-// uniform returns the uniform policy [S, A].
-func (t Told) uniform() *mat.Dense {
-	pi := mat.NewDense(t.States, t.Actions, nil)
-	for i := range pi.RawMatrix().Data {
-		pi.RawMatrix().Data[i] = 1 / float64(t.Actions)
-	}
-	return pi
+	return pmd.RewardOnly.Update(mdp.UniformPolicy(t.States, t.Actions), q, 1)
 }
 
 // QLearning is tabular Q-learning from Q = 0 with a constant step α. It acts ε-greedily
@@ -94,7 +85,7 @@ func CertaintyEquivalence(t Told, epsilon float64) (Agent, error) {
 	if !(epsilon >= 0 && epsilon <= 1) {
 		return nil, fmt.Errorf("reference: ε is %v, want 0 ≤ ε ≤ 1", epsilon)
 	}
-	return &planner{Told: t, seen: newCounts(t), epsilon: epsilon, behaviour: t.uniform()}, nil
+	return &planner{Told: t, seen: newCounts(t), epsilon: epsilon, behaviour: mdp.UniformPolicy(t.States, t.Actions)}, nil
 }
 
 // PosteriorSampling has the distribution of the random family as its prior: successors are

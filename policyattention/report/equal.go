@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"icrl/policyattention/equal"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/stats"
 )
 
@@ -203,19 +204,39 @@ func SentenceTable(e *equal.Evidence) (Table, error) {
 			if err != nil {
 				return t, err
 			}
-			by := map[string]equal.Lead{}
-			for _, l := range leads {
-				by[l.Row.Method] = l
-			}
-			rival, source, planner, bayes := by["liang-lai"], by["algorithm-distillation"], by["certainty-equivalence"], by["posterior-sampling"]
-			share := func(part stats.Estimate) int { return int(math.Round(100 * part.Value / rival.Lead.Value)) }
-			t.Rows = append(t.Rows, []string{fmt.Sprint(states), fmt.Sprint(horizon), fmt.Sprintf(
-				"On a walk of 20 transitions a round PolicyAttention's update is worth %s over Liang–Lai's and %s over Algorithm Distillation; with the model %s over Liang–Lai's expected update. Certainty equivalence on the same walk is better than it by %s, posterior sampling by %s. Of the lead over Liang–Lai as published, %s, tuning is %d %%, information %d %%, the update rule %d %%.",
-				signed(rival.UpdateWalk), signed(source.UpdateWalk), signed(rival.UpdateModel), signed(minus(planner.UpdateWalk)), signed(minus(bayes.UpdateWalk)),
-				signed(rival.Lead), share(rival.Tuning), share(rival.Information), share(rival.Update))})
+			t.Rows = append(t.Rows, []string{fmt.Sprint(states), fmt.Sprint(horizon), worth(leads)})
 		}
 	}
 	return t, nil
+}
+
+// worth says what PolicyAttention's update is worth over those of the registry's methods, and what
+// references are ahead of it.
+func worth(leads []equal.Lead) string {
+	lead := func(name string) *equal.Lead {
+		if i := slices.IndexFunc(leads, func(l equal.Lead) bool { return l.Row.Method == name }); i >= 0 {
+			return &leads[i]
+		}
+		return nil
+	}
+	var over []string
+	var model, apart string
+	for _, m := range equal.Registered(equal.Window) {
+		l := lead(m.Name)
+		if l == nil {
+			continue
+		}
+		over = append(over, fmt.Sprintf("%s over %s's", signed(l.UpdateWalk), m.Label))
+		if l.TwoWay {
+			share := func(part stats.Estimate) int { return int(math.Round(100 * part.Value / l.Lead.Value)) }
+			model = fmt.Sprintf("; with the model %s over %s's expected update", signed(l.UpdateModel), m.Label)
+			apart = fmt.Sprintf(" Of the lead over %s as published, %s, tuning is %d %%, information %d %%, the update rule %d %%.",
+				m.Label, signed(l.Lead), share(l.Tuning), share(l.Information), share(l.Update))
+		}
+	}
+	planner, bayes := lead("certainty-equivalence"), lead("posterior-sampling")
+	return fmt.Sprintf("On a walk of 20 transitions a round PolicyAttention's update is worth %s%s. Certainty equivalence on the same walk is better than it by %s, posterior sampling by %s.%s",
+		strings.Join(over, " and "), model, signed(minus(planner.UpdateWalk)), signed(minus(bayes.UpdateWalk)), apart)
 }
 
 // minus returns the estimate of the negative.
@@ -256,15 +277,13 @@ type ink struct {
 }
 
 var (
-	blue      = ink{color.RGBA{0, 114, 178, 255}, nil}
-	black     = ink{color.RGBA{0, 0, 0, 255}, []vg.Length{7, 2}}
-	silver    = ink{color.RGBA{150, 150, 150, 255}, nil}
-	green     = ink{color.RGBA{0, 158, 115, 255}, []vg.Length{2, 2}}
-	sky       = ink{color.RGBA{86, 180, 233, 255}, []vg.Length{4, 4}}
-	orange    = ink{color.RGBA{230, 159, 0, 255}, []vg.Length{9, 2, 1, 2, 1, 2}}
-	brown     = ink{color.RGBA{120, 80, 20, 255}, []vg.Length{1, 2}}
-	purple    = ink{color.RGBA{204, 121, 167, 255}, []vg.Length{7, 2, 2, 2}}
-	vermilion = ink{color.RGBA{213, 94, 0, 255}, []vg.Length{10, 4}}
+	blue   = ink{color.RGBA{0, 114, 178, 255}, nil}
+	black  = ink{color.RGBA{0, 0, 0, 255}, []vg.Length{7, 2}}
+	silver = ink{color.RGBA{150, 150, 150, 255}, nil}
+	sky    = ink{color.RGBA{86, 180, 233, 255}, []vg.Length{4, 4}}
+	orange = ink{color.RGBA{230, 159, 0, 255}, []vg.Length{9, 2, 1, 2, 1, 2}}
+	brown  = ink{color.RGBA{120, 80, 20, 255}, []vg.Length{1, 2}}
+	purple = ink{color.RGBA{204, 121, 167, 255}, []vg.Length{7, 2, 2, 2}}
 )
 
 // curve is a line of the figures: a method, or PolicyAttention with the estimate that
@@ -274,19 +293,33 @@ type curve struct {
 	ink    ink
 }
 
-var equalCurves = map[equal.Information][]curve{
+// equalCurves are the lines of the methods that are no room of their own.
+var equalCurves = map[equal.Information]struct{ first, last []curve }{
 	equal.Model: {
-		{"", blue}, {"exact-pmd", black}, {"decoder", silver}, {"liang-lai", green},
-		{"natural-gradient", sky}, {"value-iteration", orange}, {"policy-iteration", purple},
+		[]curve{{"", blue}, {"exact-pmd", black}, {"decoder", silver}},
+		[]curve{{"natural-gradient", sky}, {"value-iteration", orange}, {"policy-iteration", purple}},
 	},
-	equal.Generative: {
-		{"", blue}, {"policyattention-critic", sky}, {"decoder", silver}, {"liang-lai", green},
-		{"q-learning", orange}, {"sarsa", brown}, {"certainty-equivalence", purple}, {"posterior-sampling", black},
-	},
-	equal.Window: {
-		{"", blue}, {"liang-lai", green}, {"algorithm-distillation", vermilion},
-		{"q-learning", orange}, {"sarsa", brown}, {"certainty-equivalence", purple}, {"posterior-sampling", black},
-	},
+	equal.Generative: {[]curve{{"", blue}, {"policyattention-critic", sky}, {"decoder", silver}}, sampling},
+	equal.Window:     {[]curve{{"", blue}}, sampling},
+}
+
+var sampling = []curve{{"q-learning", orange}, {"sarsa", brown}, {"certainty-equivalence", purple}, {"posterior-sampling", black}}
+
+// curvesOf lists the lines of an information: those of the registry's methods stand before the
+// references, in their own colours.
+func curvesOf(i equal.Information) []curve {
+	list := slices.Clone(equalCurves[i].first)
+	for _, m := range all.Methods {
+		if _, ok := m.Form(i); !ok {
+			continue
+		}
+		c := curve{string(m.Name), ink{colour: m.Colour}}
+		for _, d := range m.Dashes {
+			c.ink.dashes = append(c.ink.dashes, vg.Length(d))
+		}
+		list = append(list, c)
+	}
+	return append(list, equalCurves[i].last...)
 }
 
 // besideWidth is the room right of a row of panels for the legend of all of them.
@@ -325,7 +358,7 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 		empty(p)
 		return p, nil
 	}
-	for _, line := range equalCurves[c.Information] {
+	for _, line := range curvesOf(c.Information) {
 		row, err := e.Best(states, c)
 		if err != nil {
 			return nil, err

@@ -25,10 +25,10 @@ import (
 //	cpu-tuned-short  its control
 //	cpu-source-X     with source rate X, for tuning
 var Method = method.Method{
-	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Sampled: true,
+	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Dashes: []float64{10, 4}, Sampled: true,
 	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
 	Recipes: sources(), Printed: []string{"full", "cpu"},
-	StageOf: stageOf,
+	StageOf: stageOf, Informed: informed(),
 	Measures: []method.Measure{
 		qualified("loss after round 1", func(q Qualification) float64 { return q.First }),
 		qualified("loss after round 40", func(q Qualification) float64 { return q.Last }),
@@ -146,13 +146,6 @@ func (d *Deployment) Weights() []method.Weights {
 
 // StepSizes implements method.Learner: they are the source's.
 func (d *Deployment) StepSizes() baseline.StepSizes { return d.Distill.Training.Source }
-
-// Below returns the same with its transitions from streams below root.
-func (d *Deployment) Below(root uint64) method.Deployment {
-	below := *d
-	below.Distill.Root = root
-	return &below
-}
 
 // Records implements method.Recorded.
 func (d *Deployment) Records() []string { return []string{"actions"} }

@@ -21,7 +21,7 @@ import (
 // imitation of its teacher in the shape that Liang and Lai train in, "native", or in
 // the harness's.
 var Method = method.Method{
-	Name: name, Label: "Liang–Lai", Colour: color.RGBA{0, 158, 115, 255}, Sampled: true,
+	Name: name, Label: "Liang–Lai", Colour: color.RGBA{0, 158, 115, 255}, Dashes: []float64{2, 2}, Sampled: true,
 	Signal: "increments of its teacher", Access: "20 on-policy transitions", Cost: "17 CPU-min",
 	Printed: []string{"paper", "paper-uniform", "paper-features"},
 	Measures: []method.Measure{
@@ -31,7 +31,7 @@ var Method = method.Method{
 		method.Summarized("mean curve gap", "closed_loop", "mean_gap"),
 	},
 	Limits: []string{"mdps", "batch", "steps", "grid", "windows", "held-out mdps", "updates"},
-	Deploy: deploy, Tune: tune, Qualify: qualify,
+	Deploy: deploy, Tune: tune, Qualify: qualify, Informed: informed(),
 }
 
 const name = "liang-lai"

@@ -17,8 +17,8 @@ type update struct {
 	block  *Block
 }
 
-// Update returns the trained block, with step sizes, as an update from any transitions.
-func (d *Deployment) Update(m *method.Models, steps baseline.StepSizes) (baseline.Update, error) {
+// update returns the trained block, with step sizes, as an update from any transitions.
+func (d *Deployment) update(m *method.Models, steps baseline.StepSizes) (*update, error) {
 	training := d.LiangLai.Training
 	trained, err := training.load(m)
 	if err != nil {
@@ -28,12 +28,13 @@ func (d *Deployment) Update(m *method.Models, steps baseline.StepSizes) (baselin
 	if err != nil {
 		return nil, err
 	}
-	return update{prompt, prompt.WithSteps(trained.Block, steps)}, nil
+	return &update{prompt, prompt.WithSteps(trained.Block, steps)}, nil
 }
 
-// Learned implements baseline.Update. The block is linear in z zᵀ over its columns z, so a
-// weight is a factor √(n·weight) of a column.
-func (u update) Learned(l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense, meter *mdp.Meter) error {
+// learned adds to l what transitions under pi [S, A] with the given weights, whose sum
+// stands for one window, make of it; nil are equal weights. It charges meter. The block is
+// linear in z zᵀ over its columns z, so a weight is a factor √(n·weight) of a column.
+func (u *update) learned(l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense, meter *mdp.Meter) error {
 	context, n := u.prompt.Context(window, pi), len(window)
 	for i, w := range weights {
 		row, factor := context.RawRowView(i), math.Sqrt(float64(n)*w)

@@ -1,4 +1,4 @@
-package equal
+package lianglai
 
 import (
 	"gonum.org/v1/gonum/mat"
@@ -6,24 +6,59 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/reference"
 )
 
-// learner returns the learner before its first round.
-func learner(pi0 *mat.Dense, start baseline.Start) (*baseline.ActorCritic, error) {
-	if start == baseline.Uniform {
-		rows, columns := pi0.Dims()
-		pi0 = mat.NewDense(rows, columns, nil)
-		for i := range pi0.RawMatrix().Data {
-			pi0.RawMatrix().Data[i] = 1 / float64(columns)
-		}
+// informed are the trained block's forms with equal information. Its free numbers are both step
+// sizes and the start.
+func informed() (forms []method.Form) {
+	for _, f := range []struct {
+		method.Information
+		label, withModel string
+		published        func(states int) []float64
+	}{
+		{method.ByModel, "Liang–Lai, expected update", "", nil}, {method.ByGenerative, "Liang–Lai", name, nil}, {method.ByWindow, "Liang–Lai", name, published},
+	} {
+		forms = append(forms, method.Form{
+			Information: f.Information, Label: f.label, Learned: true, WithModel: f.withModel, Published: f.published, New: controllerOf,
+			Parameters: []method.Parameter{{Name: "α", Start: 16}, {Name: "β", Start: .4}, method.StartParameter},
+		})
 	}
-	return baseline.NewActorCritic(pi0)
+	return forms
+}
+
+// published are the paper's step sizes and its start, π₀; nil where it has none.
+func published(states int) []float64 {
+	steps, err := PaperSteps(states)
+	if err != nil {
+		return nil
+	}
+	return []float64{steps.Alpha, steps.Beta, 0}
+}
+
+// controllerOf returns the trained block in any condition.
+func controllerOf(c method.Case) (control.Controller, error) {
+	d, err := c.Networks.Deployment(name, "tuned", c.States, c.Run)
+	if err != nil {
+		return nil, err
+	}
+	block, err := d.(*Deployment).update(c.Networks.Models(), baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]})
+	if err != nil {
+		return nil, err
+	}
+	start := method.StartOf(c.Values[2])
+	if c.Information == method.ByModel {
+		return expected{block, start}, nil
+	}
+	return reference.Agents{Source: c.Source(), Root: c.Root, New: func(t reference.Told) (reference.Agent, error) {
+		return newBlockAgent(block, t, start, c.Information == method.ByGenerative)
+	}}, nil
 }
 
 // blockAgent is the block on transitions.
 type blockAgent struct {
-	baseline.Update
+	*update
 	told       reference.Told
 	learner    *baseline.ActorCritic
 	pi         *mat.Dense
@@ -33,8 +68,8 @@ type blockAgent struct {
 // newBlockAgent returns the block as an agent. The update is an expectation under the
 // policy, so generative transitions, whose actions are uniform, get the weights
 // A·π(a|s)/n.
-func newBlockAgent(b baseline.Update, t reference.Told, start baseline.Start, generative bool) (reference.Agent, error) {
-	l, err := learner(t.Pi0, start)
+func newBlockAgent(b *update, t reference.Told, start baseline.Start, generative bool) (reference.Agent, error) {
+	l, err := start.Learner(t.Pi0)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +87,7 @@ func (a *blockAgent) Learn(window []baseline.Transition) (*mat.Dense, error) {
 			weights = append(weights, float64(a.told.Actions)*a.pi.At(t.State, t.Action)/float64(len(window)))
 		}
 	}
-	if err := a.Learned(a.learner, window, weights, a.pi, a.told.Meter); err != nil {
+	if err := a.learned(a.learner, window, weights, a.pi, a.told.Meter); err != nil {
 		return nil, err
 	}
 	a.told.Meter.Charge(5 * a.told.States * a.told.Actions) // the softmax
@@ -64,7 +99,7 @@ func (a *blockAgent) Learn(window []baseline.Transition) (*mat.Dense, error) {
 // successor with the weight π(a|s)P(s'|s,a)/S. It knows Q^{π₀} at the beginning, like all
 // that have the model, so w starts at V^{π₀}.
 type expected struct {
-	baseline.Update
+	*update
 	start baseline.Start
 }
 
@@ -73,7 +108,7 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 	trajectories := make([]control.Trajectory, len(problems))
 	for i, p := range problems {
 		m := p.MDP
-		l, err := learner(p.Pi0, e.start)
+		l, err := e.start.Learner(p.Pi0)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +134,7 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 					}
 				}
 			}
-			if err := e.Learned(l, all, weights, pi, m.Meter()); err != nil {
+			if err := e.learned(l, all, weights, pi, m.Meter()); err != nil {
 				return nil, err
 			}
 			m.Meter().Charge(5 * m.States() * m.Actions())

@@ -1,0 +1,76 @@
+package lianglai
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// The block with the expected update makes the expected increments of actor–critic, written
+// out; and equal weights are a window's.
+func TestExpectedUpdate(t *testing.T) {
+	prompt, err := NewActorCriticPrompt(8, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := mdp.Random.Draw(1, 8, 3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problems[0]
+	b := &update{prompt, prompt.Analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})}
+	trajectories, err := expected{b, baseline.Initial}.Run(problems, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := p.MDP.PolicyValue(p.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mat.NewDense(8, 3, nil)
+	for s := range 8 {
+		value := mat.Dot(p.Pi0.RowView(s), q.RowView(s))
+		sum := 0.0
+		for a := range 3 { // the mean of δ given s and a is Q − V; its mean under π is 0
+			want.Set(s, a, p.Pi0.At(s, a)*math.Exp(3./8*p.Pi0.At(s, a)*(q.At(s, a)-value)))
+			sum += want.At(s, a)
+		}
+		for a := range 3 {
+			want.Set(s, a, want.At(s, a)/sum)
+		}
+	}
+	// A few hundred roundings of numbers of about 1.
+	if d := mdp.MaxAbsDiff(trajectories[0].Policies[1], want); d > 1e-12 {
+		t.Errorf("the policy differs by %v from the expected update", d)
+	}
+	window := make([]baseline.Transition, 20)
+	baseline.NewChain(p.MDP, seed.New(1, "chain")).Walk(p.Pi0, window)
+	equalWeights := make([]float64, 20)
+	for i := range equalWeights {
+		equalWeights[i] = 1. / 20
+	}
+	x, y := mustLearner(t, p), mustLearner(t, p)
+	if err := b.learned(x, window, nil, p.Pi0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.learned(y, window, equalWeights, p.Pi0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if d := mdp.MaxAbsDiff(x.Theta, y.Theta); d > 1e-12 {
+		t.Errorf("equal weights differ by %v from none", d)
+	}
+}
+
+func mustLearner(t *testing.T, p mdp.Problem) *baseline.ActorCritic {
+	t.Helper()
+	l, err := baseline.Initial.Learner(p.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
