@@ -16,11 +16,11 @@ import (
 // CLAIMS.md and claims.json are what the committed artifacts say; `make claims`
 // writes them again.
 func TestClaimsAreFresh(t *testing.T) {
-	store, err := experiment.Open("../../artifacts", "paper", "go")
+	stored, err := paper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := BuildTable(store, "claims")
+	table, err := stored.table("claims")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
@@ -46,9 +47,32 @@ func decoderCaps(s *source, packets int, routing float64) decoder.Caps {
 	}
 }
 
+// remembered returns f with a memory: what several tables and figures show, and no
+// artifact changes, is worked out once in a process.
+func remembered[K comparable, V any](f func(K) (V, error)) func(K) (V, error) {
+	var answers sync.Map // func() (V, error) by K
+	return func(k K) (V, error) {
+		answer, _ := answers.LoadOrStore(k, sync.OnceValues(func() (V, error) { return f(k) }))
+		return answer.(func() (V, error))()
+	}
+}
+
+// decoderRuns are the runs of the decoder for the caps on n problems.
+type decoderRuns struct {
+	caps decoder.Caps
+	n    int
+}
+
 // runDecoder runs the decoder for the caps on n problems in the sampled
-// environment.
+// environment. Nobody may take a further step of the runs, which others see too.
 func runDecoder(caps decoder.Caps, n int) ([]*decoder.Runner, error) {
+	return runDecoders(decoderRuns{caps, n})
+}
+
+var runDecoders = remembered(decoderRuns.run)
+
+func (r decoderRuns) run() ([]*decoder.Runner, error) {
+	caps, n := r.caps, r.n
 	d, err := decoder.New(caps)
 	if err != nil {
 		return nil, err
@@ -392,6 +416,12 @@ var carrierScales = func() (scales []float64) {
 func sweepCarrier(s *source) ([]decoder.CarrierPoint, error) {
 	caps := decoderCaps(s, 6, 1e-3)
 	caps.Phi, caps.Floor = experiment.PaperProtocol.Mixture, experiment.PaperProtocol.Mixture/float64(caps.Actions)
+	return sweepCaps(caps)
+}
+
+var sweepCaps = remembered(sweep)
+
+func sweep(caps decoder.Caps) ([]decoder.CarrierPoint, error) {
 	problems, err := mdp.Random.Draw(decoderRoot, caps.States, caps.Actions, 4)
 	if err != nil {
 		return nil, err

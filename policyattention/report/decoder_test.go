@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"math"
+	"reflect"
 	"testing"
 
 	"icrl/policyattention/experiment"
@@ -44,6 +45,37 @@ func TestDecoderStudies(t *testing.T) {
 		if slope, n := carrierSlope(sweep, q.measured); n < 4 || math.Abs(slope+2) > .04 {
 			t.Errorf("%s falls like H^%.3f over %d scales, want H^-2 over at least 4", q.name, slope, n)
 		}
+	}
+}
+
+// What is remembered of the decoder is what it does when it runs again.
+func TestRemembered(t *testing.T) {
+	s := smoke(t)
+	caps := decoderCaps(s, 6, 1e-3)
+	for range 2 {
+		runs, err := runDecoder(caps, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := decoderRuns{caps, 1}.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(runs[0].Rounds, again[0].Rounds) {
+			t.Error("the decoder's rounds differ when it runs again")
+		}
+	}
+	caps.Phi, caps.Floor = .03, .01
+	points, err := sweepCaps(caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := sweep(caps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(points, again) {
+		t.Error("the sweep over H differs the second time")
 	}
 }
 

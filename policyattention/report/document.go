@@ -270,7 +270,10 @@ func tailsExcerpt(s *source) (Table, error) {
 // Fill returns a document with its tables as the artifacts of a store give them. It
 // returns an error if a marker is not closed or names no table.
 func Fill(store *experiment.Store, document string) (string, error) {
-	s := newSource(store)
+	return newSource(store).fill(document)
+}
+
+func (s *source) fill(document string) (string, error) {
 	var b strings.Builder
 	for rest := document; ; {
 		before, after, found := strings.Cut(rest, opening)

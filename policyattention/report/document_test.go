@@ -17,7 +17,7 @@ var documents = []string{"../../README.md", "../../RESULTS.md", "../../artifacts
 // The tables and figures of README and RESULTS are what the artifacts give; `make
 // claims` writes them again. Their other text has no number of a result.
 func TestDocuments(t *testing.T) {
-	store, err := experiment.Open("../../artifacts", "paper", "go")
+	stored, err := paper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := Fill(store, string(text))
+		want, err := stored.fill(string(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestDocuments(t *testing.T) {
 		t.Fatalf("%d figures, %v", len(drawn), err)
 	}
 	for _, path := range drawn {
-		figure, err := BuildFigure(store, strings.TrimSuffix(filepath.Base(path), ".svg"))
+		figure, err := stored.figure(strings.TrimSuffix(filepath.Base(path), ".svg"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -45,6 +45,15 @@ var some = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
+// paper is the source of the committed results, which tests share to read each once.
+var paper = sync.OnceValues(func() (*source, error) {
+	store, err := experiment.Open("../../artifacts", "paper", "go")
+	if err != nil {
+		return nil, err
+	}
+	return newSource(store), nil
+})
+
 // made is the folder to remove at the end, if it was made.
 var made string
 

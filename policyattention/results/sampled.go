@@ -170,7 +170,7 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 // costs returns the parameters and CPU minutes of the training runs of a selection,
 // and the estimate of one that has not been made.
 func (s *Source) costs(x Selection) (sizes, minutes []float64, expected float64, err error) {
-	for _, cell := range s.Store.Preset.Plan() {
+	for _, cell := range s.plan {
 		if !x.Matches(cell) {
 			continue
 		}
@@ -318,13 +318,12 @@ type Resource struct {
 func (s *Source) Resources(states int) (rows []Resource, err error) {
 	for _, x := range s.BenchmarkSeries() {
 		in := x.In(experiment.Benchmark, states)
-		plan := s.Store.Preset.Plan()
-		at := slices.IndexFunc(plan, in.Matches)
+		at := slices.IndexFunc(s.plan, in.Matches)
 		if at < 0 {
 			continue
 		}
 		r := Resource{Series: x}
-		if r.Config, err = s.Store.Preset.Config(plan[at]); err != nil {
+		if r.Config, err = s.Store.Preset.Config(s.plan[at]); err != nil {
 			return nil, err
 		}
 		trainings := r.Config.Trainings()
@@ -344,7 +343,7 @@ func (s *Source) Resources(states int) (rows []Resource, err error) {
 			*r.Minutes += run.Manifest.Cost.CPUSeconds / 60
 			r.Backend = BackendName(run)
 		}
-		e, err := s.Evaluation(plan[at])
+		e, err := s.Evaluation(s.plan[at])
 		if err != nil {
 			return nil, err
 		}

@@ -42,12 +42,13 @@ var Horizons = baseline.Horizons
 // Source reads the results of a store, each once.
 type Source struct {
 	Store *experiment.Store
+	plan  []experiment.Cell
 	read  map[experiment.Cell]*experiment.Evaluation // so far, nil for what has not been run
 }
 
 // New returns a source of a store's results.
 func New(store *experiment.Store) *Source {
-	return &Source{store, map[experiment.Cell]*experiment.Evaluation{}}
+	return &Source{store, store.Preset.Plan(), map[experiment.Cell]*experiment.Evaluation{}}
 }
 
 // Selection selects cells of a preset's plan. A zero field selects all values.
@@ -101,7 +102,7 @@ func (s *Source) Find(x Selection) (Runs, error) {
 // Where returns the results of the plan's cells that match.
 func (s *Source) Where(match func(experiment.Cell) bool) (Runs, error) {
 	var runs Runs
-	for _, cell := range s.Store.Preset.Plan() {
+	for _, cell := range s.plan {
 		if !match(cell) {
 			continue
 		}
@@ -141,7 +142,7 @@ func (s *Source) Plain(states int) (Runs, error) {
 // Sizes lists the numbers of states that the plan has for a block, ascending.
 func (s *Source) Sizes(block experiment.Block) []int {
 	sizes := map[int]bool{}
-	for _, c := range s.Store.Preset.Plan() {
+	for _, c := range s.plan {
 		if c.Block == block {
 			sizes[c.S] = true
 		}
