@@ -136,7 +136,7 @@ func Axes() []Axis {
 	axis := func(name, axis, unit string, budget float64, work func(compute.Backend, int) (func() error, func(), error), x ...float64) Axis {
 		return Axis{Series{Name: name, Axis: axis, Unit: unit, Budget: budget, Table: tables[axis]}, x, work}
 	}
-	return []Axis{
+	list := []Axis{
 		axis("actor training", "S", "a step", steps, training(func(x int) train.Config {
 			return train.Standard(train.Proximal, train.Plain(), 1, x)
 		}), 2, 4, 8, 16, 32, 64),
@@ -150,14 +150,26 @@ func Axes() []Axis {
 			c.Samples = x
 			return c
 		}), 1, 2, 4, 6, 12),
-		axis("distillation training", "context", "a sequence", 40_000*128, distillation, 50, 100, 200, 400),
+	}
+	for _, m := range all.Methods {
+		if g := m.Growth; g != nil {
+			list = append(list, axis(g.Name, g.Axis, g.Unit, g.Budget, func(b compute.Backend, x int) (func() error, func(), error) {
+				job, err := Job(m, g.Recipe, 1, g.Limits(x))
+				if err != nil {
+					return nil, nil, err
+				}
+				return session(b, job)
+			}, g.X...))
+		}
+	}
+	return append(list,
 		axis("actor training, all runs", "identities", "a step of each", steps, identities, 1, 2, 4),
 		axis("exact solution", "S", "an MDP", 64, solution, 2, 4, 8, 16, 32, 64),
 		axis("exact PMD and its score, 40 rounds", "S", "a problem", 64, closedLoop, 2, 4, 8, 16, 32, 64),
 		axis("decoder", "S", "a round", 64*40, decoderRound(func(x int) (s, a, m int) { return x, 3, 6 }), 2, 4, 8, 16, 32, 64),
 		axis("decoder", "A", "a round", 64*40, decoderRound(func(x int) (s, a, m int) { return 8, x, 6 }), 2, 3, 6, 12, 24),
 		axis("decoder", "m", "a round", 64*40, decoderRound(func(x int) (s, a, m int) { return 8, 3, x }), 2, 6, 16, 64, 256, 1024),
-	}
+	)
 }
 
 // Measure takes the point of an axis at x, for at least so many seconds of
@@ -231,24 +243,10 @@ func identities(b compute.Backend, n int) (func() error, func(), error) {
 	return session(b, jobs...)
 }
 
-// distillation trains Algorithm Distillation's network on one sequence a step, at the
-// shape of the recipe with the longest context, of which only so much is used.
-func distillation(b compute.Backend, context int) (func() error, func(), error) {
-	job, err := Distillation("first", 1, method.Limits{"context": context, "batch": 1, "histories": 10})
-	if err != nil {
-		return nil, nil, err
-	}
-	return session(b, job)
-}
-
-// Distillation returns the training run of a recipe of Algorithm Distillation at S = 8,
-// if that is among the methods.
-func Distillation(recipe string, seed uint64, limits method.Limits) (train.Job, error) {
-	m, err := all.Methods.Find("algorithm-distillation")
-	if err != nil {
-		return train.Job{}, err
-	}
-	d, err := m.Deploy(method.Setting{Recipe: recipe, States: 8, Identity: method.Identity{Model: seed}, Limits: limits})
+// Job returns the training run of a recipe of a method at S = 8. It returns an error if the method
+// does not train by the common trainer.
+func Job(m method.Method, recipe string, seed uint64, limits method.Limits) (train.Job, error) {
+	d, err := m.Deploy(method.Setting{Recipe: recipe, States: 8, Actions: 3, Identity: method.Identity{Model: seed}, Limits: limits})
 	if err != nil {
 		return train.Job{}, err
 	}

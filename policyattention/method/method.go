@@ -60,6 +60,17 @@ type Method struct {
 	// Informed are its forms where methods are compared with equal information, at most one
 	// for each.
 	Informed []Form
+	// Growth, where it is not nil, is what the study of growing costs measures of its training.
+	Growth *Growth
+}
+
+// Growth says how the cost of a training run is measured along an axis, at S = 8.
+type Growth struct {
+	Name, Axis, Unit string  // of the series; the unit of work as in "a step"
+	Budget           float64 // units in one run of the paper's budget
+	X                []float64
+	Recipe           string
+	Limits           func(x int) Limits // of the recipe
 }
 
 // HasPrinted reports whether the paper has numbers for a recipe; an empty one stands

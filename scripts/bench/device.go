@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gomlx/compute"
@@ -11,6 +12,8 @@ import (
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/bench"
+	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/train"
 )
 
@@ -20,7 +23,7 @@ import (
 type deviceCmd struct {
 	Backend      string   `help:"Backend; without it GOMLX_BACKEND, then the best there is." placeholder:"NAME"`
 	Out          string   `help:"Folder for the results." default:"artifacts/bench" type:"path"`
-	Runs         []string `help:"What to train: actor, critic, distillation (all at S = 8)." default:"actor,critic,distillation" enum:"actor,critic,distillation"`
+	Runs         []string `help:"What to train, at S = 8: actor, critic, or a sampled method by its name; without it all of these."`
 	StepsPerCall []int    `help:"Steps that a call makes." default:"1,100"`
 	Together     []int    `help:"Runs at once." default:"1,3,8"`
 	Seconds      float64  `help:"Least length of a measurement." default:"5"`
@@ -48,6 +51,14 @@ func (c deviceCmd) Run() error {
 		Device  []string      `json:"device"`
 		Rows    []execution   `json:"rows"`
 	}{Machine: bench.Describe(backend.Describe(b).Name), Device: backend.Describe(b).Devices}
+	if len(c.Runs) == 0 {
+		c.Runs = []string{"actor", "critic"}
+		for _, m := range all.Methods {
+			if _, err := job(string(m.Name), 1); m.Sampled && err == nil {
+				c.Runs = append(c.Runs, string(m.Name))
+			}
+		}
+	}
 	fmt.Println("run, steps a call, runs together: steps/s of all runs, device-hours a run, compilation")
 	for _, run := range c.Runs {
 		for _, together := range c.Together {
@@ -68,23 +79,30 @@ func (c deviceCmd) Run() error {
 	return nil
 }
 
+// job returns a training run at the paper's budget, or the first budget of a method that the paper
+// has no numbers for.
+func job(run string, seed uint64) (train.Job, error) {
+	objective := map[string]train.Objective{"actor": train.Proximal, "critic": train.Critic}[run]
+	if objective != "" {
+		r, err := train.Standard(objective, train.Plain(), seed, 8).In("", nil)
+		return r.Job, err
+	}
+	m, err := all.Methods.Find(method.Name(run))
+	if err != nil {
+		return train.Job{}, err
+	}
+	recipes := slices.Concat(m.Printed, m.Recipes)
+	if len(recipes) == 0 {
+		return train.Job{}, fmt.Errorf("%s has no recipe of its own", m.Label)
+	}
+	return bench.Job(m, recipes[0], seed, nil)
+}
+
 func (c deviceCmd) measure(b compute.Backend, run string, together, stepsPerCall int) (execution, error) {
 	jobs := make([]train.Job, together)
 	for i := range jobs {
 		var err error
-		seed, objective := uint64(i+1), train.Proximal
-		switch run {
-		case "distillation":
-			jobs[i], err = bench.Distillation("full", seed, nil)
-		case "critic":
-			objective = train.Critic
-			fallthrough
-		default:
-			var r train.Run
-			r, err = train.Standard(objective, train.Plain(), seed, 8).In("", nil)
-			jobs[i] = r.Job
-		}
-		if err != nil {
+		if jobs[i], err = job(run, uint64(i+1)); err != nil {
 			return execution{}, err
 		}
 	}

@@ -34,6 +34,12 @@ var Method = method.Method{
 		qualified("loss after round 40", func(q Qualification) float64 { return q.Last }),
 		qualified("share of MDPs that improve", func(q Qualification) float64 { return float64(q.Improved) / float64(q.Problems) }),
 	},
+	// One sequence a step, at the shape of the recipe with the longest context, of which only
+	// so much is used.
+	Growth: &method.Growth{
+		Name: "distillation training", Axis: "context", Unit: "a sequence", Budget: 40_000 * 128, X: []float64{50, 100, 200, 400}, Recipe: "first",
+		Limits: func(x int) method.Limits { return method.Limits{"context": x, "batch": 1, "histories": 10} },
+	},
 	Limits: []string{"histories", "length", "context", "batch", "steps", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])
