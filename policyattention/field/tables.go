@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"icrl/policyattention/capability"
 	"icrl/policyattention/field/wang"
 	"icrl/policyattention/field/xie"
 	"icrl/policyattention/report"
@@ -19,20 +20,20 @@ func MapTable(root string) (report.Table, error) {
 	if err != nil {
 		return t, err
 	}
-	for _, c := range Capabilities() {
+	for _, c := range capability.Capabilities() {
 		t.Columns = append(t.Columns, string(c))
 	}
 	t.Columns = append(t.Columns, "model of the problem", "samples", "trained numbers", "work")
 	t.Values = cells
 	for i, s := range Systems() {
 		row := []string{s.Name, s.Source}
-		for _, c := range cells[i*len(Capabilities()):][:len(Capabilities())] {
+		for _, c := range cells[i*len(capability.Capabilities()):][:len(capability.Capabilities())] {
 			switch {
 			case c.Missing != nil:
 				row = append(row, "missing")
 			case c.Mark == "yes":
 				row = append(row, "✓")
-			case c.Mark == No:
+			case c.Mark == capability.No:
 				row = append(row, "–")
 			default:
 				row = append(row, c.Mark)

@@ -28,7 +28,7 @@ var Method = method.Method{
 	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Dashes: []float64{10, 4}, Sampled: true,
 	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
 	Recipes: sources(), Printed: []string{"full", "cpu"},
-	StageOf: stageOf, Informed: informed(),
+	StageOf: stageOf, Informed: informed(), System: system,
 	Measures: []method.Measure{
 		qualified("loss after round 1", func(q Qualification) float64 { return q.First }),
 		qualified("loss after round 40", func(q Qualification) float64 { return q.Last }),

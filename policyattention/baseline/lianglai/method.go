@@ -31,7 +31,7 @@ var Method = method.Method{
 		method.Summarized("mean curve gap", "closed_loop", "mean_gap"),
 	},
 	Limits: []string{"mdps", "batch", "steps", "grid", "windows", "held-out mdps", "updates"},
-	Deploy: deploy, Tune: tune, Qualify: qualify, Informed: informed(),
+	Deploy: deploy, Tune: tune, Qualify: qualify, Informed: informed(), System: system,
 }
 
 const name = "liang-lai"

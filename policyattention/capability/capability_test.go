@@ -1,0 +1,49 @@
+package capability
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A tick without its evidence does not print: in an empty repository nothing but "no" is left,
+// and a test that is named in a comment only is not there.
+func TestMissingEvidenceDoesNotPrint(t *testing.T) {
+	cells, err := Map(t.TempDir(), []System{{Name: "some", Ticks: map[Capability]Tick{Softmax: Yes(Test("some.TestHere")), Learned: Word("emp.", Files("*.json")), Control: Yes()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed := 0
+	for _, c := range cells {
+		if c.Mark == No {
+			continue
+		}
+		claimed++
+		if c.Mark != "" || !errors.Is(c.Missing, ErrMissing) {
+			t.Errorf("%s, %s: mark %q, %v", c.System, c.Capability, c.Mark, c.Missing)
+		}
+	}
+	if claimed != 3 {
+		t.Errorf("%d cells that claim something, want 3", claimed)
+	}
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "policyattention", "some")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	source := "package some\n\n// func TestGone(t *testing.T) {\n\n// It is there.\nfunc TestHere(t *testing.T) {\n}\n"
+	if err := os.WriteFile(filepath.Join(folder, "some_test.go"), []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Evidence{Test: "some.TestGone"}).Open(dir); !errors.Is(err, ErrMissing) {
+		t.Errorf("a test in a comment: %v", err)
+	}
+	got, err := (Evidence{Test: "some.TestHere"}).Open(dir)
+	if want := "policyattention/some/some_test.go\n// It is there.\nfunc TestHere(t *testing.T)"; err != nil || filepath.ToSlash(got) != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	if _, err := (Evidence{}).Open(dir); err == nil || errors.Is(err, ErrMissing) {
+		t.Errorf("evidence that names nothing: %v", err)
+	}
+}

@@ -1,0 +1,14 @@
+package s5rl
+
+import "icrl/policyattention/capability"
+
+// system is its row in the capability map. What is not there it cannot do.
+var system = &capability.System{
+	Name: "S5RL", Source: "arXiv 2303.03982",
+	Ticks: map[capability.Capability]capability.Tick{
+		capability.Evaluation: capability.Word("implicit", capability.Test("field/s5.TestOperatorOfThePaper"), capability.Files("paper/qualification/s5rl-cpu-S8-*/manifest.json")),
+		capability.Control:    capability.Yes(capability.Files("paper/qualification/s5rl-cpu-cleared-S8-*/manifest.json"), capability.Files("paper/benchmark/s5rl-cpu-S8-*/manifest.json")),
+		capability.Learned:    capability.Yes(capability.Test("field/s5rl.TestLossIsPPOs"), capability.Files("paper/train/s5rl-S8-*/weights.safetensors")),
+	},
+	Model: "none", Samples: "20 transitions a round", Weights: "28,756 at S = 8", Work: "20 steps of the recurrence a round",
+}
