@@ -28,6 +28,7 @@ import (
 	"icrl/policyattention/backend"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/field"
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
@@ -613,6 +614,12 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 		}
 		for _, text := range wrong {
 			result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: equal.Folder(g.Artifacts), What: text})
+		}
+		if wrong, err = field.Verify(g.Artifacts); err != nil {
+			return err
+		}
+		for _, text := range wrong {
+			result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: field.Folder(g.Artifacts, ""), What: text})
 		}
 	}
 	if result.Trainings == 0 && result.Cells == 0 && len(result.Discrepancies) == 0 {

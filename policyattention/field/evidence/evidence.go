@@ -21,24 +21,34 @@ const File = "evidence.json"
 // Write stores v as JSON in dir: the file appears complete, or not at all.
 func Write(dir string, v any) error { return artifact.WriteJSON(filepath.Join(dir, File), v, " ") }
 
-// Read reads what Write stored in dir into v, a pointer.
-func Read(dir string, v any) error { return artifact.ReadJSON(filepath.Join(dir, File), v) }
+// Read reads evidence that Write stored in dir.
+func Read[E any](dir string) (*E, error) {
+	e := new(E)
+	if err := artifact.ReadJSON(filepath.Join(dir, File), e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
 
 // Run is a training whose weights evidence is measured of.
-type Run struct {
-	Name string
-	// Train makes what is left of it in the folder dir.
-	Train func(ctx context.Context, on compute.Backend, dir string) error
+type Run[R comparable] struct {
+	Name   string // of its file, e.g. "linear-looped-1"
+	Kind   string // the same without the seed
+	Recipe R
 }
+
+// Path is where the weights of a run are in dir.
+func (r Run[R]) Path(dir string) string { return filepath.Join(dir, r.Name+".safetensors") }
 
 // Make trains in dir what is missing of runs, measures the evidence and stores it there. Progress
 // gets the name of each run before it begins; it may be nil.
-func Make[E any](ctx context.Context, on compute.Backend, dir string, runs []Run, progress func(name string), measure func(dir string) (*E, error)) (*E, error) {
+func Make[R comparable, T, E any](ctx context.Context, on compute.Backend, dir string, runs []Run[R],
+	train func(recipe R, ctx context.Context, on compute.Backend, path string) (T, error), progress func(name string), measure func(dir string) (*E, error)) (*E, error) {
 	for _, r := range runs {
 		if progress != nil {
 			progress(r.Name)
 		}
-		if err := r.Train(ctx, on, dir); err != nil {
+		if _, err := train(r.Recipe, ctx, on, r.Path(dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -49,11 +59,29 @@ func Make[E any](ctx context.Context, on compute.Backend, dir string, runs []Run
 	return e, Write(dir, e)
 }
 
+// Each visits what runs have left in dir. It returns an error if a file is missing or of another
+// recipe than its run's.
+func Each[R comparable, T any](dir string, runs []Run[R], read func(path string) (T, error), recipe func(T) R, visit func(Run[R], T) error) error {
+	for _, r := range runs {
+		t, err := read(r.Path(dir))
+		if err != nil {
+			return err
+		}
+		if recipe(t) != r.Recipe {
+			return fmt.Errorf("%s is of another recipe", r.Path(dir))
+		}
+		if err := visit(r, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Verify makes the evidence in dir again from nothing but the trained weights there and returns
 // what differs, and what broken finds in what is stored and in what is measured again.
 func Verify[E any](dir string, measure func(dir string) (*E, error), broken func(*E) []string) ([]string, error) {
-	stored := new(E)
-	if err := Read(dir, stored); err != nil {
+	stored, err := Read[E](dir)
+	if err != nil {
 		return nil, err
 	}
 	again, err := measure(dir)

@@ -48,17 +48,16 @@ func TestWriteAndRead(t *testing.T) {
 	if err := Write(dir, want); err != nil {
 		t.Fatal(err)
 	}
-	var got row
-	if err := Read(dir, &got); err != nil || got != want {
+	if got, err := Read[row](dir); err != nil || *got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
-	if err := Read(t.TempDir(), &got); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Read[row](t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, File), []byte(`{"Name"`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := Read(dir, &got); err == nil {
+	if _, err := Read[row](dir); err == nil {
 		t.Error("half a file was read")
 	}
 	if err := Write(dir, math.Inf(1)); err == nil {

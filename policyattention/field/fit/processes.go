@@ -64,18 +64,18 @@ func ReadProcesses[R Recipe](path string) (*Trained[R], error) {
 func trained[R Recipe](f *Fit) (*Trained[R], error) {
 	t := &Trained[R]{Params: f.Params, Losses: f.Losses}
 	if err := json.Unmarshal(f.Config, &t.Recipe); err != nil {
-		return nil, fmt.Errorf("no recipe: %w", err)
+		return nil, fmt.Errorf("fit: no recipe: %w", err)
 	}
 	if err := t.Recipe.Validate(); err != nil {
 		return nil, err
 	}
 	processes, steps := t.Recipe.Schedule()
 	if f.Step != processes*steps || len(f.Params) == 0 {
-		return nil, errors.New("the training is not finished")
+		return nil, errors.New("fit: the training is not finished")
 	}
 	for i, step := range f.Kept {
 		if len(f.Params[i]) != t.Recipe.Size() {
-			return nil, fmt.Errorf("%d parameters, want %d", len(f.Params[i]), t.Recipe.Size())
+			return nil, fmt.Errorf("fit: %d parameters, want %d", len(f.Params[i]), t.Recipe.Size())
 		}
 		t.After = append(t.After, step/steps)
 	}

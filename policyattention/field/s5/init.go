@@ -62,20 +62,22 @@ func diagonalize(n int) (lambda []complex128, v [][]complex128, err error) {
 	return lambda, v, nil
 }
 
-// Init draws parameters: Λ as above with the mean of S's diagonal, −½, as real part; B real with
-// Lecun's normal distribution, as VᴴB; C complex with the same, as CV; D standard normal; log Δ
-// uniform between the logarithms of .001 and .1; W with Lecun's normal distribution, biases 0.
+// Init draws parameters: Λ and V of Blocks matrices S along a diagonal, with the mean of S's
+// diagonal, −½, as real part; B real with Lecun's normal distribution, as VᴴB; C complex with the
+// same, as CV; D standard normal; log Δ uniform between the logarithms of .001 and .1; W with
+// Lecun's normal distribution, biases 0.
 func (l Layer) Init(rng *rand.Rand) ([]float64, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
 	}
-	lambda, v, err := diagonalize(l.State)
+	lambda, v, err := diagonalize(l.State / l.Blocks)
 	if err != nil {
 		return nil, err
 	}
 	p, size := l.parts()
 	params := make([]float64, size)
-	for j, x := range lambda {
+	for j := range l.kept() {
+		x := lambda[j%len(lambda)]
 		p.lambdaRe.of(params)[j], p.lambdaIm.of(params)[j] = real(x), imag(x)
 		p.logStep.of(params)[j] = math.Log(minStep) + rng.Float64()*math.Log(maxStep/minStep)
 	}
@@ -92,17 +94,18 @@ func (l Layer) Init(rng *rand.Rand) ([]float64, error) {
 	return params, nil
 }
 
-// drawB sets VᴴB for a real B [N, H] of variance 1/H.
+// drawB sets VᴴB for a real B [N, H] of variance 1/H, with the eigenvectors v of each block.
 func (l Layer) drawB(p parts, params []float64, v [][]complex128, rng *rand.Rand) {
 	b := make([]float64, l.State*l.Width)
 	for i := range b {
 		b[i] = rng.NormFloat64() / math.Sqrt(float64(l.Width))
 	}
-	for j, vector := range v {
+	for j := range l.kept() {
+		first := j / len(v) * 2 * len(v) // row of the block
 		for h := range l.Width {
 			sum := 0i
-			for i, x := range vector {
-				sum += cmplx.Conj(x) * complex(b[i*l.Width+h], 0)
+			for i, x := range v[j%len(v)] {
+				sum += cmplx.Conj(x) * complex(b[(first+i)*l.Width+h], 0)
 			}
 			p.bRe.of(params)[j*l.Width+h], p.bIm.of(params)[j*l.Width+h] = real(sum), imag(sum)
 		}
@@ -117,12 +120,13 @@ func (l Layer) drawC(p parts, params []float64, v [][]complex128, rng *rand.Rand
 		for i := range c {
 			c[i] = complex(deviation*rng.NormFloat64(), deviation*rng.NormFloat64())
 		}
-		for j, vector := range v {
+		for j := range l.kept() {
+			first := j / len(v) * 2 * len(v)
 			sum := 0i
-			for i, x := range vector {
-				sum += c[i] * x
+			for i, x := range v[j%len(v)] {
+				sum += c[first+i] * x
 			}
-			p.cRe.of(params)[h*len(v)+j], p.cIm.of(params)[h*len(v)+j] = real(sum), imag(sum)
+			p.cRe.of(params)[h*l.kept()+j], p.cIm.of(params)[h*l.kept()+j] = real(sum), imag(sum)
 		}
 	}
 }

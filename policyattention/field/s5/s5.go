@@ -18,14 +18,15 @@ import "fmt"
 
 // Layer is the shape of a layer.
 type Layer struct {
-	Width int // H, of inputs and outputs
-	State int // N, even; P = N/2 complex states are kept
+	Width  int // H, of inputs and outputs
+	State  int // N; P = N/2 complex states are kept
+	Blocks int // HiPPO matrices of even size N/Blocks that the state begins with (blocks in Smith et al.'s code)
 }
 
 // Validate returns an error if there is no such layer.
 func (l Layer) Validate() error {
-	if l.Width < 1 || l.State < 2 || l.State%2 != 0 {
-		return fmt.Errorf("s5: width %d and state %d, want a width of at least 1 and an even state of at least 2", l.Width, l.State)
+	if l.Width < 1 || l.State < 2 || l.Blocks < 1 || l.State%(2*l.Blocks) != 0 {
+		return fmt.Errorf("s5: width %d and state %d in %d blocks, want a width of at least 1 and at least one block, each of an even state of at least 2", l.Width, l.State, l.Blocks)
 	}
 	return nil
 }

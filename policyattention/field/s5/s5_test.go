@@ -65,55 +65,60 @@ func TestDiagonalization(t *testing.T) {
 }
 
 // Zero-order hold is exact for an input that is constant over a step: it agrees with the
-// exponential of the real system of N states, x' = Sx + Bu, by gonum.
+// exponential of the real system of N states, x' = Sx + Bu, by gonum, where S is one HiPPO matrix
+// or has three along its diagonal.
 func TestStepIsTheExactSolution(t *testing.T) {
 	const n, delta, u = 6, .3, 1.7
-	l := Layer{Width: 1, State: n}
-	params, err := l.Init(seed.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, v, err := diagonalize(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, _ := l.parts()
-	b := make([]float64, n)
-	for i := range b { // B = V(VᴴB) + its conjugate
-		for j := range v {
-			b[i] += 2 * real(v[j][i]*complex(p.bRe.of(params)[j], p.bIm.of(params)[j]))
-		}
-	}
-	for j := range v {
-		p.logStep.of(params)[j] = math.Log(delta)
-	}
-	// d/dt (x, u) = (Sx + Bu, 0).
-	system, exponential := mat.NewDense(n+1, n+1, nil), new(mat.Dense)
-	s := normalPart(n)
-	for i := range n {
-		for j := range n {
-			system.Set(i, j, delta*s.At(i, j))
-		}
-		system.Set(i, n, delta*b[i])
-	}
-	exponential.Exp(system)
-	want := mat.NewVecDense(n+1, nil)
-	want.SetVec(n, u)
-	x := make([]complex128, l.kept())
-	for range 5 {
-		if _, x, err = l.Step(params, x, []float64{u}, false); err != nil {
+	for _, blocks := range []int{1, 3} {
+		l := Layer{Width: 1, State: n, Blocks: blocks}
+		params, err := l.Init(seed.New(1))
+		if err != nil {
 			t.Fatal(err)
 		}
-		var next mat.VecDense
-		next.MulVec(exponential, want)
-		want.CopyVec(&next)
-		for i := range n {
-			got := 0.
-			for j := range v {
-				got += 2 * real(v[j][i]*x[j])
+		size := n / blocks
+		_, v, err := diagonalize(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, _ := l.parts()
+		for j := range l.kept() {
+			p.logStep.of(params)[j] = math.Log(delta)
+		}
+		// states returns the N real states V(·) + its conjugate.
+		states := func(x func(j int) complex128) []float64 {
+			out := make([]float64, n)
+			for i := range out {
+				for j := range v {
+					out[i] += 2 * real(v[j][i%size]*x(i/size*len(v)+j))
+				}
 			}
-			if math.Abs(got-want.AtVec(i)) > 1e-12 {
-				t.Fatalf("x[%d] = %v, the exponential gives %v", i, got, want.AtVec(i))
+			return out
+		}
+		b := states(func(j int) complex128 { return complex(p.bRe.of(params)[j], p.bIm.of(params)[j]) })
+		// d/dt (x, u) = (Sx + Bu, 0).
+		system, exponential := mat.NewDense(n+1, n+1, nil), new(mat.Dense)
+		s := normalPart(size)
+		for i := range n {
+			for j := range size {
+				system.Set(i, i/size*size+j, delta*s.At(i%size, j))
+			}
+			system.Set(i, n, delta*b[i])
+		}
+		exponential.Exp(system)
+		want := mat.NewVecDense(n+1, nil)
+		want.SetVec(n, u)
+		x := make([]complex128, l.kept())
+		for range 5 {
+			if _, x, err = l.Step(params, x, []float64{u}, false); err != nil {
+				t.Fatal(err)
+			}
+			var next mat.VecDense
+			next.MulVec(exponential, want)
+			want.CopyVec(&next)
+			for i, got := range states(func(j int) complex128 { return x[j] }) {
+				if math.Abs(got-want.AtVec(i)) > 1e-12 {
+					t.Fatalf("%d blocks: x[%d] = %v, the exponential gives %v", blocks, i, got, want.AtVec(i))
+				}
 			}
 		}
 	}
@@ -183,7 +188,7 @@ func TestScanIsTheRecurrence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Layer{Width: 3, State: 8}
+	l := Layer{Width: 3, State: 8, Blocks: 2}
 	params, err := l.Init(seed.New(2))
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +258,7 @@ func TestGradients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Layer{Width: 2, State: 4}
+	l := Layer{Width: 2, State: 4, Blocks: 1}
 	params, err := l.Init(seed.New(7))
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +293,7 @@ func TestGradients(t *testing.T) {
 
 // Steps are drawn between .001 and .1, and there are as many parameters as the parts say.
 func TestInit(t *testing.T) {
-	l := Layer{Width: 4, State: 256}
+	l := Layer{Width: 4, State: 256, Blocks: 1}
 	params, err := l.Init(seed.New(9))
 	if err != nil {
 		t.Fatal(err)
@@ -309,8 +314,9 @@ func TestInit(t *testing.T) {
 		t.Errorf("mean log Δ is %v, want about %v", mean, middle)
 	}
 	for want, call := range map[string]func() error{
-		"state 3": func() error { _, err := Layer{Width: 1, State: 3}.Init(seed.New(1)); return err },
-		"width 0": func() error { _, err := Layer{State: 2}.Init(seed.New(1)); return err },
+		"state 3":  func() error { _, err := Layer{Width: 1, State: 3, Blocks: 1}.Init(seed.New(1)); return err },
+		"2 blocks": func() error { _, err := Layer{Width: 1, State: 6, Blocks: 2}.Init(seed.New(1)); return err },
+		"width 0":  func() error { _, err := Layer{State: 2, Blocks: 1}.Init(seed.New(1)); return err },
 		"a state of 1": func() error {
 			_, _, err := l.Step(params, make([]complex128, 1), make([]float64, 4), false)
 			return err

@@ -34,6 +34,7 @@ type Config struct {
 	Encoder int `json:"encoder"` // units of the first layer
 	Width   int `json:"width"`   // of the S5 layers
 	State   int `json:"state"`   // of each of them: N, of which half is kept
+	Blocks  int `json:"blocks"`  // of HiPPO matrices that the state begins with
 	Layers  int `json:"layers"`  // S5 layers
 	Hidden  int `json:"hidden"`  // units of the two layers before either output
 
@@ -76,7 +77,7 @@ const name = "s5rl"
 func CPU(seed uint64, states int) Config {
 	c := Config{
 		Method: name, Seed: seed, States: states, Actions: 3,
-		Encoder: 48, Width: 48, State: 32, Layers: 2, Hidden: 48,
+		Encoder: 64, Width: 64, State: 64, Blocks: 16, Layers: 1, Hidden: 64,
 		Steps: 12_800, Rows: 32, Lives: 1, Life: 200, Epochs: 4, Minibatches: 4,
 		Gamma: .9, Lambda: .9, Ratio: .2, Entropy: .01, Value: 1, Norm: .5,
 		Optimizer: transformer.AdamW{LearningRate: 2e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5},
@@ -95,14 +96,13 @@ func (c Config) every() int { return c.Epochs * c.Minibatches }
 func (c Config) length() int { return c.Lives * c.Life }
 
 // layer is the shape of an S5 layer.
-func (c Config) layer() s5.Layer { return s5.Layer{Width: c.Width, State: c.State} }
+func (c Config) layer() s5.Layer { return s5.Layer{Width: c.Width, State: c.State, Blocks: c.Blocks} }
 
 // kept is the number of complex states of a layer.
 func (c Config) kept() int { return c.State / 2 }
 
-// features is the number of inputs: one-hots of the state and the action before and of the state
-// now, the reward and the flag.
-func (c Config) features() int { return 2*c.States + c.Actions + 2 }
+// features is the number of inputs, see inputs.
+func (c Config) features() int { return 2*c.States*c.Actions + c.States + 1 }
 
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {

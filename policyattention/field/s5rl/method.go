@@ -67,10 +67,10 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 }
 
 // shape is what a compiled program depends on.
-type shape struct{ States, Actions, Encoder, Width, State, Layers, Hidden int }
+type shape struct{ States, Actions, Encoder, Width, State, Blocks, Layers, Hidden int }
 
 func (c Config) shape() shape {
-	return shape{c.States, c.Actions, c.Encoder, c.Width, c.State, c.Layers, c.Hidden}
+	return shape{c.States, c.Actions, c.Encoder, c.Width, c.State, c.Blocks, c.Layers, c.Hidden}
 }
 
 // Key implements method.Training.

@@ -117,14 +117,16 @@ func orthogonal(rng *rand.Rand, rows, cols int) []float64 {
 // looked at.
 type tokens struct{ before, previous, reward, state *Node }
 
-// inputs builds the features [T, B, features] and the resets [T, B].
+// inputs builds the features [T, B, features] and the resets [T, B]: a one-hot of the pair of state
+// and action before and the same times its reward, both zero at the first step of a life; a
+// one-hot of the state now; the flag of a first step.
 func (c Config) inputs(t tokens) (features, reset *Node) {
 	dtype := t.reward.DType()
 	reset = ConvertDType(Equal(t.previous, Const(t.previous.Graph(), int32(incontext.None))), dtype)
-	later := ExpandDims(OneMinus(reset), -1)
+	number := Add(MulScalar(t.before, c.Actions), t.previous)
+	pair := Mul(OneHot(number, c.States*c.Actions, dtype), ExpandDims(OneMinus(reset), -1))
 	return Concatenate([]*Node{
-		Mul(OneHot(t.before, c.States, dtype), later), OneHot(t.previous, c.Actions, dtype), Mul(ExpandDims(t.reward, -1), later),
-		OneHot(t.state, c.States, dtype), ExpandDims(reset, -1),
+		pair, Mul(pair, ExpandDims(t.reward, -1)), OneHot(t.state, c.States, dtype), ExpandDims(reset, -1),
 	}, -1), reset
 }
 

@@ -37,7 +37,7 @@ func goBackend(t testing.TB) compute.Backend {
 // tiny is a recipe with two lives a row.
 func tiny() Config {
 	c := CPU(7, 4)
-	c.Encoder, c.Width, c.State, c.Hidden = 6, 8, 8, 5
+	c.Encoder, c.Width, c.State, c.Blocks, c.Layers, c.Hidden = 6, 8, 8, 2, 2, 5
 	c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches = 12, 4, 2, 25, 2, 2
 	c.Optimizer.Cosine = c.Steps
 	return c
@@ -103,20 +103,22 @@ func written(t *testing.T, c Config, params []float32, s shown) (logits [][]floa
 		}
 		return y
 	}
-	layer := s5.Layer{Width: c.Width, State: c.State}
+	layer := s5.Layer{Width: c.Width, State: c.State, Blocks: c.Blocks}
 	states := make([][]complex128, c.Layers)
 	for l := range states {
 		states[l] = make([]complex128, c.State/2)
 	}
 	for at := range s.previous {
-		x := make([]float64, 2*c.States+c.Actions+2)
+		pairs := c.States * c.Actions
+		x := make([]float64, 2*pairs+c.States+1)
 		first := s.previous[at] < 0
 		if first {
 			x[len(x)-1] = 1
 		} else {
-			x[s.before[at]], x[c.States+int(s.previous[at])], x[c.States+c.Actions] = 1, 1, float64(s.reward[at])
+			pair := int(s.before[at])*c.Actions + int(s.previous[at])
+			x[pair], x[pairs+pair] = 1, float64(s.reward[at])
 		}
-		x[c.States+c.Actions+1+int(s.state[at])] = 1
+		x[2*pairs+int(s.state[at])] = 1
 		x = through(through(x, "encoder0", false), "encoder1", false)
 		for l := range states {
 			var err error

@@ -137,14 +137,7 @@ func Make(ctx context.Context, on compute.Backend, dir string, progress func(nam
 }
 
 func (p plan) make(ctx context.Context, on compute.Backend, dir string, progress func(name string)) (*Evidence, error) {
-	var runs []evidence.Run
-	for _, r := range p.runs {
-		runs = append(runs, evidence.Run{Name: r.Name, Train: func(ctx context.Context, on compute.Backend, dir string) error {
-			_, err := r.Run(ctx, on, r.path(dir))
-			return err
-		}})
-	}
-	return evidence.Make(ctx, on, dir, runs, progress, p.measure)
+	return evidence.Make(ctx, on, dir, p.runs, Training.Run, progress, p.measure)
 }
 
 // measure makes the evidence from the trained weights in dir.
@@ -163,22 +156,19 @@ func (p plan) measure(dir string) (*Evidence, error) {
 	if e.Demo, err = PublishedDemo(p.seed, p.loops).Run(); err != nil {
 		return nil, err
 	}
-	for _, r := range p.runs {
-		t, err := Read(r.path(dir))
-		if err != nil {
-			return nil, err
-		}
-		if t.Training != r.Training {
-			return nil, fmt.Errorf("wang: %s is of another recipe", r.path(dir))
-		}
+	err = evidence.Each(dir, p.runs, Read, func(t *Trained) Training { return t.Training }, func(r Run, t *Trained) error {
 		e.Weights = append(e.Weights, t.WeightRows(r.Kind)...)
 		for i := range t.After {
 			l, err := t.Likeness(r.Kind, i, p.seed, p.chains)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			e.Likeness = append(e.Likeness, l)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	e.Published = e.published(p.loops)
 	e.Departures, err = departures(e, p.seed)
@@ -186,13 +176,7 @@ func (p plan) measure(dir string) (*Evidence, error) {
 }
 
 // ReadEvidence reads what Make stored in dir.
-func ReadEvidence(dir string) (*Evidence, error) {
-	e := &Evidence{}
-	if err := evidence.Read(dir, e); err != nil {
-		return nil, fmt.Errorf("wang: %w", err)
-	}
-	return e, nil
-}
+func ReadEvidence(dir string) (*Evidence, error) { return evidence.Read[Evidence](dir) }
 
 // Verify makes the evidence in dir again from nothing but the trained weights there and
 // returns what differs, and each layer of a construction that is not within the tolerance.

@@ -16,8 +16,9 @@ import (
 func small() plan {
 	p := plan{seed: 3, trials: 2, loops: 4, chains: 2}
 	for _, r := range Runs() {
-		if r.Seed == 1 {
-			r.D, r.N, r.Layers, r.States, r.Training.Processes, r.Batches, r.Batch = 2, 5, 2, 4, 12, 1, 4
+		if r.Recipe.Seed == 1 {
+			t := &r.Recipe
+			t.D, t.N, t.Layers, t.States, t.Processes, t.Batches, t.Batch = 2, 5, 2, 4, 12, 1, 4
 			p.runs = append(p.runs, r)
 		}
 	}
@@ -51,7 +52,7 @@ func TestEvidenceIsVerified(t *testing.T) {
 	if err := evidence.Write(dir, e); err != nil {
 		t.Fatal(err)
 	}
-	path := p.runs[0].path(dir)
+	path := p.runs[0].Path(dir)
 	file, err := safetensors.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -86,16 +87,16 @@ func TestStoredEvidence(t *testing.T) {
 	p := standard()
 	var rows []WeightRow
 	for _, r := range p.runs {
-		trained, err := Read(r.path(dir))
+		trained, err := Read(r.Path(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if trained.Training != r.Training {
-			t.Errorf("%s: recipe %+v, want %+v", r.Name, trained.Training, r.Training)
+		if trained.Training != r.Recipe {
+			t.Errorf("%s: recipe %+v, want %+v", r.Name, trained.Training, r.Recipe)
 		}
 		rows = append(rows, trained.WeightRows(r.Kind)...)
 		last := len(trained.After) - 1
-		if r.Seed > 1 {
+		if r.Recipe.Seed > 1 {
 			continue
 		}
 		again, err := trained.Likeness(r.Kind, last, p.seed, p.chains)
@@ -104,7 +105,7 @@ func TestStoredEvidence(t *testing.T) {
 		}
 		found := []string{"no such row"}
 		for _, l := range stored.Likeness {
-			if l.Kind == r.Kind && l.Seed == r.Seed && l.Processes == again.Processes {
+			if l.Kind == r.Kind && l.Seed == r.Recipe.Seed && l.Processes == again.Processes {
 				found = evidence.Differences(l, again)
 			}
 		}

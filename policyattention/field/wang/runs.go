@@ -2,18 +2,12 @@ package wang
 
 import (
 	"fmt"
-	"path/filepath"
+
+	"icrl/policyattention/field/evidence"
 )
 
 // Run is one training of the evidence.
-type Run struct {
-	Name string // of its file, e.g. "linear-looped-1"
-	Kind string // the same without the seed
-	Training
-}
-
-// path is where the run's weights are in dir.
-func (r Run) path(dir string) string { return filepath.Join(dir, r.Name+".safetensors") }
+type Run = evidence.Run[Training]
 
 // Runs are all trainings of the evidence: the paper's standard setting with eight seeds and with
 // as many processes as the public code's default, so that both ends can be read; weights of
@@ -26,7 +20,7 @@ func Runs() []Run {
 		for root := 1; root <= seeds; root++ {
 			t := Recipe(uint64(root))
 			change(&t)
-			all = append(all, Run{fmt.Sprintf("%s-%d", kind, root), kind, t})
+			all = append(all, Run{Name: fmt.Sprintf("%s-%d", kind, root), Kind: kind, Recipe: t})
 		}
 	}
 	add("linear-looped", 8, func(t *Training) { t.Processes = 5000 })

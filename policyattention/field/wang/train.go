@@ -87,7 +87,7 @@ func Read(path string) (*Trained, error) { return trained(fit.ReadProcesses[Trai
 
 func trained(t *fit.Trained[Training], err error) (*Trained, error) {
 	if err != nil {
-		return nil, fmt.Errorf("wang: %w", err)
+		return nil, err
 	}
 	return &Trained{t.Recipe, t.After, t.Params, t.Losses}, nil
 }

@@ -19,7 +19,7 @@ func TestEvidenceIsVerified(t *testing.T) {
 	}
 	p, dir := plan{seed: 3, studies: []Study{small(.5, .1, -.5)}, trials: 2, chains: 2}, t.TempDir()
 	for _, oneHot := range []bool{false, true} {
-		r := Run{Kind: "some", Training: tiny(oneHot)}
+		r := Run{Kind: "some", Recipe: tiny(oneHot)}
 		r.Name = map[bool]string{false: "features", true: "one-hot"}[oneHot]
 		p.runs = append(p.runs, r)
 	}
@@ -60,12 +60,12 @@ func TestStoredEvidence(t *testing.T) {
 	}
 	p := standard()
 	for _, r := range p.runs {
-		trained, err := Read(r.path(dir))
+		trained, err := Read(r.Path(dir))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if trained.Training != r.Training {
-			t.Errorf("%s: recipe %+v, want %+v", r.Name, trained.Training, r.Training)
+		if trained.Training != r.Recipe {
+			t.Errorf("%s: recipe %+v, want %+v", r.Name, trained.Training, r.Recipe)
 		}
 		again, err := trained.Likeness(r.Kind, len(trained.After)-1, p.seed, p.chains)
 		if err != nil {
@@ -73,7 +73,7 @@ func TestStoredEvidence(t *testing.T) {
 		}
 		found := []string{"no such row"}
 		for _, l := range stored.Likeness {
-			if l.Kind == r.Kind && l.Seed == r.Seed && l.Processes == again.Processes {
+			if l.Kind == r.Kind && l.Seed == r.Recipe.Seed && l.Processes == again.Processes {
 				found = evidence.Differences(l, again)
 			}
 		}

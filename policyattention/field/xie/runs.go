@@ -2,18 +2,12 @@ package xie
 
 import (
 	"fmt"
-	"path/filepath"
+
+	"icrl/policyattention/field/evidence"
 )
 
 // Run is one training of the evidence.
-type Run struct {
-	Name string // of its file, e.g. "features-1"
-	Kind string // the same without the seed
-	Training
-}
-
-// path is where the run's weights are in dir.
-func (r Run) path(dir string) string { return filepath.Join(dir, r.Name+".safetensors") }
+type Run = evidence.Run[Training]
 
 // Runs are all trainings of the evidence: random features as in Wang et al., and one-hot
 // features, with which the algorithm can be tabular TD; two seeds each.
@@ -21,9 +15,9 @@ func Runs() []Run {
 	var all []Run
 	for root := uint64(1); root <= 2; root++ {
 		t := Recipe(root)
-		all = append(all, Run{fmt.Sprintf("features-%d", root), "features", t})
+		all = append(all, Run{Name: fmt.Sprintf("features-%d", root), Kind: "features", Recipe: t})
 		t.OneHot, t.D = true, t.States
-		all = append(all, Run{fmt.Sprintf("one-hot-%d", root), "one-hot", t})
+		all = append(all, Run{Name: fmt.Sprintf("one-hot-%d", root), Kind: "one-hot", Recipe: t})
 	}
 	return all
 }
