@@ -4,10 +4,11 @@
 // that are drawn anew all the time. Within a life it sees one problem; what it learns of it is in
 // the layers' state, and its weights stay.
 //
-// At a step the network sees the state, the action and the reward before (zeros at the first step
-// of a life), the state now, and a flag at the first step, which also clears the layers' state.
-// The source does not show the state before, which can be remembered; that takes longer to learn
-// than there is time for here.
+// At a step the network sees which pair of state and action came before and the reward of that
+// pair (zeros at the first step of a life), the state now, and a flag at the first step, which
+// also clears the layers' state. The source shows the action and the reward each by itself and
+// not the state before, which can be remembered: to find out that a reward is a pair's takes
+// longer to learn than there is time for here.
 //
 // config.go holds the recipe and what it changes of the source's, network.go the network in
 // GoMLX, rollout.go the lives that it learns from, ppo.go the loss, control.go the controller,
@@ -59,8 +60,8 @@ const name = "s5rl"
 // CPU is a budget for a core of a CPU. What it changes of the source (run_popgym.py):
 //
 //	                    source                      here
-//	units               128, 256, heads of 128      48 everywhere
-//	S5 layers           4 of state 256              2 of state 32
+//	units               128, 256, heads of 128      64 everywhere
+//	S5 layers           4 of state 256              1 of state 64, 16 HiPPO matrices of 4
 //	a rollout           64 rows of 1,024 steps      32 rows of 200, a life each
 //	between rollouts    states are carried over     none: a rollout depends on the weights alone
 //	steps in all        15 million                  5.1 million
@@ -69,7 +70,7 @@ const name = "s5rl"
 //	end of a life       worth 0                     worth the critic's value, since problems go on
 //	entropy             0                           .01
 //	rate                5e-5, constant              2e-3, falling with a cosine to 0
-//	input               without the state before    with it
+//	input               action and reward           pair of state and action, reward in its place
 //
 // It keeps the architecture, the initial parameters, the clipping of .2, the critic's weight of 1,
 // advantages normalized by minibatch, the norm of .5 and Adam's ε of 1e-5. No weights of it are
