@@ -147,8 +147,8 @@ func (s *Store) Evaluate(ctx context.Context, cell Cell) (*Evaluation, error) {
 	}
 	for _, w := range config.weights() {
 		t, err := s.Train(ctx, w.Training)
-		if err == nil && !t.held() {
-			err = s.restore(ctx, t)
+		if err == nil && !t.holds(w.Step) {
+			err = s.restore(ctx, t, w.Step)
 		}
 		if err != nil {
 			return nil, err

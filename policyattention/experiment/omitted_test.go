@@ -70,21 +70,58 @@ func TestVerifyWithoutWeights(t *testing.T) {
 	}
 }
 
-// unholdCritic takes the weights from a critic's run, as of a later identity, of which
-// the smoke preset has none.
-func unholdCritic(t *testing.T, folder string) {
+// unhold takes a file of weights from a run, as of a later identity, of which the smoke
+// preset has none.
+func unhold(t *testing.T, folder, weights string) {
 	t.Helper()
 	reseal(t, folder, func(m *artifact.Manifest) {
-		m.Omitted = map[string]string{lastWeights: m.Files[lastWeights]}
-		delete(m.Files, lastWeights)
+		m.Omitted = map[string]string{weights: m.Files[weights]}
+		delete(m.Files, weights)
 	})
-	remove(t, filepath.Join(folder, lastWeights))
+	remove(t, filepath.Join(folder, weights))
+}
+
+// Weights on the way can be left out while the last ones are there: what is stored of an
+// evaluation of theirs is scored, and they come back when it is made again.
+func TestSnapshotsWithoutWeights(t *testing.T) {
+	const snapshot = "weights-5.safetensors"
+	unheld := func(t *testing.T) (s *Store, folders []string) {
+		s, folders = part(t, training, "frontier/policyattention-S4-14100-5")
+		unhold(t, folders[0], snapshot)
+		return s, folders
+	}
+	s, folders := unheld(t)
+	v, err := s.Verify(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The preset wants them, and says so; nothing else is wrong.
+	if v.WithoutWeights != 1 || len(v.Discrepancies) != 1 || !strings.Contains(v.Discrepancies[0].String(), "it omits") {
+		t.Errorf("%s, %v; want one evaluation without weights and a manifest that omits them", v, v.Discrepancies)
+	}
+
+	before, err := artifact.ReadManifest(folders[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, folders[1])
+	after, err := s.Evaluate(t.Context(), cellOf(t, before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := after.Manifest.Files[policiesFile], before.Files[policiesFile]; got != want {
+		t.Errorf("policies have the digest %.12s after they were made again, before %.12s", got, want)
+	}
+
+	s, folders = unheld(t)
+	editArray(t, folders[1], "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
+	finds(t, s, roundsFile+": row 21: column loss")
 }
 
 // Where all policies and critic tables are stored, so are residuals.
 func TestVerifyResidualsWithoutWeights(t *testing.T) {
 	s, folders := part(t, critic, fullyLoop, training)
-	unholdCritic(t, folders[0])
+	unhold(t, folders[0], lastWeights)
 	editTable(t, folders[1], roundsFile, roundsHeader, func(rows [][]float64) {
 		for _, row := range rows {
 			for _, column := range []int{5, 6, 7, 8} {
@@ -98,7 +135,7 @@ func TestVerifyResidualsWithoutWeights(t *testing.T) {
 // So is what is stored of a critic's backups.
 func TestVerifyBackupsWithoutWeights(t *testing.T) {
 	s, folders := part(t, critic, backups)
-	unholdCritic(t, folders[0])
+	unhold(t, folders[0], lastWeights)
 	editTable(t, folders[1], backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] *= 1.001 })
 	v, err := s.Verify(t.Context(), nil)
 	if err != nil {

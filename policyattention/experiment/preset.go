@@ -25,8 +25,8 @@ type Preset struct {
 	Calibrating int
 	// Limits bound the numbers of a method's recipes.
 	Limits map[method.Name]method.Limits
-	// Omit are patterns of [path.Match] for names of training runs. Copies of what they
-	// made may lack the weights, to stay small.
+	// Omit are patterns of [path.Match] for files of weights, each named after its training
+	// run and a slash. Copies of the artifacts may lack them, to stay small.
 	Omit     []string
 	Rows     []Row
 	Protocol *Protocol
@@ -66,8 +66,12 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 	return more
 }
 
-// Weights of critics at S = 8 but the first identity's, which stands for the rest.
-const laterCritics = "critic-*-S8-1810[^0]"
+// Where the first identity stands for the rest: weights of critics at S = 8, and weights on
+// the way that the frontier is made of.
+const (
+	laterCritics   = "critic-*-S8-1810[^0]/*"
+	laterSnapshots = "*-plain-S[48]-1[48]10[^0]/weights-*"
+)
 
 var presets = []Preset{
 	{
@@ -78,7 +82,7 @@ var presets = []Preset{
 			Distillation: {"histories": 8, "length": 80, "batch": 4, "steps": 5, "width": 16},
 			S5RL:         {"steps": 32, "rows": 8, "life": 30, "width": 12},
 		}),
-		Omit: []string{"*-5-S*", laterCritics},
+		Omit: []string{"*-5-S*/*", laterCritics},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4}, 0},
 			{Benchmark, ExactPMD, "", []int{4}, 0},
@@ -167,7 +171,7 @@ var presets = []Preset{
 	{
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
-		Omit: []string{"*-5120-S*", laterCritics},
+		Omit: []string{"*-5120-S*/*", laterCritics, laterSnapshots},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
@@ -286,12 +290,21 @@ func (p Preset) snapshots(c Cell) map[method.Name][]int {
 	return at
 }
 
-// omits reports whether copies of a training run's artifact may lack its weights.
-func (p Preset) omits(c method.Training) bool {
-	return slices.ContainsFunc(p.Omit, func(pattern string) bool {
-		matches, _ := path.Match(pattern, c.Name()) // Check has refused malformed patterns
-		return matches
-	})
+// omits lists the files of weights that copies of a training run's artifact may lack, in
+// alphabetical order.
+func (p Preset) omits(c method.Training) []string {
+	var files []string
+	for _, step := range weightSteps(c) {
+		file := weightsFile(c, step)
+		if slices.ContainsFunc(p.Omit, func(pattern string) bool {
+			matches, _ := path.Match(pattern, c.Name()+"/"+file) // Check has refused malformed patterns
+			return matches
+		}) {
+			files = append(files, file)
+		}
+	}
+	slices.Sort(files)
+	return files
 }
 
 // label returns what a method is called in text.

@@ -48,19 +48,19 @@ func weightsFile(c method.Training, step int) string {
 	return fmt.Sprintf("weights-%d.safetensors", step)
 }
 
-// held reports whether the weights are there: see Preset.omits.
-func (t *TrainingRun) held() bool {
-	if t.Manifest.Omitted == nil {
+// holds reports whether the weights after a step are there: see Preset.omits.
+func (t *TrainingRun) holds(step int) bool {
+	if _, ok := t.Manifest.Omitted[weightsFile(t.Config, step)]; !ok {
 		return true
 	}
-	_, err := os.Stat(filepath.Join(t.Folder, lastWeights))
+	_, err := os.Stat(t.WeightsPath(step))
 	return err == nil
 }
 
 // weightsDigest returns the SHA-256 of the weights after a step.
 func (t *TrainingRun) weightsDigest(step int) (string, error) {
-	if !t.held() {
-		return t.Manifest.Omitted[lastWeights], nil
+	if !t.holds(step) {
+		return t.Manifest.Omitted[weightsFile(t.Config, step)], nil
 	}
 	return artifact.FileDigest(t.WeightsPath(step))
 }
@@ -202,8 +202,11 @@ func (s *Store) publishTraining(c method.Training, b compute.Backend, result *tr
 		if err := m.Add(c.Key(), c); err != nil {
 			return nil, err
 		}
-		if s.Preset.omits(c) {
-			m.Omitted = map[string]string{lastWeights: ""}
+		for _, file := range s.Preset.omits(c) {
+			if m.Omitted == nil {
+				m.Omitted = map[string]string{}
+			}
+			m.Omitted[file] = ""
 		}
 		return m, nil
 	})
@@ -216,16 +219,17 @@ func (s *Store) publishTraining(c method.Training, b compute.Backend, result *tr
 	return nil
 }
 
-// restore trains once more what its artifact has been left without. It returns an error if
-// other weights come out than its manifest tells of.
-func (s *Store) restore(ctx context.Context, t *TrainingRun) error {
+// restore trains once more what has been left without the weights after a step, and puts
+// back all that it lacks. It returns an error if other weights come out than its manifest
+// tells of.
+func (s *Store) restore(ctx context.Context, t *TrainingRun, step int) error {
 	name := t.Config.Name()
 	unlock, err := s.lock(ctx, name, t.Folder)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if t.held() {
+	if t.holds(step) {
 		return nil
 	}
 	work := s.artifacts.Work(t.Folder)
@@ -241,15 +245,22 @@ func (s *Store) restore(ctx context.Context, t *TrainingRun) error {
 	if err != nil {
 		return err
 	}
-	digest, err := artifact.FileDigest(results[0].Weights)
-	if err != nil {
-		return err
-	}
-	if digest != t.Manifest.Omitted[lastWeights] {
-		return fmt.Errorf("experiment: %s, trained again, has other weights than %s tells of, which were made on %s, perhaps by another version of this library: what needs them can be made in another folder of artifacts", name, t.Folder, t.Manifest.Produced.CPU)
-	}
-	if err := os.Rename(results[0].Weights, filepath.Join(t.Folder, lastWeights)); err != nil {
-		return fmt.Errorf("experiment: %w", err)
+	made := results[0].Snapshots
+	made[t.Config.Budget()] = results[0].Weights
+	for step, path := range made {
+		if t.holds(step) {
+			continue
+		}
+		digest, err := artifact.FileDigest(path)
+		if err != nil {
+			return err
+		}
+		if digest != t.Manifest.Omitted[weightsFile(t.Config, step)] {
+			return fmt.Errorf("experiment: %s, trained again, has other weights than %s tells of, which were made on %s, perhaps by another version of this library: what needs them can be made in another folder of artifacts", name, t.Folder, t.Manifest.Produced.CPU)
+		}
+		if err := os.Rename(path, t.WeightsPath(step)); err != nil {
+			return fmt.Errorf("experiment: %w", err)
+		}
 	}
 	if err := os.RemoveAll(work); err != nil {
 		return fmt.Errorf("experiment: %w", err)

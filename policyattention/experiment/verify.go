@@ -317,18 +317,13 @@ func (s *Store) verifyTraining(v *Verification, c method.Training) {
 		v.add(filepath.Join(folder, artifact.ManifestFile), 0, "its configuration is not that of its hash")
 	}
 	t := &TrainingRun{Config: c, Folder: folder, Manifest: m}
-	var omitted []string
-	if s.Preset.omits(c) {
-		omitted = []string{lastWeights}
+	if got, want := slices.Sorted(maps.Keys(m.Omitted)), s.Preset.omits(c); !slices.Equal(got, want) {
+		v.add(filepath.Join(folder, artifact.ManifestFile), 0, "it omits %q, want %q", got, want)
 	}
-	if got := slices.Sorted(maps.Keys(m.Omitted)); !slices.Equal(got, omitted) {
-		v.add(filepath.Join(folder, artifact.ManifestFile), 0, "it omits %q, want %q", got, omitted)
-	}
-	steps := weightSteps(c)
-	if !t.held() {
-		steps = nil
-	}
-	for _, step := range steps {
+	for _, step := range weightSteps(c) {
+		if !t.holds(step) {
+			continue
+		}
 		path := t.WeightsPath(step)
 		stored, at, err := c.Read(path)
 		switch {
@@ -409,7 +404,7 @@ func (v *Verification) arrays(path string) (arrays map[string]npz.Array, ok bool
 // being there. It counts the evaluation where they cannot.
 func (s *Store) asks(v *Verification, config Config) bool {
 	for _, w := range config.weights() {
-		if t, err := s.FindTraining(w.Training); err == nil && !t.held() {
+		if t, err := s.FindTraining(w.Training); err == nil && !t.holds(w.Step) {
 			v.WithoutWeights++
 			return false
 		}
