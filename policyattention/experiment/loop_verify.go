@@ -17,6 +17,10 @@ import (
 // float64.
 const walkTolerance = 1e-8
 
+// longShare is one in how many problems the networks' loops of block long are run again
+// for, the first ones: problems are drawn independently, so that these are a sample.
+const longShare = 8
+
 // storedLoop is a closed loop as its artifact holds it.
 type storedLoop struct {
 	*Evaluation
@@ -45,6 +49,9 @@ func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems [
 		// Its lives would take longer than all else, and it is read for the kept
 		// rounds alone.
 		asked = min(asked, s.Preset.Problems)
+	case e.Cell.Block == Long && method.Networks(l.weights()):
+		asked = (asked + longShare - 1) / longShare
+		v.Sampled += len(problems) - asked
 	}
 	if err := stored.scoreFrom(asked, v); err != nil || asked == 0 {
 		return err

@@ -65,6 +65,7 @@ type Verification struct {
 	Missing        int           `json:"missing"`   // planned runs and cells that are not there
 	WithoutWeights int           `json:"unasked"`   // evaluations whose weights are left out, of which what is stored was scored
 	Files          int           `json:"files"`     // files whose digest was checked
+	Sampled        int           `json:"sampled"`   // problems of block long whose last policies were scored and whose loops were not run again
 	Rescored       int           `json:"rescored"`  // stored policies scored again
 	Replayed       int           `json:"replayed"`  // network or exact updates
 	Discrepancies  []Discrepancy `json:"discrepancies"`
@@ -106,8 +107,12 @@ func (v *Verification) Took() []Phase {
 }
 
 func (v *Verification) String() string {
-	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run, %d without their weights), %d files, %d policies scored again, %d updates replayed: %d discrepancies",
-		v.Preset, v.Trainings, v.Cells, v.Missing, v.WithoutWeights, v.Files, v.Rescored, v.Replayed, len(v.Discrepancies))
+	sampled := ""
+	if v.Sampled > 0 {
+		sampled = fmt.Sprintf(" (loops of block %s: one problem in %d; %d others scored at the end)", Long, longShare, v.Sampled)
+	}
+	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run, %d without their weights), %d files, %d policies scored again, %d updates replayed%s: %d discrepancies",
+		v.Preset, v.Trainings, v.Cells, v.Missing, v.WithoutWeights, v.Files, v.Rescored, v.Replayed, sampled, len(v.Discrepancies))
 }
 
 // during charges the time until the returned function is called to a part.
@@ -120,7 +125,7 @@ func (v *Verification) during(part Phase) (done func()) {
 // merge takes in what another worker has found.
 func (v *Verification) merge(w *Verification) {
 	v.Trainings, v.Cells, v.Missing = v.Trainings+w.Trainings, v.Cells+w.Cells, v.Missing+w.Missing
-	v.WithoutWeights, v.Files = v.WithoutWeights+w.WithoutWeights, v.Files+w.Files
+	v.WithoutWeights, v.Files, v.Sampled = v.WithoutWeights+w.WithoutWeights, v.Files+w.Files, v.Sampled+w.Sampled
 	v.Rescored, v.Replayed = v.Rescored+w.Rescored, v.Replayed+w.Replayed
 	v.Discrepancies = append(v.Discrepancies, w.Discrepancies...)
 	for part, seconds := range w.Phases {
@@ -146,7 +151,8 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // exactly; every update of every closed loop replayed with the stored weights
 // in the stored contexts, which by induction replays the loop, or the loop run
 // again where not all of its policies are stored; medians rebuilt. Of the lives
-// that step sizes were tuned by as many are repeated as an evaluation has, and
+// that step sizes were tuned by as many are repeated as an evaluation has, of the
+// networks' loops of block long one in longShare, the rest being scored at its end, and
 // where weights are left out (see Preset.omits) there is only the scoring. Losses
 // of training, costs and what a manifest says of the machine are sealed, not made
 // again. More, if not nil, adds checks of what was made from the artifacts, which

@@ -369,6 +369,20 @@ var corruptions = []corruption{
 	{"policy after 400 rounds", []string{long, training}, func(t *testing.T, f string) {
 		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
 	}, policiesFile + ": row 1: round 400: the controller, replayed, differs"},
+	{"policy after 400 rounds of a loop that is not run again", []string{long, training}, func(t *testing.T, f string) {
+		editArray(t, f, "policies", func(data []float64) {
+			n := len(data)
+			data[n-1], data[n-2] = data[n-2], data[n-1]
+		})
+	}, roundsFile + ": row 18: column loss"},
+	{"losses after 400 rounds of all loops, summed up", []string{long, training}, func(t *testing.T, f string) {
+		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) {
+			for i := 1; i < len(rows); i += 3 {
+				rows[i][2] /= 2
+			}
+		})
+		reseal(t, f, func(m *artifact.Manifest) { m.Summary["T100"]["median_loss"] /= 2 })
+	}, roundsFile + ": row 2: column loss"},
 	{"residual in a table of two rounds", []string{longExact}, func(t *testing.T, f string) {
 		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[1][5], rows[1][6] = 0.1, 0.1 })
 	}, roundsFile + ": row 2: column zeta"},
