@@ -77,9 +77,6 @@ const (
 	ShrunkMean      method.Name = "shrunk-mean"
 	PosteriorMean   method.Name = "posterior-mean"
 	Mixture         method.Name = "policyattention-mixture"
-	LiangLai        method.Name = "liang-lai"
-	Distillation    method.Name = "algorithm-distillation"
-	S5RL            method.Name = "s5rl"
 )
 
 // Cell names one evaluation.

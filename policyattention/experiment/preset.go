@@ -46,6 +46,13 @@ type Row struct {
 	Runs   int
 }
 
+// The baselines that the presets plan.
+const (
+	LiangLai     method.Name = "liang-lai"
+	Distillation method.Name = "algorithm-distillation"
+	S5RL         method.Name = "s5rl"
+)
+
 // Presets are the presets of the paper's protocol and all registered methods, by name.
 // Rows of methods that are not registered are left out.
 var Presets = func() map[string]Preset {

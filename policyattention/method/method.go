@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"image/color"
 	"slices"
+	"strings"
 
 	"icrl/internal/npz"
 	"icrl/policyattention/baseline"
@@ -47,6 +48,19 @@ type Method struct {
 	// longer one which that is and, as text says it, what part of it; "" for others. The
 	// parts of a recipe come before it in a plan, in their order.
 	StageOf func(recipe string) (whole, stage string)
+	// Variants are the recipes of a sampled method that the paper's sentences on it are held to.
+	Variants []Variant
+	// Retuned pairs a recipe with the same at step sizes that calibration problems chose.
+	Retuned [][2]string
+	// Control, where it is not nil, says that a recipe qualifies only if it beats its own control.
+	Control *OwnControl
+	// Tuning says how tables and figures show the step sizes that were tried.
+	Tuning Tuning
+	// Figure is the figure of its qualification, where it has one: of its imitation of a teacher
+	// if Qualify is not nil, else of its losses within a life.
+	Figure Figure
+	// Notes are what the tables "benchmark", "qualification" and "tuning" say of it below.
+	Notes map[string][]string
 	// Measures are what its qualification is judged by.
 	Measures []Measure
 	// Limits names the numbers of its recipes that a preset can bound.
@@ -75,6 +89,43 @@ type Growth struct {
 	Recipe           string
 	Limits           func(x int) Limits // of the recipe
 }
+
+// Variant is a recipe as the paper has it, or with a choice of ours.
+type Variant struct {
+	Recipe, Label string
+	Tuned         bool   // with step sizes of our own, which the paper's numbers are not of
+	Budget        string // how its budget differs from the paper's
+	Fitted        string // what was chosen so that it agrees
+	// Why its loss, its growth with S, and the lead over it differ from the paper's.
+	Loss, Growth, Lead string
+}
+
+// OwnControl is the same recipe with nothing remembered between rounds.
+type OwnControl struct {
+	Suffix string // of the recipe
+	Whose  string // as in "the short context's"
+}
+
+// Of returns the recipe of a recipe's control; "" for a control, and where there is none.
+func (c *OwnControl) Of(recipe string) string {
+	if c == nil || strings.HasSuffix(recipe, c.Suffix) {
+		return ""
+	}
+	return recipe + c.Suffix
+}
+
+// Tuning is how step sizes that were tried are shown.
+type Tuning struct {
+	Says  string // in the title of a panel
+	Axis  string // the step size along it
+	Grids []Grid
+}
+
+// Grid is a recipe of the block "tuning", and how text tells it from the others.
+type Grid struct{ Recipe, Label string }
+
+// Figure is a figure by its name and title.
+type Figure struct{ Name, Title string }
 
 // HasPrinted reports whether the paper has numbers for a recipe; an empty one stands
 // for all that the method has.

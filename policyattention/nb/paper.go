@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 )
@@ -53,23 +52,23 @@ func table3(s *results.Source) (*Sheet, error) {
 // table3Rows are the paper's rows: a recipe for each sampled method, the largest budget
 // that has results.
 func table3Rows(s *results.Source, all []results.BenchmarkRow) (rows []results.Series) {
-	for _, x := range []struct {
-		method  method.Name
-		recipes []string
-	}{
-		{experiment.PolicyAttention, []string{""}}, {experiment.PMDTarget, []string{""}}, {experiment.LearnedCritic, []string{""}},
-		{experiment.LiangLai, []string{"paper"}}, {experiment.Distillation, []string{"full", "cpu"}}, {experiment.ExactPMD, []string{""}},
-	} {
-		there := func(recipe string) bool {
-			return slices.ContainsFunc(all, func(r results.BenchmarkRow) bool {
-				return r.Method == x.method && r.Recipe == recipe && r.Loss.Runs > 0
-			})
+	for _, m := range s.Store.Preset.Methods {
+		if results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(m.Name), S: 8, T: 20}) == nil {
+			continue
 		}
-		recipe := x.recipes[len(x.recipes)-1]
-		if i := slices.IndexFunc(x.recipes, there); i >= 0 {
-			recipe = x.recipes[i]
+		recipe := ""
+		if m.Sampled {
+			recipe = m.Printed[0]
 		}
-		rows = append(rows, s.Series(x.method, recipe))
+		for _, printed := range m.Printed {
+			if slices.ContainsFunc(all, func(r results.BenchmarkRow) bool {
+				return r.Method == m.Name && r.Recipe == printed && r.Loss.Runs > 0
+			}) {
+				recipe = printed
+				break
+			}
+		}
+		rows = append(rows, s.Series(m.Name, recipe))
 	}
 	return rows
 }

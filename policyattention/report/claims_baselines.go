@@ -5,17 +5,63 @@ import (
 	"math"
 	"slices"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
+// The baselines that the paper's own sentences name.
+const (
+	liangLai     method.Name = "liang-lai"
+	distillation method.Name = "algorithm-distillation"
+	nativeStates             = 9 // of the shape that Liang and Lai train in
+)
+
+// budgets holds a statement to each budget of Algorithm Distillation.
+func budgets(printed, command string, of func(recipe string) measure) (checks []check) {
+	m, _ := all.Methods.Find(distillation) // without it there are none
+	for _, v := range variants(m) {
+		checks = append(checks, check{variant: v.Label, printed: printed, command: command, measure: of(v.Recipe), judge: stated, budget: v.Budget})
+	}
+	return checks
+}
+
+// budgetOf says how the budget of a recipe of Algorithm Distillation differs from the paper's.
+func budgetOf(recipe string) string {
+	m, _ := all.Methods.Find(distillation)
+	for _, v := range m.Variants {
+		if v.Recipe == recipe {
+			return v.Budget
+		}
+	}
+	return ""
+}
+
+// baselineTicks are the baselines' rows of Table 1.
+func baselineTicks(section string) []sentence {
+	liang := sentence{section: section, says: "Table 1, Liang–Lai: linear attention, evaluation, control, learned", checks: []check{
+		{at: "linear attention that evaluates and controls, learned", printed: "✓", command: "evaluate qualification",
+			measure: brief(values(selection(experiment.Qualification, liangLai, nativeStates), updateError), ""), judge: judge{"an update error of at most 1e-5", func(m *measured, _ results.Number) (Verdict, string) {
+				if m.value <= 1e-5 {
+					return Holds, ""
+				}
+				return Differs, ""
+			}}},
+	}}
+	distilled := sentence{section: section, says: "Table 1, Algorithm Distillation: softmax, implicit evaluation, control, learned",
+		checks: slices.DeleteFunc(budgets("✓", "evaluate qualification", func(recipe string) measure { return qualifies(distillation, recipe, 8) }),
+			func(c check) bool { return c.variant == "a CPU budget" })} // its source tuned is nearer
+	return []sentence{liang, distilled}
+}
+
 // Section 8 on interfaces and resources, and Appendix F: may the adaptations enter?
 func baselineSentences() []sentence {
 	const section, qualification = "8 Comparison", "App. F Qualification"
-	native := results.Selection{Block: experiment.Qualification, Method: experiment.LiangLai, S: results.NativeStates}
-	harness := selection(experiment.Qualification, experiment.LiangLai, 8)
+	native := results.Selection{Block: experiment.Qualification, Method: liangLai, S: nativeStates}
+	harness := selection(experiment.Qualification, liangLai, 8)
 	one := func(section, says string, c check) sentence {
 		if c.command == "" {
 			c.command = "evaluate qualification"
@@ -23,7 +69,7 @@ func baselineSentences() []sentence {
 		return sentence{section: section, says: says, checks: []check{c}}
 	}
 	quality := func(says, quantity string, j judge, of func(*experiment.Evaluation) float64) sentence {
-		return one(qualification, "Liang–Lai in its native shape: "+says, check{number: results.Key{Block: experiment.Qualification, Quantity: quantity + " native", S: results.NativeStates}, measure: values(native, of), judge: j})
+		return one(qualification, "Liang–Lai in its native shape: "+says, check{number: results.Key{Block: experiment.Qualification, Quantity: quantity + " native", S: nativeStates}, measure: values(native, of), judge: j})
 	}
 	lossRatio := quality("last over first training loss 4.9e-12", "last/first training loss", compared(lower), func(e *experiment.Evaluation) float64 { return e.Manifest.Summary["training"]["loss_ratio"] })
 	lossRatio.note = "its optimizer is ours, the paper names none: this is no better fit of the same thing"
@@ -33,22 +79,16 @@ func baselineSentences() []sentence {
 		quality("improvement over 3,000 updates, relative to its teacher's", "closed-loop improvement / teacher's", toward(1), func(e *experiment.Evaluation) float64 { return results.Imitation(e).Improvement() }),
 		quality("mean gap between its curve and its teacher's", "mean curve gap", compared(lower), func(e *experiment.Evaluation) float64 { return results.Imitation(e).Gap() }),
 		one(qualification, "Liang–Lai in the harness's shape, S = 8: median relative error of an update", check{number: results.Key{Block: experiment.Qualification, Quantity: "relative update error harness", S: 8}, measure: values(harness, updateError), judge: compared(lower)}),
-		sentence{section: qualification, says: "Algorithm Distillation qualifies at S = 8: its loss falls from .821 to .395 over 40 rounds, 64 of 64 MDPs improve, and it beats its control of a short context by the registered gap", checks: []check{
-			{variant: "the paper's budget", printed: "qualifies", command: "evaluate qualification", measure: qualifies("full", 8), judge: stated},
-			{variant: "a CPU budget", printed: "qualifies", command: "evaluate qualification", measure: qualifies("cpu", 8), judge: stated, budget: smaller},
-			{variant: "a CPU budget, source tuned", printed: "qualifies", command: "evaluate qualification", measure: qualifies("cpu-tuned", 8), judge: stated, budget: smaller},
-		}, note: "the rule is of 23 November 2026: a fall by a tenth and a gap to the recipe's own control with an interval below zero; before, a fall by a tenth alone, which a control passes too"},
-		one(qualification, "the first recipe of Algorithm Distillation fails: .928 to .937", check{printed: "0.928 to 0.937", measure: improves(experiment.Qualification, "first", 8), judge: judge{"the median does not fall by a tenth", func(m *measured, _ results.Number) (Verdict, string) {
+		sentence{section: qualification, says: "Algorithm Distillation qualifies at S = 8: its loss falls from .821 to .395 over 40 rounds, 64 of 64 MDPs improve, and it beats its control of a short context by the registered gap", checks: budgets("qualifies", "evaluate qualification", func(recipe string) measure { return qualifies(distillation, recipe, 8) }), note: "the rule is of 23 November 2026: a fall by a tenth and a gap to the recipe's own control with an interval below zero; before, a fall by a tenth alone, which a control passes too"},
+		one(qualification, "the first recipe of Algorithm Distillation fails: .928 to .937", check{printed: "0.928 to 0.937", measure: improves(experiment.Qualification, distillation, "first", 8), judge: judge{"the median does not fall by a tenth", func(m *measured, _ results.Number) (Verdict, string) {
 			if m.ok {
 				return Differs, ""
 			}
 			return Holds, ""
 		}}}),
-		sentence{section: section, says: "8.3: Algorithm Distillation improves in context at S = 16, .923 to .373 from round 1 to round 40 of the evaluation", checks: []check{
-			{variant: "the paper's budget", printed: "0.923 to 0.373", command: "evaluate benchmark", measure: improves(experiment.Benchmark, "full", 16), judge: stated},
-			{variant: "a CPU budget", printed: "0.923 to 0.373", command: "evaluate benchmark", measure: improves(experiment.Benchmark, "cpu", 16), judge: stated, budget: smaller},
-			{variant: "a CPU budget, source tuned", printed: "0.923 to 0.373", command: "evaluate benchmark", measure: improves(experiment.Benchmark, "cpu-tuned", 16), judge: stated, budget: smaller},
-		}},
+		sentence{section: section, says: "8.3: Algorithm Distillation improves in context at S = 16, .923 to .373 from round 1 to round 40 of the evaluation", checks: budgets("0.923 to 0.373", "evaluate benchmark", func(recipe string) measure {
+			return improves(experiment.Benchmark, distillation, recipe, 16)
+		})},
 		sentence{section: section, says: "8.3: on the paper's range, calibration problems choose (α, β) = (2, .2) at S = 8 and (2, .8) at S = 16 for Liang–Lai", checks: []check{
 			{at: "S = 8", printed: "(2, 0.2)", command: "evaluate tuning", measure: chosen(8), judge: stated, why: "with so small an actor step the loss hardly depends on β; the paper gives neither its grid nor its problems"},
 			{at: "S = 16", printed: "(2, 0.8)", command: "evaluate tuning", measure: chosen(16), judge: stated, why: "with so small an actor step the loss hardly depends on β; the paper gives neither its grid nor its problems"},
@@ -56,7 +96,7 @@ func baselineSentences() []sentence {
 		sentence{section: section, says: "8.2: the chosen rates are the largest of their grids, and larger ones could be better (calibration problems, T = 20)", checks: []check{
 			{at: "Liang–Lai, S = 8", printed: "could be", command: "evaluate tuning", measure: tunedLarger(8), judge: stated},
 			{at: "Liang–Lai, S = 16", printed: "could be", command: "evaluate tuning", measure: tunedLarger(16), judge: stated},
-			{at: "Algorithm Distillation, S = 8", printed: "could be", command: "evaluate tuning", measure: sourceRates, judge: stated, budget: smaller},
+			{at: "Algorithm Distillation, S = 8", printed: "could be", command: "evaluate tuning", measure: sourceRates, judge: stated, budget: budgetOf("cpu")},
 		}, note: "the source rates above 4 were added after the losses at 4 had been seen"},
 	)
 }
@@ -67,7 +107,7 @@ func interfaceSentences() []sentence {
 	in := func(m method.Name, recipe string) results.Selection {
 		return results.Selection{Block: experiment.Benchmark, Method: m, Recipe: recipe, S: 8}
 	}
-	liang, full := in(experiment.LiangLai, "paper"), in(experiment.Distillation, "full")
+	liang, full := in(liangLai, "paper"), in(distillation, "full")
 	critic := in(experiment.LearnedCritic, "")
 	const ll, ad = "loop.liang_lai.training.", "loop.distill.training."
 	product := func(get func(string) any, paths ...string) float64 {
@@ -91,7 +131,7 @@ func interfaceSentences() []sentence {
 		set("Table 4: Algorithm Distillation learns from 2,000 histories of 1,000 steps, with a context of 200", "2000, 1000, 200", full, func(get func(string) any) string {
 			return fmt.Sprintf("%v, %v, %v", get(ad+"histories"), get(ad+"length"), get(ad+"context"))
 		}),
-		set("8.2: the failed first attempt of Algorithm Distillation had context 800, batch 32, 20,000 steps", "800, 32, 20000", results.Selection{Block: experiment.Qualification, Method: experiment.Distillation, Recipe: "first", S: 8}, func(get func(string) any) string {
+		set("8.2: the failed first attempt of Algorithm Distillation had context 800, batch 32, 20,000 steps", "800, 32, 20000", results.Selection{Block: experiment.Qualification, Method: distillation, Recipe: "first", S: 8}, func(get func(string) any) string {
 			return fmt.Sprintf("%v, %v, %v", get(ad+"context"), get(ad+"batch"), get(ad+"steps"))
 		}),
 		set("8.1: the learned critic takes 144 generative transitions a round at S = 8, 7.2 times the 20 of the sampled methods", "144, 7.2", critic, func(get func(string) any) string {
@@ -103,8 +143,8 @@ func interfaceSentences() []sentence {
 	return append(list,
 		sentence{section: section, says: "8.2: parameters at S = 8", checks: []check{
 			{at: "PolicyAttention, actor and critic", printed: "272451", command: "table resources", measure: parameters(experiment.LearnedCritic, "", 272451), judge: stated, why: "the paper does not say how it splits them between trunk, embeddings and heads"},
-			{at: "Liang–Lai", printed: "10952", command: "table resources", measure: parameters(experiment.LiangLai, "paper", 10952), judge: stated},
-			{at: "Algorithm Distillation", printed: "1.14M", command: "table resources", measure: parameters(experiment.Distillation, "full", 1.14e6), judge: stated, fitted: "width and depth were chosen from this number"},
+			{at: "Liang–Lai", printed: "10952", command: "table resources", measure: parameters(liangLai, "paper", 10952), judge: stated},
+			{at: "Algorithm Distillation", printed: "1.14M", command: "table resources", measure: parameters(distillation, "full", 1.14e6), judge: stated, fitted: "width and depth were chosen from this number"},
 		}},
 		sentence{section: section, says: "Table 4: time of a training run at S = 8", checks: []check{
 			{at: "PolicyAttention", printed: ".19–.24 GPU-h", command: "table cost", measure: trainingHours(in(experiment.PolicyAttention, "")), judge: bars("another machine")},
@@ -151,4 +191,111 @@ func trainingHours(x results.Selection) measure {
 		}
 		return &measured{value: stats.Median(hours), text: fmt.Sprintf("%.2f–%.2f CPU-h", slices.Min(hours), slices.Max(hours)), runs: len(runs.Found), planned: runs.Planned, used: runs.Found}, nil
 	}
+}
+
+// qualifies says whether a recipe beats its own control.
+func qualifies(name method.Name, recipe string, states int) measure {
+	return func(s *source) (*measured, error) {
+		q, err := s.Qualify(experiment.Qualification, name, recipe, states)
+		if err != nil || q.Runs == 0 {
+			return nil, err
+		}
+		m := &measured{text: verdictOf(q), ok: q.OK(), runs: q.Runs, planned: q.Planned, used: q.Used}
+		if !m.ok && !q.HasControl && q.Last <= results.Hardly*q.First {
+			m.barred = "it has no control of a short context of its own"
+		}
+		return m, nil
+	}
+}
+
+// improves says how far the median loss falls from round 1 to round 40.
+func improves(block experiment.Block, name method.Name, recipe string, states int) measure {
+	return func(s *source) (*measured, error) {
+		q, err := s.Qualify(block, name, recipe, states)
+		if err != nil || q.Runs == 0 {
+			return nil, err
+		}
+		return &measured{text: fmt.Sprintf("%.3f to %.3f, %d of %d MDPs", q.First, q.Last, q.Improved, q.Problems), ok: q.Last <= results.Hardly*q.First, runs: q.Runs, planned: q.Planned, used: q.Used}, nil
+	}
+}
+
+// tunedLarger asks whether a larger step than the paper's is better on calibration
+// problems.
+func tunedLarger(states int) measure {
+	return func(s *source) (*measured, error) {
+		papers, best, m, err := s.tunedSteps(states, math.Inf(1))
+		if err != nil || m == nil || papers == nil {
+			return nil, err
+		}
+		m.text = fmt.Sprintf("α = %v: %.3f; α = %v: %.3f", papers.Alpha, papers.Loss[0], best.Alpha, best.Loss[0])
+		m.ok = best.Loss[0] < papers.Loss[0]
+		return m, nil
+	}
+}
+
+// tunedSteps returns Liang–Lai's scores at the paper's step sizes and at the best ones
+// with an actor step of at most a limit, from π₀.
+func (s *source) tunedSteps(states int, limit float64) (papers, best *baseline.Score, m *measured, err error) {
+	grid, err := s.Grid(liangLai, "", states)
+	if err != nil || len(grid.Found) == 0 {
+		return nil, nil, nil, err
+	}
+	steps, err := s.PrintedRates(liangLai, states)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	within := slices.DeleteFunc(slices.Clone(results.Scores(grid.Found[0])), func(x baseline.Score) bool { return x.Alpha > limit || x.Start != baseline.Initial })
+	b, _, err := baseline.Best(within)
+	if at := slices.IndexFunc(within, func(x baseline.Score) bool { return x.StepSizes == steps }); at >= 0 {
+		papers = &within[at]
+	}
+	return papers, &b, &measured{used: grid.Found}, err
+}
+
+// chosen asks whether calibration problems choose the paper's step sizes on its range.
+func chosen(states int) measure {
+	return func(s *source) (*measured, error) {
+		papers, best, m, err := s.tunedSteps(states, 2)
+		if err != nil || m == nil {
+			return nil, err
+		}
+		m.text = fmt.Sprintf("(%g, %g): %s", best.Alpha, best.Beta, number(best.Loss[0]))
+		if papers != nil {
+			m.ok = best.StepSizes == papers.StepSizes
+			if !m.ok {
+				m.text += fmt.Sprintf(", against %s", number(papers.Loss[0]))
+			}
+		}
+		return m, nil
+	}
+}
+
+// sourceRates asks whether a larger source rate than the paper's is better for
+// Algorithm Distillation.
+func sourceRates(s *source) (*measured, error) {
+	runs, err := s.Find(selection(experiment.Tuning, distillation, 8))
+	if err != nil {
+		return nil, err
+	}
+	if len(runs.Found) == 0 {
+		return nil, nil
+	}
+	printed, err := s.PrintedRates(distillation, 8)
+	if err != nil {
+		return nil, err
+	}
+	papers, best, rate := math.NaN(), math.Inf(1), 0.0
+	for _, r := range runs.Found {
+		loss, alpha := stats.Median(r.Losses(20)), results.Rates(r).Alpha
+		if alpha == printed.Alpha {
+			papers = loss
+		}
+		if loss < best {
+			best, rate = loss, alpha
+		}
+	}
+	if math.IsNaN(papers) {
+		return nil, nil
+	}
+	return &measured{text: fmt.Sprintf("rate %v: %.3f; rate %v: %.3f", printed.Alpha, papers, rate, best), ok: best < papers, runs: len(runs.Found), planned: runs.Planned, used: runs.Found}, nil
 }

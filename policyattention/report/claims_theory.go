@@ -288,23 +288,10 @@ func tickSentences() []sentence {
 	}}
 	own.checks[0].measure = brief(own.checks[0].measure, "two softmax heads a block, causal")
 	own.checks[1].measure = brief(own.checks[1].measure, "δ under its bound")
-	liang := sentence{section: section, says: "Table 1, Liang–Lai: linear attention, evaluation, control, learned", checks: []check{
-		{at: "linear attention that evaluates and controls, learned", printed: "✓", command: "evaluate qualification",
-			measure: brief(values(selection(experiment.Qualification, experiment.LiangLai, results.NativeStates), updateError), ""), judge: judge{"an update error of at most 1e-5", func(m *measured, _ results.Number) (Verdict, string) {
-				if m.value <= 1e-5 {
-					return Holds, ""
-				}
-				return Differs, ""
-			}}},
-	}}
-	distilled := sentence{section: section, says: "Table 1, Algorithm Distillation: softmax, implicit evaluation, control, learned", checks: []check{
-		{variant: "the paper's budget", printed: "✓", command: "evaluate qualification", measure: qualifies("full", 8), judge: stated},
-		{variant: "a CPU budget, source tuned", printed: "✓", command: "evaluate qualification", measure: qualifies("cpu-tuned", 8), judge: stated, budget: smaller},
-	}}
-	return []sentence{own, liang, distilled, {section: section, says: "Table 1, Wang et al. and Xie et al.: evaluation, no control", checks: []check{{
+	return append(append([]sentence{own}, baselineTicks(section)...), sentence{section: section, says: "Table 1, Wang et al. and Xie et al.: evaluation, no control", checks: []check{{
 		printed: "✓, –", command: "–", judge: bars("about other works; nothing measured here bears on it"),
 		measure: func(*source) (*measured, error) { return &measured{text: "–"}, nil },
-	}}}}
+	}}})
 }
 
 // brief replaces the text of a measure that another sentence spells out.

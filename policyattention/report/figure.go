@@ -27,6 +27,7 @@ import (
 	"icrl/policyattention/lockup"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 )
@@ -43,10 +44,27 @@ const (
 	panelHeight = 7.5 * vg.Centimeter
 )
 
-var figureBuilders = []struct {
+type figureBuilder struct {
 	name, title string
 	build       func(*source) ([]*plot.Plot, error)
-}{
+}
+
+// figureBuilders lists the figures; those of methods' qualifications are the methods' own.
+func figureBuilders(methods method.Registry) []figureBuilder {
+	list := slices.Clone(figuresBefore)
+	for _, m := range methods {
+		switch {
+		case m.Figure.Name == "":
+		case m.Qualify != nil:
+			list = append(list, figureBuilder{m.Figure.Name, m.Figure.Title, imitationFigure(m.Name)})
+		default:
+			list = append(list, figureBuilder{m.Figure.Name, m.Figure.Title, lifeFigure(m)})
+		}
+	}
+	return append(list, figuresAfter...)
+}
+
+var figuresBefore = []figureBuilder{
 	{"oracle", "Exact PMD in closed loop, its bound, and other fixed rules", oracleFigure},
 	{"learning", "Training and distance to fixed rules by round", learningFigure},
 	{"mech", "The learned actor against fixed update rules", mechanismFigure},
@@ -54,8 +72,9 @@ var figureBuilders = []struct {
 	{"rounds", "Median loss over rounds", roundsFigure},
 	{"lit", "Median T = 20 loss by method", methodsFigure},
 	{"pareto", "Deviation from exact PMD and T = 20 loss along training", frontierFigure},
-	{"liang-lai", "Liang–Lai's block learns its teacher", liangLaiFigure},
-	{"distillation", "Algorithm Distillation improves within one life", distillationFigure},
+}
+
+var figuresAfter = []figureBuilder{
 	{"tuning", "Losses of the sampled methods by step size", tuningFigure},
 	{"contrast", "One-step error and closed-loop loss by training recipe", contrastFigure},
 	{"decoder-attention", "Attention of the fixed decoder in one round", attentionFigure},
@@ -73,7 +92,7 @@ var figureBuilders = []struct {
 // FigureNames lists the figures.
 func FigureNames() []string {
 	var names []string
-	for _, b := range figureBuilders {
+	for _, b := range figureBuilders(all.Methods) {
 		names = append(names, b.name)
 	}
 	return names
@@ -86,7 +105,7 @@ func BuildFigure(store *experiment.Store, name string) (*Figure, error) {
 }
 
 func (s *source) figure(name string) (*Figure, error) {
-	for _, b := range figureBuilders {
+	for _, b := range figureBuilders(s.Store.Preset.Methods) {
 		if b.name == name {
 			panels, err := b.build(s)
 			if err != nil {
@@ -212,11 +231,10 @@ func label(c, canvas draw.Canvas, p *plot.Plot, xy [2]string) {
 // colour returns the colour of a method, which stays apart from the others' for
 // colour-blind readers.
 func (s *source) colour(name method.Name) color.Color {
-	m, err := s.Store.Preset.Methods.Find(name)
-	if err != nil {
-		return grey
+	if m := s.method(name); m.Name != "" {
+		return m.Colour
 	}
-	return m.Colour
+	return grey
 }
 
 var (

@@ -38,12 +38,10 @@ func qualificationTable(s *source) (Table, error) {
 		}},
 		column[R]{"runs", func(r R) string { return fmt.Sprintf("%d of %d", len(r.ByRun), r.Planned) }},
 	)
-	t.Notes = []string{
-		"Liang–Lai: the native shape has A = 4 and γ = .5, the harness A = 3 and γ = .9; the update error is the median of ‖Δ − teacher's‖/‖teacher's‖ over held-out windows, the improvement and the gap of the learning curves are relative to the teacher's gain. With several runs: their median. Its optimizer is ours; the paper does not give its own, so a smaller training loss than the paper's is no better fit of the same thing.",
-		"Algorithm Distillation: median normalized loss of the policies returned on problems that nothing else uses; \"short\" has a context of one round, so that nothing is remembered between rounds.",
+	t.Notes = append(s.notes("qualification"),
 		"Costs are the processor time of a training run, or, where it has not been made, the estimate for one core with XLA's CPU backend.",
 		s.howTo(experiment.Qualification),
-	}
+	)
 	verdicts, err := s.qualified()
 	if len(verdicts) > 0 {
 		t.Notes = append(t.Notes, "A recipe qualifies if its loss falls by a tenth or more from round 1 to round 40 and then lies below that of its own control of a short context, with an interval below zero. "+strings.Join(verdicts, "; ")+".")
@@ -51,14 +49,28 @@ func qualificationTable(s *source) (Table, error) {
 	return t, err
 }
 
-// qualified says of each recipe of Algorithm Distillation whether it qualifies.
+// method returns the preset's method called name; the zero method where there is none.
+func (s *source) method(name method.Name) method.Method {
+	m, _ := s.Store.Preset.Methods.Find(name) // whose rows are asked for
+	return m
+}
+
+// notes are what a table says of the preset's methods below.
+func (s *source) notes(table string) (notes []string) {
+	for _, m := range s.Store.Preset.Methods {
+		notes = append(notes, m.Notes[table]...)
+	}
+	return notes
+}
+
+// qualified says of each recipe that has a control of its own whether it qualifies.
 func (s *source) qualified() (verdicts []string, err error) {
 	for _, x := range s.SampledSeries(experiment.Qualification) {
-		if x.Method != experiment.Distillation || strings.HasSuffix(x.Recipe, "-short") {
+		if s.method(x.Method).Control.Of(x.Recipe) == "" {
 			continue
 		}
 		for _, states := range s.Sizes(experiment.Benchmark) {
-			q, err := s.Qualify(experiment.Qualification, x.Recipe, states)
+			q, err := s.Qualify(experiment.Qualification, x.Method, x.Recipe, states)
 			if err != nil {
 				return nil, err
 			}
@@ -83,7 +95,7 @@ func verdictOf(q results.Qualified) string {
 	case q.Gap.Runs == 0:
 		return fmt.Sprintf("is undecided (%s; its control has not been run)", fall)
 	}
-	return fmt.Sprintf("does not qualify (%s, its control %.3f to %.3f)", fall, q.FirstOfShort, q.LastOfShort)
+	return fmt.Sprintf("does not qualify (%s, its control %.3f to %.3f)", fall, q.FirstControl, q.LastControl)
 }
 
 // tuningTable shows what the grids found on calibration problems.
@@ -109,12 +121,7 @@ func tuningTable(s *source) (Table, error) {
 		column[R]{"T = 40", of("", func(r R) float64 { return r.Score.Loss[1] })},
 		column[R]{"inside the grid", func(r R) string { return r.Inside }},
 	)
-	t.Notes = []string{
-		"Liang–Lai's teacher makes the same updates as the trained block, so its scores stand for it; from the uniform policy it is Algorithm Distillation's source. Algorithm Distillation itself is trained at the CPU budget for each source rate. The paper's grids end at its choices: α = 2, and source rate 4.",
-		"The paper says neither from which policy Liang–Lai starts nor in which features it is linear. Its losses are .4535 and .2812 at S = 8, .4817 and .3307 at S = 16. No start gives both with one-hot features, whose step for a state falls as 1/S. Features of S·A numbers a pair and S a state, uniform on [0, 1), do, from π₀ and at the paper's step sizes; a feature's length grows with S and makes up for the rarer visits. One-hot features from π₀ are what the benchmark calls the paper's choice, the others stand beside it; tuned, one-hot features are the better ones.",
-		"The source rates of Algorithm Distillation above 4 were added after its losses at the paper's rate had been seen; the choice among them is on calibration problems.",
-		s.howTo(experiment.Tuning),
-	}
+	t.Notes = append(s.notes("tuning"), s.howTo(experiment.Tuning))
 	return t, err
 }
 
@@ -144,10 +151,7 @@ func resourcesTable(s *source) (Table, error) {
 			}
 		}
 	}
-	in := func(r R) method.Method {
-		m, _ := s.Store.Preset.Methods.Find(r.Method) // whose rows these are
-		return m
-	}
+	in := func(r R) method.Method { return s.method(r.Method) }
 	fill(&t, rows,
 		column[R]{"method", func(r R) string { return r.Series.String() }},
 		column[R]{"training signal", func(r R) string { return in(r).Signal }},

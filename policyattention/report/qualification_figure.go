@@ -13,16 +13,21 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
-// liangLaiFigure shows the training of the blocks, and the native one in closed
-// loop beside its teacher.
-func liangLaiFigure(s *source) ([]*plot.Plot, error) {
+// imitationFigure shows the training of a method that imitates a teacher, and the one in its
+// source's own shape in closed loop beside its teacher.
+func imitationFigure(name method.Name) func(*source) ([]*plot.Plot, error) {
+	return func(s *source) ([]*plot.Plot, error) { return imitationPanels(s, name) }
+}
+
+func imitationPanels(s *source, name method.Name) ([]*plot.Plot, error) {
 	a := Panel("(a) training", "optimizer step", "squared error of an update")
 	b := Panel("(b) closed loop in the native shape", "updates", "mean exact value")
-	found, err := s.Find(results.Selection{Block: experiment.Qualification, Method: experiment.LiangLai})
+	found, err := s.Find(results.Selection{Block: experiment.Qualification, Method: name})
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +64,7 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 				a.Legend.Add(shape, l)
 			}
 		}
-		if r.Cell.S != results.NativeStates {
+		if r.Cell.Recipe != "native" {
 			continue
 		}
 		native = true
@@ -72,7 +77,7 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		dots := mark(s.colour(experiment.LiangLai), draw.RingGlyph{}, learned...)
+		dots := mark(s.colour(name), draw.RingGlyph{}, learned...)
 		b.Add(dots)
 		b.Legend.Add("teacher", l)
 		b.Legend.Add("trained block", dots)
@@ -89,12 +94,16 @@ func liangLaiFigure(s *source) ([]*plot.Plot, error) {
 	return []*plot.Plot{a, b}, nil
 }
 
-// distillationFigure shows Algorithm Distillation's losses over the rounds of a
-// life, by recipe, and problem by problem.
-func distillationFigure(s *source) ([]*plot.Plot, error) {
+// lifeFigure shows a method's losses over the rounds of a life, by recipe, and problem by
+// problem.
+func lifeFigure(m method.Method) func(*source) ([]*plot.Plot, error) {
+	return func(s *source) ([]*plot.Plot, error) { return lifePanels(s, m) }
+}
+
+func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	list := s.SampledSeries(experiment.Qualification)
-	list = slices.DeleteFunc(list, func(x results.Series) bool { return x.Method != experiment.Distillation })
+	list = slices.DeleteFunc(list, func(x results.Series) bool { return x.Method != m.Name })
 	for i, states := range []int{8, 16} {
 		p := Panel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
 		drawn := 0
@@ -120,14 +129,16 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 			empty(p)
 		} else {
 			var quoted plotter.XYs
-			for _, round := range []int{1, 40} {
-				if n := results.Paper(results.Key{Block: experiment.Qualification, Quantity: fmt.Sprintf("loss after round %d full", round), S: states}); n != nil {
-					quoted = append(quoted, plotter.XY{X: float64(round), Y: n.Value})
+			for _, recipe := range m.Printed[:min(1, len(m.Printed))] {
+				for _, round := range []int{1, 40} {
+					if n := results.Paper(results.Key{Block: experiment.Qualification, Quantity: fmt.Sprintf("loss after round %d %s", round, recipe), S: states}); n != nil {
+						quoted = append(quoted, plotter.XY{X: float64(round), Y: n.Value})
+					}
 				}
+				dots := mark(grey, draw.CircleGlyph{}, quoted...)
+				p.Add(dots)
+				p.Legend.Add(recipe+", paper", dots)
 			}
-			dots := mark(grey, draw.CircleGlyph{}, quoted...)
-			p.Add(dots)
-			p.Legend.Add("full, paper", dots)
 			p.Y.Min, p.Y.Max = 0, math.Max(1, p.Y.Max)
 			headroom(p, drawn+1)
 		}
@@ -167,55 +178,79 @@ func distillationFigure(s *source) ([]*plot.Plot, error) {
 	return append(panels, p), nil
 }
 
-// tuningFigure shows the losses on calibration problems over step sizes, and
-// where the paper's grids end.
+// tuningFigure shows the losses on calibration problems over step sizes, and where the
+// paper's grids end: a panel a size for methods that are tuned on a grid, one for others.
 func tuningFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
-	for i, states := range []int{8, 16} {
-		p := Panel(fmt.Sprintf("(%c) Liang–Lai, S = %d, best β", 'a'+i, states), "actor step α", "calibration loss at T = 20")
-		panels = append(panels, p)
-		lines := 0
-		for j, x := range []struct {
-			recipe, label string
-			start         baseline.Start
-		}{{"", "from π₀", baseline.Initial}, {"", "from uniform", baseline.Uniform}, {"features", "from π₀, dense features", baseline.Initial}} {
-			grid, err := s.Grid(x.recipe, states)
+	title := func(text string) string { return fmt.Sprintf("(%c) %s", 'a'+len(panels), text) }
+	for _, m := range s.Store.Preset.Methods {
+		if len(m.Tuning.Grids) > 0 {
+			for _, states := range []int{8, 16} {
+				p, err := gridPanel(s, m, states, title(fmt.Sprintf("%s, S = %d, %s", m.Label, states, m.Tuning.Says)))
+				if err != nil {
+					return nil, err
+				}
+				panels = append(panels, p)
+			}
+		} else if m.Tuning.Axis != "" {
+			p, err := recipesPanel(s, m, title(fmt.Sprintf("%s, %s", m.Label, m.Tuning.Says)))
 			if err != nil {
 				return nil, err
 			}
+			panels = append(panels, p)
+		}
+	}
+	return panels, nil
+}
+
+// gridPanel shows the best loss of each step size on a method's grids.
+func gridPanel(s *source, m method.Method, states int, title string) (*plot.Plot, error) {
+	p := Panel(title, m.Tuning.Axis, "calibration loss at T = 20")
+	lines := 0
+	for _, g := range m.Tuning.Grids {
+		grid, err := s.Grid(m.Name, g.Recipe, states)
+		if err != nil {
+			return nil, err
+		}
+		for _, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
 			if len(grid.Found) == 0 {
 				continue
 			}
 			var xy plotter.XYs
-			for _, score := range results.Along(grid.Found[0], x.start) {
+			for _, score := range results.Along(grid.Found[0], start) {
 				xy = append(xy, plotter.XY{X: score.Alpha, Y: score.Loss[0]})
 			}
-			if err := tuned(p, j, x.label, xy); err != nil {
+			if len(xy) == 0 {
+				continue
+			}
+			if err := tuned(p, lines, "from "+results.StartNames[start]+g.Label, xy); err != nil {
 				return nil, err
 			}
 			lines++
 		}
-		if lines == 0 {
-			empty(p)
-			continue
-		}
-		steps, err := s.PrintedRates(experiment.LiangLai, states)
-		if err != nil {
-			return nil, err
-		}
-		if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(experiment.LiangLai), S: states, T: 20}); n != nil {
-			dot := mark(grey, draw.CircleGlyph{}, plotter.XY{X: steps.Alpha, Y: n.Value})
-			p.Add(dot)
-			p.Legend.Add("paper's loss", dot)
-		}
-		if err := gridEnd(p, steps.Alpha, lines+2); err != nil {
-			return nil, err
-		}
 	}
-	p := Panel("(c) Algorithm Distillation, CPU budget", "actor step α of the source", "calibration loss at T = 20")
+	if lines == 0 {
+		empty(p)
+		return p, nil
+	}
+	steps, err := s.PrintedRates(m.Name, states)
+	if err != nil {
+		return nil, err
+	}
+	if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(m.Name), S: states, T: 20}); n != nil {
+		dot := mark(grey, draw.CircleGlyph{}, plotter.XY{X: steps.Alpha, Y: n.Value})
+		p.Add(dot)
+		p.Legend.Add("paper's loss", dot)
+	}
+	return p, gridEnd(p, steps.Alpha, lines+2)
+}
+
+// recipesPanel shows the loss of each step size that a method has a recipe for.
+func recipesPanel(s *source, m method.Method, title string) (*plot.Plot, error) {
+	p := Panel(title, m.Tuning.Axis, "calibration loss at T = 20")
 	drawn := false
 	for j, states := range []int{8, 16} {
-		runs, err := s.Find(results.Selection{Block: experiment.Tuning, Method: experiment.Distillation, S: states})
+		runs, err := s.Find(results.Selection{Block: experiment.Tuning, Method: m.Name, S: states})
 		if err != nil {
 			return nil, err
 		}
@@ -231,16 +266,16 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 			return nil, err
 		}
 	}
-	if panels = append(panels, p); !drawn {
+	if !drawn {
 		empty(p)
-		return panels, nil
+		return p, nil
 	}
-	return panels, gridEnd(p, sourceRate, 3)
+	steps, err := s.PrintedRates(m.Name, 8)
+	if err != nil {
+		return nil, err
+	}
+	return p, gridEnd(p, steps.Alpha, 3)
 }
-
-// sourceRate is the actor step of Algorithm Distillation's source in the paper, at which
-// its grid ends.
-const sourceRate = 4.
 
 // tuned adds a line of losses by step size, with its lowest point marked.
 func tuned(p *plot.Plot, colour int, label string, xy plotter.XYs) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
@@ -76,7 +77,7 @@ func benchmarkTable(s *source) (Table, error) {
 	)...)
 	t.Notes = []string{
 		bootstrapNote, tailNote,
-		"Liang–Lai: step sizes as in the paper or tuned on calibration problems, started from π₀ (paper, paper-features, tuned-initial) or from the uniform policy (paper-uniform, tuned), tabular or, as paper-features, linear in random features. Algorithm Distillation: the paper's budget (full) or one for CPUs (cpu), with the paper's source rate or a tuned one; a CPU row is no substitute for the full budget, and the table qualification says which rows have not learned at theirs.",
+		strings.Join(s.notes("benchmark"), " "),
 		s.howTo(experiment.Benchmark),
 	}
 	return t, err

@@ -222,11 +222,13 @@ type Advantage struct {
 // Advantages returns what remains of PolicyAttention's advantage over the sampled
 // methods when their step sizes are tuned.
 func (s *Source) Advantages() (rows []Advantage, err error) {
-	for _, x := range []Advantage{
-		{Paper: s.Series(experiment.LiangLai, "paper"), Tuned: s.Series(experiment.LiangLai, "tuned")},
-		{Paper: s.Series(experiment.Distillation, "cpu"), Tuned: s.Series(experiment.Distillation, "cpu-tuned")},
-		{Paper: s.Series(experiment.Distillation, "full"), Tuned: s.Series(experiment.Distillation, "full-tuned")},
-	} {
+	var pairs []Advantage
+	for _, m := range s.Store.Preset.Methods {
+		for _, r := range m.Retuned {
+			pairs = append(pairs, Advantage{Paper: s.Series(m.Name, r[0]), Tuned: s.Series(m.Name, r[1])})
+		}
+	}
+	for _, x := range pairs {
 		for _, states := range s.Sizes(experiment.Benchmark) {
 			actor, err := s.Find(Selection{Block: experiment.Benchmark, Method: experiment.PolicyAttention, S: states})
 			if err != nil {

@@ -12,9 +12,6 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// NativeStates is S of the shape that Liang and Lai train in.
-const NativeStates = 9
-
 // Imitation returns the curves of a qualification by imitation.
 func Imitation(e *experiment.Evaluation) *baseline.Curves { return e.Found.(*baseline.Curves) }
 
@@ -26,7 +23,7 @@ func Rates(e *experiment.Evaluation) baseline.StepSizes {
 	return e.Config.Loop.Deployment.(method.Learner).StepSizes()
 }
 
-// Qualified says whether a network of Algorithm Distillation has learned to learn.
+// Qualified says whether a network has learned to learn.
 type Qualified struct {
 	Series
 	S            int      `json:"s"`
@@ -35,10 +32,10 @@ type Qualified struct {
 	Problems     int      //
 	Runs         int      `json:"runs"`
 	Planned      int      `json:"planned"`
-	HasControl   bool     // a control of a short context is planned
+	HasControl   bool     // a control that remembers nothing between rounds is planned
 	Gap          Estimate // loss after round 40 minus the control's
-	FirstOfShort float64  // the control's
-	LastOfShort  float64
+	FirstControl float64  // the control's
+	LastControl  float64
 	Used         []*experiment.Evaluation `json:"-"`
 }
 
@@ -47,13 +44,14 @@ type Qualified struct {
 const Hardly = 0.9
 
 // OK reports whether the recipe qualifies: its loss falls by a tenth or more, and ends
-// below that of its own control of a short context, with an interval below zero.
+// below that of its own control, with an interval below zero.
 func (q Qualified) OK() bool { return q.Last <= Hardly*q.First && q.Gap.Runs > 0 && q.Gap.Hi < 0 }
 
-// Qualify says whether a recipe of Algorithm Distillation qualifies at a size. The
-// block is Qualification, or Benchmark for the same networks on evaluation problems.
-func (s *Source) Qualify(block experiment.Block, recipe string, states int) (q Qualified, err error) {
-	x := s.Series(experiment.Distillation, recipe)
+// Qualify says whether a recipe of a method with a control of its own qualifies at a size.
+// The block is Qualification, or Benchmark for the same networks on evaluation problems.
+func (s *Source) Qualify(block experiment.Block, name method.Name, recipe string, states int) (q Qualified, err error) {
+	m, _ := s.Store.Preset.Methods.Find(name) // without it there are no runs
+	x := s.Series(name, recipe)
 	q.Series, q.S = x, states
 	runs, err := s.Find(x.In(block, states))
 	if err != nil {
@@ -61,13 +59,17 @@ func (s *Source) Qualify(block experiment.Block, recipe string, states int) (q Q
 	}
 	q.First, q.Last, q.Improved, q.Problems = falls(runs)
 	q.Runs, q.Planned, q.Used = len(runs.Found), runs.Planned, runs.Found
-	short, err := s.Find(s.Series(x.Method, recipe+"-short").In(block, states))
+	own := m.Control.Of(recipe)
+	if own == "" {
+		return q, nil
+	}
+	control, err := s.Find(s.Series(name, own).In(block, states))
 	if err != nil {
 		return q, err
 	}
-	q.HasControl = short.Planned > 0
-	q.FirstOfShort, q.LastOfShort, _, _ = falls(short)
-	q.Gap, err = runs.Compare(Difference, short, 40)
+	q.HasControl = control.Planned > 0
+	q.FirstControl, q.LastControl, _, _ = falls(control)
+	q.Gap, err = runs.Compare(Difference, control, 40)
 	return q, err
 }
 
@@ -117,7 +119,7 @@ type QualificationRow struct {
 // Qualification returns what the sampled methods' qualifications measured, and costs.
 func (s *Source) Qualification() (rows []QualificationRow, err error) {
 	for _, x := range s.SampledSeries(experiment.Qualification) {
-		for _, states := range []int{8, NativeStates, 16} {
+		for _, states := range s.Sizes(experiment.Qualification) {
 			runs, err := s.Find(x.In(experiment.Qualification, states))
 			if err != nil {
 				return nil, err
@@ -143,13 +145,13 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 				}
 				rows = append(rows, row(q.Name, values))
 			}
-			if x.Method == experiment.Distillation {
-				q, err := s.Qualify(experiment.Qualification, x.Recipe, states)
+			if m.Control.Of(x.Recipe) != "" {
+				q, err := s.Qualify(experiment.Qualification, x.Method, x.Recipe, states)
 				if err != nil {
 					return nil, err
 				}
 				if q.HasControl {
-					gap := row("its loss after round 40 minus the short context's", q.Gap.ByRun)
+					gap := row("its loss after round 40 minus "+m.Control.Whose, q.Gap.ByRun)
 					gap.Gap = &q.Gap
 					rows = append(rows, gap)
 				}
@@ -194,9 +196,9 @@ func (s *Source) costs(x Selection) (sizes, minutes []float64, expected float64,
 	return sizes, minutes, expected, nil
 }
 
-// Grid returns Liang–Lai's scores on a grid of step sizes.
-func (s *Source) Grid(recipe string, states int) (Runs, error) {
-	x := Selection{Block: experiment.Tuning, Method: experiment.LiangLai, Recipe: recipe, S: states}
+// Grid returns a method's scores on a grid of step sizes.
+func (s *Source) Grid(name method.Name, recipe string, states int) (Runs, error) {
+	x := Selection{Block: experiment.Tuning, Method: name, Recipe: recipe, S: states}
 	runs, err := s.Where(func(c experiment.Cell) bool { return x.Matches(c) && c.Recipe == recipe })
 	runs.Selection = x
 	return runs, err
@@ -211,58 +213,60 @@ type TuningRow struct {
 	Inside  string          `json:"inside,omitempty"` // is a best point inside its grid?
 }
 
-// StartNames are the starts of Liang–Lai as tables and figures call them.
+// StartNames are the starts of a learner as tables and figures call them.
 var StartNames = map[baseline.Start]string{baseline.Initial: "π₀", baseline.Uniform: "uniform"}
 
-// Tuning returns what the grids found on calibration problems.
+// Tuning returns what was tried on calibration problems: the grids of methods that are tuned on
+// one, the recipes of others.
 func (s *Source) Tuning() (rows []TuningRow, err error) {
-	for _, x := range []struct{ recipe, label string }{{"", ""}, {"features", ", dense features"}} {
-		for _, states := range []int{8, 16} {
-			more, err := s.tuned(x.recipe, x.label, states)
-			if err != nil {
-				return nil, err
+	for _, m := range s.Store.Preset.Methods {
+		for _, g := range m.Tuning.Grids {
+			for _, states := range tunedSizes {
+				more, err := s.tuned(m.Name, g, states)
+				if err != nil {
+					return nil, err
+				}
+				rows = append(rows, more...)
 			}
-			rows = append(rows, more...)
 		}
-	}
-	distillation, err := s.Store.Preset.Methods.Find(experiment.Distillation)
-	if err != nil {
-		return nil, err
-	}
-	for _, states := range []int{8, 16} {
-		for _, recipe := range distillation.Recipes {
-			runs, err := s.Find(s.Series(experiment.Distillation, recipe).In(experiment.Tuning, states))
-			if err != nil {
-				return nil, err
+		for _, states := range tunedSizes {
+			for _, recipe := range m.Recipes {
+				runs, err := s.Find(s.Series(m.Name, recipe).In(experiment.Tuning, states))
+				if err != nil {
+					return nil, err
+				}
+				if runs.Planned == 0 {
+					continue
+				}
+				row := TuningRow{Method: m.Name, S: states, Setting: strings.ReplaceAll(recipe, "-", " ")}
+				if len(runs.Found) > 0 {
+					row.Score = &baseline.Score{StepSizes: Rates(runs.Found[0]), Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
+				}
+				rows = append(rows, row)
 			}
-			if runs.Planned == 0 {
-				continue
-			}
-			row := TuningRow{Method: experiment.Distillation, S: states, Setting: strings.ReplaceAll(recipe, "-", " ")}
-			if len(runs.Found) > 0 {
-				row.Score = &baseline.Score{StepSizes: Rates(runs.Found[0]), Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
-			}
-			rows = append(rows, row)
 		}
 	}
 	return rows, nil
 }
 
-// tuned returns Liang–Lai's rows of one grid: the paper's choice and the best, from
-// either start.
-func (s *Source) tuned(recipe, label string, states int) (rows []TuningRow, err error) {
-	runs, err := s.Grid(recipe, states)
+// tunedSizes are the sizes that step sizes are chosen at.
+var tunedSizes = []int{8, 16}
+
+// tuned returns a method's rows of one grid: the paper's choice and the best, from either
+// start.
+func (s *Source) tuned(name method.Name, g method.Grid, states int) (rows []TuningRow, err error) {
+	runs, err := s.Grid(name, g.Recipe, states)
 	if err != nil || runs.Planned == 0 {
 		return nil, err
 	}
-	steps, err := s.PrintedRates(experiment.LiangLai, states)
+	steps, err := s.PrintedRates(name, states)
 	if err != nil {
 		return nil, err
 	}
 	for _, start := range []baseline.Start{baseline.Initial, baseline.Uniform} {
-		setting := "from " + StartNames[start] + label
-		papers := TuningRow{Method: experiment.LiangLai, S: states, Setting: "paper's choice, " + setting}
-		best := TuningRow{Method: experiment.LiangLai, S: states, Setting: "best, " + setting}
+		setting := "from " + StartNames[start] + g.Label
+		papers := TuningRow{Method: name, S: states, Setting: "paper's choice, " + setting}
+		best := TuningRow{Method: name, S: states, Setting: "best, " + setting}
 		if len(runs.Found) == 0 {
 			rows = append(rows, papers, best)
 			continue

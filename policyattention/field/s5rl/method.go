@@ -18,7 +18,8 @@ var Method = method.Method{
 	Name: name, Label: "S5RL", Colour: color.RGBA{117, 112, 179, 255}, Sampled: true,
 	Signal: "reward, online (PPO)", Access: "20 on-policy transitions", Cost: "–",
 	Recipes: []string{"cpu"}, System: system,
-	Limits: []string{"steps", "rows", "life", "width"},
+	Control: &method.OwnControl{Suffix: "-cleared", Whose: "the cleared state's"},
+	Limits:  []string{"steps", "rows", "life", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
 		if base != "cpu" {
