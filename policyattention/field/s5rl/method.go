@@ -33,6 +33,7 @@ var Method = method.Method{
 		for _, n := range []*int{&c.Encoder, &c.Width, &c.State, &c.Hidden} {
 			s.Limits.Bound(n, "width")
 		}
+		c.Blocks = min(c.Blocks, c.State/4) // of 4 states each, at any width
 		c.Optimizer.Cosine = c.Steps
 		d := &Deployment{}
 		d.S5RL.Training, d.S5RL.Root, d.S5RL.Cleared = c, s.Identity.Model, cleared
