@@ -7,7 +7,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strings"
 	"syscall/js"
@@ -15,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/sha256"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"

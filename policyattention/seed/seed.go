@@ -6,10 +6,11 @@
 package seed
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+
+	"icrl/internal/sha256"
 )
 
 // New returns the random stream named by root and path, for instance
@@ -22,12 +23,9 @@ import (
 // when they are equal. The key of the ChaCha8 generator is the SHA-256 digest of
 // the printed name.
 func New(root uint64, path ...any) *rand.Rand {
-	h := sha256.New()
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], root)
-	h.Write(b[:])
+	name := binary.LittleEndian.AppendUint64(nil, root)
 	for _, p := range path {
-		fmt.Fprintf(h, "/%#v", p)
+		name = fmt.Appendf(name, "/%#v", p)
 	}
-	return rand.New(rand.NewChaCha8([32]byte(h.Sum(nil))))
+	return rand.New(rand.NewChaCha8(sha256.Sum256(name)))
 }
