@@ -65,9 +65,9 @@ claims: setup ## write claims, and the tables and figures of README and RESULTS,
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
 	@scripts/setup.sh bench
-	go run ./scripts/bench decoder
-	go run ./scripts/bench --python .local/bench/bin/python
-	go run ./scripts/bench profile --python .local/bench/bin/python
+	go run ./policyattention/bench/cmd/bench decoder
+	go run ./policyattention/bench/cmd/bench --python .local/bench/bin/python
+	go run ./policyattention/bench/cmd/bench profile --python .local/bench/bin/python
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin

@@ -13,7 +13,7 @@ import (
 )
 
 // WriteJSON stores v as JSON with that indentation and a line's end: the file appears
-// complete, or not at all, in a folder that is made where there is none.
+// complete, or not at all, in a folder that is made if it does not exist.
 func WriteJSON(path string, v any, indent string) error {
 	text, err := jsonText(v, indent)
 	if err != nil {

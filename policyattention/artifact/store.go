@@ -119,7 +119,7 @@ type Failure struct {
 // failureFile is where the failure of the artifact that would be folder is kept.
 func (s Store) failureFile(folder string) string { return s.Work(folder) + ".failed" }
 
-// Failure returns the failure of the artifact that would be folder, nil where there is none.
+// Failure returns the failure of the artifact that would be folder, nil if it did not fail.
 func (s Store) Failure(folder string) (*Failure, error) {
 	f := &Failure{}
 	err := ReadJSON(s.failureFile(folder), f)

@@ -41,7 +41,7 @@ func workers() ([]int, error) {
 }
 
 // monitor is the thread of Go's runtime that looks after the others: the second that
-// a program starts, here asked for before it has started many. 0 where there is none.
+// a program starts, here asked for before it has started many. 0 if it was not found.
 var monitor = func() int {
 	ids, err := threads()
 	if i := slices.Index(ids, os.Getpid()); err == nil && i >= 0 && i+1 < len(ids) {

@@ -2,6 +2,10 @@
 // pick instead. The peers are programs of the same work in other frameworks; all
 // read the same exported weights and data, and a comparison begins with a check
 // that all compute the same numbers.
+//
+// The command that measures is below, in cmd/bench, and so are the peers. What was measured is in
+// artifacts/bench and artifacts/growth; its tables are in package report with all others, since
+// documents quote them.
 package bench
 
 import (

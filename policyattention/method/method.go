@@ -106,7 +106,7 @@ type OwnControl struct {
 	Whose  string // as in "the short context's"
 }
 
-// Of returns the recipe of a recipe's control; "" for a control, and where there is none.
+// Of returns the recipe of a recipe's control; "" for a control, and for a method without one.
 func (c *OwnControl) Of(recipe string) string {
 	if c == nil || strings.HasSuffix(recipe, c.Suffix) {
 		return ""

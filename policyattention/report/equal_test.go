@@ -9,8 +9,8 @@ import (
 	"icrl/policyattention/experiment"
 )
 
-// The tables and figures of the stored evidence are complete, and say that they are missing
-// where there is none.
+// The tables and figures of the stored evidence are complete; without evidence they say that it
+// is missing.
 func TestEqual(t *testing.T) {
 	e, err := equal.Read(equal.Folder("../../artifacts"))
 	if err != nil {

@@ -49,7 +49,7 @@ func qualificationTable(s *source) (Table, error) {
 	return t, err
 }
 
-// method returns the preset's method called name; the zero method where there is none.
+// method returns the preset's method called name; the zero method if it is not registered.
 func (s *source) method(name method.Name) method.Method {
 	m, _ := s.Store.Preset.Methods.Find(name) // whose rows are asked for
 	return m

@@ -25,7 +25,7 @@ func proximal(params, tokens, prior, gain *Node) *Node {
 }
 
 // The definition against the same network in JAX 0.10.2 with optax 0.2.8 and in PyTorch
-// 2.15.0, in float64 (scripts/bench/golden.py writes the files): outputs, the gradient in
+// 2.15.0, in float64 (policyattention/bench/peers/golden.py writes the files): outputs, the gradient in
 // every tensor, and the losses of ten steps of AdamW. All add up the same numbers in other
 // orders: 1e-11 leaves a factor of some hundred over what was seen.
 func TestGoldenValues(t *testing.T) {

@@ -85,7 +85,7 @@ func Write(folder string, m Manifest, losses map[string][]Losses) error {
 }
 
 // Read returns what is stored of a configuration. It returns an error if a file has been
-// changed or is of another configuration; it wraps [artifact.ErrMissing] if there is none.
+// changed or is of another configuration; the error wraps [artifact.ErrMissing] if nothing is stored.
 func Read(folder string, c recipe.Config) (*Manifest, map[string][]Losses, error) {
 	var m Manifest
 	err := artifact.ReadJSON(filepath.Join(folder, manifestFile), &m)

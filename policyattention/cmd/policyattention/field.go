@@ -66,7 +66,7 @@ func (fieldXieCmd) Run(ctx context.Context, g *globals) error {
 	return show(ctx, g, "xie", xie.ReadEvidence, xie.Make, field.XieTables)
 }
 
-// show prints the evidence of a method, which it makes where there is none.
+// show prints the evidence of a method, and makes it first if it is missing.
 func show[E any](ctx context.Context, g *globals, name string, read func(string) (*E, error),
 	makeIt func(context.Context, compute.Backend, string, func(string)) (*E, error), tables func(*E) []report.Table) error {
 	folder := field.Folder(g.Artifacts, name)

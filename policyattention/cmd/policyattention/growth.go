@@ -10,7 +10,7 @@ import (
 	"icrl/policyattention/report"
 )
 
-// growthCmd prints a growth study that 'go run ./scripts/bench growth' measured.
+// growthCmd prints a growth study that 'go run ./policyattention/bench/cmd/bench growth' measured.
 type growthCmd struct {
 	File string `help:"Measurements." default:"artifacts/growth/growth.json" type:"path"`
 	Out  string `help:"Folder to write the figure to; none without it." type:"path"`
@@ -19,7 +19,7 @@ type growthCmd struct {
 func (c growthCmd) Run(g *globals) error {
 	study, err := bench.ReadGrowth(c.File)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s holds no measurements: run 'go run ./scripts/bench growth'", c.File)
+		return fmt.Errorf("%s holds no measurements: run 'go run ./policyattention/bench/cmd/bench growth'", c.File)
 	}
 	if err != nil {
 		return err

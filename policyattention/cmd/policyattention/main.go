@@ -72,7 +72,7 @@ type cli struct {
 	Table     tableCmd     `cmd:"" help:"Print tables with the paper's numbers beside ours."`
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG."`
 	Document  documentCmd  `cmd:"" help:"Write the tables between the markers of documents again."`
-	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./scripts/bench growth'."`
+	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./policyattention/bench/cmd/bench growth'."`
 	Lockup    lockupCmd    `cmd:"" help:"Measure actors on problems whose best actions begin with little mass."`
 	Speed     speedCmd     `cmd:"" help:"Print the speed of training steps beside JAX and PyTorch, as measured by 'make bench'."`
 	Field     fieldCmd     `cmd:"" help:"The systems of policy evaluation that the paper is set beside: what they can do, constructed and trained."`

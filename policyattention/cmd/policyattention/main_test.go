@@ -32,9 +32,9 @@ func TestMain(m *testing.M) {
 
 // call runs a command line in this process.
 func call(args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = run(args, &out, &errs)
-	return code, out.String(), errs.String()
+	var out, failures bytes.Buffer
+	code = run(args, &out, &failures)
+	return code, out.String(), failures.String()
 }
 
 func problemFile(t *testing.T, states int) string {
@@ -87,7 +87,7 @@ func TestExitCodes(t *testing.T) {
 		{"workers", []string{"--artifacts", empty, "--preset", "smoke", "train", "--workers=-1"}, exitUsage, "--workers=-1"},
 		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
 		{"nothing to tabulate", []string{"--artifacts", empty, "table", "prior"}, 0, "holds no result of the preset quick"},
-		{"no growth", []string{"growth", "--file", filepath.Join(empty, "growth.json")}, exitFailure, "run 'go run ./scripts/bench growth'"},
+		{"no growth", []string{"growth", "--file", filepath.Join(empty, "growth.json")}, exitFailure, "run 'go run ./policyattention/bench/cmd/bench growth'"},
 		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
 		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
 		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "abacus"},

@@ -40,7 +40,7 @@ func (c speedCmd) Run(g *globals) error {
 	return g.tables(tables...)
 }
 
-// ifThere reads a file, or returns nil where there is none.
+// ifThere reads a file; it returns nil if the file does not exist.
 func ifThere[T any](read func(path string) (*T, error), path string) (*T, error) {
 	v, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -164,7 +164,7 @@ func (n *Network) Matrices() []Weight {
 	return list
 }
 
-// norms lists the layer norms in the order of the pass, nil where there is none.
+// norms lists the layer norms in the order of the pass, nil in place of a missing one.
 func (n *Network) norms() []*LayerNorm {
 	var list []*LayerNorm
 	for _, b := range n.Blocks {

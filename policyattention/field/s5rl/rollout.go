@@ -70,7 +70,7 @@ func newShown(n int) shown {
 	return shown{make([]int32, n), make([]int32, n), make([]float32, n), make([]int32, n)}
 }
 
-// set makes token i that of step t of a history, or a first one where there is none before.
+// set makes token i that of step t of a history, or the first token if no step came before.
 func (s shown) set(i int, h *incontext.History, t int) {
 	s.previous[i], s.reward[i], s.state[i] = h.At(t)
 	s.before[i] = 0

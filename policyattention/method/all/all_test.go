@@ -60,7 +60,7 @@ func TestWithoutABaseline(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, args := range [][]string{
-				{"build", "./policyattention/...", "./scripts/bench"},
+				{"build", "./policyattention/...", "./policyattention/bench/cmd/bench"},
 				{"test", "./policyattention/experiment", "-run", "TestMethodFromOutside|TestRootsAreDisjoint|TestConfigHash"},
 			} {
 				command := exec.Command("go", args...)

@@ -225,7 +225,7 @@ func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamm
 }
 
 // Rounds checks after which round a loss stays below a target: the first k with loss
-// below it there and ever after, and −1 where there is none.
+// below it there and ever after, or −1 if the loss never stays below.
 func Rounds(f func(loss []float64, target float64) int) error {
 	for _, c := range []struct {
 		loss   []float64

@@ -87,10 +87,10 @@ func (c compareCmd) programs() ([]program, error) {
 		return list, nil
 	}
 	jax := func(t task, more ...string) []string {
-		return append([]string{c.Python, "scripts/bench/jax_peer.py", t.problem}, more...)
+		return append([]string{c.Python, "policyattention/bench/peers/jax_peer.py", t.problem}, more...)
 	}
 	torch := func(t task, more ...string) []string {
-		return append([]string{c.Python, "scripts/bench/torch_peer.py", t.problem, fmt.Sprint(t.threads)}, more...)
+		return append([]string{c.Python, "policyattention/bench/peers/torch_peer.py", t.problem, fmt.Sprint(t.threads)}, more...)
 	}
 	return append(list,
 		program{"JAX", func(t task) []string { return jax(t) }},
@@ -244,11 +244,11 @@ func (c compareCmd) row(t task, row bench.Row, programs []program, processes int
 // together lets workers perform steps at once and returns the sum of their
 // speeds and the mean of their steps per processor second.
 func together(workers []*bench.Worker, steps int) (wall, cpu float64, err error) {
-	speeds, errs := make([]bench.Speed, len(workers)), make([]error, len(workers))
+	speeds, failures := make([]bench.Speed, len(workers)), make([]error, len(workers))
 	done := make(chan int)
 	for i, w := range workers {
 		go func() {
-			speeds[i], errs[i] = w.Time(steps)
+			speeds[i], failures[i] = w.Time(steps)
 			done <- i
 		}()
 	}
@@ -256,8 +256,8 @@ func together(workers []*bench.Worker, steps int) (wall, cpu float64, err error)
 		i := <-done
 		wall += speeds[i].Wall
 		cpu += speeds[i].CPU / float64(len(workers))
-		if errs[i] != nil {
-			err = errs[i]
+		if failures[i] != nil {
+			err = failures[i]
 		}
 	}
 	return wall, cpu, err
