@@ -239,6 +239,9 @@ func offSimplex(t testing.TB, rng *rand.Rand, d *Decoder) *mdp.MDP {
 // accepted against the certificate, over the whole range of caps. A context is the
 // input of one actor or of one critic call.
 func TestAcceptedInputs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it draws a hundred thousand contexts")
+	}
 	rng := seed.New(17, "accepted")
 	contexts, closest := 0, 0.0
 	hold := func(d *Decoder, kind int, name string, residual, bound, rounding float64) {

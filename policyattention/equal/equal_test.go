@@ -112,6 +112,9 @@ func TestSearch(t *testing.T) {
 
 // What methods use at S = 8, by hand. SA = 24; P and r have 216 entries.
 func TestMeters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs every method")
+	}
 	n, f := networks(t), few(t, 8, 1)
 	for _, c := range Conditions {
 		for _, m := range Methods(c.Information) {

@@ -46,6 +46,9 @@ func TestMain(m *testing.M) {
 // open returns a store on a copy of the smoke artifacts, which a test may spoil.
 func open(t *testing.T) *Store {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it makes all results of preset smoke")
+	}
 	dir, err := smoke()
 	if err != nil {
 		t.Fatal(err)

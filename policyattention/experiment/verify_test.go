@@ -450,6 +450,9 @@ func plantBetterPolicies(t *testing.T, folder string) {
 // their names, and their folders.
 func part(t *testing.T, names ...string) (s *Store, folders []string) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it makes all results of preset smoke")
+	}
 	dir, err := smoke()
 	if err != nil {
 		t.Fatal(err)

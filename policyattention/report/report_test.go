@@ -66,6 +66,9 @@ func TestMain(m *testing.M) {
 // open returns a store on a copy of those artifacts.
 func open(t *testing.T) *experiment.Store {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it makes results of preset smoke")
+	}
 	dir, err := some()
 	if err != nil {
 		t.Fatal(err)

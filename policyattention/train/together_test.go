@@ -31,6 +31,9 @@ func backends(t *testing.T, test func(t *testing.T, b compute.Backend)) {
 // start returns a backend, for one test, and skips the test without its plugin.
 func start(t *testing.T, name string) compute.Backend {
 	t.Helper()
+	if testing.Short() && name != "go" {
+		t.Skip("XLA compiles for long")
+	}
 	b, err := backend.New(name)
 	if errors.Is(err, backend.ErrNoPlugin) {
 		t.Skip(err)

@@ -211,6 +211,9 @@ func TestCardIsCurrent(t *testing.T) {
 
 // The first problem of some rows runs again as stored.
 func TestVerify(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it replays many rounds in plain Go")
+	}
 	wrong, losses, err := Verify("../../../artifacts/paper", []recipe.Config{recipe.Standard(31000), recipe.Standard(31001), recipe.Standard(31002), recipe.Standard(31003), recipe.Standard(31004)})
 	if err != nil {
 		t.Fatal(err)
@@ -331,6 +334,9 @@ func maze(t *testing.T, root uint64, side int) mdp.Problem {
 // On Gymnasium's problems, exported by scripts/gymnasium_export.py, and on mazes the greedy
 // policy is exact PMD's. Taxi takes plain Go a minute: its command is 'any greedy'.
 func TestGreedyIsExactPMDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it replays many rounds in plain Go")
+	}
 	forward, err := anymdp.Released()
 	if err != nil {
 		t.Fatal(err)

@@ -27,6 +27,9 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 		}
 	})
 	t.Run("xla:cpu", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("XLA compiles for long")
+		}
 		b, err := backend.New("xla:cpu")
 		if errors.Is(err, backend.ErrNoPlugin) {
 			t.Skip(err)
