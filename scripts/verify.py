@@ -339,26 +339,123 @@ def check_training(folder, config):
         raise Discrepancy(f"{folder / 'loss.csv.gz'}: a loss is not finite")
 
 
-def sample_mean(critic, root, inputs, p, r, pi, q):
-    """What a critic without a network returns for the inputs (problem, round)."""
-    n, s, a = pi.shape
+def successors_of(critic, root, inputs, p):
+    """The states [N, S, A, m] that a critic's samples lead to, for the inputs (problem, round)."""
+    n, s, a, _ = p.shape
     u = uniform(streams([key(root, "critic", *map(int, i)) for i in inputs], s * a * critic["samples"])).reshape(n, s, a, -1)
     successors = np.zeros(u.shape, int)  # by inversion, subtracting as the program does
     for to in range(s - 1):
         u, passed = u - p[..., to, None], u >= p[..., to, None]
         successors += passed & (successors == to)
+    return successors
+
+
+def sample_mean(critic, root, inputs, p, r, pi, q):
+    """What a critic without a network returns for the inputs (problem, round)."""
+    successors = successors_of(critic, root, inputs, p)
     v = (pi * q).sum(axis=-1)
-    mean = v[np.arange(n)[:, None, None, None], successors].mean(axis=-1)
+    mean = v[np.arange(len(p))[:, None, None, None], successors].mean(axis=-1)
     return r + GAMMA * (critic["weight"] * mean + (1 - critic["weight"]) * v.mean(axis=-1)[:, None, None])
 
 
-def again_from_samples(config, root, problems):
+def transformer(weights, h, layers, heads):
+    """Outputs [..., T, outputs] of a network without a causal mask for tokens [..., T, features]."""
+
+    def linear(name, x):
+        return x @ weights[name + ".weight"] + weights[name + ".bias"]
+
+    def norm(name, x):
+        x = x - x.mean(axis=-1, keepdims=True)
+        return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * weights[name + ".gain"] + weights[name + ".bias"]
+
+    h = linear("embed", h)
+    dim = h.shape[-1] // heads
+    for layer in range(layers):
+        block = f"blocks.{layer}."
+        split = linear(block + "qkv", norm(block + "norm1", h)).reshape(*h.shape[:-1], 3, heads, dim)
+        queries, keys, values = (np.moveaxis(split[..., i, :, :], -2, -3) for i in range(3))
+        mixed = softmax(queries @ np.swapaxes(keys, -1, -2) / np.sqrt(dim)) @ values
+        h = h + linear(block + "out", np.moveaxis(mixed, -3, -2).reshape(h.shape))
+        h = h + linear(block + "down", np.maximum(linear(block + "up", norm(block + "norm2", h)), 0))
+    return linear("head", norm("norm", h))
+
+
+class Memory:
+    """The critics of policyattention/anymdp/critic: counts of all rounds so far."""
+
+    def __init__(self, critic, folder):
+        self.critic, self.counts, self.sum, self.said, self.anchor = critic, 0, 0, 0, None
+        if "memory_critic" in critic:
+            (path,) = folder.parent.parent.glob(f"train/memory-critic-{critic['memory_critic']['seed']}-*/weights.safetensors")
+            with safe_open(path, "numpy") as f:
+                if json.loads(f.metadata()["config"]) != critic["memory_critic"]:
+                    raise Discrepancy(f"{path}: it belongs to another configuration")
+                self.weights = {name: f.get_tensor(name).astype(np.float64) for name in f.keys()}
+
+    def rows(self):
+        """Estimates of P [N, S, A, S]."""
+        n, (problems, s, a, _) = self.counts, self.counts.shape
+        if "alpha" in self.critic:
+            n = n + self.critic["alpha"]
+            return n / n.sum(axis=-1, keepdims=True)
+        total = n[0, 0, 0].sum()
+        evidence = s * a * total * (total - 1)
+        agree = (n * (n - 1)).sum(axis=(1, 2, 3)) / evidence if evidence else None
+        rho = np.full(problems, 0.5) if agree is None else (agree * s - 1) / (s - 1)
+        tokens = np.zeros((problems, s, a, max(16, s), 7))
+        for k, feature in enumerate((n / total, n / (n + 1), s / (s + total), rho[:, None, None, None], np.log(1 + evidence / 2) / 10, np.log(s) / 4, 1)):
+            tokens[..., :s, k] = feature
+        n = n + np.exp(6 * np.tanh(transformer(self.weights, tokens, 2, 4)[..., :s, 0] / 6))
+        return n / n.sum(axis=-1, keepdims=True)
+
+    def anchored(self, rows):
+        """The nearest rows whose mean of v_0 is what the first table says, where that is round 0's."""
+        first, values, means = self.anchor
+        low, high = np.full(means.shape, -60.0), np.full(means.shape, 60.0)
+        for _ in range(70):
+            theta = (low + high) / 2
+            tilted = rows * np.exp(theta[..., None] * values[:, None, None, :])
+            tilted /= tilted.sum(axis=-1, keepdims=True)
+            short = (tilted * values[:, None, None, :]).sum(axis=-1) < means
+            low, high = np.where(short, theta, low), np.where(short, high, theta)
+        return np.where(first[:, None, None, None], tilted, rows)
+
+    def backup(self, root, inputs, p, r, pi, q, eta):
+        """What the critic returns for the inputs (problem, round)."""
+        inputs = list(inputs)
+        if self.critic.get("anchored") and self.anchor is None:
+            with np.errstate(divide="ignore"):
+                v = (softmax(np.log(pi) - eta * q) * q).sum(axis=-1)
+            least, span = v.min(axis=-1), np.ptp(v, axis=-1)
+            means = ((q - r) / GAMMA - least[:, None, None]) / span[:, None, None] - 0.5
+            self.anchor = np.array([k == 0 for _, k in inputs]), (v - least[:, None]) / span[:, None] - 0.5, means
+        successors = successors_of(self.critic, root, inputs, p)
+        self.counts = self.counts + (successors[..., None] == np.arange(p.shape[1])).sum(axis=-2)
+        v = (pi * q).sum(axis=-1)
+        rows = self.rows() if self.anchor is None else self.anchored(self.rows())
+        if not self.critic.get("corrected", True):
+            return r + GAMMA * np.einsum("nsat,nt->nsa", rows, v)
+        self.sum = self.sum + v
+        said, self.said = self.said, np.einsum("nsat,nt->nsa", rows, self.sum)
+        return r + GAMMA * (self.said - said)
+
+
+def remembers(critic):
+    return "alpha" in critic or "memory_critic" in critic
+
+
+def again_from_samples(config, root, problems, folder):
     """The policies of all rounds [N, T+1, S, A] of exact PMD with such a critic."""
     p, r, pi = problems
     q, policies = evaluate(p, r, pi[:, None])[:, 0], [pi]
+    memory = Memory(config["critic"], folder) if remembers(config["critic"]) else None
     for k in range(config["rounds"]):
         policies.append(pmd(policies[-1], q, config["eta"]))
-        q = sample_mean(config["critic"], root, [(i, k) for i in range(len(p))], p, r, policies[-1], q)
+        inputs = [(i, k) for i in range(len(p))]
+        if memory:
+            q = memory.backup(root, inputs, p, r, policies[-1], q, config["eta"])
+        else:
+            q = sample_mean(config["critic"], root, inputs, p, r, policies[-1], q)
     return np.stack(policies, axis=1)
 
 
@@ -398,9 +495,12 @@ def check_loop(folder, manifest, problems):
         if tables and "tabled" not in config:
             again = np.median(stored["row_l1"][:, :horizon].mean(axis=1))
             agree(folder / "manifest.json", f"median row-L1 to {horizon}", summary["median_row_l1"], again)
-    if "weight" in config.get("critic", {}):
-        again = again_from_samples(config, manifest["evaluation"]["fixtures"]["root"], problems)
-        if not np.allclose(policies, again[:, kept], rtol=0, atol=WALK):
+    critic = config.get("critic", {})
+    if "actor" not in config and ("weight" in critic or remembers(critic)):
+        few = slice(0, 8 if "memory_critic" in critic else None)  # a network takes its time
+        again = again_from_samples(config, manifest["evaluation"]["fixtures"]["root"], [x[few] for x in problems], folder)
+        # The stored ones are float32 networks'.
+        if not np.allclose(policies[few], again[:, kept], rtol=0, atol=1e-3 if "memory_critic" in critic else WALK):
             raise Discrepancy(f"{path}: policies are not those of exact PMD with this critic")
     if "tabled" in config and not {"actor", "critic"} & {*config}:
         again = exact_pmd(config, problems)
@@ -486,6 +586,11 @@ def check_backup(folder, manifest, problems):
         root = manifest["evaluation"]["fixtures"]["root"]
         again = sample_mean(law["critic"], root, enumerate(rounds), p, r, pmd(pi, q, eta), q)
         agree(folder / "policies.npz", "values", values, again)
+    if remembers(law["critic"]):
+        root = manifest["evaluation"]["fixtures"]["root"]
+        again = Memory(law["critic"], folder).backup(root, enumerate(rounds), p, r, pmd(pi, q, eta), q, eta)
+        if not np.allclose(values, again, rtol=0, atol=1e-4 if "memory_critic" in law["critic"] else WALK):
+            raise Discrepancy(f"{folder / 'policies.npz'}: values are not those of this critic")
     error = np.abs(values - exact)
     path = folder / "backups.csv.gz"
     stored = table(path)
@@ -516,23 +621,7 @@ def any_logits(weights, pi, q, eta, prior):
     d = np.abs(x).max(axis=-1, keepdims=True)
     s = d - mass
     h = np.stack([x / d / 100, mass / s / 100, x / s / 100, np.ones_like(x)], axis=-1)
-
-    def linear(name, x):
-        return x @ weights[name + ".weight"] + weights[name + ".bias"]
-
-    def norm(name, x):
-        x = x - x.mean(axis=-1, keepdims=True)
-        return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * weights[name + ".gain"] + weights[name + ".bias"]
-
-    h = linear("embed", h)
-    for layer in range(4):
-        block = f"blocks.{layer}."
-        heads = linear(block + "qkv", norm(block + "norm1", h)).reshape(*h.shape[:-1], 3, 4, 16)
-        queries, keys, values = (np.moveaxis(heads[..., i, :, :], -2, -3) for i in range(3))
-        mixed = softmax(queries @ np.swapaxes(keys, -1, -2) / 4) @ values
-        h = h + linear(block + "out", np.moveaxis(mixed, -3, -2).reshape(h.shape))
-        h = h + linear(block + "down", np.maximum(linear(block + "up", norm(block + "norm2", h)), 0))
-    o = 100 * linear("head", norm("norm", h))
+    o = 100 * transformer(weights, h, 4, 4)
     return log + d * o[..., 1] if prior else s * o[..., 0]
 
 

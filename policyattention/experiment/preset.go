@@ -67,7 +67,7 @@ var Presets = func() map[string]Preset {
 
 // networks bounds the training of every actor and critic alike.
 func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Name]method.Limits {
-	for _, m := range []method.Name{PolicyAttention, PMDTarget, RewardOnly, LearnedCritic, ResidualCritic, TablesCritic, Mixture} {
+	for _, m := range []method.Name{PolicyAttention, PMDTarget, RewardOnly, LearnedCritic, ResidualCritic, TablesCritic, ActorSampleMean, Mixture} {
 		more[m] = l
 	}
 	return more
@@ -85,9 +85,13 @@ var presets = []Preset{
 		Name: "smoke", Steps: 10, Snapshots: []int{5},
 		Problems: 6, Oracle: 24, HeldOut: 6, Ablation: 5, Calibrating: 4,
 		Limits: networks(method.Limits{"mdps": 4, "examples": 32, "batch": 8}, map[method.Name]method.Limits{
-			LiangLai:     {"mdps": 50, "batch": 200, "steps": 100, "grid": 3, "windows": 20, "held-out mdps": 2, "updates": 60},
-			Distillation: {"histories": 8, "length": 80, "batch": 4, "steps": 5, "width": 16},
-			S5RL:         {"steps": 32, "rows": 8, "life": 30, "width": 12},
+			LiangLai:       {"mdps": 50, "batch": 200, "steps": 100, "grid": 3, "windows": 20, "held-out mdps": 2, "updates": 60},
+			Distillation:   {"histories": 8, "length": 80, "batch": 4, "steps": 5, "width": 16},
+			S5RL:           {"steps": 32, "rows": 8, "life": 30, "width": 12},
+			MemoryCritic:   {"mdps": 4, "examples": 32, "batch": 8, "critic-steps": 10, "critic-problems": 20},
+			AnchoredCritic: {"mdps": 4, "examples": 32, "batch": 8, "critic-steps": 10, "critic-problems": 20},
+			ExactMemory:    {"critic-steps": 10, "critic-problems": 20},
+			ExactAnchored:  {"critic-steps": 10, "critic-problems": 20},
 		}),
 		Omit: []string{"*-5-S*/*", laterCritics},
 		Rows: []Row{
@@ -105,6 +109,12 @@ var presets = []Preset{
 			{Backups, SampleMean, "", []int{4}, 0},
 			{Critics, ResidualCritic, "plain", []int{4}, 1},
 			{Backups, ResidualCritic, "plain", []int{4}, 1},
+			{Critics, Corrected, "", []int{4}, 0},
+			{Critics, Anchored, "", []int{4}, 0},
+			{Critics, ExactAnchored, "", []int{4}, 1},
+			{Backups, ExactMemory, "", []int{4}, 1},
+			{Backups, ExactAnchored, "", []int{4}, 1},
+			{Critics, AnchoredCritic, "plain", []int{4}, 1},
 			{Shift, ExactPMD, "", []int{4}, 0},
 			{Shift, PolicyAttention, "plain", []int{4}, 1},
 			{Frontier, PolicyAttention, "plain", []int{4}, 1},
@@ -233,6 +243,23 @@ var presets = []Preset{
 			{Backups, TablesCritic, "plain", []int{4}, 5},
 			{Critics, ResidualCritic, "plain", []int{8}, 3},
 			{Backups, ResidualCritic, "plain", []int{8}, 3},
+			{Critics, AllSamples, "", []int{4, 8}, 0},
+			{Critics, AllPosterior, "", []int{4, 8}, 0},
+			{Critics, Corrected, "", []int{4, 8}, 0},
+			{Critics, Anchored, "", []int{4, 8}, 0},
+			{Critics, ActorSampleMean, "plain", []int{4}, 5},
+			{Critics, ExactMemory, "", []int{4}, 5},
+			{Critics, ExactAnchored, "", []int{4}, 5},
+			{Critics, MemoryCritic, "plain", []int{4}, 5},
+			{Critics, AnchoredCritic, "plain", []int{4}, 5},
+			{Backups, ExactMemory, "", []int{4}, 5},
+			{Backups, ExactAnchored, "", []int{4, 8}, 1},
+			{Critics, ActorSampleMean, "plain", []int{8}, 3},
+			{Critics, ExactMemory, "", []int{8}, 3},
+			{Critics, ExactAnchored, "", []int{8}, 3},
+			{Critics, MemoryCritic, "plain", []int{8}, 3},
+			{Critics, AnchoredCritic, "plain", []int{8}, 3},
+			{Backups, ExactMemory, "", []int{8}, 3},
 
 			{Replication, PolicyAttention, "plain", []int{4, 8, 16}, 5},
 			{ShiftReplication, PolicyAttention, "plain", []int{4}, 5},

@@ -168,7 +168,7 @@ func backupAsides() (checks []check) {
 		for _, critic := range []struct {
 			label string
 			name  method.Name
-		}{{"mean of its samples", experiment.SampleMean}, {"residual critic", experiment.ResidualCritic}} {
+		}{{"mean of its samples", experiment.SampleMean}, {"residual critic", experiment.ResidualCritic}, {"critic with memory, in its first round", experiment.ExactMemory}} {
 			checks = append(checks, check{
 				at: fmt.Sprintf("%s, S = %d", critic.label, states), printed: "–", command: "evaluate backups", aside: true,
 				measure: values(selection(experiment.Backups, critic.name, states), func(e *experiment.Evaluation) float64 { return e.Backup.MAE() }),
@@ -223,6 +223,8 @@ func loopSentences() []sentence {
 			{at: "the paper's recipe", number: key("learned critic ratio"), command: "evaluate confirmation", measure: versusOracle(results.Ratio, full, horizon), judge: compared(lower)},
 			{at: "residual critic", printed: "–", command: "evaluate critics", measure: versusOracle(results.Ratio, critics(experiment.ResidualCritic), horizon), aside: true},
 			{at: "residual critic, of means", printed: "–", command: "evaluate critics", measure: versusOracle(results.RatioOfMeans, critics(experiment.ResidualCritic), horizon), aside: true},
+			{at: "anchored critic with memory", printed: "–", command: "evaluate critics", measure: versusOracle(results.Ratio, critics(experiment.AnchoredCritic), horizon), aside: true},
+			{at: "anchored critic with memory, of means", printed: "–", command: "evaluate critics", measure: versusOracle(results.RatioOfMeans, critics(experiment.AnchoredCritic), horizon), aside: true},
 			{at: "mean of the samples, of means", printed: "–", command: "evaluate critics", measure: versusOracle(results.RatioOfMeans, critics(experiment.SampleMean), horizon), aside: true},
 		}, note: "the interval is wide; the loop is worse than that of the mean of its samples, table critics"},
 		{section: "7 Closed-loop reliability", says: "7.1: an earlier study at 1,600 steps met neither criterion; a later one on reused identities had median 1.051", checks: []check{{

@@ -40,6 +40,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"zero-shot":      whole(zeroShotTable, "S", "seen in training", "T", "loss / oracle", "95% interval", "retrained / oracle", "95% interval"),
 	"mechanism":      mechanismExcerpt,
 	"critics":        whole(criticsTable, "actor and critic", "S", "error of a backup", "/ mean of samples", "T", "runs", "ratio of medians", "ratio of means", "worst excess"),
+	"memory":         accuracyExcerpt,
 	"qualifying":     qualifyingExcerpt,
 	"models":         modelsExcerpt,
 	"equal-lead":     equalExcerpt(LeadTable),

@@ -489,7 +489,10 @@ func criticsTable(s *source) (Table, error) {
 			{"actor and critic", func(r R) string { return r.Label }},
 			{"S", func(r R) string { return fmt.Sprint(r.S) }},
 			{"error of a backup", func(r R) string {
-				if len(r.Error) == 0 {
+				switch {
+				case r.Asked == 0:
+					return ""
+				case len(r.Error) == 0:
 					return NotRun
 				}
 				return number(stats.Median(r.Error))
@@ -500,7 +503,12 @@ func criticsTable(s *source) (Table, error) {
 				}
 				return extent(r.Error)
 			}},
-			{"/ mean of samples", func(r R) string { return number(r.OverMean) }},
+			{"/ mean of samples", func(r R) string {
+				if len(r.Error) == 0 {
+					return ""
+				}
+				return number(r.OverMean)
+			}},
 			{"T", func(r R) string { return fmt.Sprint(r.T) }},
 			{"runs", func(r R) string { return ofRuns(r.Ratio) }},
 		},
@@ -514,7 +522,7 @@ func criticsTable(s *source) (Table, error) {
 		}}},
 	)...)
 	t.Notes = []string{
-		"All see six transitions of every pair a round, in the loop the same ones. Error: mean absolute error of one backup on held-out inputs, in units of Q, the median over runs. The shrunk mean draws the mean of samples towards r + γ times the mean value of all states, with the weight of least squares on calibration problems; the posterior mean does it with the weight m/(m+S), by which it is the mean of the exact backup given the samples where rows of P are drawn from Dirichlet(1), as they are here: no function of one round's samples has a smaller mean squared error.",
+		"All see six transitions of every pair a round, in the loop the same ones. Error: mean absolute error of one backup on held-out inputs, in units of Q, the median over runs; without earlier rounds to remember, and given once for each estimator. The shrunk mean draws the mean of samples towards r + γ times the mean value of all states, with the weight of least squares on calibration problems; the posterior mean does it with the weight m/(m+S), by which it is the mean of the exact backup given the samples where rows of P are drawn from Dirichlet(1), as they are here: no function of one round's samples has a smaller mean squared error.",
 		tailNote, bootstrapNote,
 	}
 	return t, err

@@ -11,9 +11,11 @@ import (
 type CriticRow struct {
 	Series
 	// Error has each run's mean absolute error of a one-step backup, in units of Q, and
-	// OverMean the median run's over that of the mean of samples.
+	// OverMean the median run's over that of the mean of samples. Asked is how many runs the
+	// preset asks for backups.
 	Error    []float64
 	OverMean float64
+	Asked    int
 	Group    // beside exact PMD
 }
 
@@ -34,19 +36,25 @@ func (s *Source) Critics() (rows []CriticRow, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if backups.Planned == 0 {
-				continue
-			}
 			loops, err := s.Where(func(c experiment.Cell) bool {
 				return c.Method == m.Name && c.S == states && c.Family == "" && c.Block != experiment.Backups
 			})
 			if err != nil {
 				return nil, err
 			}
+			inLoop, err := s.Find(Selection{Block: experiment.Critics, Method: m.Name, S: states})
+			if err != nil {
+				return nil, err
+			}
+			if backups.Planned+inLoop.Planned == 0 {
+				continue
+			}
 			loops.Selection = Selection{Method: m.Name, S: states}
 			for _, horizon := range Horizons {
-				row := CriticRow{Series: s.Series(m.Name, ""), Error: backups.Values(backupError)}
-				row.OverMean = stats.Median(row.Error) / stats.Median(mean.Values(backupError))
+				row := CriticRow{Series: s.Series(m.Name, ""), Asked: backups.Planned, Error: backups.Values(backupError)}
+				if len(row.Error) > 0 {
+					row.OverMean = stats.Median(row.Error) / stats.Median(mean.Values(backupError))
+				}
 				if row.Group, err = group(m.Label, loops, oracle, states, horizon); err != nil {
 					return nil, err
 				}

@@ -67,11 +67,11 @@ func TestSampleMean(t *testing.T) {
 	}
 }
 
-// What stands in the way of a learned critic for any S and m: no network trained for the
+// What stands in the way of a learned critic that forgets: no network trained for the
 // squared error of a backup can be better at it than the posterior mean, which has .3 to
 // .9 times the error of the mean of samples, and in the loop the posterior mean is worse
 // at every size. What it adds is bias, which stays from round to round, where noise
-// averages out. The mean of samples leaves little to win but for few samples.
+// averages out. With memory, package anymdp/critic takes the bias back.
 func TestPosteriorMeanIsWorseInTheLoop(t *testing.T) {
 	const problems, rounds, root = 32, 40, 31900
 	for _, states := range []int{4, 8, 16} {

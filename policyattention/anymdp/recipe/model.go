@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
@@ -14,15 +12,11 @@ import (
 	"icrl/policyattention/transformer/fused"
 )
 
-// Model is a trained network on a GoMLX backend.
+// Model is a trained network on a GoMLX backend. Its Forward is an [anymdp.Forward].
 type Model struct {
+	*fused.Sequences
 	Hash string // of the weights' configuration
 	Step int
-
-	network transformer.Config
-	folded  []*tensors.Tensor
-	fold    *Exec
-	exec    *Exec
 }
 
 // Load reads the weights of a training run by this recipe.
@@ -31,96 +25,11 @@ func Load(b compute.Backend, path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Hash: c.Hash(), Step: step, network: c.Network()}
-	m.fold, err = NewExec(b, func(params *Node) []*Node { return fused.Bind(m.network, params).Fold() })
-	if err == nil {
-		m.folded, err = m.fold.Call(tensors.FromFlatDataAndDimensions(params, len(params)))
-	}
-	if err == nil {
-		m.exec, err = NewExec(b, func(in []*Node) *Node {
-			tokens := in[len(in)-1]
-			return fused.BindFolded(m.network, in[:len(in)-1]).Tail(tokens, tokens.Shape().Dimensions[1])
-		})
-	}
+	network, err := fused.NewSequences(b, c.Network(), params)
 	if err != nil {
-		m.Close()
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	return m, nil
-}
-
-// Close frees what the model holds on the device.
-func (m *Model) Close() {
-	for _, x := range m.folded {
-		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
-	}
-	for _, e := range []*Exec{m.fold, m.exec} {
-		if e != nil {
-			e.Finalize()
-		}
-	}
-}
-
-// tokensPerCall are about how many tokens a call takes: many to be worth it, and few, so
-// that little is lost where few states are left.
-const tokensPerCall, fewTokens = 1024, 128
-
-// Forward implements [anymdp.Forward]. A call takes one of two numbers of states, so that
-// two programs do for every number of actions.
-func (m *Model) Forward(states [][][]float64) ([][]float64, error) {
-	if len(states) == 0 {
-		return nil, nil
-	}
-	actions := len(states[0])
-	outputs := make([][]float64, 0, len(states))
-	for len(states) > 0 {
-		size := max(16, fewTokens/actions/16*16)
-		if many := max(16, tokensPerCall/actions/16*16); len(states) > many/2 {
-			size = many
-		}
-		some := states[:min(size, len(states))]
-		states = states[len(some):]
-		rows, err := m.call(some, size)
-		if err != nil {
-			return nil, fmt.Errorf("recipe: %w", err)
-		}
-		outputs = append(outputs, rows...)
-	}
-	return outputs, nil
-}
-
-// call takes states with the same number of actions through the program for size states.
-func (m *Model) call(states [][][]float64, size int) ([][]float64, error) {
-	actions := len(states[0])
-	input := make([]float32, size*actions*anymdp.Features)
-	for i, state := range states {
-		for a, token := range state {
-			for k, v := range token {
-				input[(i*actions+a)*anymdp.Features+k] = float32(v)
-			}
-		}
-	}
-	var inputs []any
-	for _, x := range m.folded {
-		inputs = append(inputs, x)
-	}
-	output, err := m.exec.Call1(append(inputs, tensors.FromFlatDataAndDimensions(input, size, actions, anymdp.Features))...)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([][]float64, len(states))
-	err = tensors.ConstFlatData(output, func(values []float32) {
-		for i := range rows {
-			rows[i] = make([]float64, actions*anymdp.Outputs)
-			for k := range rows[i] {
-				rows[i][k] = float64(values[i*len(rows[i])+k])
-			}
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return rows, output.FinalizeAll()
+	return &Model{network, c.Hash(), step}, nil
 }
 
 // Settle returns weights of a training run in the form in which they are released. The

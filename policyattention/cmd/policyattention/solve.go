@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/anymdp"
+	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
@@ -23,10 +24,13 @@ import (
 )
 
 type solveCmd struct {
-	MDP    string `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" type:"existingfile" placeholder:"FILE"`
-	Actor  string `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Rounds int    `help:"Rounds." default:"40"`
-	Eta    string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
+	MDP     string `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" type:"existingfile" placeholder:"FILE"`
+	Actor   string `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
+	Critic  string `help:"\"exact\", the one-step backup; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:"exact,mean,memory" default:"exact"`
+	Samples int    `help:"Transitions of every state and action that a critic samples a round." default:"6"`
+	Seed    uint64 `help:"Seed of these samples." default:"1"`
+	Rounds  int    `help:"Rounds." default:"40"`
+	Eta     string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
 }
 
 // unfamiliar says in what a problem and a step size lie outside of what an actor of
@@ -88,6 +92,9 @@ func (s solveCmd) Run(g *globals) error {
 		return err
 	}
 	loop := control.ExactPMD(eta)
+	if loop.Critic, err = s.critic(); err != nil {
+		return err
+	}
 	var warnings []string
 	var certified *decoder.Certificate
 	switch s.Actor {
@@ -195,6 +202,25 @@ func fixed(m *mdp.MDP, eta float64, rounds int) (*decoder.Decoder, error) {
 		EtaMin: eta, EtaMax: eta, Rounds: rounds,
 		Routing: 1e-6, Alpha: .05, Packets: 1, // nothing is sampled
 	})
+}
+
+// critic returns the critic that is asked for.
+func (s solveCmd) critic() (control.Critic, error) {
+	switch {
+	case s.Critic == "exact":
+		return control.ExactCritic{}, nil
+	case s.Actor == "decoder":
+		return nil, fmt.Errorf("%w: --critic=%s, but the decoder is the critic too", errUsage, s.Critic)
+	case s.Samples < 1:
+		return nil, fmt.Errorf("%w: --samples=%d, want at least 1", errUsage, s.Samples)
+	case s.Critic == "mean":
+		return train.SampleMean{Samples: s.Samples, Weight: 1, Root: s.Seed}, nil
+	}
+	estimate, err := critic.Released()
+	if err != nil {
+		return nil, err
+	}
+	return &critic.Critic{Estimate: estimate, Samples: s.Samples, Root: s.Seed, Corrected: true, Anchored: true}, nil
 }
 
 // model returns the trained actor that is asked for.

@@ -36,6 +36,46 @@ func TestSolve(t *testing.T) {
 	}
 }
 
+// Critics that sample end near the exact one's loop, at another place for another seed, and
+// nearer with more samples.
+func TestSolveBySamples(t *testing.T) {
+	path := problemFile(t, 4)
+	solve := func(arguments ...string) (s control.Solution) {
+		code, stdout, stderr := call(append([]string{"--json", "solve", "--mdp", path}, arguments...)...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		if err := json.Unmarshal([]byte(stdout), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	exact := solve()
+	off := func(s control.Solution) float64 {
+		worst := 0.0
+		for i, row := range s.Policy {
+			for a, p := range row {
+				worst = max(worst, math.Abs(p-exact.Policy[i][a]))
+			}
+		}
+		return worst
+	}
+	for _, critic := range []string{"mean", "memory"} {
+		few, other, many := off(solve("--critic", critic)), off(solve("--critic", critic, "--seed", "2")), off(solve("--critic", critic, "--samples", "5000"))
+		if few == 0 || few == other || many > .1 || many > few {
+			t.Errorf("%s: policies differ by %v from the exact critic's, with seed 2 by %v, with 5,000 samples by %v", critic, few, other, many)
+		}
+	}
+	if s := solve("--critic", "memory", "--actor", "any"); s.Loss[40] > .5 {
+		t.Errorf("both trained parts end at %v", s.Loss[40])
+	}
+	for _, wrong := range [][]string{{"--critic", "best"}, {"--critic", "memory", "--samples", "0"}, {"--critic", "mean", "--actor", "decoder"}} {
+		if code, _, _ := call(append([]string{"solve", "--mdp", path}, wrong...)...); code != 2 {
+			t.Errorf("%v: exit %d, want 2", wrong, code)
+		}
+	}
+}
+
 // A value that is zero but for rounding has no sign.
 func TestSolvePrintsNoNegativeZero(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.json")

@@ -6,6 +6,7 @@ package policyattention
 import (
 	"fmt"
 	"image/color"
+	"slices"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
@@ -16,13 +17,14 @@ import (
 var objectives = map[method.Name]train.Objective{
 	"policyattention": train.Proximal, "pmd-target": train.PMDTarget, "reward-only": train.RewardOnly,
 	"policyattention-learned-critic": train.Proximal, "policyattention-residual-critic": train.Proximal,
-	"policyattention-tables-critic": train.Proximal, "policyattention-mixture": train.Proximal,
+	"policyattention-tables-critic": train.Proximal, "policyattention-sample-mean": train.Proximal,
+	"policyattention-memory-critic": train.Proximal, "policyattention-anchored-critic": train.Proximal, "policyattention-mixture": train.Proximal,
 }
 
 const exactBackup = "exact one-step backup, no samples"
 
 // Methods are the learned controllers, in the order of tables.
-var Methods = []method.Method{
+var Methods = slices.Concat([]method.Method{
 	actorOf(method.Method{
 		Name: "policyattention", Label: "PolicyAttention", Colour: color.RGBA{0, 114, 178, 255},
 		Signal: "proximal loss", Access: exactBackup, Cost: ".19–.24 GPU-h", System: system,
@@ -54,13 +56,28 @@ var Methods = []method.Method{
 		Signal: "proximal loss; sampled targets", Access: "144 generative transitions", Cost: "–",
 	}, ownCritic(tablesCritic)),
 	actorOf(method.Method{
-		Name: "policyattention-mixture", Label: "PolicyAttention, mixed", Colour: color.RGBA{204, 121, 167, 255},
-		Signal: "proximal loss", Access: exactBackup, Cost: "–",
+		Name: "policyattention-sample-mean", Label: "PolicyAttention, mean of samples", Colour: color.RGBA{160, 160, 160, 255},
+		Signal: "proximal loss", Access: "144 generative transitions", Cost: "–",
 	}, func(l *Loop, s method.Setting) error {
-		l.Phi = s.Mixture
+		l.Critic = &SampleMean{Samples: samples(s), Weight: 1}
 		return nil
 	}),
-}
+	remembering("all-samples-mean", "exact PMD, mean of all samples so far", color.RGBA{140, 86, 75, 255}, Remembering{}),
+	remembering("all-samples-posterior-mean", "exact PMD, posterior mean of all so far", color.RGBA{188, 128, 189, 255}, Remembering{Alpha: 1}),
+	remembering("corrected-posterior-mean", "exact PMD, corrected posterior mean", color.RGBA{27, 120, 55, 255}, Remembering{Alpha: 1, Corrected: true}),
+	remembering("anchored-posterior-mean", "exact PMD, anchored posterior mean", color.RGBA{0, 68, 27, 255}, Remembering{Alpha: 1, Corrected: true, Anchored: true}),
+},
+	withMemory("memory-critic", "critic with memory", false, color.RGBA{227, 26, 28, 255}, color.RGBA{178, 24, 43, 255}),
+	withMemory("anchored-critic", "anchored critic with memory", true, color.RGBA{251, 106, 74, 255}, color.RGBA{103, 0, 13, 255}),
+	[]method.Method{
+		actorOf(method.Method{
+			Name: "policyattention-mixture", Label: "PolicyAttention, mixed", Colour: color.RGBA{204, 121, 167, 255},
+			Signal: "proximal loss", Access: exactBackup, Cost: "–",
+		}, func(l *Loop, s method.Setting) error {
+			l.Phi = s.Mixture
+			return nil
+		}),
+	})
 
 // untrained are critics without a network, with the exact actor.
 func untrained(name method.Name, label string, c color.RGBA, weight func(method.Setting) float64) method.Method {
@@ -81,7 +98,7 @@ func samples(s method.Setting) int {
 // actorOf completes a method whose loop has a trained actor; add, if not nil, adds to
 // the loop.
 func actorOf(m method.Method, add func(*Loop, method.Setting) error) method.Method {
-	m.Recipes, m.Limits = RecipeNames(), []string{"mdps", "examples", "batch"}
+	m.Recipes, m.Limits = RecipeNames(), append(m.Limits, "mdps", "examples", "batch")
 	m.Deploy = func(s method.Setting) (method.Deployment, error) {
 		l := &Loop{}
 		var err error

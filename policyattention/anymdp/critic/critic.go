@@ -1,0 +1,210 @@
+// Package critic is a critic with memory for any finite MDP: any numbers of states and
+// actions, any number m of sampled transitions a pair and round, any discount factor and any
+// scale and offset of rewards.
+//
+// A round gives it m generative transitions of every pair, as it gives every critic that
+// sees samples. Others forget them; this one keeps how often each pair has led where. From
+// those counts an [Estimator] makes rows p̂(·|s,a), and the critic answers, with v_j the
+// values ⟨π̂_{j+1}(·|s'), Q_j(s',·)⟩ that round j is to be backed up from,
+//
+//	Q_{k+1}(s,a) = r + γ ( p̂_k·v_k + (p̂_k − p̂_{k−1})·Σ_{j<k} v_j ).
+//
+// The first term is the one-step backup by the newest rows. The second takes back what the
+// rows of earlier rounds were wrong by. The logits of PMD with a constant step size are
+// log π₀ + η Σ Q, so that with the correction they are at any time those of the newest rows
+// for all rounds so far: Σ_{j≤k} Q_{j+1} = (k+1) r + γ p̂_k·Σ_{j≤k} v_j. Without it, errors
+// of early rows stay in the logits, and memory makes a loop worse: the means of all samples
+// so far have errors that are alike from round to round, where those of fresh samples average
+// out.
+//
+// # The first table
+//
+// A loop begins with Q_0 = Q^{π_0}, which is exact, and r is known once a pair has been
+// sampled. So Q_0(s,a) = r + γ P(·|s,a)·v_0, with v_0 = ⟨π_0, Q_0⟩, says of every row its mean
+// of v_0 without any noise. An anchored critic takes the rows nearest to p̂ that agree,
+//
+//	argmin KL(p' ‖ p̂)  subject to  p'·v_0 = (Q_0(s,a) − r)/γ,
+//
+// which are p'(s') ∝ p̂(s') exp(θ v_0(s')): θ v_0 is added to the logits of attention, a step
+// of PMD on the row, with the θ(s,a) that meets the constraint. Values of later rounds
+// resemble v_0, so most of the sampling error goes. Every critic in a loop is given Q_0; the
+// others do not use it. π_0 is what PMD came from in the first round, log π_0 = log π̂_1 −
+// ηQ_0 up to a constant: with another actor v_0 is off by as much as that actor is.
+//
+// This is not what the paper's critic is told, which sees the samples of one round.
+package critic
+
+import (
+	"errors"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// Counts is how often the pairs of a problem have led where.
+type Counts struct {
+	States int
+	Total  int         // transitions of each pair, the same for all
+	Next   [][]float64 // [pairs][S], each row of sum Total
+}
+
+// Estimator makes rows p̂ [pairs][S], each a distribution, of the counts of some problems.
+type Estimator func(problems []*Counts) ([][][]float64, error)
+
+// Posterior is the mean of P under Dirichlet(α, …, α) given the counts:
+//
+//	p̂(s') = (n(s') + α) / (N + S α).
+//
+// With α = 0 it is the frequencies; with α = 1, where rows are drawn from Dirichlet(1), no
+// function of a pair's counts has a smaller mean squared error.
+func Posterior(alpha float64) Estimator {
+	return func(problems []*Counts) ([][][]float64, error) {
+		return each(problems, func(*Counts, int, int) float64 { return alpha }), nil
+	}
+}
+
+// each adds to the counts of every state what more says of it, and normalizes.
+func each(problems []*Counts, more func(c *Counts, pair, state int) float64) [][][]float64 {
+	all := make([][][]float64, len(problems))
+	for i, c := range problems {
+		all[i] = make([][]float64, len(c.Next))
+		for pair, n := range c.Next {
+			row, sum := make([]float64, c.States), 0.0
+			for s := range row {
+				row[s] = n[s] + more(c, pair, s)
+				sum += row[s]
+			}
+			for s := range row {
+				row[s] /= sum
+			}
+			all[i][pair] = row
+		}
+	}
+	return all
+}
+
+// Critic is a control.Critic that remembers. It samples from the MDP of a context. A
+// problem's memory begins with the first round that it is asked in, and anew when it is
+// asked in the same or an earlier round, or with another MDP. It is not for concurrent use.
+type Critic struct {
+	Estimate  Estimator
+	Samples   int    // m, of every pair a round
+	Root      uint64 // of the samples: a round of a problem has a stream of its own below it
+	Corrected bool   // with the second term
+	Anchored  bool   // rows agree with the table of round 0, which must be Q^{π_0}
+
+	problems map[int]*memory // by the number of the problem
+}
+
+// memory is what is kept of a problem.
+type memory struct {
+	Counts
+	mdp     *mdp.MDP
+	round   int
+	rewards []float64 // r of each pair
+	sum     []float64 // Σ_{j≤k} v_j [S]
+	now     []float64 // v_k [S]
+	said    []float64 // p̂_{k−1}·Σ_{j<k} v_j of each pair
+	anchor  *anchor   // nil where there is none
+}
+
+// Evaluate implements control.Critic. It returns an error for an invalid context, and
+// without an estimator or a sample.
+func (c *Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
+	if c.Estimate == nil || c.Samples < 1 {
+		return nil, fmt.Errorf("critic: %d samples of every pair, want at least one, and an estimator", c.Samples)
+	}
+	memories, counts := make([]*memory, len(batch)), make([]*Counts, len(batch))
+	for i, x := range batch {
+		m, err := c.remember(x)
+		if err != nil {
+			return nil, fmt.Errorf("critic: problem %d: %w", x.Problem, err)
+		}
+		memories[i], counts[i] = m, &m.Counts
+	}
+	rows, err := c.Estimate(counts)
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
+	}
+	values := make([]*mat.Dense, len(batch))
+	for i, m := range memories {
+		if m.anchor != nil {
+			for pair, p := range rows[i] {
+				m.anchor.tilt(pair, p)
+			}
+		}
+		values[i] = mat.NewDense(m.States, batch[i].MDP.Actions(), m.answer(rows[i], c.Corrected))
+	}
+	return values, nil
+}
+
+// remember samples a round and adds it, and the values to back up from, to the memory of
+// its problem.
+func (c *Critic) remember(x control.Context) (*memory, error) {
+	if x.MDP == nil {
+		return nil, errors.New("the MDP is missing, from which a critic samples")
+	}
+	states, actions := x.MDP.States(), x.MDP.Actions()
+	if err := x.Check(states, actions); err != nil {
+		return nil, err
+	}
+	m := c.problems[x.Problem]
+	if m == nil || m.mdp != x.MDP || x.Round <= m.round {
+		pairs := states * actions
+		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states), now: make([]float64, states), said: make([]float64, pairs)}
+		m.States, m.Next = states, make([][]float64, pairs)
+		for pair := range m.Next {
+			m.Next[pair] = make([]float64, states)
+		}
+		if c.problems == nil {
+			c.problems = map[int]*memory{}
+		}
+		c.problems[x.Problem] = m
+	}
+	m.round = x.Round
+	rng := seed.New(c.Root, "critic", x.Problem, x.Round)
+	for pair, next := range m.Next {
+		for range c.Samples {
+			reward, successor := x.MDP.Transition(rng, pair/actions, pair%actions)
+			m.rewards[pair] = reward
+			next[successor]++
+		}
+	}
+	if c.Anchored && x.Round == 0 && m.Total == 0 {
+		m.anchor = newAnchor(x, m.rewards)
+	}
+	m.Total += c.Samples
+	for s := range m.sum {
+		m.now[s] = 0
+		for a, p := range x.Pi.RawRowView(s) {
+			m.now[s] += float64(p * x.Q.At(s, a))
+		}
+		m.sum[s] += m.now[s]
+	}
+	return m, nil
+}
+
+// answer returns Q_{k+1} [pairs] by rows p̂ [pairs][S].
+func (m *memory) answer(rows [][]float64, corrected bool) []float64 {
+	q := make([]float64, len(rows))
+	for pair, p := range rows {
+		backup := dot(p, m.now)
+		if corrected {
+			all := dot(p, m.sum)
+			backup, m.said[pair] = all-m.said[pair], all
+		}
+		q[pair] = m.rewards[pair] + float64(m.mdp.Gamma*backup)
+	}
+	return q
+}
+
+func dot(x, y []float64) (sum float64) {
+	for i, v := range x {
+		sum += float64(v * y[i])
+	}
+	return sum
+}

@@ -1,0 +1,132 @@
+package critic
+
+import (
+	"fmt"
+	"math"
+
+	"icrl/internal/numeric"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/transformer/plain"
+)
+
+// Shape of the network.
+const (
+	Features, Layers, Heads, Width, Hidden = 7, 2, 4, 32, 64
+	// Slots is the length of the sequences that it was trained on.
+	Slots = 16
+	// Most is the largest logit of a virtual packet, in size.
+	Most = 6
+)
+
+// Tokens encodes one pair of a problem, as a sequence with a token for each successor
+// state s'. With n(s') of the N packets of the pair,
+//
+//	[ n/N | n/(n+1) | S/(S+N) | ρ | log(1+E)/10 | log S/4 | 1 ]
+//
+// where E is the number of pairs of packets, each of one state-action pair, in the whole
+// problem, and
+//
+//	ρ = (c S − 1)/(S − 1),  c the share of these E that agree on s'.
+//
+// The expectation of ρ is 1/(S α + 1) where rows are from Dirichlet(α, …, α): what all
+// pairs of the problem tell about how concentrated its rows are. It is ½ while E is 0.
+// Sequences are filled up to [Slots] tokens with zeros, which stand for no state. Tokens have
+// no positions, so that the network is equivariant to renaming states, and pairs are not seen
+// together; nothing says how many actions there are, and no reward, value or discount
+// factor is seen.
+func Tokens(c *Counts, pair int) [][]float64 { return c.tokens(pair, c.concentration()) }
+
+// concentration is what is alike in the tokens of a problem.
+type concentration struct{ agreement, evidence float64 }
+
+func (c *Counts) concentration() concentration {
+	agree, of := 0.0, float64(len(c.Next)*c.Total*(c.Total-1))
+	for _, row := range c.Next {
+		for _, n := range row {
+			agree += float64(n * (n - 1))
+		}
+	}
+	x := concentration{.5, numeric.Log(1+of/2) / 10}
+	if of > 0 && c.States > 1 {
+		x.agreement = (float64(agree/of*float64(c.States)) - 1) / float64(c.States-1)
+	}
+	return x
+}
+
+func (c *Counts) tokens(pair int, x concentration) [][]float64 {
+	tokens := make([][]float64, max(Slots, c.States))
+	states, total := float64(c.States), float64(c.Total)
+	for s := range tokens {
+		tokens[s] = make([]float64, Features)
+		if s < c.States {
+			n := c.Next[pair][s]
+			copy(tokens[s], []float64{n / total, n / (n + 1), states / (states + total), x.agreement, x.evidence, numeric.Log(states) / 4, 1})
+			for k, v := range tokens[s] {
+				tokens[s][k] = float64(float32(v)) // as networks are trained on
+			}
+		}
+	}
+	return tokens
+}
+
+// Learned is the estimator of a network. It writes a number o(s') for each token, and the
+// answer is softmax attention: over the N packets of the pair, whose logits are 0, and over
+// one virtual packet a state, whose logit is ℓ = 6 tanh(o/6):
+//
+//	p̂(s') = (n(s') + e^ℓ(s')) / (N + Σ e^ℓ).
+//
+// So an answer is always a convex combination of values of states. It is a residual
+// read-out: the frequencies of the packets are given, and what is learned is what to hold of
+// them. As N grows it becomes the frequencies, whatever the network says.
+func Learned(forward anymdp.Forward) Estimator {
+	return func(problems []*Counts) ([][][]float64, error) {
+		byLength := map[int][][][]float64{} // sequences
+		for _, c := range problems {
+			length, x := max(Slots, c.States), c.concentration()
+			for pair := range c.Next {
+				byLength[length] = append(byLength[length], c.tokens(pair, x))
+			}
+		}
+		outputs := map[int][][]float64{}
+		for length, sequences := range byLength {
+			var err error
+			if outputs[length], err = forward(sequences); err != nil {
+				return nil, err
+			}
+		}
+		var failed error
+		rows := make([][][]float64, len(problems))
+		for i, c := range problems {
+			length := max(Slots, c.States)
+			own := outputs[length][:len(c.Next)]
+			outputs[length] = outputs[length][len(c.Next):]
+			rows[i] = each([]*Counts{c}, func(_ *Counts, pair, s int) float64 {
+				o := own[pair][s]
+				if math.IsNaN(o) || math.IsInf(o, 0) {
+					failed = fmt.Errorf("an output of the network is %v", o)
+				}
+				return virtual(o)
+			})[0]
+		}
+		return rows, failed
+	}
+}
+
+// virtual returns e^ℓ of an output.
+func virtual(o float64) float64 {
+	up, down := numeric.Exp(o/Most), numeric.Exp(-o/Most)
+	if math.IsInf(up, 0) || math.IsInf(down, 0) {
+		return numeric.Exp(math.Copysign(Most, o))
+	}
+	return numeric.Exp(Most * (up - down) / (up + down))
+}
+
+// NewNetwork returns the network whose parameters tensor supplies by name, in plain Go: see
+// [anymdp.NewNetwork].
+func NewNetwork(tensor func(name string) ([]float32, error)) (*plain.Network, error) {
+	n, err := plain.NewUnordered(Features, Layers, Heads, Width, Hidden, 1, tensor)
+	if err != nil {
+		return nil, fmt.Errorf("critic: %w", err)
+	}
+	return n, nil
+}

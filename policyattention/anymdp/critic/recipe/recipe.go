@@ -1,0 +1,189 @@
+// Package recipe trains the network of package critic, by regression on sampled transitions,
+// and runs it on GoMLX.
+//
+// An answer is p̂·v. Its error against a fresh transition s' of the same pair is v(s') − p̂·v,
+// and for values v that are independent of each other with one variance, the mean of its
+// square over v is that variance times the squared distance of p̂ and the frequencies of fresh
+// transitions. So the loss is this distance, and no value is drawn. It is multiplied by N, as
+// the error of the mean of N samples falls with N, so that memories of all ages count alike.
+package recipe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/anymdp/critic"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/fused"
+)
+
+// Config is everything that trained weights depend on, but for the backend's arithmetic.
+type Config struct {
+	Recipe    string            `json:"recipe"`   // "memory-critic"
+	Seed      uint64            `json:"seed"`     // identity: weights, problems, order of examples
+	Problems  int               `json:"problems"` // drawn once; four pairs of each are examples
+	Batch     int               `json:"batch"`
+	Steps     int               `json:"steps"`
+	Optimizer transformer.AdamW `json:"optimizer"`
+}
+
+// Standard is the configuration of the released identities.
+func Standard(identity uint64) Config {
+	const steps = 6000
+	o := transformer.StandardAdamW()
+	o.LearningRate, o.Beta2, o.Cosine = 2e-3, .99, steps
+	return Config{Recipe: name, Seed: identity, Problems: 1 << 14, Batch: 64, Steps: steps, Optimizer: o}
+}
+
+const name = "memory-critic"
+
+// Validate reports the first invalid field.
+func (c Config) Validate() error {
+	o := c.Optimizer
+	switch {
+	case c.Recipe != name:
+		return fmt.Errorf("recipe: %q, want %q", c.Recipe, name)
+	case min(c.Problems, c.Batch, c.Steps) < 1 || max(c.Problems, c.Steps) > 1<<20:
+		return fmt.Errorf("recipe: %d problems, batch %d, %d steps: want each from 1 to 2^20", c.Problems, c.Batch, c.Steps)
+	case c.Batch > rowsOf*c.Problems:
+		return fmt.Errorf("recipe: batches of %d from %d examples", c.Batch, rowsOf*c.Problems)
+	case !(o.LearningRate > 0 && o.LearningRate < 1 && o.WeightDecay >= 0 && o.WeightDecay < 1 && o.Epsilon > 0 &&
+		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 && o.Cosine >= 0):
+		return errors.New("recipe: the optimizer's rates are not in [0, 1)")
+	}
+	return nil
+}
+
+// Network is the shape of the network.
+func (c Config) Network() transformer.Config {
+	return transformer.Config{
+		Features: critic.Features, Outputs: 1, Unordered: true,
+		Layers: critic.Layers, Heads: critic.Heads, Width: critic.Width, Hidden: critic.Hidden,
+	}
+}
+
+// Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
+func (c Config) Hash() string {
+	sum := sha256.Sum256(c.json())
+	return hex.EncodeToString(sum[:])
+}
+
+func (c Config) json() []byte {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // Validate has refused the numbers that JSON cannot hold
+	}
+	return b
+}
+
+// job is the training run.
+func (c Config) job() train.Job {
+	return train.Job{
+		Config: c.json(),
+		Model: train.Transformer{
+			Network:   c.Network(),
+			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
+			Objective: loss,
+		},
+		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
+		Examples: c.Batch, Tokens: critic.Slots, Optimizer: c.Optimizer, Steps: c.Steps,
+	}
+}
+
+// batch returns the examples [Batch, 1] of a step, drawn one by one.
+func (c Config) batch(step int) *tensors.Tensor {
+	rng := seed.New(c.Seed, "memory critic", "batch", step)
+	index := make([]int32, c.Batch)
+	for i := range index {
+		index[i] = int32(rng.IntN(rowsOf * c.Problems))
+	}
+	return tensors.FromFlatDataAndDimensions(index, c.Batch, 1)
+}
+
+// data is tokens [n, Slots, Features], counts [n, Slots], targets [n, Slots], which slots are
+// states [n, Slots] and totals [n, 1] of all examples.
+func (c Config) data() ([]*tensors.Tensor, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	var tokens, counts, targets, states, totals []float32
+	examples := c.Examples()
+	for _, x := range examples {
+		for s, token := range x.Tokens {
+			for _, v := range token {
+				tokens = append(tokens, float32(v))
+			}
+			is := float32(0)
+			if s < x.States {
+				is = 1
+			}
+			counts, targets, states = append(counts, float32(x.Counts[s])), append(targets, float32(x.Target[s])), append(states, is)
+		}
+		totals = append(totals, float32(x.Total))
+	}
+	n := len(examples)
+	return []*tensors.Tensor{
+		tensors.FromFlatDataAndDimensions(tokens, n, critic.Slots, critic.Features),
+		tensors.FromFlatDataAndDimensions(counts, n, critic.Slots),
+		tensors.FromFlatDataAndDimensions(targets, n, critic.Slots),
+		tensors.FromFlatDataAndDimensions(states, n, critic.Slots),
+		tensors.FromFlatDataAndDimensions(totals, n, 1),
+	}, nil
+}
+
+// loss is the mean of N ‖p̂ − frequencies of fresh transitions‖².
+func loss(network *fused.Network, data, batch []*Node) *Node {
+	part := func(i int) *Node { return Gather(data[i], batch[0]) }
+	tokens, counts, targets, states, totals := part(0), part(1), part(2), part(3), part(4)
+	outputs := Squeeze(network.Tail(tokens, critic.Slots), -1)
+	mass := Add(counts, Mul(states, Exp(MulScalar(Tanh(DivScalar(outputs, critic.Most)), critic.Most))))
+	p := Div(mass, ReduceAndKeep(mass, ReduceSum, -1))
+	distance := ReduceAndKeep(Square(Sub(p, targets)), ReduceSum, -1)
+	return ReduceAllMean(Mul(totals, distance))
+}
+
+// Model is a trained network on a GoMLX backend. Its Forward is an [anymdp.Forward].
+type Model struct {
+	*fused.Sequences
+	Hash string // of the weights' configuration
+	Step int
+
+	backend compute.Backend
+}
+
+// Load reads the weights of a training run by this recipe.
+func Load(b compute.Backend, path string) (*Model, error) {
+	c, step, params, err := ReadWeights(path)
+	if err != nil {
+		return nil, err
+	}
+	network, err := fused.NewSequences(b, c.Network(), params)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	return &Model{network, c.Hash(), step, b}, nil
+}
+
+// With returns the model of other weights.
+func (m *Model) With(path string) (*Model, error) { return Load(m.backend, path) }
+
+// ReadWeights reads weights of a training run by this recipe: their configuration, the
+// step after which they were taken, and the flat parameter vector.
+func ReadWeights(path string) (c Config, step int, params []float32, err error) {
+	_, step, params, err = train.ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return nil, fmt.Errorf("recipe: invalid configuration: %w", err)
+		}
+		return c.Network().Layout(), c.Validate()
+	})
+	return c, step, params, err
+}

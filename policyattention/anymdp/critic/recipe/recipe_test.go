@@ -1,0 +1,156 @@
+package recipe
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/anymdp/critic"
+	"icrl/policyattention/backend"
+	"icrl/policyattention/train"
+)
+
+func small() Config {
+	c := Standard(7)
+	c.Problems, c.Batch, c.Steps, c.Optimizer.Cosine = 6, 8, 3, 3
+	return c
+}
+
+func TestExamples(t *testing.T) {
+	c := Standard(5)
+	c.Problems = 200
+	sizes, sure := map[int]int{}, 0
+	for i, x := range c.Examples() {
+		sizes[x.States]++
+		sum, target := 0.0, 0.0
+		for s := range critic.Slots {
+			sum, target = sum+x.Counts[s], target+x.Target[s]
+			if s >= x.States && (x.Counts[s] != 0 || x.Target[s] != 0 || x.Tokens[s][critic.Features-1] != 0) {
+				t.Fatalf("example %d has no state %d, and says something of it", i, s)
+			}
+			if x.Target[s] == 1 {
+				sure++
+			}
+		}
+		if len(x.Tokens) != critic.Slots || sum != float64(x.Total) || x.Total < 1 || x.Total > 1000 || math.Abs(target-1) > 1e-12 {
+			t.Errorf("example %d: %v counts for N = %d, targets of sum %v", i, sum, x.Total, target)
+		}
+	}
+	if len(sizes) != critic.Slots-1 || sure < 40 || sure > 500 {
+		t.Errorf("sizes %v; %d of 800 pairs have one successor", sizes, sure)
+	}
+}
+
+// The first loss of a run is that of its initial weights by the forward pass in plain Go and
+// the estimator that is deployed.
+func TestFirstLoss(t *testing.T) {
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, dir := small(), t.TempDir()
+	run, err := c.In(dir, func(train.Progress) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := run.Job.Run(context.Background(), b, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, network := run.Job.Model.Init(), c.Network()
+	f := &safetensors.File{}
+	for _, part := range network.Layout() {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
+	}
+	plain, err := critic.NewNetwork(func(name string) ([]float32, error) {
+		values, _, err := safetensors.Get[float32](f, name)
+		return values, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward, examples := anymdp.Parallel(plain), c.Examples()
+	want := 0.0
+	err = tensors.ConstFlatData(c.batch(0), func(index []int32) {
+		for _, i := range index {
+			x := examples[i]
+			// The estimator, told one pair of the problem, asks for other tokens than the example's.
+			e := critic.Learned(func([][][]float64) ([][]float64, error) { return forward([][][]float64{x.Tokens}) })
+			rows, err := e([]*critic.Counts{{States: x.States, Total: x.Total, Next: [][]float64{x.Counts[:x.States]}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for s, p := range rows[0][0] {
+				want += float64(x.Total) * (p - x.Target[s]) * (p - x.Target[s]) / float64(c.Batch)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := float64(result.Losses[0]); math.Abs(got-want) > 1e-4*want { // float32 sums
+		t.Errorf("the first loss is %v, want %v", got, want)
+	}
+	if hash, step, err := c.Read(result.Weights); err != nil || hash != c.Hash() || step != c.Steps {
+		t.Errorf("the weights are of %.8s after %d steps (%v), want %.8s after %d", hash, step, err, c.Hash(), c.Steps)
+	}
+}
+
+// GoMLX's network is the one of plain Go, to float32.
+func TestModelIsPlain(t *testing.T) {
+	b, err := backend.New("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := Load(b, "../weights.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer model.Close()
+	released, err := critic.Released()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := []*critic.Counts{{States: 3, Total: 4, Next: [][]float64{{4, 0, 0}, {1, 2, 1}}}, {States: 18, Total: 1, Next: [][]float64{make([]float64, 18)}}}
+	counts[1].Next[0][3] = 1
+	want, err := released(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := critic.Learned(model.Forward)(counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range want {
+		for pair := range want[i] {
+			for s, p := range want[i][pair] {
+				if d := math.Abs(got[i][pair][s] - p); d > 1e-5 {
+					t.Errorf("problem %d, pair %d, state %d: %v, want %v", i, pair, s, got[i][pair][s], p)
+				}
+			}
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := Standard(1).Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"recipe":   func(c *Config) { c.Recipe = "any" },
+		"problems": func(c *Config) { c.Problems = 0 },
+		"batch":    func(c *Config) { c.Batch = 4*c.Problems + 1 },
+		"steps":    func(c *Config) { c.Steps = 0 },
+		"rate":     func(c *Config) { c.Optimizer.LearningRate = math.NaN() },
+	} {
+		c := Standard(1)
+		change(&c)
+		if c.Validate() == nil {
+			t.Errorf("%s: %+v passed", name, c)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+//go:build !js
+
+package critic
+
+import (
+	_ "embed" // the released weights
+	"fmt"
+	"sync"
+
+	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
+)
+
+//go:embed weights.safetensors
+var released []byte
+
+// Released returns the released network in plain Go, as an estimator: see the model card,
+// MODEL.md, beside its weights.
+var Released = sync.OnceValues(func() (Estimator, error) {
+	f, err := safetensors.Unmarshal(released)
+	if err != nil {
+		return nil, fmt.Errorf("critic: the released weights: %w", err)
+	}
+	return Plain(f)
+})
+
+// Plain returns the estimator with the weights of a file, on all processors. It returns an
+// error if a tensor is missing, of another size or not finite.
+func Plain(f *safetensors.File) (Estimator, error) {
+	n, err := NewNetwork(func(name string) ([]float32, error) {
+		values, _, err := safetensors.Get[float32](f, name)
+		return values, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Learned(anymdp.Parallel(n)), nil
+}
