@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/nb"
 	"icrl/policyattention/report"
 )
 
@@ -71,7 +72,7 @@ func data(output map[string]json.RawMessage, mime string) string {
 }
 
 var (
-	caption = regexp.MustCompile(`<caption[^>]*>(.*?)</caption>`)
+	caption = regexp.MustCompile(`<(?:figcaption|summary)[^>]*>(.*?)(?: \(\d+ rows\))?</`)
 	row     = regexp.MustCompile(`<tr>(<td.*?)</tr>`)
 	entry   = regexp.MustCompile(`<td[^>]*>(.*?)</td>`)
 	code    = strings.NewReplacer("<code>", "", "</code>", "", "`", "")
@@ -106,9 +107,8 @@ func TestNotebooksAreFresh(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range table.Rows {
-			now[table.Title] = append(now[table.Title], code.Replace(strings.Join(r, " | ")))
-		}
+		shown := nb.Report(table).HTML()
+		now[caption.FindStringSubmatch(shown)[1]] = rows(shown)
 	}
 	for file, n := range all(t) {
 		var sources []string
@@ -128,7 +128,7 @@ func TestNotebooksAreFresh(t *testing.T) {
 				if title == nil {
 					continue
 				}
-				want, ok := now[html.UnescapeString(title[1])]
+				want, ok := now[title[1]]
 				if !ok {
 					continue // a table of the notebook's own
 				}

@@ -231,7 +231,7 @@ func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 	for s := range d.States {
 		for a, v := range q.RawRowView(s) {
 			if !(math.Abs(v) <= d.limit()) {
-				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %v, beyond the cap B = r_max/(1−gamma) = %g", s, a, v, d.B)
+				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %.6g, beyond the cap B = r_max/(1−gamma) = %.6g", s, a, v, d.B)
 			}
 			if p := pi.At(s, a); d.Norm != nil && p < d.least() {
 				return fmt.Errorf("decoder: π(a=%d|s=%d) is %v, below the cap floor = %g of a normalized decoder", a, s, p, d.Floor)

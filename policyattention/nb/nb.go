@@ -130,22 +130,24 @@ func (r *Results) Table(name string) { Report(Must(report.BuildTable(r.Store, na
 // Fold shows such a table closed, as a line to click on.
 func (r *Results) Fold(name string) { Report(Must(report.BuildTable(r.Store, name))).Fold().Show() }
 
-// Rows shows the rows of such a table whose values, as package results gives them, are
+// Rows returns such a table with the rows whose values, as package results gives them, are
 // to be kept.
-func Rows[R any](r *Results, name string, keep func(R) bool) {
+func Rows[R any](r *Results, name string, keep func(R) bool) *Sheet {
 	t := Must(report.BuildTable(r.Store, name))
 	values, ok := t.Values.([]R)
 	if !ok {
 		check(fmt.Errorf("nb: the rows of table %s are %T, not %T", name, t.Values, values))
 	}
-	rows := t.Rows
-	t.Rows = nil
+	sheet := Report(t)
+	sheet.laid = sheet.parts() // some rows have the columns of all
+	all := sheet.rows
+	sheet.rows = nil
 	for i, v := range values {
 		if keep(v) {
-			t.Rows = append(t.Rows, rows[i])
+			sheet.rows = append(sheet.rows, all[i])
 		}
 	}
-	Table(t)
+	return sheet
 }
 
 // Source returns the results for the functions of package results.

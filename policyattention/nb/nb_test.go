@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"image/png"
 	"math"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
 )
 
@@ -102,17 +104,44 @@ func TestSheet(t *testing.T) {
 	if got := s.text(); got != want {
 		t.Errorf("text is\n%s\nwant\n%s", got, want)
 	}
-	got := s.html()
-	for _, want := range []string{"Losses &lt;T = 20&gt;</caption>", "<code>pmd-target</code>", "Made by <code>policyattention</code>."} {
+	got := s.HTML()
+	for _, want := range []string{"Losses &lt;T = 20&gt;</figcaption>", "<code>pmd-target</code>", "Made by <code>policyattention</code>."} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing from %s", want, got)
 		}
 	}
-	if strings.Contains(got, "`") || strings.Contains(got, "details") || !strings.Contains(s.Fold().html(), "<summary>") {
+	if strings.Contains(got, "`") || strings.Contains(got, "details") || !strings.Contains(s.Fold().HTML(), "<summary>") {
 		t.Error("backticks are shown, or the table is folded where it should not be")
 	}
 	if got := s.Only("loss").text(); got != "Losses <T = 20>\nloss\n──────\n0.0123\n0.5\nMade by `policyattention`." {
 		t.Errorf("one column is\n%s", got)
+	}
+}
+
+// A table of the report takes less room in a notebook: three digits, intervals beside their
+// values, and a count that never changes as a note. What is wider than a page goes on below.
+func TestReport(t *testing.T) {
+	r := report.Table{
+		Title: "Losses", Columns: []string{"method", "S", "here", "95% interval", "source", "runs"},
+		Rows: [][]string{
+			{"exact PMD", "8", "0.012345", "[0.01234, +0.05678]", "arXiv 2605.05755", "3 of 3"},
+			{"PMD-target", "16", "–", "", "1.5 in words", "3 of 3"},
+		},
+		Notes: []string{"A note.", "Preset paper."},
+	}
+	want := "Losses, preset paper, 3 of 3 runs\nmethod      S   here [95% interval]       source\n──────────  ──  ────────────────────────  ────────────────\n" +
+		"exact PMD   8   0.0123 [0.0123, +0.0568]  arXiv 2605.05755\nPMD-target  16  –                         1.5 in words\nA note."
+	if got := Report(r).text(); got != want {
+		t.Errorf("text is\n%s\nwant\n%s", got, want)
+	}
+	if r.Rows[0][2] != "0.012345" || len(r.Columns) != 6 {
+		t.Error("the report's own table has changed")
+	}
+	wide := NewTable("Wide", "name", "a", "b", "c", "d", "e")
+	text := strings.Repeat("x", 30)
+	wide.Add("row", .5, text, text, text, text)
+	if got, want := fmt.Sprint(wide.parts()), "[[0 1 2 3 4] [0 5]]"; got != want {
+		t.Errorf("parts are %s, want %s", got, want)
 	}
 }
 

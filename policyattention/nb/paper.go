@@ -22,7 +22,7 @@ func table3(s *results.Source) (*Sheet, error) {
 	columns := []string{"method"}
 	for _, states := range []int{8, 16} {
 		for _, horizon := range results.Horizons {
-			columns = append(columns, fmt.Sprintf("S = %d, T = %d: paper", states, horizon), "here [95% interval]")
+			columns = append(columns, fmt.Sprintf("S = %d, T = %d", states, horizon))
 		}
 	}
 	t := NewTable("Table 3: median normalized returned-policy loss in the common harness (lower is better)", columns...)
@@ -37,15 +37,16 @@ func table3(s *results.Source) (*Sheet, error) {
 				}
 				for _, x := range all {
 					if x.Series == series && x.S == states && x.T == horizon && x.Loss.Runs > 0 {
-						here = Format(x.Loss.Estimate)
+						e := x.Loss.Estimate
+						here = fmt.Sprintf("%s\n[%s, %s]", Format(e.Value), Format(e.Lo), Format(e.Hi))
 					}
 				}
-				row = append(row, paper, here)
+				row = append(row, "paper "+paper+"\nhere "+here)
 			}
 		}
 		t.Add(row...)
 	}
-	t.Note("Rows in the order of the paper. A dash: no number in the paper, or no results stored here. The sampled methods have the paper's step sizes; Algorithm Distillation has the budget in brackets, and the paper's numbers are for its full one.")
+	t.Note("In brackets 95%% intervals. Rows in the order of the paper. A dash: no number in the paper, or no results stored here. The sampled methods have the paper's step sizes; Algorithm Distillation has the budget in brackets, and the paper's numbers are for its full one.")
 	return t, nil
 }
 
@@ -91,7 +92,7 @@ func table2(s *results.Source) (*Sheet, error) {
 		return parts
 	}
 	t.Add("What actor rule was learned?", "same-context row-L1 to fixed rules", "PMD 0.0357, nearest alternative 0.1116",
-		"PMD "+list(spread("row-L1 to "+string(pmd.PMD)))+"; nearest alternative "+list(spread("row-L1 to the nearest alternative")))
+		"PMD "+strings.ReplaceAll(list(spread("row-L1 to "+string(pmd.PMD))), "\n", " ")+";\nnearest alternative "+list(spread("row-L1 to the nearest alternative")))
 
 	confirmation, err := s.Confirmation()
 	if err != nil {
@@ -179,10 +180,10 @@ func table2Benchmark(s *results.Source, t *Sheet, confirmed func(quantity string
 	return nil
 }
 
-// list joins what was found, or says that nothing was.
+// list joins what was found, a line each, or says that nothing was.
 func list(parts []string) string {
 	if len(parts) == 0 {
 		return "–"
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(parts, ";\n")
 }

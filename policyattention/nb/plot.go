@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
@@ -145,7 +146,7 @@ func (p *Plot) svg() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), err
+	return report.FixText(b.Bytes()), err
 }
 
 func (p *Plot) png() ([]byte, error) {
@@ -161,11 +162,12 @@ func (p *Plot) png() ([]byte, error) {
 func (p *Plot) draw(c draw.Canvas) error {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
-	panel := report.Panel(p.title, p.x, p.y)
+	panel := report.Panel(p.title, "", "")
 	panel.Title.TextStyle.Font.Size = plotText + 1
 	for _, axis := range []*plot.Axis{&panel.X, &panel.Y} {
 		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = plotText, plotText
 	}
+	panel.X.Tick.Marker, panel.Y.Tick.Marker = plot.TickerFunc(even), plot.TickerFunc(even)
 	if p.logX {
 		report.LogScale(&panel.X)
 	}
@@ -190,10 +192,33 @@ func (p *Plot) draw(c draw.Canvas) error {
 	}
 	style := panel.X.Label.TextStyle
 	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
-	left := draw.Crop(c, 4, -p.margin(style), 4, -4)
+	beside := panel.X.Label.TextStyle.Height(p.y) + 8
+	left := draw.Crop(c, beside, -p.margin(style), beside, -4)
 	panel.Draw(left)
+	report.LabelAxes(c, left, panel, p.x, p.y)
 	p.label(c, panel, panel.DataCanvas(left), style)
 	return nil
+}
+
+// even returns up to seven ticks, at multiples of 1, 2 or 5 times a power of ten, as the
+// script of moving plots has them.
+func even(lo, hi float64) (ticks []plot.Tick) {
+	raw := (hi - lo) / 5
+	if !(raw > 0) {
+		return plot.DefaultTicks{}.Ticks(lo, hi)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(raw)))
+	step := 10 * unit
+	for _, k := range []float64{5, 2, 1} {
+		if k*unit >= raw {
+			step = k * unit
+		}
+	}
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step; k++ {
+		value := k * step
+		ticks = append(ticks, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'g', 6, 64)})
+	}
+	return ticks
 }
 
 // plotter returns what draws a series: a line, and rings for few points.

@@ -2,12 +2,10 @@ package nb
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
@@ -26,6 +24,7 @@ type Sheet struct {
 	rows    [][]string
 	notes   []string
 	fold    bool
+	laid    [][]int // the columns of each part, where they are given
 }
 
 // NewTable returns an empty table.
@@ -69,21 +68,30 @@ func (t *Sheet) Only(columns ...string) *Sheet {
 			rows[i] = append(rows[i], row[k])
 		}
 	}
-	t.columns, t.rows = columns, rows
+	t.columns, t.rows, t.laid = columns, rows, nil
 	return t
 }
 
 // Show shows the table.
 func (t *Sheet) Show() {
-	bundle{protocol.MIMETextHTML: t.html(), protocol.MIMETextPlain: t.text()}.show("")
+	bundle{protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.text()}.show("")
 }
 
 // Table shows a table of the report.
 func Table(r report.Table) { Report(r).Show() }
 
-// Report returns a table of the report as a sheet.
+// Report returns a table of the report as a sheet, in less room: numbers have three
+// significant digits, intervals stand beside their values, and a number of runs or
+// problems that all rows share is in the title, as the preset is.
 func Report(r report.Table) *Sheet {
-	return &Sheet{title: r.Title, columns: r.Columns, rows: r.Rows, notes: r.Notes}
+	t := &Sheet{title: r.Title, columns: r.Columns, notes: slices.Clone(r.Notes)}
+	for _, row := range r.Rows {
+		t.rows = append(t.rows, slices.Clone(row))
+	}
+	t.round()
+	t.join()
+	t.share()
+	return t
 }
 
 // Format writes a value as tables show it: numbers with three significant digits,
@@ -130,69 +138,4 @@ func number(x float64) string {
 		digits = 0
 	}
 	return strconv.FormatFloat(x, 'f', digits, 64)
-}
-
-// short is the length up to which an entry stays on one line.
-const short = 32
-
-func (t *Sheet) html() string {
-	var b strings.Builder
-	if t.fold {
-		fmt.Fprintf(&b, "<details><summary>%s (%d rows)</summary>\n", html.EscapeString(t.title), len(t.rows))
-	}
-	fmt.Fprintf(&b, "<div style=\"overflow-x:auto\"><table>\n<caption style=\"text-align:left;font-weight:bold\">%s</caption>\n<thead><tr>", html.EscapeString(t.title))
-	for _, c := range t.columns {
-		fmt.Fprintf(&b, "<th scope=\"col\" style=\"text-align:left\">%s</th>", html.EscapeString(c))
-	}
-	b.WriteString("</tr></thead>\n<tbody>\n")
-	for _, row := range t.rows {
-		b.WriteString("<tr>")
-		for _, c := range row {
-			style := "text-align:left"
-			if utf8.RuneCountInString(c) <= short {
-				style += ";white-space:nowrap"
-			}
-			fmt.Fprintf(&b, "<td style=\"%s\">%s</td>", style, code(html.EscapeString(c)))
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("</tbody>\n</table></div>\n")
-	for _, note := range t.notes {
-		fmt.Fprintf(&b, "<p>%s</p>\n", code(html.EscapeString(note)))
-	}
-	if t.fold {
-		b.WriteString("</details>\n")
-	}
-	return b.String()
-}
-
-// text writes the table for terminals: columns aligned, two spaces apart.
-func (t *Sheet) text() string {
-	width := make([]int, len(t.columns))
-	all := append([][]string{t.columns}, t.rows...)
-	for _, row := range all {
-		for i, c := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(c))
-		}
-	}
-	var b strings.Builder
-	b.WriteString(t.title + "\n")
-	for n, row := range all {
-		line := ""
-		for i, c := range row {
-			line += c + strings.Repeat(" ", width[i]-utf8.RuneCountInString(c)+2)
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-		if n == 0 {
-			rule := ""
-			for _, w := range width {
-				rule += strings.Repeat("─", w) + "  "
-			}
-			b.WriteString(strings.TrimRight(rule, " ") + "\n")
-		}
-	}
-	for _, note := range t.notes {
-		b.WriteString(note + "\n")
-	}
-	return strings.TrimRight(b.String(), "\n")
 }

@@ -53,3 +53,9 @@ func headroom(p *plot.Plot, n int) {
 	}
 	p.Y.Max += grow * (p.Y.Max - p.Y.Min)
 }
+
+// footroom leaves room for n lines of a legend at the bottom of a logarithmic panel.
+func footroom(p *plot.Plot, n int) {
+	share := .075 * float64(n)
+	p.Y.Min /= math.Pow(p.Y.Max/p.Y.Min, share/(1-share))
+}

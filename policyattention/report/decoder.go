@@ -667,6 +667,6 @@ func decoderTable(s *source) (Table, error) {
 			return number(r.Here)
 		}},
 	)
-	t.Notes = []string{fmt.Sprintf("S = %d, A = %d, %d problems, ε_r = 1e-6. The paper audits its learned controllers with an exact critic; the rows here are the decoder's with a sampled one, whose bound is vacuous at m = 6: no |Q| exceeds B = %g.", caps.States, caps.Actions, len(runs), c.B)}
+	t.Notes = []string{fmt.Sprintf("S = %d, A = %d, %d problems, ε_r = 1e-6. The paper audits its learned controllers with an exact critic; the rows here are the decoder's with a sampled one, whose bound is vacuous at m = 6: no |Q| exceeds B = %.4g.", caps.States, caps.Actions, len(runs), c.B)}
 	return t, nil
 }

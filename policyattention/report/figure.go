@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"html"
 	"image/color"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -128,9 +130,27 @@ func (f *Figure) SVG() ([]byte, error) {
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	// Arial and Helvetica have the widths that the text was laid out with, where
-	// Liberation is not installed.
-	return bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")), err
+	return FixText(b.Bytes()), err
+}
+
+var svgText = regexp.MustCompile(`(?s)<text ([^>]*font-family:Liberation Sans[^>]*font-size:([0-9.]+)px[^>]*)>([^<]+)</text>`)
+
+// FixText gives each text of a drawing the width that it was laid out with, in whatever
+// font it is shown: where there is no Liberation Sans, other letters would run into lines.
+func FixText(svg []byte) []byte {
+	style := plot.New().X.Label.TextStyle
+	style.Font.Variant = "Sans"
+	svg = svgText.ReplaceAllFunc(svg, func(element []byte) []byte {
+		parts := svgText.FindSubmatch(element)
+		size, err := strconv.ParseFloat(string(parts[2]), 64)
+		if err != nil {
+			return element
+		}
+		style.Font.Size = vg.Length(size)
+		width := style.Width(html.UnescapeString(string(parts[3])))
+		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, width.Points(), parts[1], parts[3])
+	})
+	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif"))
 }
 
 // PNG returns the figure as PNG at 192 dots an inch.
@@ -211,21 +231,22 @@ func (f *Figure) draw(c draw.Canvas) {
 		for j, canvas := range row {
 			if p := grid[i][j]; p != nil {
 				p.Draw(canvas)
-				label(c, canvas, p, labels[p])
+				LabelAxes(c, canvas, p, labels[p][0], labels[p][1])
 				p.X.Label.Text, p.Y.Label.Text = labels[p][0], labels[p][1]
 			}
 		}
 	}
 }
 
-// label writes the labels of a panel's axes, x and y.
-func label(c, canvas draw.Canvas, p *plot.Plot, xy [2]string) {
+// LabelAxes writes the labels of the axes of a panel without labels of its own, which was drawn
+// on a part of c, canvas.
+func LabelAxes(c, canvas draw.Canvas, p *plot.Plot, x, y string) {
 	data := p.DataCanvas(canvas)
 	below, beside := p.X.Label.TextStyle, p.Y.Label.TextStyle
 	below.YAlign = draw.YTop
 	beside.Rotation += math.Pi / 2
-	c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - 0.5*vg.Millimeter}, xy[0])
-	c.FillText(beside, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, xy[1])
+	c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - 0.5*vg.Millimeter}, x)
+	c.FillText(beside, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, y)
 }
 
 // colour returns the colour of a method, which stays apart from the others' for
@@ -562,6 +583,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 		} else {
 			p.Y.Min = max(p.Y.Min, 1e-7) // what is below has no loss but for rounding
 			LogScale(&p.Y)
+			footroom(p, 2)
 		}
 		panels = append(panels, p)
 	}
