@@ -22,8 +22,9 @@ func (t *Sheet) round() {
 		for i, entry := range row {
 			if numeric.MatchString(entry) {
 				row[i] = decimal.ReplaceAllStringFunc(entry, func(x string) string {
+					mantissa, _, _ := strings.Cut(x, "e")
 					v, err := strconv.ParseFloat(x, 64)
-					if err != nil {
+					if digits := strings.ReplaceAll(mantissa, ".", ""); err != nil || len(strings.TrimLeft(digits, "0")) <= 3 {
 						return x
 					}
 					return number(v)
@@ -98,11 +99,11 @@ func pixels(text string) float64 {
 	for _, r := range text {
 		switch {
 		case '0' <= r && r <= '9':
-			width += 8.3
+			width += 8.4
 		case strings.ContainsRune(".,:;'|()[] ijlIt", r):
 			width += 4.5
 		default:
-			width += 7.4
+			width += 7.8
 		}
 	}
 	return width

@@ -7,7 +7,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
@@ -167,7 +166,6 @@ func (p *Plot) draw(c draw.Canvas) error {
 	for _, axis := range []*plot.Axis{&panel.X, &panel.Y} {
 		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = plotText, plotText
 	}
-	panel.X.Tick.Marker, panel.Y.Tick.Marker = plot.TickerFunc(even), plot.TickerFunc(even)
 	if p.logX {
 		report.LogScale(&panel.X)
 	}
@@ -195,30 +193,9 @@ func (p *Plot) draw(c draw.Canvas) error {
 	beside := panel.X.Label.TextStyle.Height(p.y) + 8
 	left := draw.Crop(c, beside, -p.margin(style), beside, -4)
 	panel.Draw(left)
-	report.LabelAxes(c, left, panel, p.x, p.y)
+	report.LabelAxes(c, draw.Crop(left, -4, 0, 0, 0), panel, p.x, p.y)
 	p.label(c, panel, panel.DataCanvas(left), style)
 	return nil
-}
-
-// even returns up to seven ticks, at multiples of 1, 2 or 5 times a power of ten, as the
-// script of moving plots has them.
-func even(lo, hi float64) (ticks []plot.Tick) {
-	raw := (hi - lo) / 5
-	if !(raw > 0) {
-		return plot.DefaultTicks{}.Ticks(lo, hi)
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(raw)))
-	step := 10 * unit
-	for _, k := range []float64{5, 2, 1} {
-		if k*unit >= raw {
-			step = k * unit
-		}
-	}
-	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step; k++ {
-		value := k * step
-		ticks = append(ticks, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'g', 6, 64)})
-	}
-	return ticks
 }
 
 // plotter returns what draws a series: a line, and rings for few points.

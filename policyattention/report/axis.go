@@ -15,7 +15,7 @@ type decades struct{}
 // Ticks implements plot.Ticker.
 func (decades) Ticks(lo, hi float64) []plot.Tick {
 	if !(lo > 0) || hi < 4*lo { // nothing to take logarithms of, or a short axis
-		return plot.DefaultTicks{}.Ticks(lo, hi)
+		return even(lo, hi)
 	}
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	every := (last-first)/7 + 1
@@ -58,4 +58,24 @@ func headroom(p *plot.Plot, n int) {
 func footroom(p *plot.Plot, n int) {
 	share := .075 * float64(n)
 	p.Y.Min /= math.Pow(p.Y.Max/p.Y.Min, share/(1-share))
+}
+
+// even returns up to seven ticks, at multiples of 1, 2 or 5 times a power of ten.
+func even(lo, hi float64) (ticks []plot.Tick) {
+	raw := (hi - lo) / 5
+	if !(raw > 0) || math.IsInf(raw, 0) {
+		return plot.DefaultTicks{}.Ticks(lo, hi)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(raw)))
+	step := 10 * unit
+	for _, k := range []float64{5, 2, 1} {
+		if k*unit >= raw {
+			step = k * unit
+		}
+	}
+	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+1e-9*step; k++ {
+		value := k*step + 0 // without the sign of a zero
+		ticks = append(ticks, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'g', 6, 64)})
+	}
+	return ticks
 }

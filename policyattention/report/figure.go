@@ -278,6 +278,7 @@ func Panel(title, x, y string) *plot.Plot {
 	p.Title.TextStyle.Font.Size, p.Title.Padding = 10, 6
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = 9, 8
+		axis.Tick.Marker = plot.TickerFunc(even)
 	}
 	p.Legend.TextStyle.Font.Size, p.Legend.Top = 8, true
 	p.Legend.Padding = 1 * vg.Millimeter
