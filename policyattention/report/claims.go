@@ -178,6 +178,26 @@ func backupAsides() (checks []check) {
 	return checks
 }
 
+// auditSentences are on the inequality, row by row.
+func auditSentences() []sentence {
+	return []sentence{
+		{section: "6 Design and estimands", says: "all 69,120 audited rows of confirmation, shifts and reward-only satisfy the returned-policy inequality", checks: []check{
+			{at: "the paper's scope", number: results.Key{Block: "audit", Quantity: "rows"}, command: "evaluate", measure: audited(results.Confirmatory), judge: stated},
+			{at: "all learned closed loops", number: results.Key{Block: "audit", Quantity: "rows"}, command: "evaluate", measure: audited(learnedLoops), judge: stated},
+		}, note: "the scope as the paper names it has fewer rows here; how it comes to 69,120 it does not say"},
+		{section: "6 Design and estimands", says: "the median slack of the audited rows", checks: []check{{
+			number: results.Key{Block: "audit", Quantity: "median slack"}, command: "evaluate", judge: bars("the paper does not give its unit; ours is that of Q"),
+			measure: func(s *source) (*measured, error) {
+				a, err := s.Audit(results.Confirmatory)
+				if err != nil || a.Rows == 0 {
+					return nil, err
+				}
+				return &measured{value: a.MedianSlack, used: a.Used}, nil
+			},
+		}}},
+	}
+}
+
 // Sections 6 and 7: reliability in closed loop at S = 4.
 func loopSentences() []sentence {
 	const horizon = 20
@@ -199,22 +219,8 @@ func loopSentences() []sentence {
 		check{at: "five further runs", printed: "–", command: "evaluate replication", measure: allWithin(further, horizon), judge: stated},
 		check{at: "tails of the five, T = 20", printed: "–", command: "evaluate confirmation", measure: tail(actor, horizon), aside: true},
 		check{at: "run with the best ratio", printed: "–", command: "evaluate shift", measure: bestAndWorst, aside: true})
-	list := []sentence{
-		runs,
-		{section: "6 Design and estimands", says: "all 69,120 audited rows of confirmation, shifts and reward-only satisfy the returned-policy inequality", checks: []check{
-			{at: "the paper's scope", number: results.Key{Block: "audit", Quantity: "rows"}, command: "evaluate", measure: audited(results.Confirmatory), judge: stated},
-			{at: "all learned closed loops", number: results.Key{Block: "audit", Quantity: "rows"}, command: "evaluate", measure: audited(learnedLoops), judge: stated},
-		}, note: "the scope as the paper names it has fewer rows here; how it comes to 69,120 it does not say"},
-		{section: "6 Design and estimands", says: "the median slack of the audited rows", checks: []check{{
-			number: results.Key{Block: "audit", Quantity: "median slack"}, command: "evaluate", judge: bars("the paper does not give its unit; ours is that of Q"),
-			measure: func(s *source) (*measured, error) {
-				a, err := s.Audit(results.Confirmatory)
-				if err != nil || a.Rows == 0 {
-					return nil, err
-				}
-				return &measured{value: a.MedianSlack, used: a.Used}, nil
-			},
-		}}},
+	list := append([]sentence{runs}, auditSentences()...)
+	list = append(list, []sentence{
 		{section: "7 Closed-loop reliability", line: 2, says: "the median ratio of learned actor to exact PMD at T = 20", checks: []check{
 			{variant: "five runs", number: key("median ratio"), command: "evaluate confirmation", measure: versusOracle(results.Ratio, actor, horizon), judge: compared(lower)},
 			{variant: "five further runs", number: key("median ratio"), command: "evaluate replication", measure: versusOracle(results.Ratio, further, horizon), judge: compared(lower)},
@@ -231,7 +237,7 @@ func loopSentences() []sentence {
 			printed: "1,600; 1.051", command: "–", judge: bars("the history of the paper's own study"),
 			measure: func(*source) (*measured, error) { return &measured{text: "–"}, nil },
 		}}},
-	}
+	}...)
 	// The paper does not say which of the two its differences are. Its first, beside the
 	// ratio, is too small for one of medians.
 	both := func(section, says string, n results.Key, compare func(results.Estimator) measure, j judge, why string) sentence {

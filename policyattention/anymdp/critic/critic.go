@@ -109,7 +109,7 @@ type memory struct {
 	sum     []float64 // Σ_{j≤k} v_j [S]
 	now     []float64 // v_k [S]
 	said    []float64 // p̂_{k−1}·Σ_{j<k} v_j of each pair
-	anchor  *anchor   // nil where there is none
+	anchor  *anchor   // nil for a critic without
 }
 
 // Evaluate implements control.Critic. It returns an error for an invalid context, and
