@@ -124,7 +124,7 @@ func TestMeters(t *testing.T) {
 			r := run(t, n, c, m.Name, f)
 			for h, horizon := range Horizons {
 				want := Use{Transitions: float64(c.N * horizon)}
-				if m.Name == "algorithm-distillation" {
+				if m.Same != nil {
 					want.Transitions = float64(c.N * horizon / 20 * 20) // in whole windows of its own
 				}
 				if c.Information == Model {

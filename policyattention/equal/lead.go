@@ -125,10 +125,13 @@ type Lead struct {
 	TwoWay              bool           // whether there is an UpdateModel
 }
 
+// paperWalk is what the paper gives the methods that see samples.
+var paperWalk = Condition{Information: Window, N: 20}
+
 // Leads takes the leads over the methods on the walk that are not PMD themselves apart.
 func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
 	for _, m := range Methods(Window) {
-		if m.Improves {
+		if m.Improves || !m.can(paperWalk, states) {
 			continue
 		}
 		l := Lead{Horizon: horizon}
@@ -168,16 +171,15 @@ func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
 // as published, and tuned; PolicyAttention there; with the model, tuned, and as published;
 // and the method with the model where there is such a thing.
 func (e *Evidence) compared(states int, m Method) (rows []Row, err error) {
-	walk, model := Condition{Information: Window, N: 20}, Condition{Information: Model, N: 0}
-	tuned, err := e.find(states, walk, m.Name, false)
+	tuned, err := e.find(states, paperWalk, m.Name, false)
 	if err != nil {
 		return nil, err
 	}
-	published, err := e.find(states, walk, m.Name, true)
+	published, err := e.find(states, paperWalk, m.Name, true)
 	if err != nil {
 		published = tuned // nothing is published
 	}
-	best, err := e.Best(states, walk)
+	best, err := e.Best(states, paperWalk)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +195,7 @@ func (e *Evidence) compared(states int, m Method) (rows []Row, err error) {
 		}{m.WithModel, false})
 	}
 	for _, x := range more {
-		r, err := e.find(states, model, x.name, x.untuned)
+		r, err := e.find(states, Condition{Information: Model}, x.name, x.untuned)
 		if err != nil {
 			return nil, err
 		}

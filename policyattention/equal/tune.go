@@ -11,7 +11,7 @@ import (
 
 // Tuning says how free numbers were chosen.
 type Tuning struct {
-	Score       float64 `json:"score"`       // mean log₁₀ loss on calibration problems at T = 20 and 40
+	Score       float64 `json:"score"`       // mean loss on calibration problems over T = 20 and 40
 	Evaluations int     `json:"evaluations"` // settings that were tried
 }
 

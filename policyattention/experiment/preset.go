@@ -87,7 +87,7 @@ var presets = []Preset{
 		Limits: networks(method.Limits{"mdps": 4, "examples": 32, "batch": 8}, map[method.Name]method.Limits{
 			LiangLai:       {"mdps": 50, "batch": 200, "steps": 100, "grid": 3, "windows": 20, "held-out mdps": 2, "updates": 60},
 			Distillation:   {"histories": 8, "length": 80, "batch": 4, "steps": 5, "width": 16},
-			S5RL:           {"steps": 32, "rows": 8, "life": 30, "width": 12},
+			S5RL:           {"steps": 48, "rows": 8, "life": 30, "width": 12},
 			MemoryCritic:   {"mdps": 4, "examples": 32, "batch": 8, "critic-steps": 10, "critic-problems": 20},
 			AnchoredCritic: {"mdps": 4, "examples": 32, "batch": 8, "critic-steps": 10, "critic-problems": 20},
 			ExactMemory:    {"critic-steps": 10, "critic-problems": 20},

@@ -6,6 +6,11 @@
 // package mrp and by the small trainer of package fit. Package s5 is the layer and package s5rl the
 // agent of Lu et al. (arXiv 2303.03982). Liang–Lai and Algorithm Distillation are in package
 // baseline.
+//
+// Wang et al. and Xie et al. are not in the registry of methods. A method of it makes controllers,
+// which are scored by the policies they return; these two estimate values of Markov reward
+// processes, which have no actions. What is measured of them is stored and verified as package
+// evidence says, by "verify" with the preset paper too.
 package field
 
 import (

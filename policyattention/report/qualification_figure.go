@@ -112,7 +112,7 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 			if err != nil {
 				return nil, err
 			}
-			for _, r := range runs.Found {
+			for n, r := range runs.Found {
 				var xy plotter.XYs
 				for k, loss := range r.MedianLosses()[1:] {
 					xy = append(xy, plotter.XY{X: float64(k + 1), Y: loss})
@@ -121,8 +121,10 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 				if err != nil {
 					return nil, err
 				}
-				p.Legend.Add(x.Recipe, l)
-				drawn++
+				if n == 0 {
+					p.Legend.Add(x.Recipe, l)
+					drawn++
+				}
 			}
 		}
 		if drawn == 0 {
@@ -151,7 +153,7 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range runs.Found {
+		for n, r := range runs.Found {
 			var xy plotter.XYs
 			for i, first := range r.Losses(1) {
 				last := r.Losses(40)[i]
@@ -162,8 +164,10 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 			if err != nil {
 				return nil, err
 			}
-			p.Legend.Add(x.Recipe, dots)
-			drawn++
+			if n == 0 {
+				p.Legend.Add(x.Recipe, dots)
+				drawn++
+			}
 		}
 	}
 	if drawn == 0 {

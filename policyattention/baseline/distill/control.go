@@ -10,9 +10,7 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/incontext"
-	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/stats"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -252,34 +250,4 @@ func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32,
 		cache = out[1]
 	}
 	return rows, cache, out[0].FinalizeAll()
-}
-
-// Qualification is the behaviour that defines Algorithm Distillation:
-// improvement within one life, without a change of weights.
-type Qualification struct {
-	First, Last float64 // median normalized loss after the first and the last round
-	Improved    int     // problems whose loss fell between the two
-	Problems    int
-}
-
-// Qualify summarizes the scored trajectories of a controller, all of at least
-// two rounds and of the same number.
-func Qualify(scored []control.Scored) (Qualification, error) {
-	q := Qualification{Problems: len(scored)}
-	if len(scored) == 0 {
-		return q, fmt.Errorf("distill: no trajectories to qualify by")
-	}
-	var first, last []float64
-	for i, s := range scored {
-		rounds := len(s.Loss) - 1
-		if rounds < 2 || rounds != len(scored[0].Loss)-1 {
-			return q, fmt.Errorf("distill: trajectory %d has %d rounds, want at least 2 and as many as the first", i, rounds)
-		}
-		first, last = append(first, s.Loss[1]), append(last, s.Loss[rounds])
-		if s.Loss[rounds] < s.Loss[1] {
-			q.Improved++
-		}
-	}
-	q.First, q.Last = stats.Median(first), stats.Median(last)
-	return q, nil
 }

@@ -283,32 +283,8 @@ func TestControllerRepeats(t *testing.T) {
 			}
 		}
 	}
-	scored, err := control.Score(ps, first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := Qualify(scored)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if q.Problems != 3 || !(q.First > 0) {
-		t.Errorf("qualification %+v", q)
-	}
 	if _, err := c.Run(nil, 1); err == nil {
 		t.Error("no problems passed")
-	}
-}
-
-func TestQualify(t *testing.T) {
-	q, err := Qualify([]control.Scored{{Loss: []float64{1, 0.9, 0.5}}, {Loss: []float64{1, 0.8, 0.8}}, {Loss: []float64{1, 0.6, 0.1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (Qualification{First: 0.8, Last: 0.5, Improved: 2, Problems: 3}); q != want {
-		t.Errorf("got %+v, want %+v", q, want)
-	}
-	if _, err := Qualify([]control.Scored{{Loss: []float64{1, 0.9}}}); err == nil {
-		t.Error("a single round passed")
 	}
 }
 

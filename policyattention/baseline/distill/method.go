@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -43,11 +44,7 @@ var Method = method.Method{
 		"qualification": {"Algorithm Distillation: median normalized loss of the policies returned on problems that nothing else uses; \"short\" has a context of one round, so that nothing is remembered between rounds."},
 		"tuning":        {"The source rates of Algorithm Distillation above 4 were added after its losses at the paper's rate had been seen; the choice among them is on calibration problems."},
 	},
-	Measures: []method.Measure{
-		qualified("loss after round 1", func(q Qualification) float64 { return q.First }),
-		qualified("loss after round 40", func(q Qualification) float64 { return q.Last }),
-		qualified("share of MDPs that improve", func(q Qualification) float64 { return float64(q.Improved) / float64(q.Problems) }),
-	},
+	Measures: incontext.Measures,
 	// One sequence a step, at the shape of the recipe with the longest context, of which only
 	// so much is used.
 	Growth: &method.Growth{
@@ -75,14 +72,6 @@ var Method = method.Method{
 
 // smaller says how the budget for CPUs differs from the paper's.
 const smaller = "3,000 small steps and a context of 60, instead of 40,000 and 200"
-
-// qualified returns a measure of a qualification.
-func qualified(name string, of func(Qualification) float64) method.Measure {
-	return method.Measure{Name: name, Of: func(scored []control.Scored, _ map[string]map[string]float64) (float64, error) {
-		q, err := Qualify(scored)
-		return of(q), err
-	}}
-}
 
 // recipe returns the configuration of a recipe, given the tuned step sizes of the
 // source.

@@ -17,6 +17,16 @@ import (
 // None is the action before the first step of a life.
 const None = -1
 
+// Paced is a controller in rounds of N transitions, where it acts for baseline.Window of them at a
+// time: the policy after a round is the one after the last of its own rounds that is complete.
+type Paced struct {
+	control.Controller
+	N int
+}
+
+// Own implements method.Paced.
+func (p Paced) Own(k int) int { return k * p.N / baseline.Window }
+
 // History is what an agent has seen, a token for each step: the action and the reward before, and
 // the state now.
 type History struct {

@@ -24,17 +24,20 @@ func join(a, b number) number {
 	return number{Concatenate([]*Node{a.re, b.re}, 0), Concatenate([]*Node{a.im, b.im}, 0)}
 }
 
-// scan returns x_t = a_t x_{t−1} + b_t, x_{−1} = 0, for a and b [T, …] of one shape, in ⌈log₂T⌉
-// rounds: the pair of t stands for steps t−s+1 … t, and is joined with that of t−s to stand
-// for twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b).
-func scan(a, b number) number {
-	length := a.re.Shape().Dimensions[0]
+// scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [P], keep [T, B, 1] and b [T, B, P], in
+// ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to
+// stand for twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is the power Λ̄ˢ, which is
+// the same for all t, times the product of the steps' keep.
+func scan(decay number, keep *Node, b number) number {
+	length := b.re.Shape().Dimensions[0]
 	for s := 1; s < length; s *= 2 {
 		rest := length - s
-		ta, tb := a.slice(s, length), b.slice(s, length)
-		b = join(b.slice(0, s), ta.times(b.slice(0, rest)).plus(tb))
+		kept := SliceAxis(keep, 0, AxisRange(s, length))
+		before := decay.times(b.slice(0, rest))
+		b = join(b.slice(0, s), number{Mul(kept, before.re), Mul(kept, before.im)}.plus(b.slice(s, length)))
 		if 2*s < length {
-			a = join(a.slice(0, s), ta.times(a.slice(0, rest)))
+			keep = Concatenate([]*Node{SliceAxis(keep, 0, AxisRange(0, s)), Mul(kept, SliceAxis(keep, 0, AxisRange(0, rest)))}, 0)
+			decay = decay.times(decay)
 		}
 	}
 	return b
@@ -57,14 +60,12 @@ func (l Layer) Apply(params, u, reset, re, im *Node) (out, nextRe, nextIm *Node)
 	decay, gain := l.hold(get(p.lambdaRe), get(p.lambdaIm), get(p.logStep))
 	input := number{Einsum("tbh,ph->tbp", u, get(p.bRe)), Einsum("tbh,ph->tbp", u, get(p.bIm))}
 	keep := ExpandDims(OneMinus(reset), -1) // [T, B, 1]
-	wide := func(x *Node) *Node { return Mul(ExpandDims(x, 0, 0), keep) }
 	row := func(x *Node) *Node { return ExpandDims(x, 0, 0) }
-	a := number{wide(decay.re), wide(decay.im)}
-	b := number{row(gain.re), row(gain.im)}.times(input)
 	// The state comes before the first step as its input.
 	carried := number{ExpandDims(re, 0), ExpandDims(im, 0)}
-	zero := ZerosLike(carried.re)
-	x := scan(join(number{zero, zero}, a), join(carried, b)).slice(1, length+1)
+	keep = Concatenate([]*Node{ZerosLike(SliceAxis(keep, 0, AxisRange(0, 1))), keep}, 0)
+	b := join(carried, number{row(gain.re), row(gain.im)}.times(input))
+	x := scan(number{row(decay.re), row(decay.im)}, keep, b).slice(1, length+1)
 	y := MulScalar(Sub(Einsum("tbp,hp->tbh", x.re, get(p.cRe)), Einsum("tbp,hp->tbh", x.im, get(p.cIm))), 2)
 	y = Add(y, Mul(u, row(get(p.d))))
 	g := approximateGelu(y)

@@ -81,3 +81,14 @@ func (l Layer) Size() int {
 	_, size := l.parts()
 	return size
 }
+
+// Operations is the number of floating-point operations on an input, the discretization aside: a
+// product of complex numbers has 6, a sum 2, and of a conjugate pair the real part alone is
+// read out.
+func (l Layer) Operations() int {
+	h, k := l.Width, l.kept()
+	state := k * (4*h + 6 + 6 + 2)    // Bu, times the gain, plus the decayed state
+	output := h*(4*k+1) + 2*h         // 2 Re(Cx) + Du
+	gate := 9*h + 2*2*h*h + 4*h + 2*h // GELU, W₁g and W₂g, the logistic function, product and residual sum
+	return state + output + gate
+}

@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"icrl/policyattention/field/s5"
 	"icrl/policyattention/train"
@@ -57,16 +58,20 @@ type Config struct {
 
 const name = "s5rl"
 
+// block is the size of the HiPPO matrices: of two pairs of eigenvalues both are slow enough to sum
+// up what a life shows, while of 32 pairs all but a few turn around within some steps.
+const block = 4
+
 // CPU is a budget for a core of a CPU. What it changes of the source (run_popgym.py):
 //
 //	                    source                      here
 //	units               128, 256, heads of 128      64 everywhere
-//	S5 layers           4 of state 256              1 of state 64, 16 HiPPO matrices of 4
-//	a rollout           64 rows of 1,024 steps      32 rows of 200, a life each
+//	S5 layers           4 of state 256              1 of state 4S, S HiPPO matrices of 4
+//	a rollout           64 rows of 1,024 steps      32 rows of 400, a life each
 //	between rollouts    states are carried over     none: a rollout depends on the weights alone
-//	steps in all        15 million                  5.1 million
-//	updates             30 epochs of 8 minibatches  4 of 4
-//	γ and λ             .99 and 1                   .9, the problems' own, and .9
+//	steps in all        15 million                  1.92 million
+//	updates             30 epochs of 8 minibatches  3 of 8
+//	γ and λ             .99 and 1                   .9, the problems' own, and .5
 //	end of a life       worth 0                     worth the critic's value, since problems go on
 //	entropy             0                           .01
 //	rate                5e-5, constant              2e-3, falling with a cosine to 0
@@ -78,9 +83,9 @@ const name = "s5rl"
 func CPU(seed uint64, states int) Config {
 	c := Config{
 		Method: name, Seed: seed, States: states, Actions: 3,
-		Encoder: 64, Width: 64, State: 64, Blocks: 16, Layers: 1, Hidden: 64,
-		Steps: 12_800, Rows: 32, Lives: 1, Life: 200, Epochs: 4, Minibatches: 4,
-		Gamma: .9, Lambda: .9, Ratio: .2, Entropy: .01, Value: 1, Norm: .5,
+		Encoder: 64, Width: 64, State: 4 * states, Blocks: 4 * states / block, Layers: 1, Hidden: 64,
+		Steps: 3_600, Rows: 32, Lives: 1, Life: 400, Epochs: 3, Minibatches: 8,
+		Gamma: .9, Lambda: .5, Ratio: .2, Entropy: .01, Value: 1, Norm: .5,
 		Optimizer: transformer.AdamW{LearningRate: 2e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-5},
 	}
 	c.Optimizer.Cosine = c.Steps
@@ -104,6 +109,19 @@ func (c Config) kept() int { return c.State / 2 }
 
 // features is the number of inputs, see inputs.
 func (c Config) features() int { return 2*c.States*c.Actions + c.States + 1 }
+
+// operations is the number of floating-point operations on a token, without the critic, which
+// acting does not need: two a weight, and a few a unit for what is not linear.
+func (c Config) operations() int {
+	sum := 0
+	for i, d := range slices.Concat(c.encoder(), c.actor()) {
+		sum += 2 * d.in * d.out // with the bias
+		if i != len(c.encoder())+len(c.actor())-1 {
+			sum += 2 * d.out // leaky ReLU
+		}
+	}
+	return sum + c.Layers*c.layer().Operations()
+}
 
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {

@@ -96,7 +96,11 @@ type agents struct {
 	pending   int  // the step of the pending tokens
 	cleared   bool // before each round
 	first     bool // the pending token is shown as the first of a life
+	tokens    int  // that the network has seen of each
 }
+
+// Operations implements incontext.Counted.
+func (a *agents) Operations() int { return a.tokens * a.step.c.operations() }
 
 // Begin implements incontext.Agents.
 func (a *agents) Begin() error {
@@ -130,7 +134,7 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.pending += k
+	a.pending, a.tokens = a.pending+k, a.tokens+k
 	a.first = false
 	return a.distributions(logits, k, func(i, j int) int { return j*n + i }), nil
 }
@@ -138,6 +142,7 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 // Policies implements incontext.Agents.
 func (a *agents) Policies() ([]*mat.Dense, error) {
 	n, states := len(a.histories), a.step.c.States
+	a.tokens += states
 	t := newShown(n * states)
 	for at := range n * states {
 		t.set(at, a.histories[at/states], a.pending)

@@ -5,6 +5,7 @@ import (
 	"image/color"
 	"strings"
 
+	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -19,7 +20,13 @@ var Method = method.Method{
 	Signal: "reward, online (PPO)", Access: "20 on-policy transitions", Cost: "–",
 	Recipes: []string{"cpu"}, System: system,
 	Control: &method.OwnControl{Suffix: "-cleared", Whose: "the cleared state's"},
-	Limits:  []string{"steps", "rows", "life", "width"},
+	Figure:  method.Figure{Name: "s5rl", Title: "S5RL improves within one life"},
+	Notes: map[string][]string{
+		"benchmark":     {"S5RL: a budget for CPUs; what it changes of its source's is in field/s5rl."},
+		"qualification": {"S5RL: median normalized loss of the policies returned on problems that nothing else uses; \"cleared\" is the same network with its state cleared before each round, so that nothing is remembered between rounds."},
+	},
+	Measures: incontext.Measures,
+	Limits:   []string{"steps", "rows", "life", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
 		if base != "cpu" {
@@ -33,7 +40,7 @@ var Method = method.Method{
 		for _, n := range []*int{&c.Encoder, &c.Width, &c.State, &c.Hidden} {
 			s.Limits.Bound(n, "width")
 		}
-		c.Blocks = min(c.Blocks, c.State/4) // of 4 states each, at any width
+		c.Blocks = min(c.Blocks, c.State/block)
 		c.Optimizer.Cosine = c.Steps
 		d := &Deployment{}
 		d.S5RL.Training, d.S5RL.Root, d.S5RL.Cleared = c, s.Identity.Model, cleared

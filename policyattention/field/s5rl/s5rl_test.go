@@ -339,6 +339,26 @@ func TestReturnedPolicy(t *testing.T) {
 	}
 }
 
+// The meter of a life: a round has 20 tokens and asks for 4 states more. By hand a token takes 472
+// operations in the encoder (29·6 and 6·8 weights), 180 in the actor's head (8·5, 5·5, 5·3), and
+// 712 in each S5 layer: 184 for its 4 states, 152 for 8 outputs, 376 for the gate.
+func TestMeter(t *testing.T) {
+	ps := problems(t, 2)
+	for i := range ps {
+		ps[i].MDP = ps[i].MDP.Metered()
+	}
+	if _, _, err := model(t, tiny()).Controller(5, false).Live(ps, 3); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range ps {
+		for k, used := range p.MDP.Meter().Rounds() {
+			if want := (k + 1) * 24 * (472 + 180 + 2*712); used.Operations != want || used.Transitions != 20*(k+1) {
+				t.Errorf("round %d: %+v, want %d operations", k, used, want)
+			}
+		}
+	}
+}
+
 // Columns or rows, whichever are fewer, are orthonormal.
 func TestOrthogonal(t *testing.T) {
 	for _, d := range [][2]int{{7, 3}, {3, 7}, {5, 5}} {
