@@ -10,5 +10,5 @@ var system = &capability.System{
 		capability.Control:    capability.Yes(capability.Files("paper/qualification/s5rl-cpu-cleared-S8-*/manifest.json"), capability.Files("paper/benchmark/s5rl-cpu-S8-*/manifest.json")),
 		capability.Learned:    capability.Yes(capability.Test("field/s5rl.TestLossIsPPOs"), capability.Files("paper/train/s5rl-S8-*/weights.safetensors")),
 	},
-	Model: "none", Samples: "20 transitions a round", Weights: "41,444 at S = 8", Work: "20 steps of the recurrence a round",
+	Model: "none", Samples: "20 transitions a round", Weights: "37,300 at S = 8", Work: "20 steps of the recurrence a round",
 }
