@@ -123,6 +123,7 @@ type Lead struct {
 	UpdateWalk          stats.Estimate // the method less PolicyAttention, both on the walk
 	UpdateModel         stats.Estimate // both with the model
 	TwoWay              bool           // whether there is an UpdateModel
+	Published           bool           // whether the method has published numbers
 }
 
 // paperWalk is what the paper gives the methods that see samples.
@@ -139,7 +140,7 @@ func (e *Evidence) Leads(states, horizon int) (all []Lead, err error) {
 		if err != nil {
 			return nil, err
 		}
-		l.Row, l.TwoWay = rows[1], len(rows) == 6
+		l.Row, l.Published, l.TwoWay = rows[1], rows[0].Untuned, len(rows) == 6
 		var samples [][][]float64
 		for _, r := range rows {
 			x, err := r.at(horizon, Runs)

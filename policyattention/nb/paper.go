@@ -39,6 +39,9 @@ func table3(s *results.Source) (*Sheet, error) {
 					if x.Series == series && x.S == states && x.T == horizon && x.Loss.Runs > 0 {
 						e := x.Loss.Estimate
 						here = fmt.Sprintf("%s\n[%s, %s]", Format(e.Value), Format(e.Lo), Format(e.Hi))
+						if x.Tail.Runs > 0 {
+							here += fmt.Sprintf("\nmeans %s, worst %+.2g", Format(x.Tail.RatioOfMeans.Value), x.Tail.Worst)
+						}
 					}
 				}
 				row = append(row, "paper "+paper+"\nhere "+here)
@@ -46,7 +49,7 @@ func table3(s *results.Source) (*Sheet, error) {
 		}
 		t.Add(row...)
 	}
-	t.Note("In brackets 95%% intervals. Rows in the order of the paper. A dash: no number in the paper, or no results stored here. The sampled methods have the paper's step sizes; Algorithm Distillation has the budget in brackets, and the paper's numbers are for its full one.")
+	t.Note("In brackets 95%% intervals of the median. Means: the ratio of mean losses to exact PMD's; worst: the largest excess over exact PMD's loss on one problem of one run. Rows in the order of the paper. A dash: no number in the paper, or no results stored here. The sampled methods have the paper's step sizes; Algorithm Distillation has the budget in brackets, and the paper's numbers are for its full one.")
 	return t, nil
 }
 
@@ -101,7 +104,7 @@ func table2(s *results.Source) (*Sheet, error) {
 	here := func(quantity string) string {
 		for _, c := range confirmation {
 			if c.Quantity == quantity && c.Estimate.Runs > 0 {
-				return Format(c.Estimate.Estimate)
+				return tailed(c.Estimate, c.Tail)
 			}
 		}
 		return "–"
@@ -125,16 +128,30 @@ func table2(s *results.Source) (*Sheet, error) {
 	}
 	var theirs, ours []string
 	for _, row := range shifts {
+		if row.Further {
+			continue // the paper has five
+		}
 		if row.Ratio.Paper != nil {
 			theirs = append(theirs, fmt.Sprintf("%s %s", row.Family, Format(row.Ratio.Paper.Value)))
 		}
 		if row.Ratio.Runs > 0 {
-			ours = append(ours, fmt.Sprintf("%s %s", row.Family, Format(row.Ratio.Estimate)))
+			ours = append(ours, fmt.Sprintf("%s %s", row.Family, tailed(row.Ratio, row.Tail)))
 		}
 	}
 	t.Add("Does it survive a shift of the environment?", "the same actors on four families, no retraining", list(theirs), list(ours))
+	t.Note(tailNote)
 	return t, table2Benchmark(s, t, here)
 }
+
+// tailed prints an estimate of medians with what they hide.
+func tailed(e results.Estimate, t results.Tail) string {
+	if t.Runs == 0 {
+		return Format(e.Estimate)
+	}
+	return fmt.Sprintf("%s (in means %s times, worst %+.2g)", Format(e.Estimate), Format(t.RatioOfMeans.Value), t.Worst)
+}
+
+const tailNote = "In brackets after a median: the ratio of mean losses to what it is compared with (exact PMD, if nothing else is said), and the largest excess of loss on one problem of one run."
 
 // table2Benchmark adds the questions that the common harness answers.
 func table2Benchmark(s *results.Source, t *Sheet, confirmed func(quantity string) string) error {
@@ -145,7 +162,7 @@ func table2Benchmark(s *results.Source, t *Sheet, confirmed func(quantity string
 	var ratios []string
 	for _, r := range benchmark {
 		if r.Method == experiment.PolicyAttention && r.T == 20 && r.Ratio.Runs > 0 {
-			ratios = append(ratios, fmt.Sprintf("%s (S = %d)", Format(r.Ratio.Estimate), r.S))
+			ratios = append(ratios, fmt.Sprintf("%s (S = %d)", tailed(r.Ratio, r.Tail), r.S))
 		}
 	}
 	t.Add("Does the phenomenon persist at larger size?", "retrained models / exact PMD, T = 20", "1.31 (S = 8), 1.64 (S = 16)", list(ratios))

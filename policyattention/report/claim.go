@@ -79,7 +79,7 @@ type Verdict string
 
 const (
 	Differs     Verdict = "differs"      // ours and the paper's do not agree, to the worse or without a better side
-	Unresolved  Verdict = "unresolved"   // our interval holds what the paper's resolves
+	Unresolved  Verdict = "unresolved"   // our interval holds what the paper's excludes, or is too wide to say
 	Better      Verdict = "better"       // resolved on the favourable side of the paper's number
 	Fitted      Verdict = "fitted"       // ours was chosen so that it agrees
 	Holds       Verdict = "holds"        // our interval and the paper's number agree, or the statement is true here
@@ -96,6 +96,9 @@ var verdicts = []Verdict{Differs, Unresolved, Better, Fitted, Holds, OtherBudget
 type judge struct {
 	name string
 	of   func(m *measured, n results.Number) (Verdict, string)
+	// null is the value that an interval is held against, where the verdict hangs on
+	// whether it excludes one.
+	null func(n results.Number, value float64) float64
 }
 
 // side is the favourable side of a number.
@@ -107,33 +110,60 @@ const (
 	higher
 )
 
-// compared holds an interval against the paper's number or interval, both ways: they
-// agree, or ours is resolved on one side of the paper's.
+// wide is the factor between the ends of an interval from which on it agrees with too
+// much to confirm a number.
+const wide = 2
+
+// compared holds the interval of a ratio or of a loss against the paper's number or
+// interval, both ways: they agree, or ours is resolved on one side of the paper's. An
+// interval that is wide agrees with no number.
 func compared(good side) judge {
-	return judge{map[side]string{neither: "two-sided", lower: "two-sided, lower is better", higher: "two-sided, higher is better"}[good],
-		func(m *measured, n results.Number) (Verdict, string) {
-			_, lo, hi := m.span()
-			from, to := n.Span()
-			switch {
-			case lo <= to && from <= hi:
-				return Holds, ""
-			case hi < from && good == lower || lo > to && good == higher:
-				return Better, ""
-			case hi < from:
-				return Differs, "lower"
+	return judge{
+		name: map[side]string{neither: "two-sided", lower: "two-sided, lower is better", higher: "two-sided, higher is better"}[good],
+		null: nearest,
+		of: func(m *measured, n results.Number) (Verdict, string) {
+			verdict, why := agreement(m, n, good)
+			if _, lo, hi := m.span(); verdict == Holds && m.Runs > 0 && lo > 0 && hi >= wide*lo {
+				return Unresolved, fmt.Sprintf("an interval whose ends differ by a factor of %.1f agrees with too much", hi/lo)
 			}
-			return Differs, "higher"
+			return verdict, why
 		}}
 }
 
-// differing is compared, and looks at zero too: where one interval excludes it and
-// the other does not, the two do not say the same.
+// agreement holds an interval against the paper's number or interval, both ways.
+func agreement(m *measured, n results.Number, good side) (Verdict, string) {
+	_, lo, hi := m.span()
+	from, to := n.Span()
+	switch {
+	case lo <= to && from <= hi:
+		return Holds, ""
+	case hi < from && good == lower || lo > to && good == higher:
+		return Better, ""
+	case hi < from:
+		return Differs, "lower"
+	}
+	return Differs, "higher"
+}
+
+// nearest is the end of the paper's interval that is nearer to a value, or its number.
+func nearest(n results.Number, value float64) float64 {
+	from, to := n.Span()
+	return min(max(value, from), to)
+}
+
+// differing holds the interval of a difference against the paper's, and looks at zero too:
+// where one interval excludes it and the other does not, the two do not say the same.
 func differing(good side) judge {
-	two := compared(good)
-	return judge{two.name + ", and zero", func(m *measured, n results.Number) (Verdict, string) {
+	null := func(n results.Number, value float64) float64 {
+		if from, to := n.Span(); from <= 0 && 0 <= to {
+			return 0 // within the paper's interval: whoever excludes that excludes 0
+		}
+		return nearest(n, value)
+	}
+	return judge{name: compared(good).name + ", and zero", null: null, of: func(m *measured, n results.Number) (Verdict, string) {
 		from, to := n.Span()
 		paper, ours := stats.Estimate{Lo: from, Hi: to}.Resolved(0), m.Resolved(0)
-		verdict, why := two.of(m, n)
+		verdict, why := agreement(m, n, good)
 		switch {
 		case verdict != Holds || paper == ours:
 			return verdict, why
@@ -147,21 +177,31 @@ func differing(good side) judge {
 }
 
 // zero judges a difference that the paper calls unresolved.
-func zero(good side) judge {
-	return judge{"zero, two-sided", func(m *measured, _ results.Number) (Verdict, string) {
-		switch {
-		case !m.Resolved(0):
-			return Holds, ""
-		case good == lower && m.Hi < 0:
-			return Better, ""
-		}
+var zero = judge{name: "zero, two-sided", null: noDifference, of: func(m *measured, _ results.Number) (Verdict, string) {
+	if m.Resolved(0) {
 		return Differs, "our interval excludes 0"
+	}
+	return Holds, ""
+}}
+
+// above judges an order, by the value that separates the two sides.
+func above(x float64) judge {
+	return judge{name: fmt.Sprintf("the interval lies above %g", x), null: func(results.Number, float64) float64 { return x }, of: func(m *measured, _ results.Number) (Verdict, string) {
+		switch {
+		case m.Lo > x:
+			return Holds, ""
+		case m.Hi < x:
+			return Differs, "our interval lies below"
+		}
+		return Unresolved, fmt.Sprintf("our interval holds %g", x)
 	}}
 }
 
+func noDifference(results.Number, float64) float64 { return 0 }
+
 // toward judges a number whose best value is known.
 func toward(best float64) judge {
-	return judge{fmt.Sprintf("two-sided, nearer to %g is better", best), func(m *measured, n results.Number) (Verdict, string) {
+	return judge{name: fmt.Sprintf("two-sided, nearer to %g is better", best), of: func(m *measured, n results.Number) (Verdict, string) {
 		value, lo, hi := m.span()
 		switch {
 		case lo <= n.Value && n.Value <= hi:
@@ -174,7 +214,7 @@ func toward(best float64) judge {
 }
 
 // within judges a ratio by the criterion that the protocol fixes.
-var within = judge{fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), func(m *measured, _ results.Number) (Verdict, string) {
+var within = judge{name: fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), of: func(m *measured, _ results.Number) (Verdict, string) {
 	if value, _, _ := m.span(); value <= experiment.PaperProtocol.Margin {
 		return Holds, ""
 	}
@@ -182,7 +222,7 @@ var within = judge{fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), f
 }}
 
 // stated judges a statement that is true here or not.
-var stated = judge{"as stated", func(m *measured, _ results.Number) (Verdict, string) {
+var stated = judge{name: "as stated", of: func(m *measured, _ results.Number) (Verdict, string) {
 	if m.ok {
 		return Holds, ""
 	}
@@ -192,7 +232,7 @@ var stated = judge{"as stated", func(m *measured, _ results.Number) (Verdict, st
 // bars is the judge of what cannot bear on a sentence, for a reason that is known
 // before it is measured.
 func bars(why string) judge {
-	return judge{"–", func(*measured, results.Number) (Verdict, string) { return NoEvidence, why }}
+	return judge{name: "–", of: func(*measured, results.Number) (Verdict, string) { return NoEvidence, why }}
 }
 
 // verdict says what became of a check, and why.
@@ -222,6 +262,19 @@ func (c check) verdict(s *source, m *measured) (v Verdict, why string) {
 	return v, why
 }
 
+// test returns the test that a check's verdict hangs on, nil where there is none.
+func (c check) test(m *measured) *Test {
+	if m == nil || m.Runs == 0 || m.barred != "" || c.budget != "" || c.judge.null == nil {
+		return nil
+	}
+	var n results.Number
+	if p := results.Paper(c.number); p != nil {
+		n = *p
+	}
+	x := c.judge.null(n, m.Value)
+	return &Test{Against: x, P: m.P(x)}
+}
+
 // Outcome is a check with its outcome, as claims.json holds it.
 type Outcome struct {
 	At       string  `json:"at,omitempty"`
@@ -231,9 +284,56 @@ type Outcome struct {
 	Judged   string  `json:"judged"`
 	Verdict  Verdict `json:"verdict,omitempty"` // none of what is told beside the others
 	Why      string  `json:"why,omitempty"`
+	Test     *Test   `json:"test,omitempty"`
 	Command  string  `json:"command"`
 	Seconds  float64 `json:"cpu_seconds,omitempty"` // of all runs behind it, shared ones too
 	Machines []int   `json:"machines,omitempty"`    // indices of the document's
+}
+
+// Test is the test behind a verdict that hangs on whether an interval excludes a value.
+type Test struct {
+	Against float64 `json:"against"` // the value
+	P       float64 `json:"p"`       // two-sided, of the percentile bootstrap
+	Holm    float64 `json:"holm"`    // adjusted for the number of tests of the document, see [stats.Holm]
+	FDR     float64 `json:"fdr"`     // see [stats.BenjaminiHochberg]
+}
+
+// significance is the level of the intervals.
+var significance = 1 - stats.Standard.Level
+
+// byChance reports whether a value is excluded that would not be if the number of tests were
+// taken into account.
+func (t *Test) byChance() bool { return t != nil && t.P < significance && t.Holm >= significance }
+
+// Multiple counts the tests of the document.
+type Multiple struct {
+	Tests    int `json:"tests"`
+	Resolved int `json:"resolved"` // p below .05
+	Holm     int `json:"holm"`     // after adjustment
+	FDR      int `json:"fdr"`
+}
+
+// adjust adjusts all tests for their number.
+func (a *Claims) adjust() {
+	var tests []*Test
+	var p []float64
+	for _, c := range a.Claims {
+		for _, k := range c.Checks {
+			if k.Test != nil {
+				tests, p = append(tests, k.Test), append(p, k.Test.P)
+			}
+		}
+	}
+	holm, fdr := stats.Holm(p), stats.BenjaminiHochberg(p)
+	a.Multiple.Tests = len(tests)
+	for i, t := range tests {
+		t.Holm, t.FDR = holm[i], fdr[i]
+		for count, q := range map[*int]float64{&a.Multiple.Resolved: t.P, &a.Multiple.Holm: t.Holm, &a.Multiple.FDR: t.FDR} {
+			if q < significance {
+				*count++
+			}
+		}
+	}
 }
 
 // Claim is a sentence with its checks.
@@ -250,6 +350,7 @@ type Claim struct {
 type Claims struct {
 	Count    map[Verdict]int `json:"count"` // of sentences
 	Checks   map[Verdict]int `json:"count_of_checks"`
+	Multiple Multiple        `json:"multiple_comparisons"`
 	Machines []string        `json:"machines"`
 	Claims   []Claim         `json:"claims"`
 }
@@ -280,6 +381,7 @@ func claimsTable(s *source) (Table, error) {
 		all.Count[c.Verdict]++
 		all.Claims = append(all.Claims, c)
 	}
+	all.adjust()
 	order := func(c Claim) int { return slices.Index(verdicts, c.Verdict) }
 	slices.SortStableFunc(all.Claims, func(a, b Claim) int { return order(a) - order(b) })
 	for _, section := range sections {
@@ -309,6 +411,7 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 	}
 	if !c.aside {
 		done.Verdict, done.Why = c.verdict(s, m)
+		done.Test = c.test(m)
 	}
 	if m == nil {
 		return done, nil, nil
@@ -318,7 +421,7 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 	if m.Runs > 0 {
 		used = slices.Concat(m.Used[0], m.Used[1])
 		m.runs, m.planned = m.Runs, m.Planned
-		evidence = &Evidence{Estimator: m.Estimator, Horizon: m.T, X: s.folders(m.Used[0]), Y: s.folders(m.Used[1]), Estimate: m.Estimate.Estimate}
+		evidence = &Evidence{Estimator: m.Estimator, Horizon: m.T, X: s.folders(m.Used[0]), Y: s.folders(m.Used[1]), Estimate: stats.Estimate{Value: m.Value, Lo: m.Lo, Hi: m.Hi}}
 	}
 	if m.runs < m.planned {
 		done.Here += fmt.Sprintf(" (%d of %d runs)", m.runs, m.planned)
@@ -342,6 +445,9 @@ func (c Claim) row() []string {
 	for i, k := range c.Checks {
 		first := i == 0 || c.Checks[i-1].At != k.At
 		here := cmp.Or(k.Here, "–")
+		if k.Test.byChance() {
+			here += " †"
+		}
 		if k.Variant != "" {
 			here = k.Variant + " " + here
 		}
@@ -392,6 +498,7 @@ func (a Claims) summary() string {
 		counts = append(counts, fmt.Sprintf("| %s | %d | %d |", v, a.Count[v], a.Checks[v]))
 		checks += a.Checks[v]
 	}
+	m := a.Multiple
 	return fmt.Sprintf(`The paper's sentences that can be checked, by its sections, beside what the artifacts in this repository
 give; in each section what differs comes first. %d sentences with %d checks: a sentence that is checked at two sizes
 and three variants is one sentence with six checks. A sentence takes the first verdict of this list that one of its
@@ -401,18 +508,32 @@ checks has.
 |-|-|-|
 %s
 
-- **differs**: our interval and the paper's number or interval do not agree, to the worse or where neither side is
-  better, or the statement is not true here. **unresolved**: our interval holds what the paper's excludes.
-- **better**: they do not agree, and ours lies on the favourable side. **holds**: they agree, or the statement is true here.
-- **fitted**: they agree because something was chosen so that they do. γ, A, the distribution of problems, π₀ and Q₀ of the harness
-  were found from the paper's four medians of exact PMD.
-- **other budget**: measured, at another budget than the paper's. **no evidence**: what was measured cannot bear on it.
+- **differs**: our interval excludes the paper's number or interval, on the worse side or where neither side is
+  better, or the statement is not true here.
+- **unresolved**: our interval contains a value that the paper's excludes, or its ends differ by a factor of %d
+  or more, so that it would agree with almost anything.
+- **better**: our interval excludes the paper's number on the favourable side, and the two are like for like.
+- **holds**: they agree, or the statement is true here.
+- **fitted**: they agree because something was chosen so that they do. γ, A, the distribution of problems, π₀ and
+  Q₀ of the harness were found from the paper's four medians of exact PMD.
+- **other budget**: measured, at another budget than the paper's. **no evidence**: what was measured cannot bear
+  on it.
 
-Brackets hold 95 %% intervals of the hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates, or,
-where single runs were not compared by a bootstrap, the range over runs. Intervals of three runs, at S = 8 and 16, cover less
-than 95 %% (80 to 89 %% in a simulation); where five further identities exist, they stand beside the three. Explanations that
-nothing here tests are marked as conjectures. What stands in a row without a verdict is told beside the others. Commands, processor time and machines are in
-[artifacts/paper/claims.json](artifacts/paper/claims.json). `+"`make claims`"+` writes both files.`, len(a.Claims), checks, strings.Join(counts, "\n"))
+Brackets hold 95 %% intervals of the hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates,
+or, where single runs were not compared by a bootstrap, the range over runs. Intervals of three runs, at S = 8 and
+16, cover less than 95 %% (80 to 89 %% in a simulation); where five further identities exist, they stand beside the
+three. A row without a verdict is there for comparison. A reason that nothing here tests is called a conjecture.
+
+**Multiple comparisons.** %d verdicts hang on whether such an interval excludes a value. If every one of these
+values were right, about %.0f would be excluded by chance. %d are. %d of them remain when the p-values are
+adjusted for their number by Holm's method, which allows for any dependence, and %d by Benjamini and Hochberg's.
+A † marks a value that is excluded alone but not after Holm's adjustment: take its verdict as unresolved. The
+p-values are the bootstrap's, so those of three runs are too small, as their intervals are too narrow. Where the
+paper gives no interval its number is taken as exact; with its own sampling error fewer would differ.
+
+Commands, processor time, machines and p-values are in [artifacts/paper/claims.json](artifacts/paper/claims.json).
+`+"`make claims`"+` writes both files.`, len(a.Claims), checks, strings.Join(counts, "\n"), wide,
+		m.Tests, significance*float64(m.Tests), m.Resolved, m.Holm, m.FDR)
 }
 
 // Evidence is one estimate with its origin, for those who want to make it again.

@@ -38,6 +38,7 @@ const (
 	inputDistribution = "the paper does not give the distribution of its one-step inputs, on which the magnitude depends"
 	closer            = "conjecture: our proximal actor keeps closer to exact PMD than the paper's, which leaves direct supervision less to win"
 	resolves          = "conjecture: the runs scatter less here than the paper's"
+	otherProblems     = "these are other problems than the paper's, and exact PMD has another loss on them; like for like are the ratios to it (Table 2)"
 )
 
 func pmdIsNearest(e *experiment.Evaluation) bool {
@@ -75,7 +76,7 @@ func learnedSentences() []sentence {
 		{"of the fixed rules PMD is the nearest to what was learned", 1, results.Key{}, "PMD", func(n int) measure { return every(in(n), pmdIsNearest) }, stated, ""},
 		{"the refitted step size averages .784 over supplied ones around .8", 0, mechanism("mean fitted eta"), "", func(n int) measure {
 			return values(in(n), func(e *experiment.Evaluation) float64 { return e.OneStep.MeanFitted() })
-		}, toward(experiment.PaperProtocol.Eta), ""},
+		}, compared(neither), "ours is nearer to the supplied step sizes; the paper does not give its inputs"},
 		{"the refitted step size rises monotonically with the supplied one", 0, results.Key{}, "monotone", func(n int) measure {
 			return every(in(n), func(e *experiment.Evaluation) bool { return slices.IsSorted(e.OneStep.Fitted) })
 		}, stated, ""},
@@ -227,12 +228,11 @@ func loopSentences() []sentence {
 		}},
 		{section: "7 Closed-loop reliability", line: 3, says: "learned actor with learned critic: median ratio to exact PMD at T = 20", checks: []check{
 			{at: "the paper's recipe", number: key("learned critic ratio"), command: "evaluate confirmation", measure: versusOracle(results.Ratio, full, horizon), judge: compared(lower)},
-			{at: "residual critic", printed: "–", command: "evaluate critics", measure: versusOracle(results.Ratio, critics(experiment.ResidualCritic), horizon), aside: true},
+			{at: "the paper's recipe, of means", printed: "–", command: "evaluate confirmation", measure: versusOracle(results.RatioOfMeans, full, horizon), aside: true},
 			{at: "residual critic, of means", printed: "–", command: "evaluate critics", measure: versusOracle(results.RatioOfMeans, critics(experiment.ResidualCritic), horizon), aside: true},
-			{at: "anchored critic with memory", printed: "–", command: "evaluate critics", measure: versusOracle(results.Ratio, critics(experiment.AnchoredCritic), horizon), aside: true},
 			{at: "anchored critic with memory, of means", printed: "–", command: "evaluate critics", measure: versusOracle(results.RatioOfMeans, critics(experiment.AnchoredCritic), horizon), aside: true},
-			{at: "mean of the samples, of means", printed: "–", command: "evaluate critics", measure: versusOracle(results.RatioOfMeans, critics(experiment.SampleMean), horizon), aside: true},
-		}, note: "the interval is wide; the loop is worse than that of the mean of its samples, table critics"},
+			{at: "mean of the samples, of means", printed: "–", command: "evaluate critics", measure: versusOracle(results.RatioOfMeans, critics(experiment.ActorSampleMean), horizon), aside: true},
+		}, note: "in means the loop is behind exact PMD, and behind that of the mean of its samples, table critics"},
 		{section: "7 Closed-loop reliability", says: "7.1: an earlier study at 1,600 steps met neither criterion; a later one on reused identities had median 1.051", checks: []check{{
 			printed: "1,600; 1.051", command: "–", judge: bars("the history of the paper's own study"),
 			measure: func(*source) (*measured, error) { return &measured{text: "–"}, nil },
@@ -260,11 +260,11 @@ func loopSentences() []sentence {
 	reward := both("App. E Evidence", "E.1: a paired reward-only actor has the lower task loss than the learned actor at S = 4, T = 20", key("reward-only minus actor"), to(in(experiment.RewardOnly), actor), differing(neither), undefined)
 	reward.line = 7
 	return append(list,
-		both("7 Closed-loop reliability", "learned actor minus exact PMD at T = 20 (unresolved in the paper)", key("minus exact-pmd"), toOracle(actor), differing(lower), ""),
-		both("7 Closed-loop reliability", "learned actor with learned critic, minus exact PMD at T = 20", key("learned critic minus exact-pmd"), toOracle(full), differing(lower), ""),
+		both("7 Closed-loop reliability", "learned actor minus exact PMD at T = 20 (unresolved in the paper)", key("minus exact-pmd"), toOracle(actor), differing(neither), ""),
+		both("7 Closed-loop reliability", "learned actor with learned critic, minus exact PMD at T = 20", key("learned critic minus exact-pmd"), toOracle(full), differing(neither), ""),
 		reward,
 		both("App. E Evidence", "E.1: reward-only actor minus the fully learned loop", key("reward-only minus full loop"), to(in(experiment.RewardOnly), full), differing(neither), undefined+"; "+"our learned loop loses more"),
-		both("App. G Negative results", "the mixture with φ = .01 costs loss at S = 4, T = 20", key("mixture minus actor"), to(in(experiment.Mixture), actor), differing(lower), ""),
+		both("App. G Negative results", "the mixture with φ = .01 costs loss at S = 4, T = 20", key("mixture minus actor"), to(in(experiment.Mixture), actor), differing(neither), "the cost is resolved, and problem by problem smaller than the paper's, which does not say which of the two its number is"),
 	)
 }
 
@@ -398,7 +398,7 @@ func evidenceSentences() []sentence {
 		} {
 			coordinates.checks = append(coordinates.checks, check{
 				at: fmt.Sprintf("%s after %d steps", q.name, step), number: results.Key{Block: experiment.Frontier, Quantity: fmt.Sprintf("%s at %d", q.name, step), S: 8, T: 20},
-				command: "evaluate frontier", judge: compared(lower), measure: ofBudgets(8, func(all []results.Budget) (*measured, error) {
+				command: "evaluate frontier", judge: compared(neither), why: "lower here; the paper does not say how it averages ζ, and its problems are others", measure: ofBudgets(8, func(all []results.Budget) (*measured, error) {
 					for _, b := range all {
 						if b.Method == experiment.PolicyAttention && b.Step == step && b.Loss.Runs > 0 {
 							return q.of(b), nil

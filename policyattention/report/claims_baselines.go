@@ -44,7 +44,7 @@ func budgetOf(recipe string) string {
 func baselineTicks(section string) []sentence {
 	liang := sentence{section: section, says: "Table 1, Liang–Lai: linear attention, evaluation, control, learned", checks: []check{
 		{at: "linear attention that evaluates and controls, learned", printed: "✓", command: "evaluate qualification",
-			measure: brief(values(selection(experiment.Qualification, liangLai, nativeStates), updateError), ""), judge: judge{"an update error of at most 1e-5", func(m *measured, _ results.Number) (Verdict, string) {
+			measure: brief(values(selection(experiment.Qualification, liangLai, nativeStates), updateError), ""), judge: judge{name: "an update error of at most 1e-5", of: func(m *measured, _ results.Number) (Verdict, string) {
 				if m.value <= 1e-5 {
 					return Holds, ""
 				}
@@ -80,7 +80,7 @@ func baselineSentences() []sentence {
 		quality("mean gap between its curve and its teacher's", "mean curve gap", compared(lower), func(e *experiment.Evaluation) float64 { return results.Imitation(e).Gap() }),
 		one(qualification, "Liang–Lai in the harness's shape, S = 8: median relative error of an update", check{number: results.Key{Block: experiment.Qualification, Quantity: "relative update error harness", S: 8}, measure: values(harness, updateError), judge: compared(lower)}),
 		sentence{section: qualification, says: "Algorithm Distillation qualifies at S = 8: its loss falls from .821 to .395 over 40 rounds, 64 of 64 MDPs improve, and it beats its control of a short context by the registered gap", checks: budgets("qualifies", "evaluate qualification", func(recipe string) measure { return qualifies(distillation, recipe, 8) }), note: "the rule is of 23 November 2026: a fall by a tenth and a gap to the recipe's own control with an interval below zero; before, a fall by a tenth alone, which a control passes too"},
-		one(qualification, "the first recipe of Algorithm Distillation fails: .928 to .937", check{printed: "0.928 to 0.937", measure: improves(experiment.Qualification, distillation, "first", 8), judge: judge{"the median does not fall by a tenth", func(m *measured, _ results.Number) (Verdict, string) {
+		one(qualification, "the first recipe of Algorithm Distillation fails: .928 to .937", check{printed: "0.928 to 0.937", measure: improves(experiment.Qualification, distillation, "first", 8), judge: judge{name: "the median does not fall by a tenth", of: func(m *measured, _ results.Number) (Verdict, string) {
 			if m.ok {
 				return Differs, ""
 			}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -100,8 +101,8 @@ func TestJudges(t *testing.T) {
 	at := func(value, lo, hi float64) *measured {
 		return &measured{Estimate: results.Estimate{Runs: 3, Estimate: stats.Estimate{Value: value, Lo: lo, Hi: hi}}}
 	}
-	bare, wide := results.Number{Value: 1}, results.Number{Value: 1, Lo: .9, Hi: 1.1}
-	holdsZero, above, below := results.Number{Value: .1, Lo: -.1, Hi: .3}, results.Number{Value: .2, Lo: .1, Hi: .3}, results.Number{Value: -.5, Lo: -.6, Hi: -.4}
+	bare, spanned := results.Number{Value: 1}, results.Number{Value: 1, Lo: .9, Hi: 1.1}
+	holdsZero, positive, below := results.Number{Value: .1, Lo: -.1, Hi: .3}, results.Number{Value: .2, Lo: .1, Hi: .3}, results.Number{Value: -.5, Lo: -.6, Hi: -.4}
 	for i, c := range []struct {
 		judge judge
 		m     *measured
@@ -109,15 +110,18 @@ func TestJudges(t *testing.T) {
 		want  Verdict
 	}{
 		{compared(lower), at(1.05, .9, 1.2), bare, Holds}, {compared(lower), at(.5, .4, .8), bare, Better}, {compared(lower), at(2, 1.5, 3), bare, Differs},
-		{compared(higher), at(.5, .4, .8), bare, Differs}, {compared(higher), at(2, 1.5, 3), wide, Better},
-		{compared(neither), at(.5, .4, .8), wide, Differs}, {compared(neither), at(2, 1.5, 3), wide, Differs}, {compared(neither), at(1.2, 1.05, 1.4), wide, Holds},
+		{compared(higher), at(.5, .4, .8), bare, Differs}, {compared(higher), at(2, 1.5, 3), spanned, Better},
+		{compared(neither), at(.5, .4, .8), spanned, Differs}, {compared(neither), at(2, 1.5, 3), spanned, Differs}, {compared(neither), at(1.2, 1.05, 1.4), spanned, Holds},
+		// So wide that it could hardly fail to agree; where it does not, its width does not matter.
+		{compared(lower), at(1.3, .7, 2), bare, Unresolved}, {compared(lower), at(.3, .1, .8), bare, Better}, {compared(neither), at(.1, -.1, 1.2), bare, Holds},
 		{compared(lower), &measured{value: .5}, bare, Better}, {compared(lower), &measured{value: 1.5, lo: .9, hi: 1.6}, bare, Holds},
 		{differing(lower), at(0, -.1, .1), holdsZero, Holds}, {differing(lower), at(-.05, -.08, -.01), holdsZero, Better},
 		{differing(lower), at(.05, .01, .08), holdsZero, Differs}, {differing(neither), at(-.05, -.08, -.01), holdsZero, Differs},
-		{differing(lower), at(.2, -.1, .4), above, Unresolved}, {differing(lower), at(.2, .05, .4), above, Holds},
-		{differing(lower), at(.01, .005, .02), above, Better}, {differing(neither), at(.01, .005, .02), above, Differs},
+		{differing(lower), at(.2, -.1, .4), positive, Unresolved}, {differing(lower), at(.2, .05, .4), positive, Holds},
+		{differing(lower), at(.01, .005, .02), positive, Better}, {differing(neither), at(.01, .005, .02), positive, Differs},
 		{differing(neither), at(-.9, -1, -.8), below, Differs}, {differing(neither), at(-.5, -.7, .1), below, Unresolved},
-		{zero(lower), at(0, -.1, .1), bare, Holds}, {zero(lower), at(-1, -2, -.1), bare, Better}, {zero(lower), at(1, .1, 2), bare, Differs}, {zero(neither), at(-1, -2, -.1), bare, Differs},
+		{zero, at(0, -.1, .1), bare, Holds}, {zero, at(-1, -2, -.1), bare, Differs}, {zero, at(1, .1, 2), bare, Differs},
+		{above(1), at(1.2, 1.1, 1.3), bare, Holds}, {above(1), at(1.2, .9, 1.3), bare, Unresolved}, {above(1), at(.8, .7, .9), bare, Differs},
 		{toward(.8), at(.81, .79, .82), results.Number{Value: .784}, Better}, {toward(.8), at(.7, .69, .71), results.Number{Value: .784}, Differs}, {toward(.8), at(.78, .77, .79), results.Number{Value: .784}, Holds},
 		{within, at(1.4, 1, 2), bare, Holds}, {within, at(1.6, 1, 2), bare, Differs},
 		{stated, &measured{ok: true}, bare, Holds}, {stated, &measured{}, bare, Differs}, {bars("x"), &measured{ok: true}, bare, NoEvidence},
@@ -125,6 +129,71 @@ func TestJudges(t *testing.T) {
 		if got, _ := c.judge.of(c.m, c.paper); got != c.want {
 			t.Errorf("%d: %s is %s, want %s", i, c.judge.name, got, c.want)
 		}
+	}
+}
+
+// Verdicts that hang on an interval have a test, against the value that decides; those of
+// what is barred, at another budget, or without a bootstrap have none. All are adjusted
+// for their number.
+func TestTests(t *testing.T) {
+	x := [][]float64{{1, 2, 3, 4, 5, 6, 7}, {2, 4, 3, 6, 5, 9, 8}}
+	e, err := stats.Standard.Median(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	estimated := &measured{Estimate: results.Estimate{Runs: 2, Estimate: e}}
+	critic := results.Key{Block: experiment.Confirmation, Quantity: "learned critic minus exact-pmd", S: 4, T: 20} // .000518 [8e-6, .002155]
+	actor := results.Key{Block: experiment.Confirmation, Quantity: "minus exact-pmd", S: 4, T: 20}                 // its interval holds 0
+	for i, c := range []struct {
+		check
+		m    *measured
+		want float64 // NaN: no test
+	}{
+		{check{judge: compared(lower), number: critic}, estimated, .002155},
+		{check{judge: differing(neither), number: critic}, estimated, .002155},
+		{check{judge: differing(neither), number: actor}, estimated, 0},
+		{check{judge: zero}, estimated, 0}, {check{judge: above(1)}, estimated, 1},
+		{check{judge: within}, estimated, math.NaN()}, {check{judge: zero, budget: "smaller"}, estimated, math.NaN()},
+		{check{judge: zero}, &measured{value: 1}, math.NaN()}, {check{judge: zero}, nil, math.NaN()},
+		{check{judge: zero}, &measured{Estimate: estimated.Estimate, barred: "it failed"}, math.NaN()},
+	} {
+		switch got := c.check.test(c.m); {
+		case got == nil && !math.IsNaN(c.want):
+			t.Errorf("%d: no test", i)
+		case got != nil && (got.Against != c.want || got.P != e.P(c.want)):
+			t.Errorf("%d: %+v, want against %v", i, got, c.want)
+		}
+	}
+	checks := func(p ...float64) (list []Outcome) {
+		for _, p := range p {
+			list = append(list, Outcome{Test: &Test{P: p}})
+		}
+		return list
+	}
+	all := Claims{Claims: []Claim{{Checks: checks(.01, .03)}, {Checks: append(checks(.04), Outcome{})}}}
+	all.adjust()
+	if want := (Multiple{Tests: 3, Resolved: 3, Holm: 1, FDR: 3}); all.Multiple != want {
+		t.Errorf("%+v, want %+v", all.Multiple, want)
+	}
+	if first, second := all.Claims[0].Checks[0].Test, all.Claims[0].Checks[1].Test; first.byChance() || !second.byChance() {
+		t.Errorf("%+v, %+v", first, second)
+	}
+}
+
+// What the paper states in passing stands among the sentences too.
+func TestSentencesOfThePaper(t *testing.T) {
+	all := sentences()
+	for _, want := range []string{
+		"two blocks of two heads", "a causal mask, no positions", "(10): ", "(11): ", "(12): ", "(13): ", "(23): ", "(27): ", "(28): ", "(30): ", "(31): ",
+		"the resolvent step", "its proximal excess vanishes with ζ", "none of the five runs systematically stalls", "non-dominated", "changes little from S = 8 to 16",
+		"Table 1, PolicyAttention: ", "Table 1, Liang–Lai: ", "Table 1, Algorithm Distillation: ", "Table 1, Wang et al. and Xie et al.: ",
+	} {
+		if !slices.ContainsFunc(all, func(x sentence) bool { return strings.Contains(x.says, want) }) {
+			t.Errorf("no sentence says %q", want)
+		}
+	}
+	if !slices.ContainsFunc(all, func(x sentence) bool { return x.section == "App. H Reproducibility" }) {
+		t.Error("no sentence is of Appendix H")
 	}
 }
 

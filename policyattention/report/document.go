@@ -19,10 +19,15 @@ import (
 //	<!-- table: NAME -->
 //	<!-- end -->
 //
-// which Fill writes. Their other text carries no result.
+// and within sentences the cells of tables between the markers
+//
+//	<!-- value: NAME; COLUMN=CELL; …; COLUMN --><!-- end -->
+//
+// where the last column is the one shown and the others say in which row. NAME is a
+// table of documents or of the command. [Fill] writes both.
 
 const (
-	opening, closing = "<!-- table: ", "<!-- end -->"
+	opening, valued, closing = "<!-- table: ", "<!-- value: ", "<!-- end -->"
 )
 
 // excerpts are the tables of documents.
@@ -31,19 +36,19 @@ var excerpts = map[string]func(*source) (Table, error){
 	"losses":         lossesExcerpt,
 	"oracle":         whole(oracleTable, "S", "T", "paper", "here", "95% interval"),
 	"tails":          tailsExcerpt,
-	"s4":             whole(confirmationTable, "quantity", "paper", "here", "95% interval", "runs"),
-	"shifts":         whole(shiftTable, "family", "paper", "here", "95% interval", "further identities", "95% interval"),
+	"s4":             whole(confirmationTable, append([]string{"quantity", "paper", "here+95% interval", "runs"}, tailNames...)...),
+	"shifts":         whole(shiftTable, append([]string{"family", "identities", "paper", "here+95% interval"}, tailNames...)...),
 	"sampled":        sampledExcerpt,
-	"ablation":       whole(ablationTable, "recipe", "what differs from plain", "row-L1, static inputs", "row-L1, in the loop", "T = 20 / oracle", "95% interval", "T = 40 / oracle", "95% interval", "T = 40 / plain", "95% interval"),
-	"prior":          whole(priorTable, "recipe", "S", "T", "here / oracle", "95% interval of ratio", "ratio of means", "row-L1, in the loop", "runs"),
-	"first":          whole(firstRoundsTable, "recipe", "T", "here", "here / oracle", "95% interval of ratio", "runs"),
-	"zero-shot":      whole(zeroShotTable, "S", "seen in training", "T", "loss / oracle", "95% interval", "retrained / oracle", "95% interval"),
+	"ablation":       whole(ablationTable, append([]string{"recipe", "what differs from plain", "row-L1, static inputs", "row-L1, in the loop", "T = 40 / oracle+95% interval", "T = 40 / plain+95% interval"}, tailNames...)...),
+	"prior":          whole(priorTable, slices.Concat([]string{"recipe", "S", "T", "here / oracle+95% interval of ratio"}, tailNames, []string{"row-L1, in the loop", "runs"})...),
+	"first":          whole(firstRoundsTable, slices.Concat([]string{"recipe", "T", "here", "here / oracle+95% interval of ratio"}, tailNames, []string{"runs"})...),
+	"zero-shot":      whole(zeroShotTable, append([]string{"S", "seen in training", "T", "loss / oracle+95% interval"}, tailNames...)...),
 	"mechanism":      mechanismExcerpt,
-	"critics":        whole(criticsTable, "actor and critic", "S", "error of a backup", "/ mean of samples", "T", "runs", "ratio of medians", "ratio of means", "worst excess"),
+	"critics":        criticsExcerpt,
 	"memory":         accuracyExcerpt,
 	"qualifying":     qualifyingExcerpt,
 	"models":         modelsExcerpt,
-	"equal-lead":     equalExcerpt(LeadTable),
+	"equal-lead":     equalExcerpt(publishedLeads),
 	"equal-sentence": equalExcerpt(SentenceTable),
 	"equal":          equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, shownConditions) }),
 	"race":           measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
@@ -99,31 +104,36 @@ func (t Table) keep(row func(i int) bool) Table {
 	return t
 }
 
+// tailNames are the columns of tails that documents show.
+var tailNames = []string{"excess: 99 %", "excess: worst", "share behind by .05", "ratio of means+95% interval of that"}
+
 // whole returns the named columns of a table, in their order there; a name may stand
-// several times.
+// several times. "value+interval" puts two columns into one, which has the first name.
 func whole(build func(*source) (Table, error), columns ...string) func(*source) (Table, error) {
 	return func(s *source) (Table, error) {
 		t, err := build(s)
 		if err != nil {
 			return t, err
 		}
-		out := Table{Columns: columns}
-		var at []int
+		out := Table{Rows: make([][]string, len(t.Rows))}
 		next := 0
-		for _, name := range columns {
-			i := slices.Index(t.Columns[next:], name)
-			if i < 0 {
-				return t, fmt.Errorf("no column %q in %q", name, t.Columns[next:])
+		for _, column := range columns {
+			names := strings.Split(column, "+")
+			out.Columns = append(out.Columns, names[0])
+			texts := make([]string, len(t.Rows))
+			for _, name := range names {
+				i := slices.Index(t.Columns[next:], name)
+				if i < 0 {
+					return t, fmt.Errorf("no column %q in %q", name, t.Columns[next:])
+				}
+				next += i + 1
+				for r, row := range t.Rows {
+					texts[r] = strings.TrimSpace(texts[r] + " " + row[next-1])
+				}
 			}
-			next += i + 1
-			at = append(at, next-1)
-		}
-		for _, row := range t.Rows {
-			var cells []string
-			for _, i := range at {
-				cells = append(cells, row[i])
+			for r, text := range texts {
+				out.Rows[r] = append(out.Rows[r], text)
 			}
-			out.Rows = append(out.Rows, cells)
 		}
 		return out, nil
 	}
@@ -162,7 +172,7 @@ func besidePaper(rows []controller) Table {
 	type R = controller
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"", func(r R) string { return r.Label }},
+			{"controller", func(r R) string { return r.Label }},
 			{"S", func(r R) string { return fmt.Sprint(r.S) }},
 			{"T", func(r R) string { return fmt.Sprint(r.T) }},
 			{"paper", func(r R) string { return quoted(r.Paper) }},
@@ -172,7 +182,7 @@ func besidePaper(rows []controller) Table {
 		},
 		joined("ratio of medians", func(r R) results.Estimate { return r.Here.Ratio }),
 		joined("ratio of means", func(r R) results.Estimate { return r.Here.Tail.RatioOfMeans }),
-		[]column[R]{{"worst excess", func(r R) string { return number(r.Here.Tail.Worst) }}},
+		tailed(tailColumn, func(r R) results.Tail { return r.Here.Tail }),
 	)...)
 	return t
 }
@@ -244,59 +254,156 @@ func lossesExcerpt(s *source) (Table, error) {
 	return besidePaper(list), err
 }
 
-// sampledExcerpt has the sampled methods of the common harness.
+// sampledExcerpt has the sampled methods of the common harness at T = 20.
 func sampledExcerpt(s *source) (Table, error) {
 	var t Table
 	rows, err := s.Benchmark()
-	rows = slices.DeleteFunc(rows, func(r results.BenchmarkRow) bool { return !r.Sampled || r.Loss.Runs == 0 })
+	rows = slices.DeleteFunc(rows, func(r results.BenchmarkRow) bool { return !r.Sampled || r.T != 20 || r.Loss.Runs == 0 })
 	type R = results.BenchmarkRow
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
 			{"method", func(r R) string { return r.Series.String() }},
 			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
 			{"paper", func(r R) string { return quoted(r.Loss.Paper) }},
 		},
 		joined("here", func(r R) results.Estimate { return r.Loss }),
+		joined("ratio of means", func(r R) results.Estimate { return r.Tail.RatioOfMeans }),
+		tailed(tailColumn, func(r R) results.Tail { return r.Tail }),
 		[]column[R]{{"runs", func(r R) string { return ofRuns(r.Loss) }}},
 	)...)
 	return t, err
 }
 
-// tailsExcerpt has the tails in fewer columns.
+// tailsExcerpt has the tails that no other table of the documents has: at S = 4 beyond
+// the paper's horizon of T = 20, and after the longest runs. Those of shifts stand apart.
 func tailsExcerpt(s *source) (Table, error) {
-	return whole(tailsTable, "method", "S", "T", "ratio of medians", "excess over oracle: mean", "95 %", "99 %", "worst", "share behind by .05", "ratio of means", "95% interval of that", "run with the worst tail")(s)
+	t, err := whole(tailsTable, slices.Concat([]string{"method", "S", "T", "ratio of medians+95% interval", "excess: mean", "excess: 95 %"}, tailNames, []string{"run with the worst tail"})...)(s)
+	if err != nil {
+		return t, err
+	}
+	rows, err := s.Tails()
+	longest := slices.Max(experiment.PaperProtocol.Long)
+	return t.keep(func(i int) bool {
+		r := rows[i]
+		return r.Tail.X.Family == "" && (r.S == 4 && r.T == 40 || r.T == longest)
+	}), err
 }
 
-// Fill returns a document with its tables as the artifacts of a store give them. It
-// returns an error if a marker is not closed or names no table.
+// criticsExcerpt has the critics at T = 20.
+func criticsExcerpt(s *source) (Table, error) {
+	t, err := whole(criticsTable, "actor and critic", "S", "error of a backup", "/ mean of samples", "ratio of medians", "ratio of means", tailColumn, "means / mean of samples")(s)
+	if err != nil {
+		return t, err
+	}
+	rows, err := s.Critics()
+	return t.keep(func(i int) bool { return rows[i].T == 20 }), err
+}
+
+// publishedLeads leaves out the methods of which nothing is published.
+func publishedLeads(e *equal.Evidence) (Table, error) {
+	t, err := LeadTable(e)
+	if err != nil {
+		return t, err
+	}
+	rows := t.Values.([]equal.Lead)
+	return t.keep(func(i int) bool { return rows[i].Published }), nil
+}
+
+// Fill returns a document with its tables and values as the artifacts of a store give
+// them. It returns an error if a marker is not closed, names no table, or no single cell.
 func Fill(store *experiment.Store, document string) (string, error) {
 	return newSource(store).fill(document)
 }
 
 func (s *source) fill(document string) (string, error) {
+	f := filler{s, map[string]Table{}}
 	var b strings.Builder
 	for rest := document; ; {
-		before, after, found := strings.Cut(rest, opening)
-		b.WriteString(before)
-		if !found {
+		at, show := strings.Index(rest, opening), f.rows
+		if v := strings.Index(rest, valued); v >= 0 && (at < 0 || v < at) {
+			at, show = v, f.cell
+		}
+		if at < 0 {
+			b.WriteString(rest)
 			return b.String(), nil
 		}
-		name, after, marked := strings.Cut(after, " -->\n")
+		b.WriteString(rest[:at])
+		marker, after, marked := strings.Cut(rest[at:], " -->")
 		_, after, closed := strings.Cut(after, closing)
-		build := excerpts[name]
-		if !marked || !closed || build == nil {
-			return "", fmt.Errorf("report: document: marker %q is not closed or names no table, want one of %q", name, slices.Sorted(maps.Keys(excerpts)))
+		if !marked || !closed {
+			return "", fmt.Errorf("report: document: marker %.60q is not closed", rest[at:])
 		}
-		t, err := build(s)
+		_, name, _ := strings.Cut(marker, ": ")
+		text, err := show(name)
 		if err != nil {
-			return "", fmt.Errorf("report: document: table %s: %w", name, err)
+			return "", fmt.Errorf("report: document: marker %q: %w", marker, err)
 		}
-		b.WriteString(opening + name + " -->\n")
-		t.lines(&b)
-		b.WriteString(closing)
+		b.WriteString(marker + " -->" + text + closing)
 		rest = after
 	}
+}
+
+// filler builds the tables of a document, each once.
+type filler struct {
+	*source
+	built map[string]Table
+}
+
+// named returns a table of documents or, where they have none of the name, of the command.
+func (f filler) named(name string) (Table, error) {
+	t, ok := f.built[name]
+	if ok {
+		return t, nil
+	}
+	var err error
+	if build := excerpts[name]; build != nil {
+		t, err = build(f.source)
+	} else if slices.Contains(TableNames(), name) {
+		t, err = f.table(name)
+	} else {
+		err = fmt.Errorf("no table %q, want one of %q or %q", name, slices.Sorted(maps.Keys(excerpts)), TableNames())
+	}
+	f.built[name] = t
+	return t, err
+}
+
+// rows returns a table of documents as text.
+func (f filler) rows(name string) (string, error) {
+	t, err := f.named(name)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteByte('\n')
+	t.lines(&b)
+	return b.String(), nil
+}
+
+// cell returns the cell of a table that a marker names.
+func (f filler) cell(marker string) (string, error) {
+	parts := strings.Split(marker, "; ")
+	t, err := f.named(parts[0])
+	if err != nil {
+		return "", err
+	}
+	at := func(column string) int { return slices.Index(t.Columns, column) }
+	shown := at(parts[len(parts)-1])
+	if shown < 0 {
+		return "", fmt.Errorf("no column %q, want one of %q", parts[len(parts)-1], t.Columns)
+	}
+	rows := slices.Clone(t.Rows)
+	for _, condition := range parts[1 : len(parts)-1] {
+		column, cell, _ := strings.Cut(condition, "=")
+		i := at(column)
+		if i < 0 {
+			return "", fmt.Errorf("no column %q, want one of %q", column, t.Columns)
+		}
+		rows = slices.DeleteFunc(rows, func(row []string) bool { return row[i] != cell })
+	}
+	if len(rows) != 1 || rows[0][shown] == "" {
+		return "", fmt.Errorf("it names %d rows, want one, with a cell that is not empty", len(rows))
+	}
+	return rows[0][shown], nil
 }
 
 // lines writes the table's columns and rows without alignment.

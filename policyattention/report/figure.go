@@ -32,6 +32,7 @@ import (
 	"icrl/policyattention/method/all"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
+	"icrl/policyattention/stats"
 )
 
 // Figure is panels side by side, two in a row. Its bytes depend on the artifacts alone.
@@ -71,7 +72,7 @@ var figuresBefore = []figureBuilder{
 	{"learning", "Training and distance to fixed rules by round", learningFigure},
 	{"mech", "The learned actor against fixed update rules", mechanismFigure},
 	{"closed", "Ratios to exact PMD in closed loop and under shift", closedFigure},
-	{"rounds", "Median loss over rounds", roundsFigure},
+	{"rounds", "Median and mean loss over rounds", roundsFigure},
 	{"lit", "Median T = 20 loss by method", methodsFigure},
 	{"pareto", "Deviation from exact PMD and T = 20 loss along training", frontierFigure},
 }
@@ -549,46 +550,64 @@ func (s *source) shiftsPanel(b *plot.Plot, horizon int) error {
 	return nil
 }
 
+// roundsFigure draws a row of panels a size: medians on the left, and on the right means,
+// which show what medians hide.
 func roundsFigure(s *source) ([]*plot.Plot, error) {
 	var panels []*plot.Plot
 	for _, x := range []struct {
 		block  experiment.Block
 		states int
 	}{{experiment.Confirmation, 4}, {experiment.Benchmark, 8}, {experiment.Benchmark, 16}} {
-		p := Panel(fmt.Sprintf("S = %d", x.states), "round", "median normalized loss")
-		p.Legend.Top, p.Legend.Left = false, true
-		drawn := false
-		for _, method := range s.Store.Preset.Methods {
-			runs, err := s.Find(results.Selection{Block: x.block, Method: method.Name, S: x.states})
+		for _, of := range []struct {
+			name    string
+			summary func([]float64) float64
+		}{{"median", stats.Median}, {"mean", stats.Mean}} {
+			p := Panel(fmt.Sprintf("S = %d", x.states), "round", of.name+" normalized loss")
+			drawn, err := s.overRounds(p, x.block, x.states, of.summary, of.name == "median")
 			if err != nil {
 				return nil, err
 			}
-			for j, r := range runs.Found {
-				var xy plotter.XYs
-				for k, loss := range r.MedianLosses() {
-					if loss > 0 {
-						xy = append(xy, plotter.XY{X: float64(k), Y: loss})
-					}
-				}
-				l, err := line(p, method.Colour, method.Name == experiment.ExactPMD, xy)
-				if err != nil {
-					return nil, err
-				}
-				if drawn = true; j == 0 {
-					p.Legend.Add(method.Label, l)
+			if !drawn {
+				empty(p)
+			} else {
+				p.Y.Min = max(p.Y.Min, 1e-7) // what is below has no loss but for rounding
+				LogScale(&p.Y)
+				if of.name == "median" {
+					footroom(p, 2) // for the legend
 				}
 			}
+			panels = append(panels, p)
 		}
-		if !drawn {
-			empty(p)
-		} else {
-			p.Y.Min = max(p.Y.Min, 1e-7) // what is below has no loss but for rounding
-			LogScale(&p.Y)
-			footroom(p, 2)
-		}
-		panels = append(panels, p)
 	}
 	return panels, nil
+}
+
+// overRounds draws a summary of the losses of every run of a block, and reports whether
+// there are any. A panel with a legend names the methods.
+func (s *source) overRounds(p *plot.Plot, block experiment.Block, states int, summary func([]float64) float64, legend bool) (drawn bool, err error) {
+	p.Legend.Top, p.Legend.Left = false, true
+	for _, method := range s.Store.Preset.Methods {
+		runs, err := s.Find(results.Selection{Block: block, Method: method.Name, S: states})
+		if err != nil {
+			return false, err
+		}
+		for j, r := range runs.Found {
+			var xy plotter.XYs
+			for k := range r.Scored[0].Loss {
+				if loss := summary(r.Losses(k)); loss > 0 {
+					xy = append(xy, plotter.XY{X: float64(k), Y: loss})
+				}
+			}
+			l, err := line(p, method.Colour, method.Name == experiment.ExactPMD, xy)
+			if err != nil {
+				return false, err
+			}
+			if drawn = true; j == 0 && legend {
+				p.Legend.Add(method.Label, l)
+			}
+		}
+	}
+	return drawn, nil
 }
 
 func frontierFigure(s *source) ([]*plot.Plot, error) {

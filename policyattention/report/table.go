@@ -94,10 +94,10 @@ func tails[R any](of func(R) results.Tail) []column[R] {
 		}
 	}
 	return []column[R]{
-		{"excess over oracle: mean", show(func(t results.Tail) float64 { return t.Mean })},
-		{"95 %", show(func(t results.Tail) float64 { return t.P95 })},
-		{"99 %", show(func(t results.Tail) float64 { return t.P99 })},
-		{"worst", show(func(t results.Tail) float64 { return t.Worst })},
+		{"excess: mean", show(func(t results.Tail) float64 { return t.Mean })},
+		{"excess: 95 %", show(func(t results.Tail) float64 { return t.P95 })},
+		{"excess: 99 %", show(func(t results.Tail) float64 { return t.P99 })},
+		{"excess: worst", show(func(t results.Tail) float64 { return t.Worst })},
 		{"share behind by .05", show(func(t results.Tail) float64 { return t.Behind })},
 		{"ratio of means", show(func(t results.Tail) float64 { return t.RatioOfMeans.Value })},
 		{"95% interval of that", func(r R) string {
@@ -109,8 +109,22 @@ func tails[R any](of func(R) results.Tail) []column[R] {
 	}
 }
 
+// tailed returns one column of a tail, for tables that have no room for [tails].
+func tailed[R any](name string, of func(R) results.Tail) []column[R] {
+	return []column[R]{{name, func(r R) string {
+		t := of(r)
+		if t.Runs == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.2g, %.2g (%.2g%%)", t.P99, t.Worst, 100*t.Behind)
+	}}}
+}
+
+// tailColumn is the usual name of that column.
+const tailColumn = "excess: 99 %, worst (behind)"
+
 // tailNote explains the columns of tails.
-const tailNote = "Medians hide the problems on which an actor locks up. Excess: the loss less exact PMD's, problem by problem, over all problems of all runs; ratio of means: the median over runs of mean loss over exact PMD's."
+const tailNote = "Medians hide the problems on which an actor locks up. Excess: the loss less exact PMD's (or that of the method compared with), problem by problem, over all problems of all runs; behind: the share of problems whose excess is above .05; ratio of means: the median over runs of mean loss over exact PMD's."
 
 // Markdown writes the table as GitHub Markdown: its columns aligned or, where its first
 // column groups the rows, a section of unaligned rows a group.

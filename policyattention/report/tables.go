@@ -161,6 +161,7 @@ func confirmationTable(s *source) (Table, error) {
 			}
 			return fmt.Sprint(r.Estimate.Runs)
 		}}},
+		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
 	actor, err := s.Plain(4)
 	if err != nil {
@@ -177,7 +178,7 @@ func confirmationTable(s *source) (Table, error) {
 	if ratio.Runs > 0 {
 		t.Notes = append(t.Notes, fmt.Sprintf("Registered criterion, ratio at most %v: met by %d of %d runs here, by 5 of 5 in the paper. What it does not see, the table tails shows.", experiment.PaperProtocol.Margin, results.Meeting(ratio.ByRun), ratio.Runs))
 	}
-	t.Notes = append(t.Notes, "The paper does not say whether its differences are of medians or of paired losses; for the first both are given. The interval of a single run resamples problems alone.")
+	t.Notes = append(t.Notes, "The paper does not say whether its differences are of medians or of paired losses; for the first both are given. The interval of a single run resamples problems alone. Tails are against what the row compares with.", tailNote)
 	return t, nil
 }
 
@@ -210,20 +211,20 @@ func shiftTable(s *source) (Table, error) {
 	t := Table{Title: "Shifts without retraining at S = 4, T = 20: median ratio to exact PMD"}
 	rows, err := s.Shifts()
 	type R = results.ShiftRow
-	side := func(name string, of func(R) results.Estimate) []column[R] {
-		return append(estimated(name, "95% interval", of),
-			column[R]{"range over runs", func(r R) string { return extent(of(r).ByRun) }},
-			column[R]{"runs", func(r R) string { return ofRuns(of(r)) }})
-	}
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
 			{"family", func(r R) string { return string(r.Family) }},
+			{"identities", func(r R) string { return map[bool]string{false: "the paper's", true: "further"}[r.Further] }},
 			{"paper", func(r R) string { return quoted(r.Ratio.Paper) }},
 		},
-		side("here", func(r R) results.Estimate { return r.Ratio }),
-		side("further identities", func(r R) results.Estimate { return r.Further }),
+		estimated("here", "95% interval", func(r R) results.Estimate { return r.Ratio }),
+		[]column[R]{
+			{"range over runs", func(r R) string { return extent(r.Ratio.ByRun) }},
+			{"runs", func(r R) string { return ofRuns(r.Ratio) }},
+		},
+		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
-	t.Notes = []string{"The distributions of the four families are ours; the paper names them only. Its five identities and five further ones are kept apart. The tails are in the table tails."}
+	t.Notes = []string{"The distributions of the four families are ours; the paper names them only. Its five identities and five further ones are kept apart.", tailNote}
 	return t, err
 }
 
@@ -279,6 +280,7 @@ func frontierTable(s *source) (Table, error) {
 			{"runs", func(r R) string { return ofRuns(r.Loss) }},
 			{"non-dominated", func(r R) string { return map[bool]string{true: "yes"}[r.Envelope] }},
 		},
+		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
 	t.Notes = []string{"ζ is the largest row-L1 to exact PMD over states, as Section 3 defines it, row-L1 their mean: medians over runs and MDPs of the mean over rounds 0–19, in the contexts of the closed loop itself. The paper does not say how it averages over rounds and MDPs."}
 	return t, nil
@@ -444,6 +446,8 @@ func ablationTable(s *source) (Table, error) {
 		estimated("T = 20 / oracle", "95% interval", func(r R) results.Estimate { return r.At20.Ratio }),
 		estimated("T = 40 / oracle", "95% interval", func(r R) results.Estimate { return r.At40.Ratio }),
 		blank(plain),
+		tailed("T = 20: "+tailColumn, func(r R) results.Tail { return r.At20.Tail }),
+		tails(func(r R) results.Tail { return r.At40.Tail }),
 		[]column[R]{{"runs", func(r R) string { return ofRuns(r.At20.Loss) }}},
 	)...)
 	t.Notes = append([]string{
@@ -451,6 +455,7 @@ func ablationTable(s *source) (Table, error) {
 		"Of the optimizer the averaging of weights is varied (last-weights); its rates and decay are the paper's throughout.",
 		"Static inputs: random policies with their own values, η = 0.8, which no algorithm has touched. In the loop: rounds 0–19 of each actor's own run.",
 		"Ratios are of medians over the same MDPs; those to plain pair the identities as well. An interval that holds 1 is unresolved.",
+		"The columns from \"excess: mean\" on are at T = 40, against exact PMD. " + tailNote,
 	}, t.Notes...)
 	return t, nil
 }
@@ -514,15 +519,13 @@ func criticsTable(s *source) (Table, error) {
 		},
 		joined("ratio of medians", func(r R) results.Estimate { return r.Ratio }),
 		joined("ratio of means", func(r R) results.Estimate { return r.Tail.RatioOfMeans }),
-		[]column[R]{{"worst excess", func(r R) string {
-			if r.Tail.Runs == 0 {
-				return ""
-			}
-			return number(r.Tail.Worst)
-		}}},
+		tailed(tailColumn, func(r R) results.Tail { return r.Tail }),
+		blank(joined("means / mean of samples", func(r R) results.Estimate { return r.RatioOfMeans })),
+		blank(joined("paired: minus mean of samples", func(r R) results.Estimate { return r.Paired })),
 	)...)
 	t.Notes = []string{
 		"All see six transitions of every pair a round, in the loop the same ones. Error: mean absolute error of one backup on held-out inputs, in units of Q, the median over runs; without earlier rounds to remember, and given once for each estimator. The shrunk mean draws the mean of samples towards r + γ times the mean value of all states, with the weight of least squares on calibration problems; the posterior mean does it with the weight m/(m+S), by which it is the mean of the exact backup given the samples where rows of P are drawn from Dirichlet(1), as they are here: no function of one round's samples has a smaller mean squared error.",
+		"The last two columns compare a loop with that of the same actor whose critic is the mean of the same samples, on the same problems: the ratio of mean losses, and the median over problems of the difference of losses.",
 		tailNote, bootstrapNote,
 	}
 	return t, err
@@ -563,10 +566,10 @@ func zeroShotTable(s *source) (Table, error) {
 	t := Table{Title: fmt.Sprintf("One network trained on S = %v, run on other sizes without retraining", z.Train)}
 	rows, err := s.ZeroShot()
 	type R = results.ZeroShotRow
-	own := estimated("retrained / oracle", "95% interval", func(r R) results.Estimate { return r.Retrained })
+	own := estimated("retrained / oracle", "95% interval", func(r R) results.Estimate { return r.Retrained.Ratio })
 	retrained := own[0].cell
 	own[0].cell = func(r R) string {
-		if r.Retrained.Planned == 0 {
+		if r.Retrained.Ratio.Planned == 0 {
 			return "–" // no network is trained on this size
 		}
 		return retrained(r)
@@ -578,8 +581,9 @@ func zeroShotTable(s *source) (Table, error) {
 			{"T", func(r R) string { return fmt.Sprint(r.T) }},
 		},
 		estimated("loss / oracle", "95% interval", func(r R) results.Estimate { return r.Ratio }),
-		own,
 		tails(func(r R) results.Tail { return r.Tail }),
+		own,
+		tailed("retrained, "+tailColumn, func(r R) results.Tail { return r.Retrained.Tail }),
 		[]column[R]{{"runs", func(r R) string { return ofRuns(r.Loss) }}},
 	)...)
 	t.Notes = []string{fmt.Sprintf("States are named by %d slots, drawn at random in training, so that every slot has been seen. The paper retrains at every size and does not claim this.", z.Slots), tailNote}
@@ -590,16 +594,19 @@ func replicationTable(s *source) (Table, error) {
 	t := Table{Title: "More identities than the paper has: run-level spread of the ratio to exact PMD"}
 	rows, err := s.Replication()
 	type R = results.ReplicationRow
-	side := func(name string, of func(R) results.Estimate) []column[R] {
-		return append(estimated(name, "95% interval", of), column[R]{"runs", func(r R) string { return ofRuns(of(r)) }})
+	side := func(name string, of func(R) results.Group) []column[R] {
+		return slices.Concat(estimated(name, "95% interval", func(r R) results.Estimate { return of(r).Ratio }),
+			joined("ratio of means", func(r R) results.Estimate { return of(r).Tail.RatioOfMeans }),
+			tailed(tailColumn, func(r R) results.Tail { return of(r).Tail }),
+			[]column[R]{{"runs", func(r R) string { return ofRuns(of(r).Ratio) }}})
 	}
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
 			{"S", func(r R) string { return fmt.Sprint(r.S) }},
 			{"T", func(r R) string { return fmt.Sprint(r.T) }},
 		},
-		side("paper's identities", func(r R) results.Estimate { return r.First.Ratio }),
-		side("further identities", func(r R) results.Estimate { return r.More.Ratio }),
+		side("paper's identities", func(r R) results.Group { return r.First }),
+		side("further identities", func(r R) results.Group { return r.More }),
 		[]column[R]{
 			{"range over all runs", func(r R) string { return extent(r.All) }},
 			{fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), func(r R) string {
@@ -607,6 +614,6 @@ func replicationTable(s *source) (Table, error) {
 			}},
 		},
 	)...)
-	t.Notes = []string{"The paper has five identities at S = 4 and three at S = 8 and 16; the two groups are kept apart and never pooled into its numbers. Their tails are in the table tails.", bootstrapNote}
+	t.Notes = []string{"The paper has five identities at S = 4 and three at S = 8 and 16; the two groups are kept apart and never pooled into its numbers.", tailNote, bootstrapNote}
 	return t, err
 }

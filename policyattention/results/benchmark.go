@@ -253,10 +253,11 @@ func (s *Source) Advantages() (rows []Advantage, err error) {
 	return rows, nil
 }
 
-// Comparison is a named estimate.
+// Comparison is a named estimate of medians, with the tail that they hide.
 type Comparison struct {
 	Quantity string   `json:"quantity"`
 	Estimate Estimate `json:"estimate"`
+	Tail     Tail     `json:"tail"` // against the same
 }
 
 // Confirmation returns the closed-loop comparisons at S = 4, T = 20, the runs one by
@@ -274,11 +275,11 @@ func (s *Source) Confirmation() (rows []Comparison, err error) {
 		one := Runs{Selection: actor.Selection, Planned: 1}
 		one.Seed = run.Model
 		one.Found = slices.DeleteFunc(slices.Clone(actor.Found), func(e *experiment.Evaluation) bool { return e.Cell.Seed != run.Model })
-		e, err := one.Ratio(oracle, horizon)
+		row, err := compared(fmt.Sprintf("ratio of run %d to exact PMD", j+1), Ratio, one, oracle, Key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon})
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, Comparison{fmt.Sprintf("ratio of run %d to exact PMD", j+1), e.Beside(Key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon})})
+		rows = append(rows, row)
 	}
 	full, reward := found[experiment.LearnedCritic], found[experiment.RewardOnly]
 	for _, q := range []struct {
@@ -296,21 +297,33 @@ func (s *Source) Confirmation() (rows []Comparison, err error) {
 		{"mixture φ = .01 minus actor", "mixture minus actor", found[experiment.Mixture], actor, Difference},
 		{"PMD-target minus actor", "", found[experiment.PMDTarget], actor, Difference},
 	} {
-		e, err := q.x.Compare(q.f, q.y, horizon)
+		row, err := compared(q.quantity, q.f, q.x, q.y, Key{experiment.Confirmation, q.key, 4, horizon})
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, Comparison{q.quantity, e.Beside(Key{experiment.Confirmation, q.key, 4, horizon})})
+		rows = append(rows, row)
 	}
 	return rows, nil
 }
 
+// compared compares runs by an estimator, beside the paper's number of a key, whose
+// horizon it takes.
+func compared(quantity string, f Estimator, x, y Runs, k Key) (row Comparison, err error) {
+	row.Quantity = quantity
+	if row.Estimate, err = x.Compare(f, y, k.T); err != nil {
+		return row, err
+	}
+	row.Estimate = row.Estimate.Beside(k)
+	row.Tail, err = x.Tail(y, k.T)
+	return row, err
+}
+
 // ShiftRow compares actors with exact PMD on a family that they were not trained on.
 type ShiftRow struct {
-	Family         mdp.Family `json:"family"`
-	Ratio, Further Estimate   // the paper's identities, and five further ones
-	Tail           Tail       // of the paper's identities
-	FurtherTail    Tail
+	Family  mdp.Family `json:"family"`
+	Further bool       `json:"further,omitempty"` // five further identities, not the paper's five
+	Ratio   Estimate   `json:"ratio"`
+	Tail    Tail       `json:"tail"`
 }
 
 // Shifted compares a block's runs with exact PMD on a family, at T = 20.
@@ -331,17 +344,17 @@ func (s *Source) Shifted(block experiment.Block, family mdp.Family) (Estimate, T
 	return ratio.Beside(Key{experiment.Shift, string(family), 4, 20}), tail, err
 }
 
-// Shifts returns the shifts without retraining.
+// Shifts returns the shifts without retraining, the paper's identities and then further
+// ones of each family.
 func (s *Source) Shifts() (rows []ShiftRow, err error) {
 	for _, family := range mdp.Shifts {
-		row := ShiftRow{Family: family}
-		if row.Ratio, row.Tail, err = s.Shifted(experiment.Shift, family); err != nil {
-			return nil, err
+		for _, block := range []experiment.Block{experiment.Shift, experiment.ShiftReplication} {
+			row := ShiftRow{Family: family, Further: block == experiment.ShiftReplication}
+			if row.Ratio, row.Tail, err = s.Shifted(block, family); err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
 		}
-		if row.Further, row.FurtherTail, err = s.Shifted(experiment.ShiftReplication, family); err != nil {
-			return nil, err
-		}
-		rows = append(rows, row)
 	}
 	return rows, nil
 }

@@ -116,7 +116,7 @@ func (s *Source) BesidePlain(block experiment.Block, recipe string) (rows []Grou
 type ZeroShotRow struct {
 	Group
 	Seen      bool // in training
-	Retrained Estimate
+	Retrained Group
 }
 
 // ZeroShot returns the sizes that one network was run on.
@@ -142,7 +142,7 @@ func (s *Source) ZeroShot() (rows []ZeroShotRow, err error) {
 			if row.Group, err = group("", runs, oracle, states, horizon); err != nil {
 				return nil, err
 			}
-			if row.Retrained, err = retrained.Ratio(oracle, horizon); err != nil {
+			if row.Retrained, err = group("", retrained, oracle, states, horizon); err != nil {
 				return nil, err
 			}
 			rows = append(rows, row)

@@ -17,6 +17,10 @@ type CriticRow struct {
 	OverMean float64
 	Asked    int
 	Group    // beside exact PMD
+	// Beside the loop of the same actor with the mean of the same samples, on the same
+	// problems: missing for that loop itself.
+	RatioOfMeans Estimate
+	Paired       Estimate // median over problems of the difference
 }
 
 // Critics returns the critics that see samples, by size, method and horizon. All see the
@@ -50,10 +54,20 @@ func (s *Source) Critics() (rows []CriticRow, err error) {
 				continue
 			}
 			loops.Selection = Selection{Method: m.Name, S: states}
+			samples, err := s.sampleMean(loops)
+			if err != nil {
+				return nil, err
+			}
 			for _, horizon := range Horizons {
 				row := CriticRow{Series: s.Series(m.Name, ""), Asked: backups.Planned, Error: backups.Values(backupError)}
 				if len(row.Error) > 0 {
 					row.OverMean = stats.Median(row.Error) / stats.Median(mean.Values(backupError))
+				}
+				if row.RatioOfMeans, err = loops.Compare(RatioOfMeans, samples, horizon); err != nil {
+					return nil, err
+				}
+				if row.Paired, err = loops.Compare(PairedDifference, samples, horizon); err != nil {
+					return nil, err
 				}
 				if row.Group, err = group(m.Label, loops, oracle, states, horizon); err != nil {
 					return nil, err
@@ -63,6 +77,24 @@ func (s *Source) Critics() (rows []CriticRow, err error) {
 		}
 	}
 	return rows, nil
+}
+
+// sampleMean finds the loops of the actor of some loops with the mean of samples as
+// critic, none for such loops themselves.
+func (s *Source) sampleMean(loops Runs) (Runs, error) {
+	if len(loops.Found) == 0 {
+		return Runs{}, nil
+	}
+	x := Selection{Block: experiment.Critics, Method: experiment.SampleMean, S: loops.S}
+	if parts, ok := loops.Found[0].Config.Loop.Deployment.(method.Separable); ok {
+		if actor, _ := parts.Parts(); actor != nil {
+			x.Method = experiment.ActorSampleMean
+		}
+	}
+	if x.Method == loops.Method {
+		return Runs{}, nil
+	}
+	return s.Find(x)
 }
 
 // errors finds a method's one-step backups of a size.

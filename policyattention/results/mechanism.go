@@ -94,6 +94,7 @@ type Budget struct {
 	S        int         `json:"s"`
 	Step     int         `json:"step"`
 	Loss     Estimate    `json:"loss"` // at T = 20
+	Tail     Tail        `json:"tail"` // of that, against exact PMD
 	Zeta     Spread      `json:"zeta"`
 	RowL1    Spread      `json:"row_l1"`
 	Envelope bool        `json:"envelope"` // no other point is as low in ζ and in loss
@@ -105,6 +106,10 @@ func (b Budget) At() plotter.XY { return plotter.XY{X: b.Zeta.Value(), Y: b.Loss
 
 // Frontier returns the budgets of a size, by method and step.
 func (s *Source) Frontier(states int) (rows []Budget, err error) {
+	oracle, err := s.Oracle(states)
+	if err != nil {
+		return nil, err
+	}
 	for _, method := range s.Store.Preset.Methods.Names() {
 		for _, step := range append(slices.Clone(s.Store.Preset.Snapshots), s.Store.Preset.Steps) {
 			runs, err := s.Find(Selection{Block: experiment.Frontier, Method: method, S: states, Step: step})
@@ -119,6 +124,9 @@ func (s *Source) Frontier(states int) (rows []Budget, err error) {
 				return nil, err
 			}
 			b := Budget{Method: method, S: states, Step: step, Loss: loss}
+			if b.Tail, err = runs.Tail(oracle, 20); err != nil {
+				return nil, err
+			}
 			b.Zeta = Spread{ByRun: runs.Zetas(), Planned: runs.Planned}
 			b.RowL1 = Spread{ByRun: runs.RowL1(), Planned: runs.Planned}
 			if method == experiment.PolicyAttention {

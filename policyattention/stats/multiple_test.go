@@ -1,0 +1,59 @@
+package stats
+
+import (
+	"math"
+	"testing"
+)
+
+// The expected values are those of R 4.3, p.adjust(p, "holm") and p.adjust(p, "BH").
+func TestAdjustedP(t *testing.T) {
+	p := []float64{.04, .005, .13, .011, .02}
+	for _, c := range []struct {
+		name string
+		of   func([]float64) []float64
+		want []float64
+	}{
+		{"Holm", Holm, []float64{.08, .025, .13, .044, .06}},
+		{"Benjamini–Hochberg", BenjaminiHochberg, []float64{.05, .025, .13, .0275, .1 / 3}},
+	} {
+		got := c.of(p)
+		for i := range got {
+			if math.Abs(got[i]-c.want[i]) > 1e-12 { // rounding
+				t.Errorf("%s: %v, want %v", c.name, got, c.want)
+				break
+			}
+		}
+	}
+	// Adjusted values neither cross nor exceed 1.
+	if got := Holm([]float64{.5, .6, .03}); got[0] != 1 || got[1] != 1 || math.Abs(got[2]-.09) > 1e-12 {
+		t.Errorf("Holm: %v", got)
+	}
+}
+
+// A p-value is twice the share of the thinner side, and below .05 outside the 95 %
+// interval alone.
+func TestP(t *testing.T) {
+	e := Estimate{replicates: []float64{1, 2, 2, 3, 4, 5, 6, 7, 8}}
+	for _, c := range []struct{ x, want float64 }{
+		{0, .2}, {1, .4}, {1.5, .4}, {2, .8}, {4, 1}, {8, .4}, {9, .2}, // 2·(1 + replicates on the side)/10
+	} {
+		if got := e.P(c.x); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("P(%v) = %v, want %v", c.x, got, c.want)
+		}
+	}
+	if p := (Estimate{Value: 1}).P(0); !math.IsNaN(p) {
+		t.Errorf("without replicates: %v", p)
+	}
+	x := [][]float64{{1, 2, 3, 4, 5, 6, 7}, {2, 4, 3, 6, 5, 9, 8}}
+	bootstrap, err := Standard.RatioOfMeans(x, [][]float64{{2, 2, 3, 3, 4, 4, 5}, {2, 2, 3, 3, 4, 4, 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	width := bootstrap.Hi - bootstrap.Lo
+	for _, at := range []float64{-.2, -.01, .01, .5, .99, 1.01, 1.2} {
+		value := bootstrap.Lo + at*width
+		if p := bootstrap.P(value); (p < .05) != bootstrap.Resolved(value) {
+			t.Errorf("P(%v) = %v beside the interval [%v, %v]", value, p, bootstrap.Lo, bootstrap.Hi)
+		}
+	}
+}
