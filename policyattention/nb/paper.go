@@ -40,7 +40,7 @@ func table3(s *results.Source) (*Sheet, error) {
 						e := x.Loss.Estimate
 						here = fmt.Sprintf("%s\n[%s, %s]", Format(e.Value), Format(e.Lo), Format(e.Hi))
 						if x.Tail.Runs > 0 {
-							here += fmt.Sprintf("\nmeans %s, worst %+.2g", Format(x.Tail.RatioOfMeans.Value), x.Tail.Worst)
+							here += fmt.Sprintf("\nmeans %s\nworst %+.2g", Format(x.Tail.RatioOfMeans.Value), x.Tail.Worst)
 						}
 					}
 				}
