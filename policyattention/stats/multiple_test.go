@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The expected values are those of R 4.3, p.adjust(p, "holm") and p.adjust(p, "BH").
+// The expected values were worked by hand from the definitions in the comments of Holm and BenjaminiHochberg.
 func TestAdjustedP(t *testing.T) {
 	p := []float64{.04, .005, .13, .011, .02}
 	for _, c := range []struct {
