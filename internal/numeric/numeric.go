@@ -1,6 +1,6 @@
-// Package numeric holds the two transcendental functions the decoder and
-// the mirror-descent oracle need, written so that every platform returns the
-// same bits.
+// Package numeric holds the two transcendental functions that the decoder and
+// the mirror-descent oracle need, and the dot product, written so that every
+// platform returns the same bits.
 //
 // The standard library's Exp and Log use assembly on some architectures and
 // portable Go on others, and the Go compiler may fuse x*y+z into one rounding
@@ -139,4 +139,13 @@ var exp2 = [32]struct {
 	{0x3ffdfc97337b9b5f, -0x1.2d52107b43e1fp-55},
 	{0x3ffea4afa2a490da, -0x1.ff7128fd391f1p-55},
 	{0x3fff50765b6e4540, 0x1.a64a931d185edp-55},
+}
+
+// Dot returns Σ x_i y_i, summed from the first. It panics if y is shorter than x.
+func Dot(x, y []float64) float64 {
+	sum := 0.0
+	for i, v := range x {
+		sum += float64(v * y[i])
+	}
+	return sum
 }

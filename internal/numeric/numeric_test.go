@@ -205,3 +205,22 @@ func BenchmarkLog(b *testing.B) {
 		})
 	}
 }
+
+// The products are rounded one by one and summed from the first: fused or in another order,
+// the last two of these sums would come out otherwise.
+func TestDot(t *testing.T) {
+	const tiny = 0x1p-30
+	for _, c := range []struct {
+		x, y []float64
+		want float64
+	}{
+		{nil, nil, 0},
+		{[]float64{1, 2, 3}, []float64{4, -5, 6}, 12},
+		{[]float64{-1, 1 + tiny}, []float64{1 - 0x1p-60, 1 - tiny}, 0},
+		{[]float64{1, 0x1p53, -0x1p53}, []float64{1, 1, 1}, 0},
+	} {
+		if got := Dot(c.x, c.y); got != c.want {
+			t.Errorf("Dot(%v, %v) = %v, want %v", c.x, c.y, got, c.want)
+		}
+	}
+}

@@ -81,6 +81,21 @@ func unhold(t *testing.T, folder, weights string) {
 	remove(t, filepath.Join(folder, weights))
 }
 
+// remade takes an evaluation away, makes it once more, and returns its manifests.
+func remade(t *testing.T, s *Store, folder string) (before, after *artifact.Manifest) {
+	t.Helper()
+	before, err := artifact.ReadManifest(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove(t, folder)
+	e, err := s.Evaluate(t.Context(), cellOf(t, before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return before, e.Manifest
+}
+
 // Weights on the way can be left out while the last ones are there: what is stored of an
 // evaluation of theirs is scored, and they come back when it is made again.
 func TestSnapshotsWithoutWeights(t *testing.T) {
@@ -100,16 +115,8 @@ func TestSnapshotsWithoutWeights(t *testing.T) {
 		t.Errorf("%s, %v; want one evaluation without weights and a manifest that omits them", v, v.Discrepancies)
 	}
 
-	before, err := artifact.ReadManifest(folders[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	remove(t, folders[1])
-	after, err := s.Evaluate(t.Context(), cellOf(t, before))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := after.Manifest.Files[policiesFile], before.Files[policiesFile]; got != want {
+	before, after := remade(t, s, folders[1])
+	if got, want := after.Files[policiesFile], before.Files[policiesFile]; got != want {
 		t.Errorf("policies have the digest %.12s after they were made again, before %.12s", got, want)
 	}
 
@@ -165,17 +172,9 @@ func TestRestoreWeights(t *testing.T) {
 	s, folders := part(t, ablated...)
 	weights := filepath.Join(folders[0], lastWeights)
 	remove(t, weights)
-	before, err := artifact.ReadManifest(folders[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	remove(t, folders[1])
-	after, err := s.Evaluate(t.Context(), cellOf(t, before))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before, after := remade(t, s, folders[1])
 	for name, digest := range before.Files {
-		if after.Manifest.Files[name] != digest {
+		if after.Files[name] != digest {
 			t.Errorf("%s has other bytes than before", name)
 		}
 	}

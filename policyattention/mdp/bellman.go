@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/numeric"
 )
 
 // The backups sum in index order with plain loops: their bits are then the same
@@ -232,15 +234,7 @@ func MaxAbsDiff(x, y *mat.Dense) float64 {
 func rowDots(x, y *mat.Dense) []float64 {
 	v := make([]float64, x.RawMatrix().Rows)
 	for s := range v {
-		v[s] = dot(x.RawRowView(s), y.RawRowView(s))
+		v[s] = numeric.Dot(x.RawRowView(s), y.RawRowView(s))
 	}
 	return v
-}
-
-func dot(x, y []float64) float64 {
-	sum := 0.0
-	for i, v := range x {
-		sum += float64(v * y[i])
-	}
-	return sum
 }

@@ -15,6 +15,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/numeric"
 )
 
 // Tolerance is how far the sum of a probability row may lie from one. No entry
@@ -90,7 +92,7 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 func (m *MDP) Expect(s, a int, v []float64) float64 {
 	if m.next == nil {
 		m.meter.read(0, 2*len(v))
-		return dot(m.Next(s, a), v)
+		return numeric.Dot(m.Next(s, a), v)
 	}
 	sum := 0.0
 	successors := m.next[s*m.Actions()+a]

@@ -257,18 +257,28 @@ func ReadParams(path string, layout func(config []byte) ([]transformer.Tensor, e
 	return config, step, params, nil
 }
 
+// ReadParamsOf is ReadParams of a Job whose configuration is the JSON of a C. It refuses an
+// invalid one.
+func ReadParamsOf[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (C, int, []float32, error) {
+	var c, none C
+	_, step, params, err := ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return nil, fmt.Errorf("train: no such configuration: %w", err)
+		}
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+		return layout(c), nil
+	})
+	if err != nil {
+		return none, 0, nil, err
+	}
+	return c, step, params, nil
+}
+
 // ReadWeights reads weights that Train released: their configuration, the step
 // after which they were taken, and the flat parameter vector. It returns an error when the
 // file has been changed since.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	_, step, params, err = ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return nil, fmt.Errorf("train: no such configuration: %w", err)
-		}
-		return c.Network().Layout(), c.Validate()
-	})
-	if err != nil {
-		return Config{}, 0, nil, err
-	}
-	return c, step, params, nil
+	return ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
 }

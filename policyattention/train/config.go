@@ -292,10 +292,8 @@ func (c Config) Validate() error {
 	case !slices.IsSorted(c.Snapshots) || len(c.Snapshots) > 0 && (c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):
 		return bad("snapshots %v, want ascending steps up to %d", c.Snapshots, c.Steps)
 	}
-	o := c.Optimizer
-	if !(o.LearningRate > 0 && o.LearningRate < 1e6 && o.WeightDecay >= 0 && o.WeightDecay < 1e6 && o.Epsilon > 0 && o.Epsilon < 1e6 &&
-		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1) {
-		return bad("optimizer %+v, want positive finite rates and decays below 1", o)
+	if err := c.Optimizer.Validate(); err != nil {
+		return bad("%w", err)
 	}
 	return c.Network().Validate()
 }

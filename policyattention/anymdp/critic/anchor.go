@@ -26,7 +26,7 @@ func newAnchor(x control.Context, rewards []float64) *anchor {
 			before[b] = numeric.Log(p) - float64(x.Eta*x.Q.At(s, b))
 		}
 		pmd.Softmax(before)
-		a.values[s] = dot(before, x.Q.RawRowView(s))
+		a.values[s] = numeric.Dot(before, x.Q.RawRowView(s))
 	}
 	least, most := slices.Min(a.values), slices.Max(a.values)
 	if x.MDP.Gamma == 0 || !(most > least) {

@@ -40,6 +40,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
@@ -192,19 +193,12 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 func (m *memory) answer(rows [][]float64, corrected bool) []float64 {
 	q := make([]float64, len(rows))
 	for pair, p := range rows {
-		backup := dot(p, m.now)
+		backup := numeric.Dot(p, m.now)
 		if corrected {
-			all := dot(p, m.sum)
+			all := numeric.Dot(p, m.sum)
 			backup, m.said[pair] = all-m.said[pair], all
 		}
 		q[pair] = m.rewards[pair] + float64(m.mdp.Gamma*backup)
 	}
 	return q
-}
-
-func dot(x, y []float64) (sum float64) {
-	for i, v := range x {
-		sum += float64(v * y[i])
-	}
-	return sum
 }

@@ -283,14 +283,8 @@ func TestRefusals(t *testing.T) {
 func TestAnchor(t *testing.T) {
 	for _, size := range [][2]int{{2, 2}, {4, 3}, {9, 2}} {
 		p := problems(t, 13, size[0], size[1], 1)[0]
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pi, err := pmd.Step(p.Pi0, q, .8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := contexts(t, []mdp.Problem{p})[0]
+		q, pi := x.Q, x.Pi
 		first := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true}, []control.Context{{MDP: p.MDP, Pi: pi, Q: q, Eta: .8}})
 		again := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true}, []control.Context{{MDP: p.MDP, Pi: p.Pi0, Q: q}})
 		// With η = 0 PMD came from π_0 itself, and v_1 = v_0.

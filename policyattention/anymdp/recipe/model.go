@@ -67,11 +67,5 @@ func Settle(weights []byte) ([]byte, error) {
 // ReadWeights reads weights of a training run by this recipe: their configuration, the
 // step after which they were taken, and the flat parameter vector.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	_, step, params, err = train.ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
-		if err := unmarshal(config, &c); err != nil {
-			return nil, err
-		}
-		return c.Network().Layout(), c.Validate()
-	})
-	return c, step, params, err
+	return train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
 }

@@ -25,8 +25,6 @@
 package recipe
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,7 +67,6 @@ var Identities = []uint64{31000, 31001, 31002, 31003, 31004}
 
 // Validate reports the first invalid field.
 func (c Config) Validate() error {
-	o := c.Optimizer
 	switch {
 	case c.Recipe != Name:
 		return fmt.Errorf("recipe: %q, want %q", c.Recipe, Name)
@@ -79,9 +76,11 @@ func (c Config) Validate() error {
 		return fmt.Errorf("recipe: %d examples, batch %d, %d steps: want each from 1 to 2^24", c.Examples, c.Batch, c.Steps)
 	case c.Batch > c.Examples:
 		return fmt.Errorf("recipe: batches of %d from %d examples", c.Batch, c.Examples)
-	case !(o.LearningRate > 0 && o.LearningRate < 1 && o.WeightDecay >= 0 && o.WeightDecay < 1 && o.Epsilon > 0 &&
-		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 && o.Cosine >= 0):
+	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
 		return errors.New("recipe: the optimizer's rates are not in [0, 1)")
+	}
+	if err := c.Optimizer.Validate(); err != nil {
+		return fmt.Errorf("recipe: %w", err)
 	}
 	return nil
 }
@@ -95,10 +94,7 @@ func (c Config) Network() transformer.Config {
 }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
-func (c Config) Hash() string {
-	sum := sha256.Sum256(c.json())
-	return hex.EncodeToString(sum[:])
-}
+func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
 
 func (c Config) json() []byte {
 	b, err := json.Marshal(c)
@@ -106,13 +102,6 @@ func (c Config) json() []byte {
 		panic(err) // Validate has refused the numbers that JSON cannot hold
 	}
 	return b
-}
-
-func unmarshal(b []byte, c *Config) error {
-	if err := json.Unmarshal(b, c); err != nil {
-		return fmt.Errorf("recipe: invalid configuration: %w", err)
-	}
-	return nil
 }
 
 // Job is the training run, for [train.Job.Run].

@@ -101,7 +101,6 @@ func (c Config) ShortContext() Config {
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("distill: "+format, args...) }
-	o := c.Optimizer
 	switch {
 	case c.Method != name:
 		return bad("method is %q, want %q", c.Method, name)
@@ -117,9 +116,9 @@ func (c Config) Validate() error {
 		return bad("%d histories, batch %d, %d steps, want at least one of each", c.Histories, c.Batch, c.Steps)
 	case c.Histories*c.Length > 1<<30:
 		return bad("%d histories of %d steps are more than 2³⁰ tokens", c.Histories, c.Length)
-	case !(o.LearningRate > 0 && o.LearningRate < 1e6 && o.WeightDecay >= 0 && o.WeightDecay < 1e6 && o.Epsilon > 0 && o.Epsilon < 1e6 &&
-		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1):
-		return bad("optimizer %+v, want positive finite rates and decays below 1", o)
+	}
+	if err := c.Optimizer.Validate(); err != nil {
+		return bad("%w", err)
 	}
 	return c.Network().Validate()
 }

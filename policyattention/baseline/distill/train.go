@@ -2,7 +2,6 @@ package distill
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"runtime"
@@ -182,14 +181,6 @@ func (c Config) tokens(previous, reward, state, position *Node) *Node {
 
 // ReadWeights reads weights that Train released.
 func ReadWeights(path string) (c Config, params []float32, err error) {
-	_, _, params, err = train.ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return nil, fmt.Errorf("distill: no such configuration: %w", err)
-		}
-		return c.Network().Layout(), c.Validate()
-	})
-	if err != nil {
-		return Config{}, nil, err
-	}
-	return c, params, nil
+	c, _, params, err = train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
+	return c, params, err
 }

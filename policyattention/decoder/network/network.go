@@ -12,6 +12,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/numeric"
 )
 
 // Network is a decoder-only Transformer with causal softmax attention. Tokens are
@@ -88,7 +90,7 @@ type Readout struct {
 func (r *Readout) Of(x []float64) []float64 {
 	y := append([]float64(nil), r.Bias...)
 	for j := range y {
-		y[j] += dot(r.W.RawRowView(j), x)
+		y[j] += numeric.Dot(r.W.RawRowView(j), x)
 	}
 	return y
 }

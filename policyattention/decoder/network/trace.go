@@ -43,7 +43,7 @@ type HeadTrace struct {
 func (h *HeadTrace) Scores(i int) []float64 {
 	row := make([]float64, i+1)
 	for j := range row {
-		row[j] = dot(h.Query[i], h.Key[j])
+		row[j] = numeric.Dot(h.Query[i], h.Key[j])
 	}
 	return row
 }
@@ -129,7 +129,7 @@ func apply(m *mat.Dense, rows [][]float64) [][]float64 {
 	return each(rows, func(x []float64) []float64 {
 		y := make([]float64, m.RawMatrix().Rows)
 		for i := range y {
-			y[i] = dot(m.RawRowView(i), x)
+			y[i] = numeric.Dot(m.RawRowView(i), x)
 		}
 		return y
 	})
@@ -152,12 +152,4 @@ func addAll(dst, rows [][]float64) {
 			dst[i][j] += v
 		}
 	}
-}
-
-func dot(x, y []float64) float64 {
-	sum := 0.0
-	for i, v := range x {
-		sum += float64(v * y[i])
-	}
-	return sum
 }

@@ -18,7 +18,6 @@ package s5rl
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"icrl/policyattention/field/s5"
@@ -131,7 +130,6 @@ func (c Config) operations() int {
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("s5rl: "+format, args...) }
-	o := c.Optimizer
 	switch {
 	case c.Method != name:
 		return bad("method is %q, want %q", c.Method, name)
@@ -148,12 +146,13 @@ func (c Config) Validate() error {
 		return bad("%d minibatches do not divide %d rows", c.Minibatches, c.Rows)
 	case !(c.Gamma >= 0 && c.Gamma < 1 && c.Lambda >= 0 && c.Lambda <= 1):
 		return bad("γ = %v and λ = %v, want numbers in [0, 1), and in [0, 1]", c.Gamma, c.Lambda)
-	case !(o.LearningRate > 0 && o.WeightDecay >= 0 && o.Epsilon > 0 && o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 && o.Cosine >= 0):
-		return bad("optimizer %+v, want positive rates and decays below 1", o)
 	}
-	for _, x := range []float64{c.Ratio, c.Entropy, c.Value, c.Norm, o.LearningRate, o.WeightDecay, o.Epsilon} {
-		if !(x >= 0 && x < 1e6) || math.IsNaN(x) {
-			return bad("ratio %v, entropy %v, value %v, norm %v and optimizer %+v, want finite numbers ≥ 0", c.Ratio, c.Entropy, c.Value, c.Norm, o)
+	if err := c.Optimizer.Validate(); err != nil {
+		return bad("%w", err)
+	}
+	for _, x := range []float64{c.Ratio, c.Entropy, c.Value, c.Norm} {
+		if !(x >= 0 && x < 1e6) {
+			return bad("ratio %v, entropy %v, value %v and norm %v, want finite numbers ≥ 0", c.Ratio, c.Entropy, c.Value, c.Norm)
 		}
 	}
 	return c.layer().Validate()

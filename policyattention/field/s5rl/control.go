@@ -1,7 +1,6 @@
 package s5rl
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -23,16 +22,8 @@ type Model struct {
 
 // ReadWeights reads weights that training released.
 func ReadWeights(path string) (c Config, params []float32, err error) {
-	_, _, params, err = train.ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return nil, fmt.Errorf("s5rl: no such configuration: %w", err)
-		}
-		return network{c}.Layout(), c.Validate()
-	})
-	if err != nil {
-		return Config{}, nil, err
-	}
-	return c, params, nil
+	c, _, params, err = train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return network{c}.Layout() })
+	return c, params, err
 }
 
 // Load reads weights that training released.

@@ -9,8 +9,6 @@
 package recipe
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +46,6 @@ const name = "memory-critic"
 
 // Validate reports the first invalid field.
 func (c Config) Validate() error {
-	o := c.Optimizer
 	switch {
 	case c.Recipe != name:
 		return fmt.Errorf("recipe: %q, want %q", c.Recipe, name)
@@ -56,9 +53,11 @@ func (c Config) Validate() error {
 		return fmt.Errorf("recipe: %d problems, batch %d, %d steps: want each from 1 to 2^20", c.Problems, c.Batch, c.Steps)
 	case c.Batch > rowsOf*c.Problems:
 		return fmt.Errorf("recipe: batches of %d from %d examples", c.Batch, rowsOf*c.Problems)
-	case !(o.LearningRate > 0 && o.LearningRate < 1 && o.WeightDecay >= 0 && o.WeightDecay < 1 && o.Epsilon > 0 &&
-		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 && o.Cosine >= 0):
+	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
 		return errors.New("recipe: the optimizer's rates are not in [0, 1)")
+	}
+	if err := c.Optimizer.Validate(); err != nil {
+		return fmt.Errorf("recipe: %w", err)
 	}
 	return nil
 }
@@ -72,10 +71,7 @@ func (c Config) Network() transformer.Config {
 }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
-func (c Config) Hash() string {
-	sum := sha256.Sum256(c.json())
-	return hex.EncodeToString(sum[:])
-}
+func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
 
 func (c Config) json() []byte {
 	b, err := json.Marshal(c)
@@ -179,11 +175,5 @@ func (m *Model) With(path string) (*Model, error) { return Load(m.backend, path)
 // ReadWeights reads weights of a training run by this recipe: their configuration, the
 // step after which they were taken, and the flat parameter vector.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	_, step, params, err = train.ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return nil, fmt.Errorf("recipe: invalid configuration: %w", err)
-		}
-		return c.Network().Layout(), c.Validate()
-	})
-	return c, step, params, err
+	return train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
 }
