@@ -648,6 +648,7 @@ func TestAccessibility(t *testing.T) {
 	b.wait(`!$("editor").hidden && document.activeElement === $("editor-value")`)
 	b.run(chromedp.KeyEvent("0.25"), chromedp.KeyEvent(kb.Enter))
 	b.wait(`run.edits.length === 1 && run.edits[0].value === 0.25`)
+	b.wait(`!work`)
 	eval[bool](b, `($("matrix").focus(), true)`)
 	b.wait(`scope.now && !scope.busy`)
 	b.run(chromedp.KeyEvent(kb.ArrowDown))

@@ -131,8 +131,10 @@ async function frozen({ station, part, row, col }) {
   return l ? [l.why + ".", [`written as ${l.symbol}`]] : ["Zero: nothing flows here.", []];
 }
 
-// describe says what cell (i, j) of the window on show is.
+// describe shows what cell (i, j) of the window on show is, and reads it to
+// screen readers if speak is set. What a redraw overtakes is read after it.
 export async function describe(i, j, speak) {
+  scope.unsaid ||= speak;
   const n = scope.now,
     { id } = scope,
     { view } = app,
@@ -166,7 +168,8 @@ export async function describe(i, j, speak) {
       lines.map((l) => el("li", {}, l)),
     ),
   );
-  if (speak) $("live").textContent = `${n.rowNames[row]}, ${n.colNames[col]}: ${show(value, 5)}. ${meaning}`;
+  if (scope.unsaid) $("live").textContent = `${n.rowNames[row]}, ${n.colNames[col]}: ${show(value, 5)}. ${meaning}`;
+  scope.unsaid = false;
 }
 
 const MOST = 6; // tokens that are listed

@@ -92,6 +92,7 @@ export const scope = {
   busy: false,
   again: false,
   wanted: false, // it is on the screen, or was asked for
+  unsaid: false, // a cell's description is still to be read to screen readers
   rowFirst: 0,
   colFirst: 0,
 };
