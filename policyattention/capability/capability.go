@@ -56,6 +56,9 @@ type System struct {
 	Samples string `json:"samples"` // in its context
 	Weights string `json:"weights"` // trained numbers
 	Work    string `json:"work"`    // a layer or a round, n transitions in context
+	// Step, where there is a construction, makes one step of it: from values 0 or, for
+	// control, from π₀.
+	Step func(Walk) (Step, error) `json:"-"`
 }
 
 // Test is the evidence of a test, as in "field/wang.TestEachLayerIsAStep".

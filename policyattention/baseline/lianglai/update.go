@@ -3,7 +3,6 @@ package lianglai
 import (
 	"math"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
@@ -47,22 +46,4 @@ func (u *update) learned(l *baseline.ActorCritic, window []baseline.Transition, 
 	// sums with θ and w.
 	meter.Charge(4*d*d + 4*n*d + d + n*d + len(l.Theta.RawMatrix().Data) + len(l.W))
 	return l.Step(u.prompt.Increment(u.block.Attend(context, u.prompt.Query(l))))
-}
-
-// Written makes one step of the block that is written down: the scores of the window's
-// transitions, and the largest difference of an increment from actor–critic's own.
-func (d *Deployment) Written(l *baseline.ActorCritic, window []baseline.Transition, gamma float64, steps baseline.StepSizes) (scores []float64, distance float64, err error) {
-	prompt, err := NewActorCriticPrompt(d.LiangLai.Training.States, d.LiangLai.Training.Actions)
-	if err != nil {
-		return nil, 0, err
-	}
-	block, pi := prompt.Analytic(gamma, steps), l.Policy()
-	context, query := prompt.Context(window, pi), prompt.Query(l)
-	theta, w := prompt.Increment(block.Attend(context, query))
-	wantTheta, wantW := l.Increment(window, pi, gamma, steps)
-	distance = max(floats.Distance(theta, wantTheta, math.Inf(1)), floats.Distance(w, wantW, math.Inf(1)))
-	var key, products mat.VecDense
-	key.MulVec(block.P, mat.NewVecDense(len(query), query))
-	products.MulVec(context, &key)
-	return products.RawVector().Data, distance, nil
 }

@@ -152,3 +152,18 @@ func Moments(values []float64) (mean, standard float64) {
 	}
 	return mean, math.Sqrt(standard / (n * (n - 1)))
 }
+
+// Layers returns what trials find of layers, one row for each from the first on. It returns an error if there
+// is no trial or no layer, and a trial's own.
+func Layers[Row any](layers, trials int, trial func(trial int, rows []Row) error) ([]Row, error) {
+	if trials < 1 || layers < 1 {
+		return nil, fmt.Errorf("%d trials of %d layers, want at least one of each", trials, layers)
+	}
+	rows := make([]Row, layers)
+	for i := range trials {
+		if err := trial(i, rows); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}

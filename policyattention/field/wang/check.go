@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/field/evidence"
 	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
@@ -57,19 +58,14 @@ func Tolerance(d, n int) float64 { return float64(2*(n+4*d+16)) * 0x1p-53 }
 
 // Run compares all algorithms: for each its layers from 1.
 func (c Check) Run() ([]LayerError, error) {
-	if c.Trials < 1 || c.Layers < 1 {
-		return nil, fmt.Errorf("wang: %d trials of %d layers, want at least one of each", c.Trials, c.Layers)
-	}
 	if !(c.Gamma >= 0 && c.Gamma < 1) {
 		return nil, fmt.Errorf("wang: discount is %v, want 0 ≤ γ < 1", c.Gamma)
 	}
 	var all []LayerError
 	for _, a := range Algorithms() {
-		rows := make([]LayerError, c.Layers)
-		for trial := range c.Trials {
-			if err := c.trial(a, trial, rows); err != nil {
-				return nil, err
-			}
+		rows, err := evidence.Layers(c.Layers, c.Trials, func(trial int, rows []LayerError) error { return c.trial(a, trial, rows) })
+		if err != nil {
+			return nil, fmt.Errorf("wang: %w", err)
 		}
 		for i := range rows {
 			rows[i].Algorithm, rows[i].Layer = a, i+1

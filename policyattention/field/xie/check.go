@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/field/evidence"
 	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
@@ -48,16 +49,11 @@ func Tolerance(d, n int, score float64) float64 {
 
 // Run compares both forms: for each its layers from 1.
 func (c Check) Run() ([]LayerError, error) {
-	if c.Trials < 1 || c.Layers < 1 {
-		return nil, fmt.Errorf("xie: %d trials of %d layers, want at least one of each", c.Trials, c.Layers)
-	}
 	var all []LayerError
 	for _, form := range []Form{TwoHeads, OneHead} {
-		rows := make([]LayerError, c.Layers)
-		for trial := range c.Trials {
-			if err := c.trial(form, trial, rows); err != nil {
-				return nil, err
-			}
+		rows, err := evidence.Layers(c.Layers, c.Trials, func(trial int, rows []LayerError) error { return c.trial(form, trial, rows) })
+		if err != nil {
+			return nil, fmt.Errorf("xie: %w", err)
 		}
 		for i := range rows {
 			rows[i].Form, rows[i].Layer = form, i+1
