@@ -59,6 +59,14 @@ func Get[T Number](f *File, name string) (values []T, shape []int, err error) {
 	return nil, nil, fmt.Errorf("safetensors: no tensor %q", name)
 }
 
+// Floats returns a function that gets tensors of float32 by name.
+func Floats(f *File) func(name string) ([]float32, error) {
+	return func(name string) ([]float32, error) {
+		values, _, err := Get[float32](f, name)
+		return values, err
+	}
+}
+
 // entry describes one tensor in the header.
 type entry struct {
 	DType   string    `json:"dtype"`

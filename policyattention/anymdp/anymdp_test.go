@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
@@ -19,23 +20,14 @@ import (
 
 func released(t *testing.T, readout anymdp.Readout) *anymdp.Actor {
 	t.Helper()
-	forward, err := anymdp.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
-	actor, err := anymdp.NewActor(forward, readout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	forward := testkit.Must(anymdp.Released())(t)
+	actor := testkit.Must(anymdp.NewActor(forward, readout))(t)
 	return actor
 }
 
 func act(t *testing.T, actor *anymdp.Actor, pi, q *mat.Dense, eta float64) *mat.Dense {
 	t.Helper()
-	out, err := actor.Act([]control.Context{{Pi: pi, Q: q, Eta: eta}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(actor.Act([]control.Context{{Pi: pi, Q: q, Eta: eta}}))(t)
 	return out[0]
 }
 
@@ -117,10 +109,7 @@ func TestReleasedIsPMD(t *testing.T) {
 		}
 		pi.Scale(1/floats.Sum(pi.RawRowView(0)), pi)
 		got := act(t, released(t, anymdp.Prior), pi, q, separation)
-		want, err := pmd.Step(pi, q, separation)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(pmd.Step(pi, q, separation))(t)
 		row := q.RawRowView(0)
 		spread := separation * (slices.Max(row) - slices.Min(row))
 		for j := range a {
@@ -147,10 +136,7 @@ func TestReleasedNetworkIsPMD(t *testing.T) {
 		}
 		pi.Scale(1/floats.Sum(pi.RawRowView(0)), pi)
 		got := act(t, released(t, anymdp.Network), pi, q, separation)
-		want, err := pmd.Step(pi, q, separation)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(pmd.Step(pi, q, separation))(t)
 		row := q.RawRowView(0)
 		scale := 2 * (depth + separation*(slices.Max(row)-slices.Min(row)))
 		for j := range a {
@@ -159,10 +145,7 @@ func TestReleasedNetworkIsPMD(t *testing.T) {
 			}
 		}
 	}
-	forward, err := anymdp.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
+	forward := testkit.Must(anymdp.Released())(t)
 	outputs, err := forward([][][]float64{{anymdp.Empty()}})
 	if err != nil || math.Abs(outputs[0][0]) > 1e-7 || math.Abs(outputs[0][1]) > 1e-7 { // biases are float32
 		t.Errorf("the empty token has outputs %v, %v", outputs, err)

@@ -29,10 +29,7 @@ var Released = sync.OnceValues(func() (Forward, error) {
 // Plain returns the network with the weights of a file, on all processors. It returns an
 // error if a tensor is missing, of another size or not finite.
 func Plain(f *safetensors.File) (Forward, error) {
-	n, err := NewNetwork(func(name string) ([]float32, error) {
-		values, _, err := safetensors.Get[float32](f, name)
-		return values, err
-	})
+	n, err := NewNetwork(safetensors.Floats(f))
 	if err != nil {
 		return nil, err
 	}

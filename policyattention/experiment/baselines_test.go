@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/distill"
@@ -45,10 +46,7 @@ var ofBaselines = []corruption{
 			b.Block.V.Scale(1.01, b.Block.V)
 			return t
 		})
-		digest, err := artifact.FileDigest(filepath.Join(folders[0], "weights.safetensors"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		digest := testkit.Must(artifact.FileDigest(filepath.Join(folders[0], "weights.safetensors")))(t)
 		reseal(t, f, func(m *artifact.Manifest) { m.Weights["liang-lai-S8-18100"] = digest })
 	}, "the controller, replayed, differs"},
 	{"better policies of a block, rescored", []string{imitator, block}, plantBetterPolicies, "the controller, replayed, differs"},
@@ -99,9 +97,7 @@ func editBlock(t *testing.T, folder string, edit func(lianglai.Config, *lianglai
 		t.Fatal(err)
 	}
 	recipe = edit(recipe, trained)
-	if err := recipe.Write(path, trained); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, recipe.Write(path, trained))
 	reseal(t, folder, nil)
 }
 
@@ -110,10 +106,7 @@ func find(t *testing.T, s *Store, name string) *Evaluation {
 	t.Helper()
 	for _, cell := range s.Preset.Plan() {
 		if cell.Name() == name {
-			e, err := s.Find(cell)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := testkit.Must(s.Find(cell))(t)
 			return e
 		}
 	}
@@ -125,19 +118,10 @@ func find(t *testing.T, s *Store, name string) *Evaluation {
 // the same start and random numbers.
 func TestLiangLaiFollowsTheTeacher(t *testing.T) {
 	e := find(t, open(t), "benchmark/liang-lai-paper-S8-18100")
-	problems, err := e.Config.Fixtures.Draw()
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(e.Config.Fixtures.Draw())(t)
 	teacher := baseline.Teacher{Steps: baseline.StepSizes{Alpha: 2, Beta: 0.2}, Start: baseline.Initial, Root: 18100}
-	want, err := teacher.Run(problems, e.Config.Loop.Rounds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scored, err := control.Score(problems, want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(teacher.Run(problems, e.Config.Loop.Rounds))(t)
+	scored := testkit.Must(control.Score(problems, want))(t)
 	for i := range scored {
 		for k, loss := range scored[i].Loss {
 			if math.Abs(e.Scored[i].Loss[k]-loss) > 0.02 { // smoke's block is off by 1e-3 or so in an update
@@ -151,18 +135,10 @@ func TestLiangLaiFollowsTheTeacher(t *testing.T) {
 func TestFollowedIsTheExactCritic(t *testing.T) {
 	s := open(t)
 	e := find(t, s, "oracle/exact-pmd-S4")
-	problems, err := e.Config.Fixtures.Draw()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := control.ExactPMD(0.8).Run(problems[:2], 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(e.Config.Fixtures.Draw())(t)
+	want := testkit.Must(control.ExactPMD(0.8).Run(problems[:2], 5))(t)
 	got := []control.Trajectory{{Policies: want[0].Policies}, {Policies: want[1].Policies}}
-	if err := (&LoopConfig{Eta: 0.8}).followed(problems[:2], got); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, (&LoopConfig{Eta: 0.8}).followed(problems[:2], got))
 	for i := range got {
 		for k, q := range want[i].Q {
 			if !mat.Equal(q, got[i].Q[k]) {
@@ -193,10 +169,7 @@ func TestNoSuchBaselineCell(t *testing.T) {
 // The source rates of the protocol are those of the lowest stored loss, once the
 // rates on either side of the lowest have been tried.
 func TestTunedSourceIsTheTuningsChoice(t *testing.T) {
-	s, err := Open("../../artifacts", "paper", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open("../../artifacts", "paper", "go"))(t)
 	losses := map[int]map[string]float64{8: {}, 16: {}}
 	for _, cell := range s.Preset.Plan() {
 		if cell.Block != Tuning || cell.Method != Distillation {
@@ -239,10 +212,7 @@ func TestTunedSourceIsTheTuningsChoice(t *testing.T) {
 // The step sizes of the protocol are what the stored tuning of the paper preset
 // chose, past the paper's, and inside its grid.
 func TestTunedStepsAreTheTuningsChoice(t *testing.T) {
-	s, err := Open("../../artifacts", "paper", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open("../../artifacts", "paper", "go"))(t)
 	for _, cell := range s.Preset.Plan() {
 		if cell.Block != Tuning || cell.Method != LiangLai || cell.Recipe != "" {
 			continue

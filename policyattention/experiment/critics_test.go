@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/train"
 )
@@ -15,27 +16,15 @@ func TestShrinkage(t *testing.T) {
 	for _, states := range []int{4, 8} {
 		size := PaperProtocol.Sizes[states]
 		f := Fixtures{Family: mdp.Random, Root: train.CalibrationRoot(size.Runs[0].Task), States: states, Actions: PaperProtocol.Actions, Problems: 256}
-		problems, err := f.Draw()
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(f.Draw())(t)
 		plain := train.Plain()
 		c := BackupConfig{Rounds: PaperProtocol.HeldOutRounds, EtaMin: plain.EtaMin, EtaMax: plain.EtaMax}
-		contexts, err := c.inputs(f, problems)
-		if err != nil {
-			t.Fatal(err)
-		}
+		contexts := testkit.Must(c.inputs(f, problems))(t)
 		const samples = 6
 		mean := train.SampleMean{Samples: samples, Weight: 1, Root: f.Root}
 		none := train.SampleMean{Samples: samples, Weight: 0, Root: f.Root}
-		ones, err := mean.Evaluate(contexts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		zeros, err := none.Evaluate(contexts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ones := testkit.Must(mean.Evaluate(contexts))(t)
+		zeros := testkit.Must(none.Evaluate(contexts))(t)
 		above, below := 0.0, 0.0
 		for i, x := range contexts {
 			for j, q := range x.MDP.EvaluationBackup(x.Pi, x.Q).RawMatrix().Data {

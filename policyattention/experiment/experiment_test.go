@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/policyattention"
@@ -49,44 +50,25 @@ func open(t *testing.T) *Store {
 	if testing.Short() {
 		t.Skip("it makes all results of preset smoke")
 	}
-	dir, err := smoke()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(smoke())(t)
 	work := t.TempDir()
-	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	store, err := Open(work, "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.CopyFS(work, os.DirFS(dir)))
+	store := testkit.Must(Open(work, "smoke", "go"))(t)
 	return store
 }
 
 func TestEvaluateOnce(t *testing.T) {
 	s := open(t)
 	for _, cell := range s.Preset.Plan() {
-		e, err := s.Find(cell)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before, err := os.Stat(filepath.Join(e.Folder, artifact.ManifestFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e, err = s.Evaluate(t.Context(), cell); err != nil {
-			t.Fatal(err)
-		}
+		e := testkit.Must(s.Find(cell))(t)
+		before := testkit.Must(os.Stat(filepath.Join(e.Folder, artifact.ManifestFile)))(t)
+		e = testkit.Must(s.Evaluate(t.Context(), cell))(t)
 		after, err := os.Stat(filepath.Join(e.Folder, artifact.ManifestFile))
 		if err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
 			t.Errorf("%s was computed again", cell.Name())
 		}
 	}
-	left, err := filepath.Glob(filepath.Join(s.Root(), artifact.WorkFolder, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := testkit.Must(filepath.Glob(filepath.Join(s.Root(), artifact.WorkFolder, "*")))(t)
 	for _, path := range left {
 		if filepath.Ext(path) != ".lock" {
 			t.Errorf("%s was left behind", path)
@@ -95,10 +77,7 @@ func TestEvaluateOnce(t *testing.T) {
 }
 
 func TestMissing(t *testing.T) {
-	s, err := Open(t.TempDir(), "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(t.TempDir(), "smoke", "go"))(t)
 	for _, cell := range s.Preset.Plan() {
 		if _, err := s.Find(cell); !errors.Is(err, artifact.ErrMissing) {
 			t.Fatalf("%s: %v, want artifact.ErrMissing", cell.Name(), err)
@@ -109,19 +88,14 @@ func TestMissing(t *testing.T) {
 // An actor for eight states and a critic for four have networks of one shape, but
 // read other numbers of tokens: each has a program of its own.
 func TestModelsOfOneShape(t *testing.T) {
-	s, err := Open(t.TempDir(), "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(t.TempDir(), "smoke", "go"))(t)
 	actor, critic := train.Standard(train.Proximal, train.Plain(), 1, 8), train.Standard(train.Critic, train.Plain(), 1, 4)
 	if actor.Network() != critic.Network() {
 		t.Fatalf("networks %+v and %+v", actor.Network(), critic.Network())
 	}
 	for _, c := range []*train.Config{&actor, &critic} {
 		c.MDPs, c.Examples, c.Batch, c.Steps = 2, 4, 2, 1
-		if _, err := s.Train(t.Context(), *c); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Train(t.Context(), *c))(t)
 	}
 	if _, err := (&policyattention.Weights{Training: actor, Step: 1}).Actor(s.models); err != nil {
 		t.Error(err)
@@ -135,26 +109,19 @@ func TestModelsOfOneShape(t *testing.T) {
 func TestLossesRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	losses := []float32{0.1, 1.0 / 3, 3e-8, 123456.7}
-	if err := writeLosses(dir, losses); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, writeLosses(dir, losses))
 	rows, err := artifact.ReadTable(filepath.Join(dir, lossFile), lossHeader)
 	if err != nil || rows[0][1] != 0.1 {
 		t.Errorf("%v, %v: want 0.1 as it is printed", rows, err)
 	}
-	got, err := (&TrainingRun{Config: train.Config{Steps: 4}, Folder: dir}).Losses()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must((&TrainingRun{Config: train.Config{Steps: 4}, Folder: dir}).Losses())(t)
 	for i, want := range losses {
 		if got[i].Step != i+1 || float32(got[i].Mean) != want {
 			t.Errorf("loss %d is %v, want %v", i+1, got[i], want)
 		}
 	}
 	double := []float64{0.1, 1.0 / 3, 4.9e-324}
-	if err := writeLosses(dir, double); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, writeLosses(dir, double))
 	want := []Loss{{1, double[0]}, {2, double[1]}, {3, double[2]}}
 	if got, err = (&TrainingRun{Config: method.Descent{Steps: 3}, Folder: dir}).Losses(); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v, want %v", got, err, want)
@@ -170,14 +137,9 @@ func TestLongLosses(t *testing.T) {
 	for i := range losses {
 		losses[i] = float32(i)
 	}
-	if err := writeLosses(dir, losses); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, writeLosses(dir, losses))
 	run := &TrainingRun{Config: train.Config{Steps: steps}, Folder: dir}
-	got, err := run.Losses()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(run.Losses())(t)
 	last := Loss{steps, float64(steps) - 2} // of three steps, which count from 0 here
 	if first := (Loss{4, 1.5}); len(got) > lossRows || got[0] != first || got[len(got)-1] != last {
 		t.Errorf("%d rows from %v to %v, want at most %d from %v to %v", len(got), got[0], got[len(got)-1], lossRows, first, last)
@@ -187,14 +149,9 @@ func TestLongLosses(t *testing.T) {
 		"middle": func(rows [][]float64) [][]float64 { return slices.Delete(rows, 5, 6) },
 		"all":    func([][]float64) [][]float64 { return nil },
 	} {
-		rows, err := artifact.ReadTable(filepath.Join(dir, lossFile), lossHeader)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := testkit.Must(artifact.ReadTable(filepath.Join(dir, lossFile), lossHeader))(t)
 		cut := &TrainingRun{Config: run.Config, Folder: t.TempDir()}
-		if err := artifact.WriteTable(filepath.Join(cut.Folder, lossFile), lossHeader, edit(rows)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, artifact.WriteTable(filepath.Join(cut.Folder, lossFile), lossHeader, edit(rows)))
 		if _, err := cut.Losses(); err == nil {
 			t.Errorf("read losses without their %s", name)
 		}

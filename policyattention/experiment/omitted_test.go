@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 )
 
@@ -20,10 +21,7 @@ func TestVerifyWithoutWeights(t *testing.T) {
 		return s, folders[1], folders[2]
 	}
 	s, _, _ := unheld(t)
-	v, err := s.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(s.Verify(t.Context(), nil))(t)
 	if v.Err() != nil || v.Trainings != 1 || v.Cells != 2 || v.WithoutWeights != 2 {
 		t.Errorf("%s, %v; want two evaluations without weights", v, v.Discrepancies)
 	}
@@ -84,15 +82,9 @@ func unhold(t *testing.T, folder, weights string) {
 // remade takes an evaluation away, makes it once more, and returns its manifests.
 func remade(t *testing.T, s *Store, folder string) (before, after *artifact.Manifest) {
 	t.Helper()
-	before, err := artifact.ReadManifest(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before = testkit.Must(artifact.ReadManifest(folder))(t)
 	remove(t, folder)
-	e, err := s.Evaluate(t.Context(), cellOf(t, before))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(s.Evaluate(t.Context(), cellOf(t, before)))(t)
 	return before, e.Manifest
 }
 
@@ -106,10 +98,7 @@ func TestSnapshotsWithoutWeights(t *testing.T) {
 		return s, folders
 	}
 	s, folders := unheld(t)
-	v, err := s.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(s.Verify(t.Context(), nil))(t)
 	// The preset wants them, and says so; nothing else is wrong.
 	if v.WithoutWeights != 1 || len(v.Discrepancies) != 1 || !strings.Contains(v.Discrepancies[0].String(), "it omits") {
 		t.Errorf("%s, %v; want one evaluation without weights and a manifest that omits them", v, v.Discrepancies)
@@ -144,10 +133,7 @@ func TestVerifyBackupsWithoutWeights(t *testing.T) {
 	s, folders := part(t, critic, backups)
 	unhold(t, folders[0], lastWeights)
 	editTable(t, folders[1], backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] *= 1.001 })
-	v, err := s.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(s.Verify(t.Context(), nil))(t)
 	var found []string
 	for _, d := range v.Discrepancies {
 		if strings.HasPrefix(d.File, folders[1]) {
@@ -178,10 +164,7 @@ func TestRestoreWeights(t *testing.T) {
 			t.Errorf("%s has other bytes than before", name)
 		}
 	}
-	run, err := artifact.ReadManifest(folders[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testkit.Must(artifact.ReadManifest(folders[0]))(t)
 	if digest, err := artifact.FileDigest(weights); err != nil || digest != run.Omitted[lastWeights] {
 		t.Errorf("%v: the weights have not come back", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -81,19 +82,11 @@ func TestMethodFromOutside(t *testing.T) {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL) //nolint:errcheck // the parent finds out
 			}
 		}
-		s, err := outside().Open(folder, "go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Evaluate(t.Context(), s.Preset.Plan()[1]); err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(outside().Open(folder, "go"))(t)
+		testkit.Must(s.Evaluate(t.Context(), s.Preset.Plan()[1]))(t)
 	}
 	folder := t.TempDir()
-	s, err := outside().Open(folder, "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(outside().Open(folder, "go"))(t)
 	tasks, err := s.Preset.Tasks()
 	if err != nil || len(tasks) != 5 || tasks[0].Name() != "scaled-step-S8-18100" {
 		t.Fatalf("%d tasks, %v", len(tasks), err)
@@ -111,35 +104,22 @@ func TestMethodFromOutside(t *testing.T) {
 	stepped = func(step int) { steps[step]++ }
 	defer func() { stepped = func(int) {} }()
 	for _, task := range tasks {
-		if _, err := s.Run(t.Context(), task); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(s.Run(t.Context(), task))(t)
 	}
 	if steps[0] != 1 { // of the second run alone
 		t.Errorf("step 0 was made %d times after the kill, want once", steps[0])
 	}
-	whole, err := outside().Open(t.TempDir(), "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := whole.Run(t.Context(), tasks[0]); err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(outside().Open(t.TempDir(), "go"))(t)
+	testkit.Must(whole.Run(t.Context(), tasks[0]))(t)
 	if got, want := weights(t, s, tasks[0]), weights(t, whole, tasks[0]); got != want {
 		t.Error("the run that was killed has other weights than one that was not")
 	}
 
-	v, err := s.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(s.Verify(t.Context(), nil))(t)
 	if v.Err() != nil || v.Trainings != 2 || v.Cells != 3 || v.Missing != 0 {
 		t.Errorf("%v: %v", v, v.Discrepancies)
 	}
-	rows, err := results.New(s).Benchmark()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := testkit.Must(results.New(s).Benchmark())(t)
 	found := false
 	for _, r := range rows {
 		if r.Method != scaled.Name || r.T != 20 {
@@ -150,10 +130,7 @@ func TestMethodFromOutside(t *testing.T) {
 			t.Errorf("%+v; a step that is nearly PMD's has nearly its loss", r)
 		}
 	}
-	table, err := report.BuildTable(s, "benchmark")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := testkit.Must(report.BuildTable(s, "benchmark"))(t)
 	if !found || !slices.ContainsFunc(table.Rows, func(row []string) bool { return row[0] == scaled.Label && strings.Contains(fmt.Sprint(row), "[") }) {
 		t.Errorf("the table has no row of it with an interval: %q", table.Rows)
 	}
@@ -162,13 +139,7 @@ func TestMethodFromOutside(t *testing.T) {
 // weights returns a training run's weights.
 func weights(t *testing.T, s *experiment.Store, task experiment.Task) string {
 	t.Helper()
-	run, err := s.FindTraining(task.Training)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(filepath.Join(run.Folder, "weights.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testkit.Must(s.FindTraining(task.Training))(t)
+	b := testkit.Must(os.ReadFile(filepath.Join(run.Folder, "weights.safetensors")))(t)
 	return string(b)
 }

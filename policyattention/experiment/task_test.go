@@ -14,15 +14,13 @@ import (
 	"syscall"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 )
 
 func tasks(t *testing.T, s *Store) []Task {
 	t.Helper()
-	list, err := s.Preset.Tasks()
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testkit.Must(s.Preset.Tasks())(t)
 	return list
 }
 
@@ -30,10 +28,7 @@ func tasks(t *testing.T, s *Store) []Task {
 // tasks never make the same artifact.
 func TestTasks(t *testing.T) {
 	for name := range Presets {
-		s, err := Open(t.TempDir(), name, "go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testkit.Must(Open(t.TempDir(), name, "go"))(t)
 		trained := map[string]bool{}
 		folders := map[string]bool{}
 		for i, task := range tasks(t, s) {
@@ -46,10 +41,7 @@ func TestTasks(t *testing.T) {
 				trained[task.Training.Hash()] = true
 				continue
 			}
-			needed, err := s.Preset.Trainings(*task.Cell)
-			if err != nil {
-				t.Fatal(err)
-			}
+			needed := testkit.Must(s.Preset.Trainings(*task.Cell))(t)
 			for _, c := range needed {
 				if !trained[c.Hash()] {
 					t.Errorf("%s: task %d, %s, comes before %s", name, i, task.Name(), c.Name())
@@ -89,12 +81,8 @@ func TestFailure(t *testing.T) {
 		remove(t, place(t, s, task))
 	}
 	broken := s.artifacts.Work(s.trainingFolder(training.Training))
-	if err := os.MkdirAll(broken, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(broken, 0o755))
+	testkit.Check(t, os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644))
 	if state, _, err := s.State(training); state != Begun || err != nil {
 		t.Errorf("before: %q, %v", state, err)
 	}
@@ -121,10 +109,7 @@ func TestFailure(t *testing.T) {
 
 // An interruption is no failure.
 func TestInterruptedTask(t *testing.T) {
-	s, err := Open(t.TempDir(), "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(t.TempDir(), "smoke", "go"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	task := tasks(t, s)[0]
@@ -176,20 +161,14 @@ func tree(t *testing.T, s *Store) map[string][]byte {
 // place returns the folder of a task's artifact.
 func place(t *testing.T, s *Store, task Task) string {
 	t.Helper()
-	folder, err := s.place(task)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := testkit.Must(s.place(task))(t)
 	return folder
 }
 
 // fresh returns an empty store.
 func fresh(t *testing.T) *Store {
 	t.Helper()
-	s, err := Open(t.TempDir(), "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testkit.Must(Open(t.TempDir(), "smoke", "go"))(t)
 	return s
 }
 
@@ -215,9 +194,7 @@ func TestMergeInAnyOrder(t *testing.T) {
 			for _, i := range call {
 				sources = append(sources, dirs[i])
 			}
-			if _, err := s.Merge(t.Context(), sources); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(s.Merge(t.Context(), sources))(t)
 		}
 		got := tree(t, s)
 		if want == nil {

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/npz"
+	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
@@ -21,10 +22,7 @@ import (
 )
 
 func TestVerifyAll(t *testing.T) {
-	v, err := open(t).Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(open(t).Verify(t.Context(), nil))(t)
 	if err := v.Err(); err != nil || v.Missing > 0 {
 		t.Errorf("%v: %s %v", err, v, v.Discrepancies)
 	}
@@ -32,10 +30,7 @@ func TestVerifyAll(t *testing.T) {
 
 // The Python script, which shares no code with this program, agrees.
 func TestIndependentVerification(t *testing.T) {
-	python, err := filepath.Abs("../../.local/python/bin/python")
-	if err != nil {
-		t.Fatal(err)
-	}
+	python := testkit.Must(filepath.Abs("../../.local/python/bin/python"))(t)
 	if _, err := os.Stat(python); err != nil {
 		t.Skip("set-up has not installed Python's packages")
 	}
@@ -44,10 +39,7 @@ func TestIndependentVerification(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	e, err := s.Find(s.Preset.Plan()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(s.Find(s.Preset.Plan()[0]))(t)
 	editTable(t, e.Folder, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] += 1e-9 })
 	out, err = exec.Command(python, "../../scripts/verify.py", "--artifacts", filepath.Dir(s.Root()), "--preset", "smoke").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "loss [0, 20]") {
@@ -77,29 +69,20 @@ const (
 // reseal makes the manifest of a folder consistent again after an edit.
 func reseal(t *testing.T, folder string, edit func(*artifact.Manifest)) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(folder, artifact.ManifestFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(filepath.Join(folder, artifact.ManifestFile)))(t)
 	m := &artifact.Manifest{}
-	if err := json.Unmarshal(text, m); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(text, m))
 	if edit != nil {
 		edit(m)
 	}
-	if err := m.Write(folder); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, m.Write(folder))
 }
 
 // replace replaces what stands once in JSON, from which it takes the white space.
 func replace(t *testing.T, text *json.RawMessage, old, new string) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := json.Compact(&b, *text); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Compact(&b, *text))
 	if bytes.Count(b.Bytes(), []byte(old)) != 1 {
 		t.Fatalf("%s has not %s once", b.Bytes(), old)
 	}
@@ -108,35 +91,23 @@ func replace(t *testing.T, text *json.RawMessage, old, new string) {
 
 func flip(t *testing.T, path string) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(path))(t)
 	b[len(b)/2] ^= 4
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, b, 0o644))
 }
 
 func remove(t *testing.T, path string) {
 	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.RemoveAll(path))
 }
 
 // editTable changes a table and makes the manifest agree.
 func editTable(t *testing.T, folder, file string, header []string, edit func(rows [][]float64)) {
 	t.Helper()
 	path := filepath.Join(folder, file)
-	rows, err := artifact.ReadTable(path, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := testkit.Must(artifact.ReadTable(path, header))(t)
 	edit(rows)
-	if err := artifact.WriteTable(path, header, rows); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, artifact.WriteTable(path, header, rows))
 	reseal(t, folder, nil)
 }
 
@@ -144,14 +115,9 @@ func editTable(t *testing.T, folder, file string, header []string, edit func(row
 func editArray(t *testing.T, folder, name string, edit func(data []float64)) {
 	t.Helper()
 	path := filepath.Join(folder, policiesFile)
-	arrays, err := artifact.ReadArrays(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	arrays := testkit.Must(artifact.ReadArrays(path))(t)
 	edit(arrays[name].Data)
-	if err := artifact.WriteArrays(path, arrays); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, artifact.WriteArrays(path, arrays))
 	reseal(t, folder, nil)
 }
 
@@ -172,33 +138,22 @@ var corruptions = []corruption{
 	{"removed weights", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: it is missing"},
 	{"removed manifest", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
 	{"added file", []string{training}, func(t *testing.T, f string) {
-		if err := os.WriteFile(filepath.Join(f, "extra"), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(filepath.Join(f, "extra"), nil, 0o644))
 	}, "extra: the manifest does not list it"},
 	{"edited training seed", []string{training}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"seed":14100`, `"seed":14101`) })
 	}, "its configuration is not that of its hash"},
 	{"weights of another run", []string{training, other}, func(t *testing.T, f string) {
-		source, err := filepath.Glob(filepath.Join(filepath.Dir(f), filepath.Base(other)+"-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(source[0], "weights.safetensors")); err != nil {
-			t.Fatal(err)
-		}
+		source := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(f), filepath.Base(other)+"-*")))(t)
+		testkit.Check(t, artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(source[0], "weights.safetensors")))
 		reseal(t, f, nil)
 	}, "weights.safetensors: it holds step 10 of configuration"},
 	{"snapshot for final weights", []string{training}, func(t *testing.T, f string) {
-		if err := artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(f, "weights-5.safetensors")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(f, "weights-5.safetensors")))
 		reseal(t, f, nil)
 	}, "weights.safetensors: it holds step 5"},
 	{"truncated weights, resealed", []string{training}, func(t *testing.T, f string) {
-		if err := os.Truncate(filepath.Join(f, "weights.safetensors"), 1000); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Truncate(filepath.Join(f, "weights.safetensors"), 1000))
 		reseal(t, f, nil)
 	}, "weights.safetensors: "},
 	{"byte of weights, resealed", []string{training}, func(t *testing.T, f string) {
@@ -212,9 +167,7 @@ var corruptions = []corruption{
 		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[4][1] = math.NaN() })
 	}, lossFile + ": row 5"},
 	{"renamed training folder", []string{training}, func(t *testing.T, f string) {
-		if err := os.Rename(f, f[:len(f)-1]+"x"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x"))
 	}, "no configuration of preset smoke"},
 	{"removed training", []string{training, learned}, func(t *testing.T, f string) { remove(t, f) }, "the weights it was made from"},
 
@@ -222,15 +175,10 @@ var corruptions = []corruption{
 	{"byte of the policies", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, policiesFile)) }, policiesFile + ": its SHA-256"},
 	{"name of a manifest in other case too", []string{oracle}, func(t *testing.T, f string) {
 		path := filepath.Join(f, artifact.ManifestFile)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(path))(t)
 		text = bytes.Replace(text, []byte(`"hash":`), []byte(`"HASH": "another",
   "hash":`), 1)
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(path, text, 0o644))
 	}, artifact.ManifestFile + ": it has been changed: its seal is not its digest"},
 	{"byte of a manifest", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
 	{"removed rounds", []string{oracle}, func(t *testing.T, f string) { remove(t, filepath.Join(f, roundsFile)) }, roundsFile + ": it is missing"},
@@ -282,9 +230,7 @@ var corruptions = []corruption{
 		reseal(t, f, func(m *artifact.Manifest) { m.Summary["T20"]["median_loss"] /= 2 })
 	}, "its summary says T20 median_loss"},
 	{"renamed folder", []string{oracle}, func(t *testing.T, f string) {
-		if err := os.Rename(f, f[:len(f)-1]+"x"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x"))
 	}, "no configuration of preset smoke"},
 
 	{"other weights", []string{learned, training}, func(t *testing.T, f string) {
@@ -405,9 +351,7 @@ var corruptions = []corruption{
 		reseal(t, f, func(m *artifact.Manifest) { m.Weights["another"] = strings.Repeat("0", 64) })
 	}, "it names the weights of 2 networks, want 1"},
 	{"folder of no block", []string{oracle}, func(t *testing.T, f string) {
-		if err := os.Mkdir(filepath.Join(f, "../../confirmation2"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.Mkdir(filepath.Join(f, "../../confirmation2"), 0o755))
 	}, "confirmation2: nothing of preset smoke is called so"},
 	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
 		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"sizes":[4,8]`, `"sizes":[4,8,12]`) })
@@ -417,32 +361,13 @@ var corruptions = []corruption{
 // plantBetterPolicies replaces a learned loop by the exact one and makes all
 // tables and digests agree: only the network can tell.
 func plantBetterPolicies(t *testing.T, folder string) {
-	m, err := artifact.ReadManifest(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := Presets["smoke"].Config(cellOf(t, m))
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := config.Fixtures.Draw()
-	if err != nil {
-		t.Fatal(err)
-	}
-	trajectories, err := control.ExactPMD(config.Loop.Eta).Run(problems, config.Loop.Rounds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scored, err := control.Score(problems, trajectories)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := artifact.WriteTable(filepath.Join(folder, roundsFile), roundsHeader, config.Loop.roundRows(scored)); err != nil {
-		t.Fatal(err)
-	}
-	if err := artifact.WriteArrays(filepath.Join(folder, policiesFile), config.Loop.arrays(cellOf(t, m).kept(config.Loop), trajectories)); err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(artifact.ReadManifest(folder))(t)
+	config := testkit.Must(Presets["smoke"].Config(cellOf(t, m)))(t)
+	problems := testkit.Must(config.Fixtures.Draw())(t)
+	trajectories := testkit.Must(control.ExactPMD(config.Loop.Eta).Run(problems, config.Loop.Rounds))(t)
+	scored := testkit.Must(control.Score(problems, trajectories))(t)
+	testkit.Check(t, artifact.WriteTable(filepath.Join(folder, roundsFile), roundsHeader, config.Loop.roundRows(scored)))
+	testkit.Check(t, artifact.WriteArrays(filepath.Join(folder, policiesFile), config.Loop.arrays(cellOf(t, m).kept(config.Loop), trajectories)))
 	reseal(t, folder, func(m *artifact.Manifest) { m.Summary = config.Loop.summarize(scored) })
 }
 
@@ -453,10 +378,7 @@ func part(t *testing.T, names ...string) (s *Store, folders []string) {
 	if testing.Short() {
 		t.Skip("it makes all results of preset smoke")
 	}
-	dir, err := smoke()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(smoke())(t)
 	work := t.TempDir()
 	for _, name := range names {
 		found, err := filepath.Glob(filepath.Join(dir, "smoke", name+"-????????????"))
@@ -464,24 +386,17 @@ func part(t *testing.T, names ...string) (s *Store, folders []string) {
 			t.Fatalf("%s: %v, %v", name, found, err)
 		}
 		target := filepath.Join(work, "smoke", filepath.Dir(name), filepath.Base(found[0]))
-		if err := os.CopyFS(target, os.DirFS(found[0])); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.CopyFS(target, os.DirFS(found[0])))
 		folders = append(folders, target)
 	}
-	if s, err = Open(work, "smoke", "go"); err != nil {
-		t.Fatal(err)
-	}
+	s = testkit.Must(Open(work, "smoke", "go"))(t)
 	return s, folders
 }
 
 // finds verifies a store that something is wrong with.
 func finds(t *testing.T, s *Store, want string) {
 	t.Helper()
-	v, err := s.Verify(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := testkit.Must(s.Verify(t.Context(), nil))(t)
 	if !errors.Is(v.Err(), ErrDiscrepancies) {
 		t.Fatal("nothing was found")
 	}
@@ -522,27 +437,18 @@ func TestConfigHash(t *testing.T) {
 	for _, preset := range []string{"smoke", "quick", "paper"} {
 		names := map[string]bool{}
 		for _, cell := range Presets[preset].Plan() {
-			config, err := Presets[preset].Config(cell)
-			if err != nil {
-				t.Fatal(err)
-			}
+			config := testkit.Must(Presets[preset].Config(cell))(t)
 			if names[cell.Name()] {
 				t.Errorf("%s: two cells are called %s", preset, cell.Name())
 			}
 			names[cell.Name()] = true
-			text, err := json.Marshal(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(json.Marshal(config))(t)
 			if before, ok := seen[config.Hash()]; ok && before != string(text) {
 				t.Errorf("%s: two configurations share a hash", cell.Name())
 			}
 			seen[config.Hash()] = string(text)
 		}
-		configs, err := Presets[preset].Trainings()
-		if err != nil {
-			t.Fatal(err)
-		}
+		configs := testkit.Must(Presets[preset].Trainings())(t)
 		runs := map[string]bool{}
 		for _, c := range configs {
 			if err := c.Validate(); err != nil {
@@ -591,8 +497,6 @@ func TestRootsAreDisjoint(t *testing.T) {
 // cellOf returns the cell that a manifest is of.
 func cellOf(t *testing.T, m *artifact.Manifest) (c Cell) {
 	t.Helper()
-	if err := json.Unmarshal(m.Get(cellKey), &c); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(m.Get(cellKey), &c))
 	return c
 }

@@ -44,7 +44,7 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 }
 
 // headroom leaves room at the top of a panel for its legend of n lines.
-func headroom(p *plot.Plot, n int) {
+func headroom(p *panel, n int) {
 	share := .075 * float64(n)
 	grow := share / (1 - share)
 	if _, ok := p.Y.Scale.(plot.LogScale); ok {
@@ -55,7 +55,7 @@ func headroom(p *plot.Plot, n int) {
 }
 
 // footroom leaves room for n lines of a legend at the bottom of a logarithmic panel.
-func footroom(p *plot.Plot, n int) {
+func footroom(p *panel, n int) {
 	share := .075 * float64(n)
 	p.Y.Min /= math.Pow(p.Y.Max/p.Y.Min, share/(1-share))
 }

@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -19,11 +18,11 @@ import (
 
 // methodsFigure shows the benchmark's losses at T = 20, a panel a size and a line
 // a method.
-func methodsFigure(s *source) ([]*plot.Plot, error) {
+func methodsFigure(s *source) ([]*panel, error) {
 	const horizon = 20
-	var panels []*plot.Plot
+	var panels []*panel
 	for _, states := range []int{8, 16} {
-		p := Panel(fmt.Sprintf("S = %d, T = %d", states, horizon), "median normalized loss", "")
+		p := newPanel(fmt.Sprintf("S = %d, T = %d", states, horizon), "median normalized loss", "")
 		var names []string
 		quoted, drawn := false, false
 		list := s.BenchmarkSeries()
@@ -78,9 +77,9 @@ func mark(c color.Color, shape draw.GlyphDrawer, at ...plotter.XY) *plotter.Scat
 // endpointsPanel places every method of the benchmark on the plane of deviation
 // from exact PMD and loss, with the non-dominated envelope of the sampled ones at
 // each size.
-func endpointsPanel(s *source) (*plot.Plot, error) {
+func endpointsPanel(s *source) (*panel, error) {
 	const horizon = 20
-	p := Panel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+	p := newPanel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
 	// By size, and whether step sizes were tuned.
 	type kind struct {
 		states int
@@ -115,10 +114,7 @@ func endpointsPanel(s *source) (*plot.Plot, error) {
 			}
 		}
 		if envelope := results.NonDominated(sampled); len(envelope) > 1 {
-			var err error
-			if front, err = line(p, grey, true, envelope); err != nil {
-				return nil, err
-			}
+			front = line(p, grey, true, envelope)
 		}
 	}
 	if len(named) == 0 {

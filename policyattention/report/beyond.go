@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -91,10 +90,10 @@ func inversions(x, y []float64) (count int) {
 
 // contrastFigure sets the closed-loop loss of each recipe against its error on
 // static one-step inputs and on the inputs of its own loop.
-func contrastFigure(s *source) ([]*plot.Plot, error) {
-	a := Panel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
-	b := Panel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
-	panels := []*plot.Plot{a, b}
+func contrastFigure(s *source) ([]*panel, error) {
+	a := newPanel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
+	b := newPanel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
+	panels := []*panel{a, b}
 	states := lectureSize(s, experiment.Ablation)
 	list, err := s.Ablation(states, 40)
 	if err != nil {
@@ -107,17 +106,14 @@ func contrastFigure(s *source) ([]*plot.Plot, error) {
 		}
 		return panels, nil
 	}
-	legend := Panel("recipe", "", "")
+	legend := newPanel("recipe", "", "")
 	legend.HideAxes()
 	legend.Legend.Left = true
 	legend.X.Min, legend.X.Max, legend.Y.Min, legend.Y.Max = 0, 1, 0, 1
 	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}
 	for i, x := range list {
-		for p, deviation := range map[*plot.Plot]float64{a: stats.Median(x.Static), b: stats.Median(x.RowL1)} {
-			dot, err := points(p, palette[(i+5)%len(palette)], true, plotter.XYs{{X: deviation, Y: x.Ratio.Value}})
-			if err != nil {
-				return nil, err
-			}
+		for p, deviation := range map[*panel]float64{a: stats.Median(x.Static), b: stats.Median(x.RowL1)} {
+			dot := points(p, palette[(i+5)%len(palette)], true, plotter.XYs{{X: deviation, Y: x.Ratio.Value}})
 			dot.Shape = shapes[i%len(shapes)]
 			if p == a {
 				legend.Legend.Add(x.Name, dot)

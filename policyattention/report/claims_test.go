@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -20,36 +21,22 @@ func TestClaimsAreFresh(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads all committed results")
 	}
-	stored, err := paper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := stored.table("claims")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := testkit.Must(paper())(t)
+	table := testkit.Must(stored.table("claims"))(t)
 	var want bytes.Buffer
-	if err := table.Markdown(&want); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, table.Markdown(&want))
 	want.WriteByte('\n')
 	if want.Len() > 60_000 {
 		t.Errorf("CLAIMS.md has %d bytes, want at most 60 kB", want.Len())
 	}
 	compare := func(path string, want []byte) {
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(os.ReadFile(path))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s is stale (%s): run make claims", path, difference(got, want))
 		}
 	}
 	compare("../../CLAIMS.md", want.Bytes())
-	text, err := json.Marshal(table)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(json.Marshal(table))(t)
 	compare("../../artifacts/paper/claims.json", append(text, '\n'))
 	for _, c := range table.Values.(Claims).Claims {
 		for _, k := range c.Checks {
@@ -137,10 +124,7 @@ func TestJudges(t *testing.T) {
 // for their number.
 func TestTests(t *testing.T) {
 	x := [][]float64{{1, 2, 3, 4, 5, 6, 7}, {2, 4, 3, 6, 5, 9, 8}}
-	e, err := stats.Standard.Median(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(stats.Standard.Median(x))(t)
 	estimated := &measured{Estimate: results.Estimate{Runs: 2, Estimate: e}}
 	critic := results.Key{Block: experiment.Confirmation, Quantity: "learned critic minus exact-pmd", S: 4, T: 20} // .000518 [8e-6, .002155]
 	actor := results.Key{Block: experiment.Confirmation, Quantity: "minus exact-pmd", S: 4, T: 20}                 // its interval holds 0
@@ -200,10 +184,7 @@ func TestSentencesOfThePaper(t *testing.T) {
 // What bars a check, a budget and a choice of ours come before or after the judge's
 // verdict, and what is not there says so.
 func TestVerdicts(t *testing.T) {
-	store, err := experiment.Open(t.TempDir(), "paper", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(experiment.Open(t.TempDir(), "paper", "go"))(t)
 	s := newSource(store)
 	for i, x := range []struct {
 		check

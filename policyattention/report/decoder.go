@@ -104,26 +104,18 @@ func (r decoderRuns) run() ([]*decoder.Runner, error) {
 }
 
 // residualsFigure shows a run's residuals under their bounds.
-func residualsFigure(s *source) ([]*plot.Plot, error) {
-	a := Panel("(a) actor ζ, bound dashed", "round", "row-L1")
-	b := Panel("(b) critic routing, bound dashed", "round", "units of Q")
-	c := Panel("(c) critic sampling, bound dashed", "round", "units of Q")
-	add := func(p *plot.Plot, i int, name string, run *decoder.Runner, value, bound func(decoder.Round) float64) error {
+func residualsFigure(s *source) ([]*panel, error) {
+	a := newPanel("(a) actor ζ, bound dashed", "round", "row-L1")
+	b := newPanel("(b) critic routing, bound dashed", "round", "units of Q")
+	c := newPanel("(c) critic sampling, bound dashed", "round", "units of Q")
+	add := func(p *panel, i int, name string, run *decoder.Runner, value, bound func(decoder.Round) float64) {
 		var values, bounds []float64
 		for _, k := range run.Rounds {
 			values, bounds = append(values, value(k)), append(bounds, bound(k))
 		}
-		l, err := line(p, palette[i], false, positive(values))
-		if err != nil {
-			return err
-		}
-		p.Legend.Add(name, l)
-		dashed, err := line(p, palette[i], true, positive(bounds))
-		if err != nil {
-			return err
-		}
+		p.Legend.Add(name, line(p, palette[i], false, positive(values)))
+		dashed := line(p, palette[i], true, positive(bounds))
 		dashed.Width = 1.2
-		return nil
 	}
 	for i, routing := range []float64{1e-1, 1e-3, 1e-6} {
 		runs, err := runDecoder(decoderCaps(s, 6, routing), 1)
@@ -131,23 +123,17 @@ func residualsFigure(s *source) ([]*plot.Plot, error) {
 			return nil, err
 		}
 		name := fmt.Sprintf("ε_r = %g", routing)
-		if err := add(a, i, name, runs[0], func(k decoder.Round) float64 { return k.Zeta }, func(k decoder.Round) float64 { return k.ZetaBound }); err != nil {
-			return nil, err
-		}
-		if err := add(b, i, name, runs[0], func(k decoder.Round) float64 { return k.Route }, func(k decoder.Round) float64 { return k.RouteBound }); err != nil {
-			return nil, err
-		}
+		add(a, i, name, runs[0], func(k decoder.Round) float64 { return k.Zeta }, func(k decoder.Round) float64 { return k.ZetaBound })
+		add(b, i, name, runs[0], func(k decoder.Round) float64 { return k.Route }, func(k decoder.Round) float64 { return k.RouteBound })
 	}
 	for i, m := range []int{6, 24, 96} {
 		runs, err := runDecoder(decoderCaps(s, m, 1e-6), 1)
 		if err != nil {
 			return nil, err
 		}
-		if err := add(c, i, fmt.Sprintf("m = %d", m), runs[0], func(k decoder.Round) float64 { return k.Sampling }, func(decoder.Round) float64 { return runs[0].Decoder.DeltaStat }); err != nil {
-			return nil, err
-		}
+		add(c, i, fmt.Sprintf("m = %d", m), runs[0], func(k decoder.Round) float64 { return k.Sampling }, func(decoder.Round) float64 { return runs[0].Decoder.DeltaStat })
 	}
-	panels := []*plot.Plot{a, b, c}
+	panels := []*panel{a, b, c}
 	for _, p := range panels {
 		LogScale(&p.Y)
 		headroom(p, 3)
@@ -174,17 +160,15 @@ func decoderAudit(s *source, packets int) ([]*decoder.Runner, []decoder.AuditRow
 }
 
 // auditFigure shows Theorem 2 term by term, its slack, and what sampling costs.
-func auditFigure(s *source) ([]*plot.Plot, error) {
-	a := Panel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
-	b := Panel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
-	c := Panel("(c) loss in the loop", "round", "median normalized loss")
+func auditFigure(s *source) ([]*panel, error) {
+	a := newPanel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
+	b := newPanel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
+	c := newPanel("(c) loss in the loop", "round", "median normalized loss")
 	runs, rows, err := decoderAudit(s, 6)
 	if err != nil {
 		return nil, err
 	}
-	if err := termsPanel(a, runs[0]); err != nil {
-		return nil, err
-	}
+	termsPanel(a, runs[0])
 	var xy plotter.XYs
 	lo, hi := math.Inf(1), 0.0
 	for _, r := range rows {
@@ -193,16 +177,9 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 			lo, hi = min(lo, r.Bound.Total()), max(hi, r.Bound.Total())
 		}
 	}
-	dots, err := points(b, palette[0], false, xy)
-	if err != nil {
-		return nil, err
-	}
+	dots := points(b, palette[0], false, xy)
 	dots.Radius = 1.5
-	equal, err := line(b, grey, true, plotter.XYs{{X: lo, Y: lo}, {X: hi, Y: hi}})
-	if err != nil {
-		return nil, err
-	}
-	b.Legend.Add("loss = bound", equal)
+	b.Legend.Add("loss = bound", line(b, grey, true, plotter.XYs{{X: lo, Y: lo}, {X: hi, Y: hi}}))
 	b.Legend.Left = true
 	LogScale(&b.X)
 
@@ -212,22 +189,14 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 				return nil, err
 			}
 		}
-		l, err := line(c, palette[i], false, positive(decoderLosses(runs)))
-		if err != nil {
-			return nil, err
-		}
-		c.Legend.Add(fmt.Sprintf("decoder, m = %d", m), l)
+		c.Legend.Add(fmt.Sprintf("decoder, m = %d", m), line(c, palette[i], false, positive(decoderLosses(runs))))
 	}
 	exact, err := exactOn(runs)
 	if err != nil {
 		return nil, err
 	}
-	l, err := line(c, color.Black, true, positive(exact.MedianLosses()))
-	if err != nil {
-		return nil, err
-	}
-	c.Legend.Add("exact PMD", l)
-	panels := []*plot.Plot{a, b, c}
+	c.Legend.Add("exact PMD", line(c, color.Black, true, positive(exact.MedianLosses())))
+	panels := []*panel{a, b, c}
 	for i, p := range panels {
 		LogScale(&p.Y)
 		headroom(p, []int{6, 1, 0}[i])
@@ -236,7 +205,7 @@ func auditFigure(s *source) ([]*plot.Plot, error) {
 }
 
 // termsPanel draws the terms of Theorem 2 in one run.
-func termsPanel(a *plot.Plot, run *decoder.Runner) error {
+func termsPanel(a *panel, run *decoder.Runner) {
 	for i, q := range []struct {
 		name  string
 		value func(decoder.Round) float64
@@ -254,14 +223,9 @@ func termsPanel(a *plot.Plot, run *decoder.Runner) error {
 				xy = append(xy, plotter.XY{X: float64(k.Index + 1), Y: v})
 			}
 		}
-		l, err := line(a, palette[i], false, xy)
-		if err != nil {
-			return err
-		}
-		a.Legend.Add(q.name, l)
+		a.Legend.Add(q.name, line(a, palette[i], false, xy))
 	}
 	a.Legend.Left = true
-	return nil
 }
 
 // decoderLosses returns the median normalized loss of runs by round [T+1].
@@ -293,7 +257,7 @@ func exactOn(runs []*decoder.Runner) (*experiment.Evaluation, error) {
 
 // attentionFigure shows the attention weights of one actor and one critic call
 // of the Lecture decoder.
-func attentionFigure(*source) ([]*plot.Plot, error) {
+func attentionFigure(*source) ([]*panel, error) {
 	caps := Lecture.Caps
 	d, err := decoder.New(caps)
 	if err != nil {
@@ -323,7 +287,7 @@ func attentionFigure(*source) ([]*plot.Plot, error) {
 	pairs := caps.States * caps.Actions
 	memories := group{"memories", pairs}
 	packets := []group{memories, {"packets", pairs * d.Packets}, {"queries", pairs}}
-	return []*plot.Plot{
+	return []*panel{
 		attentionPanel("(a) actor head", &actor.Blocks[0].Heads[0], []group{memories, {"queries", caps.States}}),
 		attentionPanel("(b) lookup head", &critic.Blocks[0].Heads[1], packets),
 		attentionPanel("(c) predecessor head", &critic.Blocks[1].Heads[0], packets),
@@ -336,8 +300,8 @@ type group struct {
 	size int
 }
 
-func attentionPanel(title string, head *network.HeadTrace, groups []group) *plot.Plot {
-	p := Panel(title, "attended token", "attending token")
+func attentionPanel(title string, head *network.HeadTrace, groups []group) *panel {
+	p := newPanel(title, "attended token", "attending token")
 	n := len(head.Query)
 	weights := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -467,14 +431,14 @@ func carrierSlope(sweep []decoder.CarrierPoint, measured func(decoder.CarrierPoi
 	return stats.LogSlope(h, e), len(h)
 }
 
-func carrierFigure(s *source) ([]*plot.Plot, error) {
+func carrierFigure(s *source) ([]*panel, error) {
 	sweep, err := sweepCarrier(s)
 	if err != nil {
 		return nil, err
 	}
-	var panels []*plot.Plot
+	var panels []*panel
 	for i, q := range carrierQuantities {
-		p := Panel("("+string(rune('a'+i))+") "+q.name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
+		p := newPanel("("+string(rune('a'+i))+") "+q.name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
 		var measured, above plotter.XYs
 		for _, x := range sweep {
 			if y := q.measured(x); y > 0 {
@@ -483,16 +447,10 @@ func carrierFigure(s *source) ([]*plot.Plot, error) {
 			above = append(above, plotter.XY{X: x.H, Y: q.above(x)})
 		}
 		slope, _ := carrierSlope(sweep, q.measured)
-		dots, err := points(p, palette[i], true, measured)
-		if err != nil {
-			return nil, err
-		}
+		dots := points(p, palette[i], true, measured)
 		dots.Radius = 2
 		p.Legend.Add(fmt.Sprintf("measured, slope %.3f", slope), dots)
-		l, err := line(p, palette[i], true, above)
-		if err != nil {
-			return nil, err
-		}
+		l := line(p, palette[i], true, above)
 		l.Width = 1.2
 		name := "certificate"
 		if i == 0 {
@@ -508,9 +466,9 @@ func carrierFigure(s *source) ([]*plot.Plot, error) {
 
 // lockUpFigure shows the loop that is as close to PMD in one step as one likes
 // and never moves.
-func lockUpFigure(*source) ([]*plot.Plot, error) {
-	a := Panel("(a) the loop", "round", "normalized loss")
-	b := Panel("(b) one step", "declared ζ", "of the actor that never moves")
+func lockUpFigure(*source) ([]*panel, error) {
+	a := newPanel("(a) the loop", "round", "normalized loss")
+	b := newPanel("(b) one step", "declared ζ", "of the actor that never moves")
 	eta, rounds := experiment.PaperProtocol.Eta, experiment.PaperProtocol.Rounds
 	var zetas, excesses, diagonal plotter.XYs
 	for i, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
@@ -537,11 +495,7 @@ func lockUpFigure(*source) ([]*plot.Plot, error) {
 			if stuck {
 				c, name = color.Black, "never moves, every ζ"
 			}
-			l, err := line(a, c, stuck, positive(scored[0].Loss))
-			if err != nil {
-				return nil, err
-			}
-			a.Legend.Add(name, l)
+			a.Legend.Add(name, line(a, c, stuck, positive(scored[0].Loss)))
 		}
 		q, err := problem.MDP.PolicyValue(problem.Pi0)
 		if err != nil {
@@ -564,22 +518,14 @@ func lockUpFigure(*source) ([]*plot.Plot, error) {
 		name string
 		xy   plotter.XYs
 	}{{"actor residual ζ", zetas}, {"proximal excess", excesses}} {
-		dots, err := points(b, palette[i], true, q.xy)
-		if err != nil {
-			return nil, err
-		}
-		b.Legend.Add(q.name, dots)
+		b.Legend.Add(q.name, points(b, palette[i], true, q.xy))
 	}
-	l, err := line(b, grey, true, diagonal)
-	if err != nil {
-		return nil, err
-	}
-	b.Legend.Add("declared ζ", l)
+	b.Legend.Add("declared ζ", line(b, grey, true, diagonal))
 	b.Legend.Left = true
 	LogScale(&b.X)
 	LogScale(&b.Y)
 	headroom(b, 3)
-	return []*plot.Plot{a, b}, nil
+	return []*panel{a, b}, nil
 }
 
 // decoderRow is a quantity of the decoder under its bound.

@@ -6,18 +6,15 @@ import (
 	"reflect"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/experiment"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 )
 
 func smoke(t *testing.T) *source {
 	t.Helper()
-	store, err := experiment.Open(t.TempDir(), "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(experiment.Open(t.TempDir(), "smoke", "go"))(t)
 	return newSource(store)
 }
 
@@ -37,10 +34,7 @@ func TestDecoderStudies(t *testing.T) {
 			t.Errorf("horizon %d: loss %g above the bound %g", r.Horizon, r.Loss, r.Bound.Total())
 		}
 	}
-	sweep, err := sweepCarrier(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sweep := testkit.Must(sweepCarrier(s))(t)
 	for _, q := range carrierQuantities {
 		if slope, n := carrierSlope(sweep, q.measured); n < 4 || math.Abs(slope+2) > .04 {
 			t.Errorf("%s falls like H^%.3f over %d scales, want H^-2 over at least 4", q.name, slope, n)
@@ -53,27 +47,15 @@ func TestRemembered(t *testing.T) {
 	s := smoke(t)
 	caps := decoderCaps(s, 6, 1e-3)
 	for range 2 {
-		runs, err := runDecoder(caps, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := decoderRuns{caps, 1}.run()
-		if err != nil {
-			t.Fatal(err)
-		}
+		runs := testkit.Must(runDecoder(caps, 1))(t)
+		again := testkit.Must(decoderRuns{caps, 1}.run())(t)
 		if !reflect.DeepEqual(runs[0].Rounds, again[0].Rounds) {
 			t.Error("the decoder's rounds differ when it runs again")
 		}
 	}
 	caps.Phi, caps.Floor = .03, .01
-	points, err := sweepCaps(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := sweep(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := testkit.Must(sweepCaps(caps))(t)
+	again := testkit.Must(sweep(caps))(t)
 	if !reflect.DeepEqual(points, again) {
 		t.Error("the sweep over H differs the second time")
 	}
@@ -86,14 +68,8 @@ func TestExplainingFigures(t *testing.T) {
 	for _, name := range []string{"oracle", "learning", "decoder-attention", "decoder-residuals", "lock-up"} {
 		var previous []byte
 		for range 2 {
-			f, err := BuildFigure(s.Store, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			svg, err := f.SVG()
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := testkit.Must(BuildFigure(s.Store, name))(t)
+			svg := testkit.Must(f.SVG())(t)
 			if previous != nil && !bytes.Equal(svg, previous) {
 				t.Errorf("%s has other bytes the second time", name)
 			}
@@ -134,15 +110,11 @@ func TestDecades(t *testing.T) {
 
 // A run alone is drawn on logarithmic axes, too.
 func TestSingleValue(t *testing.T) {
-	p := Panel("", "", "")
-	if _, err := points(p, light, true, plotter.XYs{{X: .5, Y: .02}}); err != nil {
-		t.Fatal(err)
-	}
+	p := newPanel("", "", "")
+	points(p, light, true, plotter.XYs{{X: .5, Y: .02}})
 	LogScale(&p.X)
 	LogScale(&p.Y)
-	if _, err := (&Figure{Name: "single", panels: []*plot.Plot{p}}).SVG(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must((&Figure{Name: "single", panels: []*panel{p}}).SVG())(t)
 	if p.X.Min != .25 || p.X.Max != 1 {
 		t.Errorf("x from %v to %v, want .25 to 1", p.X.Min, p.X.Max)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/experiment"
 )
 
@@ -19,19 +20,10 @@ func TestDocuments(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it reads all committed results")
 	}
-	stored, err := paper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := testkit.Must(paper())(t)
 	for _, name := range documents {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := stored.fill(string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(name))(t)
+		want := testkit.Must(stored.fill(string(text)))(t)
 		if want != string(text) {
 			t.Errorf("%s is stale (%s): run make claims", name, difference(text, []byte(want)))
 		}
@@ -46,18 +38,9 @@ func TestDocuments(t *testing.T) {
 		t.Fatalf("%d figures, %v", len(drawn), err)
 	}
 	for _, path := range drawn {
-		figure, err := stored.figure(strings.TrimSuffix(filepath.Base(path), ".svg"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := figure.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		figure := testkit.Must(stored.figure(strings.TrimSuffix(filepath.Base(path), ".svg")))(t)
+		want := testkit.Must(figure.SVG())(t)
+		got := testkit.Must(os.ReadFile(path))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s is stale (%s): run make claims", path, difference(got, want))
 		}
@@ -65,10 +48,7 @@ func TestDocuments(t *testing.T) {
 }
 
 func TestFill(t *testing.T) {
-	store, err := experiment.Open(t.TempDir(), "paper", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(experiment.Open(t.TempDir(), "paper", "go"))(t)
 	for _, wrong := range []string{"<!-- table: none -->\n<!-- end -->", "<!-- table: oracle -->\nnot closed", "<!-- table: oracle",
 		"<!-- value: oracle; S=8; paper --><!-- end -->", "<!-- value: oracle; S=9; T=20; paper --><!-- end -->", "<!-- value: oracle; S=8; T=20; none --><!-- end -->", "<!-- value: oracle; s=8; T=20; paper --><!-- end -->"} {
 		if got, err := Fill(store, wrong); err == nil {
@@ -83,10 +63,7 @@ func TestFill(t *testing.T) {
 			t.Errorf("%q became %q, %v", marker, got, err)
 		}
 	}
-	got, err := Fill(store, "before\n<!-- table: oracle -->\nold\n<!-- end -->\nafter\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Fill(store, "before\n<!-- table: oracle -->\nold\n<!-- end -->\nafter\n"))(t)
 	if !strings.HasPrefix(got, "before\n<!-- table: oracle -->\n| S | T | paper | here | 95% interval |\n") || !strings.HasSuffix(got, "|\n<!-- end -->\nafter\n") || strings.Contains(got, "old") {
 		t.Errorf("filled: %s", got)
 	}

@@ -327,13 +327,13 @@ const besideWidth = 4.7 * vg.Centimeter
 
 // equalFigure draws losses in conditions, each at both sizes, against what was used. The
 // legend of a row, which the smaller size has in full, stands right of it.
-func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*plot.Plot, error) {
-	return func(s *source) ([]*plot.Plot, error) {
+func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*panel, error) {
+	return func(s *source) ([]*panel, error) {
 		e, err := s.equalEvidence()
 		if err != nil {
 			return nil, err
 		}
-		var panels []*plot.Plot
+		var panels []*panel
 		for _, c := range conditions {
 			for _, states := range equal.Sizes {
 				p, err := EqualPanel(e, states, c, x, use)
@@ -352,8 +352,8 @@ func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Cond
 
 // EqualPanel draws the losses of a condition at a size against what was used, which use
 // says. The evidence may be nil.
-func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use func(equal.Use) float64) (*plot.Plot, error) {
-	p := Panel(fmt.Sprintf("%s, S = %d", c, states), x, "mean loss")
+func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use func(equal.Use) float64) (*panel, error) {
+	p := newPanel(fmt.Sprintf("%s, S = %d", c, states), x, "mean loss")
 	if e == nil {
 		empty(p)
 		return p, nil
@@ -382,7 +382,7 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 }
 
 // equalLine draws a row with its intervals.
-func equalLine(p *plot.Plot, row equal.Row, i ink, use func(equal.Use) float64) error {
+func equalLine(p *panel, row equal.Row, i ink, use func(equal.Use) float64) error {
 	losses, err := row.Curve()
 	if err != nil {
 		return err
@@ -391,16 +391,10 @@ func equalLine(p *plot.Plot, row equal.Row, i ink, use func(equal.Use) float64) 
 	for h, l := range losses {
 		at := use(row.Use[h])
 		xy = append(xy, plotter.XY{X: at, Y: max(l.Value, equal.Floor)})
-		bar, err := line(p, i.colour, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
-		if err != nil {
-			return err
-		}
+		bar := line(p, i.colour, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
 		bar.Width = .5
 	}
-	l, err := line(p, i.colour, false, xy)
-	if err != nil {
-		return err
-	}
+	l := line(p, i.colour, false, xy)
 	l.Width, l.Dashes = 1.2, i.dashes
 	p.Legend.Add(strings.TrimSuffix(labelOf(row), ", expectations"), l)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 )
@@ -12,48 +13,30 @@ import (
 // The tables and figures of the stored evidence are complete; without evidence they say that it
 // is missing.
 func TestEqual(t *testing.T) {
-	e, err := equal.Read(equal.Folder("../../artifacts"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sentences, err := SentenceTable(e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(equal.Read(equal.Folder("../../artifacts")))(t)
+	sentences := testkit.Must(SentenceTable(e))(t)
 	if len(sentences.Rows) != 4 || !strings.Contains(sentences.Rows[0][2], "Of the lead over Liang–Lai as published") {
 		t.Errorf("sentences: %q", sentences.Rows)
 	}
-	compared, err := ComparisonTable(e, func(c equal.Condition) bool { return c.Information == equal.Model })
-	if err != nil {
-		t.Fatal(err)
-	}
+	compared := testkit.Must(ComparisonTable(e, func(c equal.Condition) bool { return c.Information == equal.Model }))(t)
 	if len(compared.Rows) != len(equal.Methods(equal.Model)) || !strings.HasPrefix(compared.Rows[1][2], "loss ") {
 		t.Errorf("with the model: %q", compared.Rows)
 	}
 	if _, err := json.Marshal([]Table{sentences, compared}); err != nil {
 		t.Errorf("as JSON: %v", err)
 	}
-	store, err := experiment.Open("../../artifacts", "paper", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	missing, err := experiment.Open(t.TempDir(), "smoke", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(experiment.Open("../../artifacts", "paper", ""))(t)
+	missing := testkit.Must(experiment.Open(t.TempDir(), "smoke", ""))(t)
 	for _, name := range []string{"equal-transitions", "equal-operations"} {
-		f, err := BuildFigure(store, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(BuildFigure(store, name))(t)
 		if len(f.panels) != 4 || strings.Contains(f.panels[0].Title.Text, NotRun) {
 			t.Errorf("%s has %d panels, the first is called %q", name, len(f.panels), f.panels[0].Title.Text)
 		}
 		if top := f.panels[0].Y.Max; top > 1 || f.panels[0].Legend.XOffs != 0 || f.panels[1].Legend.XOffs == 0 {
 			t.Errorf("%s: the axis of losses, which are at most 1, ends at %g, or the legend is not right of the row", name, top)
 		}
-		if f, err = BuildFigure(missing, name); err != nil || !strings.Contains(f.panels[0].Title.Text, NotRun) {
-			t.Errorf("%s without evidence: %v", name, err)
+		if f = testkit.Must(BuildFigure(missing, name))(t); !strings.Contains(f.panels[0].Title.Text, NotRun) {
+			t.Errorf("%s is drawn without evidence", name)
 		}
 	}
 	if filled, err := Fill(missing, opening+"equal-lead -->\n"+closing); err != nil || !strings.Contains(filled, NotRun) {

@@ -39,7 +39,7 @@ import (
 type Figure struct {
 	Name   string
 	Title  string
-	panels []*plot.Plot
+	panels []*panel
 }
 
 const (
@@ -49,7 +49,7 @@ const (
 
 type figureBuilder struct {
 	name, title string
-	build       func(*source) ([]*plot.Plot, error)
+	build       func(*source) ([]*panel, error)
 }
 
 // figureBuilders lists the figures; those of methods' qualifications are the methods' own.
@@ -111,18 +111,16 @@ func (s *source) figure(name string) (*Figure, error) {
 	for _, b := range figureBuilders(s.Store.Preset.Methods) {
 		if b.name == name {
 			panels, err := b.build(s)
+			for _, p := range panels {
+				err = cmp.Or(err, p.err)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("report: figure %s: %w", name, err)
 			}
-			return NewFigure(name, b.title, panels...), nil
+			return &Figure{Name: name, Title: b.title, panels: panels}, nil
 		}
 	}
 	return nil, fmt.Errorf("report: no figure %q, want one of %q", name, FigureNames())
-}
-
-// NewFigure returns the figure of panels side by side, at least one.
-func NewFigure(name, title string, panels ...*plot.Plot) *Figure {
-	return &Figure{Name: name, Title: title, panels: panels}
 }
 
 // SVG returns the figure as SVG.
@@ -190,9 +188,11 @@ func (f *Figure) Save(folder string) ([]string, error) {
 func (f *Figure) grid() [][]*plot.Plot {
 	columns := min(len(f.panels), 2)
 	var rows [][]*plot.Plot
-	for left := f.panels; len(left) > 0; left = left[min(columns, len(left)):] {
+	for some := range slices.Chunk(f.panels, columns) {
 		row := make([]*plot.Plot, columns)
-		copy(row, left)
+		for i, p := range some {
+			row[i] = p.Plot
+		}
 		rows = append(rows, row)
 	}
 	return rows
@@ -225,7 +225,7 @@ func (f *Figure) draw(c draw.Canvas) {
 	for _, p := range f.panels {
 		spread(&p.X)
 		spread(&p.Y)
-		labels[p] = [2]string{p.X.Label.Text, p.Y.Label.Text}
+		labels[p.Plot] = [2]string{p.X.Label.Text, p.Y.Label.Text}
 		p.X.Label.Text, p.Y.Label.Text = "", ""
 	}
 	for i, row := range plot.Align(grid, tiles, c) {
@@ -286,8 +286,16 @@ func Panel(title, x, y string) *plot.Plot {
 	return p
 }
 
+// panel is a plot of a figure, with what went wrong first in drawing it.
+type panel struct {
+	*plot.Plot
+	err error
+}
+
+func newPanel(title, x, y string) *panel { return &panel{Plot: Panel(title, x, y)} }
+
 // empty says that a panel's data is missing.
-func empty(p *plot.Plot) {
+func empty(p *panel) {
 	p.Title.Text += " (" + NotRun + ")"
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 }
@@ -306,35 +314,38 @@ func spread(axis *plot.Axis) {
 }
 
 // points adds dots, and returns them for the legend.
-func points(p *plot.Plot, c color.Color, filled bool, xy plotter.XYs) (*plotter.Scatter, error) {
+func points(p *panel, c color.Color, filled bool, xy plotter.XYs) *plotter.Scatter {
 	s, err := plotter.NewScatter(xy)
 	if err != nil {
-		return nil, err
+		p.err = cmp.Or(p.err, err)
+		return &plotter.Scatter{}
 	}
 	s.Color, s.Radius, s.Shape = c, 2.5, draw.RingGlyph{}
 	if filled {
 		s.Radius, s.Shape = 3.5, draw.CircleGlyph{}
 	}
 	p.Add(s)
-	return s, nil
+	return s
 }
 
-func line(p *plot.Plot, c color.Color, dashed bool, xy plotter.XYs) (*plotter.Line, error) {
+// line adds a line, and returns it for the legend.
+func line(p *panel, c color.Color, dashed bool, xy plotter.XYs) *plotter.Line {
 	l, err := plotter.NewLine(xy)
 	if err != nil {
-		return nil, err
+		p.err = cmp.Or(p.err, err)
+		return &plotter.Line{}
 	}
 	l.Color, l.Width = c, 1.2
 	if dashed {
 		l.Width, l.Dashes = 0.8, []vg.Length{3, 3}
 	}
 	p.Add(l)
-	return l, nil
+	return l
 }
 
-func mechanismFigure(s *source) ([]*plot.Plot, error) {
-	a := Panel("(a) distance to fixed rules", "", "mean row-L1")
-	b := Panel("(b) refitted step size", "supplied η", "fitted η")
+func mechanismFigure(s *source) ([]*panel, error) {
+	a := newPanel("(a) distance to fixed rules", "", "mean row-L1")
+	b := newPanel("(b) refitted step size", "supplied η", "fitted η")
 	found, err := s.Find(results.Selection{Block: experiment.Mechanism, Method: experiment.PolicyAttention})
 	if err != nil {
 		return nil, err
@@ -343,15 +354,13 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 	if len(runs) == 0 {
 		empty(a)
 		empty(b)
-		return []*plot.Plot{a, b}, nil
+		return []*panel{a, b}, nil
 	}
 	var names []string
 	for i, rule := range pmd.Rules {
 		names = append(names, string(rule))
 		for _, r := range runs {
-			if _, err := points(a, s.sizeColour(r.Cell.S), false, plotter.XYs{{X: float64(i), Y: r.OneStep.MeanDistance(rule)}}); err != nil {
-				return nil, err
-			}
+			points(a, s.sizeColour(r.Cell.S), false, plotter.XYs{{X: float64(i), Y: r.OneStep.MeanDistance(rule)}})
 		}
 	}
 	a.NominalX(names...)
@@ -361,10 +370,7 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 		quantity string
 	}{{0, "pmd"}, {1, "nearest alternative"}} {
 		n := results.Paper(results.Key{Block: experiment.Mechanism, Quantity: q.quantity})
-		l, err := line(a, grey, true, plotter.XYs{{X: q.at - 0.3, Y: n.Value}, {X: float64(len(pmd.Rules)) - 0.7, Y: n.Value}})
-		if err != nil {
-			return nil, err
-		}
+		l := line(a, grey, true, plotter.XYs{{X: q.at - 0.3, Y: n.Value}, {X: float64(len(pmd.Rules)) - 0.7, Y: n.Value}})
 		if q.at == 0 {
 			a.Legend.Add("paper: PMD, nearest other", l)
 			a.Legend.Left = true
@@ -378,22 +384,15 @@ func mechanismFigure(s *source) ([]*plot.Plot, error) {
 		for i, eta := range r.OneStep.Supplied {
 			xy = append(xy, plotter.XY{X: eta, Y: r.OneStep.Fitted[i]})
 		}
-		l, err := line(b, s.sizeColour(r.Cell.S), false, xy)
-		if err != nil {
-			return nil, err
-		}
+		l := line(b, s.sizeColour(r.Cell.S), false, xy)
 		if !seen[r.Cell.S] {
 			seen[r.Cell.S] = true
 			b.Legend.Add("S = "+strconv.Itoa(r.Cell.S), l)
 		}
 	}
 	// Last, since actors that obey their η lie on it.
-	obeyed, err := line(b, color.Black, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}})
-	if err != nil {
-		return nil, err
-	}
-	b.Legend.Add("supplied", obeyed)
-	return []*plot.Plot{a, b}, nil
+	b.Legend.Add("supplied", line(b, color.Black, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}}))
+	return []*panel{a, b}, nil
 }
 
 func (s *source) sizeColour(states int) color.Color {
@@ -406,11 +405,11 @@ func (s *source) sizeColour(states int) color.Color {
 	return s.colour(experiment.Mixture)
 }
 
-func closedFigure(s *source) ([]*plot.Plot, error) {
+func closedFigure(s *source) ([]*panel, error) {
 	const horizon = 20
-	a := Panel("(a) S = 4 runs, exact critic", "run", "loss / exact PMD at T = 20")
-	b := Panel("(b) shifts without retraining", "", "loss / exact PMD at T = 20")
-	for _, p := range []*plot.Plot{a, b} {
+	a := newPanel("(a) S = 4 runs, exact critic", "run", "loss / exact PMD at T = 20")
+	b := newPanel("(b) shifts without retraining", "", "loss / exact PMD at T = 20")
+	for _, p := range []*panel{a, b} {
 		p.Y.Min, p.Y.Max = 0, 2
 	}
 	rows, err := s.Confirmation()
@@ -426,51 +425,41 @@ func closedFigure(s *source) ([]*plot.Plot, error) {
 			xy = append(xy, plotter.XY{X: float64(j), Y: row.Estimate.Value})
 		}
 	}
-	of, err := points(a, grey, false, quotes)
-	if err != nil {
-		return nil, err
-	}
-	a.Legend.Add("paper's runs", of)
+	a.Legend.Add("paper's runs", points(a, grey, false, quotes))
 	if len(xy) == 0 {
 		empty(a)
 	} else {
-		ours, err := points(a, s.colour(experiment.PolicyAttention), true, xy)
-		if err != nil {
-			return nil, err
-		}
-		a.Legend.Add("ours", ours)
+		a.Legend.Add("ours", points(a, s.colour(experiment.PolicyAttention), true, xy))
 	}
 	a.NominalX(names...)
 	if err := s.shiftsPanel(b, horizon); err != nil {
 		return nil, err
 	}
-	for p, n := range map[*plot.Plot]int{a: len(experiment.PaperProtocol.Sizes[4].Runs), b: len(mdp.Shifts)} {
+	for p, n := range map[*panel]int{a: len(experiment.PaperProtocol.Sizes[4].Runs), b: len(mdp.Shifts)} {
 		for _, y := range []float64{1, experiment.PaperProtocol.Margin} {
-			if _, err := line(p, grey, true, plotter.XYs{{X: -0.4, Y: y}, {X: float64(n) - 0.6, Y: y}}); err != nil {
-				return nil, err
-			}
+			line(p, grey, true, plotter.XYs{{X: -0.4, Y: y}, {X: float64(n) - 0.6, Y: y}})
 		}
 		if p.Y.Max > 4 { // far from the margin: show it all the same
 			p.Y.Min = 0.5
 			LogScale(&p.Y)
 		}
 	}
-	return []*plot.Plot{a, b}, nil
+	return []*panel{a, b}, nil
 }
 
 // massFigure draws the study of package lockup that lies beside the presets.
-func massFigure(s *source) ([]*plot.Plot, error) {
+func massFigure(s *source) ([]*panel, error) {
 	study, err := lockup.Read(filepath.Join(filepath.Dir(s.Store.Root()), "lockup", "lockup.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		p := Panel("lock-up", "", "")
+		p := newPanel("lock-up", "", "")
 		empty(p)
-		return []*plot.Plot{p}, nil
+		return []*panel{p}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	all := Panel("(a) median over problems", "mass of the best action in π₀", fmt.Sprintf("loss at T = %d", study.Rounds))
-	worst := Panel("(b) worst problem", "mass of the best action in π₀", fmt.Sprintf("loss at T = %d", study.Rounds))
+	all := newPanel("(a) median over problems", "mass of the best action in π₀", fmt.Sprintf("loss at T = %d", study.Rounds))
+	worst := newPanel("(b) worst problem", "mass of the best action in π₀", fmt.Sprintf("loss at T = %d", study.Rounds))
 	// Exact PMD is the first curve, and drawn last: others lie under it.
 	for i := len(study.Curves) - 1; i >= 0; i-- {
 		c, colour := study.Curves[i], color.Color(color.Black)
@@ -482,26 +471,23 @@ func massFigure(s *source) ([]*plot.Plot, error) {
 			medians = append(medians, plotter.XY{X: study.Masses[j], Y: median})
 			tops = append(tops, plotter.XY{X: study.Masses[j], Y: slices.Max(c.Loss[j])})
 		}
-		for p, xy := range map[*plot.Plot]plotter.XYs{all: medians, worst: tops} {
-			l, err := line(p, colour, i == 0, xy)
-			if err != nil {
-				return nil, err
-			}
+		for p, xy := range map[*panel]plotter.XYs{all: medians, worst: tops} {
+			l := line(p, colour, i == 0, xy)
 			if p == all {
 				p.Legend.Add(c.Actor, l)
 			}
 		}
 	}
-	for _, p := range []*plot.Plot{all, worst} {
+	for _, p := range []*panel{all, worst} {
 		LogScale(&p.X)
 		LogScale(&p.Y)
 	}
 	headroom(all, len(study.Curves))
-	return []*plot.Plot{all, worst}, nil
+	return []*panel{all, worst}, nil
 }
 
 // shiftsPanel draws the ratios to exact PMD on the families without retraining.
-func (s *source) shiftsPanel(b *plot.Plot, horizon int) error {
+func (s *source) shiftsPanel(b *panel, horizon int) error {
 	var names []string
 	missing := false
 	for i, family := range mdp.Shifts {
@@ -518,14 +504,8 @@ func (s *source) shiftsPanel(b *plot.Plot, horizon int) error {
 		for _, r := range estimate.ByRun {
 			xy = append(xy, plotter.XY{X: float64(i), Y: r})
 		}
-		median, err := points(b, s.colour(experiment.PolicyAttention), true, plotter.XYs{{X: float64(i), Y: estimate.Value}})
-		if err != nil {
-			return err
-		}
-		each, err := points(b, color.Black, false, xy) // on the median, which would hide them
-		if err != nil {
-			return err
-		}
+		median := points(b, s.colour(experiment.PolicyAttention), true, plotter.XYs{{X: float64(i), Y: estimate.Value}})
+		each := points(b, color.Black, false, xy) // on the median, which would hide them
 		if i == 0 {
 			b.Legend.Add("ours, median", median)
 			b.Legend.Add("each run", each)
@@ -533,10 +513,7 @@ func (s *source) shiftsPanel(b *plot.Plot, horizon int) error {
 	}
 	for i, family := range mdp.Shifts { // beside ours, which would hide it
 		at := plotter.XYs{{X: float64(i) + 0.25, Y: results.Paper(results.Key{Block: experiment.Shift, Quantity: string(family), S: 4, T: horizon}).Value}}
-		of, err := points(b, grey, true, at)
-		if err != nil {
-			return err
-		}
+		of := points(b, grey, true, at)
 		of.Shape = draw.PyramidGlyph{}
 		if i == 0 {
 			b.Legend.Add("paper", of)
@@ -552,8 +529,8 @@ func (s *source) shiftsPanel(b *plot.Plot, horizon int) error {
 
 // roundsFigure draws a row of panels a size: medians on the left, and on the right means,
 // which show what medians hide.
-func roundsFigure(s *source) ([]*plot.Plot, error) {
-	var panels []*plot.Plot
+func roundsFigure(s *source) ([]*panel, error) {
+	var panels []*panel
 	for _, x := range []struct {
 		block  experiment.Block
 		states int
@@ -562,7 +539,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 			name    string
 			summary func([]float64) float64
 		}{{"median", stats.Median}, {"mean", stats.Mean}} {
-			p := Panel(fmt.Sprintf("S = %d", x.states), "round", of.name+" normalized loss")
+			p := newPanel(fmt.Sprintf("S = %d", x.states), "round", of.name+" normalized loss")
 			drawn, err := s.overRounds(p, x.block, x.states, of.summary, of.name == "median")
 			if err != nil {
 				return nil, err
@@ -584,7 +561,7 @@ func roundsFigure(s *source) ([]*plot.Plot, error) {
 
 // overRounds draws a summary of the losses of every run of a block, and reports whether
 // there are any. A panel with a legend names the methods.
-func (s *source) overRounds(p *plot.Plot, block experiment.Block, states int, summary func([]float64) float64, legend bool) (drawn bool, err error) {
+func (s *source) overRounds(p *panel, block experiment.Block, states int, summary func([]float64) float64, legend bool) (drawn bool, err error) {
 	p.Legend.Top, p.Legend.Left = false, true
 	for _, method := range s.Store.Preset.Methods {
 		runs, err := s.Find(results.Selection{Block: block, Method: method.Name, S: states})
@@ -598,10 +575,7 @@ func (s *source) overRounds(p *plot.Plot, block experiment.Block, states int, su
 					xy = append(xy, plotter.XY{X: float64(k), Y: loss})
 				}
 			}
-			l, err := line(p, method.Colour, method.Name == experiment.ExactPMD, xy)
-			if err != nil {
-				return false, err
-			}
+			l := line(p, method.Colour, method.Name == experiment.ExactPMD, xy)
 			if drawn = true; j == 0 && legend {
 				p.Legend.Add(method.Label, l)
 			}
@@ -610,10 +584,10 @@ func (s *source) overRounds(p *plot.Plot, block experiment.Block, states int, su
 	return drawn, nil
 }
 
-func frontierFigure(s *source) ([]*plot.Plot, error) {
-	var panels []*plot.Plot
+func frontierFigure(s *source) ([]*panel, error) {
+	var panels []*panel
 	for _, states := range []int{4, 8} {
-		p := Panel(fmt.Sprintf("S = %d", states), "mean ζ over rounds 0–19", "median loss at T = 20")
+		p := newPanel(fmt.Sprintf("S = %d", states), "mean ζ over rounds 0–19", "median loss at T = 20")
 		all, err := s.Frontier(states)
 		if err != nil {
 			return nil, err
@@ -633,29 +607,17 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 				continue
 			}
 			drawn = true
-			l, err := line(p, s.colour(method), false, path)
-			if err != nil {
-				return nil, err
-			}
-			p.Legend.Add(s.Series(method, "").Label, l)
-			if _, err := points(p, s.colour(method), false, path); err != nil {
-				return nil, err
-			}
+			p.Legend.Add(s.Series(method, "").Label, line(p, s.colour(method), false, path))
+			points(p, s.colour(method), false, path)
 			if len(best) > 0 {
-				if _, err := points(p, s.colour(method), true, best); err != nil {
-					return nil, err
-				}
+				points(p, s.colour(method), true, best)
 			}
 		}
 		if !drawn {
 			empty(p)
 		} else {
-			if err := envelope(p, all); err != nil {
-				return nil, err
-			}
-			if err := quotedFrontier(p, all); err != nil {
-				return nil, err
-			}
+			envelope(p, all)
+			quotedFrontier(p, all)
 			LogScale(&p.X)
 			LogScale(&p.Y)
 			headroom(p, 4)
@@ -669,7 +631,7 @@ func frontierFigure(s *source) ([]*plot.Plot, error) {
 
 // envelope joins the points that no other point of either objective beats in
 // both coordinates.
-func envelope(p *plot.Plot, all []results.Budget) error {
+func envelope(p *panel, all []results.Budget) {
 	var xy plotter.XYs
 	for _, x := range all {
 		if x.Envelope {
@@ -677,29 +639,18 @@ func envelope(p *plot.Plot, all []results.Budget) error {
 		}
 	}
 	slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-	l, err := line(p, grey, true, xy)
-	if err != nil {
-		return err
-	}
-	p.Legend.Add("not dominated", l)
-	return nil
+	p.Legend.Add("not dominated", line(p, grey, true, xy))
 }
 
 // quotedFrontier adds the points that the paper prints.
-func quotedFrontier(p *plot.Plot, all []results.Budget) error {
+func quotedFrontier(p *panel, all []results.Budget) {
 	var xy plotter.XYs
 	for _, x := range all {
 		if x.Zeta.Paper != nil && x.Loss.Paper != nil {
 			xy = append(xy, plotter.XY{X: x.Zeta.Paper.Value, Y: x.Loss.Paper.Value})
 		}
 	}
-	if len(xy) == 0 {
-		return nil
+	if len(xy) > 0 {
+		p.Legend.Add("PolicyAttention, paper", points(p, grey, true, xy))
 	}
-	of, err := points(p, grey, true, xy)
-	if err != nil {
-		return err
-	}
-	p.Legend.Add("PolicyAttention, paper", of)
-	return nil
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 
 	"icrl/policyattention/experiment"
@@ -13,10 +12,10 @@ import (
 
 // learningFigure shows the actors' training and how far they are from each
 // fixed rule at inputs of each round.
-func learningFigure(s *source) ([]*plot.Plot, error) {
-	a := Panel("(a) training", "optimizer step", "proximal loss")
-	b := Panel("(b) distance by round of the input", "round", "mean row-L1")
-	panels := []*plot.Plot{a, b}
+func learningFigure(s *source) ([]*panel, error) {
+	a := newPanel("(a) training", "optimizer step", "proximal loss")
+	b := newPanel("(b) distance by round of the input", "round", "mean row-L1")
+	panels := []*panel{a, b}
 	found, err := s.Find(results.Selection{Block: experiment.Mechanism, Method: experiment.PolicyAttention})
 	if err != nil {
 		return nil, err
@@ -41,10 +40,7 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := line(a, s.sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
-		if err != nil {
-			return nil, err
-		}
+		l := line(a, s.sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
 		if !seen[r.Cell.S] {
 			seen[r.Cell.S] = true
 			a.Legend.Add(fmt.Sprintf("S = %d", r.Cell.S), l)
@@ -70,11 +66,7 @@ func learningFigure(s *source) ([]*plot.Plot, error) {
 				xy = append(xy, plotter.XY{X: float64(round), Y: sum[round] / float64(count[round])})
 			}
 		}
-		l, err := line(b, palette[i], false, xy)
-		if err != nil {
-			return nil, err
-		}
-		b.Legend.Add(string(rule), l)
+		b.Legend.Add(string(rule), line(b, palette[i], false, xy))
 	}
 	LogScale(&b.Y)
 	headroom(b, len(pmd.Rules))

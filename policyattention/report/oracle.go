@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image/color"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 
 	"icrl/policyattention/control"
@@ -34,8 +33,8 @@ func lectureSize(s *source, block experiment.Block) int {
 
 // oracleFigure shows exact PMD in closed loop: its loss beside the paper's,
 // what Theorem 2 says of it, and the same loop with other fixed rules.
-func oracleFigure(s *source) ([]*plot.Plot, error) {
-	a := Panel("(a) exact PMD", "round", "median normalized loss")
+func oracleFigure(s *source) ([]*panel, error) {
+	a := newPanel("(a) exact PMD", "round", "median normalized loss")
 	drawn := false
 	for i, states := range s.Sizes(experiment.Oracle) {
 		found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
@@ -46,10 +45,7 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 		if len(runs) == 0 {
 			continue
 		}
-		l, err := line(a, palette[i], false, positive(runs[0].MedianLosses()))
-		if err != nil {
-			return nil, err
-		}
+		l := line(a, palette[i], false, positive(runs[0].MedianLosses()))
 		drawn = true
 		a.Legend.Add(fmt.Sprintf("S = %d", states), l)
 		var quotes plotter.XYs
@@ -59,16 +55,12 @@ func oracleFigure(s *source) ([]*plot.Plot, error) {
 			}
 		}
 		if len(quotes) > 0 {
-			dots, err := points(a, palette[i], false, quotes)
-			if err != nil {
-				return nil, err
-			}
-			a.Legend.Add("paper", dots)
+			a.Legend.Add("paper", points(a, palette[i], false, quotes))
 		}
 	}
-	b := Panel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
-	c := Panel("(c) fixed rules in the loop", "round", "median normalized loss")
-	panels := []*plot.Plot{a, b, c}
+	b := newPanel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
+	c := newPanel("(c) fixed rules in the loop", "round", "median normalized loss")
+	panels := []*panel{a, b, c}
 	states := lectureSize(s, experiment.Oracle)
 	found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
 	if err != nil {
@@ -108,7 +100,7 @@ func positive(values []float64) plotter.XYs {
 }
 
 // oracleBound draws the terms of the returned-policy bound and what is realized.
-func oracleBound(p *plot.Plot, e *experiment.Evaluation) error {
+func oracleBound(p *panel, e *experiment.Evaluation) error {
 	names := []string{"bound", "initial error", "greedy defects", "last defect", "realized"}
 	series := make([][]float64, len(names))
 	for t := 1; t < len(e.Scored[0].Loss); t++ {
@@ -131,18 +123,14 @@ func oracleBound(p *plot.Plot, e *experiment.Evaluation) error {
 		for j := range xy {
 			xy[j].X++
 		}
-		l, err := line(p, palette[(i+5)%len(palette)], false, xy)
-		if err != nil {
-			return err
-		}
-		p.Legend.Add(name, l)
+		p.Legend.Add(name, line(p, palette[(i+5)%len(palette)], false, xy))
 	}
 	p.Legend.Left = true
 	return nil
 }
 
 // rulesInLoop draws the loop of the exact critic with each fixed rule as actor.
-func rulesInLoop(p *plot.Plot, e *experiment.Evaluation, n int) error {
+func rulesInLoop(p *panel, e *experiment.Evaluation, n int) error {
 	fixtures := e.Config.Fixtures
 	fixtures.Problems = min(n, fixtures.Problems)
 	problems, err := fixtures.Draw()
@@ -159,11 +147,7 @@ func rulesInLoop(p *plot.Plot, e *experiment.Evaluation, n int) error {
 		if err != nil {
 			return err
 		}
-		l, err := line(p, palette[i], false, positive((&experiment.Evaluation{Scored: scored}).MedianLosses()))
-		if err != nil {
-			return err
-		}
-		p.Legend.Add(string(rule), l)
+		p.Legend.Add(string(rule), line(p, palette[i], false, positive((&experiment.Evaluation{Scored: scored}).MedianLosses())))
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -20,13 +19,13 @@ import (
 
 // imitationFigure shows the training of a method that imitates a teacher, and the one in its
 // source's own shape in closed loop beside its teacher.
-func imitationFigure(name method.Name) func(*source) ([]*plot.Plot, error) {
-	return func(s *source) ([]*plot.Plot, error) { return imitationPanels(s, name) }
+func imitationFigure(name method.Name) func(*source) ([]*panel, error) {
+	return func(s *source) ([]*panel, error) { return imitationPanels(s, name) }
 }
 
-func imitationPanels(s *source, name method.Name) ([]*plot.Plot, error) {
-	a := Panel("(a) training", "optimizer step", "squared error of an update")
-	b := Panel("(b) closed loop in the native shape", "updates", "mean exact value")
+func imitationPanels(s *source, name method.Name) ([]*panel, error) {
+	a := newPanel("(a) training", "optimizer step", "squared error of an update")
+	b := newPanel("(b) closed loop in the native shape", "updates", "mean exact value")
 	found, err := s.Find(results.Selection{Block: experiment.Qualification, Method: name})
 	if err != nil {
 		return nil, err
@@ -56,10 +55,7 @@ func imitationPanels(s *source, name method.Name) ([]*plot.Plot, error) {
 			if added {
 				at, shapes = len(shapes), append(shapes, shape)
 			}
-			l, err := line(a, palette[at], false, blockMeans(losses, 1))
-			if err != nil {
-				return nil, err
-			}
+			l := line(a, palette[at], false, blockMeans(losses, 1))
 			if added {
 				a.Legend.Add(shape, l)
 			}
@@ -73,10 +69,7 @@ func imitationPanels(s *source, name method.Name) ([]*plot.Plot, error) {
 			learned = append(learned, plotter.XY{X: float64(n), Y: results.Imitation(r).Learned[k]})
 			teacher = append(teacher, plotter.XY{X: float64(n), Y: results.Imitation(r).Teacher[k]})
 		}
-		l, err := line(b, grey, false, teacher)
-		if err != nil {
-			return nil, err
-		}
+		l := line(b, grey, false, teacher)
 		dots := mark(s.colour(name), draw.RingGlyph{}, learned...)
 		b.Add(dots)
 		b.Legend.Add("teacher", l)
@@ -91,21 +84,21 @@ func imitationPanels(s *source, name method.Name) ([]*plot.Plot, error) {
 	if !native {
 		empty(b)
 	}
-	return []*plot.Plot{a, b}, nil
+	return []*panel{a, b}, nil
 }
 
 // lifeFigure shows a method's losses over the rounds of a life, by recipe, and problem by
 // problem.
-func lifeFigure(m method.Method) func(*source) ([]*plot.Plot, error) {
-	return func(s *source) ([]*plot.Plot, error) { return lifePanels(s, m) }
+func lifeFigure(m method.Method) func(*source) ([]*panel, error) {
+	return func(s *source) ([]*panel, error) { return lifePanels(s, m) }
 }
 
-func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
-	var panels []*plot.Plot
+func lifePanels(s *source, m method.Method) ([]*panel, error) {
+	var panels []*panel
 	list := s.SampledSeries(experiment.Qualification)
 	list = slices.DeleteFunc(list, func(x results.Series) bool { return x.Method != m.Name })
 	for i, states := range []int{8, 16} {
-		p := Panel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
+		p := newPanel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
 		drawn := 0
 		for j, x := range list {
 			runs, err := s.Find(x.In(experiment.Qualification, states))
@@ -117,10 +110,7 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 				for k, loss := range r.MedianLosses()[1:] {
 					xy = append(xy, plotter.XY{X: float64(k + 1), Y: loss})
 				}
-				l, err := line(p, palette[j%len(palette)], false, xy)
-				if err != nil {
-					return nil, err
-				}
+				l := line(p, palette[j%len(palette)], false, xy)
 				if n == 0 {
 					p.Legend.Add(x.Recipe, l)
 					drawn++
@@ -146,7 +136,7 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 		}
 		panels = append(panels, p)
 	}
-	p := Panel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
+	p := newPanel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
 	drawn, top := 0, 1.0
 	for j, x := range list {
 		runs, err := s.Find(x.In(experiment.Qualification, 8))
@@ -160,10 +150,7 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 				xy = append(xy, plotter.XY{X: first, Y: last})
 				top = max(top, first, last)
 			}
-			dots, err := points(p, palette[j%len(palette)], false, xy)
-			if err != nil {
-				return nil, err
-			}
+			dots := points(p, palette[j%len(palette)], false, xy)
 			if n == 0 {
 				p.Legend.Add(x.Recipe, dots)
 				drawn++
@@ -174,9 +161,7 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 		empty(p)
 		return append(panels, p), nil
 	}
-	if _, err := line(p, grey, true, plotter.XYs{{X: 0, Y: 0}, {X: top, Y: top}}); err != nil {
-		return nil, err
-	}
+	line(p, grey, true, plotter.XYs{{X: 0, Y: 0}, {X: top, Y: top}})
 	headroom(p, drawn)
 	p.Legend.Left = true
 	return append(panels, p), nil
@@ -184,8 +169,8 @@ func lifePanels(s *source, m method.Method) ([]*plot.Plot, error) {
 
 // tuningFigure shows the losses on calibration problems over step sizes, and where the
 // paper's grids end: a panel a size for methods that are tuned on a grid, one for others.
-func tuningFigure(s *source) ([]*plot.Plot, error) {
-	var panels []*plot.Plot
+func tuningFigure(s *source) ([]*panel, error) {
+	var panels []*panel
 	title := func(text string) string { return fmt.Sprintf("(%c) %s", 'a'+len(panels), text) }
 	for _, m := range s.Store.Preset.Methods {
 		if len(m.Tuning.Grids) > 0 {
@@ -208,8 +193,8 @@ func tuningFigure(s *source) ([]*plot.Plot, error) {
 }
 
 // gridPanel shows the best loss of each step size on a method's grids.
-func gridPanel(s *source, m method.Method, states int, title string) (*plot.Plot, error) {
-	p := Panel(title, m.Tuning.Axis, "calibration loss at T = 20")
+func gridPanel(s *source, m method.Method, states int, title string) (*panel, error) {
+	p := newPanel(title, m.Tuning.Axis, "calibration loss at T = 20")
 	lines := 0
 	for _, g := range m.Tuning.Grids {
 		grid, err := s.Grid(m.Name, g.Recipe, states)
@@ -227,9 +212,7 @@ func gridPanel(s *source, m method.Method, states int, title string) (*plot.Plot
 			if len(xy) == 0 {
 				continue
 			}
-			if err := tuned(p, lines, "from "+results.StartNames[start]+g.Label, xy); err != nil {
-				return nil, err
-			}
+			tuned(p, lines, "from "+results.StartNames[start]+g.Label, xy)
 			lines++
 		}
 	}
@@ -246,12 +229,13 @@ func gridPanel(s *source, m method.Method, states int, title string) (*plot.Plot
 		p.Add(dot)
 		p.Legend.Add("paper's loss", dot)
 	}
-	return p, gridEnd(p, steps.Alpha, lines+2)
+	gridEnd(p, steps.Alpha, lines+2)
+	return p, nil
 }
 
 // recipesPanel shows the loss of each step size that a method has a recipe for.
-func recipesPanel(s *source, m method.Method, title string) (*plot.Plot, error) {
-	p := Panel(title, m.Tuning.Axis, "calibration loss at T = 20")
+func recipesPanel(s *source, m method.Method, title string) (*panel, error) {
+	p := newPanel(title, m.Tuning.Axis, "calibration loss at T = 20")
 	drawn := false
 	for j, states := range []int{8, 16} {
 		runs, err := s.Find(results.Selection{Block: experiment.Tuning, Method: m.Name, S: states})
@@ -266,9 +250,7 @@ func recipesPanel(s *source, m method.Method, title string) (*plot.Plot, error) 
 			continue
 		}
 		drawn = true
-		if err := tuned(p, j, fmt.Sprintf("S = %d", states), xy); err != nil {
-			return nil, err
-		}
+		tuned(p, j, fmt.Sprintf("S = %d", states), xy)
 	}
 	if !drawn {
 		empty(p)
@@ -278,37 +260,25 @@ func recipesPanel(s *source, m method.Method, title string) (*plot.Plot, error) 
 	if err != nil {
 		return nil, err
 	}
-	return p, gridEnd(p, steps.Alpha, 3)
+	gridEnd(p, steps.Alpha, 3)
+	return p, nil
 }
 
 // tuned adds a line of losses by step size, with its lowest point marked.
-func tuned(p *plot.Plot, colour int, label string, xy plotter.XYs) error {
+func tuned(p *panel, colour int, label string, xy plotter.XYs) {
 	slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-	l, err := line(p, palette[colour], false, xy)
-	if err != nil {
-		return err
-	}
-	if _, err := points(p, palette[colour], false, xy); err != nil {
-		return err
-	}
+	l := line(p, palette[colour], false, xy)
+	points(p, palette[colour], false, xy)
 	lowest := slices.MinFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
-	if _, err := points(p, palette[colour], true, plotter.XYs{lowest}); err != nil {
-		return err
-	}
+	points(p, palette[colour], true, plotter.XYs{lowest})
 	p.Legend.Add(label, l)
-	return nil
 }
 
 // gridEnd marks the step size that the paper chose, the last of its grid, and
 // finishes the panel, whose legend then has n lines.
-func gridEnd(p *plot.Plot, alpha float64, n int) error {
-	l, err := line(p, grey, true, plotter.XYs{{X: alpha, Y: p.Y.Min}, {X: alpha, Y: p.Y.Max}})
-	if err != nil {
-		return err
-	}
-	p.Legend.Add("paper's choice", l)
+func gridEnd(p *panel, alpha float64, n int) {
+	p.Legend.Add("paper's choice", line(p, grey, true, plotter.XYs{{X: alpha, Y: p.Y.Min}, {X: alpha, Y: p.Y.Max}}))
 	LogScale(&p.X)
 	LogScale(&p.Y)
 	headroom(p, n)
-	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"icrl/internal/testkit"
 )
 
 // names returns what the package in a folder declares: "Step", "MDP", "MDP.Next" for
@@ -25,10 +27,7 @@ func names(t *testing.T, folder string) map[string]bool {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := testkit.Must(parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution))(t)
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -71,10 +70,7 @@ func names(t *testing.T, folder string) map[string]bool {
 // code exists and at least n are.
 func citing(t *testing.T, document, header string, n int) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../docs", document))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(filepath.Join("../../docs", document)))(t)
 	_, table, ok := strings.Cut(string(text), header+"\n")
 	if !ok {
 		t.Fatalf("%s has no table %s", document, header)

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -69,30 +70,16 @@ func open(t *testing.T) *experiment.Store {
 	if testing.Short() {
 		t.Skip("it makes results of preset smoke")
 	}
-	dir, err := some()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testkit.Must(some())(t)
 	work := t.TempDir()
-	if err := os.CopyFS(work, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	store, err := experiment.Open(work, "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.CopyFS(work, os.DirFS(dir)))
+	store := testkit.Must(experiment.Open(work, "smoke", "go"))(t)
 	return store
 }
 
 func TestRenderIsDeterministic(t *testing.T) {
-	first, err := render(open(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := render(open(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(render(open(t)))(t)
+	second := testkit.Must(render(open(t)))(t)
 	if len(first) != 2+len(TableNames())+2*len(FigureNames()) {
 		t.Errorf("%d files", len(first))
 	}
@@ -124,10 +111,7 @@ func TestRenderIsDeterministic(t *testing.T) {
 // Without any artifact every table and figure still comes out, and says so.
 func TestNothingHasBeenRun(t *testing.T) {
 	for _, preset := range []string{"smoke", "quick", "paper"} {
-		store, err := experiment.Open(t.TempDir(), preset, "go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := testkit.Must(experiment.Open(t.TempDir(), preset, "go"))(t)
 		for _, name := range TableNames() {
 			table, err := BuildTable(store, name)
 			if err != nil {
@@ -175,10 +159,7 @@ func TestSampledMethods(t *testing.T) {
 		"benchmark":     {"Liang–Lai (paper-features)"},
 		"differences":   {"Liang–Lai (tuned)"},
 	} {
-		table, err := BuildTable(store, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := testkit.Must(BuildTable(store, name))(t)
 		for _, text := range want {
 			found := false
 			for _, row := range table.Rows {
@@ -190,10 +171,7 @@ func TestSampledMethods(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"liang-lai", "tuning", "lit", "pareto"} {
-		figure, err := BuildFigure(store, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		figure := testkit.Must(BuildFigure(store, name))(t)
 		if strings.Contains(figure.panels[0].Title.Text, NotRun) {
 			t.Errorf("figure %s says that it has not been run", name)
 		}
@@ -202,18 +180,12 @@ func TestSampledMethods(t *testing.T) {
 
 func TestNumbersComeFromArtifacts(t *testing.T) {
 	store := open(t)
-	table, err := BuildTable(store, "oracle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := testkit.Must(BuildTable(store, "oracle"))(t)
 	for _, cell := range store.Preset.Plan() {
 		if cell.Block != experiment.Oracle {
 			continue
 		}
-		e, err := store.Find(cell)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := testkit.Must(store.Find(cell))(t)
 		if got, want := table.Rows[0][3], number(e.MedianLosses()[20]); got != want {
 			t.Errorf("the oracle's T = 20 median is printed as %s, want %s", got, want)
 		}
@@ -222,9 +194,7 @@ func TestNumbersComeFromArtifacts(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	fresh := open(t)
-	if _, err := Write(fresh); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(Write(fresh))(t)
 	if found, err := Check(fresh); err != nil || len(found) > 0 {
 		t.Fatalf("a fresh report: %v, %v", found, err)
 	}
@@ -234,40 +204,24 @@ func TestCheck(t *testing.T) {
 	}{
 		"edited number": {func(t *testing.T, store *experiment.Store) {
 			path := filepath.Join(Folder(store), "tables.md")
-			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, bytes.Replace(b, []byte("| 0.0"), []byte("| 0.1"), 1), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			b := testkit.Must(os.ReadFile(path))(t)
+			testkit.Check(t, os.WriteFile(path, bytes.Replace(b, []byte("| 0.0"), []byte("| 0.1"), 1), 0o644))
 		}, "tables.md"},
 		"removed table": {func(t *testing.T, store *experiment.Store) {
-			if err := os.Remove(filepath.Join(Folder(store), "oracle.csv")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.Remove(filepath.Join(Folder(store), "oracle.csv")))
 		}, "oracle.csv"},
 		"removed cell": {func(t *testing.T, store *experiment.Store) {
-			if err := os.RemoveAll(filepath.Join(store.Root(), "oracle")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.RemoveAll(filepath.Join(store.Root(), "oracle")))
 		}, "oracle.csv"},
 		"added file": {func(t *testing.T, store *experiment.Store) {
-			if err := os.WriteFile(filepath.Join(Folder(store), "more.md"), nil, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.WriteFile(filepath.Join(Folder(store), "more.md"), nil, 0o644))
 		}, "more.md"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := open(t)
-			if err := os.CopyFS(Folder(store), os.DirFS(Folder(fresh))); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.CopyFS(Folder(store), os.DirFS(Folder(fresh))))
 			c.plant(t, store)
-			found, err := Check(store)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := testkit.Must(Check(store))(t)
 			for _, d := range found {
 				if strings.HasSuffix(d.File, c.found) {
 					return
@@ -284,10 +238,7 @@ func TestCheckClaims(t *testing.T) {
 	if err != nil || len(claims.Evidence) == 0 {
 		t.Fatalf("%d estimates, %v", len(claims.Evidence), err)
 	}
-	text, err := json.Marshal(claims)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(json.Marshal(claims))(t)
 	for name, c := range map[string]struct {
 		plant func(t *Table)
 		found string
@@ -307,13 +258,9 @@ func TestCheckClaims(t *testing.T) {
 		"edited note":         {func(t *Table) { t.Notes[0] = "All is well." }, "is not what the artifacts give"},
 	} {
 		var planted Table
-		if err := json.Unmarshal(text, &planted); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal(text, &planted))
 		var as struct{ Values json.RawMessage } // read into an any, their members would be sorted
-		if err := json.Unmarshal(text, &as); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal(text, &as))
 		planted.Values = as.Values
 		c.plant(&planted)
 		b, err := json.Marshal(planted)
@@ -323,10 +270,7 @@ func TestCheckClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := checkClaims(store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := testkit.Must(checkClaims(store))(t)
 		if c.found == "" && len(found) > 0 || c.found != "" && (len(found) == 0 || !strings.Contains(found[0].String(), c.found)) {
 			t.Errorf("%s: found %v, want %q", name, found, c.found)
 		}
@@ -336,10 +280,7 @@ func TestCheckClaims(t *testing.T) {
 // TestClaimsMissing wants claims.json with the results of the preset paper: it alone
 // says which of them must be there.
 func TestClaimsMissing(t *testing.T) {
-	store, err := experiment.Open(t.TempDir(), "paper", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := testkit.Must(experiment.Open(t.TempDir(), "paper", "go"))(t)
 	if found, err := Check(store); err != nil || len(found) != 1 || !strings.Contains(found[0].String(), "claims.json: is missing") {
 		t.Errorf("found %v, %v", found, err)
 	}
@@ -349,14 +290,8 @@ func TestClaimsMissing(t *testing.T) {
 // out with.
 func TestFigureFonts(t *testing.T) {
 	store := open(t)
-	f, err := BuildFigure(store, "closed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	svg, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(BuildFigure(store, "closed"))(t)
+	svg := testkit.Must(f.SVG())(t)
 	texts, fallback := bytes.Count(svg, []byte("font-family:")), bytes.Count(svg, []byte("font-family:Liberation Sans,Arial"))
 	if texts == 0 || fallback != texts {
 		t.Errorf("%d of %d texts have a font to fall back to", fallback, texts)
@@ -366,21 +301,15 @@ func TestFigureFonts(t *testing.T) {
 func TestFormats(t *testing.T) {
 	table := Table{Title: "A < B", Columns: []string{"π", "x|y"}, Rows: [][]string{{"1", "<b>"}}, Notes: []string{"n"}}
 	var markdown, html, text bytes.Buffer
-	if err := table.Markdown(&markdown); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, table.Markdown(&markdown))
 	if want := "### A < B\n\n| π | x\\|y |\n|---|-----|\n| 1 | <b> |\n\nn\n"; markdown.String() != want {
 		t.Errorf("Markdown %q, want %q", &markdown, want)
 	}
-	if err := table.HTML(&html); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, table.HTML(&html))
 	if !strings.Contains(html.String(), "<td>&lt;b&gt;</td>") || strings.Contains(html.String(), "<b>") {
 		t.Errorf("HTML %s", &html)
 	}
-	if err := table.CSV(&text); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, table.CSV(&text))
 	if want := "π,x|y\n1,<b>\n"; text.String() != want {
 		t.Errorf("CSV %q, want %q", &text, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
@@ -26,10 +27,7 @@ func TestDocumentsHaveNoNumbersOfTheirOwn(t *testing.T) {
 	apart := regexp.MustCompile("(?s)<!-- (?:table|value): .*?<!-- end -->|```.*?```|`[^`]*`|\\]\\([^)]*\\)|https?://\\S+")
 	number := regexp.MustCompile(`[0-9]*\.[0-9]+|[0-9]+ ?%`)
 	for _, name := range documents {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(name))(t)
 		for line := range strings.Lines(apart.ReplaceAllString(string(text), "")) {
 			for _, found := range number.FindAllString(line, -1) {
 				if settings[found] == "" {

@@ -1,12 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 
@@ -81,8 +81,8 @@ func ScaleTable(g *bench.Growth) Table {
 
 // GrowthFigure draws the growth study: time and memory along each axis.
 func GrowthFigure(g *bench.Growth) (*Figure, error) {
-	draw := func(title string, chosen func(s bench.Series) bool) (*plot.Plot, error) {
-		p := Panel(title, "size of the axis", "seconds a unit of work")
+	draw := func(title string, chosen func(s bench.Series) bool) *panel {
+		p := newPanel(title, "size of the axis", "seconds a unit of work")
 		LogScale(&p.X)
 		LogScale(&p.Y)
 		p.Legend.Left = true
@@ -97,24 +97,15 @@ func GrowthFigure(g *bench.Growth) (*Figure, error) {
 			}
 			lines = append(lines, fmt.Sprintf("%s, %s", s.Name, s.Axis), points)
 		}
-		if err := plotutil.AddLinePoints(p, lines...); err != nil {
-			return nil, err
-		}
+		p.err = plotutil.AddLinePoints(p.Plot, lines...)
 		headroom(p, len(lines)/2)
-		return p, nil
+		return p
 	}
 	training := func(s bench.Series) bool {
 		return s.Unit == "a step" || s.Unit == "a sequence" || s.Unit == "a step of each"
 	}
-	a, err := draw("(a) training", training)
-	if err != nil {
-		return nil, err
-	}
-	b, err := draw("(b) everything else", func(s bench.Series) bool { return !training(s) })
-	if err != nil {
-		return nil, err
-	}
-	return NewFigure("growth", "Growth of costs on one core", a, b), nil
+	a, b := draw("(a) training", training), draw("(b) everything else", func(s bench.Series) bool { return !training(s) })
+	return &Figure{Name: "growth", Title: "Growth of costs on one core", panels: []*panel{a, b}}, cmp.Or(a.err, b.err)
 }
 
 // timespan writes seconds with two significant digits and a fitting unit.

@@ -280,5 +280,5 @@ func ReadParamsOf[C interface{ Validate() error }](path string, layout func(C) [
 // after which they were taken, and the flat parameter vector. It returns an error when the
 // file has been changed since.
 func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	return ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
+	return ReadNetwork[Config](path)
 }

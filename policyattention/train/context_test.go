@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -18,10 +19,7 @@ import (
 func TestContexts(t *testing.T) {
 	c := tiny(Proximal)
 	c.Examples, c.Recipe.Rounds, c.Recipe.Early = 600, 9, 2
-	drawn, err := c.Contexts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := testkit.Must(c.Contexts())(t)
 	tops := [2]int{}
 	problems := map[float64]bool{} // by the sum of rewards, which has no names
 	for i, x := range drawn {
@@ -33,10 +31,7 @@ func TestContexts(t *testing.T) {
 			t.Errorf("context %d: %v", i, err)
 		}
 		if x.Round == 0 {
-			q, err := x.MDP.PolicyValue(x.Pi)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := testkit.Must(x.MDP.PolicyValue(x.Pi))(t)
 			if d := mdp.MaxAbsDiff(q, x.Q); d > 1e-9 {
 				t.Errorf("context %d is at round 0 and its Q differs from Q^π by %v", i, d)
 			}
@@ -49,18 +44,13 @@ func TestContexts(t *testing.T) {
 	if len(problems) != c.MDPs {
 		t.Errorf("%d different problems, want %d", len(problems), c.MDPs)
 	}
-	again, err := c.Contexts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := testkit.Must(c.Contexts())(t)
 	if !mat.Equal(again[17].Q, drawn[17].Q) {
 		t.Error("a second draw differs")
 	}
 
 	c.Recipe.Contexts = RandomPolicies
-	if drawn, err = c.Contexts(); err != nil {
-		t.Fatal(err)
-	}
+	drawn = testkit.Must(c.Contexts())(t)
 	if slices.ContainsFunc(drawn, func(x control.Context) bool { return x.Round != 0 }) {
 		t.Error("random policies come from later rounds")
 	}
@@ -68,25 +58,13 @@ func TestContexts(t *testing.T) {
 
 // TestRelabel: solving and renaming commute.
 func TestRelabel(t *testing.T) {
-	problems, err := mdp.Random.Draw(1, 4, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(1, 4, 3, 1))(t)
 	m := problems[0].MDP
 	rng := seed.New(1, "test", "relabel")
 	states, actions := rng.Perm(4), rng.Perm(3)
-	renamed, err := relabel(m, states, actions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := m.Optimal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := renamed.Optimal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	renamed := testkit.Must(relabel(m, states, actions))(t)
+	before := testkit.Must(m.Optimal())(t)
+	after := testkit.Must(renamed.Optimal())(t)
 	for s := range states {
 		for a := range actions {
 			if d := math.Abs(before.Q.At(s, a) - after.Q.At(states[s], actions[a])); d > 1e-10 {
@@ -98,23 +76,11 @@ func TestRelabel(t *testing.T) {
 
 // TestNext: the step between contexts is the exact oracle's.
 func TestNext(t *testing.T) {
-	problems, err := mdp.Random.Draw(2, 3, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(2, 3, 2, 1))(t)
 	m, pi := problems[0].MDP, problems[0].Pi0
-	q, err := m.PolicyValue(pi)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := next(control.Context{MDP: m, Pi: pi, Q: q, Eta: 0.7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := pmd.Step(pi, q, 0.7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := testkit.Must(m.PolicyValue(pi))(t)
+	x := testkit.Must(next(control.Context{MDP: m, Pi: pi, Q: q, Eta: 0.7}))(t)
+	want := testkit.Must(pmd.Step(pi, q, 0.7))(t)
 	if !mat.Equal(x.Pi, want) || !mat.Equal(x.Q, m.EvaluationBackup(want, q)) || x.Round != 1 {
 		t.Error("the next context is not the next round of exact PMD")
 	}
@@ -125,14 +91,8 @@ func TestNext(t *testing.T) {
 func TestRuns(t *testing.T) {
 	c := tiny(Critic)
 	c.Recipe = Residual()
-	first, err := c.contexts(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := c.contexts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(c.contexts(0))(t)
+	second := testkit.Must(c.contexts(1))(t)
 	for i, x := range first {
 		y := second[i]
 		if x.Round != y.Round || x.Eta != y.Eta || !mat.Equal(x.MDP.P, y.MDP.P) {

@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -18,16 +20,10 @@ import (
 
 func contexts(t *testing.T, states, n int) []control.Context {
 	t.Helper()
-	problems, err := mdp.Random.Draw(CalibrationRoot(3), states, 2, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(CalibrationRoot(3), states, 2, n))(t)
 	batch := make([]control.Context, n)
 	for i, p := range problems {
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: 0.8}
 	}
 	return batch
@@ -35,23 +31,14 @@ func contexts(t *testing.T, states, n int) []control.Context {
 
 func fresh(t *testing.T, c Config) *Model {
 	t.Helper()
-	m, err := NewModel(goBackend(t), c, 0, c.start())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(NewModel(graphs.Backend(t), c, 0, c.start()))(t)
 	return m
 }
 
 func act(t *testing.T, m *Model, batch []control.Context) []*mat.Dense {
 	t.Helper()
-	a, err := m.Actor()
-	if err != nil {
-		t.Fatal(err)
-	}
-	policies, err := a.Act(batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(m.Actor())(t)
+	policies := testkit.Must(a.Act(batch))(t)
 	return policies
 }
 
@@ -92,24 +79,15 @@ func TestModelOnCores(t *testing.T) {
 			batch := contexts(t, states, 64)
 			evaluate := func() (all []*mat.Dense, cores int) {
 				t.Helper()
-				m, err := NewModel(b, c, 0, c.start())
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := testkit.Must(NewModel(b, c, 0, c.start()))(t)
 				defer m.Close()
 				for _, n := range []int{33, 64} {
 					if objective != Critic {
 						all = append(all, act(t, m, batch[:n])...)
 						continue
 					}
-					critic, err := m.Critic(1)
-					if err != nil {
-						t.Fatal(err)
-					}
-					values, err := critic.Evaluate(batch[:n])
-					if err != nil {
-						t.Fatal(err)
-					}
+					critic := testkit.Must(m.Critic(1))(t)
+					values := testkit.Must(critic.Evaluate(batch[:n]))(t)
 					all = append(all, values...)
 				}
 				return all, len(m.program.cores)
@@ -127,7 +105,7 @@ func TestModelOnCores(t *testing.T) {
 
 func TestNewModelCountsParameters(t *testing.T) {
 	c := tiny(Proximal)
-	if _, err := NewModel(goBackend(t), c, 0, make([]float32, 3)); err == nil || !strings.Contains(err.Error(), "3 parameters") {
+	if _, err := NewModel(graphs.Backend(t), c, 0, make([]float32, 3)); err == nil || !strings.Contains(err.Error(), "3 parameters") {
 		t.Errorf("a model of 3 parameters: %v", err)
 	}
 }
@@ -137,10 +115,7 @@ func TestNewModelCountsParameters(t *testing.T) {
 func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 	c := tiny(Proximal)
 	c.Recipe = Prior()
-	m, err := NewModel(goBackend(t), c, 0, make([]float32, c.Network().Size()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(NewModel(graphs.Backend(t), c, 0, make([]float32, c.Network().Size())))(t)
 	batch := contexts(t, 3, 2)
 	for i, p := range act(t, m, batch) {
 		if d := mdp.MaxAbsDiff(p, batch[i].Pi); d > 1e-15 {
@@ -151,23 +126,12 @@ func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 	c = tiny(Critic)
 	c.Recipe = Prior()
 	c.Samples = 400
-	if m, err = NewModel(goBackend(t), c, 0, make([]float32, c.Network().Size())); err != nil {
-		t.Fatal(err)
-	}
+	m = testkit.Must(NewModel(graphs.Backend(t), c, 0, make([]float32, c.Network().Size())))(t)
 	x := batch[0]
-	next, err := pmd.Step(x.Pi, x.Q, x.Eta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := testkit.Must(pmd.Step(x.Pi, x.Q, x.Eta))(t)
 	mean := c.sample(seed.New(1, "test"), x.MDP, next, x.Q).mean
-	critic, err := m.Critic(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, err := critic.Evaluate([]control.Context{{MDP: x.MDP, Pi: next, Q: x.Q}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	critic := testkit.Must(m.Critic(1))(t)
+	values := testkit.Must(critic.Evaluate([]control.Context{{MDP: x.MDP, Pi: next, Q: x.Q}}))(t)
 	exact := x.MDP.EvaluationBackup(next, x.Q).RawMatrix().Data
 	for i, want := range exact {
 		// Five standard errors of 400 targets with range at most 2γ·max|Q|.
@@ -186,26 +150,14 @@ func TestPadding(t *testing.T) {
 	c := tiny(Proximal)
 	c.Sizes, c.Slots = []int{2, 5}, 6
 	m := fresh(t, c)
-	e, err := c.examples()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(c.examples())(t)
 	features, pairs := c.Network().Features, 10
-	drawn, err := c.Contexts()
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := testkit.Must(c.Contexts())(t)
 	for i, x := range drawn[:4] {
 		tokens := e.arrays[0][i*pairs*features:][:pairs*features]
-		padded, err := m.program.forward(m.weights, 1, pairs, func(_ int, into []float32) { copy(into, tokens) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		padded := testkit.Must(m.program.forward(m.weights, 1, pairs, func(_ int, into []float32) { copy(into, tokens) }))(t)
 		n := x.MDP.States() * 2
-		alone, err := m.program.forward(m.weights, 1, n, func(_ int, into []float32) { copy(into, tokens) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := testkit.Must(m.program.forward(m.weights, 1, n, func(_ int, into []float32) { copy(into, tokens) }))(t)
 		for j, v := range alone {
 			if math.Abs(float64(v-padded[j])) > 1e-5 {
 				t.Errorf("example %d: output %d is %v alone and %v padded", i, j, v, padded[j])
@@ -283,14 +235,8 @@ func TestCritic(t *testing.T) {
 	m := fresh(t, tiny(Critic))
 	batch := contexts(t, 3, 3)
 	evaluate := func(root uint64, batch []control.Context) []*mat.Dense {
-		c, err := m.Critic(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q, err := c.Evaluate(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(m.Critic(root))(t)
+		q := testkit.Must(c.Evaluate(batch))(t)
 		return q
 	}
 	first, again := evaluate(1, batch), evaluate(1, batch[1:2])
@@ -311,10 +257,7 @@ func TestDeployErrors(t *testing.T) {
 	m := fresh(t, c)
 	bad := contexts(t, 3, 1)
 	bad[0].Q = mat.NewDense(3, 2, []float64{0, 0, 0, math.NaN(), 0, 0})
-	a, err := m.Actor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testkit.Must(m.Actor())(t)
 	spoiled := func(spoil func(*control.Context)) []control.Context {
 		batch := contexts(t, 3, 1)
 		spoil(&batch[0])
@@ -336,17 +279,11 @@ func TestDeployErrors(t *testing.T) {
 	}
 	// An actor does not read the MDP; a critic samples from it.
 	blind := spoiled(func(x *control.Context) { x.MDP = nil })
-	want, err := a.Act(contexts(t, 3, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(a.Act(contexts(t, 3, 1)))(t)
 	if got, err := a.Act(blind); err != nil || !mat.Equal(got[0], want[0]) {
 		t.Errorf("an actor without the MDP: %v", err)
 	}
-	critic, err := fresh(t, tiny(Critic)).Critic(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	critic := testkit.Must(fresh(t, tiny(Critic)).Critic(1))(t)
 	if _, err := critic.Evaluate(blind); err == nil || !strings.Contains(err.Error(), "MDP is missing") {
 		t.Errorf("a critic without the MDP: %v", err)
 	}
@@ -360,18 +297,18 @@ func TestDeployErrors(t *testing.T) {
 	if _, err := fresh(t, tiny(Critic)).Actor(); err == nil {
 		t.Error("a critic's weights make an actor")
 	}
-	if _, err := NewModel(goBackend(t), c, 0, make([]float32, 3)); err == nil {
+	if _, err := NewModel(graphs.Backend(t), c, 0, make([]float32, 3)); err == nil {
 		t.Error("three parameters make a model")
 	}
 	params := c.start()
 	params[5] = float32(math.Inf(1))
-	if _, err := NewModel(goBackend(t), c, 0, params); err == nil || !strings.Contains(err.Error(), "parameter 5 is +Inf") {
+	if _, err := NewModel(graphs.Backend(t), c, 0, params); err == nil || !strings.Contains(err.Error(), "parameter 5 is +Inf") {
 		t.Errorf("an infinite parameter: %v", err)
 	}
-	if _, err := Load(goBackend(t), filepath.Join(t.TempDir(), "absent")); err == nil {
+	if _, err := Load(graphs.Backend(t), filepath.Join(t.TempDir(), "absent")); err == nil {
 		t.Error("absent weights load")
 	}
-	if _, err := Load(goBackend(t), mustTrain(t, c, t.TempDir()).Weights); err != nil {
+	if _, err := Load(graphs.Backend(t), mustTrain(t, c, t.TempDir()).Weights); err != nil {
 		t.Error(err)
 	}
 }
@@ -381,24 +318,13 @@ func TestModelWith(t *testing.T) {
 	c := tiny(Proximal)
 	run := mustTrain(t, c, t.TempDir())
 	batch := contexts(t, c.Sizes[0], 3)
-	first, err := Load(goBackend(t), run.Snapshots[13])
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared, err := first.With(run.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alone, err := Load(goBackend(t), run.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(Load(graphs.Backend(t), run.Snapshots[13]))(t)
+	shared := testkit.Must(first.With(run.Weights))(t)
+	alone := testkit.Must(Load(graphs.Backend(t), run.Weights))(t)
 	for _, m := range []*Model{shared, first, shared} { // in turn: neither keeps the other's weights
 		want := alone
 		if m == first {
-			if want, err = Load(goBackend(t), run.Snapshots[13]); err != nil {
-				t.Fatal(err)
-			}
+			want = testkit.Must(Load(graphs.Backend(t), run.Snapshots[13]))(t)
 		}
 		for i, p := range act(t, m, batch) {
 			if !mat.Equal(p, act(t, want, batch)[i]) {
@@ -410,10 +336,7 @@ func TestModelWith(t *testing.T) {
 	if _, err := first.With(mustTrain(t, other, t.TempDir()).Weights); err == nil || !strings.Contains(err.Error(), "holds the network") {
 		t.Errorf("another network: %v", err)
 	}
-	critic, err := Load(goBackend(t), mustTrain(t, other, t.TempDir()).Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	critic := testkit.Must(Load(graphs.Backend(t), mustTrain(t, other, t.TempDir()).Weights))(t)
 	other.Samples++ // the same network, other contexts
 	if _, err := critic.With(mustTrain(t, other, t.TempDir()).Weights); err == nil || !strings.Contains(err.Error(), "another kind of network") {
 		t.Errorf("a critic of other contexts: %v", err)
@@ -422,10 +345,7 @@ func TestModelWith(t *testing.T) {
 
 // A generative source of m transitions a pair hands out those that a learned critic draws.
 func TestCriticDrawsTheSourcesTransitions(t *testing.T) {
-	problems, err := mdp.Random.Draw(9, 5, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(9, 5, 3, 1))(t)
 	m := problems[0].MDP
 	c := Config{Actions: 3, Samples: 4}
 	drawn := c.sample(seed.New(21, "critic", 2, 7), m, problems[0].Pi0, m.Metered().R)

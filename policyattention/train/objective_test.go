@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -25,10 +27,7 @@ func TestActorObjectives(t *testing.T) {
 		q.RawMatrix().Data[i] = 4*rng.Float64() - 2
 	}
 	const eta = 0.8
-	target, err := pmd.Step(pi, q, eta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := testkit.Must(pmd.Step(pi, q, eta))(t)
 	logs := func(x *mat.Dense) (out []float32) {
 		for _, v := range x.RawMatrix().Data {
 			out = append(out, float32(math.Log(v)))
@@ -43,16 +42,10 @@ func TestActorObjectives(t *testing.T) {
 	for _, x := range [][]float32{logs(p), logs(pi), gain} {
 		inputs = append(inputs, tensors.FromFlatDataAndDimensions(x, 1, states, actions))
 	}
-	backend := goBackend(t)
+	backend := graphs.Backend(t)
 	rows := func(o Objective) []float32 {
-		exec, err := NewExec(backend, o.rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := exec.Call1(inputs...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exec := testkit.Must(NewExec(backend, o.rows))(t)
+		x := testkit.Must(exec.Call1(inputs...))(t)
 		return tensors.MustCopyFlatData[float32](x)
 	}
 	proximal, direct, reward := rows(Proximal), rows(PMDTarget), rows(RewardOnly)
@@ -94,15 +87,12 @@ func TestGradients(t *testing.T) {
 			if o != Critic {
 				c.Sizes, c.Slots = []int{2, 3}, 4 // padding and weights take part
 			}
-			e, err := c.examples()
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := testkit.Must(c.examples())(t)
 			var parts []any
 			for k, array := range e.arrays {
 				parts = append(parts, tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...))
 			}
-			exec, err := NewExec(goBackend(t), func(inputs []*Node) []*Node {
+			exec, err := NewExec(graphs.Backend(t), func(inputs []*Node) []*Node {
 				network := fused.Bind(c.Network(), inputs[0])
 				loss := c.loss(network, inputs[1:])
 				return []*Node{loss, network.Gradient(loss)}
@@ -111,10 +101,7 @@ func TestGradients(t *testing.T) {
 				t.Fatal(err)
 			}
 			evaluate := func(params []float32) (float64, []float32) {
-				out, err := exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				out := testkit.Must(exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...))(t)
 				return float64(tensors.ToScalar[float32](out[0])), tensors.MustCopyFlatData[float32](out[1])
 			}
 			params := c.start()
@@ -153,16 +140,13 @@ func TestGradients(t *testing.T) {
 func TestSpread(t *testing.T) {
 	c := tiny(Critic)
 	c.Recipe = Residual()
-	e, err := c.examples()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(c.examples())(t)
 	pairs := c.Sizes[0] * c.Actions
 	var parts []any
 	for k, array := range e.arrays {
 		parts = append(parts, tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...))
 	}
-	exec, err := NewExec(goBackend(t), func(inputs []*Node) []*Node {
+	exec, err := NewExec(graphs.Backend(t), func(inputs []*Node) []*Node {
 		network := fused.Bind(c.Network(), inputs[0])
 		tokens := Reshape(inputs[1], 2*c.Examples, c.ContextTokens(pairs), c.Network().Features)
 		return []*Node{c.loss(network, inputs[1:]), Squeeze(network.Tail(tokens, pairs), -1)}
@@ -171,10 +155,7 @@ func TestSpread(t *testing.T) {
 		t.Fatal(err)
 	}
 	params := c.start()
-	out, err := exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...))(t)
 	added := tensors.MustCopyFlatData[float32](out[1]) // to the mean sampled targets
 	rounds, want := float64(c.Recipe.Spread), 0.0
 	for i := range c.Examples {

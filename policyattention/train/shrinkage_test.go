@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 )
@@ -15,23 +16,14 @@ import (
 // until the weight with the least squared error shows, which the formula must be.
 func TestSampleMean(t *testing.T) {
 	const states, actions, samples = 4, 3, 6
-	problems, err := mdp.Random.Draw(1, states, actions, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(1, states, actions, 2000))(t)
 	var contexts []control.Context
 	for i, p := range problems {
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 		contexts = append(contexts, control.Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q})
 	}
 	evaluate := func(critic SampleMean, batch []control.Context) []*mat.Dense {
-		values, err := critic.Evaluate(batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		values := testkit.Must(critic.Evaluate(batch))(t)
 		return values
 	}
 	x := contexts[:1]
@@ -75,14 +67,8 @@ func TestSampleMean(t *testing.T) {
 func TestPosteriorMeanIsWorseInTheLoop(t *testing.T) {
 	const problems, rounds, root = 32, 40, 31900
 	for _, states := range []int{4, 8, 16} {
-		drawn, err := mdp.Random.Draw(root, states, 3, problems)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scales, err := control.NewScales(drawn)
-		if err != nil {
-			t.Fatal(err)
-		}
+		drawn := testkit.Must(mdp.Random.Draw(root, states, 3, problems))(t)
+		scales := testkit.Must(control.NewScales(drawn))(t)
 		for _, m := range []int{2, 6, 20} {
 			// measure returns the mean absolute error of a backup and the mean loss.
 			measure := func(critic control.Critic) (backup, loss float64) {
@@ -99,15 +85,9 @@ func TestPosteriorMeanIsWorseInTheLoop(t *testing.T) {
 				})
 				loop := control.ExactPMD(control.NominalStep)
 				loop.Critic = watched
-				trajectories, err := loop.Run(drawn, rounds)
-				if err != nil {
-					t.Fatal(err)
-				}
+				trajectories := testkit.Must(loop.Run(drawn, rounds))(t)
 				for i, trajectory := range trajectories {
-					l, err := scales[i].Loss(trajectory.Policies[rounds])
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := testkit.Must(scales[i].Loss(trajectory.Policies[rounds]))(t)
 					loss += l / problems
 				}
 				return backup, loss

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
 )
 
@@ -17,20 +18,11 @@ var scalarLosses = []float64{3.398602, 2.9573889, 2.787176, 2.584726, 2.8438802,
 // scalarLosses to 1e-5 relative: a loss here is a sum of 64 examples · 12 tokens in
 // float32 (2⁻²⁴ a rounding), and ten steps of AdamW hardly amplify the difference.
 func TestPureGoBuildsAgree(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New("go"))(t)
 	c := Standard(Proximal, Plain(), 1, 4)
 	c.Task, c.Actions, c.MDPs, c.Examples, c.Batch, c.Steps = 2, 3, 4, 128, 64, 10
-	run, err := c.In(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	results, err := RunTogether(context.Background(), b, Execution{}, []Run{run})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testkit.Must(c.In(t.TempDir(), nil))(t)
+	results := testkit.Must(RunTogether(context.Background(), b, Execution{}, []Run{run}))(t)
 	if got := len(results[0].Losses); got != len(scalarLosses) {
 		t.Fatalf("%d losses, want %d: %v", got, len(scalarLosses), results[0].Losses)
 	}

@@ -16,6 +16,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"golang.org/x/sync/errgroup"
 
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer/fused"
 )
@@ -52,10 +54,7 @@ func together(t *testing.T, b compute.Backend, e Execution, configs ...Config) [
 	for _, c := range configs {
 		runs = append(runs, Run{Job: c.job(), Dir: t.TempDir()})
 	}
-	results, err := RunTogether(t.Context(), b, e, runs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	results := testkit.Must(RunTogether(t.Context(), b, e, runs))(t)
 	return results
 }
 
@@ -165,15 +164,9 @@ func TestPartsAgree(t *testing.T) {
 		c.Batch, c.Examples = 512, 512
 		j := c.job()
 		whole, parted := j.start(), j.start()
-		g, err := newGroup(b, Execution{}, []Job{j}, []*state{&whole})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := testkit.Must(newGroup(b, Execution{}, []Job{j}, []*state{&whole}))(t)
 		defer g.finalize()
-		several, err := newCores(b, j, &parted)
-		if err != nil {
-			t.Fatal(err)
-		}
+		several := testkit.Must(newCores(b, j, &parted))(t)
 		defer several.finalize()
 		if several.parts < 4 {
 			t.Errorf("%s: %d parts", objective, several.parts)
@@ -182,13 +175,8 @@ func TestPartsAgree(t *testing.T) {
 			stepper
 			s *state
 		}{{g, &whole}, {several, &parted}} {
-			losses, err := run.steps(1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := run.read(0, run.s); err != nil {
-				t.Fatal(err)
-			}
+			losses := testkit.Must(run.steps(1))(t)
+			testkit.Check(t, run.read(0, run.s))
 			run.s.losses = losses[0]
 		}
 		if got, want := float64(parted.losses[0]), float64(whole.losses[0]); !(math.Abs(got-want) <= 1e-5*math.Abs(want)) {
@@ -256,18 +244,10 @@ func TestCoresAgree(t *testing.T) {
 			run := func() (s state, lanes int) {
 				t.Helper()
 				s = j.start()
-				several, err := newCores(b, j, &s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				several := testkit.Must(newCores(b, j, &s))(t)
 				defer several.finalize()
-				losses, err := several.steps(20)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := several.read(0, &s); err != nil {
-					t.Fatal(err)
-				}
+				losses := testkit.Must(several.steps(20))(t)
+				testkit.Check(t, several.read(0, &s))
 				s.losses = losses[0]
 				return s, len(several.lanes)
 			}
@@ -287,7 +267,7 @@ func TestCoresAgree(t *testing.T) {
 // Runs that were interrupted together or apart end in the same bytes.
 func TestInterruptedTogether(t *testing.T) {
 	hurry(t)
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	one, two := tiny(Proximal), tiny(Proximal)
 	two.Seed++
 	e := Execution{StepsPerCall: 3}
@@ -310,10 +290,7 @@ func TestInterruptedTogether(t *testing.T) {
 	interrupt(2, runs...)
 	interrupt(3, runs[1]) // now ahead of the other
 	interrupt(1, runs...)
-	parts, err := RunTogether(t.Context(), b, e, runs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := testkit.Must(RunTogether(t.Context(), b, e, runs))(t)
 	for i := range parts {
 		if !slices.Equal(parts[i].Losses, whole[i].Losses) || !bytes.Equal(read(t, parts[i].Weights), read(t, whole[i].Weights)) {
 			t.Errorf("run %d differs after interruptions", i)
@@ -323,7 +300,7 @@ func TestInterruptedTogether(t *testing.T) {
 
 // A run that diverges does not take the others with it.
 func TestFailureTogether(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	good, bad := tiny(Proximal), tiny(Proximal).job()
 	want := together(t, b, Execution{}, good)[0]
 	model := bad.Model.(Transformer)
@@ -360,9 +337,7 @@ func TestMeeting(t *testing.T) {
 			return nil
 		})
 	}
-	if err := all.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, all.Wait())
 	failure := errors.New("failure")
 	all.Go(func() error { return m.cancel(failure) })
 	for range n - 1 {

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/safetensors"
-	"icrl/policyattention/backend"
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 )
 
 // tiny is a configuration whose runs take a fraction of a second in pure Go.
@@ -34,30 +34,15 @@ func tiny(o Objective) Config {
 	return c
 }
 
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func mustTrain(t *testing.T, c Config, dir string) *Result {
 	t.Helper()
-	r, err := Train(context.Background(), c, goBackend(t), dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(Train(context.Background(), c, graphs.Backend(t), dir, nil))(t)
 	return r
 }
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(os.ReadFile(path))(t)
 	return b
 }
 
@@ -132,7 +117,7 @@ func TestInterrupted(t *testing.T) {
 			if left == 0 {
 				cancel(cause) // before the first step
 			}
-			_, err := Train(ctx, c, goBackend(t), dir, func(Progress) {
+			_, err := Train(ctx, c, graphs.Backend(t), dir, func(Progress) {
 				if left--; left == 0 {
 					cancel(cause)
 				}
@@ -163,12 +148,9 @@ func TestInterrupted(t *testing.T) {
 func TestStages(t *testing.T) {
 	stages := filepath.Join(t.TempDir(), "stages")
 	run := func(ctx context.Context, c Config, dir, stages string) (*Result, error) {
-		r, err := c.In(dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(c.In(dir, nil))(t)
 		r.Job.Line, r.Stages = "line", stages
-		results, err := RunTogether(ctx, goBackend(t), Execution{}, []Run{r})
+		results, err := RunTogether(ctx, graphs.Backend(t), Execution{}, []Run{r})
 		if err != nil {
 			return nil, err
 		}
@@ -177,15 +159,10 @@ func TestStages(t *testing.T) {
 	for _, average := range []bool{false, true} {
 		c := tiny(Proximal)
 		c.Snapshots, c.Recipe.Average = nil, average
-		whole, err := run(context.Background(), c, t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := testkit.Must(run(context.Background(), c, t.TempDir(), ""))(t)
 		short := c
 		short.Steps = 11
-		if _, err := run(context.Background(), short, t.TempDir(), stages); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(run(context.Background(), short, t.TempDir(), stages))(t)
 		stopped, stop := context.WithCancel(context.Background())
 		stop()
 		other := t.TempDir()
@@ -195,10 +172,7 @@ func TestStages(t *testing.T) {
 		if s, err := loadedStep(filepath.Join(stages, "line.safetensors")); err != nil || s != 11 {
 			t.Errorf("stopped before a step of its own, it left the stage of step %d, %v", s, err)
 		}
-		staged, err := run(context.Background(), c, t.TempDir(), stages)
-		if err != nil {
-			t.Fatal(err)
-		}
+		staged := testkit.Must(run(context.Background(), c, t.TempDir(), stages))(t)
 		if !slices.Equal(staged.Losses, whole.Losses) || !bytes.Equal(read(t, staged.Weights), read(t, whole.Weights)) {
 			t.Errorf("average %v: weights or losses differ after stages", average)
 		}
@@ -212,26 +186,17 @@ func TestStages(t *testing.T) {
 		if s, err := loadedStep(filepath.Join(stages, "line.safetensors")); err != nil || s != c.Steps {
 			t.Errorf("the stage is of step %d, %v, want %d", s, err, c.Steps)
 		}
-		if err := os.RemoveAll(stages); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.RemoveAll(stages))
 	}
 	// Of another run.
 	c := tiny(Proximal)
-	r, err := c.In(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testkit.Must(c.In(t.TempDir(), nil))(t)
 	r.Job.Line, r.Stages = "line", stages
 	other := r.Job
 	other.Line = "other"
-	if err := os.MkdirAll(stages, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := other.saveState(filepath.Join(stages, "line.safetensors"), other.start()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := RunTogether(context.Background(), goBackend(t), Execution{}, []Run{r}); err == nil || !strings.Contains(err.Error(), `stage of "other"`) {
+	testkit.Check(t, os.MkdirAll(stages, 0o755))
+	testkit.Check(t, other.saveState(filepath.Join(stages, "line.safetensors"), other.start()))
+	if _, err := RunTogether(context.Background(), graphs.Backend(t), Execution{}, []Run{r}); err == nil || !strings.Contains(err.Error(), `stage of "other"`) {
 		t.Errorf("a stage of another run: %v", err)
 	}
 }
@@ -260,9 +225,7 @@ func TestKilled(t *testing.T) {
 	for range 10 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		cmd.Env = append(os.Environ(), "TRAIN_AND_BE_KILLED="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, cmd.Start())
 		// Wait for progress, so that each kill falls inside the run.
 		before, _ := os.Stat(filepath.Join(dir, "state.safetensors"))
 		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -275,9 +238,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Duration(rng.IntN(30_000)) * time.Microsecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, cmd.Process.Kill())
 		cmd.Wait() //nolint:errcheck // it was killed
 	}
 	if s, err := c.job().loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
@@ -300,7 +261,7 @@ func TestTrainErrors(t *testing.T) {
 	sealed := read(t, statePath)
 	weights := read(t, r.Weights)
 	train := func(c Config) error {
-		_, err := Train(context.Background(), c, goBackend(t), dir, nil)
+		_, err := Train(context.Background(), c, graphs.Backend(t), dir, nil)
 		return err
 	}
 	edit := func(b []byte, at int) []byte {
@@ -310,18 +271,10 @@ func TestTrainErrors(t *testing.T) {
 	}
 	// resealed is a state whose digest is right and whose content is not.
 	resealed := func(change func(f *safetensors.File)) []byte {
-		f, err := safetensors.Unmarshal(sealed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(safetensors.Unmarshal(sealed))(t)
 		change(f)
-		if err := Seal(f); err != nil {
-			t.Fatal(err)
-		}
-		b, err := safetensors.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, Seal(f))
+		b := testkit.Must(safetensors.Marshal(f))(t)
 		return b
 	}
 	for _, tc := range []struct {
@@ -339,25 +292,19 @@ func TestTrainErrors(t *testing.T) {
 		{"step beyond the end", resealed(func(f *safetensors.File) { f.Metadata["step"] = "41" }), "at step"},
 		{"no configuration", resealed(func(f *safetensors.File) { delete(f.Metadata, "config") }), "no configuration"},
 	} {
-		if err := os.WriteFile(statePath, tc.state, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(statePath, tc.state, 0o644))
 		if err := train(c); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("state %s: error %v, want one with %q", tc.name, err, tc.want)
 		}
 	}
-	if err := os.WriteFile(statePath, sealed, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(statePath, sealed, 0o644))
 	other := c
 	other.Seed++
 	if err := train(other); err == nil || !strings.Contains(err.Error(), "another configuration") {
 		t.Errorf("another configuration: error %v", err)
 	}
-	if err := os.WriteFile(r.Weights, edit(weights, len(weights)-3), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Load(goBackend(t), r.Weights); err == nil || !strings.Contains(err.Error(), "changed") {
+	testkit.Check(t, os.WriteFile(r.Weights, edit(weights, len(weights)-3), 0o644))
+	if _, err := Load(graphs.Backend(t), r.Weights); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("edited weights: error %v", err)
 	}
 	// Training repairs its released weights from its own state.
@@ -365,14 +312,12 @@ func TestTrainErrors(t *testing.T) {
 		t.Errorf("weights were not restored: %v", err)
 	}
 	lock := flock.New(filepath.Join(dir, "lock"))
-	if err := lock.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, lock.Lock())
 	if err := train(c); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("locked folder: error %v", err)
 	}
 	lock.Unlock() //nolint:errcheck
-	if _, err := Train(context.Background(), c, goBackend(t), filepath.Join(r.Weights, "below-a-file"), nil); err == nil {
+	if _, err := Train(context.Background(), c, graphs.Backend(t), filepath.Join(r.Weights, "below-a-file"), nil); err == nil {
 		t.Error("an unusable folder does not err")
 	}
 }
@@ -406,13 +351,13 @@ func TestValidate(t *testing.T) {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
-		if _, err := Train(context.Background(), c, goBackend(t), t.TempDir(), nil); err == nil {
+		if _, err := Train(context.Background(), c, graphs.Backend(t), t.TempDir(), nil); err == nil {
 			t.Errorf("training with bad %s does not err", want)
 		}
-		if n, b, tokens, k := c.Passes(goBackend(t)); n != 0 || b != 0 || tokens != 0 || k != 0 {
+		if n, b, tokens, k := c.Passes(graphs.Backend(t)); n != 0 || b != 0 || tokens != 0 || k != 0 {
 			t.Errorf("bad %s: %d passes of %d by %d tokens for %d", want, n, b, tokens, k)
 		}
-		if _, err := NewModel(goBackend(t), c, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewModel(graphs.Backend(t), c, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a model with bad %s: error %v", want, err)
 		}
 	}
@@ -433,7 +378,7 @@ func TestNaN(t *testing.T) {
 	c := tiny(Critic)
 	c.Optimizer.LearningRate = 1e5
 	c.Optimizer.WeightDecay = 1e5
-	if _, err := Train(context.Background(), c, goBackend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "loss of step") {
+	if _, err := Train(context.Background(), c, graphs.Backend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "loss of step") {
 		t.Errorf("diverging run: error %v", err)
 	}
 }

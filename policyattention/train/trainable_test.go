@@ -13,6 +13,8 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
 )
@@ -167,14 +169,11 @@ func TestTrainable(t *testing.T) {
 func TestRolloutsInterrupted(t *testing.T) {
 	hurry(t)
 	const steps, every = 30, 6
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	run := func(ctx context.Context, dir string, progress func(Progress)) (*Result, error) {
 		return lineJob(&chasing{every: every}, steps).Run(ctx, b, dir, progress)
 	}
-	whole, err := run(t.Context(), t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testkit.Must(run(t.Context(), t.TempDir(), nil))(t)
 	dir := t.TempDir()
 	for _, after := range []int{4, 13} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -191,10 +190,7 @@ func TestRolloutsInterrupted(t *testing.T) {
 			t.Fatalf("cancelled after step %d: saved at step %d, %v, want %d", after, s.step, err, want)
 		}
 	}
-	parts, err := run(t.Context(), dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := testkit.Must(run(t.Context(), dir, nil))(t)
 	if !slices.Equal(parts.Losses, whole.Losses) || !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) {
 		t.Error("an interrupted run ends elsewhere")
 	}
@@ -218,7 +214,7 @@ func TestJobsThatCannotBe(t *testing.T) {
 			return j
 		}()},
 	} {
-		if _, err := tc.job.Run(t.Context(), goBackend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := tc.job.Run(t.Context(), graphs.Backend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v, want %q", err, tc.want)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/npz"
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 )
 
 // goldenShape is the network of testdata/jax.npz and testdata/torch.npz.
@@ -35,15 +37,9 @@ func TestGoldenValues(t *testing.T) {
 }
 
 func testGolden(t *testing.T, framework string) {
-	data, err := os.ReadFile("testdata/" + framework + ".npz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden, err := npz.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := goBackend(t)
+	data := testkit.Must(os.ReadFile("testdata/" + framework + ".npz"))(t)
+	golden := testkit.Must(npz.Decode(data))(t)
+	b := graphs.Backend(t)
 	input := func(name string) *tensors.Tensor {
 		a := golden[name]
 		return tensors.FromFlatDataAndDimensions(a.Data, a.Shape...)
@@ -59,19 +55,19 @@ func testGolden(t *testing.T, framework string) {
 			}
 		}
 	}
-	out := run(t, b, func(in []*Node) []*Node {
+	out := graphs.Run(t, b, func(in []*Node) []*Node {
 		return []*Node{
 			goldenShape.Bind(in[0]).Vectors(in[1]),
 			Gradient(proximal(in[0], in[1], in[2], in[3]), in[0])[0],
 		}
 	}, input("params"), input("tokens"), input("prior"), input("gain"))
-	near("outputs", vector[float64](t, out[0]), golden["outputs"].Data)
-	gradient := vector[float64](t, out[1])
+	near("outputs", graphs.Values[float64](t, out[0]), golden["outputs"].Data)
+	gradient := graphs.Values[float64](t, out[1])
 	for _, p := range goldenShape.Layout() {
 		near("gradient of "+p.Name, gradient[p.Offset:][:p.Size()], golden["gradient"].Data[p.Offset:][:p.Size()])
 	}
 
-	losses := vector[float64](t, run(t, b, func(in []*Node) []*Node {
+	losses := graphs.Values[float64](t, graphs.Run(t, b, func(in []*Node) []*Node {
 		params, m, v := in[0], ZerosLike(in[0]), ZerosLike(in[0])
 		var losses []*Node
 		for step := range golden["losses"].Data {

@@ -7,60 +7,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/transformer/plain"
 )
 
 var tiny = Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
 
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := compute.NewWithConfig("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Finalize)
-	return b
-}
-
-func normal(rng *rand.Rand, n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = rng.NormFloat64()
-	}
-	return x
-}
-
-func run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ...any) []*tensors.Tensor {
-	t.Helper()
-	exec, err := NewExec(b, graph)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer exec.Finalize()
-	out, err := exec.Call(inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func vector[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
-	t.Helper()
-	v, err := tensors.CopyFlatData[T](x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 // The definition is the network of package plain, which is loops over numbers.
 func TestDefinitionAgreesWithPlainLoops(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	for _, c := range []Config{tiny, Standard(10), {Features: 4, Layers: 1, Heads: 3, Width: 9, Hidden: 5, Outputs: 2, Unordered: true}} {
 		for _, shape := range [][2]int{{1, 1}, {3, 9}, {2, 60}} {
 			batch, length := shape[0], shape[1]
@@ -83,15 +43,12 @@ func TestDefinitionAgreesWithPlainLoops(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tokens := normal(rng, batch*length*c.Features)
-			got := vector[float64](t, run(t, b, func(in []*Node) []*Node { return []*Node{c.Bind(in[0]).Vectors(in[1])} },
+			tokens := graphs.Normal(rng, batch*length*c.Features)
+			got := graphs.Values[float64](t, graphs.Run(t, b, func(in []*Node) []*Node { return []*Node{c.Bind(in[0]).Vectors(in[1])} },
 				tensors.FromFlatDataAndDimensions(params, len(params)),
 				tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
 			for i := range batch {
-				want, err := loops.Vectors(slices.Collect(slices.Chunk(tokens[i*length*c.Features:][:length*c.Features], c.Features)))
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := testkit.Must(loops.Vectors(slices.Collect(slices.Chunk(tokens[i*length*c.Features:][:length*c.Features], c.Features))))(t)
 				for j, outputs := range want {
 					for k, z := range outputs {
 						// Rounding of float64 sums of up to some hundred terms over four blocks.
@@ -110,7 +67,7 @@ func TestGraphsThatCannotBe(t *testing.T) {
 	invalid := tiny
 	invalid.Heads = 4
 	for want, c := range map[string]Config{"parameters have shape": tiny, "4 heads do not divide width 6": invalid} {
-		exec, err := NewExec(goBackend(t), func(params *Node) *Node { return c.Split(params)["head.bias"] })
+		exec, err := NewExec(graphs.Backend(t), func(params *Node) *Node { return c.Split(params)["head.bias"] })
 		if err == nil {
 			_, err = exec.Call(make([]float64, 3))
 			exec.Finalize()
@@ -148,20 +105,20 @@ func TestValidate(t *testing.T) {
 }
 
 func TestAdamWAgreesWithItsDefinition(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	opt := AdamW{LearningRate: 0.01, WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	rng := rand.New(rand.NewPCG(7, 8))
 	const n = 5
-	params, m, v := normal(rng, n), make([]float64, n), make([]float64, n)
+	params, m, v := graphs.Normal(rng, n), make([]float64, n), make([]float64, n)
 	got := [][]float64{slices.Clone(params), slices.Clone(m), slices.Clone(v)}
 	for step := 1; step <= 4; step++ {
-		grad := normal(rng, n)
-		out := run(t, b, func(in []*Node) []*Node {
+		grad := graphs.Normal(rng, n)
+		out := graphs.Run(t, b, func(in []*Node) []*Node {
 			p, m, v := opt.Step(in[0], in[1], in[2], in[3], in[4])
 			return []*Node{p, m, v}
 		}, got[0], grad, got[1], got[2], int64(step))
 		for i := range got {
-			got[i] = vector[float64](t, out[i])
+			got[i] = graphs.Values[float64](t, out[i])
 		}
 		for i, g := range grad {
 			m[i] = 0.9*m[i] + 0.1*g
@@ -178,15 +135,15 @@ func TestAdamWAgreesWithItsDefinition(t *testing.T) {
 
 // With Cosine, a step is the same step at the rate of the schedule.
 func TestCosine(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	const steps = 400
 	for step, share := range map[int64]float64{1: .01, 50: .5 * (1 + math.Cos(math.Pi/8)) / 2, 200: .5, 300: (1 - math.Sqrt(.5)) / 2, 400: 0, 500: 0} {
 		move := func(o AdamW) float64 {
-			out := run(t, b, func(in []*Node) []*Node {
+			out := graphs.Run(t, b, func(in []*Node) []*Node {
 				p, _, _ := o.Step(in[0], in[1], in[2], in[3], in[4])
 				return []*Node{p}
 			}, []float64{0}, []float64{1}, []float64{.5}, []float64{.3}, step)
-			return vector[float64](t, out[0])[0]
+			return graphs.Values[float64](t, out[0])[0]
 		}
 		o := StandardAdamW()
 		constant := move(o)

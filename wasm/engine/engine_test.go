@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/safetensors"
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
@@ -26,10 +27,7 @@ func settings() Settings {
 
 func start(t testing.TB, s Settings) *Engine {
 	t.Helper()
-	e, err := New(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(New(s, nil))(t)
 	return e
 }
 
@@ -38,38 +36,17 @@ func TestAgainstLibrary(t *testing.T) {
 	s := settings()
 	e := start(t, s)
 	problem := e.Phases[0].Problem
-	q0, err := problem.MDP.PolicyValue(problem.Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := e.Decoder.Start(problem, q0, s.Eta, decoder.Sampled(s.Seed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	oracle, err := control.ExactPMD(s.Eta).Run([]mdp.Problem{problem}, s.Rounds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scored, err := control.Score([]mdp.Problem{problem}, oracle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q0 := testkit.Must(problem.MDP.PolicyValue(problem.Pi0))(t)
+	run := testkit.Must(e.Decoder.Start(problem, q0, s.Eta, decoder.Sampled(s.Seed)))(t)
+	oracle := testkit.Must(control.ExactPMD(s.Eta).Run([]mdp.Problem{problem}, s.Rounds))(t)
+	scored := testkit.Must(control.Score([]mdp.Problem{problem}, oracle))(t)
 	for k := range s.Rounds {
-		want, err := run.Step()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := e.Round(Decoder, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(run.Step())(t)
+		got := testkit.Must(e.Round(Decoder, k))(t)
 		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) || got.Distance != want.Distance || got.Bound != want.Bound {
 			t.Fatalf("round %d of the decoder differs from decoder.Runner", k)
 		}
-		exact, err := e.Round(Exact, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exact := testkit.Must(e.Round(Exact, k))(t)
 		bound, _, err := scored[0].Bound(k + 1)
 		if err != nil {
 			t.Fatal(err)
@@ -121,17 +98,11 @@ func TestApply(t *testing.T) {
 	edit := Edit{S: 2, A: 1, Value: -0.5}
 	late, early := start(t, settings()), start(t, settings())
 	for _, name := range []string{Decoder, Exact} {
-		if _, err := late.Round(name, 20); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(late.Round(name, 20))(t)
 	}
-	if err := late.Apply(15, Edit{S: 0, A: 0, Value: 1}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, late.Apply(15, Edit{S: 0, A: 0, Value: 1}))
 	for _, e := range []*Engine{late, early} {
-		if err := e.Apply(7, edit); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, e.Apply(7, edit))
 	}
 	for _, bad := range []Edit{
 		{S: 8, Value: 0}, {S: 0, A: -1}, {Value: math.NaN()}, {Value: 1e9},
@@ -145,27 +116,17 @@ func TestApply(t *testing.T) {
 		t.Fatalf("phases %+v", late.Phases)
 	}
 	for _, name := range []string{Decoder, Exact} {
-		x, err := late.Round(name, 12)
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := early.Round(name, 12)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := testkit.Must(late.Round(name, 12))(t)
+		y := testkit.Must(early.Round(name, 12))(t)
 		if !mat.Equal(x.NextPi, y.NextPi) || x.Bound != y.Bound || x.Distance != y.Distance {
 			t.Errorf("%s: an edit of the past gives another future than one on the way", name)
 		}
 	}
-	if err := late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 1}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 1}))
 	if row := late.Phases[1].Problem.MDP.Next(1, 1); row[3] != 1 {
 		t.Errorf("row %v", row)
 	}
-	if err := late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 0.5}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, late.Apply(3, Edit{Transition: true, S: 1, A: 1, T: 3, Value: 0.5}))
 	if row := late.Phases[len(late.Phases)-1].Problem.MDP.Next(1, 1); row[3] != 0.5 || math.Abs(row[0]-0.5/7) > 1e-16 {
 		t.Errorf("row %v, want the rest shared equally", row)
 	}
@@ -174,14 +135,8 @@ func TestApply(t *testing.T) {
 // TestFrozenLake compares the preset with the tables exported from Gymnasium,
 // and its optimum with a known value: 0.542 at the start for γ = 0.99.
 func TestFrozenLake(t *testing.T) {
-	data, err := os.ReadFile("../../scripts/testdata/frozenlake-4x4.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := mdp.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Must(os.ReadFile("../../scripts/testdata/frozenlake-4x4.json"))(t)
+	want := testkit.Must(mdp.Decode(data))(t)
 	s := settings()
 	s.Preset, s.Gamma = FrozenLake, 0.99
 	e := start(t, s)
@@ -200,15 +155,9 @@ func TestMatrices(t *testing.T) {
 	s.States, s.Actions, s.Packets = 3, 2, 2
 	e := start(t, s)
 	for _, critic := range []bool{false, true} {
-		c, err := e.Trace(4, critic)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(e.Trace(4, critic))(t)
 		r, _ := e.Round(Decoder, 4)
-		results, err := Matrix(c, "results", 0, 99)
-		if err != nil {
-			t.Fatal(err)
-		}
+		results := testkit.Must(Matrix(c, "results", 0, 99))(t)
 		want := r.NextPi.RawMatrix().Data
 		if critic {
 			want = r.NextQ.RawMatrix().Data
@@ -270,10 +219,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("settings %+v were taken", s)
 		}
 	}
-	large, err := mdp.Random.Draw(1, 65, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	large := testkit.Must(mdp.Random.Draw(1, 65, 2, 1))(t)
 	if _, err := New(settings(), &large[0]); err == nil {
 		t.Error("a problem of 65 states was taken")
 	}
@@ -288,28 +234,16 @@ func TestControllersComeLate(t *testing.T) {
 	e := start(t, settings())
 	rng := seed.New(1, "late")
 	for k := 3; k < 12; k += 3 {
-		if err := e.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, e.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}))
 	}
-	late, err := e.Round(Exact, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
+	late := testkit.Must(e.Round(Exact, 11))(t)
 	other := start(t, settings())
 	rng = seed.New(1, "late")
 	for k := 3; k < 12; k += 3 {
-		if _, err := other.Round(Exact, k+2); err != nil {
-			t.Fatal(err)
-		}
-		if err := other.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(other.Round(Exact, k+2))(t)
+		testkit.Check(t, other.Apply(k, Edit{S: rng.IntN(8), A: rng.IntN(3), Value: rng.Float64()}))
 	}
-	early, err := other.Round(Exact, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
+	early := testkit.Must(other.Round(Exact, 11))(t)
 	if !mat.Equal(late.NextPi, early.NextPi) || late.Distance != early.Distance || late.Bound != early.Bound {
 		t.Error("a controller that comes late has another history")
 	}
@@ -325,36 +259,17 @@ func TestLearned(t *testing.T) {
 	if _, err := e.Compare(0); err == nil {
 		t.Error("a network that is not there acted")
 	}
-	f, err := safetensors.ReadFile("../../policyattention/anymdp/weights.safetensors")
+	f := testkit.Must(safetensors.ReadFile("../../policyattention/anymdp/weights.safetensors"))(t)
+	n, err := anymdp.NewNetwork(safetensors.Floats(f))
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
-		values, _, err := safetensors.Get[float32](f, name)
-		return values, err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SetLearned(n); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Round(Learned, 5); err != nil {
-		t.Fatal(err)
-	}
-	want, err := e.Compare(5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, e.SetLearned(n))
+	testkit.Must(e.Round(Learned, 5))(t)
+	want := testkit.Must(e.Compare(5))(t)
 	for s := range 8 {
-		trace, err := e.Look(5, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		results, err := LearnedMatrix(trace, "results", 0, 99)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trace := testkit.Must(e.Look(5, s))(t)
+		results := testkit.Must(LearnedMatrix(trace, "results", 0, 99))(t)
 		for a, row := range results {
 			if row[3] != want.At(s, a) {
 				t.Errorf("π̂(%d|%d) is %v in the trace and %v of the actor", a, s, row[3], want.At(s, a))

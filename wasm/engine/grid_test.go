@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/testkit"
 )
 
 // TestMaps edits places of a map and compares the tables with those of a map
@@ -19,9 +21,7 @@ func TestMaps(t *testing.T) {
 		if n := len(first.Tiles); n != first.Width*first.Height || n != e.Decoder.States {
 			t.Fatalf("%s: %d tiles of a map of %d by %d", preset, n, first.Width, first.Height)
 		}
-		if err := e.Apply(2, Edit{S: 1, A: 2, Value: 0.25}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, e.Apply(2, Edit{S: 1, A: 2, Value: 0.25}))
 		for _, tile := range []byte{Wall, Ice, Goal, Hole, Floor} {
 			if err := e.Apply(3, Edit{S: 6, Tile: tile}); err != nil {
 				t.Fatal(preset, string(tile), err)
@@ -62,9 +62,7 @@ func TestWall(t *testing.T) {
 	s.Preset = Maze
 	e := start(t, s)
 	before := e.Phases[0].Optimum
-	if err := e.Apply(0, Edit{S: 17, Tile: Wall}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, e.Apply(0, Edit{S: 17, Tile: Wall}))
 	after := e.Phases[1]
 	if x, y := mat.Max(before.Q.RowView(12)), mat.Max(after.Optimum.Q.RowView(12)); y >= x {
 		t.Errorf("the value beside the new wall was %v and is %v", x, y)
@@ -79,30 +77,17 @@ func TestWall(t *testing.T) {
 // TestSetStart edits π₀ and compares with a problem that had it from the start.
 func TestSetStart(t *testing.T) {
 	e := start(t, settings())
-	if _, err := e.Round(Exact, 7); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(e.Round(Exact, 7))(t)
 	problem := e.Phases[0].Problem
 	pi := mat.DenseCopyOf(problem.Pi0)
-	if err := e.SetStart(3, 1, 0.5); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, e.SetStart(3, 1, 0.5))
 	rest := pi.At(3, 0) + pi.At(3, 2)
 	pi.SetRow(3, []float64{pi.At(3, 0) * (0.5 / rest), 0.5, pi.At(3, 2) * (0.5 / rest)})
 	problem.Pi0 = pi
-	other, err := New(settings(), &problem)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := testkit.Must(New(settings(), &problem))(t)
 	for _, name := range []string{Decoder, Exact} {
-		x, err := e.Round(name, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := other.Round(name, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := testkit.Must(e.Round(name, 7))(t)
+		y := testkit.Must(other.Round(name, 7))(t)
 		if !mat.Equal(x.NextPi, y.NextPi) || x.Bound != y.Bound {
 			t.Errorf("%s: an edited π₀ gives another run than the same π₀ from the start", name)
 		}

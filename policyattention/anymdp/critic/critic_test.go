@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
@@ -18,19 +19,13 @@ import (
 
 func released(t *testing.T) critic.Estimator {
 	t.Helper()
-	e, err := critic.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(critic.Released())(t)
 	return e
 }
 
 func problems(t *testing.T, root uint64, states, actions, n int) []mdp.Problem {
 	t.Helper()
-	all, err := mdp.Random.Draw(root, states, actions, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testkit.Must(mdp.Random.Draw(root, states, actions, n))(t)
 	return all
 }
 
@@ -39,14 +34,8 @@ func contexts(t *testing.T, all []mdp.Problem) []control.Context {
 	t.Helper()
 	var batch []control.Context
 	for i, p := range all {
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		pi, err := pmd.Step(p.Pi0, q, .8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
+		pi := testkit.Must(pmd.Step(p.Pi0, q, .8))(t)
 		batch = append(batch, control.Context{Problem: i, MDP: p.MDP, Pi: pi, Q: q})
 	}
 	return batch
@@ -54,10 +43,7 @@ func contexts(t *testing.T, all []mdp.Problem) []control.Context {
 
 func evaluate(t *testing.T, c control.Critic, batch []control.Context) []*mat.Dense {
 	t.Helper()
-	values, err := c.Evaluate(batch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := testkit.Must(c.Evaluate(batch))(t)
 	return values
 }
 
@@ -104,10 +90,7 @@ func TestCorrectionSumsToNewestRows(t *testing.T) {
 		}
 		q := evaluate(t, c, []control.Context{x})[0]
 		answers.Add(answers, q)
-		pi, err := pmd.Step(x.Pi, q, .8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pi := testkit.Must(pmd.Step(x.Pi, q, .8))(t)
 		batch[0].Pi, batch[0].Q = pi, q
 	}
 	for pair := range states * actions {
@@ -137,10 +120,7 @@ func draw(rng *rand.Rand, states, pairs, n int) *critic.Counts {
 
 func estimate(t *testing.T, e critic.Estimator, all ...*critic.Counts) [][][]float64 {
 	t.Helper()
-	rows, err := e(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := testkit.Must(e(all))(t)
 	return rows
 }
 
@@ -158,10 +138,7 @@ func TestReleasedIsNearTheBest(t *testing.T) {
 				dense, sparse = 1.35, 1.15
 			}
 			for _, law := range critic.Laws[:2] {
-				all, err := critic.Accuracy(law, states, n, 11, released(t), critic.Posterior(0), critic.Posterior(1))
-				if err != nil {
-					t.Fatal(err)
-				}
+				all := testkit.Must(critic.Accuracy(law, states, n, 11, released(t), critic.Posterior(0), critic.Posterior(1)))(t)
 				overMean, overPosterior := all[0]/all[1], all[0]/all[2]
 				t.Logf("S = %d, N = %d, %s: squared error of the network / frequencies %.3f, / posterior mean %.3f", states, n, law.Name, overMean, overPosterior)
 				limits := [2]float64{1, dense}
@@ -207,17 +184,11 @@ func TestScaleAndOffset(t *testing.T) {
 	const scale, offset = 300, -7
 	r := mat.DenseCopyOf(p.MDP.R)
 	r.Apply(func(_, _ int, v float64) float64 { return scale*v + offset }, r)
-	m, err := mdp.New(p.MDP.Gamma, p.MDP.P, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(mdp.New(p.MDP.Gamma, p.MDP.P, r))(t)
 	run := func(p mdp.Problem, eta float64) *mat.Dense {
 		loop := control.ExactPMD(eta)
 		loop.Critic = &critic.Critic{Estimate: released(t), Samples: 4, Root: 3, Corrected: true, Anchored: true}
-		trajectories, err := loop.Run([]mdp.Problem{p}, 15)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trajectories := testkit.Must(loop.Run([]mdp.Problem{p}, 15))(t)
 		return trajectories[0].Policies[15]
 	}
 	if d := mdp.MaxAbsDiff(run(p, .8), run(mdp.Problem{MDP: m, Pi0: p.Pi0}, .8/scale)); d > 1e-9 {
@@ -300,10 +271,7 @@ func TestAnchor(t *testing.T) {
 	}
 	r := mat.NewDense(2, 2, []float64{1, 1, 1, 1})
 	for _, gamma := range []float64{0, .9} {
-		m, err := mdp.New(gamma, mat.NewDense(4, 2, []float64{.5, .5, 1, 0, 0, 1, .2, .8}), r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testkit.Must(mdp.New(gamma, mat.NewDense(4, 2, []float64{.5, .5, 1, 0, 0, 1, .2, .8}), r))(t)
 		q := mat.NewDense(2, 2, []float64{1 / (1 - gamma), 1 / (1 - gamma), 1 / (1 - gamma), 1 / (1 - gamma)})
 		got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 2, Corrected: true, Anchored: true}, []control.Context{{MDP: m, Pi: m.Uniform(), Q: q, Eta: 1}})
 		if d := mdp.MaxAbsDiff(got[0], q); d > 1e-12 {
@@ -348,20 +316,11 @@ func measure(t *testing.T, all []mdp.Problem, rounds int, c control.Critic) (bac
 	t.Helper()
 	loop := control.ExactPMD(control.NominalStep)
 	loop.Critic = c
-	trajectories, err := loop.Run(all, rounds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trajectories := testkit.Must(loop.Run(all, rounds))(t)
 	n := float64(len(all))
 	for i, x := range trajectories {
-		scale, err := control.NewScale(all[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := scale.Loss(x.Policies[rounds])
-		if err != nil {
-			t.Fatal(err)
-		}
+		scale := testkit.Must(control.NewScale(all[i]))(t)
+		l := testkit.Must(scale.Loss(x.Policies[rounds]))(t)
 		loss += l / n
 		for k := range rounds - 1 {
 			exact := all[i].MDP.EvaluationBackup(x.Policies[k+1], x.Q[k]).RawMatrix().Data

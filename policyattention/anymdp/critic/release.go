@@ -27,10 +27,7 @@ var Released = sync.OnceValues(func() (Estimator, error) {
 // Plain returns the estimator with the weights of a file, on all processors. It returns an
 // error if a tensor is missing, of another size or not finite.
 func Plain(f *safetensors.File) (Estimator, error) {
-	n, err := NewNetwork(func(name string) ([]float32, error) {
-		values, _, err := safetensors.Get[float32](f, name)
-		return values, err
-	})
+	n, err := NewNetwork(safetensors.Floats(f))
 	if err != nil {
 		return nil, err
 	}

@@ -8,28 +8,14 @@ import (
 	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/train"
-	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/fused"
 )
 
 // Model is a trained network on a GoMLX backend. Its Forward is an [anymdp.Forward].
-type Model struct {
-	*fused.Sequences
-	Hash string // of the weights' configuration
-	Step int
-}
+type Model = train.Sequences[Config]
 
 // Load reads the weights of a training run by this recipe.
 func Load(b compute.Backend, path string) (*Model, error) {
-	c, step, params, err := ReadWeights(path)
-	if err != nil {
-		return nil, err
-	}
-	network, err := fused.NewSequences(b, c.Network(), params)
-	if err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
-	}
-	return &Model{network, c.Hash(), step}, nil
+	return train.LoadSequences[Config](b, path)
 }
 
 // Settle returns weights of a training run in the form in which they are released. The
@@ -40,10 +26,7 @@ func Settle(weights []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	network, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
-		values, _, err := safetensors.Get[float32](f, name)
-		return values, err
-	})
+	network, err := anymdp.NewNetwork(safetensors.Floats(f))
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
@@ -62,10 +45,4 @@ func Settle(weights []byte) ([]byte, error) {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
 	return safetensors.Marshal(f)
-}
-
-// ReadWeights reads weights of a training run by this recipe: their configuration, the
-// step after which they were taken, and the flat parameter vector.
-func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	return train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
 }

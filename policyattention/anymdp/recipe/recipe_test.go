@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"icrl/internal/safetensors"
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/seed"
@@ -53,10 +54,7 @@ func TestContextsAreStates(t *testing.T) {
 // pair, KL(p‖½) − p·x against its minimum −log((1+eˣ)/2), over the two ordered pairs and
 // the two empty ones.
 func TestProximalIsTheExcess(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New("go"))(t)
 	exec := graph.MustNewExec(b, func(in []*graph.Node) *graph.Node { return proximal(in[0], in[1], in[2]) })
 	defer exec.Finalize()
 	at := func(f, x [][]float64, temperature float64) float64 {
@@ -87,38 +85,19 @@ func TestProximalIsTheExcess(t *testing.T) {
 // The first loss of a run is that of its initial weights by the forward pass in plain Go
 // and sums written out.
 func TestFirstLoss(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New("go"))(t)
 	c := small(7)
-	job, err := c.Job()
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := job.Run(context.Background(), b, t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := testkit.Must(c.Job())(t)
+	result := testkit.Must(job.Run(context.Background(), b, t.TempDir(), nil))(t)
 	params, network := job.Model.Init(), c.Network()
 	f := &safetensors.File{}
 	for _, part := range network.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
 	}
-	raw, err := safetensors.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if raw, err = Settle(raw); err != nil {
-		t.Fatal(err)
-	}
-	if f, err = safetensors.Unmarshal(raw); err != nil {
-		t.Fatal(err)
-	}
-	forward, err := anymdp.Plain(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(safetensors.Marshal(f))(t)
+	raw = testkit.Must(Settle(raw))(t)
+	f = testkit.Must(safetensors.Unmarshal(raw))(t)
+	forward := testkit.Must(anymdp.Plain(f))(t)
 	first, contexts := seed.New(c.Seed, "any", "batch", 0).IntN(c.Examples), c.Contexts()
 	want := 0.0
 	for i := range c.Batch {
@@ -132,10 +111,7 @@ func TestFirstLoss(t *testing.T) {
 // excess is the loss of one context.
 func excess(t *testing.T, forward anymdp.Forward, x Context) (sum float64) {
 	row := anymdp.Encode(x.Update, x.Prior)
-	outputs, err := forward([][][]float64{row.Tokens})
-	if err != nil {
-		t.Fatal(err)
-	}
+	outputs := testkit.Must(forward([][][]float64{row.Tokens}))(t)
 	n := len(x.Update)
 	for k, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
 		logits := make([]float64, n)
@@ -160,38 +136,20 @@ func excess(t *testing.T, forward anymdp.Forward, x Context) (sum float64) {
 
 // GoMLX's network is the one of plain Go, to float32.
 func TestModelIsPlain(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New("go"))(t)
 	const path = "../weights.safetensors"
-	model, err := Load(b, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := testkit.Must(Load(b, path))(t)
 	defer model.Close()
-	f, err := safetensors.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward, err := anymdp.Plain(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(safetensors.ReadFile(path))(t)
+	forward := testkit.Must(anymdp.Plain(f))(t)
 	c := Standard(9)
 	c.Examples = 40
 	var tokens [][][]float64
 	for _, x := range c.Contexts() {
 		tokens = append(tokens, anymdp.Encode(x.Update, x.Prior).Tokens)
 	}
-	want, err := forward(tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := model.Forward(tokens)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(forward(tokens))(t)
+	got := testkit.Must(model.Forward(tokens))(t)
 	for i := range want {
 		for k, w := range want[i] {
 			// Outputs are at most 1/κ; float32 sums of some hundred terms.

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/safetensors"
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/artifact"
@@ -22,6 +23,7 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -33,10 +35,7 @@ func TestRowsAreWhatTheySay(t *testing.T) {
 		}
 		names[r.Name] = true
 		r.Problems = 2
-		problems, err := r.Draw(5, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(r.Draw(5, 1))(t)
 		for i, p := range problems {
 			m := p.MDP
 			if m.States() != r.States || m.Actions() != r.Actions || m.Gamma != r.Gamma || mat.Min(m.R) < r.Least || mat.Max(m.R) > r.Most || p.Eta <= 0 {
@@ -45,10 +44,7 @@ func TestRowsAreWhatTheySay(t *testing.T) {
 			if r.Mass == 0 && !r.Lock {
 				continue
 			}
-			optimum, err := m.Optimal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			optimum := testkit.Must(m.Optimal())(t)
 			starved := 0
 			for s := range r.States {
 				mass := p.Pi0.At(s, best(optimum.Q.RawRowView(s)))
@@ -70,36 +66,18 @@ func TestRowsAreWhatTheySay(t *testing.T) {
 func TestLoopIsControls(t *testing.T) {
 	r := base
 	r.Name, r.Problems, r.Network, r.Mixed = "test", 2, 1, 1
-	forward, err := anymdp.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := r.Draw(5, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	losses, err := r.run(problems, 0, forward, []int{3, 7})
-	if err != nil {
-		t.Fatal(err)
-	}
-	actor, err := anymdp.NewActor(forward, anymdp.Prior)
-	if err != nil {
-		t.Fatal(err)
-	}
-	network, err := anymdp.NewActor(forward, anymdp.Network)
-	if err != nil {
-		t.Fatal(err)
-	}
+	forward := testkit.Must(anymdp.Released())(t)
+	problems := testkit.Must(r.Draw(5, 1))(t)
+	losses := testkit.Must(r.run(problems, 0, forward, []int{3, 7}))(t)
+	actor := testkit.Must(anymdp.NewActor(forward, anymdp.Prior))(t)
+	network := testkit.Must(anymdp.NewActor(forward, anymdp.Network))(t)
 	for i, p := range problems {
 		loops := map[string]control.Loop{"exact": control.ExactPMD(p.Eta), "prior": {Actor: actor, Critic: control.ExactCritic{}, Eta: p.Eta}}
 		if i == 0 {
 			loops["mixed"] = control.Loop{Actor: control.MixedActor{Actor: network, Phi: Phi}, Critic: control.ExactCritic{}, Eta: p.Eta}
 		}
 		for name, loop := range loops {
-			solution, err := loop.Solve(p.Problem, 7)
-			if err != nil {
-				t.Fatal(err)
-			}
+			solution := testkit.Must(loop.Solve(p.Problem, 7))(t)
 			got := map[string][]float64{"exact": losses[i].Exact, "prior": losses[i].Prior, "mixed": losses[i].Mixed}[name]
 			if got[0] != solution.Loss[3] || got[1] != solution.Loss[7] {
 				t.Errorf("problem %d, %s: losses %v, want %v and %v", i, name, got, solution.Loss[3], solution.Loss[7])
@@ -141,18 +119,12 @@ func TestStore(t *testing.T) {
 	if _, _, err := Read(folder, c); !errors.Is(err, artifact.ErrMissing) {
 		t.Errorf("nothing there: %v", err)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, WeightsFile), []byte("w"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(folder, 0o755))
+	testkit.Check(t, os.WriteFile(filepath.Join(folder, WeightsFile), []byte("w"), 0o644))
 	nan := []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	// Excesses of up to three digits are kept as they are.
 	want := Losses{[]float64{.5, .25, 1.25e-9, 0}, []float64{.5, .125, .125 + 1.25e-9, .1}, nan, nan}
-	if err := Write(folder, Manifest{Config: c}, map[string][]Losses{Rows[0].Name: {want}}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, Write(folder, Manifest{Config: c}, map[string][]Losses{Rows[0].Name: {want}}))
 	_, losses, err := Read(folder, c)
 	if err != nil {
 		t.Fatal(err)
@@ -163,9 +135,7 @@ func TestStore(t *testing.T) {
 			t.Errorf("read %v, want %v", got, want)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, WeightsFile), []byte("v"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(filepath.Join(folder, WeightsFile), []byte("v"), 0o644))
 	if _, _, err := Read(folder, c); err == nil || !strings.Contains(err.Error(), "SHA-256") {
 		t.Errorf("other weights: %v", err)
 	}
@@ -182,28 +152,17 @@ func TestCardIsCurrent(t *testing.T) {
 	for _, identity := range recipe.Identities {
 		configs = append(configs, recipe.Standard(identity))
 	}
-	e, err := Load(preset, configs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testkit.Must(Load(preset, configs))(t)
 	if len(e.Manifests) != len(configs) {
 		t.Errorf("%d of %d identities have results", len(e.Manifests), len(configs))
 	}
 	var card strings.Builder
-	if err := e.Card(&card); err != nil {
-		t.Fatal(err)
-	}
-	stored, err := os.ReadFile("../MODEL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, e.Card(&card))
+	stored := testkit.Must(os.ReadFile("../MODEL.md"))(t)
 	if string(stored) != card.String() {
 		t.Error("MODEL.md is not what 'policyattention --preset paper any card' prints")
 	}
-	released, err := artifact.FileDigest("../weights.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	released := testkit.Must(artifact.FileDigest("../weights.safetensors"))(t)
 	if released != e.Manifests[0].Files[WeightsFile] {
 		t.Error("the released weights are not those of the first identity")
 	}
@@ -233,41 +192,23 @@ func TestVerify(t *testing.T) {
 // losses were made with, in float64, gives plain Go's. The problem is one on which float32
 // shows.
 func TestMissesAreRounding(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New("go"))(t)
 	c := recipe.Standard(31001)
 	path := filepath.Join(Folder("../../../artifacts/paper", c), WeightsFile)
-	_, _, params, err := recipe.ReadWeights(path)
+	_, _, params, err := train.ReadNetwork[recipe.Config](path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := safetensors.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := anymdp.Plain(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	narrow, err := recipe.Load(b, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testkit.Must(safetensors.ReadFile(path))(t)
+	plain := testkit.Must(anymdp.Plain(f))(t)
+	narrow := testkit.Must(recipe.Load(b, path))(t)
 	defer narrow.Close()
 	i := slices.IndexFunc(Rows, func(r Row) bool { return r.Name == "mass 1e-12, all states" })
 	row := Rows[i]
 	row.Problems, row.Network, row.Mixed = 1, 1, 0
-	problems, err := row.Draw(Root, c.Seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(row.Draw(Root, c.Seed))(t)
 	loss := func(forward anymdp.Forward) float64 {
-		losses, err := row.run(problems, 0, forward, []int{40})
-		if err != nil {
-			t.Fatal(err)
-		}
+		losses := testkit.Must(row.run(problems, 0, forward, []int{40}))(t)
 		return losses[0].Network[0]
 	}
 	want := loss(plain)
@@ -324,10 +265,7 @@ func maze(t *testing.T, root uint64, side int) mdp.Problem {
 		}
 	}
 	r.SetRow(n-1, []float64{1, 1, 1, 1})
-	problem, err := mdp.NewProblem(.9, p, r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := testkit.Must(mdp.NewProblem(.9, p, r, nil))(t)
 	return problem
 }
 
@@ -337,21 +275,13 @@ func TestGreedyIsExactPMDs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it replays many rounds in plain Go")
 	}
-	forward, err := anymdp.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
+	forward := testkit.Must(anymdp.Released())(t)
 	problems := map[string]mdp.Problem{"maze 1": maze(t, 1, 5), "maze 2": maze(t, 2, 6)}
 	for _, name := range []string{"frozenlake-4x4", "frozenlake-8x8", "cliffwalking"} {
-		if problems[name], err = mdpfile.Read(filepath.Join("testdata", name+".npz")); err != nil {
-			t.Fatal(err)
-		}
+		problems[name] = testkit.Must(mdpfile.Read(filepath.Join("testdata", name+".npz")))(t)
 	}
 	for name, p := range problems {
-		all, err := Agreement(p, forward, 200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := testkit.Must(Agreement(p, forward, 200))(t)
 		for _, g := range all {
 			if g.Decided < 5 || len(g.Different) > 0 {
 				t.Errorf("%s, %s: of %d decided states %v have another likeliest action", name, g.Readout, g.Decided, g.Different)

@@ -12,6 +12,7 @@ import (
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/artifact"
+	"icrl/policyattention/train"
 )
 
 // tolerance is by how much a loss that is replayed in plain Go may differ from the stored
@@ -74,7 +75,7 @@ func Verify(preset string, configs []recipe.Config) (wrong []string, losses int,
 // replay is Verify for one identity, number i of n.
 func replay(folder string, c recipe.Config, stored map[string][]Losses, i, n int) (wrong []string, losses int, err error) {
 	path := filepath.Join(folder, WeightsFile)
-	config, step, _, err := recipe.ReadWeights(path)
+	config, step, _, err := train.ReadNetwork[recipe.Config](path)
 	if err != nil {
 		return []string{err.Error()}, 0, nil
 	}

@@ -5,31 +5,26 @@ import (
 	"math"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 )
 
 // A row that was interrupted ends with the losses of one that was not, and what the row does
 // not want is left out.
 func TestRunGoesOn(t *testing.T) {
-	forward, err := anymdp.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
+	forward := testkit.Must(anymdp.Released())(t)
 	// The rounds are few because all horizons of the table are this one's.
 	long := Horizons
 	Horizons = []int{1, 2, 3, 4}
 	t.Cleanup(func() { Horizons = long })
 	r := base
 	r.Name, r.Problems, r.Network, r.Mixed = "test", together+2, 1, together+1
-	want, err := r.Run(5, 1, forward, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(r.Run(5, 1, forward, nil, nil))(t)
 	work, stop := t.TempDir(), errors.New("stop")
 	if none, err := r.ReadPart(work); err != nil || len(none.Losses) > 0 {
 		t.Errorf("before anything is known: %d losses, %v", len(none.Losses), err)
 	}
-	_, err = r.Run(5, 1, forward, nil, func(losses []Losses) error {
+	_, err := r.Run(5, 1, forward, nil, func(losses []Losses) error {
 		return errors.Join(r.WritePart(work, Part{losses, 2}), stop)
 	})
 	if !errors.Is(err, stop) {

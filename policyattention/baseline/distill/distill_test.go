@@ -1,20 +1,20 @@
 package distill
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
-	"github.com/gomlx/compute"
 	_ "github.com/gomlx/compute/gobackend"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
+	"icrl/internal/testkit/lives"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
@@ -24,16 +24,6 @@ import (
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/fused"
 )
-
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := compute.NewWithConfig("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Finalize)
-	return b
-}
 
 // tiny is a recipe in which contexts overflow after two rounds.
 func tiny() Config {
@@ -45,10 +35,7 @@ func tiny() Config {
 
 func problems(t *testing.T, n int) []mdp.Problem {
 	t.Helper()
-	p, err := mdp.Random.Draw(3, 4, 3, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(mdp.Random.Draw(3, 4, 3, n))(t)
 	return p
 }
 
@@ -56,10 +43,7 @@ func problems(t *testing.T, n int) []mdp.Problem {
 func model(t *testing.T, c Config) (*Model, []float32) {
 	t.Helper()
 	params := c.Network().Init(seed.New(1, "test"))
-	m, err := NewModel(goBackend(t), c, params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(NewModel(graphs.Backend(t), c, params))(t)
 	return m, params
 }
 
@@ -91,15 +75,9 @@ func TestRecipes(t *testing.T) {
 func TestHistoriesAreThoseOfALearner(t *testing.T) {
 	c := tiny()
 	c.Histories, c.Length, c.Source = 200, 400, baseline.StepSizes{Alpha: 16, Beta: 0.2}
-	histories, err := c.histories()
-	if err != nil {
-		t.Fatal(err)
-	}
+	histories := testkit.Must(c.histories())(t)
 	root := seed.New(c.Seed, "distill", "mdps").Uint64()
-	ps, err := mdp.Random.Draw(root, c.States, c.Actions, c.Histories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Histories))(t)
 	early, late := 0., 0.
 	for i, h := range histories {
 		if len(h.action) != c.Length || len(h.Previous) != c.Length || len(h.Reward) != c.Length || len(h.State) != c.Length {
@@ -134,7 +112,7 @@ func full(t *testing.T, m *Model, params []float32, h incontext.History, n int) 
 	for i := range position {
 		position[i] = int32(i)
 	}
-	exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
+	exec, err := NewExec(graphs.Backend(t), func(in []*Node) *Node {
 		return fused.Bind(m.Config.Network(), in[0]).Vectors(m.Config.tokens(in[1], in[2], in[3], in[4]))
 	})
 	if err != nil {
@@ -146,10 +124,7 @@ func full(t *testing.T, m *Model, params []float32, h incontext.History, n int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	logits, err := tensors.CopyFlatData[float32](out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	logits := testkit.Must(tensors.CopyFlatData[float32](out))(t)
 	p := make([]float64, m.Config.Actions)
 	for a := range p {
 		p[a] = float64(logits[(n-1)*m.Config.Actions+a])
@@ -177,14 +152,9 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 	}
 	a := m.agents(histories)
 	for round := range 4 {
-		if err := a.Begin(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, a.Begin())
 		for range baseline.Window {
-			rows, err := a.Act()
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := testkit.Must(a.Act())(t)
 			for i, chain := range chains {
 				step := chain.Step(chain.Choose(rows[i].RawRowView(0)))
 				histories[i].See(&step, step.Next)
@@ -194,14 +164,8 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 		if want := min(20*(round+1), 34+20); a.length != want {
 			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, a.length, want)
 		}
-		policies, err := a.Policies()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := a.Policies()
-		if err != nil {
-			t.Fatal(err)
-		}
+		policies := testkit.Must(a.Policies())(t)
+		again := testkit.Must(a.Policies())(t)
 		for i := range ps {
 			if !mat.Equal(policies[i], again[i]) {
 				t.Fatalf("round %d: asking again changes the answer", round)
@@ -214,10 +178,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			}
 		}
 		before := a.length
-		rows, err := a.Act()
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := testkit.Must(a.Act())(t)
 		for i := range ps {
 			near(t, "next action", rows[i].RawRowView(0), policies[i].RawRowView(chains[i].State))
 		}
@@ -233,34 +194,7 @@ func TestReliveAgreesWithLive(t *testing.T) {
 	short, _ := model(t, tiny().ShortContext())
 	ps := problems(t, 2)
 	for name, c := range map[string]incontext.Controller{"long": m.controller(5), "short": short.controller(5)} {
-		t.Run(name, func(t *testing.T) {
-			lived, actions, err := c.Live(ps, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
-			const tolerance = 1e-5 // float32, as in near
-			again, err := c.Relive(ps, actions, tolerance)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range ps {
-				for k, pi := range lived[i].Policies {
-					near(t, "policy", again[i].Policies[k].RawMatrix().Data, pi.RawMatrix().Data)
-				}
-			}
-			for name, change := range map[string]func(){
-				"another action": func() { actions[1][37] = (actions[1][37] + 1) % 3 },
-				"no action":      func() { actions[1][37] = 3 },
-				"half a round":   func() { actions[1] = actions[1][:90] },
-			} {
-				before := slices.Clone(actions[1])
-				change()
-				if _, err := c.Relive(ps, actions, tolerance); err == nil {
-					t.Errorf("%s passed", name)
-				}
-				actions[1] = before
-			}
-		})
+		t.Run(name, func(t *testing.T) { lives.Again(t, c, ps, 5, 1e-5) }) // float32, as in near
 	}
 }
 
@@ -268,14 +202,8 @@ func TestControllerRepeats(t *testing.T) {
 	m, _ := model(t, tiny())
 	ps := problems(t, 3)
 	var c control.Controller = m.controller(5)
-	first, err := c.Run(ps, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := c.Run(ps, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(c.Run(ps, 3))(t)
+	again := testkit.Must(c.Run(ps, 2))(t)
 	for i := range ps {
 		for k, pi := range again[i].Policies {
 			if !mat.Equal(pi, first[i].Policies[k]) {
@@ -293,25 +221,16 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	c := tiny()
 	c.Batch, c.Context = 2, 21
 	m, params := model(t, c)
-	histories, err := c.histories()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := c.data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	histories := testkit.Must(c.histories())(t)
+	data := testkit.Must(c.data())(t)
 	start := c.batch(3)
-	exec, err := NewExec(goBackend(t), func(in []*Node) *Node {
+	exec, err := NewExec(graphs.Backend(t), func(in []*Node) *Node {
 		return c.loss(fused.Bind(c.Network(), in[0]), in[2:], in[1:2])
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Call1(params, start, data[0], data[1], data[2], data[3])
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(exec.Call1(params, start, data[0], data[1], data[2], data[3]))(t)
 	want := 0.
 	for _, at := range tensors.MustCopyFlatData[int32](start) {
 		h, from := histories[int(at)/c.Length], int(at)%c.Length
@@ -327,11 +246,8 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 
 func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	c := tiny()
-	b := goBackend(t)
-	whole, err := Train(context.Background(), c, b, t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := graphs.Backend(t)
+	whole := testkit.Must(Train(context.Background(), c, b, t.TempDir(), nil))(t)
 	// A run that is stopped before its first step and taken up again.
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -339,25 +255,9 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	if _, err := Train(ctx, c, b, dir, nil); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a cancelled run returned %v", err)
 	}
-	parts, err := Train(context.Background(), c, b, dir, func(train.Progress) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := os.ReadFile(whole.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := os.ReadFile(parts.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(x, y) {
-		t.Error("the weights of a resumed run differ")
-	}
-	m, err := Load(b, whole.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := testkit.Must(Train(context.Background(), c, b, dir, func(train.Progress) {}))(t)
+	lives.Ends(t, whole, parts)
+	m := testkit.Must(Load(b, whole.Weights))(t)
 	if m.Config != c {
 		t.Errorf("the weights state %+v", m.Config)
 	}
@@ -371,10 +271,7 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 func TestBeginnings(t *testing.T) {
 	whole := Paper(18100, 8)
 	for name, steps := range map[string]int{"full": 40_000, "full-after-500": 500, "full-after-20000": 20_000} {
-		c, err := recipe(name, 18100, 8, baseline.StepSizes{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(recipe(name, 18100, 8, baseline.StepSizes{}))(t)
 		if c.Steps != steps || c.line() == "" || c.line() != whole.line() {
 			t.Errorf("%s: %d steps, line %q; want %d and %q", name, c.Steps, c.line(), steps, whole.line())
 		}

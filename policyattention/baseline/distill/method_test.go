@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/baseline"
 )
 
@@ -12,10 +13,7 @@ func TestRecipesByName(t *testing.T) {
 	seen := map[string]string{}
 	names := append([]string{"full", "full-short", "full-tuned", "first", "cpu", "cpu-tuned-short", "cpu-source-9"}, Method.Recipes...)
 	for _, name := range names {
-		c, err := recipe(name, 1, 8, tuned)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testkit.Must(recipe(name, 1, 8, tuned))(t)
 		if err := c.Validate(); err != nil {
 			t.Error(err)
 		}

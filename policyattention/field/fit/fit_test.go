@@ -12,21 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/backend"
+	"icrl/internal/testkit/graphs"
 )
-
-func goBackend(t *testing.T) compute.Backend {
-	t.Helper()
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // quadratic is the loss Σ scale_i (x_i − goal_step)², where goal is the batch.
 func quadratic() Job {
@@ -49,7 +39,7 @@ func goal(step int) float64 { return math.Sin(float64(step)) }
 // (Kingma and Ba, algorithm 1), made here with the gradient by hand.
 func TestAdam(t *testing.T) {
 	job := quadratic()
-	f, err := job.Run(context.Background(), goBackend(t), filepath.Join(t.TempDir(), "run"))
+	f, err := job.Run(context.Background(), graphs.Backend(t), filepath.Join(t.TempDir(), "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +77,7 @@ func TestAdam(t *testing.T) {
 // A run that is stopped after every step, and one that saves after every step, end in the same
 // bytes as one in one go.
 func TestResumes(t *testing.T) {
-	job, on := quadratic(), goBackend(t)
+	job, on := quadratic(), graphs.Backend(t)
 	straight, broken, often := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b"), filepath.Join(t.TempDir(), "c")
 	if _, err := job.Run(context.Background(), on, straight); err != nil {
 		t.Fatal(err)
@@ -121,7 +111,7 @@ func TestResumes(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	on := goBackend(t)
+	on := graphs.Backend(t)
 	for want, change := range map[string]func(*Job){
 		"is not JSON":   func(j *Job) { j.Config = []byte("{") },
 		"0 parameters":  func(j *Job) { j.Init = nil },

@@ -1,11 +1,9 @@
 package s5rl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,7 +12,9 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/backend"
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
+	"icrl/internal/testkit/lives"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/field/s5"
@@ -23,16 +23,6 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 )
-
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Finalize)
-	return b
-}
 
 // tiny is a recipe with two lives a row.
 func tiny() Config {
@@ -55,19 +45,13 @@ func strange(c Config) []float32 {
 
 func model(t *testing.T, c Config) *Model {
 	t.Helper()
-	m, err := NewModel(goBackend(t), c, strange(c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(NewModel(graphs.Backend(t), c, strange(c)))(t)
 	return m
 }
 
 func problems(t *testing.T, n int) []mdp.Problem {
 	t.Helper()
-	p, err := mdp.Random.Draw(3, 4, 3, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(mdp.Random.Draw(3, 4, 3, n))(t)
 	return p
 }
 
@@ -75,9 +59,7 @@ func problems(t *testing.T, n int) []mdp.Problem {
 func collected(t *testing.T, c Config) (*rollouts, []float32) {
 	t.Helper()
 	r, params := &rollouts{c: c}, strange(c)
-	if err := r.Collect(goBackend(t), 0, params); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, r.Collect(graphs.Backend(t), 0, params))
 	return r, params
 }
 
@@ -143,10 +125,7 @@ func (s shown) row(from, n int) shown {
 func TestCollectedIsWhatWasSeen(t *testing.T) {
 	c := tiny()
 	r, params := collected(t, c)
-	ps, err := mdp.Random.Draw(seed.New(c.Seed, "s5rl", "problems", 0).Uint64(), c.States, c.Actions, c.Rows*c.Lives)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ps := testkit.Must(mdp.Random.Draw(seed.New(c.Seed, "s5rl", "problems", 0).Uint64(), c.States, c.Actions, c.Rows*c.Lives))(t)
 	s, length := r.last, c.length()
 	for row := range c.Rows {
 		from := row * length
@@ -206,18 +185,12 @@ func TestLossIsPPOs(t *testing.T) {
 	for i := range params {
 		params[i] *= 1.05
 	}
-	batch, err := r.Batch(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := testkit.Must(r.Batch(1))(t)
 	in := []any{params}
 	for _, x := range batch {
 		in = append(in, x)
 	}
-	out, err := CallOnce(goBackend(t), func(in []*Node) *Node { return network{c}.Loss(in[0], nil, in[1:]) }, in...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(CallOnce(graphs.Backend(t), func(in []*Node) *Node { return network{c}.Loss(in[0], nil, in[1:]) }, in...))(t)
 	order := seed.New(c.Seed, "s5rl", "order", 0).Perm(c.Rows)
 	rows, length := order[2:], c.length()
 	var advantages []float64
@@ -272,27 +245,7 @@ func TestLossIsPPOs(t *testing.T) {
 func TestReliveAgreesWithLive(t *testing.T) {
 	m, ps := model(t, tiny()), problems(t, 2)
 	for _, cleared := range []bool{false, true} {
-		c := m.Controller(5, cleared)
-		lived, actions, err := c.Live(ps, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const tolerance = 1e-4 // float32, as above
-		again, err := c.Relive(ps, actions, tolerance)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range ps {
-			for k, pi := range lived[i].Policies {
-				if d := mdp.MaxAbsDiff(again[i].Policies[k], pi); d > tolerance {
-					t.Errorf("cleared %v: problem %d, round %d: policies differ by %v", cleared, i, k, d)
-				}
-			}
-		}
-		actions[1][37] = (actions[1][37] + 1) % 3
-		if _, err := c.Relive(ps, actions, tolerance); err == nil {
-			t.Error("another action passed")
-		}
+		lives.Again(t, m.Controller(5, cleared), ps, 4, 1e-4) // float32, as above
 	}
 }
 
@@ -313,18 +266,10 @@ func TestReturnedPolicy(t *testing.T) {
 			h.Reward[3] = float32(before)
 			a := m.Controller(1, cleared).Agents([]*incontext.History{h})
 			for range 2 {
-				if _, err := a.Window(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(a.Window())(t)
 			}
-			pi, err := a.Policies()
-			if err != nil {
-				t.Fatal(err)
-			}
-			next, err := a.Act()
-			if err != nil {
-				t.Fatal(err)
-			}
+			pi := testkit.Must(a.Policies())(t)
+			next := testkit.Must(a.Act())(t)
 			row := pi[0].RawRowView(int(h.State[2*baseline.Window]))
 			for j, p := range next[0].RawRowView(0) {
 				if math.Abs(p-row[j]) > 1e-5 { // float32
@@ -401,11 +346,8 @@ func (s stopping) Collect(on compute.Backend, step int, params []float32) error 
 // A training that is interrupted between rollouts ends in the same bytes; its weights load, and
 // only as what they are.
 func TestTrainingResumes(t *testing.T) {
-	b, c := goBackend(t), tiny()
-	whole, err := c.job().Run(t.Context(), b, t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, c := graphs.Backend(t), tiny()
+	whole := testkit.Must(c.job().Run(t.Context(), b, t.TempDir(), nil))(t)
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	j := c.job()
@@ -413,22 +355,9 @@ func TestTrainingResumes(t *testing.T) {
 	if _, err := j.Run(ctx, b, dir, nil); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	run, err := c.In(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := run.Job.Run(t.Context(), b, dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := os.ReadFile(whole.Weights)
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := os.ReadFile(parts.Weights)
-	if err != nil || !bytes.Equal(first, second) {
-		t.Errorf("an interrupted run ends elsewhere: %v", err)
-	}
+	run := testkit.Must(c.In(dir, nil))(t)
+	parts := testkit.Must(run.Job.Run(t.Context(), b, dir, nil))(t)
+	lives.Ends(t, whole, parts)
 	m, err := Load(b, whole.Weights)
 	if err != nil || m.Config != tiny() {
 		t.Fatalf("%+v, %v", m, err)
@@ -445,10 +374,7 @@ func TestTrainingResumes(t *testing.T) {
 
 func TestRecipes(t *testing.T) {
 	s := method.Setting{Recipe: "cpu", States: 8, Actions: 3, Identity: method.Identity{Model: 5}}
-	d, err := Method.Deploy(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(Method.Deploy(s))(t)
 	if c := d.(*Deployment).S5RL.Training; c != CPU(5, 8) || c.Validate() != nil {
 		t.Errorf("%+v, %v", c, c.Validate())
 	}

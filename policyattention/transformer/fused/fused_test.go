@@ -13,6 +13,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
 )
@@ -24,24 +25,6 @@ var tiny = transformer.Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden
 func unordered(c transformer.Config) transformer.Config {
 	c.Unordered = true
 	return c
-}
-
-func goBackend(t testing.TB) compute.Backend {
-	t.Helper()
-	b, err := compute.NewWithConfig("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Finalize)
-	return b
-}
-
-func normal(rng *rand.Rand, n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = rng.NormFloat64()
-	}
-	return x
 }
 
 // perturbed returns parameters in which no bias is zero and no gain one.
@@ -149,36 +132,13 @@ func referenceBatch(c transformer.Config, params, tokens []float64, b, t int) []
 	return out
 }
 
-func run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ...any) []*tensors.Tensor {
-	t.Helper()
-	exec, err := NewExec(b, graph)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer exec.Finalize()
-	out, err := exec.Call(inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func vector[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
-	t.Helper()
-	v, err := tensors.CopyFlatData[T](x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 func forward(c transformer.Config) func([]*Node) []*Node {
 	return func(in []*Node) []*Node { return []*Node{Squeeze(Bind(c, in[0]).Vectors(in[1]), -1)} }
 }
 
 // The lengths cover each layout that attention uses.
 func TestForwardAgreesWithPlainLoops(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	for _, tc := range []struct {
 		name          string
 		config        transformer.Config
@@ -196,8 +156,8 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			params := perturbed(tc.config, rng)
-			tokens := normal(rng, tc.batch*tc.length*tc.config.Features)
-			got := vector[float64](t, run(t, b, forward(tc.config),
+			tokens := graphs.Normal(rng, tc.batch*tc.length*tc.config.Features)
+			got := graphs.Values[float64](t, graphs.Run(t, b, forward(tc.config),
 				tensors.FromFlatDataAndDimensions(params, len(params)),
 				tensors.FromFlatDataAndDimensions(tokens, tc.batch, tc.length, tc.config.Features))[0])
 			want := referenceBatch(tc.config, params, tokens, tc.batch, tc.length)
@@ -213,27 +173,27 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 
 // A network bound to what Fold returned makes the same passes, whole ones and tails.
 func TestFoldedAgrees(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	rng := rand.New(rand.NewPCG(25, 26))
 	const batch, length = 3, 5
-	params, tokens := perturbed(tiny, rng), normal(rng, batch*length*tiny.Features)
+	params, tokens := perturbed(tiny, rng), graphs.Normal(rng, batch*length*tiny.Features)
 	weights := tensors.FromFlatDataAndDimensions(params, len(params))
 	x := tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features)
-	want := run(t, b, func(in []*Node) []*Node {
+	want := graphs.Run(t, b, func(in []*Node) []*Node {
 		n := Bind(tiny, in[0])
 		return []*Node{n.Vectors(in[1]), n.Tail(in[1], 2)}
 	}, weights, x)
-	folded := run(t, b, func(in []*Node) []*Node { return Bind(tiny, in[0]).Fold() }, weights)
+	folded := graphs.Run(t, b, func(in []*Node) []*Node { return Bind(tiny, in[0]).Fold() }, weights)
 	var inputs []any
 	for _, x := range folded {
 		inputs = append(inputs, x)
 	}
-	got := run(t, b, func(in []*Node) []*Node {
+	got := graphs.Run(t, b, func(in []*Node) []*Node {
 		n := BindFolded(tiny, in[:len(folded)])
 		return []*Node{n.Vectors(in[len(folded)]), n.Tail(in[len(folded)], 2)}
 	}, append(inputs, x)...)
 	for k := range want {
-		x, y := vector[float64](t, got[k]), vector[float64](t, want[k])
+		x, y := graphs.Values[float64](t, got[k]), graphs.Values[float64](t, want[k])
 		if len(x) != len(y) {
 			t.Fatalf("%d outputs, want %d", len(x), len(y))
 		}
@@ -247,7 +207,7 @@ func TestFoldedAgrees(t *testing.T) {
 
 // What cannot be built says so while the graph is built.
 func TestGraphsThatCannotBe(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	params, tokens := make([]float64, tiny.Size()), make([]float64, 2*tiny.Features)
 	weights := tensors.FromFlatDataAndDimensions(params, len(params))
 	x := tensors.FromFlatDataAndDimensions(tokens, 1, 2, tiny.Features)
@@ -276,7 +236,7 @@ func TestGraphsThatCannotBe(t *testing.T) {
 }
 
 func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	const batch, length = 2, 5
 	for _, tc := range []struct {
 		config transformer.Config
@@ -285,8 +245,8 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 		tiny, tail := tc.config, tc.tail
 		rng := rand.New(rand.NewPCG(3, 4))
 		params := perturbed(tiny, rng)
-		tokens := normal(rng, batch*length*tiny.Features)
-		weights := normal(rng, batch*tail)
+		tokens := graphs.Normal(rng, batch*length*tiny.Features)
+		weights := graphs.Normal(rng, batch*tail)
 		// A weighted sum of squares reaches every output with its own slope.
 		loss := func(params []float64) float64 {
 			sum, all := 0., referenceBatch(tiny, params, tokens, batch, length)
@@ -296,17 +256,17 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 			}
 			return sum
 		}
-		out := run(t, b, func(in []*Node) []*Node {
+		out := graphs.Run(t, b, func(in []*Node) []*Node {
 			net := Bind(tiny, in[0])
 			value := ReduceAllSum(Mul(in[2], Square(Squeeze(net.Tail(in[1], tail), -1))))
 			return []*Node{value, net.Gradient(value)}
 		}, tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features),
 			tensors.FromFlatDataAndDimensions(weights, batch, tail))
-		if got, want := vector[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
+		if got, want := graphs.Values[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
 			t.Fatalf("last %d tokens: loss is %v, want %v", tail, got, want)
 		}
-		grad := vector[float64](t, out[1])
+		grad := graphs.Values[float64](t, out[1])
 		const h = 1e-5
 		for i := range params {
 			x := params[i]
@@ -325,17 +285,17 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 
 // The two forms of attention and their gradients are the same function.
 func TestAttentionFormsAgree(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	const heads, dim, batch = 2, 11, 3
 	for _, tc := range []struct{ queries, keys int }{{1, 1}, {7, 7}, {8, 8}, {3, 17}, {17, 17}, {100, 100}, {101, 150}} {
 		rng := rand.New(rand.NewPCG(11, 12))
 		input := func(t int) *tensors.Tensor {
-			return tensors.FromFlatDataAndDimensions(normal(rng, heads*dim*t*batch), heads, dim, t, batch)
+			return tensors.FromFlatDataAndDimensions(graphs.Normal(rng, heads*dim*t*batch), heads, dim, t, batch)
 		}
 		in := []any{input(tc.queries), input(tc.keys), input(tc.keys), input(tc.queries)}
 		var results [][]*tensors.Tensor
 		for _, attend := range []attend{attendByProducts, attendByVectors} {
-			results = append(results, run(t, b, func(in []*Node) (all []*Node) {
+			results = append(results, graphs.Run(t, b, func(in []*Node) (all []*Node) {
 				for _, mask := range []mask{causalMask, nil} {
 					y, back := attend(in[0], in[1], in[2], mask)
 					dq, dk, dv := back(in[3])
@@ -346,7 +306,7 @@ func TestAttentionFormsAgree(t *testing.T) {
 		}
 		parts := []string{"output", "slope of queries", "slope of keys", "slope of values"}
 		for i, name := range append(parts, parts...) {
-			x, y := vector[float64](t, results[0][i]), vector[float64](t, results[1][i])
+			x, y := graphs.Values[float64](t, results[0][i]), graphs.Values[float64](t, results[1][i])
 			for j := range x {
 				if math.Abs(x[j]-y[j]) > 1e-12*(1+math.Abs(x[j])) { // sums of some tens of terms
 					t.Fatalf("%d queries, %d keys: %s [%d] is %v by products, %v by vectors", tc.queries, tc.keys, name, j, x[j], y[j])
@@ -378,16 +338,16 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 			return y
 		}
 		params := float32s(perturbed(c, rng))
-		tokens := float32s(normal(rng, batch*tc.length*tc.features))
+		tokens := float32s(graphs.Normal(rng, batch*tc.length*tc.features))
 		var outputs, grads [][]float32
-		for _, b := range []compute.Backend{goBackend(t), xla} {
-			out := run(t, b, func(in []*Node) []*Node {
+		for _, b := range []compute.Backend{graphs.Backend(t), xla} {
+			out := graphs.Run(t, b, func(in []*Node) []*Node {
 				net := Bind(c, in[0])
 				z := net.Tail(in[1], tc.tail)
 				return []*Node{z, net.Gradient(ReduceAllMean(Square(z)))}
 			}, tensors.FromFlatDataAndDimensions(params, len(params)),
 				tensors.FromFlatDataAndDimensions(tokens, batch, tc.length, tc.features))
-			outputs, grads = append(outputs, vector[float32](t, out[0])), append(grads, vector[float32](t, out[1]))
+			outputs, grads = append(outputs, graphs.Values[float32](t, out[0])), append(grads, graphs.Values[float32](t, out[1]))
 		}
 		// float32 sums of some hundred terms over four blocks, relative to the largest.
 		for name, pair := range map[string][][]float32{"output": outputs, "gradient": grads} {
@@ -405,7 +365,7 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 }
 
 func TestOutputIgnoresLaterTokens(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	const batch, length, changed = 3, 12, 7
 	c := transformer.Standard(6)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -415,7 +375,7 @@ func TestOutputIgnoresLaterTokens(t *testing.T) {
 		tokens[i] = float32(rng.NormFloat64())
 	}
 	output := func() []float32 {
-		return vector[float32](t, run(t, b, forward(c),
+		return graphs.Values[float32](t, graphs.Run(t, b, forward(c),
 			tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
 	}
@@ -434,14 +394,14 @@ func TestOutputIgnoresLaterTokens(t *testing.T) {
 // Rows of a batch that are at different lengths, extended by different numbers
 // of tokens at a time, get the outputs of the full forward pass.
 func TestExtendAgreesWithVectors(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	const batch, length, capacity = 3, 9, 11
 	c := tiny
 	c.Outputs = 4
 	rng := rand.New(rand.NewPCG(9, 10))
 	params := perturbed(c, rng)
-	tokens := normal(rng, batch*length*c.Features)
-	want := vector[float64](t, run(t, b, func(in []*Node) []*Node { return []*Node{Bind(c, in[0]).Vectors(in[1])} },
+	tokens := graphs.Normal(rng, batch*length*c.Features)
+	want := graphs.Values[float64](t, graphs.Run(t, b, func(in []*Node) []*Node { return []*Node{Bind(c, in[0]).Vectors(in[1])} },
 		params, tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
 
 	extend := func(alternatives bool) func([]*Node) []*Node {
@@ -476,10 +436,10 @@ func TestExtendAgreesWithVectors(t *testing.T) {
 		advance [batch]int32
 	}{{2, [batch]int32{2, 0, 1}}, {1, [batch]int32{1, 1, 0}}, {3, [batch]int32{3, 3, 2}}, {1, [batch]int32{0, 1, 1}}, {1, [batch]int32{1, 0, 1}}} {
 		cached := tensors.FromFlatDataAndDimensions(cache, c.Layers, 2, batch, capacity, c.Width)
-		out := run(t, b, extend(false), params, window(step.k), cached, lengths)
-		got := vector[float64](t, out[0])
+		out := graphs.Run(t, b, extend(false), params, window(step.k), cached, lengths)
+		got := graphs.Values[float64](t, out[0])
 		// As alternatives, only the first of the new tokens has its usual past.
-		alone := vector[float64](t, run(t, b, extend(true), params, window(step.k), cached, lengths)[0])
+		alone := graphs.Values[float64](t, graphs.Run(t, b, extend(true), params, window(step.k), cached, lengths)[0])
 		for i := range batch {
 			for j := range step.k {
 				if at := lengths[i] + int32(j); at < length {
@@ -488,7 +448,7 @@ func TestExtendAgreesWithVectors(t *testing.T) {
 			}
 			agree(alone, i, step.k, 0, lengths[i])
 		}
-		cache = vector[float64](t, out[1])
+		cache = graphs.Values[float64](t, out[1])
 		for i := range lengths {
 			lengths[i] += step.advance[i]
 		}
@@ -497,16 +457,16 @@ func TestExtendAgreesWithVectors(t *testing.T) {
 
 // Without the mask, tokens in another order have the same outputs in that order.
 func TestUnorderedIsEquivariant(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	c, rng := unordered(tiny), rand.New(rand.NewPCG(27, 28))
 	const length = 7
-	params, tokens, order := perturbed(c, rng), normal(rng, length*c.Features), rng.Perm(length)
+	params, tokens, order := perturbed(c, rng), graphs.Normal(rng, length*c.Features), rng.Perm(length)
 	shuffled := make([]float64, len(tokens))
 	for to, from := range order {
 		copy(shuffled[to*c.Features:][:c.Features], tokens[from*c.Features:])
 	}
 	output := func(tokens []float64) []float64 {
-		return vector[float64](t, run(t, b, forward(c), tensors.FromFlatDataAndDimensions(params, len(params)),
+		return graphs.Values[float64](t, graphs.Run(t, b, forward(c), tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, 1, length, c.Features))[0])
 	}
 	before, after := output(tokens), output(shuffled)

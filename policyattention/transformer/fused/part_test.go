@@ -8,16 +8,18 @@ import (
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/internal/testkit/graphs"
 )
 
 // The pieces and the additions to the residual stream are the whole network.
 func TestPiecesAreTheNetwork(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	const batch, length = 2, 5
 	for _, tail := range []int{length, 2} {
 		rng := rand.New(rand.NewPCG(21, 22))
-		params, tokens := perturbed(tiny, rng), normal(rng, batch*length*tiny.Features)
-		out := run(t, b, func(in []*Node) []*Node {
+		params, tokens := perturbed(tiny, rng), graphs.Normal(rng, batch*length*tiny.Features)
+		out := graphs.Run(t, b, func(in []*Node) []*Node {
 			p := Bind(tiny, in[0]).newPass(batch)
 			p.trunk(length, tail)
 			h := Reshape(TransposeAllAxes(in[1], 2, 1, 0), tiny.Features, length*batch)
@@ -43,7 +45,7 @@ func TestPiecesAreTheNetwork(t *testing.T) {
 		}, tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features))
 		all := referenceBatch(tiny, params, tokens, batch, length)
-		for i, got := range vector[float64](t, out[0]) {
+		for i, got := range graphs.Values[float64](t, out[0]) {
 			if want := all[i/tail*length+length-tail+i%tail]; math.Abs(got-want) > 1e-11*(1+math.Abs(want)) {
 				t.Errorf("last %d tokens: output %d is %v, want %v", tail, i, got, want)
 			}
@@ -54,7 +56,7 @@ func TestPiecesAreTheNetwork(t *testing.T) {
 // An isolated part returns the gradient that differentiating its layers' forward
 // passes gives.
 func TestIsolatedPartsAreDifferentiated(t *testing.T) {
-	b := goBackend(t)
+	b := graphs.Backend(t)
 	const batch, length, tail = 2, 5, 3
 	for part, layers := range map[Part]int{Linear: 2 + 3*tiny.Layers, Attention: tiny.Layers, LayerNorm: 1 + 2*tiny.Layers} {
 		rng := rand.New(rand.NewPCG(23, 24))
@@ -65,10 +67,10 @@ func TestIsolatedPartsAreDifferentiated(t *testing.T) {
 		}
 		in := []any{tensors.FromFlatDataAndDimensions(params, len(params))}
 		for _, s := range shapes {
-			in = append(in, tensors.FromFlatDataAndDimensions(normal(rng, s[0]*s[1]), s...))
+			in = append(in, tensors.FromFlatDataAndDimensions(graphs.Normal(rng, s[0]*s[1]), s...))
 		}
-		got := run(t, b, graph, in...)
-		want := run(t, b, func(in []*Node) []*Node {
+		got := graphs.Run(t, b, graph, in...)
+		want := graphs.Run(t, b, func(in []*Node) []*Node {
 			p := Bind(tiny, in[0]).newPass(batch)
 			p.trunk(length, tail)
 			at, loss := 0, ScalarZero(in[0].Graph(), in[0].DType())
@@ -91,7 +93,7 @@ func TestIsolatedPartsAreDifferentiated(t *testing.T) {
 			if !got[i].Shape().Equal(want[i].Shape()) {
 				t.Fatalf("%s: slope %d has shape %s, want %s", part, i, got[i].Shape(), want[i].Shape())
 			}
-			x, y := vector[float64](t, got[i]), vector[float64](t, want[i])
+			x, y := graphs.Values[float64](t, got[i]), graphs.Values[float64](t, want[i])
 			largest := 0.
 			for j := range y {
 				largest = max(largest, math.Abs(y[j]))

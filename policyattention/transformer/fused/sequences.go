@@ -25,9 +25,6 @@ func NewSequences(b compute.Backend, c transformer.Config, params []float32) (*S
 	var err error
 	s.fold, err = NewExec(b, func(params *Node) []*Node { return Bind(c, params).Fold() })
 	if err == nil {
-		s.folded, err = s.fold.Call(tensors.FromFlatDataAndDimensions(params, len(params)))
-	}
-	if err == nil {
 		s.exec, err = NewExec(b, func(in []*Node) *Node {
 			tokens := in[len(in)-1]
 			return BindFolded(c, in[:len(in)-1]).Tail(tokens, tokens.Shape().Dimensions[1])
@@ -37,10 +34,24 @@ func NewSequences(b compute.Backend, c transformer.Config, params []float32) (*S
 		s.Close()
 		return nil, fmt.Errorf("fused: %w", err)
 	}
-	return s, nil
+	first, err := s.With(params)
+	if err != nil {
+		s.Close()
+	}
+	return first, err
 }
 
-// Close frees what the network holds on the device.
+// With returns the network of the same shape with other parameters, which shares what has
+// been compiled.
+func (s *Sequences) With(params []float32) (*Sequences, error) {
+	folded, err := s.fold.Call(tensors.FromFlatDataAndDimensions(params, len(params)))
+	if err != nil {
+		return nil, fmt.Errorf("fused: %w", err)
+	}
+	return &Sequences{network: s.network, folded: folded, fold: s.fold, exec: s.exec}, nil
+}
+
+// Close frees what the network holds on the device, and the programs that others may share.
 func (s *Sequences) Close() {
 	for _, x := range s.folded {
 		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it

@@ -148,32 +148,9 @@ func loss(network *fused.Network, data, batch []*Node) *Node {
 }
 
 // Model is a trained network on a GoMLX backend. Its Forward is an [anymdp.Forward].
-type Model struct {
-	*fused.Sequences
-	Hash string // of the weights' configuration
-	Step int
-
-	backend compute.Backend
-}
+type Model = train.Sequences[Config]
 
 // Load reads the weights of a training run by this recipe.
 func Load(b compute.Backend, path string) (*Model, error) {
-	c, step, params, err := ReadWeights(path)
-	if err != nil {
-		return nil, err
-	}
-	network, err := fused.NewSequences(b, c.Network(), params)
-	if err != nil {
-		return nil, fmt.Errorf("recipe: %w", err)
-	}
-	return &Model{network, c.Hash(), step, b}, nil
-}
-
-// With returns the model of other weights.
-func (m *Model) With(path string) (*Model, error) { return Load(m.backend, path) }
-
-// ReadWeights reads weights of a training run by this recipe: their configuration, the
-// step after which they were taken, and the flat parameter vector.
-func ReadWeights(path string) (c Config, step int, params []float32, err error) {
-	return train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
+	return train.LoadSequences[Config](b, path)
 }

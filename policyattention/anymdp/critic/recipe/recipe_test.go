@@ -8,6 +8,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/safetensors"
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/backend"
@@ -48,28 +49,16 @@ func TestExamples(t *testing.T) {
 // The first loss of a run is that of its initial weights by the forward pass in plain Go and
 // the estimator that is deployed.
 func TestFirstLoss(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New("go"))(t)
 	c, dir := small(), t.TempDir()
-	run, err := c.In(dir, func(train.Progress) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := run.Job.Run(context.Background(), b, dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testkit.Must(c.In(dir, func(train.Progress) {}))(t)
+	result := testkit.Must(run.Job.Run(context.Background(), b, dir, nil))(t)
 	params, network := run.Job.Model.Init(), c.Network()
 	f := &safetensors.File{}
 	for _, part := range network.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
 	}
-	plain, err := critic.NewNetwork(func(name string) ([]float32, error) {
-		values, _, err := safetensors.Get[float32](f, name)
-		return values, err
-	})
+	plain, err := critic.NewNetwork(safetensors.Floats(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +69,7 @@ func TestFirstLoss(t *testing.T) {
 			x := examples[i]
 			// The estimator, told one pair of the problem, asks for other tokens than the example's.
 			e := critic.Learned(func([][][]float64) ([][]float64, error) { return forward([][][]float64{x.Tokens}) })
-			rows, err := e([]*critic.Counts{{States: x.States, Total: x.Total, Next: [][]float64{x.Counts[:x.States]}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			rows := testkit.Must(e([]*critic.Counts{{States: x.States, Total: x.Total, Next: [][]float64{x.Counts[:x.States]}}}))(t)
 			for s, p := range rows[0][0] {
 				want += float64(x.Total) * (p - x.Target[s]) * (p - x.Target[s]) / float64(c.Batch)
 			}
@@ -102,29 +88,14 @@ func TestFirstLoss(t *testing.T) {
 
 // GoMLX's network is the one of plain Go, to float32.
 func TestModelIsPlain(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := Load(b, "../weights.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New("go"))(t)
+	model := testkit.Must(Load(b, "../weights.safetensors"))(t)
 	defer model.Close()
-	released, err := critic.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
+	released := testkit.Must(critic.Released())(t)
 	counts := []*critic.Counts{{States: 3, Total: 4, Next: [][]float64{{4, 0, 0}, {1, 2, 1}}}, {States: 18, Total: 1, Next: [][]float64{make([]float64, 18)}}}
 	counts[1].Next[0][3] = 1
-	want, err := released(counts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := critic.Learned(model.Forward)(counts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(released(counts))(t)
+	got := testkit.Must(critic.Learned(model.Forward)(counts))(t)
 	for i := range want {
 		for pair := range want[i] {
 			for s, p := range want[i][pair] {

@@ -39,7 +39,7 @@ func (c Config) Kept() []int { return nil }
 
 // Read implements method.Training.
 func (c Config) Read(path string) (hash string, step int, err error) {
-	stored, step, _, err := ReadWeights(path)
+	stored, step, _, err := train.ReadNetwork[Config](path)
 	return stored.Hash(), step, err
 }
 

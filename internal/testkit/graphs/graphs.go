@@ -1,0 +1,45 @@
+// Package graphs runs graphs of GoMLX in tests.
+package graphs
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gomlx/compute"
+	_ "github.com/gomlx/compute/gobackend" // the backend "go"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/internal/testkit"
+)
+
+// Backend returns GoMLX's backend in pure Go, for the time of a test.
+func Backend(t testing.TB) compute.Backend {
+	t.Helper()
+	b := testkit.Must(compute.NewWithConfig("go"))(t)
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+// Run calls a graph once.
+func Run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ...any) []*tensors.Tensor {
+	t.Helper()
+	exec := testkit.Must(NewExec(b, graph))(t)
+	defer exec.Finalize()
+	return testkit.Must(exec.Call(inputs...))(t)
+}
+
+// Values returns the numbers of a tensor, row-major.
+func Values[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
+	t.Helper()
+	return testkit.Must(tensors.CopyFlatData[T](x))(t)
+}
+
+// Normal draws n numbers from the standard normal distribution.
+func Normal(rng *rand.Rand, n int) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = rng.NormFloat64()
+	}
+	return x
+}

@@ -1,0 +1,49 @@
+// Package lives checks methods that learn in context in tests.
+package lives
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/baseline/incontext"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/train"
+)
+
+// Again lives problems action by action, shows the recorded lives to the network a round at a
+// time, and wants the policies that were returned before. Records of actions that cannot have
+// been taken must be refused.
+func Again(t *testing.T, c incontext.Controller, problems []mdp.Problem, rounds int, tolerance float64) {
+	t.Helper()
+	lived, actions, err := c.Live(problems, rounds)
+	testkit.Check(t, err)
+	again := testkit.Must(c.Relive(problems, actions, tolerance))(t)
+	for i := range problems {
+		for k, pi := range lived[i].Policies {
+			if d := mdp.MaxAbsDiff(again[i].Policies[k], pi); d > tolerance {
+				t.Errorf("problem %d, round %d: policies differ by %v", i, k, d)
+			}
+		}
+	}
+	for name, change := range map[string]func([]int) []int{
+		"another action": func(a []int) []int { a[37] = (a[37] + 1) % problems[1].MDP.Actions(); return a },
+		"no action":      func(a []int) []int { a[37] = problems[1].MDP.Actions(); return a },
+		"half a round":   func(a []int) []int { return a[:len(a)-10] },
+	} {
+		changed := slices.Clone(actions)
+		changed[1] = change(slices.Clone(actions[1]))
+		if _, err := c.Relive(problems, changed, tolerance); err == nil {
+			t.Errorf("%s passed", name)
+		}
+	}
+}
+
+// Ends asks that two training runs ended in the same weights.
+func Ends(t *testing.T, whole, parts *train.Result) {
+	t.Helper()
+	if x, y := testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t); string(x) != string(y) {
+		t.Error("a run that was interrupted ends in other weights")
+	}
+}

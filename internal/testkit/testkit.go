@@ -1,0 +1,22 @@
+// Package testkit holds what tests of many packages share.
+package testkit
+
+import "testing"
+
+// Must returns a function that ends a test on an error and otherwise returns the value, as
+// in testkit.Must(os.ReadFile(path))(t).
+func Must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Check(t, err)
+		return v
+	}
+}
+
+// Check ends a test on an error.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
