@@ -47,45 +47,21 @@ var ofBaselines = []corruption{
 			return t
 		})
 		digest := testkit.Must(artifact.FileDigest(filepath.Join(folders[0], "weights.safetensors")))(t)
-		reseal(t, f, func(m *artifact.Manifest) { m.Weights["liang-lai-S8-18100"] = digest })
+		reseal(func(m *artifact.Manifest) { m.Weights["liang-lai-S8-18100"] = digest })(t, f)
 	}, "the controller, replayed, differs"},
 	{"better policies of a block, rescored", []string{imitator, block}, plantBetterPolicies, "the controller, replayed, differs"},
-	{"edited step size", []string{imitator, block}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[1].Value, `"alpha":32`, `"alpha":33`) })
-	}, "its cell or configuration is not that of its hash"},
-	{"edited action", []string{distilled, network}, func(t *testing.T, f string) {
-		editArray(t, f, "actions", func(data []float64) { data[5] = float64((int(data[5]) + 1) % 3) })
-	}, "is not the one that was drawn"},
-	{"invalid action", []string{distilled, network}, func(t *testing.T, f string) {
-		editArray(t, f, "actions", func(data []float64) { data[5] = 0.5 })
-	}, "0.5 is no action"},
-	{"edited policy of a network", []string{distilled, network}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[48], data[49] = data[49], data[48] })
-	}, "the controller, replayed, differs"},
-	{"edited policy of a kept round", []string{tuned, network}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
-	}, "the controller, replayed, differs"},
-	{"edited loss of a kept round", []string{tuned, network}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] -= 1e-6 })
-	}, roundsFile + ": row 21: column loss"},
-	{"edited loss of another round", []string{tuned, network}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[21][2] -= 0.1 })
-	}, roundsFile + ": row 22: column loss"},
-	{"other rounds", []string{distilled, network}, func(t *testing.T, f string) {
-		editArray(t, f, "rounds", func(data []float64) { data[0] = 19 })
-	}, "array rounds is [19 40]"},
-	{"edited score", []string{grid}, func(t *testing.T, f string) {
-		editTable(t, f, "scores.csv.gz", lianglai.Tuning{}.Tables()[0].Columns, func(rows [][]float64) { rows[4][3] -= 0.01 })
-	}, "scores.csv.gz: row 5: column loss_T20"},
-	{"edited choice", []string{grid}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { m.Summary["uniform"]["alpha"] *= 2 })
-	}, "its summary says uniform alpha"},
-	{"edited curve", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
-		editTable(t, f, "curves.csv.gz", lianglai.ImitationConfig{}.Tables()[0].Columns, func(rows [][]float64) { rows[7][1] += 1e-6 })
-	}, "curves.csv.gz: row 8: column learned"},
-	{"edited update error", []string{native, "train/liang-lai-S9-17100"}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { m.Summary["update"]["median_relative_error"] = 1e-3 })
-	}, "its summary says update median_relative_error"},
+	{"edited step size", []string{imitator, block}, editJSON(1, `"alpha":32`, `"alpha":33`), "its cell or configuration is not that of its hash"},
+	{"edited action", []string{distilled, network}, editArray("actions", func(data []float64) { data[5] = float64((int(data[5]) + 1) % 3) }), "is not the one that was drawn"},
+	{"invalid action", []string{distilled, network}, editArray("actions", func(data []float64) { data[5] = 0.5 }), "0.5 is no action"},
+	{"edited policy of a network", []string{distilled, network}, editArray("policies", func(data []float64) { data[48], data[49] = data[49], data[48] }), "the controller, replayed, differs"},
+	{"edited policy of a kept round", []string{tuned, network}, editArray("policies", func(data []float64) { data[3], data[4] = data[4], data[3] }), "the controller, replayed, differs"},
+	{"edited loss of a kept round", []string{tuned, network}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] -= 1e-6 }), roundsFile + ": row 21: column loss"},
+	{"edited loss of another round", []string{tuned, network}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[21][2] -= 0.1 }), roundsFile + ": row 22: column loss"},
+	{"other rounds", []string{distilled, network}, editArray("rounds", func(data []float64) { data[0] = 19 }), "array rounds is [19 40]"},
+	{"edited score", []string{grid}, editTable("scores.csv.gz", lianglai.Tuning{}.Tables()[0].Columns, func(rows [][]float64) { rows[4][3] -= 0.01 }), "scores.csv.gz: row 5: column loss_T20"},
+	{"edited choice", []string{grid}, reseal(func(m *artifact.Manifest) { m.Summary["uniform"]["alpha"] *= 2 }), "its summary says uniform alpha"},
+	{"edited curve", []string{native, "train/liang-lai-S9-17100"}, editTable("curves.csv.gz", lianglai.ImitationConfig{}.Tables()[0].Columns, func(rows [][]float64) { rows[7][1] += 1e-6 }), "curves.csv.gz: row 8: column learned"},
+	{"edited update error", []string{native, "train/liang-lai-S9-17100"}, reseal(func(m *artifact.Manifest) { m.Summary["update"]["median_relative_error"] = 1e-3 }), "its summary says update median_relative_error"},
 }
 
 // editBlock edits a trained block and makes the digests agree.
@@ -98,7 +74,7 @@ func editBlock(t *testing.T, folder string, edit func(lianglai.Config, *lianglai
 	}
 	recipe = edit(recipe, trained)
 	testkit.Check(t, recipe.Write(path, trained))
-	reseal(t, folder, nil)
+	reseal(nil)(t, folder)
 }
 
 // find returns the result of the cell called name.

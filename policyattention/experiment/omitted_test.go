@@ -31,33 +31,33 @@ func TestVerifyWithoutWeights(t *testing.T) {
 		found string
 	}{
 		{"policy", func(t *testing.T, loop, _ string) {
-			editArray(t, loop, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
+			editArray("policies", func(data []float64) { data[3], data[4] = data[4], data[3] })(t, loop)
 		}, roundsFile + ": row 21: column loss"},
 		{"loss", func(t *testing.T, loop, _ string) {
-			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })
+			editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })(t, loop)
 		}, roundsFile + ": row 41: column loss"},
 		{"residual", func(t *testing.T, loop, _ string) {
-			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) { rows[7][5] = 0 })
+			editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[7][5] = 0 })(t, loop)
 		}, roundsFile + ": row 8: no policies have residuals"},
 		{"gap", func(t *testing.T, loop, _ string) {
-			editTable(t, loop, roundsFile, roundsHeader, func(rows [][]float64) {
+			editTable(roundsFile, roundsHeader, func(rows [][]float64) {
 				for k := range 41 {
 					rows[41+k][3] *= 1.001
 				}
-			})
+			})(t, loop)
 		}, roundsFile + ": row 42: column gap"},
 		{"median", func(t *testing.T, loop, _ string) {
-			reseal(t, loop, func(m *artifact.Manifest) { m.Summary["T40"]["median_loss"] /= 2 })
+			reseal(func(m *artifact.Manifest) { m.Summary["T40"]["median_loss"] /= 2 })(t, loop)
 		}, "its summary says T40 median_loss"},
 		{"weights' digest", func(t *testing.T, loop, _ string) {
-			reseal(t, loop, func(m *artifact.Manifest) {
+			reseal(func(m *artifact.Manifest) {
 				for name := range m.Weights {
 					m.Weights[name] = strings.Repeat("0", 64)
 				}
-			})
+			})(t, loop)
 		}, "it was made from other weights"},
 		{"answer", func(t *testing.T, _, contrast string) {
-			editArray(t, contrast, "next", func(data []float64) { data[0], data[1] = data[1], data[0] })
+			editArray("next", func(data []float64) { data[0], data[1] = data[1], data[0] })(t, contrast)
 		}, distancesFile + ": row 1"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -72,10 +72,10 @@ func TestVerifyWithoutWeights(t *testing.T) {
 // preset has none.
 func unhold(t *testing.T, folder, weights string) {
 	t.Helper()
-	reseal(t, folder, func(m *artifact.Manifest) {
+	reseal(func(m *artifact.Manifest) {
 		m.Omitted = map[string]string{weights: m.Files[weights]}
 		delete(m.Files, weights)
-	})
+	})(t, folder)
 	remove(t, filepath.Join(folder, weights))
 }
 
@@ -110,7 +110,7 @@ func TestSnapshotsWithoutWeights(t *testing.T) {
 	}
 
 	s, folders = unheld(t)
-	editArray(t, folders[1], "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
+	editArray("policies", func(data []float64) { data[3], data[4] = data[4], data[3] })(t, folders[1])
 	finds(t, s, roundsFile+": row 21: column loss")
 }
 
@@ -118,13 +118,13 @@ func TestSnapshotsWithoutWeights(t *testing.T) {
 func TestVerifyResidualsWithoutWeights(t *testing.T) {
 	s, folders := part(t, critic, fullyLoop, training)
 	unhold(t, folders[0], lastWeights)
-	editTable(t, folders[1], roundsFile, roundsHeader, func(rows [][]float64) {
+	editTable(roundsFile, roundsHeader, func(rows [][]float64) {
 		for _, row := range rows {
 			for _, column := range []int{5, 6, 7, 8} {
 				row[column] /= 2
 			}
 		}
-	})
+	})(t, folders[1])
 	finds(t, s, roundsFile+": row 1: column zeta")
 }
 
@@ -132,7 +132,7 @@ func TestVerifyResidualsWithoutWeights(t *testing.T) {
 func TestVerifyBackupsWithoutWeights(t *testing.T) {
 	s, folders := part(t, critic, backups)
 	unhold(t, folders[0], lastWeights)
-	editTable(t, folders[1], backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] *= 1.001 })
+	editTable(backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] *= 1.001 })(t, folders[1])
 	v := testkit.Must(s.Verify(t.Context(), nil))(t)
 	var found []string
 	for _, d := range v.Discrepancies {
@@ -148,7 +148,7 @@ func TestVerifyBackupsWithoutWeights(t *testing.T) {
 // A copy that holds the weights has them checked.
 func TestVerifyOmittedWeights(t *testing.T) {
 	s, folders := part(t, ablated...)
-	flip(t, filepath.Join(folders[0], lastWeights))
+	flip(lastWeights)(t, folders[0])
 	finds(t, s, lastWeights+": its SHA-256")
 }
 
@@ -171,7 +171,7 @@ func TestRestoreWeights(t *testing.T) {
 
 	remove(t, folders[1])
 	remove(t, weights)
-	reseal(t, folders[0], func(m *artifact.Manifest) { m.Omitted[lastWeights] = strings.Repeat("0", 64) })
+	reseal(func(m *artifact.Manifest) { m.Omitted[lastWeights] = strings.Repeat("0", 64) })(t, folders[0])
 	if _, err := s.Evaluate(t.Context(), cellOf(t, before)); err == nil || !strings.Contains(err.Error(), "has other weights than") {
 		t.Errorf("weights that the manifest does not tell of: %v", err)
 	}

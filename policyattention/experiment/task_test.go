@@ -181,7 +181,7 @@ func TestMergeInAnyOrder(t *testing.T) {
 			if n%3 == i { // each task is in two of the parts
 				remove(t, place(t, s, task))
 			} else {
-				reseal(t, place(t, s, task), func(m *artifact.Manifest) { m.Cost.WallSeconds = float64(100*i + n) })
+				reseal(func(m *artifact.Manifest) { m.Cost.WallSeconds = float64(100*i + n) })(t, place(t, s, task))
 			}
 		}
 	}
@@ -227,18 +227,18 @@ func TestMergeRefuses(t *testing.T) {
 		want     string
 	}{
 		{"other numbers", func(s *Store) {
-			reseal(t, place(t, s, evaluation), func(m *artifact.Manifest) { m.Summary["T20"] = artifact.Values{"median_loss": 0.5} })
+			reseal(func(m *artifact.Manifest) { m.Summary["T20"] = artifact.Values{"median_loss": 0.5} })(t, place(t, s, evaluation))
 		}, true, evaluation.Name()},
 		{"other weights behind an evaluation", func(s *Store) {
 			// The first store has no such evaluation, so only the weights contradict it.
-			reseal(t, place(t, s, evaluation), func(m *artifact.Manifest) {
+			reseal(func(m *artifact.Manifest) {
 				for name := range m.Weights {
 					m.Weights[name] = strings.Repeat("0", 64)
 				}
-			})
+			})(t, place(t, s, evaluation))
 		}, true, "weights 000"},
 		{"a damaged file", func(s *Store) {
-			flip(t, filepath.Join(place(t, s, training), lossFile))
+			flip(lossFile)(t, place(t, s, training))
 		}, false, lossFile},
 		{"an edited manifest", func(s *Store) {
 			path := filepath.Join(place(t, s, training), artifact.ManifestFile)

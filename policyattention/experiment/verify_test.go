@@ -40,7 +40,7 @@ func TestIndependentVerification(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	e := testkit.Must(s.Find(s.Preset.Plan()[0]))(t)
-	editTable(t, e.Folder, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] += 1e-9 })
+	editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] += 1e-9 })(t, e.Folder)
 	out, err = exec.Command(python, "../../scripts/verify.py", "--artifacts", filepath.Dir(s.Root()), "--preset", "smoke").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "loss [0, 20]") {
 		t.Errorf("an edited loss: %v: %s", err, out)
@@ -66,34 +66,47 @@ const (
 	zeroRun   = "train/proximal-plain-S4+8-48100"
 )
 
-// reseal makes the manifest of a folder consistent again after an edit.
-func reseal(t *testing.T, folder string, edit func(*artifact.Manifest)) {
-	t.Helper()
-	text := testkit.Must(os.ReadFile(filepath.Join(folder, artifact.ManifestFile)))(t)
-	m := &artifact.Manifest{}
-	testkit.Check(t, json.Unmarshal(text, m))
-	if edit != nil {
-		edit(m)
+// plant spoils an artifact.
+type plant = func(t *testing.T, folder string)
+
+// reseal changes a manifest, unless edit is nil, and makes it consistent with the files.
+func reseal(edit func(*artifact.Manifest)) plant {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		m := &artifact.Manifest{}
+		testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(folder, artifact.ManifestFile)))(t), m))
+		if edit != nil {
+			edit(m)
+		}
+		testkit.Check(t, m.Write(folder))
 	}
-	testkit.Check(t, m.Write(folder))
 }
 
-// replace replaces what stands once in JSON, from which it takes the white space.
-func replace(t *testing.T, text *json.RawMessage, old, new string) {
-	t.Helper()
-	var b bytes.Buffer
-	testkit.Check(t, json.Compact(&b, *text))
-	if bytes.Count(b.Bytes(), []byte(old)) != 1 {
-		t.Fatalf("%s has not %s once", b.Bytes(), old)
+// editJSON replaces what stands once in the JSON, without white space, that is number i of what an
+// artifact is of.
+func editJSON(i int, old, new string) plant {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		reseal(func(m *artifact.Manifest) {
+			var b bytes.Buffer
+			testkit.Check(t, json.Compact(&b, m.Of[i].Value))
+			if bytes.Count(b.Bytes(), []byte(old)) != 1 {
+				t.Fatalf("%s has not %s once", b.Bytes(), old)
+			}
+			m.Of[i].Value = bytes.Replace(b.Bytes(), []byte(old), []byte(new), 1)
+		})(t, folder)
 	}
-	*text = bytes.Replace(b.Bytes(), []byte(old), []byte(new), 1)
 }
 
-func flip(t *testing.T, path string) {
-	t.Helper()
-	b := testkit.Must(os.ReadFile(path))(t)
-	b[len(b)/2] ^= 4
-	testkit.Check(t, os.WriteFile(path, b, 0o644))
+// flip changes a byte of a file.
+func flip(file string) plant {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		path := filepath.Join(folder, file)
+		b := testkit.Must(os.ReadFile(path))(t)
+		b[len(b)/2] ^= 4
+		testkit.Check(t, os.WriteFile(path, b, 0o644))
+	}
 }
 
 func remove(t *testing.T, path string) {
@@ -102,77 +115,75 @@ func remove(t *testing.T, path string) {
 }
 
 // editTable changes a table and makes the manifest agree.
-func editTable(t *testing.T, folder, file string, header []string, edit func(rows [][]float64)) {
-	t.Helper()
-	path := filepath.Join(folder, file)
-	rows := testkit.Must(artifact.ReadTable(path, header))(t)
-	edit(rows)
-	testkit.Check(t, artifact.WriteTable(path, header, rows))
-	reseal(t, folder, nil)
+func editTable(file string, header []string, edit func(rows [][]float64)) plant {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		path := filepath.Join(folder, file)
+		rows := testkit.Must(artifact.ReadTable(path, header))(t)
+		edit(rows)
+		testkit.Check(t, artifact.WriteTable(path, header, rows))
+		reseal(nil)(t, folder)
+	}
 }
 
 // editArray changes an array and makes the manifest agree.
-func editArray(t *testing.T, folder, name string, edit func(data []float64)) {
-	t.Helper()
-	path := filepath.Join(folder, policiesFile)
-	arrays := testkit.Must(artifact.ReadArrays(path))(t)
-	edit(arrays[name].Data)
-	testkit.Check(t, artifact.WriteArrays(path, arrays))
-	reseal(t, folder, nil)
+func editArray(name string, edit func(data []float64)) plant {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		path := filepath.Join(folder, policiesFile)
+		arrays := testkit.Must(artifact.ReadArrays(path))(t)
+		edit(arrays[name].Data)
+		testkit.Check(t, artifact.WriteArrays(path, arrays))
+		reseal(nil)(t, folder)
+	}
 }
 
 type corruption struct {
 	name    string
 	folders []string
-	plant   func(t *testing.T, folder string)
+	plant   plant
 	found   string // in the discrepancy
 }
 
 // Each corruption is planted in the first of its folders, alone in a store with
 // the others, and must be found in the file it was planted in.
 var corruptions = []corruption{
-	{"byte of weights", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: its SHA-256"},
-	{"byte of a snapshot", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, "weights-5.safetensors")) }, "weights-5.safetensors: its SHA-256"},
-	{"byte of the losses", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, lossFile)) }, lossFile + ": its SHA-256"},
-	{"byte of a training manifest", []string{training}, func(t *testing.T, f string) { flip(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
+	{"byte of weights", []string{training}, flip("weights.safetensors"), "weights.safetensors: its SHA-256"},
+	{"byte of a snapshot", []string{training}, flip("weights-5.safetensors"), "weights-5.safetensors: its SHA-256"},
+	{"byte of the losses", []string{training}, flip(lossFile), lossFile + ": its SHA-256"},
+	{"byte of a training manifest", []string{training}, flip(artifact.ManifestFile), artifact.ManifestFile},
 	{"removed weights", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: it is missing"},
 	{"removed manifest", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
 	{"added file", []string{training}, func(t *testing.T, f string) {
 		testkit.Check(t, os.WriteFile(filepath.Join(f, "extra"), nil, 0o644))
 	}, "extra: the manifest does not list it"},
-	{"edited training seed", []string{training}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"seed":14100`, `"seed":14101`) })
-	}, "its configuration is not that of its hash"},
+	{"edited training seed", []string{training}, editJSON(0, `"seed":14100`, `"seed":14101`), "its configuration is not that of its hash"},
 	{"weights of another run", []string{training, other}, func(t *testing.T, f string) {
 		source := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(f), filepath.Base(other)+"-*")))(t)
 		testkit.Check(t, artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(source[0], "weights.safetensors")))
-		reseal(t, f, nil)
+		reseal(nil)(t, f)
 	}, "weights.safetensors: it holds step 10 of configuration"},
 	{"snapshot for final weights", []string{training}, func(t *testing.T, f string) {
 		testkit.Check(t, artifact.CopyFile(filepath.Join(f, "weights.safetensors"), filepath.Join(f, "weights-5.safetensors")))
-		reseal(t, f, nil)
+		reseal(nil)(t, f)
 	}, "weights.safetensors: it holds step 5"},
 	{"truncated weights, resealed", []string{training}, func(t *testing.T, f string) {
 		testkit.Check(t, os.Truncate(filepath.Join(f, "weights.safetensors"), 1000))
-		reseal(t, f, nil)
+		reseal(nil)(t, f)
 	}, "weights.safetensors: "},
 	{"byte of weights, resealed", []string{training}, func(t *testing.T, f string) {
-		flip(t, filepath.Join(f, "weights.safetensors"))
-		reseal(t, f, nil)
+		flip("weights.safetensors")(t, f)
+		reseal(nil)(t, f)
 	}, "weights.safetensors: "},
-	{"swapped losses", []string{training}, func(t *testing.T, f string) {
-		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[2], rows[3] = rows[3], rows[2] })
-	}, lossFile},
-	{"loss that is no number", []string{training}, func(t *testing.T, f string) {
-		editTable(t, f, lossFile, lossHeader, func(rows [][]float64) { rows[4][1] = math.NaN() })
-	}, lossFile + ": row 5"},
+	{"swapped losses", []string{training}, editTable(lossFile, lossHeader, func(rows [][]float64) { rows[2], rows[3] = rows[3], rows[2] }), lossFile},
+	{"loss that is no number", []string{training}, editTable(lossFile, lossHeader, func(rows [][]float64) { rows[4][1] = math.NaN() }), lossFile + ": row 5"},
 	{"renamed training folder", []string{training}, func(t *testing.T, f string) {
 		testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x"))
 	}, "no configuration of preset smoke"},
 	{"removed training", []string{training, learned}, func(t *testing.T, f string) { remove(t, f) }, "the weights it was made from"},
 
-	{"byte of the rounds", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, roundsFile)) }, roundsFile + ": its SHA-256"},
-	{"byte of the policies", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, policiesFile)) }, policiesFile + ": its SHA-256"},
+	{"byte of the rounds", []string{oracle}, flip(roundsFile), roundsFile + ": its SHA-256"},
+	{"byte of the policies", []string{oracle}, flip(policiesFile), policiesFile + ": its SHA-256"},
 	{"name of a manifest in other case too", []string{oracle}, func(t *testing.T, f string) {
 		path := filepath.Join(f, artifact.ManifestFile)
 		text := testkit.Must(os.ReadFile(path))(t)
@@ -180,161 +191,91 @@ var corruptions = []corruption{
   "hash":`), 1)
 		testkit.Check(t, os.WriteFile(path, text, 0o644))
 	}, artifact.ManifestFile + ": it has been changed: its seal is not its digest"},
-	{"byte of a manifest", []string{oracle}, func(t *testing.T, f string) { flip(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
+	{"byte of a manifest", []string{oracle}, flip(artifact.ManifestFile), artifact.ManifestFile},
 	{"removed rounds", []string{oracle}, func(t *testing.T, f string) { remove(t, filepath.Join(f, roundsFile)) }, roundsFile + ": it is missing"},
 	{"byte of the rounds, resealed", []string{oracle}, func(t *testing.T, f string) {
-		flip(t, filepath.Join(f, roundsFile))
-		reseal(t, f, nil)
+		flip(roundsFile)(t, f)
+		reseal(nil)(t, f)
 	}, roundsFile},
 	{"byte of the policies, resealed", []string{oracle}, func(t *testing.T, f string) {
-		flip(t, filepath.Join(f, policiesFile))
-		reseal(t, f, nil)
+		flip(policiesFile)(t, f)
+		reseal(nil)(t, f)
 	}, policiesFile},
-	{"swapped rows", []string{oracle}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) {
-			for i := 2; i < len(roundsHeader); i++ {
-				rows[50][i], rows[51][i] = rows[51][i], rows[50][i]
-			}
-		})
-	}, roundsFile + ": row 51"},
-	{"edited loss", []string{oracle}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] += 1e-6 })
-	}, roundsFile + ": row 21: column loss"},
-	{"edited residual", []string{oracle}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[7][8] *= 1.001 })
-	}, roundsFile + ": row 8: column defect"},
-	{"edited policy", []string{oracle}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, policiesFile + ": row 1: round 20"},
-	{"swapped problems", []string{oracle}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) {
-			size := len(data) / 24
-			for i := range size {
-				data[i], data[size+i] = data[size+i], data[i]
-			}
-		})
-	}, policiesFile + ": row 2"},
-	{"invalid policy", []string{oracle}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[0] = 2 })
-	}, policiesFile + ": row 1"},
-	{"edited root", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[1].Value, `"root":54100`, `"root":54101`) })
-	}, "its cell or configuration is not that of its hash"},
-	{"edited cell", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"block":"oracle"`, `"block":"benchmark"`) })
-	}, "its cell or configuration"},
-	{"edited fixture digest", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { m.Fixtures = strings.Repeat("0", 64) })
-	}, "the problems drawn from root"},
-	{"edited median", []string{oracle}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { m.Summary["T20"]["median_loss"] /= 2 })
-	}, "its summary says T20 median_loss"},
+	{"swapped rows", []string{oracle}, editTable(roundsFile, roundsHeader, func(rows [][]float64) {
+		for i := 2; i < len(roundsHeader); i++ {
+			rows[50][i], rows[51][i] = rows[51][i], rows[50][i]
+		}
+	}), roundsFile + ": row 51"},
+	{"edited loss", []string{oracle}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[20][2] += 1e-6 }), roundsFile + ": row 21: column loss"},
+	{"edited residual", []string{oracle}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[7][8] *= 1.001 }), roundsFile + ": row 8: column defect"},
+	{"edited policy", []string{oracle}, editArray("policies", func(data []float64) { data[0], data[1] = data[1], data[0] }), policiesFile + ": row 1: round 20"},
+	{"swapped problems", []string{oracle}, editArray("policies", func(data []float64) {
+		size := len(data) / 24
+		for i := range size {
+			data[i], data[size+i] = data[size+i], data[i]
+		}
+	}), policiesFile + ": row 2"},
+	{"invalid policy", []string{oracle}, editArray("policies", func(data []float64) { data[0] = 2 }), policiesFile + ": row 1"},
+	{"edited root", []string{oracle}, editJSON(1, `"root":54100`, `"root":54101`), "its cell or configuration is not that of its hash"},
+	{"edited cell", []string{oracle}, editJSON(0, `"block":"oracle"`, `"block":"benchmark"`), "its cell or configuration"},
+	{"edited fixture digest", []string{oracle}, reseal(func(m *artifact.Manifest) { m.Fixtures = strings.Repeat("0", 64) }), "the problems drawn from root"},
+	{"edited median", []string{oracle}, reseal(func(m *artifact.Manifest) { m.Summary["T20"]["median_loss"] /= 2 }), "its summary says T20 median_loss"},
 	{"renamed folder", []string{oracle}, func(t *testing.T, f string) {
 		testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x"))
 	}, "no configuration of preset smoke"},
 
-	{"other weights", []string{learned, training}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { m.Weights["proximal-plain-S4-14100"] = strings.Repeat("0", 64) })
-	}, "it was made from other weights"},
-	{"edited start", []string{confirmed, training}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, "the policy of round 0 is not the problem's π₀"},
+	{"other weights", []string{learned, training}, reseal(func(m *artifact.Manifest) { m.Weights["proximal-plain-S4-14100"] = strings.Repeat("0", 64) }), "it was made from other weights"},
+	{"edited start", []string{confirmed, training}, editArray("policies", func(data []float64) { data[0], data[1] = data[1], data[0] }), "the policy of round 0 is not the problem's π₀"},
 	{"better policies, rescored", []string{confirmed, training}, plantBetterPolicies, "the actor, replayed, differs"},
 	{"better policies of two rounds, rescored", []string{learned, training}, plantBetterPolicies, "the controller, replayed, differs"},
-	{"edited policy of two rounds", []string{learned, training}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[3], data[4] = data[4], data[3] })
-	}, "the controller, replayed, differs"},
-	{"edited loss of two rounds", []string{learned, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })
-	}, roundsFile + ": row 41: column loss"},
-	{"edited loss between two rounds", []string{learned, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[39][2] -= 1e-3 })
-	}, roundsFile + ": row 40: column loss"},
-	{"edited residual between two rounds", []string{learned, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[7][6] -= 1e-3 })
-	}, roundsFile + ": row 8: column row_l1"},
+	{"edited policy of two rounds", []string{learned, training}, editArray("policies", func(data []float64) { data[3], data[4] = data[4], data[3] }), "the controller, replayed, differs"},
+	{"edited loss of two rounds", []string{learned, training}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 }), roundsFile + ": row 41: column loss"},
+	{"edited loss between two rounds", []string{learned, training}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[39][2] -= 1e-3 }), roundsFile + ": row 40: column loss"},
+	{"edited residual between two rounds", []string{learned, training}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[7][6] -= 1e-3 }), roundsFile + ": row 8: column row_l1"},
 	{"residuals all a little smaller, summed up", []string{learned, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) {
+		editTable(roundsFile, roundsHeader, func(rows [][]float64) {
 			for _, row := range rows {
 				row[6] -= relivedTolerance / 2
 			}
-		})
-		reseal(t, f, func(m *artifact.Manifest) {
+		})(t, f)
+		reseal(func(m *artifact.Manifest) {
 			m.Summary["T20"]["median_row_l1"] -= relivedTolerance / 2
 			m.Summary["T40"]["median_row_l1"] -= relivedTolerance / 2
-		})
+		})(t, f)
 	}, "median_row_l1"},
 
-	{"edited distance", []string{oneStep, training}, func(t *testing.T, f string) {
-		editTable(t, f, distancesFile, distancesHeader(), func(rows [][]float64) { rows[3][4] -= 1e-4 })
-	}, distancesFile + ": row 4"},
-	{"edited fitted step", []string{oneStep, training}, func(t *testing.T, f string) {
-		editTable(t, f, stepsFile, stepsHeader, func(rows [][]float64) { rows[1][1] += 0.005 })
-	}, stepsFile + ": row 2: column fitted"},
-	{"edited answer", []string{oneStep, training}, func(t *testing.T, f string) {
-		editArray(t, f, "next", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, "the actor, replayed, differs"},
-	{"edited critic table", []string{fullyLoop, training, critic}, func(t *testing.T, f string) {
-		editArray(t, f, "q", func(data []float64) { data[30] += 0.1 })
-	}, policiesFile + ": row 1"},
+	{"edited distance", []string{oneStep, training}, editTable(distancesFile, distancesHeader(), func(rows [][]float64) { rows[3][4] -= 1e-4 }), distancesFile + ": row 4"},
+	{"edited fitted step", []string{oneStep, training}, editTable(stepsFile, stepsHeader, func(rows [][]float64) { rows[1][1] += 0.005 }), stepsFile + ": row 2: column fitted"},
+	{"edited answer", []string{oneStep, training}, editArray("next", func(data []float64) { data[0], data[1] = data[1], data[0] }), "the actor, replayed, differs"},
+	{"edited critic table", []string{fullyLoop, training, critic}, editArray("q", func(data []float64) { data[30] += 0.1 }), policiesFile + ": row 1"},
 
-	{"byte of the backups", []string{backups, critic}, func(t *testing.T, f string) { flip(t, filepath.Join(f, backupsFile)) }, backupsFile + ": its SHA-256"},
-	{"edited backup error", []string{backups, critic}, func(t *testing.T, f string) {
-		editTable(t, f, backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] /= 2 })
-	}, backupsFile + ": row 3: column mae"},
-	{"swapped backups", []string{backups, critic}, func(t *testing.T, f string) {
-		editTable(t, f, backupsFile, backupsHeader, func(rows [][]float64) { rows[0], rows[1] = rows[1], rows[0] })
-	}, backupsFile + ": row 1: column input"},
-	{"edited critic answer", []string{backups, critic}, func(t *testing.T, f string) {
-		editArray(t, f, "values", func(data []float64) { data[13] += 0.1 })
-	}, "the critic, replayed, differs"},
-	{"edited mean error", []string{backups, critic}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { m.Summary["backup"]["mae"] = 0.1 })
-	}, "its summary says backup mae"},
-	{"policies of a critic without a network", []string{means}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, policiesFile + ": row 1: round 20: the controller, replayed, differs"},
-	{"weight of the mean of samples", []string{means}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[1].Value, `"weight":1`, `"weight":0.9`) })
-	}, "its cell or configuration is not that of its hash"},
-	{"seed of a method without any", []string{means}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"s":4`, `"s":4,"seed":14100`) })
-	}, "its cell or configuration is not that of its hash"},
-	{"value of the mean of samples", []string{meanBacks}, func(t *testing.T, f string) {
-		editArray(t, f, "values", func(data []float64) { data[13] += 0.1 })
-	}, policiesFile + ": row 2: round"},
-	{"error of the mean of samples", []string{meanBacks}, func(t *testing.T, f string) {
-		editTable(t, f, backupsFile, backupsHeader, func(rows [][]float64) { rows[2][3] *= 2 })
-	}, backupsFile + ": row 3: column largest"},
-	{"loss after 400 rounds", []string{long, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[2][2] -= 1e-6 })
-	}, roundsFile + ": row 3: column loss"},
-	{"round that is not kept", []string{long, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[1][1] = 99 })
-	}, roundsFile + ": experiment: "},
-	{"policy after 400 rounds", []string{long, training}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[0], data[1] = data[1], data[0] })
-	}, policiesFile + ": row 1: round 400: the controller, replayed, differs"},
-	{"policy after 400 rounds of a loop that is not run again", []string{long, training}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) {
-			n := len(data)
-			data[n-1], data[n-2] = data[n-2], data[n-1]
-		})
-	}, roundsFile + ": row 18: column loss"},
+	{"byte of the backups", []string{backups, critic}, flip(backupsFile), backupsFile + ": its SHA-256"},
+	{"edited backup error", []string{backups, critic}, editTable(backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] /= 2 }), backupsFile + ": row 3: column mae"},
+	{"swapped backups", []string{backups, critic}, editTable(backupsFile, backupsHeader, func(rows [][]float64) { rows[0], rows[1] = rows[1], rows[0] }), backupsFile + ": row 1: column input"},
+	{"edited critic answer", []string{backups, critic}, editArray("values", func(data []float64) { data[13] += 0.1 }), "the critic, replayed, differs"},
+	{"edited mean error", []string{backups, critic}, reseal(func(m *artifact.Manifest) { m.Summary["backup"]["mae"] = 0.1 }), "its summary says backup mae"},
+	{"policies of a critic without a network", []string{means}, editArray("policies", func(data []float64) { data[0], data[1] = data[1], data[0] }), policiesFile + ": row 1: round 20: the controller, replayed, differs"},
+	{"weight of the mean of samples", []string{means}, editJSON(1, `"weight":1`, `"weight":0.9`), "its cell or configuration is not that of its hash"},
+	{"seed of a method without any", []string{means}, editJSON(0, `"s":4`, `"s":4,"seed":14100`), "its cell or configuration is not that of its hash"},
+	{"value of the mean of samples", []string{meanBacks}, editArray("values", func(data []float64) { data[13] += 0.1 }), policiesFile + ": row 2: round"},
+	{"error of the mean of samples", []string{meanBacks}, editTable(backupsFile, backupsHeader, func(rows [][]float64) { rows[2][3] *= 2 }), backupsFile + ": row 3: column largest"},
+	{"loss after 400 rounds", []string{long, training}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[2][2] -= 1e-6 }), roundsFile + ": row 3: column loss"},
+	{"round that is not kept", []string{long, training}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[1][1] = 99 }), roundsFile + ": experiment: "},
+	{"policy after 400 rounds", []string{long, training}, editArray("policies", func(data []float64) { data[0], data[1] = data[1], data[0] }), policiesFile + ": row 1: round 400: the controller, replayed, differs"},
+	{"policy after 400 rounds of a loop that is not run again", []string{long, training}, editArray("policies", func(data []float64) {
+		n := len(data)
+		data[n-1], data[n-2] = data[n-2], data[n-1]
+	}), roundsFile + ": row 18: column loss"},
 	{"losses after 400 rounds of all loops, summed up", []string{long, training}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) {
+		editTable(roundsFile, roundsHeader, func(rows [][]float64) {
 			for i := 1; i < len(rows); i += 3 {
 				rows[i][2] /= 2
 			}
-		})
-		reseal(t, f, func(m *artifact.Manifest) { m.Summary["T100"]["median_loss"] /= 2 })
+		})(t, f)
+		reseal(func(m *artifact.Manifest) { m.Summary["T100"]["median_loss"] /= 2 })(t, f)
 	}, roundsFile + ": row 2: column loss"},
-	{"residual in a table of two rounds", []string{longExact}, func(t *testing.T, f string) {
-		editTable(t, f, roundsFile, roundsHeader, func(rows [][]float64) { rows[1][5], rows[1][6] = 0.1, 0.1 })
-	}, roundsFile + ": row 2: column zeta"},
-	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
-		editArray(t, f, "policies", func(data []float64) { data[18], data[19] = data[19], data[18] })
-	}, "the controller, replayed, differs"},
+	{"residual in a table of two rounds", []string{longExact}, editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[1][5], rows[1][6] = 0.1, 0.1 }), roundsFile + ": row 2: column zeta"},
+	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, editArray("policies", func(data []float64) { data[18], data[19] = data[19], data[18] }), "the controller, replayed, differs"},
 	{"array that nothing reads", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		path := filepath.Join(f, policiesFile)
 		arrays, err := artifact.ReadArrays(path)
@@ -345,17 +286,13 @@ var corruptions = []corruption{
 		if err != nil {
 			t.Fatal(err)
 		}
-		reseal(t, f, nil)
+		reseal(nil)(t, f)
 	}, "it holds the arrays"},
-	{"weights of a network too many", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { m.Weights["another"] = strings.Repeat("0", 64) })
-	}, "it names the weights of 2 networks, want 1"},
+	{"weights of a network too many", []string{zeroShot, zeroRun}, reseal(func(m *artifact.Manifest) { m.Weights["another"] = strings.Repeat("0", 64) }), "it names the weights of 2 networks, want 1"},
 	{"folder of no block", []string{oracle}, func(t *testing.T, f string) {
 		testkit.Check(t, os.Mkdir(filepath.Join(f, "../../confirmation2"), 0o755))
 	}, "confirmation2: nothing of preset smoke is called so"},
-	{"sizes of a training run", []string{zeroRun}, func(t *testing.T, f string) {
-		reseal(t, f, func(m *artifact.Manifest) { replace(t, &m.Of[0].Value, `"sizes":[4,8]`, `"sizes":[4,8,12]`) })
-	}, "its configuration is not that of its hash"},
+	{"sizes of a training run", []string{zeroRun}, editJSON(0, `"sizes":[4,8]`, `"sizes":[4,8,12]`), "its configuration is not that of its hash"},
 }
 
 // plantBetterPolicies replaces a learned loop by the exact one and makes all
@@ -368,7 +305,7 @@ func plantBetterPolicies(t *testing.T, folder string) {
 	scored := testkit.Must(control.Score(problems, trajectories))(t)
 	testkit.Check(t, artifact.WriteTable(filepath.Join(folder, roundsFile), roundsHeader, config.Loop.roundRows(scored)))
 	testkit.Check(t, artifact.WriteArrays(filepath.Join(folder, policiesFile), config.Loop.arrays(cellOf(t, m).kept(config.Loop), trajectories)))
-	reseal(t, folder, func(m *artifact.Manifest) { m.Summary = config.Loop.summarize(scored) })
+	reseal(func(m *artifact.Manifest) { m.Summary = config.Loop.summarize(scored) })(t, folder)
 }
 
 // part returns a store of some artifacts of the smoke preset, by the start of

@@ -94,7 +94,7 @@ func contrastFigure(s *source) ([]*panel, error) {
 	a := newPanel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
 	b := newPanel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
 	panels := []*panel{a, b}
-	states := lectureSize(s, experiment.Ablation)
+	states := s.LectureSize(experiment.Ablation)
 	list, err := s.Ablation(states, 40)
 	if err != nil {
 		return nil, err

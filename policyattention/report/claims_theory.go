@@ -68,7 +68,7 @@ func builtAsStated(*source) (*measured, error) {
 		if err != nil {
 			return nil, err
 		}
-		problems, err := mdp.Random.Draw(decoderRoot, states, actions, 1)
+		problems, err := mdp.Random.Draw(results.DecoderRoot, states, actions, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func builtAsStated(*source) (*measured, error) {
 		if err != nil {
 			return nil, err
 		}
-		critic, err := d.TraceCritic(pi, q, decoder.Sample(env, pi, d.Packets, seed.New(decoderRoot, "packets")))
+		critic, err := d.TraceCritic(pi, q, decoder.Sample(env, pi, d.Packets, seed.New(results.DecoderRoot, "packets")))
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func asStated(d *decoder.Decoder, call *decoder.Call, width, headDim int) (bool,
 func underBounds(s *source) (*measured, error) {
 	m := &measured{ok: true}
 	for i, packets := range []int{6, 1000} {
-		runs, err := runDecoder(decoderCaps(s, packets, 1e-6), 2)
+		runs, err := results.RunDecoder(s.DecoderCaps(packets, 1e-6), 2)
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +226,7 @@ func statements(evaluate evaluator, equation string, aside bool) measure {
 func packetsSuffice(*source) (*measured, error) {
 	caps := Lecture.Caps
 	caps.Packets, caps.Sampling, caps.Routing = 0, 1.5, 1e-6
-	runs, err := runDecoder(caps, 2)
+	runs, err := results.RunDecoder(caps, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func packetsSuffice(*source) (*measured, error) {
 }
 
 func normFactor(s *source) (*measured, error) {
-	sweep, err := sweepCarrier(s)
+	sweep, err := s.SweepCarrier()
 	if err != nil {
 		return nil, err
 	}
@@ -260,16 +260,16 @@ func normFactor(s *source) (*measured, error) {
 }
 
 func carrierPower(s *source) (*measured, error) {
-	sweep, err := sweepCarrier(s)
+	sweep, err := s.SweepCarrier()
 	if err != nil {
 		return nil, err
 	}
 	m := &measured{ok: true}
 	var slopes []string
-	for _, q := range carrierQuantities {
-		slope, _ := carrierSlope(sweep, q.measured)
+	for _, q := range results.CarrierQuantities {
+		slope, _ := results.CarrierSlope(sweep, q.Measured)
 		m.ok = m.ok && math.Abs(slope+2) < 0.01
-		slopes = append(slopes, fmt.Sprintf("%s %.3f", q.name, slope))
+		slopes = append(slopes, fmt.Sprintf("%s %.3f", q.Name, slope))
 	}
 	m.text = strings.Join(slopes, ", ")
 	return m, nil

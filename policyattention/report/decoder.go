@@ -1,12 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
-	"sync"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -21,7 +20,6 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/stats"
 )
 
 // Lecture is the example, small enough to be drawn whole, of the decoder's
@@ -32,75 +30,6 @@ var Lecture = struct {
 }{
 	Caps: decoder.Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
 	Root: 4,
-}
-
-// decoderRoot is the root of the problems of the decoder's studies. The
-// decoder's results are a matter of seconds and need no artifact.
-const decoderRoot = 44100
-
-// decoderCaps are the caps in the paper's harness.
-func decoderCaps(s *source, packets int, routing float64) decoder.Caps {
-	return decoder.Caps{
-		States: lectureSize(s, experiment.Benchmark), Actions: experiment.PaperProtocol.Actions, Gamma: mdp.Discount, RMax: 1,
-		EtaMin: experiment.PaperProtocol.Eta, EtaMax: experiment.PaperProtocol.Eta, Rounds: experiment.PaperProtocol.Rounds,
-		Routing: routing, Alpha: .05, Packets: packets,
-	}
-}
-
-// remembered returns f with a memory: what several tables and figures show, and no
-// artifact changes, is worked out once in a process.
-func remembered[K comparable, V any](f func(K) (V, error)) func(K) (V, error) {
-	var answers sync.Map // func() (V, error) by K
-	return func(k K) (V, error) {
-		answer, _ := answers.LoadOrStore(k, sync.OnceValues(func() (V, error) { return f(k) }))
-		return answer.(func() (V, error))()
-	}
-}
-
-// decoderRuns are the runs of the decoder for the caps on n problems.
-type decoderRuns struct {
-	caps decoder.Caps
-	n    int
-}
-
-// runDecoder runs the decoder for the caps on n problems in the sampled
-// environment. Nobody may take a further step of the runs, which others see too.
-func runDecoder(caps decoder.Caps, n int) ([]*decoder.Runner, error) {
-	return runDecoders(decoderRuns{caps, n})
-}
-
-var runDecoders = remembered(decoderRuns.run)
-
-func (r decoderRuns) run() ([]*decoder.Runner, error) {
-	caps, n := r.caps, r.n
-	d, err := decoder.New(caps)
-	if err != nil {
-		return nil, err
-	}
-	problems, err := mdp.Random.Draw(decoderRoot, caps.States, caps.Actions, n)
-	if err != nil {
-		return nil, err
-	}
-	runs := make([]*decoder.Runner, n)
-	var group errgroup.Group
-	for i, problem := range problems {
-		group.Go(func() error {
-			q0, err := problem.MDP.PolicyValue(problem.Pi0)
-			if err != nil {
-				return err
-			}
-			if runs[i], err = d.Start(problem, q0, caps.EtaMax, decoder.Sampled(seed.New(decoderRoot, i).Uint64())); err != nil {
-				return err
-			}
-			for range caps.Rounds {
-				if _, err := runs[i].Step(); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return runs, group.Wait()
 }
 
 // residualsFigure shows a run's residuals under their bounds.
@@ -118,7 +47,7 @@ func residualsFigure(s *source) ([]*panel, error) {
 		dashed.Width = 1.2
 	}
 	for i, routing := range []float64{1e-1, 1e-3, 1e-6} {
-		runs, err := runDecoder(decoderCaps(s, 6, routing), 1)
+		runs, err := results.RunDecoder(s.DecoderCaps(6, routing), 1)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +56,7 @@ func residualsFigure(s *source) ([]*panel, error) {
 		add(b, i, name, runs[0], func(k decoder.Round) float64 { return k.Route }, func(k decoder.Round) float64 { return k.RouteBound })
 	}
 	for i, m := range []int{6, 24, 96} {
-		runs, err := runDecoder(decoderCaps(s, m, 1e-6), 1)
+		runs, err := results.RunDecoder(s.DecoderCaps(m, 1e-6), 1)
 		if err != nil {
 			return nil, err
 		}
@@ -141,30 +70,12 @@ func residualsFigure(s *source) ([]*panel, error) {
 	return panels, nil
 }
 
-// decoderAudit runs the decoder on the preset's number of problems and returns
-// the audit rows of all of them.
-func decoderAudit(s *source, packets int) ([]*decoder.Runner, []decoder.AuditRow, error) {
-	runs, err := runDecoder(decoderCaps(s, packets, 1e-6), s.Store.Preset.Problems)
-	if err != nil {
-		return nil, nil, err
-	}
-	var rows []decoder.AuditRow
-	for _, run := range runs {
-		audit, err := run.Audit(experiment.PaperProtocol.Horizons...)
-		if err != nil {
-			return nil, nil, err
-		}
-		rows = append(rows, audit...)
-	}
-	return runs, rows, nil
-}
-
 // auditFigure shows Theorem 2 term by term, its slack, and what sampling costs.
 func auditFigure(s *source) ([]*panel, error) {
 	a := newPanel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
 	b := newPanel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
 	c := newPanel("(c) loss in the loop", "round", "median normalized loss")
-	runs, rows, err := decoderAudit(s, 6)
+	runs, rows, err := s.AuditDecoder(6)
 	if err != nil {
 		return nil, err
 	}
@@ -185,13 +96,13 @@ func auditFigure(s *source) ([]*panel, error) {
 
 	for i, m := range []int{6, 24} {
 		if m != 6 {
-			if runs, _, err = decoderAudit(s, m); err != nil {
+			if runs, _, err = s.AuditDecoder(m); err != nil {
 				return nil, err
 			}
 		}
-		c.Legend.Add(fmt.Sprintf("decoder, m = %d", m), line(c, palette[i], false, positive(decoderLosses(runs))))
+		c.Legend.Add(fmt.Sprintf("decoder, m = %d", m), line(c, palette[i], false, positive(results.DecoderLosses(runs))))
 	}
-	exact, err := exactOn(runs)
+	exact, err := results.ExactOn(runs)
 	if err != nil {
 		return nil, err
 	}
@@ -226,33 +137,6 @@ func termsPanel(a *panel, run *decoder.Runner) {
 		a.Legend.Add(q.name, line(a, palette[i], false, xy))
 	}
 	a.Legend.Left = true
-}
-
-// decoderLosses returns the median normalized loss of runs by round [T+1].
-func decoderLosses(runs []*decoder.Runner) []float64 {
-	medians := []float64{1}
-	for k := range runs[0].Rounds {
-		var losses []float64
-		for _, r := range runs {
-			losses = append(losses, r.Rounds[k].Distance/r.Gap)
-		}
-		medians = append(medians, stats.Median(losses))
-	}
-	return medians
-}
-
-// exactOn scores exact PMD on the problems of the runs.
-func exactOn(runs []*decoder.Runner) (*experiment.Evaluation, error) {
-	var problems []mdp.Problem
-	for _, r := range runs {
-		problems = append(problems, r.Problem)
-	}
-	trajectories, err := control.ExactPMD(runs[0].Eta).Run(problems, len(runs[0].Rounds))
-	if err != nil {
-		return nil, err
-	}
-	scored, err := control.Score(problems, trajectories)
-	return &experiment.Evaluation{Scored: scored}, err
 }
 
 // attentionFigure shows the attention weights of one actor and one critic call
@@ -368,85 +252,22 @@ func (a attention) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return 0, float64(n), 0, float64(n)
 }
 
-// carrierScales are the scales H of the carrier figure.
-var carrierScales = func() (scales []float64) {
-	for e := 2.0; e <= 11; e += .5 {
-		scales = append(scales, math.Pow(10, e))
-	}
-	return scales
-}()
-
-// sweepCarrier compares normalized decoders with the one they come from.
-func sweepCarrier(s *source) ([]decoder.CarrierPoint, error) {
-	caps := decoderCaps(s, 6, 1e-3)
-	caps.Phi, caps.Floor = experiment.PaperProtocol.Mixture, experiment.PaperProtocol.Mixture/float64(caps.Actions)
-	return sweepCaps(caps)
-}
-
-var sweepCaps = remembered(sweep)
-
-func sweep(caps decoder.Caps) ([]decoder.CarrierPoint, error) {
-	problems, err := mdp.Random.Draw(decoderRoot, caps.States, caps.Actions, 4)
-	if err != nil {
-		return nil, err
-	}
-	var contexts []control.Context
-	for i, problem := range problems {
-		pi, err := pmd.Mix(problem.Pi0, caps.Phi)
-		if err != nil {
-			return nil, err
-		}
-		q, err := problem.MDP.PolicyValue(pi)
-		if err != nil {
-			return nil, err
-		}
-		contexts = append(contexts, control.Context{Problem: i, MDP: problem.MDP, Pi: pi, Q: q, Eta: caps.EtaMax})
-	}
-	return decoder.SweepCarrier(caps, contexts, decoder.Sampled(decoderRoot), carrierScales)
-}
-
-// carrierQuantities are the measured columns of a sweep with the formula or
-// bound above each.
-var carrierQuantities = []struct {
-	name            string
-	measured, above func(decoder.CarrierPoint) float64
-}{
-	{"1 − ρ", func(p decoder.CarrierPoint) float64 { return p.Defect }, func(p decoder.CarrierPoint) float64 { return p.Predicted }},
-	{"actor", func(p decoder.CarrierPoint) float64 { return p.Actor }, func(p decoder.CarrierPoint) float64 { return p.ActorBound }},
-	{"critic", func(p decoder.CarrierPoint) float64 { return p.Critic }, func(p decoder.CarrierPoint) float64 { return p.CriticBound }},
-}
-
-// carrierSlope fits the power of H with which a measured error falls, over the
-// scales at which the defect is small and its formula still tells it within 1%.
-func carrierSlope(sweep []decoder.CarrierPoint, measured func(decoder.CarrierPoint) float64) (slope float64, n int) {
-	var h, e []float64
-	for _, p := range sweep {
-		if p.Predicted < 1e-2 && math.Abs(p.Defect/p.Predicted-1) < 1e-2 && measured(p) > 0 {
-			h, e = append(h, p.H), append(e, measured(p))
-		}
-	}
-	if len(h) < 2 {
-		return math.NaN(), len(h)
-	}
-	return stats.LogSlope(h, e), len(h)
-}
-
 func carrierFigure(s *source) ([]*panel, error) {
-	sweep, err := sweepCarrier(s)
+	sweep, err := s.SweepCarrier()
 	if err != nil {
 		return nil, err
 	}
 	var panels []*panel
-	for i, q := range carrierQuantities {
-		p := newPanel("("+string(rune('a'+i))+") "+q.name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
+	for i, q := range results.CarrierQuantities {
+		p := newPanel("("+string(rune('a'+i))+") "+q.Name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
 		var measured, above plotter.XYs
 		for _, x := range sweep {
-			if y := q.measured(x); y > 0 {
+			if y := q.Measured(x); y > 0 {
 				measured = append(measured, plotter.XY{X: x.H, Y: y})
 			}
-			above = append(above, plotter.XY{X: x.H, Y: q.above(x)})
+			above = append(above, plotter.XY{X: x.H, Y: q.Above(x)})
 		}
-		slope, _ := carrierSlope(sweep, q.measured)
+		slope, _ := results.CarrierSlope(sweep, q.Measured)
 		dots := points(p, palette[i], true, measured)
 		dots.Radius = 2
 		p.Legend.Add(fmt.Sprintf("measured, slope %.3f", slope), dots)
@@ -528,91 +349,26 @@ func lockUpFigure(*source) ([]*panel, error) {
 	return []*panel{a, b}, nil
 }
 
-// decoderRow is a quantity of the decoder under its bound.
-type decoderRow struct {
-	Quantity string
-	Paper    string // a formula or a number
-	Bound    *float64
-	Here     float64
-	Digits   int // of Here; 0: four significant ones
-}
-
 func decoderTable(s *source) (Table, error) {
 	t := Table{Title: "The fixed decoder"}
-	caps := decoderCaps(s, 6, 1e-6)
-	c, err := decoder.Certify(caps)
-	if err != nil {
-		return t, err
-	}
-	runs, audit, err := decoderAudit(s, 6)
-	if err != nil {
-		return t, err
-	}
-	largest := func(of func(decoder.Round) float64) float64 {
-		top := 0.0
-		for _, r := range runs {
-			for _, k := range r.Rounds {
-				top = max(top, of(k))
-			}
-		}
-		return top
-	}
-	violations, none := 0, 0.0
-	var slacks []float64
-	for _, r := range audit {
-		if !r.Satisfied() {
-			violations++
-		}
-		slacks = append(slacks, r.Slack)
-	}
-	papers := func(block experiment.Block, quantity string, states, horizon int) string {
-		return quoted(results.Paper(results.Key{Block: block, Quantity: quantity, S: states, T: horizon}))
-	}
-	l := decoder.NewLayout(caps.States, caps.Actions)
-	rows := []decoderRow{
-		{"width", "6S+6A+14", nil, float64(l.Width()), 0},
-		{"head dimension", "S+A+3", nil, float64(l.HeadDim()), 0},
-		{"largest actor residual ζ", "2R/(1+R)", &c.Zeta, largest(func(k decoder.Round) float64 { return k.Zeta }), 0},
-		{"largest routing residual", "2B(γλ₁+λ₂)", &c.DeltaRoute, largest(func(k decoder.Round) float64 { return k.Route }), 0},
-		{"largest sampling error, m = 6", "B√(2 log(2SAK/α)/m)", &c.DeltaStat, largest(func(k decoder.Round) float64 { return k.Sampling }), 0},
-		{"audited rows of Theorem 2", papers("audit", "rows", 0, 0), nil, float64(len(audit)), 0},
-		{"violations", papers("audit", "violations", 0, 0), &none, float64(violations), 0},
-		{"median slack", papers("audit", "median slack", 0, 0), nil, stats.Median(slacks), 0},
-	}
-	sweep, err := sweepCarrier(s)
-	if err != nil {
-		return t, err
-	}
-	for _, q := range carrierQuantities {
-		slope, n := carrierSlope(sweep, q.measured)
-		rows = append(rows, decoderRow{fmt.Sprintf("power of H, %s (%d scales)", q.name, n), "−2", nil, slope, 4})
-	}
-	exact, err := exactOn(runs)
-	if err != nil {
-		return t, err
-	}
-	losses := decoderLosses(runs)
-	for _, horizon := range horizons {
-		rows = append(rows,
-			decoderRow{fmt.Sprintf("median loss at T = %d, exact PMD", horizon), papers(experiment.Oracle, "exact-pmd", caps.States, horizon), nil, exact.MedianLosses()[horizon], 0},
-			decoderRow{fmt.Sprintf("median loss at T = %d, decoder with m = 6", horizon), "–", nil, losses[horizon], 0})
-	}
-	fill(&t, rows,
-		column[decoderRow]{"quantity", func(r decoderRow) string { return r.Quantity }},
-		column[decoderRow]{"paper", func(r decoderRow) string { return r.Paper }},
-		column[decoderRow]{"bound", func(r decoderRow) string {
+	d, err := s.Decoder()
+	type R = results.DecoderRow
+	fill(&t, d.Rows,
+		column[R]{"quantity", func(r R) string { return r.Quantity }},
+		column[R]{"paper", func(r R) string { return cmp.Or(r.Formula, quoted(r.Paper)) }},
+		column[R]{"bound", func(r R) string {
 			if r.Bound == nil {
 				return ""
 			}
 			return number(*r.Bound)
 		}},
-		column[decoderRow]{"here", func(r decoderRow) string {
-			if r.Digits > 0 {
-				return fmt.Sprintf("%.*f", r.Digits, r.Here)
+		column[R]{"here", func(r R) string {
+			if r.Power {
+				return fmt.Sprintf("%.4f", r.Here)
 			}
 			return number(r.Here)
 		}},
 	)
-	t.Notes = []string{fmt.Sprintf("S = %d, A = %d, %d problems, ε_r = 1e-6. The paper audits its learned controllers with an exact critic; the rows here are the decoder's with a sampled one, whose bound is vacuous at m = 6: no |Q| exceeds B = %.4g.", caps.States, caps.Actions, len(runs), c.B)}
-	return t, nil
+	t.Notes = []string{fmt.Sprintf("S = %d, A = %d, %d problems, ε_r = 1e-6. The paper audits its learned controllers with an exact critic; the rows here are the decoder's with a sampled one, whose bound is vacuous at m = 6: no |Q| exceeds B = %.4g.", d.Caps.States, d.Caps.Actions, s.Store.Preset.Problems, d.B)}
+	return t, err
 }

@@ -56,13 +56,15 @@ type figureBuilder struct {
 func figureBuilders(methods method.Registry) []figureBuilder {
 	list := slices.Clone(figuresBefore)
 	for _, m := range methods {
-		switch {
-		case m.Figure.Name == "":
-		case m.Qualify != nil:
-			list = append(list, figureBuilder{m.Figure.Name, m.Figure.Title, imitationFigure(m.Name)})
-		default:
-			list = append(list, figureBuilder{m.Figure.Name, m.Figure.Title, lifeFigure(m)})
+		if m.Figure.Name == "" {
+			continue
 		}
+		list = append(list, figureBuilder{m.Figure.Name, m.Figure.Title, func(s *source) ([]*panel, error) {
+			if m.Qualify != nil {
+				return imitationFigure(s, m.Name)
+			}
+			return lifeFigure(s, m)
+		}})
 	}
 	return append(list, figuresAfter...)
 }

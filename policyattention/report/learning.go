@@ -46,7 +46,7 @@ func learningFigure(s *source) ([]*panel, error) {
 			a.Legend.Add(fmt.Sprintf("S = %d", r.Cell.S), l)
 		}
 	}
-	states := lectureSize(s, experiment.Mechanism)
+	states := s.LectureSize(experiment.Mechanism)
 	b.Title.Text += fmt.Sprintf(", S = %d", states)
 	for i, rule := range pmd.Rules {
 		sum, count := map[int]float64{}, map[int]int{}

@@ -28,6 +28,22 @@ func ofEstimate(e results.Estimate, err error) (*measured, error) {
 	return &measured{Estimate: e}, nil
 }
 
+// two finds the runs of two selections.
+func (s *source) two(x, y results.Selection) (a, b results.Runs, err error) {
+	if a, err = s.Find(x); err == nil {
+		b, err = s.Find(y)
+	}
+	return a, b, err
+}
+
+// besideOracle finds runs, and those of exact PMD on the same problems.
+func (s *source) besideOracle(x results.Selection) (runs, oracle results.Runs, err error) {
+	if runs, err = s.Find(x); err == nil {
+		oracle, err = s.Oracle(x.S)
+	}
+	return runs, oracle, err
+}
+
 // loss measures the median loss.
 func loss(x results.Selection, horizon int) measure {
 	return func(s *source) (*measured, error) {
@@ -42,11 +58,7 @@ func loss(x results.Selection, horizon int) measure {
 // versus compares with other runs of the same identities.
 func versus(f results.Estimator, x, y results.Selection, horizon int) measure {
 	return func(s *source) (*measured, error) {
-		a, err := s.Find(x)
-		if err != nil {
-			return nil, err
-		}
-		b, err := s.Find(y)
+		a, b, err := s.two(x, y)
 		if err != nil {
 			return nil, err
 		}
@@ -57,11 +69,7 @@ func versus(f results.Estimator, x, y results.Selection, horizon int) measure {
 // versusOracle compares with exact PMD on the same problems.
 func versusOracle(f results.Estimator, x results.Selection, horizon int) measure {
 	return func(s *source) (*measured, error) {
-		runs, err := s.Find(x)
-		if err != nil {
-			return nil, err
-		}
-		oracle, err := s.Oracle(x.S)
+		runs, oracle, err := s.besideOracle(x)
 		if err != nil {
 			return nil, err
 		}
@@ -105,11 +113,7 @@ func every(x results.Selection, of func(*experiment.Evaluation) bool) measure {
 // apart asks whether every run of x has a median above every run of y.
 func apart(x, y results.Selection, horizon int) measure {
 	return func(s *source) (*measured, error) {
-		a, err := s.Find(x)
-		if err != nil {
-			return nil, err
-		}
-		b, err := s.Find(y)
+		a, b, err := s.two(x, y)
 		if err != nil || len(a.Found) == 0 || len(b.Found) == 0 {
 			return nil, err
 		}
@@ -124,11 +128,7 @@ func apart(x, y results.Selection, horizon int) measure {
 // tail says how far the worst problems of runs lie behind exact PMD.
 func tail(x results.Selection, horizon int) measure {
 	return func(s *source) (*measured, error) {
-		runs, err := s.Find(x)
-		if err != nil {
-			return nil, err
-		}
-		oracle, err := s.Oracle(x.S)
+		runs, oracle, err := s.besideOracle(x)
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +136,7 @@ func tail(x results.Selection, horizon int) measure {
 		if err != nil || t.Runs == 0 {
 			return nil, err
 		}
-		m := &measured{Estimate: t.RatioOfMeans, text: tailText(t)}
-		return m, nil
+		return &measured{Estimate: t.RatioOfMeans, text: tailText(t)}, nil
 	}
 }
 
@@ -171,11 +170,7 @@ func among(states, horizon int, n *results.Number) measure {
 // runs.
 func growth(x, y results.Selection, horizon int) measure {
 	return func(s *source) (*measured, error) {
-		small, err := s.Find(x)
-		if err != nil {
-			return nil, err
-		}
-		large, err := s.Find(y)
+		small, large, err := s.two(x, y)
 		if err != nil || len(small.Found) == 0 || len(large.Found) == 0 {
 			return nil, err
 		}

@@ -19,18 +19,6 @@ var palette = []color.Color{
 	color.RGBA{0, 158, 115, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 0, 0, 255},
 }
 
-// lectureSize is the size at which explaining figures are drawn: S = 8, or the
-// preset's largest below it.
-func lectureSize(s *source, block experiment.Block) int {
-	size := 0
-	for _, n := range s.Sizes(block) {
-		if n <= 8 {
-			size = n
-		}
-	}
-	return size
-}
-
 // oracleFigure shows exact PMD in closed loop: its loss beside the paper's,
 // what Theorem 2 says of it, and the same loop with other fixed rules.
 func oracleFigure(s *source) ([]*panel, error) {
@@ -61,7 +49,7 @@ func oracleFigure(s *source) ([]*panel, error) {
 	b := newPanel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
 	c := newPanel("(c) fixed rules in the loop", "round", "median normalized loss")
 	panels := []*panel{a, b, c}
-	states := lectureSize(s, experiment.Oracle)
+	states := s.LectureSize(experiment.Oracle)
 	found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
 	if err != nil {
 		return nil, err

@@ -19,11 +19,7 @@ import (
 
 // imitationFigure shows the training of a method that imitates a teacher, and the one in its
 // source's own shape in closed loop beside its teacher.
-func imitationFigure(name method.Name) func(*source) ([]*panel, error) {
-	return func(s *source) ([]*panel, error) { return imitationPanels(s, name) }
-}
-
-func imitationPanels(s *source, name method.Name) ([]*panel, error) {
+func imitationFigure(s *source, name method.Name) ([]*panel, error) {
 	a := newPanel("(a) training", "optimizer step", "squared error of an update")
 	b := newPanel("(b) closed loop in the native shape", "updates", "mean exact value")
 	found, err := s.Find(results.Selection{Block: experiment.Qualification, Method: name})
@@ -89,11 +85,7 @@ func imitationPanels(s *source, name method.Name) ([]*panel, error) {
 
 // lifeFigure shows a method's losses over the rounds of a life, by recipe, and problem by
 // problem.
-func lifeFigure(m method.Method) func(*source) ([]*panel, error) {
-	return func(s *source) ([]*panel, error) { return lifePanels(s, m) }
-}
-
-func lifePanels(s *source, m method.Method) ([]*panel, error) {
+func lifeFigure(s *source, m method.Method) ([]*panel, error) {
 	var panels []*panel
 	list := s.SampledSeries(experiment.Qualification)
 	list = slices.DeleteFunc(list, func(x results.Series) bool { return x.Method != m.Name })

@@ -51,6 +51,18 @@ func New(store *experiment.Store) *Source {
 	return &Source{store, store.Preset.Plan(), map[experiment.Cell]*experiment.Evaluation{}}
 }
 
+// LectureSize is the size at which explaining figures are drawn: S = 8, or the
+// preset's largest below it.
+func (s *Source) LectureSize(block experiment.Block) int {
+	size := 0
+	for _, n := range s.Sizes(block) {
+		if n <= 8 {
+			size = n
+		}
+	}
+	return size
+}
+
 // Selection selects cells of a preset's plan. A zero field selects all values.
 type Selection struct {
 	Block  experiment.Block `json:"block,omitempty"`
