@@ -10,7 +10,6 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
-	_ "github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -18,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/safetensors"
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -112,11 +112,7 @@ func apart(t *testing.T, got [][]float64, want *mat.Dense) float64 {
 // TestGoMLX runs the exported weights in a GoMLX graph of float64 and expects
 // the decoder's results to 1e-12, with and without norms.
 func TestGoMLX(t *testing.T) {
-	b, err := compute.NewWithConfig("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Finalize()
+	b := graphs.Backend(t)
 	caps := decoder.Caps{States: 4, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: 6, Phi: .01, Floor: 1e-4}
 	plain, err := decoder.New(caps)
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"testing"
 
 	"github.com/gomlx/compute"
-	_ "github.com/gomlx/compute/gobackend" // the backend "go"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/testkit"
+	"icrl/policyattention/backend"
 )
 
 // Backend returns GoMLX's backend in pure Go, for the time of a test.
 func Backend(t testing.TB) compute.Backend {
 	t.Helper()
-	b := testkit.Must(compute.NewWithConfig("go"))(t)
+	b := testkit.Must(backend.New("go"))(t)
 	t.Cleanup(b.Finalize)
 	return b
 }
