@@ -280,11 +280,14 @@ type Measure struct {
 	Name string
 	// Of returns it from the scored closed loop, or from the summary of a study.
 	Of func(scored []control.Scored, summary map[string]map[string]float64) (float64, error)
+	// Round, if not 0, is the round after which it is the median loss. Tables have the tail of these
+	// losses beside it.
+	Round int
 }
 
 // Summarized is a Measure that stands in the summary of a study.
 func Summarized(name, group, quantity string) Measure {
-	return Measure{name, func(_ []control.Scored, summary map[string]map[string]float64) (float64, error) {
+	return Measure{Name: name, Of: func(_ []control.Scored, summary map[string]map[string]float64) (float64, error) {
 		v, ok := summary[group][quantity]
 		if !ok {
 			return 0, fmt.Errorf("method: the summary has no %s %s", group, quantity)

@@ -50,6 +50,7 @@ type measured struct {
 	barred           string  // why it is no evidence
 	runs, planned    int     // behind it, where there is no estimate
 	used             []*experiment.Evaluation
+	tail             results.Tail // beside the medians that a text compares
 }
 
 // span returns the value, and its interval or range.
@@ -281,6 +282,7 @@ type Outcome struct {
 	Variant  string  `json:"variant,omitempty"`
 	Paper    string  `json:"paper"`
 	Here     string  `json:"here"`
+	Tail     string  `json:"tail,omitempty"` // of what a median hides, see tailOf
 	Judged   string  `json:"judged"`
 	Verdict  Verdict `json:"verdict,omitempty"` // none of what is told beside the others
 	Why      string  `json:"why,omitempty"`
@@ -288,6 +290,11 @@ type Outcome struct {
 	Command  string  `json:"command"`
 	Seconds  float64 `json:"cpu_seconds,omitempty"` // of all runs behind it, shared ones too
 	Machines []int   `json:"machines,omitempty"`    // indices of the document's
+}
+
+// of names the check of a sentence.
+func (o Outcome) of(says string) string {
+	return strings.Join(slices.DeleteFunc([]string{says, o.At, o.Variant}, func(t string) bool { return t == "" }), "; ")
 }
 
 // Test is the test behind a verdict that hangs on whether an interval excludes a value.
@@ -366,7 +373,7 @@ func claimsTable(s *source) (Table, error) {
 				return t, fmt.Errorf("%s, %s, %s: %w", x.section, x.says, k.at, err)
 			}
 			if evidence != nil {
-				evidence.Of = strings.Join(slices.DeleteFunc([]string{x.says, k.at, k.variant}, func(t string) bool { return t == "" }), "; ")
+				evidence.Of = done.of(x.says)
 				t.Evidence = append(t.Evidence, *evidence)
 			}
 			c.Checks = append(c.Checks, done)
@@ -417,6 +424,13 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 		return done, nil, nil
 	}
 	done.Here = m.String()
+	t, err := s.tailOf(m)
+	if err != nil {
+		return done, nil, err
+	}
+	if t.Runs > 0 {
+		done.Tail = braces(t)
+	}
 	used := m.used
 	if m.Runs > 0 {
 		used = slices.Concat(m.Used[0], m.Used[1])
@@ -433,6 +447,30 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 	return done, evidence, err
 }
 
+// tailOf returns the tail that a measured median hides, if there is one: of the losses over
+// those that it is compared with, or over exact PMD's.
+func (s *source) tailOf(m *measured) (t results.Tail, err error) {
+	against := results.Runs{Found: m.Used[1]}
+	switch m.Estimator {
+	case results.Median:
+		if m.X.Method == experiment.ExactPMD {
+			return t, nil
+		}
+		if against, err = s.Oracle(m.X.S); err != nil {
+			return t, err
+		}
+	case results.Ratio, results.Difference, results.PairedDifference:
+	default:
+		return m.tail, nil
+	}
+	return results.Runs{Selection: m.X, Planned: m.Planned, Found: m.Used[0]}.Tail(against, m.T)
+}
+
+// braces prints a tail in short.
+func braces(t results.Tail) string {
+	return fmt.Sprintf("{%.2g, %.2g, %s}", t.P99, t.Worst, percent(t.Behind))
+}
+
 // row prints a claim: section, what it says, the paper's numbers, ours, the verdict.
 func (c Claim) row() []string {
 	says := c.Says
@@ -447,6 +485,9 @@ func (c Claim) row() []string {
 		here := cmp.Or(k.Here, "–")
 		if k.Test.byChance() {
 			here += " †"
+		}
+		if k.Tail != "" {
+			here += " " + k.Tail
 		}
 		if k.Variant != "" {
 			here = k.Variant + " " + here
@@ -523,6 +564,10 @@ Brackets hold 95 %% intervals of the hierarchical bootstrap, runs first and shar
 or, where single runs were not compared by a bootstrap, the range over runs. Intervals of three runs, at S = 8 and
 16, cover less than 95 %% (80 to 89 %% in a simulation); where five further identities exist, they stand beside the
 three. A row without a verdict is there for comparison. A reason that nothing here tests is called a conjecture.
+
+Braces after medians of a learned method hold the **tail** that medians hide, over all problems of all runs: the 99th
+percentile and the worst value of the excess, and the share of problems whose excess is above .05. The excess is the
+loss less exact PMD's on the same problem; of a difference or a ratio, less the loss that it is compared with.
 
 **Multiple comparisons.** %d verdicts hang on whether such an interval excludes a value. If every one of these
 values were right, about %.0f would be excluded by chance. %d are. %d of them remain when the p-values are

@@ -338,12 +338,12 @@ func withoutRing(s *source) (*measured, error) {
 		if family == mdp.Ring {
 			continue
 		}
-		x, err := ofEstimate(func() (results.Estimate, error) { r, _, err := s.Shifted(experiment.Shift, family); return r, err }())
-		if err != nil || x == nil {
+		x, t, err := s.Shifted(experiment.Shift, family)
+		if err != nil || x.Runs == 0 {
 			return nil, err
 		}
 		m.ok = m.ok && x.Value <= experiment.PaperProtocol.Margin
-		texts = append(texts, number(x.Value))
+		texts = append(texts, number(x.Value)+" "+braces(t))
 		m.runs, m.planned, m.used = x.Runs, x.Planned, append(m.used, x.Used[0]...)
 	}
 	m.text = strings.Join(texts, ", ")

@@ -215,7 +215,7 @@ func improves(block experiment.Block, name method.Name, recipe string, states in
 		if err != nil || q.Runs == 0 {
 			return nil, err
 		}
-		return &measured{text: fmt.Sprintf("%.3f to %.3f, %d of %d MDPs", q.First, q.Last, q.Improved, q.Problems), ok: q.Last <= results.Hardly*q.First, runs: q.Runs, planned: q.Planned, used: q.Used}, nil
+		return &measured{text: fmt.Sprintf("%s, %d of %d MDPs", fallOf(q), q.Improved, q.Problems), ok: q.Last <= results.Hardly*q.First, runs: q.Runs, planned: q.Planned, used: q.Used}, nil
 	}
 }
 
@@ -285,8 +285,11 @@ func sourceRates(s *source) (*measured, error) {
 		return nil, err
 	}
 	papers, best, rate := math.NaN(), math.Inf(1), 0.0
+	worst := map[float64]float64{}
 	for _, r := range runs.Found {
-		loss, alpha := stats.Median(r.Losses(20)), results.Rates(r).Alpha
+		losses, alpha := r.Losses(20), results.Rates(r).Alpha
+		loss := stats.Median(losses)
+		worst[alpha] = slices.Max(losses)
 		if alpha == printed.Alpha {
 			papers = loss
 		}
@@ -297,5 +300,5 @@ func sourceRates(s *source) (*measured, error) {
 	if math.IsNaN(papers) {
 		return nil, nil
 	}
-	return &measured{text: fmt.Sprintf("rate %v: %.3f; rate %v: %.3f", printed.Alpha, papers, rate, best), ok: best < papers, runs: len(runs.Found), planned: runs.Planned, used: runs.Found}, nil
+	return &measured{text: fmt.Sprintf("rate %v: %.3f, worst problem %.2f; rate %v: %.3f, worst %.2f", printed.Alpha, papers, worst[printed.Alpha], rate, best, worst[rate]), ok: best < papers, runs: len(runs.Found), planned: runs.Planned, used: runs.Found}, nil
 }

@@ -32,27 +32,29 @@ const (
 
 // excerpts are the tables of documents.
 var excerpts = map[string]func(*source) (Table, error){
-	"summary":        summaryExcerpt,
-	"losses":         lossesExcerpt,
-	"oracle":         whole(oracleTable, "S", "T", "paper", "here", "95% interval"),
-	"tails":          tailsExcerpt,
-	"s4":             whole(confirmationTable, append([]string{"quantity", "paper", "here+95% interval", "runs"}, tailNames...)...),
-	"shifts":         whole(shiftTable, append([]string{"family", "identities", "paper", "here+95% interval"}, tailNames...)...),
-	"sampled":        sampledExcerpt,
-	"ablation":       whole(ablationTable, append([]string{"recipe", "what differs from plain", "row-L1, static inputs", "row-L1, in the loop", "T = 40 / oracle+95% interval", "T = 40 / plain+95% interval"}, tailNames...)...),
-	"prior":          whole(priorTable, slices.Concat([]string{"recipe", "S", "T", "here / oracle+95% interval of ratio"}, tailNames, []string{"row-L1, in the loop", "runs"})...),
-	"first":          whole(firstRoundsTable, slices.Concat([]string{"recipe", "T", "here", "here / oracle+95% interval of ratio"}, tailNames, []string{"runs"})...),
-	"zero-shot":      whole(zeroShotTable, append([]string{"S", "seen in training", "T", "loss / oracle+95% interval"}, tailNames...)...),
-	"mechanism":      mechanismExcerpt,
-	"critics":        criticsExcerpt,
-	"memory":         accuracyExcerpt,
-	"qualifying":     qualifyingExcerpt,
-	"models":         modelsExcerpt,
-	"equal-lead":     equalExcerpt(publishedLeads),
-	"equal-sentence": equalExcerpt(SentenceTable),
-	"equal":          equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, shownConditions) }),
-	"race":           measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
-	"profile":        measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
+	"summary":      summaryExcerpt,
+	"losses":       lossesExcerpt,
+	"oracle":       whole(oracleTable, "S", "T", "paper", "here", "95% interval"),
+	"tails":        tailsExcerpt,
+	"s4":           whole(confirmationTable, append([]string{"quantity", "paper", "here+95% interval", "runs"}, tailNames...)...),
+	"shifts":       whole(shiftTable, append([]string{"family", "identities", "paper", "here+95% interval"}, tailNames...)...),
+	"sampled":      sampledExcerpt,
+	"ablation":     whole(ablationTable, append([]string{"recipe", "what differs from plain", "row-L1, static inputs", "row-L1, in the loop", "T = 40 / oracle+95% interval", "T = 40 / plain+95% interval"}, tailNames...)...),
+	"prior":        whole(priorTable, slices.Concat([]string{"recipe", "S", "T", "here / oracle+95% interval of ratio"}, tailNames, []string{"row-L1, in the loop", "runs"})...),
+	"first":        whole(firstRoundsTable, slices.Concat([]string{"recipe", "T", "here", "here / oracle+95% interval of ratio"}, tailNames, []string{"runs"})...),
+	"zero-shot":    whole(zeroShotTable, append([]string{"S", "seen in training", "T", "loss / oracle+95% interval"}, tailNames...)...),
+	"mechanism":    mechanismExcerpt,
+	"critics":      criticsExcerpt(20),
+	"critics-late": criticsExcerpt(40),
+	"memory":       accuracyExcerpt,
+	"qualifying":   qualifyingExcerpt(true),
+	"imitation":    qualifyingExcerpt(false),
+	"models":       modelsExcerpt,
+	"equal-lead":   equalExcerpt(publishedLeads),
+	"equal-walk":   equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, walks) }),
+	"equal":        equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, shownConditions) }),
+	"race":         measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
+	"profile":      measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),
 }
 
 // measuredSpeed returns the table of a file of speed measurements.
@@ -66,30 +68,79 @@ func measuredSpeed[T any](file string, read func(path string) (*T, error), table
 	}
 }
 
-// mechanismExcerpt leaves out the single rules.
-func mechanismExcerpt(s *source) (Table, error) {
-	t, err := whole(mechanismTable, "method", "S", "quantity", "paper", "here", "range over runs")(s)
-	if err != nil {
-		return t, err
-	}
-	rows, err := s.Mechanism()
-	return t.keep(func(i int) bool {
-		rule, ok := strings.CutPrefix(rows[i].Quantity, "row-L1 to ")
-		return !ok || rule == string(pmd.PMD) || rule == "the nearest alternative"
-	}), err
+// quantity is a number of a method at a size, beside the paper's and with its tail.
+type quantity struct {
+	results.Spread
+	text string
+	tail results.Tail
 }
 
-// qualifyingExcerpt leaves out costs and what has not been run.
-func qualifyingExcerpt(s *source) (Table, error) {
-	t, err := whole(qualificationTable, "method", "S", "quantity", "paper", "here")(s)
-	if err != nil {
-		return t, err
+// across returns a table of a row a method and size and a column a quantity, in their order.
+func across(all []quantity) (t Table) {
+	type row struct {
+		results.Series
+		S     int
+		cells map[string]quantity
 	}
-	rows, err := s.Qualification()
-	return t.keep(func(i int) bool {
-		r := rows[i]
-		return (len(r.ByRun) > 0 || r.Gap != nil && r.Gap.Runs > 0) && r.Quantity != "parameters" && r.Quantity != "CPU min of training"
-	}), err
+	var rows []*row
+	var columns []column[*row]
+	for _, q := range all {
+		at := slices.IndexFunc(rows, func(r *row) bool { return r.Series == q.Series && r.S == q.S })
+		if at < 0 {
+			at = len(rows)
+			rows = append(rows, &row{q.Series, q.S, map[string]quantity{}})
+		}
+		rows[at].cells[q.Quantity] = q
+		if slices.ContainsFunc(columns, func(c column[*row]) bool { return c.name == q.Quantity }) {
+			continue
+		}
+		columns = append(columns, column[*row]{q.Quantity, func(r *row) string { return r.cells[q.Quantity].text }})
+		if q.tail.Runs > 0 {
+			columns = append(columns, tailed("99 %, worst (above)", func(r *row) results.Tail { return r.cells[q.Quantity].tail })...)
+		}
+	}
+	fill(&t, rows, slices.Concat([]column[*row]{
+		{"method", func(r *row) string { return r.Series.String() }},
+		{"S", func(r *row) string { return fmt.Sprint(r.S) }},
+	}, columns)...)
+	t.Values = nil
+	return t
+}
+
+// besidePrinted adds the paper's number, if it has one.
+func besidePrinted(text string, n *results.Number) string {
+	if n == nil {
+		return text
+	}
+	return text + " (paper " + quoted(n) + ")"
+}
+
+// mechanismExcerpt leaves out the single rules and what one row alone has.
+func mechanismExcerpt(s *source) (Table, error) {
+	rows, err := s.Mechanism()
+	var all []quantity
+	for _, r := range rows {
+		if slices.Contains([]string{"row-L1 to " + string(pmd.PMD), "row-L1 to the nearest alternative", "mean fitted η"}, r.Quantity) && len(r.ByRun) > 0 {
+			all = append(all, quantity{Spread: r, text: besidePrinted(middle(r)+" "+extent(r.ByRun), r.Paper)})
+		}
+	}
+	return across(all), err
+}
+
+// qualifyingExcerpt has the methods that are judged by what they learn within a life, or the
+// others, without costs and what has not been run.
+func qualifyingExcerpt(within bool) func(*source) (Table, error) {
+	return func(s *source) (Table, error) {
+		rows, err := s.Qualification()
+		var all []quantity
+		for _, r := range rows {
+			known := len(r.ByRun) > 0 || r.Gap != nil && r.Gap.Runs > 0
+			if known && r.Quantity != "parameters" && r.Quantity != "CPU min of training" && within == (s.method(r.Method).Control != nil) {
+				all = append(all, quantity{r.Spread, besidePrinted(qualificationValue(r), r.Paper), r.Tail})
+			}
+		}
+		return across(all), err
+	}
 }
 
 // keep returns the table with some of its rows, by their index.
@@ -289,14 +340,22 @@ func tailsExcerpt(s *source) (Table, error) {
 	}), err
 }
 
-// criticsExcerpt has the critics at T = 20.
-func criticsExcerpt(s *source) (Table, error) {
-	t, err := whole(criticsTable, "actor and critic", "S", "error of a backup", "/ mean of samples", "ratio of medians", "ratio of means", tailColumn, "means / mean of samples")(s)
-	if err != nil {
-		return t, err
+// criticsExcerpt has the critics at a horizon; at the later one those with a learned actor.
+func criticsExcerpt(horizon int) func(*source) (Table, error) {
+	columns := []string{"actor and critic", "S", "paper's ratio", "ratio of medians", "ratio of means", tailColumn, "means / mean of samples"}
+	if horizon == 20 {
+		columns = slices.Insert(columns, 2, "error of a backup", "/ mean of samples")
 	}
-	rows, err := s.Critics()
-	return t.keep(func(i int) bool { return rows[i].T == 20 }), err
+	return func(s *source) (Table, error) {
+		t, err := whole(criticsTable, columns...)(s)
+		if err != nil {
+			return t, err
+		}
+		rows, err := s.Critics()
+		return t.keep(func(i int) bool {
+			return rows[i].T == horizon && (horizon == 20 || strings.HasPrefix(rows[i].Label, "PolicyAttention"))
+		}), err
+	}
 }
 
 // publishedLeads leaves out the methods of which nothing is published.

@@ -118,10 +118,12 @@ func apart(x, y results.Selection, horizon int) measure {
 			return nil, err
 		}
 		high, low := a.Medians(horizon), b.Medians(horizon)
+		t, err := a.Tail(b, horizon)
 		return &measured{
+			tail: t,
 			text: fmt.Sprintf("%s above %s", extent(high), extent(low)), ok: slices.Min(high) > slices.Max(low),
 			runs: min(len(high), len(low)), planned: a.Planned, used: slices.Concat(a.Found, b.Found),
-		}, nil
+		}, err
 	}
 }
 
@@ -167,7 +169,7 @@ func among(states, horizon int, n *results.Number) measure {
 }
 
 // growth measures the ratio of median losses of two sizes, with the range over pairs of
-// runs.
+// runs, and that of mean losses.
 func growth(x, y results.Selection, horizon int) measure {
 	return func(s *source) (*measured, error) {
 		small, large, err := s.two(x, y)
@@ -179,6 +181,10 @@ func growth(x, y results.Selection, horizon int) measure {
 		if len(a) > 1 {
 			m.lo, m.hi = slices.Min(b)/slices.Max(a), slices.Max(b)/slices.Min(a)
 		}
+		means := func(r results.Runs) float64 {
+			return stats.Median(r.Values(func(e *experiment.Evaluation) float64 { return stats.Mean(e.Losses(horizon)) }))
+		}
+		m.text = fmt.Sprintf("%s, of means %s", m, number(means(large)/means(small)))
 		return m, nil
 	}
 }

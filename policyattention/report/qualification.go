@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"icrl/policyattention/experiment"
@@ -20,25 +21,19 @@ func qualificationTable(s *source) (Table, error) {
 		return t, err
 	}
 	type R = results.QualificationRow
-	fill(&t, rows,
-		column[R]{"method", func(r R) string { return r.Series.String() }},
-		column[R]{"S", func(r R) string { return fmt.Sprint(r.S) }},
-		column[R]{"quantity", func(r R) string { return r.Quantity }},
-		column[R]{"paper", func(r R) string { return quoted(r.Paper) }},
-		column[R]{"here", func(r R) string {
-			switch {
-			case r.Gap != nil && r.Gap.Runs > 0:
-				return number(r.Gap.Value) + " " + interval(r.Gap.Lo, r.Gap.Hi)
-			case len(r.ByRun) == 0 && r.Expected > 0:
-				return NotRun + ", about " + number(math.Round(r.Expected))
-			case r.Expected > 0 || r.Quantity == "CPU min of training":
-				return number(math.Round(10*r.Value()) / 10)
-			}
-			return middle(r.Spread)
-		}},
-		column[R]{"runs", func(r R) string { return fmt.Sprintf("%d of %d", len(r.ByRun), r.Planned) }},
-	)
+	fill(&t, rows, slices.Concat(
+		[]column[R]{
+			{"method", func(r R) string { return r.Series.String() }},
+			{"S", func(r R) string { return fmt.Sprint(r.S) }},
+			{"quantity", func(r R) string { return r.Quantity }},
+			{"paper", func(r R) string { return quoted(r.Paper) }},
+			{"here", qualificationValue},
+			{"runs", func(r R) string { return fmt.Sprintf("%d of %d", len(r.ByRun), r.Planned) }},
+		},
+		distribution(func(r R) results.Tail { return r.Tail }),
+	)...)
 	t.Notes = append(s.notes("qualification"),
+		"Mean, quantiles and worst are over all problems of all runs: of the loss, above 1 the share of problems that end with more of it than the first policy has; or of the difference to the control, problem by problem, above 0.05.",
 		"Costs are the processor time of a training run, or, where it has not been made, the estimate for one core with XLA's CPU backend.",
 		s.howTo(experiment.Qualification),
 	)
@@ -47,6 +42,19 @@ func qualificationTable(s *source) (Table, error) {
 		t.Notes = append(t.Notes, "A recipe qualifies if its loss falls by a tenth or more from round 1 to round 40 and then lies below that of its own control of a short context, with an interval below zero. "+strings.Join(verdicts, "; ")+".")
 	}
 	return t, err
+}
+
+// qualificationValue prints a quantity, or what is known of it before it is measured.
+func qualificationValue(r results.QualificationRow) string {
+	switch {
+	case r.Gap != nil && r.Gap.Runs > 0:
+		return number(r.Gap.Value) + " " + interval(r.Gap.Lo, r.Gap.Hi)
+	case len(r.ByRun) == 0 && r.Expected > 0:
+		return NotRun + ", about " + number(math.Round(r.Expected))
+	case r.Expected > 0 || r.Quantity == "CPU min of training":
+		return number(math.Round(10*r.Value()) / 10)
+	}
+	return middle(r.Spread)
 }
 
 // method returns the preset's method called name; the zero method if it is not registered.
@@ -84,7 +92,7 @@ func (s *source) qualified() (verdicts []string, err error) {
 
 // verdictOf says whether a recipe qualifies, and if not, why.
 func verdictOf(q results.Qualified) string {
-	fall := fmt.Sprintf("%.3f to %.3f", q.First, q.Last)
+	fall := fallOf(q)
 	switch {
 	case q.OK():
 		return fmt.Sprintf("qualifies (%s, %s %s below its control)", fall, number(-q.Gap.Value), interval(-q.Gap.Hi, -q.Gap.Lo))
@@ -96,6 +104,11 @@ func verdictOf(q results.Qualified) string {
 		return fmt.Sprintf("is undecided (%s; its control has not been run)", fall)
 	}
 	return fmt.Sprintf("does not qualify (%s, its control %.3f to %.3f)", fall, q.FirstControl, q.LastControl)
+}
+
+// fallOf prints the median losses after rounds 1 and 40, and the worst problem's.
+func fallOf(q results.Qualified) string {
+	return fmt.Sprintf("%.3f to %.3f, worst problem %.2f", q.First, q.Last, q.End.Worst)
 }
 
 // tuningTable shows what the grids found on calibration problems.

@@ -83,16 +83,30 @@ func value(e results.Estimate) string {
 // ofRuns prints a number of runs of those that are planned.
 func ofRuns(e results.Estimate) string { return fmt.Sprintf("%d of %d", e.Runs, e.Planned) }
 
+// shown prints a number of a tail, if there is one.
+func shown[R any](of func(R) results.Tail, f func(results.Tail) float64) func(R) string {
+	return func(r R) string {
+		if t := of(r); t.Runs > 0 {
+			return number(f(t))
+		}
+		return ""
+	}
+}
+
+// distribution returns columns of how values are distributed, see [results.Runs.Spread].
+func distribution[R any](of func(R) results.Tail) []column[R] {
+	return []column[R]{
+		{"mean", shown(of, func(t results.Tail) float64 { return t.Mean })},
+		{"95 %", shown(of, func(t results.Tail) float64 { return t.P95 })},
+		{"99 %", shown(of, func(t results.Tail) float64 { return t.P99 })},
+		{"worst", shown(of, func(t results.Tail) float64 { return t.Worst })},
+		{"share above", shown(of, func(t results.Tail) float64 { return t.Behind })},
+	}
+}
+
 // tails returns columns of a tail.
 func tails[R any](of func(R) results.Tail) []column[R] {
-	show := func(f func(results.Tail) float64) func(R) string {
-		return func(r R) string {
-			if t := of(r); t.Runs > 0 {
-				return number(f(t))
-			}
-			return ""
-		}
-	}
+	show := func(f func(results.Tail) float64) func(R) string { return shown(of, f) }
 	return []column[R]{
 		{"excess: mean", show(func(t results.Tail) float64 { return t.Mean })},
 		{"excess: 95 %", show(func(t results.Tail) float64 { return t.P95 })},
@@ -116,8 +130,16 @@ func tailed[R any](name string, of func(R) results.Tail) []column[R] {
 		if t.Runs == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%.2g, %.2g (%.2g%%)", t.P99, t.Worst, 100*t.Behind)
+		return fmt.Sprintf("%.2g, %.2g (%s)", t.P99, t.Worst, percent(t.Behind))
 	}}}
+}
+
+// percent prints a share in two digits.
+func percent(share float64) string {
+	if share >= .095 {
+		return fmt.Sprintf("%.0f%%", 100*share)
+	}
+	return fmt.Sprintf("%.2g%%", 100*share)
 }
 
 // tailColumn is the usual name of that column.

@@ -116,9 +116,11 @@ func differencesTable(s *source) (Table, error) {
 			{"runs", func(r R) string { return ofRuns(r.OfMedians) }},
 			{"medians of PolicyAttention are", func(r R) string { return Order(r.OfMedians) }},
 		},
+		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
 	t.Notes = []string{
 		"Only runs of the same identity are compared. Of medians: the median over runs of the differences of the runs' median losses; by problem: the median over runs of the median over problems of the difference of two losses on one problem, which says less of the hard problems and resolves smaller differences. " + bootstrapNote + " Of differences to the sampled methods the paper gives intervals alone; the values are differences of its medians.",
+		tailNote + " Here the other method is the one in the first column.",
 		s.howTo(experiment.Benchmark),
 	}
 	return t, err
@@ -516,6 +518,12 @@ func criticsTable(s *source) (Table, error) {
 			}},
 			{"T", func(r R) string { return fmt.Sprint(r.T) }},
 			{"runs", func(r R) string { return ofRuns(r.Ratio) }},
+			{"paper's ratio", func(r R) string {
+				if r.Ratio.Paper == nil {
+					return ""
+				}
+				return number(math.Round(100*r.Ratio.Paper.Value) / 100)
+			}},
 		},
 		joined("ratio of medians", func(r R) results.Estimate { return r.Ratio }),
 		joined("ratio of means", func(r R) results.Estimate { return r.Tail.RatioOfMeans }),

@@ -174,6 +174,7 @@ type DifferenceRow struct {
 	T         int      `json:"t"`
 	OfMedians Estimate `json:"of_medians"`
 	ByProblem Estimate `json:"by_problem"`
+	Tail      Tail     `json:"tail"` // against the other method
 }
 
 // Differences returns PolicyAttention's loss minus another method's in the common
@@ -198,6 +199,9 @@ func (s *Source) Differences() (rows []DifferenceRow, err error) {
 					return nil, err
 				}
 				if row.ByProblem, err = actor.Compare(PairedDifference, other, horizon); err != nil {
+					return nil, err
+				}
+				if row.Tail, err = actor.Tail(other, horizon); err != nil {
 					return nil, err
 				}
 				if x.Quoted {

@@ -72,6 +72,12 @@ func (s *Source) Critics() (rows []CriticRow, err error) {
 				if row.Group, err = group(m.Label, loops, oracle, states, horizon); err != nil {
 					return nil, err
 				}
+				if m.Name == experiment.LearnedCritic {
+					row.Ratio.Paper = paperRatio(m.Name, states, horizon)
+					if row.Ratio.Paper == nil {
+						row.Ratio = row.Ratio.Beside(Key{experiment.Confirmation, "learned critic ratio", states, horizon})
+					}
+				}
 				rows = append(rows, row)
 			}
 		}

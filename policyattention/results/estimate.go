@@ -140,17 +140,32 @@ func (r Runs) Tail(other Runs, horizon int) (Tail, error) {
 	for j, losses := range x.Losses(horizon) {
 		all = append(all, excess(losses, y.Found[j].Losses(horizon))...)
 	}
-	slices.Sort(all)
-	t.Problems, t.Mean, t.Worst = len(all), stats.Mean(all), all[len(all)-1]
-	t.P95, t.P99 = stats.Quantile(all, .95), stats.Quantile(all, .99)
-	above, _ := slices.BinarySearchFunc(all, BehindBy, func(v, limit float64) int {
+	t.describe(all, BehindBy)
+	byRun := t.RatioOfMeans.ByRun
+	t.WorstRun = x.Found[slices.Index(byRun, slices.Max(byRun))].Cell.Seed
+	return t, nil
+}
+
+// Spread describes the losses themselves; behind is who ends with more than the first
+// policy's loss, which is 1.
+func (r Runs) Spread(horizon int) Tail {
+	t := Tail{X: r.Selection, T: horizon, Planned: r.Planned, Runs: len(r.Found)}
+	if t.Runs > 0 {
+		t.describe(slices.Concat(r.Losses(horizon)...), 1)
+	}
+	return t
+}
+
+// describe fills in the distribution of values, and the share of those above a limit.
+func (t *Tail) describe(values []float64, limit float64) {
+	slices.Sort(values)
+	t.Problems, t.Mean, t.Worst = len(values), stats.Mean(values), values[len(values)-1]
+	t.P95, t.P99 = stats.Quantile(values, .95), stats.Quantile(values, .99)
+	above, _ := slices.BinarySearchFunc(values, limit, func(v, limit float64) int {
 		if v > limit {
 			return 1
 		}
 		return -1
 	})
-	t.Behind = float64(len(all)-above) / float64(len(all))
-	byRun := t.RatioOfMeans.ByRun
-	t.WorstRun = x.Found[slices.Index(byRun, slices.Max(byRun))].Cell.Seed
-	return t, nil
+	t.Behind = float64(len(values)-above) / float64(len(values))
 }

@@ -33,7 +33,9 @@ type Qualified struct {
 	Runs         int      `json:"runs"`
 	Planned      int      `json:"planned"`
 	HasControl   bool     // a control that remembers nothing between rounds is planned
+	End          Tail     // of the losses after round 40, see [Runs.Spread]
 	Gap          Estimate // loss after round 40 minus the control's
+	GapTail      Tail     // of that, problem by problem
 	FirstControl float64  // the control's
 	LastControl  float64
 	Used         []*experiment.Evaluation `json:"-"`
@@ -58,7 +60,7 @@ func (s *Source) Qualify(block experiment.Block, name method.Name, recipe string
 		return q, err
 	}
 	q.First, q.Last, q.Improved, q.Problems = falls(runs)
-	q.Runs, q.Planned, q.Used = len(runs.Found), runs.Planned, runs.Found
+	q.Runs, q.Planned, q.Used, q.End = len(runs.Found), runs.Planned, runs.Found, runs.Spread(40)
 	own := m.Control.Of(recipe)
 	if own == "" {
 		return q, nil
@@ -69,7 +71,10 @@ func (s *Source) Qualify(block experiment.Block, name method.Name, recipe string
 	}
 	q.HasControl = control.Planned > 0
 	q.FirstControl, q.LastControl, _, _ = falls(control)
-	q.Gap, err = runs.Compare(Difference, control, 40)
+	if q.Gap, err = runs.Compare(Difference, control, 40); err != nil {
+		return q, err
+	}
+	q.GapTail, err = runs.Tail(control, 40)
 	return q, err
 }
 
@@ -113,6 +118,7 @@ func (s *Source) PrintedRates(name method.Name, states int) (rates baseline.Step
 type QualificationRow struct {
 	Spread
 	Gap      *Estimate `json:"gap,omitempty"`
+	Tail     Tail      `json:"tail"`               // of losses, see [Runs.Spread], or of the gap
 	Expected float64   `json:"expected,omitempty"` // of a cost that was not measured
 }
 
@@ -143,7 +149,11 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 					}
 					values = append(values, v)
 				}
-				rows = append(rows, row(q.Name, values))
+				measured := row(q.Name, values)
+				if q.Round > 0 {
+					measured.Tail = runs.Spread(q.Round)
+				}
+				rows = append(rows, measured)
 			}
 			if m.Control.Of(x.Recipe) != "" {
 				q, err := s.Qualify(experiment.Qualification, x.Method, x.Recipe, states)
@@ -152,7 +162,7 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 				}
 				if q.HasControl {
 					gap := row("its loss after round 40 minus "+m.Control.Whose, q.Gap.ByRun)
-					gap.Gap = &q.Gap
+					gap.Gap, gap.Tail = &q.Gap, q.GapTail
 					rows = append(rows, gap)
 				}
 			}

@@ -97,11 +97,8 @@ func rows() (all []Row) {
 		add(fmt.Sprintf("lock-up, S = %d", states), func(r *Row) {
 			r.States, r.Lock = states, true
 			r.Problems, r.Network = 2000, 2000
-			switch states {
-			case 4:
+			if states == 4 {
 				r.Mixed = 20
-			case 16:
-				r.Problems, r.Network = 500, 500
 			}
 		})
 	}

@@ -40,14 +40,15 @@ func Qualify(scored []control.Scored) (Qualification, error) {
 
 // Measures are what the qualification of a method that learns in context is judged by.
 var Measures = []method.Measure{
-	qualified("loss after round 1", func(q Qualification) float64 { return q.First }),
-	qualified("loss after round 40", func(q Qualification) float64 { return q.Last }),
-	qualified("share of MDPs that improve", func(q Qualification) float64 { return float64(q.Improved) / float64(q.Problems) }),
+	qualified("loss after round 1", 1, func(q Qualification) float64 { return q.First }),
+	qualified("loss after round 40", 40, func(q Qualification) float64 { return q.Last }),
+	qualified("share of MDPs that improve", 0, func(q Qualification) float64 { return float64(q.Improved) / float64(q.Problems) }),
 }
 
-// qualified returns a measure of a qualification.
-func qualified(name string, of func(Qualification) float64) method.Measure {
-	return method.Measure{Name: name, Of: func(scored []control.Scored, _ map[string]map[string]float64) (float64, error) {
+// qualified returns a measure of a qualification, the median loss after a round unless that
+// is 0.
+func qualified(name string, round int, of func(Qualification) float64) method.Measure {
+	return method.Measure{Name: name, Round: round, Of: func(scored []control.Scored, _ map[string]map[string]float64) (float64, error) {
 		q, err := Qualify(scored)
 		return of(q), err
 	}}
