@@ -123,6 +123,9 @@ spec["env"] |= {
     "PATH": f"{local}/bin:${{PATH}}",  # Jupyter fills in PATH as it is when a kernel starts
     "GOPROXY": "off",                  # a cell never fetches a module
     "GOFLAGS": "-ldflags=-w",          # half the time to link a cell
+    # A cell that neither trains nor runs networks is linked without XLA: half the time.
+    "GONB_LEAN_TAGS": "noxla",
+    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|train|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Evaluate|Train|TrainAll|equal\.Open)\(',
     "GOWORK": "",
     "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
     "GOMLX_NO_AUTO_INSTALL": "1",
@@ -147,6 +150,7 @@ PYTHON
 # module that any requirement names, where a build here is content with fewer.
 make_build() {
   go build ./...
+  go build -tags=noxla ./policyattention/nb/...
   rm -rf "$local/workspace"
   mkdir "$local/workspace"
   (cd "$local/workspace" && go mod init cell && go work init . "$root" && go list -m all) >/dev/null 2>&1 ||

@@ -1,3 +1,5 @@
+//go:build cgo && !noxla
+
 // Makes glibc's allocator keep freed memory instead of giving it back to the kernel.
 //
 // XLA on the CPU allocates the temporary buffers of a computation anew at each execution.
