@@ -73,11 +73,13 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 	return more
 }
 
-// Where the first identity stands for the rest: weights of critics at S = 8, and weights on
-// the way that the frontier is made of.
+// Weights that would take more room than they are worth. The first identity stands for the
+// rest: critics at S = 8, and weights on the way that the frontier is made of. So does the
+// state of the furthest step for Algorithm Distillation's earlier ones.
 const (
 	laterCritics   = "critic-*-S8-1810[^0]/*"
 	laterSnapshots = "*-plain-S[48]-1[48]10[^0]/weights-*"
+	earlierStages  = "algorithm-distillation-*-context200-steps*/weights.safetensors"
 )
 
 var presets = []Preset{
@@ -188,7 +190,7 @@ var presets = []Preset{
 	{
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
-		Omit: []string{"*-5120-S*/*", laterCritics, laterSnapshots},
+		Omit: []string{"*-5120-S*/*", laterCritics, laterSnapshots, earlierStages},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
