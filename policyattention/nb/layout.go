@@ -1,8 +1,8 @@
 package nb
 
 import (
-	"fmt"
 	"html"
+	"html/template"
 	"regexp"
 	"slices"
 	"strconv"
@@ -168,44 +168,46 @@ func (t *Sheet) parts() (parts [][]int) {
 	return append(parts, part)
 }
 
+// sheet is the HTML of a table.
+var sheet = template.Must(template.New("sheet").Funcs(template.FuncMap{
+	"text": func(s string) template.HTML {
+		return template.HTML(strings.ReplaceAll(code(html.EscapeString(s)), "\n", "<br>"))
+	},
+	"brief": func(entry string) bool { return length(entry) <= short },
+}).Parse(`{{if .Fold}}<details><summary>{{.Title}} ({{.Rows}} rows)</summary>
+{{end}}<figure style="margin:0;overflow-x:auto">{{if not .Fold}}<figcaption style="font-weight:bold">{{.Title}}</figcaption>{{end}}
+{{- range .Parts}}
+<table><thead><tr>{{range .Columns}}<th scope="col" style="text-align:left">{{.}}</th>{{end}}</tr></thead>
+<tbody>
+{{range .Rows}}<tr>{{range .}}<td style="text-align:left{{if brief .}};white-space:nowrap{{end}}">{{text .}}</td>{{end}}</tr>
+{{end}}</tbody></table>
+{{end}}</figure>
+{{range .Notes}}<p>{{text .}}</p>
+{{end}}{{if .Fold}}</details>
+{{end}}`))
+
 // HTML returns the table as HTML.
 func (t *Sheet) HTML() string {
-	var b strings.Builder
-	title := html.EscapeString(t.title)
-	if t.fold {
-		fmt.Fprintf(&b, "<details><summary>%s (%d rows)</summary>\n", title, len(t.rows))
+	type part struct {
+		Columns []string
+		Rows    [][]string
 	}
-	b.WriteString("<figure style=\"margin:0;overflow-x:auto\">")
-	if !t.fold {
-		fmt.Fprintf(&b, "<figcaption style=\"font-weight:bold\">%s</figcaption>", title)
-	}
+	var parts []part
 	for _, columns := range t.parts() {
-		b.WriteString("\n<table><thead><tr>")
-		for _, i := range columns {
-			fmt.Fprintf(&b, "<th scope=\"col\" style=\"text-align:left\">%s</th>", html.EscapeString(t.columns[i]))
-		}
-		b.WriteString("</tr></thead>\n<tbody>\n")
-		for _, row := range t.rows {
-			b.WriteString("<tr>")
+		pick := func(row []string) (entries []string) {
 			for _, i := range columns {
-				style := "text-align:left"
-				if length(row[i]) <= short {
-					style += ";white-space:nowrap"
-				}
-				entry := strings.ReplaceAll(code(html.EscapeString(row[i])), "\n", "<br>")
-				fmt.Fprintf(&b, "<td style=\"%s\">%s</td>", style, entry)
+				entries = append(entries, row[i])
 			}
-			b.WriteString("</tr>\n")
+			return entries
 		}
-		b.WriteString("</tbody></table>\n")
+		p := part{Columns: pick(t.columns)}
+		for _, row := range t.rows {
+			p.Rows = append(p.Rows, pick(row))
+		}
+		parts = append(parts, p)
 	}
-	b.WriteString("</figure>\n")
-	for _, note := range t.notes {
-		fmt.Fprintf(&b, "<p>%s</p>\n", code(html.EscapeString(note)))
-	}
-	if t.fold {
-		b.WriteString("</details>\n")
-	}
+	var b strings.Builder
+	check(sheet.Execute(&b, map[string]any{"Fold": t.fold, "Title": t.title, "Rows": len(t.rows), "Parts": parts, "Notes": t.notes}))
 	return b.String()
 }
 
