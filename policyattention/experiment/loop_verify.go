@@ -17,9 +17,10 @@ import (
 // float64.
 const walkTolerance = 1e-8
 
-// longShare is one in how many problems the networks' loops of block long are run again
-// for, the first ones: problems are drawn independently, so that these are a sample.
-const longShare = 8
+// Share is one in how many problems the loops of networks are run again for where not all of
+// their rounds are stored, the first ones: problems are drawn independently, so that these are a
+// sample.
+const Share = 8
 
 // storedLoop is a closed loop as its artifact holds it.
 type storedLoop struct {
@@ -42,16 +43,16 @@ func (l *LoopConfig) verify(s *Store, v *Verification, e *Evaluation, problems [
 		return nil
 	}
 	asked := len(problems)
-	switch {
-	case !s.asks(v, e.Config):
+	if !s.asks(v, e.Config) {
 		asked = 0
-	case e.Cell.Block == Tuning:
+	} else if e.Cell.Block == Tuning {
 		// Its lives would take longer than all else, and it is read for the kept
 		// rounds alone.
 		asked = min(asked, s.Preset.Problems)
-	case e.Cell.Block == Long && method.Networks(l.weights()):
-		asked = (asked + longShare - 1) / longShare
-		v.Sampled += len(problems) - asked
+	}
+	if asked > 0 && len(stored.kept) <= l.Rounds && method.Networks(l.weights()) {
+		some := (asked + v.share - 1) / v.share
+		asked, v.Sampled = some, v.Sampled+asked-some
 	}
 	if err := stored.scoreFrom(asked, v); err != nil || asked == 0 {
 		return err

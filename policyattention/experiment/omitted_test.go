@@ -21,7 +21,7 @@ func TestVerifyWithoutWeights(t *testing.T) {
 		return s, folders[1], folders[2]
 	}
 	s, _, _ := unheld(t)
-	v := testkit.Must(s.Verify(t.Context(), nil))(t)
+	v := testkit.Must(s.Verify(t.Context(), 1, nil))(t)
 	if v.Err() != nil || v.Trainings != 1 || v.Cells != 2 || v.WithoutWeights != 2 {
 		t.Errorf("%s, %v; want two evaluations without weights", v, v.Discrepancies)
 	}
@@ -98,7 +98,7 @@ func TestSnapshotsWithoutWeights(t *testing.T) {
 		return s, folders
 	}
 	s, folders := unheld(t)
-	v := testkit.Must(s.Verify(t.Context(), nil))(t)
+	v := testkit.Must(s.Verify(t.Context(), 1, nil))(t)
 	// The preset wants them, and says so; nothing else is wrong.
 	if v.WithoutWeights != 1 || len(v.Discrepancies) != 1 || !strings.Contains(v.Discrepancies[0].String(), "it omits") {
 		t.Errorf("%s, %v; want one evaluation without weights and a manifest that omits them", v, v.Discrepancies)
@@ -133,7 +133,7 @@ func TestVerifyBackupsWithoutWeights(t *testing.T) {
 	s, folders := part(t, critic, backups)
 	unhold(t, folders[0], lastWeights)
 	editTable(backupsFile, backupsHeader, func(rows [][]float64) { rows[2][2] *= 1.001 })(t, folders[1])
-	v := testkit.Must(s.Verify(t.Context(), nil))(t)
+	v := testkit.Must(s.Verify(t.Context(), 1, nil))(t)
 	var found []string
 	for _, d := range v.Discrepancies {
 		if strings.HasPrefix(d.File, folders[1]) {

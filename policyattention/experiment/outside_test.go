@@ -115,7 +115,7 @@ func TestMethodFromOutside(t *testing.T) {
 		t.Error("the run that was killed has other weights than one that was not")
 	}
 
-	v := testkit.Must(s.Verify(t.Context(), nil))(t)
+	v := testkit.Must(s.Verify(t.Context(), 1, nil))(t)
 	if v.Err() != nil || v.Trainings != 2 || v.Cells != 3 || v.Missing != 0 {
 		t.Errorf("%v: %v", v, v.Discrepancies)
 	}

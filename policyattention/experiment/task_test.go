@@ -199,7 +199,7 @@ func TestMergeInAnyOrder(t *testing.T) {
 		got := tree(t, s)
 		if want == nil {
 			want = got
-			if v, err := s.Verify(t.Context(), nil); err != nil || v.Err() != nil || v.Missing > 0 {
+			if v, err := s.Verify(t.Context(), 1, nil); err != nil || v.Err() != nil || v.Missing > 0 {
 				t.Errorf("verify: %v, %v", v, err)
 			}
 		}

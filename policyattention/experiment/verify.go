@@ -65,10 +65,11 @@ type Verification struct {
 	Missing        int           `json:"missing"`   // planned runs and cells that are not there
 	WithoutWeights int           `json:"unasked"`   // evaluations whose weights are left out, of which what is stored was scored
 	Files          int           `json:"files"`     // files whose digest was checked
-	Sampled        int           `json:"sampled"`   // problems of block long whose last policies were scored and whose loops were not run again
+	Sampled        int           `json:"sampled"`   // problems whose stored policies were scored and whose loops were not run again
 	Rescored       int           `json:"rescored"`  // stored policies scored again
 	Replayed       int           `json:"replayed"`  // network or exact updates
 	Discrepancies  []Discrepancy `json:"discrepancies"`
+	share          int           // see Share
 	// Unchecked says that what was made from the artifacts was not looked at.
 	Unchecked bool `json:"unchecked,omitempty"`
 
@@ -109,7 +110,7 @@ func (v *Verification) Took() []Phase {
 func (v *Verification) String() string {
 	sampled := ""
 	if v.Sampled > 0 {
-		sampled = fmt.Sprintf(" (loops of block %s: one problem in %d; %d others scored at the end)", Long, longShare, v.Sampled)
+		sampled = fmt.Sprintf(" (loops of networks from their start: one problem in %d; of the %d others the stored policies were scored)", v.share, v.Sampled)
 	}
 	return fmt.Sprintf("preset %s: %d training runs, %d cells (%d not yet run, %d without their weights), %d files, %d policies scored again, %d updates replayed%s: %d discrepancies",
 		v.Preset, v.Trainings, v.Cells, v.Missing, v.WithoutWeights, v.Files, v.Rescored, v.Replayed, sampled, len(v.Discrepancies))
@@ -150,17 +151,22 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // plan; problems drawn again from their seeds; every stored policy scored again
 // exactly; every update of every closed loop replayed with the stored weights
 // in the stored contexts, which by induction replays the loop, or the loop run
-// again where not all of its policies are stored; medians rebuilt. Of the lives
-// that step sizes were tuned by as many are repeated as an evaluation has, of the
-// networks' loops of block long one in longShare, the rest being scored at its end, and
+// again where not all of its policies are stored; medians rebuilt. Loops of networks that
+// must be run from their start are run for one problem in share (see Share), the first
+// ones; of the others the stored policies are scored, and losses and residuals of other
+// rounds are sealed, not made again. Share 1 runs all. Of the lives that step sizes were
+// tuned by as many count as an evaluation has, and
 // where weights are left out (see Preset.omits) there is only the scoring. Losses
 // of training, costs and what a manifest says of the machine are sealed, not made
 // again. More, if not nil, adds checks of what was made from the artifacts, which
 // are made where all of these are as they must be. An error means that
 // verification could not be done; see Verification.Err for what it found.
-func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, error)) (*Verification, error) {
+func (s *Store) Verify(ctx context.Context, share int, more func(*Store) ([]Discrepancy, error)) (*Verification, error) {
+	if share < 1 {
+		return nil, fmt.Errorf("experiment: verifying one problem in %d, want 1 or more", share)
+	}
 	meter := artifact.StartMeter()
-	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}, Phases: map[Phase]float64{}}
+	v := &Verification{Preset: s.Preset.Name, share: share, Discrepancies: []Discrepancy{}, Phases: map[Phase]float64{}}
 	expected := map[string]bool{}
 	configs, err := s.Preset.Trainings()
 	if err != nil {
@@ -186,7 +192,7 @@ func (s *Store) Verify(ctx context.Context, more func(*Store) ([]Discrepancy, er
 	// the workers wait for a compilation at the same time.
 	for _, i := range seed.New(0, "verification").Perm(len(checks)) {
 		check := checks[i]
-		found[i] = &Verification{Phases: map[Phase]float64{}}
+		found[i] = &Verification{share: share, Phases: map[Phase]float64{}}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))

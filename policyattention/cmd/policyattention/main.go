@@ -21,6 +21,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/renameio/v2"
+	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/artifact"
@@ -567,6 +568,7 @@ func (d documentCmd) Run(g *globals) error {
 }
 
 type verifyCmd struct {
+	Whole     bool   `help:"Run the loops of networks again for all problems, not for one in 8."`
 	Statement string `help:"File to write an in-toto statement to: the result, with the digests of artifacts and code." placeholder:"FILE" type:"path"`
 	Source    string `help:"Root of this module, whose code the statement names." default:"." type:"path"`
 }
@@ -587,39 +589,60 @@ func (c verifyCmd) attest(store *experiment.Store, result *experiment.Verificati
 	return nil
 }
 
+// besideCheck checks what lies beside a preset's cells.
+type besideCheck struct {
+	folder string
+	verify func() (wrong []string, again int, err error)
+	says   string // of what was run again
+	wrong  []string
+	again  int
+}
+
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	store, err := g.open()
 	if err != nil {
 		return err
 	}
-	result, err := store.Verify(ctx, report.Check)
-	if err != nil {
-		return err
+	share := experiment.Share
+	if c.Whole {
+		share = 1
 	}
 	configs, err := anyIdentities(nil)
 	if err != nil {
 		return err
 	}
-	wrong, replayed, err := trial.Verify(store.Root(), configs)
-	if err != nil {
+	meter := artifact.StartMeter()
+	var result *experiment.Verification
+	var group errgroup.Group
+	group.Go(func() (err error) {
+		result, err = store.Verify(ctx, share, report.Check)
+		return err
+	})
+	// What lies beside the preset's cells is checked at the same time.
+	beside := []besideCheck{{folder: filepath.Join(store.Root(), "any"), verify: func() ([]string, int, error) { return trial.Verify(store.Root(), configs) },
+		says: "The actor for any MDP: %d losses replayed from its weights.\n"}}
+	if g.Preset == "paper" {
+		beside = append(beside,
+			besideCheck{folder: equal.Folder(g.Artifacts), verify: g.verifyEqual, says: "Equal information: %d losses run again.\n"},
+			besideCheck{folder: field.Folder(g.Artifacts, ""), verify: func() ([]string, int, error) {
+				wrong, err := field.Verify(g.Artifacts)
+				return wrong, 0, err
+			}})
+	}
+	for i := range beside {
+		group.Go(func() (err error) {
+			beside[i].wrong, beside[i].again, err = beside[i].verify()
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, text := range wrong {
-		result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: filepath.Join(store.Root(), "any"), What: text})
-	}
-	var again int
-	if g.Preset == "paper" {
-		if wrong, again, err = g.verifyEqual(); err != nil {
-			return err
-		}
-		for _, text := range wrong {
-			result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: equal.Folder(g.Artifacts), What: text})
-		}
-		if wrong, err = field.Verify(g.Artifacts); err != nil {
-			return err
-		}
-		for _, text := range wrong {
-			result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: field.Folder(g.Artifacts, ""), What: text})
+	cost := meter.Cost()
+	result.WallSeconds, result.CPUSeconds = cost.WallSeconds, cost.CPUSeconds
+	for _, b := range beside {
+		for _, text := range b.wrong {
+			result.Discrepancies = append(result.Discrepancies, experiment.Discrepancy{File: b.folder, What: text})
 		}
 	}
 	if result.Trainings == 0 && result.Cells == 0 && len(result.Discrepancies) == 0 {
@@ -639,11 +662,10 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 			fmt.Fprintln(g.out, d)
 		}
 		fmt.Fprintln(g.out, result)
-		if replayed > 0 {
-			fmt.Fprintf(g.out, "The actor for any MDP: %d losses replayed from its weights.\n", replayed)
-		}
-		if again > 0 {
-			fmt.Fprintf(g.out, "Equal information: %d losses run again.\n", again)
+		for _, b := range beside {
+			if b.again > 0 {
+				fmt.Fprintf(g.out, b.says, b.again)
+			}
 		}
 		if result.Unchecked {
 			fmt.Fprintln(g.out, "Claims and estimates made from these artifacts were not checked: first mend what is above.")
