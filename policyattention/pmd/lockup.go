@@ -32,3 +32,18 @@ func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	}
 	return mdp.Problem{MDP: env, Pi0: mat.NewDense(1, 2, []float64{p, 1 - p})}, nil
 }
+
+// Starve leaves an action of a policy's row [A] the given mass, in (0, 1). The other actions
+// share the rest in proportion.
+func Starve(row []float64, action int, mass float64) {
+	others := 0.0
+	for a, p := range row {
+		if a != action {
+			others += p
+		}
+	}
+	for a := range row {
+		row[a] *= (1 - mass) / others
+	}
+	row[action] = mass
+}

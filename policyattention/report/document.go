@@ -51,6 +51,8 @@ var excerpts = map[string]func(*source) (Table, error){
 	"imitation":    qualifyingExcerpt(false),
 	"models":       modelsExcerpt,
 	"equal-lead":   equalExcerpt(publishedLeads),
+	"any":          anyExcerpt,
+	"any-beside":   besideExcerpt,
 	"equal-walk":   equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, walks) }),
 	"equal":        equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, shownConditions) }),
 	"race":         measuredSpeed("bench.json", bench.ReadComparison, BenchTable),

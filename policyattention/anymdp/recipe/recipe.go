@@ -65,6 +65,14 @@ func Standard(identity uint64) Config {
 // Identities are the seeds of the five training runs.
 var Identities = []uint64{31000, 31001, 31002, 31003, 31004}
 
+// All lists the configurations of the five.
+func All() (configs []Config) {
+	for _, identity := range Identities {
+		configs = append(configs, Standard(identity))
+	}
+	return configs
+}
+
 // Validate reports the first invalid field.
 func (c Config) Validate() error {
 	switch {

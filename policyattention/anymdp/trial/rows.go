@@ -165,7 +165,7 @@ func (r Row) change(p mdp.Problem, stream uint64, i int) (Problem, error) {
 	}
 	for s := range r.States {
 		if everywhere || s == only {
-			starve(out.Pi0.RawRowView(s), best(optimum.Q.RawRowView(s)), mass)
+			pmd.Starve(out.Pi0.RawRowView(s), best(optimum.Q.RawRowView(s)), mass)
 		}
 	}
 	return out, nil
@@ -179,18 +179,4 @@ func best(row []float64) (at int) {
 		}
 	}
 	return at
-}
-
-// starve leaves an action of a policy's row the given mass.
-func starve(row []float64, action int, mass float64) {
-	others := 0.0
-	for a, p := range row {
-		if a != action {
-			others += p
-		}
-	}
-	for a := range row {
-		row[a] *= (1 - mass) / others
-	}
-	row[action] = mass
 }

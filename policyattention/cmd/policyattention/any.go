@@ -12,14 +12,12 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/google/renameio/v2"
 
-	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/mdpfile"
-	"icrl/policyattention/results"
-	"icrl/policyattention/stats"
+	"icrl/policyattention/report"
 	"icrl/policyattention/train"
 )
 
@@ -264,50 +262,14 @@ func (anyBesideCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	configs, err := anyIdentities(nil)
+	t, err := report.BesideTable(store)
 	if err != nil {
 		return err
 	}
-	var stored []map[string][]trial.Losses
-	for _, c := range configs {
-		_, losses, err := trial.Read(trial.Folder(g.presetFolder(), c), c)
-		if err != nil {
-			return err
-		}
-		stored = append(stored, losses)
+	if g.JSON {
+		return g.print(t)
 	}
-	source := results.New(store)
-	fmt.Fprint(g.out, "| S | T | fixed shape, plain | read-out of any | loss | difference of medians, 95 % interval |\n|---|---|---|---|---|---|\n")
-	for _, f := range trial.Fixtures {
-		fixed, err := source.Plain(f.States)
-		if err != nil {
-			return err
-		}
-		for k, horizon := range trial.Horizons[:2] {
-			for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
-				var x [][]float64
-				for _, losses := range stored {
-					var of []float64
-					for _, l := range losses[f.Name] {
-						of = append(of, l.Of(readout)[k])
-					}
-					x = append(x, of)
-				}
-				y := fixed.Losses(horizon)
-				n := min(len(x), len(y)) // runs are drawn in pairs
-				if n == 0 {
-					return fmt.Errorf("no results of actors of fixed shape at S = %d", f.States)
-				}
-				d, err := stats.Standard.Difference(x[:n], y[:n])
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(g.out, "| %d | %d | %.4f | %s | %.4f | %+.4f [%+.4f, %+.4f] |\n", f.States, horizon,
-					stats.Median(stats.RunMedians(y[:n])), readout, stats.Median(stats.RunMedians(x[:n])), d.Value, d.Lo, d.Hi)
-			}
-		}
-	}
-	return nil
+	return t.Markdown(g.out)
 }
 
 type anyGreedyCmd struct {

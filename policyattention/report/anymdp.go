@@ -1,0 +1,150 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/artifact"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/stats"
+)
+
+// anyEvidence is what is stored of the actor for any MDP, nil where there is nothing.
+func (s *source) anyEvidence() (*trial.Evidence, error) {
+	e, err := trial.Load(s.Store.Root(), recipe.All())
+	if errors.Is(err, artifact.ErrMissing) {
+		return nil, nil
+	}
+	return e, err
+}
+
+// anyExcerpt says for groups of problems how far the read-outs of the actor for any MDP are
+// behind exact PMD, in the worst of a group's lines.
+func anyExcerpt(s *source) (Table, error) {
+	bars := trial.Bars
+	t := Table{Columns: []string{"read-out", "problems", "number", "lines within all bars",
+		fmt.Sprintf("median (bar %g)", bars.Median), fmt.Sprintf("99 %% (%g)", bars.P99), fmt.Sprintf("worst (%g)", bars.Worst), fmt.Sprintf("ratio of means (%g)", bars.Ratio),
+		fmt.Sprintf("more than %v behind at T = %d", trial.Behind, slices.Max(trial.Horizons))}}
+	e, err := s.anyEvidence()
+	if err != nil || e == nil {
+		return t, err
+	}
+	groups := []struct {
+		name string
+		of   func(row string) bool
+	}{
+		{"all other", func(row string) bool {
+			return !strings.HasPrefix(row, "lock-up") && !strings.HasPrefix(row, "benchmark")
+		}},
+		{"benchmark's", func(row string) bool { return strings.HasPrefix(row, "benchmark") }},
+		{"lock-up, S = 4", nil}, {"lock-up, S = 8", nil}, {"lock-up, S = 16", nil},
+	}
+	for _, readout := range trial.Readouts {
+		for _, g := range groups {
+			part := &trial.Evidence{Summaries: slices.DeleteFunc(slices.Clone(e.Summaries), func(x trial.Summary) bool {
+				return x.Readout != readout || x.Row != g.name && (g.of == nil || !g.of(x.Row))
+			})}
+			if len(part.Summaries) == 0 {
+				continue
+			}
+			whole, ratio := 0, 0.0
+			for _, x := range part.Summaries {
+				if x.Within() == [4]bool{true, true, true, true} {
+					whole++
+				}
+				ratio = max(ratio, x.Ratio())
+			}
+			_, of, largest, locked, problems := part.Verdict(readout)
+			t.Rows = append(t.Rows, []string{string(readout), g.name, fmt.Sprint(problems), fmt.Sprintf("%d of %d", whole, of),
+				short(largest[0]), short(largest[1]), short(largest[2]), fmt.Sprintf("%.3f", ratio), fmt.Sprint(locked)})
+		}
+	}
+	return t, nil
+}
+
+// short prints two digits.
+func short(v float64) string { return fmt.Sprintf("%.2g", v) }
+
+// Beside sets the actor for any MDP beside the actors of fixed shape, on the problems that
+// those are scored on: the difference of median losses, run by run.
+type Beside struct {
+	S, T        int
+	Readout     anymdp.Readout
+	Fixed, Loss float64 // medians
+	Difference  stats.Estimate
+	P99, Worst  float64 // of the difference, problem by problem
+}
+
+// beside returns its rows. It returns none where nothing is stored.
+func (s *source) beside() (rows []Beside, err error) {
+	var stored []map[string][]trial.Losses
+	for _, c := range recipe.All() {
+		_, losses, err := trial.Read(trial.Folder(s.Store.Root(), c), c)
+		if errors.Is(err, artifact.ErrMissing) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		stored = append(stored, losses)
+	}
+	for _, f := range trial.Fixtures {
+		fixed, err := s.Plain(f.States)
+		if err != nil {
+			return nil, err
+		}
+		for k, horizon := range trial.Horizons[:2] {
+			y := fixed.Losses(horizon)
+			n := min(len(stored), len(y)) // runs are drawn in pairs
+			if n == 0 {
+				continue
+			}
+			for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+				row := Beside{S: f.States, T: horizon, Readout: readout}
+				var x [][]float64
+				var excess []float64
+				for j, losses := range stored[:n] {
+					of := make([]float64, len(losses[f.Name]))
+					for i, l := range losses[f.Name] {
+						of[i] = l.Of(readout)[k]
+						excess = append(excess, of[i]-y[j][i])
+					}
+					x = append(x, of)
+				}
+				slices.Sort(excess)
+				row.P99, row.Worst = stats.Quantile(excess, .99), excess[len(excess)-1]
+				row.Fixed, row.Loss = stats.Median(stats.RunMedians(y[:n])), stats.Median(stats.RunMedians(x))
+				if row.Difference, err = stats.Standard.Difference(x, y[:n]); err != nil {
+					return nil, err
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// BesideTable sets the actor for any MDP beside the actors of fixed shape.
+func BesideTable(store *experiment.Store) (Table, error) { return besideExcerpt(newSource(store)) }
+
+func besideExcerpt(s *source) (Table, error) {
+	t := Table{Title: "The actor for any MDP beside actors of fixed shape"}
+	rows, err := s.beside()
+	fill(&t, rows,
+		column[Beside]{"S", func(r Beside) string { return fmt.Sprint(r.S) }},
+		column[Beside]{"T", func(r Beside) string { return fmt.Sprint(r.T) }},
+		column[Beside]{"fixed shape", func(r Beside) string { return number(r.Fixed) }},
+		column[Beside]{"read-out", func(r Beside) string { return string(r.Readout) }},
+		column[Beside]{"any MDP", func(r Beside) string { return number(r.Loss) }},
+		column[Beside]{"difference of medians", func(r Beside) string {
+			return number(r.Difference.Value) + " " + interval(r.Difference.Lo, r.Difference.Hi)
+		}},
+		column[Beside]{"by problem: 99 %, worst", func(r Beside) string { return short(r.P99) + ", " + short(r.Worst) }},
+	)
+	return t, err
+}
