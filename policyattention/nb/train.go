@@ -26,6 +26,7 @@ func Train(c train.Config, folder string) *train.Model {
 		text := fmt.Sprintf(format, args...)
 		bundle{"text/html": text, "text/plain": text}.show(id)
 	}
+	status("The training step is being compiled.")
 	step := 0
 	run := Must(c.In(folder, func(p train.Progress) {
 		step = p.Step
