@@ -29,6 +29,9 @@ var improving = map[Information][]Method{
 			actor, err := actorOf(c)
 			return begun{control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: c.Values[0]}, c.Values[1]}, err
 		}},
+		anyMDP("any", "actor for any MDP", "exact-pmd", func(c Case, actor control.Actor) control.Controller {
+			return begun{control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: c.Values[0]}, c.Values[1]}
+		}),
 		{Name: "decoder", Label: "decoder, expectations", Parameters: []Parameter{etaOf, startOf}, As: "exact-pmd", New: func(c Case) (control.Controller, error) {
 			actor, critic, err := fixedDecoder(c)
 			return begun{control.Loop{Actor: actor, Critic: critic, Eta: min(c.Values[0], decoderMost)}, c.Values[1]}, err
@@ -40,6 +43,7 @@ var improving = map[Information][]Method{
 		improved("pmd-all", "PMD, all samples", false, nil, allOf),
 		improved("policyattention-shrunk", "PolicyAttention, shrunk mean", true, []Parameter{weightOf}, shrunkOf),
 		improved("policyattention-all", "PolicyAttention, all samples", true, nil, allOf),
+		anyMDP("any-all", "actor for any MDP, all samples", "pmd-all", onEstimates(allOf)),
 		{
 			Name: "policyattention-critic", Label: "PolicyAttention, learned critic", Learned: true, Identities: 1, Parameters: []Parameter{etaOf, startOf},
 			Can: func(n, states int) bool { return n == 144 && states == 8 }, // as it was trained
@@ -66,6 +70,8 @@ var improving = map[Information][]Method{
 		improved("pmd-all", "PMD, all samples", false, nil, allOf),
 		improved("policyattention-td", "PolicyAttention, TD", true, []Parameter{tdOf}, tdEstimate),
 		improved("policyattention-all", "PolicyAttention, all samples", true, nil, allOf),
+		anyMDP("any-td", "actor for any MDP, TD", "pmd-td", onEstimates(tdEstimate)),
+		anyMDP("any-all", "actor for any MDP, all samples", "pmd-all", onEstimates(allOf)),
 	},
 }
 
@@ -121,10 +127,33 @@ func improved(name, label string, learned bool, own []Parameter, estimator func(
 					return nil, err
 				}
 			}
-			critic := &reference.Sampled{Source: c.Source(), Root: c.Root, New: func(t reference.Told) reference.Estimator { return estimator(t, c.Values[2:]) }}
-			return reference.Improved{Critic: critic, Actor: actor, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}, nil
+			return onEstimates(estimator)(c, actor), nil
 		},
 	}
+}
+
+// onEstimates returns how an actor runs on estimated values.
+func onEstimates(estimator func(reference.Told, []float64) reference.Estimator) func(Case, control.Actor) control.Controller {
+	return func(c Case, actor control.Actor) control.Controller {
+		critic := &reference.Sampled{Source: c.Source(), Root: c.Root, New: func(t reference.Told) reference.Estimator { return estimator(t, c.Values[2:]) }}
+		return reference.Improved{Critic: critic, Actor: actor, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}
+	}
+}
+
+// anyMDP is the one actor for any MDP, by its network alone. It makes PMD's step at all step
+// sizes, so it takes the numbers of exact PMD with the same information.
+func anyMDP(name, label, as string, run func(Case, control.Actor) control.Controller) Method {
+	m := Method{Name: name, Label: label, Learned: true, As: as, Parameters: []Parameter{etaOf, startOf}, New: func(c Case) (control.Controller, error) {
+		actor, err := anyOf(c)
+		if err != nil {
+			return nil, err
+		}
+		return run(c, actor), nil
+	}}
+	if as == "pmd-td" {
+		m.Parameters = append(m.Parameters, tdOf)
+	}
+	return m
 }
 
 // tabular is an agent of package reference; withModel is what it becomes with the model.

@@ -9,6 +9,10 @@ import (
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
@@ -86,6 +90,31 @@ func actorOf(c Case) (control.Actor, error) {
 	return reference.Charged{Actor: actor, Operations: func(states, actions int) int {
 		pairs := states * actions
 		return weights.Training.Network().Operations(pairs, pairs) + 5*pairs
+	}}, nil
+}
+
+// anyOf returns the actor for any MDP with the read-out of its network alone. It charges its
+// network, of a token an action, for each state.
+func anyOf(c Case) (control.Actor, error) {
+	n, ok := c.Networks.(*Networks)
+	if !ok || n == nil {
+		return nil, errors.New("equal: a learned method without networks")
+	}
+	config := recipe.Standard(recipe.Identities[c.Run])
+	f, err := safetensors.ReadFile(filepath.Join(trial.Folder(n.store.Root(), config), trial.WeightsFile))
+	if err != nil {
+		return nil, fmt.Errorf("equal: %w", err)
+	}
+	forward, err := anymdp.Plain(f)
+	if err != nil {
+		return nil, err
+	}
+	actor, err := anymdp.NewActor(forward, anymdp.Network)
+	if err != nil {
+		return nil, err
+	}
+	return reference.Charged{Actor: actor, Operations: func(states, actions int) int {
+		return states * (config.Network().Operations(actions, actions) + 5*actions)
 	}}, nil
 }
 

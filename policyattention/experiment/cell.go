@@ -279,7 +279,8 @@ func (p Preset) fixtures(c Cell, s method.Setting) Fixtures {
 	case Tuning:
 		f.Root, f.Problems = size.Calibration, p.Calibrating
 	case Qualification:
-		f.Root = size.Qualification
+		f.Root = cmp.Or(size.Fresh[c.Method], size.Qualification)
+		f.Problems = cmp.Or(p.Qualifying[c.Method], p.Problems)
 	}
 	return f
 }

@@ -23,6 +23,9 @@ type Preset struct {
 	Ablation  int   // optimizer steps of the ablation's training runs
 	// Calibrating counts the problems of the tuning block.
 	Calibrating int
+	// Qualifying counts the problems of the qualification block where it has more than
+	// the benchmark.
+	Qualifying map[method.Name]int
 	// Limits bound the numbers of a method's recipes.
 	Limits map[method.Name]method.Limits
 	// Omit are patterns of [path.Match] for files of weights, each named after its training
@@ -190,6 +193,7 @@ var presets = []Preset{
 	{
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
+		Qualifying: map[method.Name]int{S5RL: 128},
 		Omit: []string{"*-5120-S*/*", laterCritics, laterSnapshots, earlierStages},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
@@ -286,6 +290,12 @@ var presets = []Preset{
 			{Qualification, Distillation, "cpu", []int{8, 16}, 1},
 			{Benchmark, Distillation, "cpu", []int{8, 16}, 3},
 			{Benchmark, Distillation, "cpu-tuned", []int{8, 16}, 3},
+			{Qualification, S5RL, "cpu", []int{8}, 3},
+			{Qualification, S5RL, "cpu-cleared", []int{8}, 3},
+			{Qualification, S5RL, "cpu", []int{16}, 1},
+			{Qualification, S5RL, "cpu-cleared", []int{16}, 1},
+			{Benchmark, S5RL, "cpu", []int{8}, 3},
+			{Benchmark, S5RL, "cpu", []int{16}, 1},
 			// A GPU's work.
 			{Qualification, Distillation, "first", []int{8}, 1},
 			{Benchmark, Distillation, "full-after-500", []int{8, 16}, 1},

@@ -57,6 +57,9 @@ type Size struct {
 	// Of the sampled methods.
 	Calibration   uint64 `json:"calibration"`   // root of the tuning block's problems
 	Qualification uint64 `json:"qualification"` // root of the qualification block's
+	// Fresh are roots of the qualification block's problems for methods whose recipe was
+	// changed after problems of the common root had been looked at.
+	Fresh map[method.Name]uint64 `json:"fresh,omitempty"`
 	// Shrinkage is the weight of the mean sampled target with the least squared error on
 	// calibration problems of the first run, see train.SampleMean.
 	Shrinkage float64 `json:"shrinkage"`

@@ -6,6 +6,7 @@ import (
 	"math/cmplx"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -92,6 +93,14 @@ func (l Layer) Init(rng *rand.Rand) ([]float64, error) {
 		}
 	}
 	return params, nil
+}
+
+// Scale multiplies parameters C by read and D by skip.
+func (l Layer) Scale(params []float64, read, skip float64) {
+	p, _ := l.parts()
+	floats.Scale(read, p.cRe.of(params))
+	floats.Scale(read, p.cIm.of(params))
+	floats.Scale(skip, p.d.of(params))
 }
 
 // drawB sets VᴴB for a real B [N, H] of variance 1/H, with the eigenvectors v of each block.

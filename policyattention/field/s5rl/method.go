@@ -25,6 +25,7 @@ var Method = method.Method{
 		"benchmark":     {"S5RL: a budget for CPUs; what it changes of its source's is in field/s5rl."},
 		"qualification": {"S5RL: median normalized loss of the policies returned on problems that nothing else uses; \"cleared\" is the same network with its state cleared before each round, so that nothing is remembered between rounds."},
 	},
+	Informed: informed(),
 	Measures: incontext.Measures,
 	Limits:   []string{"steps", "rows", "life", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
@@ -37,7 +38,7 @@ var Method = method.Method{
 		s.Limits.Bound(&c.Steps, "steps")
 		s.Limits.Bound(&c.Rows, "rows")
 		s.Limits.Bound(&c.Life, "life")
-		for _, n := range []*int{&c.Encoder, &c.Width, &c.State, &c.Hidden} {
+		for _, n := range []*int{&c.Width, &c.State, &c.Hidden} {
 			s.Limits.Bound(n, "width")
 		}
 		c.Blocks = min(c.Blocks, c.State/block)
@@ -76,10 +77,10 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 }
 
 // shape is what a compiled program depends on.
-type shape struct{ States, Actions, Encoder, Width, State, Blocks, Layers, Hidden int }
+type shape struct{ States, Actions, Width, State, Blocks, Layers, Hidden int }
 
 func (c Config) shape() shape {
-	return shape{c.States, c.Actions, c.Encoder, c.Width, c.State, c.Blocks, c.Layers, c.Hidden}
+	return shape{c.States, c.Actions, c.Width, c.State, c.Blocks, c.Layers, c.Hidden}
 }
 
 // Key implements method.Training.

@@ -24,17 +24,18 @@ type dense struct {
 	gain    float64
 }
 
-// The dense layers, with the source's gains.
+// The dense layers: the encoder, and the heads with the source's gains. A head has a row for each
+// state.
 func (c Config) encoder() []dense {
-	return []dense{{"encoder0", c.features(), c.Encoder, math.Sqrt2}, {"encoder1", c.Encoder, c.Width, math.Sqrt2}}
+	return []dense{{"encoder", c.features(), c.Width, 1}}
 }
 
 func (c Config) head(name string, outputs int, gain float64) []dense {
 	return []dense{{name + "0", c.Width, c.Hidden, 2}, {name + "1", c.Hidden, c.Hidden, 2}, {name + "2", c.Hidden, outputs, gain}}
 }
 
-func (c Config) actor() []dense  { return c.head("actor", c.Actions, .01) }
-func (c Config) critic() []dense { return c.head("critic", 1, 1) }
+func (c Config) actor() []dense  { return c.head("actor", c.States*c.Actions, .01) }
+func (c Config) critic() []dense { return c.head("critic", c.States, 1) }
 
 // Layout implements train.Trainable: the encoder, the S5 layers, actor and critic.
 func (n network) Layout() []transformer.Tensor {
@@ -76,6 +77,7 @@ func (n network) Init() []float32 {
 		if err != nil {
 			panic(err) // Validate has refused such layers
 		}
+		n.layer().Scale(layer, n.Out, n.Skip)
 		for _, x := range layer {
 			params = append(params, float32(x))
 		}
@@ -118,15 +120,18 @@ func orthogonal(rng *rand.Rand, rows, cols int) []float64 {
 type tokens struct{ before, previous, reward, state *Node }
 
 // inputs builds the features [T, B, features] and the resets [T, B]: a one-hot of the pair of state
-// and action before and the same times its reward, both zero at the first step of a life; a
-// one-hot of the state now; the flag of a first step.
+// and action before, less 1/SA, and the one-hot times its reward, both zero at the first step of a
+// life; a one-hot of the state now, less 1/S; the flag of a first step. What the layers sum up is
+// then what differs from pair to pair, and not what is the same at each step.
 func (c Config) inputs(t tokens) (features, reset *Node) {
 	dtype := t.reward.DType()
 	reset = ConvertDType(Equal(t.previous, Const(t.previous.Graph(), int32(incontext.None))), dtype)
 	number := Add(MulScalar(t.before, c.Actions), t.previous)
-	pair := Mul(OneHot(number, c.States*c.Actions, dtype), ExpandDims(OneMinus(reset), -1))
+	going := ExpandDims(OneMinus(reset), -1)
+	pair := Mul(OneHot(number, c.States*c.Actions, dtype), going)
 	return Concatenate([]*Node{
-		pair, Mul(pair, ExpandDims(t.reward, -1)), OneHot(t.state, c.States, dtype), ExpandDims(reset, -1),
+		Mul(AddScalar(pair, -1/float64(c.States*c.Actions)), going), Mul(pair, ExpandDims(MulScalar(t.reward, c.Scale), -1)),
+		AddScalar(OneHot(t.state, c.States, dtype), -1/float64(c.States)), ExpandDims(reset, -1),
 	}, -1), reset
 }
 
@@ -153,7 +158,7 @@ func (n network) apply(params *Node, t tokens, re, im *Node) (logits, values, ne
 		return x
 	}
 	x, reset := n.inputs(t)
-	x = through(x, n.encoder(), true)
+	x = through(x, n.encoder(), false)
 	var res, ims []*Node
 	for i := range n.Layers {
 		state := func(x *Node) *Node { return Squeeze(SliceAxis(x, 0, AxisElem(i)), 0) }
@@ -161,8 +166,18 @@ func (n network) apply(params *Node, t tokens, re, im *Node) (logits, values, ne
 		x, a, b = n.layer().Apply(take(n.layer().Size()), x, reset, state(re), state(im))
 		res, ims = append(res, a), append(ims, b)
 	}
-	logits = through(x, n.actor(), false)
-	values = Squeeze(through(x, n.critic(), false), -1)
+	// The row of the state now, of those of all states.
+	own := func(x *Node, dims ...int) *Node {
+		shape := t.state.Shape().Dimensions
+		rows := Reshape(x, append([]int{shape[0], shape[1], n.States}, dims...)...)
+		now := OneHot(t.state, n.States, x.DType())
+		for range dims {
+			now = ExpandDims(now, -1)
+		}
+		return ReduceSum(Mul(rows, now), 2)
+	}
+	logits = own(through(x, n.actor(), false), n.Actions)
+	values = own(through(x, n.critic(), false))
 	return logits, values, Stack(res, 0), Stack(ims, 0)
 }
 
