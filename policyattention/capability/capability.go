@@ -3,8 +3,10 @@
 package capability
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,13 +30,17 @@ func Capabilities() []Capability {
 	return []Capability{Softmax, Evaluation, Control, Learned, ReturnError}
 }
 
-// Evidence opens a tick: a test or an artifact of this repository.
+// Evidence opens a tick: a test, an artifact or a claim of this repository.
 type Evidence struct {
 	// Test is a package below policyattention and a test in it, as in
 	// "field/wang.TestEachLayerIsAStep".
 	Test string `json:"test,omitempty"`
 	// Artifact is a pattern of files below artifacts (path.Match).
 	Artifact string `json:"artifact,omitempty"`
+	// Claim is a statement of artifacts/paper/claims.json, and Says what a line of what was
+	// measured of it must begin with.
+	Claim string `json:"claim,omitempty"`
+	Says  string `json:"says,omitempty"`
 }
 
 // Tick is a cell of the table.
@@ -67,6 +73,10 @@ func Test(name string) Evidence { return Evidence{Test: name} }
 // Files is the evidence of files below artifacts that match a pattern.
 func Files(pattern string) Evidence { return Evidence{Artifact: pattern} }
 
+// Claim is the evidence of a statement among the claims of which a line of what was measured
+// begins with says.
+func Claim(statement, says string) Evidence { return Evidence{Claim: statement, Says: says} }
+
 // Yes is the cell of what a system can do.
 func Yes(e ...Evidence) Tick { return Tick{"yes", e} }
 
@@ -78,8 +88,11 @@ var ErrMissing = errors.New("evidence is missing")
 
 // Open returns where the evidence is in the repository at root: the file and, for a test, the
 // comment above it and its first line. It returns an error that wraps ErrMissing if there is
-// no such test or file.
+// no such test or file, or if a claim does not say so.
 func (e Evidence) Open(root string) (string, error) {
+	if e.Claim != "" {
+		return e.claim(filepath.Join(root, "artifacts", "paper", "claims.json"))
+	}
 	if e.Artifact != "" {
 		files, err := filepath.Glob(filepath.Join(root, "artifacts", filepath.FromSlash(e.Artifact)))
 		if err != nil {
@@ -119,6 +132,34 @@ func (e Evidence) Open(root string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("capability: %w: no test %s below policyattention", ErrMissing, e.Test)
+}
+
+// claim returns the path and the line that was measured.
+func (e Evidence) claim(path string) (string, error) {
+	missing := func(why string) (string, error) { return "", fmt.Errorf("capability: %w: %s", ErrMissing, why) }
+	var claims struct{ Rows [][]string } // section, statement, the paper's number, measured, verdict
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing("no claims")
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &claims)
+	}
+	if err != nil {
+		return "", fmt.Errorf("capability: claims: %w", err)
+	}
+	for _, row := range claims.Rows {
+		if len(row) < 4 || row[1] != e.Claim {
+			continue
+		}
+		for line := range strings.Lines(row[3]) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, e.Says) {
+				return filepath.Join("artifacts", "paper", "claims.json") + "\n" + line, nil
+			}
+		}
+		return missing(fmt.Sprintf("of %q was measured %q, not %q", e.Claim, row[3], e.Says))
+	}
+	return missing(fmt.Sprintf("no claim %q", e.Claim))
 }
 
 // Cell is a tick as it prints.

@@ -1,6 +1,7 @@
 package capability
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -45,5 +46,30 @@ func TestMissingEvidenceDoesNotPrint(t *testing.T) {
 	}
 	if _, err := (Evidence{}).Open(dir); err == nil || errors.Is(err, ErrMissing) {
 		t.Errorf("evidence that names nothing: %v", err)
+	}
+	// Claims.
+	qualifies := Claim("It learns", "S = 8: qualifies")
+	if _, err := qualifies.Open(dir); !errors.Is(err, ErrMissing) {
+		t.Errorf("no claims: %v", err)
+	}
+	paper := filepath.Join(dir, "artifacts", "paper")
+	if err := os.MkdirAll(paper, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for measured, opens := range map[string]bool{
+		"S = 8: qualifies (.8 to .3)\nS = 16: –":                     true,
+		"S = 8: does not qualify (.8 to .7)\nS = 16: qualifies (.9)": false,
+		"S = 8: – (not yet run)":                                     false,
+	} {
+		text, err := json.Marshal(map[string]any{"Rows": [][]string{{"2", "It learns", "stated", measured, "holds"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(paper, "claims.json"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := qualifies.Open(dir); (err == nil) != opens || err != nil && !errors.Is(err, ErrMissing) {
+			t.Errorf("%q: %v, opens %v", measured, err, opens)
+		}
 	}
 }

@@ -40,7 +40,7 @@ func budgetOf(recipe string) string {
 	return ""
 }
 
-// baselineTicks are the baselines' rows of Table 1.
+// baselineTicks are the baselines' rows of Table 1, and what is said of S5RL beside them.
 func baselineTicks(section string) []sentence {
 	liang := sentence{section: section, says: "Table 1, Liang–Lai: linear attention, evaluation, control, learned", checks: []check{
 		{at: "linear attention that evaluates and controls, learned", printed: "✓", command: "evaluate qualification",
@@ -54,7 +54,12 @@ func baselineTicks(section string) []sentence {
 	distilled := sentence{section: section, says: "Table 1, Algorithm Distillation: softmax, implicit evaluation, control, learned",
 		checks: slices.DeleteFunc(budgets("✓", "evaluate qualification", func(recipe string) measure { return qualifies(distillation, recipe, 8) }),
 			func(c check) bool { return c.variant == "a CPU budget" })} // its source tuned is nearer
-	return []sentence{liang, distilled}
+	const less = "4.1 million steps in a small network, instead of 15 million"
+	online := sentence{section: section, says: "S5RL, which the text sets beside them, learns in context: structured state-space models, trained online by PPO", checks: []check{
+		{at: "S = 8", printed: "stated", command: "evaluate qualification", measure: qualifies(experiment.S5RL, "cpu", 8), judge: stated, budget: less},
+		{at: "S = 16", printed: "stated", command: "evaluate qualification", measure: qualifies(experiment.S5RL, "cpu", 16), judge: stated, budget: less},
+	}}
+	return []sentence{liang, distilled, online}
 }
 
 // Section 8 on interfaces and resources, and Appendix F: may the adaptations enter?
