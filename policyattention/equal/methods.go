@@ -143,7 +143,7 @@ func onEstimates(estimator func(reference.Told, []float64) reference.Estimator) 
 // anyMDP is the one actor for any MDP, by its network alone. It makes PMD's step at all step
 // sizes, so it takes the numbers of exact PMD with the same information.
 func anyMDP(name, label, as string, run func(Case, control.Actor) control.Controller) Method {
-	m := Method{Name: name, Label: label, Learned: true, As: as, Parameters: []Parameter{etaOf, startOf}, New: func(c Case) (control.Controller, error) {
+	m := Method{Name: name, Label: label, Learned: true, Improves: true, As: as, Parameters: []Parameter{etaOf, startOf}, New: func(c Case) (control.Controller, error) {
 		actor, err := anyOf(c)
 		if err != nil {
 			return nil, err
