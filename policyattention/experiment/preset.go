@@ -194,7 +194,7 @@ var presets = []Preset{
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
 		Qualifying: map[method.Name]int{S5RL: 128},
-		Omit: []string{"*-5120-S*/*", laterCritics, laterSnapshots, earlierStages},
+		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, earlierStages},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
