@@ -86,11 +86,15 @@ func (t *Sheet) share() {
 }
 
 // Sizes of a table in JupyterLab, in pixels: the page beside the list of files in a window of
-// 1,280, and what stands around an entry. An entry of up to short letters stays on one line.
+// 1,280, and what stands around an entry. An entry of up to short letters stays on one line,
+// and one of more than long letters gets a column that is wide enough to read.
 const (
-	page   = 828
-	around = 13
-	short  = 32
+	page    = 828
+	around  = 13
+	short   = 32
+	long    = 160
+	several = 130 // of a column with entries of several lines
+	wide    = 230 // of one with long entries
 )
 
 // pixels is about how wide a text is in the widest of the usual fonts, DejaVu Sans.
@@ -124,8 +128,12 @@ func (t *Sheet) width(column int) float64 {
 		longest = max(longest, 1.1*pixels(word)) // in bold letters
 	}
 	for _, row := range t.rows {
-		if length(row[column]) > short {
-			longest = max(longest, 130) // lines of text
+		switch {
+		case utf8.RuneCountInString(row[column]) > long:
+			longest = max(longest, wide)
+			continue
+		case length(row[column]) > short:
+			longest = max(longest, several)
 			continue
 		}
 		for line := range strings.Lines(row[column]) {
@@ -174,12 +182,14 @@ var sheet = template.Must(template.New("sheet").Funcs(template.FuncMap{
 		return template.HTML(strings.ReplaceAll(code(html.EscapeString(s)), "\n", "<br>"))
 	},
 	"brief": func(entry string) bool { return length(entry) <= short },
+	"long":  func(entry string) bool { return utf8.RuneCountInString(entry) > long },
+	"wide":  func() int { return wide },
 }).Parse(`{{if .Fold}}<details><summary>{{.Title}} ({{.Rows}} rows)</summary>
 {{end}}<figure style="margin:0;overflow-x:auto">{{if not .Fold}}<figcaption style="font-weight:bold">{{.Title}}</figcaption>{{end}}
 {{- range .Parts}}
 <table><thead><tr>{{range .Columns}}<th scope="col" style="text-align:left">{{.}}</th>{{end}}</tr></thead>
 <tbody>
-{{range .Rows}}<tr>{{range .}}<td style="text-align:left{{if brief .}};white-space:nowrap{{end}}">{{text .}}</td>{{end}}</tr>
+{{range .Rows}}<tr>{{range .}}<td style="text-align:left{{if brief .}};white-space:nowrap{{else if long .}};min-width:{{wide}}px{{end}}">{{text .}}</td>{{end}}</tr>
 {{end}}</tbody></table>
 {{end}}</figure>
 {{range .Notes}}<p>{{text .}}</p>
