@@ -1,6 +1,7 @@
 package notebooks
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -73,8 +74,8 @@ func TestExercises(t *testing.T) {
 }
 
 // The index at the head of notebook 1 names every table and figure of the paper, and the
-// notebook that it names says "This is Figure 2" under the heading that it names. The
-// labels are those of the paper's source.
+// notebook that it names says "This is Figure 2" under the heading that it names; the index
+// of docs/notebooks.md says the same. The labels are those of the paper's source.
 func TestIndex(t *testing.T) {
 	labels := map[string]string{
 		"fig:overview": "Figure 1", "fig:mech": "Figure 2", "fig:closed": "Figure 3", "fig:lit": "Figure 4", "fig:pareto": "Figure 5",
@@ -83,9 +84,17 @@ func TestIndex(t *testing.T) {
 	list := all(t)
 	head := strings.Join(list["01-pmd-and-the-oracle.ipynb"].Cells[0].Source, "")
 	line := regexp.MustCompile(`(?m)^\| ((?:Figure|Table) \d).*\| \[.*?\]\((.*?)\), "(.*?)" \|$`)
+	docs, err := os.ReadFile("../docs/notebooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := map[string]bool{}
 	for _, m := range line.FindAllStringSubmatch(head, -1) {
 		found[m[1]] = true
+		entry := fmt.Sprintf("%s), %q", m[2], m[3])
+		if !regexp.MustCompile(`\n\| ` + m[1] + `: .*` + regexp.QuoteMeta(entry)).Match(docs) {
+			t.Errorf("docs/notebooks.md does not name %s, %q for %s", m[2], m[3], m[1])
+		}
 		text, ok := "", false
 		for _, cell := range list[m[2]].Cells {
 			text = strings.Join(cell.Source, "")
