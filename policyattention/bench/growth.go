@@ -246,7 +246,7 @@ func identities(b compute.Backend, n int) (func() error, func(), error) {
 // Job returns the training run of a recipe of a method at S = 8. It returns an error if the method
 // does not train by the common trainer.
 func Job(m method.Method, recipe string, seed uint64, limits method.Limits) (train.Job, error) {
-	d, err := m.Deploy(method.Setting{Recipe: recipe, States: 8, Actions: 3, Identity: method.Identity{Model: seed}, Limits: limits})
+	d, err := m.Deploy(method.Setting{Recipe: recipe, States: 8, Actions: mdp.Actions, Identity: method.Identity{Model: seed}, Limits: limits})
 	if err != nil {
 		return train.Job{}, err
 	}

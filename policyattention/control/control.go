@@ -20,6 +20,9 @@ import (
 // NominalStep is the step size η at deployment.
 const NominalStep = 0.8
 
+// LogFloor bounds log π from below wherever a network that takes log π sees it.
+const LogFloor = -30
+
 // Context is what an actor or a critic is shown of one problem in one round.
 type Context struct {
 	Problem int        // index of the problem, for a critic that keeps a stream for each

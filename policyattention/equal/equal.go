@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/all"
 )
@@ -45,7 +46,7 @@ var (
 
 // Rounds and Problems are those of every evaluation.
 const (
-	Actions, Rounds, Problems = 3, 40, 64
+	Actions, Rounds, Problems = mdp.Actions, 40, 64
 	// Calibrating is the number of problems that free numbers are chosen on.
 	Calibrating = 24
 	// Runs is how many streams of samples, and identities of a learned method, there are.

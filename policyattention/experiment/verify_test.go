@@ -17,6 +17,7 @@ import (
 	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 )
@@ -426,6 +427,9 @@ func TestRootsAreDisjoint(t *testing.T) {
 			add(run.Task)
 			add(train.CalibrationRoot(run.Task))
 		}
+	}
+	if PaperProtocol.Actions != mdp.Actions {
+		t.Errorf("the protocol has %d actions, the harness %d", PaperProtocol.Actions, mdp.Actions)
 	}
 	addRuns(PaperProtocol.ZeroShot.Runs)
 	for states, size := range PaperProtocol.Sizes {

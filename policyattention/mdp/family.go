@@ -81,8 +81,11 @@ const (
 // Shifts lists the four no-retraining shift families in the paper's order.
 var Shifts = []Family{SparseTransitions, StrongMixing, SparseRewards, Ring}
 
-// Discount is the γ of every family.
-const Discount = 0.9
+// The γ of every family, and the number of actions A of the paper's harness.
+const (
+	Discount = 0.9
+	Actions  = 3
+)
 
 // Draw returns n problems with s states and a actions. Problem i is a pure
 // function of the family, root, s, a and i, so a longer list starts with the

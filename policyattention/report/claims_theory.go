@@ -63,7 +63,7 @@ func builtAsStated(*source) (*measured, error) {
 	var texts []string
 	for _, states := range []int{4, 8, 16} {
 		actions := experiment.PaperProtocol.Actions
-		caps := decoder.Caps{States: states, Actions: actions, Gamma: mdp.Discount, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 1, Routing: 1e-3, Alpha: .05, Packets: 1}
+		caps := decoder.Caps{States: states, Actions: actions, Gamma: mdp.Discount, RMax: 1, EtaMin: experiment.PaperProtocol.Eta, EtaMax: experiment.PaperProtocol.Eta, Rounds: 1, Routing: 1e-3, Alpha: .05, Packets: 1}
 		d, err := decoder.New(caps)
 		if err != nil {
 			return nil, err

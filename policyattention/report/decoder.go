@@ -28,7 +28,7 @@ var Lecture = struct {
 	Caps decoder.Caps
 	Root uint64 // of the problem and its packets
 }{
-	Caps: decoder.Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
+	Caps: decoder.Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: experiment.PaperProtocol.Eta, EtaMax: experiment.PaperProtocol.Eta, Rounds: experiment.PaperProtocol.Rounds, Routing: 1e-3, Alpha: .05, Packets: 2},
 	Root: 4,
 }
 

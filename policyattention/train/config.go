@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"slices"
 
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
 )
@@ -207,7 +208,7 @@ func Standard(objective Objective, recipe Recipe, seed uint64, states int) Confi
 	network := transformer.Standard(1)
 	return Config{
 		Objective: objective, Recipe: recipe, Seed: seed, Task: seed,
-		Sizes: []int{states}, Slots: states, Actions: 3,
+		Sizes: []int{states}, Slots: states, Actions: mdp.Actions,
 		MDPs: 24, Examples: 2048, Samples: 6, Batch: 64, Steps: 51_200,
 		Layers: network.Layers, Heads: network.Heads, Width: network.Width, Hidden: network.Hidden,
 		Optimizer: transformer.StandardAdamW(),

@@ -8,12 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
-
-// logFloor bounds log π from below wherever the network sees it.
-const logFloor = -30
 
 // An actor's tokens, one per state-action pair in row-major order:
 //
@@ -184,7 +182,7 @@ func identity(states int) []int {
 	return slot
 }
 
-func clippedLog(p float64) float64 { return math.Max(numeric.Log(p), logFloor) }
+func clippedLog(p float64) float64 { return math.Max(numeric.Log(p), control.LogFloor) }
 
 // examples are arrays whose leading axis counts training examples, in the order
 // in which an objective takes them.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
@@ -48,7 +49,7 @@ const name = "algorithm-distillation"
 // on it.
 func Paper(seed uint64, states int) Config {
 	return Config{
-		Method: name, Seed: seed, States: states, Actions: 3,
+		Method: name, Seed: seed, States: states, Actions: mdp.Actions,
 		Source:    baseline.StepSizes{Alpha: 4, Beta: 0.2},
 		Histories: 2000, Length: 1000, Context: 200, Batch: 128, Steps: 40_000,
 		Layers: 4, Heads: 4, Width: 160, Hidden: 536,

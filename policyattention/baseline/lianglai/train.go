@@ -68,7 +68,7 @@ func Native(seed uint64) Config {
 // Harness is the same recipe in the shape of the common harness, A=3, γ=.9.
 func Harness(seed uint64, states int) Config {
 	return Config{
-		Seed: seed, States: states, Actions: 3, Gamma: mdp.Discount,
+		Seed: seed, States: states, Actions: mdp.Actions, Gamma: mdp.Discount,
 		MDPs: 10_000, Batch: 20_000, Steps: 500, Rate: 0.5, Scale: 0.1, Warmup: 20, Damping: 1e-3,
 	}
 }

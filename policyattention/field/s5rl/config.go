@@ -22,6 +22,7 @@ import (
 	"slices"
 
 	"icrl/policyattention/field/s5"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
@@ -90,7 +91,7 @@ const block = 4
 // How it was chosen, with every trial and what it cost, is in docs/field.md.
 func CPU(seed uint64, states int) Config {
 	c := Config{
-		Method: name, Seed: seed, States: states, Actions: 3,
+		Method: name, Seed: seed, States: states, Actions: mdp.Actions,
 		Width: 64, State: 8 * states, Blocks: 8 * states / block, Layers: 1, Hidden: 64,
 		Steps: 2_560, Rows: 32, Lives: 1, Life: 800, Epochs: 2, Minibatches: 8,
 		Gamma: .5, Lambda: .5, Ratio: .2, Entropy: .05, Value: 1, Scale: 2, Out: 20, Skip: 0, Norm: .5,

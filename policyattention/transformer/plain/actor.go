@@ -11,9 +11,6 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// logFloor bounds log π from below in a token, as in package train.
-const logFloor = -30
-
 // Actor is a trained actor of package train in plain Go. It implements
 // control.Actor: π̂_{k+1} is the softmax of the network's outputs.
 type Actor struct {
@@ -62,7 +59,7 @@ func (a *Actor) tokens(x control.Context) [][]float64 {
 		for j := range a.Actions {
 			p := x.Pi.At(s, j)
 			if a.LogPolicy {
-				p = math.Max(numeric.Log(p), logFloor)
+				p = math.Max(numeric.Log(p), control.LogFloor)
 			}
 			token := make([]float64, a.States+a.Actions+3)
 			token[s], token[a.States+j] = 1, 1

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"icrl/policyattention/decoder"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -72,7 +73,7 @@ func (c decoderCmd) Run() error {
 // packets a pair, and a critic call, over at least 20 rounds and half a second.
 func roundTime(s, a, m int) (float64, error) {
 	d, err := decoder.New(decoder.Caps{
-		States: s, Actions: a, Gamma: .9, RMax: 1, EtaMax: .8, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: m,
+		States: s, Actions: a, Gamma: mdp.Discount, RMax: 1, EtaMax: experiment.PaperProtocol.Eta, Rounds: experiment.PaperProtocol.Rounds, Routing: 1e-6, Alpha: .05, Packets: m,
 	})
 	if err != nil {
 		return 0, err

@@ -28,6 +28,7 @@ import (
 	"icrl/policyattention/backend"
 	"icrl/policyattention/bench"
 	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/stats"
 )
@@ -267,12 +268,12 @@ func together(workers []*bench.Worker, steps int) (wall, cpu float64, err error)
 func pipeline() (map[string]float64, error) {
 	seconds := map[string]float64{}
 	for _, s := range []int{4, 8, 16} {
-		problems, err := mdp.Family("random").Draw(1, s, 3, 64)
+		problems, err := mdp.Family("random").Draw(1, s, mdp.Actions, 64)
 		if err != nil {
 			return nil, err
 		}
 		began := time.Now()
-		trajectories, err := control.ExactPMD(0.8).Run(problems, 40)
+		trajectories, err := control.ExactPMD(experiment.PaperProtocol.Eta).Run(problems, experiment.PaperProtocol.Rounds)
 		if err != nil {
 			return nil, err
 		}
