@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"icrl/policyattention/anymdp"
+	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
@@ -69,6 +70,66 @@ func Actors(store *experiment.Store) ([]Named, error) {
 		return nil, fmt.Errorf("lockup: %w", err)
 	}
 	return append(all, Named{Label: "actor for any MDP, with log π", Actor: actor}), nil
+}
+
+// Short are actors of the ablation's budget, which differ in what they read, π or log π, and in
+// what they were trained on, rounds of runs from any start or from starved ones.
+func Short() (configs []train.Config) {
+	const states, steps = 8, 5120
+	run := experiment.PaperProtocol.Sizes[states].Runs[0]
+	for _, contexts := range []train.Distribution{train.Trajectories, train.StarvedStarts} {
+		for _, input := range []train.PolicyInput{train.RawPolicy, train.LogPolicy} {
+			r := train.Plain()
+			r.Name, r.Policy, r.Contexts = fmt.Sprintf("%s-%s", input, contexts), input, contexts
+			c := train.Standard(train.Proximal, r, run.Model, states)
+			c.Task, c.Steps = run.Task, steps
+			configs = append(configs, c)
+		}
+	}
+	return configs
+}
+
+// Ways returns ways to keep an actor from locking up: other inputs, other training, the
+// guard of the paper's Appendix G. weights has a file of weights for each of [Short].
+func Ways(store *experiment.Store, weights []string) ([]Named, error) {
+	var all []Named
+	for i, c := range Short() {
+		actor, err := load(weights[i])
+		if err != nil {
+			return nil, err
+		}
+		digest, err := artifact.FileDigest(weights[i])
+		if err != nil {
+			return nil, fmt.Errorf("lockup: %w", err)
+		}
+		reads := map[train.PolicyInput]string{train.RawPolicy: "π", train.LogPolicy: "log π"}[c.Recipe.Policy]
+		starts := map[train.Distribution]string{train.Trajectories: "any", train.StarvedStarts: "starved"}[c.Recipe.Contexts]
+		all = append(all, Named{fmt.Sprintf("%d steps, reads %s, %s starts", c.Steps, reads, starts), map[string]string{c.Hash(): digest}, actor})
+	}
+	guarded, err := Guarded(store)
+	return append(all, guarded...), err
+}
+
+// Guarded are those of [Ways] whose weights are in the repository.
+func Guarded(store *experiment.Store) ([]Named, error) {
+	const phi = .01
+	actors, err := Actors(store)
+	if err != nil {
+		return nil, err
+	}
+	plain := actors[1]
+	forward, err := anymdp.Released()
+	if err != nil {
+		return nil, fmt.Errorf("lockup: %w", err)
+	}
+	alone, err := anymdp.NewActor(forward, anymdp.Network)
+	if err != nil {
+		return nil, fmt.Errorf("lockup: %w", err)
+	}
+	return []Named{
+		{plain.Label + ", mixed, φ = .01", plain.Weights, control.MixedActor{Actor: plain.Actor, Phi: phi}},
+		{Label: "actor for any MDP, network alone", Actor: alone},
+	}, nil
 }
 
 // load reads an actor's weights.

@@ -5,6 +5,7 @@ package lockup
 
 import (
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -24,6 +25,8 @@ type Study struct {
 	Eta      float64   `json:"eta"`
 	Masses   []float64 `json:"masses"` // that the best action of each state begins with
 	Curves   []Curve   `json:"curves"`
+	// Compared are ways to keep an actor from locking up, see [Ways].
+	Compared []Curve `json:"compared"`
 }
 
 // Curve is the losses of one actor.
@@ -104,18 +107,17 @@ func (s *Study) Measure(actor control.Actor, mass float64) ([]float64, error) {
 	return losses, nil
 }
 
-// Add measures an actor at every mass and appends its curve.
-func (s *Study) Add(name string, weights map[string]string, actor control.Actor) error {
-	c := Curve{Actor: name, Weights: weights}
+// Curve measures an actor at every mass.
+func (s *Study) Curve(a Named) (Curve, error) {
+	c := Curve{Actor: a.Label, Weights: a.Weights}
 	for _, mass := range s.Masses {
-		losses, err := s.Measure(actor, mass)
+		losses, err := s.Measure(a.Actor, mass)
 		if err != nil {
-			return fmt.Errorf("%w (%s, mass %g)", err, name, mass)
+			return c, fmt.Errorf("%w (%s, mass %g)", err, a.Label, mass)
 		}
 		c.Loss = append(c.Loss, losses)
 	}
-	s.Curves = append(s.Curves, c)
-	return nil
+	return c, nil
 }
 
 // Read reads a file that Write wrote. It returns an error if its curves do not fit its
@@ -125,7 +127,7 @@ func Read(path string) (*Study, error) {
 	if err := artifact.ReadJSON(path, s); err != nil {
 		return nil, err
 	}
-	for _, c := range s.Curves {
+	for _, c := range slices.Concat(s.Curves, s.Compared) {
 		if len(c.Loss) != len(s.Masses) {
 			return nil, fmt.Errorf("lockup: %s: %s has losses at %d masses, want %d", path, c.Actor, len(c.Loss), len(s.Masses))
 		}

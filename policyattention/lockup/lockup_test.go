@@ -60,27 +60,29 @@ func TestDraw(t *testing.T) {
 // more mass the best action begins with.
 func TestMeasure(t *testing.T) {
 	s := &Study{Root: 1, States: 4, Actions: 3, Problems: 3, Rounds: 5, Eta: .8, Masses: []float64{.1, 1e-6}}
-	if err := s.Add("never moves", nil, control.RuleActor(pmd.Identity)); err != nil {
+	still, err := s.Curve(Named{Label: "never moves", Actor: control.RuleActor(pmd.Identity)})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Add("exact PMD", nil, control.RuleActor(pmd.PMD)); err != nil {
+	exact, err := s.Curve(Named{Label: "exact PMD", Actor: control.RuleActor(pmd.PMD)})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range s.Masses {
-		for j, loss := range s.Curves[0].Loss[i] {
+		for j, loss := range still.Loss[i] {
 			if math.Abs(loss-1) > 1e-12 {
 				t.Errorf("the actor that never moves has loss %v", loss)
 			}
-			if moved := s.Curves[1].Loss[i][j]; !(moved < 1) {
+			if moved := exact.Loss[i][j]; !(moved < 1) {
 				t.Errorf("exact PMD has loss %v", moved)
 			}
 		}
 	}
-	if m := s.Curves[1].Medians(); !(m[0] < m[1]) {
+	if m := exact.Medians(); !(m[0] < m[1]) {
 		t.Errorf("exact PMD's losses are %v, want less from more mass", m)
 	}
 	fails := control.ActorFunc(func(control.Context) (*mat.Dense, error) { return nil, errors.New("no answer") })
-	if err := s.Add("fails", nil, fails); err == nil || !strings.Contains(err.Error(), "no answer (fails, mass 0.1)") {
+	if _, err := s.Curve(Named{Label: "fails", Actor: fails}); err == nil || !strings.Contains(err.Error(), "no answer (fails, mass 0.1)") {
 		t.Errorf("an actor that fails: %v", err)
 	}
 }
@@ -104,13 +106,24 @@ func TestStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(actors) != len(stored.Curves) {
-		t.Fatalf("%d curves of %d actors", len(stored.Curves), len(actors))
+	guarded, err := Guarded(store)
+	if err != nil {
+		t.Fatal(err)
 	}
+	short := Short()
+	if len(actors) != len(stored.Curves) || len(stored.Compared) != len(short)+len(guarded) {
+		t.Fatalf("%d curves of %d actors, %d ways compared of %d", len(stored.Curves), len(actors), len(stored.Compared), len(short)+len(guarded))
+	}
+	for i, c := range short { // their weights are not in the repository
+		if stored.Compared[i].Weights[c.Hash()] == "" {
+			t.Errorf("%s is not of the run %s", stored.Compared[i].Actor, c.Name())
+		}
+	}
+	curves := slices.Concat(stored.Curves, stored.Compared[len(short):])
 	few := *want
 	few.Problems = 1
-	for i, a := range actors {
-		c := stored.Curves[i]
+	for i, a := range slices.Concat(actors, guarded) {
+		c := curves[i]
 		if c.Actor != a.Label {
 			t.Errorf("curve %d is of %s, want %s", i, c.Actor, a.Label)
 		}

@@ -3,6 +3,8 @@ package report
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/lockup"
 	"icrl/policyattention/stats"
 )
 
@@ -147,4 +150,27 @@ func besideExcerpt(s *source) (Table, error) {
 		column[Beside]{"by problem: 99 %, worst", func(r Beside) string { return short(r.P99) + ", " + short(r.Worst) }},
 	)
 	return t, err
+}
+
+// waysExcerpt compares ways to keep an actor from locking up, by the mass that the best
+// actions begin with.
+func waysExcerpt(s *source) (Table, error) {
+	study, err := lockup.Read(filepath.Join(filepath.Dir(s.Store.Root()), "lockup", "lockup.json"))
+	var t Table
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return t, err
+	}
+	columns := []column[lockup.Curve]{{"actor", func(c lockup.Curve) string { return c.Actor }}}
+	for i, mass := range study.Masses {
+		if i%2 == 0 {
+			columns = append(columns, column[lockup.Curve]{fmt.Sprintf("%g", mass), func(c lockup.Curve) string {
+				return short(c.Medians()[i]) + ", " + short(slices.Max(c.Loss[i]))
+			}})
+		}
+	}
+	fill(&t, slices.Concat(study.Curves[:2], study.Compared, study.Curves[3:]), columns...)
+	return t, nil
 }

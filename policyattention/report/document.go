@@ -53,6 +53,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"equal-lead":   equalExcerpt(publishedLeads),
 	"any":          anyExcerpt,
 	"any-beside":   besideExcerpt,
+	"ways":         waysExcerpt,
 	"equal-walk":   equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, walks) }),
 	"equal":        equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, shownConditions) }),
 	"race":         measuredSpeed("bench.json", bench.ReadComparison, BenchTable),

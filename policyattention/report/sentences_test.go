@@ -13,6 +13,7 @@ import (
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/lockup"
 	"icrl/policyattention/method"
 	"icrl/policyattention/results"
 )
@@ -254,6 +255,17 @@ var sayings = []statement{
 			}
 		}
 		return ok == 2
+	}},
+	{"RESULTS.md", "an actor that reads π and is trained on them is lost as soon as the mass is small, and one that reads log π is where it was. Adding log π is exact.", func(t *testing.T, _ *source) bool {
+		study := must[*lockup.Study](t)(lockup.Read("../../artifacts/lockup/lockup.json"))
+		exact, prior := study.Curves[0].Medians(), study.Curves[3].Medians()
+		reads, readsLog := study.Compared[2].Medians(), [2][]float64{study.Compared[1].Medians(), study.Compared[3].Medians()}
+		guard, ok := study.Compared[4].Medians(), true
+		for i, mass := range study.Masses {
+			ok = ok && (mass > .05 || reads[i] > .5) && math.Abs(readsLog[0][i]/readsLog[1][i]-1) < .35 && math.Abs(prior[i]/exact[i]-1) < .01
+			ok = ok && (mass > 2e-3 || guard[i] < exact[i])
+		}
+		return ok && math.Round(guard[0]/exact[0]) == 3
 	}},
 	{"README.md", "With the exact critic two are resolved, both of means: better at S = 8, T = 20, worse at S = 16, T = 40", nil}, // as in RESULTS
 }

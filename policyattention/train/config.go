@@ -107,6 +107,10 @@ const (
 	// of Trajectories only. An ablation: it gives the smaller one-step error and
 	// fails in the loop.
 	RandomPolicies Distribution = "random-policies"
+	// StarvedStarts are Trajectories whose π_0 leaves an action of one state, or of each
+	// state, drawn uniformly, a mass log-uniform on [10⁻¹², 10⁻¹]. Nothing in a run from
+	// Dirichlet(1) shows how an action with so little mass comes back.
+	StarvedStarts Distribution = "starved-starts"
 )
 
 // Recipe names the choices that the paper leaves open.
@@ -260,7 +264,7 @@ func (c Config) Validate() error {
 		return bad("recipe %q: unknown policy input %q", r.Name, r.Policy)
 	case r.Readout != NetworkReadout && r.Readout != PriorReadout:
 		return bad("recipe %q: unknown readout %q", r.Name, r.Readout)
-	case r.Contexts != Trajectories && r.Contexts != RandomPolicies:
+	case r.Contexts != Trajectories && r.Contexts != RandomPolicies && r.Contexts != StarvedStarts:
 		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
 	case r.Input != ValueInput && r.Input != MemoryInput && r.Input != TableInput:
 		return bad("recipe %q: unknown input of a critic %q", r.Name, r.Input)

@@ -2,9 +2,12 @@ package train
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -52,6 +55,9 @@ func (c Config) context(example, run int, problems []mdp.Problem, early bool) (c
 		}
 	}
 	pi := mdp.RandomPolicy(rng, m.States(), m.Actions())
+	if c.Recipe.Contexts == StarvedStarts {
+		starve(rng, pi, example/2%2 == 1)
+	}
 	q, err := m.PolicyValue(pi)
 	if err != nil {
 		return control.Context{}, err
@@ -79,6 +85,18 @@ func (c Config) context(example, run int, problems []mdp.Problem, early bool) (c
 		}
 	}
 	return x, nil
+}
+
+// starve leaves an action of every state, or of one, little mass.
+func starve(rng *rand.Rand, pi *mat.Dense, everywhere bool) {
+	states, actions := pi.Dims()
+	only := rng.IntN(states)
+	for s := range states {
+		action, mass := rng.IntN(actions), numeric.Exp(-math.Ln10*(1+float64(11*rng.Float64())))
+		if s == only || everywhere {
+			pmd.Starve(pi.RawRowView(s), action, mass)
+		}
+	}
 }
 
 // relabel returns the MDP with state s called states[s] and action a called

@@ -56,6 +56,38 @@ func TestContexts(t *testing.T) {
 	}
 }
 
+// Starved starts leave an action of one state, or of each, a mass of 10⁻¹² to 10⁻¹, whatever
+// action it is, and are policies all the same.
+func TestStarvedStarts(t *testing.T) {
+	c := tiny(Proximal)
+	c.Examples, c.Recipe.Contexts, c.Recipe.Rounds, c.Recipe.Early = 400, StarvedStarts, 0, 0
+	least, actions := 1.0, map[int]bool{}
+	for i, x := range testkit.Must(c.Contexts())(t) {
+		if err := x.MDP.CheckPolicy(x.Pi); err != nil {
+			t.Fatalf("context %d: %v", i, err)
+		}
+		starved := 0
+		for s := range c.Sizes[0] {
+			row := x.Pi.RawRowView(s)
+			mass := slices.Min(row)
+			if mass <= .1 {
+				starved++
+			}
+			if mass < 1e-6 {
+				actions[slices.Index(row, mass)] = true
+			}
+			least = min(least, mass)
+		}
+		if everywhere := i/2%2 == 1; starved == 0 || everywhere && starved < c.Sizes[0] {
+			t.Errorf("context %d: %d of %d states are starved", i, starved, c.Sizes[0])
+		}
+	}
+	// Of some 1,000 draws the least has all but surely less than 10⁻¹¹.
+	if least < 1e-12 || least > 1e-11 || len(actions) != c.Actions {
+		t.Errorf("least mass %v, of %d actions", least, len(actions))
+	}
+}
+
 // TestRelabel: solving and renaming commute.
 func TestRelabel(t *testing.T) {
 	problems := testkit.Must(mdp.Random.Draw(1, 4, 3, 1))(t)

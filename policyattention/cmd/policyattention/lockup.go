@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"icrl/policyattention/backend"
 	"icrl/policyattention/lockup"
+	"icrl/policyattention/train"
 )
 
 // lockupCmd measures how actors fare where the best action begins with little mass.
@@ -13,7 +17,7 @@ type lockupCmd struct {
 	File string `help:"Where to write the losses, of which 'figure lockup' is drawn." default:"artifacts/lockup/lockup.json" type:"path"`
 }
 
-func (c lockupCmd) Run(g *globals) error {
+func (c lockupCmd) Run(ctx context.Context, g *globals) error {
 	store, err := g.open()
 	if err != nil {
 		return err
@@ -22,15 +26,48 @@ func (c lockupCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
+	weights, err := c.train(ctx, g)
+	if err != nil {
+		return err
+	}
+	ways, err := lockup.Ways(store, weights)
+	if err != nil {
+		return err
+	}
 	study := lockup.Paper()
-	for _, a := range actors {
-		if err := study.Add(a.Label, a.Weights, a.Actor); err != nil {
+	for i, a := range slices.Concat(actors, ways) {
+		curve, err := study.Curve(a)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(g.errors, "%s: median losses %.3g\n", a.Label, study.Curves[len(study.Curves)-1].Medians())
+		if i < len(actors) {
+			study.Curves = append(study.Curves, curve)
+		} else {
+			study.Compared = append(study.Compared, curve)
+		}
+		fmt.Fprintf(g.errors, "%s: median losses %.3g\n", a.Label, curve.Medians())
 	}
 	if err := os.MkdirAll(filepath.Dir(c.File), 0o755); err != nil {
 		return err
 	}
 	return study.Write(c.File)
+}
+
+// train trains the short runs of the study and returns their files of weights. An
+// interrupted run continues where it was.
+func (c lockupCmd) train(ctx context.Context, g *globals) (weights []string, err error) {
+	b, err := backend.New(g.Backend)
+	if err != nil {
+		return nil, err
+	}
+	for _, config := range lockup.Short() {
+		folder := filepath.Join(g.presetFolder(), ".work", "lockup", config.Recipe.Name)
+		result, err := train.Train(ctx, config, b, folder, nil)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(g.errors, "%s: trained in %.0f s of processor time\n", config.Recipe.Name, result.CPUSeconds)
+		weights = append(weights, result.Weights)
+	}
+	return weights, nil
 }
