@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"icrl/policyattention/artifact"
+	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 )
 
@@ -79,7 +80,7 @@ func (s *Store) TrainAll(ctx context.Context, configs []method.Training, workers
 	if err != nil {
 		return err
 	}
-	shares, err := processorShares(min(workers, len(missing)))
+	shares, err := backend.Shares(min(workers, len(missing)))
 	if err != nil {
 		return err
 	}
@@ -114,7 +115,7 @@ func (s *Store) TrainAll(ctx context.Context, configs []method.Training, workers
 
 // runWorker runs a worker on its share of the processors and hands on what it
 // reports.
-func (s *Store) runWorker(cmd *exec.Cmd, share processors) error {
+func (s *Store) runWorker(cmd *exec.Cmd, share backend.Share) error {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute // to save the run
 	var stderr bytes.Buffer
@@ -123,7 +124,7 @@ func (s *Store) runWorker(cmd *exec.Cmd, share processors) error {
 	if err != nil {
 		return err
 	}
-	if err := share.start(cmd); err != nil {
+	if err := share.Start(cmd); err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(stdout)

@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/lockup"
-	"icrl/policyattention/stats"
+	"icrl/policyattention/results"
 )
 
 // anyEvidence is what is stored of the actor for any MDP, nil where there is nothing.
@@ -73,81 +72,22 @@ func anyExcerpt(s *source) (Table, error) {
 // short prints two digits.
 func short(v float64) string { return fmt.Sprintf("%.2g", v) }
 
-// Beside sets the actor for any MDP beside the actors of fixed shape, on the problems that
-// those are scored on: the difference of median losses, run by run.
-type Beside struct {
-	S, T        int
-	Readout     anymdp.Readout
-	Fixed, Loss float64 // medians
-	Difference  stats.Estimate
-	P99, Worst  float64 // of the difference, problem by problem
-}
-
-// beside returns its rows. It returns none where nothing is stored.
-func (s *source) beside() (rows []Beside, err error) {
-	var stored []map[string][]trial.Losses
-	for _, c := range recipe.All() {
-		_, losses, err := trial.Read(trial.Folder(s.Store.Root(), c), c)
-		if errors.Is(err, artifact.ErrMissing) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		stored = append(stored, losses)
-	}
-	for _, f := range trial.Fixtures {
-		fixed, err := s.Plain(f.States)
-		if err != nil {
-			return nil, err
-		}
-		for k, horizon := range trial.Horizons[:2] {
-			y := fixed.Losses(horizon)
-			n := min(len(stored), len(y)) // runs are drawn in pairs
-			if n == 0 {
-				continue
-			}
-			for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
-				row := Beside{S: f.States, T: horizon, Readout: readout}
-				var x [][]float64
-				var excess []float64
-				for j, losses := range stored[:n] {
-					of := make([]float64, len(losses[f.Name]))
-					for i, l := range losses[f.Name] {
-						of[i] = l.Of(readout)[k]
-						excess = append(excess, of[i]-y[j][i])
-					}
-					x = append(x, of)
-				}
-				slices.Sort(excess)
-				row.P99, row.Worst = stats.Quantile(excess, .99), excess[len(excess)-1]
-				row.Fixed, row.Loss = stats.Median(stats.RunMedians(y[:n])), stats.Median(stats.RunMedians(x))
-				if row.Difference, err = stats.Standard.Difference(x, y[:n]); err != nil {
-					return nil, err
-				}
-				rows = append(rows, row)
-			}
-		}
-	}
-	return rows, nil
-}
-
 // BesideTable sets the actor for any MDP beside the actors of fixed shape.
 func BesideTable(store *experiment.Store) (Table, error) { return besideExcerpt(newSource(store)) }
 
 func besideExcerpt(s *source) (Table, error) {
 	t := Table{Title: "The actor for any MDP beside actors of fixed shape"}
-	rows, err := s.beside()
+	rows, err := s.Beside()
 	fill(&t, rows,
-		column[Beside]{"S", func(r Beside) string { return fmt.Sprint(r.S) }},
-		column[Beside]{"T", func(r Beside) string { return fmt.Sprint(r.T) }},
-		column[Beside]{"fixed shape", func(r Beside) string { return number(r.Fixed) }},
-		column[Beside]{"read-out", func(r Beside) string { return string(r.Readout) }},
-		column[Beside]{"any MDP", func(r Beside) string { return number(r.Loss) }},
-		column[Beside]{"difference of medians", func(r Beside) string {
+		column[results.BesideRow]{"S", func(r results.BesideRow) string { return fmt.Sprint(r.S) }},
+		column[results.BesideRow]{"T", func(r results.BesideRow) string { return fmt.Sprint(r.T) }},
+		column[results.BesideRow]{"fixed shape", func(r results.BesideRow) string { return number(r.Fixed) }},
+		column[results.BesideRow]{"read-out", func(r results.BesideRow) string { return string(r.Readout) }},
+		column[results.BesideRow]{"any MDP", func(r results.BesideRow) string { return number(r.Loss) }},
+		column[results.BesideRow]{"difference of medians", func(r results.BesideRow) string {
 			return number(r.Difference.Value) + " " + interval(r.Difference.Lo, r.Difference.Hi)
 		}},
-		column[Beside]{"by problem: 99 %, worst", func(r Beside) string { return short(r.P99) + ", " + short(r.Worst) }},
+		column[results.BesideRow]{"by problem: 99 %, worst", func(r results.BesideRow) string { return short(r.P99) + ", " + short(r.Worst) }},
 	)
 	return t, err
 }

@@ -34,35 +34,11 @@ func outcome(list []results.Group, states int) string {
 	}
 	best := func(v []float64) int { return slices.Index(v, slices.Min(v)) }
 	text := fmt.Sprintf("Outcome at S = %d over %d recipes: the smallest error on static inputs is that of %s (%s), whose loss at T = 40 is %s and ranks %d; the lowest loss is that of %s (%s), whose static error ranks %d.",
-		states, len(list), list[best(static)].Name, number(slices.Min(static)), number(loss[best(static)]), ranks(loss)[best(static)],
-		list[best(loss)].Name, number(slices.Min(loss)), ranks(static)[best(loss)])
+		states, len(list), list[best(static)].Name, number(slices.Min(static)), number(loss[best(static)]), stats.Ranks(loss)[best(static)],
+		list[best(loss)].Name, number(slices.Min(loss)), stats.Ranks(static)[best(loss)])
 	return text + fmt.Sprintf(" Rank correlation with the loss: %s of the error on static inputs, %s of the error in the loop; in brackets what leaving out any one recipe makes of it. Pairs of which the one with the smaller static error has the higher loss: %d of %d; with the smaller error in the loop: %d of %d.",
 		jackknifed(static, loss), jackknifed(visited, loss),
-		inversions(static, loss), len(list)*(len(list)-1)/2, inversions(visited, loss), len(list)*(len(list)-1)/2)
-}
-
-// ranks returns the rank of each value, from 1.
-func ranks(values []float64) []int {
-	r := make([]int, len(values))
-	for i, v := range values {
-		r[i] = 1
-		for _, w := range values {
-			if w < v {
-				r[i]++
-			}
-		}
-	}
-	return r
-}
-
-// rankCorrelation returns Spearman's coefficient of two lists without ties.
-func rankCorrelation(x, y []float64) float64 {
-	a, b, sum, n := ranks(x), ranks(y), 0.0, float64(len(x))
-	for i := range a {
-		d := float64(a[i] - b[i])
-		sum += d * d
-	}
-	return 1 - 6*sum/(n*(n*n-1))
+		stats.Inversions(static, loss), len(list)*(len(list)-1)/2, stats.Inversions(visited, loss), len(list)*(len(list)-1)/2)
 }
 
 // jackknifed returns the rank correlation with its range over all ways of leaving
@@ -70,22 +46,10 @@ func rankCorrelation(x, y []float64) float64 {
 func jackknifed(x, y []float64) string {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i := range x {
-		r := rankCorrelation(slices.Delete(slices.Clone(x), i, i+1), slices.Delete(slices.Clone(y), i, i+1))
+		r := stats.RankCorrelation(slices.Delete(slices.Clone(x), i, i+1), slices.Delete(slices.Clone(y), i, i+1))
 		lo, hi = min(lo, r), max(hi, r)
 	}
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", rankCorrelation(x, y), lo, hi)
-}
-
-// inversions counts the pairs that two lists order differently.
-func inversions(x, y []float64) (count int) {
-	for i := range x {
-		for j := range i {
-			if (x[i]-x[j])*(y[i]-y[j]) < 0 {
-				count++
-			}
-		}
-	}
-	return count
+	return fmt.Sprintf("%.2f [%.2f, %.2f]", stats.RankCorrelation(x, y), lo, hi)
 }
 
 // contrastFigure sets the closed-loop loss of each recipe against its error on

@@ -48,27 +48,16 @@ type statement struct {
 	of             func(t *testing.T, s *source) bool
 }
 
-// must is for functions that read the committed results.
-func must[T any](t *testing.T) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 // groupOf finds a row of the tails.
 func groupOf(t *testing.T, s *source, x results.Selection, horizon int) results.Group {
-	oracle := must[results.Runs](t)(s.Source.Oracle(x.S))
-	return must[results.Group](t)(s.Group("", x, oracle, horizon))
+	oracle := testkit.Must(s.Source.Oracle(x.S))(t)
+	return testkit.Must(s.Group("", x, oracle, horizon))(t)
 }
 
 var sayings = []statement{
 	{"RESULTS.md", "With the exact critic two of the paper's cells are resolved, both in means only", func(t *testing.T, s *source) bool {
 		var found []string
-		for _, row := range must[[]results.BenchmarkRow](t)(s.Benchmark()) {
+		for _, row := range testkit.Must(s.Benchmark())(t) {
 			if row.Method != experiment.PolicyAttention {
 				continue
 			}
@@ -99,14 +88,14 @@ var sayings = []statement{
 		return results.Meeting(groupOf(t, s, selection(experiment.Confirmation, experiment.PolicyAttention, 4), 20).Ratio.ByRun) == 5
 	}},
 	{"RESULTS.md", "in the five\nfurther identities it is not resolved to begin with", func(t *testing.T, s *source) bool {
-		runs := must[results.Runs](t)(s.Find(selection(experiment.Replication, experiment.PolicyAttention, 4)))
-		oracle := must[results.Runs](t)(s.Source.Oracle(4))
-		return !must[results.Estimate](t)(runs.Compare(results.PairedDifference, oracle, 20)).Resolved(0)
+		runs := testkit.Must(s.Find(selection(experiment.Replication, experiment.PolicyAttention, 4)))(t)
+		oracle := testkit.Must(s.Source.Oracle(4))(t)
+		return !testkit.Must(runs.Compare(results.PairedDifference, oracle, 20))(t).Resolved(0)
 	}},
 	{"RESULTS.md", "It has the best ratio of medians, and at T = 20 the worst\nproblem of the five; its ζ in the loop is about twice theirs", func(t *testing.T, s *source) bool {
 		x := selection(experiment.Confirmation, experiment.PolicyAttention, 4)
 		all := groupOf(t, s, x, 20)
-		zetas, at := must[results.Runs](t)(s.Find(x)).Zetas(), 3
+		zetas, at := testkit.Must(s.Find(x))(t).Zetas(), 3
 		x.Seed = results.Stray
 		one := groupOf(t, s, x, 20)
 		others := slices.Delete(slices.Clone(zetas), at, at+1)
@@ -115,7 +104,7 @@ var sayings = []statement{
 	}},
 	{"RESULTS.md", "Every interval of medians contains one. The tails are long: on all families but strong mixing the worst problem of the\npaper's five identities ends more than three tenths", func(t *testing.T, s *source) bool {
 		ok := true
-		for _, row := range must[[]results.ShiftRow](t)(s.Shifts()) {
+		for _, row := range testkit.Must(s.Shifts())(t) {
 			ok = ok && !row.Ratio.Resolved(1)
 			if row.Family != "strong-mixing" && !row.Further {
 				ok = ok && row.Tail.Worst > .3
@@ -135,7 +124,7 @@ var sayings = []statement{
 		return !e.Resolved(1) && e.Value > 1 && e.Value < 1.05
 	})},
 	{"RESULTS.md", "Its\nerror is level with that of the mean of samples", func(t *testing.T, s *source) bool {
-		for _, row := range must[[]results.CriticRow](t)(s.Critics()) {
+		for _, row := range testkit.Must(s.Critics())(t) {
 			if row.Method == experiment.TablesCritic && math.Abs(row.OverMean-1) > .03 {
 				return false
 			}
@@ -145,7 +134,7 @@ var sayings = []statement{
 	{"RESULTS.md", "its loop resolved worse at T = 20", overMeanAt(20, experiment.TablesCritic, 1, func(e results.Estimate) bool { return e.Lo > 1 })},
 	{"RESULTS.md", "anchored\ncritics are resolved better than the mean of samples at S = 4, at both horizons, and level with it at S = 8; without an\nanchor no difference is resolved at T = 20", func(t *testing.T, s *source) bool {
 		ok := true
-		for _, row := range must[[]results.CriticRow](t)(s.Critics()) {
+		for _, row := range testkit.Must(s.Critics())(t) {
 			switch row.Method {
 			case experiment.Anchored, experiment.ExactAnchored, experiment.AnchoredCritic:
 				ok = ok && (row.RatioOfMeans.Hi < 1) == (row.S == 4) && row.RatioOfMeans.Lo < 1
@@ -159,7 +148,7 @@ var sayings = []statement{
 	}},
 	{"RESULTS.md", "at least three times exact PMD's in every row, and single problems of Algorithm Distillation (`cpu`) end\nwith more loss than they began with", func(t *testing.T, s *source) bool {
 		ok, above := true, false
-		for _, row := range must[[]results.BenchmarkRow](t)(s.Benchmark()) {
+		for _, row := range testkit.Must(s.Benchmark())(t) {
 			if !row.Sampled || row.Loss.Runs == 0 {
 				continue
 			}
@@ -171,7 +160,7 @@ var sayings = []statement{
 		return ok && above
 	}},
 	{"RESULTS.md", "PolicyAttention is below every sampled method at both sizes and horizons, with\nintervals that exclude zero", func(t *testing.T, s *source) bool {
-		for _, row := range must[[]results.DifferenceRow](t)(s.Differences()) {
+		for _, row := range testkit.Must(s.Differences())(t) {
 			if row.Sampled && row.OfMedians.Runs > 0 && row.OfMedians.Hi >= 0 {
 				return false
 			}
@@ -179,7 +168,7 @@ var sayings = []statement{
 		return true
 	}},
 	{"RESULTS.md", "only\nfor `prior` and `log-input` does the worst problem stay within a twentieth", func(t *testing.T, s *source) bool {
-		for _, g := range must[[]results.Group](t)(s.Ablation(8, 40)) {
+		for _, g := range testkit.Must(s.Ablation(8, 40))(t) {
 			if (g.Tail.Worst < .05) != (g.Name == "prior" || g.Name == "log-input") {
 				return false
 			}
@@ -187,7 +176,7 @@ var sayings = []statement{
 		return true
 	}},
 	{"RESULTS.md", "that and training on first rounds only are the two changes whose ratio at T = 40 is\nresolved", func(t *testing.T, s *source) bool {
-		for _, g := range must[[]results.Group](t)(s.Ablation(8, 40)) {
+		for _, g := range testkit.Must(s.Ablation(8, 40))(t) {
 			if g.Name != "plain" && g.Plain.Resolved(1) != (g.Name == "random-contexts" || g.Name == "early-rounds") {
 				return false
 			}
@@ -195,7 +184,7 @@ var sayings = []statement{
 		return true
 	}},
 	{"RESULTS.md", "In medians none of the ratios to exact PMD is\nresolved. In means the networks are resolved worse at the unseen sizes 12 and 16 at T = 40", func(t *testing.T, s *source) bool {
-		for _, row := range must[[]results.ZeroShotRow](t)(s.ZeroShot()) {
+		for _, row := range testkit.Must(s.ZeroShot())(t) {
 			if row.Ratio.Resolved(1) || (row.Tail.RatioOfMeans.Lo > 1) != (row.S >= 12 && row.T == 40) {
 				return false
 			}
@@ -203,10 +192,10 @@ var sayings = []statement{
 		return true
 	}},
 	{"RESULTS.md", "On the walk the planners that keep every sample beat it in all four cells, SARSA in\nboth at S = 16, and Q-learning at S = 16, T = 40; no other difference to these two is resolved", func(t *testing.T, s *source) bool {
-		e, ok := must[*equal.Evidence](t)(s.equalEvidence()), true
+		e, ok := testkit.Must(s.equalEvidence())(t), true
 		for _, states := range equal.Sizes {
 			for _, horizon := range horizons {
-				for _, l := range must[[]equal.Lead](t)(e.Leads(states, horizon)) {
+				for _, l := range testkit.Must(e.Leads(states, horizon))(t) {
 					switch l.Row.Method {
 					case "certainty-equivalence", "posterior-sampling":
 						ok = ok && l.UpdateWalk.Hi < 0
@@ -221,12 +210,12 @@ var sayings = []statement{
 		return ok
 	}},
 	{"RESULTS.md", "every interval of the difference of medians contains zero", func(t *testing.T, s *source) bool {
-		rows := must[[]Beside](t)(s.beside())
-		return len(rows) == 12 && !slices.ContainsFunc(rows, func(r Beside) bool { return r.Difference.Resolved(0) })
+		rows := testkit.Must(s.Beside())(t)
+		return len(rows) == 12 && !slices.ContainsFunc(rows, func(r results.BesideRow) bool { return r.Difference.Resolved(0) })
 	}},
 	{"RESULTS.md", "With log π added every line is within all bars. The network alone is within those of medians and 99th percentiles. It misses the bar of the worst problem once, at T = 40, and that of the ratio of means twice, at T = 400 where exact PMD's loss is below a millionth. Neither read-out leaves a problem locked.", func(t *testing.T, s *source) bool {
 		var missed []string
-		for _, x := range must[*trial.Evidence](t)(s.anyEvidence()).Summaries {
+		for _, x := range testkit.Must(s.anyEvidence())(t).Summaries {
 			if x.Readout == trial.Mixed {
 				continue
 			}
@@ -244,7 +233,7 @@ var sayings = []statement{
 	}},
 	{"RESULTS.md", "So it is below the paper's ratios, but at S = 4 the upper ends of both intervals lie above it.", func(t *testing.T, s *source) bool {
 		ok := 0
-		for _, row := range must[[]results.CriticRow](t)(s.Critics()) {
+		for _, row := range testkit.Must(s.Critics())(t) {
 			if row.Method != experiment.AnchoredCritic || row.T != 20 {
 				continue
 			}
@@ -257,7 +246,7 @@ var sayings = []statement{
 		return ok == 2
 	}},
 	{"RESULTS.md", "an actor that reads π and is trained on them is lost as soon as the mass is small, and one that reads log π is where it was. Adding log π is exact.", func(t *testing.T, _ *source) bool {
-		study := must[*lockup.Study](t)(lockup.Read("../../artifacts/lockup/lockup.json"))
+		study := testkit.Must(lockup.Read("../../artifacts/lockup/lockup.json"))(t)
 		exact, prior := study.Curves[0].Medians(), study.Curves[3].Medians()
 		reads, readsLog := study.Compared[2].Medians(), [2][]float64{study.Compared[1].Medians(), study.Compared[3].Medians()}
 		guard, ok := study.Compared[4].Medians(), true
@@ -279,7 +268,7 @@ func overMean(name method.Name, n int, of func(results.Estimate) bool) func(*tes
 func overMeanAt(horizon int, name method.Name, n int, of func(results.Estimate) bool) func(*testing.T, *source) bool {
 	return func(t *testing.T, s *source) bool {
 		found := 0
-		for _, row := range must[[]results.CriticRow](t)(s.Critics()) {
+		for _, row := range testkit.Must(s.Critics())(t) {
 			if row.Method == name && (horizon == 0 || row.T == horizon) && of(row.RatioOfMeans) {
 				found++
 			}
@@ -294,9 +283,9 @@ func flow(text string) string { return strings.Join(strings.Fields(text), " ") }
 // What sentences say in words is true of the artifacts. A sentence that is written anew
 // needs its entry anew.
 func TestSentences(t *testing.T) {
-	s := must[*source](t)(paper())
+	s := testkit.Must(paper())(t)
 	for _, x := range sayings {
-		text := must[[]byte](t)(os.ReadFile("../../" + x.document))
+		text := testkit.Must(os.ReadFile("../../" + x.document))(t)
 		if !strings.Contains(flow(string(text)), flow(x.says)) {
 			t.Errorf("%s does not say %q", x.document, x.says)
 			continue

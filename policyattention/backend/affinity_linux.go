@@ -1,4 +1,4 @@
-package experiment
+package backend
 
 import (
 	"fmt"
@@ -6,21 +6,19 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
-
-	"icrl/policyattention/backend"
 )
 
-// processors is a set of processors that a worker may run on. XLA takes its
+// Share is a set of processors that a process may run on. XLA takes its
 // number of threads from it, and so does the Go runtime.
-type processors struct{ own, all unix.CPUSet }
+type Share struct{ own, all unix.CPUSet }
 
-// processorShares deals the processors that this process may use into n sets.
-func processorShares(n int) ([]processors, error) {
-	ids, err := backend.Processors()
+// Shares deals the processors that this process may use into n sets.
+func Shares(n int) ([]Share, error) {
+	ids, err := Processors()
 	if err != nil {
-		return nil, fmt.Errorf("experiment: %w", err)
+		return nil, fmt.Errorf("backend: %w", err)
 	}
-	shares := make([]processors, n)
+	shares := make([]Share, n)
 	var all unix.CPUSet
 	for i, id := range ids {
 		all.Set(id)
@@ -37,9 +35,9 @@ func processorShares(n int) ([]processors, error) {
 	return shares, nil
 }
 
-// start starts the command with the affinity of the share, which a process
+// Start starts the command with the affinity of the share, which a process
 // inherits from the thread that forks it.
-func (p processors) start(cmd *exec.Cmd) error {
+func (p Share) Start(cmd *exec.Cmd) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.SchedSetaffinity(0, &p.own); err != nil {

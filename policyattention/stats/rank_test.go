@@ -1,4 +1,4 @@
-package report
+package stats
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestOutcomeMeasures(t *testing.T) {
+func TestRanks(t *testing.T) {
 	x := []float64{.1, .4, .2, .3}
 	for _, c := range []struct {
 		y          []float64
@@ -19,13 +19,13 @@ func TestOutcomeMeasures(t *testing.T) {
 		// Rank differences 0, 1, 0, −1: 1 − 6·2/(4·15) = 0.8.
 		{[]float64{1, 3, 2, 4}, []int{1, 3, 2, 4}, .8, 1},
 	} {
-		if got := ranks(c.y); !slices.Equal(got, c.ranks) {
+		if got := Ranks(c.y); !slices.Equal(got, c.ranks) {
 			t.Errorf("ranks of %v: %v, want %v", c.y, got, c.ranks)
 		}
-		if got := rankCorrelation(x, c.y); math.Abs(got-c.rho) > 1e-15 {
+		if got := RankCorrelation(x, c.y); math.Abs(got-c.rho) > 1e-15 {
 			t.Errorf("rank correlation with %v: %v, want %v", c.y, got, c.rho)
 		}
-		if got := inversions(x, c.y); got != c.inversions {
+		if got := Inversions(x, c.y); got != c.inversions {
 			t.Errorf("inversions against %v: %d, want %d", c.y, got, c.inversions)
 		}
 	}
