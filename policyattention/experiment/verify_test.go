@@ -110,6 +110,14 @@ func flip(file string) plant {
 	}
 }
 
+// flipSealed makes the manifest agree with that.
+func flipSealed(file string) plant {
+	return func(t *testing.T, folder string) {
+		flip(file)(t, folder)
+		reseal(nil)(t, folder)
+	}
+}
+
 func remove(t *testing.T, path string) {
 	t.Helper()
 	testkit.Check(t, os.RemoveAll(path))
@@ -155,9 +163,7 @@ var corruptions = []corruption{
 	{"byte of a training manifest", []string{training}, flip(artifact.ManifestFile), artifact.ManifestFile},
 	{"removed weights", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, "weights.safetensors")) }, "weights.safetensors: it is missing"},
 	{"removed manifest", []string{training}, func(t *testing.T, f string) { remove(t, filepath.Join(f, artifact.ManifestFile)) }, artifact.ManifestFile},
-	{"added file", []string{training}, func(t *testing.T, f string) {
-		testkit.Check(t, os.WriteFile(filepath.Join(f, "extra"), nil, 0o644))
-	}, "extra: the manifest does not list it"},
+	{"added file", []string{training}, func(t *testing.T, f string) { testkit.Check(t, os.WriteFile(filepath.Join(f, "extra"), nil, 0o644)) }, "extra: the manifest does not list it"},
 	{"edited training seed", []string{training}, editJSON(0, `"seed":14100`, `"seed":14101`), "its configuration is not that of its hash"},
 	{"weights of another run", []string{training, other}, func(t *testing.T, f string) {
 		source := testkit.Must(filepath.Glob(filepath.Join(filepath.Dir(f), filepath.Base(other)+"-*")))(t)
@@ -172,15 +178,10 @@ var corruptions = []corruption{
 		testkit.Check(t, os.Truncate(filepath.Join(f, "weights.safetensors"), 1000))
 		reseal(nil)(t, f)
 	}, "weights.safetensors: "},
-	{"byte of weights, resealed", []string{training}, func(t *testing.T, f string) {
-		flip("weights.safetensors")(t, f)
-		reseal(nil)(t, f)
-	}, "weights.safetensors: "},
+	{"byte of weights, resealed", []string{training}, flipSealed("weights.safetensors"), "weights.safetensors: "},
 	{"swapped losses", []string{training}, editTable(lossFile, lossHeader, func(rows [][]float64) { rows[2], rows[3] = rows[3], rows[2] }), lossFile},
 	{"loss that is no number", []string{training}, editTable(lossFile, lossHeader, func(rows [][]float64) { rows[4][1] = math.NaN() }), lossFile + ": row 5"},
-	{"renamed training folder", []string{training}, func(t *testing.T, f string) {
-		testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x"))
-	}, "no configuration of preset smoke"},
+	{"renamed training folder", []string{training}, func(t *testing.T, f string) { testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x")) }, "no configuration of preset smoke"},
 	{"removed training", []string{training, learned}, func(t *testing.T, f string) { remove(t, f) }, "the weights it was made from"},
 
 	{"byte of the rounds", []string{oracle}, flip(roundsFile), roundsFile + ": its SHA-256"},
@@ -194,14 +195,8 @@ var corruptions = []corruption{
 	}, artifact.ManifestFile + ": it has been changed: its seal is not its digest"},
 	{"byte of a manifest", []string{oracle}, flip(artifact.ManifestFile), artifact.ManifestFile},
 	{"removed rounds", []string{oracle}, func(t *testing.T, f string) { remove(t, filepath.Join(f, roundsFile)) }, roundsFile + ": it is missing"},
-	{"byte of the rounds, resealed", []string{oracle}, func(t *testing.T, f string) {
-		flip(roundsFile)(t, f)
-		reseal(nil)(t, f)
-	}, roundsFile},
-	{"byte of the policies, resealed", []string{oracle}, func(t *testing.T, f string) {
-		flip(policiesFile)(t, f)
-		reseal(nil)(t, f)
-	}, policiesFile},
+	{"byte of the rounds, resealed", []string{oracle}, flipSealed(roundsFile), roundsFile},
+	{"byte of the policies, resealed", []string{oracle}, flipSealed(policiesFile), policiesFile},
 	{"swapped rows", []string{oracle}, editTable(roundsFile, roundsHeader, func(rows [][]float64) {
 		for i := 2; i < len(roundsHeader); i++ {
 			rows[50][i], rows[51][i] = rows[51][i], rows[50][i]
@@ -221,9 +216,7 @@ var corruptions = []corruption{
 	{"edited cell", []string{oracle}, editJSON(0, `"block":"oracle"`, `"block":"benchmark"`), "its cell or configuration"},
 	{"edited fixture digest", []string{oracle}, reseal(func(m *artifact.Manifest) { m.Fixtures = strings.Repeat("0", 64) }), "the problems drawn from root"},
 	{"edited median", []string{oracle}, reseal(func(m *artifact.Manifest) { m.Summary["T20"]["median_loss"] /= 2 }), "its summary says T20 median_loss"},
-	{"renamed folder", []string{oracle}, func(t *testing.T, f string) {
-		testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x"))
-	}, "no configuration of preset smoke"},
+	{"renamed folder", []string{oracle}, func(t *testing.T, f string) { testkit.Check(t, os.Rename(f, f[:len(f)-1]+"x")) }, "no configuration of preset smoke"},
 
 	{"other weights", []string{learned, training}, reseal(func(m *artifact.Manifest) { m.Weights["proximal-plain-S4-14100"] = strings.Repeat("0", 64) }), "it was made from other weights"},
 	{"edited start", []string{confirmed, training}, editArray("policies", func(data []float64) { data[0], data[1] = data[1], data[0] }), "the policy of round 0 is not the problem's π₀"},
@@ -275,14 +268,9 @@ var corruptions = []corruption{
 	{"edited policy at an unseen size", []string{zeroShot, zeroRun}, editArray("policies", func(data []float64) { data[18], data[19] = data[19], data[18] }), "the controller, replayed, differs"},
 	{"array that nothing reads", []string{zeroShot, zeroRun}, func(t *testing.T, f string) {
 		path := filepath.Join(f, policiesFile)
-		arrays, err := artifact.ReadArrays(path)
-		if err == nil {
-			arrays["more"] = npz.Array{Data: []float64{1}}
-			err = artifact.WriteArrays(path, arrays)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		arrays := testkit.Must(artifact.ReadArrays(path))(t)
+		arrays["more"] = npz.Array{Data: []float64{1}}
+		testkit.Check(t, artifact.WriteArrays(path, arrays))
 		reseal(nil)(t, f)
 	}, "it holds the arrays"},
 	{"weights of a network too many", []string{zeroShot, zeroRun}, reseal(func(m *artifact.Manifest) { m.Weights["another"] = strings.Repeat("0", 64) }), "it names the weights of 2 networks, want 1"},

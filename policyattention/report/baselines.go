@@ -130,8 +130,7 @@ func endpointsPanel(s *source) (*panel, error) {
 	if front != nil {
 		p.Legend.Add("best sampled", front)
 	}
-	LogScale(&p.X)
-	LogScale(&p.Y)
+	logLog(p)
 	p.Y.Max *= 1.2
 	p.Legend.Left = true
 	return p, nil

@@ -65,9 +65,7 @@ func contrastFigure(s *source) ([]*panel, error) {
 	}
 	list = measuredBoth(list)
 	if len(list) == 0 || list[0].Ratio.Runs == 0 {
-		for _, p := range panels {
-			empty(p)
-		}
+		empty(panels...)
 		return panels, nil
 	}
 	legend := newPanel("recipe", "", "")
@@ -84,9 +82,6 @@ func contrastFigure(s *source) ([]*panel, error) {
 			}
 		}
 	}
-	for _, p := range panels {
-		LogScale(&p.X)
-		LogScale(&p.Y)
-	}
+	logLog(panels...)
 	return append(panels, legend), nil
 }

@@ -278,8 +278,7 @@ func carrierFigure(s *source) ([]*panel, error) {
 			name = "formula"
 		}
 		p.Legend.Add(name, l)
-		LogScale(&p.X)
-		LogScale(&p.Y)
+		logLog(p)
 		panels = append(panels, p)
 	}
 	return panels, nil
@@ -343,8 +342,7 @@ func lockUpFigure(*source) ([]*panel, error) {
 	}
 	b.Legend.Add("declared ζ", line(b, grey, true, diagonal))
 	b.Legend.Left = true
-	LogScale(&b.X)
-	LogScale(&b.Y)
+	logLog(b)
 	headroom(b, 3)
 	return []*panel{a, b}, nil
 }

@@ -67,8 +67,7 @@ func TestDecades(t *testing.T) {
 func TestSingleValue(t *testing.T) {
 	p := newPanel("", "", "")
 	points(p, light, true, plotter.XYs{{X: .5, Y: .02}})
-	LogScale(&p.X)
-	LogScale(&p.Y)
+	logLog(p)
 	testkit.Must((&Figure{Name: "single", panels: []*panel{p}}).SVG())(t)
 	if p.X.Min != .25 || p.X.Max != 1 {
 		t.Errorf("x from %v to %v, want .25 to 1", p.X.Min, p.X.Max)

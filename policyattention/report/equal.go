@@ -379,8 +379,7 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 			return nil, err
 		}
 	}
-	LogScale(&p.X)
-	LogScale(&p.Y)
+	logLog(p)
 	return p, nil
 }
 

@@ -296,10 +296,20 @@ type panel struct {
 
 func newPanel(title, x, y string) *panel { return &panel{Plot: Panel(title, x, y)} }
 
-// empty says that a panel's data is missing.
-func empty(p *panel) {
-	p.Title.Text += " (" + NotRun + ")"
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+// empty says that panels' data is missing.
+func empty(panels ...*panel) {
+	for _, p := range panels {
+		p.Title.Text += " (" + NotRun + ")"
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+	}
+}
+
+// logLog makes both axes of panels logarithmic.
+func logLog(panels ...*panel) {
+	for _, p := range panels {
+		LogScale(&p.X)
+		LogScale(&p.Y)
+	}
 }
 
 // LogScale makes an axis logarithmic; its values must be positive.
@@ -354,8 +364,7 @@ func mechanismFigure(s *source) ([]*panel, error) {
 	}
 	runs := found.Found
 	if len(runs) == 0 {
-		empty(a)
-		empty(b)
+		empty(a, b)
 		return []*panel{a, b}, nil
 	}
 	var names []string
@@ -480,10 +489,7 @@ func massFigure(s *source) ([]*panel, error) {
 			}
 		}
 	}
-	for _, p := range []*panel{all, worst} {
-		LogScale(&p.X)
-		LogScale(&p.Y)
-	}
+	logLog(all, worst)
 	headroom(all, len(study.Curves))
 	return []*panel{all, worst}, nil
 }
@@ -620,8 +626,7 @@ func frontierFigure(s *source) ([]*panel, error) {
 		} else {
 			envelope(p, all)
 			quotedFrontier(p, all)
-			LogScale(&p.X)
-			LogScale(&p.Y)
+			logLog(p)
 			headroom(p, 4)
 			p.Legend.Left = true
 		}

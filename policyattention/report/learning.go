@@ -22,9 +22,7 @@ func learningFigure(s *source) ([]*panel, error) {
 	}
 	runs := found.Found
 	if len(runs) == 0 {
-		for _, p := range panels {
-			empty(p)
-		}
+		empty(panels...)
 		return panels, nil
 	}
 	seen := map[int]bool{}

@@ -56,9 +56,7 @@ func oracleFigure(s *source) ([]*panel, error) {
 	}
 	runs := found.Found
 	if !drawn || len(runs) == 0 {
-		for _, p := range panels {
-			empty(p)
-		}
+		empty(panels...)
 		return panels, nil
 	}
 	b.Title.Text += fmt.Sprintf(", S = %d", states)

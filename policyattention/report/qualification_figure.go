@@ -270,7 +270,6 @@ func tuned(p *panel, colour int, label string, xy plotter.XYs) {
 // finishes the panel, whose legend then has n lines.
 func gridEnd(p *panel, alpha float64, n int) {
 	p.Legend.Add("paper's choice", line(p, grey, true, plotter.XYs{{X: alpha, Y: p.Y.Min}, {X: alpha, Y: p.Y.Max}}))
-	LogScale(&p.X)
-	LogScale(&p.Y)
+	logLog(p)
 	headroom(p, n)
 }

@@ -83,8 +83,7 @@ func ScaleTable(g *bench.Growth) Table {
 func GrowthFigure(g *bench.Growth) (*Figure, error) {
 	draw := func(title string, chosen func(s bench.Series) bool) *panel {
 		p := newPanel(title, "size of the axis", "seconds a unit of work")
-		LogScale(&p.X)
-		LogScale(&p.Y)
+		logLog(p)
 		p.Legend.Left = true
 		var lines []any
 		for _, s := range g.Series {
