@@ -129,7 +129,7 @@ def compare(committed, executed):
                                 f"{shown(old)}\n--- now ---\n{shown(new)}")
 
 
-STORED = re.compile(r"\b(results|evidence)\.")
+STORED = re.compile(r"\b(results|evidence)[.,]")
 
 
 def check(notebook):
