@@ -77,11 +77,13 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 }
 
 // Weights that would take more room than they are worth. The first identity stands for the
-// rest: critics at S = 8, and weights on the way that the frontier is made of. So does the
-// state of the furthest step for Algorithm Distillation's earlier ones.
+// rest: critics at S = 8, and weights on the way that the frontier is made of. Of those,
+// PMD-target keeps none. The state of the furthest step stands for Algorithm Distillation's
+// earlier ones.
 const (
 	laterCritics   = "critic-*-S8-1810[^0]/*"
 	laterSnapshots = "*-plain-S[48]-1[48]10[^0]/weights-*"
+	pmdSnapshots   = "pmd-target-plain-*/weights-*"
 	earlierStages  = "algorithm-distillation-*-context200-steps*/weights.safetensors"
 )
 
@@ -194,7 +196,7 @@ var presets = []Preset{
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
 		Qualifying: map[method.Name]int{S5RL: 128},
-		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, earlierStages},
+		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, pmdSnapshots, earlierStages},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
