@@ -44,7 +44,7 @@ func (s Slider) At(x float64) Slider {
 func Move(frame func(values []float64) *Plot, sliders ...Slider) {
 	m, err := newMoving(frame, sliders)
 	check(err)
-	m.bundle().show("")
+	m.bundle().described(m.first.alt(), "")
 }
 
 // moving is what the script in the page draws from.

@@ -8,7 +8,7 @@ function (id, data) {
     return e
   }
   const W = 940, H = 400, names = data.frames.flatMap(f => f.series.map(s => s.name.length))
-  const box = {left: 74, right: W - 24 - 8.2 * Math.max(...names), top: 34, bottom: H - 52}
+  const box = {left: 84, right: W - 24 - 9.2 * Math.max(...names), top: 34, bottom: H - 52}
   const scale = (lo, hi, log, from, to) => {
     const f = log ? Math.log10 : x => x
     let a = f(lo), b = f(hi)
@@ -29,14 +29,15 @@ function (id, data) {
     for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi + 1e-9 * step; k++) t.push(+(k * step).toPrecision(12))
     return t
   }
+  const dark = colour => "#" + [1, 3, 5].map(i => Math.floor(.55 * parseInt(colour.slice(i, i + 2), 16)).toString(16).padStart(2, "0")).join("")
   const short = x => x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e6) ? x.toExponential().replace("e+", "e") : String(x)
   const text = (x, y, value, attributes, parent) => {
-    make("text", {x, y, "font-family": "Liberation Sans, Arial, Helvetica, sans-serif", "font-size": 15, fill: "#111", ...attributes}, parent).textContent = value
+    make("text", {x, y, "font-family": "Liberation Sans, Arial, Helvetica, sans-serif", "font-size": 17, fill: "#111", ...attributes}, parent).textContent = value
   }
   const draw = (svg, frame) => {
     svg.replaceChildren()
     make("rect", {width: W, height: H, fill: "#fff"}, svg)
-    text((box.left + box.right) / 2, 20, frame.title, {"text-anchor": "middle", "font-size": 16}, svg)
+    text((box.left + box.right) / 2, 20, frame.title, {"text-anchor": "middle", "font-size": 18}, svg)
     text((box.left + box.right) / 2, H - 8, data.x, {"text-anchor": "middle"}, svg)
     text(0, 0, data.y, {"text-anchor": "middle", transform: `translate(16 ${(box.top + box.bottom) / 2}) rotate(-90)`}, svg)
     for (const t of ticks(y0, y1, data.logY)) {
@@ -57,9 +58,9 @@ function (id, data) {
       if (at.length && s.name) ends.push({y: at.reduce((a, b) => b[0] >= a[0] ? b : a)[1], colour, name: s.name})
     })
     ends.sort((a, b) => b.y - a.y)
-    ends.forEach((e, i) => { if (i) e.y = Math.min(e.y, ends[i - 1].y - 17) })
-    for (let i = ends.length - 1, ceiling = box.top; i >= 0; i--) { ends[i].y = Math.max(ends[i].y, ceiling); ceiling = ends[i].y + 17 }
-    for (const e of ends) text(box.right + 10, e.y + 5, e.name, {fill: e.colour}, svg)
+    ends.forEach((e, i) => { if (i) e.y = Math.min(e.y, ends[i - 1].y - 20) })
+    for (let i = ends.length - 1, ceiling = box.top; i >= 0; i--) { ends[i].y = Math.max(ends[i].y, ceiling); ceiling = ends[i].y + 20 }
+    for (const e of ends) text(box.right + 10, e.y + 5, e.name, {fill: dark(e.colour)}, svg)
   }
   const svg = make("svg", {viewBox: `0 0 ${W} ${H}`, width: W, style: "max-width:100%;height:auto", role: "img"})
   const notes = document.createElement("div"), set = data.sliders.map(s => s.start), panel = document.createElement("div")

@@ -6,13 +6,11 @@ import (
 	"html"
 	"image/color"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -93,18 +91,13 @@ var palette = []color.RGBA{{0, 0, 0, 255}, {0, 114, 178, 255}, {213, 94, 0, 255}
 
 var dashes = [][]vg.Length{nil, nil, {7, 2}, {2, 2}, {7, 2, 2, 2}, {4, 4}, {10, 3}}
 
-// The size is that of 940 by 400 pixels, in points.
-const (
-	plotWidth  = 705
-	plotHeight = 300
-	plotText   = 11
-)
+const plotHeight = 300 // points, 400 pixels
 
 // Show shows the plot.
 func (p *Plot) Show() { p.show("") }
 
 func (p *Plot) show(id string) {
-	picture(Must(p.svg()), Must(p.png()), p.alt()).show(id)
+	picture{Must(p.svg()), Must(p.png()), p.alt()}.show(id)
 	if len(p.notes) == 0 {
 		return
 	}
@@ -139,7 +132,7 @@ func NewScreen() *Screen { return &Screen{gonbui.UniqueId()} }
 func (s *Screen) Show(p *Plot) { p.show(s.id) }
 
 func (p *Plot) svg() ([]byte, error) {
-	c := vgsvg.New(plotWidth, plotHeight)
+	c := vgsvg.New(report.FigureWidth, plotHeight)
 	if err := p.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
@@ -149,7 +142,7 @@ func (p *Plot) svg() ([]byte, error) {
 }
 
 func (p *Plot) png() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(144))
+	c := vgimg.NewWith(vgimg.UseWH(report.FigureWidth, plotHeight), vgimg.UseDPI(144))
 	if err := p.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
@@ -162,10 +155,6 @@ func (p *Plot) draw(c draw.Canvas) error {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	panel := report.Panel(p.title, "", "")
-	panel.Title.TextStyle.Font.Size = plotText + 1
-	for _, axis := range []*plot.Axis{&panel.X, &panel.Y} {
-		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = plotText, plotText
-	}
 	if p.logX {
 		report.LogScale(&panel.X)
 	}
@@ -188,13 +177,12 @@ func (p *Plot) draw(c draw.Canvas) error {
 	if p.logX && panel.X.Min == panel.X.Max {
 		panel.X.Min, panel.X.Max = panel.X.Min/2, panel.X.Max*2
 	}
-	style := panel.X.Label.TextStyle
-	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	ends := p.ends()
 	beside := panel.X.Label.TextStyle.Height(p.y) + 8
-	left := draw.Crop(c, beside, -p.margin(style), beside, -4)
+	left := draw.Crop(c, beside, -report.NameRoom(panel, ends)-8, beside, -4)
 	panel.Draw(left)
 	report.LabelAxes(c, draw.Crop(left, -4, 0, 0, 0), panel, p.x, p.y)
-	p.label(c, panel, panel.DataCanvas(left), style)
+	report.NameLines(c, panel, panel.DataCanvas(left), ends)
 	return nil
 }
 
@@ -224,52 +212,16 @@ func (p *Plot) plotter(i int) ([]plot.Plotter, error) {
 	return []plot.Plotter{line}, nil
 }
 
-// margin is the room that the longest name needs.
-func (p *Plot) margin(style draw.TextStyle) vg.Length {
-	width := vg.Length(0)
-	for _, s := range p.series {
-		width = max(width, style.Width(s.Name))
-	}
-	return width + 14
-}
-
-// label writes each name where its line ends, apart from the others.
-func (p *Plot) label(c draw.Canvas, panel *plot.Plot, data draw.Canvas, style draw.TextStyle) {
-	type end struct {
-		at     vg.Length
-		series int
-	}
-	var ends []end
+// ends are the names of the series, where they end.
+func (p *Plot) ends() (ends []report.End) {
 	for i, s := range p.series {
-		if n := len(s.Y); n > 0 && s.Name != "" {
-			last := 0
-			for j := range s.X {
-				if s.X[j] >= s.X[last] {
-					last = j
-				}
-			}
-			ends = append(ends, end{data.Y(panel.Y.Norm(s.Y[last])), i})
+		xy := make(plotter.XYs, len(s.X))
+		for j := range xy {
+			xy[j] = plotter.XY{X: s.X[j], Y: s.Y[j]}
+		}
+		if e, ok := report.EndOf(s.Name, palette[i%len(palette)], xy); ok {
+			ends = append(ends, e)
 		}
 	}
-	slices.SortStableFunc(ends, func(a, b end) int {
-		if a.at < b.at {
-			return -1
-		}
-		if a.at > b.at {
-			return 1
-		}
-		return 0
-	})
-	const apart = font.Length(plotText + 2)
-	for i := 1; i < len(ends); i++ {
-		ends[i].at = max(ends[i].at, ends[i-1].at+apart)
-	}
-	for i, ceiling := len(ends)-1, data.Max.Y; i >= 0; i-- {
-		ends[i].at = min(ends[i].at, ceiling)
-		ceiling = ends[i].at - apart
-	}
-	for _, e := range ends {
-		style.Color = palette[e.series%len(palette)]
-		c.FillText(style, vg.Point{X: data.Max.X + 8, Y: e.at}, p.series[e.series].Name)
-	}
+	return ends
 }

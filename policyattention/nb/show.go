@@ -25,25 +25,47 @@ type bundle map[protocol.MIMEType]any
 // show shows a bundle and waits until the kernel has it: what is under way when a
 // cell's program ends is lost. With an id, it takes the place of what was shown under
 // that id before.
-func (b bundle) show(id string) {
+func (b bundle) show(id string) { b.described("", id) }
+
+// described shows a bundle whose PNG has an alternative text.
+func (b bundle) described(alt, id string) {
 	if !gonbui.IsNotebook {
 		return
 	}
-	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
+	data := &protocol.DisplayData{Data: b, DisplayID: id}
+	if alt != "" { // where nbconvert looks for it
+		data.Metadata = map[string]any{"image/png": map[string]string{"alt": alt}}
+	}
+	gonbui.SendData(data)
 	gonbui.Sync()
 }
 
-// picture returns the bundle of a figure with a text for those who cannot see it.
-func picture(svg, picture []byte, alt string) bundle {
-	return bundle{
-		protocol.MIMEImageSVG:  strings.Replace(fluid(svg), "<g", "<title>"+html.EscapeString(alt)+"</title>\n<g", 1),
-		protocol.MIMEImagePNG:  Must(small(picture)),
-		protocol.MIMETextPlain: "[figure] " + alt,
+// picture is a figure with a text for those who cannot see it.
+type picture struct {
+	svg, png []byte
+	alt      string
+}
+
+// show shows the figure, and its text as a paragraph that takes no room: JupyterLab makes
+// an image of the SVG and leaves out what the SVG says of itself.
+func (p picture) show(id string) {
+	label := html.EscapeString(p.alt)
+	bundle{
+		protocol.MIMEImageSVG:  strings.Replace(fluid(p.svg), "<svg ", `<svg role="img" aria-label="`+label+`" `, 1),
+		protocol.MIMEImagePNG:  Must(small(p.png)),
+		protocol.MIMETextPlain: "[figure]",
+	}.described(p.alt, id)
+	if id != "" {
+		id += "-text"
 	}
+	bundle{
+		protocol.MIMETextHTML:  `<p style="position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)">Figure: ` + label + "</p>",
+		protocol.MIMETextPlain: p.alt,
+	}.show(id)
 }
 
 // Figure shows a figure of the report.
-func Figure(f *report.Figure) { picture(Must(f.SVG()), Must(f.PNG()), f.Title).show("") }
+func Figure(f *report.Figure) { picture{Must(f.SVG()), Must(f.PNG()), f.Alt()}.show("") }
 
 var size = regexp.MustCompile(`<svg width="[0-9.]+pt" height="[0-9.]+pt"`)
 

@@ -9,12 +9,12 @@ import (
 
 // decades ticks a logarithmic axis at powers of ten, of which at most seven are
 // labelled, and on short axes at their double and fivefold. Axes that span less
-// than a factor of four are ticked like linear ones.
+// than a factor of six are ticked like linear ones.
 type decades struct{}
 
 // Ticks implements plot.Ticker.
 func (decades) Ticks(lo, hi float64) []plot.Tick {
-	if !(lo > 0) || hi < 4*lo { // nothing to take logarithms of, or a short axis
+	if !(lo > 0) || hi < 6*lo { // nothing to take logarithms of, or a short axis
 		return even(lo, hi)
 	}
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
@@ -45,19 +45,13 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 
 // headroom leaves room at the top of a panel for its legend of n lines.
 func headroom(p *panel, n int) {
-	share := .075 * float64(n)
+	share := .085 * float64(n)
 	grow := share / (1 - share)
 	if _, ok := p.Y.Scale.(plot.LogScale); ok {
 		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, grow)
 		return
 	}
 	p.Y.Max += grow * (p.Y.Max - p.Y.Min)
-}
-
-// footroom leaves room for n lines of a legend at the bottom of a logarithmic panel.
-func footroom(p *panel, n int) {
-	share := .075 * float64(n)
-	p.Y.Min /= math.Pow(p.Y.Max/p.Y.Min, share/(1-share))
 }
 
 // even returns up to seven ticks, at multiples of 1, 2 or 5 times a power of ten.

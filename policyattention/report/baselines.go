@@ -35,9 +35,16 @@ func methodsFigure(s *source) ([]*panel, error) {
 			if runs.Planned == 0 {
 				continue
 			}
+			n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(x.Method), S: states, T: horizon})
+			if n != nil && !x.Quoted {
+				n = nil
+			}
+			if n == nil && len(runs.Found) == 0 {
+				continue
+			}
 			y := float64(len(names))
 			names = append(names, x.String())
-			if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(x.Method), S: states, T: horizon}); n != nil && x.Quoted {
+			if n != nil {
 				p.Add(mark(grey, draw.CircleGlyph{}, plotter.XY{X: n.Value, Y: y}))
 				quoted = true
 			}
@@ -62,7 +69,7 @@ func methodsFigure(s *source) ([]*panel, error) {
 			LogScale(&p.X)
 			p.NominalY(names...)
 			p.Y.Min, p.Y.Max = -.5, float64(len(names))-.5
-			headroom(p, 3)
+			headroom(p, 2)
 		}
 		panels = append(panels, p)
 	}
@@ -76,10 +83,10 @@ func mark(c color.Color, shape draw.GlyphDrawer, at ...plotter.XY) *plotter.Scat
 
 // endpointsPanel places every method of the benchmark on the plane of deviation
 // from exact PMD and loss, with the non-dominated envelope of the sampled ones at
-// each size.
-func endpointsPanel(s *source) (*panel, error) {
+// each size. The key stands beside it.
+func endpointsPanel(s *source) (p, key *panel, err error) {
 	const horizon = 20
-	p := newPanel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20")
+	p, key = newPanel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20"), keyPanel("")
 	// By size, and whether step sizes were tuned.
 	type kind struct {
 		states int
@@ -98,7 +105,7 @@ func endpointsPanel(s *source) (*panel, error) {
 			}
 			runs, err := s.Find(x.In(experiment.Benchmark, states))
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if len(runs.Found) == 0 {
 				continue
@@ -110,7 +117,7 @@ func endpointsPanel(s *source) (*panel, error) {
 			}
 			if !named[x.Method] {
 				named[x.Method] = true
-				p.Legend.Add(x.Label, mark(s.colour(x.Method), draw.BoxGlyph{}))
+				key.Legend.Add(x.Label, mark(s.colour(x.Method), draw.BoxGlyph{}))
 			}
 		}
 		if envelope := results.NonDominated(sampled); len(envelope) > 1 {
@@ -119,19 +126,18 @@ func endpointsPanel(s *source) (*panel, error) {
 	}
 	if len(named) == 0 {
 		empty(p)
-		return p, nil
+		return p, key, nil
 	}
 	for _, x := range []struct {
 		label string
 		kind
 	}{{"S = 8", kind{8, false}}, {"S = 8, tuned", kind{8, true}}, {"S = 16", kind{16, false}}, {"S = 16, tuned", kind{16, true}}} {
-		p.Legend.Add(x.label, mark(grey, shapes[x.kind]))
+		key.Legend.Add(x.label, mark(grey, shapes[x.kind]))
 	}
 	if front != nil {
-		p.Legend.Add("best sampled", front)
+		key.Legend.Add("best sampled", front)
 	}
 	logLog(p)
 	p.Y.Max *= 1.2
-	p.Legend.Left = true
-	return p, nil
+	return p, key, nil
 }

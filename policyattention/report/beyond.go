@@ -68,10 +68,7 @@ func contrastFigure(s *source) ([]*panel, error) {
 		empty(panels...)
 		return panels, nil
 	}
-	legend := newPanel("recipe", "", "")
-	legend.HideAxes()
-	legend.Legend.Left = true
-	legend.X.Min, legend.X.Max, legend.Y.Min, legend.Y.Max = 0, 1, 0, 1
+	legend := keyPanel("recipe")
 	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}
 	for i, x := range list {
 		for p, deviation := range map[*panel]float64{a: stats.Median(x.Static), b: stats.Median(x.RowL1)} {

@@ -42,7 +42,7 @@ func residualsFigure(s *source) ([]*panel, error) {
 		for _, k := range run.Rounds {
 			values, bounds = append(values, value(k)), append(bounds, bound(k))
 		}
-		p.Legend.Add(name, line(p, palette[i], false, positive(values)))
+		p.name(name, line(p, palette[i], false, positive(values)))
 		dashed := line(p, palette[i], true, positive(bounds))
 		dashed.Width = 1.2
 	}
@@ -65,7 +65,6 @@ func residualsFigure(s *source) ([]*panel, error) {
 	panels := []*panel{a, b, c}
 	for _, p := range panels {
 		LogScale(&p.Y)
-		headroom(p, 3)
 	}
 	return panels, nil
 }
@@ -100,17 +99,17 @@ func auditFigure(s *source) ([]*panel, error) {
 				return nil, err
 			}
 		}
-		c.Legend.Add(fmt.Sprintf("decoder, m = %d", m), line(c, palette[i], false, positive(results.DecoderLosses(runs))))
+		c.name(fmt.Sprintf("decoder, m = %d", m), line(c, palette[i], false, positive(results.DecoderLosses(runs))))
 	}
 	exact, err := results.ExactOn(runs)
 	if err != nil {
 		return nil, err
 	}
-	c.Legend.Add("exact PMD", line(c, color.Black, true, positive(exact.MedianLosses())))
+	c.name("exact PMD", line(c, color.Black, true, positive(exact.MedianLosses())))
 	panels := []*panel{a, b, c}
 	for i, p := range panels {
 		LogScale(&p.Y)
-		headroom(p, []int{6, 1, 0}[i])
+		headroom(p, []int{0, 1, 0}[i])
 	}
 	return panels, nil
 }
@@ -134,9 +133,8 @@ func termsPanel(a *panel, run *decoder.Runner) {
 				xy = append(xy, plotter.XY{X: float64(k.Index + 1), Y: v})
 			}
 		}
-		a.Legend.Add(q.name, line(a, palette[i], false, xy))
+		a.name(q.name, line(a, palette[i], false, xy))
 	}
-	a.Legend.Left = true
 }
 
 // attentionFigure shows the attention weights of one actor and one critic call
@@ -315,7 +313,7 @@ func lockUpFigure(*source) ([]*panel, error) {
 			if stuck {
 				c, name = color.Black, "never moves, every ζ"
 			}
-			a.Legend.Add(name, line(a, c, stuck, positive(scored[0].Loss)))
+			a.name(name, line(a, c, stuck, positive(scored[0].Loss)))
 		}
 		q, err := problem.MDP.PolicyValue(problem.Pi0)
 		if err != nil {
@@ -333,17 +331,16 @@ func lockUpFigure(*source) ([]*panel, error) {
 		diagonal = append(diagonal, plotter.XY{X: zeta, Y: zeta})
 	}
 	a.Y.Min, a.Y.Max = 0, 1.02
-	headroom(a, 5)
 	for i, q := range []struct {
 		name string
 		xy   plotter.XYs
 	}{{"actor residual ζ", zetas}, {"proximal excess", excesses}} {
 		b.Legend.Add(q.name, points(b, palette[i], true, q.xy))
 	}
-	b.Legend.Add("declared ζ", line(b, grey, true, diagonal))
+	b.name("declared ζ", line(b, grey, true, diagonal))
 	b.Legend.Left = true
 	logLog(b)
-	headroom(b, 3)
+	headroom(b, 2)
 	return []*panel{a, b}, nil
 }
 

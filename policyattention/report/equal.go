@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
@@ -282,7 +281,7 @@ type ink struct {
 var (
 	blue   = ink{color.RGBA{0, 114, 178, 255}, nil}
 	black  = ink{color.RGBA{0, 0, 0, 255}, []vg.Length{7, 2}}
-	silver = ink{color.RGBA{150, 150, 150, 255}, nil}
+	silver = ink{grey, nil}
 	sky    = ink{color.RGBA{86, 180, 233, 255}, []vg.Length{4, 4}}
 	orange = ink{color.RGBA{230, 159, 0, 255}, []vg.Length{9, 2, 1, 2, 1, 2}}
 	brown  = ink{color.RGBA{120, 80, 20, 255}, []vg.Length{1, 2}}
@@ -325,11 +324,8 @@ func curvesOf(i equal.Information) []curve {
 	return append(list, equalCurves[i].last...)
 }
 
-// besideWidth is the room right of a row of panels for the legend of all of them.
-const besideWidth = 4.7 * vg.Centimeter
-
 // equalFigure draws losses in conditions, each at both sizes, against what was used. The
-// legend of a row, which the smaller size has in full, stands right of it.
+// lines of a row have their names at its right.
 func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*panel, error) {
 	return func(s *source) ([]*panel, error) {
 		e, err := s.equalEvidence()
@@ -345,9 +341,14 @@ func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Cond
 				}
 				panels = append(panels, p)
 			}
+			// The names of a row stand at its right, but for lines that only its left has.
 			left, right := panels[len(panels)-2], panels[len(panels)-1]
-			right.Legend, left.Legend = left.Legend, plot.NewLegend()
-			right.Legend.XOffs = besideWidth
+			left.ends = slices.DeleteFunc(left.ends, func(e End) bool {
+				return slices.ContainsFunc(right.ends, func(x End) bool { return x.Name == e.Name })
+			})
+			for i := range left.ends {
+				left.ends[i].Above = true
+			}
 		}
 		return panels, nil
 	}
@@ -394,10 +395,10 @@ func equalLine(p *panel, row equal.Row, i ink, use func(equal.Use) float64) erro
 		at := use(row.Use[h])
 		xy = append(xy, plotter.XY{X: at, Y: max(l.Value, equal.Floor)})
 		bar := line(p, i.colour, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
-		bar.Width = .5
+		bar.Width, bar.Dashes = .7, nil
 	}
 	l := line(p, i.colour, false, xy)
-	l.Width, l.Dashes = 1.2, i.dashes
-	p.Legend.Add(strings.TrimSuffix(labelOf(row), ", expectations"), l)
+	l.Dashes = i.dashes
+	p.name(strings.TrimSuffix(labelOf(row), ", expectations"), l)
 	return nil
 }

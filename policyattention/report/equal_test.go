@@ -32,8 +32,8 @@ func TestEqual(t *testing.T) {
 		if len(f.panels) != 4 || strings.Contains(f.panels[0].Title.Text, NotRun) {
 			t.Errorf("%s has %d panels, the first is called %q", name, len(f.panels), f.panels[0].Title.Text)
 		}
-		if top := f.panels[0].Y.Max; top > 1 || f.panels[0].Legend.XOffs != 0 || f.panels[1].Legend.XOffs == 0 {
-			t.Errorf("%s: the axis of losses, which are at most 1, ends at %g, or the legend is not right of the row", name, top)
+		if top := f.panels[0].Y.Max; top > 1 || len(f.panels[0].ends) > 1 || len(f.panels[1].ends) < 4 {
+			t.Errorf("%s: the axis of losses, which are at most 1, ends at %g, or the names are not right of the row", name, top)
 		}
 		if f = testkit.Must(BuildFigure(missing, name))(t); !strings.Contains(f.panels[0].Title.Text, NotRun) {
 			t.Errorf("%s is drawn without evidence", name)

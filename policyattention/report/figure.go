@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
@@ -35,21 +36,20 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// Figure is panels side by side, two in a row. Its bytes depend on the artifacts alone.
+// Figure is panels side by side, one or two in a row. Its bytes depend on the artifacts alone.
 type Figure struct {
 	Name   string
 	Title  string
 	panels []*panel
+	across int // panels a row
 }
 
-const (
-	panelWidth  = 9 * vg.Centimeter
-	panelHeight = 7.5 * vg.Centimeter
-)
+const panelHeight vg.Length = 285 // points
 
 type figureBuilder struct {
 	name, title string
 	build       func(*source) ([]*panel, error)
+	tall        bool // one panel a row
 }
 
 // figureBuilders lists the figures; those of methods' qualifications are the methods' own.
@@ -59,7 +59,7 @@ func figureBuilders(methods method.Registry) []figureBuilder {
 		if m.Figure.Name == "" {
 			continue
 		}
-		list = append(list, figureBuilder{m.Figure.Name, m.Figure.Title, func(s *source) ([]*panel, error) {
+		list = append(list, figureBuilder{name: m.Figure.Name, title: m.Figure.Title, build: func(s *source) ([]*panel, error) {
 			if m.Qualify != nil {
 				return imitationFigure(s, m.Name)
 			}
@@ -70,28 +70,28 @@ func figureBuilders(methods method.Registry) []figureBuilder {
 }
 
 var figuresBefore = []figureBuilder{
-	{"oracle", "Exact PMD in closed loop, its bound, and other fixed rules", oracleFigure},
-	{"learning", "Training and distance to fixed rules by round", learningFigure},
-	{"mech", "The learned actor against fixed update rules", mechanismFigure},
-	{"closed", "Ratios to exact PMD in closed loop and under shift", closedFigure},
-	{"rounds", "Median and mean loss over rounds", roundsFigure},
-	{"lit", "Median T = 20 loss by method", methodsFigure},
-	{"pareto", "Deviation from exact PMD and T = 20 loss along training", frontierFigure},
+	{name: "oracle", title: "Exact PMD in closed loop, its bound, and other fixed rules", build: oracleFigure},
+	{name: "learning", title: "Training and distance to fixed rules by round", build: learningFigure},
+	{name: "mech", title: "The learned actor against fixed update rules", build: mechanismFigure},
+	{name: "closed", title: "Ratios to exact PMD in closed loop and under shift", build: closedFigure},
+	{name: "rounds", title: "Median and mean loss over rounds", build: roundsFigure},
+	{name: "lit", title: "Median T = 20 loss by method", build: methodsFigure, tall: true},
+	{name: "pareto", title: "Deviation from exact PMD and T = 20 loss along training", build: frontierFigure},
 }
 
 var figuresAfter = []figureBuilder{
-	{"tuning", "Losses of the sampled methods by step size", tuningFigure},
-	{"contrast", "One-step error and closed-loop loss by training recipe", contrastFigure},
-	{"decoder-attention", "Attention of the fixed decoder in one round", attentionFigure},
-	{"decoder-residuals", "The fixed decoder's residuals under their bounds", residualsFigure},
-	{"decoder-audit", "Theorem 2 for the fixed decoder", auditFigure},
-	{"decoder-carrier", "Normalized decoders against the carrier scale", carrierFigure},
-	{"lock-up", "One-step fidelity without control", lockUpFigure},
-	{"equal-transitions", "Loss against transitions with equal information", equalFigure("transitions", func(u equal.Use) float64 { return u.Transitions },
+	{name: "tuning", title: "Losses of the sampled methods by step size", build: tuningFigure},
+	{name: "contrast", title: "One-step error and closed-loop loss by training recipe", build: contrastFigure},
+	{name: "decoder-attention", title: "Attention of the fixed decoder in one round", build: attentionFigure},
+	{name: "decoder-residuals", title: "The fixed decoder's residuals under their bounds", build: residualsFigure},
+	{name: "decoder-audit", title: "Theorem 2 for the fixed decoder", build: auditFigure},
+	{name: "decoder-carrier", title: "Normalized decoders against the carrier scale", build: carrierFigure},
+	{name: "lock-up", title: "One-step fidelity without control", build: lockUpFigure},
+	{name: "equal-transitions", title: "Loss against transitions with equal information", build: equalFigure("transitions", func(u equal.Use) float64 { return u.Transitions },
 		equal.Condition{Information: equal.Generative, N: 144}, equal.Condition{Information: equal.Window, N: 20})},
-	{"equal-operations", "Loss against floating-point operations with equal information", equalFigure("floating-point operations", func(u equal.Use) float64 { return u.Operations },
+	{name: "equal-operations", title: "Loss against floating-point operations with equal information", build: equalFigure("floating-point operations", func(u equal.Use) float64 { return u.Operations },
 		equal.Condition{Information: equal.Model}, equal.Condition{Information: equal.Generative, N: 144})},
-	{"lockup", "Loss by the mass that the best action begins with", massFigure},
+	{name: "lockup", title: "Loss by the mass that the best action begins with", build: massFigure},
 }
 
 // FigureNames lists the figures.
@@ -119,7 +119,11 @@ func (s *source) figure(name string) (*Figure, error) {
 			if err != nil {
 				return nil, fmt.Errorf("report: figure %s: %w", name, err)
 			}
-			return &Figure{Name: name, Title: b.title, panels: panels}, nil
+			across := 2
+			if b.tall {
+				across = 1
+			}
+			return &Figure{Name: name, Title: b.title, panels: panels, across: across}, nil
 		}
 	}
 	return nil, fmt.Errorf("report: no figure %q, want one of %q", name, FigureNames())
@@ -154,9 +158,27 @@ func FixText(svg []byte) []byte {
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif"))
 }
 
-// PNG returns the figure as PNG at 192 dots an inch.
+// Alt describes the figure to those who cannot see it: what its panels show, and where
+// their named lines end.
+func (f *Figure) Alt() string {
+	text := f.Title + "."
+	for _, p := range f.panels {
+		if p.X.Label.Text == "" && p.Y.Label.Text == "" {
+			continue // a key
+		}
+		text += " " + p.Title.Text + ": " + strings.TrimPrefix(p.Y.Label.Text+" against "+p.X.Label.Text, " against ")
+		text = strings.TrimSuffix(text, " against ")
+		for _, e := range p.ends {
+			text += fmt.Sprintf("; %s ends at %.3g", strings.ReplaceAll(e.Name, "\n", " "), e.Y)
+		}
+		text += "."
+	}
+	return text
+}
+
+// PNG returns the figure as PNG at 144 dots an inch.
 func (f *Figure) PNG() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(192))
+	c := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(144))
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(&b)
@@ -188,7 +210,7 @@ func (f *Figure) Save(folder string) ([]string, error) {
 
 // grid returns the panels by row and column. The last row may lack one, which is nil.
 func (f *Figure) grid() [][]*plot.Plot {
-	columns := min(len(f.panels), 2)
+	columns := min(len(f.panels), f.across)
 	var rows [][]*plot.Plot
 	for some := range slices.Chunk(f.panels, columns) {
 		row := make([]*plot.Plot, columns)
@@ -201,39 +223,40 @@ func (f *Figure) grid() [][]*plot.Plot {
 }
 
 func (f *Figure) size() (width, height vg.Length) {
-	rows := f.grid()
-	return panelWidth*vg.Length(len(rows[0])) + f.beside(), panelHeight * vg.Length(len(rows))
-}
-
-// beside is the room right of the panels for legends that stand there.
-func (f *Figure) beside() (width vg.Length) {
-	for _, p := range f.panels {
-		width = max(width, p.Legend.XOffs)
+	height = panelHeight
+	if f.across == 1 {
+		height *= 1.3 // these have many rows
 	}
-	return width
+	return FigureWidth, height * vg.Length(len(f.grid()))
 }
 
 func (f *Figure) draw(c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
-	grid := f.grid()
-	tiles := draw.Tiles{
-		Rows: len(grid), Cols: len(grid[0]), PadX: 7 * vg.Millimeter, PadY: 8 * vg.Millimeter,
-		PadTop: 2 * vg.Millimeter, PadBottom: 6 * vg.Millimeter, PadLeft: 6 * vg.Millimeter, PadRight: 4*vg.Millimeter + f.beside(),
-	}
 	// The axes' labels stand beside the tiles: within them, gonum leaves room at
 	// the end of a logarithmic axis as if its label were centred there.
 	labels := map[*plot.Plot][2]string{}
-	for _, p := range f.panels {
+	ends := map[*plot.Plot][]End{}
+	grid := f.grid()
+	room := make([]vg.Length, len(grid[0])) // right of each column
+	for i, p := range f.panels {
 		spread(&p.X)
 		spread(&p.Y)
 		labels[p.Plot] = [2]string{p.X.Label.Text, p.Y.Label.Text}
 		p.X.Label.Text, p.Y.Label.Text = "", ""
+		ends[p.Plot] = p.ends
+		column := i % len(room)
+		room[column] = max(room[column], NameRoom(p.Plot, p.ends))
+	}
+	tiles := draw.Tiles{
+		Rows: len(grid), Cols: len(room), PadX: 10*vg.Millimeter + room[0], PadY: 11 * vg.Millimeter,
+		PadTop: 2 * vg.Millimeter, PadBottom: 8 * vg.Millimeter, PadLeft: 9 * vg.Millimeter, PadRight: 4*vg.Millimeter + room[len(room)-1],
 	}
 	for i, row := range plot.Align(grid, tiles, c) {
 		for j, canvas := range row {
 			if p := grid[i][j]; p != nil {
 				p.Draw(canvas)
+				NameLines(c, p, p.DataCanvas(canvas), ends[p])
 				LabelAxes(c, canvas, p, labels[p][0], labels[p][1])
 				p.X.Label.Text, p.Y.Label.Text = labels[p][0], labels[p][1]
 			}
@@ -249,7 +272,7 @@ func LabelAxes(c, canvas draw.Canvas, p *plot.Plot, x, y string) {
 	below.YAlign = draw.YTop
 	beside.Rotation += math.Pi / 2
 	c.FillText(below, vg.Point{X: data.Center().X, Y: canvas.Min.Y - 0.5*vg.Millimeter}, x)
-	c.FillText(beside, vg.Point{X: canvas.Min.X - 1*vg.Millimeter, Y: data.Center().Y}, y)
+	c.FillText(beside, vg.Point{X: canvas.Min.X - 1.8*vg.Millimeter, Y: data.Center().Y}, y)
 }
 
 // colour returns the colour of a method, which stays apart from the others' for
@@ -262,7 +285,7 @@ func (s *source) colour(name method.Name) color.Color {
 }
 
 var (
-	grey  = color.RGBA{150, 150, 150, 255}
+	grey  = color.RGBA{115, 115, 115, 255}
 	light = color.RGBA{230, 230, 230, 255}
 )
 
@@ -278,23 +301,41 @@ func Panel(title, x, y string) *plot.Plot {
 		style.Font.Variant = "Sans"
 	}
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
-	p.Title.TextStyle.Font.Size, p.Title.Padding = 10, 6
+	p.Title.TextStyle.Font.Size, p.Title.Padding = TextSize+1, 6
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = 9, 8
+		axis.Label.TextStyle.Font.Size, axis.Tick.Label.Font.Size = TextSize, TextSize
 		axis.Tick.Marker = plot.TickerFunc(even)
 	}
-	p.Legend.TextStyle.Font.Size, p.Legend.Top = 8, true
+	p.Legend.TextStyle.Font.Size, p.Legend.Top = TextSize, true
 	p.Legend.Padding = 1 * vg.Millimeter
 	return p
 }
 
-// panel is a plot of a figure, with what went wrong first in drawing it.
+// panel is a plot of a figure, with the names of its lines and what went wrong first in
+// drawing it.
 type panel struct {
 	*plot.Plot
-	err error
+	ends []End
+	err  error
+}
+
+// name writes a name where a line ends.
+func (p *panel) name(name string, l *plotter.Line) {
+	if e, ok := EndOf(name, l.Color, l.XYs); ok {
+		p.ends = append(p.ends, e)
+	}
 }
 
 func newPanel(title, x, y string) *panel { return &panel{Plot: Panel(title, x, y)} }
+
+// keyPanel returns a panel that has nothing but a legend, that of the panels before it.
+func keyPanel(title string) *panel {
+	p := newPanel(title, "", "")
+	p.HideAxes()
+	p.Legend.Left = true
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+	return p
+}
 
 // empty says that panels' data is missing.
 func empty(panels ...*panel) {
@@ -332,24 +373,30 @@ func points(p *panel, c color.Color, filled bool, xy plotter.XYs) *plotter.Scatt
 		p.err = cmp.Or(p.err, err)
 		return &plotter.Scatter{}
 	}
-	s.Color, s.Radius, s.Shape = c, 2.5, draw.RingGlyph{}
+	s.Color, s.Radius, s.Shape = c, 3.5, draw.RingGlyph{}
 	if filled {
-		s.Radius, s.Shape = 3.5, draw.CircleGlyph{}
+		s.Radius, s.Shape = 4.5, draw.CircleGlyph{}
 	}
 	p.Add(s)
 	return s
 }
 
-// line adds a line, and returns it for the legend.
+// strokes tell the colours of lines apart in print in grey.
+var strokes = map[color.Color][]vg.Length{
+	palette[1]: {9, 3}, palette[2]: {2, 2}, palette[3]: {9, 3, 2, 3}, palette[4]: {5, 2},
+	color.RGBA{86, 180, 233, 255}: {6, 4}, // the learned critic's
+}
+
+// line adds a line, and returns it for its name.
 func line(p *panel, c color.Color, dashed bool, xy plotter.XYs) *plotter.Line {
 	l, err := plotter.NewLine(xy)
 	if err != nil {
 		p.err = cmp.Or(p.err, err)
 		return &plotter.Line{}
 	}
-	l.Color, l.Width = c, 1.2
+	l.Color, l.Width, l.Dashes = c, 1.6, strokes[c]
 	if dashed {
-		l.Width, l.Dashes = 0.8, []vg.Length{3, 3}
+		l.Width, l.Dashes = 1.1, []vg.Length{4, 4}
 	}
 	p.Add(l)
 	return l
@@ -388,7 +435,7 @@ func mechanismFigure(s *source) ([]*panel, error) {
 		}
 	}
 	LogScale(&a.Y)
-	b.Legend.Left = true
+	headroom(a, 2)
 	seen := map[int]bool{}
 	for _, r := range runs {
 		var xy plotter.XYs
@@ -398,11 +445,11 @@ func mechanismFigure(s *source) ([]*panel, error) {
 		l := line(b, s.sizeColour(r.Cell.S), false, xy)
 		if !seen[r.Cell.S] {
 			seen[r.Cell.S] = true
-			b.Legend.Add("S = "+strconv.Itoa(r.Cell.S), l)
+			b.name("S = "+strconv.Itoa(r.Cell.S), l)
 		}
 	}
 	// Last, since actors that obey their η lie on it.
-	b.Legend.Add("supplied", line(b, color.Black, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}}))
+	b.name("supplied", line(b, color.Black, true, plotter.XYs{{X: 0.4, Y: 0.4}, {X: 1.2, Y: 1.2}}))
 	return []*panel{a, b}, nil
 }
 
@@ -485,7 +532,7 @@ func massFigure(s *source) ([]*panel, error) {
 		for p, xy := range map[*panel]plotter.XYs{all: medians, worst: tops} {
 			l := line(p, colour, i == 0, xy)
 			if p == all {
-				p.Legend.Add(c.Actor, l)
+				p.Legend.Add(c.Actor, l) // all lines end at one point
 			}
 		}
 	}
@@ -499,7 +546,7 @@ func (s *source) shiftsPanel(b *panel, horizon int) error {
 	var names []string
 	missing := false
 	for i, family := range mdp.Shifts {
-		names = append(names, string(family))
+		names = append(names, strings.ReplaceAll(string(family), "-", "\n"))
 		estimate, _, err := s.Shifted(experiment.Shift, family)
 		if err != nil {
 			return err
@@ -531,7 +578,6 @@ func (s *source) shiftsPanel(b *panel, horizon int) error {
 		empty(b)
 	}
 	b.NominalX(names...)
-	b.X.Tick.Label.Rotation, b.X.Tick.Label.XAlign = 0.35, draw.XRight
 	return nil
 }
 
@@ -548,7 +594,7 @@ func roundsFigure(s *source) ([]*panel, error) {
 			summary func([]float64) float64
 		}{{"median", stats.Median}, {"mean", stats.Mean}} {
 			p := newPanel(fmt.Sprintf("S = %d", x.states), "round", of.name+" normalized loss")
-			drawn, err := s.overRounds(p, x.block, x.states, of.summary, of.name == "median")
+			drawn, err := s.overRounds(p, x.block, x.states, of.summary, of.name == "mean")
 			if err != nil {
 				return nil, err
 			}
@@ -557,9 +603,6 @@ func roundsFigure(s *source) ([]*panel, error) {
 			} else {
 				p.Y.Min = max(p.Y.Min, 1e-7) // what is below has no loss but for rounding
 				LogScale(&p.Y)
-				if of.name == "median" {
-					footroom(p, 2) // for the legend
-				}
 			}
 			panels = append(panels, p)
 		}
@@ -568,9 +611,8 @@ func roundsFigure(s *source) ([]*panel, error) {
 }
 
 // overRounds draws a summary of the losses of every run of a block, and reports whether
-// there are any. A panel with a legend names the methods.
-func (s *source) overRounds(p *panel, block experiment.Block, states int, summary func([]float64) float64, legend bool) (drawn bool, err error) {
-	p.Legend.Top, p.Legend.Left = false, true
+// there are any. With names, the lines of the first run have the methods'.
+func (s *source) overRounds(p *panel, block experiment.Block, states int, summary func([]float64) float64, names bool) (drawn bool, err error) {
 	for _, method := range s.Store.Preset.Methods {
 		runs, err := s.Find(results.Selection{Block: block, Method: method.Name, S: states})
 		if err != nil {
@@ -584,8 +626,8 @@ func (s *source) overRounds(p *panel, block experiment.Block, states int, summar
 				}
 			}
 			l := line(p, method.Colour, method.Name == experiment.ExactPMD, xy)
-			if drawn = true; j == 0 && legend {
-				p.Legend.Add(method.Label, l)
+			if drawn = true; j == 0 && names {
+				p.name(method.Label, l)
 			}
 		}
 	}
@@ -632,8 +674,8 @@ func frontierFigure(s *source) ([]*panel, error) {
 		}
 		panels = append(panels, p)
 	}
-	p, err := endpointsPanel(s)
-	return append(panels, p), err
+	p, key, err := endpointsPanel(s)
+	return append(panels, p, key), err
 }
 
 // envelope joins the points that no other point of either objective beats in

@@ -41,7 +41,7 @@ func learningFigure(s *source) ([]*panel, error) {
 		l := line(a, s.sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
 		if !seen[r.Cell.S] {
 			seen[r.Cell.S] = true
-			a.Legend.Add(fmt.Sprintf("S = %d", r.Cell.S), l)
+			a.name(fmt.Sprintf("S = %d", r.Cell.S), l)
 		}
 	}
 	states := s.LectureSize(experiment.Mechanism)
@@ -64,10 +64,9 @@ func learningFigure(s *source) ([]*panel, error) {
 				xy = append(xy, plotter.XY{X: float64(round), Y: sum[round] / float64(count[round])})
 			}
 		}
-		b.Legend.Add(string(rule), line(b, palette[i], false, xy))
+		b.name(string(rule), line(b, palette[i], false, xy))
 	}
 	LogScale(&b.Y)
-	headroom(b, len(pmd.Rules))
 	return panels, nil
 }
 

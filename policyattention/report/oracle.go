@@ -23,7 +23,7 @@ var palette = []color.Color{
 // what Theorem 2 says of it, and the same loop with other fixed rules.
 func oracleFigure(s *source) ([]*panel, error) {
 	a := newPanel("(a) exact PMD", "round", "median normalized loss")
-	drawn := false
+	drawn, quoted := false, false
 	for i, states := range s.Sizes(experiment.Oracle) {
 		found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
 		if err != nil {
@@ -35,7 +35,7 @@ func oracleFigure(s *source) ([]*panel, error) {
 		}
 		l := line(a, palette[i], false, positive(runs[0].MedianLosses()))
 		drawn = true
-		a.Legend.Add(fmt.Sprintf("S = %d", states), l)
+		a.name(fmt.Sprintf("S = %d", states), l)
 		var quotes plotter.XYs
 		for _, t := range horizons {
 			if n := results.Paper(results.Key{Block: experiment.Oracle, Quantity: "exact-pmd", S: states, T: t}); n != nil {
@@ -43,7 +43,11 @@ func oracleFigure(s *source) ([]*panel, error) {
 			}
 		}
 		if len(quotes) > 0 {
-			a.Legend.Add("paper", points(a, palette[i], false, quotes))
+			paper := points(a, palette[i], false, quotes)
+			if !quoted {
+				a.Legend.Add("paper", paper)
+				quoted = true
+			}
 		}
 	}
 	b := newPanel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
@@ -67,9 +71,8 @@ func oracleFigure(s *source) ([]*panel, error) {
 	if err := rulesInLoop(c, runs[0], s.Store.Preset.Problems); err != nil {
 		return nil, err
 	}
-	for i, p := range panels {
+	for _, p := range panels {
 		LogScale(&p.Y)
-		headroom(p, []int{0, 5, 5}[i])
 	}
 	return panels, nil
 }
@@ -109,9 +112,8 @@ func oracleBound(p *panel, e *experiment.Evaluation) error {
 		for j := range xy {
 			xy[j].X++
 		}
-		p.Legend.Add(name, line(p, palette[(i+5)%len(palette)], false, xy))
+		p.name(name, line(p, palette[(i+5)%len(palette)], false, xy))
 	}
-	p.Legend.Left = true
 	return nil
 }
 
@@ -133,7 +135,7 @@ func rulesInLoop(p *panel, e *experiment.Evaluation, n int) error {
 		if err != nil {
 			return err
 		}
-		p.Legend.Add(string(rule), line(p, palette[i], false, positive((&experiment.Evaluation{Scored: scored}).MedianLosses())))
+		p.name(string(rule), line(p, palette[i], false, positive((&experiment.Evaluation{Scored: scored}).MedianLosses())))
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func GrowthFigure(g *bench.Growth) (*Figure, error) {
 		return s.Unit == "a step" || s.Unit == "a sequence" || s.Unit == "a step of each"
 	}
 	a, b := draw("(a) training", training), draw("(b) everything else", func(s bench.Series) bool { return !training(s) })
-	return &Figure{Name: "growth", Title: "Growth of costs on one core", panels: []*panel{a, b}}, cmp.Or(a.err, b.err)
+	return &Figure{Name: "growth", Title: "Growth of costs on one core", panels: []*panel{a, b}, across: 2}, cmp.Or(a.err, b.err)
 }
 
 // timespan writes seconds with two significant digits and a fitting unit.

@@ -1,0 +1,150 @@
+package report
+
+import (
+	"image/color"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// FigureWidth is that of 940 pixels. TextSize is that of all text but titles: 11 points
+// where a figure is scaled to 828 pixels, as JupyterLab does in a window of 1,280.
+const (
+	FigureWidth vg.Length = 705 // points
+	TextSize    vg.Length = 12.5
+)
+
+// End is a name that stands where a line of a panel ends, at (X, Y).
+type End struct {
+	Name   string
+	Colour color.Color
+	X, Y   float64
+	Above  bool // within the panel, above the line's end
+}
+
+// EndOf returns the name of a line, at its rightmost point. A line without points has none.
+func EndOf(name string, c color.Color, xy plotter.XYs) (End, bool) {
+	if len(xy) == 0 || name == "" {
+		return End{}, false
+	}
+	last := xy[0]
+	for _, p := range xy {
+		if p.X >= last.X {
+			last = p
+		}
+	}
+	return End{Name: wrap(name), Colour: c, X: last.X, Y: last.Y}, true
+}
+
+// longName is the number of letters from which a name takes two lines.
+const longName = 24
+
+// wrap breaks a long name in two, after a comma or before a bracket where it has one.
+func wrap(name string) string {
+	if utf8.RuneCountInString(name) < longName {
+		return name
+	}
+	for _, at := range []string{", ", " (", " "} {
+		if i := strings.Index(name, at); i > 0 {
+			head := strings.TrimSpace(name[:i+1])
+			return head + "\n" + strings.TrimSpace(name[i+1:])
+		}
+	}
+	return name
+}
+
+const (
+	nameGap  vg.Length = 12 // between the data and the names
+	lineStep           = TextSize + 1.5
+)
+
+func nameStyle(p *plot.Plot) text.Style {
+	style := p.X.Label.TextStyle
+	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
+	return style
+}
+
+// inside reports whether a name stands within its panel, as those of lines do that end far
+// from its right edge.
+func (e End) inside(p *plot.Plot) bool { return e.Above || p.X.Norm(e.X) < .95 }
+
+// NameRoom returns the room that names need right of a panel's data.
+func NameRoom(p *plot.Plot, ends []End) (room vg.Length) {
+	style := nameStyle(p)
+	for _, e := range ends {
+		if e.inside(p) {
+			continue
+		}
+		for line := range strings.SplitSeq(e.Name, "\n") {
+			room = max(room, style.Width(line)+nameGap)
+		}
+	}
+	return room
+}
+
+// NameLines writes each name where its line ends, apart from the others. The names' colours
+// are those of the lines, dark enough to be read.
+func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
+	style := nameStyle(p)
+	type label struct {
+		End
+		line, at, height vg.Length
+	}
+	var labels []label
+	for _, e := range ends {
+		y := data.Y(p.Y.Norm(e.Y))
+		if e.inside(p) {
+			within, at := style, vg.Point{X: data.X(p.X.Norm(e.X)) + 5, Y: max(y, data.Min.Y+TextSize)}
+			if within.Color = dark(e.Colour); e.Above {
+				within.XAlign, at = draw.XRight, vg.Point{X: at.X - 5, Y: y + 1.2*TextSize}
+			}
+			c.FillText(within, at, strings.ReplaceAll(e.Name, "\n", " "))
+			continue
+		}
+		labels = append(labels, label{e, y, y, lineStep * vg.Length(1+strings.Count(e.Name, "\n"))})
+	}
+	slices.SortStableFunc(labels, func(a, b label) int {
+		switch {
+		case a.line < b.line:
+			return -1
+		case a.line > b.line:
+			return 1
+		}
+		return 0
+	})
+	for range 100 { // neighbours push each other apart
+		for i := range max(0, len(labels)-1) {
+			low, high := &labels[i], &labels[i+1]
+			if short := (low.height+high.height)/2 - (high.at - low.at); short > 0 {
+				low.at, high.at = low.at-short/2, high.at+short/2
+			}
+		}
+	}
+	floor := data.Min.Y - TextSize/2
+	for i := range labels {
+		labels[i].at = max(labels[i].at, floor+labels[i].height/2)
+		floor = labels[i].at + labels[i].height/2
+	}
+	for i, ceiling := len(labels)-1, data.Max.Y+TextSize/2; i >= 0; i-- {
+		labels[i].at = min(labels[i].at, ceiling-labels[i].height/2)
+		ceiling = labels[i].at - labels[i].height/2
+	}
+	for _, l := range labels {
+		style.Color = dark(l.Colour)
+		c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: .6}, data.Max.X+1, l.line, data.Max.X+nameGap-3, l.at)
+		c.FillText(style, vg.Point{X: data.Max.X + nameGap, Y: l.at}, l.Name)
+	}
+}
+
+// dark returns a colour for text: of its hue, with a contrast to white of at least 4.5.
+func dark(c color.Color) color.Color {
+	r, g, b, _ := c.RGBA()
+	shade := func(v uint32) uint8 { return uint8(v >> 8 * 55 / 100) }
+	return color.RGBA{shade(r), shade(g), shade(b), 255}
+}
