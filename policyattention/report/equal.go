@@ -325,8 +325,8 @@ func curvesOf(i equal.Information) []curve {
 }
 
 // equalFigure draws losses in conditions, each at both sizes, against what was used. The
-// lines of a row have their names at its right.
-func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*panel, error) {
+// lines of a row have their names at its right, where the lines end or, as a key, in a list.
+func equalFigure(x string, key bool, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*panel, error) {
 	return func(s *source) ([]*panel, error) {
 		e, err := s.equalEvidence()
 		if err != nil {
@@ -348,6 +348,12 @@ func equalFigure(x string, use func(equal.Use) float64, conditions ...equal.Cond
 			})
 			for i := range left.ends {
 				left.ends[i].Above = true
+			}
+			if key {
+				right.ends, left.ends = slices.Concat(right.ends, left.ends), nil
+				for i := range right.ends {
+					right.ends[i].Key = true
+				}
 			}
 		}
 		return panels, nil

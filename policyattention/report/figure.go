@@ -87,9 +87,9 @@ var figuresAfter = []figureBuilder{
 	{name: "decoder-audit", title: "Theorem 2 for the fixed decoder", build: auditFigure},
 	{name: "decoder-carrier", title: "Normalized decoders against the carrier scale", build: carrierFigure},
 	{name: "lock-up", title: "One-step fidelity without control", build: lockUpFigure},
-	{name: "equal-transitions", title: "Loss against transitions with equal information", build: equalFigure("transitions", func(u equal.Use) float64 { return u.Transitions },
+	{name: "equal-transitions", title: "Loss against transitions with equal information", build: equalFigure("transitions", false, func(u equal.Use) float64 { return u.Transitions },
 		equal.Condition{Information: equal.Generative, N: 144}, equal.Condition{Information: equal.Window, N: 20})},
-	{name: "equal-operations", title: "Loss against floating-point operations with equal information", build: equalFigure("floating-point operations", func(u equal.Use) float64 { return u.Operations },
+	{name: "equal-operations", title: "Loss against floating-point operations with equal information", build: equalFigure("floating-point operations", true, func(u equal.Use) float64 { return u.Operations },
 		equal.Condition{Information: equal.Model}, equal.Condition{Information: equal.Generative, N: 144})},
 	{name: "lockup", title: "Loss by the mass that the best action begins with", build: massFigure},
 }
@@ -322,6 +322,7 @@ type panel struct {
 // name writes a name where a line ends.
 func (p *panel) name(name string, l *plotter.Line) {
 	if e, ok := EndOf(name, l.Color, l.XYs); ok {
+		e.Dashes = l.Dashes
 		p.ends = append(p.ends, e)
 	}
 }

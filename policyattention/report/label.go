@@ -26,6 +26,10 @@ type End struct {
 	Colour color.Color
 	X, Y   float64
 	Above  bool // within the panel, above the line's end
+	// With Key, the name stands in a list right of the panel, behind a piece of the line:
+	// for lines that end far from there, near each other.
+	Key    bool
+	Dashes []vg.Length
 }
 
 // EndOf returns the name of a line, at its rightmost point. A line without points has none.
@@ -61,6 +65,7 @@ func wrap(name string) string {
 
 const (
 	nameGap  vg.Length = 12 // between the data and the names
+	sample   vg.Length = 26 // of a line, in a list of names
 	lineStep           = TextSize + 1.5
 )
 
@@ -72,7 +77,7 @@ func nameStyle(p *plot.Plot) text.Style {
 
 // inside reports whether a name stands within its panel, as those of lines do that end far
 // from its right edge.
-func (e End) inside(p *plot.Plot) bool { return e.Above || p.X.Norm(e.X) < .95 }
+func (e End) inside(p *plot.Plot) bool { return !e.Key && (e.Above || p.X.Norm(e.X) < .95) }
 
 // NameRoom returns the room that names need right of a panel's data.
 func NameRoom(p *plot.Plot, ends []End) (room vg.Length) {
@@ -81,8 +86,12 @@ func NameRoom(p *plot.Plot, ends []End) (room vg.Length) {
 		if e.inside(p) {
 			continue
 		}
+		gap := nameGap
+		if e.Key {
+			gap += sample + 4
+		}
 		for line := range strings.SplitSeq(e.Name, "\n") {
-			room = max(room, style.Width(line)+nameGap)
+			room = max(room, style.Width(line)+gap)
 		}
 	}
 	return room
@@ -97,7 +106,17 @@ func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
 		line, at, height vg.Length
 	}
 	var labels []label
+	top := data.Max.Y
 	for _, e := range ends {
+		height := lineStep * vg.Length(1+strings.Count(e.Name, "\n"))
+		if e.Key {
+			x, y := data.Max.X+nameGap, top-height/2
+			c.StrokeLine2(draw.LineStyle{Color: e.Colour, Width: 1.6, Dashes: e.Dashes}, x, y, x+sample, y)
+			style.Color = color.Black
+			c.FillText(style, vg.Point{X: x + sample + 4, Y: y}, e.Name)
+			top -= height + 3
+			continue
+		}
 		y := data.Y(p.Y.Norm(e.Y))
 		if e.inside(p) {
 			within, at := style, vg.Point{X: data.X(p.X.Norm(e.X)) + 5, Y: max(y, data.Min.Y+TextSize)}
@@ -107,7 +126,7 @@ func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
 			c.FillText(within, at, strings.ReplaceAll(e.Name, "\n", " "))
 			continue
 		}
-		labels = append(labels, label{e, y, y, lineStep * vg.Length(1+strings.Count(e.Name, "\n"))})
+		labels = append(labels, label{e, y, y, height})
 	}
 	slices.SortStableFunc(labels, func(a, b label) int {
 		switch {
