@@ -125,7 +125,7 @@ spec["env"] |= {
     "GOFLAGS": "-ldflags=-w",          # half the time to link a cell
     # A cell that neither trains nor runs networks is linked without XLA: half the time.
     "GONB_LEAN_TAGS": "noxla",
-    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|train|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Evaluate|Train|TrainAll|equal\.Open)\(',
+    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Evaluate|Train|TrainAll|equal\.Open)\(',
     "GOWORK": "",
     "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
     "GOMLX_NO_AUTO_INSTALL": "1",
