@@ -89,14 +89,15 @@ def log(x):
     """The project's logarithm, bit by bit: 2 atanh(f/(2+f)) after range reduction."""
     m, e = np.frexp(x)
     small = m < 0.7071067811865476
-    m, k = np.where(small, 2 * m, m), np.where(small, e - 1, e).astype(np.float64)
+    m, k = np.where(small, 2 * m, m), np.where(small, e - 1, e).astype(float)
     f = m - 1
     s = f / (2 + f)
     z, r = s * s, np.zeros_like(s)
     for n in range(25, 2, -2):
         r = z * (2 / n + r)
     h = 0.5 * (f * f)
-    return k * float.fromhex("0x1.62e42feep-01") - ((h - (s * (h + r) + k * float.fromhex("0x1.a39ef35793c76p-33"))) - f)
+    low = k * float.fromhex("0x1.a39ef35793c76p-33")
+    return k * float.fromhex("0x1.62e42feep-01") - ((h - (s * (h + r) + low)) - f)
 
 
 def dirichlet(x):
@@ -296,8 +297,11 @@ def agree(path, what, stored, again):
 
 
 # What a manifest holds beside the configuration: of an evaluation, or of a training run
-# under the name of the method's own.
-DESCRIPTION = {"name", "hash", "cell", "fixtures", "weights", "files", "omitted", "summary", "produced", "cost", "seal"}
+# under the name of the method's own. The last line is of the actor for any MDP.
+DESCRIPTION = {
+    "name", "hash", "cell", "fixtures", "weights", "files", "omitted", "summary", "produced", "cost", "seal",
+    "root", "horizons", "training_cpu_seconds", "evaluation_cpu_seconds", "backend",
+}
 
 
 def configured(manifest):
@@ -627,10 +631,7 @@ def any_logits(weights, pi, q, eta, prior):
 
 def check_any(folder):
     """Checks digests, and runs ten problems of two rows again in 40 rounds; the number of losses compared."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for name, want in manifest["files"].items():
-        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != want:
-            raise Discrepancy(f"{folder / name}: its SHA-256 is not what the manifest says")
+    manifest = check_manifest(folder)
     with safe_open(folder / "weights.safetensors", "numpy") as f:
         weights = {name: f.get_tensor(name).astype(np.float64) for name in f.keys()}
     with gzip.open(folder / "losses.csv.gz", "rt") as f:

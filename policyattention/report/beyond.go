@@ -25,8 +25,8 @@ func measuredBoth(list []results.Group) []results.Group {
 // orders the losses.
 func outcome(list []results.Group, states int) string {
 	list = measuredBoth(list)
-	if len(list) < 2 {
-		return fmt.Sprintf("Outcome at S = %d: %s for two recipes or more.", states, NotRun)
+	if len(list) < 3 {
+		return fmt.Sprintf("Outcome at S = %d: %s for three recipes or more.", states, NotRun)
 	}
 	var static, visited, loss []float64
 	for _, a := range list {
@@ -36,20 +36,56 @@ func outcome(list []results.Group, states int) string {
 	text := fmt.Sprintf("Outcome at S = %d over %d recipes: the smallest error on static inputs is that of %s (%s), whose loss at T = 40 is %s and ranks %d; the lowest loss is that of %s (%s), whose static error ranks %d.",
 		states, len(list), list[best(static)].Name, number(slices.Min(static)), number(loss[best(static)]), stats.Ranks(loss)[best(static)],
 		list[best(loss)].Name, number(slices.Min(loss)), stats.Ranks(static)[best(loss)])
-	return text + fmt.Sprintf(" Rank correlation with the loss: %s of the error on static inputs, %s of the error in the loop; in brackets what leaving out any one recipe makes of it. Pairs of which the one with the smaller static error has the higher loss: %d of %d; with the smaller error in the loop: %d of %d.",
-		jackknifed(static, loss), jackknifed(visited, loss),
-		stats.Inversions(static, loss), len(list)*(len(list)-1)/2, stats.Inversions(visited, loss), len(list)*(len(list)-1)/2)
+	for _, o := range orders(list) {
+		text += fmt.Sprintf(" Rank correlation of the loss with the error %s: %s, p = %s (two-sided, by Student's t); pairs of which the one with the smaller error has the higher loss: %d of %d.",
+			o.Error, o.correlation(), number(o.P), o.Inverted, o.Pairs)
+	}
+	return text + " In brackets what leaving out any one recipe makes of it."
 }
 
-// jackknifed returns the rank correlation with its range over all ways of leaving
-// one entry out.
-func jackknifed(x, y []float64) string {
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for i := range x {
-		r := stats.RankCorrelation(slices.Delete(slices.Clone(x), i, i+1), slices.Delete(slices.Clone(y), i, i+1))
-		lo, hi = min(lo, r), max(hi, r)
+// order says how well an error of recipes orders their losses at T = 40.
+type order struct {
+	Error           string
+	Rho, Lo, Hi     float64 // Spearman's coefficient, and its range with any one recipe left out
+	P               float64 // two-sided, of all orders being equally likely
+	Inverted, Pairs int     // pairs of recipes, the inverted ones in the wrong order
+}
+
+// orders returns those of both errors, medians over runs; they have no ties.
+func orders(list []results.Group) []order {
+	var static, visited, loss []float64
+	for _, a := range list {
+		static, visited, loss = append(static, stats.Median(a.Static)), append(visited, stats.Median(a.RowL1)), append(loss, a.Loss.Value)
 	}
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", stats.RankCorrelation(x, y), lo, hi)
+	n := len(list)
+	all := []order{{Error: "on static inputs"}, {Error: "in the loop"}}
+	for k, x := range [][]float64{static, visited} {
+		o := &all[k]
+		o.Rho, o.Lo, o.Hi = stats.RankCorrelation(x, loss), math.Inf(1), math.Inf(-1)
+		for i := range x {
+			r := stats.RankCorrelation(slices.Delete(slices.Clone(x), i, i+1), slices.Delete(slices.Clone(loss), i, i+1))
+			o.Lo, o.Hi = min(o.Lo, r), max(o.Hi, r)
+		}
+		o.P, o.Inverted, o.Pairs = stats.RankP(o.Rho, n), stats.Inversions(x, loss), n*(n-1)/2
+	}
+	return all
+}
+
+// correlation prints the coefficient with its range.
+func (o order) correlation() string { return fmt.Sprintf("%.2f [%.2f, %.2f]", o.Rho, o.Lo, o.Hi) }
+
+// orderExcerpt says how well either error orders the losses of the ablation's recipes.
+func orderExcerpt(s *source) (Table, error) {
+	var t Table
+	list, err := s.Ablation(s.LectureSize(experiment.Ablation), 40)
+	if err != nil {
+		return t, err
+	}
+	if list = measuredBoth(list); len(list) > 2 {
+		fill(&t, orders(list), column[order]{"error", func(o order) string { return o.Error }},
+			column[order]{"rank correlation", order.correlation}, column[order]{"p", func(o order) string { return fmt.Sprintf("%.2f", o.P) }})
+	}
+	return t, nil
 }
 
 // contrastFigure sets the closed-loop loss of each recipe against its error on

@@ -40,6 +40,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"shifts":       whole(shiftTable, append([]string{"family", "identities", "paper", "here+95% interval"}, tailNames...)...),
 	"sampled":      sampledExcerpt,
 	"ablation":     whole(ablationTable, append([]string{"recipe", "what differs from plain", "row-L1, static inputs", "row-L1, in the loop", "T = 40 / oracle+95% interval", "T = 40 / plain+95% interval"}, tailNames...)...),
+	"order":        orderExcerpt,
 	"prior":        whole(priorTable, slices.Concat([]string{"recipe", "S", "T", "here / oracle+95% interval of ratio"}, tailNames, []string{"row-L1, in the loop", "runs"})...),
 	"first":        whole(firstRoundsTable, slices.Concat([]string{"recipe", "T", "here", "here / oracle+95% interval of ratio"}, tailNames, []string{"runs"})...),
 	"zero-shot":    whole(zeroShotTable, append([]string{"S", "seen in training", "T", "loss / oracle+95% interval"}, tailNames...)...),

@@ -30,3 +30,31 @@ func TestRanks(t *testing.T) {
 		}
 	}
 }
+
+// The p-value is near the share of all orders of eight values whose coefficient is as far
+// from zero. At this size Student's t misses that share by less than .02.
+func TestRankP(t *testing.T) {
+	const n = 8
+	x := []float64{0, 1, 2, 3, 4, 5, 6, 7}
+	var all []float64
+	var permute func(k int, y []float64)
+	permute = func(k int, y []float64) {
+		if k == n {
+			all = append(all, math.Abs(RankCorrelation(x, y)))
+		}
+		for i := k; i < n; i++ {
+			y[k], y[i] = y[i], y[k]
+			permute(k+1, y)
+			y[k], y[i] = y[i], y[k]
+		}
+	}
+	permute(0, slices.Clone(x))
+	slices.Sort(all)
+	for _, rho := range []float64{0, .2, .5, -.5, .7, -.9, 1} {
+		least, _ := slices.BinarySearch(all, math.Abs(rho))
+		exact := float64(len(all)-least) / float64(len(all))
+		if got := RankP(rho, n); math.Abs(got-exact) > .02 {
+			t.Errorf("p of %v: %.4f, %.4f of all orders", rho, got, exact)
+		}
+	}
+}

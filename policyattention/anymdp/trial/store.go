@@ -33,6 +33,13 @@ type Manifest struct {
 	TrainingSeconds float64           `json:"training_cpu_seconds"`
 	Seconds         float64           `json:"evaluation_cpu_seconds"`
 	Backend         string            `json:"backend"`
+	Seal            string            `json:"seal"` // SHA-256 of this manifest with an empty seal
+}
+
+// sealed returns the manifest's own digest.
+func (m Manifest) sealed() (string, error) {
+	m.Seal = ""
+	return artifact.Digest(m)
 }
 
 // Folder is the folder of a configuration's results below that of a preset.
@@ -81,6 +88,10 @@ func Write(folder string, m Manifest, losses map[string][]Losses) error {
 		}
 		m.Files[name] = digest
 	}
+	var err error
+	if m.Seal, err = m.sealed(); err != nil {
+		return err
+	}
 	return artifact.WriteJSON(filepath.Join(folder, manifestFile), m, "  ")
 }
 
@@ -97,6 +108,9 @@ func Read(folder string, c recipe.Config) (*Manifest, map[string][]Losses, error
 	}
 	if m.Hash != c.Hash() || m.Config != c || m.Root != Root {
 		return nil, nil, fmt.Errorf("trial: %s is of another configuration or root", folder)
+	}
+	if seal, err := m.sealed(); err != nil || seal != m.Seal {
+		return nil, nil, fmt.Errorf("trial: the manifest of %s has been changed: its seal is not its digest (%v)", folder, err)
 	}
 	for _, name := range []string{WeightsFile, lossesFile} {
 		if err := artifact.CheckFile(filepath.Join(folder, name), m.Files[name]); err != nil {
