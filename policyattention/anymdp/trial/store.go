@@ -109,8 +109,12 @@ func Read(folder string, c recipe.Config) (*Manifest, map[string][]Losses, error
 	if m.Hash != c.Hash() || m.Config != c || m.Root != Root {
 		return nil, nil, fmt.Errorf("trial: %s is of another configuration or root", folder)
 	}
-	if seal, err := m.sealed(); err != nil || seal != m.Seal {
-		return nil, nil, fmt.Errorf("trial: the manifest of %s has been changed: its seal is not its digest (%v)", folder, err)
+	seal, err := m.sealed()
+	if err != nil {
+		return nil, nil, err
+	}
+	if seal != m.Seal {
+		return nil, nil, fmt.Errorf("trial: the manifest of %s has been changed: its seal is not its digest", folder)
 	}
 	for _, name := range []string{WeightsFile, lossesFile} {
 		if err := artifact.CheckFile(filepath.Join(folder, name), m.Files[name]); err != nil {

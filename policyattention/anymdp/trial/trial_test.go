@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"os"
@@ -135,6 +136,13 @@ func TestStore(t *testing.T) {
 			t.Errorf("read %v, want %v", got, want)
 		}
 	}
+	manifest := filepath.Join(folder, manifestFile)
+	sealed := testkit.Must(os.ReadFile(manifest))(t)
+	testkit.Check(t, os.WriteFile(manifest, bytes.Replace(sealed, []byte(`"training_cpu_seconds": 0`), []byte(`"training_cpu_seconds": 1`), 1), 0o644))
+	if _, _, err := Read(folder, c); err == nil || !strings.Contains(err.Error(), "seal") {
+		t.Errorf("another time: %v", err)
+	}
+	testkit.Check(t, os.WriteFile(manifest, sealed, 0o644))
 	testkit.Check(t, os.WriteFile(filepath.Join(folder, WeightsFile), []byte("v"), 0o644))
 	if _, _, err := Read(folder, c); err == nil || !strings.Contains(err.Error(), "SHA-256") {
 		t.Errorf("other weights: %v", err)
