@@ -59,7 +59,7 @@ func StepTable(steps []capability.Step) report.Table {
 			}
 			most += fmt.Sprintf("%s: %.0f %%", s.Keys[at], 100*s.Share[at])
 		}
-		t.Rows = append(t.Rows, []string{s.System, s.Algorithm, fmt.Sprintf("%.2g", s.Distance), fmt.Sprintf("%.2g", s.Bound), s.Attends, most})
+		t.Rows = append(t.Rows, report.Cells(s.System, s.Algorithm, fmt.Sprintf("%.2g", s.Distance), fmt.Sprintf("%.2g", s.Bound), s.Attends, most))
 	}
 	return t
 }

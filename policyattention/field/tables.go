@@ -10,9 +10,6 @@ import (
 	"icrl/policyattention/report"
 )
 
-// number writes a number with three digits.
-func number(x float64) string { return fmt.Sprintf("%.3g", x) }
-
 // MapTable is the capability map of the repository at root.
 func MapTable(root string) (report.Table, error) {
 	t := report.Table{Name: "capabilities", Title: "What each system can do", Columns: []string{"system", "source"}}
@@ -26,7 +23,7 @@ func MapTable(root string) (report.Table, error) {
 	t.Columns = append(t.Columns, "model of the problem", "samples", "trained numbers", "work")
 	t.Values = cells
 	for i, s := range Systems() {
-		row := []string{s.Name, s.Source}
+		row := []any{s.Name, s.Source}
 		for _, c := range cells[i*len(capability.Capabilities()):][:len(capability.Capabilities())] {
 			switch {
 			case c.Missing != nil:
@@ -39,7 +36,7 @@ func MapTable(root string) (report.Table, error) {
 				row = append(row, c.Mark)
 			}
 		}
-		t.Rows = append(t.Rows, append(row, s.Model, s.Samples, s.Weights, s.Work))
+		t.Rows = append(t.Rows, report.Cells(append(row, s.Model, s.Samples, s.Weights, s.Work)...))
 	}
 	t.Notes = []string{"Marks are the paper's (Table 1), with a row for S5RL. A mark prints only if a test or an artifact of this repository shows it. Where it says `missing`, the evidence is not stored yet; that says nothing of the system. With --json each cell comes with what is missing."}
 	return t, nil
@@ -57,7 +54,7 @@ func WangTables(e *wang.Evidence) []report.Table {
 		if !c.Agrees {
 			agrees = "no"
 		}
-		published.Rows = append(published.Rows, []string{c.Quantity, number(c.Published), number(c.Reading), number(c.Theirs), number(c.Ours), number(c.Standard), fmt.Sprint(c.Count), agrees})
+		published.Rows = append(published.Rows, report.Cells(c.Quantity, c.Published, c.Reading, c.Theirs, c.Ours, c.Standard, c.Count, agrees))
 	}
 	check := report.Table{
 		Name: "wang-layers", Title: "Wang et al.: constructed layers against the algorithms", Values: e.Check,
@@ -66,7 +63,7 @@ func WangTables(e *wang.Evidence) []report.Table {
 	}
 	for _, r := range e.Check {
 		if slices.Contains([]int{1, 10, 20, 30, 40}, r.Layer) {
-			check.Rows = append(check.Rows, []string{string(r.Algorithm), fmt.Sprint(r.Layer), number(r.OneStep), fmt.Sprintf("%.1f", r.LogFree()), number(r.Value), number(r.FreeRelative)})
+			check.Rows = append(check.Rows, report.Cells(r.Algorithm, r.Layer, r.OneStep, fmt.Sprintf("%.1f", r.LogFree()), r.Value, r.FreeRelative))
 		}
 	}
 	return []report.Table{published, check, wangTrained(e), wangDepartures(e)}
@@ -81,7 +78,7 @@ func wangTrained(e *wang.Evidence) report.Table {
 	}
 	for _, l := range e.Likeness {
 		if l.Processes >= 2000 {
-			t.Rows = append(t.Rows, []string{l.Kind, fmt.Sprint(l.Seed), fmt.Sprint(l.Processes), number(l.ValueDifference), number(l.Implicit), number(l.Sensitivity), number(l.Error), number(l.ErrorTD), number(l.Zero)})
+			t.Rows = append(t.Rows, report.Cells(l.Kind, l.Seed, l.Processes, l.ValueDifference, l.Implicit, l.Sensitivity, l.Error, l.ErrorTD, l.Zero))
 		}
 	}
 	return t
@@ -93,9 +90,9 @@ func wangDepartures(e *wang.Evidence) report.Table {
 		Columns: []string{"what", "text, followed here", "public code", "quantity", "by the text", "by the code"},
 	}
 	for _, d := range e.Departures {
-		row := []string{d.Name, d.Text, d.Code, d.Quantity, "", ""}
+		row := report.Cells(d.Name, d.Text, d.Code, d.Quantity, nil, nil)
 		if d.Quantity != "" {
-			row[4], row[5] = number(d.Ours), number(d.Theirs)
+			row[4], row[5] = report.Cell{d.Ours}, report.Cell{d.Theirs}
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -110,7 +107,7 @@ func XieTables(e *xie.Evidence) []report.Table {
 	}
 	for _, r := range e.Check {
 		if slices.Contains([]int{1, 10, 20, 30, 40}, r.Layer) {
-			check.Rows = append(check.Rows, []string{string(r.Form), fmt.Sprint(r.Layer), number(r.OneStep), number(r.Free), number(r.Value)})
+			check.Rows = append(check.Rows, report.Cells(r.Form, r.Layer, r.OneStep, r.Free, r.Value))
 		}
 	}
 	contraction := report.Table{
@@ -122,17 +119,17 @@ func XieTables(e *xie.Evidence) []report.Table {
 		if !slices.Contains([]int{8, 32, 128}, r.Layers) || r.N == 100 || r.N == 10_000 {
 			continue
 		}
-		n, bound, scaled := "∞", "", ""
+		var n, bound, scaled any = "∞", nil, nil
 		if r.N > 0 {
-			n = fmt.Sprint(r.N)
+			n = r.N
 		}
 		if r.Bound > 0 {
-			bound = number(r.Bound)
+			bound = r.Bound
 		}
 		if r.Bound > 0 && r.N > 0 {
-			scaled = number(r.Scaled)
+			scaled = r.Scaled
 		}
-		contraction.Rows = append(contraction.Rows, []string{number(r.Gamma), number(r.Margin), n, fmt.Sprint(r.Layers), number(r.Error), number(r.Relative), bound, scaled})
+		contraction.Rows = append(contraction.Rows, report.Cells(r.Gamma, r.Margin, n, r.Layers, r.Error, r.Relative, bound, scaled))
 	}
 	trained := report.Table{
 		Name: "xie-trained", Title: "Xie et al.: trained layers beside weighted softmax TD", Values: e.Likeness,
@@ -143,7 +140,7 @@ func XieTables(e *xie.Evidence) []report.Table {
 		if l.Processes < 1000 {
 			continue
 		}
-		trained.Rows = append(trained.Rows, []string{l.Kind, fmt.Sprint(l.Seed), fmt.Sprint(l.Processes), number(l.Step), number(l.Discount), number(l.Current), number(l.Temperature), number(l.Identity), number(l.FittedStep), number(l.FittedTemperature), number(l.ValueDifference), number(l.Error), number(l.ErrorFitted), number(l.Zero)})
+		trained.Rows = append(trained.Rows, report.Cells(l.Kind, l.Seed, l.Processes, l.Step, l.Discount, l.Current, l.Temperature, l.Identity, l.FittedStep, l.FittedTemperature, l.ValueDifference, l.Error, l.ErrorFitted, l.Zero))
 	}
 	return []report.Table{check, contraction, trained}
 }

@@ -3,69 +3,81 @@ package nb
 import (
 	"html"
 	"html/template"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
-)
 
-var (
-	// numeric is an entry that has nothing but numbers, intervals and shares.
-	numeric = regexp.MustCompile(`^[-+0-9.e,%()\[\] ]+$`)
-	decimal = regexp.MustCompile(`\d+\.\d+(e[-+]\d+)?`)
+	"icrl/policyattention/report"
+	"icrl/policyattention/stats"
 )
-
-// round writes decimal numbers with three significant digits.
-func (t *Sheet) round() {
-	for _, row := range t.rows {
-		for i, entry := range row {
-			if numeric.MatchString(entry) {
-				row[i] = decimal.ReplaceAllStringFunc(entry, func(x string) string {
-					mantissa, _, _ := strings.Cut(x, "e")
-					v, err := strconv.ParseFloat(x, 64)
-					if digits := strings.ReplaceAll(mantissa, ".", ""); err != nil || len(strings.TrimLeft(digits, "0")) <= 3 {
-						return x
-					}
-					return number(v)
-				})
-			}
-		}
-	}
-}
 
 // join puts each column of intervals into the column before it, whose values they belong to.
 func (t *Sheet) join() {
 	for i := 1; i < len(t.columns); i++ {
-		if !strings.HasPrefix(t.columns[i], "95% interval") {
+		intervals := false
+		for _, row := range t.rows {
+			_, is := only(row[i]).(report.Interval)
+			if intervals = is || intervals; !is && len(row[i]) > 0 {
+				intervals = false
+				break
+			}
+		}
+		if !intervals {
 			continue
 		}
 		t.columns = slices.Concat(t.columns[:i-1], []string{t.columns[i-1] + " [95% interval]"}, t.columns[i+1:])
 		for n, row := range t.rows {
-			t.rows[n] = slices.Concat(row[:i-1], []string{strings.TrimRight(row[i-1]+" "+row[i], " ")}, row[i+1:])
+			joined := row[i-1]
+			if row[i].String() != "" {
+				joined = report.Cell{row[i-1], " ", row[i]}
+			}
+			t.rows[n] = slices.Concat(row[:i-1], []report.Cell{joined}, row[i+1:])
 		}
 		i--
 	}
 }
 
-var presetNote = regexp.MustCompile(`^Preset (\w+)\.$`)
+// only returns the value of an entry that has one.
+func only(c report.Cell) any {
+	if len(c) != 1 {
+		return nil
+	}
+	return c[0]
+}
 
-// share puts into the title what is the same for all rows: the preset, and the numbers of runs
-// and of problems.
-func (t *Sheet) share() {
-	t.notes = slices.DeleteFunc(t.notes, func(note string) bool {
-		name := presetNote.FindStringSubmatch(note)
-		if name != nil {
-			t.title += ", preset " + name[1]
+// measured reports whether an entry has a number that was measured, or an interval.
+func measured(c report.Cell) bool {
+	return slices.ContainsFunc(c, func(part any) bool {
+		switch v := part.(type) {
+		case float64, report.Interval, report.Range, stats.Estimate:
+			return true
+		case report.Cell:
+			return measured(v)
 		}
-		return name != nil
+		return false
 	})
+}
+
+// entries writes the rows.
+func (t *Sheet) entries() (rows [][]string) {
+	for _, cells := range t.rows {
+		row := make([]string, len(cells))
+		for i, c := range cells {
+			row[i] = c.Text(t.number)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// share puts numbers of runs and of problems that are the same for all rows into the title.
+func (t *Sheet) share() {
 	for _, name := range []string{"runs", "MDPs"} {
 		var values []string
 		for i, c := range t.columns {
 			for _, row := range t.rows {
-				if c == name && !slices.Contains(values, row[i]) {
-					values = append(values, row[i])
+				if text := row[i].String(); c == name && !slices.Contains(values, text) {
+					values = append(values, text)
 				}
 			}
 		}
@@ -122,12 +134,12 @@ func length(entry string) (longest int) {
 }
 
 // width is the least width of a column.
-func (t *Sheet) width(column int) float64 {
+func (t *Sheet) width(column int, rows [][]string) float64 {
 	longest := 0.0
 	for _, word := range strings.Fields(t.columns[column]) {
 		longest = max(longest, 1.1*pixels(word)) // in bold letters
 	}
-	for _, row := range t.rows {
+	for _, row := range rows {
 		switch {
 		case utf8.RuneCountInString(row[column]) > long:
 			longest = max(longest, wide)
@@ -150,10 +162,10 @@ func (t *Sheet) parts() (parts [][]int) {
 		return t.laid
 	}
 	var names []int
+	rows := t.entries()
 	for i := range t.columns {
-		if i > 0 && slices.ContainsFunc(t.rows, func(row []string) bool {
-			return decimal.MatchString(row[i]) || length(row[i]) > short
-		}) {
+		if i > 0 && (slices.ContainsFunc(t.rows, func(row []report.Cell) bool { return measured(row[i]) }) ||
+			slices.ContainsFunc(rows, func(row []string) bool { return length(row[i]) > short })) {
 			break
 		}
 		names = append(names, i)
@@ -163,15 +175,15 @@ func (t *Sheet) parts() (parts [][]int) {
 	}
 	part, used := slices.Clone(names), 0.0
 	for _, i := range names {
-		used += t.width(i)
+		used += t.width(i, rows)
 	}
 	room := page - used
 	for i := len(names); i < len(t.columns); i++ {
-		if w := t.width(i); w > room && len(part) > len(names) {
+		if w := t.width(i, rows); w > room && len(part) > len(names) {
 			parts = append(parts, part)
 			part, room = slices.Clone(names), page-used
 		}
-		part, room = append(part, i), room-t.width(i)
+		part, room = append(part, i), room-t.width(i, rows)
 	}
 	return append(parts, part)
 }
@@ -203,6 +215,7 @@ func (t *Sheet) HTML() string {
 		Rows    [][]string
 	}
 	var parts []part
+	rows := t.entries()
 	for _, columns := range t.parts() {
 		pick := func(row []string) (entries []string) {
 			for _, i := range columns {
@@ -211,7 +224,7 @@ func (t *Sheet) HTML() string {
 			return entries
 		}
 		p := part{Columns: pick(t.columns)}
-		for _, row := range t.rows {
+		for _, row := range rows {
 			p.Rows = append(p.Rows, pick(row))
 		}
 		parts = append(parts, p)
@@ -224,7 +237,7 @@ func (t *Sheet) HTML() string {
 // text writes the table for terminals: columns aligned, two spaces apart.
 func (t *Sheet) text() string {
 	lines := []string{t.title}
-	all := append([][]string{t.columns}, t.rows...)
+	all := append([][]string{t.columns}, t.entries()...)
 	for p, columns := range t.parts() {
 		if p > 0 {
 			lines = append(lines, "")

@@ -123,18 +123,18 @@ func TestSheet(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := report.Table{
 		Title: "Losses", Columns: []string{"method", "S", "here", "95% interval", "source", "runs"},
-		Rows: [][]string{
-			{"exact PMD", "8", "0.012345", "[0.01234, +0.05678]", "arXiv 2605.05755", "3 of 3"},
-			{"PMD-target", "16", "–", "", "1.5 in words", "3 of 3"},
+		Rows: [][]report.Cell{
+			{{"exact PMD"}, {8}, {0.012345}, {report.Interval{Lo: 0.012343, Hi: .7200123}}, {"arXiv 2605.05755"}, {"3 of 3"}},
+			{{"PMD-target"}, {16}, {"–"}, {report.Interval{Lo: math.NaN(), Hi: math.NaN()}}, {"1.2345 in words"}, {"3 of 3"}},
 		},
-		Notes: []string{"A note.", "Preset paper."},
+		Notes: []string{"A note.", report.PresetNote("paper")}, Preset: "paper",
 	}
-	want := "Losses, preset paper, 3 of 3 runs\nmethod      S   here [95% interval]       source\n──────────  ──  ────────────────────────  ────────────────\n" +
-		"exact PMD   8   0.0123 [0.0123, +0.0568]  arXiv 2605.05755\nPMD-target  16  –                         1.5 in words\nA note."
+	want := "Losses, preset paper, 3 of 3 runs\nmethod      S   here [95% interval]    source\n──────────  ──  ─────────────────────  ────────────────\n" +
+		"exact PMD   8   0.0123 [0.0123, 0.72]  arXiv 2605.05755\nPMD-target  16  –                      1.2345 in words\nA note."
 	if got := Report(r).text(); got != want {
 		t.Errorf("text is\n%s\nwant\n%s", got, want)
 	}
-	if r.Rows[0][2] != "0.012345" || len(r.Columns) != 6 {
+	if r.Rows[0][2][0] != 0.012345 || len(r.Columns) != 6 {
 		t.Error("the report's own table has changed")
 	}
 	wide := NewTable("Wide", "name", "a", "b", "c", "d", "e")

@@ -34,7 +34,7 @@ func TestPaperTables(t *testing.T) {
 	if parts := three.parts(); len(parts) != 1 {
 		t.Errorf("Table 3 is wider than a page: %v", parts)
 	}
-	for i, row := range three.rows {
+	for i, row := range three.entries() {
 		for j, entry := range row[1:] {
 			paper, here, found := strings.Cut(entry, "\nhere ")
 			if paper != "paper "+want[i][j] || !found {
@@ -52,7 +52,7 @@ func TestPaperTables(t *testing.T) {
 	if len(two.rows) != 7 {
 		t.Errorf("Table 2 has %d rows, want 7", len(two.rows))
 	}
-	for _, row := range two.rows {
+	for _, row := range two.entries() {
 		if row[3] == "–" {
 			t.Errorf("%s: nothing is stored", row[0])
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"icrl/policyattention/report"
-	"icrl/policyattention/stats"
 )
 
 // Sheet is a table that a cell fills row by row.
@@ -21,23 +20,26 @@ import (
 type Sheet struct {
 	title   string
 	columns []string
-	rows    [][]string
+	rows    [][]report.Cell
 	notes   []string
 	fold    bool
-	laid    [][]int // the columns of each part, where they are given
+	laid    [][]int                // the columns of each part, where they are given
+	number  func(v float64) string // writes the numbers
 }
 
 // NewTable returns an empty table.
-func NewTable(title string, columns ...string) *Sheet { return &Sheet{title: title, columns: columns} }
+func NewTable(title string, columns ...string) *Sheet {
+	return &Sheet{title: title, columns: columns, number: number}
+}
 
 // Add adds a row, one value a column, written as [Format] does.
 func (t *Sheet) Add(values ...any) {
 	if len(values) != len(t.columns) {
 		check(fmt.Errorf("nb: table %q has %d columns, and a row got %d values", t.title, len(t.columns), len(values)))
 	}
-	row := make([]string, len(values))
+	row := make([]report.Cell, len(values))
 	for i, v := range values {
-		row[i] = Format(v)
+		row[i] = entry(v)
 	}
 	t.rows = append(t.rows, row)
 }
@@ -62,7 +64,7 @@ func (t *Sheet) Only(columns ...string) *Sheet {
 			check(fmt.Errorf("nb: table %q has no column %q, want one of %q", t.title, c, t.columns))
 		}
 	}
-	rows := make([][]string, len(t.rows))
+	rows := make([][]report.Cell, len(t.rows))
 	for i, row := range t.rows {
 		for _, k := range keep {
 			rows[i] = append(rows[i], row[k])
@@ -84,48 +86,57 @@ func Table(r report.Table) { Report(r).Show() }
 // significant digits, intervals stand beside their values, and a number of runs or
 // problems that all rows share is in the title, as the preset is.
 func Report(r report.Table) *Sheet {
-	t := &Sheet{title: r.Title, columns: r.Columns, notes: slices.Clone(r.Notes)}
+	t := &Sheet{title: r.Title, columns: r.Columns, notes: slices.Clone(r.Notes), number: shortened}
 	for _, row := range r.Rows {
 		t.rows = append(t.rows, slices.Clone(row))
 	}
-	t.round()
+	if r.Preset != "" {
+		t.title += ", preset " + r.Preset
+		t.notes = slices.DeleteFunc(t.notes, func(note string) bool { return note == report.PresetNote(r.Preset) })
+	}
 	t.join()
 	t.share()
 	return t
 }
 
+// shortened rounds what the report shows, so that no number is another one here.
+func shortened(v float64) string {
+	if v == math.Trunc(v) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return number(rounded([]float64{v})[0])
+}
+
 // Format writes a value as tables show it: numbers with three significant digits,
 // estimates as "value [from, to]", lists in brackets, text as it is.
-func Format(value any) string {
+func Format(value any) string { return entry(value).Text(number) }
+
+// entry is the entry of a table that holds a value.
+func entry(value any) report.Cell {
 	switch v := value.(type) {
-	case string:
-		return v
-	case float64:
-		return number(v)
 	case float32:
-		return number(float64(v))
+		value = float64(v)
 	case []float64:
 		parts := make([]string, len(v))
 		for i, x := range v {
 			parts[i] = fmt.Sprintf("%.3f", x)
 		}
-		return "[" + strings.Join(parts, " ") + "]"
-	case stats.Estimate:
-		return fmt.Sprintf("%s [%s, %s]", number(v.Value), number(v.Lo), number(v.Hi))
+		value = "[" + strings.Join(parts, " ") + "]"
 	case bool:
-		if v {
-			return "yes"
-		}
-		return "no"
+		value = map[bool]string{true: "yes", false: "no"}[v]
 	}
-	return fmt.Sprint(value)
+	return report.Cell{value}
 }
 
 // number writes x with three significant digits, and an exponent where there would be
 // more than four zeros.
 func number(x float64) string {
 	if size := math.Abs(x); size != 0 && (size < 1e-4 || size >= 1e6) {
-		return strconv.FormatFloat(x, 'e', 2, 64)
+		digits := strconv.FormatFloat(x, 'e', 2, 64)
+		if exact := strconv.FormatFloat(x, 'e', -1, 64); len(exact) < len(digits) {
+			return exact // a round number
+		}
+		return digits
 	}
 	if exact := strconv.FormatFloat(x, 'f', -1, 64); len(strings.Trim(exact, "-0.")) <= 3 && len(exact) < 8 {
 		return exact // a round number

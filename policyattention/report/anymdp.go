@@ -62,8 +62,8 @@ func anyExcerpt(s *source) (Table, error) {
 				ratio = max(ratio, x.Ratio())
 			}
 			_, of, largest, locked, problems := part.Verdict(readout)
-			t.Rows = append(t.Rows, []string{string(readout), g.name, fmt.Sprint(problems), fmt.Sprintf("%d of %d", whole, of),
-				short(largest[0]), short(largest[1]), short(largest[2]), fmt.Sprintf("%.3f", ratio), fmt.Sprint(locked)})
+			t.Rows = append(t.Rows, Cells(readout, g.name, problems, fmt.Sprintf("%d of %d", whole, of),
+				short(largest[0]), short(largest[1]), short(largest[2]), fmt.Sprintf("%.3f", ratio), locked))
 		}
 	}
 	return t, nil
@@ -79,15 +79,15 @@ func besideExcerpt(s *source) (Table, error) {
 	t := Table{Title: "The actor for any MDP beside actors of fixed shape"}
 	rows, err := s.Beside()
 	fill(&t, rows,
-		column[results.BesideRow]{"S", func(r results.BesideRow) string { return fmt.Sprint(r.S) }},
-		column[results.BesideRow]{"T", func(r results.BesideRow) string { return fmt.Sprint(r.T) }},
-		column[results.BesideRow]{"fixed shape", func(r results.BesideRow) string { return number(r.Fixed) }},
-		column[results.BesideRow]{"read-out", func(r results.BesideRow) string { return string(r.Readout) }},
-		column[results.BesideRow]{"any MDP", func(r results.BesideRow) string { return number(r.Loss) }},
-		column[results.BesideRow]{"difference of medians", func(r results.BesideRow) string {
-			return number(r.Difference.Value) + " " + interval(r.Difference.Lo, r.Difference.Hi)
+		column[results.BesideRow]{"S", func(r results.BesideRow) any { return r.S }},
+		column[results.BesideRow]{"T", func(r results.BesideRow) any { return r.T }},
+		column[results.BesideRow]{"fixed shape", func(r results.BesideRow) any { return r.Fixed }},
+		column[results.BesideRow]{"read-out", func(r results.BesideRow) any { return string(r.Readout) }},
+		column[results.BesideRow]{"any MDP", func(r results.BesideRow) any { return r.Loss }},
+		column[results.BesideRow]{"difference of medians", func(r results.BesideRow) any {
+			return estimate(r.Difference.Value, r.Difference.Lo, r.Difference.Hi)
 		}},
-		column[results.BesideRow]{"by problem: 99 %, worst", func(r results.BesideRow) string { return short(r.P99) + ", " + short(r.Worst) }},
+		column[results.BesideRow]{"by problem: 99 %, worst", func(r results.BesideRow) any { return short(r.P99) + ", " + short(r.Worst) }},
 	)
 	return t, err
 }
@@ -103,10 +103,10 @@ func waysExcerpt(s *source) (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	columns := []column[lockup.Curve]{{"actor", func(c lockup.Curve) string { return c.Actor }}}
+	columns := []column[lockup.Curve]{{"actor", func(c lockup.Curve) any { return c.Actor }}}
 	for i, mass := range study.Masses {
 		if i%2 == 0 {
-			columns = append(columns, column[lockup.Curve]{fmt.Sprintf("%g", mass), func(c lockup.Curve) string {
+			columns = append(columns, column[lockup.Curve]{fmt.Sprintf("%g", mass), func(c lockup.Curve) any {
 				return short(c.Medians()[i]) + ", " + short(slices.Max(c.Loss[i]))
 			}})
 		}

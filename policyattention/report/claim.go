@@ -70,7 +70,7 @@ func (m *measured) String() string {
 	case m.text != "":
 		return m.text
 	case lo < hi:
-		return number(value) + " " + interval(lo, hi)
+		return estimate(value, lo, hi).String()
 	}
 	return number(value)
 }
@@ -414,7 +414,7 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 	}
 	done = Outcome{At: c.at, Variant: c.variant, Paper: c.printed, Judged: c.judge.name, Command: c.command}
 	if done.Paper == "" {
-		done.Paper = quoted(results.Paper(c.number))
+		done.Paper = quoted(results.Paper(c.number)).String()
 	}
 	if !c.aside {
 		done.Verdict, done.Why = c.verdict(s, m)
@@ -472,7 +472,7 @@ func braces(t results.Tail) string {
 }
 
 // row prints a claim: section, what it says, the paper's numbers, ours, the verdict.
-func (c Claim) row() []string {
+func (c Claim) row() []Cell {
 	says := c.Says
 	if c.Line > 0 {
 		says += fmt.Sprintf(" (Table 2, line %d)", c.Line)
@@ -528,7 +528,7 @@ func (c Claim) row() []string {
 	if len(why) > 0 {
 		verdict += ": " + strings.Join(why, "; ")
 	}
-	return []string{c.Section, says, strings.Join(papers, "\n"), strings.Join(ours, "\n"), verdict}
+	return Cells(c.Section, says, strings.Join(papers, "\n"), strings.Join(ours, "\n"), verdict)
 }
 
 // summary counts the sentences by verdict, what differs first.

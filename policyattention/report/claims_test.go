@@ -225,7 +225,7 @@ func TestClaimRow(t *testing.T) {
 		{At: "b", Paper: "1", Here: "1", Verdict: Holds}, {At: "c", Paper: "–", Here: "9"},
 	}}
 	want := []string{"1", "so (Table 2, line 2)", "1", "a: x 2; y 3 (better)\nb: 1 (holds)\nc: 9", "differs in 1 of 3: of this; note"}
-	if got := c.row(); !slices.Equal(got, want) {
+	if got := (Table{Rows: [][]Cell{c.row()}}).text()[0]; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -349,20 +348,20 @@ func decoderTable(s *source) (Table, error) {
 	d, err := s.Decoder()
 	type R = results.DecoderRow
 	fill(&t, d.Rows,
-		column[R]{"quantity", func(r R) string { return r.Quantity }},
-		column[R]{"paper", func(r R) string { return cmp.Or(r.Formula, quoted(r.Paper)) }},
-		column[R]{"bound", func(r R) string {
+		column[R]{"quantity", func(r R) any { return r.Quantity }},
+		column[R]{"paper", func(r R) any {
+			if r.Formula != "" {
+				return r.Formula
+			}
+			return quoted(r.Paper)
+		}},
+		column[R]{"bound", func(r R) any {
 			if r.Bound == nil {
-				return ""
+				return nil
 			}
-			return number(*r.Bound)
+			return *r.Bound
 		}},
-		column[R]{"here", func(r R) string {
-			if r.Power {
-				return fmt.Sprintf("%.4f", r.Here)
-			}
-			return number(r.Here)
-		}},
+		column[R]{"here", func(r R) any { return r.Here }},
 	)
 	t.Notes = []string{fmt.Sprintf("S = %d, A = %d, %d problems, ε_r = 1e-6. The paper audits its learned controllers with an exact critic; the rows here are the decoder's with a sampled one, whose bound is vacuous at m = 6: no |Q| exceeds B = %.4g.", d.Caps.States, d.Caps.Actions, s.Store.Preset.Problems, d.B)}
 	return t, err

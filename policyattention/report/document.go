@@ -75,7 +75,7 @@ func measuredSpeed[T any](file string, read func(path string) (*T, error), table
 // quantity is a number of a method at a size, beside the paper's and with its tail.
 type quantity struct {
 	results.Spread
-	text string
+	cell any
 	tail results.Tail
 }
 
@@ -98,25 +98,25 @@ func across(all []quantity) (t Table) {
 		if slices.ContainsFunc(columns, func(c column[*row]) bool { return c.name == q.Quantity }) {
 			continue
 		}
-		columns = append(columns, column[*row]{q.Quantity, func(r *row) string { return r.cells[q.Quantity].text }})
+		columns = append(columns, column[*row]{q.Quantity, func(r *row) any { return r.cells[q.Quantity].cell }})
 		if q.tail.Runs > 0 {
 			columns = append(columns, tailed("99 %, worst (above)", func(r *row) results.Tail { return r.cells[q.Quantity].tail })...)
 		}
 	}
 	fill(&t, rows, slices.Concat([]column[*row]{
-		{"method", func(r *row) string { return r.Series.String() }},
-		{"S", func(r *row) string { return fmt.Sprint(r.S) }},
+		{"method", func(r *row) any { return r.Series.String() }},
+		{"S", func(r *row) any { return r.S }},
 	}, columns)...)
 	t.Values = nil
 	return t
 }
 
 // besidePrinted adds the paper's number, if it has one.
-func besidePrinted(text string, n *results.Number) string {
+func besidePrinted(here any, n *results.Number) any {
 	if n == nil {
-		return text
+		return here
 	}
-	return text + " (paper " + quoted(n) + ")"
+	return Cell{cellOf(here), " (paper ", quoted(n), ")"}
 }
 
 // mechanismExcerpt leaves out the single rules and what one row alone has.
@@ -125,7 +125,7 @@ func mechanismExcerpt(s *source) (Table, error) {
 	var all []quantity
 	for _, r := range rows {
 		if slices.Contains([]string{"row-L1 to " + string(pmd.PMD), "row-L1 to the nearest alternative", "mean fitted η"}, r.Quantity) && len(r.ByRun) > 0 {
-			all = append(all, quantity{Spread: r, text: besidePrinted(middle(r)+" "+extent(r.ByRun), r.Paper)})
+			all = append(all, quantity{Spread: r, cell: besidePrinted(Cell{middle(r), " ", extent(r.ByRun)}, r.Paper)})
 		}
 	}
 	return across(all), err
@@ -170,12 +170,12 @@ func whole(build func(*source) (Table, error), columns ...string) func(*source) 
 		if err != nil {
 			return t, err
 		}
-		out := Table{Rows: make([][]string, len(t.Rows))}
+		out := Table{Rows: make([][]Cell, len(t.Rows))}
 		next := 0
 		for _, column := range columns {
 			names := strings.Split(column, "+")
 			out.Columns = append(out.Columns, names[0])
-			texts := make([]string, len(t.Rows))
+			cells := make([]Cell, len(t.Rows))
 			for _, name := range names {
 				i := slices.Index(t.Columns[next:], name)
 				if i < 0 {
@@ -183,11 +183,14 @@ func whole(build func(*source) (Table, error), columns ...string) func(*source) 
 				}
 				next += i + 1
 				for r, row := range t.Rows {
-					texts[r] = strings.TrimSpace(texts[r] + " " + row[next-1])
+					if len(cells[r]) > 0 && row[next-1].String() != "" {
+						cells[r] = append(cells[r], " ")
+					}
+					cells[r] = append(cells[r], row[next-1]...)
 				}
 			}
-			for r, text := range texts {
-				out.Rows[r] = append(out.Rows[r], text)
+			for r, c := range cells {
+				out.Rows[r] = append(out.Rows[r], c)
 			}
 		}
 		return out, nil
@@ -227,13 +230,13 @@ func besidePaper(rows []controller) Table {
 	type R = controller
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"controller", func(r R) string { return r.Label }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
-			{"paper", func(r R) string { return quoted(r.Paper) }},
-			{"here", func(r R) string { return value(r.Here.Loss) }},
-			{"exact PMD, same problems", func(r R) string { return value(r.Oracle) }},
-			{"paper's ratio", func(r R) string { return quoted(r.Ratio) }},
+			{"controller", func(r R) any { return r.Label }},
+			{"S", func(r R) any { return r.S }},
+			{"T", func(r R) any { return r.T }},
+			{"paper", func(r R) any { return quoted(r.Paper) }},
+			{"here", func(r R) any { return value(r.Here.Loss) }},
+			{"exact PMD, same problems", func(r R) any { return value(r.Oracle) }},
+			{"paper's ratio", func(r R) any { return quoted(r.Ratio) }},
 		},
 		joined("ratio of medians", func(r R) results.Estimate { return r.Here.Ratio }),
 		joined("ratio of means", func(r R) results.Estimate { return r.Here.Tail.RatioOfMeans }),
@@ -244,12 +247,12 @@ func besidePaper(rows []controller) Table {
 
 // joined is a column of an estimate with its interval.
 func joined[R any](name string, of func(R) results.Estimate) []column[R] {
-	return []column[R]{{name, func(r R) string {
+	return []column[R]{{name, func(r R) any {
 		e := of(r)
 		if e.Runs == 0 {
 			return NotRun
 		}
-		return number(e.Value) + " " + interval(e.Lo, e.Hi)
+		return estimate(e.Value, e.Lo, e.Hi)
 	}}}
 }
 
@@ -317,14 +320,14 @@ func sampledExcerpt(s *source) (Table, error) {
 	type R = results.BenchmarkRow
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"method", func(r R) string { return r.Series.String() }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"paper", func(r R) string { return quoted(r.Loss.Paper) }},
+			{"method", func(r R) any { return r.Series.String() }},
+			{"S", func(r R) any { return r.S }},
+			{"paper", func(r R) any { return quoted(r.Loss.Paper) }},
 		},
 		joined("here", func(r R) results.Estimate { return r.Loss }),
 		joined("ratio of means", func(r R) results.Estimate { return r.Tail.RatioOfMeans }),
 		tailed(tailColumn, func(r R) results.Tail { return r.Tail }),
-		[]column[R]{{"runs", func(r R) string { return ofRuns(r.Loss) }}},
+		[]column[R]{{"runs", func(r R) any { return ofRuns(r.Loss) }}},
 	)...)
 	return t, err
 }
@@ -454,7 +457,7 @@ func (f filler) cell(marker string) (string, error) {
 	if shown < 0 {
 		return "", fmt.Errorf("no column %q, want one of %q", parts[len(parts)-1], t.Columns)
 	}
-	rows := slices.Clone(t.Rows)
+	rows := t.text()
 	for _, condition := range parts[1 : len(parts)-1] {
 		column, cell, _ := strings.Cut(condition, "=")
 		i := at(column)
@@ -472,7 +475,7 @@ func (f filler) cell(marker string) (string, error) {
 // lines writes the table's columns and rows without alignment.
 func (t Table) lines(b *strings.Builder) {
 	fmt.Fprintf(b, "| %s |\n%s|\n", strings.Join(t.Columns, " | "), strings.Repeat("|-", len(t.Columns)))
-	for _, row := range t.Rows {
+	for _, row := range t.text() {
 		for _, cell := range row {
 			fmt.Fprintf(b, "| %s ", escape(cell))
 		}

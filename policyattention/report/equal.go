@@ -47,15 +47,15 @@ func LeadTable(e *equal.Evidence) (Table, error) {
 	slices.SortStableFunc(rows, func(x, y equal.Lead) int { return leadOrder(x) - leadOrder(y) })
 	type R = equal.Lead
 	fill(&t, rows,
-		column[R]{"method", func(r R) string { return labelOf(r.Row) }},
-		column[R]{"S", func(r R) string { return fmt.Sprint(r.Row.States) }},
-		column[R]{"T", func(r R) string { return fmt.Sprint(r.Horizon) }},
-		column[R]{"lead", func(r R) string { return signed(r.Lead) }},
-		column[R]{"= update rule", func(r R) string { return signed(r.Update) }},
-		column[R]{"+ information", func(r R) string { return signed(r.Information) }},
-		column[R]{"+ tuning", func(r R) string { return signed(r.Tuning) }},
-		column[R]{"update, both on the walk", func(r R) string { return signed(r.UpdateWalk) }},
-		column[R]{"update, both with the model", func(r R) string {
+		column[R]{"method", func(r R) any { return labelOf(r.Row) }},
+		column[R]{"S", func(r R) any { return r.Row.States }},
+		column[R]{"T", func(r R) any { return r.Horizon }},
+		column[R]{"lead", func(r R) any { return signed(r.Lead) }},
+		column[R]{"= update rule", func(r R) any { return signed(r.Update) }},
+		column[R]{"+ information", func(r R) any { return signed(r.Information) }},
+		column[R]{"+ tuning", func(r R) any { return signed(r.Tuning) }},
+		column[R]{"update, both on the walk", func(r R) any { return signed(r.UpdateWalk) }},
+		column[R]{"update, both with the model", func(r R) any {
 			if !r.TwoWay {
 				return "–"
 			}
@@ -91,8 +91,8 @@ type comparisonRow struct {
 	Cells            map[string]equal.Comparison // by column
 }
 
-// cellOf names the column of a size and horizon.
-func cellOf(states, horizon int) string { return fmt.Sprintf("S = %d, T = %d", states, horizon) }
+// placeOf names the column of a size and horizon.
+func placeOf(states, horizon int) string { return fmt.Sprintf("S = %d, T = %d", states, horizon) }
 
 // ComparisonTable compares every method with PolicyAttention where both have the same information, in
 // the conditions that keep accepts.
@@ -117,18 +117,18 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 					r = &comparisonRow{labelOf(q.Row), q.Row.Condition.String(), map[string]equal.Comparison{}}
 					found[name], rows = r, append(rows, r)
 				}
-				r.Cells[cellOf(states, horizon)] = q
+				r.Cells[placeOf(states, horizon)] = q
 			}
 		}
 	}
 	columns := []column[*comparisonRow]{
-		{"information", func(r *comparisonRow) string { return r.Condition }},
-		{"method", func(r *comparisonRow) string { return r.Label }},
+		{"information", func(r *comparisonRow) any { return r.Condition }},
+		{"method", func(r *comparisonRow) any { return r.Label }},
 	}
 	for _, states := range equal.Sizes {
 		for _, horizon := range horizons {
-			name := cellOf(states, horizon)
-			columns = append(columns, column[*comparisonRow]{name, func(r *comparisonRow) string {
+			name := placeOf(states, horizon)
+			columns = append(columns, column[*comparisonRow]{name, func(r *comparisonRow) any {
 				q, ok := r.Cells[name]
 				switch {
 				case !ok:
@@ -149,20 +149,20 @@ func ComparisonTable(e *equal.Evidence, keep func(equal.Condition) bool) (Table,
 func AnswerTable(rows []equal.Row) Table {
 	t := Table{Name: "answer", Title: "Mean losses and what was used"}
 	columns := []column[equal.Row]{
-		{"information", func(r equal.Row) string { return fmt.Sprintf("%s, S = %d", r.Condition, r.States) }},
-		{"method", labelOf},
-		{"chosen", numbersOf},
+		{"information", func(r equal.Row) any { return fmt.Sprintf("%s, S = %d", r.Condition, r.States) }},
+		{"method", func(r equal.Row) any { return labelOf(r) }},
+		{"chosen", func(r equal.Row) any { return numbersOf(r) }},
 	}
 	for _, horizon := range []int{5, 10, 20, 40} {
-		columns = append(columns, column[equal.Row]{fmt.Sprintf("T = %d", horizon), func(r equal.Row) string {
+		columns = append(columns, column[equal.Row]{fmt.Sprintf("T = %d", horizon), func(r equal.Row) any {
 			return fmt.Sprintf("%#.3g", stats.Mean(slices.Concat(r.At(horizon)...)))
 		}})
 	}
 	last := func(r equal.Row) equal.Use { return r.Use[len(r.Use)-1] }
 	fill(&t, rows, append(columns,
-		column[equal.Row]{"transitions", func(r equal.Row) string { return number(last(r).Transitions) }},
-		column[equal.Row]{"entries of P and r", func(r equal.Row) string { return number(last(r).Entries) }},
-		column[equal.Row]{"floating-point operations", func(r equal.Row) string { return fmt.Sprintf("%#.3g", last(r).Operations) }},
+		column[equal.Row]{"transitions", func(r equal.Row) any { return last(r).Transitions }},
+		column[equal.Row]{"entries of P and r", func(r equal.Row) any { return last(r).Entries }},
+		column[equal.Row]{"floating-point operations", func(r equal.Row) any { return fmt.Sprintf("%#.3g", last(r).Operations) }},
 	)...)
 	return t
 }
@@ -206,7 +206,7 @@ func SentenceTable(e *equal.Evidence) (Table, error) {
 			if err != nil {
 				return t, err
 			}
-			t.Rows = append(t.Rows, []string{fmt.Sprint(states), fmt.Sprint(horizon), worth(leads)})
+			t.Rows = append(t.Rows, Cells(states, horizon, worth(leads)))
 		}
 	}
 	return t, nil

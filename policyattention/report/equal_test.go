@@ -15,11 +15,11 @@ import (
 func TestEqual(t *testing.T) {
 	e := testkit.Must(equal.Read(equal.Folder("../../artifacts")))(t)
 	sentences := testkit.Must(SentenceTable(e))(t)
-	if len(sentences.Rows) != 4 || !strings.Contains(sentences.Rows[0][2], "Of the lead over Liang–Lai as published") {
+	if len(sentences.Rows) != 4 || !strings.Contains(sentences.text()[0][2], "Of the lead over Liang–Lai as published") {
 		t.Errorf("sentences: %q", sentences.Rows)
 	}
 	compared := testkit.Must(ComparisonTable(e, func(c equal.Condition) bool { return c.Information == equal.Model }))(t)
-	if len(compared.Rows) != len(equal.Methods(equal.Model)) || !strings.HasPrefix(compared.Rows[1][2], "loss ") {
+	if len(compared.Rows) != len(equal.Methods(equal.Model)) || !strings.HasPrefix(compared.text()[1][2], "loss ") {
 		t.Errorf("with the model: %q", compared.Rows)
 	}
 	if _, err := json.Marshal([]Table{sentences, compared}); err != nil {

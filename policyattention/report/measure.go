@@ -144,8 +144,8 @@ func tail(x results.Selection, horizon int) measure {
 
 // tailText prints a tail in words.
 func tailText(t results.Tail) string {
-	return fmt.Sprintf("ratio of means %s %s; excess over exact PMD: mean %s, 99th percentile %s, worst %s; %s %% of problems more than %g behind",
-		number(t.RatioOfMeans.Value), interval(t.RatioOfMeans.Lo, t.RatioOfMeans.Hi), number(t.Mean), number(t.P99), number(t.Worst), number(100*t.Behind), results.BehindBy)
+	return fmt.Sprintf("ratio of means %s; excess over exact PMD: mean %s, 99th percentile %s, worst %s; %s %% of problems more than %g behind",
+		estimate(t.RatioOfMeans.Value, t.RatioOfMeans.Lo, t.RatioOfMeans.Hi), number(t.Mean), number(t.P99), number(t.Worst), number(100*t.Behind), results.BehindBy)
 }
 
 // among measures exact PMD's median loss, and asks whether the paper's number lies where

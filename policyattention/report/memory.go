@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-
 	"icrl/policyattention/anymdp/critic"
 )
 
@@ -22,7 +20,7 @@ func accuracyExcerpt(*source) (Table, error) {
 				if err != nil {
 					return t, err
 				}
-				t.Rows = append(t.Rows, []string{law.Name, fmt.Sprint(states), fmt.Sprint(n), number(e[0] / e[1]), number(e[0] / e[2])})
+				t.Rows = append(t.Rows, Cells(law.Name, states, n, e[0]/e[1], e[0]/e[2]))
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 
 	"icrl/policyattention/experiment"
@@ -57,17 +56,17 @@ func modelsExcerpt(s *source) (Table, error) {
 	type R = model
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"folder in `paper/train`", func(r R) string { return r.Run }},
-			{"deployed as", func(r R) string { return r.Method }},
-			{"recipe", func(r R) string { return r.Recipe }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
+			{"folder in `paper/train`", func(r R) any { return r.Run }},
+			{"deployed as", func(r R) any { return r.Method }},
+			{"recipe", func(r R) any { return r.Recipe }},
+			{"S", func(r R) any { return r.S }},
 		},
 		joined("loss at T = 20", func(r R) results.Estimate { return r.Here.Loss }),
 		[]column[R]{
-			{"ratio of medians", func(r R) string { return value(r.Here.Ratio) }},
-			{"of means", func(r R) string { return value(r.Here.Tail.RatioOfMeans) }},
-			{"worst excess", func(r R) string { return number(r.Here.Tail.Worst) }},
-			{"SHA-256 of weights.safetensors", func(r R) string { return r.SHA256[:16] + "…" }},
+			{"ratio of medians", func(r R) any { return value(r.Here.Ratio) }},
+			{"of means", func(r R) any { return value(r.Here.Tail.RatioOfMeans) }},
+			{"worst excess", func(r R) any { return r.Here.Tail.Worst }},
+			{"SHA-256 of weights.safetensors", func(r R) any { return r.SHA256[:16] + "…" }},
 		},
 	)...)
 	return t, nil

@@ -23,12 +23,12 @@ func qualificationTable(s *source) (Table, error) {
 	type R = results.QualificationRow
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"method", func(r R) string { return r.Series.String() }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"quantity", func(r R) string { return r.Quantity }},
-			{"paper", func(r R) string { return quoted(r.Paper) }},
+			{"method", func(r R) any { return r.Series.String() }},
+			{"S", func(r R) any { return r.S }},
+			{"quantity", func(r R) any { return r.Quantity }},
+			{"paper", func(r R) any { return quoted(r.Paper) }},
 			{"here", qualificationValue},
-			{"runs", func(r R) string { return fmt.Sprintf("%d of %d", len(r.ByRun), r.Planned) }},
+			{"runs", func(r R) any { return fmt.Sprintf("%d of %d", len(r.ByRun), r.Planned) }},
 		},
 		distribution(func(r R) results.Tail { return r.Tail }),
 	)...)
@@ -45,14 +45,14 @@ func qualificationTable(s *source) (Table, error) {
 }
 
 // qualificationValue prints a quantity, or what is known of it before it is measured.
-func qualificationValue(r results.QualificationRow) string {
+func qualificationValue(r results.QualificationRow) any {
 	switch {
 	case r.Gap != nil && r.Gap.Runs > 0:
-		return number(r.Gap.Value) + " " + interval(r.Gap.Lo, r.Gap.Hi)
+		return estimate(r.Gap.Value, r.Gap.Lo, r.Gap.Hi)
 	case len(r.ByRun) == 0 && r.Expected > 0:
-		return NotRun + ", about " + number(math.Round(r.Expected))
+		return Cell{NotRun, ", about ", math.Round(r.Expected)}
 	case r.Expected > 0 || r.Quantity == "CPU min of training":
-		return number(math.Round(10*r.Value()) / 10)
+		return tenths(r.Value())
 	}
 	return middle(r.Spread)
 }
@@ -95,7 +95,7 @@ func verdictOf(q results.Qualified) string {
 	fall := fallOf(q)
 	switch {
 	case q.OK():
-		return fmt.Sprintf("qualifies (%s, %s %s below its control)", fall, number(-q.Gap.Value), interval(-q.Gap.Hi, -q.Gap.Lo))
+		return fmt.Sprintf("qualifies (%s, %s below its control)", fall, estimate(-q.Gap.Value, -q.Gap.Hi, -q.Gap.Lo))
 	case q.Last > results.Hardly*q.First:
 		return fmt.Sprintf("does not qualify (%s)", fall)
 	case !q.HasControl:
@@ -116,23 +116,23 @@ func tuningTable(s *source) (Table, error) {
 	t := Table{Title: "Step sizes of the sampled methods, on calibration problems"}
 	rows, err := s.Tuning()
 	type R = results.TuningRow
-	of := func(missing string, f func(R) float64) func(R) string {
-		return func(r R) string {
+	of := func(missing any, f func(R) float64) func(R) any {
+		return func(r R) any {
 			if r.Score == nil {
 				return missing
 			}
-			return number(f(r))
+			return f(r)
 		}
 	}
 	fill(&t, rows,
-		column[R]{"method", func(r R) string { return s.Series(r.Method, "").Label }},
-		column[R]{"S", func(r R) string { return fmt.Sprint(r.S) }},
-		column[R]{"setting", func(r R) string { return r.Setting }},
-		column[R]{"α", of("", func(r R) float64 { return r.Score.Alpha })},
-		column[R]{"β", of("", func(r R) float64 { return r.Score.Beta })},
+		column[R]{"method", func(r R) any { return s.Series(r.Method, "").Label }},
+		column[R]{"S", func(r R) any { return r.S }},
+		column[R]{"setting", func(r R) any { return r.Setting }},
+		column[R]{"α", of(nil, func(r R) float64 { return r.Score.Alpha })},
+		column[R]{"β", of(nil, func(r R) float64 { return r.Score.Beta })},
 		column[R]{"T = 20", of(NotRun, func(r R) float64 { return r.Score.Loss[0] })},
-		column[R]{"T = 40", of("", func(r R) float64 { return r.Score.Loss[1] })},
-		column[R]{"inside the grid", func(r R) string { return r.Inside }},
+		column[R]{"T = 40", of(nil, func(r R) float64 { return r.Score.Loss[1] })},
+		column[R]{"inside the grid", func(r R) any { return r.Inside }},
 	)
 	t.Notes = append(s.notes("tuning"), s.howTo(experiment.Tuning))
 	return t, err
@@ -152,29 +152,26 @@ func resourcesTable(s *source) (Table, error) {
 	t := Table{Title: fmt.Sprintf("Interfaces and resources at S = %d", states)}
 	rows, err := s.Resources(states)
 	type R = results.Resource
-	spent := func(of func(R) *float64) func(R) string {
-		return func(r R) string {
-			switch v := of(r); {
-			case v == nil:
+	spent := func(of func(R) *float64) func(R) any {
+		return func(r R) any {
+			v := of(r)
+			if v == nil {
 				return NotRun
-			case *v == 0:
-				return "0"
-			default:
-				return fmt.Sprintf("%.1f", *v)
 			}
+			return tenths(*v)
 		}
 	}
 	in := func(r R) method.Method { return s.method(r.Method) }
 	fill(&t, rows,
-		column[R]{"method", func(r R) string { return r.Series.String() }},
-		column[R]{"training signal", func(r R) string { return in(r).Signal }},
-		column[R]{"online access a round", func(r R) string { return in(r).Access }},
-		column[R]{"parameters", func(r R) string { return fmt.Sprint(r.Parameters) }},
-		column[R]{"training data", func(r R) string { return trainingData(r.Config) }},
-		column[R]{"cost in the paper", func(r R) string { return in(r).Cost }},
+		column[R]{"method", func(r R) any { return r.Series.String() }},
+		column[R]{"training signal", func(r R) any { return in(r).Signal }},
+		column[R]{"online access a round", func(r R) any { return in(r).Access }},
+		column[R]{"parameters", func(r R) any { return r.Parameters }},
+		column[R]{"training data", func(r R) any { return trainingData(r.Config) }},
+		column[R]{"cost in the paper", func(r R) any { return in(r).Cost }},
 		column[R]{"training CPU min", spent(func(r R) *float64 { return r.Minutes })},
 		column[R]{"evaluation CPU s", spent(func(r R) *float64 { return r.Seconds })},
-		column[R]{"made on", func(r R) string { return r.Backend }},
+		column[R]{"made on", func(r R) any { return r.Backend }},
 	)
 	t.Notes = []string{
 		"The first identity of each method. Information is not matched: PolicyAttention and PMD-target get an exact model-based backup a round, the sampled methods 20 transitions. Evaluation: 40 rounds on all problems, with scoring.",

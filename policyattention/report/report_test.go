@@ -162,7 +162,7 @@ func TestSampledMethods(t *testing.T) {
 		table := testkit.Must(BuildTable(store, name))(t)
 		for _, text := range want {
 			found := false
-			for _, row := range table.Rows {
+			for _, row := range table.text() {
 				found = found || slices.Contains(row, text)
 			}
 			if !found {
@@ -186,8 +186,8 @@ func TestNumbersComeFromArtifacts(t *testing.T) {
 			continue
 		}
 		e := testkit.Must(store.Find(cell))(t)
-		if got, want := table.Rows[0][3], number(e.MedianLosses()[20]); got != want {
-			t.Errorf("the oracle's T = 20 median is printed as %s, want %s", got, want)
+		if got, want := table.Rows[0][3][0], e.MedianLosses()[20]; got != want {
+			t.Errorf("the oracle's T = 20 median is %v, want %v", got, want)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestCheckClaims(t *testing.T) {
 		"nothing":             {func(*Table) {}, ""},
 		"edited interval":     {func(t *Table) { t.Evidence[0].Lo *= 1 + 1e-12 }, "estimate 1 is"},
 		"edited origin":       {func(t *Table) { t.Evidence[0].X[0] += "x" }, "estimate 1 is"},
-		"edited verdict":      {func(t *Table) { t.Rows[3][4] = "holds beyond doubt" }, "row 4: the claim is"},
+		"edited verdict":      {func(t *Table) { t.Rows[3][4] = Cell{"holds beyond doubt"} }, "row 4: the claim is"},
 		"swapped claims":      {func(t *Table) { t.Rows[0], t.Rows[1] = t.Rows[1], t.Rows[0] }, "row 1: the claim is"},
 		"removed result":      {func(t *Table) { t.Results["train/gone"] = "" }, "made with the result train/gone, which is missing"},
 		"another result":      {func(t *Table) { t.Results[slices.Sorted(maps.Keys(t.Results))[0]] = "" }, "made with another result"},
@@ -299,7 +299,7 @@ func TestFigureFonts(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	table := Table{Title: "A < B", Columns: []string{"π", "x|y"}, Rows: [][]string{{"1", "<b>"}}, Notes: []string{"n"}}
+	table := Table{Title: "A < B", Columns: []string{"π", "x|y"}, Rows: [][]Cell{{{1}, {"<b>"}}}, Notes: []string{"n"}}
 	var markdown, html, text bytes.Buffer
 	testkit.Check(t, table.Markdown(&markdown))
 	if want := "### A < B\n\n| π | x\\|y |\n|---|-----|\n| 1 | <b> |\n\nn\n"; markdown.String() != want {

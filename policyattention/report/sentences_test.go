@@ -66,7 +66,7 @@ var sayings = []statement{
 				found = append(found, "median")
 			}
 			if e := row.Tail.RatioOfMeans; e.Resolved(1) {
-				found = append(found, map[bool]string{true: "better ", false: "worse "}[e.Hi < 1]+cellOf(row.S, row.T))
+				found = append(found, map[bool]string{true: "better ", false: "worse "}[e.Hi < 1]+placeOf(row.S, row.T))
 			}
 		}
 		return slices.Equal(found, []string{"better S = 8, T = 20", "worse S = 16, T = 40"})

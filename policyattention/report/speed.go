@@ -37,13 +37,13 @@ func GrowthTable(g *bench.Growth) Table {
 		} else {
 			by = ""
 		}
-		t.Rows = append(t.Rows, []string{
+		t.Rows = append(t.Rows, Cells(
 			s.Name, s.Axis, fmt.Sprintf("%g–%g", first.X, last.X),
 			fmt.Sprintf("%s–%s %s", timespan(first.Seconds), timespan(last.Seconds), s.Unit),
 			fmt.Sprintf("%s^%.1f", s.Axis, s.Time().P),
 			fmt.Sprintf("%.0f–%.0f MB", first.Megabytes, last.Megabytes),
 			reach, by,
-		})
+		))
 	}
 	return t
 }
@@ -69,11 +69,11 @@ func ScaleTable(g *bench.Growth) Table {
 				continue
 			}
 			hours := p.Seconds * s.Budget / 3600
-			t.Rows = append(t.Rows, []string{
+			t.Rows = append(t.Rows, Cells(
 				fmt.Sprintf("%s, %s=%g", s.Name, s.Axis, x), significant(hours),
-				significant(100 * hours), timespan(3600 * 100 * hours / float64(g.Cores)),
-				significant(10_000 * hours), timespan(3600 * 10_000 * hours / float64(g.Cores)), timespan(3600 * 10_000 * hours / 1000),
-			})
+				significant(100*hours), timespan(3600*100*hours/float64(g.Cores)),
+				significant(10_000*hours), timespan(3600*10_000*hours/float64(g.Cores)), timespan(3600*10_000*hours/1000),
+			))
 		}
 	}
 	return t
@@ -166,7 +166,7 @@ func BenchTable(c *bench.Comparison) Table {
 	}
 	t.Columns = append(t.Columns, families...)
 	for _, line := range lines {
-		row := []string{line.row, line.setting}
+		row := []Cell{{line.row}, {line.setting}}
 		for _, family := range families {
 			line.family = family
 			r, ok := best[line]
@@ -178,7 +178,7 @@ func BenchTable(c *bench.Comparison) Table {
 				}
 				cell += ")"
 			}
-			row = append(row, cell)
+			row = append(row, Cell{cell})
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -198,7 +198,7 @@ func ProfileTable(p *bench.Profile) Table {
 	}
 	for _, r := range p.Rows {
 		for _, b := range r.Programs {
-			row := []string{r.Row, b.Program}
+			row := []Cell{{r.Row}, {b.Program}}
 			for _, part := range bench.Parts {
 				cell := milliseconds(b.Milliseconds[part])
 				if r.FLOPs[part] > 0 {
@@ -206,9 +206,9 @@ func ProfileTable(p *bench.Profile) Table {
 					cell += fmt.Sprintf(" (%s, %.0f %%)", significant(rate), 100*rate/p.Peak)
 				}
 				if part == bench.Step {
-					row = append(row, milliseconds(b.Rest()))
+					row = append(row, Cell{milliseconds(b.Rest())})
 				}
-				row = append(row, cell)
+				row = append(row, Cell{cell})
 			}
 			t.Rows = append(t.Rows, row)
 		}

@@ -27,7 +27,7 @@ func TestBenchTable(t *testing.T) {
 		{"actor", "1 × 2", "12 (31 %)", "10 (25 %; JAX, vmap)", "120 (40 %)"},
 		{"loop", "2 × 1", "3 (10 %)", NotRun, NotRun},
 	}
-	if !reflect.DeepEqual(got.Columns, columns) || !reflect.DeepEqual(got.Rows, rows) {
+	if !reflect.DeepEqual(got.Columns, columns) || !reflect.DeepEqual(got.text(), rows) {
 		t.Errorf("%q\n%q", got.Columns, got.Rows)
 	}
 }
@@ -42,7 +42,7 @@ func TestProfileTable(t *testing.T) {
 	}
 	got := ProfileTable(&p)
 	want := [][]string{{"actor", "GoMLX", "5.00 (40, 50 %)", "3.00 (10, 12 %)", "1.00", "0.25", "-0.25", "9.00"}}
-	if !reflect.DeepEqual(got.Rows, want) || len(got.Columns) != len(want[0]) {
+	if !reflect.DeepEqual(got.text(), want) || len(got.Columns) != len(want[0]) {
 		t.Errorf("%q\n%q", got.Columns, got.Rows)
 	}
 }

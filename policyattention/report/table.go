@@ -8,20 +8,20 @@ import (
 	"html/template"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
+	"icrl/policyattention/stats"
 )
 
-// Table is a table as text, and the values that it was made of.
+// Table is a table of values, which [Cell.Text] writes when it is shown.
 type Table struct {
 	Name    string
 	Title   string
 	Columns []string
-	Rows    [][]string
+	Rows    [][]Cell
 	Notes   []string
 	// Values are the rows as package results gives them, for those who want numbers.
 	Values any `json:",omitempty"`
@@ -31,66 +31,77 @@ type Table struct {
 	// Results are all results of the store that the table was made from, by folder,
 	// with the seal of each one's manifest. Only the table of claims has them.
 	Results map[string]string `json:",omitempty"`
-	summary string            // stands above the table
-	grouped bool              // the first column is the heading of a section
+	// Preset is the preset of the results, which the last note says too.
+	Preset  string `json:"-"`
+	summary string // stands above the table
+	grouped bool   // the first column is the heading of a section
 }
 
 // NotRun stands where an artifact is missing.
 const NotRun = "not yet run"
 
-// column is a column of a table of rows R.
+// column is a column of a table of rows R; nil is an empty entry.
 type column[R any] struct {
 	name string
-	cell func(R) string
+	cell func(R) any
 }
 
-// fill appends columns and rows. It is the last step of a table.
+// fill appends columns and rows.
 func fill[R any](t *Table, rows []R, columns ...column[R]) {
 	t.Values = rows
 	for _, c := range columns {
 		t.Columns = append(t.Columns, c.name)
 	}
 	for _, r := range rows {
-		var cells []string
+		var row []Cell
 		for _, c := range columns {
-			cells = append(cells, c.cell(r))
+			row = append(row, cellOf(c.cell(r)))
 		}
-		t.Rows = append(t.Rows, cells)
+		t.Rows = append(t.Rows, row)
 	}
+}
+
+// when returns a value that is there, and nothing if it is not.
+func when(there bool, value any) any {
+	if there {
+		return value
+	}
+	return nil
 }
 
 // estimated returns columns of an estimate's value and interval.
 func estimated[R any](name, span string, of func(R) results.Estimate) []column[R] {
 	return []column[R]{
-		{name, func(r R) string { return value(of(r)) }},
-		{span, func(r R) string {
-			if e := of(r); e.Runs > 0 {
-				return interval(e.Lo, e.Hi)
-			}
-			return ""
+		{name, func(r R) any { return value(of(r)) }},
+		{span, func(r R) any {
+			e := of(r)
+			return span95(e.Runs > 0, e.Estimate)
 		}},
 	}
 }
 
-// value prints an estimate, or that it is missing.
-func value(e results.Estimate) string {
+// span95 is the interval of an estimate in a column of its own.
+func span95(there bool, e stats.Estimate) Interval {
+	if !there {
+		return Interval{math.NaN(), math.NaN()}
+	}
+	return Interval{e.Lo, e.Hi}
+}
+
+// value is the value of an estimate, or says that it is missing.
+func value(e results.Estimate) any {
 	if e.Runs == 0 {
 		return NotRun
 	}
-	return number(e.Value)
+	return e.Value
 }
 
 // ofRuns prints a number of runs of those that are planned.
 func ofRuns(e results.Estimate) string { return fmt.Sprintf("%d of %d", e.Runs, e.Planned) }
 
-// shown prints a number of a tail, if there is one.
-func shown[R any](of func(R) results.Tail, f func(results.Tail) float64) func(R) string {
-	return func(r R) string {
-		if t := of(r); t.Runs > 0 {
-			return number(f(t))
-		}
-		return ""
-	}
+// shown returns a number of a tail, if there is one.
+func shown[R any](of func(R) results.Tail, f func(results.Tail) float64) func(R) any {
+	return func(r R) any { return when(of(r).Runs > 0, f(of(r))) }
 }
 
 // distribution returns columns of how values are distributed, see [results.Runs.Spread].
@@ -106,31 +117,21 @@ func distribution[R any](of func(R) results.Tail) []column[R] {
 
 // tails returns columns of a tail.
 func tails[R any](of func(R) results.Tail) []column[R] {
-	show := func(f func(results.Tail) float64) func(R) string { return shown(of, f) }
-	return []column[R]{
-		{"excess: mean", show(func(t results.Tail) float64 { return t.Mean })},
-		{"excess: 95 %", show(func(t results.Tail) float64 { return t.P95 })},
-		{"excess: 99 %", show(func(t results.Tail) float64 { return t.P99 })},
-		{"excess: worst", show(func(t results.Tail) float64 { return t.Worst })},
-		{"share behind by .05", show(func(t results.Tail) float64 { return t.Behind })},
-		{"ratio of means", show(func(t results.Tail) float64 { return t.RatioOfMeans.Value })},
-		{"95% interval of that", func(r R) string {
-			if t := of(r); t.Runs > 0 {
-				return interval(t.RatioOfMeans.Lo, t.RatioOfMeans.Hi)
-			}
-			return ""
-		}},
+	columns := distribution(of)
+	for i, name := range []string{"excess: mean", "excess: 95 %", "excess: 99 %", "excess: worst", "share behind by .05"} {
+		columns[i].name = name
 	}
+	return append(columns,
+		column[R]{"ratio of means", shown(of, func(t results.Tail) float64 { return t.RatioOfMeans.Value })},
+		column[R]{"95% interval of that", func(r R) any { return span95(of(r).Runs > 0, of(r).RatioOfMeans.Estimate) }},
+	)
 }
 
 // tailed returns one column of a tail, for tables that have no room for [tails].
 func tailed[R any](name string, of func(R) results.Tail) []column[R] {
-	return []column[R]{{name, func(r R) string {
+	return []column[R]{{name, func(r R) any {
 		t := of(r)
-		if t.Runs == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%.2g, %.2g (%s)", t.P99, t.Worst, percent(t.Behind))
+		return when(t.Runs > 0, fmt.Sprintf("%.2g, %.2g (%s)", t.P99, t.Worst, percent(t.Behind)))
 	}}}
 }
 
@@ -158,7 +159,8 @@ func (t Table) Markdown(w io.Writer) error {
 		return err
 	}
 	width := make([]int, len(t.Columns))
-	for _, row := range append([][]string{t.Columns}, t.Rows...) {
+	rows := t.text()
+	for _, row := range append([][]string{t.Columns}, rows...) {
 		for i, cell := range row {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
@@ -175,7 +177,7 @@ func (t Table) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "|%s", strings.Repeat("-", n+2))
 	}
 	b.WriteString("|\n")
-	for _, row := range t.Rows {
+	for _, row := range rows {
 		line(row)
 	}
 	for _, note := range t.Notes {
@@ -189,7 +191,7 @@ func (t Table) Markdown(w io.Writer) error {
 func (t Table) document(b *strings.Builder) {
 	fmt.Fprintf(b, "# %s\n\n%s\n", t.Title, t.summary)
 	group := ""
-	for _, row := range t.Rows {
+	for _, row := range t.text() {
 		if row[0] != group {
 			group = row[0]
 			fmt.Fprintf(b, "\n## %s\n\n| %s |\n%s|\n", group, strings.Join(t.Columns[1:], " | "), strings.Repeat("|-", len(row)-1))
@@ -222,7 +224,7 @@ func (t Table) HTML(w io.Writer) error { return fragment.Execute(w, t) }
 // CSV writes the columns and rows.
 func (t Table) CSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	if err := c.WriteAll(append([][]string{t.Columns}, t.Rows...)); err != nil {
+	if err := c.WriteAll(append([][]string{t.Columns}, t.text()...)); err != nil {
 		return err
 	}
 	return c.Error()
@@ -278,7 +280,8 @@ func (s *source) table(name string) (Table, error) {
 				return Table{}, fmt.Errorf("report: table %s: %w", name, err)
 			}
 			t.Name = name
-			t.Notes = append(t.Notes, fmt.Sprintf("Preset %s.", s.Store.Preset.Name))
+			t.Preset = s.Store.Preset.Name
+			t.Notes = append(t.Notes, PresetNote(t.Preset))
 			return t, nil
 		}
 	}
@@ -289,35 +292,3 @@ func (s *source) table(name string) (Table, error) {
 type source struct{ *results.Source }
 
 func newSource(store *experiment.Store) *source { return &source{results.New(store)} }
-
-// number prints four significant digits.
-func number(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "–"
-	case v == math.Trunc(v) && math.Abs(v) < 1e9:
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.4g", v)
-}
-
-func interval(lo, hi float64) string { return fmt.Sprintf("[%s, %s]", number(lo), number(hi)) }
-
-// extent prints the least and the greatest of values, if there are any.
-func extent(values []float64) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return interval(slices.Min(values), slices.Max(values))
-}
-
-// quoted prints a number of the paper, or a dash where it has none.
-func quoted(n *results.Number) string {
-	switch {
-	case n == nil:
-		return "–"
-	case n.Lo < n.Hi:
-		return number(n.Value) + " " + interval(n.Lo, n.Hi)
-	}
-	return number(n.Value)
-}

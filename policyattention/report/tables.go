@@ -35,16 +35,16 @@ func oracleTable(s *source) (Table, error) {
 	}
 	fill(&t, rows, slices.Concat(
 		[]column[results.Estimate]{
-			{"S", func(e results.Estimate) string { return fmt.Sprint(e.X.S) }},
-			{"T", func(e results.Estimate) string { return fmt.Sprint(e.T) }},
-			{"paper", func(e results.Estimate) string { return quoted(e.Paper) }},
+			{"S", func(e results.Estimate) any { return e.X.S }},
+			{"T", func(e results.Estimate) any { return e.T }},
+			{"paper", func(e results.Estimate) any { return quoted(e.Paper) }},
 		},
 		estimated("here", "95% interval", func(e results.Estimate) results.Estimate { return e }),
-		[]column[results.Estimate]{{"MDPs", func(e results.Estimate) string {
+		[]column[results.Estimate]{{"MDPs", func(e results.Estimate) any {
 			if e.Runs == 0 {
-				return ""
+				return nil
 			}
-			return fmt.Sprint(len(e.Used[0][0].Scored))
+			return len(e.Used[0][0].Scored)
 		}}},
 	)...)
 	t.Notes = []string{"The paper's medians are over 64 MDPs. Interval: bootstrap over MDPs, 10,000 replicates. The distribution of problems, γ, A, π₀ and Q₀ were chosen so that these four medians come out."}
@@ -57,20 +57,15 @@ func benchmarkTable(s *source) (Table, error) {
 	type R = results.BenchmarkRow
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"method", func(r R) string { return r.Series.String() }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
-			{"paper", func(r R) string { return quoted(r.Loss.Paper) }},
+			{"method", func(r R) any { return r.Series.String() }},
+			{"S", func(r R) any { return r.S }},
+			{"T", func(r R) any { return r.T }},
+			{"paper", func(r R) any { return quoted(r.Loss.Paper) }},
 		},
 		estimated("here", "95% interval", func(r R) results.Estimate { return r.Loss }),
 		[]column[R]{
-			{"runs", func(r R) string { return ofRuns(r.Loss) }},
-			{"paper / oracle", func(r R) string {
-				if r.Ratio.Paper == nil {
-					return ""
-				}
-				return number(math.Round(100*r.Ratio.Paper.Value) / 100)
-			}},
+			{"runs", func(r R) any { return ofRuns(r.Loss) }},
+			{"paper / oracle", func(r R) any { return hundredths(r.Ratio.Paper) }},
 		},
 		blank(estimated("here / oracle", "95% interval of ratio", func(r R) results.Estimate { return r.Ratio })),
 		tails(func(r R) results.Tail { return r.Tail }),
@@ -83,15 +78,24 @@ func benchmarkTable(s *source) (Table, error) {
 	return t, err
 }
 
+// tenths rounds to one decimal.
+func tenths(v float64) float64 { return math.Round(10*v) / 10 }
+
+// hundredths is a ratio of two numbers of the paper, if it has both.
+func hundredths(n *results.Number) any {
+	if n == nil {
+		return nil
+	}
+	return math.Round(100*n.Value) / 100
+}
+
 // blank leaves cells empty where an estimate is missing for another reason than that
 // it has not been run.
 func blank[R any](columns []column[R]) []column[R] {
 	for i, c := range columns {
-		columns[i].cell = func(r R) string {
-			if text := c.cell(r); text != NotRun {
-				return text
-			}
-			return ""
+		columns[i].cell = func(r R) any {
+			value := c.cell(r)
+			return when(value != NotRun, value)
 		}
 	}
 	return columns
@@ -105,16 +109,16 @@ func differencesTable(s *source) (Table, error) {
 	type R = results.DifferenceRow
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"minus", func(r R) string { return r.Series.String() }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
-			{"paper", func(r R) string { return quoted(r.OfMedians.Paper) }},
+			{"minus", func(r R) any { return r.Series.String() }},
+			{"S", func(r R) any { return r.S }},
+			{"T", func(r R) any { return r.T }},
+			{"paper", func(r R) any { return quoted(r.OfMedians.Paper) }},
 		},
 		estimated("of medians", "95% interval", func(r R) results.Estimate { return r.OfMedians }),
 		blank(estimated("by problem", "95% interval of that", func(r R) results.Estimate { return r.ByProblem })),
 		[]column[R]{
-			{"runs", func(r R) string { return ofRuns(r.OfMedians) }},
-			{"medians of PolicyAttention are", func(r R) string { return Order(r.OfMedians) }},
+			{"runs", func(r R) any { return ofRuns(r.OfMedians) }},
+			{"medians of PolicyAttention are", func(r R) any { return Order(r.OfMedians) }},
 		},
 		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
@@ -153,16 +157,11 @@ func confirmationTable(s *source) (Table, error) {
 	type R = results.Comparison
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"quantity", func(r R) string { return r.Quantity }},
-			{"paper", func(r R) string { return quoted(r.Estimate.Paper) }},
+			{"quantity", func(r R) any { return r.Quantity }},
+			{"paper", func(r R) any { return quoted(r.Estimate.Paper) }},
 		},
 		estimated("here", "95% interval", func(r R) results.Estimate { return r.Estimate }),
-		[]column[R]{{"runs", func(r R) string {
-			if r.Estimate.Runs == 0 {
-				return ""
-			}
-			return fmt.Sprint(r.Estimate.Runs)
-		}}},
+		[]column[R]{{"runs", func(r R) any { return when(r.Estimate.Runs > 0, r.Estimate.Runs) }}},
 		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
 	actor, err := s.Plain(4)
@@ -191,19 +190,14 @@ func tailsTable(s *source) (Table, error) {
 	type R = results.Group
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"method", func(r R) string { return r.Name }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
-			{"runs", func(r R) string { return ofRuns(r.Ratio) }},
+			{"method", func(r R) any { return r.Name }},
+			{"S", func(r R) any { return r.S }},
+			{"T", func(r R) any { return r.T }},
+			{"runs", func(r R) any { return ofRuns(r.Ratio) }},
 		},
 		estimated("ratio of medians", "95% interval", func(r R) results.Estimate { return r.Ratio }),
 		tails(func(r R) results.Tail { return r.Tail }),
-		[]column[R]{{"run with the worst tail", func(r R) string {
-			if r.Tail.Runs == 0 {
-				return ""
-			}
-			return fmt.Sprint(r.Tail.WorstRun)
-		}}},
+		[]column[R]{{"run with the worst tail", func(r R) any { return when(r.Tail.Runs > 0, r.Tail.WorstRun) }}},
 	)...)
 	t.Notes = []string{tailNote, bootstrapNote}
 	return t, err
@@ -215,14 +209,14 @@ func shiftTable(s *source) (Table, error) {
 	type R = results.ShiftRow
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"family", func(r R) string { return string(r.Family) }},
-			{"identities", func(r R) string { return map[bool]string{false: "the paper's", true: "further"}[r.Further] }},
-			{"paper", func(r R) string { return quoted(r.Ratio.Paper) }},
+			{"family", func(r R) any { return string(r.Family) }},
+			{"identities", func(r R) any { return map[bool]string{false: "the paper's", true: "further"}[r.Further] }},
+			{"paper", func(r R) any { return quoted(r.Ratio.Paper) }},
 		},
 		estimated("here", "95% interval", func(r R) results.Estimate { return r.Ratio }),
 		[]column[R]{
-			{"range over runs", func(r R) string { return extent(r.Ratio.ByRun) }},
-			{"runs", func(r R) string { return ofRuns(r.Ratio) }},
+			{"range over runs", func(r R) any { return extent(r.Ratio.ByRun) }},
+			{"runs", func(r R) any { return ofRuns(r.Ratio) }},
 		},
 		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
@@ -235,24 +229,27 @@ func mechanismTable(s *source) (Table, error) {
 	rows, err := s.Mechanism()
 	type R = results.Spread
 	fill(&t, rows,
-		column[R]{"method", func(r R) string { return r.Series.String() }},
-		column[R]{"S", func(r R) string { return fmt.Sprint(r.S) }},
-		column[R]{"quantity", func(r R) string { return r.Quantity }},
-		column[R]{"paper", func(r R) string { return quoted(r.Paper) }},
+		column[R]{"method", func(r R) any { return r.Series.String() }},
+		column[R]{"S", func(r R) any { return r.S }},
+		column[R]{"quantity", func(r R) any { return r.Quantity }},
+		column[R]{"paper", func(r R) any { return quoted(r.Paper) }},
 		column[R]{"here", middle},
-		column[R]{"range over runs", func(r R) string { return extent(r.ByRun) }},
-		column[R]{"runs", func(r R) string { return fmt.Sprint(len(r.ByRun)) }},
+		column[R]{"range over runs", func(r R) any { return extent(r.ByRun) }},
+		column[R]{"runs", func(r R) any { return len(r.ByRun) }},
 	)
 	t.Notes = []string{fmt.Sprintf("Inputs: rounds 0 to %d of exact PMD runs on held-out MDPs, η uniform on [0.4, 1.2]. The paper does not give its inputs' distribution, which decides how far apart the rules are.", experiment.PaperProtocol.HeldOutRounds)}
 	return t, err
 }
 
-// middle prints the median over runs, or that there are none.
-func middle(r results.Spread) string {
-	if len(r.ByRun) == 0 {
+// middle is the median over runs, or says that there are none.
+func middle(r results.Spread) any { return median(r.ByRun) }
+
+// median is the median of numbers of runs, or says that there are none.
+func median(byRun []float64) any {
+	if len(byRun) == 0 {
 		return NotRun
 	}
-	return number(r.Value())
+	return stats.Median(byRun)
 }
 
 func frontierTable(s *source) (Table, error) {
@@ -268,19 +265,19 @@ func frontierTable(s *source) (Table, error) {
 	type R = results.Budget
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"method", func(r R) string { return s.Series(r.Method, "").Label }},
-			{"steps", func(r R) string { return fmt.Sprint(r.Step) }},
-			{"ζ (paper)", func(r R) string { return quoted(r.Zeta.Paper) }},
-			{"ζ", func(r R) string { return middle(r.Zeta) }},
-			{"range over runs", func(r R) string { return extent(r.Zeta.ByRun) }},
-			{"row-L1", func(r R) string { return number(r.RowL1.Value()) }},
-			{"loss (paper)", func(r R) string { return quoted(r.Loss.Paper) }},
+			{"S", func(r R) any { return r.S }},
+			{"method", func(r R) any { return s.Series(r.Method, "").Label }},
+			{"steps", func(r R) any { return r.Step }},
+			{"ζ (paper)", func(r R) any { return quoted(r.Zeta.Paper) }},
+			{"ζ", func(r R) any { return middle(r.Zeta) }},
+			{"range over runs", func(r R) any { return extent(r.Zeta.ByRun) }},
+			{"row-L1", func(r R) any { return r.RowL1.Value() }},
+			{"loss (paper)", func(r R) any { return quoted(r.Loss.Paper) }},
 		},
 		estimated("loss", "95% interval", func(r R) results.Estimate { return r.Loss }),
 		[]column[R]{
-			{"runs", func(r R) string { return ofRuns(r.Loss) }},
-			{"non-dominated", func(r R) string { return map[bool]string{true: "yes"}[r.Envelope] }},
+			{"runs", func(r R) any { return ofRuns(r.Loss) }},
+			{"non-dominated", func(r R) any { return map[bool]string{true: "yes"}[r.Envelope] }},
 		},
 		tails(func(r R) results.Tail { return r.Tail }),
 	)...)
@@ -326,13 +323,13 @@ func auditTable(s *source) (Table, error) {
 		}
 	}
 	fill(&t, rows,
-		column[R]{"quantity", func(r R) string { return r.Quantity }},
-		column[R]{"paper", func(r R) string { return quoted(r.Paper) }},
-		column[R]{"here", func(r R) string {
+		column[R]{"quantity", func(r R) any { return r.Quantity }},
+		column[R]{"paper", func(r R) any { return quoted(r.Paper) }},
+		column[R]{"here", func(r R) any {
 			if r.Here == nil {
 				return NotRun
 			}
-			return number(*r.Here)
+			return *r.Here
 		}},
 	)
 	t.Notes = []string{fmt.Sprintf("All problems of %d of %d planned closed loops, at horizons %v; the slack is in units of Q. The paper's rows are those of the first scope, without exact PMD; how it comes to 69,120 it does not say. A closed loop that two blocks share is audited once.", len(all.Used), all.Planned, experiment.PaperProtocol.Horizons)}
@@ -366,8 +363,8 @@ func costTable(s *source) (Table, error) {
 		}
 		rows = append(rows, row)
 	}
-	of := func(missing string, show func(artifact.Cost) string) func(R) string {
-		return func(r R) string {
+	of := func(missing any, show func(artifact.Cost) any) func(R) any {
+		return func(r R) any {
 			if r.Cost == nil {
 				return missing
 			}
@@ -375,14 +372,14 @@ func costTable(s *source) (Table, error) {
 		}
 	}
 	fill(&t, rows,
-		column[R]{"run", func(r R) string { return r.Run }},
-		column[R]{"parameters", func(r R) string { return fmt.Sprint(r.Parameters) }},
-		column[R]{"steps", func(r R) string { return fmt.Sprint(r.Steps) }},
-		column[R]{"steps/s", of(NotRun, func(c artifact.Cost) string { return number(c.StepsPerSecond) })},
-		column[R]{"wall min", of("", func(c artifact.Cost) string { return fmt.Sprintf("%.1f", c.WallSeconds/60) })},
-		column[R]{"CPU min", of("", func(c artifact.Cost) string { return fmt.Sprintf("%.1f", c.CPUSeconds/60) })},
-		column[R]{"peak MB", of("", func(c artifact.Cost) string { return fmt.Sprint(c.PeakMemory >> 20) })},
-		column[R]{"backend", func(r R) string { return r.Backend }},
+		column[R]{"run", func(r R) any { return r.Run }},
+		column[R]{"parameters", func(r R) any { return r.Parameters }},
+		column[R]{"steps", func(r R) any { return r.Steps }},
+		column[R]{"steps/s", of(NotRun, func(c artifact.Cost) any { return c.StepsPerSecond })},
+		column[R]{"wall min", of(nil, func(c artifact.Cost) any { return tenths(c.WallSeconds / 60) })},
+		column[R]{"CPU min", of(nil, func(c artifact.Cost) any { return tenths(c.CPUSeconds / 60) })},
+		column[R]{"peak MB", of(nil, func(c artifact.Cost) any { return c.PeakMemory >> 20 })},
+		column[R]{"backend", func(r R) any { return r.Backend }},
 	)
 	parameters := results.Paper(results.Key{Block: "cost", Quantity: "parameters", S: 8})
 	t.Notes = []string{
@@ -418,19 +415,12 @@ func ablationTable(s *source) (Table, error) {
 		}
 		t.Notes = append(t.Notes, outcome(at40, states))
 	}
-	of := func(values func(R) []float64) []column[R] {
+	of := func(name string, values func(R) []float64) []column[R] {
 		return []column[R]{
-			{"", func(r R) string {
-				if len(values(r)) == 0 {
-					return NotRun
-				}
-				return number(stats.Median(values(r)))
-			}},
-			{"range over runs", func(r R) string { return extent(values(r)) }},
+			{name, func(r R) any { return median(values(r)) }},
+			{"range over runs", func(r R) any { return extent(values(r)) }},
 		}
 	}
-	static, loop := of(func(r R) []float64 { return r.At20.Static }), of(func(r R) []float64 { return r.At20.RowL1 })
-	static[0].name, loop[0].name = "row-L1, static inputs", "row-L1, in the loop"
 	plain := estimated("T = 40 / plain", "95% interval", func(r R) results.Estimate {
 		if r.At40.Name == "plain" {
 			return results.Estimate{}
@@ -439,18 +429,19 @@ func ablationTable(s *source) (Table, error) {
 	})
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"recipe", func(r R) string { return r.At20.Name }},
-			{"what differs from plain", func(r R) string { return changes[r.At20.Name] }},
-			{"S", func(r R) string { return fmt.Sprint(r.At20.S) }},
-			{"steps", func(R) string { return fmt.Sprint(s.Store.Preset.Ablation) }},
+			{"recipe", func(r R) any { return r.At20.Name }},
+			{"what differs from plain", func(r R) any { return changes[r.At20.Name] }},
+			{"S", func(r R) any { return r.At20.S }},
+			{"steps", func(R) any { return s.Store.Preset.Ablation }},
 		},
-		static, loop,
+		of("row-L1, static inputs", func(r R) []float64 { return r.At20.Static }),
+		of("row-L1, in the loop", func(r R) []float64 { return r.At20.RowL1 }),
 		estimated("T = 20 / oracle", "95% interval", func(r R) results.Estimate { return r.At20.Ratio }),
 		estimated("T = 40 / oracle", "95% interval", func(r R) results.Estimate { return r.At40.Ratio }),
 		blank(plain),
 		tailed("T = 20: "+tailColumn, func(r R) results.Tail { return r.At20.Tail }),
 		tails(func(r R) results.Tail { return r.At40.Tail }),
-		[]column[R]{{"runs", func(r R) string { return ofRuns(r.At20.Loss) }}},
+		[]column[R]{{"runs", func(r R) any { return ofRuns(r.At20.Loss) }}},
 	)...)
 	t.Notes = append([]string{
 		"Every recipe is trained at the same identities and for the same steps, a tenth of the paper's at preset paper; \"plain\" stands for the paper.",
@@ -467,21 +458,16 @@ func groups(t *Table, rows []results.Group) {
 	type R = results.Group
 	fill(t, rows, slices.Concat(
 		[]column[R]{
-			{"recipe", func(r R) string { return r.Name }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
+			{"recipe", func(r R) any { return r.Name }},
+			{"S", func(r R) any { return r.S }},
+			{"T", func(r R) any { return r.T }},
 		},
 		estimated("here", "95% interval", func(r R) results.Estimate { return r.Loss }),
 		blank(estimated("here / oracle", "95% interval of ratio", func(r R) results.Estimate { return r.Ratio })),
 		tails(func(r R) results.Tail { return r.Tail }),
 		[]column[R]{
-			{"row-L1, in the loop", func(r R) string {
-				if len(r.RowL1) == 0 {
-					return ""
-				}
-				return number(stats.Median(r.RowL1))
-			}},
-			{"runs", func(r R) string { return ofRuns(r.Loss) }},
+			{"row-L1, in the loop", func(r R) any { return when(len(r.RowL1) > 0, stats.Median(r.RowL1)) }},
+			{"runs", func(r R) any { return ofRuns(r.Loss) }},
 		},
 	)...)
 }
@@ -493,37 +479,14 @@ func criticsTable(s *source) (Table, error) {
 	type R = results.CriticRow
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"actor and critic", func(r R) string { return r.Label }},
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"error of a backup", func(r R) string {
-				switch {
-				case r.Asked == 0:
-					return ""
-				case len(r.Error) == 0:
-					return NotRun
-				}
-				return number(stats.Median(r.Error))
-			}},
-			{"over runs", func(r R) string {
-				if len(r.Error) < 2 {
-					return ""
-				}
-				return extent(r.Error)
-			}},
-			{"/ mean of samples", func(r R) string {
-				if len(r.Error) == 0 {
-					return ""
-				}
-				return number(r.OverMean)
-			}},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
-			{"runs", func(r R) string { return ofRuns(r.Ratio) }},
-			{"paper's ratio", func(r R) string {
-				if r.Ratio.Paper == nil {
-					return ""
-				}
-				return number(math.Round(100*r.Ratio.Paper.Value) / 100)
-			}},
+			{"actor and critic", func(r R) any { return r.Label }},
+			{"S", func(r R) any { return r.S }},
+			{"error of a backup", func(r R) any { return when(r.Asked > 0, median(r.Error)) }},
+			{"over runs", func(r R) any { return when(len(r.Error) > 1, extent(r.Error)) }},
+			{"/ mean of samples", func(r R) any { return when(len(r.Error) > 0, r.OverMean) }},
+			{"T", func(r R) any { return r.T }},
+			{"runs", func(r R) any { return ofRuns(r.Ratio) }},
+			{"paper's ratio", func(r R) any { return hundredths(r.Ratio.Paper) }},
 		},
 		joined("ratio of medians", func(r R) results.Estimate { return r.Ratio }),
 		joined("ratio of means", func(r R) results.Estimate { return r.Tail.RatioOfMeans }),
@@ -558,11 +521,11 @@ func firstRoundsTable(s *source) (Table, error) {
 		return t, nil
 	}
 	for i, horizon := range horizons {
-		own := make([]string, len(t.Columns))
+		own := make([]Cell, len(t.Columns))
 		key := results.Key{Block: experiment.Benchmark, Quantity: "policyattention", S: 8, T: horizon}
-		copy(own, []string{"the paper's", "8", fmt.Sprint(horizon), quoted(results.Paper(key))})
+		copy(own, Cells("the paper's", 8, horizon, quoted(results.Paper(key))))
 		key.Quantity += " / exact-pmd"
-		own[5], own[len(own)-1] = quoted(results.Paper(key)), "3"
+		own[5], own[len(own)-1] = quoted(results.Paper(key)), Cell{3}
 		t.Rows = slices.Insert(t.Rows, i, own)
 	}
 	t.Notes = []string{"The paper does not say where the contexts of its training come from.", tailNote}
@@ -576,7 +539,7 @@ func zeroShotTable(s *source) (Table, error) {
 	type R = results.ZeroShotRow
 	own := estimated("retrained / oracle", "95% interval", func(r R) results.Estimate { return r.Retrained.Ratio })
 	retrained := own[0].cell
-	own[0].cell = func(r R) string {
+	own[0].cell = func(r R) any {
 		if r.Retrained.Ratio.Planned == 0 {
 			return "–" // no network is trained on this size
 		}
@@ -584,15 +547,15 @@ func zeroShotTable(s *source) (Table, error) {
 	}
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"seen in training", func(r R) string { return map[bool]string{true: "yes", false: "no"}[r.Seen] }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
+			{"S", func(r R) any { return r.S }},
+			{"seen in training", func(r R) any { return map[bool]string{true: "yes", false: "no"}[r.Seen] }},
+			{"T", func(r R) any { return r.T }},
 		},
 		estimated("loss / oracle", "95% interval", func(r R) results.Estimate { return r.Ratio }),
 		tails(func(r R) results.Tail { return r.Tail }),
 		own,
 		tailed("retrained, "+tailColumn, func(r R) results.Tail { return r.Retrained.Tail }),
-		[]column[R]{{"runs", func(r R) string { return ofRuns(r.Loss) }}},
+		[]column[R]{{"runs", func(r R) any { return ofRuns(r.Loss) }}},
 	)...)
 	t.Notes = []string{fmt.Sprintf("States are named by %d slots, drawn at random in training, so that every slot has been seen. The paper retrains at every size and does not claim this.", z.Slots), tailNote}
 	return t, err
@@ -606,18 +569,18 @@ func replicationTable(s *source) (Table, error) {
 		return slices.Concat(estimated(name, "95% interval", func(r R) results.Estimate { return of(r).Ratio }),
 			joined("ratio of means", func(r R) results.Estimate { return of(r).Tail.RatioOfMeans }),
 			tailed(tailColumn, func(r R) results.Tail { return of(r).Tail }),
-			[]column[R]{{"runs", func(r R) string { return ofRuns(of(r).Ratio) }}})
+			[]column[R]{{"runs", func(r R) any { return ofRuns(of(r).Ratio) }}})
 	}
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
-			{"S", func(r R) string { return fmt.Sprint(r.S) }},
-			{"T", func(r R) string { return fmt.Sprint(r.T) }},
+			{"S", func(r R) any { return r.S }},
+			{"T", func(r R) any { return r.T }},
 		},
 		side("paper's identities", func(r R) results.Group { return r.First }),
 		side("further identities", func(r R) results.Group { return r.More }),
 		[]column[R]{
-			{"range over all runs", func(r R) string { return extent(r.All) }},
-			{fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), func(r R) string {
+			{"range over all runs", func(r R) any { return extent(r.All) }},
+			{fmt.Sprintf("at most %v", experiment.PaperProtocol.Margin), func(r R) any {
 				return fmt.Sprintf("%d of %d", results.Meeting(r.All), len(r.All))
 			}},
 		},

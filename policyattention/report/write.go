@@ -139,9 +139,10 @@ func checkClaims(store *experiment.Store) ([]experiment.Discrepancy, error) {
 			add(0, "it was made without the result %s", folder)
 		}
 	}
-	for i, row := range want.Rows {
-		if !slices.Equal(got.Rows[i], row) {
-			add(i+1, "the claim is %q, computed again %q", got.Rows[i], row)
+	texts := got.text()
+	for i, row := range want.text() {
+		if !slices.Equal(texts[i], row) {
+			add(i+1, "the claim is %q, computed again %q", texts[i], row)
 		}
 	}
 	for i, e := range want.Evidence {

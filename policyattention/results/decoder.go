@@ -200,7 +200,6 @@ type DecoderRow struct {
 	Paper    *Number // its number, nil where it has none
 	Bound    *float64
 	Here     float64
-	Power    bool // Here is a fitted power
 }
 
 // DecoderStudy is what the decoder does on the preset's number of problems.
@@ -255,7 +254,7 @@ func (s *Source) Decoder() (d DecoderStudy, err error) {
 	}
 	for _, q := range CarrierQuantities {
 		slope, n := CarrierSlope(sweep, q.Measured)
-		add(DecoderRow{Quantity: fmt.Sprintf("power of H, %s (%d scales)", q.Name, n), Formula: "−2", Here: slope, Power: true})
+		add(DecoderRow{Quantity: fmt.Sprintf("power of H, %s (%d scales)", q.Name, n), Formula: "−2", Here: slope})
 	}
 	exact, err := ExactOn(runs)
 	if err != nil {
