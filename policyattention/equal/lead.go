@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"icrl/policyattention/stats"
 )
@@ -27,10 +26,15 @@ func (e *Evidence) find(states int, c Condition, name string, untuned bool) (Row
 // choose from, the one with the lower loss on calibration problems.
 func (e *Evidence) Best(states int, c Condition) (best Row, err error) {
 	for _, r := range e.Rows {
-		if r.States == states && r.Condition == c && strings.HasPrefix(r.Method, "policyattention") && r.Tuning != nil && len(r.Losses) == Runs {
-			if best.Tuning == nil || r.Tuning.Score < best.Tuning.Score {
-				best = r
-			}
+		if r.States != states || r.Condition != c || r.Tuning == nil || len(r.Losses) != Runs {
+			continue
+		}
+		m, err := Find(c.Information, r.Method)
+		if err != nil {
+			return best, err
+		}
+		if m.Proposed && (best.Tuning == nil || r.Tuning.Score < best.Tuning.Score) {
+			best = r
 		}
 	}
 	if best.Tuning == nil {

@@ -25,7 +25,7 @@ var improving = map[Information][]Method{
 		{Name: "exact-pmd", Label: "exact PMD", Parameters: []Parameter{etaOf, startOf}, Published: nominal, New: func(c Case) (control.Controller, error) {
 			return begun{reference.ExactPMD(c.Values[0]), c.Values[1]}, nil
 		}},
-		{Name: "policyattention", Label: "PolicyAttention", Learned: true, Parameters: []Parameter{etaOf, startOf}, Published: nominal, New: func(c Case) (control.Controller, error) {
+		{Name: "policyattention", Label: "PolicyAttention", Learned: true, Proposed: true, Parameters: []Parameter{etaOf, startOf}, Published: nominal, New: func(c Case) (control.Controller, error) {
 			actor, err := actorOf(c)
 			return begun{control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: c.Values[0]}, c.Values[1]}, err
 		}},
@@ -45,7 +45,7 @@ var improving = map[Information][]Method{
 		improved("policyattention-all", "PolicyAttention, all samples", true, nil, allOf),
 		anyMDP("any-all", "actor for any MDP, all samples", "pmd-all", onEstimates(allOf)),
 		{
-			Name: "policyattention-critic", Label: "PolicyAttention, learned critic", Learned: true, Identities: 1, Parameters: []Parameter{etaOf, startOf},
+			Name: "policyattention-critic", Label: "PolicyAttention, learned critic", Learned: true, Proposed: true, Identities: 1, Parameters: []Parameter{etaOf, startOf},
 			Can: func(n, states int) bool { return n == 144 && states == 8 }, // as it was trained
 			New: func(c Case) (control.Controller, error) {
 				actor, err := actorOf(c)
@@ -118,7 +118,7 @@ func tdEstimate(t reference.Told, v []float64) reference.Estimator {
 // start and the estimator's own.
 func improved(name, label string, learned bool, own []Parameter, estimator func(reference.Told, []float64) reference.Estimator) Method {
 	return Method{
-		Name: name, Label: label, Learned: learned, Improves: true, Parameters: append([]Parameter{etaOf, startOf}, own...),
+		Name: name, Label: label, Learned: learned, Proposed: learned, Improves: true, Parameters: append([]Parameter{etaOf, startOf}, own...),
 		New: func(c Case) (control.Controller, error) {
 			actor := reference.PMD()
 			if learned {

@@ -101,6 +101,8 @@ type Form struct {
 	As string
 	// WithModel names the form that it becomes where it can read the model, if there is one.
 	WithModel string
+	// Proposed says that it is PolicyAttention, on some estimate of Q.
+	Proposed bool
 	// Improves says that it is an actor of PMD on estimated values, and no rule of its own.
 	Improves bool
 	// Same reports whether its rounds with N transitions are those of another condition, so

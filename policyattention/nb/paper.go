@@ -86,7 +86,7 @@ func table2(s *results.Source) (*Sheet, error) {
 	if err != nil {
 		return nil, err
 	}
-	spread := func(quantity string) (parts []string) {
+	spread := func(quantity results.Quantity) (parts []string) {
 		for _, m := range mechanism {
 			if m.Method == experiment.PolicyAttention && m.Quantity == quantity && len(m.ByRun) > 0 {
 				parts = append(parts, fmt.Sprintf("%s (S = %d)", Format(m.Value()), m.S))
@@ -95,13 +95,13 @@ func table2(s *results.Source) (*Sheet, error) {
 		return parts
 	}
 	t.Add("What actor rule was learned?", "same-context row-L1 to fixed rules", "PMD 0.0357, nearest alternative 0.1116",
-		"PMD "+strings.ReplaceAll(list(spread("row-L1 to "+string(pmd.PMD))), "\n", " ")+";\nnearest alternative "+list(spread("row-L1 to the nearest alternative")))
+		"PMD "+strings.ReplaceAll(list(spread(results.RowL1To(pmd.PMD))), "\n", " ")+";\nnearest alternative "+list(spread(results.NearestL1)))
 
 	confirmation, err := s.Confirmation()
 	if err != nil {
 		return nil, err
 	}
-	here := func(quantity string) string {
+	here := func(quantity results.Quantity) string {
 		for _, c := range confirmation {
 			if c.Quantity == quantity && c.Estimate.Runs > 0 {
 				return tailed(c.Estimate, c.Tail)
@@ -111,7 +111,7 @@ func table2(s *results.Source) (*Sheet, error) {
 	}
 	within, runs := 0, 0
 	for _, c := range confirmation {
-		if strings.HasPrefix(c.Quantity, "ratio of run") && c.Estimate.Runs > 0 {
+		if c.Run > 0 && c.Estimate.Runs > 0 {
 			runs++
 			if c.Estimate.Value <= experiment.PaperProtocol.Margin {
 				within++
@@ -119,8 +119,8 @@ func table2(s *results.Source) (*Sheet, error) {
 		}
 	}
 	t.Add("Does local correspondence survive feedback?", "learned actor, exact critic / exact PMD, S = 4, T = 20", "ratio 1.052; all five runs at most 1.5",
-		fmt.Sprintf("%s; %d of %d runs at most %g", here("median ratio to exact PMD"), within, runs, experiment.PaperProtocol.Margin))
-	t.Add("Does the fully learned loop remain near the oracle?", "learned actor, learned critic / exact PMD", "1.050", here("learned critic: ratio to exact PMD"))
+		fmt.Sprintf("%s; %d of %d runs at most %g", here(results.MedianRatio), within, runs, experiment.PaperProtocol.Margin))
+	t.Add("Does the fully learned loop remain near the oracle?", "learned actor, learned critic / exact PMD", "1.050", here(results.LearnedCriticRatio))
 
 	shifts, err := s.Shifts()
 	if err != nil {
@@ -154,7 +154,7 @@ func tailed(e results.Estimate, t results.Tail) string {
 const tailNote = "In brackets after a median: the ratio of mean losses to what it is compared with (exact PMD, if nothing else is said), and the largest excess of loss on one problem of one run."
 
 // table2Benchmark adds the questions that the common harness answers.
-func table2Benchmark(s *results.Source, t *Sheet, confirmed func(quantity string) string) error {
+func table2Benchmark(s *results.Source, t *Sheet, confirmed func(results.Quantity) string) error {
 	benchmark, err := s.Benchmark()
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func table2Benchmark(s *results.Source, t *Sheet, confirmed func(quantity string
 	if err != nil {
 		return err
 	}
-	matched := []string{"reward-only minus actor, S = 4: " + confirmed("reward-only minus actor")}
+	matched := []string{"reward-only minus actor, S = 4: " + confirmed(results.RewardOnlyMinus)}
 	for _, d := range differences {
 		if d.Method == experiment.PMDTarget && d.OfMedians.Runs > 0 {
 			matched = append(matched, fmt.Sprintf("PolicyAttention minus PMD-target, S = %d, T = %d: %s", d.S, d.T, Format(d.OfMedians.Estimate)))

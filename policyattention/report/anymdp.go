@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
@@ -36,32 +35,37 @@ func anyExcerpt(s *source) (Table, error) {
 	if err != nil || e == nil {
 		return t, err
 	}
-	groups := []struct {
+	type part struct {
 		name string
-		of   func(row string) bool
-	}{
-		{"all other", func(row string) bool {
-			return !strings.HasPrefix(row, "lock-up") && !strings.HasPrefix(row, "benchmark")
-		}},
-		{"benchmark's", func(row string) bool { return strings.HasPrefix(row, "benchmark") }},
-		{"lock-up, S = 4", nil}, {"lock-up, S = 8", nil}, {"lock-up, S = 16", nil},
+		of   func(trial.Row) bool
+	}
+	parts := []part{
+		{"all other", func(r trial.Row) bool { return !r.Lock && r.Fixture == 0 }},
+		{"benchmark's", func(r trial.Row) bool { return r.Fixture != 0 }},
+	}
+	rows := map[string]trial.Row{}
+	for _, r := range trial.Rows {
+		rows[r.Name] = r
+		if r.Lock {
+			parts = append(parts, part{r.Name, func(x trial.Row) bool { return x.Name == r.Name }})
+		}
 	}
 	for _, readout := range trial.Readouts {
-		for _, g := range groups {
-			part := &trial.Evidence{Summaries: slices.DeleteFunc(slices.Clone(e.Summaries), func(x trial.Summary) bool {
-				return x.Readout != readout || x.Row != g.name && (g.of == nil || !g.of(x.Row))
+		for _, g := range parts {
+			some := &trial.Evidence{Summaries: slices.DeleteFunc(slices.Clone(e.Summaries), func(x trial.Summary) bool {
+				return x.Readout != readout || !g.of(rows[x.Row])
 			})}
-			if len(part.Summaries) == 0 {
+			if len(some.Summaries) == 0 {
 				continue
 			}
 			whole, ratio := 0, 0.0
-			for _, x := range part.Summaries {
+			for _, x := range some.Summaries {
 				if x.Within() == [4]bool{true, true, true, true} {
 					whole++
 				}
 				ratio = max(ratio, x.Ratio())
 			}
-			_, of, largest, locked, problems := part.Verdict(readout)
+			_, of, largest, locked, problems := some.Verdict(readout)
 			t.Rows = append(t.Rows, Cells(readout, g.name, problems, fmt.Sprintf("%d of %d", whole, of),
 				short(largest[0]), short(largest[1]), short(largest[2]), fmt.Sprintf("%.3f", ratio), locked))
 		}

@@ -84,7 +84,7 @@ func across(all []quantity) (t Table) {
 	type row struct {
 		results.Series
 		S     int
-		cells map[string]quantity
+		cells map[results.Quantity]quantity
 	}
 	var rows []*row
 	var columns []column[*row]
@@ -92,13 +92,13 @@ func across(all []quantity) (t Table) {
 		at := slices.IndexFunc(rows, func(r *row) bool { return r.Series == q.Series && r.S == q.S })
 		if at < 0 {
 			at = len(rows)
-			rows = append(rows, &row{q.Series, q.S, map[string]quantity{}})
+			rows = append(rows, &row{q.Series, q.S, map[results.Quantity]quantity{}})
 		}
 		rows[at].cells[q.Quantity] = q
-		if slices.ContainsFunc(columns, func(c column[*row]) bool { return c.name == q.Quantity }) {
+		if slices.ContainsFunc(columns, func(c column[*row]) bool { return c.name == string(q.Quantity) }) {
 			continue
 		}
-		columns = append(columns, column[*row]{q.Quantity, func(r *row) any { return r.cells[q.Quantity].cell }})
+		columns = append(columns, column[*row]{string(q.Quantity), func(r *row) any { return r.cells[q.Quantity].cell }})
 		if q.tail.Runs > 0 {
 			columns = append(columns, tailed("99 %, worst (above)", func(r *row) results.Tail { return r.cells[q.Quantity].tail })...)
 		}
@@ -124,7 +124,7 @@ func mechanismExcerpt(s *source) (Table, error) {
 	rows, err := s.Mechanism()
 	var all []quantity
 	for _, r := range rows {
-		if slices.Contains([]string{"row-L1 to " + string(pmd.PMD), "row-L1 to the nearest alternative", "mean fitted η"}, r.Quantity) && len(r.ByRun) > 0 {
+		if slices.Contains([]results.Quantity{results.RowL1To(pmd.PMD), results.NearestL1, results.MeanFittedEta}, r.Quantity) && len(r.ByRun) > 0 {
 			all = append(all, quantity{Spread: r, cell: besidePrinted(Cell{middle(r), " ", extent(r.ByRun)}, r.Paper)})
 		}
 	}
@@ -139,7 +139,7 @@ func qualifyingExcerpt(within bool) func(*source) (Table, error) {
 		var all []quantity
 		for _, r := range rows {
 			known := len(r.ByRun) > 0 || r.Gap != nil && r.Gap.Runs > 0
-			if known && r.Quantity != "parameters" && r.Quantity != "CPU min of training" && within == (s.method(r.Method).Control != nil) {
+			if known && r.Quantity != results.Parameters && r.Quantity != results.TrainingMinutes && within == (s.method(r.Method).Control != nil) {
 				all = append(all, quantity{r.Spread, besidePrinted(qualificationValue(r), r.Paper), r.Tail})
 			}
 		}
@@ -200,38 +200,33 @@ func whole(build func(*source) (Table, error), columns ...string) func(*source) 
 // controller is a row of the tables that set learned controllers beside the paper.
 type controller struct {
 	Label  string
-	S, T   int
+	From   results.Selection
+	T      int
 	Paper  *results.Number // loss
 	Ratio  *results.Number // to exact PMD, of the paper
 	Here   results.Group
 	Oracle results.Estimate // exact PMD's loss on the same problems
 }
 
-// controllers estimates the controllers of a list.
-func (s *source) controllers(list []controller, in func(controller) results.Selection) ([]controller, error) {
-	for i, c := range list {
-		oracle, err := s.Source.Oracle(c.S)
+// besidePaper estimates controllers and sets them beside the paper.
+func (s *source) besidePaper(rows []controller) (t Table, err error) {
+	for i, c := range rows {
+		oracle, err := s.Source.Oracle(c.From.S)
 		if err != nil {
-			return nil, err
+			return t, err
 		}
-		if list[i].Here, err = s.Group(c.Label, in(c), oracle, c.T); err != nil {
-			return nil, err
+		if rows[i].Here, err = s.Group(c.Label, c.From, oracle, c.T); err != nil {
+			return t, err
 		}
-		if list[i].Oracle, err = oracle.Median(c.T); err != nil {
-			return nil, err
+		if rows[i].Oracle, err = oracle.Median(c.T); err != nil {
+			return t, err
 		}
 	}
-	return list, nil
-}
-
-// besidePaper prints controllers beside the paper.
-func besidePaper(rows []controller) Table {
-	var t Table
 	type R = controller
 	fill(&t, rows, slices.Concat(
 		[]column[R]{
 			{"controller", func(r R) any { return r.Label }},
-			{"S", func(r R) any { return r.S }},
+			{"S", func(r R) any { return r.From.S }},
 			{"T", func(r R) any { return r.T }},
 			{"paper", func(r R) any { return quoted(r.Paper) }},
 			{"here", func(r R) any { return value(r.Here.Loss) }},
@@ -242,7 +237,7 @@ func besidePaper(rows []controller) Table {
 		joined("ratio of means", func(r R) results.Estimate { return r.Here.Tail.RatioOfMeans }),
 		tailed(tailColumn, func(r R) results.Tail { return r.Here.Tail }),
 	)...)
-	return t
+	return t, nil
 }
 
 // joined is a column of an estimate with its interval.
@@ -262,54 +257,41 @@ func benchmarkKey(quantity string, states, t int) *results.Number {
 
 // summaryExcerpt is the README's table.
 func summaryExcerpt(s *source) (Table, error) {
-	list := []controller{{Label: "PolicyAttention", S: 4, T: 20, Ratio: results.Paper(results.Key{Block: experiment.Confirmation, Quantity: "median ratio", S: 4, T: 20})}}
-	list = append(list, controller{Label: "PolicyAttention", S: 4, T: 40})
-	for _, states := range []int{8, 16} {
-		for _, t := range horizons {
-			list = append(list, controller{Label: "PolicyAttention", S: states, T: t, Paper: benchmarkKey("policyattention", states, t), Ratio: benchmarkKey("policyattention / exact-pmd", states, t)})
-		}
+	confirmed := func(quantity string) *results.Number {
+		return results.Paper(results.Key{Block: experiment.Confirmation, Quantity: quantity, S: 4, T: 20})
 	}
-	list = append(list,
-		controller{Label: "with a learned critic", S: 4, T: 20, Ratio: results.Paper(results.Key{Block: experiment.Confirmation, Quantity: "learned critic ratio", S: 4, T: 20})},
-		controller{Label: "with a learned critic", S: 8, T: 20, Paper: benchmarkKey("policyattention-learned-critic", 8, 20)})
-	list, err := s.controllers(list, func(c controller) results.Selection {
-		method := experiment.PolicyAttention
-		if c.Label != "PolicyAttention" {
-			method = experiment.LearnedCritic
-		}
-		block := experiment.Benchmark
-		if c.S == 4 {
-			block = experiment.Confirmation
-		}
-		return selection(block, method, c.S)
-	})
-	return besidePaper(list), err
+	four := selection(experiment.Confirmation, experiment.PolicyAttention, 4)
+	list := []controller{{Label: "PolicyAttention", From: four, T: 20, Ratio: confirmed("median ratio")}, {Label: "PolicyAttention", From: four, T: 40}}
+	for _, states := range []int{8, 16} {
+		list = append(list, besideBenchmark("PolicyAttention", selection(experiment.Benchmark, experiment.PolicyAttention, states), "policyattention")...)
+	}
+	return s.besidePaper(append(list,
+		controller{Label: "with a learned critic", From: selection(experiment.Confirmation, experiment.LearnedCritic, 4), T: 20, Ratio: confirmed("learned critic ratio")},
+		controller{Label: "with a learned critic", From: selection(experiment.Benchmark, experiment.LearnedCritic, 8), T: 20, Paper: benchmarkKey("policyattention-learned-critic", 8, 20)}))
+}
+
+// besideBenchmark returns the rows of a controller at the tables' horizons, with the paper's
+// numbers of a key.
+func besideBenchmark(label string, from results.Selection, key string) (list []controller) {
+	for _, t := range horizons {
+		list = append(list, controller{Label: label, From: from, T: t, Paper: benchmarkKey(key, from.S, t), Ratio: benchmarkKey(key+" / exact-pmd", from.S, t)})
+	}
+	return list
 }
 
 // lossesExcerpt has every learned actor at the paper's sizes, and further identities.
 func lossesExcerpt(s *source) (Table, error) {
 	var list []controller
-	selections := map[string]results.Selection{}
-	add := func(label string, x results.Selection, key string) {
-		selections[label] = x
-		for _, t := range horizons {
-			list = append(list, controller{Label: label, S: x.S, T: t, Paper: benchmarkKey(key, x.S, t), Ratio: benchmarkKey(key+" / exact-pmd", x.S, t)})
-		}
-	}
 	for _, states := range []int{8, 16} {
-		at := fmt.Sprintf(" (S = %d)", states)
-		add("PolicyAttention"+at, selection(experiment.Benchmark, experiment.PolicyAttention, states), "policyattention")
-		add("the same, five further identities"+at, selection(experiment.Replication, experiment.PolicyAttention, states), "policyattention")
-		add("PMD-target"+at, selection(experiment.Benchmark, experiment.PMDTarget, states), "pmd-target")
+		list = slices.Concat(list,
+			besideBenchmark("PolicyAttention", selection(experiment.Benchmark, experiment.PolicyAttention, states), "policyattention"),
+			besideBenchmark("the same, five further identities", selection(experiment.Replication, experiment.PolicyAttention, states), "policyattention"),
+			besideBenchmark("PMD-target", selection(experiment.Benchmark, experiment.PMDTarget, states), "pmd-target"))
 		if states == 8 {
-			add("with a learned critic"+at, selection(experiment.Benchmark, experiment.LearnedCritic, states), "policyattention-learned-critic")
+			list = append(list, besideBenchmark("with a learned critic", selection(experiment.Benchmark, experiment.LearnedCritic, states), "policyattention-learned-critic")...)
 		}
 	}
-	list, err := s.controllers(list, func(c controller) results.Selection { return selections[c.Label] })
-	for i := range list {
-		list[i].Label, _, _ = strings.Cut(list[i].Label, " (S")
-	}
-	return besidePaper(list), err
+	return s.besidePaper(list)
 }
 
 // sampledExcerpt has the sampled methods of the common harness at T = 20.
@@ -360,7 +342,7 @@ func criticsExcerpt(horizon int) func(*source) (Table, error) {
 		}
 		rows, err := s.Critics()
 		return t.keep(func(i int) bool {
-			return rows[i].T == horizon && (horizon == 20 || strings.HasPrefix(rows[i].Label, "PolicyAttention"))
+			return rows[i].T == horizon && (horizon == 20 || rows[i].Learned)
 		}), err
 	}
 }

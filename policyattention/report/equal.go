@@ -405,6 +405,6 @@ func equalLine(p *panel, row equal.Row, i ink, use func(equal.Use) float64) erro
 	}
 	l := line(p, i.colour, false, xy)
 	l.Dashes = i.dashes
-	p.name(strings.TrimSuffix(labelOf(row), ", expectations"), l)
+	p.name(labelOf(row), l)
 	return nil
 }

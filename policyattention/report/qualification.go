@@ -51,7 +51,7 @@ func qualificationValue(r results.QualificationRow) any {
 		return estimate(r.Gap.Value, r.Gap.Lo, r.Gap.Hi)
 	case len(r.ByRun) == 0 && r.Expected > 0:
 		return Cell{NotRun, ", about ", math.Round(r.Expected)}
-	case r.Expected > 0 || r.Quantity == "CPU min of training":
+	case r.Expected > 0 || r.Quantity == results.TrainingMinutes:
 		return tenths(r.Value())
 	}
 	return middle(r.Spread)

@@ -259,7 +259,8 @@ func (s *Source) Advantages() (rows []Advantage, err error) {
 
 // Comparison is a named estimate of medians, with the tail that they hide.
 type Comparison struct {
-	Quantity string   `json:"quantity"`
+	Quantity Quantity `json:"quantity"`
+	Run      int      `json:"run,omitempty"` // from 1; 0: of all runs
 	Estimate Estimate `json:"estimate"`
 	Tail     Tail     `json:"tail"` // against the same
 }
@@ -279,24 +280,26 @@ func (s *Source) Confirmation() (rows []Comparison, err error) {
 		one := Runs{Selection: actor.Selection, Planned: 1}
 		one.Seed = run.Model
 		one.Found = slices.DeleteFunc(slices.Clone(actor.Found), func(e *experiment.Evaluation) bool { return e.Cell.Seed != run.Model })
-		row, err := compared(fmt.Sprintf("ratio of run %d to exact PMD", j+1), Ratio, one, oracle, Key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon})
+		row, err := compared(Quantity(fmt.Sprintf("ratio of run %d to exact PMD", j+1)), Ratio, one, oracle, Key{experiment.Confirmation, fmt.Sprintf("ratio of run %d", j), 4, horizon})
 		if err != nil {
 			return nil, err
 		}
+		row.Run = j + 1
 		rows = append(rows, row)
 	}
 	full, reward := found[experiment.LearnedCritic], found[experiment.RewardOnly]
 	for _, q := range []struct {
-		quantity, key string
-		x, y          Runs
-		f             Estimator
+		quantity Quantity
+		key      string
+		x, y     Runs
+		f        Estimator
 	}{
-		{"median ratio to exact PMD", "median ratio", actor, oracle, Ratio},
+		{MedianRatio, "median ratio", actor, oracle, Ratio},
 		{"actor minus exact PMD, of medians", "minus exact-pmd", actor, oracle, Difference},
 		{"actor minus exact PMD, paired", "minus exact-pmd", actor, oracle, PairedDifference},
-		{"learned critic: ratio to exact PMD", "learned critic ratio", full, oracle, Ratio},
+		{LearnedCriticRatio, "learned critic ratio", full, oracle, Ratio},
 		{"learned critic minus exact PMD", "learned critic minus exact-pmd", full, oracle, Difference},
-		{"reward-only minus actor", "reward-only minus actor", reward, actor, Difference},
+		{RewardOnlyMinus, "reward-only minus actor", reward, actor, Difference},
 		{"reward-only minus learned critic", "reward-only minus full loop", reward, full, Difference},
 		{"mixture φ = .01 minus actor", "mixture minus actor", found[experiment.Mixture], actor, Difference},
 		{"PMD-target minus actor", "", found[experiment.PMDTarget], actor, Difference},
@@ -312,7 +315,7 @@ func (s *Source) Confirmation() (rows []Comparison, err error) {
 
 // compared compares runs by an estimator, beside the paper's number of a key, whose
 // horizon it takes.
-func compared(quantity string, f Estimator, x, y Runs, k Key) (row Comparison, err error) {
+func compared(quantity Quantity, f Estimator, x, y Runs, k Key) (row Comparison, err error) {
 	row.Quantity = quantity
 	if row.Estimate, err = x.Compare(f, y, k.T); err != nil {
 		return row, err

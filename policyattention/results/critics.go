@@ -16,7 +16,8 @@ type CriticRow struct {
 	Error    []float64
 	OverMean float64
 	Asked    int
-	Group    // beside exact PMD
+	Group         // beside exact PMD
+	Learned  bool // whether the loop's actor is learned
 	// Beside the loop of the same actor with the mean of the same samples, on the same
 	// problems: missing for that loop itself.
 	RatioOfMeans Estimate
@@ -54,12 +55,12 @@ func (s *Source) Critics() (rows []CriticRow, err error) {
 				continue
 			}
 			loops.Selection = Selection{Method: m.Name, S: states}
-			samples, err := s.sampleMean(loops)
+			samples, learned, err := s.sampleMean(loops)
 			if err != nil {
 				return nil, err
 			}
 			for _, horizon := range Horizons {
-				row := CriticRow{Series: s.Series(m.Name, ""), Asked: backups.Planned, Error: backups.Values(backupError)}
+				row := CriticRow{Series: s.Series(m.Name, ""), Learned: learned, Asked: backups.Planned, Error: backups.Values(backupError)}
 				if len(row.Error) > 0 {
 					row.OverMean = stats.Median(row.Error) / stats.Median(mean.Values(backupError))
 				}
@@ -86,21 +87,21 @@ func (s *Source) Critics() (rows []CriticRow, err error) {
 }
 
 // sampleMean finds the loops of the actor of some loops with the mean of samples as
-// critic, none for such loops themselves.
-func (s *Source) sampleMean(loops Runs) (Runs, error) {
+// critic, none for such loops themselves, and says whether that actor is learned.
+func (s *Source) sampleMean(loops Runs) (found Runs, learned bool, err error) {
 	if len(loops.Found) == 0 {
-		return Runs{}, nil
+		return found, false, nil
 	}
 	x := Selection{Block: experiment.Critics, Method: experiment.SampleMean, S: loops.S}
 	if parts, ok := loops.Found[0].Config.Loop.Deployment.(method.Separable); ok {
 		if actor, _ := parts.Parts(); actor != nil {
-			x.Method = experiment.ActorSampleMean
+			x.Method, learned = experiment.ActorSampleMean, true
 		}
 	}
-	if x.Method == loops.Method {
-		return Runs{}, nil
+	if x.Method != loops.Method {
+		found, err = s.Find(x)
 	}
-	return s.Find(x)
+	return found, learned, err
 }
 
 // errors finds a method's one-step backups of a size.

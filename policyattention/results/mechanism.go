@@ -14,11 +14,28 @@ import (
 	"icrl/policyattention/stats"
 )
 
+// Quantity is what a row measures, as tables call it.
+type Quantity string
+
+// Quantities of which code asks for the rows.
+const (
+	NearestL1          Quantity = "row-L1 to the nearest alternative"
+	MeanFittedEta      Quantity = "mean fitted η"
+	Parameters         Quantity = "parameters"
+	TrainingMinutes    Quantity = "CPU min of training"
+	MedianRatio        Quantity = "median ratio to exact PMD"
+	LearnedCriticRatio Quantity = "learned critic: ratio to exact PMD"
+	RewardOnlyMinus    Quantity = "reward-only minus actor"
+)
+
+// RowL1To is the mean row-L1 to a fixed rule.
+func RowL1To(rule pmd.Rule) Quantity { return Quantity("row-L1 to " + rule) }
+
 // Spread is a number of each of several runs.
 type Spread struct {
 	Series
 	S        int       `json:"s"`
-	Quantity string    `json:"quantity"`
+	Quantity Quantity  `json:"quantity"`
 	ByRun    []float64 `json:"by_run"`
 	Planned  int       `json:"planned"`
 	Paper    *Number   `json:"paper,omitempty"`
@@ -41,7 +58,7 @@ func NearestAlternative(o *experiment.OneStep) float64 {
 // Mechanism returns what one-step inputs say of learned actors, fitted step sizes and
 // learned critics.
 func (s *Source) Mechanism() (rows []Spread, err error) {
-	add := func(x Selection, quantity string, paper *Number, of func(*experiment.Evaluation) float64) error {
+	add := func(x Selection, quantity Quantity, paper *Number, of func(*experiment.Evaluation) float64) error {
 		runs, err := s.Find(x)
 		if runs.Planned > 0 {
 			rows = append(rows, Spread{s.Series(x.Method, ""), x.S, quantity, runs.Values(of), runs.Planned, paper})
@@ -58,14 +75,14 @@ func (s *Source) Mechanism() (rows []Spread, err error) {
 		for _, states := range s.Sizes(experiment.Mechanism) {
 			x := Selection{Block: experiment.Mechanism, Method: method, S: states}
 			for _, rule := range pmd.Rules {
-				if err := add(x, "row-L1 to "+string(rule), quoted(string(rule)), func(e *experiment.Evaluation) float64 { return e.OneStep.MeanDistance(rule) }); err != nil {
+				if err := add(x, RowL1To(rule), quoted(string(rule)), func(e *experiment.Evaluation) float64 { return e.OneStep.MeanDistance(rule) }); err != nil {
 					return nil, err
 				}
 			}
-			if err := add(x, "row-L1 to the nearest alternative", quoted("nearest alternative"), func(e *experiment.Evaluation) float64 { return NearestAlternative(e.OneStep) }); err != nil {
+			if err := add(x, NearestL1, quoted("nearest alternative"), func(e *experiment.Evaluation) float64 { return NearestAlternative(e.OneStep) }); err != nil {
 				return nil, err
 			}
-			if err := add(x, "mean fitted η", quoted("mean fitted eta"), func(e *experiment.Evaluation) float64 { return e.OneStep.MeanFitted() }); err != nil {
+			if err := add(x, MeanFittedEta, quoted("mean fitted eta"), func(e *experiment.Evaluation) float64 { return e.OneStep.MeanFitted() }); err != nil {
 				return nil, err
 			}
 		}

@@ -133,8 +133,8 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 			if runs.Planned == 0 {
 				continue
 			}
-			row := func(quantity string, values []float64) QualificationRow {
-				return QualificationRow{Spread: Spread{x, states, quantity, values, runs.Planned, Paper(Key{experiment.Qualification, quantity + " " + x.Recipe, states, 0})}}
+			row := func(quantity Quantity, values []float64) QualificationRow {
+				return QualificationRow{Spread: Spread{x, states, quantity, values, runs.Planned, Paper(Key{experiment.Qualification, string(quantity) + " " + x.Recipe, states, 0})}}
 			}
 			m, err := s.Store.Preset.Methods.Find(x.Method)
 			if err != nil {
@@ -149,7 +149,7 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 					}
 					values = append(values, v)
 				}
-				measured := row(q.Name, values)
+				measured := row(Quantity(q.Name), values)
 				if q.Round > 0 {
 					measured.Tail = runs.Spread(q.Round)
 				}
@@ -161,7 +161,7 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 					return nil, err
 				}
 				if q.HasControl {
-					gap := row("its loss after round 40 minus "+m.Control.Whose, q.Gap.ByRun)
+					gap := row(Quantity("its loss after round 40 minus "+m.Control.Whose), q.Gap.ByRun)
 					gap.Gap, gap.Tail = &q.Gap, q.GapTail
 					rows = append(rows, gap)
 				}
@@ -170,8 +170,8 @@ func (s *Source) Qualification() (rows []QualificationRow, err error) {
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, row("parameters", sizes))
-			cost := row("CPU min of training", minutes)
+			rows = append(rows, row(Parameters, sizes))
+			cost := row(TrainingMinutes, minutes)
 			cost.Expected = expected
 			rows = append(rows, cost)
 		}
