@@ -131,7 +131,9 @@ func TestMethodFromOutside(t *testing.T) {
 		}
 	}
 	table := testkit.Must(report.BuildTable(s, "benchmark"))(t)
-	if !found || !slices.ContainsFunc(table.Rows, func(row []report.Cell) bool { return row[0].String() == scaled.Label && strings.Contains(fmt.Sprint(row), "[") }) {
+	if !found || !slices.ContainsFunc(table.Rows, func(row []report.Cell) bool {
+		return row[0].String() == scaled.Label && strings.Contains(fmt.Sprint(row), "[")
+	}) {
 		t.Errorf("the table has no row of it with an interval: %q", table.Rows)
 	}
 }

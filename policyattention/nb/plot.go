@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"icrl/policyattention/report"
+	"icrl/policyattention/plots"
 )
 
 // Plot is a figure that a cell draws line by line; names stand where the lines end.
@@ -132,17 +132,17 @@ func NewScreen() *Screen { return &Screen{gonbui.UniqueId()} }
 func (s *Screen) Show(p *Plot) { p.show(s.id) }
 
 func (p *Plot) svg() ([]byte, error) {
-	c := vgsvg.New(report.FigureWidth, plotHeight)
+	c := vgsvg.New(plots.FigureWidth, plotHeight)
 	if err := p.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	return report.FixText(b.Bytes()), err
+	return plots.FixText(b.Bytes()), err
 }
 
 func (p *Plot) png() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(report.FigureWidth, plotHeight), vgimg.UseDPI(144))
+	c := vgimg.NewWith(vgimg.UseWH(plots.FigureWidth, plotHeight), vgimg.UseDPI(144))
 	if err := p.draw(draw.New(c)); err != nil {
 		return nil, err
 	}
@@ -154,12 +154,12 @@ func (p *Plot) png() ([]byte, error) {
 func (p *Plot) draw(c draw.Canvas) error {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
-	panel := report.Panel(p.title, "", "")
+	panel := plots.Axes(p.title, "", "")
 	if p.logX {
-		report.LogScale(&panel.X)
+		plots.LogScale(&panel.X)
 	}
 	if p.logY {
-		report.LogScale(&panel.Y)
+		plots.LogScale(&panel.Y)
 	}
 	for i, s := range p.series {
 		if len(s.X) == 0 {
@@ -179,10 +179,10 @@ func (p *Plot) draw(c draw.Canvas) error {
 	}
 	ends := p.ends()
 	beside := panel.X.Label.TextStyle.Height(p.y) + 8
-	left := draw.Crop(c, beside, -report.NameRoom(panel, ends)-8, beside, -4)
+	left := draw.Crop(c, beside, -plots.NameRoom(panel, ends)-8, beside, -4)
 	panel.Draw(left)
-	report.LabelAxes(c, draw.Crop(left, -4, 0, 0, 0), panel, p.x, p.y)
-	report.NameLines(c, panel, panel.DataCanvas(left), ends)
+	plots.LabelAxes(c, draw.Crop(left, -4, 0, 0, 0), panel, p.x, p.y)
+	plots.NameLines(c, panel, panel.DataCanvas(left), ends)
 	return nil
 }
 
@@ -213,13 +213,13 @@ func (p *Plot) plotter(i int) ([]plot.Plotter, error) {
 }
 
 // ends are the names of the series, where they end.
-func (p *Plot) ends() (ends []report.End) {
+func (p *Plot) ends() (ends []plots.End) {
 	for i, s := range p.series {
 		xy := make(plotter.XYs, len(s.X))
 		for j := range xy {
 			xy[j] = plotter.XY{X: s.X[j], Y: s.Y[j]}
 		}
-		if e, ok := report.EndOf(s.Name, palette[i%len(palette)], xy); ok {
+		if e, ok := plots.EndOf(s.Name, palette[i%len(palette)], xy); ok {
 			ends = append(ends, e)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"icrl/policyattention/report"
+	"icrl/policyattention/plots"
 )
 
 // A bundle is one output in several formats, by MIME type. The reader's program takes
@@ -65,7 +65,7 @@ func (p picture) show(id string) {
 }
 
 // Figure shows a figure of the report.
-func Figure(f *report.Figure) { picture{Must(f.SVG()), Must(f.PNG()), f.Alt()}.show("") }
+func Figure(f *plots.Figure) { picture{Must(f.SVG()), Must(f.PNG()), f.Alt()}.show("") }
 
 var size = regexp.MustCompile(`<svg width="[0-9.]+pt" height="[0-9.]+pt"`)
 

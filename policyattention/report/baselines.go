@@ -10,6 +10,7 @@ import (
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
+	"icrl/policyattention/plots"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
@@ -18,11 +19,11 @@ import (
 
 // methodsFigure shows the benchmark's losses at T = 20, a panel a size and a line
 // a method.
-func methodsFigure(s *source) ([]*panel, error) {
+func methodsFigure(s *source) ([]*plots.Panel, error) {
 	const horizon = 20
-	var panels []*panel
+	var panels []*plots.Panel
 	for _, states := range []int{8, 16} {
-		p := newPanel(fmt.Sprintf("S = %d, T = %d", states, horizon), "median normalized loss", "")
+		p := plots.NewPanel(fmt.Sprintf("S = %d, T = %d", states, horizon), "median normalized loss", "")
 		var names []string
 		quoted, drawn := false, false
 		list := s.BenchmarkSeries()
@@ -45,7 +46,7 @@ func methodsFigure(s *source) ([]*panel, error) {
 			y := float64(len(names))
 			names = append(names, x.String())
 			if n != nil {
-				p.Add(mark(grey, draw.CircleGlyph{}, plotter.XY{X: n.Value, Y: y}))
+				p.Add(plots.Mark(plots.Grey, draw.CircleGlyph{}, plotter.XY{X: n.Value, Y: y}))
 				quoted = true
 			}
 			if len(runs.Found) == 0 {
@@ -53,40 +54,35 @@ func methodsFigure(s *source) ([]*panel, error) {
 			}
 			medians := runs.Medians(horizon)
 			for _, m := range medians {
-				p.Add(mark(s.colour(x.Method), draw.RingGlyph{}, plotter.XY{X: m, Y: y}))
+				p.Add(plots.Mark(s.colour(x.Method), draw.RingGlyph{}, plotter.XY{X: m, Y: y}))
 			}
-			p.Add(mark(s.colour(x.Method), draw.CircleGlyph{}, plotter.XY{X: stats.Median(medians), Y: y}))
+			p.Add(plots.Mark(s.colour(x.Method), draw.CircleGlyph{}, plotter.XY{X: stats.Median(medians), Y: y}))
 			drawn = true
 		}
 		if !drawn {
 			empty(p)
 		} else {
-			p.Legend.Add("median of runs", mark(color.Black, draw.CircleGlyph{}))
-			p.Legend.Add("single runs", mark(color.Black, draw.RingGlyph{}))
+			p.Legend.Add("median of runs", plots.Mark(color.Black, draw.CircleGlyph{}))
+			p.Legend.Add("single runs", plots.Mark(color.Black, draw.RingGlyph{}))
 			if quoted {
-				p.Legend.Add("paper", mark(grey, draw.CircleGlyph{}))
+				p.Legend.Add("paper", plots.Mark(plots.Grey, draw.CircleGlyph{}))
 			}
-			LogScale(&p.X)
+			plots.LogScale(&p.X)
 			p.NominalY(names...)
 			p.Y.Min, p.Y.Max = -.5, float64(len(names))-.5
-			headroom(p, 2)
+			p.Headroom(2)
 		}
 		panels = append(panels, p)
 	}
 	return panels, nil
 }
 
-// mark returns dots of any shape, or without any a sample of one for a legend.
-func mark(c color.Color, shape draw.GlyphDrawer, at ...plotter.XY) *plotter.Scatter {
-	return &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: c, Radius: 3, Shape: shape}}
-}
-
 // endpointsPanel places every method of the benchmark on the plane of deviation
 // from exact PMD and loss, with the non-dominated envelope of the sampled ones at
 // each size. The key stands beside it.
-func endpointsPanel(s *source) (p, key *panel, err error) {
+func endpointsPanel(s *source) (p, key *plots.Panel, err error) {
 	const horizon = 20
-	p, key = newPanel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20"), keyPanel("")
+	p, key = plots.NewPanel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20"), plots.KeyPanel("")
 	// By size, and whether step sizes were tuned.
 	type kind struct {
 		states int
@@ -111,17 +107,17 @@ func endpointsPanel(s *source) (p, key *panel, err error) {
 				continue
 			}
 			at := plotter.XY{X: stats.Median(runs.RowL1()), Y: stats.Median(runs.Medians(horizon))}
-			p.Add(mark(s.colour(x.Method), shapes[kind{states, !x.Quoted}], at))
+			p.Add(plots.Mark(s.colour(x.Method), shapes[kind{states, !x.Quoted}], at))
 			if x.Sampled {
 				sampled = append(sampled, at)
 			}
 			if !named[x.Method] {
 				named[x.Method] = true
-				key.Legend.Add(x.Label, mark(s.colour(x.Method), draw.BoxGlyph{}))
+				key.Legend.Add(x.Label, plots.Mark(s.colour(x.Method), draw.BoxGlyph{}))
 			}
 		}
 		if envelope := results.NonDominated(sampled); len(envelope) > 1 {
-			front = line(p, grey, true, envelope)
+			front = p.Line(plots.Grey, true, envelope)
 		}
 	}
 	if len(named) == 0 {
@@ -132,12 +128,12 @@ func endpointsPanel(s *source) (p, key *panel, err error) {
 		label string
 		kind
 	}{{"S = 8", kind{8, false}}, {"S = 8, tuned", kind{8, true}}, {"S = 16", kind{16, false}}, {"S = 16, tuned", kind{16, true}}} {
-		key.Legend.Add(x.label, mark(grey, shapes[x.kind]))
+		key.Legend.Add(x.label, plots.Mark(plots.Grey, shapes[x.kind]))
 	}
 	if front != nil {
 		key.Legend.Add("best sampled", front)
 	}
-	logLog(p)
+	plots.LogLog(p)
 	p.Y.Max *= 1.2
 	return p, key, nil
 }

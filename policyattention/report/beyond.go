@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/plots"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
@@ -90,10 +91,10 @@ func orderExcerpt(s *source) (Table, error) {
 
 // contrastFigure sets the closed-loop loss of each recipe against its error on
 // static one-step inputs and on the inputs of its own loop.
-func contrastFigure(s *source) ([]*panel, error) {
-	a := newPanel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
-	b := newPanel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
-	panels := []*panel{a, b}
+func contrastFigure(s *source) ([]*plots.Panel, error) {
+	a := plots.NewPanel("(a) static one-step inputs", "mean row-L1 to exact PMD", "loss / exact PMD at T = 40")
+	b := plots.NewPanel("(b) inputs of the actor's own loop", "mean row-L1 to exact PMD, rounds 0–19", "loss / exact PMD at T = 40")
+	panels := []*plots.Panel{a, b}
 	states := s.LectureSize(experiment.Ablation)
 	list, err := s.Ablation(states, 40)
 	if err != nil {
@@ -104,17 +105,17 @@ func contrastFigure(s *source) ([]*panel, error) {
 		empty(panels...)
 		return panels, nil
 	}
-	legend := keyPanel("recipe")
+	legend := plots.KeyPanel("recipe")
 	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}
 	for i, x := range list {
-		for p, deviation := range map[*panel]float64{a: stats.Median(x.Static), b: stats.Median(x.RowL1)} {
-			dot := points(p, palette[(i+5)%len(palette)], true, plotter.XYs{{X: deviation, Y: x.Ratio.Value}})
+		for p, deviation := range map[*plots.Panel]float64{a: stats.Median(x.Static), b: stats.Median(x.RowL1)} {
+			dot := p.Points(plots.Palette[(i+5)%len(plots.Palette)], true, plotter.XYs{{X: deviation, Y: x.Ratio.Value}})
 			dot.Shape = shapes[i%len(shapes)]
 			if p == a {
 				legend.Legend.Add(x.Name, dot)
 			}
 		}
 	}
-	logLog(panels...)
+	plots.LogLog(panels...)
 	return append(panels, legend), nil
 }

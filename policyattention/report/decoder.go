@@ -16,6 +16,7 @@ import (
 	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/plots"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 	"icrl/policyattention/seed"
@@ -32,17 +33,17 @@ var Lecture = struct {
 }
 
 // residualsFigure shows a run's residuals under their bounds.
-func residualsFigure(s *source) ([]*panel, error) {
-	a := newPanel("(a) actor ζ, bound dashed", "round", "row-L1")
-	b := newPanel("(b) critic routing, bound dashed", "round", "units of Q")
-	c := newPanel("(c) critic sampling, bound dashed", "round", "units of Q")
-	add := func(p *panel, i int, name string, run *decoder.Runner, value, bound func(decoder.Round) float64) {
+func residualsFigure(s *source) ([]*plots.Panel, error) {
+	a := plots.NewPanel("(a) actor ζ, bound dashed", "round", "row-L1")
+	b := plots.NewPanel("(b) critic routing, bound dashed", "round", "units of Q")
+	c := plots.NewPanel("(c) critic sampling, bound dashed", "round", "units of Q")
+	add := func(p *plots.Panel, i int, name string, run *decoder.Runner, value, bound func(decoder.Round) float64) {
 		var values, bounds []float64
 		for _, k := range run.Rounds {
 			values, bounds = append(values, value(k)), append(bounds, bound(k))
 		}
-		p.name(name, line(p, palette[i], false, positive(values)))
-		dashed := line(p, palette[i], true, positive(bounds))
+		p.Name(name, p.Line(plots.Palette[i], false, positive(values)))
+		dashed := p.Line(plots.Palette[i], true, positive(bounds))
 		dashed.Width = 1.2
 	}
 	for i, routing := range []float64{1e-1, 1e-3, 1e-6} {
@@ -61,18 +62,18 @@ func residualsFigure(s *source) ([]*panel, error) {
 		}
 		add(c, i, fmt.Sprintf("m = %d", m), runs[0], func(k decoder.Round) float64 { return k.Sampling }, func(decoder.Round) float64 { return runs[0].Decoder.DeltaStat })
 	}
-	panels := []*panel{a, b, c}
+	panels := []*plots.Panel{a, b, c}
 	for _, p := range panels {
-		LogScale(&p.Y)
+		plots.LogScale(&p.Y)
 	}
 	return panels, nil
 }
 
 // auditFigure shows Theorem 2 term by term, its slack, and what sampling costs.
-func auditFigure(s *source) ([]*panel, error) {
-	a := newPanel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
-	b := newPanel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
-	c := newPanel("(c) loss in the loop", "round", "median normalized loss")
+func auditFigure(s *source) ([]*plots.Panel, error) {
+	a := plots.NewPanel("(a) one run, terms of Theorem 2", "horizon T", "units of Q")
+	b := plots.NewPanel("(b) all runs: loss under bound", "bound", "realized ‖Q* − Q^π‖∞")
+	c := plots.NewPanel("(c) loss in the loop", "round", "median normalized loss")
 	runs, rows, err := s.AuditDecoder(6)
 	if err != nil {
 		return nil, err
@@ -86,11 +87,11 @@ func auditFigure(s *source) ([]*panel, error) {
 			lo, hi = min(lo, r.Bound.Total()), max(hi, r.Bound.Total())
 		}
 	}
-	dots := points(b, palette[0], false, xy)
+	dots := b.Points(plots.Palette[0], false, xy)
 	dots.Radius = 1.5
-	b.Legend.Add("loss = bound", line(b, grey, true, plotter.XYs{{X: lo, Y: lo}, {X: hi, Y: hi}}))
+	b.Legend.Add("loss = bound", b.Line(plots.Grey, true, plotter.XYs{{X: lo, Y: lo}, {X: hi, Y: hi}}))
 	b.Legend.Left = true
-	LogScale(&b.X)
+	plots.LogScale(&b.X)
 
 	for i, m := range []int{6, 24} {
 		if m != 6 {
@@ -98,23 +99,23 @@ func auditFigure(s *source) ([]*panel, error) {
 				return nil, err
 			}
 		}
-		c.name(fmt.Sprintf("decoder, m = %d", m), line(c, palette[i], false, positive(results.DecoderLosses(runs))))
+		c.Name(fmt.Sprintf("decoder, m = %d", m), c.Line(plots.Palette[i], false, positive(results.DecoderLosses(runs))))
 	}
 	exact, err := results.ExactOn(runs)
 	if err != nil {
 		return nil, err
 	}
-	c.name("exact PMD", line(c, color.Black, true, positive(exact.MedianLosses())))
-	panels := []*panel{a, b, c}
+	c.Name("exact PMD", c.Line(color.Black, true, positive(exact.MedianLosses())))
+	panels := []*plots.Panel{a, b, c}
 	for i, p := range panels {
-		LogScale(&p.Y)
-		headroom(p, []int{0, 1, 0}[i])
+		plots.LogScale(&p.Y)
+		p.Headroom([]int{0, 1, 0}[i])
 	}
 	return panels, nil
 }
 
 // termsPanel draws the terms of Theorem 2 in one run.
-func termsPanel(a *panel, run *decoder.Runner) {
+func termsPanel(a *plots.Panel, run *decoder.Runner) {
 	for i, q := range []struct {
 		name  string
 		value func(decoder.Round) float64
@@ -132,13 +133,13 @@ func termsPanel(a *panel, run *decoder.Runner) {
 				xy = append(xy, plotter.XY{X: float64(k.Index + 1), Y: v})
 			}
 		}
-		a.name(q.name, line(a, palette[i], false, xy))
+		a.Name(q.name, a.Line(plots.Palette[i], false, xy))
 	}
 }
 
 // attentionFigure shows the attention weights of one actor and one critic call
 // of the Lecture decoder.
-func attentionFigure(*source) ([]*panel, error) {
+func attentionFigure(*source) ([]*plots.Panel, error) {
 	caps := Lecture.Caps
 	d, err := decoder.New(caps)
 	if err != nil {
@@ -168,7 +169,7 @@ func attentionFigure(*source) ([]*panel, error) {
 	pairs := caps.States * caps.Actions
 	memories := group{"memories", pairs}
 	packets := []group{memories, {"packets", pairs * d.Packets}, {"queries", pairs}}
-	return []*panel{
+	return []*plots.Panel{
 		attentionPanel("(a) actor head", &actor.Blocks[0].Heads[0], []group{memories, {"queries", caps.States}}),
 		attentionPanel("(b) lookup head", &critic.Blocks[0].Heads[1], packets),
 		attentionPanel("(c) predecessor head", &critic.Blocks[1].Heads[0], packets),
@@ -181,8 +182,8 @@ type group struct {
 	size int
 }
 
-func attentionPanel(title string, head *network.HeadTrace, groups []group) *panel {
-	p := newPanel(title, "attended token", "attending token")
+func attentionPanel(title string, head *network.HeadTrace, groups []group) *plots.Panel {
+	p := plots.NewPanel(title, "attended token", "attending token")
 	n := len(head.Query)
 	weights := mat.NewDense(n, n, nil)
 	for i := range n {
@@ -228,7 +229,7 @@ func (a attention) Plot(c draw.Canvas, p *plot.Plot) {
 			cell(i, j, color.RGBA{uint8(255 - 255*w), uint8(255 - 141*w), uint8(255 - 77*w), 255})
 		}
 	}
-	style := draw.LineStyle{Color: grey, Width: vg.Points(.5)}
+	style := draw.LineStyle{Color: plots.Grey, Width: vg.Points(.5)}
 	size := float64(n)
 	stairs := []vg.Point{{X: x(0), Y: y(size)}} // no token attends beyond itself
 	for i := 1.0; i <= size; i++ {
@@ -249,14 +250,14 @@ func (a attention) DataRange() (xmin, xmax, ymin, ymax float64) {
 	return 0, float64(n), 0, float64(n)
 }
 
-func carrierFigure(s *source) ([]*panel, error) {
+func carrierFigure(s *source) ([]*plots.Panel, error) {
 	sweep, err := s.SweepCarrier()
 	if err != nil {
 		return nil, err
 	}
-	var panels []*panel
+	var panels []*plots.Panel
 	for i, q := range results.CarrierQuantities {
-		p := newPanel("("+string(rune('a'+i))+") "+q.Name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
+		p := plots.NewPanel("("+string(rune('a'+i))+") "+q.Name, "carrier scale H", []string{"largest over tokens", "row-L1", "distance, units of Q"}[i])
 		var measured, above plotter.XYs
 		for _, x := range sweep {
 			if y := q.Measured(x); y > 0 {
@@ -265,17 +266,17 @@ func carrierFigure(s *source) ([]*panel, error) {
 			above = append(above, plotter.XY{X: x.H, Y: q.Above(x)})
 		}
 		slope, _ := results.CarrierSlope(sweep, q.Measured)
-		dots := points(p, palette[i], true, measured)
+		dots := p.Points(plots.Palette[i], true, measured)
 		dots.Radius = 2
 		p.Legend.Add(fmt.Sprintf("measured, slope %.3f", slope), dots)
-		l := line(p, palette[i], true, above)
+		l := p.Line(plots.Palette[i], true, above)
 		l.Width = 1.2
 		name := "certificate"
 		if i == 0 {
 			name = "formula"
 		}
 		p.Legend.Add(name, l)
-		logLog(p)
+		plots.LogLog(p)
 		panels = append(panels, p)
 	}
 	return panels, nil
@@ -283,9 +284,9 @@ func carrierFigure(s *source) ([]*panel, error) {
 
 // lockUpFigure shows the loop that is as close to PMD in one step as one likes
 // and never moves.
-func lockUpFigure(*source) ([]*panel, error) {
-	a := newPanel("(a) the loop", "round", "normalized loss")
-	b := newPanel("(b) one step", "declared ζ", "of the actor that never moves")
+func lockUpFigure(*source) ([]*plots.Panel, error) {
+	a := plots.NewPanel("(a) the loop", "round", "normalized loss")
+	b := plots.NewPanel("(b) one step", "declared ζ", "of the actor that never moves")
 	eta, rounds := experiment.PaperProtocol.Eta, experiment.PaperProtocol.Rounds
 	var zetas, excesses, diagonal plotter.XYs
 	for i, zeta := range []float64{1e-1, 1e-3, 1e-5, 1e-7} {
@@ -308,11 +309,11 @@ func lockUpFigure(*source) ([]*panel, error) {
 			if stuck && i > 0 {
 				continue // the same line for every ζ
 			}
-			c, name := palette[i], fmt.Sprintf("exact PMD, ζ = %g", zeta)
+			c, name := plots.Palette[i], fmt.Sprintf("exact PMD, ζ = %g", zeta)
 			if stuck {
 				c, name = color.Black, "never moves, every ζ"
 			}
-			a.name(name, line(a, c, stuck, positive(scored[0].Loss)))
+			a.Name(name, a.Line(c, stuck, positive(scored[0].Loss)))
 		}
 		q, err := problem.MDP.PolicyValue(problem.Pi0)
 		if err != nil {
@@ -334,13 +335,13 @@ func lockUpFigure(*source) ([]*panel, error) {
 		name string
 		xy   plotter.XYs
 	}{{"actor residual ζ", zetas}, {"proximal excess", excesses}} {
-		b.Legend.Add(q.name, points(b, palette[i], true, q.xy))
+		b.Legend.Add(q.name, b.Points(plots.Palette[i], true, q.xy))
 	}
-	b.name("declared ζ", line(b, grey, true, diagonal))
+	b.Name("declared ζ", b.Line(plots.Grey, true, diagonal))
 	b.Legend.Left = true
-	logLog(b)
-	headroom(b, 2)
-	return []*panel{a, b}, nil
+	plots.LogLog(b)
+	b.Headroom(2)
+	return []*plots.Panel{a, b}, nil
 }
 
 func decoderTable(s *source) (Table, error) {

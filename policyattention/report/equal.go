@@ -15,6 +15,7 @@ import (
 
 	"icrl/policyattention/equal"
 	"icrl/policyattention/method/all"
+	"icrl/policyattention/plots"
 	"icrl/policyattention/stats"
 )
 
@@ -281,7 +282,7 @@ type ink struct {
 var (
 	blue   = ink{color.RGBA{0, 114, 178, 255}, nil}
 	black  = ink{color.RGBA{0, 0, 0, 255}, []vg.Length{7, 2}}
-	silver = ink{grey, nil}
+	silver = ink{plots.Grey, nil}
 	sky    = ink{color.RGBA{86, 180, 233, 255}, []vg.Length{4, 4}}
 	orange = ink{color.RGBA{230, 159, 0, 255}, []vg.Length{9, 2, 1, 2, 1, 2}}
 	brown  = ink{color.RGBA{120, 80, 20, 255}, []vg.Length{1, 2}}
@@ -326,13 +327,13 @@ func curvesOf(i equal.Information) []curve {
 
 // equalFigure draws losses in conditions, each at both sizes, against what was used. The
 // lines of a row have their names at its right, where the lines end or, as a key, in a list.
-func equalFigure(x string, key bool, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*panel, error) {
-	return func(s *source) ([]*panel, error) {
+func equalFigure(x string, key bool, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*plots.Panel, error) {
+	return func(s *source) ([]*plots.Panel, error) {
 		e, err := s.equalEvidence()
 		if err != nil {
 			return nil, err
 		}
-		var panels []*panel
+		var panels []*plots.Panel
 		for _, c := range conditions {
 			for _, states := range equal.Sizes {
 				p, err := EqualPanel(e, states, c, x, use)
@@ -343,16 +344,16 @@ func equalFigure(x string, key bool, use func(equal.Use) float64, conditions ...
 			}
 			// The names of a row stand at its right, but for lines that only its left has.
 			left, right := panels[len(panels)-2], panels[len(panels)-1]
-			left.ends = slices.DeleteFunc(left.ends, func(e End) bool {
-				return slices.ContainsFunc(right.ends, func(x End) bool { return x.Name == e.Name })
+			left.Ends = slices.DeleteFunc(left.Ends, func(e plots.End) bool {
+				return slices.ContainsFunc(right.Ends, func(x plots.End) bool { return x.Name == e.Name })
 			})
-			for i := range left.ends {
-				left.ends[i].Above = true
+			for i := range left.Ends {
+				left.Ends[i].Above = true
 			}
 			if key {
-				right.ends, left.ends = slices.Concat(right.ends, left.ends), nil
-				for i := range right.ends {
-					right.ends[i].Key = true
+				right.Ends, left.Ends = slices.Concat(right.Ends, left.Ends), nil
+				for i := range right.Ends {
+					right.Ends[i].Key = true
 				}
 			}
 		}
@@ -362,8 +363,8 @@ func equalFigure(x string, key bool, use func(equal.Use) float64, conditions ...
 
 // EqualPanel draws the losses of a condition at a size against what was used, which use
 // says. The evidence may be nil.
-func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use func(equal.Use) float64) (*panel, error) {
-	p := newPanel(fmt.Sprintf("%s, S = %d", c, states), x, "mean loss")
+func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use func(equal.Use) float64) (*plots.Panel, error) {
+	p := plots.NewPanel(fmt.Sprintf("%s, S = %d", c, states), x, "mean loss")
 	if e == nil {
 		empty(p)
 		return p, nil
@@ -386,12 +387,12 @@ func EqualPanel(e *equal.Evidence, states int, c equal.Condition, x string, use 
 			return nil, err
 		}
 	}
-	logLog(p)
+	plots.LogLog(p)
 	return p, nil
 }
 
 // equalLine draws a row with its intervals.
-func equalLine(p *panel, row equal.Row, i ink, use func(equal.Use) float64) error {
+func equalLine(p *plots.Panel, row equal.Row, i ink, use func(equal.Use) float64) error {
 	losses, err := row.Curve()
 	if err != nil {
 		return err
@@ -400,11 +401,11 @@ func equalLine(p *panel, row equal.Row, i ink, use func(equal.Use) float64) erro
 	for h, l := range losses {
 		at := use(row.Use[h])
 		xy = append(xy, plotter.XY{X: at, Y: max(l.Value, equal.Floor)})
-		bar := line(p, i.colour, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
+		bar := p.Line(i.colour, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
 		bar.Width, bar.Dashes = .7, nil
 	}
-	l := line(p, i.colour, false, xy)
+	l := p.Line(i.colour, false, xy)
 	l.Dashes = i.dashes
-	p.name(labelOf(row), l)
+	p.Name(labelOf(row), l)
 	return nil
 }

@@ -29,13 +29,13 @@ func TestEqual(t *testing.T) {
 	missing := testkit.Must(experiment.Open(t.TempDir(), "smoke", ""))(t)
 	for _, name := range []string{"equal-transitions", "equal-operations"} {
 		f := testkit.Must(BuildFigure(store, name))(t)
-		if len(f.panels) != 4 || strings.Contains(f.panels[0].Title.Text, NotRun) {
-			t.Errorf("%s has %d panels, the first is called %q", name, len(f.panels), f.panels[0].Title.Text)
+		if len(f.Panels) != 4 || strings.Contains(f.Panels[0].Title.Text, NotRun) {
+			t.Errorf("%s has %d panels, the first is called %q", name, len(f.Panels), f.Panels[0].Title.Text)
 		}
-		if top := f.panels[0].Y.Max; top > 1 || len(f.panels[0].ends) > 1 || len(f.panels[1].ends) < 4 {
+		if top := f.Panels[0].Y.Max; top > 1 || len(f.Panels[0].Ends) > 1 || len(f.Panels[1].Ends) < 4 {
 			t.Errorf("%s: the axis of losses, which are at most 1, ends at %g, or the names are not right of the row", name, top)
 		}
-		if f = testkit.Must(BuildFigure(missing, name))(t); !strings.Contains(f.panels[0].Title.Text, NotRun) {
+		if f = testkit.Must(BuildFigure(missing, name))(t); !strings.Contains(f.Panels[0].Title.Text, NotRun) {
 			t.Errorf("%s is drawn without evidence", name)
 		}
 	}

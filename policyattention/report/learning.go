@@ -6,16 +6,17 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/plots"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 )
 
 // learningFigure shows the actors' training and how far they are from each
 // fixed rule at inputs of each round.
-func learningFigure(s *source) ([]*panel, error) {
-	a := newPanel("(a) training", "optimizer step", "proximal loss")
-	b := newPanel("(b) distance by round of the input", "round", "mean row-L1")
-	panels := []*panel{a, b}
+func learningFigure(s *source) ([]*plots.Panel, error) {
+	a := plots.NewPanel("(a) training", "optimizer step", "proximal loss")
+	b := plots.NewPanel("(b) distance by round of the input", "round", "mean row-L1")
+	panels := []*plots.Panel{a, b}
 	found, err := s.Find(results.Selection{Block: experiment.Mechanism, Method: experiment.PolicyAttention})
 	if err != nil {
 		return nil, err
@@ -38,10 +39,10 @@ func learningFigure(s *source) ([]*panel, error) {
 		if err != nil {
 			return nil, err
 		}
-		l := line(a, s.sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
+		l := a.Line(s.sizeColour(r.Cell.S), false, blockMeans(losses, max(1, len(losses)/100)))
 		if !seen[r.Cell.S] {
 			seen[r.Cell.S] = true
-			a.name(fmt.Sprintf("S = %d", r.Cell.S), l)
+			a.Name(fmt.Sprintf("S = %d", r.Cell.S), l)
 		}
 	}
 	states := s.LectureSize(experiment.Mechanism)
@@ -64,9 +65,9 @@ func learningFigure(s *source) ([]*panel, error) {
 				xy = append(xy, plotter.XY{X: float64(round), Y: sum[round] / float64(count[round])})
 			}
 		}
-		b.name(string(rule), line(b, palette[i], false, xy))
+		b.Name(string(rule), b.Line(plots.Palette[i], false, xy))
 	}
-	LogScale(&b.Y)
+	plots.LogScale(&b.Y)
 	return panels, nil
 }
 

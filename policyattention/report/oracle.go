@@ -2,27 +2,21 @@ package report
 
 import (
 	"fmt"
-	"image/color"
 
 	"gonum.org/v1/plot/plotter"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/plots"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
-// palette holds colours for what is no method, apart for colour-blind readers.
-var palette = []color.Color{
-	color.RGBA{0, 114, 178, 255}, color.RGBA{230, 159, 0, 255}, color.RGBA{204, 121, 167, 255},
-	color.RGBA{0, 158, 115, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 0, 0, 255},
-}
-
 // oracleFigure shows exact PMD in closed loop: its loss beside the paper's,
 // what Theorem 2 says of it, and the same loop with other fixed rules.
-func oracleFigure(s *source) ([]*panel, error) {
-	a := newPanel("(a) exact PMD", "round", "median normalized loss")
+func oracleFigure(s *source) ([]*plots.Panel, error) {
+	a := plots.NewPanel("(a) exact PMD", "round", "median normalized loss")
 	drawn, quoted := false, false
 	for i, states := range s.Sizes(experiment.Oracle) {
 		found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
@@ -33,9 +27,9 @@ func oracleFigure(s *source) ([]*panel, error) {
 		if len(runs) == 0 {
 			continue
 		}
-		l := line(a, palette[i], false, positive(runs[0].MedianLosses()))
+		l := a.Line(plots.Palette[i], false, positive(runs[0].MedianLosses()))
 		drawn = true
-		a.name(fmt.Sprintf("S = %d", states), l)
+		a.Name(fmt.Sprintf("S = %d", states), l)
 		var quotes plotter.XYs
 		for _, t := range horizons {
 			if n := results.Paper(results.Key{Block: experiment.Oracle, Quantity: "exact-pmd", S: states, T: t}); n != nil {
@@ -43,16 +37,16 @@ func oracleFigure(s *source) ([]*panel, error) {
 			}
 		}
 		if len(quotes) > 0 {
-			paper := points(a, palette[i], false, quotes)
+			paper := a.Points(plots.Palette[i], false, quotes)
 			if !quoted {
 				a.Legend.Add("paper", paper)
 				quoted = true
 			}
 		}
 	}
-	b := newPanel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
-	c := newPanel("(c) fixed rules in the loop", "round", "median normalized loss")
-	panels := []*panel{a, b, c}
+	b := plots.NewPanel("(b) Theorem 2 for exact PMD", "horizon T", "median over MDPs, units of Q")
+	c := plots.NewPanel("(c) fixed rules in the loop", "round", "median normalized loss")
+	panels := []*plots.Panel{a, b, c}
 	states := s.LectureSize(experiment.Oracle)
 	found, err := s.Find(results.Selection{Block: experiment.Oracle, Method: experiment.ExactPMD, S: states})
 	if err != nil {
@@ -72,7 +66,7 @@ func oracleFigure(s *source) ([]*panel, error) {
 		return nil, err
 	}
 	for _, p := range panels {
-		LogScale(&p.Y)
+		plots.LogScale(&p.Y)
 	}
 	return panels, nil
 }
@@ -89,7 +83,7 @@ func positive(values []float64) plotter.XYs {
 }
 
 // oracleBound draws the terms of the returned-policy bound and what is realized.
-func oracleBound(p *panel, e *experiment.Evaluation) error {
+func oracleBound(p *plots.Panel, e *experiment.Evaluation) error {
 	names := []string{"bound", "initial error", "greedy defects", "last defect", "realized"}
 	series := make([][]float64, len(names))
 	for t := 1; t < len(e.Scored[0].Loss); t++ {
@@ -112,13 +106,13 @@ func oracleBound(p *panel, e *experiment.Evaluation) error {
 		for j := range xy {
 			xy[j].X++
 		}
-		p.name(name, line(p, palette[(i+5)%len(palette)], false, xy))
+		p.Name(name, p.Line(plots.Palette[(i+5)%len(plots.Palette)], false, xy))
 	}
 	return nil
 }
 
 // rulesInLoop draws the loop of the exact critic with each fixed rule as actor.
-func rulesInLoop(p *panel, e *experiment.Evaluation, n int) error {
+func rulesInLoop(p *plots.Panel, e *experiment.Evaluation, n int) error {
 	fixtures := e.Config.Fixtures
 	fixtures.Problems = min(n, fixtures.Problems)
 	problems, err := fixtures.Draw()
@@ -135,7 +129,7 @@ func rulesInLoop(p *panel, e *experiment.Evaluation, n int) error {
 		if err != nil {
 			return err
 		}
-		p.name(string(rule), line(p, palette[i], false, positive((&experiment.Evaluation{Scored: scored}).MedianLosses())))
+		p.Name(string(rule), p.Line(plots.Palette[i], false, positive((&experiment.Evaluation{Scored: scored}).MedianLosses())))
 	}
 	return nil
 }

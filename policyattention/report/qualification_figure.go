@@ -13,15 +13,16 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
+	"icrl/policyattention/plots"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
 // imitationFigure shows the training of a method that imitates a teacher, and the one in its
 // source's own shape in closed loop beside its teacher.
-func imitationFigure(s *source, name method.Name) ([]*panel, error) {
-	a := newPanel("(a) training", "optimizer step", "squared error of an update")
-	b := newPanel("(b) closed loop in the native shape", "updates", "mean exact value")
+func imitationFigure(s *source, name method.Name) ([]*plots.Panel, error) {
+	a := plots.NewPanel("(a) training", "optimizer step", "squared error of an update")
+	b := plots.NewPanel("(b) closed loop in the native shape", "updates", "mean exact value")
 	found, err := s.Find(results.Selection{Block: experiment.Qualification, Method: name})
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func imitationFigure(s *source, name method.Name) ([]*panel, error) {
 			if added {
 				at, shapes = len(shapes), append(shapes, shape)
 			}
-			l := line(a, palette[at], false, blockMeans(losses, 1))
+			l := a.Line(plots.Palette[at], false, blockMeans(losses, 1))
 			if added {
 				a.Legend.Add(shape, l)
 			}
@@ -65,8 +66,8 @@ func imitationFigure(s *source, name method.Name) ([]*panel, error) {
 			learned = append(learned, plotter.XY{X: float64(n), Y: results.Imitation(r).Learned[k]})
 			teacher = append(teacher, plotter.XY{X: float64(n), Y: results.Imitation(r).Teacher[k]})
 		}
-		l := line(b, grey, false, teacher)
-		dots := mark(s.colour(name), draw.RingGlyph{}, learned...)
+		l := b.Line(plots.Grey, false, teacher)
+		dots := plots.Mark(s.colour(name), draw.RingGlyph{}, learned...)
 		b.Add(dots)
 		b.Legend.Add("teacher", l)
 		b.Legend.Add("trained block", dots)
@@ -75,22 +76,22 @@ func imitationFigure(s *source, name method.Name) ([]*panel, error) {
 	if len(shapes) == 0 {
 		empty(a)
 	} else {
-		LogScale(&a.Y)
+		plots.LogScale(&a.Y)
 	}
 	if !native {
 		empty(b)
 	}
-	return []*panel{a, b}, nil
+	return []*plots.Panel{a, b}, nil
 }
 
 // lifeFigure shows a method's losses over the rounds of a life, by recipe, and problem by
 // problem.
-func lifeFigure(s *source, m method.Method) ([]*panel, error) {
-	var panels []*panel
+func lifeFigure(s *source, m method.Method) ([]*plots.Panel, error) {
+	var panels []*plots.Panel
 	list := s.SampledSeries(experiment.Qualification)
 	list = slices.DeleteFunc(list, func(x results.Series) bool { return x.Method != m.Name })
 	for i, states := range []int{8, 16} {
-		p := newPanel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
+		p := plots.NewPanel(fmt.Sprintf("(%c) S = %d", 'a'+i, states), "round", "median normalized loss")
 		drawn := 0
 		for j, x := range list {
 			runs, err := s.Find(x.In(experiment.Qualification, states))
@@ -102,7 +103,7 @@ func lifeFigure(s *source, m method.Method) ([]*panel, error) {
 				for k, loss := range r.MedianLosses()[1:] {
 					xy = append(xy, plotter.XY{X: float64(k + 1), Y: loss})
 				}
-				l := line(p, palette[j%len(palette)], false, xy)
+				l := p.Line(plots.Palette[j%len(plots.Palette)], false, xy)
 				if n == 0 {
 					p.Legend.Add(x.Recipe, l)
 					drawn++
@@ -119,16 +120,16 @@ func lifeFigure(s *source, m method.Method) ([]*panel, error) {
 						quoted = append(quoted, plotter.XY{X: float64(round), Y: n.Value})
 					}
 				}
-				dots := mark(grey, draw.CircleGlyph{}, quoted...)
+				dots := plots.Mark(plots.Grey, draw.CircleGlyph{}, quoted...)
 				p.Add(dots)
 				p.Legend.Add(recipe+", paper", dots)
 			}
 			p.Y.Min, p.Y.Max = 0, math.Max(1, p.Y.Max)
-			headroom(p, drawn+1)
+			p.Headroom(drawn + 1)
 		}
 		panels = append(panels, p)
 	}
-	p := newPanel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
+	p := plots.NewPanel("(c) S = 8, MDP by MDP", "loss after round 1", "loss after round 40")
 	drawn, top := 0, 1.0
 	for j, x := range list {
 		runs, err := s.Find(x.In(experiment.Qualification, 8))
@@ -142,7 +143,7 @@ func lifeFigure(s *source, m method.Method) ([]*panel, error) {
 				xy = append(xy, plotter.XY{X: first, Y: last})
 				top = max(top, first, last)
 			}
-			dots := points(p, palette[j%len(palette)], false, xy)
+			dots := p.Points(plots.Palette[j%len(plots.Palette)], false, xy)
 			if n == 0 {
 				p.Legend.Add(x.Recipe, dots)
 				drawn++
@@ -153,16 +154,16 @@ func lifeFigure(s *source, m method.Method) ([]*panel, error) {
 		empty(p)
 		return append(panels, p), nil
 	}
-	line(p, grey, true, plotter.XYs{{X: 0, Y: 0}, {X: top, Y: top}})
-	headroom(p, drawn)
+	p.Line(plots.Grey, true, plotter.XYs{{X: 0, Y: 0}, {X: top, Y: top}})
+	p.Headroom(drawn)
 	p.Legend.Left = true
 	return append(panels, p), nil
 }
 
 // tuningFigure shows the losses on calibration problems over step sizes, and where the
 // paper's grids end: a panel a size for methods that are tuned on a grid, one for others.
-func tuningFigure(s *source) ([]*panel, error) {
-	var panels []*panel
+func tuningFigure(s *source) ([]*plots.Panel, error) {
+	var panels []*plots.Panel
 	title := func(text string) string { return fmt.Sprintf("(%c) %s", 'a'+len(panels), text) }
 	for _, m := range s.Store.Preset.Methods {
 		if len(m.Tuning.Grids) > 0 {
@@ -185,8 +186,8 @@ func tuningFigure(s *source) ([]*panel, error) {
 }
 
 // gridPanel shows the best loss of each step size on a method's grids.
-func gridPanel(s *source, m method.Method, states int, title string) (*panel, error) {
-	p := newPanel(title, m.Tuning.Axis, "calibration loss at T = 20")
+func gridPanel(s *source, m method.Method, states int, title string) (*plots.Panel, error) {
+	p := plots.NewPanel(title, m.Tuning.Axis, "calibration loss at T = 20")
 	lines := 0
 	for _, g := range m.Tuning.Grids {
 		grid, err := s.Grid(m.Name, g.Recipe, states)
@@ -217,7 +218,7 @@ func gridPanel(s *source, m method.Method, states int, title string) (*panel, er
 		return nil, err
 	}
 	if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(m.Name), S: states, T: 20}); n != nil {
-		dot := mark(grey, draw.CircleGlyph{}, plotter.XY{X: steps.Alpha, Y: n.Value})
+		dot := plots.Mark(plots.Grey, draw.CircleGlyph{}, plotter.XY{X: steps.Alpha, Y: n.Value})
 		p.Add(dot)
 		p.Legend.Add("paper's loss", dot)
 	}
@@ -226,8 +227,8 @@ func gridPanel(s *source, m method.Method, states int, title string) (*panel, er
 }
 
 // recipesPanel shows the loss of each step size that a method has a recipe for.
-func recipesPanel(s *source, m method.Method, title string) (*panel, error) {
-	p := newPanel(title, m.Tuning.Axis, "calibration loss at T = 20")
+func recipesPanel(s *source, m method.Method, title string) (*plots.Panel, error) {
+	p := plots.NewPanel(title, m.Tuning.Axis, "calibration loss at T = 20")
 	drawn := false
 	for j, states := range []int{8, 16} {
 		runs, err := s.Find(results.Selection{Block: experiment.Tuning, Method: m.Name, S: states})
@@ -257,19 +258,19 @@ func recipesPanel(s *source, m method.Method, title string) (*panel, error) {
 }
 
 // tuned adds a line of losses by step size, with its lowest point marked.
-func tuned(p *panel, colour int, label string, xy plotter.XYs) {
+func tuned(p *plots.Panel, colour int, label string, xy plotter.XYs) {
 	slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-	l := line(p, palette[colour], false, xy)
-	points(p, palette[colour], false, xy)
+	l := p.Line(plots.Palette[colour], false, xy)
+	p.Points(plots.Palette[colour], false, xy)
 	lowest := slices.MinFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.Y, b.Y) })
-	points(p, palette[colour], true, plotter.XYs{lowest})
+	p.Points(plots.Palette[colour], true, plotter.XYs{lowest})
 	p.Legend.Add(label, l)
 }
 
 // gridEnd marks the step size that the paper chose, the last of its grid, and
 // finishes the panel, whose legend then has n lines.
-func gridEnd(p *panel, alpha float64, n int) {
-	p.Legend.Add("paper's choice", line(p, grey, true, plotter.XYs{{X: alpha, Y: p.Y.Min}, {X: alpha, Y: p.Y.Max}}))
-	logLog(p)
-	headroom(p, n)
+func gridEnd(p *plots.Panel, alpha float64, n int) {
+	p.Legend.Add("paper's choice", p.Line(plots.Grey, true, plotter.XYs{{X: alpha, Y: p.Y.Min}, {X: alpha, Y: p.Y.Max}}))
+	plots.LogLog(p)
+	p.Headroom(n)
 }

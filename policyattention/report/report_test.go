@@ -172,7 +172,7 @@ func TestSampledMethods(t *testing.T) {
 	}
 	for _, name := range []string{"liang-lai", "tuning", "lit", "pareto"} {
 		figure := testkit.Must(BuildFigure(store, name))(t)
-		if strings.Contains(figure.panels[0].Title.Text, NotRun) {
+		if strings.Contains(figure.Panels[0].Title.Text, NotRun) {
 			t.Errorf("figure %s says that it has not been run", name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/plot/plotutil"
 
 	"icrl/policyattention/bench"
+	"icrl/policyattention/plots"
 )
 
 // GrowthTable tables the growth study: for each axis the power laws at the
@@ -80,10 +81,10 @@ func ScaleTable(g *bench.Growth) Table {
 }
 
 // GrowthFigure draws the growth study: time and memory along each axis.
-func GrowthFigure(g *bench.Growth) (*Figure, error) {
-	draw := func(title string, chosen func(s bench.Series) bool) *panel {
-		p := newPanel(title, "size of the axis", "seconds a unit of work")
-		logLog(p)
+func GrowthFigure(g *bench.Growth) (*plots.Figure, error) {
+	draw := func(title string, chosen func(s bench.Series) bool) *plots.Panel {
+		p := plots.NewPanel(title, "size of the axis", "seconds a unit of work")
+		plots.LogLog(p)
 		p.Legend.Left = true
 		var lines []any
 		for _, s := range g.Series {
@@ -96,15 +97,15 @@ func GrowthFigure(g *bench.Growth) (*Figure, error) {
 			}
 			lines = append(lines, fmt.Sprintf("%s, %s", s.Name, s.Axis), points)
 		}
-		p.err = plotutil.AddLinePoints(p.Plot, lines...)
-		headroom(p, len(lines)/2)
+		p.Err = plotutil.AddLinePoints(p.Plot, lines...)
+		p.Headroom(len(lines) / 2)
 		return p
 	}
 	training := func(s bench.Series) bool {
 		return s.Unit == "a step" || s.Unit == "a sequence" || s.Unit == "a step of each"
 	}
 	a, b := draw("(a) training", training), draw("(b) everything else", func(s bench.Series) bool { return !training(s) })
-	return &Figure{Name: "growth", Title: "Growth of costs on one core", panels: []*panel{a, b}, across: 2}, cmp.Or(a.err, b.err)
+	return &plots.Figure{Name: "growth", Title: "Growth of costs on one core", Panels: []*plots.Panel{a, b}}, cmp.Or(a.Err, b.Err)
 }
 
 // timespan writes seconds with two significant digits and a fitting unit.

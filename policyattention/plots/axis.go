@@ -1,4 +1,4 @@
-package report
+package plots
 
 import (
 	"math"
@@ -43,8 +43,8 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// headroom leaves room at the top of a panel for its legend of n lines.
-func headroom(p *panel, n int) {
+// Headroom leaves room at the top of a panel for its legend of n lines.
+func (p *Panel) Headroom(n int) {
 	share := .085 * float64(n)
 	grow := share / (1 - share)
 	if _, ok := p.Y.Scale.(plot.LogScale); ok {

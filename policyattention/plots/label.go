@@ -1,4 +1,4 @@
-package report
+package plots
 
 import (
 	"image/color"
