@@ -83,8 +83,8 @@ func orderExcerpt(s *source) (Table, error) {
 		return t, err
 	}
 	if list = measuredBoth(list); len(list) > 2 {
-		fill(&t, orders(list), column[order]{"error", func(o order) string { return o.Error }},
-			column[order]{"rank correlation", order.correlation}, column[order]{"p", func(o order) string { return fmt.Sprintf("%.2f", o.P) }})
+		fill(&t, orders(list), column[order]{"error", func(o order) any { return o.Error }},
+			column[order]{"rank correlation", func(o order) any { return o.correlation() }}, column[order]{"p", func(o order) any { return fmt.Sprintf("%.2f", o.P) }})
 	}
 	return t, nil
 }
