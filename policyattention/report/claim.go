@@ -567,7 +567,8 @@ three. A row without a verdict is there for comparison. A reason that nothing he
 
 Braces after medians of a learned method hold the **tail** that medians hide, over all problems of all runs: the 99th
 percentile and the worst value of the excess, and the share of problems whose excess is above .05. The excess is the
-loss less exact PMD's on the same problem; of a difference or a ratio, less the loss that it is compared with.
+loss less exact PMD's on the same problem; of a difference or a ratio, less the loss that it is compared with. All
+runs meet the same problems, so their worst ones are not independent, and tails have no intervals.
 
 **Multiple comparisons.** %d verdicts hang on whether such an interval excludes a value. If every one of these
 values were right, about %.0f would be excluded by chance. %d are. %d of them remain when the p-values are
