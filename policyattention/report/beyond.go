@@ -29,9 +29,9 @@ func outcome(list []results.Group, states int) string {
 	if len(list) < 3 {
 		return fmt.Sprintf("Outcome at S = %d: %s for three recipes or more.", states, NotRun)
 	}
-	var static, visited, loss []float64
+	var static, loss []float64
 	for _, a := range list {
-		static, visited, loss = append(static, stats.Median(a.Static)), append(visited, stats.Median(a.RowL1)), append(loss, a.Loss.Value)
+		static, loss = append(static, stats.Median(a.Static)), append(loss, a.Loss.Value)
 	}
 	best := func(v []float64) int { return slices.Index(v, slices.Min(v)) }
 	text := fmt.Sprintf("Outcome at S = %d over %d recipes: the smallest error on static inputs is that of %s (%s), whose loss at T = 40 is %s and ranks %d; the lowest loss is that of %s (%s), whose static error ranks %d.",
