@@ -11,15 +11,17 @@ import (
 
 // scalarLosses are the first losses of the run below on GoMLX's pure-Go backend, built
 // without GOEXPERIMENT=simd.
-var scalarLosses = []float64{3.398602, 2.9573889, 2.787176, 2.584726, 2.8438802, 1.639645, 1.880299, 1.6408988, 1.4144223, 1.0454514}
+var scalarLosses = []float64{2.6961562633514404, 2.627441167831421, 1.820540189743042, 2.3058178424835205, 1.3531352281570435, 1.7064573764801025, 1.0555148124694824, 0.8999790549278259, 0.6063675880432129, 0.21798264980316162}
 
 // The pure-Go backend has kernels of its own where it is built with GOEXPERIMENT=simd, as
 // the Makefile does on x86-64. They add in another order. Both builds must agree with
-// scalarLosses to 1e-5 relative: a loss here is a sum of 64 examples · 12 tokens in
-// float32 (2⁻²⁴ a rounding), and ten steps of AdamW hardly amplify the difference.
+// scalarLosses to 5e-6 relative: a loss here is a sum of 64 examples · 12 tokens in
+// float32 (2⁻²⁴ a rounding). AdamW amplifies the difference where a slope near zero changes
+// its sign: by step ten identity 6 differs from XLA by 5e-6 so, in either build, and
+// identity 1 from the other build by 1e-5. Identity 5 has no such slope.
 func TestPureGoBuildsAgree(t *testing.T) {
 	b := testkit.Must(backend.New("go"))(t)
-	c := Standard(Proximal, Plain(), 1, 4)
+	c := Standard(Proximal, Plain(), 5, 4)
 	c.Task, c.Actions, c.MDPs, c.Examples, c.Batch, c.Steps = 2, 3, 4, 128, 64, 10
 	run := testkit.Must(c.In(t.TempDir(), nil))(t)
 	results := testkit.Must(RunTogether(context.Background(), b, Execution{}, []Run{run}))(t)

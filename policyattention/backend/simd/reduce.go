@@ -1,0 +1,89 @@
+//go:build amd64 && goexperiment.simd
+
+package simd
+
+import (
+	"slices"
+
+	"github.com/gomlx/compute"
+)
+
+// reduce is the sum or the maximum over axes that follow each other.
+func reduce(n *node, inputs []*buffer) writer {
+	x, axes := floats(inputs[0]), slices.Sorted(slices.Values(n.Data.([]int)))
+	dims := inputs[0].RawShape.Dimensions
+	if len(axes) == 0 { // all
+		for i := range dims {
+			axes = append(axes, i)
+		}
+	}
+	if len(x) == 0 || len(axes) == 0 || axes[len(axes)-1]-axes[0] != len(axes)-1 {
+		return nil
+	}
+	size := func(dims []int) int {
+		n := 1
+		for _, d := range dims {
+			n *= d
+		}
+		return n
+	}
+	after := axes[0] + len(axes)
+	outer, middle, inner := size(dims[:axes[0]]), size(dims[axes[0]:after]), size(dims[after:])
+	return func(out []float32, workers int) {
+		parallel(workers, outer, len(x), func(from, to int) {
+			for i := from; i < to; i++ {
+				src, dst := at(start(x), i*middle*inner), at(start(out), i*inner)
+				if inner == 1 {
+					*(*float32)(dst) = along(n.OpType, src, middle)
+				} else {
+					across(n.OpType, dst, src, middle, inner)
+				}
+			}
+		})
+	}
+}
+
+// across reduces rows of inner entries to one.
+func across(op compute.OpType, dst, src pointer, middle, inner int) {
+	for j := 0; j < inner; j += lanes {
+		m := first(inner - j)
+		total := loadFirst(at(src, j), m)
+		if op == compute.OpTypeReduceMax {
+			for i := 1; i < middle; i++ {
+				total = maximum(total, loadFirst(at(src, i*inner+j), m))
+			}
+		} else {
+			for i := 1; i < middle; i++ {
+				total = total.Add(loadFirst(at(src, i*inner+j), m))
+			}
+		}
+		storeFirst(at(dst, j), total, m)
+	}
+}
+
+// along reduces n entries.
+func along(op compute.OpType, src pointer, n int) float32 {
+	if op == compute.OpTypeReduceMax {
+		return alongMax(src, n)
+	}
+	var total vector
+	for i := 0; i < n; i += lanes {
+		total = total.Add(loadFirst(at(src, i), first(n-i)))
+	}
+	return sum(total)
+}
+
+func alongMax(src pointer, n int) float32 {
+	total := everywhere(*(*float32)(src))
+	for i := 0; i < n; i += lanes {
+		m := first(n - i)
+		total = maximum(total, loadFirst(at(src, i), m).Merge(total, m))
+	}
+	var all [lanes]float32
+	total.Store(&all)
+	return slices.Max(all[:])
+}
+
+// maximum is the greater of two, and no number where one is none. The processor's is the
+// second one then.
+func maximum(x, y vector) vector { return x.Max(y).Merge(x, x.Equal(x)) }

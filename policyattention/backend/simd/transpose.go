@@ -1,0 +1,218 @@
+//go:build amd64 && goexperiment.simd
+
+package simd
+
+import "simd/archsimd"
+
+// transpose exchanges axes: axis i of the result is axis Data[i] of the input.
+func transpose(n *node, inputs []*buffer) writer {
+	x, axes := floats(inputs[0]), n.Data.([]int)
+	if x == nil {
+		return nil
+	}
+	dims, strides := merged(inputs[0].RawShape.Dimensions, axes)
+	rank := len(dims)
+	// The axis that is minor in the input.
+	inner := 0
+	for i, s := range strides {
+		if s == 1 {
+			inner = i
+		}
+	}
+	columns, rows := dims[inner], dims[rank-1]
+	// The result's strides.
+	to := make([]int, rank)
+	for i, size := rank-1, 1; i >= 0; i-- {
+		to[i], size = size, size*dims[i]
+	}
+	outer := len(x) / max(1, rows)
+	if inner != rank-1 {
+		outer /= columns
+	}
+	return func(out []float32, workers int) {
+		parallel(workers, outer, len(x), func(first, last int) {
+			for i := first; i < last; i++ {
+				src, dst, rest := start(x), start(out), i
+				for axis := rank - 2; axis >= 0; axis-- {
+					if axis != inner {
+						src, dst = at(src, rest%dims[axis]*strides[axis]), at(dst, rest%dims[axis]*to[axis])
+						rest /= dims[axis]
+					}
+				}
+				if inner == rank-1 {
+					copyRow(dst, src, rows)
+				} else {
+					exchange(dst, src, rows, columns, strides[rank-1], to[inner])
+				}
+			}
+		})
+	}
+}
+
+// merged returns the dimensions of the result of a transposition of x, and for each the
+// stride in x; axes that are neighbours in both are one, and those of one entry left out.
+func merged(x, axes []int) (dims, strides []int) {
+	stride := make([]int, len(x))
+	for i, size := len(x)-1, 1; i >= 0; i-- {
+		stride[i], size = size, size*x[i]
+	}
+	for _, axis := range axes {
+		if x[axis] == 1 {
+			continue
+		}
+		if last := len(dims) - 1; last >= 0 && strides[last] == stride[axis]*x[axis] {
+			dims[last], strides[last] = dims[last]*x[axis], stride[axis]
+		} else {
+			dims, strides = append(dims, x[axis]), append(strides, stride[axis])
+		}
+	}
+	if len(dims) == 0 {
+		return []int{1}, []int{1}
+	}
+	return dims, strides
+}
+
+// copyRow copies n entries.
+func copyRow(dst, src pointer, n int) {
+	i := 0
+	for ; i+lanes <= n; i += lanes {
+		store(at(dst, i), load(at(src, i)))
+	}
+	if i < n {
+		m := first(n - i)
+		storeFirst(at(dst, i), loadFirst(at(src, i), m), m)
+	}
+}
+
+// exchange writes a matrix of rows and columns transposed. Rows lie from apart in src and
+// columns to apart in dst.
+func exchange(dst, src pointer, rows, columns, from, to int) {
+	for i := 0; i < rows; i += lanes {
+		for j := 0; j < columns; j += lanes {
+			exchangeBlock(at(dst, j*to+i), at(src, i*from+j), min(lanes, rows-i), min(lanes, columns-j), from, to)
+		}
+	}
+}
+
+// low and high of a step s take from two vectors, of rows s apart, the lanes without and
+// with s in their number: the step exchanges that digit between rows and lanes.
+func digit(s int) (low, high archsimd.Uint32x16) {
+	var l, h [lanes]uint32
+	for i := range lanes {
+		if i&s == 0 {
+			l[i], h[i] = uint32(i), uint32(i+s)
+		} else {
+			l[i], h[i] = uint32(lanes+i-s), uint32(lanes+i)
+		}
+	}
+	return archsimd.LoadUint32x16(&l), archsimd.LoadUint32x16(&h)
+}
+
+var (
+	low8, high8 = digit(8)
+	low4, high4 = digit(4)
+	low2, high2 = digit(2)
+	low1, high1 = digit(1)
+)
+
+// exchangeBlock is exchange of at most 16 rows and columns.
+func exchangeBlock(dst, src pointer, rows, columns, from, to int) {
+	wide, tall := first(columns), first(rows)
+	// Rows that are not there are others once more, and not stored.
+	r0 := loadFirst(at(src, min(0, rows-1)*from), wide)
+	r1 := loadFirst(at(src, min(1, rows-1)*from), wide)
+	r2 := loadFirst(at(src, min(2, rows-1)*from), wide)
+	r3 := loadFirst(at(src, min(3, rows-1)*from), wide)
+	r4 := loadFirst(at(src, min(4, rows-1)*from), wide)
+	r5 := loadFirst(at(src, min(5, rows-1)*from), wide)
+	r6 := loadFirst(at(src, min(6, rows-1)*from), wide)
+	r7 := loadFirst(at(src, min(7, rows-1)*from), wide)
+	r8 := loadFirst(at(src, min(8, rows-1)*from), wide)
+	r9 := loadFirst(at(src, min(9, rows-1)*from), wide)
+	r10 := loadFirst(at(src, min(10, rows-1)*from), wide)
+	r11 := loadFirst(at(src, min(11, rows-1)*from), wide)
+	r12 := loadFirst(at(src, min(12, rows-1)*from), wide)
+	r13 := loadFirst(at(src, min(13, rows-1)*from), wide)
+	r14 := loadFirst(at(src, min(14, rows-1)*from), wide)
+	r15 := loadFirst(at(src, min(15, rows-1)*from), wide)
+	r0, r8 = r0.ConcatPermute(r8, low8), r0.ConcatPermute(r8, high8)
+	r1, r9 = r1.ConcatPermute(r9, low8), r1.ConcatPermute(r9, high8)
+	r2, r10 = r2.ConcatPermute(r10, low8), r2.ConcatPermute(r10, high8)
+	r3, r11 = r3.ConcatPermute(r11, low8), r3.ConcatPermute(r11, high8)
+	r4, r12 = r4.ConcatPermute(r12, low8), r4.ConcatPermute(r12, high8)
+	r5, r13 = r5.ConcatPermute(r13, low8), r5.ConcatPermute(r13, high8)
+	r6, r14 = r6.ConcatPermute(r14, low8), r6.ConcatPermute(r14, high8)
+	r7, r15 = r7.ConcatPermute(r15, low8), r7.ConcatPermute(r15, high8)
+	r0, r4 = r0.ConcatPermute(r4, low4), r0.ConcatPermute(r4, high4)
+	r1, r5 = r1.ConcatPermute(r5, low4), r1.ConcatPermute(r5, high4)
+	r2, r6 = r2.ConcatPermute(r6, low4), r2.ConcatPermute(r6, high4)
+	r3, r7 = r3.ConcatPermute(r7, low4), r3.ConcatPermute(r7, high4)
+	r8, r12 = r8.ConcatPermute(r12, low4), r8.ConcatPermute(r12, high4)
+	r9, r13 = r9.ConcatPermute(r13, low4), r9.ConcatPermute(r13, high4)
+	r10, r14 = r10.ConcatPermute(r14, low4), r10.ConcatPermute(r14, high4)
+	r11, r15 = r11.ConcatPermute(r15, low4), r11.ConcatPermute(r15, high4)
+	r0, r2 = r0.ConcatPermute(r2, low2), r0.ConcatPermute(r2, high2)
+	r1, r3 = r1.ConcatPermute(r3, low2), r1.ConcatPermute(r3, high2)
+	r4, r6 = r4.ConcatPermute(r6, low2), r4.ConcatPermute(r6, high2)
+	r5, r7 = r5.ConcatPermute(r7, low2), r5.ConcatPermute(r7, high2)
+	r8, r10 = r8.ConcatPermute(r10, low2), r8.ConcatPermute(r10, high2)
+	r9, r11 = r9.ConcatPermute(r11, low2), r9.ConcatPermute(r11, high2)
+	r12, r14 = r12.ConcatPermute(r14, low2), r12.ConcatPermute(r14, high2)
+	r13, r15 = r13.ConcatPermute(r15, low2), r13.ConcatPermute(r15, high2)
+	r0, r1 = r0.ConcatPermute(r1, low1), r0.ConcatPermute(r1, high1)
+	r2, r3 = r2.ConcatPermute(r3, low1), r2.ConcatPermute(r3, high1)
+	r4, r5 = r4.ConcatPermute(r5, low1), r4.ConcatPermute(r5, high1)
+	r6, r7 = r6.ConcatPermute(r7, low1), r6.ConcatPermute(r7, high1)
+	r8, r9 = r8.ConcatPermute(r9, low1), r8.ConcatPermute(r9, high1)
+	r10, r11 = r10.ConcatPermute(r11, low1), r10.ConcatPermute(r11, high1)
+	r12, r13 = r12.ConcatPermute(r13, low1), r12.ConcatPermute(r13, high1)
+	r14, r15 = r14.ConcatPermute(r15, low1), r14.ConcatPermute(r15, high1)
+	if columns > 0 {
+		storeFirst(at(dst, 0*to), r0, tall)
+	}
+	if columns > 1 {
+		storeFirst(at(dst, 1*to), r1, tall)
+	}
+	if columns > 2 {
+		storeFirst(at(dst, 2*to), r2, tall)
+	}
+	if columns > 3 {
+		storeFirst(at(dst, 3*to), r3, tall)
+	}
+	if columns > 4 {
+		storeFirst(at(dst, 4*to), r4, tall)
+	}
+	if columns > 5 {
+		storeFirst(at(dst, 5*to), r5, tall)
+	}
+	if columns > 6 {
+		storeFirst(at(dst, 6*to), r6, tall)
+	}
+	if columns > 7 {
+		storeFirst(at(dst, 7*to), r7, tall)
+	}
+	if columns > 8 {
+		storeFirst(at(dst, 8*to), r8, tall)
+	}
+	if columns > 9 {
+		storeFirst(at(dst, 9*to), r9, tall)
+	}
+	if columns > 10 {
+		storeFirst(at(dst, 10*to), r10, tall)
+	}
+	if columns > 11 {
+		storeFirst(at(dst, 11*to), r11, tall)
+	}
+	if columns > 12 {
+		storeFirst(at(dst, 12*to), r12, tall)
+	}
+	if columns > 13 {
+		storeFirst(at(dst, 13*to), r13, tall)
+	}
+	if columns > 14 {
+		storeFirst(at(dst, 14*to), r14, tall)
+	}
+	if columns > 15 {
+		storeFirst(at(dst, 15*to), r15, tall)
+	}
+}
