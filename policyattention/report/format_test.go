@@ -151,6 +151,21 @@ func TestFormatManifests(t *testing.T) {
 	says(t, string(testkit.Must(os.ReadFile("../../docs/evidence.md"))(t)), fmt.Sprintf("The frontier's %d points at the full budget", twice))
 }
 
+// The rules of judges are on the page, but for phrases that say themselves what must be true.
+func TestFormatJudges(t *testing.T) {
+	text := page(t)
+	var stored struct{ Values Claims }
+	testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile("../../artifacts/paper/claims.json"))(t), &stored))
+	phrase := regexp.MustCompile("^(among|an update error|the median) ")
+	for _, c := range stored.Values.Claims {
+		for _, k := range c.Checks {
+			if k.Judged != "" && !phrase.MatchString(k.Judged) {
+				says(t, text, "`"+k.Judged+"`")
+			}
+		}
+	}
+}
+
 func TestFormatRulesAndTensors(t *testing.T) {
 	text := page(t)
 	for _, rule := range pmd.Rules {
