@@ -60,13 +60,15 @@ class Artifacts(unittest.TestCase):
 class Field(unittest.TestCase):
     """What is stored of Wang et al. and Xie et al., with one number changed in it."""
 
+    CHANGED = (
+        ("wang", verify.check_wang, "weights", 30, "left", "weights after"),
+        ("wang", verify.check_wang, "published", 5, "ours", "P[−1, −1]"),
+        ("xie", verify.check_xie, "likeness", 9, "identity", "numbers after"),
+        ("xie", verify.check_xie, "contraction", 3, "bound", "the bound after"),
+    )
+
     def test_changed_numbers_are_found(self):
-        for name, check, key, row, column, want in (
-            ("wang", verify.check_wang, "weights", 30, "left", "weights after"),
-            ("wang", verify.check_wang, "published", 5, "ours", "P[−1, −1]"),
-            ("xie", verify.check_xie, "likeness", 9, "identity", "numbers after"),
-            ("xie", verify.check_xie, "contraction", 3, "bound", "the bound after"),
-        ):
+        for name, check, key, row, column, want in self.CHANGED:
             with self.subTest(name=name, key=key), tempfile.TemporaryDirectory() as root:
                 folder = pathlib.Path(shutil.copytree(PAPER.parent / "field" / name, pathlib.Path(root) / name))
                 check(folder)
@@ -186,7 +188,15 @@ def edit_weights(folder):
     (folder / "weights.safetensors").write_bytes(data.replace(rb"\"seed\":18100", rb"\"seed\":18101"))
 
 
+# The parts of an interval that are changed.
+SIDES = ("value", "lo", "hi")
+
+
 class Corruptions(unittest.TestCase):
+    def test_the_document_counts_them(self):
+        text = " ".join((PAPER.parent.parent / "docs/evidence.md").read_text().split())
+        self.assertIn(f"{len(CORRUPTIONS) + len(Field.CHANGED) + len(SIDES)} for `scripts/verify.py`", text)
+
     def test_each_is_found(self):
         for name, (where, plant, said) in CORRUPTIONS.items():
             with self.subTest(name), tempfile.TemporaryDirectory() as temporary:
@@ -214,7 +224,7 @@ class Corruptions(unittest.TestCase):
             e = next(e for e in claims["Evidence"] if e["x"][0].startswith(LOOP))
             for name in {*e["x"], *e.get("y", [])}:
                 shutil.copytree(PAPER / name, root / name)
-            for side in ("value", "lo", "hi", None):
+            for side in (*SIDES, None):
                 edited = dict(e)
                 if side:
                     edited[side] *= 1 + 1e-9

@@ -109,12 +109,38 @@ func TestTeacherImprovesAndRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loss, err := medianLoss(c, p, scales)
-	if err != nil {
+	var score Score
+	if err := score.run(c, p, scales); err != nil {
 		t.Fatal(err)
 	}
-	if !(loss[1] < loss[0] && loss[0] < 0.5) { // .22 and .12 in the harness at S=8
+	if loss := score.Loss; !(loss[1] < loss[0] && loss[0] < 0.5) { // .22 and .12 in the harness at S=8
 		t.Errorf("median losses at T=20, 40 are %v", loss)
+	}
+}
+
+// A score's numbers, by hand: of 101 losses 0, .01, …, 1 in any order, and one outlier.
+func TestScoreTails(t *testing.T) {
+	var score Score
+	for i := range 2 {
+		losses := make([]float64, 101)
+		for j := range losses {
+			losses[j] = float64((37*j+50)%101) / 100
+		}
+		if i == 1 {
+			losses[slices.Index(losses, 1)] = 11
+		}
+		score.Take(losses)
+	}
+	for _, x := range []struct {
+		name string
+		got  []float64
+		want [2]float64
+	}{{"median", score.Loss, [2]float64{.5, .5}}, {"mean", score.Mean, [2]float64{.5, .5 + 10./101}}, {"99th percentile", score.P99, [2]float64{.99, .99}}, {"worst", score.Worst, [2]float64{1, 11}}} {
+		for i, want := range x.want {
+			if math.Abs(x.got[i]-want) > 1e-15 {
+				t.Errorf("%s is %v, want %v", x.name, x.got[i], want)
+			}
+		}
 	}
 }
 

@@ -35,8 +35,19 @@ type Score struct {
 	Start Start `json:"start"`
 	StepSizes
 	// Loss holds, for each of Horizons, the median over problems of the
-	// normalized returned-policy loss.
-	Loss []float64 `json:"loss"`
+	// normalized returned-policy loss; Mean, P99 and Worst their mean, 99th percentile and
+	// largest, which a median hides.
+	Loss  []float64 `json:"loss"`
+	Mean  []float64 `json:"mean"`
+	P99   []float64 `json:"p99"`
+	Worst []float64 `json:"worst"`
+}
+
+// Take adds the losses of all problems at the next of Horizons.
+func (s *Score) Take(losses []float64) {
+	sorted := slices.Sorted(slices.Values(losses))
+	s.Loss, s.Mean = append(s.Loss, stats.Median(losses)), append(s.Mean, stats.Mean(losses))
+	s.P99, s.Worst = append(s.P99, stats.Quantile(sorted, .99)), append(s.Worst, sorted[len(sorted)-1])
 }
 
 // Tune scores actor–critic at every cell of the grid, in the order of
@@ -56,35 +67,33 @@ func Tune(problems []mdp.Problem, features Features, root uint64, g Grid) ([]Sco
 	for _, start := range g.Starts {
 		for _, alpha := range g.Alphas {
 			for _, beta := range g.Betas {
-				steps := StepSizes{Alpha: alpha, Beta: beta}
-				loss, err := medianLoss(Teacher{Steps: steps, Start: start, Features: features, Root: root}, problems, scales)
-				if err != nil {
+				score := Score{Start: start, StepSizes: StepSizes{Alpha: alpha, Beta: beta}}
+				if err := score.run(Teacher{Steps: score.StepSizes, Start: start, Features: features, Root: root}, problems, scales); err != nil {
 					return nil, fmt.Errorf("baseline: tuning at α=%v, β=%v: %w", alpha, beta, err)
 				}
-				scores = append(scores, Score{Start: start, StepSizes: steps, Loss: loss})
+				scores = append(scores, score)
 			}
 		}
 	}
 	return scores, nil
 }
 
-// medianLoss runs a controller and scores it at Horizons.
-func medianLoss(c control.Controller, problems []mdp.Problem, scales []*control.Scale) ([]float64, error) {
+// run runs a controller and scores it at Horizons.
+func (s *Score) run(c control.Controller, problems []mdp.Problem, scales []*control.Scale) error {
 	trajectories, err := c.Run(problems, slices.Max(Horizons))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	medians := make([]float64, len(Horizons))
-	for h, horizon := range Horizons {
+	for _, horizon := range Horizons {
 		losses := make([]float64, len(problems))
 		for i, scale := range scales {
 			if losses[i], err = scale.Loss(trajectories[i].Policies[horizon]); err != nil {
-				return nil, fmt.Errorf("problem %d, round %d: %w", i, horizon, err)
+				return fmt.Errorf("problem %d, round %d: %w", i, horizon, err)
 			}
 		}
-		medians[h] = stats.Median(losses)
+		s.Take(losses)
 	}
-	return medians, nil
+	return nil
 }
 
 // Best returns the cell with the lowest loss at the first horizon, and whether

@@ -241,7 +241,7 @@ func (l *storedLoop) again(s *Store, v *Verification) ([]control.Trajectory, err
 	}
 	if loop, ok := controller.(control.Loop); ok && len(l.kept) > l.Rounds {
 		done()
-		return l.replay(loop, v)
+		return l.replay(s, loop, v)
 	}
 	var trajectories []control.Trajectory
 	if recorder, ok := controller.(method.Recorder); ok {
@@ -288,7 +288,7 @@ func (l *storedLoop) recorded(v *Verification) ([]control.Trajectory, error) {
 
 // replay asks for every stored update again, in its stored context, and returns
 // the stored trajectories with their critic tables.
-func (l *storedLoop) replay(loop control.Loop, v *Verification) ([]control.Trajectory, error) {
+func (l *storedLoop) replay(s *Store, loop control.Loop, v *Verification) ([]control.Trajectory, error) {
 	path := l.path(policiesFile)
 	trajectories, err := l.recorded(v)
 	if err != nil || trajectories == nil {
@@ -328,7 +328,7 @@ func (l *storedLoop) replay(loop control.Loop, v *Verification) ([]control.Traje
 		v.add(path, 0, "the actor in the stored contexts: %v", err)
 		return nil, nil
 	}
-	v.compareTables(path, "actor", contexts, got, want, policyTolerance)
+	v.compareTables(path, "actor", contexts, got, want, s.replayTolerance(l.Cell))
 	return trajectories, nil
 }
 

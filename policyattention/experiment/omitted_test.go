@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +14,53 @@ import (
 // Artifacts of the ablation, the second and third of which are made from the
 // weights of the first.
 var ablated = []string{"train/proximal-plain-5-S4-14100", "ablation/policyattention-5-S4-14100", "contrast/policyattention-5-S4-14100"}
+
+// What is planted in a loop and in a comparison whose weights are left out, and what must be
+// said of it.
+var ofOmitted = []struct {
+	what  string
+	plant func(t *testing.T, loop, contrast string)
+	found string
+}{
+	{"policy", func(t *testing.T, loop, _ string) {
+		editArray("policies", func(data []float64) { data[3], data[4] = data[4], data[3] })(t, loop)
+	}, roundsFile + ": row 21: column loss"},
+	{"loss", func(t *testing.T, loop, _ string) {
+		editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })(t, loop)
+	}, roundsFile + ": row 41: column loss"},
+	{"residual", func(t *testing.T, loop, _ string) {
+		editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[7][5] = 0 })(t, loop)
+	}, roundsFile + ": row 8: no policies have residuals"},
+	{"gap", func(t *testing.T, loop, _ string) {
+		editTable(roundsFile, roundsHeader, func(rows [][]float64) {
+			for k := range 41 {
+				rows[41+k][3] *= 1.001
+			}
+		})(t, loop)
+	}, roundsFile + ": row 42: column gap"},
+	{"median", func(t *testing.T, loop, _ string) {
+		reseal(func(m *artifact.Manifest) { m.Summary["T40"]["median_loss"] /= 2 })(t, loop)
+	}, "its summary says T40 median_loss"},
+	{"weights' digest", func(t *testing.T, loop, _ string) {
+		reseal(func(m *artifact.Manifest) {
+			for name := range m.Weights {
+				m.Weights[name] = strings.Repeat("0", 64)
+			}
+		})(t, loop)
+	}, "it was made from other weights"},
+	{"answer", func(t *testing.T, _, contrast string) {
+		editArray("next", func(data []float64) { data[0], data[1] = data[1], data[0] })(t, contrast)
+	}, distancesFile + ": row 1"},
+}
+
+// docs/evidence.md says how many corruptions are planted.
+func TestCountOfCorruptions(t *testing.T) {
+	text := testkit.Must(os.ReadFile("../../docs/evidence.md"))(t)
+	says := fmt.Sprintf("%d for `policyattention verify`", len(corruptions)+len(ofOmitted))
+	if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), says) {
+		t.Errorf("docs/evidence.md does not say %q", says)
+	}
+}
 
 // Without the ablation's weights what is stored of it is verified.
 func TestVerifyWithoutWeights(t *testing.T) {
@@ -25,41 +74,7 @@ func TestVerifyWithoutWeights(t *testing.T) {
 	if v.Err() != nil || v.Trainings != 1 || v.Cells != 2 || v.WithoutWeights != 2 {
 		t.Errorf("%s, %v; want two evaluations without weights", v, v.Discrepancies)
 	}
-	for _, c := range []struct {
-		what  string
-		plant func(t *testing.T, loop, contrast string)
-		found string
-	}{
-		{"policy", func(t *testing.T, loop, _ string) {
-			editArray("policies", func(data []float64) { data[3], data[4] = data[4], data[3] })(t, loop)
-		}, roundsFile + ": row 21: column loss"},
-		{"loss", func(t *testing.T, loop, _ string) {
-			editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[40][2] -= 1e-6 })(t, loop)
-		}, roundsFile + ": row 41: column loss"},
-		{"residual", func(t *testing.T, loop, _ string) {
-			editTable(roundsFile, roundsHeader, func(rows [][]float64) { rows[7][5] = 0 })(t, loop)
-		}, roundsFile + ": row 8: no policies have residuals"},
-		{"gap", func(t *testing.T, loop, _ string) {
-			editTable(roundsFile, roundsHeader, func(rows [][]float64) {
-				for k := range 41 {
-					rows[41+k][3] *= 1.001
-				}
-			})(t, loop)
-		}, roundsFile + ": row 42: column gap"},
-		{"median", func(t *testing.T, loop, _ string) {
-			reseal(func(m *artifact.Manifest) { m.Summary["T40"]["median_loss"] /= 2 })(t, loop)
-		}, "its summary says T40 median_loss"},
-		{"weights' digest", func(t *testing.T, loop, _ string) {
-			reseal(func(m *artifact.Manifest) {
-				for name := range m.Weights {
-					m.Weights[name] = strings.Repeat("0", 64)
-				}
-			})(t, loop)
-		}, "it was made from other weights"},
-		{"answer", func(t *testing.T, _, contrast string) {
-			editArray("next", func(data []float64) { data[0], data[1] = data[1], data[0] })(t, contrast)
-		}, distancesFile + ": row 1"},
-	} {
+	for _, c := range ofOmitted {
 		t.Run(c.what, func(t *testing.T) {
 			s, loop, contrast := unheld(t)
 			c.plant(t, loop, contrast)

@@ -300,7 +300,7 @@ func (c *OneStepConfig) verify(s *Store, v *Verification, e *Evaluation, problem
 			v.add(policies, 0, "the actor on the inputs: %v", err)
 			return nil
 		}
-		v.compareTables(policies, "actor", asked, got, want, policyTolerance)
+		v.compareTables(policies, "actor", asked, got, want, s.replayTolerance(e.Cell))
 	}
 	defer v.during(stepping)()
 	if err := c.compare(o); err != nil {

@@ -77,11 +77,11 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 }
 
 // Weights that would take more room than they are worth. The first identity stands for the
-// rest: critics at S = 8, and weights on the way that the frontier is made of. Of those,
-// PMD-target keeps none. The state of the furthest step stands for Algorithm Distillation's
-// earlier ones.
+// rest: critics of the paper's recipe at S = 8, and weights on the way that the frontier is
+// made of. Of those, PMD-target keeps none. The state of the furthest step stands for
+// Algorithm Distillation's earlier ones.
 const (
-	laterCritics   = "critic-*-S8-1810[^0]/*"
+	laterCritics   = "critic-plain-S8-1810[^0]/*"
 	laterSnapshots = "*-plain-S[48]-1[48]10[^0]/weights-*"
 	pmdSnapshots   = "pmd-target-plain-*/weights-*"
 	earlierStages  = "algorithm-distillation-*-context200-steps*/weights.safetensors"

@@ -28,10 +28,13 @@ const (
 	// scoreTolerance is absolute for losses and residuals: linear solves of one
 	// system differ by rounding between platforms.
 	scoreTolerance = 1e-10
-	// policyTolerance and valueTolerance are absolute for what a network returns
-	// when it is replayed: float32 arithmetic differs between backends.
+	// valueTolerance is absolute for what a critic's network returns when it is asked
+	// again: float32 arithmetic differs between backends. See method.ReplayTolerance for
+	// actors.
+	valueTolerance = 2e-3
+	// policyTolerance is absolute for the policies of a network's loop that is run again,
+	// in which differences of rounds add up.
 	policyTolerance = 2e-4
-	valueTolerance  = 2e-3
 	// relivedTolerance is for losses and residuals of rounds whose policies are not
 	// stored: ten times what another backend or processor was seen to change.
 	relivedTolerance = 2e-4
@@ -428,6 +431,15 @@ func (s *Store) asks(v *Verification, config Config) bool {
 func (s *Store) backendError() error {
 	_, err := s.backend()
 	return err
+}
+
+// replayTolerance is the tolerance of what a cell's actor returns when it is asked again.
+func (s *Store) replayTolerance(cell Cell) float64 {
+	m, err := s.Preset.Methods.Find(cell.Method)
+	if err != nil {
+		return 0 // Check has refused cells of others
+	}
+	return m.ReplayTolerance()
 }
 
 // closeTo reports whether two numbers agree, relative where they are large; NaN

@@ -34,10 +34,11 @@ type check struct {
 	command string // arguments of the command that makes the evidence
 	measure func(*source) (*measured, error)
 	judge   judge
-	why     string // why ours differs: tested, or marked as a conjecture
-	fitted  string // what was chosen so that ours agrees
-	budget  string // how its budget differs from the paper's
-	aside   bool   // told beside the others, without a verdict
+	why     string            // why ours differs: tested, or marked as a conjecture
+	fitted  string            // what was chosen so that ours agrees
+	budget  string            // how its budget differs from the paper's
+	of      results.Selection // whose training it waits for where there is nothing to measure yet
+	aside   bool              // told beside the others, without a verdict
 }
 
 // measured is what the artifacts say to a check; nil stands for nothing yet.
@@ -421,7 +422,8 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 		done.Test = c.test(m)
 	}
 	if m == nil {
-		return done, nil, nil
+		done.Why, err = s.waiting(c)
+		return done, nil, err
 	}
 	done.Here = m.String()
 	t, err := s.tailOf(m)
@@ -445,6 +447,15 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 	}
 	done.Seconds, done.Machines, err = s.cost(used, machines)
 	return done, evidence, err
+}
+
+// waiting says what a check without evidence waits for.
+func (s *source) waiting(c check) (string, error) {
+	p, ok, err := s.Progress(c.of)
+	if err != nil || !ok {
+		return "", err
+	}
+	return fmt.Sprintf("S = %d waits for training: %v", c.of.S, p), nil
 }
 
 // tailOf returns the tail that a measured median hides, if there is one: of the losses over

@@ -20,11 +20,11 @@ const (
 	nativeStates             = 9 // of the shape that Liang and Lai train in
 )
 
-// budgets holds a statement to each budget of Algorithm Distillation.
-func budgets(printed, command string, of func(recipe string) measure) (checks []check) {
+// budgets holds a statement at a size to each budget of Algorithm Distillation.
+func budgets(printed, command string, states int, of func(recipe string) measure) (checks []check) {
 	m, _ := all.Methods.Find(distillation) // without it there are none
 	for _, v := range variants(m) {
-		checks = append(checks, check{variant: v.Label, printed: printed, command: command, measure: of(v.Recipe), judge: stated, budget: v.Budget})
+		checks = append(checks, check{variant: v.Label, printed: printed, command: command, measure: of(v.Recipe), judge: stated, budget: v.Budget, of: v.in(states)})
 	}
 	return checks
 }
@@ -52,7 +52,7 @@ func baselineTicks(section string) []sentence {
 			}}},
 	}}
 	distilled := sentence{section: section, says: "Table 1, Algorithm Distillation: softmax, implicit evaluation, control, learned",
-		checks: slices.DeleteFunc(budgets("✓", "evaluate qualification", func(recipe string) measure { return qualifies(distillation, recipe, 8) }),
+		checks: slices.DeleteFunc(budgets("✓", "evaluate qualification", 8, func(recipe string) measure { return qualifies(distillation, recipe, 8) }),
 			func(c check) bool { return c.variant == "a CPU budget" })} // its source tuned is nearer
 	const less = "4.1 million steps in a small network, instead of 15 million"
 	online := sentence{section: section, says: "S5RL, which the text sets beside them, learns in context: structured state-space models, trained online by PPO", checks: []check{
@@ -67,6 +67,7 @@ func baselineSentences() []sentence {
 	const section, qualification = "8 Comparison", "App. F Qualification"
 	native := results.Selection{Block: experiment.Qualification, Method: liangLai, S: nativeStates}
 	harness := selection(experiment.Qualification, liangLai, 8)
+	first := results.Selection{Block: experiment.Qualification, Method: distillation, Recipe: "first", S: 8}
 	one := func(section, says string, c check) sentence {
 		if c.command == "" {
 			c.command = "evaluate qualification"
@@ -84,14 +85,14 @@ func baselineSentences() []sentence {
 		quality("improvement over 3,000 updates, relative to its teacher's", "closed-loop improvement / teacher's", toward(1), func(e *experiment.Evaluation) float64 { return results.Imitation(e).Improvement() }),
 		quality("mean gap between its curve and its teacher's", "mean curve gap", compared(lower), func(e *experiment.Evaluation) float64 { return results.Imitation(e).Gap() }),
 		one(qualification, "Liang–Lai in the harness's shape, S = 8: median relative error of an update", check{number: results.Key{Block: experiment.Qualification, Quantity: "relative update error harness", S: 8}, measure: values(harness, updateError), judge: compared(lower)}),
-		sentence{section: qualification, says: "Algorithm Distillation qualifies at S = 8: its loss falls from .821 to .395 over 40 rounds, 64 of 64 MDPs improve, and it beats its control of a short context by the registered gap", checks: budgets("qualifies", "evaluate qualification", func(recipe string) measure { return qualifies(distillation, recipe, 8) }), note: "the rule is of 23 November 2026: a fall by a tenth and a gap to the recipe's own control with an interval below zero; before, a fall by a tenth alone, which a control passes too"},
-		one(qualification, "the first recipe of Algorithm Distillation fails: .928 to .937", check{printed: "0.928 to 0.937", measure: improves(experiment.Qualification, distillation, "first", 8), judge: judge{name: "the median does not fall by a tenth", of: func(m *measured, _ results.Number) (Verdict, string) {
+		sentence{section: qualification, says: "Algorithm Distillation qualifies at S = 8: its loss falls from .821 to .395 over 40 rounds, 64 of 64 MDPs improve, and it beats its control of a short context by the registered gap", checks: budgets("qualifies", "evaluate qualification", 8, func(recipe string) measure { return qualifies(distillation, recipe, 8) }), note: "the rule is of 23 November 2026: a fall by a tenth and a gap to the recipe's own control with an interval below zero; before, a fall by a tenth alone, which a control passes too"},
+		one(qualification, "the first recipe of Algorithm Distillation fails: .928 to .937", check{printed: "0.928 to 0.937", of: first, measure: improves(experiment.Qualification, distillation, "first", 8), judge: judge{name: "the median does not fall by a tenth", of: func(m *measured, _ results.Number) (Verdict, string) {
 			if m.ok {
 				return Differs, ""
 			}
 			return Holds, ""
 		}}}),
-		sentence{section: section, says: "8.3: Algorithm Distillation improves in context at S = 16, .923 to .373 from round 1 to round 40 of the evaluation", checks: budgets("0.923 to 0.373", "evaluate benchmark", func(recipe string) measure {
+		sentence{section: section, says: "8.3: Algorithm Distillation improves in context at S = 16, .923 to .373 from round 1 to round 40 of the evaluation", checks: budgets("0.923 to 0.373", "evaluate benchmark", 16, func(recipe string) measure {
 			return improves(experiment.Benchmark, distillation, recipe, 16)
 		})},
 		sentence{section: section, says: "8.3: on the paper's range, calibration problems choose (α, β) = (2, .2) at S = 8 and (2, .8) at S = 16 for Liang–Lai", checks: []check{
@@ -127,7 +128,7 @@ func interfaceSentences() []sentence {
 		return p
 	}
 	set := func(says, want string, x results.Selection, of func(func(string) any) string) sentence {
-		return sentence{section: section, says: says, checks: []check{{printed: want, command: "evaluate benchmark", measure: configured(x, want, of), judge: stated}}}
+		return sentence{section: section, says: says, checks: []check{{printed: want, command: "evaluate benchmark", measure: configured(x, want, of), judge: stated, of: x}}}
 	}
 	list := []sentence{
 		set("Table 4: Liang–Lai trains on 10,000 MDPs and 10⁷ windows", "10000, 1e+07", liang, func(get func(string) any) string {
@@ -155,7 +156,7 @@ func interfaceSentences() []sentence {
 			{at: "PolicyAttention", printed: ".19–.24 GPU-h", command: "table cost", measure: trainingHours(in(experiment.PolicyAttention, "")), judge: bars("another machine")},
 			{at: "PMD-target", printed: ".19–.24 GPU-h", command: "table cost", measure: trainingHours(in(experiment.PMDTarget, "")), judge: bars("another machine")},
 			{at: "Liang–Lai", printed: "17 CPU-min", command: "table cost", measure: trainingHours(liang), judge: bars("another machine")},
-			{at: "Algorithm Distillation", printed: ".63–.75 GPU-h", command: "table cost", measure: trainingHours(full), judge: bars("another machine")},
+			{at: "Algorithm Distillation", printed: ".63–.75 GPU-h", command: "table cost", measure: trainingHours(full), judge: bars("another machine"), of: full},
 		}},
 	)
 }
@@ -232,7 +233,7 @@ func tunedLarger(states int) measure {
 		if err != nil || m == nil || papers == nil {
 			return nil, err
 		}
-		m.text = fmt.Sprintf("α = %v: %.3f; α = %v: %.3f", papers.Alpha, papers.Loss[0], best.Alpha, best.Loss[0])
+		m.text = fmt.Sprintf("α = %v: %.3f, worst problem %.2f; α = %v: %.3f, worst %.2f", papers.Alpha, papers.Loss[0], papers.Worst[0], best.Alpha, best.Loss[0], best.Worst[0])
 		m.ok = best.Loss[0] < papers.Loss[0]
 		return m, nil
 	}
@@ -264,11 +265,11 @@ func chosen(states int) measure {
 		if err != nil || m == nil {
 			return nil, err
 		}
-		m.text = fmt.Sprintf("(%g, %g): %s", best.Alpha, best.Beta, number(best.Loss[0]))
+		m.text = fmt.Sprintf("(%g, %g): %s, worst problem %.2f", best.Alpha, best.Beta, number(best.Loss[0]), best.Worst[0])
 		if papers != nil {
 			m.ok = best.StepSizes == papers.StepSizes
 			if !m.ok {
-				m.text += fmt.Sprintf(", against %s", number(papers.Loss[0]))
+				m.text += fmt.Sprintf(", against %s, worst %.2f", number(papers.Loss[0]), papers.Worst[0])
 			}
 		}
 		return m, nil

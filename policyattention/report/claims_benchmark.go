@@ -32,7 +32,7 @@ func (v variant) in(states int) results.Selection {
 
 // check is a check of the variant at a size, barred where its network has not learned.
 func (v variant) check(states int, at string, n results.Key, m measure, j judge) check {
-	return check{at: at, variant: v.Label, number: n, command: "evaluate benchmark", measure: v.entitled(states, m), judge: j, why: v.Lead, fitted: v.Fitted, budget: v.Budget}
+	return check{at: at, variant: v.Label, number: n, command: "evaluate benchmark", measure: v.entitled(states, m), judge: j, why: v.Lead, fitted: v.Fitted, budget: v.Budget, of: v.in(states)}
 }
 
 // entitled bars what is measured of a network that did not beat its own control.

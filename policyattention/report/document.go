@@ -55,7 +55,6 @@ var excerpts = map[string]func(*source) (Table, error){
 	"any":          anyExcerpt,
 	"any-beside":   besideExcerpt,
 	"ways":         waysExcerpt,
-	"equal-walk":   equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, walks) }),
 	"equal":        equalExcerpt(func(e *equal.Evidence) (Table, error) { return ComparisonTable(e, shownConditions) }),
 	"race":         measuredSpeed("bench.json", bench.ReadComparison, BenchTable),
 	"profile":      measuredSpeed("profile.json", bench.ReadProfile, ProfileTable),

@@ -12,7 +12,7 @@ import (
 )
 
 // documents are those whose tables come from the artifacts.
-var documents = []string{"../../README.md", "../../RESULTS.md", "../../docs/equal-information.md", "../../docs/speed.md", "../../artifacts/MODELS.md", "../anymdp/critic/MODEL.md"}
+var documents = []string{"../../README.md", "../../RESULTS.md", "../../docs/equal-information.md", "../../docs/critics.md", "../../docs/speed.md", "../../artifacts/MODELS.md", "../anymdp/critic/MODEL.md"}
 
 // The tables and figures of README and RESULTS are what the artifacts give; `make
 // claims` writes them again. Their other text has no number of a result.

@@ -124,6 +124,14 @@ func tuningTable(s *source) (Table, error) {
 			return f(r)
 		}
 	}
+	pair := func(h int) func(R) any {
+		return func(r R) any {
+			if r.Score == nil {
+				return nil
+			}
+			return fmt.Sprintf("%.2g, %.2g", r.Score.P99[h], r.Score.Worst[h])
+		}
+	}
 	fill(&t, rows,
 		column[R]{"method", func(r R) any { return s.Series(r.Method, "").Label }},
 		column[R]{"S", func(r R) any { return r.S }},
@@ -131,7 +139,11 @@ func tuningTable(s *source) (Table, error) {
 		column[R]{"α", of(nil, func(r R) float64 { return r.Score.Alpha })},
 		column[R]{"β", of(nil, func(r R) float64 { return r.Score.Beta })},
 		column[R]{"T = 20", of(NotRun, func(r R) float64 { return r.Score.Loss[0] })},
+		column[R]{"T = 20: mean", of(nil, func(r R) float64 { return r.Score.Mean[0] })},
+		column[R]{"T = 20: 99 %, worst", pair(0)},
 		column[R]{"T = 40", of(nil, func(r R) float64 { return r.Score.Loss[1] })},
+		column[R]{"T = 40: mean", of(nil, func(r R) float64 { return r.Score.Mean[1] })},
+		column[R]{"T = 40: 99 %, worst", pair(1)},
 		column[R]{"inside the grid", func(r R) any { return r.Inside }},
 	)
 	t.Notes = append(s.notes("tuning"), s.howTo(experiment.Tuning))

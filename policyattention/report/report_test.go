@@ -139,6 +139,37 @@ func TestNothingHasBeenRun(t *testing.T) {
 
 // The order of two methods is certain where the interval of their difference is
 // on one side of zero.
+// No table shows medians of learned methods without their tails: each has the worst problem and
+// a mean, but those listed here, with what they hold instead.
+func TestNoMedianStandsAlone(t *testing.T) {
+	other := map[string]string{
+		"oracle": "exact PMD alone", "audit": "violations of a bound", "decoder": "bounds", "mechanism": "distances of one step",
+		"resources": "sizes", "cost": "times", "claims": "tails in braces, see TestClaimsAreFresh",
+		"imitation": "errors of updates", "models": "words and tails in one cell", "memory": "errors of backups", "race": "speed", "profile": "speed",
+		"equal": "means", "equal-lead": "means", "any": "the worst line of each group", "any-beside": "differences with tails", "ways": "the worst of eight problems in each cell",
+	}
+	s := testkit.Must(paper())(t)
+	names := slices.Concat(TableNames(), slices.Collect(maps.Keys(excerpts)))
+	for _, name := range names {
+		if other[name] != "" {
+			continue
+		}
+		build := excerpts[name]
+		if build == nil {
+			build = func(s *source) (Table, error) { return s.table(name) }
+		}
+		columns := strings.Join(testkit.Must(build(s))(t).Columns, "; ")
+		if !strings.Contains(columns, "worst") || !strings.Contains(columns, "mean") && !strings.Contains(columns, "99 %") {
+			t.Errorf("table %s shows no tail: %s", name, columns)
+		}
+	}
+	for name := range other {
+		if !slices.Contains(names, name) {
+			t.Errorf("there is no table %q", name)
+		}
+	}
+}
+
 func TestOrder(t *testing.T) {
 	for want, e := range map[string]stats.Estimate{
 		"lower": {Value: -2, Lo: -3, Hi: -1}, "higher": {Value: 2, Lo: 1, Hi: 3}, "not told apart": {Value: -1, Lo: -2, Hi: 0},

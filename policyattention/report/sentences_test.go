@@ -93,7 +93,7 @@ var sayings = []statement{
 		oracle := testkit.Must(s.Source.Oracle(4))(t)
 		return !testkit.Must(runs.Compare(results.PairedDifference, oracle, 20))(t).Resolved(0)
 	}},
-	{"RESULTS.md", "It has the best ratio of medians, and at T = 20 the worst\nproblem of the five; its ζ in the loop is about twice theirs", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "It has the best ratio of medians, and at T = 20\nthe worst problem of the five; its ζ in the loop is about twice theirs", func(t *testing.T, s *source) bool {
 		x := selection(experiment.Confirmation, experiment.PolicyAttention, 4)
 		all := groupOf(t, s, x, 20)
 		zetas, at := testkit.Must(s.Find(x))(t).Zetas(), 3
@@ -137,7 +137,7 @@ var sayings = []statement{
 		worse := func(e results.Estimate) bool { return e.Lo > 1 }
 		return overMean(experiment.ShrunkMean, 4, worse)(t, s) && overMean(experiment.PosteriorMean, 4, worse)(t, s)
 	}},
-	{"RESULTS.md", "no difference to the mean\nof samples is resolved. Its ratios lie slightly above one everywhere", overMean(experiment.ResidualCritic, 4, func(e results.Estimate) bool {
+	{"RESULTS.md", "no difference to the mean of samples is resolved. Its ratios lie slightly above one everywhere", overMean(experiment.ResidualCritic, 4, func(e results.Estimate) bool {
 		return !e.Resolved(1) && e.Value > 1 && e.Value < 1.05
 	})},
 	{"RESULTS.md", "Its\nerror is level with that of the mean of samples", func(t *testing.T, s *source) bool {
@@ -149,16 +149,22 @@ var sayings = []statement{
 		return true
 	}},
 	{"RESULTS.md", "its loop resolved worse at T = 20", overMeanAt(20, experiment.TablesCritic, 1, func(e results.Estimate) bool { return e.Lo > 1 })},
-	{"RESULTS.md", "anchored\ncritics are resolved better than the mean of samples at S = 4, at both horizons, and level with it at S = 8; without an\nanchor no difference is resolved at T = 20", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "without an anchor no difference to the mean of samples is resolved at T = 20", func(t *testing.T, s *source) bool {
+		ok := true
+		for _, row := range testkit.Must(s.Critics())(t) {
+			switch row.Method {
+			case experiment.Corrected, experiment.ExactMemory, experiment.MemoryCritic, experiment.AllSamples, experiment.AllPosterior:
+				ok = ok && (row.T != 20 || !row.RatioOfMeans.Resolved(1))
+			}
+		}
+		return ok
+	}},
+	{"RESULTS.md", "resolved better than the mean of samples at S = 4, at both horizons, and level with it at S = 8", func(t *testing.T, s *source) bool {
 		ok := true
 		for _, row := range testkit.Must(s.Critics())(t) {
 			switch row.Method {
 			case experiment.Anchored, experiment.ExactAnchored, experiment.AnchoredCritic:
 				ok = ok && (row.RatioOfMeans.Hi < 1) == (row.S == 4) && row.RatioOfMeans.Lo < 1
-			case experiment.Corrected, experiment.ExactMemory, experiment.MemoryCritic:
-				ok = ok && (row.T != 20 || !row.RatioOfMeans.Resolved(1))
-			case experiment.AllSamples, experiment.AllPosterior:
-				ok = ok && (row.T != 20 || !row.RatioOfMeans.Resolved(1) && row.RatioOfMeans.Value > 1)
 			}
 		}
 		return ok

@@ -1,13 +1,17 @@
 package results
 
 import (
+	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 )
 
 // made returns runs whose problems have the given losses at T = 1.
@@ -133,6 +137,59 @@ func TestStored(t *testing.T) {
 	for _, g := range tails {
 		if g.Tail.Runs > 0 && !(g.Tail.Mean <= g.Tail.Worst && g.Tail.P95 <= g.Tail.P99 && g.Tail.P99 <= g.Tail.Worst) {
 			t.Errorf("%s at S = %d, T = %d: %+v", g.Name, g.S, g.T, g.Tail)
+		}
+	}
+}
+
+// How far a training run is that something waits for is what the manifests of its parts say.
+func TestProgress(t *testing.T) {
+	const root = "../../artifacts/paper/train/"
+	folders, err := filepath.Glob(root + "algorithm-distillation-source4-context200-steps*-S8-18100-*")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no part of the full budget: %v", err)
+	}
+	steps, seconds := 0., 0.
+	for _, folder := range folders {
+		var m struct {
+			Distill struct{ Steps float64 }
+			Cost    struct {
+				Seconds float64 `json:"cpu_seconds"`
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Distill.Steps > steps {
+			steps, seconds = m.Distill.Steps, m.Cost.Seconds
+		}
+	}
+	store, err := experiment.Open("../../artifacts", "paper", "go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(store)
+	at := func(name method.Name, recipe string, states int) (Progress, bool) {
+		p, ok, err := s.Progress(Selection{Method: name, Recipe: recipe, S: states})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, ok
+	}
+	const full = 40_000 // of the paper
+	p, ok := at(experiment.Distillation, "full", 8)
+	if hours := seconds / steps * (full - steps) / 3600; !ok || p.Of != full || p.Steps != int(steps) || math.Abs(p.Hours-hours) > 1e-9 {
+		t.Errorf("S = 8: %+v, want %v of %v steps and %v hours", p, steps, full, hours)
+	}
+	if p, ok := at(experiment.Distillation, "full", 16); !ok || p.Steps != 0 || p.Of != full {
+		t.Errorf("S = 16: %+v", p)
+	}
+	for _, name := range []method.Name{experiment.LiangLai, experiment.ExactPMD, "no method"} {
+		if p, ok := at(name, "paper", 8); ok {
+			t.Errorf("%s waits for %+v", name, p)
 		}
 	}
 }

@@ -250,7 +250,10 @@ func (s *Source) Tuning() (rows []TuningRow, err error) {
 				}
 				row := TuningRow{Method: m.Name, S: states, Setting: strings.ReplaceAll(recipe, "-", " ")}
 				if len(runs.Found) > 0 {
-					row.Score = &baseline.Score{StepSizes: Rates(runs.Found[0]), Loss: []float64{runs.Medians(20)[0], runs.Medians(40)[0]}}
+					row.Score = &baseline.Score{StepSizes: Rates(runs.Found[0])}
+					for _, horizon := range baseline.Horizons {
+						row.Score.Take(runs.Found[0].Losses(horizon))
+					}
 				}
 				rows = append(rows, row)
 			}

@@ -2,6 +2,7 @@ package lianglai
 
 import (
 	"fmt"
+	"slices"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
@@ -42,9 +43,10 @@ func (t Tuning) Key() string { return "tuning" }
 // Weights implements method.Study: it needs none.
 func (t Tuning) Weights() []method.Weights { return nil }
 
-// Tables implements method.Study; start counts the grid's starts from 0.
+// Tables implements method.Study; start counts the grid's starts from 0, loss is the median
+// over problems.
 func (t Tuning) Tables() []method.Table {
-	return []method.Table{{File: "scores.csv.gz", Columns: []string{"start", "alpha", "beta", "loss_T20", "loss_T40"}}}
+	return []method.Table{{File: "scores.csv.gz", Columns: []string{"start", "alpha", "beta", "loss_T20", "loss_T40", "mean_T20", "mean_T40", "p99_T20", "p99_T40", "worst_T20", "worst_T40"}}}
 }
 
 // Compute implements method.Study. Its summary is the best of each start.
@@ -56,7 +58,7 @@ func (t Tuning) Compute(_ *method.Models, problems []mdp.Problem) (*method.Resul
 	var rows [][]float64
 	for i, s := range scores {
 		start := i / (len(t.Grid.Alphas) * len(t.Grid.Betas))
-		rows = append(rows, append([]float64{float64(start), s.Alpha, s.Beta}, s.Loss...))
+		rows = append(rows, slices.Concat([]float64{float64(start), s.Alpha, s.Beta}, s.Loss, s.Mean, s.P99, s.Worst))
 	}
 	r := &method.Result{
 		Rows: [][][]float64{rows}, Summary: map[string]map[string]float64{},
@@ -86,7 +88,8 @@ func (t Tuning) Read(r method.Result) (any, error) {
 			return nil, fmt.Errorf("row %d: no start %v", i+1, row[0])
 		}
 		scores = append(scores, baseline.Score{
-			Start: t.Grid.Starts[start], StepSizes: baseline.StepSizes{Alpha: row[1], Beta: row[2]}, Loss: row[3:],
+			Start: t.Grid.Starts[start], StepSizes: baseline.StepSizes{Alpha: row[1], Beta: row[2]},
+			Loss: row[3:5], Mean: row[5:7], P99: row[7:9], Worst: row[9:11],
 		})
 	}
 	if want := len(t.Grid.Starts) * len(t.Grid.Alphas) * len(t.Grid.Betas); len(scores) != want {
