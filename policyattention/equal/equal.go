@@ -72,10 +72,7 @@ type Method method.Form
 
 // runs returns how many runs a method has in a condition.
 func (m Method) runs(c Condition) int {
-	switch {
-	case m.Identities > 0:
-		return m.Identities
-	case c.Information == Model && !m.Learned:
+	if c.Information == Model && !m.Learned {
 		return 1
 	}
 	return Runs

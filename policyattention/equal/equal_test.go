@@ -161,6 +161,49 @@ func TestOperationsOfTheActor(t *testing.T) {
 	}
 }
 
+// The actor for any MDP, by hand. It has four layers of width 64 with four heads and 128
+// hidden units, and a state is a sequence of A = 3 tokens that all see each other.
+//
+//   - A norm takes 7 · 64 + 4 = 452. A token takes 2 · 4 · 64 for its embedding and in each
+//     layer two norms, 2 · 64 · 192 for queries, keys and values, 2 · 64 · 64 for the output,
+//     2 · 64 · 128 + 128 + 2 · 128 · 64 for the map and 128 for two residual sums: 66,696.
+//   - Each of the 9 pairs of tokens takes 4 · 64 + 6 · 4 = 280 in each layer.
+//   - Reading a token takes a norm and 2 · 64 · 2 for two outputs.
+//   - An action takes, for its token, ηQ, a quotient and a sum for the mean, log π, the largest
+//     log, two differences, the floor, |x|, its largest, the scale and six quotients, which are
+//     17; for its logit 2; and for the softmax 5.
+//
+// Exact PMD's step takes 8 a pair.
+func TestOperationsOfAnyMDP(t *testing.T) {
+	const (
+		norm  = 452
+		token = 512 + 4*66_696
+		row   = 3*token + 4*9*280 + 3*(norm+256)
+		state = row + 3*(17+2+5)
+	)
+	n, f := networks(t), few(t, 8, 1)
+	c := Condition{Information: Model, N: 0}
+	exact, actor := run(t, n, c, "exact-pmd", f), run(t, n, c, "any", f)
+	for h, horizon := range Horizons {
+		if got, want := actor.Use[h].Operations-exact.Use[h].Operations, float64(horizon*(8*state-8*24)); got != want {
+			t.Errorf("T = %d: %v operations more than exact PMD, by hand %v", horizon, got, want)
+		}
+	}
+}
+
+// Every learned method has as many identities as there are runs.
+func TestIdentities(t *testing.T) {
+	for _, row := range Plan() {
+		m, err := Find(row.Information, row.Method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.runs(row.Condition); m.Learned && got != 3 {
+			t.Errorf("%s has %d identities, want 3", row.Name(), got)
+		}
+	}
+}
+
 // The decoder is exact PMD to its routing error of 1e-6, which 40 rounds at η = .8 carry
 // into losses far below 1e-4.
 func TestDecoderIsPMD(t *testing.T) {

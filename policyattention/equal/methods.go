@@ -2,6 +2,7 @@ package equal
 
 import (
 	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
 	"icrl/policyattention/reference"
 )
@@ -29,7 +30,7 @@ var improving = map[Information][]Method{
 			actor, err := actorOf(c)
 			return begun{control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: c.Values[0]}, c.Values[1]}, err
 		}},
-		anyMDP("any", "actor for any MDP", "exact-pmd", func(c Case, actor control.Actor) control.Controller {
+		anyMDP("any", "actor for any MDP", nil, func(c Case, actor control.Actor) control.Controller {
 			return begun{control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: c.Values[0]}, c.Values[1]}
 		}),
 		{Name: "decoder", Label: "decoder, expectations", Parameters: []Parameter{etaOf, startOf}, As: "exact-pmd", New: func(c Case) (control.Controller, error) {
@@ -43,19 +44,9 @@ var improving = map[Information][]Method{
 		improved("pmd-all", "PMD, all samples", false, nil, allOf),
 		improved("policyattention-shrunk", "PolicyAttention, shrunk mean", true, []Parameter{weightOf}, shrunkOf),
 		improved("policyattention-all", "PolicyAttention, all samples", true, nil, allOf),
-		anyMDP("any-all", "actor for any MDP, all samples", "pmd-all", onEstimates(allOf)),
-		{
-			Name: "policyattention-critic", Label: "PolicyAttention, learned critic", Learned: true, Proposed: true, Identities: 1, Parameters: []Parameter{etaOf, startOf},
-			Can: func(n, states int) bool { return n == 144 && states == 8 }, // as it was trained
-			New: func(c Case) (control.Controller, error) {
-				actor, err := actorOf(c)
-				if err != nil {
-					return nil, err
-				}
-				critic, err := criticOf(c)
-				return reference.Improved{Critic: critic, Actor: actor, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}, err
-			},
-		},
+		anyMDP("any-all", "actor for any MDP, all samples", nil, onEstimates(allOf)),
+		critic(experiment.ResidualCritic, "PolicyAttention, residual critic"),
+		critic(experiment.TablesCritic, "PolicyAttention, critic of tables"),
 		{
 			Name: "decoder", Label: "decoder, packets", Parameters: []Parameter{etaOf, startOf}, As: "pmd-mean",
 			Can: func(n, states int) bool { return n%(states*Actions) == 0 }, // as many from every pair
@@ -70,8 +61,8 @@ var improving = map[Information][]Method{
 		improved("pmd-all", "PMD, all samples", false, nil, allOf),
 		improved("policyattention-td", "PolicyAttention, TD", true, []Parameter{tdOf}, tdEstimate),
 		improved("policyattention-all", "PolicyAttention, all samples", true, nil, allOf),
-		anyMDP("any-td", "actor for any MDP, TD", "pmd-td", onEstimates(tdEstimate)),
-		anyMDP("any-all", "actor for any MDP, all samples", "pmd-all", onEstimates(allOf)),
+		anyMDP("any-td", "actor for any MDP, TD", []Parameter{tdOf}, onEstimates(tdEstimate)),
+		anyMDP("any-all", "actor for any MDP, all samples", nil, onEstimates(allOf)),
 	},
 }
 
@@ -140,20 +131,35 @@ func onEstimates(estimator func(reference.Told, []float64) reference.Estimator) 
 	}
 }
 
-// anyMDP is the one actor for any MDP, by its network alone. It makes PMD's step at all step
-// sizes, so it takes the numbers of exact PMD with the same information.
-func anyMDP(name, label, as string, run func(Case, control.Actor) control.Controller) Method {
-	m := Method{Name: name, Label: label, Learned: true, Improves: true, As: as, Parameters: []Parameter{etaOf, startOf}, New: func(c Case) (control.Controller, error) {
-		actor, err := anyOf(c)
-		if err != nil {
-			return nil, err
-		}
-		return run(c, actor), nil
-	}}
-	if as == "pmd-td" {
-		m.Parameters = append(m.Parameters, tdOf)
+// anyMDP is the one actor for any MDP, by its network alone.
+func anyMDP(name, label string, own []Parameter, run func(Case, control.Actor) control.Controller) Method {
+	return Method{
+		Name: name, Label: label, Learned: true, Improves: true, Parameters: append([]Parameter{etaOf, startOf}, own...),
+		New: func(c Case) (control.Controller, error) {
+			actor, err := anyOf(c)
+			if err != nil {
+				return nil, err
+			}
+			return run(c, actor), nil
+		},
 	}
-	return m
+}
+
+// critic is PolicyAttention with the critic of a method of the registry. The critics were
+// trained for six samples of each pair, which are 144 at S = 8.
+func critic(name method.Name, label string) Method {
+	return Method{
+		Name: string(name), Label: label, Learned: true, Proposed: true, Improves: true, Parameters: []Parameter{etaOf, startOf},
+		Can: func(n, states int) bool { return n == 144 && states == 8 },
+		New: func(c Case) (control.Controller, error) {
+			actor, err := actorOf(c)
+			if err != nil {
+				return nil, err
+			}
+			critic, err := criticOf(c, name)
+			return reference.Improved{Critic: critic, Actor: actor, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}, err
+		},
+	}
 }
 
 // tabular is an agent of package reference; withModel is what it becomes with the model.

@@ -22,6 +22,7 @@ import (
 	learned "icrl/policyattention/method/policyattention"
 	"icrl/policyattention/reference"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
 )
 
 // Networks gives the trained networks of the preset paper.
@@ -94,7 +95,8 @@ func actorOf(c Case) (control.Actor, error) {
 }
 
 // anyOf returns the actor for any MDP with the read-out of its network alone. It charges its
-// network, of a token an action, for each state.
+// network, of a token an action, for each state, and for each action 19 operations of the
+// token and the logit (see anymdp.NewRow and Row.Logits) and 5 of the softmax.
 func anyOf(c Case) (control.Actor, error) {
 	n, ok := c.Networks.(*Networks)
 	if !ok || n == nil {
@@ -114,13 +116,14 @@ func anyOf(c Case) (control.Actor, error) {
 		return nil, err
 	}
 	return reference.Charged{Actor: actor, Operations: func(states, actions int) int {
-		return states * (config.Network().Operations(actions, actions) + 5*actions)
+		return states * (config.Network().Operations(actions, actions) + (19+5)*actions)
 	}}, nil
 }
 
-// criticOf returns PolicyAttention's learned critic on samples below the case's root.
-func criticOf(c Case) (control.Critic, error) {
-	d, err := c.Networks.Deployment(experiment.LearnedCritic, "plain", c.States, c.Run)
+// criticOf returns the learned critic of one of PolicyAttention's methods, on samples below
+// the case's root.
+func criticOf(c Case, name method.Name) (control.Critic, error) {
+	d, err := c.Networks.Deployment(name, "plain", c.States, c.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +134,14 @@ func criticOf(c Case) (control.Critic, error) {
 	}
 	return chargedCritic{critic, func(states, actions int) int {
 		pairs, t := states*actions, weights.Training
-		// Beside the network the values of states, and the mean targets, which it is compared
-		// with.
-		return t.Network().Operations(t.ContextTokens(pairs), pairs) + 2*pairs + 3*t.Samples*pairs
+		operations := t.Network().Operations(t.ContextTokens(pairs), pairs)
+		if t.Recipe.Input != train.TableInput {
+			operations += 2 * pairs // the values of states
+		}
+		if t.Recipe.Readout == train.PriorReadout {
+			operations += (3*t.Samples + 1) * pairs // the mean targets, and a sum with each
+		}
+		return operations
 	}}, nil
 }
 

@@ -86,10 +86,7 @@ type Form struct {
 	Name        string // the method's, where it is one of the registry
 	Label       string // as text writes it
 	// Learned says that it has trained identities, of which run j uses number j.
-	Learned bool
-	// Identities is how many there are where weights are left out of the repository; 0
-	// stands for as many as there are runs.
-	Identities int
+	Learned    bool
 	Parameters []Parameter
 	// Can reports whether it can run with N transitions a round at S states; nil stands for
 	// everywhere.

@@ -302,7 +302,7 @@ var equalCurves = map[equal.Information]struct{ first, last []curve }{
 		[]curve{{"", blue}, {"exact-pmd", black}, {"decoder", silver}},
 		[]curve{{"natural-gradient", sky}, {"value-iteration", orange}, {"policy-iteration", purple}},
 	},
-	equal.Generative: {[]curve{{"", blue}, {"policyattention-critic", sky}, {"decoder", silver}}, sampling},
+	equal.Generative: {[]curve{{"", blue}, {"policyattention-residual-critic", sky}, {"decoder", silver}}, sampling},
 	equal.Window:     {[]curve{{"", blue}}, sampling},
 }
 

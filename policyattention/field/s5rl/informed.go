@@ -12,7 +12,6 @@ import (
 func informed() []method.Form {
 	return []method.Form{{
 		Information: method.ByWindow, Label: "S5RL (CPU budget)", Learned: true, New: controllerOf,
-		Can:  func(_, states int) bool { return states == 8 }, // where it has as many identities as there are runs
 		Same: func(n int) bool { return n > baseline.Window }, // its first rounds are those of its own window
 	}}
 }
