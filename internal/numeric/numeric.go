@@ -12,6 +12,9 @@ package numeric
 
 import "math"
 
+// LayerNormEpsilon is added to the variance in LayerNorm, in GoMLX and without it.
+const LayerNormEpsilon = 1e-5
+
 const (
 	ln2Hi = 0x1.62e42feep-01      // leading 32 bits of ln 2: k·ln2Hi is exact for |k| < 2²¹
 	ln2Lo = 0x1.a39ef35793c76p-33 // ln 2 − ln2Hi

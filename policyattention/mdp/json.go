@@ -65,7 +65,8 @@ func Decode(data []byte) (Problem, error) {
 }
 
 // decodeFile reads the members one by one: package json alone would take "R" for "r",
-// the last of two, and null for 0.
+// the last of two, and null for 0. Libraries that refuse these would add 50 kB and more to the
+// page's program, compressed (go-json-experiment 50, jsonv2 92).
 func decodeFile(data []byte) (f file, err error) {
 	members := map[string]struct {
 		shape string

@@ -8,10 +8,12 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"icrl/internal/numeric"
 )
 
-// Epsilon keeps LayerNorm finite on constant rows.
-const Epsilon = 1e-5
+// Epsilon keeps LayerNorm finite on constant rows: 1e-5, as in package plain.
+const Epsilon = numeric.LayerNormEpsilon
 
 // Network is a parameter vector bound to a graph: the network by its definition, which
 // GoMLX differentiates. Package fused computes the same faster.

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -60,7 +61,7 @@ var Fixtures = []Fixture{
 
 // base is the row that others differ from in one thing.
 var base = Row{
-	Family: mdp.Random, States: 7, Actions: 3, Gamma: mdp.Discount, Least: -1, Most: 1, Eta: .8,
+	Family: mdp.Random, States: 7, Actions: mdp.Actions, Gamma: mdp.Discount, Least: -1, Most: 1, Eta: control.NominalStep,
 	Problems: 200, Network: 200,
 }
 

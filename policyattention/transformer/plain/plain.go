@@ -10,9 +10,6 @@ import (
 	"icrl/internal/numeric"
 )
 
-// epsilon of LayerNorm, as in package transformer.
-const epsilon = 1e-5
-
 // Network is the pre-LN Transformer of package transformer. Weights are the
 // trained float32 values; arithmetic is float64, in index order, so results have
 // the same bits on every platform.
@@ -263,7 +260,7 @@ func (l *norm) of(x []float64) []float64 {
 		y[i] = v - mean
 		variance += float64(y[i] * y[i])
 	}
-	scale := 1 / math.Sqrt(variance/n+epsilon)
+	scale := 1 / math.Sqrt(variance/n+numeric.LayerNormEpsilon)
 	for i, v := range y {
 		y[i] = float64(float64(v*scale)*l.gain[i]) + l.bias[i]
 	}
