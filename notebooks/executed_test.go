@@ -10,7 +10,7 @@ import (
 )
 
 // Notebooks are kept executed and small: each cell that runs has an output, in a form that
-// terminals show too, and none an error.
+// terminals show too, figures are also PNGs with an alternative text, and none is an error.
 func TestNotebooksAreExecuted(t *testing.T) {
 	for file, n := range all(t) {
 		if info, err := os.Stat(file); err != nil || info.Size() > 900_000 {
@@ -29,6 +29,9 @@ func TestNotebooksAreExecuted(t *testing.T) {
 					t.Errorf("%s: cell %d shows something without text", file, i)
 				}
 				picture := o.Data["image/svg+xml"] != nil || strings.Contains(data(o.Data, "text/html"), "data:image/png")
+				if o.Data["image/png"] != nil && o.Metadata["image/png"].Alt == "" {
+					t.Errorf("%s: cell %d shows a figure without an alternative text", file, i)
+				}
 				if picture && o.Data["image/png"] == nil && !strings.Contains(data(o.Data, "text/html"), "The page:") {
 					t.Errorf("%s: cell %d shows a figure without PNG", file, i)
 				}

@@ -26,9 +26,10 @@ type notebook struct {
 			Tags []string `json:"tags"`
 		} `json:"metadata"`
 		Outputs []struct {
-			Type string                     `json:"output_type"`
-			Data map[string]json.RawMessage `json:"data"`
-			Text []string                   `json:"text"`
+			Type     string                          `json:"output_type"`
+			Data     map[string]json.RawMessage      `json:"data"`
+			Metadata map[string]struct{ Alt string } `json:"metadata"`
+			Text     []string                        `json:"text"`
 		} `json:"outputs"`
 	} `json:"cells"`
 	Metadata struct {

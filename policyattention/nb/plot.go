@@ -15,7 +15,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"icrl/policyattention/plots"
 )
@@ -97,7 +96,7 @@ const plotHeight = 300 // points, 400 pixels
 func (p *Plot) Show() { p.show("") }
 
 func (p *Plot) show(id string) {
-	picture{Must(p.svg()), Must(p.png()), p.alt()}.show(id)
+	picture{Must(p.png()), p.alt()}.show(id)
 	if len(p.notes) == 0 {
 		return
 	}
@@ -130,16 +129,6 @@ func NewScreen() *Screen { return &Screen{gonbui.UniqueId()} }
 
 // Show shows a plot in place of the last one.
 func (s *Screen) Show(p *Plot) { p.show(s.id) }
-
-func (p *Plot) svg() ([]byte, error) {
-	c := vgsvg.New(plots.FigureWidth, plotHeight)
-	if err := p.draw(draw.New(c)); err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	_, err := c.WriteTo(&b)
-	return plots.FixText(b.Bytes()), err
-}
 
 func (p *Plot) png() ([]byte, error) {
 	c := vgimg.NewWith(vgimg.UseWH(plots.FigureWidth, plotHeight), vgimg.UseDPI(144))

@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,8 +17,8 @@ import (
 )
 
 // A bundle is one output in several formats, by MIME type. The reader's program takes
-// the richest one that it can show: JupyterLab HTML and SVG, a PDF the PNG, a terminal
-// the text. Figures have no HTML: GitHub would prefer it to the PNG and strip it.
+// the richest one that it can show: JupyterLab HTML, a PDF the PNG, a terminal the text.
+// Figures have neither HTML nor SVG: GitHub would prefer them to the PNG and strip them.
 type bundle map[protocol.MIMEType]any
 
 // show shows a bundle and waits until the kernel has it: what is under way when a
@@ -33,25 +32,23 @@ func (b bundle) described(alt, id string) {
 		return
 	}
 	data := &protocol.DisplayData{Data: b, DisplayID: id}
-	if alt != "" { // where nbconvert looks for it
-		data.Metadata = map[string]any{"image/png": map[string]string{"alt": alt}}
+	if alt != "" { // nbconvert looks for it here, and JupyterLab for the width, in pixels
+		data.Metadata = map[string]any{"image/png": map[string]any{"alt": alt, "width": int(plots.FigureWidth * 4 / 3)}}
 	}
 	gonbui.SendData(data)
 	gonbui.Sync()
 }
 
-// picture is a figure with a text for those who cannot see it.
+// picture is a figure, a PNG, with a text for those who cannot see it.
 type picture struct {
-	svg, png []byte
-	alt      string
+	png []byte
+	alt string
 }
 
-// show shows the figure, and its text as a paragraph that takes no room: JupyterLab makes
-// an image of the SVG and leaves out what the SVG says of itself.
+// show shows the figure, and its text as a paragraph that takes no room, since JupyterLab
+// does not give images the text that belongs to them.
 func (p picture) show(id string) {
-	label := html.EscapeString(p.alt)
 	bundle{
-		protocol.MIMEImageSVG:  strings.Replace(fluid(p.svg), "<svg ", `<svg role="img" aria-label="`+label+`" `, 1),
 		protocol.MIMEImagePNG:  Must(small(p.png)),
 		protocol.MIMETextPlain: "[figure]",
 	}.described(p.alt, id)
@@ -59,18 +56,13 @@ func (p picture) show(id string) {
 		id += "-text"
 	}
 	bundle{
-		protocol.MIMETextHTML:  `<p style="position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)">Figure: ` + label + "</p>",
+		protocol.MIMETextHTML:  `<p style="position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)">Figure: ` + html.EscapeString(p.alt) + "</p>",
 		protocol.MIMETextPlain: p.alt,
 	}.show(id)
 }
 
 // Figure shows a figure of the report.
-func Figure(f *plots.Figure) { picture{Must(f.SVG()), Must(f.PNG()), f.Alt()}.show("") }
-
-var size = regexp.MustCompile(`<svg width="[0-9.]+pt" height="[0-9.]+pt"`)
-
-// fluid returns a drawing that is as wide as where it is shown, and not wider.
-func fluid(svg []byte) string { return size.ReplaceAllString(string(svg), `<svg width="100%"`) }
+func Figure(f *plots.Figure) { picture{Must(f.PNG()), f.Alt()}.show("") }
 
 // small returns a PNG with at most 256 colours, those of its pixels that occur most
 // often; the others get the nearest of them. Line drawings lose nothing that is seen and

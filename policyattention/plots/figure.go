@@ -40,14 +40,14 @@ func (f *Figure) SVG() ([]byte, error) {
 	f.draw(draw.New(c))
 	var b bytes.Buffer
 	_, err := c.WriteTo(&b)
-	return FixText(b.Bytes()), err
+	return fixText(b.Bytes()), err
 }
 
 var svgText = regexp.MustCompile(`(?s)<text ([^>]*font-family:Liberation Sans[^>]*font-size:([0-9.]+)px[^>]*)>([^<]+)</text>`)
 
-// FixText gives each text of a drawing the width that it was laid out with, in whatever
+// fixText gives each text of a drawing the width that it was laid out with, in whatever
 // font it is shown: where there is no Liberation Sans, other letters would run into lines.
-func FixText(svg []byte) []byte {
+func fixText(svg []byte) []byte {
 	style := plot.New().X.Label.TextStyle
 	style.Font.Variant = "Sans"
 	svg = svgText.ReplaceAllFunc(svg, func(element []byte) []byte {
