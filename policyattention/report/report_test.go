@@ -143,7 +143,7 @@ func TestNothingHasBeenRun(t *testing.T) {
 // a mean, but those listed here, with what they hold instead.
 func TestNoMedianStandsAlone(t *testing.T) {
 	other := map[string]string{
-		"oracle": "exact PMD alone", "audit": "violations of a bound", "decoder": "bounds", "mechanism": "distances of one step",
+		"oracle": "exact PMD alone", "order": "rank correlations", "audit": "violations of a bound", "decoder": "bounds", "mechanism": "distances of one step",
 		"resources": "sizes", "cost": "times", "claims": "tails in braces, see TestClaimsAreFresh",
 		"imitation": "errors of updates", "models": "words and tails in one cell", "memory": "errors of backups", "race": "speed", "profile": "speed",
 		"equal": "means", "equal-lead": "means", "any": "the worst line of each group", "any-beside": "differences with tails", "ways": "the worst of eight problems in each cell",
