@@ -32,8 +32,8 @@ func (b bundle) described(alt, id string) {
 		return
 	}
 	data := &protocol.DisplayData{Data: b, DisplayID: id}
-	if alt != "" { // nbconvert looks for it here, and JupyterLab for the width, in pixels
-		data.Metadata = map[string]any{"image/png": map[string]any{"alt": alt, "width": int(plots.FigureWidth * 4 / 3)}}
+	if alt != "" { // where nbconvert looks for it; gonb sends maps of strings
+		data.Metadata = map[string]any{"image/png": map[string]string{"alt": alt}}
 	}
 	gonbui.SendData(data)
 	gonbui.Sync()
