@@ -32,14 +32,30 @@ reproduce: setup ## train, evaluate, and execute the notebooks at PRESET, into a
 	$(COMMAND) reproduce --preset $(PRESET)
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET) --out artifacts/$(PRESET)/notebooks
 
-test: setup lint ## every test, the notebooks at smoke included
+# What 'make test' is made of. Browsers and kernels mostly wait, so three of these run at a
+# time. What one prints comes in one piece at its end; one that fails does not stop the others.
+LANES := test-go test-notebooks test-site lint test-scripts # the longest first
+test: setup ## every test, the notebooks at smoke included
+	$(MAKE) --no-print-directory --keep-going --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(LANES)
+	@# Frames are timed, so nothing else may run.
+	cd site && ../.local/site.test -test.v -test.run '^TestFrames$$'
+
+.PHONY: $(LANES)
+test-go: setup
 	go test -vet=off -p 2 $$(go list ./... | grep -v '/site$$')
+
+test-scripts: setup
 	cd scripts/kubernetes && go test ./...
-	scripts/browser.sh
-	go test -vet=off -tags noasm -v ./site | grep -v '^=== RUN'
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
+
+test-site: setup
+	scripts/browser.sh
+	go test -c -vet=off -tags noasm -o .local/site.test ./site
+	cd site && ../.local/site.test -test.v -test.timeout 10m -test.skip '^TestFrames$$' | grep -v '^=== RUN'
+
+test-notebooks: setup
 	@# What the notebooks show at smoke takes XLA longer to compile than pure Go to compute.
-	$(COMMAND) --backend go --preset smoke evaluate >/dev/null
+	made=$$(scripts/smoke.sh); mkdir -p artifacts/smoke; cp -r "$$made"/smoke/. artifacts/smoke/
 	printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P 2 $(PYTHON) scripts/notebooks.py --preset smoke --out .local/notebooks
 
 lint: setup ## go vet, staticcheck, gofmt

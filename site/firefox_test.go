@@ -33,6 +33,9 @@ type firefox struct {
 // newFirefox starts Firefox. It skips the test where there is none.
 func newFirefox(t testing.TB) *firefox {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs the page in a browser")
+	}
 	if noFirefox != "" {
 		t.Skip(noFirefox)
 	}

@@ -93,7 +93,7 @@ func lab(t *testing.T, folder string) (address string, environment []string) {
 // TestNotebook opens the committed notebook on the decoder in a real JupyterLab:
 // as it comes it shows a picture, and once it is trusted the page runs in it.
 func TestNotebook(t *testing.T) {
-	if noBrowser != "" {
+	if testing.Short() || noBrowser != "" {
 		newTab(t)
 	}
 	folder := t.TempDir()

@@ -1,7 +1,15 @@
 // Package testkit holds what tests of many packages share.
 package testkit
 
-import "testing"
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
 
 // Must returns a function that ends a test on an error and otherwise returns the value, as
 // in testkit.Must(os.ReadFile(path))(t).
@@ -20,3 +28,23 @@ func Check(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Smoke returns the artifacts folder in which scripts/smoke.sh has all results of preset
+// smoke, made by the code as it is. Every package that asks reads the same files: a test
+// that changes some does so on a copy. With -short it skips the test.
+func Smoke(t testing.TB) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it needs all results of preset smoke")
+	}
+	return Must(smoke())(t)
+}
+
+var smoke = sync.OnceValues(func() (string, error) {
+	_, file, _, _ := runtime.Caller(0)
+	out, err := exec.Command(filepath.Join(filepath.Dir(file), "../../scripts/smoke.sh")).Output()
+	if failed, ok := err.(*exec.ExitError); ok {
+		err = fmt.Errorf("scripts/smoke.sh: %w\n%s", err, failed.Stderr)
+	}
+	return strings.TrimSpace(string(out)), err
+})

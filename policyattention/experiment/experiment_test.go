@@ -1,12 +1,10 @@
 package experiment
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
 	"icrl/internal/testkit"
@@ -16,43 +14,11 @@ import (
 	"icrl/policyattention/train"
 )
 
-// smoke returns the root of a complete set of smoke artifacts, made once.
-var smoke = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "experiment")
-	if err != nil {
-		return "", err
-	}
-	made = dir
-	store, err := Open(dir, "smoke", "go")
-	if err != nil {
-		return "", err
-	}
-	for _, cell := range store.Preset.Plan() {
-		if _, err := store.Evaluate(context.Background(), cell); err != nil {
-			return "", err
-		}
-	}
-	return dir, nil
-})
-
-// made is the folder to remove at the end, if it was made.
-var made string
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	os.RemoveAll(made) // "" removes nothing
-	os.Exit(code)
-}
-
 // open returns a store on a copy of the smoke artifacts, which a test may spoil.
 func open(t *testing.T) *Store {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it makes all results of preset smoke")
-	}
-	dir := testkit.Must(smoke())(t)
 	work := t.TempDir()
-	testkit.Check(t, os.CopyFS(work, os.DirFS(dir)))
+	testkit.Check(t, os.CopyFS(work, os.DirFS(testkit.Smoke(t))))
 	store := testkit.Must(Open(work, "smoke", "go"))(t)
 	return store
 }

@@ -297,11 +297,7 @@ func plantBetterPolicies(t *testing.T, folder string) {
 // their names, and their folders.
 func part(t *testing.T, names ...string) (s *Store, folders []string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it makes all results of preset smoke")
-	}
-	dir := testkit.Must(smoke())(t)
-	work := t.TempDir()
+	dir, work := testkit.Smoke(t), t.TempDir()
 	for _, name := range names {
 		found, err := filepath.Glob(filepath.Join(dir, "smoke", name+"-????????????"))
 		if err != nil || len(found) != 1 {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -22,30 +21,6 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// some returns a folder with the artifacts of a few smoke cells, made once.
-var some = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "report")
-	if err != nil {
-		return "", err
-	}
-	made = dir
-	store, err := experiment.Open(dir, "smoke", "go")
-	if err != nil {
-		return "", err
-	}
-	for _, cell := range store.Preset.Plan() {
-		exact := cell.Method == experiment.ExactPMD
-		learned := cell.Method == experiment.PolicyAttention && cell.Seed == 14100 && cell.Block != experiment.Shift &&
-			(cell.Recipe == "plain" || cell.Recipe == "prior")
-		if exact || learned || cell.Method == experiment.LiangLai {
-			if _, err := store.Evaluate(context.Background(), cell); err != nil {
-				return "", err
-			}
-		}
-	}
-	return dir, nil
-})
-
 // paper is the source of the committed results, which tests share to read each once.
 var paper = sync.OnceValues(func() (*source, error) {
 	store, err := experiment.Open("../../artifacts", "paper", "go")
@@ -55,24 +30,11 @@ var paper = sync.OnceValues(func() (*source, error) {
 	return newSource(store), nil
 })
 
-// made is the folder to remove at the end, if it was made.
-var made string
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	os.RemoveAll(made) // "" removes nothing
-	os.Exit(code)
-}
-
-// open returns a store on a copy of those artifacts.
+// open returns a store on a copy of the artifacts of preset smoke.
 func open(t *testing.T) *experiment.Store {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it makes results of preset smoke")
-	}
-	dir := testkit.Must(some())(t)
 	work := t.TempDir()
-	testkit.Check(t, os.CopyFS(work, os.DirFS(dir)))
+	testkit.Check(t, os.CopyFS(work, os.DirFS(testkit.Smoke(t))))
 	store := testkit.Must(experiment.Open(work, "smoke", "go"))(t)
 	return store
 }

@@ -72,32 +72,30 @@ func TestActor(t *testing.T) {
 // cannot have the same number of problems or where one is left without any.
 func TestModelOnCores(t *testing.T) {
 	b := start(t, "xla:cpu")
-	for objective, sizes := range map[Objective][]int{Proximal: {3, 8}, Critic: {3}} {
-		for _, states := range sizes {
-			c := Standard(objective, Plain(), 7, states)
-			c.Actions, c.Samples, c.Layers = 2, 2, 1
-			batch := contexts(t, states, 64)
-			evaluate := func() (all []*mat.Dense, cores int) {
-				t.Helper()
-				m := testkit.Must(NewModel(b, c, 0, c.start()))(t)
-				defer m.Close()
-				for _, n := range []int{33, 64} {
-					if objective != Critic {
-						all = append(all, act(t, m, batch[:n])...)
-						continue
-					}
-					critic := testkit.Must(m.Critic(1))(t)
-					values := testkit.Must(critic.Evaluate(batch[:n]))(t)
-					all = append(all, values...)
+	for objective, states := range map[Objective]int{Proximal: 8, Critic: 3} {
+		c := Standard(objective, Plain(), 7, states)
+		c.Actions, c.Samples, c.Layers = 2, 2, 1
+		batch := contexts(t, states, 64)
+		evaluate := func() (all []*mat.Dense, cores int) {
+			t.Helper()
+			m := testkit.Must(NewModel(b, c, 0, c.start()))(t)
+			defer m.Close()
+			for _, n := range []int{33, 64} {
+				if objective != Critic {
+					all = append(all, act(t, m, batch[:n])...)
+					continue
 				}
-				return all, len(m.program.cores)
+				critic := testkit.Must(m.Critic(1))(t)
+				values := testkit.Must(critic.Evaluate(batch[:n]))(t)
+				all = append(all, values...)
 			}
-			alone, shared, n := aloneAndShared(t, evaluate)
-			for i := range alone {
-				if !mat.Equal(alone[i], shared[i]) {
-					t.Errorf("%s, S=%d: problem %d of 33 and 64 differs by %g between one core and %d", objective, states, i, mdp.MaxAbsDiff(alone[i], shared[i]), n)
-					break
-				}
+			return all, len(m.program.cores)
+		}
+		alone, shared, n := aloneAndShared(t, evaluate)
+		for i := range alone {
+			if !mat.Equal(alone[i], shared[i]) {
+				t.Errorf("%s, S=%d: problem %d of 33 and 64 differs by %g between one core and %d", objective, states, i, mdp.MaxAbsDiff(alone[i], shared[i]), n)
+				break
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"icrl/internal/testkit"
 )
 
 func TestBundle(t *testing.T) {
@@ -44,9 +46,17 @@ func TestBundle(t *testing.T) {
 	program := func(args ...string) string {
 		return run(away, filepath.Join(folder, "policyattention"), append([]string{"--artifacts", artifacts, "--preset", "smoke"}, args...)...)
 	}
-	// Two runs at once, in loops on the device: as on a GPU. XLA compiles for long,
-	// so the rest is done in pure Go.
-	program("--backend", "xla:cpu", "--together", "2", "--steps-per-call", "4", "train", "proximal-plain-S4-14100", "proximal-plain-S4-14101")
+	// Two runs at once, in loops on the device: as on a GPU.
+	program("--artifacts", t.TempDir(), "--backend", "xla:cpu", "--together", "2", "--steps-per-call", "4", "train", "proximal-plain-S4-14100", "proximal-plain-S4-14101")
+	// XLA compiles for long, so the rest is done in pure Go, and of that what one method needs.
+	testkit.Check(t, os.CopyFS(artifacts, os.DirFS(testkit.Smoke(t))))
+	left := testkit.Must(filepath.Glob(filepath.Join(artifacts, "smoke", "*", "pmd-target-*")))(t)
+	if len(left) < 2 {
+		t.Fatalf("a training run and its evaluations are to be left: %q", left)
+	}
+	for _, folder := range left {
+		testkit.Check(t, os.RemoveAll(folder))
+	}
 	flags := []string{"--backend", "go", "--preset", "smoke", "--together", "2", "--steps-per-call", "4"}
 	out := run(away, filepath.Join(folder, "run.sh"), append(flags, "bench", "grid")...)
 	if !strings.Contains(out, "actor, 1, 1: ") || !strings.Contains(out, "Preset smoke.") {

@@ -1,13 +1,14 @@
 package all_test
 
 import (
-	"io/fs"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/all"
 )
@@ -29,39 +30,40 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// A copy of the module without a baseline's folder, its line of registration and the
-// tests of the baselines builds, and what remains runs a method from outside.
+// The module without a baseline's folder, its line of registration and the tests of the
+// baselines builds, and what remains runs a method from outside. Go's -overlay takes the
+// files away, so that packages which do not know the baseline are built once.
 func TestWithoutABaseline(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds a copy of the module")
+		t.Skip("builds most of the module twice")
 	}
+	root := testkit.Must(filepath.Abs("../../.."))(t)
+	list := filepath.Join(root, "policyattention/method/all/all.go")
+	text := testkit.Must(os.ReadFile(list))(t)
 	for _, baseline := range []string{"distill", "lianglai"} {
 		t.Run(baseline, func(t *testing.T) {
-			root := t.TempDir()
-			copyModule(t, "../../..", root)
-			if err := os.RemoveAll(filepath.Join(root, "policyattention/baseline", baseline)); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(filepath.Join(root, "policyattention/experiment/baselines_test.go")); err != nil {
-				t.Fatal(err)
-			}
-			list := filepath.Join(root, "policyattention/method/all/all.go")
-			text, err := os.ReadFile(list)
-			if err != nil {
-				t.Fatal(err)
-			}
 			var kept []string
-			for _, line := range strings.Split(string(text), "\n") {
+			for line := range strings.Lines(string(text)) {
 				if !strings.Contains(line, "baseline/"+baseline) && !strings.Contains(line, baseline+".Method") {
 					kept = append(kept, line)
 				}
 			}
-			if err := os.WriteFile(list, []byte(strings.Join(kept, "\n")), 0o644); err != nil {
-				t.Fatal(err)
+			without := filepath.Join(t.TempDir(), "all.go")
+			testkit.Check(t, os.WriteFile(without, []byte(strings.Join(kept, "")), 0o644))
+			replace := map[string]string{list: without, filepath.Join(root, "policyattention/experiment/baselines_test.go"): ""}
+			files := testkit.Must(filepath.Glob(filepath.Join(root, "policyattention/baseline", baseline, "*.go")))(t)
+			if len(kept) == strings.Count(string(text), "\n") || len(files) == 0 {
+				t.Fatalf("%d lines of registration are left, and %d files are to go", len(kept), len(files))
 			}
+			for _, file := range files {
+				replace[file] = ""
+			}
+			overlay := filepath.Join(t.TempDir(), "overlay.json")
+			b := testkit.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
+			testkit.Check(t, os.WriteFile(overlay, b, 0o644))
 			for _, args := range [][]string{
-				{"build", "./policyattention/...", "./policyattention/bench/cmd/bench"},
-				{"test", "./policyattention/experiment", "-run", "TestMethodFromOutside|TestRootsAreDisjoint|TestConfigHash"},
+				{"build", "-overlay", overlay, "-ldflags=-s -w", "./policyattention/..."},
+				{"test", "-overlay", overlay, "-vet=off", "./policyattention/experiment", "-run", "TestMethodFromOutside|TestRootsAreDisjoint|TestConfigHash"},
 			} {
 				command := exec.Command("go", args...)
 				command.Dir = root
@@ -70,37 +72,5 @@ func TestWithoutABaseline(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// copyModule copies what Go needs of a module, without artifacts and notebooks.
-func copyModule(t *testing.T, from, to string) {
-	t.Helper()
-	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			top, _, _ := strings.Cut(name, string(filepath.Separator))
-			if name != "." && top != "internal" && top != "policyattention" && top != "scripts" {
-				return fs.SkipDir
-			}
-			return os.MkdirAll(filepath.Join(to, name), 0o755)
-		}
-		if !d.Type().IsRegular() {
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, name), b, 0o644)
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
