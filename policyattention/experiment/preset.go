@@ -155,7 +155,7 @@ var presets = []Preset{
 		},
 	},
 	{
-		Name: "quick", Steps: 6400, Snapshots: []int{800, 1600, 3200, 4800},
+		Name: "quick", Steps: 1600, Snapshots: []int{200, 400, 800, 1200},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Calibrating: 64,
 		Limits: map[method.Name]method.Limits{
 			LiangLai:     {"mdps": 1000, "batch": 2000, "windows": 200, "held-out mdps": 4, "updates": 600},
