@@ -228,6 +228,13 @@ def resampled(runs, problems):
     return below(x[:, :runs], runs), below(x[:, runs:], problems)
 
 
+@functools.cache
+def resummarized(within, run, runs):
+    """Summaries of a run's resamples [10000]; many estimates share a run."""
+    run = np.frombuffer(run)
+    return within(run[resampled(runs, len(run))[1]], axis=1)
+
+
 def estimate(estimator, x, y):
     """Value and interval of samples [runs, problems]."""
     if estimator == "paired difference":  # of each problem, then as a median
@@ -237,10 +244,10 @@ def estimate(estimator, x, y):
     else:
         within = np.median
     combine = {"median": lambda a, _: a, "difference": np.subtract, "ratio": np.divide}[estimator]
-    picks, problems = resampled(*x.shape)
+    picks, _ = resampled(*x.shape)
 
     def resamples(sample):
-        return None if sample is None else np.stack([within(run[problems], axis=1) for run in sample], axis=1)
+        return None if sample is None else np.stack([resummarized(within, run.tobytes(), len(x)) for run in sample], axis=1)
 
     per_run = combine(resamples(x), resamples(y))
     replicates = np.median(np.take_along_axis(per_run, picks, axis=1), axis=1)
@@ -837,12 +844,10 @@ def check_claims(path):
     """Makes the estimates of the claims again; what is wrong, and how many were made."""
     root = path.parent
 
+    rounds = functools.cache(lambda name: table(root / name / "rounds.csv.gz"))
+
     def sample(folders, horizon):
-        rows = []
-        for name in folders:
-            rounds = table(root / name / "rounds.csv.gz")
-            rows.append(rounds["loss"][rounds["round"] == horizon])
-        return np.array(rows)
+        return np.array([rounds(name)["loss"][rounds(name)["round"] == horizon] for name in folders])
 
     claims, found, made = json.loads(path.read_text()), [], 0
     for name, want in claims.get("Results", {}).items():

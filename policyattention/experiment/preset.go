@@ -155,7 +155,7 @@ var presets = []Preset{
 		},
 	},
 	{
-		Name: "quick", Steps: 1600, Snapshots: []int{200, 400, 800, 1200},
+		Name: "quick", Steps: 2_000, Snapshots: []int{250, 500, 1_000, 1_500},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Calibrating: 64,
 		Limits: map[method.Name]method.Limits{
 			LiangLai:     {"mdps": 1000, "batch": 2000, "windows": 200, "held-out mdps": 4, "updates": 600},

@@ -105,6 +105,9 @@ func TestSelection(t *testing.T) {
 // Of the stored artifacts every function of rows has values, and each paper's number
 // is used by name.
 func TestStored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it reads all committed results")
+	}
 	store, err := experiment.Open("../../artifacts", "paper", "go")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"sort"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
@@ -182,10 +183,69 @@ func only(summaries []float64) float64 { return summaries[0] }
 // not depend on how the chunks fall to processors.
 const chunk = 500
 
+// chunks calls do for the replicates from start to end of each chunk, several at a time.
+func (b Bootstrap) chunks(do func(start, end int)) {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for start := 0; start < b.Replicates; start += chunk {
+		group.Go(func() error {
+			do(start, min(start+chunk, b.Replicates))
+			return nil
+		})
+	}
+	group.Wait() //nolint:errcheck // there is none
+}
+
+// draws are resamples: the runs of each, [Replicates, runs], and how often it has each
+// problem, [Replicates, problems].
+type draws struct{ picks, counts []uint32 }
+
+// known are the draws of some shapes: estimates of many samples share them, and drawing
+// takes longer than an estimate.
+var known = struct {
+	sync.Mutex
+	of map[[4]uint64]func() draws
+}{of: map[[4]uint64]func() draws{}}
+
+// resamples draws, or takes from those that are known.
+func (b Bootstrap) resamples(runs, problems int) draws {
+	if problems > 256 { // rare, and large
+		return b.draw(runs, problems)
+	}
+	shape := [...]uint64{b.Seed, uint64(b.Replicates), uint64(runs), uint64(problems)}
+	known.Lock()
+	draw, ok := known.of[shape]
+	if !ok {
+		if len(known.of) == 8 {
+			clear(known.of)
+		}
+		draw = sync.OnceValue(func() draws { return b.draw(runs, problems) })
+		known.of[shape] = draw
+	}
+	known.Unlock()
+	return draw()
+}
+
+func (b Bootstrap) draw(runs, problems int) draws {
+	d := draws{make([]uint32, b.Replicates*runs), make([]uint32, b.Replicates*problems)}
+	b.chunks(func(start, end int) {
+		rng := seed.New(b.Seed, "bootstrap", start)
+		for r := start; r < end; r++ {
+			for j := range runs {
+				d.picks[r*runs+j] = uint32(rng.IntN(runs))
+			}
+			for range problems {
+				d.counts[r*problems+rng.IntN(problems)]++
+			}
+		}
+	})
+	return d
+}
+
 // estimate, of the estimator called name, summarizes each run of each sample over its
 // problems (within), combines the samples' summaries run by run, then runs (across), and
 // bootstraps it.
-func (b Bootstrap) estimate(name string, within func(run ranking, counts []int) float64, combine, across func([]float64) float64, samples ...[][]float64) (Estimate, error) {
+func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint32) float64, combine, across func([]float64) float64, samples ...[][]float64) (Estimate, error) {
 	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
 		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)
 	}
@@ -200,44 +260,31 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []int) 
 		}
 	}
 	// summary is combine at run j for problems drawn counts[m] times each.
-	summary := func(j int, counts []int, scratch []float64) float64 {
+	summary := func(j int, counts []uint32, scratch []float64) float64 {
 		for i := range sorted {
 			scratch[i] = within(sorted[i][j], counts)
 		}
 		return combine(scratch)
 	}
+	draws := b.resamples(runs, problems)
 	replicates := make([]float64, b.Replicates)
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for start := 0; start < b.Replicates; start += chunk {
-		group.Go(func() error {
-			rng := seed.New(b.Seed, "bootstrap", start)
-			counts, perRun := make([]int, problems), make([]float64, runs)
-			drawn, scratch := make([]float64, runs), make([]float64, len(samples))
-			picks := make([]int, runs)
-			for r := start; r < min(start+chunk, b.Replicates); r++ {
-				for j := range picks {
-					picks[j], perRun[j] = rng.IntN(runs), math.NaN()
-				}
-				clear(counts)
-				for range problems {
-					counts[rng.IntN(problems)]++
-				}
-				for i, j := range picks {
-					if math.IsNaN(perRun[j]) {
-						perRun[j] = summary(j, counts, scratch)
-					}
-					drawn[i] = perRun[j]
-				}
-				replicates[r] = across(drawn)
+	b.chunks(func(start, end int) {
+		perRun, drawn, scratch := make([]float64, runs), make([]float64, runs), make([]float64, len(samples))
+		for r := start; r < end; r++ {
+			for j := range perRun {
+				perRun[j] = math.NaN()
 			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return Estimate{}, err
-	}
-	once := slices.Repeat([]int{1}, problems)
+			counts := draws.counts[r*problems:][:problems]
+			for i, j := range draws.picks[r*runs:][:runs] {
+				if math.IsNaN(perRun[j]) {
+					perRun[j] = summary(int(j), counts, scratch)
+				}
+				drawn[i] = perRun[j]
+			}
+			replicates[r] = across(drawn)
+		}
+	})
+	once := slices.Repeat([]uint32{1}, problems)
 	values := make([]float64, runs)
 	for j := range values {
 		values[j] = summary(j, once, make([]float64, len(samples)))
@@ -282,12 +329,12 @@ func rank(run []float64) ranking {
 }
 
 // median returns the median of len(counts) draws, counts[m] of problem m.
-func (r ranking) median(counts []int) float64 {
+func (r ranking) median(counts []uint32) float64 {
 	n := len(counts)
 	lower, upper := (n-1)/2, n/2 // the ranks to average
 	seen, low := 0, math.NaN()
 	for i, m := range r.problems {
-		seen += counts[m]
+		seen += int(counts[m])
 		if math.IsNaN(low) && seen > lower {
 			low = r.values[i]
 		}
@@ -299,11 +346,11 @@ func (r ranking) median(counts []int) float64 {
 }
 
 // mean returns the mean of the draws, counts[m] of problem m.
-func (r ranking) mean(counts []int) float64 {
+func (r ranking) mean(counts []uint32) float64 {
 	sum, n := 0.0, 0
 	for i, m := range r.problems {
 		sum += float64(counts[m]) * r.values[i]
-		n += counts[m]
+		n += int(counts[m])
 	}
 	return sum / float64(n)
 }

@@ -60,7 +60,7 @@ func TestQuantile(t *testing.T) {
 func TestResampleMedian(t *testing.T) {
 	rng := seed.New(1, "median")
 	for n := 1; n < 20; n++ {
-		run, counts := make([]float64, n), make([]int, n)
+		run, counts := make([]float64, n), make([]uint32, n)
 		var drawn []float64
 		for m := range run {
 			run[m] = float64(rng.IntN(5)) // with ties

@@ -11,11 +11,12 @@ import (
 // Key is the member of a manifest that a Config is.
 func (c Config) Key() string { return "training" }
 
-// usual are the budgets of the presets smoke, quick and paper, which names leave out.
-var usual = []int{10, 6_400, 51_200}
+// usual are the budgets of the presets smoke, quick and paper, and of paper's critics of
+// tables, which names leave out.
+var usual = []int{10, 2_000, 51_200, 6_400}
 
 // Name returns objective-recipe-S8-18100, with S4+8 for several sizes, and with the
-// steps before the sizes where they are not a preset's.
+// steps before the sizes where they are not usual.
 func (c Config) Name() string {
 	parts := []string{string(c.Objective), c.Recipe.Name}
 	if !slices.Contains(usual, c.Steps) {

@@ -198,7 +198,7 @@ function drawMatrix(t) {
   const { view } = app,
     { data, rows, cols, rowNames, colNames } = scope.now,
     part = view.part;
-  if (scope.jump) {
+  if (scope.jump && !scope.again) { // what is overtaken may be another matrix
     scope.heat.cursor = [
       Math.max(0, Math.min(rows - 1, view.row - scope.rowFirst)),
       Math.max(0, Math.min(cols - 1, view.col - scope.colFirst)),
