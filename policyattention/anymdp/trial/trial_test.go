@@ -289,7 +289,7 @@ func TestGreedyIsExactPMDs(t *testing.T) {
 		problems[name] = testkit.Must(mdpfile.Read(filepath.Join("testdata", name+".npz")))(t)
 	}
 	for name, p := range problems {
-		all := testkit.Must(Agreement(p, forward, 200))(t)
+		all := testkit.Must(Agreement(p, forward, 100))(t)
 		for _, g := range all {
 			if g.Decided < 5 || len(g.Different) > 0 {
 				t.Errorf("%s, %s: of %d decided states %v have another likeliest action", name, g.Readout, g.Decided, g.Different)

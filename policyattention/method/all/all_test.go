@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,47 +31,56 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The module without a baseline's folder, its line of registration and the tests of the
-// baselines builds, and what remains runs a method from outside. Go's -overlay takes the
-// files away, so that packages which do not know the baseline are built once.
-func TestWithoutABaseline(t *testing.T) {
+// The module without the baselines' folders, their lines of registration and their tests
+// builds, so nothing else knows them, and what remains runs a method from outside. No
+// baseline knows another. Go's -overlay takes the files away; what does not change is not
+// built again.
+func TestWithoutBaselines(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds most of the module twice")
+		t.Skip("it builds a good part of the module")
 	}
 	root := testkit.Must(filepath.Abs("../../.."))(t)
-	list := filepath.Join(root, "policyattention/method/all/all.go")
-	text := testkit.Must(os.ReadFile(list))(t)
-	for _, baseline := range []string{"distill", "lianglai"} {
-		t.Run(baseline, func(t *testing.T) {
-			var kept []string
-			for line := range strings.Lines(string(text)) {
-				if !strings.Contains(line, "baseline/"+baseline) && !strings.Contains(line, baseline+".Method") {
-					kept = append(kept, line)
-				}
-			}
-			without := filepath.Join(t.TempDir(), "all.go")
-			testkit.Check(t, os.WriteFile(without, []byte(strings.Join(kept, "")), 0o644))
-			replace := map[string]string{list: without, filepath.Join(root, "policyattention/experiment/baselines_test.go"): ""}
-			files := testkit.Must(filepath.Glob(filepath.Join(root, "policyattention/baseline", baseline, "*.go")))(t)
-			if len(kept) == strings.Count(string(text), "\n") || len(files) == 0 {
-				t.Fatalf("%d lines of registration are left, and %d files are to go", len(kept), len(files))
-			}
-			for _, file := range files {
-				replace[file] = ""
-			}
-			overlay := filepath.Join(t.TempDir(), "overlay.json")
-			b := testkit.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
-			testkit.Check(t, os.WriteFile(overlay, b, 0o644))
-			for _, args := range [][]string{
-				{"list", "-export", "-overlay", overlay, "./policyattention/..."}, // builds, and links no command,
-				{"test", "-overlay", overlay, "-vet=off", "./policyattention/experiment", "-run", "TestMethodFromOutside|TestRootsAreDisjoint|TestConfigHash"},
-			} {
-				command := exec.Command("go", args...)
-				command.Dir = root
-				if out, err := command.CombinedOutput(); err != nil {
-					t.Fatalf("go %q: %v: %s", args, err, out)
-				}
-			}
-		})
+	command := func(args ...string) string {
+		t.Helper()
+		command := exec.Command("go", args...)
+		command.Dir = root
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %q: %v: %s", args, err, out)
+		}
+		return string(out)
 	}
+	list := filepath.Join(root, "policyattention/method/all/all.go")
+	replace := map[string]string{filepath.Join(root, "policyattention/experiment/baselines_test.go"): ""}
+	text := string(testkit.Must(os.ReadFile(list))(t))
+	baselines := []string{"distill", "lianglai"}
+	for _, baseline := range baselines {
+		folder := "policyattention/baseline/" + baseline
+		files := testkit.Must(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
+		if len(files) == 0 || !strings.Contains(text, folder) || !strings.Contains(text, baseline+".Method") {
+			t.Fatalf("%s has %d files, and its registration is not where it was", folder, len(files))
+		}
+		for _, file := range files {
+			replace[file] = ""
+		}
+		var kept []string
+		for line := range strings.Lines(text) {
+			if !strings.Contains(line, folder) && !strings.Contains(line, baseline+".Method") {
+				kept = append(kept, line)
+			}
+		}
+		text = strings.Join(kept, "")
+		for path := range strings.FieldsSeq(command("list", "-f", "{{join .Imports \" \"}}", "./"+folder)) {
+			if slices.Contains(baselines, strings.TrimPrefix(path, "icrl/policyattention/baseline/")) {
+				t.Errorf("%s imports %s", folder, path)
+			}
+		}
+	}
+	replace[list] = filepath.Join(t.TempDir(), "all.go")
+	testkit.Check(t, os.WriteFile(replace[list], []byte(text), 0o644))
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	b := testkit.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
+	testkit.Check(t, os.WriteFile(overlay, b, 0o644))
+	command("list", "-export", "-overlay", overlay, "./policyattention/...") // builds, and links no command
+	command("test", "-overlay", overlay, "-vet=off", "./policyattention/experiment", "-run", "TestMethodFromOutside|TestRootsAreDisjoint|TestConfigHash")
 }
