@@ -8,6 +8,7 @@ PRESET ?= quick
 SITE ?= localhost:8080
 PYTHON := .local/python/bin/python
 COMMAND := go run ./policyattention/cmd/policyattention
+EACH_NOTEBOOK := printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P 2 $(PYTHON) scripts/notebooks.py
 
 # Plugins come from set-up alone; nothing is downloaded while a program runs.
 export GOMLX_NO_AUTO_INSTALL := 1
@@ -30,7 +31,7 @@ setup: ## fetch and build what everything needs into .local/
 
 reproduce: setup ## train, evaluate, and execute the notebooks at PRESET, into artifacts/PRESET
 	$(COMMAND) reproduce --preset $(PRESET)
-	$(PYTHON) scripts/notebooks.py --preset $(PRESET) --out artifacts/$(PRESET)/notebooks
+	$(EACH_NOTEBOOK) --preset $(PRESET) --out artifacts/$(PRESET)/notebooks
 
 # What 'make test' is made of. Browsers and kernels mostly wait, so three of these run at a
 # time. What one prints comes in one piece at its end; one that fails does not stop the others.
@@ -56,7 +57,7 @@ test-site: setup
 test-notebooks: setup
 	@# What the notebooks show at smoke takes XLA longer to compile than pure Go to compute.
 	made=$$(scripts/smoke.sh); mkdir -p artifacts/smoke; cp -r "$$made"/smoke/. artifacts/smoke/
-	printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P 2 $(PYTHON) scripts/notebooks.py --preset smoke --out .local/notebooks
+	$(EACH_NOTEBOOK) --preset smoke --out .local/notebooks
 
 lint: setup ## go vet, staticcheck, gofmt
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
