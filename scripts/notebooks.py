@@ -132,8 +132,11 @@ def compare(committed, executed):
 
 
 def check(notebook):
-    """Raises NotebookError where an output would not be the same on another machine, or an
-    exercise is solved before it is tried, or not by its solution."""
+    """Raises NotebookError where an output would not be the same on another machine or did
+    not reach the kernel, or an exercise is solved before it is tried, or not by its solution."""
+    for number, cell in enumerate(notebook.cells):
+        if any("GoNB pipe" in output.get("text", "") for output in cell.get("outputs", [])):
+            raise NotebookError(f"cell {number} could not show something: {shown(cell)}")
     for number, cell in enumerate(notebook.cells):
         for tag, want in {"exercise": "✗ not yet", "solution": "✓ solved"}.items():
             if tag in cell.metadata.get("tags", []) and want not in shown(cell):
