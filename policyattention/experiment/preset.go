@@ -154,6 +154,8 @@ var presets = []Preset{
 			{Benchmark, S5RL, "cpu", []int{8}, 1},
 		},
 	},
+	// After 1,500 steps the median losses at S = 8, T = 20 and 40 are .0129 and .0041, after
+	// 2,000 .0118 and .0031, exact PMD's .0112 and .0030.
 	{
 		Name: "quick", Steps: 2_000, Snapshots: []int{250, 500, 1_000, 1_500},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Calibrating: 64,
