@@ -3,8 +3,10 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +40,14 @@ func TestClaimsAreFresh(t *testing.T) {
 	compare("../../CLAIMS.md", want.Bytes())
 	text := testkit.Must(json.Marshal(table))(t)
 	compare("../../artifacts/paper/claims.json", append(text, '\n'))
+	// The recount of verdicts ends with today's.
+	recount := string(testkit.Must(os.ReadFile("../../docs/evidence.md"))(t))
+	for _, v := range []Verdict{Differs, Unresolved, Better, Fitted, Holds} {
+		n := table.Values.(Claims).Checks[v]
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| \d+ \| %d \|`, v, n)).MatchString(recount) {
+			t.Errorf("docs/evidence.md does not end with %d checks that are %q", n, v)
+		}
+	}
 	// No median of a learned method stands without its tail.
 	tails := map[string]string{}
 	for _, c := range table.Values.(Claims).Claims {
