@@ -85,11 +85,16 @@ var library [compute.OpTypeLast]executor
 
 func init() {
 	library = nodeExecutors
-	if archsimd.X86.AVX512() && envutil.MustReadBool(envutil.SIMD_AVX512_Env, true) && matches() {
+	if wanted() && matches() {
 		for op, k := range kernels {
 			nodeExecutors[op] = k.executor(op)
 		}
 	}
+}
+
+// wanted says whether the processor has AVX-512 and the environment does not switch it off.
+func wanted() bool {
+	return archsimd.X86.AVX512() && envutil.MustReadBool(envutil.SIMD_AVX512_Env, true)
 }
 
 // matches says whether the library's types are those above, and sets getBuffer.

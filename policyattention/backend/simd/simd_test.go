@@ -15,11 +15,15 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// installed says whether kernels are in place on this machine.
+// installed skips a test where no kernels are wanted, and fails it where they are not in
+// place: then a new version of the library has other types.
 func installed(t *testing.T) {
 	t.Helper()
-	if getBuffer == nil {
+	if !wanted() {
 		t.Skip("no AVX-512 here, or GOMLX_SIMD_AVX512 switches it off")
+	}
+	if getBuffer == nil {
+		t.Fatal("the library's types are no longer those in library.go, so its executors stay")
 	}
 }
 
