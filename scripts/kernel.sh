@@ -7,5 +7,5 @@ if [[ ${WARM:-1} != 0 ]]; then
   ("$scripts/../.local/python/bin/python" "$scripts/warm.py" "$3" >/dev/null 2>&1 &)
 fi
 # At preset smoke XLA takes longer to link and to compile than pure Go to compute.
-if [[ ${POLICYATTENTION_PRESET:-} = smoke ]]; then export GONB_LEAN_UNLESS='^$'; fi
+if [[ ${POLICYATTENTION_PRESET:-} = smoke ]]; then export GONB_LEAN_UNLESS='^$' GOMLX_BACKEND=go; fi
 exec "$@"
