@@ -20,10 +20,7 @@ import (
 // CLAIMS.md and claims.json are what the committed artifacts say; `make claims`
 // writes them again.
 func TestClaimsAreFresh(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads all committed results")
-	}
-	stored := testkit.Must(paper())(t)
+	stored := stored(t)
 	table := testkit.Must(stored.table("claims"))(t)
 	var want bytes.Buffer
 	testkit.Check(t, table.Markdown(&want))

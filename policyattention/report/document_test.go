@@ -17,10 +17,7 @@ var documents = []string{"../../README.md", "../../RESULTS.md", "../../docs/equa
 // The tables and figures of README and RESULTS are what the artifacts give; `make
 // claims` writes them again. Their other text has no number of a result.
 func TestDocuments(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads all committed results")
-	}
-	stored := testkit.Must(paper())(t)
+	stored := stored(t)
 	for _, name := range documents {
 		text := testkit.Must(os.ReadFile(name))(t)
 		want := testkit.Must(stored.fill(string(text)))(t)

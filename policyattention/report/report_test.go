@@ -30,6 +30,16 @@ var paper = sync.OnceValues(func() (*source, error) {
 	return newSource(store), nil
 })
 
+// stored returns that source; with -short it skips the test.
+func stored(t *testing.T) *source {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it reads all committed results")
+	}
+	s := testkit.Must(paper())(t)
+	return s
+}
+
 // open returns a store on a copy of the artifacts of preset smoke.
 func open(t *testing.T) *experiment.Store {
 	t.Helper()
@@ -110,7 +120,7 @@ func TestNoMedianStandsAlone(t *testing.T) {
 		"imitation": "errors of updates", "models": "words and tails in one cell", "memory": "errors of backups", "race": "speed", "profile": "speed",
 		"equal": "means", "equal-lead": "means", "any": "the worst line of each group", "any-beside": "differences with tails", "ways": "the worst of eight problems in each cell",
 	}
-	s := testkit.Must(paper())(t)
+	s := stored(t)
 	names := slices.Concat(TableNames(), slices.Collect(maps.Keys(excerpts)))
 	for _, name := range names {
 		if other[name] != "" {

@@ -307,7 +307,7 @@ func flow(text string) string { return strings.Join(strings.Fields(text), " ") }
 // What sentences say in words is true of the artifacts. A sentence that is written anew
 // needs its entry anew.
 func TestSentences(t *testing.T) {
-	s := testkit.Must(paper())(t)
+	s := stored(t)
 	for _, x := range sayings {
 		text := testkit.Must(os.ReadFile("../../" + x.document))(t)
 		if !strings.Contains(flow(string(text)), flow(x.says)) {
