@@ -1,6 +1,8 @@
 package results
 
 import (
+	"encoding/json"
+	"math"
 	"slices"
 
 	"icrl/policyattention/experiment"
@@ -31,6 +33,39 @@ type Estimate struct {
 	ByRun []float64                   `json:"by_run,omitempty"` // the same of each run
 	Paper *Number                     `json:"paper,omitempty"`  // what the paper prints, if anything
 	Used  [2][]*experiment.Evaluation `json:"-"`                // by run: of X and, where compared, of Y
+}
+
+// MarshalJSON implements json.Marshaler. A number that is not finite, such as a ratio to a
+// loss of 0, is null.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	byRun := make([]finite, len(e.ByRun))
+	for i, v := range e.ByRun {
+		byRun[i] = finite(v)
+	}
+	return json.Marshal(struct {
+		Estimator Estimator
+		X         Selection  `json:"x"`
+		Y         *Selection `json:"y,omitempty"`
+		T         int        `json:"t"`
+		Runs      int        `json:"runs"`
+		Planned   int        `json:"planned"`
+		Value     finite     `json:"value"`
+		Lo        finite     `json:"lo"`
+		Hi        finite     `json:"hi"`
+		ByRun     []finite   `json:"by_run,omitempty"`
+		Paper     *Number    `json:"paper,omitempty"`
+	}{e.Estimator, e.X, e.Y, e.T, e.Runs, e.Planned, finite(e.Value), finite(e.Lo), finite(e.Hi), byRun, e.Paper})
+}
+
+// finite is a number that JSON may lack.
+type finite float64
+
+// MarshalJSON implements json.Marshaler.
+func (f finite) MarshalJSON() ([]byte, error) {
+	if math.IsInf(float64(f), 0) || math.IsNaN(float64(f)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(f))
 }
 
 // Beside returns the estimate with the paper's number of that key, if there is one.
