@@ -12,8 +12,8 @@ import (
 )
 
 // Links are addresses that the page names at its foot. Where Code or Notebook is empty
-// the link goes to a copy beside the page; where Paper is empty there is none, and the
-// citation stands alone.
+// the link goes to a copy beside the page; where Paper is empty the citation has no
+// link.
 type Links struct{ Paper, Code, Notebook string }
 
 // notebook is the one on the decoder.

@@ -30,7 +30,7 @@ type firefox struct {
 	problems   []string
 }
 
-// newFirefox starts Firefox. It skips the test where there is none.
+// newFirefox starts Firefox. It skips the test if Firefox is not installed.
 func newFirefox(t testing.TB) *firefox {
 	t.Helper()
 	if testing.Short() {

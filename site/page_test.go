@@ -37,9 +37,9 @@ const (
 
 var (
 	allocator   context.Context // of the one Chromium
-	noBrowser   string          // why there is none
+	noBrowser   string          // why it is missing
 	firefoxPath string
-	noFirefox   string // why there is none
+	noFirefox   string // why it is missing
 	server      *httptest.Server
 )
 

@@ -43,8 +43,8 @@ type File struct {
 	Tensors  []Tensor // in the order of their bytes
 }
 
-// Get returns the values and the shape of the tensor called name. It returns an error when
-// there is none or its elements are of another type.
+// Get returns the values and the shape of the tensor called name. It returns an error if
+// the file has no such tensor or its elements are of another type.
 func Get[T Number](f *File, name string) (values []T, shape []int, err error) {
 	for _, t := range f.Tensors {
 		if t.Name != name {

@@ -59,16 +59,7 @@ func measured(c report.Cell) bool {
 }
 
 // entries writes the rows.
-func (t *Sheet) entries() (rows [][]string) {
-	for _, cells := range t.rows {
-		row := make([]string, len(cells))
-		for i, c := range cells {
-			row[i] = c.Text(t.number)
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
+func (t *Sheet) entries() [][]string { return report.Texts(t.rows, t.number) }
 
 // share puts numbers of runs and of problems that are the same for all rows into the title.
 func (t *Sheet) share() {

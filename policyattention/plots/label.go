@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"image/color"
 	"slices"
 	"strings"
@@ -128,15 +129,7 @@ func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
 		}
 		labels = append(labels, label{e, y, y, height})
 	}
-	slices.SortStableFunc(labels, func(a, b label) int {
-		switch {
-		case a.line < b.line:
-			return -1
-		case a.line > b.line:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(labels, func(a, b label) int { return cmp.Compare(a.line, b.line) })
 	for range 100 { // neighbours push each other apart
 		for i := range max(0, len(labels)-1) {
 			low, high := &labels[i], &labels[i+1]

@@ -75,17 +75,20 @@ func (c *Cell) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// text writes all entries.
-func (t Table) text() (rows [][]string) {
-	for _, cells := range t.Rows {
+// Texts writes rows of entries, their numbers as number does.
+func Texts(rows [][]Cell, number func(float64) string) (texts [][]string) {
+	for _, cells := range rows {
 		row := make([]string, len(cells))
 		for i, c := range cells {
-			row[i] = c.String()
+			row[i] = c.Text(number)
 		}
-		rows = append(rows, row)
+		texts = append(texts, row)
 	}
-	return rows
+	return texts
 }
+
+// text writes all entries, as [Cell.String] does.
+func (t Table) text() [][]string { return Texts(t.Rows, number) }
 
 // PresetNote is the note of a table that names the preset of its results.
 func PresetNote(preset string) string { return fmt.Sprintf("Preset %s.", preset) }

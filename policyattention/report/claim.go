@@ -264,7 +264,7 @@ func (c check) verdict(s *source, m *measured) (v Verdict, why string) {
 	return v, why
 }
 
-// test returns the test that a check's verdict hangs on, nil where there is none.
+// test returns the test that a check's verdict hangs on, nil if it hangs on no test.
 func (c check) test(m *measured) *Test {
 	if m == nil || m.Runs == 0 || m.barred != "" || c.budget != "" || c.judge.null == nil {
 		return nil

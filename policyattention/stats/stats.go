@@ -193,7 +193,7 @@ func (b Bootstrap) chunks(do func(start, end int)) {
 			return nil
 		})
 	}
-	group.Wait() //nolint:errcheck // there is none
+	group.Wait() //nolint:errcheck // do returns no error
 }
 
 // draws are resamples: the runs of each, [Replicates, runs], and how often it has each

@@ -382,7 +382,7 @@ func (e *Engine) Apply(k int, edit Edit) error {
 	return nil
 }
 
-// apply returns the edited map, nil if there is none, and the edited MDP.
+// apply returns the edited map, nil without a map, and the edited MDP.
 func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 	if d.Tile != 0 {
 		return g.set(m, d.S, d.Tile)

@@ -93,17 +93,20 @@ func (r *rows) start(i int) (x, y int) {
 	return x, y
 }
 
+// repeated is where an operand is read along a row: at x, or in all, which it fills with an
+// entry that is the same all along (step 0).
+func repeated(x pointer, step int, all *[lanes]float32) pointer {
+	if step != 0 {
+		return x
+	}
+	everywhere(*(*float32)(x)).Store(all)
+	return pointer(all)
+}
+
 // binaryRow writes a row of n entries.
 func binaryRow(op compute.OpType, out, x, y pointer, stepX, stepY, n int) {
-	var one, two [lanes]float32 // an operand that is the same all along
-	if stepX == 0 {
-		everywhere(*(*float32)(x)).Store(&one)
-		x = pointer(&one)
-	}
-	if stepY == 0 {
-		everywhere(*(*float32)(y)).Store(&two)
-		y = pointer(&two)
-	}
+	var one, two [lanes]float32
+	x, y = repeated(x, stepX, &one), repeated(y, stepY, &two)
 	all := first(lanes)
 	for i := 0; i < n; i += lanes {
 		m := all
@@ -121,8 +124,7 @@ func binaryRow(op compute.OpType, out, x, y pointer, stepX, stepY, n int) {
 		case compute.OpTypeDiv:
 			a = a.Div(b)
 		case compute.OpTypeMax:
-			// The processor's maximum is the second of two where one is no number.
-			a = a.Max(b).Merge(a, a.Equal(a))
+			a = maximum(a, b)
 		}
 		storeFirst(at(out, i), a, m)
 	}
@@ -149,14 +151,7 @@ func where(n *node, inputs []*buffer) writer {
 
 func whereRow(out pointer, condition []bool, x, y pointer, stepX, stepY int) {
 	var one, two [lanes]float32
-	if stepX == 0 {
-		everywhere(*(*float32)(x)).Store(&one)
-		x = pointer(&one)
-	}
-	if stepY == 0 {
-		everywhere(*(*float32)(y)).Store(&two)
-		y = pointer(&two)
-	}
+	x, y = repeated(x, stepX, &one), repeated(y, stepY, &two)
 	n := len(condition)
 	var zero archsimd.Int32x16
 	for i := 0; i < n; i += lanes {
@@ -197,7 +192,7 @@ func exp(n *node, inputs []*buffer) writer {
 // exponential is eˣ = 2ⁿ·eʳ with n the integer next to x/log 2 and |r| ≤ log(2)/2, to two
 // units in the last place. The series of eʳ ends where its next term is below 2⁻²⁴.
 func exponential(x vector) vector {
-	// Beyond these, e^x is 0 and +Inf. Where x is no number, the second one is taken.
+	// Beyond these, e^x is 0 and +Inf. Where x is NaN, the second one is taken.
 	t := everywhere(89).Min(everywhere(-105).Max(x))
 	n := t.Mul(everywhere(1.44269504)).RoundToEvenScaled(0)
 	// log 2 in two parts, the first of which has few enough digits for an exact product.

@@ -83,9 +83,12 @@ var workers func(backend unsafe.Pointer) int
 // library keeps the executors that kernels stand in for.
 var library [compute.OpTypeLast]executor
 
+// active says that the kernels are in place.
+var active bool
+
 func init() {
 	library = nodeExecutors
-	if wanted() && matches() {
+	if active = wanted() && matches(); active {
 		for op, k := range kernels {
 			nodeExecutors[op] = k.executor(op)
 		}
@@ -97,7 +100,7 @@ func wanted() bool {
 	return archsimd.X86.AVX512() && envutil.MustReadBool(envutil.SIMD_AVX512_Env, true)
 }
 
-// matches says whether the library's types are those above, and sets getBuffer.
+// matches says whether the library's types are those above, and sets getBuffer and workers.
 func matches() bool {
 	b, err := gobackend.New("")
 	if err != nil {

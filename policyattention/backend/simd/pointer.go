@@ -43,5 +43,5 @@ func loadFirst(p pointer, m mask) vector {
 //go:nocheckptr
 func storeFirst(p pointer, x vector, m mask) { x.StoreMasked((*[lanes]float32)(p), m) }
 
-// everywhere is x in all lanes of the vector at p.
+// everywhere is x in all lanes.
 func everywhere(x float32) vector { return archsimd.BroadcastFloat32x16(x) }

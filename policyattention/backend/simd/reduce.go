@@ -84,6 +84,6 @@ func alongMax(src pointer, n int) float32 {
 	return slices.Max(all[:])
 }
 
-// maximum is the greater of two, and no number where one is none. The processor's is the
-// second one then.
+// maximum is the greater of two, and NaN where one is. The processor's is the second of the
+// two then.
 func maximum(x, y vector) vector { return x.Max(y).Merge(x, x.Equal(x)) }

@@ -119,22 +119,28 @@ var (
 func exchangeBlock(dst, src pointer, rows, columns, from, to int) {
 	wide, tall := first(columns), first(rows)
 	// Rows that are not there are others once more, and not stored.
-	r0 := loadFirst(at(src, min(0, rows-1)*from), wide)
-	r1 := loadFirst(at(src, min(1, rows-1)*from), wide)
-	r2 := loadFirst(at(src, min(2, rows-1)*from), wide)
-	r3 := loadFirst(at(src, min(3, rows-1)*from), wide)
-	r4 := loadFirst(at(src, min(4, rows-1)*from), wide)
-	r5 := loadFirst(at(src, min(5, rows-1)*from), wide)
-	r6 := loadFirst(at(src, min(6, rows-1)*from), wide)
-	r7 := loadFirst(at(src, min(7, rows-1)*from), wide)
-	r8 := loadFirst(at(src, min(8, rows-1)*from), wide)
-	r9 := loadFirst(at(src, min(9, rows-1)*from), wide)
-	r10 := loadFirst(at(src, min(10, rows-1)*from), wide)
-	r11 := loadFirst(at(src, min(11, rows-1)*from), wide)
-	r12 := loadFirst(at(src, min(12, rows-1)*from), wide)
-	r13 := loadFirst(at(src, min(13, rows-1)*from), wide)
-	r14 := loadFirst(at(src, min(14, rows-1)*from), wide)
-	r15 := loadFirst(at(src, min(15, rows-1)*from), wide)
+	row := func(i int) vector { return loadFirst(at(src, min(i, rows-1)*from), wide) }
+	column := func(i int, x vector) {
+		if i < columns {
+			storeFirst(at(dst, i*to), x, tall)
+		}
+	}
+	r0 := row(0)
+	r1 := row(1)
+	r2 := row(2)
+	r3 := row(3)
+	r4 := row(4)
+	r5 := row(5)
+	r6 := row(6)
+	r7 := row(7)
+	r8 := row(8)
+	r9 := row(9)
+	r10 := row(10)
+	r11 := row(11)
+	r12 := row(12)
+	r13 := row(13)
+	r14 := row(14)
+	r15 := row(15)
 	r0, r8 = r0.ConcatPermute(r8, low8), r0.ConcatPermute(r8, high8)
 	r1, r9 = r1.ConcatPermute(r9, low8), r1.ConcatPermute(r9, high8)
 	r2, r10 = r2.ConcatPermute(r10, low8), r2.ConcatPermute(r10, high8)
@@ -167,52 +173,20 @@ func exchangeBlock(dst, src pointer, rows, columns, from, to int) {
 	r10, r11 = r10.ConcatPermute(r11, low1), r10.ConcatPermute(r11, high1)
 	r12, r13 = r12.ConcatPermute(r13, low1), r12.ConcatPermute(r13, high1)
 	r14, r15 = r14.ConcatPermute(r15, low1), r14.ConcatPermute(r15, high1)
-	if columns > 0 {
-		storeFirst(at(dst, 0*to), r0, tall)
-	}
-	if columns > 1 {
-		storeFirst(at(dst, 1*to), r1, tall)
-	}
-	if columns > 2 {
-		storeFirst(at(dst, 2*to), r2, tall)
-	}
-	if columns > 3 {
-		storeFirst(at(dst, 3*to), r3, tall)
-	}
-	if columns > 4 {
-		storeFirst(at(dst, 4*to), r4, tall)
-	}
-	if columns > 5 {
-		storeFirst(at(dst, 5*to), r5, tall)
-	}
-	if columns > 6 {
-		storeFirst(at(dst, 6*to), r6, tall)
-	}
-	if columns > 7 {
-		storeFirst(at(dst, 7*to), r7, tall)
-	}
-	if columns > 8 {
-		storeFirst(at(dst, 8*to), r8, tall)
-	}
-	if columns > 9 {
-		storeFirst(at(dst, 9*to), r9, tall)
-	}
-	if columns > 10 {
-		storeFirst(at(dst, 10*to), r10, tall)
-	}
-	if columns > 11 {
-		storeFirst(at(dst, 11*to), r11, tall)
-	}
-	if columns > 12 {
-		storeFirst(at(dst, 12*to), r12, tall)
-	}
-	if columns > 13 {
-		storeFirst(at(dst, 13*to), r13, tall)
-	}
-	if columns > 14 {
-		storeFirst(at(dst, 14*to), r14, tall)
-	}
-	if columns > 15 {
-		storeFirst(at(dst, 15*to), r15, tall)
-	}
+	column(0, r0)
+	column(1, r1)
+	column(2, r2)
+	column(3, r3)
+	column(4, r4)
+	column(5, r5)
+	column(6, r6)
+	column(7, r7)
+	column(8, r8)
+	column(9, r9)
+	column(10, r10)
+	column(11, r11)
+	column(12, r12)
+	column(13, r13)
+	column(14, r14)
+	column(15, r15)
 }
