@@ -182,7 +182,7 @@ def main():
 
     os.environ["POLICYATTENTION_PRESET"] = arguments.preset
     os.environ["JUPYTER_DATA_DIR"] = str(ROOT / ".local/jupyter")
-    os.environ["WARM"] = "0"  # nobody presses Tab
+    os.environ["COMPLETE"] = "off"  # nobody presses Tab
     os.environ["JUPYTER_RUNTIME_DIR"] = str(ROOT / ".local/jupyter/runtime")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that kernels are ended
 

@@ -122,10 +122,11 @@ spec["argv"].insert(0, f"{local.parent}/scripts/kernel.sh")
 spec["env"] |= {
     "PATH": f"{local}/bin:${{PATH}}",  # Jupyter fills in PATH as it is when a kernel starts
     "GOPROXY": "off",                  # a cell never fetches a module
-    "GOFLAGS": "-ldflags=-w",          # half the time to link a cell
+    "GOFLAGS": "'-ldflags=-s -w'",     # half the time to link a cell
+    "GONB_WARM": "icrl/policyattention/nb",  # gopls reads it before it is asked for anything
     # A cell that neither trains nor runs networks is linked without XLA: half the time.
     "GONB_LEAN_TAGS": "noxla",
-    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Evaluate|Train|TrainAll|equal\.Open)\(',
+    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Train|TrainAll|(equal|experiment|nb)\.Open)\(|"retrained"',
     "GOWORK": "",
     "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
     "GOMLX_NO_AUTO_INSTALL": "1",
