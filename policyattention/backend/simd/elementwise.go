@@ -6,6 +6,8 @@ import (
 	"simd/archsimd"
 
 	"github.com/gomlx/compute"
+
+	. "icrl/internal/avx512"
 )
 
 // binary is the sum, difference, product, quotient or maximum of two tensors, with
@@ -20,7 +22,7 @@ func binary(n *node, inputs []*buffer) writer {
 		parallel(workers, r.count, len(out), func(from, to int) {
 			for i := from; i < to; i++ {
 				a, b := r.start(i)
-				binaryRow(n.OpType, at(start(out), i*r.length), at(start(x), a), at(start(y), b), r.step[0], r.step[1], r.length)
+				binaryRow(n.OpType, At(Start(out), i*r.length), At(Start(x), a), At(Start(y), b), r.step[0], r.step[1], r.length)
 			}
 		})
 	}
@@ -95,25 +97,25 @@ func (r *rows) start(i int) (x, y int) {
 
 // repeated is where an operand is read along a row: at x, or in all, which it fills with an
 // entry that is the same all along (step 0).
-func repeated(x pointer, step int, all *[lanes]float32) pointer {
+func repeated(x Pointer, step int, all *[Lanes]float32) Pointer {
 	if step != 0 {
 		return x
 	}
-	everywhere(*(*float32)(x)).Store(all)
-	return pointer(all)
+	Everywhere(*(*float32)(x)).Store(all)
+	return Pointer(all)
 }
 
 // binaryRow writes a row of n entries.
-func binaryRow(op compute.OpType, out, x, y pointer, stepX, stepY, n int) {
-	var one, two [lanes]float32
+func binaryRow(op compute.OpType, out, x, y Pointer, stepX, stepY, n int) {
+	var one, two [Lanes]float32
 	x, y = repeated(x, stepX, &one), repeated(y, stepY, &two)
-	all := first(lanes)
-	for i := 0; i < n; i += lanes {
+	all := First(Lanes)
+	for i := 0; i < n; i += Lanes {
 		m := all
-		if n-i < lanes {
-			m = first(n - i)
+		if n-i < Lanes {
+			m = First(n - i)
 		}
-		a, b := loadFirst(at(x, i*stepX), m), loadFirst(at(y, i*stepY), m)
+		a, b := LoadFirst(At(x, i*stepX), m), LoadFirst(At(y, i*stepY), m)
 		switch op {
 		case compute.OpTypeAdd:
 			a = a.Add(b)
@@ -126,7 +128,7 @@ func binaryRow(op compute.OpType, out, x, y pointer, stepX, stepY, n int) {
 		case compute.OpTypeMax:
 			a = maximum(a, b)
 		}
-		storeFirst(at(out, i), a, m)
+		StoreFirst(At(out, i), a, m)
 	}
 }
 
@@ -143,23 +145,23 @@ func where(n *node, inputs []*buffer) writer {
 		parallel(workers, r.count, len(out), func(from, to int) {
 			for i := from; i < to; i++ {
 				a, b := r.start(i)
-				whereRow(at(start(out), i*r.length), condition[i*r.length:][:r.length], at(start(x), a), at(start(y), b), r.step[0], r.step[1])
+				whereRow(At(Start(out), i*r.length), condition[i*r.length:][:r.length], At(Start(x), a), At(Start(y), b), r.step[0], r.step[1])
 			}
 		})
 	}
 }
 
-func whereRow(out pointer, condition []bool, x, y pointer, stepX, stepY int) {
-	var one, two [lanes]float32
+func whereRow(out Pointer, condition []bool, x, y Pointer, stepX, stepY int) {
+	var one, two [Lanes]float32
 	x, y = repeated(x, stepX, &one), repeated(y, stepY, &two)
 	n := len(condition)
 	var zero archsimd.Int32x16
-	for i := 0; i < n; i += lanes {
-		m := first(n - i)
-		var c [lanes]int8
-		p := (*[lanes]int8)(pointer(&c))
-		if n-i >= lanes {
-			p = (*[lanes]int8)(pointer(&condition[i]))
+	for i := 0; i < n; i += Lanes {
+		m := First(n - i)
+		var c [Lanes]int8
+		p := (*[Lanes]int8)(Pointer(&c))
+		if n-i >= Lanes {
+			p = (*[Lanes]int8)(Pointer(&condition[i]))
 		} else {
 			for j, b := range condition[i:] {
 				if b {
@@ -168,7 +170,7 @@ func whereRow(out pointer, condition []bool, x, y pointer, stepX, stepY int) {
 			}
 		}
 		chosen := archsimd.LoadInt8x16(p).ExtendToInt32().NotEqual(zero)
-		storeFirst(at(out, i), loadFirst(at(x, i*stepX), m).Merge(loadFirst(at(y, i*stepY), m), chosen), m)
+		StoreFirst(At(out, i), LoadFirst(At(x, i*stepX), m).Merge(LoadFirst(At(y, i*stepY), m), chosen), m)
 	}
 }
 
@@ -181,30 +183,10 @@ func exp(n *node, inputs []*buffer) writer {
 	const piece = 1 << 12
 	return func(out []float32, workers int) {
 		parallel(workers, (len(x)+piece-1)/piece, 8*len(x), func(from, to int) {
-			for i := from * piece; i < min(to*piece, len(x)); i += lanes {
-				m := first(len(x) - i)
-				storeFirst(at(start(out), i), exponential(loadFirst(at(start(x), i), m)), m)
+			for i := from * piece; i < min(to*piece, len(x)); i += Lanes {
+				m := First(len(x) - i)
+				StoreFirst(At(Start(out), i), Exponential(LoadFirst(At(Start(x), i), m)), m)
 			}
 		})
 	}
-}
-
-// exponential is eˣ = 2ⁿ·eʳ with n the integer next to x/log 2 and |r| ≤ log(2)/2, to two
-// units in the last place. The series of eʳ ends where its next term is below 2⁻²⁴.
-func exponential(x vector) vector {
-	// Beyond these, e^x is 0 and +Inf. Where x is NaN, the second one is taken.
-	t := everywhere(89).Min(everywhere(-105).Max(x))
-	n := t.Mul(everywhere(1.44269504)).RoundToEvenScaled(0)
-	// log 2 in two parts, the first of which has few enough digits for an exact product.
-	r := n.MulAdd(everywhere(-0.693359375), t)
-	r = n.MulAdd(everywhere(2.12194440e-4), r)
-	y := everywhere(1. / 5040)
-	y = y.MulAdd(r, everywhere(1./720))
-	y = y.MulAdd(r, everywhere(1./120))
-	y = y.MulAdd(r, everywhere(1./24))
-	y = y.MulAdd(r, everywhere(1./6))
-	y = y.MulAdd(r, everywhere(.5))
-	y = y.MulAdd(r, everywhere(1))
-	y = y.MulAdd(r, everywhere(1))
-	return y.Scale(n)
 }

@@ -5,6 +5,7 @@ package simd
 import (
 	"reflect"
 	"simd/archsimd"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -21,6 +22,13 @@ import (
 //
 //go:linkname nodeExecutors github.com/gomlx/compute/internal/gobackend.nodeExecutors
 var nodeExecutors [compute.OpTypeLast]executor
+
+// multiExecutors is the same for operations of several results.
+//
+//go:linkname multiExecutors github.com/gomlx/compute/internal/gobackend.MultiOutputsNodeExecutors
+var multiExecutors [compute.OpTypeLast]multiExecutor
+
+type multiExecutor func(backend unsafe.Pointer, n *node, inputs []*buffer, owned []bool) ([]*buffer, error)
 
 // executor computes a node. It may give an input that it owns as its output, and then
 // takes it out of inputs.
@@ -68,6 +76,20 @@ type dotData struct {
 // sliceData is Data of a slice.
 type sliceData struct{ Starts, Limits, Strides []int }
 
+// callData is Data of a call of a function.
+type callData struct{ Target unsafe.Pointer }
+
+// functionName returns the name of a function of the library.
+var functionName func(function unsafe.Pointer) string
+
+// standIn returns what stands in for a function of a graph, or nil.
+func standIn(name string) Function {
+	name, _, _ = strings.Cut(name, "#")
+	f, _ := functions.Load(name)
+	function, _ := f.(Function)
+	return function
+}
+
 // dataOf returns Data of a node as a *T.
 func dataOf[T any](n *node) *T { return (*T)(word(n.Data)) }
 
@@ -83,16 +105,49 @@ var workers func(backend unsafe.Pointer) int
 // library keeps the executors that kernels stand in for.
 var library [compute.OpTypeLast]executor
 
+// libraryCall is the library's executor of calls of functions.
+var libraryCall multiExecutor
+
 // active says that the kernels are in place.
 var active bool
 
+// Active says that the kernels are in place.
+func Active() bool { return active }
+
 func init() {
-	library = nodeExecutors
+	library, libraryCall = nodeExecutors, multiExecutors[compute.OpTypeCall]
 	if active = wanted() && matches(); active {
 		for op, k := range kernels {
 			nodeExecutors[op] = k.executor(op)
 		}
+		multiExecutors[compute.OpTypeCall] = call
 	}
+}
+
+// call has what stands in for a function compute it, if anything does.
+func call(backend unsafe.Pointer, n *node, inputs []*buffer, owned []bool) ([]*buffer, error) {
+	f := standIn(functionName(dataOf[callData](n).Target))
+	outputs := make([]*buffer, len(n.MultiOutputsShapes))
+	var ins, outs [][]float32
+	for _, x := range inputs {
+		ins = append(ins, floats(x))
+	}
+	for _, shape := range n.MultiOutputsShapes {
+		if shape.DType != dtypes.Float32 {
+			f = nil
+		}
+	}
+	if f == nil || slices.ContainsFunc(ins, func(x []float32) bool { return x == nil }) {
+		return libraryCall(backend, n, inputs, owned)
+	}
+	for i, shape := range n.MultiOutputsShapes {
+		var err error
+		if outputs[i], err = getBuffer(backend, shape); err != nil {
+			return nil, err
+		}
+		outs = append(outs, floats(outputs[i]))
+	}
+	return outputs, f(ins, outs)
 }
 
 // wanted says whether the processor has AVX-512 and the environment does not switch it off.
@@ -140,8 +195,43 @@ func matches() bool {
 	for p.Data == nil && len(p.Inputs) > 0 {
 		p = p.Inputs[0]
 	}
+	if !matchesCall(b.Builder("call")) {
+		return false
+	}
 	part, err := f.Slice(x, []int{0, 0}, []int{1, 2}, nil)
 	return err == nil && same[dotData](reflect.TypeOf(p.Data)) && same[sliceData](reflect.TypeOf((*node)(word(part)).Data))
+}
+
+// matchesCall says whether calls of functions are as above, and sets functionName.
+func matchesCall(b compute.Builder) bool {
+	const name = "called"
+	f, err := b.NewFunction(name)
+	if err != nil {
+		return false
+	}
+	x, err := f.Parameter("x", shapes.Make(dtypes.Float32, 2), nil)
+	if err != nil || f.Return([]compute.Value{x}, nil) != nil {
+		return false
+	}
+	y, err := b.Main().Parameter("y", shapes.Make(dtypes.Float32, 2), nil)
+	if err != nil {
+		return false
+	}
+	called, err := b.Main().Call(f, y)
+	if err != nil || len(called) != 1 {
+		return false
+	}
+	n := (*node)(word(called[0])) // the call's only result, which names the call
+	if len(n.Inputs) != 1 || !same[callData](reflect.TypeOf(n.Inputs[0].Data)) || dataOf[callData](n.Inputs[0]).Target != word(f) {
+		return false
+	}
+	method, ok := reflect.TypeOf(f).MethodByName("Name")
+	if !ok || method.Type.NumIn() != 1 || method.Type.NumOut() != 1 || method.Type.Out(0).Kind() != reflect.String {
+		return false
+	}
+	named := word(method.Func.Interface())
+	functionName = *(*func(unsafe.Pointer) string)(unsafe.Pointer(&named))
+	return functionName(word(f)) == name
 }
 
 // same says that theirs is a pointer to a struct with the fields of T, where they are in T.

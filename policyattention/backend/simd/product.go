@@ -2,20 +2,27 @@
 
 package simd
 
-import "sync"
+import (
+	"sync"
 
-// A product is computed in tiles of tileRows × tileColumns entries of the result, which
-// stay in registers over depth terms of their sums.
-const tileRows, tileColumns, depth = 8, 2 * lanes, 256
+	. "icrl/internal/avx512"
+)
 
-// panel holds parts of both sides over depth terms: tileColumns columns of the right-hand
-// one, row by row, and the last rows of the left-hand one where they are fewer than tileRows.
+// A product is computed for columns entries of each row of the result at a time, over depth
+// terms of their sums.
+const columns, depth = 4 * Lanes, 256
+
+// together is how many rows of the left-hand side [Product] reads at once.
+const together = 12
+
+// panel holds parts of both sides over depth terms: columns of the right-hand one, and the
+// last rows of the left-hand one, after which nothing may be read.
 type panel struct {
-	right [depth * tileColumns]float32
-	left  [tileRows * depth]float32
+	right [depth * columns]float32
+	left  [together * depth]float32
 }
 
-var panels = sync.Pool{New: func() any { return new(panel) }}
+var pool = sync.Pool{New: func() any { return new(panel) }}
 
 // matrices are the factors [m, k] and [k, n] of a product, the second one with its axes
 // exchanged if transposed.
@@ -39,14 +46,14 @@ func dot(n *node, inputs []*buffer) writer {
 	}
 	s := matrices{d.LHSCrossSize, d.RHSCrossSize, d.ContractingSize, d.Layout == 1}
 	return func(out []float32, workers int) {
-		columns := (s.n + tileColumns - 1) / tileColumns
-		work := d.BatchSize * s.m * columns * tileColumns * s.k / lanes
-		parallel(workers, d.BatchSize*columns, work, func(from, to int) {
-			p := panels.Get().(*panel)
-			defer panels.Put(p)
+		panels := (s.n + columns - 1) / columns
+		work := d.BatchSize * s.m * panels * columns * s.k / Lanes
+		parallel(workers, d.BatchSize*panels, work, func(from, to int) {
+			p := pool.Get().(*panel)
+			defer pool.Put(p)
 			for i := from; i < to; i++ {
-				batch, column := i/columns, i%columns*tileColumns
-				x, y, z := at(start(a), batch*s.m*s.k), at(start(b), batch*s.k*s.n), at(start(out), batch*s.m*s.n)
+				batch, column := i/panels, i%panels*columns
+				x, y, z := At(Start(a), batch*s.m*s.k), At(Start(b), batch*s.k*s.n), At(Start(out), batch*s.m*s.n)
 				if s.n == 1 {
 					s.vector(z, x, y)
 				} else {
@@ -58,70 +65,48 @@ func dot(n *node, inputs []*buffer) writer {
 }
 
 // vector writes the product with a single column y.
-func (s matrices) vector(z, x, y pointer) {
-	tail := first(s.k % lanes)
+func (s matrices) vector(z, x, y Pointer) {
+	tail := First(s.k % Lanes)
 	for i := range s.m {
-		var s0, s1 vector
-		k, row := 0, at(x, i*s.k)
-		for ; k+2*lanes <= s.k; k += 2 * lanes {
-			s0 = load(at(row, k)).MulAdd(load(at(y, k)), s0)
-			s1 = load(at(row, k+lanes)).MulAdd(load(at(y, k+lanes)), s1)
+		var s0, s1 Vector
+		k, row := 0, At(x, i*s.k)
+		for ; k+2*Lanes <= s.k; k += 2 * Lanes {
+			s0 = Load(At(row, k)).MulAdd(Load(At(y, k)), s0)
+			s1 = Load(At(row, k+Lanes)).MulAdd(Load(At(y, k+Lanes)), s1)
 		}
-		if k+lanes <= s.k {
-			s0 = load(at(row, k)).MulAdd(load(at(y, k)), s0)
-			k += lanes
+		if k+Lanes <= s.k {
+			s0 = Load(At(row, k)).MulAdd(Load(At(y, k)), s0)
+			k += Lanes
 		}
 		if k < s.k {
-			s1 = loadFirst(at(row, k), tail).MulAdd(loadFirst(at(y, k), tail), s1)
+			s1 = LoadFirst(At(row, k), tail).MulAdd(LoadFirst(At(y, k), tail), s1)
 		}
-		*(*float32)(at(z, i)) = sum(s0.Add(s1))
+		*(*float32)(At(z, i)) = Sum(s0.Add(s1))
 	}
 }
 
-// columns writes up to tileColumns columns of a product, from a column on.
-func (s matrices) columns(z, x, y pointer, column int, p *panel) {
-	width := min(tileColumns, s.n-column)
-	left, right := first(width), first(max(0, width-lanes))
-	packed, some := pointer(&p.right), pointer(&p.left)
-	add := uint16(0)
+// columns writes some columns of a product, from a column on.
+func (s matrices) columns(z, x, y Pointer, column int, p *panel) {
+	width, packed, last := min(columns, s.n-column), Pointer(&p.right), Pointer(&p.left)
 	for from := 0; from < s.k; from += depth {
 		terms := min(depth, s.k-from)
 		if s.transposed {
-			exchange(packed, at(y, column*s.k+from), width, terms, s.k, tileColumns)
+			PackTransposed(packed, At(y, column*s.k+from), s.k, terms, width)
 		} else {
-			for k := range terms {
-				row := at(y, (from+k)*s.n+column)
-				store(at(packed, k*tileColumns), loadFirst(row, left))
-				store(at(packed, k*tileColumns+lanes), loadFirst(at(row, lanes), right))
-			}
+			Pack(packed, At(y, from*s.n+column), s.n, terms, width)
 		}
-		for i := 0; i < s.m; i += tileRows {
-			rows, a, stride := min(tileRows, s.m-i), at(x, i*s.k+from), s.k
-			if rows < tileRows {
-				for row := range rows {
-					copyRow(at(some, row*depth), at(a, row*s.k), terms)
-				}
-				a, stride = some, depth
-			}
-			tile(at(z, i*s.n+column), a, packed, terms, stride, s.n, rows, left.ToBits(), right.ToBits(), add)
+		product := Product{N: width, K: terms, StepA: 1, B: packed, StrideB: Packed, StrideC: s.n, Add: from > 0}
+		whole := s.m / together * together
+		if whole > 0 {
+			product.M, product.A, product.RowA, product.C = whole, At(x, from), s.k, At(z, column)
+			product.Run()
 		}
-		add = 1<<lanes - 1
+		if whole < s.m {
+			for row := range s.m - whole {
+				CopyRow(At(last, row*depth), At(x, (whole+row)*s.k+from), terms)
+			}
+			product.M, product.A, product.RowA, product.C = s.m-whole, last, depth, At(z, whole*s.n+column)
+			product.Run()
+		}
 	}
-}
-
-// tile adds terms products to a tile of z where add has its bits set, or else sets it to
-// their sum: the first rows of tileRows rows, and the columns of left and right. All rows
-// of x are read. The strides are entries from one row to the next.
-//
-// The registers that Go's compiler uses for vectors are too few for a tile.
-//
-//go:noescape
-func tile(z, x, packed pointer, terms, strideX, strideZ, rows int, left, right, add uint16)
-
-// sum adds the lanes of x.
-func sum(x vector) float32 {
-	x8 := x.GetHi().Add(x.GetLo())
-	x4 := x8.GetHi().Add(x8.GetLo())
-	x4 = x4.AddPairs(x4)
-	return x4.GetElem(0) + x4.GetElem(1)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+
+	. "icrl/internal/avx512"
 )
 
 // reduce is the sum or the maximum over axes that follow each other.
@@ -32,7 +34,7 @@ func reduce(n *node, inputs []*buffer) writer {
 	return func(out []float32, workers int) {
 		parallel(workers, outer, len(x), func(from, to int) {
 			for i := from; i < to; i++ {
-				src, dst := at(start(x), i*middle*inner), at(start(out), i*inner)
+				src, dst := At(Start(x), i*middle*inner), At(Start(out), i*inner)
 				if inner == 1 {
 					*(*float32)(dst) = along(n.OpType, src, middle)
 				} else {
@@ -44,46 +46,46 @@ func reduce(n *node, inputs []*buffer) writer {
 }
 
 // across reduces rows of inner entries to one.
-func across(op compute.OpType, dst, src pointer, middle, inner int) {
-	for j := 0; j < inner; j += lanes {
-		m := first(inner - j)
-		total := loadFirst(at(src, j), m)
+func across(op compute.OpType, dst, src Pointer, middle, inner int) {
+	for j := 0; j < inner; j += Lanes {
+		m := First(inner - j)
+		total := LoadFirst(At(src, j), m)
 		if op == compute.OpTypeReduceMax {
 			for i := 1; i < middle; i++ {
-				total = maximum(total, loadFirst(at(src, i*inner+j), m))
+				total = maximum(total, LoadFirst(At(src, i*inner+j), m))
 			}
 		} else {
 			for i := 1; i < middle; i++ {
-				total = total.Add(loadFirst(at(src, i*inner+j), m))
+				total = total.Add(LoadFirst(At(src, i*inner+j), m))
 			}
 		}
-		storeFirst(at(dst, j), total, m)
+		StoreFirst(At(dst, j), total, m)
 	}
 }
 
 // along reduces n entries.
-func along(op compute.OpType, src pointer, n int) float32 {
+func along(op compute.OpType, src Pointer, n int) float32 {
 	if op == compute.OpTypeReduceMax {
 		return alongMax(src, n)
 	}
-	var total vector
-	for i := 0; i < n; i += lanes {
-		total = total.Add(loadFirst(at(src, i), first(n-i)))
+	var total Vector
+	for i := 0; i < n; i += Lanes {
+		total = total.Add(LoadFirst(At(src, i), First(n-i)))
 	}
-	return sum(total)
+	return Sum(total)
 }
 
-func alongMax(src pointer, n int) float32 {
-	total := everywhere(*(*float32)(src))
-	for i := 0; i < n; i += lanes {
-		m := first(n - i)
-		total = maximum(total, loadFirst(at(src, i), m).Merge(total, m))
+func alongMax(src Pointer, n int) float32 {
+	total := Everywhere(*(*float32)(src))
+	for i := 0; i < n; i += Lanes {
+		m := First(n - i)
+		total = maximum(total, LoadFirst(At(src, i), m).Merge(total, m))
 	}
-	var all [lanes]float32
+	var all [Lanes]float32
 	total.Store(&all)
 	return slices.Max(all[:])
 }
 
 // maximum is the greater of two, and NaN where one is. The processor's is the second of the
 // two then.
-func maximum(x, y vector) vector { return x.Max(y).Merge(x, x.Equal(x)) }
+func maximum(x, y Vector) Vector { return x.Max(y).Merge(x, x.Equal(x)) }

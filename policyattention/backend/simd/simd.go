@@ -8,6 +8,8 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+
+	. "icrl/internal/avx512"
 )
 
 // kernel computes an operation on float32.
@@ -39,7 +41,7 @@ var kernels = map[compute.OpType]kernel{
 
 // executor is the kernel where it takes a node, and the library's executor elsewhere.
 func (k kernel) executor(op compute.OpType) executor {
-	return func(backend pointer, n *node, inputs []*buffer, owned []bool) (*buffer, error) {
+	return func(backend Pointer, n *node, inputs []*buffer, owned []bool) (*buffer, error) {
 		if n.Shape.DType != dtypes.Float32 || n.Shape.IsDynamic() {
 			return library[op](backend, n, inputs, owned)
 		}
@@ -59,7 +61,7 @@ func (k kernel) executor(op compute.OpType) executor {
 	}
 }
 
-func (k kernel) output(backend pointer, n *node, inputs []*buffer, owned []bool) (*buffer, error) {
+func (k kernel) output(backend Pointer, n *node, inputs []*buffer, owned []bool) (*buffer, error) {
 	for i, x := range inputs {
 		if k.inPlace && owned[i] && x.RawShape.Equal(n.Shape) {
 			inputs[i] = nil

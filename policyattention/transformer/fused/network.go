@@ -2,7 +2,8 @@
 // twice as fast on XLA's CPU backend: parameters of LayerNorm are folded into the maps that
 // follow it, the way back is written out, and attention is computed in one of two forms,
 // whichever suits the length. It also makes passes over a growing context, whose keys
-// and values it keeps.
+// and values it keeps. On GoMLX's pure-Go backend package native makes the passes, where its
+// kernels are.
 package fused
 
 import (
@@ -15,21 +16,24 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/native"
 )
 
 // Network is a parameter vector bound to a graph.
 type Network struct {
 	config transformer.Config
+	params *Node            // the flat vector
 	names  map[string]*Node // the parameters by name, shaped
 	order  []*Node          // the same in the order of Layout
 	folded parameters       // given to BindFolded, or made by the first pass
 	pass   *pass            // of Tail, for Gradient
+	call   *nativeCall      // of Tail, where package native makes the pass
 }
 
 // Bind splits the flat parameter vector [Size] of a graph into its tensors, see
 // [transformer.Config.Split].
 func Bind(c transformer.Config, params *Node) *Network {
-	n := &Network{config: c, names: c.Split(params)}
+	n := &Network{config: c, params: params, names: c.Split(params)}
 	for _, t := range c.Layout() {
 		n.order = append(n.order, n.names[t.Name])
 	}
@@ -39,6 +43,9 @@ func Bind(c transformer.Config, params *Node) *Network {
 // Fold returns what a pass makes of the parameters first, for BindFolded in another
 // program.
 func (n *Network) Fold() []*Node {
+	if isNative(n.params) {
+		return []*Node{n.params} // package native needs no more
+	}
 	p := n.fold()
 	folded := make([]*Node, len(p.names))
 	for i, name := range p.names {
@@ -51,6 +58,9 @@ func (n *Network) Fold() []*Node {
 // that makes many passes with them. Vectors and Tail are all it has. It panics on
 // another number of nodes.
 func BindFolded(c transformer.Config, folded []*Node) *Network {
+	if len(folded) == 1 && isNative(folded[0]) {
+		return &Network{config: c, params: folded[0]}
+	}
 	var names []string
 	for _, t := range c.Layout() {
 		if !strings.Contains(t.Name, "norm") { // those are folded into the others
@@ -111,6 +121,9 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 	if k < 1 || k > t {
 		exceptions.Panicf("fused: outputs of %d of %d tokens are wanted", k, t)
 	}
+	if n.params != nil && isNative(n.params) && isNative(tokens) {
+		return n.nativeTail(tokens, native.Pass{Network: c, B: b, T: t, K: k})
+	}
 	p := n.newPass(b)
 	trunk := p.trunk(t, k)
 	features := Reshape(TransposeAllAxes(tokens, 2, 1, 0), c.Features, t*b)
@@ -129,6 +142,9 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 // the layout of package-private type layer), which makes a step about twice as
 // fast on XLA's CPU backend as differentiating the graph of the pass.
 func (n *Network) Gradient(loss *Node) *Node {
+	if n.call != nil {
+		return n.call.gradient(loss)
+	}
 	p := n.pass
 	if p == nil || n.order == nil {
 		exceptions.Panicf("fused: Gradient needs a pass before it, of a network with its stored parameters")

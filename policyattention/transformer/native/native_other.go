@@ -1,0 +1,18 @@
+//go:build !(amd64 && goexperiment.simd)
+
+package native
+
+import "errors"
+
+// Available says whether this processor and build have what a Pass needs.
+const Available = false
+
+var errUnavailable = errors.New("native: built without GOEXPERIMENT=simd")
+
+func (p Pass) saved() int { return 0 }
+
+// Forward returns an error: this build has no kernels.
+func (p Pass) Forward(params, tokens, outputs, saved []float32) error { return errUnavailable }
+
+// Backward returns an error: this build has no kernels.
+func (p Pass) Backward(params, saved, slope, gradient []float32) error { return errUnavailable }

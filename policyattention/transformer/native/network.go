@@ -1,0 +1,300 @@
+//go:build amd64 && goexperiment.simd
+
+package native
+
+import (
+	"fmt"
+	"math"
+	"simd/archsimd"
+	"sync"
+
+	. "icrl/internal/avx512"
+)
+
+// Available says whether this processor and build have what a Pass needs.
+var Available = archsimd.X86.AVX512()
+
+var negativeInfinity = float32(math.Inf(-1))
+
+func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
+
+// room lays out matrices one after the other from a first entry on, or only counts.
+type room struct {
+	start Pointer
+	size  int
+}
+
+// rows makes room for a matrix [n, width]. Its rows start on vectors, and are not a multiple
+// of 512 bytes apart: those would meet in few places of the first cache.
+func (r *room) rows(n, width int) matrix {
+	m := matrix{r.start, (width + Lanes - 1) / Lanes * Lanes}
+	if m.stride%(8*Lanes) == 0 {
+		m.stride += Lanes
+	}
+	if r.start != nil {
+		m.start = At(r.start, r.size)
+	}
+	r.size += n * m.stride
+	return m
+}
+
+func (r *room) entries(n int) Pointer { return r.rows(1, n).start }
+
+// beyond is how many entries are read after the last row of a matrix of the widest rows, see
+// [Product].
+func (p Pass) beyond() int {
+	c := p.Network
+	return (queryBlock + 1) * (max(c.Features, c.Width, c.Hidden, c.Outputs, p.T) + 2*Lanes)
+}
+
+// aligned returns n entries that start on a vector.
+func aligned(n int) Pointer {
+	all := make([]float32, n+Lanes)
+	start := Start(all)
+	return At(start, int(-uintptr(start)%64/4))
+}
+
+// layer is what a block of the network keeps of b sequences for the way back. The last one
+// has all but keys and values of the last K tokens only.
+type layer struct {
+	normal1, normal2   matrix
+	inverse1, inverse2 Pointer
+	attention          attention
+	up                 matrix
+}
+
+// activations is what a block of sequences keeps.
+type activations struct {
+	tokens  matrix
+	layers  []layer
+	normal  matrix
+	inverse Pointer
+}
+
+// activations lays them out for b sequences.
+func (p Pass) activations(r *room, b int) activations {
+	c := p.Network
+	x := activations{tokens: r.rows(b*p.T, c.Features), layers: make([]layer, c.Layers)}
+	for l := range x.layers {
+		queries := p.T
+		if l == c.Layers-1 {
+			queries = p.K
+		}
+		all, some := b*p.T, b*queries
+		x.layers[l] = layer{
+			normal1: r.rows(all, c.Width), inverse1: r.entries(all),
+			attention: attention{
+				Pass: p, b: b, queries: queries,
+				q: r.rows(some, c.Width), k: r.rows(all, c.Width), v: r.rows(all, c.Width),
+				weights: r.rows(some*c.Heads, p.T), y: r.rows(some, c.Width),
+			},
+			normal2: r.rows(some, c.Width), inverse2: r.entries(some),
+			up: r.rows(some, c.Hidden),
+		}
+	}
+	x.normal, x.inverse = r.rows(b*p.K, c.Width), r.entries(b*p.K)
+	return x
+}
+
+func (p Pass) saved() int {
+	r := &room{}
+	p.activations(r, p.block())
+	return r.size + p.beyond()
+}
+
+// call is the memory of a call: the weights and, for a block of sequences, what only the
+// next layer needs.
+type call struct {
+	Pass
+	*weights
+	scratch activations // of a pass without a way back
+
+	// Matrices [tokens, Width].
+	h, y, z, dh, dq, dk, dv matrix
+	out                     matrix // [b·K, Outputs]
+	dUp                     matrix // [tokens, Hidden]
+	slopes, turned          matrix // of a head, [T, T] and [dim, T]
+}
+
+// call lays out its memory, or counts how much that is.
+func (p Pass) call(params []float32, r *room, back, keep bool) *call {
+	c, b := p.Network, p.block()
+	n := b * p.T
+	s := &call{Pass: p, weights: p.pack(params, r, back)}
+	s.h, s.y, s.z = r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width)
+	s.turned, s.out = r.rows(p.dim(), p.T), r.rows(b*p.K, c.Outputs)
+	if back {
+		s.dh, s.dq, s.dk, s.dv = r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width)
+		s.slopes, s.dUp = r.rows(p.T, p.T), r.rows(n, c.Hidden)
+	}
+	if !keep {
+		s.scratch = p.activations(r, b)
+	}
+	r.size += p.beyond()
+	return s
+}
+
+// pools keeps memory of calls, a sync.Pool for each kind.
+var pools sync.Map
+
+// start returns a call in memory from a pool, and what gives it back.
+func (p Pass) start(params []float32, back, keep bool) (s *call, done func()) {
+	type kind struct {
+		p          Pass
+		back, keep bool
+	}
+	pooled, _ := pools.LoadOrStore(kind{p, back, keep}, &sync.Pool{New: func() any {
+		r := &room{}
+		p.call(params, r, back, keep)
+		memory := aligned(r.size)
+		return &memory
+	}})
+	pool := pooled.(*sync.Pool)
+	memory := pool.Get().(*Pointer)
+	return p.call(params, &room{start: *memory}, back, keep), func() { pool.Put(memory) }
+}
+
+// Forward takes tokens [B, T, Features] through the network with the flat vector params, to
+// outputs [B, K, Outputs]. What Backward needs goes to saved [Saved], which may be nil. It
+// returns an error for a slice of another length.
+func (p Pass) Forward(params, tokens, outputs, saved []float32) error {
+	c := p.Network
+	if err := p.check(params, tokens, outputs, saved); err != nil {
+		return err
+	}
+	s, done := p.start(params, false, saved != nil)
+	defer done()
+	p.blocks(func(i, first, b int) {
+		r := &room{start: s.scratch.tokens.start}
+		if saved != nil {
+			r.start = At(Start(saved), i*p.saved())
+		}
+		x := p.activations(r, b)
+		copyRows(x.tokens, matrix{At(Start(tokens), first*p.T*c.Features), c.Features}, b*p.T, c.Features)
+		s.forward(x, b)
+		copyRows(matrix{At(Start(outputs), first*p.K*c.Outputs), c.Outputs}, s.out, b*p.K, c.Outputs)
+	})
+	archsimd.ClearAVXUpperBits()
+	return nil
+}
+
+// forward takes b sequences through the network.
+func (s *call) forward(x activations, b int) {
+	width, n := s.Network.Width, b*s.T
+	h, y := s.h, s.y
+	s.weights.forward(s.embed, x.tokens, h, n, false, false)
+	for l := range x.layers {
+		layer, w := &x.layers[l], &s.body[l]
+		a, queried := &layer.attention, y
+		s.normalize(w.norm1, h, layer.normal1, y, layer.inverse1, n, width)
+		s.weights.forward(w.k, y, a.k, n, false, false)
+		s.weights.forward(w.v, y, a.v, n, false, false)
+		if a.queries < s.T {
+			s.last(s.z, y, b)
+			queried, n = s.z, b*a.queries
+		}
+		s.weights.forward(w.q, queried, a.q, n, false, false)
+		a.forward(s.turned)
+		if a.queries < s.T {
+			s.last(y, h, b)
+			h, y = y, s.z
+		}
+		s.weights.forward(w.out, a.y, h, n, true, false)
+		s.normalize(w.norm2, h, layer.normal2, y, layer.inverse2, n, width)
+		s.weights.forward(w.up, y, layer.up, n, false, true)
+		s.weights.forward(w.down, layer.up, h, n, true, false)
+	}
+	s.normalize(s.norm, h, x.normal, y, x.inverse, n, width)
+	s.weights.forward(s.head, y, s.out, n, false, false)
+}
+
+// last copies the rows of the last K tokens of b sequences.
+func (s *call) last(to, from matrix, b int) {
+	for i := range b {
+		copyRows(to.from(i*s.K), from.from((i+1)*s.T-s.K), s.K, s.Network.Width)
+	}
+}
+
+// Backward writes the gradient [Size] of a scalar whose slopes for the outputs of Forward
+// are slope [B, K, Outputs]. It returns an error for a slice of another length.
+func (p Pass) Backward(params, saved, slope, gradient []float32) error {
+	c := p.Network
+	if err := p.check(params, nil, slope, saved); err != nil {
+		return err
+	}
+	if len(gradient) != c.Size() {
+		return fmt.Errorf("native: a gradient of %d entries, want %d", len(gradient), c.Size())
+	}
+	s, done := p.start(params, true, true)
+	defer done()
+	clear(gradient)
+	p.blocks(func(i, first, b int) {
+		x := p.activations(&room{start: At(Start(saved), i*p.saved())}, b)
+		copyRows(s.out, matrix{At(Start(slope), first*p.K*c.Outputs), c.Outputs}, b*p.K, c.Outputs)
+		s.backward(x, b, Start(gradient))
+	})
+	archsimd.ClearAVXUpperBits()
+	return nil
+}
+
+// backward adds to gradient what b sequences give.
+func (s *call) backward(x activations, b int, gradient Pointer) {
+	width, n := s.Network.Width, b*s.K
+	y, dy, dh, other := s.y, s.z, s.dh, s.h
+	s.affine(s.norm, x.normal, y, n, width)
+	s.weights.backward(s.head, gradient, y, s.out, dy, n, false)
+	zero(dh, n, width)
+	s.normalizeBack(s.norm, gradient, dy, x.normal, dh, x.inverse, n, width)
+	for l := len(x.layers) - 1; l >= 0; l-- {
+		layer, w := &x.layers[l], &s.body[l]
+		a := &layer.attention
+		s.weights.backward(w.down, gradient, layer.up, dh, s.dUp, n, false)
+		reluBack(s.dUp, layer.up, n, s.Network.Hidden)
+		s.affine(w.norm2, layer.normal2, y, n, width)
+		s.weights.backward(w.up, gradient, y, s.dUp, dy, n, false)
+		s.normalizeBack(w.norm2, gradient, dy, layer.normal2, dh, layer.inverse2, n, width)
+		s.weights.backward(w.out, gradient, a.y, dh, other, n, false)
+		a.backward(other, s.dq, s.dk, s.dv, s.slopes, s.turned)
+		n = b * s.T
+		s.affine(w.norm1, layer.normal1, y, n, width)
+		s.weights.backward(w.k, gradient, y, s.dk, dy, n, false)
+		s.weights.backward(w.v, gradient, y, s.dv, dy, n, true)
+		if a.queries == s.T {
+			s.weights.backward(w.q, gradient, y, s.dq, dy, n, true)
+		} else {
+			s.last(other, y, b)
+			s.weights.backward(w.q, gradient, other, s.dq, y, b*s.K, false)
+			s.addLast(dy, y, b)
+			zero(other, n, width)
+			s.addLast(other, dh, b)
+			dh, other = other, dh
+		}
+		s.normalizeBack(w.norm1, gradient, dy, layer.normal1, dh, layer.inverse1, n, width)
+	}
+	s.weights.backward(s.embed, gradient, x.tokens, dh, matrix{}, n, false)
+}
+
+// addLast adds rows to those of the last K tokens of b sequences.
+func (s *call) addLast(to, from matrix, b int) {
+	for i := range b {
+		addMatrix(to.from((i+1)*s.T-s.K), from.from(i*s.K), s.K, s.Network.Width)
+	}
+}
+
+func (p Pass) check(params, tokens, outputs, saved []float32) error {
+	c := p.Network
+	for _, x := range []struct {
+		name      string
+		got, want int
+	}{
+		{"parameters", len(params), c.Size()},
+		{"entries of tokens", len(tokens), p.B * p.T * c.Features},
+		{"entries of outputs", len(outputs), p.B * p.K * c.Outputs},
+		{"saved entries", len(saved), p.Saved()},
+	} {
+		if x.got != x.want && x.got > 0 {
+			return fmt.Errorf("native: %d %s, want %d", x.got, x.name, x.want)
+		}
+	}
+	return nil
+}
