@@ -612,7 +612,31 @@ def check_backup(folder, manifest, problems):
     return len(pi)
 
 
-CHECKS = {"loop": check_loop, "one_step": check_one_step, "backup": check_backup}
+def check_along(folder, manifest, problems):
+    """Scores the stored policies of the first problems after each step of training; their number."""
+    config, path = manifest["evaluation"]["along"], folder / "losses.csv.gz"
+    p, r, pi0 = problems
+    steps, horizons, few = config["steps"], config["horizons"], config["policies"]
+    stored = {name: v.reshape(len(steps), -1) for name, v in table(path).items()}
+    agree(path, "step", stored["step"], np.repeat(np.array(steps)[:, None], len(p), axis=1))
+    agree(path, "problem", stored["problem"], np.tile(np.arange(len(p)), (len(steps), 1)))
+    losses = np.stack([stored[f"loss_{k}"] for k in horizons], axis=2)
+    for step, row in zip(steps, losses):
+        summary = manifest["summary"][f"step{step}"]
+        again = np.median(row, axis=0)
+        agree(folder / "manifest.json", f"median losses after {step} steps", [summary[f"median_loss_T{k}"] for k in horizons], again)
+    path, arrays = folder / "policies.npz", np.load(folder / "policies.npz")
+    policies = arrays["policies"].reshape(len(steps), few, len(horizons), *pi0.shape[1:])
+    agree(path, "sums of rows", policies.sum(axis=-1), np.ones(policies.shape[:-1]))
+    optimal = optimum(p, r)[:few]
+    gap = np.abs(optimal - evaluate(p, r, pi0[:, None])[:few, 0]).max(axis=(1, 2))[:, None]
+    for i, step in enumerate(steps):
+        distance = np.abs(optimal[:, None] - evaluate(p[:few], r[:few], policies[i])).max(axis=(2, 3))
+        agree(folder / "losses.csv.gz", f"losses after {step} steps", losses[i, :few], distance / gap)
+    return len(steps) * few * len(horizons)
+
+
+CHECKS = {"loop": check_loop, "one_step": check_one_step, "backup": check_backup, "along": check_along}
 
 
 @functools.cache

@@ -49,7 +49,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 
-	_ "icrl/policyattention/backend/simd" // kernels of the pure-Go backend
+	"icrl/policyattention/backend/simd"
 )
 
 // ErrNoPlugin is wrapped by the errors of New that say that no file of a plugin was found.
@@ -75,6 +75,16 @@ func New(name string) (compute.Backend, error) {
 		return named("go")
 	}
 	return b, err
+}
+
+// Uncompiled names the backend for a program that asks many networks a little each: on XLA it
+// would spend most of its time compiling. It is go where the kernels of package simd are in
+// place and GOMLX_BACKEND names no other; elsewhere it is "", for New's own choice.
+func Uncompiled() string {
+	if simd.Active() && os.Getenv(compute.ConfigEnvVar) == "" {
+		return "go"
+	}
+	return ""
 }
 
 func named(name string) (compute.Backend, error) {

@@ -42,6 +42,7 @@ const (
 	Backups      Block = "backups"      // one-step backups of critics that see samples
 	Critics      Block = "critics"      // such critics in the loop, on the same samples
 	Frontier     Block = "frontier"     // weights along training
+	Quality      Block = "quality"      // how few steps of training will do
 	Ablation     Block = "ablation"     // every recipe at the preset's ablation budget
 	Contrast     Block = "contrast"     // the ablation's networks on static one-step inputs
 	Prior        Block = "prior"        // the recipe prior at the paper's budget
@@ -60,7 +61,7 @@ const (
 
 // Blocks lists all blocks.
 var Blocks = []Block{
-	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Critics, Frontier,
+	Oracle, Confirmation, Shift, Benchmark, Mechanism, Calibration, Backups, Critics, Frontier, Quality,
 	Ablation, Contrast, Prior, FirstRounds, ZeroShot, Replication, Long, ShiftReplication, Tuning, Qualification,
 }
 
@@ -134,6 +135,7 @@ type Config struct {
 	Loop    *LoopConfig    `json:"loop,omitempty"`
 	OneStep *OneStepConfig `json:"one_step,omitempty"`
 	Backup  *BackupConfig  `json:"backup,omitempty"`
+	Along   *AlongConfig   `json:"along,omitempty"`
 	Study   method.Study   `json:"-"` // a method's own, under its key
 }
 
@@ -205,6 +207,10 @@ func (p Preset) config(c Cell) (config Config, err error) {
 		}
 		return config, err
 	}
+	if c.Block == Quality {
+		config.Along, err = p.along(m.Deploy, setting)
+		return config, err
+	}
 	loop := &LoopConfig{Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta}
 	switch c.Block {
 	case Oracle:
@@ -246,6 +252,10 @@ func (p Preset) setting(c Cell) (method.Setting, error) {
 		Recipe: c.Recipe, States: c.S, Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
 		Mixture: p.Protocol.Mixture, Steps: cmp.Or(c.Steps, p.Steps), Step: c.Step,
 		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned, Shrinkage: size.Shrinkage,
+	}
+	if c.Block == Quality {
+		looks := p.looks(c.Steps)
+		s.Snapshots = map[method.Name][]int{c.Method: looks[:len(looks)-1]}
 	}
 	if c.Block == ZeroShot {
 		s.Train, s.Slots = p.Protocol.ZeroShot.Train, p.Protocol.ZeroShot.Slots
@@ -321,6 +331,8 @@ func (p Preset) identities(block Block, states int) []method.Identity {
 		return p.Protocol.ZeroShot.Runs
 	case Replication, ShiftReplication:
 		return p.Protocol.Sizes[states].More
+	case Quality:
+		return slices.Concat(p.Protocol.Sizes[states].Runs, p.Protocol.Sizes[states].More)
 	}
 	return p.Protocol.Sizes[states].Runs
 }
@@ -332,6 +344,8 @@ func (c Config) study() study {
 		return c.OneStep
 	case c.Backup != nil:
 		return c.Backup
+	case c.Along != nil:
+		return c.Along
 	case c.Study != nil:
 		return ownStudy{c.Study}
 	}
@@ -340,6 +354,14 @@ func (c Config) study() study {
 
 // weights lists the weights that the configuration needs.
 func (c Config) weights() []method.Weights { return c.study().weights() }
+
+// Step returns the step of training after which the configuration's first weights are, 0 without any.
+func (c Config) Step() int {
+	if all := c.weights(); len(all) > 0 {
+		return all[0].Step
+	}
+	return 0
+}
 
 // Trainings lists the training runs that the configuration needs.
 func (c Config) Trainings() []method.Training {

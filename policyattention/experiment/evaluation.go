@@ -40,6 +40,7 @@ type Evaluation struct {
 	Scored   []control.Scored // of a closed loop, one a problem
 	OneStep  *OneStep         // of a one-step cell
 	Backup   *Backup          // of a cell of one-step backups
+	Along    []*Evaluation    // of a cell of several steps of training, one a step
 	Found    any              // of a method's own study, as it reads it
 }
 
@@ -212,7 +213,11 @@ func (s *Store) weightDigests(config Config) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if digests[w.Training.Name()], err = t.weightsDigest(w.Step); err != nil {
+		name := w.Training.Name()
+		if config.Along != nil {
+			name = fmt.Sprintf("%s-%d", name, w.Step)
+		}
+		if digests[name], err = t.weightsDigest(w.Step); err != nil {
 			return nil, err
 		}
 	}

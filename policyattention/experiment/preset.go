@@ -21,6 +21,10 @@ type Preset struct {
 	Oracle    int   // problems of the oracle block
 	HeldOut   int   // one-step inputs of the mechanism block
 	Ablation  int   // optimizer steps of the ablation's training runs
+	// Quality are the steps after which block quality looks at the weights, ascending; Brief are
+	// the optimizer steps of its training runs, by recipe and size.
+	Quality []int
+	Brief   map[string]map[int]int
 	// Calibrating counts the problems of the tuning block.
 	Calibrating int
 	// Qualifying counts the problems of the qualification block where it has more than
@@ -84,12 +88,14 @@ const (
 	laterCritics   = "critic-plain-S8-1810[^0]/*"
 	laterSnapshots = "*-plain-S[48]-1[48]10[^0]/weights-*"
 	pmdSnapshots   = "pmd-target-plain-*/weights-*"
+	briefPlain     = "proximal-plain-[13][26]00-S*/*"
+	briefPrior     = "proximal-prior-800-S*/*"
 	earlierStages  = "algorithm-distillation-*-context200-steps*/weights.safetensors"
 )
 
 var presets = []Preset{
 	{
-		Name: "smoke", Steps: 10, Snapshots: []int{5},
+		Name: "smoke", Steps: 10, Snapshots: []int{5}, Quality: []int{4, 8}, Brief: map[string]map[int]int{"plain": {4: 8}},
 		Problems: 6, Oracle: 24, HeldOut: 6, Ablation: 5, Calibrating: 4,
 		Limits: networks(method.Limits{"mdps": 4, "examples": 32, "batch": 8}, map[method.Name]method.Limits{
 			LiangLai:       {"mdps": 50, "batch": 200, "steps": 100, "grid": 3, "windows": 20, "held-out mdps": 2, "updates": 60},
@@ -125,6 +131,7 @@ var presets = []Preset{
 			{Shift, ExactPMD, "", []int{4}, 0},
 			{Shift, PolicyAttention, "plain", []int{4}, 1},
 			{Frontier, PolicyAttention, "plain", []int{4}, 1},
+			{Quality, PolicyAttention, "plain", []int{4}, 1},
 			{Calibration, PolicyAttention, "plain", []int{4}, 1},
 			{Ablation, PolicyAttention, "plain", []int{4}, 1},
 			{Ablation, PolicyAttention, "log-input", []int{4}, 1},
@@ -196,9 +203,11 @@ var presets = []Preset{
 	// and further identities come last.
 	{
 		Name: "paper", Steps: 51_200, Snapshots: []int{6_400, 12_800, 25_600, 38_400},
+		Quality:  []int{100, 200, 400, 800, 1_200, 1_600, 2_400, 3_200},
+		Brief:    map[string]map[int]int{"plain": {4: 3_200, 8: 3_200, 16: 1_600}, "prior": {4: 800, 8: 800, 16: 800}},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
 		Qualifying: map[method.Name]int{S5RL: 128},
-		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, pmdSnapshots, earlierStages},
+		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, pmdSnapshots, briefPlain, briefPrior, earlierStages},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
@@ -275,6 +284,8 @@ var presets = []Preset{
 
 			{Replication, PolicyAttention, "plain", []int{4, 8, 16}, 5},
 			{ShiftReplication, PolicyAttention, "plain", []int{4}, 5},
+			{Quality, PolicyAttention, "plain", []int{4, 8, 16}, 5},
+			{Quality, PolicyAttention, "prior", []int{4, 8, 16}, 3},
 			{Long, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Long, PolicyAttention, "plain", []int{4}, 5},
 			{Long, PolicyAttention, "plain", []int{8, 16}, 3},
@@ -325,6 +336,11 @@ func FindPreset(name string) (Preset, error) {
 		return Preset{}, fmt.Errorf("experiment: no preset %q, want one of %q", name, slices.Sorted(maps.Keys(Presets)))
 	}
 	return p, nil
+}
+
+// looks returns the steps at which block quality looks at runs of some optimizer steps.
+func (p Preset) looks(steps int) []int {
+	return slices.DeleteFunc(slices.Clone(p.Quality), func(at int) bool { return at > steps })
 }
 
 // snapshots returns the steps at which the frontier looks at the weights of a cell's
@@ -383,6 +399,9 @@ func (p Preset) Check() error {
 			return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
 		}
 		for _, states := range row.Sizes {
+			if looks := p.looks(p.Brief[row.Recipe][states]); row.Block == Quality && (len(looks) == 0 || looks[len(looks)-1] != p.Brief[row.Recipe][states]) {
+				return fmt.Errorf("experiment: preset %s: block %s looks at recipe %s, S=%d after %d steps, of %d", p.Name, Quality, row.Recipe, states, looks, p.Brief[row.Recipe][states])
+			}
 			if n := len(p.identities(row.Block, states)); row.Runs > n {
 				return fmt.Errorf("experiment: preset %s: %d runs of %s in block %s at S=%d, the protocol has %d", p.Name, row.Runs, row.Method, row.Block, states, n)
 			}
@@ -417,6 +436,9 @@ func (p Preset) expand(row Row, states int) []Cell {
 	base := Cell{Preset: p.Name, Block: row.Block, Method: row.Method, Recipe: row.Recipe, S: states}
 	if row.Block == Ablation || row.Block == Contrast {
 		base.Steps = p.Ablation
+	}
+	if row.Block == Quality {
+		base.Steps = p.Brief[row.Recipe][states]
 	}
 	runs := []Cell{base}
 	if row.Runs > 0 {

@@ -57,6 +57,8 @@ const (
 	learned   = "benchmark/policyattention-S4-14100"
 	confirmed = "confirmation/policyattention-S4-14100"
 	oneStep   = "mechanism/policyattention-S4-14100"
+	brief     = "quality/policyattention-8-S4-14100"
+	briefRun  = "train/proximal-plain-8-S4-14100"
 	fullyLoop = "confirmation/policyattention-learned-critic-S4-14100"
 	backups   = "backups/policyattention-learned-critic-S4-14100"
 	means     = "critics/sample-mean-S4"
@@ -146,6 +148,8 @@ func editArray(name string, edit func(data []float64)) plant {
 		reseal(nil)(t, folder)
 	}
 }
+
+var alongHeader = (&AlongConfig{Horizons: []int{20, 40}}).header()
 
 type corruption struct {
 	name    string
@@ -241,6 +245,14 @@ var corruptions = []corruption{
 	{"edited distance", []string{oneStep, training}, editTable(distancesFile, distancesHeader(), func(rows [][]float64) { rows[3][4] -= 1e-4 }), distancesFile + ": row 4"},
 	{"edited fitted step", []string{oneStep, training}, editTable(stepsFile, stepsHeader, func(rows [][]float64) { rows[1][1] += 0.005 }), stepsFile + ": row 2: column fitted"},
 	{"edited answer", []string{oneStep, training}, editArray("next", func(data []float64) { data[0], data[1] = data[1], data[0] }), "the actor, replayed, differs"},
+	{"byte of the losses along training", []string{brief}, flip(alongFile), alongFile + ": its SHA-256"},
+	{"edited loss along training", []string{brief, briefRun}, editTable(alongFile, alongHeader, func(rows [][]float64) { rows[7][3] -= 1e-6 }), alongFile + ": row 8: column loss_40"},
+	{"edited loss of a problem without policies", []string{brief, briefRun}, editTable(alongFile, alongHeader, func(rows [][]float64) { rows[5][2] -= 1e-3 }), alongFile + ": row 6: column loss_20"},
+	{"swapped steps", []string{brief, briefRun}, editTable(alongFile, alongHeader, func(rows [][]float64) { rows[0], rows[6] = rows[6], rows[0] }), alongFile + ": row 1 is of step 8"},
+	{"edited policy along training", []string{brief, briefRun}, editArray("policies", func(data []float64) { data[0], data[1] = data[1], data[0] }), alongFile + ": row 1: column loss_20"},
+	{"edited median along training", []string{brief, briefRun}, reseal(func(m *artifact.Manifest) { m.Summary["step8"]["median_loss_T20"] /= 2 }), "its summary says step8 median_loss_T20"},
+	{"weights along training", []string{brief, briefRun}, reseal(func(m *artifact.Manifest) { m.Weights["proximal-plain-8-S4-14100-4"] = strings.Repeat("0", 64) }), "it was made from other weights"},
+
 	{"edited critic table", []string{fullyLoop, training, critic}, editArray("q", func(data []float64) { data[30] += 0.1 }), policiesFile + ": row 1"},
 
 	{"byte of the backups", []string{backups, critic}, flip(backupsFile), backupsFile + ": its SHA-256"},

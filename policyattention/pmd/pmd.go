@@ -46,7 +46,7 @@ func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 func Softmax(row []float64) {
 	top := math.Inf(-1)
 	for _, z := range row {
-		top = math.Max(top, z)
+		top = max(top, z)
 	}
 	sum := 0.0
 	for a, z := range row {

@@ -153,6 +153,9 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 		mean := 0.0
 		for i, u := range updates {
 			mean += rowL1ToStep(u.Next, logs[i], u.Q, candidate) / float64(len(updates))
+			if mean >= distance { // the others add to it
+				break
+			}
 		}
 		if mean < distance {
 			eta, distance = candidate, mean

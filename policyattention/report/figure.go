@@ -56,6 +56,7 @@ var figuresBefore = []figureBuilder{
 	{name: "closed", title: "Ratios to exact PMD in closed loop and under shift", build: closedFigure},
 	{name: "rounds", title: "Median and mean loss over rounds", build: roundsFigure},
 	{name: "lit", title: "Median T = 20 loss by method", build: methodsFigure, across: 1},
+	{name: "time-to-quality", title: "Loss along training by recipe", build: qualityFigure, across: 3},
 	{name: "pareto", title: "Deviation from exact PMD and T = 20 loss along training", build: frontierFigure},
 }
 

@@ -247,6 +247,7 @@ var builders = []struct {
 	{"mechanism", mechanismTable},
 	{"critics", criticsTable},
 	{"frontier", frontierTable},
+	{"time-to-quality", timeToQualityTable},
 	{"ablation", ablationTable},
 	{"prior", priorTable},
 	{"first-rounds", firstRoundsTable},

@@ -19,6 +19,7 @@ const (
 	Difference       Estimator = "difference"
 	PairedDifference Estimator = "paired difference"
 	RatioOfMeans     Estimator = "ratio of means"
+	FirstStep        Estimator = "first step within a bar"
 )
 
 // Estimate is an estimate with its origin.

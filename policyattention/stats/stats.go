@@ -159,6 +159,27 @@ func (b Bootstrap) RatioOfMeans(x, y [][]float64) (Estimate, error) {
 	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, Median, x, y)
 }
 
+// First estimates the median over runs of the first of steps after which clears holds of the
+// medians over problems, or means, of a run's losses after that step and of y; +Inf where it holds
+// after none. samples[i] are the losses after steps[i].
+func (b Bootstrap) First(steps []float64, means bool, clears func(x, y float64) bool, y [][]float64, samples ...[][]float64) (Estimate, error) {
+	if len(steps) != len(samples) {
+		return Estimate{}, fmt.Errorf("stats: %d steps for %d samples, want as many", len(steps), len(samples))
+	}
+	within := ranking.median
+	if means {
+		within = ranking.mean
+	}
+	return b.estimate("first step", within, func(v []float64) float64 {
+		for i, step := range steps {
+			if clears(v[i+1], v[0]) {
+				return step
+			}
+		}
+		return math.Inf(1)
+	}, Median, append([][][]float64{y}, samples...)...)
+}
+
 // Contrast estimates Σ_i weights[i]·mean_m samples[i][j][m], a mean over runs j. It takes
 // means where the other estimators take medians, so contrasts of the same samples add up,
 // on every replicate too: where the weights of one are the sum of others', so are its

@@ -96,6 +96,22 @@ func TestAverage(t *testing.T) {
 	}
 }
 
+// A run of fewer steps ends in the weights that a longer one has after as many.
+func TestShorterRun(t *testing.T) {
+	c := tiny(Proximal)
+	c.Recipe.Average = true
+	short := c
+	short.Steps, short.Snapshots = c.Snapshots[0], nil
+	whole, part := mustTrain(t, c, t.TempDir()), mustTrain(t, short, t.TempDir())
+	_, _, want, err := ReadWeights(whole.Snapshots[short.Steps])
+	testkit.Check(t, err)
+	_, _, got, err := ReadWeights(part.Weights)
+	testkit.Check(t, err)
+	if !slices.Equal(got, want) || !slices.Equal(part.Losses, whole.Losses[:short.Steps]) {
+		t.Errorf("weights or losses of %d steps are not those of %d steps on the way", short.Steps, c.Steps)
+	}
+}
+
 // hurry makes runs report and save after every step.
 func hurry(t *testing.T) {
 	save, report := saveEvery, reportEvery

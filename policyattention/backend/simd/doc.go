@@ -1,5 +1,5 @@
 // Package simd gives GoMLX's backend in pure Go kernels for float32 that work on vectors of
-// 512 bits. Import it for that; it has nothing to call.
+// 512 bits. Import it for that.
 //
 // The kernels are products, transpositions, slices, sums, products and the like entry by
 // entry, exponentials, and sums and maxima along axes: what the networks here spend their
@@ -17,3 +17,8 @@
 // library's before it changes anything. With a version of the library in which one of them
 // is another, the library's executors stay.
 package simd
+
+var active bool
+
+// Active says whether the kernels are in place.
+func Active() bool { return active }

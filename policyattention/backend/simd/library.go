@@ -108,12 +108,6 @@ var library [compute.OpTypeLast]executor
 // libraryCall is the library's executor of calls of functions.
 var libraryCall multiExecutor
 
-// active says that the kernels are in place.
-var active bool
-
-// Active says that the kernels are in place.
-func Active() bool { return active }
-
 func init() {
 	library, libraryCall = nodeExecutors, multiExecutors[compute.OpTypeCall]
 	if active = wanted() && matches(); active {

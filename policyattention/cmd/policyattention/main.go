@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -599,6 +601,8 @@ type besideCheck struct {
 }
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
+	g.Backend = cmp.Or(g.Backend, backend.Uncompiled())
+	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
 	store, err := g.open()
 	if err != nil {
 		return err

@@ -130,17 +130,13 @@ func (t Training) likeness(params []float64, k int) (l Likeness, err error) {
 	for range t.Layers {
 		w = spec.Step(c, w)
 	}
-	values, td := make([]float64, t.States), make([]float64, t.States)
-	for s := range t.States {
-		query := features.RawRowView(s)
-		if values[s], err = t.at(params, c, query); err != nil {
-			return l, err
-		}
-		td[s] = floats.Dot(w, query)
-		gradient, err := t.sensitivity(params, c, query)
-		if err != nil {
-			return l, err
-		}
+	values, gradients, err := t.sensitivities(params, c, features)
+	if err != nil {
+		return l, err
+	}
+	td := make([]float64, t.States)
+	for s, gradient := range gradients {
+		td[s] = floats.Dot(w, features.RawRowView(s))
 		l.Sensitivity += weights[s] * cosine(gradient, w)
 	}
 	implicit, err := nearest(features, weights, values)
@@ -154,33 +150,56 @@ func (t Training) likeness(params []float64, k int) (l Likeness, err error) {
 	return l, nil
 }
 
-// at returns the network's value of a query [d] in the context c.
-func (n Network) at(params []float64, c *Context, query []float64) (float64, error) {
-	with := *c
-	with.Queries = mat.NewDense(n.D, 1, append([]float64(nil), query...))
-	return n.Value(params, with.Prompt(0))
+// values returns the network's value of each of some queries, columns [d, q], in the context c.
+func (n Network) values(params []float64, c *Context, queries *mat.Dense) ([]float64, error) {
+	with, at := *c, 1
+	d, count := queries.Dims()
+	if n.Attention == Linear { // a softmax's weights depend on all queries of the prompt
+		at = count
+	}
+	var values []float64
+	for start := 0; start < count; start += at {
+		with.Queries = queries.Slice(0, d, start, start+at).(*mat.Dense)
+		all, err := n.Forward(params, with.Prompt(0))
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range all[n.Layers].RawRowView(n.rows() - 1)[n.N:] {
+			values = append(values, -v)
+		}
+	}
+	return values, nil
 }
 
-// sensitivity returns the gradient [d] of the value by the query's features, by central
-// differences: with h = 1e-5 and values of order one they are right to about 1e-10.
-func (n Network) sensitivity(params []float64, c *Context, query []float64) ([]float64, error) {
+// sensitivities returns the network's values [S] of the features of each state, [S, d], and
+// their gradients [S][d] by these, by central differences: with h = 1e-5 and values of order one
+// they are right to about 1e-10.
+func (n Network) sensitivities(params []float64, c *Context, features *mat.Dense) (values []float64, gradients [][]float64, err error) {
 	const h = 1e-5
-	gradient := make([]float64, n.D)
-	for i := range gradient {
-		moved := append([]float64(nil), query...)
-		moved[i] += h
-		up, err := n.at(params, c, moved)
-		if err != nil {
-			return nil, err
+	states, d := features.Dims()
+	queries, each := mat.NewDense(d, states*(1+2*d), nil), 1+2*d
+	for s := range states {
+		for k := range each {
+			queries.SetCol(s*each+k, features.RawRowView(s))
 		}
-		moved[i] -= 2 * h
-		down, err := n.at(params, c, moved)
-		if err != nil {
-			return nil, err
+		for i := range d {
+			x := features.At(s, i)
+			queries.Set(i, s*each+1+2*i, x+h)
+			queries.Set(i, s*each+2+2*i, x-h)
 		}
-		gradient[i] = (up - down) / (2 * h)
 	}
-	return gradient, nil
+	all, err := n.values(params, c, queries)
+	if err != nil {
+		return nil, nil, err
+	}
+	for s := range states {
+		own, gradient := all[s*each:][:each], make([]float64, d)
+		for i := range gradient {
+			gradient[i] = (own[1+2*i] - own[2+2*i]) / (2 * h)
+		}
+		values, gradients = append(values, own[0]), append(gradients, gradient)
+	}
+	return values, gradients, nil
 }
 
 // nearest returns the w [d] of least Σ_s weight(s)(v(s) − φ(s)ᵀw)².

@@ -93,3 +93,33 @@ func TestWeightRowByHand(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// Queries of one prompt have the values that each has alone.
+func TestValuesOfQueries(t *testing.T) {
+	for _, attention := range []Attention{Linear, OverKeys, OverQueries} {
+		n := Network{D: 3, N: 5, Layers: 2, Attention: attention}
+		rng := seed.New(1, "queries")
+		params := n.initial(rng)
+		c := &Context{Phi: mat.NewDense(3, 5, nil), Next: mat.NewDense(3, 5, nil), R: make([]float64, 5), Queries: mat.NewDense(3, 4, nil)}
+		for _, x := range [][]float64{c.Phi.RawMatrix().Data, c.Next.RawMatrix().Data, c.R, c.Queries.RawMatrix().Data} {
+			for i := range x {
+				x[i] = rng.NormFloat64()
+			}
+		}
+		got, err := n.values(params, c, c.Queries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, v := range got {
+			one := *c
+			one.Queries = mat.NewDense(3, 1, mat.Col(nil, k, c.Queries))
+			want, err := n.Value(params, one.Prompt(0))
+			if err != nil || math.Abs(v-want) > 1e-14 { // sums of a few numbers of order one
+				t.Errorf("%s: query %d has the value %v, alone %v, %v", attention, k, v, want, err)
+			}
+		}
+		if len(got) != 4 {
+			t.Errorf("%s: %d values", attention, len(got))
+		}
+	}
+}

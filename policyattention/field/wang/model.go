@@ -90,7 +90,8 @@ func (n Network) initial(rng *rand.Rand) []float64 {
 	return params
 }
 
-// Forward returns the prompt [2d+1, n+1] after each layer, the given one first, in plain Go.
+// Forward returns the prompt [2d+1, n+q] after each layer, the given one first, in plain Go. It
+// has q ≥ 1 queries, which nothing attends to; only with linear attention more than one.
 func (n Network) Forward(params []float64, prompt *mat.Dense) ([]*mat.Dense, error) {
 	if err := n.validate(); err != nil {
 		return nil, err
@@ -98,8 +99,8 @@ func (n Network) Forward(params []float64, prompt *mat.Dense) ([]*mat.Dense, err
 	if len(params) != n.Size() {
 		return nil, fmt.Errorf("wang: %d parameters, want %d", len(params), n.Size())
 	}
-	if rows, cols := prompt.Dims(); rows != n.rows() || cols != n.N+1 {
-		return nil, fmt.Errorf("wang: the prompt is [%d, %d], want [%d, %d]", rows, cols, n.rows(), n.N+1)
+	if rows, cols := prompt.Dims(); rows != n.rows() || cols < n.N+1 || cols > n.N+1 && n.Attention != Linear {
+		return nil, fmt.Errorf("wang: the prompt is [%d, %d], want [%d, %d], with linear attention more columns too", rows, cols, n.rows(), n.N+1)
 	}
 	all := []*mat.Dense{prompt}
 	for l := range n.Layers {
@@ -124,8 +125,9 @@ func (n Network) apply(z, p, q *mat.Dense) *mat.Dense {
 	qz.Mul(q, z)
 	scores.Mul(z.T(), &qz)
 	n.activate(&scores)
-	for j := range n.N + 1 {
-		scores.Set(n.N, j, 0) // M
+	_, size := z.Dims()
+	for k := n.N; k < size; k++ {
+		clear(scores.RawRowView(k)) // M
 	}
 	values.Mul(p, z)
 	out.Mul(&values, &scores)
