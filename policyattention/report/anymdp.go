@@ -7,22 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/lockup"
 	"icrl/policyattention/results"
 )
-
-// anyEvidence is what is stored of the actor for any MDP, nil where there is nothing.
-func (s *source) anyEvidence() (*trial.Evidence, error) {
-	e, err := trial.Load(s.Store.Root(), recipe.All())
-	if errors.Is(err, artifact.ErrMissing) {
-		return nil, nil
-	}
-	return e, err
-}
 
 // anyExcerpt says for groups of problems how far the read-outs of the actor for any MDP are
 // behind exact PMD, in the worst of a group's lines.
@@ -31,7 +20,7 @@ func anyExcerpt(s *source) (Table, error) {
 	t := Table{Columns: []string{"read-out", "problems", "number", "lines within all bars",
 		fmt.Sprintf("median (bar %g)", bars.Median), fmt.Sprintf("99 %% (%g)", bars.P99), fmt.Sprintf("worst (%g)", bars.Worst), fmt.Sprintf("ratio of means (%g)", bars.Ratio),
 		fmt.Sprintf("more than %v behind at T = %d", trial.Behind, slices.Max(trial.Horizons))}}
-	e, err := s.anyEvidence()
+	e, err := s.any()
 	if err != nil || e == nil {
 		return t, err
 	}

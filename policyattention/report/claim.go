@@ -474,7 +474,7 @@ func (s *source) tailOf(m *measured) (t results.Tail, err error) {
 	default:
 		return m.tail, nil
 	}
-	return results.Runs{Selection: m.X, Planned: m.Planned, Found: m.Used[0]}.Tail(against, m.T)
+	return s.Runs(m.X, m.Used[0], m.Planned).Tail(against, m.T)
 }
 
 // braces prints a tail in short.

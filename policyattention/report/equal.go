@@ -1,12 +1,9 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,15 +15,6 @@ import (
 	"icrl/policyattention/plots"
 	"icrl/policyattention/stats"
 )
-
-// equalEvidence reads what package equal has measured; nil where there is nothing.
-func (s *source) equalEvidence() (*equal.Evidence, error) {
-	e, err := equal.Read(equal.Folder(filepath.Dir(s.Store.Root())))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return e, err
-}
 
 // LeadTable takes PolicyAttention's lead over each method apart.
 func LeadTable(e *equal.Evidence) (Table, error) {
@@ -264,7 +252,7 @@ func EqualTables(e *equal.Evidence) ([]Table, error) {
 // equalExcerpt is a table of documents.
 func equalExcerpt(build func(*equal.Evidence) (Table, error)) func(*source) (Table, error) {
 	return func(s *source) (Table, error) {
-		e, err := s.equalEvidence()
+		e, err := s.equal()
 		if err != nil || e == nil {
 			return Table{Columns: []string{NotRun}}, err
 		}
@@ -329,7 +317,7 @@ func curvesOf(i equal.Information) []curve {
 // lines of a row have their names at its right, where the lines end or, as a key, in a list.
 func equalFigure(x string, key bool, use func(equal.Use) float64, conditions ...equal.Condition) func(*source) ([]*plots.Panel, error) {
 	return func(s *source) ([]*plots.Panel, error) {
-		e, err := s.equalEvidence()
+		e, err := s.equal()
 		if err != nil {
 			return nil, err
 		}

@@ -216,7 +216,7 @@ var sayings = []statement{
 		return true
 	}},
 	{"RESULTS.md", "On the walk the planners that keep every sample beat it in all four cells, SARSA in\nboth at S = 16, and Q-learning at S = 16, T = 40; no other difference to these two is resolved", func(t *testing.T, s *source) bool {
-		e, ok := testkit.Must(s.equalEvidence())(t), true
+		e, ok := testkit.Must(s.equal())(t), true
 		for _, states := range equal.Sizes {
 			for _, horizon := range horizons {
 				for _, l := range testkit.Must(e.Leads(states, horizon))(t) {
@@ -239,7 +239,7 @@ var sayings = []statement{
 	}},
 	{"RESULTS.md", "With log π added every line is within all bars. The network alone is within those of medians and 99th percentiles. It misses the bar of the worst problem once, at T = 40, and that of the ratio of means twice, at T = 400 where exact PMD's loss is below a millionth. Neither read-out leaves a problem locked.", func(t *testing.T, s *source) bool {
 		var missed []string
-		for _, x := range testkit.Must(s.anyEvidence())(t).Summaries {
+		for _, x := range testkit.Must(s.any())(t).Summaries {
 			if x.Readout == trial.Mixed {
 				continue
 			}

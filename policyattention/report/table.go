@@ -4,13 +4,21 @@ package report
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"math"
+	"path/filepath"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
+	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/artifact"
+	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
@@ -290,6 +298,24 @@ func (s *source) table(name string) (Table, error) {
 }
 
 // source makes tables and figures of results.
-type source struct{ *results.Source }
+type source struct {
+	*results.Source
+	any   func() (*trial.Evidence, error) // of the actor for any MDP, nil where there is nothing
+	equal func() (*equal.Evidence, error) // of what package equal has measured, nil likewise
+}
 
-func newSource(store *experiment.Store) *source { return &source{results.New(store)} }
+func newSource(store *experiment.Store) *source {
+	return &source{results.New(store), sync.OnceValues(func() (*trial.Evidence, error) {
+		e, err := trial.Load(store.Root(), recipe.All())
+		if errors.Is(err, artifact.ErrMissing) {
+			return nil, nil
+		}
+		return e, err
+	}), sync.OnceValues(func() (*equal.Evidence, error) {
+		e, err := equal.Read(equal.Folder(filepath.Dir(store.Root())))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return e, err
+	})}
+}

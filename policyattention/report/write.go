@@ -111,13 +111,18 @@ func checkClaims(store *experiment.Store) ([]experiment.Discrepancy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	var got Table
-	if err := json.Unmarshal(text, &got); err != nil {
-		return []experiment.Discrepancy{{File: path, What: err.Error()}}, nil
-	}
 	want, err := BuildTable(store, "claims")
 	if err != nil {
 		return nil, err
+	}
+	return claimsDiffer(path, text, want)
+}
+
+// claimsDiffer says in what the text of the file at path is not the JSON of the claims.
+func claimsDiffer(path string, text []byte, want Table) ([]experiment.Discrepancy, error) {
+	var got Table
+	if err := json.Unmarshal(text, &got); err != nil {
+		return []experiment.Discrepancy{{File: path, What: err.Error()}}, nil
 	}
 	var found []experiment.Discrepancy
 	add := func(row int, format string, args ...any) {

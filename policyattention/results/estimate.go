@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 
@@ -88,7 +89,7 @@ func (r Runs) Median(horizon int) (Estimate, error) {
 	}
 	var err error
 	e.Runs, e.Used[0], e.ByRun = len(r.Found), r.Found, r.Medians(horizon)
-	e.Estimate, err = stats.Standard.Median(r.Losses(horizon))
+	e.Estimate, err = r.made.once(e, func() (stats.Estimate, error) { return stats.Standard.Median(r.Losses(horizon)) })
 	return e, err
 }
 
@@ -108,13 +109,30 @@ func (r Runs) Compare(f Estimator, other Runs, horizon int) (Estimate, error) {
 	}[f]
 	a, b := x.Losses(horizon), y.Losses(horizon)
 	var err error
-	if e.Estimate, err = estimate(a, b); err != nil {
+	if e.Estimate, err = r.made.once(e, func() (stats.Estimate, error) { return estimate(a, b) }); err != nil {
 		return e, err
 	}
 	for j := range a {
 		e.ByRun = append(e.ByRun, each(f, a[j], b[j]))
 	}
 	return e, nil
+}
+
+// estimates are those that were made so far, by what they are of; nil remembers none. Tables
+// and claims show the same comparisons, and each is 10,000 replicates.
+type estimates map[string]Estimate
+
+// once makes what e is to hold, unless an estimate of the same results was made before.
+func (m estimates) once(e Estimate, of func() (stats.Estimate, error)) (stats.Estimate, error) {
+	key := fmt.Sprint(e.Estimator, e.T, e.Used) // results by their addresses, which what is kept holds
+	if made, ok := m[key]; ok {
+		return made.Estimate, nil
+	}
+	var err error
+	if e.Estimate, err = of(); m != nil && err == nil {
+		m[key] = e
+	}
+	return e.Estimate, err
 }
 
 // each is the estimator of one run.

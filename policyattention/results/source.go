@@ -39,16 +39,17 @@ import (
 // Horizons are the tables' horizons T.
 var Horizons = baseline.Horizons
 
-// Source reads the results of a store, each once.
+// Source reads the results of a store and compares them, each once.
 type Source struct {
 	Store *experiment.Store
 	plan  []experiment.Cell
 	read  map[experiment.Cell]*experiment.Evaluation // so far, nil for what has not been run
+	made  estimates
 }
 
 // New returns a source of a store's results.
 func New(store *experiment.Store) *Source {
-	return &Source{store, store.Preset.Plan(), map[experiment.Cell]*experiment.Evaluation{}}
+	return &Source{store, store.Preset.Plan(), map[experiment.Cell]*experiment.Evaluation{}, estimates{}}
 }
 
 // LectureSize is the size at which explaining figures are drawn: S = 8, or the
@@ -87,6 +88,13 @@ type Runs struct {
 	Selection
 	Found   []*experiment.Evaluation
 	Planned int // with those that have not been run
+
+	made estimates // of the source, which a bootstrap is taken from the second time
+}
+
+// Runs returns results that were found before, of so many that were planned.
+func (s *Source) Runs(x Selection, found []*experiment.Evaluation, planned int) Runs {
+	return Runs{x, found, planned, s.made}
 }
 
 // Evaluation returns the result of a cell, or nil where it has not been run.
@@ -113,7 +121,7 @@ func (s *Source) Find(x Selection) (Runs, error) {
 
 // Where returns the results of the plan's cells that match.
 func (s *Source) Where(match func(experiment.Cell) bool) (Runs, error) {
-	var runs Runs
+	runs := Runs{made: s.made}
 	for _, cell := range s.plan {
 		if !match(cell) {
 			continue

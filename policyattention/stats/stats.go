@@ -26,9 +26,14 @@ func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+	return middle(slices.Clone(values))
+}
+
+// middle is Median of values, at least one, which it sorts.
+func middle(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 // Mean returns the arithmetic mean, NaN of no values.
@@ -123,13 +128,13 @@ var Standard = Bootstrap{Replicates: 10_000, Level: 0.95, Seed: 1}
 // other estimators it returns an error when it is undefined, that is NaN, on the sample or
 // on a replicate of it: where it would be 0/0, ∞−∞ or ∞/∞.
 func (b Bootstrap) Median(x [][]float64) (Estimate, error) {
-	return b.estimate("median", ranking.median, only, Median, x)
+	return b.estimate("median", ranking.median, only, middle, x)
 }
 
 // Difference estimates the median over runs of
 // median_m x[j][m] − median_m y[j][m].
 func (b Bootstrap) Difference(x, y [][]float64) (Estimate, error) {
-	return b.estimate("difference", ranking.median, func(v []float64) float64 { return v[0] - v[1] }, Median, x, y)
+	return b.estimate("difference", ranking.median, func(v []float64) float64 { return v[0] - v[1] }, middle, x, y)
 }
 
 // PairedDifference estimates the median over runs of the median over problems
@@ -145,18 +150,18 @@ func (b Bootstrap) PairedDifference(x, y [][]float64) (Estimate, error) {
 			d[j][m] = x[j][m] - y[j][m]
 		}
 	}
-	return b.estimate("paired difference", ranking.median, only, Median, d)
+	return b.estimate("paired difference", ranking.median, only, middle, d)
 }
 
 // Ratio estimates the median over runs of median_m x[j][m] / median_m y[j][m].
 func (b Bootstrap) Ratio(x, y [][]float64) (Estimate, error) {
-	return b.estimate("ratio", ranking.median, func(v []float64) float64 { return v[0] / v[1] }, Median, x, y)
+	return b.estimate("ratio", ranking.median, func(v []float64) float64 { return v[0] / v[1] }, middle, x, y)
 }
 
 // RatioOfMeans estimates the median over runs of mean_m x[j][m] / mean_m y[j][m].
 // Unlike the ratio of medians it sees the problems with the largest losses.
 func (b Bootstrap) RatioOfMeans(x, y [][]float64) (Estimate, error) {
-	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, Median, x, y)
+	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, middle, x, y)
 }
 
 // First estimates the median over runs of the first of steps after which clears holds of the
@@ -264,8 +269,8 @@ func (b Bootstrap) draw(runs, problems int) draws {
 }
 
 // estimate, of the estimator called name, summarizes each run of each sample over its
-// problems (within), combines the samples' summaries run by run, then runs (across), and
-// bootstraps it.
+// problems (within), combines the samples' summaries run by run, then runs (across, which
+// may sort them), and bootstraps it.
 func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint32) float64, combine, across func([]float64) float64, samples ...[][]float64) (Estimate, error) {
 	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
 		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)
@@ -310,7 +315,7 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint3
 	for j := range values {
 		values[j] = summary(j, once, make([]float64, len(samples)))
 	}
-	value := across(values)
+	value := across(slices.Clone(values))
 	if math.IsNaN(value) {
 		return Estimate{}, fmt.Errorf("stats: the %s of the sample is undefined: run by run it is %v", name, values)
 	}
@@ -366,14 +371,13 @@ func (r ranking) median(counts []uint32) float64 {
 	return math.NaN()
 }
 
-// mean returns the mean of the draws, counts[m] of problem m.
+// mean returns the mean of len(counts) draws, counts[m] of problem m.
 func (r ranking) mean(counts []uint32) float64 {
-	sum, n := 0.0, 0
+	sum := 0.0
 	for i, m := range r.problems {
 		sum += float64(counts[m]) * r.values[i]
-		n += int(counts[m])
 	}
-	return sum / float64(n)
+	return sum / float64(len(counts))
 }
 
 // check reports why the samples are not tables of one shape without NaN.
