@@ -1,0 +1,86 @@
+package report_test
+
+import (
+	"encoding/json"
+	"html"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/nb"
+	"icrl/policyattention/report"
+)
+
+var (
+	caption = regexp.MustCompile(`<(?:figcaption|summary)[^>]*>(.*?)(?: \(\d+ rows\))?</`)
+	row     = regexp.MustCompile(`<tr>(<td.*?)</tr>`)
+	entry   = regexp.MustCompile(`<td[^>]*>(.*?)</td>`)
+	code    = strings.NewReplacer("<code>", "", "</code>", "", "`", "")
+)
+
+// rows returns the rows of a table in HTML, their entries separated by bars.
+func rows(table string) (list []string) {
+	for _, r := range row.FindAllStringSubmatch(table, -1) {
+		var entries []string
+		for _, e := range entry.FindAllStringSubmatch(r[1], -1) {
+			entries = append(entries, html.UnescapeString(code.Replace(e[1])))
+		}
+		list = append(list, strings.Join(entries, " | "))
+	}
+	return list
+}
+
+// The tables of the report that notebooks show are those that the artifacts give now. What
+// else notebooks show is compared where they are executed.
+func TestNotebooksAreFresh(t *testing.T) {
+	now := map[string][]string{} // by caption
+	for _, name := range report.TableNames() {
+		shown := nb.Report(report.Stored(t, name)).HTML()
+		now[caption.FindStringSubmatch(shown)[1]] = rows(shown)
+	}
+	files, err := filepath.Glob("../../notebooks/*.ipynb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, file := range files {
+		var n struct {
+			Cells []struct {
+				Source  []string `json:"source"`
+				Outputs []struct {
+					Data struct {
+						HTML []string `json:"text/html"`
+					} `json:"data"`
+				} `json:"outputs"`
+			} `json:"cells"`
+		}
+		testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile(file))(t), &n))
+		for i, cell := range n.Cells {
+			for _, o := range cell.Outputs {
+				shown := strings.Join(o.Data.HTML, "")
+				title := caption.FindStringSubmatch(shown)
+				if title == nil || now[title[1]] == nil {
+					continue // a table of the notebook's own
+				}
+				held++
+				got, want := rows(shown), now[title[1]]
+				if !strings.Contains(strings.Join(cell.Source, ""), "nb.Rows(") && len(got) != len(want) {
+					t.Errorf("%s: cell %d: %q has %d rows, now %d: make notebooks PRESET=paper", file, i, title[1], len(got), len(want))
+				}
+				for _, r := range got {
+					if !slices.Contains(want, r) {
+						t.Errorf("%s: cell %d: %q is stale: make notebooks PRESET=paper: %s", file, i, title[1], r)
+						break
+					}
+				}
+			}
+		}
+	}
+	if held < 10 {
+		t.Errorf("%d tables of the report were found in notebooks", held)
+	}
+}
