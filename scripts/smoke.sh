@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # Prints the folder of the artifacts of preset smoke, all of them, as the code makes them in
 # pure Go: made once for the tests of several packages, which only copy from it, and the
-# notebooks. The folder is named after the digest of the command, so any change of the code makes another.
+# notebooks. The folder is named after the digest of the packages that the command is linked
+# of, so any change of the code makes another.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 mkdir -p .local/smoke
 exec 9>.local/smoke/lock
 if command -v flock >/dev/null; then flock 9; fi   # without it the work is done twice at worst
-work=$(mktemp -d .local/smoke/work.XXXXXX)
-trap 'rm -rf "$work"' EXIT
-go build -ldflags='-s -w' -o "$work/" ./policyattention/cmd/policyattention >&2
-id=$(go tool buildid "$work/policyattention")
-made=.local/smoke/${id##*/}
+command=./policyattention/cmd/policyattention
+made=.local/smoke/$(go list -export -deps -f '{{.BuildID}}' $command | git hash-object --stdin)
 if [[ ! -e $made ]]; then
+  work=$(mktemp -d .local/smoke/work.XXXXXX)
+  trap 'rm -rf "$work"' EXIT
+  go build -ldflags='-s -w' -o "$work/" $command >&2
   "$work/policyattention" --backend go --preset smoke --artifacts "$work/artifacts" evaluate >"$work/log" 2>&1 ||
     { cat "$work/log" >&2; exit 1; }
   mv "$work/artifacts" "$made" || [[ -e $made ]]

@@ -1,8 +1,11 @@
-// Package testkit holds what tests of many packages share.
+// Package testkit holds what tests of many packages share. Tests that import it compute in
+// pure Go where they name no backend, and so do the programs they start: XLA compiles their
+// small networks for longer than they run. Those of XLA name it.
 package testkit
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -10,6 +13,13 @@ import (
 	"sync"
 	"testing"
 )
+
+func init() {
+	const name = "GOMLX_BACKEND"
+	if os.Getenv(name) == "" {
+		os.Setenv(name, "go")
+	}
+}
 
 // Must returns a function that ends a test on an error and otherwise returns the value, as
 // in testkit.Must(os.ReadFile(path))(t).

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -19,11 +20,7 @@ import (
 
 func networks(t *testing.T) *Networks {
 	t.Helper()
-	n, err := Open("../../artifacts", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return testkit.Must(Open("../../artifacts", ""))(t)
 }
 
 // starts returns the values at which the search begins.

@@ -116,18 +116,15 @@ func same(t *testing.T, what string, got, want *Result) {
 
 // Every way of execution gives the results of a call a step and a run at a
 // time: loops on the device whose lengths divide neither the steps nor the
-// snapshots, several identities at once, and both. (In pure Go there are no
-// loops.)
+// snapshots, and several identities at once. (In pure Go there are no loops.)
 func TestExecutionsAgree(t *testing.T) {
 	backends(t, func(t *testing.T, b compute.Backend) {
 		one, two, critic := tiny(Proximal), tiny(Proximal), tiny(Critic)
 		two.Seed++
 		two.Task++
 		alone := []*Result{together(t, b, Execution{}, one)[0], together(t, b, Execution{}, two)[0]}
-		for _, e := range []Execution{{}, {StepsPerCall: 7}} {
-			for i, r := range together(t, b, e, one, two) {
-				same(t, "together", r, alone[i])
-			}
+		for i, r := range together(t, b, Execution{StepsPerCall: 7}, one, two) {
+			same(t, "together", r, alone[i])
 		}
 		same(t, "in one loop", together(t, b, Execution{StepsPerCall: 100}, one)[0], alone[0])
 		same(t, "a critic in loops", together(t, b, Execution{StepsPerCall: 7}, critic)[0], together(t, b, Execution{}, critic)[0])
@@ -157,10 +154,11 @@ func TestDevicesAgree(t *testing.T) {
 
 // A batch in parts has the loss and the gradient of the batch, of which the first
 // moment after one step is a tenth. One core takes all parts; [TestCoresAgree] is on more.
+// Actors differ in what is made of the outputs only, so one stands for them.
 func TestPartsAgree(t *testing.T) {
 	b := start(t, "xla:cpu")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, objective := range Objectives {
+	for _, objective := range []Objective{Proximal, Critic} {
 		c := tiny(objective)
 		c.Batch, c.Examples = 512, 512
 		j := c.job()
@@ -234,33 +232,31 @@ func aloneAndShared[T any](t *testing.T, run func() (T, int)) (alone, shared T, 
 	return alone, shared, n
 }
 
-// Several cores compute what one does, to the bit. Actors differ in what is made of the
-// outputs only, so one stands for them.
+// Several cores compute what one does, to the bit: an actor in two parts, which stands for
+// all, and a critic in four or more.
 func TestCoresAgree(t *testing.T) {
 	b := start(t, "xla:cpu")
-	for _, batch := range []int{8, 512} { // two parts and four or more
-		for _, objective := range []Objective{Proximal, Critic} {
-			c := tiny(objective)
-			c.Batch, c.Examples = batch, 512
-			j := c.job()
-			run := func() (s state, lanes int) {
-				t.Helper()
-				s = j.start()
-				several := testkit.Must(newCores(b, j, &s))(t)
-				defer several.finalize()
-				losses := testkit.Must(several.steps(20))(t)
-				testkit.Check(t, several.read(0, &s))
-				s.losses = losses[0]
-				return s, len(several.lanes)
-			}
-			alone, shared, n := aloneAndShared(t, run)
-			for what, pair := range map[string][2][]float32{
-				"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
-				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
-			} {
-				if !slices.Equal(pair[0], pair[1]) {
-					t.Errorf("%s, batches of %d: %s differ between one core and %d", objective, batch, what, n)
-				}
+	for objective, batch := range map[Objective]int{Proximal: 8, Critic: 512} {
+		c := tiny(objective)
+		c.Batch, c.Examples = batch, 512
+		j := c.job()
+		run := func() (s state, lanes int) {
+			t.Helper()
+			s = j.start()
+			several := testkit.Must(newCores(b, j, &s))(t)
+			defer several.finalize()
+			losses := testkit.Must(several.steps(10))(t)
+			testkit.Check(t, several.read(0, &s))
+			s.losses = losses[0]
+			return s, len(several.lanes)
+		}
+		alone, shared, n := aloneAndShared(t, run)
+		for what, pair := range map[string][2][]float32{
+			"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
+			"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
+		} {
+			if !slices.Equal(pair[0], pair[1]) {
+				t.Errorf("%s, batches of %d: %s differ between one core and %d", objective, batch, what, n)
 			}
 		}
 	}

@@ -31,10 +31,10 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The module without the baselines' folders, their lines of registration and their tests
-// builds, so nothing else knows them, and what remains runs a method from outside. No
-// baseline knows another. Go's -overlay takes the files away; what does not change is not
-// built again.
+// Without the baselines' folders, their lines of registration and their tests no import of the
+// module is missing, so nothing else knows them, and what remains builds and runs a method from
+// outside. No baseline knows another. Go's -overlay takes the files away; what does not change
+// is not built again.
 func TestWithoutBaselines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a good part of the module")
@@ -81,6 +81,6 @@ func TestWithoutBaselines(t *testing.T) {
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	b := testkit.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 	testkit.Check(t, os.WriteFile(overlay, b, 0o644))
-	command("list", "-export", "-overlay", overlay, "./policyattention/...") // builds, and links no command
+	command("list", "-test", "-overlay", overlay, "./policyattention/...") // an import of what is gone is an error
 	command("test", "-overlay", overlay, "-vet=off", "./policyattention/experiment", "-run", "TestMethodFromOutside|TestRootsAreDisjoint|TestConfigHash")
 }

@@ -1,7 +1,6 @@
 package fused
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -11,41 +10,20 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/testkit/graphs"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
 )
 
 // Outputs, and the gradient of every tensor of parameters, are those of the definition,
-// which GoMLX differentiates: for random shapes, whole passes and tails.
+// which GoMLX differentiates: for random shapes, whole passes and tails. What XLA makes of
+// them is held against this backend in TestXLAAgreesWithTheGoBackend.
 func TestAgreesWithTheDefinition(t *testing.T) {
-	const float64s, float32s = 1e-10, 1e-4 // of sums of hundreds of terms over some blocks, relative to the largest
-	t.Run("go", func(t *testing.T) {
-		b := graphs.Backend(t)
-		for i := range 12 {
-			rng := rand.New(rand.NewPCG(31, uint64(i)))
-			c, batch, length, tail := randomShape(rng)
-			agrees[float64](t, b, rng, c, batch, length, tail, float64s)
-		}
-	})
-	t.Run("xla:cpu", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("XLA compiles for long")
-		}
-		b, err := backend.New("xla:cpu")
-		if errors.Is(err, backend.ErrNoPlugin) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(b.Finalize)
-		// One length for each form of attention; compiling takes most of the time.
-		for _, length := range []int{9, 60} {
-			rng := rand.New(rand.NewPCG(32, uint64(length)))
-			c := transformer.Config{Features: 4, Layers: 1, Heads: 2, Width: 6, Hidden: 7, Outputs: 2}
-			agrees[float32](t, b, rng, c, 3, length, 1+length/2, float32s)
-		}
-	})
+	const tolerance = 1e-10 // of sums of hundreds of terms over some blocks, relative to the largest
+	b := graphs.Backend(t)
+	for i := range 12 {
+		rng := rand.New(rand.NewPCG(31, uint64(i)))
+		c, batch, length, tail := randomShape(rng)
+		agrees(t, b, rng, c, batch, length, tail, tolerance)
+	}
 }
 
 func randomShape(rng *rand.Rand) (c transformer.Config, batch, length, tail int) {
@@ -58,16 +36,9 @@ func randomShape(rng *rand.Rand) (c transformer.Config, batch, length, tail int)
 	return c, 1 + rng.IntN(5), length, 1 + rng.IntN(length)
 }
 
-func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand, c transformer.Config, batch, length, tail int, tolerance float64) {
+func agrees(t *testing.T, b compute.Backend, rng *rand.Rand, c transformer.Config, batch, length, tail int, tolerance float64) {
 	t.Helper()
-	as := func(x []float64) []T {
-		y := make([]T, len(x))
-		for i, v := range x {
-			y[i] = T(v)
-		}
-		return y
-	}
-	params := as(perturbed(c, rng))
+	params := perturbed(c, rng)
 	out := graphs.Run(t, b, func(in []*Node) []*Node {
 		loss := func(z *Node) *Node { return ReduceAllSum(Mul(in[2], Square(z))) } // each output has a slope of its own
 		fast := Bind(c, in[0])
@@ -75,31 +46,31 @@ func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand
 		z := SliceAxis(c.Bind(in[0]).Vectors(in[1]), 1, AxisRange(length-tail, length))
 		return []*Node{y, z, fast.Gradient(loss(y)), Gradient(loss(z), in[0])[0]}
 	}, tensors.FromFlatDataAndDimensions(params, len(params)),
-		tensors.FromFlatDataAndDimensions(as(graphs.Normal(rng, batch*length*c.Features)), batch, length, c.Features),
-		tensors.FromFlatDataAndDimensions(as(graphs.Normal(rng, batch*tail*c.Outputs)), batch, tail, c.Outputs))
-	compare := func(what string, got, want []T) {
+		tensors.FromFlatDataAndDimensions(graphs.Normal(rng, batch*length*c.Features), batch, length, c.Features),
+		tensors.FromFlatDataAndDimensions(graphs.Normal(rng, batch*tail*c.Outputs), batch, tail, c.Outputs))
+	compare := func(what string, got, want []float64) {
 		t.Helper()
 		largest := 0.
 		for _, v := range want {
-			largest = max(largest, math.Abs(float64(v)))
+			largest = max(largest, math.Abs(v))
 		}
 		for i := range want {
-			if d := math.Abs(float64(got[i] - want[i])); !(d <= tolerance*largest) {
+			if d := math.Abs(got[i] - want[i]); !(d <= tolerance*largest) {
 				t.Fatalf("%+v, %d sequences, last %d of %d tokens: %s [%d] is %v, want %v", c, batch, tail, length, what, i, got[i], want[i])
 			}
 		}
 	}
-	compare("outputs", graphs.Values[T](t, out[0]), graphs.Values[T](t, out[1]))
-	got, want := graphs.Values[T](t, out[2]), graphs.Values[T](t, out[3])
+	compare("outputs", graphs.Values[float64](t, out[0]), graphs.Values[float64](t, out[1]))
+	got, want := graphs.Values[float64](t, out[2]), graphs.Values[float64](t, out[3])
 	whole := 0.
 	for _, v := range want {
-		whole = max(whole, math.Abs(float64(v)))
+		whole = max(whole, math.Abs(v))
 	}
 	for _, p := range c.Layout() {
 		x, y := got[p.Offset:][:p.Size()], want[p.Offset:][:p.Size()]
 		if p.Name[len(p.Name)-8:] == "qkv.bias" { // that of the keys has no gradient but rounding
 			for i := c.Width; i < 2*c.Width; i++ {
-				if !(math.Abs(float64(x[i])) <= tolerance*whole && math.Abs(float64(y[i])) <= tolerance*whole) {
+				if !(math.Abs(x[i]) <= tolerance*whole && math.Abs(y[i]) <= tolerance*whole) {
 					t.Fatalf("%+v: the keys' biases have gradients %v and %v", c, x[i], y[i])
 				}
 				x[i], y[i] = 0, 0
