@@ -42,8 +42,11 @@ test: setup ## every test, the notebooks at smoke included
 	cd site && ../.local/site.test -test.v -test.run '^TestFrames$$'
 
 .PHONY: $(LANES)
+# Packages start in the order given: those that take longest first, so that none is left alone.
+LONGEST := $(addprefix icrl/,policyattention/train policyattention/report scripts/bundle policyattention/experiment \
+	policyattention/anymdp/trial policyattention/decoder policyattention/transformer/fused policyattention/method/all)
 test-go: setup
-	go test -vet=off -p 2 $$(go list ./... | grep -v '/site$$')
+	go test -vet=off -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
 
 test-scripts: setup
 	cd scripts/kubernetes && go test ./...

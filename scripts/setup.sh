@@ -150,8 +150,8 @@ PYTHON
 # Notebook cells are built in a workspace, offline: that needs the go.mod file of every
 # module that any requirement names, where a build here is content with fewer.
 make_build() {
-  go build ./...
-  go build -tags=noxla ./policyattention/nb/...
+  go list -export ./... >/dev/null   # builds packages, as 'go build' does, and links no command
+  go list -export -tags=noxla ./policyattention/nb/... >/dev/null
   rm -rf "$local/workspace"
   mkdir "$local/workspace"
   (cd "$local/workspace" && go mod init cell && go work init . "$root" && go list -m all) >/dev/null 2>&1 ||
@@ -168,15 +168,23 @@ mkdir -p "$local/stamps" "$local/bin"
 exec 9>"$local/setup.lock"
 if command -v flock >/dev/null; then flock 9; fi   # one set-up at a time
 
-if (( $# == 0 )); then set -- plugin python tools kernel build; fi
-for name in "$@"; do
-  case $name in
+do_step() {
+  case $1 in
     plugin) step plugin "$lock/pjrt.txt" ;;
     python) step python "$lock/python.txt" ;;
     tools)  step tools scripts/tools/go.mod scripts/tools/go.sum scripts/tools/gonb.patch ;;
     kernel) step kernel scripts/tools/go.mod scripts/setup.sh scripts/tools/gonb.patch "$lock/python.txt" ;;
     build)  step build go.mod go.sum ;;
     bench)  step bench "$lock/bench.txt" ;;
-    *) die "no step called '$name'" ;;
+    *) die "no step called '$1'" ;;
   esac
-done
+}
+
+if (( $# == 0 )); then
+  (do_step plugin; do_step python) &   # mostly downloads, while Go builds
+  do_step tools
+  do_step build
+  wait $!
+  set -- kernel
+fi
+for name in "$@"; do do_step "$name"; done
