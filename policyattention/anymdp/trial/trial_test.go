@@ -155,6 +155,9 @@ func TestStore(t *testing.T) {
 
 // The card and the released weights are what the artifacts give.
 func TestCardIsCurrent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it summarizes all that is stored")
+	}
 	const preset = "../../../artifacts/paper"
 	var configs []recipe.Config
 	for _, identity := range recipe.Identities {
@@ -200,6 +203,9 @@ func TestVerify(t *testing.T) {
 // losses were made with, in float64, gives plain Go's. The problem is one on which float32
 // shows.
 func TestMissesAreRounding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs forty rounds of three networks")
+	}
 	b := testkit.Must(backend.New("go"))(t)
 	c := recipe.Standard(31001)
 	path := filepath.Join(Folder("../../../artifacts/paper", c), WeightsFile)

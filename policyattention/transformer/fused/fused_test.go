@@ -153,6 +153,9 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 		{"unordered, long", unordered(transformer.Standard(4)), 2, 100},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if testing.Short() && tc.length > 24 {
+				t.Skip("the plain loops take long")
+			}
 			rng := rand.New(rand.NewPCG(1, 2))
 			params := perturbed(tc.config, rng)
 			tokens := graphs.Normal(rng, tc.batch*tc.length*tc.config.Features)

@@ -34,10 +34,12 @@ func (n *Network) nativeTail(tokens *Node, pass native.Pass) *Node {
 			return pass.Forward(in[0], in[1], out[0], nil)
 		}, []shapes.Shape{outputs}, n.params, tokens)[0]
 	}
+	// The library fails where a graph ends with the first of several results (compute v0.1.2,
+	// executeNode), so what may have no use comes first.
 	results := function(fmt.Sprintf("transformer forward %+v", pass), func(in, out [][]float32) error {
-		return pass.Forward(in[0], in[1], out[0], out[1])
-	}, []shapes.Shape{outputs, shape(pass.Saved())}, n.params, tokens)
-	n.call = &nativeCall{pass, n.params, results[0], results[1]}
+		return pass.Forward(in[0], in[1], out[1], out[0])
+	}, []shapes.Shape{shape(pass.Saved()), outputs}, n.params, tokens)
+	n.call = &nativeCall{pass, n.params, results[1], results[0]}
 	return n.call.outputs
 }
 
