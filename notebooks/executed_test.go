@@ -76,6 +76,34 @@ func TestExercises(t *testing.T) {
 	}
 }
 
+// The network of notebook 2, from the tokens to the curve of its loss, is fewer than 80 lines of
+// code that a reader sees: neither blank lines nor comments, exercises and collapsed cells.
+func TestModelInView(t *testing.T) {
+	lines, heading := 0, ""
+	for _, cell := range all(t)["02-what-the-actor-learns.ipynb"].Cells {
+		if cell.Type == "markdown" {
+			for _, line := range cell.Source {
+				if strings.HasPrefix(line, "## ") {
+					heading = strings.TrimSpace(line[3:])
+				}
+			}
+			continue
+		}
+		if cell.Metadata.Jupyter.SourceHidden || slices.Contains(cell.Metadata.Tags, "exercise") ||
+			!slices.Contains([]string{"Tokens", "One block", "The network and its loss", "Training"}, heading) {
+			continue
+		}
+		for _, line := range cell.Source {
+			if line = strings.TrimSpace(line); line != "" && line != "%%" && !strings.HasPrefix(line, "//") {
+				lines++
+			}
+		}
+	}
+	if lines < 50 || lines >= 80 {
+		t.Errorf("notebook 2 shows the network in %d lines, want at least 50 and fewer than 80", lines)
+	}
+}
+
 // The index at the head of notebook 1 names every table and figure of the paper, and the
 // notebook that it names says "This is Figure 2" under the heading that it names; the index
 // of docs/notebooks.md says the same. The labels are those of the paper's source.

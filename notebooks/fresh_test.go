@@ -16,7 +16,10 @@ type notebook struct {
 		Type     string   `json:"cell_type"`
 		Source   []string `json:"source"`
 		Metadata struct {
-			Tags []string `json:"tags"`
+			Tags    []string `json:"tags"`
+			Jupyter struct {
+				SourceHidden bool `json:"source_hidden"`
+			} `json:"jupyter"`
 		} `json:"metadata"`
 		Outputs []struct {
 			Type     string                          `json:"output_type"`

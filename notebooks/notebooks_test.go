@@ -20,7 +20,7 @@ import (
 const (
 	module  = "icrl/"
 	command = "policyattention/cmd/policyattention"
-	helper  = "policyattention/nb" // of notebooks, with the checks of exercises
+	helper  = "policyattention/nb" // of notebooks, and the packages below it
 )
 
 // theory is what notebooks show of the paper's theory beyond the experiments, which are all
@@ -42,8 +42,10 @@ func TestNotebooksCallWhatTheCommandCalls(t *testing.T) {
 	}
 	reached := commandCalls(t)
 	shared := map[string]bool{}
-	for _, file := range packageFiles(t, helper) {
-		addSelectors(shared, file, importsOf(file))
+	for _, folder := range []string{helper, helper + "/evidence", helper + "/training"} {
+		for _, file := range packageFiles(t, folder) {
+			addSelectors(shared, file, importsOf(file))
+		}
 	}
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {

@@ -132,8 +132,13 @@ def compare(committed, executed):
 
 
 def check(notebook):
-    """Raises NotebookError where an output would not be the same on another machine or did
-    not reach the kernel, or an exercise is solved before it is tried, or not by its solution."""
+    """Raises NotebookError where the notebook is not valid, or an output would not be the same
+    on another machine or did not reach the kernel, or an exercise is solved before it is tried,
+    or not by its solution."""
+    try:
+        nbformat.validate(notebook)
+    except nbformat.ValidationError as error:
+        raise NotebookError(f"not a valid notebook: {error}") from error
     for number, cell in enumerate(notebook.cells):
         if any("GoNB pipe" in output.get("text", "") for output in cell.get("outputs", [])):
             raise NotebookError(f"cell {number} could not show something: {shown(cell)}")

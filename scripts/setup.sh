@@ -126,7 +126,7 @@ spec["env"] |= {
     "GONB_WARM": "icrl/policyattention/nb",  # gopls reads it before it is asked for anything
     # A cell that neither trains nor runs networks is linked without XLA: half the time.
     "GONB_LEAN_TAGS": "noxla",
-    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Train|TrainAll|(equal|experiment|nb)\.Open)\(|"retrained"',
+    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|nb/training|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Train|TrainAll|(equal|experiment)\.Open)\(|"retrained"',
     "GOWORK": "",
     "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
     "GOMLX_NO_AUTO_INSTALL": "1",

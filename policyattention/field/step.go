@@ -10,6 +10,7 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/report"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/tables"
 )
 
 // Steps makes one step of each system that has a construction, on one random problem with four
@@ -59,7 +60,7 @@ func StepTable(steps []capability.Step) report.Table {
 			}
 			most += fmt.Sprintf("%s: %.0f %%", s.Keys[at], 100*s.Share[at])
 		}
-		t.Rows = append(t.Rows, report.Cells(s.System, s.Algorithm, fmt.Sprintf("%.2g", s.Distance), fmt.Sprintf("%.2g", s.Bound), s.Attends, most))
+		t.Rows = append(t.Rows, tables.Cells(s.System, s.Algorithm, fmt.Sprintf("%.2g", s.Distance), fmt.Sprintf("%.2g", s.Bound), s.Attends, most))
 	}
 	return t
 }

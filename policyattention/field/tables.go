@@ -8,6 +8,7 @@ import (
 	"icrl/policyattention/field/wang"
 	"icrl/policyattention/field/xie"
 	"icrl/policyattention/report"
+	"icrl/policyattention/tables"
 )
 
 // MapTable is the capability map of the repository at root.
@@ -36,7 +37,7 @@ func MapTable(root string) (report.Table, error) {
 				row = append(row, c.Mark)
 			}
 		}
-		t.Rows = append(t.Rows, report.Cells(append(row, s.Model, s.Samples, s.Weights, s.Work)...))
+		t.Rows = append(t.Rows, tables.Cells(append(row, s.Model, s.Samples, s.Weights, s.Work)...))
 	}
 	t.Notes = []string{"Marks are the paper's (Table 1), with a row for S5RL. A mark prints only if a test or an artifact of this repository shows it. Where it says `missing`, the evidence is not stored yet; that says nothing of the system. With --json each cell comes with what is missing."}
 	return t, nil
@@ -54,7 +55,7 @@ func WangTables(e *wang.Evidence) []report.Table {
 		if !c.Agrees {
 			agrees = "no"
 		}
-		published.Rows = append(published.Rows, report.Cells(c.Quantity, c.Published, c.Reading, c.Theirs, c.Ours, c.Standard, c.Count, agrees))
+		published.Rows = append(published.Rows, tables.Cells(c.Quantity, c.Published, c.Reading, c.Theirs, c.Ours, c.Standard, c.Count, agrees))
 	}
 	check := report.Table{
 		Name: "wang-layers", Title: "Wang et al.: constructed layers against the algorithms", Values: e.Check,
@@ -63,7 +64,7 @@ func WangTables(e *wang.Evidence) []report.Table {
 	}
 	for _, r := range e.Check {
 		if slices.Contains([]int{1, 10, 20, 30, 40}, r.Layer) {
-			check.Rows = append(check.Rows, report.Cells(r.Algorithm, r.Layer, r.OneStep, fmt.Sprintf("%.1f", r.LogFree()), r.Value, r.FreeRelative))
+			check.Rows = append(check.Rows, tables.Cells(r.Algorithm, r.Layer, r.OneStep, fmt.Sprintf("%.1f", r.LogFree()), r.Value, r.FreeRelative))
 		}
 	}
 	return []report.Table{published, check, wangTrained(e), wangDepartures(e)}
@@ -78,7 +79,7 @@ func wangTrained(e *wang.Evidence) report.Table {
 	}
 	for _, l := range e.Likeness {
 		if l.Processes >= 2000 {
-			t.Rows = append(t.Rows, report.Cells(l.Kind, l.Seed, l.Processes, l.ValueDifference, l.Implicit, l.Sensitivity, l.Error, l.ErrorTD, l.Zero))
+			t.Rows = append(t.Rows, tables.Cells(l.Kind, l.Seed, l.Processes, l.ValueDifference, l.Implicit, l.Sensitivity, l.Error, l.ErrorTD, l.Zero))
 		}
 	}
 	return t
@@ -90,7 +91,7 @@ func wangDepartures(e *wang.Evidence) report.Table {
 		Columns: []string{"what", "text, followed here", "public code", "quantity", "by the text", "by the code"},
 	}
 	for _, d := range e.Departures {
-		row := report.Cells(d.Name, d.Text, d.Code, d.Quantity, nil, nil)
+		row := tables.Cells(d.Name, d.Text, d.Code, d.Quantity, nil, nil)
 		if d.Quantity != "" {
 			row[4], row[5] = report.Cell{d.Ours}, report.Cell{d.Theirs}
 		}
@@ -107,7 +108,7 @@ func XieTables(e *xie.Evidence) []report.Table {
 	}
 	for _, r := range e.Check {
 		if slices.Contains([]int{1, 10, 20, 30, 40}, r.Layer) {
-			check.Rows = append(check.Rows, report.Cells(r.Form, r.Layer, r.OneStep, r.Free, r.Value))
+			check.Rows = append(check.Rows, tables.Cells(r.Form, r.Layer, r.OneStep, r.Free, r.Value))
 		}
 	}
 	contraction := report.Table{
@@ -129,7 +130,7 @@ func XieTables(e *xie.Evidence) []report.Table {
 		if r.Bound > 0 && r.N > 0 {
 			scaled = r.Scaled
 		}
-		contraction.Rows = append(contraction.Rows, report.Cells(r.Gamma, r.Margin, n, r.Layers, r.Error, r.Relative, bound, scaled))
+		contraction.Rows = append(contraction.Rows, tables.Cells(r.Gamma, r.Margin, n, r.Layers, r.Error, r.Relative, bound, scaled))
 	}
 	trained := report.Table{
 		Name: "xie-trained", Title: "Xie et al.: trained layers beside weighted softmax TD", Values: e.Likeness,
@@ -140,7 +141,7 @@ func XieTables(e *xie.Evidence) []report.Table {
 		if l.Processes < 1000 {
 			continue
 		}
-		trained.Rows = append(trained.Rows, report.Cells(l.Kind, l.Seed, l.Processes, l.Step, l.Discount, l.Current, l.Temperature, l.Identity, l.FittedStep, l.FittedTemperature, l.ValueDifference, l.Error, l.ErrorFitted, l.Zero))
+		trained.Rows = append(trained.Rows, tables.Cells(l.Kind, l.Seed, l.Processes, l.Step, l.Discount, l.Current, l.Temperature, l.Identity, l.FittedStep, l.FittedTemperature, l.ValueDifference, l.Error, l.ErrorFitted, l.Zero))
 	}
 	return []report.Table{check, contraction, trained}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // join puts each column of intervals into the column before it, whose values they belong to.
@@ -16,7 +16,7 @@ func (t *Sheet) join() {
 	for i := 1; i < len(t.columns); i++ {
 		intervals := false
 		for _, row := range t.rows {
-			_, is := only(row[i]).(report.Interval)
+			_, is := only(row[i]).(tables.Interval)
 			if intervals = is || intervals; !is && len(row[i]) > 0 {
 				intervals = false
 				break
@@ -29,16 +29,16 @@ func (t *Sheet) join() {
 		for n, row := range t.rows {
 			joined := row[i-1]
 			if row[i].String() != "" {
-				joined = report.Cell{row[i-1], " ", row[i]}
+				joined = tables.Cell{row[i-1], " ", row[i]}
 			}
-			t.rows[n] = slices.Concat(row[:i-1], []report.Cell{joined}, row[i+1:])
+			t.rows[n] = slices.Concat(row[:i-1], []tables.Cell{joined}, row[i+1:])
 		}
 		i--
 	}
 }
 
 // only returns the value of an entry that has one.
-func only(c report.Cell) any {
+func only(c tables.Cell) any {
 	if len(c) != 1 {
 		return nil
 	}
@@ -46,20 +46,20 @@ func only(c report.Cell) any {
 }
 
 // measured reports whether an entry has a number that was measured, or an interval.
-func measured(c report.Cell) bool {
+func measured(c tables.Cell) bool {
 	return slices.ContainsFunc(c, func(part any) bool {
 		switch v := part.(type) {
-		case float64, report.Interval, report.Range, stats.Estimate:
+		case float64, tables.Interval, tables.Range, stats.Estimate:
 			return true
-		case report.Cell:
+		case tables.Cell:
 			return measured(v)
 		}
 		return false
 	})
 }
 
-// entries writes the rows.
-func (t *Sheet) entries() [][]string { return report.Texts(t.rows, t.number) }
+// Entries returns the rows as they are shown.
+func (t *Sheet) Entries() [][]string { return tables.Texts(t.rows, t.number) }
 
 // share puts numbers of runs and of problems that are the same for all rows into the title.
 func (t *Sheet) share() {
@@ -93,6 +93,7 @@ func (t *Sheet) share() {
 // and one of more than long letters gets a column that is wide enough to read.
 const (
 	page    = 828
+	narrow  = 740 // wider ones get smaller letters, so that they fit a saved web page too
 	around  = 13
 	short   = 32
 	long    = 160
@@ -153,9 +154,9 @@ func (t *Sheet) parts() (parts [][]int) {
 		return t.laid
 	}
 	var names []int
-	rows := t.entries()
+	rows := t.Entries()
 	for i := range t.columns {
-		if i > 0 && (slices.ContainsFunc(t.rows, func(row []report.Cell) bool { return measured(row[i]) }) ||
+		if i > 0 && (slices.ContainsFunc(t.rows, func(row []tables.Cell) bool { return measured(row[i]) }) ||
 			slices.ContainsFunc(rows, func(row []string) bool { return length(row[i]) > short })) {
 			break
 		}
@@ -190,7 +191,7 @@ var sheet = template.Must(template.New("sheet").Funcs(template.FuncMap{
 }).Parse(`{{if .Fold}}<details><summary>{{.Title}} ({{.Rows}} rows)</summary>
 {{end}}<figure style="margin:0;overflow-x:auto">{{if not .Fold}}<figcaption style="font-weight:bold">{{.Title}}</figcaption>{{end}}
 {{- range .Parts}}
-<table><thead><tr>{{range .Columns}}<th scope="col" style="text-align:left">{{.}}</th>{{end}}</tr></thead>
+<table{{if .Small}} style="font-size:12px"{{end}}><thead><tr>{{range .Columns}}<th scope="col" style="text-align:left">{{.}}</th>{{end}}</tr></thead>
 <tbody>
 {{range .Rows}}<tr>{{range .}}<td style="text-align:left{{if brief .}};white-space:nowrap{{else if long .}};min-width:{{wide}}px{{end}}">{{text .}}</td>{{end}}</tr>
 {{end}}</tbody></table>
@@ -204,9 +205,10 @@ func (t *Sheet) HTML() string {
 	type part struct {
 		Columns []string
 		Rows    [][]string
+		Small   bool
 	}
 	var parts []part
-	rows := t.entries()
+	rows := t.Entries()
 	for _, columns := range t.parts() {
 		pick := func(row []string) (entries []string) {
 			for _, i := range columns {
@@ -214,7 +216,11 @@ func (t *Sheet) HTML() string {
 			}
 			return entries
 		}
-		p := part{Columns: pick(t.columns)}
+		p, width := part{Columns: pick(t.columns)}, 0.0
+		for _, i := range columns {
+			width += t.width(i, rows)
+		}
+		p.Small = width > narrow
 		for _, row := range rows {
 			p.Rows = append(p.Rows, pick(row))
 		}
@@ -228,7 +234,7 @@ func (t *Sheet) HTML() string {
 // text writes the table for terminals: columns aligned, two spaces apart.
 func (t *Sheet) text() string {
 	lines := []string{t.title}
-	all := append([][]string{t.columns}, t.entries()...)
+	all := append([][]string{t.columns}, t.Entries()...)
 	for p, columns := range t.parts() {
 		if p > 0 {
 			lines = append(lines, "")

@@ -18,22 +18,18 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"icrl/policyattention/plots"
-	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // A cell that asks for what does not exist says so and fails; the notebooks themselves, which
 // the tests execute, are the test of the rest.
 func TestRefused(t *testing.T) {
 	cells := map[string]func(){
-		"no preset \"huge\"":  func() { Open("huge") },
-		"evidence \"stord\"":  func() { Evidence("stord") },
-		"table \"nonsense\"":  func() { Open("smoke").Table("nonsense") },
-		"figure \"nonsense\"": func() { Open("smoke").Figure("nonsense") },
-		"3 values":            func() { NewTable("t", "a", "b").Add(1, 2, 3) },
-		"2 places":            func() { NewPlot("p", "x", "y").Line("l", []float64{1, 2}, []float64{1}) },
-		"at most 200":         func() { Move(nil, NewSlider("x", make([]float64, 201)...)) },
-		"wrong input":         func() { Must(1, errors.New("wrong input")) },
+		"3 values":    func() { NewTable("t", "a", "b").Add(1, 2, 3) },
+		"2 places":    func() { NewPlot("p", "x", "y").Line("l", []float64{1, 2}, []float64{1}) },
+		"at most 200": func() { Move(nil, NewSlider("x", make([]float64, 201)...)) },
+		"wrong input": func() { Must(1, errors.New("wrong input")) },
 	}
 	if cell := cells[os.Getenv("NB_TEST_CELL")]; cell != nil {
 		cell()
@@ -41,7 +37,7 @@ func TestRefused(t *testing.T) {
 	}
 	for want := range cells {
 		c := exec.Command(os.Args[0], "-test.run=TestRefused")
-		c.Env = append(os.Environ(), "NB_TEST_CELL="+want, "POLICYATTENTION_PRESET=")
+		c.Env = append(os.Environ(), "NB_TEST_CELL="+want)
 		out, err := c.CombinedOutput()
 		if c.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), want) {
 			t.Errorf("%v with output %q, want status 1 and %s", err, out, want)
@@ -124,22 +120,22 @@ func TestSheet(t *testing.T) {
 
 // A table of the report takes less room in a notebook: three digits, intervals beside their
 // values, and a count that never changes as a note. What is wider than a page goes on below.
-func TestReport(t *testing.T) {
-	r := report.Table{
-		Title: "Losses", Columns: []string{"method", "S", "here", "95% interval", "source", "runs"},
-		Rows: [][]report.Cell{
-			{{"exact PMD"}, {8}, {0.012345}, {report.Interval{Lo: 0.012343, Hi: .7200123}}, {"arXiv 2605.05755"}, {"3 of 3"}},
-			{{"PMD-target"}, {16}, {"–"}, {report.Interval{Lo: math.NaN(), Hi: math.NaN()}}, {"1.2345 in words"}, {"3 of 3"}},
-		},
-		Notes: []string{"A note.", report.PresetNote("paper")}, Preset: "paper",
+func TestCompact(t *testing.T) {
+	columns := []string{"method", "S", "here", "95% interval", "source", "runs"}
+	rows := [][]tables.Cell{
+		{{"exact PMD"}, {8}, {0.012345}, {tables.Interval{Lo: 0.012343, Hi: .7200123}}, {"arXiv 2605.05755"}, {"3 of 3"}},
+		{{"PMD-target"}, {16}, {"–"}, {tables.Interval{Lo: math.NaN(), Hi: math.NaN()}}, {"1.2345 in words"}, {"3 of 3"}},
 	}
-	want := "Losses, preset paper, 3 of 3 runs\nmethod      S   here [95% interval]    source\n──────────  ──  ─────────────────────  ────────────────\n" +
+	want := "Losses, 3 of 3 runs\nmethod      S   here [95% interval]    source\n──────────  ──  ─────────────────────  ────────────────\n" +
 		"exact PMD   8   0.0123 [0.0123, 0.72]  arXiv 2605.05755\nPMD-target  16  –                      1.2345 in words\nA note."
-	if got := Report(r).text(); got != want {
+	if got := Compact("Losses", columns, rows, []string{"A note."}).text(); got != want {
 		t.Errorf("text is\n%s\nwant\n%s", got, want)
 	}
-	if r.Rows[0][2][0] != 0.012345 || len(r.Columns) != 6 {
+	if rows[0][2][0] != 0.012345 || len(columns) != 6 {
 		t.Error("the report's own table has changed")
+	}
+	if got := Compact("Losses", columns, rows, nil).Keep(func(row int) bool { return row == 1 }).Entries(); len(got) != 1 || got[0][0] != "PMD-target" {
+		t.Errorf("the second row is %q", got)
 	}
 	wide := NewTable("Wide", "name", "a", "b", "c", "d", "e")
 	text := strings.Repeat("x", 30)

@@ -3,7 +3,6 @@ package nb
 import (
 	"bytes"
 	"fmt"
-	"html"
 	"image/color"
 	"math"
 	"strings"
@@ -103,11 +102,7 @@ func (p *Plot) show(id string) {
 	if id != "" {
 		id += "-notes"
 	}
-	text := strings.Join(p.notes, "\n")
-	bundle{
-		protocol.MIMETextHTML:  "<p>" + strings.ReplaceAll(code(html.EscapeString(text)), "\n", "<br>") + "</p>",
-		protocol.MIMETextPlain: text,
-	}.show(id)
+	sentence(strings.Join(p.notes, "\n")).show(id)
 }
 
 // alt describes the plot to those who cannot see it: what it shows, and where its lines end.
@@ -121,14 +116,22 @@ func (p *Plot) alt() string {
 	return text
 }
 
-// Screen is a place in a cell's output whose plot can be replaced while the cell runs.
+// Screen is a place in a cell's output whose contents can be replaced while the cell runs.
 type Screen struct{ id string }
 
-// NewScreen returns a place for plots below what the cell has shown so far.
+// NewScreen returns a place below what the cell has shown so far.
 func NewScreen() *Screen { return &Screen{gonbui.UniqueId()} }
 
 // Show shows a plot in place of the last one.
 func (s *Screen) Show(p *Plot) { p.show(s.id) }
+
+// Say shows a sentence, or several on lines of their own, in place of what was there.
+func (s *Screen) Say(format string, args ...any) { sentence(fmt.Sprintf(format, args...)).show(s.id) }
+
+// HTML shows HTML in place of what was there, and text where HTML cannot be shown.
+func (s *Screen) HTML(source, text string) {
+	bundle{protocol.MIMETextHTML: source, protocol.MIMETextPlain: text}.show(s.id)
+}
 
 func (p *Plot) png() ([]byte, error) {
 	c := vgimg.NewWith(vgimg.UseWH(plots.FigureWidth, plotHeight), vgimg.UseDPI(144))

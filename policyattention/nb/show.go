@@ -111,9 +111,14 @@ func small(picture []byte) ([]byte, error) {
 }
 
 // Say shows a sentence.
-func Say(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	bundle{protocol.MIMETextHTML: "<p>" + code(html.EscapeString(text)) + "</p>", protocol.MIMETextPlain: text}.show("")
+func Say(format string, args ...any) { sentence(fmt.Sprintf(format, args...)).show("") }
+
+// sentence is a text of one line or several.
+func sentence(text string) bundle {
+	return bundle{
+		protocol.MIMETextHTML:  "<p>" + strings.ReplaceAll(code(html.EscapeString(text)), "\n", "<br>") + "</p>",
+		protocol.MIMETextPlain: text,
+	}
 }
 
 // HTML shows HTML. Lines of text stand in for it where HTML cannot be shown.

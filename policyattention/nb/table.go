@@ -9,7 +9,7 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"icrl/policyattention/report"
+	"icrl/policyattention/tables"
 )
 
 // Sheet is a table that a cell fills row by row.
@@ -20,7 +20,7 @@ import (
 type Sheet struct {
 	title   string
 	columns []string
-	rows    [][]report.Cell
+	rows    [][]tables.Cell
 	notes   []string
 	fold    bool
 	laid    [][]int                // the columns of each part, where they are given
@@ -37,7 +37,7 @@ func (t *Sheet) Add(values ...any) {
 	if len(values) != len(t.columns) {
 		check(fmt.Errorf("nb: table %q has %d columns, and a row got %d values", t.title, len(t.columns), len(values)))
 	}
-	row := make([]report.Cell, len(values))
+	row := make([]tables.Cell, len(values))
 	for i, v := range values {
 		row[i] = entry(v)
 	}
@@ -64,7 +64,7 @@ func (t *Sheet) Only(columns ...string) *Sheet {
 			check(fmt.Errorf("nb: table %q has no column %q, want one of %q", t.title, c, t.columns))
 		}
 	}
-	rows := make([][]report.Cell, len(t.rows))
+	rows := make([][]tables.Cell, len(t.rows))
 	for i, row := range t.rows {
 		for _, k := range keep {
 			rows[i] = append(rows[i], row[k])
@@ -79,23 +79,29 @@ func (t *Sheet) Show() {
 	bundle{protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.text()}.show("")
 }
 
-// Table shows a table of the report.
-func Table(r report.Table) { Report(r).Show() }
-
-// Report returns a table of the report as a sheet, in less room: numbers have three
-// significant digits, intervals stand beside their values, and a number of runs or
-// problems that all rows share is in the title, as the preset is.
-func Report(r report.Table) *Sheet {
-	t := &Sheet{title: r.Title, columns: r.Columns, notes: slices.Clone(r.Notes), number: shortened}
-	for _, row := range r.Rows {
+// Compact returns a table of the report in less room: numbers have three significant digits,
+// intervals stand beside their values, and a number of runs or problems that all rows share is
+// in the title.
+func Compact(title string, columns []string, rows [][]tables.Cell, notes []string) *Sheet {
+	t := &Sheet{title: title, columns: columns, notes: slices.Clone(notes), number: shortened}
+	for _, row := range rows {
 		t.rows = append(t.rows, slices.Clone(row))
-	}
-	if r.Preset != "" {
-		t.title += ", preset " + r.Preset
-		t.notes = slices.DeleteFunc(t.notes, func(note string) bool { return note == report.PresetNote(r.Preset) })
 	}
 	t.join()
 	t.share()
+	return t
+}
+
+// Keep keeps some rows, which stay as wide as all are; the first row has number 0.
+func (t *Sheet) Keep(keep func(row int) bool) *Sheet {
+	t.laid = t.parts()
+	all := t.rows
+	t.rows = nil
+	for i, row := range all {
+		if keep(i) {
+			t.rows = append(t.rows, row)
+		}
+	}
 	return t
 }
 
@@ -112,7 +118,7 @@ func shortened(v float64) string {
 func Format(value any) string { return entry(value).Text(number) }
 
 // entry is the entry of a table that holds a value.
-func entry(value any) report.Cell {
+func entry(value any) tables.Cell {
 	switch v := value.(type) {
 	case float32:
 		value = float64(v)
@@ -125,7 +131,7 @@ func entry(value any) report.Cell {
 	case bool:
 		value = map[bool]string{true: "yes", false: "no"}[v]
 	}
-	return report.Cell{value}
+	return tables.Cell{value}
 }
 
 // number writes x with three significant digits, and an exponent where there would be

@@ -11,6 +11,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/lockup"
 	"icrl/policyattention/results"
+	"icrl/policyattention/tables"
 )
 
 // anyExcerpt says for groups of problems how far the read-outs of the actor for any MDP are
@@ -55,7 +56,7 @@ func anyExcerpt(s *source) (Table, error) {
 				ratio = max(ratio, x.Ratio())
 			}
 			_, of, largest, locked, problems := some.Verdict(readout)
-			t.Rows = append(t.Rows, Cells(readout, g.name, problems, fmt.Sprintf("%d of %d", whole, of),
+			t.Rows = append(t.Rows, tables.Cells(readout, g.name, problems, fmt.Sprintf("%d of %d", whole, of),
 				short(largest[0]), short(largest[1]), short(largest[2]), fmt.Sprintf("%.3f", ratio), locked))
 		}
 	}
@@ -78,7 +79,7 @@ func besideExcerpt(s *source) (Table, error) {
 		column[results.BesideRow]{"read-out", func(r results.BesideRow) any { return string(r.Readout) }},
 		column[results.BesideRow]{"any MDP", func(r results.BesideRow) any { return r.Loss }},
 		column[results.BesideRow]{"difference of medians", func(r results.BesideRow) any {
-			return estimate(r.Difference.Value, r.Difference.Lo, r.Difference.Hi)
+			return tables.Estimate(r.Difference.Value, r.Difference.Lo, r.Difference.Hi)
 		}},
 		column[results.BesideRow]{"by problem: 99 %, worst", func(r results.BesideRow) any { return short(r.P99) + ", " + short(r.Worst) }},
 	)

@@ -46,7 +46,7 @@ func methodsFigure(s *source) ([]*plots.Panel, error) {
 			y := float64(len(names))
 			names = append(names, x.String())
 			if n != nil {
-				p.Add(plots.Mark(plots.Grey, draw.CircleGlyph{}, plotter.XY{X: n.Value, Y: y}))
+				p.Add(plots.Mark(plots.Grey, draw.PyramidGlyph{}, plotter.XY{X: n.Value, Y: y}))
 				quoted = true
 			}
 			if len(runs.Found) == 0 {
@@ -65,7 +65,7 @@ func methodsFigure(s *source) ([]*plots.Panel, error) {
 			p.Legend.Add("median of runs", plots.Mark(color.Black, draw.CircleGlyph{}))
 			p.Legend.Add("single runs", plots.Mark(color.Black, draw.RingGlyph{}))
 			if quoted {
-				p.Legend.Add("paper", plots.Mark(plots.Grey, draw.CircleGlyph{}))
+				p.Legend.Add("paper", plots.Mark(plots.Grey, draw.PyramidGlyph{}))
 			}
 			plots.LogScale(&p.X)
 			p.NominalY(names...)

@@ -12,6 +12,7 @@ import (
 	"icrl/policyattention/plots"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // What the ablation says, in words and as a figure.
@@ -35,11 +36,11 @@ func outcome(list []results.Group, states int) string {
 	}
 	best := func(v []float64) int { return slices.Index(v, slices.Min(v)) }
 	text := fmt.Sprintf("Outcome at S = %d over %d recipes: the smallest error on static inputs is that of %s (%s), whose loss at T = 40 is %s and ranks %d; the lowest loss is that of %s (%s), whose static error ranks %d.",
-		states, len(list), list[best(static)].Name, number(slices.Min(static)), number(loss[best(static)]), stats.Ranks(loss)[best(static)],
-		list[best(loss)].Name, number(slices.Min(loss)), stats.Ranks(static)[best(loss)])
+		states, len(list), list[best(static)].Name, tables.Number(slices.Min(static)), tables.Number(loss[best(static)]), stats.Ranks(loss)[best(static)],
+		list[best(loss)].Name, tables.Number(slices.Min(loss)), stats.Ranks(static)[best(loss)])
 	for _, o := range orders(list) {
 		text += fmt.Sprintf(" Rank correlation of the loss with the error %s: %s, p = %s (two-sided, by Student's t); pairs of which the one with the smaller error has the higher loss: %d of %d.",
-			o.Error, o.correlation(), number(o.P), o.Inverted, o.Pairs)
+			o.Error, o.correlation(), tables.Number(o.P), o.Inverted, o.Pairs)
 	}
 	return text + " In brackets what leaving out any one recipe makes of it."
 }
@@ -106,7 +107,8 @@ func contrastFigure(s *source) ([]*plots.Panel, error) {
 		return panels, nil
 	}
 	legend := plots.KeyPanel("recipe")
-	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}}
+	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{},
+		draw.BoxGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{}}
 	for i, x := range list {
 		for p, deviation := range map[*plots.Panel]float64{a: stats.Median(x.Static), b: stats.Median(x.RowL1)} {
 			dot := p.Points(plots.Palette[(i+5)%len(plots.Palette)], true, plotter.XYs{{X: deviation, Y: x.Ratio.Value}})

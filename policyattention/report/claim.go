@@ -14,6 +14,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // sentence is a statement of the paper that can be checked.
@@ -71,9 +72,9 @@ func (m *measured) String() string {
 	case m.text != "":
 		return m.text
 	case lo < hi:
-		return estimate(value, lo, hi).String()
+		return tables.Estimate(value, lo, hi).String()
 	}
-	return number(value)
+	return tables.Number(value)
 }
 
 // Verdict is what became of a check or a sentence.
@@ -539,7 +540,7 @@ func (c Claim) row() []Cell {
 	if len(why) > 0 {
 		verdict += ": " + strings.Join(why, "; ")
 	}
-	return Cells(c.Section, says, strings.Join(papers, "\n"), strings.Join(ours, "\n"), verdict)
+	return tables.Cells(c.Section, says, strings.Join(papers, "\n"), strings.Join(ours, "\n"), verdict)
 }
 
 // summary counts the sentences by verdict, what differs first.

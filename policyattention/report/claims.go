@@ -16,6 +16,7 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 	"icrl/policyattention/train"
 )
 
@@ -343,7 +344,7 @@ func withoutRing(s *source) (*measured, error) {
 			return nil, err
 		}
 		m.ok = m.ok && x.Value <= experiment.PaperProtocol.Margin
-		texts = append(texts, number(x.Value)+" "+braces(t))
+		texts = append(texts, tables.Number(x.Value)+" "+braces(t))
 		m.runs, m.planned, m.used = x.Runs, x.Planned, append(m.used, x.Used[0]...)
 	}
 	m.text = strings.Join(texts, ", ")

@@ -11,6 +11,7 @@ import (
 	"icrl/policyattention/method/all"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // The baselines that the paper's own sentences name.
@@ -265,11 +266,11 @@ func chosen(states int) measure {
 		if err != nil || m == nil {
 			return nil, err
 		}
-		m.text = fmt.Sprintf("(%g, %g): %s, worst problem %.2f", best.Alpha, best.Beta, number(best.Loss[0]), best.Worst[0])
+		m.text = fmt.Sprintf("(%g, %g): %s, worst problem %.2f", best.Alpha, best.Beta, tables.Number(best.Loss[0]), best.Worst[0])
 		if papers != nil {
 			m.ok = best.StepSizes == papers.StepSizes
 			if !m.ok {
-				m.text += fmt.Sprintf(", against %s, worst %.2f", number(papers.Loss[0]), papers.Worst[0])
+				m.text += fmt.Sprintf(", against %s, worst %.2f", tables.Number(papers.Loss[0]), papers.Worst[0])
 			}
 		}
 		return m, nil

@@ -224,7 +224,7 @@ func statements(evaluate evaluator, equation string, aside bool) measure {
 
 // packetsSuffice chooses m from ε and runs the decoder with it.
 func packetsSuffice(*source) (*measured, error) {
-	caps := Lecture.Caps
+	caps := decoder.Lecture.Caps
 	caps.Packets, caps.Sampling, caps.Routing = 0, 1.5, 1e-6
 	runs, err := results.RunDecoder(caps, 2)
 	if err != nil {

@@ -22,16 +22,6 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Lecture is the example, small enough to be drawn whole, of the decoder's
-// figures and its notebook.
-var Lecture = struct {
-	Caps decoder.Caps
-	Root uint64 // of the problem and its packets
-}{
-	Caps: decoder.Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: experiment.PaperProtocol.Eta, EtaMax: experiment.PaperProtocol.Eta, Rounds: experiment.PaperProtocol.Rounds, Routing: 1e-3, Alpha: .05, Packets: 2},
-	Root: 4,
-}
-
 // residualsFigure shows a run's residuals under their bounds.
 func residualsFigure(s *source) ([]*plots.Panel, error) {
 	a := plots.NewPanel("(a) actor ζ, bound dashed", "round", "row-L1")
@@ -138,14 +128,14 @@ func termsPanel(a *plots.Panel, run *decoder.Runner) {
 }
 
 // attentionFigure shows the attention weights of one actor and one critic call
-// of the Lecture decoder.
+// of the [decoder.Lecture] decoder.
 func attentionFigure(*source) ([]*plots.Panel, error) {
-	caps := Lecture.Caps
+	caps := decoder.Lecture.Caps
 	d, err := decoder.New(caps)
 	if err != nil {
 		return nil, err
 	}
-	problems, err := mdp.Random.Draw(Lecture.Root, caps.States, caps.Actions, 1)
+	problems, err := mdp.Random.Draw(decoder.Lecture.Root, caps.States, caps.Actions, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +152,7 @@ func attentionFigure(*source) ([]*plots.Panel, error) {
 	if err != nil {
 		return nil, err
 	}
-	critic, err := d.TraceCritic(next, q, decoder.Sample(env, next, d.Packets, seed.New(Lecture.Root, "packets")))
+	critic, err := d.TraceCritic(next, q, decoder.Sample(env, next, d.Packets, seed.New(decoder.Lecture.Root, "packets")))
 	if err != nil {
 		return nil, err
 	}

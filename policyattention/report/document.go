@@ -12,6 +12,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
+	"icrl/policyattention/tables"
 )
 
 // Documents hold tables between the markers
@@ -115,7 +116,7 @@ func besidePrinted(here any, n *results.Number) any {
 	if n == nil {
 		return here
 	}
-	return Cell{cellOf(here), " (paper ", quoted(n), ")"}
+	return Cell{tables.CellOf(here), " (paper ", quoted(n), ")"}
 }
 
 // mechanismExcerpt leaves out the single rules and what one row alone has.
@@ -246,7 +247,7 @@ func joined[R any](name string, of func(R) results.Estimate) []column[R] {
 		if e.Runs == 0 {
 			return NotRun
 		}
-		return estimate(e.Value, e.Lo, e.Hi)
+		return tables.Estimate(e.Value, e.Lo, e.Hi)
 	}}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,6 +42,39 @@ func TestDocuments(t *testing.T) {
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s is stale (%s): run make claims", path, difference(got, want))
 		}
+	}
+}
+
+// Every image of a document has an alternative text, more than its file's name, and is there.
+func TestImagesHaveText(t *testing.T) {
+	image := regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]*)[^)]*\)`)
+	count := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "artifacts/*.md", "policyattention/*/*/*.md"} {
+		files, err := filepath.Glob(filepath.Join("../..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), "<img") {
+				t.Errorf("%s has an image in HTML, which this test does not read", file)
+			}
+			for _, m := range image.FindAllStringSubmatch(string(text), -1) {
+				count++
+				if len(strings.Fields(m[1])) < 3 {
+					t.Errorf("%s: the alternative text of %s is %q", file, m[2], m[1])
+				}
+				if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[2])); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	if count < 5 {
+		t.Errorf("found %d images, want those of README.md and RESULTS.md", count)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"icrl/policyattention/method/all"
 	"icrl/policyattention/plots"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // LeadTable takes PolicyAttention's lead over each method apart.
@@ -195,7 +196,7 @@ func SentenceTable(e *equal.Evidence) (Table, error) {
 			if err != nil {
 				return t, err
 			}
-			t.Rows = append(t.Rows, Cells(states, horizon, worth(leads)))
+			t.Rows = append(t.Rows, tables.Cells(states, horizon, worth(leads)))
 		}
 	}
 	return t, nil

@@ -9,6 +9,7 @@ import (
 	"icrl/policyattention/method"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // The measures that claims share. Each returns nil where an artifact is missing.
@@ -145,7 +146,7 @@ func tail(x results.Selection, horizon int) measure {
 // tailText prints a tail in words.
 func tailText(t results.Tail) string {
 	return fmt.Sprintf("ratio of means %s; excess over exact PMD: mean %s, 99th percentile %s, worst %s; %s %% of problems more than %g behind",
-		estimate(t.RatioOfMeans.Value, t.RatioOfMeans.Lo, t.RatioOfMeans.Hi), number(t.Mean), number(t.P99), number(t.Worst), number(100*t.Behind), results.BehindBy)
+		tables.Estimate(t.RatioOfMeans.Value, t.RatioOfMeans.Lo, t.RatioOfMeans.Hi), tables.Number(t.Mean), tables.Number(t.P99), tables.Number(t.Worst), tables.Number(100*t.Behind), results.BehindBy)
 }
 
 // among measures exact PMD's median loss, and asks whether the paper's number lies where
@@ -184,7 +185,7 @@ func growth(x, y results.Selection, horizon int) measure {
 		means := func(r results.Runs) float64 {
 			return stats.Median(r.Values(func(e *experiment.Evaluation) float64 { return stats.Mean(e.Losses(horizon)) }))
 		}
-		m.text = fmt.Sprintf("%s, of means %s", m, number(means(large)/means(small)))
+		m.text = fmt.Sprintf("%s, of means %s", m, tables.Number(means(large)/means(small)))
 		return m, nil
 	}
 }

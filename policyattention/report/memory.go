@@ -2,6 +2,7 @@ package report
 
 import (
 	"icrl/policyattention/anymdp/critic"
+	"icrl/policyattention/tables"
 )
 
 // accuracyExcerpt sets the rows of the released critic with memory beside those of the
@@ -20,7 +21,7 @@ func accuracyExcerpt(*source) (Table, error) {
 				if err != nil {
 					return t, err
 				}
-				t.Rows = append(t.Rows, Cells(law.Name, states, n, e[0]/e[1], e[0]/e[2]))
+				t.Rows = append(t.Rows, tables.Cells(law.Name, states, n, e[0]/e[1], e[0]/e[2]))
 			}
 		}
 	}

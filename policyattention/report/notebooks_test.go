@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/nb"
+	"icrl/policyattention/nb/evidence"
 	"icrl/policyattention/report"
 )
 
@@ -39,7 +39,7 @@ func rows(table string) (list []string) {
 func TestNotebooksAreFresh(t *testing.T) {
 	now := map[string][]string{} // by caption
 	for _, name := range report.TableNames() {
-		shown := nb.Report(report.Stored(t, name)).HTML()
+		shown := evidence.Report(report.Stored(t, name)).HTML()
 		now[caption.FindStringSubmatch(shown)[1]] = rows(shown)
 	}
 	files, err := filepath.Glob("../../notebooks/*.ipynb")
@@ -68,7 +68,7 @@ func TestNotebooksAreFresh(t *testing.T) {
 				}
 				held++
 				got, want := rows(shown), now[title[1]]
-				if !strings.Contains(strings.Join(cell.Source, ""), "nb.Rows(") && len(got) != len(want) {
+				if !strings.Contains(strings.Join(cell.Source, ""), "evidence.Rows(") && len(got) != len(want) {
 					t.Errorf("%s: cell %d: %q has %d rows, now %d: make notebooks PRESET=paper", file, i, title[1], len(got), len(want))
 				}
 				for _, r := range got {

@@ -9,6 +9,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
 	"icrl/policyattention/results"
+	"icrl/policyattention/tables"
 )
 
 // Tables on whether the sampled methods do what their sources say, with which step
@@ -48,7 +49,7 @@ func qualificationTable(s *source) (Table, error) {
 func qualificationValue(r results.QualificationRow) any {
 	switch {
 	case r.Gap != nil && r.Gap.Runs > 0:
-		return estimate(r.Gap.Value, r.Gap.Lo, r.Gap.Hi)
+		return tables.Estimate(r.Gap.Value, r.Gap.Lo, r.Gap.Hi)
 	case len(r.ByRun) == 0 && r.Expected > 0:
 		return Cell{NotRun, ", about ", math.Round(r.Expected)}
 	case r.Expected > 0 || r.Quantity == results.TrainingMinutes:
@@ -95,7 +96,7 @@ func verdictOf(q results.Qualified) string {
 	fall := fallOf(q)
 	switch {
 	case q.OK():
-		return fmt.Sprintf("qualifies (%s, %s below its control)", fall, estimate(-q.Gap.Value, -q.Gap.Hi, -q.Gap.Lo))
+		return fmt.Sprintf("qualifies (%s, %s below its control)", fall, tables.Estimate(-q.Gap.Value, -q.Gap.Hi, -q.Gap.Lo))
 	case q.Last > results.Hardly*q.First:
 		return fmt.Sprintf("does not qualify (%s)", fall)
 	case !q.HasControl:

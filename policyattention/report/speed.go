@@ -8,10 +8,11 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg/draw"
 
 	"icrl/policyattention/bench"
 	"icrl/policyattention/plots"
+	"icrl/policyattention/tables"
 )
 
 // GrowthTable tables the growth study: for each axis the power laws at the
@@ -38,7 +39,7 @@ func GrowthTable(g *bench.Growth) Table {
 		} else {
 			by = ""
 		}
-		t.Rows = append(t.Rows, Cells(
+		t.Rows = append(t.Rows, tables.Cells(
 			s.Name, s.Axis, fmt.Sprintf("%g–%g", first.X, last.X),
 			fmt.Sprintf("%s–%s %s", timespan(first.Seconds), timespan(last.Seconds), s.Unit),
 			fmt.Sprintf("%s^%.1f", s.Axis, s.Time().P),
@@ -70,7 +71,7 @@ func ScaleTable(g *bench.Growth) Table {
 				continue
 			}
 			hours := p.Seconds * s.Budget / 3600
-			t.Rows = append(t.Rows, Cells(
+			t.Rows = append(t.Rows, tables.Cells(
 				fmt.Sprintf("%s, %s=%g", s.Name, s.Axis, x), significant(hours),
 				significant(100*hours), timespan(3600*100*hours/float64(g.Cores)),
 				significant(10_000*hours), timespan(3600*10_000*hours/float64(g.Cores)), timespan(3600*10_000*hours/1000),
@@ -82,11 +83,12 @@ func ScaleTable(g *bench.Growth) Table {
 
 // GrowthFigure draws the growth study: time and memory along each axis.
 func GrowthFigure(g *bench.Growth) (*plots.Figure, error) {
-	draw := func(title string, chosen func(s bench.Series) bool) *plots.Panel {
+	panel := func(title string, chosen func(s bench.Series) bool) *plots.Panel {
 		p := plots.NewPanel(title, "size of the axis", "seconds a unit of work")
 		plots.LogLog(p)
 		p.Legend.Left = true
-		var lines []any
+		shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}}
+		n := 0
 		for _, s := range g.Series {
 			if !chosen(s) {
 				continue
@@ -95,16 +97,19 @@ func GrowthFigure(g *bench.Growth) (*plots.Figure, error) {
 			for i, x := range s.Points {
 				points[i] = plotter.XY{X: x.X, Y: x.Seconds}
 			}
-			lines = append(lines, fmt.Sprintf("%s, %s", s.Name, s.Axis), points)
+			line := p.Line(plots.Palette[n], false, points)
+			marks := plots.Mark(line.Color, shapes[n%len(shapes)], points...)
+			p.Add(marks)
+			p.Legend.Add(fmt.Sprintf("%s, %s", s.Name, s.Axis), line, marks)
+			n++
 		}
-		p.Err = plotutil.AddLinePoints(p.Plot, lines...)
-		p.Headroom(len(lines) / 2)
+		p.Headroom(n)
 		return p
 	}
 	training := func(s bench.Series) bool {
 		return s.Unit == "a step" || s.Unit == "a sequence" || s.Unit == "a step of each"
 	}
-	a, b := draw("(a) training", training), draw("(b) everything else", func(s bench.Series) bool { return !training(s) })
+	a, b := panel("(a) training", training), panel("(b) everything else", func(s bench.Series) bool { return !training(s) })
 	return &plots.Figure{Name: "growth", Title: "Growth of costs on one core", Panels: []*plots.Panel{a, b}}, cmp.Or(a.Err, b.Err)
 }
 

@@ -22,6 +22,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // Table is a table of values, which [Cell.Text] writes when it is shown.
@@ -63,7 +64,7 @@ func fill[R any](t *Table, rows []R, columns ...column[R]) {
 	for _, r := range rows {
 		var row []Cell
 		for _, c := range columns {
-			row = append(row, cellOf(c.cell(r)))
+			row = append(row, tables.CellOf(c.cell(r)))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -91,9 +92,9 @@ func estimated[R any](name, span string, of func(R) results.Estimate) []column[R
 // span95 is the interval of an estimate in a column of its own.
 func span95(there bool, e stats.Estimate) Interval {
 	if !there {
-		return Interval{math.NaN(), math.NaN()}
+		return Interval{Lo: math.NaN(), Hi: math.NaN()}
 	}
-	return Interval{e.Lo, e.Hi}
+	return Interval{Lo: e.Lo, Hi: e.Hi}
 }
 
 // value is the value of an estimate, or says that it is missing.

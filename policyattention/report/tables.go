@@ -10,6 +10,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
+	"icrl/policyattention/tables"
 )
 
 // horizons are the tables' horizons T.
@@ -523,7 +524,7 @@ func firstRoundsTable(s *source) (Table, error) {
 	for i, horizon := range horizons {
 		own := make([]Cell, len(t.Columns))
 		key := results.Key{Block: experiment.Benchmark, Quantity: "policyattention", S: 8, T: horizon}
-		copy(own, Cells("the paper's", 8, horizon, quoted(results.Paper(key))))
+		copy(own, tables.Cells("the paper's", 8, horizon, quoted(results.Paper(key))))
 		key.Quantity += " / exact-pmd"
 		own[5], own[len(own)-1] = quoted(results.Paper(key)), Cell{3}
 		t.Rows = slices.Insert(t.Rows, i, own)

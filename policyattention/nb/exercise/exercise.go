@@ -12,15 +12,14 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/decoder/network"
-	"icrl/policyattention/field/wang"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/report"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
 )
@@ -133,7 +132,7 @@ func Schedule(eta func(round int) float64) error {
 // Forget checks a change of one weight that makes the fixed decoder's actor forget the
 // policy that it is given: it then returns softmax(ηQ), outside of its certificate.
 func Forget(change func(n *network.Network, l *decoder.Layout)) error {
-	caps := report.Lecture.Caps
+	caps := decoder.Lecture.Caps
 	d, whole := must(decoder.New(caps)), must(decoder.New(caps))
 	change(d.Network, d.Layout)
 	changed := 0
@@ -150,7 +149,7 @@ func Forget(change func(n *network.Network, l *decoder.Layout)) error {
 	if changed != 1 {
 		return fmt.Errorf("%d weights were changed, want one", changed)
 	}
-	problem := must(mdp.Random.Draw(report.Lecture.Root, caps.States, caps.Actions, 1))[0]
+	problem := must(mdp.Random.Draw(decoder.Lecture.Root, caps.States, caps.Actions, 1))[0]
 	q := must(problem.MDP.PolicyValue(problem.Pi0))
 	call, err := d.TraceActor(problem.Pi0, q, caps.EtaMax)
 	if err != nil {
@@ -312,14 +311,15 @@ func TemporalDifference(f func(phi, next [][]float64, rewards, w []float64, alph
 	}
 	for range 5 {
 		const d, n = 3, 7
-		c := &wang.Context{Phi: mat.NewDense(d, n, normal(d*n)), Next: mat.NewDense(d, n, normal(d*n)), R: normal(n)}
-		w, alpha := normal(d), rng.Float64()
+		r, w, alpha := normal(n), normal(d), rng.Float64()
 		var phi, next [][]float64
+		want := slices.Clone(w)
 		for k := range n {
-			phi, next = append(phi, mat.Col(nil, k, c.Phi)), append(next, mat.Col(nil, k, c.Next))
+			phi, next = append(phi, normal(d)), append(next, normal(d))
+			delta := r[k] + floats.Dot(w, next[k]) - floats.Dot(w, phi[k])
+			floats.AddScaled(want, alpha/n*delta, phi[k])
 		}
-		want := wang.Spec{Algorithm: wang.TD0, D: d, N: n, Alpha: alpha}.Step(c, w)
-		if err := rows("the weights after a step", f(phi, next, slices.Clone(c.R), slices.Clone(w), alpha), want); err != nil {
+		if err := rows("the weights after a step", f(phi, next, slices.Clone(r), slices.Clone(w), alpha), want); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,5 @@
-package nb
+// Package training trains networks in GoNB notebooks.
+package training
 
 import (
 	"context"
@@ -8,50 +9,49 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/janpfeifer/gonb/gonbui"
-
 	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/nb"
 	"icrl/policyattention/train"
 )
 
-// Train trains a network in a folder, which keeps checkpoints and the weights, and
+// Run trains a network in a folder, which keeps checkpoints and the weights, and
 // returns it. Its progress stands below the cell. An interrupted training goes on where
 // it was when the cell is run again; a finished one is read from the folder.
-func Train(c train.Config, folder string) *train.Model {
+func Run(c train.Config, folder string) *train.Model {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	id := gonbui.UniqueId()
+	screen := nb.NewScreen()
 	status := func(format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
-		bundle{"text/html": text, "text/plain": text}.show(id)
+		screen.HTML(text, text)
 	}
 	status("The training step is being compiled.")
 	step := 0
-	run := Must(c.In(folder, func(p train.Progress) {
+	run := nb.Must(c.In(folder, func(p train.Progress) {
 		step = p.Step
 		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps, p.Loss, p.StepsPerSecond, p.Step, p.Steps)
 	}))
-	b := Must(backend.New(""))
+	b := nb.Must(backend.New(""))
 	trained, err := train.RunTogether(ctx, b, train.Execution{}, []train.Run{run})
 	if errors.Is(err, context.Canceled) {
 		status("Interrupted at step %d of %d. Run the cell again to go on from there.", step, c.Steps)
 		os.Exit(0)
 	}
-	check(err)
+	nb.Try(err)
 	status("Trained for %d steps; the weights are in %s.", c.Steps, folder)
-	return Must(train.Load(b, trained[0].Weights))
+	return nb.Must(train.Load(b, trained[0].Weights))
 }
 
 // Exported returns, by name, what an independent implementation needs to repeat a
 // training run: see [train.Config.Export].
 func Exported(c train.Config) map[string]safetensors.Tensor {
-	folder := Must(os.MkdirTemp("", "exported"))
+	folder := nb.Must(os.MkdirTemp("", "exported"))
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "start.safetensors")
-	Try(c.Export(path, c.Steps))
+	nb.Try(c.Export(path, c.Steps))
 	named := map[string]safetensors.Tensor{}
-	for _, t := range Must(safetensors.ReadFile(path)).Tensors {
+	for _, t := range nb.Must(safetensors.ReadFile(path)).Tensors {
 		named[t.Name] = t
 	}
 	return named

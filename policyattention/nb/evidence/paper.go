@@ -1,4 +1,4 @@
-package nb
+package evidence
 
 import (
 	"fmt"
@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/nb"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/results"
 )
 
 // Table3 shows Table 3 of the paper in its own shape, a row for each method, with the
 // results here beside the paper's numbers.
-func (r *Results) Table3() { Must(table3(r.Source())).Show() }
+func (r *Results) Table3() { nb.Must(table3(r.Source())).Show() }
 
-func table3(s *results.Source) (*Sheet, error) {
+func table3(s *results.Source) (*nb.Sheet, error) {
 	all, err := s.Benchmark()
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func table3(s *results.Source) (*Sheet, error) {
 			columns = append(columns, fmt.Sprintf("S = %d, T = %d", states, horizon))
 		}
 	}
-	t := NewTable("Table 3: median normalized returned-policy loss in the common harness (lower is better)", columns...)
+	t := nb.NewTable("Table 3: median normalized returned-policy loss in the common harness (lower is better)", columns...)
 	chosen := table3Rows(s, all)
 	for _, series := range chosen {
 		row := []any{series.String()}
@@ -33,14 +34,14 @@ func table3(s *results.Source) (*Sheet, error) {
 			for _, horizon := range results.Horizons {
 				paper, here := "–", "–"
 				if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(series.Method), S: states, T: horizon}); n != nil {
-					paper = Format(n.Value)
+					paper = nb.Format(n.Value)
 				}
 				for _, x := range all {
 					if x.Series == series && x.S == states && x.T == horizon && x.Loss.Runs > 0 {
 						e := x.Loss.Estimate
-						here = fmt.Sprintf("%s\n[%s, %s]", Format(e.Value), Format(e.Lo), Format(e.Hi))
+						here = fmt.Sprintf("%s\n[%s, %s]", nb.Format(e.Value), nb.Format(e.Lo), nb.Format(e.Hi))
 						if x.Tail.Runs > 0 {
-							here += fmt.Sprintf("\nmeans %s\nworst %+.2g", Format(x.Tail.RatioOfMeans.Value), x.Tail.Worst)
+							here += fmt.Sprintf("\nmeans %s\nworst %+.2g", nb.Format(x.Tail.RatioOfMeans.Value), x.Tail.Worst)
 						}
 					}
 				}
@@ -78,10 +79,10 @@ func table3Rows(s *results.Source, all []results.BenchmarkRow) (rows []results.S
 }
 
 // Table2 shows Table 2 of the paper, a question a row, with what is found here.
-func (r *Results) Table2() { Must(table2(r.Source())).Show() }
+func (r *Results) Table2() { nb.Must(table2(r.Source())).Show() }
 
-func table2(s *results.Source) (*Sheet, error) {
-	t := NewTable("Table 2: claim-to-estimand map", "question", "coordinate", "paper", "here [95% interval]")
+func table2(s *results.Source) (*nb.Sheet, error) {
+	t := nb.NewTable("Table 2: claim-to-estimand map", "question", "coordinate", "paper", "here [95% interval]")
 	mechanism, err := s.Mechanism()
 	if err != nil {
 		return nil, err
@@ -89,7 +90,7 @@ func table2(s *results.Source) (*Sheet, error) {
 	spread := func(quantity results.Quantity) (parts []string) {
 		for _, m := range mechanism {
 			if m.Method == experiment.PolicyAttention && m.Quantity == quantity && len(m.ByRun) > 0 {
-				parts = append(parts, fmt.Sprintf("%s (S = %d)", Format(m.Value()), m.S))
+				parts = append(parts, fmt.Sprintf("%s (S = %d)", nb.Format(m.Value()), m.S))
 			}
 		}
 		return parts
@@ -132,7 +133,7 @@ func table2(s *results.Source) (*Sheet, error) {
 			continue // the paper has five
 		}
 		if row.Ratio.Paper != nil {
-			theirs = append(theirs, fmt.Sprintf("%s %s", row.Family, Format(row.Ratio.Paper.Value)))
+			theirs = append(theirs, fmt.Sprintf("%s %s", row.Family, nb.Format(row.Ratio.Paper.Value)))
 		}
 		if row.Ratio.Runs > 0 {
 			ours = append(ours, fmt.Sprintf("%s %s", row.Family, tailed(row.Ratio, row.Tail)))
@@ -146,15 +147,15 @@ func table2(s *results.Source) (*Sheet, error) {
 // tailed prints an estimate of medians with what they hide.
 func tailed(e results.Estimate, t results.Tail) string {
 	if t.Runs == 0 {
-		return Format(e.Estimate)
+		return nb.Format(e.Estimate)
 	}
-	return fmt.Sprintf("%s (in means %s times, worst %+.2g)", Format(e.Estimate), Format(t.RatioOfMeans.Value), t.Worst)
+	return fmt.Sprintf("%s (in means %s times, worst %+.2g)", nb.Format(e.Estimate), nb.Format(t.RatioOfMeans.Value), t.Worst)
 }
 
 const tailNote = "In brackets after a median: the ratio of mean losses to what it is compared with (exact PMD, if nothing else is said), and the largest excess of loss on one problem of one run."
 
 // table2Benchmark adds the questions that the common harness answers.
-func table2Benchmark(s *results.Source, t *Sheet, confirmed func(results.Quantity) string) error {
+func table2Benchmark(s *results.Source, t *nb.Sheet, confirmed func(results.Quantity) string) error {
 	benchmark, err := s.Benchmark()
 	if err != nil {
 		return err
@@ -174,9 +175,9 @@ func table2Benchmark(s *results.Source, t *Sheet, confirmed func(results.Quantit
 	var ahead []string
 	for _, a := range advantages {
 		if a.T == 20 && a.AtPaper.Runs > 0 {
-			text := fmt.Sprintf("%s, S = %d: %s", a.Paper, a.S, Format(a.AtPaper.Estimate))
+			text := fmt.Sprintf("%s, S = %d: %s", a.Paper, a.S, nb.Format(a.AtPaper.Estimate))
 			if a.AtTuned.Runs > 0 {
-				text += fmt.Sprintf(", tuned %s", Format(a.AtTuned.Estimate))
+				text += fmt.Sprintf(", tuned %s", nb.Format(a.AtTuned.Estimate))
 			}
 			ahead = append(ahead, text)
 		}
@@ -190,7 +191,7 @@ func table2Benchmark(s *results.Source, t *Sheet, confirmed func(results.Quantit
 	matched := []string{"reward-only minus actor, S = 4: " + confirmed(results.RewardOnlyMinus)}
 	for _, d := range differences {
 		if d.Method == experiment.PMDTarget && d.OfMedians.Runs > 0 {
-			matched = append(matched, fmt.Sprintf("PolicyAttention minus PMD-target, S = %d, T = %d: %s", d.S, d.T, Format(d.OfMedians.Estimate)))
+			matched = append(matched, fmt.Sprintf("PolicyAttention minus PMD-target, S = %d, T = %d: %s", d.S, d.T, nb.Format(d.OfMedians.Estimate)))
 		}
 	}
 	t.Add("What do matched controls establish?", "PMD-target and reward-only controls", "PMD-target is competitive; reward-only has the lower loss at S = 4, T = 20", list(matched))
