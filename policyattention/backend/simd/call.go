@@ -3,8 +3,8 @@ package simd
 import "sync"
 
 // A Function computes the outputs of a function of a graph from its inputs, all of them
-// float32 in row-major order. Outputs hold anything before.
-type Function func(inputs, outputs [][]float32) error
+// float32 in row-major order, in at most so many goroutines. Outputs hold anything before.
+type Function func(inputs, outputs [][]float32, workers int) error
 
 // functions are those that stand in, by name.
 var functions sync.Map

@@ -141,7 +141,7 @@ func call(backend unsafe.Pointer, n *node, inputs []*buffer, owned []bool) ([]*b
 		}
 		outs = append(outs, floats(outputs[i]))
 	}
-	return outputs, f(ins, outs)
+	return outputs, f(ins, outs, workers(backend))
 }
 
 // wanted says whether the processor has AVX-512 and the environment does not switch it off.

@@ -30,14 +30,14 @@ func (n *Network) nativeTail(tokens *Node, pass native.Pass) *Node {
 	shape := func(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 	outputs := shape(pass.B, pass.K, pass.Network.Outputs)
 	if n.order == nil {
-		return function(fmt.Sprintf("transformer outputs %+v", pass), func(in, out [][]float32) error {
-			return pass.Forward(in[0], in[1], out[0], nil)
+		return function(fmt.Sprintf("transformer outputs %+v", pass), func(in, out [][]float32, workers int) error {
+			return pass.Forward(in[0], in[1], out[0], nil, workers)
 		}, []shapes.Shape{outputs}, n.params, tokens)[0]
 	}
 	// The library fails where a graph ends with the first of several results (compute v0.1.2,
 	// executeNode), so what may have no use comes first.
-	results := function(fmt.Sprintf("transformer forward %+v", pass), func(in, out [][]float32) error {
-		return pass.Forward(in[0], in[1], out[1], out[0])
+	results := function(fmt.Sprintf("transformer forward %+v", pass), func(in, out [][]float32, workers int) error {
+		return pass.Forward(in[0], in[1], out[1], out[0], workers)
 	}, []shapes.Shape{shape(pass.Saved()), outputs}, n.params, tokens)
 	n.call = &nativeCall{pass, n.params, results[1], results[0]}
 	return n.call.outputs
@@ -46,8 +46,8 @@ func (n *Network) nativeTail(tokens *Node, pass native.Pass) *Node {
 // gradient is Network.Gradient.
 func (c *nativeCall) gradient(loss *Node) *Node {
 	slope := Gradient(loss, c.outputs)[0]
-	return function(fmt.Sprintf("transformer backward %+v", c.pass), func(in, out [][]float32) error {
-		return c.pass.Backward(in[0], in[1], in[2], out[0])
+	return function(fmt.Sprintf("transformer backward %+v", c.pass), func(in, out [][]float32, workers int) error {
+		return c.pass.Backward(in[0], in[1], in[2], out[0], workers)
 	}, []shapes.Shape{c.params.Shape()}, c.params, c.saved, slope)[0]
 }
 

@@ -12,7 +12,11 @@ var errUnavailable = errors.New("native: built without GOEXPERIMENT=simd")
 func (p Pass) saved() int { return 0 }
 
 // Forward returns an error: this build has no kernels.
-func (p Pass) Forward(params, tokens, outputs, saved []float32) error { return errUnavailable }
+func (p Pass) Forward(params, tokens, outputs, saved []float32, workers int) error {
+	return errUnavailable
+}
 
 // Backward returns an error: this build has no kernels.
-func (p Pass) Backward(params, saved, slope, gradient []float32) error { return errUnavailable }
+func (p Pass) Backward(params, saved, slope, gradient []float32, workers int) error {
+	return errUnavailable
+}

@@ -102,8 +102,8 @@ func (p Pass) saved() int {
 	return r.size + p.beyond()
 }
 
-// call is the memory of a call: the weights and, for a block of sequences, what only the
-// next layer needs.
+// call is what a goroutine works with: the weights and, for a block of sequences, what only
+// the next layer needs.
 type call struct {
 	Pass
 	*weights
@@ -116,11 +116,11 @@ type call struct {
 	slopes, turned          matrix // of a head, [T, T] and [dim, T]
 }
 
-// call lays out its memory, or counts how much that is.
-func (p Pass) call(params []float32, r *room, back, keep bool) *call {
+// call lays out what a goroutine works with, or counts how much that is.
+func (p Pass) call(w *weights, r *room, back, keep bool) *call {
 	c, b := p.Network, p.block()
 	n := b * p.T
-	s := &call{Pass: p, weights: p.pack(params, r, back)}
+	s := &call{Pass: p, weights: w}
 	s.h, s.y, s.z = r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width)
 	s.turned, s.out = r.rows(p.dim(), p.T), r.rows(b*p.K, c.Outputs)
 	if back {
@@ -134,47 +134,84 @@ func (p Pass) call(params []float32, r *room, back, keep bool) *call {
 	return s
 }
 
-// pools keeps memory of calls, a sync.Pool for each kind.
+// pools keeps memory, a sync.Pool for each kind.
 var pools sync.Map
 
-// start returns a call in memory from a pool, and what gives it back.
-func (p Pass) start(params []float32, back, keep bool) (s *call, done func()) {
-	type kind struct {
-		p          Pass
-		back, keep bool
-	}
-	pooled, _ := pools.LoadOrStore(kind{p, back, keep}, &sync.Pool{New: func() any {
-		r := &room{}
-		p.call(params, r, back, keep)
-		memory := aligned(r.size)
-		return &memory
-	}})
+// kind is what memory is for.
+type kind struct {
+	p          Pass
+	use        use
+	back, keep bool
+}
+
+type use int
+
+const (
+	forWeights use = iota
+	forCall
+	forGradients
+)
+
+// memory takes memory from the pool of its kind and lays it out. done gives it back.
+func (k kind) memory(layOut func(r *room)) (done func()) {
+	pooled, _ := pools.LoadOrStore(k, &sync.Pool{})
 	pool := pooled.(*sync.Pool)
-	memory := pool.Get().(*Pointer)
-	return p.call(params, &room{start: *memory}, back, keep), func() { pool.Put(memory) }
+	memory, _ := pool.Get().(*Pointer)
+	if memory == nil {
+		r := &room{}
+		layOut(r)
+		start := aligned(r.size)
+		memory = &start
+	}
+	layOut(&room{start: *memory})
+	return func() { pool.Put(memory) }
+}
+
+// blocksOf calls f for every block of b sequences from first on, with its number and that of
+// its group, in at most so many goroutines.
+func (p Pass) blocksOf(params []float32, back, keep bool, workers int, f func(s *call, group, block, first, b int)) {
+	var w *weights
+	done := kind{p, forWeights, back, false}.memory(func(r *room) { w = p.pack(params, r, back) })
+	defer done()
+	n, size := p.blocks(), p.block()
+	work := func(from, to int) {
+		var s *call
+		done := kind{p, forCall, back, keep}.memory(func(r *room) { s = p.call(w, r, back, keep) })
+		defer done()
+		for group := from; group < to; group++ {
+			for block := group * n / groups; block < (group+1)*n/groups; block++ {
+				f(s, group, block, block*size, min(size, p.B-block*size))
+			}
+		}
+		archsimd.ClearAVXUpperBits()
+	}
+	workers = max(1, min(workers, groups))
+	var all sync.WaitGroup
+	for i := 1; i < workers; i++ {
+		all.Go(func() { work(i*groups/workers, (i+1)*groups/workers) })
+	}
+	work(0, groups/workers)
+	all.Wait()
 }
 
 // Forward takes tokens [B, T, Features] through the network with the flat vector params, to
-// outputs [B, K, Outputs]. What Backward needs goes to saved [Saved], which may be nil. It
-// returns an error for a slice of another length.
-func (p Pass) Forward(params, tokens, outputs, saved []float32) error {
+// outputs [B, K, Outputs], in at most so many goroutines. What Backward needs goes to saved
+// [Saved], which may be nil. It returns an error for a slice of another length.
+func (p Pass) Forward(params, tokens, outputs, saved []float32, workers int) error {
 	c := p.Network
 	if err := p.check(params, tokens, outputs, saved); err != nil {
 		return err
 	}
-	s, done := p.start(params, false, saved != nil)
-	defer done()
-	p.blocks(func(i, first, b int) {
+	p.blocksOf(params, false, saved != nil, workers, func(s *call, _, block, first, b int) {
 		r := &room{start: s.scratch.tokens.start}
 		if saved != nil {
-			r.start = At(Start(saved), i*p.saved())
+			r.start = At(Start(saved), block*p.saved())
 		}
 		x := p.activations(r, b)
 		copyRows(x.tokens, matrix{At(Start(tokens), first*p.T*c.Features), c.Features}, b*p.T, c.Features)
 		s.forward(x, b)
 		copyRows(matrix{At(Start(outputs), first*p.K*c.Outputs), c.Outputs}, s.out, b*p.K, c.Outputs)
 	})
-	archsimd.ClearAVXUpperBits()
 	return nil
 }
 
@@ -216,8 +253,9 @@ func (s *call) last(to, from matrix, b int) {
 }
 
 // Backward writes the gradient [Size] of a scalar whose slopes for the outputs of Forward
-// are slope [B, K, Outputs]. It returns an error for a slice of another length.
-func (p Pass) Backward(params, saved, slope, gradient []float32) error {
+// are slope [B, K, Outputs], in at most so many goroutines. It returns an error for a slice of
+// another length.
+func (p Pass) Backward(params, saved, slope, gradient []float32, workers int) error {
 	c := p.Network
 	if err := p.check(params, nil, slope, saved); err != nil {
 		return err
@@ -225,14 +263,17 @@ func (p Pass) Backward(params, saved, slope, gradient []float32) error {
 	if len(gradient) != c.Size() {
 		return fmt.Errorf("native: a gradient of %d entries, want %d", len(gradient), c.Size())
 	}
-	s, done := p.start(params, true, true)
+	var sums matrix // a gradient for each group
+	done := kind{p, forGradients, true, true}.memory(func(r *room) { sums = r.rows(groups, c.Size()) })
 	defer done()
-	clear(gradient)
-	p.blocks(func(i, first, b int) {
-		x := p.activations(&room{start: At(Start(saved), i*p.saved())}, b)
+	zero(sums, groups, c.Size())
+	p.blocksOf(params, true, true, workers, func(s *call, group, block, first, b int) {
+		x := p.activations(&room{start: At(Start(saved), block*p.saved())}, b)
 		copyRows(s.out, matrix{At(Start(slope), first*p.K*c.Outputs), c.Outputs}, b*p.K, c.Outputs)
-		s.backward(x, b, Start(gradient))
+		s.backward(x, b, sums.row(group))
 	})
+	clear(gradient)
+	addRows(Start(gradient), sums, groups, c.Size())
 	archsimd.ClearAVXUpperBits()
 	return nil
 }

@@ -8,12 +8,12 @@ import (
 	. "icrl/internal/avx512"
 )
 
-// linear is a linear map: its weights [in, out] in panels, and their transpose if there is a
-// way back. weight and bias are their places in the flat vector, stride is that of a row.
+// linear is a linear map: its weights [in, out] in panels, or, for the way back, their
+// transpose. weight and bias are their places in the flat vector, stride is that of a row.
 type linear struct {
-	in, out, stride    int
-	weight, bias       int
-	packed, transposed Pointer
+	in, out, stride int
+	weight, bias    int
+	panels          Pointer
 }
 
 // norm is the places of gain and bias of a LayerNorm.
@@ -33,7 +33,7 @@ type block struct {
 	q, k, v, out, up, down linear
 }
 
-// pack arranges the flat vector params.
+// pack arranges the flat vector params, or counts how much room that takes.
 func (p Pass) pack(params []float32, r *room, back bool) *weights {
 	c := p.Network
 	w, place := &weights{params: Start(params)}, map[string]int{}
@@ -42,15 +42,17 @@ func (p Pass) pack(params []float32, r *room, back bool) *weights {
 	}
 	part := func(name string, in, out, column, stride int) linear {
 		l := linear{in: in, out: out, stride: stride, weight: place[name+".weight"] + column, bias: place[name+".bias"] + column}
-		l.packed = r.entries(PackedSize(in, out))
 		if back {
-			l.transposed = r.entries(PackedSize(out, in))
+			l.panels = r.entries(PackedSize(out, in))
+		} else {
+			l.panels = r.entries(PackedSize(in, out))
 		}
-		if r.start != nil {
-			Pack(l.packed, At(w.params, l.weight), stride, in, out)
-			if back {
-				PackTransposed(l.transposed, At(w.params, l.weight), stride, out, in)
-			}
+		switch from := At(w.params, l.weight); {
+		case r.start == nil: // only counts
+		case back:
+			PackTransposed(l.panels, from, stride, out, in)
+		default:
+			Pack(l.panels, from, stride, in, out)
 		}
 		return l
 	}
@@ -75,7 +77,7 @@ func (p Pass) pack(params []float32, r *room, back bool) *weights {
 // forward writes x·W + b for n rows, or adds it to what y holds.
 func (w *weights) forward(l linear, x, y matrix, n int, add, relu bool) {
 	p := Product{
-		M: n, N: l.out, K: l.in, A: x.start, RowA: x.stride, StepA: 1, B: l.packed, StrideB: Packed,
+		M: n, N: l.out, K: l.in, A: x.start, RowA: x.stride, StepA: 1, B: l.panels, StrideB: Packed,
 		C: y.start, StrideC: y.stride, Bias: At(w.params, l.bias), Add: add, ReLU: relu,
 	}
 	p.Run()
@@ -94,7 +96,7 @@ func (w *weights) backward(l linear, gradient Pointer, x, dy, dx matrix, n int, 
 		return
 	}
 	p = Product{
-		M: n, N: l.in, K: l.out, A: dy.start, RowA: dy.stride, StepA: 1, B: l.transposed, StrideB: Packed,
+		M: n, N: l.in, K: l.out, A: dy.start, RowA: dy.stride, StepA: 1, B: l.panels, StrideB: Packed,
 		C: dx.start, StrideC: dx.stride, Add: add,
 	}
 	p.Run()
