@@ -45,12 +45,13 @@ var cli struct {
 }
 
 type serveCmd struct {
-	Row   int `arg:"" help:"Index of the row."`
-	Steps int `arg:"" help:"Steps of the parity check."`
+	Row     int    `arg:"" help:"Index of the row."`
+	Steps   int    `arg:"" help:"Steps of the parity check."`
+	Backend string `help:"GoMLX backend (default: as everywhere)."`
 }
 
 func (s serveCmd) Run() error {
-	b, err := backend.New("")
+	b, err := backend.New(s.Backend)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,13 @@ func (c compareCmd) programs() ([]program, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := []program{{"GoMLX", func(t task) []string { return []string{self, "serve", fmt.Sprint(t.row), fmt.Sprint(t.steps)} }}}
+	ours := func(t task, more ...string) []string {
+		return append([]string{self, "serve", fmt.Sprint(t.row), fmt.Sprint(t.steps)}, more...)
+	}
+	list := []program{
+		{"GoMLX", func(t task) []string { return ours(t) }},
+		{"GoMLX in pure Go", func(t task) []string { return ours(t, "--backend=go") }},
+	}
 	if c.Python == "" {
 		return list, nil
 	}
