@@ -1,5 +1,6 @@
 // Package simd gives GoMLX's backend in pure Go kernels for float32 that work on vectors of
-// 512 bits. Import it for that.
+// 512 bits, and lets functions of Go stand in for functions of a graph. Import it for the
+// kernels; they need no call.
 //
 // The kernels are products, transpositions, slices, sums, products and the like entry by
 // entry, exponentials, and sums and maxima along axes: what the networks here spend their
