@@ -138,6 +138,7 @@ def mix(arrays):
 # Of LOOP the policies of all rounds are stored, of ENDS those of rounds 20 and 40.
 LOOP, ENDS = "confirmation/policyattention-S4-14100", "benchmark/policyattention-S8-18100"
 MEANS, BACKUPS, LONG = "critics/sample-mean-S4", "backups/sample-mean-S4", "long/policyattention-S4-14103"
+ALONG = "quality/policyattention-3200-S8-18100"
 STEP, RUN = "mechanism/policyattention-S8-18100", "train/proximal-plain-S8-18100"
 
 # What is planted, where, and what must be said of it.
@@ -174,6 +175,10 @@ CORRUPTIONS = {
     "edited loss after 400 rounds": (LONG, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 3, "loss", lambda v: v + 1e-9)), "loss [0, 0]"),
     "another round": (LONG, lambda f: edit_table(f, "rounds.csv.gz", lambda rows: set_value(rows, 3, "round", lambda v: v - 1)), "round [0, 2]"),
     "median after 400 rounds": (LONG, lambda f: reseal(f, lambda t: t.replace('"median_loss": ', '"median_loss": 1')), "median loss at 100"),
+    "edited loss along training": (ALONG, lambda f: edit_table(f, "losses.csv.gz", lambda rows: set_value(rows, 66, "loss_40", lambda v: v + 1e-9)), "losses after 200 steps [1, 1]"),
+    "swapped steps": (ALONG, lambda f: edit_table(f, "losses.csv.gz", lambda rows: swap(rows, 1, 65)), "step [0, 0]"),
+    "swapped policies along training": (ALONG, lambda f: edit_arrays(f, lambda a: swap(a["policies"], 3, 4)), "losses after 200 steps [0, 0]"),
+    "median along training": (ALONG, lambda f: reseal(f, lambda t: t.replace('"median_loss_T20": 0', '"median_loss_T20": 1')), "median losses after 100 steps"),
     "lost step": (RUN, lambda f: edit_table(f, "loss.csv.gz", lambda rows: rows.pop()), "step has shape"),
     "weights of another run": (RUN, lambda f: (edit_weights(f), reseal(f)), "another configuration"),
 }

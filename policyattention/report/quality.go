@@ -10,23 +10,26 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
-	"icrl/policyattention/experiment"
 	"icrl/policyattention/plots"
 	"icrl/policyattention/results"
 	"icrl/policyattention/stats"
 )
 
-// reach writes steps or seconds to a bar.
-func reach(v float64) any {
-	if math.IsInf(v, 1) {
-		return "never"
+// reach writes steps, or at a rate of seconds a step core-seconds, to a bar.
+func reach(r results.TimeToQuality, steps, rate float64) any {
+	switch {
+	case !math.IsInf(steps, 1):
+		return math.Round(steps * rate)
+	case r.Furthest < r.Budget:
+		return fmt.Sprintf("over %.0f", float64(r.Furthest)*rate)
 	}
-	return math.Round(v)
+	return "never"
 }
 
 // reachEstimate writes them with their interval.
-func reachEstimate(e results.Estimate) Cell {
-	return Cell{reach(e.Value), " [", reach(e.Lo), ", ", reach(e.Hi), "]"}
+func reachEstimate(r results.TimeToQuality, rate float64) Cell {
+	e := r.Steps
+	return Cell{reach(r, e.Value, rate), " [", reach(r, e.Lo, rate), ", ", reach(r, e.Hi, rate), "]"}
 }
 
 // counted says of how many identities something holds.
@@ -50,12 +53,12 @@ func timeToQualityTable(s *source) (Table, error) {
 		{"T", func(r R) any { return r.T }},
 		{"bar", func(r R) any { return r.Bar.Name }},
 		{"loss or ratio", func(r R) any { return r.Bar.Limit }},
-		{"steps", func(r R) any { return reachEstimate(r.Steps) }},
-		{"core-seconds", func(r R) any { return reachEstimate(r.CoreSeconds) }},
+		{"steps", func(r R) any { return reachEstimate(r, 1) }},
+		{"core-seconds", func(r R) any { return reachEstimate(r, r.SecondsPerStep) }},
 		{"reached", func(r R) any { return counted(r, results.Reached.There) }},
 		{"slowest identity", func(r R) any {
 			x := slices.MaxFunc(r.ByRun, func(x, y results.Reached) int { return cmp.Compare(x.Steps, y.Steps) })
-			return Cell{fmt.Sprint(x.Seed), ": ", reach(float64(x.Steps))}
+			return Cell{fmt.Sprint(x.Seed), ": ", reach(r, float64(x.Steps), 1)}
 		}},
 		{"above again later", func(r R) any { return counted(r, func(x results.Reached) bool { return x.Again }) }},
 	}, tails(func(r R) results.Tail { return r.Tail }))...)
@@ -63,7 +66,7 @@ func timeToQualityTable(s *source) (Table, error) {
 		return t, err
 	}
 	t.Notes = []string{
-		"Steps: the first of those looked at after which an identity's loss, as a median over problems or as a mean, is within the bar; the median over identities, and an interval over identities and problems. \"Never\" stands for: after no step up to the preset's budget. It can be an end of an interval. The learning rate is constant and the released average depends on the steps so far alone, so the weights after n steps of a longer run are those of a run of n steps.",
+		"Steps: the first of those looked at after which an identity's loss, as a median over problems or as a mean, is within the bar; the median over identities, and an interval over identities and problems. \"Never\" stands for: after no step up to the preset's budget, \"over\" for: not up to the last step that was looked at. Both can be ends of intervals. The learning rate is constant and the released average depends on the steps so far alone, so the weights after n steps of a longer run are those of a run of n steps.",
 		"Core-seconds: steps at the median rate of the identities' shortest training runs, in processor time with drawing contexts and compiling. Tails are of the identities that reach the bar, each after the step where it does. \"Above again later\" counts identities that are above the bar after a later step.",
 	}
 	looked, err := s.looked()
@@ -74,7 +77,7 @@ func timeToQualityTable(s *source) (Table, error) {
 // looked says after which steps the identities of the plain recipe were looked at.
 func (s *source) looked() (string, error) {
 	at := map[string][]string{}
-	for _, states := range s.Sizes(experiment.Quality) {
+	for _, states := range s.CourseSizes() {
 		all, err := s.Along("plain", states)
 		if err != nil {
 			return "", err
@@ -94,7 +97,7 @@ func (s *source) looked() (string, error) {
 // qualityFigure has the ratio of mean losses to exact PMD's along training, an identity a line.
 func qualityFigure(s *source) (panels []*plots.Panel, err error) {
 	for _, horizon := range results.Horizons {
-		for _, states := range s.Sizes(experiment.Quality) {
+		for _, states := range s.CourseSizes() {
 			p := plots.NewPanel(fmt.Sprintf("S = %d, T = %d", states, horizon), "training steps", "mean loss / exact PMD’s")
 			panels = append(panels, p)
 			if err := s.courses(p, states, horizon); err != nil {
@@ -112,7 +115,7 @@ func (s *source) courses(p *plots.Panel, states, horizon int) error {
 		return err
 	}
 	last := 0.
-	for i, recipe := range []string{"plain", "prior"} {
+	for i, recipe := range results.BriefRecipes {
 		all, err := s.Along(recipe, states)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -130,20 +131,31 @@ type TimeToQuality struct {
 	T      int       `json:"t"`
 	Bar    Bar       `json:"bar"`
 	ByRun  []Reached `json:"by_run"`
-	// Steps and CoreSeconds are medians over runs with intervals over runs and problems, in
-	// which +Inf stands for what is not reached. CoreSeconds are Steps at the runs' median rate.
-	Steps       Estimate `json:"steps"`
-	CoreSeconds Estimate `json:"core_seconds"`
+	// Steps are a median over runs with an interval over runs and problems, in which +Inf
+	// stands for what is not reached; SecondsPerStep is the runs' median.
+	Steps          Estimate `json:"steps"`
+	SecondsPerStep float64  `json:"seconds_per_step"` // of processor time
+	// Furthest is the last step that every identity was looked at after; Budget is the preset's.
+	Furthest int `json:"furthest"`
+	Budget   int `json:"budget"`
 	// Tail is of the runs that reach the bar, after the step where they do, against exact PMD.
 	Tail Tail `json:"tail"`
 }
 
-// Times returns the steps to each bar by recipe, size and horizon.
-func (s *Source) Times() (rows []TimeToQuality, err error) {
+// BriefRecipes are the recipes that Times compares.
+var BriefRecipes = []string{"plain", "prior"}
+
+// CourseSizes lists the sizes at which the plan looks at actors along training, ascending.
+func (s *Source) CourseSizes() []int {
 	sizes := slices.Concat(s.Sizes(experiment.Quality), s.Sizes(experiment.Frontier))
 	slices.Sort(sizes)
-	for _, recipe := range []string{"plain", "prior"} {
-		for _, states := range slices.Compact(sizes) {
+	return slices.Compact(sizes)
+}
+
+// Times returns the steps to each bar by recipe, size and horizon.
+func (s *Source) Times() (rows []TimeToQuality, err error) {
+	for _, recipe := range BriefRecipes {
+		for _, states := range s.CourseSizes() {
 			all, err := s.Along(recipe, states)
 			if err != nil {
 				return nil, err
@@ -157,7 +169,7 @@ func (s *Source) Times() (rows []TimeToQuality, err error) {
 			}
 			for _, horizon := range Horizons {
 				for _, bar := range Bars(states, horizon) {
-					row := TimeToQuality{Recipe: recipe, S: states, T: horizon, Bar: bar}
+					row := TimeToQuality{Recipe: recipe, S: states, T: horizon, Bar: bar, Budget: s.Store.Preset.Steps}
 					if err := row.measure(all, oracle); err != nil {
 						return nil, err
 					}
@@ -195,17 +207,14 @@ func (r *TimeToQuality) measure(all []Course, oracle Runs) error {
 		}
 		r.ByRun, rates = append(r.ByRun, run), append(rates, p.SecondsPerStep)
 	}
+	r.Furthest = slices.MinFunc(r.ByRun, func(x, y Reached) int { return cmp.Compare(x.Furthest, y.Furthest) }).Furthest
 	r.Steps = Estimate{Estimator: FirstStep, X: x, T: r.T, Runs: len(all), Planned: len(all)}
 	steps, samples := curves(all, len(exact), r.T)
 	var err error
 	if r.Steps.Estimate, err = stats.Standard.First(steps, r.Bar.Means, r.Bar.clears, slices.Repeat([][]float64{exact}, len(all)), samples...); err != nil {
 		return err
 	}
-	r.CoreSeconds = r.Steps
-	rate := stats.Median(rates)
-	for _, v := range []*float64{&r.CoreSeconds.Value, &r.CoreSeconds.Lo, &r.CoreSeconds.Hi} {
-		*v *= rate
-	}
+	r.SecondsPerStep = stats.Median(rates)
 	r.Tail, err = reached.Tail(oracle, r.T)
 	return err
 }

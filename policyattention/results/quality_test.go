@@ -44,8 +44,8 @@ func TestTimeToQuality(t *testing.T) {
 	}
 	// The median of 100, 400 and never, at the median rate of .02 s; an interval over three
 	// runs reaches from the first to the last.
-	if s, c := row.Steps, row.CoreSeconds; s.Value != 400 || s.Lo != 100 || s.Hi != float64(inf) || c.Value != 8 || c.Lo != 2 || s.Runs != 3 {
-		t.Errorf("steps %+v, core-seconds %+v", s.Estimate, c.Estimate)
+	if s := row.Steps; s.Value != 400 || s.Lo != 100 || s.Hi != float64(inf) || s.Runs != 3 || row.SecondsPerStep != .02 || row.Furthest != 400 {
+		t.Errorf("steps %+v, %v s a step, looked at up to %d", s.Estimate, row.SecondsPerStep, row.Furthest)
 	}
 	// Of the two that reach the bar: excesses 0, 0, 0 and .01.
 	if row.Tail.Runs != 2 || row.Tail.Planned != 3 || math.Abs(row.Tail.Worst-.01) > 1e-15 {
