@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -82,6 +83,25 @@ func Digest(v any) (string, error) {
 		return "", fmt.Errorf("artifact: %w", err)
 	}
 	return digest(b), nil
+}
+
+// Seal sets the seal of a manifest, a member of *m, to the digest of m with an empty seal.
+func Seal(m any, seal *string) (err error) {
+	*seal = ""
+	*seal, err = Digest(m)
+	return err
+}
+
+// CheckSeal returns an error if the seal of a manifest, a member of *m, is another one than
+// Seal sets.
+func CheckSeal(m any, seal *string) error {
+	stored := *seal
+	err := Seal(m, seal)
+	if err == nil && *seal != stored {
+		err = errors.New("it has been changed: its seal is not its digest")
+	}
+	*seal = stored
+	return err
 }
 
 // FileDigest returns that of a file.

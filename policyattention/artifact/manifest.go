@@ -206,8 +206,7 @@ func (m *Manifest) Write(dir string) error {
 			m.Files[e.Name()] = digest
 		}
 	}
-	m.Seal = ""
-	if m.Seal, err = Digest(m); err != nil {
+	if err := Seal(m, &m.Seal); err != nil {
 		return err
 	}
 	return WriteJSON(filepath.Join(dir, ManifestFile), m, manifestIndent)
@@ -235,14 +234,8 @@ func parseManifest(text []byte) (*Manifest, error) {
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
 	}
-	bare := *m
-	bare.Seal = ""
-	seal, err := Digest(bare)
-	if err != nil {
+	if err := CheckSeal(m, &m.Seal); err != nil {
 		return nil, err
-	}
-	if seal != m.Seal {
-		return nil, errors.New("it has been changed: its seal is not its digest")
 	}
 	// The seal is of the values: names that stand twice, in other case, or where no
 	// manifest has them, leave it.

@@ -36,12 +36,6 @@ type Manifest struct {
 	Seal            string            `json:"seal"` // SHA-256 of this manifest with an empty seal
 }
 
-// sealed returns the manifest's own digest.
-func (m Manifest) sealed() (string, error) {
-	m.Seal = ""
-	return artifact.Digest(m)
-}
-
 // Folder is the folder of a configuration's results below that of a preset.
 func Folder(preset string, c recipe.Config) string {
 	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, c.Hash()))
@@ -88,8 +82,7 @@ func Write(folder string, m Manifest, losses map[string][]Losses) error {
 		}
 		m.Files[name] = digest
 	}
-	var err error
-	if m.Seal, err = m.sealed(); err != nil {
+	if err := artifact.Seal(&m, &m.Seal); err != nil {
 		return err
 	}
 	return artifact.WriteJSON(filepath.Join(folder, manifestFile), m, "  ")
@@ -109,12 +102,8 @@ func Read(folder string, c recipe.Config) (*Manifest, map[string][]Losses, error
 	if m.Hash != c.Hash() || m.Config != c || m.Root != Root {
 		return nil, nil, fmt.Errorf("trial: %s is of another configuration or root", folder)
 	}
-	seal, err := m.sealed()
-	if err != nil {
-		return nil, nil, err
-	}
-	if seal != m.Seal {
-		return nil, nil, fmt.Errorf("trial: the manifest of %s has been changed: its seal is not its digest", folder)
+	if err := artifact.CheckSeal(&m, &m.Seal); err != nil {
+		return nil, nil, fmt.Errorf("trial: the manifest of %s: %w", folder, err)
 	}
 	for _, name := range []string{WeightsFile, lossesFile} {
 		if err := artifact.CheckFile(filepath.Join(folder, name), m.Files[name]); err != nil {

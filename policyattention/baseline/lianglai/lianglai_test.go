@@ -324,7 +324,24 @@ func TestDivergingRunRestartsAtHalfTheRate(t *testing.T) {
 		t.Error("the restarted run is not the run of half the rate")
 	}
 
-	// Stopped in either attempt, it ends in the same bytes when it is made again.
+	interrupted(t, recipe, func(again *Trained) {
+		if _, got := write(again); !bytes.Equal(got, want) {
+			t.Error("stopped and made again, the run ends in other bytes")
+		}
+	})
+
+	// A rate that no restart can have left.
+	trained.Rate = 2
+	name, _ = write(trained)
+	if _, _, err := Read(name); err == nil {
+		t.Error("a rate above the recipe's passed")
+	}
+}
+
+// interrupted stops a run in its first and in its second attempt, and gives what comes out
+// when it is made again.
+func interrupted(t *testing.T, recipe Config, end func(again *Trained)) {
+	t.Helper()
 	for stop := 1; stop <= 2; stop++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		attempt := 0
@@ -343,20 +360,13 @@ func TestDivergingRunRestartsAtHalfTheRate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got := write(again); !bytes.Equal(got, want) {
-			t.Errorf("stopped in attempt %d and made again, the run ends in other bytes", stop)
-		}
+		end(again)
 	}
+}
 
-	// A rate that no restart can have left.
-	trained.Rate = 2
-	name, _ = write(trained)
-	if _, _, err := Read(name); err == nil {
-		t.Error("a rate above the recipe's passed")
-	}
-
-	// Where no rate helps, training says so.
-	hopeless := recipe
+// Where no rate helps, training says so.
+func TestNoRateHelps(t *testing.T) {
+	hopeless := unstable()
 	hopeless.Scale = 1e20
 	if _, err := hopeless.Train(context.Background(), nil); !errors.Is(err, errDiverged) {
 		t.Errorf("a run that cannot converge returned %v", err)

@@ -53,121 +53,125 @@ func difference(factor float64) func(phi, next [][]float64, rewards, w []float64
 	}
 }
 
-// Every check accepts a solution and refuses attempts that are nearly one.
-func TestChecks(t *testing.T) {
-	identity := func(pi, q []float64, eta float64) []float64 { return pi }
-	for name, c := range map[string]struct {
-		right error
-		wrong []error
-	}{
-		"Median": {Median(median), []error{
-			Median(func(x []float64) float64 { return x[0] }),
-			Median(func(x []float64) float64 { sort.Float64s(x); return (x[(len(x)-1)/2] + x[len(x)/2]) / 2 }), // changes its list
-		}},
-		"Step": {Step(step), []error{
-			Step(identity),
-			Step(func(pi, q []float64, eta float64) []float64 { // overflows
-				sum := 0.0
-				for a := range pi {
-					pi[a] *= math.Exp(eta * q[a])
-					sum += pi[a]
-				}
-				for a := range pi {
-					pi[a] /= sum
-				}
-				return pi
-			}),
-		}},
-		"Minimum": {Minimum(func(pi, q []float64, eta float64) float64 {
+func identity(pi, q []float64, eta float64) []float64 { return pi }
+
+// checks has for each check what it says of a solution and of attempts that are nearly one.
+var checks = map[string]struct {
+	right error
+	wrong []error
+}{
+	"Median": {Median(median), []error{
+		Median(func(x []float64) float64 { return x[0] }),
+		Median(func(x []float64) float64 { sort.Float64s(x); return (x[(len(x)-1)/2] + x[len(x)/2]) / 2 }), // changes its list
+	}},
+	"Step": {Step(step), []error{
+		Step(identity),
+		Step(func(pi, q []float64, eta float64) []float64 { // overflows
 			sum := 0.0
 			for a := range pi {
-				sum += pi[a] * math.Exp(eta*q[a])
+				pi[a] *= math.Exp(eta * q[a])
+				sum += pi[a]
 			}
-			return -math.Log(sum)
-		}), []error{Minimum(func(pi, q []float64, eta float64) float64 { return 0 })}},
-		"TemporalDifference": {TemporalDifference(difference(1)), []error{
-			TemporalDifference(difference(0)),
-			TemporalDifference(difference(7)), // the sum
-			TemporalDifference(func(_, _ [][]float64, _, w []float64, _ float64) []float64 { return w }),
-		}},
-		"Schedule": {Schedule(func(k int) float64 { return 1.6 * float64(k) / 19 }), []error{
-			Schedule(func(int) float64 { return .8 }),
-			Schedule(func(int) float64 { return 2 }),
-			Schedule(func(k int) float64 { return 1.6 * float64(19-k) / 19 }),
-		}},
-		"Forget": {Forget(func(n *network.Network, l *decoder.Layout) {
-			n.Blocks[0].Heads[0].K.Set(l.SlotY.Offset, l.LogPolicy.Offset, 0)
-		}), []error{
-			Forget(func(*network.Network, *decoder.Layout) {}),
-			Forget(func(n *network.Network, l *decoder.Layout) {
-				n.Blocks[0].Heads[0].K.Set(l.SlotZ.Offset, l.Value.Offset, 0)
-			}),
-			Forget(func(n *network.Network, l *decoder.Layout) { n.Blocks[0].Heads[0].K.Zero() }),
-		}},
-		"Ratio": {Ratio(func(x, y []float64) float64 { return median(x) / median(y) }), []error{
-			Ratio(func(x, y []float64) float64 { return x[0] / y[0] }),
-		}},
-		"Envelope": {Envelope(func(points [][2]float64) []bool {
-			marks := make([]bool, len(points))
-			for i, p := range points {
-				marks[i] = true
-				for _, q := range points {
-					if q != p && q[0] <= p[0] && q[1] <= p[1] {
-						marks[i] = false
-					}
-				}
-			}
-			return marks
-		}), []error{Envelope(func(points [][2]float64) []bool { return make([]bool, len(points)) })}},
-		"Advantage": {Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
-			return r + gamma*q[next][action] - q[s][a]
-		}), []error{Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
-			return r - q[s][a]
-		})}},
-		"Rounds": {Rounds(func(loss []float64, target float64) int {
-			k := len(loss)
-			for k > 0 && loss[k-1] < target {
-				k--
-			}
-			if k == len(loss) {
-				return -1
-			}
-			return k
-		}), []error{Rounds(func(loss []float64, target float64) int {
-			return slices.IndexFunc(loss, func(x float64) bool { return x < target })
-		})}},
-		"LockUp": {LockUp(func(pi, q []float64, eta float64) []float64 {
-			next := step(slices.Clone(pi), q, eta)
-			away := 0.0
 			for a := range pi {
-				away += math.Abs(next[a] - pi[a])
+				pi[a] /= sum
 			}
-			if away <= .02 {
-				return pi
-			}
-			return next
-		}), []error{LockUp(identity), LockUp(step)}},
-		"Fisher": {Fisher(func(q []float64) [][]float64 {
-			h := make([][]float64, len(q))
-			for i := range q {
-				h[i] = make([]float64, len(q))
-				for j := range q {
-					h[i][j] = -q[i] * q[j]
+			return pi
+		}),
+	}},
+	"Minimum": {Minimum(func(pi, q []float64, eta float64) float64 {
+		sum := 0.0
+		for a := range pi {
+			sum += pi[a] * math.Exp(eta*q[a])
+		}
+		return -math.Log(sum)
+	}), []error{Minimum(func(pi, q []float64, eta float64) float64 { return 0 })}},
+	"TemporalDifference": {TemporalDifference(difference(1)), []error{
+		TemporalDifference(difference(0)),
+		TemporalDifference(difference(7)), // the sum
+		TemporalDifference(func(_, _ [][]float64, _, w []float64, _ float64) []float64 { return w }),
+	}},
+	"Schedule": {Schedule(func(k int) float64 { return 1.6 * float64(k) / 19 }), []error{
+		Schedule(func(int) float64 { return .8 }),
+		Schedule(func(int) float64 { return 2 }),
+		Schedule(func(k int) float64 { return 1.6 * float64(19-k) / 19 }),
+	}},
+	"Forget": {Forget(func(n *network.Network, l *decoder.Layout) {
+		n.Blocks[0].Heads[0].K.Set(l.SlotY.Offset, l.LogPolicy.Offset, 0)
+	}), []error{
+		Forget(func(*network.Network, *decoder.Layout) {}),
+		Forget(func(n *network.Network, l *decoder.Layout) {
+			n.Blocks[0].Heads[0].K.Set(l.SlotZ.Offset, l.Value.Offset, 0)
+		}),
+		Forget(func(n *network.Network, l *decoder.Layout) { n.Blocks[0].Heads[0].K.Zero() }),
+	}},
+	"Ratio": {Ratio(func(x, y []float64) float64 { return median(x) / median(y) }), []error{
+		Ratio(func(x, y []float64) float64 { return x[0] / y[0] }),
+	}},
+	"Envelope": {Envelope(func(points [][2]float64) []bool {
+		marks := make([]bool, len(points))
+		for i, p := range points {
+			marks[i] = true
+			for _, q := range points {
+				if q != p && q[0] <= p[0] && q[1] <= p[1] {
+					marks[i] = false
 				}
-				h[i][i] += q[i]
 			}
-			return h
-		}), []error{Fisher(func(q []float64) [][]float64 { return [][]float64{q} })}},
-		"TwoWay": {TwoWay(func(xw, xm, pw, pm float64) (float64, float64) {
-			return (xw - pw + xm - pm) / 2, (xw - xm + pw - pm) / 2
-		}), []error{
-			TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return xw - pw, pw - pm }),
-			TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return (xw - pw + xm - pm) / 2, xw - xm }),
-		}},
-		"Crossover": {Crossover(func(width, hidden int) int { return 2*width + hidden }), []error{
-			Crossover(func(width, hidden int) int { return width }),
-		}},
-	} {
+		}
+		return marks
+	}), []error{Envelope(func(points [][2]float64) []bool { return make([]bool, len(points)) })}},
+	"Advantage": {Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
+		return r + gamma*q[next][action] - q[s][a]
+	}), []error{Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
+		return r - q[s][a]
+	})}},
+	"Rounds": {Rounds(func(loss []float64, target float64) int {
+		k := len(loss)
+		for k > 0 && loss[k-1] < target {
+			k--
+		}
+		if k == len(loss) {
+			return -1
+		}
+		return k
+	}), []error{Rounds(func(loss []float64, target float64) int {
+		return slices.IndexFunc(loss, func(x float64) bool { return x < target })
+	})}},
+	"LockUp": {LockUp(func(pi, q []float64, eta float64) []float64 {
+		next := step(slices.Clone(pi), q, eta)
+		away := 0.0
+		for a := range pi {
+			away += math.Abs(next[a] - pi[a])
+		}
+		if away <= .02 {
+			return pi
+		}
+		return next
+	}), []error{LockUp(identity), LockUp(step)}},
+	"Fisher": {Fisher(func(q []float64) [][]float64 {
+		h := make([][]float64, len(q))
+		for i := range q {
+			h[i] = make([]float64, len(q))
+			for j := range q {
+				h[i][j] = -q[i] * q[j]
+			}
+			h[i][i] += q[i]
+		}
+		return h
+	}), []error{Fisher(func(q []float64) [][]float64 { return [][]float64{q} })}},
+	"TwoWay": {TwoWay(func(xw, xm, pw, pm float64) (float64, float64) {
+		return (xw - pw + xm - pm) / 2, (xw - xm + pw - pm) / 2
+	}), []error{
+		TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return xw - pw, pw - pm }),
+		TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return (xw - pw + xm - pm) / 2, xw - xm }),
+	}},
+	"Crossover": {Crossover(func(width, hidden int) int { return 2*width + hidden }), []error{
+		Crossover(func(width, hidden int) int { return width }),
+	}},
+}
+
+// Every check accepts a solution and refuses attempts that are nearly one.
+func TestChecks(t *testing.T) {
+	for name, c := range checks {
 		if c.right != nil {
 			t.Errorf("%s: the solution is refused: %v", name, c.right)
 		}
