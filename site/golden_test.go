@@ -27,13 +27,7 @@ import (
 // number has the same bits; without the tag the test starts the library from
 // the page's Q_0 and compares losses to 1e-12.
 func TestGolden(t *testing.T) {
-	for _, c := range []struct {
-		name                   string
-		family                 mdp.Family
-		states, actions, m     int
-		seed                   uint64
-		gamma, eta, phi, route float64
-	}{
+	for _, c := range []golden{
 		{"default", mdp.Random, 8, 3, 6, 1, 0.9, 0.8, 0, 0.001},
 		{"large", mdp.SparseTransitions, 16, 5, 12, 77, 0.95, 0.4, 0, 0.001},
 		{"leaky", mdp.Ring, 5, 4, 3, 9007199254740991, 0.8, 1.1, 0.05, 0.5},
@@ -43,34 +37,10 @@ func TestGolden(t *testing.T) {
 		b.toEnd()
 		got := b.trajectory()
 
-		drawn, err := c.family.Draw(c.seed, c.states, c.actions, 1)
-		if err != nil {
-			t.Fatal(err)
+		if len(got.Controllers["decoder"]) != 40 || len(got.Controllers["exact"]) != 40 {
+			t.Fatalf("%s: the page exported %d and %d rounds", c.name, len(got.Controllers["decoder"]), len(got.Controllers["exact"]))
 		}
-		problem, err := mdp.NewProblem(c.gamma, drawn[0].MDP.P, drawn[0].MDP.R, drawn[0].Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		exported, err := mdp.Decode(got.Problem)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !mat.Equal(exported.MDP.P, problem.MDP.P) || !mat.Equal(exported.MDP.R, problem.MDP.R) || !mat.Equal(exported.Pi0, problem.Pi0) || exported.MDP.Gamma != c.gamma {
-			t.Fatalf("%s: the page drew another problem", c.name)
-		}
-		q0, err := problem.MDP.PolicyValue(problem.Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := got.Controllers["decoder"][0].Q
-		for s := range c.states {
-			for a := range c.actions {
-				if d := math.Abs(q0.At(s, a) - first[s][a]); d > 1e-12 || sameSolves && d != 0 {
-					t.Fatalf("%s: Q_0(%d,%d) is %v here and %v in the page", c.name, s, a, q0.At(s, a), first[s][a])
-				}
-				q0.Set(s, a, first[s][a])
-			}
-		}
+		problem, q0 := c.start(t, got)
 		d, err := decoder.New(decoder.Caps{
 			States: c.states, Actions: c.actions, Gamma: c.gamma, RMax: 1, EtaMin: c.eta, EtaMax: c.eta,
 			Rounds: 40, Routing: c.route, Alpha: 0.05, Packets: c.m, Phi: c.phi,
@@ -88,40 +58,88 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, table := range []struct {
-				name string
-				page [][]float64
-				here *mat.Dense
-			}{{"π̂", page.NextPi, want.NextPi}, {"Q", page.NextQ, want.NextQ}} {
-				for s, row := range table.page {
-					for a, v := range row {
-						compared++
-						if math.Float64bits(v) != math.Float64bits(table.here.At(s, a)) {
-							t.Fatalf("%s: round %d: %s(%d,%d) is %v in the page and %v here", c.name, k, table.name, s, a, v, table.here.At(s, a))
-						}
-					}
-				}
-			}
-			for _, x := range []struct {
-				name       string
-				page, here float64
-				solved     bool // depends on an LU solve
-			}{
-				{"ζ", page.Zeta, want.Zeta, false}, {"δ", page.Delta, want.Delta, false}, {"ḡ", page.Defect, want.Defect, false},
-				{"routing", page.Route, want.Route, false}, {"sampling", page.Sampling, want.Sampling, false},
-				{"loss", page.Loss, want.Distance, true}, {"bound", page.Bound, want.Bound.Total(), true},
-			} {
-				compared++
-				if x.page != x.here && (!x.solved || sameSolves || math.Abs(x.page-x.here) > 1e-12*(1+math.Abs(x.here))) {
-					t.Errorf("%s: round %d: %s is %v in the page and %v here", c.name, k, x.name, x.page, x.here)
-				}
-			}
-		}
-		if len(got.Controllers["decoder"]) != 40 || len(got.Controllers["exact"]) != 40 {
-			t.Fatalf("%s: the page exported %d and %d rounds", c.name, len(got.Controllers["decoder"]), len(got.Controllers["exact"]))
+			compared += sameRound(t, fmt.Sprintf("%s: round %d", c.name, k), page, want)
 		}
 		t.Logf("%s: %d numbers compared, solves too: %v", c.name, compared, sameSolves)
 	}
+}
+
+// golden is what is set in the page.
+type golden struct {
+	name                   string
+	family                 mdp.Family
+	states, actions, m     int
+	seed                   uint64
+	gamma, eta, phi, route float64
+}
+
+// start returns the library's problem, which the page's must be, and the page's Q_0.
+func (c golden) start(t *testing.T, got exported) (mdp.Problem, *mat.Dense) {
+	t.Helper()
+	drawn, err := c.family.Draw(c.seed, c.states, c.actions, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := mdp.NewProblem(c.gamma, drawn[0].MDP.P, drawn[0].MDP.R, drawn[0].Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exported, err := mdp.Decode(got.Problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !mat.Equal(exported.MDP.P, problem.MDP.P) || !mat.Equal(exported.MDP.R, problem.MDP.R) || !mat.Equal(exported.Pi0, problem.Pi0) || exported.MDP.Gamma != c.gamma {
+		t.Fatalf("%s: the page drew another problem", c.name)
+	}
+	q0, err := problem.MDP.PolicyValue(problem.Pi0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := got.Controllers["decoder"][0].Q
+	for s := range c.states {
+		for a := range c.actions {
+			if d := math.Abs(q0.At(s, a) - first[s][a]); d > 1e-12 || sameSolves && d != 0 {
+				t.Fatalf("%s: Q_0(%d,%d) is %v here and %v in the page", c.name, s, a, q0.At(s, a), first[s][a])
+			}
+			q0.Set(s, a, first[s][a])
+		}
+	}
+	return problem, q0
+}
+
+// sameRound holds a round of the page, called name, against the library's, and counts the
+// numbers compared.
+func sameRound(t *testing.T, name string, page exportedRound, want *decoder.Round) (compared int) {
+	t.Helper()
+	for _, table := range []struct {
+		name string
+		page [][]float64
+		here *mat.Dense
+	}{{"π̂", page.NextPi, want.NextPi}, {"Q", page.NextQ, want.NextQ}} {
+		for s, row := range table.page {
+			for a, v := range row {
+				compared++
+				if math.Float64bits(v) != math.Float64bits(table.here.At(s, a)) {
+					t.Fatalf("%s: %s(%d,%d) is %v in the page and %v here", name, table.name, s, a, v, table.here.At(s, a))
+				}
+			}
+		}
+	}
+	for _, x := range []struct {
+		name       string
+		page, here float64
+		solved     bool // depends on an LU solve
+	}{
+		{"ζ", page.Zeta, want.Zeta, false}, {"δ", page.Delta, want.Delta, false}, {"ḡ", page.Defect, want.Defect, false},
+		{"routing", page.Route, want.Route, false}, {"sampling", page.Sampling, want.Sampling, false},
+		{"loss", page.Loss, want.Distance, true}, {"bound", page.Bound, want.Bound.Total(), true},
+	} {
+		compared++
+		if x.page != x.here && (!x.solved || sameSolves || math.Abs(x.page-x.here) > 1e-12*(1+math.Abs(x.here))) {
+			t.Errorf("%s: %s is %v in the page and %v here", name, x.name, x.page, x.here)
+		}
+	}
+	return compared
 }
 
 // TestLearnedActor loads weights on demand over http and from a file, and holds

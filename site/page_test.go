@@ -442,12 +442,14 @@ func idle() float64 {
 type exported struct {
 	Problem     json.RawMessage
 	E0, Gap     float64
-	Controllers map[string][]struct {
-		Zeta, Delta, Route, Sampling, Defect, Loss, Bound float64
-		Pi, Q                                             [][]float64
-		NextPi                                            [][]float64 `json:"next_pi"`
-		NextQ                                             [][]float64 `json:"next_q"`
-	}
+	Controllers map[string][]exportedRound
+}
+
+type exportedRound struct {
+	Zeta, Delta, Route, Sampling, Defect, Loss, Bound float64
+	Pi, Q                                             [][]float64
+	NextPi                                            [][]float64 `json:"next_pi"`
+	NextQ                                             [][]float64 `json:"next_q"`
 }
 
 func (b *tab) trajectory() exported {
