@@ -59,13 +59,44 @@ func start(t *testing.T) *cluster {
 	if err := os.Chmod(dir, 0o755); err != nil { // munge insists
 		t.Fatal(err)
 	}
+	for _, sub := range []string{"munge", "state", "spool"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{"slurm.conf": configuration(t, dir), "munge/key": strings.Repeat("a key that guards nothing", 2)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Slurm's own variables would reach into the jobs, were this test itself a job.
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "SLURM") {
+			c.env = append(c.env, v)
+		}
+	}
+	c.env = append(c.env, "SLURM_CONF="+filepath.Join(dir, "slurm.conf"), "GOMLX_BACKEND=go")
+	m := filepath.Join(dir, "munge")
+	c.must("munged", "--key-file="+m+"/key", "--socket="+m+"/socket", "--pid-file="+m+"/pid", "--log-file="+m+"/log", "--seed-file="+m+"/seed")
+	c.must("slurmctld")
+	for _, node := range []string{"n1", "n2"} {
+		c.startNode(node)
+	}
+	c.wait("both nodes are idle", time.Minute, func() bool {
+		return strings.Count(c.must("sinfo", "--noheader", "--Node", "--format=%N %T"), " idle\n") == 2
+	})
+	return c
+}
+
+// configuration is that of a controller and two nodes with their files in dir.
+func configuration(t *testing.T, dir string) string {
 	host, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
 	host, _, _ = strings.Cut(host, ".")
 	ports := freePorts(t, 3)
-	config := fmt.Sprintf(`ClusterName=test
+	return fmt.Sprintf(`ClusterName=test
 SlurmctldHost=%[2]s(127.0.0.1)
 SlurmctldPort=%[3]d
 SlurmUser=root
@@ -96,33 +127,6 @@ NodeName=n1 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[4]d CPUs=1
 NodeName=n2 NodeHostname=%[2]s NodeAddr=127.0.0.1 Port=%[5]d CPUs=1
 PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
 `, dir, host, ports[0], ports[1], ports[2])
-	for _, sub := range []string{"munge", "state", "spool"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range map[string]string{"slurm.conf": config, "munge/key": strings.Repeat("a key that guards nothing", 2)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// Slurm's own variables would reach into the jobs, were this test itself a job.
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "SLURM") {
-			c.env = append(c.env, v)
-		}
-	}
-	c.env = append(c.env, "SLURM_CONF="+filepath.Join(dir, "slurm.conf"), "GOMLX_BACKEND=go")
-	m := filepath.Join(dir, "munge")
-	c.must("munged", "--key-file="+m+"/key", "--socket="+m+"/socket", "--pid-file="+m+"/pid", "--log-file="+m+"/log", "--seed-file="+m+"/seed")
-	c.must("slurmctld")
-	for _, node := range []string{"n1", "n2"} {
-		c.startNode(node)
-	}
-	c.wait("both nodes are idle", time.Minute, func() bool {
-		return strings.Count(c.must("sinfo", "--noheader", "--Node", "--format=%N %T"), " idle\n") == 2
-	})
-	return c
 }
 
 func freePorts(t *testing.T, n int) []int {
@@ -290,6 +294,32 @@ func results(t *testing.T, artifacts string) map[string]string {
 	return all
 }
 
+// grid is the grid of preset smoke on a cluster.
+type grid struct {
+	*cluster
+	binary, shared string // the command, and the artifacts that all nodes share
+	began          time.Time
+}
+
+// run runs the command on the grid's artifacts.
+func (g *grid) run(args ...string) string {
+	return g.must(g.binary, append([]string{"--artifacts", g.shared, "--preset", "smoke"}, args...)...)
+}
+
+func (g *grid) folders(pattern string) []string {
+	found, _ := filepath.Glob(filepath.Join(g.shared, "smoke", pattern))
+	return found
+}
+
+func (g *grid) log(name string) string {
+	text, _ := os.ReadFile(filepath.Join(g.shared, "smoke", ".work", "slurm", name))
+	return string(text)
+}
+
+func (g *grid) since() string {
+	return fmt.Sprintf("%.1f s after submission", time.Since(g.began).Seconds())
+}
+
 // The grid of preset smoke runs as arrays on two nodes. While the first task
 // trains, its node dies; Slurm finds out, queues the task again, and it is done
 // elsewhere. Another training run cannot succeed: it and its evaluation are
@@ -297,23 +327,11 @@ func results(t *testing.T, artifacts string) map[string]string {
 // those of a run on this machine without Slurm.
 func TestNodeDiesInTask(t *testing.T) {
 	c := start(t)
-	binary := filepath.Join(c.dir, "policyattention")
-	c.must("go", "build", "-o", binary, "icrl/policyattention/cmd/policyattention")
-	shared := filepath.Join(c.dir, "artifacts")
-	grid := func(args ...string) []string {
-		return append([]string{"--artifacts", shared, "--preset", "smoke"}, args...)
-	}
-	folders := func(pattern string) []string {
-		found, _ := filepath.Glob(filepath.Join(shared, "smoke", pattern))
-		return found
-	}
-	log := func(name string) string {
-		text, _ := os.ReadFile(filepath.Join(shared, "smoke", ".work", "slurm", name))
-		return string(text)
-	}
+	g := &grid{cluster: c, binary: filepath.Join(c.dir, "policyattention"), shared: filepath.Join(c.dir, "artifacts")}
+	c.must("go", "build", "-o", g.binary, "icrl/policyattention/cmd/policyattention")
 
 	// An interrupted run of pmd-target whose state is damaged.
-	broken := filepath.Join(shared, "smoke", ".work", trainingFolder(t, c, binary, "pmd-target-plain-S4-14100"))
+	broken := filepath.Join(g.shared, "smoke", ".work", trainingFolder(t, c, g.binary, "pmd-target-plain-S4-14100"))
 	if err := os.MkdirAll(broken, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -321,57 +339,65 @@ func TestNodeDiesInTask(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	count := strings.TrimSpace(c.must(binary, grid("grid", "count")...))
-	began := time.Now()
-	since := func() string { return fmt.Sprintf("%.1f s after submission", time.Since(began).Seconds()) }
-	t.Log(strings.TrimSpace(c.must("./submit.sh", "--preset", "smoke", "--artifacts", shared, "--binary", binary, "--", "--mem=0")))
-	// What is being made has a folder from before its first step until it is published.
-	c.wait("task 0 trains", time.Minute, func() bool {
-		return len(folders(".work/proximal-plain-S4-14100-*[0-9a-f]")) > 0 && strings.Contains(log("1_0.log"), " on n")
-	})
-	_, after, _ := strings.Cut(log("1_0.log"), " on ")
-	node, _, _ := strings.Cut(after, ",")
-	c.killNode(node)
-	if len(folders("train/proximal-plain-S4-14100-*")) > 0 {
-		t.Fatal("task 0 was done before its node died")
-	}
-	t.Logf("%s: killed node %s in the middle of task 0", since(), node)
-	c.wait("task 0 is queued again", 2*time.Minute, func() bool {
-		return strings.Contains(c.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"), "1_0 BeginTime")
-	})
-	t.Logf("%s: Slurm has found out and queued task 0 again", since())
-	if len(folders("train/proximal-plain-S4-14100-*")) > 0 {
-		t.Fatal("task 0 was done without its job")
-	}
-	c.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
-	c.wait("task 0 is done", 5*time.Minute, func() bool { return len(folders("train/proximal-plain-S4-14100-*")) > 0 })
-	c.startNode(node) // helps with the rest
-	c.wait("all jobs have ended", 15*time.Minute, func() bool { return c.must("squeue", "--noheader") == "" })
-	t.Logf("%s: all jobs have ended; log of task 0:\n%s", since(), log("1_0.log"))
-	if text := log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, "proximal-plain-S4-14100: done") {
-		t.Error("the second attempt did not do task 0")
-	}
+	count := strings.TrimSpace(g.run("grid", "count"))
+	g.began = time.Now()
+	t.Log(strings.TrimSpace(c.must("./submit.sh", "--preset", "smoke", "--artifacts", g.shared, "--binary", g.binary, "--", "--mem=0")))
+	g.killInTask0(t)
 
-	reports := folders(".work/slurm/report-*.log")
+	reports := g.folders(".work/slurm/report-*.log")
 	if len(reports) != 1 {
 		t.Fatalf("reports %v", reports)
 	}
-	report := log(filepath.Base(reports[0]))
+	report := g.log(filepath.Base(reports[0]))
 	if n := strings.Count(report, "state.safetensors"); n != 2 || !strings.Contains(report, fmt.Sprintf("2 of %s tasks failed for good", count)) {
 		t.Errorf("the report names %d failures:\n%s", n, report)
 	}
-	if n := strings.Count(log("1_2.log"), "attempt"); n != 1 {
+	if n := strings.Count(g.log("1_2.log"), "attempt"); n != 1 {
 		t.Errorf("what fails for good was attempted %d times", n)
 	}
 	if err := os.RemoveAll(broken); err != nil {
 		t.Fatal(err)
 	}
-	c.must(binary, grid("evaluate", "benchmark")...)
-	c.must(binary, grid("grid", "status")...) // fails if anything is left
+	g.run("evaluate", "benchmark")
+	g.run("grid", "status") // fails if anything is left
+	g.sameAsLocal(t)
+}
 
-	local := filepath.Join(c.dir, "local")
-	c.must(binary, "--artifacts", local, "--preset", "smoke", "evaluate")
-	got, want := results(t, shared), results(t, local)
+// killInTask0 kills the node that trains the first task, and sees the task end elsewhere.
+func (g *grid) killInTask0(t *testing.T) {
+	// What is being made has a folder from before its first step until it is published.
+	g.wait("task 0 trains", time.Minute, func() bool {
+		return len(g.folders(".work/proximal-plain-S4-14100-*[0-9a-f]")) > 0 && strings.Contains(g.log("1_0.log"), " on n")
+	})
+	_, after, _ := strings.Cut(g.log("1_0.log"), " on ")
+	node, _, _ := strings.Cut(after, ",")
+	g.killNode(node)
+	if len(g.folders("train/proximal-plain-S4-14100-*")) > 0 {
+		t.Fatal("task 0 was done before its node died")
+	}
+	t.Logf("%s: killed node %s in the middle of task 0", g.since(), node)
+	g.wait("task 0 is queued again", 2*time.Minute, func() bool {
+		return strings.Contains(g.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"), "1_0 BeginTime")
+	})
+	t.Logf("%s: Slurm has found out and queued task 0 again", g.since())
+	if len(g.folders("train/proximal-plain-S4-14100-*")) > 0 {
+		t.Fatal("task 0 was done without its job")
+	}
+	g.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
+	g.wait("task 0 is done", 5*time.Minute, func() bool { return len(g.folders("train/proximal-plain-S4-14100-*")) > 0 })
+	g.startNode(node) // helps with the rest
+	g.wait("all jobs have ended", 15*time.Minute, func() bool { return g.must("squeue", "--noheader") == "" })
+	t.Logf("%s: all jobs have ended; log of task 0:\n%s", g.since(), g.log("1_0.log"))
+	if text := g.log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, "proximal-plain-S4-14100: done") {
+		t.Error("the second attempt did not do task 0")
+	}
+}
+
+// sameAsLocal holds the results against those of a run on this machine.
+func (g *grid) sameAsLocal(t *testing.T) {
+	local := filepath.Join(g.dir, "local")
+	g.must(g.binary, "--artifacts", local, "--preset", "smoke", "evaluate")
+	got, want := results(t, g.shared), results(t, local)
 	if len(want) < 50 || !maps.Equal(got, want) {
 		t.Errorf("%d results by Slurm, %d locally", len(got), len(want))
 		for _, name := range slices.Sorted(maps.Keys(want)) {
@@ -380,7 +406,7 @@ func TestNodeDiesInTask(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%s: %d manifests and files have the bytes of a run without Slurm", since(), len(want))
+	t.Logf("%s: %d manifests and files have the bytes of a run without Slurm", g.since(), len(want))
 }
 
 // trainingFolder returns the name of the folder that a training run is made in.
