@@ -8,18 +8,18 @@ import (
 	. "icrl/internal/avx512"
 )
 
-// queryBlock is how many queries are taken at once: their scores are computed for the keys
-// up to the last one, so that most of what the mask hides is not. It is the number of rows
-// of a product's tiles.
-const queryBlock = 12
+// rows is how many queries or keys are taken at once, the number of rows of a product's
+// tiles. Most of what the mask hides is left out so.
+const rows = 12
 
 // attention is softmax attention of b sequences with T keys and values, [b·T, width], and
-// with the last queries tokens' queries [b·queries, width].
+// with the last queries tokens' queries [b·queries, width]. Weights have a row for each key,
+// so that a softmax takes vectors of queries and adds up no lanes.
 type attention struct {
 	Pass
 	b, queries int
 	q, k, v    matrix
-	weights    matrix // [b·Heads·queries, T]
+	weights    matrix // [b·Heads·T, queries]
 	y          matrix // [b·queries, width]
 }
 
@@ -32,66 +32,84 @@ func (a *attention) seen(i int) int {
 	if a.Network.Unordered {
 		return a.T
 	}
-	return a.T - a.queries + i + 1
+	return min(a.T, a.T-a.queries+i+1)
 }
 
-// block returns the number of queries of a block and the keys that one of them sees.
-func (a *attention) block(first int) (n, keys int) {
-	n = min(queryBlock, a.queries-first)
-	return n, a.seen(first + n - 1)
+// sees is the first query that sees key i.
+func (a *attention) sees(i int) int {
+	if a.Network.Unordered {
+		return 0
+	}
+	return max(0, i-(a.T-a.queries))
 }
 
-// forward writes weights and y. It needs a matrix with the stride of weights.
+// of is the part of a head of a matrix with so many tokens of each sequence.
+func (a *attention) of(m matrix, tokens, sequence, head int) matrix {
+	return m.from(sequence * tokens).columns(head * a.dim())
+}
+
+// column is the vector of queries from i on in scores of a head.
+func (a *attention) column(scores matrix, i int) column {
+	return column{At(scores.start, i), scores.stride, a.seen(i), a.seen(min(i+Lanes, a.queries) - 1)}
+}
+
+// scores writes x·y for keys x [T, dim] and queries y [queries, dim] that see them. turned is
+// for yᵀ.
+func (a *attention) scores(scores, x, y, turned matrix) {
+	Exchange(turned.start, y.start, a.queries, a.dim(), y.stride, turned.stride)
+	for first := 0; first < a.T; first += rows {
+		from := a.sees(first) / Lanes * Lanes
+		times(scores.from(first).columns(from), x.from(first), turned.columns(from), min(rows, a.T-first), a.queries-from, a.dim())
+	}
+}
+
+// overKeys writes the sums over keys of weights × x [T, dim] for all queries.
+func (a *attention) overKeys(y, weights, x matrix) {
+	for first := 0; first < a.queries; first += rows {
+		n := min(rows, a.queries-first)
+		timesTransposed(y.from(first), weights.columns(first), x, n, a.dim(), a.seen(first+n-1))
+	}
+}
+
+// overQueries writes the sums over queries of weights × x [queries, dim] for all keys.
+func (a *attention) overQueries(y, weights, x matrix) {
+	for first := 0; first < a.T; first += rows {
+		from := a.sees(first)
+		times(y.from(first), weights.from(first).columns(from), x.from(from), min(rows, a.T-first), a.dim(), a.queries-from)
+	}
+}
+
+// forward writes weights and y. It needs a matrix [dim, T].
 func (a *attention) forward(turned matrix) {
-	dim, scale := a.dim(), a.scale()
 	for s := range a.b {
 		for head := range a.Network.Heads {
-			q, y := a.q.from(s*a.queries).columns(head*dim), a.y.from(s*a.queries).columns(head*dim)
-			k, v := a.k.from(s*a.T).columns(head*dim), a.v.from(s*a.T).columns(head*dim)
-			weights := a.weights.from((s*a.Network.Heads + head) * a.queries)
-			Exchange(turned.start, k.start, a.T, dim, k.stride, turned.stride)
-			for first := 0; first < a.queries; first += queryBlock {
-				n, keys := a.block(first)
-				times(weights.from(first), q.from(first), turned, n, keys, dim)
-				for i := range n {
-					softmax(weights.row(first+i), a.seen(first+i), min(keys+queryBlock, weights.stride), scale)
-				}
-				times(y.from(first), weights.from(first), v, n, dim, keys)
+			weights := a.weights.from((s*a.Network.Heads + head) * a.T)
+			a.scores(weights, a.of(a.k, a.T, s, head), a.of(a.q, a.queries, s, head), turned)
+			for i := 0; i < a.queries; i += Lanes {
+				c := a.column(weights, i)
+				c.softmax(a.scale())
+				c.clear(min(a.T, c.end+rows))
 			}
+			a.overKeys(a.of(a.y, a.queries, s, head), weights, a.of(a.v, a.T, s, head))
 		}
 	}
 }
 
-// backward writes slopes of queries, keys and values from those of y. It needs a matrix
-// [queries, T] and another one with as long rows.
+// backward writes slopes of queries, keys and values from those of y. It needs matrices
+// [T, queries] and [dim, T].
 func (a *attention) backward(dy, dq, dk, dv, slopes, turned matrix) {
-	dim, scale := a.dim(), a.scale()
 	for s := range a.b {
 		for head := range a.Network.Heads {
-			of := func(m matrix, tokens int) matrix { return m.from(s * tokens).columns(head * dim) }
-			q, y, dy, dq := of(a.q, a.queries), of(a.y, a.queries), of(dy, a.queries), of(dq, a.queries)
-			k, v, dk, dv := of(a.k, a.T), of(a.v, a.T), of(dk, a.T), of(dv, a.T)
-			weights := a.weights.from((s*a.Network.Heads + head) * a.queries)
-			Exchange(turned.start, v.start, a.T, dim, v.stride, turned.stride)
-			for first := 0; first < a.queries; first += queryBlock {
-				n, keys := a.block(first)
-				times(slopes.from(first), dy.from(first), turned, n, keys, dim)
-				for i := first; i < first+n; i++ {
-					// ⟨weights, their slopes⟩ is ⟨dy, y⟩ (Dao et al., arXiv 2205.14135).
-					softmaxBack(slopes.row(i), weights.row(i), a.seen(i), min(keys+queryBlock, weights.stride), dot(dy.row(i), y.row(i), dim), scale)
-				}
-				times(dq.from(first), slopes.from(first), k, n, dim, keys)
+			weights, dy := a.weights.from((s*a.Network.Heads+head)*a.T), a.of(dy, a.queries, s, head)
+			a.scores(slopes, a.of(a.v, a.T, s, head), dy, turned)
+			for i := 0; i < a.queries; i += Lanes {
+				c := a.column(slopes, i)
+				c.softmaxBack(a.column(weights, i), a.scale())
+				c.clear(min(a.T, c.end+rows))
 			}
-			for first := 0; first < a.T; first += queryBlock {
-				n := min(queryBlock, a.T-first)
-				// Of the blocks of queries, the first one that sees these keys.
-				from := max(0, first-(a.T-a.queries)) / queryBlock * queryBlock
-				if a.Network.Unordered {
-					from = 0
-				}
-				timesTransposed(dk.from(first), slopes.from(from).columns(first), q.from(from), n, dim, a.queries-from)
-				timesTransposed(dv.from(first), weights.from(from).columns(first), dy.from(from), n, dim, a.queries-from)
-			}
+			a.overKeys(a.of(dq, a.queries, s, head), slopes, a.of(a.k, a.T, s, head))
+			a.overQueries(a.of(dk, a.T, s, head), slopes, a.of(a.q, a.queries, s, head))
+			a.overQueries(a.of(dv, a.T, s, head), weights, dy)
 		}
 	}
 }

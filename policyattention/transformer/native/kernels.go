@@ -3,6 +3,8 @@
 package native
 
 import (
+	"simd/archsimd"
+
 	. "icrl/internal/avx512"
 	"icrl/internal/numeric"
 )
@@ -27,6 +29,10 @@ func (m matrix) columns(j int) matrix { return matrix{At(m.start, j), m.stride} 
 //
 //	normal = (x − mean x)·inverse,  inverse = 1/√(var x + ε).
 func normalize(x, normal, y matrix, inverse, gain, bias Pointer, n, width int) {
+	if width == 4*Lanes {
+		normalize4(x, normal, y, inverse, gain, bias, n)
+		return
+	}
 	for i := range n {
 		row, into, out := x.row(i), normal.row(i), y.row(i)
 		var s Vector
@@ -49,6 +55,31 @@ func normalize(x, normal, y matrix, inverse, gain, bias Pointer, n, width int) {
 			StoreFirst(At(into, j), d, m)
 			StoreFirst(At(out, j), d.MulAdd(LoadFirst(At(gain, j), m), LoadFirst(At(bias, j), m)), m)
 		}
+	}
+}
+
+// normalize4 is normalize of rows of four vectors, as the paper's networks have them. They
+// stay in registers.
+func normalize4(x, normal, y matrix, inverse, gain, bias Pointer, n int) {
+	const width = 4 * Lanes
+	for i := range n {
+		row, into, out := x.row(i), normal.row(i), y.row(i)
+		x0, x1, x2, x3 := Load(row), Load(At(row, Lanes)), Load(At(row, 2*Lanes)), Load(At(row, 3*Lanes))
+		mean := Everywhere(Sum(x0.Add(x1).Add(x2.Add(x3))) * (1. / width))
+		x0, x1, x2, x3 = x0.Sub(mean), x1.Sub(mean), x2.Sub(mean), x3.Sub(mean)
+		square := x0.MulAdd(x0, x1.Mul(x1)).Add(x2.MulAdd(x2, x3.Mul(x3)))
+		scale := 1 / sqrt(Sum(square)*(1./width)+numeric.LayerNormEpsilon)
+		*(*float32)(At(inverse, i)) = scale
+		factor := Everywhere(scale)
+		x0, x1, x2, x3 = x0.Mul(factor), x1.Mul(factor), x2.Mul(factor), x3.Mul(factor)
+		Store(into, x0)
+		Store(At(into, Lanes), x1)
+		Store(At(into, 2*Lanes), x2)
+		Store(At(into, 3*Lanes), x3)
+		Store(out, x0.MulAdd(Load(gain), Load(bias)))
+		Store(At(out, Lanes), x1.MulAdd(Load(At(gain, Lanes)), Load(At(bias, Lanes))))
+		Store(At(out, 2*Lanes), x2.MulAdd(Load(At(gain, 2*Lanes)), Load(At(bias, 2*Lanes))))
+		Store(At(out, 3*Lanes), x3.MulAdd(Load(At(gain, 3*Lanes)), Load(At(bias, 3*Lanes))))
 	}
 }
 
@@ -160,58 +191,67 @@ func zero(x matrix, n, width int) {
 	}
 }
 
-// softmax replaces the first seen of scores by their weights softmax(scale·score), and those
-// after them, up to a multiple of Lanes from the end on, by 0.
-func softmax(scores Pointer, seen, end int, scale float32) {
-	factor := Everywhere(scale)
-	least := Everywhere(negativeInfinity)
+// column is a vector of queries in scores of a head, which have a row for each key: start is
+// its entry in the first one. Lane i sees the keys before seen+i; end is where none is seen
+// any more.
+type column struct {
+	start             Pointer
+	stride, seen, end int
+}
+
+func (c column) key(i int) Pointer { return At(c.start, i*c.stride) }
+
+// sees is the mask of the lanes that see key i.
+func (c column) sees(i int) Mask {
+	return archsimd.Mask32x16FromBits(uint16(0xffff << min(Lanes, max(0, i+1-c.seen))))
+}
+
+// clear sets keys from the end on to 0.
+func (c column) clear(to int) {
+	for i := c.end; i < to; i++ {
+		Store(c.key(i), Vector{})
+	}
+}
+
+// softmax replaces scores by their weights softmax(scale·score), which are 0 for keys that a
+// query does not see.
+func (c column) softmax(scale float32) {
+	factor, least := Everywhere(scale), Everywhere(negativeInfinity)
 	top := least
-	for j := 0; j < seen; j += Lanes {
-		m := First(seen - j)
-		top = top.Max(LoadFirst(At(scores, j), m).Merge(least, m))
+	for i := range min(c.seen, c.end) {
+		top = top.Max(Load(c.key(i)))
 	}
-	shift := Everywhere(-scale * Greatest(top))
-	var total Vector
-	j := 0
-	for ; j < seen; j += Lanes {
-		e := Exponential(Load(At(scores, j)).MulAdd(factor, shift)).Masked(First(seen - j))
+	for i := c.seen; i < c.end; i++ {
+		top = top.Max(Load(c.key(i)).Merge(least, c.sees(i)))
+	}
+	var zero, total Vector
+	shift := zero.Sub(top.Mul(factor))
+	for i := range min(c.seen, c.end) {
+		e := Exponential(Load(c.key(i)).MulAdd(factor, shift))
 		total = total.Add(e)
-		Store(At(scores, j), e)
+		Store(c.key(i), e)
 	}
-	for ; j < end; j += Lanes {
-		Store(At(scores, j), Vector{})
+	for i := c.seen; i < c.end; i++ {
+		e := Exponential(Load(c.key(i)).MulAdd(factor, shift)).Masked(c.sees(i))
+		total = total.Add(e)
+		Store(c.key(i), e)
 	}
-	inverse := Everywhere(1 / Sum(total))
-	for j = 0; j < seen; j += Lanes {
-		Store(At(scores, j), Load(At(scores, j)).Mul(inverse))
-	}
-}
-
-// softmaxBack replaces slopes of weights by those of their scores,
-//
-//	scale·weight·(slope − ⟨weights, slopes⟩),
-//
-// up to a multiple of Lanes from the end on, where weights are 0 from seen on.
-func softmaxBack(slopes, weights Pointer, seen, end int, product, scale float32) {
-	mean, factor := Everywhere(product), Everywhere(scale)
-	j := 0
-	for ; j < seen; j += Lanes {
-		w := Load(At(weights, j))
-		// Slopes that no product has written may be anything.
-		s := Load(At(slopes, j)).Sub(mean).Masked(First(seen - j))
-		Store(At(slopes, j), s.Mul(w.Mul(factor)))
-	}
-	for ; j < end; j += Lanes {
-		Store(At(slopes, j), Vector{})
+	inverse := Everywhere(1).Div(total)
+	for i := range c.end {
+		Store(c.key(i), Load(c.key(i)).Mul(inverse))
 	}
 }
 
-// dot is ⟨x, y⟩ of n entries.
-func dot(x, y Pointer, n int) float32 {
-	var s Vector
-	for j := 0; j < n; j += Lanes {
-		m := First(n - j)
-		s = LoadFirst(At(x, j), m).MulAdd(LoadFirst(At(y, j), m), s)
+// softmaxBack replaces slopes of weights by those of their scores:
+//
+//	scale·weight·(slope − ⟨weights, slopes⟩).
+func (c column) softmaxBack(weights column, scale float32) {
+	var product Vector
+	for i := range c.end {
+		product = Load(c.key(i)).MulAdd(Load(weights.key(i)), product)
 	}
-	return Sum(s)
+	factor := Everywhere(scale)
+	for i := range c.end {
+		Store(c.key(i), Load(c.key(i)).Sub(product).Mul(Load(weights.key(i)).Mul(factor)))
+	}
 }

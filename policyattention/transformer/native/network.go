@@ -44,7 +44,7 @@ func (r *room) entries(n int) Pointer { return r.rows(1, n).start }
 // [Product].
 func (p Pass) beyond() int {
 	c := p.Network
-	return (queryBlock + 1) * (max(c.Features, c.Width, c.Hidden, c.Outputs, p.T) + 2*Lanes)
+	return (rows + 1) * (max(c.Features, c.Width, c.Hidden, c.Outputs, p.T) + 2*Lanes)
 }
 
 // aligned returns n entries that start on a vector.
@@ -86,7 +86,7 @@ func (p Pass) activations(r *room, b int) activations {
 			attention: attention{
 				Pass: p, b: b, queries: queries,
 				q: r.rows(some, c.Width), k: r.rows(all, c.Width), v: r.rows(all, c.Width),
-				weights: r.rows(some*c.Heads, p.T), y: r.rows(some, c.Width),
+				weights: r.rows(all*c.Heads, queries), y: r.rows(some, c.Width),
 			},
 			normal2: r.rows(some, c.Width), inverse2: r.entries(some),
 			up: r.rows(some, c.Hidden),
