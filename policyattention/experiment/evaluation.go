@@ -205,6 +205,15 @@ func (s *Store) compute(dir string, cell Cell, config Config) (*artifact.Manifes
 	return m, nil
 }
 
+// weightsName is what a manifest calls weights: the training run, with the step where there
+// are several of it.
+func (c Config) weightsName(w method.Weights) string {
+	if c.Along != nil {
+		return fmt.Sprintf("%s-%d", w.Training.Name(), w.Step)
+	}
+	return w.Training.Name()
+}
+
 // weightDigests returns the SHA-256 of the weights that a configuration uses.
 func (s *Store) weightDigests(config Config) (map[string]string, error) {
 	digests := map[string]string{}
@@ -213,11 +222,7 @@ func (s *Store) weightDigests(config Config) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := w.Training.Name()
-		if config.Along != nil {
-			name = fmt.Sprintf("%s-%d", name, w.Step)
-		}
-		if digests[name], err = t.weightsDigest(w.Step); err != nil {
+		if digests[config.weightsName(w)], err = t.weightsDigest(w.Step); err != nil {
 			return nil, err
 		}
 	}

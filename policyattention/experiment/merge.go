@@ -69,7 +69,7 @@ func (s *Store) Merge(ctx context.Context, sources []string) (copied int, err er
 			if !ok {
 				continue
 			}
-			if got, want := c.Manifest.Weights[name], run.Digest(weightsFile(w.Training, w.Step)); got != want {
+			if got, want := c.Manifest.Weights[config.weightsName(w)], run.Digest(weightsFile(w.Training, w.Step)); got != want {
 				failures = append(failures, fmt.Errorf("experiment: %s was evaluated with weights %.12s of %s, the merged ones are %.12s: %w", c.Folder, got, name, want, artifact.ErrConflict))
 			}
 		}
