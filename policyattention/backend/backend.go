@@ -120,6 +120,13 @@ type Description struct {
 	Devices []string `json:"devices"`
 }
 
+// Stretch is consecutive steps of a run that one kind of backend made. A run that was
+// stopped may go on on another one, and its bytes then depend on where.
+type Stretch struct {
+	Backend string `json:"backend"` // a name of [Description], or "" if it was not recorded
+	Step    int    `json:"step"`    // the last one
+}
+
 // Describe describes a backend that New returned.
 func Describe(b compute.Backend) Description {
 	d := Description{Name: gobackend.BackendName, Devices: make([]string, b.NumDevices())}

@@ -195,7 +195,11 @@ func (s *Store) publishTraining(c method.Training, b compute.Backend, result *tr
 		}
 		d := backend.Describe(b)
 		m := &artifact.Manifest{Name: c.Name(), Hash: c.Hash()}
-		m.Produced, m.Cost = artifact.Machine(&d), artifact.Cost{
+		m.Produced = artifact.Machine(&d)
+		if n := len(result.Stretches); n > 1 {
+			m.Produced.Earlier = result.Stretches[:n-1]
+		}
+		m.Cost = artifact.Cost{
 			WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
 			PeakMemory: usage.Peak(), StepsPerSecond: result.StepsPerSecond,
 		}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"icrl/internal/safetensors"
+	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
 )
 
@@ -19,10 +20,21 @@ import (
 type state struct {
 	step      int
 	params    []float32
-	m, v      []float32 // moments of AdamW
-	average   []float32 // of the parameters over the steps, see Job.Average
-	losses    []float32 // one per step so far
-	wall, cpu float64   // seconds spent, over all interruptions
+	m, v      []float32         // moments of AdamW
+	average   []float32         // of the parameters over the steps, see Job.Average
+	losses    []float32         // one per step so far
+	wall, cpu float64           // seconds spent, over all interruptions
+	stretches []backend.Stretch // of the steps so far
+}
+
+// made says that a backend of such a name has made steps with such losses.
+func (s *state) made(losses []float32, name string) {
+	s.step += len(losses)
+	s.losses = append(s.losses, losses...)
+	if n := len(s.stretches); n == 0 || s.stretches[n-1].Backend != name {
+		s.stretches = append(s.stretches, backend.Stretch{Backend: name})
+	}
+	s.stretches[len(s.stretches)-1].Step = s.step
 }
 
 // Seal adds to the metadata the digest of everything else in the file, without which
@@ -79,11 +91,16 @@ func (j Job) Hash() string {
 // saveState stores a run so that it can be resumed. An average that is not released is
 // left out.
 func (j Job) saveState(path string, s state) error {
+	stretches, err := json.Marshal(s.stretches)
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
 	f := &safetensors.File{
 		Metadata: map[string]string{
 			"config": string(j.Config), "config_sha256": j.Hash(), "step": strconv.Itoa(s.step),
 			"wall_seconds": strconv.FormatFloat(s.wall, 'g', -1, 64),
 			"cpu_seconds":  strconv.FormatFloat(s.cpu, 'g', -1, 64),
+			"stretches":    string(stretches),
 		},
 		Tensors: []safetensors.Tensor{
 			{Name: "params", Shape: []int{len(s.params)}, Data: s.params},
@@ -124,6 +141,13 @@ func (j Job) state(path string, f *safetensors.File) (s state, err error) {
 	// Durations are for the record: unreadable ones count as zero.
 	s.wall, _ = strconv.ParseFloat(f.Metadata["wall_seconds"], 64)
 	s.cpu, _ = strconv.ParseFloat(f.Metadata["cpu_seconds"], 64)
+	if text, ok := f.Metadata["stretches"]; ok {
+		if err := json.Unmarshal([]byte(text), &s.stretches); err != nil {
+			return state{}, fmt.Errorf("train: %s: stretches: %w", path, err)
+		}
+	} else if s.step > 0 {
+		s.stretches = []backend.Stretch{{Step: s.step}} // made before they were recorded
+	}
 	size := size(j.Model.Layout())
 	type part struct {
 		name string

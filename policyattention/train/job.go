@@ -9,6 +9,7 @@ import (
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 
+	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
 )
 
@@ -57,12 +58,13 @@ type Progress struct {
 
 // Result is a finished run.
 type Result struct {
-	Weights        string         // path of the final weights
-	Snapshots      map[int]string // paths of the weights kept on the way, by step
-	Losses         []float32      // the objective on each step's batch [Steps]
-	WallSeconds    float64        // over all interruptions, compilation included
-	CPUSeconds     float64        // of the whole process meanwhile
-	StepsPerSecond float64        // Steps / WallSeconds
+	Weights        string            // path of the final weights
+	Snapshots      map[int]string    // paths of the weights kept on the way, by step
+	Losses         []float32         // the objective on each step's batch [Steps]
+	WallSeconds    float64           // over all interruptions, compilation included
+	CPUSeconds     float64           // of the whole process meanwhile
+	StepsPerSecond float64           // Steps / WallSeconds
+	Stretches      []backend.Stretch // of its steps, in order
 }
 
 // Run trains in the folder dir and returns where the weights are. Progress,

@@ -138,6 +138,7 @@ func (m *member) result() (*Result, error) {
 	r := &Result{
 		Weights: filepath.Join(m.Dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
 		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall,
+		Stretches: s.stretches,
 	}
 	if _, _, err := j.readWeights(r.Weights); err != nil {
 		// The state is the record; the weights are taken from it.
@@ -165,16 +166,15 @@ func (m *member) stop() int {
 	return m.Job.Steps
 }
 
-// take adds the losses of the steps that were made.
-func (m *member) take(losses []float32) {
+// take adds the losses of the steps that a backend of such a name made.
+func (m *member) take(losses []float32, name string) {
 	for i, loss := range losses {
 		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
 			m.err = fmt.Errorf("train: the loss of step %d is %v", m.s.step+i+1, loss)
 			return
 		}
 	}
-	m.s.step += len(losses)
-	m.s.losses = append(m.s.losses, losses...)
+	m.s.made(losses, name)
 }
 
 // advance takes runs on until one of them has ended, well or not, or ctx is
@@ -190,7 +190,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 		return err
 	}
 	defer g.finalize()
-	p := &party{stepper: g, members: members, began: began, since: began, cpu: cpu}
+	p := &party{stepper: g, members: members, name: backend.Describe(b).Name, began: began, since: began, cpu: cpu}
 	for _, m := range members {
 		p.first = append(p.first, m.s.step)
 	}
@@ -229,6 +229,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 type party struct {
 	stepper stepper
 	members []*member
+	name    string // of the backend
 	began   time.Time
 	first   []int         // step of each run then
 	since   time.Time     // until when wall time has been shared out
@@ -254,7 +255,7 @@ func (p *party) call(b compute.Backend) (ended bool, err error) {
 		return false, err
 	}
 	for i, m := range p.members {
-		m.take(losses[i])
+		m.take(losses[i], p.name)
 		if m.err == nil && slices.Contains(m.Job.Snapshots, m.s.step) {
 			if err := p.stepper.read(i, &m.s); err != nil {
 				return false, err

@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/backend"
 )
 
 // tiny is a configuration whose runs take a fraction of a second in pure Go.
@@ -438,5 +440,33 @@ func TestStreamsAreDisjoint(t *testing.T) {
 			}
 			seen[root] = true
 		}
+	}
+}
+
+// A run that goes on on another backend says which of them made which steps.
+func TestStretches(t *testing.T) {
+	stages := t.TempDir()
+	run := func(b compute.Backend, steps int) *Result {
+		c := tiny(Proximal)
+		c.Snapshots, c.Steps = nil, steps
+		r := testkit.Must(c.In(t.TempDir(), nil))(t)
+		r.Job.Line, r.Stages = "line", stages
+		return testkit.Must(RunTogether(context.Background(), b, Execution{}, []Run{r}))(t)[0]
+	}
+	run(start(t, "go"), 2)
+	run(start(t, "go"), 4)
+	got := run(start(t, "xla:cpu"), 6).Stretches
+	if want := []backend.Stretch{{Backend: "go", Step: 4}, {Backend: "xla:cpu", Step: 6}}; !slices.Equal(got, want) {
+		t.Errorf("stretches %v, want %v", got, want)
+	}
+	// States were once kept without a word of it.
+	path := filepath.Join(stages, "line.safetensors")
+	f := testkit.Must(open(path))(t)
+	delete(f.Metadata, "stretches")
+	testkit.Check(t, Seal(f))
+	testkit.Check(t, safetensors.WriteFile(path, f))
+	got = run(start(t, "go"), 7).Stretches
+	if want := []backend.Stretch{{Step: 6}, {Backend: "go", Step: 7}}; !slices.Equal(got, want) {
+		t.Errorf("after a state without a record: stretches %v, want %v", got, want)
 	}
 }
