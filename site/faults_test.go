@@ -203,8 +203,9 @@ func TestEdits(t *testing.T) {
 	b.wait(`document.getElementById("message-text").textContent.includes("went with it")`)
 	b.click("#undo")
 	b.wait(`run.info.S === 8 && run.edits.length === 2`)
+	b.wait(`!document.getElementById("reset-edits").disabled`) // it is drawn after the run has changed
 	b.click("#reset-edits")
-	b.wait(`run.edits.length === 0`)
+	b.wait(`run.edits.length === 0 && !document.getElementById("undo").disabled`)
 	b.click("#undo")
 	b.wait(`run.edits.length === 2`)
 

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -138,7 +137,10 @@ func (a *AlongConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problems
 		return nil, err
 	}
 	arrays := map[string]npz.Array{"policies": artifact.Stack(policies)}
-	if err := cmp.Or(artifact.WriteTable(filepath.Join(dir, alongFile), a.header(), rows), artifact.WriteArrays(filepath.Join(dir, policiesFile), arrays)); err != nil {
+	if err := artifact.WriteTable(filepath.Join(dir, alongFile), a.header(), rows); err != nil {
+		return nil, err
+	}
+	if err := artifact.WriteArrays(filepath.Join(dir, policiesFile), arrays); err != nil {
 		return nil, err
 	}
 	return a.summarize(f, rows), nil
