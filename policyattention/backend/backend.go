@@ -71,7 +71,7 @@ func New(name string) (compute.Backend, error) {
 	}
 	b, err := named("xla:cpu")
 	if errors.Is(err, ErrNoPlugin) {
-		fmt.Fprintln(notices, "backend: no XLA plugin found, using GoMLX's pure-Go backend: training is slower, several times without AVX-512 ('make setup' installs the plugin)")
+		fmt.Fprintln(notices, "backend: no XLA plugin found, using GoMLX's pure-Go backend: training is several times slower without AVX-512 and GOEXPERIMENT=simd ('make setup' installs the plugin)")
 		return named("go")
 	}
 	return b, err
