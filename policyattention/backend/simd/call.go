@@ -10,6 +10,6 @@ type Function func(inputs, outputs [][]float32, workers int) error
 var functions sync.Map
 
 // StandIn has f compute the calls of all functions of a graph called name, or name followed
-// by "#" and anything, on GoMLX's pure-Go backend, where kernels are in place. Elsewhere, and
-// where an input or output is not of float32, the function's own graph does.
+// by "#" and anything, on GoMLX's pure-Go backend, where kernels are in place. Elsewhere the
+// function's own graph does. A call with an input or output that is not of float32 fails.
 func StandIn(name string, f Function) { functions.Store(name, f) }

@@ -3,6 +3,7 @@
 package simd
 
 import (
+	"fmt"
 	"reflect"
 	"simd/archsimd"
 	"slices"
@@ -120,19 +121,19 @@ func init() {
 
 // call has what stands in for a function compute it, if anything does.
 func call(backend unsafe.Pointer, n *node, inputs []*buffer, owned []bool) ([]*buffer, error) {
-	f := standIn(functionName(dataOf[callData](n).Target))
+	name := functionName(dataOf[callData](n).Target)
+	f := standIn(name)
+	if f == nil {
+		return libraryCall(backend, n, inputs, owned)
+	}
 	outputs := make([]*buffer, len(n.MultiOutputsShapes))
 	var ins, outs [][]float32
 	for _, x := range inputs {
 		ins = append(ins, floats(x))
 	}
-	for _, shape := range n.MultiOutputsShapes {
-		if shape.DType != dtypes.Float32 {
-			f = nil
-		}
-	}
-	if f == nil || slices.ContainsFunc(ins, func(x []float32) bool { return x == nil }) {
-		return libraryCall(backend, n, inputs, owned)
+	other := slices.ContainsFunc(n.MultiOutputsShapes, func(s shapes.Shape) bool { return s.DType != dtypes.Float32 })
+	if other || slices.ContainsFunc(ins, func(x []float32) bool { return x == nil }) {
+		return nil, fmt.Errorf("simd: an input or output of %s is not of float32", name)
 	}
 	for i, shape := range n.MultiOutputsShapes {
 		var err error

@@ -199,7 +199,7 @@ func (p Pass) blocksOf(params []float32, back, keep bool, workers int, f func(s 
 // [Saved], which may be nil. It returns an error for a slice of another length.
 func (p Pass) Forward(params, tokens, outputs, saved []float32, workers int) error {
 	c := p.Network
-	if err := p.check(params, tokens, outputs, saved); err != nil {
+	if err := p.check(params, tokens, outputs, saved, false); err != nil {
 		return err
 	}
 	p.blocksOf(params, false, saved != nil, workers, func(s *call, _, block, first, b int) {
@@ -257,7 +257,7 @@ func (s *call) last(to, from matrix, b int) {
 // another length.
 func (p Pass) Backward(params, saved, slope, gradient []float32, workers int) error {
 	c := p.Network
-	if err := p.check(params, nil, slope, saved); err != nil {
+	if err := p.check(params, nil, slope, saved, true); err != nil {
 		return err
 	}
 	if len(gradient) != c.Size() {
@@ -322,18 +322,22 @@ func (s *call) addLast(to, from matrix, b int) {
 	}
 }
 
-func (p Pass) check(params, tokens, outputs, saved []float32) error {
+func (p Pass) check(params, tokens, outputs, saved []float32, back bool) error {
 	c := p.Network
+	if p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T {
+		return fmt.Errorf("native: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
+	}
 	for _, x := range []struct {
 		name      string
 		got, want int
+		none      bool // may be left out
 	}{
-		{"parameters", len(params), c.Size()},
-		{"entries of tokens", len(tokens), p.B * p.T * c.Features},
-		{"entries of outputs", len(outputs), p.B * p.K * c.Outputs},
-		{"saved entries", len(saved), p.Saved()},
+		{"parameters", len(params), c.Size(), false},
+		{"entries of tokens", len(tokens), p.B * p.T * c.Features, back},
+		{"entries of outputs", len(outputs), p.B * p.K * c.Outputs, false},
+		{"saved entries", len(saved), p.Saved(), !back},
 	} {
-		if x.got != x.want && x.got > 0 {
+		if x.got != x.want && !(x.none && x.got == 0) {
 			return fmt.Errorf("native: %d %s, want %d", x.got, x.name, x.want)
 		}
 	}
