@@ -3,6 +3,7 @@ package plots
 import (
 	"cmp"
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -131,4 +132,53 @@ func (p *Panel) Line(c color.Color, dashed bool, xy plotter.XYs) *plotter.Line {
 // Mark returns dots of any shape, or without any a sample of one for a legend.
 func Mark(c color.Color, shape draw.GlyphDrawer, at ...plotter.XY) *plotter.Scatter {
 	return &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: c, Radius: 3, Shape: shape}}
+}
+
+// polygon draws a regular polygon or star, filled or in outline.
+type polygon struct {
+	corners int
+	turn    float64 // of the first corner from the top, in radians
+	inner   float64 // radius of a star's inner corners; 0 stands for a polygon
+	open    bool
+}
+
+// Shapes are marks that tell apart what colours do not in print in grey: six filled ones,
+// and the same six in outline.
+var Shapes = func() []draw.GlyphDrawer {
+	var filled, open []draw.GlyphDrawer
+	for _, g := range []polygon{{corners: 36}, {corners: 4, turn: math.Pi / 4}, {corners: 3}, {corners: 3, turn: math.Pi}, {corners: 4}, {corners: 5, inner: 0.4}} {
+		filled = append(filled, g)
+		g.open = true
+		open = append(open, g)
+	}
+	return append(filled, open...)
+}()
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (g polygon) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	radii := []float64{1}
+	if g.inner > 0 {
+		radii = []float64{1, g.inner}
+	}
+	// Marks of few corners look as large as a disc only if they reach farther.
+	reach := float64(style.Radius) * (1 + 1/float64(g.corners))
+	var path vg.Path
+	for i := range g.corners * len(radii) {
+		sin, cos := math.Sincos(g.turn + 2*math.Pi*float64(i)/float64(g.corners*len(radii)))
+		r := reach * radii[i%len(radii)]
+		p := vg.Point{X: at.X + vg.Length(r*sin), Y: at.Y + vg.Length(r*cos)}
+		if i == 0 {
+			path.Move(p)
+		} else {
+			path.Line(p)
+		}
+	}
+	path.Close()
+	if g.open {
+		c.SetLineStyle(draw.LineStyle{Color: style.Color, Width: 1})
+		c.Stroke(path)
+		return
+	}
+	c.SetColor(style.Color)
+	c.Fill(path)
 }

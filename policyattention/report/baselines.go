@@ -83,15 +83,10 @@ func methodsFigure(s *source) ([]*plots.Panel, error) {
 func endpointsPanel(s *source) (p, key *plots.Panel, err error) {
 	const horizon = 20
 	p, key = plots.NewPanel("every method", "mean row-L1 to exact PMD, rounds 0–19", "median loss at T = 20"), plots.KeyPanel("")
-	// By size, and whether step sizes were tuned.
-	type kind struct {
-		states int
-		tuned  bool
-	}
-	shapes := map[kind]draw.GlyphDrawer{
-		{8, false}: draw.CircleGlyph{}, {16, false}: draw.RingGlyph{}, {8, true}: draw.PyramidGlyph{}, {16, true}: draw.TriangleGlyph{},
-	}
-	named := map[method.Name]bool{}
+	// A method's mark is filled at S = 8, in outline at 16, and larger with a tuned step size.
+	const methods, tuned = 6, 1.6
+	outline := map[int]int{8: 0, 16: methods}
+	marks := map[method.Name]int{}
 	var front *plotter.Line
 	for _, states := range []int{8, 16} {
 		var sampled plotter.XYs
@@ -107,29 +102,34 @@ func endpointsPanel(s *source) (p, key *plots.Panel, err error) {
 				continue
 			}
 			at := plotter.XY{X: stats.Median(runs.RowL1()), Y: stats.Median(runs.Medians(horizon))}
-			p.Add(plots.Mark(s.colour(x.Method), shapes[kind{states, !x.Quoted}], at))
+			n, named := marks[x.Method]
+			if !named {
+				n = len(marks) % methods
+				marks[x.Method] = n
+				key.Legend.Add(x.Label, plots.Mark(s.colour(x.Method), plots.Shapes[n]))
+			}
+			mark := plots.Mark(s.colour(x.Method), plots.Shapes[n+outline[states]], at)
+			if !x.Quoted {
+				mark.Radius *= tuned
+			}
+			p.Add(mark)
 			if x.Sampled {
 				sampled = append(sampled, at)
-			}
-			if !named[x.Method] {
-				named[x.Method] = true
-				key.Legend.Add(x.Label, plots.Mark(s.colour(x.Method), draw.BoxGlyph{}))
 			}
 		}
 		if envelope := results.NonDominated(sampled); len(envelope) > 1 {
 			front = p.Line(plots.Grey, true, envelope)
 		}
 	}
-	if len(named) == 0 {
+	if len(marks) == 0 {
 		empty(p)
 		return p, key, nil
 	}
-	for _, x := range []struct {
-		label string
-		kind
-	}{{"S = 8", kind{8, false}}, {"S = 8, tuned", kind{8, true}}, {"S = 16", kind{16, false}}, {"S = 16, tuned", kind{16, true}}} {
-		key.Legend.Add(x.label, plots.Mark(plots.Grey, shapes[x.kind]))
-	}
+	key.Legend.Add("S = 8", plots.Mark(plots.Grey, plots.Shapes[0]))
+	key.Legend.Add("S = 16", plots.Mark(plots.Grey, plots.Shapes[methods]))
+	larger := plots.Mark(plots.Grey, plots.Shapes[0])
+	larger.Radius *= tuned
+	key.Legend.Add("tuned", larger)
 	if front != nil {
 		key.Legend.Add("best sampled", front)
 	}

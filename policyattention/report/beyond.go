@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg/draw"
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/plots"
@@ -107,12 +106,10 @@ func contrastFigure(s *source) ([]*plots.Panel, error) {
 		return panels, nil
 	}
 	legend := plots.KeyPanel("recipe")
-	shapes := []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{},
-		draw.BoxGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{}, draw.PlusGlyph{}}
 	for i, x := range list {
 		for p, deviation := range map[*plots.Panel]float64{a: stats.Median(x.Static), b: stats.Median(x.RowL1)} {
 			dot := p.Points(plots.Palette[(i+5)%len(plots.Palette)], true, plotter.XYs{{X: deviation, Y: x.Ratio.Value}})
-			dot.Shape = shapes[i%len(shapes)]
+			dot.Shape = plots.Shapes[i%len(plots.Shapes)]
 			if p == a {
 				legend.Legend.Add(x.Name, dot)
 			}
