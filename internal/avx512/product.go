@@ -59,10 +59,10 @@ func tiles3(t *tile)
 //go:noescape
 func tiles4(t *tile)
 
-var (
-	zeros            [panel]float32
-	negativeInfinity = float32(math.Inf(-1))
-)
+var zeros [panel]float32
+
+// NegativeInfinity is −∞.
+var NegativeInfinity = float32(math.Inf(-1))
 
 // Run computes the product.
 func (p *Product) Run() {
@@ -78,7 +78,7 @@ func (p *Product) Run() {
 			t := tile{
 				c: At(p.C, column), a: At(p.A, from*p.StepA), b: At(b, from*strideB), init: Pointer(&zeros),
 				k: to - from, rowA: 4 * p.RowA, stepA: 4 * p.StepA, rowB: 4 * strideB, rowC: 4 * p.StrideC, m: p.M,
-				mask: 1<<((width-1)%Lanes+1) - 1, floor: negativeInfinity,
+				mask: 1<<((width-1)%Lanes+1) - 1, floor: NegativeInfinity,
 			}
 			if p.Add || part > 0 {
 				t.add = 1<<Lanes - 1

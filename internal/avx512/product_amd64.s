@@ -36,6 +36,13 @@
 	DECQ CX; \
 	JNZ  term
 
+// NEXT goes to the next tile, three times so many rows below.
+#define NEXT(threes) \
+	MOVQ 8(R14), AX; \
+	LEAQ (AX)(R9*threes), AX; \
+	MOVQ AX, 8(R14); \
+	JMP  tile
+
 // ROWn adds to the sums of a row, in n vectors, an entry of A × a row of B.
 #define ROW1(entry, a) \
 	VFMADD231PS.BCST entry, Z0, a
@@ -159,10 +166,7 @@ term:
 	KEEP1(Z17)
 	KEEP1(Z18)
 	KEEP1(Z19)
-	MOVQ 8(R14), AX
-	LEAQ (AX)(R9*4), AX
-	MOVQ AX, 8(R14)
-	JMP  tile
+	NEXT(4)
 
 done:
 	VZEROUPPER
@@ -230,10 +234,7 @@ term:
 	KEEP2(Z26, Z27)
 	KEEP2(Z28, Z29)
 	KEEP2(Z30, Z31)
-	MOVQ 8(R14), AX
-	LEAQ (AX)(R9*4), AX
-	MOVQ AX, 8(R14)
-	JMP  tile
+	NEXT(4)
 
 done:
 	VZEROUPPER
@@ -284,10 +285,7 @@ term:
 	KEEP3(Z17, Z18, Z19)
 	KEEP3(Z20, Z21, Z22)
 	KEEP3(Z23, Z24, Z25)
-	MOVQ 8(R14), AX
-	LEAQ (AX)(R9*2), AX
-	MOVQ AX, 8(R14)
-	JMP  tile
+	NEXT(2)
 
 done:
 	VZEROUPPER
@@ -345,10 +343,7 @@ term:
 	KEEP4(Z20, Z21, Z22, Z23)
 	KEEP4(Z24, Z25, Z26, Z27)
 	KEEP4(Z28, Z29, Z30, Z31)
-	MOVQ 8(R14), AX
-	LEAQ (AX)(R9*2), AX
-	MOVQ AX, 8(R14)
-	JMP  tile
+	NEXT(2)
 
 done:
 	VZEROUPPER

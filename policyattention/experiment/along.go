@@ -191,13 +191,12 @@ func (a *AlongConfig) read(e *Evaluation) error {
 	if err != nil {
 		return err
 	}
-	loop := LoopConfig{Rounds: a.Rounds}
 	for i, step := range a.Steps {
 		after := *e
 		after.Cell.Step = step
 		after.Scored = make([]control.Scored, f.Problems)
 		for n := range after.Scored {
-			after.Scored[n] = control.Scored{Gamma: mdp.Discount, Loss: loop.unknown()}
+			after.Scored[n] = control.Scored{Gamma: mdp.Discount, Loss: unknown(a.Rounds)}
 			for j, k := range a.Horizons {
 				after.Scored[n].Loss[k] = rows[i*f.Problems+n][2+j]
 			}

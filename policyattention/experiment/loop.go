@@ -235,7 +235,7 @@ func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]contro
 	}
 	scored := make([]control.Scored, f.Problems)
 	for i := range scored {
-		scored[i].Loss = l.unknown()
+		scored[i].Loss = unknown(l.Rounds)
 	}
 	for n, row := range rows {
 		i, k := n/len(rounds), rounds[n%len(rounds)]
@@ -256,8 +256,8 @@ func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]contro
 	return scored, nil
 }
 
-// unknown returns losses [Rounds+1] that are not in a table.
-func (l *LoopConfig) unknown() []float64 { return slices.Repeat([]float64{math.NaN()}, l.Rounds+1) }
+// unknown returns losses [rounds+1] that are not in a table.
+func unknown(rounds int) []float64 { return slices.Repeat([]float64{math.NaN()}, rounds+1) }
 
 // summarize returns the medians of a closed loop at the table's horizons.
 func (l *LoopConfig) summarize(scored []control.Scored) map[string]artifact.Values {

@@ -108,7 +108,7 @@ func qualityFigure(s *source) (panels []*plots.Panel, err error) {
 	return panels, nil
 }
 
-// courses draws the identities of both recipes, and the bar of 1.05.
+// courses draws the identities of both recipes, and the bar near exact PMD.
 func (s *source) courses(p *plots.Panel, states, horizon int) error {
 	oracle, err := s.Oracle(states)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *source) courses(p *plots.Panel, states, horizon int) error {
 		empty(p)
 		return nil
 	}
-	p.Legend.Add("1.05 × exact PMD", p.Line(plots.Grey, true, plotter.XYs{{X: p.X.Min, Y: 1.05}, {X: last, Y: 1.05}}))
+	p.Legend.Add(results.NearPMDName, p.Line(plots.Grey, true, plotter.XYs{{X: p.X.Min, Y: results.NearPMD}, {X: last, Y: results.NearPMD}}))
 	plots.LogLog(p)
 	return nil
 }

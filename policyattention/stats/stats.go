@@ -182,7 +182,7 @@ func (b Bootstrap) First(steps []float64, means bool, clears func(x, y float64) 
 			}
 		}
 		return math.Inf(1)
-	}, Median, append([][][]float64{y}, samples...)...)
+	}, middle, append([][][]float64{y}, samples...)...)
 }
 
 // Contrast estimates Σ_i weights[i]·mean_m samples[i][j][m], a mean over runs j. It takes

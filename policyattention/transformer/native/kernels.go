@@ -216,7 +216,7 @@ func (c column) clear(to int) {
 // softmax replaces scores by their weights softmax(scale·score), which are 0 for keys that a
 // query does not see.
 func (c column) softmax(scale float32) {
-	factor, least := Everywhere(scale), Everywhere(negativeInfinity)
+	factor, least := Everywhere(scale), Everywhere(NegativeInfinity)
 	top := least
 	for i := range min(c.seen, c.end) {
 		top = top.Max(Load(c.key(i)))

@@ -14,8 +14,6 @@ import (
 // Available says whether this processor and build have what a Pass needs.
 var Available = archsimd.X86.AVX512()
 
-var negativeInfinity = float32(math.Inf(-1))
-
 func sqrt(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 // room lays out matrices one after the other from a first entry on, or only counts.
