@@ -82,11 +82,14 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 
 // Weights that would take more room than they are worth. The first identity stands for the
 // rest: critics of the paper's recipe at S = 8, and weights on the way that the frontier is
-// made of. Of those, PMD-target keeps none. The state of the furthest step stands for
+// made of. Of those, PMD-target keeps none, nor does any actor at S = 4; and of the identities
+// beyond the paper's, the fifth of them and later keep no weights. The state of the furthest step stands for
 // Algorithm Distillation's earlier ones.
 const (
 	laterCritics   = "critic-plain-S8-1810[^0]/*"
-	laterSnapshots = "*-plain-S[48]-1[48]10[^0]/weights-*"
+	laterSnapshots = "*-plain-S8-1810[^0]/weights-*"
+	smallSnapshots = "*-plain-S4-1410?/weights-*"
+	furtherActors  = "proximal-plain-S*-1[489]10[5-9]/*"
 	pmdSnapshots   = "pmd-target-plain-*/weights-*"
 	briefPlain     = "proximal-plain-[13][26]00-S*/*"
 	briefPrior     = "proximal-prior-800-S*/*"
@@ -207,7 +210,7 @@ var presets = []Preset{
 		Brief:    map[string]map[int]int{"plain": {4: 3_200, 8: 3_200, 16: 1_600}, "prior": {4: 800, 8: 800, 16: 800}},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
 		Qualifying: map[method.Name]int{S5RL: 128},
-		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, pmdSnapshots, briefPlain, briefPrior, earlierStages},
+		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, smallSnapshots, furtherActors, pmdSnapshots, briefPlain, briefPrior, earlierStages},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
