@@ -225,23 +225,31 @@ func until(expression string) string {
 	return fmt.Sprintf(`(async () => { for (let i = 0; i < 6000; i++) { try { if (%s) return true } catch {} await new Promise(r => setTimeout(r, 10)) } throw new Error("never: " + %q) })()`, expression, expression)
 }
 
+// settled waits until what was asked for before is done, as a person does who watches.
+func (b *tab) settled() {
+	b.Helper()
+	b.wait(`!acting`)
+}
+
 func (b *tab) click(selector string) {
 	b.Helper()
+	b.settled()
 	eval[bool](b, fmt.Sprintf(`(document.querySelector(%q).click(), true)`, selector))
 }
 
 // set gives a control a value as a person would, change event included.
 func (b *tab) set(selector string, value any) {
 	b.Helper()
+	b.settled()
 	eval[bool](b, fmt.Sprintf(`(() => { const x = document.querySelector(%q); if (x.type === "checkbox") x.checked = %[2]v; else x.value = %[2]q; x.dispatchEvent(new Event("change", {bubbles: true})); return true })()`, selector, fmt.Sprint(value)))
 }
 
-// toEnd plays the run to its end as fast as it goes.
+// toEnd plays the run to its end as fast as it goes, all in one breath: the page may
+// have begun to play by itself.
 func (b *tab) toEnd() {
 	b.Helper()
-	eval[bool](b, `(stop(), true)`)
-	b.set("#speed", "max")
-	b.click("#play")
+	b.settled()
+	eval[bool](b, `(stop(), $("speed").value = "max", $("play").click(), true)`)
 	b.wait(`pos.k === run.settings.T && !playing`)
 }
 
@@ -459,6 +467,23 @@ func (b *tab) trajectory() exported {
 		b.Fatal(err)
 	}
 	return x
+}
+
+// TestLastWins: of two places that are asked for at once the later one is shown, and
+// none after a stop, however long the earlier one takes.
+func TestLastWins(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#T=60")
+	for code, want := range map[string]int{
+		`[go(50, 0), go(2, 0)]`:           2,
+		`[go(1, 0), go(55, 0)]`:           55,
+		`[go(3, 0), go(60, 0), stop()]`:   0,
+		`[go(60, 0), $("forth").click()]`: 0, // one stage on from the start
+	} {
+		if got := eval[int](b, `(async () => { pos.k = pos.stage = 0; await Promise.all(`+code+`); return pos.k })()`); got != want {
+			t.Errorf("%s shows round %d, want %d", code, got, want)
+		}
+	}
 }
 
 // TestShare edits, copies the address, opens it elsewhere, and finds the same numbers.

@@ -81,9 +81,11 @@ export function message(text, kind = "error") {
 }
 // aside runs what nobody asked for; it only speaks up when it fails.
 export const aside = (f) => f().catch((e) => message(e.message));
+export let acting = 0; // acts that go on
 // act runs what a visitor asked for and shows what went wrong; success takes an
 // error of before away.
 export async function act(f) {
+  acting++;
   try {
     const before = $("message-text").textContent,
       value = await f();
@@ -91,5 +93,7 @@ export async function act(f) {
     return value;
   } catch (e) {
     message(e.message);
+  } finally {
+    acting--;
   }
 }

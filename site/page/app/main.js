@@ -1,7 +1,7 @@
 // The page: it puts the views together, starts the engine, and plays once by itself.
 // Every number comes from the worker.
 
-import { $, act, aside, message, onScheme, plural, show, stillness } from "./base.js";
+import { $, act, acting, aside, message, onScheme, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
 import {
   STAGES,
@@ -86,7 +86,7 @@ const stopThen = (f) => () => {
 };
 function buildTransport() {
   const { pos } = app;
-  on("play", "click", () => play());
+  on("play", "click", () => void play());
   on(
     "first",
     "click",
@@ -220,6 +220,7 @@ boot();
 // What tests look at.
 export {
   $,
+  acting,
   app,
   change,
   current,

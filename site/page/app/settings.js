@@ -170,12 +170,11 @@ export async function settingsChanged(key) {
     const { next, file } = nextSettings(key),
       shape = ["preset", "S", "A"].includes(key),
       what = RUN[key] ? RUN[key] + show(run.settings[key]) : "before the change";
+    if (next.preset === "lock-up") app.shown.add("idle");
     await restart(next, file, shape ? [] : run.edits, { what });
     if (shape && run.edits.length)
       message("The changes belonged to the problem before and went with it; Undo brings it back.", "notice");
-    if (next.preset === "lock-up") app.shown.add("idle");
     if (over) await replay();
-    else await go(0, 0);
     remember();
   } catch (e) {
     input.setAttribute("aria-invalid", "true");

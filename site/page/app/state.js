@@ -188,24 +188,29 @@ function take(mine, j, got) {
   if (mine.errors.decoder) throw new Error(mine.errors.decoder);
 }
 
-// go shows stage of round k, unless still says on the way that nobody waits for it any more.
-export async function go(k, stage, still = () => true) {
+let asked = 0;
+// go shows stage of round k, unless another place or a stop was asked for on the
+// way. It returns whether it did.
+export async function go(k, stage) {
   const { run, pos } = app,
-    T = run.settings.T;
+    T = run.settings.T,
+    mine = ++asked;
   if (stage > 3) [k, stage] = [k + 1, 0];
   if (stage < 0) [k, stage] = [k - 1, 3];
   if (k < 0) k = stage = 0;
   if (k >= T) [k, stage] = [T, 0];
   try {
-    if (!(await reach(Math.min(T, k + 1))) || !still()) return;
+    if (!(await reach(Math.min(T, k + 1))) || mine !== asked) return false;
   } catch (e) {
     if (!e.cancelled || app.run !== run) throw e;
+    if (mine !== asked) return false;
     [k, stage] = [Math.max(0, (run.rounds.decoder?.length || 1) - 1), 0];
     message(e.message, "notice");
   }
   pos.k = k;
   pos.stage = stage;
   render();
+  return true;
 }
 
 const PACE = { stage: 1, 2: 2, 5: 5, 10: 10, max: Infinity };
@@ -222,8 +227,8 @@ export async function play(pace = () => document.getElementById("speed").value) 
     while (still()) {
       const speed = pace(),
         before = performance.now();
-      if (speed === "stage") await go(pos.k, pos.stage + 1, still);
-      else await go(pos.k + 1, 0, still);
+      if (speed === "stage") await go(pos.k, pos.stage + 1);
+      else await go(pos.k + 1, 0);
       if (!still()) return;
       if (ended()) break;
       const wait = 1000 / (PACE[speed] || 5) - (performance.now() - before);
@@ -237,11 +242,11 @@ export async function play(pace = () => document.getElementById("speed").value) 
 // replay shows a new run from its start or, where less motion is asked for, its end.
 export async function replay() {
   if (stillness()) return go(app.run.settings.T, 0);
-  await go(0, 0);
-  if (!app.playing) play(() => "10");
+  if ((await go(0, 0)) && !app.playing) play(() => "10");
 }
 export function stop() {
   app.playing = 0;
+  asked++;
   render();
 }
 
@@ -279,7 +284,7 @@ export async function restart(settings, file, edits, { k = 0, what = "", quiet =
 // edit changes the problem from round e.k on; changes of later rounds stay.
 export async function edit(e) {
   const was = app.playing;
-  app.playing = 0;
+  stop();
   try {
     if (beyondCap(e)) return await recertify(e);
     const { run } = app,
