@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"simd/archsimd"
+	"slices"
 	"testing"
 
 	"icrl/internal/usage"
@@ -89,6 +90,20 @@ func TestProduct(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A product without rows ends, and writes nothing.
+func TestProductWithoutRows(t *testing.T) {
+	available(t)
+	for _, n := range []int{1, 17, 33, 64, 100} {
+		c := normal(rand.New(rand.NewPCG(1, 2)), 64)
+		before := slices.Clone(c)
+		a := make([]float32, room)
+		(&Product{N: n, K: 3, A: Start(a), RowA: 3, StepA: 1, B: Start(a), StrideB: n, C: Start(c), StrideC: n}).Run()
+		if !slices.Equal(c, before) {
+			t.Errorf("%d columns: C was written", n)
+		}
 	}
 }
 

@@ -154,10 +154,9 @@ func TestFormatManifests(t *testing.T) {
 // The rules of judges are on the page, but for phrases that say themselves what must be true.
 func TestFormatJudges(t *testing.T) {
 	text := page(t)
-	var stored struct{ Values Claims }
-	testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile("../../artifacts/paper/claims.json"))(t), &stored))
+	stored := testkit.Must(readClaims("../../artifacts/paper/claims.json"))(t)
 	phrase := regexp.MustCompile("^(among|an update error|the median) ")
-	for _, c := range stored.Values.Claims {
+	for _, c := range stored.Claims {
 		for _, k := range c.Checks {
 			if k.Judged != "" && !phrase.MatchString(k.Judged) {
 				says(t, text, "`"+k.Judged+"`")

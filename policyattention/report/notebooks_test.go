@@ -19,6 +19,7 @@ var (
 	caption = regexp.MustCompile(`<(?:figcaption|summary)[^>]*>(.*?)(?: \(\d+ rows\))?</`)
 	row     = regexp.MustCompile(`<tr>(<td.*?)</tr>`)
 	entry   = regexp.MustCompile(`<td[^>]*>(.*?)</td>`)
+	named   = regexp.MustCompile(`(?:\.Table|\.Fold|Rows|BuildTable)\((?:[\w.]+, )?"([\w-]+)"`)
 	code    = strings.NewReplacer("<code>", "", "</code>", "", "`", "")
 )
 
@@ -45,10 +46,11 @@ func entries(rows []string) (list []string) {
 // The tables of the report that notebooks show are those that the artifacts give now. What
 // else notebooks show is compared where they are executed.
 func TestNotebooksAreFresh(t *testing.T) {
-	now := map[string][]string{} // by caption
+	now, captions := map[string][]string{}, map[string]string{} // by caption, by name
 	for _, name := range report.TableNames() {
 		shown := evidence.Report(report.Stored(t, name)).HTML()
-		now[caption.FindStringSubmatch(shown)[1]] = rows(shown)
+		captions[name] = caption.FindStringSubmatch(shown)[1]
+		now[captions[name]] = rows(shown)
 	}
 	files, err := filepath.Glob("../../notebooks/*.ipynb")
 	if err != nil {
@@ -68,6 +70,7 @@ func TestNotebooksAreFresh(t *testing.T) {
 		}
 		testkit.Check(t, json.Unmarshal(testkit.Must(os.ReadFile(file))(t), &n))
 		for i, cell := range n.Cells {
+			source, titles := strings.Join(cell.Source, ""), map[string]bool{}
 			for _, o := range cell.Outputs {
 				shown := strings.Join(o.Data.HTML, "")
 				title := caption.FindStringSubmatch(shown)
@@ -75,10 +78,11 @@ func TestNotebooksAreFresh(t *testing.T) {
 					continue // a table of the notebook's own
 				}
 				held++
+				titles[title[1]] = true
 				got, want := rows(shown), now[title[1]]
-				if strings.Contains(strings.Join(cell.Source, ""), ".Only(") { // some columns: each entry is one of the table's
+				if strings.Contains(source, ".Only(") { // some columns: each entry is one of the table's
 					got, want = entries(got), entries(want)
-				} else if !strings.Contains(strings.Join(cell.Source, ""), "evidence.Rows(") && len(got) != len(want) {
+				} else if !strings.Contains(source, "evidence.Rows(") && len(got) != len(want) {
 					t.Errorf("%s: cell %d: %q has %d rows, now %d: make notebooks PRESET=paper", file, i, title[1], len(got), len(want))
 				}
 				for _, r := range got {
@@ -86,6 +90,11 @@ func TestNotebooksAreFresh(t *testing.T) {
 						t.Errorf("%s: cell %d: %q is stale: make notebooks PRESET=paper: %s", file, i, title[1], r)
 						break
 					}
+				}
+			}
+			for _, asked := range named.FindAllStringSubmatch(source, -1) {
+				if want := captions[asked[1]]; !titles[want] {
+					t.Errorf("%s: cell %d: no table %q, as %s is called now: make notebooks PRESET=paper", file, i, want, asked[1])
 				}
 			}
 		}

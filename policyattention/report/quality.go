@@ -15,21 +15,22 @@ import (
 	"icrl/policyattention/stats"
 )
 
-// reach writes steps, or at a rate of seconds a step core-seconds, to a bar.
-func reach(r results.TimeToQuality, steps, rate float64) any {
+// reach writes steps, or at a rate of seconds a step core-seconds, to a bar, where furthest is
+// the last step that was looked at.
+func reach(steps, rate float64, furthest, budget int) any {
 	switch {
 	case !math.IsInf(steps, 1):
 		return math.Round(steps * rate)
-	case r.Furthest < r.Budget:
-		return fmt.Sprintf("over %.0f", float64(r.Furthest)*rate)
+	case furthest < budget:
+		return fmt.Sprintf("over %.0f", float64(furthest)*rate)
 	}
 	return "never"
 }
 
 // reachEstimate writes them with their interval.
 func reachEstimate(r results.TimeToQuality, rate float64) Cell {
-	e := r.Steps
-	return Cell{reach(r, e.Value, rate), " [", reach(r, e.Lo, rate), ", ", reach(r, e.Hi, rate), "]"}
+	to := func(steps float64) any { return reach(steps, rate, r.Furthest, r.Budget) }
+	return Cell{to(r.Steps.Value), " [", to(r.Steps.Lo), ", ", to(r.Steps.Hi), "]"}
 }
 
 // counted says of how many identities something holds.
@@ -58,7 +59,7 @@ func timeToQualityTable(s *source) (Table, error) {
 		{"reached", func(r R) any { return counted(r, results.Reached.There) }},
 		{"slowest identity", func(r R) any {
 			x := slices.MaxFunc(r.ByRun, func(x, y results.Reached) int { return cmp.Compare(x.Steps, y.Steps) })
-			return Cell{fmt.Sprint(x.Seed), ": ", reach(r, float64(x.Steps), 1)}
+			return Cell{fmt.Sprint(x.Seed), ": ", reach(float64(x.Steps), 1, x.Furthest, r.Budget)}
 		}},
 		{"above again later", func(r R) any { return counted(r, func(x results.Reached) bool { return x.Again }) }},
 	}, tails(func(r R) results.Tail { return r.Tail }))...)

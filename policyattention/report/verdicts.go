@@ -9,18 +9,27 @@ import (
 	"icrl/policyattention/experiment"
 )
 
+// readClaims returns the claims of a file that 'make claims' writes.
+func readClaims(path string) (Claims, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Claims{}, fmt.Errorf("report: %w", err)
+	}
+	var table struct{ Values Claims }
+	if err := json.Unmarshal(text, &table); err != nil {
+		return Claims{}, fmt.Errorf("report: %s: %w", path, err)
+	}
+	return table.Values, nil
+}
+
 // VerdictsBeside returns the checks of a store's claims whose verdict is another than in the file
 // of claims at path, which 'make claims' writes of another preset. Checks that the store's preset
 // does not run are left out.
 func VerdictsBeside(store *experiment.Store, path string) (Table, error) {
 	t := Table{Name: "verdicts", Title: "Verdicts that are not those of preset " + filepath.Base(filepath.Dir(path))}
-	text, err := os.ReadFile(path)
+	other, err := readClaims(path)
 	if err != nil {
-		return t, fmt.Errorf("report: %w", err)
-	}
-	var other struct{ Values Claims }
-	if err := json.Unmarshal(text, &other); err != nil {
-		return t, fmt.Errorf("report: %s: %w", path, err)
+		return t, err
 	}
 	claims, err := BuildTable(store, "claims")
 	if err != nil {
@@ -28,7 +37,7 @@ func VerdictsBeside(store *experiment.Store, path string) (Table, error) {
 	}
 	type key struct{ section, says, at, variant string }
 	there := map[key]Outcome{}
-	for _, c := range other.Values.Claims {
+	for _, c := range other.Claims {
 		for _, k := range c.Checks {
 			there[key{c.Section, c.Says, k.At, k.Variant}] = k
 		}

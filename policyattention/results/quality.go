@@ -139,7 +139,8 @@ type TimeToQuality struct {
 	// stands for what is not reached; SecondsPerStep is the runs' median.
 	Steps          Estimate `json:"steps"`
 	SecondsPerStep float64  `json:"seconds_per_step"` // of processor time
-	// Furthest is the last step that every identity was looked at after; Budget is the preset's.
+	// Furthest is the last step that all identities short of the bar were looked at after, or all
+	// identities where none is short of it; Budget is the preset's.
 	Furthest int `json:"furthest"`
 	Budget   int `json:"budget"`
 	// Tail is of the runs that reach the bar, after the step where they do, against exact PMD.
@@ -212,7 +213,11 @@ func (r *TimeToQuality) measure(all []Course, oracle Runs) error {
 		}
 		r.ByRun, rates = append(r.ByRun, run), append(rates, p.SecondsPerStep)
 	}
-	r.Furthest = slices.MinFunc(r.ByRun, func(x, y Reached) int { return cmp.Compare(x.Furthest, y.Furthest) }).Furthest
+	short := slices.DeleteFunc(slices.Clone(r.ByRun), Reached.There)
+	if len(short) == 0 {
+		short = r.ByRun
+	}
+	r.Furthest = slices.MinFunc(short, func(x, y Reached) int { return cmp.Compare(x.Furthest, y.Furthest) }).Furthest
 	r.Steps = Estimate{Estimator: FirstStep, X: x, T: r.T, Runs: len(all), Planned: len(all)}
 	steps, samples := curves(all, len(exact), r.T)
 	var err error

@@ -51,6 +51,15 @@ func TestTimeToQuality(t *testing.T) {
 	if row.Tail.Runs != 2 || row.Tail.Planned != 3 || math.Abs(row.Tail.Worst-.01) > 1e-15 {
 		t.Errorf("tail %+v", row.Tail)
 	}
+	// How far was looked counts where the bar is not reached, not where it is.
+	longer := append(all[:2:2], course(3, map[int][]float64{100: {.3, .3}, 800: {.2, .2}}))
+	shortest := append(all[:2:2], course(3, map[int][]float64{100: {.3, .3}}))
+	for want, courses := range map[int][]Course{800: longer, 100: shortest, 400: all[:2]} {
+		far := TimeToQuality{T: 1, Bar: row.Bar}
+		if err := far.measure(courses, oracle); err != nil || far.Furthest != want {
+			t.Errorf("looked at up to %d, %v, want %d", far.Furthest, err, want)
+		}
+	}
 	loss := TimeToQuality{T: 1, Bar: Bar{Limit: .25}}
 	if err := loss.measure(all, oracle); err != nil || loss.Steps.Value != 200 || loss.ByRun[2].Steps != 200 {
 		t.Errorf("a loss of .25: %+v, %v", loss.ByRun, err)
