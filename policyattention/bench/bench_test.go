@@ -44,3 +44,13 @@ func TestFLOPs(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// The same for Algorithm Distillation: 200 tokens of 3 + 1 + 8 + 200 features, 3 outputs.
+func TestDistillFLOPs(t *testing.T) {
+	row := Rows()[4]
+	block := 2 * (160*480 + 160*160 + 2*160*536 + 2*200*160)
+	want := 3 * 128 * 200 * float64(2*212*160+4*block+2*160*3)
+	if got := row.FLOPs(); got != want || row.Name() != "Algorithm Distillation S=8" {
+		t.Errorf("%s: %v, want %v", row.Name(), got, want)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/safetensors"
+	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
@@ -52,13 +53,14 @@ func TrainingRows() []TrainingRow {
 	return append(rows, TrainingRow{"critic S=8", train.Standard(train.Critic, train.Plain(), 1, 8)})
 }
 
-// Rows returns the rows of the comparison: those of training, and then the closed
-// loop at S = 4 and 8.
+// Rows returns the rows of the comparison: those of training, that of Algorithm
+// Distillation by the paper's recipe at S = 8, and then the closed loop at S = 4 and 8.
 func Rows() []Row {
 	var rows []Row
 	for _, r := range TrainingRows() {
 		rows = append(rows, r)
 	}
+	rows = append(rows, distillRow{distill.Paper(1, 8)})
 	for _, s := range []int{4, 8} {
 		rows = append(rows, loopRow{train.Standard(train.Proximal, train.Plain(), 1, s)})
 	}
@@ -86,7 +88,7 @@ func (r TrainingRow) FLOPs() float64 {
 // layers and in attention.
 func perToken(n transformer.Config, tokens int) (linear, attention float64) {
 	d, f, layers := float64(n.Width), float64(n.Hidden), float64(n.Layers)
-	return 2*float64(n.Features)*d + 2*d + layers*(8*d*d+4*d*f), layers * 4 * float64(tokens) * d
+	return 2*float64(n.Features+n.Outputs)*d + layers*(8*d*d+4*d*f), layers * 4 * float64(tokens) * d
 }
 
 func (r TrainingRow) Parity() int { return ParitySteps }
@@ -117,6 +119,28 @@ func (s trainingSession) Steps(n int) ([]float64, error) {
 		numbers[i] = float64(loss)
 	}
 	return numbers, nil
+}
+
+// distillRow is an optimizer step of Algorithm Distillation, whose number is its loss. It
+// takes seconds, and gigabytes in some programs, so that a few steps and one run have to do.
+type distillRow struct{ distill.Config }
+
+func (r distillRow) Name() string { return fmt.Sprintf("Algorithm Distillation S=%d", r.States) }
+
+func (r distillRow) FLOPs() float64 {
+	linear, attention := perToken(r.Network(), r.Context)
+	return 3 * float64(r.Batch*r.Context) * (linear + attention)
+}
+
+func (r distillRow) Parity() int { return 6 }
+
+func (r distillRow) Scan() int { return 2 }
+
+func (r distillRow) Identities() int { return 1 }
+
+func (r distillRow) Start(backend compute.Backend) (Session, error) {
+	s, err := r.NewSession(backend)
+	return trainingSession{s}, err
 }
 
 // The closed loop that is timed.

@@ -101,41 +101,59 @@ func (c Config) Passes(on compute.Backend) (n, b, t, k int) {
 }
 
 // Export writes what an independent implementation needs to repeat the first
-// steps of c: the initial weights by name; the examples, as "tokens" and the
-// objective's arrays ("prior", "gain" and "weight" of an actor, "mean" and
-// "exact" of a critic; see objective.go); and the examples of each batch,
-// "index" [steps, Batch].
+// steps of c, see [Job.Export]: the examples, as "tokens" and the objective's arrays
+// ("prior", "gain" and "weight" of an actor, "mean" and "exact" of a critic; see
+// objective.go); and the examples of each batch, "index" [steps, Batch].
 func (c Config) Export(path string, steps int) error {
 	if err := c.Validate(); err != nil {
-		return err
-	}
-	f := &safetensors.File{}
-	add := func(name string, shape []int, data any) {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
-	}
-	params := c.start()
-	for _, t := range c.Network().Layout() {
-		add(t.Name, t.Shape, params[t.Offset:][:t.Size()])
-	}
-	e, err := c.examples()
-	if err != nil {
 		return err
 	}
 	names := []string{"tokens", "prior", "gain", "weight"}
 	if c.Objective == Critic {
 		names = []string{"tokens", "mean", "exact"}
 	}
-	for k, array := range e.arrays {
-		add(names[k], append([]int{c.Examples}, e.shapes[k]...), array)
+	return c.job().Export(path, names, steps)
+}
+
+// Export writes what an independent implementation needs to repeat the first steps of a
+// job whose batches are [Fixed]: the initial parameters by name; the arrays of the data,
+// which are given names; and "index" [steps, Examples, …], the indices of each batch.
+func (j Job) Export(path string, names []string, steps int) error {
+	fixed, ok := j.Batches.(Fixed)
+	if !ok {
+		return fmt.Errorf("train: batches of type %T cannot be exported, only Fixed", j.Batches)
 	}
-	batches := order{c: c}
+	arrays, err := fixed.Data()
+	if err != nil {
+		return err
+	}
+	if len(arrays) != len(names) {
+		return fmt.Errorf("train: %d names for %d arrays", len(names), len(arrays))
+	}
+	f := &safetensors.File{}
+	add := func(name string, shape []int, data any) {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
+	}
+	params := j.Model.Init()
+	for _, t := range j.Model.Layout() {
+		add(t.Name, t.Shape, params[t.Offset:][:t.Size()])
+	}
+	for i, x := range arrays {
+		shape := x.Shape().Dimensions
+		if err := x.ConstFlatData(func(data any) { add(names[i], shape, data) }); err != nil {
+			return fmt.Errorf("train: exporting %s: %w", names[i], err)
+		}
+	}
 	var index []int32
+	shape := []int{steps}
 	for step := range steps {
-		err := batches.batch(step).ConstFlatData(func(data any) { index = append(index, data.([]int32)...) })
+		batch := fixed.Index(step)
+		err := batch.ConstFlatData(func(data any) { index = append(index, data.([]int32)...) })
 		if err != nil {
 			return fmt.Errorf("train: batch %d: %w", step, err)
 		}
+		shape = append(shape[:1], batch.Shape().Dimensions...)
 	}
-	add("index", []int{steps, c.Batch}, index)
+	add("index", shape, index)
 	return safetensors.WriteFile(path, f)
 }

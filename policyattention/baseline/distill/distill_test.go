@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
 	"icrl/internal/testkit/lives"
@@ -239,6 +241,43 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 		}
 	}
 	if got := float64(tensors.ToScalar[float32](out)); math.Abs(got-want) > 1e-5 { // float32
+		t.Errorf("loss is %v, want %v", got, want)
+	}
+}
+
+// The first loss of a run, from what is exported alone.
+func TestExport(t *testing.T) {
+	c := tiny()
+	c.Batch, c.Context = 2, 21
+	path := filepath.Join(t.TempDir(), "start.safetensors")
+	testkit.Check(t, c.Export(path, 2))
+	file := testkit.Must(safetensors.ReadFile(path))(t)
+	ints := func(name string) []int32 {
+		values, _, err := safetensors.Get[int32](file, name)
+		testkit.Check(t, err)
+		return values
+	}
+	floats := safetensors.Floats(file)
+	var params []float32
+	for _, x := range c.Network().Layout() {
+		params = append(params, testkit.Must(floats(x.Name))(t)...)
+	}
+	m := testkit.Must(NewModel(graphs.Backend(t), c, params))(t)
+	previous, reward, state, action := ints("previous"), testkit.Must(floats("reward"))(t), ints("state"), ints("action")
+	want, index := 0., ints("index")
+	if len(index) != 2*c.Batch {
+		t.Fatalf("%d windows in two batches of %d", len(index), c.Batch)
+	}
+	for _, from := range index[:c.Batch] {
+		for k := from; k < from+int32(c.Context); k++ {
+			prefix := incontext.History{Previous: previous[from : k+1], Reward: reward[from : k+1], State: state[from : k+1]}
+			want -= math.Log(full(t, m, params, prefix, c.Context)[action[k]]) / float64(c.Batch*c.Context)
+		}
+	}
+	session := testkit.Must(c.NewSession(graphs.Backend(t)))(t)
+	defer session.Close()
+	losses := testkit.Must(session.Steps(1))(t)
+	if got := float64(losses[0][0]); math.Abs(got-want) > 1e-5 { // float32
 		t.Errorf("loss is %v, want %v", got, want)
 	}
 }

@@ -21,11 +21,23 @@ def read(path):
     }
 
 
+OBJECTIVES = {
+    "actor": ("tokens", "prior", "gain", "weight"),
+    "critic": ("tokens", "mean", "exact"),
+    "distill": ("previous", "reward", "state", "action"),
+}
+
+
 def split(tensors):
-    """Weights by name, the arrays of the examples in the objective's order, and the batches."""
-    arrays = [tensors[k] for k in ("tokens", "prior", "gain", "weight", "mean", "exact") if k in tensors]
+    """The objective, weights by name, the objective's arrays, and the places in them of each step's batch."""
+    objective = next(k for k, names in OBJECTIVES.items() if set(names) <= set(tensors))
     weights = {k: v for k, v in tensors.items() if "." in k}
-    return weights, arrays, tensors["index"]
+    arrays, index = [tensors[k] for k in OBJECTIVES[objective]], tensors["index"]
+    if objective == "distill":  # one long history, and where in it the windows of a batch begin
+        states, actions = arrays[2].max() + 1, arrays[3].max() + 1
+        context = len(weights["embed.weight"]) - actions - 1 - states
+        arrays, index = [a[:, 0] for a in arrays], index[..., None] + np.arange(context, dtype=np.int32)
+    return objective, weights, arrays, index
 
 
 def names(rewards):

@@ -19,9 +19,8 @@ def norm(p, name, x):
     return x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-5) * p[name + ".gain"] + p[name + ".bias"]
 
 
-def network(p, tokens):
-    batch, length, _ = tokens.shape
-    h = linear(p, "embed", tokens)
+def blocks(p, h):
+    batch, length, _ = h.shape
     visible = jnp.tril(jnp.ones((length, length), bool))
     for layer in range(data.LAYERS):
         block = f"blocks.{layer}."
@@ -31,7 +30,11 @@ def network(p, tokens):
         mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(jnp.where(visible, scores, -1e9)), v)
         h = h + linear(p, block + "out", mixed.reshape(h.shape))
         h = h + linear(p, block + "down", jax.nn.relu(linear(p, block + "up", norm(p, block + "norm2", h))))
-    return linear(p, "head", norm(p, "norm", h))[..., 0]
+    return linear(p, "head", norm(p, "norm", h))
+
+
+def network(p, tokens):
+    return blocks(p, linear(p, "embed", tokens))[..., 0]
 
 
 def actor_loss(p, tokens, prior, gain, weight):
@@ -41,6 +44,17 @@ def actor_loss(p, tokens, prior, gain, weight):
 
 def critic_loss(p, tokens, mean, exact):
     return jnp.square(network(p, tokens)[:, -exact.shape[1]:] - exact).mean()
+
+
+def distill_loss(p, previous, reward, state, action):
+    """Negative log-likelihood of actions. The embedding has rows for actions, reward, states and positions."""
+    length, actions, embedding = action.shape[1], p["head.weight"].shape[1], p["embed.weight"]
+    seen = [jax.nn.one_hot(previous, actions), reward[..., None], jax.nn.one_hot(state, len(embedding) - actions - 1 - length)]
+    logits = blocks(p, jnp.concatenate(seen, -1) @ embedding[:-length] + embedding[-length:] + p["embed.bias"])
+    return optax.softmax_cross_entropy_with_integer_labels(logits, action).mean()
+
+
+LOSSES = {"actor": actor_loss, "critic": critic_loss, "distill": distill_loss}
 
 
 def closed_loop(tensors, per_call, began):
@@ -81,9 +95,9 @@ def main(path, per_call=1, identities=1):
     tensors = data.read(path)
     if "transitions" in tensors:
         return closed_loop(tensors, per_call, began)
-    weights, arrays, index = data.split(tensors)
+    objective, weights, arrays, index = data.split(tensors)
     arrays, index = [jnp.array(a) for a in arrays], jnp.array(index)
-    loss = actor_loss if len(arrays) == 4 else critic_loss
+    loss = LOSSES[objective]
     adamw = optax.adamw(data.RATE, weight_decay=data.DECAY)
 
     def update(arrays, state, batch):

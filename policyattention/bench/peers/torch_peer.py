@@ -1,6 +1,7 @@
 """The same training step or closed loop in PyTorch:  python torch_peer.py PROBLEM.safetensors THREADS [compile]"""
 import sys, time
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -21,14 +22,17 @@ def attention(qkv):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, -1)
 
 
-def network(p, tokens):
-    h = linear(p, "embed", tokens)
+def blocks(p, h):
     for layer in range(data.LAYERS):
         block = f"blocks.{layer}."
         mixed = attention(linear(p, block + "qkv", norm(p, block + "norm1", h)))
         h = h + linear(p, block + "out", mixed)
         h = h + linear(p, block + "down", F.relu(linear(p, block + "up", norm(p, block + "norm2", h))))
-    return linear(p, "head", norm(p, "norm", h))[..., 0]
+    return linear(p, "head", norm(p, "norm", h))
+
+
+def network(p, tokens):
+    return blocks(p, linear(p, "embed", tokens))[..., 0]
 
 
 def actor_loss(p, tokens, prior, gain, weight):
@@ -38,6 +42,18 @@ def actor_loss(p, tokens, prior, gain, weight):
 
 def critic_loss(p, tokens, mean, exact):
     return F.mse_loss(network(p, tokens)[:, -exact.shape[1]:], exact)
+
+
+def distill_loss(p, previous, reward, state, action):
+    """Negative log-likelihood of actions. The embedding has columns for actions, reward, states and positions."""
+    length, actions, embedding = action.shape[1], len(p["head.weight"]), p["embed.weight"]
+    one_hot = lambda x, n: (x[..., None] == torch.arange(n)).float()
+    seen = [one_hot(previous, actions), reward[..., None], one_hot(state, embedding.shape[1] - actions - 1 - length)]
+    h = F.linear(torch.cat(seen, -1), embedding[:, :-length], p["embed.bias"]) + embedding[:, -length:].T
+    return F.cross_entropy(blocks(p, h).flatten(0, 1), action.flatten())
+
+
+LOSSES = {"actor": actor_loss, "critic": critic_loss, "distill": distill_loss}
 
 
 @torch.inference_mode()
@@ -86,11 +102,11 @@ def main(path, threads, compiled=None):
     tensors = data.read(path)
     if "transitions" in tensors:
         return closed_loop(tensors, compiled, began)
-    weights, arrays, index = data.split(tensors)
-    arrays, index = [torch.from_numpy(a) for a in arrays], torch.from_numpy(index).long()
+    objective, weights, arrays, index = data.split(tensors)
+    arrays, index = [torch.from_numpy(a.astype(np.int64) if a.dtype == np.int32 else a) for a in arrays], torch.from_numpy(index).long()
     p = parameters(weights)
     adamw = optimizer(p)
-    loss = actor_loss if len(arrays) == 4 else critic_loss
+    loss = LOSSES[objective]
     if compiled:
         loss = torch.compile(loss)
     losses, done = [], 0

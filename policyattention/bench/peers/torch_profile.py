@@ -38,7 +38,7 @@ def main(path, part):
     torch.set_num_threads(1)
     torch.manual_seed(1)
     began = time.perf_counter()
-    weights, arrays, index = data.split(data.read(path))
+    _, weights, arrays, index = data.split(data.read(path))
     p = parameters(weights)
     if part == "optimizer":
         adamw = optimizer(p)

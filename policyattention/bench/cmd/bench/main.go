@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,7 +65,7 @@ type compareCmd struct {
 	Out     string  `help:"Folder for the results." default:"artifacts/bench"`
 	Rounds  int     `help:"Turns of each worker." default:"5"`
 	Seconds float64 `help:"Length of a turn." default:"2"`
-	Rows    []int   `help:"Rows to run (0 to 5; default all); the others keep their results." sep:","`
+	Rows    []int   `help:"Rows to run (0 to 6; default all); the others keep their results." sep:","`
 }
 
 // program is a way to run a row with a number of threads.
@@ -221,7 +222,7 @@ func (c compareCmd) row(t task, row bench.Row, programs []program, processes int
 			if e.result.Error != "" {
 				continue
 			}
-			steps := max(e.turn, 3)
+			steps := cmp.Or(e.turn, 2)
 			wall, cpu, err := together(e.workers, steps)
 			if err != nil {
 				return nil, err
