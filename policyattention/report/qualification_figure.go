@@ -143,7 +143,10 @@ func lifeFigure(s *source, m method.Method) ([]*plots.Panel, error) {
 				xy = append(xy, plotter.XY{X: first, Y: last})
 				top = max(top, first, last)
 			}
-			dots := p.Points(plots.Palette[j%len(plots.Palette)], false, xy)
+			// Marks in outline: many lie on each other.
+			shape := plots.Shapes[(len(plots.Shapes)/2+j)%len(plots.Shapes)]
+			dots := plots.Mark(plots.Palette[j%len(plots.Palette)], shape, xy...)
+			p.Add(dots)
 			if n == 0 {
 				p.Legend.Add(x.Recipe, dots)
 				drawn++
