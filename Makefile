@@ -55,7 +55,7 @@ test-scripts: setup
 test-site: setup
 	scripts/browser.sh
 	go test -c -vet=off -tags noasm -o .local/site.test ./site
-	cd site && ../.local/site.test -test.v -test.timeout 20m -test.skip '^TestFrames$$' | grep -v '^=== RUN'
+	cd site && ../.local/site.test -test.v -test.timeout 60m -test.skip '^TestFrames$$' | grep -v '^=== RUN'
 
 test-notebooks: setup
 	@# What the notebooks show at smoke takes XLA longer to compile than pure Go to compute.

@@ -74,24 +74,28 @@ func newFirefox(t testing.TB) *firefox {
 		t.Fatalf("%s does not say where it listens", firefoxPath)
 	}
 	t.Cleanup(func() { f.connection.Close() })
-	f.connection.SetDeadline(time.Now().Add(6 * time.Minute))
 	var session struct {
 		Capabilities struct{ BrowserName, BrowserVersion string }
 	}
 	f.call("session.new", map[string]any{"capabilities": map[string]any{}}, &session)
 	t.Logf("%s %s", session.Capabilities.BrowserName, session.Capabilities.BrowserVersion)
 	f.call("session.subscribe", map[string]any{"events": []string{"log.entryAdded"}}, nil)
-	var tree struct{ Contexts []struct{ Context string } }
-	f.call("browsingContext.getTree", map[string]any{}, &tree)
-	f.window = tree.Contexts[0].Context
 	return f
 }
 
-// call sends a command and waits for its result. What the page logs meanwhile as an
-// error or a warning is kept.
 func (f *firefox) call(method string, params map[string]any, result any) {
 	f.Helper()
+	if refused := f.send(method, params, result); refused != "" {
+		f.Fatalf("%s: %s", method, refused)
+	}
+}
+
+// send sends a command and waits for its result, or for why Firefox refuses it. What
+// the page logs meanwhile as an error or a warning is kept.
+func (f *firefox) send(method string, params map[string]any, result any) (refused string) {
+	f.Helper()
 	f.id++
+	f.connection.SetDeadline(time.Now().Add(2 * time.Minute))
 	message, err := json.Marshal(map[string]any{"id": f.id, "method": method, "params": params})
 	if err != nil {
 		f.Fatal(err)
@@ -120,24 +124,38 @@ func (f *firefox) call(method string, params map[string]any, result any) {
 			}
 		case answer.ID != f.id:
 		case answer.Type == "error":
-			f.Fatalf("%s: %s", method, answer.Message)
+			return answer.Message
 		default:
 			if result != nil {
 				if err := json.Unmarshal(answer.Result, result); err != nil {
 					f.Fatal(err)
 				}
 			}
-			return
+			return ""
 		}
 	}
 }
 
-// open loads a page and waits until it is ready.
+// open loads a page in a new tab and waits until it is ready. It asks the page itself:
+// on a busy machine Firefox may never tell that a navigation is complete.
 func (f *firefox) open(url string) {
 	f.Helper()
-	f.call("browsingContext.navigate", map[string]any{"context": f.window, "url": "about:blank", "wait": "complete"}, nil)
-	f.call("browsingContext.navigate", map[string]any{"context": f.window, "url": url, "wait": "complete"}, nil)
-	f.wait(`document.body.dataset.ready`)
+	var tab struct{ Context string }
+	f.call("browsingContext.create", map[string]any{"type": "tab"}, &tab)
+	f.window = tab.Context
+	f.call("browsingContext.navigate", map[string]any{"context": f.window, "url": url, "wait": "none"}, nil)
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		var answer struct{ Result struct{ Value bool } }
+		f.send("script.evaluate", map[string]any{ // refused while one page gives way to another
+			"expression": `!!document.body?.dataset.ready`, "target": map[string]any{"context": f.window}, "awaitPromise": false,
+		}, &answer)
+		if answer.Result.Value {
+			return
+		}
+		if time.Now().After(end) {
+			f.Fatalf("%.100s is not ready after two minutes", url)
+		}
+	}
 }
 
 // do stores the JavaScript value of an expression, which may be a promise, in v.

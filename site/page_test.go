@@ -140,7 +140,7 @@ func newTab(t testing.TB) *tab {
 	}
 	ctx, cancel := chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
-	ctx, stop := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(stop)
 	b := &tab{TB: t, Context: ctx, folder: t.TempDir()}
 	b.listen()
