@@ -24,14 +24,21 @@ type nativeCall struct {
 	params, outputs, saved *Node
 }
 
-// nativeTail is Tail by package native. A network that BindFolded returned has no way back,
-// and keeps nothing for it.
+// nativeFold is Fold for package native.
+func (n *Network) nativeFold() []*Node {
+	c := n.config
+	return function(fmt.Sprintf("transformer fold %+v", c), func(in, out [][]float32, _ int) error {
+		return native.Fold(c, in[0], out[0])
+	}, []shapes.Shape{shapes.Make(dtypes.Float32, native.FoldedSize(c))}, n.params)
+}
+
+// nativeTail is Tail by package native. A network that BindFolded returned has no way back.
 func (n *Network) nativeTail(tokens *Node, pass native.Pass) *Node {
 	shape := func(dims ...int) shapes.Shape { return shapes.Make(dtypes.Float32, dims...) }
 	outputs := shape(pass.B, pass.K, pass.Network.Outputs)
 	if n.order == nil {
 		return function(fmt.Sprintf("transformer outputs %+v", pass), func(in, out [][]float32, workers int) error {
-			return pass.Forward(in[0], in[1], out[0], nil, workers)
+			return pass.Infer(in[0], in[1], out[0], workers)
 		}, []shapes.Shape{outputs}, n.params, tokens)[0]
 	}
 	// The library fails where a graph ends with the first of several results (compute v0.1.2,

@@ -22,7 +22,7 @@ import (
 // Network is a parameter vector bound to a graph.
 type Network struct {
 	config transformer.Config
-	params *Node            // the flat vector
+	params *Node            // the flat vector, or what package native folded it into
 	names  map[string]*Node // the parameters by name, shaped
 	order  []*Node          // the same in the order of Layout
 	folded parameters       // given to BindFolded, or made by the first pass
@@ -44,7 +44,7 @@ func Bind(c transformer.Config, params *Node) *Network {
 // program.
 func (n *Network) Fold() []*Node {
 	if isNative(n.params) {
-		return []*Node{n.params} // package native needs no more
+		return n.nativeFold()
 	}
 	p := n.fold()
 	folded := make([]*Node, len(p.names))

@@ -83,6 +83,25 @@ func normalize4(x, normal, y matrix, inverse, gain, bias Pointer, n int) {
 	}
 }
 
+// divide writes rows x [n, columns] over the root mean square of rows h [n, width]:
+//
+//	y = x/√(mean h² + ε).
+func divide(y, x, h matrix, n, columns, width int) {
+	for i := range n {
+		row, from, into := h.row(i), x.row(i), y.row(i)
+		var square Vector
+		for j := 0; j < width; j += Lanes {
+			v := LoadFirst(At(row, j), First(width-j))
+			square = v.MulAdd(v, square)
+		}
+		factor := Everywhere(1 / sqrt(Sum(square)/float32(width)+numeric.LayerNormEpsilon))
+		for j := 0; j < columns; j += Lanes {
+			m := First(columns - j)
+			StoreFirst(At(into, j), LoadFirst(At(from, j), m).Mul(factor), m)
+		}
+	}
+}
+
 // affine writes rows gain·x + bias.
 func affine(x, y matrix, gain, bias Pointer, n, width int) {
 	for j := 0; j < width; j += Lanes {

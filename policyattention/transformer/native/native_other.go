@@ -2,7 +2,11 @@
 
 package native
 
-import "errors"
+import (
+	"errors"
+
+	"icrl/policyattention/transformer"
+)
 
 // Available says whether this processor and build have what a Pass needs.
 const Available = false
@@ -20,3 +24,12 @@ func (p Pass) Forward(params, tokens, outputs, saved []float32, workers int) err
 func (p Pass) Backward(params, saved, slope, gradient []float32, workers int) error {
 	return errUnavailable
 }
+
+// FoldedSize is 0: this build has no kernels.
+func FoldedSize(transformer.Config) int { return 0 }
+
+// Fold returns an error: this build has no kernels.
+func Fold(c transformer.Config, params, into []float32) error { return errUnavailable }
+
+// Infer returns an error: this build has no kernels.
+func (p Pass) Infer(prepared, tokens, outputs []float32, workers int) error { return errUnavailable }

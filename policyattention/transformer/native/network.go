@@ -105,7 +105,6 @@ func (p Pass) saved() int {
 type call struct {
 	Pass
 	*weights
-	scratch activations // of a pass without a way back
 
 	// Matrices [tokens, Width].
 	h, y, z, dh, dq, dk, dv matrix
@@ -115,7 +114,7 @@ type call struct {
 }
 
 // call lays out what a goroutine works with, or counts how much that is.
-func (p Pass) call(w *weights, r *room, back, keep bool) *call {
+func (p Pass) call(w *weights, r *room, back bool) *call {
 	c, b := p.Network, p.block()
 	n := b * p.T
 	s := &call{Pass: p, weights: w}
@@ -124,9 +123,6 @@ func (p Pass) call(w *weights, r *room, back, keep bool) *call {
 	if back {
 		s.dh, s.dq, s.dk, s.dv = r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width)
 		s.slopes, s.dUp = r.rows(p.T, p.T), r.rows(n, c.Hidden)
-	}
-	if !keep {
-		s.scratch = p.activations(r, b)
 	}
 	r.size += p.beyond()
 	return s
@@ -137,9 +133,9 @@ var pools sync.Map
 
 // kind is what memory is for.
 type kind struct {
-	p          Pass
-	use        use
-	back, keep bool
+	p    Pass
+	use  use
+	back bool
 }
 
 type use int
@@ -148,6 +144,7 @@ const (
 	forWeights use = iota
 	forCall
 	forGradients
+	forInference
 )
 
 // memory takes memory from the pool of its kind and lays it out. done gives it back.
@@ -165,20 +162,17 @@ func (k kind) memory(layOut func(r *room)) (done func()) {
 	return func() { pool.Put(memory) }
 }
 
-// blocksOf calls f for every block of b sequences from first on, with its number and that of
-// its group, in at most so many goroutines.
-func (p Pass) blocksOf(params []float32, back, keep bool, workers int, f func(s *call, group, block, first, b int)) {
-	var w *weights
-	done := kind{p, forWeights, back, false}.memory(func(r *room) { w = p.pack(params, r, back) })
-	defer done()
+// blocksOf calls, for every block of b sequences from first on, with its number and that of
+// its group, the function that start returned in its goroutine, of which there are at most so
+// many, and then its done.
+func (p Pass) blocksOf(workers int, start func() (f func(group, block, first, b int), done func())) {
 	n, size := p.blocks(), p.block()
 	work := func(from, to int) {
-		var s *call
-		done := kind{p, forCall, back, keep}.memory(func(r *room) { s = p.call(w, r, back, keep) })
+		f, done := start()
 		defer done()
 		for group := from; group < to; group++ {
 			for block := group * n / groups; block < (group+1)*n/groups; block++ {
-				f(s, group, block, block*size, min(size, p.B-block*size))
+				f(group, block, block*size, min(size, p.B-block*size))
 			}
 		}
 		archsimd.ClearAVXUpperBits()
@@ -192,20 +186,29 @@ func (p Pass) blocksOf(params []float32, back, keep bool, workers int, f func(s 
 	all.Wait()
 }
 
+// calls is blocksOf with packed weights and what a goroutine works with, in the forward pass
+// or on the way back.
+func (p Pass) calls(params []float32, back bool, workers int, f func(s *call, group, block, first, b int)) {
+	var w *weights
+	done := kind{p, forWeights, back}.memory(func(r *room) { w = p.pack(params, r, back) })
+	defer done()
+	p.blocksOf(workers, func() (func(group, block, first, b int), func()) {
+		var s *call
+		done := kind{p, forCall, back}.memory(func(r *room) { s = p.call(w, r, back) })
+		return func(group, block, first, b int) { f(s, group, block, first, b) }, done
+	})
+}
+
 // Forward takes tokens [B, T, Features] through the network with the flat vector params, to
 // outputs [B, K, Outputs], in at most so many goroutines. What Backward needs goes to saved
-// [Saved], which may be nil. It returns an error for a slice of another length.
+// [Saved]. It returns an error for a slice of another length.
 func (p Pass) Forward(params, tokens, outputs, saved []float32, workers int) error {
 	c := p.Network
-	if err := p.check(params, tokens, outputs, saved, false); err != nil {
+	if err := p.check(p.parameters(params), p.tokens(tokens), p.outputs(outputs), p.kept(saved)); err != nil {
 		return err
 	}
-	p.blocksOf(params, false, saved != nil, workers, func(s *call, _, block, first, b int) {
-		r := &room{start: s.scratch.tokens.start}
-		if saved != nil {
-			r.start = At(Start(saved), block*p.saved())
-		}
-		x := p.activations(r, b)
+	p.calls(params, false, workers, func(s *call, _, block, first, b int) {
+		x := p.activations(&room{start: At(Start(saved), block*p.saved())}, b)
 		copyRows(x.tokens, matrix{At(Start(tokens), first*p.T*c.Features), c.Features}, b*p.T, c.Features)
 		s.forward(x, b)
 		copyRows(matrix{At(Start(outputs), first*p.K*c.Outputs), c.Outputs}, s.out, b*p.K, c.Outputs)
@@ -225,13 +228,13 @@ func (s *call) forward(x activations, b int) {
 		s.weights.forward(w.k, y, a.k, n, false, false)
 		s.weights.forward(w.v, y, a.v, n, false, false)
 		if a.queries < s.T {
-			s.last(s.z, y, b)
+			s.last(s.z, y, b, width)
 			queried, n = s.z, b*a.queries
 		}
 		s.weights.forward(w.q, queried, a.q, n, false, false)
 		a.forward(s.turned)
 		if a.queries < s.T {
-			s.last(y, h, b)
+			s.last(y, h, b, width)
 			h, y = y, s.z
 		}
 		s.weights.forward(w.out, a.y, h, n, true, false)
@@ -244,9 +247,9 @@ func (s *call) forward(x activations, b int) {
 }
 
 // last copies the rows of the last K tokens of b sequences.
-func (s *call) last(to, from matrix, b int) {
+func (p Pass) last(to, from matrix, b, width int) {
 	for i := range b {
-		copyRows(to.from(i*s.K), from.from((i+1)*s.T-s.K), s.K, s.Network.Width)
+		copyRows(to.from(i*p.K), from.from((i+1)*p.T-p.K), p.K, width)
 	}
 }
 
@@ -255,17 +258,14 @@ func (s *call) last(to, from matrix, b int) {
 // another length.
 func (p Pass) Backward(params, saved, slope, gradient []float32, workers int) error {
 	c := p.Network
-	if err := p.check(params, nil, slope, saved, true); err != nil {
+	if err := p.check(p.parameters(params), p.kept(saved), p.outputs(slope), length{"entries of the gradient", len(gradient), c.Size()}); err != nil {
 		return err
 	}
-	if len(gradient) != c.Size() {
-		return fmt.Errorf("native: a gradient of %d entries, want %d", len(gradient), c.Size())
-	}
 	var sums matrix // a gradient for each group
-	done := kind{p, forGradients, true, true}.memory(func(r *room) { sums = r.rows(groups, c.Size()) })
+	done := kind{p, forGradients, true}.memory(func(r *room) { sums = r.rows(groups, c.Size()) })
 	defer done()
 	zero(sums, groups, c.Size())
-	p.blocksOf(params, true, true, workers, func(s *call, group, block, first, b int) {
+	p.calls(params, true, workers, func(s *call, group, block, first, b int) {
 		x := p.activations(&room{start: At(Start(saved), block*p.saved())}, b)
 		copyRows(s.out, matrix{At(Start(slope), first*p.K*c.Outputs), c.Outputs}, b*p.K, c.Outputs)
 		s.backward(x, b, sums.row(group))
@@ -301,7 +301,7 @@ func (s *call) backward(x activations, b int, gradient Pointer) {
 		if a.queries == s.T {
 			s.weights.backward(w.q, gradient, y, s.dq, dy, n, true)
 		} else {
-			s.last(other, y, b)
+			s.last(other, y, b, width)
 			s.weights.backward(w.q, gradient, other, s.dq, y, b*s.K, false)
 			s.addLast(dy, y, b)
 			zero(other, n, width)
@@ -320,23 +320,31 @@ func (s *call) addLast(to, from matrix, b int) {
 	}
 }
 
-func (p Pass) check(params, tokens, outputs, saved []float32, back bool) error {
-	c := p.Network
+// length is how many entries a slice has and should have.
+type length struct {
+	of        string
+	got, want int
+}
+
+func (p Pass) parameters(x []float32) length { return length{"parameters", len(x), p.Network.Size()} }
+
+func (p Pass) tokens(x []float32) length {
+	return length{"entries of tokens", len(x), p.B * p.T * p.Network.Features}
+}
+
+func (p Pass) outputs(x []float32) length {
+	return length{"entries of outputs", len(x), p.B * p.K * p.Network.Outputs}
+}
+
+func (p Pass) kept(x []float32) length { return length{"saved entries", len(x), p.Saved()} }
+
+func (p Pass) check(lengths ...length) error {
 	if p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T {
 		return fmt.Errorf("native: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
 	}
-	for _, x := range []struct {
-		name      string
-		got, want int
-		none      bool // may be left out
-	}{
-		{"parameters", len(params), c.Size(), false},
-		{"entries of tokens", len(tokens), p.B * p.T * c.Features, back},
-		{"entries of outputs", len(outputs), p.B * p.K * c.Outputs, false},
-		{"saved entries", len(saved), p.Saved(), !back},
-	} {
-		if x.got != x.want && !(x.none && x.got == 0) {
-			return fmt.Errorf("native: %d %s, want %d", x.got, x.name, x.want)
+	for _, x := range lengths {
+		if x.got != x.want {
+			return fmt.Errorf("native: %d %s, want %d", x.got, x.of, x.want)
 		}
 	}
 	return nil
