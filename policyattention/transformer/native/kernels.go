@@ -3,8 +3,6 @@
 package native
 
 import (
-	"simd/archsimd"
-
 	. "icrl/internal/avx512"
 	"icrl/internal/numeric"
 )
@@ -87,6 +85,10 @@ func normalize4(x, normal, y matrix, inverse, gain, bias Pointer, n int) {
 //
 //	y = x/√(mean h² + ε).
 func divide(y, x, h matrix, n, columns, width int) {
+	if width == 4*Lanes && columns == width && x == h {
+		divide4(y, h, n)
+		return
+	}
 	for i := range n {
 		row, from, into := h.row(i), x.row(i), y.row(i)
 		var square Vector
@@ -99,6 +101,21 @@ func divide(y, x, h matrix, n, columns, width int) {
 			m := First(columns - j)
 			StoreFirst(At(into, j), LoadFirst(At(from, j), m).Mul(factor), m)
 		}
+	}
+}
+
+// divide4 is divide of the rows themselves, of four vectors.
+func divide4(y, h matrix, n int) {
+	const width = 4 * Lanes
+	for i := range n {
+		row, into := h.row(i), y.row(i)
+		x0, x1, x2, x3 := Load(row), Load(At(row, Lanes)), Load(At(row, 2*Lanes)), Load(At(row, 3*Lanes))
+		square := x0.MulAdd(x0, x1.Mul(x1)).Add(x2.MulAdd(x2, x3.Mul(x3)))
+		factor := Everywhere(1 / sqrt(Sum(square)*(1./width)+numeric.LayerNormEpsilon))
+		Store(into, x0.Mul(factor))
+		Store(At(into, Lanes), x1.Mul(factor))
+		Store(At(into, 2*Lanes), x2.Mul(factor))
+		Store(At(into, 3*Lanes), x3.Mul(factor))
 	}
 }
 
@@ -220,11 +237,6 @@ type column struct {
 
 func (c column) key(i int) Pointer { return At(c.start, i*c.stride) }
 
-// sees is the mask of the lanes that see key i.
-func (c column) sees(i int) Mask {
-	return archsimd.Mask32x16FromBits(uint16(0xffff << min(Lanes, max(0, i+1-c.seen))))
-}
-
 // clear sets keys from the end on to 0.
 func (c column) clear(to int) {
 	for i := c.end; i < to; i++ {
@@ -235,30 +247,8 @@ func (c column) clear(to int) {
 // softmax replaces scores by their weights softmax(scale·score), which are 0 for keys that a
 // query does not see.
 func (c column) softmax(scale float32) {
-	factor, least := Everywhere(scale), Everywhere(NegativeInfinity)
-	top := least
-	for i := range min(c.seen, c.end) {
-		top = top.Max(Load(c.key(i)))
-	}
-	for i := c.seen; i < c.end; i++ {
-		top = top.Max(Load(c.key(i)).Merge(least, c.sees(i)))
-	}
-	var zero, total Vector
-	shift := zero.Sub(top.Mul(factor))
-	for i := range min(c.seen, c.end) {
-		e := Exponential(Load(c.key(i)).MulAdd(factor, shift))
-		total = total.Add(e)
-		Store(c.key(i), e)
-	}
-	for i := c.seen; i < c.end; i++ {
-		e := Exponential(Load(c.key(i)).MulAdd(factor, shift)).Masked(c.sees(i))
-		total = total.Add(e)
-		Store(c.key(i), e)
-	}
-	inverse := Everywhere(1).Div(total)
-	for i := range c.end {
-		Store(c.key(i), Load(c.key(i)).Mul(inverse))
-	}
+	seen := min(c.seen, c.end)
+	Softmax(c.start, c.stride, seen, c.end-seen, scale)
 }
 
 // softmaxBack replaces slopes of weights by those of their scores:
