@@ -41,30 +41,34 @@ def quarter_rounds(a, b, c, d):
         z[:] = z << rotation | z >> 32 - rotation
 
 
+def turned(row, i):
+    return np.concatenate((row[i:], row[:i]))
+
+
 def streams(keys, count):
     """The first count 64-bit outputs of each key's stream [keys, count]."""
     seed = np.frombuffer(b"".join(keys), "<u4").reshape(len(keys), 8)
     output, have = [], 0
     while have < count:
-        for counter in (0, 4, 8, 12):
-            x = np.zeros((16, len(keys), 4), np.uint32)  # four blocks side by side
-            x[:4] = np.array([0x61707865, 0x3320646E, 0x79622D32, 0x6B206574], np.uint32)[:, None, None]
-            x[4:12] = seed.T[:, :, None]
-            x[12] = counter + np.arange(4, dtype=np.uint32)
-            start = x[4:12].copy()
-            rows = [x[i : i + 4] for i in (0, 4, 8, 12)]
-            for _ in range(4):
-                quarter_rounds(*rows)
-                shifted = [np.roll(row, -i, axis=0) for i, row in enumerate(rows)]
-                quarter_rounds(*shifted)
-                for i, row in enumerate(rows):
-                    row[:] = np.roll(shifted[i], i, axis=0)
-            x[4:12] += start
-            block = np.ascontiguousarray(x.transpose(1, 0, 2)).reshape(len(keys), 64).view("<u8")
-            if counter == 12:
-                seed, block = np.ascontiguousarray(block[:, 28:]).view("<u4"), block[:, :28]
-            output.append(block)
-            have += block.shape[1]
+        groups = min(4, -(-(count - have) // 32))  # of four blocks; sixteen blocks have one seed
+        x = np.zeros((16, len(keys), groups, 4), np.uint32)
+        x[:4] = np.array([0x61707865, 0x3320646E, 0x79622D32, 0x6B206574], np.uint32)[:, None, None, None]
+        x[4:12] = seed.T[:, :, None, None]
+        x[12] = np.arange(4 * groups, dtype=np.uint32).reshape(groups, 4)
+        start = x[4:12].copy()
+        rows = [x[i : i + 4] for i in (0, 4, 8, 12)]
+        for _ in range(4):
+            quarter_rounds(*rows)
+            shifted = [turned(row, i) for i, row in enumerate(rows)]
+            quarter_rounds(*shifted)
+            for i, row in enumerate(rows):
+                row[:] = turned(shifted[i], -i)
+        x[4:12] += start
+        block = np.ascontiguousarray(x.transpose(1, 2, 0, 3)).reshape(len(keys), 64 * groups).view("<u8")
+        if groups == 4:  # the last 256 bits are the next seed
+            seed, block = np.ascontiguousarray(block[:, 124:]).view("<u4"), block[:, :124]
+        output.append(block)
+        have += block.shape[1]
     return np.concatenate(output, axis=1)[:, :count]
 
 
@@ -286,9 +290,10 @@ def member(text, name):
 
 def table(path):
     with gzip.open(path, "rt") as file:
-        rows = list(csv.reader(io.StringIO(file.read())))
-    values = np.array([[float(v) if v else np.nan for v in row] for row in rows[1:]])
-    return {name: values[:, i] for i, name in enumerate(rows[0])}
+        names, _, rows = file.read().partition("\n")
+    rows = re.sub(r"(?<![^,\n])(?=[,\n])", "nan", rows)  # empty where there is no number
+    values = np.loadtxt(io.StringIO(rows), delimiter=",", ndmin=2)
+    return {name: values[:, i] for i, name in enumerate(names.split(","))}
 
 
 def agree(path, what, stored, again):
@@ -373,7 +378,9 @@ def transformer(weights, h, layers, heads):
     """Outputs [..., T, outputs] of a network without a causal mask for tokens [..., T, features]."""
 
     def linear(name, x):
-        return x @ weights[name + ".weight"] + weights[name + ".bias"]
+        y = x.reshape(-1, x.shape[-1]) @ weights[name + ".weight"]
+        y += weights[name + ".bias"]
+        return y.reshape(*x.shape[:-1], -1)
 
     def norm(name, x):
         x = x - x.mean(axis=-1, keepdims=True)

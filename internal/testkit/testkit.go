@@ -1,6 +1,8 @@
 // Package testkit holds what tests of many packages share. Tests that import it compute in
 // pure Go where they name no backend, and so do the programs they start: XLA compiles their
-// small networks for longer than they run. Those of XLA name it.
+// small networks for longer than they run. Those of XLA name it, and its compiler then leaves
+// LLVM's optimizations out, which are half of its time and no part of what a graph means. (The
+// test of the bundle trains with them, as a user does.)
 package testkit
 
 import (
@@ -15,9 +17,10 @@ import (
 )
 
 func init() {
-	const name = "GOMLX_BACKEND"
-	if os.Getenv(name) == "" {
-		os.Setenv(name, "go")
+	for name, value := range map[string]string{"GOMLX_BACKEND": "go", "XLA_FLAGS": "--xla_backend_optimization_level=0"} {
+		if os.Getenv(name) == "" {
+			os.Setenv(name, value)
+		}
 	}
 }
 
