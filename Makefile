@@ -8,7 +8,7 @@ PRESET ?= quick
 SITE ?= localhost:8080
 PYTHON := .local/python/bin/python
 COMMAND := go run ./policyattention/cmd/policyattention
-EACH_NOTEBOOK := printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P 2 $(PYTHON) scripts/notebooks.py
+EACH_NOTEBOOK = printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P 2 $(PYTHON) scripts/notebooks.py
 
 # Plugins come from set-up alone; nothing is downloaded while a program runs.
 export GOMLX_NO_AUTO_INSTALL := 1
@@ -33,23 +33,28 @@ reproduce: setup ## train, evaluate, and execute the notebooks at PRESET, into a
 	$(COMMAND) reproduce --preset $(PRESET)
 	$(EACH_NOTEBOOK) --preset $(PRESET) --out artifacts/$(PRESET)/notebooks
 
-# What 'make test' is made of. Browsers and kernels mostly wait, so three of these run at a
-# time. What one prints comes in one piece at its end; one that fails does not stop the others.
-LANES := test-go test-notebooks test-site lint test-scripts # the longest first
-test: setup ## every test, the notebooks at smoke included
-	$(MAKE) --no-print-directory --keep-going --jobs=3 $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(LANES)
+# What 'make test' is made of, all at a time, set-up too: a lane begins when what it needs is
+# there. The browsers' lane mostly waits, so the others let it go first. What one prints comes
+# in one piece at its end; one that fails does not stop the others.
+LANES := test-site test-notebooks test-go lint test-scripts
+test: ## every test, the notebooks at smoke included
+	$(MAKE) --no-print-directory --keep-going --jobs=6 $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(LANES)
 	@# Frames are timed, so nothing else may run.
 	cd site && ../.local/site.test -test.v -test.run '^TestFrames$$'
 
-.PHONY: $(LANES)
-# Packages start in the order given: those that take longest first, so that none is left alone.
-LONGEST := $(addprefix icrl/,policyattention/train policyattention/report scripts/bundle policyattention/experiment \
-	policyattention/anymdp/trial policyattention/decoder policyattention/transformer/fused policyattention/method/all)
-test-go: setup
-	go test -vet=off -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
+.PHONY: $(LANES) setup-go
+setup-go:
+	@scripts/setup.sh tools build plugin
 
+# Packages start in the order given: those that take longest first, so that none is left alone.
+LONGEST := $(addprefix icrl/,policyattention/report policyattention/train scripts/bundle policyattention/anymdp/trial \
+	policyattention/decoder policyattention/experiment policyattention/transformer/fused policyattention/method/all)
+test-go: setup-go
+	nice -n 5 go test -vet=off -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
+
+test-scripts test-notebooks: PYTHON := nice -n 5 $(PYTHON)
 test-scripts: setup
-	cd scripts/kubernetes && go test ./...
+	cd scripts/kubernetes && nice -n 5 go test ./...
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
 
 test-site: setup
@@ -62,11 +67,11 @@ test-notebooks: setup
 	made=$$(scripts/smoke.sh); mkdir -p artifacts/smoke; cp -r "$$made"/smoke/. artifacts/smoke/
 	$(EACH_NOTEBOOK) --preset smoke --out .local/notebooks
 
-lint: setup ## go vet, staticcheck, gofmt
+lint: setup-go ## go vet, staticcheck, gofmt
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
 	if [[ -n $$unformatted ]]; then echo "not gofmt-ed:" $$unformatted >&2; exit 1; fi
-	go vet ./...
-	staticcheck ./...
+	nice -n 5 go vet ./...
+	nice -n 5 staticcheck ./...
 
 lab: setup ## JupyterLab with the Go kernel; ARGS="--no-browser --port=9000" passes flags on
 	.local/python/bin/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)

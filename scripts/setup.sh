@@ -12,7 +12,8 @@
 #
 # A finished step leaves a stamp named after the hash of what it was made from, and is
 # skipped until that changes. A step without a stamp starts from nothing, so after an
-# interruption set-up is simply run again.
+# interruption set-up is simply run again. Two set-ups at once share the steps: who comes
+# to a step second waits for it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 local=$root/.local
@@ -28,6 +29,8 @@ step() {
   local name=$1 key stamp start=$SECONDS; shift
   key=$({ echo "$root"; go version; echo "${GOEXPERIMENT-}"; python3 --version; declare -f "make_$name"; cat "$@"; } | sha256)
   stamp=$local/stamps/$name-$key
+  exec 9>"$local/stamps/$name.lock"
+  if command -v flock >/dev/null; then flock 9; fi
   [[ -e $stamp ]] && return
   say "$name ..."
   "make_$name"
@@ -165,8 +168,6 @@ check_prerequisites
 # As in the Makefile: the vector kernels of GoMLX's pure-Go backend.
 [[ $(go env GOARCH) = amd64 ]] && export GOEXPERIMENT=${GOEXPERIMENT-simd}
 mkdir -p "$local/stamps" "$local/bin"
-exec 9>"$local/setup.lock"
-if command -v flock >/dev/null; then flock 9; fi   # one set-up at a time
 
 do_step() {
   case $1 in
@@ -181,10 +182,14 @@ do_step() {
 }
 
 if (( $# == 0 )); then
-  (do_step plugin; do_step python) &   # mostly downloads, while Go builds
+  set -m   # a process group of its own, so that all of it ends when this script does
+  (do_step plugin; do_step python) & downloads=$!   # mostly that, while Go builds
+  set +m
+  trap 'kill -- -$downloads 2>/dev/null || true' EXIT
   do_step tools
   do_step build
-  wait $!
+  wait $downloads
+  trap - EXIT
   set -- kernel
 fi
 for name in "$@"; do do_step "$name"; done
