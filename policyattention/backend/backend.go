@@ -77,8 +77,8 @@ func New(name string) (compute.Backend, error) {
 	return b, err
 }
 
-// Uncompiled names the backend for a program that asks many networks a little each: on XLA it
-// would spend most of its time compiling. It is go where the kernels of package simd are in
+// Uncompiled names the backend for a program that asks many networks a little each or trains
+// for minutes: on XLA compiling would take much of its time. It is go where the kernels of package simd are in
 // place and GOMLX_BACKEND names no other; elsewhere it is "", for New's own choice.
 func Uncompiled() string {
 	if simd.Active() && os.Getenv(compute.ConfigEnvVar) == "" {

@@ -11,9 +11,9 @@ import (
 // Key is the member of a manifest that a Config is.
 func (c Config) Key() string { return "training" }
 
-// usual are the budgets of the presets smoke, quick and paper, and of paper's critics of
-// tables, which names leave out.
-var usual = []int{10, 2_000, 51_200, 6_400}
+// usual are the budgets of the presets smoke and paper, and of paper's critics of tables, which
+// names leave out.
+var usual = []int{10, 51_200, 6_400}
 
 // Name returns objective-recipe-S8-18100, with S4+8 for several sizes, and with the
 // steps before the sizes where they are not usual.

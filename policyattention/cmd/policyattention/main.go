@@ -54,7 +54,7 @@ Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 in
 type globals struct {
 	Artifacts string `help:"Folder of the artifacts." default:"artifacts" type:"path"`
 	Preset    string `help:"Scale: ${enum}." default:"quick" enum:"smoke,quick,paper"`
-	Backend   string `help:"xla:cpu, xla:cuda or go; without it GOMLX_BACKEND, then the best there is." placeholder:"NAME"`
+	Backend   string `help:"xla:cpu, xla:cuda or go; without it GOMLX_BACKEND, then the best there is: for presets smoke and quick go where it has vector kernels, else xla:cpu if it is installed." placeholder:"NAME"`
 	JSON      bool   `help:"Print JSON for machines."`
 
 	// How training is carried out; results agree to rounding.
@@ -136,6 +136,9 @@ func exitCode(err error) int {
 var errUsage = errors.New("wrong usage")
 
 func (g *globals) open() (*experiment.Store, error) {
+	if g.Preset != "paper" { // whose stored evidence is XLA's
+		g.Backend = cmp.Or(g.Backend, backend.Uncompiled())
+	}
 	store, err := experiment.Open(g.Artifacts, g.Preset, g.Backend)
 	if err != nil {
 		return nil, err

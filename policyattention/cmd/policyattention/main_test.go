@@ -190,7 +190,7 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	artifacts := t.TempDir()
 	// The quick preset's run takes minutes in pure Go, half of one on XLA: long enough to be interrupted.
-	cmd := command(t.Context(), "--artifacts", artifacts, "--preset", "quick", "--json", "train", "proximal-plain-S4-14100")
+	cmd := command(t.Context(), "--artifacts", artifacts, "--preset", "quick", "--json", "train", "proximal-plain-5120-S4-14100")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
