@@ -53,6 +53,8 @@ test-go: setup-go
 	nice -n 5 go test -vet=off -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
 
 test-scripts test-notebooks: PYTHON := nice -n 5 $(PYTHON)
+# Matrices are small here, and BLAS's threads spin where they wait for one another.
+test-scripts: export OPENBLAS_NUM_THREADS := 1
 test-scripts: setup
 	cd scripts/kubernetes && nice -n 5 go test ./...
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
