@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/safetensors"
-	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
@@ -60,7 +59,7 @@ func Rows() []Row {
 	for _, r := range TrainingRows() {
 		rows = append(rows, r)
 	}
-	rows = append(rows, distillRow{distill.Paper(1, 8)})
+	rows = append(rows, distillation())
 	for _, s := range []int{4, 8} {
 		rows = append(rows, loopRow{train.Standard(train.Proximal, train.Plain(), 1, s)})
 	}
@@ -119,28 +118,6 @@ func (s trainingSession) Steps(n int) ([]float64, error) {
 		numbers[i] = float64(loss)
 	}
 	return numbers, nil
-}
-
-// distillRow is an optimizer step of Algorithm Distillation, whose number is its loss. It
-// takes seconds, and gigabytes in some programs, so that a few steps and one run have to do.
-type distillRow struct{ distill.Config }
-
-func (r distillRow) Name() string { return fmt.Sprintf("Algorithm Distillation S=%d", r.States) }
-
-func (r distillRow) FLOPs() float64 {
-	linear, attention := perToken(r.Network(), r.Context)
-	return 3 * float64(r.Batch*r.Context) * (linear + attention)
-}
-
-func (r distillRow) Parity() int { return 6 }
-
-func (r distillRow) Scan() int { return 2 }
-
-func (r distillRow) Identities() int { return 1 }
-
-func (r distillRow) Start(backend compute.Backend) (Session, error) {
-	s, err := r.NewSession(backend)
-	return trainingSession{s}, err
 }
 
 // The closed loop that is timed.
