@@ -8,7 +8,7 @@ PRESET ?= quick
 SITE ?= localhost:8080
 PYTHON := .local/python/bin/python
 COMMAND := go run ./policyattention/cmd/policyattention
-EACH_NOTEBOOK = printf '%s\n' notebooks/*.ipynb | xargs -n 1 -P 2 $(PYTHON) scripts/notebooks.py
+EACH_NOTEBOOK = $(PYTHON) scripts/notebooks.py --jobs 2
 
 # Plugins come from set-up alone; nothing is downloaded while a program runs.
 export GOMLX_NO_AUTO_INSTALL := 1
@@ -34,8 +34,8 @@ reproduce: setup ## train, evaluate, and execute the notebooks at PRESET, into a
 	$(EACH_NOTEBOOK) --preset $(PRESET) --out artifacts/$(PRESET)/notebooks
 
 # What 'make test' is made of, all at a time, set-up too: a lane begins when what it needs is
-# there. The browsers' lane mostly waits, so the others let it go first. What one prints comes
-# in one piece at its end; one that fails does not stop the others.
+# there. The browsers' lane mostly waits, so the others let it go first (Chromium gives its pages
+# a niceness of 5). What one prints comes in one piece at its end; one that fails does not stop the others.
 LANES := test-site test-notebooks test-go lint test-scripts
 test: ## every test, the notebooks at smoke included
 	$(MAKE) --no-print-directory --keep-going --jobs=6 $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(LANES)
@@ -43,6 +43,7 @@ test: ## every test, the notebooks at smoke included
 	cd site && ../.local/site.test -test.v -test.run '^TestFrames$$'
 
 .PHONY: $(LANES) setup-go
+setup: $(if $(shell command -v flock),,setup-go) # two set-ups at once need locks
 setup-go:
 	@scripts/setup.sh tools build plugin
 
@@ -50,13 +51,13 @@ setup-go:
 LONGEST := $(addprefix icrl/,policyattention/report policyattention/train scripts/bundle policyattention/anymdp/trial \
 	policyattention/decoder policyattention/experiment policyattention/transformer/fused policyattention/method/all)
 test-go: setup-go
-	nice -n 5 go test -vet=off -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
+	nice -n 10 go test -vet=off -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
 
-test-scripts test-notebooks: PYTHON := nice -n 5 $(PYTHON)
+test-scripts test-notebooks: PYTHON := nice -n 10 $(PYTHON)
 # Matrices are small here, and BLAS's threads spin where they wait for one another.
 test-scripts: export OPENBLAS_NUM_THREADS := 1
 test-scripts: setup
-	cd scripts/kubernetes && nice -n 5 go test ./...
+	cd scripts/kubernetes && nice -n 10 go test ./...
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
 
 test-site: setup
@@ -72,8 +73,8 @@ test-notebooks: setup
 lint: setup-go ## go vet, staticcheck, gofmt
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
 	if [[ -n $$unformatted ]]; then echo "not gofmt-ed:" $$unformatted >&2; exit 1; fi
-	nice -n 5 go vet ./...
-	nice -n 5 staticcheck ./...
+	nice -n 10 go vet ./...
+	nice -n 10 staticcheck ./...
 
 lab: setup ## JupyterLab with the Go kernel; ARGS="--no-browser --port=9000" passes flags on
 	.local/python/bin/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)

@@ -1,6 +1,6 @@
 """Executes notebooks in the project's Go kernel.
 
-    .local/python/bin/python scripts/notebooks.py [--preset PRESET] [--out DIR] [NOTEBOOK...]
+    .local/python/bin/python scripts/notebooks.py [--preset PRESET] [--out DIR] [--jobs N] [NOTEBOOK...]
 
 Without --out a notebook is replaced by its executed self, and left alone if a cell fails;
 with it, executed notebooks are written to DIR, the failed ones too. The preset reaches the
@@ -11,6 +11,7 @@ import argparse
 import copy
 import hashlib
 import math
+import multiprocessing
 import os
 import pathlib
 import re
@@ -176,6 +177,22 @@ def run(path, out, timeout):
     return True
 
 
+def ended(*_):
+    sys.exit(143)  # what ends kernels is done on the way
+
+
+def run_all(paths, out, timeout):
+    """Ends the process; its status is how many failed."""
+    signal.signal(signal.SIGTERM, ended)
+    failed = 0
+    for path in paths:
+        start = time.monotonic()
+        ok = run(path, out, timeout)
+        failed += not ok
+        print(f"{path.name}: {'ok' if ok else 'FAILED'}, {time.monotonic() - start:.1f} s", flush=True)
+    sys.exit(failed)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=pathlib.Path, help="default: all of notebooks/")
@@ -183,21 +200,24 @@ def main():
                         default=os.environ.get("POLICYATTENTION_PRESET") or "quick")
     parser.add_argument("--out", type=pathlib.Path, help="folder for the executed notebooks")
     parser.add_argument("--timeout", type=int, default=3600, help="seconds a cell may take")
+    parser.add_argument("--jobs", type=int, default=1, help="how many are executed at a time")
     arguments = parser.parse_args()
 
     os.environ["POLICYATTENTION_PRESET"] = arguments.preset
     os.environ["JUPYTER_DATA_DIR"] = str(ROOT / ".local/jupyter")
     os.environ["COMPLETE"] = "off"  # nobody presses Tab
     os.environ["JUPYTER_RUNTIME_DIR"] = str(ROOT / ".local/jupyter/runtime")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that kernels are ended
+    signal.signal(signal.SIGTERM, ended)
 
-    failed = 0
     paths = [p.resolve() for p in arguments.notebooks] or sorted(NOTEBOOKS.glob("*.ipynb"))
-    for path in paths:
-        start = time.monotonic()
-        ok = run(path, arguments.out, arguments.timeout)
-        failed += not ok
-        print(f"{path.name}: {'ok' if ok else 'FAILED'}, {time.monotonic() - start:.1f} s", flush=True)
+    shares = [paths[i :: arguments.jobs] for i in range(arguments.jobs)]
+    workers = [multiprocessing.Process(target=run_all, args=(share, arguments.out, arguments.timeout), daemon=True)
+               for share in shares]  # daemons end with this process
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    failed = sum(abs(worker.exitcode) for worker in workers)
     print(f"{len(paths) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 
