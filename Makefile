@@ -51,7 +51,7 @@ setup-go:
 LONGEST := $(addprefix icrl/,policyattention/report policyattention/train scripts/bundle policyattention/anymdp/trial \
 	policyattention/decoder policyattention/experiment policyattention/transformer/fused policyattention/method/all)
 test-go: setup-go
-	nice -n 10 go test -vet=off -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
+	nice -n 10 go test -vet=off -timeout 30m -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
 
 test-scripts test-notebooks: PYTHON := nice -n 10 $(PYTHON)
 # Matrices are small here, and BLAS's threads spin where they wait for one another.

@@ -11,9 +11,9 @@ require (
 	github.com/evanw/esbuild v0.27.2
 	github.com/gobwas/ws v1.4.0
 	github.com/gofrs/flock v0.13.0
-	github.com/gomlx/compute v0.1.6
-	github.com/gomlx/go-xla v0.4.5
-	github.com/gomlx/gomlx v0.28.5
+	github.com/gomlx/compute v0.1.2
+	github.com/gomlx/go-xla v0.4.1
+	github.com/gomlx/gomlx v0.28.2
 	github.com/google/renameio/v2 v2.0.1
 	github.com/in-toto/attestation v1.2.0
 	github.com/janpfeifer/gonb v0.11.5

@@ -157,8 +157,8 @@ make_build() {
   go list -export -tags=noxla ./policyattention/nb/... >/dev/null
   rm -rf "$local/workspace"
   mkdir "$local/workspace"
-  (cd "$local/workspace" && go mod init cell && go work init . "$root" && go list -m all) >/dev/null 2>&1 ||
-    die 'the module graph could not be loaded; see: go list -m all'
+  (cd "$local/workspace" && go mod init cell && go work init . "$root" && go list -m all) >"$local/workspace/log" 2>&1 ||
+    { tail -n 3 "$local/workspace/log" >&2; die 'the module graph could not be loaded'; }
   rm -rf "$local/workspace"
   # gopls keeps what it learns about packages in a cache of its own.
   "$local/bin/gopls" check policyattention/nb/nb.go >/dev/null 2>&1 || say "gopls could not read the packages; completions will be slow at first"
