@@ -117,7 +117,7 @@ func (c Config) Export(path string, steps int) error {
 
 // Export writes what an independent implementation needs to repeat the first steps of a
 // job whose batches are [Fixed]: the initial parameters by name; the arrays of the data,
-// which are given names; and "index" [steps, Examples, …], the indices of each batch.
+// which are given names; and "index" [steps, Examples], an index for each example of a batch.
 func (j Job) Export(path string, names []string, steps int) error {
 	fixed, ok := j.Batches.(Fixed)
 	if !ok {
@@ -145,15 +145,12 @@ func (j Job) Export(path string, names []string, steps int) error {
 		}
 	}
 	var index []int32
-	shape := []int{steps}
 	for step := range steps {
-		batch := fixed.Index(step)
-		err := batch.ConstFlatData(func(data any) { index = append(index, data.([]int32)...) })
+		err := fixed.Index(step).ConstFlatData(func(data any) { index = append(index, data.([]int32)...) })
 		if err != nil {
 			return fmt.Errorf("train: batch %d: %w", step, err)
 		}
-		shape = append(shape[:1], batch.Shape().Dimensions...)
 	}
-	add("index", shape, index)
+	add("index", []int{steps, j.Examples}, index)
 	return safetensors.WriteFile(path, f)
 }

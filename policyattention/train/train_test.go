@@ -401,6 +401,31 @@ func TestNaN(t *testing.T) {
 	}
 }
 
+// What is exported has the shapes that other programs are told, and the batches of a run.
+func TestExport(t *testing.T) {
+	for _, o := range []Objective{Proximal, Critic} {
+		c := tiny(o)
+		path := filepath.Join(t.TempDir(), "start.safetensors")
+		testkit.Check(t, c.Export(path, 3))
+		file := testkit.Must(safetensors.ReadFile(path))(t)
+		shapes := map[string][]int{}
+		for _, x := range file.Tensors {
+			shapes[x.Name] = x.Shape
+		}
+		if got, want := shapes["index"], []int{3, c.Batch}; !slices.Equal(got, want) {
+			t.Errorf("%s: index has shape %v, want %v", o, got, want)
+		}
+		if got := shapes["tokens"]; len(got) != 3 || got[0] != c.Examples || got[2] != c.Network().Features {
+			t.Errorf("%s: tokens have shape %v, want [%d, L, %d]", o, got, c.Examples, c.Network().Features)
+		}
+		index, _, err := safetensors.Get[int32](file, "index")
+		testkit.Check(t, err)
+		if batch := (&order{c: c}).batch(2); !slices.Equal(index[2*c.Batch:], tensors.MustCopyFlatData[int32](batch)) {
+			t.Errorf("%s: the third batch is %v", o, index[2*c.Batch:])
+		}
+	}
+}
+
 // TestBatches: every epoch visits every example once, and a batch depends on
 // its step alone.
 func TestBatches(t *testing.T) {
