@@ -15,11 +15,10 @@ import (
 // Comparison is the speed of training steps and closed loops in several
 // programs, as measured on one machine.
 type Comparison struct {
-	Machine   Machine            `json:"machine"`
-	PeakXLA   float64            `json:"peak_xla_gflops"`
-	PeakGonum float64            `json:"peak_gonum_gflops"`
-	Results   []Result           `json:"results"`
-	Pipeline  map[string]float64 `json:"pipeline_seconds"`
+	Machine  Machine            `json:"machine"`
+	Peak     float64            `json:"peak_gflops"` // best rate of a float32 matrix product, see [Peak]
+	Results  []Result           `json:"results"`
+	Pipeline map[string]float64 `json:"pipeline_seconds"`
 }
 
 // Result is one program in one row.

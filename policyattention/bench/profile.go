@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -129,7 +130,7 @@ func (r TrainingRow) StartPart(backend compute.Backend, part fused.Part) (Sessio
 // StartProduct makes the product of the peak ready: a step is one of them.
 func StartProduct(backend compute.Backend) (Session, error) {
 	square := func(in []*Node) []*Node { return []*Node{DotProduct(in[0], in[0])} }
-	return newCall(backend, 1, square, tensors.FromFlatDataAndDimensions(make([]float32, side*side), side, side))
+	return newCall(backend, 1, square, tensors.FromFlatDataAndDimensions(slices.Repeat([]float32{1. / side}, side*side), side, side))
 }
 
 // call is a computation whose inputs stay on the device; a step makes it n times.

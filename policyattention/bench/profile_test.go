@@ -109,11 +109,11 @@ func TestMalformed(t *testing.T) {
 func TestReadComparison(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "bench.json")
 	want := Result{Row: "actor", Program: "JAX, scan", Setting: "1 × 2", Best: 3}
-	if err := (&Comparison{PeakXLA: 9, Results: []Result{want}}).Write(path); err != nil {
+	if err := (&Comparison{Peak: 9, Results: []Result{want}}).Write(path); err != nil {
 		t.Fatal(err)
 	}
 	c, err := ReadComparison(path)
-	if err != nil || len(c.Results) != 1 || c.Results[0] != want || c.PeakXLA != 9 {
+	if err != nil || len(c.Results) != 1 || c.Results[0] != want || c.Peak != 9 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	if family := c.Results[0].Family(); family != "JAX" {

@@ -11,7 +11,7 @@ import (
 // Of each framework the fastest variant that did not fail is shown.
 func TestBenchTable(t *testing.T) {
 	var c bench.Comparison
-	if err := json.Unmarshal([]byte(`{"machine": {"cpu": "C", "backend": "B"}, "peak_xla_gflops": 90, "results": [
+	if err := json.Unmarshal([]byte(`{"machine": {"cpu": "C", "backend": "B"}, "peak_gflops": 90, "results": [
 		{"row": "actor", "setting": "1 × 2", "program": "GoMLX", "steps_s": 12.34, "share_of_peak": 0.31},
 		{"row": "actor", "setting": "1 × 2", "program": "JAX", "steps_s": 9, "share_of_peak": 0.2},
 		{"row": "actor", "setting": "1 × 2", "program": "JAX, vmap", "steps_s": 10.5, "share_of_peak": 0.25},
