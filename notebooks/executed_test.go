@@ -40,6 +40,35 @@ func TestNotebooksAreExecuted(t *testing.T) {
 	}
 }
 
+// Visual Studio Code and GitHub take a dollar for the beginning of a formula only if no letter
+// or digit stands before it, and for its end only if none follows; JupyterLab is less strict.
+var (
+	code    = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
+	formula = regexp.MustCompile(`[^$]?\$[^$]+\$[^$]?`)
+	glued   = regexp.MustCompile(`^[\pL\pN]\$|\$[\pL\pN]$|^.?\$\s|\s\$.?$`)
+)
+
+func TestFormulas(t *testing.T) {
+	for _, bad := range []string{"from Dir$(1)$, x", "$x$s", "a $ x$ b"} {
+		if !slices.ContainsFunc(formula.FindAllString(bad, -1), glued.MatchString) {
+			t.Errorf("%q passes", bad)
+		}
+	}
+	for file, n := range all(t) {
+		for i, cell := range n.Cells {
+			if cell.Type != "markdown" {
+				continue
+			}
+			text := strings.ReplaceAll(code.ReplaceAllString(strings.Join(cell.Source, ""), ""), "$$", "\n")
+			for _, f := range formula.FindAllString(text, -1) {
+				if glued.MatchString(f) {
+					t.Errorf("%s: cell %d: %q is no formula for every reader", file, i, f)
+				}
+			}
+		}
+	}
+}
+
 // Every notebook has an exercise whose check refuses the text as it stands, and a folded
 // solution that the same check accepts.
 func TestExercises(t *testing.T) {

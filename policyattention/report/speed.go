@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg/draw"
@@ -171,7 +172,15 @@ func BenchTable(c *bench.Comparison) Table {
 		}
 	}
 	t.Columns = append(t.Columns, families...)
+	var compared []string // with the peers
+	if slices.ContainsFunc(families, peer) {
+		compared = slices.DeleteFunc(slices.Clone(families), peer)
+	}
+	for _, family := range compared {
+		t.Columns = append(t.Columns, family+" over the better peer")
+	}
 	for _, line := range lines {
+		fastest := 0. // of the peers
 		row := []Cell{{line.row}, {line.setting}}
 		for _, family := range families {
 			line.family = family
@@ -185,11 +194,25 @@ func BenchTable(c *bench.Comparison) Table {
 				cell += ")"
 			}
 			row = append(row, Cell{cell})
+			if peer(family) {
+				fastest = max(fastest, r.Best)
+			}
+		}
+		for _, family := range compared {
+			line.family = family
+			cell := NotRun
+			if best[line].Best > 0 && fastest > 0 {
+				cell = fmt.Sprintf("%.2f", best[line].Best/fastest)
+			}
+			row = append(row, Cell{cell})
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
+
+// peer tells whether a framework is not one of ours.
+func peer(family string) bool { return !strings.HasPrefix(family, "GoMLX") }
 
 // ProfileTable tables where the time of a training step goes.
 func ProfileTable(p *bench.Profile) Table {

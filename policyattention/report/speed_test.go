@@ -22,10 +22,10 @@ func TestBenchTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := BenchTable(&c)
-	columns := []string{"work", "processes × threads", "GoMLX", "JAX", "PyTorch"}
+	columns := []string{"work", "processes × threads", "GoMLX", "JAX", "PyTorch", "GoMLX over the better peer"}
 	rows := [][]string{
-		{"actor", "1 × 2", "12 (31 %)", "10 (25 %; JAX, vmap)", "120 (40 %)"},
-		{"loop", "2 × 1", "3 (10 %)", NotRun, NotRun},
+		{"actor", "1 × 2", "12 (31 %)", "10 (25 %; JAX, vmap)", "120 (40 %)", "0.10"},
+		{"loop", "2 × 1", "3 (10 %)", NotRun, NotRun, NotRun},
 	}
 	if !reflect.DeepEqual(got.Columns, columns) || !reflect.DeepEqual(got.text(), rows) {
 		t.Errorf("%q\n%q", got.Columns, got.Rows)

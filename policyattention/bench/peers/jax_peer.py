@@ -19,13 +19,21 @@ def norm(p, name, x):
     return x * jax.lax.rsqrt(jnp.square(x).mean(-1, keepdims=True) + 1e-5) * p[name + ".gain"] + p[name + ".bias"]
 
 
-def blocks(p, h):
-    batch, length, _ = h.shape
+def blocks(p, h, outputs=None):
+    """The outputs of all tokens, or of the last so many: for these alone the last block is computed then."""
+    batch, length, width = h.shape
     visible = jnp.tril(jnp.ones((length, length), bool))
     for layer in range(data.LAYERS):
         block = f"blocks.{layer}."
-        q, k, v = jnp.split(linear(p, block + "qkv", norm(p, block + "norm1", h)), 3, -1)
-        q, k, v = (x.reshape(batch, length, data.HEADS, -1) for x in (q, k, v))
+        x = norm(p, block + "norm1", h)
+        if outputs and layer == data.LAYERS - 1:
+            weight, bias = p[block + "qkv.weight"], p[block + "qkv.bias"]
+            h, visible = h[:, -outputs:], visible[-outputs:]
+            q = x[:, -outputs:] @ weight[:, :width] + bias[:width]
+            k, v = jnp.split(x @ weight[:, width:] + bias[width:], 2, -1)
+        else:
+            q, k, v = jnp.split(linear(p, block + "qkv", x), 3, -1)
+        q, k, v = (x.reshape(batch, x.shape[1], data.HEADS, -1) for x in (q, k, v))
         scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / q.shape[-1] ** 0.5
         mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(jnp.where(visible, scores, -1e9)), v)
         h = h + linear(p, block + "out", mixed.reshape(h.shape))
@@ -33,8 +41,8 @@ def blocks(p, h):
     return linear(p, "head", norm(p, "norm", h))
 
 
-def network(p, tokens):
-    return blocks(p, linear(p, "embed", tokens))[..., 0]
+def network(p, tokens, outputs=None):
+    return blocks(p, linear(p, "embed", tokens), outputs)[..., 0]
 
 
 def actor_loss(p, tokens, prior, gain, weight):
@@ -43,7 +51,7 @@ def actor_loss(p, tokens, prior, gain, weight):
 
 
 def critic_loss(p, tokens, mean, exact):
-    return jnp.square(network(p, tokens)[:, -exact.shape[1]:] - exact).mean()
+    return jnp.square(network(p, tokens, exact.shape[1]) - exact).mean()
 
 
 def distill_loss(p, previous, reward, state, action):

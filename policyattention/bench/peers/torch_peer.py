@@ -22,17 +22,31 @@ def attention(qkv):
     return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(batch, length, -1)
 
 
-def blocks(p, h):
+def last_attention(p, name, x, outputs):
+    """The same for the last so many tokens alone."""
+    (batch, length, width), weight, bias = x.shape, p[name + ".weight"], p[name + ".bias"]
+    q = F.linear(x[:, -outputs:], weight[:width], bias[:width]).view(batch, outputs, data.HEADS, -1).transpose(1, 2)
+    k, v = F.linear(x, weight[width:], bias[width:]).view(batch, length, 2, data.HEADS, -1).permute(2, 0, 3, 1, 4)
+    visible = torch.ones(outputs, length, dtype=torch.bool).tril(length - outputs)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=visible).transpose(1, 2).reshape(batch, outputs, -1)
+
+
+def blocks(p, h, outputs=None):
+    """The outputs of all tokens, or of the last so many: for these alone the last block is computed then."""
     for layer in range(data.LAYERS):
         block = f"blocks.{layer}."
-        mixed = attention(linear(p, block + "qkv", norm(p, block + "norm1", h)))
+        x = norm(p, block + "norm1", h)
+        if outputs and layer == data.LAYERS - 1:
+            h, mixed = h[:, -outputs:], last_attention(p, block + "qkv", x, outputs)
+        else:
+            mixed = attention(linear(p, block + "qkv", x))
         h = h + linear(p, block + "out", mixed)
         h = h + linear(p, block + "down", F.relu(linear(p, block + "up", norm(p, block + "norm2", h))))
     return linear(p, "head", norm(p, "norm", h))
 
 
-def network(p, tokens):
-    return blocks(p, linear(p, "embed", tokens))[..., 0]
+def network(p, tokens, outputs=None):
+    return blocks(p, linear(p, "embed", tokens), outputs)[..., 0]
 
 
 def actor_loss(p, tokens, prior, gain, weight):
@@ -41,7 +55,7 @@ def actor_loss(p, tokens, prior, gain, weight):
 
 
 def critic_loss(p, tokens, mean, exact):
-    return F.mse_loss(network(p, tokens)[:, -exact.shape[1]:], exact)
+    return F.mse_loss(network(p, tokens, exact.shape[1]), exact)
 
 
 def distill_loss(p, previous, reward, state, action):

@@ -80,6 +80,21 @@ type task struct {
 	problem             string
 }
 
+// peer returns the command of a program of bench/peers with its arguments. PyTorch multiplies
+// matrices by MKL, which on AMD's processors uses no AVX-512 unless it is told that they are
+// Intel's. A library that tells it so stands beside Python where set-up could build one.
+func peer(python string, program ...string) []string {
+	command := append([]string{python, "policyattention/bench/peers/" + program[0]}, program[1:]...)
+	library, err := filepath.Abs(filepath.Join(filepath.Dir(python), "../lib/mkl_as_on_intel.so"))
+	if err != nil || !strings.HasPrefix(program[0], "torch") {
+		return command
+	}
+	if _, err := os.Stat(library); err != nil {
+		return command
+	}
+	return append([]string{"env", "LD_PRELOAD=" + library}, command...)
+}
+
 func (c compareCmd) programs() ([]program, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -96,10 +111,10 @@ func (c compareCmd) programs() ([]program, error) {
 		return list, nil
 	}
 	jax := func(t task, more ...string) []string {
-		return append([]string{c.Python, "policyattention/bench/peers/jax_peer.py", t.problem}, more...)
+		return peer(c.Python, append([]string{"jax_peer.py", t.problem}, more...)...)
 	}
 	torch := func(t task, more ...string) []string {
-		return append([]string{c.Python, "policyattention/bench/peers/torch_peer.py", t.problem, fmt.Sprint(t.threads)}, more...)
+		return peer(c.Python, append([]string{"torch_peer.py", t.problem, fmt.Sprint(t.threads)}, more...)...)
 	}
 	return append(list,
 		program{"JAX", func(t task) []string { return jax(t) }},

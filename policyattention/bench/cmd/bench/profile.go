@@ -84,9 +84,9 @@ func (c profileCmd) row(i int, row bench.TrainingRow, problem string) (bench.Pro
 		}},
 		{"PyTorch", func(part fused.Part) []string {
 			if part == bench.Step {
-				return []string{c.Python, "policyattention/bench/peers/torch_peer.py", problem, "1"}
+				return peer(c.Python, "torch_peer.py", problem, "1")
 			}
-			return []string{c.Python, "policyattention/bench/peers/torch_profile.py", problem, string(part)}
+			return peer(c.Python, "torch_profile.py", problem, string(part))
 		}},
 	}
 	if c.Python == "" {
