@@ -73,7 +73,8 @@ func ReadComparison(path string) (*Comparison, error) {
 	return c, nil
 }
 
-// Resume takes over the results of an earlier comparison, to be replaced row by row.
+// Resume takes over the results of an earlier comparison, to be replaced row by row, and the
+// larger of both peaks.
 // It must be of the same machine and versions.
 func (c *Comparison) Resume(earlier *Comparison) error {
 	here, there := c.Machine, earlier.Machine
@@ -82,6 +83,10 @@ func (c *Comparison) Resume(earlier *Comparison) error {
 		return fmt.Errorf("bench: the earlier results are of another machine or version, %+v, this is %+v", there, here)
 	}
 	c.Results = slices.Clone(earlier.Results)
+	for i := range c.Results { // one peak for all: the best seen
+		c.Results[i].Share *= earlier.Peak / max(c.Peak, earlier.Peak)
+	}
+	c.Peak = max(c.Peak, earlier.Peak)
 	return nil
 }
 

@@ -13,7 +13,7 @@ func TestResume(t *testing.T) {
 	result := func(row int, setting string, best float64) Result {
 		return Result{Row: rows[row].Name(), Program: "GoMLX", Setting: setting, Best: best}
 	}
-	earlier := &Comparison{Machine: Describe("go"), Results: []Result{
+	earlier := &Comparison{Machine: Describe("go"), Peak: 100, Results: []Result{
 		result(0, "1 × 2", 1), result(0, "2 × 1", 2), result(2, "1 × 2", 3),
 	}}
 	path := filepath.Join(t.TempDir(), "bench.json")
@@ -25,9 +25,14 @@ func TestResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &Comparison{Machine: Describe("go")}
+	c.Peak, read.Results[0].Share = 200, .5
 	if err := c.Resume(read); err != nil {
 		t.Fatal(err)
 	}
+	if c.Results[0].Share != .25 || c.Peak != 200 { // of a larger peak
+		t.Errorf("share %v of %v", c.Results[0].Share, c.Peak)
+	}
+	c.Results[0].Share = 0
 	c.Put([]Result{result(0, "2 × 1", 5)})
 	c.Put([]Result{result(1, "1 × 2", 4)})
 	want := []Result{result(0, "1 × 2", 1), result(0, "2 × 1", 5), result(1, "1 × 2", 4), result(2, "1 × 2", 3)}
