@@ -8,9 +8,10 @@
 //	go         GoMLX's own backend in pure Go: needs nothing
 //
 // Built with GOEXPERIMENT=simd on x86-64, as the Makefile builds everything, the pure-Go
-// backend has the kernels of packages simd and native where the processor has AVX-512: a
-// training step at S = 8 takes .022 s of processor time so, and .028 s on XLA (an EPYC, Zen 4). With AVX2 alone
-// matrix products are fast, .15 s a step, and without the experiment nothing is, .38 s.
+// backend has the kernels of packages simd and native where the processor has AVX-512: on an
+// EPYC (Zen 4) a training step at S = 8 takes .022 s of processor time so, and .028 s on XLA.
+// With AVX2 alone matrix products are fast, .15 s a step, and without the experiment nothing
+// is, .38 s.
 //
 // Options follow after commas, e.g. "xla:cuda,tf32=false" or "go:parallelism=1"; see
 // the documentation of github.com/gomlx/go-xla/compute/xla. XLA reads its own flags from

@@ -197,15 +197,11 @@ func Peak(backend compute.Backend) (float64, error) {
 		return 0, err
 	}
 	defer s.Close()
-	return peak(func() error { _, err := s.Steps(1); return err })
-}
-
-func peak(product func() error) (float64, error) {
 	best := math.Inf(1)
 	for range 10 {
 		began := time.Now()
-		if err := product(); err != nil {
-			return 0, fmt.Errorf("bench: %w", err)
+		if _, err := s.Steps(1); err != nil {
+			return 0, err
 		}
 		best = min(best, time.Since(began).Seconds())
 	}
