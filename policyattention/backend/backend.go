@@ -92,9 +92,7 @@ func named(name string) (compute.Backend, error) {
 	kind, config, _ := strings.Cut(name, ":")
 	switch kind {
 	case "go":
-		// Operations that run at the same time can take all of the backend's workers
-		// and then wait for one, each of them, for ever (compute v0.1.2, Pool.Saturate).
-		b, err := gobackend.New("ops_sequential," + config)
+		b, err := newGo(config)
 		if err != nil {
 			return nil, fmt.Errorf("backend: %q: %w", name, err)
 		}
@@ -112,6 +110,13 @@ func named(name string) (compute.Backend, error) {
 	default:
 		return nil, fmt.Errorf("backend: unknown name %q, want xla:cpu, xla:cuda or go", name)
 	}
+}
+
+// newGo returns a backend in pure Go. Operations that run at the same time can take all of its
+// workers and then wait for one, each of them, for ever (compute v0.1.2, Pool.Saturate). They
+// run in the order in which they are built, so that a graph says what memory is free when.
+func newGo(config string) (compute.Backend, error) {
+	return gobackend.New("ops_sequential,creation_order," + config)
 }
 
 // Description says what a backend is, for manifests. It holds no paths.

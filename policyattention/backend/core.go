@@ -2,6 +2,7 @@ package backend
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"sync"
 
@@ -10,21 +11,25 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// A Core is one processor of this process with an XLA client of its own, whose
-// threads do not leave it. One client would share its work out to all processors
-// operation by operation, and the operations of small networks are too short for
-// that to gain much; clients of a core each share out a whole computation.
+// A Core is one processor of this process with a backend of its own: an XLA client, whose
+// threads do not leave it, or one in pure Go of one goroutine. One backend would share its work
+// out to all processors operation by operation, and the operations of small networks are too
+// short for that to gain much; those of a core each share out a whole computation.
 type Core struct {
 	compute.Backend
 	work  chan func() // nil for any thread
+	own   bool        // Backend is the core's alone
 	close sync.Once
 }
 
 // Cores starts a Core on each of the processors that this process may use, on at most
-// n of them, for a backend xla:cpu. Where that is one, where threads cannot be kept on a
-// processor (outside Linux), and for other backends, the only Core is b and any thread.
+// n of them, for a backend xla:cpu or go. Where that is one, where XLA's threads cannot be kept
+// on a processor (outside Linux), and for other backends, the only Core is b and any thread.
 // Close each of them.
 func Cores(b compute.Backend, n int) ([]*Core, error) {
+	if IsGo(b) {
+		return goCores(b, min(n, runtime.GOMAXPROCS(0)))
+	}
 	if !IsXLACPU(b) {
 		return []*Core{{Backend: b}}, nil
 	}
@@ -51,6 +56,23 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 			}
 			return nil, fmt.Errorf("backend: processor %d: %w", id, err)
 		}
+		cores = append(cores, c)
+	}
+	return cores, nil
+}
+
+func goCores(b compute.Backend, n int) (cores []*Core, err error) {
+	if n < 2 {
+		return []*Core{{Backend: b}}, nil
+	}
+	for range n {
+		c := &Core{own: true}
+		if c.Backend, err = newGo(""); err != nil {
+			return nil, fmt.Errorf("backend: %w", err)
+		}
+		// Its option for that prints a line (compute v0.1.2).
+		workers := reflect.ValueOf(c.Backend).Elem().FieldByName("Workers").Interface()
+		workers.(interface{ SetMaxParallelism(int) }).SetMaxParallelism(0)
 		cores = append(cores, c)
 	}
 	return cores, nil
@@ -101,7 +123,7 @@ func Processors() ([]int, error) {
 // newCore starts a client on a processor. Its threads inherit where the thread that
 // starts it may run.
 func newCore(like compute.Backend, id int) (*Core, error) {
-	c := &Core{work: make(chan func())}
+	c := &Core{work: make(chan func()), own: true}
 	started := make(chan error)
 	go func() {
 		// Never unlocked: the thread ends with this function.
@@ -132,13 +154,15 @@ func (c *Core) Do(f func() error) error {
 	return <-done
 }
 
-// Close ends the client and its thread, once.
+// Close ends the core's own backend and its thread, once.
 func (c *Core) Close() {
-	if c.work == nil {
+	if !c.own {
 		return
 	}
 	c.close.Do(func() {
 		c.Backend.Finalize()
-		close(c.work)
+		if c.work != nil {
+			close(c.work)
+		}
 	})
 }

@@ -15,9 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer/fused"
 )
 
-// cores makes the steps of a job on the processor cores of an xla:cpu backend. A
+// cores makes the steps of a job on the processor cores of a backend xla:cpu or go. A
 // batch is taken through the network in parts, each by one core, and then every core
 // makes the optimizer's step with the mean of their gradients. How many cores there
 // are changes no bit: a part is the same program on any core, and the order of the
@@ -46,7 +47,7 @@ func newCores(b compute.Backend, j Job, s *state) (*cores, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := j.parts(j.Examples)
+	parts := j.parts(b)
 	own, err := backend.Cores(b, parts)
 	if err != nil {
 		return nil, err
@@ -275,24 +276,41 @@ func (m *meeting) cancel(err error) error {
 	return err
 }
 
-// maxTokens is the number of tokens that a CPU takes through a network at once. The
+// maxTokens is the number of tokens that XLA takes through a network at once. The
 // activations of more do not stay in a core's caches, which costs a sixth of a step's
 // time at S = 16; and the temporary buffer of very many does not fit into the memory
 // that glibc's allocator keeps for a thread, so that it would be mapped anew for each
 // step.
 const maxTokens = 1024
 
+// maxPartTokens is the same for GoMLX's pure-Go backend, which takes a part through the network
+// in blocks. More parts would serve more cores, and each prepares the parameters anew.
+const maxPartTokens = 8192
+
 // maxParts is how many parts a batch is taken in at most. Algorithm Distillation's
-// 128 sequences of 200 tokens want all of them: a step in 16 parts takes 1.25 times as
+// 128 sequences of 200 tokens want all of them on XLA: a step in 16 parts takes 1.25 times as
 // long.
 const maxParts = 32
 
-// parts is how many parts a batch of so many examples is taken in on a CPU: two at
-// least, for two cores.
-func (j Job) parts(batch int) int {
+// parts is how many parts a batch is taken in on a CPU: two at least, for two cores.
+func (j Job) parts(on compute.Backend) int {
+	most := maxTokens
+	if backend.IsGo(on) {
+		most = maxPartTokens
+	}
 	n := 1
-	for n < maxParts && batch%(2*n) == 0 && (n == 1 || batch/n*j.Tokens > maxTokens) {
+	for n < maxParts && j.Examples%(2*n) == 0 && (n == 1 || j.Examples/n*j.Tokens > most) {
 		n *= 2
+	}
+	return n
+}
+
+// blocks is in how many equal blocks so many examples go through the network and back, see
+// [fused.Network.MeanGradient].
+func (j Job) blocks(on compute.Backend, examples int) int {
+	most, n := fused.BlockTokens(on), 1
+	for most > 0 && n < examples && (examples%n != 0 || examples/n*j.Tokens > most) {
+		n++
 	}
 	return n
 }

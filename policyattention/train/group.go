@@ -26,7 +26,7 @@ type stepper interface {
 
 // newStepper moves runs to the device, each where its state says.
 func newStepper(b compute.Backend, execution Execution, jobs []Job, states []*state) (stepper, error) {
-	if backend.IsXLACPU(b) && execution.StepsPerCall <= 1 && execution.Devices <= 1 && len(jobs) == 1 {
+	if (backend.IsXLACPU(b) || backend.IsGo(b)) && execution.StepsPerCall <= 1 && execution.Devices <= 1 && len(jobs) == 1 {
 		return newCores(b, jobs[0], states[0])
 	}
 	return newGroup(b, execution, jobs, states)

@@ -40,7 +40,11 @@ type weights [][]any
 
 func newProgram(b compute.Backend, c Config) (*program, error) {
 	p := &program{network: c.Network(), cpu: backend.IsXLACPU(b)}
-	own, err := backend.Cores(b, maxCores)
+	n := maxCores
+	if backend.IsGo(b) {
+		n = 1 // it shares out a call itself
+	}
+	own, err := backend.Cores(b, n)
 	if err != nil {
 		return nil, err
 	}

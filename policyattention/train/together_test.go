@@ -156,8 +156,11 @@ func TestDevicesAgree(t *testing.T) {
 // moment after one step is a tenth. One core takes all parts; [TestCoresAgree] is on more.
 // Actors differ in what is made of the outputs only, so one stands for them.
 func TestPartsAgree(t *testing.T) {
-	b := start(t, "xla:cpu")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	backends(t, testPartsAgree)
+}
+
+func testPartsAgree(t *testing.T, b compute.Backend) {
 	for _, objective := range []Objective{Proximal, Critic} {
 		c := tiny(objective)
 		c.Batch, c.Examples = 512, 512
@@ -167,7 +170,7 @@ func TestPartsAgree(t *testing.T) {
 		defer g.finalize()
 		several := testkit.Must(newCores(b, j, &parted))(t)
 		defer several.finalize()
-		if several.parts < 4 {
+		if several.parts < 2 {
 			t.Errorf("%s: %d parts", objective, several.parts)
 		}
 		for _, run := range []struct {
@@ -191,17 +194,20 @@ func TestPartsAgree(t *testing.T) {
 	}
 }
 
-// Parts are for two cores and for many tokens, on a CPU.
+// Passes are for two cores, and for caches.
 func TestParts(t *testing.T) {
 	backends(t, func(t *testing.T, b compute.Backend) {
 		for _, tc := range []struct {
 			objective Objective
 			states    int
-			xla       int
-		}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 16}} {
-			want := 1
-			if !backend.IsGo(b) {
-				want = tc.xla
+			xla, pure int
+		}{{Proximal, 4, 2, 4}, {Proximal, 8, 2, 8}, {Proximal, 16, 4, 16}, {Critic, 4, 8, 32}, {Critic, 8, 16, 64}} {
+			want := tc.xla
+			if backend.IsGo(b) {
+				want = 2
+			}
+			if fused.BlockTokens(b) > 0 {
+				want = tc.pure
 			}
 			c, k := Standard(tc.objective, Plain(), 1, tc.states), tc.states*3
 			tokens := k
@@ -235,7 +241,10 @@ func aloneAndShared[T any](t *testing.T, run func() (T, int)) (alone, shared T, 
 // Several cores compute what one does, to the bit: an actor in two parts, which stands for
 // all, and a critic in four or more.
 func TestCoresAgree(t *testing.T) {
-	b := start(t, "xla:cpu")
+	backends(t, testCoresAgree)
+}
+
+func testCoresAgree(t *testing.T, b compute.Backend) {
 	for objective, batch := range map[Objective]int{Proximal: 8, Critic: 512} {
 		c := tiny(objective)
 		c.Batch, c.Examples = batch, 512

@@ -174,19 +174,21 @@ func whereRow(out Pointer, condition []bool, x, y Pointer, stepX, stepY int) {
 	}
 }
 
-// exp is the exponential of each entry.
-func exp(n *node, inputs []*buffer) writer {
-	x := floats(inputs[0])
-	if x == nil {
-		return nil
-	}
+// unary is a function of each entry, the work of so many sums.
+func unary(f func(x Vector) Vector, work int) func(n *node, inputs []*buffer) writer {
 	const piece = 1 << 12
-	return func(out []float32, workers int) {
-		parallel(workers, (len(x)+piece-1)/piece, 8*len(x), func(from, to int) {
-			for i := from * piece; i < min(to*piece, len(x)); i += Lanes {
-				m := First(len(x) - i)
-				StoreFirst(At(Start(out), i), Exponential(LoadFirst(At(Start(x), i), m)), m)
-			}
-		})
+	return func(n *node, inputs []*buffer) writer {
+		x := floats(inputs[0])
+		if x == nil {
+			return nil
+		}
+		return func(out []float32, workers int) {
+			parallel(workers, (len(x)+piece-1)/piece, work*len(x), func(from, to int) {
+				for i := from * piece; i < min(to*piece, len(x)); i += Lanes {
+					m := First(len(x) - i)
+					StoreFirst(At(Start(out), i), f(LoadFirst(At(Start(x), i), m)), m)
+				}
+			})
+		}
 	}
 }

@@ -83,12 +83,14 @@ type callData struct{ Target unsafe.Pointer }
 // functionName returns the name of a function of the library.
 var functionName func(function unsafe.Pointer) string
 
-// standIn returns what stands in for a function of a graph, or nil.
-func standIn(name string) Function {
+// standsIn returns what stands in for a function of a graph, if anything does.
+func standsIn(name string) (f standIn, ok bool) {
 	name, _, _ = strings.Cut(name, "#")
-	f, _ := functions.Load(name)
-	function, _ := f.(Function)
-	return function
+	found, ok := functions.Load(name)
+	if ok {
+		f = found.(standIn)
+	}
+	return f, ok
 }
 
 // dataOf returns Data of a node as a *T.
@@ -122,8 +124,8 @@ func init() {
 // call has what stands in for a function compute it, if anything does.
 func call(backend unsafe.Pointer, n *node, inputs []*buffer, owned []bool) ([]*buffer, error) {
 	name := functionName(dataOf[callData](n).Target)
-	f := standIn(name)
-	if f == nil {
+	function, ok := standsIn(name)
+	if !ok {
 		return libraryCall(backend, n, inputs, owned)
 	}
 	outputs := make([]*buffer, len(n.MultiOutputsShapes))
@@ -135,14 +137,22 @@ func call(backend unsafe.Pointer, n *node, inputs []*buffer, owned []bool) ([]*b
 	if other || slices.ContainsFunc(ins, func(x []float32) bool { return x == nil }) {
 		return nil, fmt.Errorf("simd: an input or output of %s is not of float32", name)
 	}
+	last := len(inputs) - 1
 	for i, shape := range n.MultiOutputsShapes {
-		var err error
-		if outputs[i], err = getBuffer(backend, shape); err != nil {
-			return nil, err
+		if function.inPlace && owned[last] {
+			outputs[i], inputs[last] = inputs[last], nil
+		} else {
+			var err error
+			if outputs[i], err = getBuffer(backend, shape); err != nil {
+				return nil, err
+			}
+			if function.inPlace {
+				copy(floats(outputs[i]), ins[last])
+			}
 		}
 		outs = append(outs, floats(outputs[i]))
 	}
-	return outputs, f(ins, outs, workers(backend))
+	return outputs, function.f(ins, outs, workers(backend))
 }
 
 // wanted says whether the processor has AVX-512 and the environment does not switch it off.

@@ -34,7 +34,8 @@ var kernels = map[compute.OpType]kernel{
 	compute.OpTypeDiv:        {binary, true},
 	compute.OpTypeMax:        {binary, true},
 	compute.OpTypeWhere:      {where, true},
-	compute.OpTypeExp:        {exp, true},
+	compute.OpTypeExp:        {unary(Exponential, 8), true},
+	compute.OpTypeSqrt:       {unary(Vector.Sqrt, 4), true},
 	compute.OpTypeReduceSum:  {prepare: reduce},
 	compute.OpTypeReduceMax:  {prepare: reduce},
 }

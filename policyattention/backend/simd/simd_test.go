@@ -13,6 +13,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/compute/shapes"
+
+	"icrl/internal/testkit"
 )
 
 // installed skips a test where no kernels are wanted, and fails it where they are not in
@@ -271,6 +273,61 @@ func TestExp(t *testing.T) {
 		}
 		if !(math.Abs(g-w) <= math.Max(2*math.Abs(w)*0x1p-23, 0x1p-149)) {
 			t.Errorf("exp(%v) = %v, want %v", x[i], g, w)
+		}
+	}
+}
+
+// Square roots are rounded as IEEE 754 says, so that there is one answer.
+func TestSqrt(t *testing.T) {
+	installed(t)
+	rng := rand.New(rand.NewPCG(5, 2))
+	x := []float32{0, 1, 2, -1, 1e-40, float32(math.Inf(1)), float32(math.NaN())}
+	for range 100 {
+		x = append(x, float32(math.Exp(20*rng.NormFloat64())))
+	}
+	want, got := both(t, compute.OpTypeSqrt, func(f compute.Function, x []compute.Value) (compute.Value, error) { return f.Sqrt(x[0]) }, input{x, []int{len(x)}})
+	closeTo(t, want, got, 0)
+}
+
+// A function takes the place of its last input where nothing else reads that, and leaves the
+// input alone where something does.
+func TestStandInPlace(t *testing.T) {
+	installed(t)
+	const name = "test of a function in place"
+	StandInPlace(name, func(in, out [][]float32, _ int) error {
+		for i := range out[0] {
+			out[0][i] += in[0][i]
+		}
+		return nil
+	})
+	b := testkit.Must(gobackend.New("ops_sequential"))(t)
+	builder := b.Builder(name)
+	shape := shapes.Make(dtypes.Float32, 3)
+	f := testkit.Must(builder.NewFunction(name))(t)
+	x := testkit.Must(f.Parameter("x", shape, nil))(t)
+	testkit.Must(f.Parameter("y", shape, nil))(t)
+	check(t, f.Return([]compute.Value{x}, nil))
+	main := builder.Main()
+	var in []compute.Value
+	for _, name := range []string{"a", "b"} {
+		in = append(in, testkit.Must(main.Parameter(name, shape, nil))(t))
+	}
+	// sum is read again after it was added to, twice is not.
+	sum := testkit.Must(main.Add(in[0], in[1]))(t)
+	twice := testkit.Must(main.Call(f, in[0], sum))(t)[0]
+	thrice := testkit.Must(main.Call(f, in[0], twice))(t)[0]
+	check(t, main.Return([]compute.Value{sum, thrice}, nil))
+	program := testkit.Must(builder.Compile())(t)
+	var buffers []compute.Buffer
+	for _, v := range [][]float32{{1, 2, 3}, {10, 20, 30}} {
+		buffers = append(buffers, testkit.Must(b.BufferFromFlatData(0, v, shape))(t))
+	}
+	out := testkit.Must(program.Execute(buffers, nil, 0))(t)
+	for i, want := range [][]float32{{11, 22, 33}, {13, 26, 39}} {
+		got := make([]float32, 3)
+		check(t, out[i].ToFlatData(got))
+		if !slices.Equal(got, want) {
+			t.Errorf("output %d is %v, want %v", i, got, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -18,10 +19,19 @@ func isNative(x *Node) bool {
 	return simd.Active() && native.Available && backend.IsGo(x.Graph().Backend()) && x.DType() == dtypes.Float32
 }
 
+// BlockTokens is about how many tokens a part of MeanGradient best has on a backend; 0 stands
+// for any number.
+func BlockTokens(on compute.Backend) int {
+	if simd.Active() && native.Available && backend.IsGo(on) {
+		return native.BlockTokens
+	}
+	return 0
+}
+
 // nativeCall is a pass by package native.
 type nativeCall struct {
-	pass                   native.Pass
-	params, outputs, saved *Node
+	pass           native.Pass
+	outputs, saved *Node
 }
 
 // nativeFold is Fold for package native.
@@ -43,19 +53,29 @@ func (n *Network) nativeTail(tokens *Node, pass native.Pass) *Node {
 	}
 	// The library fails where a graph ends with the first of several results (compute v0.1.2,
 	// executeNode), so what may have no use comes first.
-	results := function(fmt.Sprintf("transformer forward %+v", pass), func(in, out [][]float32, workers int) error {
-		return pass.Forward(in[0], in[1], out[1], out[0], workers)
-	}, []shapes.Shape{shape(pass.Saved()), outputs}, n.params, tokens)
-	n.call = &nativeCall{pass, n.params, results[1], results[0]}
+	if n.prepared == nil {
+		n.prepared = function(fmt.Sprintf("transformer prepare %+v", pass.Network), func(in, out [][]float32, _ int) error {
+			return native.Prepare(pass.Network, in[0], out[0])
+		}, []shapes.Shape{shape(native.PreparedSize(pass.Network))}, n.params)[0]
+	}
+	results := function(fmt.Sprintf("transformer forward %+v", pass), func(in, out [][]float32, _ int) error {
+		return pass.Forward(in[0], in[1], out[1], out[0])
+	}, []shapes.Shape{shape(pass.Saved()), outputs}, n.prepared, tokens)
+	n.call = &nativeCall{pass, results[1], results[0]}
 	return n.call.outputs
 }
 
-// gradient is Network.Gradient.
-func (c *nativeCall) gradient(loss *Node) *Node {
-	slope := Gradient(loss, c.outputs)[0]
-	return function(fmt.Sprintf("transformer backward %+v", c.pass), func(in, out [][]float32, workers int) error {
-		return c.pass.Backward(in[0], in[1], in[2], out[0], workers)
-	}, []shapes.Shape{c.params.Shape()}, c.params, c.saved, slope)[0]
+// addGradient adds to sum [Size], which is nil at first, the gradient of a scalar.
+func (n *Network) addGradient(sum, loss *Node) *Node {
+	c := n.call
+	if sum == nil {
+		sum = ZerosLike(n.params)
+	}
+	name := fmt.Sprintf("transformer backward %+v", c.pass)
+	simd.StandInPlace(name, func(in, out [][]float32, _ int) error {
+		return c.pass.Backward(in[0], in[1], in[2], out[0])
+	})
+	return call(name, []shapes.Shape{sum.Shape()}, n.prepared, c.saved, Gradient(loss, c.outputs)[0], sum)[0]
 }
 
 var functions atomic.Int64
@@ -64,6 +84,11 @@ var functions atomic.Int64
 // says which one.
 func function(name string, f simd.Function, results []shapes.Shape, inputs ...*Node) []*Node {
 	simd.StandIn(name, f)
+	return call(name, results, inputs...)
+}
+
+// call calls what stands in for functions of a name.
+func call(name string, results []shapes.Shape, inputs ...*Node) []*Node {
 	// To the graph it is a function of its own, of which nothing but the shapes counts. The
 	// functions of a graph have different names.
 	graph := NewFunction(inputs[0].Graph(), fmt.Sprintf("%s#%d", name, functions.Add(1)), func(g *Graph) []*Node {

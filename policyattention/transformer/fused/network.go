@@ -27,7 +27,10 @@ type Network struct {
 	order  []*Node          // the same in the order of Layout
 	folded parameters       // given to BindFolded, or made by the first pass
 	pass   *pass            // of Tail, for Gradient
-	call   *nativeCall      // of Tail, where package native makes the pass
+
+	// Where package native makes passes: the parameters prepared for them, and Tail's.
+	prepared *Node
+	call     *nativeCall
 }
 
 // Bind splits the flat parameter vector [Size] of a graph into its tensors, see
@@ -143,7 +146,7 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 // fast on XLA's CPU backend as differentiating the graph of the pass.
 func (n *Network) Gradient(loss *Node) *Node {
 	if n.call != nil {
-		return n.call.gradient(loss)
+		return n.addGradient(nil, loss)
 	}
 	p := n.pass
 	if p == nil || n.order == nil {
@@ -153,6 +156,30 @@ func (n *Network) Gradient(loss *Node) *Node {
 	slope := TransposeAllAxes(Gradient(loss, p.outputs)[0], 2, 1, 0)
 	p.back(Reshape(slope, shape[2], shape[1]*shape[0]))
 	return n.unfold(p)
+}
+
+// MeanGradient returns the mean of losses of parts of a batch, each of which part builds from
+// outputs of one call of Vectors or Tail, and its gradient with respect to the flat parameter
+// vector, [Size]. On GoMLX's pure-Go backend, whose operations run in the order in which
+// they are built, a part's activations take the memory of those of the one before it.
+func (n *Network) MeanGradient(parts int, part func(i int) *Node) (mean, gradient *Node) {
+	for i := range parts {
+		loss := part(i)
+		switch {
+		case n.call != nil:
+			gradient = n.addGradient(gradient, loss)
+		case i == 0:
+			gradient = n.Gradient(loss)
+		default:
+			gradient = Add(gradient, n.Gradient(loss))
+		}
+		if i == 0 {
+			mean = loss
+		} else {
+			mean = Add(mean, loss)
+		}
+	}
+	return DivScalar(mean, float64(parts)), DivScalar(gradient, float64(parts))
 }
 
 // unfold takes the slopes of a pass from the folded parameters to the stored ones,

@@ -12,14 +12,12 @@ import (
 	"icrl/policyattention/transformer"
 )
 
-// folded lays out what Fold makes of parameters: maps whose panels are ready, and no norms.
-func folded(c transformer.Config, r *room) *weights {
-	w := &weights{params: r.start}
+// folded is where Fold puts what it makes of parameters: maps whose panels are ready, and no
+// norms.
+func folded(c transformer.Config) *places {
+	w, r := &places{}, &room{}
 	part := func(in, out int) linear {
-		l := linear{in: in, out: out, bias: r.size}
-		r.entries(out)
-		l.panels = r.entries(PackedSize(in, out))
-		return l
+		return linear{in: in, out: out, bias: r.place(out), ahead: r.place(PackedSize(in, out))}
 	}
 	w.embed = part(c.Features+1, c.Width)
 	for l := range c.Layers {
@@ -33,15 +31,12 @@ func folded(c transformer.Config, r *room) *weights {
 		})
 	}
 	w.head = part(c.Width, c.Outputs)
+	w.size = r.size
 	return w
 }
 
 // FoldedSize is the number of entries that Fold writes.
-func FoldedSize(c transformer.Config) int {
-	r := &room{}
-	folded(c, r)
-	return r.size
-}
+func FoldedSize(c transformer.Config) int { return folded(c).size }
 
 // Fold prepares parameters [Size] for Infer, to [FoldedSize]. It takes products of
 // parameters that a pass would multiply activations with one after the other:
@@ -70,10 +65,10 @@ func Fold(c transformer.Config, params, into []float32) error {
 			p[t.Name].RawMatrix().Data[i] = float64(v)
 		}
 	}
-	w := folded(c, &room{start: Start(into)})
+	w := folded(c)
 	write := func(l linear, from mat.Matrix, bias mat.Matrix) {
 		panels, shift := single(from), single(bias)
-		Pack(l.panels, Start(panels), l.out, l.in, l.out)
+		Pack(At(Start(into), l.ahead), Start(panels), l.out, l.in, l.out)
 		copy(into[l.bias:], shift)
 	}
 	embed := mat.NewDense(c.Features+1, c.Width, nil) // a token has a 1 after its features

@@ -2,7 +2,45 @@
 
 package native
 
-import . "icrl/internal/avx512"
+import (
+	"simd/archsimd"
+	"sync"
+
+	. "icrl/internal/avx512"
+)
+
+// groups is in how many groups the blocks of a batch are. Goroutines take whole groups, and how
+// many there are changes no result.
+const groups = 4
+
+// block is how many sequences Infer takes at once: groups have equally many, if they can.
+func (p Pass) block() int {
+	n := (p.B + max(1, BlockTokens/p.T) - 1) / max(1, BlockTokens/p.T)
+	n = (n + groups - 1) / groups * groups
+	return (p.B + n - 1) / n
+}
+
+// blocks calls, for every block of b sequences from first on, the function that start returned
+// in its goroutine, of which there are at most so many, and then its done.
+func (p Pass) blocks(workers int, start func() (f func(first, b int), done func())) {
+	size := p.block()
+	n := (p.B + size - 1) / size
+	work := func(from, to int) {
+		f, done := start()
+		defer done()
+		for block := from * n / groups; block < to*n/groups; block++ {
+			f(block*size, min(size, p.B-block*size))
+		}
+		archsimd.ClearAVXUpperBits()
+	}
+	workers = max(1, min(workers, groups))
+	var all sync.WaitGroup
+	for i := 1; i < workers; i++ {
+		all.Go(func() { work(i*groups/workers, (i+1)*groups/workers) })
+	}
+	work(0, groups/workers)
+	all.Wait()
+}
 
 // inference is what a goroutine works with for a block of sequences. All layers share it.
 type inference struct {
@@ -39,11 +77,11 @@ func (p Pass) Infer(prepared, tokens, outputs []float32, workers int) error {
 	if err := p.check(length{"folded parameters", len(prepared), FoldedSize(c)}, p.tokens(tokens), p.outputs(outputs)); err != nil {
 		return err
 	}
-	w := folded(c, &room{start: Start(prepared)})
-	p.blocksOf(workers, func() (func(group, block, first, b int), func()) {
+	w := &weights{folded(c), Start(prepared)}
+	p.blocks(workers, func() (func(first, b int), func()) {
 		var s *inference
 		done := kind{p, forInference, false}.memory(func(r *room) { s = p.inference(w, r) })
-		return func(_, _, first, b int) {
+		return func(first, b int) {
 			copyRows(s.tokens, matrix{At(Start(tokens), first*p.T*c.Features), c.Features}, b*p.T, c.Features)
 			s.infer(b)
 			copyRows(matrix{At(Start(outputs), first*p.K*c.Outputs), c.Outputs}, s.out, b*p.K, c.Outputs)

@@ -13,15 +13,22 @@ const Available = false
 
 var errUnavailable = errors.New("native: built without GOEXPERIMENT=simd")
 
-func (p Pass) saved() int { return 0 }
+// Saved is 0: this build has no kernels.
+func (p Pass) Saved() int { return 0 }
+
+// PreparedSize is 0: this build has no kernels.
+func PreparedSize(transformer.Config) int { return 0 }
+
+// Prepare returns an error: this build has no kernels.
+func Prepare(c transformer.Config, params, into []float32) error { return errUnavailable }
 
 // Forward returns an error: this build has no kernels.
-func (p Pass) Forward(params, tokens, outputs, saved []float32, workers int) error {
+func (p Pass) Forward(prepared, tokens, outputs, saved []float32) error {
 	return errUnavailable
 }
 
 // Backward returns an error: this build has no kernels.
-func (p Pass) Backward(params, saved, slope, gradient []float32, workers int) error {
+func (p Pass) Backward(prepared, saved, slope, gradient []float32) error {
 	return errUnavailable
 }
 

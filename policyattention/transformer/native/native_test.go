@@ -36,47 +36,87 @@ func perturbed(c transformer.Config, rng *rand.Rand) []float32 {
 	return params
 }
 
-// How many goroutines there are changes no bit, and neither does what the memory held that a
-// call takes. (Package fused compares passes with the network's definition.)
-func TestGoroutinesChangeNothing(t *testing.T) {
+// What the memory held that a call takes changes no bit, and a gradient is added to what was
+// there. (Package fused compares passes with the network's definition.)
+func TestCallsLeaveNothing(t *testing.T) {
 	if !Available {
 		t.Skip("no AVX-512 here")
 	}
 	for _, p := range passes {
 		rng := rand.New(rand.NewPCG(1, 2))
 		c := p.Network
-		params, tokens, slope := perturbed(c, rng), random(rng, p.B*p.T*c.Features), random(rng, p.B*p.K*c.Outputs)
-		run := func(workers int) (results [3][]float32) {
-			outputs, gradient, inferred := make([]float32, len(slope)), make([]float32, c.Size()), make([]float32, len(slope))
-			saved, folded := random(rng, p.Saved()), random(rng, FoldedSize(c))
+		params, tokens, slope, before := perturbed(c, rng), random(rng, p.B*p.T*c.Features), random(rng, p.B*p.K*c.Outputs), random(rng, c.Size())
+		run := func(before []float32) (outputs, gradient []float32) {
+			outputs, gradient = make([]float32, len(slope)), slices.Clone(before)
+			saved, prepared := random(rng, p.Saved()), random(rng, PreparedSize(c))
 			for _, err := range []error{
-				p.Forward(params, tokens, outputs, saved, workers),
-				p.Backward(params, saved, slope, gradient, workers),
-				Fold(c, params, folded),
-				p.Infer(folded, tokens, inferred, workers),
+				Prepare(c, params, prepared),
+				p.Forward(prepared, tokens, outputs, saved),
+				p.Backward(prepared, saved, slope, gradient),
 			} {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			return [3][]float32{outputs, gradient, inferred}
+			return outputs, gradient
 		}
-		want := run(1)
-		for workers := 2; workers <= 5; workers++ {
-			for i, got := range run(workers) {
-				if !slices.Equal(got, want[i]) {
-					t.Errorf("%+v: other results (%d) in %d goroutines", p, i, workers)
+		outputs, gradient := run(make([]float32, c.Size()))
+		again, sum := run(before)
+		if !slices.Equal(again, outputs) {
+			t.Errorf("%+v: other outputs at the second call", p)
+		}
+		largest := 0.
+		for _, v := range gradient {
+			largest = max(largest, math.Abs(float64(v)))
+		}
+		for i, v := range sum {
+			// Rounding of sums of up to hundreds of terms, in another order, as in package fused.
+			if d := math.Abs(float64(v - before[i] - gradient[i])); !(d <= 2e-5*max(largest, math.Abs(float64(before[i])))) {
+				t.Fatalf("%+v: entry %d of the gradient is %v, and %v added to %v", p, i, gradient[i], v, before[i])
+			}
+		}
+	}
+}
+
+// How many goroutines there are changes no bit of what Infer makes, which is what Forward
+// makes.
+func TestInfer(t *testing.T) {
+	if !Available {
+		t.Skip("no AVX-512 here")
+	}
+	for _, p := range passes {
+		rng := rand.New(rand.NewPCG(1, 2))
+		c := p.Network
+		params, tokens, prepared := perturbed(c, rng), random(rng, p.B*p.T*c.Features), make([]float32, PreparedSize(c))
+		outputs := make([]float32, p.B*p.K*c.Outputs)
+		for _, err := range []error{Prepare(c, params, prepared), p.Forward(prepared, tokens, outputs, make([]float32, p.Saved()))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		infer := func(workers int) []float32 {
+			inferred, folded := make([]float32, len(outputs)), random(rng, FoldedSize(c))
+			for _, err := range []error{Fold(c, params, folded), p.Infer(folded, tokens, inferred, workers)} {
+				if err != nil {
+					t.Fatal(err)
 				}
+			}
+			return inferred
+		}
+		want := infer(1)
+		for workers := 2; workers <= 5; workers++ {
+			if !slices.Equal(infer(workers), want) {
+				t.Errorf("%+v: other outputs in %d goroutines", p, workers)
 			}
 		}
 		// Rounding of sums of up to hundreds of terms over some blocks, as in package fused.
 		largest := 0.
-		for _, y := range want[0] {
+		for _, y := range outputs {
 			largest = max(largest, math.Abs(float64(y)))
 		}
-		for i, y := range want[0] {
-			if d := math.Abs(float64(want[2][i] - y)); !(d <= 2e-5*largest) {
-				t.Fatalf("%+v: output %d is %v with folded parameters, %v with the stored ones", p, i, want[2][i], y)
+		for i, y := range outputs {
+			if d := math.Abs(float64(want[i] - y)); !(d <= 2e-5*largest) {
+				t.Fatalf("%+v: output %d is %v with folded parameters, %v with the stored ones", p, i, want[i], y)
 			}
 		}
 	}
@@ -88,19 +128,21 @@ func TestLengths(t *testing.T) {
 	}
 	p := Pass{transformer.Standard(3), 2, 3, 3}
 	params, tokens, outputs, saved := make([]float32, p.Network.Size()), make([]float32, 18), make([]float32, 6), make([]float32, p.Saved())
-	folded := make([]float32, FoldedSize(p.Network))
+	folded, prepared := make([]float32, FoldedSize(p.Network)), make([]float32, PreparedSize(p.Network))
 	for name, err := range map[string]error{
-		"parameters":           p.Forward(params[1:], tokens, outputs, saved, 1),
-		"tokens":               p.Forward(params, tokens[1:], outputs, saved, 1),
-		"outputs":              p.Forward(params, tokens, outputs[1:], saved, 1),
-		"nothing saved":        p.Forward(params, tokens, outputs, nil, 1),
-		"saved":                p.Backward(params, saved[1:], outputs, params, 1),
-		"gradient":             p.Backward(params, saved, outputs, params[1:], 1),
-		"parameters to fold":   Fold(p.Network, params[1:], folded),
-		"room for them":        Fold(p.Network, params, folded[1:]),
-		"folded parameters":    p.Infer(folded[1:], tokens, outputs, 1),
-		"tokens to infer from": p.Infer(folded, tokens[1:], outputs, 1),
-		"inferred outputs":     p.Infer(folded, tokens, outputs[1:], 1),
+		"parameters to prepare": Prepare(p.Network, params[1:], prepared),
+		"room for those":        Prepare(p.Network, params, prepared[1:]),
+		"prepared parameters":   p.Forward(prepared[1:], tokens, outputs, saved),
+		"tokens":                p.Forward(prepared, tokens[1:], outputs, saved),
+		"outputs":               p.Forward(prepared, tokens, outputs[1:], saved),
+		"nothing saved":         p.Forward(prepared, tokens, outputs, nil),
+		"saved":                 p.Backward(prepared, saved[1:], outputs, params),
+		"gradient":              p.Backward(prepared, saved, outputs, params[1:]),
+		"parameters to fold":    Fold(p.Network, params[1:], folded),
+		"room for them":         Fold(p.Network, params, folded[1:]),
+		"folded parameters":     p.Infer(folded[1:], tokens, outputs, 1),
+		"tokens to infer from":  p.Infer(folded, tokens[1:], outputs, 1),
+		"inferred outputs":      p.Infer(folded, tokens, outputs[1:], 1),
 	} {
 		if err == nil {
 			t.Errorf("%s of another length: no error", name)

@@ -38,6 +38,13 @@ func (r *room) rows(n, width int) matrix {
 
 func (r *room) entries(n int) Pointer { return r.rows(1, n).start }
 
+// place makes room for n entries and returns which one is the first.
+func (r *room) place(n int) int {
+	at := (r.size + Lanes - 1) / Lanes * Lanes
+	r.size = at + n
+	return at
+}
+
 // beyond is how many entries are read after the last row of a matrix of the widest rows, see
 // [Product].
 func (p Pass) beyond() int {
@@ -52,7 +59,7 @@ func aligned(n int) Pointer {
 	return At(start, int(-uintptr(start)%64/4))
 }
 
-// layer is what a block of the network keeps of b sequences for the way back. The last one
+// layer is what a block of the network keeps for the way back. The last one
 // has all but keys and values of the last K tokens only.
 type layer struct {
 	normal1, normal2   matrix
@@ -61,7 +68,7 @@ type layer struct {
 	up                 matrix
 }
 
-// activations is what a block of sequences keeps.
+// activations is what all blocks keep.
 type activations struct {
 	tokens  matrix
 	layers  []layer
@@ -69,9 +76,9 @@ type activations struct {
 	inverse Pointer
 }
 
-// activations lays them out for b sequences.
-func (p Pass) activations(r *room, b int) activations {
-	c := p.Network
+// activations lays them out.
+func (p Pass) activations(r *room) activations {
+	c, b := p.Network, p.B
 	x := activations{tokens: r.rows(b*p.T, c.Features), layers: make([]layer, c.Layers)}
 	for l := range x.layers {
 		queries := p.T
@@ -94,14 +101,14 @@ func (p Pass) activations(r *room, b int) activations {
 	return x
 }
 
-func (p Pass) saved() int {
+// Saved is the number of entries that Forward keeps for Backward.
+func (p Pass) Saved() int {
 	r := &room{}
-	p.activations(r, p.block())
+	p.activations(r)
 	return r.size + p.beyond()
 }
 
-// call is what a goroutine works with: the weights and, for a block of sequences, what only
-// the next layer needs.
+// call is what a pass works with: the weights, and what only the next layer needs.
 type call struct {
 	Pass
 	*weights
@@ -113,13 +120,12 @@ type call struct {
 	slopes, turned          matrix // of a head, [T, T] and [dim, T]
 }
 
-// call lays out what a goroutine works with, or counts how much that is.
-func (p Pass) call(w *weights, r *room, back bool) *call {
-	c, b := p.Network, p.block()
-	n := b * p.T
+// layOut lays out a call, or counts how much room it takes.
+func (p Pass) layOut(w *weights, r *room, back bool) *call {
+	c, n := p.Network, p.B*p.T
 	s := &call{Pass: p, weights: w}
 	s.h, s.y, s.z = r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width)
-	s.turned, s.out = r.rows(p.dim(), p.T), r.rows(b*p.K, c.Outputs)
+	s.turned, s.out = r.rows(p.dim(), p.T), r.rows(p.B*p.K, c.Outputs)
 	if back {
 		s.dh, s.dq, s.dk, s.dv = r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width), r.rows(n, c.Width)
 		s.slopes, s.dUp = r.rows(p.T, p.T), r.rows(n, c.Hidden)
@@ -141,9 +147,7 @@ type kind struct {
 type use int
 
 const (
-	forWeights use = iota
-	forCall
-	forGradients
+	forCall use = iota
 	forInference
 )
 
@@ -162,63 +166,35 @@ func (k kind) memory(layOut func(r *room)) (done func()) {
 	return func() { pool.Put(memory) }
 }
 
-// blocksOf calls, for every block of b sequences from first on, with its number and that of
-// its group, the function that start returned in its goroutine, of which there are at most so
-// many, and then its done.
-func (p Pass) blocksOf(workers int, start func() (f func(group, block, first, b int), done func())) {
-	n, size := p.blocks(), p.block()
-	work := func(from, to int) {
-		f, done := start()
-		defer done()
-		for group := from; group < to; group++ {
-			for block := group * n / groups; block < (group+1)*n/groups; block++ {
-				f(group, block, block*size, min(size, p.B-block*size))
-			}
-		}
-		archsimd.ClearAVXUpperBits()
-	}
-	workers = max(1, min(workers, groups))
-	var all sync.WaitGroup
-	for i := 1; i < workers; i++ {
-		all.Go(func() { work(i*groups/workers, (i+1)*groups/workers) })
-	}
-	work(0, groups/workers)
-	all.Wait()
-}
-
-// calls is blocksOf with packed weights and what a goroutine works with, in the forward pass
-// or on the way back.
-func (p Pass) calls(params []float32, back bool, workers int, f func(s *call, group, block, first, b int)) {
-	var w *weights
-	done := kind{p, forWeights, back}.memory(func(r *room) { w = p.pack(params, r, back) })
+// call calls f with what it works with, in the forward pass or on the way back.
+func (p Pass) call(prepared []float32, back bool, f func(s *call)) {
+	var s *call
+	done := kind{p, forCall, back}.memory(func(r *room) { s = p.layOut(&weights{placesOf(p.Network), Start(prepared)}, r, back) })
 	defer done()
-	p.blocksOf(workers, func() (func(group, block, first, b int), func()) {
-		var s *call
-		done := kind{p, forCall, back}.memory(func(r *room) { s = p.call(w, r, back) })
-		return func(group, block, first, b int) { f(s, group, block, first, b) }, done
-	})
+	f(s)
+	archsimd.ClearAVXUpperBits()
 }
 
-// Forward takes tokens [B, T, Features] through the network with the flat vector params, to
-// outputs [B, K, Outputs], in at most so many goroutines. What Backward needs goes to saved
-// [Saved]. It returns an error for a slice of another length.
-func (p Pass) Forward(params, tokens, outputs, saved []float32, workers int) error {
+// Forward takes tokens [B, T, Features] through the network of parameters that Prepare
+// arranged, to outputs [B, K, Outputs]. What Backward needs goes to saved [Saved]. It returns
+// an error for a slice of another length.
+func (p Pass) Forward(prepared, tokens, outputs, saved []float32) error {
 	c := p.Network
-	if err := p.check(p.parameters(params), p.tokens(tokens), p.outputs(outputs), p.kept(saved)); err != nil {
+	if err := p.check(p.prepared(prepared), p.tokens(tokens), p.outputs(outputs), p.kept(saved)); err != nil {
 		return err
 	}
-	p.calls(params, false, workers, func(s *call, _, block, first, b int) {
-		x := p.activations(&room{start: At(Start(saved), block*p.saved())}, b)
-		copyRows(x.tokens, matrix{At(Start(tokens), first*p.T*c.Features), c.Features}, b*p.T, c.Features)
-		s.forward(x, b)
-		copyRows(matrix{At(Start(outputs), first*p.K*c.Outputs), c.Outputs}, s.out, b*p.K, c.Outputs)
+	p.call(prepared, false, func(s *call) {
+		x := p.activations(&room{start: Start(saved)})
+		copyRows(x.tokens, matrix{Start(tokens), c.Features}, p.B*p.T, c.Features)
+		s.forward(x)
+		copyRows(matrix{Start(outputs), c.Outputs}, s.out, p.B*p.K, c.Outputs)
 	})
 	return nil
 }
 
-// forward takes b sequences through the network.
-func (s *call) forward(x activations, b int) {
-	width, n := s.Network.Width, b*s.T
+// forward takes all sequences through the network.
+func (s *call) forward(x activations) {
+	b, width, n := s.B, s.Network.Width, s.B*s.T
 	h, y := s.h, s.y
 	s.weights.forward(s.embed, x.tokens, h, n, false, false)
 	for l := range x.layers {
@@ -253,32 +229,23 @@ func (p Pass) last(to, from matrix, b, width int) {
 	}
 }
 
-// Backward writes the gradient [Size] of a scalar whose slopes for the outputs of Forward
-// are slope [B, K, Outputs], in at most so many goroutines. It returns an error for a slice of
-// another length.
-func (p Pass) Backward(params, saved, slope, gradient []float32, workers int) error {
+// Backward adds to gradient [Size] that of a scalar whose slopes for the outputs of Forward
+// are slope [B, K, Outputs]. It returns an error for a slice of another length.
+func (p Pass) Backward(prepared, saved, slope, gradient []float32) error {
 	c := p.Network
-	if err := p.check(p.parameters(params), p.kept(saved), p.outputs(slope), length{"entries of the gradient", len(gradient), c.Size()}); err != nil {
+	if err := p.check(p.prepared(prepared), p.kept(saved), p.outputs(slope), length{"entries of the gradient", len(gradient), c.Size()}); err != nil {
 		return err
 	}
-	var sums matrix // a gradient for each group
-	done := kind{p, forGradients, true}.memory(func(r *room) { sums = r.rows(groups, c.Size()) })
-	defer done()
-	zero(sums, groups, c.Size())
-	p.calls(params, true, workers, func(s *call, group, block, first, b int) {
-		x := p.activations(&room{start: At(Start(saved), block*p.saved())}, b)
-		copyRows(s.out, matrix{At(Start(slope), first*p.K*c.Outputs), c.Outputs}, b*p.K, c.Outputs)
-		s.backward(x, b, sums.row(group))
+	p.call(prepared, true, func(s *call) {
+		copyRows(s.out, matrix{Start(slope), c.Outputs}, p.B*p.K, c.Outputs)
+		s.backward(p.activations(&room{start: Start(saved)}), Start(gradient))
 	})
-	clear(gradient)
-	addRows(Start(gradient), sums, groups, c.Size())
-	archsimd.ClearAVXUpperBits()
 	return nil
 }
 
-// backward adds to gradient what b sequences give.
-func (s *call) backward(x activations, b int, gradient Pointer) {
-	width, n := s.Network.Width, b*s.K
+// backward adds to gradient what all sequences give.
+func (s *call) backward(x activations, gradient Pointer) {
+	b, width, n := s.B, s.Network.Width, s.B*s.K
 	y, dy, dh, other := s.y, s.z, s.dh, s.h
 	s.affine(s.norm, x.normal, y, n, width)
 	s.weights.backward(s.head, gradient, y, s.out, dy, n, false)
@@ -326,7 +293,9 @@ type length struct {
 	got, want int
 }
 
-func (p Pass) parameters(x []float32) length { return length{"parameters", len(x), p.Network.Size()} }
+func (p Pass) prepared(x []float32) length {
+	return length{"prepared parameters", len(x), PreparedSize(p.Network)}
+}
 
 func (p Pass) tokens(x []float32) length {
 	return length{"entries of tokens", len(x), p.B * p.T * p.Network.Features}

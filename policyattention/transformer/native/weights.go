@@ -4,27 +4,37 @@ package native
 
 import (
 	"fmt"
+	"simd/archsimd"
+	"sync"
 
 	. "icrl/internal/avx512"
+	"icrl/policyattention/transformer"
 )
 
-// linear is a linear map: its weights [in, out] in panels, or, for the way back, their
-// transpose. weight and bias are their places in the flat vector, stride is that of a row.
+// linear is a linear map: where its weights [in, out] and its bias are in the flat vector,
+// stride being that of a row, and where the panels of the weights and, for the way back, of
+// their transpose are.
 type linear struct {
 	in, out, stride int
 	weight, bias    int
-	panels          Pointer
+	ahead, back     int
 }
 
 // norm is the places of gain and bias of a LayerNorm.
 type norm struct{ gain, bias int }
 
-// weights are the parameters of a network.
-type weights struct {
-	params      Pointer
+// places are where the parameters of a network are, in a vector of so many entries.
+type places struct {
 	embed, head linear
 	body        []block
 	norm        norm
+	size        int
+}
+
+// weights are the parameters of a network.
+type weights struct {
+	*places
+	start Pointer
 }
 
 // block is the parameters of a block.
@@ -33,52 +43,81 @@ type block struct {
 	q, k, v, out, up, down linear
 }
 
-// pack arranges the flat vector params, or counts how much room that takes.
-func (p Pass) pack(params []float32, r *room, back bool) *weights {
-	c := p.Network
-	w, place := &weights{params: Start(params)}, map[string]int{}
+// prepared keeps what placesOf returns, by network.
+var prepared sync.Map
+
+// placesOf returns where Prepare puts the parameters of a network: the flat vector as it is, and
+// then panels.
+func placesOf(c transformer.Config) *places {
+	if w, ok := prepared.Load(c); ok {
+		return w.(*places)
+	}
+	r, at := &room{size: c.Size()}, map[string]int{}
 	for _, t := range c.Layout() {
-		place[t.Name] = t.Offset
+		at[t.Name] = t.Offset
 	}
 	part := func(name string, in, out, column, stride int) linear {
-		l := linear{in: in, out: out, stride: stride, weight: place[name+".weight"] + column, bias: place[name+".bias"] + column}
-		if back {
-			l.panels = r.entries(PackedSize(out, in))
-		} else {
-			l.panels = r.entries(PackedSize(in, out))
+		return linear{
+			in: in, out: out, stride: stride, weight: at[name+".weight"] + column, bias: at[name+".bias"] + column,
+			ahead: r.place(PackedSize(in, out)), back: r.place(PackedSize(out, in)),
 		}
-		switch from := At(w.params, l.weight); {
-		case r.start == nil: // only counts
-		case back:
-			PackTransposed(l.panels, from, stride, out, in)
-		default:
-			Pack(l.panels, from, stride, in, out)
-		}
-		return l
 	}
 	whole := func(name string, in, out int) linear { return part(name, in, out, 0, out) }
-	w.embed = whole("embed", c.Features, c.Width)
+	w := &places{embed: whole("embed", c.Features, c.Width)}
 	for l := range c.Layers {
 		name := fmt.Sprintf("blocks.%d.", l)
 		third := func(i int) linear { return part(name+"qkv", c.Width, c.Width, i*c.Width, 3*c.Width) }
 		w.body = append(w.body, block{
-			norm1: norm{place[name+"norm1.gain"], place[name+"norm1.bias"]},
-			norm2: norm{place[name+"norm2.gain"], place[name+"norm2.bias"]},
+			norm1: norm{at[name+"norm1.gain"], at[name+"norm1.bias"]},
+			norm2: norm{at[name+"norm2.gain"], at[name+"norm2.bias"]},
 			q:     third(0), k: third(1), v: third(2),
 			out: whole(name+"out", c.Width, c.Width),
 			up:  whole(name+"up", c.Width, c.Hidden), down: whole(name+"down", c.Hidden, c.Width),
 		})
 	}
-	w.norm = norm{place["norm.gain"], place["norm.bias"]}
+	w.norm = norm{at["norm.gain"], at["norm.bias"]}
 	w.head = whole("head", c.Width, c.Outputs)
+	w.size = r.size
+	prepared.Store(c, w)
 	return w
+}
+
+// linears calls f for each linear map.
+func (w *places) linears(f func(l linear)) {
+	f(w.embed)
+	for _, b := range w.body {
+		for _, l := range []linear{b.q, b.k, b.v, b.out, b.up, b.down} {
+			f(l)
+		}
+	}
+	f(w.head)
+}
+
+// PreparedSize is the number of entries that Prepare writes.
+func PreparedSize(c transformer.Config) int { return placesOf(c).size }
+
+// Prepare arranges parameters [Size] for Forward and Backward, to [PreparedSize]. It returns
+// an error for a slice of another length.
+func Prepare(c transformer.Config, params, into []float32) error {
+	w := placesOf(c)
+	if len(params) != c.Size() || len(into) != w.size {
+		return fmt.Errorf("native: %d parameters prepared in %d entries, want %d in %d", len(params), len(into), c.Size(), w.size)
+	}
+	copy(into, params)
+	w.linears(func(l linear) {
+		from := At(Start(into), l.weight)
+		Pack(At(Start(into), l.ahead), from, l.stride, l.in, l.out)
+		PackTransposed(At(Start(into), l.back), from, l.stride, l.out, l.in)
+	})
+	archsimd.ClearAVXUpperBits()
+	return nil
 }
 
 // forward writes x·W + b for n rows, or adds it to what y holds.
 func (w *weights) forward(l linear, x, y matrix, n int, add, relu bool) {
 	p := Product{
-		M: n, N: l.out, K: l.in, A: x.start, RowA: x.stride, StepA: 1, B: l.panels, StrideB: Packed,
-		C: y.start, StrideC: y.stride, Bias: At(w.params, l.bias), Add: add, ReLU: relu,
+		M: n, N: l.out, K: l.in, A: x.start, RowA: x.stride, StepA: 1, B: At(w.start, l.ahead), StrideB: Packed,
+		C: y.start, StrideC: y.stride, Bias: At(w.start, l.bias), Add: add, ReLU: relu,
 	}
 	p.Run()
 }
@@ -96,7 +135,7 @@ func (w *weights) backward(l linear, gradient Pointer, x, dy, dx matrix, n int, 
 		return
 	}
 	p = Product{
-		M: n, N: l.in, K: l.out, A: dy.start, RowA: dy.stride, StepA: 1, B: l.panels, StrideB: Packed,
+		M: n, N: l.in, K: l.out, A: dy.start, RowA: dy.stride, StepA: 1, B: At(w.start, l.back), StrideB: Packed,
 		C: dx.start, StrideC: dx.stride, Add: add,
 	}
 	p.Run()
@@ -104,15 +143,15 @@ func (w *weights) backward(l linear, gradient Pointer, x, dy, dx matrix, n int, 
 
 // normalize is LayerNorm of rows x [n, width], see the function.
 func (w *weights) normalize(at norm, x, normal, y matrix, inverse Pointer, n, width int) {
-	normalize(x, normal, y, inverse, At(w.params, at.gain), At(w.params, at.bias), n, width)
+	normalize(x, normal, y, inverse, At(w.start, at.gain), At(w.start, at.bias), n, width)
 }
 
 // affine is what LayerNorm made of normal.
 func (w *weights) affine(at norm, normal, y matrix, n, width int) {
-	affine(normal, y, At(w.params, at.gain), At(w.params, at.bias), n, width)
+	affine(normal, y, At(w.start, at.gain), At(w.start, at.bias), n, width)
 }
 
 // normalizeBack adds to dx and gradient what slopes dy of a LayerNorm are for them.
 func (w *weights) normalizeBack(at norm, gradient Pointer, dy, normal, dx matrix, inverse Pointer, n, width int) {
-	normalizeBack(dy, normal, dx, inverse, At(w.params, at.gain), At(gradient, at.gain), At(gradient, at.bias), n, width)
+	normalizeBack(dy, normal, dx, inverse, At(w.start, at.gain), At(gradient, at.gain), At(gradient, at.bias), n, width)
 }
