@@ -9,6 +9,7 @@ import (
 	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -52,14 +53,18 @@ func TrainingRows() []TrainingRow {
 	return append(rows, TrainingRow{"critic S=8", train.Standard(train.Critic, train.Plain(), 1, 8)})
 }
 
-// Rows returns the rows of the comparison: those of training, that of Algorithm
-// Distillation by the paper's recipe at S = 8, and then the closed loop at S = 4 and 8.
+// Rows returns the rows of the comparison: those of training, those of methods that say how
+// they are raced, and then the closed loop at S = 4 and 8.
 func Rows() []Row {
 	var rows []Row
 	for _, r := range TrainingRows() {
 		rows = append(rows, r)
 	}
-	rows = append(rows, distillation())
+	for _, m := range all.Methods {
+		if m.Race != nil {
+			rows = append(rows, race(m))
+		}
+	}
 	for _, s := range []int{4, 8} {
 		rows = append(rows, loopRow{train.Standard(train.Proximal, train.Plain(), 1, s)})
 	}

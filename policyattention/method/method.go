@@ -82,6 +82,8 @@ type Method struct {
 	System *capability.System
 	// Growth, where it is not nil, is what the study of growing costs measures of its training.
 	Growth *Growth
+	// Race, where it is not nil, is what its training is timed at beside other programs.
+	Race *Race
 }
 
 // Growth says how the cost of a training run is measured along an axis, at S = 8.
@@ -91,6 +93,16 @@ type Growth struct {
 	X                []float64
 	Recipe           string
 	Limits           func(x int) Limits // of the recipe
+}
+
+// Race says how the training of a network is timed beside programs in other languages.
+type Race struct {
+	Training Shared
+	States   int
+	Arrays   []string // what those programs call the arrays of the data
+	// How many steps' losses are compared first, and how many steps a program makes in one call
+	// that makes several.
+	Parity, Scan int
 }
 
 // Variant is a recipe as the paper has it, or with a choice of ours.

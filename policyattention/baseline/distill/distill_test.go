@@ -250,7 +250,7 @@ func TestExport(t *testing.T) {
 	c := tiny()
 	c.Batch, c.Context = 2, 21
 	path := filepath.Join(t.TempDir(), "start.safetensors")
-	testkit.Check(t, c.Export(path, 2))
+	testkit.Check(t, c.job().Export(path, Method.Race.Arrays, 2))
 	file := testkit.Must(safetensors.ReadFile(path))(t)
 	ints := func(name string) []int32 {
 		values, _, err := safetensors.Get[int32](file, name)
@@ -274,7 +274,7 @@ func TestExport(t *testing.T) {
 			want -= math.Log(full(t, m, params, prefix, c.Context)[action[k]]) / float64(c.Batch*c.Context)
 		}
 	}
-	session := testkit.Must(c.NewSession(graphs.Backend(t)))(t)
+	session := testkit.Must(train.NewJobSession(graphs.Backend(t), train.Execution{}, c.job()))(t)
 	defer session.Close()
 	losses := testkit.Must(session.Steps(1))(t)
 	if got := float64(losses[0][0]); math.Abs(got-want) > 1e-5 { // float32

@@ -51,6 +51,12 @@ var Method = method.Method{
 		Name: "distillation training", Axis: "context", Unit: "a sequence", Budget: 40_000 * 128, X: []float64{50, 100, 200, 400}, Recipe: "first",
 		Limits: func(x int) method.Limits { return method.Limits{"context": x, "batch": 1, "histories": 10} },
 	},
+	// The arrays are those of all histories on end, each [Histories·Length, 1]: previous actions
+	// (−1 for none), rewards, states and actions. Batches are where in them windows begin. A
+	// step takes seconds, and gigabytes in some programs, so that a few have to do.
+	Race: &method.Race{
+		Training: Paper(1, 8), States: 8, Arrays: []string{"previous", "reward", "state", "action"}, Parity: 6, Scan: 2,
+	},
 	Limits: []string{"histories", "length", "context", "batch", "steps", "width"},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])

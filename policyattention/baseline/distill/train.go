@@ -92,25 +92,6 @@ func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error)
 	return train.Run{Job: c.job(), Dir: dir, Progress: progress}, nil
 }
 
-// NewSession starts c on a backend, see [train.NewSession]. The first step compiles.
-func (c Config) NewSession(backend compute.Backend) (*train.Session, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	return train.NewJobSession(backend, train.Execution{}, c.job())
-}
-
-// Export writes what an independent implementation needs to repeat the first steps of c, see
-// [train.Job.Export]: all histories on end, as "previous" actions (−1 for none), "reward",
-// "state" and "action", each [Histories·Length, 1]; and where in them the windows of each
-// batch begin, "index" [steps, Batch].
-func (c Config) Export(path string, steps int) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	return c.job().Export(path, []string{"previous", "reward", "state", "action"}, steps)
-}
-
 func (c Config) job() train.Job {
 	return train.Job{
 		Config:   c.json(),

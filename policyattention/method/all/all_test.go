@@ -51,18 +51,14 @@ func TestWithoutBaselines(t *testing.T) {
 		return string(out)
 	}
 	list := filepath.Join(root, "policyattention/method/all/all.go")
-	rows := filepath.Join(root, "policyattention/bench/rows.go")
 	replace := map[string]string{
 		filepath.Join(root, "policyattention/experiment/baselines_test.go"): "",
-		filepath.Join(root, "policyattention/bench/distill.go"):             "", // its row of the benchmark
 	}
 	take := func(path, text string) {
 		t.Helper()
 		replace[path] = filepath.Join(t.TempDir(), filepath.Base(path))
 		testkit.Check(t, os.WriteFile(replace[path], []byte(text), 0o644))
 	}
-	benched := string(testkit.Must(os.ReadFile(rows))(t))
-	take(rows, strings.Replace(benched, "\trows = append(rows, distillation())\n", "", 1))
 	text := string(testkit.Must(os.ReadFile(list))(t))
 	baselines := []string{"distill", "lianglai"}
 	for _, baseline := range baselines {
