@@ -3,7 +3,7 @@
 // kernels; they need no call.
 //
 // The kernels are products, transpositions, slices, sums, products and the like entry by
-// entry, exponentials, and sums and maxima along axes: what the networks here spend their
+// entry, exponentials, square roots, and sums and maxima along axes: what the networks here spend their
 // time on. The library's own executors take an entry at a time in most of these, and small
 // matrices at a tenth of the processor's speed. Everything else, and every other type of
 // entry, stays with the library.
