@@ -55,10 +55,16 @@ type Machine struct {
 // Describe returns this machine, now, with the name of a backend.
 func Describe(name string) Machine {
 	m := Machine{CPU: backend.Processor(), Cores: runtime.NumCPU(), OS: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(), Backend: name}
+	m.Load = strings.Join(loadAverages(3), " ")
+	return m
+}
+
+// loadAverages returns the first n of this machine's load averages over 1, 5 and 15 minutes;
+// none outside Linux.
+func loadAverages(n int) []string {
 	load, _ := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(load))
-	m.Load = strings.Join(fields[:min(3, len(fields))], " ")
-	return m
+	return fields[:min(n, len(fields))]
 }
 
 // ReadComparison reads what Comparison.Write wrote.

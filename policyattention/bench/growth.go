@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -200,8 +199,7 @@ func (a Axis) Measure(b compute.Backend, x, seconds float64) (Point, error) {
 		} else {
 			p.Seconds = min(p.Seconds, used/float64(count))
 			if turn >= 3 && (after-began).Seconds() > seconds {
-				load, _ := os.ReadFile("/proc/loadavg")
-				p.Load = strings.TrimSpace(string(load[:min(len(load), 4)]))
+				p.Load = strings.Join(loadAverages(1), " ")
 				return p, nil
 			}
 		}
