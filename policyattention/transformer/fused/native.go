@@ -51,13 +51,13 @@ func (n *Network) nativeTail(tokens *Node, pass native.Pass) *Node {
 			return pass.Infer(in[0], in[1], out[0], workers)
 		}, []shapes.Shape{outputs}, n.params, tokens)[0]
 	}
-	// The library fails where a graph ends with the first of several results (compute v0.1.2,
-	// executeNode), so what may have no use comes first.
 	if n.prepared == nil {
 		n.prepared = function(fmt.Sprintf("transformer prepare %+v", pass.Network), func(in, out [][]float32, _ int) error {
 			return native.Prepare(pass.Network, in[0], out[0])
 		}, []shapes.Shape{shape(native.PreparedSize(pass.Network))}, n.params)[0]
 	}
+	// The library fails where a graph ends with the first of several results (compute v0.1.2,
+	// executeNode), so what may have no use comes first.
 	results := function(fmt.Sprintf("transformer forward %+v", pass), func(in, out [][]float32, _ int) error {
 		return pass.Forward(in[0], in[1], out[1], out[0])
 	}, []shapes.Shape{shape(pass.Saved()), outputs}, n.prepared, tokens)
@@ -67,15 +67,15 @@ func (n *Network) nativeTail(tokens *Node, pass native.Pass) *Node {
 
 // addGradient adds to sum [Size], which is nil at first, the gradient of a scalar.
 func (n *Network) addGradient(sum, loss *Node) *Node {
-	c := n.call
 	if sum == nil {
 		sum = ZerosLike(n.params)
 	}
-	name := fmt.Sprintf("transformer backward %+v", c.pass)
+	pass := n.call.pass
+	name := fmt.Sprintf("transformer backward %+v", pass)
 	simd.StandInPlace(name, func(in, out [][]float32, _ int) error {
-		return c.pass.Backward(in[0], in[1], in[2], out[0])
+		return pass.Backward(in[0], in[1], in[2], out[0])
 	})
-	return call(name, []shapes.Shape{sum.Shape()}, n.prepared, c.saved, Gradient(loss, c.outputs)[0], sum)[0]
+	return call(name, []shapes.Shape{sum.Shape()}, n.prepared, n.call.saved, Gradient(loss, n.call.outputs)[0], sum)[0]
 }
 
 var functions atomic.Int64

@@ -3,8 +3,8 @@
 // core's caches is there on the way back. Package fused calls it on GoMLX's pure-Go backend.
 //
 // Activations are matrices with a row for each token. So each product takes its factors as
-// they lie in memory, those for the slopes of weights too, and only weights are rearranged,
-// once a call.
+// they lie in memory, those for the slopes of weights too, and only weights are rearranged, once
+// for all passes of a step.
 package native
 
 import "icrl/policyattention/transformer"
