@@ -5,8 +5,8 @@
 // Registers: R14 the tile, DI its rows of C, R11 the distance of two, R10 how many are left;
 // AX and BX the terms of the first and of the seventh row of A, R8, R9 and R13 once, three and
 // five times the distance of two rows, R12 that of two terms; SI the row of B, DX the distance
-// of two, CX how many are left. K1 has the columns of the last vector, K2 and K3 those of the
-// others and of the last one of which C is added.
+// of two, CX how many are left or, before the first, the row of C to ask for. K1 has the columns
+// of the last vector, K2 and K3 those of the others and of the last one of which C is added.
 #define START \
 	MOVQ  t+0(FP), R14; \
 	MOVQ  0(R14), DI; \

@@ -61,21 +61,54 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	return cores, nil
 }
 
+// goCores is Cores for b in pure Go, whose option parallelism is a bound too.
 func goCores(b compute.Backend, n int) (cores []*Core, err error) {
-	if n < 2 {
+	pool, err := poolOf(b)
+	if err != nil {
+		return nil, err
+	}
+	if n = min(n, pool.AdjustedMaxParallelism()); n < 2 {
 		return []*Core{{Backend: b}}, nil
 	}
-	for range n {
-		c := &Core{own: true}
-		if c.Backend, err = newGo(""); err != nil {
-			return nil, fmt.Errorf("backend: %w", err)
+	defer func() {
+		if err != nil {
+			for _, c := range cores {
+				c.Close()
+			}
+			cores = nil
 		}
-		// Its option for that prints a line (compute v0.1.2).
-		workers := reflect.ValueOf(c.Backend).Elem().FieldByName("Workers").Interface()
-		workers.(interface{ SetMaxParallelism(int) }).SetMaxParallelism(0)
-		cores = append(cores, c)
+	}()
+	for range n {
+		own, err := newGo("")
+		if err != nil {
+			return cores, fmt.Errorf("backend: %w", err)
+		}
+		cores = append(cores, &Core{Backend: own, own: true})
+		pool, err := poolOf(own)
+		if err != nil {
+			return cores, err
+		}
+		pool.SetMaxParallelism(0) // its option for that prints a line (compute v0.1.2)
 	}
 	return cores, nil
+}
+
+// goPool is what the library's internal type of workers has.
+type goPool interface {
+	AdjustedMaxParallelism() int
+	SetMaxParallelism(int)
+}
+
+// poolOf returns the workers of a backend in pure Go, which the library's interface does not show.
+func poolOf(b compute.Backend) (goPool, error) {
+	if v := reflect.Indirect(reflect.ValueOf(b)); v.Kind() == reflect.Struct {
+		if f := v.FieldByName("Workers"); f.IsValid() && f.CanInterface() {
+			if pool, ok := f.Interface().(goPool); ok {
+				return pool, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("backend: %T has no workers as in compute v0.1.2", b)
 }
 
 // compiler guards that startCompiler is called once a process, and keeps its error

@@ -49,9 +49,9 @@ type Run struct {
 // A run that fails leaves the others alone; its result is nil, and the error
 // joins those of all that failed.
 //
-// GoMLX's backend in pure Go makes the runs one after the other, a step a call:
-// in v0.28.2 it cannot run the loop ("input … not computed yet"), and it hung on
-// a graph that held two runs.
+// GoMLX's backend in pure Go makes the runs one after the other, without loops:
+// in v0.28.2 it cannot run one ("input … not computed yet"), and it hung on a graph
+// that held two runs.
 func RunTogether(ctx context.Context, b compute.Backend, execution Execution, runs []Run) ([]*Result, error) {
 	inGo := backend.IsGo(b)
 	if inGo {

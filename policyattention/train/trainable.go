@@ -133,7 +133,11 @@ func (j Job) inBlocks(on compute.Backend, batch []*Node) [][]*Node {
 		return [][]*Node{nil}
 	}
 	examples := batch[0].Shape().Dimensions[0]
-	blocks := make([][]*Node, j.blocks(on, examples))
+	n := j.blocks(on, examples)
+	if n == 1 {
+		return [][]*Node{batch}
+	}
+	blocks := make([][]*Node, n)
 	for i := range blocks {
 		from, to := i*examples/len(blocks), (i+1)*examples/len(blocks)
 		for _, x := range batch {

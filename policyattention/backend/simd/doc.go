@@ -2,9 +2,9 @@
 // 512 bits, and lets functions of Go stand in for functions of a graph. Import it for the
 // kernels; they need no call.
 //
-// The kernels are products, transpositions, slices, sums, products and the like entry by
-// entry, exponentials, square roots, and sums and maxima along axes: what the networks here spend their
-// time on. The library's own executors take an entry at a time in most of these, and small
+// The kernels are matrix products, transpositions, slices, sums, products and the like entry by
+// entry, exponentials, square roots, and sums and maxima along axes: what the networks here
+// spend their time on. The library's own executors take an entry at a time in most of these, and small
 // matrices at a tenth of the processor's speed. Everything else, and every other type of
 // entry, stays with the library.
 //

@@ -57,7 +57,7 @@ func (n *Network) Fold() []*Node {
 	return folded
 }
 
-// BindFolded returns the network of parameters that Fold has prepared, for a program
+// BindFolded returns the network of parameters that Fold has folded, for a program
 // that makes many passes with them. Vectors and Tail are all it has. It panics on
 // another number of nodes.
 func BindFolded(c transformer.Config, folded []*Node) *Network {
@@ -178,6 +178,9 @@ func (n *Network) MeanGradient(parts int, part func(i int) *Node) (mean, gradien
 		} else {
 			mean = Add(mean, loss)
 		}
+	}
+	if parts == 1 {
+		return mean, gradient
 	}
 	return DivScalar(mean, float64(parts)), DivScalar(gradient, float64(parts))
 }

@@ -12,12 +12,12 @@ import (
 	"icrl/policyattention/transformer"
 )
 
-// folded is where Fold puts what it makes of parameters: maps whose panels are ready, and no
+// foldedPlaces is where Fold puts what it makes of parameters: maps whose panels are ready, and no
 // norms.
-func folded(c transformer.Config) *places {
+func foldedPlaces(c transformer.Config) *places {
 	w, r := &places{}, &room{}
 	part := func(in, out int) linear {
-		return linear{in: in, out: out, bias: r.place(out), ahead: r.place(PackedSize(in, out))}
+		return linear{in: in, out: out, bias: r.place(out), panels: r.place(PackedSize(in, out))}
 	}
 	w.embed = part(c.Features+1, c.Width)
 	for l := range c.Layers {
@@ -36,9 +36,9 @@ func folded(c transformer.Config) *places {
 }
 
 // FoldedSize is the number of entries that Fold writes.
-func FoldedSize(c transformer.Config) int { return folded(c).size }
+func FoldedSize(c transformer.Config) int { return foldedPlaces(c).size }
 
-// Fold prepares parameters [Size] for Infer, to [FoldedSize]. It takes products of
+// Fold folds parameters [Size] for Infer, to [FoldedSize]. It takes products of
 // parameters that a pass would multiply activations with one after the other:
 //
 //   - what is added to the residual stream is centred over features, so that LayerNorm has no
@@ -65,10 +65,10 @@ func Fold(c transformer.Config, params, into []float32) error {
 			p[t.Name].RawMatrix().Data[i] = float64(v)
 		}
 	}
-	w := folded(c)
+	w := foldedPlaces(c)
 	write := func(l linear, from mat.Matrix, bias mat.Matrix) {
 		panels, shift := single(from), single(bias)
-		Pack(At(Start(into), l.ahead), Start(panels), l.out, l.in, l.out)
+		Pack(At(Start(into), l.panels), Start(panels), l.out, l.in, l.out)
 		copy(into[l.bias:], shift)
 	}
 	embed := mat.NewDense(c.Features+1, c.Width, nil) // a token has a 1 after its features

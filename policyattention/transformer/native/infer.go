@@ -9,27 +9,27 @@ import (
 	. "icrl/internal/avx512"
 )
 
-// groups is in how many groups the blocks of a batch are. Goroutines take whole groups, and how
+// groups is in how many groups the chunks of a batch are. Goroutines take whole groups, and how
 // many there are changes no result.
 const groups = 4
 
-// block is how many sequences Infer takes at once: groups have equally many, if they can.
-func (p Pass) block() int {
+// chunk is how many sequences Infer takes at once: groups have equally many, if they can.
+func (p Pass) chunk() int {
 	n := (p.B + max(1, BlockTokens/p.T) - 1) / max(1, BlockTokens/p.T)
 	n = (n + groups - 1) / groups * groups
 	return (p.B + n - 1) / n
 }
 
-// blocks calls, for every block of b sequences from first on, the function that start returned
+// chunks calls, for every chunk of b sequences from first on, the function that start returned
 // in its goroutine, of which there are at most so many, and then its done.
-func (p Pass) blocks(workers int, start func() (f func(first, b int), done func())) {
-	size := p.block()
+func (p Pass) chunks(workers int, start func() (f func(first, b int), done func())) {
+	size := p.chunk()
 	n := (p.B + size - 1) / size
 	work := func(from, to int) {
 		f, done := start()
 		defer done()
-		for block := from * n / groups; block < to*n/groups; block++ {
-			f(block*size, min(size, p.B-block*size))
+		for i := from * n / groups; i < to*n/groups; i++ {
+			f(i*size, min(size, p.B-i*size))
 		}
 		archsimd.ClearAVXUpperBits()
 	}
@@ -42,7 +42,7 @@ func (p Pass) blocks(workers int, start func() (f func(first, b int), done func(
 	all.Wait()
 }
 
-// inference is what a goroutine works with for a block of sequences. All layers share it.
+// inference is what a goroutine works with for a chunk of sequences. All layers share it.
 type inference struct {
 	Pass
 	*weights
@@ -53,7 +53,7 @@ type inference struct {
 }
 
 func (p Pass) inference(w *weights, r *room) *inference {
-	c, b := p.Network, p.block()
+	c, b := p.Network, p.chunk()
 	n := b * p.T
 	s := &inference{
 		Pass: p, weights: w, tokens: r.rows(n, c.Features+1), x: r.rows(n, c.Features+1),
@@ -69,16 +69,16 @@ func (p Pass) inference(w *weights, r *room) *inference {
 	return s
 }
 
-// Infer takes tokens [B, T, Features] through the network of parameters that Fold prepared,
+// Infer takes tokens [B, T, Features] through the network of parameters that Fold has folded,
 // to outputs [B, K, Outputs], in at most so many goroutines. They are those of Forward, but for
 // rounding. It returns an error for a slice of another length.
-func (p Pass) Infer(prepared, tokens, outputs []float32, workers int) error {
+func (p Pass) Infer(folded, tokens, outputs []float32, workers int) error {
 	c := p.Network
-	if err := p.check(length{"folded parameters", len(prepared), FoldedSize(c)}, p.tokens(tokens), p.outputs(outputs)); err != nil {
+	if err := p.check(length{"folded parameters", len(folded), FoldedSize(c)}, p.tokens(tokens), p.outputs(outputs)); err != nil {
 		return err
 	}
-	w := &weights{folded(c), Start(prepared)}
-	p.blocks(workers, func() (func(first, b int), func()) {
+	w := &weights{foldedPlaces(c), Start(folded)}
+	p.chunks(workers, func() (func(first, b int), func()) {
 		var s *inference
 		done := kind{p, forInference, false}.memory(func(r *room) { s = p.inference(w, r) })
 		return func(first, b int) {

@@ -39,4 +39,4 @@ func FoldedSize(transformer.Config) int { return 0 }
 func Fold(c transformer.Config, params, into []float32) error { return errUnavailable }
 
 // Infer returns an error: this build has no kernels.
-func (p Pass) Infer(prepared, tokens, outputs []float32, workers int) error { return errUnavailable }
+func (p Pass) Infer(folded, tokens, outputs []float32, workers int) error { return errUnavailable }

@@ -59,8 +59,8 @@ func aligned(n int) Pointer {
 	return At(start, int(-uintptr(start)%64/4))
 }
 
-// layer is what a block of the network keeps for the way back. The last one
-// has all but keys and values of the last K tokens only.
+// layer is what a block of the network keeps for the way back. The last one has all but
+// keys and values of the last K tokens only.
 type layer struct {
 	normal1, normal2   matrix
 	inverse1, inverse2 Pointer

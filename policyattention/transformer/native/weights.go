@@ -12,12 +12,12 @@ import (
 )
 
 // linear is a linear map: where its weights [in, out] and its bias are in the flat vector,
-// stride being that of a row, and where the panels of the weights and, for the way back, of
-// their transpose are.
+// stride being that of a row, and where the panels of the weights are and, for the way back,
+// those of their transpose.
 type linear struct {
-	in, out, stride int
-	weight, bias    int
-	ahead, back     int
+	in, out, stride    int
+	weight, bias       int
+	panels, transposed int
 }
 
 // norm is the places of gain and bias of a LayerNorm.
@@ -43,13 +43,13 @@ type block struct {
 	q, k, v, out, up, down linear
 }
 
-// prepared keeps what placesOf returns, by network.
-var prepared sync.Map
+// layouts keeps what placesOf returns, by network.
+var layouts sync.Map
 
 // placesOf returns where Prepare puts the parameters of a network: the flat vector as it is, and
 // then panels.
 func placesOf(c transformer.Config) *places {
-	if w, ok := prepared.Load(c); ok {
+	if w, ok := layouts.Load(c); ok {
 		return w.(*places)
 	}
 	r, at := &room{size: c.Size()}, map[string]int{}
@@ -59,7 +59,7 @@ func placesOf(c transformer.Config) *places {
 	part := func(name string, in, out, column, stride int) linear {
 		return linear{
 			in: in, out: out, stride: stride, weight: at[name+".weight"] + column, bias: at[name+".bias"] + column,
-			ahead: r.place(PackedSize(in, out)), back: r.place(PackedSize(out, in)),
+			panels: r.place(PackedSize(in, out)), transposed: r.place(PackedSize(out, in)),
 		}
 	}
 	whole := func(name string, in, out int) linear { return part(name, in, out, 0, out) }
@@ -78,7 +78,7 @@ func placesOf(c transformer.Config) *places {
 	w.norm = norm{at["norm.gain"], at["norm.bias"]}
 	w.head = whole("head", c.Width, c.Outputs)
 	w.size = r.size
-	prepared.Store(c, w)
+	layouts.Store(c, w)
 	return w
 }
 
@@ -106,8 +106,8 @@ func Prepare(c transformer.Config, params, into []float32) error {
 	copy(into, params)
 	w.linears(func(l linear) {
 		from := At(Start(into), l.weight)
-		Pack(At(Start(into), l.ahead), from, l.stride, l.in, l.out)
-		PackTransposed(At(Start(into), l.back), from, l.stride, l.out, l.in)
+		Pack(At(Start(into), l.panels), from, l.stride, l.in, l.out)
+		PackTransposed(At(Start(into), l.transposed), from, l.stride, l.out, l.in)
 	})
 	archsimd.ClearAVXUpperBits()
 	return nil
@@ -116,7 +116,7 @@ func Prepare(c transformer.Config, params, into []float32) error {
 // forward writes x·W + b for n rows, or adds it to what y holds.
 func (w *weights) forward(l linear, x, y matrix, n int, add, relu bool) {
 	p := Product{
-		M: n, N: l.out, K: l.in, A: x.start, RowA: x.stride, StepA: 1, B: At(w.start, l.ahead), StrideB: Packed,
+		M: n, N: l.out, K: l.in, A: x.start, RowA: x.stride, StepA: 1, B: At(w.start, l.panels), StrideB: Packed,
 		C: y.start, StrideC: y.stride, Bias: At(w.start, l.bias), Add: add, ReLU: relu,
 	}
 	p.Run()
@@ -135,7 +135,7 @@ func (w *weights) backward(l linear, gradient Pointer, x, dy, dx matrix, n int, 
 		return
 	}
 	p = Product{
-		M: n, N: l.in, K: l.out, A: dy.start, RowA: dy.stride, StepA: 1, B: At(w.start, l.back), StrideB: Packed,
+		M: n, N: l.in, K: l.out, A: dy.start, RowA: dy.stride, StepA: 1, B: At(w.start, l.transposed), StrideB: Packed,
 		C: dx.start, StrideC: dx.stride, Add: add,
 	}
 	p.Run()
