@@ -553,9 +553,9 @@ func (a Claims) summary() string {
 	}
 	m := a.Multiple
 	return fmt.Sprintf(`The paper's sentences that can be checked, by its sections, beside what the artifacts in this repository
-give; in each section what differs comes first. %d sentences with %d checks: a sentence that is checked at two sizes
-and three variants is one sentence with six checks. A sentence takes the first verdict of this list that one of its
-checks has.
+give; in each section what differs comes first. There are %d sentences with %d checks: a sentence that is checked at two
+sizes and in three variants counts as one sentence with six checks. If the checks of a sentence have different verdicts,
+the sentence takes the one that is highest in this list.
 
 | verdict | sentences | checks |
 |-|-|-|
@@ -574,18 +574,19 @@ checks has.
 
 Brackets hold 95 %% intervals of the hierarchical bootstrap, runs first and shared MDPs second, 10,000 replicates,
 or, where single runs were not compared by a bootstrap, the range over runs. Intervals of three runs, at S = 8 and
-16, cover less than 95 %% (80 to 89 %% in a simulation); where five further identities exist, they stand beside the
-three. A row without a verdict is there for comparison. A reason that nothing here tests is called a conjecture.
+16, cover less than 95 %% (80 to 89 %% in a simulation); where five further identities
+(training runs that differ only in their seeds) exist, they stand beside the three. A row without a verdict is there for comparison. A reason that nothing here tests is called a conjecture.
 
 Braces after medians of a learned method hold the **tail** that medians hide, over all problems of all runs: the 99th
 percentile and the worst value of the excess, and the share of problems whose excess is above .05. The excess is the
-loss less exact PMD's on the same problem; of a difference or a ratio, less the loss that it is compared with. All
-runs meet the same problems, so their worst ones are not independent, and tails have no intervals.
+loss minus exact PMD's on the same problem. In a row about a difference or a ratio, it is the first loss minus the one
+that it is compared with. All runs meet the same problems, so their worst ones are not independent, and tails have no
+intervals.
 
-**Multiple comparisons.** %d verdicts hang on whether such an interval excludes a value. If every one of these
-values were right, about %.0f would be excluded by chance. %d are. %d of them remain when the p-values are
-adjusted for their number by Holm's method, which allows for any dependence, and %d by Benjamini and Hochberg's.
-A † marks a value that is excluded alone but not after Holm's adjustment: take its verdict as unresolved. The
+**Multiple comparisons.** %d verdicts depend on whether such an interval excludes a value. If all of these values were
+right, about %.0f would still be excluded by chance. In fact %d are excluded. Of these, %d remain after the p-values are
+adjusted for their number by Holm's method, which allows for any dependence, and %d after Benjamini and Hochberg's.
+A † marks a value that is excluded before Holm's adjustment but not after it: take its verdict as unresolved. The
 p-values are the bootstrap's, so those of three runs are too small, as their intervals are too narrow. Where the
 paper gives no interval its number is taken as exact; with its own sampling error fewer would differ.
 
