@@ -38,7 +38,7 @@ def convert(transitions):
     """Turns Gymnasium's {s: {a: [(p, s', reward, terminated)]}} into P [S, A, S] and r [S, A]."""
     states = len(transitions)
     actions = len(transitions[0])
-    # A state where episodes end, and whose own row holds nothing but the end, is absorbing.
+    # A state is absorbing where episodes end and where whoever enters it has ended.
     ends = {t[1] for row in transitions.values() for ts in row.values() for t in ts if t[3]}
     absorbing = {s for s in ends if stays_at_end(s, transitions)}
     end = states if ends - absorbing else None

@@ -181,16 +181,15 @@ def ended(*_):
     sys.exit(143)  # what ends kernels is done on the way
 
 
-def run_all(paths, out, timeout):
-    """Ends the process; its status is how many failed."""
+def run_all(paths, out, timeout, passed):
+    """Counts in passed, which processes share."""
     signal.signal(signal.SIGTERM, ended)
-    failed = 0
     for path in paths:
         start = time.monotonic()
         ok = run(path, out, timeout)
-        failed += not ok
+        with passed.get_lock():
+            passed.value += ok
         print(f"{path.name}: {'ok' if ok else 'FAILED'}, {time.monotonic() - start:.1f} s", flush=True)
-    sys.exit(failed)
 
 
 def main():
@@ -210,15 +209,18 @@ def main():
     signal.signal(signal.SIGTERM, ended)
 
     paths = [p.resolve() for p in arguments.notebooks] or sorted(NOTEBOOKS.glob("*.ipynb"))
+    if arguments.jobs < 1:
+        parser.error(f"--jobs {arguments.jobs}, want at least 1")
     shares = [paths[i :: arguments.jobs] for i in range(arguments.jobs)]
-    workers = [multiprocessing.Process(target=run_all, args=(share, arguments.out, arguments.timeout), daemon=True)
+    passed = multiprocessing.Value("i", 0)
+    workers = [multiprocessing.Process(target=run_all, args=(share, arguments.out, arguments.timeout, passed), daemon=True)
                for share in shares]  # daemons end with this process
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    failed = sum(abs(worker.exitcode) for worker in workers)
-    print(f"{len(paths) - failed} passed, {failed} failed")
+    failed = len(paths) - passed.value  # those of a process that died too
+    print(f"{passed.value} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 
 

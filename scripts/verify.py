@@ -303,6 +303,8 @@ def agree(path, what, stored, again):
     with np.errstate(invalid="ignore"):
         off = np.abs(stored - again) > TOLERANCE * np.maximum(1, np.abs(again))
     off |= np.isnan(stored) != np.isnan(again)
+    infinite = np.isinf(stored) | np.isinf(again)
+    off |= infinite & (stored != again)
     if off.any():
         at = tuple(int(i) for i in np.argwhere(off)[0])
         raise Discrepancy(f"{path}: {what} {list(at)} is {stored[at]}, computed again it is {again[at]}")

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // ErrConflict is wrapped by the errors of artifacts that contradict each other.
@@ -60,7 +58,8 @@ func (m *Manifest) result() (string, error) {
 }
 
 // Adopt copies a chosen artifact to where it belongs, in place of one with the same
-// result; it tells whether there was anything to do.
+// result, whose files it keeps where the chosen one lacks them (see Manifest.Omitted); it
+// tells whether there was anything to do.
 func (s Store) Adopt(c Choice, target string) (did bool, err error) {
 	if c.Folder == target {
 		return false, nil
@@ -75,13 +74,24 @@ func (s Store) Adopt(c Choice, target string) (did bool, err error) {
 		return false, fmt.Errorf("artifact: %w", err)
 	}
 	defer os.RemoveAll(work)
-	files := append(slices.Collect(maps.Keys(c.Manifest.Files)), ManifestFile)
+	files := map[string]string{ManifestFile: c.Folder}
+	for name := range c.Manifest.Files {
+		files[name] = c.Folder
+	}
+	// What copies may lack is taken from whichever has it.
+	for name, want := range c.Manifest.Omitted {
+		for _, folder := range []string{c.Folder, target} {
+			if CheckFile(filepath.Join(folder, name), want) == nil {
+				files[name] = folder
+			}
+		}
+	}
 	fresh := filepath.Join(work, "new")
 	if err := os.Mkdir(fresh, 0o755); err != nil {
 		return false, fmt.Errorf("artifact: %w", err)
 	}
-	for _, name := range files {
-		if err := CopyFile(filepath.Join(fresh, name), filepath.Join(c.Folder, name)); err != nil {
+	for name, folder := range files {
+		if err := CopyFile(filepath.Join(fresh, name), filepath.Join(folder, name)); err != nil {
 			return false, err
 		}
 	}
@@ -89,10 +99,15 @@ func (s Store) Adopt(c Choice, target string) (did bool, err error) {
 		return false, fmt.Errorf("artifact: %w", err)
 	}
 	// A folder cannot take the place of another at once; the old one is as good until it has gone.
-	if err := os.Rename(target, filepath.Join(work, "old")); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, fmt.Errorf("artifact: %w", err)
+	old := filepath.Join(work, "old")
+	moved := os.Rename(target, old)
+	if moved != nil && !errors.Is(moved, os.ErrNotExist) {
+		return false, fmt.Errorf("artifact: %w", moved)
 	}
 	if err := os.Rename(fresh, target); err != nil {
+		if moved == nil {
+			err = errors.Join(err, os.Rename(old, target))
+		}
 		return false, fmt.Errorf("artifact: %w", err)
 	}
 	return true, nil

@@ -175,3 +175,53 @@ func TestJSON(t *testing.T) {
 		t.Error("a list was joined")
 	}
 }
+
+// An artifact that comes from elsewhere takes over what copies may lack, wherever it is.
+func TestAdoptKeepsOmitted(t *testing.T) {
+	fill := func(s Store, text string, seconds float64) string {
+		folder := filepath.Join(s.Root, "group", "one-00")
+		unlock, err := s.Lock(t.Context(), folder, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unlock()
+		err = s.Publish(folder, func(dir string) (*Manifest, error) {
+			m := &Manifest{Name: "one", Hash: "00"}
+			m.Omitted = map[string]string{"large": ""}
+			m.Cost.WallSeconds = seconds
+			return m, errors.Join(os.WriteFile(filepath.Join(dir, "x"), nil, 0o644), os.WriteFile(filepath.Join(dir, "large"), []byte(text), 0o644))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return folder
+	}
+	for _, tc := range []struct {
+		what          string
+		mine, foreign bool // which copy has the file
+		want          bool
+	}{{"mine", true, false, true}, {"the other", false, true, true}, {"none", false, false, false}} {
+		s, other := Store{t.TempDir()}, Store{t.TempDir()}
+		mine, foreign := fill(s, "text", 1), fill(other, "text", 2)
+		for folder, has := range map[string]bool{mine: tc.mine, foreign: tc.foreign} {
+			if !has {
+				if err := os.Remove(filepath.Join(folder, "large")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		m, err := Open("one", "00", foreign)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if did, err := s.Adopt(Choice{foreign, m}, mine); !did || err != nil {
+			t.Errorf("%s: %v, %v", tc.what, did, err)
+		}
+		if text, err := os.ReadFile(filepath.Join(mine, "large")); (err == nil && string(text) == "text") != tc.want {
+			t.Errorf("%s has the file: afterwards %q, %v", tc.what, text, err)
+		}
+		if after, err := Open("one", "00", mine); err != nil || after.Seal != m.Seal {
+			t.Errorf("%s: %v", tc.what, err)
+		}
+	}
+}

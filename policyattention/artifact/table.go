@@ -139,11 +139,11 @@ func parseLines(b []byte, columns []string) ([][]string, error) {
 	return lines[1:], nil
 }
 
-// CopyFile copies a file, which need not appear at once: see Store.Publish.
+// CopyFile copies a file.
 func CopyFile(to, from string) error {
 	b, err := os.ReadFile(from)
 	if err == nil {
-		err = os.WriteFile(to, b, 0o644)
+		err = renameio.WriteFile(to, b, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("artifact: %w", err)
@@ -186,7 +186,7 @@ func WriteArrays(path string, arrays map[string]npz.Array) error {
 	var buf bytes.Buffer
 	err := npz.Encode(&buf, arrays)
 	if err == nil {
-		err = os.WriteFile(path, buf.Bytes(), 0o644)
+		err = renameio.WriteFile(path, buf.Bytes(), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("artifact: %w", err)

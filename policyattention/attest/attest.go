@@ -34,7 +34,7 @@ type Verification struct {
 
 // Statement returns the JSON of an in-toto statement. Its subjects are all files below
 // Artifacts but those of unfinished work, whose names begin with a dot; its configuration
-// is the code: the Go files of Source, what they embed beside them, go.mod and go.sum,
+// is the code: the Go files of Source below policyattention and internal, what they embed beside them, go.mod and go.sum,
 // file by file. Digests are SHA-256 in hexadecimal. It returns an error if there is
 // nothing in either folder or a file cannot be read.
 func Statement(v Verification) ([]byte, error) {
@@ -42,12 +42,16 @@ func Statement(v Verification) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := files(filepath.Join(v.Source, "policyattention"), func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range code {
-		d.Name = "policyattention/" + d.Name
+	var code []*v1.ResourceDescriptor
+	for _, folder := range []string{"policyattention", "internal"} {
+		some, err := files(filepath.Join(v.Source, folder), func(name string) bool { return !strings.HasSuffix(name, "_test.go") })
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range some {
+			d.Name = folder + "/" + d.Name
+		}
+		code = append(code, some...)
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		d, err := describe(v.Source, name)

@@ -35,7 +35,7 @@ func TestStatement(t *testing.T) {
 	v := Verification{
 		Artifacts: write(t, t.TempDir(), map[string]string{"train/run/weights.safetensors": "abc", "claims.json": "{}", ".work/state": "half"}),
 		Source: write(t, t.TempDir(), map[string]string{
-			"go.mod": "module icrl", "go.sum": "", "policyattention/mdp/mdp.go": "abc", "policyattention/mdp/mdp_test.go": "test",
+			"go.mod": "module icrl", "go.sum": "", "policyattention/mdp/mdp.go": "abc", "policyattention/mdp/mdp_test.go": "test", "internal/npz/npz.go": "",
 		}),
 		Checks: "2 files",
 	}
@@ -72,7 +72,7 @@ func TestStatement(t *testing.T) {
 	if want := []string{"claims.json", "train/run/weights.safetensors"}; !reflect.DeepEqual(names(got.Subject), want) {
 		t.Errorf("subjects are %q, want %q", names(got.Subject), want)
 	}
-	if want := []string{"policyattention/mdp/mdp.go", "go.mod", "go.sum"}; !reflect.DeepEqual(names(got.Predicate.Configuration), want) {
+	if want := []string{"policyattention/mdp/mdp.go", "internal/npz/npz.go", "go.mod", "go.sum"}; !reflect.DeepEqual(names(got.Predicate.Configuration), want) {
 		t.Errorf("the configuration is %q, want %q", names(got.Predicate.Configuration), want)
 	}
 	for _, d := range []descriptor{got.Subject[1], got.Predicate.Configuration[0]} {
@@ -98,7 +98,7 @@ func TestStatement(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	source := write(t, t.TempDir(), map[string]string{"go.mod": "", "go.sum": "", "policyattention/x.go": ""})
+	source := write(t, t.TempDir(), map[string]string{"go.mod": "", "go.sum": "", "policyattention/x.go": "", "internal/x.go": ""})
 	some := write(t, t.TempDir(), map[string]string{"file": ""})
 	for name, c := range map[string]struct {
 		v    Verification
@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 		"no artifacts": {Verification{Artifacts: t.TempDir(), Source: source}, "no file in"},
 		"no folder":    {Verification{Artifacts: filepath.Join(some, "none"), Source: source}, "none"},
 		"no code":      {Verification{Artifacts: some, Source: some}, "policyattention"},
-		"no go.mod":    {Verification{Artifacts: some, Source: write(t, t.TempDir(), map[string]string{"policyattention/x.go": ""})}, "go.mod"},
+		"no go.mod":    {Verification{Artifacts: some, Source: write(t, t.TempDir(), map[string]string{"policyattention/x.go": "", "internal/x.go": ""})}, "go.mod"},
 	} {
 		if _, err := Statement(c.v); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -107,20 +107,18 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		}
 		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Q: []*mat.Dense{q}, Eta: l.Eta}
 	}
-	// contexts are of the latest policies and tables, copied: what a part does to
-	// them does not reach the trajectories, which are scored, or the problems.
 	contexts := func(round int) []Context {
 		batch := make([]Context, len(problems))
 		for i, t := range trajectories {
 			batch[i] = Context{
 				Problem: i, Round: round, MDP: problems[i].MDP, Eta: l.Eta,
 				Pi: t.Policies[len(t.Policies)-1], Q: t.Q[len(t.Q)-1],
-			}.copy()
+			}
 		}
 		return batch
 	}
 	for round := range rounds {
-		policies, err := l.act(problems, contexts(round))
+		policies, err := Act(l.Actor, contexts(round))
 		if err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
@@ -131,7 +129,7 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		if round == rounds-1 {
 			break
 		}
-		values, err := l.evaluate(problems, contexts(round))
+		values, err := Evaluate(l.Critic, contexts(round))
 		if err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
@@ -153,40 +151,50 @@ func (l Loop) check() error {
 	return nil
 }
 
-// act returns copies of the policies that the actor makes of the contexts, one a
-// problem, checked.
-func (l Loop) act(problems []mdp.Problem, batch []Context) ([]*mat.Dense, error) {
-	policies, err := l.Actor.Act(batch)
+// Act returns what an actor answers to contexts, as a Loop asks it: the actor is given
+// copies, so that nothing it does to them reaches the caller's tables, and the policies,
+// one a context, are copied and checked. An error names the context's problem.
+func Act(actor Actor, batch []Context) ([]*mat.Dense, error) {
+	policies, err := actor.Act(copies(batch))
 	if err != nil {
 		return nil, fmt.Errorf("actor: %w", err)
 	}
-	return checked("actor", policies, problems, (*mdp.MDP).CheckPolicy)
+	return checked("actor", policies, batch, mdp.CheckPolicy)
 }
 
-// evaluate returns copies of the tables that the critic makes of the contexts,
-// one a problem, checked.
-func (l Loop) evaluate(problems []mdp.Problem, batch []Context) ([]*mat.Dense, error) {
-	values, err := l.Critic.Evaluate(batch)
+// Evaluate is the same for a critic's tables [S, A].
+func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
+	values, err := critic.Evaluate(copies(batch))
 	if err != nil {
 		return nil, fmt.Errorf("critic: %w", err)
 	}
-	return checked("critic", values, problems, func(m *mdp.MDP, q *mat.Dense) error { return m.CheckTable("Q", q) })
+	return checked("critic", values, batch, func(q *mat.Dense, s, a int) error { return mdp.CheckTable("Q", q, s, a) })
+}
+
+func copies(batch []Context) []Context {
+	own := make([]Context, len(batch))
+	for i, c := range batch {
+		c.Pi, c.Q = mat.DenseCopyOf(c.Pi), mat.DenseCopyOf(c.Q)
+		own[i] = c
+	}
+	return own
 }
 
 // checked returns copies of tables, or an error that names the one which the part
 // of the loop called name should not have returned.
-func checked(name string, tables []*mat.Dense, problems []mdp.Problem, valid func(*mdp.MDP, *mat.Dense) error) ([]*mat.Dense, error) {
-	if len(tables) != len(problems) {
-		return nil, fmt.Errorf("the %s returned %d tables for %d contexts", name, len(tables), len(problems))
+func checked(name string, tables []*mat.Dense, batch []Context, valid func(table *mat.Dense, s, a int) error) ([]*mat.Dense, error) {
+	if len(tables) != len(batch) {
+		return nil, fmt.Errorf("the %s returned %d tables for %d contexts", name, len(tables), len(batch))
 	}
-	copies := make([]*mat.Dense, len(tables))
+	own := make([]*mat.Dense, len(tables))
 	for i, table := range tables {
-		if err := valid(problems[i].MDP, table); err != nil {
-			return nil, fmt.Errorf("the %s on problem %d: %w", name, i, err)
+		s, a := batch[i].Pi.Dims()
+		if err := valid(table, s, a); err != nil {
+			return nil, fmt.Errorf("the %s on problem %d: %w", name, batch[i].Problem, err)
 		}
-		copies[i] = mat.DenseCopyOf(table)
+		own[i] = mat.DenseCopyOf(table)
 	}
-	return copies, nil
+	return own, nil
 }
 
 // ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1}

@@ -90,6 +90,13 @@ func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, 
 	if err := d.CheckEnvironment(c.MDP); err != nil {
 		return nil, nil, err
 	}
+	// The normalized decoder's own policy may be none, where its carrier takes all digits.
+	if err := c.MDP.CheckPolicy(c.Pi); err != nil {
+		if d.Norm != nil {
+			err = fmt.Errorf("%w; a smaller carrier H or a mixture φ above 0 keeps the rounding of returned policies smaller", err)
+		}
+		return nil, nil, fmt.Errorf("decoder: critic call in round %d: %w", c.Round, err)
+	}
 	packets := source.Packets(c.MDP, c.Pi, d.Packets, c.Problem, c.Round)
 	q, err := d.Backup(c.Pi, c.Q, packets)
 	return q, packets, err
@@ -111,7 +118,7 @@ type Runner struct {
 	packets []Packet // of the latest critic call
 }
 
-// Round is a measured round of a Run.
+// Round is a measured round of a Runner.
 type Round struct {
 	control.Round
 	Packets []Packet // drawn under NextPi
@@ -126,7 +133,7 @@ type Round struct {
 	Bound pmd.Bound
 }
 
-// Start returns a run of the decoder on a problem from the values q0 [S, A] with
+// Start returns a Runner of the decoder on a problem from the values q0 [S, A] with
 // constant step size eta. Nothing has been computed but Q* and Q^{π_0}.
 func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source PacketSource) (*Runner, error) {
 	if err := d.CheckEnvironment(problem.MDP); err != nil {

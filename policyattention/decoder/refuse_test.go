@@ -218,6 +218,10 @@ func TestRefusedEnvironments(t *testing.T) {
 	if _, err := (Critic{Decoder: plain}).Evaluate([]control.Context{{MDP: env, Pi: problems[0].Pi0, Q: env.R}}); err == nil || !strings.Contains(err.Error(), "without packets") {
 		t.Errorf("a critic without a source: %v", err)
 	}
+	bad := mat.NewDense(2, 2, []float64{.5, .6, .5, .5})
+	if _, err := (Critic{plain, Sampled(1)}).Evaluate([]control.Context{{MDP: env, Pi: bad, Q: env.R}}); err == nil || !strings.Contains(err.Error(), "round 0: mdp: ") {
+		t.Errorf("packets under an invalid policy: %v", err)
+	}
 	if _, err := plain.Start(mdp.Problem{}, env.R, .5, Weighted()); err == nil || !strings.Contains(err.Error(), "MDP is missing") {
 		t.Errorf("a run without an MDP: %v", err)
 	}

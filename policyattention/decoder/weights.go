@@ -13,8 +13,8 @@ var Hidden = []Field{
 	{Name: "relu.minus", Note: "minus the target where it is negative, on packets", Offset: 1, Len: 1, Scalar: true},
 }
 
-// build returns the decoder's network, its legend and its two readouts for the
-// margins of the certificate.
+// build returns the decoder's network and its legend for the margins of the
+// certificate.
 //
 // Block 0, head 0 is the actor. An actor query for state s scores the memory of
 // (s',a') with κ·1[s=s'] + ν + log π(a'|s') + ηQ(s',a') and other queries with

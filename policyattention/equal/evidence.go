@@ -132,7 +132,7 @@ func Make(ctx context.Context, n *Networks, sizes []int, folder, work string, pr
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		path := filepath.Join(work, fmt.Sprintf("%x.json", sha256.Sum256([]byte(row.Name())))[:16])
+		path := filepath.Join(work, fmt.Sprintf("%.8x.json", sha256.Sum256([]byte(row.Name()))))
 		kept, err := readRow(path, row)
 		if errors.Is(err, fs.ErrNotExist) && !slices.Contains(sizes, row.States) {
 			missing++

@@ -90,11 +90,14 @@ func (a *AlongConfig) losses(problems []mdp.Problem, policies [][]*mat.Dense) ([
 		trajectories[i].Policies = append([]*mat.Dense{problems[i].Pi0}, some...)
 	}
 	scored, err := control.Score(problems[:len(policies)], trajectories)
+	if err != nil {
+		return nil, err
+	}
 	losses := make([][]float64, len(policies))
 	for i := range scored {
 		losses[i] = scored[i].Loss[1:]
 	}
-	return losses, err
+	return losses, nil
 }
 
 // run runs the loop with the weights after each step. It returns the rows of the table of

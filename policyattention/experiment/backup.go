@@ -96,7 +96,7 @@ func (c *BackupConfig) compute(s *Store, dir string, _ Cell, f Fixtures, problem
 	if err != nil {
 		return nil, err
 	}
-	values, err := critic.Evaluate(contexts)
+	values, err := control.Evaluate(critic, contexts)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (c *BackupConfig) verify(s *Store, v *Verification, e *Evaluation, problems
 			v.add(e.path(artifact.ManifestFile), 0, "its critic: %v", err)
 			return s.backendError()
 		}
-		got, err := critic.Evaluate(contexts)
+		got, err := control.Evaluate(critic, contexts)
 		done()
 		if err != nil {
 			v.add(policies, 0, "the critic on the inputs: %v", err)

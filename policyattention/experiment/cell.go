@@ -208,6 +208,9 @@ func (p Preset) config(c Cell) (config Config, err error) {
 		return config, err
 	}
 	if c.Block == Quality {
+		if m.Deploy == nil {
+			return config, errors.New("it has no network to look at")
+		}
 		config.Along, err = p.along(m.Deploy, setting)
 		return config, err
 	}
@@ -255,6 +258,9 @@ func (p Preset) setting(c Cell) (method.Setting, error) {
 	}
 	if c.Block == Quality {
 		looks := p.looks(c.Steps)
+		if len(looks) == 0 {
+			return s, fmt.Errorf("nothing is looked at within %d steps", c.Steps)
+		}
 		s.Snapshots = map[method.Name][]int{c.Method: looks[:len(looks)-1]}
 	}
 	if c.Block == ZeroShot {

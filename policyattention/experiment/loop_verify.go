@@ -305,7 +305,7 @@ func (l *storedLoop) replay(s *Store, loop control.Loop, v *Verification) ([]con
 			}
 		}
 		done := v.during(evaluating)
-		got, err := loop.Critic.Evaluate(contexts)
+		got, err := control.Evaluate(loop.Critic, contexts)
 		done()
 		if err != nil {
 			v.add(path, 0, "the critic in the stored contexts: %v", err)
@@ -322,7 +322,7 @@ func (l *storedLoop) replay(s *Store, loop control.Loop, v *Verification) ([]con
 		}
 	}
 	done := v.during(acting)
-	got, err := loop.Actor.Act(contexts)
+	got, err := control.Act(loop.Actor, contexts)
 	done()
 	if err != nil {
 		v.add(path, 0, "the actor in the stored contexts: %v", err)

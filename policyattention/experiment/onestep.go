@@ -119,11 +119,11 @@ func (c *OneStepConfig) compute(s *Store, dir string, _ Cell, f Fixtures, proble
 		return nil, err
 	}
 	o := &OneStep{contexts: contexts}
-	if o.next, err = actor.Act(contexts); err != nil {
+	if o.next, err = control.Act(actor, contexts); err != nil {
 		return nil, err
 	}
 	for _, eta := range c.Supplied {
-		next, err := actor.Act(withEta(contexts, eta))
+		next, err := control.Act(actor, withEta(contexts, eta))
 		if err != nil {
 			return nil, err
 		}
@@ -294,7 +294,7 @@ func (c *OneStepConfig) verify(s *Store, v *Verification, e *Evaluation, problem
 			v.add(e.path(artifact.ManifestFile), 0, "its actor: %v", err)
 			return s.backendError()
 		}
-		got, err := actor.Act(asked)
+		got, err := control.Act(actor, asked)
 		done()
 		if err != nil {
 			v.add(policies, 0, "the actor on the inputs: %v", err)

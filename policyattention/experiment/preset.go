@@ -362,8 +362,11 @@ func (p Preset) snapshots(c Cell) map[method.Name][]int {
 }
 
 // omits lists the files of weights that copies of a training run's artifact may lack, in
-// alphabetical order.
+// alphabetical order; none of a run that trains itself, which Store.restore cannot repeat.
 func (p Preset) omits(c method.Training) []string {
+	if _, ok := c.(method.Shared); !ok {
+		return nil
+	}
 	var files []string
 	for _, step := range weightSteps(c) {
 		file := weightsFile(c, step)
@@ -479,8 +482,18 @@ func (p Preset) expand(row Row, states int) []Cell {
 // plan's order.
 func (p Preset) SampledRecipes(block Block, name method.Name) (recipes []string) {
 	for _, row := range p.Rows {
-		if row.Block == block && row.Method == name && !slices.Contains(recipes, row.Recipe) {
-			recipes = append(recipes, row.Recipe)
+		if row.Block != block || row.Method != name {
+			continue
+		}
+		of := []string{row.Recipe}
+		if row.Recipe == every {
+			m, _ := p.Methods.Find(name) // Check has refused rows of others
+			of = m.Recipes
+		}
+		for _, recipe := range of {
+			if !slices.Contains(recipes, recipe) {
+				recipes = append(recipes, recipe)
+			}
 		}
 	}
 	return recipes

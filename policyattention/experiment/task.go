@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"icrl/policyattention/artifact"
+	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 )
 
@@ -101,7 +102,7 @@ func (s *Store) Run(ctx context.Context, t Task) (made bool, err error) {
 	switch {
 	case err == nil:
 		return true, s.artifacts.Forgive(folder)
-	case artifact.Passing(err):
+	case artifact.Passing(err), errors.Is(err, backend.ErrNoPlugin): // another machine may have it
 		return false, err
 	}
 	return false, errors.Join(err, s.artifacts.Fail(folder, t.Name(), err))

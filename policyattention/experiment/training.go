@@ -151,9 +151,10 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 		case method.Alone:
 			err = errors.Join(err, s.trainAlone(ctx, c, work, s.progress(c)))
 		case method.Shared:
-			run, err := c.In(work, s.progress(c))
-			if err != nil {
-				return err
+			run, failed := c.In(work, s.progress(c))
+			if failed != nil {
+				err = errors.Join(err, failed)
+				continue
 			}
 			run.Stages = filepath.Join(s.Root(), stagesFolder)
 			shared, runs = append(shared, c), append(runs, run)
@@ -237,7 +238,11 @@ func (s *Store) restore(ctx context.Context, t *TrainingRun, step int) error {
 		return nil
 	}
 	work := s.artifacts.Work(t.Folder)
-	run, err := t.Config.(method.Shared).In(work, s.progress(t.Config))
+	config, ok := t.Config.(method.Shared)
+	if !ok {
+		return fmt.Errorf("experiment: %s lacks the weights after step %d, and a %T is not trained by the common trainer", name, step, t.Config)
+	}
+	run, err := config.In(work, s.progress(config))
 	if err != nil {
 		return err
 	}
@@ -280,12 +285,32 @@ func (s *Store) progress(c method.Training) func(train.Progress) {
 	return func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
 }
 
+// keepEvery is how often the cost so far of a run that trains itself is written down.
+const keepEvery = 10 * time.Second
+
 // trainAlone has a run train itself and makes it an artifact.
 func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, progress func(train.Progress)) error {
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	began, reported, meter := time.Now(), time.Now(), artifact.StartMeter()
+	// What the run has cost before it was stopped is kept beside what it has left there itself.
+	spentFile := filepath.Join(work, "cost.json")
+	var earlier artifact.Cost
+	if err := artifact.ReadJSON(spentFile, &earlier); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	began, reported, kept, meter := time.Now(), time.Now(), time.Now(), artifact.StartMeter()
+	spent := func() artifact.Cost {
+		cost := meter.Cost()
+		cost.WallSeconds, cost.CPUSeconds = cost.WallSeconds+earlier.WallSeconds, cost.CPUSeconds+earlier.CPUSeconds
+		cost.PeakMemory = max(cost.PeakMemory, earlier.PeakMemory)
+		return cost
+	}
+	var unkept error
+	made := 0 // steps, in this process
+	keep := func() {
+		kept, unkept = time.Now(), artifact.WriteJSON(spentFile, spent(), "")
+	}
 	var on *backend.Description
 	at := method.Place{
 		Work: work,
@@ -298,6 +323,10 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 			return b, err
 		},
 		Progress: func(step int, loss float64) {
+			made++
+			if time.Since(kept) > keepEvery {
+				keep()
+			}
 			if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
 				reported = time.Now()
 				progress(train.Progress{
@@ -310,14 +339,17 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 		at.Weights = filepath.Join(dir, lastWeights)
 		losses, err := c.TrainAt(ctx, at)
 		if err != nil {
+			keep()
+		}
+		if err = errors.Join(err, unkept); err != nil {
 			return nil, err
 		}
 		if err := writeLosses(dir, losses); err != nil {
 			return nil, err
 		}
 		m := &artifact.Manifest{Name: c.Name(), Hash: c.Hash()}
-		m.Produced, m.Cost = artifact.Machine(on), meter.Cost()
-		m.Cost.StepsPerSecond = float64(c.Budget()) / m.Cost.WallSeconds
+		m.Produced, m.Cost = artifact.Machine(on), spent()
+		m.Cost.StepsPerSecond = float64(made) / meter.Cost().WallSeconds
 		return m, m.Add(c.Key(), c)
 	})
 	if err != nil {

@@ -157,7 +157,8 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // again where not all of its policies are stored; medians rebuilt. Loops of networks that
 // must be run from their start are run for one problem in share (see Share), the first
 // ones; of the others the stored policies are scored, and losses and residuals of other
-// rounds are sealed, not made again. Share 1 runs all. Of the lives that step sizes were
+// rounds are sealed, not made again. Share 1 runs all, as does block quality, which stores
+// the policies of a few problems only. Of the lives that step sizes were
 // tuned by as many count as an evaluation has, and
 // where weights are left out (see Preset.omits) there is only the scoring. Losses
 // of training, costs and what a manifest says of the machine are sealed, not made
@@ -303,7 +304,8 @@ func (v *Verification) manifest(folder, name, hash string) *artifact.Manifest {
 			bad(e.Name(), "the manifest does not list it")
 		}
 	}
-	for file, want := range expected {
+	for _, file := range slices.Sorted(maps.Keys(expected)) {
+		want := expected[file]
 		v.Files++
 		got, err := artifact.FileDigest(filepath.Join(folder, file))
 		if errors.Is(err, os.ErrNotExist) {
@@ -394,8 +396,8 @@ func (s *Store) verifyCell(v *Verification, cell Cell, config Config) error {
 		v.add(manifest, 0, "the weights it was made from: %v", err)
 		return nil
 	}
-	for name, want := range weights {
-		if m.Weights[name] != want {
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
+		if m.Weights[name] != weights[name] {
 			v.add(manifest, 0, "it was made from other weights of %s than are stored", name)
 		}
 	}
@@ -445,7 +447,10 @@ func (s *Store) replayTolerance(cell Cell) float64 {
 // closeTo reports whether two numbers agree, relative where they are large; NaN
 // and infinities agree with themselves.
 func closeTo(x, y, tolerance float64) bool {
-	return x == y || math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= tolerance*max(1, math.Abs(y))
+	if math.IsInf(x, 0) || math.IsInf(y, 0) {
+		return x == y
+	}
+	return math.IsNaN(x) && math.IsNaN(y) || math.Abs(x-y) <= tolerance*max(1, math.Abs(y))
 }
 
 // most bounds how many discrepancies of one kind a file is charged with.
@@ -512,8 +517,10 @@ func (v *Verification) compareSummary(e *Evaluation, want map[string]artifact.Va
 		v.add(path, 0, "its summary has %v, want %v", sortedKeys(got), sortedKeys(want))
 		return
 	}
-	for group, values := range want {
-		for name, value := range values {
+	for _, group := range sortedKeys(want) {
+		values := want[group]
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			value := values[name]
 			if stored, ok := got[group][name]; !ok || !closeTo(stored, value, tolerance) {
 				v.add(path, 0, "its summary says %s %s = %v, computed again it is %v", group, name, stored, value)
 			}

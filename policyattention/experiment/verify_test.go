@@ -250,6 +250,7 @@ var corruptions = []corruption{
 	{"edited loss of a problem without policies", []string{brief, briefRun}, editTable(alongFile, alongHeader, func(rows [][]float64) { rows[5][2] -= 1e-2 }), alongFile + ": row 6: column loss_20"},
 	{"swapped steps", []string{brief, briefRun}, editTable(alongFile, alongHeader, func(rows [][]float64) { rows[0], rows[6] = rows[6], rows[0] }), alongFile + ": row 1 is of step 8"},
 	{"edited policy along training", []string{brief, briefRun}, editArray("policies", func(data []float64) { data[0], data[1] = data[1], data[0] }), alongFile + ": row 1: column loss_20"},
+	{"invalid policy along training", []string{brief, briefRun}, editArray("policies", func(data []float64) { data[0] = 2 }), policiesFile + ": row 1"},
 	{"edited median along training", []string{brief, briefRun}, reseal(func(m *artifact.Manifest) { m.Summary["step8"]["median_loss_T20"] /= 2 }), "its summary says step8 median_loss_T20"},
 	{"weights along training", []string{brief, briefRun}, reseal(func(m *artifact.Manifest) { m.Weights["proximal-plain-8-S4-14100-4"] = strings.Repeat("0", 64) }), "it was made from other weights"},
 
@@ -447,4 +448,19 @@ func cellOf(t *testing.T, m *artifact.Manifest) (c Cell) {
 	t.Helper()
 	testkit.Check(t, json.Unmarshal(m.Get(cellKey), &c))
 	return c
+}
+
+func TestCloseTo(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct {
+		x, y float64
+		want bool
+	}{
+		{1, 1 + 1e-12, true}, {1, 1 + 1e-10, false}, {1e6, 1e6 * (1 + 5e-12), true},
+		{inf, inf, true}, {-inf, inf, false}, {.5, inf, false}, {inf, .5, false}, {nan, nan, true}, {nan, 1, false}, {nan, inf, false},
+	} {
+		if got := closeTo(c.x, c.y, 1e-11); got != c.want {
+			t.Errorf("%v and %v: %v", c.x, c.y, got)
+		}
+	}
 }

@@ -105,6 +105,9 @@ func waysExcerpt(s *source) (Table, error) {
 			}})
 		}
 	}
-	fill(&t, slices.Concat(study.Curves[:2], study.Compared, study.Curves[3:]), columns...)
+	// PMD-target is left to the figure.
+	curves := slices.DeleteFunc(slices.Clone(study.Curves), func(c lockup.Curve) bool { return c.Actor == "PMD-target" })
+	plain := 1 + slices.IndexFunc(curves, func(c lockup.Curve) bool { return c.Actor == "PolicyAttention" })
+	fill(&t, slices.Insert(curves, plain, study.Compared...), columns...)
 	return t, nil
 }

@@ -415,6 +415,9 @@ func (c check) run(s *source, machines *[]string) (done Outcome, evidence *Evide
 		return done, nil, err
 	}
 	done = Outcome{At: c.at, Variant: c.variant, Paper: c.printed, Judged: c.judge.name, Command: c.command}
+	if block, ok := strings.CutPrefix(c.command, "evaluate "); ok && c.of.Method != "" { // until there is evidence
+		done.Command = "evaluate " + experiment.Cell{Block: experiment.Block(block), Method: c.of.Method, Recipe: c.of.Recipe, S: c.of.S}.Name()
+	}
 	if done.Paper == "" {
 		done.Paper = quoted(results.Paper(c.number)).String()
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -88,7 +89,7 @@ func learnedSentences() []sentence {
 	} {
 		x := sentence{section: section, line: q.line, says: q.says}
 		for _, states := range []int{4, 8} {
-			x.checks = append(x.checks, check{at: fmt.Sprintf("S = %d", states), number: q.key, printed: q.printed, command: "evaluate mechanism", measure: q.measure(states), judge: q.judge, why: q.why})
+			x.checks = append(x.checks, check{at: fmt.Sprintf("S = %d", states), number: q.key, printed: q.printed, command: "evaluate " + string(cmp.Or(q.key.Block, experiment.Mechanism)), measure: q.measure(states), judge: q.judge, why: q.why})
 		}
 		if q.key.Block == experiment.Backups {
 			x.checks = append(x.checks, backupAsides()...)
@@ -278,7 +279,7 @@ func shiftSentences() []sentence {
 			experiment.Block
 			label string
 		}{{experiment.Shift, "five runs"}, {experiment.ShiftReplication, "five further runs"}} {
-			shifts.checks = append(shifts.checks, check{at: string(family), variant: group.label, number: results.Key{Block: experiment.Shift, Quantity: string(family), S: 4, T: 20}, command: "evaluate shift", judge: within,
+			shifts.checks = append(shifts.checks, check{at: string(family), variant: group.label, number: results.Key{Block: experiment.Shift, Quantity: string(family), S: 4, T: 20}, command: "evaluate " + string(group.Block), judge: within,
 				measure: func(s *source) (*measured, error) {
 					ratio, _, err := s.Shifted(group.Block, family)
 					return ofEstimate(ratio, err)
@@ -345,7 +346,7 @@ func withoutRing(s *source) (*measured, error) {
 		}
 		m.ok = m.ok && x.Value <= experiment.PaperProtocol.Margin
 		texts = append(texts, tables.Number(x.Value)+" "+braces(t))
-		m.runs, m.planned, m.used = x.Runs, x.Planned, append(m.used, x.Used[0]...)
+		m.runs, m.planned, m.used = m.runs+x.Runs, m.planned+x.Planned, append(m.used, x.Used[0]...)
 	}
 	m.text = strings.Join(texts, ", ")
 	return m, nil

@@ -45,7 +45,7 @@ func budgetOf(recipe string) string {
 func baselineTicks(section string) []sentence {
 	liang := sentence{section: section, says: "Table 1, Liang–Lai: linear attention, evaluation, control, learned", checks: []check{
 		{at: "linear attention that evaluates and controls, learned", printed: "✓", command: "evaluate qualification",
-			measure: brief(values(selection(experiment.Qualification, liangLai, nativeStates), updateError), ""), judge: judge{name: "an update error of at most 1e-5", of: func(m *measured, _ results.Number) (Verdict, string) {
+			measure: values(selection(experiment.Qualification, liangLai, nativeStates), updateError), judge: judge{name: "an update error of at most 1e-5", of: func(m *measured, _ results.Number) (Verdict, string) {
 				if m.value <= 1e-5 {
 					return Holds, ""
 				}
@@ -129,7 +129,7 @@ func interfaceSentences() []sentence {
 		return p
 	}
 	set := func(says, want string, x results.Selection, of func(func(string) any) string) sentence {
-		return sentence{section: section, says: says, checks: []check{{printed: want, command: "evaluate benchmark", measure: configured(x, want, of), judge: stated, of: x}}}
+		return sentence{section: section, says: says, checks: []check{{printed: want, command: "evaluate " + string(x.Block), measure: configured(x, want, of), judge: stated, of: x}}}
 	}
 	list := []sentence{
 		set("Table 4: Liang–Lai trains on 10,000 MDPs and 10⁷ windows", "10000, 1e+07", liang, func(get func(string) any) string {

@@ -161,7 +161,7 @@ func ratioSentences() []sentence {
 				experiment.Block
 				label string
 			}{{experiment.Benchmark, "three runs"}, {experiment.Replication, "five further runs"}} {
-				ratio.checks = append(ratio.checks, check{at: fmt.Sprintf("S = %d, T = %d", states, t), variant: g.label, number: results.Key{Block: experiment.Benchmark, Quantity: "policyattention / exact-pmd", S: states, T: t}, command: "evaluate benchmark",
+				ratio.checks = append(ratio.checks, check{at: fmt.Sprintf("S = %d, T = %d", states, t), variant: g.label, number: results.Key{Block: experiment.Benchmark, Quantity: "policyattention / exact-pmd", S: states, T: t}, command: "evaluate " + string(g.Block),
 					measure: versusOracle(results.Ratio, pa(g.Block, states), t), judge: compared(lower)})
 			}
 		}
@@ -194,7 +194,7 @@ func oracleGrowth(s *source) (*measured, error) {
 		if err != nil || len(runs.Found) == 0 {
 			return nil, err
 		}
-		for block := range slices.Chunk(runs.Found[0].Losses(20), 64) {
+		for block := range blocks(runs.Found[0].Losses(20)) {
 			medians[i] = append(medians[i], stats.Median(block))
 		}
 		m.value = runs.Medians(20)[0] / m.value

@@ -75,10 +75,11 @@ var figuresAfter = []figureBuilder{
 	{name: "lockup", title: "Loss by the mass that the best action begins with", build: massFigure},
 }
 
-// FigureNames lists the figures.
-func FigureNames() []string {
-	var names []string
-	for _, b := range figureBuilders(all.Methods) {
+// FigureNames lists the figures of the methods of this repository.
+func FigureNames() []string { return figureNames(all.Methods) }
+
+func figureNames(methods method.Registry) (names []string) {
+	for _, b := range figureBuilders(methods) {
 		names = append(names, b.name)
 	}
 	return names
@@ -103,7 +104,7 @@ func (s *source) figure(name string) (*plots.Figure, error) {
 			return &plots.Figure{Name: name, Title: b.title, Panels: panels, Across: b.across}, nil
 		}
 	}
-	return nil, fmt.Errorf("report: no figure %q, want one of %q", name, FigureNames())
+	return nil, fmt.Errorf("report: no figure %q, want one of %q", name, figureNames(s.Store.Preset.Methods))
 }
 
 // colour returns the colour of a method, which stays apart from the others' for

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 
@@ -149,6 +150,12 @@ func tailText(t results.Tail) string {
 		tables.Estimate(t.RatioOfMeans.Value, t.RatioOfMeans.Lo, t.RatioOfMeans.Hi), tables.Number(t.Mean), tables.Number(t.P99), tables.Number(t.Worst), tables.Number(100*t.Behind), results.BehindBy)
 }
 
+// blocks are the whole blocks of 64 of our MDPs.
+func blocks(losses []float64) iter.Seq[[]float64] {
+	const size = 64 // as many as the paper has
+	return slices.Chunk(losses[:len(losses)/size*size], size)
+}
+
 // among measures exact PMD's median loss, and asks whether the paper's number lies where
 // medians of 64 of our MDPs, taken in turn, lie.
 func among(states, horizon int, n *results.Number) measure {
@@ -158,7 +165,7 @@ func among(states, horizon int, n *results.Number) measure {
 			return nil, err
 		}
 		lo, hi := math.Inf(1), math.Inf(-1)
-		for block := range slices.Chunk(runs.Found[0].Losses(horizon), 64) {
+		for block := range blocks(runs.Found[0].Losses(horizon)) {
 			lo, hi = min(lo, stats.Median(block)), max(hi, stats.Median(block))
 		}
 		m, err := ofEstimate(runs.Median(horizon))

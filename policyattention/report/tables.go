@@ -526,7 +526,7 @@ func firstRoundsTable(s *source) (Table, error) {
 		key := results.Key{Block: experiment.Benchmark, Quantity: "policyattention", S: 8, T: horizon}
 		copy(own, tables.Cells("the paper's", 8, horizon, quoted(results.Paper(key))))
 		key.Quantity += " / exact-pmd"
-		own[5], own[len(own)-1] = quoted(results.Paper(key)), Cell{3}
+		own[slices.Index(t.Columns, "here / oracle")], own[len(own)-1] = quoted(results.Paper(key)), Cell{3}
 		t.Rows = slices.Insert(t.Rows, i, own)
 	}
 	t.Notes = []string{"The paper does not say where the contexts of its training come from.", tailNote}

@@ -72,7 +72,7 @@ func render(store *experiment.Store) (map[string][]byte, error) {
 		files[name+".csv"] = csv.Bytes()
 	}
 	files["tables.md"], files["tables.html"] = markdown.Bytes(), page.Bytes()
-	for _, name := range FigureNames() {
+	for _, name := range figureNames(store.Preset.Methods) {
 		f, err := s.figure(name)
 		if err != nil {
 			return nil, err

@@ -83,18 +83,20 @@ func (s *Source) Along(recipe string, states int) ([]Course, error) {
 	}
 	bySeed, shortest := map[uint64]*Course{}, map[uint64]int{}
 	for _, e := range found.Found {
-		seed := e.Cell.Seed
+		training, seed := e.Config.Trainings()[0], e.Cell.Seed
+		run, err := s.Training(training)
+		if err != nil {
+			return nil, err
+		}
+		if run == nil { // without it nothing says what the steps took
+			continue
+		}
 		p := bySeed[seed]
 		if p == nil {
 			p = &Course{Seed: seed, After: map[int]*experiment.Evaluation{}}
 			bySeed[seed], shortest[seed] = p, math.MaxInt
 		}
-		training := e.Config.Trainings()[0]
 		if steps := training.Budget(); steps < shortest[seed] {
-			run, err := s.Training(training)
-			if err != nil {
-				return nil, err
-			}
 			shortest[seed], p.SecondsPerStep = steps, run.Manifest.Cost.CPUSeconds/float64(steps)
 		}
 		if e.Along == nil {

@@ -214,12 +214,6 @@ func (r Runs) Zetas() []float64 {
 	return r.Values(func(e *experiment.Evaluation) float64 { return stats.Median(e.Residuals(20)) })
 }
 
-// Join returns the runs of both.
-func Join(x, y Runs) Runs {
-	x.Found, x.Planned = slices.Concat(x.Found, y.Found), x.Planned+y.Planned
-	return x
-}
-
 // Pair keeps the runs whose identity both have. Exact methods have one run for all
 // identities, which is repeated.
 func Pair(x, y Runs) (Runs, Runs) {

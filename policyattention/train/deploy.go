@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/mat"
@@ -37,11 +36,6 @@ func Load(backend compute.Backend, path string) (*Model, error) {
 func NewModel(backend compute.Backend, c Config, step int, params []float32) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
-	}
-	for i, v := range params {
-		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("train: parameter %d is %v, want a finite number", i, v)
-		}
 	}
 	p, err := newProgram(backend, c)
 	if err != nil {

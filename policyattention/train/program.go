@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
@@ -69,6 +70,11 @@ func newProgram(b compute.Backend, c Config) (*program, error) {
 func (p *program) load(params []float32) (weights, error) {
 	if len(params) != p.network.Size() {
 		return nil, fmt.Errorf("train: %d parameters, want %d", len(params), p.network.Size())
+	}
+	for i, v := range params {
+		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("train: parameter %d is %v, want a finite number", i, v)
+		}
 	}
 	all := make(weights, len(p.cores))
 	var folded []*tensors.Tensor

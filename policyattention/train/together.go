@@ -60,16 +60,17 @@ func RunTogether(ctx context.Context, b compute.Backend, execution Execution, ru
 	members := make([]*member, len(runs))
 	defer func() {
 		for _, m := range members {
-			if m != nil {
+			if m.lock != nil {
 				m.lock.Unlock() //nolint:errcheck // the process's end would unlock it too
 			}
 		}
 	}()
 	for i, r := range runs {
-		var err error
-		if members[i], err = r.open(); err != nil {
-			return nil, err
+		m, err := r.open()
+		if err != nil {
+			m = &member{Run: r, err: err}
 		}
+		members[i] = m
 	}
 	for {
 		active := slices.DeleteFunc(slices.Clone(members), func(m *member) bool {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -323,6 +325,22 @@ func TestFailureTogether(t *testing.T) {
 	results, err := RunTogether(t.Context(), b, Execution{StepsPerCall: 4}, []Run{{Job: bad, Dir: t.TempDir()}, {Job: good.job(), Dir: t.TempDir()}})
 	if err == nil || !strings.Contains(err.Error(), "the loss of step 1 is") || results[0] != nil {
 		t.Errorf("%v, %v", results[0], err)
+	}
+	same(t, "the other run", results[1], want)
+}
+
+// Nor does one that cannot go on from what it left.
+func TestUnreadableTogether(t *testing.T) {
+	b := graphs.Backend(t)
+	good := tiny(Proximal)
+	want := together(t, b, Execution{}, good)[0]
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	results, err := RunTogether(t.Context(), b, Execution{}, []Run{{Job: good.job(), Dir: broken}, {Job: good.job(), Dir: t.TempDir()}})
+	if err == nil || !strings.Contains(err.Error(), broken) || results[0] != nil {
+		t.Errorf("%v, %v", results, err)
 	}
 	same(t, "the other run", results[1], want)
 }

@@ -199,18 +199,11 @@ func (e *Engine) bind(name string, t *track, phase int) error {
 		}
 		fallthrough
 	case Decoder:
-		source, refused := guarded(e.source(ph.Start))
-		run, err := d.Start(here, t.q, e.Settings.Eta, source)
+		run, err := d.Start(here, t.q, e.Settings.Eta, e.source(ph.Start))
 		if err != nil {
 			return err
 		}
-		t.step = func() (*decoder.Round, error) {
-			k, err := run.Step()
-			if *refused != nil {
-				return nil, fmt.Errorf("rounding has made the returned policy invalid: %w; a smaller carrier H or a mixture φ above 0 helps", *refused)
-			}
-			return k, err
-		}
+		t.step = run.Step
 	default:
 		actor := map[string]control.Actor{
 			Exact: control.RuleActor(pmd.PMD), Idle: control.RuleActor(pmd.Identity), Learned: e.actor,
@@ -261,20 +254,6 @@ func turn(actor control.Actor) control.Turn {
 		}
 		return policies[0], c.MDP.EvaluationBackup(policies[0], c.Q), nil
 	}
-}
-
-// guarded is a source that draws nothing under an invalid policy and tells why.
-// Only the normalized decoder returns one, where its carrier takes all digits.
-func guarded(s decoder.PacketSource) (decoder.PacketSource, *error) {
-	var refused error
-	draw := s.Packets
-	s.Packets = func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []decoder.Packet {
-		if refused = env.CheckPolicy(pi); refused != nil {
-			return nil
-		}
-		return draw(env, pi, m, problem, round)
-	}
-	return s, &refused
 }
 
 // measured is a step function of a loop: its rounds have the bound of the

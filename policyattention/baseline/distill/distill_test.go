@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
@@ -282,18 +283,27 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// trained trains c in the folder dir.
+func trained(ctx context.Context, c Config, b compute.Backend, dir string) (*train.Result, error) {
+	run, err := c.In(dir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return run.Job.Run(ctx, b, dir, nil)
+}
+
 func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	c := tiny()
 	b := graphs.Backend(t)
-	whole := testkit.Must(Train(context.Background(), c, b, t.TempDir(), nil))(t)
+	whole := testkit.Must(trained(context.Background(), c, b, t.TempDir()))(t)
 	// A run that is stopped before its first step and taken up again.
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Train(ctx, c, b, dir, nil); !errors.Is(err, context.Canceled) {
+	if _, err := trained(ctx, c, b, dir); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a cancelled run returned %v", err)
 	}
-	parts := testkit.Must(Train(context.Background(), c, b, dir, func(train.Progress) {}))(t)
+	parts := testkit.Must(trained(context.Background(), c, b, dir))(t)
 	lives.Ends(t, whole, parts)
 	m := testkit.Must(Load(b, whole.Weights))(t)
 	if m.Config != c {

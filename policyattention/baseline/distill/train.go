@@ -1,12 +1,10 @@
 package distill
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"runtime"
 
-	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -72,16 +70,6 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 	// The last token has no action.
 	h.Previous, h.Reward, h.State = h.Previous[:c.Length], h.Reward[:c.Length], h.State[:c.Length]
 	return h, nil
-}
-
-// Train trains c in the folder dir; it resumes and repeats byte for byte as
-// described at [train.Job.Run].
-func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(train.Progress)) (*train.Result, error) {
-	run, err := c.In(dir, progress)
-	if err != nil {
-		return nil, err
-	}
-	return run.Job.Run(ctx, backend, dir, progress)
 }
 
 // In returns the run of c in the folder dir, for [train.RunTogether].

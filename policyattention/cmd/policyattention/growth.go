@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"icrl/policyattention/bench"
@@ -12,14 +14,15 @@ import (
 
 // growthCmd prints a growth study that 'go run ./policyattention/bench/cmd/bench growth' measured.
 type growthCmd struct {
-	File string `help:"Measurements." default:"artifacts/growth/growth.json" type:"path"`
+	File string `help:"Measurements." placeholder:"ARTIFACTS/growth/growth.json" type:"path"`
 	Out  string `help:"Folder to write the figure to; none without it." type:"path"`
 }
 
 func (c growthCmd) Run(g *globals) error {
-	study, err := bench.ReadGrowth(c.File)
+	file := cmp.Or(c.File, filepath.Join(g.Artifacts, "growth", "growth.json"))
+	study, err := bench.ReadGrowth(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s holds no measurements: run 'go run ./policyattention/bench/cmd/bench growth'", c.File)
+		return fmt.Errorf("%s holds no measurements: run 'go run ./policyattention/bench/cmd/bench growth'", file)
 	}
 	if err != nil {
 		return err

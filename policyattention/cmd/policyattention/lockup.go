@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,10 +15,11 @@ import (
 
 // lockupCmd measures how actors fare where the best action begins with little mass.
 type lockupCmd struct {
-	File string `help:"Where to write the losses, of which 'figure lockup' is drawn." default:"artifacts/lockup/lockup.json" type:"path"`
+	File string `help:"Where to write the losses, of which 'figure lockup' is drawn." placeholder:"ARTIFACTS/lockup/lockup.json" type:"path"`
 }
 
 func (c lockupCmd) Run(ctx context.Context, g *globals) error {
+	file := cmp.Or(c.File, filepath.Join(g.Artifacts, "lockup", "lockup.json"))
 	store, err := g.open()
 	if err != nil {
 		return err
@@ -47,10 +49,10 @@ func (c lockupCmd) Run(ctx context.Context, g *globals) error {
 		}
 		fmt.Fprintf(g.errors, "%s: median losses %.3g\n", a.Label, curve.Medians())
 	}
-	if err := os.MkdirAll(filepath.Dir(c.File), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return study.Write(c.File)
+	return study.Write(file)
 }
 
 // train trains the short runs of the study and returns their files of weights. An

@@ -82,7 +82,7 @@ type cli struct {
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 	Equal     equalCmd     `cmd:"" help:"Every method with the same information: the model, samples or a walk."`
-	Any       anyCmd       `cmd:"" help:"The actor for any MDP: train, evaluate, verify and show it."`
+	Any       anyCmd       `cmd:"" help:"The actor for any MDP: train, evaluate and show it."`
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

@@ -22,14 +22,16 @@ const between = time.Minute
 // terminal, and elsewhere as a line a minute and run. The function that it returns
 // ends it.
 func (g *globals) progress(store *experiment.Store, runs []method.Training) (done func()) {
+	var mutex sync.Mutex
 	if g.JSON {
 		encoder := json.NewEncoder(g.out)
 		store.Progress = func(p experiment.Progress) {
+			mutex.Lock()
+			defer mutex.Unlock()
 			encoder.Encode(p) //nolint:errcheck // nobody may be reading
 		}
 		return func() {}
 	}
-	var mutex sync.Mutex
 	terminal, ok := g.errors.(*os.File)
 	if !ok || !term.IsTerminal(int(terminal.Fd())) {
 		last := map[string]time.Time{}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,20 +13,21 @@ import (
 
 // speedCmd prints what 'make bench' measured.
 type speedCmd struct {
-	Dir string `help:"Folder of the measurements." default:"artifacts/bench" type:"path"`
+	Dir string `help:"Folder of the measurements." placeholder:"ARTIFACTS/bench" type:"path"`
 }
 
 func (c speedCmd) Run(g *globals) error {
-	comparison, err := ifThere(bench.ReadComparison, filepath.Join(c.Dir, "bench.json"))
+	dir := cmp.Or(c.Dir, filepath.Join(g.Artifacts, "bench"))
+	comparison, err := ifThere(bench.ReadComparison, filepath.Join(dir, "bench.json"))
 	if err != nil {
 		return err
 	}
-	profile, err := ifThere(bench.ReadProfile, filepath.Join(c.Dir, "profile.json"))
+	profile, err := ifThere(bench.ReadProfile, filepath.Join(dir, "profile.json"))
 	if err != nil {
 		return err
 	}
 	if comparison == nil && profile == nil {
-		return fmt.Errorf("%s holds no measurements: run make bench", c.Dir)
+		return fmt.Errorf("%s holds no measurements: run make bench", dir)
 	}
 	if g.JSON {
 		return g.print(map[string]any{"comparison": comparison, "profile": profile})
