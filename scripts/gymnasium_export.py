@@ -89,16 +89,20 @@ def optimal_q(gamma, p, r, iterations=10_000):
     raise RuntimeError(f"policy iteration did not end within {iterations} iterations")
 
 
-def write(path, gamma, p, r):
-    """Writes an MDP file under a temporary name, then renames it."""
+def write(path, save):
+    """Has a file written under a temporary name, then renames it."""
     new = f"{path}.tmp"
     with open(new, "wb") as file:
-        if path.endswith(".npz"):
-            np.savez_compressed(file, gamma=np.float64(gamma), P=p, r=r)
-        else:
-            mdp = {"gamma": gamma, "P": p.tolist(), "r": r.tolist()}
-            file.write(json.dumps(mdp, separators=(",", ":")).encode() + b"\n")
+        save(file)
     os.replace(new, path)
+
+
+def save_mdp(file, path, gamma, p, r):
+    if path.endswith(".npz"):
+        np.savez_compressed(file, gamma=np.float64(gamma), P=p, r=r)
+    else:
+        mdp = {"gamma": gamma, "P": p.tolist(), "r": r.tolist()}
+        file.write(json.dumps(mdp, separators=(",", ":")).encode() + b"\n")
 
 
 def main():
@@ -118,10 +122,10 @@ def main():
         p, r = table(arguments.environment, **options)
     except (ValueError, gymnasium.error.Error, TypeError) as error:
         sys.exit(f"gymnasium_export: {error}")
-    write(arguments.out, arguments.gamma, p, r)
+    write(arguments.out, lambda file: save_mdp(file, arguments.out, arguments.gamma, p, r))
     if arguments.q_star:
-        with open(arguments.q_star, "w") as file:
-            json.dump(optimal_q(arguments.gamma, p, r).tolist(), file)
+        q = json.dumps(optimal_q(arguments.gamma, p, r).tolist())
+        write(arguments.q_star, lambda file: file.write(q.encode()))
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def same(old, new):
     if LAYOUT.sub(" ", NUMBER.sub("#", old)) != LAYOUT.sub(" ", NUMBER.sub("#", new)):
         return False
     pairs = zip(NUMBER.findall(old), NUMBER.findall(new))
-    return all(math.isclose(float(x), float(y), rel_tol=0.05, abs_tol=1e-3) for x, y in pairs)
+    return all(math.isclose(float(x), float(y), rel_tol=0.05, abs_tol=1e-6) for x, y in pairs)
 
 
 def compare(committed, executed):

@@ -17,7 +17,7 @@ if [[ ! -e $made ]]; then
   go build -ldflags='-s -w' -o "$work/" $command >&2
   "$work/policyattention" --backend go --preset smoke --artifacts "$work/artifacts" evaluate >"$work/log" 2>&1 ||
     { cat "$work/log" >&2; exit 1; }
-  mv "$work/artifacts" "$made" || [[ -e $made ]]
+  [[ -e $made ]] || mv "$work/artifacts" "$made"
 fi
 touch "$made"
 find .local/smoke -mindepth 1 -maxdepth 1 -type d -mtime +0 -exec rm -rf {} +   # those of days ago

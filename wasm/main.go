@@ -78,7 +78,10 @@ func start(args []js.Value) (any, error) {
 			name       string
 			rows, cols int
 		}{{"p", states * actions, states}, {"r", states, actions}, {"pi0", states, actions}} {
-			data := numbers(p.Get(t.name))
+			data, err := numbers(p.Get(t.name))
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.name, err)
+			}
 			if len(data) != t.rows*t.cols {
 				return nil, fmt.Errorf("%s has %d numbers, want %d", t.name, len(data), t.rows*t.cols)
 			}
@@ -308,7 +311,7 @@ func learn(args []js.Value) (any, error) {
 		if v.Type() != js.TypeObject {
 			return nil, fmt.Errorf("there is no tensor %q", name)
 		}
-		return singles(v), nil
+		return singles(v)
 	})
 	if err != nil {
 		return nil, err
@@ -348,21 +351,25 @@ func array(x []float64) js.Value {
 }
 
 // numbers copies a Float64Array.
-func numbers(v js.Value) []float64 {
+func numbers(v js.Value) ([]float64, error) {
 	x := make([]float64, v.Length())
-	copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 8*len(x))
-	return x
+	return x, copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 8, len(x))
 }
 
 // singles copies a Float32Array.
-func singles(v js.Value) []float32 {
+func singles(v js.Value) ([]float32, error) {
 	x := make([]float32, v.Length())
-	copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 4*len(x))
-	return x
+	return x, copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 4, len(x))
 }
 
-func copyBytes(v js.Value, to unsafe.Pointer, n int) {
-	if n > 0 && v.Get("byteLength").Int() == n {
-		js.CopyBytesToGo(unsafe.Slice((*byte)(to), n), js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), n))
+// copyBytes copies n numbers of so many bytes each, or says that v's have another size.
+func copyBytes(v js.Value, to unsafe.Pointer, size, n int) error {
+	if n == 0 {
+		return nil
 	}
+	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != size*n {
+		return fmt.Errorf("want an array of numbers of %d bits", 8*size)
+	}
+	js.CopyBytesToGo(unsafe.Slice((*byte)(to), size*n), js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), size*n))
+	return nil
 }

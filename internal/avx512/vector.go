@@ -64,13 +64,6 @@ func Sum(x Vector) float32 {
 	return x4.GetElem(0) + x4.GetElem(1)
 }
 
-// Greatest is the greatest lane of x, if none is NaN.
-func Greatest(x Vector) float32 {
-	x8 := x.GetHi().Max(x.GetLo())
-	x4 := x8.GetHi().Max(x8.GetLo())
-	return max(x4.GetElem(0), x4.GetElem(1), x4.GetElem(2), x4.GetElem(3))
-}
-
 // Exponential is eˣ = 2ⁿ·eʳ with n the integer next to x/log 2 and |r| ≤ log(2)/2, to two
 // units in the last place. The series of eʳ ends where its next term is below 2⁻²⁴.
 func Exponential(x Vector) Vector {

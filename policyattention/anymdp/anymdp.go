@@ -152,8 +152,8 @@ func Empty() []float64 { return []float64{0, 0, 0, 1} }
 // through a network, for outputs [n][A·Outputs].
 type Forward func(tokens [][][]float64) ([][]float64, error)
 
-// Actor is the update rule that a network has learned. Problems of all shapes can be
-// mixed in a batch.
+// Actor is the update rule that a network has learned. Contexts of all shapes, and several
+// of one problem, can be mixed in a batch.
 type Actor struct {
 	Forward Forward
 	Readout Readout
@@ -175,14 +175,14 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 	if readout != Network && readout != Prior {
 		return nil, fmt.Errorf("anymdp: unknown read-out %q, want %q or %q", readout, Network, Prior)
 	}
-	return &Actor{Forward: forward, Readout: readout, last: map[[2]int]answer{}}, nil
+	return &Actor{Forward: forward, Readout: readout}, nil
 }
 
 // Act implements control.Actor. It returns an error for an invalid context, and where the
 // network's outputs are not finite. It is not for concurrent use.
 func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
-	rows := make([][]*Row, len(batch))
-	asked := map[int][]place{} // by number of actions
+	places := make([][]*place, len(batch))
+	asked := map[int][]*place{} // by number of actions
 	for i, x := range batch {
 		if x.Pi == nil || x.Pi.IsEmpty() {
 			return nil, fmt.Errorf("anymdp: problem %d: the policy is missing", x.Problem)
@@ -196,9 +196,12 @@ func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%w (problem %d, state %d)", err, x.Problem, s)
 			}
-			rows[i] = append(rows[i], row)
-			if !equal(m.last[[2]int{x.Problem, s}].tokens, row.Tokens) {
-				asked[actions] = append(asked[actions], place{[2]int{x.Problem, s}, row})
+			p := &place{key: [2]int{x.Problem, s}, row: row}
+			places[i] = append(places[i], p)
+			if last := m.last[p.key]; equal(last.tokens, row.Tokens) {
+				p.outputs = last.outputs
+			} else {
+				asked[actions] = append(asked[actions], p)
 			}
 		}
 	}
@@ -207,10 +210,10 @@ func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 	}
 	policies := make([]*mat.Dense, len(batch))
 	for i, x := range batch {
-		policies[i] = mat.NewDense(len(rows[i]), len(rows[i][0].Log), nil)
-		for s, row := range rows[i] {
+		policies[i] = mat.NewDense(len(places[i]), len(places[i][0].row.Log), nil)
+		for s, p := range places[i] {
 			logits := policies[i].RawRowView(s)
-			row.Logits(m.Readout, m.last[[2]int{x.Problem, s}].outputs, logits)
+			p.row.Logits(m.Readout, p.outputs, logits)
 			for _, z := range logits {
 				if math.IsNaN(z) || math.IsInf(z, 1) {
 					return nil, fmt.Errorf("anymdp: problem %d, state %d: a logit is %v", x.Problem, s, z)
@@ -222,14 +225,18 @@ func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 	return policies, nil
 }
 
-// place is a state of a problem.
+// place is a state of a context.
 type place struct {
-	key [2]int // problem and state
-	row *Row
+	key     [2]int // problem and state
+	row     *Row
+	outputs []float64
 }
 
 // ask takes states through the network, those with the same number of actions together.
-func (m *Actor) ask(asked map[int][]place) error {
+func (m *Actor) ask(asked map[int][]*place) error {
+	if m.last == nil {
+		m.last = map[[2]int]answer{}
+	}
 	for _, places := range asked {
 		tokens := make([][][]float64, len(places))
 		for i, p := range places {
@@ -240,7 +247,8 @@ func (m *Actor) ask(asked map[int][]place) error {
 			return fmt.Errorf("anymdp: %w", err)
 		}
 		for i, p := range places {
-			m.last[p.key] = answer{p.row.Tokens, outputs[i]}
+			p.outputs = outputs[i]
+			m.last[p.key] = answer{p.row.Tokens, p.outputs}
 		}
 	}
 	return nil

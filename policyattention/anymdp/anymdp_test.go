@@ -185,3 +185,20 @@ func TestRefusals(t *testing.T) {
 		t.Error("an unknown read-out was taken")
 	}
 }
+
+// Contexts of one problem in one batch are answered each for itself, as they are alone.
+func TestContextsOfOneProblem(t *testing.T) {
+	contexts := []control.Context{
+		{Pi: mat.NewDense(1, 3, []float64{.2, .3, .5}), Q: mat.NewDense(1, 3, []float64{1, 0, 2}), Eta: 1},
+		{Pi: mat.NewDense(1, 2, []float64{.9, .1}), Q: mat.NewDense(1, 2, []float64{0, 3}), Eta: 1},
+		{Pi: mat.NewDense(1, 3, []float64{.6, .3, .1}), Q: mat.NewDense(1, 3, []float64{0, 2, 1}), Eta: .5},
+	}
+	forward := testkit.Must(anymdp.Released())(t)
+	together := testkit.Must((&anymdp.Actor{Forward: forward, Readout: anymdp.Network}).Act(contexts))(t)
+	for i, c := range contexts {
+		// Other sequences beside it change nothing but the last digits.
+		if d := mdp.MaxAbsDiff(together[i], act(t, released(t, anymdp.Network), c.Pi, c.Q, c.Eta)); d > 1e-6 {
+			t.Errorf("context %d: %g from its answer alone", i, d)
+		}
+	}
+}

@@ -80,8 +80,7 @@ func ReadComparison(path string) (*Comparison, error) {
 }
 
 // Resume takes over the results of an earlier comparison, to be replaced row by row, and the
-// larger of both peaks.
-// It must be of the same machine and versions.
+// larger of both peaks. The earlier one must be of the same machine and versions.
 func (c *Comparison) Resume(earlier *Comparison) error {
 	here, there := c.Machine, earlier.Machine
 	here.Load, there.Load = "", ""

@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"strings"
 
@@ -111,6 +113,22 @@ func ReadGrowth(path string) (*Growth, error) {
 		}
 	}
 	return g, nil
+}
+
+// Resume takes over what a file holds of a study that has begun, which must be of the same
+// machine and backend; a file that is not there holds nothing.
+func (g *Growth) Resume(path string) error {
+	var earlier Growth
+	if err := artifact.ReadJSON(path, &earlier); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if earlier.Machine != g.Machine || earlier.Cores != g.Cores || earlier.Backend != g.Backend {
+		return fmt.Errorf("bench: %s is of another machine (%s, %d cores, %s): write to another file", path, earlier.Machine, earlier.Cores, earlier.Backend)
+	}
+	*g = earlier
+	return nil
 }
 
 // Write writes the measurements to a file.

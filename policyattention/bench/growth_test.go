@@ -48,6 +48,16 @@ func TestGrowth(t *testing.T) {
 	if _, err := ReadGrowth(path); err == nil || !strings.Contains(err.Error(), "2 points") {
 		t.Errorf("an unfinished study: %v", err)
 	}
+	begun := &Growth{Machine: "m", Cores: 2}
+	if err := begun.Resume(path); err != nil || len(begun.Series) != 1 || len(begun.Series[0].Points) != 2 || begun.Memory != 5000 {
+		t.Errorf("a study taken up again: %+v, %v", begun, err)
+	}
+	if err := (&Growth{Machine: "m", Cores: 4}).Resume(path); err == nil || !strings.Contains(err.Error(), "another machine (m, 2 cores") {
+		t.Errorf("a study of another machine: %v", err)
+	}
+	if err := (&Growth{}).Resume(path + ".none"); err != nil {
+		t.Errorf("no study: %v", err)
+	}
 }
 
 // Every axis can be measured, at its smallest point.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -71,5 +72,14 @@ func TestMissingEvidenceDoesNotPrint(t *testing.T) {
 		if _, err := qualifies.Open(dir); (err == nil) != opens || err != nil && !errors.Is(err, ErrMissing) {
 			t.Errorf("%q: %v, opens %v", measured, err, opens)
 		}
+	}
+}
+
+func TestShares(t *testing.T) {
+	if got := Shares([]float64{1, -3, 0}); !slices.Equal(got, []float64{.25, .75, 0}) {
+		t.Errorf("shares %v", got)
+	}
+	if got := Shares([]float64{0, 0}); !slices.Equal(got, []float64{0, 0}) {
+		t.Errorf("shares of nothing: %v", got)
 	}
 }

@@ -42,12 +42,14 @@ func (w Walk) Keys() (names []string) {
 	return names
 }
 
-// Shares returns absolute values over their sum.
+// Shares returns absolute values over their sum, or zeros where all are 0.
 func Shares(scores []float64) []float64 {
 	out := make([]float64, len(scores))
 	for i, x := range scores {
 		out[i] = math.Abs(x)
 	}
-	floats.Scale(1/floats.Sum(out), out)
+	if total := floats.Sum(out); total > 0 {
+		floats.Scale(1/total, out)
+	}
 	return out
 }

@@ -47,6 +47,8 @@ type Method struct {
 	// Printed are the recipes that the paper has numbers for, by its own choice of step
 	// sizes or budget or the same at a smaller budget; all, where there are none.
 	Printed []string
+	// Tuned are the recipes at step sizes that calibration problems chose.
+	Tuned []string
 	// StageOf, where it is not nil, says of a recipe that is the beginning of another,
 	// longer one which that is and, as text says it, what part of it; "" for others. The
 	// parts of a recipe come before it in a plan, in their order.

@@ -151,6 +151,9 @@ func TestPlot(t *testing.T) {
 	if got, want := p.alt(), "Loss: loss against round; PMD ends at 0.001; bound ends at 2"; got != want {
 		t.Errorf("alt is %q, want %q", got, want)
 	}
+	if q := NewPlot("Loss", "round", "loss").Line("PMD", nil, []float64{1, .1, 0}).LogY(); q.alt() != "Loss: loss against round; PMD ends at 0.1" {
+		t.Errorf("made logarithmic afterwards: %q", q.alt())
+	}
 	c := vgsvg.New(plots.FigureWidth, plotHeight)
 	Try(p.draw(draw.New(c)))
 	var b bytes.Buffer

@@ -39,11 +39,11 @@ type series struct {
 // NewPlot returns an empty plot with the names of its axes.
 func NewPlot(title, x, y string) *Plot { return &Plot{title: title, x: x, y: y} }
 
-// LogX makes the horizontal axis logarithmic.
-func (p *Plot) LogX() *Plot { p.logX = true; return p }
+// LogX makes the horizontal axis logarithmic. Places that are not positive are left out.
+func (p *Plot) LogX() *Plot { p.logX = true; return p.filter() }
 
 // LogY makes the vertical axis logarithmic. Values that are not positive are left out.
-func (p *Plot) LogY() *Plot { p.logY = true; return p }
+func (p *Plot) LogY() *Plot { p.logY = true; return p.filter() }
 
 // Line adds a line through (x, y); without x, through (0, y[0]), (1, y[1]), ….
 func (p *Plot) Line(name string, x, y []float64) *Plot { return p.add(name, x, y, false, false) }
@@ -69,17 +69,26 @@ func (p *Plot) add(name string, x, y []float64, dots, dashed bool) *Plot {
 	if len(x) != len(y) {
 		check(fmt.Errorf("nb: line %q has %d places and %d values", name, len(x), len(y)))
 	}
-	s := series{Name: name, Dots: dots, Dashed: dashed}
-	for i := range x {
-		if p.drawable(x[i], p.logX) && p.drawable(y[i], p.logY) {
-			s.X, s.Y = append(s.X, x[i]), append(s.Y, y[i])
+	p.series = append(p.series, series{Name: name, X: x, Y: y, Dots: dots, Dashed: dashed})
+	return p.filter()
+}
+
+// filter leaves out what cannot be drawn.
+func (p *Plot) filter() *Plot {
+	for i, s := range p.series {
+		x, y := s.X, s.Y
+		s.X, s.Y = nil, nil
+		for j := range x {
+			if drawable(x[j], p.logX) && drawable(y[j], p.logY) {
+				s.X, s.Y = append(s.X, x[j]), append(s.Y, y[j])
+			}
 		}
+		p.series[i] = s
 	}
-	p.series = append(p.series, s)
 	return p
 }
 
-func (p *Plot) drawable(v float64, logarithmic bool) bool {
+func drawable(v float64, logarithmic bool) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v > 0 || !logarithmic)
 }
 

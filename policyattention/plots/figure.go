@@ -36,6 +36,9 @@ const panelHeight vg.Length = 285 // points
 
 // SVG returns the figure as SVG.
 func (f *Figure) SVG() ([]byte, error) {
+	if len(f.Panels) == 0 {
+		return nil, fmt.Errorf("plots: figure %s has no panels", f.Name)
+	}
 	c := vgsvg.New(f.size())
 	f.draw(draw.New(c))
 	var b bytes.Buffer
@@ -83,6 +86,9 @@ func (f *Figure) Alt() string {
 
 // PNG returns the figure as PNG at 144 dots an inch.
 func (f *Figure) PNG() ([]byte, error) {
+	if len(f.Panels) == 0 {
+		return nil, fmt.Errorf("plots: figure %s has no panels", f.Name)
+	}
 	c := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(144))
 	f.draw(draw.New(c))
 	var b bytes.Buffer

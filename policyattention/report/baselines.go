@@ -109,7 +109,7 @@ func endpointsPanel(s *source) (p, key *plots.Panel, err error) {
 				key.Legend.Add(x.Label, plots.Mark(s.colour(x.Method), plots.Shapes[n]))
 			}
 			mark := plots.Mark(s.colour(x.Method), plots.Shapes[n+outline[states]], at)
-			if !x.Quoted {
+			if x.Tuned {
 				mark.Radius *= tuned
 			}
 			p.Add(mark)

@@ -17,6 +17,7 @@ type Series struct {
 	Stage   string      `json:"part,omitempty"` // of another recipe that this one is, see [method.Method]
 	Sampled bool        `json:"-"`              // sees sampled transitions only
 	Quoted  bool        `json:"-"`              // the paper has numbers for it, or for its recipe at another budget
+	Tuned   bool        `json:"-"`              // has step sizes that calibration problems chose
 }
 
 func (x Series) String() string {
@@ -33,7 +34,7 @@ func (x Series) String() string {
 func (s *Source) Series(name method.Name, recipe string) Series {
 	x := Series{Method: name, Recipe: recipe, Label: string(name)}
 	if m, err := s.Store.Preset.Methods.Find(name); err == nil {
-		x.Label, x.Sampled, x.Quoted = m.Label, m.Sampled, m.HasPrinted(recipe)
+		x.Label, x.Sampled, x.Quoted, x.Tuned = m.Label, m.Sampled, m.HasPrinted(recipe), slices.Contains(m.Tuned, recipe)
 		if m.StageOf != nil {
 			_, x.Stage = m.StageOf(recipe)
 		}

@@ -19,7 +19,8 @@ import (
 //
 // The path's elements are printed by the verb %#v: strings in quotes, so 3 and
 // "3" name different streams; but numbers without their types, so int64(3) and
-// 3.0 name the stream of 3. Two paths of strings and ints name one stream only
+// 3.0 name the stream of 3, and unsigned ones in hexadecimal, so uint64(3) names
+// one of its own. Two paths of strings and ints name one stream only
 // when they are equal. The key of the ChaCha8 generator is the SHA-256 digest of
 // the printed name.
 func New(root uint64, path ...any) *rand.Rand {

@@ -30,7 +30,8 @@ type Summary struct {
 	Exact, Actor       float64 // mean losses
 	Locked             int     // problems more than [Behind] behind; at the last horizon, locked
 	// MedianIn and RatioIn are 95 % intervals: of the median from order statistics, of the
-	// ratio of means from 1,000 resamples of the problems.
+	// ratio of means from 1,000 resamples of the problems. A problem that several identities
+	// were run on counts once, with all of them.
 	MedianIn, RatioIn [2]float64
 }
 
@@ -56,16 +57,24 @@ func (s Summary) Within() [4]bool {
 	return [4]bool{s.Median <= Bars.Median, s.P99 <= Bars.P99, s.Worst <= Bars.Worst, s.Ratio() <= Bars.Ratio}
 }
 
-// Summarize pools the losses of a row over identities.
-func Summarize(row string, losses []Losses) (all []Summary) {
+// Summarize pools the losses of a row over identities, whose problems follow each other.
+func Summarize(row Row, losses []Losses) (all []Summary) {
 	for _, readout := range Readouts {
 		for k, horizon := range Horizons {
-			s := Summary{Row: row, Readout: readout, Horizon: horizon}
+			s := Summary{Row: row.Name, Readout: readout, Horizon: horizon}
 			var exact, excess []float64
-			for _, l := range losses {
-				if v := l.Of(readout)[k]; !math.IsNaN(v) {
-					exact, excess = append(exact, l.Exact[k]), append(excess, v-l.Exact[k])
+			var draws [][]int // what was drawn independently: the runs on a problem
+			for i, l := range losses {
+				v := l.Of(readout)[k]
+				if math.IsNaN(v) {
+					continue
 				}
+				if row.Fixture != 0 && i >= row.Problems {
+					draws[i%row.Problems] = append(draws[i%row.Problems], len(exact))
+				} else {
+					draws = append(draws, []int{len(exact)})
+				}
+				exact, excess = append(exact, l.Exact[k]), append(excess, v-l.Exact[k])
 			}
 			s.Problems = len(excess)
 			if s.Problems == 0 {
@@ -73,7 +82,7 @@ func Summarize(row string, losses []Losses) (all []Summary) {
 			}
 			n := float64(s.Problems)
 			s.Exact, s.Actor = floats.Sum(exact)/n, (floats.Sum(exact)+floats.Sum(excess))/n
-			s.RatioIn = ratioIn(seed.New(Root, "any", "interval", row, string(readout), horizon), exact, excess)
+			s.RatioIn = ratioIn(seed.New(Root, "any", "interval", row.Name, string(readout), horizon), draws, exact, excess)
 			slices.SortFunc(excess, cmp.Compare[float64])
 			for _, e := range excess {
 				if e > Behind {
@@ -82,7 +91,7 @@ func Summarize(row string, losses []Losses) (all []Summary) {
 			}
 			s.Median, s.P99, s.Worst = quantile(excess, .5), quantile(excess, .99), excess[len(excess)-1]
 			// The number of problems below the median is binomial, here in its normal limit.
-			reach := 1.96 / math.Sqrt(4*n)
+			reach := 1.96 / math.Sqrt(4*float64(len(draws)))
 			s.MedianIn = [2]float64{quantile(excess, max(0, .5-reach)), quantile(excess, min(1, .5+reach))}
 			all = append(all, s)
 		}
@@ -91,14 +100,15 @@ func Summarize(row string, losses []Losses) (all []Summary) {
 }
 
 // ratioIn is the 95 % percentile interval of the ratio of mean losses.
-func ratioIn(rng *rand.Rand, exact, excess []float64) [2]float64 {
+func ratioIn(rng *rand.Rand, draws [][]int, exact, excess []float64) [2]float64 {
 	const resamples = 1000
 	ratios := make([]float64, resamples)
 	for i := range ratios {
 		x, y := 0.0, 0.0
-		for range exact {
-			k := rng.IntN(len(exact))
-			x, y = x+exact[k], y+exact[k]+excess[k]
+		for range draws {
+			for _, k := range draws[rng.IntN(len(draws))] {
+				x, y = x+exact[k], y+exact[k]+excess[k]
+			}
 		}
 		ratios[i] = y / x
 	}

@@ -40,7 +40,7 @@ func Load(preset string, configs []recipe.Config) (*Evidence, error) {
 		return nil, fmt.Errorf("trial: %s: %w", preset, artifact.ErrMissing)
 	}
 	for _, row := range Rows {
-		e.Summaries = append(e.Summaries, Summarize(row.Name, pooled[row.Name])...)
+		e.Summaries = append(e.Summaries, Summarize(row, pooled[row.Name])...)
 	}
 	return e, nil
 }
@@ -125,7 +125,7 @@ func (e *Evidence) Card(w io.Writer) error {
 	line("- **Trained on**: %d states drawn directly, of %d actions, 2 to %d of them distinct; no MDP. Log masses from 1/20 to 3,000 separations of ηQ, log-uniform. Only ratios are read, so rewards, γ and η have no range.", m.Config.Examples, m.Config.Actions, m.Config.Actions)
 	line("- **Objective**: the proximal loss of Section 5, of every pair of actions at even odds and at a temperature of its own. It never sees PMD's row. %d steps of %d states, AdamW at %v falling to 0 with a cosine; %.0f s of processor time.", m.Config.Steps, m.Config.Batch, m.Config.Optimizer.LearningRate, m.TrainingSeconds)
 	line("- **Identities**: %d runs, seeds %d to %d; released is the first, named before any was evaluated.", len(e.Manifests), m.Config.Seed, e.Manifests[len(e.Manifests)-1].Config.Seed)
-	line("- **Measured on**: fresh problems of each identity, drawn for the row, beside exact PMD on the same; on the benchmark's problems all identities run on the same.")
+	line("- **Measured on**: fresh problems of each identity, drawn for the row, beside exact PMD on the same; on the benchmark's problems all identities run on the same, and intervals count a problem once.")
 	line("- **Use**: `policyattention solve --mdp FILE --actor any`; in code `anymdp.Released` and `anymdp.NewActor`. Read-out `prior` adds log π to the logits and is what `solve` uses. In read-out `network` the network alone writes them. `policyattention --preset paper any beside` prints both beside the actors of fixed shape, `any greedy FILE…` their greedy policies beside exact PMD's.")
 	line("- **Limits**: it does what exact PMD does, slow starts included. The read-out `network` leaves no action less than about e⁻¹⁶, so its loss ends near 1e-7 where PMD's goes on falling.")
 	line("- **Guard**: read-out `%s` is the paper's (Appendix G), each policy mixed with the uniform one, φ = %v: what it costs is in the last table.", Mixed, Phi)

@@ -100,7 +100,7 @@ func TestSummarize(t *testing.T) {
 		}
 		losses = append(losses, l)
 	}
-	all := Summarize("x", losses)
+	all := Summarize(Row{Name: "x"}, losses)
 	if len(all) != len(Horizons) {
 		t.Fatalf("%d summaries", len(all))
 	}
@@ -111,6 +111,29 @@ func TestSummarize(t *testing.T) {
 		if math.Abs(pair[0]-pair[1]) > 1e-12 {
 			t.Errorf("%s is %v, want %v", name, pair[0], pair[1])
 		}
+	}
+}
+
+// Problems that identities share are drawn once: with the same losses in each, five identities
+// have the intervals of one.
+func TestSharedProblemsCountOnce(t *testing.T) {
+	var one []Losses
+	for i := range 64 {
+		l := Losses{}
+		for range Horizons {
+			l.Exact, l.Prior = append(l.Exact, .125), append(l.Prior, .125+float64(i)/1024)
+			l.Network, l.Mixed = append(l.Network, math.NaN()), append(l.Mixed, math.NaN())
+		}
+		one = append(one, l)
+	}
+	row := Row{Name: "x", Problems: 64, Fixture: 7}
+	alone, five := Summarize(row, one)[0], Summarize(row, slices.Repeat(one, 5))[0]
+	width := func(x [2]float64) float64 { return x[1] - x[0] }
+	if math.Abs(width(five.RatioIn)-width(alone.RatioIn)) > 1e-12 || math.Abs(width(five.MedianIn)-width(alone.MedianIn)) > .1*width(alone.MedianIn) {
+		t.Errorf("five identities: %v, %v; one: %v, %v", five.RatioIn, five.MedianIn, alone.RatioIn, alone.MedianIn)
+	}
+	if row.Fixture = 0; width(Summarize(row, slices.Repeat(one, 5))[0].RatioIn) > .6*width(alone.RatioIn) { // 1/√5 of it
+		t.Error("five times as many problems do not make the interval narrower")
 	}
 }
 

@@ -28,7 +28,7 @@ import (
 var Method = method.Method{
 	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Dashes: []float64{10, 4}, Sampled: true,
 	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
-	Recipes: sources(), Printed: []string{"full", "cpu"},
+	Recipes: sources(), Printed: []string{"full", "cpu"}, Tuned: []string{"full-tuned", "cpu-tuned", "cpu-tuned-short"},
 	StageOf: stageOf, Informed: informed(), System: system,
 	Variants: []method.Variant{
 		{Recipe: "full", Label: "the paper's budget"},

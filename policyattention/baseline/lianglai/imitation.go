@@ -25,7 +25,7 @@ func qualify(s method.Setting) (method.Study, error) {
 	s.Limits.Bound(&i.Windows, "windows")
 	s.Limits.Bound(&i.MDPs, "held-out mdps")
 	s.Limits.Bound(&i.Updates, "updates")
-	i.Every = i.Updates / 60
+	i.Every = max(1, i.Updates/60)
 	var err error
 	switch s.Recipe {
 	case "native":

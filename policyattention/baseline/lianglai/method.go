@@ -23,7 +23,7 @@ import (
 var Method = method.Method{
 	Name: name, Label: "Liang–Lai", Colour: color.RGBA{0, 158, 115, 255}, Dashes: []float64{2, 2}, Sampled: true,
 	Signal: "increments of its teacher", Access: "20 on-policy transitions", Cost: "17 CPU-min",
-	Printed: []string{"paper", "paper-uniform", "paper-features"},
+	Printed: []string{"paper", "paper-uniform", "paper-features"}, Tuned: []string{"tuned", "tuned-initial"},
 	Variants: []method.Variant{
 		{
 			Recipe: "paper", Label: "one-hot features", Loss: unnamed,

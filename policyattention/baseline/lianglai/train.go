@@ -347,16 +347,20 @@ func (f *fit) step(b *batch, rng *rand.Rand) (loss float64, err error) {
 	f.query.add(b.query)
 
 	var stepP, stepV, half mat.Dense
-	err = errors.Join(
-		f.sensitivity.solve(&half, &f.gradP, f.damping),
-		f.query.solve(&stepP, half.T(), f.damping),
-		f.value.solve(&stepV, f.gradV.T(), f.damping),
-	)
+	for _, solve := range []func() error{
+		func() error { return f.sensitivity.solve(&half, &f.gradP, f.damping) },
+		func() error { return f.query.solve(&stepP, half.T(), f.damping) },
+		func() error { return f.value.solve(&stepV, f.gradV.T(), f.damping) },
+	} {
+		if err := solve(); err != nil {
+			return loss, err
+		}
+	}
 	stepP.Scale(f.rate, &stepP)
 	stepV.Scale(f.rate, &stepV)
 	f.p.Sub(f.p, stepP.T())
 	f.v.Sub(f.v, stepV.T())
-	return loss, err
+	return loss, nil
 }
 
 // moment is a running mean of the second moment of vectors.

@@ -184,7 +184,7 @@ func (c anyEvaluateCmd) calibrate(g *globals, row trial.Row, config recipe.Confi
 	if err != nil {
 		return err
 	}
-	printSummaries(g, trial.Summarize(row.Name, losses))
+	printSummaries(g, trial.Summarize(row, losses))
 	return nil
 }
 

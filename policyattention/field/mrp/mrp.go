@@ -13,6 +13,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/mdp"
 )
 
 // Tolerance is how far the sum of a probability row may lie from one.
@@ -138,27 +140,11 @@ func (p *Process) Stationary() ([]float64, error) {
 // Walk draws a first state and n transitions: the states [n+1].
 func (p *Process) Walk(rng *rand.Rand, n int) []int {
 	states := make([]int, n+1)
-	states[0] = draw(rng, p.Mu)
+	states[0] = mdp.Sample(rng, p.Mu)
 	for i := range n {
-		states[i+1] = draw(rng, p.P.RawRowView(states[i]))
+		states[i+1] = mdp.Sample(rng, p.P.RawRowView(states[i]))
 	}
 	return states
-}
-
-// draw returns an index with the probabilities of row.
-func draw(rng *rand.Rand, row []float64) int {
-	u, last := rng.Float64(), 0
-	for i, v := range row {
-		if v == 0 {
-			continue
-		}
-		if u < v {
-			return i
-		}
-		u -= v
-		last = i // where rounding leaves a rest
-	}
-	return last
 }
 
 // Expect returns Σ_s weight(s)·(a(s) − b(s))², the squared error of a against b.

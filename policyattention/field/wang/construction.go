@@ -24,7 +24,11 @@ func (c *Context) Validate() error {
 	if c == nil {
 		return errors.New("wang: no context")
 	}
-	for name, m := range map[string]*mat.Dense{"states": c.Phi, "successors": c.Next, "queries": c.Queries} {
+	for _, part := range []struct {
+		name string
+		m    *mat.Dense
+	}{{"states", c.Phi}, {"successors", c.Next}, {"queries", c.Queries}} {
+		name, m := part.name, part.m
 		if m == nil || m.IsEmpty() {
 			return fmt.Errorf("wang: a context without features of %s", name)
 		}

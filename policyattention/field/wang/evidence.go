@@ -3,6 +3,7 @@ package wang
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -65,11 +66,9 @@ func (e *Evidence) weights(kind string, processes int, of func(WeightRow) float6
 		}
 	}
 	var values []float64
-	for root := uint64(0); len(values) < len(bySeed); root++ {
-		if layers, ok := bySeed[root]; ok {
-			m, _ := evidence.Moments(layers)
-			values = append(values, m)
-		}
+	for _, root := range slices.Sorted(maps.Keys(bySeed)) {
+		m, _ := evidence.Moments(bySeed[root])
+		values = append(values, m)
 	}
 	mean, standard = evidence.Moments(values)
 	return mean, standard, len(values)

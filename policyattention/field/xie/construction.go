@@ -25,10 +25,13 @@ func (c *Context) Validate() error {
 	if _, cols := c.X.Dims(); cols != len(c.R)+1 || len(c.R) == 0 {
 		return fmt.Errorf("xie: %d states and %d rewards, want one reward less, and at least one", cols, len(c.R))
 	}
-	for name, values := range map[string][]float64{"features": c.X.RawMatrix().Data, "rewards": c.R} {
-		for i, v := range values {
+	for _, part := range []struct {
+		name   string
+		values []float64
+	}{{"features", c.X.RawMatrix().Data}, {"rewards", c.R}} {
+		for i, v := range part.values {
 			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("xie: %s hold %v at %d, want finite numbers", name, v, i)
+				return fmt.Errorf("xie: %s hold %v at %d, want finite numbers", part.name, v, i)
 			}
 		}
 	}

@@ -74,9 +74,8 @@ type Weights struct {
 	Reward, Successor, Value float64    // V's row of values; the algorithm has α, αγ, −α
 }
 
-// size is the number of parameters: A, the three numbers of V, and the step size and the
+// Size is the number of parameters: A, the three numbers of V, and the step size and the
 // temperature of the algorithm that is fitted beside.
-// Size is the number of parameters.
 func (t Training) Size() int { return t.D*t.D + 5 }
 
 // Weights returns those of the network.

@@ -75,6 +75,11 @@ func (s *Sequences) Forward(sequences [][][]float64) ([][]float64, error) {
 		return nil, nil
 	}
 	length := len(sequences[0])
+	for i, sequence := range sequences {
+		if len(sequence) == 0 || len(sequence) != length {
+			return nil, fmt.Errorf("fused: sequence %d has %d tokens, the first has %d: want one length of at least 1", i, len(sequence), length)
+		}
+	}
 	outputs := make([][]float64, 0, len(sequences))
 	for len(sequences) > 0 {
 		size := max(16, fewTokens/length/16*16)

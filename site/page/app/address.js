@@ -100,7 +100,8 @@ function readSettings(p) {
     if (!KNOWN.has(key)) throw new Error(`The link has an unknown entry “${key.slice(0, 40)}”.`);
   if (p.has("preset")) settings.preset = check("preset", p.get("preset"));
   for (const key of Object.keys(SETTINGS))
-    if (p.has(key))
+    if (p.has(key) && !(key === "gamma" && settings.preset === "file"))
+      // that of a file is its own
       settings[key] =
         key === "S" && settings.preset === "file" && p.get(key) === "1" ? 1 : check(key, p.get(key));
   return settings;

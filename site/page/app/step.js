@@ -65,11 +65,13 @@ async function compare(k) {
   other.key = key;
   other.rows = null;
   try {
-    other.rows = await engine.call("compare", k);
+    const rows = await engine.call("compare", k);
+    if (other.key !== key) return; // a later round has been asked for
+    other.rows = rows;
+    render();
   } catch {
-    return; // the chart says why there is none
+    // the chart says why there is none
   }
-  if (other.key === key) render();
 }
 
 // Numbers of the table are short; under the pointer they have all their digits.

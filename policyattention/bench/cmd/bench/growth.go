@@ -3,13 +3,10 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/bench"
@@ -29,16 +26,12 @@ func (c growthCmd) Run() error {
 	}
 	here := bench.Describe(backend.Describe(b).Name)
 	b.Finalize()
-	var memory unix.Sysinfo_t
-	if err := unix.Sysinfo(&memory); err != nil {
+	total, err := memory()
+	if err != nil {
 		return err
 	}
-	g := &bench.Growth{Machine: here.CPU, Cores: here.Cores, Memory: float64(memory.Totalram) * float64(memory.Unit) / (1 << 20), Backend: here.Backend}
-	if text, err := os.ReadFile(c.Out); err == nil {
-		if err := json.Unmarshal(text, g); err != nil {
-			return fmt.Errorf("%s: %w", c.Out, err)
-		}
-	} else if !errors.Is(err, os.ErrNotExist) {
+	g := &bench.Growth{Machine: here.CPU, Cores: here.Cores, Memory: total, Backend: here.Backend}
+	if err := g.Resume(c.Out); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -90,7 +83,11 @@ func (c pointCmd) Run() error {
 		return err
 	}
 	defer b.Finalize()
-	p, err := bench.Axes()[c.Axis].Measure(b, c.X, c.Seconds)
+	axes := bench.Axes()
+	if c.Axis < 0 || c.Axis >= len(axes) {
+		return fmt.Errorf("axis %d, want 0 to %d", c.Axis, len(axes)-1)
+	}
+	p, err := axes[c.Axis].Measure(b, c.X, c.Seconds)
 	if err != nil {
 		return err
 	}

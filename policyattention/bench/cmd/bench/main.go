@@ -8,6 +8,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -51,13 +52,26 @@ type serveCmd struct {
 	Backend string `help:"GoMLX backend (default: as everywhere)."`
 }
 
+// rowAt returns a row by its number.
+func rowAt(i int) (bench.Row, error) {
+	rows := bench.Rows()
+	if i < 0 || i >= len(rows) {
+		return nil, fmt.Errorf("row %d, want 0 to %d", i, len(rows)-1)
+	}
+	return rows[i], nil
+}
+
 func (s serveCmd) Run() error {
+	row, err := rowAt(s.Row)
+	if err != nil {
+		return err
+	}
 	b, err := backend.New(s.Backend)
 	if err != nil {
 		return err
 	}
 	defer b.Finalize()
-	return bench.Serve(func() (bench.Session, error) { return bench.Rows()[s.Row].Start(b) }, s.Steps, os.Stdin, os.Stdout)
+	return bench.Serve(func() (bench.Session, error) { return row.Start(b) }, s.Steps, os.Stdin, os.Stdout)
 }
 
 type compareCmd struct {
@@ -170,7 +184,10 @@ func (c compareCmd) Run() error {
 		return err
 	}
 	for _, i := range rows {
-		row := bench.Rows()[i]
+		row, err := rowAt(i)
+		if err != nil {
+			return err
+		}
 		for _, processes := range []int{1, 2} {
 			// Losses are compared over all steps once, and then enough to see that
 			// the second setting computes the same.
@@ -398,7 +415,15 @@ func figure(o *bench.Comparison, path string) error {
 	}
 	p.Legend.Top = true
 	p.NominalX(groups...)
-	return p.Save(vg.Length(len(groups)+1)*2.4*vg.Centimeter, 9*vg.Centimeter, path)
+	drawn, err := p.WriterTo(vg.Length(len(groups)+1)*2.4*vg.Centimeter, 9*vg.Centimeter, "svg")
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if _, err := drawn.WriteTo(&b); err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, b.Bytes(), 0o644)
 }
 
 func main() {
