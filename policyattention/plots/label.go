@@ -26,7 +26,6 @@ type End struct {
 	Name   string
 	Colour color.Color
 	X, Y   float64
-	Above  bool // within the panel, above the line's end
 	// With Key, the name stands in a list right of the panel, behind a piece of the line:
 	// for lines that end far from there, near each other.
 	Key    bool
@@ -78,7 +77,7 @@ func nameStyle(p *plot.Plot) text.Style {
 
 // inside reports whether a name stands within its panel, as those of lines do that end far
 // from its right edge.
-func (e End) inside(p *plot.Plot) bool { return !e.Key && (e.Above || p.X.Norm(e.X) < .95) }
+func (e End) inside(p *plot.Plot) bool { return !e.Key && p.X.Norm(e.X) < .95 }
 
 // NameRoom returns the room that names need right of a panel's data.
 func NameRoom(p *plot.Plot, ends []End) (room vg.Length) {
@@ -121,9 +120,7 @@ func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
 		y := data.Y(p.Y.Norm(e.Y))
 		if e.inside(p) {
 			within, at := style, vg.Point{X: data.X(p.X.Norm(e.X)) + 5, Y: max(y, data.Min.Y+TextSize)}
-			if within.Color = dark(e.Colour); e.Above {
-				within.XAlign, at = draw.XRight, vg.Point{X: at.X - 5, Y: y + 1.2*TextSize}
-			}
+			within.Color = dark(e.Colour)
 			c.FillText(within, at, strings.ReplaceAll(e.Name, "\n", " "))
 			continue
 		}

@@ -331,19 +331,17 @@ func equalFigure(x string, key bool, use func(equal.Use) float64, conditions ...
 				}
 				panels = append(panels, p)
 			}
-			// The names of a row stand at its right, but for lines that only its left has.
+			// The names of a row stand at its right, those of lines that only its left has in a list.
 			left, right := panels[len(panels)-2], panels[len(panels)-1]
-			left.Ends = slices.DeleteFunc(left.Ends, func(e plots.End) bool {
-				return slices.ContainsFunc(right.Ends, func(x plots.End) bool { return x.Name == e.Name })
-			})
-			for i := range left.Ends {
-				left.Ends[i].Above = true
-			}
-			if key {
-				right.Ends, left.Ends = slices.Concat(right.Ends, left.Ends), nil
-				for i := range right.Ends {
-					right.Ends[i].Key = true
+			for _, e := range left.Ends {
+				if !slices.ContainsFunc(right.Ends, func(x plots.End) bool { return x.Name == e.Name }) {
+					e.Key = true
+					right.Ends = append(right.Ends, e)
 				}
+			}
+			left.Ends = nil
+			for i := range right.Ends {
+				right.Ends[i].Key = right.Ends[i].Key || key
 			}
 		}
 		return panels, nil
