@@ -88,7 +88,7 @@ claims: setup ## write claims, and the tables and figures of README and RESULTS,
 	$(COMMAND) --preset paper --json table claims > claims.json.tmp
 	mv claims.json.tmp artifacts/paper/claims.json
 	$(COMMAND) --preset paper document README.md RESULTS.md docs/equal-information.md docs/critics.md docs/speed.md artifacts/MODELS.md policyattention/anymdp/critic/MODEL.md
-	$(COMMAND) --preset paper figure rounds lit contrast lockup time-to-quality equal-transitions equal-operations --out docs/figures
+	$(COMMAND) --preset paper figure rounds lit stages contrast lockup time-to-quality equal-transitions equal-operations --out docs/figures
 	rm docs/figures/*.png
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)

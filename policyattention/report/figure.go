@@ -61,6 +61,7 @@ var figuresBefore = []figureBuilder{
 }
 
 var figuresAfter = []figureBuilder{
+	{name: "stages", title: "Algorithm Distillation along its training", build: stagesFigure},
 	{name: "tuning", title: "Losses of the sampled methods by step size", build: tuningFigure},
 	{name: "contrast", title: "One-step error and closed-loop loss by training recipe", build: contrastFigure},
 	{name: "decoder-attention", title: "Attention of the fixed decoder in one round", build: attentionFigure},

@@ -249,6 +249,7 @@ var builders = []struct {
 	{"shift", shiftTable},
 	{"tails", tailsTable},
 	{"benchmark", benchmarkTable},
+	{"stages", stagesTable},
 	{"differences", differencesTable},
 	{"qualification", qualificationTable},
 	{"tuning", tuningTable},

@@ -1,0 +1,78 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/plot/plotter"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/plots"
+	"icrl/policyattention/results"
+)
+
+// stagesTable shows runs that are made in parts along their training.
+func stagesTable(s *source) (Table, error) {
+	t := Table{Title: "Runs made in parts: loss along training"}
+	rows, err := s.Stages()
+	type R = results.StageRow
+	fill(&t, rows, slices.Concat(
+		[]column[R]{
+			{"method", func(r R) any { return r.Label }},
+			{"S", func(r R) any { return r.S }},
+			{"steps", func(r R) any { return r.Steps }},
+			{"of", func(r R) any { return r.Of }},
+			{"training loss", func(r R) any { return when(r.TrainingLoss > 0, r.TrainingLoss) }},
+			{"CPU-hours", func(r R) any { return when(r.Hours > 0, tenths(r.Hours)) }},
+			{"T", func(r R) any { return r.T }},
+			{"paper, at the end", func(r R) any { return quoted(r.Loss.Paper) }},
+		},
+		estimated("here", "95% interval", func(r R) results.Estimate { return r.Loss }),
+		tails(func(r R) results.Tail { return r.Tail }),
+		[]column[R]{{"runs", func(r R) any { return ofRuns(r.Loss) }}},
+	)...)
+	t.Notes = []string{"Training loss: cross-entropy in nats, the mean over the last hundredth of the steps so far. CPU-hours: processor time of the first run so far.", tailNote}
+	return t, err
+}
+
+// stagesFigure draws the losses along such runs, a panel for each size that has been begun.
+func stagesFigure(s *source) ([]*plots.Panel, error) {
+	rows, err := s.Stages()
+	if err != nil {
+		return nil, err
+	}
+	var panels []*plots.Panel
+	for _, states := range s.Sizes(experiment.Benchmark) {
+		if !slices.ContainsFunc(rows, func(r results.StageRow) bool { return r.S == states }) {
+			continue
+		}
+		p := plots.NewPanel(fmt.Sprintf("Algorithm Distillation, S = %d", states), "optimizer steps", "median loss")
+		panels = append(panels, p)
+		for i, horizon := range results.Horizons {
+			var xy plotter.XYs
+			colour := plots.Palette[i]
+			for _, r := range rows {
+				if r.S != states || r.T != horizon {
+					continue
+				}
+				x := float64(r.Steps)
+				xy = append(xy, plotter.XY{X: x, Y: r.Loss.Value})
+				bar := p.Line(colour, false, plotter.XYs{{X: x, Y: r.Loss.Lo}, {X: x, Y: r.Loss.Hi}})
+				bar.Width, bar.Dashes = .7, nil
+				if n := r.Loss.Paper; n != nil && len(xy) == 1 {
+					end := plotter.XY{X: float64(r.Of), Y: n.Value}
+					p.Add(plots.Mark(colour, plots.Shapes[0], end))
+					p.Ends = append(p.Ends, plots.End{Name: fmt.Sprintf("the paper, T = %d", horizon), Colour: colour, X: end.X, Y: end.Y})
+				}
+			}
+			p.Name(fmt.Sprintf("T = %d", horizon), p.Line(colour, false, xy))
+		}
+		plots.LogScale(&p.X)
+		p.Y.Min = 0
+	}
+	if len(panels) == 0 {
+		panels = []*plots.Panel{plots.NewPanel("Algorithm Distillation", "optimizer steps", "median loss")}
+		empty(panels...)
+	}
+	return panels, nil
+}
