@@ -333,15 +333,24 @@ func roundsFigure(s *source) ([]*plots.Panel, error) {
 	return panels, nil
 }
 
-// overRounds draws a summary of the losses of every run of a block, and reports whether
-// there are any. With names, the lines of the first run have the methods'.
+// overRounds draws a summary of the losses of every run of a block but those that are parts of
+// others, and reports whether there are any. With names, the line of a method's first run is
+// named, and that of the first with tuned step sizes.
 func (s *source) overRounds(p *plots.Panel, block experiment.Block, states int, summary func([]float64) float64, names bool) (drawn bool, err error) {
 	for _, method := range s.Store.Preset.Methods {
 		runs, err := s.Find(results.Selection{Block: block, Method: method.Name, S: states})
 		if err != nil {
 			return false, err
 		}
-		for j, r := range runs.Found {
+		named := map[string]bool{}
+		for _, r := range runs.Found {
+			if method.Whole(r.Cell.Recipe) != r.Cell.Recipe {
+				continue
+			}
+			label := method.Label
+			if slices.Contains(method.Tuned, r.Cell.Recipe) {
+				label += ", tuned"
+			}
 			var xy plotter.XYs
 			for k := range r.Scored[0].Loss {
 				if loss := summary(r.Losses(k)); loss > 0 {
@@ -349,8 +358,9 @@ func (s *source) overRounds(p *plots.Panel, block experiment.Block, states int, 
 				}
 			}
 			l := p.Line(method.Colour, method.Name == experiment.ExactPMD, xy)
-			if drawn = true; j == 0 && names {
-				p.Name(method.Label, l)
+			if drawn = true; names && !named[label] {
+				named[label] = true
+				p.Name(label, l)
 			}
 		}
 	}
