@@ -89,7 +89,7 @@ def optimal_q(gamma, p, r, iterations=10_000):
     raise RuntimeError(f"policy iteration did not end within {iterations} iterations")
 
 
-def write(path, save):
+def replace(path, save):
     """Has a file written under a temporary name, then renames it."""
     new = f"{path}.tmp"
     with open(new, "wb") as file:
@@ -97,12 +97,13 @@ def write(path, save):
     os.replace(new, path)
 
 
-def save_mdp(file, path, gamma, p, r):
+def write(path, gamma, p, r):
+    """Writes an MDP file."""
     if path.endswith(".npz"):
-        np.savez_compressed(file, gamma=np.float64(gamma), P=p, r=r)
+        replace(path, lambda file: np.savez_compressed(file, gamma=np.float64(gamma), P=p, r=r))
     else:
         mdp = {"gamma": gamma, "P": p.tolist(), "r": r.tolist()}
-        file.write(json.dumps(mdp, separators=(",", ":")).encode() + b"\n")
+        replace(path, lambda file: file.write(json.dumps(mdp, separators=(",", ":")).encode() + b"\n"))
 
 
 def main():
@@ -122,10 +123,10 @@ def main():
         p, r = table(arguments.environment, **options)
     except (ValueError, gymnasium.error.Error, TypeError) as error:
         sys.exit(f"gymnasium_export: {error}")
-    write(arguments.out, lambda file: save_mdp(file, arguments.out, arguments.gamma, p, r))
+    write(arguments.out, arguments.gamma, p, r)
     if arguments.q_star:
         q = json.dumps(optimal_q(arguments.gamma, p, r).tolist())
-        write(arguments.q_star, lambda file: file.write(q.encode()))
+        replace(arguments.q_star, lambda file: file.write(q.encode()))
 
 
 if __name__ == "__main__":

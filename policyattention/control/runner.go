@@ -136,9 +136,3 @@ func (r *Runner) measure() (*Round, error) {
 func (r *Runner) Bound() (pmd.Bound, error) {
 	return pmd.ReturnedPolicyBound(r.Problem.MDP.Gamma, r.E0, r.delta, r.defect, len(r.defect))
 }
-
-// copy returns c with copies of its tables, which a part of a loop may change.
-func (c Context) copy() Context {
-	c.Pi, c.Q = mat.DenseCopyOf(c.Pi), mat.DenseCopyOf(c.Q)
-	return c
-}
