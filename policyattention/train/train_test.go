@@ -231,7 +231,7 @@ func loadedStep(path string) (int, error) {
 // is left resumes to the bytes of an uninterrupted run.
 func TestKilled(t *testing.T) {
 	c := tiny(Proximal)
-	c.Steps = 400
+	c.Steps = 4000
 	if dir := os.Getenv("TRAIN_AND_BE_KILLED"); dir != "" {
 		hurry(t)
 		mustTrain(t, c, dir)
