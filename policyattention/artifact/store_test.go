@@ -12,7 +12,7 @@ import (
 )
 
 // publish makes an artifact with one file in a store and returns its folder.
-func publish(t *testing.T, s Store, text string, seconds float64) string {
+func publish(t *testing.T, s Store, text string, seconds float64, omitted ...string) string {
 	t.Helper()
 	folder := filepath.Join(s.Root, "group", "one-00")
 	unlock, err := s.Lock(t.Context(), folder, nil)
@@ -23,6 +23,9 @@ func publish(t *testing.T, s Store, text string, seconds float64) string {
 	err = s.Publish(folder, func(dir string) (*Manifest, error) {
 		m := &Manifest{Name: "one", Hash: "00"}
 		m.Cost.WallSeconds = seconds
+		for _, name := range omitted {
+			m.Omitted = map[string]string{name: ""}
+		}
 		return m, errors.Join(m.Add("of", map[string]int{"b": 1, "a": 2}), os.WriteFile(filepath.Join(dir, "x"), []byte(text), 0o644))
 	})
 	if err != nil {
@@ -178,34 +181,16 @@ func TestJSON(t *testing.T) {
 
 // An artifact that comes from elsewhere takes over what copies may lack, wherever it is.
 func TestAdoptKeepsOmitted(t *testing.T) {
-	fill := func(s Store, text string, seconds float64) string {
-		folder := filepath.Join(s.Root, "group", "one-00")
-		unlock, err := s.Lock(t.Context(), folder, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer unlock()
-		err = s.Publish(folder, func(dir string) (*Manifest, error) {
-			m := &Manifest{Name: "one", Hash: "00"}
-			m.Omitted = map[string]string{"large": ""}
-			m.Cost.WallSeconds = seconds
-			return m, errors.Join(os.WriteFile(filepath.Join(dir, "x"), nil, 0o644), os.WriteFile(filepath.Join(dir, "large"), []byte(text), 0o644))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return folder
-	}
 	for _, tc := range []struct {
 		what          string
 		mine, foreign bool // which copy has the file
 		want          bool
 	}{{"mine", true, false, true}, {"the other", false, true, true}, {"none", false, false, false}} {
 		s, other := Store{t.TempDir()}, Store{t.TempDir()}
-		mine, foreign := fill(s, "text", 1), fill(other, "text", 2)
+		mine, foreign := publish(t, s, "text", 1, "x"), publish(t, other, "text", 2, "x")
 		for folder, has := range map[string]bool{mine: tc.mine, foreign: tc.foreign} {
 			if !has {
-				if err := os.Remove(filepath.Join(folder, "large")); err != nil {
+				if err := os.Remove(filepath.Join(folder, "x")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -217,7 +202,7 @@ func TestAdoptKeepsOmitted(t *testing.T) {
 		if did, err := s.Adopt(Choice{foreign, m}, mine); !did || err != nil {
 			t.Errorf("%s: %v, %v", tc.what, did, err)
 		}
-		if text, err := os.ReadFile(filepath.Join(mine, "large")); (err == nil && string(text) == "text") != tc.want {
+		if text, err := os.ReadFile(filepath.Join(mine, "x")); (err == nil && string(text) == "text") != tc.want {
 			t.Errorf("%s has the file: afterwards %q, %v", tc.what, text, err)
 		}
 		if after, err := Open("one", "00", mine); err != nil || after.Seal != m.Seal {

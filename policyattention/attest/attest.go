@@ -34,8 +34,8 @@ type Verification struct {
 
 // Statement returns the JSON of an in-toto statement. Its subjects are all files below
 // Artifacts but those of unfinished work, whose names begin with a dot; its configuration
-// is the code: the Go files of Source below policyattention and internal, what they embed beside them, go.mod and go.sum,
-// file by file. Digests are SHA-256 in hexadecimal. It returns an error if there is
+// is the code: the Go files of Source below policyattention and internal, what they embed
+// beside them, go.mod and go.sum, file by file. Digests are SHA-256 in hexadecimal. It returns an error if there is
 // nothing in either folder or a file cannot be read.
 func Statement(v Verification) ([]byte, error) {
 	subjects, err := files(v.Artifacts, func(string) bool { return true })

@@ -47,14 +47,25 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	if err := compiler.err; err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
+	return several(n, func(i int) (*Core, error) {
+		c, err := newCore(b, ids[i])
+		if err != nil {
+			return nil, fmt.Errorf("backend: processor %d: %w", ids[i], err)
+		}
+		return c, nil
+	})
+}
+
+// several starts n cores. When one fails it closes those before it.
+func several(n int, start func(i int) (*Core, error)) ([]*Core, error) {
 	var cores []*Core
-	for _, id := range ids[:n] {
-		c, err := newCore(b, id)
+	for i := range n {
+		c, err := start(i)
 		if err != nil {
 			for _, c := range cores {
 				c.Close()
 			}
-			return nil, fmt.Errorf("backend: processor %d: %w", id, err)
+			return nil, err
 		}
 		cores = append(cores, c)
 	}
@@ -62,7 +73,7 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 }
 
 // goCores is Cores for b in pure Go, whose option parallelism is a bound too.
-func goCores(b compute.Backend, n int) (cores []*Core, err error) {
+func goCores(b compute.Backend, n int) ([]*Core, error) {
 	pool, err := poolOf(b)
 	if err != nil {
 		return nil, err
@@ -70,27 +81,19 @@ func goCores(b compute.Backend, n int) (cores []*Core, err error) {
 	if n = min(n, pool.AdjustedMaxParallelism()); n < 2 {
 		return []*Core{{Backend: b}}, nil
 	}
-	defer func() {
-		if err != nil {
-			for _, c := range cores {
-				c.Close()
-			}
-			cores = nil
-		}
-	}()
-	for range n {
+	return several(n, func(int) (*Core, error) {
 		own, err := newGo("")
 		if err != nil {
-			return cores, fmt.Errorf("backend: %w", err)
+			return nil, fmt.Errorf("backend: %w", err)
 		}
-		cores = append(cores, &Core{Backend: own, own: true})
 		pool, err := poolOf(own)
 		if err != nil {
-			return cores, err
+			own.Finalize()
+			return nil, err
 		}
 		pool.SetMaxParallelism(0) // its option for that prints a line (compute v0.1.2)
-	}
-	return cores, nil
+		return &Core{Backend: own, own: true}, nil
+	})
 }
 
 // goPool is what the library's internal type of workers has.

@@ -466,16 +466,22 @@ func (p Preset) expand(row Row, states int) []Cell {
 			for _, c.Step = range append(slices.Clone(p.Snapshots), p.Steps) {
 				cells = append(cells, c)
 			}
-		case row.Recipe == every:
-			m, _ := p.Methods.Find(row.Method) // Check has refused rows of others
-			for _, c.Recipe = range m.Recipes {
+		default:
+			for _, c.Recipe = range p.recipes(row) {
 				cells = append(cells, c)
 			}
-		default:
-			cells = append(cells, c)
 		}
 	}
 	return cells
+}
+
+// recipes lists those that a row stands for.
+func (p Preset) recipes(row Row) []string {
+	if row.Recipe != every {
+		return []string{row.Recipe}
+	}
+	m, _ := p.Methods.Find(row.Method) // Check has refused rows of others
+	return m.Recipes
 }
 
 // SampledRecipes lists the recipes of a method that the preset's block has, in the
@@ -485,12 +491,7 @@ func (p Preset) SampledRecipes(block Block, name method.Name) (recipes []string)
 		if row.Block != block || row.Method != name {
 			continue
 		}
-		of := []string{row.Recipe}
-		if row.Recipe == every {
-			m, _ := p.Methods.Find(name) // Check has refused rows of others
-			of = m.Recipes
-		}
-		for _, recipe := range of {
+		for _, recipe := range p.recipes(row) {
 			if !slices.Contains(recipes, recipe) {
 				recipes = append(recipes, recipe)
 			}

@@ -299,7 +299,7 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 	if err := artifact.ReadJSON(spentFile, &earlier); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	began, reported, kept, meter := time.Now(), time.Now(), time.Now(), artifact.StartMeter()
+	reported, kept, meter := time.Now(), time.Now(), artifact.StartMeter()
 	spent := func() artifact.Cost {
 		cost := meter.Cost()
 		cost.WallSeconds, cost.CPUSeconds = cost.WallSeconds+earlier.WallSeconds, cost.CPUSeconds+earlier.CPUSeconds
@@ -308,6 +308,7 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 	}
 	var unkept error
 	made := 0 // steps, in this process
+	rate := func() float64 { return float64(made) / meter.Cost().WallSeconds }
 	keep := func() {
 		kept, unkept = time.Now(), artifact.WriteJSON(spentFile, spent(), "")
 	}
@@ -330,7 +331,7 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 			if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
 				reported = time.Now()
 				progress(train.Progress{
-					Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: float64(step+1) / time.Since(began).Seconds(),
+					Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: rate(),
 				})
 			}
 		},
@@ -349,7 +350,7 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 		}
 		m := &artifact.Manifest{Name: c.Name(), Hash: c.Hash()}
 		m.Produced, m.Cost = artifact.Machine(on), spent()
-		m.Cost.StepsPerSecond = float64(made) / meter.Cost().WallSeconds
+		m.Cost.StepsPerSecond = rate()
 		return m, m.Add(c.Key(), c)
 	})
 	if err != nil {

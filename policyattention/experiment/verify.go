@@ -158,9 +158,8 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 // must be run from their start are run for one problem in share (see Share), the first
 // ones; of the others the stored policies are scored, and losses and residuals of other
 // rounds are sealed, not made again. Share 1 runs all, as does block quality, which stores
-// the policies of a few problems only. Of the lives that step sizes were
-// tuned by as many count as an evaluation has, and
-// where weights are left out (see Preset.omits) there is only the scoring. Losses
+// the policies of a few problems only. Of the lives that step sizes were tuned by as many
+// count as an evaluation has, and where weights are left out (see Preset.omits) there is only the scoring. Losses
 // of training, costs and what a manifest says of the machine are sealed, not made
 // again. More, if not nil, adds checks of what was made from the artifacts, which
 // are made where all of these are as they must be. An error means that

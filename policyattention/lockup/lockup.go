@@ -5,6 +5,7 @@ package lockup
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -119,6 +120,9 @@ func (s *Study) Curve(a Named) (Curve, error) {
 	}
 	return c, nil
 }
+
+// Path is where the study lies in a folder of artifacts, beside the presets.
+func Path(artifacts string) string { return filepath.Join(artifacts, "lockup", "lockup.json") }
 
 // Read reads a file that Write wrote. It returns an error if its curves do not fit its
 // masses and problems.

@@ -129,6 +129,12 @@ func (p *Panel) Line(c color.Color, dashed bool, xy plotter.XYs) *plotter.Line {
 	return l
 }
 
+// Bar draws an interval of the value at x.
+func (p *Panel) Bar(c color.Color, x, lo, hi float64) {
+	bar := p.Line(c, false, plotter.XYs{{X: x, Y: lo}, {X: x, Y: hi}})
+	bar.Width, bar.Dashes = .7, nil
+}
+
 // Mark returns dots of any shape, or without any a sample of one for a legend.
 func Mark(c color.Color, shape draw.GlyphDrawer, at ...plotter.XY) *plotter.Scatter {
 	return &plotter.Scatter{XYs: at, GlyphStyle: draw.GlyphStyle{Color: c, Radius: 3, Shape: shape}}

@@ -89,7 +89,7 @@ func besideExcerpt(s *source) (Table, error) {
 // waysExcerpt compares ways to keep an actor from locking up, by the mass that the best
 // actions begin with.
 func waysExcerpt(s *source) (Table, error) {
-	study, err := lockup.Read(filepath.Join(filepath.Dir(s.Store.Root()), "lockup", "lockup.json"))
+	study, err := lockup.Read(lockup.Path(filepath.Dir(s.Store.Root())))
 	var t Table
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil

@@ -388,8 +388,7 @@ func equalLine(p *plots.Panel, row equal.Row, i ink, use func(equal.Use) float64
 	for h, l := range losses {
 		at := use(row.Use[h])
 		xy = append(xy, plotter.XY{X: at, Y: max(l.Value, equal.Floor)})
-		bar := p.Line(i.colour, false, plotter.XYs{{X: at, Y: max(l.Lo, equal.Floor)}, {X: at, Y: max(l.Hi, equal.Floor)}})
-		bar.Width, bar.Dashes = .7, nil
+		p.Bar(i.colour, at, max(l.Lo, equal.Floor), max(l.Hi, equal.Floor))
 	}
 	l := p.Line(i.colour, false, xy)
 	l.Dashes = i.dashes

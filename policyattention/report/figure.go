@@ -230,7 +230,7 @@ func closedFigure(s *source) ([]*plots.Panel, error) {
 
 // massFigure draws the study of package lockup that lies beside the presets.
 func massFigure(s *source) ([]*plots.Panel, error) {
-	study, err := lockup.Read(filepath.Join(filepath.Dir(s.Store.Root()), "lockup", "lockup.json"))
+	study, err := lockup.Read(lockup.Path(filepath.Dir(s.Store.Root())))
 	if errors.Is(err, fs.ErrNotExist) {
 		p := plots.NewPanel("lock-up", "", "")
 		empty(p)

@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
-	"icrl/policyattention/experiment"
 	"icrl/policyattention/plots"
 	"icrl/policyattention/results"
 )
@@ -35,30 +34,32 @@ func stagesTable(s *source) (Table, error) {
 	return t, err
 }
 
-// stagesFigure draws the losses along such runs, a panel for each size that has been begun.
+// stagesFigure draws the losses along such runs, a panel for each method and size.
 func stagesFigure(s *source) ([]*plots.Panel, error) {
 	rows, err := s.Stages()
 	if err != nil {
 		return nil, err
 	}
 	var panels []*plots.Panel
-	for _, states := range s.Sizes(experiment.Benchmark) {
-		if !slices.ContainsFunc(rows, func(r results.StageRow) bool { return r.S == states }) {
-			continue
+	for len(rows) > 0 {
+		n := slices.IndexFunc(rows, func(r results.StageRow) bool { return r.Method != rows[0].Method || r.S != rows[0].S })
+		if n < 0 {
+			n = len(rows)
 		}
-		p := plots.NewPanel(fmt.Sprintf("Algorithm Distillation, S = %d", states), "optimizer steps", "median loss")
+		own := rows[:n]
+		rows = rows[n:]
+		p := plots.NewPanel(fmt.Sprintf("%s, S = %d", own[0].Label, own[0].S), "optimizer steps", "median loss")
 		panels = append(panels, p)
 		for i, horizon := range results.Horizons {
 			var xy plotter.XYs
 			colour := plots.Palette[i]
-			for _, r := range rows {
-				if r.S != states || r.T != horizon {
+			for _, r := range own {
+				if r.T != horizon {
 					continue
 				}
 				x := float64(r.Steps)
 				xy = append(xy, plotter.XY{X: x, Y: r.Loss.Value})
-				bar := p.Line(colour, false, plotter.XYs{{X: x, Y: r.Loss.Lo}, {X: x, Y: r.Loss.Hi}})
-				bar.Width, bar.Dashes = .7, nil
+				p.Bar(colour, x, r.Loss.Lo, r.Loss.Hi)
 				if n := r.Loss.Paper; n != nil && len(xy) == 1 {
 					end := plotter.XY{X: float64(r.Of), Y: n.Value}
 					p.Add(plots.Mark(colour, plots.Shapes[0], end))
@@ -71,7 +72,7 @@ func stagesFigure(s *source) ([]*plots.Panel, error) {
 		p.Y.Min = 0
 	}
 	if len(panels) == 0 {
-		panels = []*plots.Panel{plots.NewPanel("Algorithm Distillation", "optimizer steps", "median loss")}
+		panels = []*plots.Panel{plots.NewPanel("runs made in parts", "optimizer steps", "median loss")}
 		empty(panels...)
 	}
 	return panels, nil

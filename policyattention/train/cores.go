@@ -21,9 +21,8 @@ import (
 // cores makes the steps of a job on the processor cores of a backend xla:cpu or go. A
 // batch is taken through the network in parts, each by one core (and each part in blocks,
 // where [fused.BlockTokens] says so), and then every core makes the optimizer's step with the
-// mean of their gradients. How many cores there
-// are changes no bit: a part is the same program on any core, and the order of the
-// sum is that of the parts.
+// mean of their gradients. How many cores there are changes no bit: a part is the same program
+// on any core, and the order of the sum is that of the parts.
 type cores struct {
 	job   Job
 	step  int // steps made

@@ -19,7 +19,7 @@ type lockupCmd struct {
 }
 
 func (c lockupCmd) Run(ctx context.Context, g *globals) error {
-	file := cmp.Or(c.File, filepath.Join(g.Artifacts, "lockup", "lockup.json"))
+	file := cmp.Or(c.File, lockup.Path(g.Artifacts))
 	store, err := g.open()
 	if err != nil {
 		return err

@@ -64,14 +64,15 @@ async function compare(k) {
   if (other.key === key || app.playing) return;
   other.key = key;
   other.rows = null;
+  let rows;
   try {
-    const rows = await engine.call("compare", k);
-    if (other.key !== key) return; // a later round has been asked for
-    other.rows = rows;
-    render();
+    rows = await engine.call("compare", k);
   } catch {
-    // the chart says why there is none
+    return; // the chart says why there is none
   }
+  if (other.key !== key) return; // a later round has been asked for
+  other.rows = rows;
+  render();
 }
 
 // Numbers of the table are short; under the pointer they have all their digits.
