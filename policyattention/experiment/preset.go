@@ -57,6 +57,7 @@ type Row struct {
 const (
 	LiangLai     method.Name = "liang-lai"
 	Distillation method.Name = "algorithm-distillation"
+	ActorCritic  method.Name = "actor-critic"
 	S5RL         method.Name = "s5rl"
 )
 
@@ -161,6 +162,7 @@ var presets = []Preset{
 			{Benchmark, LiangLai, "paper-features", []int{8}, 1},
 			{Benchmark, LiangLai, "tuned", []int{8}, 1},
 			{Benchmark, Distillation, "cpu-tuned", []int{8}, 1},
+			{Benchmark, ActorCritic, "source", []int{8}, 0},
 			{Benchmark, S5RL, "cpu", []int{8}, 1},
 		},
 	},
@@ -199,6 +201,8 @@ var presets = []Preset{
 			{Benchmark, LiangLai, "tuned", []int{8}, 1},
 			{Benchmark, LiangLai, "tuned-initial", []int{8}, 1},
 			{Benchmark, Distillation, "cpu-tuned", []int{8}, 1},
+			{Benchmark, ActorCritic, "source", []int{8}, 0},
+			{Benchmark, ActorCritic, "source-tuned", []int{8}, 0},
 		},
 	},
 	// In the order of what is worth training first. Rows that need no new training
@@ -310,6 +314,8 @@ var presets = []Preset{
 			{Qualification, Distillation, "cpu", []int{8, 16}, 1},
 			{Benchmark, Distillation, "cpu", []int{8, 16}, 3},
 			{Benchmark, Distillation, "cpu-tuned", []int{8, 16}, 3},
+			{Benchmark, ActorCritic, "source", []int{8, 16}, 0},
+			{Benchmark, ActorCritic, "source-tuned", []int{8, 16}, 0},
 			{Qualification, S5RL, "cpu", []int{8}, 3},
 			{Qualification, S5RL, "cpu-cleared", []int{8}, 3},
 			{Qualification, S5RL, "cpu", []int{16}, 3},

@@ -53,6 +53,9 @@ type Method struct {
 	// longer one which that is and, as text says it, what part of it; "" for others. The
 	// parts of a recipe come before it in a plan, in their order.
 	StageOf func(recipe string) (whole, stage string)
+	// Imitates, where it is not nil, says of a recipe that learns from the histories of another
+	// method which that is, with its recipe; "" for others.
+	Imitates func(recipe string) (Name, string)
 	// Variants are the recipes of a sampled method that the paper's sentences on it are held to.
 	Variants []Variant
 	// Retuned pairs a recipe with the same at step sizes that calibration problems chose.

@@ -45,6 +45,15 @@ type Alone interface {
 	TrainAt(ctx context.Context, at Place) (losses []float64, err error)
 }
 
+// Imitating is a Training on the actions of another algorithm, its source.
+type Imitating interface {
+	Training
+	// SourceLoss returns the training loss of the source's own distributions of actions. A network
+	// that is below has learned by heart which actions were drawn: those of fresh histories
+	// cannot be predicted better.
+	SourceLoss() (float64, error)
+}
+
 // Place is where a training run is made.
 type Place struct {
 	Work     string // a folder that stays until the run is finished

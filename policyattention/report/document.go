@@ -40,7 +40,7 @@ var excerpts = map[string]func(*source) (Table, error){
 	"s4":              whole(confirmationTable, append([]string{"quantity", "paper", "here+95% interval", "runs"}, tailNames...)...),
 	"shifts":          whole(shiftTable, append([]string{"family", "identities", "paper", "here+95% interval"}, tailNames...)...),
 	"sampled":         sampledExcerpt,
-	"stages":          whole(stagesTable, slices.Concat([]string{"S", "steps", "training loss", "CPU-hours", "T", "paper, at the end", "here+95% interval"}, tailNames, []string{"runs"})...),
+	"stages":          whole(stagesTable, slices.Concat([]string{"S", "steps", "training loss", "source's training loss", "CPU-hours", "T", "paper, at the end", "here+95% interval", "source's loss+95% interval of that"}, tailNames, []string{"runs"})...),
 	"ablation":        whole(ablationTable, append([]string{"recipe", "what differs from plain", "row-L1, static inputs", "row-L1, in the loop", "T = 40 / oracle+95% interval", "T = 40 / plain+95% interval"}, tailNames...)...),
 	"order":           orderExcerpt,
 	"prior":           whole(priorTable, slices.Concat([]string{"recipe", "S", "T", "here / oracle+95% interval of ratio"}, tailNames, []string{"row-L1, in the loop", "runs"})...),

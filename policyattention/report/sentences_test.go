@@ -104,6 +104,57 @@ var sayings = []statement{
 		return all.Ratio.ByRun[at] == slices.Min(all.Ratio.ByRun) && one.Tail.Worst == all.Tail.Worst &&
 			zetas[at] > 1.5*slices.Max(others) && zetas[at] < 3*slices.Max(others)
 	}},
+	{"RESULTS.md", "From 5,000 steps on its loss at T = 20 is close to its\n  source's, problem by problem (most intervals hold zero: `table stages`), and at T = 40 a little above it.", func(t *testing.T, s *source) bool {
+		ok, later, apart := true, 0, 0
+		for _, row := range testkit.Must(s.Stages())(t) {
+			if row.S != 8 || row.Steps < 5000 {
+				continue
+			}
+			ok = ok && row.Above.Value > 0 && row.Above.Value < .05
+			if row.T == 40 {
+				ok = ok && row.Above.Lo > 0
+				continue
+			}
+			if later++; row.Above.Resolved(0) {
+				apart++
+			}
+		}
+		return ok && 2*apart < later
+	}},
+	{"RESULTS.md", "**Every loss here is below the paper's, which is of the end, after 40,000 steps.** So is the source's, at both sizes.", func(t *testing.T, s *source) bool {
+		ok := true
+		for _, row := range testkit.Must(s.Stages())(t) {
+			ok = ok && row.Loss.Value < row.Loss.Paper.Value
+		}
+		for _, row := range testkit.Must(s.Benchmark())(t) {
+			if row.Recipe == "source" {
+				ok = ok && row.Loss.Value < benchmarkKey(string(distillation), row.S, row.T).Value
+			}
+		}
+		return ok
+	}},
+	{"RESULTS.md", "**After 5,000 to 10,000 steps the network learns its histories by heart.**", func(t *testing.T, s *source) bool {
+		ok := true
+		for _, row := range testkit.Must(s.Stages())(t) {
+			ok = ok && (row.S != 8 || (row.TrainingLoss < row.SourceLoss) == (row.Steps >= 10_000))
+		}
+		return ok
+	}},
+	{"RESULTS.md", "the source by itself has less than a quarter of the\n  loss of the networks that were distilled from it at the CPU budget", func(t *testing.T, s *source) bool {
+		losses := map[string]map[string]float64{}
+		for _, row := range testkit.Must(s.Benchmark())(t) {
+			at := placeOf(row.S, row.T)
+			if losses[at] == nil {
+				losses[at] = map[string]float64{}
+			}
+			losses[at][row.Recipe] = row.Loss.Value
+		}
+		ok := len(losses) > 0
+		for _, of := range losses {
+			ok = ok && of["source-tuned"] < of["cpu-tuned"]/4
+		}
+		return ok
+	}},
 	{"RESULTS.md", "no change of its loss is resolved, at either size", func(t *testing.T, s *source) bool {
 		ok := true
 		for _, states := range []int{8, 16} {

@@ -22,15 +22,18 @@ func stagesTable(s *source) (Table, error) {
 			{"steps", func(r R) any { return r.Steps }},
 			{"of", func(r R) any { return r.Of }},
 			{"training loss", func(r R) any { return when(r.TrainingLoss > 0, r.TrainingLoss) }},
+			{"source's training loss", func(r R) any { return when(r.SourceLoss > 0, r.SourceLoss) }},
 			{"CPU-hours", func(r R) any { return when(r.Hours > 0, tenths(r.Hours)) }},
 			{"T", func(r R) any { return r.T }},
 			{"paper, at the end", func(r R) any { return quoted(r.Loss.Paper) }},
 		},
 		estimated("here", "95% interval", func(r R) results.Estimate { return r.Loss }),
+		estimated("source's loss", "95% interval of that", func(r R) results.Estimate { return r.Source }),
+		estimated("above the source, paired", "95% interval of this", func(r R) results.Estimate { return r.Above }),
 		tails(func(r R) results.Tail { return r.Tail }),
 		[]column[R]{{"runs", func(r R) any { return ofRuns(r.Loss) }}},
 	)...)
-	t.Notes = []string{"Training loss: cross-entropy in nats, the mean over the last hundredth of the steps so far. CPU-hours: processor time of the first run so far.", tailNote}
+	t.Notes = []string{"Training loss: cross-entropy in nats, the mean over the last hundredth of the steps so far. Source's training loss: that of the policies of the algorithm that it imitates, on the same windows; nothing predicts fresh actions better. CPU-hours: processor time of the first run so far.", tailNote}
 	return t, err
 }
 
@@ -67,6 +70,9 @@ func stagesFigure(s *source) ([]*plots.Panel, error) {
 				}
 			}
 			p.Name(fmt.Sprintf("T = %d", horizon), p.Line(colour, false, xy))
+			if source := own[i].Source; source.Runs > 0 {
+				p.Name(fmt.Sprintf("its source, T = %d", horizon), p.Line(colour, true, plotter.XYs{{X: xy[0].X, Y: source.Value}, {X: float64(own[i].Of), Y: source.Value}}))
+			}
 		}
 		plots.LogScale(&p.X)
 		p.Y.Min = 0

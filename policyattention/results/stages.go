@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
 )
 
 // StageRow is where a run that is made in parts stands after one of them, or at its end.
@@ -12,7 +13,12 @@ type StageRow struct {
 	Steps        int     `json:"steps"`         // of the optimizer, so far
 	Of           int     `json:"of"`            // in all
 	TrainingLoss float64 `json:"training_loss"` // mean over the last hundredth of the steps
+	SourceLoss   float64 `json:"source_loss"`   // see [method.Imitating], 0 without it
 	Hours        float64 `json:"hours"`         // of processor time, so far
+	// Source is the loss of the algorithm that it learns to imitate, and Above by how much
+	// its own lies above that, see [method.Method].Imitates.
+	Source Estimate `json:"source"`
+	Above  Estimate `json:"above"`
 }
 
 // Stages returns the losses along the training of runs that are made in parts (see
@@ -51,8 +57,18 @@ func (s *Source) Stages() (rows []StageRow, err error) {
 				if err := s.trained(&row, runs.Found[0], m.Whole(r)); err != nil {
 					return nil, err
 				}
+				source, err := s.imitated(m, r, states)
+				if err != nil {
+					return nil, err
+				}
 				for _, horizon := range Horizons {
 					row.T = horizon
+					if row.Source, err = source.Median(horizon); err != nil {
+						return nil, err
+					}
+					if row.Above, err = runs.Compare(PairedDifference, source, horizon); err != nil {
+						return nil, err
+					}
 					if row.Loss, row.Ratio, row.Tail, err = beside(runs, oracle, horizon); err != nil {
 						return nil, err
 					}
@@ -63,6 +79,19 @@ func (s *Source) Stages() (rows []StageRow, err error) {
 		}
 	}
 	return rows, nil
+}
+
+// imitated finds the runs of the algorithm that a recipe learns to imitate, none where there
+// is no such algorithm.
+func (s *Source) imitated(m method.Method, recipe string, states int) (Runs, error) {
+	if m.Imitates == nil {
+		return Runs{}, nil
+	}
+	name, of := m.Imitates(recipe)
+	if name == "" {
+		return Runs{}, nil
+	}
+	return s.Find(s.Series(name, of).In(experiment.Benchmark, states))
 }
 
 // trained fills in what a row says of the training that an evaluation's network had.
@@ -79,6 +108,11 @@ func (s *Source) trained(row *StageRow, e *experiment.Evaluation, whole string) 
 	run, err := s.Training(training)
 	if err != nil || run == nil {
 		return err
+	}
+	if imitating, ok := training.(method.Imitating); ok {
+		if row.SourceLoss, err = imitating.SourceLoss(); err != nil {
+			return err
+		}
 	}
 	row.Hours = run.Manifest.Cost.CPUSeconds / 3600
 	losses, err := run.Losses()

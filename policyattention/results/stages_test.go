@@ -42,6 +42,9 @@ func TestStages(t *testing.T) {
 		if got := medianOf(t, one(t, "benchmark/algorithm-distillation-"+recipe+"-S8-18100-*"), r.T); got != r.Loss.Value {
 			t.Errorf("after %d steps, T = %d: %v, the file has %v", r.Steps, r.T, r.Loss.Value, got)
 		}
+		if got := medianOf(t, one(t, "benchmark/actor-critic-source-S8-*"), r.T); got != r.Source.Value {
+			t.Errorf("the source, T = %d: %v, the file has %v", r.T, r.Source.Value, got)
+		}
 		var manifest struct {
 			Cost struct {
 				CPU float64 `json:"cpu_seconds"`

@@ -351,3 +351,59 @@ func TestBeginnings(t *testing.T) {
 		t.Errorf("full is part of %q, %q", whole, stage)
 	}
 }
+
+// The source's loss is what windows drawn as in training have, where each action costs what the
+// policy of a learner that has seen the same transitions gives it. The tolerance is that of a mean
+// over 200,000 windows, four standard deviations.
+func TestSourceLossIsThatOfWindows(t *testing.T) {
+	c := tiny()
+	got := testkit.Must(c.SourceLoss())(t)
+	histories := testkit.Must(c.histories())(t)
+	problems := testkit.Must(mdp.Random.Draw(seed.New(c.Seed, "distill", "mdps").Uint64(), c.States, c.Actions, c.Histories))(t)
+	cost := make([][]float64, c.Histories)
+	for i, h := range histories {
+		theta, w := make([][]float64, c.States), make([]float64, c.States)
+		for s := range theta {
+			theta[s] = make([]float64, c.Actions)
+		}
+		for start := 0; start < c.Length; start += baseline.Window {
+			before := make([][]float64, c.States)
+			for s := range theta {
+				before[s] = slices.Clone(theta[s])
+				pmd.Softmax(before[s])
+			}
+			deltas := make([]float64, baseline.Window)
+			for k := range deltas {
+				tau := start + k
+				cost[i] = append(cost[i], -math.Log(before[h.State[tau]][h.action[tau]]))
+				if tau+1 < c.Length { // the last transition's successor is not stored, nor needed
+					deltas[k] = float64(h.Reward[tau+1]) + problems[i].MDP.Gamma*w[h.State[tau+1]] - w[h.State[tau]]
+				}
+			}
+			for k, delta := range deltas {
+				s := h.State[start+k]
+				for a, p := range before[s] {
+					theta[s][a] -= c.Source.Alpha * delta * p / baseline.Window
+				}
+				theta[s][h.action[start+k]] += c.Source.Alpha * delta / baseline.Window
+				w[s] += c.Source.Beta * delta / baseline.Window
+			}
+		}
+	}
+	sum, squares, n := 0.0, 0.0, 0
+	for step := range 200_000 / c.Batch {
+		for _, begin := range tensors.MustCopyFlatData[int32](c.batch(step)) {
+			i, offset := int(begin)/c.Length, int(begin)%c.Length
+			mean := 0.0
+			for _, x := range cost[i][offset:][:c.Context] {
+				mean += x / float64(c.Context)
+			}
+			sum, squares, n = sum+mean, squares+mean*mean, n+1
+		}
+	}
+	mean := sum / float64(n)
+	deviation := math.Sqrt((squares/float64(n) - mean*mean) / float64(n))
+	if math.Abs(got-mean) > 4*deviation {
+		t.Errorf("the source's loss is %v, %d windows have %v ± %v", got, n, mean, deviation)
+	}
+}

@@ -16,7 +16,7 @@ import (
 var Methods = method.Registry(slices.Concat(
 	policyattention.Methods,
 	[]method.Method{lianglai.Method},
-	[]method.Method{distill.Method},
+	[]method.Method{distill.Method, distill.Source},
 	[]method.Method{s5rl.Method},
 	[]method.Method{exactpmd.Method},
 ))

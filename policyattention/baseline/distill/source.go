@@ -1,0 +1,79 @@
+package distill
+
+import (
+	"fmt"
+	"image/color"
+	"strings"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/method"
+)
+
+// Source is the source algorithm by itself, tabular actor–critic, among the methods. What
+// Algorithm Distillation can be asked for is to learn as fast as the histories that it
+// imitates. Its recipes are
+//
+//	source        with the paper's rate
+//	source-tuned  with the tuned one
+var Source = method.Method{
+	Name: sourceName, Label: "Actor–critic", Colour: color.RGBA{140, 81, 10, 255}, Dashes: []float64{7, 2, 1, 2},
+	Sampled: true, Untrained: true,
+	Signal: "none", Access: "20 on-policy transitions", Cost: "–",
+	Tuned: []string{withTuned},
+	Notes: map[string][]string{
+		"benchmark": {"Actor–critic: the source of Algorithm Distillation by itself, tabular and from the uniform policy, with the paper's rate (source) or the tuned one (source-tuned). It is the algorithm whose histories the networks were trained to continue."},
+	},
+	Deploy: func(s method.Setting) (method.Deployment, error) {
+		d := &SourceDeployment{}
+		switch s.Recipe {
+		case withPapers:
+			d.ActorCritic.Steps = Paper(0, s.States).Source
+		case withTuned:
+			d.ActorCritic.Steps = s.Tuned["source"]
+		default:
+			return nil, fmt.Errorf("no recipe %q of actor–critic", s.Recipe)
+		}
+		d.ActorCritic.Start = baseline.Uniform
+		return d, nil
+	},
+}
+
+const (
+	sourceName = "actor-critic"
+	withPapers = "source"
+	withTuned  = "source-tuned"
+)
+
+// imitates returns the source of a recipe of Algorithm Distillation; the rates that are
+// tried on calibration problems alone have none.
+func imitates(recipe string) (method.Name, string) {
+	switch {
+	case strings.HasPrefix(recipe, sourcePrefix):
+		return "", ""
+	case strings.Contains(recipe, "tuned"):
+		return sourceName, withTuned
+	}
+	return sourceName, withPapers
+}
+
+// SourceDeployment deploys the source algorithm.
+type SourceDeployment struct {
+	ActorCritic struct {
+		Steps baseline.StepSizes `json:"steps"`
+		Start baseline.Start     `json:"start"`
+	} `json:"actor_critic"`
+}
+
+var _ method.Learner = (*SourceDeployment)(nil)
+
+// Weights implements method.Deployment: there are none.
+func (d *SourceDeployment) Weights() []method.Weights { return nil }
+
+// StepSizes implements method.Learner.
+func (d *SourceDeployment) StepSizes() baseline.StepSizes { return d.ActorCritic.Steps }
+
+// Controller implements method.Deployment. Its transitions come from streams below root.
+func (d *SourceDeployment) Controller(_ *method.Models, _ float64, root uint64) (control.Controller, error) {
+	return baseline.Teacher{Steps: d.ActorCritic.Steps, Start: d.ActorCritic.Start, Root: root}, nil
+}
