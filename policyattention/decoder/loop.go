@@ -23,6 +23,8 @@ type PacketSource struct {
 	Exact bool
 }
 
+var errNoPackets = errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
+
 // Sampled returns the environment that the paper assumes: fresh packets, drawn
 // from a stream of its own for every problem and round.
 func Sampled(root uint64) PacketSource {
@@ -82,7 +84,7 @@ func (c Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 // evaluate asks the environment for packets and makes a critic call.
 func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, []Packet, error) {
 	if source.Packets == nil {
-		return nil, nil, errors.New("decoder: a source without packets; want Sampled, Weighted or one of your own")
+		return nil, nil, errNoPackets
 	}
 	if c.Round >= d.Rounds {
 		return nil, nil, fmt.Errorf("decoder: critic call in round %d, beyond the cap rounds = %d", c.Round, d.Rounds)

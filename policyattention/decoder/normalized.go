@@ -259,6 +259,9 @@ func SweepCarrier(caps Caps, contexts []control.Context, source PacketSource, sc
 	if err != nil {
 		return nil, err
 	}
+	if source.Packets == nil {
+		return nil, errNoPackets
+	}
 	var points []CarrierPoint
 	for _, h := range scales {
 		d, err := NewNormalized(caps, h)

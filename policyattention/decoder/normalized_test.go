@@ -2,6 +2,7 @@ package decoder
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -110,6 +111,9 @@ func TestNormSlope(t *testing.T) {
 	points, err := SweepCarrier(normCaps(), normContexts(t, 6), Sampled(13), scales)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := SweepCarrier(normCaps(), normContexts(t, 1), PacketSource{}, scales); err == nil || !strings.Contains(err.Error(), "without packets") {
+		t.Errorf("a source without packets: %v", err)
 	}
 	var h, defect, actor, critic []float64
 	for _, p := range points {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/pmd"
 )
 
 // Attention says what is made of the scores ZᵀQZ [n+1, n+1] of a trained layer: rows are
@@ -110,15 +112,6 @@ func (n Network) Forward(params []float64, prompt *mat.Dense) ([]*mat.Dense, err
 	return all, nil
 }
 
-// Value returns the value of the query of a prompt, in plain Go.
-func (n Network) Value(params []float64, prompt *mat.Dense) (float64, error) {
-	all, err := n.Forward(params, prompt)
-	if err != nil {
-		return 0, err
-	}
-	return -all[n.Layers].At(n.rows()-1, n.N), nil
-}
-
 // apply is one layer in plain Go.
 func (n Network) apply(z, p, q *mat.Dense) *mat.Dense {
 	var qz, scores, values, out mat.Dense
@@ -141,28 +134,14 @@ func (n Network) activate(scores *mat.Dense) {
 	switch n.Attention {
 	case OverKeys, OverKeysByN:
 		for j := range size {
-			scores.SetCol(j, softmax(mat.Col(nil, j, scores)))
+			column := mat.Col(nil, j, scores)
+			pmd.Softmax(column)
+			scores.SetCol(j, column)
 		}
 	case OverQueries:
 		for i := range size {
-			softmax(scores.RawRowView(i))
+			pmd.Softmax(scores.RawRowView(i))
 		}
 	}
 	scores.Scale(n.share(), scores)
-}
-
-// softmax replaces x by its softmax and returns it.
-func softmax(x []float64) []float64 {
-	top, sum := x[0], 0.
-	for _, v := range x {
-		top = max(top, v)
-	}
-	for i, v := range x {
-		x[i] = math.Exp(v - top)
-		sum += x[i]
-	}
-	for i := range x {
-		x[i] /= sum
-	}
-	return x
 }

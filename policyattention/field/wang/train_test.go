@@ -64,7 +64,7 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 		values, td := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 		spec := Spec{Algorithm: TD0, D: n.D, N: n.N, Queries: 1, Alpha: n.Step(params)}
 		for i, c := range contexts {
-			want, err := n.Value(params, c.Prompt(0))
+			want, err := n.value(params, c.Prompt(0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func plainValues(t *testing.T, tr Training, params []float64, step int) [2][]flo
 			}
 			c.R[k] = process.R[walk[b+k]]
 		}
-		v, err := tr.Value(params, c.Prompt(0))
+		v, err := tr.value(params, c.Prompt(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,4 +240,13 @@ func TestTrainingRefusesBadRecipes(t *testing.T) {
 			t.Errorf("got error %v, want one with %q", err, want)
 		}
 	}
+}
+
+// value returns the value of the query of a prompt, in plain Go.
+func (n Network) value(params []float64, prompt *mat.Dense) (float64, error) {
+	all, err := n.Forward(params, prompt)
+	if err != nil {
+		return 0, err
+	}
+	return -all[n.Layers].At(n.rows()-1, n.N), nil
 }

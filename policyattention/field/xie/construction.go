@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/pmd"
 )
 
 // Context is the walk that a prompt shows.
@@ -198,26 +199,11 @@ func Kernel(z, a *mat.Dense) *mat.Dense {
 	sources--
 	for j := range cols {
 		column := mat.Col(nil, j, &scores)
-		softmax(column[:sources])
+		pmd.Softmax(column[:sources])
 		column[sources] = 0
 		scores.SetCol(j, column)
 	}
 	return &scores
-}
-
-// softmax replaces x by its softmax.
-func softmax(x []float64) {
-	top, sum := x[0], 0.
-	for _, v := range x {
-		top = max(top, v)
-	}
-	for i, v := range x {
-		x[i] = math.Exp(v - top)
-		sum += x[i]
-	}
-	for i := range x {
-		x[i] /= sum
-	}
 }
 
 // Window returns the context of a walk in features [S, d].
