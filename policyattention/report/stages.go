@@ -55,11 +55,13 @@ func stagesFigure(s *source) ([]*plots.Panel, error) {
 		panels = append(panels, p)
 		for i, horizon := range results.Horizons {
 			var xy plotter.XYs
+			var source results.Estimate // the same in all rows
 			colour := plots.Palette[i]
 			for _, r := range own {
 				if r.T != horizon {
 					continue
 				}
+				source = r.Source
 				x := float64(r.Steps)
 				xy = append(xy, plotter.XY{X: x, Y: r.Loss.Value})
 				p.Bar(colour, x, r.Loss.Lo, r.Loss.Hi)
@@ -70,8 +72,8 @@ func stagesFigure(s *source) ([]*plots.Panel, error) {
 				}
 			}
 			p.Name(fmt.Sprintf("T = %d", horizon), p.Line(colour, false, xy))
-			if source := own[i].Source; source.Runs > 0 {
-				p.Name(fmt.Sprintf("its source, T = %d", horizon), p.Line(colour, true, plotter.XYs{{X: xy[0].X, Y: source.Value}, {X: float64(own[i].Of), Y: source.Value}}))
+			if source.Runs > 0 {
+				p.Name(fmt.Sprintf("its source, T = %d", horizon), p.Line(colour, true, plotter.XYs{{X: xy[0].X, Y: source.Value}, {X: float64(own[0].Of), Y: source.Value}}))
 			}
 		}
 		plots.LogScale(&p.X)

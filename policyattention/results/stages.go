@@ -25,6 +25,7 @@ type StageRow struct {
 // [method.Method].StageOf), after each part that has been evaluated and at the end: by method,
 // size, steps and horizon. Training losses and hours are of the first run.
 func (s *Source) Stages() (rows []StageRow, err error) {
+	imitating := sourceLosses{}
 	for _, m := range s.Store.Preset.Methods {
 		if m.StageOf == nil {
 			continue
@@ -54,7 +55,7 @@ func (s *Source) Stages() (rows []StageRow, err error) {
 					continue
 				}
 				row := StageRow{BenchmarkRow: BenchmarkRow{Series: x, S: states}}
-				if err := s.trained(&row, runs.Found[0], m.Whole(r)); err != nil {
+				if err := s.trained(&row, runs.Found[0], m.Whole(r), imitating); err != nil {
 					return nil, err
 				}
 				source, err := s.imitated(m, r, states)
@@ -94,8 +95,27 @@ func (s *Source) imitated(m method.Method, recipe string, states int) (Runs, err
 	return s.Find(s.Series(name, of).In(experiment.Benchmark, states))
 }
 
+// sourceLosses are those of [method.Imitating], by the cell of the whole run: its parts have the
+// same data, which it takes a run of every source to make.
+type sourceLosses map[experiment.Cell]float64
+
+// of returns the one of a training run, 0 where it imitates nothing.
+func (l sourceLosses) of(whole experiment.Cell, training method.Training) (loss float64, err error) {
+	imitating, ok := training.(method.Imitating)
+	if !ok {
+		return 0, nil
+	}
+	if loss, ok := l[whole]; ok {
+		return loss, nil
+	}
+	if loss, err = imitating.SourceLoss(); err == nil {
+		l[whole] = loss
+	}
+	return loss, err
+}
+
 // trained fills in what a row says of the training that an evaluation's network had.
-func (s *Source) trained(row *StageRow, e *experiment.Evaluation, whole string) error {
+func (s *Source) trained(row *StageRow, e *experiment.Evaluation, whole string, imitating sourceLosses) error {
 	training := e.Config.Trainings()[0]
 	row.Steps = training.Budget()
 	end := e.Cell
@@ -109,10 +129,8 @@ func (s *Source) trained(row *StageRow, e *experiment.Evaluation, whole string) 
 	if err != nil || run == nil {
 		return err
 	}
-	if imitating, ok := training.(method.Imitating); ok {
-		if row.SourceLoss, err = imitating.SourceLoss(); err != nil {
-			return err
-		}
+	if row.SourceLoss, err = imitating.of(end, training); err != nil {
+		return err
 	}
 	row.Hours = run.Manifest.Cost.CPUSeconds / 3600
 	losses, err := run.Losses()

@@ -20,16 +20,16 @@ var Source = method.Method{
 	Name: sourceName, Label: "Actor–critic", Colour: color.RGBA{140, 81, 10, 255}, Dashes: []float64{7, 2, 1, 2},
 	Sampled: true, Untrained: true,
 	Signal: "none", Access: "20 on-policy transitions", Cost: "–",
-	Tuned: []string{withTuned},
+	Tuned: []string{sourceTuned},
 	Notes: map[string][]string{
 		"benchmark": {"Actor–critic: the source of Algorithm Distillation by itself, tabular and from the uniform policy, with the paper's rate (source) or the tuned one (source-tuned). It is the algorithm whose histories the networks were trained to continue."},
 	},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		d := &SourceDeployment{}
 		switch s.Recipe {
-		case withPapers:
+		case sourcePapers:
 			d.ActorCritic.Steps = Paper(0, s.States).Source
-		case withTuned:
+		case sourceTuned:
 			d.ActorCritic.Steps = s.Tuned["source"]
 		default:
 			return nil, fmt.Errorf("no recipe %q of actor–critic", s.Recipe)
@@ -40,9 +40,9 @@ var Source = method.Method{
 }
 
 const (
-	sourceName = "actor-critic"
-	withPapers = "source"
-	withTuned  = "source-tuned"
+	sourceName   = "actor-critic"
+	sourcePapers = "source"
+	sourceTuned  = "source-tuned"
 )
 
 // imitates returns the source of a recipe of Algorithm Distillation; the rates that are
@@ -52,9 +52,9 @@ func imitates(recipe string) (method.Name, string) {
 	case strings.HasPrefix(recipe, sourcePrefix):
 		return "", ""
 	case strings.Contains(recipe, "tuned"):
-		return sourceName, withTuned
+		return sourceName, sourceTuned
 	}
-	return sourceName, withPapers
+	return sourceName, sourcePapers
 }
 
 // SourceDeployment deploys the source algorithm.
