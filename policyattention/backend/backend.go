@@ -45,6 +45,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gomlx/compute"
@@ -149,7 +151,8 @@ func IsXLACPU(b compute.Backend) bool { return Describe(b).Name == "xla:cpu" }
 // IsGo says that b is GoMLX's own backend in pure Go.
 func IsGo(b compute.Backend) bool { return Describe(b).Name == gobackend.BackendName }
 
-// findPlugin returns the path of the file of a plugin in the first folder that has it.
+// findPlugin returns the path of the file of a plugin in the first folder that has it: the one
+// without a version in its name, else the one of the latest version.
 func findPlugin(plugin string, folders []string) (string, error) {
 	for _, folder := range folders {
 		// GoMLX's installer puts a version into the name: pjrt_c_api_cpu_v0.83.1_plugin.so.
@@ -158,16 +161,25 @@ func findPlugin(plugin string, folders []string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("plugin name %q: %w", plugin, err)
 			}
-			for _, file := range files {
-				switch filepath.Ext(file) {
-				case ".so", ".dylib", ".dll":
-					return filepath.Abs(file)
-				}
+			files = slices.DeleteFunc(files, func(file string) bool {
+				return !slices.Contains([]string{".so", ".dylib", ".dll"}, filepath.Ext(file))
+			})
+			if len(files) > 0 {
+				return filepath.Abs(slices.MaxFunc(files, func(a, b string) int { return slices.Compare(versionOf(a), versionOf(b)) }))
 			}
 		}
 	}
 	return "", fmt.Errorf("%w called %q in %s ('make setup' or 'make plugin' installs one)",
 		ErrNoPlugin, plugin, strings.Join(folders, ", "))
+}
+
+// versionOf returns the numbers in the name of a plugin's file, such as 0, 83, 1.
+func versionOf(file string) (version []int) {
+	for _, digits := range strings.FieldsFunc(filepath.Base(file), func(r rune) bool { return r < '0' || r > '9' }) {
+		n, _ := strconv.Atoi(digits) // digits alone; beyond an int they count as the largest
+		version = append(version, n)
+	}
+	return version
 }
 
 // pluginFolders lists the folders to look for plugins in, in order.

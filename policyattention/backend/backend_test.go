@@ -141,8 +141,12 @@ func TestFindPlugin(t *testing.T) {
 	for _, file := range []string{
 		filepath.Join(first, "pjrt_c_api_cpu_plugin.txt"),
 		filepath.Join(first, "pjrt_c_api_cuda_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_cpu_v0.9.0_plugin.so"),
 		filepath.Join(second, "pjrt_c_api_cpu_v0.83.1_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_cpu_v0.83.1-rc_plugin.txt"),
 		filepath.Join(second, "pjrt_c_api_cuda_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_rocm_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_rocm_v1.0.0_plugin.so"),
 	} {
 		if err := os.WriteFile(file, nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -151,6 +155,7 @@ func TestFindPlugin(t *testing.T) {
 	for plugin, want := range map[string]string{
 		"cpu":  filepath.Join(second, "pjrt_c_api_cpu_v0.83.1_plugin.so"),
 		"cuda": filepath.Join(first, "pjrt_c_api_cuda_plugin.so"),
+		"rocm": filepath.Join(second, "pjrt_c_api_rocm_plugin.so"),
 	} {
 		if got, err := findPlugin(plugin, []string{first, second}); err != nil || got != want {
 			t.Errorf("findPlugin(%q) = %q, %v; want %q", plugin, got, err, want)

@@ -84,8 +84,8 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 // Weights that would take more room than they are worth. The first identity stands for the
 // rest: critics of the paper's recipe at S = 8, and weights on the way that the frontier is
 // made of. Of those, PMD-target keeps none, nor does any actor at S = 4; and of the identities
-// beyond the paper's, the fifth of them and later keep no weights. The state of the furthest step stands for
-// Algorithm Distillation's earlier ones.
+// beyond the paper's, the fifth of them and later keep no weights. Of Algorithm Distillation's full
+// recipe, its parts keep none: the whole run has those of the end, and its state stands for it until then.
 const (
 	laterCritics   = "critic-plain-S8-1810[^0]/*"
 	laterSnapshots = "*-plain-S8-1810[^0]/weights-*"
@@ -94,7 +94,7 @@ const (
 	pmdSnapshots   = "pmd-target-plain-*/weights-*"
 	briefPlain     = "proximal-plain-[13][26]00-S*/*"
 	briefPrior     = "proximal-prior-800-S*/*"
-	earlierStages  = "algorithm-distillation-*-context200-steps*/weights.safetensors"
+	earlierStages  = "algorithm-distillation-*-context200-steps[125]*/weights.safetensors"
 )
 
 var presets = []Preset{
