@@ -84,8 +84,9 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 // Weights that would take more room than they are worth. The first identity stands for the
 // rest: critics of the paper's recipe at S = 8, and weights on the way that the frontier is
 // made of. Of those, PMD-target keeps none, nor does any actor at S = 4; and of the identities
-// beyond the paper's, the fifth of them and later keep no weights. Of Algorithm Distillation's full
-// recipe, its parts keep none: the whole run has those of the end, and its state stands for it until then.
+// beyond the paper's, the fifth of them and later keep no weights. Of Algorithm
+// Distillation's recipes, parts keep none: the whole run has those of the end, and until then its
+// state stands for it.
 const (
 	laterCritics   = "critic-plain-S8-1810[^0]/*"
 	laterSnapshots = "*-plain-S8-1810[^0]/weights-*"
@@ -95,6 +96,7 @@ const (
 	briefPlain     = "proximal-plain-[13][26]00-S*/*"
 	briefPrior     = "proximal-prior-800-S*/*"
 	earlierStages  = "algorithm-distillation-*-context200-steps[125]*/weights.safetensors"
+	firstStages    = "algorithm-distillation-*-context800-steps1000-*/weights.safetensors"
 )
 
 var presets = []Preset{
@@ -214,7 +216,7 @@ var presets = []Preset{
 		Brief:    map[string]map[int]int{"plain": {4: 3_200, 8: 3_200, 16: 1_600}, "prior": {4: 800, 8: 800, 16: 800}},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
 		Qualifying: map[method.Name]int{S5RL: 128},
-		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, smallSnapshots, furtherActors, pmdSnapshots, briefPlain, briefPrior, earlierStages},
+		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, smallSnapshots, furtherActors, pmdSnapshots, briefPlain, briefPrior, earlierStages, firstStages},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},
@@ -323,6 +325,7 @@ var presets = []Preset{
 			{Benchmark, S5RL, "cpu", []int{8}, 3},
 			{Benchmark, S5RL, "cpu", []int{16}, 3},
 			// A GPU's work.
+			{Qualification, Distillation, "first-after-1000", []int{8}, 1},
 			{Qualification, Distillation, "first", []int{8}, 1},
 			{Benchmark, Distillation, "full-after-500", []int{8, 16}, 1},
 			{Benchmark, Distillation, "full-after-1000", []int{8, 16}, 1},

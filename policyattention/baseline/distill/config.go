@@ -13,6 +13,7 @@ package distill
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
@@ -78,13 +79,14 @@ func CPU(seed uint64, states int) Config {
 	return c
 }
 
-// line names the run that c is a stage of, see [train.Job]: the paper's recipe, which
-// takes days without a GPU, is made in stages. It is "" for others. Nothing in a run
-// depends on the number of steps that are to come.
+// line names the run that c is a stage of, see [train.Job]: the paper's recipe and its first
+// attempt, which take a day without a GPU, are made in stages. It is "" for others. Nothing in a
+// run depends on the number of steps that are to come.
 func (c Config) line() string {
-	paper := Paper(c.Seed, c.States)
-	paper.Actions, paper.Source, paper.Steps = c.Actions, c.Source, c.Steps
-	if c != paper {
+	if !slices.ContainsFunc([]Config{Paper(c.Seed, c.States), FirstAttempt(c.Seed, c.States)}, func(whole Config) bool {
+		whole.Actions, whole.Source, whole.Steps = c.Actions, c.Source, c.Steps
+		return c == whole
+	}) {
 		return ""
 	}
 	c.Steps = 0

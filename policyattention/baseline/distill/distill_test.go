@@ -339,7 +339,11 @@ func TestBeginnings(t *testing.T) {
 			t.Errorf("a run of minutes or hours is made in stages: %q", c.line())
 		}
 	}
-	for _, name := range []string{"full-after-", "full-after-0", "full-after-40000", "full-after-x", "first-after-5"} {
+	first := FirstAttempt(18100, 8)
+	if c := testkit.Must(recipe("first-after-1000", 18100, 8, baseline.StepSizes{}))(t); c.Steps != 1000 || c.line() == "" || c.line() != first.line() || c.line() == whole.line() {
+		t.Errorf("first-after-1000: %d steps, line %q; want 1000 and %q", c.Steps, c.line(), first.line())
+	}
+	for _, name := range []string{"full-after-", "full-after-0", "full-after-40000", "full-after-x", "full-short-after-5", "first-after-20000", "cpu-after-5", "cpu-source-4-after-5"} {
 		if c, err := recipe(name, 18100, 8, baseline.StepSizes{}); err == nil {
 			t.Errorf("%s is a recipe of %d steps", name, c.Steps)
 		}
@@ -347,8 +351,13 @@ func TestBeginnings(t *testing.T) {
 	if whole, stage := stageOf("full-after-2500"); whole != "full" || stage != "full, 2500 of 40000 steps" {
 		t.Errorf("%q, %q", whole, stage)
 	}
-	if whole, stage := stageOf("full"); whole != "" || stage != "" {
-		t.Errorf("full is part of %q, %q", whole, stage)
+	if whole, stage := stageOf("first-after-1000"); whole != "first" || stage != "first, 1000 of 20000 steps" {
+		t.Errorf("%q, %q", whole, stage)
+	}
+	for _, name := range []string{"full", "first", "full-short", "cpu-after-5", "full-after-"} {
+		if whole, stage := stageOf(name); whole != "" || stage != "" {
+			t.Errorf("%s is part of %q, %q", name, whole, stage)
+		}
 	}
 }
 

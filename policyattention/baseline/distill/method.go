@@ -21,6 +21,7 @@ import (
 //	full-short       its control with a context of one round
 //	full-tuned       the paper's with the tuned source rate
 //	first            the paper's first attempt, which failed to qualify
+//	first-after-N    its first N steps
 //	cpu              the budget for machines without a GPU, with the paper's source rate
 //	cpu-tuned        with the tuned source rate
 //	cpu-tuned-short  its control
@@ -85,11 +86,11 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 	base, short := strings.CutSuffix(name, "-short")
 	base, withTuned := strings.CutSuffix(base, "-tuned")
 	rate, withRate := strings.CutPrefix(base, sourcePrefix)
-	steps, beginning := strings.CutPrefix(name, beginningPrefix)
+	whole, steps, beginning := strings.Cut(name, after)
 	switch {
-	case beginning || name == "full" || name == "full-short" || name == "full-tuned":
+	case whole == fullRecipe || name == "full-short" || name == "full-tuned":
 		c = Paper(seed, states)
-	case name == "first":
+	case whole == firstRecipe:
 		c = FirstAttempt(seed, states)
 	case name == "cpu" || name == "cpu-tuned" || name == "cpu-tuned-short" || withRate && base == name:
 		c = CPU(seed, states)
@@ -117,20 +118,29 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 	return c, nil
 }
 
-// stageOf returns what the first steps of the full recipe are a part of, and how text
+// stageOf returns what the first steps of a recipe of the paper's are a part of, and how text
 // says it.
-func stageOf(recipe string) (whole, stage string) {
-	steps, ok := strings.CutPrefix(recipe, beginningPrefix)
-	n, err := strconv.Atoi(steps)
-	if !ok || err != nil {
+func stageOf(name string) (whole, stage string) {
+	whole, steps, _ := strings.Cut(name, after)
+	if whole != fullRecipe && whole != firstRecipe {
 		return "", ""
 	}
-	return "full", fmt.Sprintf("full, %d of %d steps", n, Paper(1, 2).Steps)
+	n, err := strconv.Atoi(steps)
+	if err != nil {
+		return "", "" // the whole
+	}
+	c, err := recipe(whole, 1, 2, baseline.StepSizes{})
+	if err != nil {
+		return "", ""
+	}
+	return whole, fmt.Sprintf("%s, %d of %d steps", whole, n, c.Steps)
 }
 
 const (
-	sourcePrefix    = "cpu-source-"
-	beginningPrefix = "full-after-"
+	fullRecipe   = "full"
+	firstRecipe  = "first"
+	after        = "-after-"
+	sourcePrefix = "cpu-source-"
 )
 
 // sources lists the recipes of the tuning block, by source rate. They go past
