@@ -104,27 +104,35 @@ var sayings = []statement{
 		return all.Ratio.ByRun[at] == slices.Min(all.Ratio.ByRun) && one.Tail.Worst == all.Tail.Worst &&
 			zetas[at] > 1.5*slices.Max(others) && zetas[at] < 3*slices.Max(others)
 	}},
-	{"RESULTS.md", "From 5,000 steps on its loss at T = 20 is close to its\n  source's, problem by problem (most intervals hold zero: `table stages`), and at T = 40 a little above it.", func(t *testing.T, s *source) bool {
-		ok, later, apart := true, 0, 0
+	{"RESULTS.md", "From 5,000 steps on its loss is above its source's,\n  problem by problem, by less than .05 at T = 20 and at T = 40; at the end both differences are resolved", func(t *testing.T, s *source) bool {
+		ok, ends := true, 0
 		for _, row := range testkit.Must(s.Stages())(t) {
 			if row.S != 8 || row.Steps < 5000 {
 				continue
 			}
 			ok = ok && row.Above.Value > 0 && row.Above.Value < .05
-			if row.T == 40 {
+			if row.Steps == row.Of {
+				ends++
 				ok = ok && row.Above.Lo > 0
-				continue
-			}
-			if later++; row.Above.Resolved(0) {
-				apart++
 			}
 		}
-		return ok && 2*apart < later
+		return ok && ends == 2
 	}},
-	{"RESULTS.md", "**Every loss here is below the paper's, which is of the end, after 40,000 steps.** So is the source's, at both sizes.", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "after 40,000 steps they are no lower than after 5,000", func(t *testing.T, s *source) bool {
+		loss := map[string]float64{}
+		for _, row := range testkit.Must(s.Stages())(t) {
+			loss[fmt.Sprint(row.S, row.T, row.Steps)] = row.Loss.Value
+		}
+		ok := true
+		for _, horizon := range horizons {
+			ok = ok && loss[fmt.Sprint(8, horizon, 40_000)] >= loss[fmt.Sprint(8, horizon, 5000)]
+		}
+		return ok
+	}},
+	{"RESULTS.md", "**From 1,000 steps on, its losses are below the paper's after 40,000.** So is the source's, at both sizes.", func(t *testing.T, s *source) bool {
 		ok := true
 		for _, row := range testkit.Must(s.Stages())(t) {
-			ok = ok && row.Loss.Value < row.Loss.Paper.Value
+			ok = ok && (row.Steps < 1000 || row.Loss.Value < row.Loss.Paper.Value)
 		}
 		for _, row := range testkit.Must(s.Benchmark())(t) {
 			if row.Recipe == "source" {
@@ -140,7 +148,7 @@ var sayings = []statement{
 		}
 		return ok
 	}},
-	{"RESULTS.md", "the source by itself has less than a quarter of the\n  loss of the networks that were distilled from it at the CPU budget", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "the source by itself has\n  less than a quarter of the loss of the networks that were distilled from it at the CPU budget", func(t *testing.T, s *source) bool {
 		losses := map[string]map[string]float64{}
 		for _, row := range testkit.Must(s.Benchmark())(t) {
 			at := placeOf(row.S, row.T)

@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -146,30 +147,7 @@ func TestStored(t *testing.T) {
 
 // How far a training run is that something waits for is what the manifests of its parts say.
 func TestProgress(t *testing.T) {
-	const root = "../../artifacts/paper/train/"
-	folders, err := filepath.Glob(root + "algorithm-distillation-source4-context200-steps*-S8-18100-*")
-	if err != nil || len(folders) == 0 {
-		t.Fatalf("no part of the full budget: %v", err)
-	}
-	steps, seconds := 0., 0.
-	for _, folder := range folders {
-		var m struct {
-			Distill struct{ Steps float64 }
-			Cost    struct {
-				Seconds float64 `json:"cpu_seconds"`
-			}
-		}
-		text, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
-		if m.Distill.Steps > steps {
-			steps, seconds = m.Distill.Steps, m.Cost.Seconds
-		}
-	}
+	const full = 40_000 // of the paper
 	store, err := experiment.Open("../../artifacts", "paper", "go")
 	if err != nil {
 		t.Fatal(err)
@@ -182,13 +160,37 @@ func TestProgress(t *testing.T) {
 		}
 		return p, ok
 	}
-	const full = 40_000 // of the paper
-	p, ok := at(experiment.Distillation, "full", 8)
-	if hours := seconds / steps * (full - steps) / 3600; !ok || p.Of != full || p.Steps != int(steps) || math.Abs(p.Hours-hours) > 1e-9 {
-		t.Errorf("S = 8: %+v, want %v of %v steps and %v hours", p, steps, full, hours)
-	}
-	if p, ok := at(experiment.Distillation, "full", 16); !ok || p.Steps != 0 || p.Of != full {
-		t.Errorf("S = 16: %+v", p)
+	for states, seed := range map[int]int{8: 18100, 16: 19100} {
+		folders, err := filepath.Glob(fmt.Sprintf("../../artifacts/paper/train/algorithm-distillation-source4-context200-steps*-S%d-%d-*", states, seed))
+		if err != nil || states == 8 && len(folders) == 0 {
+			t.Fatalf("no part of the full budget: %v", err)
+		}
+		steps, seconds := 0., 0.
+		for _, folder := range folders {
+			var m struct {
+				Distill struct{ Steps float64 }
+				Cost    struct {
+					Seconds float64 `json:"cpu_seconds"`
+				}
+			}
+			text, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(text, &m); err != nil {
+				t.Fatal(err)
+			}
+			if m.Distill.Steps > steps {
+				steps, seconds = m.Distill.Steps, m.Cost.Seconds
+			}
+		}
+		p, ok := at(experiment.Distillation, "full", states)
+		if ok != (steps < full) || p.Of != full || p.Steps != int(steps) {
+			t.Errorf("S = %d: %+v, %t, want %v of %v steps", states, p, ok, steps, full)
+		}
+		if hours := seconds / steps * (full - steps) / 3600; steps > 0 && math.Abs(p.Hours-hours) > 1e-9 {
+			t.Errorf("S = %d: %v hours, want %v", states, p.Hours, hours)
+		}
 	}
 	for _, name := range []method.Name{experiment.LiangLai, experiment.ExactPMD, "no method"} {
 		if p, ok := at(name, "paper", 8); ok {
