@@ -104,6 +104,10 @@ var sayings = []statement{
 		return all.Ratio.ByRun[at] == slices.Min(all.Ratio.ByRun) && one.Tail.Worst == all.Tail.Worst &&
 			zetas[at] > 1.5*slices.Max(others) && zetas[at] < 3*slices.Max(others)
 	}},
+	{"RESULTS.md", "It improves on 63\nof 64 qualification problems, the paper's on all; its control of a short context has not been run.", func(t *testing.T, s *source) bool {
+		q := testkit.Must(s.Qualify(experiment.Qualification, distillation, "full", 8))(t)
+		return q.Improved == 63 && q.Problems == 64 && q.Gap.Runs == 0
+	}},
 	{"RESULTS.md", "From 5,000 steps on its loss is above its source's,\n  problem by problem, by less than .05 at T = 20 and at T = 40; at the end both differences are resolved", func(t *testing.T, s *source) bool {
 		ok, ends := true, 0
 		for _, row := range testkit.Must(s.Stages())(t) {
