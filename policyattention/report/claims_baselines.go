@@ -207,16 +207,7 @@ func qualifies(name method.Name, recipe string, states int) measure {
 		if err != nil || q.Runs == 0 {
 			return nil, err
 		}
-		m := &measured{text: verdictOf(q), ok: q.OK(), runs: q.Runs, planned: q.Planned, used: q.Used}
-		if !m.ok && q.Last <= results.Hardly*q.First {
-			switch {
-			case !q.HasControl:
-				m.barred = "it has no control of a short context of its own"
-			case q.Gap.Runs == 0:
-				m.barred = "its control of a short context has not been run"
-			}
-		}
-		return m, nil
+		return &measured{text: verdictOf(q), ok: q.OK(), barred: undecided(q, "control of a short context"), runs: q.Runs, planned: q.Planned, used: q.Used}, nil
 	}
 }
 

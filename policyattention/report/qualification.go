@@ -99,12 +99,25 @@ func verdictOf(q results.Qualified) string {
 		return fmt.Sprintf("qualifies (%s, %s below its control)", fall, tables.Estimate(-q.Gap.Value, -q.Gap.Hi, -q.Gap.Lo))
 	case q.Last > results.Hardly*q.First:
 		return fmt.Sprintf("does not qualify (%s)", fall)
-	case !q.HasControl:
-		return fmt.Sprintf("is undecided (%s; it has no control of its own)", fall)
-	case q.Gap.Runs == 0:
-		return fmt.Sprintf("is undecided (%s; its control has not been run)", fall)
+	}
+	if why := undecided(q, "control"); why != "" {
+		return fmt.Sprintf("is undecided (%s; %s)", fall, why)
 	}
 	return fmt.Sprintf("does not qualify (%s, its control %.3f to %.3f)", fall, q.FirstControl, q.LastControl)
+}
+
+// undecided says why it is open whether a recipe that has learned beats its control, as text
+// calls that; "" if it is not open.
+func undecided(q results.Qualified, control string) string {
+	switch {
+	case q.Last > results.Hardly*q.First:
+		return ""
+	case !q.HasControl:
+		return fmt.Sprintf("it has no %s of its own", control)
+	case q.Gap.Runs == 0:
+		return fmt.Sprintf("its %s has not been run", control)
+	}
+	return ""
 }
 
 // fallOf prints the median losses after rounds 1 and 40, and the worst problem's.

@@ -1,10 +1,8 @@
 package results
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -167,21 +165,8 @@ func TestProgress(t *testing.T) {
 		}
 		steps, seconds := 0., 0.
 		for _, folder := range folders {
-			var m struct {
-				Distill struct{ Steps float64 }
-				Cost    struct {
-					Seconds float64 `json:"cpu_seconds"`
-				}
-			}
-			text, err := os.ReadFile(filepath.Join(folder, "manifest.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := json.Unmarshal(text, &m); err != nil {
-				t.Fatal(err)
-			}
-			if m.Distill.Steps > steps {
-				steps, seconds = m.Distill.Steps, m.Cost.Seconds
+			if n, cost := trained(t, folder); n > steps {
+				steps, seconds = n, cost
 			}
 		}
 		p, ok := at(experiment.Distillation, "full", states)

@@ -45,11 +45,13 @@ type Source struct {
 	plan  []experiment.Cell
 	read  map[experiment.Cell]*experiment.Evaluation // so far, nil for what has not been run
 	made  estimates
+
+	sourceLosses map[experiment.Cell]float64 // see sourceLoss
 }
 
 // New returns a source of a store's results.
 func New(store *experiment.Store) *Source {
-	return &Source{store, store.Preset.Plan(), map[experiment.Cell]*experiment.Evaluation{}, estimates{}}
+	return &Source{store, store.Preset.Plan(), map[experiment.Cell]*experiment.Evaluation{}, estimates{}, map[experiment.Cell]float64{}}
 }
 
 // LectureSize is the size at which explaining figures are drawn: S = 8, or the

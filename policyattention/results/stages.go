@@ -25,7 +25,6 @@ type StageRow struct {
 // [method.Method].StageOf), after each part that has been evaluated and at the end: by method,
 // size, steps and horizon. Training losses and hours are of the first run.
 func (s *Source) Stages() (rows []StageRow, err error) {
-	imitating := sourceLosses{}
 	for _, m := range s.Store.Preset.Methods {
 		if m.StageOf == nil {
 			continue
@@ -55,7 +54,7 @@ func (s *Source) Stages() (rows []StageRow, err error) {
 					continue
 				}
 				row := StageRow{BenchmarkRow: BenchmarkRow{Series: x, S: states}}
-				if err := s.trained(&row, runs.Found[0], m.Whole(r), imitating); err != nil {
+				if err := s.trained(&row, runs.Found[0], m.Whole(r)); err != nil {
 					return nil, err
 				}
 				source, err := s.imitated(m, r, states)
@@ -95,27 +94,25 @@ func (s *Source) imitated(m method.Method, recipe string, states int) (Runs, err
 	return s.Find(s.Series(name, of).In(experiment.Benchmark, states))
 }
 
-// sourceLosses are those of [method.Imitating], by the cell of the whole run: its parts have the
-// same data, which it takes a run of every source to make.
-type sourceLosses map[experiment.Cell]float64
-
-// of returns the one of a training run, 0 where it imitates nothing.
-func (l sourceLosses) of(whole experiment.Cell, training method.Training) (loss float64, err error) {
+// sourceLoss returns the one of a training run that is the whole or a part of a cell's, see
+// [method.Imitating]: 0 where it imitates nothing. Parts have the data of the whole, which it takes
+// a run of every source to make.
+func (s *Source) sourceLoss(whole experiment.Cell, training method.Training) (loss float64, err error) {
 	imitating, ok := training.(method.Imitating)
 	if !ok {
 		return 0, nil
 	}
-	if loss, ok := l[whole]; ok {
+	if loss, ok := s.sourceLosses[whole]; ok {
 		return loss, nil
 	}
 	if loss, err = imitating.SourceLoss(); err == nil {
-		l[whole] = loss
+		s.sourceLosses[whole] = loss
 	}
 	return loss, err
 }
 
 // trained fills in what a row says of the training that an evaluation's network had.
-func (s *Source) trained(row *StageRow, e *experiment.Evaluation, whole string, imitating sourceLosses) error {
+func (s *Source) trained(row *StageRow, e *experiment.Evaluation, whole string) error {
 	training := e.Config.Trainings()[0]
 	row.Steps = training.Budget()
 	end := e.Cell
@@ -129,7 +126,7 @@ func (s *Source) trained(row *StageRow, e *experiment.Evaluation, whole string, 
 	if err != nil || run == nil {
 		return err
 	}
-	if row.SourceLoss, err = imitating.of(end, training); err != nil {
+	if row.SourceLoss, err = s.sourceLoss(end, training); err != nil {
 		return err
 	}
 	row.Hours = run.Manifest.Cost.CPUSeconds / 3600

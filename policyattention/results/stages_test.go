@@ -45,14 +45,8 @@ func TestStages(t *testing.T) {
 		if got := medianOf(t, one(t, "benchmark/actor-critic-source-S8-*"), r.T); got != r.Source.Value {
 			t.Errorf("the source, T = %d: %v, the file has %v", r.T, r.Source.Value, got)
 		}
-		var manifest struct {
-			Cost struct {
-				CPU float64 `json:"cpu_seconds"`
-			}
-		}
-		text := testkit.Must(os.ReadFile(filepath.Join(one(t, fmt.Sprintf("train/algorithm-distillation-source4-context200-steps%d-S8-18100-*", r.Steps)), "manifest.json")))(t)
-		testkit.Check(t, json.Unmarshal(text, &manifest))
-		if got := manifest.Cost.CPU / 3600; got != r.Hours {
+		_, seconds := trained(t, one(t, fmt.Sprintf("train/algorithm-distillation-source4-context200-steps%d-S8-18100-*", r.Steps)))
+		if got := seconds / 3600; got != r.Hours {
 			t.Errorf("after %d steps: %v hours, the manifest has %v", r.Steps, r.Hours, got)
 		}
 		// A uniform guess among three actions has log 3.
@@ -70,6 +64,21 @@ func one(t *testing.T, pattern string) string {
 		t.Fatalf("%d folders %s, want one", len(found), pattern)
 	}
 	return found[0]
+}
+
+// trained reads from a stored training run of Algorithm Distillation its steps and the seconds of
+// processor time that they took.
+func trained(t *testing.T, folder string) (steps, seconds float64) {
+	t.Helper()
+	var manifest struct {
+		Distill struct{ Steps float64 }
+		Cost    struct {
+			Seconds float64 `json:"cpu_seconds"`
+		}
+	}
+	text := testkit.Must(os.ReadFile(filepath.Join(folder, "manifest.json")))(t)
+	testkit.Check(t, json.Unmarshal(text, &manifest))
+	return manifest.Distill.Steps, manifest.Cost.Seconds
 }
 
 // medianOf is the median over problems of a stored loop's losses after a round.

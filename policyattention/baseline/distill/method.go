@@ -88,9 +88,9 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 	rate, withRate := strings.CutPrefix(base, sourcePrefix)
 	whole, steps, beginning := strings.Cut(name, after)
 	switch {
-	case whole == fullRecipe || name == "full-short" || name == "full-tuned":
+	case whole == "full" || name == "full-short" || name == "full-tuned":
 		c = Paper(seed, states)
-	case whole == firstRecipe:
+	case whole == "first":
 		c = FirstAttempt(seed, states)
 	case name == "cpu" || name == "cpu-tuned" || name == "cpu-tuned-short" || withRate && base == name:
 		c = CPU(seed, states)
@@ -121,24 +121,19 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 // stageOf returns what the first steps of a recipe of the paper's are a part of, and how text
 // says it.
 func stageOf(name string) (whole, stage string) {
-	whole, steps, _ := strings.Cut(name, after)
-	if whole != fullRecipe && whole != firstRecipe {
+	whole, _, beginning := strings.Cut(name, after)
+	part, err := recipe(name, 1, 2, baseline.StepSizes{})
+	if !beginning || err != nil {
 		return "", ""
 	}
-	n, err := strconv.Atoi(steps)
-	if err != nil {
-		return "", "" // the whole
-	}
-	c, err := recipe(whole, 1, 2, baseline.StepSizes{})
+	all, err := recipe(whole, 1, 2, baseline.StepSizes{})
 	if err != nil {
 		return "", ""
 	}
-	return whole, fmt.Sprintf("%s, %d of %d steps", whole, n, c.Steps)
+	return whole, fmt.Sprintf("%s, %d of %d steps", whole, part.Steps, all.Steps)
 }
 
 const (
-	fullRecipe   = "full"
-	firstRecipe  = "first"
 	after        = "-after-"
 	sourcePrefix = "cpu-source-"
 )
