@@ -3,7 +3,9 @@ package experiment
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +61,47 @@ func TestCountOfCorruptions(t *testing.T) {
 	says := fmt.Sprintf("%d for `policyattention verify`", len(corruptions)+len(ofOmitted))
 	if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), says) {
 		t.Errorf("docs/evidence.md does not say %q", says)
+	}
+}
+
+// A copy of the repository leaves out what manifests say is left out, and nothing else of theirs.
+func TestIgnoredWeights(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skipf("skipped: %v", err)
+	}
+	root := testkit.Must(filepath.Abs("../.."))(t)
+	for _, name := range []string{".git", ".gitignore"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Skipf("skipped: these are files without a repository: %v", err)
+		}
+	}
+	kept, left := []string{}, []string{}
+	for _, path := range testkit.Must(filepath.Glob(filepath.Join(root, "artifacts/paper/train/*", artifact.ManifestFile)))(t) {
+		m := testkit.Must(artifact.ReadManifest(filepath.Dir(path)))(t)
+		folder := testkit.Must(filepath.Rel(root, filepath.Dir(path)))(t)
+		for file := range m.Files {
+			kept = append(kept, folder+"/"+file)
+		}
+		for file := range m.Omitted {
+			left = append(left, folder+"/"+file)
+		}
+	}
+	check := exec.CommandContext(t.Context(), "git", "-C", root, "check-ignore", "--no-index", "--stdin")
+	check.Stdin = strings.NewReader(strings.Join(append(kept, left...), "\n"))
+	ignored := strings.Fields(string(testkit.Must(check.Output())(t)))
+	slices.Sort(left)
+	slices.Sort(ignored)
+	if !slices.Equal(ignored, left) {
+		for _, path := range ignored {
+			if slices.Contains(kept, path) {
+				t.Errorf(".gitignore leaves out %s, which its manifest has", path)
+			}
+		}
+		for _, path := range left {
+			if !slices.Contains(ignored, path) {
+				t.Errorf(".gitignore does not leave out %s, as its manifest says", path)
+			}
+		}
 	}
 }
 

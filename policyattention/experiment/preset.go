@@ -86,7 +86,7 @@ func networks(l method.Limits, more map[method.Name]method.Limits) map[method.Na
 // made of. Of those, PMD-target keeps none, nor does any actor at S = 4; and of the identities
 // beyond the paper's, the fifth of them and later keep no weights. Of Algorithm
 // Distillation's recipes, parts keep none: the whole run has those of the end, and until then its
-// state stands for it.
+// state stands for it. The control of the whole run keeps none either.
 const (
 	laterCritics   = "critic-plain-S8-1810[^0]/*"
 	laterSnapshots = "*-plain-S8-1810[^0]/weights-*"
@@ -97,6 +97,7 @@ const (
 	briefPrior     = "proximal-prior-800-S*/*"
 	earlierStages  = "algorithm-distillation-*-context200-steps[125]*/weights.safetensors"
 	firstStages    = "algorithm-distillation-*-context800-steps1000-*/weights.safetensors"
+	wholeControl   = "algorithm-distillation-*-context21-steps40000-*/weights.safetensors"
 )
 
 var presets = []Preset{
@@ -216,7 +217,7 @@ var presets = []Preset{
 		Brief:    map[string]map[int]int{"plain": {4: 3_200, 8: 3_200, 16: 1_600}, "prior": {4: 800, 8: 800, 16: 800}},
 		Problems: 64, Oracle: 1000, HeldOut: 256, Ablation: 5_120, Calibrating: 256,
 		Qualifying: map[method.Name]int{S5RL: 128},
-		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, smallSnapshots, furtherActors, pmdSnapshots, briefPlain, briefPrior, earlierStages, firstStages},
+		Omit:       []string{"*-5120-S*/*", laterCritics, laterSnapshots, smallSnapshots, furtherActors, pmdSnapshots, briefPlain, briefPrior, earlierStages, firstStages, wholeControl},
 		Rows: []Row{
 			{Oracle, ExactPMD, "", []int{4, 8, 16}, 0},
 			{Confirmation, ExactPMD, "", []int{4}, 0},

@@ -3,6 +3,7 @@ package plots
 import (
 	"cmp"
 	"image/color"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -97,15 +98,39 @@ func NameRoom(p *plot.Plot, ends []End) (room vg.Length) {
 	return room
 }
 
+// label is a name that is to be written at a height, near that of its line.
+type label struct {
+	End
+	line, at, height vg.Length
+}
+
+// apart pushes labels that stand one above another apart, and leaves them between two heights.
+func apart(labels []label, floor, ceiling vg.Length) {
+	slices.SortStableFunc(labels, func(a, b label) int { return cmp.Compare(a.line, b.line) })
+	for range 100 { // neighbours push each other
+		for i := range max(0, len(labels)-1) {
+			low, high := &labels[i], &labels[i+1]
+			if short := (low.height+high.height)/2 - (high.at - low.at); short > 0 {
+				low.at, high.at = low.at-short/2, high.at+short/2
+			}
+		}
+	}
+	for i := range labels {
+		labels[i].at = max(labels[i].at, floor+labels[i].height/2)
+		floor = labels[i].at + labels[i].height/2
+	}
+	for i := len(labels) - 1; i >= 0; i-- {
+		labels[i].at = min(labels[i].at, ceiling-labels[i].height/2)
+		ceiling = labels[i].at - labels[i].height/2
+	}
+}
+
 // NameLines writes each name where its line ends, apart from the others. The names' colours
 // are those of the lines, dark enough to be read.
 func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
 	style := nameStyle(p)
-	type label struct {
-		End
-		line, at, height vg.Length
-	}
-	var labels []label
+	var beside []label
+	within := map[float64][]label{} // by where their lines end
 	top := data.Max.Y
 	for _, e := range ends {
 		height := lineStep * vg.Length(1+strings.Count(e.Name, "\n"))
@@ -119,32 +144,21 @@ func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
 		}
 		y := data.Y(p.Y.Norm(e.Y))
 		if e.inside(p) {
-			within, at := style, vg.Point{X: data.X(p.X.Norm(e.X)) + 5, Y: max(y, data.Min.Y+TextSize)}
-			within.Color = dark(e.Colour)
-			c.FillText(within, at, strings.ReplaceAll(e.Name, "\n", " "))
+			y = max(y, data.Min.Y+TextSize)
+			within[e.X] = append(within[e.X], label{e, y, y, lineStep})
 			continue
 		}
-		labels = append(labels, label{e, y, y, height})
+		beside = append(beside, label{e, y, y, height})
 	}
-	slices.SortStableFunc(labels, func(a, b label) int { return cmp.Compare(a.line, b.line) })
-	for range 100 { // neighbours push each other apart
-		for i := range max(0, len(labels)-1) {
-			low, high := &labels[i], &labels[i+1]
-			if short := (low.height+high.height)/2 - (high.at - low.at); short > 0 {
-				low.at, high.at = low.at-short/2, high.at+short/2
-			}
+	for _, x := range slices.Sorted(maps.Keys(within)) {
+		apart(within[x], data.Min.Y, data.Max.Y+TextSize/2)
+		for _, l := range within[x] {
+			style.Color = dark(l.Colour)
+			c.FillText(style, vg.Point{X: data.X(p.X.Norm(x)) + 5, Y: l.at}, strings.ReplaceAll(l.Name, "\n", " "))
 		}
 	}
-	floor := data.Min.Y - TextSize/2
-	for i := range labels {
-		labels[i].at = max(labels[i].at, floor+labels[i].height/2)
-		floor = labels[i].at + labels[i].height/2
-	}
-	for i, ceiling := len(labels)-1, data.Max.Y+TextSize/2; i >= 0; i-- {
-		labels[i].at = min(labels[i].at, ceiling-labels[i].height/2)
-		ceiling = labels[i].at - labels[i].height/2
-	}
-	for _, l := range labels {
+	apart(beside, data.Min.Y-TextSize/2, data.Max.Y+TextSize/2)
+	for _, l := range beside {
 		style.Color = dark(l.Colour)
 		c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: .6}, data.Max.X+1, l.line, data.Max.X+nameGap-3, l.at)
 		c.FillText(style, vg.Point{X: data.Max.X + nameGap, Y: l.at}, l.Name)

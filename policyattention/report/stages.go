@@ -71,6 +71,7 @@ func stagesFigure(s *source) ([]*plots.Panel, error) {
 					p.Ends = append(p.Ends, plots.End{Name: fmt.Sprintf("the paper, T = %d", horizon), Colour: colour, X: end.X, Y: end.Y})
 				}
 			}
+			p.Points(colour, false, xy)
 			p.Name(fmt.Sprintf("T = %d", horizon), p.Line(colour, false, xy))
 			if source.Runs > 0 {
 				p.Name(fmt.Sprintf("its source, T = %d", horizon), p.Line(colour, true, plotter.XYs{{X: xy[0].X, Y: source.Value}, {X: float64(own[0].Of), Y: source.Value}}))
