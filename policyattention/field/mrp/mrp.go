@@ -147,6 +147,37 @@ func (p *Process) Walk(rng *rand.Rand, n int) []int {
 	return states
 }
 
+// Walked reports the first of features [S, d] and a walk's states [n+1] that are not the
+// process's.
+func (p *Process) Walked(features *mat.Dense, walk []int) error {
+	if features == nil || features.IsEmpty() {
+		return errors.New("mrp: no features of states")
+	}
+	if rows, cols := features.Dims(); rows != p.States() {
+		return fmt.Errorf("mrp: features [%d, %d] of %d states", rows, cols, p.States())
+	}
+	if len(walk) < 2 {
+		return fmt.Errorf("mrp: a walk of %d states from first to last, want at least two", len(walk))
+	}
+	for k, s := range walk {
+		if s < 0 || s >= p.States() {
+			return fmt.Errorf("mrp: state %d of a walk is %d, want one of %d", k, s, p.States())
+		}
+	}
+	return nil
+}
+
+// Square reports that a matrix is not [side, side].
+func Square(m *mat.Dense, side int) error {
+	if m == nil || m.IsEmpty() {
+		return fmt.Errorf("no matrix, want [%d, %d]", side, side)
+	}
+	if rows, cols := m.Dims(); rows != side || cols != side {
+		return fmt.Errorf("[%d, %d], want [%d, %d]", rows, cols, side, side)
+	}
+	return nil
+}
+
 // Expect returns Σ_s weight(s)·(a(s) − b(s))², the squared error of a against b.
 // It panics if the lengths differ.
 func Expect(weight, a, b []float64) float64 {

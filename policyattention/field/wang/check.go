@@ -92,7 +92,10 @@ func (c Check) trial(a Algorithm, trial int, rows []LayerError) error {
 	}
 	preconditioner := seed.New(c.Seed, "wang", "check", trial, "preconditioner", string(a))
 	w := make([]float64, c.D)
-	z := context.Prompt(spec.extra())
+	z, err := context.Prompt(spec.extra())
+	if err != nil {
+		return err
+	}
 	for l := range rows {
 		if c.Preconditioned || a == AverageReward {
 			spec.C = mrp.Normal(c.D, c.D, 1, preconditioner)
@@ -101,11 +104,25 @@ func (c Check) trial(a Algorithm, trial int, rows []LayerError) error {
 		if err != nil {
 			return err
 		}
-		next := spec.Step(context, w)
-		rows[l].OneStep = max(rows[l].OneStep, oneStep(spec, layer, context, w, next))
-		z, w = layer.Apply(z), next
+		next, err := spec.Step(context, w)
+		if err != nil {
+			return err
+		}
+		off, err := oneStep(spec, layer, context, w, next)
+		if err != nil {
+			return err
+		}
+		rows[l].OneStep = max(rows[l].OneStep, off)
+		if z, err = layer.Apply(z); err != nil {
+			return err
+		}
+		values, err := spec.Values(z)
+		if err != nil {
+			return err
+		}
+		w = next
 		value := floats.Dot(w, column(context.Queries, 0))
-		free := math.Abs(spec.Values(z)[0] - value)
+		free := math.Abs(values[0] - value)
 		rows[l].Free += free
 		rows[l].Value += math.Abs(value)
 		rows[l].FreeRelative += free / math.Abs(value)
@@ -116,8 +133,11 @@ func (c Check) trial(a Algorithm, trial int, rows []LayerError) error {
 // state returns the prompt whose last row is what the algorithm's weights w make it: the
 // error δ_k of each transition and the query's value with the sign of spec. For
 // average-reward TD it is −wᵀ(φ′ − φ), the part of the error that depends on w.
-func state(s Spec, c *Context, w []float64) *mat.Dense {
-	z := c.Prompt(s.extra())
+func state(s Spec, c *Context, w []float64) (*mat.Dense, error) {
+	z, err := c.Prompt(s.extra())
+	if err != nil {
+		return nil, err
+	}
 	rows, _ := z.Dims()
 	for k, r := range c.R {
 		drift := floats.Dot(w, column(c.Next, k)) - floats.Dot(w, column(c.Phi, k))
@@ -130,15 +150,28 @@ func state(s Spec, c *Context, w []float64) *mat.Dense {
 	for k := range s.Queries {
 		z.Set(rows-1, s.N+k, s.sign()*floats.Dot(w, column(c.Queries, k)))
 	}
-	return z
+	return z, nil
 }
 
 // oneStep returns the largest error of a layer's last row from the algorithm's weights w
 // against its next ones, in units of the tolerance.
-func oneStep(s Spec, layer *Layer, c *Context, w, next []float64) float64 {
-	from, want := state(s, c, w), state(s, c, next)
-	got := layer.Apply(from)
-	scale := layer.magnitude(from)
+func oneStep(s Spec, layer *Layer, c *Context, w, next []float64) (float64, error) {
+	from, err := state(s, c, w)
+	if err != nil {
+		return 0, err
+	}
+	want, err := state(s, c, next)
+	if err != nil {
+		return 0, err
+	}
+	got, err := layer.Apply(from)
+	if err != nil {
+		return 0, err
+	}
+	scale, err := layer.magnitude(from)
+	if err != nil {
+		return 0, err
+	}
 	rows, cols := got.Dims()
 	worst := 0.0
 	for k := range cols {
@@ -146,11 +179,11 @@ func oneStep(s Spec, layer *Layer, c *Context, w, next []float64) float64 {
 		size := scale.At(rows-1, k) + floats.Norm(w, 1) + math.Abs(want.At(rows-1, k))
 		worst = max(worst, math.Abs(got.At(rows-1, k)-want.At(rows-1, k))/(size*Tolerance(s.D, s.N)))
 	}
-	return worst
+	return worst, nil
 }
 
 // magnitude is Apply with the absolute value of every number in place of the number.
-func (l *Layer) magnitude(z *mat.Dense) *mat.Dense {
+func (l *Layer) magnitude(z *mat.Dense) (*mat.Dense, error) {
 	abs := func(m *mat.Dense) *mat.Dense {
 		var out mat.Dense
 		out.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, m)

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/field/mrp"
 )
 
 // Context is what a prompt shows: n transitions and q queries, in features. A query is never
@@ -53,7 +55,13 @@ func (c *Context) Validate() error {
 
 // Prompt returns Z [2d+1+extra, n+q]: rows φ, γφ′ and r, and extra rows of zeros; the
 // last columns are the queries.
-func (c *Context) Prompt(extra int) *mat.Dense {
+func (c *Context) Prompt(extra int) (*mat.Dense, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if extra < 0 {
+		return nil, fmt.Errorf("wang: %d more rows, want none or more", extra)
+	}
 	d, n := c.Phi.Dims()
 	_, q := c.Queries.Dims()
 	z := mat.NewDense(2*d+1+extra, n+q, nil)
@@ -63,7 +71,7 @@ func (c *Context) Prompt(extra int) *mat.Dense {
 		z.Set(2*d, k, r)
 	}
 	z.Slice(0, d, n, n+q).(*mat.Dense).Copy(c.Queries)
-	return z
+	return z, nil
 }
 
 // Algorithm names an algorithm for policy evaluation that a layer can be built for.
@@ -209,13 +217,22 @@ func (s Spec) query(rows int) *mat.Dense {
 	return q
 }
 
-// Apply returns what the layer makes of a prompt z; it panics on other shapes. The product
-// is taken from the left, (P Z Mix Zᵀ) Q Z: where an algorithm has converged the first
+// Apply returns what the layer makes of a prompt z [rows, n+q]. The product is taken from the left, (P Z Mix Zᵀ) Q Z: where an algorithm has converged the first
 // factor vanishes and so does its rounding, whereas the scores ZᵀQZ, taken first, are wrong
 // in the same way in every layer and their error adds up.
-func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
+func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
+	rows, cols := z.Dims()
 	out := mat.DenseCopyOf(z)
-	for _, h := range l.Heads {
+	for i, h := range l.Heads {
+		for _, part := range []struct {
+			name string
+			m    *mat.Dense
+			side int
+		}{{"P", h.P, rows}, {"Q", h.Q, rows}, {"Mix", h.Mix, cols}} {
+			if err := mrp.Square(part.m, part.side); err != nil {
+				return nil, fmt.Errorf("wang: %s of head %d: %w", part.name, i, err)
+			}
+		}
 		var values, mixed, moments, qz, added mat.Dense
 		values.Mul(h.P, z)
 		mixed.Mul(&values, h.Mix)
@@ -225,13 +242,16 @@ func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
 		added.Scale(l.Scale, &added)
 		out.Add(out, &added)
 	}
-	return out
+	return out, nil
 }
 
-// Values returns the values of the queries [q] in a prompt after some layers.
-func (s Spec) Values(z *mat.Dense) []float64 {
-	rows, _ := z.Dims()
+// Values returns the values of the queries [q] in a prompt [rows, n+q] after some layers.
+func (s Spec) Values(z *mat.Dense) ([]float64, error) {
+	rows, cols := z.Dims()
+	if want := 2*s.D + 1 + s.extra(); rows != want || cols != s.N+s.Queries {
+		return nil, fmt.Errorf("wang: a prompt [%d, %d], want [%d, %d]", rows, cols, want, s.N+s.Queries)
+	}
 	out := append([]float64(nil), z.RawRowView(rows - 1)[s.N:]...)
 	floats.Scale(s.sign(), out)
-	return out
+	return out, nil
 }

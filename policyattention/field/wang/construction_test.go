@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
@@ -54,7 +55,7 @@ func TestToleranceTellsStepsApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e := oneStep(right, layer, context, w, wrong.Step(context, w)); e < 100 {
+			if e := testkit.Must(oneStep(right, layer, context, w, testkit.Must(wrong.Step(context, w))(t)))(t); e < 100 {
 				t.Errorf("%s: wrong step %d is within %.3g tolerances", a, i, e)
 			}
 		}
@@ -77,14 +78,14 @@ func TestStepByHand(t *testing.T) {
 		AverageReward: 1 * 2 / 2.,
 	} {
 		spec := Spec{Algorithm: a, D: 1, N: 2, Queries: 2, Alpha: 1, Trace: .5}
-		if got := spec.Step(context, []float64{0})[0]; got != want {
+		if got := testkit.Must(spec.Step(context, []float64{0}))(t)[0]; got != want {
 			t.Errorf("%s: w = %v, want %v", a, got, want)
 		}
 		layer, err := spec.Layer()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := spec.Values(layer.Apply(context.Prompt(spec.extra()))); got[0] != 2*want || got[1] != -want {
+		if got := testkit.Must(spec.through(layer, context, 1))(t); got[0] != 2*want || got[1] != -want {
 			t.Errorf("%s: the layer's values are %v, want %v, %v", a, got, 2*want, -want)
 		}
 	}
@@ -112,12 +113,8 @@ func TestDepthReachesTheFixedPoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	z := context.Prompt(0)
-	for range 200 {
-		z = layer.Apply(z)
-	}
 	want := floats.Dot(w.RawVector().Data, column(context.Queries, 0))
-	if got := spec.Values(z)[0]; math.Abs(got-want) > 1e-12 {
+	if got := testkit.Must(spec.through(layer, context, 200))(t)[0]; math.Abs(got-want) > 1e-12 {
 		t.Errorf("200 layers give %v, the fixed point %v", got, want)
 	}
 }
@@ -163,6 +160,7 @@ func TestDemoHasTheFiguresErrors(t *testing.T) {
 
 func TestRefusesBadInput(t *testing.T) {
 	good := func() *Context { return normalContext(2, 3, .9, seed.New(1)) }
+	spec := Spec{Algorithm: TD0, D: 2, N: 3, Queries: 1, Alpha: 1}
 	for want, build := range map[string]func() error{
 		"no context":          func() error { return (*Context)(nil).Validate() },
 		"features of queries": func() error { c := good(); c.Queries = nil; return c.Validate() },
@@ -178,6 +176,20 @@ func TestRefusesBadInput(t *testing.T) {
 		"decay of traces": func() error { _, err := Spec{Algorithm: TD0, D: 1, N: 1, Queries: 1, Trace: 2}.Layer(); return err },
 		"preconditioner is": func() error {
 			_, err := Spec{Algorithm: TD0, D: 1, N: 1, Queries: 1, C: mat.NewDense(2, 2, nil)}.Layer()
+			return err
+		},
+		"-1 more rows":           func() error { _, err := good().Prompt(-1); return err },
+		"features of states":     func() error { c := good(); c.Phi = nil; _, err := c.Prompt(0); return err },
+		"and 1 weights":          func() error { _, err := spec.Step(good(), []float64{0}); return err },
+		"a prompt [4, 4]":        func() error { _, err := spec.Values(mat.NewDense(4, 4, nil)); return err },
+		"P of head 0: no matrix": func() error { _, err := (&Layer{Heads: []Head{{}}}).Apply(mat.NewDense(5, 4, nil)); return err },
+		"Mix of head 0: [5, 5]": func() error {
+			five := mat.NewDense(5, 5, nil)
+			_, err := (&Layer{Heads: []Head{{five, five, five}}}).Apply(mat.NewDense(5, 4, nil))
+			return err
+		},
+		"features [1, 1] of 2 states": func() error {
+			_, err := Window(testkit.Must(mrp.Loop(2, .8, .5, seed.New(1)))(t), mat.NewDense(1, 1, nil), []int{0, 1})
 			return err
 		},
 		"0 trials":       func() error { _, err := Check{Layers: 1}.Run(); return err },

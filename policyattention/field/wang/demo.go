@@ -110,31 +110,45 @@ func (d Demo) draw(k, n int) (*loop, error) {
 		return nil, err
 	}
 	walk := process.Walk(seed.New(d.Seed, "wang", "demo", k, "walk", n), n)
-	return &loop{Window(process, features, walk), features, v.RawVector().Data, weights}, nil
+	c, err := Window(process, features, walk)
+	if err != nil {
+		return nil, err
+	}
+	return &loop{c, features, v.RawVector().Data, weights}, nil
 }
 
 // values returns the layers' value of every state [S].
 func (d Demo) values(c *Context, features *mat.Dense) ([]float64, error) {
 	c.Queries = mat.DenseCopyOf(features.T())
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	states, _ := features.Dims()
 	spec := Spec{Algorithm: TD0, D: d.D, N: len(c.R), Queries: states, Alpha: d.Alpha}
 	layer, err := spec.Layer()
 	if err != nil {
 		return nil, err
 	}
-	z := c.Prompt(0)
-	for range d.Layers {
-		z = layer.Apply(z)
+	return spec.through(layer, c, d.Layers)
+}
+
+// through returns the values of a context's queries [q] after so many layers.
+func (s Spec) through(layer *Layer, c *Context, layers int) ([]float64, error) {
+	z, err := c.Prompt(s.extra())
+	if err != nil {
+		return nil, err
 	}
-	return spec.Values(z), nil
+	for range layers {
+		if z, err = layer.Apply(z); err != nil {
+			return nil, err
+		}
+	}
+	return s.Values(z)
 }
 
 // Window returns the context of a walk [n+1] in features [S, d]: its n transitions, with
 // the state after them as the query.
-func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
+func Window(p *mrp.Process, features *mat.Dense, walk []int) (*Context, error) {
+	if err := p.Walked(features, walk); err != nil {
+		return nil, fmt.Errorf("wang: %w", err)
+	}
 	n := len(walk) - 1
 	_, d := features.Dims()
 	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), R: make([]float64, n), Queries: mat.NewDense(d, 1, nil)}
@@ -145,5 +159,5 @@ func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
 		c.R[k] = p.R[s]
 	}
 	c.Next.Scale(p.Gamma, c.Next)
-	return c
+	return c, nil
 }

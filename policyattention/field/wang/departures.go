@@ -82,11 +82,11 @@ func traces(root uint64) (Departure, error) {
 			if err != nil {
 				return d, err
 			}
-			z := c.Prompt(0)
-			for range layers {
-				z = layer.Apply(z)
+			values, err := spec.through(layer, c, layers)
+			if err != nil {
+				return d, err
 			}
-			*way.mean += math.Abs(spec.Values(z)[0]) / trials
+			*way.mean += math.Abs(values[0]) / trials
 		}
 	}
 	return d, nil
@@ -110,7 +110,9 @@ func direct(root uint64) (Departure, error) {
 		spec := Spec{Algorithm: TD0, D: demo.D, N: 17, Queries: 1, Alpha: demo.Alpha}
 		w := make([]float64, demo.D)
 		for range demo.Layers {
-			w = spec.Step(l.context, w)
+			if w, err = spec.Step(l.context, w); err != nil {
+				return d, err
+			}
 		}
 		values := make([]float64, len(layers))
 		for s := range values {

@@ -124,11 +124,16 @@ func (t Training) likeness(params []float64, k int) (l Likeness, err error) {
 	if err != nil {
 		return l, err
 	}
-	c := Window(process, features, process.Walk(seed.New(t.Seed, "wang", "likeness", k), t.N))
+	c, err := Window(process, features, process.Walk(seed.New(t.Seed, "wang", "likeness", k), t.N))
+	if err != nil {
+		return l, err
+	}
 	spec := Spec{Algorithm: TD0, D: t.D, N: t.N, Queries: 1, Alpha: t.Step(params)}
 	w := make([]float64, t.D)
 	for range t.Layers {
-		w = spec.Step(c, w)
+		if w, err = spec.Step(c, w); err != nil {
+			return l, err
+		}
 	}
 	values, gradients, err := t.sensitivities(params, c, features)
 	if err != nil {
@@ -160,7 +165,11 @@ func (n Network) values(params []float64, c *Context, queries *mat.Dense) ([]flo
 	var values []float64
 	for start := 0; start < count; start += at {
 		with.Queries = queries.Slice(0, d, start, start+at).(*mat.Dense)
-		all, err := n.Forward(params, with.Prompt(0))
+		z, err := with.Prompt(0)
+		if err != nil {
+			return nil, err
+		}
+		all, err := n.Forward(params, z)
 		if err != nil {
 			return nil, err
 		}

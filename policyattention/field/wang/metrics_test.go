@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
@@ -113,7 +114,7 @@ func TestValuesOfQueries(t *testing.T) {
 		for k, v := range got {
 			one := *c
 			one.Queries = mat.NewDense(3, 1, mat.Col(nil, k, c.Queries))
-			want, err := n.value(params, one.Prompt(0))
+			want, err := n.value(params, testkit.Must(one.Prompt(0))(t))
 			if err != nil || math.Abs(v-want) > 1e-14 { // sums of a few numbers of order one
 				t.Errorf("%s: query %d has the value %v, alone %v, %v", attention, k, v, want, err)
 			}

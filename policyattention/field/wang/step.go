@@ -1,11 +1,24 @@
 package wang
 
-import "gonum.org/v1/gonum/floats"
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // Step returns the weights w [d] after one step of the algorithm on the context's
 // transitions, w + C (α/n) Σ_k δ_k g_k. It is the textbook's loop over transitions and
 // shares nothing with the layers.
-func (s Spec) Step(c *Context, w []float64) []float64 {
+func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if d, n := c.Phi.Dims(); d != s.D || n != s.N || len(w) != d {
+		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d", d, n, len(w), s.D, s.N, s.D)
+	}
 	sum := make([]float64, s.D)
 	trace := make([]float64, s.D)
 	total := 0.0
@@ -40,7 +53,7 @@ func (s Spec) Step(c *Context, w []float64) []float64 {
 			out[i] += s.C.At(i, j) * sum[j]
 		}
 	}
-	return out
+	return out, nil
 }
 
 // column returns a copy of column k.

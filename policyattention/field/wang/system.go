@@ -36,8 +36,23 @@ func step(w capability.Walk) (capability.Step, error) {
 	if err != nil {
 		return s, err
 	}
-	prompt := c.Prompt(0)
-	s.Distance = math.Abs(spec.Values(layer.Apply(prompt))[0] - spec.Step(c, make([]float64, m.States()))[w.Last])
+	prompt, err := c.Prompt(0)
+	if err != nil {
+		return s, err
+	}
+	z, err := layer.Apply(prompt)
+	if err != nil {
+		return s, err
+	}
+	got, err := spec.Values(z)
+	if err != nil {
+		return s, err
+	}
+	want, err := spec.Step(c, make([]float64, m.States()))
+	if err != nil {
+		return s, err
+	}
+	s.Distance = math.Abs(got[0] - want[w.Last])
 	s.Bound = Tolerance(m.States(), n) * float64(n)
 	var key, scores mat.VecDense
 	key.MulVec(layer.Heads[0].Q, prompt.ColView(n))

@@ -122,10 +122,17 @@ func (t Training) batch(step int) ([]*tensors.Tensor, error) {
 	prompts := make([]float64, 0, (t.Batch+1)*t.rows()*(t.N+1))
 	rewards := make([]float64, t.Batch)
 	for b := range t.Batch + 1 {
-		c := Window(process, features, walk[b:b+t.N+1])
+		c, err := Window(process, features, walk[b:b+t.N+1])
+		if err != nil {
+			return nil, err
+		}
 		query := walk[b+t.N+1]
 		c.Queries.SetCol(0, features.RawRowView(query))
-		prompts = append(prompts, c.Prompt(0).RawMatrix().Data...)
+		z, err := c.Prompt(0)
+		if err != nil {
+			return nil, err
+		}
+		prompts = append(prompts, z.RawMatrix().Data...)
 		if b < t.Batch {
 			rewards[b] = process.R[query]
 		}

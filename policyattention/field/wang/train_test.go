@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/seed"
 )
@@ -52,7 +53,7 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 		var contexts []*Context
 		for i := range prompts {
 			contexts = append(contexts, normalContext(n.D, n.N, .9, seed.New(4, i)))
-			data = append(data, contexts[i].Prompt(0).RawMatrix().Data...)
+			data = append(data, testkit.Must(contexts[i].Prompt(0))(t).RawMatrix().Data...)
 		}
 		out, err := CallOnceN(on, func(in []*Node) []*Node {
 			v, td := n.graph(in[0], in[1])
@@ -64,13 +65,13 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 		values, td := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
 		spec := Spec{Algorithm: TD0, D: n.D, N: n.N, Queries: 1, Alpha: n.Step(params)}
 		for i, c := range contexts {
-			want, err := n.value(params, c.Prompt(0))
+			want, err := n.value(params, testkit.Must(c.Prompt(0))(t))
 			if err != nil {
 				t.Fatal(err)
 			}
 			w := make([]float64, n.D)
 			for range n.Layers {
-				w = spec.Step(c, w)
+				w = testkit.Must(spec.Step(c, w))(t)
 			}
 			wantTD := w[0]*c.Queries.At(0, 0) + w[1]*c.Queries.At(1, 0)
 			// Sums of some ten products of numbers up to some hundred, three times over.
@@ -145,13 +146,13 @@ func plainValues(t *testing.T, tr Training, params []float64, step int) [2][]flo
 			}
 			c.R[k] = process.R[walk[b+k]]
 		}
-		v, err := tr.value(params, c.Prompt(0))
+		v, err := tr.value(params, testkit.Must(c.Prompt(0))(t))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w := make([]float64, tr.D)
 		for range tr.Layers {
-			w = spec.Step(c, w)
+			w = testkit.Must(spec.Step(c, w))(t)
 		}
 		td := 0.0
 		for i := range w {

@@ -73,11 +73,24 @@ func (c Check) trial(form Form, trial int, rows []LayerError) error {
 		return err
 	}
 	v := make([]float64, c.N+1)
-	z := spec.Prompt(context, v)
+	z, err := spec.Prompt(context, v)
+	if err != nil {
+		return err
+	}
 	for l := range rows {
-		next := spec.Step(context, v)
-		rows[l].OneStep = max(rows[l].OneStep, spec.oneStep(layer, context, v, next))
-		z, v = layer.Apply(z), next
+		next, err := spec.Step(context, v)
+		if err != nil {
+			return err
+		}
+		off, err := spec.oneStep(layer, context, v, next)
+		if err != nil {
+			return err
+		}
+		rows[l].OneStep = max(rows[l].OneStep, off)
+		if z, err = layer.Apply(z); err != nil {
+			return err
+		}
+		v = next
 		for j, want := range v {
 			rows[l].Free = max(rows[l].Free, math.Abs(z.At(spec.current(), j)-want))
 			rows[l].Value = max(rows[l].Value, math.Abs(want))
@@ -88,8 +101,19 @@ func (c Check) trial(form Form, trial int, rows []LayerError) error {
 
 // oneStep returns the largest error of the layer from the algorithm's values v against its
 // next ones, in units of the tolerance.
-func (s Spec) oneStep(layer *Layer, c *Context, v, next []float64) float64 {
-	got, want := layer.Apply(s.Prompt(c, v)), s.Prompt(c, next)
+func (s Spec) oneStep(layer *Layer, c *Context, v, next []float64) (float64, error) {
+	from, err := s.Prompt(c, v)
+	if err != nil {
+		return 0, err
+	}
+	want, err := s.Prompt(c, next)
+	if err != nil {
+		return 0, err
+	}
+	got, err := layer.Apply(from)
+	if err != nil {
+		return 0, err
+	}
 	size := 0.
 	for _, values := range [][]float64{v, next} {
 		size = max(size, floats.Norm(values, math.Inf(1)))
@@ -104,5 +128,5 @@ func (s Spec) oneStep(layer *Layer, c *Context, v, next []float64) float64 {
 	var difference mat.Dense
 	difference.Sub(got, want)
 	difference.Set(s.successor(), s.N, 0) // the query has no successor and nothing reads this
-	return floats.Norm(difference.RawMatrix().Data, math.Inf(1)) / (size * Tolerance(s.D, s.N, score))
+	return floats.Norm(difference.RawMatrix().Data, math.Inf(1)) / (size * Tolerance(s.D, s.N, score)), nil
 }

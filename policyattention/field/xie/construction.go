@@ -95,9 +95,31 @@ func (s Spec) current() int   { return s.features() + 1 }
 func (s Spec) successor() int { return s.features() + 2 }
 func (s Spec) rows() int      { return s.features() + 3 }
 
+// fits reports the first of a context and its states' values v that the step cannot be made of.
+func (s Spec) fits(c *Context, v []float64) error {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if d, cols := c.X.Dims(); d != s.D || cols != s.N+1 || len(v) != cols {
+		return fmt.Errorf("xie: features [%d, %d] and %d values, want [%d, %d] and %d", d, cols, len(v), s.D, s.N+1, s.N+1)
+	}
+	for i, value := range v {
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return fmt.Errorf("xie: value %d is %v, want a finite number", i, value)
+		}
+	}
+	return nil
+}
+
 // Prompt returns Z [rows, n+1] of a walk whose states have the values v [n+1]. The query has
 // no reward and no successor: zeros.
-func (s Spec) Prompt(c *Context, v []float64) *mat.Dense {
+func (s Spec) Prompt(c *Context, v []float64) (*mat.Dense, error) {
+	if err := s.fits(c, v); err != nil {
+		return nil, err
+	}
 	z := mat.NewDense(s.rows(), s.N+1, nil)
 	z.Slice(0, s.D, 0, s.N+1).(*mat.Dense).Copy(c.X)
 	z.SetRow(s.current(), v)
@@ -110,7 +132,7 @@ func (s Spec) Prompt(c *Context, v []float64) *mat.Dense {
 			}
 		}
 	}
-	return z
+	return z, nil
 }
 
 // Head is one head of attention: it adds V Z softmax(ZᵀAZ + M). Column j of the scores holds
@@ -167,31 +189,53 @@ func (s Spec) scores(at int) *mat.Dense {
 	return a
 }
 
-// Apply returns what the layer makes of a prompt z; it panics on other shapes.
-func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
+// Apply returns what the layer makes of a prompt z [rows, n+1].
+func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 	rows, cols := z.Dims()
 	y := mat.NewDense(rows, cols, nil)
-	for _, h := range l.Heads {
+	for i, h := range l.Heads {
+		for _, part := range []struct {
+			name string
+			m    *mat.Dense
+		}{{"V", h.V}, {"A", h.A}} {
+			if err := mrp.Square(part.m, rows); err != nil {
+				return nil, fmt.Errorf("xie: %s of head %d: %w", part.name, i, err)
+			}
+		}
+		kernel, err := Kernel(z, h.A)
+		if err != nil {
+			return nil, err
+		}
 		var values, added mat.Dense
 		values.Mul(h.V, z)
-		added.Mul(&values, Kernel(z, h.A))
+		added.Mul(&values, kernel)
 		y.Add(y, &added)
 	}
 	out := mat.DenseCopyOf(z)
 	out.Add(out, y)
 	if l.E != nil {
+		if err := mrp.Square(l.E, rows); err != nil {
+			return nil, fmt.Errorf("xie: E: %w", err)
+		}
 		left := mat.NewDense(rows, cols, nil)
 		left.Slice(0, rows, 0, cols-1).(*mat.Dense).Copy(y.Slice(0, rows, 1, cols))
 		var moved mat.Dense
 		moved.Mul(l.E, left)
 		out.Add(out, &moved)
 	}
-	return out
+	return out, nil
 }
 
-// Kernel returns softmax(ZᵀAZ + M) [n+1, n+1]: columns sum to one, the last row, of the query
-// as a source, is zero.
-func Kernel(z, a *mat.Dense) *mat.Dense {
+// Kernel returns softmax(ZᵀAZ + M) [n+1, n+1] of a prompt z [rows, n+1] and A [rows, rows]:
+// columns sum to one, the last row, of the query as a source, is zero.
+func Kernel(z, a *mat.Dense) (*mat.Dense, error) {
+	rows, columns := z.Dims()
+	if columns < 2 {
+		return nil, fmt.Errorf("xie: a prompt [%d, %d], want a transition and a query at least", rows, columns)
+	}
+	if err := mrp.Square(a, rows); err != nil {
+		return nil, fmt.Errorf("xie: A: %w", err)
+	}
 	var az, scores mat.Dense
 	az.Mul(a, z)
 	scores.Mul(z.T(), &az)
@@ -203,11 +247,14 @@ func Kernel(z, a *mat.Dense) *mat.Dense {
 		column[sources] = 0
 		scores.SetCol(j, column)
 	}
-	return &scores
+	return &scores, nil
 }
 
-// Window returns the context of a walk in features [S, d].
-func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
+// Window returns the context of a walk [n+1] in features [S, d].
+func Window(p *mrp.Process, features *mat.Dense, walk []int) (*Context, error) {
+	if err := p.Walked(features, walk); err != nil {
+		return nil, fmt.Errorf("xie: %w", err)
+	}
 	_, d := features.Dims()
 	c := &Context{X: mat.NewDense(d, len(walk), nil), R: make([]float64, len(walk)-1)}
 	for k, s := range walk {
@@ -216,5 +263,5 @@ func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
 			c.R[k] = p.R[s]
 		}
 	}
-	return c
+	return c, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
@@ -50,7 +51,7 @@ func TestToleranceTellsStepsApart(t *testing.T) {
 		farther.Gamma *= 1 + 1e-6
 		transposed.W = mat.DenseCopyOf(right.W.T())
 		for i, wrong := range []Spec{faster, farther, transposed} {
-			if e := right.oneStep(layer, context, v, wrong.Step(context, v)); e < 100 {
+			if e := testkit.Must(right.oneStep(layer, context, v, testkit.Must(wrong.Step(context, v))(t)))(t); e < 100 {
 				t.Errorf("%s: wrong step %d is within %.3g tolerances", form, i, e)
 			}
 		}
@@ -71,9 +72,9 @@ func TestStepByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := []float64{2, 4, 8}
-		z := layer.Apply(spec.Prompt(context, v))
+		z := testkit.Must(layer.Apply(testkit.Must(spec.Prompt(context, v))(t)))(t)
 		for j, want := range []float64{4, 6, 10} {
-			if got := spec.Step(context, v)[j]; got != want {
+			if got := testkit.Must(spec.Step(context, v))(t)[j]; got != want {
 				t.Errorf("v(S_%d) = %v, want %v", j, got, want)
 			}
 			if got := z.At(spec.current(), j); got != want {
@@ -94,15 +95,12 @@ func TestTableAgreesWithTheWalk(t *testing.T) {
 	}
 	x := mrp.Features(5, 3, seed.New(3))
 	walk := process.Walk(seed.New(4), 60)
-	all, err := Count(walk, process.R).Table(x, .8, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	context := Window(process, x, walk)
+	all := testkit.Must(testkit.Must(Count(walk, process.R))(t).Table(x, .8, 6))(t)
+	context := testkit.Must(Window(process, x, walk))(t)
 	spec := Spec{Form: OneHead, D: 3, N: 60, Gamma: .8, Alpha: 1}
 	v := make([]float64, 61)
 	for l := range all {
-		v = spec.Step(context, v)
+		v = testkit.Must(spec.Step(context, v))(t)
 		for j, s := range walk {
 			if math.Abs(all[l][s]-v[j]) > 1e-12 {
 				t.Fatalf("layer %d: the table has v(%d) = %v, the walk %v", l+1, s, all[l][s], v[j])
@@ -125,10 +123,7 @@ func TestTabularTDIsASpecialCase(t *testing.T) {
 		x.Set(s, s, math.Sqrt(tau))
 	}
 	walk := process.Walk(seed.New(6), 200)
-	all, err := Count(walk, process.R).Table(x, .8, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testkit.Must(testkit.Must(Count(walk, process.R))(t).Table(x, .8, 5))(t)
 	v := make([]float64, 4)
 	for l := range all {
 		sum, count := make([]float64, 4), make([]float64, 4)
@@ -147,6 +142,9 @@ func TestTabularTDIsASpecialCase(t *testing.T) {
 
 func TestRefusesBadInput(t *testing.T) {
 	good := Spec{Form: OneHead, D: 1, N: 1, Gamma: .5, Alpha: 1}
+	wide, narrow := &Context{mat.NewDense(2, 2, nil), []float64{1}}, &Context{mat.NewDense(1, 2, nil), []float64{1}}
+	prompt, four := mat.NewDense(4, 2, nil), mat.NewDense(4, 4, nil)
+	process := testkit.Must(mrp.Loop(2, .8, .5, seed.New(1)))(t)
 	for want, build := range map[string]func() error{
 		"features of a walk":   func() error { return (*Context)(nil).Validate() },
 		"3 states and 1":       func() error { return (&Context{mat.NewDense(1, 3, nil), []float64{1}}).Validate() },
@@ -158,9 +156,28 @@ func TestRefusesBadInput(t *testing.T) {
 		"kernel's weights are": func() error { s := good; s.W = mat.NewDense(2, 2, nil); _, err := s.Layer(); return err },
 		"0 trials":             func() error { _, err := Check{Layers: 1}.Run(); return err },
 		"features of 3 states": func() error {
-			_, err := Count([]int{0, 1}, []float64{1, 2}).Table(mat.NewDense(3, 1, nil), .5, 1)
+			_, err := testkit.Must(Count([]int{0, 1}, []float64{1, 2}))(t).Table(mat.NewDense(3, 1, nil), .5, 1)
 			return err
 		},
+		"walk of 1 states":                   func() error { _, err := Count([]int{0}, []float64{1}); return err },
+		"state 1 of the walk is 2":           func() error { _, err := Count([]int{0, 2}, []float64{1, 2}); return err },
+		"features [2, 2] and 2 values, want": func() error { _, err := good.Prompt(wide, []float64{0, 0}); return err },
+		"and 1 values":                       func() error { _, err := good.Step(narrow, []float64{0}); return err },
+		"value 1 is NaN":                     func() error { _, err := good.Step(narrow, []float64{0, math.NaN()}); return err },
+		"V of head 0: [1, 1]": func() error {
+			_, err := (&Layer{Heads: []Head{{mat.NewDense(1, 1, nil), four}}}).Apply(prompt)
+			return err
+		},
+		"A of head 0: [1, 1]": func() error {
+			_, err := (&Layer{Heads: []Head{{four, mat.NewDense(1, 1, nil)}}}).Apply(prompt)
+			return err
+		},
+		"E: no matrix":                func() error { _, err := (&Layer{E: &mat.Dense{}}).Apply(prompt); return err },
+		"A: [1, 1], want [4, 4]":      func() error { _, err := Kernel(prompt, mat.NewDense(1, 1, nil)); return err },
+		"a prompt [4, 1]":             func() error { _, err := Kernel(mat.NewDense(4, 1, nil), four); return err },
+		"features [1, 1] of 2 states": func() error { _, err := Window(process, mat.NewDense(1, 1, nil), []int{0, 1}); return err },
+		"a walk of 1 states from":     func() error { _, err := Window(process, mat.NewDense(2, 1, nil), []int{0}); return err },
+		"state 0 of a walk is 2":      func() error { _, err := Window(process, mat.NewDense(2, 1, nil), []int{2, 0}); return err },
 	} {
 		if err := build(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)

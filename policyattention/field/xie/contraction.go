@@ -192,7 +192,11 @@ func (s Study) process(k int, margin float64, n int, rows []Contraction) error {
 		all, err = Limit(process, x, depth)
 	} else {
 		walk := process.Walk(seed.New(s.Seed, "xie", "walk", k, n), n)
-		all, err = Count(walk, process.R).Table(x, s.Gamma, depth)
+		counts, wrong := Count(walk, process.R)
+		if wrong != nil {
+			return wrong
+		}
+		all, err = counts.Table(x, s.Gamma, depth)
 	}
 	if err != nil {
 		return err

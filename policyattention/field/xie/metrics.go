@@ -77,11 +77,22 @@ func (t Training) likeness(l *Likeness, layer *Layer, fitted Spec, k int, share 
 		return err
 	}
 	walk := process.Walk(seed.New(t.Seed, "xie", "likeness", k), t.N)
-	c := Window(process, features, walk)
+	c, err := Window(process, features, walk)
+	if err != nil {
+		return err
+	}
 	exact, algorithm := make([]float64, len(walk)), make([]float64, len(walk))
-	z := fitted.Prompt(c, algorithm)
+	z, err := fitted.Prompt(c, algorithm)
+	if err != nil {
+		return err
+	}
 	for range t.Layers {
-		z, algorithm = layer.Apply(z), fitted.Step(c, algorithm)
+		if z, err = layer.Apply(z); err != nil {
+			return err
+		}
+		if algorithm, err = fitted.Step(c, algorithm); err != nil {
+			return err
+		}
 	}
 	for j, s := range walk {
 		exact[j] = values[s]

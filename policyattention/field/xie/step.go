@@ -9,7 +9,10 @@ import (
 
 // Step returns the values v [n+1] of the walk's states after one step of weighted softmax TD.
 // It is the sum over transitions as the paper writes it and shares nothing with the layers.
-func (s Spec) Step(c *Context, v []float64) []float64 {
+func (s Spec) Step(c *Context, v []float64) ([]float64, error) {
+	if err := s.fits(c, v); err != nil {
+		return nil, err
+	}
 	out := append([]float64(nil), v...)
 	for j := range out {
 		total, moved := 0., 0.
@@ -20,7 +23,7 @@ func (s Spec) Step(c *Context, v []float64) []float64 {
 		}
 		out[j] += s.Alpha * moved / total
 	}
-	return out
+	return out, nil
 }
 
 // similarity returns ⟨x_j, W x_k⟩ of columns of x [d, …].
@@ -45,14 +48,22 @@ type Counts struct {
 	Seen []float64  // [S], transitions from s
 }
 
-// Count counts the transitions of a walk over states with the rewards r [S].
-func Count(walk []int, r []float64) *Counts {
+// Count counts the transitions of a walk [n+1] over states with the rewards r [S].
+func Count(walk []int, r []float64) (*Counts, error) {
+	if len(walk) < 2 {
+		return nil, fmt.Errorf("xie: a walk of %d states, want at least two", len(walk))
+	}
+	for k, s := range walk {
+		if s < 0 || s >= len(r) {
+			return nil, fmt.Errorf("xie: state %d of the walk is %d, want one of %d", k, s, len(r))
+		}
+	}
 	c := &Counts{N: mat.NewDense(len(r), len(r), nil), R: r, Seen: make([]float64, len(r))}
 	for k, s := range walk[:len(walk)-1] {
 		c.N.Set(s, walk[k+1], c.N.At(s, walk[k+1])+1)
 		c.Seen[s]++
 	}
-	return c
+	return c, nil
 }
 
 // Table makes layers steps with α = 1 of the algorithm on a table: features x [S, d], values

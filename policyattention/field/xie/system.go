@@ -37,10 +37,24 @@ func step(w capability.Walk) (capability.Step, error) {
 		return s, err
 	}
 	zero := make([]float64, n+1)
-	prompt := spec.Prompt(c, zero)
-	got, next := layer.Apply(prompt), spec.Step(c, zero)
+	prompt, err := spec.Prompt(c, zero)
+	if err != nil {
+		return s, err
+	}
+	got, err := layer.Apply(prompt)
+	if err != nil {
+		return s, err
+	}
+	next, err := spec.Step(c, zero)
+	if err != nil {
+		return s, err
+	}
+	kernel, err := Kernel(prompt, layer.Heads[0].A)
+	if err != nil {
+		return s, err
+	}
 	s.Distance = floats.Distance(got.RawRowView(m.States()+1), next, math.Inf(1)) // the row of v, see OneHead
 	s.Bound = Tolerance(m.States(), n, 1) * (2*floats.Norm(next, math.Inf(1)) + floats.Norm(c.R, math.Inf(1)))
-	s.Share = mat.Col(nil, n, Kernel(prompt, layer.Heads[0].A))[:n]
+	s.Share = mat.Col(nil, n, kernel)[:n]
 	return s, nil
 }

@@ -177,7 +177,10 @@ func (t Training) batch(step int) ([]*tensors.Tensor, error) {
 	walk := process.Walk(seed.New(t.Seed, "xie", "train", step), t.N+t.Batch)
 	var x, r, query []float64
 	for b := range t.Batch + 1 {
-		c := Window(process, features, walk[b:b+t.N+1])
+		c, err := Window(process, features, walk[b:b+t.N+1])
+		if err != nil {
+			return nil, err
+		}
 		x, r = append(x, c.X.RawMatrix().Data...), append(r, c.R...)
 		if b < t.Batch {
 			query = append(query, process.R[walk[b+t.N]])

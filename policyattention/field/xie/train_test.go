@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
@@ -43,11 +44,11 @@ func plainValues(t *testing.T, tr Training, params []float64, step int) (out [2]
 	fitted := tr.Fitted(params)
 	walk := process.Walk(seed.New(tr.Seed, "xie", "train", step), tr.N+tr.Batch)
 	for b := range tr.Batch + 1 {
-		c := Window(process, features, walk[b:b+tr.N+1])
+		c := testkit.Must(Window(process, features, walk[b:b+tr.N+1]))(t)
 		v := make([]float64, tr.N+1)
-		z := fitted.Prompt(c, v)
+		z := testkit.Must(fitted.Prompt(c, v))(t)
 		for range tr.Layers {
-			z, v = layer.Apply(z), fitted.Step(c, v)
+			z, v = testkit.Must(layer.Apply(z))(t), testkit.Must(fitted.Step(c, v))(t)
 		}
 		out[0], out[1] = append(out[0], z.At(fitted.current(), tr.N)), append(out[1], v[tr.N])
 		rewards = append(rewards, process.R[walk[b+tr.N]])
