@@ -132,10 +132,10 @@ var sayings = []statement{
 		}
 		return ok
 	}},
-	{"RESULTS.md", "**From 1,000 steps on, its losses are below the paper's after 40,000.** So is the source's, at both sizes.", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "**From 1,000 steps on, its losses are below the paper's after 40,000.** So is the source's, also at S = 16.", func(t *testing.T, s *source) bool {
 		ok := true
 		for _, row := range testkit.Must(s.Stages())(t) {
-			ok = ok && (row.Steps < 1000 || row.Loss.Value < row.Loss.Paper.Value)
+			ok = ok && (row.S != 8 || row.Steps < 1000 || row.Loss.Value < row.Loss.Paper.Value)
 		}
 		for _, row := range testkit.Must(s.Benchmark())(t) {
 			if row.Recipe == "source" {
@@ -347,14 +347,23 @@ var sayings = []statement{
 		q := testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "full", 8))(t)
 		return q.Improved == 63 && q.Problems == 64 && q.OK() && q.LastControl > 4*q.Last
 	}},
-	{"RESULTS.md", "At S = 16 the run has got to 500 of its 40,000 steps, where its loss does not fall yet from T = 20 to T = 40", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "After 1,000 of its 20,000 steps its loss falls over a life by no more than an eighth (`first` in `table qualifying`). That of the repaired recipe is by then less than half of the first policy's, on the benchmark's problems. The other 19,000 steps have not been run.", func(t *testing.T, s *source) bool {
+		q := testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "first-after-1000", 8))(t)
+		ok, whole := q.Last >= 7*q.First/8, testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "first", 8))(t)
+		for _, horizon := range results.Horizons {
+			g := groupOf(t, s, results.Selection{Block: experiment.Benchmark, Method: experiment.Distillation, Recipe: "full-after-1000", S: 8}, horizon)
+			ok = ok && g.Loss.Runs == 1 && g.Loss.Value < .5
+		}
+		return ok && whole.Runs == 0
+	}},
+	{"RESULTS.md", "At S = 16 the run has got to 1,000 of its 40,000 steps, where its loss does not fall yet from T = 20 to T = 40", func(t *testing.T, s *source) bool {
 		loss, furthest := map[int]float64{}, 0
 		for _, row := range testkit.Must(s.Stages())(t) {
 			if row.S == 16 {
 				loss[row.T], furthest = row.Loss.Value, max(furthest, row.Steps)
 			}
 		}
-		return furthest == 500 && loss[40] >= loss[20]
+		return furthest == 1000 && loss[40] >= loss[20]
 	}},
 	{"README.md", "With the exact critic two are resolved, both of means: better at S = 8, T = 20, worse at S = 16, T = 40", nil}, // as in RESULTS
 }
