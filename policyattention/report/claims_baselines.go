@@ -203,34 +203,35 @@ func trainingHours(x results.Selection) measure {
 
 // qualifies says whether a recipe beats its own control.
 func qualifies(name method.Name, recipe string, states int) measure {
-	return func(s *source) (*measured, error) {
-		q, err := s.Qualify(experiment.Qualification, name, recipe, states)
-		if err != nil || q.Runs == 0 {
-			return nil, err
-		}
-		return &measured{text: verdictOf(q), ok: q.OK(), barred: undecided(q, "control of a short context"), runs: q.Runs, planned: q.Planned, used: q.Used}, nil
-	}
+	return ofLives(experiment.Qualification, name, recipe, states, func(q results.Qualified) measured {
+		return measured{text: verdictOf(q), ok: q.OK(), barred: undecided(q, "control of a short context")}
+	})
 }
 
 // improves says how far the median loss falls from round 1 to round 40.
 func improves(block experiment.Block, name method.Name, recipe string, states int) measure {
+	return ofLives(block, name, recipe, states, func(q results.Qualified) measured {
+		return measured{text: fmt.Sprintf("%s, %d of %d MDPs", fallOf(q), q.Improved, q.Problems), ok: q.Last <= results.Hardly*q.First}
+	})
+}
+
+// allImprove asks whether Algorithm Distillation improves on every problem at S = 8.
+func allImprove(recipe string) measure {
+	return ofLives(experiment.Qualification, distillation, recipe, 8, func(q results.Qualified) measured {
+		return measured{text: fmt.Sprintf("%d of %d", q.Improved, q.Problems), ok: q.Improved == q.Problems}
+	})
+}
+
+// ofLives measures something of a recipe's lives, where they have been run.
+func ofLives(block experiment.Block, name method.Name, recipe string, states int, of func(results.Qualified) measured) measure {
 	return func(s *source) (*measured, error) {
 		q, err := s.Qualify(block, name, recipe, states)
 		if err != nil || q.Runs == 0 {
 			return nil, err
 		}
-		return &measured{text: fmt.Sprintf("%s, %d of %d MDPs", fallOf(q), q.Improved, q.Problems), ok: q.Last <= results.Hardly*q.First, runs: q.Runs, planned: q.Planned, used: q.Used}, nil
-	}
-}
-
-// allImprove asks whether Algorithm Distillation improves on every problem at S = 8.
-func allImprove(recipe string) measure {
-	return func(s *source) (*measured, error) {
-		q, err := s.Qualify(experiment.Qualification, distillation, recipe, 8)
-		if err != nil || q.Runs == 0 {
-			return nil, err
-		}
-		return &measured{text: fmt.Sprintf("%d of %d", q.Improved, q.Problems), ok: q.Improved == q.Problems, runs: q.Runs, planned: q.Planned, used: q.Used}, nil
+		m := of(q)
+		m.runs, m.planned, m.used = q.Runs, q.Planned, q.Used
+		return &m, nil
 	}
 }
 
