@@ -356,14 +356,20 @@ var sayings = []statement{
 		}
 		return ok && whole.Runs == 0
 	}},
-	{"RESULTS.md", "At S = 16 the run has got to 2,500 of its 40,000 steps, where its loss does not fall yet from T = 20 to T = 40", func(t *testing.T, s *source) bool {
-		loss, furthest := map[int]float64{}, 0
+	{"RESULTS.md", "At S = 16 the run has got to 5,000 of its 40,000 steps. For the first 2,500 its loss stays near the first policy's. After 5,000 it is within .05 of the paper's at the end, at T = 20 and at T = 40.", func(t *testing.T, s *source) bool {
+		furthest, ok := 0, true
 		for _, row := range testkit.Must(s.Stages())(t) {
-			if row.S == 16 {
-				loss[row.T], furthest = row.Loss.Value, max(furthest, row.Steps)
+			if row.S != 16 {
+				continue
+			}
+			furthest = max(furthest, row.Steps)
+			if row.Steps <= 2500 {
+				ok = ok && row.Loss.Value > .95
+			} else {
+				ok = ok && math.Abs(row.Loss.Value-row.Loss.Paper.Value) < .05
 			}
 		}
-		return furthest == 2500 && loss[40] >= loss[20]
+		return ok && furthest == 5000
 	}},
 	{"README.md", "With the exact critic two are resolved, both of means: better at S = 8, T = 20, worse at S = 16, T = 40", nil}, // as in RESULTS
 }
