@@ -140,7 +140,7 @@ type Produced struct {
 	CPU      string               `json:"cpu"`
 	Cores    int                  `json:"cores"` // that the process was allowed to use
 	Backend  *backend.Description `json:"backend,omitempty"`
-	// Earlier are the stretches of a training run before the one on Backend.
+	// Earlier are the stretches of a training run before the one on Backend and CPU.
 	Earlier []backend.Stretch `json:"earlier,omitempty"`
 	Modules map[string]string `json:"modules"` // versions of what computes
 }

@@ -128,11 +128,12 @@ type Description struct {
 	Devices []string `json:"devices"`
 }
 
-// Stretch is consecutive steps of a run that one kind of backend made. A run that was
-// stopped may go on on another one, and its bytes then depend on where.
+// Stretch is consecutive steps of a run that one kind of backend made on one kind of
+// processor. A run that was stopped may go on elsewhere, and its bytes then depend on where.
 type Stretch struct {
-	Backend string `json:"backend"` // a name of [Description], or "" if it was not recorded
-	Step    int    `json:"step"`    // the last one
+	Backend string `json:"backend"`       // a name of [Description], or "" if it was not recorded
+	CPU     string `json:"cpu,omitempty"` // a name that [Processor] gives, or "" if it was not recorded
+	Step    int    `json:"step"`          // the last one
 }
 
 // Describe describes a backend that New returned.

@@ -27,14 +27,16 @@ type state struct {
 	stretches []backend.Stretch // of the steps so far
 }
 
-// made says that a backend of such a name has made steps with such losses.
-func (s *state) made(losses []float32, name string) {
+// made says that steps with such losses have been made on a backend and a processor.
+func (s *state) made(losses []float32, on backend.Stretch) {
 	s.step += len(losses)
 	s.losses = append(s.losses, losses...)
-	if n := len(s.stretches); n == 0 || s.stretches[n-1].Backend != name {
-		s.stretches = append(s.stretches, backend.Stretch{Backend: name})
+	on.Step = s.step
+	if n := len(s.stretches); n > 0 && s.stretches[n-1].Backend == on.Backend && s.stretches[n-1].CPU == on.CPU {
+		s.stretches[n-1] = on
+	} else {
+		s.stretches = append(s.stretches, on)
 	}
-	s.stretches[len(s.stretches)-1].Step = s.step
 }
 
 // Seal adds to the metadata the digest of everything else in the file, without which

@@ -167,15 +167,15 @@ func (m *member) stop() int {
 	return m.Job.Steps
 }
 
-// take adds the losses of the steps that a backend of such a name made.
-func (m *member) take(losses []float32, name string) {
+// take adds the losses of the steps that were made on a backend and a processor.
+func (m *member) take(losses []float32, on backend.Stretch) {
 	for i, loss := range losses {
 		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
 			m.err = fmt.Errorf("train: the loss of step %d is %v", m.s.step+i+1, loss)
 			return
 		}
 	}
-	m.s.made(losses, name)
+	m.s.made(losses, on)
 }
 
 // advance takes runs on until one of them has ended, well or not, or ctx is
@@ -191,7 +191,8 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 		return err
 	}
 	defer g.finalize()
-	p := &party{stepper: g, members: members, name: backend.Describe(b).Name, began: began, since: began, cpu: cpu}
+	on := backend.Stretch{Backend: backend.Describe(b).Name, CPU: backend.Processor()}
+	p := &party{stepper: g, members: members, on: on, began: began, since: began, cpu: cpu}
 	for _, m := range members {
 		p.first = append(p.first, m.s.step)
 	}
@@ -230,7 +231,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 type party struct {
 	stepper stepper
 	members []*member
-	name    string // of the backend
+	on      backend.Stretch // where the steps are made
 	began   time.Time
 	first   []int         // step of each run then
 	since   time.Time     // until when wall time has been shared out
@@ -256,7 +257,7 @@ func (p *party) call(b compute.Backend) (ended bool, err error) {
 		return false, err
 	}
 	for i, m := range p.members {
-		m.take(losses[i], p.name)
+		m.take(losses[i], p.on)
 		if m.err == nil && slices.Contains(m.Job.Snapshots, m.s.step) {
 			if err := p.stepper.read(i, &m.s); err != nil {
 				return false, err

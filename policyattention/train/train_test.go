@@ -468,7 +468,7 @@ func TestStreamsAreDisjoint(t *testing.T) {
 	}
 }
 
-// A run that goes on on another backend says which of them made which steps.
+// A run that goes on on another backend or another processor says which of them made which steps.
 func TestStretches(t *testing.T) {
 	stages := t.TempDir()
 	run := func(b compute.Backend, steps int) *Result {
@@ -481,17 +481,26 @@ func TestStretches(t *testing.T) {
 	run(start(t, "go"), 2)
 	run(start(t, "go"), 4)
 	got := run(start(t, "xla:cpu"), 6).Stretches
-	if want := []backend.Stretch{{Backend: "go", Step: 4}, {Backend: "xla:cpu", Step: 6}}; !slices.Equal(got, want) {
+	here := backend.Processor()
+	if want := []backend.Stretch{{Backend: "go", CPU: here, Step: 4}, {Backend: "xla:cpu", CPU: here, Step: 6}}; !slices.Equal(got, want) {
 		t.Errorf("stretches %v, want %v", got, want)
 	}
-	// States were once kept without a word of it.
 	path := filepath.Join(stages, "line.safetensors")
-	f := testkit.Must(open(path))(t)
-	delete(f.Metadata, "stretches")
-	testkit.Check(t, Seal(f))
-	testkit.Check(t, safetensors.WriteFile(path, f))
+	edit := func(to func(metadata map[string]string)) {
+		f := testkit.Must(open(path))(t)
+		to(f.Metadata)
+		testkit.Check(t, Seal(f))
+		testkit.Check(t, safetensors.WriteFile(path, f))
+	}
+	edit(func(m map[string]string) { m["stretches"] = `[{"backend":"go","cpu":"Another","step":6}]` })
 	got = run(start(t, "go"), 7).Stretches
-	if want := []backend.Stretch{{Step: 6}, {Backend: "go", Step: 7}}; !slices.Equal(got, want) {
+	if want := []backend.Stretch{{Backend: "go", CPU: "Another", Step: 6}, {Backend: "go", CPU: here, Step: 7}}; !slices.Equal(got, want) {
+		t.Errorf("after a state from another processor: stretches %v, want %v", got, want)
+	}
+	// States were once kept without a word of it.
+	edit(func(m map[string]string) { delete(m, "stretches") })
+	got = run(start(t, "go"), 8).Stretches
+	if want := []backend.Stretch{{Step: 7}, {Backend: "go", CPU: here, Step: 8}}; !slices.Equal(got, want) {
 		t.Errorf("after a state without a record: stretches %v, want %v", got, want)
 	}
 }
