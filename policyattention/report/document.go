@@ -265,18 +265,22 @@ func summaryExcerpt(s *source) (Table, error) {
 	four := selection(experiment.Confirmation, experiment.PolicyAttention, 4)
 	list := []controller{{Label: "PolicyAttention", From: four, T: 20, Ratio: confirmed("median ratio")}, {Label: "PolicyAttention", From: four, T: 40}}
 	for _, states := range []int{8, 16} {
-		list = append(list, besideBenchmark("PolicyAttention", selection(experiment.Benchmark, experiment.PolicyAttention, states), "policyattention")...)
+		list = append(list, besideBenchmark("PolicyAttention", selection(experiment.Benchmark, experiment.PolicyAttention, states))...)
 	}
+	learned := besideBenchmark("with a learned critic", selection(experiment.Benchmark, experiment.LearnedCritic, 8))
 	return s.besidePaper(append(list,
 		controller{Label: "with a learned critic", From: selection(experiment.Confirmation, experiment.LearnedCritic, 4), T: 20, Ratio: confirmed("learned critic ratio")},
-		controller{Label: "with a learned critic", From: selection(experiment.Benchmark, experiment.LearnedCritic, 8), T: 20, Paper: benchmarkKey("policyattention-learned-critic", 8, 20)}))
+		learned[0]))
 }
 
-// besideBenchmark returns the rows of a controller at the tables' horizons, with the paper's
-// numbers of a key.
-func besideBenchmark(label string, from results.Selection, key string) (list []controller) {
+// besideBenchmark returns the rows of a controller at the tables' horizons, with what the
+// paper's benchmark has of its method.
+func besideBenchmark(label string, from results.Selection) (list []controller) {
 	for _, t := range horizons {
-		list = append(list, controller{Label: label, From: from, T: t, Paper: benchmarkKey(key, from.S, t), Ratio: benchmarkKey(key+" / exact-pmd", from.S, t)})
+		list = append(list, controller{
+			Label: label, From: from, T: t,
+			Paper: benchmarkKey(string(from.Method), from.S, t), Ratio: results.PaperRatio(from.Method, from.S, t),
+		})
 	}
 	return list
 }
@@ -286,11 +290,11 @@ func lossesExcerpt(s *source) (Table, error) {
 	var list []controller
 	for _, states := range []int{8, 16} {
 		list = slices.Concat(list,
-			besideBenchmark("PolicyAttention", selection(experiment.Benchmark, experiment.PolicyAttention, states), "policyattention"),
-			besideBenchmark("the same, five further identities", selection(experiment.Replication, experiment.PolicyAttention, states), "policyattention"),
-			besideBenchmark("PMD-target", selection(experiment.Benchmark, experiment.PMDTarget, states), "pmd-target"))
+			besideBenchmark("PolicyAttention", selection(experiment.Benchmark, experiment.PolicyAttention, states)),
+			besideBenchmark("the same, five further identities", selection(experiment.Replication, experiment.PolicyAttention, states)),
+			besideBenchmark("PMD-target", selection(experiment.Benchmark, experiment.PMDTarget, states)))
 		if states == 8 {
-			list = append(list, besideBenchmark("with a learned critic", selection(experiment.Benchmark, experiment.LearnedCritic, states), "policyattention-learned-critic")...)
+			list = append(list, besideBenchmark("with a learned critic", selection(experiment.Benchmark, experiment.LearnedCritic, states))...)
 		}
 	}
 	return s.besidePaper(list)

@@ -57,7 +57,7 @@ func groupOf(t *testing.T, s *source, x results.Selection, horizon int) results.
 }
 
 var sayings = []statement{
-	{"RESULTS.md", "With the exact critic two of the paper's cells are resolved, both in means only", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "With the exact critic the ratio to exact PMD is resolved in two of the paper's cells, both times the ratio of means only", func(t *testing.T, s *source) bool {
 		var found []string
 		for _, row := range testkit.Must(s.Benchmark())(t) {
 			if row.Method != experiment.PolicyAttention {
@@ -94,7 +94,7 @@ var sayings = []statement{
 		oracle := testkit.Must(s.Source.Oracle(4))(t)
 		return !testkit.Must(runs.Compare(results.PairedDifference, oracle, 20))(t).Resolved(0)
 	}},
-	{"RESULTS.md", "It has the best ratio of medians, and at T = 20\nthe worst problem of the five; its ζ in the loop is about twice theirs", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "it has the best ratio of medians, and at T = 20 the worst problem of the five; its ζ in the loop is about twice theirs", func(t *testing.T, s *source) bool {
 		x := selection(experiment.Confirmation, experiment.PolicyAttention, 4)
 		all := groupOf(t, s, x, 20)
 		zetas, at := testkit.Must(s.Find(x))(t).Zetas(), 3
@@ -262,7 +262,7 @@ var sayings = []statement{
 		}
 		return true
 	}},
-	{"RESULTS.md", "that and training on first rounds only are the two changes whose ratio at T = 40 is\nresolved", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "this recipe and training on first rounds only are the two changes whose ratio at T = 40 is\nresolved", func(t *testing.T, s *source) bool {
 		for _, g := range testkit.Must(s.Ablation(8, 40))(t) {
 			if g.Name != "plain" && g.Plain.Resolved(1) != (g.Name == "random-contexts" || g.Name == "early-rounds") {
 				return false
@@ -278,7 +278,7 @@ var sayings = []statement{
 		}
 		return true
 	}},
-	{"RESULTS.md", "On the walk the planners that keep every sample beat it in all four cells, SARSA in\nboth at S = 16, and Q-learning at S = 16, T = 40; no other difference to these two is resolved", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "On the walk the planners that keep every sample (certainty equivalence and posterior sampling) beat PolicyAttention in all four cells, SARSA does in both at S = 16, and Q-learning at S = 16, T = 40. No other difference from SARSA or Q-learning is resolved", func(t *testing.T, s *source) bool {
 		e, ok := testkit.Must(s.equal())(t), true
 		for _, states := range equal.Sizes {
 			for _, horizon := range horizons {
@@ -332,7 +332,7 @@ var sayings = []statement{
 		}
 		return ok == 2
 	}},
-	{"RESULTS.md", "an actor that reads π and is trained on them is lost as soon as the mass is small, and one that reads log π is where it was. Adding log π is exact.", func(t *testing.T, _ *source) bool {
+	{"RESULTS.md", "an actor that reads π and is trained on them fails as soon as the mass is small, and one that reads log π does about as well as without them. Adding log π is exact.", func(t *testing.T, _ *source) bool {
 		study := testkit.Must(lockup.Read("../../artifacts/lockup/lockup.json"))(t)
 		exact, prior := study.Curves[0].Medians(), study.Curves[3].Medians()
 		reads, readsLog := study.Compared[2].Medians(), [2][]float64{study.Compared[1].Medians(), study.Compared[3].Medians()}
@@ -347,7 +347,7 @@ var sayings = []statement{
 		q := testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "full", 8))(t)
 		return q.Improved == 63 && q.Problems == 64 && q.OK() && q.LastControl > 4*q.Last
 	}},
-	{"RESULTS.md", "After 1,000 of its 20,000 steps its loss falls over a life by no more than an eighth (`first` in `table qualifying`). That of the repaired recipe is by then less than half of the first policy's, on the benchmark's problems. The other 19,000 steps have not been run.", func(t *testing.T, s *source) bool {
+	{"RESULTS.md", "After 1,000 of its 20,000 steps its loss falls by no more than an eighth over a *life*, all rounds on one problem (`first` in `table qualifying`). After as many steps the loss of `full` is less than half of the first policy's, on the benchmark's problems. The other 19,000 steps have not been run.", func(t *testing.T, s *source) bool {
 		q := testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "first-after-1000", 8))(t)
 		ok, whole := q.Last >= 7*q.First/8, testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "first", 8))(t)
 		for _, horizon := range results.Horizons {

@@ -66,7 +66,7 @@ func benchmarkTable(s *source) (Table, error) {
 		estimated("here", "95% interval", func(r R) results.Estimate { return r.Loss }),
 		[]column[R]{
 			{"runs", func(r R) any { return ofRuns(r.Loss) }},
-			{"paper / oracle", func(r R) any { return hundredths(r.Ratio.Paper) }},
+			{"paper / oracle", func(r R) any { return quoted(r.Ratio.Paper) }},
 		},
 		blank(estimated("here / oracle", "95% interval of ratio", func(r R) results.Estimate { return r.Ratio })),
 		tails(func(r R) results.Tail { return r.Tail }),
@@ -81,14 +81,6 @@ func benchmarkTable(s *source) (Table, error) {
 
 // tenths rounds to one decimal.
 func tenths(v float64) float64 { return math.Round(10*v) / 10 }
-
-// hundredths is a ratio of two numbers of the paper, if it has both.
-func hundredths(n *results.Number) any {
-	if n == nil {
-		return nil
-	}
-	return math.Round(100*n.Value) / 100
-}
 
 // blank leaves cells empty where an estimate is missing for another reason than that
 // it has not been run.
@@ -487,7 +479,7 @@ func criticsTable(s *source) (Table, error) {
 			{"/ mean of samples", func(r R) any { return when(len(r.Error) > 0, r.OverMean) }},
 			{"T", func(r R) any { return r.T }},
 			{"runs", func(r R) any { return ofRuns(r.Ratio) }},
-			{"paper's ratio", func(r R) any { return hundredths(r.Ratio.Paper) }},
+			{"paper's ratio", func(r R) any { return quoted(r.Ratio.Paper) }},
 		},
 		joined("ratio of medians", func(r R) results.Estimate { return r.Ratio }),
 		joined("ratio of means", func(r R) results.Estimate { return r.Tail.RatioOfMeans }),

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"icrl/policyattention/experiment"
@@ -137,7 +138,7 @@ func (s *Source) Benchmark() (rows []BenchmarkRow, err error) {
 				}
 				if x.Quoted {
 					row.Loss = row.Loss.Beside(Key{experiment.Benchmark, string(x.Method), states, horizon})
-					row.Ratio.Paper = paperRatio(x.Method, states, horizon)
+					row.Ratio.Paper = PaperRatio(x.Method, states, horizon)
 				}
 				rows = append(rows, row)
 			}
@@ -158,14 +159,20 @@ func beside(runs, reference Runs, horizon int) (loss, ratio Estimate, tail Tail,
 	return
 }
 
-// paperRatio is the quotient of two of the paper's medians, nil where one is missing.
-func paperRatio(method method.Name, states, horizon int) *Number {
-	loss := Paper(Key{experiment.Benchmark, string(method), states, horizon})
-	oracle := Paper(Key{experiment.Benchmark, string(experiment.ExactPMD), states, horizon})
+// PaperRatio is a method's median loss in the paper's benchmark over exact PMD's: as the paper
+// prints it, else the quotient of its medians to two places. It is nil where one is missing.
+func PaperRatio(method method.Name, states, horizon int) *Number {
+	paper := func(quantity string) *Number {
+		return Paper(Key{experiment.Benchmark, quantity, states, horizon})
+	}
+	if printed := paper(fmt.Sprintf("%s / %s", method, experiment.ExactPMD)); printed != nil {
+		return printed
+	}
+	loss, oracle := paper(string(method)), paper(string(experiment.ExactPMD))
 	if loss == nil || oracle == nil || method == experiment.ExactPMD {
 		return nil
 	}
-	return &Number{Value: loss.Value / oracle.Value, Where: loss.Where}
+	return &Number{Value: math.Round(100*loss.Value/oracle.Value) / 100, Where: loss.Where}
 }
 
 // DifferenceRow says by how much PolicyAttention's loss lies above another method's.

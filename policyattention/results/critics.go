@@ -74,7 +74,7 @@ func (s *Source) Critics() (rows []CriticRow, err error) {
 					return nil, err
 				}
 				if m.Name == experiment.LearnedCritic {
-					row.Ratio.Paper = paperRatio(m.Name, states, horizon)
+					row.Ratio.Paper = PaperRatio(m.Name, states, horizon)
 					if row.Ratio.Paper == nil {
 						row.Ratio = row.Ratio.Beside(Key{experiment.Confirmation, "learned critic ratio", states, horizon})
 					}

@@ -10,7 +10,7 @@ async function loadFile(file) {
   if (!file) return;
   if (file.size > MAX_FILE)
     throw new Error(
-      `${file.name} has ${Math.round(file.size / 1e6)} MB; a problem of 64 states and 16 actions has less than ${MAX_FILE / 1e6}. Nothing was changed.`,
+      `${file.name} is ${Math.round(file.size / 1e6)} MB; a problem of 64 states and 16 actions has less than ${MAX_FILE / 1e6}. Nothing was changed.`,
     );
   let x;
   try {
@@ -54,7 +54,7 @@ function readProblem(x) {
     });
   };
   const r = table("r", x.r, states, actions);
-  if (!Array.isArray(x.P) || x.P.length !== states) throw bad(`P has not ${states} states`);
+  if (!Array.isArray(x.P) || x.P.length !== states) throw bad(`P does not have ${states} states`);
   const p = x.P.flatMap((rows, s) => table(`P[${s}]`, rows, actions, states));
   const pi0 =
     x.pi0 === undefined || x.pi0 === null

@@ -41,7 +41,7 @@ export const TERMS = {
   s: ["s", "state", "A place of the map or a node of the graph."],
   a: ["a", "action", "What can be done in a state; on a map a move."],
   snext: ["s′", "successor", "The state that an action led to."],
-  p: ["P", "transitions", "P(s′ | s, a): with which probability action a in state s leads to s′."],
+  p: ["P", "transitions", "P(s′ | s, a): the probability that action a in state s leads to s′."],
   reward: ["r", "reward", "What action a in state s pays at once."],
   S: ["S", "number of states", "How many states the problem has."],
   A: ["A", "number of actions", "How many actions each state has."],
@@ -53,7 +53,7 @@ export const TERMS = {
   m: [
     "m",
     "packets a pair",
-    "How many transitions are drawn for each state and action in a round. The noise falls with √m.",
+    "How many transitions are drawn for each state and action in a round. The noise falls as 1/√m.",
   ],
   k: ["k", "round", "One turn of actor, environment and critic."],
   T: ["T", "horizon", "How many rounds a run has."],

@@ -72,7 +72,7 @@ export async function unpackProblem(text, { S, A }) {
   } catch {
     throw new Error("The link’s MDP cannot be read.");
   }
-  if (x.length !== count) throw new Error("The link’s MDP has another size than S and A say.");
+  if (x.length !== count) throw new Error("The size of the link’s MDP does not match S and A.");
   return {
     states: S,
     actions: A,

@@ -173,7 +173,7 @@ export async function settingsChanged(key) {
     if (next.preset === "lock-up") app.shown.add("idle");
     await restart(next, file, shape ? [] : run.edits, { what });
     if (shape && run.edits.length)
-      message("The changes belonged to the problem before and went with it; Undo brings it back.", "notice");
+      message("The changes belonged to the previous problem and were dropped with it; Undo restores it.", "notice");
     if (over) await replay();
     remember();
   } catch (e) {

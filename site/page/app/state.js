@@ -277,7 +277,7 @@ export async function restart(settings, file, edits, { k = 0, what = "", quiet =
   await go(Math.min(k, settings.T), 0);
   if (dropped.length)
     message(
-      `${plural(dropped.length, "change")} of the problem did not fit and went; Undo brings back the run before.`,
+      `Dropped ${plural(dropped.length, "change")} of the problem that did not fit; Undo restores the previous run.`,
       "notice",
     );
 }

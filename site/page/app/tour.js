@@ -31,7 +31,7 @@ const STEPS = [
   {
     at: "result",
     title: "Nothing is trained",
-    text: "The weights were written down from formulas before any problem was seen: only the sizes, the caps on rewards and step, and a tolerance were known. Still the loss falls exactly as that of the algorithm itself.",
+    text: "The weights were written down from formulas before any problem was seen: only the sizes, the caps on rewards and step, and a tolerance were known. Still the loss falls as the algorithm’s own does.",
     async run() {
       await openAddress(MAZE);
       await run();
@@ -40,7 +40,7 @@ const STEPS = [
   {
     at: "see",
     title: "Same weights, new answer",
-    text: "A wall now closes the safe way, below the hole. The matrices are the same, number by number; the context is another, and so the arrows turn. Try it: pick a place and change it.",
+    text: "A wall now closes the safe way, below the hole. The matrices are the same, number by number; the context is different, and so the arrows turn. Try it: pick a place and change it.",
     async run() {
       await openAddress(MAZE);
       await go(app.run.settings.T, 0);
@@ -79,7 +79,7 @@ const STEPS = [
   {
     at: "step",
     title: "A trained network beside it",
-    text: "A Transformer that learned the update from examples, one network for every problem, answers to the same context: its four heads in four blocks are drawn like the one head of the fixed decoder, and its loss is the green curve. It comes close; the fixed one comes with a certificate.",
+    text: "A Transformer that learned the update from examples, one network for every problem, is given the same context: its four heads in four blocks are drawn like the one head of the fixed decoder, and its loss is the green curve. It comes close; the fixed one comes with a certificate.",
     async run() {
       await openAddress(MAZE);
       if (!app.shown.has("learned")) await toggle("learned");
