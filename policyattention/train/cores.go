@@ -45,7 +45,7 @@ type lane struct {
 func newCores(b compute.Backend, j Job, s *state) (*cores, error) {
 	data, err := j.Batches.Data() // once: it is work
 	if err != nil {
-		return nil, err
+		return nil, &fault{0, err}
 	}
 	parts := j.parts(b)
 	own, err := backend.Cores(b, parts)
@@ -132,7 +132,7 @@ func (c *cores) steps(n int) ([][]float32, error) {
 	for k := range batches {
 		var err error
 		if batches[k], err = c.job.batches(c.step+k, 1, 1, c.parts); err != nil {
-			return nil, err
+			return nil, &fault{0, err}
 		}
 	}
 	losses := make([][]float32, n) // by step and part

@@ -52,11 +52,12 @@ func newGroup(backend compute.Backend, execution Execution, jobs []Job, states [
 	}
 	g := &group{backend: backend, jobs: jobs, size: max(1, execution.StepsPerCall)}
 	for d := range compute.DeviceNum(devices) {
-		var state, arrays [][]*tensors.Tensor
+		g.state, g.arrays = append(g.state, nil), append(g.arrays, nil)
 		for i, j := range jobs {
 			data, err := j.Batches.Data()
 			if err != nil {
-				return nil, err
+				g.finalize()
+				return nil, &fault{i, err}
 			}
 			values := states[i].tensors()
 			for _, x := range slices.Concat(data, values) {
@@ -64,9 +65,8 @@ func newGroup(backend compute.Backend, execution Execution, jobs []Job, states [
 					return nil, err
 				}
 			}
-			state, arrays = append(state, values), append(arrays, data)
+			g.state[d], g.arrays[d] = append(g.state[d], values), append(g.arrays[d], data)
 		}
-		g.state, g.arrays = append(g.state, state), append(g.arrays, arrays)
 	}
 	for i, s := range states {
 		if n := len(g.arrays[0][i]); n != len(g.arrays[0][0]) {
@@ -219,7 +219,7 @@ func (g *group) steps(n int) ([][]float32, error) {
 	for i, j := range g.jobs {
 		var err error
 		if batches[i], err = j.batches(g.step[i], n, g.size, devices); err != nil {
-			return nil, err
+			return nil, &fault{i, err}
 		}
 	}
 	if g.exec == nil {

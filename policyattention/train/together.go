@@ -46,8 +46,9 @@ type Run struct {
 // one after the other. Their wall and processor times are shares of the
 // common ones.
 //
-// A run that fails leaves the others alone; its result is nil, and the error
-// joins those of all that failed.
+// A run that fails, because its data cannot be had or its loss is not finite, leaves the
+// others alone; its result is nil, and the error joins those of all that failed. A failure of
+// the device or of the disk ends them all; they go on from what was saved last.
 //
 // GoMLX's backend in pure Go makes the runs one after the other, without loops:
 // in v0.28.2 it cannot run one ("input … not computed yet"), and it hung on a graph
@@ -188,7 +189,7 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 	}
 	g, err := newStepper(b, execution, jobs, states)
 	if err != nil {
-		return err
+		return blame(members, err)
 	}
 	defer g.finalize()
 	on := backend.Stretch{Backend: backend.Describe(b).Name, CPU: backend.Processor()}
@@ -198,24 +199,31 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 	}
 	saved, reported := time.Now(), time.Now()
 	for {
-		between := !slices.ContainsFunc(members, func(m *member) bool { return m.s.step%m.Job.every() != 0 })
-		if between && ctx.Err() != nil {
-			if err := p.leave(); err != nil {
-				return err
+		if !slices.ContainsFunc(members, func(m *member) bool { return !m.between() }) {
+			if ctx.Err() != nil {
+				if err := p.leave(); err != nil {
+					return err
+				}
+				return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", members[0].s.step, context.Cause(ctx))
 			}
-			return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", members[0].s.step, context.Cause(ctx))
+			if time.Since(saved) > saveEvery {
+				if err := p.save(); err != nil {
+					return err
+				}
+				saved = time.Now()
+			}
 		}
 		ended, err := p.call(b)
 		if err != nil {
-			return err
+			if err := blame(members, err); err != nil {
+				return err
+			}
+			return p.leave()
 		}
 		if ended {
-			err = p.leave()
-		} else if between && time.Since(saved) > saveEvery {
-			err, saved = p.save(), time.Now()
-		}
-		if err != nil {
-			return err
+			if err := p.leave(); err != nil {
+				return err
+			}
 		}
 		if ended || time.Since(reported) > reportEvery {
 			reported = time.Now()
@@ -226,6 +234,29 @@ func advance(ctx context.Context, b compute.Backend, execution Execution, member
 		}
 	}
 }
+
+// fault is an error that is of one run alone.
+type fault struct {
+	run int
+	err error
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+// blame lets a run end with an error that is its own. Others it returns.
+func blame(members []*member, err error) error {
+	var f *fault
+	if !errors.As(err, &f) {
+		return err
+	}
+	members[f.run].err = f.err
+	return nil
+}
+
+// between reports whether the run can go on from its state alone, without the rollouts of an
+// earlier step.
+func (m *member) between() bool { return m.s.step%m.Job.every() == 0 }
 
 // party is runs whose steps are made together.
 type party struct {
@@ -248,7 +279,7 @@ func (p *party) call(b compute.Backend) (ended bool, err error) {
 			return m.s.params, err
 		})
 		if err != nil {
-			return false, err
+			return false, &fault{i, err}
 		}
 		n = min(n, m.stop()-m.s.step, m.Job.left(m.s.step))
 	}
@@ -271,7 +302,8 @@ func (p *party) call(b compute.Backend) (ended bool, err error) {
 	return ended, nil
 }
 
-// save saves the runs that have not failed, and shares the time since the last save out.
+// save reads the runs that have not failed from the device, saves those that can go on from
+// there, and shares the time since the last save out.
 func (p *party) save() error {
 	share := float64(len(p.members))
 	elapsed, used := time.Since(p.since).Seconds()/share, (usage.Processor()-p.cpu).Seconds()/share
@@ -284,6 +316,9 @@ func (p *party) save() error {
 		}
 		if err := p.stepper.read(i, &m.s); err != nil {
 			return err
+		}
+		if !m.between() {
+			continue
 		}
 		if err := m.Job.saveState(m.path, m.s); err != nil {
 			return err
@@ -298,7 +333,7 @@ func (p *party) leave() error {
 		return err
 	}
 	for _, m := range p.members {
-		if m.err != nil {
+		if m.err != nil || !m.between() {
 			continue
 		}
 		if err := m.leaveStage(); err != nil {

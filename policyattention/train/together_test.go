@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sync/errgroup"
 
 	"icrl/internal/testkit"
@@ -327,6 +328,45 @@ func TestFailureTogether(t *testing.T) {
 		t.Errorf("%v, %v", results[0], err)
 	}
 	same(t, "the other run", results[1], want)
+}
+
+// Nor does one whose data cannot be had (at −1), or a batch of a step.
+func TestFaultTogether(t *testing.T) {
+	good := tiny(Proximal)
+	backends(t, func(t *testing.T, b compute.Backend) {
+		want := together(t, b, Execution{}, good)[0]
+		for _, at := range []int{-1, 2} {
+			bad := good.job()
+			bad.Batches = faulty{bad.Batches, at}
+			results, err := RunTogether(t.Context(), b, Execution{}, []Run{{Job: bad, Dir: t.TempDir()}, {Job: good.job(), Dir: t.TempDir()}})
+			if !errors.Is(err, errFaulty) || len(results) != 2 || results[0] != nil {
+				t.Errorf("at %d: %v, %v", at, results, err)
+				continue
+			}
+			same(t, fmt.Sprintf("the other run, at %d", at), results[1], want)
+		}
+	})
+}
+
+var errFaulty = errors.New("no such examples")
+
+type faulty struct {
+	Batches
+	at int
+}
+
+func (f faulty) Data() ([]*tensors.Tensor, error) {
+	if f.at < 0 {
+		return nil, errFaulty
+	}
+	return f.Batches.Data()
+}
+
+func (f faulty) Batch(step int) ([]*tensors.Tensor, error) {
+	if step == f.at {
+		return nil, errFaulty
+	}
+	return f.Batches.Batch(step)
 }
 
 // Nor does one that cannot go on from what it left.
