@@ -62,44 +62,53 @@ func nested(a Array) (any, error) {
 
 // Decode reads all arrays of an archive, in C or Fortran order and of the types
 // NumPy gives to real numbers: float64, float32, int64 or int32, little-endian. It
-// returns an error on other types, on integers beyond ±2⁵³, and on shapes that the archive's
-// size cannot hold.
-func Decode(data []byte) (map[string]Array, error) {
+// returns an error on arrays of more than so many bytes in all, on other types, on integers
+// beyond ±2⁵³, and on shapes that the archive's size cannot hold.
+func Decode(data []byte, most int) (map[string]Array, error) {
 	archive, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, fmt.Errorf("npz: not an .npz archive: %w", err)
 	}
-	arrays := map[string]Array{}
+	arrays, left := map[string]Array{}, most
 	for _, name := range archive.Keys() {
 		key := strings.TrimSuffix(name, ".npy")
-		if arrays[key], err = decodeArray(archive, name, len(data)); err != nil {
+		content, err := inflate(archive, name, left)
+		if err != nil {
+			return nil, fmt.Errorf("npz: array %q: %w", key, err)
+		}
+		if len(content) > left {
+			return nil, fmt.Errorf("npz: array %q: more than %d bytes with those before it", key, most)
+		}
+		left -= len(content)
+		if arrays[key], err = decodeArray(content); err != nil {
 			return nil, fmt.Errorf("npz: array %q: %w", key, err)
 		}
 	}
 	return arrays, nil
 }
 
-// maxInflation bounds the bytes per archive byte that deflate can stand for.
-const maxInflation = 1032
-
-func decodeArray(archive *npz.Reader, name string, archiveBytes int) (_ Array, err error) {
-	// npyio panics on some malformed headers.
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("malformed: %v", r)
-		}
-	}()
+// inflate returns what an entry of an archive holds, or a byte more than most.
+func inflate(archive *npz.Reader, name string, most int) (content []byte, err error) {
+	defer malformed(&err)
 	entry, err := archive.Open(name)
 	if err != nil {
-		return Array{}, err
+		return nil, err
 	}
 	defer entry.Close()
 	// npyio takes a short read, which a decompressor may give at any time, for a
 	// whole one; memory gives none. Reading to the end also checks the CRC.
-	content, err := io.ReadAll(io.LimitReader(entry, int64(maxInflation*archiveBytes)))
-	if err != nil {
-		return Array{}, err
+	return io.ReadAll(io.LimitReader(entry, int64(most)+1))
+}
+
+// malformed makes an error of npyio's panics on some malformed headers.
+func malformed(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("malformed: %v", r)
 	}
+}
+
+func decodeArray(content []byte) (_ Array, err error) {
+	defer malformed(&err)
 	memory := bytes.NewReader(content)
 	array, err := npy.NewReader(memory)
 	if err != nil {

@@ -3,6 +3,7 @@ package npz
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"reflect"
@@ -13,6 +14,9 @@ import (
 
 	"icrl/policyattention/seed"
 )
+
+// most is more than any archive here holds.
+const most = 1 << 20
 
 func archive(t testing.TB, arrays map[string]Array) []byte {
 	t.Helper()
@@ -30,7 +34,7 @@ func TestRoundTrip(t *testing.T) {
 		"cube":   {Shape: []int{2, 1, 2}, Data: []float64{1, 2, 3, 4}},
 	}
 	data := archive(t, want)
-	got, err := Decode(data)
+	got, err := Decode(data, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +55,7 @@ func TestLarge(t *testing.T) {
 	for i := range want.Data {
 		want.Data[i] = rng.Float64()
 	}
-	got, err := Decode(archive(t, map[string]Array{"x": want}))
+	got, err := Decode(archive(t, map[string]Array{"x": want}), most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,7 @@ func TestNumPy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(data)
+	got, err := Decode(data, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,14 +109,28 @@ func TestRefused(t *testing.T) {
 		if err := errors.Join(w.Write("x.npy", values), w.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Decode(buf.Bytes()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Decode(buf.Bytes(), most); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %s", values, err, want)
 		}
 	}
 	whole := archive(t, map[string]Array{"x": {Shape: []int{4}, Data: []float64{1, 2, 3, 4}}})
 	for cut := range len(whole) {
-		if _, err := Decode(whole[:cut]); err == nil {
+		if _, err := Decode(whole[:cut], most); err == nil {
 			t.Fatalf("an archive cut to %d of %d bytes was read", cut, len(whole))
+		}
+	}
+}
+
+// An archive of zeros is small, and what it holds is not.
+func TestLimit(t *testing.T) {
+	zeros := map[string]Array{"x": {Shape: []int{1000}, Data: make([]float64, 1000)}, "y": {Shape: []int{1000}, Data: make([]float64, 1000)}}
+	data := archive(t, zeros)
+	if _, err := Decode(data, 2*(8000+128)); err != nil {
+		t.Error(err)
+	}
+	for _, most := range []int{0, 8000, 12_000, 16_000} {
+		if _, err := Decode(data, most); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("more than %d bytes", most)) {
+			t.Errorf("at most %d bytes: %v", most, err)
 		}
 	}
 }
@@ -124,7 +142,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add([]byte("PK"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		arrays, err := Decode(data)
+		arrays, err := Decode(data, most)
 		if err != nil {
 			return
 		}

@@ -194,13 +194,16 @@ func WriteArrays(path string, arrays map[string]npz.Array) error {
 	return nil
 }
 
+// maxArrays bounds the bytes of the arrays of a file.
+const maxArrays = 1 << 30
+
 // ReadArrays reads arrays from .npz.
 func ReadArrays(path string) (map[string]npz.Array, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("artifact: %w", err)
 	}
-	arrays, err := npz.Decode(b)
+	arrays, err := npz.Decode(b, maxArrays)
 	if err != nil {
 		return nil, fmt.Errorf("artifact: %s: %w", path, err)
 	}

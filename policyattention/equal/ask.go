@@ -46,7 +46,13 @@ func (q Question) Answer(n *Networks) (rows []Row, err error) {
 			return nil, fmt.Errorf("equal: %s cannot run with %s at S=%d", name, q.Condition, q.States)
 		}
 		row := Row{States: q.States, Condition: q.Condition, Method: name}
-		values, t, err := m.Tune(n, q.Condition, q.States, sets[0].problems, sets[0].scales)
+		tuned := m
+		if m.As != "" {
+			if tuned, err = Find(q.Information, m.As); err != nil {
+				return nil, err
+			}
+		}
+		values, t, err := tuned.Tune(n, q.Condition, q.States, sets[0].problems, sets[0].scales)
 		if err != nil {
 			return nil, err
 		}

@@ -107,6 +107,14 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// A method whose own rounds are longer than the condition's first horizon has used nothing by then.
+func TestBeforeItsFirstRound(t *testing.T) {
+	r := run(t, networks(t), Condition{Information: Window, N: 10}, "algorithm-distillation", few(t, 8, 1))
+	if Horizons[0] != 1 || r.Loss[0][0] != 1 || r.Use[0] != (Use{}) || r.Use[1].Transitions == 0 && r.Use[len(r.Use)-1].Transitions == 0 {
+		t.Errorf("losses %v, use %+v", r.Loss, r.Use)
+	}
+}
+
 // What methods use at S = 8, by hand. SA = 24; P and r have 216 entries.
 func TestMeters(t *testing.T) {
 	if testing.Short() {

@@ -87,13 +87,17 @@ func (m Method) Run(c Case, problems []mdp.Problem, scales []*control.Scale) (*R
 			if losses[h], err = scales[i].Loss(t.Policies[k]); err != nil {
 				return nil, fmt.Errorf("equal: %s, %s, problem %d, round %d: %w", m.Name, c.Condition, i, k, err)
 			}
-			if c.N > 0 && rounds[k-1].Transitions > horizon*c.N || c.Information != Model && rounds[k-1].Entries > 0 || c.Information == Model && rounds[k-1].Transitions > 0 {
-				return nil, fmt.Errorf("equal: %s used %+v in %d rounds of the condition %s", m.Name, rounds[k-1], horizon, c.Condition)
+			var used mdp.Count // nothing before the controller's first round
+			if k > 0 {
+				used = rounds[k-1]
+			}
+			if c.N > 0 && used.Transitions > horizon*c.N || c.Information != Model && used.Entries > 0 || c.Information == Model && used.Transitions > 0 {
+				return nil, fmt.Errorf("equal: %s used %+v in %d rounds of the condition %s", m.Name, used, horizon, c.Condition)
 			}
 			n := float64(len(problems))
-			r.Use[h].Transitions += float64(rounds[k-1].Transitions) / n
-			r.Use[h].Entries += float64(rounds[k-1].Entries) / n
-			r.Use[h].Operations += float64(rounds[k-1].Operations) / n
+			r.Use[h].Transitions += float64(used.Transitions) / n
+			r.Use[h].Entries += float64(used.Entries) / n
+			r.Use[h].Operations += float64(used.Operations) / n
 		}
 		r.Loss = append(r.Loss, losses)
 	}

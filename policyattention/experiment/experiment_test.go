@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"icrl/internal/testkit"
@@ -120,6 +121,40 @@ func TestLongLosses(t *testing.T) {
 		testkit.Check(t, artifact.WriteTable(filepath.Join(cut.Folder, lossFile), lossHeader, edit(rows)))
 		if _, err := cut.Losses(); err == nil {
 			t.Errorf("read losses without their %s", name)
+		}
+	}
+}
+
+// A preset whose runs could not be made or told apart is refused when it is opened.
+func TestPresetsRefused(t *testing.T) {
+	paper := func(change func(*Protocol)) *Protocol {
+		p := PaperProtocol
+		change(&p)
+		return &p
+	}
+	for want, change := range map[string]func(*Preset){
+		"0 problems in block oracle": func(p *Preset) {
+			p.Oracle, p.Rows = 0, []Row{{Block: Oracle, Method: ExactPMD, Sizes: []int{4}}}
+		},
+		"block long, and no horizons": func(p *Preset) {
+			p.Protocol, p.Rows = paper(func(q *Protocol) { q.Long = nil }), []Row{{Block: Long, Method: ExactPMD, Sizes: []int{4}}}
+		},
+		"10 rounds, block oracle keeps round 40": func(p *Preset) {
+			p.Protocol, p.Rows = paper(func(q *Protocol) { q.Rounds = 10 }), []Row{{Block: Oracle, Method: ExactPMD, Sizes: []int{4}}}
+		},
+		"the source's rate is NaN": func(p *Preset) {
+			p.Rows = []Row{{Block: Benchmark, Method: Distillation, Recipe: "cpu-source-NaN", Sizes: []int{8}, Runs: 1}}
+		},
+		"two training runs of the name": func(p *Preset) { // the names leave out both usual budgets
+			p.Steps, p.Ablation = 51_200, 6_400
+			p.Rows = []Row{{Block: Benchmark, Method: PolicyAttention, Recipe: "plain", Sizes: []int{8}, Runs: 1}, {Block: Ablation, Method: PolicyAttention, Recipe: "plain", Sizes: []int{8}, Runs: 1}}
+		},
+	} {
+		p := Presets["paper"]
+		p.Limits, p.Brief = nil, nil
+		change(&p)
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

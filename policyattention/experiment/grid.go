@@ -76,6 +76,9 @@ func Alike(configs []method.Training, n int) [][]method.Training {
 // lines of JSON, and on SIGINT saves and ends. A run that fails does not stop
 // the others; TrainAll returns all errors.
 func (s *Store) TrainAll(ctx context.Context, configs []method.Training, workers int, worker func(ctx context.Context, name string) *exec.Cmd) error {
+	if workers < 1 {
+		return fmt.Errorf("experiment: %d workers, want at least one", workers)
+	}
 	missing, err := s.Missing(configs)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/all"
@@ -414,6 +415,14 @@ func (p Preset) Check() error {
 		if _, err := p.Methods.Find(row.Method); err != nil {
 			return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
 		}
+		switch last := slices.Max(baseline.Horizons); {
+		case row.Block == Oracle && p.Oracle < 1:
+			return fmt.Errorf("experiment: preset %s: %d problems in block %s, want at least one", p.Name, p.Oracle, Oracle)
+		case row.Block == Long && len(p.Protocol.Long) == 0:
+			return fmt.Errorf("experiment: preset %s: block %s, and no horizons in the protocol for it", p.Name, Long)
+		case slices.Contains([]Block{Oracle, Critics, Quality}, row.Block) && p.Protocol.Rounds < last:
+			return fmt.Errorf("experiment: preset %s: %d rounds, block %s keeps round %d", p.Name, p.Protocol.Rounds, row.Block, last)
+		}
 		for _, states := range row.Sizes {
 			if looks := p.looks(p.Brief[row.Recipe][states]); row.Block == Quality && (len(looks) == 0 || looks[len(looks)-1] != p.Brief[row.Recipe][states]) {
 				return fmt.Errorf("experiment: preset %s: block %s looks at recipe %s, S=%d after %d steps, of %d", p.Name, Quality, row.Recipe, states, looks, p.Brief[row.Recipe][states])
@@ -431,8 +440,18 @@ func (p Preset) Check() error {
 			}
 		}
 	}
-	_, err := p.Trainings()
-	return err
+	configs, err := p.Trainings()
+	if err != nil {
+		return err
+	}
+	names := map[string]bool{}
+	for _, c := range configs {
+		if names[c.Name()] {
+			return fmt.Errorf("experiment: preset %s has two training runs of the name %s", p.Name, c.Name())
+		}
+		names[c.Name()] = true
+	}
+	return nil
 }
 
 // Plan lists the cells of the preset in the order in which they are worth

@@ -75,7 +75,7 @@ func Write(path string, problem mdp.Problem) error {
 }
 
 func decodeNPZ(data []byte) (mdp.Problem, error) {
-	arrays, err := npz.Decode(data)
+	arrays, err := npz.Decode(data, MaxBytes)
 	if err != nil {
 		return mdp.Problem{}, err
 	}

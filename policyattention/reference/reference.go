@@ -169,7 +169,10 @@ func (c *Sampled) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 			known := told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, c.Root, x.Problem)
 			c.streams[x.Problem] = stream{c.Source.Open(x.Problem, x.MDP), c.New(known)}
 		}
-		s := c.streams[x.Problem]
+		s, ok := c.streams[x.Problem]
+		if !ok {
+			return nil, fmt.Errorf("reference: problem %d begins at round %d, want 0", x.Problem, x.Round)
+		}
 		return s.estimator.Estimate(x.Pi, x.Q, s.draw(x.Round, x.Pi))
 	}).Evaluate(batch)
 }
@@ -203,24 +206,18 @@ func (c Improved) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 		for i := range batch {
 			batch[i].Round = round
 		}
-		values, err := c.Critic.Evaluate(batch)
+		values, err := control.Evaluate(c.Critic, batch)
 		if err != nil {
-			return nil, fmt.Errorf("reference: round %d: critic: %w", round, err)
+			return nil, fmt.Errorf("reference: round %d: %w", round, err)
 		}
 		for i, q := range values {
-			if err := problems[i].MDP.CheckTable("Q", q); err != nil {
-				return nil, fmt.Errorf("reference: round %d: critic on problem %d: %w", round, i, err)
-			}
 			batch[i].Q = q
 		}
-		policies, err := c.Actor.Act(batch)
+		policies, err := control.Act(c.Actor, batch)
 		if err != nil {
-			return nil, fmt.Errorf("reference: round %d: actor: %w", round, err)
+			return nil, fmt.Errorf("reference: round %d: %w", round, err)
 		}
 		for i, pi := range policies {
-			if err := problems[i].MDP.CheckPolicy(pi); err != nil {
-				return nil, fmt.Errorf("reference: round %d: actor on problem %d: %w", round, i, err)
-			}
 			batch[i].Pi = pi
 			trajectories[i].Policies = append(trajectories[i].Policies, pi)
 			problems[i].MDP.Meter().EndRound()

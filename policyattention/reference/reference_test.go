@@ -359,6 +359,10 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s was run", name)
 		}
 	}
+	late := []control.Context{{MDP: problems[0].MDP, Pi: problems[0].Pi0, Q: mat.NewDense(4, 3, nil), Round: 1}}
+	if _, err := (&Sampled{Source: Walk{20, 1}, New: All}).Evaluate(late); err == nil {
+		t.Error("a critic began at round 1")
+	}
 	// The stream of a problem does not depend on the other problems.
 	p := draw(t, 4, 3, 2)
 	a := Generative{20, 3}.Open(1, p[1].MDP)(4, nil)

@@ -42,7 +42,8 @@ func (s *Source) Beside() (rows []BesideRow, err error) {
 		for k, horizon := range trial.Horizons[:2] {
 			y := fixed.Losses(horizon)
 			n := min(len(stored), len(y)) // runs are drawn in pairs
-			if n == 0 {
+			// A preset with fewer problems has other ones.
+			if n == 0 || len(y[0]) != len(stored[0][f.Name]) {
 				continue
 			}
 			for _, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {

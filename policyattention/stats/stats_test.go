@@ -273,6 +273,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A problem without a finite loss makes means infinite where it is drawn, and nothing else.
+func TestInfiniteLoss(t *testing.T) {
+	e, err := Standard.RatioOfMeans([][]float64{{1, 2, math.Inf(1)}}, [][]float64{{1, 1, 1}})
+	if err != nil || !math.IsInf(e.Value, 1) || !(e.Lo >= 1 && e.Lo <= 2) || !math.IsInf(e.Hi, 1) {
+		t.Errorf("%+v, %v, want +Inf from 1 to 2 on", e, err)
+	}
+}
+
 func BenchmarkDifference(b *testing.B) {
 	rng := seed.New(7, "bench")
 	x, y := make([][]float64, 5), make([][]float64, 5)

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"fmt"
+
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -29,7 +31,13 @@ func PosteriorWeight(m, states int) float64 { return float64(m) / float64(m+stat
 
 // Evaluate implements control.Critic.
 func (s SampleMean) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
+	if s.Samples < 1 {
+		return nil, fmt.Errorf("train: %d samples of every pair, want at least one", s.Samples)
+	}
 	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
+		if x.MDP == nil {
+			return nil, fmt.Errorf("train: the context of problem %d has no MDP to sample from", x.Problem)
+		}
 		c := Config{Actions: x.MDP.Actions(), Samples: s.Samples}
 		sampled := c.sample(seed.New(s.Root, "critic", x.Problem, x.Round), x.MDP, x.Pi, x.Q)
 		usual := 0.0

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -10,6 +11,24 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 )
+
+func TestSampleMeanRefused(t *testing.T) {
+	p := testkit.Must(mdp.Random.Draw(1, 4, 3, 1))(t)[0]
+	good := control.Context{MDP: p.MDP, Pi: p.Pi0, Q: mat.NewDense(4, 3, nil)}
+	bare := good
+	bare.MDP = nil
+	for want, c := range map[string]struct {
+		critic  SampleMean
+		context control.Context
+	}{
+		"0 samples":  {SampleMean{Weight: 1}, good},
+		"has no MDP": {SampleMean{Samples: 6, Weight: 1}, bare},
+	} {
+		if _, err := c.critic.Evaluate([]control.Context{c.context}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
 
 // TestSampleMean compares with what many samples must come to: the exact backup for
 // weight 1, the backup on the mean of all states for weight 0. It also draws problems

@@ -122,7 +122,7 @@ type Problem struct {
 // row, the root and the identity.
 func (r Row) Draw(root, identity uint64) ([]Problem, error) {
 	stream := seed.New(root, "any", "trial", r.Name, int(identity)).Uint64()
-	if r.Fixture != 0 {
+	if r.Fixture != 0 && root == Root { // calibration never sees the benchmark's problems
 		stream = r.Fixture
 	}
 	drawn, err := r.Family.Draw(stream, r.States, r.Actions, r.Problems)

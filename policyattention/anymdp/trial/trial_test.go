@@ -63,6 +63,28 @@ func TestRowsAreWhatTheySay(t *testing.T) {
 	}
 }
 
+// The benchmark's problems are those of its fixtures, and calibration never sees them.
+func TestFixtures(t *testing.T) {
+	found := 0
+	for _, r := range Rows {
+		if r.Fixture == 0 {
+			continue
+		}
+		found++
+		r.Problems = 1
+		want := testkit.Must(r.Family.Draw(r.Fixture, r.States, r.Actions, 1))(t)[0]
+		if got := testkit.Must(r.Draw(Root, 1))(t)[0]; !mat.Equal(got.MDP.R, want.MDP.R) {
+			t.Errorf("%s: other problems than root %d has", r.Name, r.Fixture)
+		}
+		if got := testkit.Must(r.Draw(CalibrationRoot, 1))(t)[0]; mat.Equal(got.MDP.R, want.MDP.R) {
+			t.Errorf("%s: calibration sees the benchmark's problems", r.Name)
+		}
+	}
+	if found != len(Fixtures) {
+		t.Errorf("%d rows of the benchmark, want %d", found, len(Fixtures))
+	}
+}
+
 // The trial's loop is control.Loop, scored by control.Score.
 func TestLoopIsControls(t *testing.T) {
 	r := base

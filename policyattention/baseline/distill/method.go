@@ -3,6 +3,7 @@ package distill
 import (
 	"fmt"
 	"image/color"
+	"math"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,9 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 	if withRate {
 		if c.Source.Alpha, err = strconv.ParseFloat(rate, 64); err != nil {
 			return c, fmt.Errorf("recipe %q of Algorithm Distillation: %w", name, err)
+		}
+		if !(c.Source.Alpha > 0 && c.Source.Alpha <= math.MaxFloat64) {
+			return c, fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %v, want one above 0", name, c.Source.Alpha)
 		}
 	}
 	if beginning {

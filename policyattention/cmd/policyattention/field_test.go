@@ -33,6 +33,13 @@ func TestField(t *testing.T) {
 	if code, _, stderr := call("--artifacts", empty, "field", "verify"); code != exitFailure || !strings.Contains(stderr, "evidence.json") {
 		t.Errorf("nothing to verify: exit code %d, %q", code, stderr)
 	}
+	// "verify" does not ask for it: a folder of one's own has none.
+	if code, stdout, stderr := call("--artifacts", empty, "--preset", "paper", "evaluate", "benchmark/exact-pmd-S8"); code != 0 {
+		t.Fatalf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if _, stdout, stderr := call("--artifacts", empty, "--preset", "paper", "verify"); !strings.Contains(stdout, "1 cells") || strings.Contains(stdout, "field") {
+		t.Errorf("a folder of one's own: %q, %q", stdout, stderr)
+	}
 	// A key of the JSON is one of the evidence's.
 	_, stdout, _ := call("--artifacts", stored, "--json", "field", "xie")
 	var e xie.Evidence

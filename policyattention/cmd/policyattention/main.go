@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -120,6 +121,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 }
 
 func exitCode(err error) int {
+	var worker *exec.ExitError
 	switch {
 	case errors.Is(err, errUsage):
 		return exitUsage
@@ -129,6 +131,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, backend.ErrNoPlugin):
 		return exitNoBackend
+	case errors.As(err, &worker) && slices.Contains([]int{exitInterrupted, exitNoBackend}, worker.ExitCode()):
+		return worker.ExitCode() // workers are this command
 	}
 	return exitFailure
 }
@@ -643,6 +647,9 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 		beside = append(beside,
 			besideCheck{folder: equal.Folder(g.Artifacts), verify: g.verifyEqual, says: "Equal information: %d losses run again.\n"},
 			besideCheck{folder: field.Folder(g.Artifacts, ""), verify: func() ([]string, int, error) {
+				if _, err := os.Stat(field.Folder(g.Artifacts, "")); errors.Is(err, fs.ErrNotExist) {
+					return nil, 0, nil // as of the others
+				}
 				wrong, err := field.Verify(g.Artifacts)
 				return wrong, 0, err
 			}})

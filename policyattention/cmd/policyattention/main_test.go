@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -312,5 +313,18 @@ func TestProgressLine(t *testing.T) {
 	}
 	if got, want := line(experiment.Progress{Name: "run", Waiting: true}), "another process is at run, waiting"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A command whose workers could not go on says so as they do.
+func TestExitCodeOfWorkers(t *testing.T) {
+	for _, want := range []int{exitInterrupted, exitNoBackend} {
+		err := exec.Command("sh", "-c", fmt.Sprintf("exit %d", want)).Run()
+		if got := exitCode(fmt.Errorf("training: %w", errors.Join(err))); got != want {
+			t.Errorf("exit code %d, want %d", got, want)
+		}
+	}
+	if got := exitCode(exec.Command("sh", "-c", "exit 2").Run()); got != exitFailure {
+		t.Errorf("of another program: exit code %d, want %d", got, exitFailure)
 	}
 }

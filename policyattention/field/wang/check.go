@@ -61,6 +61,9 @@ func (c Check) Run() ([]LayerError, error) {
 	if !(c.Gamma >= 0 && c.Gamma < 1) {
 		return nil, fmt.Errorf("wang: discount is %v, want 0 ≤ γ < 1", c.Gamma)
 	}
+	if c.D < 1 || c.N < 1 {
+		return nil, fmt.Errorf("wang: %d features and %d transitions, want at least one of each", c.D, c.N)
+	}
 	var all []LayerError
 	for _, a := range Algorithms() {
 		rows, err := evidence.Layers(c.Layers, c.Trials, func(trial int, rows []LayerError) error { return c.trial(a, trial, rows) })

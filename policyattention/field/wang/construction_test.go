@@ -192,7 +192,9 @@ func TestRefusesBadInput(t *testing.T) {
 			_, err := Window(testkit.Must(mrp.Loop(2, .8, .5, seed.New(1)))(t), mat.NewDense(1, 1, nil), []int{0, 1})
 			return err
 		},
-		"0 trials":       func() error { _, err := Check{Layers: 1}.Run(); return err },
+		"0 trials":       func() error { _, err := Check{Layers: 1, D: 1, N: 1}.Run(); return err },
+		"0 features":     func() error { _, err := Check{Layers: 1, Trials: 1, N: 1}.Run(); return err },
+		"of -1":          func() error { _, err := Demo{D: 1, Processes: 2, Lengths: []int{-1}}.Run(); return err },
 		"discount is 1":  func() error { _, err := Check{Layers: 1, Trials: 1, D: 1, N: 1, Gamma: 1}.Run(); return err },
 		"on 1 processes": func() error { _, err := PublishedDemo(1, 1).Run(); return err },
 	} {

@@ -43,6 +43,14 @@ func (d Demo) Run() ([]DemoError, error) {
 	if d.Processes < 2 {
 		return nil, fmt.Errorf("wang: a demonstration on %d processes, want at least 2", d.Processes)
 	}
+	if d.D < 1 {
+		return nil, fmt.Errorf("wang: %d features, want at least one", d.D)
+	}
+	for _, n := range d.Lengths {
+		if n < 1 {
+			return nil, fmt.Errorf("wang: a context of %d transitions, want at least one", n)
+		}
+	}
 	rows := make([]DemoError, len(d.Lengths))
 	for i, n := range d.Lengths {
 		rows[i].Length = n

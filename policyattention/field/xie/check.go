@@ -49,6 +49,9 @@ func Tolerance(d, n int, score float64) float64 {
 
 // Run compares both forms: for each its layers from 1.
 func (c Check) Run() ([]LayerError, error) {
+	if c.D < 1 || c.N < 1 {
+		return nil, fmt.Errorf("xie: %d features and %d transitions, want at least one of each", c.D, c.N)
+	}
 	var all []LayerError
 	for _, form := range []Form{TwoHeads, OneHead} {
 		rows, err := evidence.Layers(c.Layers, c.Trials, func(trial int, rows []LayerError) error { return c.trial(form, trial, rows) })

@@ -154,7 +154,8 @@ func TestRefusesBadInput(t *testing.T) {
 		"discount is 1":        func() error { s := good; s.Gamma = 1; _, err := s.Layer(); return err },
 		"step size is +Inf":    func() error { s := good; s.Alpha = math.Inf(1); _, err := s.Layer(); return err },
 		"kernel's weights are": func() error { s := good; s.W = mat.NewDense(2, 2, nil); _, err := s.Layer(); return err },
-		"0 trials":             func() error { _, err := Check{Layers: 1}.Run(); return err },
+		"0 trials":             func() error { _, err := Check{Layers: 1, D: 1, N: 1}.Run(); return err },
+		"0 features":           func() error { _, err := Check{Layers: 1, Trials: 1, N: 1}.Run(); return err },
 		"features of 3 states": func() error {
 			_, err := testkit.Must(Count([]int{0, 1}, []float64{1, 2}))(t).Table(mat.NewDense(3, 1, nil), .5, 1)
 			return err
