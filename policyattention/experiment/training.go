@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -143,8 +145,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 	if missing, err = s.Missing(missing); err != nil || len(missing) == 0 {
 		return err
 	}
-	var shared []method.Shared
-	var runs []train.Run
+	var runs []sharedRun
 	for _, missing := range missing {
 		work := s.artifacts.Work(s.trainingFolder(missing))
 		switch c := missing.(type) {
@@ -157,7 +158,7 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 				continue
 			}
 			run.Stages = filepath.Join(s.Root(), stagesFolder)
-			shared, runs = append(shared, c), append(runs, run)
+			runs = append(runs, sharedRun{c, run})
 		default:
 			err = errors.Join(err, fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c))
 		}
@@ -169,11 +170,54 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	results, failed := train.RunTogether(ctx, b, s.Execution, runs)
-	err = errors.Join(err, failed)
+	// Stages of one run go on from each other: they are made in order, by one process at a time.
+	slices.SortStableFunc(runs, func(x, y sharedRun) int { return cmp.Compare(x.run.Job.Steps, y.run.Job.Steps) })
+	lines := map[string]bool{}
+	for _, r := range runs {
+		if line := r.run.Job.Line; line != "" {
+			lines[line] = true
+		}
+	}
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		unlock, failed := s.lock(ctx, line, filepath.Join(s.Root(), stagesFolder, line))
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+		defer unlock()
+	}
+	for len(runs) > 0 {
+		var now, later []sharedRun
+		for _, r := range runs {
+			if line := r.run.Job.Line; line != "" && slices.ContainsFunc(now, func(x sharedRun) bool { return x.run.Job.Line == line }) {
+				later = append(later, r)
+			} else {
+				now = append(now, r)
+			}
+		}
+		err = errors.Join(err, s.runShared(ctx, b, now))
+		if runs = later; len(runs) > 0 && ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+	return err
+}
+
+// sharedRun is a run of the common trainer.
+type sharedRun struct {
+	config method.Shared
+	run    train.Run
+}
+
+// runShared carries out runs together and makes those that end artifacts.
+func (s *Store) runShared(ctx context.Context, b compute.Backend, runs []sharedRun) error {
+	all := make([]train.Run, len(runs))
+	for i, r := range runs {
+		all[i] = r.run
+	}
+	results, err := train.RunTogether(ctx, b, s.Execution, all)
 	for i, result := range results {
 		if result != nil {
-			err = errors.Join(err, s.publishTraining(shared[i], b, result, runs[i].Dir))
+			err = errors.Join(err, s.publishTraining(runs[i].config, b, result, runs[i].run.Dir))
 		}
 	}
 	return err

@@ -119,6 +119,20 @@ func (c *Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	if c.Estimate == nil || c.Samples < 1 {
 		return nil, fmt.Errorf("critic: %d samples of every pair, want at least one, and an estimator", c.Samples)
 	}
+	seen := map[int]bool{}
+	for i, x := range batch {
+		if !seen[x.Problem] {
+			seen[x.Problem] = true
+			continue
+		}
+		// A later round of one problem is answered after the earlier one.
+		first, err := c.Evaluate(batch[:i])
+		if err != nil {
+			return nil, err
+		}
+		rest, err := c.Evaluate(batch[i:])
+		return append(first, rest...), err
+	}
 	memories, counts := make([]*memory, len(batch)), make([]*Counts, len(batch))
 	for i, x := range batch {
 		m, err := c.remember(x)

@@ -222,6 +222,36 @@ func TestMemoryIsByProblem(t *testing.T) {
 	}
 }
 
+// Rounds of one problem in one batch are answered as one after the other.
+func TestRoundsInOneBatch(t *testing.T) {
+	var rounds []control.Context
+	for k := range 3 {
+		for _, x := range contexts(t, problems(t, 5, 6, 3, 2)) {
+			x.Round = k
+			rounds = append(rounds, x)
+		}
+	}
+	for i := range rounds { // a problem is known by its MDP
+		rounds[i].MDP = rounds[i%2].MDP
+	}
+	fresh := func() *critic.Critic {
+		return &critic.Critic{Estimate: critic.Posterior(1), Samples: 7, Root: 9, Corrected: true}
+	}
+	one := fresh()
+	var want []*mat.Dense
+	for k := range 3 {
+		want = append(want, evaluate(t, one, rounds[2*k:2*k+2])...)
+	}
+	if mat.Equal(want[0], want[2]) {
+		t.Error("a later round's answer is the first one's")
+	}
+	for i, got := range evaluate(t, fresh(), rounds) {
+		if !mat.Equal(got, want[i]) {
+			t.Errorf("context %d of a batch of three rounds has another answer", i)
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	batch := contexts(t, problems(t, 9, 4, 3, 1))
 	for name, c := range map[string]*critic.Critic{
