@@ -200,7 +200,7 @@ func TestEdits(t *testing.T) {
 	b.wait(`heats.rewards.marks?.size === 2`)
 	b.set("#set-S", 4)
 	b.wait(`run.info.S === 4`)
-	b.wait(`document.getElementById("message-text").textContent.includes("went with it")`)
+	b.wait(`document.getElementById("message-text").textContent.includes("dropped with it")`)
 	b.click("#undo")
 	b.wait(`run.info.S === 8 && run.edits.length === 2`)
 	b.wait(`!document.getElementById("reset-edits").disabled`) // it is drawn after the run has changed
