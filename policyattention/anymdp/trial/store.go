@@ -13,7 +13,8 @@ import (
 )
 
 // Root is the root of the problems of the table. Those of [CalibrationRoot] were looked at
-// while the recipe was made.
+// while the recipe was made; of rows with a Fixture, so may have been the fixture's, which
+// [Row.Draw] gave for every root until then.
 const Root, CalibrationRoot = 31900, 31800
 
 // Files of an identity's folder.
