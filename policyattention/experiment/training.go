@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -170,30 +169,35 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	// Stages of one run go on from each other: they are made in order, by one process at a time.
+	return errors.Join(err, s.trainShared(ctx, b, runs))
+}
+
+// sharedRun is a run of the common trainer.
+type sharedRun struct {
+	config method.Shared
+	run    train.Run
+}
+
+// trainShared carries out runs: together, but for stages of one run. Those go on from each other,
+// so they are made in order, by one process at a time.
+func (s *Store) trainShared(ctx context.Context, b compute.Backend, runs []sharedRun) (err error) {
 	slices.SortStableFunc(runs, func(x, y sharedRun) int { return cmp.Compare(x.run.Job.Steps, y.run.Job.Steps) })
-	lines := map[string]bool{}
+	var lines []string
 	for _, r := range runs {
-		if line := r.run.Job.Line; line != "" {
-			lines[line] = true
+		if r.run.Job.Line != "" {
+			lines = append(lines, r.run.Job.Line)
 		}
 	}
-	for _, line := range slices.Sorted(maps.Keys(lines)) {
-		unlock, failed := s.lock(ctx, line, filepath.Join(s.Root(), stagesFolder, line))
-		if failed != nil {
-			return errors.Join(err, failed)
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		unlock, err := s.lock(ctx, line, filepath.Join(s.Root(), stagesFolder, line))
+		if err != nil {
+			return err
 		}
 		defer unlock()
 	}
 	for len(runs) > 0 {
-		var now, later []sharedRun
-		for _, r := range runs {
-			if line := r.run.Job.Line; line != "" && slices.ContainsFunc(now, func(x sharedRun) bool { return x.run.Job.Line == line }) {
-				later = append(later, r)
-			} else {
-				now = append(now, r)
-			}
-		}
+		now, later := earliest(runs)
 		err = errors.Join(err, s.runShared(ctx, b, now))
 		if runs = later; len(runs) > 0 && ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
@@ -202,10 +206,19 @@ func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) er
 	return err
 }
 
-// sharedRun is a run of the common trainer.
-type sharedRun struct {
-	config method.Shared
-	run    train.Run
+// earliest parts runs into those that can begin and later stages of one of these.
+func earliest(runs []sharedRun) (now, later []sharedRun) {
+	begun := map[string]bool{}
+	for _, r := range runs {
+		line := r.run.Job.Line
+		if begun[line] {
+			later = append(later, r)
+			continue
+		}
+		now = append(now, r)
+		begun[line] = line != ""
+	}
+	return now, later
 }
 
 // runShared carries out runs together and makes those that end artifacts.

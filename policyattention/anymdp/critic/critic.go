@@ -114,25 +114,29 @@ type memory struct {
 }
 
 // Evaluate implements control.Critic. It returns an error for an invalid context, and
-// without an estimator or a sample.
+// without an estimator or a sample. A later round of a problem is answered after the earlier one.
 func (c *Critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	if c.Estimate == nil || c.Samples < 1 {
 		return nil, fmt.Errorf("critic: %d samples of every pair, want at least one, and an estimator", c.Samples)
 	}
-	seen := map[int]bool{}
-	for i, x := range batch {
-		if !seen[x.Problem] {
-			seen[x.Problem] = true
-			continue
+	values := make([]*mat.Dense, 0, len(batch))
+	for len(batch) > 0 {
+		n, seen := 0, map[int]bool{}
+		for n < len(batch) && !seen[batch[n].Problem] {
+			seen[batch[n].Problem] = true
+			n++
 		}
-		// A later round of one problem is answered after the earlier one.
-		first, err := c.Evaluate(batch[:i])
+		some, err := c.evaluate(batch[:n])
 		if err != nil {
 			return nil, err
 		}
-		rest, err := c.Evaluate(batch[i:])
-		return append(first, rest...), err
+		values, batch = append(values, some...), batch[n:]
 	}
+	return values, nil
+}
+
+// evaluate answers contexts of different problems.
+func (c *Critic) evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	memories, counts := make([]*memory, len(batch)), make([]*Counts, len(batch))
 	for i, x := range batch {
 		m, err := c.remember(x)

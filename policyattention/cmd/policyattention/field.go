@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/gomlx/compute"
@@ -85,6 +86,15 @@ func show[E any](ctx context.Context, g *globals, name string, read func(string)
 		return g.print(e)
 	}
 	return g.tables(tables(e)...)
+}
+
+// verifyField checks what is measured of the field, where artifacts have anything of it.
+func (g *globals) verifyField() (wrong []string, again int, err error) {
+	if _, err := os.Stat(field.Folder(g.Artifacts, "")); errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	wrong, err = field.Verify(g.Artifacts)
+	return wrong, 0, err
 }
 
 type fieldVerifyCmd struct{}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -618,6 +617,22 @@ type besideCheck struct {
 	again  int
 }
 
+// besideChecks lists what is to be checked beside the cells of a store.
+func (g *globals) besideChecks(store *experiment.Store) ([]besideCheck, error) {
+	configs, err := anyIdentities(nil)
+	if err != nil {
+		return nil, err
+	}
+	list := []besideCheck{{folder: filepath.Join(store.Root(), "any"), verify: func() ([]string, int, error) { return trial.Verify(store.Root(), configs) },
+		says: "The actor for any MDP: %d losses replayed from its weights.\n"}}
+	if g.Preset == "paper" {
+		list = append(list,
+			besideCheck{folder: equal.Folder(g.Artifacts), verify: g.verifyEqual, says: "Equal information: %d losses run again.\n"},
+			besideCheck{folder: field.Folder(g.Artifacts, ""), verify: g.verifyField})
+	}
+	return list, nil
+}
+
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	g.Backend = cmp.Or(g.Backend, backend.Uncompiled())
 	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
@@ -629,7 +644,7 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	if c.Whole {
 		share = 1
 	}
-	configs, err := anyIdentities(nil)
+	beside, err := g.besideChecks(store)
 	if err != nil {
 		return err
 	}
@@ -640,21 +655,7 @@ func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 		result, err = store.Verify(ctx, share, report.Check)
 		return err
 	})
-	// What lies beside the preset's cells is checked at the same time.
-	beside := []besideCheck{{folder: filepath.Join(store.Root(), "any"), verify: func() ([]string, int, error) { return trial.Verify(store.Root(), configs) },
-		says: "The actor for any MDP: %d losses replayed from its weights.\n"}}
-	if g.Preset == "paper" {
-		beside = append(beside,
-			besideCheck{folder: equal.Folder(g.Artifacts), verify: g.verifyEqual, says: "Equal information: %d losses run again.\n"},
-			besideCheck{folder: field.Folder(g.Artifacts, ""), verify: func() ([]string, int, error) {
-				if _, err := os.Stat(field.Folder(g.Artifacts, "")); errors.Is(err, fs.ErrNotExist) {
-					return nil, 0, nil // as of the others
-				}
-				wrong, err := field.Verify(g.Artifacts)
-				return wrong, 0, err
-			}})
-	}
-	for i := range beside {
+	for i := range beside { // at the same time
 		group.Go(func() (err error) {
 			beside[i].wrong, beside[i].again, err = beside[i].verify()
 			return err
