@@ -677,7 +677,7 @@ func TestAccessibility(t *testing.T) {
 			b.run(emulation.SetDeviceMetricsOverride(view.width, view.height, 1, view.width < 500))
 			b.open(server.URL + "/" + view.hash)
 			b.wait(`!work`)
-			eval[bool](b, `(lookAt(view.station, view.part), `+view.open+`, true)`)
+			eval[bool](b, `(lookAt(view.station, view.part), `+view.open+`, new Promise(r => requestAnimationFrame(() => r(true))))`)
 			b.wait(`$("path").children.length && scope.now && !scope.busy && !work`)
 			axeFinds(b, scheme+", "+view.name, string(script))
 		}
@@ -768,6 +768,7 @@ func TestMicroscope(t *testing.T) {
 			for (let i = 0; i < 500 && view.call !== call; i++) await new Promise(r => setTimeout(r, 10));
 			for (const [station] of stationsOf(call)) for (const [part] of partsOf(station)) {
 				lookAt(station, part);
+				await new Promise(requestAnimationFrame);
 				for (let i = 0; i < 500 && (scope.busy || scope.again); i++) await new Promise(r => setTimeout(r, 4));
 				const n = scope.now;
 				if (view.part !== part || !n || n.rows * n.cols !== n.data.length || !n.data.length) throw new Error("no matrix " + station + " " + part);
@@ -810,7 +811,7 @@ func TestScreenshots(t *testing.T) {
 			emulation.SetDeviceMetricsOverride(shot.width, 900, shot.scale, shot.width < 500))
 		b.open(server.URL + "/" + shot.hash)
 		b.wait(`!work`)
-		eval[bool](b, `(lookAt(view.station, view.part), true)`)
+		eval[bool](b, `(lookAt(view.station, view.part), new Promise(r => requestAnimationFrame(() => r(true))))`)
 		b.wait(`$("path").children.length && !scope.busy`)
 		if wide := eval[float64](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 			t.Errorf("%s: the page is %v pixels wider than the screen", shot.name, wide)

@@ -3,7 +3,7 @@
 import { message } from "./base.js";
 import { CONTROLLERS, app, begin, go } from "./state.js";
 import { SETTINGS, SUITS, check, defaults, fillSettings } from "./settings.js";
-import { partsOf, stationsOf } from "./microscope.js";
+import { partsOf, stationsOf } from "./scope.js";
 import { packProblem, unpackProblem } from "./pack.js";
 import { loadLearned } from "./learned.js";
 import { toggle } from "./result.js";
@@ -122,7 +122,7 @@ function readView(text) {
   return { call, station, part, follow: whole(follow || "0", "query", 1023) };
 }
 // readAddress returns the state in a hash or throws what is wrong with it.
-export async function readAddress(hash) {
+async function readAddress(hash) {
   if (hash.length > 2e5) throw new Error("The link is too long.");
   const p = new URLSearchParams(hash.replace(/^#/, "")),
     state = usual();
@@ -169,7 +169,7 @@ async function withLearned() {
 }
 // open shows a state. It returns as soon as there is something to see; what is
 // still to be computed then comes on its own.
-export async function open(state) {
+async function open(state) {
   await begin(state.settings, state.file, state.edits);
   app.shown = new Set(state.shown.filter((n) => n !== "learned"));
   app.ghost = null;

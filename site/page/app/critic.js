@@ -3,14 +3,14 @@
 
 import { $, el, palette, plural, show } from "./base.js";
 import { app, current, decoderRound } from "./state.js";
-import { actionName, stateName } from "./problem.js";
+import { actionName, stateName } from "./selection.js";
 import { term } from "./glossary.js";
-import { placeLines } from "./step.js";
+import { placeLines } from "./attention.js";
 
 const MOST = 6; // packets that are listed
 
 // packetsOf lists the packets of a pair: successor, its action, reward, share, target.
-export function packetsOf(s, a) {
+function packetsOf(s, a) {
   const r = decoderRound(current()),
     { A, gamma } = app.run.info,
     own = [];

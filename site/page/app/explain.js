@@ -2,7 +2,7 @@
 
 import { $, el, percent, plural, show } from "./base.js";
 import { app, current, decoderRound } from "./state.js";
-import { isWeight, matrixName, scope } from "./microscope.js";
+import { isWeight, matrixName, scope } from "./scope.js";
 import { describeTrained, trainedPath } from "./trainedscope.js";
 import { traced, traceMatrix, traceRow, weightMatrix } from "./trace.js";
 

@@ -3,7 +3,6 @@
 import { $, act, el } from "./base.js";
 import { app, phaseAt, restart } from "./state.js";
 import { picture } from "./picture.js";
-import { remember } from "./address.js";
 
 const MAX_FILE = 4e6;
 async function loadFile(file) {
@@ -30,7 +29,6 @@ async function loadFile(file) {
   await restart(settings, problem, [], { what: "of the problem before" }).catch((e) => {
     throw new Error(`${e.message}. Nothing was changed.`);
   });
-  remember();
 }
 // readProblem turns the project's JSON of an MDP into tables; the library checks them.
 function readProblem(x) {
@@ -71,7 +69,7 @@ function readProblem(x) {
 }
 const rowsOf = (x, m) =>
   Array.from({ length: x.length / m }, (_, i) => Array.from(x.subarray(i * m, (i + 1) * m)));
-export function problemJSON() {
+function problemJSON() {
   const { S, A, gamma } = app.run.info,
     phase = phaseAt(app.pos.k),
     rows = rowsOf(phase.p, S);
@@ -86,7 +84,7 @@ export function problemJSON() {
 }
 // A notebook may show this page in a frame that is not allowed to save files.
 export const sandboxed = self.origin === "null" && location.protocol.startsWith("http");
-export function download(name, blob) {
+function download(name, blob) {
   if (sandboxed)
     throw new Error("The frame around this page may not save files; open the page by itself for that.");
   const a = el("a", { href: URL.createObjectURL(blob), download: name });
@@ -142,7 +140,7 @@ function trajectoryJSON() {
     controllers,
   });
 }
-export async function exportAs(kind) {
+async function exportAs(kind) {
   $("export").open = false;
   const base = `policyattention-${app.run.settings.preset}-seed${app.run.settings.seed}`;
   if (kind === "csv") download(base + ".csv", new Blob([trajectoryCSV()], { type: "text/csv" }));

@@ -2,7 +2,7 @@
 
 import { $, el } from "./base.js";
 
-export const TERMS = {
+const TERMS = {
   pi: ["π", "policy", "The probability of each action in each state. Each row sums to one."],
   pihat: ["π̂", "returned policy", "The policy that the network’s actor returns: the next round’s π."],
   pi0: ["π₀", "starting policy", "The policy of round 0. It is given with the problem."],
@@ -143,7 +143,7 @@ function explain(button) {
     (at.bottom + size.height + 8 > innerHeight ? Math.max(8, at.top - size.height - 6) : at.bottom + 6) +
     "px";
 }
-export function closeTerm() {
+function closeTerm() {
   clearTimeout(timer);
   open?.setAttribute("aria-expanded", "false");
   open = null;

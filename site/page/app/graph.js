@@ -3,7 +3,7 @@
 
 import { el, palette, shade, show, textOn } from "./base.js";
 import { app, context, phaseAt } from "./state.js";
-import { editedStates, select } from "./problem.js";
+import { editedStates, select } from "./selection.js";
 
 const CIRCLE = 16; // states that are drawn on a circle; more stand in rows
 

@@ -311,7 +311,7 @@ function short(v) {
 }
 // apart moves places, which ascend, at least gap from each other and left of end;
 // a place for which there is no room is null.
-export function apart(x, gap, end) {
+function apart(x, gap, end) {
   const places = [...x];
   for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + gap);
   let most = end;

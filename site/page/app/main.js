@@ -21,9 +21,11 @@ import {
 import { address, openAddress, openUsual, remember } from "./address.js";
 import { buildFiles, sandboxed } from "./files.js";
 import { buildGlossary } from "./glossary.js";
-import { buildMicroscope, lookAt, partsOf, renderScope, scope, stationsOf } from "./microscope.js";
+import { buildMicroscope, lookAt, renderScope } from "./microscope.js";
+import { partsOf, scope, stationsOf } from "./scope.js";
 import { buildNumbers, heats, openEditor, renderNumbers } from "./numbers.js";
-import { buildProblem, change, renderProblem, select } from "./problem.js";
+import { buildProblem, change, renderProblem } from "./problem.js";
+import { select } from "./selection.js";
 import { buildResult, renderResult } from "./result.js";
 import { buildSettings, fillSettings } from "./settings.js";
 import { buildStep, renderStep } from "./step.js";

@@ -2,7 +2,7 @@
 
 import { el, palette, shade, show, textOn } from "./base.js";
 import { app, context, phaseAt } from "./state.js";
-import { editedStates, select } from "./problem.js";
+import { editedStates, select } from "./selection.js";
 
 export const TILES = [
   [".", "Floor", "Moves go where they say with probability .8, to either side with .1"],

@@ -5,53 +5,11 @@ import { app, render } from "./state.js";
 import { Heat } from "./heat.js";
 import { keyOf, traced } from "./trace.js";
 import { describe, describePath, matrix } from "./explain.js";
-import { remember } from "./address.js";
 import { showTab } from "./tabs.js";
 import { loadLearned } from "./learned.js";
-import { TRAINED_PARTS, TRAINED_STATIONS, trainedAxes, trainedName, trainedWhy } from "./trainedscope.js";
+import { firstOf, isWeight, matrixName, partsOf, scope, stationsOf } from "./scope.js";
+import { trainedAxes, trainedWhy } from "./trainedscope.js";
 
-const STATIONS = [
-  ["tokens", "Tokens"],
-  ["0.0", "Block 1: actor head"],
-  ["0.1", "Block 1: lookup head"],
-  ["map", "Block 1: ReLU map"],
-  ["1.0", "Block 2: predecessor head"],
-  ["1.1", "Block 2: idle head"],
-  ["end", "Read-out"],
-];
-const HEAD_PARTS = [
-  ["query", "Queries"],
-  ["key", "Keys"],
-  ["score", "Scores"],
-  ["weight", "Attention weights"],
-  ["value", "Values"],
-  ["mixed", "Mixed values"],
-  ["written", "Output projection"],
-  ["q", "Query weights"],
-  ["k", "Key weights"],
-  ["v", "Value weights"],
-  ["o", "Output weights"],
-];
-const PARTS = {
-  tokens: [["tokens", "Tokens"]],
-  map: [
-    ["attended", "After attention"],
-    ["pre", "Before the ReLU"],
-    ["post", "After the ReLU"],
-    ["output", "After block 1"],
-    ["w1", "Weights into the ReLU"],
-    ["w2", "Weights out of it"],
-  ],
-  end: [
-    ["attended1", "After block 2"],
-    ["output", "Last tokens"],
-    ["results", "Read-outs"],
-  ],
-};
-// stationsOf lists where one can look in a call, and partsOf what there is.
-export const stationsOf = (call) => (call === "learned" ? TRAINED_STATIONS : STATIONS);
-export const partsOf = (station) => TRAINED_PARTS[station] || PARTS[station] || HEAD_PARTS;
-const firstOf = (call) => ({ actor: "0.0", critic: "1.0", learned: "n0" })[call];
 const WHY = {
   tokens: "One row a token, one column a named coordinate: this is all the network sees.",
   query: "What each token asks for: W_Q times the token. Only the role’s own fields reach it.",
@@ -74,27 +32,6 @@ const WHY = {
   o: "W_O, frozen: rows are coordinates of a token, columns slots of the mixed value.",
   w1: "W₁, frozen: rows are the two ReLU units, columns coordinates of a token.",
   w2: "W₂, frozen: rows are coordinates of a token, columns the two ReLU units.",
-};
-export const isWeight = (part) => ["q", "k", "v", "o", "w1", "w2"].includes(part);
-export function matrixName(station, part) {
-  if (station in TRAINED_PARTS) return trainedName(station, part);
-  if (station === "tokens") return "tokens";
-  if (station === "map") return (isWeight(part) ? "block.0.map." : "block.0.") + part;
-  if (station === "end") return part === "attended1" ? "block.1.attended" : part;
-  const [b, h] = station.split(".");
-  return `block.${b}.head.${h}.${part}`;
-}
-
-export const scope = {
-  heat: null,
-  now: null, // {data, rows, cols, rowNames, colNames}: the window on show
-  id: "", // which window of which matrix that is
-  busy: false,
-  again: false,
-  wanted: false, // it is on the screen, or was asked for
-  unsaid: false, // a cell's description is still to be read to screen readers
-  rowFirst: 0,
-  colFirst: 0,
 };
 const WINDOW = 320; // rows and columns that are drawn at once
 
@@ -294,8 +231,7 @@ export function lookAt(station, part) {
   if (scope.trace && ofTokens(view.part))
     scope.rowFirst = Math.max(0, (scope.trace.reads[view.follow] || 0) - WINDOW + 40);
   scope.wanted = true;
-  renderScope();
-  remember();
+  render();
 }
 // inspect brings the microscope to a matrix, with a query to follow and a cell
 // of its row, or of row, to describe, and takes the focus there.
@@ -318,8 +254,7 @@ function pickRow(i) {
     n = scope.trace.reads.indexOf(app.view.call === "learned" ? row % app.run.info.A : row);
   if (n >= 0 && ofTokens(app.view.part)) {
     app.view.follow = n;
-    renderScope();
-    remember();
+    render();
   }
 }
 async function showCall(call) {

@@ -129,7 +129,7 @@ export function openEditor(e) {
   $("editor-value").focus();
   $("editor-value").select();
 }
-export function closeEditor() {
+function closeEditor() {
   $("editor").hidden = true;
   $(tableOf[edited.kind]).focus({ preventScroll: true });
 }

@@ -1,13 +1,13 @@
 // The problem as one sees it: a map or a graph, and what can be changed in it.
 
 import { $, act, el, message, plural, show } from "./base.js";
-import { app, context, current, edit, phaseAt, render, replay, restart, undo } from "./state.js";
+import { app, context, edit, phaseAt, render, replay, restart, undo } from "./state.js";
+import { actionName, select, stateName } from "./selection.js";
 import { drawMap, TILES } from "./map.js";
 import { drawGraph } from "./graph.js";
-import { remember } from "./address.js";
 
 // values returns V(s) = Σ π(a|s) Q(s,a) of what is on show.
-export function values() {
+function values() {
   const { pi, q } = context(),
     { S, A } = app.run.info;
   return Array.from({ length: S }, (_, s) => {
@@ -16,18 +16,6 @@ export function values() {
     return v;
   });
 }
-export const ARROWS = ["←", "↓", "→", "↑"];
-// actionName is an arrow on a map and a number elsewhere.
-export const actionName = (a) => (phaseAt(app.pos.k).grid ? ARROWS[a] : `action ${a}`);
-export const stateName = (s) => (phaseAt(app.pos.k).grid ? `place ${s}` : `state ${s}`);
-
-export function select(s, a = app.view.action) {
-  app.view.state = s;
-  app.view.action = a;
-  render();
-  remember();
-}
-
 function scene() {
   if (!$("scene-box").clientWidth) return; // in a tab that is not on show
   const draw = phaseAt(app.pos.k).grid ? drawMap : drawGraph;
@@ -67,12 +55,11 @@ function policyWords(s) {
 }
 
 // editRound is the round before which a change takes effect: a run that is over is made anew.
-export const editRound = () => (app.pos.k < app.run.settings.T ? app.pos.k : 0);
+const editRound = () => (app.pos.k < app.run.settings.T ? app.pos.k : 0);
 export async function change(e) {
   const over = app.pos.k >= app.run.settings.T;
   await edit({ a: 0, t: 0, value: 0, tile: "", k: e.kind === "start" ? 0 : editRound(), ...e });
   if (over && !app.playing) await replay();
-  remember();
 }
 
 function placeEditor() {
@@ -135,7 +122,6 @@ export function buildProblem() {
         k: pos.k < run.settings.T ? pos.k : 0,
         what: "before the reset",
       });
-      remember();
     }),
   );
   new ResizeObserver(() => render()).observe($("scene-box"));
@@ -143,10 +129,4 @@ export function buildProblem() {
 async function undoLast() {
   await undo();
   message("The run before the last change is back.", "notice");
-  remember();
-}
-// editedStates tells which states of the problem on show were changed.
-export function editedStates() {
-  const until = current();
-  return new Set(app.run.edits.filter((e) => e.k <= until).map((e) => e.s));
 }

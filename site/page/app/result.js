@@ -5,7 +5,6 @@ import { CONTROLLERS, app, decoderRound, losses, phaseAt, reach, render } from "
 import { chart, keyLine } from "./chart.js";
 import { term } from "./glossary.js";
 import { loadLearned, weights } from "./learned.js";
-import { remember } from "./address.js";
 
 // twiceB is the largest loss there can be; a bound above it is vacuous.
 export const twiceB = () => 2 * app.run.info.certificate.B;
@@ -118,7 +117,6 @@ export async function toggle(name) {
     }
   } finally {
     render(); // boxes say again what is so
-    remember();
   }
 }
 export function buildResult() {

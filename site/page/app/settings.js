@@ -1,9 +1,8 @@
 // What a visitor can set, and the forms to set it with.
 
 import { $, act, el, message, show } from "./base.js";
-import { MOST_REWARD, app, go, replay, restart } from "./state.js";
+import { MOST_REWARD, app, replay, restart } from "./state.js";
 import { term } from "./glossary.js";
-import { remember } from "./address.js";
 
 export const PRESETS = {
   maze: "Maze 5×5",
@@ -162,7 +161,7 @@ function nextSettings(key) {
   return { next, file };
 }
 const RUN = { eta: "with η = ", m: "with m = ", gamma: "with γ = ", seed: "with seed ", T: "with T = " };
-export async function settingsChanged(key) {
+async function settingsChanged(key) {
   const input = $("set-" + key),
     { run } = app,
     over = app.pos.k >= run.settings.T;
@@ -175,7 +174,6 @@ export async function settingsChanged(key) {
     if (shape && run.edits.length)
       message("The changes belonged to the previous problem and were dropped with it; Undo restores it.", "notice");
     if (over) await replay();
-    remember();
   } catch (e) {
     input.setAttribute("aria-invalid", "true");
     setTimeout(() => app.run && fillSettings(), 2500);

@@ -2,9 +2,10 @@
 // its actions, or a pair's query over its packets.
 
 import { $, act, aside, el, palette, percent, show, stillness } from "./base.js";
-import { app, current, decoderRound, ended, render } from "./state.js";
-import { actionName, select, stateName } from "./problem.js";
+import { app, current, decoderRound, render } from "./state.js";
+import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
+import { bar, fixed, placeLines, share } from "./attention.js";
 import { traceRow, traced } from "./trace.js";
 import { inspect } from "./microscope.js";
 import { firstPacket } from "./tables.js";
@@ -12,7 +13,6 @@ import { engine } from "./engine.js";
 import { drawCritic } from "./critic.js";
 import { toggle } from "./result.js";
 import { buildNets, drawTrained, renderNets } from "./trained.js";
-import { remember } from "./address.js";
 
 const tab = () => app.view.step;
 export function showStep(which) {
@@ -21,7 +21,7 @@ export function showStep(which) {
 }
 
 // One row of the actor's table, from the decoder's context and its returned policy.
-export function actorRows(s) {
+function actorRows(s) {
   const { A } = app.run.info,
     { eta } = app.run.settings,
     r = decoderRound(current()),
@@ -43,20 +43,6 @@ export function actorRows(s) {
 }
 const distance = (rows, x, y) => rows.reduce((sum, r) => sum + Math.abs(r[x] - r[y]), 0);
 
-// bar draws v on a scale from −limit to limit, or from 0 to limit.
-export function bar(v, limit, colour, both) {
-  const t = Math.max(-1, Math.min(1, v / (limit || 1))),
-    x = both ? (t < 0 ? 50 + 50 * t : 50) : 0,
-    w = Math.abs(t) * (both ? 50 : 100);
-  return el(
-    "svg",
-    { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-    el("rect", { x: 0, y: 0, width: 100, height: 10, class: "track" }),
-    el("rect", { x, y: 1, width: w, height: 8, class: "fill", fill: colour }),
-    both ? el("line", { x1: 50, x2: 50, y1: 0, y2: 10, class: "zero" }) : null,
-  );
-}
-
 // The learned actor's answer to the decoder's context, once it is there.
 const other = { key: "", rows: null };
 async function compare(k) {
@@ -75,10 +61,6 @@ async function compare(k) {
   render();
 }
 
-// Numbers of the table are short; under the pointer they have all their digits.
-export const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace("-", "−") : show(x));
-export const share = (x) =>
-  x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·");
 function actorHead(learned) {
   return el(
     "thead",
@@ -123,7 +105,7 @@ function actorTable(s) {
       cell(
         (r.gain >= 0 ? "+" : "") + fixed(r.gain),
         bar(r.gain, most, c.accent, true),
-        `ηQ = ${show(r.gain + mean)}; the mean ${show(mean)} is taken off, which softmax does not feel`,
+        `ηQ = ${show(r.gain + mean)}; the mean ${show(mean)} is taken off, which changes no softmax`,
       ),
       cell(share(r.next), bar(r.next, 1, c.accent, false), `new probability ${show(r.next, 8)}`),
       cell(share(r.exact), bar(r.exact, 1, c.grey, false), `exact PMD ${show(r.exact, 8)}`),
@@ -141,49 +123,6 @@ function actorTable(s) {
     actorHead(learned),
     el("tbody", {}, rows.map(line)),
   );
-}
-
-// lines draws the query, called by two words, and its attention to the rows of the
-// table beside it: a list of weights for each head.
-function lines(heads, heights, name, colour) {
-  const box = $("step-lines"),
-    H = Math.max(80, heights.at(-1) + 20),
-    c = palette(),
-    y0 = (heights[0] + heights.at(-1)) / 2;
-  box.replaceChildren(
-    el(
-      "svg",
-      {
-        viewBox: `0 0 120 ${H}`,
-        width: 120,
-        height: H,
-        role: "img",
-        "aria-label": `Attention of the query of ${name.join(" ")}`,
-      },
-      heads.map((weights, h) => {
-        const dy = 5 * (h - (heads.length - 1) / 2); // heads lie side by side
-        return weights.map((w, i) =>
-          el("path", {
-            class: "ray",
-            d: `M44 ${y0 + dy}C80 ${y0 + dy} 80 ${heights[i] + dy} 116 ${heights[i] + dy}`,
-            fill: "none",
-            stroke: w < 0.005 ? c.line : colour,
-            "stroke-width": (heads.length > 1 ? 0.4 + 4 * w : 1 + 9 * w).toFixed(2),
-          }),
-        );
-      }),
-      el("circle", { cx: 26, cy: y0, r: 24, fill: c.card, stroke: c.warm, "stroke-width": 2.5 }),
-      el("text", { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink }, name[0]),
-      el("text", { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink }, name[1]),
-    ),
-  );
-}
-// placeLines measures the table's rows and draws lines to their middles.
-export function placeLines(heads, name, colour = palette().accent) {
-  const top = $("step-lines").getBoundingClientRect().top,
-    rows = [...$("step-table").querySelectorAll("tbody tr")].slice(0, heads[0].length),
-    heights = rows.map((r) => r.getBoundingClientRect()).map((b) => (b.top + b.bottom) / 2 - top);
-  if (heights.length) lines(heads, heights, name, colour);
 }
 
 function drawActor() {
@@ -249,7 +188,6 @@ async function showNet(net) {
   if (net === "learned" && !app.shown.has(net)) await toggle(net);
   app.view.net = net;
   render();
-  remember();
 }
 function lookCloser() {
   const { A } = app.run.info,

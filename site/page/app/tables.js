@@ -93,7 +93,7 @@ export function buildTables() {
 }
 
 // advantage returns Q − Σπ Q, which tells actions apart where values alone are alike.
-export function advantage(q, pi, S, A) {
+function advantage(q, pi, S, A) {
   const out = new Float64Array(S * A);
   for (let s = 0; s < S; s++) {
     let mean = 0;

@@ -2,8 +2,9 @@
 
 import { $, act, stillness } from "./base.js";
 import { app, go, play, restart, stop } from "./state.js";
-import { openAddress, address, remember } from "./address.js";
-import { change, select } from "./problem.js";
+import { address, openAddress } from "./address.js";
+import { change } from "./problem.js";
+import { select } from "./selection.js";
 import { fillSettings } from "./settings.js";
 import { showStep } from "./step.js";
 import { showTab } from "./tabs.js";
@@ -112,7 +113,7 @@ async function show(i) {
     target.scrollIntoView({ behavior: stillness() ? "auto" : "smooth", block: "center" });
   else scrollTo({ top: 0, behavior: stillness() ? "auto" : "smooth" });
 }
-export async function startTour() {
+async function startTour() {
   stop();
   tour.before = await address();
   $("tour").hidden = false;
@@ -127,7 +128,6 @@ async function endTour(restore) {
   for (const x of document.querySelectorAll(".pointed")) x.classList.remove("pointed");
   if (restore) await openAddress(tour.before);
   fillSettings();
-  remember();
   $("tour-start").focus();
 }
 export function buildTour() {

@@ -3,10 +3,10 @@
 
 import { $, act, aside, el, mix, palette, percent, show } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
-import { actionName, select, stateName } from "./problem.js";
+import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
 import { keyOf, traceMatrix } from "./trace.js";
-import { bar, fixed, placeLines, share } from "./step.js";
+import { bar, fixed, placeLines, share } from "./attention.js";
 import { BLOCKS, HEADS } from "./trainedscope.js";
 
 // What the network made of the state on show, once it is there.

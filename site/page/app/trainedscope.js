@@ -3,7 +3,7 @@
 
 import { $, el, percent, show } from "./base.js";
 import { app, current, decoderRound } from "./state.js";
-import { stateName } from "./problem.js";
+import { stateName } from "./selection.js";
 import { traceMatrix, traceRow } from "./trace.js";
 
 export const BLOCKS = 4,
