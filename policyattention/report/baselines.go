@@ -36,7 +36,7 @@ func methodsFigure(s *source) ([]*plots.Panel, error) {
 			if runs.Planned == 0 {
 				continue
 			}
-			n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(x.Method), S: states, T: horizon})
+			n := results.InBenchmark(string(x.Method), states, horizon)
 			if n != nil && !x.Quoted {
 				n = nil
 			}

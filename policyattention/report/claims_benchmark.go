@@ -200,7 +200,7 @@ func oracleGrowth(s *source) (*measured, error) {
 		m.value = runs.Medians(20)[0] / m.value
 		m.used = append(m.used, runs.Found...)
 	}
-	n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: "exact-pmd growth", S: 16, T: 20}).Value
+	n := results.InBenchmark("exact-pmd growth", 16, 20).Value
 	m.ok = slices.Min(medians[1])/slices.Max(medians[0]) <= n && n <= slices.Max(medians[1])/slices.Min(medians[0])
 	return m, nil
 }

@@ -253,10 +253,6 @@ func joined[R any](name string, of func(R) results.Estimate) []column[R] {
 	}}}
 }
 
-func benchmarkKey(quantity string, states, t int) *results.Number {
-	return results.Paper(results.Key{Block: experiment.Benchmark, Quantity: quantity, S: states, T: t})
-}
-
 // summaryExcerpt is the README's table.
 func summaryExcerpt(s *source) (Table, error) {
 	confirmed := func(quantity string) *results.Number {
@@ -279,7 +275,7 @@ func besideBenchmark(label string, from results.Selection) (list []controller) {
 	for _, t := range horizons {
 		list = append(list, controller{
 			Label: label, From: from, T: t,
-			Paper: benchmarkKey(string(from.Method), from.S, t), Ratio: results.PaperRatio(from.Method, from.S, t),
+			Paper: results.InBenchmark(string(from.Method), from.S, t), Ratio: results.PaperRatio(from.Method, from.S, t),
 		})
 	}
 	return list

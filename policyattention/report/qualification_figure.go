@@ -220,7 +220,7 @@ func gridPanel(s *source, m method.Method, states int, title string) (*plots.Pan
 	if err != nil {
 		return nil, err
 	}
-	if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(m.Name), S: states, T: 20}); n != nil {
+	if n := results.InBenchmark(string(m.Name), states, 20); n != nil {
 		dot := plots.Mark(plots.Grey, draw.CircleGlyph{}, plotter.XY{X: steps.Alpha, Y: n.Value})
 		p.Add(dot)
 		p.Legend.Add("paper's loss", dot)

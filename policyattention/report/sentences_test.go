@@ -139,7 +139,7 @@ var sayings = []statement{
 		}
 		for _, row := range testkit.Must(s.Benchmark())(t) {
 			if row.Recipe == "source" {
-				ok = ok && row.Loss.Value < benchmarkKey(string(distillation), row.S, row.T).Value
+				ok = ok && row.Loss.Value < results.InBenchmark(string(distillation), row.S, row.T).Value
 			}
 		}
 		return ok

@@ -159,16 +159,19 @@ func beside(runs, reference Runs, horizon int) (loss, ratio Estimate, tail Tail,
 	return
 }
 
+// InBenchmark is the paper's number for a quantity of its benchmark, a method's median loss by
+// the method's name. It is nil where the paper has none.
+func InBenchmark(quantity string, states, horizon int) *Number {
+	return Paper(Key{experiment.Benchmark, quantity, states, horizon})
+}
+
 // PaperRatio is a method's median loss in the paper's benchmark over exact PMD's: as the paper
 // prints it, else the quotient of its medians to two places. It is nil where one is missing.
 func PaperRatio(method method.Name, states, horizon int) *Number {
-	paper := func(quantity string) *Number {
-		return Paper(Key{experiment.Benchmark, quantity, states, horizon})
-	}
-	if printed := paper(fmt.Sprintf("%s / %s", method, experiment.ExactPMD)); printed != nil {
+	if printed := InBenchmark(fmt.Sprintf("%s / %s", method, experiment.ExactPMD), states, horizon); printed != nil {
 		return printed
 	}
-	loss, oracle := paper(string(method)), paper(string(experiment.ExactPMD))
+	loss, oracle := InBenchmark(string(method), states, horizon), InBenchmark(string(experiment.ExactPMD), states, horizon)
 	if loss == nil || oracle == nil || method == experiment.ExactPMD {
 		return nil
 	}

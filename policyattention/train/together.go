@@ -84,18 +84,24 @@ func RunTogether(ctx context.Context, b compute.Backend, execution Execution, ru
 			active = active[:1]
 		}
 		if err := advance(ctx, b, execution, active); err != nil {
-			return nil, err
+			return nil, errors.Join(err, failures(members))
 		}
 	}
 	results := make([]*Result, len(members))
-	var failures []error
 	for i, m := range members {
 		if m.err == nil {
 			results[i], m.err = m.result()
 		}
-		failures = append(failures, m.err)
 	}
-	return results, errors.Join(failures...)
+	return results, failures(members)
+}
+
+// failures joins what runs failed of.
+func failures(members []*member) (err error) {
+	for _, m := range members {
+		err = errors.Join(err, m.err)
+	}
+	return err
 }
 
 // member is a run that is being carried out.

@@ -369,6 +369,20 @@ func (f faulty) Batch(step int) ([]*tensors.Tensor, error) {
 	return f.Batches.Batch(step)
 }
 
+// Who stops the others is told of both.
+func TestFaultAndStop(t *testing.T) {
+	good := tiny(Proximal)
+	bad := good.job()
+	bad.Batches = faulty{bad.Batches, -1}
+	ctx, cancel := context.WithCancel(t.Context())
+	stops := Run{Job: good.job(), Dir: t.TempDir(), Progress: func(Progress) { cancel() }}
+	hurry(t)
+	_, err := RunTogether(ctx, graphs.Backend(t), Execution{}, []Run{{Job: bad, Dir: t.TempDir()}, stops})
+	if !errors.Is(err, errFaulty) || !errors.Is(err, context.Canceled) {
+		t.Errorf("a failed run and a stop: %v", err)
+	}
+}
+
 // Nor does one that cannot go on from what it left.
 func TestUnreadableTogether(t *testing.T) {
 	b := graphs.Backend(t)

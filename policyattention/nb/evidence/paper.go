@@ -33,7 +33,7 @@ func table3(s *results.Source) (*nb.Sheet, error) {
 		for _, states := range []int{8, 16} {
 			for _, horizon := range results.Horizons {
 				paper, here := "–", "–"
-				if n := results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(series.Method), S: states, T: horizon}); n != nil {
+				if n := results.InBenchmark(string(series.Method), states, horizon); n != nil {
 					paper = nb.Format(n.Value)
 				}
 				for _, x := range all {
@@ -58,7 +58,7 @@ func table3(s *results.Source) (*nb.Sheet, error) {
 // that has results.
 func table3Rows(s *results.Source, all []results.BenchmarkRow) (rows []results.Series) {
 	for _, m := range s.Store.Preset.Methods {
-		if results.Paper(results.Key{Block: experiment.Benchmark, Quantity: string(m.Name), S: 8, T: 20}) == nil {
+		if results.InBenchmark(string(m.Name), 8, 20) == nil {
 			continue
 		}
 		recipe := ""
