@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks claims bench plugin bundle site slurm-test clean
+.PHONY: help setup reproduce test lint lab notebooks claims bench plugin bundle site pictures slurm-test clean
 
 PRESET ?= quick
 SITE ?= localhost:8080
@@ -105,6 +105,9 @@ bundle: setup ## a folder that runs the grid and the bench on a GPU machine, int
 
 site: ## build the web page into site/dist and serve it at SITE (localhost:8080)
 	go run ./site --serve $(SITE)
+
+pictures: setup ## take the README's pictures of the page once more (needs Chromium)
+	cd site && go test -count=1 -run '^TestScreenshots$$' . && cp ../.local/site/screenshots/screenshot*.png .
 
 slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)
 	SLURM_TEST=1 go test -count=1 -timeout 20m -v ./scripts/slurm

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -787,28 +788,34 @@ func TestMicroscope(t *testing.T) {
 	}
 }
 
-// TestScreenshots keeps pictures at three widths for a person to look at.
+// TestScreenshots keeps pictures at several widths for a person to look at: whole pages, and what
+// is first seen of some. The README's are among these; "make pictures" takes them over.
 func TestScreenshots(t *testing.T) {
+	const readme = "#preset=maze&m=16&at=12.1&k=8&stage=1&show=exact.learned"
 	for _, shot := range []struct {
 		name   string
 		width  int64
 		scale  float64
 		scheme string
 		hash   string
+		height int64 // of what is first seen; 0 for a whole page
 	}{
-		{"first", 1280, 1, "light", "#preset=maze&m=16&at=12.1&k=4&stage=1"},
-		{"first-dark", 1280, 1, "dark", "#preset=maze&m=16&at=12.1&k=40"},
-		{"phone", 360, 2, "light", "#preset=maze&k=12&stage=1"},
-		{"phone-dark", 360, 2, "dark", "#preset=lock-up&k=3&stage=2&show=exact.idle&view=critic/1.0/weight/0"},
-		{"laptop", 1024, 1, "light", "#k=12&stage=3&view=critic/1.0/weight/4"},
-		{"desk-dark", 1280, 1, "dark", "#preset=frozen-lake&m=12&k=25&stage=1&view=actor/0.0/score/6"},
-		{"desk", 1280, 1, "light", "#preset=ring&S=16&A=16&m=3&k=5&view=actor/tokens/tokens/6"},
-		{"projector", 1920, 1, "light", "#k=40&show=exact.normalized.idle&phi=0.01&view=actor/0.0/weight/3"},
-		{"projector-dark", 1920, 1, "dark", "#k=12&stage=2&view=critic/tokens/tokens/0"},
+		{"screenshot", 1280, 1, "light", readme, 800},
+		{"screenshot-dark", 1280, 1, "dark", readme + "&net=learned", 800},
+		{"screenshot-phone", 390, 1, "light", readme, 844},
+		{"first", 1280, 1, "light", "#preset=maze&m=16&at=12.1&k=4&stage=1", 0},
+		{"first-dark", 1280, 1, "dark", "#preset=maze&m=16&at=12.1&k=40", 0},
+		{"phone", 360, 2, "light", "#preset=maze&k=12&stage=1", 0},
+		{"phone-dark", 360, 2, "dark", "#preset=lock-up&k=3&stage=2&show=exact.idle&view=critic/1.0/weight/0", 0},
+		{"laptop", 1024, 1, "light", "#k=12&stage=3&view=critic/1.0/weight/4", 0},
+		{"desk-dark", 1280, 1, "dark", "#preset=frozen-lake&m=12&k=25&stage=1&view=actor/0.0/score/6", 0},
+		{"desk", 1280, 1, "light", "#preset=ring&S=16&A=16&m=3&k=5&view=actor/tokens/tokens/6", 0},
+		{"projector", 1920, 1, "light", "#k=40&show=exact.normalized.idle&phi=0.01&view=actor/0.0/weight/3", 0},
+		{"projector-dark", 1920, 1, "dark", "#k=12&stage=2&view=critic/tokens/tokens/0", 0},
 	} {
 		b := newTab(t)
 		b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: shot.scheme}}),
-			emulation.SetDeviceMetricsOverride(shot.width, 900, shot.scale, shot.width < 500))
+			emulation.SetDeviceMetricsOverride(shot.width, cmp.Or(shot.height, 900), shot.scale, shot.width < 500))
 		b.open(server.URL + "/" + shot.hash)
 		b.wait(`!work`)
 		eval[bool](b, `(lookAt(view.station, view.part), new Promise(r => requestAnimationFrame(() => r(true))))`)
@@ -817,10 +824,16 @@ func TestScreenshots(t *testing.T) {
 			t.Errorf("%s: the page is %v pixels wider than the screen", shot.name, wide)
 		}
 		var png []byte
-		b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-			png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).Do(ctx)
-			return err
-		}), chromedp.FullScreenshot(&png, 100))
+		if shot.height > 0 {
+			eval[bool](b, `go(40, 0).then(() => go(8, 1))`) // the whole curve
+			b.wait(`document.getAnimations().every(a => a.playState === "finished")`)
+			b.run(chromedp.CaptureScreenshot(&png))
+		} else {
+			b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
+				png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).Do(ctx)
+				return err
+			}), chromedp.FullScreenshot(&png, 100))
+		}
 		if err := os.WriteFile(filepath.Join(built, "screenshots", shot.name+".png"), png, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -79,7 +79,7 @@ function actorHead(learned) {
         el("small", {}, "above mean"),
       ),
       el("th", { scope: "col" }, "softmax → ", term("pihat", "π̂"), el("small", {}, "new policy")),
-      el("th", { scope: "col" }, term("pmd", "exact PMD"), el("small", {}, "computed apart")),
+      el("th", { scope: "col" }, term("pmd", "exact PMD"), el("small", {}, "reference")),
       learned ? el("th", { scope: "col" }, "trained", el("small", {}, "same context")) : null,
     ),
   );

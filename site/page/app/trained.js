@@ -136,7 +136,7 @@ function table(s, q) {
         column([term("eta", "η"), term("q", "Q")], "less mean"),
         look.blocks.map((_, b) => head(b)),
         column(term("pihat", "π̂"), "trained"),
-        column(term("pmd", "exact PMD"), "apart"),
+        column(term("pmd", "exact PMD"), "reference"),
       ),
     ),
     el("tbody", {}, actions.map(line)),
