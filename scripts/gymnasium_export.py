@@ -123,10 +123,13 @@ def main():
         p, r = table(arguments.environment, **options)
     except (ValueError, gymnasium.error.Error, TypeError) as error:
         sys.exit(f"gymnasium_export: {error}")
-    write(arguments.out, arguments.gamma, p, r)
-    if arguments.q_star:
-        q = json.dumps(optimal_q(arguments.gamma, p, r).tolist())
-        replace(arguments.q_star, lambda file: file.write(q.encode()))
+    try:
+        write(arguments.out, arguments.gamma, p, r)
+        if arguments.q_star:
+            q = json.dumps(optimal_q(arguments.gamma, p, r).tolist())
+            replace(arguments.q_star, lambda file: file.write(q.encode()))
+    except OSError as error:
+        sys.exit(f"gymnasium_export: {error}")
 
 
 if __name__ == "__main__":

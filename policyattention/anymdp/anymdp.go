@@ -42,6 +42,7 @@
 package anymdp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -170,8 +171,11 @@ type answer struct {
 }
 
 // NewActor returns the actor of a network with a read-out. It returns an error for an
-// unknown read-out.
+// unknown read-out, and without a network.
 func NewActor(forward Forward, readout Readout) (*Actor, error) {
+	if forward == nil {
+		return nil, errors.New("anymdp: the network is missing; Released returns the released one's")
+	}
 	if readout != Network && readout != Prior {
 		return nil, fmt.Errorf("anymdp: unknown read-out %q, want %q or %q", readout, Network, Prior)
 	}

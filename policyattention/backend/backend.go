@@ -90,28 +90,36 @@ func Uncompiled() string {
 	return ""
 }
 
+// Check returns an error unless New can know what a name means; an empty one means its choice.
+func Check(name string) error {
+	kind, _, _ := strings.Cut(name, ":")
+	if name == "" || kind == "go" || kind == "xla" {
+		return nil
+	}
+	return fmt.Errorf("backend: unknown name %q, want xla:cpu, xla:cuda or go", name)
+}
+
 func named(name string) (compute.Backend, error) {
+	if err := Check(name); err != nil {
+		return nil, err
+	}
 	kind, config, _ := strings.Cut(name, ":")
-	switch kind {
-	case "go":
+	if kind == "go" {
 		b, err := newGo(config)
 		if err != nil {
 			return nil, fmt.Errorf("backend: %q: %w", name, err)
 		}
 		return b, nil
-	case "xla":
-		plugin, options, _ := strings.Cut(config, ",")
-		if plugin == "" {
-			plugin = "cpu"
-		}
-		b, err := newXLA(plugin, options)
-		if err != nil {
-			return nil, fmt.Errorf("backend: %q: %w", name, err)
-		}
-		return b, nil
-	default:
-		return nil, fmt.Errorf("backend: unknown name %q, want xla:cpu, xla:cuda or go", name)
 	}
+	plugin, options, _ := strings.Cut(config, ",")
+	if plugin == "" {
+		plugin = "cpu"
+	}
+	b, err := newXLA(plugin, options)
+	if err != nil {
+		return nil, fmt.Errorf("backend: %q: %w", name, err)
+	}
+	return b, nil
 }
 
 // newGo returns a backend in pure Go. Operations that run at the same time can take all of its

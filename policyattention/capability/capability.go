@@ -103,6 +103,9 @@ func (e Evidence) Open(root string) (string, error) {
 		}
 		slices.Sort(files)
 		for i, f := range files {
+			if err := readable(f); err != nil {
+				return "", err
+			}
 			if files[i], err = filepath.Rel(root, f); err != nil {
 				return "", fmt.Errorf("capability: %w", err)
 			}
@@ -134,6 +137,21 @@ func (e Evidence) Open(root string) (string, error) {
 	return "", fmt.Errorf("capability: %w: no test %s below policyattention", ErrMissing, e.Test)
 }
 
+// readable returns an error if a file of evidence that ends in .json is none.
+func readable(path string) error {
+	if filepath.Ext(path) != ".json" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err == nil && !json.Valid(text) {
+		err = errors.New("this is not JSON, or not all of it")
+	}
+	if err != nil {
+		return fmt.Errorf("capability: %s: %w", path, err)
+	}
+	return nil
+}
+
 // claim returns the path and the line that was measured.
 func (e Evidence) claim(path string) (string, error) {
 	missing := func(why string) (string, error) { return "", fmt.Errorf("capability: %w: %s", ErrMissing, why) }
@@ -146,7 +164,7 @@ func (e Evidence) claim(path string) (string, error) {
 		err = json.Unmarshal(text, &claims)
 	}
 	if err != nil {
-		return "", fmt.Errorf("capability: claims: %w", err)
+		return "", fmt.Errorf("capability: %s: %w", path, err)
 	}
 	for _, row := range claims.Rows {
 		if len(row) < 4 || row[1] != e.Claim {
@@ -173,6 +191,9 @@ type Cell struct {
 // Map opens every tick of systems in the repository at root. A tick that claims something prints its mark
 // only if there is evidence and all of it is there.
 func Map(root string, systems []System) ([]Cell, error) {
+	if _, err := os.Stat(filepath.Join(root, "policyattention")); err != nil {
+		return nil, fmt.Errorf("capability: evidence is in the tests too, and %s holds no source code: call it in the repository, whose folder artifacts lies beside the code: %w", root, err)
+	}
 	var cells []Cell
 	for _, s := range systems {
 		for _, c := range Capabilities() {

@@ -6,13 +6,21 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
 // A tick without its evidence does not print: in an empty repository nothing but "no" is left,
 // and a test that is named in a comment only is not there.
 func TestMissingEvidenceDoesNotPrint(t *testing.T) {
-	cells, err := Map(t.TempDir(), []System{{Name: "some", Ticks: map[Capability]Tick{Softmax: Yes(Test("some.TestHere")), Learned: Word("emp.", Files("*.json")), Control: Yes()}}})
+	if _, err := Map(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "no source code") {
+		t.Errorf("artifacts without their repository: %v", err)
+	}
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "policyattention"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cells, err := Map(root, []System{{Name: "some", Ticks: map[Capability]Tick{Softmax: Yes(Test("some.TestHere")), Learned: Word("emp.", Files("*.json")), Control: Yes()}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +79,15 @@ func TestMissingEvidenceDoesNotPrint(t *testing.T) {
 		}
 		if _, err := qualifies.Open(dir); (err == nil) != opens || err != nil && !errors.Is(err, ErrMissing) {
 			t.Errorf("%q: %v, opens %v", measured, err, opens)
+		}
+	}
+	// Half of a file is no evidence.
+	if err := os.WriteFile(filepath.Join(paper, "claims.json"), []byte(`{"Rows": [["2", "It`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Evidence{qualifies, Files("paper/*.json")} {
+		if _, err := e.Open(dir); err == nil || errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "claims.json") {
+			t.Errorf("%+v in a file that was cut: %v", e, err)
 		}
 	}
 }

@@ -17,11 +17,31 @@ type Question struct {
 	Methods  []string
 }
 
+// Check returns an error that says what is wrong with the question, if anything is.
+func (q Question) Check() error {
+	if q.Problems < 2 || q.Information != Model && q.N < 1 {
+		return fmt.Errorf("equal: a question with %d problems and %d transitions a round, want at least two and one", q.Problems, q.N)
+	}
+	if _, err := q.Family.Draw(0, q.States, Actions, 0); err != nil {
+		return fmt.Errorf("equal: %w", err)
+	}
+	for _, name := range q.Methods {
+		m, err := Find(q.Information, name)
+		if err != nil {
+			return err
+		}
+		if !m.can(q.Condition, q.States) {
+			return fmt.Errorf("equal: %s cannot run with %s at S=%d", name, q.Condition, q.States)
+		}
+	}
+	return nil
+}
+
 // Answer chooses the numbers of each method on problems of the family and evaluates it on
 // others, in one run.
 func (q Question) Answer(n *Networks) (rows []Row, err error) {
-	if q.Problems < 2 || q.Information != Model && q.N < 1 {
-		return nil, fmt.Errorf("equal: a question with %d problems and %d transitions a round, want at least two and one", q.Problems, q.N)
+	if err := q.Check(); err != nil {
+		return nil, err
 	}
 	roots, ok := Roots[q.States]
 	if !ok {
@@ -41,9 +61,6 @@ func (q Question) Answer(n *Networks) (rows []Row, err error) {
 		m, err := Find(q.Information, name)
 		if err != nil {
 			return nil, err
-		}
-		if !m.can(q.Condition, q.States) {
-			return nil, fmt.Errorf("equal: %s cannot run with %s at S=%d", name, q.Condition, q.States)
 		}
 		row := Row{States: q.States, Condition: q.Condition, Method: name}
 		tuned := m

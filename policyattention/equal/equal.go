@@ -104,5 +104,13 @@ func Find(i Information, name string) (Method, error) {
 			return m, nil
 		}
 	}
-	return Method{}, fmt.Errorf("equal: no method %q in the information %q", name, i)
+	return Method{}, fmt.Errorf("equal: no method %q in the information %q, want one of %q", name, i, Names(i))
+}
+
+// Names lists the names of the methods of an information.
+func Names(i Information) (names []string) {
+	for _, m := range Methods(i) {
+		names = append(names, m.Name)
+	}
+	return names
 }

@@ -3,8 +3,9 @@
 //
 // A Method is one value. Package experiment carries out what it describes, with
 // training that survives kills, stored results, verification and estimates, and knows
-// no method by name. The methods of the paper are listed in package all; a module of
-// its own adds a value to that list, or makes another.
+// no method by name. The methods of the paper are listed in package all; a program of
+// one's own adds a value to that list, or makes another: the example of package experiment
+// does.
 package method
 
 import (

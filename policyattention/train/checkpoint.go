@@ -75,6 +75,9 @@ func open(path string) (*safetensors.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %s: %w", path, err)
 	}
+	if f.Metadata["sha256"] == "" {
+		return nil, fmt.Errorf("train: %s states no digest: it holds other weights than those that are read here", path)
+	}
 	if f.Metadata["sha256"] != want {
 		return nil, fmt.Errorf("train: %s has been changed: its digest is not the one it states", path)
 	}
@@ -288,11 +291,12 @@ func ReadParams(path string, layout func(config []byte) ([]transformer.Tensor, e
 func ReadParamsOf[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (C, int, []float32, error) {
 	var c, none C
 	_, step, params, err := ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return nil, fmt.Errorf("train: no such configuration: %w", err)
+		err := json.Unmarshal(config, &c)
+		if err == nil {
+			err = c.Validate()
 		}
-		if err := c.Validate(); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("train: not the weights that were asked for: of the configuration %.40s…: %w", config, err)
 		}
 		return layout(c), nil
 	})

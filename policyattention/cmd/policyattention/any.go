@@ -252,7 +252,11 @@ func (g *globals) anyEvidence() (*trial.Evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	return trial.Load(g.presetFolder(), configs)
+	e, err := trial.Load(g.presetFolder(), configs)
+	if errors.Is(err, artifact.ErrMissing) {
+		err = fmt.Errorf("%w; %s", err, stored)
+	}
+	return e, err
 }
 
 type anyBesideCmd struct{}
@@ -262,6 +266,7 @@ func (anyBesideCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
+	g.hint(store)
 	t, err := report.BesideTable(store)
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (equalTableCmd) Run(g *globals) error {
 }
 
 type equalAskCmd struct {
-	Method   []string `arg:"" help:"Names of methods, from 'equal evaluate' or the rows of evidence.json."`
+	Method   []string `arg:"" help:"Names of methods. model: ${model}. generative: ${generative}. window: ${window}."`
 	Told     string   `help:"${enum}." enum:"model,generative,window" default:"generative"`
 	N        int      `help:"Transitions a round." default:"48"`
 	States   int      `help:"Number of states; learned methods have networks for 8 and 16." default:"8"`
@@ -68,15 +68,18 @@ type equalAskCmd struct {
 }
 
 func (c equalAskCmd) Run(g *globals) error {
-	networks, err := equal.Open(g.Artifacts, g.Backend)
-	if err != nil {
-		return err
-	}
 	condition := equal.Condition{Information: equal.Information(c.Told), N: c.N}
 	if condition.Information == equal.Model {
 		condition.N = 0
 	}
 	q := equal.Question{States: c.States, Condition: condition, Family: mdp.Family(c.Family), Problems: c.Problems, Methods: c.Method}
+	if err := q.Check(); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	networks, err := equal.Open(g.Artifacts, g.Backend)
+	if err != nil {
+		return err
+	}
 	rows, err := q.Answer(networks)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"icrl/policyattention/field/xie"
 )
 
-// What is stored is printed; the map marks nothing that the folder's repository does not show;
+// What is stored is printed; the map is read from the repository that artifacts lie in;
 // evidence that differs is found.
 func TestField(t *testing.T) {
 	stored := filepath.Join("..", "..", "..", "artifacts")
@@ -27,8 +27,8 @@ func TestField(t *testing.T) {
 		}
 	}
 	empty := filepath.Join(t.TempDir(), "artifacts")
-	if code, stdout, _ := call("--artifacts", empty, "field", "map"); code != 0 || strings.Contains(stdout, "✓") || !strings.Contains(stdout, "missing |") {
-		t.Errorf("in an empty repository: exit code %d, %q", code, stdout)
+	if code, _, stderr := call("--artifacts", empty, "field", "map"); code != exitFailure || !strings.Contains(stderr, "no source code") {
+		t.Errorf("without a repository: exit code %d, %q", code, stderr)
 	}
 	if code, _, stderr := call("--artifacts", empty, "field", "verify"); code != exitFailure || !strings.Contains(stderr, "evidence.json") {
 		t.Errorf("nothing to verify: exit code %d, %q", code, stderr)

@@ -20,6 +20,7 @@ import (
 
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/report"
@@ -82,6 +83,7 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	exited := false
 	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.Vars{
+			"model": strings.Join(equal.Names(equal.Model), ", "), "generative": strings.Join(equal.Names(equal.Generative), ", "), "window": strings.Join(equal.Names(equal.Window), ", "),
 			"span": fmt.Sprint(pmd.SuggestedSpan), "tables": strings.Join(report.TableNames(), ", "), "figures": strings.Join(report.FigureNames(), ", "),
 		},
 		kong.Exit(func(n int) { exited, code = true, n }))
@@ -95,6 +97,10 @@ func run(args []string, stdout, stderr io.Writer) (code int) {
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "policyattention: %v (policyattention --help lists what there is)\n", err)
+		return exitUsage
+	}
+	if err := backend.Check(c.Backend); err != nil {
+		fmt.Fprintln(stderr, "policyattention: --backend:", err)
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -150,8 +156,10 @@ func (g *globals) hint(store *experiment.Store) {
 
 // nothing says that the store is empty, and where results are.
 func nothing(store *experiment.Store) string {
-	return fmt.Sprintf("%s holds no result of the preset %s; the results that come with the repository are of --preset paper, below its folder artifacts", store.Root(), store.Preset.Name)
+	return fmt.Sprintf("%s holds no result of the preset %s; %s", store.Root(), store.Preset.Name, stored)
 }
+
+const stored = "the results that come with the repository are of --preset paper, below its folder artifacts"
 
 // tables prints tables as Markdown, a blank line after each.
 func (g *globals) tables(tables ...report.Table) error {

@@ -66,6 +66,10 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := t.TempDir()
+	unsealed, err := filepath.Glob(filepath.Join("..", "..", "..", "artifacts", "paper", "train", "liang-lai-*", "weights.safetensors"))
+	if err != nil || len(unsealed) == 0 {
+		t.Fatalf("weights of Liang–Lai: %q, %v", unsealed, err)
+	}
 	for _, c := range []struct {
 		name   string
 		args   []string
@@ -91,7 +95,15 @@ func TestExitCodes(t *testing.T) {
 		{"no growth", []string{"growth", "--file", filepath.Join(empty, "growth.json")}, exitFailure, "run 'go run ./policyattention/bench/cmd/bench growth'"},
 		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
 		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
-		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "abacus"},
+		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitUsage, "abacus"},
+		{"unknown backend, not needed", []string{"--backend", "abacus", "solve", "--mdp", good}, exitUsage, "abacus"},
+		{"weights of another network", []string{"--backend", "go", "solve", "--mdp", good, "--actor", filepath.Join("..", "..", "anymdp", "weights.safetensors")}, exitFailure, `not the weights that were asked for: of the configuration {"recipe":"any"`},
+		{"weights without a digest", []string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]}, exitFailure, "states no digest"},
+		{"no actor for any MDP", []string{"--artifacts", empty, "any", "table"}, exitFailure, "of --preset paper"},
+		{"nothing beside it", []string{"--artifacts", empty, "any", "beside"}, 0, "of --preset paper"},
+		{"no such method to ask", []string{"equal", "ask", "policyattention"}, exitUsage, `want one of ["pmd-mean"`},
+		{"no such family to ask about", []string{"equal", "ask", "--family", "mazes", "pmd-mean"}, exitUsage, `unknown family "mazes"`},
+		{"no transitions to ask with", []string{"equal", "ask", "--n", "0", "pmd-mean"}, exitUsage, "0 transitions"},
 		{"no plugin", []string{"--backend", "xla:nowhere", "solve", "--mdp", good, "--actor", checkpoint}, exitNoBackend, "nowhere"},
 		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate", "oracle"}, exitFailure, "not a directory"},
 	} {

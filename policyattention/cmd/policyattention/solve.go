@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -70,6 +71,32 @@ func unfamiliar(c train.Config, p mdp.Problem, eta float64) (warnings []string, 
 	return warnings, nil
 }
 
+// dropped says in how many states π₀ gives no mass to any action that is best under Q*, up to
+// rounding. No update of the form π·exp(ηQ) gives an action mass that has none.
+func dropped(p mdp.Problem) (warnings []string, err error) {
+	optimum, err := p.MDP.Optimal()
+	if err != nil {
+		return nil, err
+	}
+	states := 0
+	for s := range p.MDP.States() {
+		q, mass := optimum.Q.RawRowView(s), 0.0
+		best := floats.Max(q)
+		for a, pi := range p.Pi0.RawRowView(s) {
+			if q[a] >= best-1e-9*(1+math.Abs(best)) {
+				mass += pi
+			}
+		}
+		if mass == 0 {
+			states++
+		}
+	}
+	if states > 0 {
+		warnings = append(warnings, fmt.Sprintf("pi0 gives no mass to the best action in %d of %d states; policy mirror descent never finds an action that begins without mass", states, p.MDP.States()))
+	}
+	return warnings, nil
+}
+
 // leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors
 // of fixed shape were trained on: π₀ is drawn from Dirichlet(1, 1, 1), where P(π(a) < x)
 // is about 2x.
@@ -95,7 +122,10 @@ func (s solveCmd) Run(g *globals) error {
 	if loop.Critic, err = s.critic(); err != nil {
 		return err
 	}
-	var warnings []string
+	warnings, err := dropped(problem)
+	if err != nil {
+		return err
+	}
 	var certified *decoder.Certificate
 	switch s.Actor {
 	case "exact":
@@ -123,12 +153,14 @@ func (s solveCmd) Run(g *globals) error {
 		if loop.Actor, err = model.Actor(); err != nil {
 			return err
 		}
-		if warnings, err = unfamiliar(model.Config, problem, eta); err != nil {
+		outside, err := unfamiliar(model.Config, problem, eta)
+		if err != nil {
 			return err
 		}
-		for _, w := range warnings {
-			fmt.Fprintln(g.errors, "policyattention: warning:", w)
-		}
+		warnings = append(warnings, outside...)
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(g.errors, "policyattention: warning:", w)
 	}
 	solution, err := loop.Solve(problem, s.Rounds)
 	if err != nil {

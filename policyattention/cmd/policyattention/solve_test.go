@@ -88,6 +88,21 @@ func TestSolvePrintsNoNegativeZero(t *testing.T) {
 	}
 }
 
+// Mass that is not there at the start never comes.
+func TestSolveWithoutMass(t *testing.T) {
+	for pi0, warned := range map[string]bool{"[[1, 0], [0.5, 0.5]]": true, "[[0, 1], [0.5, 0.5]]": false} {
+		path := filepath.Join(t.TempDir(), "start.json")
+		// Action 1 pays in state 0; in state 1 the actions are alike.
+		if err := os.WriteFile(path, []byte(`{"gamma": 0.5, "P": [[[1, 0], [1, 0]], [[0, 1], [0, 1]]], "r": [[0, 1], [0, 0]], "pi0": `+pi0+`}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		code, _, stderr := call("solve", "--mdp", path)
+		if code != 0 || strings.Contains(stderr, "no mass to the best action in 1 of 2 states") != warned {
+			t.Errorf("pi0 %s: exit %d, %q", pi0, code, stderr)
+		}
+	}
+}
+
 // The answer's keys are part of the interface.
 func TestSolveKeys(t *testing.T) {
 	_, stdout, _ := call("--json", "solve", "--mdp", problemFile(t, 4), "--rounds", "2")
