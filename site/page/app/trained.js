@@ -153,6 +153,7 @@ export function drawTrained() {
   const r = decoderRound(current()),
     actions = Array.from({ length: A }, (_, a) => a),
     off = (x) => actions.reduce((sum, a) => sum + Math.abs(x(a) - r.exactPi[s * A + a]), 0);
+  const most = Math.max(...look.blocks.flatMap((_, b) => heads((h) => Math.max(...actions.map((a) => weight(b, h, q, a))))));
   $("step-table").replaceChildren(table(s, q));
   placeLines(
     heads((h) => actions.map((a) => weight(block, h, q, a))),
@@ -172,7 +173,7 @@ export function drawTrained() {
     `, the fixed one’s by ${show(
       off((a) => r.nextPi[s * A + a]),
       2,
-    )}. Nobody wrote these ${BLOCKS * HEADS} heads, so what they do is measured, not guaranteed. Lines: block ${block + 1}.`,
+    )}. Nobody wrote these ${BLOCKS * HEADS} heads, so what they do is measured, not guaranteed: asked by ${actionName(q)}, none gives one action more than ${percent(most)} of its attention. Lines: block ${block + 1}.`,
   );
 }
 
