@@ -757,6 +757,14 @@ func axeFinds(b *tab, name, script string) {
 	}
 }
 
+// A probability that rounds to zero is drawn, here at a large step, and the address follows.
+func TestNoMass(t *testing.T) {
+	b := newTab(t)
+	b.open(server.URL + "/#preset=maze&m=16&at=12.1&eta=5&gamma=0.99&k=12&stage=1")
+	b.wait(`pos.k === 12 && !work && $("step-table").textContent.includes("−∞")`)
+	b.wait(`location.hash.includes("k=12") && $("chain-title").textContent.includes("12")`)
+}
+
 // TestMicroscope looks at every matrix of both calls.
 func TestMicroscope(t *testing.T) {
 	b := newTab(t)

@@ -189,7 +189,9 @@ async function open(state) {
 }
 export async function openAddress(hash) {
   try {
-    await open(await readAddress(hash));
+    const state = await readAddress(hash);
+    message(""); // what an earlier link was told
+    await open(state);
     return true;
   } catch (e) {
     message(

@@ -25,6 +25,7 @@ export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 export function show(x, digits = 4) {
   if (x === undefined || x === null) return "–";
   if (x === Infinity) return "∞";
+  if (x === -Infinity) return "−∞";
   if (Number.isNaN(x)) return "not a number";
   if (x === 0) return "0";
   const size = Math.abs(x);

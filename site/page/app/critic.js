@@ -43,7 +43,7 @@ export function drawCritic() {
     el("strong", {}, `${show(made)}; the exact backup gives ${show(exact)}`),
     `, so this one differs by ${show(Math.abs(made - exact), 2)}, the worst by δ = ${show(r.delta, 2)}. `,
     r.sampling > 1e-12
-      ? `Of δ, attention to wrong tokens makes at most ${show(r.route, 2)}; the rest is chance in ${plural(app.run.info.certificate.m, "packet")} a pair, and more packets shrink it.`
+      ? `Of δ, attention to wrong tokens accounts for at most ${show(r.route, 2)}; the rest is chance in ${plural(app.run.info.certificate.m, "packet")} a pair, and more packets shrink it.`
       : "Packets carry exact weights or the moves are certain, so there is no chance in it.",
   );
 }

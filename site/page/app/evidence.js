@@ -162,7 +162,7 @@ export function renderCertificate() {
   const { run } = app,
     c = run.info.certificate;
   const rows = [
-    ["kappa", "κ, actor’s margin", c.kappa, "2ηB + log(2S/r_ε): other states keep a share below ε_r."],
+    ["kappa", "κ, actor’s margin", c.kappa, "2ηB + log(2S/r_ε) with r_ε = ε_r/(2 − ε_r): other states keep a share below ε_r."],
     ["nu", "ν, memories over queries", c.nu, "A query prefers every memory to other queries."],
     [
       "tau",

@@ -183,8 +183,10 @@ function build() {
   document.addEventListener("keydown", keys);
   // The address of the event: by now location may hold the one that remember wrote.
   addEventListener("hashchange", (e) => {
+    const { hash } = new URL(e.newURL);
+    if (hash && $(hash.slice(1))) return; // a part of the page, not a state: the skip link
     stop();
-    openAddress(new URL(e.newURL).hash);
+    openAddress(hash);
   });
 }
 function fillIn() {

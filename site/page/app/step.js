@@ -138,7 +138,7 @@ function drawActor() {
     el(
       "strong",
       {},
-      gap === 0 ? "Not a bit differs from exact PMD" : `The row differs from exact PMD by ${show(gap, 2)}`,
+      gap === 0 ? "The row equals exact PMD to the last bit" : `The row differs from exact PMD by ${show(gap, 2)}`,
     ),
     `; the worst row by `,
     term("zeta"),
@@ -170,11 +170,12 @@ export function renderStep() {
   const { pos } = app,
     key = `${app.run.id}|${pos.k}|${pos.stage}`;
   if (key !== drawn) app.view.step = pos.stage < 2 ? "actor" : "critic";
-  const fresh = key !== drawn && !stillness() && (pos.stage === 1 || pos.stage === 3);
+  // While it plays, a redraw would begin the animation anew before there is anything to see.
+  const fresh = key !== drawn && !stillness() && !app.playing && (pos.stage === 1 || pos.stage === 3);
+  if (key !== drawn || app.playing) $("step-body").classList.remove("fresh");
   drawn = key;
   $("step-title").textContent = tab() === "actor" ? "Attention = new policy" : "Attention → new values";
   if (fresh) {
-    $("step-body").classList.remove("fresh");
     void $("step-body").offsetWidth; // animations begin anew
     $("step-body").classList.add("fresh");
   }
