@@ -265,6 +265,7 @@ async function showCall(call) {
     view.follow = 0;
     scope.jump = false;
     scope.heat.cursor = null;
+    $("cell").replaceChildren(el("p", { class: "why" }, "No cell is picked yet."));
   } finally {
     lookAt(firstOf(view.call), "weight");
   }

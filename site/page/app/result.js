@@ -67,8 +67,10 @@ export function renderResult() {
 // at returns a controller's loss after the rounds on show.
 const at = (name) => losses(name)[app.pos.k];
 function lossNow() {
-  const gap = phaseAt(app.pos.k).gap,
-    mine = at("decoder"),
+  const { gap, start } = phaseAt(app.pos.k);
+  if (start > 0 && app.pos.k === start)
+    return [el("b", {}, show(gap, 3)), ". The problem has just changed: this is the policy’s loss in the new one."];
+  const mine = at("decoder"),
     exact = app.shown.has("exact") ? at("exact") : undefined,
     words = [el("b", {}, show(mine, 3))];
   if (gap > 0) words.push(` = ${percent(mine / gap)} of the start’s. `);
