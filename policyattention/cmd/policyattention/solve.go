@@ -71,18 +71,12 @@ func unfamiliar(c train.Config, p mdp.Problem, eta float64) (warnings []string, 
 	return warnings, nil
 }
 
-// dropped says in how many states π₀ gives no mass to any action that is best under Q*, up to
+// dropped returns in how many states π₀ gives no mass to any action that is best under Q*, up to
 // rounding. No update of the form π·exp(ηQ) gives an action mass that has none.
-func dropped(p mdp.Problem) (warnings []string, err error) {
-	optimum, err := p.MDP.Optimal()
-	if err != nil {
-		return nil, err
-	}
-	states := 0
-	for s := range p.MDP.States() {
-		q, mass := optimum.Q.RawRowView(s), 0.0
-		best := floats.Max(q)
-		for a, pi := range p.Pi0.RawRowView(s) {
+func dropped(pi0 *mat.Dense, qStar [][]float64) (states int) {
+	for s, q := range qStar {
+		best, mass := floats.Max(q), 0.0
+		for a, pi := range pi0.RawRowView(s) {
 			if q[a] >= best-1e-9*(1+math.Abs(best)) {
 				mass += pi
 			}
@@ -91,10 +85,7 @@ func dropped(p mdp.Problem) (warnings []string, err error) {
 			states++
 		}
 	}
-	if states > 0 {
-		warnings = append(warnings, fmt.Sprintf("pi0 gives no mass to the best action in %d of %d states; policy mirror descent never finds an action that begins without mass", states, p.MDP.States()))
-	}
-	return warnings, nil
+	return states
 }
 
 // leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors
@@ -122,9 +113,10 @@ func (s solveCmd) Run(g *globals) error {
 	if loop.Critic, err = s.critic(); err != nil {
 		return err
 	}
-	warnings, err := dropped(problem)
-	if err != nil {
-		return err
+	var warnings []string
+	warn := func(w string) {
+		warnings = append(warnings, w)
+		fmt.Fprintln(g.errors, "policyattention: warning:", w)
 	}
 	var certified *decoder.Certificate
 	switch s.Actor {
@@ -157,14 +149,16 @@ func (s solveCmd) Run(g *globals) error {
 		if err != nil {
 			return err
 		}
-		warnings = append(warnings, outside...)
-	}
-	for _, w := range warnings {
-		fmt.Fprintln(g.errors, "policyattention: warning:", w)
+		for _, w := range outside {
+			warn(w)
+		}
 	}
 	solution, err := loop.Solve(problem, s.Rounds)
 	if err != nil {
 		return err
+	}
+	if states := dropped(problem.Pi0, solution.QStar); states > 0 {
+		warn(fmt.Sprintf("pi0 gives no mass to the best action in %d of %d states; policy mirror descent never finds an action that begins without mass", states, problem.MDP.States()))
 	}
 	if g.JSON {
 		return g.print(struct {

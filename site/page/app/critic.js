@@ -5,7 +5,7 @@ import { $, el, palette, plural, show } from "./base.js";
 import { app, current, decoderRound } from "./state.js";
 import { actionName, stateName } from "./selection.js";
 import { term } from "./glossary.js";
-import { placeLines } from "./attention.js";
+import { bar, placeLines } from "./attention.js";
 
 const MOST = 6; // packets that are listed
 
@@ -86,19 +86,7 @@ function table(list) {
       el(
         "td",
         {},
-        el(
-          "svg",
-          { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-          el("rect", { x: 0, y: 0, width: 100, height: 10, class: "track" }),
-          el("rect", {
-            class: "fill",
-            x: 0,
-            y: 1,
-            width: (100 * Math.abs(p.target)) / most,
-            height: 8,
-            fill: p.target < 0 ? c.warm : c.accent,
-          }),
-        ),
+        bar(Math.abs(p.target), most, p.target < 0 ? c.warm : c.accent, false),
         el("span", { class: "n" }, show(p.target, 4)),
       ),
       el("td", { class: "n" }, show(p.share, 3)),
