@@ -40,11 +40,11 @@ func newXLA(plugin, options string) (compute.Backend, error) {
 	if options != "" {
 		config += "," + options
 	}
-	if err := setFlags(); err != nil {
-		return nil, err
-	}
 	if cuda {
 		return xlaClient(config)
+	}
+	if err := setFlags(); err != nil {
+		return nil, err
 	}
 	return startXLA(config, runtime.GOMAXPROCS(0)-1)
 }
