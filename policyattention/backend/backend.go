@@ -4,7 +4,8 @@
 // A backend is named as in GoMLX's GOMLX_BACKEND:
 //
 //	xla:cpu    XLA on the CPU, through a PJRT plugin ("xla" is short for it)
-//	xla:cuda   XLA on an NVIDIA GPU, through its PJRT plugin
+//	xla:cuda   XLA on an NVIDIA GPU, through its PJRT plugin. Matrix products are in TF32, whose
+//	           factors are rounded to 10 bits, unless it is xla:cuda,tf32=false
 //	go         GoMLX's own backend in pure Go: needs nothing
 //
 // Built with GOEXPERIMENT=simd on x86-64, as the Makefile builds everything, the pure-Go
@@ -131,7 +132,7 @@ func newGo(config string) (compute.Backend, error) {
 
 // Description says what a backend is, for manifests. It holds no paths.
 type Description struct {
-	Name    string   `json:"name"`             // "xla:cpu", "xla:cuda" or "go"
+	Name    string   `json:"name"`             // "xla:cpu", "xla:cuda", "xla:cuda,tf32=false" or "go"
 	Plugin  string   `json:"plugin,omitempty"` // version of the plugin's C API, e.g. "PJRT 0.81"
 	Devices []string `json:"devices"`
 }

@@ -116,6 +116,9 @@ func describeXLA(b compute.Backend, d *Description) {
 	switch {
 	case x.IsCUDA():
 		d.Name = "xla:cuda"
+		if !x.DotGeneralUseTF32 {
+			d.Name += ",tf32=false"
+		}
 	case x.IsCPU():
 		d.Name = "xla:cpu"
 	}
