@@ -151,7 +151,7 @@ func TestOddProblems(t *testing.T) {
 		}
 	}
 	for hash, want := range map[string]string{
-		"#H=1e15&show=normalized&T=4": "rounding", "#preset=lock-up&edits=0:p:0:0:0:0.5": "one state", "#edits=0:p:9:0:0:0.5": "an edit at", "#edits=0:t:1:w": "map",
+		"#H=1e15&show=normalized&T=4": "rounding", "#preset=lock-up&edits=0:p:0:0:0:0.5": "one state", "#edits=0:p:9:0:0:0.5": "a change at", "#edits=0:t:1:w": "map",
 		"#preset=maze&edits=0:t:1:x": "cannot be read", "#edits=3:i:0:0:0.5": "cannot be read", "#edits=0:i:0:0:2": "probability", "#edits=41:r:0:0:1": "round", "#edits=0:v:64:1": "state",
 	} {
 		b.open(server.URL + "/" + hash)
@@ -214,6 +214,10 @@ func TestEdits(t *testing.T) {
 		t.Errorf("after a reward of 2.5: cap, rewards and changes are %v", got)
 	}
 	b.said("certified")
+	b.click("#reset-edits") // the decoder is that of before, too
+	b.wait(`run.edits.length === 0 && run.info.certificate.RMax === 1`)
+	b.click("#undo")
+	b.wait(`run.edits.length === 3 && run.info.certificate.RMax === 3`)
 	edit(0, `{kind: "start", s: 0, a: 0, value: 0.75}`)
 	if got := eval[float64](b, `decoderRound(0).pi[0]`); got != 0.75 {
 		t.Errorf("π₀ is %v", got)
@@ -257,6 +261,35 @@ func TestMap(t *testing.T) {
 	b.wait(`ghost && document.querySelector("#ghost-key").textContent.includes("before the change")`)
 	b.set("#place-reward", "0.5")
 	b.wait(`run.edits.length === 2 && phaseAt(0).r[17 * 4] === 0.5`)
+}
+
+// TestChart: lines break where the problem changes, a loss of zero has a place of its own, the
+// bound has a key where it is drawn, and bounds are rounded up.
+func TestChart(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	const broken = `[...document.querySelectorAll("#loss-chart path")].filter(x => x.getAttribute("d").match(/M/g).length === 2).length`
+	b.open(server.URL + "/#preset=maze&m=16&k=40&edits=12:t:17:w")
+	b.wait(`pos.k === 40 && !work`)
+	b.wait(broken + ` === 2`) // the decoder's line and exact PMD's
+	if !eval[bool](b, `$("bound-key").hidden`) {
+		t.Error("a bound that is not drawn has a key")
+	}
+	b.open(server.URL + "/#preset=lock-up&eta=20&gamma=0.5&k=40")
+	b.wait(`pos.k === 40 && !work && decoderRound(39).loss === 0 && !$("bound-key").hidden`)
+	b.wait(`[...document.querySelectorAll("#loss-chart text")].some(x => x.textContent === "0" && x.getAttribute("text-anchor") === "end")`)
+	for _, x := range []struct {
+		bound  float64
+		digits int
+		want   string
+	}{
+		{2.7501e-4, 4, "2.76·10⁻⁴"}, {2.75e-4, 4, "2.75·10⁻⁴"}, {2.75e-4, 3, "2.8·10⁻⁴"}, {9.999e-4, 3, "0.001"},
+		{12.25, 3, "12.3"}, {11.2, 3, "11.2"}, {99.96, 3, "100"}, {0, 3, "0"}, {1e-30, 3, "1.0·10⁻³⁰"},
+	} {
+		if got := eval[string](b, fmt.Sprintf(`atMost(%v, %d)`, x.bound, x.digits)); got != x.want {
+			t.Errorf("a bound of %v is written %q to %d digits, want %q", x.bound, got, x.digits, x.want)
+		}
+	}
 }
 
 // TestPick: a picked cell shows how it came about, and takes the focus along.

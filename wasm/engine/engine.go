@@ -368,7 +368,7 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 	}
 	states, actions := m.R.Dims()
 	if d.S < 0 || d.S >= states || d.A < 0 || d.A >= actions || d.T < 0 || d.T >= states {
-		return nil, nil, fmt.Errorf("an edit at (s=%d, a=%d, s'=%d) of a problem with %d states and %d actions", d.S, d.A, d.T, states, actions)
+		return nil, nil, fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and %d actions", d.S, d.A, d.T, states, actions)
 	}
 	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
 	switch {

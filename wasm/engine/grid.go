@@ -119,7 +119,7 @@ func (g *Grid) set(m *mdp.MDP, s int, tile byte) (*Grid, *mdp.MDP, error) {
 		return nil, nil, fmt.Errorf("an edit makes place %d of the map %q, want one of . S ~ # G H", s, tile)
 	}
 	if s < 0 || s >= len(g.Tiles) {
-		return nil, nil, fmt.Errorf("an edit at place %d of a map with %d", s, len(g.Tiles))
+		return nil, nil, fmt.Errorf("a change at place %d, but the map has %d places", s, len(g.Tiles))
 	}
 	next := *g
 	next.Tiles = g.Tiles[:s] + string(tile) + g.Tiles[s+1:]

@@ -167,6 +167,10 @@ async function withLearned() {
     Object.assign(app.view, usual().view, { net: "decoder" });
   }
 }
+function queriesOf(call) {
+  const { S, A } = app.run.info;
+  return { actor: S, critic: S * A, learned: A }[call];
+}
 // open shows a state. It returns as soon as there is something to see; what is
 // still to be computed then comes on its own.
 async function open(state) {
@@ -174,6 +178,7 @@ async function open(state) {
   app.shown = new Set(state.shown.filter((n) => n !== "learned"));
   app.ghost = null;
   Object.assign(app.view, state.view, { net: state.net });
+  app.view.follow = Math.min(state.view.follow, queriesOf(app.view.call) - 1);
   if (state.net === "learned" || state.view.call === "learned") await withLearned();
   [app.view.state, app.view.action] = [
     Math.min(state.at[0], app.run.info.S - 1),

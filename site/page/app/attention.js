@@ -17,7 +17,10 @@ export function bar(v, limit, colour, both) {
 }
 
 // Numbers of the table are short; under the pointer they have all their digits.
-export const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace("-", "−") : show(x));
+export const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace(/^-0[.]00$/, "0.00").replace("-", "−") : show(x));
+// signed is fixed with a sign, and with its power of ten where two digits would say nothing.
+export const signed = (x) =>
+  (x >= 0 ? "+" : "") + (x !== 0 && Math.abs(x) < 0.005 ? show(x, 2) : fixed(x));
 export const share = (x) =>
   x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·");
 

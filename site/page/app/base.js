@@ -33,6 +33,13 @@ export function show(x, digits = 4) {
   const [m, e] = x.toExponential(Math.max(0, digits - 2)).split("e");
   return (m + "·10" + sup(e.replace("+", ""))).replace(/^-/, "−");
 }
+// atMost writes a bound: to few digits it is rounded up, so that it stays one.
+export function atMost(x, digits = 4) {
+  if (!Number.isFinite(x) || x <= 0) return show(x, digits);
+  const kept = x >= 1e-3 && x < 1e5 ? digits : Math.max(1, digits - 1),
+    short = Number(x.toPrecision(kept));
+  return show(short >= x ? short : short + 10 ** (Math.floor(Math.log10(short)) + 1 - kept), digits);
+}
 // percent writes a share.
 export function percent(x, digits = 3) {
   return show(100 * x, digits) + " %";

@@ -17,23 +17,29 @@ const ends = (series, floor) => {
 };
 const power = (e) => (e === 0 ? "1" : e === 1 ? "10" : e === -1 ? ".1" : e === -2 ? ".01" : "10" + sup(e));
 
-// scaleOf returns the plane of a chart: its edges, and where rounds and values lie.
-function scaleOf({ series, T, floor, size: [W, H] }) {
+// scaleOf returns the plane of a chart: its edges, and where rounds and values lie. A
+// value of 0 has a place of its own below all powers of ten.
+function scaleOf({ series, T, floor, unit, size: [W, H] }) {
   const [a, b] = ends(series, floor),
-    plane = { W, H, a, b, left: 40, right: 14, top: 10, bottom: 32 };
+    zero = series.some((s) => s.values.includes(0)) ? 18 : 0,
+    plane = { W, H, a, b, zero, left: 40, right: 14, top: unit ? 20 : 10, bottom: 32 },
+    low = H - plane.bottom - zero; // where the least power of ten is
   plane.x = (k) => plane.left + ((W - plane.left - plane.right) * k) / Math.max(1, T);
   plane.y = (v) =>
-    plane.top + (H - plane.top - plane.bottom) * (1 - (Math.log10(Math.max(v, 10 ** a)) - a) / (b - a));
+    v === 0 ? low + zero : low - ((low - plane.top) * (Math.log10(Math.max(v, 10 ** a)) - a)) / (b - a);
   return plane;
 }
-function axesOf({ left, right, W, H, a, b, x, y }, T, colours) {
+function axesOf({ left, right, W, H, a, b, zero, x, y }, T, unit, colours) {
   const parts = [],
-    step = Math.max(1, Math.ceil((b - a) / 6));
-  for (let e = Math.floor(b); e >= a; e -= step)
-    parts.push(
-      el("line", { x1: left, x2: W - right, y1: y(10 ** e), y2: y(10 ** e), stroke: colours.line }),
-      el("text", { x: left - 6, y: y(10 ** e) + 4, "text-anchor": "end", fill: colours.soft }, power(e)),
-    );
+    step = Math.max(1, Math.ceil((b - a) / 6)),
+    tick = (v, text) =>
+      parts.push(
+        el("line", { x1: left, x2: W - right, y1: y(v), y2: y(v), stroke: colours.line }),
+        el("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end", fill: colours.soft }, text),
+      );
+  for (let e = Math.floor(b); e >= a; e -= step) tick(10 ** e, power(e));
+  if (zero) tick(0, "0");
+  if (unit) parts.push(el("text", { x: 2, y: 11, fill: colours.soft }, unit));
   const ticks = [1, 2, 5, 10, 20, 25, 50, 100].find((n) => T / n <= 8) || 200;
   for (let k = 0; k <= T; k += ticks)
     parts.push(el("text", { x: x(k), y: H - 18, "text-anchor": "middle", fill: colours.soft }, String(k)));
@@ -42,8 +48,9 @@ function axesOf({ left, right, W, H, a, b, x, y }, T, colours) {
   );
   return parts;
 }
-// lineOf draws values from…to; the rest of the series comes in another call.
-function lineOf(s, { x, y }, colours, from, to, opacity) {
+// lineOf draws values from…to; the rest of the series comes in another call. It breaks after
+// rounds in which the problem changes: what comes then is of another problem.
+function lineOf(s, { x, y }, edits, colours, from, to, opacity) {
   let d = "",
     pen = "M";
   for (let i = from; i < Math.min(to, s.values.length); i++) {
@@ -53,7 +60,7 @@ function lineOf(s, { x, y }, colours, from, to, opacity) {
       continue;
     }
     d += `${pen}${x(i + s.from).toFixed(1)} ${y(v).toFixed(1)}`;
-    pen = "L";
+    pen = !s.whole && edits.includes(i + s.from) ? "M" : "L";
   }
   return (
     d &&
@@ -87,7 +94,7 @@ function marks(chart, plane, colours) {
 }
 
 // chart draws series {name, color, dash, width, from, values, whole} over rounds
-// 0…T. Up to round now lines have their full strength, and beyond it a quarter,
+// 0…T, with the unit of their values in a corner. Up to round now lines have their full strength, and beyond it a quarter,
 // but for those that are whole.
 export function chart(c) {
   const colours = c.colours || palette(),
@@ -102,12 +109,12 @@ export function chart(c) {
     "font-family": "system-ui, DejaVu Sans, sans-serif",
     "font-size": 12,
   });
-  svg.append(...axesOf(plane, c.T, colours), ...marks(c, plane, colours).filter(Boolean));
+  svg.append(...axesOf(plane, c.T, c.unit, colours), ...marks(c, plane, colours).filter(Boolean));
   for (const s of c.series) {
     const cut = s.whole || c.now === undefined ? Infinity : c.now - s.from + 1;
     for (const path of [
-      lineOf(s, plane, colours, 0, cut, s.faint || 1),
-      cut < Infinity && lineOf(s, plane, colours, Math.max(0, cut - 1), Infinity, 0.25),
+      lineOf(s, plane, c.edits || [], colours, 0, cut, s.faint || 1),
+      cut < Infinity && lineOf(s, plane, c.edits || [], colours, Math.max(0, cut - 1), Infinity, 0.25),
     ])
       if (path) svg.append(path);
   }

@@ -1,7 +1,7 @@
 // The critic's call as attention: packets look up a value, a ReLU adds the
 // reward, and a pair's query averages its own packets.
 
-import { $, el, palette, plural, show } from "./base.js";
+import { $, atMost, el, palette, plural, show } from "./base.js";
 import { app, current, decoderRound } from "./state.js";
 import { actionName, stateName } from "./selection.js";
 import { term } from "./glossary.js";
@@ -43,7 +43,7 @@ export function drawCritic() {
     el("strong", {}, `${show(made)}; the exact backup gives ${show(exact)}`),
     `, so this one differs by ${show(Math.abs(made - exact), 2)}, the worst by δ = ${show(r.delta, 2)}. `,
     r.sampling > 1e-12
-      ? `Of δ, attention to wrong tokens accounts for at most ${show(r.route, 2)}; the rest is chance in ${plural(app.run.info.certificate.m, "packet")} a pair, and more packets shrink it.`
+      ? `Of δ, attention to wrong tokens accounts for at most ${atMost(r.route, 2)}; the rest is chance in ${plural(app.run.info.certificate.m, "packet")} a pair, and more packets shrink it.`
       : "Packets carry exact weights or the moves are certain, so there is no chance in it.",
   );
 }

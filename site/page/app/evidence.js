@@ -1,6 +1,6 @@
 // The residuals and the loss under their bounds, as numbers and over the rounds.
 
-import { $, el, palette, percent, show, sub, sup } from "./base.js";
+import { $, atMost, el, palette, percent, show, sub, sup } from "./base.js";
 import { app, decoderRound, phaseAt } from "./state.js";
 import { chart, legend } from "./chart.js";
 import { term } from "./glossary.js";
@@ -39,7 +39,7 @@ const reading = (title, value, of, gaugeNode, why, rows) =>
 // Below this a difference of values is the rounding of float64, not chance or leakage.
 const ROUNDING = 1e-11;
 const orRounding = (x) => (x > 0 && x < ROUNDING ? `${show(x, 3)} (rounding)` : show(x));
-const certified = (x) => `certificate: at most ${show(x)}`;
+const certified = (x) => `certificate: at most ${atMost(x)}`;
 
 function actorReading(r, at) {
   const why =
@@ -68,11 +68,11 @@ function criticReading(r, at) {
     why,
     [
       ["routing, measured", orRounding(r.route)],
-      ["routing, bound", show(r.routeBound)],
+      ["routing, bound", atMost(r.routeBound)],
       ["sampling, measured", orRounding(r.sampling)],
       [
         `sampling, bound (${Math.round(100 * (1 - c.alpha))} % of runs)`,
-        expected ? "0, but for rounding" : show(c.deltaStat) + (c.deltaStat > 2 * c.B ? ", vacuous" : ""),
+        expected ? "0, but for rounding" : atMost(c.deltaStat) + (c.deltaStat > 2 * c.B ? ", vacuous" : ""),
       ],
     ],
   );
@@ -98,7 +98,7 @@ function lossReading(r, at) {
       [at > 0 ? `critic, from δ before round ${at}` : "critic, none before round 0", show(r.critic)],
       ["greedy defects ḡ before the last", show(r.greedy)],
       ["last greedy defect", show(r.last)],
-      ["bound", show(r.bound), true],
+      ["bound", atMost(r.bound), true],
     ],
   );
 }
@@ -201,7 +201,7 @@ export function renderCertificate() {
   ];
   $("certificate").replaceChildren(
     ...rows.map(([id, name, v, why]) =>
-      el("div", {}, el("dt", {}, term(id, name)), el("dd", {}, show(v, 5)), el("dd", { class: "why" }, why)),
+      el("div", {}, el("dt", {}, term(id, name)), el("dd", {}, (name.endsWith("at most") ? atMost : show)(v, 5)), el("dd", { class: "why" }, why)),
     ),
   );
 }

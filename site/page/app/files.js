@@ -108,15 +108,15 @@ const SCALARS = [
   "last",
 ];
 function trajectoryCSV() {
-  const lines = [["controller", "round", ...SCALARS].join(",")];
+  const lines = [["controller", "round", ...SCALARS, "start_loss"].join(",")];
   for (const name of app.shown)
     (app.run.rounds[name] || []).forEach((r, k) =>
-      lines.push([name, k, ...SCALARS.map((s) => r[s])].join(",")),
+      lines.push([name, k, ...SCALARS.map((s) => r[s]), phaseAt(k).gap].join(",")),
     );
   return lines.join("\n") + "\n";
 }
 function trajectoryJSON() {
-  const { A } = app.run.info,
+  const { S, A } = app.run.info,
     controllers = {};
   for (const name of app.shown)
     controllers[name] = (app.run.rounds[name] || []).map((r, k) => ({
@@ -128,9 +128,9 @@ function trajectoryJSON() {
       next_q: rowsOf(r.nextQ, A),
     }));
   return JSON.stringify({
-    settings: app.run.settings,
+    settings: { ...app.run.settings, S, A },
     edits: app.run.edits,
-    states: app.run.info.S,
+    states: S,
     actions: A,
     gamma: app.run.info.gamma,
     certificate: app.run.info.certificate,

@@ -1,7 +1,7 @@
 // The page: it puts the views together, starts the engine, and plays once by itself.
 // Every number comes from the worker.
 
-import { $, act, acting, aside, message, onScheme, plural, show, stillness } from "./base.js";
+import { $, act, acting, aside, atMost, message, onScheme, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
 import {
   STAGES,
@@ -226,6 +226,7 @@ export {
   $,
   acting,
   app,
+  atMost,
   change,
   current,
   decoderRound,

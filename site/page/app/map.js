@@ -34,7 +34,7 @@ export function drawMap(svg, v) {
   return [
     el("span", {}, el("span", { class: "swatch low" }), "value below zero"),
     el("span", {}, el("span", { class: "swatch high" }), `above, up to ${show(top, 3)}`),
-    el("span", {}, "arrow length = probability"),
+    el("span", {}, "number = V(s), arrow length = probability"),
   ];
 }
 

@@ -24,11 +24,12 @@ const W = 1160,
 
 // placed is a chart with its title and its key, x pixels from the left.
 function placed(x, title, series, T, floor) {
-  const figure = chart({ series, T, floor, label: title, colours: COLOURS, size: [540, 312] });
+  const edits = app.run.phases.slice(1).map((p) => p.start),
+    figure = chart({ series, T, floor, edits, label: title, colours: COLOURS, size: [540, 312] });
   figure.setAttribute("x", x);
   figure.setAttribute("y", 110);
   const key = series.flatMap((s, i) => {
-    const [left, y] = [x + 20 + (i % 3) * 175, 440 + Math.floor(i / 3) * 20];
+    const [left, y] = [x + 20 + (i % 2) * 265, 436 + Math.floor(i / 2) * 16];
     return [
       el("line", {
         x1: left,

@@ -118,7 +118,7 @@ export function buildProblem() {
   $("reset-edits").addEventListener("click", () =>
     act(async () => {
       const { run, pos } = app;
-      await restart(run.settings, run.file, [], {
+      await restart({ ...run.settings, rmax: run.cap }, run.file, [], {
         k: pos.k < run.settings.T ? pos.k : 0,
         what: "before the reset",
       });

@@ -1,14 +1,15 @@
 // The result: the loss over the rounds, beside exact PMD’s and the last run’s.
 
-import { $, act, el, palette, percent, show } from "./base.js";
+import { $, act, atMost, el, palette, percent, plural, show } from "./base.js";
 import { CONTROLLERS, app, decoderRound, losses, phaseAt, reach, render } from "./state.js";
 import { chart, keyLine } from "./chart.js";
-import { term } from "./glossary.js";
 import { loadLearned, weights } from "./learned.js";
 
 // twiceB is the largest loss there can be; a bound above it is vacuous.
 export const twiceB = () => 2 * app.run.info.certificate.B;
 
+// boundsOf returns the bounds on the decoder’s loss from round 1 on, where they say something.
+const boundsOf = (run) => (run.rounds.decoder || []).map((r) => (r.bound <= twiceB() ? r.bound : NaN));
 export function lossSeries(ghost = true) {
   const { run, shown } = app,
     series = [];
@@ -23,7 +24,7 @@ export function lossSeries(ghost = true) {
       from: 0,
       values: app.ghost.values,
     });
-  const bounds = (run.rounds.decoder || []).map((r) => (r.bound <= twiceB() ? r.bound : NaN));
+  const bounds = boundsOf(run);
   if (bounds.some(Number.isFinite))
     series.push({
       name: "Bound on the decoder’s loss",
@@ -56,6 +57,7 @@ export function renderResult() {
       series,
       T: run.settings.T,
       floor: floorOf(series),
+      unit: "loss, log scale",
       now: pos.k,
       edits: run.phases.slice(1).map((p) => p.start),
       size: [Math.max(260, box.clientWidth), Math.max(170, Math.min(320, box.clientHeight))],
@@ -77,9 +79,7 @@ function lossNow() {
   else words.push(". The start is the best already. ");
   if (exact !== undefined) words.push(`Exact PMD: ${show(exact, 3)}. `);
   const r = app.pos.k > 0 && decoderRound(app.pos.k - 1);
-  if (r && r.bound > twiceB())
-    words.push(`Bound ${show(r.bound, 3)}: `, term("vacuous"), `, no loss exceeds ${show(twiceB(), 3)}.`);
-  else if (r) words.push(`Guaranteed: at most ${show(r.bound, 3)}.`);
+  if (r && r.bound <= twiceB()) words.push(`Guaranteed: at most ${atMost(r.bound, 3)}.`);
   return words;
 }
 function lossWords() {
@@ -102,9 +102,23 @@ function renderControllers() {
           ? weights.label || x.why
           : x.why;
     box.parentElement.title = $("state-" + name).textContent;
+    box.parentElement.querySelector(".stopped").textContent = app.run.errors[name]
+      ? `, stopped at round ${app.run.rounds[name]?.length || 0}`
+      : "";
   }
+  $("bound-key").hidden = !boundsOf(app.run).some(Number.isFinite);
+  $("bound-key").firstChild.replaceChildren(keyLine(c.warm, "5 3"));
   $("ghost-key").hidden = !app.ghost;
   if (app.ghost) $("ghost-key").lastChild.textContent = `last run, ${app.ghost.what}`;
+}
+// whyStopped says why a controller went no further, and what would help.
+function whyStopped(name) {
+  const { run } = app,
+    stopped = `${CONTROLLERS[name].name} stopped after ${plural(run.rounds[name]?.length || 0, "round")}: `,
+    why = run.errors[name];
+  if (name === "normalized" && why.includes("want a probability"))
+    return `${stopped}by rounding with H = ${show(run.settings.H)} a probability came out below zero. A mixture φ keeps them above it: try φ = 0.01 in the settings, or a smaller H.`;
+  return `${stopped}${why.replace(/[.]$/, "")}.`;
 }
 export async function toggle(name) {
   const { run, shown } = app;
@@ -115,7 +129,7 @@ export async function toggle(name) {
       shown.add(name);
       delete run.errors[name];
       await reach(Math.min(run.settings.T, Math.max(app.pos.k + 1, run.rounds.decoder?.length || 0)));
-      if (run.errors[name]) throw new Error(`${CONTROLLERS[name].name}: ${run.errors[name]}.`);
+      if (run.errors[name]) throw new Error(whyStopped(name));
     }
   } finally {
     render(); // boxes say again what is so
@@ -134,12 +148,18 @@ export function buildResult() {
         "div",
         { class: "controller" },
         box,
-        el("label", { for: "show-" + name }, el("span", { class: "line" }), x.name),
+        el(
+          "label",
+          { for: "show-" + name },
+          el("span", { class: "line" }),
+          el("span", {}, x.name, el("span", { class: "stopped" })),
+        ),
       ),
     );
     $("controller-states").append(el("div", {}, el("dt", {}, x.name), el("dd", { id: "state-" + name })));
   }
   $("controllers").append(
+    el("span", { id: "bound-key", hidden: true }, el("span", { class: "line" }), "decoder’s bound"),
     el("span", { id: "ghost-key", hidden: true }, el("span", { class: "ghost" }), el("span", {})),
   );
   new ResizeObserver(() => render()).observe($("loss-chart"));

@@ -75,7 +75,7 @@ export function check(key, text) {
   const value = String(text).trim() === "" || String(text).length > 40 ? NaN : Number(text);
   if (!(value >= f.min && value <= f.max) || (f.whole && !Number.isInteger(value)))
     throw new Error(
-      `${fullName(key)} is “${String(text).slice(0, 40)}”, want ${f.whole ? "a whole number" : "a number"} from ${show(f.min)} to ${show(f.max)}.`,
+      `${fullName(key)} must be a ${f.whole ? "whole " : ""}number from ${show(f.min)} to ${show(f.max)}; “${String(text).slice(0, 40)}” is not.`,
     );
   return value;
 }

@@ -14,7 +14,7 @@ export const CONTROLLERS = {
     dash: "10 3 2 3",
   },
   normalized: { name: "LayerNorm", why: "the decoder compiled to pre-LN form", color: "violet", dash: "2 3" },
-  idle: { name: "Never moves", why: "what lock-up looks like", color: "grey", dash: "1 5" },
+  idle: { name: "Never moves", why: "what lock-up looks like", color: "grey", dash: "3 4" },
 };
 export const STAGES = [
   {
@@ -66,7 +66,13 @@ export function render() {
   if (frame) return;
   frame = requestAnimationFrame((now) => {
     frame = 0;
-    if (app.run && decoderRound(current())) for (const f of views) f(now);
+    if (!app.run || !decoderRound(current())) return;
+    for (const f of views)
+      try {
+        f(now);
+      } catch (e) {
+        message(`A part of the page could not be drawn: ${e.message}.`); // the others are
+      }
   });
 }
 
@@ -105,8 +111,11 @@ export async function begin(settings, file, edits = [], lenient = false) {
       rounds: {},
       errors: {},
       id: ++generation,
+      cap: settings.rmax, // that of the problem without changes
     };
     app.pos.k = app.pos.stage = 0;
+    if (app.view.state >= info.S) app.view.state = 0;
+    if (app.view.action >= info.A) app.view.action = 0;
     for (const e of inOrder(edits)) {
       try {
         await apply(e);
@@ -119,8 +128,6 @@ export async function begin(settings, file, edits = [], lenient = false) {
     if (old && app.run !== old) await back(old, was);
     throw e;
   }
-  if (app.view.state >= app.run.info.S) app.view.state = 0;
-  if (app.view.action >= app.run.info.A) app.view.action = 0;
   return dropped;
 }
 function unpackInfo(info) {
@@ -268,7 +275,9 @@ export async function restart(settings, file, edits, { k = 0, what = "", quiet =
   const before = app.run && { settings: app.run.settings, file: app.run.file, edits: [...app.run.edits] };
   const kept = losses().length > 1 && { values: losses(), what };
   const at = app.pos.k,
+    cap = app.run?.settings.rmax === settings.rmax ? app.run.cap : settings.rmax,
     dropped = await begin(settings, file, edits, true);
+  app.run.cap = cap;
   if (before && !quiet) {
     app.history.push({ ...before, k: at });
     if (kept) app.ghost = kept;
@@ -321,6 +330,7 @@ async function recertify(e) {
     k: pos.k,
     what: "with the smaller cap",
   });
+  app.run.cap = run.cap;
   message(
     `The weights were certified for rewards up to ${show(run.info.certificate.RMax)}. A decoder for up to ${rmax} was written instead, again without looking at the problem, and the run computed with it.`,
     "notice",

@@ -1,11 +1,11 @@
 // One step of the network seen as attention: a state's query over the memories of
 // its actions, or a pair's query over its packets.
 
-import { $, act, aside, el, palette, percent, show, stillness } from "./base.js";
+import { $, act, aside, atMost, el, palette, percent, show, stillness } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
-import { bar, fixed, placeLines, share } from "./attention.js";
+import { bar, fixed, placeLines, share, signed } from "./attention.js";
 import { traceRow, traced } from "./trace.js";
 import { inspect } from "./microscope.js";
 import { firstPacket } from "./tables.js";
@@ -20,6 +20,8 @@ export function showStep(which) {
   render();
 }
 
+// The least that a full bar of ηQ stands for: below it differences are next to nothing.
+const LEAST_GAIN = 0.05;
 // One row of the actor's table, from the decoder's context and its returned policy.
 function actorRows(s) {
   const { A } = app.run.info,
@@ -90,7 +92,7 @@ function actorTable(s) {
     c = palette(),
     learned = app.shown.has("learned") && other.rows?.length === app.run.info.S * A ? other.rows : null;
   const least = Math.max(1, ...rows.map((r) => (Number.isFinite(r.log) ? -r.log : 0))),
-    most = Math.max(1e-9, ...rows.map((r) => Math.abs(r.gain)));
+    most = Math.max(LEAST_GAIN, ...rows.map((r) => Math.abs(r.gain)));
   const cell = (text, graphic, why) => el("td", { title: why }, el("span", { class: "n" }, text), graphic);
   const line = (r) =>
     el(
@@ -103,7 +105,7 @@ function actorTable(s) {
         `log π(${actionName(r.a)} | ${stateName(s)}) = log ${show(r.pi)}`,
       ),
       cell(
-        (r.gain >= 0 ? "+" : "") + fixed(r.gain),
+        signed(r.gain),
         bar(r.gain, most, c.accent, true),
         `ηQ = ${show(r.gain + mean)}; the mean ${show(mean)} is taken off, which changes no softmax`,
       ),
@@ -134,7 +136,9 @@ function drawActor() {
   placeLines([rows.map((x) => x.next)], stateName(s).split(" "));
   const best = rows.reduce((x, y) => (y.next > x.next ? y : x));
   $("step-said").replaceChildren(
-    `In ${stateName(s)} the network turned ${actionName(best.a)} from ${percent(best.pi)} into ${percent(best.next)}. `,
+    percent(best.pi) === percent(best.next)
+      ? `In ${stateName(s)} the network kept ${actionName(best.a)} at ${percent(best.next)}. `
+      : `In ${stateName(s)} the network turned ${actionName(best.a)} from ${percent(best.pi)} into ${percent(best.next)}. `,
     el(
       "strong",
       {},
@@ -142,7 +146,7 @@ function drawActor() {
     ),
     `; the worst row by `,
     term("zeta"),
-    ` = ${show(r.zeta, 2)}${app.run.settings.phi ? ", the mixture φ included" : ""}. At most ${show(r.zetaBound, 2)} was guaranteed before any problem was seen. `,
+    ` = ${show(r.zeta, 2)}${app.run.settings.phi ? ", the mixture φ included" : ""}. At most ${atMost(r.zetaBound, 2)} was guaranteed before any problem was seen. `,
     el("span", { id: "step-leak" }, leak.key === leakKey(s) ? leak.text : ""),
   );
   if (!app.playing && !app.work) aside(() => tellLeak(s));

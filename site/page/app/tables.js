@@ -1,6 +1,6 @@
 // One round in numbers, as the chain of context, actor, environment and critic.
 
-import { $, act, el, show, sub } from "./base.js";
+import { $, act, atMost, el, show, sub } from "./base.js";
 import { STAGES, app, current, decoderRound, ended, go } from "./state.js";
 import { Heat } from "./heat.js";
 import { inspect } from "./microscope.js";
@@ -167,11 +167,11 @@ export function renderTables() {
 }
 function renderWords(r) {
   const { m } = app.run.info.certificate;
-  $("card-actor").textContent = `ζ = ${show(r.zeta, 3)}, at most ${show(r.zetaBound, 3)}`;
+  $("card-actor").textContent = `ζ = ${show(r.zeta, 3)}, at most ${atMost(r.zetaBound, 3)}`;
   $("card-env").textContent = app.run.settings.expected
     ? `${r.packets.length / 6} packets with exact weights`
     : `${r.packets.length / 6} packets, m = ${m} a pair`;
-  $("card-critic").textContent = `δ = ${show(r.delta, 3)}, at most ${show(r.deltaBound, 3)}`;
+  $("card-critic").textContent = `δ = ${show(r.delta, 3)}, at most ${atMost(r.deltaBound, 3)}`;
   STAGES.forEach((s, i) => {
     $("stage-" + i).classList.toggle("now", i === app.pos.stage && !ended());
     $("stage-" + i).firstChild.setAttribute("aria-current", i === app.pos.stage ? "step" : "false");

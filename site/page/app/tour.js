@@ -85,6 +85,7 @@ const STEPS = [
       await openAddress(MAZE);
       if (!app.shown.has("learned")) await toggle("learned");
       app.view.net = "learned";
+      await go(app.run.settings.T, 0); // so that there is all of its curve
       select(12, 1);
       showStep("actor");
       await go(4, 1);
@@ -100,7 +101,7 @@ async function show(i) {
   $("tour-title").textContent = step.title;
   $("tour-text").textContent = step.text;
   $("tour-back").disabled = i === 0;
-  $("tour").classList.toggle("right", step.at === "see");
+  $("tour").classList.toggle("right", step.at === "see" || step.at === "evidence");
   $("tour-next").textContent = i === STEPS.length - 1 ? "Done" : "Next";
   stop();
   showTab(step.at);
@@ -110,7 +111,7 @@ async function show(i) {
   const target = $(step.at);
   target.classList.add("pointed");
   if (step.at === "evidence")
-    target.scrollIntoView({ behavior: stillness() ? "auto" : "smooth", block: "center" });
+    target.scrollIntoView({ behavior: stillness() ? "auto" : "smooth", block: "start" });
   else scrollTo({ top: 0, behavior: stillness() ? "auto" : "smooth" });
 }
 async function startTour() {
@@ -122,16 +123,14 @@ async function startTour() {
   await show(0);
 }
 // endTour brings back what was there before.
-async function endTour(restore) {
+async function endTour() {
   tour.at = -1;
   stop();
   $("tour").hidden = true;
   for (const x of document.querySelectorAll(".pointed")) x.classList.remove("pointed");
-  if (restore) {
-    await openAddress(tour.before);
-    app.history.splice(0, Infinity, ...tour.history); // Undo goes back to the visitor's own work
-    app.ghost = tour.ghost;
-  }
+  await openAddress(tour.before);
+  app.history.splice(0, Infinity, ...tour.history); // Undo goes back to the visitor's own work
+  app.ghost = tour.ghost;
   fillSettings();
   $("tour-start").focus();
 }
@@ -139,11 +138,11 @@ export function buildTour() {
   $("tour-start").addEventListener("click", () => act(startTour));
   $("tour-back").addEventListener("click", () => act(() => show(tour.at - 1)));
   $("tour-next").addEventListener("click", () =>
-    act(() => (tour.at < STEPS.length - 1 ? show(tour.at + 1) : endTour(false))),
+    act(() => (tour.at < STEPS.length - 1 ? show(tour.at + 1) : endTour())),
   );
-  $("tour-end").addEventListener("click", () => act(() => endTour(true)));
+  $("tour-end").addEventListener("click", () => act(endTour));
   $("tour").addEventListener("keydown", (e) => {
-    if (e.key === "Escape") act(() => endTour(true));
+    if (e.key === "Escape") act(endTour);
   });
 }
 export const tourLength = STEPS.length;
