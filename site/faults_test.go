@@ -218,6 +218,12 @@ func TestEdits(t *testing.T) {
 	b.wait(`run.edits.length === 0 && run.info.certificate.RMax === 1`)
 	b.click("#undo")
 	b.wait(`run.edits.length === 3 && run.info.certificate.RMax === 3`)
+	b.open(server.URL + "/" + eval[string](b, `address()`)) // a link knows it as well
+	b.wait(`run.info.certificate.RMax === 3 && run.edits.length === 3 && !work && !$("reset-edits").disabled`)
+	b.click("#reset-edits")
+	b.wait(`run.edits.length === 0 && run.info.certificate.RMax === 1`)
+	b.click("#undo")
+	b.wait(`run.edits.length === 3 && run.info.certificate.RMax === 3`)
 	edit(0, `{kind: "start", s: 0, a: 0, value: 0.75}`)
 	if got := eval[float64](b, `decoderRound(0).pi[0]`); got != 0.75 {
 		t.Errorf("π₀ is %v", got)
@@ -272,6 +278,7 @@ func TestChart(t *testing.T) {
 	b.open(server.URL + "/#preset=maze&m=16&k=40&edits=12:t:17:w")
 	b.wait(`pos.k === 40 && !work`)
 	b.wait(broken + ` === 2`) // the decoder's line and exact PMD's
+	b.wait(strings.Replace(broken, "loss-chart", "residual-chart", 1) + ` === 6`)
 	if !eval[bool](b, `$("bound-key").hidden`) {
 		t.Error("a bound that is not drawn has a key")
 	}

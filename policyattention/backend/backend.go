@@ -28,8 +28,8 @@
 // ones. On Linux the program tells glibc's allocator to keep freed memory
 // (malloc_linux.c), which spares training steps their page faults; if
 // MALLOC_MMAP_MAX_, MALLOC_TRIM_THRESHOLD_, MALLOC_TOP_PAD_ or GLIBC_TUNABLES is
-// set, it leaves all of that to you. Two flags are added to XLA_FLAGS, unless they
-// are set there already: one lets a graph say what is to be computed once, the other
+// set, it leaves all of that to you. For the CPU's plugin two flags are added to XLA_FLAGS,
+// unless they are set there already: one lets a graph say what is to be computed once, the other
 // asks for vectors of 512 bits. XLA shares each operation out to its threads, and the
 // operations of small networks are too short for that. So a training starts a client
 // of XLA for each processor it may use (GOMAXPROCS and taskset limit them), gives

@@ -91,7 +91,8 @@ func another(b compute.Backend) (compute.Backend, error) {
 }
 
 // setFlags gives XLA's compiler for the CPU two options; a user's own choice of them
-// stands. Optimization barriers reach fusion, which would otherwise be removed just
+// stands. They stay in the environment, so a process that uses both should open xla:cuda first.
+// Optimization barriers reach fusion, which would otherwise be removed just
 // before it: package transformer says with them what is to be computed once. And
 // generated code has the widest vectors that the processor knows.
 func setFlags() error {

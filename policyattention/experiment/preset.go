@@ -336,7 +336,7 @@ var presets = []Preset{
 			{Benchmark, Distillation, "full-after-10000", []int{8, 16}, 1},
 			{Benchmark, Distillation, "full-after-20000", []int{8, 16}, 1},
 			{Qualification, Distillation, "full", []int{8, 16}, 1},
-			{Qualification, Distillation, "full-short", []int{8}, 1},
+			{Qualification, Distillation, "full-short", []int{8, 16}, 1},
 			{Benchmark, Distillation, "full", []int{8, 16}, 3},
 			{Benchmark, Distillation, "full-tuned", []int{8, 16}, 3},
 		},

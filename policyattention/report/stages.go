@@ -33,7 +33,7 @@ func stagesTable(s *source) (Table, error) {
 		tails(func(r R) results.Tail { return r.Tail }),
 		[]column[R]{{"runs", func(r R) any { return ofRuns(r.Loss) }}},
 	)...)
-	t.Notes = []string{"Training loss: cross-entropy in nats, the mean over the last hundredth of the steps so far. Source's training loss: that of the policies of the algorithm that it imitates, on the same windows; nothing predicts fresh actions better. CPU-hours: processor time of the first run so far.", tailNote}
+	t.Notes = []string{"Training loss: cross-entropy in nats, the mean over the last hundredth of the steps so far. Source's training loss: that of the policies of the algorithm that it imitates, on the same windows; nothing predicts fresh actions better. CPU-hours: processor time of the first run so far, of steps on a GPU that of its host.", tailNote}
 	return t, err
 }
 

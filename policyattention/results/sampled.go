@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
@@ -372,10 +373,18 @@ func (s *Source) Resources(states int) (rows []Resource, err error) {
 	return rows, nil
 }
 
-// BackendName names what a run was made on.
+// BackendName names what a run was made on, in order, where its steps were made on several
+// backends.
 func BackendName(run *experiment.TrainingRun) string {
-	if d := run.Manifest.Produced.Backend; d != nil {
-		return d.Name
+	p := run.Manifest.Produced
+	if p.Backend == nil {
+		return "Go, float64"
 	}
-	return "Go, float64"
+	var names []string
+	for _, s := range append(slices.Clone(p.Earlier), backend.Stretch{Backend: p.Backend.Name}) {
+		if s.Backend != "" && !slices.Contains(names, s.Backend) {
+			names = append(names, s.Backend)
+		}
+	}
+	return strings.Join(names, ", then ")
 }

@@ -9,7 +9,8 @@
 # --plugin         the PJRT plugin of XLA for CUDA (in the wheels jax-cuda13-pjrt and
 #                  xla-cuda13-pjrt, or from 'make plugin'); CUDA's and cuDNN's own libraries
 #                  are found by the loader, e.g. through LD_LIBRARY_PATH
-# --backend        xla:cuda (default), or xla:cpu with the plugin that is here
+# --backend        xla:cuda (default; matrix products in TF32), xla:cuda,tf32=false, or
+#                  xla:cpu with the plugin that is here
 # --preset         paper (default), quick, smoke
 # --artifacts      where results go (default: artifacts, here)
 # --together       training runs at once on the device (default: 3)

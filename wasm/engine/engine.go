@@ -327,7 +327,7 @@ func (e *Engine) PhaseAt(k int) int {
 // if the edited problem is invalid or lies outside the decoder's caps.
 func (e *Engine) Apply(k int, edit Edit) error {
 	if k < 0 || k > e.Settings.Rounds {
-		return fmt.Errorf("an edit before round %d of a run with %d", k, e.Settings.Rounds)
+		return fmt.Errorf("a change before round %d of a run of %d rounds", k, e.Settings.Rounds)
 	}
 	if k > 0 {
 		if _, err := e.Round(Decoder, k-1); err != nil {

@@ -111,12 +111,12 @@ func (g *Grid) move(s, b int) int {
 // them.
 func (g *Grid) set(m *mdp.MDP, s int, tile byte) (*Grid, *mdp.MDP, error) {
 	if g == nil {
-		return nil, nil, fmt.Errorf("an edit of a map, but this problem has none")
+		return nil, nil, fmt.Errorf("a change of a map, but this problem has none")
 	}
 	switch tile {
 	case Floor, Start, Ice, Wall, Goal, Hole:
 	default:
-		return nil, nil, fmt.Errorf("an edit makes place %d of the map %q, want one of . S ~ # G H", s, tile)
+		return nil, nil, fmt.Errorf("a change makes place %d of the map %q, want one of . S ~ # G H", s, tile)
 	}
 	if s < 0 || s >= len(g.Tiles) {
 		return nil, nil, fmt.Errorf("a change at place %d, but the map has %d places", s, len(g.Tiles))
@@ -158,7 +158,7 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	problem := e.Phases[0].Problem
 	states, actions := problem.Pi0.Dims()
 	if s < 0 || s >= states || a < 0 || a >= actions {
-		return fmt.Errorf("an edit of π₀ at (s=%d, a=%d) of a problem with %d states and %d actions", s, a, states, actions)
+		return fmt.Errorf("a change of π₀ at (s=%d, a=%d) of a problem with %d states and %d actions", s, a, states, actions)
 	}
 	if !(value > 0 && value < 1) {
 		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)

@@ -50,6 +50,24 @@ function readEdit(text, settings) {
   return e;
 }
 
+// stateNow is what open needs to show again what is there now.
+export function stateNow() {
+  const { run, pos, view, shown } = app,
+    { settings, file, edits, cap } = run,
+    { call, station, part, follow, net, state, action } = view;
+  return {
+    settings,
+    file,
+    edits: [...edits],
+    cap,
+    k: pos.k,
+    stage: pos.stage,
+    shown: [...shown],
+    view: { call, station, part, follow },
+    net,
+    at: [state, action],
+  };
+}
 // address returns the hash that stands for all there is to see.
 export async function address() {
   const { run, pos, view, shown } = app,
@@ -59,6 +77,7 @@ export async function address() {
     if (run.settings[key] !== d[key]) p.set(key, run.settings[key] === true ? "1" : run.settings[key]);
   if (run.settings.preset === "file") p.set("mdp", await packProblem(run.file));
   if (run.edits.length) p.set("edits", run.edits.map(editText).join("~"));
+  if (run.cap !== run.settings.rmax) p.set("cap", run.cap);
   if (pos.k) p.set("k", pos.k);
   if (pos.stage) p.set("stage", pos.stage);
   const also = [...shown].filter((n) => n !== "decoder").sort();
@@ -92,7 +111,7 @@ const usual = () => ({
   net: "decoder",
   at: [12, 1],
 });
-const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "k", "stage", "show", "view", "at", "net"]);
+const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "cap", "k", "stage", "show", "view", "at", "net"]);
 
 function readSettings(p) {
   const settings = defaults();
@@ -136,6 +155,7 @@ async function readAddress(hash) {
     if (list.length > 500) throw new Error("The link has more than 500 edits.");
     state.edits = list.map((text) => readEdit(text, settings));
   }
+  if (p.has("cap")) state.cap = check("rmax", p.get("cap"));
   if (p.has("k")) state.k = whole(p.get("k"), "round", settings.T);
   if (p.has("stage")) state.stage = whole(p.get("stage"), "stage", 3);
   if (p.has("at")) {
@@ -167,14 +187,16 @@ async function withLearned() {
     Object.assign(app.view, usual().view, { net: "decoder" });
   }
 }
+// queriesOf returns how many queries there are to follow in a call.
 function queriesOf(call) {
   const { S, A } = app.run.info;
   return { actor: S, critic: S * A, learned: A }[call];
 }
 // open shows a state. It returns as soon as there is something to see; what is
 // still to be computed then comes on its own.
-async function open(state) {
+export async function open(state) {
   await begin(state.settings, state.file, state.edits);
+  app.run.cap = state.cap ?? state.settings.rmax;
   app.shown = new Set(state.shown.filter((n) => n !== "learned"));
   app.ghost = null;
   Object.assign(app.view, state.view, { net: state.net });

@@ -48,9 +48,11 @@ function axesOf({ left, right, W, H, a, b, zero, x, y }, T, unit, colours) {
   );
   return parts;
 }
-// lineOf draws values from…to; the rest of the series comes in another call. It breaks after
-// rounds in which the problem changes: what comes then is of another problem.
+// lineOf draws values from…to; the rest of the series comes in another call. It breaks where the
+// problem changes before a round of edits, but for lines that are whole: their run had its own
+// changes. A point by itself is drawn as a stub.
 function lineOf(s, { x, y }, edits, colours, from, to, opacity) {
+  const next = s.rounds ? 1 : 0; // a round that changes the problem has its value in the new one
   let d = "",
     pen = "M";
   for (let i = from; i < Math.min(to, s.values.length); i++) {
@@ -59,8 +61,10 @@ function lineOf(s, { x, y }, edits, colours, from, to, opacity) {
       pen = "M";
       continue;
     }
-    d += `${pen}${x(i + s.from).toFixed(1)} ${y(v).toFixed(1)}`;
-    pen = !s.whole && edits.includes(i + s.from) ? "M" : "L";
+    const ends = !s.whole && edits.includes(i + s.from + next),
+      alone = pen === "M" && (ends || !Number.isFinite(s.values[i + 1]));
+    d += `${pen}${x(i + s.from).toFixed(1)} ${y(v).toFixed(1)}${alone ? "h2" : ""}`;
+    pen = ends ? "M" : "L";
   }
   return (
     d &&
@@ -93,9 +97,10 @@ function marks(chart, plane, colours) {
   ];
 }
 
-// chart draws series {name, color, dash, width, from, values, whole} over rounds
-// 0…T, with the unit of their values in a corner. Up to round now lines have their full strength, and beyond it a quarter,
-// but for those that are whole.
+// chart draws series {name, color, dash, width, from, values, whole, rounds} over rounds
+// 0…T, with the unit of their values in a corner. Values are of what there is after so many
+// rounds, or of the rounds themselves where rounds is set. Up to round now lines have their full
+// strength, and beyond it a quarter, but for those that are whole.
 export function chart(c) {
   const colours = c.colours || palette(),
     plane = scaleOf({ ...c, floor: c.floor || 1e-300 }),

@@ -1,7 +1,7 @@
 // The residuals and the loss under their bounds, as numbers and over the rounds.
 
 import { $, atMost, el, palette, percent, show, sub, sup } from "./base.js";
-import { app, decoderRound, phaseAt } from "./state.js";
+import { app, changes, decoderRound, phaseAt } from "./state.js";
 import { chart, legend } from "./chart.js";
 import { term } from "./glossary.js";
 import { twiceB } from "./result.js";
@@ -92,7 +92,7 @@ function lossReading(r, at) {
     ofStart + (oracle ? `; exact PMD has ${show(oracle.loss)}` : ""),
     gauge(r.loss, r.bound, 1e-6),
     "How far the values of the policy lie below optimal at worst, and what the returned-policy theorem allows." +
-      (empty ? ` Its ${show(r.bound, 3)} is vacuous: no loss exceeds 2B = ${show(twiceB(), 3)}.` : ""),
+      (empty ? ` Its ${atMost(r.bound, 3)} is vacuous: no loss exceeds 2B = ${atMost(twiceB(), 3)}.` : ""),
     [
       [`initial error, 2γ${sup(h)}E₀/(1−γ)`, show(r.initial)],
       [at > 0 ? `critic, from δ before round ${at}` : "critic, none before round 0", show(r.critic)],
@@ -130,8 +130,8 @@ export function renderEvidence() {
 export function residualSeries() {
   const d = app.run.rounds.decoder || [];
   const pair = (color, name, of, measured, bound) => [
-    { name, color, dash: "", from: 0, values: d.map((r) => r[measured]) },
-    { name: `bound on ${of}`, color, dash: "5 3", width: 1.4, from: 0, values: d.map((r) => r[bound]) },
+    { name, color, dash: "", from: 0, rounds: true, values: d.map((r) => r[measured]) },
+    { name: `bound on ${of}`, color, dash: "5 3", width: 1.4, from: 0, rounds: true, values: d.map((r) => r[bound]) },
   ];
   return [
     ...pair("accent", "ζ, actor", "ζ", "zeta", "zetaBound"),
@@ -149,7 +149,7 @@ export function renderResiduals() {
       T: app.run.settings.T,
       floor: 1e-18,
       now: app.pos.k,
-      edits: app.run.phases.slice(1).map((p) => p.start),
+      edits: changes(),
       size: [Math.max(260, box.clientWidth), 280],
       label: "Residuals of the decoder and their bounds over the rounds, logarithmic",
     }),
@@ -177,31 +177,34 @@ export function renderCertificate() {
       "A critic query prefers its own packets: one wrong coordinate costs τ₂.",
     ],
     ["rmax", "R_max, declared", c.RMax, "No reward may exceed it; a larger one needs other weights."],
-    ["B", "B = R_max/(1−γ)", c.B, "No value exceeds it."],
+    ["B", "B = R_max/(1−γ)", c.B, "No value exceeds it.", atMost],
     [
       "zeta",
       "ζ at most",
       c.zeta,
       "2R/(1+R) with the leaked mass R of the actor" + (run.settings.phi ? ", plus the mixture." : "."),
+      atMost,
     ],
     [
       "delta",
       "δ from routing at most",
       c.deltaRoute,
       "2B(γλ₁ + λ₂) with the masses leaked by the two critic heads.",
+      atMost,
     ],
     [
       "alpha",
       "δ from sampling at most",
       c.deltaStat,
       `With probability ${1 - c.alpha} in all ${run.settings.T} rounds together.`,
+      atMost,
     ],
     ["S", "width of a token", run.info.width, "6S + 6A + 14 named coordinates."],
     ["A", "head dimension", run.info.headDim, "S + A + 3."],
   ];
   $("certificate").replaceChildren(
-    ...rows.map(([id, name, v, why]) =>
-      el("div", {}, el("dt", {}, term(id, name)), el("dd", {}, (name.endsWith("at most") ? atMost : show)(v, 5)), el("dd", { class: "why" }, why)),
+    ...rows.map(([id, name, v, why, written = show]) =>
+      el("div", {}, el("dt", {}, term(id, name)), el("dd", {}, written(v, 5)), el("dd", { class: "why" }, why)),
     ),
   );
 }

@@ -135,8 +135,8 @@ function trajectoryJSON() {
     gamma: app.run.info.gamma,
     certificate: app.run.info.certificate,
     problem: JSON.parse(problemJSON()),
-    e0: app.run.phases[0].e0,
-    gap: app.run.phases[0].gap,
+    e0: phaseAt(0).e0,
+    gap: phaseAt(0).gap,
     controllers,
   });
 }

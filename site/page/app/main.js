@@ -8,6 +8,7 @@ import {
   app,
   current,
   decoderRound,
+  draw,
   ended,
   go,
   onRender,
@@ -155,6 +156,21 @@ function buildMenu() {
     menu.firstElementChild.focus();
   });
 }
+// buildPrint shows all parts on paper, in light colours.
+function buildPrint() {
+  const { classList } = document.documentElement,
+    { dataset } = document.body;
+  let tab = "";
+  addEventListener("beforeprint", () => {
+    classList.add("printing");
+    tab = dataset.tab;
+    delete dataset.tab;
+  });
+  addEventListener("afterprint", () => {
+    classList.remove("printing");
+    dataset.tab = tab;
+  });
+}
 function build() {
   Object.assign(weights, JSON.parse($("learned").textContent));
   document.body.classList.toggle("framed", self !== top);
@@ -176,7 +192,8 @@ function build() {
     f();
   for (const f of [renderTransport, renderWork, renderProblem, renderResult, renderStep, renderRest])
     onRender(f);
-  onScheme(render);
+  buildPrint();
+  onScheme(() => draw(performance.now())); // at once: printing does not wait for a frame
   onStart(fillIn);
   on("share", "click", share);
   on("message-close", "click", () => message(""));
@@ -225,6 +242,7 @@ boot();
 export {
   $,
   acting,
+  address,
   app,
   atMost,
   change,

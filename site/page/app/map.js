@@ -34,7 +34,8 @@ export function drawMap(svg, v) {
   return [
     el("span", {}, el("span", { class: "swatch low" }), "value below zero"),
     el("span", {}, el("span", { class: "swatch high" }), `above, up to ${show(top, 3)}`),
-    el("span", {}, "number = V(s), arrow length = probability"),
+    el("span", {}, "number: V(s)"),
+    el("span", {}, "arrow length: probability"),
   ];
 }
 

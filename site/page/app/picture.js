@@ -1,7 +1,7 @@
 // One sheet with both charts, π and Q, for export.
 
-import { el, mix, show } from "./base.js";
-import { app, decoderRound } from "./state.js";
+import { atMost, el, mix, show } from "./base.js";
+import { app, changes, decoderRound } from "./state.js";
 import { chart } from "./chart.js";
 import { residualSeries } from "./evidence.js";
 import { lossSeries } from "./result.js";
@@ -24,8 +24,7 @@ const W = 1160,
 
 // placed is a chart with its title and its key, x pixels from the left.
 function placed(x, title, series, T, floor) {
-  const edits = app.run.phases.slice(1).map((p) => p.start),
-    figure = chart({ series, T, floor, edits, label: title, colours: COLOURS, size: [540, 312] });
+  const figure = chart({ series, T, floor, edits: changes(), label: title, colours: COLOURS, size: [540, 312] });
   figure.setAttribute("x", x);
   figure.setAttribute("y", 110);
   const key = series.flatMap((s, i) => {
@@ -77,7 +76,7 @@ export function picture() {
     { T } = settings,
     r = decoderRound(Math.max(0, Math.min(app.pos.k, T) - 1)),
     title = `PolicyAttention: ${PRESETS[settings.preset]}, S = ${S}, A = ${A}, after ${app.pos.k} of ${T} rounds`,
-    words = `seed ${settings.seed}, γ = ${info.gamma}, η = ${settings.eta}, m = ${settings.m}, φ = ${settings.phi}; loss ${show(r.loss)}, bound ${show(r.bound)}; ζ ${show(r.zeta)}, δ ${show(r.delta)}`;
+    words = `seed ${settings.seed}, γ = ${info.gamma}, η = ${settings.eta}, m = ${settings.m}, φ = ${settings.phi}; loss ${show(r.loss)}, bound ${atMost(r.bound)}; ζ ${show(r.zeta)}, δ ${show(r.delta)}`;
   const svg = el(
     "svg",
     {

@@ -118,7 +118,7 @@ export function buildProblem() {
   $("reset-edits").addEventListener("click", () =>
     act(async () => {
       const { run, pos } = app;
-      await restart({ ...run.settings, rmax: run.cap }, run.file, [], {
+      await restart({ ...run.settings, rmax: run.cap }, run.file, [], { // without the cap that a change needed
         k: pos.k < run.settings.T ? pos.k : 0,
         what: "before the reset",
       });

@@ -1,7 +1,7 @@
 // The result: the loss over the rounds, beside exact PMD’s and the last run’s.
 
 import { $, act, atMost, el, palette, percent, plural, show } from "./base.js";
-import { CONTROLLERS, app, decoderRound, losses, phaseAt, reach, render } from "./state.js";
+import { CONTROLLERS, app, changes, decoderRound, losses, phaseAt, reach, render } from "./state.js";
 import { chart, keyLine } from "./chart.js";
 import { loadLearned, weights } from "./learned.js";
 
@@ -59,7 +59,7 @@ export function renderResult() {
       floor: floorOf(series),
       unit: "loss, log scale",
       now: pos.k,
-      edits: run.phases.slice(1).map((p) => p.start),
+      edits: changes(),
       size: [Math.max(260, box.clientWidth), Math.max(170, Math.min(320, box.clientHeight))],
       label: lossWords(),
     }),
@@ -102,9 +102,10 @@ function renderControllers() {
           ? weights.label || x.why
           : x.why;
     box.parentElement.title = $("state-" + name).textContent;
-    box.parentElement.querySelector(".stopped").textContent = app.run.errors[name]
-      ? `, stopped at round ${app.run.rounds[name]?.length || 0}`
-      : "";
+    box.parentElement.querySelector(".stopped").textContent =
+      app.shown.has(name) && app.run.errors[name]
+        ? `, stopped after ${plural(app.run.rounds[name]?.length || 0, "round")}`
+        : "";
   }
   $("bound-key").hidden = !boundsOf(app.run).some(Number.isFinite);
   $("bound-key").firstChild.replaceChildren(keyLine(c.warm, "5 3"));
@@ -116,8 +117,8 @@ function whyStopped(name) {
   const { run } = app,
     stopped = `${CONTROLLERS[name].name} stopped after ${plural(run.rounds[name]?.length || 0, "round")}: `,
     why = run.errors[name];
-  if (name === "normalized" && why.includes("want a probability"))
-    return `${stopped}by rounding with H = ${show(run.settings.H)} a probability came out below zero. A mixture φ keeps them above it: try φ = 0.01 in the settings, or a smaller H.`;
+  if (name === "normalized" && /equal to -.*want a probability/.test(why))
+    return `${stopped}rounding with H = ${show(run.settings.H)} left a probability below zero. ${run.settings.phi > 0 ? "Try" : "A mixture keeps every probability above zero: try φ = 0.01 in the settings, or"} a smaller H.`;
   return `${stopped}${why.replace(/[.]$/, "")}.`;
 }
 export async function toggle(name) {

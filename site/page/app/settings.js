@@ -1,7 +1,7 @@
 // What a visitor can set, and the forms to set it with.
 
 import { $, act, el, message, show } from "./base.js";
-import { MOST_REWARD, app, replay, restart } from "./state.js";
+import { MOST_REWARD, app, play, replay, restart } from "./state.js";
 import { term } from "./glossary.js";
 
 export const PRESETS = {
@@ -75,7 +75,7 @@ export function check(key, text) {
   const value = String(text).trim() === "" || String(text).length > 40 ? NaN : Number(text);
   if (!(value >= f.min && value <= f.max) || (f.whole && !Number.isInteger(value)))
     throw new Error(
-      `${fullName(key)} must be a ${f.whole ? "whole " : ""}number from ${show(f.min)} to ${show(f.max)}; “${String(text).slice(0, 40)}” is not.`,
+      `${fullName(key)} must be a ${f.whole ? "whole " : ""}number from ${show(f.min)} to ${show(f.max)}; ${String(text).trim() ? `“${String(text).slice(0, 40)}” is not` : "it is empty"}.`,
     );
   return value;
 }
@@ -157,23 +157,25 @@ function nextSettings(key) {
       Object.assign(next, { S: file.states, A: file.actions, gamma: file.gamma });
     }
   }
+  if (key === "S" || key === "A") next.rmax = run.cap; // the changes that needed more are dropped
   if (key === "gamma" && next.preset === "file") file = { ...file, gamma: next.gamma };
   return { next, file };
 }
 const RUN = { eta: "with η = ", m: "with m = ", gamma: "with γ = ", seed: "with seed ", T: "with T = " };
 async function settingsChanged(key) {
   const input = $("set-" + key),
-    { run } = app,
+    { run, playing } = app,
     over = app.pos.k >= run.settings.T;
   try {
     const { next, file } = nextSettings(key),
       shape = ["preset", "S", "A"].includes(key),
       what = RUN[key] ? RUN[key] + show(run.settings[key]) : "before the change";
     if (next.preset === "lock-up") app.shown.add("idle");
-    await restart(next, file, shape ? [] : run.edits, { what });
+    await restart(next, file, shape ? [] : run.edits, { what, k: shape || over ? 0 : app.pos.k });
     if (shape && run.edits.length)
       message("The changes belonged to the previous problem and were dropped with it; Undo restores it.", "notice");
     if (over) await replay();
+    else if (playing) setTimeout(play);
   } catch (e) {
     input.setAttribute("aria-invalid", "true");
     setTimeout(() => app.run && fillSettings(), 2500);

@@ -36,7 +36,9 @@ export const STAGES = [
 ];
 
 export const app = {
-  run: null, // {settings, file, info, phases, edits, rounds: {name: [...]}, errors, id}
+  // {settings, file, info, phases, edits, rounds: {name: [...]}, errors, id, cap}, where cap is
+  // the settings’ rmax without the changes
+  run: null,
   pos: { k: 0, stage: 0 },
   view: {
     call: "actor",
@@ -60,24 +62,33 @@ let generation = 0;
 
 // Views are drawn together, once a frame.
 const views = [];
-let frame = 0;
+let frame = 0,
+  failed = ""; // what the visitor was told of views that cannot be drawn
 export const onRender = (f) => views.push(f);
 export function render() {
-  if (frame) return;
-  frame = requestAnimationFrame((now) => {
+  frame ||= requestAnimationFrame((now) => {
     frame = 0;
-    if (!app.run || !decoderRound(current())) return;
-    for (const f of views)
-      try {
-        f(now);
-      } catch (e) {
-        message(`A part of the page could not be drawn: ${e.message}.`); // the others are
-      }
+    draw(now);
   });
+}
+// draw draws all views at once; one that fails does not keep the others from it.
+export function draw(now) {
+  if (!app.run || !decoderRound(current())) return;
+  for (const f of views)
+    try {
+      f(now);
+    } catch (e) {
+      if (failed === e.message) continue;
+      console.error(e);
+      failed = e.message;
+      message(`A part of the page could not be drawn: ${e.message.replace(/[.]$/, "")}.`);
+    }
 }
 
 export const decoderRound = (k) => app.run.rounds.decoder?.[k];
 export const phaseAt = (k) => app.run.phases.findLast((p) => p.start <= k) || app.run.phases[0];
+// changes returns the rounds before which the problem changes, but for the first.
+export const changes = () => app.run.phases.map((p) => p.start).filter((k) => k > 0);
 // current returns the index of the round whose step is on show.
 export const current = () => Math.min(app.pos.k, app.run.settings.T - 1);
 export const ended = () => app.pos.k >= app.run.settings.T;
@@ -111,7 +122,7 @@ export async function begin(settings, file, edits = [], lenient = false) {
       rounds: {},
       errors: {},
       id: ++generation,
-      cap: settings.rmax, // that of the problem without changes
+      cap: settings.rmax,
     };
     app.pos.k = app.pos.stage = 0;
     if (app.view.state >= info.S) app.view.state = 0;
@@ -260,7 +271,7 @@ export function stop() {
 // losses returns the decoder's losses, the start's first.
 export function losses(name = "decoder") {
   const list = app.run.rounds[name];
-  return list?.length ? [app.run.phases[0].gap, ...list.map((r) => r.loss)] : [];
+  return list?.length ? [phaseAt(0).gap, ...list.map((r) => r.loss)] : [];
 }
 // The largest reward that a decoder is certified for when a change asks for more.
 export const MOST_REWARD = 100;
@@ -269,17 +280,21 @@ let afterStart = () => {};
 // onStart names what is to be done for each new run before it is shown.
 export const onStart = (f) => (afterStart = f);
 
+// past is what Undo needs of the run on show.
+const past = () => {
+  const { settings, file, edits, cap } = app.run;
+  return { settings, file, edits: [...edits], cap, k: app.pos.k };
+};
 // restart runs other settings or another problem. Edits are kept at their rounds
 // where they still fit.
-export async function restart(settings, file, edits, { k = 0, what = "", quiet = false } = {}) {
-  const before = app.run && { settings: app.run.settings, file: app.run.file, edits: [...app.run.edits] };
+export async function restart(settings, file, edits, { k = 0, what = "", quiet = false, cap } = {}) {
+  const before = app.run && past();
   const kept = losses().length > 1 && { values: losses(), what };
-  const at = app.pos.k,
-    cap = app.run?.settings.rmax === settings.rmax ? app.run.cap : settings.rmax,
+  const same = app.run?.settings.rmax === settings.rmax ? app.run.cap : settings.rmax,
     dropped = await begin(settings, file, edits, true);
-  app.run.cap = cap;
+  app.run.cap = cap ?? same;
   if (before && !quiet) {
-    app.history.push({ ...before, k: at });
+    app.history.push(before);
     if (kept) app.ghost = kept;
   }
   afterStart();
@@ -307,7 +322,7 @@ export async function edit(e) {
       if (!app.run.edits.includes(e)) throw new Error("This change does not fit the problem.");
     } else {
       const saved = { values: losses(), what: "before the change" };
-      const old = { settings: run.settings, file: run.file, edits: [...run.edits], k: app.pos.k };
+      const old = past();
       await apply(e);
       app.history.push(old);
       if (saved.values.length > 1) app.ghost = saved;
@@ -329,8 +344,8 @@ async function recertify(e) {
   await restart({ ...run.settings, rmax }, run.file, [...run.edits, e], {
     k: pos.k,
     what: "with the smaller cap",
+    cap: run.cap,
   });
-  app.run.cap = run.cap;
   message(
     `The weights were certified for rewards up to ${show(run.info.certificate.RMax)}. A decoder for up to ${rmax} was written instead, again without looking at the problem, and the run computed with it.`,
     "notice",
@@ -340,6 +355,11 @@ async function recertify(e) {
 export async function undo() {
   const old = app.history.pop();
   if (!old) throw new Error("There is nothing to undo.");
-  await restart(old.settings, old.file, old.edits, { k: old.k, quiet: true, what: "before undo" });
+  await restart(old.settings, old.file, old.edits, {
+    k: old.k,
+    cap: old.cap,
+    quiet: true,
+    what: "before undo",
+  });
   return old;
 }

@@ -2,7 +2,7 @@
 
 import { $, act, stillness } from "./base.js";
 import { app, go, play, restart, stop } from "./state.js";
-import { address, openAddress } from "./address.js";
+import { open, openAddress, stateNow } from "./address.js";
 import { change } from "./problem.js";
 import { select } from "./selection.js";
 import { fillSettings } from "./settings.js";
@@ -93,7 +93,7 @@ const STEPS = [
   },
 ];
 
-const tour = { at: -1, before: "", history: [], ghost: null };
+const tour = { at: -1, before: null, history: [], ghost: null };
 async function show(i) {
   const step = STEPS[i];
   tour.at = i;
@@ -116,7 +116,7 @@ async function show(i) {
 }
 async function startTour() {
   stop();
-  tour.before = await address();
+  tour.before = stateNow();
   Object.assign(tour, { history: [...app.history], ghost: app.ghost });
   $("tour").hidden = false;
   $("tour-next").focus();
@@ -128,7 +128,7 @@ async function endTour() {
   stop();
   $("tour").hidden = true;
   for (const x of document.querySelectorAll(".pointed")) x.classList.remove("pointed");
-  await openAddress(tour.before);
+  await open(tour.before);
   app.history.splice(0, Infinity, ...tour.history); // Undo goes back to the visitor's own work
   app.ghost = tour.ghost;
   fillSettings();

@@ -6,7 +6,7 @@ import { app, current, decoderRound, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
 import { keyOf, traceMatrix } from "./trace.js";
-import { bar, fixed, placeLines, share } from "./attention.js";
+import { bar, fixed, placeLines, share, signed } from "./attention.js";
 import { BLOCKS, HEADS } from "./trainedscope.js";
 
 // What the network made of the state on show, once it is there.
@@ -106,7 +106,7 @@ function table(s, q) {
       el(
         "td",
         { title: `ηQ = ${show(gain + mean)}, less its mean ${show(mean)}` },
-        (gain >= 0 ? "+" : "") + fixed(gain),
+        signed(gain),
       ),
       look.blocks.map((_, b) => el("td", {}, strip(b, q, a))),
       ...[
