@@ -161,6 +161,8 @@ func TestNotebook(t *testing.T) {
 	f.wait(`run.info.A === 3 && decoderRound(0)`)
 	f.click("#show-learned")
 	f.wait(`run.rounds.learned?.length`)
+	f.click("#first") // it plays on
+	f.wait(`pos.k === 0 && !work`)
 	f.click("#save")
 	f.said("may not save files")
 	f.click("#share")
