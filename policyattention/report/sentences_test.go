@@ -349,14 +349,17 @@ var sayings = []statement{
 		q := testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "full", 8))(t)
 		return q.Improved == 63 && q.Problems == 64 && q.OK() && q.LastControl > 4*q.Last
 	}},
-	{"RESULTS.md", "After 1,000 of its 20,000 steps its loss falls by no more than an eighth over a *life*, all rounds on one problem (`first` in `table qualifying`). After as many steps the loss of `full` is less than half of the first policy's, on the benchmark's problems. The other 19,000 steps have not been run.", func(t *testing.T, s *source) bool {
-		q := testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "first-after-1000", 8))(t)
-		ok, whole := q.Last >= 7*q.First/8, testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "first", 8))(t)
-		for _, horizon := range results.Horizons {
-			g := groupOf(t, s, results.Selection{Block: experiment.Benchmark, Method: experiment.Distillation, Recipe: "full-after-1000", S: 8}, horizon)
-			ok = ok && g.Loss.Runs == 1 && g.Loss.Value < .5
+	{"RESULTS.md", "The paper's did not qualify: its loss rose over a *life*, all rounds on one problem. Ours falls by a seventh, and on 44 of 64 problems (`first` in `table qualifying`); that of `full` falls by four fifths. A seventh is more than the tenth that qualifying asks for, so CLAIMS.md says that it differs; no control was run. The training loss ends at little more than half of that of the source's own policies. The first 1,000 steps, in a run of their own, bring the loss down as far as all 20,000. Of these 16,800 were made on a GPU, 4,000 of them with products in TF32.", func(t *testing.T, s *source) bool {
+		qualify := func(recipe string) results.Qualified {
+			return testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, recipe, 8))(t)
 		}
-		return ok && whole.Runs == 0
+		first, whole, config := qualify("first"), qualify("full"), distill.FirstAttempt(18100, 8)
+		ok := math.Round(7*first.Last/first.First) == 6 && math.Round(5*whole.Last/whole.First) == 1
+		ok = ok && first.Improved == 44 && first.Problems == 64 && math.IsNaN(first.LastControl) && near(qualify("first-after-1000").Last, first.Last, .005)
+		run := testkit.Must(s.Training(config))(t)
+		curve, steps := testkit.Must(run.Losses())(t), backendSteps(run)
+		return ok && near(curve[len(curve)-1].Mean/testkit.Must(config.SourceLoss())(t), .54, .02) &&
+			steps["xla:cuda"] == 4000 && steps["xla:cuda"]+steps["xla:cuda,tf32=false"] == 16_800
 	}},
 	{"RESULTS.md", "At S = 16 it improves on all 64 problems, but its control has not been run there, so it is undecided. For the first 2,500 steps the loss stays near the first policy's. From 10,000 steps on the loss is below the paper's after 40,000, at T = 20 and at T = 40, and the training loss is below that of the source's own policies. After 40,000 steps the loss at T = 20 is no lower than after 10,000; at T = 40 the median is lower by an eighth, with intervals that overlap. The last 9,539 steps were made [on a GPU](docs/grids.md#on-a-gpu), 4,300 of them with products in TF32", func(t *testing.T, s *source) bool {
 		q := testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, "full", 16))(t)
@@ -377,13 +380,7 @@ var sayings = []statement{
 		ok = ok && furthest == 40_000 && after[[2]int{20, 40_000}].Value >= after[[2]int{20, 10_000}].Value
 		early, end := after[[2]int{40, 10_000}], after[[2]int{40, 40_000}]
 		ok = ok && math.Round(8*end.Value/early.Value) == 7 && end.Hi > early.Lo
-		steps := map[string]int{} // by backend
-		last := 0
-		p := testkit.Must(s.Training(distill.Paper(19100, 16)))(t).Manifest.Produced
-		for _, x := range append(p.Earlier, backend.Stretch{Backend: p.Backend.Name, Step: 40_000}) {
-			steps[x.Backend] += x.Step - last
-			last = x.Step
-		}
+		steps := backendSteps(testkit.Must(s.Training(distill.Paper(19100, 16)))(t))
 		return ok && steps["xla:cuda"] == 4300 && steps["xla:cuda,tf32=false"] == 9539-4300
 	}},
 	{"README.md", "With the exact critic two are resolved, both of means: better at S = 8, T = 20, worse at S = 16, T = 40", nil}, // as in RESULTS
@@ -405,6 +402,18 @@ func overMeanAt(horizon int, name method.Name, n int, of func(results.Estimate) 
 		}
 		return found == n
 	}
+}
+
+func near(x, want, tolerance float64) bool { return math.Abs(x-want) <= tolerance }
+
+// backendSteps counts the steps of a training run by backend.
+func backendSteps(run *experiment.TrainingRun) map[string]int {
+	steps, last, p := map[string]int{}, 0, run.Manifest.Produced
+	for _, x := range append(slices.Clone(p.Earlier), backend.Stretch{Backend: p.Backend.Name, Step: run.Config.Budget()}) {
+		steps[x.Backend] += x.Step - last
+		last = x.Step
+	}
+	return steps
 }
 
 // flow undoes line breaks.
