@@ -12,7 +12,6 @@ import (
 	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/lockup"
@@ -353,12 +352,12 @@ var sayings = []statement{
 		qualify := func(recipe string) results.Qualified {
 			return testkit.Must(s.Qualify(experiment.Qualification, experiment.Distillation, recipe, 8))(t)
 		}
-		first, whole, config := qualify("first"), qualify("full"), distill.FirstAttempt(18100, 8)
+		first, whole, config := qualify("first"), qualify("full"), trainingOf(t, s, "first", 8)
 		ok := math.Round(7*first.Last/first.First) == 6 && math.Round(5*whole.Last/whole.First) == 1
 		ok = ok && first.Improved == 44 && first.Problems == 64 && math.IsNaN(first.LastControl) && near(qualify("first-after-1000").Last, first.Last, .005)
 		run := testkit.Must(s.Training(config))(t)
 		curve, steps := testkit.Must(run.Losses())(t), backendSteps(run)
-		return ok && near(curve[len(curve)-1].Mean/testkit.Must(config.SourceLoss())(t), .54, .02) &&
+		return ok && near(curve[len(curve)-1].Mean/testkit.Must(config.(method.Imitating).SourceLoss())(t), .54, .02) &&
 			steps["xla:cuda"] == 4000 && steps["xla:cuda"]+steps["xla:cuda,tf32=false"] == 16_800
 	}},
 	{"RESULTS.md", "At S = 16 it improves on all 64 problems, but its control has not been run there, so it is undecided. For the first 2,500 steps the loss stays near the first policy's. From 10,000 steps on the loss is below the paper's after 40,000, at T = 20 and at T = 40, and the training loss is below that of the source's own policies. After 40,000 steps the loss at T = 20 is no lower than after 10,000; at T = 40 the median is lower by an eighth, with intervals that overlap. The last 9,539 steps were made [on a GPU](docs/grids.md#on-a-gpu), 4,300 of them with products in TF32", func(t *testing.T, s *source) bool {
@@ -380,7 +379,7 @@ var sayings = []statement{
 		ok = ok && furthest == 40_000 && after[[2]int{20, 40_000}].Value >= after[[2]int{20, 10_000}].Value
 		early, end := after[[2]int{40, 10_000}], after[[2]int{40, 40_000}]
 		ok = ok && math.Round(8*end.Value/early.Value) == 7 && end.Hi > early.Lo
-		steps := backendSteps(testkit.Must(s.Training(distill.Paper(19100, 16)))(t))
+		steps := backendSteps(testkit.Must(s.Training(trainingOf(t, s, "full", 16)))(t))
 		return ok && steps["xla:cuda"] == 4300 && steps["xla:cuda,tf32=false"] == 9539-4300
 	}},
 	{"README.md", "With the exact critic two are resolved, both of means: better at S = 8, T = 20, worse at S = 16, T = 40", nil}, // as in RESULTS
@@ -405,6 +404,17 @@ func overMeanAt(horizon int, name method.Name, n int, of func(results.Estimate) 
 }
 
 func near(x, want, tolerance float64) bool { return math.Abs(x-want) <= tolerance }
+
+// trainingOf returns the training of the first run that qualifies with a recipe of Algorithm Distillation.
+func trainingOf(t *testing.T, s *source, recipe string, states int) method.Training {
+	for _, c := range s.Store.Preset.Plan() {
+		if c.Block == experiment.Qualification && c.Method == experiment.Distillation && c.Recipe == recipe && c.S == states {
+			return testkit.Must(s.Store.Preset.Config(c))(t).Trainings()[0]
+		}
+	}
+	t.Fatalf("no run of recipe %s at S = %d is planned", recipe, states)
+	return nil
+}
 
 // backendSteps counts the steps of a training run by backend.
 func backendSteps(run *experiment.TrainingRun) map[string]int {
