@@ -221,7 +221,7 @@ func TestEdits(t *testing.T) {
 	b.open(server.URL + "/" + eval[string](b, `address()`)) // a link knows it as well
 	b.wait(`run.info.certificate.RMax === 3 && run.edits.length === 3 && !work && !$("reset-edits").disabled`)
 	b.click("#reset-edits")
-	b.wait(`run.edits.length === 0 && run.info.certificate.RMax === 1`)
+	b.wait(`run.edits.length === 0 && run.info.certificate.RMax === 1 && !$("undo").disabled`) // it is drawn after the run has changed
 	b.click("#undo")
 	b.wait(`run.edits.length === 3 && run.info.certificate.RMax === 3`)
 	edit(0, `{kind: "start", s: 0, a: 0, value: 0.75}`)

@@ -34,6 +34,15 @@ type TrainingRun struct {
 	Manifest *artifact.Manifest
 }
 
+// Stretches returns its steps in order, by what made them.
+func (t *TrainingRun) Stretches() []backend.Stretch {
+	p, last := t.Manifest.Produced, backend.Stretch{CPU: t.Manifest.Produced.CPU, Step: t.Config.Budget()}
+	if p.Backend != nil {
+		last.Backend = p.Backend.Name
+	}
+	return append(slices.Clone(p.Earlier), last)
+}
+
 // WeightsPath returns the file of the weights after a step.
 func (t *TrainingRun) WeightsPath(step int) string {
 	return filepath.Join(t.Folder, weightsFile(t.Config, step))

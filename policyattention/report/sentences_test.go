@@ -11,7 +11,6 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp/trial"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/lockup"
@@ -418,8 +417,8 @@ func trainingOf(t *testing.T, s *source, recipe string, states int) method.Train
 
 // backendSteps counts the steps of a training run by backend.
 func backendSteps(run *experiment.TrainingRun) map[string]int {
-	steps, last, p := map[string]int{}, 0, run.Manifest.Produced
-	for _, x := range append(slices.Clone(p.Earlier), backend.Stretch{Backend: p.Backend.Name, Step: run.Config.Budget()}) {
+	steps, last := map[string]int{}, 0
+	for _, x := range run.Stretches() {
 		steps[x.Backend] += x.Step - last
 		last = x.Step
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
@@ -376,12 +375,11 @@ func (s *Source) Resources(states int) (rows []Resource, err error) {
 // BackendName names what a run was made on, in order, where its steps were made on several
 // backends.
 func BackendName(run *experiment.TrainingRun) string {
-	p := run.Manifest.Produced
-	if p.Backend == nil {
+	if run.Manifest.Produced.Backend == nil {
 		return "Go, float64"
 	}
 	var names []string
-	for _, s := range append(slices.Clone(p.Earlier), backend.Stretch{Backend: p.Backend.Name}) {
+	for _, s := range run.Stretches() {
 		if s.Backend != "" && !slices.Contains(names, s.Backend) {
 			names = append(names, s.Backend)
 		}

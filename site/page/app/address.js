@@ -195,8 +195,7 @@ function queriesOf(call) {
 // open shows a state. It returns as soon as there is something to see; what is
 // still to be computed then comes on its own.
 export async function open(state) {
-  await begin(state.settings, state.file, state.edits);
-  app.run.cap = state.cap ?? state.settings.rmax;
+  await begin(state.settings, state.file, state.edits, false, state.cap);
   app.shown = new Set(state.shown.filter((n) => n !== "learned"));
   app.ghost = null;
   Object.assign(app.view, state.view, { net: state.net });

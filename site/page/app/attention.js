@@ -1,6 +1,6 @@
 // What the pictures of attention are made of: bars and short numbers in a table, and lines to its rows.
 
-import { $, el, palette, show } from "./base.js";
+import { $, el, palette, percent, show } from "./base.js";
 
 // bar draws v on a scale from −limit to limit, or from 0 to limit.
 export function bar(v, limit, colour, both) {
@@ -21,6 +21,11 @@ export const fixed = (x) => (Number.isFinite(x) ? x.toFixed(2).replace(/^-0[.]00
 // signed is fixed with a sign, and with its power of ten where two digits would say nothing.
 export const signed = (x) =>
   (x >= 0 ? "+" : "") + (x !== 0 && Math.abs(x) < 0.005 ? show(x, 2) : fixed(x));
+// became says what a network made of an action's probability.
+export const became = (action, before, after) =>
+  percent(before) === percent(after)
+    ? `kept ${action} at ${percent(after)}`
+    : `turned ${action} from ${percent(before)} into ${percent(after)}`;
 export const share = (x) =>
   x >= 0.0005 ? (100 * x).toFixed(1) + " %" : x === 0 ? "0" : show(x, 2).replace(/^(\d)\.\d·/, "$1·");
 

@@ -53,15 +53,10 @@ const COLOURS = ["paper", "card", "ink", "soft", "line", "accent", "warm", "gree
 let theme = null;
 // palette returns the colours of the scheme that is in use.
 export const palette = () => (theme ||= Object.fromEntries(COLOURS.map((n) => [n, css(n)])));
-// onScheme calls f whenever there are other colours: those of the system's scheme, or of paper.
-export function onScheme(f) {
-  const other = () => {
-    theme = null;
-    f();
-  };
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", other);
-  for (const event of ["beforeprint", "afterprint"]) addEventListener(event, other);
-}
+// forgetColours is for when another scheme is in use.
+export const forgetColours = () => {
+  theme = null;
+};
 
 const parts = (c) => [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16));
 // mix returns the colour [r, g, b] a share t of the way from a to b.

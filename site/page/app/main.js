@@ -1,7 +1,7 @@
 // The page: it puts the views together, starts the engine, and plays once by itself.
 // Every number comes from the worker.
 
-import { $, act, acting, aside, atMost, message, onScheme, plural, show, stillness } from "./base.js";
+import { $, act, acting, aside, atMost, forgetColours, message, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
 import {
   STAGES,
@@ -156,19 +156,27 @@ function buildMenu() {
     menu.firstElementChild.focus();
   });
 }
-// buildPrint shows all parts on paper, in light colours.
-function buildPrint() {
+// repaint draws in other colours, at once: printing does not wait for a frame.
+function repaint() {
+  forgetColours();
+  draw(performance.now());
+}
+// buildSchemes follows the system's colours, and shows all parts on paper, in light ones.
+function buildSchemes() {
   const { classList } = document.documentElement,
     { dataset } = document.body;
   let tab = "";
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   addEventListener("beforeprint", () => {
     classList.add("printing");
     tab = dataset.tab;
     delete dataset.tab;
+    repaint();
   });
   addEventListener("afterprint", () => {
     classList.remove("printing");
     dataset.tab = tab;
+    repaint();
   });
 }
 function build() {
@@ -192,8 +200,7 @@ function build() {
     f();
   for (const f of [renderTransport, renderWork, renderProblem, renderResult, renderStep, renderRest])
     onRender(f);
-  buildPrint();
-  onScheme(() => draw(performance.now())); // at once: printing does not wait for a frame
+  buildSchemes();
   onStart(fillIn);
   on("share", "click", share);
   on("message-close", "click", () => message(""));

@@ -104,8 +104,9 @@ const inOrder = (edits) => [...edits].sort((x, y) => startsFirst(x) - startsFirs
 
 // begin starts a run with edits applied. Edits that do not fit the problem are
 // dropped and returned if lenient is set; otherwise, and if anything else is
-// refused, the run that was there goes on as if nothing had happened.
-export async function begin(settings, file, edits = [], lenient = false) {
+// refused, the run that was there goes on as if nothing had happened. cap is the settings’
+// rmax without the changes.
+export async function begin(settings, file, edits = [], lenient = false, cap = settings.rmax) {
   const old = app.run,
     was = { ...app.pos },
     dropped = [];
@@ -122,7 +123,7 @@ export async function begin(settings, file, edits = [], lenient = false) {
       rounds: {},
       errors: {},
       id: ++generation,
-      cap: settings.rmax,
+      cap,
     };
     app.pos.k = app.pos.stage = 0;
     if (app.view.state >= info.S) app.view.state = 0;
@@ -288,11 +289,10 @@ const past = () => {
 // restart runs other settings or another problem. Edits are kept at their rounds
 // where they still fit.
 export async function restart(settings, file, edits, { k = 0, what = "", quiet = false, cap } = {}) {
+  if (app.run?.settings.rmax === settings.rmax) cap ??= app.run.cap;
   const before = app.run && past();
   const kept = losses().length > 1 && { values: losses(), what };
-  const same = app.run?.settings.rmax === settings.rmax ? app.run.cap : settings.rmax,
-    dropped = await begin(settings, file, edits, true);
-  app.run.cap = cap ?? same;
+  const dropped = await begin(settings, file, edits, true, cap);
   if (before && !quiet) {
     app.history.push(before);
     if (kept) app.ghost = kept;

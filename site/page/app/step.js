@@ -1,11 +1,11 @@
 // One step of the network seen as attention: a state's query over the memories of
 // its actions, or a pair's query over its packets.
 
-import { $, act, aside, atMost, el, palette, percent, show, stillness } from "./base.js";
+import { $, act, aside, atMost, el, palette, show, stillness } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
-import { bar, fixed, placeLines, share, signed } from "./attention.js";
+import { bar, became, fixed, placeLines, share, signed } from "./attention.js";
 import { traceRow, traced } from "./trace.js";
 import { inspect } from "./microscope.js";
 import { firstPacket } from "./tables.js";
@@ -136,9 +136,7 @@ function drawActor() {
   placeLines([rows.map((x) => x.next)], stateName(s).split(" "));
   const best = rows.reduce((x, y) => (y.next > x.next ? y : x));
   $("step-said").replaceChildren(
-    percent(best.pi) === percent(best.next)
-      ? `In ${stateName(s)} the network kept ${actionName(best.a)} at ${percent(best.next)}. `
-      : `In ${stateName(s)} the network turned ${actionName(best.a)} from ${percent(best.pi)} into ${percent(best.next)}. `,
+    `In ${stateName(s)} the network ${became(actionName(best.a), best.pi, best.next)}. `,
     el(
       "strong",
       {},

@@ -5,7 +5,6 @@ import { app, go, play, restart, stop } from "./state.js";
 import { open, openAddress, stateNow } from "./address.js";
 import { change } from "./problem.js";
 import { select } from "./selection.js";
-import { fillSettings } from "./settings.js";
 import { showStep } from "./step.js";
 import { showTab } from "./tabs.js";
 import { toggle } from "./result.js";
@@ -131,7 +130,6 @@ async function endTour() {
   await open(tour.before);
   app.history.splice(0, Infinity, ...tour.history); // Undo goes back to the visitor's own work
   app.ghost = tour.ghost;
-  fillSettings();
   $("tour-start").focus();
 }
 export function buildTour() {

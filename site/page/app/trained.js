@@ -6,7 +6,7 @@ import { app, current, decoderRound, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
 import { keyOf, traceMatrix } from "./trace.js";
-import { bar, fixed, placeLines, share, signed } from "./attention.js";
+import { bar, became, fixed, placeLines, share, signed } from "./attention.js";
 import { BLOCKS, HEADS } from "./trainedscope.js";
 
 // What the network made of the state on show, once it is there.
@@ -161,7 +161,7 @@ export function drawTrained() {
     palette().green,
   );
   $("step-said").replaceChildren(
-    `In ${stateName(s)} the trained network turned ${actionName(q)} from ${percent(r.pi[s * A + q])} into ${percent(look.results[4 * q + 3])}. `,
+    `In ${stateName(s)} the trained network ${became(actionName(q), r.pi[s * A + q], look.results[4 * q + 3])}. `,
     el(
       "strong",
       {},
