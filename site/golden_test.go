@@ -80,7 +80,7 @@ func (c golden) start(t *testing.T, got exported) (mdp.Problem, *mat.Dense) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem, err := mdp.NewProblem(c.gamma, drawn[0].MDP.P, drawn[0].MDP.R, drawn[0].Pi0)
+	problem, err := mdp.NewProblem(c.gamma, drawn[0].MDP.DenseP(), drawn[0].MDP.R, drawn[0].Pi0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (c golden) start(t *testing.T, got exported) (mdp.Problem, *mat.Dense) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !mat.Equal(exported.MDP.P, problem.MDP.P) || !mat.Equal(exported.MDP.R, problem.MDP.R) || !mat.Equal(exported.Pi0, problem.Pi0) || exported.MDP.Gamma != c.gamma {
+	if !mat.Equal(exported.MDP.DenseP(), problem.MDP.DenseP()) || !mat.Equal(exported.MDP.R, problem.MDP.R) || !mat.Equal(exported.Pi0, problem.Pi0) || exported.MDP.Gamma != c.gamma {
 		t.Fatalf("%s: the page drew another problem", c.name)
 	}
 	q0, err := problem.MDP.PolicyValue(problem.Pi0)

@@ -157,7 +157,7 @@ func phaseOf(i int) any {
 	}
 	return map[string]any{
 		"grid": grid, "index": i, "start": p.Start, "e0": p.E0, "gap": p.Gap, "greedy": greedy,
-		"p": table(p.Problem.MDP.P), "r": table(p.Problem.MDP.R), "pi0": table(p.Problem.Pi0), "qstar": table(p.Optimum.Q),
+		"p": table(p.Problem.MDP.DenseP()), "r": table(p.Problem.MDP.R), "pi0": table(p.Problem.Pi0), "qstar": table(p.Optimum.Q),
 	}
 }
 

@@ -178,7 +178,7 @@ func (r loopRow) Export(path string, _ int) error {
 		if err != nil {
 			return fmt.Errorf("bench: %w", err)
 		}
-		put(&transitions, p.MDP.P)
+		put(&transitions, p.MDP.DenseP())
 		put(&rewards, p.MDP.R)
 		put(&policy, p.Pi0)
 		put(&values, q)

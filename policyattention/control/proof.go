@@ -198,10 +198,10 @@ func (p *proof) resolvent(pi, value *mat.Dense, round int) error {
 	m := p.mdp
 	states, actions := pi.Dims()
 	n := states * actions
-	system := mat.NewDense(n, n, nil)
+	system, transitions := mat.NewDense(n, n, nil), m.DenseP()
 	for i := range n {
 		for j := range n {
-			v := -m.Gamma * m.P.At(i, j/actions) * pi.At(j/actions, j%actions)
+			v := -m.Gamma * transitions.At(i, j/actions) * pi.At(j/actions, j%actions)
 			if i == j {
 				v++
 			}

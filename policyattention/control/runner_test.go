@@ -16,6 +16,7 @@ import (
 // the greatest action where pi is nil.
 func plain(m *mdp.MDP, q, pi *mat.Dense, sweeps int) *mat.Dense {
 	states, actions := m.R.Dims()
+	transitions := m.DenseP()
 	for range sweeps {
 		next := mat.NewDense(states, actions, nil)
 		for s := range states {
@@ -33,7 +34,7 @@ func plain(m *mdp.MDP, q, pi *mat.Dense, sweeps int) *mat.Dense {
 							v += pi.At(t, b) * q.At(t, b)
 						}
 					}
-					sum += m.Gamma * m.P.At(s*actions+a, t) * v
+					sum += m.Gamma * transitions.At(s*actions+a, t) * v
 				}
 				next.Set(s, a, sum)
 			}
@@ -108,7 +109,7 @@ func TestRunner(t *testing.T) {
 			}
 			lifted := 0.0
 			for i := range 12 {
-				lifted = max(lifted, mat.Dot(m.P.RowView(i), mat.NewVecDense(4, g)))
+				lifted = max(lifted, mat.Dot(m.DenseP().RowView(i), mat.NewVecDense(4, g)))
 			}
 			near("ζ", k.Zeta, zeta)
 			near("the mean row-L1", k.RowL1, mean)

@@ -330,7 +330,7 @@ func TestCoverage(t *testing.T) {
 	var failures atomic.Int64
 	closest := make([]float64, audits)
 	parallel(t, audits, func(i int) error {
-		env, err := mdp.New(.99, problems[i].MDP.P, problems[i].MDP.R)
+		env, err := mdp.New(.99, problems[i].MDP.DenseP(), problems[i].MDP.R)
 		if err != nil {
 			return err
 		}

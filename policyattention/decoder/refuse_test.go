@@ -207,11 +207,11 @@ func TestRefusedEnvironments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	discount, err := mdp.New(.8, env.P, env.R)
+	discount, err := mdp.New(.8, env.DenseP(), env.R)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reward, err := mdp.New(.9, env.P, mat.NewDense(2, 2, []float64{0, 2, 0, 0}))
+	reward, err := mdp.New(.9, env.DenseP(), mat.NewDense(2, 2, []float64{0, 2, 0, 0}))
 	if err != nil {
 		t.Fatal(err)
 	}

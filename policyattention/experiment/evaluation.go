@@ -102,7 +102,7 @@ func (f Fixtures) Draw() ([]mdp.Problem, error) {
 func digest(problems []mdp.Problem) string {
 	h := sha256.New()
 	for _, p := range problems {
-		for _, x := range []*mat.Dense{p.MDP.P, p.MDP.R, p.Pi0} {
+		for _, x := range []*mat.Dense{p.MDP.DenseP(), p.MDP.R, p.Pi0} {
 			for i := range x.RawMatrix().Rows {
 				binary.Write(h, binary.LittleEndian, x.RawRowView(i)) //nolint:errcheck // a hash takes every write
 			}

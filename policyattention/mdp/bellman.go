@@ -27,7 +27,7 @@ func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 	m.mustFit("policy", pi)
 	m.mustFit("Q", q)
 	m.meter.Charge(2 * len(q.RawMatrix().Data))
-	return m.backup(rowDots(pi, q))
+	return m.backup(m.dots(pi, q))
 }
 
 // OptimalityBackup returns the Bellman optimality backup [S, A] of equation (3),
@@ -82,6 +82,14 @@ func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) {
 	return m.backup(v), nil
 }
 
+// StateValue returns the state values V^π [S] of the policy pi [S, A]; see PolicyValue.
+func (m *MDP) StateValue(pi *mat.Dense) ([]float64, error) {
+	if err := m.CheckPolicy(pi); err != nil {
+		return nil, err
+	}
+	return m.stateValue(pi)
+}
+
 // stateValue returns V^π [S].
 func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 	n, a := m.R.Dims()
@@ -97,8 +105,10 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 				continue
 			}
 			m.meter.Charge(1 + 2*n)
-			for t, p := range m.Next(s, j) {
-				row[t] -= float64(w * p)
+			m.meter.read(n, 0)
+			states, p := m.Successors(s, j)
+			for k, t := range states {
+				row[t] -= float64(w * p[k])
 			}
 		}
 		row[s]++
@@ -117,7 +127,7 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 // rewardsUnder returns r^π [S].
 func (m *MDP) rewardsUnder(pi *mat.Dense) []float64 {
 	m.meter.read(len(pi.RawMatrix().Data), 2*len(pi.RawMatrix().Data))
-	return rowDots(pi, m.rewards())
+	return m.dots(pi, m.rewards())
 }
 
 // iterate returns what is left of V = 0 after so many sweeps V ← r^π + γ P^π V.
@@ -128,8 +138,9 @@ func (m *MDP) iterate(pi *mat.Dense, sweeps int) []float64 {
 	for s := range n {
 		for j := range a {
 			if w := m.Gamma * pi.At(s, j); w != 0 {
-				for _, next := range m.next[s*a+j] {
-					chain[s] = append(chain[s], successor{next.state, w * next.p})
+				states, p := m.Successors(s, j)
+				for k, t := range states {
+					chain[s] = append(chain[s], successor{int(t), w * p[k]})
 				}
 			}
 		}
@@ -154,12 +165,12 @@ func (m *MDP) iterate(pi *mat.Dense, sweeps int) []float64 {
 // where an LU solve, which takes about S³/3 multiplications, is less work.
 func (m *MDP) sweeps() int {
 	s, a := m.R.Dims()
-	if m.next == nil || m.Gamma == 0 {
+	if !m.few || m.Gamma == 0 {
 		return 0
 	}
 	// The start, 0, is at most B away; γ^sweeps B is below the rounding of B.
 	sweeps := math.Ceil(math.Log(epsilon/4) / math.Log(m.Gamma))
-	if sweeps*float64(m.nonzeros+s*a) > float64(s)*float64(s)*float64(s)/3 {
+	if sweeps*float64(len(m.next.P)+s*a) > float64(s)*float64(s)*float64(s)/3 {
 		return 0
 	}
 	return int(sweeps)
@@ -170,10 +181,34 @@ const epsilon = 0x1p-52
 
 // Optimum is an optimal solution of an MDP.
 type Optimum struct {
-	Q          *mat.Dense // Q* [S, A]
-	Policy     []int      // a greedy action in each state [S]
+	Q          *mat.Dense // Q* [S, A]; −∞ where an action does not exist
+	V          []float64  // V* [S]
+	Policy     []int      // an optimal action in each state [S]
+	Error      []float64  // a bound on |V* − V| in each state [S]
 	Residual   float64    // ‖F Q − Q‖∞, which bounds ‖Q* − Q‖∞ by Residual/(1-γ)
 	Iterations int        // rounds of policy iteration
+
+	optimal []bool // [S·A]
+}
+
+// Optimal returns whether action a is optimal in state s, perhaps beside others.
+func (o *Optimum) Optimal(s, a int) bool { return o.optimal[s*len(o.optimal)/len(o.V)+a] }
+
+// Tied returns in how many states several actions are optimal.
+func (o *Optimum) Tied() int {
+	tied := 0
+	for s := range o.V {
+		n := 0
+		for a := range len(o.optimal) / len(o.V) {
+			if o.Optimal(s, a) {
+				n++
+			}
+		}
+		if n > 1 {
+			tied++
+		}
+	}
+	return tied
 }
 
 // Optimal returns Q* by Howard's policy iteration. An action replaces the
@@ -212,7 +247,15 @@ func (m *MDP) Optimal() (*Optimum, error) {
 		}
 		if !changed {
 			residual := MaxAbsDiff(m.OptimalityBackup(q), q)
-			return &Optimum{Q: q, Policy: policy, Residual: residual, Iterations: iteration}, nil
+			o := &Optimum{Q: q, V: make([]float64, s), Policy: policy, Error: make([]float64, s), Residual: residual, Iterations: iteration, optimal: make([]bool, s*a)}
+			for i := range s {
+				row := q.RawRowView(i)
+				o.V[i], o.Error[i] = slices.Max(row), residual/(1-m.Gamma)
+				for j, x := range row {
+					o.optimal[i*a+j] = x >= o.V[i]-1e-12*max(1, math.Abs(o.V[i]))
+				}
+			}
+			return o, nil
 		}
 	}
 	return nil, errors.New("mdp: policy iteration did not settle")
@@ -224,17 +267,28 @@ func MaxAbsDiff(x, y *mat.Dense) float64 {
 	for s := range x.RawMatrix().Rows {
 		b := y.RawRowView(s)
 		for a, v := range x.RawRowView(s) {
-			top = math.Max(top, math.Abs(v-b[a]))
+			if v != b[a] { // −∞ is no distance from −∞
+				top = math.Max(top, math.Abs(v-b[a]))
+			}
 		}
 	}
 	return top
 }
 
-// rowDots returns ⟨x(s,·), y(s,·)⟩ for each row s.
-func rowDots(x, y *mat.Dense) []float64 {
-	v := make([]float64, x.RawMatrix().Rows)
+// dots returns ⟨π(s,·), x(s,·)⟩ for each state s, over the actions that exist.
+func (m *MDP) dots(pi, x *mat.Dense) []float64 {
+	v := make([]float64, m.States())
 	for s := range v {
-		v[s] = numeric.Dot(x.RawRowView(s), y.RawRowView(s))
+		weights, row := pi.RawRowView(s), x.RawRowView(s)
+		if !m.Masked() {
+			v[s] = numeric.Dot(weights, row)
+			continue
+		}
+		for a, w := range weights {
+			if m.Exists(s, a) {
+				v[s] += float64(w * row[a])
+			}
+		}
 	}
 	return v
 }

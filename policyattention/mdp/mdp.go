@@ -15,24 +15,26 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
-
-	"icrl/internal/numeric"
 )
 
 // Tolerance is how far the sum of a probability row may lie from one. No entry
 // may lie below zero.
 const Tolerance = 1e-9
 
-// MDP is a finite discounted Markov decision process (Section 3 of the paper).
-// Build one with New, which validates it; the fields are read-only afterwards.
+// MDP is a finite Markov decision process (Section 3 of the paper). Build one with New or
+// Model.Build, which validate it; it is read-only afterwards.
 type MDP struct {
-	Gamma float64    // discount γ in [0, 1)
-	P     *mat.Dense // [S·A, S], row-stochastic; row s·A+a is P(·|s,a)
-	R     *mat.Dense // [S, A], finite rewards r(s,a)
+	Gamma float64    // discount γ in [0, 1); 1 where every episode surely ends
+	R     *mat.Dense // [S, A], rewards r(s,a); −∞ where the state does not have the action
+	Meaning
+	// Warnings are sentences on what its user should know.
+	Warnings []string
 
-	next     [][]successor // the positive entries of each row of P [S·A]; nil unless they are few
-	nonzeros int           // positive entries of P
-	meter    *Meter        // nil where nobody counts
+	next    Transitions // P by successors
+	missing []bool      // [S·A], the actions that do not exist; nil where all do
+	proper  []int       // at γ = 1, a policy [S] that ends surely
+	few     bool        // whether at most an eighth of P is positive, which a meter asks
+	meter   *Meter      // nil where nobody counts
 }
 
 // successor is a state that an action can lead to.
@@ -41,13 +43,10 @@ type successor struct {
 	p     float64
 }
 
-// New returns the MDP with discount gamma and copies of the transitions p
-// [S·A, S] and the rewards r [S, A]. The error names the first input that is not
-// what it must be.
+// New returns the MDP with discount gamma and copies of the transitions p [S·A, S] and the
+// rewards r [S, A]; see Model for all that a problem may say. The error names the first
+// input that is not what it must be.
 func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
-	if !(gamma >= 0 && gamma < 1) {
-		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1", gamma)
-	}
 	if p == nil || r == nil || p.IsEmpty() || r.IsEmpty() {
 		return nil, errors.New("mdp: transitions P and rewards r must not be empty")
 	}
@@ -55,70 +54,54 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 	if rows, cols := p.Dims(); rows != s*a || cols != s {
 		return nil, fmt.Errorf("mdp: transitions P are [%d, %d], want [S·A, S] = [%d, %d] for rewards [%d, %d]", rows, cols, s*a, s, s, a)
 	}
-	for i := range s * a {
-		if err := checkDistribution(p.RawRowView(i)); err != nil {
-			return nil, fmt.Errorf("mdp: P(·|s=%d,a=%d) %w", i/a, i%a, err)
-		}
-	}
-	for i := range s {
-		for j, v := range r.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("mdp: reward r(s=%d,a=%d) is %v, want a finite number", i, j, v)
-			}
-		}
-	}
-	m := &MDP{Gamma: gamma, P: mat.DenseCopyOf(p), R: mat.DenseCopyOf(r)}
-	for i := range s * a {
-		for _, v := range p.RawRowView(i) {
-			if v > 0 {
-				m.nonzeros++
-			}
-		}
-	}
-	if m.nonzeros <= s*a*s/8 {
-		m.next = make([][]successor, s*a)
-		for i := range m.next {
-			for t, v := range p.RawRowView(i) {
-				if v > 0 {
-					m.next[i] = append(m.next[i], successor{t, v})
-				}
-			}
-		}
-	}
-	return m, nil
+	return Model{Gamma: gamma, P: DenseRows(p), R: r}.Build()
 }
 
 // Expect returns E_{S'|s,a} v(S') for state values v [S].
 func (m *MDP) Expect(s, a int, v []float64) float64 {
-	if m.next == nil {
-		m.meter.read(0, 2*len(v))
-		return numeric.Dot(m.Next(s, a), v)
-	}
+	states, p := m.Successors(s, a)
+	m.meter.read(m.cost(len(states)), 2*m.cost(len(states)))
 	sum := 0.0
-	successors := m.next[s*m.Actions()+a]
-	m.meter.read(len(successors), 2*len(successors))
-	for _, n := range successors {
-		sum += float64(n.p * v[n.state])
+	for k, t := range states {
+		sum += float64(p[k] * v[t])
 	}
 	return sum
 }
 
-// checkDistribution reports in what row is not a probability distribution.
-func checkDistribution(row []float64) error {
-	sum := 0.0
-	for i, v := range row {
-		if math.IsNaN(v) || v < 0 || math.IsInf(v, 1) {
-			return fmt.Errorf("has entry %d equal to %v, want a probability", i, v)
+// cost returns what a meter counts for a row of P with so many positive entries: all S
+// unless few of P are positive.
+func (m *MDP) cost(positive int) int {
+	if m.few {
+		return positive
+	}
+	return m.States()
+}
+
+// Successors returns the states that follow (s,a) with positive probability, in increasing
+// order, and their probabilities. They must not be changed, and no meter counts them.
+func (m *MDP) Successors(s, a int) (states []int32, p []float64) {
+	return m.next.Row(s*m.Actions() + a)
+}
+
+// Exists returns whether state s has action a.
+func (m *MDP) Exists(s, a int) bool { return m.missing == nil || !m.missing[s*m.Actions()+a] }
+
+// Masked returns whether some state lacks some action.
+func (m *MDP) Masked() bool { return m.missing != nil }
+
+// DenseP returns P as a new matrix [S·A, S], whose row s·A+a is P(·|s,a) (and 0 where the
+// action does not exist): S²·A numbers, which large problems cannot afford.
+func (m *MDP) DenseP() *mat.Dense {
+	s, a := m.R.Dims()
+	m.meter.read(s*a*s, 0)
+	p := mat.NewDense(s*a, s, nil)
+	for i := range s * a {
+		states, row := m.next.Row(i)
+		for k, t := range states {
+			p.Set(i, int(t), row[k])
 		}
-		sum += v
 	}
-	switch off := math.Abs(sum - 1); {
-	case off > single:
-		return fmt.Errorf("sums to %.12g, want 1 within %g", sum, Tolerance)
-	case off > Tolerance:
-		return fmt.Errorf("sums to %.12g, want 1 within %g; is it of single precision? (NormalizeRows)", sum, Tolerance)
-	}
-	return nil
+	return p
 }
 
 // single is how far the sum of a row of single precision may lie from one.
@@ -152,10 +135,15 @@ func (m *MDP) States() int { s, _ := m.R.Dims(); return s }
 // Actions returns the number of actions A.
 func (m *MDP) Actions() int { _, a := m.R.Dims(); return a }
 
-// Next returns the distribution P(·|s,a) [S]; it must not be changed.
+// Next returns the distribution P(·|s,a) as a new vector [S].
 func (m *MDP) Next(s, a int) []float64 {
 	m.meter.read(m.States(), 0)
-	return m.transitions().RawRowView(s*m.Actions() + a)
+	row := make([]float64, m.States())
+	states, p := m.Successors(s, a)
+	for k, t := range states {
+		row[t] = p[k]
+	}
+	return row
 }
 
 // Reward returns r(s,a).
@@ -170,14 +158,17 @@ func (m *MDP) Transition(rng *rand.Rand, s, a int) (reward float64, next int) {
 	if m.meter != nil {
 		m.meter.now.Transitions++
 	}
-	return m.rewards().At(s, a), Sample(rng, m.transitions().RawRowView(s*m.Actions()+a))
+	states, p := m.Successors(s, a)
+	return m.rewards().At(s, a), int(states[Sample(rng, p)])
 }
 
-// RMax returns max |r(s,a)|, which a controller may know: no meter counts it.
+// RMax returns max |r(s,a)| over the actions that exist, which a controller may know: no meter counts it.
 func (m *MDP) RMax() float64 {
 	top := 0.0
 	for _, v := range m.rewards().RawMatrix().Data {
-		top = math.Max(top, math.Abs(v))
+		if !math.IsInf(v, -1) {
+			top = math.Max(top, math.Abs(v))
+		}
 	}
 	return top
 }
@@ -185,11 +176,19 @@ func (m *MDP) RMax() float64 {
 // Bound returns B = R_max/(1-γ), which no action value exceeds in magnitude.
 func (m *MDP) Bound() float64 { return m.RMax() / (1 - m.Gamma) }
 
-// CheckPolicy reports why pi is not a policy of m: a wrong shape, or a row that is
-// not a probability distribution within Tolerance.
+// CheckPolicy reports why pi is not a policy of m: a wrong shape, a row that is not a
+// probability distribution within Tolerance, or an action that does not exist.
 func (m *MDP) CheckPolicy(pi *mat.Dense) error {
 	s, a := m.R.Dims()
-	return CheckPolicy(pi, s, a)
+	if err := CheckPolicy(pi, s, a); err != nil {
+		return err
+	}
+	for i := range m.missing {
+		if p := pi.At(i/a, i%a); m.missing[i] && p != 0 {
+			return fmt.Errorf("mdp: policy has probability %v of action %d in state %d, which does not have it", p, i%a, i/a)
+		}
+	}
+	return nil
 }
 
 // CheckPolicy reports why pi is not a policy of s states and a actions.
@@ -200,14 +199,17 @@ func CheckPolicy(pi *mat.Dense, s, a int) error {
 	return CheckRows("policy", pi)
 }
 
-// CheckTable reports why the table called name is not [S, A] and finite.
+// CheckTable reports why the table called name is not [S, A] and finite, or −∞ where an
+// action does not exist.
 func (m *MDP) CheckTable(name string, x *mat.Dense) error {
 	s, a := m.R.Dims()
-	return CheckTable(name, x, s, a)
+	return checkTable(name, x, s, a, m.missing)
 }
 
 // CheckTable reports why the table called name is not [s, a] and finite.
-func CheckTable(name string, x *mat.Dense, s, a int) error {
+func CheckTable(name string, x *mat.Dense, s, a int) error { return checkTable(name, x, s, a, nil) }
+
+func checkTable(name string, x *mat.Dense, s, a int, missing []bool) error {
 	if x == nil {
 		return fmt.Errorf("mdp: %s is missing", name)
 	}
@@ -216,7 +218,8 @@ func CheckTable(name string, x *mat.Dense, s, a int) error {
 	}
 	for i := range s {
 		for j, v := range x.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
+			none := missing != nil && missing[i*a+j] && math.IsInf(v, -1)
+			if !none && (math.IsNaN(v) || math.IsInf(v, 0)) {
 				return fmt.Errorf("mdp: %s has entry (s=%d,a=%d) equal to %v, want a finite number", name, i, j, v)
 			}
 		}
@@ -235,8 +238,29 @@ func CheckRows(name string, pi *mat.Dense) error {
 	return nil
 }
 
-// Uniform returns the uniform policy [S, A].
-func (m *MDP) Uniform() *mat.Dense { return UniformPolicy(m.R.Dims()) }
+// Uniform returns the policy [S, A] that is uniform over the actions of each state.
+func (m *MDP) Uniform() *mat.Dense {
+	s, a := m.R.Dims()
+	pi := UniformPolicy(s, a)
+	for i := range s {
+		if !m.Masked() {
+			break
+		}
+		n := 0
+		for j := range a {
+			if m.Exists(i, j) {
+				n++
+			}
+		}
+		for j := range a {
+			pi.Set(i, j, 0)
+			if m.Exists(i, j) {
+				pi.Set(i, j, 1/float64(n))
+			}
+		}
+	}
+	return pi
+}
 
 // UniformPolicy returns the uniform policy of so many states and actions.
 func UniformPolicy(states, actions int) *mat.Dense {

@@ -21,7 +21,7 @@ type Count struct {
 // one. Whoever computes with what it was given charges the rest by Charge. The methods
 // of a nil Meter do nothing, so that nobody needs to know whether there is one.
 type Meter struct {
-	p, r   *mat.Dense // the tables that the metered MDP hides
+	r      *mat.Dense // the rewards that the metered MDP hides
 	now    Count
 	rounds []Count
 	// seconds since the meter was made. A time.Time here would keep all that formats times in
@@ -30,13 +30,13 @@ type Meter struct {
 }
 
 // Metered returns the same MDP behind a meter. What it tells of itself but for sizes,
-// discount and reward cap is counted; its fields P and r hold NaN, so that nothing can be
-// read past the meter. A meter is not safe for concurrent use.
+// discount and reward cap is counted, but for Successors; its field R holds NaN, so that
+// nothing is read past the meter by mistake. A meter is not safe for concurrent use.
 func (m *MDP) Metered() *MDP {
 	hidden := *m
 	began := time.Now()
-	hidden.meter = &Meter{p: m.transitions(), r: m.rewards(), seconds: func() float64 { return time.Since(began).Seconds() }}
-	hidden.P, hidden.R = unknown(m.P), unknown(m.R)
+	hidden.meter = &Meter{r: m.rewards(), seconds: func() float64 { return time.Since(began).Seconds() }}
+	hidden.R = unknown(m.R)
 	return &hidden
 }
 
@@ -83,14 +83,6 @@ func (t *Meter) read(entries, operations int) {
 		t.now.Entries += entries
 		t.now.Operations += operations
 	}
-}
-
-// transitions returns P behind the meter.
-func (m *MDP) transitions() *mat.Dense {
-	if m.meter != nil {
-		return m.meter.p
-	}
-	return m.P
 }
 
 // rewards returns r behind the meter.

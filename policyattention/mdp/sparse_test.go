@@ -35,7 +35,7 @@ func TestSparseAgainstDense(t *testing.T) {
 			t.Errorf("γ=%v: iterates: %v", gamma, iterates)
 		}
 		dense := *m
-		dense.next = nil
+		dense.few = false
 		pi := RandomPolicy(seed.New(9, "policy"), 300, 2)
 		got, err := m.PolicyValue(pi)
 		if err != nil {

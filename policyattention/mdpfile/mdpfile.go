@@ -129,7 +129,7 @@ func encodeNPZ(w io.Writer, problem mdp.Problem) error {
 	s, a := m.R.Dims()
 	arrays := map[string]npz.Array{
 		"gamma": {Data: []float64{m.Gamma}},
-		"P":     {Shape: []int{s, a, s}, Data: m.P.RawMatrix().Data},
+		"P":     {Shape: []int{s, a, s}, Data: m.DenseP().RawMatrix().Data},
 		"r":     {Shape: []int{s, a}, Data: m.R.RawMatrix().Data},
 	}
 	if problem.Pi0 != nil {

@@ -78,7 +78,7 @@ func TestPlanners(t *testing.T) {
 // Without a future, γ = 0, T steps of either are π₀ e^{ηTr}, normalized.
 func TestStepsWithoutAFuture(t *testing.T) {
 	drawn := draw(t, 4, 3, 1)[0]
-	p, err := mdp.NewProblem(0, drawn.MDP.P, drawn.MDP.R, drawn.Pi0)
+	p, err := mdp.NewProblem(0, drawn.MDP.DenseP(), drawn.MDP.R, drawn.Pi0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -362,7 +362,7 @@ func familySizes(s *source) (*measured, error) {
 		}
 		mdps, policies := map[string]bool{}, map[string]bool{}
 		for _, p := range problems {
-			mdps[fmt.Sprint(p.MDP.P.RawMatrix().Data, p.MDP.R.RawMatrix().Data)] = true
+			mdps[fmt.Sprint(p.MDP.DenseP().RawMatrix().Data, p.MDP.R.RawMatrix().Data)] = true
 			policies[fmt.Sprint(p.Pi0.RawMatrix().Data)] = true
 		}
 		want := 64

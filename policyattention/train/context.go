@@ -102,7 +102,7 @@ func starve(rng *rand.Rand, pi *mat.Dense, everywhere bool) {
 // relabel returns the MDP with state s called states[s] and action a called
 // actions[a].
 func relabel(m *mdp.MDP, states, actions []int) (*mdp.MDP, error) {
-	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
+	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
 	for s, toState := range states {
 		for a, toAction := range actions {
 			row := p.RawRowView(toState*len(actions) + toAction)

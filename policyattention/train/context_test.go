@@ -127,7 +127,7 @@ func TestRuns(t *testing.T) {
 	second := testkit.Must(c.contexts(1))(t)
 	for i, x := range first {
 		y := second[i]
-		if x.Round != y.Round || x.Eta != y.Eta || !mat.Equal(x.MDP.P, y.MDP.P) {
+		if x.Round != y.Round || x.Eta != y.Eta || !mat.Equal(x.MDP.DenseP(), y.MDP.DenseP()) {
 			t.Errorf("example %d: runs of rounds %d and %d, η %v and %v", i, x.Round, y.Round, x.Eta, y.Eta)
 		}
 		if same := mat.Equal(x.Q, y.Q); same != (x.Round == 0) {

@@ -370,7 +370,7 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 	if d.S < 0 || d.S >= states || d.A < 0 || d.A >= actions || d.T < 0 || d.T >= states {
 		return nil, nil, fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and %d actions", d.S, d.A, d.T, states, actions)
 	}
-	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
+	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
 	switch {
 	case d.Place:
 		for a := range actions {

@@ -125,7 +125,7 @@ func (g *Grid) set(m *mdp.MDP, s int, tile byte) (*Grid, *mdp.MDP, error) {
 	next.Tiles = g.Tiles[:s] + string(tile) + g.Tiles[s+1:]
 	oldP, oldR := g.tables()
 	newP, newR := next.tables()
-	p, r := mat.DenseCopyOf(m.P), mat.DenseCopyOf(m.R)
+	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
 	for i := range len(g.Tiles) * Moves {
 		if !equal(oldP.RawRowView(i), newP.RawRowView(i)) {
 			p.SetRow(i, newP.RawRowView(i))

@@ -29,7 +29,7 @@ func TestMaps(t *testing.T) {
 			last := e.Phases[len(e.Phases)-1]
 			p, r := last.Grid.tables()
 			r.Set(1, 2, 0.25)
-			if last.Grid.Tiles[6] != tile || !mat.Equal(last.Problem.MDP.P, p) {
+			if last.Grid.Tiles[6] != tile || !mat.Equal(last.Problem.MDP.DenseP(), p) {
 				t.Errorf("%s: place 6 as %q has other transitions than a map drawn that way", preset, tile)
 			}
 			// Entering pays in r(1,2) when its row changed, and the edit then gives way.
@@ -68,7 +68,7 @@ func TestWall(t *testing.T) {
 		t.Errorf("the value beside the new wall was %v and is %v", x, y)
 	}
 	for i := range e.Decoder.States * Moves {
-		if p := after.Problem.MDP.P.At(i, 17); i/Moves != 17 && p != 0 {
+		if p := after.Problem.MDP.DenseP().At(i, 17); i/Moves != 17 && p != 0 {
 			t.Errorf("row %d enters the wall with probability %v", i, p)
 		}
 	}

@@ -35,5 +35,5 @@ func (s Settings) Problem() (mdp.Problem, error) {
 	if err != nil {
 		return mdp.Problem{}, err
 	}
-	return mdp.NewProblem(s.Gamma, problems[0].MDP.P, problems[0].MDP.R, problems[0].Pi0)
+	return mdp.NewProblem(s.Gamma, problems[0].MDP.DenseP(), problems[0].MDP.R, problems[0].Pi0)
 }

@@ -184,7 +184,7 @@ func TestScaleAndOffset(t *testing.T) {
 	const scale, offset = 300, -7
 	r := mat.DenseCopyOf(p.MDP.R)
 	r.Apply(func(_, _ int, v float64) float64 { return scale*v + offset }, r)
-	m := testkit.Must(mdp.New(p.MDP.Gamma, p.MDP.P, r))(t)
+	m := testkit.Must(mdp.New(p.MDP.Gamma, p.MDP.DenseP(), r))(t)
 	run := func(p mdp.Problem, eta float64) *mat.Dense {
 		loop := control.ExactPMD(eta)
 		loop.Critic = &critic.Critic{Estimate: released(t), Samples: 4, Root: 3, Corrected: true, Anchored: true}

@@ -144,7 +144,7 @@ func (r Row) change(p mdp.Problem, stream uint64, i int) (Problem, error) {
 	rewards.Apply(func(_, _ int, v float64) float64 {
 		return r.Least + float64((r.Most-r.Least)*(v+1)/2)
 	}, rewards)
-	m, err := mdp.New(r.Gamma, p.MDP.P, rewards)
+	m, err := mdp.New(r.Gamma, p.MDP.DenseP(), rewards)
 	if err != nil {
 		return Problem{}, err
 	}

@@ -193,7 +193,7 @@ func drawProblems(root uint64, states, actions int, gamma float64, n int) ([]mdp
 		return nil, err
 	}
 	for i, p := range problems {
-		if problems[i].MDP, err = mdp.New(gamma, p.MDP.P, p.MDP.R); err != nil {
+		if problems[i].MDP, err = mdp.New(gamma, p.MDP.DenseP(), p.MDP.R); err != nil {
 			return nil, err
 		}
 	}

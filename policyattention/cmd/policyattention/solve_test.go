@@ -194,7 +194,7 @@ func TestUnfamiliar(t *testing.T) {
 	changed := func(least, most float64) mdp.Problem {
 		r := mat.DenseCopyOf(p.MDP.R)
 		r.Apply(func(_, _ int, v float64) float64 { return least + (most-least)*(v+1)/2 }, r)
-		m, err := mdp.New(p.MDP.Gamma, p.MDP.P, r)
+		m, err := mdp.New(p.MDP.Gamma, p.MDP.DenseP(), r)
 		if err != nil {
 			t.Fatal(err)
 		}

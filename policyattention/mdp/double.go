@@ -1,0 +1,59 @@
+package mdp
+
+import "math"
+
+// double is an unevaluated sum hi+lo of two float64 with |lo| at most half an ulp of hi:
+// some 106 bits (Dekker, 1971).
+type double struct{ hi, lo float64 }
+
+func (x double) float() float64 { return x.hi + x.lo }
+
+// twoSum returns a+b exactly (Knuth).
+func twoSum(a, b float64) double {
+	sum := a + b
+	part := sum - a
+	return double{sum, (a - (sum - part)) + (b - part)}
+}
+
+// normal returns hi+lo where |hi| ≥ |lo| (Dekker's fast sum).
+func normal(hi, lo float64) double {
+	sum := hi + lo
+	return double{sum, lo - (sum - hi)}
+}
+
+// plus returns x+b.
+func (x double) plus(b float64) double {
+	sum := twoSum(x.hi, b)
+	return normal(sum.hi, sum.lo+x.lo)
+}
+
+// add returns x+y, with a relative error of some 2⁻¹⁰⁴ whatever their signs.
+func (x double) add(y double) double {
+	hi, lo := twoSum(x.hi, y.hi), twoSum(x.lo, y.lo)
+	hi = normal(hi.hi, hi.lo+lo.hi)
+	return normal(hi.hi, hi.lo+lo.lo)
+}
+
+func (x double) negative() double { return double{-x.hi, -x.lo} }
+
+// times returns x·b.
+func (x double) times(b float64) double {
+	p := float64(x.hi * b)
+	return normal(p, math.FMA(x.lo, b, math.FMA(x.hi, b, -p)))
+}
+
+// over returns x/y: a quotient, and one more of what is left.
+func (x double) over(y double) double {
+	q := x.hi / y.hi
+	rest := x.add(y.times(-q))
+	return normal(q, rest.float()/y.hi)
+}
+
+// sumOf returns Σ x_i.
+func sumOf(x []float64) double {
+	sum := double{}
+	for _, v := range x {
+		sum = sum.plus(v)
+	}
+	return sum
+}

@@ -1,0 +1,386 @@
+package mdp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Transitions are rows of P by successors (compressed sparse rows): row i = s·A+a leads to
+// the states State[Offset[i]:Offset[i+1]] with the probabilities P at the same places.
+type Transitions struct {
+	Offset []int     // [rows+1], from 0
+	State  []int32   // in increasing order once Build has seen them
+	P      []float64 // as long as State
+}
+
+// Add gives the row in the making one more successor.
+func (t *Transitions) Add(state int, p float64) {
+	t.State, t.P = append(t.State, int32(state)), append(t.P, p)
+}
+
+// EndRow ends the row in the making.
+func (t *Transitions) EndRow() {
+	if t.Offset == nil {
+		t.Offset = append(t.Offset, 0)
+	}
+	t.Offset = append(t.Offset, len(t.State))
+}
+
+// Row returns the successors of row i and their probabilities, which must not be changed.
+func (t *Transitions) Row(i int) (states []int32, p []float64) {
+	from, to := t.Offset[i], t.Offset[i+1]
+	return t.State[from:to], t.P[from:to]
+}
+
+// DenseRows returns the transitions of the matrix p [rows, S], zeros left out.
+func DenseRows(p *mat.Dense) Transitions {
+	t := Transitions{}
+	for i := range p.RawMatrix().Rows {
+		for state, x := range p.RawRowView(i) {
+			if x != 0 {
+				t.Add(state, x)
+			}
+		}
+		t.EndRow()
+	}
+	return t
+}
+
+// Triplets returns so many rows of transitions from entries in any order: entry k says that
+// row[k] leads to state[k] with probability p[k]. What is said twice adds up.
+func Triplets(rows int, row, state []int32, p []float64) (Transitions, error) {
+	t := Transitions{Offset: make([]int, rows+1), State: make([]int32, len(row)), P: make([]float64, len(row))}
+	if len(state) != len(row) || len(p) != len(row) {
+		return t, fmt.Errorf("mdp: %d rows, %d successors and %d probabilities of transitions", len(row), len(state), len(p))
+	}
+	for k, i := range row {
+		if i < 0 || int(i) >= rows {
+			return t, fmt.Errorf("mdp: transition %d is of row %d, want one of 0 … %d", k, i, rows-1)
+		}
+		t.Offset[i+1]++
+	}
+	for i := range rows {
+		t.Offset[i+1] += t.Offset[i]
+	}
+	at := slices.Clone(t.Offset)
+	for k, i := range row {
+		t.State[at[i]], t.P[at[i]] = state[k], p[k]
+		at[i]++
+	}
+	return t, nil
+}
+
+// Meaning is what a problem says of itself beyond P, r and γ.
+type Meaning struct {
+	// Minimize says that rewards are costs with their sign turned, and values too: what is
+	// printed turns them back.
+	Minimize bool
+	// Start [S] is the distribution of the first state; nil where there is none.
+	Start []float64
+	// Terminal lists the states that end an episode: whatever is done there earns 0 for ever.
+	Terminal []int
+	// StateNames [S] and ActionNames [A] are nil where things are known by number.
+	StateNames, ActionNames []string
+	// Rows and Columns are the shape of the grid that the states fill row by row; 0 where
+	// there is none.
+	Rows, Columns int
+}
+
+// Model is what Build makes an MDP of.
+type Model struct {
+	Gamma float64 // γ in [0, 1); 1 where every episode surely ends (see Meaning.Terminal)
+	P     Transitions
+	// R [S, A] holds rewards, or costs where Minimize is set. A reward of −∞ (a cost of +∞)
+	// says that the state does not have that action; P then needs no row for it.
+	R *mat.Dense
+	Meaning
+	// Normalize divides rows of P that are off by more than Rounded, by up to 5 %, too.
+	Normalize bool
+}
+
+const (
+	// Rounded is how far the sum of a row of P may lie from one before it is refused; rows
+	// that lie off by more than rounding are divided by their sums.
+	Rounded = 1e-6
+	// negligible is the size below which a negative probability is rounding, and 0.
+	negligible = 1e-12
+	// exact is how far the sum of a row that was divided by its sum may lie from one.
+	exact = 1e-15
+)
+
+// Build returns the MDP of the model, which it copies. The error names the first input
+// that is not what it must be, and what to write instead.
+func (model Model) Build() (*MDP, error) {
+	if !(model.Gamma >= 0 && model.Gamma <= 1) {
+		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1", model.Gamma)
+	}
+	if model.R == nil || model.R.IsEmpty() || len(model.P.Offset) == 0 {
+		return nil, errors.New("mdp: transitions P and rewards r must not be empty")
+	}
+	s, a := model.R.Dims()
+	if rows := len(model.P.Offset) - 1; rows != s*a {
+		return nil, fmt.Errorf("mdp: transitions P have %d rows, want S·A = %d·%d", rows, s, a)
+	}
+	if s > math.MaxInt32 {
+		return nil, fmt.Errorf("mdp: %d states are too many", s)
+	}
+	m := &MDP{Gamma: model.Gamma, Meaning: model.Meaning}
+	if err := m.checkMeaning(s, a); err != nil {
+		return nil, err
+	}
+	if err := m.setRewards(model.R); err != nil {
+		return nil, err
+	}
+	if err := m.setTransitions(model.P, model.Normalize); err != nil {
+		return nil, err
+	}
+	if m.Gamma == 1 {
+		if err := m.checkEnds(); err != nil {
+			return nil, err
+		}
+	} else if bound := m.Bound(); bound > math.MaxFloat64/4 {
+		return nil, fmt.Errorf("mdp: rewards of %.4g at gamma %v add up to more than a number holds (1.8e308); "+
+			"divide all rewards by a constant, which changes no optimal action", m.RMax(), m.Gamma)
+	}
+	m.warnOfPenalty()
+	return m, nil
+}
+
+// checkMeaning copies what the problem says of itself, and checks it.
+func (m *MDP) checkMeaning(s, a int) error {
+	x := &m.Meaning
+	if x.Start != nil {
+		if x.Start = slices.Clone(x.Start); len(x.Start) != s {
+			return fmt.Errorf("mdp: the start distribution has %d states, want %d", len(x.Start), s)
+		}
+		if _, err := repair(x.Start, false); err != nil {
+			return fmt.Errorf("mdp: the start distribution %w", err)
+		}
+	}
+	x.Terminal = slices.Compact(slices.Sorted(slices.Values(x.Terminal)))
+	for _, t := range x.Terminal {
+		if t < 0 || t >= s {
+			return fmt.Errorf("mdp: terminal state %d does not exist, want one of 0 … %d", t, s-1)
+		}
+	}
+	for _, names := range []struct {
+		of   string
+		list *[]string
+		want int
+	}{{"states", &x.StateNames, s}, {"actions", &x.ActionNames, a}} {
+		if n := len(*names.list); n != 0 && n != names.want {
+			return fmt.Errorf("mdp: %d names of %s, want %d", n, names.of, names.want)
+		}
+		*names.list = slices.Clone(*names.list)
+	}
+	if (x.Rows != 0 || x.Columns != 0) && (x.Rows < 1 || x.Columns < 1 || s%x.Columns != 0 || x.Rows != s/x.Columns) {
+		return fmt.Errorf("mdp: a grid of %d rows and %d columns does not hold %d states", x.Rows, x.Columns, s)
+	}
+	return nil
+}
+
+// setRewards copies rewards, turns costs, and notes which actions there are.
+func (m *MDP) setRewards(r *mat.Dense) error {
+	m.R = mat.DenseCopyOf(r)
+	s, a := m.R.Dims()
+	name, none := "reward", math.Inf(-1)
+	if m.Minimize {
+		name, none = "cost", math.Inf(1)
+		m.R.Scale(-1, m.R)
+	}
+	for _, t := range m.Terminal {
+		clear(m.R.RawRowView(t))
+	}
+	for i := range s {
+		row, exist := m.R.RawRowView(i), 0
+		for j, v := range row {
+			switch {
+			case math.IsInf(v, -1):
+				if m.missing == nil {
+					m.missing = make([]bool, s*a)
+				}
+				m.missing[i*a+j] = true
+			case math.IsNaN(v) || math.IsInf(v, 1):
+				return fmt.Errorf("mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not have the action",
+					name, i, j, r.At(i, j), none)
+			default:
+				exist++
+			}
+		}
+		if exist == 0 {
+			return fmt.Errorf("mdp: state %d has no action: each %s is %v; an end of the episode is a terminal state", i, name, none)
+		}
+	}
+	return nil
+}
+
+// setTransitions copies P, sorted by successors and without zeros.
+func (m *MDP) setTransitions(p Transitions, normalize bool) error {
+	s, a := m.R.Dims()
+	terminal := m.isTerminal()
+	m.next = Transitions{Offset: make([]int, 1, s*a+1), State: make([]int32, 0, len(p.State)), P: make([]float64, 0, len(p.P))}
+	repaired, off := 0, 0.0
+	var entries []successor
+	for i := range s * a {
+		switch {
+		case !m.Exists(i/a, i%a):
+			m.next.EndRow()
+			continue
+		case terminal[i/a]:
+			m.next.Add(i/a, 1)
+			m.next.EndRow()
+			continue
+		}
+		entries = entries[:0]
+		states, row := p.Row(i)
+		for k, t := range states {
+			if t < 0 || int(t) >= s {
+				return fmt.Errorf("mdp: P(·|s=%d,a=%d) leads to state %d, want one of 0 … %d", i/a, i%a, t, s-1)
+			}
+			entries = append(entries, successor{int(t), row[k]})
+		}
+		slices.SortStableFunc(entries, func(x, y successor) int { return cmp.Compare(x.state, y.state) })
+		merged := entries[:0]
+		for _, x := range entries {
+			if n := len(merged); n > 0 && merged[n-1].state == x.state {
+				merged[n-1].p += x.p
+			} else {
+				merged = append(merged, x)
+			}
+		}
+		from := len(m.next.P)
+		for _, x := range merged {
+			m.next.Add(x.state, x.p)
+		}
+		was, err := repair(m.next.P[from:], normalize)
+		if err != nil {
+			return fmt.Errorf("mdp: P(·|s=%d,a=%d) %w", i/a, i%a, refer(err, merged))
+		}
+		if was > Tolerance {
+			repaired++
+		}
+		off = max(off, was)
+		m.next.dropZeros(from)
+		m.next.EndRow()
+	}
+	m.few = len(m.next.P) <= s*a*s/8
+	if repaired > 0 {
+		m.warn("%d of %d rows of P sum to one only within %.2g; each was divided by its sum", repaired, s*a, off)
+	}
+	return nil
+}
+
+// dropZeros removes the zeros from place from on.
+func (t *Transitions) dropZeros(from int) {
+	to := from
+	for k := from; k < len(t.P); k++ {
+		if t.P[k] != 0 {
+			t.P[to], t.State[to] = t.P[k], t.State[k]
+			to++
+		}
+	}
+	t.P, t.State = t.P[:to], t.State[:to]
+}
+
+// entryError is an entry of a distribution that is no probability.
+type entryError struct {
+	at    int
+	value float64
+}
+
+func (e entryError) Error() string {
+	return fmt.Sprintf("has entry %d equal to %v, want a probability", e.at, e.value)
+}
+
+// refer makes the entry of an error that of a state.
+func refer(err error, row []successor) error {
+	if e := (entryError{}); errors.As(err, &e) {
+		e.at = row[e.at].state
+		return e
+	}
+	return err
+}
+
+// repair sets negative rounding in a distribution to 0 and divides it by its sum where that
+// is off by more than rounding. It returns by how much it was, and an error where that is
+// too much: Rounded, or 5 % where rows are to be normalized.
+func repair(p []float64, normalize bool) (off float64, err error) {
+	for i, x := range p {
+		switch {
+		case x < 0 && x >= -negligible:
+			p[i] = 0
+		case !(x >= 0 && x <= math.MaxFloat64):
+			return 0, entryError{i, x}
+		}
+	}
+	sum := sumOf(p)
+	total := sum.float()
+	off = math.Abs(sum.plus(-1).float())
+	switch {
+	case total == 0:
+		return off, errors.New("sums to 0: where the episode ends, make the state terminal (or lead back to it for ever at reward 0); " +
+			"where the state does not have the action, make its reward −∞")
+	case !(off <= .05):
+		return off, fmt.Errorf("sums to %.12g, want 1", total)
+	case off > Rounded && !normalize:
+		return off, fmt.Errorf("sums to %.12g, want 1 within %g; print more digits, or ask for rows to be normalized (--normalize)", total, Rounded)
+	case off > exact:
+		for i := range p {
+			p[i] /= total
+		}
+	}
+	return off, nil
+}
+
+// penalty is how many times as large as every other reward a reward must be to be taken for
+// the mark of an action that does not exist.
+const penalty = 100
+
+// warnOfPenalty warns of rewards that dwarf all others.
+func (m *MDP) warnOfPenalty() {
+	s, a := m.R.Dims()
+	low, rest, at := 0.0, 0.0, 0
+	for i := range s {
+		for j, v := range m.R.RawRowView(i) {
+			if v < low && m.Exists(i, j) {
+				low, at = v, i*a+j
+			}
+		}
+	}
+	for i := range s {
+		for j, v := range m.R.RawRowView(i) {
+			if m.Exists(i, j) && v > low/2 {
+				rest = max(rest, math.Abs(v))
+			}
+		}
+	}
+	if s*a > 1 && rest > 0 && -low >= penalty*rest {
+		m.warn("the reward %.4g (state %d, action %d) dwarfs all others, which are at most %.4g in size. If it marks an action "+
+			"that does not exist, say so by a mask: a reward of −∞ (a cost of +∞). Otherwise a loss in units of it looks small "+
+			"for policies that are useless", low, at/a, at%a, rest)
+	}
+}
+
+func (m *MDP) warn(format string, values ...any) {
+	m.Warnings = append(m.Warnings, fmt.Sprintf(format, values...))
+}
+
+// checkDistribution reports in what row is not a probability distribution.
+func checkDistribution(row []float64) error {
+	sum := 0.0
+	for i, v := range row {
+		if math.IsNaN(v) || v < 0 || math.IsInf(v, 1) {
+			return entryError{i, v}
+		}
+		sum += v
+	}
+	if off := math.Abs(sum - 1); off > Tolerance {
+		return fmt.Errorf("sums to %.12g, want 1 within %g", sum, Tolerance)
+	}
+	return nil
+}
