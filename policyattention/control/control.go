@@ -10,6 +10,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -29,21 +30,38 @@ type Context struct {
 	Round   int        // round k, from 0
 	MDP     *mdp.MDP   // the environment; an actor must not read it
 	Pi      *mat.Dense // actor: π̂_k; critic: the returned π̂_{k+1}. [S, A], row-stochastic
-	Q       *mat.Dense // Q_k [S, A]
+	LogPi   *mat.Dense // log π [S, A], which may lie below every float64's; nil stands for the logarithm of Pi
+	Q       *mat.Dense // Q_k [S, A], −Inf for an action that does not exist
 	Eta     float64    // step size η_k
 }
 
 // Check returns an error if c is invalid for s states and a actions: if Pi is not a
-// policy [s, a], Q is not [s, a] and finite, or η is not finite and ≥ 0. The MDP may
-// be missing.
+// policy [s, a], Q is not [s, a] and finite where the action exists, or η is not finite and
+// ≥ 0. The MDP may be missing.
 func (c Context) Check(s, a int) error {
-	if err := mdp.CheckPolicy(c.Pi, s, a); err != nil {
+	if err := c.checkPolicy(c.Pi, s, a); err != nil {
 		return err
 	}
-	if err := mdp.CheckTable("Q", c.Q, s, a); err != nil {
+	if err := c.checkTable(c.Q, s, a); err != nil {
 		return err
 	}
 	return pmd.CheckStep(c.Eta)
+}
+
+// checkPolicy reports why pi is not a policy of the context's problem.
+func (c Context) checkPolicy(pi *mat.Dense, s, a int) error {
+	if c.MDP != nil && c.MDP.Masked() {
+		return c.MDP.CheckPolicy(pi)
+	}
+	return mdp.CheckPolicy(pi, s, a)
+}
+
+// checkTable reports why q is not a table of values of the context's problem.
+func (c Context) checkTable(q *mat.Dense, s, a int) error {
+	if c.MDP != nil && c.MDP.Masked() {
+		return c.MDP.CheckTable("Q", q)
+	}
+	return mdp.CheckTable("Q", q, s, a)
 }
 
 // Actor maps each context (π̂_k, Q_k, η_k) of a batch to the returned policy
@@ -51,6 +69,13 @@ func (c Context) Check(s, a int) error {
 // so an Actor may change and return them; it must not change the MDP.
 type Actor interface {
 	Act(batch []Context) ([]*mat.Dense, error)
+}
+
+// LogActor is an Actor that returns the logarithms of its policies too, which tell a
+// probability below the smallest float64 from none.
+type LogActor interface {
+	Actor
+	ActLog(batch []Context) ([]pmd.Policy, error)
 }
 
 // Critic maps each context (π̂_{k+1}, Q_k) of a batch to Q_{k+1} [S, A], one
@@ -69,26 +94,74 @@ type Controller interface {
 type Trajectory struct {
 	// Policies holds π_0 and the returned policies π̂_1, …, π̂_T, each [S, A].
 	Policies []*mat.Dense
+	// Logs holds the logarithms of Policies, where the actor returned them; nil stands for
+	// the logarithm of the policy.
+	Logs []*mat.Dense
 	// Q holds the critic's tables Q_0, …, Q_{T−1}, each [S, A], from which the
 	// policies were formed; it is nil for a controller without such tables.
 	Q []*mat.Dense
-	// Eta is the step size of every round; it has no meaning when Q is nil.
-	Eta float64
+	// Eta is the step size of every round, and Etas [T] those of each where they differ;
+	// neither has a meaning when Q is nil.
+	Eta  float64
+	Etas []float64
 }
 
-// Loop is the actor–environment–critic loop of Figure 1. It starts from Q_0 =
-// Q^{π_0}; the last round ends with the actor, since no critic call could
-// change the policy already returned.
+// eta returns η_k.
+func (t Trajectory) eta(k int) float64 {
+	if t.Etas != nil {
+		return t.Etas[k]
+	}
+	return t.Eta
+}
+
+// policy returns π̂_k.
+func (t Trajectory) policy(k int) pmd.Policy {
+	p := pmd.Policy{Pi: t.Policies[k]}
+	if t.Logs != nil {
+		p.Log = t.Logs[k]
+	}
+	return p
+}
+
+// Loop is the actor–environment–critic loop of Figure 1; the last round ends with the
+// actor, since no critic call could change the policy already returned.
 type Loop struct {
 	Actor  Actor
 	Critic Critic
 	Eta    float64 // constant step size η ≥ 0
+	// Schedule returns the step size η_k of round k from 0, in place of Eta.
+	Schedule func(k int) float64
+	// Start returns the table Q_0 [S, A] to start from, in place of Q^{π_0}.
+	Start func(p mdp.Problem) (*mat.Dense, error)
+}
+
+// eta returns η_k.
+func (l Loop) eta(k int) float64 {
+	if l.Schedule != nil {
+		return l.Schedule(k)
+	}
+	return l.Eta
+}
+
+// start returns Q_0.
+func (l Loop) start(p mdp.Problem) (*mat.Dense, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if l.Start == nil {
+		return p.MDP.PolicyValue(p.Pi0)
+	}
+	q, err := l.Start(p)
+	if err != nil {
+		return nil, err
+	}
+	return q, p.MDP.CheckTable("Q", q)
 }
 
 // Run implements Controller. It returns an error if an Actor or a Critic is
-// missing, Eta is not a step size, a problem lacks its MDP or has an invalid π_0,
+// missing, a step size is none, a problem lacks its MDP or has an invalid π_0,
 // or either part returns an invalid policy or a table that is not [S, A] and
-// finite.
+// finite where the action exists.
 func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	if rounds < 1 {
 		return nil, fmt.Errorf("control: %d rounds, want at least 1", rounds)
@@ -98,32 +171,34 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	}
 	trajectories := make([]Trajectory, len(problems))
 	for i, p := range problems {
-		if err := p.Check(); err != nil {
-			return nil, fmt.Errorf("control: problem %d: %w", i, err)
-		}
-		q, err := p.MDP.PolicyValue(p.Pi0)
+		q, err := l.start(p)
 		if err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
 		}
-		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Q: []*mat.Dense{q}, Eta: l.Eta}
+		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Logs: []*mat.Dense{nil}, Q: []*mat.Dense{q}, Eta: l.Eta}
 	}
 	contexts := func(round int) []Context {
 		batch := make([]Context, len(problems))
 		for i, t := range trajectories {
+			last := len(t.Policies) - 1
 			batch[i] = Context{
-				Problem: i, Round: round, MDP: problems[i].MDP, Eta: l.Eta,
-				Pi: t.Policies[len(t.Policies)-1], Q: t.Q[len(t.Q)-1],
+				Problem: i, Round: round, MDP: problems[i].MDP, Eta: l.eta(round),
+				Pi: t.Policies[last], LogPi: t.Logs[last], Q: t.Q[len(t.Q)-1],
 			}
 		}
 		return batch
 	}
 	for round := range rounds {
-		policies, err := Act(l.Actor, contexts(round))
+		policies, err := act(l.Actor, contexts(round))
 		if err != nil {
 			return nil, fmt.Errorf("control: round %d: %w", round, err)
 		}
-		for i, pi := range policies {
-			trajectories[i].Policies = append(trajectories[i].Policies, pi)
+		for i, p := range policies {
+			t := &trajectories[i]
+			t.Policies, t.Logs = append(t.Policies, p.Pi), append(t.Logs, p.Log)
+			if l.Schedule != nil {
+				t.Etas = append(t.Etas, l.eta(round))
+			}
 			problems[i].MDP.Meter().EndRound()
 		}
 		if round == rounds-1 {
@@ -145,7 +220,7 @@ func (l Loop) check() error {
 	if l.Actor == nil || l.Critic == nil {
 		return fmt.Errorf("control: a loop of the actor %T and the critic %T, want both", l.Actor, l.Critic)
 	}
-	if err := pmd.CheckStep(l.Eta); err != nil {
+	if err := pmd.CheckStep(l.eta(0)); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
 	return nil
@@ -155,46 +230,90 @@ func (l Loop) check() error {
 // copies, so that nothing it does to them reaches the caller's tables, and the policies,
 // one a context, are copied and checked. An error names the context's problem.
 func Act(actor Actor, batch []Context) ([]*mat.Dense, error) {
-	policies, err := actor.Act(copies(batch))
+	answers, err := act(actor, batch)
+	if err != nil {
+		return nil, err
+	}
+	policies := make([]*mat.Dense, len(answers))
+	for i, p := range answers {
+		policies[i] = p.Pi
+	}
+	return policies, nil
+}
+
+// ActOn is Act on one context, with the logarithm of the policy where the actor returns it.
+func ActOn(actor Actor, c Context) (pmd.Policy, error) {
+	answers, err := act(actor, []Context{c})
+	if err != nil {
+		return pmd.Policy{}, err
+	}
+	return answers[0], nil
+}
+
+// act is Act with the logarithms of a LogActor's policies.
+func act(actor Actor, batch []Context) ([]pmd.Policy, error) {
+	var answers []pmd.Policy
+	var err error
+	if a, ok := actor.(LogActor); ok {
+		answers, err = a.ActLog(copies(batch))
+	} else {
+		var policies []*mat.Dense
+		policies, err = actor.Act(copies(batch))
+		for _, pi := range policies {
+			answers = append(answers, pmd.Policy{Pi: pi})
+		}
+	}
+	if err == nil {
+		err = checked(len(answers), batch, func(i, s, a int) error { return batch[i].checkPolicy(answers[i].Pi, s, a) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("actor: %w", err)
 	}
-	return checked("actor", policies, batch, mdp.CheckPolicy)
+	for i, p := range answers {
+		answers[i] = p.Clone()
+	}
+	return answers, nil
 }
 
 // Evaluate is the same for a critic's tables [S, A].
 func Evaluate(critic Critic, batch []Context) ([]*mat.Dense, error) {
 	values, err := critic.Evaluate(copies(batch))
+	if err == nil {
+		err = checked(len(values), batch, func(i, s, a int) error { return batch[i].checkTable(values[i], s, a) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("critic: %w", err)
 	}
-	return checked("critic", values, batch, func(q *mat.Dense, s, a int) error { return mdp.CheckTable("Q", q, s, a) })
+	own := make([]*mat.Dense, len(values))
+	for i, q := range values {
+		own[i] = mat.DenseCopyOf(q)
+	}
+	return own, nil
 }
 
 func copies(batch []Context) []Context {
 	own := make([]Context, len(batch))
 	for i, c := range batch {
-		c.Pi, c.Q = mat.DenseCopyOf(c.Pi), mat.DenseCopyOf(c.Q)
+		p := pmd.Policy{Pi: c.Pi, Log: c.LogPi}.Clone()
+		c.Pi, c.LogPi, c.Q = p.Pi, p.Log, mat.DenseCopyOf(c.Q)
 		own[i] = c
 	}
 	return own
 }
 
-// checked returns copies of tables, or an error that names the one which the part
-// of the loop called name should not have returned.
-func checked(name string, tables []*mat.Dense, batch []Context, valid func(table *mat.Dense, s, a int) error) ([]*mat.Dense, error) {
-	if len(tables) != len(batch) {
-		return nil, fmt.Errorf("the %s returned %d tables for %d contexts", name, len(tables), len(batch))
+// checked returns an error that names the table which a part of the loop should not have
+// returned.
+func checked(tables int, batch []Context, valid func(i, s, a int) error) error {
+	if tables != len(batch) {
+		return fmt.Errorf("returned %d tables for %d contexts", tables, len(batch))
 	}
-	own := make([]*mat.Dense, len(tables))
-	for i, table := range tables {
-		s, a := batch[i].Pi.Dims()
-		if err := valid(table, s, a); err != nil {
-			return nil, fmt.Errorf("the %s on problem %d: %w", name, batch[i].Problem, err)
+	for i, c := range batch {
+		s, a := c.Pi.Dims()
+		if err := valid(i, s, a); err != nil {
+			return fmt.Errorf("problem %d: %w", c.Problem, err)
 		}
-		own[i] = mat.DenseCopyOf(table)
 	}
-	return own, nil
+	return nil
 }
 
 // ActorFunc is an Actor that treats each context by itself: f returns π̂_{k+1}
@@ -211,19 +330,30 @@ type CriticFunc func(c Context) (*mat.Dense, error)
 // Evaluate implements Critic.
 func (f CriticFunc) Evaluate(batch []Context) ([]*mat.Dense, error) { return each(batch, f) }
 
-// RuleActor is an Actor that applies a fixed update rule; RuleActor(pmd.PMD) is
-// the exact actor.
-type RuleActor pmd.Rule
+// LogActorFunc is a LogActor that treats each context by itself.
+type LogActorFunc func(c Context) (pmd.Policy, error)
+
+// ActLog implements LogActor.
+func (f LogActorFunc) ActLog(batch []Context) ([]pmd.Policy, error) { return each(batch, f) }
 
 // Act implements Actor.
-func (r RuleActor) Act(batch []Context) ([]*mat.Dense, error) {
+func (f LogActorFunc) Act(batch []Context) ([]*mat.Dense, error) {
 	return each(batch, func(c Context) (*mat.Dense, error) {
-		return pmd.Rule(r).Update(c.Pi, c.Q, c.Eta)
+		p, err := f(c)
+		return p.Pi, err
 	})
 }
 
+// RuleActor is a LogActor that applies a fixed update rule; RuleActor(pmd.PMD) is
+// the exact actor.
+func RuleActor(rule pmd.Rule) LogActorFunc {
+	return func(c Context) (pmd.Policy, error) {
+		return rule.Next(pmd.Policy{Pi: c.Pi, Log: c.LogPi}, c.Q, c.Eta)
+	}
+}
+
 // MixedActor returns the mixture (1−φ)p + φ/A of another actor's policies p with
-// the uniform policy (Section 4.2).
+// the policy that is uniform over the actions of a state (Section 4.2).
 type MixedActor struct {
 	Actor Actor
 	Phi   float64 // φ in [0, 1]
@@ -234,12 +364,18 @@ func (m MixedActor) Act(batch []Context) ([]*mat.Dense, error) {
 	if m.Actor == nil {
 		return nil, errors.New("control: a mixture without an actor")
 	}
+	own := slices.Clone(batch) // the actor may write over its own
 	policies, err := m.Actor.Act(batch)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range policies {
-		if policies[i], err = pmd.Mix(p, m.Phi); err != nil {
+		if env := own[i].MDP; env != nil && env.Masked() {
+			policies[i], err = pmd.MixWith(p, env.Uniform(), m.Phi)
+		} else {
+			policies[i], err = pmd.Mix(p, m.Phi)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -259,8 +395,8 @@ func (ExactCritic) Evaluate(batch []Context) ([]*mat.Dense, error) {
 	})
 }
 
-func each(batch []Context, f func(Context) (*mat.Dense, error)) ([]*mat.Dense, error) {
-	out := make([]*mat.Dense, len(batch))
+func each[T any](batch []Context, f func(Context) (T, error)) ([]T, error) {
+	out := make([]T, len(batch))
 	for i, c := range batch {
 		var err error
 		if out[i], err = f(c); err != nil {

@@ -324,7 +324,74 @@ func TestAskedAlone(t *testing.T) {
 	if _, err := Act(brokenActor{policies: []*mat.Dense{problems[0].Pi0}}, batch); err == nil || !strings.Contains(err.Error(), "1 tables for 2 contexts") {
 		t.Errorf("a policy too few: %v", err)
 	}
-	if _, err := Evaluate(CriticFunc(func(Context) (*mat.Dense, error) { return mat.NewDense(1, 1, nil), nil }), batch); err == nil || !strings.Contains(err.Error(), "critic on problem 0") {
+	if _, err := Evaluate(CriticFunc(func(Context) (*mat.Dense, error) { return mat.NewDense(1, 1, nil), nil }), batch); err == nil || !strings.Contains(err.Error(), "critic: problem 0") {
 		t.Errorf("a table of another shape: %v", err)
+	}
+}
+
+// TestUnderflow asks for rounds in which a probability falls below every float64 and comes
+// back: in the first rounds state 0 sees the toll of 10⁴ and not yet what lies behind it.
+func TestUnderflow(t *testing.T) {
+	m, err := mdp.New(.9, mat.NewDense(4, 2, []float64{1, 0, 0, 1, 1, 0, 0, 1}), mat.NewDense(2, 2, []float64{100, -1e4, 0, 1e4}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, eta := range []float64{.8, 1e3, 1e6} {
+		for _, start := range []float64{.5, 1e-300} {
+			problem := mdp.Problem{MDP: m, Pi0: mat.NewDense(2, 2, []float64{1 - start, start, 1 - start, start})}
+			trajectories, err := ExactPMD(eta).Run([]mdp.Problem{problem}, 60)
+			if err != nil {
+				t.Fatal(err)
+			}
+			scored, err := Score([]mdp.Problem{problem}, trajectories)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gone := false
+			for k, pi := range trajectories[0].Policies {
+				gone = gone || pi.At(0, 1) == 0
+				if k < 60 && scored[0].Zeta[k] != 0 {
+					t.Errorf("η %v, start %v: the oracle has ζ_%d = %v", eta, start, k, scored[0].Zeta[k])
+				}
+			}
+			if loss := scored[0].Loss[60]; loss > 1e-12 || start == .5 && eta == .8 && !gone {
+				t.Errorf("η %v, start %v: loss %v after 60 rounds (a probability was 0: %v)", eta, start, loss, gone)
+			}
+		}
+	}
+}
+
+// TestScheduleAndStart takes each round's step from a schedule and Q_0 from a function: the
+// first round is then softmax(log π + η_0Q_0), and ζ is measured against the round's own η.
+func TestScheduleAndStart(t *testing.T) {
+	problems := draw(t, 12, 4, 2)
+	loop := ExactPMD(99)
+	loop.Schedule = func(k int) float64 { return 1 / float64(1+k) }
+	loop.Start = func(p mdp.Problem) (*mat.Dense, error) { return p.MDP.R, nil }
+	trajectories, err := loop.Run(problems, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := Score(problems, trajectories)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, tr := range trajectories {
+		want, err := pmd.Step(problems[i].Pi0, problems[i].MDP.R, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(tr.Policies[1], want) || len(tr.Etas) != 5 || tr.Etas[4] != .2 {
+			t.Errorf("problem %d: steps %v, first policy %v", i, tr.Etas, mat.Formatted(tr.Policies[1]))
+		}
+		for k, zeta := range scored[i].Zeta {
+			if zeta != 0 {
+				t.Errorf("problem %d: ζ_%d = %v", i, k, zeta)
+			}
+		}
+	}
+	loop.Schedule = func(int) float64 { return -1 }
+	if _, err := loop.Run(problems, 1); err == nil || !strings.Contains(err.Error(), "eta is -1") {
+		t.Errorf("a negative step of a schedule: %v", err)
 	}
 }

@@ -63,15 +63,15 @@ func ExampleNewRunner() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	runner, err := control.NewRunner(p, q0, 0.8, func(c control.Context) (pi, q *mat.Dense, err error) {
-		if pi, err = pmd.Step(c.Pi, c.Q, c.Eta); err != nil {
-			return nil, nil, err
+	runner, err := control.NewRunner(p, q0, 0.8, func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
+		if next, err = control.ActOn(control.RuleActor(pmd.PMD), c); err != nil {
+			return next, nil, err
 		}
-		q = c.MDP.EvaluationBackup(pi, c.Q)
+		q = c.MDP.EvaluationBackup(next.Pi, c.Q)
 		half := mat.DenseCopyOf(c.MDP.R)
 		half.Scale(0.5, half)
 		q.Sub(q, half)
-		return pi, q, nil
+		return next, q, nil
 	})
 	if err != nil {
 		log.Fatal(err)

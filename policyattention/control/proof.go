@@ -84,7 +84,7 @@ func Prove(problem mdp.Problem, t Trajectory) ([]ProofStep, error) {
 	}
 	p := &proof{mdp: problem.MDP, star: scale.Optimum.Q}
 	for _, k := range rounds {
-		p.price(k, t.Eta)
+		p.price(k)
 	}
 	for _, k := range rounds[:len(rounds)-1] {
 		p.recursion(k)
@@ -101,34 +101,27 @@ func measured(problem mdp.Problem, t Trajectory) (*Scale, []*Round, error) {
 	if len(t.Q) == 0 {
 		return nil, nil, errors.New("control: a proof needs a trajectory of at least one round with critic tables")
 	}
-	if _, err := scale.score(problem, t); err != nil {
+	if err := t.check(problem); err != nil {
 		return nil, nil, fmt.Errorf("control: %w", err)
 	}
-	runner, err := scale.runner(problem, t.Q[0], t.Eta, t.turn)
+	rounds, _, err := scale.rounds(problem, t)
 	if err != nil {
 		return nil, nil, fmt.Errorf("control: %w", err)
-	}
-	var rounds []*Round
-	for range t.Q {
-		k, err := runner.Step()
-		if err != nil {
-			return nil, nil, err
-		}
-		rounds = append(rounds, k)
 	}
 	return scale, rounds, nil
 }
 
 // price enters what greediness costs PMD in round k, (12) = (22), and what the
 // actor's residual adds, (23), for B = max(R_max/(1−γ), ‖Q_k‖∞).
-func (p *proof) price(k *Round, eta float64) {
-	exact, err := pmd.Step(k.Pi, k.Q, eta)
-	if err != nil || eta == 0 {
+func (p *proof) price(k *Round) {
+	prior := pmd.Policy{Pi: k.Pi, Log: k.LogPi}
+	exact, err := pmd.PMD.Next(prior, k.Q, k.Eta)
+	if err != nil || k.Eta == 0 {
 		return // with η = 0 the right sides are infinite
 	}
-	price := pmd.PriorMassPrice(k.Pi, k.Q)
-	floats.Scale(1/eta, price)
-	p.everyState("(12)", "max_a Q_k − ⟨PMD, Q_k⟩ ≤ D_k/η", k.Index, pmd.GreedyDefect(exact, k.Q), price)
+	price := pmd.PriorMassPrice(prior, k.Q)
+	floats.Scale(1/k.Eta, price)
+	p.everyState("(12)", "max_a Q_k − ⟨PMD, Q_k⟩ ≤ D_k/η", k.Index, pmd.GreedyDefect(exact.Pi, k.Q), price)
 	floats.AddConst(max(p.mdp.Bound(), norm(k.Q))*k.Zeta, price)
 	p.everyState("(23)", "g_k ≤ D_k/η + Bζ_k", k.Index, pmd.GreedyDefect(k.NextPi, k.Q), price)
 }
@@ -239,8 +232,8 @@ func (p *proof) lift(g []float64) *mat.Dense {
 // are the largest residuals of the trajectory and B = max(R_max/(1−γ), ‖Q_k‖∞). It
 // returns an error as Prove does, and if phi or the step size is not above 0.
 func ProveMixture(problem mdp.Problem, t Trajectory, phi float64) ([]ProofStep, error) {
-	if !(phi > 0 && phi <= 1) || !(t.Eta > 0) {
-		return nil, fmt.Errorf("control: a mixture of weight phi = %v with step size eta = %v, want 0 < phi ≤ 1 and eta above 0", phi, t.Eta)
+	if !(phi > 0 && phi <= 1) || !(t.Eta > 0) || t.Etas != nil {
+		return nil, fmt.Errorf("control: a mixture of weight phi = %v with step size eta = %v, want 0 < phi ≤ 1 and a constant eta above 0", phi, t.Eta)
 	}
 	scale, rounds, err := measured(problem, t)
 	if err != nil {

@@ -14,12 +14,14 @@ import (
 // (π̂_k, Q_k, η_k) it returns the policy π̂_{k+1} and the table Q_{k+1} formed
 // under it, each [S, A]. It must not change the context. A nil Q_{k+1} says that
 // there was no critic call, as in the last round of a trajectory.
-type Turn func(c Context) (nextPi, nextQ *mat.Dense, err error)
+type Turn func(c Context) (next pmd.Policy, nextQ *mat.Dense, err error)
 
 // Round is one measured round k. Tables are [S, A].
 type Round struct {
 	Index  int        // k, from 0
 	Pi, Q  *mat.Dense // the context (π̂_k, Q_k)
+	LogPi  *mat.Dense // log π̂_k, or nil where it is the logarithm of Pi
+	Eta    float64    // η_k
 	NextPi *mat.Dense // the policy returned, π̂_{k+1}
 	NextQ  *mat.Dense // Q_{k+1}, or nil
 
@@ -38,16 +40,17 @@ type Round struct {
 type Runner struct {
 	*Scale
 	Problem mdp.Problem
-	Eta     float64 // constant step size η
+	Eta     float64 // step size of the round to come
 	E0      float64 // ‖Q* − Q_0‖∞
 
 	turn          Turn
-	pi, q         *mat.Dense // the context of the round to come
-	delta, defect []float64  // of the rounds so far
+	pi            pmd.Policy // the context of the round to come
+	q             *mat.Dense
+	delta, defect []float64 // of the rounds so far
 }
 
 // NewRunner returns a runner on the problem from the table q0 [S, A], with the
-// constant step size eta. Nothing has been computed but Q* and Q^{π_0}. It returns
+// step size eta, which its user may change between rounds. Nothing has been computed but Q* and Q^{π_0}. It returns
 // an error if the problem, q0 or eta is invalid, or turn is nil.
 func NewRunner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
 	scale, err := NewScale(problem)
@@ -74,7 +77,7 @@ func (s *Scale) runner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Tur
 	}
 	return &Runner{
 		Scale: s, Problem: problem, Eta: eta, E0: mdp.MaxAbsDiff(s.Optimum.Q, q0),
-		turn: turn, pi: problem.Pi0, q: q0,
+		turn: turn, pi: pmd.Policy{Pi: problem.Pi0}, q: q0,
 	}, nil
 }
 
@@ -96,7 +99,6 @@ func (r *Runner) step() (*Round, error) {
 		return nil, fmt.Errorf("round %d: %w", len(r.defect), err)
 	}
 	r.defect, r.delta = append(r.defect, k.Defect), append(r.delta, k.Delta)
-	r.pi, r.q = k.NextPi, k.NextQ
 	return k, nil
 }
 
@@ -106,20 +108,20 @@ func (r *Runner) measure() (*Round, error) {
 		return nil, errors.New("the round before had no critic call, so there is no Q to go on from")
 	}
 	m := r.Problem.MDP
-	k := &Round{Index: len(r.defect), Pi: r.pi, Q: r.q}
-	var err error
-	k.NextPi, k.NextQ, err = r.turn(Context{Round: k.Index, MDP: m, Pi: k.Pi, Q: k.Q, Eta: r.Eta})
+	k := &Round{Index: len(r.defect), Pi: r.pi.Pi, LogPi: r.pi.Log, Q: r.q, Eta: r.Eta}
+	next, nextQ, err := r.turn(Context{Round: k.Index, MDP: m, Pi: k.Pi, LogPi: k.LogPi, Q: k.Q, Eta: r.Eta})
 	if err != nil {
 		return nil, err
 	}
+	k.NextPi, k.NextQ = next.Pi, nextQ
 	if k.Distance, err = r.distance(k.NextPi); err != nil {
 		return nil, fmt.Errorf("the policy returned: %w", err)
 	}
-	exact, err := pmd.Step(k.Pi, k.Q, r.Eta)
+	exact, err := pmd.PMD.Next(r.pi, k.Q, r.Eta)
 	if err != nil {
 		return nil, err
 	}
-	k.Zeta, k.RowL1 = pmd.MaxRowL1(k.NextPi, exact), pmd.RowL1(k.NextPi, exact)
+	k.Zeta, k.RowL1 = pmd.MaxRowL1(k.NextPi, exact.Pi), pmd.RowL1(k.NextPi, exact.Pi)
 	k.Defect = pmd.LiftedDefect(m, pmd.GreedyDefect(k.NextPi, k.Q))
 	if k.NextQ != nil {
 		if err := m.CheckTable("Q", k.NextQ); err != nil {
@@ -127,6 +129,7 @@ func (r *Runner) measure() (*Round, error) {
 		}
 		k.Delta = pmd.Delta(m, k.NextQ, k.NextPi, k.Q)
 	}
+	r.pi, r.q = next, nextQ
 	return k, nil
 }
 

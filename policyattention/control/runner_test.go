@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
@@ -66,8 +67,8 @@ func TestRunner(t *testing.T) {
 			return q
 		}
 		q0 := table()
-		runner, err := NewRunner(problem, q0, 0.3, func(Context) (pi, q *mat.Dense, err error) {
-			return mdp.RandomPolicy(rng, 4, 3), table(), nil
+		runner, err := NewRunner(problem, q0, 0.3, func(Context) (pi pmd.Policy, q *mat.Dense, err error) {
+			return pmd.Policy{Pi: mdp.RandomPolicy(rng, 4, 3)}, table(), nil
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +144,7 @@ func TestRunnerRefuses(t *testing.T) {
 	infinite.Set(1, 2, math.Inf(1))
 	var pi, q *mat.Dense
 	var fail error
-	runner, err := NewRunner(problem, q0, 0.8, func(Context) (*mat.Dense, *mat.Dense, error) { return pi, q, fail })
+	runner, err := NewRunner(problem, q0, 0.8, func(Context) (pmd.Policy, *mat.Dense, error) { return pmd.Policy{Pi: pi}, q, fail })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,17 +76,10 @@ func score(p mdp.Problem, t Trajectory) (Scored, error) {
 
 // score evaluates a trajectory of the problem that the scale was made for.
 func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
-	m, rounds := p.MDP, len(t.Policies)-1
-	if rounds < 0 || (t.Q != nil && len(t.Q) != rounds) {
-		return Scored{}, fmt.Errorf("a trajectory of %d policies and %d critic tables", len(t.Policies), len(t.Q))
+	if err := t.check(p); err != nil {
+		return Scored{}, err
 	}
-	if err := m.CheckPolicy(t.Policies[0]); err != nil {
-		return Scored{}, fmt.Errorf("round 0: %w", err)
-	}
-	if !mat.Equal(t.Policies[0], p.Pi0) {
-		return Scored{}, errors.New("the trajectory does not begin with the problem's π₀")
-	}
-	s := Scored{Gamma: m.Gamma, Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
+	s := Scored{Gamma: p.MDP.Gamma, Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
 	if len(t.Q) == 0 {
 		for k, pi := range t.Policies[1:] {
 			loss, err := scale.Loss(pi)
@@ -97,16 +90,12 @@ func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
 		}
 		return s, nil
 	}
-	runner, err := scale.runner(p, t.Q[0], t.Eta, t.turn)
+	rounds, e0, err := scale.rounds(p, t)
 	if err != nil {
-		return Scored{}, fmt.Errorf("round 0: %w", err)
+		return Scored{}, err
 	}
-	s.E0 = runner.E0
-	for range rounds {
-		k, err := runner.step()
-		if err != nil {
-			return Scored{}, err
-		}
+	s.E0 = e0
+	for _, k := range rounds {
 		s.Loss = append(s.Loss, normalize(k.Distance, scale.Gap))
 		s.Zeta, s.RowL1, s.Defect = append(s.Zeta, k.Zeta), append(s.RowL1, k.RowL1), append(s.Defect, k.Defect)
 		if k.NextQ != nil {
@@ -116,12 +105,45 @@ func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
 	return s, nil
 }
 
+// check reports a trajectory that is none of the problem's.
+func (t Trajectory) check(p mdp.Problem) error {
+	rounds := len(t.Policies) - 1
+	if rounds < 0 || t.Q != nil && len(t.Q) != rounds || t.Etas != nil && len(t.Etas) != rounds || t.Logs != nil && len(t.Logs) != rounds+1 {
+		return fmt.Errorf("a trajectory of %d policies, %d logarithms, %d critic tables and %d step sizes",
+			len(t.Policies), len(t.Logs), len(t.Q), len(t.Etas))
+	}
+	if err := p.MDP.CheckPolicy(t.Policies[0]); err != nil {
+		return fmt.Errorf("round 0: %w", err)
+	}
+	if !mat.Equal(t.Policies[0], p.Pi0) {
+		return errors.New("the trajectory does not begin with the problem's π₀")
+	}
+	return nil
+}
+
+// rounds measures the rounds of a trajectory with critic tables, and ‖Q* − Q_0‖∞.
+func (scale *Scale) rounds(p mdp.Problem, t Trajectory) (rounds []*Round, e0 float64, err error) {
+	runner, err := scale.runner(p, t.Q[0], t.eta(0), t.turn)
+	if err != nil {
+		return nil, 0, fmt.Errorf("round 0: %w", err)
+	}
+	for i := range t.Q {
+		runner.Eta = t.eta(i)
+		k, err := runner.step()
+		if err != nil {
+			return nil, 0, err
+		}
+		rounds = append(rounds, k)
+	}
+	return rounds, runner.E0, nil
+}
+
 // turn is the Turn that does what the trajectory did.
-func (t Trajectory) turn(c Context) (nextPi, nextQ *mat.Dense, err error) {
+func (t Trajectory) turn(c Context) (next pmd.Policy, nextQ *mat.Dense, err error) {
 	if c.Round+1 < len(t.Q) {
 		nextQ = t.Q[c.Round+1]
 	}
-	return t.Policies[c.Round+1], nextQ, nil
+	return t.policy(c.Round + 1), nextQ, nil
 }
 
 // normalize returns loss/gap, with 0/0 = 0: nothing was left to lose.

@@ -146,13 +146,12 @@ func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source 
 	}
 	r := &Runner{Decoder: d, source: source}
 	var err error
-	r.Runner, err = control.NewRunner(problem, q0, eta, func(c control.Context) (pi, q *mat.Dense, err error) {
-		if pi, err = d.Improve(c.Pi, c.Q, c.Eta); err != nil {
-			return nil, nil, err
+	r.Runner, err = control.NewRunner(problem, q0, eta, func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
+		if c.Pi, err = d.Improve(c.Pi, c.Q, c.Eta); err != nil {
+			return pmd.Policy{}, nil, err
 		}
-		c.Pi = pi
 		q, r.packets, err = d.evaluate(c, source)
-		return pi, q, err
+		return pmd.Policy{Pi: c.Pi}, q, err
 	})
 	return r, err
 }
@@ -170,7 +169,7 @@ func (r *Runner) Step() (*Round, error) {
 	}
 	mean := meanTarget(k.Packets, k.Q, env.Gamma)
 	k.Route, k.Sampling = mdp.MaxAbsDiff(k.NextQ, mean), mdp.MaxAbsDiff(mean, env.EvaluationBackup(k.NextPi, k.Q))
-	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(k.Pi, k.Q))
+	k.Price = pmd.LiftedDefect(env, pmd.PriorMassPrice(pmd.Policy{Pi: k.Pi}, k.Q))
 	if k.Bound, err = r.Bound(); err != nil {
 		return nil, err
 	}

@@ -3,13 +3,14 @@
 // bound that turns them into a guarantee for the returned policy.
 //
 // Policies π and action values Q are matrices [S, A]; policies are
-// row-stochastic.
+// row-stochastic, and Q is −Inf for an action that does not exist.
 package pmd
 
 import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -17,29 +18,66 @@ import (
 	"icrl/policyattention/mdp"
 )
 
+// Policy is a stochastic policy π [S, A], row-stochastic, with its logarithm, which
+// tells a probability below the smallest float64 from none: rounds of mirror descent
+// that keep it never lose an action that has mass at the start.
+type Policy struct {
+	Pi  *mat.Dense
+	Log *mat.Dense // log π, −Inf without mass; nil stands for the logarithm of Pi
+}
+
+// Clone returns a copy.
+func (p Policy) Clone() Policy {
+	own := Policy{Pi: mat.DenseCopyOf(p.Pi)}
+	if p.Log != nil {
+		own.Log = mat.DenseCopyOf(p.Log)
+	}
+	return own
+}
+
+// log returns log π [S, A] in a table of its own.
+func (p Policy) log() *mat.Dense {
+	if p.Log != nil {
+		return mat.DenseCopyOf(p.Log)
+	}
+	log := mat.DenseCopyOf(p.Pi)
+	logarithm(log.RawMatrix().Data, log.RawMatrix().Data)
+	return log
+}
+
 // Step returns the policy mirror descent update [S, A] of equation (1),
 //
 //	PMD_η(π,Q)(a|s) = π(a|s) e^{ηQ(s,a)} / Σ_b π(b|s) e^{ηQ(s,b)},
 //
 // computed as a softmax of log π + ηQ shifted by its maximum, so no finite
-// input overflows. An action without mass stays without mass. Step returns an
-// error if a table is missing or empty, if their shapes differ, if a row of pi is not a
-// probability distribution, if q or eta·q is not finite, or if eta is not a finite
-// number ≥ 0.
-func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
-	if err := check(pi, q, eta); err != nil {
-		return nil, err
+// input overflows. An action without mass stays without mass, and its value may be
+// −Inf, as of an action that does not exist. Step returns an error if a table is missing
+// or empty, if their shapes differ, if a row of pi is not a probability distribution, if
+// q or eta·q is not finite where pi has mass, or if eta is not a finite number ≥ 0.
+func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update(pi, q, eta) }
+
+// softmax stores in row the softmax of the logits in log, and in log its logarithm: that
+// of the rounded probability, whose absolute error is smaller, but where the probability
+// has lost digits to underflow.
+func softmax(row, log []float64) {
+	top, sum := slices.Max(log), 0.0
+	for a, z := range log {
+		row[a] = numeric.Exp(z - top)
+		sum += row[a]
 	}
-	next := mat.DenseCopyOf(pi)
-	for s := range next.RawMatrix().Rows {
-		row := next.RawRowView(s)
-		for a, p := range row {
-			row[a] = numeric.Log(p) + float64(eta*q.At(s, a))
+	shift := top + numeric.Log(sum)
+	for a, z := range log {
+		row[a] /= sum
+		switch {
+		case row[a] >= smallestNormal:
+			log[a] = numeric.Log(row[a])
+		case !math.IsInf(z, -1):
+			log[a] = max(z-shift, -math.MaxFloat64)
 		}
-		Softmax(row)
 	}
-	return next, nil
 }
+
+const smallestNormal = 0x1p-1022
 
 // Softmax replaces the logits in row by their softmax. A logit -Inf gets no
 // mass; at least one logit must be finite and none may be NaN or +Inf.
@@ -59,15 +97,20 @@ func Softmax(row []float64) {
 }
 
 // check reports what is wrong with the inputs of an update.
-func check(pi, q *mat.Dense, eta float64) error {
-	if pi == nil || q == nil || pi.IsEmpty() || q.IsEmpty() {
+func (p Policy) check(q *mat.Dense, eta float64) error {
+	if p.Pi == nil || q == nil || p.Pi.IsEmpty() || q.IsEmpty() {
 		return errors.New("pmd: a policy or Q is missing or empty")
 	}
-	rows, cols := pi.Dims()
-	if r, c := q.Dims(); r != rows || c != cols {
-		return fmt.Errorf("pmd: Q is [%d, %d], the policy is [%d, %d]", r, c, rows, cols)
+	rows, cols := p.Pi.Dims()
+	for i, x := range []*mat.Dense{q, p.Log} {
+		if x == nil {
+			continue
+		}
+		if r, c := x.Dims(); r != rows || c != cols {
+			return fmt.Errorf("pmd: %s is [%d, %d], the policy is [%d, %d]", []string{"Q", "log π"}[i], r, c, rows, cols)
+		}
 	}
-	if err := mdp.CheckRows("policy", pi); err != nil {
+	if err := mdp.CheckRows("policy", p.Pi); err != nil {
 		return fmt.Errorf("pmd: %w", err)
 	}
 	if err := CheckStep(eta); err != nil {
@@ -75,10 +118,19 @@ func check(pi, q *mat.Dense, eta float64) error {
 	}
 	for s := range rows {
 		for a, v := range q.RawRowView(s) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("pmd: Q(s=%d,a=%d) is %v, want a finite number", s, a, v)
+			mass := p.Pi.At(s, a) > 0
+			if p.Log != nil {
+				log := p.Log.At(s, a)
+				if !(log <= mdp.Tolerance) || mass && math.IsInf(log, -1) {
+					return fmt.Errorf("pmd: log π(a=%d|s=%d) is %v of the probability %v", a, s, log, p.Pi.At(s, a))
+				}
+				mass = !math.IsInf(log, -1)
 			}
-			if math.IsInf(eta*v, 0) {
+			switch {
+			case math.IsInf(v, -1) && !mass:
+			case math.IsNaN(v) || math.IsInf(v, 0):
+				return fmt.Errorf("pmd: Q(s=%d,a=%d) is %v, want a finite number", s, a, v)
+			case math.IsInf(eta*v, 0):
 				return fmt.Errorf("pmd: eta·Q(s=%d,a=%d) = %v·%v overflows", s, a, eta, v)
 			}
 		}
@@ -98,14 +150,21 @@ func CheckStep(eta float64) error {
 // (equation 29, Section 4), which floors every action at φ/A. It returns an
 // error unless 0 ≤ phi ≤ 1.
 func Mix(pi *mat.Dense, phi float64) (*mat.Dense, error) {
+	_, actions := pi.Dims()
+	return mix(pi, phi, func(int, int) float64 { return phi / float64(actions) })
+}
+
+// MixWith is the mixture (1−φ)π + φu with another policy u [S, A].
+func MixWith(pi, u *mat.Dense, phi float64) (*mat.Dense, error) {
+	return mix(pi, phi, func(s, a int) float64 { return float64(phi * u.At(s, a)) })
+}
+
+func mix(pi *mat.Dense, phi float64, share func(s, a int) float64) (*mat.Dense, error) {
 	if !(phi >= 0 && phi <= 1) {
 		return nil, fmt.Errorf("pmd: mixture weight phi is %v, want 0 ≤ phi ≤ 1", phi)
 	}
-	_, actions := pi.Dims()
 	mixed := mat.DenseCopyOf(pi)
-	mixed.Apply(func(_, _ int, p float64) float64 {
-		return float64((1-phi)*p) + phi/float64(actions)
-	}, mixed)
+	mixed.Apply(func(s, a int, p float64) float64 { return float64((1-phi)*p) + share(s, a) }, mixed)
 	return mixed, nil
 }
 

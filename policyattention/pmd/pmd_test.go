@@ -205,6 +205,59 @@ func TestProximalExcess(t *testing.T) {
 	}
 }
 
+// TestStepsAddUp takes two steps for one of the summed values, PMD(PMD(π,Q),Q') =
+// PMD(π,Q+Q'), where the first leaves less mass than a float64 can say.
+func TestStepsAddUp(t *testing.T) {
+	rng := seed.New(7, "add")
+	for range 500 {
+		a := 2 + rng.IntN(4)
+		eta := math.Pow(10, 12*rng.Float64()-6)
+		first, second := randomTable(rng, 1, a, 1e4), randomTable(rng, 1, a, 1e4)
+		start := mdp.RandomPolicy(rng, 1, a)
+		Starve(start.RawRowView(0), 0, math.Pow(10, -300*rng.Float64()))
+		var sum mat.Dense
+		sum.Add(first, second)
+		twice, err := PMD.Next(Policy{Pi: start}, first, eta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if twice, err = PMD.Next(twice, second, eta); err != nil {
+			t.Fatal(err)
+		}
+		once, err := PMD.Next(Policy{Pi: start}, &sum, eta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range a { // logits of size η·10⁴ round by some ulps
+			if got, want := twice.Log.At(0, j), once.Log.At(0, j); !(math.Abs(got-want) <= 1e-15*(1e3+5e4*eta)) {
+				t.Fatalf("η = %v: log π is %v after two steps, %v after one", eta, got, want)
+			}
+		}
+	}
+}
+
+// TestMissingActions gives values of −Inf to actions that do not exist.
+func TestMissingActions(t *testing.T) {
+	pi, q := mat.NewDense(1, 3, []float64{.4, 0, .6}), mat.NewDense(1, 3, []float64{1, math.Inf(-1), 2})
+	for _, rule := range Rules {
+		for _, eta := range []float64{0, .8} {
+			next, err := rule.Next(Policy{Pi: pi}, q, eta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := mdp.CheckRows(string(rule), next.Pi); err != nil || next.Pi.At(0, 1) != 0 || !math.IsInf(next.Log.At(0, 1), -1) {
+				t.Errorf("%s at η = %v returns %v, %v", rule, eta, next.Pi.RawRowView(0), err)
+			}
+		}
+	}
+	if g := GreedyDefect(pi, q)[0]; math.Abs(g-.4) > 1e-15 {
+		t.Errorf("the greedy defect is %v, want .4", g)
+	}
+	if excess, err := ProximalExcess(pi, pi, q, .8); err != nil || !(excess > 0 && excess < 1) {
+		t.Errorf("the proximal excess is %v, %v", excess, err)
+	}
+}
+
 func TestFitStep(t *testing.T) {
 	rng := seed.New(4, "fit")
 	var updates []Update
@@ -336,12 +389,12 @@ func TestDefectPrice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		price := PriorMassPrice(pi, q)[0]/eta + 4*zeta
+		price := PriorMassPrice(Policy{Pi: pi}, q)[0]/eta + 4*zeta
 		if g := GreedyDefect(next, q)[0]; g > price+1e-13 {
 			t.Errorf("defect %v above its price %v", g, price)
 		}
 	}
-	if d := PriorMassPrice(mat.NewDense(1, 2, []float64{0, 1}), mat.NewDense(1, 2, []float64{1, 0}))[0]; !math.IsInf(d, 1) {
+	if d := PriorMassPrice(Policy{Pi: mat.NewDense(1, 2, []float64{0, 1})}, mat.NewDense(1, 2, []float64{1, 0}))[0]; !math.IsInf(d, 1) {
 		t.Errorf("D = %v without greedy mass, want +Inf", d)
 	}
 }

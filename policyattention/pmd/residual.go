@@ -86,7 +86,9 @@ func GreedyDefect(next, q *mat.Dense) []float64 {
 		top := slices.Max(values)
 		// Summing the non-negative differences keeps g from rounding below zero.
 		for a, p := range next.RawRowView(s) {
-			g[s] += float64(p * (top - values[a]))
+			if p > 0 { // a value without mass may be −Inf
+				g[s] += float64(p * (top - values[a]))
+			}
 		}
 	}
 	return g
@@ -105,23 +107,25 @@ func LiftedDefect(m *mdp.MDP, g []float64) float64 {
 }
 
 // PriorMassPrice returns D(s) = −log π(G(s)|s) for each state [S], where G(s) is
-// the set of greedy actions of q: what it costs PMD to become greedy from pi.
+// the set of greedy actions of q: what it costs PMD to become greedy from the policy p.
 // The defect that PMD leaves is at most D(s)/η (equation 12). It is +Inf where no
-// greedy action has mass. It panics when pi and q [S, A]
-// differ in shape.
-func PriorMassPrice(pi, q *mat.Dense) []float64 {
-	mustMatch(pi, q)
-	d := make([]float64, pi.RawMatrix().Rows)
+// greedy action has mass. It panics when p and q [S, A] differ in shape.
+func PriorMassPrice(p Policy, q *mat.Dense) []float64 {
+	mustMatch(p.Pi, q)
+	d, log := make([]float64, p.Pi.RawMatrix().Rows), p.log()
 	for s := range d {
-		values := q.RawRowView(s)
+		values, mass, greatest := q.RawRowView(s), 0.0, math.Inf(-1)
 		top := slices.Max(values)
-		mass := 0.0
 		for a, v := range values {
 			if v == top {
-				mass += pi.At(s, a)
+				mass += p.Pi.At(s, a)
+				greatest = math.Max(greatest, log.At(s, a))
 			}
 		}
 		d[s] = math.Max(0, -math.Log(mass))
+		if mass < smallestNormal { // the others add at most log A to a logarithm below −700
+			d[s] = -greatest
+		}
 	}
 	return d
 }

@@ -35,27 +35,36 @@ var Rules = []Rule{PMD, AdditiveProjected, Identity, Boltzmann, RewardOnly}
 // Update returns the rule's next policy [S, A] from pi and q [S, A] with step
 // size eta. It returns an error if Step does, and if the rule is unknown.
 func (r Rule) Update(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
-	if r == PMD {
-		return Step(pi, q, eta)
+	next, err := r.Next(Policy{Pi: pi}, q, eta)
+	return next.Pi, err
+}
+
+// Next is Update for a policy whose logarithm is kept.
+func (r Rule) Next(p Policy, q *mat.Dense, eta float64) (Policy, error) {
+	if err := p.check(q, eta); err != nil {
+		return Policy{}, err
 	}
-	if err := check(pi, q, eta); err != nil {
-		return nil, err
-	}
-	next := mat.DenseCopyOf(pi)
-	for s := range next.RawMatrix().Rows {
-		row, values := next.RawRowView(s), q.RawRowView(s)
+	next := Policy{Pi: mat.DenseCopyOf(p.Pi), Log: p.log()}
+	for s := range next.Pi.RawMatrix().Rows {
+		row, log, values := next.Pi.RawRowView(s), next.Log.RawRowView(s), q.RawRowView(s)
 		switch r {
+		case PMD:
+			for a, z := range log {
+				log[a] = logit(z, eta, values[a])
+			}
+			softmax(row, log)
+		case Boltzmann:
+			for a := range log {
+				log[a] = logit(0, eta, values[a])
+			}
+			softmax(row, log)
+		case Identity:
 		case AdditiveProjected:
 			for a := range row {
-				row[a] += eta * values[a]
+				row[a] = logit(row[a], eta, values[a])
 			}
 			projectSimplex(row)
-		case Identity:
-		case Boltzmann:
-			for a := range row {
-				row[a] = eta * values[a]
-			}
-			Softmax(row)
+			logarithm(log, row)
 		case RewardOnly:
 			top, ties := slices.Max(values), 0.0
 			for a := range row {
@@ -68,11 +77,27 @@ func (r Rule) Update(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 			for a := range row {
 				row[a] /= ties
 			}
+			logarithm(log, row)
 		default:
-			return nil, fmt.Errorf("pmd: unknown update rule %q, want one of %q", r, Rules)
+			return Policy{}, fmt.Errorf("pmd: unknown update rule %q, want one of %q", r, Rules)
 		}
 	}
 	return next, nil
+}
+
+// logit returns z + ηQ, −Inf where one of the terms is, whatever η.
+func logit(z, eta, q float64) float64 {
+	if math.IsInf(z, -1) || math.IsInf(q, -1) {
+		return math.Inf(-1)
+	}
+	return z + float64(eta*q)
+}
+
+// logarithm stores log p in log.
+func logarithm(log, p []float64) {
+	for a, v := range p {
+		log[a] = numeric.Log(v)
+	}
 }
 
 // projectSimplex replaces row by its Euclidean projection onto the probability
@@ -134,15 +159,14 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 	}
 	logs := make([]*mat.Dense, len(updates)) // of Pi: all candidates share them
 	for i, u := range updates {
-		err := check(u.Pi, u.Q, hi)
+		err := Policy{Pi: u.Pi}.check(u.Q, hi)
 		if err == nil {
 			err = checkNext(u.Next, u.Pi)
 		}
 		if err != nil {
 			return 0, 0, fmt.Errorf("%w (update %d)", err, i)
 		}
-		logs[i] = mat.DenseCopyOf(u.Pi)
-		logs[i].Apply(func(_, _ int, p float64) float64 { return numeric.Log(p) }, logs[i])
+		logs[i] = Policy{Pi: u.Pi}.log()
 	}
 	distance = math.Inf(1)
 	for i := 0; ; i++ {
@@ -171,7 +195,7 @@ func rowL1ToStep(next, logs, q *mat.Dense, eta float64) float64 {
 	for s := range rows {
 		values := q.RawRowView(s)
 		for a, l := range logs.RawRowView(s) {
-			target[a] = l + float64(eta*values[a])
+			target[a] = logit(l, eta, values[a])
 		}
 		Softmax(target)
 		total += l1(next.RawRowView(s), target)
@@ -191,7 +215,9 @@ func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 		prior, values := pi.RawRowView(s), q.RawRowView(s)
 		total += KL(p.RawRowView(s), prior)
 		for a, w := range p.RawRowView(s) {
-			total -= eta * w * values[a]
+			if w > 0 {
+				total -= eta * w * values[a]
+			}
 		}
 	}
 	return total / float64(rows)

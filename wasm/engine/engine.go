@@ -247,12 +247,11 @@ func (e *Engine) source(start int) decoder.PacketSource {
 
 // turn is that of an actor with the exact one-step backup.
 func turn(actor control.Actor) control.Turn {
-	return func(c control.Context) (pi, q *mat.Dense, err error) {
-		policies, err := actor.Act([]control.Context{c})
-		if err != nil {
-			return nil, nil, err
+	return func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
+		if next, err = control.ActOn(actor, c); err != nil {
+			return next, nil, err
 		}
-		return policies[0], c.MDP.EvaluationBackup(policies[0], c.Q), nil
+		return next, c.MDP.EvaluationBackup(next.Pi, c.Q), nil
 	}
 }
 
