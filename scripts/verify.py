@@ -775,85 +775,6 @@ def check_equal(folder):
     return compared
 
 
-# --- Wang et al. and Xie et al. ---
-
-
-def snapshots(path):
-    """The recipe, and by number of processes the parameters, of a training of package field/fit."""
-    with safe_open(path, "numpy") as f:
-        recipe = json.loads(f.metadata()["config"])
-        kept, params = f.get_tensor("kept"), f.get_tensor("snapshots")
-    if int(kept[-1]) != recipe["processes"] * recipe["batches"]:
-        raise Discrepancy(f"{path}: the training is not finished")
-    return recipe, {int(step) // recipe["batches"]: row for step, row in zip(kept, params)}
-
-
-def wang_weights(params, recipe, layer):
-    """Corner and others of P, traces of Q's top blocks, both means of its others: with the sign of the corner."""
-    d = recipe["d"]
-    r = 2 * d + 1
-    p, q = params[2 * r * r * layer :][: 2 * r * r].reshape(2, r, r)
-    sign = -1 if p[-1, -1] < 0 else 1
-    blocks = sign * q[:d, :d], sign * q[:d, d : 2 * d]
-    left, right = (np.trace(b) for b in blocks)
-    absolute = np.abs(q).sum()
-    diagonals = sum(np.abs(np.diag(b)).sum() for b in blocks)
-    others = r * r - 2 * d
-    return [
-        abs(p[-1, -1]), (np.abs(p).sum() - abs(p[-1, -1])) / (r * r - 1), left, right,
-        (absolute - diagonals) / others, (absolute - left - right) / others,
-    ]
-
-
-def check_wang(folder):
-    """Reads the weights' rows off the trained weights again, and what the comparisons with the figures make of them."""
-    e = json.loads((folder / "evidence.json").read_text())
-    names = ["corner", "others_p", "left", "right", "others_q", "signed_q"]
-    runs = {}
-    for row in e["weights"]:
-        path = folder / f"{row['kind']}-{row['seed']}.safetensors"
-        if path not in runs:
-            runs[path] = snapshots(path)
-        recipe, kept = runs[path]
-        agree(path, f"weights after {row['processes']} processes", [row[n] for n in names], wang_weights(kept[row["processes"]], recipe, row["layer"]))
-    figures = ["P[−1, −1]", "mean |·| of P's others", "trace of Q[:d, :d]", "trace of Q[:d, d:2d]", None, "the code's mean of Q's others"]
-    final = np.array([[row[n] for n in names] for row in e["weights"] if (row["kind"], row["processes"]) == ("linear-looped", 4000)])
-    for c in e["published"]:
-        if c["quantity"] in figures:
-            column = final[:, figures.index(c["quantity"])]
-            again = [column.mean(), column.std(ddof=1) / np.sqrt(len(column)), len(column)]
-            agree(folder, c["quantity"], [c["ours"], c["standard"], c["count"]], again)
-        room = c["reading"] + 2 * np.hypot(c["published_standard"], c["standard"])
-        if c["agrees"] != (abs(c["ours"] - c["published"]) <= room):
-            raise Discrepancy(f"{folder}: {c['quantity']}: agrees is {c['agrees']}")
-    return len(e["weights"])
-
-
-def check_xie(folder):
-    """Reads what the trained layers are off the trained weights again, and the theorem's bounds."""
-    e = json.loads((folder / "evidence.json").read_text())
-    for row in e["likeness"]:
-        path = folder / f"{row['kind']}-{row['seed']}.safetensors"
-        recipe, kept = snapshots(path)
-        d, params = recipe["d"], kept[row["processes"]]
-        a, one = params[: d * d].reshape(d, d), np.eye(d)
-        if recipe["one_hot"]:  # a number added to a column changes nothing
-            a, one = a - a.mean(axis=0), one - one.mean(axis=0)
-        reward, successor, value, step, temperature = params[d * d :]
-        again = [
-            reward, successor / reward, -value / reward, (a * one).sum() / (one * one).sum(),
-            (a * one).sum() / np.linalg.norm(a) / np.linalg.norm(one), step, temperature,
-        ]
-        names = ["step", "discount", "current", "temperature", "identity", "fitted_step", "fitted_temperature"]
-        agree(path, f"numbers after {row['processes']} processes", [row[n] for n in names], again)
-    for row in e["contraction"]:
-        if row["margin"] > 0:
-            agree(folder, f"the bound after {row['layers']} layers", row["bound"], (1 - row["margin"]) ** row["layers"])
-            if row["n"] == 0 and not row["worst"] <= 1 + 1e-9:
-                raise Discrepancy(f"{folder}: {row['worst']} times the bound after {row['layers']} layers at C = {row['margin']}")
-    return len(e["likeness"])
-
-
 def check_folder(folder):
     """Checks an artifact; the number of policies and tables that were scored again."""
     if folder.parent.name == "any":
@@ -912,8 +833,6 @@ def verify(root):
         except (OSError, EOFError, KeyError, ValueError, ArithmeticError, NotImplementedError) as error:
             found.append(f"{manifest.parent}: {type(error).__name__}: {error}")
     rooms = {root / "equal": check_equal}
-    if root.name == "paper":
-        rooms |= {root.parent / "field" / "wang": check_wang, root.parent / "field" / "xie": check_xie}
     for room, check in rooms.items():
         if not room.exists():
             continue

@@ -16,7 +16,6 @@ import (
 
 	"icrl/internal/npz"
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/capability"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 )
@@ -84,8 +83,6 @@ type Method struct {
 	// Informed are its forms where methods are compared with equal information, at most one
 	// for each.
 	Informed []Form
-	// System, where it is not nil, is its row in the capability map.
-	System *capability.System
 	// Growth, where it is not nil, is what the study of growing costs measures of its training.
 	Growth *Growth
 	// Race, where it is not nil, is what its training is timed at beside other programs.

@@ -31,7 +31,7 @@ var Method = method.Method{
 	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Dashes: []float64{10, 4}, Sampled: true,
 	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
 	Recipes: sources(), Printed: []string{"full", "cpu"}, Tuned: []string{"full-tuned", "cpu-tuned", "cpu-tuned-short"},
-	StageOf: stageOf, Imitates: imitates, Informed: informed(), System: system,
+	StageOf: stageOf, Imitates: imitates, Informed: informed(),
 	Variants: []method.Variant{
 		{Recipe: "full", Label: "the paper's budget", Loss: "its source by itself, at the paper's rate, is below the paper's loss already (table stages)"},
 		{Recipe: "cpu", Label: "a CPU budget", Budget: smaller},

@@ -2,14 +2,11 @@ package distill
 
 import "icrl/policyattention/capability"
 
-// system is its row in the capability map. What is not there it cannot do.
-var system = &capability.System{
+// System is its row in the paper's Table 1.
+var System = capability.System{
 	Name: "Algorithm Distillation", Source: "arXiv 2210.14215",
-	Ticks: map[capability.Capability]capability.Tick{
-		capability.Softmax:    capability.Yes(capability.Test("baseline/distill.TestCachedPassAndQueryAgreeWithFullPasses")),
-		capability.Evaluation: capability.Word("implicit", capability.Files("paper/qualification/algorithm-distillation-*/manifest.json")),
-		capability.Control:    capability.Yes(capability.Files("paper/benchmark/algorithm-distillation-*/manifest.json")),
-		capability.Learned:    capability.Yes(capability.Test("baseline/distill.TestTrainingLearnsResumesAndRepeats")),
-	},
-	Model: "none", Samples: "20 transitions a round, 200 tokens in context", Weights: "1,138,467 at S = 8", Work: "20 passes of a token a round",
+	Softmax:    capability.Yes("baseline/distill.TestCachedPassAndQueryAgreeWithFullPasses"),
+	Evaluation: capability.Mark{As: "implicit", Test: "baseline/distill.TestLossIsTheNegativeLogLikelihood"},
+	Control:    capability.Yes("baseline/distill.TestReliveAgreesWithLive"),
+	Learned:    capability.Yes("baseline/distill.TestTrainingLearnsResumesAndRepeats"),
 }

@@ -54,7 +54,7 @@ var Method = method.Method{
 		method.Summarized("mean curve gap", "closed_loop", "mean_gap"),
 	},
 	Limits: []string{"mdps", "batch", "steps", "grid", "windows", "held-out mdps", "updates"},
-	Deploy: deploy, Tune: tune, Qualify: qualify, Informed: informed(), System: system,
+	Deploy: deploy, Tune: tune, Qualify: qualify, Informed: informed(),
 }
 
 const name = "liang-lai"

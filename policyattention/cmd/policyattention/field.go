@@ -2,114 +2,93 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-
-	"github.com/gomlx/compute"
+	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/experiment"
-	"icrl/policyattention/field"
-	"icrl/policyattention/field/wang"
-	"icrl/policyattention/field/xie"
-	"icrl/policyattention/report"
+	"icrl/policyattention/capability"
+	"icrl/policyattention/method/all"
 )
 
-// fieldCmd shows the systems that the paper is set beside. They know no presets.
+// fieldCmd shows the systems that the paper is set beside. They know no presets and store nothing.
 type fieldCmd struct {
-	Map    fieldMapCmd    `cmd:"" help:"Print what each system can do; a mark prints only with its evidence."`
-	Step   fieldStepCmd   `cmd:"" help:"Make one step of each system's construction on one problem: what it attends to and how far it is from its own algorithm."`
-	Wang   fieldWangCmd   `cmd:"" help:"Print what is measured of Wang et al. (arXiv 2405.13861); train and measure what is not there."`
-	Xie    fieldXieCmd    `cmd:"" help:"Print what is measured of Xie et al. (arXiv 2605.07333); train and measure what is not there."`
-	Verify fieldVerifyCmd `cmd:"" help:"Measure both again from the trained weights and compare."`
+	System    string `arg:"" optional:"" help:"Train this one, wang or xie, and measure it beside its paper's numbers; without it, the paper's Table 1."`
+	Variant   string `help:"Which of its forms; a wrong one prints what there is." placeholder:"NAME"`
+	Seeds     int    `default:"1" help:"Seeds to train with."`
+	Seed      uint64 `default:"1" help:"The first of them."`
+	Processes int    `help:"Boyan chains to train on, not as many as in the paper." placeholder:"N"`
 }
 
-type fieldMapCmd struct{}
-
-func (fieldMapCmd) Run(g *globals) error {
-	table, err := field.MapTable(filepath.Dir(g.Artifacts))
-	if err != nil {
-		return err
+func (c fieldCmd) Run(ctx context.Context, g *globals) error {
+	if c.System == "" {
+		return g.tableOne()
 	}
-	if g.JSON {
-		return g.print(table)
-	}
-	return g.tables(table)
-}
-
-type fieldStepCmd struct {
-	Seed uint64 `default:"1" help:"Root of the problem and its transitions."`
-}
-
-func (c fieldStepCmd) Run(g *globals) error {
-	steps, err := field.Steps(c.Seed)
-	if err != nil {
-		return err
-	}
-	if g.JSON {
-		return g.print(steps)
-	}
-	return g.tables(field.StepTable(steps))
-}
-
-type fieldWangCmd struct{}
-
-func (fieldWangCmd) Run(ctx context.Context, g *globals) error {
-	return show(ctx, g, "wang", wang.ReadEvidence, wang.Make, field.WangTables)
-}
-
-type fieldXieCmd struct{}
-
-func (fieldXieCmd) Run(ctx context.Context, g *globals) error {
-	return show(ctx, g, "xie", xie.ReadEvidence, xie.Make, field.XieTables)
-}
-
-// show prints the evidence of a method, and makes it first if it is missing.
-func show[E any](ctx context.Context, g *globals, name string, read func(string) (*E, error),
-	makeIt func(context.Context, compute.Backend, string, func(string)) (*E, error), tables func(*E) []report.Table) error {
-	folder := field.Folder(g.Artifacts, name)
-	e, err := read(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		var on compute.Backend
-		if on, err = backend.New(g.Backend); err != nil {
+	var names []string
+	for _, s := range all.Systems {
+		if s.Train == nil {
+			continue
+		}
+		names = append(names, s.Folder)
+		if s.Folder != c.System {
+			continue
+		}
+		if c.Variant == "" {
+			c.Variant = s.Variants[0]
+		}
+		if !slices.Contains(s.Variants, c.Variant) {
+			return fmt.Errorf("%w: %s has no variant %q, want one of %q", errUsage, c.System, c.Variant, s.Variants)
+		}
+		on, err := backend.New(g.Backend)
+		if err != nil {
 			return err
 		}
-		e, err = makeIt(ctx, on, folder, func(run string) { fmt.Fprintf(g.errors, "%s: training %s\n", name, run) })
+		numbers, err := s.Train(ctx, on, capability.Training{Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes})
+		if err != nil {
+			return err
+		}
+		return g.numbers(numbers)
 	}
-	if err != nil {
-		return err
+	return fmt.Errorf("%w: no system %q to train, want one of %q", errUsage, c.System, names)
+}
+
+// tableOne prints the paper's Table 1.
+func (g *globals) tableOne() error {
+	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "system\tsource\t%s\n", strings.Join(capability.Columns, "\t"))
+	var rows [][]string
+	for _, s := range all.Systems {
+		row := []string{s.Name, s.Source}
+		for _, mark := range s.Marks() {
+			row = append(row, mark.String())
+		}
+		rows = append(rows, row)
+		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	if g.JSON {
-		return g.print(e)
+		return g.print(rows)
 	}
-	return g.tables(tables(e)...)
+	return w.Flush()
 }
 
-// verifyField checks what is measured of the field, where artifacts have anything of it.
-func (g *globals) verifyField() (wrong []string, again int, err error) {
-	if _, err := os.Stat(field.Folder(g.Artifacts, "")); errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil
+// numbers prints what was measured.
+func (g *globals) numbers(list []capability.Number) error {
+	if g.JSON {
+		return g.print(list)
 	}
-	wrong, err = field.Verify(g.Artifacts)
-	return wrong, 0, err
-}
-
-type fieldVerifyCmd struct{}
-
-func (fieldVerifyCmd) Run(g *globals) error {
-	found, err := field.Verify(g.Artifacts)
-	if err != nil {
-		return err
+	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "quantity\there\tstandard error\tpublished\tread to ±")
+	for _, x := range list {
+		fmt.Fprintf(w, "%s\t%.4g", x.Quantity, x.Here)
+		for _, y := range []float64{x.Error, x.Published, x.Read} {
+			if y == 0 {
+				fmt.Fprint(w, "\t–")
+			} else {
+				fmt.Fprintf(w, "\t%.2g", y)
+			}
+		}
+		fmt.Fprintln(w)
 	}
-	for _, d := range found {
-		fmt.Fprintln(g.out, d)
-	}
-	fmt.Fprintf(g.out, "%d discrepancies in what is measured of Wang et al. and Xie et al.\n", len(found))
-	if len(found) > 0 {
-		return experiment.ErrDiscrepancies
-	}
-	return nil
+	return w.Flush()
 }

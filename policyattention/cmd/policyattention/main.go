@@ -67,7 +67,7 @@ type cli struct {
 	Growth    growthCmd    `cmd:"" help:"Print how costs grow with sizes, as measured by 'go run ./policyattention/bench/cmd/bench growth'."`
 	Lockup    lockupCmd    `cmd:"" help:"Measure actors on problems whose best actions begin with little mass."`
 	Speed     speedCmd     `cmd:"" help:"Print the speed of training steps beside JAX and PyTorch, as measured by 'make bench'."`
-	Field     fieldCmd     `cmd:"" help:"The systems of policy evaluation that the paper is set beside: what they can do, constructed and trained."`
+	Field     fieldCmd     `cmd:"" help:"The systems that the paper is set beside: what they can do; train those of policy evaluation."`
 	Verify    verifyCmd    `cmd:"" help:"Check every artifact of the preset from nothing but itself."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 	Equal     equalCmd     `cmd:"" help:"Every method with the same information: the model, samples or a walk."`

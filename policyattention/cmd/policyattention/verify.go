@@ -16,7 +16,6 @@ import (
 	"icrl/policyattention/backend"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/field"
 	"icrl/policyattention/report"
 )
 
@@ -60,9 +59,7 @@ func (g *globals) besideChecks(store *experiment.Store) ([]besideCheck, error) {
 	list := []besideCheck{{folder: filepath.Join(store.Root(), "any"), verify: func() ([]string, int, error) { return trial.Verify(store.Root(), configs) },
 		says: "The actor for any MDP: %d losses replayed from its weights.\n"}}
 	if g.Preset == "paper" {
-		list = append(list,
-			besideCheck{folder: equal.Folder(g.Artifacts), verify: g.verifyEqual, says: "Equal information: %d losses run again.\n"},
-			besideCheck{folder: field.Folder(g.Artifacts, ""), verify: g.verifyField})
+		list = append(list, besideCheck{folder: equal.Folder(g.Artifacts), verify: g.verifyEqual, says: "Equal information: %d losses run again.\n"})
 	}
 	return list, nil
 }

@@ -1,147 +1,154 @@
 package mrp
 
 import (
+	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
 
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/capability"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
 
-func families(t *testing.T) map[string]*Process {
-	t.Helper()
-	boyan, err := Boyan(10, .9, seed.New(1, "boyan"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	loop, err := Loop(7, .9, .5, seed.New(1, "loop"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return map[string]*Process{"boyan": boyan, "loop": loop}
-}
-
-func TestValuesAndStationary(t *testing.T) {
-	for name, p := range families(t) {
-		v, err := p.Values()
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := p.Stationary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The series Σ γᵏPᵏr and the mean of μPᵏ, by repeated products: both are what
-		// the solved equations define. .9⁴⁰⁰ is 5·10⁻¹⁹.
-		s := p.States()
-		sum, term := mat.NewVecDense(s, nil), mat.NewVecDense(s, append([]float64(nil), p.R...))
-		for range 400 {
-			sum.AddVec(sum, term)
-			var next mat.VecDense
-			next.MulVec(p.P, term)
-			term.ScaleVec(p.Gamma, &next)
-		}
-		for i := range v {
-			if math.Abs(v[i]-sum.AtVec(i)) > 1e-12 {
-				t.Errorf("%s: v(%d) = %v, the series gives %v", name, i, v[i], sum.AtVec(i))
-			}
-		}
-		// A walk of 4·10⁵ steps visits each state as often as d says, within five
-		// standard deviations of independent draws times 3 for their correlation.
-		const n = 400_000
-		counts := make([]float64, s)
-		for _, state := range p.Walk(seed.New(2, name), n) {
-			counts[state]++
-		}
-		for i := range d {
-			if got := counts[i] / n; math.Abs(got-d[i]) > 15*math.Sqrt(d[i]*(1-d[i])/n) {
-				t.Errorf("%s: state %d is visited with frequency %v, stationary %v", name, i, got, d[i])
-			}
-		}
-	}
-}
-
-func TestBoyanHasItsShape(t *testing.T) {
-	p := families(t)["boyan"].P
+// Values are the series Σ γᵏPᵏr, by repeated products (.9⁴⁰⁰ is 5·10⁻¹⁹). A walk of 4·10⁵ steps visits each
+// state as often as the stationary distribution says, within five standard deviations of independent
+// draws times 3 for their correlation. The chain has its shape.
+func TestBoyan(t *testing.T) {
+	p := testkit.Must(Boyan(10, .9, seed.New(1)))(t)
+	v, d := testkit.Must(p.Values())(t), testkit.Must(p.Stationary())(t)
+	sum, factor := make([]float64, 10), 1.
+	power := mat.NewDense(10, 10, nil)
+	chain := mat.NewDense(10, 10, nil)
 	for i := range 10 {
-		for j := range 10 {
-			allowed := i == 9 || i == 8 && j == 9 || i < 8 && (j == i+1 || j == i+2)
-			if (p.At(i, j) > 0) != allowed {
-				t.Errorf("P(%d|%d) = %v", j, i, p.At(i, j))
+		power.Set(i, i, 1)
+		chain.SetRow(i, p.Next(i, 0))
+	}
+	for range 400 {
+		for i := range sum {
+			for j := range sum {
+				sum[i] += factor * power.At(i, j) * p.Reward(j)
+			}
+		}
+		var next mat.Dense
+		next.Mul(power, chain)
+		power, factor = &next, .9*factor
+	}
+	const n = 400_000
+	counts := make([]float64, 10)
+	for _, state := range p.Walk(seed.New(2), n) {
+		counts[state] += 1. / n
+	}
+	for i := range 10 {
+		if math.Abs(v[i]-sum[i]) > 1e-12 {
+			t.Errorf("v(%d) = %v, the series gives %v", i, v[i], sum[i])
+		}
+		if math.Abs(counts[i]-d[i]) > 15*math.Sqrt(d[i]*(1-d[i])/n) {
+			t.Errorf("state %d is visited with frequency %v, stationary %v", i, counts[i], d[i])
+		}
+		for j, x := range p.Next(i, 0) {
+			if allowed := i == 9 || i == 8 && j == 9 || i < 8 && (j == i+1 || j == i+2); (x > 0) != allowed {
+				t.Errorf("P(%d|%d) = %v", j, i, x)
 			}
 		}
 	}
 }
 
-func TestLoopHasItsShape(t *testing.T) {
-	empty, err := Loop(6, .9, 1, seed.New(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	full, err := Loop(6, .9, 0, seed.New(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 6 {
-		for j := range 6 {
-			if got, want := empty.P.At(i, j) > 0, j == (i+1)%6; got != want {
-				t.Errorf("threshold 1: P(%d|%d) = %v", j, i, empty.P.At(i, j))
-			}
-			if got, want := full.P.At(i, j) > 0, j != i; got != want {
-				t.Errorf("threshold 0: P(%d|%d) = %v", j, i, full.P.At(i, j))
-			}
-		}
-	}
+// quadratic is a network of one query's features, v = φᵀw, whose prompt is the query.
+type quadratic struct{ d int }
+
+func (q quadratic) Prompt(_ *Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
+	return mat.NewDense(q.d, 1, append([]float64(nil), features.RawRowView(walk[len(walk)-1])...)), nil
 }
 
-func TestWithValues(t *testing.T) {
-	p := families(t)["loop"]
-	want := []float64{1, -2, 3, 0, .5, 7, -1}
-	q, err := p.WithValues(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := q.Values()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range want {
-		if math.Abs(got[i]-want[i]) > 1e-12 {
-			t.Errorf("v(%d) = %v, want %v", i, got[i], want[i])
+func (q quadratic) Values(params, prompts *Node) []*Node {
+	return []*Node{Einsum("bd,d->b", Squeeze(prompts, 2), params)}
+}
+
+// Steps are those of Adam as torch writes it, with weight_decay added to the gradient (Kingma and Ba,
+// algorithm 1), of semi-gradient TD(0), each made here by hand.
+func TestTrainIsAdam(t *testing.T) {
+	r := Standard()
+	r.D, r.N, r.Processes, r.Batches, r.Batch, r.Rate, r.Decay = 3, 4, 3, 2, 6, .05, .3
+	start := []float64{1, -2, 3}
+	got := testkit.Must(r.Train(context.Background(), graphs.Backend(t), quadratic{3}, start))(t)
+	x, m, v := append([]float64(nil), start...), make([]float64, 3), make([]float64, 3)
+	for step := range 6 {
+		prompts, rewards, err := r.batch(quadratic{3}, step)
+		testkit.Check(t, err)
+		phi, earned := tensors.MustCopyFlatData[float64](prompts), tensors.MustCopyFlatData[float64](rewards)
+		g := make([]float64, 3)
+		value := func(b int) (sum float64) {
+			for i := range x {
+				sum += x[i] * phi[3*b+i]
+			}
+			return sum
+		}
+		for b := range 6 {
+			delta := earned[b] + .9*value(b+1) - value(b)
+			for i := range g {
+				g[i] -= 2 * delta * phi[3*b+i] / 6
+			}
+		}
+		n := float64(step + 1)
+		for i := range x {
+			g[i] += r.Decay * x[i]
+			m[i], v[i] = .9*m[i]+.1*g[i], .999*v[i]+.001*g[i]*g[i]
+		}
+		for i := range x {
+			x[i] -= r.Rate * (m[i] / (1 - math.Pow(.9, n))) / (math.Sqrt(v[i]/(1-math.Pow(.999, n))) + 1e-8)
 		}
 	}
-	if got := Expect([]float64{.25, .75}, []float64{1, 2}, []float64{3, 1}); got != .25*4+.75 {
-		t.Errorf("Expect = %v", got)
+	for i := range x {
+		if math.Abs(got[i]-x[i]) > 1e-12 {
+			t.Errorf("x[%d] = %v, want %v", i, got[i], x[i])
+		}
 	}
 }
 
 func TestRefusesBadInput(t *testing.T) {
-	ok := mat.NewDense(2, 2, []float64{.5, .5, 1, 0})
-	r, mu := []float64{1, 2}, []float64{1, 0}
-	for want, build := range map[string]func() (*Process, error){
-		"gamma is 1":        func() (*Process, error) { return New(1, ok, r, mu) },
-		"gamma is NaN":      func() (*Process, error) { return New(math.NaN(), ok, r, mu) },
-		"must not be empty": func() (*Process, error) { return New(.9, nil, r, mu) },
-		"rewards [1]":       func() (*Process, error) { return New(.9, ok, r[:1], mu) },
-		"P(·|s=1) sums to":  func() (*Process, error) { return New(.9, mat.NewDense(2, 2, []float64{1, 0, .4, .5}), r, mu) },
-		"has entry 0":       func() (*Process, error) { return New(.9, mat.NewDense(2, 2, []float64{-1, 2, .5, .5}), r, mu) },
-		"first state sums":  func() (*Process, error) { return New(.9, ok, r, []float64{.1, .2}) },
-		"r(s=0) is +Inf":    func() (*Process, error) { return New(.9, ok, []float64{math.Inf(1), 0}, mu) },
-		"of 2 states":       func() (*Process, error) { return Boyan(2, .9, seed.New(1)) },
-		"of 1 states":       func() (*Process, error) { return Loop(1, .9, .5, seed.New(1)) },
-		"threshold is 2":    func() (*Process, error) { return Loop(4, .9, 2, seed.New(1)) },
+	on, stop := graphs.Backend(t), errors.New("stop")
+	stopped, cancel := context.WithCancelCause(context.Background())
+	cancel(stop)
+	train := func(ctx context.Context, change func(*Recipe)) error {
+		r := Standard()
+		change(&r)
+		_, err := r.Train(ctx, on, quadratic{r.D}, make([]float64, r.D))
+		return err
+	}
+	boyan := func(states int, gamma float64) error { _, err := Boyan(states, gamma, seed.New(1)); return err }
+	two := testkit.Must(mdp.New(.5, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), mat.NewDense(2, 1, nil)))(t)
+	_, several := (&Process{two, []float64{1, 0}}).Stationary()
+	for want, err := range map[string]error{
+		"stop":                        train(stopped, func(*Recipe) {}),
+		"at least one of everything":  train(t.Context(), func(r *Recipe) { r.Batches = 0 }),
+		"of 2 states, want":           train(t.Context(), func(r *Recipe) { r.States = 2 }),
+		"one-hot":                     train(t.Context(), func(r *Recipe) { r.OneHot = true }),
+		"discount is NaN":             train(t.Context(), func(r *Recipe) { r.Gamma = math.NaN() }),
+		"learning rate 0":             train(t.Context(), func(r *Recipe) { r.Rate = 0 }),
+		"of 2 states":                 boyan(2, .9),
+		"gamma is 1":                  boyan(3, 1),
+		"the stationary distribution": several,
 	} {
-		if _, err := build(); err == nil || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
 		}
 	}
-	two, err := New(.5, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), r, mu)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := two.Stationary(); err == nil {
-		t.Error("two recurrent classes have no unique stationary distribution, but there was no error")
+}
+
+// By hand: 1, 2, 6 have the mean 3 and the squared deviations 4 + 1 + 9, over 3·2.
+func TestNumbers(t *testing.T) {
+	measure := func(r Recipe) ([]float64, error) { return []float64{map[uint64]float64{5: 1, 6: 2, 7: 6}[r.Seed]}, nil }
+	quantities := []capability.Number{{Quantity: "q", Published: 2}}
+	got := testkit.Must(Standard().Numbers(capability.Training{Seed: 5, Seeds: 3}, quantities, measure))(t)[0]
+	if got.Here != 3 || math.Abs(got.Error-math.Sqrt(14./6)) > 1e-15 || got.Published != 2 {
+		t.Errorf("%+v", got)
 	}
 }

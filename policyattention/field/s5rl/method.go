@@ -18,7 +18,7 @@ import (
 var Method = method.Method{
 	Name: name, Label: "S5RL", Colour: color.RGBA{117, 112, 179, 255}, Sampled: true,
 	Signal: "reward, online (PPO)", Access: "20 on-policy transitions", Cost: "–",
-	Recipes: []string{"cpu"}, System: system,
+	Recipes: []string{"cpu"},
 	Control: &method.OwnControl{Suffix: "-cleared", Whose: "the cleared state's"},
 	Figure:  method.Figure{Name: "s5rl", Title: "S5RL improves within one life"},
 	Notes: map[string][]string{

@@ -3,154 +3,205 @@ package wang
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/field/fit"
+	"icrl/policyattention/capability"
 	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
 
-// Training is everything that trained weights depend on, but for the backend's arithmetic.
-type Training struct {
-	Method string `json:"method"` // always "wang"
-	Network
-	States        int     `json:"states"`
-	Gamma         float64 `json:"gamma"`
-	Representable bool    `json:"representable"` // rewards such that the features represent the values
-	Processes     int     `json:"processes"`     // Boyan chains, one after the other
-	Batches       int     `json:"batches"`       // a process, each from a walk of its own
-	Batch         int     `json:"batch"`         // TD errors a batch, of windows that slide by one
-	Rate          float64 `json:"rate"`          // of Adam
-	Decay         float64 `json:"decay"`         // L2 penalty, added to the gradient
-	Seed          uint64  `json:"seed"`
+// Network is a Transformer to be trained. Its parameters are P and Q [2d+1, 2d+1] of each layer of its own and,
+// at the end, the step size of the TD(0) that is fitted on the same batches, to compare with.
+type Network struct {
+	mrp.Recipe
+	Attention  Attention
+	Sequential bool // each layer has weights of its own; else one is looped
 }
 
-const method = "wang"
-
-// Recipe is the paper's standard setting. The text trains on 4,000 processes, the public
-// code on 5,000 by default; 5,000 holds the first 4,000.
-func Recipe(root uint64) Training {
-	return Training{
-		Method:  method,
-		Network: Network{D: 4, N: 30, Layers: 3, Attention: Linear},
-		States:  10, Gamma: .9, Processes: 4000, Batches: 5, Batch: 64, Rate: 1e-3, Decay: 1e-6, Seed: root,
+// shape returns the height of a prompt, the number of layers with weights of their own, and what attention
+// is multiplied by: 1 where it is a mean.
+func (n Network) shape() (rows, blocks int, scale float64) {
+	rows, blocks, scale = 2*n.D+1, 1, 1/float64(n.N)
+	if n.Sequential {
+		blocks = n.Layers
 	}
+	if n.Attention == OverKeys {
+		scale = 1
+	}
+	return rows, blocks, scale
 }
 
-// Validate returns an error that names the first field that makes no sense.
-func (t Training) Validate() error {
-	switch {
-	case t.Method != method:
-		return fmt.Errorf("wang: method is %q, want %q", t.Method, method)
-	case t.States < 3:
-		return fmt.Errorf("wang: Boyan chains of %d states, want at least 3", t.States)
-	case !(t.Gamma >= 0 && t.Gamma < 1):
-		return fmt.Errorf("wang: discount is %v, want 0 ≤ γ < 1", t.Gamma)
-	case t.Processes < 1 || t.Batches < 1 || t.Batch < 1:
-		return fmt.Errorf("wang: %d processes, %d batches a process, %d errors a batch, want at least one of each", t.Processes, t.Batches, t.Batch)
-	case !(t.Rate > 0 && t.Rate < 1e6 && t.Decay >= 0 && t.Decay < 1e6):
-		return fmt.Errorf("wang: learning rate %v and decay %v, want a positive and a non-negative number", t.Rate, t.Decay)
-	}
-	return t.Network.validate()
+// Train returns the parameters after training. They start from Xavier's normal distribution with gain .1, over
+// the number of layers if each has its own; the fitted step size starts at 1.
+func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
+	rows, blocks, _ := n.shape()
+	deviation := .1 / float64(blocks) / math.Sqrt(float64(rows))
+	params := mrp.Normal(1, 2*rows*rows*blocks+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
+	params[len(params)-1] = 1
+	return n.Recipe.Train(ctx, on, n, params)
 }
 
-// keptProcesses are the numbers of processes after which weights are kept.
-var keptProcesses = []int{10, 100, 500, 1000, 2000, 3000, 4000, 5000}
-
-// Trained is a network with its weights over training.
-type Trained struct {
-	Training
-	After  []int       // numbers of processes, ascending
-	Params [][]float64 // after each of them, see Network.Weights
-	Losses []float64   // means since the one before of the squared TD error of the network plus that of TD(0)
+// Prompt implements mrp.Network. The query is the state after the window's last successor, as in the
+// public code.
+func (n Network) Prompt(p *mrp.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
+	c := Window(p, features, walk[:n.N+1])
+	c.Query = features.RawRowView(walk[n.N+1])
+	return c.Prompt(0)
 }
 
-// Schedule implements fit.Recipe.
-func (t Training) Schedule() (processes, steps int) { return t.Processes, t.Batches }
-
-// Run trains in the file path, see fit.Job.Run.
-func (t Training) Run(ctx context.Context, on compute.Backend, path string) (*Trained, error) {
-	if err := t.Validate(); err != nil {
-		return nil, err
+// Values implements mrp.Network: the network, and TD(0) with the fitted step size.
+func (n Network) Values(params, prompts *Node) []*Node {
+	r, blocks, scale := n.shape()
+	block := func(at int) *Node { return Reshape(SliceAxis(params, 0, AxisRange(at*r*r, (at+1)*r*r)), r, r) }
+	step := Reshape(SliceAxis(params, 0, AxisRange(-1)), 1, 1)
+	p, q := mat.NewDense(r, r, nil), Spec{D: n.D}.query(r)
+	p.Set(r-1, r-1, 1)
+	constant := func(m *mat.Dense) *Node { return Reshape(Const(params.Graph(), m.RawMatrix().Data), r, r) }
+	z, td := prompts, prompts
+	for l := range n.Layers {
+		at := 2 * (l % blocks)
+		z = n.layer(n.Attention, scale, z, block(at), block(at+1))
+		td = n.layer(Linear, 1/float64(n.N), td, Mul(constant(p), step), constant(q))
 	}
-	return trained(fit.RunProcesses(ctx, on, path, t, keptProcesses, fit.Job{
-		Init: t.initial(seed.New(t.Seed, "wang", "weights")), Rate: t.Rate, Decay: t.Decay, Batch: t.batch, Loss: t.loss,
-	}))
+	value := func(z *Node) *Node {
+		return Neg(Reshape(Slice(z, AxisRange(), AxisElem(r-1), AxisElem(n.N)), -1))
+	}
+	return []*Node{value(z), value(td)}
 }
 
-// Read reads a finished training.
-func Read(path string) (*Trained, error) { return trained(fit.ReadProcesses[Training](path)) }
-
-func trained(t *fit.Trained[Training], err error) (*Trained, error) {
-	if err != nil {
-		return nil, err
+// layer builds a layer on prompts z [B, 2d+1, n+1], linear attention from the left as [Layer.Apply].
+func (n Network) layer(a Attention, scale float64, z, p, q *Node) *Node {
+	keys := SliceAxis(z, 2, AxisRange(0, n.N)) // the query is not a key: M
+	values, qz := Einsum("kl,bli->bki", p, keys), Einsum("kl,blj->bkj", q, z)
+	if a == Linear {
+		return Add(z, MulScalar(Einsum("bkl,blj->bkj", Einsum("bki,bli->bkl", values, keys), qz), scale))
 	}
-	return &Trained{t.Recipe, t.After, t.Params, t.Losses}, nil
+	axis := 1
+	if a == OverQueries {
+		axis = 2
+	}
+	weights := SliceAxis(Softmax(Einsum("bki,bkj->bij", z, qz), axis), 1, AxisRange(0, n.N))
+	return Add(z, MulScalar(Einsum("bki,bij->bkj", values, weights), scale))
 }
 
-// process draws process i and its features [S, d].
-func (t Training) process(i int) (*mrp.Process, *mat.Dense, error) {
-	rng := seed.New(t.Seed, "wang", "process", i)
-	features := mrp.Features(t.States, t.D, rng)
-	process, err := mrp.Boyan(t.States, t.Gamma, rng)
-	if err != nil || !t.Representable {
-		return process, features, err
+// Weights returns P and Q of each layer of its own, as layers in plain Go.
+func (n Network) Weights(params []float64) (all []*Layer) {
+	r, blocks, scale := n.shape()
+	for b := range blocks {
+		at := params[2*r*r*b:]
+		head := Head{P: mat.NewDense(r, r, at[:r*r]), Q: mat.NewDense(r, r, at[r*r:2*r*r]), Mix: mask(n.N)}
+		all = append(all, &Layer{n.Attention, scale, []Head{head}})
 	}
-	w := make([]float64, t.D)
-	for j := range w {
-		w[j] = rng.NormFloat64()
-	}
-	var v mat.VecDense
-	v.MulVec(features, mat.NewVecDense(t.D, w))
-	process, err = process.WithValues(v.RawVector().Data)
-	return process, features, err
+	return all
 }
 
-// batch returns the inputs of loss for a step: prompts [Batch+1, 2d+1, n+1] of windows that
-// slide along one walk, and the rewards [Batch] of the queries but the last. The query is the
-// state after the window's last successor, as in the public code.
-func (t Training) batch(step int) ([]*tensors.Tensor, error) {
-	process, features, err := t.process(step / t.Batches)
-	if err != nil {
-		return nil, err
+// quantities are what is measured of trained weights, with the published number, read off the figures
+// of the public repository (Sequential-Intelligence-Lab/InContextTD), and how far it may be misread: of
+// a looped layer with linear attention and 30 seeds. P and Q have the sign of P[−1, −1]: the function is the
+// same for (−P, −Q), and half of all seeds find each. TD(0) has there its step size, 0, −d and d. Of Q's others
+// the public code subtracts the traces with their signs from the sum of absolute values. With linear
+// attention, whose value is linear in the query, the paper's cosine of sensitivities is that of weights.
+var quantities = []capability.Number{
+	{Quantity: "P[−1, −1]", Published: 1.6, Read: .02},
+	{Quantity: "mean |·| of P's others", Published: .12, Read: .01},
+	{Quantity: "trace of Q[:d, :d]", Published: -4.3, Read: .1},
+	{Quantity: "trace of Q[:d, d:2d]", Published: 3.3, Read: .1},
+	{Quantity: "mean of Q's others, as the public code has it", Published: .2, Read: .02},
+	{Quantity: "cosine of weights with TD(0)'s", Published: .93, Read: .02},
+	{Quantity: "value difference to TD(0)", Published: .02, Read: .01},
+	{Quantity: "squared error of the values"},
+	{Quantity: "squared error of TD(0)"},
+}
+
+// numbers implements capability.System.Train.
+func numbers(ctx context.Context, on compute.Backend, t capability.Training) ([]capability.Number, error) {
+	n := Network{Recipe: mrp.Standard(), Attention: Attention(t.Variant)}
+	if t.Variant == sequential {
+		n.Attention, n.Sequential = Linear, true
 	}
-	walk := process.Walk(seed.New(t.Seed, "wang", "walk", step), t.N+1+t.Batch)
-	prompts := make([]float64, 0, (t.Batch+1)*t.rows()*(t.N+1))
-	rewards := make([]float64, t.Batch)
-	for b := range t.Batch + 1 {
-		c, err := Window(process, features, walk[b:b+t.N+1])
+	return n.Numbers(t, quantities, func(r mrp.Recipe) ([]float64, error) {
+		n.Recipe = r
+		params, err := n.Train(ctx, on)
 		if err != nil {
 			return nil, err
 		}
-		query := walk[b+t.N+1]
-		c.Queries.SetCol(0, features.RawRowView(query))
-		z, err := c.Prompt(0)
+		return n.measure(params, 32)
+	})
+}
+
+// measure returns the quantities: of P and Q the means over layers, of the values the means over chains that were
+// not trained on of averages over states, weighted by the stationary distribution.
+func (n Network) measure(params []float64, chains int) ([]float64, error) {
+	m := make([]float64, len(quantities))
+	add := func(at int, share float64, values ...float64) { floats.AddScaled(m[at:][:len(values)], share, values) }
+	rows, blocks, _ := n.shape()
+	for _, layer := range n.Weights(params) {
+		p, q := layer.Heads[0].P, layer.Heads[0].Q
+		corner, size := p.At(rows-1, rows-1), float64(rows*rows)
+		sum := func(m *mat.Dense) float64 { return floats.Norm(m.RawMatrix().Data, 1) }
+		left := math.Copysign(1, corner) * mat.Trace(q.Slice(0, n.D, 0, n.D))
+		right := math.Copysign(1, corner) * mat.Trace(q.Slice(0, n.D, n.D, 2*n.D))
+		add(0, 1/float64(blocks), math.Abs(corner), (sum(p)-math.Abs(corner))/(size-1), left, right,
+			(sum(q)-left-right)/(size-float64(2*n.D)))
+	}
+	n.Seed = seed.New(n.Seed, "wang", "likeness").Uint64()
+	for k := range chains {
+		l, err := n.likeness(params, k)
+		if err != nil {
+			return nil, fmt.Errorf("wang: chain %d: %w", k, err)
+		}
+		add(5, 1/float64(chains), l...)
+	}
+	return m, nil
+}
+
+// likeness returns, on chain k: the cosine between TD(0)'s weights and those of the linear function nearest to
+// the network's values; and squared differences, of the two values, and of each from the exact values.
+func (n Network) likeness(params []float64, k int) ([]float64, error) {
+	p, features, err := n.Process(k)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := p.Stationary()
+	if err != nil {
+		return nil, err
+	}
+	exact, err := p.Values()
+	if err != nil {
+		return nil, err
+	}
+	c := Window(p, features, p.Walk(seed.New(n.Seed, "walk", k), n.N))
+	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
+	for range n.Layers {
+		if w, err = spec.Step(c, w); err != nil {
+			return nil, err
+		}
+	}
+	values, td := make([]float64, n.States), make([]float64, n.States)
+	// The nearest linear function minimizes Σ_s weight(s)(v(s) − φ(s)ᵀw)².
+	a, b := mat.DenseCopyOf(features), mat.NewVecDense(n.States, nil)
+	for s := range values {
+		c.Query = features.RawRowView(s)
+		depths, err := spec.Values(c, n.Weights(params), n.Layers)
 		if err != nil {
 			return nil, err
 		}
-		prompts = append(prompts, z.RawMatrix().Data...)
-		if b < t.Batch {
-			rewards[b] = process.R[query]
-		}
+		values[s], td[s] = depths[n.Layers-1], floats.Dot(w, c.Query)
+		floats.Scale(math.Sqrt(weights[s]), a.RawRowView(s))
+		b.SetVec(s, math.Sqrt(weights[s])*values[s])
 	}
-	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(prompts, t.Batch+1, t.rows(), t.N+1),
-		tensors.FromFlatDataAndDimensions(rewards, t.Batch),
+	var nearest mat.VecDense
+	if err := nearest.SolveVec(a, b); err != nil {
+		return nil, err
+	}
+	implicit := nearest.RawVector().Data
+	return []float64{
+		floats.Dot(implicit, w) / (floats.Norm(implicit, 2) * floats.Norm(w, 2)),
+		mrp.Expect(weights, values, td), mrp.Expect(weights, values, exact), mrp.Expect(weights, td, exact),
 	}, nil
-}
-
-// loss builds the mean squared TD error with detached targets, of the network and, added to
-// it, of the TD(0) that is fitted beside: they share no parameter.
-func (t Training) loss(params *Node, batch []*Node) *Node {
-	values, td := t.graph(params, batch[0])
-	rewards := batch[1]
-	squared := func(v *Node) *Node {
-		target := Add(rewards, MulScalar(StopGradient(SliceAxis(v, 0, AxisRange(1))), t.Gamma))
-		return ReduceAllMean(Square(Sub(target, SliceAxis(v, 0, AxisRange(0, t.Batch)))))
-	}
-	return Add(squared(values), squared(td))
 }

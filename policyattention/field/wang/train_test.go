@@ -1,253 +1,130 @@
 package wang
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/backend"
+	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/field/mrp"
 	"icrl/policyattention/seed"
 )
 
-// networks are small ones of every kind.
-func networks() []Network {
-	var all []Network
-	for _, a := range []Attention{Linear, OverKeys, OverQueries, OverKeysByN} {
-		for _, sequential := range []bool{false, true} {
-			all = append(all, Network{D: 2, N: 5, Layers: 3, Sequential: sequential, Attention: a})
+func network(d, length int, a Attention, sequential bool) Network {
+	n := Network{mrp.Standard(), a, sequential}
+	n.D, n.N = d, length
+	return n
+}
+
+// plain returns the value of the query of a prompt z [rows, columns] in plain Go, written out with loops over
+// the entries, by the network and by TD(0)'s own steps.
+func (n Network) plain(t *testing.T, params []float64, z *mat.Dense) (network, td float64) {
+	c := &Context{Phi: mat.DenseCopyOf(z.Slice(0, n.D, 0, n.N)), Next: mat.DenseCopyOf(z.Slice(n.D, 2*n.D, 0, n.N)),
+		R: z.RawRowView(2 * n.D)[:n.N], Query: mat.Col(nil, n.N, z)[:n.D]}
+	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
+	z = mat.DenseCopyOf(z)
+	for l := range n.Layers {
+		w = testkit.Must(spec.Step(c, w))(t)
+		all := n.Weights(params)
+		weights := all[l%len(all)].Heads[0]
+		var scores, values mat.Dense
+		scores.Product(z.T(), weights.Q, z)
+		values.Mul(weights.P, z)
+		sums := func(i, j int) float64 { // what e to the power of the score is divided by
+			sum := 0.
+			for k := range n.N + 1 {
+				if n.Attention == OverKeys {
+					sum += math.Exp(scores.At(k, j))
+				} else {
+					sum += math.Exp(scores.At(i, k))
+				}
+			}
+			return sum
 		}
+		next := mat.DenseCopyOf(z)
+		for j := range n.N + 1 {
+			for i := range n.N {
+				share := scores.At(i, j) / float64(n.N)
+				switch n.Attention {
+				case OverKeys:
+					share = math.Exp(scores.At(i, j)) / sums(i, j)
+				case OverQueries:
+					share = math.Exp(scores.At(i, j)) / sums(i, j) / float64(n.N)
+				}
+				for k := range 2*n.D + 1 {
+					next.Set(k, j, next.At(k, j)+share*values.At(k, i))
+				}
+			}
+		}
+		z = next
 	}
-	return all
+	return -z.At(2*n.D, n.N), floats.Dot(w, c.Query)
 }
 
-// weights draws parameters of order one, so that each layer matters.
-func weights(n Network, root uint64) []float64 {
-	params := n.initial(seed.New(root))
-	for i := range params {
-		params[i] *= 6
-	}
-	return params
-}
-
-// The graph's values are those of the prompt written out layer by layer in plain Go, and of
-// TD(0) made by the algorithm's own steps.
+// The graph's values and those of Layer.Apply are the prompt's written out, for every attention, with one
+// looped layer or several; so is TD(0) by its own steps.
 func TestGraphAgreesWithPlainGo(t *testing.T) {
-	on, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range networks() {
-		params := weights(n, 3)
-		const prompts = 4
-		var data []float64
-		var contexts []*Context
-		for i := range prompts {
-			contexts = append(contexts, normalContext(n.D, n.N, .9, seed.New(4, i)))
-			data = append(data, testkit.Must(contexts[i].Prompt(0))(t).RawMatrix().Data...)
-		}
-		out, err := CallOnceN(on, func(in []*Node) []*Node {
-			v, td := n.graph(in[0], in[1])
-			return []*Node{v, td}
-		}, params, tensors.FromFlatDataAndDimensions(data, prompts, n.rows(), n.N+1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		values, td := tensors.MustCopyFlatData[float64](out[0]), tensors.MustCopyFlatData[float64](out[1])
-		spec := Spec{Algorithm: TD0, D: n.D, N: n.N, Queries: 1, Alpha: n.Step(params)}
-		for i, c := range contexts {
-			want, err := n.value(params, testkit.Must(c.Prompt(0))(t))
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := make([]float64, n.D)
-			for range n.Layers {
-				w = testkit.Must(spec.Step(c, w))(t)
-			}
-			wantTD := w[0]*c.Queries.At(0, 0) + w[1]*c.Queries.At(1, 0)
-			// Sums of some ten products of numbers up to some hundred, three times over.
-			if math.Abs(values[i]-want) > 1e-11*(1+math.Abs(want)) || math.Abs(td[i]-wantTD) > 1e-11*(1+math.Abs(wantTD)) {
-				t.Errorf("%+v, prompt %d: values %v and %v, want %v and %v", n, i, values[i], td[i], want, wantTD)
+	for _, a := range []Attention{Linear, OverKeys, OverQueries} {
+		for _, sequential := range []bool{false, true} {
+			n := network(2, 5, a, sequential)
+			params := mrp.Normal(1, 151, .25, seed.New(3)).RawRowView(0)
+			c := normal(n.D, n.N, .9, seed.New(4))
+			z := testkit.Must(c.Prompt(0))(t)
+			want, td := n.plain(t, params, z)
+			out := testkit.Must(CallOnceN(graphs.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
+				params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, 5, 6)))(t)
+			applied := testkit.Must(Spec{Algorithm: TD0, N: n.N}.Values(c, n.Weights(params), n.Layers))(t)[n.Layers-1]
+			for name, off := range map[string]float64{
+				"graph": tensors.MustCopyFlatData[float64](out[0])[0] - want, "graph of TD(0)": tensors.MustCopyFlatData[float64](out[1])[0] - td, "layers": applied - want,
+			} {
+				if !(math.Abs(off) <= 1e-12*(1+math.Abs(want))) { // sums of some ten numbers of order one
+					t.Errorf("%+v: %s differs by %v", n, name, off)
+				}
 			}
 		}
 	}
 }
 
-// The loss, made again from the walk and the plain network, and its gradient by central
-// differences of h = 1e-5 with the targets held fixed: they are right to about h² and 1e-16/h.
-func TestLossAndGradient(t *testing.T) {
-	on, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range networks() {
-		tr := Recipe(7)
-		tr.Network, tr.States, tr.Batch, tr.Batches = n, 5, 3, 2
-		params := weights(n, 8)
-		const step = 5
-		batch, err := tr.batch(step)
-		if err != nil {
-			t.Fatal(err)
+// TD(0) is like TD(0) in every measure, with both signs of P and Q; other weights are not.
+func TestLikenessOfTD(t *testing.T) {
+	for _, sign := range []float64{1, -1} {
+		n := network(4, 30, Linear, true)
+		var params []float64
+		p, q := mat.NewDense(9, 9, nil), Spec{D: 4}.query(9)
+		p.Set(8, 8, .7*sign)
+		q.Scale(sign, q)
+		for range n.Layers {
+			params = append(append(params, p.RawMatrix().Data...), q.RawMatrix().Data...)
 		}
-		out, err := CallOnceN(on, func(in []*Node) []*Node {
-			loss := tr.loss(in[0], in[1:])
-			return []*Node{loss, Gradient(loss, in[0])[0]}
-		}, params, batch[0], batch[1])
-		if err != nil {
-			t.Fatal(err)
+		params = append(params, .7)
+		got := testkit.Must(n.measure(params, 3))(t)
+		want := []float64{.7, 0, -4, 4, (8 - 0) / 73., 1, 0, got[8], got[8]}
+		if floats.Distance(got, want, math.Inf(1)) > 1e-12 || got[8] == 0 {
+			t.Errorf("%v, want %v", got, want)
 		}
-		targets := plainValues(t, tr, params, step)
-		plain := func(p []float64) float64 { return plainLoss(t, tr, p, step, targets) }
-		if got, want := tensors.ToScalar[float64](out[0]), plain(params); math.Abs(got-want) > 1e-11*want {
-			t.Errorf("%+v: loss %v, want %v", n, got, want)
-		}
-		gradient := tensors.MustCopyFlatData[float64](out[1])
-		const h = 1e-5
-		for i := range params {
-			moved := append([]float64(nil), params...)
-			moved[i] += h
-			up := plain(moved)
-			moved[i] -= 2 * h
-			want := (up - plain(moved)) / (2 * h)
-			if math.Abs(gradient[i]-want) > 1e-6*(1+math.Abs(want)) {
-				t.Errorf("%+v: ∂loss/∂params[%d] = %v, differences give %v", n, i, gradient[i], want)
-			}
+		params = mrp.Normal(1, len(params), .2, seed.New(3)).RawRowView(0)
+		if got := testkit.Must(n.measure(params, 3))(t); got[5] > .9 || got[6] < 1e-3 {
+			t.Errorf("random weights are like TD(0): %v", got)
 		}
 	}
 }
 
-// plainValues returns the values of a step's windows by the network and by TD(0), from the
-// states and rewards of its walk.
-func plainValues(t *testing.T, tr Training, params []float64, step int) [2][]float64 {
-	t.Helper()
-	process, features, err := tr.process(step / tr.Batches)
-	if err != nil {
-		t.Fatal(err)
-	}
-	walk := process.Walk(seed.New(tr.Seed, "wang", "walk", step), tr.N+1+tr.Batch)
-	spec := Spec{Algorithm: TD0, D: tr.D, N: tr.N, Queries: 1, Alpha: tr.Step(params)}
-	var out [2][]float64
-	for b := range tr.Batch + 1 {
-		c := &Context{Phi: mat.NewDense(tr.D, tr.N, nil), Next: mat.NewDense(tr.D, tr.N, nil), R: make([]float64, tr.N), Queries: mat.NewDense(tr.D, 1, nil)}
-		for k := range tr.N {
-			for i := range tr.D {
-				c.Phi.Set(i, k, features.At(walk[b+k], i))
-				c.Next.Set(i, k, .9*features.At(walk[b+k+1], i))
-				c.Queries.Set(i, 0, features.At(walk[b+tr.N+1], i))
-			}
-			c.R[k] = process.R[walk[b+k]]
-		}
-		v, err := tr.value(params, testkit.Must(c.Prompt(0))(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := make([]float64, tr.D)
-		for range tr.Layers {
-			w = testkit.Must(spec.Step(c, w))(t)
-		}
-		td := 0.0
-		for i := range w {
-			td += w[i] * c.Queries.At(i, 0)
-		}
-		out[0], out[1] = append(out[0], v), append(out[1], td)
-	}
-	return out
-}
-
-func plainLoss(t *testing.T, tr Training, params []float64, step int, targets [2][]float64) float64 {
-	t.Helper()
-	process, _, err := tr.process(step / tr.Batches)
-	if err != nil {
-		t.Fatal(err)
-	}
-	walk := process.Walk(seed.New(tr.Seed, "wang", "walk", step), tr.N+1+tr.Batch)
-	loss := 0.0
-	for i, v := range plainValues(t, tr, params, step) {
-		for b := range tr.Batch {
-			e := process.R[walk[b+tr.N+1]] + tr.Gamma*targets[i][b+1] - v[b]
-			loss += e * e / float64(tr.Batch)
+// After 120 chains the weights evaluate better than zeros do, and than the TD(0) fitted beside, with linear
+// attention and with the public code's softmax; their direction is TD(0)'s.
+func TestTrainingLearns(t *testing.T) {
+	for _, a := range []Attention{Linear, OverQueries} {
+		n := network(2, 10, a, false)
+		n.Layers, n.States, n.Processes, n.Batch, n.Rate = 2, 5, 120, 16, 1e-2
+		zero := testkit.Must(n.measure(make([]float64, 51), 16))(t)
+		got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), graphs.Backend(t)))(t), 16))(t)
+		if !(got[7] < .95*zero[7] && got[7] < got[8] && got[5] > .5) {
+			t.Errorf("%s: %v after training, %v of zeros", a, got, zero)
 		}
 	}
-	return loss
-}
-
-// A training that is interrupted and continued ends in the same bytes, on the same backend.
-func TestTrainingResumes(t *testing.T) {
-	on, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr := Recipe(3)
-	tr.Network, tr.States, tr.Processes, tr.Batch = Network{D: 2, N: 6, Layers: 2, Attention: Linear}, 5, 12, 8
-	straight, broken := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
-	if _, err := tr.Run(context.Background(), on, straight); err != nil {
-		t.Fatal(err)
-	}
-	stop := errors.New("stop")
-	for n := 0; ; n++ {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		if n < 3 {
-			cancel(stop) // after one step
-		}
-		_, err = tr.Run(ctx, on, broken)
-		cancel(nil)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, stop) {
-			t.Fatal(err)
-		}
-	}
-	a, err := os.ReadFile(straight)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(broken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(a, b) {
-		t.Error("a training that was interrupted three times ends in other bytes")
-	}
-	other := tr
-	other.Rate *= 2
-	if _, err := other.Run(context.Background(), on, straight); err == nil || !strings.Contains(err.Error(), "another configuration") {
-		t.Errorf("another recipe in the same file: %v", err)
-	}
-}
-
-func TestTrainingRefusesBadRecipes(t *testing.T) {
-	for want, change := range map[string]func(*Training){
-		"method is":         func(t *Training) { t.Method = "td" },
-		"of 2 states":       func(t *Training) { t.States = 2 },
-		"discount is 1":     func(t *Training) { t.Gamma = 1 },
-		"0 processes":       func(t *Training) { t.Processes = 0 },
-		"learning rate":     func(t *Training) { t.Rate = math.NaN() },
-		"unknown attention": func(t *Training) { t.Attention = "relu" },
-		"0 layers":          func(t *Training) { t.Layers = 0 },
-	} {
-		tr := Recipe(1)
-		change(&tr)
-		if err := tr.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got error %v, want one with %q", err, want)
-		}
-	}
-}
-
-// value returns the value of the query of a prompt, in plain Go.
-func (n Network) value(params []float64, prompt *mat.Dense) (float64, error) {
-	all, err := n.Forward(params, prompt)
-	if err != nil {
-		return 0, err
-	}
-	return -all[n.Layers].At(n.rows()-1, n.N), nil
 }

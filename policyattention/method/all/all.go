@@ -1,4 +1,4 @@
-// Package all lists the methods of the paper and of this repository.
+// Package all lists the methods of the paper and of this repository, and the rows of its Table 1.
 package all
 
 import (
@@ -6,7 +6,10 @@ import (
 
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/capability"
 	"icrl/policyattention/field/s5rl"
+	"icrl/policyattention/field/wang"
+	"icrl/policyattention/field/xie"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/exactpmd"
 	"icrl/policyattention/method/policyattention"
@@ -20,3 +23,14 @@ var Methods = method.Registry(slices.Concat(
 	[]method.Method{s5rl.Method},
 	[]method.Method{exactpmd.Method},
 ))
+
+// Systems are the rows of the paper's Table 1, and one for S5RL, which is in its text alone. Wang et al. and
+// Xie et al. evaluate policies and return none, so they are not among the methods.
+var Systems = []capability.System{
+	wang.System,
+	xie.System,
+	lianglai.System,
+	distill.System,
+	s5rl.System,
+	policyattention.System,
+}

@@ -2,6 +2,7 @@ package all_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,33 @@ func TestMethods(t *testing.T) {
 	}
 	if _, err := all.Methods.Find("none"); err == nil {
 		t.Error("there is a method called none")
+	}
+}
+
+// The marks are those of the paper's Table 1, cell by cell, and the test that each names is there.
+func TestTableOne(t *testing.T) {
+	for _, s := range all.Systems {
+		want := map[string]string{
+			"Wang et al. 2025":       "emp. ✓ – ✓ –",
+			"Xie et al. 2026":        "✓ ✓ – ✓ –",
+			"Liang–Lai 2026":         "linear ✓ ✓ ✓ –",
+			"Algorithm Distillation": "✓ implicit ✓ ✓ –",
+			"S5RL":                   "– implicit ✓ ✓ –", // in its text alone
+			"PolicyAttention":        "✓ ✓ ✓ ✓ ✓",
+		}[s.Name]
+		if got := strings.Trim(fmt.Sprint(s.Marks()), "[]"); got != want {
+			t.Errorf("%s: %s, want %s", s.Name, got, want)
+		}
+		for _, m := range s.Marks() {
+			folder, name, _ := strings.Cut(m.Test, ".")
+			files := testkit.Must(filepath.Glob(filepath.Join("../..", folder, "*_test.go")))(t)
+			found := slices.ContainsFunc(files, func(file string) bool {
+				return strings.Contains(string(testkit.Must(os.ReadFile(file))(t)), "\nfunc "+name+"(t *testing.T) {")
+			})
+			if found != (m.As != "") {
+				t.Errorf("%s: %q is shown by %q, which is there: %v", s.Name, m, m.Test, found)
+			}
+		}
 	}
 }
 
@@ -60,11 +88,11 @@ func TestWithoutBaselines(t *testing.T) {
 		testkit.Check(t, os.WriteFile(replace[path], []byte(text), 0o644))
 	}
 	text := string(testkit.Must(os.ReadFile(list))(t))
-	baselines := []string{"distill", "lianglai"}
-	for _, baseline := range baselines {
-		folder := "policyattention/baseline/" + baseline
+	folders := []string{"baseline/distill", "baseline/lianglai", "field/s5rl", "field/wang", "field/xie"}
+	for _, folder := range folders {
+		baseline, folder := filepath.Base(folder), "policyattention/"+folder
 		files := testkit.Must(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
-		if len(files) == 0 || !strings.Contains(text, folder) || !strings.Contains(text, baseline+".Method") {
+		if len(files) == 0 || !strings.Contains(text, folder) || !strings.Contains(text, baseline+".System") {
 			t.Fatalf("%s has %d files, and its registration is not where it was", folder, len(files))
 		}
 		for _, file := range files {
@@ -72,13 +100,13 @@ func TestWithoutBaselines(t *testing.T) {
 		}
 		var kept []string
 		for line := range strings.Lines(text) {
-			if !strings.Contains(line, folder) && !strings.Contains(line, baseline+".Method") {
+			if !strings.Contains(line, folder+`"`) && !strings.Contains(line, baseline+".") {
 				kept = append(kept, line)
 			}
 		}
 		text = strings.Join(kept, "")
 		for path := range strings.FieldsSeq(command("list", "-f", "{{join .Imports \" \"}}", "./"+folder)) {
-			if slices.Contains(baselines, strings.TrimPrefix(path, "icrl/policyattention/baseline/")) {
+			if slices.Contains(folders, strings.TrimPrefix(path, "icrl/policyattention/")) {
 				t.Errorf("%s imports %s", folder, path)
 			}
 		}

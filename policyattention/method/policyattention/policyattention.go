@@ -27,7 +27,7 @@ const exactBackup = "exact one-step backup, no samples"
 var Methods = slices.Concat([]method.Method{
 	actorOf(method.Method{
 		Name: "policyattention", Label: "PolicyAttention", Colour: color.RGBA{0, 114, 178, 255},
-		Signal: "proximal loss", Access: exactBackup, Cost: ".19–.24 GPU-h", System: system,
+		Signal: "proximal loss", Access: exactBackup, Cost: ".19–.24 GPU-h",
 	}, nil),
 	actorOf(method.Method{
 		Name: "pmd-target", Label: "PMD-target", Colour: color.RGBA{230, 159, 0, 255},

@@ -12,7 +12,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -292,35 +291,6 @@ func Fisher(f func(q []float64) [][]float64) error {
 			if err := rows(fmt.Sprintf("row %d for q = %.3f", i, q), h[i], want); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// TemporalDifference checks a step of batch TD(0) from the weights w [d]: w + α/n Σ δ_k φ_k with
-// δ_k = r_k + w·φ′_k − w·φ_k, for features phi [n][d], discounted features of the successors next
-// [n][d] and rewards [n].
-func TemporalDifference(f func(phi, next [][]float64, rewards, w []float64, alpha float64) []float64) error {
-	rng := stream("temporal difference")
-	normal := func(n int) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = rng.NormFloat64()
-		}
-		return x
-	}
-	for range 5 {
-		const d, n = 3, 7
-		r, w, alpha := normal(n), normal(d), rng.Float64()
-		var phi, next [][]float64
-		want := slices.Clone(w)
-		for k := range n {
-			phi, next = append(phi, normal(d)), append(next, normal(d))
-			delta := r[k] + floats.Dot(w, next[k]) - floats.Dot(w, phi[k])
-			floats.AddScaled(want, alpha/n*delta, phi[k])
-		}
-		if err := rows("the weights after a step", f(phi, next, slices.Clone(r), slices.Clone(w), alpha), want); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -36,23 +36,6 @@ func median(x []float64) float64 {
 	return (x[(n-1)/2] + x[n/2]) / 2
 }
 
-// difference returns a step of TD(0), times a factor.
-func difference(factor float64) func(phi, next [][]float64, rewards, w []float64, alpha float64) []float64 {
-	return func(phi, next [][]float64, rewards, w []float64, alpha float64) []float64 {
-		out := slices.Clone(w)
-		for k := range phi {
-			delta := rewards[k]
-			for i := range w {
-				delta += w[i] * (next[k][i] - phi[k][i])
-			}
-			for i := range out {
-				out[i] += factor * alpha * delta * phi[k][i] / float64(len(phi))
-			}
-		}
-		return out
-	}
-}
-
 func identity(pi, q []float64, eta float64) []float64 { return pi }
 
 // checks has for each check what it says of a solution and of attempts that are nearly one.
@@ -85,11 +68,6 @@ var checks = map[string]struct {
 		}
 		return -math.Log(sum)
 	}), []error{Minimum(func(pi, q []float64, eta float64) float64 { return 0 })}},
-	"TemporalDifference": {TemporalDifference(difference(1)), []error{
-		TemporalDifference(difference(0)),
-		TemporalDifference(difference(7)), // the sum
-		TemporalDifference(func(_, _ [][]float64, _, w []float64, _ float64) []float64 { return w }),
-	}},
 	"Schedule": {Schedule(func(k int) float64 { return 1.6 * float64(k) / 19 }), []error{
 		Schedule(func(int) float64 { return .8 }),
 		Schedule(func(int) float64 { return 2 }),

@@ -1,0 +1,337 @@
+// Package wang is the method of Wang et al., "Transformers Can Learn Temporal Difference Methods
+// for In-Context Reinforcement Learning" (ICLR 2025, arXiv 2405.13861): a Transformer with linear
+// attention whose every layer is one step of an algorithm for policy evaluation on the
+// transitions in its prompt.
+//
+// The prompt of n transitions and a query is one matrix Z, a transition a column [φ; γφ′; r] and
+// the query the last one, [φ; 0; 0]. A layer is
+//
+//	Z ← Z + (1/n) P Z M act(ZᵀQZ),   M = diag(1, …, 1, 0),
+//
+// so that the query is read but never attended to; after the last layer the value of the query is
+// −Z[−1, −1]. This file has the weights that make a layer a step of TD(0), TD(λ), residual gradient or
+// average-reward TD, and those algorithms written directly; train.go has the same layer with
+// weights that are trained on Boyan chains, and numbers.go what is measured of both.
+package wang
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/capability"
+	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/pmd"
+)
+
+// System is its row in the paper's Table 1.
+var System = capability.System{
+	Name: "Wang et al. 2025", Source: "arXiv 2405.13861",
+	Softmax:    capability.Mark{As: "emp.", Test: "field/wang.TestTrainingLearns"},
+	Evaluation: capability.Yes("field/wang.TestEachLayerIsAStep"),
+	Learned:    capability.Yes("field/wang.TestTrainingLearns"),
+	Folder:     "wang", Train: numbers, Variants: []string{string(Linear), sequential, string(OverKeys), string(OverQueries)},
+}
+
+// sequential is the variant in which each layer has weights of its own.
+const sequential = "sequential"
+
+// Context is what a prompt shows.
+type Context struct {
+	Phi   *mat.Dense // [d, n], φ(S_k)
+	Next  *mat.Dense // [d, n], γφ(S_{k+1})
+	R     []float64  // [n]
+	Query []float64  // [d]
+}
+
+// Prompt returns Z [2d+1+extra, n+1]: rows φ, γφ′ and r, and extra rows of zeros; the last column is
+// the query. It returns an error that names the first part of another shape or with a number that
+// is not finite.
+func (c *Context) Prompt(extra int) (*mat.Dense, error) {
+	if c == nil || c.Phi == nil || c.Phi.IsEmpty() || c.Next == nil || c.Next.IsEmpty() || extra < 0 {
+		return nil, errors.New("wang: a context without features of states or of successors, or rows fewer than none")
+	}
+	d, n := c.Phi.Dims()
+	if rows, cols := c.Next.Dims(); rows != d || cols != n || len(c.R) != n || len(c.Query) != d {
+		return nil, fmt.Errorf("wang: features [%d, %d], successors [%d, %d], rewards [%d], a query of length %d, want [d, n], [d, n], [n], d",
+			d, n, rows, cols, len(c.R), len(c.Query))
+	}
+	z := mat.NewDense(2*d+1+extra, n+1, nil)
+	z.Slice(0, d, 0, n).(*mat.Dense).Copy(c.Phi)
+	z.Slice(d, 2*d, 0, n).(*mat.Dense).Copy(c.Next)
+	z.SetRow(2*d, append(slices.Clone(c.R), 0))
+	for i, x := range c.Query {
+		z.Set(i, n, x)
+	}
+	for at, x := range z.RawMatrix().Data {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("wang: row %d, column %d of the prompt is %v, want a finite number", at/(n+1), at%(n+1), x)
+		}
+	}
+	return z, nil
+}
+
+// Algorithm names an algorithm for policy evaluation that a layer can be built for.
+type Algorithm string
+
+const (
+	TD0              Algorithm = "TD(0)"
+	TDLambda         Algorithm = "TD(λ)"
+	ResidualGradient Algorithm = "residual gradient"
+	AverageReward    Algorithm = "average-reward TD"
+)
+
+// Algorithms are all of them, in the paper's order.
+func Algorithms() []Algorithm {
+	return []Algorithm{TD0, TDLambda, ResidualGradient, AverageReward}
+}
+
+// Spec says which step a layer is to be.
+type Spec struct {
+	Algorithm Algorithm
+	D, N      int     // length of features, transitions of the context
+	Alpha     float64 // step size
+	// Trace is the factor by which eligibility traces decay a transition, in [0, 1]: of TD(λ)
+	// alone. The public code has λ here; TD(λ) of the textbooks has γλ.
+	Trace float64
+	C     *mat.Dense // preconditioner of the increment [d, d]; nil is the identity
+}
+
+func (s Spec) validate() error {
+	switch {
+	case !slices.Contains(Algorithms(), s.Algorithm):
+		return fmt.Errorf("wang: unknown algorithm %q, want one of %q", s.Algorithm, Algorithms())
+	case s.D < 1 || s.N < 1:
+		return fmt.Errorf("wang: features of length %d and %d transitions, want at least one of each", s.D, s.N)
+	case math.IsNaN(s.Alpha) || math.IsInf(s.Alpha, 0):
+		return fmt.Errorf("wang: step size is %v, want a finite number", s.Alpha)
+	case !(s.Trace >= 0 && s.Trace <= 1):
+		return fmt.Errorf("wang: decay of traces is %v, want a number from 0 to 1", s.Trace)
+	}
+	if s.C != nil {
+		if rows, cols := s.C.Dims(); rows != s.D || cols != s.D {
+			return fmt.Errorf("wang: preconditioner is [%d, %d], want [%d, %d]", rows, cols, s.D, s.D)
+		}
+	}
+	return nil
+}
+
+// form returns the number of prompt rows below r, and the sign of the value in the prompt's last
+// entry: average-reward TD keeps its prediction in a row of its own.
+func (s Spec) form() (extra int, sign float64) {
+	if s.Algorithm == AverageReward {
+		return 1, 1
+	}
+	return 0, -1
+}
+
+// Attention says what is made of the scores ZᵀQZ [n+1, n+1]: rows are keys, columns queries.
+type Attention string
+
+const (
+	Linear   Attention = "linear"  // the scores
+	OverKeys Attention = "softmax" // what a query gives to its keys sums to one
+	// OverQueries is the public code's Softmax(dim=1): what a key gives to all queries sums to
+	// one. The code divides it by n, too.
+	OverQueries Attention = "softmax-over-queries"
+)
+
+// Head is one head of attention: it adds P Z Mix act(ZᵀQZ).
+type Head struct {
+	P, Q *mat.Dense // [rows, rows] of the prompt
+	Mix  *mat.Dense // [n+1, n+1], on columns; that of the query is zero, so it is never a key
+}
+
+// Layer is Z ← Z + Scale Σ_heads P Z Mix act(ZᵀQZ).
+type Layer struct {
+	Attention Attention
+	Scale     float64
+	Heads     []Head
+}
+
+// Layer returns the weights of the step (Theorem 1 and Corollaries 1–3 of the paper).
+func (s Spec) Layer() (*Layer, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	extra, _ := s.form()
+	rows, columns := 2*s.D+1+extra, s.N+1
+	// P copies the last row, which carries the errors, onto itself.
+	head := Head{P: mat.NewDense(rows, rows, nil), Q: s.query(rows), Mix: mask(s.N)}
+	head.P.Set(rows-1, rows-1, 1)
+	layer := &Layer{Linear, s.Alpha / float64(s.N), []Head{head}}
+	switch s.Algorithm {
+	case TDLambda:
+		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: the error of transition i reaches φ_k
+		// with the weight that the trace e_i gives it.
+		for k := range s.N {
+			for i, weight := k, 1.; i < s.N; i, weight = i+1, weight*s.Trace {
+				head.Mix.Set(i, k, weight)
+			}
+		}
+	case AverageReward:
+		// A second head reads r̄ − r, r̄ being the mean of the rewards so far.
+		rewards, means := mat.NewDense(rows, rows, nil), mat.NewDense(columns, columns, nil)
+		rewards.Set(rows-1, 2*s.D, 1)
+		for k := range s.N {
+			for i := range k + 1 {
+				means.Set(i, k, 1/float64(k+1))
+			}
+			means.Set(k, k, means.At(k, k)-1)
+		}
+		layer.Heads = []Head{{rewards, head.Q, means}, head}
+	}
+	return layer, nil
+}
+
+// mask returns M [n+1, n+1].
+func mask(n int) *mat.Dense {
+	m := mat.NewDense(n+1, n+1, nil)
+	for i := range n {
+		m.Set(i, i, 1)
+	}
+	return m
+}
+
+// query returns Q [rows, rows] with z_kᵀ Q z_i = (C g_k)ᵀ(γφ′_i − φ_i), the sensitivity of the error i to
+// the increment of transition k, where g is φ, or φ − γφ′ for residual gradient.
+func (s Spec) query(rows int) *mat.Dense {
+	q := mat.NewDense(rows, rows, nil)
+	for i := range s.D {
+		for j := range s.D {
+			c := 0.
+			if s.C != nil {
+				c = s.C.At(j, i)
+			} else if i == j {
+				c = 1
+			}
+			q.Set(i, j, -c)
+			q.Set(i, s.D+j, c)
+			if s.Algorithm == ResidualGradient {
+				q.Set(s.D+i, j, c)
+				q.Set(s.D+i, s.D+j, -c)
+			}
+		}
+	}
+	return q
+}
+
+// Apply returns what the layer makes of a prompt z [rows, n+1]. Linear attention is taken from the left,
+// (P Z Mix Zᵀ) Q Z: where an algorithm has converged the first factor vanishes and so does its
+// rounding, whereas the scores ZᵀQZ, taken first, are wrong in the same way in every layer and
+// their error adds up.
+func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
+	rows, cols := z.Dims()
+	out := mat.DenseCopyOf(z)
+	for i, h := range l.Heads {
+		for name, m := range map[string]*mat.Dense{"P": h.P, "Q": h.Q} {
+			if r, c := m.Dims(); r != rows || c != rows {
+				return nil, fmt.Errorf("wang: %s of head %d is [%d, %d], want [%d, %d]", name, i, r, c, rows, rows)
+			}
+		}
+		if r, c := h.Mix.Dims(); r != cols || c != cols {
+			return nil, fmt.Errorf("wang: Mix of head %d is [%d, %d], want [%d, %d]", i, r, c, cols, cols)
+		}
+		var values, mixed, scores, moments, qz, added mat.Dense
+		values.Mul(h.P, z)
+		mixed.Mul(&values, h.Mix)
+		qz.Mul(h.Q, z)
+		if l.Attention == Linear {
+			moments.Mul(&mixed, z.T())
+			added.Mul(&moments, &qz)
+		} else {
+			scores.Mul(z.T(), &qz)
+			l.Attention.activate(&scores)
+			added.Mul(&mixed, &scores)
+		}
+		added.Scale(l.Scale, &added)
+		out.Add(out, &added)
+	}
+	return out, nil
+}
+
+// activate replaces scores by the weights of softmax attention.
+func (a Attention) activate(scores *mat.Dense) {
+	size, _ := scores.Dims()
+	for i := range size {
+		if a == OverQueries {
+			pmd.Softmax(scores.RawRowView(i))
+			continue
+		}
+		column := mat.Col(nil, i, scores)
+		pmd.Softmax(column)
+		scores.SetCol(i, column)
+	}
+}
+
+// Values returns the value of the context's query after each of so many layers, which are those given,
+// over and over again.
+func (s Spec) Values(c *Context, layers []*Layer, depth int) ([]float64, error) {
+	extra, sign := s.form()
+	z, err := c.Prompt(extra)
+	var values []float64
+	for l := 0; l < depth && err == nil; l++ {
+		if z, err = layers[l%len(layers)].Apply(z); err == nil {
+			values = append(values, sign*z.At(z.RawMatrix().Rows-1, s.N))
+		}
+	}
+	return values, err
+}
+
+// Step returns the weights w [d] after one step of the algorithm on the context's transitions,
+// w + C (α/n) Σ_k δ_k g_k. It is the textbook's loop over transitions and shares nothing with the
+// layers.
+func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	if _, err := c.Prompt(0); err != nil {
+		return nil, err
+	}
+	if d, n := c.Phi.Dims(); d != s.D || n != s.N || len(w) != d {
+		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d", d, n, len(w), s.D, s.N, s.D)
+	}
+	sum, trace, total := make([]float64, s.D), make([]float64, s.D), 0.0
+	for k, r := range c.R {
+		total += r
+		phi, next := mat.Col(nil, k, c.Phi), mat.Col(nil, k, c.Next)
+		delta := r + floats.Dot(w, next) - floats.Dot(w, phi)
+		g := phi
+		switch s.Algorithm {
+		case TDLambda:
+			floats.Scale(s.Trace, trace)
+			floats.Add(trace, phi)
+			g = trace
+		case ResidualGradient:
+			floats.Sub(g, next)
+		case AverageReward:
+			delta -= total / float64(k+1)
+		}
+		floats.AddScaled(sum, s.Alpha/float64(s.N)*delta, g)
+	}
+	step := mat.NewVecDense(s.D, sum)
+	if s.C != nil {
+		step = mat.NewVecDense(s.D, nil)
+		step.MulVec(s.C, mat.NewVecDense(s.D, sum))
+	}
+	return floats.AddTo(make([]float64, s.D), w, step.RawVector().Data), nil
+}
+
+// Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state
+// after them as the query.
+func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
+	n := len(walk) - 1
+	_, d := features.Dims()
+	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), Query: features.RawRowView(walk[n])}
+	for k, s := range walk[:n] {
+		c.Phi.SetCol(k, features.RawRowView(s))
+		c.Next.SetCol(k, features.RawRowView(walk[k+1]))
+		c.R = append(c.R, p.Reward(s))
+	}
+	c.Next.Scale(p.Gamma, c.Next)
+	return c
+}

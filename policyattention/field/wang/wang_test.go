@@ -1,0 +1,204 @@
+package wang
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/seed"
+)
+
+// normal draws a context of independent standard normal features and rewards.
+func normal(d, n int, gamma float64, rng *rand.Rand) *Context {
+	return &Context{
+		Phi: mrp.Normal(d, n, 1, rng), Next: mrp.Normal(d, n, gamma, rng),
+		R: mrp.Normal(1, n, 1, rng).RawRowView(0), Query: mrp.Normal(1, d, 1, rng).RawRowView(0),
+	}
+}
+
+// state returns the prompt whose last row is what the algorithm's weights w make it: the error δ_k of each
+// transition, for average-reward TD its part that depends on w, and the query's value.
+func (s Spec) state(t *testing.T, c *Context, w []float64) *mat.Dense {
+	extra, sign := s.form()
+	z := testkit.Must(c.Prompt(extra))(t)
+	last := z.RawRowView(2*s.D + extra)
+	for k, r := range c.R {
+		drift := floats.Dot(w, mat.Col(nil, k, c.Next)) - floats.Dot(w, mat.Col(nil, k, c.Phi))
+		if last[k] = r + drift; s.Algorithm == AverageReward {
+			last[k] = -drift
+		}
+	}
+	last[s.N] = sign * floats.Dot(w, c.Query)
+	return z
+}
+
+// off returns the largest error of the layer's last row, from the algorithm's weights w, against those
+// of its next ones, in units of what rounding explains: the sum of the absolute values of all terms
+// of an entry, times the number of operations on the way of a term, n + 4d + 16, of layer and algorithm
+// together, units in the last place (Higham, Accuracy and Stability of Numerical Algorithms, 3.1).
+func (s Spec) off(t *testing.T, layer *Layer, c *Context, w, next []float64) float64 {
+	positive := &Layer{layer.Attention, math.Abs(layer.Scale), nil}
+	abs := func(m *mat.Dense) *mat.Dense {
+		var out mat.Dense
+		out.Apply(func(_, _ int, x float64) float64 { return math.Abs(x) }, m)
+		return &out
+	}
+	for _, h := range layer.Heads {
+		positive.Heads = append(positive.Heads, Head{abs(h.P), abs(h.Q), abs(h.Mix)})
+	}
+	from, want := s.state(t, c, w), s.state(t, c, next)
+	got, size := testkit.Must(layer.Apply(from))(t), testkit.Must(positive.Apply(abs(from)))(t)
+	last, worst := from.RawMatrix().Rows-1, 0.
+	for k := range s.N + 1 {
+		terms := size.At(last, k) + floats.Norm(w, 1) + math.Abs(want.At(last, k))
+		worst = max(worst, math.Abs(got.At(last, k)-want.At(last, k))/terms)
+	}
+	return worst / (float64(2*(s.N+4*s.D+16)) * 0x1p-53)
+}
+
+// Each of forty layers of each construction is the algorithm's step to rounding, with general
+// preconditioners too; a step that is a millionth larger, with a trace that decays a millionth more
+// or with the preconditioner transposed, is not.
+func TestEachLayerIsAStep(t *testing.T) {
+	for _, a := range Algorithms() {
+		rng := seed.New(1, string(a))
+		for _, preconditioned := range []bool{false, true} {
+			c, w := normal(3, 100, .9, rng), make([]float64, 3)
+			right := Spec{Algorithm: a, D: 3, N: 100, Alpha: 1, Trace: .5}
+			for l := range 40 {
+				if preconditioned {
+					right.C = mrp.Normal(3, 3, 1, rng)
+				}
+				layer, next := testkit.Must(right.Layer())(t), testkit.Must(right.Step(c, w))(t)
+				if e := right.off(t, layer, c, w, next); !(e <= 1) {
+					t.Errorf("%s, layer %d: off by %.3g times its rounding", a, l, e)
+				}
+				faster, decaying, transposed := right, right, right
+				faster.Alpha, decaying.Trace = 1+1e-6, .5-1e-6
+				list := []Spec{faster}
+				if a == TDLambda {
+					list = append(list, decaying)
+				}
+				if preconditioned {
+					transposed.C = mat.DenseCopyOf(right.C.T())
+					list = append(list, transposed)
+				}
+				for i, wrong := range list {
+					if e := right.off(t, layer, c, w, testkit.Must(wrong.Step(c, w))(t)); l == 0 && e < 100 {
+						t.Errorf("%s: wrong step %d is off by %.3g times the rounding only", a, i, e)
+					}
+				}
+				w = next
+			}
+		}
+	}
+}
+
+// By hand: d = 1, n = 2, φ = 1, 2, γφ′ = 1, 1/2, r = 1, 3. From w = 0, δ = 1, 3.
+func TestStepByHand(t *testing.T) {
+	c := &Context{mat.NewDense(1, 2, []float64{1, 2}), mat.NewDense(1, 2, []float64{1, .5}), []float64{1, 3}, []float64{2}}
+	for a, want := range map[Algorithm]float64{
+		TD0:              (1*1 + 3*2) / 2.,
+		TDLambda:         (1*1 + 3*(2+.5*1)) / 2.,
+		ResidualGradient: 3 * 1.5 / 2, // g = φ − γφ′ = 0, 3/2
+		AverageReward:    1 * 2 / 2.,  // δ = r − r̄ = 0, 1
+	} {
+		spec := Spec{Algorithm: a, D: 1, N: 2, Alpha: 1, Trace: .5}
+		if got := testkit.Must(spec.Step(c, []float64{0}))(t)[0]; got != want {
+			t.Errorf("%s: w = %v, want %v", a, got, want)
+		}
+		layers := []*Layer{testkit.Must(spec.Layer())(t)}
+		if got := testkit.Must(spec.Values(c, layers, 1))(t)[0]; got != 2*want {
+			t.Errorf("%s: the layer's value is %v, want %v", a, got, 2*want)
+		}
+	}
+}
+
+// Over depth nothing but rounding adds up. TD(0) and TD(λ) stay there, as in the paper's figure; the
+// values of residual gradient and average-reward TD grow themselves, and the figure's errors, e⁻²⁰ and
+// e⁻⁵·³ by layer 40 (read off to ±2, and spread over contexts), with them. TD(0) with a smaller step
+// reaches the fixed point of the context, A w = b.
+func TestDepth(t *testing.T) {
+	const layers, trials = 40, 30
+	for a, within := range map[Algorithm][2]float64{TD0: {-39, -36}, TDLambda: {-39, -36}, ResidualGradient: {-26, -15}, AverageReward: {-15, 5}} {
+		off, relative := 0., 0.
+		for trial := range trials {
+			rng := seed.New(2, string(a), trial)
+			spec, gamma := Spec{Algorithm: a, D: 3, N: 100, Alpha: 1, Trace: .5}, .9
+			if a == AverageReward {
+				gamma = 1
+			}
+			c, w := normal(3, 100, gamma, rng), make([]float64, 3)
+			var list []*Layer
+			for range layers {
+				if a == AverageReward {
+					spec.C = mrp.Normal(3, 3, 1, rng) // as in verify.py
+				}
+				list = append(list, testkit.Must(spec.Layer())(t))
+				w = testkit.Must(spec.Step(c, w))(t)
+			}
+			got, want := testkit.Must(spec.Values(c, list, layers))(t)[layers-1], floats.Dot(w, c.Query)
+			off += math.Abs(got-want) / trials
+			relative += math.Abs(got/want-1) / trials
+		}
+		if log := math.Log(off); log < within[0] || log > within[1] || relative > 1e-10 {
+			t.Errorf("%s: log error %.1f, want %v; relative error %.2g", a, log, within, relative)
+		}
+	}
+	c, a, b := normal(2, 400, .5, seed.New(9)), mat.NewDense(2, 2, nil), mat.NewVecDense(2, nil)
+	var drift, w mat.VecDense
+	for k, r := range c.R {
+		phi := c.Phi.ColView(k)
+		drift.SubVec(phi, c.Next.ColView(k))
+		var outer mat.Dense
+		outer.Outer(1, phi, &drift)
+		a.Add(a, &outer)
+		b.AddScaledVec(b, r, phi)
+	}
+	testkit.Check(t, w.SolveVec(a, b))
+	spec := Spec{Algorithm: TD0, D: 2, N: 400, Alpha: .5}
+	got := testkit.Must(spec.Values(c, []*Layer{testkit.Must(spec.Layer())(t)}, 200))(t)[199]
+	if want := floats.Dot(w.RawVector().Data, c.Query); math.Abs(got-want) > 1e-12 {
+		t.Errorf("200 layers give %v, the fixed point %v", got, want)
+	}
+}
+
+func TestRefusesBadInput(t *testing.T) {
+	layer := func(s Spec) error { _, err := s.Layer(); return err }
+	prompt := func(change func(*Context)) error {
+		c := normal(2, 3, .9, seed.New(1))
+		change(c)
+		_, err := c.Prompt(0)
+		return err
+	}
+	five := mat.NewDense(5, 5, nil)
+	for want, err := range map[string]error{
+		"a query of length 0": prompt(func(c *Context) { c.Query = nil }),
+		"successors [1, 3]":   prompt(func(c *Context) { c.Next = mat.NewDense(1, 3, nil) }),
+		"row 4, column 1":     prompt(func(c *Context) { c.R[1] = math.NaN() }),
+		"without features":    prompt(func(c *Context) { c.Phi = nil }),
+		"unknown algorithm":   layer(Spec{Algorithm: "sarsa", D: 1, N: 1}),
+		"0 transitions":       layer(Spec{Algorithm: TD0, D: 1}),
+		"step size is NaN":    layer(Spec{Algorithm: TD0, D: 1, N: 1, Alpha: math.NaN()}),
+		"decay of traces":     layer(Spec{Algorithm: TD0, D: 1, N: 1, Trace: 2}),
+		"preconditioner is":   layer(Spec{Algorithm: TD0, D: 1, N: 1, C: five}),
+		"and 1 weights": func() error {
+			_, err := Spec{Algorithm: TD0, D: 2, N: 3}.Step(normal(2, 3, .9, seed.New(1)), []float64{0})
+			return err
+		}(),
+		"Mix of head 0 is [5, 5]": func() error {
+			_, err := (&Layer{Heads: []Head{{five, five, five}}}).Apply(mat.NewDense(5, 4, nil))
+			return err
+		}(),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want one with %q", err, want)
+		}
+	}
+}
