@@ -22,18 +22,13 @@ type Process struct {
 // Reward is the reward on leaving the state s.
 func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 
-// Values returns v [S] with v = r + γPv.
-func (p *Process) Values() ([]float64, error) {
-	v, err := p.PolicyValue(mdp.UniformPolicy(p.States(), 1))
+// Solve returns the values v [S], v = r + γPv, and the stationary distribution d [S], dᵀP = dᵀ. It returns an
+// error if there is more than one.
+func (p *Process) Solve() (v, d []float64, err error) {
+	values, err := p.PolicyValue(mdp.UniformPolicy(p.States(), 1))
 	if err != nil {
-		return nil, fmt.Errorf("mrp: %w", err)
+		return nil, nil, fmt.Errorf("mrp: %w", err)
 	}
-	return v.RawMatrix().Data, nil
-}
-
-// Stationary returns the stationary distribution d [S], dᵀP = dᵀ. It returns an error if there
-// is more than one.
-func (p *Process) Stationary() ([]float64, error) {
 	n := p.States()
 	// dᵀ(I − P) = 0, with the last equation, which the others imply, replaced by Σd = 1.
 	a, b := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
@@ -42,16 +37,14 @@ func (p *Process) Stationary() ([]float64, error) {
 			a.Set(j, i, -x)
 		}
 		a.Set(i, i, 1+a.At(i, i))
-	}
-	for i := range n {
 		a.Set(n-1, i, 1)
 	}
 	b.SetVec(n-1, 1)
-	var d mat.VecDense
-	if err := d.SolveVec(a, b); err != nil {
-		return nil, fmt.Errorf("mrp: the stationary distribution: %w", err)
+	var stationary mat.VecDense
+	if err := stationary.SolveVec(a, b); err != nil {
+		return nil, nil, fmt.Errorf("mrp: the stationary distribution: %w", err)
 	}
-	return d.RawVector().Data, nil
+	return values.RawMatrix().Data, stationary.RawVector().Data, nil
 }
 
 // Walk draws a first state and n transitions: the states [n+1].

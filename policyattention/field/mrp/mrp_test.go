@@ -23,7 +23,8 @@ import (
 // draws times 3 for their correlation. The chain has its shape.
 func TestBoyan(t *testing.T) {
 	p := testkit.Must(Boyan(10, .9, seed.New(1)))(t)
-	v, d := testkit.Must(p.Values())(t), testkit.Must(p.Stationary())(t)
+	v, d, err := p.Solve()
+	testkit.Check(t, err)
 	sum, factor := make([]float64, 10), 1.
 	power := mat.NewDense(10, 10, nil)
 	chain := mat.NewDense(10, 10, nil)
@@ -125,7 +126,7 @@ func TestRefusesBadInput(t *testing.T) {
 	}
 	boyan := func(states int, gamma float64) error { _, err := Boyan(states, gamma, seed.New(1)); return err }
 	two := testkit.Must(mdp.New(.5, mat.NewDense(2, 2, []float64{1, 0, 0, 1}), mat.NewDense(2, 1, nil)))(t)
-	_, several := (&Process{two, []float64{1, 0}}).Stationary()
+	_, _, several := (&Process{two, []float64{1, 0}}).Solve()
 	for want, err := range map[string]error{
 		"stop":                        train(stopped, func(*Recipe) {}),
 		"at least one of everything":  train(t.Context(), func(r *Recipe) { r.Batches = 0 }),

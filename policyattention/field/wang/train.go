@@ -94,7 +94,7 @@ func (n Network) Weights(params []float64) (all []*Layer) {
 	r, blocks, scale := n.shape()
 	for b := range blocks {
 		at := params[2*r*r*b:]
-		head := Head{P: mat.NewDense(r, r, at[:r*r]), Q: mat.NewDense(r, r, at[r*r:2*r*r]), Mix: mask(n.N)}
+		head := Head{P: mat.NewDense(r, r, at[:r*r]), Q: mat.NewDense(r, r, at[r*r:2*r*r]), Mix: diagonal(n.N, 0)}
 		all = append(all, &Layer{n.Attention, scale, []Head{head}})
 	}
 	return all
@@ -167,11 +167,7 @@ func (n Network) likeness(params []float64, k int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	weights, err := p.Stationary()
-	if err != nil {
-		return nil, err
-	}
-	exact, err := p.Values()
+	exact, weights, err := p.Solve()
 	if err != nil {
 		return nil, err
 	}

@@ -85,10 +85,7 @@ const (
 	AverageReward    Algorithm = "average-reward TD"
 )
 
-// Algorithms are all of them, in the paper's order.
-func Algorithms() []Algorithm {
-	return []Algorithm{TD0, TDLambda, ResidualGradient, AverageReward}
-}
+var algorithms = []Algorithm{TD0, TDLambda, ResidualGradient, AverageReward}
 
 // Spec says which step a layer is to be.
 type Spec struct {
@@ -103,8 +100,8 @@ type Spec struct {
 
 func (s Spec) validate() error {
 	switch {
-	case !slices.Contains(Algorithms(), s.Algorithm):
-		return fmt.Errorf("wang: unknown algorithm %q, want one of %q", s.Algorithm, Algorithms())
+	case !slices.Contains(algorithms, s.Algorithm):
+		return fmt.Errorf("wang: unknown algorithm %q, want one of %q", s.Algorithm, algorithms)
 	case s.D < 1 || s.N < 1:
 		return fmt.Errorf("wang: features of length %d and %d transitions, want at least one of each", s.D, s.N)
 	case math.IsNaN(s.Alpha) || math.IsInf(s.Alpha, 0):
@@ -113,9 +110,15 @@ func (s Spec) validate() error {
 		return fmt.Errorf("wang: decay of traces is %v, want a number from 0 to 1", s.Trace)
 	}
 	if s.C != nil {
-		if rows, cols := s.C.Dims(); rows != s.D || cols != s.D {
-			return fmt.Errorf("wang: preconditioner is [%d, %d], want [%d, %d]", rows, cols, s.D, s.D)
-		}
+		return check("the preconditioner", s.C, s.D)
+	}
+	return nil
+}
+
+// check reports that a matrix is not [side, side].
+func check(name string, m *mat.Dense, side int) error {
+	if rows, cols := m.Dims(); rows != side || cols != side {
+		return fmt.Errorf("wang: %s is [%d, %d], want [%d, %d]", name, rows, cols, side, side)
 	}
 	return nil
 }
@@ -159,9 +162,9 @@ func (s Spec) Layer() (*Layer, error) {
 		return nil, err
 	}
 	extra, _ := s.form()
-	rows, columns := 2*s.D+1+extra, s.N+1
+	rows := 2*s.D + 1 + extra
 	// P copies the last row, which carries the errors, onto itself.
-	head := Head{P: mat.NewDense(rows, rows, nil), Q: s.query(rows), Mix: mask(s.N)}
+	head := Head{P: mat.NewDense(rows, rows, nil), Q: s.query(rows), Mix: diagonal(s.N, 0)}
 	head.P.Set(rows-1, rows-1, 1)
 	layer := &Layer{Linear, s.Alpha / float64(s.N), []Head{head}}
 	switch s.Algorithm {
@@ -175,7 +178,7 @@ func (s Spec) Layer() (*Layer, error) {
 		}
 	case AverageReward:
 		// A second head reads r̄ − r, r̄ being the mean of the rewards so far.
-		rewards, means := mat.NewDense(rows, rows, nil), mat.NewDense(columns, columns, nil)
+		rewards, means := mat.NewDense(rows, rows, nil), mat.NewDense(s.N+1, s.N+1, nil)
 		rewards.Set(rows-1, 2*s.D, 1)
 		for k := range s.N {
 			for i := range k + 1 {
@@ -188,34 +191,25 @@ func (s Spec) Layer() (*Layer, error) {
 	return layer, nil
 }
 
-// mask returns M [n+1, n+1].
-func mask(n int) *mat.Dense {
-	m := mat.NewDense(n+1, n+1, nil)
-	for i := range n {
-		m.Set(i, i, 1)
-	}
-	return m
+// diagonal returns diag(1, …, 1, rest…) with n ones.
+func diagonal(n int, rest ...float64) *mat.Dense {
+	list := append(slices.Repeat([]float64{1}, n), rest...)
+	return mat.DenseCopyOf(mat.NewDiagDense(len(list), list))
 }
 
 // query returns Q [rows, rows] with z_kᵀ Q z_i = (C g_k)ᵀ(γφ′_i − φ_i), the sensitivity of the error i to
 // the increment of transition k, where g is φ, or φ − γφ′ for residual gradient.
 func (s Spec) query(rows int) *mat.Dense {
-	q := mat.NewDense(rows, rows, nil)
-	for i := range s.D {
-		for j := range s.D {
-			c := 0.
-			if s.C != nil {
-				c = s.C.At(j, i)
-			} else if i == j {
-				c = 1
-			}
-			q.Set(i, j, -c)
-			q.Set(i, s.D+j, c)
-			if s.Algorithm == ResidualGradient {
-				q.Set(s.D+i, j, c)
-				q.Set(s.D+i, s.D+j, -c)
-			}
-		}
+	q, c := mat.NewDense(rows, rows, nil), diagonal(s.D)
+	if s.C != nil {
+		c.Copy(s.C.T())
+	}
+	put := func(i, j int, sign float64) { q.Slice(i, i+s.D, j, j+s.D).(*mat.Dense).Scale(sign, c) }
+	put(0, 0, -1)
+	put(0, s.D, 1)
+	if s.Algorithm == ResidualGradient {
+		put(s.D, 0, 1)
+		put(s.D, s.D, -1)
 	}
 	return q
 }
@@ -227,14 +221,9 @@ func (s Spec) query(rows int) *mat.Dense {
 func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 	rows, cols := z.Dims()
 	out := mat.DenseCopyOf(z)
-	for i, h := range l.Heads {
-		for name, m := range map[string]*mat.Dense{"P": h.P, "Q": h.Q} {
-			if r, c := m.Dims(); r != rows || c != rows {
-				return nil, fmt.Errorf("wang: %s of head %d is [%d, %d], want [%d, %d]", name, i, r, c, rows, rows)
-			}
-		}
-		if r, c := h.Mix.Dims(); r != cols || c != cols {
-			return nil, fmt.Errorf("wang: Mix of head %d is [%d, %d], want [%d, %d]", i, r, c, cols, cols)
+	for _, h := range l.Heads {
+		if err := errors.Join(check("P", h.P, rows), check("Q", h.Q, rows), check("Mix", h.Mix, cols)); err != nil {
+			return nil, err
 		}
 		var values, mixed, scores, moments, qz, added mat.Dense
 		values.Mul(h.P, z)
@@ -245,27 +234,21 @@ func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 			added.Mul(&moments, &qz)
 		} else {
 			scores.Mul(z.T(), &qz)
-			l.Attention.activate(&scores)
+			for i := range cols {
+				if l.Attention == OverQueries {
+					pmd.Softmax(scores.RawRowView(i))
+					continue
+				}
+				column := mat.Col(nil, i, &scores)
+				pmd.Softmax(column)
+				scores.SetCol(i, column)
+			}
 			added.Mul(&mixed, &scores)
 		}
 		added.Scale(l.Scale, &added)
 		out.Add(out, &added)
 	}
 	return out, nil
-}
-
-// activate replaces scores by the weights of softmax attention.
-func (a Attention) activate(scores *mat.Dense) {
-	size, _ := scores.Dims()
-	for i := range size {
-		if a == OverQueries {
-			pmd.Softmax(scores.RawRowView(i))
-			continue
-		}
-		column := mat.Col(nil, i, scores)
-		pmd.Softmax(column)
-		scores.SetCol(i, column)
-	}
 }
 
 // Values returns the value of the context's query after each of so many layers, which are those given,
@@ -313,12 +296,12 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 		}
 		floats.AddScaled(sum, s.Alpha/float64(s.N)*delta, g)
 	}
-	step := mat.NewVecDense(s.D, sum)
 	if s.C != nil {
-		step = mat.NewVecDense(s.D, nil)
-		step.MulVec(s.C, mat.NewVecDense(s.D, sum))
+		var moved mat.VecDense
+		moved.MulVec(s.C, mat.NewVecDense(s.D, sum))
+		sum = moved.RawVector().Data
 	}
-	return floats.AddTo(make([]float64, s.D), w, step.RawVector().Data), nil
+	return floats.AddTo(make([]float64, s.D), w, sum), nil
 }
 
 // Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state

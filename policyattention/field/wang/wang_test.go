@@ -66,7 +66,7 @@ func (s Spec) off(t *testing.T, layer *Layer, c *Context, w, next []float64) flo
 // preconditioners too; a step that is a millionth larger, with a trace that decays a millionth more
 // or with the preconditioner transposed, is not.
 func TestEachLayerIsAStep(t *testing.T) {
-	for _, a := range Algorithms() {
+	for _, a := range algorithms {
 		rng := seed.New(1, string(a))
 		for _, preconditioned := range []bool{false, true} {
 			c, w := normal(3, 100, .9, rng), make([]float64, 3)
@@ -179,20 +179,20 @@ func TestRefusesBadInput(t *testing.T) {
 	}
 	five := mat.NewDense(5, 5, nil)
 	for want, err := range map[string]error{
-		"a query of length 0": prompt(func(c *Context) { c.Query = nil }),
-		"successors [1, 3]":   prompt(func(c *Context) { c.Next = mat.NewDense(1, 3, nil) }),
-		"row 4, column 1":     prompt(func(c *Context) { c.R[1] = math.NaN() }),
-		"without features":    prompt(func(c *Context) { c.Phi = nil }),
-		"unknown algorithm":   layer(Spec{Algorithm: "sarsa", D: 1, N: 1}),
-		"0 transitions":       layer(Spec{Algorithm: TD0, D: 1}),
-		"step size is NaN":    layer(Spec{Algorithm: TD0, D: 1, N: 1, Alpha: math.NaN()}),
-		"decay of traces":     layer(Spec{Algorithm: TD0, D: 1, N: 1, Trace: 2}),
-		"preconditioner is":   layer(Spec{Algorithm: TD0, D: 1, N: 1, C: five}),
+		"a query of length 0":      prompt(func(c *Context) { c.Query = nil }),
+		"successors [1, 3]":        prompt(func(c *Context) { c.Next = mat.NewDense(1, 3, nil) }),
+		"row 4, column 1":          prompt(func(c *Context) { c.R[1] = math.NaN() }),
+		"without features":         prompt(func(c *Context) { c.Phi = nil }),
+		"unknown algorithm":        layer(Spec{Algorithm: "sarsa", D: 1, N: 1}),
+		"0 transitions":            layer(Spec{Algorithm: TD0, D: 1}),
+		"step size is NaN":         layer(Spec{Algorithm: TD0, D: 1, N: 1, Alpha: math.NaN()}),
+		"decay of traces":          layer(Spec{Algorithm: TD0, D: 1, N: 1, Trace: 2}),
+		"preconditioner is [5, 5]": layer(Spec{Algorithm: TD0, D: 1, N: 1, C: five}),
 		"and 1 weights": func() error {
 			_, err := Spec{Algorithm: TD0, D: 2, N: 3}.Step(normal(2, 3, .9, seed.New(1)), []float64{0})
 			return err
 		}(),
-		"Mix of head 0 is [5, 5]": func() error {
+		"Mix is [5, 5], want [4, 4]": func() error {
 			_, err := (&Layer{Heads: []Head{{five, five, five}}}).Apply(mat.NewDense(5, 4, nil))
 			return err
 		}(),

@@ -126,7 +126,7 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		exact, err := p.Values()
+		exact, _, err := p.Solve()
 		if err != nil {
 			return nil, err
 		}
