@@ -69,7 +69,7 @@ func (l Loop) Solve(problem mdp.Problem, rounds int) (*Solution, error) {
 		Certificate: Certificate{
 			Distance: mdp.MaxAbsDiff(optimum.Q, value), Bound: bound.Total(), Terms: bound,
 			Zeta: largest(s.Zeta), Delta: largest(s.Delta),
-			OptimalityError: optimum.Residual / (1 - m.Gamma),
+			OptimalityError: largest(optimum.Error),
 		},
 	}
 	if s.Gap <= optimal*m.Bound() {

@@ -34,7 +34,8 @@ func (x double) add(y double) double {
 	return normal(hi.hi, hi.lo+lo.lo)
 }
 
-func (x double) negative() double { return double{-x.hi, -x.lo} }
+// minus returns x−y, rounded.
+func (x double) minus(y double) float64 { return x.add(double{-y.hi, -y.lo}).float() }
 
 // times returns x·b.
 func (x double) times(b float64) double {

@@ -40,6 +40,13 @@ func (m *MDP) Metered() *MDP {
 	return &hidden
 }
 
+// unmetered returns the MDP without its meter.
+func (m *MDP) unmetered() *MDP {
+	plain := *m
+	plain.R, plain.meter = m.rewards(), nil
+	return &plain
+}
+
 // unknown returns a table of NaN of the shape of x.
 func unknown(x *mat.Dense) *mat.Dense {
 	rows, columns := x.Dims()

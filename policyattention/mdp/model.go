@@ -327,7 +327,7 @@ func repair(p []float64, normalize bool) (off float64, err error) {
 			"where the state does not have the action, make its reward −∞")
 	case !(off <= .05):
 		return off, fmt.Errorf("sums to %.12g, want 1", total)
-	case off > Rounded && !normalize:
+	case off > Rounded*(1+1e-6) && !normalize:
 		return off, fmt.Errorf("sums to %.12g, want 1 within %g; print more digits, or ask for rows to be normalized (--normalize)", total, Rounded)
 	case off > exact:
 		for i := range p {

@@ -1,0 +1,194 @@
+package mdp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// advantage returns r(s,a) + γ E_{S'|s,a} v(S') − v(s) to some 100 bits, the probabilities
+// divided by their exact sum, and the size of what is added up. It takes differences of
+// values first: where γ is near 1 they are small beside the values.
+func (m *MDP) advantage(s, a int, v []double) (x double, size float64) {
+	states, p := m.Successors(s, a)
+	here, reward := v[s], m.rewards().At(s, a)
+	var sum, total double // Dot2 of Ogita, Rump and Oishi (2005)
+	for k, t := range states {
+		w, there := p[k], v[t]
+		d := twoSum(there.hi, -here.hi)
+		product := float64(w * d.hi)
+		rest := math.FMA(w, d.hi, -product) + float64(w*(d.lo+(there.lo-here.lo)))
+		next := twoSum(sum.hi, product)
+		sum = double{next.hi, sum.lo + (next.lo + rest)}
+		next = twoSum(total.hi, w)
+		total = double{next.hi, total.lo + next.lo}
+		size += float64(w * math.Abs(there.hi))
+	}
+	keeps := twoSum(1, -m.Gamma)
+	mean := normal(sum.hi, sum.lo).over(normal(total.hi, total.lo)).times(m.Gamma)
+	x = mean.add(here.times(-keeps.hi)).add(here.times(-keeps.lo)).plus(reward)
+	return x, size + math.Abs(here.hi) + math.Abs(reward)
+}
+
+// values returns Q [S, A] of state values v [S], −∞ where an action does not exist, and fills
+// advantages and sizes [S·A]: see advantage.
+func (m *MDP) values(v, advantages []double, sizes []float64) *mat.Dense {
+	n, a := m.R.Dims()
+	q := mat.NewDense(n, a, nil)
+	for i := range advantages {
+		s, j := i/a, i%a
+		if !m.Exists(s, j) {
+			q.Set(s, j, math.Inf(-1))
+			continue
+		}
+		advantages[i], sizes[i] = m.advantage(s, j, v)
+		q.Set(s, j, v[s].add(advantages[i]).float())
+	}
+	return q
+}
+
+// residual returns r^π + γP^π v − v [S] and the sizes of what is added up, in states that do
+// not end an episode.
+func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
+	n, a := m.R.Dims()
+	rest, size = make([]float64, n), make([]float64, n)
+	terminal := m.isTerminal()
+	for s := range n {
+		if terminal[s] {
+			continue
+		}
+		var sum, total double
+		for j := range a {
+			if w := pi.At(s, j); w != 0 {
+				x, y := m.advantage(s, j, v)
+				sum, total = sum.add(x.times(w)), total.plus(w)
+				size[s] += float64(w * y)
+			}
+		}
+		rest[s] = sum.over(total).float()
+	}
+	return rest, size
+}
+
+// refine adds corrections to the values v [S] of the policy pi, until one is below the share
+// goal of what is added up in each state, or they cease to shrink. It returns the
+// largest share of the last that was added, and what was added up.
+func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (last float64, size []float64) {
+	for last = math.Inf(1); last > goal; {
+		d, of := m.residual(pi, v)
+		solve(d)
+		worst := 0.0
+		for s, x := range d {
+			if x != 0 {
+				worst = max(worst, math.Abs(x)/(of[s]+math.SmallestNonzeroFloat64))
+			}
+		}
+		if size = of; !(worst <= last/2) {
+			break
+		}
+		for s, x := range d {
+			v[s] = v[s].plus(x)
+		}
+		last = worst
+	}
+	return last, size
+}
+
+const (
+	// wrong is the share of what is added up in a state above which an error is no rounding.
+	wrong = 1e-9
+	// visible is the share of a value, or of 1 where that is smaller, above which an error shows.
+	visible = 1e-11
+)
+
+// faithfully returns whether x is y to the rounding of an ordinary solve that adds up so much.
+func faithfully(x, y, size float64) bool {
+	off := math.Abs(x - y)
+	return x == y || off <= faithful*size && off <= visible*max(1, math.Abs(y))
+}
+
+// value returns V^π [S]: the plain one of an ordinary solve and, where that is not right to rounding
+// in each state, a refined one instead.
+func (m *MDP) value(pi *mat.Dense) (plain []float64, v []double, err error) {
+	solve, err := m.solver(pi)
+	if err != nil {
+		return nil, nil, err
+	}
+	plain = m.rewardsUnder(pi)
+	solve(plain)
+	v = doubles(plain)
+	last, size := m.refine(pi, solve, v, faithful/16)
+	if !(last <= wrong) && m.States() > direct && m.States() <= fallback {
+		if solve, err = m.system(pi).factors(); err != nil {
+			return nil, nil, err
+		}
+		last, size = m.refine(pi, solve, v, faithful/16)
+	}
+	if !(last <= wrong) {
+		return nil, nil, fmt.Errorf("mdp: the value of a policy at γ=%v was found only to %.2g of itself; take a smaller gamma", m.Gamma, last)
+	}
+	for s, x := range v {
+		if !faithfully(plain[s], x.float(), size[s]) {
+			return nil, v, nil
+		}
+	}
+	return plain, nil, nil
+}
+
+// stateValue returns V^π [S].
+func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
+	plain, v, err := m.value(pi)
+	if v != nil {
+		plain = rounded(v)
+	}
+	return plain, err
+}
+
+// rewardsUnder returns r^π [S].
+func (m *MDP) rewardsUnder(pi *mat.Dense) []float64 {
+	m.meter.read(len(pi.RawMatrix().Data), 2*len(pi.RawMatrix().Data))
+	return m.dots(pi, m.rewards())
+}
+
+func doubles(x []float64) []double {
+	v := make([]double, len(x))
+	for i := range x {
+		v[i].hi = x[i]
+	}
+	return v
+}
+
+func rounded(v []double) []float64 {
+	x := make([]float64, len(v))
+	for i := range v {
+		x[i] = v[i].float()
+	}
+	return x
+}
+
+// greedy returns the policy [S, A] that takes the given action in each state.
+func (m *MDP) greedy(policy []int) *mat.Dense {
+	s, a := m.R.Dims()
+	pi := mat.NewDense(s, a, nil)
+	for i, j := range policy {
+		pi.Set(i, j, 1)
+	}
+	return pi
+}
+
+// anyPolicy returns a first policy for policy iteration: the first action of each state or,
+// at γ = 1, actions that surely end.
+func (m *MDP) anyPolicy() []int {
+	if m.proper != nil {
+		return slices.Clone(m.proper)
+	}
+	policy := make([]int, m.States())
+	for s := range policy {
+		for !m.Exists(s, policy[s]) {
+			policy[s]++
+		}
+	}
+	return policy
+}

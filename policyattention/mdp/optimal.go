@@ -1,0 +1,285 @@
+package mdp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Optimum is an optimal solution of an MDP.
+type Optimum struct {
+	Q      *mat.Dense // Q* [S, A]; −∞ where an action does not exist
+	V      []float64  // V* [S]
+	Policy []int      // an optimal action in each state [S]
+	// Error [S] bounds |V* − V|: the largest advantage that any action has over V, times 1/(1−γ).
+	// At γ = 1 the expected number of steps under Policy stands for 1/(1−γ), an estimate.
+	Error      []float64
+	Iterations int // rounds of policy iteration
+
+	optimal []bool // [S·A]
+}
+
+// Optimal returns whether action a is optimal in state s, perhaps beside others.
+func (o *Optimum) Optimal(s, a int) bool { return o.optimal[s*len(o.optimal)/len(o.V)+a] }
+
+// Tied returns in how many states several actions are optimal.
+func (o *Optimum) Tied() int {
+	tied, a := 0, len(o.optimal)/len(o.V)
+	for s := range o.V {
+		n := 0
+		for _, is := range o.optimal[s*a : (s+1)*a] {
+			if is {
+				n++
+			}
+		}
+		if n > 1 {
+			tied++
+		}
+	}
+	return tied
+}
+
+// Uncertain returns the state whose value has the largest Error as a share of its size (of 1
+// where it is smaller), and that share.
+func (o *Optimum) Uncertain() (state int, share float64) {
+	for s, e := range o.Error {
+		if x := e / max(1, math.Abs(o.V[s])); !(x <= share) {
+			state, share = s, x
+		}
+	}
+	return state, share
+}
+
+// sweeps are the rounds of sweep, and evaluations its sweeps without a change of policy in each.
+const (
+	sweeps      = 500
+	evaluations = 5
+)
+
+// sweep improves the policy by modified policy iteration (Puterman and Shin, 1978), whose
+// Gauss–Seidel sweeps go up and down the states in turn, until a round changes nothing. At
+// γ = 1 it starts from the value of the policy, which surely ends, and so do then all that
+// it comes to.
+func (m *MDP) sweep(policy []int) error {
+	n, a := m.R.Dims()
+	v, terminal := make([]float64, n), m.isTerminal()
+	if m.Gamma == 1 {
+		var err error
+		if v, err = m.stateValue(m.greedy(policy)); err != nil {
+			return err
+		}
+	}
+	value := func(s, j int) float64 { return m.R.At(s, j) + float64(m.Gamma*m.Expect(s, j, v)) }
+	for round := range sweeps {
+		changed := false
+		for i := range n {
+			s := i
+			if round%2 == 1 {
+				s = n - 1 - i
+			}
+			if terminal[s] {
+				continue
+			}
+			best, now := policy[s], value(s, policy[s])
+			for j, top := 0, now+1e-12*math.Abs(now); j < a; j++ {
+				if x := value(s, j); x > top { // −∞ where the action does not exist
+					best, top, now, changed = j, x, x, true
+				}
+			}
+			policy[s], v[s] = best, now
+		}
+		if !changed {
+			return nil
+		}
+		for sweep := range evaluations {
+			for i := range n {
+				s := i
+				if sweep%2 == 0 {
+					s = n - 1 - i
+				}
+				v[s] = value(s, policy[s])
+			}
+		}
+	}
+	return nil
+}
+
+// howard is policy iteration as in a textbook. An action replaces the current one only when
+// it is better by more than the rounding of the solve. It returns Q of its last policy, which
+// it improves until nothing changes or its rounding makes it go round in circles.
+func (m *MDP) howard(policy []int) (q *mat.Dense, iterations int, err error) {
+	s, a := m.R.Dims()
+	slack := 1e-13 * m.Bound()
+	for iteration := 1; iteration <= 1000+s; iteration++ {
+		pi := m.greedy(policy)
+		solve, err := m.solver(pi)
+		if err != nil {
+			return nil, 0, err
+		}
+		v := m.rewardsUnder(pi)
+		solve(v)
+		q = m.backup(v)
+		m.meter.Charge(2 * s * a)
+		changed := false
+		for i := range s {
+			row := q.RawRowView(i)
+			best := policy[i]
+			for j, x := range row {
+				if x > row[best] {
+					best = j
+				}
+			}
+			if row[best] > row[policy[i]]+slack {
+				policy[i], changed = best, true
+			}
+		}
+		if !changed {
+			return q, iteration, nil
+		}
+	}
+	return q, 1000 + s, nil
+}
+
+// Optimal returns Q* by Howard's policy iteration: in float64 first, where the problem is
+// small, or by sweeps; then with values of some 100 bits, whose advantages are compared in units of
+// what is added up in each of them. What the first part found stays, bit for bit, where
+// it is right to rounding in each entry.
+func (m *MDP) Optimal() (*Optimum, error) {
+	policy, start := m.anyPolicy(), (*mat.Dense)(nil)
+	iterations, goal := 0, 0x1p-98
+	var err error
+	switch {
+	case m.States() > direct:
+		goal = 0x1p-72
+		if err = m.unmetered().sweep(policy); err != nil {
+			return nil, err
+		}
+	case 1-m.Gamma >= ordinary:
+		if start, iterations, err = m.howard(policy); err != nil {
+			return nil, err
+		}
+		if m.meter != nil {
+			m.OptimalityBackup(start) // which is what a textbook's certificate takes
+		}
+	}
+	e, err := m.unmetered().exact(policy, goal)
+	if err != nil {
+		return nil, err
+	}
+	e.Iterations += iterations
+	if start != nil && e.confirms(start) {
+		e.Q = start
+		for s, exact := range e.V {
+			e.V[s] = slices.Max(start.RawRowView(s))
+			e.Error[s] += math.Abs(e.V[s] - exact)
+		}
+	}
+	return &e.Optimum, nil
+}
+
+// exactly is an optimum, and the sizes [S·A] of what is added up in each entry of Q.
+type exactly struct {
+	Optimum
+	size []float64
+}
+
+// confirms returns whether q is Q to rounding in each entry.
+func (e *exactly) confirms(q *mat.Dense) bool {
+	for i, x := range q.RawMatrix().Data {
+		if !faithfully(x, e.Q.RawMatrix().Data[i], e.size[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	// mostIterations is a cap that turns an unforeseen cycle into an error.
+	mostIterations = 1000
+	// underflow is more than what is lost of an advantage because no number is so small.
+	underflow = 0x1p-1040
+)
+
+// exact improves the policy until no action has an advantage above rounding.
+func (m *MDP) exact(policy []int, goal float64) (*exactly, error) {
+	n, a := m.R.Dims()
+	e := &exactly{size: make([]float64, n*a)}
+	e.Policy, e.optimal = policy, make([]bool, n*a)
+	v, advantages := make([]double, n), make([]double, n*a)
+	tolerance := 16 * goal
+	for e.Iterations = 1; ; e.Iterations++ {
+		pi := m.greedy(policy)
+		solve, err := m.solver(pi)
+		if err != nil {
+			return nil, err
+		}
+		if last, _ := m.refine(pi, solve, v, goal); !(last <= wrong) && n <= fallback {
+			if solve, err = m.system(pi).factors(); err != nil {
+				return nil, err
+			}
+			clear(v)
+			m.refine(pi, solve, v, goal)
+		}
+		changed := false
+		e.Q = m.values(v, advantages, e.size)
+		for s := range n {
+			best, now := policy[s], s*a+policy[s]
+			for j := range a {
+				if i := s*a + j; m.Exists(s, j) && advantages[i].minus(advantages[s*a+best]) > 0 {
+					best = j
+				}
+			}
+			if i := s*a + best; advantages[i].minus(advantages[now]) > tolerance*(e.size[i]+e.size[now])+underflow {
+				policy[s], changed = best, true
+			}
+		}
+		if changed && e.Iterations == mostIterations {
+			return nil, fmt.Errorf("mdp: policy iteration at γ=%v did not settle in %d rounds", m.Gamma, mostIterations)
+		}
+		if !changed {
+			return e, m.conclude(e, v, advantages, tolerance, solve)
+		}
+	}
+}
+
+// conclude fills the optimum from its values v [S] and advantages [S·A].
+func (m *MDP) conclude(e *exactly, v, advantages []double, tolerance float64, solve solver) error {
+	n, a := m.R.Dims()
+	e.V, e.Error = rounded(v), make([]float64, n)
+	top := 0.0 // ‖max_a advantage‖∞ and its rounding
+	for s := range n {
+		high := math.Inf(-1)
+		for j := range a {
+			i := s*a + j
+			if !m.Exists(s, j) {
+				continue
+			}
+			now := s*a + e.Policy[s]
+			e.optimal[i] = advantages[i].minus(advantages[now]) >= -tolerance*(e.size[i]+e.size[now])-underflow
+			high = max(high, advantages[i].float()+0x1p-98*e.size[i]+underflow)
+		}
+		top = max(top, math.Abs(high))
+	}
+	steps := make([]float64, n)
+	for s := range steps {
+		steps[s] = 1 / (1 - m.Gamma)
+	}
+	if m.Gamma == 1 {
+		for s, terminal := range m.isTerminal() {
+			steps[s] = 1
+			if terminal {
+				steps[s] = 0
+			}
+		}
+		solve(steps)
+	}
+	for s := range e.Error {
+		e.Error[s] = float64(top*steps[s]) + math.Abs(e.V[s])*0x1p-53
+		if math.IsNaN(e.V[s]) {
+			return fmt.Errorf("mdp: policy iteration at γ=%v did not find the value of state %d", m.Gamma, s)
+		}
+	}
+	return nil
+}

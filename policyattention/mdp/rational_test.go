@@ -1,0 +1,228 @@
+package mdp
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/seed"
+)
+
+// rational solves an MDP in exact rational arithmetic, which shares nothing with Optimal: its
+// rows of P are divided by their sums, and policy iteration starts from a given policy.
+type rational struct {
+	*MDP
+	terminal []bool
+}
+
+// rat returns x, exactly.
+func rat(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
+
+// backup returns r + γ Σ P v for the pair i.
+func (m rational) backup(i int, v []*big.Rat) *big.Rat {
+	a := m.R.RawMatrix().Cols
+	if m.terminal[i/a] {
+		return new(big.Rat)
+	}
+	states, p := m.next.Row(i)
+	sum, total := new(big.Rat), new(big.Rat)
+	for k, t := range states {
+		sum.Add(sum, new(big.Rat).Mul(rat(p[k]), v[t]))
+		total.Add(total, rat(p[k]))
+	}
+	sum.Mul(sum.Quo(sum, total), rat(m.Gamma))
+	return sum.Add(sum, rat(m.R.At(i/a, i%a)))
+}
+
+// solve solves (I − γP^π) v = r^π by Gauss–Jordan elimination.
+func (m rational) solve(policy []int) []*big.Rat {
+	n, a := m.R.Dims()
+	rows := make([][]*big.Rat, n)
+	for s := range rows {
+		rows[s] = make([]*big.Rat, n+1)
+		unit := make([]*big.Rat, n)
+		for t := range unit {
+			unit[t] = new(big.Rat)
+		}
+		i := s*a + policy[s]
+		r := m.backup(i, unit)
+		for t := range unit {
+			unit[t] = rat(1)
+			x := new(big.Rat).Sub(r, m.backup(i, unit)) // −γP(t|s)
+			if unit[t] = new(big.Rat); s == t {
+				x.Add(x, rat(1))
+			}
+			rows[s][t] = x
+		}
+		rows[s][n] = r
+	}
+	for k := range n {
+		for p := k; p < n; p++ {
+			if rows[p][k].Sign() != 0 {
+				rows[k], rows[p] = rows[p], rows[k]
+				break
+			}
+		}
+		for t := n; t >= k; t-- {
+			rows[k][t] = new(big.Rat).Quo(rows[k][t], rows[k][k])
+		}
+		for s := range rows {
+			if f := rows[s][k]; s != k && f.Sign() != 0 {
+				for t := k; t <= n; t++ {
+					rows[s][t] = new(big.Rat).Sub(rows[s][t], new(big.Rat).Mul(f, rows[k][t]))
+				}
+			}
+		}
+	}
+	v := make([]*big.Rat, n)
+	for s := range v {
+		v[s] = rows[s][n]
+	}
+	return v
+}
+
+// optimal returns V* [S] and which actions are optimal [S·A].
+func (m rational) optimal(policy []int) (v []*big.Rat, best []bool) {
+	n, a := m.R.Dims()
+	for {
+		v = m.solve(policy)
+		best = make([]bool, n*a)
+		changed := false
+		for s := range n {
+			top := new(big.Rat).Set(v[s])
+			for j := range a {
+				if !m.Exists(s, j) {
+					continue
+				}
+				switch x := m.backup(s*a+j, v); x.Cmp(top) {
+				case 1:
+					top, policy[s], changed = x, j, true
+				case 0:
+					best[s*a+j] = true
+				}
+			}
+		}
+		if !changed {
+			return v, best
+		}
+	}
+}
+
+// hard draws a small model of what breaks solvers: scales that differ, γ near 1, masks,
+// absorbing states, ties, chains that are periodic or nearly apart.
+func hard(rng *rand.Rand) Model {
+	s, a := 1+rng.IntN(6), 1+rng.IntN(4)
+	gammas := []float64{0, .5, .9, .99, .9999, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12, 1 - 0x1p-52, rng.Float64()}
+	m := Model{Gamma: gammas[rng.IntN(len(gammas))], R: mat.NewDense(s, a, nil), Normalize: true}
+	if ends := rng.IntN(8) == 0; ends && s > 1 {
+		m.Gamma, m.Terminal = 1, []int{rng.IntN(s)}
+	}
+	scale := func() float64 { return math.Pow(10, -9+21*rng.Float64()) }
+	whole, rows, whose := scale(), make([]float64, s), rng.IntN(4)
+	for i := range rows {
+		rows[i] = scale()
+	}
+	shape, masked := rng.IntN(6), rng.IntN(3) == 0
+	for i := range s * a {
+		row := make([]float64, s)
+		switch shape {
+		case 0:
+			dirichlet(rng, row)
+		case 1: // deterministic, and so often tied or periodic
+			row[rng.IntN(s)] = 1
+		case 2:
+			row[rng.IntN(s)] += .25
+			row[rng.IntN(s)] += .75
+		case 3: // nearly apart
+			p := math.Pow(10, -15*rng.Float64())
+			row[i/a] += 1 - p
+			row[rng.IntN(s)] += p
+		case 4: // as printed: to six digits
+			dirichlet(rng, row)
+			for t := range row {
+				row[t] = math.Round(row[t]*1e6) / 1e6
+			}
+		case 5: // a line that often falls back
+			row[min(i/a+1, s-1)] += .1
+			row[max(i/a-1, 0)] += .9
+		}
+		if m.Gamma == 1 {
+			row[m.Terminal[0]] += .125
+		}
+		for t, p := range row {
+			if p != 0 {
+				m.P.Add(t, p/map[bool]float64{true: 1.125, false: 1}[m.Gamma == 1])
+			}
+		}
+		m.P.EndRow()
+		r := float64(rng.IntN(7) - 3)
+		if rng.IntN(2) == 0 {
+			r = 2*rng.Float64() - 1
+		}
+		r *= []float64{1, whole, rows[i/a], scale()}[whose]
+		if masked && i%a > 0 && rng.IntN(3) == 0 {
+			r = math.Inf(-1)
+		}
+		m.R.Set(i/a, i%a, r)
+	}
+	if a > 1 && rng.IntN(3) == 0 { // an action twice
+		for i := range s {
+			m.R.Set(i, a-1, m.R.At(i, 0))
+		}
+		p := Transitions{}
+		for i := range s * a {
+			from := i
+			if i%a == a-1 {
+				from = i - i%a
+			}
+			states, row := m.P.Row(from)
+			for k := range states {
+				p.Add(int(states[k]), row[k])
+			}
+			p.EndRow()
+		}
+		m.P = p
+	}
+	return m
+}
+
+// TestRational holds Optimal against exact rational arithmetic: the values of every state
+// within 1e-9 of max(1, |V*|) and within the error that it states, the same optimal actions.
+func TestRational(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 200
+	}
+	for i := range n {
+		model := hard(seed.New(50, "rational", i))
+		m, err := model.Build()
+		if err != nil {
+			t.Errorf("problem %d was refused: %v", i, err)
+			continue
+		}
+		got, err := m.Optimal()
+		if err != nil {
+			t.Errorf("problem %d (γ = %v): %v", i, model.Gamma, err)
+			continue
+		}
+		exact := rational{m, m.isTerminal()}
+		want, best := exact.optimal(append([]int(nil), got.Policy...))
+		for s, v := range want {
+			x, _ := v.Float64()
+			off, _ := new(big.Rat).Sub(v, rat(got.V[s])).Float64()
+			if off = math.Abs(off); off > 1e-9*max(1, math.Abs(x)) || off > got.Error[s] {
+				t.Errorf("problem %d (γ = %v), state %d: V* = %v, got %v, off by %.2g, said %.2g", i, model.Gamma, s, x, got.V[s], off, got.Error[s])
+			}
+			for a := range m.Actions() {
+				// With γ that near 1 and scales 1e21 apart, advantages can be below 1e-30 of values.
+				is := best[s*m.Actions()+a]
+				if unresolved := m.Gamma > 1-1e-8 && m.Gamma < 1; got.Optimal(s, a) != is && (is || !unresolved) {
+					t.Errorf("problem %d (γ = %v): state %d, action %d: optimal %v, want %v", i, model.Gamma, s, a, got.Optimal(s, a), best[s*m.Actions()+a])
+				}
+			}
+		}
+	}
+}

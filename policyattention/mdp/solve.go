@@ -1,0 +1,326 @@
+package mdp
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	// direct is the number of states up to which systems are solved by dense factors.
+	direct = 512
+	// fallback is the number of states up to which dense factors help where iteration fails.
+	fallback = 4096
+	// ordinary is the least 1−γ for which the rounding of textbook LU factors is mended by
+	// refinement: each step leaves some S·ε/(1−γ) of the error.
+	ordinary = 1e-6
+	// faithful is the share of what is added up in a state below which an error of its value
+	// is the rounding of an ordinary solve, which is then returned as it is.
+	faithful = 0x1p-43
+)
+
+// A solver replaces b [S] by an approximate solution x of (I − γP^π) x = b.
+type solver func(b []float64)
+
+// solver returns one for the policy pi [S, A].
+func (m *MDP) solver(pi *mat.Dense) (solver, error) {
+	n := m.States()
+	if n <= direct && 1-m.Gamma >= ordinary {
+		return m.textbook(pi)
+	}
+	c := m.system(pi)
+	if n <= direct {
+		return c.factors()
+	}
+	return c.krylov, nil
+}
+
+// textbook factors I − γP^π by partial pivoting.
+func (m *MDP) textbook(pi *mat.Dense) (solver, error) {
+	n, a := m.R.Dims()
+	system := mat.NewDense(n, n, nil)
+	for s := range n {
+		row := system.RawRowView(s)
+		for j := range a {
+			w := m.Gamma * pi.At(s, j)
+			if w == 0 {
+				continue
+			}
+			m.meter.read(n, 1+2*n)
+			states, p := m.Successors(s, j)
+			for k, t := range states {
+				row[t] -= float64(w * p[k])
+			}
+		}
+		row[s]++
+	}
+	m.meter.Charge(n + luOperations(n))
+	// Its condition number is at most (1+γ)/(1−γ) in the maximum norm, so it is not
+	// estimated, which would take as long as the solution.
+	pivots := make([]int, n)
+	if !lapack64.Getrf(system.RawMatrix(), pivots) {
+		return nil, fmt.Errorf("mdp: the value of a policy at γ=%v solves a singular system", m.Gamma)
+	}
+	return func(b []float64) {
+		lapack64.Getrs(blas.NoTrans, system.RawMatrix(), blas64.General{Rows: n, Cols: 1, Stride: 1, Data: b}, pivots)
+	}, nil
+}
+
+// system is I − γP^π by what never cancels: what a state passes on to others and what it keeps
+// back. State i of the system is state order[i] of the MDP; the order is such that most
+// of what a state leads to comes before it.
+type system struct {
+	order []int32
+	next  Transitions // γP^π(t|s) for t ≠ s, neither terminal
+	keeps []float64   // the sum of the row, 1−γ + γP^π(end|s)
+	whole []float64   // the diagonal, keeps + Σ next
+}
+
+// system returns that of the policy pi [S, A].
+func (m *MDP) system(pi *mat.Dense) *system {
+	n, a := m.R.Dims()
+	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n)}
+	place, terminal := make([]int32, n), m.isTerminal()
+	for i, s := range c.order {
+		place[s] = int32(i)
+	}
+	row, touched := make([]float64, n), make([]int32, 0, n)
+	for i, s := range c.order {
+		c.keeps[i] = 1 - m.Gamma
+		if terminal[s] {
+			c.keeps[i], c.whole[i] = 1, 1
+			c.next.EndRow()
+			continue
+		}
+		for j := range a {
+			w := m.Gamma * pi.At(int(s), j)
+			if w == 0 {
+				continue
+			}
+			states, p := m.Successors(int(s), j)
+			for k, t := range states {
+				if x := w * p[k]; terminal[t] {
+					c.keeps[i] += x
+				} else if t != s && x != 0 {
+					if row[place[t]] == 0 {
+						touched = append(touched, place[t])
+					}
+					row[place[t]] += x
+				}
+			}
+		}
+		c.whole[i] = c.keeps[i]
+		for _, t := range touched {
+			c.next.Add(int(t), row[t])
+			c.whole[i] += row[t]
+			row[t] = 0
+		}
+		touched = touched[:0]
+		c.next.EndRow()
+	}
+	return c
+}
+
+// depthFirst returns the states in the order in which a depth-first search along the policy
+// leaves them, so that without cycles each comes after all that it leads to.
+func (m *MDP) depthFirst(pi *mat.Dense) []int32 {
+	n, a := m.R.Dims()
+	order, seen := make([]int32, 0, n), make([]bool, n)
+	type visit struct {
+		state        int32
+		action, next int // where to go on
+	}
+	var stack []visit
+	for start := range n {
+		if seen[start] {
+			continue
+		}
+		seen[start] = true
+		stack = append(stack, visit{state: int32(start)})
+	search:
+		for len(stack) > 0 {
+			at := &stack[len(stack)-1]
+			for ; at.action < a; at.action, at.next = at.action+1, 0 {
+				if pi.At(int(at.state), at.action) == 0 {
+					continue
+				}
+				states, _ := m.Successors(int(at.state), at.action)
+				for at.next < len(states) {
+					t := states[at.next]
+					at.next++
+					if !seen[t] {
+						seen[t] = true
+						stack = append(stack, visit{state: t})
+						continue search
+					}
+				}
+			}
+			order = append(order, at.state)
+			stack = stack[:len(stack)-1]
+		}
+	}
+	return order
+}
+
+// factors eliminates without subtractions (Grassmann, Taksar and Heyman, 1985), so that
+// every entry of the factors is right to rounding however near I − γP^π is to singular.
+func (c *system) factors() (solver, error) {
+	n := len(c.order)
+	a, keeps, whole := make([]float64, n*n), slices.Clone(c.keeps), make([]float64, n)
+	for i := range n {
+		states, w := c.next.Row(i)
+		for k, t := range states {
+			a[i*n+int(t)] = w[k]
+		}
+	}
+	for k := range n {
+		pivot := a[k*n+k+1 : (k+1)*n]
+		whole[k] = keeps[k]
+		for _, x := range pivot {
+			whole[k] += x
+		}
+		if whole[k] == 0 {
+			return nil, fmt.Errorf("mdp: the policy never ends an episode that is in state %d, so that at gamma 1 it has no value", c.order[k])
+		}
+		for i := k + 1; i < n; i++ {
+			f := a[i*n+k] / whole[k]
+			if a[i*n+k] = f; f == 0 {
+				continue
+			}
+			blas64.Axpy(f, blas64.Vector{N: n - k - 1, Inc: 1, Data: pivot}, blas64.Vector{N: n - k - 1, Inc: 1, Data: a[i*n+k+1 : (i+1)*n]})
+			keeps[i] += float64(f * keeps[k])
+		}
+	}
+	return func(b []float64) {
+		x := c.ordered(b)
+		for i := range n {
+			for k, f := range a[i*n : i*n+i] {
+				x[i] += float64(f * x[k])
+			}
+		}
+		for i := n - 1; i >= 0; i-- {
+			for k, w := range a[i*n+i+1 : (i+1)*n] {
+				x[i] += float64(w * x[i+1+k])
+			}
+			x[i] /= whole[i]
+		}
+		for i, s := range c.order {
+			b[s] = x[i]
+		}
+	}, nil
+}
+
+// ordered returns b in the order of the system.
+func (c *system) ordered(b []float64) []float64 {
+	x := make([]float64, len(b))
+	for i, s := range c.order {
+		x[i] = b[s]
+	}
+	return x
+}
+
+// apply fills y with (I − γP^π) x: what is kept of x, and its differences from what follows.
+func (c *system) apply(y, x []float64) {
+	for i := range y {
+		sum := c.keeps[i] * x[i]
+		states, w := c.next.Row(i)
+		for k, t := range states {
+			sum += float64(w[k] * (x[i] - x[t]))
+		}
+		y[i] = sum
+	}
+}
+
+// precondition fills z with a symmetric Gauss–Seidel sweep for r.
+func (c *system) precondition(z, r []float64) {
+	for i := range z {
+		sum := r[i]
+		states, w := c.next.Row(i)
+		for k, t := range states {
+			if int(t) < i {
+				sum += float64(w[k] * z[t])
+			}
+		}
+		z[i] = sum / c.whole[i]
+	}
+	for i := len(z) - 1; i >= 0; i-- {
+		sum := 0.0
+		states, w := c.next.Row(i)
+		for k, t := range states {
+			if int(t) > i {
+				sum += float64(w[k] * z[t])
+			}
+		}
+		z[i] += sum / c.whole[i]
+	}
+}
+
+const (
+	krylovTolerance = 1e-9 // of the residual's 2-norm; refinement asks again for what is left
+	krylovCap       = 2000 // iterations
+)
+
+// krylov is a solver: BiCGSTAB (van der Vorst, 1992) behind a Gauss–Seidel sweep. It returns the
+// best of its iterates.
+func (c *system) krylov(b []float64) {
+	n := len(b)
+	r := c.ordered(b)
+	vector := func() []float64 { return make([]float64, n) }
+	x, best, shadow, p, v, y, z, t := vector(), vector(), slices.Clone(r), vector(), vector(), vector(), vector(), vector()
+	start := math.Sqrt(dot(r, r))
+	least := start
+	rho, alpha, omega := 1.0, 1.0, 1.0
+	for range krylovCap {
+		if least <= krylovTolerance*start {
+			break
+		}
+		next := dot(shadow, r)
+		if math.Abs(next) < 1e-30*start*start { // a breakdown: begin again from here
+			copy(shadow, r)
+			clear(p)
+			clear(v)
+			rho, alpha, omega, next = 1, 1, 1, dot(r, r)
+		}
+		beta := next / rho * alpha / omega
+		for i := range p {
+			p[i] = r[i] + float64(beta*(p[i]-float64(omega*v[i])))
+		}
+		c.precondition(y, p)
+		c.apply(v, y)
+		alpha = next / dot(shadow, v)
+		for i := range r {
+			x[i] += float64(alpha * y[i])
+			r[i] -= float64(alpha * v[i])
+		}
+		c.precondition(z, r)
+		c.apply(t, z)
+		if omega = dot(t, r) / dot(t, t); math.IsNaN(omega) {
+			omega = 0
+		}
+		for i := range r {
+			x[i] += float64(omega * z[i])
+			r[i] -= float64(omega * t[i])
+		}
+		rho = next
+		size := math.Sqrt(dot(r, r))
+		if math.IsNaN(size) || math.IsInf(size, 0) {
+			break
+		}
+		if size < least {
+			least = size
+			copy(best, x)
+		}
+	}
+	for i, s := range c.order {
+		b[s] = best[i]
+	}
+}
+
+func dot(x, y []float64) float64 {
+	return blas64.Dot(blas64.Vector{N: len(x), Inc: 1, Data: x}, blas64.Vector{N: len(y), Inc: 1, Data: y})
+}
