@@ -50,7 +50,8 @@ func (m *MDP) values(v, advantages []double, sizes []float64) *mat.Dense {
 }
 
 // residual returns r^π + γP^π v − v [S] and the sizes of what is added up, in states that do
-// not end an episode.
+// not end an episode. Sizes have a floor at 1e-12 of the largest, so that a value of
+// 0 has rounding too.
 func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 	n, a := m.R.Dims()
 	rest, size = make([]float64, n), make([]float64, n)
@@ -69,6 +70,10 @@ func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 		}
 		rest[s] = sum.over(total).float()
 	}
+	floor := float64(slices.Max(size)*0x1p-40) + underflow
+	for s := range size {
+		size[s] += floor
+	}
 	return rest, size
 }
 
@@ -81,9 +86,7 @@ func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (las
 		solve(d)
 		worst := 0.0
 		for s, x := range d {
-			if x != 0 {
-				worst = max(worst, math.Abs(x)/(of[s]+math.SmallestNonzeroFloat64))
-			}
+			worst = max(worst, math.Abs(x)/of[s])
 		}
 		if size = of; !(worst <= last/2) {
 			break
