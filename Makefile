@@ -17,14 +17,17 @@ export JUPYTER_CONFIG_DIR := $(CURDIR)/.local/jupyter/config
 export JUPYTER_RUNTIME_DIR := $(CURDIR)/.local/jupyter/runtime
 export PATH := $(CURDIR)/.local/bin:$(PATH)
 
-# On x86-64 this switches on the vector kernels of GoMLX's pure-Go backend.
-ifeq ($(shell go env GOARCH 2>/dev/null),amd64)
+# The Go that go.mod names, fetched by any Go from 1.21 on, whatever GOTOOLCHAIN says elsewhere.
+export GOTOOLCHAIN := go$(shell sed -n 's/^go //p' go.mod)
+# On x86-64 this switches on vector kernels.
+ifeq ($(shell uname -m),x86_64)
 export GOEXPERIMENT ?= simd
 endif
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  PRESET=smoke|quick|paper sizes 'reproduce' and 'notebooks' (default: quick)"
+	@echo "  Needs Go 1.21 or newer, which fetches $(GOTOOLCHAIN), a C compiler, and Python 3.11 or newer"
 
 setup: ## fetch and build what everything needs into .local/
 	@scripts/setup.sh

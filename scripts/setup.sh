@@ -19,6 +19,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 local=$root/.local
 lock=$root/scripts/requirements
 cd "$root"
+export GOTOOLCHAIN=go$(sed -n 's/^go //p' go.mod)   # any Go from 1.21 on fetches it
 
 die() { printf 'setup: %s\n' "$@" >&2; exit 1; }
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -42,17 +43,12 @@ step() {
 sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi | cut -c1-16; }
 
 check_prerequisites() {
-  command -v go >/dev/null ||
-    die 'Go 1.26 or newer is missing. Install it with' \
+  local version problem
+  version=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || version=none
+  [[ $version != none && ! $version =~ ^go1\.([0-9]|1[0-9]|20)([^0-9]|$) ]] ||
+    die "Go 1.21 or newer is needed (it fetches $GOTOOLCHAIN); found: $version. Install it with" \
         '  sudo snap install go --classic        (Ubuntu)   or   brew install go   (macOS)'
-  local version major minor
-  version=$(go env GOVERSION 2>/dev/null) || version=$(cd / && go env GOVERSION)
-  version=${version#go}
-  IFS=. read -r major minor _ <<<"$version"
-  minor=${minor%%[^0-9]*}
-  (( major > 1 || minor >= 26 )) ||
-    die "Go $version is too old, 1.26 or newer is needed. Install it with" \
-        '  sudo snap install go --classic        (Ubuntu)   or   brew install go   (macOS)'
+  problem=$(go version 2>&1) || die "$version could not fetch $GOTOOLCHAIN:" "  $problem"
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
     die 'Python 3.11 or newer is missing. Install it with' \
         '  sudo apt-get install python3 python3-venv   or   brew install python'
@@ -120,7 +116,7 @@ make_kernel() {
   PATH=$local/bin:$PATH JUPYTER_DATA_DIR=$local/jupyter \
     gonb --install -raw_error -go_work="$root" 2>/dev/null ||
     die "gonb could not install its kernel into $local/jupyter"
-  python3 - "$local" "${GOEXPERIMENT-}" <<'PYTHON'
+  python3 - "$local" "${GOEXPERIMENT-}" "$GOTOOLCHAIN" <<'PYTHON'
 import json, pathlib, sys
 local = pathlib.Path(sys.argv[1])
 path = local / "jupyter/kernels/gonb/kernel.json"
@@ -129,6 +125,7 @@ spec["argv"].insert(0, f"{local.parent}/scripts/kernel.sh")
 spec["env"] |= {
     "PATH": f"{local}/bin:${{PATH}}",  # Jupyter fills in PATH as it is when a kernel starts
     "GOPROXY": "off",                  # a cell never fetches a module
+    "GOTOOLCHAIN": sys.argv[3],
     "GOFLAGS": "'-ldflags=-s -w'",     # half the time to link a cell
     "GONB_WARM": "icrl/policyattention/nb",  # gopls reads it before it is asked for anything
     # A cell that neither trains nor runs networks is linked without XLA: half the time.

@@ -5,6 +5,7 @@
 # of, so any change of the code makes another.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export GOTOOLCHAIN=go$(sed -n 's/^go //p' go.mod)
 
 mkdir -p .local/smoke
 exec 9>.local/smoke/lock

@@ -281,7 +281,7 @@ func TestJSON(t *testing.T) {
 	}
 	for _, test := range []struct{ in, want string }{
 		{``, "EOF"},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "unexpected EOF"},
+		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "not the JSON of an MDP"},
 		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]]} x`, "follows"},
 		{`{"P":[[[1]]],"r":[[2]]}`, `"gamma" is missing`},
 		{`{"gamma":0.5,"r":[[2]]}`, `"P" or "r" is missing`},

@@ -15,14 +15,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/transformer/fused"
 )
 
 // cores makes the steps of a job on the processor cores of a backend xla:cpu or go. A
-// batch is taken through the network in parts, each by one core (and each part in blocks,
-// where [fused.BlockTokens] says so), and then every core makes the optimizer's step with the
-// mean of their gradients. How many cores there are changes no bit: a part is the same program
-// on any core, and the order of the sum is that of the parts.
+// batch is taken through the network in parts, each by one core, and then every
+// core makes the optimizer's step with the mean of their gradients. How many cores there are
+// changes no bit: a part is the same program on any core, and the order of the sum is that of
+// the parts.
 type cores struct {
 	job   Job
 	step  int // steps made
@@ -283,10 +282,8 @@ func (m *meeting) cancel(err error) error {
 // step.
 const maxTokens = 1024
 
-// maxPartTokens is the same for GoMLX's pure-Go backend. There its blocks keep a part in caches,
-// where that backend has kernels, and each part prepares the parameters anew: at Algorithm
-// Distillation's shape eight parts take 1.13 times as long as four. So it is of two cores that
-// an actor's or a critic's batch makes use, and of four that one of Algorithm Distillation does.
+// maxPartTokens is the same for GoMLX's pure-Go backend, where each part prepares the
+// parameters anew.
 const maxPartTokens = 8192
 
 // maxParts is how many parts a batch is taken in at most. Algorithm Distillation's
@@ -303,16 +300,6 @@ func (j Job) parts(on compute.Backend) int {
 	n := 1
 	for n < maxParts && j.Examples%(2*n) == 0 && (n == 1 || j.Examples/n*j.Tokens > most) {
 		n *= 2
-	}
-	return n
-}
-
-// blocks is in how many equal blocks so many examples go through the network and back, see
-// [fused.Network.MeanGradient].
-func (j Job) blocks(on compute.Backend, examples int) int {
-	most, n := fused.BlockTokens(on), 1
-	for most > 0 && n < examples && (examples%n != 0 || examples/n*j.Tokens > most) {
-		n++
 	}
 	return n
 }

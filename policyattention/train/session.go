@@ -97,7 +97,6 @@ func (c Config) Passes(on compute.Backend) (n, b, t, k int) {
 	if backend.IsXLACPU(on) || backend.IsGo(on) {
 		j := c.job()
 		n = j.parts(on)
-		n *= j.blocks(on, c.Batch/n)
 	}
 	return n, c.Batch / n, c.ContextTokens(k), k
 }

@@ -207,14 +207,11 @@ func TestParts(t *testing.T) {
 		for _, tc := range []struct {
 			objective Objective
 			states    int
-			xla, pure int
-		}{{Proximal, 4, 2, 4}, {Proximal, 8, 2, 8}, {Proximal, 16, 4, 16}, {Critic, 4, 8, 32}, {Critic, 8, 16, 64}} {
+			xla       int
+		}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 16}} {
 			want := tc.xla
 			if backend.IsGo(b) {
 				want = 2
-			}
-			if fused.BlockTokens(b) > 0 {
-				want = tc.pure
 			}
 			c, k := Standard(tc.objective, Plain(), 1, tc.states), tc.states*3
 			tokens := k

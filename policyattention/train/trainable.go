@@ -31,9 +31,8 @@ type Trainable interface {
 // differentiated by GoMLX.
 type Differentiated interface {
 	Trainable
-	// Gradient builds the mean of the losses of equal blocks of a batch or of a part of one,
-	// one after the other, and its gradient with respect to the parameters [Size].
-	Gradient(params *Node, data []*Node, blocks [][]*Node) (loss, gradient *Node)
+	// Gradient builds the loss and its gradient with respect to the parameters [Size].
+	Gradient(params *Node, data, batch []*Node) (loss, gradient *Node)
 }
 
 // Batches is where the examples of a run come from: an array that stays on the device
@@ -105,9 +104,10 @@ func (t Transformer) Loss(params *Node, data, batch []*Node) *Node {
 }
 
 // Gradient implements Differentiated.
-func (t Transformer) Gradient(params *Node, data []*Node, blocks [][]*Node) (loss, gradient *Node) {
+func (t Transformer) Gradient(params *Node, data, batch []*Node) (loss, gradient *Node) {
 	network := fused.Bind(t.Network, params)
-	return network.MeanGradient(len(blocks), func(i int) *Node { return t.Objective(network, data, blocks[i]) })
+	loss = t.Objective(network, data, batch)
+	return loss, network.Gradient(loss)
 }
 
 // size is the number of parameters of a layout.
@@ -121,30 +121,10 @@ func size(layout []transformer.Tensor) (n int) {
 // gradient returns the loss of a batch and its gradient [Size].
 func (j Job) gradient(params *Node, data, batch []*Node) (loss, gradient *Node) {
 	if m, ok := j.Model.(Differentiated); ok {
-		return m.Gradient(params, data, j.inBlocks(params.Graph().Backend(), batch))
+		return m.Gradient(params, data, batch)
 	}
 	loss = j.Model.Loss(params, data, batch)
 	return loss, Gradient(loss, params)[0]
-}
-
-// inBlocks shares out a batch, or a part of one, to blocks.
-func (j Job) inBlocks(on compute.Backend, batch []*Node) [][]*Node {
-	if len(batch) == 0 {
-		return [][]*Node{nil}
-	}
-	examples := batch[0].Shape().Dimensions[0]
-	n := j.blocks(on, examples)
-	if n == 1 {
-		return [][]*Node{batch}
-	}
-	blocks := make([][]*Node, n)
-	for i := range blocks {
-		from, to := i*examples/len(blocks), (i+1)*examples/len(blocks)
-		for _, x := range batch {
-			blocks[i] = append(blocks[i], SliceAxis(x, 0, AxisRange(from, to)))
-		}
-	}
-	return blocks
 }
 
 // every is how many steps of a run belong together, see Rollouts.

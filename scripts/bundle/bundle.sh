@@ -15,7 +15,7 @@ plugin=$root/.local/pjrt/pjrt_c_api_cpu_plugin.so
 rm -rf "$folder" "$folder.tar.gz"
 mkdir -p "$folder/pjrt"
 # XLA is loaded while the program runs, so libc stays dynamic; nothing else does.
-(cd "$root" && CGO_ENABLED=1 GOOS=linux GOARCH=amd64 GOEXPERIMENT=simd go build \
+(cd "$root" && GOTOOLCHAIN=go$(sed -n 's/^go //p' go.mod) CGO_ENABLED=1 GOOS=linux GOARCH=amd64 GOEXPERIMENT=simd go build \
   -ldflags='-s -w -linkmode=external -extldflags=-static-libgcc' -o "$folder/" ./policyattention/cmd/policyattention ./policyattention/bench/cmd/bench)
 cp -L "$plugin" "$folder/pjrt/"
 cp "$here/run.sh" "$root/LICENSE" "$folder/"

@@ -1,7 +1,7 @@
 // The test of the Kubernetes manifest, apart from the library's own requirements.
 module icrl/scripts/kubernetes
 
-go 1.26.0
+go 1.27.3
 
 require (
 	k8s.io/api v0.35.0

@@ -23,7 +23,7 @@ command -v sbatch >/dev/null || die 'there is no sbatch here; run this on a logi
 if [[ -z $binary ]]; then
   binary=$root/.local/bin/policyattention
   mkdir -p "${binary%/*}"
-  (cd "$root" && go build -o "$binary" ./policyattention/cmd/policyattention)
+  (cd "$root" && GOTOOLCHAIN=go$(sed -n 's/^go //p' go.mod) go build -o "$binary" ./policyattention/cmd/policyattention)
 fi
 binary=$(realpath "$binary")
 mkdir -p "$artifacts"

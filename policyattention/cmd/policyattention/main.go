@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,9 +132,6 @@ func exitCode(err error) int {
 var errUsage = errors.New("wrong usage")
 
 func (g *globals) open() (*experiment.Store, error) {
-	if g.Preset != "paper" { // whose stored evidence is XLA's
-		g.Backend = cmp.Or(g.Backend, backend.Uncompiled())
-	}
 	store, err := experiment.Open(g.Artifacts, g.Preset, g.Backend)
 	if err != nil {
 		return nil, err

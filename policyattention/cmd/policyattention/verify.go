@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/attest"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/report"
@@ -65,7 +63,6 @@ func (g *globals) besideChecks(store *experiment.Store) ([]besideCheck, error) {
 }
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
-	g.Backend = cmp.Or(g.Backend, backend.Uncompiled())
 	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
 	store, err := g.open()
 	if err != nil {

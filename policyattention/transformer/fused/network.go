@@ -2,8 +2,7 @@
 // twice as fast on XLA's CPU backend: parameters of LayerNorm are folded into the maps that
 // follow it, the way back is written out, and attention is computed in one of two forms,
 // whichever suits the length. It also makes passes over a growing context, whose keys
-// and values it keeps. On GoMLX's pure-Go backend package native makes the passes, where its
-// kernels are.
+// and values it keeps.
 package fused
 
 import (
@@ -16,27 +15,21 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/native"
 )
 
 // Network is a parameter vector bound to a graph.
 type Network struct {
 	config transformer.Config
-	params *Node            // the flat vector, or what package native folded it into
 	names  map[string]*Node // the parameters by name, shaped
 	order  []*Node          // the same in the order of Layout
 	folded parameters       // given to BindFolded, or made by the first pass
 	pass   *pass            // of Tail, for Gradient
-
-	// Where package native makes passes: the parameters prepared for them, and Tail's.
-	prepared *Node
-	call     *nativeCall
 }
 
 // Bind splits the flat parameter vector [Size] of a graph into its tensors, see
 // [transformer.Config.Split].
 func Bind(c transformer.Config, params *Node) *Network {
-	n := &Network{config: c, params: params, names: c.Split(params)}
+	n := &Network{config: c, names: c.Split(params)}
 	for _, t := range c.Layout() {
 		n.order = append(n.order, n.names[t.Name])
 	}
@@ -46,9 +39,6 @@ func Bind(c transformer.Config, params *Node) *Network {
 // Fold returns what a pass makes of the parameters first, for BindFolded in another
 // program.
 func (n *Network) Fold() []*Node {
-	if isNative(n.params) {
-		return n.nativeFold()
-	}
 	p := n.fold()
 	folded := make([]*Node, len(p.names))
 	for i, name := range p.names {
@@ -61,9 +51,6 @@ func (n *Network) Fold() []*Node {
 // that makes many passes with them. Vectors and Tail are all it has. It panics on
 // another number of nodes.
 func BindFolded(c transformer.Config, folded []*Node) *Network {
-	if len(folded) == 1 && isNative(folded[0]) {
-		return &Network{config: c, params: folded[0]}
-	}
 	var names []string
 	for _, t := range c.Layout() {
 		if !strings.Contains(t.Name, "norm") { // those are folded into the others
@@ -124,9 +111,6 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 	if k < 1 || k > t {
 		exceptions.Panicf("fused: outputs of %d of %d tokens are wanted", k, t)
 	}
-	if n.params != nil && isNative(n.params) && isNative(tokens) {
-		return n.nativeTail(tokens, native.Pass{Network: c, B: b, T: t, K: k})
-	}
 	p := n.newPass(b)
 	trunk := p.trunk(t, k)
 	features := Reshape(TransposeAllAxes(tokens, 2, 1, 0), c.Features, t*b)
@@ -145,9 +129,6 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 // the layout of package-private type layer), which makes a step about twice as
 // fast on XLA's CPU backend as differentiating the graph of the pass.
 func (n *Network) Gradient(loss *Node) *Node {
-	if n.call != nil {
-		return n.addGradient(nil, loss)
-	}
 	p := n.pass
 	if p == nil || n.order == nil {
 		exceptions.Panicf("fused: Gradient needs a pass before it, of a network with its stored parameters")
@@ -156,33 +137,6 @@ func (n *Network) Gradient(loss *Node) *Node {
 	slope := TransposeAllAxes(Gradient(loss, p.outputs)[0], 2, 1, 0)
 	p.back(Reshape(slope, shape[2], shape[1]*shape[0]))
 	return n.unfold(p)
-}
-
-// MeanGradient returns the mean of losses of parts of a batch, each of which part builds from
-// outputs of one call of Vectors or Tail, and its gradient with respect to the flat parameter
-// vector, [Size]. On GoMLX's pure-Go backend, whose operations run in the order in which
-// they are built, a part's activations take the memory of those of the one before it.
-func (n *Network) MeanGradient(parts int, part func(i int) *Node) (mean, gradient *Node) {
-	for i := range parts {
-		loss := part(i)
-		switch {
-		case n.call != nil:
-			gradient = n.addGradient(gradient, loss)
-		case i == 0:
-			gradient = n.Gradient(loss)
-		default:
-			gradient = Add(gradient, n.Gradient(loss))
-		}
-		if i == 0 {
-			mean = loss
-		} else {
-			mean = Add(mean, loss)
-		}
-	}
-	if parts == 1 {
-		return mean, gradient
-	}
-	return DivScalar(mean, float64(parts)), DivScalar(gradient, float64(parts))
 }
 
 // unfold takes the slopes of a pass from the folded parameters to the stored ones,
