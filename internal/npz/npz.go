@@ -1,14 +1,20 @@
 // Package npz writes NumPy .npz archives of float64 arrays of any rank, and reads
-// archives of real numbers as such, through the npyio library.
+// archives of real numbers as such, and of strings, through the npyio library.
 package npz
 
 import (
+	"archive/zip"
+	"bufio"
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sbinet/npyio/npy"
@@ -20,7 +26,8 @@ import (
 type Array struct {
 	Shape  []int
 	Data   []float64
-	Single bool // the numbers were read from single precision; Encode ignores it
+	Words  []string // strings that Encode writes in place of numbers
+	Single bool     // the numbers were read from single precision; Encode ignores it
 }
 
 // Encode writes the named arrays in the order of their names. The bytes depend
@@ -29,6 +36,9 @@ func Encode(w io.Writer, arrays map[string]Array) error {
 	archive := npz.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		value, err := nested(arrays[name])
+		if words := arrays[name].Words; words != nil {
+			value, err = words, nil
+		}
 		if err != nil {
 			return fmt.Errorf("npz: array %q: %w", name, err)
 		}
@@ -60,131 +70,213 @@ func nested(a Array) (any, error) {
 	return reflect.NewAt(t, pointer).Elem().Interface(), nil
 }
 
-// Decode reads all arrays of an archive, in C or Fortran order and of the types
-// NumPy gives to real numbers: float64, float32, int64 or int32, little-endian. It
-// returns an error on arrays of more than so many bytes in all, on other types, on integers
-// beyond ±2⁵³, and on shapes that the archive's size cannot hold.
+// Decode reads all arrays of an archive, in C or Fortran order and of real numbers in
+// little-endian types. It returns an error on arrays of more than so many bytes in all, on
+// other types, on integers beyond ±2⁵³, and on shapes that the archive's size cannot hold.
 func Decode(data []byte, most int) (map[string]Array, error) {
-	archive, err := npz.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		return nil, fmt.Errorf("npz: not an .npz archive: %w", err)
-	}
 	arrays, left := map[string]Array{}, most
-	for _, name := range archive.Keys() {
-		key := strings.TrimSuffix(name, ".npy")
-		content, err := inflate(archive, name, left)
-		if err != nil {
-			return nil, fmt.Errorf("npz: array %q: %w", key, err)
+	err := Each(data, func(name string, r *Reader) error {
+		if r.bytes() > left {
+			return fmt.Errorf("more than %d bytes with those before it", most)
 		}
-		if len(content) > left {
-			return nil, fmt.Errorf("npz: array %q: more than %d bytes with those before it", key, most)
-		}
-		left -= len(content)
-		if arrays[key], err = decodeArray(content); err != nil {
-			return nil, fmt.Errorf("npz: array %q: %w", key, err)
-		}
+		left -= r.bytes()
+		var err error
+		arrays[name], err = r.Array()
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return arrays, nil
 }
 
-// inflate returns what an entry of an archive holds, or a byte more than most.
-func inflate(archive *npz.Reader, name string, most int) (content []byte, err error) {
-	defer malformed(&err)
-	entry, err := archive.Open(name)
+// Reader reads one array of an archive, once, as it is inflated.
+type Reader struct {
+	Shape []int
+	Type  string // NumPy's name, such as <f8
+
+	elements int
+	size     int // bytes of an element
+	fortran  bool
+	from     io.Reader
+}
+
+// Each visits the arrays of an archive, in which no inflated array has to fit in memory.
+func Each(data []byte, visit func(name string, r *Reader) error) error {
+	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return fmt.Errorf("npz: not an .npz archive: %w", err)
+	}
+	for _, file := range archive.File {
+		name := strings.TrimSuffix(file.Name, ".npy")
+		if err := read(file, func(r *Reader) error { return visit(name, r) }); err != nil {
+			return fmt.Errorf("npz: array %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func read(file *zip.File, visit func(r *Reader) error) error {
+	content, err := file.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	from := bufio.NewReaderSize(content, 1<<16)
+	r, err := header(from)
+	if err != nil {
+		return err
+	}
+	if err := visit(r); err != nil {
+		return err
+	}
+	// Reading to the end also checks the CRC.
+	if rest, err := io.Copy(io.Discard, from); err != nil {
+		return err
+	} else if rest > 0 {
+		return fmt.Errorf("%d bytes more than the shape %v takes", rest, r.Shape)
+	}
+	return nil
+}
+
+// longest is the longest header in bytes that is read: NumPy's take 128.
+const longest = 1 << 16
+
+// header reads the header of an array, on some malformed ones of which npyio panics.
+func header(from *bufio.Reader) (r *Reader, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("malformed: %v", p)
+		}
+	}()
+	start, err := from.Peek(12)
+	if err != nil {
+		return nil, errors.New("truncated: no header")
+	}
+	if start[6] >= 2 && binary.LittleEndian.Uint32(start[8:]) > longest {
+		return nil, errors.New("malformed: a header of more than 64 KiB")
+	}
+	array, err := npy.NewReader(from)
 	if err != nil {
 		return nil, err
-	}
-	defer entry.Close()
-	// npyio takes a short read, which a decompressor may give at any time, for a
-	// whole one; memory gives none. Reading to the end also checks the CRC.
-	return io.ReadAll(io.LimitReader(entry, int64(most)+1))
-}
-
-// malformed makes an error of npyio's panics on some malformed headers.
-func malformed(err *error) {
-	if r := recover(); r != nil {
-		*err = fmt.Errorf("malformed: %v", r)
-	}
-}
-
-func decodeArray(content []byte) (_ Array, err error) {
-	defer malformed(&err)
-	memory := bytes.NewReader(content)
-	array, err := npy.NewReader(memory)
-	if err != nil {
-		return Array{}, err
 	}
 	d := array.Header.Descr
-	kind, ok := kinds[d.Type]
-	if !ok {
-		return Array{}, fmt.Errorf("type %q, want little-endian float64, float32, int64 or int32, as numpy.asarray(x, float) is", d.Type)
+	r = &Reader{Shape: d.Shape, Type: d.Type, elements: 1, fortran: d.Fortran, from: from}
+	if r.size, err = strconv.Atoi(strings.TrimLeft(d.Type, "<|=")[1:]); err != nil || r.size < 0 || r.size > longest {
+		return nil, fmt.Errorf("type %q, want numbers or strings", d.Type)
 	}
-	n := 1
+	if d.Type[1] == 'U' {
+		r.size *= 4
+	}
 	for _, k := range d.Shape {
-		if k < 0 || (k > 0 && n > len(content)/k) {
-			return Array{}, fmt.Errorf("its %d bytes cannot hold the shape %v", len(content), d.Shape)
+		if k < 0 || k > 0 && r.elements > math.MaxInt32/k {
+			return nil, fmt.Errorf("shape %v is too large", d.Shape)
 		}
-		n *= k
+		r.elements *= k
 	}
-	if memory.Len() != kind.bytes*n {
-		return Array{}, fmt.Errorf("%d bytes of numbers for shape %v", memory.Len(), d.Shape)
-	}
-	a := Array{Shape: d.Shape, Data: []float64{}, Single: d.Type == "<f4"}
-	if n == 0 {
-		return a, nil
-	}
-	if a.Data, err = kind.read(array, n); err != nil {
-		return Array{}, err
-	}
-	if d.Fortran {
-		a.Data = rowMajor(a.Data, a.Shape)
-	}
-	return a, nil
+	return r, nil
 }
 
-// kinds are the types of numbers by their names in a header.
-var kinds = map[string]struct {
-	bytes int
-	read  func(r *npy.Reader, n int) ([]float64, error)
-}{
-	"<f8": {8, read[float64]},
-	"<f4": {4, read[float32]},
-	"<i8": {8, read[int64]},
-	"<i4": {4, read[int32]},
-}
+func (r *Reader) bytes() int { return r.elements * max(r.size, 8) }
 
-// read reads n numbers, of which float64 must hold each.
-func read[T float64 | float32 | int64 | int32](r *npy.Reader, n int) ([]float64, error) {
-	values := make([]T, n)
-	if err := r.Read(&values); err != nil {
-		return nil, err
+// Numbers calls yield for each number, in the order of the file, with its index in
+// row-major order.
+func (r *Reader) Numbers(yield func(i int, v float64) error) error {
+	number, ok := kinds[r.Type]
+	if !ok {
+		return fmt.Errorf("type %q, want little-endian float64, float32 or integers, as numpy.asarray(x, float) is", r.Type)
 	}
-	data := make([]float64, n)
-	for i, v := range values {
-		data[i] = float64(v)
-		if whole, ok := any(v).(int64); ok && (whole > 1<<53 || whole < -1<<53) {
-			return nil, fmt.Errorf("element %d is %d, and float64 holds integers up to 2⁵³ only", i, whole)
+	place := r.place()
+	chunk := make([]byte, 1<<13*r.size)
+	for i := 0; i < r.elements; {
+		n := min(len(chunk), (r.elements-i)*r.size)
+		if _, err := io.ReadFull(r.from, chunk[:n]); err != nil {
+			return fmt.Errorf("truncated: the shape %v takes %d numbers: %w", r.Shape, r.elements, err)
 		}
-	}
-	return data, nil
-}
-
-// rowMajor reorders data of a shape from Fortran (first index fastest) to C order.
-func rowMajor(data []float64, shape []int) []float64 {
-	ordered := make([]float64, len(data))
-	index := make([]int, len(shape))
-	for _, v := range data {
-		at := 0
-		for k, n := range shape {
-			at = at*n + index[k]
-		}
-		ordered[at] = v
-		for k := range index {
-			if index[k]++; index[k] < shape[k] {
-				break
+		for at := 0; at < n; at += r.size {
+			v := number(chunk[at:])
+			if math.IsNaN(v) && r.Type[1] == 'i' {
+				return fmt.Errorf("element %d lies beyond 2⁵³, up to which float64 holds integers", i)
 			}
-			index[k] = 0
+			if err := yield(place(i), v); err != nil {
+				return err
+			}
+			i++
 		}
 	}
-	return ordered
+	return nil
+}
+
+// place returns the function from an element's place in the file to its row-major index.
+func (r *Reader) place() func(i int) int {
+	if !r.fortran {
+		return func(i int) int { return i }
+	}
+	return func(i int) int { // the first index is the fastest
+		at, stride := 0, r.elements
+		for _, n := range r.Shape {
+			stride /= n
+			at += i % n * stride
+			i /= n
+		}
+		return at
+	}
+}
+
+// Array reads the numbers as an array.
+func (r *Reader) Array() (Array, error) {
+	a := Array{Shape: r.Shape, Data: []float64{}, Single: r.Type == "<f4"}
+	// What is inflated is what grows: a header alone can claim any size.
+	err := r.Numbers(func(i int, v float64) error {
+		if i >= len(a.Data) {
+			a.Data = append(a.Data, make([]float64, i+1-len(a.Data))...)
+		}
+		a.Data[i] = v
+		return nil
+	})
+	return a, err
+}
+
+// Strings reads an array of strings (NumPy's U and S).
+func (r *Reader) Strings() ([]string, error) {
+	if r.Type[1] != 'U' && r.Type[1] != 'S' || r.elements*max(r.size, 1) > 1<<28 {
+		return nil, fmt.Errorf("type %q and shape %v, want strings, as numpy.asarray(x, str) is", r.Type, r.Shape)
+	}
+	var all []string
+	element := make([]byte, r.size)
+	for range r.elements {
+		if _, err := io.ReadFull(r.from, element); err != nil {
+			return nil, err
+		}
+		text := string(element)
+		if r.Type[1] == 'U' {
+			runes := make([]rune, 0, r.size/4)
+			for at := 0; at < r.size; at += 4 {
+				runes = append(runes, rune(binary.LittleEndian.Uint32(element[at:])))
+			}
+			text = string(runes)
+		}
+		all = append(all, strings.TrimRight(text, "\x00"))
+	}
+	return all, nil
+}
+
+// kinds read a number of a type.
+var kinds = map[string]func(b []byte) float64{
+	"<f8": func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) },
+	"<f4": func(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) },
+	"<i8": func(b []byte) float64 { return exact(int64(binary.LittleEndian.Uint64(b))) },
+	"<i4": func(b []byte) float64 { return float64(int32(binary.LittleEndian.Uint32(b))) },
+	"<i2": func(b []byte) float64 { return float64(int16(binary.LittleEndian.Uint16(b))) },
+	"|i1": func(b []byte) float64 { return float64(int8(b[0])) },
+	"|u1": func(b []byte) float64 { return float64(b[0]) },
+	"|b1": func(b []byte) float64 { return float64(b[0] & 1) },
+}
+
+// exact returns v, or NaN where float64 does not hold it.
+func exact(v int64) float64 {
+	if v > 1<<53 || v < -1<<53 {
+		return math.NaN()
+	}
+	return float64(v)
 }

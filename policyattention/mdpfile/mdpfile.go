@@ -1,139 +1,157 @@
-// Package mdpfile reads and writes problems (an MDP and an initial policy) as
-// JSON and NumPy files.
+// Package mdpfile reads problems (an MDP and an initial policy) from the files that people
+// have, and writes problems and their solutions. A format is a file of this package; each
+// says what it reads. Its readers run in the web page too: what a file claims takes no more
+// memory than its size and the caps below allow.
 package mdpfile
 
 import (
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-	"gonum.org/v1/gonum/mat"
-
-	"icrl/internal/npz"
 	"icrl/policyattention/mdp"
 )
 
-// MaxBytes is the size above which a file is refused: enough for 1,000 states
-// and 10 actions written densely.
-const MaxBytes = 512 << 20
+const (
+	// MaxBytes is the size above which a file is refused, unpacked if it is packed by gzip.
+	MaxBytes = 2 << 30
+	// MaxTransitions is how many transitions a file may have (nonzero entries of P).
+	MaxTransitions = 1 << 26
+	// maxPacked is how many times its size a file packed by gzip may take.
+	maxPacked = 100
+)
 
-// Read reads a problem from a .json file (see mdp.Decode) or an .npz file with
-// arrays gamma (one element), P [S, A, S], r [S, A] and, optionally, pi0 [S, A],
-// of the types that npz.Decode takes. The rows of P and pi0 in single precision are
-// divided by their sums, which lie within 1e-5 of one.
-func Read(path string) (mdp.Problem, error) {
-	info, err := os.Stat(path)
+// Options say what a file does not. The zero value adds nothing.
+type Options struct {
+	Gamma     *float64 // the discount, in place of the file's
+	Layout    string   // the axes of an array P, "S,A,S" or "A,S,S" (pymdptoolbox), in place of the file's
+	Minimize  bool     // rewards are costs
+	Normalize bool     // see mdp.Model
+}
+
+// opener reads a file that another one names, or one beside it.
+type opener func(name string) ([]byte, error)
+
+// Read reads a problem from a file: see the formats' functions. The MDP's warnings name what
+// was taken for granted.
+func Read(path string, o Options) (mdp.Problem, error) {
+	data, err := load(path)
 	if err != nil {
 		return mdp.Problem{}, fmt.Errorf("mdpfile: %w", err)
 	}
+	return decode(path, data, o, func(name string) ([]byte, error) {
+		if filepath.Base(name) != name {
+			return nil, fmt.Errorf("%q: want the name of a file beside this one", name)
+		}
+		return load(filepath.Join(filepath.Dir(path), name))
+	})
+}
+
+// Decode reads a problem from the content of one file of the name.
+func Decode(name string, data []byte, o Options) (mdp.Problem, error) {
+	return decode(name, data, o, func(string) ([]byte, error) { return nil, fs.ErrNotExist })
+}
+
+func load(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
 	if info.Size() > MaxBytes {
-		return mdp.Problem{}, fmt.Errorf("mdpfile: %s has %d bytes, the cap is %d", path, info.Size(), MaxBytes)
+		return nil, fmt.Errorf("%s has %d bytes, the cap is %d", path, info.Size(), int64(MaxBytes))
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return mdp.Problem{}, fmt.Errorf("mdpfile: %w", err)
+		return nil, err
 	}
-	var problem mdp.Problem
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".json":
-		problem, err = mdp.Decode(data)
-	case ".npz":
-		problem, err = decodeNPZ(data)
-	default:
-		err = fmt.Errorf("unknown file type %q, want .json or .npz", ext)
+	return unpack(data)
+}
+
+// unpack returns what data packed by gzip hold, and other data as they are.
+func unpack(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		return data, nil
 	}
+	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return mdp.Problem{}, fmt.Errorf("mdpfile: %s: %w", path, err)
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	most := min(MaxBytes, 1<<20+maxPacked*len(data))
+	content, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("gzip: %w", err)
+	case len(content) > most:
+		return nil, fmt.Errorf("gzip: it holds more than %d bytes; unpack it first", most)
+	}
+	return content, nil
+}
+
+// format is a way to write problems: the end of a file's name, and what reads its content.
+type format struct {
+	ext  string
+	read func(d *draft, name string, data []byte, open opener) error
+}
+
+// formats are those that Read knows.
+var formats = []format{
+	{".json", readJSON}, {".npz", readNPZ}, {".csv", readCSV}, {".tsv", readCSV},
+	{".mdp", readCassandra}, {".pomdp", readCassandra}, {".tra", readPRISM},
+}
+
+func decode(name string, data []byte, o Options, open opener) (mdp.Problem, error) {
+	problem, err := func() (mdp.Problem, error) {
+		data, err := unpack(data)
+		if err != nil {
+			return mdp.Problem{}, err
+		}
+		f, err := formatOf(name, data)
+		if err != nil {
+			return mdp.Problem{}, err
+		}
+		d := newDraft()
+		if err := f.read(d, name, data, open); err != nil {
+			return mdp.Problem{}, err
+		}
+		return d.build(o)
+	}()
+	if err != nil {
+		return mdp.Problem{}, fmt.Errorf("mdpfile: %s: %w", name, err)
 	}
 	return problem, nil
 }
 
-// Write writes a problem to a .json or .npz file, which appears whole or not at
-// all. Its bytes depend on the problem alone.
-func Write(path string, problem mdp.Problem) error {
-	var buf bytes.Buffer
-	var err error
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".json":
-		err = mdp.Encode(&buf, problem)
-	case ".npz":
-		err = encodeNPZ(&buf, problem)
-	default:
-		err = fmt.Errorf("unknown file type %q, want .json or .npz", ext)
+// formatOf goes by the content where it is unmistakable, and else by the name.
+func formatOf(name string, data []byte) (format, error) {
+	ext := strings.ToLower(filepath.Ext(trimGzip(name)))
+	switch start := bytes.TrimLeft(data[:min(len(data), 1<<10)], " \t\r\n\ufeff"); {
+	case bytes.HasPrefix(data, []byte("PK")):
+		ext = ".npz"
+	case bytes.HasPrefix(start, []byte("{")) && ext != ".csv":
+		ext = ".json"
 	}
-	if err == nil {
-		err = renameio.WriteFile(path, buf.Bytes(), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("mdpfile: %s: %w", path, err)
-	}
-	return nil
-}
-
-func decodeNPZ(data []byte) (mdp.Problem, error) {
-	arrays, err := npz.Decode(data, MaxBytes)
-	if err != nil {
-		return mdp.Problem{}, err
-	}
-	for _, name := range []string{"gamma", "P", "r"} {
-		if _, ok := arrays[name]; !ok {
-			return mdp.Problem{}, fmt.Errorf("there is no array %q; want gamma, P [S, A, S], r [S, A] and perhaps pi0 [S, A]", name)
+	for _, f := range formats {
+		if f.ext == ext {
+			return f, nil
 		}
 	}
-	gamma, p, r := arrays["gamma"], arrays["P"], arrays["r"]
-	if len(gamma.Data) != 1 {
-		return mdp.Problem{}, fmt.Errorf("array \"gamma\" has %d elements, want 1", len(gamma.Data))
+	switch ext {
+	case ".srew", ".trew", ".rew", ".lab", ".sta":
+		return format{}, errors.New("rewards, labels and states of PRISM are read beside its .tra file; name that one")
 	}
-	if len(r.Shape) != 2 || len(r.Data) == 0 {
-		return mdp.Problem{}, fmt.Errorf("array \"r\" has shape %v, want [S, A]", r.Shape)
-	}
-	s, a := r.Shape[0], r.Shape[1]
-	if len(p.Shape) != 3 || p.Shape[0] != s || p.Shape[1] != a || p.Shape[2] != s {
-		return mdp.Problem{}, fmt.Errorf("array \"P\" has shape %v, want [S, A, S] = [%d, %d, %d]", p.Shape, s, a, s)
-	}
-	transitions := mat.NewDense(s*a, s, p.Data)
-	if err := normalizeSingle(transitions, "P", p); err != nil {
-		return mdp.Problem{}, err
-	}
-	var pi0 *mat.Dense
-	if x, ok := arrays["pi0"]; ok {
-		if len(x.Shape) != 2 || x.Shape[0] != s || x.Shape[1] != a {
-			return mdp.Problem{}, fmt.Errorf("array \"pi0\" has shape %v, want [S, A] = %v", x.Shape, r.Shape)
-		}
-		pi0 = mat.NewDense(s, a, x.Data)
-		if err := normalizeSingle(pi0, "pi0", x); err != nil {
-			return mdp.Problem{}, err
-		}
-	}
-	return mdp.NewProblem(gamma.Data[0], transitions, mat.NewDense(s, a, r.Data), pi0)
+	return format{}, fmt.Errorf("unknown file type %q, want .json, .npz, .csv, .mdp, .pomdp (Cassandra) or .tra (PRISM), "+
+		"each perhaps with .gz behind", ext)
 }
 
-// normalizeSingle normalizes the rows of the array called name if they are of single
-// precision.
-func normalizeSingle(rows *mat.Dense, name string, x npz.Array) error {
-	if !x.Single {
-		return nil
+func trimGzip(name string) string {
+	if strings.EqualFold(filepath.Ext(name), ".gz") {
+		return name[:len(name)-len(".gz")]
 	}
-	if err := mdp.NormalizeRows(rows); err != nil {
-		return fmt.Errorf("array %q: %w", name, err)
-	}
-	return nil
-}
-
-func encodeNPZ(w io.Writer, problem mdp.Problem) error {
-	m := problem.MDP
-	s, a := m.R.Dims()
-	arrays := map[string]npz.Array{
-		"gamma": {Data: []float64{m.Gamma}},
-		"P":     {Shape: []int{s, a, s}, Data: m.DenseP().RawMatrix().Data},
-		"r":     {Shape: []int{s, a}, Data: m.R.RawMatrix().Data},
-	}
-	if problem.Pi0 != nil {
-		arrays["pi0"] = npz.Array{Shape: []int{s, a}, Data: problem.Pi0.RawMatrix().Data}
-	}
-	return npz.Encode(w, arrays)
+	return name
 }

@@ -337,7 +337,7 @@ func TestGreedyIsExactPMDs(t *testing.T) {
 	forward := testkit.Must(anymdp.Released())(t)
 	problems := map[string]mdp.Problem{"maze 1": maze(t, 1, 5), "maze 2": maze(t, 2, 6)}
 	for _, name := range []string{"frozenlake-4x4", "frozenlake-8x8", "cliffwalking"} {
-		problems[name] = testkit.Must(mdpfile.Read(filepath.Join("testdata", name+".npz")))(t)
+		problems[name] = testkit.Must(mdpfile.Read(filepath.Join("testdata", name+".npz"), mdpfile.Options{}))(t)
 	}
 	for name, p := range problems {
 		all := testkit.Must(Agreement(p, forward, 100))(t)

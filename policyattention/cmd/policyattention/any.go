@@ -302,7 +302,7 @@ func (c anyGreedyCmd) Run(g *globals) error {
 			return err
 		}
 		for _, file := range c.Files {
-			problem, err := mdpfile.Read(file)
+			problem, err := mdpfile.Read(file, mdpfile.Options{})
 			if err != nil {
 				return err
 			}

@@ -98,7 +98,7 @@ const leastMass = .005
 var valueRange = [2]float64{-7.6, 9}
 
 func (s solveCmd) Run(g *globals) error {
-	problem, err := mdpfile.Read(s.MDP)
+	problem, err := mdpfile.Read(s.MDP, mdpfile.Options{})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,427 @@
+package mdpfile
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cassandra reads the format of pomdp-solve (https://pomdp.org/code/pomdp-file-spec.html).
+type cassandra struct {
+	*draft
+	words        []string // the file's, a colon being one
+	lines        []int32  // of each word
+	at           int
+	size         int // bytes of the file
+	observations axis
+	rows         [][]cell // P [A·S], of which later cells of one state replace earlier ones
+	reward, seen rules    // R(a, s, s', o), O(a, s', o)
+	work         int
+}
+
+// cell is a probability of a successor.
+type cell struct {
+	t int32
+	p float64
+}
+
+// rules are numbers for quadruples in which −1 stands for all; the last one that fits counts.
+type rules struct {
+	of    map[[4]int32]rule
+	kinds [16]bool // which places are −1
+	n     int
+}
+
+type rule struct {
+	order int
+	value float64
+}
+
+// readCassandra reads a .MDP or .POMDP file of pomdp-solve: discount, values, states, actions,
+// start, T and R in all their forms (*, uniform, identity, reset, one number, a row, a matrix).
+// A state's observations are passed over, as the state itself is seen here; rewards that depend on
+// them are replaced by their means.
+func readCassandra(d *draft, _ string, data []byte, _ opener) error {
+	c := &cassandra{draft: d, size: len(data), observations: axis{what: "observation"}}
+	line := int32(0)
+	for text := range strings.Lines(string(data)) {
+		line++
+		text, _, _ = strings.Cut(text, "#")
+		for word := range strings.FieldsSeq(strings.ReplaceAll(text, ":", " : ")) {
+			c.words, c.lines = append(c.words, word), append(c.lines, line)
+		}
+	}
+	for c.at < len(c.words) {
+		line := c.lines[c.at]
+		if err := c.statement(); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+	return c.finish()
+}
+
+// reserved are the words that begin or end what stands before them.
+var reserved = strings.Fields("discount values states actions observations start include exclude T O R uniform identity reset")
+
+// next returns the word that stands next, or "" at the end.
+func (c *cassandra) next() string {
+	if c.at < len(c.words) {
+		return c.words[c.at]
+	}
+	return ""
+}
+
+// take passes the word if it stands next.
+func (c *cassandra) take(word string) bool {
+	if c.next() != word {
+		return false
+	}
+	c.at++
+	return true
+}
+
+// rest returns the words up to a reserved one.
+func (c *cassandra) rest() []string {
+	from := c.at
+	for c.at < len(c.words) && !slices.Contains(reserved, c.words[c.at]) && c.words[c.at] != ":" {
+		c.at++
+	}
+	return c.words[from:c.at]
+}
+
+func (c *cassandra) statement() error {
+	kind := c.next()
+	c.at++
+	include, exclude := kind == "start" && c.take("include"), kind == "start" && c.take("exclude")
+	if !c.take(":") {
+		return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R and a colon", kind)
+	}
+	switch kind {
+	case "discount":
+		v, err := numbers(c.rest(), 1)
+		if err != nil {
+			return err
+		}
+		c.Gamma = v[0]
+		return nil
+	case "values":
+		words := c.rest()
+		if len(words) == 0 || !strings.HasPrefix(words[0], "reward") && !strings.HasPrefix(words[0], "cost") {
+			return fmt.Errorf("values: %v, want reward or cost", words)
+		}
+		c.Minimize = strings.HasPrefix(words[0], "cost")
+		return nil
+	case "states":
+		return c.names(&c.states)
+	case "actions":
+		return c.names(&c.actions)
+	case "observations":
+		return c.names(&c.observations)
+	}
+	s, a := c.states.size, c.actions.size
+	if s == 0 || a == 0 {
+		return fmt.Errorf("%s stands before states and actions", kind)
+	}
+	if s > (1<<22+c.size)/a {
+		return fmt.Errorf("%d states and %d actions in a file of %d bytes", s, a, c.size)
+	}
+	if c.rows == nil {
+		c.rows = make([][]cell, s*a)
+	}
+	switch kind {
+	case "start":
+		return c.begin(include, exclude)
+	case "T":
+		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition)
+	case "O":
+		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func(key [4]int32, v float64) {
+			c.seen.set([4]int32{key[0], -1, key[1], key[2]}, v)
+		})
+	case "R":
+		axes := []*axis{&c.actions, &c.states, &c.states, &c.observations}
+		if c.observations.size == 0 {
+			axes = axes[:3]
+		}
+		return c.table(axes, c.reward.set)
+	}
+	return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R", kind)
+}
+
+// names takes the names of an axis, or its size.
+func (c *cassandra) names(x *axis) error {
+	words := c.rest()
+	if x.size != 0 {
+		return fmt.Errorf("%ss stand twice", x.what)
+	}
+	if len(words) == 1 {
+		if n, err := strconv.Atoi(words[0]); err == nil {
+			if most := 1<<20 + c.size; n < 1 || n > most {
+				return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, c.size)
+			}
+			return x.fit(n)
+		}
+	}
+	if len(words) == 0 {
+		return fmt.Errorf("there are no %ss", x.what)
+	}
+	return x.declare(words)
+}
+
+// begin takes the start distribution.
+func (c *cassandra) begin(include, exclude bool) error {
+	s := c.states.size
+	uniform := c.take("uniform")
+	words := c.rest()
+	c.Start = make([]float64, s)
+	if !include && !exclude && !uniform && len(words) == s && s > 1 {
+		p, err := numbers(words, s)
+		c.Start = p
+		return err
+	}
+	if !include && !exclude && !uniform && len(words) != 1 {
+		return fmt.Errorf("%d words after start, want %d probabilities, a state or uniform", len(words), s)
+	}
+	listed := 0.0
+	for _, word := range words {
+		t, err := c.states.at(word)
+		if err != nil {
+			return err
+		}
+		if c.Start[t] == 0 {
+			c.Start[t] = 1
+			listed++
+		}
+	}
+	for t := range c.Start {
+		switch {
+		case exclude:
+			c.Start[t] = (1 - c.Start[t]) / (float64(s) - listed)
+		case uniform:
+			c.Start[t] = 1 / float64(s)
+		default:
+			c.Start[t] /= listed
+		}
+	}
+	return nil
+}
+
+// table takes what follows T, O or R: names of the first axes, then numbers for the rest. It
+// calls set for each number, with −1 for what stands for all.
+func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64)) error {
+	key, given := [4]int32{-1, -1, -1, -1}, 0
+	for more := true; more; more = c.take(":") {
+		word := c.next()
+		if c.at++; given == len(axes) {
+			return fmt.Errorf("more than %d names", len(axes))
+		}
+		if word != "*" {
+			i, err := axes[given].at(word)
+			if err != nil {
+				return err
+			}
+			key[given] = i
+		}
+		given++
+	}
+	wanted, last := 1, axes[len(axes)-1].size
+	for _, x := range axes[given:] {
+		if wanted *= x.size; wanted > MaxTransitions {
+			return fmt.Errorf("a matrix of more than %d numbers", MaxTransitions)
+		}
+	}
+	var body func(i int) float64
+	switch uniform, identity, reset := c.take("uniform"), c.take("identity"), c.take("reset"); {
+	case uniform && given < len(axes):
+		body = func(int) float64 { return 1 / float64(last) }
+	case identity && given == 1 && len(axes) == 3:
+		for i := range int32(last) {
+			set([4]int32{key[0], i, -1}, 0)
+			set([4]int32{key[0], i, i}, 1)
+		}
+		return c.tooMuch()
+	case reset && len(c.Start) == last && given < len(axes):
+		body = func(i int) float64 { return c.Start[i%last] }
+	case reset:
+		return fmt.Errorf("reset leads to the start distribution, which is not given before")
+	default:
+		values, err := numbers(c.rest(), wanted)
+		if err != nil {
+			return err
+		}
+		body = func(i int) float64 { return values[i] }
+	}
+	if c.work += wanted; c.tooMuch() != nil {
+		return c.tooMuch()
+	}
+	for i := range wanted {
+		rest := i
+		for k := len(axes) - 1; k >= given; k-- {
+			key[k], rest = int32(rest%axes[k].size), rest/axes[k].size
+		}
+		set(key, body(i))
+	}
+	return c.tooMuch()
+}
+
+// tooMuch returns an error where a few words stand for very many numbers.
+func (c *cassandra) tooMuch() error {
+	if most := 1<<23 + c.size; c.work > most {
+		return fmt.Errorf("it stands for more than %d numbers with what is before it; write it as a .csv of transitions", most)
+	}
+	return nil
+}
+
+// transition sets the probability of a successor, or of all where key has −1.
+func (c *cassandra) transition(key [4]int32, p float64) {
+	n := c.states.size
+	each := func(i int32, n int) (from, to int) {
+		if i < 0 {
+			return 0, n
+		}
+		return int(i), int(i) + 1
+	}
+	fromA, toA := each(key[0], c.actions.size)
+	fromS, toS := each(key[1], n)
+	for a := fromA; a < toA && c.tooMuch() == nil; a++ {
+		for s := fromS; s < toS; s++ {
+			row := &c.rows[a*n+s]
+			c.work++
+			switch {
+			case key[2] >= 0 && (p != 0 || len(*row) > 0):
+				*row = append(*row, cell{key[2], p})
+			case key[2] < 0:
+				*row = (*row)[:0]
+				if c.work += n; p == 0 || c.tooMuch() != nil {
+					continue
+				}
+				for t := range int32(n) {
+					*row = append(*row, cell{t, p})
+				}
+			}
+		}
+	}
+}
+
+// numbers reads so many words as numbers.
+func numbers(words []string, want int) ([]float64, error) {
+	if len(words) != want {
+		return nil, fmt.Errorf("%d numbers, want %d", len(words), want)
+	}
+	values := make([]float64, want)
+	for i, word := range words {
+		v, err := strconv.ParseFloat(word, 64)
+		if err != nil || math.IsNaN(v) {
+			return nil, fmt.Errorf("%q is no number", word)
+		}
+		values[i] = v
+	}
+	return values, nil
+}
+
+// finish lists the transitions and the rewards on them.
+func (c *cassandra) finish() error {
+	if c.rows == nil {
+		return fmt.Errorf("there are no states, actions and transitions (states, actions, T)")
+	}
+	c.priced = true
+	n, byObservation := c.states.size, c.reward.uses(3)
+	if c.observations.size > 0 {
+		c.note("a POMDP: its observations are passed over, and policies see the state itself")
+	}
+	if byObservation {
+		c.note("rewards that depend on the observation were replaced by their means")
+	}
+	for i, row := range c.rows {
+		a, s := int32(i/n), int32(i%n)
+		slices.SortStableFunc(row, func(x, y cell) int { return cmp.Compare(x.t, y.t) })
+		kept := len(c.list)
+		for k, x := range row {
+			if x.p == 0 || k+1 < len(row) && row[k+1].t == x.t {
+				continue
+			}
+			if len(c.list) == MaxTransitions {
+				return fmt.Errorf("more than %d transitions", MaxTransitions)
+			}
+			arrow := arrow{s: s, a: a, t: x.t, p: x.p, r: c.reward.get([4]int32{a, s, x.t, -1})}
+			if byObservation {
+				var err error
+				if arrow.r, err = c.expected(a, s, x.t); err != nil {
+					return err
+				}
+			}
+			c.list = append(c.list, arrow)
+		}
+		if len(c.list) == kept {
+			return fmt.Errorf("action %s leads nowhere from state %s; write T: %[1]s : %[2]s and a row",
+				c.actions.label(int(a)), c.states.label(int(s)))
+		}
+	}
+	return nil
+}
+
+// expected returns the mean of R(a, s, t, ·) over the observations of t after a.
+func (c *cassandra) expected(a, s, t int32) (float64, error) {
+	sum, weight := 0.0, 0.0
+	if c.work += c.observations.size; c.work > 1<<26+64*c.size {
+		return 0, fmt.Errorf("too many transitions (%d) for rewards that depend on %d observations", len(c.list), c.observations.size)
+	}
+	for o := range int32(c.observations.size) {
+		if p := c.seen.get([4]int32{a, -1, t, o}); p != 0 {
+			sum, weight = sum+p*c.reward.get([4]int32{a, s, t, o}), weight+p
+		}
+	}
+	if weight == 0 {
+		return 0, fmt.Errorf("rewards depend on observations, but O has none for action %s and state %s",
+			c.actions.label(int(a)), c.states.label(int(t)))
+	}
+	return sum / weight, nil
+}
+
+// set adds a rule, which counts before those that were there.
+func (r *rules) set(key [4]int32, v float64) {
+	if r.of == nil {
+		r.of = map[[4]int32]rule{}
+	}
+	kind := 0
+	for i, k := range key {
+		if k < 0 {
+			kind |= 1 << i
+		}
+	}
+	r.kinds[kind] = true
+	r.n++
+	r.of[key] = rule{r.n, v}
+}
+
+// get returns the number of the last rule that fits, or 0.
+func (r *rules) get(key [4]int32) float64 {
+	last := rule{}
+	for kind, used := range r.kinds {
+		if !used {
+			continue
+		}
+		general := key
+		for i := range general {
+			if kind>>i&1 == 1 {
+				general[i] = -1
+			}
+		}
+		if x := r.of[general]; x.order > last.order {
+			last = x
+		}
+	}
+	return last.value
+}
+
+// uses returns whether some rule has something else than −1 at a place.
+func (r *rules) uses(place int) bool {
+	for kind, used := range r.kinds {
+		if used && kind>>place&1 == 0 {
+			return true
+		}
+	}
+	return false
+}

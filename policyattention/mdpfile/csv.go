@@ -1,0 +1,177 @@
+package mdpfile
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// columns are what a table of transitions is made of, by the names that they go by.
+var columns = map[string]string{
+	"state": "state", "s": "state", "action": "action", "a": "action",
+	"next": "next", "next_state": "next", "s'": "next", "probability": "probability", "prob": "probability", "p": "probability",
+	"reward": "reward", "r": "reward", "cost": "cost", "ends": "ends", "terminated": "ends", "done": "ends",
+}
+
+// readCSV reads a table of transitions with the columns state, action, next, probability and
+// reward (or cost, which is minimized), and perhaps ends (whether the episode does), under a
+// line of these names. States and actions are numbers from 0 or names. Pairs that are not in
+// the table, or that have no probability or no reward in it, are actions that the state does
+// not have. Lines before the names may say more of the problem:
+//
+//	# gamma: 0.95
+//	# terminal: goal, pit
+//	# start: entry
+//	# minimize: true
+//	# shape: 3, 4
+func readCSV(d *draft, name string, data []byte, _ opener) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	table, err := d.remarks(data)
+	if err != nil {
+		return err
+	}
+	r := csv.NewReader(bytes.NewReader(data))
+	r.Comment, r.ReuseRecord = '#', true
+	header, _, _ := bytes.Cut(table, []byte("\n"))
+	switch {
+	case strings.EqualFold(filepath.Ext(trimGzip(name)), ".tsv") || bytes.IndexByte(header, '\t') >= 0:
+		r.Comma = '\t'
+	case bytes.IndexByte(header, ',') < 0 && bytes.IndexByte(header, ';') >= 0:
+		r.Comma = ';'
+	}
+	at, err := head(r)
+	if err != nil {
+		return err
+	}
+	d.Minimize = d.Minimize || at["cost"] >= 0
+	price := max(at["reward"], at["cost"])
+	d.priced = price >= 0
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := d.record(row, at, price); err != nil {
+			line, _ := r.FieldPos(0)
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+}
+
+// head reads the names of the columns and returns their places, −1 for those that are missing.
+func head(r *csv.Reader) (map[string]int, error) {
+	const want = "state, action, next, probability and reward (or cost), and perhaps ends"
+	at := map[string]int{"reward": -1, "cost": -1, "ends": -1}
+	names, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("there is no line with the names of the columns: %s", want)
+	}
+	for i, name := range names {
+		column, ok := columns[strings.ToLower(strings.TrimSpace(name))]
+		if !ok {
+			return nil, fmt.Errorf("unknown column %q, want %s", name, want)
+		}
+		if old, ok := at[column]; ok && old >= 0 {
+			return nil, fmt.Errorf("two columns hold the %s", column)
+		}
+		at[column] = i
+	}
+	for _, column := range []string{"state", "action", "next", "probability"} {
+		if _, ok := at[column]; !ok {
+			return nil, fmt.Errorf("there is no column %q, want %s", column, want)
+		}
+	}
+	return at, nil
+}
+
+// record takes a row of the table.
+func (d *draft) record(row []string, at map[string]int, price int) error {
+	var x arrow
+	var err error
+	for i := range row {
+		row[i] = strings.TrimSpace(row[i])
+	}
+	next := row[at["next"]]
+	if x.p, err = value(row[at["probability"]]); err != nil {
+		return err
+	}
+	if price >= 0 {
+		if x.r, err = value(row[price]); err != nil {
+			return err
+		}
+	}
+	if i := at["ends"]; i >= 0 {
+		if x.ends, err = strconv.ParseBool(strings.ToLower(row[i])); err != nil {
+			return fmt.Errorf("%q, want true or false", row[i])
+		}
+	}
+	if math.IsNaN(x.p) || math.IsNaN(x.r) {
+		next = ""
+	} else if next == "" {
+		return errors.New("there is no next state")
+	}
+	return d.arrow(row[at["state"]], row[at["action"]], next, x)
+}
+
+// value reads a number; NaN where there is none.
+func value(text string) (float64, error) {
+	switch text = strings.TrimSpace(text); strings.ToLower(text) {
+	case "", "none", "null", "na", "nan":
+		return math.NaN(), nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number", text)
+	}
+	return v, nil
+}
+
+// remarks takes the lines "# name: value" at the beginning, and returns what follows.
+func (d *draft) remarks(data []byte) ([]byte, error) {
+	for len(data) > 0 && data[0] == '#' {
+		var line []byte
+		line, data, _ = bytes.Cut(data, []byte("\n"))
+		name, said, ok := strings.Cut(strings.TrimSpace(string(line[1:])), ":")
+		if !ok {
+			continue
+		}
+		var err error
+		switch said = strings.TrimSpace(said); strings.ToLower(strings.TrimSpace(name)) {
+		case "gamma", "discount":
+			d.Gamma, err = strconv.ParseFloat(said, 64)
+		case "minimize":
+			d.Minimize, err = strconv.ParseBool(said)
+		case "normalize":
+			d.Normalize, err = strconv.ParseBool(said)
+		case "start":
+			d.first = []mass{{said, 1}}
+		case "terminal":
+			for label := range strings.SplitSeq(said, ",") {
+				d.terminal = append(d.terminal, strings.TrimSpace(label))
+			}
+		case "shape":
+			var shape []float64
+			for part := range strings.SplitSeq(said, ",") {
+				n, err := value(part)
+				if err != nil {
+					return nil, err
+				}
+				shape = append(shape, n)
+			}
+			err = d.grid(shape)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", line, err)
+		}
+	}
+	return data, nil
+}

@@ -1,0 +1,297 @@
+package mdpfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/mdp"
+)
+
+// say writes a problem as one line a pair: "s a r -> next:p …", names and all.
+func say(m *mdp.MDP) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "γ=%v", m.Gamma)
+	if m.Minimize {
+		b.WriteString(" costs")
+	}
+	if m.Start != nil {
+		fmt.Fprintf(&b, " start=%v", m.Start)
+	}
+	if m.Terminal != nil {
+		fmt.Fprintf(&b, " terminal=%v", m.Terminal)
+	}
+	if m.Rows > 0 {
+		fmt.Fprintf(&b, " grid=%dx%d", m.Rows, m.Columns)
+	}
+	for s := range m.States() {
+		for a := range m.Actions() {
+			if m.Exists(s, a) && !slices.Contains(m.Terminal, s) {
+				fmt.Fprintf(&b, "|%v %v %.4g ->", label(m.StateNames, s), label(m.ActionNames, a), price(m, m.R.At(s, a)))
+				next, p := m.Successors(s, a)
+				for k, t := range next {
+					fmt.Fprintf(&b, " %v:%.4g", label(m.StateNames, int(t)), p[k])
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// read reads a file whose neighbours are files too.
+func read(name, content string, files map[string]string, o Options) (mdp.Problem, error) {
+	return decode(name, []byte(content), o, func(name string) ([]byte, error) {
+		if text, ok := files[name]; ok {
+			return []byte(text), nil
+		}
+		return nil, fs.ErrNotExist
+	})
+}
+
+func gamma(v float64) *float64 { return &v }
+
+// simple is one problem in many forms.
+const simple = "γ=0.9|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 0 0 -> 0:0.25 1:0.75|1 1 -1 -> 0:1"
+
+func TestSame(t *testing.T) {
+	for name, test := range map[string]struct {
+		file, content string
+		files         map[string]string
+		o             Options
+		want          string
+	}{
+		"dense":             {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`},
+		"r(s,a,s')":         {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[[2,0],[9,2]],[[3,-1],[-1,3]]]}`},
+		"gamma by hand":     {content: `{"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`, o: Options{Gamma: gamma(.9)}},
+		"layout by hand":    {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[1,2],[0,-1]]}`, o: Options{Layout: "A,S,S"}},
+		"layout":            {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[1,2],[0,-1]]}`},
+		"layout and r":      {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[[2,0],[3,-1]],[[0,2],[-1,3]]]}`},
+		"transitions":       {content: `{"gamma":0.9,"transitions":[[1,1,0,1,-1],[0,0,0,0.5,2],[0,0,1,0.5,0],[0,1,1,1,2],[1,0,1,0.75,0],[1,0,0,0.25,0]]}`},
+		"transitions and r": {content: `{"gamma":0.9,"transitions":[[1,1,0,1],[0,0,0,0.5],[0,0,1,0.5],[0,1,1,1],[1,0,1,0.75],[1,0,0,0.25]],"r":[[1,2],[0,-1]]}`},
+		"twice":             {content: `{"gamma":0.9,"transitions":[[1,1,0,1,-1],[0,0,0,0.25,2],[0,0,1,0.5,0],[0,0,0,0.25,2],[0,1,1,1,2],[1,0,1,0.75,0],[1,0,0,0.25,0]]}`},
+		"gymnasium": {content: `{"gamma":0.9,"P":{"0":{"0":[[0.5,0,2,false],[0.5,1,0,false]],"1":[[1,1,2,false]]},
+			"1":{"0":[[0.25,0,3,false],[0.75,1,-1,false]],"1":[[1,0,-1,false]]}}}`},
+		"gymnasium alone": {content: `{"0":{"0":[[0.5,0,2,false],[0.5,1,0,false]],"1":[[1,1,2,false]]},
+			"1":[[[0.25,0,3,false],[0.75,1,-1,false]],[[1,0,-1,false]]]}`, o: Options{Gamma: gamma(.9)}},
+		"csv": {file: "x.csv", content: "# gamma: 0.9\nstate,action,next,probability,reward\n0,0,0,.5,2\n0,0,1,.5,0\n0,1,1,1,2\n1,0,1,.75,-1\n1,0,0,.25,3\n1,1,0,1,-1\n"},
+		"tsv": {file: "x.tsv", content: "s\ta\tnext_state\tp\tr\n0\t0\t0\t.5\t2\n0\t0\t1\t.5\t0\n0\t1\t1\t1\t2\n1\t0\t1\t.75\t-1\n1\t0\t0\t.25\t3\n1\t1\t0\t1\t-1\n", o: Options{Gamma: gamma(.9)}},
+		"cassandra": {file: "x.POMDP", content: `# a comment
+			discount: 0.9
+			values: reward
+			states: 2
+			actions: 2
+			T: 0 : 0 uniform
+			T: 0 : 1
+			0.25 0.75
+			T: 1
+			0 1
+			1 0
+			R: 0 : 0 : 0 2
+			R: 1 : * : 0 -1
+			R: 1 : 0 : * 2`},
+		"prism": {file: "x.tra", content: "2 4 6\n0 0 0 1/2\n0 0 1 0.5\n0 1 1 1\n1 0 1 3/4\n1 0 0 1/4\n1 1 0 1\n", o: Options{Gamma: gamma(.9)},
+			files: map[string]string{"x.srew": "2 1\n0 2\n", "x1.trew": "2 4 3\n0 0 1 -2\n1 1 0 -1\n"}},
+		"prism by rows": {file: "x.tra", content: "2 4 6\n0 0.5:0 0.5:1\n0 1:1\n1 0.25:0 0.75:1\n1 1:0\n", o: Options{Gamma: gamma(.9)},
+			files: map[string]string{"x.rew": "# Reward structure: \"r\"\n# Transition rewards\n2 4 4\n0 0 0 2\n0 1 1 2\n1 1 0 -1\n"}},
+
+		"masks": {content: `{"gamma":0.9,"P":[[[0.5,0.5],null],[[0,1],[1,0]]],"r":[[1,2],[null,-Infinity]],"terminal":[1]}`,
+			want: "γ=0.9 terminal=[1]|0 0 1 -> 0:0.5 1:0.5"},
+		"ragged": {content: `{"gamma":0.9,"P":[[[0.5,0.5]],[[0,1],[1,0]]],"r":[[1],[0,-1]]}`,
+			want: "γ=0.9|0 0 1 -> 0:0.5 1:0.5|1 0 0 -> 1:1|1 1 -1 -> 0:1"},
+		"ragged r(s,a,s')": {content: `{"gamma":0.9,"P":[[[0.5,0.5]],[[0,1],[1,0]]],"r":[[[2,0]],[[0,0],[-1,8]]]}`,
+			want: "γ=0.9|0 0 1 -> 0:0.5 1:0.5|1 0 0 -> 1:1|1 1 -1 -> 0:1"},
+		"costs": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0,1],[1,0]]],"costs":[[1,2],[Infinity,-1]]}`,
+			want: "γ=0.9 costs|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 1 -1 -> 0:1"},
+		"names": {content: `{"gamma":0.9,"states":["near","far"],"actions":["go","stay"],"start":{"far":1},"shape":[1,2],
+			"transitions":[["near","go","far",1,3],["far","stay","far",1,0],[0,1,0,1,1]]}`,
+			want: "γ=0.9 start=[0 1] grid=1x2|near go 3 -> far:1|near stay 1 -> near:1|far stay 0 -> far:1"},
+		"state rewards": {content: `{"gamma":0.9,"P":[[[0,1]],[[1,0]]],"r":[1,2],"start":[0.5,0.5]}`,
+			want: "γ=0.9 start=[0.5 0.5]|0 0 1 -> 1:1|1 0 2 -> 0:1"},
+		"episodes that end": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,0,1,0,false]],"start":0}`,
+			want: "γ=0.9 start=[1 0] terminal=[1]|0 0 5 -> 1:1|0 1 0 -> 0:1"},
+		"an end that is passed": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,1,1,0,false],[1,0,0,1,0]]}`,
+			want: "γ=0.9 terminal=[2]|0 0 5 -> 2:1|0 1 0 -> 1:1|1 0 0 -> 0:1"},
+		"numbers as names": {file: "x.csv", content: "# gamma: 0.9\nstate;action;next;probability;reward\n10;1;2;1;1\n2;1;10;1;0\n",
+			want: "γ=0.9|2 1 0 -> 10:1|10 1 1 -> 2:1"},
+		"csv with names, masks and more": {file: "x.csv", content: "# gamma: 0.5\n# start: a\n# terminal: z\n# shape: 1, 3\n" +
+			"state,action,next,probability,cost\na,go,b,1,2\na,fly,,,\nb,go,z,1,1\nb,fly,z,1,None\n",
+			want: "γ=0.5 costs start=[1 0 0] terminal=[2] grid=1x3|a go 2 -> b:1|b go 1 -> z:1"},
+		"cassandra with all": {file: "x.mdp", content: `discount : 0.5 values: cost
+			states: a b c actions: go stop
+			start exclude: a
+			T: * identity
+			T: go : a reset
+			T: go : b : c 1.0
+			T: go : b : b 0
+			R: * : * : * 1
+			R: go : b
+			0 0 7
+			R: stop : * : * 0.0`,
+			want: "γ=0.5 costs start=[0 0.5 0.5]|a go 1 -> b:0.5 c:0.5|a stop 0 -> a:1|b go 7 -> c:1|b stop 0 -> b:1|c go 1 -> c:1|c stop 0 -> c:1"},
+		"rewards of observations": {file: "x.pomdp", content: `discount: 0.5 values: reward states: 2 actions: 1 observations: y n
+			start: uniform
+			T: * uniform
+			O: * : 0
+			0.75 0.25
+			O: * : 1 uniform
+			R: * : * : * : y 4
+			R: * : * : 1 : n 2`,
+			want: "γ=0.5 start=[0.5 0.5]|0 0 3 -> 0:0.5 1:0.5|1 0 3 -> 0:0.5 1:0.5"},
+		"prism with names": {file: "x.tra", content: "3 3 3\n0 0 1 1 east\n0 1 2 1 south\n1 0 0 1 west\n", o: Options{Gamma: gamma(.9)},
+			files: map[string]string{"x.srew": "3 0\n", "x.lab": "0=\"init\" 1=\"deadlock\"\n0: 0\n2: 1\n", "x.sta": "(s)\n0:(0)\n1:(1)\n2:(2)\n"},
+			want:  "γ=0.9 start=[1 0 0] terminal=[2]|(0) east 0 -> (1):1|(0) south 0 -> (2):1|(1) west 0 -> (0):1"},
+	} {
+		if test.want == "" {
+			test.want = simple
+		}
+		if test.file == "" {
+			test.file = "x.json"
+		}
+		problem, err := read(test.file, test.content, test.files, test.o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := say(problem.MDP); got != test.want {
+			t.Errorf("%s:\ngot  %s\nwant %s", name, got, test.want)
+		}
+	}
+}
+
+// TestSciPy reads what testdata/make.py writes with NumPy and SciPy.
+func TestSciPy(t *testing.T) {
+	for content, want := range map[string]string{
+		"whole.npz": simple, "actions.npz": simple, "toolbox.npz": simple,
+		"triplets.npz": "γ=0.9 start=[1 0] terminal=[1] grid=2x1|A go 1 -> A:0.5 B:0.5|A stay 2 -> B:1",
+		"masked.npz":   "γ=0.9 costs start=[0 1]|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 0 0 -> 0:0.25 1:0.75",
+		`{"gamma":0.9,"P":"csr.npz","r":[[1,2],[0,-1]]}`:                         simple,
+		`{"gamma":0.9,"P":"csc.npz","r":[[1,2],[0,-1]]}`:                         simple,
+		`{"gamma":0.9,"P":"coo.npz","r":[[1,2],[0,-1]]}`:                         simple,
+		`{"gamma":0.9,"P":["action0.npz","action1.npz"],"r":[[1,2],[0,-1]]}`:     simple,
+		`{"gamma":0.9,"layout":"A,S,S","P":"coo.npz","r":[[1,2],[0,-1]]}`:        "γ=0.9|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 0:0.25 1:0.75|1 0 0 -> 1:1|1 1 -1 -> 0:1",
+		`{"gamma":0.9,"states":["A","B"],"P":"csr.npz","r":[5,6],"terminal":[]}`: "γ=0.9|A 0 5 -> A:0.5 B:0.5|A 1 5 -> B:1|B 0 6 -> A:0.25 B:0.75|B 1 6 -> A:1",
+	} {
+		path, o := filepath.Join("testdata", content), Options{}
+		if strings.HasPrefix(content, "toolbox") {
+			o.Layout = "A,S,S"
+		}
+		if content[0] == '{' {
+			path = filepath.Join(t.TempDir(), "x.json")
+			for _, name := range []string{"csr", "csc", "coo", "action0", "action1"} {
+				data := testkit.Must(os.ReadFile(filepath.Join("testdata", name+".npz")))(t)
+				if err := os.WriteFile(filepath.Join(filepath.Dir(path), name+".npz"), data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		problem, err := Read(path, o)
+		if err != nil {
+			t.Errorf("%s: %v", content, err)
+		} else if got := say(problem.MDP); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", content, got, want)
+		}
+	}
+}
+
+// TestRemedies: what is refused, or taken with a warning, says what to write instead.
+func TestRemedies(t *testing.T) {
+	rows := func(p string) string { return `{"gamma":0.9,"P":[[` + p + `],[[0,1]]],"r":[[1],[0]]}` }
+	for _, test := range []struct {
+		file, content, want string
+		warned              bool
+	}{
+		{"x.json", rows(`[0.5,0.4999995]`), "divided by its sum", true},
+		{"x.json", rows(`[0.333333,0.666666]`), "divided by its sum", true},
+		{"x.json", rows(`[1,-5.55e-17]`), "", true},
+		{"x.json", rows(`[0.5,0.499]`), "--normalize", false},
+		{"x.json", rows(`[0,0]`), "terminal", false},
+		{"x.json", `{"gamma":0.99,"P":[[[0.5,0.5],[0.8,0.2]],[[0,1],[0.1,0.9]]],"r":[[5,10],[-1,2]]}`, `"layout": "A,S,S"`, true},
+		{"x.json", `{"gamma":0.99,"P":[[[1,0],[1,0]],[[0,1],[1,0]],[[0,1],[1,0]]],"r":[[5,10,1],[-1,2,1]]}`, `--layout A,S,S`, false},
+		{"x.json", `{"P":[[[1]]],"r":[[2]]}`, "--gamma", false},
+		{"x.json", `{"gamma":1,"P":[[[1]]],"r":[[2]]}`, "gamma", false},
+		{"x.json", `{"gamma":0.5,"r":[[2]]}`, `"P" or "transitions"`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]]}`, `add "r"`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[NaN]]}`, "write null or -Infinity", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1],[1]]],"r":[[null,null]]}`, "terminal", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"R":[[2]]}`, `unknown name "R"`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"gamma":0.7}`, `"gamma" stands twice`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[["2"]]}`, `"r": not the JSON of a problem: "\"2\"]]}" stands at byte 31, want a number`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "ends too early", false},
+		{"x.json", ``, "ends too early", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]]} x`, "follows", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1e999]]],"r":[[2]]}`, "too large", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1,0]]],"r":[[2]]}`, "as many successors as states", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]],[[1]]],"r":[[2]]}`, `"P" has shape [2 1 1]`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1,0],[0,1]],[[1,0]]],"r":[[2,1],[3,1]]}`, "write null", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"terminal":[0]}`, "write the reward of reaching it", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[0.5]]}`, "sums to 0.5", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[1,0]]}`, `"pi0" has shape`, false},
+		{"x.json", `{"gamma":0.5,"states":1000000000,"transitions":[[0,0,0,1,0]]}`, "the file has 61 bytes", false},
+		{"x.json", `{"gamma":0.5,"transitions":[["a",0,"b",1,0],["b",0,"c",1,0]]}`, "taken as terminal: c", true},
+		{"x.json", `{"gamma":0.5,"transitions":[[1,0,2,1,0],[2,0,1,1,0]]}`, "taken as names: 1, 2", true},
+		{"x.json", `{"gamma":0.5,"states":["a"],"transitions":[["a",0,"b",1,0]]}`, `no state "b"`, false},
+		{"x.json", `{"gamma":0.5,"P":"none.npz","r":[[1]]}`, "not beside this file", false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[1e308]]}`, "divide all rewards", false},
+		{"x.npz", string(testkit.Must(os.ReadFile("testdata/csr.npz"))(t)), "one sparse matrix alone", false},
+		{"x.csv", "state,action,next,probability\n0,0,0,1\n", "no rewards", false},
+		{"x.csv", "# gamma: .5\nstate,action,next,probability,bonus\n0,0,0,1,1\n", `unknown column "bonus"`, false},
+		{"x.csv", "# gamma: .5\nstate,action,next,probability,reward\n0,0,0,1,x\n", `line 3: "x" is no number`, false},
+		{"x.POMDP", "discount: 0.5\nvalues: reward\nstates: 1000000000\nactions: 1\nT: * identity", "the file has 72 bytes", false},
+		{"x.POMDP", "discount: 0.5\nstates: 2\nactions: 1\nT: 0 : 0 uniform\nR: 0 : 0 : 0 1", "T: 0 : 1 and a row", false},
+		{"x.POMDP", "discount: 0.5\nstates: 2\nactions: 1\nT: 0 : 0\n1\n", "line 4: 1 numbers, want 2", false},
+		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : * 1", "passed over", true},
+		{"x.tra", "1000000000 1 1\n0 0 0 1\n", "the numbers of states", false},
+		{"x.tra", "1 1 1\n0 0 0 1\n", "put x.srew or x.trew beside it", false},
+		{"x.srew", "1 1\n0 1\n", "name that one", false},
+		{"x.txt", "hello", "want .json, .npz, .csv", false},
+	} {
+		o := Options{}
+		if test.file == "x.tra" {
+			o.Gamma = gamma(.5)
+		}
+		if strings.HasSuffix(test.content, ",probability\n0,0,0,1\n") {
+			o.Gamma = gamma(.5)
+		}
+		problem, err := read(test.file, test.content, nil, o)
+		switch {
+		case test.warned && err != nil:
+			t.Errorf("%.80q: %v", test.content, err)
+		case test.warned && !strings.Contains(strings.Join(problem.MDP.Warnings, "\n"), test.want):
+			t.Errorf("%.80q: warnings %q, want one with %q", test.content, problem.MDP.Warnings, test.want)
+		case !test.warned && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%.80q: error %v, want one with %q", test.content, err, test.want)
+		}
+	}
+}
+
+// TestCases: the same problem as an array of JSON, of NumPy, and packed.
+func TestCases(t *testing.T) {
+	for _, name := range []string{"aima4x3", "forest3", "two-state-infeasible-inf", "shuttle95", "small-issue39", "cancer", "riverswim"} {
+		path := filepath.Join("testdata", name)
+		want := say(testkit.Must(Read(path+".json", Options{}))(t).MDP)
+		if got := say(testkit.Must(Read(path+".npz", Options{}))(t).MDP); got != want {
+			t.Errorf("%s.npz:\ngot  %s\nwant %s", name, got, want)
+		}
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write(testkit.Must(os.ReadFile(path + ".json"))(t)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := say(testkit.Must(Decode("x.json.gz", packed.Bytes(), Options{}))(t).MDP); got != want {
+			t.Errorf("%s.json.gz:\ngot  %s\nwant %s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,352 @@
+package mdpfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"icrl/internal/npz"
+	"icrl/policyattention/mdp"
+)
+
+// archive is what an .npz file holds.
+type archive struct {
+	numbers map[string]npz.Array // of up to two axes
+	cubes   map[string]*tensor   // of three
+	words   map[string][]string
+}
+
+// readNPZ reads arrays of the names that a JSON file has: gamma, P [S, A, S], r or costs, pi0,
+// terminal, start, states, actions, shape, minimize, normalize, layout. In place of P there may
+// be transitions one by one (arrays state, action, next, probability, reward and perhaps ends, of one
+// length), or what SciPy's sparse matrices are made of, as scipy.sparse.save_npz names it (data,
+// indices, indptr, shape, format; or row, col): one matrix [S·A, S], whose row s·A+a is
+// P(·|s,a) (a·S+s with the layout "A,S,S"), or with P0_, P1_ … before these names a matrix [S, S]
+// of each action. A reward of −∞ marks an action that a state does not have.
+func readNPZ(d *draft, _ string, data []byte, _ opener) error {
+	x, err := readArchive(data)
+	if err != nil {
+		return err
+	}
+	prefixes := x.prefixes()
+	if err := x.extras(d, !slices.Contains(prefixes, "")); err != nil {
+		return err
+	}
+	if d.p, err = x.transitions(prefixes); err != nil {
+		return err
+	}
+	if d.p == nil {
+		if err := x.list(d); err != nil {
+			return err
+		}
+	}
+	if _, ok := x.numbers["costs"]; ok || x.cubes["costs"] != nil {
+		d.Minimize = true
+	}
+	for name, to := range map[string]**tensor{"r": &d.r, "costs": &d.r, "pi0": &d.pi0} {
+		if t := x.tensor(name); t != nil {
+			*to = t
+		}
+	}
+	if d.r == nil && !d.priced && slices.Equal(prefixes, []string{""}) {
+		return errors.New(`one sparse matrix alone; write {"gamma": …, "r": …, "P": "NAME.npz"} into a .json file beside it, ` +
+			"or add gamma and r to it: numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
+	}
+	return nil
+}
+
+func readArchive(data []byte) (*archive, error) {
+	x := &archive{map[string]npz.Array{}, map[string]*tensor{}, map[string][]string{}}
+	numbers := 0
+	err := npz.Each(data, func(name string, r *npz.Reader) (err error) {
+		elements := 1
+		for _, n := range r.Shape {
+			elements *= n
+		}
+		switch {
+		case strings.ContainsAny(r.Type, "US"):
+			x.words[name], err = r.Strings()
+		case len(r.Shape) == 3:
+			x.cubes[name], err = cube(r)
+		case len(r.Shape) > 3:
+			err = fmt.Errorf("shape %v, want at most three axes", r.Shape)
+		default:
+			if numbers += elements; numbers > 4*MaxTransitions {
+				return fmt.Errorf("more than %d numbers with the arrays before it", 4*MaxTransitions)
+			}
+			x.numbers[name], err = r.Array()
+		}
+		return err
+	})
+	return x, err
+}
+
+// cube reads the numbers of three axes that are not zero.
+func cube(r *npz.Reader) (*tensor, error) {
+	t := &tensor{shape: r.Shape}
+	rows, width := r.Shape[0]*r.Shape[1], r.Shape[2]
+	if rows > MaxTransitions {
+		return nil, fmt.Errorf("%d rows, want at most %d", rows, MaxTransitions)
+	}
+	t.rows.Offset = append(make([]int, 0, min(rows, 1<<16)+1), 0)
+	var places, states []int32
+	sorted := true
+	err := r.Numbers(func(i int, v float64) error {
+		if v == 0 {
+			return nil
+		}
+		if math.IsNaN(v) {
+			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
+		}
+		if len(states) == MaxTransitions {
+			return fmt.Errorf("more than %d numbers that are not 0", MaxTransitions)
+		}
+		row := int32(i / width)
+		sorted = sorted && (len(places) == 0 || row >= places[len(places)-1])
+		places, states, t.rows.P = append(places, row), append(states, int32(i%width)), append(t.rows.P, v)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.rows, err = mdp.Triplets(rows, places, states, t.rows.P)
+	return t, err
+}
+
+// tensor returns an array as such, or nil.
+func (x *archive) tensor(name string) *tensor {
+	if t := x.cubes[name]; t != nil {
+		return t
+	}
+	if a, ok := x.numbers[name]; ok {
+		return &tensor{shape: a.Shape, flat: a.Data}
+	}
+	return nil
+}
+
+// prefixes returns what stands before the names of sparse matrices, in the order of the
+// numbers in them.
+func (x *archive) prefixes() []string {
+	found := map[string]bool{}
+	for name := range x.numbers {
+		for _, end := range []string{"indptr", "row"} {
+			if prefix, ok := strings.CutSuffix(name, end); ok {
+				found[prefix] = true
+			}
+		}
+	}
+	number := func(s string) int {
+		n, _ := strconv.Atoi(strings.Trim(s, "P_"))
+		return n
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b string) int { return number(a) - number(b) })
+}
+
+// transitions returns P, from a dense array or from sparse matrices, or nil.
+func (x *archive) transitions(prefixes []string) (*tensor, error) {
+	if x.cubes["P"] != nil || len(prefixes) == 0 {
+		return x.cubes["P"], nil
+	}
+	var matrices []*tensor
+	for _, prefix := range prefixes {
+		m, err := x.matrix(prefix)
+		if err != nil {
+			return nil, fmt.Errorf("sparse matrix %q: %w", prefix, err)
+		}
+		matrices = append(matrices, m)
+	}
+	return stack(matrices)
+}
+
+// stack makes P of one matrix [S·A, S], or of [S, S] for each action.
+func stack(matrices []*tensor) (*tensor, error) {
+	first := matrices[0]
+	n, s := first.shape[0], first.shape[1]
+	if len(matrices) == 1 {
+		if n%s != 0 {
+			return nil, fmt.Errorf("a sparse matrix of shape %v, want [S·A, S]", first.shape)
+		}
+		return &tensor{shape: []int{s, n / s, s}, rows: first.rows, order: stacked}, nil
+	}
+	t := &tensor{shape: []int{len(matrices), s, s}, order: perAction}
+	for _, m := range matrices {
+		if m.shape[0] != s || m.shape[1] != s {
+			return nil, fmt.Errorf("sparse matrices of shapes %v and %v, want [S, S] of each action", first.shape, m.shape)
+		}
+		for i := range s {
+			states, p := m.rows.Row(i)
+			t.rows.State, t.rows.P = append(t.rows.State, states...), append(t.rows.P, p...)
+			t.rows.EndRow()
+		}
+	}
+	return t, nil
+}
+
+// matrix returns the sparse matrix whose arrays have names with the prefix.
+func (x *archive) matrix(prefix string) (*tensor, error) {
+	shape, values := x.numbers[prefix+"shape"].Data, x.numbers[prefix+"data"].Data
+	if len(shape) != 2 || !(shape[0] >= 1 && shape[1] >= 1 && shape[0] <= MaxTransitions && shape[1] <= math.MaxInt32) {
+		return nil, fmt.Errorf("shape %v, want [rows, columns]", shape)
+	}
+	rows, columns := int(shape[0]), int(shape[1])
+	if rows > 4*len(values)+1<<20 {
+		return nil, fmt.Errorf("%d rows, but only %d numbers", rows, len(values))
+	}
+	kind := "csr"
+	if words := x.words[prefix+"format"]; len(words) == 1 {
+		kind = words[0]
+	} else if _, ok := x.numbers[prefix+"row"]; ok {
+		kind = "coo"
+	}
+	var lines, entries []float64
+	switch kind {
+	case "coo":
+		lines, entries = x.numbers[prefix+"row"].Data, x.numbers[prefix+"col"].Data
+	case "csr", "csc":
+		entries = x.numbers[prefix+"indices"].Data
+		for i, end := range x.numbers[prefix+"indptr"].Data {
+			if !(end >= float64(len(lines)) && end <= float64(len(values))) {
+				return nil, fmt.Errorf("indptr[%d] is %v, want the numbers from 0 to %d in order", i, end, len(values))
+			}
+			for len(lines) < int(end) {
+				lines = append(lines, float64(i-1))
+			}
+		}
+		if kind == "csc" {
+			lines, entries = entries, lines
+		}
+	default:
+		return nil, fmt.Errorf("format %q, want csr, csc or coo (matrix.tocsr() makes it one)", kind)
+	}
+	if len(lines) != len(values) || len(entries) != len(values) {
+		return nil, fmt.Errorf("%d numbers at %d rows and %d columns", len(values), len(lines), len(entries))
+	}
+	row, err := indices(lines, rows)
+	if err != nil {
+		return nil, err
+	}
+	column, err := indices(entries, columns)
+	if err != nil {
+		return nil, err
+	}
+	t := &tensor{shape: []int{rows, columns}}
+	t.rows, err = mdp.Triplets(rows, row, column, values)
+	return t, err
+}
+
+// indices returns numbers as indices below n.
+func indices(values []float64, n int) ([]int32, error) {
+	list := make([]int32, len(values))
+	for i, v := range values {
+		if !(v >= 0 && v < float64(n)) || v != math.Floor(v) {
+			return nil, fmt.Errorf("index %v at place %d, want one of 0 … %d", v, i, n-1)
+		}
+		list[i] = int32(v)
+	}
+	return list, nil
+}
+
+// list takes transitions one by one, of which numbers or strings name states and actions.
+func (x *archive) list(d *draft) error {
+	var labels [3][]string
+	for i, name := range []string{"state", "action", "next"} {
+		if labels[i] = x.labels(name); labels[i] == nil {
+			return fmt.Errorf("there is no array %q; want P [S, A, S], r [S, A] and gamma, or transitions "+
+				"(state, action, next, probability, reward), or a sparse matrix as scipy.sparse.save_npz writes it", name)
+		}
+	}
+	p, r, ends := x.numbers["probability"].Data, x.numbers["reward"].Data, x.numbers["ends"].Data
+	d.priced = r != nil
+	for k := range p {
+		if k >= min(len(labels[0]), len(labels[1]), len(labels[2])) || r != nil && len(r) != len(p) || ends != nil && len(ends) != len(p) {
+			return errors.New("state, action, next, probability, reward and ends differ in length")
+		}
+		t := arrow{p: p[k]}
+		if r != nil {
+			t.r = r[k]
+		}
+		t.ends = ends != nil && ends[k] != 0
+		if err := d.arrow(labels[0][k], labels[1][k], labels[2][k], t); err != nil {
+			return fmt.Errorf("transition %d: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// labels returns an array of names or whole numbers as labels, or nil.
+func (x *archive) labels(name string) []string {
+	list := x.words[name]
+	for _, v := range x.numbers[name].Data {
+		list = append(list, strconv.FormatFloat(v, 'f', -1, 64))
+	}
+	return list
+}
+
+// extras takes what a problem says of itself.
+func (x *archive) extras(d *draft, shape bool) error {
+	if a, ok := x.numbers["gamma"]; ok {
+		if len(a.Data) != 1 {
+			return fmt.Errorf(`array "gamma" has %d elements, want 1`, len(a.Data))
+		}
+		d.Gamma = a.Data[0]
+	}
+	if a, ok := x.numbers["start"]; ok && len(a.Shape) == 1 {
+		d.startAt = a.Data
+	} else if labels := x.labels("start"); len(labels) == 1 {
+		d.first = []mass{{labels[0], 1}}
+	} else if labels != nil {
+		return fmt.Errorf(`array "start" has shape %v, want [S] probabilities or one state`, a.Shape)
+	}
+	d.terminal = x.labels("terminal")
+	for name, to := range map[string]*bool{"minimize": &d.Minimize, "normalize": &d.Normalize} {
+		if a := x.numbers[name]; len(a.Data) == 1 && a.Data[0] != 0 {
+			*to = true
+		}
+	}
+	for name, to := range map[string]*axis{"states": &d.states, "actions": &d.actions} {
+		if names := x.words[name]; names != nil && to.names == nil {
+			if err := to.declare(names); err != nil {
+				return err
+			}
+		}
+	}
+	if words := x.words["layout"]; len(words) == 1 {
+		d.layout = words[0]
+	}
+	if a, ok := x.numbers["shape"]; ok && shape {
+		return d.grid(a.Data)
+	}
+	return nil
+}
+
+// matrixFiles takes P from files of scipy.sparse.save_npz.
+func (d *draft) matrixFiles(names []string, open opener) error {
+	var matrices []*tensor
+	for _, name := range names {
+		data, err := open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("it is not beside this file; one .npz may hold everything: " +
+				"numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		x, err := readArchive(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		m, err := x.matrix("")
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		matrices = append(matrices, m)
+	}
+	var err error
+	d.p, err = stack(matrices)
+	return err
+}

@@ -1,0 +1,311 @@
+package mdpfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// prism is an explicit model of PRISM
+// (https://www.prismmodelchecker.org/manual/Appendices/ExplicitModelFiles).
+type prism struct {
+	*draft
+	open   opener
+	name   string // the file's, without .tra
+	n      int    // states
+	edges  []edge
+	labels map[[2]int32]string  // of (state, choice)
+	state  []float64            // rewards of states
+	reward map[[3]int32]float64 // of (state, choice, next)
+}
+
+type edge struct {
+	s, c, t int32
+	p       float64
+}
+
+// readPRISM reads what prism -exportmodel NAME.all writes of an MDP or a DTMC: transitions from
+// NAME.tra (one by one, or as rows) and, beside it, rewards of states from NAME.srew, of
+// transitions from NAME.trew (or NAME1.srew, NAME1.trew of the first structure; or NAME.rew, of
+// either kind), the initial states from NAME.lab and the names of states from NAME.sta. Choices are
+// actions: by name where each has a name of its own in its state, and else by number. A state
+// without choices is terminal.
+func readPRISM(d *draft, name string, data []byte, open opener) error {
+	base := filepath.Base(trimGzip(name))
+	p := &prism{draft: d, open: open, name: strings.TrimSuffix(base, filepath.Ext(base)),
+		labels: map[[2]int32]string{}, reward: map[[3]int32]float64{}}
+	if err := p.transitions(data); err != nil {
+		return err
+	}
+	p.state = make([]float64, p.n)
+	for _, x := range []struct {
+		ends []string
+		read func(data []byte) error
+	}{
+		{[]string{".srew", "1.srew"}, p.rewards}, {[]string{".trew", "1.trew"}, p.rewards},
+		{[]string{".rew", "1.rew"}, p.rewards}, {[]string{".lab"}, p.initial}, {[]string{".sta"}, p.names},
+	} {
+		if err := p.beside(x.ends, x.read); err != nil {
+			return err
+		}
+	}
+	if !p.priced {
+		return fmt.Errorf("there are no rewards: put %[1]s.srew or %[1]s.trew beside it, as prism -exportmodel %[1]s.all does", p.name)
+	}
+	return p.finish()
+}
+
+// beside reads the first of the files of the same name with other ends that is there.
+func (p *prism) beside(ends []string, read func(data []byte) error) error {
+	for _, end := range ends {
+		for _, name := range []string{p.name + end, p.name + end + ".gz"} {
+			data, err := p.open(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err == nil {
+				err = read(data)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// fields returns the numbers of lines and their words, without comments and empty lines.
+func fields(data []byte) iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		number := 0
+		for line := range strings.Lines(string(data)) {
+			number++
+			if words := strings.Fields(line); len(words) > 0 && words[0][0] != '#' && !yield(number, words) {
+				return
+			}
+		}
+	}
+}
+
+// transitions reads a .tra file: lines "state choice next probability [action]" of an MDP, "state
+// next probability" of a DTMC, or rows "state probability:next … [action]".
+func (p *prism) transitions(data []byte) error {
+	mdp, want, last, choice := false, 0, int32(-1), int32(0)
+	for line, words := range fields(data) {
+		if p.n == 0 {
+			if len(words) != 2 && len(words) != 3 {
+				return fmt.Errorf("line %d: want the numbers of states, choices (of an MDP) and transitions", line)
+			}
+			n, err := strconv.Atoi(words[0])
+			m, err2 := strconv.Atoi(words[len(words)-1])
+			if err != nil || err2 != nil || n < 1 || n > MaxTransitions {
+				return fmt.Errorf("line %d: %v, want the numbers of states, choices (of an MDP) and transitions", line, words)
+			}
+			mdp, p.n, want = len(words) == 3, n, m
+			continue
+		}
+		s, err := p.index(words[0])
+		if err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+		if choice++; s != last {
+			last, choice = s, 0
+		}
+		if err := p.edge(s, choice, words[1:], mdp); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+	if len(p.edges) != want || p.n > 4*len(p.edges)+1<<10 {
+		return fmt.Errorf("%d transitions of %d states, but the first line says %d", len(p.edges), p.n, want)
+	}
+	return nil
+}
+
+// edge takes the words of a line behind its state; choice counts the state's lines.
+func (p *prism) edge(s, choice int32, words []string, mdp bool) error {
+	add := func(c int32, next, probability, label string) error {
+		t, err := p.index(next)
+		if err != nil {
+			return err
+		}
+		v, err := fraction(probability)
+		if err != nil {
+			return err
+		}
+		if old, ok := p.labels[[2]int32{s, c}]; ok && old != label {
+			return fmt.Errorf("choice %d of state %d is both %q and %q", c, s, old, label)
+		}
+		p.labels[[2]int32{s, c}] = label
+		p.edges = append(p.edges, edge{s, c, t, v})
+		return nil
+	}
+	label := ""
+	if len(words) > 0 && strings.Contains(words[0], ":") { // a row
+		if end := len(words) - 1; !strings.Contains(words[end], ":") {
+			words, label = words[:end], words[end]
+		}
+		for _, word := range words {
+			probability, next, _ := strings.Cut(word, ":")
+			if err := add(choice, next, probability, label); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c := int32(0)
+	if mdp && len(words) > 0 {
+		n, err := strconv.ParseInt(words[0], 10, 32)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%q, want the number of a choice", words[0])
+		}
+		c, words = int32(n), words[1:]
+	}
+	switch len(words) {
+	case 2:
+	case 3:
+		label = words[2]
+	default:
+		return errors.New("want state, choice (of an MDP), next state, probability and perhaps an action")
+	}
+	return add(c, words[0], words[1], label)
+}
+
+func (p *prism) index(word string) (int32, error) {
+	i, err := strconv.Atoi(word)
+	if err != nil || i < 0 || i >= p.n {
+		return 0, fmt.Errorf("%q, want one of the states 0 … %d", word, p.n-1)
+	}
+	return int32(i), nil
+}
+
+// fraction reads a number, or a quotient of two.
+func fraction(word string) (float64, error) {
+	over, under, ok := strings.Cut(word, "/")
+	v, err := strconv.ParseFloat(over, 64)
+	if w, err2 := strconv.ParseFloat(under, 64); ok {
+		v, err = v/w, errors.Join(err, err2)
+	}
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is no number", word)
+	}
+	return v, nil
+}
+
+// rewards reads lines "state reward", "state next reward" of a DTMC, or "state choice next reward".
+func (p *prism) rewards(data []byte) error {
+	head := true
+	p.priced = true
+	for line, words := range fields(data) {
+		s, err := p.index(words[0])
+		if head {
+			if head = false; words[0] != strconv.Itoa(p.n) {
+				return fmt.Errorf("line %d: %q states, want %d as in the transitions", line, words[0], p.n)
+			}
+			continue
+		}
+		v, err2 := fraction(words[len(words)-1])
+		key := [3]int32{s, 0, 0}
+		switch middle := words[1 : max(len(words), 2)-1]; len(middle) {
+		case 0:
+			p.state[max(s, 0)] += v
+		case 2:
+			c, err3 := strconv.ParseInt(middle[0], 10, 32)
+			key[1], err = int32(c), errors.Join(err, err3)
+			fallthrough
+		case 1:
+			t, err3 := p.index(middle[len(middle)-1])
+			key[2], err = t, errors.Join(err, err3)
+			p.reward[key] += v
+		default:
+			err = errors.New("want state and reward, or state, choice, next state and reward")
+		}
+		if err := errors.Join(err, err2); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+	return nil
+}
+
+// initial reads the states with the label "init".
+func (p *prism) initial(data []byte) error {
+	number := ""
+	var states []string
+	for _, words := range fields(data) {
+		if number == "" {
+			for _, word := range words {
+				if n, ok := strings.CutSuffix(word, `="init"`); ok {
+					number = n
+				}
+			}
+			continue
+		}
+		if slices.Contains(words[1:], number) {
+			states = append(states, strings.TrimSuffix(words[0], ":"))
+		}
+	}
+	if len(states) == 0 {
+		return nil
+	}
+	p.Start = make([]float64, p.n)
+	for _, word := range states {
+		s, err := p.index(word)
+		if err != nil {
+			return err
+		}
+		p.Start[s] += 1 / float64(len(states))
+	}
+	return nil
+}
+
+// names reads the names of states, "number:(values)".
+func (p *prism) names(data []byte) error {
+	names := make([]string, 0, p.n)
+	for _, words := range fields(data) {
+		if number, name, ok := strings.Cut(words[0], ":"); ok && number == strconv.Itoa(len(names)) {
+			names = append(names, name)
+		}
+	}
+	if len(names) != p.n {
+		return fmt.Errorf("%d names of states, want %d", len(names), p.n)
+	}
+	return p.states.declare(names)
+}
+
+// finish lists the transitions.
+func (p *prism) finish() error {
+	if err := p.states.fit(p.n); err != nil {
+		return err
+	}
+	named, taken := true, map[[2]string]bool{}
+	for pair, label := range p.labels {
+		key := [2]string{strconv.Itoa(int(pair[0])), label}
+		named = named && label != "" && !taken[key]
+		taken[key] = true
+	}
+	led := make([]bool, p.n)
+	for _, e := range p.edges {
+		led[e.s] = true
+		action := strconv.Itoa(int(e.c))
+		if named {
+			action = p.labels[[2]int32{e.s, e.c}]
+		}
+		a, err := p.actions.at(action)
+		if err != nil {
+			return err
+		}
+		p.list = append(p.list, arrow{s: e.s, a: a, t: e.t, p: e.p, r: p.state[e.s] + p.reward[[3]int32{e.s, e.c, e.t}]})
+	}
+	for s, v := range p.state {
+		if v != 0 && !led[s] {
+			return fmt.Errorf("state %d has the reward %v and no choices; give it a loop (prism -fixdl)", s, v)
+		}
+	}
+	return nil
+}
