@@ -1,6 +1,6 @@
 // Package s5rl is in-context reinforcement learning with structured state space models (Lu et
 // al., arXiv 2303.03982; public code luchris429/popjaxrl): an actor and a critic on layers of
-// package s5, trained online by proximal policy optimization (PPO, arXiv 1707.06347) on problems
+// S5, trained online by proximal policy optimization (PPO, arXiv 1707.06347) on problems
 // that are drawn anew all the time. Within a life it sees one problem; what it learns of it is in
 // the layers' state, and its weights stay.
 //
@@ -11,9 +11,9 @@
 // outputs: that a reward is a pair's, and which of those remembered is the state's, then has to be
 // found out, which takes longer than there is time for here.
 //
-// config.go holds the recipe and what it changes of the source's, network.go the network in
-// GoMLX, rollout.go the lives that it learns from, ppo.go the loss, control.go the controller,
-// and method.go its entry among the methods.
+// config.go holds the recipe and what it changes of the source's, s5.go the layer, network.go the
+// network and PPO's loss, rollout.go the lives that it learns from, control.go the controller, and
+// method.go its entry among the methods.
 package s5rl
 
 import (
@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"slices"
 
-	"icrl/policyattention/field/s5"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -111,10 +110,7 @@ func (c Config) every() int { return c.Epochs * c.Minibatches }
 func (c Config) length() int { return c.Lives * c.Life }
 
 // layer is the shape of an S5 layer.
-func (c Config) layer() s5.Layer { return s5.Layer{Width: c.Width, State: c.State, Blocks: c.Blocks} }
-
-// kept is the number of complex states of a layer.
-func (c Config) kept() int { return c.State / 2 }
+func (c Config) layer() s5 { return s5{c.Width, c.State, c.Blocks} }
 
 // features is the number of inputs, see inputs.
 func (c Config) features() int { return 2*c.States*c.Actions + c.States + 1 }
@@ -125,7 +121,7 @@ func (c Config) features() int { return 2*c.States*c.Actions + c.States + 1 }
 func (c Config) operations() int {
 	actor := c.actor()
 	actor[len(actor)-1].out = c.Actions
-	sum := c.Layers * c.layer().Operations()
+	sum := c.Layers * c.layer().operations()
 	for _, d := range slices.Concat(c.encoder(), actor) {
 		sum += 2 * d.in * d.out // with the bias
 	}
@@ -163,7 +159,7 @@ func (c Config) Validate() error {
 			return bad("ratio %v, entropy %v, value %v, norm %v, scale %v, out %v and skip %v, want finite numbers ≥ 0", c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip)
 		}
 	}
-	return c.layer().Validate()
+	return c.layer().validate()
 }
 
 func (c Config) json() []byte {

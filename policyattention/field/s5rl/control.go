@@ -5,19 +5,22 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/incontext"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
 
-// Model is a trained network on a backend.
+// Model is a network on a backend.
 type Model struct {
 	Config Config
-	step   *stepper // without lives
+	exec   *Exec
+	params *tensors.Tensor
 }
 
 // ReadWeights reads weights that training released.
@@ -43,16 +46,17 @@ func NewModel(on compute.Backend, c Config, params []float32) (*Model, error) {
 	if want := c.Parameters(); len(params) != want {
 		return nil, fmt.Errorf("s5rl: %d parameters, want %d", len(params), want)
 	}
-	step, err := newStepper(on, c)
+	exec, err := NewExec(on, func(in []*Node) []*Node {
+		logits, values, after := network{c}.apply(in[0], tokens{in[1], in[2], in[3], in[4]}, number{in[5], in[6]})
+		return []*Node{logits, values, after.re, after.im}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("s5rl: %w", err)
 	}
-	step.params = tensors.FromFlatDataAndDimensions(params, len(params))
-	return &Model{c, step}, nil
+	return &Model{c, exec, tensors.FromFlatDataAndDimensions(params, len(params))}, nil
 }
 
-// With returns the model of other weights for a network of the same shape, which shares m's
-// compiled programs.
+// With returns the model of other weights for a network of the same shape, which shares m's compiled programs.
 func (m *Model) With(path string) (*Model, error) {
 	c, params, err := ReadWeights(path)
 	if err != nil {
@@ -61,28 +65,93 @@ func (m *Model) With(path string) (*Model, error) {
 	if got, want := c.shape(), m.Config.shape(); got != want {
 		return nil, fmt.Errorf("s5rl: %s holds the network %+v, want %+v", path, got, want)
 	}
-	step := *m.step
-	step.params = tensors.FromFlatDataAndDimensions(params, len(params))
-	return &Model{c, &step}, nil
+	return &Model{c, m.exec, tensors.FromFlatDataAndDimensions(params, len(params))}, nil
 }
 
-// Controller deploys a model, see [incontext.Controller]. With cleared, its state is cleared
-// before each round, as at the beginning of a life: the control in which nothing is remembered
-// between rounds.
+// going are lives that go through a network some steps at a time.
+type going struct {
+	*Model
+	re, im *tensors.Tensor // [Layers, lives, P]
+}
+
+// begin returns n lives before their first step.
+func (m *Model) begin(n int) going {
+	zero := func() *tensors.Tensor {
+		p := m.Config.layer().kept()
+		return tensors.FromFlatDataAndDimensions(make([]float32, m.Config.Layers*n*p), m.Config.Layers, n, p)
+	}
+	return going{m, zero(), zero()}
+}
+
+// shown are tokens, see tokens.
+type shown struct {
+	before, previous []int32
+	reward           []float32
+	state            []int32
+}
+
+func newShown(n int) shown {
+	return shown{make([]int32, n), make([]int32, n), make([]float32, n), make([]int32, n)}
+}
+
+// set makes token i that of step t of a history, or the first token if no step came before.
+func (s shown) set(i int, h *incontext.History, t int) {
+	s.previous[i], s.reward[i], s.state[i] = h.At(t)
+	s.before[i] = 0
+	if t > 0 {
+		_, _, s.before[i] = h.At(t - 1)
+	}
+}
+
+// see shows each of n lives k tokens [k, n], and returns the distributions of actions [k·n, A] and values [k, n]. With
+// keep the lives go on after them.
+func (l *going) see(t shown, k int, keep bool) (p [][]float64, values []float32, err error) {
+	n := len(t.state) / k
+	out, err := l.exec.Call(l.params, tensors.FromFlatDataAndDimensions(t.before, k, n), tensors.FromFlatDataAndDimensions(t.previous, k, n),
+		tensors.FromFlatDataAndDimensions(t.reward, k, n), tensors.FromFlatDataAndDimensions(t.state, k, n), l.re, l.im)
+	if err != nil {
+		return nil, nil, fmt.Errorf("s5rl: %w", err)
+	}
+	logits, err := tensors.CopyFlatData[float32](out[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	for row := range slices.Chunk(logits, l.Config.Actions) {
+		one := make([]float64, len(row))
+		for i, x := range row {
+			one[i] = float64(x)
+		}
+		pmd.Softmax(one)
+		p = append(p, one)
+	}
+	if values, err = tensors.CopyFlatData[float32](out[1]); err != nil {
+		return nil, nil, err
+	}
+	if keep {
+		l.re, out[2], l.im, out[3] = out[2], l.re, out[3], l.im
+	}
+	for _, x := range out {
+		if err := x.FinalizeAll(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p, values, nil
+}
+
+// Controller deploys a model, see [incontext.Controller]. With cleared, its state is cleared before each round, as at
+// the beginning of a life: the control in which nothing is remembered between rounds.
 func (m *Model) Controller(root uint64, cleared bool) incontext.Controller {
 	return incontext.Controller{
 		Name: name, States: m.Config.States, Actions: m.Config.Actions, Root: root,
 		Agents: func(histories []*incontext.History) incontext.Agents {
-			step := *m.step
-			step.clear(len(histories))
-			return &agents{step: &step, histories: histories, cleared: cleared}
+			return &agents{going: m.begin(len(histories)), histories: histories, cleared: cleared}
 		},
 	}
 }
 
 // agents implements incontext.Agents.
 type agents struct {
-	step      *stepper
+	going
 	histories []*incontext.History
 	pending   int  // the step of the pending tokens
 	cleared   bool // before each round
@@ -91,7 +160,7 @@ type agents struct {
 }
 
 // Operations implements incontext.Counted.
-func (a *agents) Operations() int { return a.tokens * a.step.c.operations() }
+func (a *agents) Operations() int { return a.tokens * a.Config.operations() }
 
 // Begin implements incontext.Agents.
 func (a *agents) Begin() error {
@@ -104,14 +173,11 @@ func (a *agents) Act() ([]*mat.Dense, error) { return a.take(1) }
 
 // Window implements incontext.Agents.
 func (a *agents) Window() ([]*mat.Dense, error) {
-	if err := a.Begin(); err != nil {
-		return nil, err
-	}
+	a.first = a.cleared
 	return a.take(baseline.Window)
 }
 
-// take shows each agent the next k tokens of its history and returns the distributions [k, A] of
-// its actions at them.
+// take shows each agent the next k tokens of its history and returns the distributions [k, A] of its actions at them.
 func (a *agents) take(k int) ([]*mat.Dense, error) {
 	n := len(a.histories)
 	t := newShown(k * n)
@@ -121,65 +187,39 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 			t.previous[at] = incontext.None
 		}
 	}
-	logits, _, err := a.step.see(t, k, true)
-	if err != nil {
-		return nil, err
-	}
-	a.pending, a.tokens = a.pending+k, a.tokens+k
-	a.first = false
-	return a.distributions(logits, k, func(i, j int) int { return j*n + i }), nil
+	p, _, err := a.see(t, k, true)
+	a.pending, a.tokens, a.first = a.pending+k, a.tokens+k, false
+	return a.byAgent(p), err
 }
 
 // Policies implements incontext.Agents.
 func (a *agents) Policies() ([]*mat.Dense, error) {
-	n, states := len(a.histories), a.step.c.States
-	a.tokens += states
-	t := newShown(n * states)
-	for at := range n * states {
-		t.set(at, a.histories[at/states], a.pending)
-		t.state[at] = int32(at % states)
+	var all [][]float64
+	t := newShown(len(a.histories))
+	for s := range a.Config.States {
+		for i, h := range a.histories {
+			t.set(i, h, a.pending)
+			t.state[i] = int32(s)
+		}
+		p, _, err := a.see(t, 1, false)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p...)
 	}
-	asked := *a.step
-	var err error
-	if asked.re, err = repeat(a.step.re, states); err != nil {
-		return nil, err
-	}
-	if asked.im, err = repeat(a.step.im, states); err != nil {
-		return nil, err
-	}
-	logits, _, err := asked.see(t, 1, false)
-	if err != nil {
-		return nil, err
-	}
-	return a.distributions(logits, states, func(i, s int) int { return i*states + s }), nil
+	a.tokens += a.Config.States
+	return a.byAgent(all), nil
 }
 
-// distributions returns for each agent the k distributions of logits [·, A], the j-th of agent i at
-// row at(i, j).
-func (a *agents) distributions(logits []float32, k int, at func(i, j int) int) []*mat.Dense {
-	actions := a.step.c.Actions
-	all := make([]*mat.Dense, len(a.histories))
+// byAgent returns the distributions p, one for each agent and again one for each, as a table for each agent.
+func (a *agents) byAgent(p [][]float64) []*mat.Dense {
+	n := len(a.histories)
+	all := make([]*mat.Dense, n)
 	for i := range all {
-		all[i] = mat.NewDense(k, actions, nil)
-		for j := range k {
-			all[i].SetRow(j, softmax(logits[at(i, j)*actions:][:actions]))
+		all[i] = mat.NewDense(max(1, len(p)/n), a.Config.Actions, nil)
+		for j := i; j < len(p); j += n {
+			all[i].SetRow(j/n, p[j])
 		}
 	}
 	return all
-}
-
-// repeat returns states [Layers, n, P] with each life k times in a row, [Layers, n·k, P].
-func repeat(states *tensors.Tensor, k int) (*tensors.Tensor, error) {
-	flat, err := tensors.CopyFlatData[float32](states)
-	if err != nil {
-		return nil, fmt.Errorf("s5rl: %w", err)
-	}
-	dims := states.Shape().Dimensions
-	many := make([]float32, 0, len(flat)*k)
-	for life := range slices.Chunk(flat, dims[2]) {
-		for range k {
-			many = append(many, life...)
-		}
-	}
-	return tensors.FromFlatDataAndDimensions(many, dims[0], dims[1]*k, dims[2]), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,9 +18,9 @@ import (
 	"icrl/internal/testkit/lives"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/incontext"
-	"icrl/policyattention/field/s5"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 )
@@ -85,7 +86,7 @@ func written(t *testing.T, c Config, params []float32, s shown) (logits [][]floa
 		}
 		return y
 	}
-	layer := s5.Layer{Width: c.Width, State: c.State, Blocks: c.Blocks}
+	layer := c.layer()
 	states := make([][]complex128, c.Layers)
 	for l := range states {
 		states[l] = make([]complex128, c.State/2)
@@ -111,11 +112,7 @@ func written(t *testing.T, c Config, params []float32, s shown) (logits [][]floa
 		}
 		x = through(x, "encoder", true)
 		for l := range states {
-			var err error
-			name := []string{"s5.0", "s5.1"}[l]
-			if x, states[l], err = layer.Step(of[name], states[l], x, first); err != nil {
-				t.Fatal(err)
-			}
+			x, states[l] = layer.step(of[[]string{"s5.0", "s5.1"}[l]], states[l], x, first)
 		}
 		logits = append(logits, through(through(through(x, "actor0", false), "actor1", false), "actor2", true)[now*c.Actions:][:c.Actions])
 		values = append(values, through(through(through(x, "critic0", false), "critic1", false), "critic2", true)[now])
@@ -151,7 +148,8 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 				t.Fatalf("row %d, step %d earned %v, want %v", row, k, s.earned[at], want)
 			}
 			// float32 against float64, over two layers and up to 25 steps.
-			p := softmax([]float32{float32(logits[k][0]), float32(logits[k][1]), float32(logits[k][2])})
+			p := slices.Clone(logits[k])
+			pmd.Softmax(p)
 			if math.Abs(float64(s.logp[at])-math.Log(p[s.action[at]])) > 1e-4 || math.Abs(float64(s.value[at])-values[k]) > 1e-4*(1+math.Abs(values[k])) {
 				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, s.logp[at], s.value[at], math.Log(p[s.action[at]]), values[k])
 			}
@@ -163,10 +161,11 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 // discounted return with the value after the last step behind it.
 func TestEstimate(t *testing.T) {
 	c := tiny()
+	c.Life = 4
 	reward, value := []float32{1, -2, .5, 3}, []float32{.1, .2, -.3, .4, 2}
 	advantage, target := make([]float32, 4), make([]float32, 4)
 	for _, c.Lambda = range []float64{0, .7, 1} {
-		c.estimate(reward, value, advantage, target)
+		c.estimate(sample{earned: reward, value: value, advantage: advantage, target: target}, 0, value[4])
 		for t0 := range reward {
 			want := 0.
 			for k := t0; k < len(reward); k++ {
@@ -315,7 +314,7 @@ func TestMeter(t *testing.T) {
 // Columns or rows, whichever are fewer, are orthonormal.
 func TestOrthogonal(t *testing.T) {
 	for _, d := range [][2]int{{7, 3}, {3, 7}, {5, 5}} {
-		w := mat.NewDense(d[0], d[1], orthogonal(seed.New(1), d[0], d[1]))
+		w := orthogonal(seed.New(1), d[0], d[1])
 		var gram mat.Dense
 		if d[0] < d[1] {
 			gram.Mul(w, w.T())

@@ -1,4 +1,4 @@
-package s5
+package s5rl
 
 import (
 	"fmt"
@@ -70,8 +70,8 @@ func TestDiagonalization(t *testing.T) {
 func TestStepIsTheExactSolution(t *testing.T) {
 	const n, delta, u = 6, .3, 1.7
 	for _, blocks := range []int{1, 3} {
-		l := Layer{Width: 1, State: n, Blocks: blocks}
-		params, err := l.Init(seed.New(1))
+		l := s5{1, n, blocks}
+		params, err := l.init(seed.New(1), 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +80,9 @@ func TestStepIsTheExactSolution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, _ := l.parts()
+		p := l.parts(params)
 		for j := range l.kept() {
-			p.logStep.of(params)[j] = math.Log(delta)
+			p[2][j] = math.Log(delta)
 		}
 		// states returns the N real states V(·) + its conjugate.
 		states := func(x func(j int) complex128) []float64 {
@@ -94,7 +94,7 @@ func TestStepIsTheExactSolution(t *testing.T) {
 			}
 			return out
 		}
-		b := states(func(j int) complex128 { return complex(p.bRe.of(params)[j], p.bIm.of(params)[j]) })
+		b := states(func(j int) complex128 { return complex(p[3][j], p[4][j]) })
 		// d/dt (x, u) = (Sx + Bu, 0).
 		system, exponential := mat.NewDense(n+1, n+1, nil), new(mat.Dense)
 		s := normalPart(size)
@@ -109,9 +109,7 @@ func TestStepIsTheExactSolution(t *testing.T) {
 		want.SetVec(n, u)
 		x := make([]complex128, l.kept())
 		for range 5 {
-			if _, x, err = l.Step(params, x, []float64{u}, false); err != nil {
-				t.Fatal(err)
-			}
+			_, x = l.step(params, x, []float64{u}, false)
 			var next mat.VecDense
 			next.MulVec(exponential, want)
 			want.CopyVec(&next)
@@ -131,7 +129,7 @@ type sequence struct {
 	re, im        []float64
 }
 
-func (l Layer) random(length, batch int, share float64, root uint64) sequence {
+func (l s5) random(length, batch int, share float64, root uint64) sequence {
 	rng := seed.New(root, length, batch)
 	normals := func(n int) []float64 {
 		out := make([]float64, n)
@@ -140,7 +138,7 @@ func (l Layer) random(length, batch int, share float64, root uint64) sequence {
 		}
 		return out
 	}
-	s := sequence{length, batch, normals(length * batch * l.Width), make([]float64, length*batch), normals(batch * l.kept()), normals(batch * l.kept())}
+	s := sequence{length, batch, normals(length * batch * l.width), make([]float64, length*batch), normals(batch * l.kept()), normals(batch * l.kept())}
 	for i := range s.reset {
 		if rng.Float64() < share {
 			s.reset[i] = 1
@@ -150,9 +148,9 @@ func (l Layer) random(length, batch int, share float64, root uint64) sequence {
 }
 
 // plain returns the outputs [T, B, H] and last states by the recurrence.
-func (l Layer) plain(t *testing.T, params []float64, s sequence) (out []float64, last [][]complex128) {
+func (l s5) plain(t *testing.T, params []float64, s sequence) (out []float64, last [][]complex128) {
 	t.Helper()
-	out = make([]float64, s.length*s.batch*l.Width)
+	out = make([]float64, s.length*s.batch*l.width)
 	for b := range s.batch {
 		x := make([]complex128, l.kept())
 		for j := range x {
@@ -160,11 +158,8 @@ func (l Layer) plain(t *testing.T, params []float64, s sequence) (out []float64,
 		}
 		for k := range s.length {
 			at := k*s.batch + b
-			y, next, err := l.Step(params, x, s.u[at*l.Width:][:l.Width], s.reset[at] == 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			copy(out[at*l.Width:], y)
+			y, next := l.step(params, x, s.u[at*l.width:][:l.width], s.reset[at] == 1)
+			copy(out[at*l.width:], y)
 			x = next
 		}
 		last = append(last, x)
@@ -172,10 +167,10 @@ func (l Layer) plain(t *testing.T, params []float64, s sequence) (out []float64,
 	return out, last
 }
 
-// inputs are the tensors of Apply after the parameters.
-func (l Layer) inputs(s sequence) []any {
+// inputs are the tensors of apply after the parameters.
+func (l s5) inputs(s sequence) []any {
 	return []any{
-		tensors.FromFlatDataAndDimensions(s.u, s.length, s.batch, l.Width), tensors.FromFlatDataAndDimensions(s.reset, s.length, s.batch),
+		tensors.FromFlatDataAndDimensions(s.u, s.length, s.batch, l.width), tensors.FromFlatDataAndDimensions(s.reset, s.length, s.batch),
 		tensors.FromFlatDataAndDimensions(s.re, s.batch, l.kept()), tensors.FromFlatDataAndDimensions(s.im, s.batch, l.kept()),
 	}
 }
@@ -188,16 +183,16 @@ func TestScanIsTheRecurrence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Layer{Width: 3, State: 8, Blocks: 2}
-	params, err := l.Init(seed.New(2))
+	l := s5{3, 8, 2}
+	params, err := l.init(seed.New(2), 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	check := func(name string, s sequence) {
 		t.Helper()
 		out, err := CallOnceN(on, func(in []*Node) []*Node {
-			y, re, im := l.Apply(in[0], in[1], in[2], in[3], in[4])
-			return []*Node{y, re, im}
+			y, last := l.apply(in[0], in[1], in[2], number{in[3], in[4]})
+			return []*Node{y, last.re, last.im}
 		}, append([]any{params}, l.inputs(s)...)...)
 		if err != nil {
 			t.Fatal(err)
@@ -258,14 +253,14 @@ func TestGradients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Layer{Width: 2, State: 4, Blocks: 1}
-	params, err := l.Init(seed.New(7))
+	l := s5{2, 4, 1}
+	params, err := l.init(seed.New(7), 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := l.random(5, 2, .3, 8)
 	out, err := CallOnce(on, func(in []*Node) *Node {
-		y, _, _ := l.Apply(in[0], in[1], in[2], in[3], in[4])
+		y, _ := l.apply(in[0], in[1], in[2], number{in[3], in[4]})
 		return Gradient(ReduceAllSum(Square(y)), in[0])[0]
 	}, append([]any{params}, l.inputs(s)...)...)
 	if err != nil {
@@ -293,17 +288,17 @@ func TestGradients(t *testing.T) {
 
 // Steps are drawn between .001 and .1, and there are as many parameters as the parts say.
 func TestInit(t *testing.T) {
-	l := Layer{Width: 4, State: 256, Blocks: 1}
-	params, err := l.Init(seed.New(9))
+	l := s5{4, 256, 1}
+	params, err := l.init(seed.New(9), 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 3*128 + 4*128*4 + 4 + 2*(16+4); len(params) != want || l.Size() != want {
+	if want := 3*128 + 4*128*4 + 4 + 2*(16+4); len(params) != want || l.size() != want {
 		t.Errorf("%d parameters, want %d", len(params), want)
 	}
-	p, _ := l.parts()
+	p := l.parts(params)
 	mean := 0.
-	for _, x := range p.logStep.of(params) {
+	for _, x := range p[2] {
 		if x < math.Log(minStep) || x > math.Log(maxStep) {
 			t.Errorf("log Δ = %v", x)
 		}
@@ -314,16 +309,64 @@ func TestInit(t *testing.T) {
 		t.Errorf("mean log Δ is %v, want about %v", mean, middle)
 	}
 	for want, call := range map[string]func() error{
-		"state 3":  func() error { _, err := Layer{Width: 1, State: 3, Blocks: 1}.Init(seed.New(1)); return err },
-		"2 blocks": func() error { _, err := Layer{Width: 1, State: 6, Blocks: 2}.Init(seed.New(1)); return err },
-		"width 0":  func() error { _, err := Layer{State: 2, Blocks: 1}.Init(seed.New(1)); return err },
-		"a state of 1": func() error {
-			_, _, err := l.Step(params, make([]complex128, 1), make([]float64, 4), false)
-			return err
-		},
+		"state 3":  func() error { _, err := s5{1, 3, 1}.init(seed.New(1), 1, 1); return err },
+		"2 blocks": func() error { _, err := s5{1, 6, 2}.init(seed.New(1), 1, 1); return err },
+		"width 0":  func() error { _, err := s5{0, 2, 1}.init(seed.New(1), 1, 1); return err },
 	} {
 		if err := call(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want one with %q", err, want)
 		}
 	}
+}
+
+// parts are the parameters by part, see shapes.
+func (l s5) parts(params []float64) (all [][]float64) {
+	for _, shape := range l.shapes() {
+		all, params = append(all, params[:size(shape)]), params[size(shape):]
+	}
+	return all
+}
+
+// step makes one step of the recurrence in plain Go: from the state x [P] and the input u [H] it returns the output [H] and
+// the next state. With reset the state is cleared before the input comes.
+func (l s5) step(params []float64, x []complex128, u []float64, reset bool) (out []float64, next []complex128) {
+	p := l.parts(params)
+	next = make([]complex128, l.kept())
+	for j := range next {
+		lambda := complex(p[0][j], p[1][j])
+		decay := cmplx.Exp(lambda * complex(math.Exp(p[2][j]), 0))
+		input := 0i
+		for h, v := range u {
+			at := j*l.width + h
+			input += complex(p[3][at], p[4][at]) * complex(v, 0)
+		}
+		next[j] = (decay - 1) / lambda * input
+		if !reset {
+			next[j] += decay * x[j]
+		}
+	}
+	g := make([]float64, l.width)
+	for h := range g {
+		y := p[7][h] * u[h]
+		for j, s := range next {
+			at := h*l.kept() + j
+			y += 2 * real(complex(p[5][at], p[6][at])*s)
+		}
+		g[h] = geluOf(y)
+	}
+	out = make([]float64, l.width)
+	for h := range out {
+		value, gate := p[9][h], p[11][h]
+		for k, v := range g {
+			value += p[8][h*l.width+k] * v
+			gate += p[10][h*l.width+k] * v
+		}
+		out[h] = u[h] + value/(1+math.Exp(-gate))
+	}
+	return out, next
+}
+
+// geluOf is x·Φ(x) by the approximation with tanh that jax.nn.gelu has by default.
+func geluOf(x float64) float64 {
+	return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+.044715*x*x*x)))
 }
