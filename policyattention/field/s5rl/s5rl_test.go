@@ -65,7 +65,7 @@ func collected(t *testing.T, c Config) (*rollouts, []float32) {
 }
 
 // written is the network on one row of tokens, in float64, written out from the parameters by
-// name and with the recurrence of package s5.
+// name and with the recurrence.
 func written(t *testing.T, c Config, params []float32, s shown) (logits [][]float64, values []float64) {
 	t.Helper()
 	of := map[string][]float64{}
