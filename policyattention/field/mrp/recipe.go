@@ -123,6 +123,7 @@ func (r Recipe) Train(ctx context.Context, on compute.Backend, n Network, params
 	variable := store.RootScope().VariableWithValue("params", params)
 	adam := optimizer.Adam().LearningRate(r.Rate).Epsilon(1e-8).Done()
 	exec, err := model.NewExec(on, store, func(scope *model.Scope, in []*Node) *Node {
+		scope.SetTraining(in[0].Graph(), true) // else a backend may take the variable for a constant
 		p := variable.NodeValue(in[0].Graph())
 		loss := r.loss(n, p, in[0], in[1])
 		adam.UpdateGraph(scope, p.Graph(), Add(loss, MulScalar(ReduceAllSum(Square(p)), r.Decay/2)))
