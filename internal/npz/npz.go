@@ -181,25 +181,35 @@ func (r *Reader) bytes() int { return r.elements * max(r.size, 8) }
 
 // Numbers calls yield for each number, in the order of the file, with its index in
 // row-major order.
-func (r *Reader) Numbers(yield func(i int, v float64) error) error {
+func (r *Reader) Numbers(yield func(i int, v float64) error) error { return r.numbers(false, yield) }
+
+// Nonzeros is Numbers without those that are 0.
+func (r *Reader) Nonzeros(yield func(i int, v float64) error) error { return r.numbers(true, yield) }
+
+func (r *Reader) numbers(sparse bool, yield func(i int, v float64) error) error {
 	number, ok := kinds[r.Type]
 	if !ok {
 		return fmt.Errorf("type %q, want little-endian float64, float32 or integers, as numpy.asarray(x, float) is", r.Type)
 	}
-	place := r.place()
-	chunk := make([]byte, 1<<13*r.size)
+	chunk := make([]byte, 1<<10*r.size)
 	for i := 0; i < r.elements; {
 		n := min(len(chunk), (r.elements-i)*r.size)
 		if _, err := io.ReadFull(r.from, chunk[:n]); err != nil {
 			return fmt.Errorf("truncated: the shape %v takes %d numbers: %w", r.Shape, r.elements, err)
+		}
+		if sparse && zero(chunk[:n]) {
+			i += n / r.size
+			continue
 		}
 		for at := 0; at < n; at += r.size {
 			v := number(chunk[at:])
 			if math.IsNaN(v) && r.Type[1] == 'i' {
 				return fmt.Errorf("element %d lies beyond 2⁵³, up to which float64 holds integers", i)
 			}
-			if err := yield(place(i), v); err != nil {
-				return err
+			if !sparse || v != 0 {
+				if err := yield(r.place(i), v); err != nil {
+					return err
+				}
 			}
 			i++
 		}
@@ -207,20 +217,28 @@ func (r *Reader) Numbers(yield func(i int, v float64) error) error {
 	return nil
 }
 
-// place returns the function from an element's place in the file to its row-major index.
-func (r *Reader) place() func(i int) int {
-	if !r.fortran {
-		return func(i int) int { return i }
-	}
-	return func(i int) int { // the first index is the fastest
-		at, stride := 0, r.elements
-		for _, n := range r.Shape {
-			stride /= n
-			at += i % n * stride
-			i /= n
+// zero returns whether all bytes are.
+func zero(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.LittleEndian.Uint64(b) != 0 {
+			return false
 		}
-		return at
 	}
+	return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
+}
+
+// place returns the row-major index of an element by its place in the file.
+func (r *Reader) place(i int) int {
+	if !r.fortran {
+		return i
+	}
+	at, stride := 0, r.elements // the first index is the fastest
+	for _, n := range r.Shape {
+		stride /= n
+		at += i % n * stride
+		i /= n
+	}
+	return at
 }
 
 // Array reads the numbers as an array.

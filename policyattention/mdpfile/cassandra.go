@@ -226,22 +226,24 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64)) error
 		}
 		given++
 	}
-	wanted, last := 1, axes[len(axes)-1].size
+	last := axes[len(axes)-1].size
+	if given == 1 && len(axes) == 3 && c.take("identity") {
+		for i := range int32(last) {
+			set([4]int32{key[0], i, -1}, 0)
+			set([4]int32{key[0], i, i}, 1)
+		}
+		return c.tooMuch()
+	}
+	wanted := 1
 	for _, x := range axes[given:] {
 		if wanted *= x.size; wanted > MaxTransitions {
 			return fmt.Errorf("a matrix of more than %d numbers", MaxTransitions)
 		}
 	}
 	var body func(i int) float64
-	switch uniform, identity, reset := c.take("uniform"), c.take("identity"), c.take("reset"); {
+	switch uniform, reset := c.take("uniform"), c.take("reset"); {
 	case uniform && given < len(axes):
 		body = func(int) float64 { return 1 / float64(last) }
-	case identity && given == 1 && len(axes) == 3:
-		for i := range int32(last) {
-			set([4]int32{key[0], i, -1}, 0)
-			set([4]int32{key[0], i, i}, 1)
-		}
-		return c.tooMuch()
 	case reset && len(c.Start) == last && given < len(axes):
 		body = func(i int) float64 { return c.Start[i%last] }
 	case reset:
@@ -268,7 +270,7 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64)) error
 
 // tooMuch returns an error where a few words stand for very many numbers.
 func (c *cassandra) tooMuch() error {
-	if most := 1<<23 + c.size; c.work > most {
+	if most := 1<<22 + c.size; c.work > most {
 		return fmt.Errorf("it stands for more than %d numbers with what is before it; write it as a .csv of transitions", most)
 	}
 	return nil
@@ -294,8 +296,11 @@ func (c *cassandra) transition(key [4]int32, p float64) {
 				*row = append(*row, cell{key[2], p})
 			case key[2] < 0:
 				*row = (*row)[:0]
-				if c.work += n; p == 0 || c.tooMuch() != nil {
+				if p == 0 {
 					continue
+				}
+				if c.work += n; c.tooMuch() != nil {
+					return
 				}
 				for t := range int32(n) {
 					*row = append(*row, cell{t, p})
@@ -365,7 +370,7 @@ func (c *cassandra) finish() error {
 // expected returns the mean of R(a, s, t, ·) over the observations of t after a.
 func (c *cassandra) expected(a, s, t int32) (float64, error) {
 	sum, weight := 0.0, 0.0
-	if c.work += c.observations.size; c.work > 1<<26+64*c.size {
+	if c.work += c.observations.size; c.work > 1<<21+2*c.size {
 		return 0, fmt.Errorf("too many transitions (%d) for rewards that depend on %d observations", len(c.list), c.observations.size)
 	}
 	for o := range int32(c.observations.size) {

@@ -22,7 +22,7 @@ const (
 	// MaxBytes is the size above which a file is refused, unpacked if it is packed by gzip.
 	MaxBytes = 2 << 30
 	// MaxTransitions is how many transitions a file may have (nonzero entries of P).
-	MaxTransitions = 1 << 26
+	MaxTransitions = 1 << 25
 	// maxPacked is how many times its size a file packed by gzip may take.
 	maxPacked = 100
 )

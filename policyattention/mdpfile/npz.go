@@ -72,7 +72,7 @@ func readArchive(data []byte) (*archive, error) {
 		case strings.ContainsAny(r.Type, "US"):
 			x.words[name], err = r.Strings()
 		case len(r.Shape) == 3:
-			x.cubes[name], err = cube(r)
+			x.cubes[name], err = cube(r, len(data))
 		case len(r.Shape) > 3:
 			err = fmt.Errorf("shape %v, want at most three axes", r.Shape)
 		default:
@@ -86,35 +86,30 @@ func readArchive(data []byte) (*archive, error) {
 	return x, err
 }
 
-// cube reads the numbers of three axes that are not zero.
-func cube(r *npz.Reader) (*tensor, error) {
+// cube reads the numbers of three axes that are not zero. A packed file stands for many
+// times its size, but not without end.
+func cube(r *npz.Reader, size int) (*tensor, error) {
 	t := &tensor{shape: r.Shape}
-	rows, width := r.Shape[0]*r.Shape[1], r.Shape[2]
-	if rows > MaxTransitions {
-		return nil, fmt.Errorf("%d rows, want at most %d", rows, MaxTransitions)
+	rows, width, most := r.Shape[0]*r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<24+8*size)
+	if rows > most {
+		return nil, fmt.Errorf("%d rows, want at most %d", rows, most)
 	}
-	t.rows.Offset = append(make([]int, 0, min(rows, 1<<16)+1), 0)
-	var places, states []int32
-	sorted := true
-	err := r.Numbers(func(i int, v float64) error {
-		if v == 0 {
-			return nil
-		}
+	var places []int32
+	err := r.Nonzeros(func(i int, v float64) error {
 		if math.IsNaN(v) {
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
 		}
-		if len(states) == MaxTransitions {
-			return fmt.Errorf("more than %d numbers that are not 0", MaxTransitions)
+		if len(places) == most {
+			return fmt.Errorf("more than %d numbers that are not 0", most)
 		}
-		row := int32(i / width)
-		sorted = sorted && (len(places) == 0 || row >= places[len(places)-1])
-		places, states, t.rows.P = append(places, row), append(states, int32(i%width)), append(t.rows.P, v)
+		places = append(places, int32(i/width))
+		t.rows.Add(i%width, v)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.rows, err = mdp.Triplets(rows, places, states, t.rows.P)
+	t.rows, err = mdp.Triplets(rows, places, t.rows.State, t.rows.P)
 	return t, err
 }
 

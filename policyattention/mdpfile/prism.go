@@ -122,7 +122,7 @@ func (p *prism) transitions(data []byte) error {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-	if len(p.edges) != want || p.n > 4*len(p.edges)+1<<10 {
+	if p.n == 0 || len(p.edges) != want || p.n > 4*len(p.edges)+1<<10 {
 		return fmt.Errorf("%d transitions of %d states, but the first line says %d", len(p.edges), p.n, want)
 	}
 	return nil
