@@ -112,9 +112,21 @@ func faithfully(x, y, size float64) bool {
 	return x == y || off <= faithful*size && off <= visible*max(1, math.Abs(y))
 }
 
-// value returns V^π [S]: the plain one of an ordinary solve and, where that is not right to rounding
-// in each state, a refined one instead.
-func (m *MDP) value(pi *mat.Dense) (plain []float64, v []double, err error) {
+// goal is the share of what is added up to which values are refined where more than rounding
+// of ordinary numbers is asked for.
+func (m *MDP) goal() float64 {
+	if m.States() <= direct {
+		return 0x1p-98
+	}
+	return 0x1p-72
+}
+
+// benign returns whether the rounding of a backup is too small to show.
+func (m *MDP) benign() bool { return float64(m.States())*0x1p-52*m.Bound() <= visible }
+
+// value returns V^π [S], refined, and the plain one of an ordinary solve where that is right to
+// rounding in each state.
+func (m *MDP) value(pi *mat.Dense) (v []double, plain []float64, err error) {
 	solve, err := m.solver(pi)
 	if err != nil {
 		return nil, nil, err
@@ -122,28 +134,32 @@ func (m *MDP) value(pi *mat.Dense) (plain []float64, v []double, err error) {
 	plain = m.rewardsUnder(pi)
 	solve(plain)
 	v = doubles(plain)
-	last, size := m.refine(pi, solve, v, faithful/16)
+	goal := faithful / 16
+	if !m.benign() {
+		goal = m.goal()
+	}
+	last, size := m.refine(pi, solve, v, goal)
 	if !(last <= wrong) && m.States() > direct && m.States() <= fallback {
 		if solve, err = m.system(pi).factors(); err != nil {
 			return nil, nil, err
 		}
-		last, size = m.refine(pi, solve, v, faithful/16)
+		last, size = m.refine(pi, solve, v, goal)
 	}
 	if !(last <= wrong) {
 		return nil, nil, fmt.Errorf("mdp: the value of a policy at γ=%v was found only to %.2g of itself; take a smaller gamma", m.Gamma, last)
 	}
 	for s, x := range v {
 		if !faithfully(plain[s], x.float(), size[s]) {
-			return nil, v, nil
+			return v, nil, nil
 		}
 	}
-	return plain, nil, nil
+	return v, plain, nil
 }
 
 // stateValue returns V^π [S].
 func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
-	plain, v, err := m.value(pi)
-	if v != nil {
+	v, plain, err := m.value(pi)
+	if err == nil && plain == nil {
 		plain = rounded(v)
 	}
 	return plain, err

@@ -70,18 +70,15 @@ func (m *MDP) PolicyValue(pi *mat.Dense) (*mat.Dense, error) {
 	if err := m.CheckPolicy(pi); err != nil {
 		return nil, err
 	}
-	plain, v, err := m.value(pi)
-	if err != nil {
+	v, plain, err := m.value(pi)
+	switch s, a := m.R.Dims(); {
+	case err != nil:
 		return nil, err
-	}
-	// The rounding of a backup shows only where far more is added up than is left.
-	if s, a := m.R.Dims(); v != nil || !(float64(s)*0x1p-52*m.Bound() <= visible) {
-		if v == nil {
-			v = doubles(plain)
-		}
+	case plain != nil && m.benign():
+		return m.backup(plain), nil
+	default:
 		return m.values(v, make([]double, s*a), make([]float64, s*a)), nil
 	}
-	return m.backup(plain), nil
 }
 
 // StateValue returns the state values V^π [S] of the policy pi [S, A]; see PolicyValue.

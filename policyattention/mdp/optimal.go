@@ -52,58 +52,62 @@ func (o *Optimum) Uncertain() (state int, share float64) {
 	return state, share
 }
 
-// sweeps are the rounds of sweep, and evaluations its sweeps without a change of policy in each.
 const (
-	sweeps      = 500
-	evaluations = 5
+	evaluations = 5   // sweeps without a change of policy after each with
+	sweeps      = 20  // such rounds before a solve
+	solves      = 100 // at most
 )
 
 // sweep improves the policy by modified policy iteration (Puterman and Shin, 1978), whose
-// Gauss–Seidel sweeps go up and down the states in turn, until a round changes nothing. At
-// γ = 1 it starts from the value of the policy, which surely ends, and so do then all that
-// it comes to.
-func (m *MDP) sweep(policy []int) error {
+// Gauss–Seidel sweeps go up and down the states in turn, with a solve now and then, until nothing
+// changes by more than rounding. It returns values [S] that are nearly those of the policy. At γ = 1 it
+// starts from the value of the policy, which surely ends, and so do then all that it comes to.
+func (m *MDP) sweep(policy []int) ([]double, error) {
 	n, a := m.R.Dims()
 	v, terminal := make([]float64, n), m.isTerminal()
-	if m.Gamma == 1 {
-		var err error
-		if v, err = m.stateValue(m.greedy(policy)); err != nil {
-			return err
-		}
-	}
 	value := func(s, j int) float64 { return m.R.At(s, j) + float64(m.Gamma*m.Expect(s, j, v)) }
-	for round := range sweeps {
-		changed := false
+	pass := func(down bool, visit func(s int)) {
 		for i := range n {
-			s := i
-			if round%2 == 1 {
-				s = n - 1 - i
+			if down {
+				i = n - 1 - i
 			}
-			if terminal[s] {
-				continue
-			}
-			best, now := policy[s], value(s, policy[s])
-			for j, top := 0, now+1e-12*math.Abs(now); j < a; j++ {
-				if x := value(s, j); x > top { // −∞ where the action does not exist
-					best, top, now, changed = j, x, x, true
-				}
-			}
-			policy[s], v[s] = best, now
-		}
-		if !changed {
-			return nil
-		}
-		for sweep := range evaluations {
-			for i := range n {
-				s := i
-				if sweep%2 == 0 {
-					s = n - 1 - i
-				}
-				v[s] = value(s, policy[s])
+			if !terminal[i] {
+				visit(i)
 			}
 		}
 	}
-	return nil
+	changed := false
+	improve := func(s int) {
+		best, now := policy[s], value(s, policy[s])
+		for j, top := 0, now+1e-14*math.Abs(now); j < a; j++ {
+			if x := value(s, j); x > top { // −∞ where the action does not exist
+				best, top, now, changed = j, x, x, true
+			}
+		}
+		policy[s], v[s] = best, now
+	}
+	evaluate := func(s int) { v[s] = value(s, policy[s]) }
+	for range solves {
+		for round := range sweeps {
+			if round > 0 || m.Gamma < 1 {
+				changed = false
+				pass(round%2 == 1, improve)
+				if !changed {
+					return doubles(v), nil
+				}
+			}
+			for sweep := range evaluations {
+				pass(sweep%2 == 0, evaluate)
+			}
+		}
+		pi := m.greedy(policy)
+		rest, _ := m.residual(pi, doubles(v))
+		m.system(pi).krylov(rest, 1e-4)
+		for s, x := range rest {
+			v[s] += x
+		}
+	}
+	return doubles(v), nil
 }
 
 // howard is policy iteration as in a textbook. An action replaces the current one only when
@@ -148,12 +152,11 @@ func (m *MDP) howard(policy []int) (q *mat.Dense, iterations int, err error) {
 // it is right to rounding in each entry.
 func (m *MDP) Optimal() (*Optimum, error) {
 	policy, start := m.anyPolicy(), (*mat.Dense)(nil)
-	iterations, goal := 0, 0x1p-98
+	iterations, v := 0, make([]double, m.States())
 	var err error
 	switch {
 	case m.States() > direct:
-		goal = 0x1p-72
-		if err = m.unmetered().sweep(policy); err != nil {
+		if v, err = m.unmetered().sweep(policy); err != nil {
 			return nil, err
 		}
 	case 1-m.Gamma >= ordinary:
@@ -164,7 +167,7 @@ func (m *MDP) Optimal() (*Optimum, error) {
 			m.OptimalityBackup(start) // which is what a textbook's certificate takes
 		}
 	}
-	e, err := m.unmetered().exact(policy, goal)
+	e, err := m.unmetered().exact(policy, v)
 	if err != nil {
 		return nil, err
 	}
@@ -203,12 +206,16 @@ const (
 )
 
 // exact improves the policy until no action has an advantage above rounding.
-func (m *MDP) exact(policy []int, goal float64) (*exactly, error) {
+func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 	n, a := m.R.Dims()
 	e := &exactly{size: make([]float64, n*a)}
 	e.Policy, e.optimal = policy, make([]bool, n*a)
-	v, advantages := make([]double, n), make([]double, n*a)
-	tolerance := 16 * goal
+	advantages := make([]double, n*a)
+	goal := m.goal()
+	tolerance := 16 * goal // of an advantage, as a share of what is added up
+	if n > direct { // smaller ones change no value by more than rounding
+		tolerance = max(tolerance, 0x1p-48*(1-m.Gamma))
+	}
 	for e.Iterations = 1; ; e.Iterations++ {
 		pi := m.greedy(policy)
 		solve, err := m.solver(pi)
@@ -239,17 +246,18 @@ func (m *MDP) exact(policy []int, goal float64) (*exactly, error) {
 			return nil, fmt.Errorf("mdp: policy iteration at γ=%v did not settle in %d rounds", m.Gamma, mostIterations)
 		}
 		if !changed {
-			return e, m.conclude(e, v, advantages, tolerance, solve)
+			return e, m.conclude(e, advantages, tolerance, solve)
 		}
 	}
 }
 
-// conclude fills the optimum from its values v [S] and advantages [S·A].
-func (m *MDP) conclude(e *exactly, v, advantages []double, tolerance float64, solve solver) error {
+// conclude fills the optimum from its Q and the advantages [S·A] behind it.
+func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve solver) error {
 	n, a := m.R.Dims()
-	e.V, e.Error = rounded(v), make([]float64, n)
+	e.V, e.Error = make([]float64, n), make([]float64, n)
 	top := 0.0 // ‖max_a advantage‖∞ and its rounding
 	for s := range n {
+		e.V[s] = slices.Max(e.Q.RawRowView(s))
 		high := math.Inf(-1)
 		for j := range a {
 			i := s*a + j

@@ -4,8 +4,10 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/seed"
@@ -37,9 +39,21 @@ func (m rational) backup(i int, v []*big.Rat) *big.Rat {
 	return sum.Add(sum, rat(m.R.At(i/a, i%a)))
 }
 
+// under returns r^π + γ Σ P^π v of state s for the policy pi [S, A], its row divided by its sum.
+func (m rational) under(pi *mat.Dense, s int, v []*big.Rat) *big.Rat {
+	sum, total := new(big.Rat), new(big.Rat)
+	for a, w := range pi.RawRowView(s) {
+		if w != 0 {
+			sum.Add(sum, new(big.Rat).Mul(rat(w), m.backup(s*len(pi.RawRowView(s))+a, v)))
+			total.Add(total, rat(w))
+		}
+	}
+	return sum.Quo(sum, total)
+}
+
 // solve solves (I − γP^π) v = r^π by Gauss–Jordan elimination.
-func (m rational) solve(policy []int) []*big.Rat {
-	n, a := m.R.Dims()
+func (m rational) solve(pi *mat.Dense) []*big.Rat {
+	n := m.States()
 	rows := make([][]*big.Rat, n)
 	for s := range rows {
 		rows[s] = make([]*big.Rat, n+1)
@@ -47,11 +61,10 @@ func (m rational) solve(policy []int) []*big.Rat {
 		for t := range unit {
 			unit[t] = new(big.Rat)
 		}
-		i := s*a + policy[s]
-		r := m.backup(i, unit)
+		r := m.under(pi, s, unit)
 		for t := range unit {
 			unit[t] = rat(1)
-			x := new(big.Rat).Sub(r, m.backup(i, unit)) // −γP(t|s)
+			x := new(big.Rat).Sub(r, m.under(pi, s, unit)) // −γP(t|s)
 			if unit[t] = new(big.Rat); s == t {
 				x.Add(x, rat(1))
 			}
@@ -88,7 +101,7 @@ func (m rational) solve(policy []int) []*big.Rat {
 func (m rational) optimal(policy []int) (v []*big.Rat, best []bool) {
 	n, a := m.R.Dims()
 	for {
-		v = m.solve(policy)
+		v = m.solve(m.greedy(policy))
 		best = make([]bool, n*a)
 		changed := false
 		for s := range n {
@@ -189,15 +202,17 @@ func hard(rng *rand.Rand) Model {
 	return m
 }
 
-// TestRational holds Optimal against exact rational arithmetic: the values of every state
-// within 1e-9 of max(1, |V*|) and within the error that it states, the same optimal actions.
+// TestRational holds Optimal and PolicyValue against exact rational arithmetic: the values of
+// every state within 1e-9 of max(1, |V|) and, of V*, within the error that is stated, and the same
+// optimal actions.
 func TestRational(t *testing.T) {
 	n := 1000
 	if testing.Short() {
 		n = 200
 	}
 	for i := range n {
-		model := hard(seed.New(50, "rational", i))
+		rng := seed.New(50, "rational", i)
+		model := hard(rng)
 		m, err := model.Build()
 		if err != nil {
 			t.Errorf("problem %d was refused: %v", i, err)
@@ -209,20 +224,44 @@ func TestRational(t *testing.T) {
 			continue
 		}
 		exact := rational{m, m.isTerminal()}
-		want, best := exact.optimal(append([]int(nil), got.Policy...))
+		want, best := exact.optimal(slices.Clone(got.Policy))
 		for s, v := range want {
-			x, _ := v.Float64()
-			off, _ := new(big.Rat).Sub(v, rat(got.V[s])).Float64()
-			if off = math.Abs(off); off > 1e-9*max(1, math.Abs(x)) || off > got.Error[s] {
-				t.Errorf("problem %d (γ = %v), state %d: V* = %v, got %v, off by %.2g, said %.2g", i, model.Gamma, s, x, got.V[s], off, got.Error[s])
+			if off, size := distance(v, got.V[s]); off > 1e-9*size || off > got.Error[s] {
+				t.Errorf("problem %d (γ = %v), state %d: V* = %v, off by %.2g, said %.2g", i, model.Gamma, s, got.V[s], off, got.Error[s])
 			}
 			for a := range m.Actions() {
 				// With γ that near 1 and scales 1e21 apart, advantages can be below 1e-30 of values.
 				is := best[s*m.Actions()+a]
 				if unresolved := m.Gamma > 1-1e-8 && m.Gamma < 1; got.Optimal(s, a) != is && (is || !unresolved) {
-					t.Errorf("problem %d (γ = %v): state %d, action %d: optimal %v, want %v", i, model.Gamma, s, a, got.Optimal(s, a), best[s*m.Actions()+a])
+					t.Errorf("problem %d (γ = %v), state %d, action %d: optimal %v, want %v", i, model.Gamma, s, a, got.Optimal(s, a), is)
+				}
+			}
+		}
+		pi := m.Uniform()
+		pi.Apply(func(s, _ int, w float64) float64 { return w * math.Pow(rng.Float64(), 30) }, pi)
+		for s := range pi.RawMatrix().Rows {
+			row := pi.RawRowView(s)
+			floats.Scale(1/floats.Sum(row), row)
+		}
+		q, err := m.PolicyValue(pi)
+		if err != nil {
+			t.Errorf("problem %d (γ = %v): %v", i, model.Gamma, err)
+			continue
+		}
+		v := exact.solve(pi)
+		for k := range best {
+			if s, a := k/m.Actions(), k%m.Actions(); m.Exists(s, a) {
+				if off, size := distance(exact.backup(k, v), q.At(s, a)); off > 1e-9*size {
+					t.Errorf("problem %d (γ = %v), state %d, action %d: Q^π = %v, off by %.2g", i, model.Gamma, s, a, q.At(s, a), off)
 				}
 			}
 		}
 	}
+}
+
+// distance returns |want − got|, and max(1, |want|).
+func distance(want *big.Rat, got float64) (off, size float64) {
+	off, _ = new(big.Rat).Sub(want, rat(got)).Float64()
+	size, _ = want.Float64()
+	return math.Abs(off), max(1, math.Abs(size))
 }

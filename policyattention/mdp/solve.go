@@ -37,7 +37,7 @@ func (m *MDP) solver(pi *mat.Dense) (solver, error) {
 	if n <= direct {
 		return c.factors()
 	}
-	return c.krylov, nil
+	return func(b []float64) { c.krylov(b, near) }, nil
 }
 
 // textbook factors I − γP^π by partial pivoting.
@@ -261,13 +261,13 @@ func (c *system) precondition(z, r []float64) {
 }
 
 const (
-	krylovTolerance = 1e-9 // of the residual's 2-norm; refinement asks again for what is left
-	krylovCap       = 2000 // iterations
+	near      = 1e-9 // the share of a residual's 2-norm that krylov leaves; refinement asks again for it
+	krylovCap = 2000 // iterations
 )
 
-// krylov is a solver: BiCGSTAB (van der Vorst, 1992) behind a Gauss–Seidel sweep. It returns the
-// best of its iterates.
-func (c *system) krylov(b []float64) {
+// krylov solves to the given share of the residual's 2-norm by BiCGSTAB (van der Vorst, 1992)
+// behind a Gauss–Seidel sweep. What it returns is the best of its iterates.
+func (c *system) krylov(b []float64, tolerance float64) {
 	n := len(b)
 	r := c.ordered(b)
 	vector := func() []float64 { return make([]float64, n) }
@@ -276,7 +276,7 @@ func (c *system) krylov(b []float64) {
 	least := start
 	rho, alpha, omega := 1.0, 1.0, 1.0
 	for range krylovCap {
-		if least <= krylovTolerance*start {
+		if least <= tolerance*start {
 			break
 		}
 		next := dot(shadow, r)

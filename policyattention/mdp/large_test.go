@@ -1,0 +1,138 @@
+package mdp
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/seed"
+)
+
+// grid is a grid of side·side states with moves up, right, down and left that slip sideways
+// with probability .1 each. Each step costs 1 where there is a goal, the last state, which ends;
+// otherwise rewards are drawn.
+func grid(t testing.TB, side int, gamma float64, goal bool) *MDP {
+	t.Helper()
+	s := side * side
+	model := Model{Gamma: gamma, R: mat.NewDense(s, 4, nil), Meaning: Meaning{Rows: side, Columns: side}}
+	rng := seed.New(5, "grid")
+	moves := [4][2]int{{-1, 0}, {0, 1}, {1, 0}, {0, -1}}
+	for i := range s {
+		for a := range 4 {
+			for turn, p := range map[int]float64{0: .8, 1: .1, 3: .1} {
+				d := moves[(a+turn)%4]
+				y, x := i/side+d[0], i%side+d[1]
+				if y < 0 || y >= side || x < 0 || x >= side {
+					y, x = i/side, i%side
+				}
+				model.P.Add(y*side+x, p)
+			}
+			model.P.EndRow()
+			model.R.Set(i, a, -1)
+			if !goal {
+				model.R.Set(i, a, rng.Float64())
+			}
+		}
+	}
+	if goal {
+		model.Terminal = []int{s - 1}
+	}
+	return testkit.Must(model.Build())(t)
+}
+
+// forest is the management of a forest that grows through s ages and burns with probability .1
+// (Chadès et al., pymdptoolbox): wait or cut.
+func forest(t testing.TB, s int, gamma float64) *MDP {
+	t.Helper()
+	model := Model{Gamma: gamma, R: mat.NewDense(s, 2, nil)}
+	for i := range s {
+		model.P.Add(0, .1)
+		model.P.Add(min(i+1, s-1), .9)
+		model.P.EndRow()
+		model.P.Add(0, 1)
+		model.P.EndRow()
+		if i > 0 {
+			model.R.Set(i, 1, 1)
+		}
+	}
+	model.R.Set(s-1, 0, 4)
+	model.R.Set(s-1, 1, 2)
+	return testkit.Must(model.Build())(t)
+}
+
+// scattered has so many successors a state-action pair, drawn uniformly.
+func scattered(t testing.TB, s, a, successors int, gamma float64) *MDP {
+	t.Helper()
+	rng := seed.New(6, "scattered")
+	model := Model{Gamma: gamma, R: mat.NewDense(s, a, nil)}
+	row := make([]float64, successors)
+	for i := range s * a {
+		dirichlet(rng, row)
+		for k, p := range row {
+			to := rng.IntN(s)
+			if successors == s {
+				to = k
+			}
+			model.P.Add(to, p)
+		}
+		model.P.EndRow()
+		model.R.Set(i/a, i%a, 2*rng.Float64()-1)
+	}
+	return testkit.Must(model.Build())(t)
+}
+
+// cycle goes through all states in an order that is drawn, or stays for nothing; one step pays.
+func cycle(t testing.TB, s int, gamma float64) *MDP {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	order := rng.Perm(s)
+	next := make([]int, s)
+	for i, x := range order {
+		next[x] = order[(i+1)%s]
+	}
+	model := Model{Gamma: gamma, R: mat.NewDense(s, 2, nil)}
+	for i := range s {
+		model.P.Add(next[i], 1)
+		model.P.EndRow()
+		model.P.Add(i, 1)
+		model.P.EndRow()
+	}
+	model.R.Set(order[0], 0, 1)
+	return testkit.Must(model.Build())(t)
+}
+
+func BenchmarkOptimal(b *testing.B) {
+	for _, x := range []struct {
+		name string
+		make func() *MDP
+	}{
+		{"dense S=2000", func() *MDP { return scattered(b, 2000, 2, 2000, .99) }},
+		{"forest S=5000", func() *MDP { return forest(b, 5000, .99) }},
+		{"scattered S=1e5", func() *MDP { return scattered(b, 100_000, 4, 5, .99) }},
+		{"cycle S=1e5 γ=.9999", func() *MDP { return cycle(b, 100_000, .9999) }},
+		{"grid S=1e4", func() *MDP { return grid(b, 100, .99, false) }},
+		{"grid S=1e4 to a goal", func() *MDP { return grid(b, 100, .99, true) }},
+		{"grid S=1e4 to a goal γ=1", func() *MDP { return grid(b, 100, 1, true) }},
+		{"grid S=1e4 γ=.9999", func() *MDP { return grid(b, 100, .9999, false) }},
+		{"grid S=1e5", func() *MDP { return grid(b, 316, .99, false) }},
+		{"grid S=1e5 to a goal", func() *MDP { return grid(b, 316, .99, true) }},
+		{"grid S=1e5 to a goal γ=1", func() *MDP { return grid(b, 316, 1, true) }},
+		{"grid S=1e5 γ=.9999", func() *MDP { return grid(b, 316, .9999, false) }},
+		{"grid S=1e6", func() *MDP { return grid(b, 1000, .99, false) }},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			m := x.make()
+			for b.Loop() {
+				o, err := m.Optimal()
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, share := o.Uncertain()
+				b.ReportMetric(share, "error")
+				b.ReportMetric(float64(o.Iterations), "rounds")
+			}
+		})
+	}
+}

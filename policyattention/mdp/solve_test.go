@@ -1,0 +1,281 @@
+package mdp
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/testkit"
+)
+
+// TestSolvers holds three solvers that share nothing against each other, on problems above the
+// size from which Optimal iterates.
+func TestSolvers(t *testing.T) {
+	for name, m := range map[string]*MDP{
+		"scattered": scattered(t, 600, 2, 3, .99), "dense": scattered(t, 520, 2, 520, .999), "cycle": cycle(t, 700, .9999),
+		"forest": forest(t, 600, .96), "grid": grid(t, 25, .9999, false), "goal": grid(t, 25, .99, true), "end": grid(t, 25, 1, true),
+	} {
+		pi := m.Uniform()
+		values := map[string][]float64{}
+		zeros := make([]float64, m.States())
+		for solver, prepare := range map[string]func() (solver, error){
+			"factors": m.system(pi).factors, "textbook": func() (solver, error) { return m.textbook(pi) }, "krylov": func() (solver, error) { return m.solver(pi) },
+		} {
+			if solver == "textbook" && m.Gamma == 1 {
+				continue // it does not know which states end
+			}
+			v := doubles(zeros)
+			if last, _ := m.refine(pi, testkit.Must(prepare())(t), v, 0x1p-60); !(last <= 0x1p-60) {
+				t.Errorf("%s by %s: refined to %.2g only", name, solver, last)
+			}
+			values[solver] = rounded(v)
+		}
+		for solver, v := range values {
+			for s, x := range v {
+				if want := values["factors"][s]; math.Abs(x-want) > 1e-15*math.Abs(want) {
+					t.Errorf("%s by %s: V^π(%d) = %v, by factors %v", name, solver, s, x, want)
+				}
+			}
+		}
+		// V* is a fixed point of the Bellman backup, and no policy is better.
+		got := testkit.Must(m.Optimal())(t)
+		if _, share := got.Uncertain(); !(share < 1e-12) {
+			t.Errorf("%s: certain to %.2g only", name, share)
+		}
+		if d := MaxAbsDiff(m.OptimalityBackup(got.Q), got.Q); d > 1e-14*norm(got.V) {
+			t.Errorf("%s: Q* is %.2g from its own backup", name, d)
+		}
+		for s, v := range values["factors"] {
+			if v > got.V[s]+got.Error[s] {
+				t.Errorf("%s: the uniform policy is worth %v in state %d, V* = %v", name, v, s, got.V[s])
+			}
+		}
+	}
+}
+
+// TestFactors solves what textbook elimination cannot: two halves that are left with a
+// probability of 1e-18, at γ = 1 − 1e-15.
+func TestFactors(t *testing.T) {
+	const leave = 1e-18
+	model := Model{Gamma: 1 - 1e-15, R: mat.NewDense(2, 1, []float64{1, 0})}
+	model.P.Add(0, 1)
+	model.P.Add(1, leave)
+	model.P.EndRow()
+	model.P.Add(1, 1)
+	model.P.EndRow()
+	m := testkit.Must(model.Build())(t)
+	got := testkit.Must(m.Optimal())(t)
+	keeps := 1 - model.Gamma
+	if want := 1 / (keeps + model.Gamma*leave); math.Abs(got.V[0]-want) > 1e-15*want || got.V[1] != 0 {
+		t.Errorf("V* = %v, want %v and 0", got.V, want)
+	}
+}
+
+// TestEnds has problems at γ = 1: which are accepted, and what those are worth.
+func TestEnds(t *testing.T) {
+	line := func(step, wait float64, terminal ...int) Model { // 0 → 1 → 2, or wait
+		model := Model{Gamma: 1, R: mat.NewDense(3, 2, []float64{step, wait, step, wait, 0, 0})}
+		model.Terminal = terminal
+		for s := range 3 {
+			model.P.Add(min(s+1, 2), 1)
+			model.P.EndRow()
+			model.P.Add(s, 1)
+			model.P.EndRow()
+		}
+		return model
+	}
+	apart := line(-1, -1, 2)
+	apart.P = Transitions{}
+	for range 3 {
+		apart.P.Add(0, 1)
+		apart.P.EndRow()
+		apart.P.Add(0, 1)
+		apart.P.EndRow()
+	}
+	surely := line(3, 5, 2)
+	surely.P = Transitions{}
+	for s := range 6 {
+		surely.P.Add(s/2, .5)
+		surely.P.Add(2, .5)
+		surely.P.EndRow()
+	}
+	paid := line(-1, -2, 2)
+	paid.R.Set(0, 1, 0)
+	for _, c := range []struct {
+		name  string
+		model Model
+		want  []float64
+		err   string
+	}{
+		{name: "steps to the end", model: line(-1, -2, 2), want: []float64{-2, -1, 0}},
+		{name: "an absorbing state is an end", model: line(-1, -2), want: []float64{-2, -1, 0}},
+		{name: "ends in two steps on average, with rewards", model: surely, want: []float64{10, 10, 0}},
+		{name: "waiting pays", model: line(-1, 1, 2), err: "through state 0 and action 1, which costs nothing (its reward is 1)"},
+		{name: "waiting is free", model: paid, err: "through state 0 and action 1"},
+		{name: "no way out", model: apart, err: "from state 0 no policy surely reaches a terminal state"},
+	} {
+		m, err := c.model.Build()
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%s: %v, want %q", c.name, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := testkit.Must(m.Optimal())(t); !slices.Equal(got.V, c.want) {
+			t.Errorf("%s: V* = %v, want %v", c.name, got.V, c.want)
+		}
+	}
+	m := testkit.Must(line(-1, -2, 2).Build())(t)
+	wait := mat.NewDense(3, 2, []float64{0, 1, 1, 0, 1, 0})
+	if _, err := m.PolicyValue(wait); err == nil || !strings.Contains(err.Error(), "never ends an episode that is in state 0") {
+		t.Errorf("a policy that never ends: %v", err)
+	}
+}
+
+// TestMasked has Q* and Q^π of actions that do not exist, and refuses policies that take them.
+func TestMasked(t *testing.T) {
+	none := math.Inf(-1)
+	r := mat.NewDense(2, 2, []float64{5, 10, -1, none})
+	m := testkit.Must(New(.95, mat.NewDense(4, 2, []float64{.5, .5, 0, 1, 0, 1, 0, 0}), r))(t)
+	got := testkit.Must(m.Optimal())(t)
+	// Staying in state 1 costs 1 for ever: −20; state 0 by action 1: 10 − .95·20; by action 0:
+	// V = 5 + .95(V − 20)/2.
+	want := -4.5 / (1 - .475)
+	if got.Q.At(1, 1) != none || math.Abs(got.V[1]+20) > 1e-13 || math.Abs(got.V[0]-want) > 1e-13 || got.Optimal(1, 1) {
+		t.Errorf("Q* = %v, V* = %v, want −20 and %v", got.Q.RawMatrix().Data, got.V, want)
+	}
+	pi := m.Uniform()
+	if !slices.Equal(pi.RawMatrix().Data, []float64{.5, .5, 1, 0}) {
+		t.Errorf("the uniform policy is %v", pi.RawMatrix().Data)
+	}
+	q := testkit.Must(m.PolicyValue(pi))(t)
+	if q.At(1, 1) != none || MaxAbsDiff(q, m.EvaluationBackup(pi, q)) > 1e-13 || m.RMax() != 10 {
+		t.Errorf("Q^π = %v, R_max = %v", q.RawMatrix().Data, m.RMax())
+	}
+	if err := m.CheckPolicy(UniformPolicy(2, 2)); err == nil || !strings.Contains(err.Error(), "action 1 in state 1, which does not have it") {
+		t.Errorf("a policy that does what cannot be done: %v", err)
+	}
+	if m.CheckTable("Q", q) != nil || CheckTable("Q", q, 2, 2) == nil {
+		t.Error("−∞ is a value of actions that do not exist, and of no others")
+	}
+	r.Set(1, 0, none)
+	if _, err := New(.95, m.DenseP(), r); err == nil || !strings.Contains(err.Error(), "state 1 has no action") {
+		t.Errorf("a state without actions: %v", err)
+	}
+}
+
+// TestMeaning has what a problem says of itself.
+func TestMeaning(t *testing.T) {
+	model := func() Model {
+		p, err := Triplets(4, []int32{3, 0, 1, 0, 2, 3}, []int32{0, 1, 1, 0, 0, 1}, []float64{.5, .75, 1, .25, 1, .5})
+		testkit.Check(t, err)
+		return Model{Gamma: .9, P: p, R: mat.NewDense(2, 2, []float64{1, 2, math.Inf(1), 4}), Meaning: Meaning{
+			Minimize: true, Start: []float64{1, 0}, StateNames: []string{"a", "b"}, ActionNames: []string{"x", "y"}, Rows: 1, Columns: 2,
+		}}
+	}
+	m := testkit.Must(model().Build())(t)
+	if m.R.At(1, 1) != -4 || m.Exists(1, 0) || !m.Masked() || !slices.Equal(m.Next(0, 0), []float64{.25, .75}) || !slices.Equal(m.Next(1, 1), []float64{.5, .5}) {
+		t.Errorf("r = %v, P = %v", m.R.RawMatrix().Data, m.DenseP().RawMatrix().Data)
+	}
+	ends := model()
+	ends.Terminal = []int{1}
+	if m := testkit.Must(ends.Build())(t); m.R.At(1, 1) != 0 || !slices.Equal(m.Next(1, 0), []float64{0, 1}) || m.Masked() {
+		t.Error("a terminal state earns something, or leads on")
+	}
+	for _, c := range []struct {
+		want   string
+		change func(*Model)
+	}{
+		{"start distribution has 1 states", func(m *Model) { m.Start = []float64{1} }},
+		{"start distribution sums to 0.5", func(m *Model) { m.Start = []float64{.5, 0} }},
+		{"terminal state 2 does not exist", func(m *Model) { m.Terminal = []int{2} }},
+		{"1 names of states, want 2", func(m *Model) { m.StateNames = []string{"a"} }},
+		{"grid of 2 rows and 2 columns does not hold 2 states", func(m *Model) { m.Rows = 2 }},
+		{"cost r(s=0,a=1) is -Inf", func(m *Model) { m.R.Set(0, 1, math.Inf(-1)) }},
+		{"P(·|s=0,a=0) sums to 0: where the episode ends", func(m *Model) { m.P.P = make([]float64, 6) }},
+		{"leads to state 7", func(m *Model) { m.P.State[0] = 7 }},
+		{"P(·|s=0,a=0) has entry 1 equal to -0.25", func(m *Model) { m.P.P[0] = -.25 }},
+		{"divide all rewards by a constant", func(m *Model) { m.R.Set(0, 0, 1e308) }},
+	} {
+		x := model()
+		c.change(&x)
+		if _, err := x.Build(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	if _, err := Triplets(4, []int32{4}, []int32{0}, []float64{1}); err == nil || !strings.Contains(err.Error(), "of row 4") {
+		t.Errorf("a row too many: %v", err)
+	}
+}
+
+// TestRepair has rows of P that printing or rounding changed.
+func TestRepair(t *testing.T) {
+	for _, c := range []struct {
+		row       []float64
+		normalize bool
+		warns     bool
+		err       string
+	}{
+		{row: []float64{1 + 5.55e-17, -5.55e-17}},
+		{row: []float64{.333333, .666666}, warns: true},
+		{row: []float64{.33333, .66666}, err: "print more digits, or ask for rows to be normalized"},
+		{row: []float64{.33333, .66666}, normalize: true, warns: true},
+		{row: []float64{.5, .25}, normalize: true, err: "sums to 0.75, want 1"},
+		{row: []float64{1, -1e-3}, normalize: true, err: "entry 1 equal to -0.001"},
+	} {
+		model := Model{Gamma: .9, R: mat.NewDense(2, 1, nil), Normalize: c.normalize}
+		for range 2 {
+			model.P.Add(0, c.row[0])
+			model.P.Add(1, c.row[1])
+			model.P.EndRow()
+		}
+		m, err := model.Build()
+		switch {
+		case (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err):
+			t.Errorf("%v: %v, want %q", c.row, err, c.err)
+		case err == nil && ((len(m.Warnings) == 1) != c.warns || math.Abs(mat.Sum(m.DenseP())-2) > 1e-15):
+			t.Errorf("%v: P = %v, warnings %q", c.row, m.DenseP().RawMatrix().Data, m.Warnings)
+		}
+	}
+}
+
+// TestShortfall holds the second loss of a policy that a penalty makes look good.
+func TestShortfall(t *testing.T) {
+	for _, penalty := range []float64{-1e3, -1e9} {
+		// State 0 stays for 0 or goes for 1 to state 1, which goes back for 2; both may go for a
+		// penalty to the sink, state 2.
+		r := mat.NewDense(3, 3, []float64{0, 1, penalty, 2, 2, penalty, penalty, penalty, penalty})
+		p := mat.NewDense(9, 3, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1})
+		m := testkit.Must(New(.5, p, r))(t)
+		o := testkit.Must(m.Optimal())(t)
+		stay := mat.NewDense(3, 3, []float64{1, 0, 0, 1, 0, 0, 1, 0, 0})
+		// V* = (1 + .5·2)/(1 − .25) = 8/3 and 2 + 4/3; staying is worth 0 and 2: 8/3 and 4/3 are lost,
+		// and V* has a range of 2/3 over states 0 and 1.
+		x := m.Shortfall(o, testkit.Must(m.StateValue(stay))(t))
+		if x.State != 0 || math.Abs(x.Relative()-4) > 1e-12 {
+			t.Errorf("penalty %v: %+v", penalty, x)
+		}
+	}
+	// Where all states are worth the same, the unit is that.
+	one := testkit.Must(New(.5, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0})))(t)
+	x := one.Shortfall(testkit.Must(one.Optimal())(t), []float64{1})
+	if x.Relative() != .5 || !strings.Contains(x.Over, "size of V*") {
+		t.Errorf("one state: %+v", x)
+	}
+	// With a start, only what it leads to counts.
+	started := *scattered(t, 6, 2, 1, .9)
+	started.Start = []float64{1, 0, 0, 0, 0, 0}
+	o := testkit.Must(started.Optimal())(t)
+	v := testkit.Must(started.StateValue(started.Uniform()))(t)
+	seen := started.reachable(func(int, int) bool { return true })
+	if x := started.Shortfall(o, v); !seen[x.State] || !strings.Contains(x.Over, "from the start") {
+		t.Errorf("%+v, reachable %v", x, seen)
+	}
+}
