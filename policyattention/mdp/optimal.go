@@ -213,7 +213,7 @@ func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 	advantages := make([]double, n*a)
 	goal := m.goal()
 	tolerance := 16 * goal // of an advantage, as a share of what is added up
-	if n > direct { // smaller ones change no value by more than rounding
+	if n > direct {        // smaller ones change no value by more than rounding
 		tolerance = max(tolerance, 0x1p-48*(1-m.Gamma))
 	}
 	for e.Iterations = 1; ; e.Iterations++ {
