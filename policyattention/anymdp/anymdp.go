@@ -182,9 +182,9 @@ func NewActor(forward Forward, readout Readout) (*Actor, error) {
 	return &Actor{Forward: forward, Readout: readout}, nil
 }
 
-// Act implements control.Actor. It returns an error for an invalid context, and where the
-// network's outputs are not finite. It is not for concurrent use.
-func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
+// ActLog implements control.LogActor. It returns an error for an invalid context, and where
+// the network's outputs are not finite. It is not for concurrent use.
+func (m *Actor) ActLog(batch []control.Context) ([]pmd.Policy, error) {
 	places := make([][]*place, len(batch))
 	asked := map[int][]*place{} // by number of actions
 	for i, x := range batch {
@@ -196,42 +196,71 @@ func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 			return nil, fmt.Errorf("anymdp: problem %d: %w", x.Problem, err)
 		}
 		for s := range states {
-			row, err := NewRow(x.Pi.RawRowView(s), x.Q.RawRowView(s), x.Eta)
+			p := &place{key: [2]int{x.Problem, s}}
+			var pi, q []float64 // of the actions that the state has
+			for a, v := range x.Q.RawRowView(s) {
+				if !math.IsInf(v, -1) {
+					p.actions, pi, q = append(p.actions, a), append(pi, x.Pi.At(s, a)), append(q, v)
+				}
+			}
+			row, err := NewRow(pi, q, x.Eta)
 			if err != nil {
 				return nil, fmt.Errorf("%w (problem %d, state %d)", err, x.Problem, s)
 			}
-			p := &place{key: [2]int{x.Problem, s}, row: row}
+			for j, a := range p.actions {
+				if x.LogPi != nil { // which may lie below every float64's
+					row.Log[j] = x.LogPi.At(s, a)
+				}
+			}
+			p.row = row
 			places[i] = append(places[i], p)
 			if last := m.last[p.key]; equal(last.tokens, row.Tokens) {
 				p.outputs = last.outputs
 			} else {
-				asked[actions] = append(asked[actions], p)
+				asked[len(q)] = append(asked[len(q)], p)
 			}
 		}
 	}
 	if err := m.ask(asked); err != nil {
 		return nil, err
 	}
-	policies := make([]*mat.Dense, len(batch))
+	policies := make([]pmd.Policy, len(batch))
 	for i, x := range batch {
-		policies[i] = mat.NewDense(len(places[i]), len(places[i][0].row.Log), nil)
+		rows, actions := x.Pi.Dims()
+		policies[i] = pmd.Policy{Pi: mat.NewDense(rows, actions, nil), Log: mat.NewDense(rows, actions, nil)}
 		for s, p := range places[i] {
-			logits := policies[i].RawRowView(s)
+			logits := make([]float64, len(p.actions))
 			p.row.Logits(m.Readout, p.outputs, logits)
-			for _, z := range logits {
+			log := policies[i].Log.RawRowView(s)
+			for a := range log {
+				log[a] = math.Inf(-1)
+			}
+			for j, z := range logits {
 				if math.IsNaN(z) || math.IsInf(z, 1) {
 					return nil, fmt.Errorf("anymdp: problem %d, state %d: a logit is %v", x.Problem, s, z)
 				}
+				log[p.actions[j]] = z
 			}
-			pmd.Softmax(logits)
+			pmd.LogSoftmax(policies[i].Pi.RawRowView(s), log)
 		}
 	}
 	return policies, nil
 }
 
+// Act implements control.Actor.
+func (m *Actor) Act(batch []control.Context) ([]*mat.Dense, error) {
+	policies := make([]*mat.Dense, len(batch))
+	answers, err := m.ActLog(batch)
+	for i, p := range answers {
+		policies[i] = p.Pi
+	}
+	return policies, err
+}
+
 // place is a state of a context.
 type place struct {
 	key     [2]int // problem and state
+	actions []int  // that the state has
 	row     *Row
 	outputs []float64
 }

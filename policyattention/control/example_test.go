@@ -33,17 +33,21 @@ func ExampleLoop() {
 		log.Fatal(err)
 	}
 	loop := control.ExactPMD(0.8)
-	exact, err := loop.Solve(problems[0], 40)
+	exact, err := loop.Run(problems, 40)
 	if err != nil {
 		log.Fatal(err)
 	}
 	loop.Actor = control.ActorFunc(conservative)
-	own, err := loop.Solve(problems[0], 40)
+	own, err := loop.Run(problems, 40)
+	if err != nil {
+		log.Fatal(err)
+	}
+	scored, err := control.Score([]mdp.Problem{problems[0], problems[0]}, []control.Trajectory{exact[0], own[0]})
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, round := range []int{0, 10, 40} {
-		fmt.Printf("round %2d: PMD %.4f, own rule %.4f\n", round, exact.Loss[round], own.Loss[round])
+		fmt.Printf("round %2d: PMD %.4f, own rule %.4f\n", round, scored[0].Loss[round], scored[1].Loss[round])
 	}
 	// Output:
 	// round  0: PMD 1.0000, own rule 1.0000

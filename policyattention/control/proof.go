@@ -104,7 +104,7 @@ func measured(problem mdp.Problem, t Trajectory) (*Scale, []*Round, error) {
 	if err := t.check(problem); err != nil {
 		return nil, nil, fmt.Errorf("control: %w", err)
 	}
-	rounds, _, err := scale.rounds(problem, t)
+	rounds, _, err := scale.rounds(t)
 	if err != nil {
 		return nil, nil, fmt.Errorf("control: %w", err)
 	}

@@ -39,9 +39,8 @@ type Round struct {
 // package decoder's runs, and for the web page.
 type Runner struct {
 	*Scale
-	Problem mdp.Problem
-	Eta     float64 // step size of the round to come
-	E0      float64 // ‖Q* − Q_0‖∞
+	Eta float64 // step size of the round to come
+	E0  float64 // ‖Q* − Q_0‖∞
 
 	turn          Turn
 	pi            pmd.Policy // the context of the round to come
@@ -57,16 +56,16 @@ func NewRunner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Turn) (*Run
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	r, err := scale.runner(problem, q0, eta, turn)
+	r, err := scale.runner(q0, eta, turn)
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
 	return r, nil
 }
 
-// runner is NewRunner for a problem that is solved already.
-func (s *Scale) runner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
-	if err := problem.MDP.CheckTable("Q", q0); err != nil {
+// runner is NewRunner for the problem of a scale.
+func (s *Scale) runner(q0 *mat.Dense, eta float64, turn Turn) (*Runner, error) {
+	if err := s.Problem.MDP.CheckTable("Q", q0); err != nil {
 		return nil, err
 	}
 	if err := pmd.CheckStep(eta); err != nil {
@@ -76,8 +75,8 @@ func (s *Scale) runner(problem mdp.Problem, q0 *mat.Dense, eta float64, turn Tur
 		return nil, errors.New("a runner without a turn")
 	}
 	return &Runner{
-		Scale: s, Problem: problem, Eta: eta, E0: mdp.MaxAbsDiff(s.Optimum.Q, q0),
-		turn: turn, pi: pmd.Policy{Pi: problem.Pi0}, q: q0,
+		Scale: s, Eta: eta, E0: mdp.MaxAbsDiff(s.Optimum.Q, q0),
+		turn: turn, pi: pmd.Policy{Pi: s.Problem.Pi0}, q: q0,
 	}, nil
 }
 

@@ -71,15 +71,15 @@ func score(p mdp.Problem, t Trajectory) (Scored, error) {
 	if err != nil {
 		return Scored{}, err
 	}
-	return scale.score(p, t)
+	return scale.score(t)
 }
 
 // score evaluates a trajectory of the problem that the scale was made for.
-func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
-	if err := t.check(p); err != nil {
+func (scale *Scale) score(t Trajectory) (Scored, error) {
+	if err := t.check(scale.Problem); err != nil {
 		return Scored{}, err
 	}
-	s := Scored{Gamma: p.MDP.Gamma, Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
+	s := Scored{Gamma: scale.Problem.MDP.Gamma, Gap: scale.Gap, Loss: []float64{normalize(scale.Gap, scale.Gap)}}
 	if len(t.Q) == 0 {
 		for k, pi := range t.Policies[1:] {
 			loss, err := scale.Loss(pi)
@@ -90,7 +90,7 @@ func (scale *Scale) score(p mdp.Problem, t Trajectory) (Scored, error) {
 		}
 		return s, nil
 	}
-	rounds, e0, err := scale.rounds(p, t)
+	rounds, e0, err := scale.rounds(t)
 	if err != nil {
 		return Scored{}, err
 	}
@@ -122,8 +122,8 @@ func (t Trajectory) check(p mdp.Problem) error {
 }
 
 // rounds measures the rounds of a trajectory with critic tables, and ‖Q* − Q_0‖∞.
-func (scale *Scale) rounds(p mdp.Problem, t Trajectory) (rounds []*Round, e0 float64, err error) {
-	runner, err := scale.runner(p, t.Q[0], t.eta(0), t.turn)
+func (scale *Scale) rounds(t Trajectory) (rounds []*Round, e0 float64, err error) {
+	runner, err := scale.runner(t.Q[0], t.eta(0), t.turn)
 	if err != nil {
 		return nil, 0, fmt.Errorf("round 0: %w", err)
 	}
@@ -159,10 +159,10 @@ func normalize(loss, gap float64) float64 {
 
 // Scale is what the losses of a problem are measured on.
 type Scale struct {
+	Problem mdp.Problem
 	Optimum *mdp.Optimum
-	Gap     float64 // ‖Q* − Q^{π_0}‖∞
-
-	mdp *mdp.MDP
+	Start   *mat.Dense // Q^{π_0} [S, A]
+	Gap     float64    // ‖Q* − Q^{π_0}‖∞
 }
 
 // NewScale solves a problem exactly.
@@ -174,11 +174,11 @@ func NewScale(p mdp.Problem) (*Scale, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scale{Optimum: optimum, mdp: p.MDP}
-	if s.Gap, err = s.distance(p.Pi0); err != nil {
+	q, err := p.MDP.PolicyValue(p.Pi0)
+	if err != nil {
 		return nil, fmt.Errorf("π₀: %w", err)
 	}
-	return s, nil
+	return &Scale{Problem: p, Optimum: optimum, Start: q, Gap: mdp.MaxAbsDiff(optimum.Q, q)}, nil
 }
 
 // NewScales is NewScale for each of several problems.
@@ -201,7 +201,7 @@ func (s *Scale) Loss(pi *mat.Dense) (float64, error) {
 
 // distance returns ‖Q* − Q^π‖∞.
 func (s *Scale) distance(pi *mat.Dense) (float64, error) {
-	q, err := s.mdp.PolicyValue(pi)
+	q, err := s.Problem.MDP.PolicyValue(pi)
 	if err != nil {
 		return 0, err
 	}

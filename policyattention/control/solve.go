@@ -1,96 +1,145 @@
 package control
 
 import (
-	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
 
-// Solution is what a loop returned for one problem, scored exactly. Tables are
-// [S][A].
-type Solution struct {
-	Policy [][]float64 `json:"policy"` // π̂_T, the policy returned
-	Q      [][]float64 `json:"q"`      // Q_{T−1}, from which it was formed
-	QStar  [][]float64 `json:"q_star"` // Q*
-	QPi    [][]float64 `json:"q_pi"`   // Q^π of the returned policy
-	// Loss [T+1] is ‖Q* − Q^{π̂_k}‖∞ / Normalizer.
-	Loss        []float64   `json:"loss"`
-	Eta         float64     `json:"eta"`
-	Certificate Certificate `json:"certificate"`
-	// Normalizer is ‖Q* − Q^{π_0}‖∞, so that Loss[0] = 1. Where π_0 is optimal
-	// to rounding there is nothing to normalize by: then it is B, or 1 where all
-	// rewards are 0, and Loss[0] is about 0.
-	Normalizer float64 `json:"normalizer"`
+// Solving is a loop on its way on one problem. It holds the latest policy and what is proven of
+// it, and nothing of the rounds before, so its memory does not grow. It does not change:
+// Step returns what comes next.
+type Solving struct {
+	*Scale
+	Loop       Loop
+	Round      int        // k, rounds so far
+	Policy     pmd.Policy // π̂_k
+	Q          *mat.Dense // Q_{k−1}, from which it was formed; before the first round Q_0
+	Normalizer float64    // of losses: see Begin
+
+	Zeta, Delta float64   // the largest residuals so far, equations (4) and (5)
+	Theorem2    pmd.Bound // on ‖Q* − Q^{π̂_k}‖∞; +Inf at γ = 1
+	Missed      float64   // max_s V*(s) − ⟨π̂_k(·|s), Q*(s,·)⟩
 }
 
-// Certificate says how good the returned policy is and what Theorem 2
-// guarantees of it, in units of Q.
-type Certificate struct {
-	Distance        float64   `json:"distance"`         // ‖Q* − Q^{π̂_T}‖∞
-	Bound           float64   `json:"bound"`            // on Distance, by Theorem 2
-	Terms           pmd.Bound `json:"terms"`            // of Bound
-	Zeta            float64   `json:"zeta"`             // largest actor residual
-	Delta           float64   `json:"delta"`            // largest critic residual
-	OptimalityError float64   `json:"optimality_error"` // bound on the error of Q*
-}
-
-// optimal is the share of B below which a distance to Q* is rounding.
+// optimal is the share of max |V*| below which a distance to Q* is rounding.
 const optimal = 1e-12
 
-// Solve runs the loop for rounds ≥ 1 on a problem.
-func (l Loop) Solve(problem mdp.Problem, rounds int) (*Solution, error) {
-	trajectories, err := l.Run([]mdp.Problem{problem}, rounds)
-	if err != nil {
+// Begin returns the loop before its first round on a problem. Losses are measured in units of
+// ‖Q* − Q^{π_0}‖∞, so that π_0 loses 1. Where π_0 is optimal to rounding there is nothing
+// to normalize by: then the unit is max |V*|, or 1 where all values are 0.
+func (l Loop) Begin(scale *Scale) (*Solving, error) {
+	if err := l.check(); err != nil {
 		return nil, err
 	}
-	m, t := problem.MDP, trajectories[0]
-	scale, err := NewScale(problem)
-	if err != nil {
-		return nil, err
-	}
-	s, err := scale.score(problem, t)
-	if err != nil {
-		return nil, fmt.Errorf("control: %w", err)
-	}
-	optimum := scale.Optimum
-	value, err := m.PolicyValue(t.Policies[rounds])
-	if err != nil {
-		return nil, err
-	}
-	bound, _, err := s.Bound(rounds)
-	if err != nil {
-		return nil, err
-	}
-	solution := &Solution{
-		Policy: mdp.ToRows(t.Policies[rounds]), Q: mdp.ToRows(t.Q[rounds-1]),
-		QStar: mdp.ToRows(optimum.Q), QPi: mdp.ToRows(value),
-		Loss: s.Loss, Eta: l.Eta, Normalizer: s.Gap,
-		Certificate: Certificate{
-			Distance: mdp.MaxAbsDiff(optimum.Q, value), Bound: bound.Total(), Terms: bound,
-			Zeta: largest(s.Zeta), Delta: largest(s.Delta),
-			OptimalityError: largest(optimum.Error),
-		},
-	}
-	if s.Gap <= optimal*m.Bound() {
-		if solution.Normalizer = m.Bound(); solution.Normalizer == 0 {
-			solution.Normalizer = 1
-		}
-		for k, pi := range t.Policies {
-			d, err := scale.distance(pi)
-			if err != nil {
-				return nil, err
-			}
-			solution.Loss[k] = d / solution.Normalizer
+	s := &Solving{Scale: scale, Loop: l, Policy: pmd.Policy{Pi: scale.Problem.Pi0}, Q: scale.Start, Normalizer: scale.Gap}
+	var err error
+	if l.Start != nil {
+		if s.Q, err = l.start(scale.Problem); err != nil {
+			return nil, err
 		}
 	}
-	return solution, nil
+	top := max(slices.Max(scale.Optimum.V), -slices.Min(scale.Optimum.V))
+	if !(scale.Gap > optimal*top) {
+		if s.Normalizer = top; top == 0 {
+			s.Normalizer = 1
+		}
+	}
+	s.Theorem2.Initial = math.Inf(1)
+	if gamma := scale.Problem.MDP.Gamma; gamma < 1 {
+		s.Theorem2.Initial = 2 * mdp.MaxAbsDiff(scale.Optimum.Q, s.Q) / (1 - gamma)
+	}
+	s.Missed = scale.missed(s.Policy.Pi)
+	return s, nil
 }
 
-func largest(values []float64) float64 {
-	top := 0.0
-	for _, v := range values {
-		top = max(top, v)
+// Step runs the next round.
+func (s *Solving) Step() (*Solving, error) {
+	m, next, delta := s.Problem.MDP, *s, 0.0
+	c := Context{Round: s.Round, MDP: m, Pi: s.Policy.Pi, LogPi: s.Policy.Log, Q: s.Q, Eta: s.Loop.eta(s.Round)}
+	if s.Round > 0 {
+		before := c
+		before.Round, before.Eta = s.Round-1, s.Loop.eta(s.Round-1)
+		values, err := Evaluate(s.Loop.Critic, []Context{before})
+		if err != nil {
+			return nil, err
+		}
+		if delta = 0; s.Loop.Critic != (ExactCritic{}) {
+			delta = pmd.Delta(m, values[0], s.Policy.Pi, s.Q)
+		}
+		c.Q = values[0]
 	}
-	return top
+	var err error
+	if next.Policy, err = ActOn(s.Loop.Actor, c); err != nil {
+		return nil, err
+	}
+	exact, err := pmd.PMD.Next(s.Policy, c.Q, c.Eta)
+	if err != nil {
+		return nil, err
+	}
+	next.Round, next.Q = s.Round+1, c.Q
+	next.Zeta, next.Delta = max(s.Zeta, pmd.MaxRowL1(next.Policy.Pi, exact.Pi)), max(s.Delta, delta)
+	if m.Gamma < 1 {
+		next.Theorem2 = s.Theorem2.Next(m.Gamma, delta, pmd.LiftedDefect(m, pmd.GreedyDefect(next.Policy.Pi, c.Q)))
+	}
+	next.Missed = s.missed(next.Policy.Pi)
+	return &next, nil
+}
+
+// Proven returns what ‖Q* − Q^{π̂_k}‖∞ is at most, without a solve: by Theorem 2, or by (19),
+// whose inverse has rows that sum to 1/(1−γ).
+func (s *Solving) Proven() float64 {
+	if s.Missed == 0 {
+		return 0
+	}
+	gamma := s.Problem.MDP.Gamma
+	return min(s.Theorem2.Total(), gamma*s.Missed/(1-gamma))
+}
+
+// Values returns V^π and Q^π of the policy, and ‖Q* − Q^π‖∞, by an exact solve.
+func (s *Solving) Values() (v []float64, q *mat.Dense, distance float64, err error) {
+	if q, err = s.Problem.MDP.PolicyValue(s.Policy.Pi); err != nil {
+		return nil, nil, 0, err
+	}
+	v = make([]float64, s.Problem.MDP.States())
+	for i := range v {
+		for a, p := range s.Policy.Pi.RawRowView(i) {
+			if p > 0 {
+				v[i] += float64(p * q.At(i, a))
+			}
+		}
+	}
+	return v, q, mdp.MaxAbsDiff(s.Optimum.Q, q), nil
+}
+
+// Lost returns in how many states no optimal action has any mass left, and in how many of
+// them none had at the start. No update of the form π·exp(ηQ) gives mass to an action without.
+func (s *Solving) Lost() (now, before int) {
+	none := func(p pmd.Policy, state int) bool {
+		for a, mass := range p.Pi.RawRowView(state) {
+			if s.Optimum.Optimal(state, a) && (mass > 0 || p.Log != nil && !math.IsInf(p.Log.At(state, a), -1)) {
+				return false
+			}
+		}
+		return true
+	}
+	for state := range s.Problem.MDP.States() {
+		if none(s.Policy, state) {
+			now++
+			if none(pmd.Policy{Pi: s.Problem.Pi0}, state) {
+				before++
+			}
+		}
+	}
+	return now, before
+}
+
+// missed returns the most that the policy pi loses in a state by its first action:
+// max_s V*(s) − ⟨π(·|s), Q*(s,·)⟩.
+func (scale *Scale) missed(pi *mat.Dense) float64 {
+	return slices.Max(pmd.GreedyDefect(pi, scale.Optimum.Q))
 }

@@ -7,50 +7,107 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 )
 
-func TestSolve(t *testing.T) {
-	problems, err := mdp.Random.Draw(3, 5, 3, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range problems {
-		s, err := ExactPMD(NominalStep).Solve(p, 60)
+// TestSolving holds every round of a loop that keeps none against Run and Score.
+func TestSolving(t *testing.T) {
+	for _, p := range draw(t, 3, 5, 4) {
+		loop := ExactPMD(NominalStep)
+		loop.Critic = CriticFunc(func(c Context) (*mat.Dense, error) {
+			q := c.MDP.EvaluationBackup(c.Pi, c.Q)
+			q.Set(0, 0, q.At(0, 0)+.01)
+			return q, nil
+		})
+		trajectories, err := loop.Run([]mdp.Problem{p}, 30)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := s.Certificate
-		if len(s.Loss) != 61 || s.Loss[0] != 1 || math.Abs(s.Loss[60]-c.Distance/s.Normalizer) > 1e-15 {
-			t.Errorf("problem %d: losses %v … %v, distance %v", i, s.Loss[0], s.Loss[60], c.Distance)
+		scored, err := Score([]mdp.Problem{p}, trajectories)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if c.Distance > c.Bound || c.Zeta > 1e-15 || c.Delta != 0 || c.OptimalityError > 1e-12 {
-			t.Errorf("problem %d: certificate %+v", i, c)
+		scale, err := NewScale(p)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if s.Policy[0][0] == p.Pi0.At(0, 0) {
-			t.Errorf("problem %d: the policy is π_0", i)
+		s, err := loop.Begin(scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := 1; k <= 30; k++ {
+			if s, err = s.Step(); err != nil {
+				t.Fatal(err)
+			}
+			bound, _, err := scored[0].Bound(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, distance, err := s.Values()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !mat.Equal(s.Policy.Pi, trajectories[0].Policies[k]) || !mat.Equal(s.Q, trajectories[0].Q[k-1]) || s.Theorem2 != bound ||
+				distance/s.Normalizer != scored[0].Loss[k] {
+				t.Fatalf("round %d: bound %+v, want %+v", k, s.Theorem2, bound)
+			}
+			if !(distance <= s.Proven()) || s.Proven() > bound.Total() {
+				t.Errorf("round %d: distance %v, proven %v, Theorem 2 %v", k, distance, s.Proven(), bound.Total())
+			}
+		}
+		if s.Round != 30 || s.Zeta != 0 || math.Abs(s.Delta-.01) > 1e-12 {
+			t.Errorf("%d rounds, ζ = %v, δ = %v", s.Round, s.Zeta, s.Delta)
 		}
 	}
 }
 
 // Where the start is optimal there is nothing to lose, and nothing divides by
 // zero: two equal actions, and no reward at all.
-func TestSolveOptimalStart(t *testing.T) {
+func TestBeginAtTheOptimum(t *testing.T) {
 	for name, c := range map[string]struct{ reward, normalizer float64 }{"equal actions": {1, 2}, "no rewards": {0, 1}} {
 		m, err := mdp.New(0.5, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{c.reward, c.reward}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := ExactPMD(NominalStep).Solve(mdp.Problem{MDP: m, Pi0: m.Uniform()}, 3)
+		scale, err := NewScale(mdp.Problem{MDP: m, Pi0: m.Uniform()})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Normalizer != c.normalizer || len(s.Loss) != 4 {
-			t.Errorf("%s: normalizer %v, losses %v", name, s.Normalizer, s.Loss)
+		s, err := ExactPMD(NominalStep).Begin(scale)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, loss := range s.Loss {
-			if !(loss < 1e-15) { // rounding
-				t.Errorf("%s: loss %v", name, loss)
-			}
+		if s.Normalizer != c.normalizer || !(s.Proven() < 1e-15) { // rounding
+			t.Errorf("%s: normalizer %v, proven %v", name, s.Normalizer, s.Proven())
+		}
+	}
+}
+
+// TestLost counts states in which the best action is out of reach: π_0 leaves it out, or the
+// actor forgets it.
+func TestLost(t *testing.T) {
+	m, err := mdp.New(.5, mat.NewDense(4, 2, []float64{1, 0, 1, 0, 0, 1, 0, 1}), mat.NewDense(2, 2, []float64{0, 1, 0, 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale, err := NewScale(mdp.Problem{MDP: m, Pi0: mat.NewDense(2, 2, []float64{1, 0, .5, .5})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgetful := ActorFunc(func(Context) (*mat.Dense, error) { return mat.NewDense(2, 2, []float64{1, 0, 1, 0}), nil })
+	for name, c := range map[string]struct {
+		actor Actor
+		now   int
+	}{"exact": {RuleActor(pmd.PMD), 1}, "forgetful": {forgetful, 2}} {
+		s, err := Loop{Actor: c.actor, Critic: ExactCritic{}, Eta: 1}.Begin(scale)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = s.Step(); err != nil {
+			t.Fatal(err)
+		}
+		if now, before := s.Lost(); now != c.now || before != 1 {
+			t.Errorf("%s: %d states, %d at the start; want %d and 1", name, now, before, c.now)
 		}
 	}
 }

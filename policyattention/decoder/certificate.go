@@ -15,7 +15,7 @@ import (
 // Inputs outside the caps are refused.
 type Caps struct {
 	States  int     `json:"states"`  // S ≥ 1
-	Actions int     `json:"actions"` // A ≥ 2
+	Actions int     `json:"actions"` // A ≥ 1
 	Gamma   float64 `json:"gamma"`   // discount γ in [0, 1); an MDP must have exactly this one
 	RMax    float64 `json:"r_max"`   // R_max > 0, bound on |r|
 	EtaMin  float64 `json:"eta_min"` // least step size ≥ 0
@@ -231,12 +231,14 @@ func (c Caps) check() error {
 		want string
 	}{
 		{c.States < 1 || c.States > 4096, "states", c.States, "1 to 4096"},
-		{c.Actions < 2 || c.Actions > 4096, "actions", c.Actions, "2 to 4096"},
+		{c.Actions < 1 || c.Actions > 4096, "actions", c.Actions, "1 to 4096"},
 		{!(c.Gamma >= 0 && c.Gamma < 1), "gamma", c.Gamma, "a discount in [0, 1)"},
 		{!(c.RMax > 0) || !finite(c.RMax/(1-c.Gamma)), "r_max", c.RMax, "a finite bound above 0"},
 		{!(c.EtaMin >= 0), "eta_min", c.EtaMin, "a step size of at least 0"},
 		{!(c.EtaMax >= c.EtaMin) || !finite(c.EtaMax), "eta_max", c.EtaMax, "a finite step size of at least eta_min"},
-		{c.EtaMax*c.RMax/(1-c.Gamma) > 2000, "eta_max", c.EtaMax, "eta_max·B of at most 2000, so that log 0 stays below every score"},
+		{c.EtaMax*c.RMax/(1-c.Gamma) > MaxLogit*(1+slack), "eta_max", c.EtaMax,
+			fmt.Sprintf("eta_max·B of at most %v, so that log 0 stays below every score: with these rewards and gamma a step size of at most %.4g",
+				MaxLogit, MaxLogit*(1-c.Gamma)/c.RMax)},
 		{c.Rounds < 1, "rounds", c.Rounds, "at least 1"},
 		{!(c.Routing > 0 && c.Routing < 2), "routing", c.Routing, "a tolerance in (0, 2)"},
 		{!(c.Alpha > 0 && c.Alpha < 1), "alpha", c.Alpha, "a probability in (0, 1)"},

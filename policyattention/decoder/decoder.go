@@ -30,10 +30,13 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// logZero stands for log 0 in a memory. Within the cap η_max·B ≤ 2000 its score
-// lies more than 745 below that of the state's best action, so the softmax
+// MaxLogit is the greatest η_max·B. Within it the score of logZero, which stands for log 0
+// in a memory, lies more than 745 below that of the state's best action, so the softmax
 // weight underflows to exactly zero.
-const logZero = -1e4
+const (
+	MaxLogit = 2000
+	logZero  = -1e4
+)
 
 // Inputs may exceed the caps by rounding. The certificate's bounds hold for all
 // that is accepted:
@@ -117,7 +120,8 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 
 // Backup is a critic call: it returns Q_{k+1} [S, A] for the returned policy pi
 // = π̂_{k+1} and the values q = Q_k, both [S, A], and packets drawn under pi with
-// m of them (or total weight m) from every state and action. It returns an
+// m of them (or total weight m) from every state and action. Actions that do not exist
+// have the value −Inf, no mass and no packets. It returns an
 // error that names the cap if an input is outside.
 func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error) {
 	if err := d.checkCritic(pi, q, packets); err != nil {
@@ -129,11 +133,14 @@ func (d *Decoder) Backup(pi, q *mat.Dense, packets []Packet) (*mat.Dense, error)
 	t := d.tokens()
 	t.memories(pi, q, func(x []float64) { pass.Push(x) })
 	t.packets(packets, func(x []float64) { pass.Push(x) })
-	next, i := mat.NewDense(d.States, d.Actions, nil), 0
-	t.criticQueries(func(x []float64) {
-		pass.Read(next.RawMatrix().Data[i:i+1], x)
-		i++
-	})
+	next := mat.NewDense(d.States, d.Actions, nil)
+	for i, v := range q.RawMatrix().Data {
+		if into := next.RawMatrix().Data[i : i+1]; missing(v) {
+			into[0] = v
+		} else {
+			t.criticQuery(i, func(x []float64) { pass.Read(into, x) })
+		}
+	}
 	return next, nil
 }
 
@@ -177,12 +184,15 @@ func (t *tokens) memories(pi, q *mat.Dense, f func([]float64)) {
 	l := t.Layout
 	for s := range t.States {
 		for a, p := range pi.RawRowView(s) {
-			log := logZero
+			log, value := logZero, q.At(s, a)
 			if p > 0 {
 				log = numeric.Log(p)
 			}
+			if missing(value) {
+				value = 0
+			}
 			t.emit(f, entry{l.MemoryState.Offset + s, 1}, entry{l.MemoryAction.Offset + a, 1},
-				entry{l.IsMemory.Offset, 1}, entry{l.LogPolicy.Offset, log}, entry{l.Value.Offset, q.At(s, a)})
+				entry{l.IsMemory.Offset, 1}, entry{l.LogPolicy.Offset, log}, entry{l.Value.Offset, value})
 		}
 	}
 }
@@ -203,14 +213,15 @@ func (t *tokens) packets(packets []Packet, f func([]float64)) {
 	}
 }
 
-func (t *tokens) criticQueries(f func([]float64)) {
+// criticQuery emits the query of a pair s·A+a.
+func (t *tokens) criticQuery(pair int, f func([]float64)) {
 	l := t.Layout
-	for s := range t.States {
-		for a := range t.Actions {
-			t.emit(f, entry{l.QueryState.Offset + s, 1}, entry{l.QueryAction.Offset + a, 1}, entry{l.IsCritic.Offset, 1})
-		}
-	}
+	t.emit(f, entry{l.QueryState.Offset + pair/t.Actions, 1}, entry{l.QueryAction.Offset + pair%t.Actions, 1}, entry{l.IsCritic.Offset, 1})
 }
+
+// missing says whether a value marks an action that its state does not have: its memory holds
+// log 0, nothing asks for it, and its value stays as it is.
+func missing(q float64) bool { return math.IsInf(q, -1) }
 
 // checkMemories names the cap that the policy or the values violate.
 func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
@@ -230,6 +241,9 @@ func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 	}
 	for s := range d.States {
 		for a, v := range q.RawRowView(s) {
+			if missing(v) && pi.At(s, a) == 0 && d.Norm == nil {
+				continue
+			}
 			if !(math.Abs(v) <= d.limit()) {
 				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %.6g, beyond the cap B = r_max/(1−gamma) = %.6g", s, a, v, d.B)
 			}
@@ -278,6 +292,9 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 	}
 	m := float64(d.Packets)
 	for i, w := range mass {
+		if missing(q.RawMatrix().Data[i]) && w == 0 {
+			continue
+		}
 		if !(math.Abs(w-m) <= balance*m) {
 			return fmt.Errorf("decoder: packets from (s=%d,a=%d) weigh %v, want balanced packets with the cap packets = %d from every pair", i/d.Actions, i%d.Actions, w, d.Packets)
 		}

@@ -188,6 +188,12 @@ func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
 		mean.Set(p.State, p.Action, mean.At(p.State, p.Action)+float64(w*y))
 	}
 	mean.DivElem(mean, mass)
+	mean.Apply(func(s, a int, v float64) float64 {
+		if missing(q.At(s, a)) {
+			return q.At(s, a)
+		}
+		return v
+	}, mean)
 	return mean
 }
 

@@ -30,6 +30,9 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 	packets := make([]Packet, 0, m*env.States()*env.Actions())
 	for s := range env.States() {
 		for a := range env.Actions() {
+			if !env.Exists(s, a) {
+				continue
+			}
 			for range m {
 				r, t := env.Transition(rng, s, a)
 				packets = append(packets, Packet{State: s, Action: a, Reward: r, NextState: t, NextAction: mdp.Sample(rng, pi.RawRowView(t))})
@@ -48,11 +51,12 @@ func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 	var packets []Packet
 	for s := range env.States() {
 		for a := range env.Actions() {
-			r := env.Reward(s, a)
-			for t, p := range env.Next(s, a) {
+			states, row := env.Successors(s, a)
+			for k, p := range row {
+				t := int(states[k])
 				for b, w := range pi.RawRowView(t) {
 					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
-						packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})
+						packets = append(packets, Packet{s, a, env.Reward(s, a), t, b, numeric.Log(weight)})
 					}
 				}
 			}

@@ -40,8 +40,12 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 		p := packets[i]
 		return fmt.Sprintf("packet %d (s=%d,a=%d → s'=%d,a'=%d)", i, p.State, p.Action, p.NextState, p.NextAction)
 	}))
-	c.reads(d.States * d.Actions)
-	t.criticQueries(c.collect(t, d.pairName("critic query")))
+	for i, v := range q.RawMatrix().Data {
+		if !missing(v) {
+			c.reads(1)
+			t.criticQuery(i, c.collect(t, func(int) string { return d.pairName("critic query")(i) }))
+		}
+	}
 	return c, c.run(d.Network, d.Value)
 }
 

@@ -56,10 +56,10 @@ func (p Policy) log() *mat.Dense {
 // q or eta·q is not finite where pi has mass, or if eta is not a finite number ≥ 0.
 func Step(pi, q *mat.Dense, eta float64) (*mat.Dense, error) { return PMD.Update(pi, q, eta) }
 
-// softmax stores in row the softmax of the logits in log, and in log its logarithm: that
+// LogSoftmax stores in row the softmax of the logits in log, and in log its logarithm: that
 // of the rounded probability, whose absolute error is smaller, but where the probability
-// has lost digits to underflow.
-func softmax(row, log []float64) {
+// has lost digits to underflow. It takes what Softmax takes.
+func LogSoftmax(row, log []float64) {
 	top, sum := slices.Max(log), 0.0
 	for a, z := range log {
 		row[a] = numeric.Exp(z - top)
@@ -184,4 +184,25 @@ func SuggestStep(optimum *mat.Dense, span float64) float64 {
 		return 0.8
 	}
 	return span / spread
+}
+
+// AutoStep returns the step size at which, in the state where it takes longest, one update
+// with Q* separates the optimal actions from the next best by SuggestedSpan nats:
+// span over the least gap between actions that exist. Exact PMD with a large step is
+// nearly value iteration, which a larger one does not slow down. It is 0.8, the paper's
+// nominal step, where every action that a state has is optimal, and never less.
+func AutoStep(o *mdp.Optimum) float64 {
+	const nominal = 0.8
+	least := math.Inf(1)
+	for s := range o.V {
+		for a, q := range o.Q.RawRowView(s) {
+			if !o.Optimal(s, a) { // the gap of an action that does not exist is +Inf
+				least = math.Min(least, o.V[s]-q)
+			}
+		}
+	}
+	if !(least > 0) {
+		return nominal
+	}
+	return min(max(nominal, SuggestedSpan/least), 1e12)
 }

@@ -142,6 +142,16 @@ type Bound struct {
 // Total returns the bound on ‖Q* − Q^{π̂_T}‖∞.
 func (b Bound) Total() float64 { return b.Initial + b.Critic + b.Greedy + b.Last }
 
+// Next returns the bound at horizon T+1 from that at T, with the critic residual δ_{T−1} and
+// the lifted defect ḡ_T. At horizon 0, before any policy is returned, a bound is
+// Bound{Initial: 2E₀/(1−γ)}, and the first residual does not count.
+func (b Bound) Next(gamma, delta, defect float64) Bound {
+	return Bound{
+		Initial: gamma * b.Initial, Critic: gamma * (b.Critic + 2*delta/(1-gamma)),
+		Greedy: gamma * (b.Greedy + 2*b.Last), Last: gamma * defect / (1 - gamma),
+	}
+}
+
 // ReturnedPolicyBound returns the bound of Theorem 2 for the policy π̂_T of
 // horizon T ≥ 1, from the discount gamma, the initial critic error
 // e0 = ‖Q* − Q_0‖∞, the critic residuals δ_0, …, δ_{T−2} in delta and the lifted
@@ -154,13 +164,9 @@ func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int
 	if !(gamma >= 0 && gamma < 1) {
 		return Bound{}, fmt.Errorf("pmd: discount gamma is %v, want 0 ≤ gamma < 1", gamma)
 	}
-	b := Bound{
-		Initial: 2 * math.Pow(gamma, float64(horizon)) * e0 / (1 - gamma),
-		Last:    gamma * defect[horizon-1] / (1 - gamma),
-	}
-	for k := range horizon - 1 {
-		b.Critic += 2 / (1 - gamma) * math.Pow(gamma, float64(horizon-1-k)) * delta[k]
-		b.Greedy += 2 / (1 - gamma) * math.Pow(gamma, float64(horizon-k)) * defect[k]
+	b := Bound{Initial: 2 * e0 / (1 - gamma)}.Next(gamma, 0, defect[0])
+	for k := 1; k < horizon; k++ {
+		b = b.Next(gamma, delta[k-1], defect[k])
 	}
 	return b, nil
 }

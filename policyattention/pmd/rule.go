@@ -52,12 +52,12 @@ func (r Rule) Next(p Policy, q *mat.Dense, eta float64) (Policy, error) {
 			for a, z := range log {
 				log[a] = logit(z, eta, values[a])
 			}
-			softmax(row, log)
+			LogSoftmax(row, log)
 		case Boltzmann:
 			for a := range log {
 				log[a] = logit(0, eta, values[a])
 			}
-			softmax(row, log)
+			LogSoftmax(row, log)
 		case Identity:
 		case AdditiveProjected:
 			for a := range row {

@@ -139,11 +139,17 @@ func (c Config) sample(rng *rand.Rand, m *mdp.MDP, pi, q *mat.Dense) samples {
 	out := samples{values: make([]float64, m.States()), mean: mat.NewDense(m.States(), m.Actions(), nil)}
 	for s := range out.values {
 		for a, p := range pi.RawRowView(s) {
-			out.values[s] += p * q.At(s, a)
+			if p > 0 { // without, the action may not exist
+				out.values[s] += p * q.At(s, a)
+			}
 		}
 	}
 	mean := out.mean.RawMatrix().Data
 	for pair := range mean {
+		if !m.Exists(pair/c.Actions, pair%c.Actions) {
+			out.rewards, mean[pair] = append(out.rewards, math.Inf(-1)), math.Inf(-1)
+			continue
+		}
 		for i := range c.Samples {
 			reward, successor := m.Transition(rng, pair/c.Actions, pair%c.Actions)
 			out.successors = append(out.successors, successor)

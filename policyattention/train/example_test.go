@@ -45,10 +45,14 @@ func ExampleTrain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	solution, err := loop.Solve(problems[0], 40)
+	trajectories, err := loop.Run(problems, 40)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(solution.Loss), "losses from", solution.Loss[0])
+	scored, err := control.Score(problems, trajectories)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(scored[0].Loss), "losses from", scored[0].Loss[0])
 	// Output: 41 losses from 1
 }

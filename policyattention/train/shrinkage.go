@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -46,6 +47,9 @@ func (s SampleMean) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 		}
 		q := mat.NewDense(x.MDP.States(), x.MDP.Actions(), nil)
 		q.Apply(func(i, j int, mean float64) float64 {
+			if math.IsInf(mean, -1) {
+				return mean
+			}
 			return s.Weight*mean + (1-s.Weight)*(sampled.rewards[i*c.Actions+j]+usual)
 		}, sampled.mean)
 		return q, nil

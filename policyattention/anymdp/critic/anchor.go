@@ -23,10 +23,16 @@ func newAnchor(x control.Context, rewards []float64) *anchor {
 	for s := range states {
 		before := make([]float64, actions) // log π_0 and then π_0
 		for b, p := range x.Pi.RawRowView(s) {
-			before[b] = numeric.Log(p) - float64(x.Eta*x.Q.At(s, b))
+			if before[b] = math.Inf(-1); p > 0 {
+				before[b] = numeric.Log(p) - float64(x.Eta*x.Q.At(s, b))
+			}
 		}
 		pmd.Softmax(before)
-		a.values[s] = numeric.Dot(before, x.Q.RawRowView(s))
+		for b, p := range before {
+			if p > 0 {
+				a.values[s] += float64(p * x.Q.At(s, b))
+			}
+		}
 	}
 	least, most := slices.Min(a.values), slices.Max(a.values)
 	if x.MDP.Gamma == 0 || !(most > least) {

@@ -37,6 +37,7 @@ package critic
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -153,7 +154,9 @@ func (c *Critic) evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	for i, m := range memories {
 		if m.anchor != nil {
 			for pair, p := range rows[i] {
-				m.anchor.tilt(pair, p)
+				if m.exists(pair) {
+					m.anchor.tilt(pair, p)
+				}
 			}
 		}
 		values[i] = mat.NewDense(m.States, batch[i].MDP.Actions(), m.answer(rows[i], c.Corrected))
@@ -187,6 +190,9 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 	m.round = x.Round
 	rng := seed.New(c.Root, "critic", x.Problem, x.Round)
 	for pair, next := range m.Next {
+		if !m.exists(pair) {
+			continue
+		}
 		for range c.Samples {
 			reward, successor := x.MDP.Transition(rng, pair/actions, pair%actions)
 			m.rewards[pair] = reward
@@ -200,17 +206,29 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 	for s := range m.sum {
 		m.now[s] = 0
 		for a, p := range x.Pi.RawRowView(s) {
-			m.now[s] += float64(p * x.Q.At(s, a))
+			if p > 0 { // without, the action may not exist
+				m.now[s] += float64(p * x.Q.At(s, a))
+			}
 		}
 		m.sum[s] += m.now[s]
 	}
 	return m, nil
 }
 
+// exists says whether there is the action of a pair.
+func (m *memory) exists(pair int) bool {
+	actions := m.mdp.Actions()
+	return m.mdp.Exists(pair/actions, pair%actions)
+}
+
 // answer returns Q_{k+1} [pairs] by rows p̂ [pairs][S].
 func (m *memory) answer(rows [][]float64, corrected bool) []float64 {
 	q := make([]float64, len(rows))
 	for pair, p := range rows {
+		if !m.exists(pair) {
+			q[pair] = math.Inf(-1)
+			continue
+		}
 		backup := numeric.Dot(p, m.now)
 		if corrected {
 			all := numeric.Dot(p, m.sum)

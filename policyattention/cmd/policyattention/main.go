@@ -33,11 +33,12 @@ const (
 	exitDiscrepancies = 3
 	exitInterrupted   = 4 // retryable, the only one that is
 	exitNoBackend     = 5
+	exitUncertain     = 6
 )
 
 const description = `Experiments of the paper PolicyAttention.
 
-Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted or short of disk, memory or the like (call again: what was being trained is saved and continues), 5 the backend asked for is not there.`
+Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted or short of disk, memory or the like (call again: what was being trained is saved and continues), 5 the backend asked for is not there, 6 solve's exact solution is uncertain by more than 1e-9.`
 
 type globals struct {
 	Artifacts string `help:"Folder of the artifacts." default:"artifacts" type:"path"`
@@ -123,6 +124,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.Is(err, backend.ErrNoPlugin):
 		return exitNoBackend
+	case errors.Is(err, errUncertain):
+		return exitUncertain
 	case errors.As(err, &worker) && slices.Contains([]int{exitInterrupted, exitNoBackend}, worker.ExitCode()):
 		return worker.ExitCode() // workers are this command
 	}

@@ -32,8 +32,7 @@ func (g *globals) progress(store *experiment.Store, runs []method.Training) (don
 		}
 		return func() {}
 	}
-	terminal, ok := g.errors.(*os.File)
-	if !ok || !term.IsTerminal(int(terminal.Fd())) {
+	if !g.terminal() {
 		last := map[string]time.Time{}
 		store.Progress = func(p experiment.Progress) {
 			mutex.Lock()
@@ -53,7 +52,7 @@ func (g *globals) progress(store *experiment.Store, runs []method.Training) (don
 		total += c.Budget()
 	}
 	bar := progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(terminal), progressbar.OptionSetDescription("training"),
+		progressbar.OptionSetWriter(g.errors), progressbar.OptionSetDescription("training"),
 		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("step"),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200e6), progressbar.OptionClearOnFinish())
 	steps, before := map[string]int{}, map[string]int{} // before: in an earlier process
@@ -61,7 +60,7 @@ func (g *globals) progress(store *experiment.Store, runs []method.Training) (don
 		mutex.Lock()
 		defer mutex.Unlock()
 		if p.Waiting {
-			fmt.Fprintf(terminal, "\n%s\n", line(p))
+			fmt.Fprintf(g.errors, "\n%s\n", line(p))
 			return
 		}
 		if _, ok := before[p.Name]; !ok {
@@ -77,6 +76,12 @@ func (g *globals) progress(store *experiment.Store, runs []method.Training) (don
 		bar.Set(sum) //nolint:errcheck // only the display is lost
 	}
 	return func() { bar.Finish() } //nolint:errcheck // only the display is lost
+}
+
+// terminal says whether errors go to one.
+func (g *globals) terminal() bool {
+	file, ok := g.errors.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // line says how far a training run is.

@@ -1,16 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"path/filepath"
 	"strconv"
-	"text/tabwriter"
 
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/anymdp"
@@ -25,19 +22,162 @@ import (
 )
 
 type solveCmd struct {
-	MDP     string `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" type:"existingfile" placeholder:"FILE"`
-	Actor   string `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Critic  string `help:"\"exact\", the one-step backup; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:"exact,mean,memory" default:"exact"`
-	Samples int    `help:"Transitions of every state and action that a critic samples a round." default:"6"`
-	Seed    uint64 `help:"Seed of these samples." default:"1"`
-	Rounds  int    `help:"Rounds." default:"40"`
-	Eta     string `help:"Step size, or \"auto\": ${span}/(max Q* − min Q*)." default:"0.8" placeholder:"NUMBER|auto"`
+	MDP     string  `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" placeholder:"FILE"`
+	Actor   string  `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
+	Critic  string  `help:"\"exact\", the one-step backup; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:"exact,mean,memory" default:"exact"`
+	Samples int     `help:"Transitions of every state and action that a critic samples a round." default:"6"`
+	Seed    uint64  `help:"Seed of these samples." default:"1"`
+	Rounds  int     `help:"Rounds at most." default:"1000"`
+	Tol     float64 `help:"Stop once the loss, the share of what π₀ loses, is proven to be at most this; 0 runs all rounds." default:"1e-6"`
+	Out     string  `help:"Write the policy and its values there: .csv, .npz, .json or, for a grid, .svg." placeholder:"FILE" type:"path"`
+	Eta     string  `help:"Step size, or \"auto\": ${span}/(the least gap between an optimal action and the next)." default:"0.8" placeholder:"NUMBER|auto"`
+}
+
+// errUncertain is returned where Q* is not exact enough to measure by.
+var errUncertain = errors.New("Q* is uncertain")
+
+// certain is the share of a state's value, or of 1, that the error of V* may reach.
+const certain = 1e-9
+
+func (s solveCmd) Run(ctx context.Context, g *globals) error {
+	switch {
+	case s.Rounds < 1:
+		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
+	case !(s.Tol >= 0):
+		return fmt.Errorf("%w: --tol=%v, want a number ≥ 0", errUsage, s.Tol)
+	}
+	problem, err := s.read()
+	if err != nil {
+		return err
+	}
+	a := &answer{solveCmd: s, errors: g.errors}
+	for _, w := range problem.MDP.Warnings {
+		a.warn("%s", w)
+	}
+	s.announce(g.errors, problem.MDP)
+	scale, err := await(ctx, func() (*control.Scale, error) { return control.NewScale(problem) })
+	if err != nil {
+		return err
+	}
+	loop, done, err := a.loop(g, scale)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if a.Solving, err = loop.Begin(scale); err != nil {
+		return err
+	}
+	stopped := a.run(ctx, g)
+	if stopped == nil {
+		stopped = a.evaluate(ctx)
+	}
+	if stopped != nil && !errors.Is(stopped, context.Canceled) {
+		return stopped
+	}
+	a.advise()
+	if err := a.write(g); err != nil {
+		return err
+	}
+	if stopped != nil {
+		return fmt.Errorf("stopped after round %d: %w", a.Round, stopped)
+	}
+	return a.certain()
+}
+
+// announce says beforehand what takes long or much memory.
+func (s solveCmd) announce(w io.Writer, m *mdp.MDP) {
+}
+
+// read returns the problem.
+func (s solveCmd) read() (mdp.Problem, error) { return mdpfile.Read(s.MDP) }
+
+// await returns what f does, or an error at once when ctx is cancelled.
+func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	ready := make(chan result, 1)
+	go func() {
+		value, err := f()
+		ready <- result{value, err}
+	}()
+	select {
+	case r := <-ready:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// loop returns the loop that is asked for, and what ends it.
+func (a *answer) loop(g *globals, scale *control.Scale) (loop control.Loop, done func(), err error) {
+	done, m := func() {}, scale.Problem.MDP
+	eta, err := a.step(scale.Optimum, m)
+	if err != nil {
+		return loop, nil, err
+	}
+	loop = control.ExactPMD(eta)
+	if loop.Critic, err = a.critic(); err != nil {
+		return loop, nil, err
+	}
+	switch a.Actor {
+	case "exact":
+	case "decoder":
+		d, err := fixed(m, eta, a.Rounds)
+		if err != nil {
+			return loop, nil, err
+		}
+		a.certified, loop = d.Certificate, d.Controller(eta, decoder.Weighted())
+	case "any":
+		forward, err := anymdp.Released()
+		if err != nil {
+			return loop, nil, err
+		}
+		if loop.Actor, err = anymdp.NewActor(forward, anymdp.Prior); err != nil {
+			return loop, nil, err
+		}
+	default:
+		if m.Masked() {
+			return loop, nil, fmt.Errorf("%w: some states lack some actions, and an actor of fixed shape knows of no such thing; "+
+				"--actor exact, decoder and any do", errUsage)
+		}
+		model, err := a.model(g)
+		if err != nil {
+			return loop, nil, err
+		}
+		done = model.Close
+		if loop.Actor, err = model.Actor(); err != nil {
+			return loop, nil, err
+		}
+		for _, w := range unfamiliar(model.Config, scale, eta) {
+			a.warn("%s", w)
+		}
+	}
+	return loop, done, nil
+}
+
+// step returns the step size that is asked for.
+func (s solveCmd) step(o *mdp.Optimum, m *mdp.MDP) (float64, error) {
+	if s.Eta != "auto" {
+		eta, err := strconv.ParseFloat(s.Eta, 64)
+		if err != nil || pmd.CheckStep(eta) != nil {
+			return 0, fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
+		}
+		return eta, nil
+	}
+	eta := pmd.AutoStep(o)
+	if s.Actor == "decoder" {
+		eta = min(eta, decoder.MaxLogit/m.Bound())
+	}
+	return eta, nil
 }
 
 // unfamiliar says in what a problem and a step size lie outside of what an actor of
 // fixed shape was trained on. It answers there too, but what it answers may be anything.
-func unfamiliar(c train.Config, p mdp.Problem, eta float64) (warnings []string, err error) {
-	m := p.MDP
+func unfamiliar(c train.Config, scale *control.Scale, eta float64) (warnings []string) {
+	p, m := scale.Problem, scale.Problem.MDP
 	warn := func(format string, args ...any) { warnings = append(warnings, fmt.Sprintf(format, args...)) }
 	if lo, hi := c.Recipe.EtaMin, c.Recipe.EtaMax; eta < lo || eta > hi {
 		warn("the actor was trained on step sizes in [%v, %v]; η = %.4g may give any policy (see --eta)", lo, hi, eta)
@@ -56,36 +196,12 @@ func unfamiliar(c train.Config, p mdp.Problem, eta float64) (warnings []string, 
 	if least := mat.Min(p.Pi0); c.Recipe.Readout == train.NetworkReadout && least < leastMass {
 		warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g the best action may never be found", leastMass, least)
 	}
-	q, err := m.PolicyValue(p.Pi0)
-	if err != nil {
-		return nil, err
-	}
-	optimum, err := m.Optimal()
-	if err != nil {
-		return nil, err
-	}
-	least, most := min(mat.Min(q), mat.Min(optimum.Q)), max(mat.Max(q), mat.Max(optimum.Q))
+	q, optimum := scale.Start, scale.Optimum.Q
+	least, most := min(mat.Min(q), mat.Min(optimum)), max(mat.Max(q), mat.Max(optimum))
 	if lo, hi := valueRange[0], valueRange[1]; least < lo || most > hi {
 		warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy", lo, hi, least, most)
 	}
-	return warnings, nil
-}
-
-// dropped returns in how many states π₀ gives no mass to any action that is best under Q*, up to
-// rounding. No update of the form π·exp(ηQ) gives an action mass that has none.
-func dropped(pi0 *mat.Dense, qStar [][]float64) (states int) {
-	for s, q := range qStar {
-		best, mass := floats.Max(q), 0.0
-		for a, pi := range pi0.RawRowView(s) {
-			if q[a] >= best-1e-9*(1+math.Abs(best)) {
-				mass += pi
-			}
-		}
-		if mass == 0 {
-			states++
-		}
-	}
-	return states
+	return warnings
 }
 
 // leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors
@@ -96,126 +212,6 @@ const leastMass = .005
 // valueRange holds all values of the 6,144 contexts that the first identities of S = 4, 8
 // and 16 were trained on: −7.58 to 8.93.
 var valueRange = [2]float64{-7.6, 9}
-
-func (s solveCmd) Run(g *globals) error {
-	problem, err := mdpfile.Read(s.MDP, mdpfile.Options{})
-	if err != nil {
-		return err
-	}
-	if s.Rounds < 1 {
-		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
-	}
-	eta, err := s.step(problem.MDP)
-	if err != nil {
-		return err
-	}
-	loop := control.ExactPMD(eta)
-	if loop.Critic, err = s.critic(); err != nil {
-		return err
-	}
-	var warnings []string
-	warn := func(w string) {
-		warnings = append(warnings, w)
-		fmt.Fprintln(g.errors, "policyattention: warning:", w)
-	}
-	var certified *decoder.Certificate
-	switch s.Actor {
-	case "exact":
-	case "decoder":
-		d, err := fixed(problem.MDP, eta, s.Rounds)
-		if err != nil {
-			return err
-		}
-		certified = d.Certificate
-		loop = d.Controller(eta, decoder.Weighted())
-	case "any":
-		forward, err := anymdp.Released()
-		if err != nil {
-			return err
-		}
-		if loop.Actor, err = anymdp.NewActor(forward, anymdp.Prior); err != nil {
-			return err
-		}
-	default:
-		model, err := s.model(g)
-		if err != nil {
-			return err
-		}
-		defer model.Close()
-		if loop.Actor, err = model.Actor(); err != nil {
-			return err
-		}
-		outside, err := unfamiliar(model.Config, problem, eta)
-		if err != nil {
-			return err
-		}
-		for _, w := range outside {
-			warn(w)
-		}
-	}
-	solution, err := loop.Solve(problem, s.Rounds)
-	if err != nil {
-		return err
-	}
-	if states := dropped(problem.Pi0, solution.QStar); states > 0 {
-		warn(fmt.Sprintf("pi0 gives no mass to the best action in %d of %d states; policy mirror descent never finds an action that begins without mass", states, problem.MDP.States()))
-	}
-	if g.JSON {
-		return g.print(struct {
-			*control.Solution
-			Decoder  *decoder.Certificate `json:"decoder,omitempty"`
-			Warnings []string             `json:"warnings,omitempty"`
-		}{solution, certified, warnings})
-	}
-	return s.show(g.out, problem.MDP, loop.Eta, solution, certified)
-}
-
-// show prints the losses on the way, the guarantee, the decoder's residuals where it has a
-// certificate, and the returned policy.
-func (s solveCmd) show(out io.Writer, m *mdp.MDP, eta float64, solution *control.Solution, certified *decoder.Certificate) error {
-	c := solution.Certificate
-	fmt.Fprintf(out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(s.MDP), m.States(), m.Actions(), m.Gamma, eta)
-	for _, k := range []int{1, 2, 5, 10, 20, 40, 100, 200} {
-		if k < s.Rounds {
-			fmt.Fprintf(out, "loss after round %d: %.4g\n", k, solution.Loss[k])
-		}
-	}
-	fmt.Fprintf(out, "loss after round %d: %.4g (‖Q*−Q^π‖∞ = %.4g, Theorem 2 guarantees %.4g)\n", s.Rounds, solution.Loss[s.Rounds], c.Distance, c.Bound)
-	if certified != nil {
-		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified ≤ %.3g)\n",
-			c.Zeta, certified.Zeta, c.Delta, certified.DeltaWeighted())
-	}
-	const shown = 40
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "state\tlikeliest action\tprobability\tvalue\t")
-	for state, pi := range solution.Policy[:min(shown, len(solution.Policy))] {
-		action, value := floats.MaxIdx(pi), scalar.Round(floats.Dot(pi, solution.QPi[state]), 4) // never −0
-		fmt.Fprintf(w, "%d\t%d\t%.4f\t%.4f\t\n", state, action, pi[action], value)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if n := len(solution.Policy) - shown; n > 0 {
-		fmt.Fprintf(out, "and %d states more; --json prints all, and every probability\n", n)
-	}
-	return nil
-}
-
-// step returns the step size that is asked for.
-func (s solveCmd) step(m *mdp.MDP) (float64, error) {
-	if s.Eta != "auto" {
-		eta, err := strconv.ParseFloat(s.Eta, 64)
-		if err != nil || pmd.CheckStep(eta) != nil {
-			return 0, fmt.Errorf("%w: --eta %q, want a number ≥ 0 or \"auto\"", errUsage, s.Eta)
-		}
-		return eta, nil
-	}
-	optimum, err := m.Optimal()
-	if err != nil {
-		return 0, err
-	}
-	return pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan), nil
-}
 
 // fixed returns the decoder for runs on m.
 func fixed(m *mdp.MDP, eta float64, rounds int) (*decoder.Decoder, error) {

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/floats/scalar"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/mdpfile"
+	"icrl/policyattention/pmd"
+)
+
+// answer is what solve has found so far.
+type answer struct {
+	solveCmd
+	*control.Solving
+	certified *decoder.Certificate
+	losses    []measured // on the way
+	warnings  []string
+	errors    io.Writer
+
+	v         []float64  // V^π [S]; nil where there was no time to solve for it
+	q         *mat.Dense // Q^π [S, A]
+	distance  float64    // ‖Q* − Q^π‖∞, or what it is at most
+	shortfall mdp.Shortfall
+}
+
+// measured is a loss on the way: what it is, or what it is at most.
+type measured struct {
+	Round int     `json:"round"`
+	Loss  float64 `json:"loss"`
+	Exact bool    `json:"exact"`
+}
+
+func (m measured) String() string {
+	return fmt.Sprintf("loss after round %d: %s%.4g", m.Round, map[bool]string{false: "at most "}[m.Exact], m.Loss)
+}
+
+func (a *answer) warn(format string, values ...any) {
+	a.warnings = append(a.warnings, fmt.Sprintf(format, values...))
+	fmt.Fprintln(a.errors, "policyattention: warning:", a.warnings[len(a.warnings)-1])
+}
+
+// smallStates is the number of states up to which a policy is solved for in milliseconds.
+const smallStates = 300
+
+// run takes rounds until the loss is proven to be small enough, or there are no more.
+func (a *answer) run(ctx context.Context, g *globals) error {
+	show, done := a.progress(g)
+	defer done()
+	exact := a.Problem.MDP.States() <= smallStates || a.Problem.MDP.Gamma == 1
+	for a.Round < a.Rounds {
+		next, err := await(ctx, a.Step)
+		if err != nil {
+			return err
+		}
+		a.Solving = next
+		loss := a.Proven() / a.Normalizer
+		if milestone(a.Round) {
+			if exact {
+				_, _, distance, err := a.Values()
+				if err != nil {
+					return err
+				}
+				loss = distance / a.Normalizer
+			}
+			a.losses = append(a.losses, measured{a.Round, loss, exact})
+		}
+		if a.Tol > 0 && loss <= a.Tol {
+			return nil
+		}
+		show(loss)
+	}
+	return nil
+}
+
+// milestone says whether the loss after a round is told: 1, 2, 4, 10, 20, 40, 100, …
+func milestone(round int) bool {
+	for round%10 == 0 {
+		round /= 10
+	}
+	return round == 1 || round == 2 || round == 4
+}
+
+// progress returns what shows how far the rounds are, and what ends it: a bar on a terminal,
+// elsewhere a line a minute.
+func (a *answer) progress(g *globals) (show func(loss float64), done func()) {
+	if !g.terminal() {
+		last := time.Now()
+		return func(loss float64) {
+			if time.Since(last) > between {
+				last = time.Now()
+				fmt.Fprintf(g.errors, "round %d of at most %d: loss at most %.3g\n", a.Round, a.Rounds, loss)
+			}
+		}, func() {}
+	}
+	bar := progressbar.NewOptions(a.Rounds, progressbar.OptionSetWriter(g.errors), progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+	return func(loss float64) {
+		bar.Describe(fmt.Sprintf("loss at most %.3g", loss))
+		bar.Set(a.Round) //nolint:errcheck // only the display is lost
+	}, func() { bar.Finish() } //nolint:errcheck // only the display is lost
+}
+
+// evaluate solves for the policy returned.
+func (a *answer) evaluate(ctx context.Context) error {
+	type values struct {
+		v        []float64
+		q        *mat.Dense
+		distance float64
+	}
+	x, err := await(ctx, func() (x values, err error) {
+		x.v, x.q, x.distance, err = a.Values()
+		return x, err
+	})
+	if a.distance = a.Proven(); err != nil {
+		return err
+	}
+	a.v, a.q, a.distance = x.v, x.q, x.distance
+	a.shortfall = a.Problem.MDP.Shortfall(a.Optimum, a.v)
+	return nil
+}
+
+// advise warns of what keeps the loss from 0, and says what would help.
+func (a *answer) advise() {
+	m := a.Problem.MDP
+	lost, before := a.Lost()
+	if before > 0 {
+		a.warn("pi0 gives no mass to the best action in %d of %d states; policy mirror descent never finds an action that begins without mass", before, m.States())
+	}
+	if lost > before {
+		a.warn("in %d of %d states the probability of the best action underflowed to 0 in this actor, and never comes back; a smaller --eta keeps it", lost-before, m.States())
+	}
+	if loss := a.distance / a.Normalizer; loss > a.Tol && a.Round == a.Rounds && before == 0 {
+		help := "more --rounds"
+		if auto := pmd.AutoStep(a.Optimum); auto > 2*a.Loop.Eta && a.Actor != "decoder" {
+			help += fmt.Sprintf(", or a larger step: --eta auto is %.4g", auto)
+		}
+		a.warn("%d rounds leave a loss of %.3g; %s would make it smaller", a.Rounds, loss, help)
+	}
+	if worst, state := a.uncertainty(); worst > certain {
+		a.warn("V* of state %s is certain only to %.2g of its size; all that is measured by it is no better", stateName(m, state), worst)
+	}
+}
+
+// uncertainty returns the largest error of V* as a share of a state's value, or of 1 where
+// that is smaller.
+func (a *answer) uncertainty() (worst float64, state int) {
+	for s, e := range a.Optimum.Error {
+		if share := e / max(1, math.Abs(a.Optimum.V[s])); !(share <= worst) {
+			worst, state = share, s
+		}
+	}
+	return worst, state
+}
+
+// certain returns an error where the exact solution is not exact enough.
+func (a *answer) certain() error {
+	if worst, state := a.uncertainty(); !(worst <= certain) {
+		return fmt.Errorf("%w: V* of state %s by a share of %.2g", errUncertain, stateName(a.Problem.MDP, state), worst)
+	}
+	return nil
+}
+
+func stateName(m *mdp.MDP, s int) string { return nameOf(m.StateNames, s) }
+
+// nameOf returns a name, or the number of what has none.
+func nameOf(names []string, i int) string {
+	if names == nil {
+		return fmt.Sprint(i)
+	}
+	return names[i]
+}
+
+// worth returns a value as the problem has it: turned back where it is a cost.
+func (a *answer) worth(v float64) float64 {
+	if a.Problem.MDP.Minimize {
+		return 0 - v // never −0
+	}
+	return v
+}
+
+// atStart returns V^π and V* under the start distribution.
+func (a *answer) atStart() (value, best float64) {
+	for s, p := range a.Problem.MDP.Start {
+		if p > 0 {
+			value, best = value+p*a.v[s], best+p*a.Optimum.V[s]
+		}
+	}
+	return value, best
+}
+
+// write prints the answer, and writes it to the file that is asked for.
+func (a *answer) write(g *globals) error {
+	if a.Out != "" {
+		values := a.q
+		if values == nil { // there was no time to solve for them
+			values = a.Q
+		}
+		if err := mdpfile.WriteSolution(a.Out, a.Problem.MDP, mdp.ToRows(a.Policy.Pi), mdp.ToRows(values)); err != nil {
+			return err
+		}
+	}
+	if g.JSON {
+		return json.NewEncoder(g.out).Encode(a.report())
+	}
+	return a.show(g.out)
+}
+
+// report is the JSON form. Tables are [S][A], null for actions that do not exist.
+func (a *answer) report() map[string]any {
+	m := a.Problem.MDP
+	row := func(x []float64) []*float64 {
+		out := make([]*float64, len(x))
+		for i, v := range x {
+			if v = a.worth(v); !math.IsInf(v, 0) {
+				out[i] = &v
+			}
+		}
+		return out
+	}
+	table := func(x *mat.Dense) [][]*float64 {
+		if x == nil {
+			return nil
+		}
+		rows := make([][]*float64, m.States())
+		for s := range rows {
+			rows[s] = row(x.RawRowView(s))
+		}
+		return rows
+	}
+	worst, _ := a.uncertainty()
+	bound := a.Theorem2
+	certificate := map[string]any{"proven": finite(a.Proven()), "zeta": a.Zeta, "delta": a.Delta, "optimality_error": worst}
+	if m.Gamma < 1 {
+		certificate["bound"], certificate["terms"] = bound.Total(), bound
+	}
+	out := map[string]any{
+		"policy": mdp.ToRows(a.Policy.Pi), "q": table(a.Q), "q_star": table(a.Optimum.Q), "q_pi": table(a.q),
+		"v": row(a.v), "v_star": row(a.Optimum.V), "states": m.StateNames, "actions": m.ActionNames,
+		"eta": a.Loop.Eta, "rounds": a.Round, "losses": a.losses, "loss": finite(a.distance / a.Normalizer), "exact": a.q != nil,
+		"distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate, "tied_states": a.Optimum.Tied(),
+		"warnings": a.warnings,
+	}
+	if a.q != nil {
+		out["worst_state"] = map[string]any{"state": stateName(m, a.shortfall.State), "lost": a.shortfall.Lost,
+			"relative": a.shortfall.Relative(), "unit": a.shortfall.Unit, "over": a.shortfall.Over}
+		if m.Start != nil {
+			value, best := a.atStart()
+			out["start"] = map[string]any{"value": a.worth(value), "optimal": a.worth(best), "loss": best - value}
+		}
+	}
+	if a.certified != nil {
+		out["decoder"] = a.certified
+	}
+	return out
+}
+
+// finite returns nil for what JSON has no number for.
+func finite(x float64) *float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}
+
+// show prints the losses on the way, the guarantee, the decoder's residuals where it has a
+// certificate, and the returned policy.
+func (a *answer) show(out io.Writer) error {
+	m := a.Problem.MDP
+	fmt.Fprintf(out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(a.MDP), m.States(), m.Actions(), m.Gamma, a.Loop.Eta)
+	for _, l := range a.losses {
+		if l.Round < a.Round {
+			fmt.Fprintln(out, l)
+		}
+	}
+	fmt.Fprintf(out, "%v (‖Q*−Q^π‖∞ = %.4g, proven ≤ %.4g, Theorem 2 guarantees %.4g)\n",
+		measured{a.Round, a.distance / a.Normalizer, a.q != nil}, a.distance, a.Proven(), a.Theorem2.Total())
+	if a.q != nil {
+		x := a.shortfall
+		fmt.Fprintf(out, "worst state: %s loses %.4g, %.4g of %s\n", stateName(m, x.State), x.Lost, x.Relative(), x.Over)
+		if m.Start != nil {
+			value, best := a.atStart()
+			fmt.Fprintf(out, "under the start distribution: %s %.6g, optimal %.6g\n", a.unit(), a.worth(value), a.worth(best))
+		}
+	}
+	if tied := a.Optimum.Tied(); tied > 0 {
+		fmt.Fprintf(out, "several actions are optimal in %d of %d states\n", tied, m.States())
+	}
+	if c := a.certified; c != nil {
+		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified ≤ %.3g)\n",
+			a.Zeta, c.Zeta, a.Delta, c.DeltaWeighted())
+	}
+	return a.table(out)
+}
+
+func (a *answer) unit() string {
+	if a.Problem.MDP.Minimize {
+		return "cost"
+	}
+	return "value"
+}
+
+// table prints what the policy does in the first states.
+func (a *answer) table(out io.Writer) error {
+	const shown = 40
+	m := a.Problem.MDP
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "state\tlikeliest action\tprobability\t%s\toptimal\t\n", a.unit())
+	for s := range min(shown, m.States()) {
+		pi := a.Policy.Pi.RawRowView(s)
+		action, value := floats.MaxIdx(pi), "?"
+		if a.v != nil {
+			value = fmt.Sprintf("%.4f", scalar.Round(a.worth(a.v[s]), 4)) // never −0
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.4f\t%s\t%.4f\t\n", stateName(m, s), nameOf(m.ActionNames, action), pi[action], value,
+			scalar.Round(a.worth(a.Optimum.V[s]), 4))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if n := m.States() - shown; n > 0 {
+		fmt.Fprintf(out, "and %d states more; --out writes all, and every probability\n", n)
+	}
+	return nil
+}
