@@ -93,11 +93,15 @@ func (s *Solving) Step() (*Solving, error) {
 // Proven returns what ‖Q* − Q^{π̂_k}‖∞ is at most, without a solve: by Theorem 2, or by (19),
 // whose inverse has rows that sum to 1/(1−γ).
 func (s *Solving) Proven() float64 {
+	return min(s.Theorem2.Total(), s.Problem.MDP.Gamma*s.ProvenInState())
+}
+
+// ProvenInState returns what V*(s) − V^{π̂_k}(s) is at most, in the worst state.
+func (s *Solving) ProvenInState() float64 {
 	if s.Missed == 0 {
 		return 0
 	}
-	gamma := s.Problem.MDP.Gamma
-	return min(s.Theorem2.Total(), gamma*s.Missed/(1-gamma))
+	return s.Missed / (1 - s.Problem.MDP.Gamma)
 }
 
 // Values returns V^π and Q^π of the policy, and ‖Q* − Q^π‖∞, by an exact solve.

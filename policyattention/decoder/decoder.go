@@ -23,6 +23,7 @@ import (
 	"math"
 	"sync"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -113,9 +114,24 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 	next, s := mat.NewDense(d.States, d.Actions, nil), 0
 	t.actorQueries(eta, func(x []float64) {
 		pass.Read(next.RawRowView(s), x)
+		leave(next.RawRowView(s), q.RawRowView(s))
 		s++
 	})
 	return next, nil
+}
+
+// leave takes the leaked mass μ from the actions of a row that do not exist, which is
+// then no further from PMD's, p: ‖row/(1−μ) − p‖₁ ≤ ‖row − p‖₁ + μ over those that do.
+func leave(row, q []float64) {
+	leaked := false
+	for a, v := range q {
+		if missing(v) {
+			row[a], leaked = 0, true
+		}
+	}
+	if leaked {
+		floats.Scale(1/floats.Sum(row), row)
+	}
 }
 
 // Backup is a critic call: it returns Q_{k+1} [S, A] for the returned policy pi

@@ -405,3 +405,46 @@ func TestGolden(t *testing.T) {
 		}
 	}
 }
+
+// TestMissingActions holds the loop on a problem with a mask against exact PMD.
+func TestMissingActions(t *testing.T) {
+	none := math.Inf(-1)
+	m, err := mdp.New(.5, mat.NewDense(6, 2, []float64{.5, .5, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1}), mat.NewDense(2, 3, []float64{1, -.5, .25, .5, none, -1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := m.Problem(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(Caps{States: 2, Actions: 3, Gamma: .5, RMax: 1, EtaMax: 3, Rounds: 10, Routing: 1e-9, Alpha: .05, Packets: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := control.ExactPMD(3).Run([]mdp.Problem{problem}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, source := range map[string]PacketSource{"weighted": Weighted(), "sampled": Sampled(3)} {
+		run, err := d.Start(problem, exact[0].Q[0], 3, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 {
+			k, err := run.Step()
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if k.Zeta > k.ZetaBound || k.Route > k.RouteBound+1e-14 || k.NextPi.At(1, 1) != 0 || k.NextQ.At(1, 1) != none {
+				t.Errorf("%s, round %d: ζ %v ≤ %v, route %v ≤ %v, π̂ %v", name, i, k.Zeta, k.ZetaBound, k.Route, k.RouteBound, k.NextPi.RawRowView(1))
+			}
+			if off := pmd.MaxRowL1(k.NextPi, exact[0].Policies[i+1]); name == "weighted" && off > 1e-7 {
+				t.Errorf("round %d: exact PMD is %v away", i, off)
+			}
+		}
+		call, err := d.TraceCritic(problem.Pi0, exact[0].Q[0], source.Packets(m, problem.Pi0, 3, 0, 0))
+		if err != nil || len(call.Results) != 5 {
+			t.Errorf("%s: %d results of a traced call, %v", name, len(call.Results), err)
+		}
+	}
+}

@@ -83,7 +83,7 @@ func TestRefusedCaps(t *testing.T) {
 		change func(*Caps)
 	}{
 		{"states", func(c *Caps) { c.States = 0 }},
-		{"actions", func(c *Caps) { c.Actions = 1 }},
+		{"actions", func(c *Caps) { c.Actions = 0 }},
 		{"gamma", func(c *Caps) { c.Gamma = 1 }},
 		{"gamma", func(c *Caps) { c.Gamma = math.NaN() }},
 		{"r_max", func(c *Caps) { c.RMax = 0 }},

@@ -31,9 +31,11 @@ type answer struct {
 	warnings  []string
 	errors    io.Writer
 
-	v         []float64  // V^π [S]; nil where there was no time to solve for it
-	q         *mat.Dense // Q^π [S, A]
-	distance  float64    // ‖Q* − Q^π‖∞, or what it is at most
+	unit float64    // of the shortfall, see mdp.Shortfall
+	v    []float64  // V^π [S]; nil where there was no time to solve for it
+	q    *mat.Dense // Q^π [S, A]
+	// distance is ‖Q* − Q^π‖∞, or what it is at most.
+	distance  float64
 	shortfall mdp.Shortfall
 }
 
@@ -60,25 +62,29 @@ const smallStates = 300
 func (a *answer) run(ctx context.Context, g *globals) error {
 	show, done := a.progress(g)
 	defer done()
-	exact := a.Problem.MDP.States() <= smallStates || a.Problem.MDP.Gamma == 1
+	m := a.Problem.MDP
+	exact := m.States() <= smallStates || m.Gamma == 1
+	if a.unit = m.Shortfall(a.Optimum, a.Optimum.V).Unit; a.unit == 0 {
+		a.unit = 1
+	}
 	for a.Round < a.Rounds {
 		next, err := await(ctx, a.Step)
 		if err != nil {
 			return err
 		}
 		a.Solving = next
-		loss := a.Proven() / a.Normalizer
+		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/a.unit
 		if milestone(a.Round) {
 			if exact {
-				_, _, distance, err := a.Values()
+				v, _, distance, err := a.Values()
 				if err != nil {
 					return err
 				}
-				loss = distance / a.Normalizer
+				loss, short = distance/a.Normalizer, a.Problem.MDP.Shortfall(a.Optimum, v).Relative()
 			}
 			a.losses = append(a.losses, measured{a.Round, loss, exact})
 		}
-		if a.Tol > 0 && loss <= a.Tol {
+		if a.Tol > 0 && loss <= a.Tol && short <= a.Tol {
 			return nil
 		}
 		show(loss)
@@ -143,32 +149,22 @@ func (a *answer) advise() {
 	if lost > before {
 		a.warn("in %d of %d states the probability of the best action underflowed to 0 in this actor, and never comes back; a smaller --eta keeps it", lost-before, m.States())
 	}
-	if loss := a.distance / a.Normalizer; loss > a.Tol && a.Round == a.Rounds && before == 0 {
+	loss := max(a.distance/a.Normalizer, a.shortfall.Relative())
+	if loss > a.Tol && a.Round == a.Rounds && before == 0 {
 		help := "more --rounds"
 		if auto := pmd.AutoStep(a.Optimum); auto > 2*a.Loop.Eta && a.Actor != "decoder" {
 			help += fmt.Sprintf(", or a larger step: --eta auto is %.4g", auto)
 		}
-		a.warn("%d rounds leave a loss of %.3g; %s would make it smaller", a.Rounds, loss, help)
+		a.warn("%d rounds leave a loss of %.3g (or of the range of V* in a state); %s would make it smaller", a.Rounds, loss, help)
 	}
-	if worst, state := a.uncertainty(); worst > certain {
+	if state, worst := a.Optimum.Uncertain(); !(worst <= certain) {
 		a.warn("V* of state %s is certain only to %.2g of its size; all that is measured by it is no better", stateName(m, state), worst)
 	}
 }
 
-// uncertainty returns the largest error of V* as a share of a state's value, or of 1 where
-// that is smaller.
-func (a *answer) uncertainty() (worst float64, state int) {
-	for s, e := range a.Optimum.Error {
-		if share := e / max(1, math.Abs(a.Optimum.V[s])); !(share <= worst) {
-			worst, state = share, s
-		}
-	}
-	return worst, state
-}
-
 // certain returns an error where the exact solution is not exact enough.
 func (a *answer) certain() error {
-	if worst, state := a.uncertainty(); !(worst <= certain) {
+	if state, worst := a.Optimum.Uncertain(); !(worst <= certain) {
 		return fmt.Errorf("%w: V* of state %s by a share of %.2g", errUncertain, stateName(a.Problem.MDP, state), worst)
 	}
 	return nil
@@ -241,7 +237,7 @@ func (a *answer) report() map[string]any {
 		}
 		return rows
 	}
-	worst, _ := a.uncertainty()
+	_, worst := a.Optimum.Uncertain()
 	bound := a.Theorem2
 	certificate := map[string]any{"proven": finite(a.Proven()), "zeta": a.Zeta, "delta": a.Delta, "optimality_error": worst}
 	if m.Gamma < 1 {
@@ -293,7 +289,7 @@ func (a *answer) show(out io.Writer) error {
 		fmt.Fprintf(out, "worst state: %s loses %.4g, %.4g of %s\n", stateName(m, x.State), x.Lost, x.Relative(), x.Over)
 		if m.Start != nil {
 			value, best := a.atStart()
-			fmt.Fprintf(out, "under the start distribution: %s %.6g, optimal %.6g\n", a.unit(), a.worth(value), a.worth(best))
+			fmt.Fprintf(out, "under the start distribution: %s %.6g, optimal %.6g\n", a.kind(), a.worth(value), a.worth(best))
 		}
 	}
 	if tied := a.Optimum.Tied(); tied > 0 {
@@ -306,7 +302,7 @@ func (a *answer) show(out io.Writer) error {
 	return a.table(out)
 }
 
-func (a *answer) unit() string {
+func (a *answer) kind() string {
 	if a.Problem.MDP.Minimize {
 		return "cost"
 	}
@@ -318,7 +314,7 @@ func (a *answer) table(out io.Writer) error {
 	const shown = 40
 	m := a.Problem.MDP
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "state\tlikeliest action\tprobability\t%s\toptimal\t\n", a.unit())
+	fmt.Fprintf(w, "state\tlikeliest action\tprobability\t%s\toptimal\t\n", a.kind())
 	for s := range min(shown, m.States()) {
 		pi := a.Policy.Pi.RawRowView(s)
 		action, value := floats.MaxIdx(pi), "?"

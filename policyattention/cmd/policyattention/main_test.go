@@ -54,7 +54,7 @@ func problemFile(t *testing.T, states int) string {
 func TestExitCodes(t *testing.T) {
 	good := problemFile(t, 4)
 	bad := filepath.Join(t.TempDir(), "bad.json")
-	if err := os.WriteFile(bad, []byte(`{"gamma": 1, "P": [[[1]]], "r": [[0]]}`), 0o644); err != nil {
+	if err := os.WriteFile(bad, []byte(`{"gamma": 1, "P": [[[1]]], "r": [[1]]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	checkpoint := filepath.Join(t.TempDir(), "weights.safetensors")

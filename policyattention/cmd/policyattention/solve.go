@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,15 +23,19 @@ import (
 )
 
 type solveCmd struct {
-	MDP     string  `help:"MDP file, .json {gamma, P [S][A][S], r [S][A], pi0 [S][A] or none} or .npz." required:"" placeholder:"FILE"`
-	Actor   string  `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Critic  string  `help:"\"exact\", the one-step backup; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:"exact,mean,memory" default:"exact"`
-	Samples int     `help:"Transitions of every state and action that a critic samples a round." default:"6"`
-	Seed    uint64  `help:"Seed of these samples." default:"1"`
-	Rounds  int     `help:"Rounds at most." default:"1000"`
-	Tol     float64 `help:"Stop once the loss, the share of what π₀ loses, is proven to be at most this; 0 runs all rounds." default:"1e-6"`
-	Out     string  `help:"Write the policy and its values there: .csv, .npz, .json or, for a grid, .svg." placeholder:"FILE" type:"path"`
-	Eta     string  `help:"Step size, or \"auto\": ${span}/(the least gap between an optimal action and the next)." default:"0.8" placeholder:"NUMBER|auto"`
+	MDP       string   `help:"Problem: .json, .npz, .csv, .mdp, .pomdp or .tra, see docs/your-own.md; - reads one from standard input." required:"" type:"existingfile" placeholder:"FILE"`
+	Gamma     *float64 `help:"Discount γ, in place of the file's."`
+	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"`
+	Minimize  bool     `help:"Rewards are costs."`
+	Normalize bool     `help:"Divide rows of P by their sums."`
+	Actor     string   `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
+	Critic    string   `help:"\"exact\", the one-step backup; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:"exact,mean,memory" default:"exact"`
+	Samples   int      `help:"Transitions of every state and action that a critic samples a round." default:"6"`
+	Seed      uint64   `help:"Seed of these samples." default:"1"`
+	Rounds    int      `help:"Rounds at most." default:"1000"`
+	Tol       float64  `help:"Stop once the loss, the share of what π₀ loses, is proven to be at most this; 0 runs all rounds." default:"1e-6"`
+	Out       string   `help:"Write the policy and its values there: .csv, .npz, .json or, for a grid, .svg." placeholder:"FILE" type:"path"`
+	Eta       string   `help:"Step size, or \"auto\": ${span}/(the least gap between an optimal action and the next)." default:"0.8" placeholder:"NUMBER|auto"`
 }
 
 // errUncertain is returned where Q* is not exact enough to measure by.
@@ -54,7 +59,6 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	for _, w := range problem.MDP.Warnings {
 		a.warn("%s", w)
 	}
-	s.announce(g.errors, problem.MDP)
 	scale, err := await(ctx, func() (*control.Scale, error) { return control.NewScale(problem) })
 	if err != nil {
 		return err
@@ -84,12 +88,25 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	return a.certain()
 }
 
-// announce says beforehand what takes long or much memory.
-func (s solveCmd) announce(w io.Writer, m *mdp.MDP) {
-}
-
 // read returns the problem.
-func (s solveCmd) read() (mdp.Problem, error) { return mdpfile.Read(s.MDP) }
+func (s solveCmd) read() (mdp.Problem, error) {
+	options := mdpfile.Options{Gamma: s.Gamma, Layout: s.Layout, Minimize: s.Minimize, Normalize: s.Normalize}
+	if s.MDP != "-" {
+		return mdpfile.Read(s.MDP, options)
+	}
+	data, err := io.ReadAll(io.LimitReader(os.Stdin, mdpfile.MaxBytes+1))
+	if err != nil {
+		return mdp.Problem{}, fmt.Errorf("standard input: %w", err)
+	}
+	if len(data) > mdpfile.MaxBytes {
+		return mdp.Problem{}, fmt.Errorf("standard input holds more than %d bytes", mdpfile.MaxBytes)
+	}
+	name := "standard input" // JSON and npz are known by their first bytes
+	if start := bytes.TrimSpace(data[:min(len(data), 1<<10)]); len(start) > 0 && (start[0] == 's' || start[0] == '"') {
+		name += ".csv"
+	}
+	return mdpfile.Decode(name, data, options)
+}
 
 // await returns what f does, or an error at once when ctx is cancelled.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
