@@ -1,6 +1,6 @@
-// Package mrp holds what methods for policy evaluation are trained and scored on: finite Markov
-// reward processes, which are MDPs with one action, and the recipe of Wang et al. (arXiv
-// 2405.13861) for training a network of some hundred parameters on them.
+// Package mrp holds what methods for policy evaluation are trained and scored on: finite Markov reward processes,
+// which are MDPs with one action, and the recipe of Wang et al. (arXiv 2405.13861) for training a network of some
+// hundred parameters on them.
 package mrp
 
 import (
@@ -22,8 +22,8 @@ type Process struct {
 // Reward is the reward on leaving the state s.
 func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 
-// Solve returns the values v [S], v = r + γPv, and the stationary distribution d [S], dᵀP = dᵀ. It returns an
-// error if there is more than one.
+// Solve returns the values v [S], v = r + γPv, and the stationary distribution d [S], dᵀP = dᵀ. It returns an error
+// if there is more than one.
 func (p *Process) Solve() (v, d []float64, err error) {
 	values, err := p.PolicyValue(mdp.UniformPolicy(p.States(), 1))
 	if err != nil {
@@ -57,10 +57,9 @@ func (p *Process) Walk(rng *rand.Rand, n int) []int {
 	return states
 }
 
-// Boyan draws a Boyan chain (Wang et al., Algorithm 2): from state i to i+1 with a probability
-// uniform on [.01, .99), else to i+2; from the last but one to the last; from the last to any
-// state, with probabilities proportional to numbers uniform on [.01, .99), as are those of the
-// first state. Rewards are uniform on [−1, 1).
+// Boyan draws a Boyan chain (Wang et al., Algorithm 2): from state i to i+1 with a probability uniform on [.01, .99),
+// else to i+2; from the last but one to the last; from the last to any state, with probabilities proportional to
+// numbers uniform on [.01, .99), as are those of the first state. Rewards are uniform on [−1, 1).
 func Boyan(states int, gamma float64, rng *rand.Rand) (*Process, error) {
 	if states < 3 {
 		return nil, fmt.Errorf("mrp: a Boyan chain of %d states, want at least 3", states)

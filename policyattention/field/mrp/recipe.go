@@ -18,8 +18,8 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Recipe is how a network learns to evaluate: on one Boyan chain after another, by TD errors of
-// windows that slide along a walk.
+// Recipe is how a network learns to evaluate: on one Boyan chain after another, by TD errors of windows that slide
+// along a walk.
 type Recipe struct {
 	States    int
 	D         int // length of features
@@ -73,16 +73,15 @@ func (r Recipe) Process(i int) (*Process, *mat.Dense, error) {
 
 // Network is what a recipe trains.
 type Network interface {
-	// Prompt returns what a context of a walk's states [N+2] shows; the last is the query. All
-	// prompts have one shape.
+	// Prompt returns what a context of a walk's states [N+2] shows; the last is the query. All prompts have one shape.
 	Prompt(p *Process, features *mat.Dense, walk []int) (*mat.Dense, error)
-	// Values builds the values [B] of the queries of prompts [B, rows, columns]: each element
-	// of the list is one network, which shares no parameter with the others.
+	// Values builds the values [B] of the queries of prompts [B, rows, columns]: each element of the list is one
+	// network, which shares no parameter with the others.
 	Values(params, prompts *Node) []*Node
 }
 
-// batch returns the prompts [Batch+1, rows, columns] of a step's windows, which slide along a walk,
-// and the rewards [Batch] of the queries but the last.
+// batch returns the prompts [Batch+1, rows, columns] of a step's windows, which slide along a walk, and the rewards
+// [Batch] of the queries but the last.
 func (r Recipe) batch(n Network, step int) (prompts, rewards *tensors.Tensor, err error) {
 	p, features, err := r.Process(step / r.Batches)
 	if err != nil {
@@ -113,8 +112,8 @@ func (r Recipe) loss(n Network, params, prompts, rewards *Node) *Node {
 	return sum
 }
 
-// Train returns the parameters after training from params, in float64. When ctx is done it returns
-// ctx's cause; the other errors are those of the recipe, and a loss that is not finite.
+// Train returns the parameters after training from params, in float64. When ctx is done it returns ctx's cause; the
+// other errors are those of the recipe, and a loss that is not finite.
 func (r Recipe) Train(ctx context.Context, on compute.Backend, n Network, params []float64) ([]float64, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err

@@ -103,8 +103,8 @@ func (s shown) set(i int, h *incontext.History, t int) {
 	}
 }
 
-// see shows each of n lives k tokens [k, n], and returns the distributions of actions [k·n, A] and values [k, n]. With
-// keep the lives go on after them.
+// see shows each of n lives k tokens [k, n], and returns the distributions of actions [k·n, A] and values [k, n].
+// With keep the lives go on after them.
 func (l *going) see(t shown, k int, keep bool) (p [][]float64, values []float32, err error) {
 	n := len(t.state) / k
 	out, err := l.exec.Call(l.params, tensors.FromFlatDataAndDimensions(t.before, k, n), tensors.FromFlatDataAndDimensions(t.previous, k, n),

@@ -101,10 +101,10 @@ func orthogonal(rng *rand.Rand, rows, cols int) *mat.Dense {
 // the first step of a life there is no action before, and the others are not looked at.
 type tokens struct{ before, previous, reward, state *Node }
 
-// inputs builds the features [T, B, features] and the resets [T, B]: a one-hot of the pair of state and action before,
-// less 1/SA, and the one-hot times its reward, both zero at the first step of a life; a one-hot of the state
-// now, less 1/S; the flag of a first step. What the layers sum up is then what differs from pair to pair, and
-// not what is the same at each step.
+// inputs builds the features [T, B, features] and the resets [T, B]: a one-hot of the pair of state and action
+// before, less 1/SA, and the one-hot times its reward, both zero at the first step of a life; a one-hot of the state
+// now, less 1/S; the flag of a first step. What the layers sum up is then what differs from pair to pair, and not
+// what is the same at each step.
 func (c Config) inputs(t tokens) (features, reset *Node) {
 	dtype := t.reward.DType()
 	reset = ConvertDType(Equal(t.previous, Const(t.previous.Graph(), int32(incontext.None))), dtype)

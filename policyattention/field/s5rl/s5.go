@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// s5 is a layer of S5 (Smith et al., arXiv 2208.04933) with the resets of Lu et al.: a linear recurrence
-// over complex numbers, run along a sequence in logarithmic depth, in which a flag clears the state at
-// the beginning of an episode. A state of N numbers is diagonalized; its eigenvalues come in conjugate
-// pairs, so half of them, P = N/2, are kept. With Δ a number for each,
+// s5 is a layer of S5 (Smith et al., arXiv 2208.04933) with the resets of Lu et al.: a linear recurrence over complex
+// numbers, run along a sequence in logarithmic depth, in which a flag clears the state at the beginning of an
+// episode. A state of N numbers is diagonalized; its eigenvalues come in conjugate pairs, so half of them, P = N/2,
+// are kept. With Δ a number for each,
 //
 //	x_t = (1 − reset_t) Λ̄ x_{t−1} + B̄ u_t,   y_t = 2 Re(C x_t) + D u_t,
 //	Λ̄ = exp(ΛΔ),   B̄ = (Λ̄ − 1)/Λ · B   (zero-order hold),
@@ -39,8 +39,8 @@ func (l s5) validate() error {
 // kept is P.
 func (l s5) kept() int { return l.state / 2 }
 
-// shapes are those of the parameters, which lie one after the other: the real and the imaginary part of Λ
-// and log Δ [P], of B [P, H], of C [H, P], D, and of both W [H, H], from outputs to inputs, and their biases.
+// shapes are those of the parameters, which lie one after the other: the real and the imaginary part of Λ and log Δ
+// [P], of B [P, H], of C [H, P], D, and of both W [H, H], from outputs to inputs, and their biases.
 func (l s5) shapes() [][]int {
 	h, k := l.width, l.kept()
 	return [][]int{{k}, {k}, {k}, {k, h}, {k, h}, {h, k}, {h, k}, {h}, {h, h}, {h}, {h, h}, {h}}
@@ -62,8 +62,8 @@ func size(shape []int) int {
 	return n
 }
 
-// operations is the number of floating-point operations on an input, the discretization aside: a product of
-// complex numbers has 6, a sum 2, and of a conjugate pair the real part alone is read out.
+// operations is the number of floating-point operations on an input, the discretization aside: a product of complex
+// numbers has 6, a sum 2, and of a conjugate pair the real part alone is read out.
 func (l s5) operations() int {
 	h, k := l.width, l.kept()
 	state := k * (4*h + 6 + 6 + 2)    // Bu, times the gain, plus the decayed state
@@ -87,11 +87,11 @@ func normalPart(n int) *mat.Dense {
 	return s
 }
 
-// diagonalize returns the eigenvalues Λ [P] of S with negative imaginary part, by falling size of it, and their
-// unit eigenvectors V, V[j] [n] that of Λ[j]. The others are the conjugates.
+// diagonalize returns the eigenvalues Λ [P] of S with negative imaginary part, by falling size of it, and their unit
+// eigenvectors V, V[j] [n] that of Λ[j]. The others are the conjugates.
 func diagonalize(n int) (lambda []complex128, v [][]complex128, err error) {
-	// The real form of the Hermitian matrix −i(S + ½): an eigenvector (a, b) of it is a + ib, each eigenvalue
-	// comes twice, with a + ib and with i(a + ib).
+	// The real form of the Hermitian matrix −i(S + ½): an eigenvector (a, b) of it is a + ib, each eigenvalue comes
+	// twice, with a + ib and with i(a + ib).
 	s, double := normalPart(n), mat.NewSymDense(2*n, nil)
 	for i := range n {
 		for j := range n {
@@ -123,10 +123,10 @@ const (
 	maxStep = .1
 )
 
-// init draws parameters: Λ and V of the blocks' matrices S along a diagonal, with the mean of S's diagonal, −½,
-// as real part; B real with Lecun's normal distribution, as VᴴB; C complex with the same, as CV, times
-// read; D standard normal, times skip; log Δ uniform between the logarithms of .001 and .1; W with Lecun's
-// normal distribution, biases 0.
+// init draws parameters: Λ and V of the blocks' matrices S along a diagonal, with the mean of S's diagonal, −½, as
+// real part; B real with Lecun's normal distribution, as VᴴB; C complex with the same, as CV, times read; D standard
+// normal, times skip; log Δ uniform between the logarithms of .001 and .1; W with Lecun's normal distribution, biases
+// 0.
 func (l s5) init(rng *rand.Rand, read, skip float64) ([]float64, error) {
 	if err := l.validate(); err != nil {
 		return nil, err
@@ -194,10 +194,10 @@ func (a number) each(f func(*Node) *Node) number { return number{f(a.re), f(a.im
 // slice is a range of the first axis.
 func slice(x *Node, from, to int) *Node { return SliceAxis(x, 0, AxisRange(from, to)) }
 
-// scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [1, 1, P], keep [T, B, 1] and b [T, B, P], in ⌈log₂T⌉
-// rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand for twice as
-// many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is the power Λ̄ˢ, which is the same for all t, times the product of
-// the steps' keep.
+// scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [1, 1, P], keep [T, B, 1] and b [T, B, P], in
+// ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand for twice as
+// many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is the power Λ̄ˢ, which is the same for all t, times the product
+// of the steps' keep.
 func scan(decay number, keep *Node, b number) number {
 	length := b.re.Shape().Dimensions[0]
 	for s := 1; s < length; s *= 2 {
@@ -216,11 +216,11 @@ func scan(decay number, keep *Node, b number) number {
 }
 
 // apply builds the layer on inputs u [T, B, H] with reset [T, B], 1 where an episode begins at step t and else 0,
-// from states x [B, P]. It returns the outputs [T, B, H] and the states after the last step. It panics on
-// other shapes, as GoMLX does.
+// from states x [B, P]. It returns the outputs [T, B, H] and the states after the last step. It panics on other
+// shapes, as GoMLX does.
 //
-// A reset multiplies Λ̄ by zero, which is all that the operator of Lu et al. (their section 3.2) comes to:
-// whatever lies before it drops out of the product.
+// A reset multiplies Λ̄ by zero, which is all that the operator of Lu et al. (their section 3.2) comes to: whatever
+// lies before it drops out of the product.
 func (l s5) apply(params, u, reset *Node, x number) (out *Node, last number) {
 	var p []*Node
 	at := 0

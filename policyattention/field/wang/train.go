@@ -15,16 +15,16 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Network is a Transformer to be trained. Its parameters are P and Q [2d+1, 2d+1] of each layer of its own and,
-// at the end, the step size of the TD(0) that is fitted on the same batches, to compare with.
+// Network is a Transformer to be trained. Its parameters are P and Q [2d+1, 2d+1] of each layer of its own and, at
+// the end, the step size of the TD(0) that is fitted on the same batches, to compare with.
 type Network struct {
 	mrp.Recipe
 	Attention  Attention
 	Sequential bool // each layer has weights of its own; else one is looped
 }
 
-// shape returns the height of a prompt, the number of layers with weights of their own, and what attention
-// is multiplied by: 1 where it is a mean.
+// shape returns the height of a prompt, the number of layers with weights of their own, and what attention is
+// multiplied by: 1 where it is a mean.
 func (n Network) shape() (rows, blocks int, scale float64) {
 	rows, blocks, scale = 2*n.D+1, 1, 1/float64(n.N)
 	if n.Sequential {
@@ -36,8 +36,8 @@ func (n Network) shape() (rows, blocks int, scale float64) {
 	return rows, blocks, scale
 }
 
-// Train returns the parameters after training. They start from Xavier's normal distribution with gain .1, over
-// the number of layers if each has its own; the fitted step size starts at 1.
+// Train returns the parameters after training. They start from Xavier's normal distribution with gain .1, over the
+// number of layers if each has its own; the fitted step size starts at 1.
 func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
 	rows, blocks, _ := n.shape()
 	deviation := .1 / float64(blocks) / math.Sqrt(float64(rows))
@@ -46,8 +46,7 @@ func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, erro
 	return n.Recipe.Train(ctx, on, n, params)
 }
 
-// Prompt implements mrp.Network. The query is the state after the window's last successor, as in the
-// public code.
+// Prompt implements mrp.Network. The query is the state after the window's last successor, as in the public code.
 func (n Network) Prompt(p *mrp.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
 	c := Window(p, features, walk[:n.N+1])
 	c.Query = features.RawRowView(walk[n.N+1])
@@ -100,12 +99,12 @@ func (n Network) Weights(params []float64) (all []*Layer) {
 	return all
 }
 
-// quantities are what is measured of trained weights, with the published number, read off the figures
-// of the public repository (Sequential-Intelligence-Lab/InContextTD), and how far it may be misread: of
-// a looped layer with linear attention and 30 seeds. P and Q have the sign of P[−1, −1]: the function is the
-// same for (−P, −Q), and half of all seeds find each. TD(0) has there its step size, 0, −d and d. Of Q's others
-// the public code subtracts the traces with their signs from the sum of absolute values. With linear
-// attention, whose value is linear in the query, the paper's cosine of sensitivities is that of weights.
+// quantities are what is measured of trained weights, with the published number, read off the figures of the public
+// repository (Sequential-Intelligence-Lab/InContextTD), and how far it may be misread: of a looped layer with linear
+// attention and 30 seeds. P and Q have the sign of P[−1, −1]: the function is the same for (−P, −Q), and half of all
+// seeds find each. TD(0) has there its step size, 0, −d and d. Of Q's others the public code subtracts the traces
+// with their signs from the sum of absolute values. With linear attention, whose value is linear in the query, the
+// paper's cosine of sensitivities is that of weights.
 var quantities = []capability.Number{
 	{Quantity: "P[−1, −1]", Published: 1.6, Read: .02},
 	{Quantity: "mean |·| of P's others", Published: .12, Read: .01},
@@ -134,8 +133,8 @@ func numbers(ctx context.Context, on compute.Backend, t capability.Training) ([]
 	})
 }
 
-// measure returns the quantities: of P and Q the means over layers, of the values the means over chains that were
-// not trained on of averages over states, weighted by the stationary distribution.
+// measure returns the quantities: of P and Q the means over layers, of the values the means over chains that were not
+// trained on of averages over states, weighted by the stationary distribution.
 func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	m := make([]float64, len(quantities))
 	add := func(at int, share float64, values ...float64) { floats.AddScaled(m[at:][:len(values)], share, values) }
@@ -160,8 +159,8 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	return m, nil
 }
 
-// likeness returns, on chain k: the cosine between TD(0)'s weights and those of the linear function nearest to
-// the network's values; and squared differences, of the two values, and of each from the exact values.
+// likeness returns, on chain k: the cosine between TD(0)'s weights and those of the linear function nearest to the
+// network's values; and squared differences, of the two values, and of each from the exact values.
 func (n Network) likeness(params []float64, k int) ([]float64, error) {
 	p, features, err := n.Process(k)
 	if err != nil {

@@ -1,17 +1,15 @@
-// Package wang is the method of Wang et al., "Transformers Can Learn Temporal Difference Methods
-// for In-Context Reinforcement Learning" (ICLR 2025, arXiv 2405.13861): a Transformer with linear
-// attention whose every layer is one step of an algorithm for policy evaluation on the
-// transitions in its prompt.
+// Package wang is the method of Wang et al., "Transformers Can Learn Temporal Difference Methods for In-Context
+// Reinforcement Learning" (ICLR 2025, arXiv 2405.13861): a Transformer with linear attention whose every layer is one
+// step of an algorithm for policy evaluation on the transitions in its prompt.
 //
-// The prompt of n transitions and a query is one matrix Z, a transition a column [φ; γφ′; r] and
-// the query the last one, [φ; 0; 0]. A layer is
+// The prompt of n transitions and a query is one matrix Z, a transition a column [φ; γφ′; r] and the query the last
+// one, [φ; 0; 0]. A layer is
 //
 //	Z ← Z + (1/n) P Z M act(ZᵀQZ),   M = diag(1, …, 1, 0),
 //
-// so that the query is read but never attended to; after the last layer the value of the query is
-// −Z[−1, −1]. This file has the weights that make a layer a step of TD(0), TD(λ), residual gradient or
-// average-reward TD, and those algorithms written directly; train.go has the same layer with
-// weights that are trained on Boyan chains, and numbers.go what is measured of both.
+// so that the query is read but never attended to; after the last layer the value of the query is −Z[−1, −1]. This
+// file has the weights that make a layer a step of TD(0), TD(λ), residual gradient or average-reward TD, and those
+// algorithms written directly; train.go has the same layer with weights that are trained on Boyan chains.
 package wang
 
 import (
@@ -48,9 +46,8 @@ type Context struct {
 	Query []float64  // [d]
 }
 
-// Prompt returns Z [2d+1+extra, n+1]: rows φ, γφ′ and r, and extra rows of zeros; the last column is
-// the query. It returns an error that names the first part of another shape or with a number that
-// is not finite.
+// Prompt returns Z [2d+1+extra, n+1]: rows φ, γφ′ and r, and extra rows of zeros; the last column is the query. It
+// returns an error that names the first part of another shape or with a number that is not finite.
 func (c *Context) Prompt(extra int) (*mat.Dense, error) {
 	if c == nil || c.Phi == nil || c.Phi.IsEmpty() || c.Next == nil || c.Next.IsEmpty() || extra < 0 {
 		return nil, errors.New("wang: a context without features of states or of successors, or rows fewer than none")
@@ -64,9 +61,7 @@ func (c *Context) Prompt(extra int) (*mat.Dense, error) {
 	z.Slice(0, d, 0, n).(*mat.Dense).Copy(c.Phi)
 	z.Slice(d, 2*d, 0, n).(*mat.Dense).Copy(c.Next)
 	z.SetRow(2*d, append(slices.Clone(c.R), 0))
-	for i, x := range c.Query {
-		z.Set(i, n, x)
-	}
+	z.Slice(0, d, n, n+1).(*mat.Dense).SetCol(0, c.Query)
 	for at, x := range z.RawMatrix().Data {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return nil, fmt.Errorf("wang: row %d, column %d of the prompt is %v, want a finite number", at/(n+1), at%(n+1), x)
@@ -92,8 +87,8 @@ type Spec struct {
 	Algorithm Algorithm
 	D, N      int     // length of features, transitions of the context
 	Alpha     float64 // step size
-	// Trace is the factor by which eligibility traces decay a transition, in [0, 1]: of TD(λ)
-	// alone. The public code has λ here; TD(λ) of the textbooks has γλ.
+	// Trace is the factor by which eligibility traces decay a transition, in [0, 1]: of TD(λ) alone. The public code
+	// has λ here; TD(λ) of the textbooks has γλ.
 	Trace float64
 	C     *mat.Dense // preconditioner of the increment [d, d]; nil is the identity
 }
@@ -109,10 +104,15 @@ func (s Spec) validate() error {
 	case !(s.Trace >= 0 && s.Trace <= 1):
 		return fmt.Errorf("wang: decay of traces is %v, want a number from 0 to 1", s.Trace)
 	}
-	if s.C != nil {
-		return check("the preconditioner", s.C, s.D)
+	return check("the preconditioner", s.preconditioner(), s.D)
+}
+
+// preconditioner returns C [d, d].
+func (s Spec) preconditioner() *mat.Dense {
+	if s.C == nil {
+		return diagonal(s.D)
 	}
-	return nil
+	return s.C
 }
 
 // check reports that a matrix is not [side, side].
@@ -123,8 +123,8 @@ func check(name string, m *mat.Dense, side int) error {
 	return nil
 }
 
-// form returns the number of prompt rows below r, and the sign of the value in the prompt's last
-// entry: average-reward TD keeps its prediction in a row of its own.
+// form returns the number of prompt rows below r, and the sign of the value in the prompt's last entry:
+// average-reward TD keeps its prediction in a row of its own.
 func (s Spec) form() (extra int, sign float64) {
 	if s.Algorithm == AverageReward {
 		return 1, 1
@@ -138,8 +138,8 @@ type Attention string
 const (
 	Linear   Attention = "linear"  // the scores
 	OverKeys Attention = "softmax" // what a query gives to its keys sums to one
-	// OverQueries is the public code's Softmax(dim=1): what a key gives to all queries sums to
-	// one. The code divides it by n, too.
+	// OverQueries is the public code's Softmax(dim=1): what a key gives to all queries sums to one. The code divides
+	// it by n, too.
 	OverQueries Attention = "softmax-over-queries"
 )
 
@@ -169,8 +169,8 @@ func (s Spec) Layer() (*Layer, error) {
 	layer := &Layer{Linear, s.Alpha / float64(s.N), []Head{head}}
 	switch s.Algorithm {
 	case TDLambda:
-		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: the error of transition i reaches φ_k
-		// with the weight that the trace e_i gives it.
+		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: the error of transition i reaches φ_k with the weight that the
+		// trace e_i gives it.
 		for k := range s.N {
 			for i, weight := k, 1.; i < s.N; i, weight = i+1, weight*s.Trace {
 				head.Mix.Set(i, k, weight)
@@ -197,13 +197,10 @@ func diagonal(n int, rest ...float64) *mat.Dense {
 	return mat.DenseCopyOf(mat.NewDiagDense(len(list), list))
 }
 
-// query returns Q [rows, rows] with z_kᵀ Q z_i = (C g_k)ᵀ(γφ′_i − φ_i), the sensitivity of the error i to
-// the increment of transition k, where g is φ, or φ − γφ′ for residual gradient.
+// query returns Q [rows, rows] with z_kᵀ Q z_i = (C g_k)ᵀ(γφ′_i − φ_i), the sensitivity of the error i to the
+// increment of transition k, where g is φ, or φ − γφ′ for residual gradient.
 func (s Spec) query(rows int) *mat.Dense {
-	q, c := mat.NewDense(rows, rows, nil), diagonal(s.D)
-	if s.C != nil {
-		c.Copy(s.C.T())
-	}
+	q, c := mat.NewDense(rows, rows, nil), s.preconditioner().T()
 	put := func(i, j int, sign float64) { q.Slice(i, i+s.D, j, j+s.D).(*mat.Dense).Scale(sign, c) }
 	put(0, 0, -1)
 	put(0, s.D, 1)
@@ -214,10 +211,9 @@ func (s Spec) query(rows int) *mat.Dense {
 	return q
 }
 
-// Apply returns what the layer makes of a prompt z [rows, n+1]. Linear attention is taken from the left,
-// (P Z Mix Zᵀ) Q Z: where an algorithm has converged the first factor vanishes and so does its
-// rounding, whereas the scores ZᵀQZ, taken first, are wrong in the same way in every layer and
-// their error adds up.
+// Apply returns what the layer makes of a prompt z [rows, n+1]. Linear attention is taken from the left, (P Z Mix Zᵀ)
+// Q Z: where an algorithm has converged the first factor vanishes and so does its rounding, whereas the scores ZᵀQZ,
+// taken first, are wrong in the same way in every layer and their error adds up.
 func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 	rows, cols := z.Dims()
 	out := mat.DenseCopyOf(z)
@@ -251,8 +247,8 @@ func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 	return out, nil
 }
 
-// Values returns the value of the context's query after each of so many layers, which are those given,
-// over and over again.
+// Values returns the value of the context's query after each of so many layers, which are those given, over and over
+// again.
 func (s Spec) Values(c *Context, layers []*Layer, depth int) ([]float64, error) {
 	extra, sign := s.form()
 	z, err := c.Prompt(extra)
@@ -265,9 +261,8 @@ func (s Spec) Values(c *Context, layers []*Layer, depth int) ([]float64, error) 
 	return values, err
 }
 
-// Step returns the weights w [d] after one step of the algorithm on the context's transitions,
-// w + C (α/n) Σ_k δ_k g_k. It is the textbook's loop over transitions and shares nothing with the
-// layers.
+// Step returns the weights w [d] after one step of the algorithm on the context's transitions, w + C (α/n) Σ_k δ_k
+// g_k. It is the textbook's loop over transitions and shares nothing with the layers.
 func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -296,16 +291,13 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 		}
 		floats.AddScaled(sum, s.Alpha/float64(s.N)*delta, g)
 	}
-	if s.C != nil {
-		var moved mat.VecDense
-		moved.MulVec(s.C, mat.NewVecDense(s.D, sum))
-		sum = moved.RawVector().Data
-	}
-	return floats.AddTo(make([]float64, s.D), w, sum), nil
+	var moved mat.VecDense
+	moved.MulVec(s.preconditioner(), mat.NewVecDense(s.D, sum))
+	return floats.AddTo(moved.RawVector().Data, moved.RawVector().Data, w), nil
 }
 
-// Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state
-// after them as the query.
+// Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state after them as
+// the query.
 func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
 	n := len(walk) - 1
 	_, d := features.Dims()

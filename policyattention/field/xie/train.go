@@ -14,13 +14,12 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Network is a layer of one head, applied several times, under the paper's sparsity masks (their F.2): of A
-// the block of features [d, d] is trained and of V the row of values with its columns of reward,
-// successor's value and value; all else stays zero. The paper's sizes are not known to us. These are
-// Wang et al.'s, whose loss it is too.
+// Network is a layer of one head, applied several times, under the paper's sparsity masks (their F.2): of A the block
+// of features [d, d] is trained and of V the row of values with its columns of reward, successor's value and value;
+// all else stays zero. The paper's sizes are not known to us. These are Wang et al.'s, whose loss it is too.
 //
-// Its parameters are A, the three numbers of V, which the algorithm has as α, αγ, −α, and the step size α
-// and temperature τ, W = τI, of the algorithm that is fitted on the same batches, to compare with.
+// Its parameters are A, the three numbers of V, which the algorithm has as α, αγ, −α, and the step size α and
+// temperature τ, W = τI, of the algorithm that is fitted on the same batches, to compare with.
 type Network struct{ mrp.Recipe }
 
 // Train returns the parameters [d² + 5] after training: they start from N(0, .1²), the algorithm from α = τ = 1.
@@ -43,8 +42,8 @@ func (n Network) Prompt(p *mrp.Process, features *mat.Dense, walk []int) (*mat.D
 	return n.spec(0, 0).Prompt(Window(p, features, walk[1:]), make([]float64, n.N+1))
 }
 
-// Values implements mrp.Network: the network, and the fitted algorithm. A layer changes values only, so the
-// kernel is the same in all of them.
+// Values implements mrp.Network: the network, and the fitted algorithm. A layer changes values only, so the kernel is
+// the same in all of them.
 func (n Network) Values(params, prompts *Node) []*Node {
 	d := n.D
 	number := func(i int) *Node { return Reshape(SliceAxis(params, 0, AxisElem(d*d+i)), 1, 1) }
@@ -109,8 +108,8 @@ func numbers(ctx context.Context, on compute.Backend, t capability.Training) ([]
 	})
 }
 
-// measure returns the quantities, the last three as means over chains that were not trained on and over the
-// states of a walk on each.
+// measure returns the quantities, the last three as means over chains that were not trained on and over the states of
+// a walk on each.
 func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	v := params[n.D*n.D:]
 	tau, cosine := n.identity(mat.NewDense(n.D, n.D, params[:n.D*n.D]))
@@ -152,9 +151,8 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 	return m, nil
 }
 
-// identity returns what a trained A [d, d] is of τI: τ and the cosine. With one-hot features a number
-// added to a column changes nothing, since the softmax is over its rows: there both have the means of
-// columns taken off.
+// identity returns what a trained A [d, d] is of τI: τ and the cosine. With one-hot features a number added to a
+// column changes nothing, since the softmax is over its rows: there both have the means of columns taken off.
 func (n Network) identity(a *mat.Dense) (tau, cosine float64) {
 	one := Spec{D: n.D}.weights()
 	if n.OneHot {

@@ -1,21 +1,21 @@
-// Package xie is the method of Xie et al., "Beyond Linear Attention: Softmax Transformers Implement
-// In-Context Reinforcement Learning" (arXiv 2605.07333): a Transformer with standard softmax
-// attention whose every layer is one step of weighted softmax TD on the walk in its prompt. It
-// evaluates Markov reward processes; it has no actions and does not improve a policy.
+// Package xie is the method of Xie et al., "Beyond Linear Attention: Softmax Transformers Implement In-Context
+// Reinforcement Learning" (arXiv 2605.07333): a Transformer with standard softmax attention whose every layer is one
+// step of weighted softmax TD on the walk in its prompt. It evaluates Markov reward processes; it has no actions and
+// does not improve a policy.
 //
-// The prompt of a walk S_0, …, S_n is one matrix Z with a column for each state; the last one, S_n, is
-// the query. A layer is
+// The prompt of a walk S_0, …, S_n is one matrix Z with a column for each state; the last one, S_n, is the query. A
+// layer is
 //
 //	Z ← Z + V Z softmax(ZᵀAZ + M),
 //
-// with the softmax over each column and M masking the query as a source. Weighted softmax TD with the
-// step size α moves the value of every state of the walk by
+// with the softmax over each column and M masking the query as a source. Weighted softmax TD with the step size α
+// moves the value of every state of the walk by
 //
 //	v(S_j) += α Σ_k δ_k K(j, k),   δ_k = R_k + γ v(S_k) − v(S_{k−1}),
 //
-// where K(j, ·) is the softmax over k of ⟨x(S_j), W x(S_{k−1})⟩. This file has the weights that make a
-// layer that step, and the step written directly; train.go has the layer with weights that are trained
-// under the paper's sparsity masks. No code of the paper is public; the order of rows is ours.
+// where K(j, ·) is the softmax over k of ⟨x(S_j), W x(S_{k−1})⟩. This file has the weights that make a layer that
+// step, and the step written directly; train.go has the layer with weights that are trained under the paper's
+// sparsity masks. No code of the paper is public; the order of rows is ours.
 package xie
 
 import (
@@ -53,12 +53,12 @@ type Context struct {
 type Form string
 
 const (
-	// TwoHeads moves the values of the states and of their successors by a head each. A column is
-	// [x(S_k); x(S_{k+1}); R_{k+1}; v(S_k); v(S_{k+1})].
+	// TwoHeads moves the values of the states and of their successors by a head each. A column is [x(S_k); x(S_{k+1});
+	// R_{k+1}; v(S_k); v(S_{k+1})].
 	TwoHeads Form = "two heads"
-	// OneHead moves the values of the states, and a fixed shift without parameters carries what it
-	// adds to a column over to the successor's value in the column before (their equations 18, 19).
-	// A column is [x(S_k); R_{k+1}; v(S_k); v(S_{k+1})], d + 3 numbers.
+	// OneHead moves the values of the states, and a fixed shift without parameters carries what it adds to a column
+	// over to the successor's value in the column before (their equations 18, 19). A column is [x(S_k); R_{k+1};
+	// v(S_k); v(S_{k+1})], d + 3 numbers.
 	OneHead Form = "one head"
 )
 
@@ -113,9 +113,9 @@ func (s Spec) rows() (reward, current, successor int) {
 	return s.D, s.D + 1, s.D + 2
 }
 
-// Prompt returns Z [rows, n+1] of a walk whose states have the values v [n+1]. The query has no reward and
-// no successor: zeros. It returns an error that names the first input of another shape or with a number
-// that is not finite.
+// Prompt returns Z [rows, n+1] of a walk whose states have the values v [n+1]. The query has no reward and no
+// successor: zeros. It returns an error that names the first input of another shape or with a number that is not
+// finite.
 func (s Spec) Prompt(c *Context, v []float64) (*mat.Dense, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -144,14 +144,14 @@ func (s Spec) Prompt(c *Context, v []float64) (*mat.Dense, error) {
 	return z, nil
 }
 
-// Head is one head of attention: it adds V Z softmax(ZᵀAZ + M). Column j of the scores holds z_kᵀ A z_j for
-// the sources k.
+// Head is one head of attention: it adds V Z softmax(ZᵀAZ + M). Column j of the scores holds z_kᵀ A z_j for the
+// sources k.
 type Head struct {
 	V, A *mat.Dense // [rows, rows]
 }
 
-// Layer is Z ← Z + Y + E Y T, where Y is the sum of what the heads add and T moves each column one to the
-// left; E, nil for TwoHeads, keeps the row of values and moves it to the successors'.
+// Layer is Z ← Z + Y + E Y T, where Y is the sum of what the heads add and T moves each column one to the left; E,
+// nil for TwoHeads, keeps the row of values and moves it to the successors'.
 type Layer struct {
 	Heads []Head
 	E     *mat.Dense // [rows, rows] or nil
@@ -182,8 +182,8 @@ func (s Spec) values(to int) *mat.Dense {
 	return v
 }
 
-// scores returns A [rows, rows] with z_kᵀ A z_j = ⟨x_j, W x(S_k)⟩, where x_j are the features of column j from
-// row at: 0 for its state's, d for the successor's.
+// scores returns A [rows, rows] with z_kᵀ A z_j = ⟨x_j, W x(S_k)⟩, where x_j are the features of column j from row
+// at: 0 for its state's, d for the successor's.
 func (s Spec) scores(at int) *mat.Dense {
 	_, _, last := s.rows()
 	a := mat.NewDense(last+1, last+1, nil)
@@ -228,8 +228,8 @@ func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 	return out, nil
 }
 
-// Step returns the values v [n+1] of the walk's states after one step of weighted softmax TD. It is the sum
-// over transitions as the paper writes it and shares nothing with the layers.
+// Step returns the values v [n+1] of the walk's states after one step of weighted softmax TD. It is the sum over
+// transitions as the paper writes it and shares nothing with the layers.
 func (s Spec) Step(c *Context, v []float64) ([]float64, error) {
 	if _, err := s.Prompt(c, v); err != nil {
 		return nil, err
