@@ -1,134 +1,167 @@
-"""Writes the transition table of a Gymnasium toy-text environment as an MDP file.
+"""Writes the transition table of a Gymnasium environment as an MDP file.
 
     .local/python/bin/python scripts/gymnasium_export.py FrozenLake-v1 --out lake.json
-    .local/python/bin/python scripts/gymnasium_export.py FrozenLake-v1 --map 8x8 --out lake.npz
-    .local/python/bin/python scripts/gymnasium_export.py Taxi-v4 --gamma 0.99 --out taxi.json
+    .local/python/bin/python scripts/gymnasium_export.py FrozenLake-v1 --map 8x8 --out lake.json
+    .local/python/bin/python scripts/gymnasium_export.py Blackjack-v1 --gamma 1 --out blackjack.json
+    .local/python/bin/python scripts/gymnasium_export.py mine.py:make --gamma 0.99 --out mine.json
 
-The file holds {"gamma": g, "P": [S][A][S], "r": [S][A]}; with a name that ends in .npz, the
-same three as arrays. r is the expected reward, r[s][a] = sum over s' of p(s'|s,a) r(s,a,s').
+It takes any environment with a table P {state: {action: [(p, next, reward, terminated), …]}}, and
+Blackjack, whose table follows from its rules. mine.py:make is a name in a Python file of one's
+own: a table P, an environment that has one, or a function without arguments that returns either.
 
-An episode's end becomes an absorbing state with reward zero. A state that is never left but
-by the end of an episode (FrozenLake's holes and goal, CliffWalking's goal) is made absorbing
-itself. Where an episode ends in a state that can also be passed through (Taxi's drop-off),
-one more state, the last, stands for the end.
+The file holds {"gamma", "P"} as they are, and where the environment says so "start", the "shape" of
+a grid and names of "states" and "actions". What reads it makes of the end of an episode a
+terminal state: the one that it leads to, or one more, the last, where an episode can also pass
+through that.
 """
 
 import argparse
+import itertools
 import json
 import os
+import runpy
 import sys
 import warnings
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.toy_text import blackjack
+
+ACTIONS = {
+    "FrozenLakeEnv": ["left", "down", "right", "up"],
+    "CliffWalkingEnv": ["up", "right", "down", "left"],
+    "TaxiEnv": ["south", "north", "east", "west", "pick up", "drop off"],
+    "BlackjackEnv": ["stick", "hit"],
+}
 
 
-def table(env_id, **options):
-    """Returns P [S, A, S] and r [S, A] of an environment that has a transition table."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # versions of an environment, which the caller chose
-        environment = gymnasium.make(env_id, **options).unwrapped
-    transitions = getattr(environment, "P", None)
-    if transitions is None:
-        raise ValueError(f"{env_id} has no transition table: only toy-text environments do")
-    return convert(transitions)
+def make(name, **options):
+    """Returns the environment or the table of the name."""
+    if ".py:" not in name:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # versions of an environment, which the caller chose
+            return gymnasium.make(name, **options).unwrapped
+    path, _, attribute = name.rpartition(":")
+    found = runpy.run_path(path)
+    if attribute not in found:
+        raise ValueError(f"{path} has no {attribute!r}")
+    found = found[attribute]
+    found = found() if callable(found) else found
+    return getattr(found, "unwrapped", found)
 
 
-def convert(transitions):
-    """Turns Gymnasium's {s: {a: [(p, s', reward, terminated)]}} into P [S, A, S] and r [S, A]."""
-    states = len(transitions)
-    actions = len(transitions[0])
-    # A state is absorbing where episodes end and where whoever enters it has ended.
-    ends = {t[1] for row in transitions.values() for ts in row.values() for t in ts if t[3]}
-    absorbing = {s for s in ends if stays_at_end(s, transitions)}
-    end = states if ends - absorbing else None
-
-    total = states + (end is not None)
-    p = np.zeros((total, actions, total))
-    r = np.zeros((total, actions))
-    for s in range(states):
-        for a in range(actions):
-            if s in absorbing:
-                p[s, a, s] = 1
-                continue
-            for probability, successor, reward, terminated in transitions[s][a]:
-                if terminated and successor not in absorbing:
-                    successor = end
-                p[s, a, successor] += probability
-                r[s, a] += probability * reward
-    if end is not None:
-        p[end, :, end] = 1
-    sums = p.sum(axis=2, keepdims=True)
-    if not np.allclose(sums, 1, rtol=0, atol=1e-9):
-        raise ValueError("the table's probabilities do not sum to 1")
-    return p / sums, r
-
-
-def stays_at_end(state, transitions):
-    """Whether an episode that ended in state can never be one that goes on through it."""
-    entered_alive = any(
-        t[1] == state and not t[3] and s != state
-        for s, row in transitions.items() for ts in row.values() for t in ts
-    )
-    return not entered_alive
-
-
-def optimal_q(gamma, p, r, iterations=10_000):
-    """Q* [S, A] by policy iteration with NumPy's solver: independent of the Go code."""
-    states = len(r)
-    policy = np.zeros(states, int)
-    for _ in range(iterations):
-        v = np.linalg.solve(
-            np.eye(states) - gamma * p[np.arange(states), policy], r[np.arange(states), policy]
-        )
-        q = r + gamma * p @ v
-        better = q.max(axis=1) > q[np.arange(states), policy] + 1e-12
-        if not better.any():
-            return q
-        policy = np.where(better, q.argmax(axis=1), policy)
-    raise RuntimeError(f"policy iteration did not end within {iterations} iterations")
-
-
-def replace(path, save):
-    """Has a file written under a temporary name, then renames it."""
-    new = f"{path}.tmp"
-    with open(new, "wb") as file:
-        save(file)
-    os.replace(new, path)
-
-
-def write(path, gamma, p, r):
-    """Writes an MDP file."""
-    if path.endswith(".npz"):
-        replace(path, lambda file: np.savez_compressed(file, gamma=np.float64(gamma), P=p, r=r))
+def problem(environment, gamma):
+    """Returns what the file holds."""
+    out = {"gamma": gamma}
+    if isinstance(environment, blackjack.BlackjackEnv):
+        table, out["start"] = deal(environment)
+    elif isinstance(environment, dict):
+        table = environment
     else:
-        mdp = {"gamma": gamma, "P": p.tolist(), "r": r.tolist()}
-        replace(path, lambda file: file.write(json.dumps(mdp, separators=(",", ":")).encode() + b"\n"))
+        table = getattr(environment, "P", None)
+        start = getattr(environment, "initial_state_distrib", None)
+        if start is not None:
+            out["start"] = np.asarray(start, float).tolist()
+    if table is None:
+        raise ValueError(
+            f"{type(environment).__name__} has no transition table P, and its dynamics cannot be read off it; "
+            "write the table yourself (see docs/your-own.md)")
+    shape = getattr(environment, "shape", None) or getattr(getattr(environment, "desc", None), "shape", None)
+    if shape and np.prod(shape) == len(table):
+        out["shape"] = [int(n) for n in shape]
+    if type(environment).__name__ in ACTIONS:
+        out["actions"] = ACTIONS[type(environment).__name__]
+    if any(isinstance(s, str) for s in table):
+        out["states"] = list(table)
+    out["P"] = {
+        str(s): {str(a): [[float(p), str(t) if isinstance(t, str) else int(t), float(r), bool(end)] for p, t, r, end in row]
+                 for a, row in (actions.items() if isinstance(actions, dict) else enumerate(actions))}
+        for s, actions in (table.items() if isinstance(table, dict) else enumerate(table))
+    }
+    return out
+
+
+def deal(environment):
+    """Returns Blackjack's table and start distribution, by its rules: an infinite deck, a dealer who draws up to 17."""
+    cards = [(card, 1 / len(blackjack.deck)) for card in blackjack.deck]
+
+    def name(hand, card):
+        total, ace = blackjack.sum_hand(hand), blackjack.usable_ace(hand)
+        # A hand of two cards that makes 21 pays by rules of its own.
+        return f"{'natural' if blackjack.is_natural(hand) else total}{' with ace' if ace else ''} against {card}"
+
+    def dealers(hand):
+        """Yields the hands that the dealer ends with, and their probabilities."""
+        if blackjack.sum_hand(hand) >= 17:
+            yield hand, 1.0
+            return
+        for card, p in cards:
+            for end, q in dealers(hand + [card]):
+                yield end, p * q
+
+    final = {}  # by the card that is seen: {(score, natural): probability}
+    for card in sorted(set(blackjack.deck)):
+        final[card] = {}
+        for hidden, p in cards:
+            for end, q in dealers([card, hidden]):
+                key = blackjack.score(end), blackjack.is_natural(end)
+                final[card][key] = final[card].get(key, 0) + p * q
+
+    def stick(hand, card):
+        for (score, natural), p in final[card].items():
+            reward = float(blackjack.cmp(blackjack.score(hand), score))
+            if blackjack.is_natural(hand):
+                if environment.sab:
+                    reward = reward if natural else 1.0
+                elif environment.natural and reward == 1:
+                    reward = 1.5
+            yield p, name(hand, card), reward, True
+
+    def hit(hand, card):
+        for drawn, p in cards:
+            after = hand + [drawn]
+            if blackjack.is_bust(after):
+                yield p, name(hand, card), -1.0, True
+            else:
+                yield p, name(after, card), 0.0, False
+
+    start, hands = {}, {}
+    for (a, p), (b, q), (card, r) in itertools.product(cards, cards, cards):
+        state = name([a, b], card)
+        hands[state] = [a, b], card
+        start[state] = start.get(state, 0) + p * q * r
+    table, todo = {}, list(hands)
+    while todo:
+        state = todo.pop()
+        hand, card = hands[state]
+        table[state] = {"stick": list(stick(hand, card)), "hit": list(hit(hand, card))}
+        for drawn, _ in cards:
+            after = hand + [drawn]
+            if not blackjack.is_bust(after) and name(after, card) not in hands:
+                hands[name(after, card)] = after, card
+                todo.append(name(after, card))
+    return table, start
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("environment", help="e.g. FrozenLake-v1, CliffWalking-v1, Taxi-v4")
+    parser.add_argument("environment", help="e.g. FrozenLake-v1, Taxi-v4, Blackjack-v1, or FILE.py:NAME")
     parser.add_argument("--map", choices=["4x4", "8x8"], help="FrozenLake's map")
-    parser.add_argument("--gamma", type=float, default=0.9, help="discount in [0, 1), default 0.9")
-    parser.add_argument("--out", required=True, help="file to write, .json or .npz")
-    parser.add_argument("--q-star", metavar="FILE", help="also write Q* [S][A], by NumPy, as JSON")
+    parser.add_argument("--gamma", type=float, default=0.9, help="discount, default 0.9; 1 where episodes surely end")
+    parser.add_argument("--out", required=True, help="file to write, .json")
     arguments = parser.parse_args()
-    if not 0 <= arguments.gamma < 1:
-        parser.error(f"gamma is {arguments.gamma}, want 0 <= gamma < 1")
-    if not arguments.out.endswith((".json", ".npz")):
-        parser.error(f"{arguments.out}: want a name that ends in .json or .npz")
+    if not 0 <= arguments.gamma <= 1:
+        parser.error(f"gamma is {arguments.gamma}, want 0 <= gamma <= 1")
+    if not arguments.out.endswith(".json"):
+        parser.error(f"{arguments.out}: want a name that ends in .json")
     options = {"map_name": arguments.map} if arguments.map else {}
     try:
-        p, r = table(arguments.environment, **options)
-    except (ValueError, gymnasium.error.Error, TypeError) as error:
-        sys.exit(f"gymnasium_export: {error}")
-    try:
-        write(arguments.out, arguments.gamma, p, r)
-        if arguments.q_star:
-            q = json.dumps(optimal_q(arguments.gamma, p, r).tolist())
-            replace(arguments.q_star, lambda file: file.write(q.encode()))
-    except OSError as error:
+        content = json.dumps(problem(make(arguments.environment, **options), arguments.gamma), separators=(",", ":"))
+        new = f"{arguments.out}.tmp"
+        with open(new, "w", encoding="utf-8") as file:
+            file.write(content + "\n")
+        os.replace(new, arguments.out)
+    except (ValueError, gymnasium.error.Error, TypeError, OSError) as error:
         sys.exit(f"gymnasium_export: {error}")
 
 

@@ -241,6 +241,13 @@ func (d *draft) fromList() error {
 		return errors.New(`there are no rewards: write [state, action, next, probability, reward], or add "r"`)
 	}
 	var idle []string
+	terminal := make(map[string]bool, len(d.terminal))
+	for _, label := range d.terminal {
+		terminal[label] = true
+	}
+	for _, t := range d.Terminal {
+		terminal[d.states.label(t)] = true
+	}
 	for i := range s {
 		row, none := d.R.RawRowView(i), true
 		for j := range row {
@@ -253,7 +260,7 @@ func (d *draft) fromList() error {
 				row[j] = sum[at] / cmp.Or(weight[at], 1)
 			}
 		}
-		if label := d.states.label(i); none && !slices.Contains(d.terminal, label) && !slices.Contains(d.Terminal, i) {
+		if label := d.states.label(i); none && !terminal[label] {
 			d.Terminal, idle = append(d.Terminal, i), append(idle, label)
 		}
 	}
@@ -264,29 +271,38 @@ func (d *draft) fromList() error {
 	return nil
 }
 
-// ends redirects transitions that end an episode: to their successor, which is then
-// terminal, or where an episode can also pass through that, to one more state.
+// ends redirects transitions that end an episode: to their successor where no episode goes
+// on through that, which is then terminal, and else to one more state.
 func (d *draft) ends() {
-	passed, terminal, more := make([]bool, d.states.len()), map[int]bool{}, false
+	// entered by an episode that goes on or ends there, or left for something; listed in Terminal
+	type visits struct{ on, ended, earns, listed bool }
+	seen := make([]visits, d.states.len())
 	for _, x := range d.list {
-		passed[x.t] = passed[x.t] || !x.ends && x.s != x.t
+		t := &seen[x.t]
+		t.on = t.on || !x.ends && x.s != x.t
+		t.ended = t.ended || x.ends && x.s != x.t
+		seen[x.s].earns = seen[x.s].earns || x.r != 0 || !x.ends || x.s != x.t
 	}
-	end := int32(d.states.len())
+	for t, p := range d.startAt[:min(len(d.startAt), len(seen))] {
+		seen[t].on = seen[t].on || p > 0
+	}
+	for _, x := range d.first {
+		if t, err := d.states.at(x.label); err == nil {
+			seen[t].on = true
+		}
+	}
+	end, more := int32(len(seen)), false
 	for k, x := range d.list {
-		switch {
-		case x.ends && passed[x.t]:
+		if t := &seen[x.t]; x.ends && (t.on || !t.ended && t.earns) {
 			d.list[k].t, more = end, true
-		case x.ends:
-			terminal[int(x.t)] = true
+		} else if x.ends && !t.listed {
+			t.listed, d.Terminal = true, append(d.Terminal, int(x.t))
 		}
 	}
 	if more {
 		d.states.grow("end")
 		d.Rows, d.Columns = 0, 0 // the state more is no place of the grid
-		terminal[int(end)] = true
-	}
-	for t := range terminal {
-		d.Terminal = append(d.Terminal, t)
+		d.Terminal = append(d.Terminal, int(end))
 	}
 }
 

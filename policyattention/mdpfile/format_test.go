@@ -118,6 +118,10 @@ func TestSame(t *testing.T) {
 			want: "γ=0.9 start=[1 0] terminal=[1]|0 0 5 -> 1:1|0 1 0 -> 0:1"},
 		"an end that is passed": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,1,1,0,false],[1,0,0,1,0]]}`,
 			want: "γ=0.9 terminal=[2]|0 0 5 -> 2:1|0 1 0 -> 1:1|1 0 0 -> 0:1"},
+		"one step": {content: `{"gamma":0.9,"P":{"0":{"0":[[0.5,0,1,true],[0.5,0,3,true]]}}}`,
+			want: "γ=0.9 terminal=[1]|0 0 2 -> 1:1"},
+		"a hole": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,true]]},"1":{"0":[[1,1,0,true]]},"2":{"0":[[1,2,0,true]]}}}`,
+			want: "γ=0.9 terminal=[1 2]|0 0 1 -> 1:1"},
 		"numbers as names": {file: "x.csv", content: "# gamma: 0.9\nstate;action;next;probability;reward\n10;1;2;1;1\n2;1;10;1;0\n",
 			want: "γ=0.9|2 1 0 -> 10:1|10 1 1 -> 2:1"},
 		"csv with names, masks and more": {file: "x.csv", content: "# gamma: 0.5\n# start: a\n# terminal: z\n# shape: 1, 3\n" +
