@@ -19,7 +19,7 @@ import (
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/transformer/plain"
+	network "icrl/policyattention/transformer/engine"
 	"icrl/wasm/engine"
 )
 
@@ -27,7 +27,7 @@ import (
 var run *engine.Engine
 
 // learned is the loaded network, kept over restarts.
-var learned *plain.Network
+var learned *network.Network[float64]
 
 func main() {
 	api := js.Global().Get("Object").New()

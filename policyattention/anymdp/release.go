@@ -33,5 +33,5 @@ func Plain(f *safetensors.File) (Forward, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parallel(n), nil
+	return n.Sequences, nil
 }

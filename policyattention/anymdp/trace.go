@@ -2,21 +2,21 @@ package anymdp
 
 import (
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/transformer/plain"
+	"icrl/policyattention/transformer/engine"
 )
 
 // Trace is one state's way through the network, with every intermediate result: what
 // Actor makes of a row, step by step.
 type Trace struct {
 	Row    *Row
-	Pass   *plain.Trace
+	Pass   *engine.Trace
 	Logits []float64 // [A]
 	Policy []float64 // [A], their softmax
 }
 
 // NewTrace takes a state through the network: a row π of a policy [A] and its Q [A] at
 // step size eta. It returns the errors of NewRow.
-func NewTrace(n *plain.Network, readout Readout, pi, q []float64, eta float64) (*Trace, error) {
+func NewTrace(n *engine.Network[float64], readout Readout, pi, q []float64, eta float64) (*Trace, error) {
 	row, err := NewRow(pi, q, eta)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer/definition"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -110,7 +111,7 @@ func (r TrainingRow) StartPart(backend compute.Backend, part fused.Part) (Sessio
 	if part == Optimizer {
 		zeros := tensors.FromShape(params.Shape()) // the second moment, never negative
 		update := func(in []*Node) []*Node {
-			params, m, v := r.Config.Optimizer.Step(in[0], in[1], in[2], in[3], in[4])
+			params, m, v := definition.Step(r.Config.Optimizer, in[0], in[1], in[2], in[3], in[4])
 			return []*Node{params, m, v}
 		}
 		return newCall(backend, 1, update, params, normal(size), normal(size), zeros, tensors.FromScalar(int32(1)))

@@ -206,7 +206,7 @@ func (r loopRow) Start(backend compute.Backend) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	model, err := train.NewModel(backend, r.Config, 0, r.params())
+	model, err := train.NewModel(r.Config, 0, r.params())
 	if err != nil {
 		return nil, err
 	}
@@ -214,11 +214,10 @@ func (r loopRow) Start(backend compute.Backend) (Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loopSession{model, control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: control.NominalStep}, problems}, nil
+	return loopSession{control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: control.NominalStep}, problems}, nil
 }
 
 type loopSession struct {
-	model    *train.Model
 	loop     control.Loop
 	problems []mdp.Problem
 }
@@ -242,4 +241,4 @@ func (s loopSession) Steps(n int) (numbers []float64, err error) {
 	return numbers, nil
 }
 
-func (s loopSession) Close() { s.model.Close() }
+func (loopSession) Close() {}

@@ -12,7 +12,6 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
-	"icrl/policyattention/transformer/plain"
 )
 
 // What a network returned, in float32 on one backend, is compared with the same network in
@@ -59,14 +58,8 @@ func TestReplayTolerances(t *testing.T) {
 // inFloat64 takes contexts through an actor's network in float64, and returns its policies and
 // the widest span of a row's logits.
 func inFloat64(t *testing.T, weights string, contexts []control.Context) (policies []*mat.Dense, span float64) {
-	c, _, params, err := train.ReadWeights(weights)
-	testkit.Check(t, err)
-	layout := map[string][]float32{}
-	for _, x := range c.Network().Layout() {
-		layout[x.Name] = params[x.Offset:][:x.Size()]
-	}
-	network := testkit.Must(plain.New(c.Network().Features, c.Layers, c.Heads, c.Width, c.Hidden, func(name string) ([]float32, error) { return layout[name], nil }))(t)
-	policies = testkit.Must((&plain.Actor{Network: network, States: c.Slots, Actions: c.Actions}).Act(contexts))(t)
+	actor := testkit.Must(testkit.Must(train.LoadExact(weights))(t).Actor())(t)
+	policies = testkit.Must(actor.Act(contexts))(t)
 	for _, p := range policies {
 		for _, x := range p.RawMatrix().Data {
 			span = max(span, -math.Log(x))

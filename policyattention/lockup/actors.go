@@ -9,7 +9,6 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/train"
-	"icrl/policyattention/transformer/plain"
 )
 
 // Paper is the study of the repository: what it is measured on, without curves. The size
@@ -133,24 +132,10 @@ func Guarded(store *experiment.Store) ([]Named, error) {
 }
 
 // load reads an actor's weights.
-func load(path string) (*plain.Actor, error) {
-	c, _, params, err := train.ReadWeights(path)
+func load(path string) (control.Actor, error) {
+	model, err := train.LoadExact(path)
 	if err != nil {
 		return nil, fmt.Errorf("lockup: %w", err)
 	}
-	network, err := plain.New(c.Network().Features, c.Layers, c.Heads, c.Width, c.Hidden, func(name string) ([]float32, error) {
-		for _, t := range c.Network().Layout() {
-			if t.Name == name {
-				return params[t.Offset:][:t.Size()], nil
-			}
-		}
-		return nil, fmt.Errorf("there is no tensor %q", name)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lockup: %s: %w", path, err)
-	}
-	return &plain.Actor{
-		Network: network, States: c.Slots, Actions: c.Actions,
-		LogPolicy: c.Recipe.Policy == train.LogPolicy, PriorReadout: c.Recipe.Readout == train.PriorReadout,
-	}, nil
+	return model.Actor()
 }

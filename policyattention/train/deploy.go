@@ -2,83 +2,92 @@ package train
 
 import (
 	"fmt"
+	"math"
 
-	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/transformer/engine"
 )
 
-// Model is a trained network on a backend.
+// Model is a trained network. It works on as many cores as GOMAXPROCS says, whose number changes no
+// bit of the results; nor does what else is in a batch.
 type Model struct {
 	Config  Config
 	Step    int // optimizer steps behind the weights
-	program *program
-	weights weights
+	forward func(p engine.Pass, tokens []float32) ([]float64, error)
 }
 
 // Load reads weights that Train released.
-func Load(backend compute.Backend, path string) (*Model, error) {
+func Load(path string) (*Model, error) { return load(path, newModel[float32]) }
+
+// LoadExact is Load of a model in float64, with the same bits on every platform.
+func LoadExact(path string) (*Model, error) { return load(path, newModel[float64]) }
+
+func load(path string, model func(c Config, step int, params []float32) (*Model, error)) (*Model, error) {
 	c, step, params, err := ReadWeights(path)
 	if err != nil {
 		return nil, err
 	}
-	return NewModel(backend, c, step, params)
+	return model(c, step, params)
 }
 
-// NewModel returns the network of c with the flat parameter vector params. On xla:cpu
-// it works on all processor cores that the program may use (see [backend.Cores]), whose
-// number changes no bit of the results. It returns an error on a c that is not valid and on
-// parameters of another number or not finite.
-func NewModel(backend compute.Backend, c Config, step int, params []float32) (*Model, error) {
+// With returns the model of other weights.
+func (m *Model) With(path string) (*Model, error) { return Load(path) }
+
+// NewModel returns the network of c with the flat parameter vector params. It returns an error on a
+// c that is not valid and on parameters of another number or not finite.
+func NewModel(c Config, step int, params []float32) (*Model, error) {
+	return newModel[float32](c, step, params)
+}
+
+func newModel[F engine.Float](c Config, step int, params []float32) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := newProgram(backend, c)
+	n, err := engine.New[F](c.Network(), params)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("train: %w", err)
 	}
-	w, err := p.load(params)
-	if err != nil {
-		p.close()
-		return nil, err
-	}
-	return &Model{c, step, p, w}, nil
+	return &Model{c, step, func(p engine.Pass, tokens []float32) ([]float64, error) {
+		outputs, err := n.Forward(p, as[F](tokens))
+		return as[float64](outputs), err
+	}}, nil
 }
 
-// Close ends the compiled program that the model shares with those that With made of it.
-func (m *Model) Close() { m.program.close() }
-
-// outputs is how many of the tokens of a context, at its end, the network answers:
-// all of an actor's, the queries of a critic's.
-func (c Config) outputs(tokens int) int {
-	if c.Objective == Critic {
-		return tokens / c.ContextTokens(1)
+// as is x as numbers of another type.
+func as[G, F engine.Float](x []F) []G {
+	if same, ok := any(x).([]G); ok {
+		return same
 	}
-	return tokens
+	y := make([]G, len(x))
+	for i, v := range x {
+		y[i] = G(v)
+	}
+	return y
 }
 
-// With returns the model of other weights of the same network, which share m's
-// compiled program.
-func (m *Model) With(path string) (*Model, error) {
-	c, step, params, err := ReadWeights(path)
+// answers takes the tokens of n contexts through the network, which encode writes [tokens, Features]:
+// outputs for each pair of state and action [n, S·A], the last of the tokens.
+func (m *Model) answers(n, tokens, pairs int, encode func(i int, into []float32)) ([]float64, error) {
+	size := tokens * m.Config.Network().Features
+	input := make([]float32, n*size)
+	for i := range n {
+		encode(i, input[i*size:][:size])
+	}
+	outputs, err := m.forward(engine.Pass{B: n, T: tokens, K: pairs}, input)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("train: %w", err)
 	}
-	if got, want := c.Network(), m.Config.Network(); got != want {
-		return nil, fmt.Errorf("train: %s holds the network %+v, want %+v", path, got, want)
+	for i, v := range outputs {
+		if math.IsNaN(v) {
+			return nil, fmt.Errorf("train: the network's output %d is not a number", i)
+		}
 	}
-	if c.ContextTokens(1) != m.Config.ContextTokens(1) {
-		return nil, fmt.Errorf("train: %s is of another kind of network (%s, %d samples), want %s, %d samples", path, c.Objective, c.Samples, m.Config.Objective, m.Config.Samples)
-	}
-	w, err := m.program.load(params)
-	if err != nil {
-		return nil, err
-	}
-	return &Model{c, step, m.program, w}, nil
+	return outputs, nil
 }
 
 // check refuses invalid contexts and sizes that the network cannot take, a
@@ -136,7 +145,7 @@ func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 	c := m.Config
 	slot := identity(states)
 	pairs := states * c.Actions
-	logits, err := m.program.forward(m.weights, len(batch), pairs, func(i int, into []float32) {
+	logits, err := m.answers(len(batch), pairs, pairs, func(i int, into []float32) {
 		c.actorTokens(into, slot, batch[i].Pi, batch[i].Q, batch[i].Eta)
 	})
 	if err != nil {
@@ -148,7 +157,7 @@ func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 		for s := range states {
 			row := next.RawRowView(s)
 			for a := range row {
-				row[a] = float64(logits[i*pairs+s*c.Actions+a])
+				row[a] = logits[i*pairs+s*c.Actions+a]
 				if c.Recipe.Readout == PriorReadout {
 					row[a] += numeric.Log(x.Pi.At(s, a))
 				}
@@ -186,7 +195,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	pairs := states * c.Actions
 	tokens := c.ContextTokens(pairs)
 	means := make([]*mat.Dense, len(batch))
-	output, err := m.program.forward(m.weights, len(batch), tokens, func(i int, into []float32) {
+	output, err := m.answers(len(batch), tokens, pairs, func(i int, into []float32) {
 		x := batch[i]
 		rng := seed.New(m.root, "critic", x.Problem, x.Round)
 		sampled := c.sample(rng, x.MDP, x.Pi, x.Q)
@@ -200,7 +209,7 @@ func (m critic) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	for i := range batch {
 		q := mat.NewDense(states, c.Actions, nil)
 		for j := range pairs {
-			v := float64(output[i*pairs+j])
+			v := output[i*pairs+j]
 			if c.Recipe.Readout == PriorReadout {
 				v += means[i].RawMatrix().Data[j]
 			}

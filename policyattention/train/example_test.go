@@ -32,11 +32,10 @@ func ExampleTrain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	model, err := train.Load(b, result.Weights)
+	model, err := train.Load(result.Weights)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer model.Close()
 	loop := control.ExactPMD(0.8)
 	if loop.Actor, err = model.Actor(); err != nil {
 		log.Fatal(err)

@@ -26,6 +26,11 @@ type stepper interface {
 
 // newStepper moves runs to the device, each where its state says.
 func newStepper(b compute.Backend, execution Execution, jobs []Job, states []*state) (stepper, error) {
+	if backend.IsGo(b) && len(jobs) == 1 {
+		if model, ok := jobs[0].inGo(); ok {
+			return newLocal(jobs[0], model, states[0])
+		}
+	}
 	if (backend.IsXLACPU(b) || backend.IsGo(b)) && execution.StepsPerCall <= 1 && execution.Devices <= 1 && len(jobs) == 1 {
 		return newCores(b, jobs[0], states[0])
 	}

@@ -11,6 +11,7 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/definition"
 )
 
 // Job is a training run of any model. [Train] makes one from a Config; other learned
@@ -102,7 +103,7 @@ func (j Job) apply(state []*Node, gradient *Node) []*Node {
 		norm := Sqrt(ReduceAllSum(Square(gradient)))
 		gradient = Mul(gradient, Div(Const(gradient.Graph(), float32(j.Clip)), MaxScalar(norm, j.Clip)))
 	}
-	params, m, v = j.Optimizer.Step(params, gradient, m, v, step)
+	params, m, v = definition.Step(j.Optimizer, params, gradient, m, v, step)
 	// The first step has the share 1.
 	share := Inverse(DivScalar(AddScalar(ConvertDType(step, average.DType()), averageOrder), averageOrder+1))
 	average = Add(average, Mul(share, Sub(params, average)))

@@ -1,8 +1,13 @@
 package train
 
 import (
-	. "github.com/gomlx/gomlx/core/graph"
+	"math"
+	"slices"
 
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/transformer/engine"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -69,4 +74,125 @@ func (c Config) values(network *fused.Network, tokens, mean *Node) *Node {
 		values = Add(values, mean)
 	}
 	return values
+}
+
+// inGo is the objective in plain Go, on the arrays of examples.
+func (c Config) inGo(data []*tensors.Tensor) (engine.Objective, error) {
+	arrays, err := Values[float32](data...)
+	if err != nil {
+		return nil, err
+	}
+	dims := data[1].Shape().Dimensions
+	pairs := dims[len(dims)-1]
+	if c.Objective != Critic {
+		pairs *= dims[1]
+	}
+	stored := engine.Stored{Values: arrays[0], Runs: c.runs(), T: c.ContextTokens(pairs), K: pairs}
+	if c.Objective == Critic {
+		return criticInGo{stored, c, arrays[1], arrays[2]}, nil
+	}
+	return actorInGo{stored, c, arrays[1], arrays[2], arrays[3]}, nil
+}
+
+// actorInGo is an actor's objective, see loss.
+type actorInGo struct {
+	engine.Stored
+	c                   Config
+	prior, gain, weight []float32 // [N, S, A], [N, S, A], [N, S]
+}
+
+// Slopes implements engine.Objective. With p = softmax(z) of the logits z,
+//
+//	∂/∂z Σ p·d = p·(d − Σ p·d)  for d = log p − log π − ηQ, or d = −ηQ,
+//	∂/∂z KL(q‖p) = p − q        for q = softmax(log π + ηQ).
+func (o actorInGo) Slopes(examples []int32, batch int, logits []float32) (loss float64) {
+	actions := o.c.Actions
+	logp, logq := make([]float64, actions), make([]float64, actions)
+	for i, example := range examples {
+		for s := range o.K / actions {
+			z, at := logits[i*o.K+s*actions:][:actions], int(example)*o.K+s*actions
+			prior, gain := o.prior[at:][:actions], o.gain[at:][:actions]
+			weight := float64(o.weight[at/actions]) / float64(batch)
+			for a, v := range z {
+				logp[a], logq[a] = float64(v), float64(prior[a])+float64(gain[a])
+				if o.c.Recipe.Readout == PriorReadout {
+					logp[a] += float64(prior[a])
+				}
+			}
+			logSoftmax(logp)
+			if o.c.Objective == PMDTarget {
+				logSoftmax(logq)
+				for a, l := range logp {
+					q := math.Exp(logq[a])
+					loss += weight * q * (logq[a] - l)
+					z[a] = float32(weight * (math.Exp(l) - q))
+				}
+				continue
+			}
+			mean, d := 0., logq
+			for a, l := range logp {
+				d[a] = -float64(gain[a])
+				if o.c.Objective == Proximal {
+					d[a] += l - float64(prior[a])
+				}
+				mean += math.Exp(l) * d[a]
+			}
+			loss += weight * mean
+			for a, l := range logp {
+				z[a] = float32(weight * math.Exp(l) * (d[a] - mean))
+			}
+		}
+	}
+	return loss
+}
+
+// logSoftmax takes the logarithm of Σ eᶻ off all z.
+func logSoftmax(z []float64) {
+	top, total := slices.Max(z), 0.
+	for _, v := range z {
+		total += math.Exp(v - top)
+	}
+	for i := range z {
+		z[i] -= top + math.Log(total)
+	}
+}
+
+// criticInGo is a critic's objective, see criticLoss.
+type criticInGo struct {
+	engine.Stored
+	c           Config
+	mean, exact []float32 // [N, Runs, S·A]
+}
+
+// Slopes implements engine.Objective.
+func (o criticInGo) Slopes(examples []int32, batch int, values []float32) (loss float64) {
+	share := 1 / float64(batch*o.K)
+	added := func(i, at int) float64 { // to the mean sampled target
+		if o.c.Recipe.Readout == PriorReadout {
+			return float64(values[i])
+		}
+		return float64(values[i]) - float64(o.mean[at])
+	}
+	for i, example := range examples {
+		for j := range o.K {
+			at, first := int(example)*o.Runs*o.K+j, i*o.Runs*o.K+j
+			f := added(first, at)
+			e := f + float64(o.mean[at]) - float64(o.exact[at])
+			if o.Runs == 1 {
+				if o.c.Recipe.Targets == SampledTargets {
+					e = f
+				}
+				loss += share * e * e
+				values[first] = float32(2 * share * e)
+				continue
+			}
+			rounds, second := float64(o.c.Recipe.Spread), first+o.K
+			g := added(second, at+o.K)
+			h := g + float64(o.mean[at+o.K]) - float64(o.exact[at+o.K])
+			loss += share * ((1-1/rounds)*f*g + (e*e+h*h)/(2*rounds))
+			values[first] = float32(share * ((1-1/rounds)*g + e/rounds))
+			values[second] = float32(share * ((1-1/rounds)*f + h/rounds))
+		}
+	}
+	return loss
 }

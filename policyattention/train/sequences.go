@@ -3,10 +3,8 @@ package train
 import (
 	"fmt"
 
-	"github.com/gomlx/compute"
-
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/fused"
+	"icrl/policyattention/transformer/engine"
 )
 
 // Network is the configuration of a training run whose model is a network on sequences.
@@ -16,10 +14,9 @@ type Network interface {
 	Hash() string
 }
 
-// Sequences is a trained network on a GoMLX backend, of a run with the configuration C. Its
-// Forward maps tokens [n][T][Features] to outputs [n][T·Outputs].
+// Sequences is a trained network of a run with the configuration C.
 type Sequences[C Network] struct {
-	*fused.Sequences
+	*engine.Network[float32]
 	Hash string // of the weights' configuration
 	Step int
 }
@@ -31,28 +28,22 @@ func ReadNetwork[C Network](path string) (c C, step int, params []float32, err e
 }
 
 // LoadSequences reads the weights of a training run.
-func LoadSequences[C Network](b compute.Backend, path string) (*Sequences[C], error) {
+func LoadSequences[C Network](path string) (*Sequences[C], error) {
 	c, step, params, err := ReadNetwork[C](path)
 	if err != nil {
 		return nil, err
 	}
-	network, err := fused.NewSequences(b, c.Network(), params)
+	network, err := engine.New[float32](c.Network(), params)
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	return &Sequences[C]{network, c.Hash(), step}, nil
 }
 
-// With returns the network with other weights of its shape. Both share what has been
-// compiled.
-func (s *Sequences[C]) With(path string) (*Sequences[C], error) {
-	c, step, params, err := ReadNetwork[C](path)
-	if err != nil {
-		return nil, err
-	}
-	network, err := s.Sequences.With(params)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return &Sequences[C]{network, c.Hash(), step}, nil
+// Forward maps tokens [n][T][Features] to outputs [n][T·Outputs].
+func (s *Sequences[C]) Forward(sequences [][][]float64) ([][]float64, error) {
+	return s.Network.Sequences(sequences)
 }
+
+// With returns the network with other weights.
+func (s *Sequences[C]) With(path string) (*Sequences[C], error) { return LoadSequences[C](path) }

@@ -160,10 +160,7 @@ func TestDevicesAgree(t *testing.T) {
 // Actors differ in what is made of the outputs only, so one stands for them.
 func TestPartsAgree(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	backends(t, testPartsAgree)
-}
-
-func testPartsAgree(t *testing.T, b compute.Backend) {
+	b := start(t, "xla:cpu")
 	for _, objective := range []Objective{Proximal, Critic} {
 		c := tiny(objective)
 		c.Batch, c.Examples = 512, 512
@@ -173,12 +170,8 @@ func testPartsAgree(t *testing.T, b compute.Backend) {
 		defer g.finalize()
 		several := testkit.Must(newCores(b, j, &parted))(t)
 		defer several.finalize()
-		least := 4
-		if backend.IsGo(b) {
-			least = 2
-		}
-		if several.parts < least {
-			t.Errorf("%s: %d parts, want %d at least", objective, several.parts, least)
+		if several.parts < 4 {
+			t.Errorf("%s: %d parts, want 4 at least", objective, several.parts)
 		}
 		for _, run := range []struct {
 			stepper
@@ -203,76 +196,54 @@ func testPartsAgree(t *testing.T, b compute.Backend) {
 
 // Passes are for two cores, and for caches.
 func TestParts(t *testing.T) {
-	backends(t, func(t *testing.T, b compute.Backend) {
-		for _, tc := range []struct {
-			objective Objective
-			states    int
-			xla       int
-		}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 16}} {
-			want := tc.xla
-			if backend.IsGo(b) {
-				want = 2
-			}
-			c, k := Standard(tc.objective, Plain(), 1, tc.states), tc.states*3
-			tokens := k
-			if tc.objective == Critic {
-				tokens = 7 * k
-			}
-			gotN, gotB, gotT, gotK := c.Passes(b)
-			if got, want := [4]int{gotN, gotB, gotT, gotK}, [4]int{want, 64 / want, tokens, k}; got != want {
-				t.Errorf("%s at S = %d: passes %v, want %v", tc.objective, tc.states, got, want)
-			}
+	b := start(t, "xla:cpu")
+	for _, tc := range []struct {
+		objective    Objective
+		states, want int
+	}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 16}} {
+		c, k := Standard(tc.objective, Plain(), 1, tc.states), tc.states*3
+		tokens := k
+		if tc.objective == Critic {
+			tokens = 7 * k
 		}
-	})
-}
-
-// aloneAndShared returns what run computes on one core and on the n that there are;
-// run also says on how many it was.
-func aloneAndShared[T any](t *testing.T, run func() (T, int)) (alone, shared T, n int) {
-	t.Helper()
-	if shared, n = run(); n == 1 {
-		t.Skip("on one processor")
+		gotN, gotB, gotT, gotK := c.Passes(b)
+		if got, want := [4]int{gotN, gotB, gotT, gotK}, [4]int{tc.want, 64 / tc.want, tokens, k}; got != want {
+			t.Errorf("%s at S = %d: passes %v, want %v", tc.objective, tc.states, got, want)
+		}
 	}
-	processors := runtime.GOMAXPROCS(1)
-	alone, one := run()
-	runtime.GOMAXPROCS(processors)
-	if one != 1 {
-		t.Errorf("%d cores with GOMAXPROCS at 1", one)
-	}
-	return alone, shared, n
 }
 
 // Several cores compute what one does, to the bit: an actor in two parts, which stands for
 // all, and a critic in four or more.
 func TestCoresAgree(t *testing.T) {
-	backends(t, testCoresAgree)
-}
-
-func testCoresAgree(t *testing.T, b compute.Backend) {
-	for objective, batch := range map[Objective]int{Proximal: 8, Critic: 512} {
-		c := tiny(objective)
-		c.Batch, c.Examples = batch, 512
-		j := c.job()
-		run := func() (s state, lanes int) {
-			t.Helper()
-			s = j.start()
-			several := testkit.Must(newCores(b, j, &s))(t)
-			defer several.finalize()
-			losses := testkit.Must(several.steps(10))(t)
-			testkit.Check(t, several.read(0, &s))
-			s.losses = losses[0]
-			return s, len(several.lanes)
-		}
-		alone, shared, n := aloneAndShared(t, run)
-		for what, pair := range map[string][2][]float32{
-			"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
-			"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
-		} {
-			if !slices.Equal(pair[0], pair[1]) {
-				t.Errorf("%s, batches of %d: %s differ between one core and %d", objective, batch, what, n)
+	backends(t, func(t *testing.T, b compute.Backend) {
+		for objective, batch := range map[Objective]int{Proximal: 128, Critic: 512} {
+			c := tiny(objective)
+			c.Batch, c.Examples = batch, 512
+			j := c.job()
+			run := func() state {
+				s := j.start()
+				several := testkit.Must(newStepper(b, Execution{}, []Job{j}, []*state{&s}))(t)
+				defer several.finalize()
+				losses := testkit.Must(several.steps(10))(t)
+				testkit.Check(t, several.read(0, &s))
+				s.losses = losses[0]
+				return s
+			}
+			shared := run()
+			processors := runtime.GOMAXPROCS(1)
+			alone := run()
+			runtime.GOMAXPROCS(processors)
+			for what, pair := range map[string][2][]float32{
+				"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
+				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
+			} {
+				if !slices.Equal(pair[0], pair[1]) {
+					t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)
+				}
 			}
 		}
-	}
+	})
 }
 
 // Runs that were interrupted together or apart end in the same bytes.
@@ -319,6 +290,7 @@ func TestFailureTogether(t *testing.T) {
 	model.Objective = func(network *fused.Network, data, batch []*Node) *Node {
 		return Div(loss(network, data, batch), Sub(loss(network, data, batch), loss(network, data, batch)))
 	}
+	model.InGo = nil
 	bad.Model = model
 	results, err := RunTogether(t.Context(), b, Execution{StepsPerCall: 4}, []Run{{Job: bad, Dir: t.TempDir()}, {Job: good.job(), Dir: t.TempDir()}})
 	if err == nil || !strings.Contains(err.Error(), "the loss of step 1 is") || results[0] != nil {

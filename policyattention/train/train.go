@@ -34,7 +34,7 @@ func (c Config) job() Job {
 	batches := &order{c: c}
 	return Job{
 		Config: []byte(c.json()),
-		Model: Transformer{c.Network(), c.start, func(network *fused.Network, data, batch []*Node) *Node {
+		Model: Transformer{Network: c.Network(), Start: c.start, InGo: c.inGo, Objective: func(network *fused.Network, data, batch []*Node) *Node {
 			parts := make([]*Node, len(data))
 			for i, array := range data {
 				parts[i] = Gather(array, batch[0])

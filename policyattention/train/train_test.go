@@ -322,7 +322,7 @@ func TestTrainErrors(t *testing.T) {
 		t.Errorf("another configuration: error %v", err)
 	}
 	testkit.Check(t, os.WriteFile(r.Weights, edit(weights, len(weights)-3), 0o644))
-	if _, err := Load(graphs.Backend(t), r.Weights); err == nil || !strings.Contains(err.Error(), "changed") {
+	if _, err := Load(r.Weights); err == nil || !strings.Contains(err.Error(), "changed") {
 		t.Errorf("edited weights: error %v", err)
 	}
 	// Training repairs its released weights from its own state.
@@ -375,7 +375,7 @@ func TestValidate(t *testing.T) {
 		if n, b, tokens, k := c.Passes(graphs.Backend(t)); n != 0 || b != 0 || tokens != 0 || k != 0 {
 			t.Errorf("bad %s: %d passes of %d by %d tokens for %d", want, n, b, tokens, k)
 		}
-		if _, err := NewModel(graphs.Backend(t), c, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewModel(c, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a model with bad %s: error %v", want, err)
 		}
 	}

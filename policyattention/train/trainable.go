@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -31,7 +32,7 @@ type Trainable interface {
 // differentiated by GoMLX.
 type Differentiated interface {
 	Trainable
-	// Gradient builds the loss and its gradient with respect to the parameters [Size].
+	// Gradient builds Loss and its gradient with respect to the parameters [Size].
 	Gradient(params *Node, data, batch []*Node) (loss, gradient *Node)
 }
 
@@ -90,6 +91,9 @@ type Transformer struct {
 	// Objective builds the scalar to minimize, see Trainable.Loss, from outputs of one call
 	// of the network's Vectors or Tail.
 	Objective func(network *fused.Network, data, batch []*Node) *Node
+	// InGo returns the same objective for package engine, on the arrays of a [Fixed] set. On GoMLX's
+	// pure-Go backend that package makes the steps, unless it is nil.
+	InGo func(data []*tensors.Tensor) (engine.Objective, error)
 }
 
 // Layout implements Trainable.

@@ -3,8 +3,6 @@ package transformer
 import (
 	"fmt"
 	"math"
-
-	. "github.com/gomlx/gomlx/core/graph"
 )
 
 // AdamW is Adam with decoupled weight decay (Loshchilov and Hutter,
@@ -21,8 +19,8 @@ type AdamW struct {
 	Cosine int `json:",omitempty"`
 }
 
-// rise is the number of steps in which the learning rate rises, with Cosine.
-const rise = 100
+// Rise is the number of steps in which the learning rate rises, with Cosine.
+const Rise = 100
 
 // StandardAdamW is the paper's setting; what it leaves open has the usual
 // values.
@@ -40,28 +38,11 @@ func (o AdamW) Validate() error {
 	return nil
 }
 
-// Step returns parameters and moments after one update; all have the shape
-// [n]. The scalar step counts updates from 1 (any number type): it is 1 in
-// the first call, when both moments are zero.
-func (o AdamW) Step(params, grad, m, v, step *Node) (newParams, newM, newV *Node) {
-	newM = Add(MulScalar(m, o.Beta1), MulScalar(grad, 1-o.Beta1))
-	newV = Add(MulScalar(v, o.Beta2), MulScalar(Square(grad), 1-o.Beta2))
-	// 1 − βᵗ by expm1, which keeps all digits where βᵗ is close to 1.
-	count := ConvertDType(step, params.DType())
-	correction := func(beta float64) *Node { return Neg(Expm1(MulScalar(count, math.Log(beta)))) }
-	update := Div(
-		Div(newM, correction(o.Beta1)),
-		AddScalar(Sqrt(Div(newV, correction(o.Beta2))), o.Epsilon))
-	update = Add(update, MulScalar(params, o.WeightDecay))
+// Rate is the learning rate of a step that counts from 1.
+func (o AdamW) Rate(step int) float64 {
 	if o.Cosine == 0 {
-		return Sub(params, MulScalar(update, o.LearningRate)), newM, newV
+		return o.LearningRate
 	}
-	return Sub(params, Mul(update, o.rate(count))), newM, newV
-}
-
-// rate is the learning rate of a step that counts from 1.
-func (o AdamW) rate(count *Node) *Node {
-	done := MinScalar(DivScalar(count, float64(o.Cosine)), 1)
-	fall := AddScalar(MulScalar(Cos(MulScalar(done, math.Pi)), 0.5), 0.5)
-	return MulScalar(Mul(fall, MinScalar(DivScalar(count, rise), 1)), o.LearningRate)
+	done := min(1, float64(step)/float64(o.Cosine))
+	return o.LearningRate * (math.Cos(math.Pi*done) + 1) / 2 * min(1, float64(step)/Rise)
 }

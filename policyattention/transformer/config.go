@@ -1,6 +1,8 @@
 // Package transformer is the learned network of PolicyAttention: a pre-LN
 // Transformer, causal unless asked otherwise, that reads a context of tokens and
-// writes numbers for each token, with the AdamW optimizer that trains it.
+// writes numbers for each token, with the AdamW optimizer that trains it. Here is its shape:
+// package definition defines what it computes, as a graph of GoMLX; package fused computes that
+// faster on XLA; package engine does so in plain Go.
 //
 // All parameters live in one flat float32 vector, in the order that
 // [Config.Layout] gives. The optimizer's moments have the same shape, so an
@@ -12,7 +14,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"icrl/internal/numeric"
 )
+
+// Epsilon keeps LayerNorm finite on constant rows: 1e-5.
+const Epsilon = numeric.LayerNormEpsilon
 
 // Config is the shape of a network. Every block is
 //

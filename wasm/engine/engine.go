@@ -14,7 +14,7 @@ import (
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/transformer/plain"
+	network "icrl/policyattention/transformer/engine"
 )
 
 // Limits of what the page takes.
@@ -73,8 +73,8 @@ type Engine struct {
 	Decoder  *decoder.Decoder
 	Phases   []Phase // at least one
 
-	network *plain.Network // learned; nil until SetLearned
-	actor   control.Actor  // of network
+	network *network.Network[float64] // learned; nil until SetLearned
+	actor   control.Actor             // of network
 	tracks  map[string]*track
 	call    *call
 	look    *look

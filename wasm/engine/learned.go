@@ -8,7 +8,7 @@ import (
 
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
-	"icrl/policyattention/transformer/plain"
+	network "icrl/policyattention/transformer/engine"
 )
 
 // Readout of the trained actor: the one that the released weights are used with.
@@ -23,8 +23,8 @@ type look struct {
 var errNoWeights = errors.New("no weights of a trained actor are loaded")
 
 // SetLearned gives the page its trained actor.
-func (e *Engine) SetLearned(n *plain.Network) error {
-	actor, err := anymdp.NewActor(anymdp.Parallel(n), Readout)
+func (e *Engine) SetLearned(n *network.Network[float64]) error {
+	actor, err := anymdp.NewActor(n.Sequences, Readout)
 	if err != nil {
 		return err
 	}

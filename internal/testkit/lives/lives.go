@@ -2,11 +2,13 @@
 package lives
 
 import (
+	"math"
 	"os"
 	"slices"
 	"testing"
 
 	"icrl/internal/testkit"
+	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/train"
@@ -45,5 +47,26 @@ func Ends(t *testing.T, whole, parts *train.Result) {
 	t.Helper()
 	if x, y := testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t); string(x) != string(y) {
 		t.Error("a run that was interrupted ends in other weights")
+	}
+}
+
+// InGo asks that package engine makes the steps of a job that its graph would make: ten losses, of
+// which all but the first depend on the gradients, up to float32 rounding.
+func InGo(t *testing.T, j train.Job, tolerance float64) {
+	t.Helper()
+	b := testkit.Must(backend.New("go"))(t)
+	model := j.Model.(train.Transformer)
+	var losses [2][]float32
+	for i := range losses {
+		s := testkit.Must(train.NewJobSession(b, train.Execution{}, j))(t)
+		losses[i] = testkit.Must(s.Steps(10))(t)[0]
+		s.Close()
+		model.InGo = nil
+		j.Model = model
+	}
+	for i, want := range losses[1] {
+		if d := math.Abs(float64(losses[0][i] - want)); !(d <= tolerance*math.Abs(float64(want))) {
+			t.Errorf("loss %d is %v, by the graph %v", i, losses[0][i], want)
+		}
 	}
 }

@@ -6,7 +6,8 @@ import (
 
 	"icrl/internal/numeric"
 	"icrl/policyattention/anymdp"
-	"icrl/policyattention/transformer/plain"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 )
 
 // Shape of the network.
@@ -121,10 +122,15 @@ func virtual(o float64) float64 {
 	return numeric.Exp(Most * (up - down) / (up + down))
 }
 
+// Shape is the shape of the network.
+func Shape() transformer.Config {
+	return transformer.Config{Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden, Outputs: 1, Unordered: true}
+}
+
 // NewNetwork returns the network whose parameters tensor supplies by name, in plain Go: see
 // [anymdp.NewNetwork].
-func NewNetwork(tensor func(name string) ([]float32, error)) (*plain.Network, error) {
-	n, err := plain.NewUnordered(Features, Layers, Heads, Width, Hidden, 1, tensor)
+func NewNetwork(tensor func(name string) ([]float32, error)) (*engine.Network[float64], error) {
+	n, err := engine.Of[float64](Shape(), tensor)
 	if err != nil {
 		return nil, fmt.Errorf("critic: %w", err)
 	}

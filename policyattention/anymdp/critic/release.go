@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"icrl/internal/safetensors"
-	"icrl/policyattention/anymdp"
 )
 
 //go:embed weights.safetensors
@@ -31,5 +30,5 @@ func Plain(f *safetensors.File) (Estimator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Learned(anymdp.Parallel(n)), nil
+	return Learned(n.Sequences), nil
 }

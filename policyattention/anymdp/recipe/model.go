@@ -3,20 +3,16 @@ package recipe
 import (
 	"fmt"
 
-	"github.com/gomlx/compute"
-
 	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/train"
 )
 
-// Model is a trained network on a GoMLX backend. Its Forward is an [anymdp.Forward].
+// Model is a trained network. Its Forward is an [anymdp.Forward].
 type Model = train.Sequences[Config]
 
 // Load reads the weights of a training run by this recipe.
-func Load(b compute.Backend, path string) (*Model, error) {
-	return train.LoadSequences[Config](b, path)
-}
+func Load(path string) (*Model, error) { return train.LoadSequences[Config](path) }
 
 // Settle returns weights of a training run in the form in which they are released. The
 // loss sees outputs less those of the empty token only; here the head's bias is changed so

@@ -94,12 +94,7 @@ func (c Config) Validate() error {
 }
 
 // Network is the shape of the network.
-func (c Config) Network() transformer.Config {
-	return transformer.Config{
-		Features: anymdp.Features, Outputs: anymdp.Outputs, Unordered: true,
-		Layers: anymdp.Layers, Heads: anymdp.Heads, Width: anymdp.Width, Hidden: anymdp.Hidden,
-	}
-}
+func (c Config) Network() transformer.Config { return anymdp.Shape() }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
@@ -122,7 +117,7 @@ func (c Config) Job() (train.Job, error) {
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
-			Objective: loss,
+			Objective: loss, InGo: c.inGo,
 		},
 		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
@@ -163,6 +158,11 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 	}, nil
 }
 
+// In units of the separation d = 1, a pair that is nearly tied is taken at up to five times the
+// temperature of one that is d apart; for the network's read-out, whose error grows with its scale,
+// relative to that.
+const sharp, tied, tiedNetwork = 2, .2, .5
+
 // loss is the mean over both read-outs, all pairs of actions and all examples of the
 // proximal loss of Section 5, less its minimum.
 //
@@ -180,10 +180,6 @@ func loss(network *fused.Network, data, batch []*Node) *Node {
 	output := func(i int) *Node { return Squeeze(Slice(outputs, AxisRange(), AxisRange(), AxisElem(i)), -1) }
 	gap := Abs(differences(update))
 	larger := Max(ExpandAxes(scale, 1), Add(ExpandAxes(scale, 2), ZerosLike(gap)))
-	// In units of the separation d = 1. A pair that is nearly tied is taken at up to
-	// five times the temperature of one that is d apart; for the network's read-out,
-	// whose error grows with its scale, relative to that.
-	const sharp, tied, tiedNetwork = 2, .2, .5
 	added := proximal(output(1), update, Div(Scalar(gap.Graph(), gap.DType(), sharp), AddScalar(gap, tied)))
 	alone := proximal(Sub(Mul(scale, output(0)), prior), update,
 		Div(Scalar(gap.Graph(), gap.DType(), sharp), Add(gap, MulScalar(larger, tiedNetwork))))

@@ -12,6 +12,7 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
+	"icrl/internal/testkit/lives"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/seed"
@@ -134,12 +135,10 @@ func excess(t *testing.T, forward anymdp.Forward, x Context) (sum float64) {
 	return sum
 }
 
-// GoMLX's network is the one of plain Go, to float32.
+// A model is the released network, to float32.
 func TestModelIsPlain(t *testing.T) {
-	b := testkit.Must(backend.New("go"))(t)
 	const path = "../weights.safetensors"
-	model := testkit.Must(Load(b, path))(t)
-	defer model.Close()
+	model := testkit.Must(Load(path))(t)
 	f := testkit.Must(safetensors.ReadFile(path))(t)
 	forward := testkit.Must(anymdp.Plain(f))(t)
 	c := Standard(9)
@@ -178,3 +177,5 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+func TestInGo(t *testing.T) { lives.InGo(t, testkit.Must(small(1).Job())(t), 1e-4) }

@@ -261,8 +261,7 @@ func TestMissesAreRounding(t *testing.T) {
 	}
 	f := testkit.Must(safetensors.ReadFile(path))(t)
 	plain := testkit.Must(anymdp.Plain(f))(t)
-	narrow := testkit.Must(recipe.Load(b, path))(t)
-	defer narrow.Close()
+	narrow := testkit.Must(recipe.Load(path))(t)
 	i := slices.IndexFunc(Rows, func(r Row) bool { return r.Name == "mass 1e-12, all states" })
 	row := Rows[i]
 	row.Problems, row.Network, row.Mixed = 1, 1, 0
@@ -276,7 +275,7 @@ func TestMissesAreRounding(t *testing.T) {
 		t.Errorf("the graph in float64 ends at a loss of %v, plain Go at %v", got, want)
 	}
 	if got := loss(narrow.Forward); math.Abs(got-want) < 1e-6 || math.Abs(got-want) > networkTolerance {
-		t.Errorf("the graph in float32 ends at a loss of %v, plain Go at %v", got, want)
+		t.Errorf("the network in float32 ends at a loss of %v, plain Go at %v", got, want)
 	}
 }
 

@@ -416,3 +416,5 @@ func TestSourceLossIsThatOfWindows(t *testing.T) {
 		t.Errorf("the source's loss is %v, %d windows have %v ± %v", got, n, mean, deviation)
 	}
 }
+
+func TestInGo(t *testing.T) { lives.InGo(t, tiny().job(), 1e-4) }

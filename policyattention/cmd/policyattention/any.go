@@ -146,10 +146,9 @@ func (c anyEvaluateCmd) Run(ctx context.Context, g *globals) error {
 		default:
 			trained[i] = m.TrainingSeconds
 		}
-		if models[i], err = recipe.Load(b, filepath.Join(trial.Folder(g.presetFolder(), config), trial.WeightsFile)); err != nil {
+		if models[i], err = recipe.Load(filepath.Join(trial.Folder(g.presetFolder(), config), trial.WeightsFile)); err != nil {
 			return err
 		}
-		defer models[i].Close()
 	}
 	for _, row := range rows {
 		for i, config := range configs {
@@ -286,10 +285,6 @@ func (c anyGreedyCmd) Run(g *globals) error {
 	if c.Rounds < 1 {
 		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, c.Rounds)
 	}
-	b, err := backend.New(g.Backend)
-	if err != nil {
-		return err
-	}
 	configs, err := anyIdentities(nil)
 	if err != nil {
 		return err
@@ -297,7 +292,7 @@ func (c anyGreedyCmd) Run(g *globals) error {
 	fmt.Fprintf(g.out, "States whose likeliest action after %d rounds is another than exact PMD's, of those whose\ntwo best actions differ by more than %v:\n\n| problem | S | A | identity | read-out | states | other action |\n|---|---|---|---|---|---|---|\n", c.Rounds, trial.Tied)
 	different := 0
 	for _, config := range configs {
-		model, err := recipe.Load(b, filepath.Join(trial.Folder(g.presetFolder(), config), trial.WeightsFile))
+		model, err := recipe.Load(filepath.Join(trial.Folder(g.presetFolder(), config), trial.WeightsFile))
 		if err != nil {
 			return err
 		}
@@ -315,7 +310,6 @@ func (c anyGreedyCmd) Run(g *globals) error {
 				different += len(x.Different)
 			}
 		}
-		model.Close()
 	}
 	if different > 0 {
 		return fmt.Errorf("%d states with another likeliest action than exact PMD's", different)

@@ -104,7 +104,7 @@ func TestExitCodes(t *testing.T) {
 		{"no such method to ask", []string{"equal", "ask", "policyattention"}, exitUsage, `want one of ["pmd-mean"`},
 		{"no such family to ask about", []string{"equal", "ask", "--family", "mazes", "pmd-mean"}, exitUsage, `unknown family "mazes"`},
 		{"no transitions to ask with", []string{"equal", "ask", "--n", "0", "pmd-mean"}, exitUsage, "0 transitions"},
-		{"no plugin", []string{"--backend", "xla:nowhere", "solve", "--mdp", good, "--actor", checkpoint}, exitNoBackend, "nowhere"},
+		{"no plugin", []string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "any", "train"}, exitNoBackend, "nowhere"},
 		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate", "oracle"}, exitFailure, "not a directory"},
 	} {
 		code, _, stderr := call(c.args...)

@@ -13,7 +13,6 @@ import (
 
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/critic"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
@@ -63,11 +62,10 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	loop, done, err := a.loop(g, scale)
+	loop, err := a.loop(scale)
 	if err != nil {
 		return err
 	}
-	defer done()
 	if a.Solving, err = loop.Begin(scale); err != nil {
 		return err
 	}
@@ -128,51 +126,50 @@ func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// loop returns the loop that is asked for, and what ends it.
-func (a *answer) loop(g *globals, scale *control.Scale) (loop control.Loop, done func(), err error) {
-	done, m := func() {}, scale.Problem.MDP
+// loop returns the loop that is asked for.
+func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
+	m := scale.Problem.MDP
 	eta, err := a.step(scale.Optimum, m)
 	if err != nil {
-		return loop, nil, err
+		return loop, err
 	}
 	loop = control.ExactPMD(eta)
 	if loop.Critic, err = a.critic(); err != nil {
-		return loop, nil, err
+		return loop, err
 	}
 	switch a.Actor {
 	case "exact":
 	case "decoder":
 		d, err := fixed(m, eta, a.Rounds)
 		if err != nil {
-			return loop, nil, err
+			return loop, err
 		}
 		a.certified, loop = d.Certificate, d.Controller(eta, decoder.Weighted())
 	case "any":
 		forward, err := anymdp.Released()
 		if err != nil {
-			return loop, nil, err
+			return loop, err
 		}
 		if loop.Actor, err = anymdp.NewActor(forward, anymdp.Prior); err != nil {
-			return loop, nil, err
+			return loop, err
 		}
 	default:
 		if m.Masked() {
-			return loop, nil, fmt.Errorf("%w: some states lack some actions, and an actor of fixed shape knows of no such thing; "+
+			return loop, fmt.Errorf("%w: some states lack some actions, and an actor of fixed shape knows of no such thing; "+
 				"--actor exact, decoder and any do", errUsage)
 		}
-		model, err := a.model(g)
+		model, err := a.model()
 		if err != nil {
-			return loop, nil, err
+			return loop, err
 		}
-		done = model.Close
 		if loop.Actor, err = model.Actor(); err != nil {
-			return loop, nil, err
+			return loop, err
 		}
 		for _, w := range unfamiliar(model.Config, scale, eta) {
 			a.warn("%s", w)
 		}
 	}
-	return loop, done, nil
+	return loop, nil
 }
 
 // step returns the step size that is asked for.
@@ -263,13 +260,9 @@ func (s solveCmd) critic() (control.Critic, error) {
 }
 
 // model returns the trained actor that is asked for.
-func (s solveCmd) model(g *globals) (*train.Model, error) {
+func (s solveCmd) model() (*train.Model, error) {
 	if _, err := os.Stat(s.Actor); err != nil {
 		return nil, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\", \"any\" or a file of weights: %w", errUsage, s.Actor, err)
 	}
-	b, err := backend.New(g.Backend)
-	if err != nil {
-		return nil, err
-	}
-	return train.Load(b, s.Actor)
+	return train.Load(s.Actor)
 }

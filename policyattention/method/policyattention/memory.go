@@ -7,6 +7,8 @@ import (
 	"icrl/policyattention/anymdp/critic/recipe"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
+
+	"github.com/gomlx/compute"
 )
 
 // Remembering is a critic with memory and without a network, as data: see [critic.Posterior].
@@ -87,7 +89,7 @@ func (c *MemoryCritic) Weights() []method.Weights { return []method.Weights{meth
 
 // Critic implements method.Critic.
 func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, error) {
-	model, err := method.Load(m, method.Last(c.Training), c.Training.Network(), recipe.Load, func(m *recipe.Model) (string, int) { return m.Hash, m.Step })
+	model, err := method.Load(m, method.Last(c.Training), c.Training.Hash(), func(_ compute.Backend, path string) (*recipe.Model, error) { return recipe.Load(path) }, func(m *recipe.Model) (string, int) { return m.Hash, m.Step })
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
+
+	"github.com/gomlx/compute"
 )
 
 // objectives are what the actors are trained for.
@@ -196,17 +198,10 @@ func (w *Weights) Weights() []method.Weights {
 	return []method.Weights{{Training: w.Training, Step: w.Step}}
 }
 
-// program is what a compiled program of a network depends on. An actor for eight
-// states has the shape of a critic for four.
-type program struct {
-	network any
-	tokens  int // for each state-action pair
-}
-
 // model loads the weights.
 func (w *Weights) model(m *method.Models) (*train.Model, error) {
 	t := w.Training
-	return method.Load(m, method.Weights{Training: t, Step: w.Step}, program{t.Network(), t.ContextTokens(1)}, train.Load,
+	return method.Load(m, method.Weights{Training: t, Step: w.Step}, w.Training.Hash(), func(_ compute.Backend, path string) (*train.Model, error) { return train.Load(path) },
 		func(m *train.Model) (string, int) { return m.Config.Hash(), m.Step })
 }
 

@@ -40,7 +40,7 @@ func Run(c train.Config, folder string) *train.Model {
 	}
 	nb.Try(err)
 	status("Trained for %d steps; the weights are in %s.", c.Steps, folder)
-	return nb.Must(train.Load(b, trained[0].Weights))
+	return nb.Must(train.Load(trained[0].Weights))
 }
 
 // Exported returns, by name, what an independent implementation needs to repeat a

@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/definition"
 )
 
 // Network is a parameter vector bound to a graph.
@@ -27,9 +28,9 @@ type Network struct {
 }
 
 // Bind splits the flat parameter vector [Size] of a graph into its tensors, see
-// [transformer.Config.Split].
+// [definition.Parameters].
 func Bind(c transformer.Config, params *Node) *Network {
-	n := &Network{config: c, names: c.Split(params)}
+	n := &Network{config: c, names: definition.Parameters(c, params)}
 	for _, t := range c.Layout() {
 		n.order = append(n.order, n.names[t.Name])
 	}

@@ -12,8 +12,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
-	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -21,6 +21,7 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -63,12 +64,7 @@ func (c Config) Validate() error {
 }
 
 // Network is the shape of the network.
-func (c Config) Network() transformer.Config {
-	return transformer.Config{
-		Features: critic.Features, Outputs: 1, Unordered: true,
-		Layers: critic.Layers, Heads: critic.Heads, Width: critic.Width, Hidden: critic.Hidden,
-	}
-}
+func (c Config) Network() transformer.Config { return critic.Shape() }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
@@ -88,7 +84,7 @@ func (c Config) job() train.Job {
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
-			Objective: loss,
+			Objective: loss, InGo: c.inGo,
 		},
 		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: critic.Slots, Optimizer: c.Optimizer, Steps: c.Steps,
@@ -147,10 +143,47 @@ func loss(network *fused.Network, data, batch []*Node) *Node {
 	return ReduceAllMean(Mul(totals, distance))
 }
 
-// Model is a trained network on a GoMLX backend. Its Forward is an [anymdp.Forward].
+// objective is loss in plain Go.
+type objective struct {
+	engine.Stored
+	counts, targets, states, totals []float32 // [N, Slots], and the last [N]
+}
+
+func (Config) inGo(data []*tensors.Tensor) (engine.Objective, error) {
+	x, err := train.Values[float32](data...)
+	if err != nil {
+		return nil, err
+	}
+	return objective{engine.Stored{Values: x[0], Runs: 1, T: critic.Slots, K: critic.Slots}, x[1], x[2], x[3], x[4]}, nil
+}
+
+// Slopes implements engine.Objective.
+func (o objective) Slopes(examples []int32, batch int, outputs []float32) (loss float64) {
+	var virtual, inner, p [critic.Slots]float64
+	for i, example := range examples {
+		at, y := int(example)*critic.Slots, outputs[i*critic.Slots:][:critic.Slots]
+		total, weight, along := 0., float64(o.totals[example])/float64(batch), 0.
+		for s, v := range y {
+			inner[s] = math.Tanh(float64(v) / critic.Most)
+			virtual[s] = float64(o.states[at+s]) * math.Exp(critic.Most*inner[s])
+			total += float64(o.counts[at+s]) + virtual[s]
+		}
+		for s := range y {
+			p[s] = (float64(o.counts[at+s]) + virtual[s]) / total
+			d := p[s] - float64(o.targets[at+s])
+			loss += weight * d * d
+			along += 2 * weight * d * p[s]
+		}
+		for s := range y {
+			slope := 2*weight*(p[s]-float64(o.targets[at+s])) - along
+			y[s] = float32(slope / total * virtual[s] * (1 - inner[s]*inner[s]))
+		}
+	}
+	return loss
+}
+
+// Model is a trained network. Its Forward is an [anymdp.Forward].
 type Model = train.Sequences[Config]
 
 // Load reads the weights of a training run by this recipe.
-func Load(b compute.Backend, path string) (*Model, error) {
-	return train.LoadSequences[Config](b, path)
-}
+func Load(path string) (*Model, error) { return train.LoadSequences[Config](path) }

@@ -9,7 +9,7 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
-	"icrl/policyattention/anymdp"
+	"icrl/internal/testkit/lives"
 	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/train"
@@ -62,7 +62,7 @@ func TestFirstLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forward, examples := anymdp.Parallel(plain), c.Examples()
+	forward, examples := plain.Sequences, c.Examples()
 	want := 0.0
 	err = tensors.ConstFlatData(c.batch(0), func(index []int32) {
 		for _, i := range index {
@@ -86,11 +86,9 @@ func TestFirstLoss(t *testing.T) {
 	}
 }
 
-// GoMLX's network is the one of plain Go, to float32.
+// A model is the released network, to float32.
 func TestModelIsPlain(t *testing.T) {
-	b := testkit.Must(backend.New("go"))(t)
-	model := testkit.Must(Load(b, "../weights.safetensors"))(t)
-	defer model.Close()
+	model := testkit.Must(Load("../weights.safetensors"))(t)
 	released := testkit.Must(critic.Released())(t)
 	counts := []*critic.Counts{{States: 3, Total: 4, Next: [][]float64{{4, 0, 0}, {1, 2, 1}}}, {States: 18, Total: 1, Next: [][]float64{make([]float64, 18)}}}
 	counts[1].Next[0][3] = 1
@@ -125,3 +123,5 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+func TestInGo(t *testing.T) { lives.InGo(t, small().job(), 1e-4) }

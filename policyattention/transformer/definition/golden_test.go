@@ -1,4 +1,4 @@
-package transformer
+package definition
 
 import (
 	"math"
@@ -12,15 +12,16 @@ import (
 	"icrl/internal/npz"
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/transformer"
 )
 
 // goldenShape is the network of testdata/jax.npz and testdata/torch.npz.
-var goldenShape = Config{Features: 5, Layers: 3, Heads: 2, Width: 8, Hidden: 12, Outputs: 1}
+var goldenShape = transformer.Config{Features: 5, Layers: 3, Heads: 2, Width: 8, Hidden: 12, Outputs: 1}
 
 // proximal is Σ_s KL(π ‖ prior) − ⟨π, gain⟩, a mean over the batch, of the policies that
 // the network writes; prior holds logarithms, both are [B, S, A].
 func proximal(params, tokens, prior, gain *Node) *Node {
-	logits := Reshape(goldenShape.Bind(params).Vectors(tokens), prior.Shape().Dimensions...)
+	logits := Reshape(Bind(goldenShape, params).Vectors(tokens), prior.Shape().Dimensions...)
 	logp := LogSoftmax(logits, -1)
 	total := ReduceAllSum(Mul(Exp(logp), Sub(Sub(logp, prior), gain)))
 	return DivScalar(total, float64(prior.Shape().Dimensions[0]))
@@ -57,7 +58,7 @@ func testGolden(t *testing.T, framework string) {
 	}
 	out := graphs.Run(t, b, func(in []*Node) []*Node {
 		return []*Node{
-			goldenShape.Bind(in[0]).Vectors(in[1]),
+			Bind(goldenShape, in[0]).Vectors(in[1]),
 			Gradient(proximal(in[0], in[1], in[2], in[3]), in[0])[0],
 		}
 	}, input("params"), input("tokens"), input("prior"), input("gain"))
@@ -74,7 +75,7 @@ func testGolden(t *testing.T, framework string) {
 			loss := proximal(params, in[1], in[2], in[3])
 			losses = append(losses, loss)
 			count := Scalar(loss.Graph(), dtypes.Int32, step+1)
-			params, m, v = StandardAdamW().Step(params, Gradient(loss, params)[0], m, v, count)
+			params, m, v = Step(transformer.StandardAdamW(), params, Gradient(loss, params)[0], m, v, count)
 		}
 		return []*Node{Stack(losses, 0)}
 	}, input("params"), input("tokens"), input("prior"), input("gain"))[0])

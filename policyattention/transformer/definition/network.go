@@ -1,4 +1,7 @@
-package transformer
+// Package definition is the network of package transformer and its optimizer as graphs of GoMLX,
+// by their definition, which GoMLX differentiates. Package fused computes the same faster on XLA,
+// package engine without GoMLX.
+package definition
 
 import (
 	"fmt"
@@ -9,26 +12,22 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
 
-	"icrl/internal/numeric"
+	"icrl/policyattention/transformer"
 )
 
-// Epsilon keeps LayerNorm finite on constant rows: 1e-5, as in package plain.
-const Epsilon = numeric.LayerNormEpsilon
-
-// Network is a parameter vector bound to a graph: the network by its definition, which
-// GoMLX differentiates. Package fused computes the same faster.
+// Network is a parameter vector bound to a graph.
 type Network struct {
-	config Config
+	config transformer.Config
 	p      map[string]*Node // parameters by name
 }
 
 // Bind returns the network with the flat parameter vector [Size].
-func (c Config) Bind(params *Node) *Network { return &Network{c, c.Split(params)} }
+func Bind(c transformer.Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
 
-// Split returns the tensors of the flat parameter vector [Size] by name. It panics, as
+// Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as
 // GoMLX does while a graph is built, if the configuration is invalid or the vector has
 // another shape.
-func (c Config) Split(params *Node) map[string]*Node {
+func Parameters(c transformer.Config, params *Node) map[string]*Node {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -87,10 +86,10 @@ func causalMask(like *Node, t int) *Node {
 //
 //	gain·(x − mean x)/√(var x + ε) + bias.
 func (n *Network) norm(name string, x *Node) *Node {
-	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))          // [B, T, Width]
-	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)   // [B, T, 1]
-	x = Div(centred, Sqrt(AddScalar(variance, Epsilon)))         // [B, T, Width]
-	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias")) // [B, T, Width]
+	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))              // [B, T, Width]
+	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)       // [B, T, 1]
+	x = Div(centred, Sqrt(AddScalar(variance, transformer.Epsilon))) // [B, T, Width]
+	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias"))     // [B, T, Width]
 }
 
 // linear is x·W + b, x [B, T, in] → [B, T, out].

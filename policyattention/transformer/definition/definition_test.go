@@ -1,0 +1,83 @@
+package definition
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+
+	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/transformer"
+)
+
+var tiny = transformer.Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
+
+// What cannot be built says so while the graph is built.
+func TestGraphsThatCannotBe(t *testing.T) {
+	invalid := tiny
+	invalid.Heads = 4
+	for want, c := range map[string]transformer.Config{"parameters have shape": tiny, "4 heads do not divide width 6": invalid} {
+		exec, err := NewExec(graphs.Backend(t), func(params *Node) *Node { return Parameters(c, params)["head.bias"] })
+		if err == nil {
+			_, err = exec.Call(make([]float64, 3))
+			exec.Finalize()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestAdamWAgreesWithItsDefinition(t *testing.T) {
+	b := graphs.Backend(t)
+	opt := transformer.AdamW{LearningRate: 0.01, WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n = 5
+	params, m, v := graphs.Normal(rng, n), make([]float64, n), make([]float64, n)
+	got := [][]float64{slices.Clone(params), slices.Clone(m), slices.Clone(v)}
+	for step := 1; step <= 4; step++ {
+		grad := graphs.Normal(rng, n)
+		out := graphs.Run(t, b, func(in []*Node) []*Node {
+			p, m, v := Step(opt, in[0], in[1], in[2], in[3], in[4])
+			return []*Node{p, m, v}
+		}, got[0], grad, got[1], got[2], int64(step))
+		for i := range got {
+			got[i] = graphs.Values[float64](t, out[i])
+		}
+		for i, g := range grad {
+			m[i] = 0.9*m[i] + 0.1*g
+			v[i] = 0.999*v[i] + 0.001*g*g
+			mHat := m[i] / (1 - math.Pow(0.9, float64(step)))
+			vHat := v[i] / (1 - math.Pow(0.999, float64(step)))
+			params[i] -= 0.01 * (mHat/(math.Sqrt(vHat)+1e-8) + 0.1*params[i])
+			if math.Abs(got[0][i]-params[i]) > 1e-13 { // rounding, 1 − 0.999ᵗ cancels three digits
+				t.Errorf("step %d: parameter %d is %v, want %v", step, i, got[0][i], params[i])
+			}
+		}
+	}
+}
+
+// With Cosine, a step is the same step at the rate of the schedule.
+func TestCosine(t *testing.T) {
+	b := graphs.Backend(t)
+	const steps = 400
+	for step, share := range map[int64]float64{1: .01, 50: .5 * (1 + math.Cos(math.Pi/8)) / 2, 200: .5, 300: (1 - math.Sqrt(.5)) / 2, 400: 0, 500: 0} {
+		move := func(o transformer.AdamW) float64 {
+			out := graphs.Run(t, b, func(in []*Node) []*Node {
+				p, _, _ := Step(o, in[0], in[1], in[2], in[3], in[4])
+				return []*Node{p}
+			}, []float64{0}, []float64{1}, []float64{.5}, []float64{.3}, step)
+			return graphs.Values[float64](t, out[0])[0]
+		}
+		o := transformer.StandardAdamW()
+		constant := move(o)
+		o.Cosine = steps
+		// Step 1 of the schedule has fallen by 1.5e-5.
+		if got := move(o) / constant; math.Abs(got-share) > 2e-7 {
+			t.Errorf("step %d is at %v of the learning rate, want %v", step, got, share)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/definition"
+)
+
+// onEach runs a test on each set of kernels that this processor has.
+func onEach(t *testing.T, f func(t *testing.T)) {
+	before := path
+	defer func() { path = before }()
+	for _, path = range paths() {
+		t.Run(path, f)
+	}
+}
+
+func normals[F Float](rng *rand.Rand, n int) []F {
+	x := make([]F, n)
+	for i := range x {
+		x[i] = F(rng.NormFloat64())
+	}
+	return x
+}
+
+func to[G, F Float](x []F) []G {
+	y := make([]G, len(x))
+	for i, v := range x {
+		y[i] = G(v)
+	}
+	return y
+}
+
+// example is a network on sequences, with parameters in which no bias is zero and no gain one, and
+// slopes of its outputs.
+type example struct {
+	Pass
+	c                      transformer.Config
+	params, tokens, slopes []float32
+}
+
+func draw(rng *rand.Rand, c transformer.Config, p Pass) example {
+	x := example{Pass: p, c: c, params: c.Init(rng)}
+	for i, v := range normals[float32](rng, len(x.params)) {
+		x.params[i] += .1 * v
+	}
+	x.tokens = normals[float32](rng, p.B*p.T*c.Features)
+	x.slopes = normals[float32](rng, p.B*p.K*c.Outputs)
+	return x
+}
+
+// examples are the paper's shapes, and random ones.
+func examples(rng *rand.Rand) []example {
+	all := []example{
+		draw(rng, transformer.Standard(14), Pass{8, 24, 24}),
+		draw(rng, transformer.Standard(22), Pass{3, 48, 48}),
+		draw(rng, transformer.Standard(24), Pass{2, 84, 12}),
+		draw(rng, transformer.Config{Features: 4, Layers: 4, Heads: 4, Width: 64, Hidden: 128, Outputs: 2, Unordered: true}, Pass{25, 8, 8}),
+		draw(rng, transformer.Config{Features: 212, Layers: 2, Heads: 4, Width: 160, Hidden: 536, Outputs: 3}, Pass{1, 200, 200}),
+	}
+	for range 12 {
+		heads, t := 2+rng.IntN(3), 1+rng.IntN(40)
+		c := transformer.Config{
+			Features: 1 + rng.IntN(80), Layers: 1 + rng.IntN(3), Heads: heads, Width: heads * (3 + rng.IntN(22)),
+			Hidden: 1 + rng.IntN(140), Outputs: 1 + rng.IntN(4), Unordered: rng.IntN(2) == 0,
+		}
+		all = append(all, draw(rng, c, Pass{1 + rng.IntN(6), t, 1 + rng.IntN(t)}))
+	}
+	return all
+}
+
+// gradient returns outputs and gradient in the type of the network.
+func gradient[F Float](t *testing.T, x example) (outputs, gradient []F) {
+	n := testkit.Must(New[F](x.c, x.params))(t)
+	gradient = make([]F, x.c.Size())
+	testkit.Check(t, n.Gradient(x.Pass, to[F](x.tokens), func(y []F) {
+		outputs = slices.Clone(y)
+		copy(y, to[F](x.slopes))
+	}, gradient))
+	again := testkit.Must(n.Forward(x.Pass, to[F](x.tokens)))(t)
+	if !slices.Equal(again, outputs) {
+		t.Errorf("%+v, %+v: other outputs without a way back", x.c, x.Pass)
+	}
+	return outputs, gradient
+}
+
+// defined returns outputs and gradient by the definition, in float64.
+func defined(t *testing.T, x example) (outputs, gradient []float64) {
+	out := graphs.Run(t, graphs.Backend(t), func(in []*Node) []*Node {
+		y := SliceAxis(definition.Bind(x.c, in[0]).Vectors(in[1]), 1, AxisRange(x.T-x.K, x.T))
+		return []*Node{y, Gradient(ReduceAllSum(Mul(y, in[2])), in[0])[0]}
+	}, to[float64](x.params), tensors.FromFlatDataAndDimensions(to[float64](x.tokens), x.B, x.T, x.c.Features),
+		tensors.FromFlatDataAndDimensions(to[float64](x.slopes), x.B, x.K, x.c.Outputs))
+	return graphs.Values[float64](t, out[0]), graphs.Values[float64](t, out[1])
+}
+
+// near says that numbers are wanted ones up to a share of the largest of those.
+func near[F Float](got []F, want []float64, share float64) error {
+	if len(got) != len(want) {
+		return fmt.Errorf("%d numbers, want %d", len(got), len(want))
+	}
+	largest := 0.
+	for _, v := range want {
+		largest = max(largest, math.Abs(v))
+	}
+	for i, v := range want {
+		if d := math.Abs(float64(got[i]) - v); !(d <= share*largest+share/1e3) {
+			return fmt.Errorf("number %d is %v, want %v: off by %.2g of the largest", i, got[i], v, d/largest)
+		}
+	}
+	return nil
+}
+
+// Outputs and every tensor of the gradient against the definition in float64. In float64 all
+// but the order of sums is the same; in float32 sums of up to some hundred terms over some blocks
+// are off by up to some hundred roundings of 2⁻²⁴.
+func TestAgainstTheDefinition(t *testing.T) {
+	all := examples(rand.New(rand.NewPCG(1, 2)))
+	type result struct{ outputs, gradient []float64 }
+	var wants []result
+	for _, x := range all {
+		outputs, gradient := defined(t, x)
+		wants = append(wants, result{outputs, gradient})
+	}
+	check := func(t *testing.T, x example, what string, err error) {
+		if err != nil {
+			t.Errorf("%+v, %+v: %s: %v", x.c, x.Pass, what, err)
+		}
+	}
+	for i, x := range all {
+		outputs, gradient := gradient[float64](t, x)
+		check(t, x, "outputs", near(outputs, wants[i].outputs, 1e-11))
+		for _, p := range x.c.Layout() {
+			check(t, x, p.Name, near(gradient[p.Offset:][:p.Size()], wants[i].gradient[p.Offset:][:p.Size()], 1e-10))
+		}
+	}
+	onEach(t, func(t *testing.T) {
+		for i, x := range all {
+			outputs, gradient := gradient[float32](t, x)
+			check(t, x, "outputs", near(outputs, wants[i].outputs, 2e-5))
+			for _, p := range x.c.Layout() {
+				check(t, x, p.Name, near(gradient[p.Offset:][:p.Size()], wants[i].gradient[p.Offset:][:p.Size()], 1e-4))
+			}
+		}
+	})
+}

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package engine
+
+func paths() []string { return []string{"portable"} }
+
+func vectors(*kernels[float32], string) {}

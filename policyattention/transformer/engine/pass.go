@@ -1,0 +1,241 @@
+package engine
+
+import "fmt"
+
+// blockTokens is about how many tokens are best taken through the network at once, so that what
+// the forward pass keeps stays in caches for the way back.
+const blockTokens = 200
+
+// Pass is sequences of one length and which outputs of them are read.
+type Pass struct {
+	B, T int // sequences, and tokens of each
+	K    int // outputs of the last K tokens of each
+}
+
+// layer is what a block of the network keeps for the way back. The last one has all but
+// keys and values of the last K tokens only.
+type layer[F Float] struct {
+	normal1, y1, normal2, y2 matrix[F]
+	inverse1, inverse2       []F
+	attention                attention[F]
+	up                       matrix[F]
+}
+
+// pass is a pass with what it works with.
+type pass[F Float] struct {
+	*Network[F]
+	Pass
+
+	// What is kept for the way back.
+	tokens    matrix[F]
+	layers    []layer[F]
+	normal, y matrix[F]
+	inverse   []F
+	out       matrix[F] // [B·K, Outputs], and their slopes
+
+	// What only the next layer needs.
+	h, x, z, dh, dy, dq, dk, dv matrix[F] // [B·T, Width]
+	dUp, slopes, turned         matrix[F] // [B·T, Hidden], and of a head [T, T] and [dim, T]
+}
+
+// layOut lays out a pass, for the way back too or with one layer's matrices for all.
+func (s *pass[F]) layOut(r *room[F], back bool) {
+	c, all, some := s.Config, s.B*s.T, s.B*s.K
+	s.tokens, s.layers = r.rows(all, c.Features), make([]layer[F], c.Layers)
+	for l := range s.layers {
+		if l > 0 && !back {
+			s.layers[l] = s.layers[0]
+			continue
+		}
+		n, queries := all, s.T
+		if back && l == c.Layers-1 {
+			n, queries = some, s.K
+		}
+		s.layers[l] = layer[F]{
+			normal1: r.rows(all, c.Width), y1: r.rows(all, c.Width), inverse1: r.entries(all),
+			attention: attention[F]{
+				Network: s.Network, b: s.B, t: s.T, queries: queries,
+				q: r.rows(n, c.Width), k: r.rows(all, c.Width), v: r.rows(all, c.Width),
+				weights: r.rows(all*c.Heads, queries), y: r.rows(n, c.Width),
+			},
+			normal2: r.rows(n, c.Width), y2: r.rows(n, c.Width), inverse2: r.entries(n), up: r.rows(n, c.Hidden),
+		}
+	}
+	s.layers[c.Layers-1].attention.queries = s.K
+	s.normal, s.y, s.inverse, s.out = r.rows(some, c.Width), r.rows(some, c.Width), r.entries(some), r.rows(some, c.Outputs)
+	s.h, s.x, s.turned = r.rows(all, c.Width), r.rows(all, c.Width), r.rows(c.Width/c.Heads+8, s.T)
+	if !back {
+		return
+	}
+	s.z, s.dh, s.dy = r.rows(all, c.Width), r.rows(all, c.Width), r.rows(all, c.Width)
+	s.dq, s.dk, s.dv = r.rows(all, c.Width), r.rows(all, c.Width), r.rows(all, c.Width)
+	s.dUp, s.slopes = r.rows(all, c.Hidden), r.rows(s.T, s.T)
+	if r.memory == nil {
+		return
+	}
+	// Slopes of biases are those of weights for an input of 1.
+	ones := func(m matrix[F], column, n int) {
+		for i := range n {
+			m.data[i*m.stride+column] = 1
+		}
+	}
+	ones(s.tokens, c.Features, all)
+	for _, l := range s.layers {
+		n := s.B * l.attention.queries
+		ones(l.y1, c.Width, all)
+		ones(l.attention.y, c.Width, n)
+		ones(l.y2, c.Width, n)
+		ones(l.up, c.Hidden, n)
+	}
+	ones(s.y, c.Width, some)
+	ones(s.x, c.Width, all)
+}
+
+// forward takes all sequences from tokens to out. The function watch, unless nil, is shown the
+// tokens before the first block, after each attention, and after each block.
+func (s *pass[F]) forward(watch func(h matrix[F])) {
+	if watch == nil {
+		watch = func(matrix[F]) {}
+	}
+	c, n, h, other := s.Config, s.B*s.T, s.h, s.x
+	s.Network.forward(s.at.embed, s.tokens, h, n, false, false)
+	watch(h)
+	for i := range s.layers {
+		l, w := &s.layers[i], &s.at.body[i]
+		a, queried := &l.attention, l.y1
+		s.kernels.normalize(h, l.normal1, l.y1, l.inverse1, s.params[w.norm1.gain:], s.params[w.norm1.bias:], n, c.Width)
+		s.Network.forward(w.k, l.y1, a.k, n, false, false)
+		s.Network.forward(w.v, l.y1, a.v, n, false, false)
+		if a.queries < s.T {
+			queried, n = other, s.B*a.queries
+			s.last(queried, l.y1)
+		}
+		s.Network.forward(w.q, queried, a.q, n, false, false)
+		a.forward(s.turned)
+		if a.queries < s.T {
+			s.last(other, h)
+			h, other = other, h
+		}
+		s.Network.forward(w.out, a.y, h, n, true, false)
+		watch(h)
+		s.kernels.normalize(h, l.normal2, l.y2, l.inverse2, s.params[w.norm2.gain:], s.params[w.norm2.bias:], n, c.Width)
+		s.Network.forward(w.up, l.y2, l.up, n, false, true)
+		s.Network.forward(w.down, l.up, h, n, true, false)
+		watch(h)
+	}
+	s.kernels.normalize(h, s.normal, s.y, s.inverse, s.params[s.at.norm.gain:], s.params[s.at.norm.bias:], n, c.Width)
+	s.Network.forward(s.at.head, s.y, s.out, n, false, false)
+}
+
+// last copies the rows of the last K tokens.
+func (s *pass[F]) last(to, from matrix[F]) {
+	for i := range s.B {
+		copyRows(to.from(i*s.K), from.from((i+1)*s.T-s.K), s.K, s.Config.Width)
+	}
+}
+
+// addLast adds rows to those of the last K tokens.
+func (s *pass[F]) addLast(to, from matrix[F]) {
+	for i := range s.B {
+		addRows(to.from((i+1)*s.T-s.K), from.from(i*s.K), s.K, s.Config.Width)
+	}
+}
+
+// backward adds to gradient what all sequences give, from slopes in out.
+func (s *pass[F]) backward(gradient []F) {
+	c, n, dy, dh, other := s.Config, s.B*s.K, s.dy, s.dh, s.z
+	normBack := func(at norm, normal, dx matrix[F], inverse []F) {
+		s.kernels.normalizeBack(dy, normal, dx, inverse, s.params[at.gain:], gradient[at.gain:], gradient[at.bias:], n, c.Width)
+	}
+	s.Network.backward(s.at.head, gradient, s.y, s.out, dy, n, false)
+	clearRows(dh, n, c.Width)
+	normBack(s.at.norm, s.normal, dh, s.inverse)
+	for i := len(s.layers) - 1; i >= 0; i-- {
+		l, w := &s.layers[i], &s.at.body[i]
+		a := &l.attention
+		s.Network.backward(w.down, gradient, l.up, dh, s.dUp, n, false)
+		s.kernels.reluBack(s.dUp, l.up, n, c.Hidden)
+		s.Network.backward(w.up, gradient, l.y2, s.dUp, dy, n, false)
+		normBack(w.norm2, l.normal2, dh, l.inverse2)
+		s.Network.backward(w.out, gradient, a.y, dh, other, n, false)
+		a.backward(other, s.dq, s.dk, s.dv, s.slopes, s.turned)
+		n = s.B * s.T
+		s.Network.backward(w.k, gradient, l.y1, s.dk, dy, n, false)
+		s.Network.backward(w.v, gradient, l.y1, s.dv, dy, n, true)
+		if a.queries == s.T {
+			s.Network.backward(w.q, gradient, l.y1, s.dq, dy, n, true)
+		} else {
+			s.last(s.x, l.y1)
+			s.Network.backward(w.q, gradient, s.x, s.dq, other, s.B*s.K, false)
+			s.addLast(dy, other)
+			clearRows(other, n, c.Width)
+			s.addLast(other, dh)
+			dh, other = other, dh
+		}
+		normBack(w.norm1, l.normal1, dh, l.inverse1)
+	}
+	s.Network.backward(s.at.embed, gradient, s.tokens, dh, matrix[F]{}, n, false)
+}
+
+// check returns an error unless a pass over tokens [B, T, Features] for outputs [B, K, Outputs]
+// can be made.
+func (n *Network[F]) check(p Pass, tokens, outputs int) error {
+	c := n.Config
+	if p.B < 1 || p.T < 1 || p.K < 1 || p.K > p.T {
+		return fmt.Errorf("engine: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
+	}
+	if tokens != p.B*p.T*c.Features || outputs != p.B*p.K*c.Outputs {
+		return fmt.Errorf("engine: %d entries of tokens and %d of outputs, want %d and %d", tokens, outputs, p.B*p.T*c.Features, p.B*p.K*c.Outputs)
+	}
+	return nil
+}
+
+// run makes a pass and calls f while it is laid out.
+func (n *Network[F]) run(p Pass, tokens []F, back bool, watch func(h matrix[F]), f func(s *pass[F])) {
+	s := &pass[F]{Network: n, Pass: p}
+	n.use(func(r *room[F]) { s.layOut(r, back) }, func() {
+		copyRows(s.tokens, matrix[F]{tokens, n.Config.Features}, p.B*p.T, n.Config.Features)
+		s.forward(watch)
+		f(s)
+	})
+}
+
+// Forward takes tokens [B, T, Features] through the network, to outputs [B, K, Outputs]. It
+// returns an error for another number of tokens.
+func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
+	c := n.Config
+	outputs := make([]F, max(0, p.B*p.K*c.Outputs))
+	if err := n.check(p, len(tokens), len(outputs)); err != nil {
+		return nil, err
+	}
+	size := max(1, blockTokens/p.T)
+	return outputs, share((p.B+size-1)/size, func(i int) error {
+		first := i * size
+		part := Pass{min(size, p.B-first), p.T, p.K}
+		n.run(part, tokens[first*p.T*c.Features:], false, nil, func(s *pass[F]) {
+			copyRows(matrix[F]{outputs[first*p.K*c.Outputs:], c.Outputs}, s.out, part.B*p.K, c.Outputs)
+		})
+		return nil
+	})
+}
+
+// Gradient takes tokens [B, T, Features] through the network and back: slopes is given the outputs
+// [B, K, Outputs] and replaces them by the slopes of a scalar for them, whose gradient [Size] is
+// added to gradient. It returns an error for slices of another length.
+func (n *Network[F]) Gradient(p Pass, tokens []F, slopes func(outputs []F), gradient []F) error {
+	c := n.Config
+	if err := n.check(p, len(tokens), p.B*p.K*c.Outputs); err != nil {
+		return err
+	}
+	if len(gradient) != c.Size() {
+		return fmt.Errorf("engine: a gradient of %d entries, want %d", len(gradient), c.Size())
+	}
+	outputs := matrix[F]{make([]F, p.B*p.K*c.Outputs), c.Outputs}
+	n.run(p, tokens, true, nil, func(s *pass[F]) {
+		copyRows(outputs, s.out, p.B*p.K, c.Outputs)
+		slopes(outputs.data)
+		copyRows(s.out, outputs, p.B*p.K, c.Outputs)
+		s.backward(gradient)
+	})
+	return nil
+}

@@ -1,0 +1,70 @@
+package engine
+
+// Trace is every intermediate result of one pass over T tokens.
+type Trace struct {
+	Tokens   [][]float64 // [T][Features]
+	Embedded [][]float64 // [T][Width]
+	Blocks   []BlockTrace
+	Outputs  [][]float64 // [T][Outputs]
+}
+
+// BlockTrace is what happened in one block. A token sees all T tokens or, in a network
+// with the causal mask, itself and those before.
+type BlockTrace struct {
+	Query, Key, Value [][]float64   // [T][Width], the heads' side by side
+	Weights           [][][]float64 // [Heads][T][seen], each row sums to one
+	Mixed             [][]float64   // [T][Width], attention-weighted means of values, the heads' side by side
+	Attended          [][]float64   // [T][Width], tokens with what the heads wrote added
+	Units             [][]float64   // [T][Hidden], the ReLU's, not below 0
+	Output            [][]float64   // [T][Width], tokens leaving the block
+}
+
+// copied returns the first n rows of width entries.
+func (m matrix[F]) copied(n, width int) [][]float64 {
+	rows := make([][]float64, n)
+	for i := range rows {
+		for _, v := range m.row(i)[:width] {
+			rows[i] = append(rows[i], float64(v))
+		}
+	}
+	return rows
+}
+
+// Trace passes tokens [T][Features] through the network and keeps everything. It is the
+// pass of Vectors, with the same bits.
+func (n *Network[F]) Trace(tokens [][]float64) (*Trace, error) {
+	x, err := n.flat(tokens)
+	if err != nil {
+		return nil, err
+	}
+	p := Pass{1, len(tokens), len(tokens)}
+	if err := n.check(p, len(x), p.K*n.Config.Outputs); err != nil {
+		return nil, err
+	}
+	c, size, t := n.Config, len(tokens), &Trace{Tokens: tokens}
+	var residual [][][]float64 // embedded; then after attention and after each block
+	watch := func(h matrix[F]) { residual = append(residual, h.copied(size, c.Width)) }
+	n.run(p, x, true, watch, func(s *pass[F]) {
+		t.Embedded, t.Outputs = residual[0], s.out.copied(size, c.Outputs)
+		for i, l := range s.layers {
+			a := &l.attention
+			b := BlockTrace{
+				Query: a.q.copied(size, c.Width), Key: a.k.copied(size, c.Width), Value: a.v.copied(size, c.Width),
+				Weights: make([][][]float64, c.Heads), Mixed: a.y.copied(size, c.Width),
+				Attended: residual[1+2*i], Units: l.up.copied(size, c.Hidden), Output: residual[2+2*i],
+			}
+			for head := range b.Weights {
+				weights := a.weights.from(head * size)
+				for query := range size {
+					var seen []float64
+					for key := range a.seen(query) {
+						seen = append(seen, float64(weights.row(key)[query]))
+					}
+					b.Weights[head] = append(b.Weights[head], seen)
+				}
+			}
+			t.Blocks = append(t.Blocks, b)
+		}
+	})
+	return t, nil
+}
