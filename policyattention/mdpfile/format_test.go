@@ -299,3 +299,22 @@ func TestCases(t *testing.T) {
 		}
 	}
 }
+
+// TestDocument reads the examples of docs/your-own.md.
+func TestDocument(t *testing.T) {
+	blocks := strings.Split(string(testkit.Must(os.ReadFile("../../docs/your-own.md"))(t)), "```")
+	for file, want := range map[string]string{
+		"1.json": "γ=0.9 start=[1 0] terminal=[1]|near go 1 -> near:0.2 far:0.8|near stay 0 -> near:1",
+		"3.json": "γ=0.9 terminal=[1]|near go 1 -> near:0.2 far:0.8",
+		"5.csv":  "γ=0.95 start=[1 0 0] terminal=[1 2]|entry left 1.7 -> pit:0.1 goal:0.9",
+	} {
+		var block int
+		if _, err := fmt.Sscanf(file, "%d", &block); err != nil {
+			t.Fatal(err)
+		}
+		_, content, _ := strings.Cut(blocks[block], "\n")
+		if got := say(testkit.Must(Decode(file, []byte(content), Options{}))(t).MDP); got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", file, got, want)
+		}
+	}
+}
