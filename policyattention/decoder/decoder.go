@@ -23,7 +23,6 @@ import (
 	"math"
 	"sync"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/numeric"
@@ -123,14 +122,17 @@ func (d *Decoder) Improve(pi, q *mat.Dense, eta float64) (*mat.Dense, error) {
 // leave takes the leaked mass μ from the actions of a row that do not exist, which is
 // then no further from PMD's, p: ‖row/(1−μ) − p‖₁ ≤ ‖row − p‖₁ + μ over those that do.
 func leave(row, q []float64) {
-	leaked := false
+	leaked, sum := false, 0.0
 	for a, v := range q {
 		if missing(v) {
 			row[a], leaked = 0, true
 		}
+		sum += row[a]
 	}
-	if leaked {
-		floats.Scale(1/floats.Sum(row), row)
+	for a := range row {
+		if leaked {
+			row[a] /= sum
+		}
 	}
 }
 

@@ -135,6 +135,7 @@ func (w *writer) relu(c *Certificate, l *Layout) {
 
 func (w *writer) predecessor(c *Certificate, l *Layout) {
 	w.head(1, 0, "predecessor")
+	w.network.Blocks[1].Heads[0].Shift = l.SlotY.Offset
 	w.link("q", &l.SlotState, &l.QueryState, c.Tau2, "τ₂", "ask for packets from the query's state")
 	w.link("q", &l.SlotAction, &l.QueryAction, c.Tau2, "τ₂", "ask for packets from the query's action")
 	w.link("q", &l.SlotX, &l.IsCritic, c.Tau2, "τ₂", "ask for packets")

@@ -19,8 +19,18 @@ import (
 // O(G), however many came before. Where all keys differ this is the ordinary
 // cache. The weights e of a repeated query are kept too while no new key has
 // arrived.
+//
+// A head with a shift (see Head) has keys that differ in one slot alone, y, and the grouping
+// goes on: for queries with x in that slot, w_j = e_g exp(x y_j), so that sums over a group
+// hold exp(x y_j − t_g) and exp(x y_j − t_g) v_j for t_g the largest x y_j. They are made
+// anew when a query with another x comes.
 type cache struct {
 	key, value, query, mixed []float64 // the token at hand
+	shift                    int       // the slot of y, or −1
+
+	tokens tokens    // of a head with a shift
+	x      float64   // of the sums of such a head
+	top    []float64 // t_g of each distinct key
 
 	keys    interner
 	count   []float64 // tokens with each distinct key
@@ -35,9 +45,18 @@ type cache struct {
 // maxKept bounds the memory for kept weights: 2²¹ numbers are 16 MiB a head.
 const maxKept = 1 << 21
 
-func newCache(score, value int) cache {
+// tokens are what a head with a shift has been shown.
+type tokens struct {
+	key    []int     // the number of each one's key without y
+	y      []float64 // its y
+	value  []float64 // [tokens, len(value)]
+	summed int       // tokens that the sums hold
+}
+
+func newCache(score, value, shift int) cache {
 	return cache{
-		key: make([]float64, score), query: make([]float64, score),
+		shift: shift,
+		key:   make([]float64, score), query: make([]float64, score),
 		value: make([]float64, value), mixed: make([]float64, value),
 		keys: interner{width: score}, queries: interner{width: score},
 	}
@@ -47,10 +66,18 @@ func (c *cache) reset() {
 	c.keys.reset()
 	c.queries.reset()
 	c.count, c.sum, c.kept = c.count[:0], c.sum[:0], 0
+	c.tokens = tokens{key: c.tokens.key[:0], y: c.tokens.y[:0], value: c.tokens.value[:0]}
 }
 
 // add appends the token with c.key and c.value.
 func (c *cache) add() {
+	if c.shift >= 0 {
+		t := &c.tokens
+		t.y, c.key[c.shift] = append(t.y, c.key[c.shift]), 0
+		g, _ := c.keys.id(c.key)
+		t.key, t.value = append(t.key, g), append(t.value, c.value...)
+		return
+	}
 	g, fresh := c.keys.id(c.key)
 	if fresh {
 		c.count = append(c.count, 1)
@@ -63,9 +90,43 @@ func (c *cache) add() {
 	}
 }
 
+// gather brings the sums of a head with a shift up to date, for queries with x.
+func (c *cache) gather(x float64) {
+	t, n := &c.tokens, len(c.value)
+	if x != c.x {
+		c.x, t.summed, c.count, c.sum = x, 0, c.count[:0], c.sum[:0]
+	}
+	for ; t.summed < len(t.y); t.summed++ {
+		g, z, value := t.key[t.summed], float64(x*t.y[t.summed]), t.value[t.summed*n:t.summed*n+n]
+		if g == len(c.count) { // keys come in the order of their numbers
+			c.count, c.sum, c.top = append(c.count, 1), append(c.sum, value...), append(c.top[:g], z)
+			continue
+		}
+		sum, w := c.sum[g*n:g*n+n], 1.0
+		switch top := c.top[g]; {
+		case z > top:
+			less := numeric.Exp(top - z)
+			c.count[g] *= less
+			for i := range sum {
+				sum[i] *= less
+			}
+			c.top[g] = z
+		case z < top:
+			w = numeric.Exp(z - top)
+		}
+		c.count[g] += w
+		for i, v := range value {
+			sum[i] += float64(w * v)
+		}
+	}
+}
+
 // attend stores in c.mixed the mean of the values so far, weighted by the
 // softmax of their keys' scores under c.query.
 func (c *cache) attend() {
+	if c.shift >= 0 {
+		c.gather(c.query[c.shift])
+	}
 	e := c.expScores()
 	clear(c.mixed)
 	total, n := 0.0, len(c.mixed)
@@ -95,6 +156,10 @@ func (c *cache) attend() {
 // expScores returns exp(score − greatest score) for each distinct key.
 func (c *cache) expScores() []float64 {
 	known := len(c.count)
+	if c.shift >= 0 {
+		c.spare = c.scores(c.spare[:0])
+		return c.spare
+	}
 	q, fresh := c.queries.id(c.query)
 	if fresh && q == len(c.weights) {
 		c.weights = append(c.weights, nil)
@@ -111,17 +176,31 @@ func (c *cache) expScores() []float64 {
 	} else {
 		e = c.spare
 	}
-	e, c.at = e[:0], c.at[:0]
+	e = c.scores(e[:0])
+	if keep {
+		c.weights[q] = e
+	} else {
+		c.spare = e
+	}
+	return e
+}
+
+// scores appends exp(score − greatest score) of each distinct key to e.
+func (c *cache) scores(e []float64) []float64 {
+	c.at = c.at[:0]
 	for i, v := range c.query {
 		if v != 0 { // the terms of the others are zero
 			c.at = append(c.at, i)
 		}
 	}
 	top := math.Inf(-1)
-	for g := range known {
+	for g := range c.count {
 		score, key := 0.0, c.keys.get(g)
 		for _, i := range c.at {
 			score += float64(c.query[i] * key[i])
+		}
+		if c.shift >= 0 {
+			score += c.top[g]
 		}
 		e = append(e, score)
 		if score > top {
@@ -130,11 +209,6 @@ func (c *cache) expScores() []float64 {
 	}
 	for g, score := range e {
 		e[g] = numeric.Exp(score - top)
-	}
-	if keep {
-		c.weights[q] = e
-	} else {
-		c.spare = e
 	}
 	return e
 }
@@ -175,9 +249,11 @@ func (t *interner) id(x []float64) (id int, fresh bool) {
 // find returns the place of x in the table, or the empty one where it belongs.
 func (t *interner) find(x []float64) uint64 {
 	h := uint64(0)
-	for _, v := range x {
-		h = bits.RotateLeft64(h, 5) ^ math.Float64bits(v)
-		h *= 0x9e3779b97f4a7c15
+	for i, v := range x {
+		if v != 0 { // few are not
+			h = bits.RotateLeft64(h, 5) ^ math.Float64bits(v) ^ uint64(i)
+			h *= 0x9e3779b97f4a7c15
+		}
 	}
 	mask := uint64(len(t.table) - 1)
 	at := (h ^ h>>32) & mask

@@ -51,6 +51,9 @@ type Head struct {
 	K    *mat.Dense // [HeadDim, Width]
 	V    *mat.Dense // [HeadDim, Width]
 	O    *mat.Dense // [Width, HeadDim]
+	// Shift is a slot in which keys differ that are else alike, so that a pass groups them; 0
+	// stands for none.
+	Shift int
 }
 
 // LayerNorm is the standard operation: subtract the mean, divide by

@@ -33,6 +33,7 @@ type stage struct {
 	w1, w2        *sparse
 	hidden        int
 	mapLive       reach
+	writes        []int // coordinates that heads and map write to
 }
 
 // headStage is what a Program keeps of a Head: the slots of queries and keys in
@@ -41,6 +42,7 @@ type stage struct {
 type headStage struct {
 	q, k, v, o *sparse
 	live       reach
+	shift      int // the place of Head.Shift among the slots, or −1
 }
 
 // reach says for which tokens an output is live.
@@ -109,6 +111,7 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 		if block.W1 != nil {
 			s.hidden, _ = block.W1.Dims()
 			s.w1, s.w2 = compress(block.W1, nil, nil), compress(block.W2, nil, nil)
+			s.writes = append(s.writes, s.w2.row...)
 			rows, _ := nonzero(block.W2)
 			_, cols := nonzero(block.W1)
 			s.mapLive = l.reaches(rows)
@@ -122,6 +125,7 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 				continue
 			}
 			s.heads = append(s.heads, h)
+			s.writes = append(s.writes, h.o.row...)
 			_, q := nonzero(head.Q)
 			_, k := nonzero(head.K)
 			_, v := nonzero(head.V)
@@ -140,10 +144,14 @@ func compileHead(h Head, width int, behind liveness) headStage {
 	_, o := nonzero(h.O)
 	score, value := both(q, k), both(v, o)
 	s := headStage{
-		q: compress(h.Q, score, nil),
-		k: compress(h.K, score, nil),
-		v: compress(h.V, value, nil),
-		o: compress(h.O, nil, value),
+		shift: -1,
+		q:     compress(h.Q, score, nil),
+		k:     compress(h.K, score, nil),
+		v:     compress(h.V, value, nil),
+		o:     compress(h.O, nil, value),
+	}
+	if h.Shift > 0 {
+		s.shift = slices.Index(s.k.row, h.Shift)
 	}
 	slot := make(map[int]int)
 	for i, r := range s.v.row {

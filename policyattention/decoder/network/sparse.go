@@ -14,12 +14,20 @@ type sparse struct {
 	start []int // entries start[i]:start[i+1] belong to stored row i
 	col   []int
 	val   []float64
+
+	columns [][]entry // the same by columns, rows by their place in row
+}
+
+// entry is a non-zero entry of a column.
+type entry struct {
+	row int
+	val float64
 }
 
 // compress returns m without zeros and without the rows and columns for which
 // row and col, where given, are false.
 func compress(m *mat.Dense, row, col []bool) *sparse {
-	s := &sparse{start: []int{0}}
+	s := &sparse{start: []int{0}, columns: make([][]entry, m.RawMatrix().Cols)}
 	for i := range m.RawMatrix().Rows {
 		if row != nil && !row[i] {
 			continue
@@ -28,6 +36,7 @@ func compress(m *mat.Dense, row, col []bool) *sparse {
 			if v != 0 && (col == nil || col[j]) {
 				s.col = append(s.col, j)
 				s.val = append(s.val, v)
+				s.columns[j] = append(s.columns[j], entry{len(s.row), v})
 			}
 		}
 		if len(s.val) > s.start[len(s.row)] {
@@ -48,10 +57,14 @@ func (s *sparse) dot(i int, x []float64) float64 {
 	return sum
 }
 
-// mul stores the products of the stored rows with x in dst, one a stored row.
-func (s *sparse) mul(dst, x []float64) {
-	for i := range s.row {
-		dst[i] = s.dot(i, x)
+// mul stores the products of the stored rows with x in dst, one a stored row, by the
+// columns at which x may be other than zero, in increasing order.
+func (s *sparse) mul(dst, x []float64, at []int) {
+	clear(dst)
+	for _, j := range at {
+		for _, e := range s.columns[j] {
+			dst[e.row] += float64(e.val * x[j])
+		}
 	}
 }
 
