@@ -14,7 +14,7 @@ import (
 
 // fieldCmd shows the systems that the paper is set beside. They know no presets and store nothing.
 type fieldCmd struct {
-	System    string `arg:"" optional:"" help:"Train this one, wang or xie, and measure it beside its paper's numbers; without it, the paper's Table 1."`
+	System    string `arg:"" optional:"" help:"Train and measure wang or xie; without it, print the paper's Table 1."`
 	Variant   string `help:"Which of its forms; a wrong one prints what there is." placeholder:"NAME"`
 	Seeds     int    `default:"1" help:"Seeds to train with."`
 	Seed      uint64 `default:"1" help:"The first of them."`
@@ -44,7 +44,9 @@ func (c fieldCmd) Run(ctx context.Context, g *globals) error {
 		if err != nil {
 			return err
 		}
-		numbers, err := s.Train(ctx, on, capability.Training{Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes})
+		numbers, err := s.Train(ctx, on, capability.Training{
+			Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes,
+		})
 		if err != nil {
 			return err
 		}

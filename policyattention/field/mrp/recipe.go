@@ -156,7 +156,9 @@ func (r Recipe) Train(ctx context.Context, on compute.Backend, n Network, params
 }
 
 // Numbers returns the quantities with the means over seeds of what a training with the recipe measures of each.
-func (r Recipe) Numbers(t capability.Training, quantities []capability.Number, measure func(Recipe) ([]float64, error)) ([]capability.Number, error) {
+func (r Recipe) Numbers(
+	t capability.Training, quantities []capability.Number, measure func(Recipe) ([]float64, error),
+) ([]capability.Number, error) {
 	if t.Seeds < 1 {
 		return nil, fmt.Errorf("mrp: %d seeds, want at least one", t.Seeds)
 	}

@@ -142,7 +142,7 @@ func (c Config) Validate() error {
 	case min(c.Layers, c.Hidden) < 1 || max(c.Layers, c.Hidden, c.Width, c.State) > 1<<12:
 		return bad("%d and %d units in %d layers of state %d, want 1 to 4096", c.Width, c.Hidden, c.Layers, c.State)
 	case min(c.Steps, c.Rows, c.Lives, c.Epochs, c.Minibatches) < 1 || c.Life < 2:
-		return bad("%d steps, %d rows, %d lives of %d steps, %d epochs of %d minibatches, want at least one of each, and two steps in a life",
+		return bad("%d steps, %d rows, %d lives of %d steps, %d epochs of %d minibatches, want one of each, two steps",
 			c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
 	case c.Steps%c.every() != 0:
 		return bad("%d steps, want a multiple of the %d that are made with a rollout", c.Steps, c.every())
@@ -156,7 +156,8 @@ func (c Config) Validate() error {
 	}
 	for _, x := range []float64{c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip} {
 		if !(x >= 0 && x < 1e6) {
-			return bad("ratio %v, entropy %v, value %v, norm %v, scale %v, out %v and skip %v, want finite numbers ≥ 0", c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip)
+			return bad("ratio %v, entropy %v, value %v, norm %v, scale %v, out %v and skip %v, want finite numbers ≥ 0",
+				c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip)
 		}
 	}
 	return c.layer().validate()

@@ -107,8 +107,9 @@ func (s shown) set(i int, h *incontext.History, t int) {
 // With keep the lives go on after them.
 func (l *going) see(t shown, k int, keep bool) (p [][]float64, values []float32, err error) {
 	n := len(t.state) / k
-	out, err := l.exec.Call(l.params, tensors.FromFlatDataAndDimensions(t.before, k, n), tensors.FromFlatDataAndDimensions(t.previous, k, n),
-		tensors.FromFlatDataAndDimensions(t.reward, k, n), tensors.FromFlatDataAndDimensions(t.state, k, n), l.re, l.im)
+	integers := func(x []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(x, k, n) }
+	out, err := l.exec.Call(l.params, integers(t.before), integers(t.previous),
+		tensors.FromFlatDataAndDimensions(t.reward, k, n), integers(t.state), l.re, l.im)
 	if err != nil {
 		return nil, nil, fmt.Errorf("s5rl: %w", err)
 	}

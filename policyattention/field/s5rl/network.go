@@ -31,7 +31,9 @@ func (c Config) actor() []dense   { return c.head("actor", c.States*c.Actions, .
 func (c Config) critic() []dense  { return c.head("critic", c.States, 1) }
 
 func (c Config) head(name string, outputs int, gain float64) []dense {
-	return []dense{{name + "0", c.Width, c.Hidden, 2}, {name + "1", c.Hidden, c.Hidden, 2}, {name + "2", c.Hidden, outputs, gain}}
+	return []dense{
+		{name + "0", c.Width, c.Hidden, 2}, {name + "1", c.Hidden, c.Hidden, 2}, {name + "2", c.Hidden, outputs, gain},
+	}
 }
 
 // pieces calls add for each tensor of parameters in their order, with a function that draws it.
@@ -138,8 +140,9 @@ func (n network) apply(params *Node, t tokens, states number) (logits, values *N
 	x = through(x, n.encoder())
 	var res, ims []*Node
 	for i := range n.Layers {
+		before := states.each(func(x *Node) *Node { return Squeeze(SliceAxis(x, 0, AxisElem(i)), 0) })
 		var last number
-		x, last = n.layer().apply(take(n.layer().size()), x, reset, states.each(func(x *Node) *Node { return Squeeze(SliceAxis(x, 0, AxisElem(i)), 0) }))
+		x, last = n.layer().apply(take(n.layer().size()), x, reset, before)
 		res, ims = append(res, last.re), append(ims, last.im)
 	}
 	// The row of the state now, of those of all states.

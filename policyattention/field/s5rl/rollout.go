@@ -86,11 +86,13 @@ func (r *rollouts) live(k int) (sample, error) {
 					continue
 				}
 				at, a := from+t, chain.Choose(p[i])
-				all.before[at], all.previous[at], all.reward[at], all.state[at] = now.before[i], now.previous[i], now.reward[i], now.state[i]
+				all.before[at], all.previous[at] = now.before[i], now.previous[i]
+				all.reward[at], all.state[at] = now.reward[i], now.state[i]
 				all.action[at], all.logp[at], all.value[at] = int32(a), float32(math.Log(p[i][a])), value[i]
 				step := chain.Step(a)
 				all.earned[at] = float32(step.Reward)
-				now.before[i], now.previous[i], now.reward[i], now.state[i] = int32(step.State), int32(a), float32(step.Reward), int32(step.Next)
+				now.before[i], now.previous[i] = int32(step.State), int32(a)
+				now.reward[i], now.state[i] = float32(step.Reward), int32(step.Next)
 			}
 		}
 	}

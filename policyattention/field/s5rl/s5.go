@@ -30,7 +30,7 @@ type s5 struct {
 // validate returns an error if there is no such layer.
 func (l s5) validate() error {
 	if l.width < 1 || l.state < 2 || l.blocks < 1 || l.state%(2*l.blocks) != 0 {
-		return fmt.Errorf("s5rl: width %d and state %d in %d blocks, want a width of at least 1 and at least one block, each of an even state of at least 2",
+		return fmt.Errorf("s5rl: width %d and state %d in %d blocks, want a width of at least 1 and blocks of an even state",
 			l.width, l.state, l.blocks)
 	}
 	return nil
@@ -241,7 +241,8 @@ func (l s5) apply(params, u, reset *Node, x number) (out *Node, last number) {
 	g := gelu(Add(y, Mul(u, row(p[7]))))
 	value := Add(Einsum("tbk,hk->tbh", g, p[8]), row(p[9]))
 	gate := Add(Einsum("tbk,hk->tbh", g, p[10]), row(p[11]))
-	return Add(u, Mul(value, Sigmoid(gate))), states.each(func(x *Node) *Node { return Squeeze(SliceAxis(x, 0, AxisElem(-1)), 0) })
+	last = states.each(func(x *Node) *Node { return Squeeze(SliceAxis(x, 0, AxisElem(-1)), 0) })
+	return Add(u, Mul(value, Sigmoid(gate))), last
 }
 
 // hold builds Λ̄ and (Λ̄ − 1)/Λ [P].

@@ -138,7 +138,8 @@ func (l s5) random(length, batch int, share float64, root uint64) sequence {
 		}
 		return out
 	}
-	s := sequence{length, batch, normals(length * batch * l.width), make([]float64, length*batch), normals(batch * l.kept()), normals(batch * l.kept())}
+	u := normals(length * batch * l.width)
+	s := sequence{length, batch, u, make([]float64, length*batch), normals(batch * l.kept()), normals(batch * l.kept())}
 	for i := range s.reset {
 		if rng.Float64() < share {
 			s.reset[i] = 1
@@ -170,8 +171,10 @@ func (l s5) plain(t *testing.T, params []float64, s sequence) (out []float64, la
 // inputs are the tensors of apply after the parameters.
 func (l s5) inputs(s sequence) []any {
 	return []any{
-		tensors.FromFlatDataAndDimensions(s.u, s.length, s.batch, l.width), tensors.FromFlatDataAndDimensions(s.reset, s.length, s.batch),
-		tensors.FromFlatDataAndDimensions(s.re, s.batch, l.kept()), tensors.FromFlatDataAndDimensions(s.im, s.batch, l.kept()),
+		tensors.FromFlatDataAndDimensions(s.u, s.length, s.batch, l.width),
+		tensors.FromFlatDataAndDimensions(s.reset, s.length, s.batch),
+		tensors.FromFlatDataAndDimensions(s.re, s.batch, l.kept()),
+		tensors.FromFlatDataAndDimensions(s.im, s.batch, l.kept()),
 	}
 }
 
@@ -327,8 +330,8 @@ func (l s5) parts(params []float64) (all [][]float64) {
 	return all
 }
 
-// step makes one step of the recurrence in plain Go: from the state x [P] and the input u [H] it returns the output [H] and
-// the next state. With reset the state is cleared before the input comes.
+// step makes one step of the recurrence in plain Go: from the state x [P] and the input u [H] it returns the output
+// [H] and the next state. With reset the state is cleared before the input comes.
 func (l s5) step(params []float64, x []complex128, u []float64, reset bool) (out []float64, next []complex128) {
 	p := l.parts(params)
 	next = make([]complex128, l.kept())

@@ -114,8 +114,10 @@ func written(t *testing.T, c Config, params []float32, s shown) (logits [][]floa
 		for l := range states {
 			x, states[l] = layer.step(of[[]string{"s5.0", "s5.1"}[l]], states[l], x, first)
 		}
-		logits = append(logits, through(through(through(x, "actor0", false), "actor1", false), "actor2", true)[now*c.Actions:][:c.Actions])
-		values = append(values, through(through(through(x, "critic0", false), "critic1", false), "critic2", true)[now])
+		head := func(name string) []float64 {
+			return through(through(through(x, name+"0", false), name+"1", false), name+"2", true)
+		}
+		logits, values = append(logits, head("actor")[now*c.Actions:][:c.Actions]), append(values, head("critic")[now])
 	}
 	return logits, values
 }
@@ -130,7 +132,8 @@ func (s shown) row(from, n int) shown {
 func TestCollectedIsWhatWasSeen(t *testing.T) {
 	c := tiny()
 	r, params := collected(t, c)
-	ps := testkit.Must(mdp.Random.Draw(seed.New(c.Seed, "s5rl", "problems", 0).Uint64(), c.States, c.Actions, c.Rows*c.Lives))(t)
+	root := seed.New(c.Seed, "s5rl", "problems", 0).Uint64()
+	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Rows*c.Lives))(t)
 	s, length := r.last, c.length()
 	for row := range c.Rows {
 		from := row * length
@@ -140,7 +143,8 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 			if begins := k%c.Life == 0; begins != (s.previous[at] == incontext.None) || begins && s.reward[at] != 0 {
 				t.Fatalf("row %d, step %d: action before %d, reward %v", row, k, s.previous[at], s.reward[at])
 			}
-			if k%c.Life != 0 && (s.before[at] != s.state[at-1] || s.previous[at] != s.action[at-1] || s.reward[at] != s.earned[at-1]) {
+			if k%c.Life != 0 &&
+				(s.before[at] != s.state[at-1] || s.previous[at] != s.action[at-1] || s.reward[at] != s.earned[at-1]) {
 				t.Fatalf("row %d, step %d does not tell of the one before", row, k)
 			}
 			m := ps[k/c.Life*c.Rows+row].MDP
@@ -150,8 +154,9 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 			// float32 against float64, over two layers and up to 25 steps.
 			p := slices.Clone(logits[k])
 			pmd.Softmax(p)
-			if math.Abs(float64(s.logp[at])-math.Log(p[s.action[at]])) > 1e-4 || math.Abs(float64(s.value[at])-values[k]) > 1e-4*(1+math.Abs(values[k])) {
-				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, s.logp[at], s.value[at], math.Log(p[s.action[at]]), values[k])
+			logp, value := math.Log(p[s.action[at]]), values[k]
+			if math.Abs(float64(s.logp[at])-logp) > 1e-4 || math.Abs(float64(s.value[at])-value) > 1e-4*(1+math.Abs(value)) {
+				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, s.logp[at], s.value[at], logp, value)
 			}
 		}
 	}
@@ -197,7 +202,8 @@ func TestLossIsPPOs(t *testing.T) {
 	for _, x := range batch {
 		in = append(in, x)
 	}
-	out := testkit.Must(CallOnce(graphs.Backend(t), func(in []*Node) *Node { return network{c}.Loss(in[0], nil, in[1:]) }, in...))(t)
+	loss := func(in []*Node) *Node { return network{c}.Loss(in[0], nil, in[1:]) }
+	out := testkit.Must(CallOnce(graphs.Backend(t), loss, in...))(t)
 	order := seed.New(c.Seed, "s5rl", "order", 0).Perm(c.Rows)
 	rows, length := order[2:], c.length()
 	var advantages []float64
@@ -387,7 +393,8 @@ func TestRecipes(t *testing.T) {
 	}
 	s.Recipe = "cpu-cleared"
 	control, err := Method.Deploy(s)
-	if err != nil || control.Weights()[0].Training.Hash() != d.Weights()[0].Training.Hash() || !control.(*Deployment).S5RL.Cleared {
+	if err != nil || control.Weights()[0].Training.Hash() != d.Weights()[0].Training.Hash() ||
+		!control.(*Deployment).S5RL.Cleared {
 		t.Errorf("%+v, %v", control, err)
 	}
 	s.Recipe = "full"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -123,7 +124,13 @@ func numbers(ctx context.Context, on compute.Backend, t capability.Training) ([]
 	if t.Variant == sequential {
 		n.Attention, n.Sequential = Linear, true
 	}
-	return n.Numbers(t, quantities, func(r mrp.Recipe) ([]float64, error) {
+	asked := slices.Clone(quantities)
+	for i := range asked {
+		if t.Variant != string(Linear) {
+			asked[i].Published, asked[i].Read = 0, 0
+		}
+	}
+	return n.Numbers(t, asked, func(r mrp.Recipe) ([]float64, error) {
 		n.Recipe = r
 		params, err := n.Train(ctx, on)
 		if err != nil {

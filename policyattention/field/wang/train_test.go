@@ -80,8 +80,9 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 			out := testkit.Must(CallOnceN(graphs.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
 				params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, 5, 6)))(t)
 			applied := testkit.Must(Spec{Algorithm: TD0, N: n.N}.Values(c, n.Weights(params), n.Layers))(t)[n.Layers-1]
+			got := func(i int) float64 { return tensors.MustCopyFlatData[float64](out[i])[0] }
 			for name, off := range map[string]float64{
-				"graph": tensors.MustCopyFlatData[float64](out[0])[0] - want, "graph of TD(0)": tensors.MustCopyFlatData[float64](out[1])[0] - td, "layers": applied - want,
+				"graph": got(0) - want, "graph of TD(0)": got(1) - td, "layers": applied - want,
 			} {
 				if !(math.Abs(off) <= 1e-12*(1+math.Abs(want))) { // sums of some ten numbers of order one
 					t.Errorf("%+v: %s differs by %v", n, name, off)

@@ -32,7 +32,8 @@ var System = capability.System{
 	Softmax:    capability.Mark{As: "emp.", Test: "field/wang.TestTrainingLearns"},
 	Evaluation: capability.Yes("field/wang.TestEachLayerIsAStep"),
 	Learned:    capability.Yes("field/wang.TestTrainingLearns"),
-	Folder:     "wang", Train: numbers, Variants: []string{string(Linear), sequential, string(OverKeys), string(OverQueries)},
+	Folder:     "wang", Train: numbers,
+	Variants: []string{string(Linear), sequential, string(OverKeys), string(OverQueries)},
 }
 
 // sequential is the variant in which each layer has weights of its own.
@@ -54,7 +55,7 @@ func (c *Context) Prompt(extra int) (*mat.Dense, error) {
 	}
 	d, n := c.Phi.Dims()
 	if rows, cols := c.Next.Dims(); rows != d || cols != n || len(c.R) != n || len(c.Query) != d {
-		return nil, fmt.Errorf("wang: features [%d, %d], successors [%d, %d], rewards [%d], a query of length %d, want [d, n], [d, n], [n], d",
+		return nil, fmt.Errorf("wang: features [%d, %d], successors [%d, %d], %d rewards, a query of %d: d, n differ",
 			d, n, rows, cols, len(c.R), len(c.Query))
 	}
 	z := mat.NewDense(2*d+1+extra, n+1, nil)

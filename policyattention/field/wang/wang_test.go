@@ -126,7 +126,9 @@ func TestStepByHand(t *testing.T) {
 // reaches the fixed point of the context, A w = b.
 func TestDepth(t *testing.T) {
 	const layers, trials = 40, 30
-	for a, within := range map[Algorithm][2]float64{TD0: {-39, -36}, TDLambda: {-39, -36}, ResidualGradient: {-26, -15}, AverageReward: {-15, 5}} {
+	for a, within := range map[Algorithm][2]float64{
+		TD0: {-39, -36}, TDLambda: {-39, -36}, ResidualGradient: {-26, -15}, AverageReward: {-15, 5},
+	} {
 		off, relative := 0., 0.
 		for trial := range trials {
 			rng := seed.New(2, string(a), trial)
@@ -179,7 +181,7 @@ func TestRefusesBadInput(t *testing.T) {
 	}
 	five := mat.NewDense(5, 5, nil)
 	for want, err := range map[string]error{
-		"a query of length 0":      prompt(func(c *Context) { c.Query = nil }),
+		"a query of 0":      prompt(func(c *Context) { c.Query = nil }),
 		"successors [1, 3]":        prompt(func(c *Context) { c.Next = mat.NewDense(1, 3, nil) }),
 		"row 4, column 1":          prompt(func(c *Context) { c.R[1] = math.NaN() }),
 		"without features":         prompt(func(c *Context) { c.Phi = nil }),

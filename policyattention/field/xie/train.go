@@ -50,8 +50,9 @@ func (n Network) Values(params, prompts *Node) []*Node {
 	x := SliceAxis(prompts, 1, AxisRange(0, d))
 	r := Squeeze(Slice(prompts, AxisRange(), AxisElem(d), AxisRange(0, n.N)), 1) // [B, n]
 	values := func(a, reward, successor, value *Node) *Node {
-		kernel := Softmax(Einsum("bki,bkj->bij", SliceAxis(x, 2, AxisRange(0, n.N)), Einsum("kl,blj->bkj", a, x)), 1) // [B, n, n+1]
-		v := ZerosLike(ReduceSum(x, 1))                                                                               // [B, n+1]
+		sources := SliceAxis(x, 2, AxisRange(0, n.N))
+		kernel := Softmax(Einsum("bki,bkj->bij", sources, Einsum("kl,blj->bkj", a, x)), 1) // [B, n, n+1]
+		v := ZerosLike(ReduceSum(x, 1))                                                    // [B, n+1]
 		for range n.Layers {
 			next, now := SliceAxis(v, 1, AxisRange(1)), SliceAxis(v, 1, AxisRange(0, n.N))
 			delta := Add(Mul(r, reward), Add(Mul(next, successor), Mul(now, value)))
@@ -61,7 +62,9 @@ func (n Network) Values(params, prompts *Node) []*Node {
 	}
 	a, alpha := Reshape(SliceAxis(params, 0, AxisRange(0, d*d)), d, d), number(3)
 	scaled := Mul(DiagonalWithValue(ScalarOne(params.Graph(), params.DType()), d), number(4))
-	return []*Node{values(a, number(0), number(1), number(2)), values(scaled, alpha, MulScalar(alpha, n.Gamma), Neg(alpha))}
+	return []*Node{
+		values(a, number(0), number(1), number(2)), values(scaled, alpha, MulScalar(alpha, n.Gamma), Neg(alpha)),
+	}
 }
 
 // Layer returns the trained layer with all its zeros.
