@@ -181,7 +181,7 @@ func TestRefusesBadInput(t *testing.T) {
 	}
 	five := mat.NewDense(5, 5, nil)
 	for want, err := range map[string]error{
-		"a query of 0":      prompt(func(c *Context) { c.Query = nil }),
+		"a query of 0":             prompt(func(c *Context) { c.Query = nil }),
 		"successors [1, 3]":        prompt(func(c *Context) { c.Next = mat.NewDense(1, 3, nil) }),
 		"row 4, column 1":          prompt(func(c *Context) { c.R[1] = math.NaN() }),
 		"without features":         prompt(func(c *Context) { c.Phi = nil }),
