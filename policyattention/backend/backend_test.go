@@ -5,14 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
-
-	"icrl/internal/testkit"
 )
 
 const pluginPath = "PJRT_PLUGIN_LIBRARY_PATH"
@@ -181,45 +178,5 @@ func TestRepositoryFolders(t *testing.T) {
 	}
 	if got, want := repositoryFolders(deep), filepath.Join(root, ".local", "pjrt"); len(got) == 0 || got[0] != want {
 		t.Errorf("inside: %q, want %q first", got, want)
-	}
-}
-
-// In pure Go there are as many cores as processors, parts and the option parallelism allow, each
-// with a backend of its own that starts no goroutines.
-func TestGoCores(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	for _, tc := range []struct {
-		name    string
-		n, want int
-	}{{"go", 2, 2}, {"go", 8, 3}, {"go", 1, 1}, {"go:parallelism=2", 8, 2}, {"go:parallelism=1", 8, 1}} {
-		b := testkit.Must(New(tc.name))(t)
-		cores := testkit.Must(Cores(b, tc.n))(t)
-		if len(cores) != tc.want {
-			t.Errorf("%s: %d cores of %d, want %d", tc.name, len(cores), tc.n, tc.want)
-		}
-		for _, c := range cores {
-			if (c.Backend == b) != (tc.want == 1) {
-				t.Errorf("%s: a core of %d shares the backend: %v", tc.name, tc.want, c.Backend == b)
-			}
-			if tc.want > 1 && testkit.Must(poolOf(c.Backend))(t).AdjustedMaxParallelism() != 1 {
-				t.Errorf("%s: a core's backend starts goroutines", tc.name)
-			}
-			c.Close()
-		}
-		b.Finalize()
-	}
-}
-
-// A library whose backend looks different gives an error.
-func TestPoolOfAnotherLibrary(t *testing.T) {
-	type renamed struct{ compute.Backend }
-	type other struct {
-		compute.Backend
-		Workers int
-	}
-	for _, b := range []compute.Backend{nil, renamed{}, &other{}} {
-		if _, err := poolOf(b); err == nil || !strings.Contains(err.Error(), "no workers") {
-			t.Errorf("%T: %v, want an error", b, err)
-		}
 	}
 }

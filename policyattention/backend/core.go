@@ -2,7 +2,6 @@ package backend
 
 import (
 	"fmt"
-	"reflect"
 	"runtime"
 	"sync"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/gomlx/compute/shapes"
 )
 
-// A Core is one processor of this process with a backend of its own: an XLA client, whose
-// threads do not leave it, or one in pure Go of one goroutine. One backend would share its work
+// A Core is one processor of this process with an XLA client of its own, whose
+// threads do not leave it. One backend would share its work
 // out to all processors operation by operation, and the operations of small networks are too
 // short for that to gain much; those of a core each share out a whole computation.
 type Core struct {
@@ -23,13 +22,10 @@ type Core struct {
 }
 
 // Cores starts a Core on each of the processors that this process may use, on at most
-// n of them, for a backend xla:cpu or go. Where that is one, where XLA's threads cannot be kept
+// n of them, for a backend xla:cpu. Where that is one, where XLA's threads cannot be kept
 // on a processor (outside Linux), and for other backends, the only Core is b and any thread.
 // Close each of them.
 func Cores(b compute.Backend, n int) ([]*Core, error) {
-	if IsGo(b) {
-		return goCores(b, min(n, runtime.GOMAXPROCS(0)))
-	}
 	if !IsXLACPU(b) {
 		return []*Core{{Backend: b}}, nil
 	}
@@ -47,71 +43,18 @@ func Cores(b compute.Backend, n int) ([]*Core, error) {
 	if err := compiler.err; err != nil {
 		return nil, fmt.Errorf("backend: %w", err)
 	}
-	return several(n, func(i int) (*Core, error) {
-		c, err := newCore(b, ids[i])
-		if err != nil {
-			return nil, fmt.Errorf("backend: processor %d: %w", ids[i], err)
-		}
-		return c, nil
-	})
-}
-
-// several starts n cores. When one fails it closes those before it.
-func several(n int, start func(i int) (*Core, error)) ([]*Core, error) {
 	var cores []*Core
-	for i := range n {
-		c, err := start(i)
+	for _, id := range ids[:n] {
+		c, err := newCore(b, id)
 		if err != nil {
 			for _, c := range cores {
 				c.Close()
 			}
-			return nil, err
+			return nil, fmt.Errorf("backend: processor %d: %w", id, err)
 		}
 		cores = append(cores, c)
 	}
 	return cores, nil
-}
-
-// goCores is Cores for b in pure Go, whose option parallelism is a bound too.
-func goCores(b compute.Backend, n int) ([]*Core, error) {
-	pool, err := poolOf(b)
-	if err != nil {
-		return nil, err
-	}
-	if n = min(n, pool.AdjustedMaxParallelism()); n < 2 {
-		return []*Core{{Backend: b}}, nil
-	}
-	return several(n, func(int) (*Core, error) {
-		own, err := newGo("")
-		if err != nil {
-			return nil, fmt.Errorf("backend: %w", err)
-		}
-		pool, err := poolOf(own)
-		if err != nil {
-			own.Finalize()
-			return nil, err
-		}
-		pool.SetMaxParallelism(0) // its option for that prints a line (compute v0.1.2)
-		return &Core{Backend: own, own: true}, nil
-	})
-}
-
-// goPool is what the library's internal type of workers has.
-type goPool interface {
-	AdjustedMaxParallelism() int
-	SetMaxParallelism(int)
-}
-
-// poolOf returns the workers of a backend in pure Go, which the library's interface does not show.
-func poolOf(b compute.Backend) (goPool, error) {
-	if v := reflect.Indirect(reflect.ValueOf(b)); v.Kind() == reflect.Struct {
-		if f := v.FieldByName("Workers"); f.IsValid() && f.CanInterface() {
-			if pool, ok := f.Interface().(goPool); ok {
-				return pool, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("backend: %T has no workers as in compute v0.1.2", b)
 }
 
 // compiler guards that startCompiler is called once a process, and keeps its error

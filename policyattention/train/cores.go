@@ -17,7 +17,7 @@ import (
 	"icrl/policyattention/backend"
 )
 
-// cores makes the steps of a job on the processor cores of a backend xla:cpu or go. A
+// cores makes the steps of a job on the processor cores of a backend xla:cpu. A
 // batch is taken through the network in parts, each by one core, and then every
 // core makes the optimizer's step with the mean of their gradients. How many cores there are
 // changes no bit: a part is the same program on any core, and the order of the sum is that of
@@ -46,7 +46,7 @@ func newCores(b compute.Backend, j Job, s *state) (*cores, error) {
 	if err != nil {
 		return nil, &fault{0, err}
 	}
-	parts := j.parts(b)
+	parts := j.parts()
 	own, err := backend.Cores(b, parts)
 	if err != nil {
 		return nil, err
@@ -282,23 +282,15 @@ func (m *meeting) cancel(err error) error {
 // step.
 const maxTokens = 1024
 
-// maxPartTokens is the same for GoMLX's pure-Go backend, where each part prepares the
-// parameters anew.
-const maxPartTokens = 8192
-
 // maxParts is how many parts a batch is taken in at most. Algorithm Distillation's
 // 128 sequences of 200 tokens want all of them on XLA: a step in 16 parts takes 1.25 times as
 // long.
 const maxParts = 32
 
 // parts is how many parts a batch is taken in on a CPU: two at least, for two cores.
-func (j Job) parts(on compute.Backend) int {
-	most := maxTokens
-	if backend.IsGo(on) {
-		most = maxPartTokens
-	}
+func (j Job) parts() int {
 	n := 1
-	for n < maxParts && j.Examples%(2*n) == 0 && (n == 1 || j.Examples/n*j.Tokens > most) {
+	for n < maxParts && j.Examples%(2*n) == 0 && (n == 1 || j.Examples/n*j.Tokens > maxTokens) {
 		n *= 2
 	}
 	return n

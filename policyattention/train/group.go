@@ -31,7 +31,7 @@ func newStepper(b compute.Backend, execution Execution, jobs []Job, states []*st
 			return newLocal(jobs[0], model, states[0])
 		}
 	}
-	if (backend.IsXLACPU(b) || backend.IsGo(b)) && execution.StepsPerCall <= 1 && execution.Devices <= 1 && len(jobs) == 1 {
+	if backend.IsXLACPU(b) && execution.StepsPerCall <= 1 && execution.Devices <= 1 && len(jobs) == 1 {
 		return newCores(b, jobs[0], states[0])
 	}
 	return newGroup(b, execution, jobs, states)

@@ -94,9 +94,8 @@ func (c Config) Passes(on compute.Backend) (n, b, t, k int) {
 	}
 	k = slices.Max(c.Sizes) * c.Actions
 	n = 1
-	if backend.IsXLACPU(on) || backend.IsGo(on) {
-		j := c.job()
-		n = j.parts(on)
+	if backend.IsXLACPU(on) {
+		n = c.job().parts()
 	}
 	return n, c.Batch / n, c.ContextTokens(k), k
 }

@@ -173,40 +173,6 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 	}
 }
 
-// A network bound to what Fold returned makes the same passes, whole ones and tails.
-func TestFoldedAgrees(t *testing.T) {
-	b := graphs.Backend(t)
-	rng := rand.New(rand.NewPCG(25, 26))
-	const batch, length = 3, 5
-	params, tokens := perturbed(tiny, rng), graphs.Normal(rng, batch*length*tiny.Features)
-	weights := tensors.FromFlatDataAndDimensions(params, len(params))
-	x := tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features)
-	want := graphs.Run(t, b, func(in []*Node) []*Node {
-		n := Bind(tiny, in[0])
-		return []*Node{n.Vectors(in[1]), n.Tail(in[1], 2)}
-	}, weights, x)
-	folded := graphs.Run(t, b, func(in []*Node) []*Node { return Bind(tiny, in[0]).Fold() }, weights)
-	var inputs []any
-	for _, x := range folded {
-		inputs = append(inputs, x)
-	}
-	got := graphs.Run(t, b, func(in []*Node) []*Node {
-		n := BindFolded(tiny, in[:len(folded)])
-		return []*Node{n.Vectors(in[len(folded)]), n.Tail(in[len(folded)], 2)}
-	}, append(inputs, x)...)
-	for k := range want {
-		x, y := graphs.Values[float64](t, got[k]), graphs.Values[float64](t, want[k])
-		if len(x) != len(y) {
-			t.Fatalf("%d outputs, want %d", len(x), len(y))
-		}
-		for i := range y {
-			if math.Abs(x[i]-y[i]) > 1e-13*(1+math.Abs(y[i])) { // rounding, if products are taken in another order
-				t.Fatalf("output %d is %v, want %v", i, x[i], y[i])
-			}
-		}
-	}
-}
-
 // What cannot be built says so while the graph is built.
 func TestGraphsThatCannotBe(t *testing.T) {
 	b := graphs.Backend(t)
@@ -214,16 +180,11 @@ func TestGraphsThatCannotBe(t *testing.T) {
 	weights := tensors.FromFlatDataAndDimensions(params, len(params))
 	x := tensors.FromFlatDataAndDimensions(tokens, 1, 2, tiny.Features)
 	for want, graph := range map[string]func(in []*Node) *Node{
-		"parameters have shape":        func(in []*Node) *Node { return Bind(tiny, in[1]).Vectors(in[1]) },
-		"tokens have shape":            func(in []*Node) *Node { return Bind(tiny, in[0]).Vectors(in[0]) },
-		"outputs of 3 of 2 tokens":     func(in []*Node) *Node { return Bind(tiny, in[0]).Tail(in[1], 3) },
-		"1 folded parameters, want 20": func(in []*Node) *Node { return BindFolded(tiny, in[:1]).Vectors(in[1]) },
+		"parameters have shape":    func(in []*Node) *Node { return Bind(tiny, in[1]).Vectors(in[1]) },
+		"tokens have shape":        func(in []*Node) *Node { return Bind(tiny, in[0]).Vectors(in[0]) },
+		"outputs of 3 of 2 tokens": func(in []*Node) *Node { return Bind(tiny, in[0]).Tail(in[1], 3) },
 		"Gradient needs a pass": func(in []*Node) *Node {
 			return Bind(tiny, in[0]).Gradient(ReduceAllSum(in[1]))
-		},
-		"with its stored parameters": func(in []*Node) *Node {
-			n := BindFolded(tiny, Bind(tiny, in[0]).Fold())
-			return n.Gradient(ReduceAllSum(n.Vectors(in[1])))
 		},
 	} {
 		exec, err := NewExec(b, func(in []*Node) *Node { return graph(in) })

@@ -8,7 +8,6 @@ package fused
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -23,7 +22,7 @@ type Network struct {
 	config transformer.Config
 	names  map[string]*Node // the parameters by name, shaped
 	order  []*Node          // the same in the order of Layout
-	folded parameters       // given to BindFolded, or made by the first pass
+	folded parameters       // made by the first pass
 	pass   *pass            // of Tail, for Gradient
 }
 
@@ -37,37 +36,6 @@ func Bind(c transformer.Config, params *Node) *Network {
 	return n
 }
 
-// Fold returns what a pass makes of the parameters first, for BindFolded in another
-// program.
-func (n *Network) Fold() []*Node {
-	p := n.fold()
-	folded := make([]*Node, len(p.names))
-	for i, name := range p.names {
-		folded[i] = transpose(p.node[name])
-	}
-	return folded
-}
-
-// BindFolded returns the network of parameters that Fold has folded, for a program
-// that makes many passes with them. Vectors and Tail are all it has. It panics on
-// another number of nodes.
-func BindFolded(c transformer.Config, folded []*Node) *Network {
-	var names []string
-	for _, t := range c.Layout() {
-		if !strings.Contains(t.Name, "norm") { // those are folded into the others
-			names = append(names, t.Name)
-		}
-	}
-	if len(folded) != len(names) {
-		exceptions.Panicf("fused: %d folded parameters, want %d", len(folded), len(names))
-	}
-	p := newParameters()
-	for i, name := range names {
-		p.set(name, transpose(folded[i]))
-	}
-	return &Network{config: c, folded: p}
-}
-
 // parameters are those of a pass: what fold makes of the stored ones.
 type parameters struct {
 	names []string // in order
@@ -79,14 +47,6 @@ func newParameters() parameters { return parameters{node: map[string]*Node{}} }
 func (p *parameters) set(name string, x *Node) {
 	p.names = append(p.names, name)
 	p.node[name] = x
-}
-
-// transpose transposes weights [in, out]. XLA's products with activations transpose them first.
-func transpose(x *Node) *Node {
-	if x.Rank() < 2 {
-		return x
-	}
-	return Transpose(x, 0, 1)
 }
 
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of
@@ -131,8 +91,8 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 // fast on XLA's CPU backend as differentiating the graph of the pass.
 func (n *Network) Gradient(loss *Node) *Node {
 	p := n.pass
-	if p == nil || n.order == nil {
-		exceptions.Panicf("fused: Gradient needs a pass before it, of a network with its stored parameters")
+	if p == nil {
+		exceptions.Panicf("fused: Gradient needs a pass before it")
 	}
 	shape := p.outputs.Shape().Dimensions // [B, k, Outputs]
 	slope := TransposeAllAxes(Gradient(loss, p.outputs)[0], 2, 1, 0)
