@@ -299,30 +299,77 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestPick: a picked cell shows how it came about, and takes the focus along.
-func TestPick(t *testing.T) {
+// TestStrip: the rays are the row of attention weights of the pass, and a small κ sends attention away.
+func TestStrip(t *testing.T) {
 	b := newTab(t)
 	b.reduced("light")
-	b.open(server.URL + "/#k=3")
-	b.wait(`pos.k === 3 && !work`)
-	pick := func(card int) {
-		t.Helper()
-		eval[bool](b, fmt.Sprintf(`(document.querySelectorAll("#stages canvas")[%d].focus(), true)`, card))
-		b.run(chromedp.KeyEvent(kb.ArrowDown))
-		b.enter()
-		b.wait(`document.activeElement === $("matrix") && !scope.busy && !$("cell").textContent.includes("No cell")`)
+	b.open(server.URL + "/#preset=maze&m=16&at=12.1&k=4&stage=1")
+	b.wait(`pos.k === 4 && !work && document.querySelector("#strip .ray")`)
+	off := `(async () => {
+		const w = (await engine.call("matrix", 4, "actor", 0, "block.0.head.0.weight", 112, 113)).data,
+			drawn = [...document.querySelectorAll("#strip .ray")].map(r => Number(r.getAttribute("stroke-width"))).sort((x, y) => y - x),
+			want = [...w].filter(v => v >= 1e-4).map(v => Math.max(.6, 14 * v)).sort((x, y) => y - x);
+		return drawn.length === want.length ? Math.max(...want.map((v, i) => Math.abs(v - drawn[i]))) : 1e9;
+	})()`
+	if got := eval[float64](b, off); got > 0.006 { // widths have two decimals
+		t.Errorf("rays differ from the attention weights by %v", got)
 	}
-	pick(0)
-	b.wait(`view.call === "actor" && view.part === "tokens" && $("cell").textContent.includes("log policy")`)
-	if got := eval[float64](b, `scope.now.data[3 * scope.now.cols + run.info.token.findIndex(t => t.label === "log policy")] - Math.log(decoderRound(3).pi[3])`); got > 1e-12 || got < -1e-12 {
-		t.Errorf("the memory's log π is off by %v", got)
+	if got := b.text("#home"); !strings.Contains(got, "all but") {
+		t.Errorf("at home: %q", got)
 	}
-	eval[bool](b, `(go(3, 0).then(() => true))`)
-	pick(1) // Q came from the critic call of the round before
-	b.wait(`view.call === "critic" && pos.k === 2 && pos.stage === 3`)
-	if top := eval[float64](b, `document.getElementById("microscope").getBoundingClientRect().top`); top > 60 || top < -600 {
-		t.Errorf("the microscope is %v pixels from the top", top)
+	eval[bool](b, `(() => { const s = $("kappa-slider"); s.value = 580; s.dispatchEvent(new Event("input")); s.dispatchEvent(new Event("change")); return true })()`)
+	b.wait(`run.settings.kappa > 1 && run.settings.kappa < 10 && pos.k === 4 && !work && $("home").textContent.includes("leaks")`)
+	b.wait(`document.querySelectorAll("#strip .ray").length > 20`)
+	if got := eval[float64](b, off); got > 0.006 {
+		t.Errorf("with a small κ rays differ from the attention weights by %v", got)
 	}
+}
+
+// TestWeights: the counts of the network, and a fingerprint that changes with γ alone.
+func TestWeights(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	b.open(server.URL + "/#preset=maze&m=16")
+	b.wait(`!work && $("network-title").textContent.includes("204 of its 97,008 weights")`)
+	counted := `(async () => {
+		let n = 0, all = 0; const values = new Set();
+		for (const m of ["block.0.map.w1", "block.0.map.w2", ...[0, 1].flatMap(b => [0, 1].flatMap(h => ["q", "k", "v", "o"].map(x => "block." + b + ".head." + h + "." + x)))]) {
+			const w = await engine.call("weight", m);
+			all += w.data.length;
+			for (const v of w.data) if (v) { n++; values.add(v); }
+		}
+		return [n, all, values.size].join();
+	})()`
+	if got := eval[string](b, counted); got != "204,97008,10" {
+		t.Errorf("weights that are not zero, weights, values: %s, want 204,97008,10", got)
+	}
+	first := eval[string](b, `run.info.fingerprint`)
+	eval[bool](b, `change({ kind: "tile", s: 17, tile: "#" }).then(() => true)`)
+	b.wait(`!work && $("fingerprint").textContent.includes("unchanged through 2 problems")`)
+	if eval[string](b, `run.info.fingerprint`) != first {
+		t.Error("a wall changed the weights")
+	}
+	b.set("#set-gamma", 0.95)
+	b.wait(`run.settings.gamma === .95 && !work && $("fingerprint").textContent.includes("γ is in W₁")`)
+}
+
+// TestByHand: the columns open one by one, and end at the network's row.
+func TestByHand(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	b.open(server.URL + "/#preset=maze&m=16&at=12.1&k=4&stage=1")
+	b.wait(`pos.k === 4 && !work`)
+	b.click("#step-hand")
+	b.wait(`document.querySelectorAll(".hand tbody td").length === 28`)
+	for i := range 6 {
+		if got := eval[int](b, `[...document.querySelectorAll(".hand tbody td")].filter(x => x.textContent === "?").length`); got != 4*(6-i) {
+			t.Errorf("%d cells are closed, want %d", got, 4*(6-i))
+		}
+		b.click("#hand-next")
+		b.wait(fmt.Sprintf(`[...document.querySelectorAll(".hand tbody td")].filter(x => x.textContent === "?").length === %d`, 4*(5-i)))
+	}
+	eval[bool](b, `([...document.querySelectorAll(".hand input")].forEach((x, a) => { x.value = 100 * decoderRound(4).nextPi[48 + a]; x.dispatchEvent(new Event("input")) }), true)`)
+	b.wait(`$("hand-told").textContent.startsWith("Right")`)
 }
 
 // TestKeys: arrows step whatever button has the focus, scrolling keys scroll,
@@ -468,7 +515,7 @@ func TestLongWork(t *testing.T) {
 }
 
 // TestFirstSight: the three answers fit on a laptop's screen, the page plays
-// once by itself unless less motion is asked for, and the tour works.
+// once by itself unless less motion is asked for, and the lesson works.
 func TestFirstSight(t *testing.T) {
 	b := newTab(t)
 	b.run(emulation.SetDeviceMetricsOverride(1280, 800, 1, false))
@@ -490,19 +537,19 @@ func TestFirstSight(t *testing.T) {
 	if eval[bool](b, `!!playing`) {
 		t.Error("the page plays by itself although less motion is asked for")
 	}
-	b.click("#tour-start")
-	for i := range eval[int](b, `tourLength`) {
-		b.wait(fmt.Sprintf(`$("tour-count").textContent.startsWith("%d of") && document.querySelector(".pointed") && !work`, i+1))
+	b.click("#lesson-start")
+	for i := range eval[int](b, `lessonLength`) {
+		b.wait(fmt.Sprintf(`$("lesson-count").textContent.startsWith("%d of") && document.querySelector(".pointed") && !work`, i+1))
 		if got := message(b); got != "" && eval[string](b, `$("message").dataset.kind`) == "error" {
-			t.Errorf("step %d of the tour says %q", i+1, got)
+			t.Errorf("step %d of the lesson says %q", i+1, got)
 		}
-		shot(b, fmt.Sprintf("tour-%d", i+1))
-		if i < 6 {
-			b.click("#tour-next")
+		shot(b, fmt.Sprintf("lesson-%d", i+1))
+		if i < 7 {
+			b.click("#lesson-next")
 		}
 	}
-	b.click("#tour-end")
-	b.wait(`$("tour").hidden && run.settings.preset === "maze" && pos.k === 0`)
+	b.click("#lesson-end")
+	b.wait(`$("lesson").hidden && run.settings.preset === "maze" && pos.k === 0`)
 	eval[bool](b, `(document.querySelector('.lead [data-term="eta"]').click(), true)`)
 	b.wait(`!$("term").hidden && $("term").textContent.includes("step size")`)
 	b.run(chromedp.KeyEvent(kb.Escape))

@@ -666,7 +666,7 @@ func TestAccessibility(t *testing.T) {
 			{"desk", 1280, 800, "#preset=maze&k=6&stage=1", `0`},
 			{"desk, panels", 1280, 800, "#show=exact.idle.normalized&k=6&stage=3&view=critic/1.0/weight/2&phi=0.02", `document.querySelectorAll("details").forEach(d => d.open = true), ` + editor},
 			{"desk, trained", 1280, 800, "#preset=maze&k=6&stage=1&net=learned&view=learned/n1/weight/2", `document.querySelector("#links details").open = true`},
-			{"desk, tour", 1280, 800, "#preset=maze", `$("tour-start").click()`},
+			{"desk, lesson", 1280, 800, "#preset=maze", `$("lesson-start").click()`},
 			{"phone, problem", 360, 780, "#preset=maze&k=6", `$("export").open = true`},
 			{"phone, result", 360, 780, "#k=6", `showTab("result")`},
 			{"phone, attention", 360, 780, "#k=6&stage=3", `showTab("step"), document.querySelector("#step .term").click()`},
@@ -762,7 +762,7 @@ func TestNoMass(t *testing.T) {
 	b := newTab(t)
 	b.open(server.URL + "/#preset=maze&m=16&at=12.1&eta=5&gamma=0.99&k=12&stage=1")
 	b.wait(`pos.k === 12 && !work && $("step-table").textContent.includes("−∞")`)
-	b.wait(`location.hash.includes("k=12") && $("chain-title").textContent.includes("12")`)
+	b.wait(`location.hash.includes("k=12") && $("scrub-out").textContent.startsWith("12")`)
 }
 
 // TestMicroscope looks at every matrix of both calls.

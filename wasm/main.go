@@ -32,7 +32,7 @@ var learned *network.Network[float64]
 func main() {
 	api := js.Global().Get("Object").New()
 	for name, f := range map[string]func(args []js.Value) (any, error){
-		"start": start, "round": round, "edit": edit, "phase": phase, "compare": compare,
+		"start": start, "round": round, "edit": edit, "phase": phase, "compare": compare, "attention": attention,
 		"trace": trace, "matrix": matrix, "weight": weight, "learn": learn, "digest": digest,
 	} {
 		api.Set(name, js.FuncOf(func(_ js.Value, args []js.Value) (result any) {
@@ -121,7 +121,7 @@ func start(args []js.Value) (any, error) {
 	return map[string]any{
 		"S": d.States, "A": d.Actions, "gamma": d.Gamma, "width": d.Layout.Width(), "headDim": d.Layout.HeadDim(),
 		"token": fields(d.Layout.Token), "slots": fields(d.Layout.Slots), "hidden": fields(decoder.Hidden),
-		"legend": legend.String(), "certificate": certificate, "phase": phaseOf(0),
+		"fingerprint": e.Fingerprint(), "legend": legend.String(), "certificate": certificate, "phase": phaseOf(0),
 	}, nil
 }
 
@@ -242,6 +242,16 @@ func compare(args []js.Value) (any, error) {
 		return nil, err
 	}
 	return table(next), nil
+}
+
+// attention(k, s) returns the attention weights of state s's query in the decoder's actor
+// call of round k: over the S·A memories and the queries up to its own.
+func attention(args []js.Value) (any, error) {
+	w, err := run.Attention(args[0].Int(), args[1].Int())
+	if err != nil {
+		return nil, err
+	}
+	return array(w), nil
 }
 
 // trace(k, call) names the tokens of the decoder's call "actor" or "critic", and says

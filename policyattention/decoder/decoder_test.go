@@ -6,6 +6,7 @@ import (
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -52,6 +53,15 @@ func TestCallsAreFullPasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			check(next, actor, d.Policy)
+			for s := range d.States {
+				row, err := d.Attention(x.pi, x.q, x.eta, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := actor.Blocks[0].Heads[0].Weights(actor.Reads[s]); !slices.Equal(row, want) {
+					t.Fatalf("attention of state %d is %v, in the trace %v", s, row, want)
+				}
+			}
 			critic, err := d.TraceCritic(x.pi, x.q, x.packets)
 			if err != nil {
 				t.Fatal(err)

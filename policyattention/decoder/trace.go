@@ -49,6 +49,22 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 	return c, c.run(d.Network, d.Value)
 }
 
+// Attention returns the attention weights of state s's query in the call Improve(pi, q, eta), over the
+// S·A memories and the queries up to its own: [S·A + s + 1], those of TraceActor to the bit.
+func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, error) {
+	if err := d.checkActor(pi, q, eta); err != nil {
+		return nil, err
+	}
+	if s < 0 || s >= d.States {
+		return nil, fmt.Errorf("decoder: state %d of %d", s, d.States)
+	}
+	t, c := d.tokens(), &Call{Trace: &network.Trace{}}
+	nameless := func(int) string { return "" }
+	t.memories(pi, q, c.collect(t, nameless))
+	t.actorQueries(eta, c.collect(t, nameless))
+	return d.Network.AttentionRow(c.Tokens[:d.States*d.Actions+s+1], 0), nil
+}
+
 func (d *Decoder) pairName(role string) func(int) string {
 	return func(i int) string { return fmt.Sprintf("%s (s=%d,a=%d)", role, i/d.Actions, i%d.Actions) }
 }

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/sha256"
 	"icrl/policyattention/decoder"
 )
 
@@ -40,6 +43,33 @@ func (e *Engine) Trace(k int, critic bool) (*decoder.Call, error) {
 	}
 	e.call = c
 	return c.Call, nil
+}
+
+// Attention returns the attention weights of state s's query in the actor's call of round k: over the
+// S·A memories and the queries up to its own.
+func (e *Engine) Attention(k, s int) ([]float64, error) {
+	r, err := e.Round(Decoder, k)
+	if err != nil {
+		return nil, err
+	}
+	return e.Decoder.Attention(r.Pi, r.Q, e.Settings.Eta, s)
+}
+
+// Fingerprint is the SHA-256 of all of the decoder's weights, in hex: of the shape of each matrix, in the
+// order of [network.Network.Matrices], and of the place and the float64 of each entry that is not zero.
+func (e *Engine) Fingerprint() string {
+	var b []byte
+	for _, m := range e.Decoder.Network.Matrices() {
+		rows, cols := m.Matrix.Dims()
+		b = binary.LittleEndian.AppendUint64(b, uint64(rows)<<32|uint64(cols))
+		for i, v := range m.Matrix.RawMatrix().Data {
+			if v != 0 {
+				b = binary.LittleEndian.AppendUint64(b, uint64(i))
+				b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+			}
+		}
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
 // Matrix returns rows from…to−1 of a matrix of a traced call, by name:

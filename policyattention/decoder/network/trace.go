@@ -116,6 +116,16 @@ func (n *Network) Trace(tokens [][]float64) (*Trace, error) {
 	return t, nil
 }
 
+// AttentionRow returns the attention weights of the last of the tokens [N][Width] in a head of the
+// first block: those of Trace, without the rest of the pass.
+func (n *Network) AttentionRow(tokens [][]float64, head int) []float64 {
+	b, last := n.Blocks[0], len(tokens)-1
+	u := normAll(b.AttentionNorm, tokens)
+	h := HeadTrace{Query: make([][]float64, last+1), Key: apply(b.Heads[head].K, u)}
+	h.Query[last] = apply(b.Heads[head].Q, u[last:])[0]
+	return h.Weights(last)
+}
+
 // each returns f of every row.
 func each(rows [][]float64, f func([]float64) []float64) [][]float64 {
 	out := make([][]float64, len(rows))

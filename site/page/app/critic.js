@@ -9,8 +9,16 @@ import { bar, placeLines } from "./attention.js";
 
 const MOST = 6; // packets that are listed
 
+// firstPacket is the token of the first packet from a pair.
+export function firstPacket(pair) {
+  const { packets } = decoderRound(current()),
+    { S, A } = app.run.info;
+  for (let i = 0; i < packets.length; i += 6)
+    if (packets[i] * A + packets[i + 1] === pair) return S * A + i / 6;
+  return 0;
+}
 // packetsOf lists the packets of a pair: successor, its action, reward, share, target.
-function packetsOf(s, a) {
+export function packetsOf(s, a) {
   const r = decoderRound(current()),
     { A, gamma } = app.run.info,
     own = [];

@@ -92,7 +92,7 @@ function lossReading(r, at) {
     ofStart + (oracle ? `; exact PMD has ${show(oracle.loss)}` : ""),
     gauge(r.loss, r.bound, 1e-6),
     "How far the values of the policy lie below optimal at worst, and what the returned-policy theorem allows." +
-      (empty ? ` Its ${atMost(r.bound, 3)} is vacuous: no loss exceeds 2B = ${atMost(twiceB(), 3)}.` : ""),
+      (empty ? ` Its ${atMost(r.bound, 3)} is vacuous: no loss exceeds 2B = ${show(twiceB(), 4)}.` : ""),
     [
       [`initial error, 2γ${sup(h)}E₀/(1−γ)`, show(r.initial)],
       [at > 0 ? `critic, from δ before round ${at}` : "critic, none before round 0", show(r.critic)],

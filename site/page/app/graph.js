@@ -3,7 +3,7 @@
 
 import { el, palette, shade, show, textOn } from "./base.js";
 import { app, context, phaseAt } from "./state.js";
-import { editedStates, select } from "./selection.js";
+import { editedStates, hover, select } from "./selection.js";
 
 const CIRCLE = 16; // states that are drawn on a circle; more stand in rows
 
@@ -119,7 +119,7 @@ function drawNode([x, y], s, node, t, v, edited) {
     left = x - (wide * A) / 2;
   return el(
     "g",
-    { onclick: () => select(s) },
+    { onclick: () => select(s), onpointerenter: () => hover(s) },
     el("title", {}, `state ${s}, value ${show(v)}`),
     el("circle", {
       cx: x,

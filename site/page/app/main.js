@@ -30,9 +30,11 @@ import { select } from "./selection.js";
 import { buildResult, renderResult } from "./result.js";
 import { buildSettings, fillSettings } from "./settings.js";
 import { buildStep, renderStep } from "./step.js";
-import { buildTables, renderTables } from "./tables.js";
+import { buildStrip } from "./strip.js";
+import { renderNetwork } from "./network.js";
 import { buildTabs, showTab } from "./tabs.js";
-import { buildTour, tourLength } from "./tour.js";
+import { buildLesson, inLesson, lessonAsked, lessonLength, startLesson, turn } from "./lesson.js";
+import { buildSliders, renderSliders } from "./sliders.js";
 import { describe } from "./explain.js";
 import { weights } from "./learned.js";
 import { renderCertificate, renderEvidence, renderResiduals } from "./evidence.js";
@@ -74,7 +76,7 @@ function renderRest(now) {
     renderEvidence();
     renderResiduals();
   }
-  if (seen("tables")) renderTables();
+  renderNetwork();
   if (busy) return;
   renderNumbers();
   renderCertificate();
@@ -143,7 +145,8 @@ function keys(e) {
   const key = { ArrowRight: e.shiftKey ? "round-on" : "forth", ArrowLeft: "back" }[e.key];
   if (!key) return;
   e.preventDefault();
-  $(key).click();
+  if (inLesson() && !e.shiftKey) turn(key === "back" ? -1 : 1);
+  else $(key).click();
 }
 function buildMenu() {
   const menu = $("export");
@@ -187,18 +190,19 @@ function build() {
     buildProblem,
     buildResult,
     buildStep,
-    buildTables,
+    buildStrip,
     buildNumbers,
     buildMicroscope,
     buildSettings,
     buildFiles,
-    buildTour,
+    buildLesson,
+    buildSliders,
     buildMenu,
     buildTransport,
     buildGlossary,
   ])
     f();
-  for (const f of [renderTransport, renderWork, renderProblem, renderResult, renderStep, renderRest])
+  for (const f of [renderTransport, renderSliders, renderWork, renderProblem, renderResult, renderStep, renderRest])
     onRender(f);
   buildSchemes();
   onStart(fillIn);
@@ -241,7 +245,8 @@ async function boot() {
   await new Promise(requestAnimationFrame); // the first picture is drawn
   document.body.dataset.ready = String(Math.round(performance.now()));
   document.body.dataset.boot = String(Math.round(performance.now() - began));
-  if (!asked) aside(introduce);
+  if (lessonAsked() >= 0) await act(() => startLesson(lessonAsked()));
+  else if (!asked) aside(introduce);
 }
 boot();
 
@@ -270,5 +275,5 @@ export {
   showTab,
   stationsOf,
   stop,
-  tourLength,
+  lessonLength,
 };

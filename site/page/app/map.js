@@ -2,7 +2,7 @@
 
 import { el, palette, shade, show, textOn } from "./base.js";
 import { app, context, phaseAt } from "./state.js";
-import { editedStates, select } from "./selection.js";
+import { editedStates, hover, select } from "./selection.js";
 
 export const TILES = [
   [".", "Floor", "Moves go where they say with probability .8, to either side with .1"],
@@ -76,7 +76,7 @@ function place(tile, s, x, y, c) {
   const art = el("g", {}, picture(tile, c));
   const group = el(
     "g",
-    { transform: `translate(${x} ${y})`, onclick: () => select(s) },
+    { transform: `translate(${x} ${y})`, onclick: () => select(s), onpointerenter: () => hover(s) },
     rect,
     art,
     arrows,

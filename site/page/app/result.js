@@ -60,7 +60,7 @@ export function renderResult() {
       unit: "loss, log scale",
       now: pos.k,
       edits: changes(),
-      size: [Math.max(260, box.clientWidth), Math.max(170, Math.min(320, box.clientHeight))],
+      size: [Math.max(260, box.clientWidth), Math.max(150, Math.min(320, box.clientHeight))],
       label: lossWords(),
     }),
   );

@@ -13,6 +13,12 @@ export function select(s, a = app.view.action) {
   render();
 }
 
+// hover lights the tokens of a state while the pointer is over it.
+export function hover(s) {
+  app.view.lit = s;
+  render();
+}
+
 // editedStates tells which states of the problem on show were changed.
 export function editedStates() {
   const until = current();

@@ -24,9 +24,9 @@ export const SUITS = {
 };
 export const SETTINGS = {
   preset: { name: "Problem", choices: PRESETS, start: "random", place: "knobs" },
-  eta: { name: "Step", term: "eta", min: 0.001, max: 20, start: 0.8, place: "knobs" },
-  gamma: { name: "Discount", term: "gamma", min: 0, max: 0.999, start: 0.9, place: "knobs" },
-  m: { name: "Packets", term: "m", min: 1, max: 64, whole: true, start: 6, place: "knobs" },
+  eta: { name: "Step", term: "eta", min: 0.001, step: 0.1, max: 20, start: 0.8 },
+  gamma: { name: "Discount", term: "gamma", min: 0, step: 0.01, max: 0.999, start: 0.9 },
+  m: { name: "Packets", term: "m", min: 1, max: 64, whole: true, start: 6 },
   S: { name: "States", term: "S", min: 2, max: 64, whole: true, start: 8 },
   A: { name: "Actions", term: "A", min: 2, max: 16, whole: true, start: 3 },
   seed: { name: "Seed", min: 0, max: 2 ** 53 - 1, whole: true, start: 1 },
@@ -94,7 +94,7 @@ function inputFor(key, f) {
     type: "number",
     min: f.auto ? 0 : f.min,
     max: f.max,
-    step: f.whole ? 1 : "any",
+    step: f.whole ? 1 : f.step || "any",
     placeholder: f.auto || "",
     inputmode: "decimal",
   });

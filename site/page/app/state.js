@@ -48,6 +48,7 @@ export const app = {
     row: 0,
     col: 0,
     state: 0,
+    lit: null, // the state under the pointer
     action: 0,
     step: "actor",
     net: "decoder", // whose attention the step shows: "decoder" or "learned"

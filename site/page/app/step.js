@@ -1,16 +1,16 @@
 // One step of the network seen as attention: a state's query over the memories of
 // its actions, or a pair's query over its packets.
 
-import { $, act, aside, atMost, el, palette, show, stillness } from "./base.js";
+import { $, act, atMost, el, palette, show, stillness } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
-import { bar, became, fixed, placeLines, share, signed } from "./attention.js";
-import { traceRow, traced } from "./trace.js";
+import { bar, became, fixed, share, signed } from "./attention.js";
 import { inspect } from "./microscope.js";
-import { firstPacket } from "./tables.js";
 import { engine } from "./engine.js";
-import { drawCritic } from "./critic.js";
+import { drawCritic, firstPacket } from "./critic.js";
+import { byHand, drawByHand, toggleByHand } from "./byhand.js";
+import { drawStrip } from "./strip.js";
 import { toggle } from "./result.js";
 import { buildNets, drawTrained, renderNets } from "./trained.js";
 
@@ -133,7 +133,6 @@ function drawActor() {
     r = decoderRound(current()),
     gap = distance(rows, "next", "exact");
   $("step-table").replaceChildren(actorTable(s));
-  placeLines([rows.map((x) => x.next)], stateName(s).split(" "));
   const best = rows.reduce((x, y) => (y.next > x.next ? y : x));
   $("step-said").replaceChildren(
     `In ${stateName(s)} the network ${became(actionName(best.a), best.pi, best.next)}. `,
@@ -142,31 +141,10 @@ function drawActor() {
       {},
       gap === 0 ? "The row equals exact PMD to the last bit" : `The row differs from exact PMD by ${show(gap, 2)}`,
     ),
-    `; the worst row by `,
-    term("zeta"),
-    ` = ${show(r.zeta, 2)}${app.run.settings.phi ? ", the mixture φ included" : ""}. At most ${atMost(r.zetaBound, 2)} was guaranteed before any problem was seen. `,
-    el("span", { id: "step-leak" }, leak.key === leakKey(s) ? leak.text : ""),
+    app.run.settings.phi ? ", the mixture φ included." : ".",
   );
-  if (!app.playing && !app.work) aside(() => tellLeak(s));
   if (app.shown.has("learned")) compare(current());
 }
-const leak = { key: "", text: "" };
-const leakKey = (s) => [app.run.id, app.run.edits.length, current(), s].join();
-// tellLeak reads from the pass itself how much attention went elsewhere.
-async function tellLeak(s) {
-  const key = leakKey(s);
-  if (leak.key === key) return;
-  const { names, reads } = await traced("actor"),
-    { S, A } = app.run.info,
-    w = await traceRow("actor", "block.0.head.0.weight", reads[s]);
-  let away = 0;
-  w.forEach((v, i) => (away += i >= s * A && i < s * A + A ? 0 : v));
-  leak.key = key;
-  const others = names.length - S - A;
-  leak.text = others ? `The ${others} other memories got ${show(away, 2)} of the attention.` : "";
-  if ($("step-leak") && key === leakKey(app.view.state)) $("step-leak").textContent = leak.text;
-}
-
 let drawn = "";
 export function renderStep() {
   const { pos } = app,
@@ -182,7 +160,11 @@ export function renderStep() {
     $("step-body").classList.add("fresh");
   }
   renderNets();
-  if (tab() === "critic") drawCritic();
+  drawStrip();
+  $("step-hand").setAttribute("aria-pressed", String(byHand()));
+  $("step-lines").hidden = byHand() || tab() === "actor" && app.view.net === "decoder";
+  if (byHand()) drawByHand();
+  else if (tab() === "critic") drawCritic();
   else if (app.view.net === "learned") drawTrained();
   else drawActor();
 }
@@ -202,5 +184,6 @@ function lookCloser() {
 }
 export function buildStep() {
   buildNets(showNet);
+  $("step-hand").addEventListener("click", () => act(toggleByHand));
   $("step-look").addEventListener("click", () => act(lookCloser));
 }

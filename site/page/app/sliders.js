@@ -1,0 +1,74 @@
+// Sliders for what changes most. Dragging runs the problem again: the first rounds at once, all of them
+// when the slider is let go.
+
+import { $, act, el, show } from "./base.js";
+import { app, go, render, restart } from "./state.js";
+import { SETTINGS } from "./settings.js";
+import { term } from "./glossary.js";
+import { latest } from "./strip.js";
+
+const AT_ONCE = 10; // rounds
+// A slider has 1,000 steps. to turns its place into a value, from a value into its place.
+const logarithmic = (low, high) => ({
+  to: (t) => low * (high / low) ** t,
+  from: (v) => Math.log(Math.max(low, v) / low) / Math.log(high / low),
+});
+const linear = (low, high) => ({ to: (t) => low + (high - low) * t, from: (v) => (v - low) / (high - low) });
+const SLIDERS = {
+  eta: { ...logarithmic(0.01, 20), round: (v) => Number(v.toPrecision(2)) },
+  // Equal steps of γ are equal factors of the horizon 1/(1−γ).
+  gamma: {
+    to: (t) => 1 - 1 / 1000 ** t,
+    from: (v) => -Math.log(1 - v) / Math.log(1000),
+    round: (v) => (v < 0.9 ? Math.round(v * 100) / 100 : Math.round(v * 1000) / 1000),
+  },
+  m: { ...logarithmic(1, 64), round: Math.round },
+  phi: { ...linear(0, 0.5), round: (v) => Math.round(v * 1000) / 1000 },
+};
+const valueOf = (key) => (key === "gamma" ? app.run.info.gamma : app.run.settings[key]);
+
+export function renderSliders() {
+  for (const [key, s] of Object.entries(SLIDERS)) {
+    const input = $("slide-" + key);
+    if (document.activeElement !== input) input.value = Math.round(1000 * s.from(valueOf(key)));
+    $("slid-" + key).textContent = show(valueOf(key), 3);
+  }
+}
+export function buildSliders() {
+  for (const [key, s] of Object.entries(SLIDERS)) {
+    const f = SETTINGS[key];
+    let first = true; // of a drag: Undo takes the whole of it back
+    const set = latest(([t, last]) =>
+      act(async () => {
+        const { run, pos } = app,
+          value = Math.min(f.max, Math.max(f.min, s.round(s.to(t)))),
+          same = value === valueOf(key),
+          k = pos.k;
+        if (!same) {
+          const file = run.settings.preset === "file" && key === "gamma" ? { ...run.file, gamma: value } : run.file;
+          await restart({ ...run.settings, [key]: value }, file, run.edits, {
+            k: last ? k : Math.min(k, AT_ONCE),
+            what: `with another ${f.name.toLowerCase()}`,
+            cap: run.cap,
+            quiet: !first,
+          });
+          first = false;
+        } else if (last) await go(k, 0);
+        render();
+      }),
+    );
+    const input = el("input", {
+      type: "range",
+      id: "slide-" + key,
+      min: 0,
+      max: 1000,
+      step: 1,
+      "aria-label": f.name,
+      oninput: (e) => set([e.target.value / 1000, false]),
+      onchange: (e) => set([e.target.value / 1000, true]).then(() => (first = true)),
+    });
+    $("sliders").append(
+      el("div", { class: "slide" }, term(f.term), input, el("output", { id: "slid-" + key, for: "slide-" + key })),
+    );
+  }
+}
