@@ -159,8 +159,8 @@ func TestOddProblems(t *testing.T) {
 		got := message(b)
 		if strings.Contains(hash, "normalized") {
 			eval[bool](b, `(stop(), go(4, 0).then(() => true))`)
-			b.wait(`document.getElementById("state-normalized").textContent.includes("Stopped")`)
-			got = b.text("#state-normalized")
+			b.wait(`$("show-normalized").parentElement.title.includes("Stopped")`)
+			got = eval[string](b, `$("show-normalized").parentElement.title`)
 		}
 		if !strings.Contains(got, want) || strings.Contains(got, "internal") {
 			t.Errorf("%s: the page says %q, want something with %q", hash, got, want)

@@ -1,10 +1,10 @@
 // The address, which holds the whole state.
 
-import { message } from "./base.js";
+import { $, message } from "./base.js";
 import { CONTROLLERS, app, begin, go } from "./state.js";
 import { SETTINGS, SUITS, check, defaults, fillSettings } from "./settings.js";
 import { partsOf, stationsOf } from "./scope.js";
-import { packProblem, unpackProblem } from "./pack.js";
+import { packPins, packProblem, unpackPins, unpackProblem } from "./pack.js";
 import { loadLearned } from "./learned.js";
 import { toggle } from "./result.js";
 
@@ -64,6 +64,7 @@ export function stateNow() {
     stage: pos.stage,
     shown: [...shown],
     view: { call, station, part, follow },
+    pins: [...app.pins],
     net,
     at: [state, action],
   };
@@ -72,30 +73,40 @@ export function stateNow() {
 export async function address() {
   const { run, pos, view, shown } = app,
     p = new URLSearchParams(),
-    d = defaults();
+    d = usualOf(run.settings.preset);
   for (const key of Object.keys(SETTINGS))
     if (run.settings[key] !== d[key]) p.set(key, run.settings[key] === true ? "1" : run.settings[key]);
   if (run.settings.preset === "file") p.set("mdp", await packProblem(run.file));
-  if (run.edits.length) p.set("edits", run.edits.map(editText).join("~"));
+  if (run.edits.length) p.set("edits", lastOnly(run.edits).map(editText).join("~"));
   if (run.cap !== run.settings.rmax) p.set("cap", run.cap);
   if (pos.k) p.set("k", pos.k);
   if (pos.stage) p.set("stage", pos.stage);
   const also = [...shown].filter((n) => n !== "decoder").sort();
   if (also.join(".") !== "exact") p.set("show", also.join("."));
+  if (app.pins.length) p.set("pins", packPins(app.pins));
   if (view.state || view.action) p.set("at", `${view.state}.${view.action}`);
   if (view.net !== "decoder") p.set("net", view.net);
   if (view.call !== "actor" || view.station !== "0.0" || view.part !== "score" || view.follow)
     p.set("view", [view.call, view.station, view.part, view.follow].join("/"));
   return "#" + (p.toString() || "preset=random");
 }
-let timer = 0;
+// lastOnly leaves out changes that a later one of the same thing before the same round undoes.
+const sameThing = (x, y) => ["k", "kind", "s", "a", "t"].every((f) => x[f] === y[f]);
+const lastOnly = (edits) => edits.filter((e, i) => !edits.slice(i + 1).some((later) => sameThing(e, later)));
+let timer = 0,
+  problem = null; // what the address stood for when it was last written
 export function remember() {
   clearTimeout(timer);
   timer = setTimeout(async () => {
     if (!app.run || app.playing || app.work) return;
     const { run } = app,
       hash = await address();
-    if (app.run === run) history.replaceState(null, "", hash);
+    if (app.run !== run || hash === location.hash) return;
+    const now = JSON.stringify([run.settings, run.edits]),
+      changed = problem !== null && problem !== now;
+    // Back takes back changes of the problem and of settings, not moves through the rounds.
+    history[changed ? "pushState" : "replaceState"](null, "", hash);
+    problem = now;
   }, 250);
 }
 
@@ -111,13 +122,13 @@ const usual = () => ({
   net: "decoder",
   at: [12, 1],
 });
-const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "cap", "k", "stage", "show", "view", "at", "net"]);
+const KNOWN = new Set([...Object.keys(SETTINGS), "mdp", "edits", "cap", "k", "stage", "show", "pins", "view", "at", "net"]);
 
 function readSettings(p) {
-  const settings = defaults();
   for (const key of p.keys())
     if (!KNOWN.has(key)) throw new Error(`The link has an unknown entry “${key.slice(0, 40)}”.`);
-  if (p.has("preset")) settings.preset = check("preset", p.get("preset"));
+  const preset = p.has("preset") ? check("preset", p.get("preset")) : defaults().preset,
+    settings = { ...usualOf(preset), preset };
   for (const key of Object.keys(SETTINGS))
     if (p.has(key) && !(key === "gamma" && settings.preset === "file"))
       // that of a file is its own
@@ -140,6 +151,8 @@ function readView(text) {
     throw new Error("The link names a matrix that is not there.");
   return { call, station, part, follow: whole(follow || "0", "query", 1023) };
 }
+// usualOf returns what a link to a preset means that names no other settings: what the menu starts.
+const usualOf = (preset) => ({ ...defaults(), ...SUITS[preset] });
 // readAddress returns the state in a hash or throws what is wrong with it.
 async function readAddress(hash) {
   if (hash.length > 2e5) throw new Error("The link is too long.");
@@ -173,6 +186,7 @@ async function readAddress(hash) {
     for (const n of state.shown)
       if (!Object.hasOwn(CONTROLLERS, n)) throw new Error(`The link names a controller “${n.slice(0, 40)}”.`);
   }
+  if (p.has("pins")) state.pins = unpackPins(p.get("pins"));
   if (p.has("view")) state.view = readView(p.get("view"));
   if (p.has("net")) state.net = readNet(p.get("net"));
   return state;
@@ -198,6 +212,7 @@ export async function open(state) {
   await begin(state.settings, state.file, state.edits, false, state.cap);
   app.shown = new Set(state.shown.filter((n) => n !== "learned"));
   app.ghost = null;
+  app.pins = state.pins || [];
   Object.assign(app.view, state.view, { net: state.net });
   app.view.follow = Math.min(state.view.follow, queriesOf(app.view.call) - 1);
   if (state.net === "learned" || state.view.call === "learned") await withLearned();
@@ -218,6 +233,7 @@ export async function openAddress(hash) {
     const state = await readAddress(hash);
     message(""); // what an earlier link was told
     await open(state);
+    if (new URLSearchParams(hash.slice(1)).has("view")) $("microscope").scrollIntoView();
     return true;
   } catch (e) {
     message(

@@ -135,7 +135,15 @@ export function chart(c) {
           "stroke-width": 1.5,
         }),
       );
+  svg.plane = plane; // where rounds lie
   return svg;
+}
+// roundAt returns the round of a chart that lies under the pointer.
+export function roundAt(svg, event, T) {
+  const box = svg.getBoundingClientRect(),
+    { W, left, right } = svg.plane,
+    x = ((event.clientX - box.left) * W) / box.width;
+  return Math.max(0, Math.min(T, Math.round(((x - left) / (W - left - right)) * T)));
 }
 export const keyLine = (color, dash) =>
   el(

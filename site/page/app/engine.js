@@ -4,14 +4,17 @@ import { $, bytesOf, message } from "./base.js";
 
 const pending = new Map();
 let worker = null,
+  wasm = null, // its bytes, for another worker
   next = 0;
 
 export const engine = {
   compute: 0, // milliseconds in the worker
   // start hands the engine in the page to a new worker.
   async start() {
-    const wasm = bytesOf($("wasm").textContent);
-    $("wasm").textContent = "";
+    if (!wasm) {
+      wasm = bytesOf($("wasm").textContent);
+      $("wasm").textContent = "";
+    }
     const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
     worker = new Worker(url);
     await new Promise((resolve, reject) => {
@@ -22,9 +25,16 @@ export const engine = {
         reject(new Error(data.error));
         fail("the engine has stopped; reload the page");
       };
-      worker.postMessage({ wasm }, [wasm.buffer]);
+      worker.postMessage({ wasm });
     });
     URL.revokeObjectURL(url);
+  },
+  // cancel ends what the worker does, at once, and starts another one, which has no run.
+  async cancel(why) {
+    worker.terminate();
+    for (const call of pending.values()) call.reject(Object.assign(new Error(why), { cancelled: true }));
+    pending.clear();
+    await engine.start();
   },
   call(op, ...args) {
     return new Promise((resolve, reject) => {

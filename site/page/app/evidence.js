@@ -31,7 +31,7 @@ const reading = (title, value, of, gaugeNode, why, rows) =>
     el("h3", {}, title),
     el("b", {}, show(value)),
     el("p", { class: "of" }, of),
-    gaugeNode,
+    el("div", { class: "row" }, gaugeNode, el("small", { class: "why" }, "log scale")),
     el("p", { class: "why" }, why),
     rows ? terms(rows) : null,
   );

@@ -6,6 +6,7 @@ import { engine } from "./engine.js";
 import {
   STAGES,
   app,
+  cancel,
   current,
   decoderRound,
   draw,
@@ -30,6 +31,7 @@ import { select } from "./selection.js";
 import { buildResult, renderResult } from "./result.js";
 import { buildSettings, fillSettings } from "./settings.js";
 import { buildStep, renderStep } from "./step.js";
+import { buildAsked } from "./asked.js";
 import { buildStrip } from "./strip.js";
 import { renderNetwork } from "./network.js";
 import { buildTabs, showTab } from "./tabs.js";
@@ -117,9 +119,7 @@ function buildTransport() {
     "input",
     stopThen(() => go(Number($("scrub").value), 0)),
   );
-  on("work-cancel", "click", () => {
-    if (app.work) app.work.cancelled = true;
-  });
+  on("work-cancel", "click", cancel);
   STAGES.forEach((s, i) =>
     $("chain").children[i].addEventListener("click", () => act(stopThen(() => go(current(), i)))),
   );
@@ -191,6 +191,7 @@ function build() {
     buildResult,
     buildStep,
     buildStrip,
+    buildAsked,
     buildNumbers,
     buildMicroscope,
     buildSettings,
@@ -202,8 +203,9 @@ function build() {
     buildGlossary,
   ])
     f();
-  for (const f of [renderTransport, renderSliders, renderWork, renderProblem, renderResult, renderStep, renderRest])
+  for (const f of [renderTransport, renderSliders, renderProblem, renderResult, renderStep, renderRest])
     onRender(f);
+  onRender(renderWork, true);
   buildSchemes();
   onStart(fillIn);
   on("share", "click", share);

@@ -80,7 +80,7 @@ function place(tile, s, x, y, c) {
     rect,
     art,
     arrows,
-    c >= 44 && !walled ? value : null,
+    c >= 60 && !walled ? value : null,
     mark,
     frame,
   );

@@ -82,3 +82,26 @@ export async function unpackProblem(text, { S, A }) {
     pi0: x.slice(1 + S * A * (S + 1)),
   };
 }
+
+// Pins in a link: labels and losses in single precision, parted by dots.
+const MOST_PINS = 4;
+export const packPins = (pins) =>
+  pins
+    .map((x) => [
+      base64.write(new TextEncoder().encode(x.label)),
+      base64.write(new Uint8Array(Float32Array.from(x.values).buffer)),
+    ])
+    .flat()
+    .join(".");
+export function unpackPins(text) {
+  const parts = text.split(".");
+  try {
+    if (parts.length % 2 || parts.length > 2 * MOST_PINS) throw new Error();
+    return Array.from({ length: parts.length / 2 }, (_, i) => ({
+      label: new TextDecoder().decode(base64.read(parts[2 * i])).slice(0, 80),
+      values: Array.from(new Float32Array(base64.read(parts[2 * i + 1]).buffer)),
+    }));
+  } catch {
+    throw new Error("The link’s pinned runs cannot be read.");
+  }
+}

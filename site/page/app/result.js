@@ -1,8 +1,8 @@
 // The result: the loss over the rounds, beside exact PMD’s and the last run’s.
 
 import { $, act, atMost, el, palette, percent, plural, show } from "./base.js";
-import { CONTROLLERS, app, changes, decoderRound, losses, phaseAt, reach, render } from "./state.js";
-import { chart, keyLine } from "./chart.js";
+import { CONTROLLERS, app, changes, decoderRound, go, losses, phaseAt, reach, render, stop } from "./state.js";
+import { chart, keyLine, roundAt } from "./chart.js";
 import { loadLearned, weights } from "./learned.js";
 
 // twiceB is the largest loss there can be; a bound above it is vacuous.
@@ -34,6 +34,9 @@ export function lossSeries(ghost = true) {
       from: 1,
       values: bounds,
     });
+  app.pins.forEach((x, i) =>
+    series.push({ name: x.label, color: ["green", "violet", "grey", "warm"][i], dash: "3 2", width: 2, whole: true, from: 0, values: x.values }),
+  );
   for (const name of ["decoder", "learned", "normalized", "idle", "exact"]) {
     if (!shown.has(name) || !losses(name).length) continue;
     const width = name === "decoder" ? 4 : 2;
@@ -50,6 +53,9 @@ export function renderResult() {
   const box = $("loss-chart"),
     { run, pos } = app;
   renderControllers();
+  const pins = app.pins.map((x) => x.label).join("|") + palette().ink;
+  if (pins !== pinned || !$("pins").firstChild) renderPins();
+  pinned = pins;
   if (!box.clientWidth) return; // in a tab that is not on show
   const series = lossSeries();
   box.replaceChildren(
@@ -64,7 +70,69 @@ export function renderResult() {
       label: lossWords(),
     }),
   );
-  $("loss-now").replaceChildren(...lossNow());
+  $("loss-now").replaceChildren(...(pointed === null ? lossNow() : lossThere(pointed)));
+}
+// pin keeps the decoder's losses of the run on show to compare other runs with.
+async function pin() {
+  const { run, pins } = app,
+    { eta, m, phi, kappa } = run.settings;
+  if (pins.length >= 4) throw new Error("Four runs are pinned; take one away first.");
+  await reach(run.settings.T);
+  const label = [`η ${show(eta, 3)}`, `γ ${show(run.info.gamma, 3)}`, `m ${m}`, phi ? `φ ${show(phi, 3)}` : "", kappa ? `κ ${show(kappa, 3)}` : ""]
+    .filter(Boolean)
+    .join(", ");
+  pins.push({ label, values: Array.from(losses()) });
+  render();
+}
+function renderPins() {
+  const c = palette();
+  $("pins").replaceChildren(
+    el("button", { type: "button", id: "pin", onclick: () => act(pin), title: "Keep this curve to compare others with" }, "Pin this run"),
+    ...app.pins.map((x, i) =>
+      el(
+        "button",
+        {
+          type: "button",
+          class: "pinned",
+          "aria-label": `Take away the run pinned with ${x.label}`,
+          onclick: () => {
+            app.pins.splice(i, 1);
+            render();
+          },
+        },
+        keyLine(c[["green", "violet", "grey", "warm"][i]], "3 2"),
+        ` ${x.label} ×`,
+      ),
+    ),
+  );
+}
+let pinned = "";
+let pointed = null; // the round under the pointer
+// lossThere says the losses after k rounds, of all lines.
+function lossThere(k) {
+  const said = lossSeries()
+    .map((s) => [s.name, s.values[k - s.from]])
+    .filter(([, v]) => Number.isFinite(v))
+    .map(([name, v]) => `${name} ${show(v, 3)}`);
+  return [el("b", {}, `After ${plural(k, "round")}`), ": " + said.join(", ") + "."];
+}
+function buildChart() {
+  const box = $("loss-chart"),
+    at = (e) => box.firstChild && roundAt(box.firstChild, e, app.run.settings.T);
+  box.addEventListener("pointermove", (e) => {
+    pointed = at(e);
+    render();
+  });
+  box.addEventListener("pointerleave", () => {
+    pointed = null;
+    render();
+  });
+  box.addEventListener("click", (e) =>
+    act(() => {
+      stop();
+      return go(at(e), 0);
+    }),
+  );
 }
 // at returns a controller's loss after the rounds on show.
 const at = (name) => losses(name)[app.pos.k];
@@ -94,14 +162,13 @@ function renderControllers() {
       r = app.run.rounds[name]?.[Math.max(0, app.pos.k - 1)];
     box.checked = app.shown.has(name);
     box.parentElement.querySelector(".line").replaceChildren(keyLine(c[x.color], x.dash));
-    $("state-" + name).textContent = app.run.errors[name]
+    box.parentElement.title = app.run.errors[name]
       ? "Stopped: " + app.run.errors[name]
       : r && app.shown.has(name)
         ? `loss ${show(r.loss, 3)}, ζ ${show(r.zeta, 3)}`
         : name === "learned"
           ? weights.label || x.why
           : x.why;
-    box.parentElement.title = $("state-" + name).textContent;
     box.parentElement.querySelector(".stopped").textContent =
       app.shown.has(name) && app.run.errors[name]
         ? `, stopped after ${plural(app.run.rounds[name]?.length || 0, "round")}`
@@ -157,11 +224,11 @@ export function buildResult() {
         ),
       ),
     );
-    $("controller-states").append(el("div", {}, el("dt", {}, x.name), el("dd", { id: "state-" + name })));
   }
   $("controllers").append(
     el("span", { id: "bound-key", hidden: true }, el("span", { class: "line" }), "decoder’s bound"),
     el("span", { id: "ghost-key", hidden: true }, el("span", { class: "ghost" }), el("span", {})),
   );
+  buildChart();
   new ResizeObserver(() => render()).observe($("loss-chart"));
 }

@@ -55,6 +55,7 @@ export const app = {
   },
   shown: new Set(["decoder", "exact"]),
   playing: 0, // generation of the running play loop, 0 when stopped
+  pins: [], // {label, values}: losses of runs to compare with, at most four
   ghost: null, // {values, what}: the decoder's losses before the last change
   history: [], // runs to go back to
   work: null, // {k, of, since, cancelled} while rounds are computed
@@ -65,7 +66,8 @@ let generation = 0;
 const views = [];
 let frame = 0,
   failed = ""; // what the visitor was told of views that cannot be drawn
-export const onRender = (f) => views.push(f);
+// always is for those that need no round.
+export const onRender = (f, always = false) => views.push({ f, always });
 export function render() {
   frame ||= requestAnimationFrame((now) => {
     frame = 0;
@@ -74,10 +76,11 @@ export function render() {
 }
 // draw draws all views at once; one that fails does not keep the others from it.
 export function draw(now) {
-  if (!app.run || !decoderRound(current())) return;
-  for (const f of views)
+  if (!app.run) return;
+  const empty = !decoderRound(current());
+  for (const { f, always } of views)
     try {
-      f(now);
+      if (always || !empty) f(now);
     } catch (e) {
       if (failed === e.message) continue;
       console.error(e);
@@ -177,12 +180,19 @@ export async function reach(k) {
   const mine = app.run,
     work = { k: 0, of: k, since: performance.now(), cancelled: false };
   let drawn = work.since;
+  const tick = setInterval(render, 250); // also before the first round is there
   app.work = work;
   try {
     for (let j = 0; j < k; j++) {
       const names = [...app.shown].filter((n) => !mine.errors[n] && (mine.rounds[n] ||= []).length <= j);
       if (!names.length) continue;
-      const got = await engine.call("round", j, names);
+      let got;
+      try {
+        got = await engine.call("round", j, names);
+      } catch (e) {
+        if (app.run !== mine) return false; // the engine runs another problem by now
+        throw e;
+      }
       if (app.run !== mine) return false;
       take(mine, j, got);
       work.k = j + 1;
@@ -194,6 +204,7 @@ export async function reach(k) {
       }
     }
   } finally {
+    clearInterval(tick);
     if (app.work === work) {
       app.work = null;
       render();
@@ -208,7 +219,24 @@ function take(mine, j, got) {
   if (mine.errors.decoder) throw new Error(mine.errors.decoder);
 }
 
-let asked = 0;
+let asked = 0,
+  good = null; // what Cancel goes back to where a run has no round yet
+// cancel stops what is being computed within a second, if need be by another worker.
+export async function cancel() {
+  const { work, run } = app;
+  if (!work) return;
+  work.cancelled = true;
+  await new Promise((r) => setTimeout(r, 400));
+  if (app.work !== work) return; // it ended between two rounds
+  const none = !run.rounds.decoder?.length;
+  await engine.cancel("Stopped.");
+  if (none && good) {
+    await begin(good.settings, good.file, good.edits, true, good.cap);
+    afterStart();
+    return go(good.k, 0);
+  }
+  await back(run, app.pos);
+}
 // go shows stage of round k, unless another place or a stop was asked for on the
 // way. It returns whether it did.
 export async function go(k, stage) {
@@ -229,6 +257,7 @@ export async function go(k, stage) {
   }
   pos.k = k;
   pos.stage = stage;
+  if (run.rounds.decoder?.length) good = past();
   render();
   return true;
 }

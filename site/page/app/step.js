@@ -2,7 +2,7 @@
 // its actions, or a pair's query over its packets.
 
 import { $, act, atMost, el, palette, show, stillness } from "./base.js";
-import { app, current, decoderRound, render } from "./state.js";
+import { app, current, decoderRound, phaseAt, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
 import { bar, became, fixed, share, signed } from "./attention.js";
@@ -142,6 +142,7 @@ function drawActor() {
       gap === 0 ? "The row equals exact PMD to the last bit" : `The row differs from exact PMD by ${show(gap, 2)}`,
     ),
     app.run.settings.phi ? ", the mixture φ included." : ".",
+    phaseAt(app.pos.k).grid?.tiles[s] === "#" ? " This place is a wall: no move leads here, so its row changes nothing." : "",
   );
   if (app.shown.has("learned")) compare(current());
 }

@@ -88,7 +88,7 @@ export function drawStrip() {
     at = geometry(W),
     colours = placeColours(),
     w = rowOf(s),
-    y = HEIGHT - CELLS - 14,
+    y = HEIGHT - CELLS - 17,
     lit = app.view.lit ?? s,
     parts = [],
     rays = [];
@@ -122,7 +122,7 @@ export function drawStrip() {
   });
   rays.sort((a, b) => a[0] - b[0]);
   const text = (x, anchor, words) =>
-    el("text", { x, y: HEIGHT - 1, "text-anchor": anchor, "font-size": 12, fill: c.soft }, words);
+    el("text", { x, y: HEIGHT - 4, "text-anchor": anchor, "font-size": 12, fill: c.soft }, words);
   box.replaceChildren(
     el(
       "svg",
@@ -151,7 +151,7 @@ function drawHome(w, s) {
   $("home-kappa").replaceChildren(term("kappa", "κ"), ` = ${show(c.kappa, 3)}`);
   $("home").replaceChildren(
     el("b", {}, w ? (stays > 0.9995 && stays < 1 ? `all but ${show(1 - stays, 2)}` : percent(stays)) : "…"),
-    " of the attention stays at home, with the place’s own memories",
+    " of the attention stays at home, with its own memories",
     ...(stays < 0.99 ? [", ", el("span", { class: "leaks" }, `${percent(1 - stays)} leaks`)] : []),
     ". ",
     term("zeta"),
