@@ -8,7 +8,7 @@ import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
 import { engine } from "./engine.js";
 
-const HEIGHT = 84, // of the strip
+const HEIGHT = 76, // of the strip
   CELLS = 16, // of it the tokens
   WIDEST = 14, // of a ray that carries all of the attention
   LEAST = 1e-4; // of the attention that is drawn as a ray: less is thinner than a hair
