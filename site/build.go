@@ -56,6 +56,13 @@ func Build(out, weights string, whole bool, links Links) error {
 		return err
 	}
 	parts["learned"] = actor
+	formats, err := compile(root, "./wasm/formats")
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(filepath.Join(out, "formats.js"), fmt.Appendf(nil, "self.policyAttentionFormats(%q);\n", formats), 0o644); err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
 	if parts["links"], err = about(out, root, whole, links); err != nil {
 		return err
 	}
@@ -107,16 +114,8 @@ func sources(root string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	wasm, err := compile(root)
-	if err != nil {
-		return nil, err
-	}
-	small, err := zstd.CompressLevel(nil, wasm, zstd.BestCompression)
-	if err != nil {
-		return nil, fmt.Errorf("site: compressing the engine: %w", err)
-	}
-	parts["wasm"] = base64.StdEncoding.EncodeToString(small)
-	return parts, nil
+	parts["wasm"], err = compile(root, "./wasm")
+	return parts, err
 }
 
 // bundle returns the modules that the entry point imports as one script: a page
@@ -195,23 +194,31 @@ func Compress(out string) error {
 	return nil
 }
 
-// compile returns the page's engine. Outside this module functions are not
+// compile returns a program of the page, compressed, in base64. Outside this module functions are not
 // inlined, which makes the page 6 % smaller to transfer; the loops that take the
 // time are this module's.
-func compile(root string) ([]byte, error) {
+func compile(root, program string) (string, error) {
 	dir, err := os.MkdirTemp("", "site")
 	if err != nil {
-		return nil, fmt.Errorf("site: %w", err)
+		return "", fmt.Errorf("site: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "engine.wasm")
-	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-l", "-gcflags=icrl/...=", "-o", path, "./wasm")
+	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-l", "-gcflags=icrl/...=", "-o", path, program)
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("site: compiling the engine: %w\n%s", err, out)
+		return "", fmt.Errorf("site: compiling %s: %w\n%s", program, err, out)
 	}
-	return os.ReadFile(path)
+	wasm, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("site: %w", err)
+	}
+	small, err := zstd.CompressLevel(nil, wasm, zstd.BestCompression)
+	if err != nil {
+		return "", fmt.Errorf("site: compressing %s: %w", program, err)
+	}
+	return base64.StdEncoding.EncodeToString(small), nil
 }
 
 func hash(script string) string {

@@ -13,6 +13,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/mdpfile"
 )
 
 // TestGolden runs the library here and the page in the browser from the same
@@ -84,7 +85,7 @@ func (c golden) start(t *testing.T, got exported) (mdp.Problem, *mat.Dense) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exported, err := mdp.Decode(got.Problem)
+	exported, err := mdpfile.Decode("problem.json", got.Problem, mdpfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestLearnedActor(t *testing.T) {
 		b.set("#set-S", "5") // the same network takes it
 		b.wait(`run.settings.S === 5 && run.rounds.learned?.length && shown.has("learned")`)
 		data := b.download("#save", ".json")
-		if _, err := mdp.Decode(data); err != nil {
+		if _, err := mdpfile.Decode("problem.json", data, mdpfile.Options{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -28,6 +28,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"icrl/policyattention/mdpfile"
 )
 
 // Where the tests build the page and leave their pictures.
@@ -596,15 +598,15 @@ func TestHostileInput(t *testing.T) {
 	}
 	eval[bool](b, `(message(""), true)`)
 	for name, file := range map[string]struct{ data, want string }{
-		"empty.json":   {"", "not JSON"},
-		"script.json":  {"<script>alert(1)</script>", "not JSON"},
+		"empty.json":   {"", "JSON"},
+		"script.json":  {"<script>alert(1)</script>", "JSON"},
 		"huge.json":    {strings.Repeat(" ", 100<<20), "MB"},
-		"nan.json":     {`{"gamma": 0.9, "P": [[[1],[1]]], "r": [[null, 1]]}`, "numbers"},
+		"nan.json":     {`{"gamma": 0.9, "P": [[[1],[1]]], "r": [["1", 1]]}`, "number"},
 		"sum.json":     {`{"gamma": 0.9, "P": [[[0.5],[1]]], "r": [[0, 1]]}`, "sums to 0.5"},
 		"gamma.json":   {`{"gamma": 1, "P": [[[1],[1]]], "r": [[0, 1]]}`, "gamma"},
-		"large.json":   {`{"gamma": 0.9, "P": [], "r": [` + strings.Repeat("[0,0],", 99) + `[0,0]]}`, "100"},
-		"unknown.json": {`{"gamma": 0.9, "P": [[[1],[1]]], "r": [[0, 1]], "x": 1}`, "unknown field"},
-		"deep.json":    {strings.Repeat("[", 100000) + strings.Repeat("]", 100000), "gamma"},
+		"large.json":   {`{"gamma": 0.9, "P": [], "r": [` + strings.Repeat("[0,0],", 99) + `[0,0]]}`, "[S][A][S]"},
+		"unknown.json": {`{"gamma": 0.9, "P": [[[1],[1]]], "r": [[0, 1]], "x": 1}`, "unknown name"},
+		"deep.json":    {strings.Repeat("[", 100000) + strings.Repeat("]", 100000), "object"},
 	} {
 		b.upload("#load", name, []byte(file.data))
 		b.said(file.want)
@@ -625,6 +627,54 @@ func TestHostileInput(t *testing.T) {
 	b.said("Discount")
 	if now := eval[string](b, state); now != was {
 		t.Errorf("refused settings changed the state from %s to %s", was, now)
+	}
+}
+
+// TestFormats: problems from files of every kind are, in the page, what the library reads, and their Q* is
+// the library's to 1e-9 of its size (the solves add in another order).
+func TestFormats(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	b.open(server.URL + "/#T=2")
+	read := 0
+	for _, name := range []string{
+		"aima4x3.json", "aima4x3.npz", "cancer.json", "cancer.npz", "deepsea5.npz", "forest3.json", "forest3.npz", "inventory-mask-100.json",
+		"masked.npz", "riverswim.json", "riverswim.npz", "shuttle95.json", "small-issue39.json", "small-issue39.npz", "triplets.npz", "two-state-infeasible-inf.json", "whole.npz",
+	} {
+		path := "../policyattention/mdpfile/testdata/" + name
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := mdpfile.Read(path, mdpfile.Options{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		optimum, err := want.MDP.Optimal()
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		eval[bool](b, `(message(""), $("yours-said").textContent = "", true)`)
+		b.upload("#load", name, data)
+		b.wait(`$("yours-said").textContent || $("message-text").textContent`)
+		if got := message(b); got != "" {
+			t.Errorf("%s: %s", name, got)
+			continue
+		}
+		read++
+		got := eval[[]float64](b, `[...phaseAt(0).qstar].map(v => v === -Infinity ? -1e300 : v)`)
+		for i, v := range optimum.Q.RawMatrix().Data {
+			if math.IsInf(v, -1) {
+				v = -1e300
+			}
+			if math.Abs(got[i]-v) > 1e-9*math.Max(1, math.Abs(v)) {
+				t.Errorf("%s: Q*[%d] is %v in the page, %v in the library", name, i, got[i], v)
+				break
+			}
+		}
+	}
+	if read < 15 {
+		t.Errorf("the page took %d files", read)
 	}
 }
 

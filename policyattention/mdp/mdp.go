@@ -270,3 +270,12 @@ func UniformPolicy(states, actions int) *mat.Dense {
 	}
 	return pi
 }
+
+// ToRows returns the rows of x as slices that share its memory.
+func ToRows(x *mat.Dense) [][]float64 {
+	rows := make([][]float64, x.RawMatrix().Rows)
+	for i := range rows {
+		rows[i] = x.RawRowView(i)
+	}
+	return rows
+}

@@ -1,7 +1,6 @@
 package mdp
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -256,72 +255,6 @@ func TestRefused(t *testing.T) {
 			t.Errorf("the policy %v was accepted", pi)
 		}
 	}
-}
-
-func TestJSON(t *testing.T) {
-	problems, err := SparseTransitions.Draw(5, 4, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var buf bytes.Buffer
-	if err := Encode(&buf, problems[0]); err != nil {
-		t.Fatal(err)
-	}
-	back, err := Decode(buf.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if back.MDP.Gamma != problems[0].MDP.Gamma || !mat.Equal(back.MDP.DenseP(), problems[0].MDP.DenseP()) ||
-		!mat.Equal(back.MDP.R, problems[0].MDP.R) || !mat.Equal(back.Pi0, problems[0].Pi0) {
-		t.Error("the problem changed on its way through JSON")
-	}
-	uniform, err := Decode([]byte(`{"gamma":0.5,"P":[[[1]]],"r":[[2]]}`))
-	if err != nil || uniform.Pi0.At(0, 0) != 1 {
-		t.Errorf("without pi0: %v, %v", uniform.Pi0, err)
-	}
-	for _, test := range []struct{ in, want string }{
-		{``, "EOF"},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "not the JSON of an MDP"},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]]} x`, "follows"},
-		{`{"P":[[[1]]],"r":[[2]]}`, `"gamma" is missing`},
-		{`{"gamma":0.5,"r":[[2]]}`, `"P" or "r" is missing`},
-		{`{"gamma":0.5,"P":[[[1]],[[1]]],"r":[[2]]}`, `"P" has 2 states`},
-		{`{"gamma":0.5,"P":[[[1],[1]]],"r":[[2]]}`, `"P"[0] has 2 actions`},
-		{`{"gamma":0.5,"P":[[[1,0]]],"r":[[2]]}`, `"P"[0][0] has 2 successors`},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[1,2]]}`, "policy is [1, 2]"},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[0.5]]}`, "sums to 0.5"},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi":[[1]]}`, `unknown name "pi"`},
-		{`{"gamma":0.5,"P":[[[1]]],"R":[[2]]}`, `unknown name "R"`},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"gamma":0.7}`, `"gamma" stands twice`},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[null]]}`, `"r" holds null`},
-		{`{"gamma":null,"P":[[[1]]],"r":[[2]]}`, `"gamma" holds null`},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[[2]]]}`, `"r" holds array`},
-		{`{"gamma":0.5,"P":[[["1"]]],"r":[[2]]}`, `"P" holds string`},
-		{`{"gamma":0.5,"P":[[[1]]],"r":[[NaN]]}`, `"r": invalid character 'N'`},
-		{`[]`, "it starts with ["},
-		{`{"gamma":1,"P":[[[1]]],"r":[[2]]}`, "gamma is 1"},
-	} {
-		if _, err := Decode([]byte(test.in)); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one with %q", test.in, err, test.want)
-		}
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"gamma":0.5,"P":[[[1]]],"r":[[2]],"pi0":[[1]]}`))
-	f.Add([]byte(`{"gamma":0.9,"P":[[[1,0],[0,1]],[[0.5,0.5],[0,1]]],"r":[[0,1],[1,0]]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		problem, err := Decode(data)
-		if err != nil {
-			return
-		}
-		if _, err := New(problem.MDP.Gamma, problem.MDP.DenseP(), problem.MDP.R); err != nil {
-			t.Errorf("decoded an invalid MDP: %v", err)
-		}
-		if err := problem.MDP.CheckPolicy(problem.Pi0); err != nil {
-			t.Errorf("decoded an invalid policy: %v", err)
-		}
-	})
 }
 
 func BenchmarkPolicyValue(b *testing.B) {

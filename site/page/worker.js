@@ -1,5 +1,5 @@
 // The worker: Go's runtime support (wasm_exec.js) comes before this text. It is
-// sent the engine once, WebAssembly compressed by Zstandard, then calls {id, op, args},
+// sent the program once, WebAssembly compressed by Zstandard, then calls {id, op, args},
 // and answers each with {id, value} or {id, error}.
 
 import { decompress } from "./fzstd.js";

@@ -15,6 +15,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/mdpfile"
 	"icrl/policyattention/seed"
 )
 
@@ -136,7 +137,7 @@ func TestApply(t *testing.T) {
 // and its optimum with a known value: 0.542 at the start for γ = 0.99.
 func TestFrozenLake(t *testing.T) {
 	data := testkit.Must(os.ReadFile("../../scripts/testdata/frozenlake-4x4.json"))(t)
-	want := testkit.Must(mdp.Decode(data))(t)
+	want := testkit.Must(mdpfile.Decode("problem.json", data, mdpfile.Options{}))(t)
 	s := settings()
 	s.Preset, s.Gamma = FrozenLake, 0.99
 	e := start(t, s)

@@ -1,57 +1,93 @@
-// The worker and calls to it.
+// Workers that run a program of WebAssembly, and calls to them.
 
 import { $, bytesOf, message } from "./base.js";
 
-const pending = new Map();
-let worker = null,
-  wasm = null, // its bytes, for another worker
-  next = 0;
-
-export const engine = {
-  compute: 0, // milliseconds in the worker
-  // start hands the engine in the page to a new worker.
-  async start() {
-    if (!wasm) {
-      wasm = bytesOf($("wasm").textContent);
-      $("wasm").textContent = "";
-    }
-    const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" }));
-    worker = new Worker(url);
+// Program is a worker that runs one program; what it exports is called by name.
+class Program {
+  compute = 0; // milliseconds in the worker
+  #pending = new Map();
+  #worker = null;
+  #next = 0;
+  // run hands the program's compressed bytes to a new worker.
+  async run(wasm) {
+    const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" })),
+      worker = (this.#worker = new Worker(url));
     await new Promise((resolve, reject) => {
       worker.onerror = (e) => reject(new Error(e.message || "the worker did not start"));
       worker.onmessage = ({ data }) => {
         if (data.ready) return resolve();
-        if (!data.stopped) return settle(data);
+        if (!data.stopped) return this.#settle(data);
         reject(new Error(data.error));
-        fail("the engine has stopped; reload the page");
+        this.#fail(new Error("the engine has stopped; reload the page"));
+        message("The engine has stopped; reload the page.");
       };
       worker.postMessage({ wasm });
     });
     URL.revokeObjectURL(url);
-  },
-  // cancel ends what the worker does, at once, and starts another one, which has no run.
-  async cancel(why) {
-    worker.terminate();
-    for (const call of pending.values()) call.reject(Object.assign(new Error(why), { cancelled: true }));
-    pending.clear();
-    await engine.start();
-  },
+  }
+  // end stops the worker at once; calls that wait fail with why.
+  end(why) {
+    this.#worker.terminate();
+    this.#fail(Object.assign(new Error(why), { cancelled: true }));
+  }
   call(op, ...args) {
     return new Promise((resolve, reject) => {
-      pending.set(++next, { resolve, reject });
-      worker.postMessage({ id: next, op, args });
+      this.#pending.set(++this.#next, { resolve, reject });
+      this.#worker.postMessage({ id: this.#next, op, args });
     });
-  },
-};
-function settle(data) {
-  const call = pending.get(data.id);
-  pending.delete(data.id);
-  engine.compute += data.ms;
-  if (data.error) call.reject(new Error(data.error));
-  else call.resolve(data.value);
+  }
+  #settle(data) {
+    const call = this.#pending.get(data.id);
+    this.#pending.delete(data.id);
+    this.compute += data.ms;
+    if (data.error) call.reject(new Error(data.error));
+    else call.resolve(data.value);
+  }
+  #fail(error) {
+    for (const call of this.#pending.values()) call.reject(error);
+    this.#pending.clear();
+  }
 }
-function fail(why) {
-  message(why);
-  for (const call of pending.values()) call.reject(new Error(why));
-  pending.clear();
+
+let wasm = null; // the engine's bytes, for another worker
+export const engine = Object.assign(new Program(), {
+  start() {
+    if (!wasm) {
+      wasm = bytesOf($("wasm").textContent);
+      $("wasm").textContent = "";
+    }
+    return engine.run(wasm);
+  },
+  // cancel ends what the worker does and starts another one, which has no run.
+  cancel(why) {
+    engine.end(why);
+    return engine.start();
+  },
+});
+
+// The reader of all formats, fetched when a file needs it.
+let reader = null;
+const load = async () => {
+  const program = new Program();
+  await program.run(bytesOf(await scriptOf("formats.js", "policyAttentionFormats")));
+  return program;
+};
+// decodeFile reads a problem from a file of any format: {states, actions, gamma, p, r, pi0, notes}.
+export async function decodeFile(name, bytes, layout = "") {
+  reader ||= load().catch((e) => {
+    reader = null;
+    throw e;
+  });
+  return (await reader).call("decode", name, bytes, layout);
+}
+// scriptOf returns what a script beside the page hands to the function of that name: a page opened from
+// a file may fetch nothing else.
+export function scriptOf(file, name) {
+  return new Promise((resolve, reject) => {
+    const fail = () => reject(new Error(`${file} could not be loaded; it lies beside this page.`)),
+      script = document.createElement("script");
+    self[name] = resolve; // called by the script, before its load event
+    Object.assign(script, { src: file, onload: fail, onerror: fail });
+    document.head.append(script);
+  });
 }

@@ -1,6 +1,7 @@
 // Files: loading and saving a problem, exporting the run.
 
-import { $, act, el } from "./base.js";
+import { $, act, aside, el, plural, show } from "./base.js";
+import { decodeFile } from "./engine.js";
 import { app, phaseAt, restart } from "./state.js";
 import { picture } from "./picture.js";
 
@@ -11,61 +12,60 @@ async function loadFile(file) {
     throw new Error(
       `${file.name} is ${Math.round(file.size / 1e6)} MB; a problem of 64 states and 16 actions has less than ${MAX_FILE / 1e6}. Nothing was changed.`,
     );
-  let x;
-  try {
-    x = JSON.parse(await file.text());
-  } catch (e) {
-    throw new Error(`${file.name} is not JSON: ${e.message.slice(0, 80)}. Nothing was changed.`);
-  }
-  const problem = readProblem(x);
-  const settings = {
-    ...app.run.settings,
-    preset: "file",
-    S: problem.states,
-    A: problem.actions,
-    gamma: problem.gamma,
-    rmax: 0,
-  };
-  await restart(settings, problem, [], { what: "of the problem before" }).catch((e) => {
-    throw new Error(`${e.message}. Nothing was changed.`);
-  });
+  await take(file.name, new Uint8Array(await file.arrayBuffer()));
 }
-// readProblem turns the project's JSON of an MDP into tables; the library checks them.
-function readProblem(x) {
-  const bad = (why) => new Error(`This is not the JSON of an MDP: ${why}. Nothing was changed.`);
-  if (!x || typeof x !== "object" || Array.isArray(x)) throw bad("want an object with gamma, P and r");
-  for (const key of Object.keys(x))
-    if (!["gamma", "P", "r", "pi0"].includes(key))
-      throw bad(`there is an unknown field “${key.slice(0, 40)}”`);
-  if (typeof x.gamma !== "number") throw bad("gamma is missing or not a number");
-  const states = Array.isArray(x.r) ? x.r.length : 0,
-    actions = states && Array.isArray(x.r[0]) ? x.r[0].length : 0;
-  if (states < 1 || actions < 2 || states > 64 || actions > 16)
-    throw bad(`r is ${states} by ${actions}, the page takes 1 to 64 states and 2 to 16 actions`);
-  const table = (name, rows, n, m) => {
-    if (!Array.isArray(rows) || rows.length !== n)
-      throw bad(`${name} has ${rows?.length ?? "no"} rows, want ${n}`);
-    return rows.flatMap((row) => {
-      if (!Array.isArray(row) || row.length !== m || row.some((v) => typeof v !== "number"))
-        throw bad(`a row of ${name} is not ${m} numbers`);
-      return row;
-    });
-  };
-  const r = table("r", x.r, states, actions);
-  if (!Array.isArray(x.P) || x.P.length !== states) throw bad(`P does not have ${states} states`);
-  const p = x.P.flatMap((rows, s) => table(`P[${s}]`, rows, actions, states));
-  const pi0 =
-    x.pi0 === undefined || x.pi0 === null
-      ? Array(states * actions).fill(1 / actions)
-      : table("pi0", x.pi0, states, actions);
-  return {
-    states,
-    actions,
-    gamma: x.gamma,
-    p: Float64Array.from(p),
-    r: Float64Array.from(r),
-    pi0: Float64Array.from(pi0),
-  };
+// take runs the problem in a file's bytes.
+async function take(name, bytes) {
+  const said = (e) => new Error(`${e.message.replace(/^mdp(file)?: /, "").replace(/[.]$/, "")}. Nothing was changed.`);
+  try {
+    const problem = await decodeFile(name, bytes, $("layout").value);
+    await restart(
+      { ...app.run.settings, preset: "file", S: problem.states, A: problem.actions, gamma: problem.gamma, rmax: 0 },
+      problem,
+      [],
+      { what: "of the problem before" },
+    );
+    $("yours-said").textContent = [
+      `${name}: ${plural(problem.states, "state")}, ${plural(problem.actions, "action")}, γ = ${show(problem.gamma)}.`,
+      ...problem.notes.map((n) => n.replace(/[.]?$/, ".")),
+      `The same numbers in a shell: policyattention solve --mdp ${name} --eta ${app.run.settings.eta}`,
+    ].join(" ");
+  } catch (e) {
+    throw said(e);
+  }
+}
+// check says while one types what is wrong with the text.
+const EXAMPLE = `# gamma: 0.9
+state,action,next,probability,reward
+home,walk,shop,1,0
+home,stay,home,1,1
+shop,walk,home,0.9,3
+shop,walk,shop,0.1,0
+shop,stay,shop,1,0.5`;
+const nameOf = (text) => (/^\s*[{[]/.test(text) ? "pasted.json" : /^\s*(discount|states)\s*:/m.test(text) ? "pasted.MDP" : "pasted.csv");
+const pasted = () => [nameOf($("yours").value), new TextEncoder().encode($("yours").value)];
+async function check() {
+  if (!$("yours").value.trim()) return ($("yours-said").textContent = "");
+  try {
+    const p = await decodeFile(...pasted(), $("layout").value);
+    $("yours-said").textContent = `It can be read: ${plural(p.states, "state")}, ${plural(p.actions, "action")}, γ = ${show(p.gamma)}.`;
+  } catch (e) {
+    $("yours-said").textContent = e.message;
+  }
+}
+function buildYours() {
+  let timer = 0;
+  $("yours").addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => aside(check), 400);
+  });
+  $("yours-example").addEventListener("click", () =>
+    act(() => {
+      $("yours").value = EXAMPLE;
+      return check();
+    }),
+  );
+  $("yours-run").addEventListener("click", () => act(() => take(...pasted())));
 }
 const rowsOf = (x, m) =>
   Array.from({ length: x.length / m }, (_, i) => Array.from(x.subarray(i * m, (i + 1) * m)));
@@ -159,6 +159,7 @@ async function exportAs(kind) {
 }
 
 export function buildFiles() {
+  buildYours();
   for (const b of document.querySelectorAll("[data-export]"))
     b.addEventListener("click", () => act(() => exportAs(b.dataset.export)));
   $("load").addEventListener("change", ({ target }) => {

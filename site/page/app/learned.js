@@ -1,7 +1,7 @@
 // The trained actor for any problem: where its weights come from.
 
-import { bytesOf, el } from "./base.js";
-import { engine } from "./engine.js";
+import { bytesOf } from "./base.js";
+import { engine, scriptOf } from "./engine.js";
 
 // weights tells where this copy of the page has them, and once the engine holds
 // them their label.
@@ -17,7 +17,7 @@ export const loadLearned = () =>
 // nothing else, from a script beside it. They are what the page was built with, or
 // are not taken.
 async function load() {
-  const bytes = read(weights.weights || (await scriptOf(weights.file))),
+  const bytes = read(weights.weights || (await scriptOf(weights.file, "policyAttentionWeights"))),
     digest = await engine.call("digest", bytes);
   if (digest !== weights.sha256)
     throw new Error(
@@ -33,14 +33,6 @@ function read(text) {
   } catch {
     return new Uint8Array(); // it is no base64, and its digest not the wanted one
   }
-}
-function scriptOf(file) {
-  return new Promise((resolve, reject) => {
-    const fail = () =>
-      reject(new Error(`The weights ${file} could not be loaded; they lie beside this page.`));
-    self.policyAttentionWeights = resolve; // called by the script, before its load event
-    document.head.append(el("script", { src: file, onload: fail, onerror: fail }));
-  });
 }
 // tensorsOf reads a safetensors file: the length of its header, the header, and
 // the tensors' bytes. Its digest is known, so it is as it should be.

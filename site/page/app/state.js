@@ -252,8 +252,9 @@ export async function go(k, stage) {
   } catch (e) {
     if (!e.cancelled || app.run !== run) throw e;
     if (mine !== asked) return false;
-    [k, stage] = [Math.max(0, (run.rounds.decoder?.length || 1) - 1), 0];
-    message(e.message, "notice");
+    const done = run.rounds.decoder?.length || 0;
+    [k, stage] = [Math.max(0, done - 1), 0];
+    message(`Stopped after ${plural(done, "round")}.`, "notice");
   }
   pos.k = k;
   pos.stage = stage;
@@ -328,7 +329,17 @@ export async function restart(settings, file, edits, { k = 0, what = "", quiet =
     if (kept) app.ghost = kept;
   }
   afterStart();
-  await go(Math.min(k, settings.T), 0);
+  try {
+    await go(Math.min(k, settings.T), 0);
+  } catch (e) {
+    if (!before || app.run.rounds.decoder?.length) throw e;
+    if (!quiet) app.history.pop();
+    // There is nothing to see of this run: the one before comes back.
+    await begin(before.settings, before.file, before.edits, true, before.cap);
+    afterStart();
+    await go(before.k, 0);
+    throw e;
+  }
   if (dropped.length)
     message(
       `Dropped ${plural(dropped.length, "change")} of the problem that did not fit; Undo restores the previous run.`,
