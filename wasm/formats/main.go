@@ -39,7 +39,7 @@ func main() {
 		return tables(problem)
 	}))
 	js.Global().Set("engine", api) // as the worker calls every program
-	select {} // decode stays callable
+	select {}                      // decode stays callable
 }
 
 // tables returns {states, actions, gamma, p, r, pi0, notes}: P [S·A, S], r and π₀ [S, A], row-major.
