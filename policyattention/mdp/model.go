@@ -359,7 +359,7 @@ func (m *MDP) warnOfPenalty() {
 			}
 		}
 	}
-	if s*a > 1 && rest > 0 && -low >= penalty*rest {
+	if s*a > 1 && rest > 0 && -low > penalty*rest {
 		m.warn("the reward %.4g (state %d, action %d) dwarfs all others, which are at most %.4g in size. If it marks an action "+
 			"that does not exist, say so by a mask: a reward of −∞ (a cost of +∞). Otherwise a loss in units of it looks small "+
 			"for policies that are useless", low, at/a, at%a, rest)

@@ -62,7 +62,7 @@ const (
 // Gauss–Seidel sweeps go up and down the states in turn, with a solve now and then, until nothing
 // changes by more than rounding. It returns values [S] that are nearly those of the policy. At γ = 1 it
 // starts from the value of the policy, which surely ends, and so do then all that it comes to.
-func (m *MDP) sweep(policy []int) ([]double, error) {
+func (m *MDP) sweep(policy []int) []double {
 	n, a := m.R.Dims()
 	v, terminal := make([]float64, n), m.isTerminal()
 	value := func(s, j int) float64 { return m.R.At(s, j) + float64(m.Gamma*m.Expect(s, j, v)) }
@@ -92,12 +92,12 @@ func (m *MDP) sweep(policy []int) ([]double, error) {
 			if round > 0 || m.Gamma < 1 {
 				changed = false
 				pass(round%2 == 1, improve)
-				if !changed {
-					return doubles(v), nil
-				}
 			}
 			for sweep := range evaluations {
 				pass(sweep%2 == 0, evaluate)
+			}
+			if round > 0 && !changed {
+				break
 			}
 		}
 		pi := m.greedy(policy)
@@ -106,8 +106,14 @@ func (m *MDP) sweep(policy []int) ([]double, error) {
 		for s, x := range rest {
 			v[s] += x
 		}
+		changed = false
+		pass(false, improve)
+		pass(true, improve)
+		if !changed {
+			break
+		}
 	}
-	return doubles(v), nil
+	return doubles(v)
 }
 
 // howard is policy iteration as in a textbook. An action replaces the current one only when
@@ -156,9 +162,7 @@ func (m *MDP) Optimal() (*Optimum, error) {
 	var err error
 	switch {
 	case m.States() > direct:
-		if v, err = m.unmetered().sweep(policy); err != nil {
-			return nil, err
-		}
+		v = m.unmetered().sweep(policy)
 	case 1-m.Gamma >= ordinary:
 		if start, iterations, err = m.howard(policy); err != nil {
 			return nil, err
@@ -199,7 +203,7 @@ func (e *exactly) confirms(q *mat.Dense) bool {
 }
 
 const (
-	// mostIterations is a cap that turns an unforeseen cycle into an error.
+	// mostIterations is a cap on policy iteration; the stated error is then that of where it was.
 	mostIterations = 1000
 	// underflow is more than what is lost of an advantage because no number is so small.
 	underflow = 0x1p-1040
@@ -212,9 +216,9 @@ func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 	e.Policy, e.optimal = policy, make([]bool, n*a)
 	advantages := make([]double, n*a)
 	goal := m.goal()
-	tolerance := 16 * goal // of an advantage, as a share of what is added up
-	if n > direct {        // smaller ones change no value by more than rounding
-		tolerance = max(tolerance, 0x1p-48*(1-m.Gamma))
+	tolerance, most := 16*goal, mostIterations // of an advantage, as a share of what is added up
+	if n > direct {                            // smaller ones change no value by more than rounding
+		tolerance, most = max(tolerance, 0x1p-48*(1-m.Gamma)), 30
 	}
 	for e.Iterations = 1; ; e.Iterations++ {
 		pi := m.greedy(policy)
@@ -222,12 +226,13 @@ func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last, _ := m.refine(pi, solve, v, goal); !(last <= wrong) && n <= fallback {
+		last, _ := m.refine(pi, solve, v, goal)
+		if !(last <= wrong) && n <= fallback {
 			if solve, err = m.system(pi).factors(); err != nil {
 				return nil, err
 			}
 			clear(v)
-			m.refine(pi, solve, v, goal)
+			last, _ = m.refine(pi, solve, v, goal)
 		}
 		changed := false
 		e.Q = m.values(v, advantages, e.size)
@@ -239,13 +244,10 @@ func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 				}
 			}
 			if i := s*a + best; advantages[i].minus(advantages[now]) > tolerance*(e.size[i]+e.size[now])+underflow {
-				policy[s], changed = best, true
+				e.Policy[s], changed = best, true
 			}
 		}
-		if changed && e.Iterations == mostIterations {
-			return nil, fmt.Errorf("mdp: policy iteration at γ=%v did not settle in %d rounds", m.Gamma, mostIterations)
-		}
-		if !changed {
+		if !changed || !(last <= wrong) || e.Iterations == most {
 			return e, m.conclude(e, advantages, tolerance, solve)
 		}
 	}
