@@ -103,6 +103,24 @@ func cycle(t testing.TB, s int, gamma float64) *MDP {
 	return testkit.Must(model.Build())(t)
 }
 
+// swim is RiverSwim (Strehl and Littman, 2008) of s states: optimal play far from the
+// right end hangs on values that come from there.
+func swim(t testing.TB, s int, gamma float64) *MDP {
+	t.Helper()
+	model := Model{Gamma: gamma, R: mat.NewDense(s, 2, nil)}
+	for i := range s {
+		model.P.Add(max(i-1, 0), 1)
+		model.P.EndRow()
+		model.P.Add(max(i-1, 0), .05)
+		model.P.Add(i, .6)
+		model.P.Add(min(i+1, s-1), .35)
+		model.P.EndRow()
+	}
+	model.R.Set(0, 0, .005)
+	model.R.Set(s-1, 1, 1)
+	return testkit.Must(model.Build())(t)
+}
+
 func BenchmarkOptimal(b *testing.B) {
 	for _, x := range []struct {
 		name string
@@ -112,6 +130,7 @@ func BenchmarkOptimal(b *testing.B) {
 		{"forest S=5000", func() *MDP { return forest(b, 5000, .99) }},
 		{"scattered S=1e5", func() *MDP { return scattered(b, 100_000, 4, 5, .99) }},
 		{"cycle S=1e5 γ=.9999", func() *MDP { return cycle(b, 100_000, .9999) }},
+		{"RiverSwim S=2e4 γ=.9999", func() *MDP { return swim(b, 20_000, .9999) }},
 		{"grid S=1e4", func() *MDP { return grid(b, 100, .99, false) }},
 		{"grid S=1e4 to a goal", func() *MDP { return grid(b, 100, .99, true) }},
 		{"grid S=1e4 to a goal γ=1", func() *MDP { return grid(b, 100, 1, true) }},

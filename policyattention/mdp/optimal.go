@@ -65,7 +65,18 @@ const (
 func (m *MDP) sweep(policy []int) []double {
 	n, a := m.R.Dims()
 	v, terminal := make([]float64, n), m.isTerminal()
-	value := func(s, j int) float64 { return m.R.At(s, j) + float64(m.Gamma*m.Expect(s, j, v)) }
+	value := func(s, j int) float64 { // of action j until it leaves s
+		sum, stays := m.R.At(s, j), 0.0
+		states, p := m.Successors(s, j)
+		for k, t := range states {
+			if int(t) == s {
+				stays = m.Gamma * p[k]
+			} else {
+				sum += float64(m.Gamma * p[k] * v[t])
+			}
+		}
+		return sum / (1 - stays)
+	}
 	pass := func(down bool, visit func(s int)) {
 		for i := range n {
 			if down {
