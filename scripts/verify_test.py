@@ -5,13 +5,11 @@ import gzip
 import hashlib
 import json
 import pathlib
-import re
 import shutil
 import tempfile
 import unittest
 
 import numpy as np
-from safetensors.numpy import save_file
 
 import verify
 
