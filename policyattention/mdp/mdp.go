@@ -13,7 +13,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -102,31 +101,6 @@ func (m *MDP) DenseP() *mat.Dense {
 		}
 	}
 	return p
-}
-
-// single is how far the sum of a row of single precision may lie from one.
-const single = 1e-5
-
-// NormalizeRows divides each row of pi by its sum, in place: the rows of a policy
-// or of transitions that were computed or stored in single precision then lie
-// within Tolerance. It returns an error, and changes nothing, where a row is not a probability
-// distribution within 1e-5.
-func NormalizeRows(pi *mat.Dense) error {
-	if pi == nil {
-		return errors.New("mdp: the table to normalize is missing")
-	}
-	sums := make([]float64, pi.RawMatrix().Rows)
-	for i := range sums {
-		row := pi.RawRowView(i)
-		sums[i] = floats.Sum(row)
-		if !(math.Abs(sums[i]-1) <= single) || floats.Min(row) < 0 {
-			return fmt.Errorf("mdp: row %d is no probability distribution to single precision: it sums to %.12g and holds %v", i, sums[i], floats.Min(row))
-		}
-	}
-	for i, sum := range sums {
-		floats.Scale(1/sum, pi.RawRowView(i))
-	}
-	return nil
 }
 
 // States returns the number of states S.

@@ -337,29 +337,6 @@ func TestNewCopies(t *testing.T) {
 	}
 }
 
-func TestNormalizeRows(t *testing.T) {
-	third := float64(float32(1) / 3)
-	pi := mat.NewDense(2, 3, []float64{third, third, third, 1, 0, 0})
-	if err := CheckRows("policy", pi); err == nil {
-		t.Error("thirds of single precision sum to one")
-	}
-	if err := NormalizeRows(pi); err != nil {
-		t.Error(err)
-	}
-	if err := CheckRows("policy", pi); err != nil {
-		t.Error(err)
-	}
-	for _, row := range [][]float64{{.5, .4}, {1.5, -.5}, {math.NaN(), 1}, {math.Inf(1), 0}} {
-		pi := mat.NewDense(1, 2, slices.Clone(row))
-		if err := NormalizeRows(pi); err == nil || pi.At(0, 1) != row[1] {
-			t.Errorf("%v was normalized: %v", row, err)
-		}
-	}
-	if err := NormalizeRows(nil); err == nil {
-		t.Error("nothing was normalized")
-	}
-}
-
 // TestViews builds an MDP from views of wider matrices, whose hidden entries
 // are none of its.
 func TestViews(t *testing.T) {
