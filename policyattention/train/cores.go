@@ -4,40 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"time"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer/engine"
 )
 
-// cores makes the steps of a job on the processor cores of a backend xla:cpu. A
-// batch is taken through the network in parts, each by one core, and then every
-// core makes the optimizer's step with the mean of their gradients. How many cores there are
-// changes no bit: a part is the same program on any core, and the order of the sum is that of
-// the parts.
+// cores makes the steps of a job on the processor cores of a backend xla:cpu. A batch is taken
+// through the network in parts, each by one core; package engine makes the optimizer's step with the
+// mean of their gradients. How many cores there are changes no bit: a part is the same program on
+// any core, and the order of the sum is that of the parts.
 type cores struct {
-	job   Job
-	step  int // steps made
-	parts int // of a batch
-	lanes []*lane
-	quick bool // a step takes less than a tenth of a second
+	*engine.Optimizer
+	job       Job
+	step      int // steps made
+	lanes     []*lane
+	gradients [][]float32 // of each part of a batch
 }
 
-// lane is a core and its own copy of the run.
+// lane is a core with its own copy of the data.
 type lane struct {
 	*backend.Core
-	differentiate, update *Exec
-	state, arrays         []*tensors.Tensor // params, m, v, average; those of Batches.Data
-	// Gradients of all parts, [parts, Size], of even and of odd steps: another core
-	// can be a step ahead with its own.
-	gradients [2]*tensors.Tensor
+	differentiate *Exec
+	arrays        []*tensors.Tensor
 }
 
 // newCores moves a job to as many cores as there are.
@@ -55,11 +48,14 @@ func newCores(b compute.Backend, j Job, s *state) (*cores, error) {
 		own[len(own)-1].Close()
 		own = own[:len(own)-1]
 	}
-	c := &cores{job: j, step: s.step, parts: parts}
+	c := &cores{Optimizer: j.optimizer(s), job: j, step: s.step}
+	for range parts {
+		c.gradients = append(c.gradients, make([]float32, len(s.params)))
+	}
 	for _, core := range own {
 		c.lanes = append(c.lanes, &lane{Core: core})
 	}
-	if err := c.each(func(_ int, l *lane) error { return l.start(j, data, s, parts) }); err != nil {
+	if err := c.each(func(_ int, l *lane) error { return l.start(j, data) }); err != nil {
 		c.finalize()
 		return nil, err
 	}
@@ -76,24 +72,15 @@ func (c *cores) each(f func(i int, l *lane) error) error {
 }
 
 // start moves the run to a core.
-func (l *lane) start(j Job, data []*tensors.Tensor, s *state, parts int) (err error) {
+func (l *lane) start(j Job, data []*tensors.Tensor) (err error) {
 	for _, x := range data {
 		own, err := x.LocalClone()
 		if err != nil {
 			return fmt.Errorf("train: copying data: %w", err)
 		}
 		l.arrays = append(l.arrays, own)
-	}
-	l.state = s.tensors()
-	for _, x := range slices.Concat(l.arrays, l.state) {
-		if err := move(x, l.Backend, 0); err != nil {
+		if err := move(own, l.Backend, 0); err != nil {
 			return err
-		}
-	}
-	for turn := range l.gradients {
-		l.gradients[turn], err = tensors.FromShapeForBackend(l.Backend, 0, shapes.Make(dtypes.Float32, parts, len(s.params)))
-		if err != nil {
-			return fmt.Errorf("train: %w", err)
 		}
 	}
 	l.differentiate, err = NewExec(l.Backend, func(inputs []*Node) (loss, gradient *Node) {
@@ -103,80 +90,43 @@ func (l *lane) start(j Job, data []*tensors.Tensor, s *state, parts int) (err er
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
-	l.update, err = NewExec(l.Backend, func(inputs []*Node) []*Node {
-		gradient := func(i int) *Node { return Reshape(Slice(inputs[batchInput], AxisElem(i)), -1) }
-		sum := gradient(0)
-		for i := 1; i < parts; i++ {
-			sum = Add(sum, gradient(i))
-		}
-		return j.apply(inputs[:batchInput], DivScalar(sum, float64(parts)))
-	})
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
 	return nil
 }
 
-// call is how many steps the cores make without the rest of the program, which has
-// to see to interruptions.
-func (c *cores) call() int {
-	if c.quick {
-		return 4
-	}
-	return 1
-}
+func (c *cores) call() int { return 1 }
 
 func (c *cores) steps(n int) ([][]float32, error) {
-	batches := make([][][]*tensors.Tensor, n) // by step and part
-	for k := range batches {
-		var err error
-		if batches[k], err = c.job.batches(c.step+k, 1, 1, c.parts); err != nil {
+	losses, parts := make([]float32, n), len(c.gradients)
+	for k := range losses {
+		batch, err := c.job.batches(c.step, 1, 1, parts)
+		if err != nil {
 			return nil, &fault{0, err}
 		}
-	}
-	losses := make([][]float32, n) // by step and part
-	for k := range losses {
-		losses[k] = make([]float32, c.parts)
-	}
-	began := time.Now()
-	meeting := newMeeting(len(c.lanes))
-	share := c.parts / len(c.lanes)
-	err := c.each(func(i int, l *lane) error {
-		for k := range n {
-			turn := (c.step + k) % 2
-			for part := i * share; part < (i+1)*share; part++ {
-				var err error
-				if losses[k][part], err = c.take(l, turn, part, batches[k][part]); err != nil {
-					return meeting.cancel(fmt.Errorf("train: step %d: %w", c.step+k+1, err))
-				}
+		own := make([]float32, parts)
+		err = c.each(func(i int, l *lane) (err error) {
+			params := tensors.FromFlatDataAndDimensions(c.Params, len(c.Params))
+			defer params.FinalizeAll() //nolint:errcheck // nothing is left to do about it
+			share := parts / len(c.lanes)
+			for part := i * share; part < (i+1)*share && err == nil; part++ {
+				own[part], err = l.take(params, batch[part], c.gradients[part])
 			}
-			if err := meeting.wait(); err != nil {
-				return err
-			}
-			if err := l.apply(turn, c.step+k+1); err != nil {
-				return meeting.cancel(fmt.Errorf("train: step %d: %w", c.step+k+1, err))
-			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("train: step %d: %w", c.step+1, err)
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	c.step += n
-	c.quick = time.Since(began) < time.Duration(n)*time.Second/10
-	means := make([]float32, n)
-	for k := range losses {
-		for _, loss := range losses[k] {
-			means[k] += loss / float32(c.parts)
+		c.step++
+		c.Step(c.step, 1/float64(parts), c.gradients)
+		for _, loss := range own {
+			losses[k] += loss / float32(parts)
 		}
 	}
-	return [][]float32{means}, nil
+	return [][]float32{losses}, nil
 }
 
-// take takes a part of a batch through the network on a core, gives its gradient to
-// all of them, and returns its loss.
-func (c *cores) take(l *lane, turn, part int, batch []*tensors.Tensor) (float32, error) {
-	inputs := []any{l.state[0]}
+// take takes a part of a batch through the network, copies its gradient, and returns its loss.
+func (l *lane) take(params *tensors.Tensor, batch []*tensors.Tensor, gradient []float32) (float32, error) {
+	inputs := []any{params}
 	for _, x := range slices.Concat(batch, l.arrays) {
 		inputs = append(inputs, x)
 	}
@@ -188,91 +138,25 @@ func (c *cores) take(l *lane, turn, part int, batch []*tensors.Tensor) (float32,
 	if err != nil {
 		return 0, err
 	}
-	var failed error
-	err = tensors.ConstFlatData(outputs[1], func(gradient []float32) {
-		for _, to := range c.lanes {
-			err := tensors.MutableFlatData(to.gradients[turn], func(all []float32) { copy(all[part*len(gradient):], gradient) })
-			failed = errors.Join(failed, err)
-		}
-	})
-	return loss[0], errors.Join(err, failed, outputs[0].FinalizeAll(), outputs[1].FinalizeAll())
+	err = tensors.ConstFlatData(outputs[1], func(from []float32) { copy(gradient, from) })
+	return loss[0], errors.Join(err, outputs[0].FinalizeAll(), outputs[1].FinalizeAll())
 }
 
-// apply makes an optimizer step, of a number that counts from 1.
-func (l *lane) apply(turn, step int) (err error) {
-	var inputs []any
-	for _, x := range l.state {
-		buffer, err := DonateTensorBuffer(x, l.Backend, 0)
-		if err != nil {
-			return err
-		}
-		inputs = append(inputs, buffer)
-	}
-	l.state, err = l.update.Call(append(inputs, int32(step), l.gradients[turn])...)
-	return err
-}
-
-func (c *cores) read(_ int, s *state) error { return s.read(c.lanes[0].state) }
+func (c *cores) read(_ int, s *state) error { return s.copyOf(c.Optimizer) }
 
 func (c *cores) finalize() {
 	c.each(func(_ int, l *lane) error { //nolint:errcheck // nothing is left to do about it
-		for _, x := range slices.Concat(l.state, l.arrays, l.gradients[:]) {
-			if x == nil {
-				continue // the start failed
-			}
+		for _, x := range l.arrays {
 			x.FinalizeAll() //nolint:errcheck // nor about this
 		}
-		for _, e := range []*Exec{l.differentiate, l.update} {
-			if e != nil {
-				e.Finalize()
-			}
+		if l.differentiate != nil {
+			l.differentiate.Finalize()
 		}
 		return nil
 	})
 	for _, l := range c.lanes {
 		l.Close()
 	}
-}
-
-// meeting is where cores wait for each other, again and again.
-type meeting struct {
-	mu      sync.Mutex
-	all     *sync.Cond
-	n       int // cores
-	waiting int
-	number  int // of this meeting
-	err     error
-}
-
-func newMeeting(n int) *meeting {
-	m := &meeting{n: n}
-	m.all = sync.NewCond(&m.mu)
-	return m
-}
-
-// wait returns when all are here, or with an error when one of them will not come.
-func (m *meeting) wait() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	number := m.number
-	if m.waiting++; m.waiting == m.n {
-		m.waiting = 0
-		m.number++
-		m.all.Broadcast()
-	}
-	for number == m.number && m.err == nil {
-		m.all.Wait()
-	}
-	return m.err
-}
-
-// cancel ends the meetings with an error, which it returns.
-func (m *meeting) cancel(err error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.err = err
-	m.all.Broadcast()
-	return err
 }
 
 // maxTokens is the number of tokens that XLA takes through a network at once. The

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -31,7 +32,7 @@ type local struct {
 // inGo returns the model of a job if package engine can train it.
 func (j Job) inGo() (model Transformer, ok bool) {
 	model, ok = j.Model.(Transformer)
-	return model, ok && model.InGo != nil && j.Clip == 0
+	return model, ok && model.InGo != nil
 }
 
 func newLocal(j Job, model Transformer, s *state) (stepper, error) {
@@ -46,11 +47,22 @@ func newLocal(j Job, model Transformer, s *state) (stepper, error) {
 	for _, x := range data {
 		x.FinalizeAll() //nolint:errcheck // it has been copied
 	}
-	trainer, err := engine.NewTrainer(model.Network, objective, j.Optimizer, s.params, s.m, s.v, s.average)
+	trainer, err := engine.NewTrainer(model.Network, objective, j.optimizer(s))
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	return &local{j, s.step, trainer}, nil
+}
+
+// optimizer goes on from where a run is.
+func (j Job) optimizer(s *state) *engine.Optimizer {
+	return engine.NewOptimizer(j.Optimizer, j.Clip, s.params, s.m, s.v, s.average)
+}
+
+// copyOf copies what an optimizer holds.
+func (s *state) copyOf(o *engine.Optimizer) error {
+	s.params, s.m, s.v, s.average = slices.Clone(o.Params), slices.Clone(o.M), slices.Clone(o.V), slices.Clone(o.Average)
+	return nil
 }
 
 func (l *local) call() int { return 1 }
@@ -76,14 +88,6 @@ func (l *local) steps(n int) ([][]float32, error) {
 	return [][]float32{losses}, nil
 }
 
-func (l *local) read(_ int, s *state) error {
-	for _, x := range []struct {
-		into *[]float32
-		from []float32
-	}{{&s.params, l.trainer.Params}, {&s.m, l.trainer.M}, {&s.v, l.trainer.V}, {&s.average, l.trainer.Average}} {
-		*x.into = append((*x.into)[:0:0], x.from...)
-	}
-	return nil
-}
+func (l *local) read(_ int, s *state) error { return s.copyOf(l.trainer.Optimizer) }
 
 func (l *local) finalize() {}

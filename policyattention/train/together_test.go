@@ -11,13 +11,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
-	"golang.org/x/sync/errgroup"
 
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
@@ -170,8 +168,8 @@ func TestPartsAgree(t *testing.T) {
 		defer g.finalize()
 		several := testkit.Must(newCores(b, j, &parted))(t)
 		defer several.finalize()
-		if several.parts < 4 {
-			t.Errorf("%s: %d parts, want 4 at least", objective, several.parts)
+		if len(several.gradients) < 4 {
+			t.Errorf("%s: %d parts, want 4 at least", objective, len(several.gradients))
 		}
 		for _, run := range []struct {
 			stepper
@@ -366,41 +364,4 @@ func TestUnreadableTogether(t *testing.T) {
 		t.Errorf("%v, %v", results, err)
 	}
 	same(t, "the other run", results[1], want)
-}
-
-// Cores that meet wait for the last, again and again, and none waits for one that
-// has failed.
-func TestMeeting(t *testing.T) {
-	const n, times = 3, 100
-	var arrived atomic.Int64
-	m := newMeeting(n)
-	var all errgroup.Group
-	for range n {
-		all.Go(func() error {
-			for k := range times {
-				arrived.Add(1)
-				if err := m.wait(); err != nil {
-					return err
-				}
-				if got := arrived.Load(); got < int64(n*(k+1)) {
-					return fmt.Errorf("meeting %d ended with %d arrivals", k, got)
-				}
-			}
-			return nil
-		})
-	}
-	testkit.Check(t, all.Wait())
-	failure := errors.New("failure")
-	all.Go(func() error { return m.cancel(failure) })
-	for range n - 1 {
-		all.Go(func() error {
-			if err := m.wait(); !errors.Is(err, failure) {
-				return fmt.Errorf("the meeting ended with %v", err)
-			}
-			return nil
-		})
-	}
-	if err := all.Wait(); !errors.Is(err, failure) {
-		t.Error(err)
-	}
 }

@@ -154,3 +154,47 @@ func TestAgainstTheDefinition(t *testing.T) {
 		}
 	})
 }
+
+// Steps of the optimizer against the definition in float64, on the mean of two gradients whose norm
+// is beyond the bound in one step and below it in the next.
+func TestOptimizer(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const size, clip = 1003, 20.
+		rng := rand.New(rand.NewPCG(5, 6))
+		opt := transformer.AdamW{LearningRate: .01, WeightDecay: .1, Beta1: .9, Beta2: .99, Epsilon: 1e-8, Cosine: 200}
+		zeros := make([]float32, size)
+		o := NewOptimizer(opt, clip, normals[float32](rng, size), zeros, zeros, zeros)
+		state := [][]float64{to[float64](o.Params), make([]float64, size), make([]float64, size)}
+		average := make([]float64, size)
+		for step := 1; step <= 3; step++ {
+			gradients, mean, norm := [][]float32{normals[float32](rng, size), normals[float32](rng, size)}, make([]float64, size), 0.
+			for i := range mean {
+				mean[i] = (float64(gradients[0][i]) + float64(gradients[1][i])) / 2 * float64(step%2+1) / 1.5
+				norm += mean[i] * mean[i]
+			}
+			for i := range mean {
+				mean[i] *= clip / max(math.Sqrt(norm), clip)
+			}
+			o.Step(step, float64(step%2+1)/3, gradients)
+			out := graphs.Run(t, graphs.Backend(t), func(in []*Node) []*Node {
+				p, m, v := definition.Step(opt, in[0], in[1], in[2], in[3], in[4])
+				return []*Node{p, m, v}
+			}, state[0], mean, state[1], state[2], int64(step))
+			for i := range state {
+				state[i] = graphs.Values[float64](t, out[i])
+			}
+			for i, p := range state[0] {
+				average[i] += 9 / (float64(step) + 8) * (p - average[i])
+			}
+			// A few roundings of 2⁻²⁴.
+			for what, pair := range map[string]struct {
+				got  []float32
+				want []float64
+			}{"parameters": {o.Params, state[0]}, "m": {o.M, state[1]}, "v": {o.V, state[2]}, "average": {o.Average, average}} {
+				if err := near(pair.got, pair.want, 1e-6); err != nil {
+					t.Errorf("step %d, %s: %v", step, what, err)
+				}
+			}
+		}
+	})
+}

@@ -201,7 +201,8 @@ func portableExchange[F Float](dst, src matrix[F], rows, columns int) {
 	}
 }
 
-// portableAdamW is a step with rates β₁, 1−β₁, β₂, 1−β₂, 1/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, the decay of
+// portableAdamW is a step with rates β₁, 1−β₁, β₂, 1−β₂ (the second and fourth for a gradient that is
+// yet to be scaled), 1/(1−β₁ᵗ), 1/(1−β₂ᵗ), ε, the decay of
 // weights, the learning rate, and the share of the new parameters in their average.
 func portableAdamW[F Float](params, gradient, m, v, average []F, r *[10]F) {
 	for i, g := range gradient {

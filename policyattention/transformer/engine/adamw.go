@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"math"
+	"slices"
+
+	"icrl/policyattention/transformer"
+)
+
+// Optimizer is the parameters of a model with what AdamW keeps of them.
+type Optimizer struct {
+	transformer.AdamW
+	// Clip is the largest Euclidean norm of a gradient: longer ones are shortened to it. 0 stands
+	// for no bound.
+	Clip float64
+	// Params are the parameters [Size], M and V the moments of their gradient. Average is that of the
+	// parameters over the steps so far, with a weight of order t⁸ on step t.
+	Params, M, V, Average []float32
+
+	kernels *kernels[float32]
+}
+
+// NewOptimizer returns an optimizer that goes on from copies of parameters and moments.
+func NewOptimizer(o transformer.AdamW, clip float64, params, m, v, average []float32) *Optimizer {
+	k := portable[float32]()
+	vectors(k, path)
+	return &Optimizer{o, clip, slices.Clone(params), slices.Clone(m), slices.Clone(v), slices.Clone(average), k}
+}
+
+// averageOrder is η of Shamir and Zhang 2013, arXiv 1212.1824; a larger one forgets faster.
+const averageOrder = 8
+
+// Step makes the step of a number, which counts from 1, with the sum of gradients times scale. Cores
+// share it out; how many there are changes no bit.
+func (o *Optimizer) Step(step int, scale float64, gradients [][]float32) {
+	const entries = 1 << 14
+	ranges := (len(o.Params) + entries - 1) / entries
+	each := func(f func(i, from, to int)) {
+		share(ranges, func(i int) error { //nolint:errcheck // there are no errors
+			f(i, i*entries, min((i+1)*entries, len(o.Params)))
+			return nil
+		})
+	}
+	squares := make([]float64, ranges)
+	each(func(i, from, to int) {
+		sum := gradients[0][from:to]
+		for _, gradient := range gradients[1:] {
+			for j, v := range gradient[from:to] {
+				sum[j] += v
+			}
+		}
+		if o.Clip > 0 {
+			for _, v := range sum {
+				squares[i] += float64(v) * float64(v)
+			}
+		}
+	})
+	if o.Clip > 0 {
+		total := 0.
+		for _, v := range squares {
+			total += v
+		}
+		scale *= o.Clip / max(scale*math.Sqrt(total), o.Clip)
+	}
+	// 1 − βᵗ by expm1, which keeps all digits where βᵗ is close to 1.
+	correction := func(beta float64) float64 { return -1 / math.Expm1(float64(step)*math.Log(beta)) }
+	weight := (averageOrder + 1) / float64(step+averageOrder) // the first step has 1
+	var rates [10]float32
+	for i, x := range []float64{
+		o.Beta1, (1 - o.Beta1) * scale, o.Beta2, (1 - o.Beta2) * scale * scale, correction(o.Beta1), correction(o.Beta2),
+		o.Epsilon, o.WeightDecay, o.Rate(step), weight,
+	} {
+		rates[i] = float32(x)
+	}
+	each(func(_, from, to int) {
+		o.kernels.adamw(o.Params[from:to], gradients[0][from:to], o.M[from:to], o.V[from:to], o.Average[from:to], &rates)
+	})
+}
