@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -62,6 +61,7 @@ const smallStates = 300
 func (a *answer) run(ctx context.Context, g *globals) error {
 	show, done := a.progress(g)
 	defer done()
+	var second time.Time // the first round with a critic call
 	m := a.Problem.MDP
 	exact := m.States() <= smallStates || m.Gamma == 1
 	if a.unit = m.Shortfall(a.Optimum, a.Optimum.V).Unit; a.unit == 0 {
@@ -73,6 +73,15 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 			return err
 		}
 		a.Solving = next
+		switch a.Round {
+		case 1:
+			second = time.Now()
+		case 2:
+			took := time.Since(second)
+			if all := took * time.Duration(a.Rounds-2); all > time.Minute {
+				fmt.Fprintf(a.errors, "a round takes %.2g s, %d rounds %v; it ends before where --tol is reached\n", took.Seconds(), a.Rounds, all.Round(time.Second))
+			}
+		}
 		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/a.unit
 		if milestone(a.Round) {
 			if exact {
@@ -90,6 +99,23 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 		show(loss)
 	}
 	return nil
+}
+
+// announce says beforehand what takes much memory: in bytes, some 250 a pair, 60 a
+// transition, and 250 a packet of the decoder.
+func (a *answer) announce(m *mdp.MDP) {
+	pairs, entries := m.States()*m.Actions(), 0
+	for pair := range pairs {
+		states, _ := m.Successors(pair/m.Actions(), pair%m.Actions())
+		entries += len(states)
+	}
+	bytes := 250*float64(pairs) + 60*float64(entries)
+	if a.Actor == "decoder" {
+		bytes += 250 * float64(entries) * float64(m.Actions())
+	}
+	if bytes > 2e9 {
+		fmt.Fprintf(a.errors, "this takes about %.2g GB\n", bytes/1e9)
+	}
 }
 
 // milestone says whether the loss after a round is told: 1, 2, 4, 10, 20, 40, 100, …
@@ -149,13 +175,13 @@ func (a *answer) advise() {
 	if lost > before {
 		a.warn("in %d of %d states the probability of the best action underflowed to 0 in this actor, and never comes back; a smaller --eta keeps it", lost-before, m.States())
 	}
-	loss := max(a.distance/a.Normalizer, a.shortfall.Relative())
-	if loss > a.Tol && a.Round == a.Rounds && before == 0 {
+	loss, short := a.distance/a.Normalizer, a.shortfall.Relative()
+	if max(loss, short) > a.Tol && a.Round == a.Rounds && before == 0 {
 		help := "more --rounds"
 		if auto := pmd.AutoStep(a.Optimum); auto > 2*a.Loop.Eta && a.Actor != "decoder" {
 			help += fmt.Sprintf(", or a larger step: --eta auto is %.4g", auto)
 		}
-		a.warn("%d rounds leave a loss of %.3g (or of the range of V* in a state); %s would make it smaller", a.Rounds, loss, help)
+		a.warn("%d rounds leave a loss of %.3g, %.3g of the range of V* in a state; %s would make it smaller", a.Rounds, loss, short, help)
 	}
 	if state, worst := a.Optimum.Uncertain(); !(worst <= certain) {
 		a.warn("V* of state %s is certain only to %.2g of its size; all that is measured by it is no better", stateName(m, state), worst)
@@ -199,20 +225,20 @@ func (a *answer) atStart() (value, best float64) {
 }
 
 // write prints the answer, and writes it to the file that is asked for.
-func (a *answer) write(g *globals) error {
-	if a.Out != "" {
-		values := a.q
-		if values == nil { // there was no time to solve for them
-			values = a.Q
-		}
-		if err := mdpfile.WriteSolution(a.Out, a.Problem.MDP, mdp.ToRows(a.Policy.Pi), mdp.ToRows(values)); err != nil {
-			return err
-		}
-	}
+func (a *answer) write(g *globals) (err error) {
 	if g.JSON {
-		return json.NewEncoder(g.out).Encode(a.report())
+		err = g.print(a.report())
+	} else {
+		err = a.show(g.out)
 	}
-	return a.show(g.out)
+	if err != nil || a.Out == "" {
+		return err
+	}
+	values := a.q
+	if values == nil { // there was no time to solve for them
+		values = a.Q
+	}
+	return mdpfile.WriteSolution(a.Out, a.Problem.MDP, mdp.ToRows(a.Policy.Pi), mdp.ToRows(values))
 }
 
 // report is the JSON form. Tables are [S][A], null for actions that do not exist.

@@ -87,6 +87,7 @@ func TestExitCodes(t *testing.T) {
 		{"grid not done", []string{"--artifacts", empty, "--preset", "smoke", "grid", "status"}, exitInterrupted, "not yet done"},
 		{"no such run", []string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
 		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
+		{"unknown file to write", []string{"solve", "--mdp", good, "--out", "policy.txt"}, exitUsage, "--out="},
 		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitUsage, "--rounds=0"},
 		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\", \"decoder\", \"any\" or a file of weights"},
 		{"workers", []string{"--artifacts", empty, "--preset", "smoke", "train", "--workers=-1"}, exitUsage, "--workers=-1"},

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -49,6 +53,8 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
 	case !(s.Tol >= 0):
 		return fmt.Errorf("%w: --tol=%v, want a number ≥ 0", errUsage, s.Tol)
+	case s.Out != "" && !slices.Contains([]string{".csv", ".npz", ".json", ".svg"}, strings.ToLower(filepath.Ext(s.Out))):
+		return fmt.Errorf("%w: --out=%s, want a name that ends in .csv, .npz, .json or .svg", errUsage, s.Out)
 	}
 	problem, err := s.read()
 	if err != nil {
@@ -58,8 +64,11 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	for _, w := range problem.MDP.Warnings {
 		a.warn("%s", w)
 	}
+	a.announce(problem.MDP)
 	scale, err := await(ctx, func() (*control.Scale, error) { return control.NewScale(problem) })
-	if err != nil {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("stopped before Q* was found: %w", err)
+	} else if err != nil {
 		return err
 	}
 	loop, err := a.loop(scale)
@@ -153,6 +162,10 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		if loop.Actor, err = anymdp.NewActor(forward, anymdp.Prior); err != nil {
 			return loop, err
 		}
+		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
+			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g (its logarithm is added, so no action is lost)",
+				anymdp.LogFloor, math.Exp(anymdp.LogFloor), least)
+		}
 	default:
 		if m.Masked() {
 			return loop, fmt.Errorf("%w: some states lack some actions, and an actor of fixed shape knows of no such thing; "+
@@ -210,12 +223,26 @@ func unfamiliar(c train.Config, scale *control.Scale, eta float64) (warnings []s
 	if least := mat.Min(p.Pi0); c.Recipe.Readout == train.NetworkReadout && least < leastMass {
 		warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g the best action may never be found", leastMass, least)
 	}
+	if least := leastPositive(p.Pi0); least < math.Exp(control.LogFloor) {
+		warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor, math.Exp(control.LogFloor), least)
+	}
 	q, optimum := scale.Start, scale.Optimum.Q
 	least, most := min(mat.Min(q), mat.Min(optimum)), max(mat.Max(q), mat.Max(optimum))
 	if lo, hi := valueRange[0], valueRange[1]; least < lo || most > hi {
 		warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy", lo, hi, least, most)
 	}
 	return warnings
+}
+
+// leastPositive returns the least probability above 0.
+func leastPositive(pi *mat.Dense) float64 {
+	least := 1.0
+	for _, p := range pi.RawMatrix().Data {
+		if p > 0 {
+			least = min(least, p)
+		}
+	}
+	return least
 }
 
 // leastMass is the mass that 99 of 100 actions exceed in the first rounds that the actors

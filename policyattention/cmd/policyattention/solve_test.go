@@ -315,12 +315,15 @@ func TestUnfamiliar(t *testing.T) {
 	}
 	starved := mdp.Problem{MDP: p.MDP, Pi0: mat.DenseCopyOf(p.Pi0)}
 	starved.Pi0.SetRow(0, []float64{.00033, .5, .49967})
+	tiny := mdp.Problem{MDP: p.MDP, Pi0: mat.DenseCopyOf(starved.Pi0)}
+	tiny.Pi0.SetRow(0, []float64{1e-300, .5, .5})
 	for _, tc := range []struct {
 		problem mdp.Problem
 		want    []string
 	}{
 		{p, nil},
 		{starved, []string{"may never be found"}},
+		{tiny, []string{"no probability below"}},
 		{changed(-1, -.5), []string{"both signs", "values between"}},
 		{changed(0, 1), []string{"both signs"}},
 		{changed(-3, 3), []string{"at most 1 in size"}},
