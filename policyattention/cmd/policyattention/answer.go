@@ -308,11 +308,15 @@ func (a *answer) show(out io.Writer) error {
 			fmt.Fprintln(out, l)
 		}
 	}
-	fmt.Fprintf(out, "%v (‖Q*−Q^π‖∞ = %.4g, proven ≤ %.4g, Theorem 2 guarantees %.4g)\n",
-		measured{a.Round, a.distance / a.Normalizer, a.q != nil}, a.distance, a.Proven(), a.Theorem2.Total())
+	fmt.Fprintf(out, "%v (‖Q*−Q^π‖∞ = %.4g", measured{a.Round, a.distance / a.Normalizer, a.q != nil}, a.distance)
+	if m.Gamma < 1 {
+		fmt.Fprintf(out, ", proven ≤ %.4g, Theorem 2 guarantees %.4g", a.Proven(), a.Theorem2.Total())
+	}
+	fmt.Fprintln(out, ")")
 	if a.q != nil {
-		x := a.shortfall
-		fmt.Fprintf(out, "worst state: %s loses %.4g, %.4g of %s\n", stateName(m, x.State), x.Lost, x.Relative(), x.Over)
+		if x := a.shortfall; x.Lost > 0 {
+			fmt.Fprintf(out, "worst state: %s loses %.4g, %.4g of %s\n", stateName(m, x.State), x.Lost, x.Relative(), x.Over)
+		}
 		if m.Start != nil {
 			value, best := a.atStart()
 			fmt.Fprintf(out, "under the start distribution: %s %.6g, optimal %.6g\n", a.kind(), a.worth(value), a.worth(best))
