@@ -146,7 +146,8 @@ func (m *MDP) value(pi *mat.Dense) (v []double, plain []float64, err error) {
 		last, size = m.refine(pi, solve, v, goal)
 	}
 	if !(last <= wrong) {
-		return nil, nil, fmt.Errorf("mdp: the value of a policy at γ=%v was found only to %.2g of itself; take a smaller gamma", m.Gamma, last)
+		return nil, nil, fmt.Errorf("mdp: the value of a policy at γ=%v is known only to %.2g of itself; take a smaller gamma",
+			m.Gamma, last)
 	}
 	for s, x := range v {
 		if !faithfully(plain[s], x.float(), size[s]) {

@@ -49,12 +49,3 @@ func (x double) over(y double) double {
 	rest := x.add(y.times(-q))
 	return normal(q, rest.float()/y.hi)
 }
-
-// sumOf returns Σ x_i.
-func sumOf(x []float64) double {
-	sum := double{}
-	for _, v := range x {
-		sum = sum.plus(v)
-	}
-	return sum
-}

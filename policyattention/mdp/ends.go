@@ -13,15 +13,18 @@ func (m *MDP) checkEnds() error {
 	a := m.Actions()
 	m.pinAbsorbing()
 	if len(m.Terminal) == 0 {
-		return fmt.Errorf("mdp: discount gamma is 1, but no state ends an episode: name the terminal states, or take gamma < 1, as .999")
+		return fmt.Errorf("mdp: discount gamma is 1, but no state ends an episode: " +
+			"name the terminal states, or take gamma < 1, as .999")
 	}
 	if at := m.ending(); at >= 0 {
-		return fmt.Errorf("mdp: discount gamma is 1, but from state %d no policy surely reaches a terminal state; take gamma < 1, as .999", at)
+		return fmt.Errorf("mdp: discount gamma is 1, but from state %d no policy surely reaches a terminal state; "+
+			"take gamma < 1, as .999", at)
 	}
 	for i, stays := range m.avoiding() {
 		if stays && m.R.At(i/a, i%a) >= 0 {
-			return fmt.Errorf("mdp: discount gamma is 1, but an episode may go on for ever through state %d and action %d, which costs nothing "+
-				"(its reward is %v): make its reward negative, or take gamma < 1, as .999", i/a, i%a, m.R.At(i/a, i%a))
+			return fmt.Errorf("mdp: discount gamma is 1, but an episode may go on for ever through state %d and action %d, "+
+				"which costs nothing (its reward is %v): make its reward negative, or take gamma < 1, as .999",
+				i/a, i%a, m.R.At(i/a, i%a))
 		}
 	}
 	return nil
@@ -34,8 +37,8 @@ func (m *MDP) pinAbsorbing() {
 	for i := range s {
 		ends := !terminal[i]
 		for j := range a {
-			if states, _ := m.Successors(i, j); m.Exists(i, j) && (m.R.At(i, j) != 0 || len(states) != 1 || int(states[0]) != i) {
-				ends = false
+			if states, _ := m.Successors(i, j); m.Exists(i, j) {
+				ends = ends && m.R.At(i, j) == 0 && len(states) == 1 && int(states[0]) == i
 			}
 		}
 		if ends {

@@ -51,7 +51,8 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 	}
 	s, a := r.Dims()
 	if rows, cols := p.Dims(); rows != s*a || cols != s {
-		return nil, fmt.Errorf("mdp: transitions P are [%d, %d], want [S·A, S] = [%d, %d] for rewards [%d, %d]", rows, cols, s*a, s, s, a)
+		return nil, fmt.Errorf("mdp: transitions P are [%d, %d], want [S·A, S] = [%d, %d] for rewards [%d, %d]",
+			rows, cols, s*a, s, s, a)
 	}
 	return Model{Gamma: gamma, P: DenseRows(p), R: r}.Build()
 }
@@ -136,7 +137,8 @@ func (m *MDP) Transition(rng *rand.Rand, s, a int) (reward float64, next int) {
 	return m.rewards().At(s, a), int(states[Sample(rng, p)])
 }
 
-// RMax returns max |r(s,a)| over the actions that exist, which a controller may know: no meter counts it.
+// RMax returns max |r(s,a)| over the actions that exist, which a controller may know: no meter
+// counts it.
 func (m *MDP) RMax() float64 {
 	top := 0.0
 	for _, v := range m.rewards().RawMatrix().Data {
@@ -214,23 +216,15 @@ func CheckRows(name string, pi *mat.Dense) error {
 
 // Uniform returns the policy [S, A] that is uniform over the actions of each state.
 func (m *MDP) Uniform() *mat.Dense {
-	s, a := m.R.Dims()
-	pi := UniformPolicy(s, a)
-	for i := range s {
-		if !m.Masked() {
-			break
-		}
-		n := 0
-		for j := range a {
-			if m.Exists(i, j) {
-				n++
+	pi := UniformPolicy(m.R.Dims())
+	for s := range m.States() {
+		if row := pi.RawRowView(s); m.Masked() {
+			for a := range row {
+				if !m.Exists(s, a) {
+					row[a] = 0
+				}
 			}
-		}
-		for j := range a {
-			pi.Set(i, j, 0)
-			if m.Exists(i, j) {
-				pi.Set(i, j, 1/float64(n))
-			}
+			floats.Scale(1/floats.Sum(row), row)
 		}
 	}
 	return pi

@@ -30,13 +30,16 @@ func TestMeterByHand(t *testing.T) {
 		}, Count{Transitions: 5}},
 		// ⟨π, Q⟩ in 3 states: 4 operations each. Then 6 sums of 3 products, 6 products with
 		// γ and 6 sums with r.
-		{"an evaluation backup", func(m *MDP) error { m.EvaluationBackup(problems[0].Pi0, q); return nil }, Count{Entries: 24, Operations: 12 + 36 + 12}},
+		{"an evaluation backup", func(m *MDP) error { m.EvaluationBackup(problems[0].Pi0, q); return nil },
+			Count{Entries: 24, Operations: 12 + 36 + 12}},
 		// A comparison for each entry of Q instead.
-		{"an optimality backup", func(m *MDP) error { m.OptimalityBackup(q); return nil }, Count{Entries: 24, Operations: 6 + 36 + 12}},
+		{"an optimality backup", func(m *MDP) error { m.OptimalityBackup(q); return nil },
+			Count{Entries: 24, Operations: 6 + 36 + 12}},
 		// r^π: 12. Each of 6 rows: a product with γ and 3 products and differences. The 1s:
 		// 3. LU of [3, 3]: 2+1 divisions and 4+1 products and differences; two solves of 3
 		// products and differences each and 3 divisions. Then the backup of V.
-		{"a policy's value", func(m *MDP) error { _, err := m.PolicyValue(problems[0].Pi0); return err }, Count{Entries: 24 + 24, Operations: 12 + 6*7 + 3 + (3 + 10 + 12 + 3) + 48}},
+		{"a policy's value", func(m *MDP) error { _, err := m.PolicyValue(problems[0].Pi0); return err },
+			Count{Entries: 24 + 24, Operations: 12 + 6*7 + 3 + (3 + 10 + 12 + 3) + 48}},
 	} {
 		m := problems[0].MDP.Metered()
 		if err := x.use(m); err != nil {
@@ -106,7 +109,8 @@ func TestMeteredIsTheSame(t *testing.T) {
 			t.Errorf("%s: another Q*: %v", family, err)
 		}
 		reward, next := m.Transition(seed.New(3, "x"), 1, 2)
-		if r, s := metered.Transition(seed.New(3, "x"), 1, 2); r != reward || s != next || r != m.R.At(1, 2) || metered.RMax() != m.RMax() {
+		r, s := metered.Transition(seed.New(3, "x"), 1, 2)
+		if r != reward || s != next || r != m.R.At(1, 2) || metered.RMax() != m.RMax() {
 			t.Errorf("%s: another transition or reward cap", family)
 		}
 		if m.Meter() != nil || m.Meter().Rounds() != nil {

@@ -158,8 +158,15 @@ func (m *MDP) checkMeaning(s, a int) error {
 		if x.Start = slices.Clone(x.Start); len(x.Start) != s {
 			return fmt.Errorf("mdp: the start distribution has %d states, want %d", len(x.Start), s)
 		}
-		if _, err := repair(x.Start, false); err != nil {
+		row := make([]successor, s)
+		for i, p := range x.Start {
+			row[i] = successor{i, p}
+		}
+		if _, err := repair(row, s, false); err != nil {
 			return fmt.Errorf("mdp: the start distribution %w", err)
+		}
+		for i := range row {
+			x.Start[i] = row[i].p
 		}
 	}
 	x.Terminal = slices.Compact(slices.Sorted(slices.Values(x.Terminal)))
@@ -206,14 +213,15 @@ func (m *MDP) setRewards(r *mat.Dense) error {
 				}
 				m.missing[i*a+j] = true
 			case math.IsNaN(v) || math.IsInf(v, 1):
-				return fmt.Errorf("mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not have the action",
-					name, i, j, r.At(i, j), none)
+				return fmt.Errorf("mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not have "+
+					"the action", name, i, j, r.At(i, j), none)
 			default:
 				exist++
 			}
 		}
 		if exist == 0 {
-			return fmt.Errorf("mdp: state %d has no action: each %s is %v; an end of the episode is a terminal state", i, name, none)
+			return fmt.Errorf("mdp: state %d has no action: each %s is %v; an end of the episode is a terminal state",
+				i, name, none)
 		}
 	}
 	return nil
@@ -223,50 +231,36 @@ func (m *MDP) setRewards(r *mat.Dense) error {
 func (m *MDP) setTransitions(p Transitions, normalize bool) error {
 	s, a := m.R.Dims()
 	terminal := m.isTerminal()
-	m.next = Transitions{Offset: make([]int, 1, s*a+1), State: make([]int32, 0, len(p.State)), P: make([]float64, 0, len(p.P))}
+	m.next.State, m.next.P = make([]int32, 0, len(p.State)), make([]float64, 0, len(p.P))
 	repaired, off := 0, 0.0
-	var entries []successor
+	var row []successor
 	for i := range s * a {
-		switch {
+		row = row[:0]
+		switch states, weights := p.Row(i); {
 		case !m.Exists(i/a, i%a):
 			m.next.EndRow()
 			continue
 		case terminal[i/a]:
-			m.next.Add(i/a, 1)
-			m.next.EndRow()
-			continue
-		}
-		entries = entries[:0]
-		states, row := p.Row(i)
-		for k, t := range states {
-			if t < 0 || int(t) >= s {
-				return fmt.Errorf("mdp: P(·|s=%d,a=%d) leads to state %d, want one of 0 … %d", i/a, i%a, t, s-1)
-			}
-			entries = append(entries, successor{int(t), row[k]})
-		}
-		slices.SortStableFunc(entries, func(x, y successor) int { return cmp.Compare(x.state, y.state) })
-		merged := entries[:0]
-		for _, x := range entries {
-			if n := len(merged); n > 0 && merged[n-1].state == x.state {
-				merged[n-1].p += x.p
-			} else {
-				merged = append(merged, x)
+			row = append(row, successor{i / a, 1})
+		default:
+			for k, t := range states {
+				row = append(row, successor{int(t), weights[k]})
 			}
 		}
-		from := len(m.next.P)
-		for _, x := range merged {
-			m.next.Add(x.state, x.p)
-		}
-		was, err := repair(m.next.P[from:], normalize)
+		row = merge(row)
+		was, err := repair(row, s, normalize)
 		if err != nil {
-			return fmt.Errorf("mdp: P(·|s=%d,a=%d) %w", i/a, i%a, refer(err, merged))
+			return fmt.Errorf("mdp: P(·|s=%d,a=%d) %w", i/a, i%a, err)
 		}
-		if was > Tolerance {
+		for _, x := range row {
+			if x.p != 0 {
+				m.next.Add(x.state, x.p)
+			}
+		}
+		m.next.EndRow()
+		if off = max(off, was); was > Tolerance {
 			repaired++
 		}
-		off = max(off, was)
-		m.next.dropZeros(from)
-		m.next.EndRow()
 	}
 	m.few = len(m.next.P) <= s*a*s/8
 	if repaired > 0 {
@@ -275,63 +269,50 @@ func (m *MDP) setTransitions(p Transitions, normalize bool) error {
 	return nil
 }
 
-// dropZeros removes the zeros from place from on.
-func (t *Transitions) dropZeros(from int) {
-	to := from
-	for k := from; k < len(t.P); k++ {
-		if t.P[k] != 0 {
-			t.P[to], t.State[to] = t.P[k], t.State[k]
-			to++
+// merge sorts a row by states and adds up what it says of each.
+func merge(row []successor) []successor {
+	slices.SortStableFunc(row, func(x, y successor) int { return cmp.Compare(x.state, y.state) })
+	merged := row[:0]
+	for _, x := range row {
+		if n := len(merged); n > 0 && merged[n-1].state == x.state {
+			merged[n-1].p += x.p
+		} else {
+			merged = append(merged, x)
 		}
 	}
-	t.P, t.State = t.P[:to], t.State[:to]
+	return merged
 }
 
-// entryError is an entry of a distribution that is no probability.
-type entryError struct {
-	at    int
-	value float64
-}
-
-func (e entryError) Error() string {
-	return fmt.Sprintf("has entry %d equal to %v, want a probability", e.at, e.value)
-}
-
-// refer makes the entry of an error that of a state.
-func refer(err error, row []successor) error {
-	if e := (entryError{}); errors.As(err, &e) {
-		e.at = row[e.at].state
-		return e
-	}
-	return err
-}
-
-// repair sets negative rounding in a distribution to 0 and divides it by its sum where that
-// is off by more than rounding. It returns by how much it was, and an error where that is
-// too much: Rounded, or 5 % where rows are to be normalized.
-func repair(p []float64, normalize bool) (off float64, err error) {
-	for i, x := range p {
+// repair sets negative rounding in a distribution over n states to 0 and divides it by its sum
+// where that is off by more than rounding. It returns by how much it was, and an error where
+// that is too much: Rounded, or 5 % where rows are to be normalized.
+func repair(row []successor, n int, normalize bool) (off float64, err error) {
+	sum := double{}
+	for i, x := range row {
 		switch {
-		case x < 0 && x >= -negligible:
-			p[i] = 0
-		case !(x >= 0 && x <= math.MaxFloat64):
-			return 0, entryError{i, x}
+		case x.state < 0 || x.state >= n:
+			return 0, fmt.Errorf("leads to state %d, want one of 0 … %d", x.state, n-1)
+		case x.p < 0 && x.p >= -negligible:
+			row[i].p = 0
+		case !(x.p >= 0 && x.p <= math.MaxFloat64):
+			return 0, fmt.Errorf("has entry %d equal to %v, want a probability", x.state, x.p)
 		}
+		sum = sum.plus(row[i].p)
 	}
-	sum := sumOf(p)
 	total := sum.float()
 	off = math.Abs(sum.plus(-1).float())
 	switch {
 	case total == 0:
-		return off, errors.New("sums to 0: where the episode ends, make the state terminal (or lead back to it for ever at reward 0); " +
-			"where the state does not have the action, make its reward −∞")
+		return off, errors.New("sums to 0: where the episode ends, make the state terminal (or lead back to it for ever " +
+			"at reward 0); where the state does not have the action, make its reward −∞")
 	case !(off <= .05):
 		return off, fmt.Errorf("sums to %.12g, want 1", total)
 	case off > Rounded*(1+1e-6) && !normalize:
-		return off, fmt.Errorf("sums to %.12g, want 1 within %g; print more digits, or ask for rows to be normalized (--normalize)", total, Rounded)
+		return off, fmt.Errorf("sums to %.12g, want 1 within %g; print more digits, or ask for rows to be normalized "+
+			"(--normalize)", total, Rounded)
 	case off > exact:
-		for i := range p {
-			p[i] /= total
+		for i := range row {
+			row[i].p /= total
 		}
 	}
 	return off, nil
@@ -343,26 +324,26 @@ const penalty = 100
 
 // warnOfPenalty warns of rewards that dwarf all others.
 func (m *MDP) warnOfPenalty() {
-	s, a := m.R.Dims()
+	a, rewards := m.Actions(), m.R.RawMatrix().Data
 	low, rest, at := 0.0, 0.0, 0
-	for i := range s {
-		for j, v := range m.R.RawRowView(i) {
-			if v < low && m.Exists(i, j) {
-				low, at = v, i*a+j
-			}
+	for i, v := range rewards {
+		if v < low && !math.IsInf(v, -1) {
+			low, at = v, i
 		}
 	}
-	for i := range s {
-		for j, v := range m.R.RawRowView(i) {
-			if m.Exists(i, j) && v > low/2 {
-				rest = max(rest, math.Abs(v))
-			}
+	for _, v := range rewards {
+		if v > low/2 {
+			rest = max(rest, math.Abs(v))
 		}
 	}
-	if s*a > 1 && rest > 0 && -low > penalty*rest {
-		m.warn("the reward %.4g (state %d, action %d) dwarfs all others, which are at most %.4g in size. If it marks an action "+
-			"that does not exist, say so by a mask: a reward of −∞ (a cost of +∞). Otherwise a loss in units of it looks small "+
-			"for policies that are useless", low, at/a, at%a, rest)
+	if rest > 0 && -low > penalty*rest {
+		name, sign := "reward", 1.0
+		if m.Minimize {
+			name, sign = "cost", -1
+		}
+		m.warn("the %s %.4g (state %d, action %d) dwarfs all others, which are at most %.4g in size. If it marks an action "+
+			"that does not exist, say so by a mask: a reward of −∞ (a cost of +∞). Otherwise a loss in units of it looks "+
+			"small for policies that are useless", name, sign*low, at/a, at%a, rest)
 	}
 }
 
@@ -375,7 +356,7 @@ func checkDistribution(row []float64) error {
 	sum := 0.0
 	for i, v := range row {
 		if math.IsNaN(v) || v < 0 || math.IsInf(v, 1) {
-			return entryError{i, v}
+			return fmt.Errorf("has entry %d equal to %v, want a probability", i, v)
 		}
 		sum += v
 	}

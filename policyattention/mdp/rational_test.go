@@ -227,13 +227,15 @@ func TestRational(t *testing.T) {
 		want, best := exact.optimal(slices.Clone(got.Policy))
 		for s, v := range want {
 			if off, size := distance(v, got.V[s]); off > 1e-9*size || off > got.Error[s] {
-				t.Errorf("problem %d (γ = %v), state %d: V* = %v, off by %.2g, said %.2g", i, model.Gamma, s, got.V[s], off, got.Error[s])
+				t.Errorf("problem %d (γ = %v), state %d: V* = %v, off by %.2g, said %.2g",
+					i, model.Gamma, s, got.V[s], off, got.Error[s])
 			}
 			for a := range m.Actions() {
 				// With γ that near 1 and scales 1e21 apart, advantages can be below 1e-30 of values.
 				is := best[s*m.Actions()+a]
 				if unresolved := m.Gamma > 1-1e-8 && m.Gamma < 1; got.Optimal(s, a) != is && (is || !unresolved) {
-					t.Errorf("problem %d (γ = %v), state %d, action %d: optimal %v, want %v", i, model.Gamma, s, a, got.Optimal(s, a), is)
+					t.Errorf("problem %d (γ = %v), state %d, action %d: optimal %v, want %v",
+						i, model.Gamma, s, a, got.Optimal(s, a), is)
 				}
 			}
 		}
@@ -252,7 +254,8 @@ func TestRational(t *testing.T) {
 		for k := range best {
 			if s, a := k/m.Actions(), k%m.Actions(); m.Exists(s, a) {
 				if off, size := distance(exact.backup(k, v), q.At(s, a)); off > 1e-9*size {
-					t.Errorf("problem %d (γ = %v), state %d, action %d: Q^π = %v, off by %.2g", i, model.Gamma, s, a, q.At(s, a), off)
+					t.Errorf("problem %d (γ = %v), state %d, action %d: Q^π = %v, off by %.2g",
+						i, model.Gamma, s, a, q.At(s, a), off)
 				}
 			}
 		}

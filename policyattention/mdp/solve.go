@@ -185,14 +185,15 @@ func (c *system) factors() (solver, error) {
 			whole[k] += x
 		}
 		if whole[k] == 0 {
-			return nil, fmt.Errorf("mdp: the policy never ends an episode that is in state %d, so that at gamma 1 it has no value", c.order[k])
+			return nil, fmt.Errorf("mdp: the policy never ends an episode in state %d: at gamma 1 it has no value",
+				c.order[k])
 		}
 		for i := k + 1; i < n; i++ {
 			f := a[i*n+k] / whole[k]
 			if a[i*n+k] = f; f == 0 {
 				continue
 			}
-			blas64.Axpy(f, blas64.Vector{N: n - k - 1, Inc: 1, Data: pivot}, blas64.Vector{N: n - k - 1, Inc: 1, Data: a[i*n+k+1 : (i+1)*n]})
+			blas64.Axpy(f, vector(pivot), vector(a[i*n+k+1:(i+1)*n]))
 			keeps[i] += float64(f * keeps[k])
 		}
 	}
@@ -270,8 +271,8 @@ const (
 func (c *system) krylov(b []float64, tolerance float64) {
 	n := len(b)
 	r := c.ordered(b)
-	vector := func() []float64 { return make([]float64, n) }
-	x, best, shadow, p, v, y, z, t := vector(), vector(), slices.Clone(r), vector(), vector(), vector(), vector(), vector()
+	zero := func() []float64 { return make([]float64, n) }
+	x, best, shadow, p, v, y, z, t := zero(), zero(), slices.Clone(r), zero(), zero(), zero(), zero(), zero()
 	start := math.Sqrt(dot(r, r))
 	least := start
 	rho, alpha, omega := 1.0, 1.0, 1.0
@@ -322,5 +323,7 @@ func (c *system) krylov(b []float64, tolerance float64) {
 }
 
 func dot(x, y []float64) float64 {
-	return blas64.Dot(blas64.Vector{N: len(x), Inc: 1, Data: x}, blas64.Vector{N: len(y), Inc: 1, Data: y})
+	return blas64.Dot(vector(x), vector(y))
 }
+
+func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }

@@ -16,13 +16,16 @@ import (
 func TestSolvers(t *testing.T) {
 	for name, m := range map[string]*MDP{
 		"scattered": scattered(t, 600, 2, 3, .99), "dense": scattered(t, 520, 2, 520, .999), "cycle": cycle(t, 700, .9999),
-		"forest": forest(t, 600, .96), "grid": grid(t, 25, .9999, false), "goal": grid(t, 25, .99, true), "swim": swim(t, 600, .999), "near 1": scattered(t, 600, 3, 3, 1-1e-9), "end": grid(t, 25, 1, true),
+		"forest": forest(t, 600, .96), "grid": grid(t, 25, .9999, false), "goal": grid(t, 25, .99, true),
+		"swim": swim(t, 600, .999), "near 1": scattered(t, 600, 3, 3, 1-1e-9), "end": grid(t, 25, 1, true),
 	} {
 		pi := m.Uniform()
 		values := map[string][]float64{}
 		zeros := make([]float64, m.States())
 		for solver, prepare := range map[string]func() (solver, error){
-			"factors": m.system(pi).factors, "textbook": func() (solver, error) { return m.textbook(pi) }, "krylov": func() (solver, error) { return m.solver(pi) },
+			"factors":  m.system(pi).factors,
+			"textbook": func() (solver, error) { return m.textbook(pi) },
+			"krylov":   func() (solver, error) { return m.solver(pi) },
 		} {
 			if solver == "textbook" && m.Gamma == 1 {
 				continue // it does not know which states end
@@ -113,7 +116,7 @@ func TestEnds(t *testing.T) {
 		{name: "steps to the end", model: line(-1, -2, 2), want: []float64{-2, -1, 0}},
 		{name: "an absorbing state is an end", model: line(-1, -2), want: []float64{-2, -1, 0}},
 		{name: "ends in two steps on average, with rewards", model: surely, want: []float64{10, 10, 0}},
-		{name: "waiting pays", model: line(-1, 1, 2), err: "through state 0 and action 1, which costs nothing (its reward is 1)"},
+		{name: "waiting pays", model: line(-1, 1, 2), err: "through state 0 and action 1, which costs nothing (its"},
 		{name: "waiting is free", model: paid, err: "through state 0 and action 1"},
 		{name: "no way out", model: apart, err: "from state 0 no policy surely reaches a terminal state"},
 	} {
@@ -134,7 +137,7 @@ func TestEnds(t *testing.T) {
 	}
 	m := testkit.Must(line(-1, -2, 2).Build())(t)
 	wait := mat.NewDense(3, 2, []float64{0, 1, 1, 0, 1, 0})
-	if _, err := m.PolicyValue(wait); err == nil || !strings.Contains(err.Error(), "never ends an episode that is in state 0") {
+	if _, err := m.PolicyValue(wait); err == nil || !strings.Contains(err.Error(), "never ends an episode in state 0") {
 		t.Errorf("a policy that never ends: %v", err)
 	}
 }
@@ -159,7 +162,8 @@ func TestMasked(t *testing.T) {
 	if q.At(1, 1) != none || MaxAbsDiff(q, m.EvaluationBackup(pi, q)) > 1e-13 || m.RMax() != 10 {
 		t.Errorf("Q^π = %v, R_max = %v", q.RawMatrix().Data, m.RMax())
 	}
-	if err := m.CheckPolicy(UniformPolicy(2, 2)); err == nil || !strings.Contains(err.Error(), "action 1 in state 1, which does not have it") {
+	err := m.CheckPolicy(UniformPolicy(2, 2))
+	if err == nil || !strings.Contains(err.Error(), "action 1 in state 1, which does not have it") {
 		t.Errorf("a policy that does what cannot be done: %v", err)
 	}
 	if m.CheckTable("Q", q) != nil || CheckTable("Q", q, 2, 2) == nil {
@@ -177,16 +181,19 @@ func TestMeaning(t *testing.T) {
 		p, err := Triplets(4, []int32{3, 0, 1, 0, 2, 3}, []int32{0, 1, 1, 0, 0, 1}, []float64{.5, .75, 1, .25, 1, .5})
 		testkit.Check(t, err)
 		return Model{Gamma: .9, P: p, R: mat.NewDense(2, 2, []float64{1, 2, math.Inf(1), 4}), Meaning: Meaning{
-			Minimize: true, Start: []float64{1, 0}, StateNames: []string{"a", "b"}, ActionNames: []string{"x", "y"}, Rows: 1, Columns: 2,
+			Minimize: true, Start: []float64{1, 0}, Rows: 1, Columns: 2,
+			StateNames: []string{"a", "b"}, ActionNames: []string{"x", "y"},
 		}}
 	}
 	m := testkit.Must(model().Build())(t)
-	if m.R.At(1, 1) != -4 || m.Exists(1, 0) || !m.Masked() || !slices.Equal(m.Next(0, 0), []float64{.25, .75}) || !slices.Equal(m.Next(1, 1), []float64{.5, .5}) {
+	p := m.DenseP().RawMatrix().Data
+	if m.R.At(1, 1) != -4 || m.Exists(1, 0) || !m.Masked() || !slices.Equal(p, []float64{.25, .75, 0, 1, 0, 0, .5, .5}) {
 		t.Errorf("r = %v, P = %v", m.R.RawMatrix().Data, m.DenseP().RawMatrix().Data)
 	}
 	ends := model()
 	ends.Terminal = []int{1}
-	if m := testkit.Must(ends.Build())(t); m.R.At(1, 1) != 0 || !slices.Equal(m.Next(1, 0), []float64{0, 1}) || m.Masked() {
+	m = testkit.Must(ends.Build())(t)
+	if m.R.At(1, 1) != 0 || !slices.Equal(m.Next(1, 0), []float64{0, 1}) || m.Masked() {
 		t.Error("a terminal state earns something, or leads on")
 	}
 	for _, c := range []struct {
@@ -210,7 +217,8 @@ func TestMeaning(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-	if _, err := Triplets(4, []int32{4}, []int32{0}, []float64{1}); err == nil || !strings.Contains(err.Error(), "of row 4") {
+	_, err := Triplets(4, []int32{4}, []int32{0}, []float64{1})
+	if err == nil || !strings.Contains(err.Error(), "of row 4") {
 		t.Errorf("a row too many: %v", err)
 	}
 }
