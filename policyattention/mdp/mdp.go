@@ -1,10 +1,10 @@
-// Package mdp holds finite discounted Markov decision processes, their Bellman
-// operators, exact solutions, and the distributions from which the experiments draw
-// them.
+// Package mdp holds finite Markov decision processes, their Bellman operators, exact
+// solutions, and the distributions from which the experiments draw them.
 //
-// A table over states and actions (rewards r, action values Q, policies π) is a
-// gonum matrix [S, A]. Transition probabilities are one matrix [S·A, S] whose
-// row s·A+a is P(·|s,a).
+// A table over states and actions (rewards r, action values Q, policies π) is a gonum
+// matrix [S, A]. Transition probabilities are kept by successors: row s·A+a of P [S·A, S] is
+// P(·|s,a), and MDP.DenseP makes the matrix of it. What values mean is in bellman.go, how
+// they are found exactly in optimal.go, advantage.go and solve.go.
 package mdp
 
 import (
@@ -13,6 +13,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
