@@ -5,7 +5,7 @@
 #
 #   plugin   the pinned PJRT CPU plugin of XLA         .local/pjrt
 #   python   JupyterLab, nbclient, NumPy, Gymnasium    .local/python
-#   tools    gonb, gopls, goimports, staticcheck       .local/bin
+#   tools    gonb, goimports, staticcheck, gopls       .local/bin, .local/gopls
 #   kernel   the Go kernel for Jupyter                 .local/jupyter
 #   build    every Go package, so that first notebook cells are fast
 #   bench    JAX and PyTorch to compare with (6 GB)    .local/bench
@@ -97,18 +97,19 @@ make_bench() {
   fi
 }
 
-# gonb is built from its sources with scripts/tools/gonb.patch, which says why.
+# gonb is built from its sources with the patches of scripts/tools, which say why.
 make_tools() {
   local sources
   (cd scripts/tools && go mod download github.com/janpfeifer/gonb)
   sources=$(cd scripts/tools && go list -m -f '{{.Dir}}' github.com/janpfeifer/gonb)
   rm -rf "$local/gonb" && cp -r "$sources" "$local/gonb" && chmod -R u+w "$local/gonb"
-  (cd "$local/gonb" && GIT_CEILING_DIRECTORIES=$local git apply "$root/scripts/tools/gonb.patch") ||
-    die 'scripts/tools/gonb.patch could not be applied; it needs git'
+  (cd "$local/gonb" && GIT_CEILING_DIRECTORIES=$local git apply "$root"/scripts/tools/gonb-*.patch) ||
+    die 'the patches of scripts/tools could not be applied; they need git'
   cp scripts/tools/go.mod "$local/tools.mod"
   cp scripts/tools/go.sum "$local/tools.sum"
   go mod edit -replace "github.com/janpfeifer/gonb=$local/gonb" "$local/tools.mod"
   (cd scripts/tools && GOBIN=$local/bin go install -modfile="$local/tools.mod" tool)
+  mkdir -p "$local/gopls" && mv "$local/bin/gopls" "$local/gopls/"   # see scripts/kernel.sh
 }
 
 # The kernel sees this repository, as it is now, beside each notebook's own module.
@@ -123,14 +124,10 @@ path = local / "jupyter/kernels/gonb/kernel.json"
 spec = json.loads(path.read_text())
 spec["argv"].insert(0, f"{local.parent}/scripts/kernel.sh")
 spec["env"] |= {
-    "PATH": f"{local}/bin:${{PATH}}",  # Jupyter fills in PATH as it is when a kernel starts
+    "PATH": f"{local}/gopls:{local}/bin:${{PATH}}",  # Jupyter fills in PATH as it is when a kernel starts
     "GOPROXY": "off",                  # a cell never fetches a module
     "GOTOOLCHAIN": sys.argv[3],
     "GOFLAGS": "'-ldflags=-s -w'",     # half the time to link a cell
-    "GONB_WARM": "icrl/policyattention/nb",  # gopls reads it before it is asked for anything
-    # A cell that neither trains nor runs networks is linked without XLA: half the time.
-    "GONB_LEAN_TAGS": "noxla",
-    "GONB_LEAN_UNLESS": r'policyattention/(backend|bench|nb/training|baseline/distill|field/s5rl|anymdp/.*recipe)"|\b(Train|TrainAll|(equal|experiment)\.Open)\(|"retrained"',
     "GOWORK": "",
     "PJRT_PLUGIN_LIBRARY_PATH": f"{local}/pjrt:{local}/go-xla:{local}/go-xla/nvidia",
     "GOMLX_NO_AUTO_INSTALL": "1",
@@ -155,14 +152,13 @@ PYTHON
 # module that any requirement names, where a build here is content with fewer.
 make_build() {
   go list -export ./... >/dev/null   # builds packages, as 'go build' does, and links no command
-  go list -export -tags=noxla ./policyattention/nb/... >/dev/null
   rm -rf "$local/workspace"
   mkdir "$local/workspace"
   (cd "$local/workspace" && go mod init cell && go work init . "$root" && go list -m all) >"$local/workspace/log" 2>&1 ||
     { tail -n 3 "$local/workspace/log" >&2; die 'the module graph could not be loaded'; }
   rm -rf "$local/workspace"
   # gopls keeps what it learns about packages in a cache of its own.
-  "$local/bin/gopls" check policyattention/nb/nb.go >/dev/null 2>&1 || say "gopls could not read the packages; completions will be slow at first"
+  "$local/gopls/gopls" check policyattention/nb/nb.go >/dev/null 2>&1 || say "gopls could not read the packages; completions will be slow at first"
 }
 
 check_prerequisites
@@ -174,8 +170,8 @@ do_step() {
   case $1 in
     plugin) step plugin "$lock/pjrt.txt" ;;
     python) step python "$lock/python.txt" ;;
-    tools)  step tools scripts/tools/go.mod scripts/tools/go.sum scripts/tools/gonb.patch ;;
-    kernel) step kernel scripts/tools/go.mod scripts/setup.sh scripts/tools/gonb.patch "$lock/python.txt" ;;
+    tools)  step tools scripts/tools/go.mod scripts/tools/go.sum scripts/tools/gonb-*.patch ;;
+    kernel) step kernel scripts/tools/go.mod scripts/setup.sh scripts/tools/gonb-*.patch "$lock/python.txt" ;;
     build)  step build go.mod go.sum ;;
     bench)  step bench "$lock/bench.txt" ;;
     *) die "no step called '$1'" ;;

@@ -1,182 +1,54 @@
-package backend
+package backend_test
 
 import (
-	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/core/graph"
+
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
+	. "icrl/policyattention/backend"
 )
 
-const pluginPath = "PJRT_PLUGIN_LIBRARY_PATH"
-
-// sumOfSquares runs a small graph on b: 1² + 2² + 3² = 14, exact in float32.
-func sumOfSquares(t *testing.T, b compute.Backend) {
-	t.Helper()
-	exec, err := graph.NewExec(b, func(x *graph.Node) *graph.Node {
-		return graph.ReduceAllSum(graph.Mul(x, x))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Call([]float32{1, 2, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := out[0].Value().(float32); got != 14 {
-		t.Errorf("sum of squares = %v, want 14", got)
-	}
-}
-
-func TestGo(t *testing.T) {
-	b, err := New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Finalize()
-	sumOfSquares(t, b)
-	if d := Describe(b); d.Name != "go" || d.Plugin != "" || len(d.Devices) != 1 {
-		t.Errorf("Describe = %+v", d)
-	}
-}
-
-func TestXLA(t *testing.T) {
-	if _, err := findPlugin("cpu", pluginFolders()); err != nil {
-		t.Skip(err)
-	}
-	for _, name := range []string{"xla", "xla:cpu", "xla:cpu,shared_buffers=false"} {
-		t.Run(name, func(t *testing.T) {
-			b, err := New(name)
-			if err != nil {
-				t.Fatal(err)
+// A program without XLA has the backend in pure Go, and says of others why not.
+func TestWithoutXLA(t *testing.T) {
+	for _, tc := range []struct{ name, env, want string }{
+		{},
+		{name: "go"},
+		{name: "go", env: "xla:cpu"},
+		{name: "go:fast", want: "fast"},
+		{name: "tpu9", want: `unknown name "tpu9"`},
+		{env: "jax", want: `unknown name "jax"`},
+		{name: "xla:cpu", want: "built without XLA"},
+		{env: "xla", want: "built without XLA"},
+	} {
+		t.Run(tc.name+" "+tc.env, func(t *testing.T) {
+			t.Setenv(compute.ConfigEnvVar, tc.env)
+			b, err := New(tc.name)
+			if tc.want != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("error %v, want it to hold %q", err, tc.want)
+				}
+				if strings.Contains(tc.want, "XLA") && !errors.Is(err, ErrNoPlugin) {
+					t.Errorf("error %q is not ErrNoPlugin", err)
+				}
+				return
 			}
+			testkit.Check(t, err)
 			defer b.Finalize()
-			sumOfSquares(t, b)
-			d := Describe(b)
-			if d.Name != "xla:cpu" || !strings.HasPrefix(d.Plugin, "PJRT ") || len(d.Devices) == 0 {
+			if got := graphs.SumOfSquares(t, b, 1, 2, 3); got != 14 {
+				t.Errorf("sum of squares = %v, want 14", got)
+			}
+			if d := Describe(b); d.Name != "go" || d.Plugin != "" || len(d.Devices) != 1 {
 				t.Errorf("Describe = %+v", d)
 			}
+			cores := testkit.Must(Cores(b, 2))(t)
+			if len(cores) != 1 || cores[0].Backend != b {
+				t.Errorf("cores %v, want the backend itself", cores)
+			}
+			cores[0].Close()
 		})
-	}
-}
-
-// Without GOMLX_BACKEND and with no plugin to be found the pure-Go backend is used, and said to be.
-func TestFallback(t *testing.T) {
-	t.Setenv(compute.ConfigEnvVar, "")
-	t.Setenv(pluginPath, t.TempDir())
-	var said bytes.Buffer
-	notices = &said
-	defer func() { notices = os.Stderr }()
-
-	b, err := New("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Finalize()
-	if d := Describe(b); d.Name != "go" {
-		t.Errorf("backend %q, want go", d.Name)
-	}
-	if lines := strings.Count(said.String(), "\n"); lines != 1 || !strings.Contains(said.String(), "pure-Go") {
-		t.Errorf("said %q, want one line on the pure-Go backend", said.String())
-	}
-}
-
-// What was asked for by name, in the argument or in GOMLX_BACKEND, is had or is an error.
-func TestErrors(t *testing.T) {
-	broken := t.TempDir()
-	notALibrary := filepath.Join(broken, "pjrt_c_api_cpu_plugin.so")
-	if err := os.WriteFile(notALibrary, []byte("not a shared object"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	misleading := filepath.Join(t.TempDir(), "cuda")
-	if err := os.Mkdir(misleading, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(notALibrary, filepath.Join(misleading, "pjrt_c_api_cpu_plugin.so")); err != nil {
-		t.Fatal(err)
-	}
-
-	for _, c := range []struct {
-		what, name, env, folder string
-		want                    string // part of the error
-	}{
-		{what: "unknown name", name: "tpu9", want: `unknown name "tpu9"`},
-		{what: "unknown name from the environment", env: "jax", want: `unknown name "jax"`},
-		{what: "missing folder", name: "xla:cpu", folder: filepath.Join(broken, "nowhere"), want: "no PJRT plugin called"},
-		{what: "empty folder", env: "xla:cpu", folder: t.TempDir(), want: "no PJRT plugin called"},
-		{what: "missing CUDA plugin", name: "xla:cuda", folder: broken, want: `no PJRT plugin called "cuda"`},
-		{what: "not a shared object", name: "xla:cpu", folder: broken, want: notALibrary},
-		{what: "not a shared object, not asked for by name", folder: broken, want: notALibrary},
-		{what: "not a shared object, by path", name: "xla:" + notALibrary, want: notALibrary},
-		{what: "folder named after another device", name: "xla:cpu", folder: misleading, want: "misleads"},
-		{what: "unknown option of go", name: "go:fast", want: "fast"},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			t.Setenv(compute.ConfigEnvVar, c.env)
-			t.Setenv(pluginPath, c.folder)
-			b, err := New(c.name)
-			if err == nil {
-				b.Finalize()
-				t.Fatal("no error")
-			}
-			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("error %q, want it to hold %q", err, c.want)
-			}
-			if c.want == "no PJRT plugin called" && !errors.Is(err, ErrNoPlugin) {
-				t.Errorf("error %q is not ErrNoPlugin", err)
-			}
-		})
-	}
-}
-
-func TestFindPlugin(t *testing.T) {
-	first, second := t.TempDir(), t.TempDir()
-	for _, file := range []string{
-		filepath.Join(first, "pjrt_c_api_cpu_plugin.txt"),
-		filepath.Join(first, "pjrt_c_api_cuda_plugin.so"),
-		filepath.Join(second, "pjrt_c_api_cpu_v0.9.0_plugin.so"),
-		filepath.Join(second, "pjrt_c_api_cpu_v0.83.1_plugin.so"),
-		filepath.Join(second, "pjrt_c_api_cpu_v0.83.1-rc_plugin.txt"),
-		filepath.Join(second, "pjrt_c_api_cuda_plugin.so"),
-		filepath.Join(second, "pjrt_c_api_rocm_plugin.so"),
-		filepath.Join(second, "pjrt_c_api_rocm_v1.0.0_plugin.so"),
-	} {
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for plugin, want := range map[string]string{
-		"cpu":  filepath.Join(second, "pjrt_c_api_cpu_v0.83.1_plugin.so"),
-		"cuda": filepath.Join(first, "pjrt_c_api_cuda_plugin.so"),
-		"rocm": filepath.Join(second, "pjrt_c_api_rocm_plugin.so"),
-	} {
-		if got, err := findPlugin(plugin, []string{first, second}); err != nil || got != want {
-			t.Errorf("findPlugin(%q) = %q, %v; want %q", plugin, got, err, want)
-		}
-	}
-	if _, err := findPlugin("tpu", []string{first, second}); !errors.Is(err, ErrNoPlugin) {
-		t.Errorf("findPlugin(tpu): %v, want ErrNoPlugin", err)
-	}
-}
-
-// A folder inside the repository leads to its .local; one outside leads nowhere.
-func TestRepositoryFolders(t *testing.T) {
-	root := t.TempDir()
-	deep := filepath.Join(root, "a", "b")
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if got := repositoryFolders(deep); got != nil {
-		t.Errorf("outside: %q", got)
-	}
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module icrl\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := repositoryFolders(deep), filepath.Join(root, ".local", "pjrt"); len(got) == 0 || got[0] != want {
-		t.Errorf("inside: %q, want %q first", got, want)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/backend"
+	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/transformer/fused"
 )
 

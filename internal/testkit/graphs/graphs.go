@@ -43,3 +43,10 @@ func Normal(rng *rand.Rand, n int) []float64 {
 	}
 	return x
 }
+
+// SumOfSquares runs a small graph.
+func SumOfSquares(t testing.TB, b compute.Backend, x ...float32) float32 {
+	t.Helper()
+	square := func(in []*Node) []*Node { return []*Node{ReduceAllSum(Mul(in[0], in[0]))} }
+	return Run(t, b, square, x)[0].Value().(float32)
+}

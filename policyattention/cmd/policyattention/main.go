@@ -19,6 +19,7 @@ import (
 
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
+	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/pmd"

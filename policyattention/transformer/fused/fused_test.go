@@ -14,6 +14,7 @@ import (
 
 	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/backend"
+	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/transformer"
 )
 

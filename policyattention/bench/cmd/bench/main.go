@@ -28,6 +28,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"icrl/policyattention/backend"
+	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/bench"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"

@@ -1,4 +1,4 @@
-//go:build cgo && !noxla
+//go:build cgo
 
 // Makes glibc's allocator keep freed memory instead of giving it back to the kernel.
 //

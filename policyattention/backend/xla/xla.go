@@ -1,6 +1,6 @@
-//go:build cgo && !noxla && ((linux && (amd64 || arm64)) || (darwin && arm64) || (windows && amd64))
+//go:build cgo && ((linux && (amd64 || arm64)) || (darwin && arm64) || (windows && amd64))
 
-package backend
+package xla
 
 import (
 	"fmt"
@@ -13,16 +13,22 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla"
 	"github.com/gomlx/go-xla/pjrt"
+
+	"icrl/policyattention/backend"
 )
 
 func init() {
 	// go-xla would otherwise try a download whenever it is asked for a backend.
 	xla.EnableAutoInstall(false)
+	backend.Register(driver{})
 }
 
-// newXLA loads a plugin. It goes by the absolute path of the file, not by go-xla's own
+// driver implements backend.Driver.
+type driver struct{}
+
+// New loads a plugin. It goes by the absolute path of the file, not by go-xla's own
 // search, which opens every library it finds and panics at one that is no shared object.
-func newXLA(plugin, options string) (compute.Backend, error) {
+func (driver) New(plugin, options string) (compute.Backend, error) {
 	path := plugin
 	if !filepath.IsAbs(path) {
 		var err error
@@ -34,22 +40,23 @@ func newXLA(plugin, options string) (compute.Backend, error) {
 	folder := strings.ToLower(filepath.Dir(path))
 	cuda := pjrt.IsCUDAName(filepath.Base(path))
 	if strings.Contains(folder, ",") || cuda && strings.Contains(folder, "cpu") || !cuda && pjrt.IsCUDAName(folder) {
-		return nil, fmt.Errorf("plugin folder %s: a comma, or the name of another device, in the path misleads go-xla: put the plugin elsewhere", folder)
+		return nil, fmt.Errorf("plugin folder %s: a comma, or the name of another device, in the path misleads go-xla: "+
+			"put the plugin elsewhere", folder)
 	}
 	config := path
 	if options != "" {
 		config += "," + options
 	}
 	if cuda {
-		return xlaClient(config)
+		return client(config)
 	}
 	if err := setFlags(); err != nil {
 		return nil, err
 	}
-	return startXLA(config, runtime.GOMAXPROCS(0)-1)
+	return start(config, runtime.GOMAXPROCS(0)-1)
 }
 
-func xlaClient(config string) (compute.Backend, error) {
+func client(config string) (compute.Backend, error) {
 	b, err := xla.New(config)
 	if err != nil {
 		path, _, _ := strings.Cut(config, ",")
@@ -58,18 +65,18 @@ func xlaClient(config string) (compute.Backend, error) {
 	return b, nil
 }
 
-// startXLA starts a CPU client that has no more than n workers: one for each processor
+// start starts a CPU client that has no more than n workers: one for each processor
 // of this process but that of the thread that waits for them, which works as well. The
 // plugin starts four or more, whatever the machine has and taskset allows; on fewer
 // cores they spend a third of a small network's training step on taking work from each
 // other and on waking up. On a single core all of them rest: they run while that thread
 // waits and give way once it can go on.
-func startXLA(config string, n int) (compute.Backend, error) {
+func start(config string, n int) (compute.Backend, error) {
 	before, err := workers() // of other clients
 	if err != nil {
 		return nil, err
 	}
-	b, err := xlaClient(config)
+	b, err := client(config)
 	if err != nil {
 		return nil, err
 	}
@@ -82,12 +89,6 @@ func startXLA(config string, n int) (compute.Backend, error) {
 		return nil, err
 	}
 	return b, nil
-}
-
-// another starts a CPU client of the plugin of b, with b's options, that works in
-// the threads that wait for it alone.
-func another(b compute.Backend) (compute.Backend, error) {
-	return startXLA(b.(*xla.Backend).Config(), 0)
 }
 
 // setFlags gives XLA's compiler for the CPU two options; a user's own choice of them
@@ -109,10 +110,11 @@ func setFlags() error {
 	return os.Setenv(name, flags)
 }
 
-func describeXLA(b compute.Backend, d *Description) {
+// Describe implements backend.Driver.
+func (driver) Describe(b compute.Backend) (d backend.Description, ok bool) {
 	x, ok := b.(*xla.Backend)
 	if !ok {
-		return
+		return d, false
 	}
 	switch {
 	case x.IsCUDA():
@@ -128,4 +130,5 @@ func describeXLA(b compute.Backend, d *Description) {
 		major, minor := plugin.Version()
 		d.Plugin = fmt.Sprintf("PJRT %d.%d", major, minor)
 	}
+	return d, true
 }

@@ -1,5 +1,0 @@
-//go:build cgo && !noxla
-
-package backend
-
-import "C" // malloc_linux.c

@@ -1,0 +1,162 @@
+//go:build cgo && (amd64 || arm64)
+
+package xla
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/go-xla/compute/xla"
+	"golang.org/x/sys/unix"
+
+	"icrl/policyattention/backend"
+)
+
+// Cores implements backend.Driver: each core has a client whose threads do not leave its processor.
+func (driver) Cores(b compute.Backend, n int) (cores []*backend.Core, err error) {
+	ids, err := backend.Processors()
+	if err != nil {
+		return nil, err
+	}
+	if n = min(n, len(ids), runtime.GOMAXPROCS(0)); n < 2 {
+		return []*backend.Core{{Backend: b}}, nil
+	}
+	compiler.Do(func() { compiler.err = startCompiler(b) })
+	if err := compiler.err; err != nil {
+		return nil, fmt.Errorf("backend: %w", err)
+	}
+	for _, id := range ids[:n] {
+		c, err := newCore(b.(*xla.Backend).Config(), id)
+		if err != nil {
+			for _, c := range cores {
+				c.Close()
+			}
+			return nil, fmt.Errorf("backend: processor %d: %w", id, err)
+		}
+		cores = append(cores, c)
+	}
+	return cores, nil
+}
+
+// newCore starts a client on a processor. Its threads inherit where the thread that
+// starts it may run.
+func newCore(config string, id int) (*backend.Core, error) {
+	work, started := make(chan func()), make(chan error)
+	c := &backend.Core{Work: work}
+	go func() {
+		// Never unlocked: the thread ends with this function.
+		runtime.LockOSThread()
+		err := stay(id)
+		if err == nil {
+			c.Backend, err = start(config, 0)
+		}
+		started <- err
+		for f := range work {
+			f()
+		}
+	}()
+	if err := <-started; err != nil {
+		close(work)
+		return nil, err
+	}
+	return c, nil
+}
+
+// compiler guards that startCompiler is called once a process, and keeps its error
+// for all later calls of Cores.
+var compiler struct {
+	sync.Once
+	err error
+}
+
+// startCompiler compiles a small program. XLA starts the threads of its compiler with
+// the first program of a process, and they may run where the thread that asks for it
+// may: on a Core's, every later program would be compiled on that one processor.
+func startCompiler(b compute.Backend) error {
+	builder := b.Builder("start of the compiler")
+	main := builder.Main()
+	x, err := main.Parameter("x", shapes.Make(dtypes.Float32, 8), nil)
+	if err != nil {
+		return err
+	}
+	y, err := main.Exp(x)
+	if err != nil {
+		return err
+	}
+	if err := main.Return([]compute.Value{y}, nil); err != nil {
+		return err
+	}
+	program, err := builder.Compile()
+	if err != nil {
+		return err
+	}
+	program.Finalize()
+	return nil
+}
+
+// threads lists the threads of this process, mostly in the order of their start.
+func threads() (ids []int, err error) {
+	entries, err := os.ReadDir(taskFolder)
+	if err != nil {
+		return nil, fmt.Errorf("looking for threads: %w", err)
+	}
+	for _, entry := range entries {
+		id, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("looking for threads: %w", err)
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+const taskFolder = "/proc/self/task"
+
+// workers lists the worker threads of all CPU clients of XLA in this process.
+func workers() ([]int, error) {
+	ids, err := threads()
+	return slices.DeleteFunc(ids, func(id int) bool {
+		name, err := os.ReadFile(filepath.Join(taskFolder, strconv.Itoa(id), "comm"))
+		return err != nil || strings.TrimSpace(string(name)) != "tf_XLAEigen" // or it has ended
+	}), err
+}
+
+// rest lowers the priority of threads by five steps of niceness below the process's own
+// and makes them a batch: they wait for whoever else wants their core and do not interrupt
+// it when they wake up. The idle policy would do the same on a free machine, but on a
+// busy one other programs would starve them, and with them whoever waits for their work.
+func rest(ids []int) error {
+	own, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return fmt.Errorf("reading this thread's priority: %w", err)
+	}
+	for _, id := range ids {
+		attr := &unix.SchedAttr{
+			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_BATCH, Nice: min(own.Nice+5, 19),
+		}
+		if err := unix.SchedSetAttr(id, attr, 0); err != nil {
+			return fmt.Errorf("lowering the priority of thread %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// stay keeps the calling thread on a processor.
+func stay(id int) error {
+	var set unix.CPUSet
+	set.Set(id)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("setting the processor affinity: %w", err)
+	}
+	return nil
+}

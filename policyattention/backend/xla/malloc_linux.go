@@ -1,0 +1,5 @@
+//go:build cgo
+
+package xla
+
+import "C" // malloc_linux.c

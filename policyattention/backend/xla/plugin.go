@@ -1,0 +1,112 @@
+// Package xla gives a program that imports it XLA as a backend, see [backend.New]:
+//
+//	import _ "icrl/policyattention/backend/xla"
+//
+// It needs cgo, and Linux, macOS on arm64 or Windows on amd64; elsewhere it has no effect. XLA
+// reads its own flags from XLA_FLAGS.
+//
+// Plugins are files pjrt_c_api_<plugin>_plugin.so. If PJRT_PLUGIN_LIBRARY_PATH is set, they
+// are looked for in the folders it lists and nowhere else; otherwise in the .local folder
+// of this repository (found from the working directory or the executable, upwards), where
+// set-up puts them, and then where GoMLX's installer puts them for a user or a system.
+// Nothing is ever downloaded from here.
+//
+// XLA's CPU backend is meant for large networks; these settings make it fit small
+// ones. On Linux the program tells glibc's allocator to keep freed memory
+// (malloc_linux.c), which spares training steps their page faults; if
+// MALLOC_MMAP_MAX_, MALLOC_TRIM_THRESHOLD_, MALLOC_TOP_PAD_ or GLIBC_TUNABLES is
+// set, it leaves all of that to you. For the CPU's plugin two flags are added to XLA_FLAGS,
+// unless they are set there already: one lets a graph say what is to be computed once, the other
+// asks for vectors of 512 bits. XLA shares each operation out to its threads, and the
+// operations of small networks are too short for that. So a training starts a client
+// of XLA for each processor it may use (GOMAXPROCS and taskset limit them), gives
+// each some parts of a batch, and adds up their gradients in the order of the parts:
+// more processors change no bit of the result. On Linux the threads of such a client
+// stay on their processor at a lower priority, so that other programs go first but do not
+// stop a training.
+package xla
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"icrl/policyattention/backend"
+)
+
+// findPlugin returns the path of the file of a plugin in the first folder that has it: the one
+// without a version in its name, else the one of the latest version.
+func findPlugin(plugin string, folders []string) (string, error) {
+	for _, folder := range folders {
+		// GoMLX's installer puts a version into the name: pjrt_c_api_cpu_v0.83.1_plugin.so.
+		for _, pattern := range []string{"pjrt_c_api_%s_plugin.*", "pjrt_c_api_%s_v*_plugin.*"} {
+			files, err := filepath.Glob(filepath.Join(folder, fmt.Sprintf(pattern, plugin)))
+			if err != nil {
+				return "", fmt.Errorf("plugin name %q: %w", plugin, err)
+			}
+			files = slices.DeleteFunc(files, func(file string) bool {
+				return !slices.Contains([]string{".so", ".dylib", ".dll"}, filepath.Ext(file))
+			})
+			if len(files) > 0 {
+				return filepath.Abs(slices.MaxFunc(files, func(a, b string) int {
+					return slices.Compare(versionOf(a), versionOf(b))
+				}))
+			}
+		}
+	}
+	return "", fmt.Errorf("%w called %q in %s ('make setup' or 'make plugin' installs one)",
+		backend.ErrNoPlugin, plugin, strings.Join(folders, ", "))
+}
+
+// versionOf returns the numbers in the name of a plugin's file, such as 0, 83, 1.
+func versionOf(file string) (version []int) {
+	for _, digits := range strings.FieldsFunc(filepath.Base(file), func(r rune) bool { return r < '0' || r > '9' }) {
+		n, _ := strconv.Atoi(digits) // digits alone; beyond an int they count as the largest
+		version = append(version, n)
+	}
+	return version
+}
+
+// pluginFolders lists the folders to look for plugins in, in order.
+func pluginFolders() []string {
+	if list := os.Getenv("PJRT_PLUGIN_LIBRARY_PATH"); list != "" {
+		return filepath.SplitList(list)
+	}
+	var folders []string
+	if start, err := os.Getwd(); err == nil {
+		folders = append(folders, repositoryFolders(start)...)
+	}
+	if program, err := os.Executable(); err == nil {
+		folders = append(folders, repositoryFolders(filepath.Dir(program))...)
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		folders = append(folders,
+			filepath.Join(home, ".local/lib/go-xla"),
+			filepath.Join(home, ".local/lib/go-xla/nvidia"),
+			filepath.Join(home, "Library/Application Support/go-xla"))
+	}
+	return append(folders, "/usr/local/lib/go-xla", "/usr/local/lib/go-xla/nvidia")
+}
+
+// repositoryFolders returns where set-up puts plugins, if folder is inside this repository.
+func repositoryFolders(folder string) []string {
+	for {
+		mod, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+		if err == nil && strings.HasPrefix(string(mod), "module icrl\n") {
+			local := filepath.Join(folder, ".local")
+			return []string{
+				filepath.Join(local, "pjrt"),             // make setup
+				filepath.Join(local, "go-xla"),           // make plugin
+				filepath.Join(local, "go-xla", "nvidia"), // make plugin, on a machine with a GPU
+			}
+		}
+		parent := filepath.Dir(folder)
+		if parent == folder {
+			return nil
+		}
+		folder = parent
+	}
+}

@@ -1,0 +1,165 @@
+//go:build cgo && ((linux && (amd64 || arm64)) || (darwin && arm64) || (windows && amd64))
+
+package xla
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute"
+
+	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/backend"
+)
+
+const pluginPath = "PJRT_PLUGIN_LIBRARY_PATH"
+
+// sumOfSquares runs a small graph, which is exact in float32.
+func sumOfSquares(t *testing.T, b compute.Backend) {
+	t.Helper()
+	if got := graphs.SumOfSquares(t, b, 1, 2, 3); got != 14 {
+		t.Errorf("sum of squares = %v, want 14", got)
+	}
+}
+
+func TestXLA(t *testing.T) {
+	if _, err := findPlugin("cpu", pluginFolders()); err != nil {
+		t.Skip(err)
+	}
+	for _, name := range []string{"xla", "xla:cpu", "xla:cpu,shared_buffers=false"} {
+		t.Run(name, func(t *testing.T) {
+			b, err := backend.New(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Finalize()
+			sumOfSquares(t, b)
+			d := backend.Describe(b)
+			if d.Name != "xla:cpu" || !strings.HasPrefix(d.Plugin, "PJRT ") || len(d.Devices) == 0 {
+				t.Errorf("Describe = %+v", d)
+			}
+		})
+	}
+}
+
+// Without GOMLX_BACKEND and with no plugin to be found the pure-Go backend is used, and said to be.
+func TestFallback(t *testing.T) {
+	t.Setenv(compute.ConfigEnvVar, "")
+	t.Setenv(pluginPath, t.TempDir())
+	said, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	defer func(stderr *os.File) { os.Stderr = stderr }(os.Stderr)
+	os.Stderr = said
+
+	b, err := backend.New("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Finalize()
+	if d := backend.Describe(b); d.Name != "go" {
+		t.Errorf("backend %q, want go", d.Name)
+	}
+	line, err := os.ReadFile(said.Name())
+	if err != nil || strings.Count(string(line), "\n") != 1 || !strings.Contains(string(line), "pure-Go") {
+		t.Errorf("said %q, %v, want one line on the pure-Go backend", line, err)
+	}
+}
+
+// What was asked for by name, in the argument or in GOMLX_BACKEND, is had or is an error.
+func TestErrors(t *testing.T) {
+	broken := t.TempDir()
+	notALibrary := filepath.Join(broken, "pjrt_c_api_cpu_plugin.so")
+	if err := os.WriteFile(notALibrary, []byte("not a shared object"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	misleading := filepath.Join(t.TempDir(), "cuda")
+	if err := os.Mkdir(misleading, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(notALibrary, filepath.Join(misleading, "pjrt_c_api_cpu_plugin.so")); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, c := range []struct {
+		what, name, env, folder string
+		want                    string // part of the error
+	}{
+		{what: "missing folder", name: "xla:cpu", folder: filepath.Join(broken, "nowhere"), want: "no PJRT plugin called"},
+		{what: "empty folder", env: "xla:cpu", folder: t.TempDir(), want: "no PJRT plugin called"},
+		{what: "missing CUDA plugin", name: "xla:cuda", folder: broken, want: `no PJRT plugin called "cuda"`},
+		{what: "not a shared object", name: "xla:cpu", folder: broken, want: notALibrary},
+		{what: "not a shared object, not asked for by name", folder: broken, want: notALibrary},
+		{what: "not a shared object, by path", name: "xla:" + notALibrary, want: notALibrary},
+		{what: "folder named after another device", name: "xla:cpu", folder: misleading, want: "misleads"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Setenv(compute.ConfigEnvVar, c.env)
+			t.Setenv(pluginPath, c.folder)
+			b, err := backend.New(c.name)
+			if err == nil {
+				b.Finalize()
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %q, want it to hold %q", err, c.want)
+			}
+			if c.want == "no PJRT plugin called" && !errors.Is(err, backend.ErrNoPlugin) {
+				t.Errorf("error %q is not ErrNoPlugin", err)
+			}
+		})
+	}
+}
+
+func TestFindPlugin(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for _, file := range []string{
+		filepath.Join(first, "pjrt_c_api_cpu_plugin.txt"),
+		filepath.Join(first, "pjrt_c_api_cuda_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_cpu_v0.9.0_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_cpu_v0.83.1_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_cpu_v0.83.1-rc_plugin.txt"),
+		filepath.Join(second, "pjrt_c_api_cuda_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_rocm_plugin.so"),
+		filepath.Join(second, "pjrt_c_api_rocm_v1.0.0_plugin.so"),
+	} {
+		if err := os.WriteFile(file, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for plugin, want := range map[string]string{
+		"cpu":  filepath.Join(second, "pjrt_c_api_cpu_v0.83.1_plugin.so"),
+		"cuda": filepath.Join(first, "pjrt_c_api_cuda_plugin.so"),
+		"rocm": filepath.Join(second, "pjrt_c_api_rocm_plugin.so"),
+	} {
+		if got, err := findPlugin(plugin, []string{first, second}); err != nil || got != want {
+			t.Errorf("findPlugin(%q) = %q, %v; want %q", plugin, got, err, want)
+		}
+	}
+	if _, err := findPlugin("tpu", []string{first, second}); !errors.Is(err, backend.ErrNoPlugin) {
+		t.Errorf("findPlugin(tpu): %v, want ErrNoPlugin", err)
+	}
+}
+
+// A folder inside the repository leads to its .local; one outside leads nowhere.
+func TestRepositoryFolders(t *testing.T) {
+	root := t.TempDir()
+	deep := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := repositoryFolders(deep); got != nil {
+		t.Errorf("outside: %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module icrl\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := repositoryFolders(deep), filepath.Join(root, ".local", "pjrt"); len(got) == 0 || got[0] != want {
+		t.Errorf("inside: %q, want %q first", got, want)
+	}
+}
