@@ -114,7 +114,7 @@ make_tools() {
 
 # The kernel sees this repository, as it is now, beside each notebook's own module.
 make_kernel() {
-  PATH=$local/bin:$PATH JUPYTER_DATA_DIR=$local/jupyter \
+  PATH=$local/gopls:$local/bin:$PATH JUPYTER_DATA_DIR=$local/jupyter \
     gonb --install -raw_error -go_work="$root" 2>/dev/null ||
     die "gonb could not install its kernel into $local/jupyter"
   python3 - "$local" "${GOEXPERIMENT-}" "$GOTOOLCHAIN" <<'PYTHON'
