@@ -2,89 +2,103 @@ package results
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"icrl/policyattention/experiment"
 )
 
-// Number is a number that the paper prints.
+// Number is a number as the paper prints it, with its interval where it gives one.
 type Number struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo,omitempty"` // interval, where Lo < Hi
-	Hi    float64 `json:"hi,omitempty"`
-	Where string  `json:"where"` // in the paper
+	Value, Lo, Hi float64 // Lo = Hi = Value without an interval
+	Text          string
 }
 
-// Span returns the number's interval, or the number twice.
-func (n Number) Span() (lo, hi float64) {
-	if n.Lo < n.Hi {
-		return n.Lo, n.Hi
-	}
-	return n.Value, n.Value
+func (n Number) String() string { return n.Text }
+
+// Claim is a number or a statement of the paper that rows, or a test, are held against.
+type Claim struct {
+	Section  string // of the paper, such as "7" or "Table 3"
+	Sentence string
+	Printed  Number
+	Query    string // see [Store.Ask]
+	Rule     string // see [Store.Judge]
+	Reason   string // why ours differs, or why nothing can be said
 }
 
-// Key names a number of the paper: a block, a quantity, and S and T where they
-// matter.
-type Key struct {
-	Block    experiment.Block
-	Quantity string
-	S, T     int
+// Paper holds the claims of the paper, and its numbers by query.
+type Paper struct {
+	Claims  []Claim
+	byQuery map[string]Claim
 }
 
-// Paper returns a number of the paper, or nil where it prints none.
-func Paper(k Key) *Number {
-	n, ok := paper[k]
-	if !ok {
-		return nil
-	}
-	return &n
-}
+//go:embed claims.tsv
+var claims string
 
-//go:embed paper.csv
-var printed string
-
-// paper holds the numbers of the paper that ours stand beside; what it prints
-// otherwise stands with its sentence in the claims of package report.
-var paper = func() map[Key]Number {
-	numbers, err := readNumbers(printed)
+// ThePaper are the claims of the paper, claims.tsv.
+var ThePaper = func() *Paper {
+	p, err := ReadPaper(claims)
 	if err != nil {
 		panic(err) // a file of this package
 	}
-	return numbers
+	return p
 }()
 
-// readNumbers reads lines of block, quantity, states, horizon, value, lo, hi, where. It
-// returns an error if a line is malformed or names a number for the second time.
-func readNumbers(text string) (map[Key]Number, error) {
-	lines := csv.NewReader(strings.NewReader(text))
-	lines.Comment = '#'
-	rows, err := lines.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("results: paper.csv: %w", err)
+// ReadPaper reads lines of section, sentence, printed number, query, rule and reason, separated by
+// tabs, below a line of headings. It returns an error if a line is malformed or asks a query again.
+func ReadPaper(text string) (*Paper, error) {
+	p := &Paper{byQuery: map[string]Claim{}}
+	for n, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if n == 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(line, "\t")
+		if len(f) != 6 {
+			return nil, fmt.Errorf("results: claim in line %d has %d fields, want 6", n+1, len(f))
+		}
+		c := Claim{Section: f[0], Sentence: f[1], Query: f[3], Rule: f[4], Reason: f[5]}
+		var err error
+		if c.Printed, err = parseNumber(f[2]); err != nil {
+			return nil, fmt.Errorf("results: claim in line %d: %w", n+1, err)
+		}
+		if _, twice := p.byQuery[c.Query]; twice && c.Query != "" {
+			return nil, fmt.Errorf("results: claim in line %d asks %q again", n+1, c.Query)
+		}
+		p.Claims = append(p.Claims, c)
+		if c.Query != "" {
+			p.byQuery[c.Query] = c
+		}
 	}
-	numbers := map[Key]Number{}
-	for _, row := range rows[1:] {
-		k, n := Key{Block: experiment.Block(row[0]), Quantity: row[1]}, Number{Where: row[7]}
-		for i, to := range []*int{&k.S, &k.T} {
-			if *to, err = strconv.Atoi(row[2+i]); err != nil {
-				return nil, fmt.Errorf("results: paper.csv: %q: %w", row, err)
-			}
-		}
-		for i, to := range []*float64{&n.Value, &n.Lo, &n.Hi} {
-			if row[4+i] == "" && i > 0 {
-				continue
-			}
-			if *to, err = strconv.ParseFloat(row[4+i], 64); err != nil {
-				return nil, fmt.Errorf("results: paper.csv: %q: %w", row, err)
-			}
-		}
-		if _, twice := numbers[k]; twice {
-			return nil, fmt.Errorf("results: paper.csv: %q stands there twice", row)
-		}
-		numbers[k] = n
+	return p, nil
+}
+
+// parseNumber reads ".0193" or "1.05 [1.02, 1.1]". Other text has no value.
+func parseNumber(text string) (n Number, err error) {
+	n.Text = text
+	value, interval, spans := strings.Cut(text, " [")
+	if n.Value, err = strconv.ParseFloat(value, 64); err != nil {
+		return Number{Text: text}, nil
 	}
-	return numbers, nil
+	n.Lo, n.Hi = n.Value, n.Value
+	if spans {
+		if _, err = fmt.Sscanf(interval, "%g, %g]", &n.Lo, &n.Hi); err != nil {
+			return n, fmt.Errorf("interval in %q: %w", text, err)
+		}
+	}
+	return n, nil
+}
+
+// Printed returns what the paper prints for a query, or nil.
+func (p *Paper) Printed(query string) any {
+	if c, ok := p.byQuery[query]; ok {
+		return c.Printed
+	}
+	return nil
+}
+
+// Reason returns why ours differs from what the paper prints for a query.
+func (p *Paper) Reason(query string) any {
+	if c, ok := p.byQuery[query]; ok && c.Reason != "" {
+		return c.Reason
+	}
+	return nil
 }

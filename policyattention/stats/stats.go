@@ -48,10 +48,6 @@ func RunMedians(sample [][]float64) []float64 {
 	return medians
 }
 
-// RatioOfMedians returns median(x)/median(y), the paper's r_j of equation
-// (14) for one run.
-func RatioOfMedians(x, y []float64) float64 { return Median(x) / Median(y) }
-
 // Quantile returns the p-quantile of sorted values, 0 ≤ p ≤ 1, with linear
 // interpolation between order statistics (type 7 of Hyndman and Fan, NumPy's
 // default). It is NaN for no values and for another p.
@@ -70,6 +66,23 @@ func Quantile(sorted []float64, p float64) float64 {
 		return low
 	}
 	return low + share*(high-low)
+}
+
+// Tail describes a distribution by what its median hides.
+type Tail struct {
+	Mean, P95, P99, Worst float64
+	Above                 float64 // share of values above a limit
+}
+
+// TailOf describes values, at least one, and the share of them above a limit.
+func TailOf(values []float64, limit float64) Tail {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	above := n - sort.Search(n, func(i int) bool { return sorted[i] > limit })
+	return Tail{
+		Mean: Mean(sorted), P95: Quantile(sorted, .95), P99: Quantile(sorted, .99), Worst: sorted[n-1],
+		Above: float64(above) / float64(n),
+	}
 }
 
 // LogSlope returns the least-squares slope of log y against log x: −2 where y
@@ -164,27 +177,6 @@ func (b Bootstrap) RatioOfMeans(x, y [][]float64) (Estimate, error) {
 	return b.estimate("ratio of means", ranking.mean, func(v []float64) float64 { return v[0] / v[1] }, middle, x, y)
 }
 
-// First estimates the median over runs of the first of steps after which clears holds of the
-// medians over problems, or means, of a run's losses after that step and of y; +Inf where it holds
-// after none. samples[i] are the losses after steps[i].
-func (b Bootstrap) First(steps []float64, means bool, clears func(x, y float64) bool, y [][]float64, samples ...[][]float64) (Estimate, error) {
-	if len(steps) != len(samples) {
-		return Estimate{}, fmt.Errorf("stats: %d steps for %d samples, want as many", len(steps), len(samples))
-	}
-	within := ranking.median
-	if means {
-		within = ranking.mean
-	}
-	return b.estimate("first step", within, func(v []float64) float64 {
-		for i, step := range steps {
-			if clears(v[i+1], v[0]) {
-				return step
-			}
-		}
-		return math.Inf(1)
-	}, middle, append([][][]float64{y}, samples...)...)
-}
-
 // Contrast estimates Σ_i weights[i]·mean_m samples[i][j][m], a mean over runs j. It takes
 // means where the other estimators take medians, so contrasts of the same samples add up,
 // on every replicate too: where the weights of one are the sum of others', so are its
@@ -271,9 +263,12 @@ func (b Bootstrap) draw(runs, problems int) draws {
 // estimate, of the estimator called name, summarizes each run of each sample over its
 // problems (within), combines the samples' summaries run by run, then runs (across, which
 // may sort them), and bootstraps it.
-func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint32) float64, combine, across func([]float64) float64, samples ...[][]float64) (Estimate, error) {
+func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint32) float64,
+	combine, across func([]float64) float64, samples ...[][]float64,
+) (Estimate, error) {
 	if b.Replicates < 1 || !(b.Level > 0 && b.Level < 1) {
-		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)", b.Replicates, b.Level)
+		return Estimate{}, fmt.Errorf("stats: %d replicates at level %v, want at least 1 and a level in (0, 1)",
+			b.Replicates, b.Level)
 	}
 	if err := check(samples...); err != nil {
 		return Estimate{}, err
@@ -324,7 +319,8 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint3
 		return Estimate{}, fmt.Errorf("stats: the %s is undefined on a replicate of the sample", name)
 	}
 	tail := (1 - b.Level) / 2
-	return Estimate{Value: value, Lo: Quantile(replicates, tail), Hi: Quantile(replicates, 1-tail), replicates: replicates}, nil
+	lo, hi := Quantile(replicates, tail), Quantile(replicates, 1-tail)
+	return Estimate{Value: value, Lo: lo, Hi: hi, replicates: replicates}, nil
 }
 
 // ranking is a run's losses in ascending order with the problem of each: a

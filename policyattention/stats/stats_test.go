@@ -28,9 +28,6 @@ func TestMedian(t *testing.T) {
 	if got := Median(nil); !math.IsNaN(got) {
 		t.Errorf("Median(nil) = %v, want NaN", got)
 	}
-	if got := RatioOfMedians([]float64{1, 3}, []float64{4}); got != 0.5 {
-		t.Errorf("RatioOfMedians = %v, want 0.5", got)
-	}
 }
 
 // The quantiles of 1, 2, 3, 4 are NumPy's: np.quantile([1,2,3,4], p).
@@ -321,36 +318,5 @@ func TestContrast(t *testing.T) {
 	}
 	if _, err := b.Contrast([]float64{1}, x, y); err == nil {
 		t.Error("one weight for two samples was accepted")
-	}
-}
-
-// With one run of two problems, resamples have each problem twice once in four times.
-func TestFirst(t *testing.T) {
-	inf := math.Inf(1)
-	below := func(x, y float64) bool { return x <= y }
-	steps, y := []float64{100, 200}, [][]float64{{1, 1}}
-	for _, c := range []struct {
-		means        bool
-		after        [2][]float64
-		value, above float64 // above: probability that a resample is after more steps than 100
-	}{
-		{true, [2][]float64{{.5, 1.4}, {0, 0}}, 100, 1. / 4}, // both means are .95 and 0
-		{false, [2][]float64{{.5, 3}, {.5, .5}}, 200, 3. / 4},
-		{false, [2][]float64{{3, 3}, {3, 3}}, inf, 1},
-		{false, [2][]float64{{inf, inf}, {.5, .5}}, 200, 1},
-	} {
-		e, err := Standard.First(steps, c.means, below, y, [][]float64{c.after[0]}, [][]float64{c.after[1]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, _ := slices.BinarySearch(e.replicates, 101)
-		above := 1 - float64(at)/float64(len(e.replicates))
-		// Five standard deviations of a share of 10,000 replicates.
-		if e.Value != c.value || math.Abs(above-c.above) > .025 {
-			t.Errorf("%v: %v steps, %v of the resamples above 100, want %v, %v", c.after, e.Value, above, c.value, c.above)
-		}
-	}
-	if _, err := Standard.First(steps, false, below, y, y); err == nil {
-		t.Error("two steps for one sample: no error")
 	}
 }

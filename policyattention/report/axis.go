@@ -1,4 +1,4 @@
-package plots
+package report
 
 import (
 	"math"
@@ -41,17 +41,6 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 		}
 	}
 	return ticks
-}
-
-// Headroom leaves room at the top of a panel for its legend of n lines.
-func (p *Panel) Headroom(n int) {
-	share := .085 * float64(n)
-	grow := share / (1 - share)
-	if _, ok := p.Y.Scale.(plot.LogScale); ok {
-		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, grow)
-		return
-	}
-	p.Y.Max += grow * (p.Y.Max - p.Y.Min)
 }
 
 // even returns up to seven ticks, at multiples of 1, 2 or 5 times a power of ten.

@@ -1,0 +1,475 @@
+// Package results asks stored rows for the numbers of the paper's tables and figures. A question is
+// a chain of verbs; to ask another one, write another chain.
+//
+//	store := results.Open("artifacts/paper")
+//	loss := store.Block("benchmark").At(20).By(results.Method, results.S)
+//	oracle := store.Block("benchmark").Where(results.Method.Is("exact-pmd")).At(20).By(results.S)
+//	table := loss.Median().WithInterval().Against(oracle).Ratio().WithInterval().WithTail()
+//
+// Rows are selected (Where, At), grouped (By), and become a Table, to which each further verb adds
+// columns. What goes wrong on the way is kept and returned by [Table.Err].
+package results
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Column names a column of rows.
+type Column string
+
+// Columns of closed loops. T is the horizon that [Rows.At] chooses.
+const (
+	Method Column = "method"
+	Recipe Column = "recipe"
+	S      Column = "s"
+	Seed   Column = "seed"
+	Step   Column = "step"
+	Family Column = "family"
+	T      Column = "t"
+)
+
+// Filter keeps rows by the value of a column.
+type Filter struct {
+	column Column
+	values []string
+}
+
+// None is the value of text that is empty.
+const None = "none"
+
+// Is keeps the rows whose value is one of these: strings or numbers.
+func (c Column) Is(values ...any) Filter {
+	f := Filter{column: c}
+	for _, v := range values {
+		text := fmt.Sprint(v)
+		if text == None {
+			text = ""
+		}
+		f.values = append(f.values, text)
+	}
+	return f
+}
+
+// Store reads the rows of a preset, each file once.
+type Store struct {
+	Folder string // such as artifacts/paper
+
+	mu   sync.Mutex
+	read map[string]*data
+}
+
+// Open returns the store of a preset's folder, which holds rows/<block>.parquet.
+func Open(folder string) *Store { return &Store{Folder: folder, read: map[string]*data{}} }
+
+// data are the columns of a Parquet file. Lists are left out.
+type data struct {
+	n      int
+	text   map[Column][]string
+	number map[Column][]float64 // NaN where null
+}
+
+// Rows are some rows of a block, or the error that kept them from being found.
+type Rows struct {
+	block    string
+	data     *data
+	at       []int // of the columns, ascending
+	fixed    []Filter
+	horizons []int
+	of       Column
+	err      error
+}
+
+// Block returns the rows of a block.
+func (s *Store) Block(name string) Rows { return s.File(filepath.Join("rows", name+".parquet"), name) }
+
+// File returns the rows of any Parquet file below the folder, under a name for queries.
+func (s *Store) File(path, name string) Rows {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, ok := s.read[path]
+	if !ok {
+		var err error
+		if d, err = readParquet(filepath.Join(s.Folder, path)); err != nil {
+			return Rows{block: name, err: err}
+		}
+		s.read[path] = d
+	}
+	r := Rows{block: name, data: d, of: "loss", at: make([]int, d.n)}
+	for i := range r.at {
+		r.at[i] = i
+	}
+	return r
+}
+
+// Err returns what went wrong, nil if nothing did.
+func (r Rows) Err() error { return r.err }
+
+// Len is the number of rows.
+func (r Rows) Len() int { return len(r.at) }
+
+// Where keeps the rows that pass all filters.
+func (r Rows) Where(filters ...Filter) Rows {
+	if r.err != nil {
+		return r
+	}
+	for _, f := range filters {
+		test, err := r.data.test(f)
+		if err != nil {
+			r.err = fmt.Errorf("results: block %s: %w", r.block, err)
+			return r
+		}
+		r.at = slices.DeleteFunc(slices.Clone(r.at), func(i int) bool { return !test(i) })
+		r.fixed = append(slices.Clone(r.fixed), f)
+	}
+	return r
+}
+
+func (d *data) test(f Filter) (func(int) bool, error) {
+	if values, ok := d.text[f.column]; ok {
+		return func(i int) bool { return slices.Contains(f.values, values[i]) }, nil
+	}
+	numbers, ok := d.number[f.column]
+	if !ok {
+		return nil, fmt.Errorf("no column %q, want one of %q", f.column, d.columns())
+	}
+	var want []float64
+	for _, v := range f.values {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil {
+			return nil, fmt.Errorf("column %s holds numbers, not %q", f.column, v)
+		}
+		want = append(want, x)
+	}
+	return func(i int) bool { return slices.Contains(want, numbers[i]) }, nil
+}
+
+func (d *data) columns() []Column {
+	return append(slices.Sorted(maps.Keys(d.text)), slices.Sorted(maps.Keys(d.number))...)
+}
+
+// At takes the policies returned after these rounds, and residuals as means over the rounds before.
+func (r Rows) At(horizons ...int) Rows {
+	r.horizons = horizons
+	return r
+}
+
+// Of takes another column than the loss.
+func (r Rows) Of(c Column) Rows {
+	r.of = c
+	return r
+}
+
+// Number returns a column of numbers.
+func (r Rows) Number(c Column) []float64 {
+	values := make([]float64, 0, len(r.at))
+	if r.err == nil && r.data.number[c] != nil {
+		for _, i := range r.at {
+			values = append(values, r.data.number[c][i])
+		}
+	}
+	return values
+}
+
+// Text returns a column of text, or of numbers as text.
+func (r Rows) Text(c Column) []string {
+	values := make([]string, len(r.at))
+	for k, i := range r.at {
+		values[k] = r.data.value(c, i)
+	}
+	return values
+}
+
+// Values returns the different values of a column in the order of their first row.
+func (r Rows) Values(c Column) (values []string) {
+	if r.err != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, i := range r.at {
+		if v := r.data.value(c, i); !seen[v] {
+			seen[v], values = true, append(values, v)
+		}
+	}
+	return values
+}
+
+func (d *data) value(c Column, i int) string {
+	if values, ok := d.text[c]; ok {
+		return values[i]
+	}
+	if values, ok := d.number[c]; ok {
+		return strconv.FormatFloat(values[i], 'g', -1, 64)
+	}
+	return ""
+}
+
+// group is a table [runs][problems] of one column, with what its rows share.
+type group struct {
+	key    map[Column]string
+	block  string
+	of     Column
+	runs   []string // their seeds, ascending
+	sample [][]float64
+}
+
+// groups groups rows by columns and horizon, in the order of the columns' values.
+func (r Rows) groups(columns []Column) ([]group, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	horizons := r.horizons
+	if horizons == nil {
+		horizons = []int{0}
+	}
+	parts, order := map[string][]int{}, []string{}
+	for _, i := range r.at {
+		key := ""
+		for _, c := range columns {
+			if c != T {
+				key += r.data.value(c, i) + "\x00"
+			}
+		}
+		if parts[key] == nil {
+			order = append(order, key)
+		}
+		parts[key] = append(parts[key], i)
+	}
+	var all []group
+	for _, key := range order {
+		for _, t := range horizons {
+			g, err := r.group(columns, parts[key], t)
+			if err != nil {
+				return nil, fmt.Errorf("results: block %s: %w", r.block, err)
+			}
+			if g.sample != nil {
+				all = append(all, g)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b group) int {
+		for _, c := range columns {
+			if d := compare(c, a.key[c], b.key[c]); d != 0 {
+				return d
+			}
+		}
+		return 0
+	})
+	return all, nil
+}
+
+// compare orders values of a column: methods as tables do, numbers by size, other text not at all.
+func compare(c Column, a, b string) int {
+	if c == Method || c == Recipe {
+		return cmp.Compare(rank(a), rank(b))
+	}
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	if errX != nil || errY != nil {
+		return 0
+	}
+	return cmp.Compare(x, y)
+}
+
+// group collects the values of some rows at a horizon, 0 for rows without rounds.
+func (r Rows) group(columns []Column, at []int, t int) (group, error) {
+	g := group{key: map[Column]string{}, block: r.block, of: r.of}
+	for _, f := range r.fixed {
+		if len(f.values) == 1 && f.values[0] != "" {
+			g.key[f.column] = f.values[0]
+		}
+	}
+	for _, c := range columns {
+		if v := r.data.value(c, at[0]); c != T && v != "" {
+			g.key[c] = v
+		}
+	}
+	if t > 0 {
+		g.key[T] = strconv.Itoa(t)
+	}
+	values, ok := r.data.number[r.of]
+	if !ok {
+		return g, fmt.Errorf("no column of numbers %q", r.of)
+	}
+	runs := map[float64]map[float64][]float64{} // values by seed and problem
+	for _, i := range at {
+		if t > 0 && !r.covers(i, t) {
+			continue
+		}
+		seed, problem := r.data.cell(Seed, i), r.data.cell("problem", i)
+		if r.data.number["problem"] == nil {
+			problem = float64(i) // each row is one
+		}
+		if runs[seed] == nil {
+			runs[seed] = map[float64][]float64{}
+		}
+		runs[seed][problem] = append(runs[seed][problem], values[i])
+	}
+	for _, seed := range slices.Sorted(maps.Keys(runs)) {
+		var run []float64
+		for _, problem := range slices.Sorted(maps.Keys(runs[seed])) {
+			v, err := r.reduce(runs[seed][problem], t)
+			if err != nil {
+				return g, fmt.Errorf("%v, seed %v, problem %v: %w", g.key, seed, problem, err)
+			}
+			run = append(run, v)
+		}
+		g.runs, g.sample = append(g.runs, strconv.FormatFloat(seed, 'f', -1, 64)), append(g.sample, run)
+	}
+	return g, nil
+}
+
+func (d *data) cell(c Column, i int) float64 {
+	if d.number[c] == nil {
+		return 0
+	}
+	return d.number[c][i]
+}
+
+// covers reports whether row i is of horizon t: of the policy returned after t rounds, or one of
+// the rounds before it, whose residuals made it.
+func (r Rows) covers(i, t int) bool {
+	round := int(r.data.cell("round", i))
+	if r.of == "loss" {
+		return round == t
+	}
+	return round < t
+}
+
+// reduce is the one value of a problem: its loss, or the mean over rounds of a residual.
+func (r Rows) reduce(values []float64, t int) (mean float64, err error) {
+	if r.of == "loss" || t == 0 {
+		if len(values) != 1 {
+			return 0, fmt.Errorf("%d values, want one", len(values))
+		}
+		return values[0], nil
+	}
+	if len(values) != t {
+		return 0, fmt.Errorf("%d rounds, want %d", len(values), t)
+	}
+	for _, v := range values {
+		mean += v / float64(t)
+	}
+	return mean, nil
+}
+
+// readParquet reads the columns of a file that are no lists.
+func readParquet(path string) (*data, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("results: %w", err)
+	}
+	defer f.Close()
+	d, err := decode(f)
+	if err != nil {
+		return nil, fmt.Errorf("results: %s: %w", path, err)
+	}
+	return d, nil
+}
+
+func decode(f *os.File) (d *data, err error) {
+	defer func() { // the library panics at some broken files
+		if r := recover(); r != nil {
+			err = fmt.Errorf("no Parquet file: %v", r)
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenFile(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	d = &data{n: int(file.NumRows()), text: map[Column][]string{}, number: map[Column][]float64{}}
+	for c, path := range file.Schema().Columns() {
+		if len(path) > 1 { // a list
+			continue
+		}
+		name := Column(strings.Join(path, "."))
+		for _, group := range file.RowGroups() {
+			if err := d.column(name, group.ColumnChunks()[c]); err != nil {
+				return nil, fmt.Errorf("column %s: %w", name, err)
+			}
+		}
+	}
+	return d, nil
+}
+
+// column appends a chunk of a column.
+func (d *data) column(name Column, chunk parquet.ColumnChunk) error {
+	isText := chunk.Type().Kind() == parquet.ByteArray
+	pages, buffer := chunk.Pages(), make([]parquet.Value, 1024)
+	defer pages.Close()
+	for {
+		page, err := pages.ReadPage()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for values := page.Values(); ; {
+			n, err := values.ReadValues(buffer)
+			for _, v := range buffer[:n] {
+				if isText {
+					d.text[name] = append(d.text[name], shared(d.text[name], v.ByteArray()))
+				} else {
+					d.number[name] = append(d.number[name], number(v))
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+		parquet.Release(page)
+	}
+}
+
+// shared returns a text, as the one before it where they are equal.
+func shared(before []string, text []byte) string {
+	if n := len(before); n > 0 && before[n-1] == string(text) {
+		return before[n-1]
+	}
+	return string(text)
+}
+
+func number(v parquet.Value) float64 {
+	switch v.Kind() {
+	case parquet.Double:
+		return v.Double()
+	case parquet.Float:
+		return float64(v.Float())
+	case parquet.Int32, parquet.Int64:
+		return float64(v.Int64())
+	case parquet.Boolean:
+		if v.Boolean() {
+			return 1
+		}
+		return 0
+	}
+	return math.NaN() // null
+}
+
+// Columns lists the columns of the rows.
+func (r Rows) Columns() []Column {
+	if r.err != nil {
+		return nil
+	}
+	return r.data.columns()
+}
