@@ -2,11 +2,13 @@ package results
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
 
+	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
 )
 
@@ -92,4 +94,75 @@ func spread(sample [][]float64) stats.Tail {
 		all = append(all, run...)
 	}
 	return stats.TailOf(all, 1)
+}
+
+// Tables that are no single queries.
+func TestGoldenTables(t *testing.T) {
+	s := paperRows(t)
+	all, err := s.informedRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range golden(t) {
+		statistic, rest, _ := strings.Cut(query, " ")
+		var states, horizon, n int
+		var got []float64
+		flat := func(estimates ...stats.Estimate) {
+			for _, e := range estimates {
+				got = append(got, e.Value, e.Lo, e.Hi)
+			}
+		}
+		switch statistic {
+		case "audit":
+			rows, violations, slack, err := s.Audit("confirmation", "shift")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = []float64{float64(rows), float64(violations), slack}
+		case "lead":
+			var method string
+			scan(t, rest, "%s s=%d t=%d", &method, &states, &horizon)
+			l, err := s.LeadOver(method, states, horizon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flat(l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow, l.UpdateModel)
+		case "equal":
+			var method, information string
+			scan(t, rest, "%s n=%d %s s=%d t=%d", &information, &n, &method, &states, &horizon)
+			i, ok := find(all, method, information, n, states, false)
+			if !ok {
+				t.Errorf("%s: no such row", query)
+				continue
+			}
+			loss, d, err := s.besideOurs(i, best(all, information, n, states), horizon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = []float64{loss}
+			if flat(d); len(want) == 1 {
+				got = got[:1]
+			}
+		default:
+			continue
+		}
+		compareNumbers(t, query, got, want)
+	}
+	table, err := s.Table("any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range table.Rows {
+		span := row[6].(report.Interval)
+		got := []float64{row[3].(float64), row[4].(float64), row[5].(float64), span.Lo, span.Hi, row[7].(float64), row[8].(float64)}
+		query := fmt.Sprintf("any %s s=%d t=%d", row[2], row[0], row[1])
+		compareNumbers(t, query, got, golden(t)[query])
+	}
+}
+
+func scan(t *testing.T, text, format string, into ...any) {
+	t.Helper()
+	if _, err := fmt.Sscanf(text, format, into...); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
 }

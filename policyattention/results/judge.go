@@ -35,7 +35,8 @@ type Judged struct {
 
 // Judge holds a claim against rows, by its rule:
 //
-//	agree        our interval holds the paper's number; below it is better, losses being losses
+//	agree        our interval holds the paper's number
+//	lower        the same, where an interval below the number is better
 //	fitted       the same, where something was chosen for it
 //	sign         our interval lies on the same side of 0 as the paper's
 //	zero         our interval holds 0, as the paper's does
@@ -69,21 +70,22 @@ func (s *Store) Judge(c Claim) (j Judged, err error) {
 func judge(c Claim, here Cell) (Verdict, float64, error) {
 	in := here.Lo <= c.Printed.Hi && here.Hi >= c.Printed.Lo
 	wide := here.Lo > 0 && here.Hi >= 2*here.Lo
+	compared := c.Rule == "agree" || c.Rule == "lower"
 	p := here.P(c.Printed.Value)
 	switch {
 	case c.Rule == "none":
 		return NoEvidence, math.NaN(), nil
 	case c.Rule == "budget":
 		return Budget, math.NaN(), nil
-	case c.Rule == "agree" && in && wide:
+	case compared && in && wide:
 		return Unresolved, p, nil
 	case c.Rule == "fitted" && in:
 		return Fitted, p, nil
-	case c.Rule == "agree" && in:
+	case compared && in:
 		return Holds, p, nil
-	case c.Rule == "agree" && here.Hi < c.Printed.Lo:
+	case c.Rule == "lower" && here.Hi < c.Printed.Lo:
 		return Better, p, nil
-	case c.Rule == "agree" || c.Rule == "fitted":
+	case compared || c.Rule == "fitted":
 		return Differs, p, nil
 	case c.Rule == "sign" && here.Resolved(0) && here.Lo*c.Printed.Value > 0, c.Rule == "zero" && !here.Resolved(0):
 		return Holds, here.P(0), nil
@@ -136,4 +138,45 @@ func Adjusted(all []Judged) (tests, excluded, remain int) {
 		}
 	}
 	return len(p), excluded, remain
+}
+
+func (s *Store) claimsTable() (t Table) {
+	t.Title = "The paper's numbers and statements beside what is found here"
+	t.Columns = []string{"section", "claim", "paper", "here [95 % interval]", "verdict", "why"}
+	all, err := s.Claims(ThePaper)
+	if t.err = err; err != nil {
+		return t
+	}
+	for _, j := range all {
+		t.Add(j.Section, j.Sentence, j.Printed.Text, said(j.Here), string(j.Verdict), j.Reason)
+	}
+	return t
+}
+
+// said writes an estimate with its interval.
+func said(here any) any {
+	if c, ok := here.(Cell); ok {
+		return c.String()
+	}
+	return here
+}
+
+func (s *Store) verdicts() (t Table) {
+	t.Title, t.Columns = "Verdicts", []string{"verdict", "claims"}
+	all, err := s.Claims(ThePaper)
+	if t.err = err; err != nil {
+		return t
+	}
+	for _, v := range []Verdict{Differs, Unresolved, Better, Holds, Fitted, Tested, Budget, NoEvidence} {
+		n := 0
+		for _, j := range all {
+			if j.Verdict == v {
+				n++
+			}
+		}
+		t.Add(string(v), n)
+	}
+	tests, excluded, remain := Adjusted(all)
+	t.Notes = []string{fmt.Sprintf("%d verdicts rest on an interval. %d of these intervals exclude the value; %d still do after Holm's adjustment for their number.", tests, excluded, remain)}
+	return t
 }

@@ -1,6 +1,9 @@
 package results
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // look is how tables and figures show a method, in the order of the paper's tables. Colours stay
 // apart for colour-blind readers (Okabe and Ito).
@@ -21,6 +24,11 @@ var looks = []look{
 	{"exact-pmd", "exact PMD", "#000000"},
 	{"sample-mean", "exact PMD, mean of samples", "#a0a0a0"},
 	{"anchored-critic", "exact PMD, anchored critic", "#9467bd"},
+	// Of the study with equal information alone:
+	{"pmd", "PMD", "#555555"}, {"any", "actor for any MDP", "#56b4e9"}, {"decoder", "decoder", "#a0a0a0"},
+	{"natural-gradient", "natural policy gradient", "#555555"}, {"value-iteration", "value iteration", "#555555"},
+	{"policy-iteration", "policy iteration", "#555555"}, {"q-learning", "Q-learning", "#e69f00"}, {"sarsa", "SARSA", "#8c510a"},
+	{"certainty-equivalence", "certainty equivalence", "#cc79a7"}, {"posterior-sampling", "posterior sampling", "#000000"},
 }
 
 // recipes in the order of tables.
@@ -60,3 +68,6 @@ func rank(name string) int {
 	}
 	return 1000
 }
+
+// nan stands where the paper prints nothing.
+var nan = math.NaN()

@@ -1,8 +1,11 @@
 package results
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -55,13 +58,24 @@ func parse(keys map[Column]string, fields []string) error {
 	return nil
 }
 
+// rankOf puts the method first, of which an index is kept.
+func rankOf(c Column) int {
+	if c == Method {
+		return 0
+	}
+	return 1
+}
+
 // groupOf returns the one group of rows with some keys.
 func (s *Store) groupOf(keys map[Column]string) (group, error) {
 	rows := s.Block(keys["block"])
 	if of := keys["of"]; of != "" {
 		rows = rows.Of(Column(of))
 	}
-	for c, value := range keys {
+	order := slices.Sorted(maps.Keys(keys))
+	slices.SortStableFunc(order, func(a, b Column) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	for _, c := range order {
+		value := keys[c]
 		switch {
 		case value == "":
 		case c == T:

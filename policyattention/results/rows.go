@@ -7,7 +7,7 @@
 //	table := loss.Median().WithInterval().Against(oracle).Ratio().WithInterval().WithTail()
 //
 // Rows are selected (Where, At), grouped (By), and become a Table, to which each further verb adds
-// columns. What goes wrong on the way is kept and returned by [Table.Err].
+// columns. What goes wrong on the way is kept and returned by [Table.Shown].
 package results
 
 import (
@@ -69,6 +69,10 @@ type Store struct {
 
 	mu   sync.Mutex
 	read map[string]*data
+
+	sorted      sync.Once // losses of the study with equal information
+	equalLosses map[string][][]float64
+	equalErr    error
 }
 
 // Open returns the store of a preset's folder, which holds rows/<block>.parquet.
@@ -79,6 +83,9 @@ type data struct {
 	n      int
 	text   map[Column][]string
 	number map[Column][]float64 // NaN where null
+
+	mu    sync.Mutex
+	known map[string][]int // rows by column and value
 }
 
 // Rows are some rows of a block, or the error that kept them from being found.
@@ -131,10 +138,35 @@ func (r Rows) Where(filters ...Filter) Rows {
 			r.err = fmt.Errorf("results: block %s: %w", r.block, err)
 			return r
 		}
-		r.at = slices.DeleteFunc(slices.Clone(r.at), func(i int) bool { return !test(i) })
+		if at, ok := r.data.where(f); ok && len(r.at) == r.data.n {
+			r.at = at
+		} else {
+			r.at = slices.DeleteFunc(slices.Clone(r.at), func(i int) bool { return !test(i) })
+		}
 		r.fixed = append(slices.Clone(r.fixed), f)
 	}
 	return r
+}
+
+// where returns the rows that have the one value of a filter of text, which it remembers.
+func (d *data) where(f Filter) ([]int, bool) {
+	values, ok := d.text[f.column]
+	if !ok || len(f.values) != 1 {
+		return nil, false
+	}
+	key := string(f.column) + "=" + f.values[0]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, known := d.known[key]
+	if !known {
+		for i, v := range values {
+			if v == f.values[0] {
+				at = append(at, i)
+			}
+		}
+		d.known[key] = at
+	}
+	return at, true
 }
 
 func (d *data) test(f Filter) (func(int) bool, error) {
@@ -309,6 +341,9 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 			continue
 		}
 		seed, problem := r.data.cell(Seed, i), r.data.cell("problem", i)
+		if r.data.number[Seed] == nil {
+			seed = r.data.cell("run", i)
+		}
 		if r.data.number["problem"] == nil {
 			problem = float64(i) // each row is one
 		}
@@ -393,7 +428,7 @@ func decode(f *os.File) (d *data, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d = &data{n: int(file.NumRows()), text: map[Column][]string{}, number: map[Column][]float64{}}
+	d = &data{n: int(file.NumRows()), text: map[Column][]string{}, number: map[Column][]float64{}, known: map[string][]int{}}
 	for c, path := range file.Schema().Columns() {
 		if len(path) > 1 { // a list
 			continue

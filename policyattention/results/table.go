@@ -1,23 +1,19 @@
 package results
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
+	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
 )
 
-// Table is a table of values, which package report writes. Verbs return it with columns added; an
-// error that one of them meets ends up in Err.
+// Table is a table in the making. Verbs return it with columns added; an error that one of them
+// meets is returned by Shown.
 type Table struct {
-	Name, Title string
-	Columns     []string
-	Rows        [][]any // string, int, float64, Interval, Cell, or nil where there is nothing
-	Notes       []string
+	report.Table
 
 	groups    []group // of each row, as long as rows are made by verbs
 	reference []group // what each row is compared with; without a sample where there is nothing
@@ -32,11 +28,16 @@ type Cell struct {
 	ByRun []float64 // the same of each run
 }
 
-// Interval is a confidence interval.
-type Interval struct{ Lo, Hi float64 }
+// Float is the estimate's value.
+func (c Cell) Float() float64 { return c.Value }
 
-// Err returns what went wrong while the table was made, nil if nothing did.
-func (t Table) Err() error { return t.err }
+// String writes the value with its interval.
+func (c Cell) String() string {
+	return fmt.Sprintf("%s [%s, %s]", report.Number(c.Value), report.Number(c.Lo), report.Number(c.Hi))
+}
+
+// Shown returns the finished table, or what went wrong while it was made.
+func (t Table) Shown() (report.Table, error) { return t.Table, t.err }
 
 // Titled names the table and adds notes.
 func (t Table) Titled(name, title string, notes ...string) Table {
@@ -75,8 +76,8 @@ func keyCell(c Column, value string) any {
 	return value
 }
 
-// Add appends a column whose entry of each row is made from the number of the row.
-func (t Table) Add(name string, entry func(row int) any) Table {
+// With appends a column whose entry of each row is made from the number of the row.
+func (t Table) With(name string, entry func(row int) any) Table {
 	rows := make([][]any, len(t.Rows))
 	for i, row := range t.Rows {
 		rows[i] = append(slices.Clone(row), entry(i))
@@ -152,7 +153,7 @@ func (t Table) estimate(statistic, name string) Table {
 		}
 		t.last[i] = c
 	}
-	return t.Add(name, func(i int) any {
+	return t.With(name, func(i int) any {
 		if t.last[i].Query == "" {
 			return nil
 		}
@@ -162,16 +163,18 @@ func (t Table) estimate(statistic, name string) Table {
 
 // WithInterval adds the 95 % interval of the last estimate.
 func (t Table) WithInterval() Table {
-	return t.Add("95 % interval", func(i int) any {
+	return t.With("95 % interval", func(i int) any {
 		if t.err != nil || t.last[i].Query == "" {
 			return nil
 		}
-		return Interval{t.last[i].Lo, t.last[i].Hi}
+		return report.Interval{Lo: t.last[i].Lo, Hi: t.last[i].Hi}
 	})
 }
 
 // Runs adds the number of training runs.
-func (t Table) Runs() Table { return t.Add("runs", func(i int) any { return len(t.groups[i].sample) }) }
+func (t Table) Runs() Table {
+	return t.With("runs", func(i int) any { return len(t.groups[i].sample) })
+}
 
 // WithTail adds what medians hide: the excess over the reference problem by problem, over all
 // problems of all runs.
@@ -185,7 +188,7 @@ func (t Table) WithTail() Table {
 		}
 	}
 	for k, name := range []string{"excess: mean", "95 %", "99 %", "worst", "above .05"} {
-		t = t.Add(name, func(i int) any {
+		t = t.With(name, func(i int) any {
 			if tails[i] == nil {
 				return nil
 			}
@@ -236,7 +239,7 @@ func (t Table) Beside(p *Paper) Table {
 
 // Because adds why the paper's number and ours differ, as its claims say.
 func (t Table) Because(p *Paper) Table {
-	return t.Add("why they differ", func(i int) any {
+	return t.With("why they differ", func(i int) any {
 		if t.err != nil {
 			return nil
 		}
@@ -254,22 +257,93 @@ func firstCell(rows [][]any, column int) (Cell, bool) {
 	return Cell{}, false
 }
 
-// Keep keeps the rows for which a function of their entries holds.
-func (t Table) Keep(keep func(row []any) bool) Table {
-	var rows [][]any
-	var groups, reference []group
-	var last []Cell
-	for i, row := range t.Rows {
-		if !keep(row) {
+// keep keeps the rows whose group passes.
+func (t Table) keep(test func(group) bool) Table {
+	out := t
+	out.Rows, out.groups, out.reference, out.last = nil, nil, nil, nil
+	for i, g := range t.groups {
+		if !test(g) {
 			continue
 		}
-		rows, groups, reference = append(rows, row), append(groups, t.groups[i]), append(reference, t.reference[i])
+		out.Rows, out.groups = append(out.Rows, t.Rows[i]), append(out.groups, g)
+		out.reference = append(out.reference, t.reference[i])
 		if t.last != nil {
-			last = append(last, t.last[i])
+			out.last = append(out.last, t.last[i])
 		}
 	}
-	t.Rows, t.groups, t.reference, t.last = rows, groups, reference, last
+	return out
+}
+
+// key is the value of a row's key.
+func (t Table) key(row int, c Column) string {
+	if row >= len(t.groups) {
+		return ""
+	}
+	return t.groups[row].key[c]
+}
+
+// swap compares the other table's row, which fits each row, with that row: the reverse of Against.
+func (t Table) swap(other Table) Table {
+	t = t.Against(other)
+	groups := slices.Clone(t.groups)
+	for i := range groups {
+		groups[i], t.reference[i] = t.reference[i], groups[i]
+	}
+	t.groups = groups
 	return t
+}
+
+// without leaves out an entry of each row.
+func without(rows [][]any, column int) (out [][]any) {
+	for _, row := range rows {
+		out = append(out, slices.Concat(row[:column], row[column+1:]))
+	}
+	return out
+}
+
+// Wide writes the last estimate in one row a method, with a pair of columns for each combination of
+// the columns named: what the paper prints, and what is found here.
+func (t Table) Wide(p *Paper, columns ...Column) Table {
+	if t.err != nil {
+		return t
+	}
+	out := Table{}
+	kept := len(t.Columns) - len(columns) - 1 // keys that stay, as By and one estimate have left them
+	out.Columns = slices.Clone(t.Columns[:kept])
+	place, at := map[string]int{}, map[string]int{}
+	for i, g := range t.groups {
+		name, head := fmt.Sprint(t.Rows[i][:kept]), ""
+		for _, c := range columns {
+			head += fmt.Sprintf(", %s = %s", strings.ToUpper(string(c)), g.key[c])
+		}
+		if _, ok := at[head]; !ok {
+			at[head] = len(out.Columns)
+			out.Columns = append(out.Columns, head[2:]+": paper", "here")
+		}
+		if _, ok := place[name]; !ok {
+			place[name] = len(out.Rows)
+			out.Rows = append(out.Rows, slices.Clone(t.Rows[i][:kept]))
+		}
+		row := &out.Rows[place[name]]
+		for len(*row) < at[head]+2 {
+			*row = append(*row, nil)
+		}
+		(*row)[at[head]], (*row)[at[head]+1] = p.Printed(t.last[i].Query), t.last[i]
+	}
+	reasons := map[string]any{}
+	for i := range t.groups {
+		if r := p.Reason(t.last[i].Query); r != nil {
+			reasons[fmt.Sprint(t.Rows[i][:kept])] = r
+		}
+	}
+	out.Columns = append(out.Columns, "why they differ")
+	for i, row := range out.Rows {
+		for len(row) < len(out.Columns)-1 {
+			row = append(row, nil)
+		}
+		out.Rows[i] = append(row, reasons[fmt.Sprint(row[:kept])])
+	}
+	return out
 }
 
 // Named renames columns, from and to in turn.
@@ -415,37 +489,4 @@ func keys(g group, from *group) (text string) {
 		text += " of=" + string(g.of)
 	}
 	return text
-}
-
-// MarshalJSON writes all digits. A number that JSON lacks is null.
-func (t Table) MarshalJSON() ([]byte, error) {
-	rows := make([][]any, len(t.Rows))
-	for i, row := range t.Rows {
-		for _, entry := range row {
-			rows[i] = append(rows[i], plain(entry))
-		}
-	}
-	return json.Marshal(map[string]any{
-		"name": t.Name, "title": t.Title, "columns": t.Columns, "rows": rows, "notes": t.Notes,
-	})
-}
-
-func plain(entry any) any {
-	finite := func(v float64) any {
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return nil
-		}
-		return v
-	}
-	switch v := entry.(type) {
-	case float64:
-		return finite(v)
-	case Interval:
-		return []any{finite(v.Lo), finite(v.Hi)}
-	case Cell:
-		return map[string]any{"value": finite(v.Value), "lo": finite(v.Lo), "hi": finite(v.Hi), "query": v.Query}
-	case Number:
-		return v.Text
-	}
-	return entry
 }

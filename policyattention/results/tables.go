@@ -1,0 +1,216 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"icrl/policyattention/report"
+)
+
+// builders are the tables in the order of commands and documents: the paper's by number, then the
+// project's own. A new table is a new line here.
+var builders = []struct {
+	name  string
+	build func(*Store) Table
+}{
+	{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
+	{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
+	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
+	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
+	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
+	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"costs", (*Store).costs},
+	{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
+}
+
+// TableNames lists the tables.
+func TableNames() (names []string) {
+	for _, b := range builders {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+// Table returns the table called name. It returns an error if there is no such table or if rows
+// that it is made of are missing.
+func (s *Store) Table(name string) (report.Table, error) {
+	for _, b := range builders {
+		if b.name == name {
+			t, err := b.build(s).Shown()
+			t.Name = name
+			if err != nil {
+				return t, fmt.Errorf("table %s: %w", name, err)
+			}
+			return t, nil
+		}
+	}
+	return report.Table{}, fmt.Errorf("results: no table %q, want one of %q", name, TableNames())
+}
+
+// Horizons are the tables' horizons T.
+var Horizons = []int{20, 40}
+
+// exact selects exact PMD, which tables compare with.
+func (s *Store) exact(block string) Rows { return s.Block(block).Where(Method.Is("exact-pmd")) }
+
+// capability is a row of Table 1, with the test that shows each mark here.
+var capability = [][]any{
+	{"Wang et al. 2025", "emp.", "✓", "–", "✓", "–", "field/wang"},
+	{"Xie et al. 2026", "✓", "✓", "–", "✓", "–", "field/xie"},
+	{"Liang–Lai 2026", "linear", "✓", "✓", "✓", "–", "baseline/lianglai"},
+	{"Algorithm Distillation", "✓", "implicit", "✓", "✓", "–", "baseline/distill"},
+	{"PolicyAttention", "✓", "✓", "✓", "✓", "✓", "decoder, train, control"},
+}
+
+func (s *Store) table1() (t Table) {
+	t.Columns = []string{"work", "softmax", "evaluation", "control", "learned", "bound on the returned policy", "package"}
+	t.Rows = capability
+	t.Title = "Table 1: capability map"
+	t.Notes = []string{"Each package holds the system and the tests of its marks."}
+	return t
+}
+
+// say answers queries in words, each after a label.
+func (s *Store) say(t *Table, parts ...string) string {
+	var said []string
+	for k := 0; k+1 < len(parts); k += 2 {
+		c, err := s.Ask(parts[k+1])
+		if err != nil && t.err == nil {
+			t.err = err
+		}
+		said = append(said, strings.TrimSpace(parts[k]+" "+c.String()))
+	}
+	return strings.Join(said, "; ")
+}
+
+func (s *Store) table2() (t Table) {
+	t.Title = "Table 2: claim-to-estimand map"
+	t.Columns = []string{"question", "coordinate", "paper", "here [95 % interval]"}
+	const (
+		actor  = "method=policyattention recipe=plain"
+		ratio4 = "ratio confirmation " + actor + " s=4 t=20 / method=exact-pmd recipe="
+		rule   = "mean mechanism " + actor + " s=4 of=row_l1 rule="
+		at8    = "ratio benchmark " + actor + " s=8 t=20 / method=exact-pmd recipe="
+		critic = "policyattention-learned-critic"
+	)
+	t.Add("What actor rule was learned?", "row-L1 to fixed rules, S = 4", "PMD .0357, nearest other .1116",
+		s.say(&t, "PMD", rule+"pmd", "nearest other", rule+"identity"))
+	t.Add("Does it survive feedback?", "learned actor, exact critic / exact PMD", "1.052; all five runs ≤ 1.5", s.say(&t, "", ratio4))
+	t.Add("Does the fully learned loop stay near the oracle?", "learned actor and critic / exact PMD", "1.050",
+		s.say(&t, "", strings.Replace(ratio4, "policyattention ", critic+" ", 1)))
+	var shifts []string
+	for _, family := range families {
+		shifts = append(shifts, family, "ratio shift "+actor+" family="+family+" t=20 / method=exact-pmd recipe=")
+	}
+	t.Add("Does it survive a shift?", "the same actors on four families", ".927, 1.0035, 1.0138, .9967", s.say(&t, shifts...))
+	t.Add("Does it persist at larger size?", "retrained / exact PMD, T = 20", "1.31 (S = 8), 1.64 (S = 16)",
+		s.say(&t, "S = 8", at8, "S = 16", strings.Replace(at8, "s=8", "s=16", 1)))
+	const over = " / method=policyattention recipe=plain"
+	t.Add("How does it compare with learned methods?", "their loss / PolicyAttention's, T = 20", "17.7 to 28.2",
+		s.say(&t, "Liang–Lai, S = 8", "ratio benchmark method=liang-lai recipe=paper-features s=8 t=20"+over,
+			"its step sizes tuned", "ratio benchmark method=liang-lai recipe=tuned s=8 t=20"+over,
+			"Algorithm Distillation, S = 8, one run", "ratio benchmark method=algorithm-distillation recipe=full s=8 t=20"+over))
+	t.Add("What do matched controls show?", "PMD-target, reward-only", "PMD-target is competitive; reward-only has lower loss",
+		s.say(&t, "minus PMD-target, S = 16, T = 40", "difference benchmark "+actor+" s=16 t=40 / method=pmd-target",
+			"reward-only minus actor, S = 4", "difference confirmation method=reward-only recipe=plain s=4 t=20 / method=policyattention"))
+	return t
+}
+
+var families = []string{"sparse-transitions", "strong-mixing", "sparse-rewards", "ring"}
+
+// ofTable3 are the rows of Table 3, by method and recipe. Liang–Lai and Algorithm Distillation have
+// the paper's step sizes; the last has the paper's budget.
+var ofTable3 = []string{
+	"policyattention plain", "pmd-target plain", "policyattention-learned-critic plain", "liang-lai paper-features",
+	"liang-lai paper", "algorithm-distillation full", "exact-pmd ",
+}
+
+func (s *Store) table3() Table {
+	loss := s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(func(g group) bool {
+		return slices.Contains(ofTable3, g.key[Method]+" "+g.key[Recipe])
+	})
+	t := loss.Median().Wide(ThePaper, S, T).Titled("3", "Table 3: median normalized returned-policy loss, lower is better",
+		"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm Distillation: one run of three a size. Intervals are in table benchmark.")
+	t.Digits = report.Decimals(4)
+	return t
+}
+
+func (s *Store) oracle() Table {
+	return s.Block("oracle").At(Horizons...).By(S, T).Median().Beside(ThePaper).WithInterval().Titled("oracle",
+		"Exact PMD: median normalized returned-policy loss over 1,000 problems",
+		"The paper's medians are over 64 problems. γ, A, the distribution of problems, π₀ and Q₀ were chosen so that these medians come out.")
+}
+
+func (s *Store) benchmark() Table {
+	rows := s.Block("benchmark").At(Horizons...)
+	return rows.By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().Runs().
+		Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
+		RatioOfMeans().WithInterval().Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's", bootstrapNote, tailNote)
+}
+
+const (
+	bootstrapNote = "Intervals: hierarchical bootstrap, runs first and shared problems second, 10,000 replicates. Of three runs they cover less than 95 % (80 to 89 % in a simulation)."
+	tailNote      = "Excess: the loss less the reference's, problem by problem, over all problems of all runs; above .05: the share of problems whose excess is above .05."
+)
+
+func (s *Store) confirmation() (t Table) {
+	rows := s.Block("confirmation").At(20)
+	of := func(method string) Table { return rows.Where(Method.Is(method)).By() }
+	exact, actor := of("exact-pmd"), of("policyattention")
+	runs := rows.Where(Method.Is("policyattention")).By(Seed)
+	line := func(name string, q Table) {
+		q = q.Beside(ThePaper).WithInterval().WithTail()
+		q.Columns[1] = "here"
+		q.Columns = append([]string{"quantity"}, q.Columns...)
+		for i, row := range q.Rows {
+			q.Rows[i] = append([]any{strings.ReplaceAll(name, "#", runs.key(i, Seed))}, row...)
+		}
+		t = t.Then(q)
+	}
+	single := runs.Against(exact).Ratio()
+	single.Columns, single.Rows = single.Columns[1:], without(single.Rows, 0)
+	line("ratio of run # to exact PMD", single)
+	line("ratio to exact PMD", actor.Against(exact).Ratio())
+	line("minus exact PMD, of medians", actor.Against(exact).Minus())
+	line("minus exact PMD, by problem", actor.Against(exact).Paired())
+	line("learned critic: ratio to exact PMD", of("policyattention-learned-critic").Against(exact).Ratio())
+	line("learned critic minus exact PMD", of("policyattention-learned-critic").Against(exact).Minus())
+	line("reward-only minus actor", of("reward-only").Against(actor).Minus())
+	line("reward-only minus learned critic", of("reward-only").Against(of("policyattention-learned-critic")).Minus())
+	line("mixture φ = .01 minus actor", of("policyattention-mixture").Against(actor).Minus())
+	line("PMD-target minus actor", of("pmd-target").Against(actor).Minus())
+	return t.Titled("confirmation", "Closed-loop reliability at S = 4, T = 20",
+		"The registered criterion is a ratio of at most 1.5 for each of the five runs. The paper does not say whether its differences are of medians or by problem.", tailNote)
+}
+
+func (s *Store) shift() Table {
+	rows := s.Block("shift").At(20)
+	t := rows.Where(Method.Is("policyattention")).By(Family).Against(s.exact("shift").At(20).By(Family)).Ratio()
+	byRun := t.last
+	return t.Beside(ThePaper).WithInterval().With("range over runs", func(i int) any {
+		return report.Interval{Lo: slices.Min(byRun[i].ByRun), Hi: slices.Max(byRun[i].ByRun)}
+	}).WithTail().Titled("shift", "Shifts without retraining at S = 4, T = 20: ratio to exact PMD",
+		"The paper names the four families; their distributions are ours.", tailNote)
+}
+
+func (s *Store) differences() Table {
+	rows := s.Block("benchmark").At(Horizons...)
+	actor := rows.Where(Method.Is("policyattention")).By(S)
+	others := rows.By(Method, Recipe, S, T).keep(func(g group) bool { return g.key[Method] != "policyattention" })
+	return others.swap(actor).Minus().Beside(ThePaper).WithInterval().Paired().WithInterval().
+		WithTail().Titled("differences", "PolicyAttention's loss minus another method's, by method and recipe", bootstrapNote)
+}
+
+func (s *Store) tails() (t Table) {
+	add := func(block, against string, horizons ...int) {
+		rows := s.Block(block).Where(Method.Is("policyattention", "pmd-target", "reward-only",
+			"policyattention-learned-critic", "policyattention-mixture")).At(horizons...)
+		t = t.Then(rows.By(Method, Recipe, S, T).Against(s.exact(against).At(horizons...).By(S)).Ratio().WithInterval().
+			Runs().WithTail().RatioOfMeans().WithInterval())
+	}
+	add("confirmation", "confirmation", Horizons...)
+	add("prior", "benchmark", Horizons...)
+	add("long", "long", 100, 400)
+	return t.Titled("tails", "Learned actors against exact PMD: medians, and what they hide",
+		"The recipe prior adds log π to the logits; the paper's benchmark has table benchmark.", tailNote)
+}
