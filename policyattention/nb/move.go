@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"icrl/policyattention/report"
 )
 
 // Slider is a quantity that a reader of a plot sets.
@@ -44,7 +47,7 @@ func (s Slider) At(x float64) Slider {
 func Move(frame func(values []float64) *Plot, sliders ...Slider) {
 	m, err := newMoving(frame, sliders)
 	check(err)
-	m.bundle().described(m.first.alt(), "")
+	m.bundle().described(m.first.figure().Alt(), "")
 }
 
 // moving is what the script in the page draws from.
@@ -63,9 +66,9 @@ type moving struct {
 }
 
 type movingFrame struct {
-	Title  string   `json:"title"`
-	Series []series `json:"series"`
-	Notes  []string `json:"notes"`
+	Title  string          `json:"title"`
+	Series []report.Series `json:"series"`
+	Notes  []string        `json:"notes"`
 }
 
 // maxFrames keeps outputs small enough for a repository.
@@ -95,11 +98,12 @@ func newMoving(frame func([]float64) *Plot, sliders []Slider) (*moving, error) {
 			rest /= len(sliders[i].Values)
 		}
 		p := frame(values)
-		if n == start {
-			m.first, m.Title, m.X, m.Y, m.LogX, m.LogY = p, p.title, p.x, p.y, p.logX, p.logY
+		if q := p.panel; n == start {
+			m.first, m.Title, m.X, m.Y, m.LogX, m.LogY = p, q.Title, q.X, q.Y, q.LogX, q.LogY
 		}
-		f := movingFrame{Title: p.title, Notes: p.notes}
-		for _, s := range p.series {
+		f := movingFrame{Title: p.panel.Title, Notes: p.notes}
+		for _, s := range p.panel.Series {
+			s = p.panel.Drawable(s)
 			s.X, s.Y = rounded(s.X), rounded(s.Y)
 			f.Series = append(f.Series, s)
 			for i := range s.X {
@@ -112,13 +116,9 @@ func newMoving(frame func([]float64) *Plot, sliders []Slider) (*moving, error) {
 	if m.Range[0] > m.Range[1] {
 		return nil, errors.New("nb: a moving plot without a point")
 	}
-	for i, c := range palette {
-		m.Colours = append(m.Colours, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B))
-		var d []float64
-		for _, x := range dashes[i] {
-			d = append(d, x.Points())
-		}
-		m.Dashes = append(m.Dashes, d)
+	m.Colours = report.Palette
+	for _, d := range report.Strokes {
+		m.Dashes = append(m.Dashes, slices.Clone(d))
 	}
 	return m, nil
 }
@@ -137,16 +137,16 @@ var moveScript string
 
 func (m *moving) bundle() bundle {
 	data := Must(json.Marshal(m))
-	still := Must(small(Must(m.first.png())))
+	still := Must(small(Must(m.first.figure().PNG())))
 	id := fmt.Sprintf("move-%x", sha256.Sum256(data))[:13]
 	var b strings.Builder
 	fmt.Fprintf(&b, `<div id="%s"><img alt="%s" style="max-width:100%%" width="940" src="data:image/png;base64,%s">`,
-		id, html.EscapeString(m.first.alt()), base64.StdEncoding.EncodeToString(still))
+		id, html.EscapeString(m.first.figure().Alt()), base64.StdEncoding.EncodeToString(still))
 	for _, note := range m.first.notes {
 		fmt.Fprintf(&b, "<p>%s</p>", code(html.EscapeString(note)))
 	}
 	fmt.Fprintf(&b, "</div>\n<script>(%s)(%q, %s)</script>", strings.TrimSpace(moveScript), id, data)
-	text := "[figure with sliders] " + m.first.alt()
+	text := "[figure with sliders] " + m.first.figure().Alt()
 	for _, s := range m.Sliders {
 		text += fmt.Sprintf("; %s = %s", s.Name, number(s.Values[s.Start]))
 	}

@@ -7,7 +7,7 @@
 //	t.Show()
 //	nb.NewPlot("Loss by round", "round", "loss").Line("exact PMD", nil, losses).Show()
 //
-// Stored results are shown by package evidence, and networks trained by package training. This
+// Stored results come from package results, and networks are trained by package training. This
 // package depends on neither, since a cell is linked with everything that it depends on.
 package nb
 

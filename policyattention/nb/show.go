@@ -12,8 +12,6 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
-
-	"icrl/policyattention/plots"
 )
 
 // A bundle is one output in several formats, by MIME type. The reader's program takes
@@ -60,9 +58,6 @@ func (p picture) show(id string) {
 		protocol.MIMETextPlain: p.alt,
 	}.show(id)
 }
-
-// Figure shows a figure of the report.
-func Figure(f *plots.Figure) { picture{Must(f.PNG()), f.Alt()}.show("") }
 
 // small returns a PNG with at most 256 colours, those of its pixels that occur most
 // often; the others get the nearest of them. Line drawings lose nothing that is seen and

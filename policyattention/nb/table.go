@@ -2,6 +2,7 @@ package nb
 
 import (
 	"fmt"
+	"html"
 	"math"
 	"slices"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"icrl/policyattention/tables"
+	"icrl/policyattention/report"
 )
 
 // Sheet is a table that a cell fills row by row.
@@ -18,141 +19,107 @@ import (
 //	t.Add("exact PMD", 0.012345)
 //	t.Show()
 type Sheet struct {
-	title   string
-	columns []string
-	rows    [][]tables.Cell
-	notes   []string
-	fold    bool
-	laid    [][]int                // the columns of each part, where they are given
-	number  func(v float64) string // writes the numbers
+	report.Table
+	fold bool
 }
 
-// NewTable returns an empty table.
+// NewTable returns an empty table. Its numbers have three significant digits.
 func NewTable(title string, columns ...string) *Sheet {
-	return &Sheet{title: title, columns: columns, number: number}
+	return &Sheet{Table: report.Table{Title: title, Columns: columns, Digits: number}}
 }
 
 // Add adds a row, one value a column, written as [Format] does.
 func (t *Sheet) Add(values ...any) {
-	if len(values) != len(t.columns) {
-		check(fmt.Errorf("nb: table %q has %d columns, and a row got %d values", t.title, len(t.columns), len(values)))
+	if len(values) != len(t.Columns) {
+		check(fmt.Errorf("nb: table %q has %d columns, and a row got %d values", t.Title, len(t.Columns), len(values)))
 	}
-	row := make([]tables.Cell, len(values))
+	row := make([]any, len(values))
 	for i, v := range values {
-		row[i] = entry(v)
+		row[i] = Format(v)
 	}
-	t.rows = append(t.rows, row)
+	t.Rows = append(t.Rows, row)
 }
 
 // Note adds a sentence below the table.
 func (t *Sheet) Note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+	t.Notes = append(t.Notes, fmt.Sprintf(format, args...))
 }
 
-// Fold shows the table closed, as a line to click on: for evidence that few readers want
-// in full.
+// Fold shows the table closed, as a line to click on.
 func (t *Sheet) Fold() *Sheet {
 	t.fold = true
 	return t
 }
 
-// Only keeps these columns, in this order: for tables that are wider than a page.
+// Only keeps these columns, in this order.
 func (t *Sheet) Only(columns ...string) *Sheet {
-	keep := make([]int, len(columns))
-	for i, c := range columns {
-		if keep[i] = slices.Index(t.columns, c); keep[i] < 0 {
-			check(fmt.Errorf("nb: table %q has no column %q, want one of %q", t.title, c, t.columns))
+	rows := make([][]any, len(t.Rows))
+	for _, c := range columns {
+		k := slices.Index(t.Columns, c)
+		if k < 0 {
+			check(fmt.Errorf("nb: table %q has no column %q, want one of %q", t.Title, c, t.Columns))
 		}
-	}
-	rows := make([][]tables.Cell, len(t.rows))
-	for i, row := range t.rows {
-		for _, k := range keep {
+		for i, row := range t.Rows {
 			rows[i] = append(rows[i], row[k])
 		}
 	}
-	t.columns, t.rows, t.laid = columns, rows, nil
+	t.Columns, t.Rows = columns, rows
 	return t
 }
+
+// Show shows a table of package results, be it in the making, and ends the cell where it could not
+// be made.
+func Show(table report.Shower, errs ...error) { Of(Must(table, errs...)).Show() }
+
+// Of returns a table in the making as a sheet.
+func Of(table report.Shower) *Sheet { return &Sheet{Table: Must(table.Shown())} }
 
 // Show shows the table.
 func (t *Sheet) Show() {
-	bundle{protocol.MIMETextHTML: t.HTML(), protocol.MIMETextPlain: t.text()}.show("")
+	bundle{protocol.MIMETextHTML: t.page(), protocol.MIMETextPlain: t.Plain()}.show("")
 }
 
-// Compact returns a table of the report in less room: numbers have three significant digits,
-// intervals stand beside their values, and a number of runs or problems that all rows share is
-// in the title.
-func Compact(title string, columns []string, rows [][]tables.Cell, notes []string) *Sheet {
-	t := &Sheet{title: title, columns: columns, notes: slices.Clone(notes), number: shortened}
-	for _, row := range rows {
-		t.rows = append(t.rows, slices.Clone(row))
+// page is the table as HTML.
+func (t *Sheet) page() string {
+	var b strings.Builder
+	if t.fold {
+		fmt.Fprintf(&b, "<details><summary>%s (%d rows)</summary>", html.EscapeString(t.Title), len(t.Rows))
 	}
-	t.join()
-	t.share()
-	return t
-}
-
-// Keep keeps some rows, which stay as wide as all are; the first row has number 0.
-func (t *Sheet) Keep(keep func(row int) bool) *Sheet {
-	t.laid = t.parts()
-	all := t.rows
-	t.rows = nil
-	for i, row := range all {
-		if keep(i) {
-			t.rows = append(t.rows, row)
-		}
+	b.WriteString(`<div style="overflow-x:auto">`)
+	check(t.HTML(&b))
+	b.WriteString("</div>")
+	if t.fold {
+		b.WriteString("</details>")
 	}
-	return t
+	return b.String()
 }
 
-// shortened rounds what the report shows, so that no number is another one here.
-func shortened(v float64) string {
-	if v == math.Trunc(v) {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return number(rounded([]float64{v})[0])
-}
-
-// Format writes a value as tables show it: numbers with three significant digits,
-// estimates as "value [from, to]", lists in brackets, text as it is.
-func Format(value any) string { return entry(value).Text(number) }
-
-// entry is the entry of a table that holds a value.
-func entry(value any) tables.Cell {
+// Format writes a value as tables show it: numbers with three significant digits, lists in brackets,
+// text as it is.
+func Format(value any) string {
 	switch v := value.(type) {
 	case float32:
-		value = float64(v)
+		return number(float64(v))
 	case []float64:
 		parts := make([]string, len(v))
 		for i, x := range v {
 			parts[i] = fmt.Sprintf("%.3f", x)
 		}
-		value = "[" + strings.Join(parts, " ") + "]"
+		return "[" + strings.Join(parts, " ") + "]"
 	case bool:
-		value = map[bool]string{true: "yes", false: "no"}[v]
+		return map[bool]string{true: "yes", false: "no"}[v]
 	}
-	return tables.Cell{value}
+	return report.Table{Digits: number}.Entry(value)
 }
 
 // number writes x with three significant digits, and an exponent where there would be
 // more than four zeros.
 func number(x float64) string {
-	if size := math.Abs(x); size != 0 && (size < 1e-4 || size >= 1e6) {
-		digits := strconv.FormatFloat(x, 'e', 2, 64)
-		if exact := strconv.FormatFloat(x, 'e', -1, 64); len(exact) < len(digits) {
-			return exact // a round number
-		}
-		return digits
+	switch size := math.Abs(x); {
+	case x == math.Trunc(x) && size < 1e6:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case size < 1e-4 || size >= 1e6:
+		return strconv.FormatFloat(x, 'e', 2, 64)
 	}
-	if exact := strconv.FormatFloat(x, 'f', -1, 64); len(strings.Trim(exact, "-0.")) <= 3 && len(exact) < 8 {
-		return exact // a round number
-	}
-	digits := 2
-	if x != 0 && !math.IsInf(x, 0) && !math.IsNaN(x) {
-		digits = max(0, 2-int(math.Floor(math.Log10(math.Abs(x)))))
-	}
-	if x == math.Trunc(x) {
-		digits = 0
-	}
-	return strconv.FormatFloat(x, 'f', digits, 64)
+	return strconv.FormatFloat(x, 'f', max(0, 2-int(math.Floor(math.Log10(math.Abs(x))))), 64)
 }

@@ -98,6 +98,16 @@ func (p *Panel) points(s Series) (xy plotter.XYs, at []int) {
 	return xy, at
 }
 
+// Drawable returns a series with what of it can be drawn.
+func (p *Panel) Drawable(s Series) Series {
+	xy, _ := p.points(s)
+	s.X, s.Y = make([]float64, len(xy)), make([]float64, len(xy))
+	for i, at := range xy {
+		s.X[i], s.Y[i] = at.X, at.Y
+	}
+	return s
+}
+
 var light = color.RGBA{230, 230, 230, 255}
 
 // axes returns an empty plot in the style of all figures.

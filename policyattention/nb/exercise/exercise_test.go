@@ -85,34 +85,10 @@ var checks = map[string]struct {
 	"Ratio": {Ratio(func(x, y []float64) float64 { return median(x) / median(y) }), []error{
 		Ratio(func(x, y []float64) float64 { return x[0] / y[0] }),
 	}},
-	"Envelope": {Envelope(func(points [][2]float64) []bool {
-		marks := make([]bool, len(points))
-		for i, p := range points {
-			marks[i] = true
-			for _, q := range points {
-				if q != p && q[0] <= p[0] && q[1] <= p[1] {
-					marks[i] = false
-				}
-			}
-		}
-		return marks
-	}), []error{Envelope(func(points [][2]float64) []bool { return make([]bool, len(points)) })}},
 	"Advantage": {Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
 		return r + gamma*q[next][action] - q[s][a]
 	}), []error{Advantage(func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64 {
 		return r - q[s][a]
-	})}},
-	"Rounds": {Rounds(func(loss []float64, target float64) int {
-		k := len(loss)
-		for k > 0 && loss[k-1] < target {
-			k--
-		}
-		if k == len(loss) {
-			return -1
-		}
-		return k
-	}), []error{Rounds(func(loss []float64, target float64) int {
-		return slices.IndexFunc(loss, func(x float64) bool { return x < target })
 	})}},
 	"LockUp": {LockUp(func(pi, q []float64, eta float64) []float64 {
 		next := step(slices.Clone(pi), q, eta)
@@ -125,25 +101,11 @@ var checks = map[string]struct {
 		}
 		return next
 	}), []error{LockUp(identity), LockUp(step)}},
-	"Fisher": {Fisher(func(q []float64) [][]float64 {
-		h := make([][]float64, len(q))
-		for i := range q {
-			h[i] = make([]float64, len(q))
-			for j := range q {
-				h[i][j] = -q[i] * q[j]
-			}
-			h[i][i] += q[i]
-		}
-		return h
-	}), []error{Fisher(func(q []float64) [][]float64 { return [][]float64{q} })}},
 	"TwoWay": {TwoWay(func(xw, xm, pw, pm float64) (float64, float64) {
 		return (xw - pw + xm - pm) / 2, (xw - xm + pw - pm) / 2
 	}), []error{
 		TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return xw - pw, pw - pm }),
 		TwoWay(func(xw, xm, pw, pm float64) (float64, float64) { return (xw - pw + xm - pm) / 2, xw - xm }),
-	}},
-	"Crossover": {Crossover(func(width, hidden int) int { return 2*width + hidden }), []error{
-		Crossover(func(width, hidden int) int { return width }),
 	}},
 }
 
