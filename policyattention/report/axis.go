@@ -47,7 +47,7 @@ func (decades) Ticks(lo, hi float64) []plot.Tick {
 func even(lo, hi float64) (ticks []plot.Tick) {
 	raw := (hi - lo) / 5
 	if !(raw > 0) || math.IsInf(raw, 0) {
-		return plot.DefaultTicks{}.Ticks(lo, hi)
+		return []plot.Tick{{Value: lo, Label: strconv.FormatFloat(lo, 'g', 6, 64)}}
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
 	step := 10 * unit

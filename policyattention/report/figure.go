@@ -201,9 +201,6 @@ func (f *Figure) size() (width, height vg.Length) {
 }
 
 func (f *Figure) draw(c draw.Canvas) error {
-	if len(f.Panels) == 0 {
-		return fmt.Errorf("report: figure %s has no panels", f.Name)
-	}
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	columns := min(len(f.Panels), 2)
@@ -249,8 +246,18 @@ func labelAxes(c, canvas draw.Canvas, a *plot.Plot, p *Panel) {
 	c.FillText(beside, vg.Point{X: canvas.Min.X - 1.8*vg.Millimeter, Y: data.Center().Y}, p.Y)
 }
 
+func (f *Figure) check() error {
+	if len(f.Panels) == 0 {
+		return fmt.Errorf("report: figure %s has no panels", f.Name)
+	}
+	return nil
+}
+
 // SVG returns the figure as SVG.
 func (f *Figure) SVG() ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	c := vgsvg.New(f.size())
 	if err := f.draw(draw.New(c)); err != nil {
 		return nil, err
@@ -262,6 +269,9 @@ func (f *Figure) SVG() ([]byte, error) {
 
 // PNG returns the figure as PNG at 144 dots an inch.
 func (f *Figure) PNG() ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	c := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(144))
 	if err := f.draw(draw.New(c)); err != nil {
 		return nil, err

@@ -122,7 +122,10 @@ func (t Table) lines(left, between, right string, rule func(width int) string) (
 // Plain writes the table for terminals.
 func (t Table) Plain() string {
 	lines := t.lines("", "  ", "", func(n int) string { return strings.Repeat("─", n) })
-	return strings.Join(append(append([]string{t.Title}, lines...), t.Notes...), "\n")
+	if t.Title != "" {
+		lines = append([]string{t.Title}, lines...)
+	}
+	return strings.Join(append(lines, t.Notes...), "\n")
 }
 
 // Markdown writes the title, the table as GitHub Markdown, and the notes.
@@ -149,7 +152,7 @@ func (t Table) body() string {
 }
 
 var page = template.Must(template.New("table").Parse(`<table>
-<caption>{{.Title}}</caption>
+{{with .Title}}<caption>{{.}}</caption>{{end}}
 <thead><tr>{{range .Columns}}<th scope="col">{{.}}</th>{{end}}</tr></thead>
 <tbody>
 {{range .Text}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>

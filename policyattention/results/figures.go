@@ -159,8 +159,6 @@ func (s *Store) figure5(f *report.Figure) error {
 			for i := range loss.last {
 				line.X, line.Y = append(line.X, zeta.last[i].Value), append(line.Y, loss.last[i].Value)
 			}
-			slices.Reverse(line.X) // names stand where lines end: at the last steps
-			slices.Reverse(line.Y)
 			p.Series = append(p.Series, line)
 			dots := line
 			dots.Name, dots.Dots = "", true

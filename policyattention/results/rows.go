@@ -335,6 +335,13 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	if !ok {
 		return g, fmt.Errorf("no column of numbers %q", r.of)
 	}
+	for _, c := range []Column{Method, Recipe, S, Step, Family} {
+		for _, i := range at {
+			if v := r.data.value(c, i); v != r.data.value(c, at[0]) {
+				return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s", c, r.data.value(c, at[0]), v, c)
+			}
+		}
+	}
 	runs := map[float64]map[float64][]float64{} // values by seed and problem
 	for _, i := range at {
 		if t > 0 && !r.covers(i, t) {

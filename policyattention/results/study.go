@@ -343,3 +343,22 @@ func (s *Store) anyLosses(set, readout string, horizon int) (losses [][]float64,
 	}
 	return losses, nil
 }
+
+// anySets pools the excess of the actor for any MDP over exact PMD over all sets of problems.
+func (s *Store) anySets() (t Table) {
+	t.Title = "The actor for any MDP: excess over exact PMD, all sets of problems and runs"
+	t.Columns = []string{"read-out", "T", "problems", "median", "99 %", "worst", "above .02", "ratio of means"}
+	all := s.Block("any")
+	for _, readout := range []string{"prior", "network", "mixed"} {
+		for _, horizon := range []int{20, 40, 100, 400} {
+			rows := all.Where(Column("readout").Is(readout), Column("round").Is(horizon))
+			excess, exact := rows.Number("excess"), rows.Number("exact")
+			if t.err = rows.err; t.err != nil || len(excess) == 0 {
+				return t
+			}
+			tail, mean := stats.TailOf(excess, .02), stats.Mean(exact)
+			t.Add(readout, horizon, len(excess), stats.Median(excess), tail.P99, tail.Worst, tail.Above, (mean+stats.Mean(excess))/mean)
+		}
+	}
+	return t
+}

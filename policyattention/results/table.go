@@ -308,6 +308,7 @@ func (t Table) Wide(p *Paper, columns ...Column) Table {
 		return t
 	}
 	out := Table{}
+	out.Digits = report.Decimals(4)
 	kept := len(t.Columns) - len(columns) - 1 // keys that stay, as By and one estimate have left them
 	out.Columns = slices.Clone(t.Columns[:kept])
 	place, at := map[string]int{}, map[string]int{}

@@ -19,8 +19,10 @@ var builders = []struct {
 	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
 	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
-	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"costs", (*Store).costs},
+	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"costs", (*Store).costs},
 	{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
+	{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced}, {"actors", (*Store).actors},
+	{"baselines", (*Store).baselines}, {"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20},
 }
 
 // TableNames lists the tables.
@@ -129,10 +131,8 @@ func (s *Store) table3() Table {
 	loss := s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(func(g group) bool {
 		return slices.Contains(ofTable3, g.key[Method]+" "+g.key[Recipe])
 	})
-	t := loss.Median().Wide(ThePaper, S, T).Titled("3", "Table 3: median normalized returned-policy loss, lower is better",
+	return loss.Median().Wide(ThePaper, S, T).Titled("3", "Table 3: median normalized returned-policy loss, lower is better",
 		"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm Distillation: one run of three a size. Intervals are in table benchmark.")
-	t.Digits = report.Decimals(4)
-	return t
 }
 
 func (s *Store) oracle() Table {

@@ -1,0 +1,263 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"icrl/policyattention/stats"
+)
+
+// row is a row of a small block of a test's own.
+type row struct {
+	Method  string  `parquet:"method,dict"`
+	Recipe  string  `parquet:"recipe"`
+	S       int32   `parquet:"s"`
+	Seed    int64   `parquet:"seed"`
+	Problem int32   `parquet:"problem"`
+	Round   int32   `parquet:"round"`
+	Loss    float64 `parquet:"loss"`
+	Zeta    float64 `parquet:"zeta"`
+}
+
+// small stores a block of two runs of a method and exact PMD on three problems, two rounds each: the
+// loss is seed·(problem+1)/round, ζ is the round.
+func small(t *testing.T, change func([]row) []row) *Store {
+	t.Helper()
+	var rows []row
+	for _, seed := range []int64{2, 1} {
+		for problem := range int32(3) {
+			for round := int32(0); round <= 2; round++ {
+				loss := float64(seed) * float64(problem+1) / float64(max(round, 1))
+				rows = append(rows, row{"policyattention", "plain", 8, seed, problem, round, loss, float64(round)})
+				if seed == 1 {
+					rows = append(rows, row{"exact-pmd", "", 8, 0, problem, round, loss / 4, 0})
+				}
+			}
+		}
+	}
+	if change != nil {
+		rows = change(rows)
+	}
+	folder := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(folder, "rows"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := parquet.WriteFile(filepath.Join(folder, "rows", "b.parquet"), rows); err != nil {
+		t.Fatal(err)
+	}
+	return Open(folder)
+}
+
+// A chain of verbs gives what can be counted by hand.
+func TestVerbs(t *testing.T) {
+	s := small(t, nil)
+	rows := s.Block("b").At(1, 2)
+	exact := rows.Where(Method.Is("exact-pmd")).By(T)
+	table := rows.Where(Method.Is("policyattention")).By(Method, S).Median().Against(exact).Ratio().WithTail().Runs()
+	shown, err := table.Shown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]any{
+		{"PolicyAttention", "8", "1", "3", "6", "2.5", "4.812", "5.163", "5.25", "1", "2"},
+		{"PolicyAttention", "8", "2", "1.5", "6", "1.25", "2.406", "2.581", "2.625", "1", "2"},
+	}
+	for i, row := range shown.Text() {
+		for k, entry := range row {
+			if entry != want[i][k] {
+				t.Errorf("row %d, %s is %s, want %v", i, shown.Columns[k], entry, want[i][k])
+			}
+		}
+	}
+	if runs := table.groups[0].runs; !slices.Equal(runs, []string{"1", "2"}) {
+		t.Errorf("runs %v, want those of ascending seeds", runs)
+	}
+	c, err := s.Ask("mean b method=policyattention t=2 of=zeta")
+	if err != nil || c.Value != .5 || len(c.ByRun) != 2 {
+		t.Errorf("mean ζ of rounds 0 and 1 is %v, %v, want .5", c, err)
+	}
+	again, err := s.Ask(table.last[1].Query)
+	if err != nil || again.Estimate.Value != table.last[1].Value || again.Lo != table.last[1].Lo {
+		t.Errorf("%s gives %v, %v, want %v", table.last[1].Query, again, err, table.last[1])
+	}
+}
+
+// What cannot be answered says why.
+func TestRefused(t *testing.T) {
+	s := small(t, nil)
+	for query, want := range map[string]string{
+		"median":                        "statistic and a block",
+		"median none t=1":               "no such file",
+		"median b colour=red":           `no column "colour"`,
+		"median b s=eight t=1":          "holds numbers",
+		"median b t=0 method=exact-pmd": "horizon",
+		"median b method":               "no column=value",
+		"mode b method=exact-pmd t=1 / method=exact-pmd": "no statistic",
+		"median b t=1": "group by method",
+		"median b method=exact-pmd t=2 of=colour": "no column of numbers",
+		"median b method=exact-pmd t=4 of=zeta":   "want 4",
+	} {
+		if c, err := s.Ask(query); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want an error about %q", query, c, err, want)
+		}
+	}
+	broken := small(t, func(rows []row) []row { return rows[1:] }) // a problem of a run is missing
+	if _, err := broken.Ask("median b method=policyattention t=0"); err == nil {
+		t.Error("a missing problem is not noticed")
+	}
+	if _, err := s.Table("none"); err == nil || !strings.Contains(err.Error(), "want one of") {
+		t.Errorf("unknown table: %v", err)
+	}
+	if _, err := s.Figure("none"); err == nil || !strings.Contains(err.Error(), "want one of") {
+		t.Errorf("unknown figure: %v", err)
+	}
+	for name, text := range map[string]string{"cut": "PAR1", "text": "method,loss", "empty": ""} {
+		folder := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(folder, "rows"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "rows", "b.parquet"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := Open(folder).Block("b").Err(); err == nil || !strings.Contains(err.Error(), "b.parquet") {
+			t.Errorf("%s file: %v", name, err)
+		}
+	}
+}
+
+func TestReadPaper(t *testing.T) {
+	head := "section\tsentence\tpaper\tquery\trule\treason\n"
+	for text, want := range map[string]string{
+		head + "7\ts\t1\tq\tagree":                               "fields",
+		head + "7\ts\t1 [a, b]\tq\tagree\t":                      "interval",
+		head + "7\ts\t1\tq\tagree\t\n8\ts\t1\tq\tagree\tanother": "again",
+	} {
+		if _, err := ReadPaper(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an error about %q", text, err, want)
+		}
+	}
+	p, err := ReadPaper(head + "7\ts\t.000177 [-0.000137, 0.000748]\tq\tzero\twhy")
+	if n, ok := p.Printed("q").(Number); err != nil || !ok || n.Value != .000177 || n.Lo != -.000137 || n.Hi != .000748 {
+		t.Errorf("%v, %v", p, err)
+	}
+}
+
+func TestJudge(t *testing.T) {
+	number := func(text string) Number {
+		n, err := parseNumber(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, x := range []struct {
+		rule, printed string
+		value, lo, hi float64
+		byRun         []float64
+		want          Verdict
+	}{
+		{"agree", "1.05", 1, .9, 1.1, nil, Holds}, {"agree", "1.05", 1, .6, 1.3, nil, Unresolved},
+		{"agree", "1.2", 1, .9, 1.1, nil, Differs}, {"agree", ".8", 1, .9, 1.1, nil, Differs},
+		{"lower", "1.2", 1, .9, 1.1, nil, Better}, {"lower", ".8", 1, .9, 1.1, nil, Differs},
+		{"fitted", "1.05", 1, .9, 1.1, nil, Fitted}, {"fitted", "2", 1, .9, 1.1, nil, Differs},
+		{"sign", "-.4", -1, -2, -.5, nil, Holds}, {"sign", "-.4", -1, -2, .5, nil, Unresolved}, {"sign", "-.4", 1, .5, 2, nil, Differs},
+		{"zero", "", .1, -1, 1, nil, Holds}, {"zero", "", 1, .5, 2, nil, Differs},
+		{"each<=1.5", "1.4", 1, 0, 2, []float64{1, 1.5}, Holds}, {"each<=1.5", "1.4", 1, 0, 2, []float64{1, 1.6}, Differs},
+		{"is", "2", 2, 2, 2, nil, Holds}, {"is", "2", 3, 3, 3, nil, Differs},
+		{"budget", "2", 3, 3, 3, nil, Budget}, {"none", "2", 3, 3, 3, nil, NoEvidence},
+	} {
+		c := Cell{Estimate: stats.Estimate{Value: x.value, Lo: x.lo, Hi: x.hi}, ByRun: x.byRun}
+		got, _, err := judge(Claim{Rule: x.rule, Printed: number(x.printed)}, c)
+		if err != nil || got != x.want {
+			t.Errorf("%s %s beside %v: %s, %v, want %s", x.rule, x.printed, c, got, err, x.want)
+		}
+	}
+	if _, _, err := judge(Claim{Rule: "perhaps"}, Cell{}); err == nil {
+		t.Error("an unknown rule is accepted")
+	}
+}
+
+// Tests that claims rest on exist, and every claim can be judged.
+func TestClaims(t *testing.T) {
+	all, err := paperRows(t).Claims(ThePaper)
+	if err != nil {
+		t.Error(err)
+	}
+	for _, j := range all {
+		name, ok := strings.CutPrefix(j.Rule, "test ")
+		if !ok {
+			continue
+		}
+		folder, function, _ := strings.Cut(name, ".")
+		files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := slices.ContainsFunc(files, func(f string) bool {
+			text, err := os.ReadFile(f)
+			return err == nil && regexp.MustCompile(`(?m)^func `+function+`\(t \*testing\.T\)`).Match(text)
+		})
+		if !found {
+			t.Errorf("claim %q rests on %s, which is not there", j.Sentence, name)
+		}
+	}
+}
+
+// Every table and figure is made, has as many entries a row as columns, and no empty row.
+func TestTablesAndFigures(t *testing.T) {
+	s := paperRows(t)
+	for _, name := range TableNames() {
+		table, err := s.Table(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if len(table.Rows) == 0 || table.Title == "" {
+			t.Errorf("table %s has %d rows and the title %q", name, len(table.Rows), table.Title)
+		}
+		for i, row := range table.Rows {
+			if len(row) != len(table.Columns) {
+				t.Errorf("table %s has %d entries in row %d, want %d", name, len(row), i, len(table.Columns))
+			}
+		}
+	}
+	for _, name := range FigureNames() {
+		f, err := s.Figure(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, p := range f.Panels {
+			points := 0
+			for _, series := range p.Series {
+				points += len(p.Drawable(series).X)
+			}
+			if points == 0 {
+				t.Errorf("figure %s, panel %q shows nothing", name, p.Title)
+			}
+		}
+		if _, err := f.SVG(); err != nil {
+			t.Errorf("figure %s: %v", name, err)
+		}
+	}
+}
+
+// The four numbers that follow from Table 3's by division agree with those that the paper prints.
+func TestPaperAgreesWithItself(t *testing.T) {
+	at := func(method string, s, horizon int) float64 {
+		return ThePaper.value(fmt.Sprintf("median benchmark method=%s s=%d t=%d", method, s, horizon))
+	}
+	for s, want := range map[int]float64{8: 1.31, 16: 1.64} {
+		if got := at("policyattention recipe=plain", s, 20) / at("exact-pmd", s, 20); math.Abs(got-want) > .01 {
+			t.Errorf("S = %d: %v, want %v", s, got, want)
+		}
+	}
+}

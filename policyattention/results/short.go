@@ -1,0 +1,107 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Tables of documents, which have room for less.
+
+// findings are the five findings of README, each with its number.
+func (s *Store) findings() (t Table) {
+	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]"}
+	const (
+		actor = "method=policyattention recipe=plain"
+		exact = " / method=exact-pmd recipe="
+	)
+	for _, f := range [][3]string{
+		{"The learned actor follows exact PMD, which it was not shown", "mean loss / exact PMD's, S = 16, T = 20", "ratio-of-means benchmark " + actor + " s=16 t=20" + exact},
+		{"It is not exact: with more rounds some problems lock up", "the same at S = 4, T = 40", "ratio-of-means confirmation " + actor + " t=40" + exact},
+		{"The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4", "ratio-of-means confirmation method=policyattention-learned-critic t=20 / block=critics method=policyattention-sample-mean"},
+		{"The factor over Liang–Lai is as the paper says", "its median loss / PolicyAttention's, S = 16, T = 20", "ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / " + actor},
+		{"Most of it is step sizes", "the same with tuned ones", "ratio benchmark method=liang-lai recipe=tuned s=16 t=20 / " + actor},
+	} {
+		t.Add(f[0], f[1], s.say(&t, "", f[2]))
+	}
+	return t
+}
+
+// reproduced are the claims of README, the largest difference first.
+func (s *Store) reproduced() (t Table) {
+	t.Title, t.Columns = "Does it reproduce?", []string{"item", "paper", "here [95 % interval]", "verdict", "why"}
+	for _, prefix := range []string{
+		"ratio benchmark method=policyattention recipe=plain s=8 t=40", "ratio benchmark method=policyattention recipe=plain s=16 t=40",
+		"ratio benchmark method=liang-lai recipe=paper-features s=8 t=20 / method=policyattention ", "median benchmark method=algorithm-distillation recipe=full s=8 t=20",
+		"ratio benchmark method=policyattention recipe=plain s=16 t=20 / method=exact", "difference benchmark method=policyattention recipe=plain s=16 t=40 / method=pmd",
+		"ratio confirmation method=policyattention t=20", "ratio confirmation method=policyattention-learned-critic t=20",
+	} {
+		at := slices.IndexFunc(ThePaper.Claims, func(c Claim) bool { return strings.HasPrefix(c.Query, prefix) })
+		if at < 0 {
+			t.err = fmt.Errorf("results: no claim about %q", prefix)
+			return t
+		}
+		j, err := s.Judge(ThePaper.Claims[at])
+		if err != nil {
+			t.err = err
+			return t
+		}
+		t.Add(j.Sentence, j.Printed.Text, said(j.Here), string(j.Verdict), j.Reason)
+	}
+	return t
+}
+
+// short writes estimates with their intervals in one column, and keeps some columns.
+func (t Table) short(columns ...string) (out Table) {
+	out.Title, out.Notes, out.err = t.Title, t.Notes, t.err
+	out.Columns = columns
+	if t.err != nil {
+		return out
+	}
+	for _, row := range t.Rows {
+		var kept []any
+		for _, c := range columns {
+			k := slices.Index(t.Columns, c)
+			if k < 0 {
+				out.err = fmt.Errorf("results: no column %q, want one of %q", c, t.Columns)
+				return out
+			}
+			kept = append(kept, said(row[k]))
+		}
+		out.Rows = append(out.Rows, kept)
+	}
+	return out
+}
+
+func (s *Store) actors() Table {
+	loops := func(block string, methods ...any) Table {
+		rows := s.Block(block).Where(Method.Is(methods...)).At(Horizons...)
+		return rows.By(Method, S, T).Against(s.exact(block).At(Horizons...).By(S)).Ratio().RatioOfMeans().WithTail()
+	}
+	t := loops("confirmation", "policyattention", "pmd-target", "reward-only").Then(loops("benchmark", "policyattention", "pmd-target"))
+	return t.Titled("actors", "Learned actors with the exact critic against exact PMD", "Ratios with 95 % intervals. "+tailNote).
+		short("method", "S", "T", "ratio of medians", "ratio of means", "99 %", "worst", "above .05")
+}
+
+func (s *Store) baselines() Table {
+	rows := s.Block("benchmark").At(20)
+	actor := rows.Where(Method.Is("policyattention")).By(S)
+	others := rows.Where(Method.Is("liang-lai", "algorithm-distillation", "actor-critic", "s5rl")).By(Method, Recipe, S)
+	return others.Median().Against(actor).Ratio().Runs().
+		Titled("baselines", "Sampled methods at T = 20, and their median loss over PolicyAttention's").
+		short("method", "recipe", "S", "runs", "median", "ratio of medians")
+}
+
+func (s *Store) critics20() Table {
+	t := s.critics()
+	if t.err == nil {
+		t = t.keep(func(g group) bool { return g.key[T] == "20" })
+	}
+	return t.short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples")
+}
+
+func (s *Store) lead20() Table {
+	t := s.lead()
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return row[2] != "20" })
+	return t.short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
+}
