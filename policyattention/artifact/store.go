@@ -1,8 +1,6 @@
-// Package artifact keeps results as folders that are found by the hash of what they were
-// made from. A folder appears complete, with a manifest that vouches for its files, or not
-// at all; processes that would make the same one wait for each other; and results of
-// several machines merge into one folder of the same bytes in any order. It does not know
-// what the results are of.
+// Package artifact makes folders and files of results that appear complete or not at all,
+// while processes that would make the same one wait for each other, and says what made them
+// at what cost. It does not know what the results are of.
 package artifact
 
 import (
@@ -19,48 +17,60 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// ErrMissing is wrapped by the errors that say that an artifact is not there.
+// ErrMissing is wrapped by the errors that say that a result is not there.
 var ErrMissing = errors.New("not yet run")
 
 // WorkFolder holds, inside a store's folder, what is being made: locks, half-written
 // folders, interrupted work, failures.
 const WorkFolder = ".work"
 
-// Store is a folder of artifacts, which are folders below it.
+// Store is a folder of results.
 type Store struct{ Root string }
 
-// Work returns the folder for unfinished work on an artifact that will be folder.
+// Work returns the folder for unfinished work on a result that will be folder.
 func (s Store) Work(folder string) string {
 	return filepath.Join(s.Root, WorkFolder, filepath.Base(folder))
 }
 
-// Lock waits until no other process makes the artifact folder. Waiting, if not nil, is
+// Lock waits until no other process makes the result folder. Waiting, if not nil, is
 // called where it has to wait.
 func (s Store) Lock(ctx context.Context, folder string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Join(s.Root, WorkFolder), 0o755); err != nil {
 		return nil, fmt.Errorf("artifact: %w", err)
 	}
-	lock := flock.New(s.Work(folder) + ".lock")
-	locked, err := lock.TryLock()
-	if err == nil && !locked {
-		if waiting != nil {
-			waiting()
+	path := s.Work(folder) + ".lock"
+	for {
+		lock := flock.New(path)
+		locked, err := lock.TryLock()
+		if err == nil && !locked {
+			if waiting != nil {
+				waiting()
+			}
+			_, err = lock.TryLockContext(ctx, 200*time.Millisecond)
 		}
-		_, err = lock.TryLockContext(ctx, 200*time.Millisecond)
+		if err != nil {
+			return nil, fmt.Errorf("artifact: locking %s: %w", folder, err)
+		}
+		// Whoever held it before has removed the file: the lock counts where it is still there.
+		held, errHeld := lock.Stat()
+		now, errNow := os.Stat(path)
+		if errHeld == nil && errNow == nil && os.SameFile(held, now) {
+			return func() {
+				os.Remove(path) //nolint:errcheck // a lock left behind is taken by the next
+				lock.Unlock()   //nolint:errcheck // the process's end would unlock it too
+			}, nil
+		}
+		lock.Unlock() //nolint:errcheck // the same
 	}
-	if err != nil {
-		return nil, fmt.Errorf("artifact: locking %s: %w", folder, err)
-	}
-	return func() { lock.Unlock() }, nil //nolint:errcheck // the process's end would unlock it too
 }
 
-// Publish makes folder appear with what fill writes and the manifest it returns.
-// The caller holds the folder's lock, so what lies half-written is of the dead.
-func (s Store) Publish(folder string, fill func(dir string) (*Manifest, error)) error {
+// Publish makes folder appear with the files that fill writes. The caller holds the
+// folder's lock, so what lies half-written is of the dead.
+func (s Store) Publish(folder string, fill func(dir string) error) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return fmt.Errorf("artifact: %w", err)
 	}
-	work, prefix := filepath.Join(s.Root, WorkFolder), filepath.Base(folder)+"-"
+	work, prefix := filepath.Join(s.Root, WorkFolder), filepath.Base(folder)+"-new"
 	entries, err := os.ReadDir(work)
 	if err != nil {
 		return fmt.Errorf("artifact: %w", err)
@@ -77,49 +87,29 @@ func (s Store) Publish(folder string, fill func(dir string) (*Manifest, error)) 
 		return fmt.Errorf("artifact: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	manifest, err := fill(dir)
+	if err := fill(dir); err != nil {
+		return err
+	}
+	if err = os.Chmod(dir, 0o755); err == nil {
+		err = os.Rename(dir, folder)
+	}
 	if err != nil {
-		return err
-	}
-	if err := manifest.Write(dir); err != nil {
-		return err
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return fmt.Errorf("artifact: %w", err)
-	}
-	if err := os.Rename(dir, folder); err != nil {
 		return fmt.Errorf("artifact: %w", err)
 	}
 	return nil
 }
 
-// Open reads the manifest of the artifact folder, which is of that name and hash. The
-// error wraps ErrMissing if it is not there.
-func Open(name, hash, folder string) (*Manifest, error) {
-	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("artifact: %s in %s: %w", name, filepath.Dir(folder), ErrMissing)
-	}
-	m, err := ReadManifest(folder)
-	if err != nil {
-		return nil, err
-	}
-	if m.Name != name || m.Hash != hash {
-		return nil, fmt.Errorf("artifact: %s describes %s with hash %.12s, want %s with %.12s", filepath.Join(folder, ManifestFile), m.Name, m.Hash, name, hash)
-	}
-	return m, nil
-}
-
-// Failure says why an artifact could not be made, for good.
+// Failure says why a result could not be made, for good.
 type Failure struct {
 	Task  string `json:"task"`
 	Host  string `json:"host"`
 	Error string `json:"error"`
 }
 
-// failureFile is where the failure of the artifact that would be folder is kept.
+// failureFile is where the failure of the result that would be folder is kept.
 func (s Store) failureFile(folder string) string { return s.Work(folder) + ".failed" }
 
-// Failure returns the failure of the artifact that would be folder, nil if it did not fail.
+// Failure returns the failure of the result that would be folder, nil if it did not fail.
 func (s Store) Failure(folder string) (*Failure, error) {
 	f := &Failure{}
 	err := ReadJSON(s.failureFile(folder), f)
@@ -129,7 +119,7 @@ func (s Store) Failure(folder string) (*Failure, error) {
 	return f, err
 }
 
-// Fail keeps why the artifact of a task that would be folder could not be made.
+// Fail keeps why the result of a task that would be folder could not be made.
 func (s Store) Fail(folder, task string, failure error) error {
 	f := Failure{Task: task, Error: failure.Error()}
 	f.Host, _ = os.Hostname() // for the record only
@@ -139,7 +129,7 @@ func (s Store) Fail(folder, task string, failure error) error {
 	return nil
 }
 
-// Forgive forgets the failure of the artifact folder, if there was one.
+// Forgive forgets the failure of the result folder, if there was one.
 func (s Store) Forgive(folder string) error {
 	if err := os.Remove(s.failureFile(folder)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("artifact: %w", err)

@@ -103,6 +103,9 @@ func Read[R any](path string) ([]R, error) {
 	return rows, nil
 }
 
+// errColumns is wrapped by the error of a file with other columns.
+var errColumns = errors.New("its columns are")
+
 // decode reads a file. A broken one can make the library panic, which is an error here.
 func decode[R any](b []byte) (rows []R, err error) {
 	defer func() {
@@ -115,7 +118,7 @@ func decode[R any](b []byte) (rows []R, err error) {
 		return nil, err
 	}
 	if got, want := f.Schema(), parquet.SchemaOf(*new(R)); !parquet.EqualNodes(got, want) {
-		return nil, fmt.Errorf("its columns are %v, want %v", got, want)
+		return nil, fmt.Errorf("%w %v, want %v", errColumns, got, want)
 	}
 	if f.NumRows() > int64(len(b))*64 {
 		return nil, fmt.Errorf("it claims %d rows in %d bytes", f.NumRows(), len(b))

@@ -2,13 +2,11 @@ package distill
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"strconv"
 	"strings"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -18,48 +16,15 @@ import (
 // Method is Algorithm Distillation among the methods, whose source is [Source]. Its recipes are
 //
 //	full             the paper's, with its source rate
-//	full-after-N     its first N steps
 //	full-short       its control with a context of one round
 //	full-tuned       the paper's with the tuned source rate
 //	first            the paper's first attempt, which failed to qualify
-//	first-after-N    its first N steps
 //	cpu              the budget for machines without a GPU, with the paper's source rate
 //	cpu-tuned        with the tuned source rate
 //	cpu-tuned-short  its control
 //	cpu-source-X     with source rate X, for tuning
 var Method = method.Method{
-	Name: name, Label: "Algorithm Distillation", Colour: color.RGBA{213, 94, 0, 255}, Dashes: []float64{10, 4}, Sampled: true,
-	Signal: "actions of a source's histories", Access: "20 on-policy transitions", Cost: ".63–.75 GPU-h",
-	Recipes: sources(), Printed: []string{"full", "cpu"}, Tuned: []string{"full-tuned", "cpu-tuned", "cpu-tuned-short"},
-	StageOf: stageOf, Imitates: imitates, Informed: informed(),
-	Variants: []method.Variant{
-		{Recipe: "full", Label: "the paper's budget", Loss: "its source by itself, at the paper's rate, is below the paper's loss already (table stages)"},
-		{Recipe: "cpu", Label: "a CPU budget", Budget: smaller},
-		{Recipe: "cpu-tuned", Label: "a CPU budget, source tuned", Budget: smaller},
-	},
-	Retuned: [][2]string{{"cpu", "cpu-tuned"}, {"full", "full-tuned"}},
-	Control: &method.OwnControl{Suffix: "-short", Whose: "the short context's"},
-	Tuning:  method.Tuning{Says: "CPU budget", Axis: "actor step α of the source"},
-	Figure:  method.Figure{Name: "distillation", Title: "Algorithm Distillation improves within one life"},
-	Notes: map[string][]string{
-		"benchmark":     {"Algorithm Distillation: the paper's budget (full) or one for CPUs (cpu), with the paper's source rate or a tuned one; a CPU row is no substitute for the full budget, and the table qualification says which rows have not learned at theirs."},
-		"qualification": {"Algorithm Distillation: median normalized loss of the policies returned on problems that nothing else uses; \"short\" has a context of one round, so that nothing is remembered between rounds."},
-		"tuning":        {"The source rates of Algorithm Distillation above 4 were added after its losses at the paper's rate had been seen; the choice among them is on calibration problems."},
-	},
-	Measures: incontext.Measures,
-	// One sequence a step, at the shape of the recipe with the longest context, of which only
-	// so much is used.
-	Growth: &method.Growth{
-		Name: "distillation training", Axis: "context", Unit: "a sequence", Budget: 40_000 * 128, X: []float64{50, 100, 200, 400}, Recipe: "first",
-		Limits: func(x int) method.Limits { return method.Limits{"context": x, "batch": 1, "histories": 10} },
-	},
-	// The arrays are those of all histories on end, each [Histories·Length, 1]: previous actions
-	// (−1 for none), rewards, states and actions. Batches are where in them windows begin. A
-	// step takes seconds, and gigabytes in some programs, so that a few have to do.
-	Race: &method.Race{
-		Training: Paper(1, 8), States: 8, Arrays: []string{"previous", "reward", "state", "action"}, Parity: 6, Scan: 2,
-	},
-	Limits: []string{"histories", "length", "context", "batch", "steps", "width"},
+	Name: name, Label: "Algorithm Distillation", Informed: informed(),
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])
 		if err != nil {
@@ -78,20 +43,16 @@ var Method = method.Method{
 	},
 }
 
-// smaller says how the budget for CPUs differs from the paper's.
-const smaller = "3,000 small steps and a context of 60, instead of 40,000 and 200"
-
 // recipe returns the configuration of a recipe, given the tuned step sizes of the
 // source.
 func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c Config, err error) {
 	base, short := strings.CutSuffix(name, "-short")
 	base, withTuned := strings.CutSuffix(base, "-tuned")
 	rate, withRate := strings.CutPrefix(base, sourcePrefix)
-	whole, steps, beginning := strings.Cut(name, after)
 	switch {
-	case whole == "full" || name == "full-short" || name == "full-tuned":
+	case name == "full" || name == "full-short" || name == "full-tuned":
 		c = Paper(seed, states)
-	case whole == "first":
+	case name == "first":
 		c = FirstAttempt(seed, states)
 	case name == "cpu" || name == "cpu-tuned" || name == "cpu-tuned-short" || withRate && base == name:
 		c = CPU(seed, states)
@@ -109,42 +70,17 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 			return c, fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %v, want one above 0", name, c.Source.Alpha)
 		}
 	}
-	if beginning {
-		n, err := strconv.Atoi(steps)
-		if err != nil || n < 1 || n >= c.Steps {
-			return c, fmt.Errorf("recipe %q of Algorithm Distillation: want a number of steps below %d", name, c.Steps)
-		}
-		c.Steps = n
-	}
 	if short {
 		c = c.ShortContext()
 	}
 	return c, nil
 }
 
-// stageOf returns what the first steps of a recipe of the paper's are a part of, and how text
-// says it.
-func stageOf(name string) (whole, stage string) {
-	whole, _, beginning := strings.Cut(name, after)
-	part, err := recipe(name, 1, 2, baseline.StepSizes{})
-	if !beginning || err != nil {
-		return "", ""
-	}
-	all, err := recipe(whole, 1, 2, baseline.StepSizes{})
-	if err != nil {
-		return "", ""
-	}
-	return whole, fmt.Sprintf("%s, %d of %d steps", whole, part.Steps, all.Steps)
-}
+const sourcePrefix = "cpu-source-"
 
-const (
-	after        = "-after-"
-	sourcePrefix = "cpu-source-"
-)
-
-// sources lists the recipes of the tuning block, by source rate. They go past
+// Sources lists the recipes of the tuning block, by source rate. They go past
 // the paper's choice, 4, which ends the paper's grid.
-func sources() (recipes []string) {
+func Sources() (recipes []string) {
 	for _, rate := range baseline.Extended().Alphas {
 		if rate >= 1 {
 			recipes = append(recipes, sourcePrefix+strconv.FormatFloat(rate, 'g', -1, 64))
@@ -161,10 +97,7 @@ type Deployment struct {
 	} `json:"distill"`
 }
 
-var (
-	_ method.Learner  = (*Deployment)(nil)
-	_ method.Recorded = (*Deployment)(nil)
-)
+var _ method.Learner = (*Deployment)(nil)
 
 // Weights implements method.Deployment.
 func (d *Deployment) Weights() []method.Weights {
@@ -173,9 +106,6 @@ func (d *Deployment) Weights() []method.Weights {
 
 // StepSizes implements method.Learner: they are the source's.
 func (d *Deployment) StepSizes() baseline.StepSizes { return d.Distill.Training.Source }
-
-// Records implements method.Recorded.
-func (d *Deployment) Records() []string { return []string{"actions"} }
 
 // program is what a compiled program depends on.
 type program struct {

@@ -2,8 +2,6 @@ package distill
 
 import (
 	"fmt"
-	"image/color"
-	"strings"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -17,13 +15,7 @@ import (
 //	source        with the paper's rate
 //	source-tuned  with the tuned one
 var Source = method.Method{
-	Name: sourceName, Label: "Actor–critic", Colour: color.RGBA{140, 81, 10, 255}, Dashes: []float64{7, 2, 1, 2},
-	Sampled: true, Untrained: true,
-	Signal: "none", Access: "20 on-policy transitions", Cost: "–",
-	Tuned: []string{sourceTuned},
-	Notes: map[string][]string{
-		"benchmark": {"Actor–critic: the source of Algorithm Distillation by itself, tabular and from the uniform policy, with the paper's rate (source) or the tuned one (source-tuned). It is the algorithm whose histories the networks were trained to continue."},
-	},
+	Name: sourceName, Label: "Actor–critic", Untrained: true,
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		d := &SourceDeployment{}
 		switch s.Recipe {
@@ -44,18 +36,6 @@ const (
 	sourcePapers = "source"
 	sourceTuned  = "source-tuned"
 )
-
-// imitates returns the source of a recipe of Algorithm Distillation; the rates that are
-// tried on calibration problems alone have none.
-func imitates(recipe string) (method.Name, string) {
-	switch {
-	case strings.HasPrefix(recipe, sourcePrefix):
-		return "", ""
-	case strings.Contains(recipe, "tuned"):
-		return sourceName, sourceTuned
-	}
-	return sourceName, sourcePapers
-}
 
 // SourceDeployment deploys the source algorithm.
 type SourceDeployment struct {

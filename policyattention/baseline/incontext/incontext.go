@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/npz"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
@@ -247,35 +246,30 @@ func (c Controller) born(problems []mdp.Problem, first, rounds int) (*lives, err
 	return l, nil
 }
 
-// Record implements method.Recorder: it stores the actions of lives as an array "actions"
-// [N, rounds·Window].
-func (c Controller) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, map[string]npz.Array, error) {
+// Record implements method.Recorder: the choices are the actions of each life.
+func (c Controller) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, [][]int32, error) {
 	trajectories, actions, err := c.Live(problems, rounds)
-	if err != nil {
-		return nil, nil, err
-	}
-	out := npz.Array{Shape: []int{len(actions), len(actions[0])}}
-	for _, row := range actions {
+	all := make([][]int32, len(actions))
+	for i, row := range actions {
 		for _, a := range row {
-			out.Data = append(out.Data, float64(a))
+			all[i] = append(all[i], int32(a))
 		}
 	}
-	return trajectories, map[string]npz.Array{"actions": out}, nil
+	return trajectories, all, err
 }
 
 // Replay implements method.Recorder.
-func (c Controller) Replay(problems []mdp.Problem, rounds int, recorded map[string]npz.Array, tolerance float64) ([]control.Trajectory, error) {
-	stored, each := recorded["actions"], rounds*baseline.Window
-	if len(stored.Shape) != 2 || stored.Shape[0] < len(problems) || stored.Shape[1] != each {
-		return nil, fmt.Errorf("array actions: shape %v, want [%d, %d]", stored.Shape, len(problems), each)
+func (c Controller) Replay(problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64) ([]control.Trajectory, error) {
+	if len(recorded) != len(problems) {
+		return nil, fmt.Errorf("%s: choices on %d problems, want %d", c.Name, len(recorded), len(problems))
 	}
 	actions := make([][]int, len(problems))
-	for i := range actions {
-		for _, v := range stored.Data[i*each : (i+1)*each] {
-			if v != float64(int(v)) {
-				return nil, fmt.Errorf("array actions: %v is no action", v)
-			}
-			actions[i] = append(actions[i], int(v))
+	for i, row := range recorded {
+		if len(row) != rounds*baseline.Window {
+			return nil, fmt.Errorf("%s: problem %d has %d choices, want %d", c.Name, i, len(row), rounds*baseline.Window)
+		}
+		for _, a := range row {
+			actions[i] = append(actions[i], int(a))
 		}
 	}
 	return c.Relive(problems, actions, tolerance)

@@ -2,10 +2,12 @@ package lianglai
 
 import (
 	"fmt"
+	"math"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
 )
 
 // ImitationConfig compares a trained block with its teacher, on MDPs that
@@ -19,7 +21,7 @@ type ImitationConfig struct {
 	Every    int                `json:"every"` // updates between points of the curves
 }
 
-// qualify implements method.Method.
+// qualify is the study of the block "qualification".
 func qualify(s method.Setting) (method.Study, error) {
 	i := ImitationConfig{Windows: 1000, MDPs: 8, Updates: 3000}
 	s.Limits.Bound(&i.Windows, "windows")
@@ -43,58 +45,37 @@ func qualify(s method.Setting) (method.Study, error) {
 	return i, err
 }
 
-// Key implements method.Study.
-func (c ImitationConfig) Key() string { return "imitation" }
-
 // Weights implements method.Study.
 func (c ImitationConfig) Weights() []method.Weights { return []method.Weights{method.Last(c.Training)} }
 
-// Tables implements method.Study.
-func (c ImitationConfig) Tables() []method.Table {
-	return []method.Table{{File: "curves.csv.gz", Columns: []string{"updates", "learned", "teacher"}}}
-}
+// OwnProblems implements method.Study: the held-out MDPs belong to the training.
+func (c ImitationConfig) OwnProblems() bool { return true }
 
-// OwnProblems implements method.OwnProblems: the held-out MDPs belong to the training.
-func (c ImitationConfig) OwnProblems() {}
-
-// Compute implements method.Study.
-func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (*method.Result, error) {
+// Compute implements method.Study: the mean exact value of the block and of its teacher by number of
+// updates, and four numbers.
+func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
 	trained, err := c.Training.load(m)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	updateError, err := c.Training.UpdateError(trained.Block, c.Windows)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	loop, err := c.Training.CloseLoop(trained.Block, c.Steps, c.MDPs, c.Updates, c.Every)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
-	rows := make([][]float64, len(loop.Updates))
+	add := func(quantity string, x, value float64) {
+		all.Measures = append(all.Measures, rows.Measure{Quantity: quantity, X: x, Value: value})
+	}
 	for k, n := range loop.Updates {
-		rows[k] = []float64{float64(n), loop.Learned[k], loop.Teacher[k]}
+		add("learned", float64(n), loop.Learned[k])
+		add("teacher", float64(n), loop.Teacher[k])
 	}
-	return &method.Result{
-		Rows: [][][]float64{rows},
-		Summary: map[string]map[string]float64{
-			"training":    {"loss_ratio": trained.LossRatio()},
-			"update":      {"median_relative_error": updateError},
-			"closed_loop": {"improvement_ratio": loop.Improvement(), "mean_gap": loop.Gap()},
-		},
-		Updates: 2 * c.MDPs * c.Updates,
-	}, nil
-}
-
-// Read implements method.Study. It returns a *baseline.Curves.
-func (c ImitationConfig) Read(r method.Result) (any, error) {
-	if len(r.Rows[0]) < 2 {
-		return nil, fmt.Errorf("%d rows, want at least 2", len(r.Rows[0]))
-	}
-	curves := &baseline.Curves{}
-	for _, row := range r.Rows[0] {
-		curves.Updates = append(curves.Updates, int(row[0]))
-		curves.Learned, curves.Teacher = append(curves.Learned, row[1]), append(curves.Teacher, row[2])
-	}
-	return curves, nil
+	add("loss_ratio", math.NaN(), trained.LossRatio())
+	add("median_relative_error", math.NaN(), updateError)
+	add("improvement_ratio", math.NaN(), loop.Improvement())
+	add("mean_gap", math.NaN(), loop.Gap())
+	return all, nil
 }

@@ -3,7 +3,6 @@ package lianglai
 import (
 	"context"
 	"fmt"
-	"image/color"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -21,46 +20,11 @@ import (
 // imitation of its teacher in the shape that Liang and Lai train in, "native", or in
 // the harness's.
 var Method = method.Method{
-	Name: name, Label: "Liang–Lai", Colour: color.RGBA{0, 158, 115, 255}, Dashes: []float64{2, 2}, Sampled: true,
-	Signal: "increments of its teacher", Access: "20 on-policy transitions", Cost: "17 CPU-min",
-	Printed: []string{"paper", "paper-uniform", "paper-features"}, Tuned: []string{"tuned", "tuned-initial"},
-	Variants: []method.Variant{
-		{
-			Recipe: "paper", Label: "one-hot features", Loss: unnamed,
-			Growth: "conjecture: one-hot features learn from a state's own visits, which fall as 1/S",
-			Lead:   "this copy of the baseline is weaker than the paper's, in features that the paper does not name",
-		},
-		{
-			Recipe: "paper-features", Label: "dense features", Loss: unnamed,
-			Fitted: "of one-hot features from two starts and dense ones, dense ones from π₀ were chosen because they give the paper's losses",
-		},
-		{Recipe: "tuned", Label: "step sizes tuned", Tuned: true, Lead: "with larger steps than the paper's grid has, the lead is smaller"},
-	},
-	Retuned: [][2]string{{"paper", "tuned"}},
-	Tuning:  method.Tuning{Says: "best β", Axis: "actor step α", Grids: []method.Grid{{Recipe: ""}, {Recipe: "features", Label: ", dense features"}}},
-	Figure:  method.Figure{Name: "liang-lai", Title: "Liang–Lai's block learns its teacher"},
-	Notes: map[string][]string{
-		"benchmark":     {"Liang–Lai: step sizes as in the paper or tuned on calibration problems, started from π₀ (paper, paper-features, tuned-initial) or from the uniform policy (paper-uniform, tuned), tabular or, as paper-features, linear in random features."},
-		"qualification": {"Liang–Lai: the native shape has A = 4 and γ = .5, the harness A = 3 and γ = .9; the update error is the median of ‖Δ − teacher's‖/‖teacher's‖ over held-out windows, the improvement and the gap of the learning curves are relative to the teacher's gain. With several runs: their median. Its optimizer is ours; the paper does not give its own, so a smaller training loss than the paper's is no better fit of the same thing."},
-		"tuning": {
-			"Liang–Lai's teacher makes the same updates as the trained block, so its scores stand for it; from the uniform policy it is Algorithm Distillation's source. Algorithm Distillation itself is trained at the CPU budget for each source rate. The paper's grids end at its choices: α = 2, and source rate 4.",
-			"The paper says neither from which policy Liang–Lai starts nor in which features it is linear. Its losses are .4535 and .2812 at S = 8, .4817 and .3307 at S = 16. No start gives both with one-hot features, whose step for a state falls as 1/S. Features of S·A numbers a pair and S a state, uniform on [0, 1), do, from π₀ and at the paper's step sizes; a feature's length grows with S and makes up for the rarer visits. One-hot features from π₀ are what the benchmark calls the paper's choice, the others stand beside it; tuned, one-hot features are the better ones.",
-		},
-	},
-	Measures: []method.Measure{
-		method.Summarized("last/first training loss", "training", "loss_ratio"),
-		method.Summarized("relative update error", "update", "median_relative_error"),
-		method.Summarized("closed-loop improvement / teacher's", "closed_loop", "improvement_ratio"),
-		method.Summarized("mean curve gap", "closed_loop", "mean_gap"),
-	},
-	Limits: []string{"mdps", "batch", "steps", "grid", "windows", "held-out mdps", "updates"},
-	Deploy: deploy, Tune: tune, Qualify: qualify, Informed: informed(),
+	Name: name, Label: "Liang–Lai", Deploy: deploy, Informed: informed(),
+	Studies: map[string]func(method.Setting) (method.Study, error){"tuning": tune, "qualification": qualify},
 }
 
 const name = "liang-lai"
-
-// unnamed is why its loss is not the paper's.
-const unnamed = "one-hot features, since the paper names none"
 
 func deploy(s method.Setting) (method.Deployment, error) {
 	d := &Deployment{}

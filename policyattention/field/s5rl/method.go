@@ -2,10 +2,8 @@ package s5rl
 
 import (
 	"fmt"
-	"image/color"
 	"strings"
 
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -16,18 +14,7 @@ import (
 //	cpu          the budget for a core of a CPU
 //	cpu-cleared  its control: the same weights, with the state cleared before each round
 var Method = method.Method{
-	Name: name, Label: "S5RL", Colour: color.RGBA{117, 112, 179, 255}, Sampled: true,
-	Signal: "reward, online (PPO)", Access: "20 on-policy transitions", Cost: "–",
-	Recipes: []string{"cpu"},
-	Control: &method.OwnControl{Suffix: "-cleared", Whose: "the cleared state's"},
-	Figure:  method.Figure{Name: "s5rl", Title: "S5RL improves within one life"},
-	Notes: map[string][]string{
-		"benchmark":     {"S5RL: a budget for CPUs; what it changes of its source's is in field/s5rl."},
-		"qualification": {"S5RL: median normalized loss of the policies returned on problems that nothing else uses; \"cleared\" is the same network with its state cleared before each round, so that nothing is remembered between rounds."},
-	},
-	Informed: informed(),
-	Measures: incontext.Measures,
-	Limits:   []string{"steps", "rows", "life", "width"},
+	Name: name, Label: "S5RL", Informed: informed(),
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
 		if base != "cpu" {
@@ -62,9 +49,6 @@ type Deployment struct {
 func (d *Deployment) Weights() []method.Weights {
 	return []method.Weights{method.Last(d.S5RL.Training)}
 }
-
-// Records implements method.Recorded.
-func (d *Deployment) Records() []string { return []string{"actions"} }
 
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {

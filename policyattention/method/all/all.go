@@ -1,4 +1,5 @@
-// Package all lists the methods of the paper and of this repository, and the rows of its Table 1.
+// Package all lists the methods of the paper and of this repository. Without a line here a
+// method's folder can be removed.
 package all
 
 import (
@@ -6,31 +7,17 @@ import (
 
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
-	"icrl/policyattention/capability"
 	"icrl/policyattention/field/s5rl"
-	"icrl/policyattention/field/wang"
-	"icrl/policyattention/field/xie"
 	"icrl/policyattention/method"
-	"icrl/policyattention/method/exactpmd"
 	"icrl/policyattention/method/policyattention"
 )
 
-// Methods are all methods, a line each, in the order of tables.
+// Methods are all methods, in the order of tables. A method that deploys nothing is exact policy
+// mirror descent.
 var Methods = method.Registry(slices.Concat(
 	policyattention.Methods,
 	[]method.Method{lianglai.Method},
 	[]method.Method{distill.Method, distill.Source},
 	[]method.Method{s5rl.Method},
-	[]method.Method{exactpmd.Method},
+	[]method.Method{{Name: "exact-pmd", Label: "exact PMD", Untrained: true}},
 ))
-
-// Systems are the rows of the paper's Table 1, and one for S5RL, which is in its text alone. Wang et al. and
-// Xie et al. evaluate policies and return none, so they are not among the methods.
-var Systems = []capability.System{
-	wang.System,
-	xie.System,
-	lianglai.System,
-	distill.System,
-	s5rl.System,
-	policyattention.System,
-}
