@@ -1,109 +1,123 @@
 package experiment
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/npz"
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
-	"icrl/policyattention/stats"
+	"icrl/policyattention/rows"
 )
 
-// LoopConfig is a closed loop.
-type LoopConfig struct {
-	Rounds int
-	Eta    float64
-	// Deployment is the controller, whose members stand among the loop's own; nil stands
-	// for exact PMD. Where it has no critic tables, Eta is the step size of the exact PMD
-	// that it is compared with.
-	Deployment method.Deployment
-	// Kept are the rounds whose policies are stored; absent means all.
-	Kept []int
-	// Tabled are the rounds in the table of rounds, but for the first, where it has not
-	// all of them; then it has what is of the policy returned alone.
-	Tabled []int
+// Loop is a closed loop as data.
+type Loop struct {
+	Problems Fixtures `json:"problems"`
+	Rounds   int      `json:"rounds"`
+	Eta      float64  `json:"eta"`
+	// Tabled are the rounds in the rows, but for the first; absent means all. Kept are those
+	// whose policies are stored.
+	Tabled []int `json:"tabled,omitempty"`
+	Kept   []int `json:"kept,omitempty"`
+	// Deployment is the controller; nil stands for exact PMD. Where it has no critic tables, Eta
+	// is the step size of the exact PMD that it is compared with.
+	Deployment method.Deployment `json:"controller,omitempty"`
+
+	block block
 }
 
-// MarshalJSON implements json.Marshaler.
-func (l *LoopConfig) MarshalJSON() ([]byte, error) {
-	deployment := any(l.Deployment)
-	if l.Deployment == nil {
-		deployment = struct{}{}
+// compute returns how the rows of a cell are made.
+func (l *Loop) compute(key rows.Key) func(context.Context, *Store, int, *Result) (*Result, error) {
+	return func(_ context.Context, s *Store, first int, stored *Result) (*Result, error) {
+		problems, err := l.Problems.Draw(first)
+		if err != nil {
+			return nil, err
+		}
+		trajectories, choices, err := l.run(s, problems, stored)
+		if err != nil {
+			return nil, err
+		}
+		r := &Result{}
+		for i, actions := range choices {
+			r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: int32(i), Actions: actions})
+		}
+		if l.block.Kind == stepSizes {
+			return r, l.tuned(r, key, problems, trajectories)
+		}
+		learned := trajectories[0].Q != nil && l.learnsCritic()
+		for i, t := range trajectories {
+			for _, k := range l.Kept {
+				p := rows.Policy{Key: key, Problem: int32(i), Round: int32(k), Policy: flat(t.Policies[k])}
+				if learned && k < len(t.Q) && len(l.Tabled) == 0 {
+					p.Q = flat(t.Q[k])
+				}
+				r.Policies = append(r.Policies, p)
+			}
+		}
+		if err := l.followed(problems, trajectories); err != nil {
+			return nil, err
+		}
+		scored, err := control.Score(problems, trajectories)
+		if err != nil {
+			return nil, err
+		}
+		r.Rounds = l.rows(key, scored)
+		return r, nil
 	}
-	return artifact.JoinObjects(struct {
-		Rounds int     `json:"rounds"`
-		Eta    float64 `json:"eta"`
-	}{l.Rounds, l.Eta}, deployment, struct {
-		Kept   []int `json:"kept,omitempty"`
-		Tabled []int `json:"tabled,omitempty"`
-	}{l.Kept, l.Tabled})
 }
 
-func (l *LoopConfig) weights() []method.Weights {
-	if l.Deployment == nil {
-		return nil
-	}
-	return l.Deployment.Weights()
-}
-
-// controller returns the controller for problems that are drawn from root.
-func (l *LoopConfig) controller(s *Store, root uint64) (control.Controller, error) {
+// controller returns the controller.
+func (l *Loop) controller(s *Store) (control.Controller, error) {
 	if l.Deployment == nil {
 		return control.ExactPMD(l.Eta), nil
 	}
-	return l.Deployment.Controller(s.models, l.Eta, root)
+	return l.Deployment.Controller(s.models, l.Eta, l.Problems.Root)
 }
 
-func (l *LoopConfig) compute(s *Store, dir string, cell Cell, f Fixtures, problems []mdp.Problem) (map[string]artifact.Values, error) {
-	trajectories, arrays, err := l.run(s, cell, f, problems)
-	if err != nil {
-		return nil, err
-	}
-	scored, err := control.Score(problems, trajectories)
-	if err != nil {
-		return nil, err
-	}
-	if err := artifact.WriteTable(filepath.Join(dir, roundsFile), roundsHeader, l.roundRows(scored)); err != nil {
-		return nil, err
-	}
-	return l.summarize(scored), artifact.WriteArrays(filepath.Join(dir, policiesFile), arrays)
-}
-
-// run runs the closed loop of a cell. It returns with the trajectories the arrays
-// to store.
-func (l *LoopConfig) run(s *Store, cell Cell, f Fixtures, problems []mdp.Problem) ([]control.Trajectory, map[string]npz.Array, error) {
-	controller, err := l.controller(s, f.Root)
+// run runs the loop, with the recorded choices where it has been run before.
+func (l *Loop) run(s *Store, problems []mdp.Problem, stored *Result) ([]control.Trajectory, [][]int32, error) {
+	controller, err := l.controller(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	var trajectories []control.Trajectory
-	var recorded map[string]npz.Array
-	if recorder, ok := controller.(method.Recorder); ok {
-		trajectories, recorded, err = recorder.Record(problems, l.Rounds)
-	} else {
-		trajectories, err = controller.Run(problems, l.Rounds)
+	recorder, ok := controller.(method.Recorder)
+	if !ok {
+		trajectories, err := controller.Run(problems, l.Rounds)
+		return trajectories, nil, err
 	}
-	if err != nil {
-		return nil, nil, err
+	if stored == nil {
+		return recorder.Record(problems, l.Rounds)
 	}
-	arrays := l.arrays(cell.kept(l), trajectories)
-	maps.Copy(arrays, recorded)
-	return trajectories, arrays, l.followed(problems, trajectories)
+	var choices [][]int32
+	for _, c := range stored.Choices {
+		choices = append(choices, c.Actions)
+	}
+	trajectories, err := recorder.Replay(problems, l.Rounds, choices, network)
+	return trajectories, choices, err
+}
+
+// learnsCritic reports whether the critic is another than the exact one, so that its
+// tables do not follow from the policies.
+func (l *Loop) learnsCritic() bool {
+	parts, ok := l.Deployment.(method.Separable)
+	if !ok {
+		return false
+	}
+	_, critic := parts.Parts()
+	return critic != nil
 }
 
 // followed gives trajectories without critic tables those that the exact
 // one-step critic makes of their policies, so that they can be compared with
 // exact PMD of the loop's step size in the same contexts as others.
-func (l *LoopConfig) followed(problems []mdp.Problem, trajectories []control.Trajectory) error {
+func (l *Loop) followed(problems []mdp.Problem, trajectories []control.Trajectory) error {
 	for i, p := range problems {
 		t := &trajectories[i]
 		if t.Q != nil {
@@ -122,157 +136,127 @@ func (l *LoopConfig) followed(problems []mdp.Problem, trajectories []control.Tra
 	return nil
 }
 
-// kept returns the rounds whose policies a cell stores, where the loop does not
-// say: all of exact PMD and of the networks whose certificates are audited round
-// by round; those of the tables' horizons elsewhere, since the weights give the
-// others again.
-func (c Cell) kept(l *LoopConfig) []int {
-	switch {
-	case l.Kept != nil:
-		return l.Kept
-	case l.Deployment == nil, c.Block == Confirmation, c.Block == Shift:
-		return l.all()
+// rows returns the scores of the tabled rounds.
+func (l *Loop) rows(key rows.Key, scored []control.Scored) (all []rows.Round) {
+	rounds := append([]int{0}, l.Tabled...)
+	if l.Tabled == nil {
+		for k := range l.Rounds {
+			rounds = append(rounds, k+1)
+		}
 	}
-	return baseline.Horizons
-}
-
-// all returns the rounds from 0.
-func (l *LoopConfig) all() []int {
-	all := make([]int, l.Rounds+1)
-	for k := range all {
-		all[k] = k
+	at := func(values []float64, k int) float64 {
+		if l.block.Alone || k >= len(values) {
+			return math.NaN()
+		}
+		return values[k]
+	}
+	for i, s := range scored {
+		for _, k := range rounds {
+			all = append(all, rows.Round{
+				Key: key, Problem: int32(i), Round: int32(k), Loss: s.Loss[k], Gap: s.Gap, E0: s.E0,
+				Zeta: at(s.Zeta, k), RowL1: at(s.RowL1, k), Delta: at(s.Delta, k), Defect: at(s.Defect, k),
+			})
+		}
 	}
 	return all
 }
 
-// arrays returns what policies.npz holds: the kept rounds [K], their policies
-// [N, K, S, A] and, for a learned critic whose rounds are all kept, its tables q
-// [N, T, S, A]. With the exact critic they follow from the policies.
-func (l *LoopConfig) arrays(kept []int, trajectories []control.Trajectory) map[string]npz.Array {
-	var policies, tables [][]*mat.Dense
-	for _, t := range trajectories {
-		var some []*mat.Dense
-		for _, k := range kept {
-			some = append(some, t.Policies[k])
-		}
-		policies, tables = append(policies, some), append(tables, t.Q)
-	}
-	arrays := map[string]npz.Array{"rounds": roundArray(kept), "policies": artifact.Stack(policies)}
-	if l.learnsCritic() && len(kept) > l.Rounds {
-		arrays["q"] = artifact.Stack(tables)
-	}
-	return arrays
-}
-
-// learnsCritic reports whether the critic is another than the exact one, so that its
-// tables do not follow from the policies.
-func (l *LoopConfig) learnsCritic() bool {
-	parts, ok := l.Deployment.(method.Separable)
+// tuned adds the losses of a learner at its step sizes, which starts from the uniform policy.
+func (l *Loop) tuned(r *Result, key rows.Key, problems []mdp.Problem, trajectories []control.Trajectory) error {
+	learner, ok := l.Deployment.(method.Learner)
 	if !ok {
-		return false
+		return errors.New("it has no step sizes")
 	}
-	_, critic := parts.Parts()
-	return critic != nil
-}
-
-func roundArray(rounds []int) npz.Array {
-	a := npz.Array{Shape: []int{len(rounds)}}
-	for _, k := range rounds {
-		a.Data = append(a.Data, float64(k))
-	}
-	return a
-}
-
-// roundsHeader names the columns of rounds.csv.gz. Row (problem, k) holds the
-// loss of π_k and the residuals ζ_k, mean row-L1, δ_k and ḡ_k of the context
-// (π_k, Q_k), which are empty where there are none; gap and e0 repeat.
-var roundsHeader = []string{"problem", "round", "loss", "gap", "e0", "zeta", "row_l1", "delta", "defect"}
-
-// tabled returns the rounds in rounds.csv.gz.
-func (l *LoopConfig) tabled() []int {
-	if l.Tabled != nil {
-		return append([]int{0}, l.Tabled...)
-	}
-	return l.all()
-}
-
-// roundRows returns the rows of rounds.csv.gz.
-func (l *LoopConfig) roundRows(scored []control.Scored) [][]float64 {
-	at := func(values []float64, k int) float64 {
-		if k < len(values) && l.Tabled == nil {
-			return values[k]
-		}
-		return math.NaN()
-	}
-	var rows [][]float64
-	for i, s := range scored {
-		for _, k := range l.tabled() {
-			rows = append(rows, []float64{
-				float64(i), float64(k), s.Loss[k], s.Gap, s.E0,
-				at(s.Zeta, k), at(s.RowL1, k), at(s.Delta, k), at(s.Defect, k),
-			})
-		}
-	}
-	return rows
-}
-
-func (l *LoopConfig) read(e *Evaluation) error {
-	path := e.path(roundsFile)
-	rows, err := artifact.ReadTable(path, roundsHeader)
+	scales, err := control.NewScales(problems)
 	if err != nil {
 		return err
 	}
-	e.Scored, err = l.scored(path, e.Config.Fixtures, rows)
+	r.Tuned, err = baseline.Score(ran(trajectories), learner.StepSizes(), baseline.Uniform, problems, scales)
+	for i := range r.Tuned {
+		r.Tuned[i].Key = key
+	}
 	return err
 }
 
-// scored is the inverse of roundRows, for rows that have been read from path. Losses of
-// rounds that are not in the table are NaN.
-func (l *LoopConfig) scored(path string, f Fixtures, rows [][]float64) ([]control.Scored, error) {
-	rounds := l.tabled()
-	if want := f.Problems * len(rounds); len(rows) != want {
-		return nil, fmt.Errorf("experiment: %s has %d rows, want %d", path, len(rows), want)
+// ran is a controller that has been run.
+type ran []control.Trajectory
+
+// Run implements control.Controller.
+func (r ran) Run([]mdp.Problem, int) ([]control.Trajectory, error) { return r, nil }
+
+// study makes a unit of a method's own study.
+func (p Preset) study(u *Unit, own method.Study, f Fixtures) {
+	u.Weights, u.Tolerance, u.Sample = own.Weights(), walking, max(1, f.Problems/share)
+	config := struct {
+		Problems *Fixtures    `json:"problems,omitempty"`
+		Study    method.Study `json:"study"`
+	}{&f, own}
+	if own.OwnProblems() {
+		u.Problems, u.Sample, config.Problems = 0, 0, nil
 	}
-	scored := make([]control.Scored, f.Problems)
-	for i := range scored {
-		scored[i].Loss = unknown(l.Rounds)
-	}
-	for n, row := range rows {
-		i, k := n/len(rounds), rounds[n%len(rounds)]
-		if row[0] != float64(i) || row[1] != float64(k) {
-			return nil, fmt.Errorf("experiment: %s: row %d is of problem %v, round %v, want problem %d, round %d", path, n+1, row[0], row[1], i, k)
-		}
-		s := &scored[i]
-		if math.IsNaN(row[2]) {
-			return nil, fmt.Errorf("experiment: %s: row %d has no loss", path, n+1)
-		}
-		s.Gamma, s.Loss[k], s.Gap, s.E0 = mdp.Discount, row[2], row[3], row[4]
-		for j, values := range []*[]float64{&s.Zeta, &s.RowL1, &s.Delta, &s.Defect} {
-			if v := row[5+j]; !math.IsNaN(v) {
-				*values = append(*values, v)
+	u.Config = config
+	u.Compute = func(_ context.Context, s *Store, first int, _ *Result) (*Result, error) {
+		var problems []mdp.Problem
+		var err error
+		if config.Problems != nil {
+			if problems, err = f.Draw(first); err != nil {
+				return nil, err
 			}
 		}
+		all, err := own.Compute(s.models, problems)
+		for i := range all.Tuned {
+			all.Tuned[i].Key = u.Key
+		}
+		for i := range all.Measures {
+			all.Measures[i].Key = u.Key
+		}
+		return &Result{Tables: all}, err
 	}
-	return scored, nil
 }
 
-// unknown returns losses [rounds+1] that are not in a table.
-func unknown(rounds int) []float64 { return slices.Repeat([]float64{math.NaN()}, rounds+1) }
-
-// summarize returns the medians of a closed loop at the table's horizons.
-func (l *LoopConfig) summarize(scored []control.Scored) map[string]artifact.Values {
-	e := Evaluation{Scored: scored}
-	summary := map[string]artifact.Values{}
-	horizons := baseline.Horizons
-	if l.Tabled != nil {
-		horizons = l.Tabled
+// checkPolicies tells of stored policies that are none, or whose exact loss is not that of their
+// round.
+func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string)) error {
+	problems, err := l.Problems.Draw(0)
+	if err != nil {
+		return err
 	}
-	for _, horizon := range horizons {
-		v := artifact.Values{"median_loss": stats.Median(e.Losses(horizon))}
-		if scored[0].RowL1 != nil && l.Tabled == nil {
-			v["median_row_l1"] = stats.Median(e.Deviations(horizon))
+	scales, err := control.NewScales(problems)
+	if err != nil {
+		return err
+	}
+	losses := map[[2]int32]float64{}
+	for _, r := range stored.Rounds {
+		losses[[2]int32{r.Problem, r.Round}] = r.Loss
+	}
+	for n, p := range stored.Policies {
+		at := fmt.Sprintf("problem %d, round %d", p.Problem, p.Round)
+		if p.Problem < 0 || int(p.Problem) >= len(problems) || len(p.Policy) != l.Problems.States*l.Problems.Actions {
+			differs(n+1, at+": it is no policy of the problem")
+			continue
 		}
-		summary[fmt.Sprintf("T%d", horizon)] = v
+		loss, err := scales[p.Problem].Loss(mat.NewDense(l.Problems.States, l.Problems.Actions, slices.Clone(p.Policy)))
+		want, ok := losses[[2]int32{p.Problem, p.Round}]
+		if err != nil || !ok || !(math.Abs(loss-want) <= exactly*max(1, want)) {
+			differs(n+1, fmt.Sprintf("%s: the stored policy has loss %v (%v), its row says %v", at, loss, err, want))
+		}
 	}
-	return summary
+	return nil
+}
+
+// flat returns the entries of a matrix, row-major.
+func flat(m *mat.Dense) (all []float64) {
+	for i := range m.RawMatrix().Rows {
+		all = append(all, m.RawRowView(i)...)
+	}
+	return all
+}
+
+// configuration is the JSON of a unit's configuration.
+func configuration(u Unit) json.RawMessage {
+	b, err := json.Marshal(u.Config)
+	if err != nil {
+		panic(err) // Hash has made it before
+	}
+	return b
 }

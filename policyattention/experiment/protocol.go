@@ -25,12 +25,11 @@ var PaperProtocol = func() (p Protocol) {
 type Protocol struct {
 	Note          string    `json:"note"`
 	Actions       int       `json:"actions"`
-	Eta           float64   `json:"eta"`      // step size at deployment
-	Rounds        int       `json:"rounds"`   // T of every trajectory
-	Long          []int     `json:"long"`     // further horizons, the last the T of their trajectories
-	Horizons      []int     `json:"horizons"` // of the certificate audit
-	Margin        float64   `json:"margin"`   // on the ratio to the oracle at T = 20
-	Mixture       float64   `json:"mixture"`  // φ
+	Eta           float64   `json:"eta"`     // step size at deployment
+	Rounds        int       `json:"rounds"`  // T of every trajectory
+	Long          []int     `json:"long"`    // further horizons, the last the T of their trajectories
+	Margin        float64   `json:"margin"`  // on the ratio to the oracle at T = 20
+	Mixture       float64   `json:"mixture"` // φ
 	HeldOutRounds int       `json:"held_out_rounds"`
 	SuppliedEta   []float64 `json:"supplied_eta"`
 	Fit           struct {  // grid of the refitted step size
@@ -38,19 +37,12 @@ type Protocol struct {
 		Hi float64 `json:"hi"`
 		By float64 `json:"by"`
 	} `json:"fit"`
-	// ZeroShot are networks that train on several sizes and run on others.
-	ZeroShot struct {
-		Train []int             `json:"train"` // numbers of states trained on
-		Slots int               `json:"slots"` // largest number of states that the network takes
-		Runs  []method.Identity `json:"runs"`
-	} `json:"zero_shot"`
 	Sizes map[int]Size `json:"sizes"` // by number of states
 }
 
 // Size is what the protocol fixes for one number of states.
 type Size struct {
 	Runs       []method.Identity `json:"runs"`       // the paper's number of identities
-	More       []method.Identity `json:"more"`       // of the block replication
 	Evaluation uint64            `json:"evaluation"` // root of the evaluation problems
 	Oracle     uint64            `json:"oracle"`     // root of the oracle block's problems, 0 where there are none
 	HeldOut    uint64            `json:"held_out"`   // root of the one-step inputs, likewise
@@ -60,9 +52,6 @@ type Size struct {
 	// Fresh are roots of the qualification block's problems for methods whose recipe was
 	// changed after problems of the common root had been looked at.
 	Fresh map[method.Name]uint64 `json:"fresh,omitempty"`
-	// Shrinkage is the weight of the mean sampled target with the least squared error on
-	// calibration problems of the first run, see train.SampleMean.
-	Shrinkage float64 `json:"shrinkage"`
 	// Tuned are step sizes that the tuning block chose on calibration problems, or that
 	// a source states, by what they are of.
 	Tuned map[string]baseline.StepSizes `json:"tuned"`

@@ -2,7 +2,12 @@ package experiment
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -10,19 +15,45 @@ import (
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
 	"icrl/policyattention/train"
 )
 
-// stagesFolder, in a preset's folder, holds the states of training runs that are made
-// in stages: see [train.Run]. They are kept with the results, so that days of training
-// can be spread over machines.
-const stagesFolder = "stages"
+// Files and folders of a preset. Results are first folders of their own below newFolder, one a
+// unit, each with a recordFile and tables; training runs likewise below trainFolder. Merge then
+// moves the tables into one file a block, and the records into lists.
+const (
+	newFolder     = "new"
+	trainFolder   = "train"
+	stagesFolder  = "stages" // states of training runs that are made in stages: see [train.Run]
+	recordFile    = "run.json"
+	runsFile      = "runs.json"
+	trainingsFile = "trainings.json"
+	lossesFile    = "losses.parquet"
+	problemsFile  = "problems.parquet"
+	sumsFile      = "SHA256SUMS"
+	lastWeights   = "weights.safetensors"
+)
 
-// ClaimsFile, in a preset's folder, holds the table of claims with its estimates as
-// they are, from package report.
-const ClaimsFile = "claims.json"
+// Record is what is kept of a unit besides its rows.
+type Record struct {
+	Block    Block             `json:"block"`
+	Name     string            `json:"name"`
+	Method   string            `json:"method"`
+	Recipe   string            `json:"recipe,omitempty"`
+	S        int32             `json:"s,omitempty"`
+	Seed     int64             `json:"seed,omitempty"`
+	Step     int32             `json:"step,omitempty"`
+	Family   string            `json:"family,omitempty"`
+	Hash     string            `json:"hash"` // SHA-256 of the configuration
+	Config   json.RawMessage   `json:"config"`
+	Weights  map[string]string `json:"weights,omitempty"` // SHA-256 of those used, by training run, or with its step
+	Notes    json.RawMessage   `json:"notes,omitempty"`   // what a study chose or counted
+	Produced artifact.Produced `json:"produced"`
+	Cost     artifact.Cost     `json:"cost"`
+}
 
-// Store makes the artifacts of one preset and finds them again.
+// Store makes the results of one preset and finds them again.
 type Store struct {
 	Preset Preset
 	// Progress, if not nil, is told of training steps and of waiting.
@@ -33,32 +64,26 @@ type Store struct {
 	artifacts artifact.Store
 	backend   func() (compute.Backend, error)
 	models    *method.Models
+
+	mu     sync.Mutex
+	sealed *sealed // what Merge has put together
+}
+
+// sealed is the index of a preset's lists.
+type sealed struct {
+	runs      map[string]Record      // by path
+	trainings map[string]TrainingRun // by hash
+	blocks    map[Block]map[any]*rows.Tables
 }
 
 // Progress says how far a training run is.
 type Progress struct {
-	Name    string `json:"name"` // of the training run or cell
+	Name    string `json:"name"` // of the training run or unit
 	Waiting bool   `json:"waiting,omitempty"`
 	train.Progress
 }
 
-// Open returns the store of the paper's preset of that name below the folder
-// artifacts. The backend called backendName (see package backend) is made when it is
-// first needed.
-func Open(artifacts, preset, backendName string) (*Store, error) {
-	p, err := FindPreset(preset)
-	if err != nil {
-		return nil, err
-	}
-	return p.Open(artifacts, backendName)
-}
-
-// Open returns the store of the preset: see the function of this name. It returns an
-// error if the preset makes no sense: see Check.
-func (p Preset) Open(artifacts, backendName string) (*Store, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
+func open(p Preset, artifacts, backendName string) *Store {
 	s := &Store{
 		Preset: p, artifacts: artifact.Store{Root: filepath.Join(artifacts, p.Name)},
 		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
@@ -70,31 +95,202 @@ func (p Preset) Open(artifacts, backendName string) (*Store, error) {
 		}
 		return t.WeightsPath(w.Step), nil
 	}}
-	return s, nil
+	return s
 }
 
-// Root returns the folder of the preset's artifacts.
+// Root returns the folder of the preset's results.
 func (s *Store) Root() string { return s.artifacts.Root }
 
-// Empty reports whether the preset has no result at all.
-func (s *Store) Empty() bool {
-	manifests, _ := filepath.Glob(filepath.Join(s.Root(), "*", "*", artifact.ManifestFile)) // the pattern is well formed
-	return len(manifests) == 0
+// Models gives the trained networks of the store.
+func (s *Store) Models() *method.Models { return s.models }
+
+// Units lists the preset's cells and the units of its studies.
+func (s *Store) Units() ([]Unit, error) {
+	units, err := s.Preset.Cells()
+	for _, study := range s.Preset.Studies {
+		more, failed := study.Units(s)
+		if err = errors.Join(err, failed); err != nil {
+			return nil, err
+		}
+		units = append(units, more...)
+	}
+	return units, err
 }
 
-// folderName returns where, in a preset's folder, the artifact of that name and hash belongs.
-func folderName(name, hash string) string { return filepath.FromSlash(name) + "-" + hash[:12] }
-
-// folder returns the folder of the cell whose configuration is given.
-func (s *Store) folder(cell Cell, config Config) string {
-	return filepath.Join(s.Root(), folderName(cell.Name(), config.Hash()))
+// fileName makes a name one of a file.
+func fileName(name string) string {
+	return strings.NewReplacer("/", "_", " ", "_", string(filepath.Separator), "_").Replace(name)
 }
 
-func (s *Store) trainingFolder(c method.Training) string {
-	return filepath.Join(s.Root(), folderName("train/"+c.Name(), c.Hash()))
+// folder returns where the unit's result is before it is merged.
+func (s *Store) folder(u Unit) string {
+	return filepath.Join(s.Root(), newFolder, string(u.Block), fileName(u.Name)+"-"+u.Hash()[:12])
 }
 
-// lock waits until no other process makes the artifact of that folder and task.
+// index reads what has been merged.
+func (s *Store) index() (*sealed, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sealed != nil {
+		return s.sealed, nil
+	}
+	x := &sealed{map[string]Record{}, map[string]TrainingRun{}, map[Block]map[any]*rows.Tables{}}
+	var runs []Record
+	var trainings []TrainingRun
+	for file, to := range map[string]any{runsFile: &runs, trainingsFile: &trainings} {
+		if err := artifact.ReadJSON(filepath.Join(s.Root(), file), to); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	for _, r := range runs {
+		x.runs[string(r.Block)+"/"+r.Name] = r
+	}
+	for _, t := range trainings {
+		x.trainings[t.Hash] = t
+	}
+	s.sealed = x
+	return x, nil
+}
+
+// record returns what is kept of a unit, and whether it has been merged. The error wraps
+// artifact.ErrMissing if it has not been run.
+func (s *Store) record(u Unit) (r Record, merged bool, err error) {
+	x, err := s.index()
+	if err != nil {
+		return r, false, err
+	}
+	if r, ok := x.runs[u.Path()]; ok && r.Hash == u.Hash() {
+		return r, true, nil
+	}
+	err = artifact.ReadJSON(filepath.Join(s.folder(u), recordFile), &r)
+	if errors.Is(err, os.ErrNotExist) {
+		return r, false, fmt.Errorf("experiment: %s in %s: %w", u.Path(), s.Root(), artifact.ErrMissing)
+	}
+	if err == nil && r.Hash != u.Hash() {
+		err = fmt.Errorf("experiment: %s is of another configuration than its name says", s.folder(u))
+	}
+	return r, false, err
+}
+
+// Find returns what a unit has left; the error wraps artifact.ErrMissing if it has not been run.
+func (s *Store) Find(u Unit) (Record, *Result, error) {
+	r, merged, err := s.record(u)
+	if err != nil {
+		return r, nil, err
+	}
+	found := &Result{Notes: r.Notes}
+	if !merged {
+		found.Tables, err = rows.ReadBlock(s.folder(u), string(u.Block))
+		return r, found, err
+	}
+	runs, err := s.block(u.Block)
+	if err != nil {
+		return r, nil, err
+	}
+	if t := runs[u.Of]; t != nil {
+		found.Tables = *t
+	}
+	return r, found, nil
+}
+
+// block reads the merged rows of a block, by run.
+func (s *Store) block(name Block) (map[any]*rows.Tables, error) {
+	x, err := s.index()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x.blocks[name] == nil {
+		all, err := rows.ReadBlock(s.Root(), string(name))
+		if err != nil {
+			return nil, err
+		}
+		x.blocks[name] = all.Split()
+	}
+	return x.blocks[name], nil
+}
+
+// Evaluate returns the result of a unit, computing it where it is missing, and
+// the training runs it needs likewise. Another process on the same unit is
+// waited for.
+func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
+	_, r, err := s.Find(u)
+	if !errors.Is(err, artifact.ErrMissing) {
+		return r, err
+	}
+	for _, w := range u.Weights {
+		t, err := s.Train(ctx, w.Training)
+		if err == nil && !t.Holds(w.Step) {
+			err = fmt.Errorf("experiment: %s: the weights of %s after step %d are not in the repository; train it in another folder of artifacts", u.Path(), t.Name, w.Step)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	unlock, err := s.lock(ctx, u.Path(), s.folder(u))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if _, r, err := s.Find(u); !errors.Is(err, artifact.ErrMissing) {
+		return r, err // made while waiting
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("experiment: before %s: %w", u.Path(), context.Cause(ctx))
+	}
+	meter := artifact.StartMeter()
+	if r, err = u.Compute(ctx, s, 0, nil); err != nil {
+		return nil, fmt.Errorf("experiment: %s: %w", u.Path(), err)
+	}
+	record, err := s.describe(u)
+	if err != nil {
+		return nil, err
+	}
+	record.Notes, record.Cost = r.Notes, meter.Cost()
+	return r, s.artifacts.Publish(s.folder(u), func(dir string) error {
+		if err := r.Write(dir, string(u.Block)); err != nil {
+			return err
+		}
+		return artifact.WriteJSON(filepath.Join(dir, recordFile), record, " ")
+	})
+}
+
+// describe returns the record of a unit but for its notes and cost.
+func (s *Store) describe(u Unit) (r Record, err error) {
+	r = Record{
+		Block: u.Block, Name: u.Name, Method: u.Method, Recipe: u.Recipe, S: u.S, Seed: u.Seed, Step: u.Step, Family: u.Family,
+		Hash: u.Hash(), Config: configuration(u),
+	}
+	if r.Weights, err = s.weights(u); err != nil {
+		return r, err
+	}
+	if !method.Networks(u.Weights) {
+		r.Produced = artifact.Machine(nil)
+		return r, nil
+	}
+	b, err := s.backend()
+	if err == nil {
+		d := backend.Describe(b)
+		r.Produced = artifact.Machine(&d)
+	}
+	return r, err
+}
+
+// weights returns the SHA-256 of the weights that a unit uses, by file.
+func (s *Store) weights(u Unit) (map[string]string, error) {
+	digests := map[string]string{}
+	for _, w := range u.Weights {
+		t, err := s.FindTraining(w.Training)
+		if err != nil {
+			return nil, err
+		}
+		digests[t.Name+"/"+weightsFile(w.Training, w.Step)] = t.Weights[weightsFile(w.Training, w.Step)]
+	}
+	return digests, nil
+}
+
+// lock waits until no other process makes the result of that folder and task.
 func (s *Store) lock(ctx context.Context, name, folder string) (unlock func(), err error) {
 	return s.artifacts.Lock(ctx, folder, func() {
 		if s.Progress != nil {

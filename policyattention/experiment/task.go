@@ -1,41 +1,40 @@
 package experiment
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
+	"sync"
+	"time"
 
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 )
 
-// Task is a unit of a preset's work: a training run or the evaluation of a
-// cell. Its result is one artifact.
+// Task is a part of a preset's work: a training run or a unit.
 type Task struct {
-	Training method.Training // of a training run
-	Cell     *Cell           // of an evaluation
+	Training method.Training
+	Unit     *Unit
 }
 
-// Tasks lists the work of the preset: its training runs, then its cells, both
-// in the order of Plan. A task is known by its index, which depends on the
-// preset alone, so the processes of a cluster can share the list by number.
-// An evaluation that comes before the training runs it needs makes them itself.
-func (p Preset) Tasks() ([]Task, error) {
-	configs, err := p.Trainings()
-	if err != nil {
-		return nil, err
+// Tasks lists the work of the preset: its training runs, then its units. A task is known by its
+// index, which depends on the preset alone, so the processes of a cluster can share the list by
+// number. A unit that comes before the training runs it needs makes them itself.
+func (s *Store) Tasks() (tasks []Task, err error) {
+	units, err := s.Units()
+	for _, t := range Trainings(units) {
+		tasks = append(tasks, Task{Training: t})
 	}
-	var tasks []Task
-	for _, c := range configs {
-		tasks = append(tasks, Task{Training: c})
+	for i := range units {
+		tasks = append(tasks, Task{Unit: &units[i]})
 	}
-	for _, c := range p.Plan() {
-		tasks = append(tasks, Task{Cell: &c})
-	}
-	return tasks, nil
+	return tasks, err
 }
 
 // Kind returns "train" or "evaluate".
@@ -46,12 +45,12 @@ func (t Task) Kind() string {
 	return "evaluate"
 }
 
-// Name returns the name of the training run or of the cell.
+// Name returns the name of the training run or the path of the unit.
 func (t Task) Name() string {
 	if t.Training != nil {
 		return t.Training.Name()
 	}
-	return t.Cell.Name()
+	return t.Unit.Path()
 }
 
 // State is how far a task is.
@@ -64,18 +63,32 @@ const (
 	Done   State = "done"
 )
 
-// State returns how far a task is, with the reason if it failed. It returns an error when
-// the task's artifact cannot be read.
-func (s *Store) State(t Task) (State, *artifact.Failure, error) {
-	folder, err := s.place(t)
-	if err != nil {
-		return "", nil, err
+func (s *Store) place(t Task) string {
+	if t.Training != nil {
+		return s.trainingFolder(t.Training)
 	}
+	return s.folder(*t.Unit)
+}
+
+// find returns an error if a task's result cannot be found.
+func (s *Store) find(t Task) (err error) {
+	if t.Training != nil {
+		_, err = s.FindTraining(t.Training)
+	} else {
+		_, _, err = s.record(*t.Unit)
+	}
+	return err
+}
+
+// State returns how far a task is, with the reason if it failed. It returns an error when
+// the task's result cannot be read.
+func (s *Store) State(t Task) (State, *artifact.Failure, error) {
 	if err := s.find(t); err == nil {
 		return Done, nil, nil
 	} else if !errors.Is(err, artifact.ErrMissing) {
 		return "", nil, err
 	}
+	folder := s.place(t)
 	if f, err := s.artifacts.Failure(folder); err != nil || f != nil {
 		return Failed, f, err
 	}
@@ -85,14 +98,10 @@ func (s *Store) State(t Task) (State, *artifact.Failure, error) {
 	return ToDo, nil, nil
 }
 
-// Run makes the artifact of a task, or finds it made, which it says. An error
+// Run makes the result of a task, or finds it made, which it says. An error
 // that no further attempt would change is left in the store for State to tell,
 // until an attempt succeeds; [artifact.Passing] tells one from the other.
 func (s *Store) Run(ctx context.Context, t Task) (made bool, err error) {
-	folder, err := s.place(t)
-	if err != nil {
-		return false, err
-	}
 	if err = s.find(t); err == nil {
 		return false, nil
 	}
@@ -101,11 +110,11 @@ func (s *Store) Run(ctx context.Context, t Task) (made bool, err error) {
 	}
 	switch {
 	case err == nil:
-		return true, s.artifacts.Forgive(folder)
+		return true, s.artifacts.Forgive(s.place(t))
 	case artifact.Passing(err), errors.Is(err, backend.ErrNoPlugin): // another machine may have it
 		return false, err
 	}
-	return false, errors.Join(err, s.artifacts.Fail(folder, t.Name(), err))
+	return false, errors.Join(err, s.artifacts.Fail(s.place(t), t.Name(), err))
 }
 
 func (s *Store) attempt(ctx context.Context, t Task) error {
@@ -113,12 +122,8 @@ func (s *Store) attempt(ctx context.Context, t Task) error {
 		_, err := s.Train(ctx, t.Training)
 		return err
 	}
-	needed, err := s.Preset.Trainings(*t.Cell)
-	if err != nil {
-		return err
-	}
-	for _, c := range needed {
-		// Not every cell is to find out anew, perhaps after hours.
+	for _, c := range t.Unit.Trainings() {
+		// Not every unit is to find out anew, perhaps after hours.
 		_, failure, err := s.State(Task{Training: c})
 		if err != nil {
 			return err
@@ -127,37 +132,128 @@ func (s *Store) attempt(ctx context.Context, t Task) error {
 			return fmt.Errorf("experiment: %s needs %s, which failed: %s", t.Name(), failure.Task, failure.Error)
 		}
 	}
-	_, err = s.Evaluate(ctx, *t.Cell)
+	_, err := s.Evaluate(ctx, *t.Unit)
 	return err
 }
 
-// locate returns where, in the preset's folder, a task's artifact belongs, and the hash of
-// its configuration.
-func (p Preset) locate(t Task) (where, hash string, err error) {
-	if t.Training != nil {
-		hash = t.Training.Hash()
-		return folderName("train/"+t.Name(), hash), hash, nil
+// Long reports whether a unit is missing a training run that would take a core more than a day.
+func (s *Store) Long(u Unit) (bool, error) {
+	missing, err := s.Missing(u.Trainings())
+	for _, c := range missing {
+		if c.Seconds() > (24 * time.Hour).Seconds() {
+			return true, err
+		}
 	}
-	config, err := p.Config(*t.Cell)
+	return false, err
+}
+
+// Missing returns those of the training runs that are not yet there, each once.
+func (s *Store) Missing(configs []method.Training) (missing []method.Training, err error) {
+	seen := map[string]bool{}
+	for _, c := range configs {
+		hash := c.Hash()
+		if seen[hash] {
+			continue
+		}
+		seen[hash] = true
+		if _, err := s.FindTraining(c); errors.Is(err, artifact.ErrMissing) {
+			missing = append(missing, c)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
+// Alike deals training runs into groups of at most n, each of networks and data
+// of one shape, as TrainTogether makes best.
+func Alike(configs []method.Training, n int) [][]method.Training {
+	var groups [][]method.Training
+	open := map[string]int{} // the group to fill, by shape
+	for _, c := range configs {
+		shape := fmt.Sprintf("%T %s", c, c.Shape())
+		i, ok := open[shape]
+		if !ok || len(groups[i]) == n {
+			i = len(groups)
+			groups, open[shape] = append(groups, nil), i
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
+}
+
+// TrainAll trains the missing runs among configs in worker processes, at most
+// workers at a time, each on a share of the processors of its own: a network
+// this small trains faster in two single-threaded processes than in one with
+// two threads.
+//
+// The command that worker returns trains the named run, prints Progress as
+// lines of JSON, and on SIGINT saves and ends. A run that fails does not stop
+// the others; TrainAll returns all errors.
+func (s *Store) TrainAll(ctx context.Context, configs []method.Training, workers int, worker func(ctx context.Context, name string) *exec.Cmd) error {
+	if workers < 1 {
+		return fmt.Errorf("experiment: %d workers, want at least one", workers)
+	}
+	missing, err := s.Missing(configs)
 	if err != nil {
-		return "", "", err
+		return err
 	}
-	hash = config.Hash()
-	return folderName(t.Name(), hash), hash, nil
+	shares, err := backend.Shares(min(workers, len(missing)))
+	if err != nil {
+		return err
+	}
+	queue := make(chan string, len(missing))
+	for _, c := range missing {
+		queue <- c.Name()
+	}
+	close(queue)
+	var group sync.WaitGroup
+	var mutex sync.Mutex
+	var failures []error
+	for _, share := range shares {
+		group.Go(func() {
+			for name := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				if err := s.runWorker(worker(ctx, name), share); err != nil {
+					mutex.Lock()
+					failures = append(failures, fmt.Errorf("experiment: training %s: %w", name, err))
+					mutex.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return fmt.Errorf("experiment: training stopped, and will continue where it was: %w", context.Cause(ctx))
+	}
+	return errors.Join(failures...)
 }
 
-// place returns the folder of a task's artifact.
-func (s *Store) place(t Task) (folder string, err error) {
-	where, _, err := s.Preset.locate(t)
-	return filepath.Join(s.Root(), where), err
-}
-
-// find returns an error if a task's artifact cannot be read.
-func (s *Store) find(t Task) (err error) {
-	if t.Training != nil {
-		_, err = s.FindTraining(t.Training)
-	} else {
-		_, err = s.Find(*t.Cell)
+// runWorker runs a worker on its share of the processors and hands on what it
+// reports.
+func (s *Store) runWorker(cmd *exec.Cmd, share backend.Share) error {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = time.Minute // to save the run
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
 	}
-	return err
+	if err := share.Start(cmd); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		var p Progress
+		if err := json.Unmarshal(lines.Bytes(), &p); err == nil && s.Progress != nil {
+			s.Progress(p)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return lines.Err()
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -19,37 +20,27 @@ import (
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
 	"icrl/policyattention/train"
 )
 
-const lossFile = "loss.csv.gz"
+// TrainingRun is what is kept of a finished training run besides its weights and losses.
+type TrainingRun struct {
+	Name   string          `json:"name"`
+	Kind   string          `json:"kind"`
+	Hash   string          `json:"hash"` // SHA-256 of the configuration
+	Config json.RawMessage `json:"config"`
+	// Weights are the SHA-256 of the files of weights; copies may lack some of them.
+	Weights  map[string]string `json:"weights"`
+	Produced artifact.Produced `json:"produced"`
+	Cost     artifact.Cost     `json:"cost"`
+
+	folder string
+	config method.Training
+}
 
 // weightSteps lists the steps whose weights are kept.
 func weightSteps(c method.Training) []int { return append(slices.Clone(c.Kept()), c.Budget()) }
-
-// TrainingRun is a finished training run.
-type TrainingRun struct {
-	Config   method.Training
-	Folder   string
-	Manifest *artifact.Manifest
-}
-
-// Stretches returns its steps in order, by what made them.
-func (t *TrainingRun) Stretches() []backend.Stretch {
-	p, last := t.Manifest.Produced, backend.Stretch{CPU: t.Manifest.Produced.CPU, Step: t.Config.Budget()}
-	if p.Backend != nil {
-		last.Backend = p.Backend.Name
-	}
-	return append(slices.Clone(p.Earlier), last)
-}
-
-// WeightsPath returns the file of the weights after a step.
-func (t *TrainingRun) WeightsPath(step int) string {
-	return filepath.Join(t.Folder, weightsFile(t.Config, step))
-}
-
-// lastWeights is the file of the weights after the last step.
-const lastWeights = "weights.safetensors"
 
 func weightsFile(c method.Training, step int) string {
 	if step == c.Budget() {
@@ -58,63 +49,44 @@ func weightsFile(c method.Training, step int) string {
 	return fmt.Sprintf("weights-%d.safetensors", step)
 }
 
-// holds reports whether the weights after a step are there: see Preset.omits.
-func (t *TrainingRun) holds(step int) bool {
-	if _, ok := t.Manifest.Omitted[weightsFile(t.Config, step)]; !ok {
-		return true
-	}
+// WeightsPath returns the file of the weights after a step.
+func (t *TrainingRun) WeightsPath(step int) string {
+	return filepath.Join(t.folder, weightsFile(t.config, step))
+}
+
+// Holds reports whether the weights after a step are there.
+func (t *TrainingRun) Holds(step int) bool {
 	_, err := os.Stat(t.WeightsPath(step))
 	return err == nil
 }
 
-// weightsDigest returns the SHA-256 of the weights after a step.
-func (t *TrainingRun) weightsDigest(step int) (string, error) {
-	if !t.holds(step) {
-		return t.Manifest.Omitted[weightsFile(t.Config, step)], nil
-	}
-	return artifact.FileDigest(t.WeightsPath(step))
-}
-
-// Loss is the mean objective on the batches of some consecutive steps, the last
-// of which is Step, from 1.
-type Loss struct {
-	Step int
-	Mean float64
-}
-
-// Losses returns the objective along training, in stretches of as many steps
-// each, but for the last. See lossRows.
-func (t *TrainingRun) Losses() ([]Loss, error) {
-	path := filepath.Join(t.Folder, lossFile)
-	rows, err := artifact.ReadTable(path, lossHeader)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("experiment: %s has no rows", path)
-	}
-	losses := make([]Loss, len(rows))
-	for i, row := range rows {
-		if want := math.Min(float64(i+1)*rows[0][0], float64(t.Config.Budget())); row[0] != want {
-			return nil, fmt.Errorf("experiment: %s: row %d is of step %v, want %v", path, i+1, row[0], want)
-		}
-		losses[i] = Loss{int(row[0]), row[1]}
-	}
-	if last := losses[len(losses)-1].Step; last != t.Config.Budget() {
-		return nil, fmt.Errorf("experiment: %s ends at step %d of %d", path, last, t.Config.Budget())
-	}
-	return losses, nil
+func (s *Store) trainingFolder(c method.Training) string {
+	return filepath.Join(s.Root(), trainFolder, c.Name()+"-"+c.Hash()[:12])
 }
 
 // FindTraining returns the training run of a configuration; the error wraps
 // artifact.ErrMissing if it has not been run.
 func (s *Store) FindTraining(c method.Training) (*TrainingRun, error) {
-	folder := s.trainingFolder(c)
-	m, err := artifact.Open(c.Name(), c.Hash(), folder)
+	x, err := s.index()
 	if err != nil {
 		return nil, err
 	}
-	return &TrainingRun{Config: c, Folder: folder, Manifest: m}, nil
+	folder, hash := s.trainingFolder(c), c.Hash()
+	t, ok := x.trainings[hash]
+	if !ok {
+		err := artifact.ReadJSON(filepath.Join(folder, recordFile), &t)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("experiment: %s in %s: %w", c.Name(), filepath.Dir(folder), artifact.ErrMissing)
+		}
+		if err == nil && t.Hash != hash {
+			err = fmt.Errorf("experiment: %s is of another configuration than its name says", folder)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	t.folder, t.config = folder, c
+	return &t, nil
 }
 
 // Train returns the training run of a configuration, training where it has not
@@ -207,7 +179,17 @@ func (s *Store) trainShared(ctx context.Context, b compute.Backend, runs []share
 	}
 	for len(runs) > 0 {
 		now, later := earliest(runs)
-		err = errors.Join(err, s.runShared(ctx, b, now))
+		all := make([]train.Run, len(now))
+		for i, r := range now {
+			all[i] = r.run
+		}
+		results, failed := train.RunTogether(ctx, b, s.Execution, all)
+		err = errors.Join(err, failed)
+		for i, result := range results {
+			if result != nil {
+				err = errors.Join(err, s.publishShared(now[i], b, result))
+			}
+		}
 		if runs = later; len(runs) > 0 && ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
@@ -230,112 +212,56 @@ func earliest(runs []sharedRun) (now, later []sharedRun) {
 	return now, later
 }
 
-// runShared carries out runs together and makes those that end artifacts.
-func (s *Store) runShared(ctx context.Context, b compute.Backend, runs []sharedRun) error {
-	all := make([]train.Run, len(runs))
-	for i, r := range runs {
-		all[i] = r.run
+// publishShared makes a finished run a result.
+func (s *Store) publishShared(r sharedRun, b compute.Backend, result *train.Result) error {
+	d := backend.Describe(b)
+	produced := artifact.Machine(&d)
+	if n := len(result.Stretches); n > 1 {
+		produced.Earlier = result.Stretches[:n-1]
 	}
-	results, err := train.RunTogether(ctx, b, s.Execution, all)
-	for i, result := range results {
-		if result != nil {
-			err = errors.Join(err, s.publishTraining(runs[i].config, b, result, runs[i].run.Dir))
+	cost := artifact.Cost{
+		WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
+		PeakMemory: usage.Peak(), StepsPerSecond: result.StepsPerSecond,
+	}
+	files := map[string]string{lastWeights: result.Weights}
+	for step, path := range result.Snapshots {
+		files[weightsFile(r.config, step)] = path
+	}
+	return s.publishTraining(r.config, r.run.Dir, func(dir string) (artifact.Produced, artifact.Cost, []rows.Loss, error) {
+		for file, path := range files {
+			if err := artifact.CopyFile(filepath.Join(dir, file), path); err != nil {
+				return produced, cost, nil, err
+			}
 		}
-	}
-	return err
+		return produced, cost, lossRows(r.config, result.Losses), nil
+	})
 }
 
-// publishTraining makes a finished run an artifact and removes the folder work
-// that it was made in.
-func (s *Store) publishTraining(c method.Training, b compute.Backend, result *train.Result, work string) error {
-	err := s.artifacts.Publish(s.trainingFolder(c), func(dir string) (*artifact.Manifest, error) {
-		for step, path := range result.Snapshots {
-			if err := artifact.CopyFile(filepath.Join(dir, weightsFile(c, step)), path); err != nil {
-				return nil, err
+// publishTraining makes a training run a result of the weights that fill writes and what it
+// returns, and removes the folder work that it was made in.
+func (s *Store) publishTraining(c method.Training, work string, fill func(dir string) (artifact.Produced, artifact.Cost, []rows.Loss, error)) error {
+	t := TrainingRun{Name: c.Name(), Kind: c.Key(), Hash: c.Hash(), Weights: map[string]string{}}
+	err := s.artifacts.Publish(s.trainingFolder(c), func(dir string) (err error) {
+		var losses []rows.Loss
+		if t.Produced, t.Cost, losses, err = fill(dir); err != nil {
+			return err
+		}
+		for _, step := range weightSteps(c) {
+			file := weightsFile(c, step)
+			if t.Weights[file], err = artifact.FileDigest(filepath.Join(dir, file)); err != nil {
+				return err
 			}
 		}
-		if err := artifact.CopyFile(filepath.Join(dir, weightsFile(c, c.Budget())), result.Weights); err != nil {
-			return nil, err
+		if err = rows.Write(filepath.Join(dir, lossesFile), losses); err != nil {
+			return err
 		}
-		if err := writeLosses(dir, result.Losses); err != nil {
-			return nil, err
+		if t.Config, err = json.Marshal(c); err != nil {
+			return err
 		}
-		d := backend.Describe(b)
-		m := &artifact.Manifest{Name: c.Name(), Hash: c.Hash()}
-		m.Produced = artifact.Machine(&d)
-		if n := len(result.Stretches); n > 1 {
-			m.Produced.Earlier = result.Stretches[:n-1]
-		}
-		m.Cost = artifact.Cost{
-			WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
-			PeakMemory: usage.Peak(), StepsPerSecond: result.StepsPerSecond,
-		}
-		if err := m.Add(c.Key(), c); err != nil {
-			return nil, err
-		}
-		for _, file := range s.Preset.omits(c) {
-			if m.Omitted == nil {
-				m.Omitted = map[string]string{}
-			}
-			m.Omitted[file] = ""
-		}
-		return m, nil
+		return artifact.WriteJSON(filepath.Join(dir, recordFile), t, " ")
 	})
 	if err != nil {
 		return err
-	}
-	if err := os.RemoveAll(work); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
-}
-
-// restore trains once more what has been left without the weights after a step, and puts
-// back all that it lacks. It returns an error if other weights come out than its manifest
-// tells of.
-func (s *Store) restore(ctx context.Context, t *TrainingRun, step int) error {
-	name := t.Config.Name()
-	unlock, err := s.lock(ctx, name, t.Folder)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if t.holds(step) {
-		return nil
-	}
-	work := s.artifacts.Work(t.Folder)
-	config, ok := t.Config.(method.Shared)
-	if !ok {
-		return fmt.Errorf("experiment: %s lacks the weights after step %d, and a %T is not trained by the common trainer", name, step, t.Config)
-	}
-	run, err := config.In(work, s.progress(config))
-	if err != nil {
-		return err
-	}
-	b, err := s.backend()
-	if err != nil {
-		return err
-	}
-	results, err := train.RunTogether(ctx, b, s.Execution, []train.Run{run})
-	if err != nil {
-		return err
-	}
-	made := results[0].Snapshots
-	made[t.Config.Budget()] = results[0].Weights
-	for step, path := range made {
-		if t.holds(step) {
-			continue
-		}
-		digest, err := artifact.FileDigest(path)
-		if err != nil {
-			return err
-		}
-		if digest != t.Manifest.Omitted[weightsFile(t.Config, step)] {
-			return fmt.Errorf("experiment: %s, trained again, has other weights than %s tells of, which were made on %s, perhaps by another version of this library: what needs them can be made in another folder of artifacts", name, t.Folder, t.Manifest.Produced.CPU)
-		}
-		if err := os.Rename(path, t.WeightsPath(step)); err != nil {
-			return fmt.Errorf("experiment: %w", err)
-		}
 	}
 	if err := os.RemoveAll(work); err != nil {
 		return fmt.Errorf("experiment: %w", err)
@@ -354,7 +280,7 @@ func (s *Store) progress(c method.Training) func(train.Progress) {
 // keepEvery is how often the cost so far of a run that trains itself is written down.
 const keepEvery = 10 * time.Second
 
-// trainAlone has a run train itself and makes it an artifact.
+// trainAlone has a run train itself and makes it a result.
 func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, progress func(train.Progress)) error {
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return fmt.Errorf("experiment: %w", err)
@@ -375,9 +301,7 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 	var unkept error
 	made := 0 // steps, in this process
 	rate := func() float64 { return float64(made) / meter.Cost().WallSeconds }
-	keep := func() {
-		kept, unkept = time.Now(), artifact.WriteJSON(spentFile, spent(), "")
-	}
+	keep := func() { kept, unkept = time.Now(), artifact.WriteJSON(spentFile, spent(), "") }
 	var on *backend.Description
 	at := method.Place{
 		Work: work,
@@ -396,61 +320,41 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, pro
 			}
 			if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
 				reported = time.Now()
-				progress(train.Progress{
-					Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: rate(),
-				})
+				progress(train.Progress{Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: rate()})
 			}
 		},
 	}
-	err := s.artifacts.Publish(s.trainingFolder(c), func(dir string) (*artifact.Manifest, error) {
+	return s.publishTraining(c, work, func(dir string) (artifact.Produced, artifact.Cost, []rows.Loss, error) {
 		at.Weights = filepath.Join(dir, lastWeights)
 		losses, err := c.TrainAt(ctx, at)
 		if err != nil {
 			keep()
 		}
-		if err = errors.Join(err, unkept); err != nil {
-			return nil, err
-		}
-		if err := writeLosses(dir, losses); err != nil {
-			return nil, err
-		}
-		m := &artifact.Manifest{Name: c.Name(), Hash: c.Hash()}
-		m.Produced, m.Cost = artifact.Machine(on), spent()
-		m.Cost.StepsPerSecond = rate()
-		return m, m.Add(c.Key(), c)
+		cost := spent()
+		cost.StepsPerSecond = rate()
+		return artifact.Machine(on), cost, lossRows(c, losses), errors.Join(err, unkept)
 	})
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(work); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
 }
 
-// lossRows bounds the rows of a table of losses. A run of more steps has the
-// means of stretches of steps in it: the losses of all steps would be as large
-// as the weights.
-const lossRows = 1024
+// mostLosses bounds the rows of a run's losses. A run of more steps has the means of
+// stretches of steps in them: the losses of all steps would be as large as the weights.
+const mostLosses = 1024
 
-var lossHeader = []string{"step", "loss"}
-
-// writeLosses writes the losses of a run [Steps] into dir, with the digits that
-// tell numbers of their type apart.
-func writeLosses[T float32 | float64](dir string, losses []T) error {
+// lossRows returns the losses of a run [Steps], with the digits that tell numbers of their
+// type apart.
+func lossRows[T float32 | float64](c method.Training, losses []T) (all []rows.Loss) {
 	stretch := 1
-	for stretch*lossRows < len(losses) {
+	for stretch*mostLosses < len(losses) {
 		stretch *= 2 // 64 in a run at full budget: whole passes over its 2,048 examples
 	}
-	var rows [][]float64
 	for start := 0; start < len(losses); start += stretch {
 		end, sum := min(start+stretch, len(losses)), 0.0
 		for _, loss := range losses[start:end] {
 			sum += float64(loss)
 		}
-		rows = append(rows, []float64{float64(end), shortest(T(sum / float64(end-start)))})
+		all = append(all, rows.Loss{Training: c.Name(), Step: int32(end), Loss: shortest(T(sum / float64(end-start)))})
 	}
-	return artifact.WriteTable(filepath.Join(dir, lossFile), lossHeader, rows)
+	return all
 }
 
 // shortest returns the float64 with the fewest digits that rounds to x.
@@ -463,4 +367,19 @@ func shortest[T float32 | float64](x T) float64 {
 		return short
 	}
 	return float64(x)
+}
+
+// checkLosses returns an error unless losses are of all steps of a run, in stretches of as many
+// each but for the last, and finite.
+func checkLosses(c method.Training, losses []rows.Loss) error {
+	for i, l := range losses {
+		want := min(int32(i+1)*losses[0].Step, int32(c.Budget()))
+		if l.Step != want || math.IsNaN(l.Loss) || math.IsInf(l.Loss, 0) {
+			return fmt.Errorf("loss %d is %v after step %d, want a number after step %d", i+1, l.Loss, l.Step, want)
+		}
+	}
+	if n := len(losses); n == 0 || losses[n-1].Step != int32(c.Budget()) {
+		return fmt.Errorf("%d losses, the last not after step %d", n, c.Budget())
+	}
+	return nil
 }

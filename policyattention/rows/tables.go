@@ -257,3 +257,14 @@ func brief(r reflect.Value, fields [][]int) (names []string) {
 	}
 	return names
 }
+
+// Whole reports whether there are as many rows on each of so many problems as on the first ones,
+// and none on others.
+func (t Tables) Whole(first, problems int) bool {
+	for _, x := range t.all() {
+		if n := x.len(); x.first(0).len() == 0 && (x.first(int32(problems)).len() != n || x.first(int32(first)).len()*problems != n*first) {
+			return false
+		}
+	}
+	return true
+}

@@ -78,16 +78,6 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 
 const sourcePrefix = "cpu-source-"
 
-// Sources lists the recipes of the tuning block, by source rate. They go past
-// the paper's choice, 4, which ends the paper's grid.
-func Sources() (recipes []string) {
-	for _, rate := range baseline.Extended().Alphas {
-		if rate >= 1 {
-			recipes = append(recipes, sourcePrefix+strconv.FormatFloat(rate, 'g', -1, 64))
-		}
-	}
-	return recipes
-}
 
 // Deployment deploys a network of Algorithm Distillation.
 type Deployment struct {

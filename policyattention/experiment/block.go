@@ -1,0 +1,272 @@
+package experiment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
+	"icrl/policyattention/train"
+)
+
+// Block is a group of units that answers one question of the paper.
+type Block string
+
+const (
+	Oracle        Block = "oracle"        // exact PMD on many problems
+	Confirmation  Block = "confirmation"  // S = 4, fresh identities
+	Shift         Block = "shift"         // four families without retraining
+	Benchmark     Block = "benchmark"     // S = 8 and 16, retrained
+	Mechanism     Block = "mechanism"     // one-step inputs: which rule was learned?
+	Calibration   Block = "calibration"   // one-step inputs of each run's calibration root
+	Backups       Block = "backups"       // one-step backups of critics that see samples
+	Critics       Block = "critics"       // such critics in the loop, on the same samples
+	Frontier      Block = "frontier"      // weights along training
+	Prior         Block = "prior"         // the recipe prior at the paper's budget
+	Long          Block = "long"          // more rounds than the paper's
+	Tuning        Block = "tuning"        // step sizes, on calibration problems
+	Qualification Block = "qualification" // do sampled methods behave as their sources say?
+	Trial         Block = "try"           // variations of one's own, see the command try
+)
+
+// block says what the cells of a block are: to add one, add a line to blocks.
+type block struct {
+	Name Block
+	Kind kind
+	// Problems says from which root problems are drawn, and how many.
+	Problems set
+	// Rounds are in the rows, all where it is nil; Policies are those whose policies are stored.
+	Rounds, Policies func(Protocol) []int
+	Alone            bool // only losses are kept, no residuals
+	Families         []mdp.Family
+}
+
+// kind is what a cell computes.
+type kind int
+
+const (
+	closedLoop kind = iota // rows.Round
+	stepSizes              // rows.Tuned: a closed loop's losses by step size
+	oneStep                // rows.Rule and rows.Fit: an actor beside fixed rules, at several η
+	oneStepAt              // the same at the deployed η alone
+	oneBackup              // rows.Backup: a critic beside the exact backup
+)
+
+// set names problems of the protocol.
+type set int
+
+const (
+	evaluation set = iota
+	oracle
+	heldOut
+	calibration   // of the tuning
+	ownCheck      // of a training run: see train.CalibrationRoot
+	qualification // of the sampled methods
+)
+
+func horizons(Protocol) []int { return baseline.Horizons }
+func long(p Protocol) []int   { return p.Long }
+func last(p Protocol) []int   { return p.Long[len(p.Long)-1:] }
+
+var blocks = []block{
+	{Name: Oracle, Problems: oracle},
+	{Name: Confirmation, Policies: horizons},
+	{Name: Shift, Policies: horizons, Families: mdp.Shifts},
+	{Name: Benchmark, Policies: horizons},
+	{Name: Frontier},
+	{Name: Prior, Policies: horizons},
+	{Name: Trial, Policies: horizons},
+	{Name: Critics, Policies: horizons, Rounds: horizons, Alone: true},
+	{Name: Long, Policies: last, Rounds: long, Alone: true},
+	{Name: Qualification, Problems: qualification, Policies: horizons, Alone: true},
+	{Name: Tuning, Kind: stepSizes, Problems: calibration},
+	{Name: Mechanism, Kind: oneStep, Problems: heldOut},
+	{Name: Calibration, Kind: oneStepAt, Problems: ownCheck},
+	{Name: Backups, Kind: oneBackup, Problems: heldOut},
+}
+
+func findBlock(name Block) (block, error) {
+	for _, b := range blocks {
+		if b.Name == name {
+			return b, nil
+		}
+	}
+	return block{}, fmt.Errorf("there is no block %q", name)
+}
+
+// Cell names one evaluation of a preset.
+type Cell struct {
+	Block Block
+	rows.Key
+}
+
+// Name returns method-S8-18100, with the recipe where it is not plain, and the family and
+// the step where there are any. It is unique within a block.
+func (c Cell) Name() string {
+	parts := []string{c.Method}
+	if c.Recipe != "" && c.Recipe != "plain" {
+		parts = append(parts, c.Recipe)
+	}
+	if c.Family != string(mdp.Random) {
+		parts = append(parts, c.Family)
+	}
+	parts = append(parts, fmt.Sprintf("S%d", c.S))
+	for _, n := range []int64{c.Seed, int64(c.Step)} {
+		if n != 0 {
+			parts = append(parts, fmt.Sprint(n))
+		}
+	}
+	return strings.Join(parts, "-")
+}
+
+// Fixtures names the problems of a cell.
+type Fixtures struct {
+	Family   mdp.Family `json:"family"`
+	Root     uint64     `json:"root"`
+	States   int        `json:"states"`
+	Actions  int        `json:"actions"`
+	Problems int        `json:"problems"`
+}
+
+// Draw returns the first problems, all for 0.
+func (f Fixtures) Draw(first int) ([]mdp.Problem, error) {
+	return f.Family.Draw(f.Root, f.States, f.Actions, cmp.Or(min(first, f.Problems), f.Problems))
+}
+
+// setting returns what the cell and the protocol fix for a method.
+func (p Preset) setting(c Cell) (method.Setting, error) {
+	states := int(c.S)
+	size, ok := p.Protocol.Sizes[states]
+	if !ok {
+		return method.Setting{}, fmt.Errorf("the protocol has no size S=%d", c.S)
+	}
+	s := method.Setting{
+		Recipe: c.Recipe, States: states, Actions: p.Protocol.Actions, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta,
+		Mixture: p.Protocol.Mixture, Steps: p.Steps, Step: int(c.Step),
+		Snapshots: p.snapshots(c), Limits: p.Limits[c.Method], Tuned: size.Tuned,
+	}
+	if c.Seed == 0 {
+		return s, nil
+	}
+	i := slices.IndexFunc(size.Runs, func(r method.Identity) bool { return r.Model == uint64(c.Seed) })
+	if i < 0 {
+		return s, fmt.Errorf("the protocol has no run with model seed %d at S=%d", c.Seed, c.S)
+	}
+	s.Identity = size.Runs[i]
+	return s, nil
+}
+
+// fixtures returns the problems of a cell.
+func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
+	size := p.Protocol.Sizes[s.States]
+	f := Fixtures{Family: mdp.Family(c.Family), Root: size.Evaluation, States: s.States, Actions: s.Actions, Problems: p.Problems}
+	switch from {
+	case oracle:
+		f.Root, f.Problems = size.Oracle, p.Oracle
+	case heldOut:
+		f.Root, f.Problems = size.HeldOut, p.HeldOut
+	case ownCheck:
+		f.Root, f.Problems = train.CalibrationRoot(s.Identity.Task), p.HeldOut
+	case calibration:
+		f.Root, f.Problems = size.Calibration, p.Calibrating
+	case qualification:
+		f.Root = cmp.Or(size.Fresh[c.Method], size.Qualification)
+		f.Problems = cmp.Or(p.Qualifying[c.Method], p.Problems)
+	}
+	return f
+}
+
+// Unit returns the unit of a cell. It returns an error if the cell names nothing.
+func (p Preset) Unit(c Cell) (Unit, error) {
+	u, err := p.unit(c)
+	if err != nil {
+		return Unit{}, fmt.Errorf("experiment: cell %s/%s: %w", c.Block, c.Name(), err)
+	}
+	return u, nil
+}
+
+func (p Preset) unit(c Cell) (u Unit, err error) {
+	b, err := findBlock(c.Block)
+	if err != nil {
+		return u, err
+	}
+	m, err := p.Methods.Find(c.Method)
+	if err != nil {
+		return u, err
+	}
+	s, err := p.setting(c)
+	if err != nil {
+		return u, err
+	}
+	f := p.fixtures(c, b.Problems, s)
+	s.Root = f.Root
+	study := m.Studies[string(c.Block)]
+	if c.Seed == 0 && !m.Untrained && study == nil {
+		return u, errors.New("it has no model seed")
+	}
+	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems}
+	if study != nil {
+		own, err := study(s)
+		if err != nil {
+			return u, err
+		}
+		p.study(&u, own, f)
+		return u, nil
+	}
+	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, block: b}
+	if b.Rounds != nil {
+		loop.Tabled = b.Rounds(*p.Protocol)
+		loop.Rounds = slices.Max(loop.Tabled)
+	}
+	if b.Policies != nil {
+		loop.Kept = b.Policies(*p.Protocol)
+	}
+	if m.Deploy != nil {
+		if loop.Deployment, err = m.Deploy(s); err != nil {
+			return u, err
+		}
+		u.Weights = loop.Deployment.Weights()
+	}
+	p.tolerate(&u, m)
+	var actor method.Actor
+	var critic method.Critic
+	if parts, ok := loop.Deployment.(method.Separable); ok {
+		actor, critic = parts.Parts()
+	}
+	switch b.Kind {
+	case oneStep, oneStepAt:
+		return u, p.oneStep(&u, f, actor, b.Kind == oneStepAt)
+	case oneBackup:
+		return u, p.backup(&u, f, critic)
+	}
+	u.Config, u.Compute = loop, loop.compute(c.Key)
+	return u, nil
+}
+
+// Tolerances of what verification computes again, absolute, and relative where numbers are large.
+const (
+	exactly = 1e-10 // linear solves of one system differ by rounding between platforms
+	walking = 1e-8  // forty dependent rounds in float64
+	network = 2e-4  // those of a network in float32, by another backend or on another processor
+	critic  = 2e-3  // what a critic's network returns
+)
+
+// share is one in how many problems the runs of networks are computed again for, the first ones:
+// problems are drawn independently, so that these are a sample.
+const share = 8
+
+func (p Preset) tolerate(u *Unit, m method.Method) {
+	u.Tolerance = exactly
+	if m.Deploy != nil {
+		u.Tolerance = walking
+	}
+	if method.Networks(u.Weights) {
+		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), max(1, u.Problems/share)
+	}
+	u.Sample = min(cmp.Or(u.Sample, u.Problems), p.Problems)
+}

@@ -1,0 +1,79 @@
+// Package experiment runs methods on problems, stores what they leave as rows, and makes sure
+// of it.
+//
+// A Unit is one run as data: what it computes, on which problems, with which weights. A
+// preset lists cells, each a block, method, recipe, size and seed, which a table of blocks
+// makes units; a Study adds units of its own. Results are found by the hash of a unit's
+// configuration, so that asking twice computes once and a changed configuration never meets
+// a stale result. Trained weights are found by the hash of the training's.
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"icrl/policyattention/artifact"
+	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
+)
+
+// Unit is one run: what leaves the rows of one name in a block.
+type Unit struct {
+	Block Block
+	Name  string // unique in the block
+	rows.Key
+	Of       any    // what its rows name as their run: its Key, unless a study has rows of its own
+	Config   any    // everything that its rows depend on, but for the arithmetic of the backend
+	Problems int    // how many rows are on; 0: they are not by problem
+	Fixtures string // SHA-256 of the problems that a cell is on
+	Weights  []method.Weights
+	// Sample is how many of the first problems verification computes again, all for 0 and none
+	// below; Tolerance is how much its numbers may then differ.
+	Sample    int
+	Tolerance float64
+	// Compute returns the rows on the first problems, all for 0. Where the unit is verified,
+	// stored is what it has left on these, so that recorded choices are made again.
+	Compute func(ctx context.Context, s *Store, problems int, stored *Result) (*Result, error)
+}
+
+// Result is what a unit leaves: rows, and what a study chose or counted on the way.
+type Result struct {
+	rows.Tables
+	Notes json.RawMessage
+}
+
+// Study adds units to a preset's.
+type Study interface {
+	Units(s *Store) ([]Unit, error)
+}
+
+// Path names a unit in its preset: block/name.
+func (u Unit) Path() string { return string(u.Block) + "/" + u.Name }
+
+// Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
+func (u Unit) Hash() string {
+	hash, err := artifact.Digest(u.Config)
+	if err != nil {
+		panic(fmt.Sprintf("experiment: %s: %v", u.Path(), err)) // its maker's own types, which JSON can hold
+	}
+	return hash
+}
+
+// Trainings lists the training runs that the unit needs.
+func (u Unit) Trainings() (all []method.Training) {
+	for _, w := range u.Weights {
+		all = append(all, w.Training)
+	}
+	return all
+}
+
+// compact returns JSON without white space.
+func compact(text json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return text
+	}
+	return b.Bytes()
+}
