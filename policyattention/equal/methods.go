@@ -2,7 +2,6 @@ package equal
 
 import (
 	"icrl/policyattention/control"
-	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
 	"icrl/policyattention/reference"
 )
@@ -45,8 +44,6 @@ var improving = map[Information][]Method{
 		improved("policyattention-shrunk", "PolicyAttention, shrunk mean", true, []Parameter{weightOf}, shrunkOf),
 		improved("policyattention-all", "PolicyAttention, all samples", true, nil, allOf),
 		anyMDP("any-all", "actor for any MDP, all samples", nil, onEstimates(allOf)),
-		critic(experiment.ResidualCritic, "PolicyAttention, residual critic"),
-		critic(experiment.TablesCritic, "PolicyAttention, critic of tables"),
 		{
 			Name: "decoder", Label: "decoder, packets", Parameters: []Parameter{etaOf, startOf}, As: "pmd-mean",
 			Can: func(n, states int) bool { return n%(states*Actions) == 0 }, // as many from every pair
@@ -141,23 +138,6 @@ func anyMDP(name, label string, own []Parameter, run func(Case, control.Actor) c
 				return nil, err
 			}
 			return run(c, actor), nil
-		},
-	}
-}
-
-// critic is PolicyAttention with the critic of a method of the registry. The critics were
-// trained for six samples of each pair, which are 144 at S = 8.
-func critic(name method.Name, label string) Method {
-	return Method{
-		Name: string(name), Label: label, Learned: true, Proposed: true, Improves: true, Parameters: []Parameter{etaOf, startOf},
-		Can: func(n, states int) bool { return n == 144 && states == 8 },
-		New: func(c Case) (control.Controller, error) {
-			actor, err := actorOf(c)
-			if err != nil {
-				return nil, err
-			}
-			critic, err := criticOf(c, name)
-			return reference.Improved{Critic: critic, Actor: actor, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}, err
 		},
 	}
 }

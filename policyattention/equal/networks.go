@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/gomlx/compute"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/experiment"
@@ -21,42 +19,15 @@ import (
 	"icrl/policyattention/method"
 	learned "icrl/policyattention/method/policyattention"
 	"icrl/policyattention/reference"
+	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/train"
 )
 
-// Networks gives the trained networks of the preset paper.
-type Networks struct {
-	store  *experiment.Store
-	models *method.Models
-}
-
-// Open returns the networks that are stored below the folder artifacts. The backend called
-// backendName is made when it is first needed.
-func Open(artifacts, backendName string) (*Networks, error) {
-	store, err := experiment.Open(artifacts, "paper", backendName)
-	if err != nil {
-		return nil, err
-	}
-	return &Networks{store: store, models: &method.Models{
-		Backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
-		Path: func(w method.Weights) (string, error) {
-			t, err := store.FindTraining(w.Training)
-			if err != nil {
-				return "", err
-			}
-			return t.WeightsPath(w.Step), nil
-		},
-	}}, nil
-}
-
-// Folder is where the evidence lies below the folder artifacts.
-func Folder(artifacts string) string {
-	return filepath.Join(artifacts, "paper", experiment.EqualFolder)
-}
+// Networks gives the trained networks of a preset's store.
+type Networks struct{ store *experiment.Store }
 
 // Models implements method.Deployed.
-func (n *Networks) Models() *method.Models { return n.models }
+func (n *Networks) Models() *method.Models { return n.store.Models() }
 
 // Deployment implements method.Deployed by what a method of the paper's benchmark deploys.
 func (n *Networks) Deployment(name method.Name, recipe string, states, j int) (method.Deployment, error) {
@@ -67,19 +38,19 @@ func (n *Networks) Deployment(name method.Name, recipe string, states, j int) (m
 	if j >= len(runs) {
 		return nil, fmt.Errorf("equal: no identity %d of %s at S=%d", j, name, states)
 	}
-	config, err := n.store.Preset.Config(experiment.Cell{
-		Preset: n.store.Preset.Name, Block: experiment.Benchmark, Method: name, Recipe: recipe, S: states, Seed: runs[j].Model,
-	})
+	u, err := n.store.Preset.Unit(experiment.Cell{Block: experiment.Benchmark, Key: rows.Key{
+		Method: name, Recipe: recipe, S: int32(states), Seed: int64(runs[j].Model), Family: string(mdp.Random),
+	}})
 	if err != nil {
 		return nil, err
 	}
-	return config.Loop.Deployment, nil
+	return u.Config.(*experiment.Loop).Deployment, nil
 }
 
 // actorOf returns PolicyAttention's actor. It charges its network by its shapes, and a
 // softmax.
 func actorOf(c Case) (control.Actor, error) {
-	d, err := c.Networks.Deployment(experiment.PolicyAttention, "plain", c.States, c.Run)
+	d, err := c.Networks.Deployment("policyattention", "plain", c.States, c.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -117,31 +88,6 @@ func anyOf(c Case) (control.Actor, error) {
 	}
 	return reference.Charged{Actor: actor, Operations: func(states, actions int) int {
 		return states * (config.Network().Operations(actions, actions) + (19+5)*actions)
-	}}, nil
-}
-
-// criticOf returns the learned critic of one of PolicyAttention's methods, on samples below
-// the case's root.
-func criticOf(c Case, name method.Name) (control.Critic, error) {
-	d, err := c.Networks.Deployment(name, "plain", c.States, c.Run)
-	if err != nil {
-		return nil, err
-	}
-	weights := d.(*learned.Loop).Critic.(*learned.Weights)
-	critic, err := weights.Critic(c.Networks.Models(), c.Root)
-	if err != nil {
-		return nil, err
-	}
-	return chargedCritic{critic, func(states, actions int) int {
-		pairs, t := states*actions, weights.Training
-		operations := t.Network().Operations(t.ContextTokens(pairs), pairs)
-		if t.Recipe.Input != train.TableInput {
-			operations += 2 * pairs // the values of states
-		}
-		if t.Recipe.Readout == train.PriorReadout {
-			operations += (3*t.Samples + 1) * pairs // the mean targets, and a sum with each
-		}
-		return operations
 	}}, nil
 }
 

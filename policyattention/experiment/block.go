@@ -256,9 +256,9 @@ const (
 	critic  = 2e-3  // what a critic's network returns
 )
 
-// share is one in how many problems the runs of networks are computed again for, the first ones:
-// problems are drawn independently, so that these are a sample.
-const share = 8
+// sampled is on how many problems the runs of networks are computed again, the first ones; they
+// are drawn independently, so that these are a sample. Inputs of one step are so many times as many.
+const sampled, inputs = 2, 8
 
 func (p Preset) tolerate(u *Unit, m method.Method) {
 	u.Tolerance = exactly
@@ -266,7 +266,7 @@ func (p Preset) tolerate(u *Unit, m method.Method) {
 		u.Tolerance = walking
 	}
 	if method.Networks(u.Weights) {
-		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), max(1, u.Problems/share)
+		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(sampled, u.Problems)
 	}
 	u.Sample = min(cmp.Or(u.Sample, u.Problems), p.Problems)
 }

@@ -186,7 +186,7 @@ func (r ran) Run([]mdp.Problem, int) ([]control.Trajectory, error) { return r, n
 
 // study makes a unit of a method's own study.
 func (p Preset) study(u *Unit, own method.Study, f Fixtures) {
-	u.Weights, u.Tolerance, u.Sample = own.Weights(), walking, max(1, f.Problems/share)
+	u.Weights, u.Tolerance, u.Sample = own.Weights(), walking, min(sampled*inputs, f.Problems)
 	config := struct {
 		Problems *Fixtures    `json:"problems,omitempty"`
 		Study    method.Study `json:"study"`

@@ -79,7 +79,7 @@ func (p Preset) oneStep(u *Unit, f Fixtures, actor method.Actor, deployed bool) 
 	if deployed {
 		c.EtaMin, c.EtaMax, c.Supplied = p.Protocol.Eta, p.Protocol.Eta, []float64{p.Protocol.Eta}
 	}
-	u.Config, u.Weights = c, actor.Weights()
+	u.Config, u.Weights, u.Sample = c, actor.Weights(), min(sampled*inputs, f.Problems)
 	u.Compute = func(_ context.Context, s *Store, first int, _ *Result) (*Result, error) {
 		return c.compute(s, u.Key, first)
 	}
@@ -153,7 +153,7 @@ func (p Preset) backup(u *Unit, f Fixtures, asked method.Critic) error {
 		return errors.New("the block asks a critic, and the method has none")
 	}
 	c := OneBackup{p.inputs(f), asked}
-	u.Config, u.Weights, u.Tolerance = c, asked.Weights(), critic
+	u.Config, u.Weights, u.Tolerance, u.Sample = c, asked.Weights(), critic, min(sampled*inputs, f.Problems)
 	u.Compute = func(_ context.Context, s *Store, first int, _ *Result) (*Result, error) {
 		return c.compute(s, u.Key, first)
 	}

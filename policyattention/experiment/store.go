@@ -48,7 +48,7 @@ type Record struct {
 	Hash     string            `json:"hash"` // SHA-256 of the configuration
 	Config   json.RawMessage   `json:"config"`
 	Weights  map[string]string `json:"weights,omitempty"` // SHA-256 of those used, by training run, or with its step
-	Notes    json.RawMessage   `json:"notes,omitempty"`   // what a study chose or counted
+	Notes    json.RawMessage   `json:"equal,omitempty"`   // what a study chose and counted
 	Produced artifact.Produced `json:"produced"`
 	Cost     artifact.Cost     `json:"cost"`
 }
@@ -298,3 +298,6 @@ func (s *Store) lock(ctx context.Context, name, folder string) (unlock func(), e
 		}
 	})
 }
+
+// Backend returns the store's backend, which is made when it is first needed.
+func (s *Store) Backend() (compute.Backend, error) { return s.backend() }

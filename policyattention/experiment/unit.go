@@ -27,6 +27,7 @@ type Unit struct {
 	Of       any    // what its rows name as their run: its Key, unless a study has rows of its own
 	Config   any    // everything that its rows depend on, but for the arithmetic of the backend
 	Problems int    // how many rows are on; 0: they are not by problem
+	Rows     int    // how many there are, where it is not 0
 	Fixtures string // SHA-256 of the problems that a cell is on
 	Weights  []method.Weights
 	// Sample is how many of the first problems verification computes again, all for 0 and none

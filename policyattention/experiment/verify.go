@@ -258,6 +258,9 @@ func (s *Store) again(ctx context.Context, v *Verification, u Unit, stored *Resu
 	if whole {
 		sample = 0
 	}
+	if n := stored.Len(); u.Rows > 0 && n != u.Rows {
+		differs(0, fmt.Sprintf("it has %d rows, want %d", n, u.Rows))
+	}
 	if sample < 0 {
 		return nil
 	}

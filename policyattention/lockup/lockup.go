@@ -4,19 +4,21 @@
 package lockup
 
 import (
+	"context"
 	"fmt"
-	"path/filepath"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/stats"
+	"icrl/policyattention/rows"
 )
 
-// Study is the losses of several actors. It is what a file of it holds.
+// Block is the study's block.
+const Block experiment.Block = "lockup"
+
+// Study is what actors are measured on. As an experiment.Study it adds each actor to a preset.
 type Study struct {
 	Root     uint64    `json:"root"` // of the problems
 	States   int       `json:"states"`
@@ -25,26 +27,54 @@ type Study struct {
 	Rounds   int       `json:"rounds"` // after which the loss is taken
 	Eta      float64   `json:"eta"`
 	Masses   []float64 `json:"masses"` // that the best action of each state begins with
-	Curves   []Curve   `json:"curves"`
-	// Compared are ways to keep an actor from locking up, see [Ways].
-	Compared []Curve `json:"compared"`
 }
 
-// Curve is the losses of one actor.
-type Curve struct {
-	Actor   string            `json:"actor"`             // as text writes it
-	Weights map[string]string `json:"weights,omitempty"` // SHA-256 by training run, where there is one in the artifacts
-	// Loss [masses][problems] is ‖Q* − Q^π‖∞ / ‖Q* − Q^{π₀}‖∞ of the policy returned.
-	Loss [][]float64 `json:"loss"`
-}
-
-// Medians returns the median loss over problems at each mass.
-func (c Curve) Medians() []float64 {
-	medians := make([]float64, len(c.Loss))
-	for i, losses := range c.Loss {
-		medians[i] = stats.Median(losses)
+// Units implements experiment.Study.
+func (s *Study) Units(store *experiment.Store) (units []experiment.Unit, err error) {
+	actors, err := actors(store)
+	for _, a := range actors {
+		u := experiment.Unit{
+			Block: Block, Name: a.part + "/" + a.label, Key: rows.Key{Method: a.label, Recipe: a.part, S: int32(s.States), Family: "starved"},
+			Of: rows.Lock{Part: a.part, Actor: a.label}, Config: struct {
+				*Study
+				Part, Actor string
+			}{s, a.part, a.label},
+			Problems: s.Problems, Sample: 1, Tolerance: 1e-3, Weights: a.weights,
+		}
+		if a.load == nil {
+			u.Sample = -1
+		}
+		u.Compute = func(_ context.Context, store *experiment.Store, first int, _ *experiment.Result) (*experiment.Result, error) {
+			return s.measure(store, a, first)
+		}
+		units = append(units, u)
 	}
-	return medians
+	return units, err
+}
+
+// measure returns the losses of an actor on the first problems, all for 0, from every mass.
+func (s *Study) measure(store *experiment.Store, a actor, first int) (*experiment.Result, error) {
+	if a.load == nil {
+		return nil, fmt.Errorf("lockup: the weights of %q are not kept", a.label)
+	}
+	actor, err := a.load(store)
+	if err != nil {
+		return nil, err
+	}
+	some, r := *s, &experiment.Result{}
+	if first > 0 {
+		some.Problems = first
+	}
+	for _, mass := range s.Masses {
+		losses, err := some.Measure(actor, mass)
+		if err != nil {
+			return nil, fmt.Errorf("%w (%s, mass %g)", err, a.label, mass)
+		}
+		for i, v := range losses {
+			r.Locks = append(r.Locks, rows.Lock{Part: a.part, Actor: a.label, Mass: mass, Problem: int32(i), Loss: v})
+		}
+	}
+	return r, nil
 }
 
 // Draw returns the study's problems with a mass: those of its root, of family random,
@@ -107,42 +137,3 @@ func (s *Study) Measure(actor control.Actor, mass float64) ([]float64, error) {
 	}
 	return losses, nil
 }
-
-// Curve measures an actor at every mass.
-func (s *Study) Curve(a Named) (Curve, error) {
-	c := Curve{Actor: a.Label, Weights: a.Weights}
-	for _, mass := range s.Masses {
-		losses, err := s.Measure(a.Actor, mass)
-		if err != nil {
-			return c, fmt.Errorf("%w (%s, mass %g)", err, a.Label, mass)
-		}
-		c.Loss = append(c.Loss, losses)
-	}
-	return c, nil
-}
-
-// Path is where the study lies in a folder of artifacts, beside the presets.
-func Path(artifacts string) string { return filepath.Join(artifacts, "lockup", "lockup.json") }
-
-// Read reads a file that Write wrote. It returns an error if its curves do not fit its
-// masses and problems.
-func Read(path string) (*Study, error) {
-	s := &Study{}
-	if err := artifact.ReadJSON(path, s); err != nil {
-		return nil, err
-	}
-	for _, c := range slices.Concat(s.Curves, s.Compared) {
-		if len(c.Loss) != len(s.Masses) {
-			return nil, fmt.Errorf("lockup: %s: %s has losses at %d masses, want %d", path, c.Actor, len(c.Loss), len(s.Masses))
-		}
-		for _, losses := range c.Loss {
-			if len(losses) != s.Problems {
-				return nil, fmt.Errorf("lockup: %s: %s has %d losses at a mass, want %d", path, c.Actor, len(losses), s.Problems)
-			}
-		}
-	}
-	return s, nil
-}
-
-// Write writes the study as JSON.
-func (s *Study) Write(path string) error { return artifact.WriteJSON(path, s, " ") }

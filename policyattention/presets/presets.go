@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/equal"
 	"icrl/policyattention/experiment"
+	"icrl/policyattention/lockup"
 	"icrl/policyattention/method/all"
 )
 
@@ -28,7 +31,10 @@ func Find(name string) (experiment.Preset, error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return p, fmt.Errorf("presets: %s: %w", name, err)
 	}
-	return p.With(&experiment.PaperProtocol, all.Methods), nil
+	if name != "paper" {
+		return p.With(&experiment.PaperProtocol, all.Methods), nil
+	}
+	return p.With(&experiment.PaperProtocol, all.Methods, equal.Study{}, trial.Study{}, lockup.Paper()), nil
 }
 
 // Open returns the store of the preset of that name below the folder artifacts: see

@@ -66,9 +66,9 @@ var base = Row{
 }
 
 // Rows are the rows of the table.
-var Rows = rows()
+var Rows = allRows()
 
-func rows() (all []Row) {
+func allRows() (all []Row) {
 	add := func(name string, change func(*Row)) {
 		r := base
 		r.Name = name

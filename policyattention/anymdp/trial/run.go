@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -25,27 +26,23 @@ const Mixed anymdp.Readout = "network, mixed"
 const Phi = .01
 
 // Run takes a row's problems for an identity through exact PMD and the read-outs of a
-// network, and scores them at all horizons. The first problems are those of which done has
-// the losses already; keep is given all losses whenever [together] more are known, and an
-// error of it ends the run.
-func (r Row) Run(root, identity uint64, forward anymdp.Forward, done []Losses, keep func([]Losses) error) ([]Losses, error) {
+// network, and scores them at horizons.
+func (r Row) Run(ctx context.Context, root, identity uint64, forward anymdp.Forward, horizons []int) (all []Losses, err error) {
 	problems, err := r.Draw(root, identity)
 	if err != nil {
 		return nil, err
 	}
-	for len(done) < len(problems) {
-		from, to := len(done), min(len(done)+together, len(problems))
-		some, err := r.run(problems[from:to], from, forward, Horizons)
+	for from := 0; from < len(problems); from += together {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		some, err := r.run(problems[from:min(from+together, len(problems))], from, forward, horizons)
 		if err != nil {
 			return nil, err
 		}
-		if done = append(done, some...); keep != nil {
-			if err := keep(done); err != nil {
-				return nil, err
-			}
-		}
+		all = append(all, some...)
 	}
-	return done[:len(problems)], nil
+	return all, nil
 }
 
 // together is how many problems share the network's calls.

@@ -1,5 +1,5 @@
-// Package all lists the methods of the paper and of this repository. Without a line here a
-// method's folder can be removed.
+// Package all lists the methods of the paper and of this repository, and the rows of its Table 1. Without
+// its lines here a baseline's folder can be removed.
 package all
 
 import (
@@ -7,13 +7,15 @@ import (
 
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
+	"icrl/policyattention/capability"
 	"icrl/policyattention/field/s5rl"
+	"icrl/policyattention/field/wang"
+	"icrl/policyattention/field/xie"
 	"icrl/policyattention/method"
 	"icrl/policyattention/method/policyattention"
 )
 
-// Methods are all methods, in the order of tables. A method that deploys nothing is exact policy
-// mirror descent.
+// Methods are all methods, in the order of tables. One that deploys nothing is exact policy mirror descent.
 var Methods = method.Registry(slices.Concat(
 	policyattention.Methods,
 	[]method.Method{lianglai.Method},
@@ -21,3 +23,14 @@ var Methods = method.Registry(slices.Concat(
 	[]method.Method{s5rl.Method},
 	[]method.Method{{Name: "exact-pmd", Label: "exact PMD", Untrained: true}},
 ))
+
+// Systems are the rows of the paper's Table 1, and one for S5RL, which is in its text alone. Wang et al. and
+// Xie et al. evaluate policies and return none, so they are not among the methods.
+var Systems = []capability.System{
+	wang.System,
+	xie.System,
+	lianglai.System,
+	distill.System,
+	s5rl.System,
+	policyattention.System,
+}
