@@ -51,14 +51,9 @@ func (l *Loop) compute(key rows.Key) func(context.Context, *Store, int, *Result)
 		if l.block.Kind == stepSizes {
 			return r, l.tuned(r, key, problems, trajectories)
 		}
-		learned := trajectories[0].Q != nil && l.learnsCritic()
 		for i, t := range trajectories {
 			for _, k := range l.Kept {
-				p := rows.Policy{Key: key, Problem: int32(i), Round: int32(k), Policy: flat(t.Policies[k])}
-				if learned && k < len(t.Q) && len(l.Tabled) == 0 {
-					p.Q = flat(t.Q[k])
-				}
-				r.Policies = append(r.Policies, p)
+				r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: int32(i), Round: int32(k), Policy: flat(t.Policies[k])})
 			}
 		}
 		if err := l.followed(problems, trajectories); err != nil {
@@ -101,17 +96,6 @@ func (l *Loop) run(s *Store, problems []mdp.Problem, stored *Result) ([]control.
 	}
 	trajectories, err := recorder.Replay(problems, l.Rounds, choices, network)
 	return trajectories, choices, err
-}
-
-// learnsCritic reports whether the critic is another than the exact one, so that its
-// tables do not follow from the policies.
-func (l *Loop) learnsCritic() bool {
-	parts, ok := l.Deployment.(method.Separable)
-	if !ok {
-		return false
-	}
-	_, critic := parts.Parts()
-	return critic != nil
 }
 
 // followed gives trajectories without critic tables those that the exact

@@ -180,9 +180,10 @@ func (m *merge) unit(u Unit, weights map[string]string) error {
 		if chosen != nil && (!same(result.Tables, found.Tables) || string(r.Notes) != string(chosen.Notes)) {
 			return fmt.Errorf("experiment: %s: two folders hold different results: %w", u.Path(), ErrConflict)
 		}
-		for file, digest := range r.Weights {
-			if want, ok := weights[file]; ok && want != digest {
-				return fmt.Errorf("experiment: %s was evaluated with weights %.12s of %s, the merged ones are %.12s: %w", u.Path(), digest, file, want, ErrConflict)
+		for _, w := range u.Weights {
+			name := w.Training.Name()
+			if want, ok := weights[name+"/"+weightsFile(w.Training, w.Step)]; ok && want != r.Weights[name] {
+				return fmt.Errorf("experiment: %s was evaluated with weights %.12s of %s, the merged ones are %.12s: %w", u.Path(), r.Weights[name], name, want, ErrConflict)
 			}
 		}
 		if chosen == nil || sortable(r) < sortable(*chosen) {

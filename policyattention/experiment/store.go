@@ -47,7 +47,7 @@ type Record struct {
 	Family   string            `json:"family,omitempty"`
 	Hash     string            `json:"hash"` // SHA-256 of the configuration
 	Config   json.RawMessage   `json:"config"`
-	Weights  map[string]string `json:"weights,omitempty"` // SHA-256 of those used, by training run, or with its step
+	Weights  map[string]string `json:"weights,omitempty"` // SHA-256 of those used, by training run
 	Notes    json.RawMessage   `json:"equal,omitempty"`   // what a study chose and counted
 	Produced artifact.Produced `json:"produced"`
 	Cost     artifact.Cost     `json:"cost"`
@@ -277,7 +277,7 @@ func (s *Store) describe(u Unit) (r Record, err error) {
 	return r, err
 }
 
-// weights returns the SHA-256 of the weights that a unit uses, by file.
+// weights returns the SHA-256 of the weights that a unit uses, by training run.
 func (s *Store) weights(u Unit) (map[string]string, error) {
 	digests := map[string]string{}
 	for _, w := range u.Weights {
@@ -285,7 +285,7 @@ func (s *Store) weights(u Unit) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		digests[t.Name+"/"+weightsFile(w.Training, w.Step)] = t.Weights[weightsFile(w.Training, w.Step)]
+		digests[t.Name] = t.Weights[weightsFile(w.Training, w.Step)]
 	}
 	return digests, nil
 }

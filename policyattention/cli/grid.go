@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -18,15 +18,15 @@ type gridCmd struct {
 	Count  gridCountCmd  `cmd:"" help:"Print the number of tasks."`
 	Run    gridRunCmd    `cmd:"" help:"Do one task; at once if it is done. Exit code 0: it is done. 4 or a signal: run it again. Anything else: it failed for good."`
 	Status gridStatusCmd `cmd:"" help:"List the tasks with their states. Exit code 0 if all are done, 1 if any failed for good, else 4."`
-	Merge  gridMergeCmd  `cmd:"" help:"Copy results from other folders of artifacts; refuses results that contradict each other."`
+	Merge  gridMergeCmd  `cmd:"" help:"Put results together into one file of rows a block, those of other folders of artifacts too; refuses results that contradict each other."`
 }
 
-func (g *globals) tasks() (*experiment.Store, []experiment.Task, error) {
-	store, err := g.open()
+func (g *globals) tasks(e execution) (*experiment.Store, []experiment.Task, error) {
+	store, err := g.open(running, e)
 	if err != nil {
 		return nil, nil, err
 	}
-	tasks, err := store.Preset.Tasks()
+	tasks, err := store.Tasks()
 	return store, tasks, err
 }
 
@@ -35,7 +35,7 @@ type gridCountCmd struct {
 }
 
 func (c gridCountCmd) Run(g *globals) error {
-	_, tasks, err := g.tasks()
+	_, tasks, err := g.tasks(execution{})
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,7 @@ func (c gridCountCmd) Run(g *globals) error {
 }
 
 type gridRunCmd struct {
+	execution
 	Index int `arg:"" help:"Number of the task, from 0; see 'policyattention plan'."`
 }
 
@@ -62,12 +63,12 @@ type ran struct {
 }
 
 func (r gridRunCmd) Run(ctx context.Context, g *globals) error {
-	store, tasks, err := g.tasks()
+	store, tasks, err := g.tasks(r.execution)
 	if err != nil {
 		return err
 	}
 	if r.Index < 0 || r.Index >= len(tasks) {
-		return fmt.Errorf("%w: no task %d, preset %s has tasks 0 to %d", errUsage, r.Index, g.Preset, len(tasks)-1)
+		return fmt.Errorf("%w: no task %d, preset %s has tasks 0 to %d", errUsage, r.Index, store.Preset.Name, len(tasks)-1)
 	}
 	task := tasks[r.Index]
 	if task.Training != nil {
@@ -105,7 +106,7 @@ var (
 )
 
 func (gridStatusCmd) Run(g *globals) error {
-	store, tasks, err := g.tasks()
+	store, tasks, err := g.tasks(execution{})
 	if err != nil {
 		return err
 	}
@@ -145,18 +146,18 @@ func (gridStatusCmd) Run(g *globals) error {
 }
 
 type gridMergeCmd struct {
-	Folder []string `arg:"" help:"Folders of artifacts to take results from." type:"existingdir"`
+	Folder []string `arg:"" optional:"" help:"Other folders of artifacts to take results from." type:"existingdir"`
 }
 
 func (m gridMergeCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open()
+	store, err := g.open(running, execution{})
 	if err != nil {
 		return err
 	}
-	copied, err := store.Merge(ctx, m.Folder)
+	put, err := store.Merge(ctx, m.Folder...)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(g.out, "%d results copied to %s\n", copied, store.Root())
+	_, err = fmt.Fprintf(g.out, "%d results put into %s\n", put, store.Root())
 	return err
 }

@@ -1,0 +1,229 @@
+// Package cli is the command policyattention as a library: a program of one's own, with its own
+// presets and methods, calls Main and has all of it.
+//
+//	func main() { cli.Main(preset.With(&experiment.PaperProtocol, append(all.Methods, own))) }
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"icrl/policyattention/artifact"
+	"icrl/policyattention/backend"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/method/policyattention"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/presets"
+	"icrl/policyattention/results"
+	"icrl/policyattention/train"
+)
+
+// Exit codes.
+const (
+	exitFailure       = 1
+	exitUsage         = 2
+	exitDiscrepancies = 3
+	exitInterrupted   = 4 // retryable, the only one that is
+	exitNoBackend     = 5
+	exitUncertain     = 6
+)
+
+const description = `Experiments of the paper PolicyAttention.
+
+Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted or short of disk, memory or the like (call again: what was being trained is saved and continues), 5 the backend asked for is not there, 6 solve's exact solution is uncertain by more than 1e-9.`
+
+type globals struct {
+	Artifacts string `help:"Folder of the artifacts." default:"artifacts" type:"path"`
+	Preset    string `help:"Scale: ${presets}, or a JSON file of one's own. Without it paper to read, quick to run." placeholder:"NAME|FILE"`
+	Backend   string `help:"xla:cpu, xla:cuda or go; without it GOMLX_BACKEND, then the best there is." placeholder:"NAME"`
+	JSON      bool   `help:"Print JSON for machines."`
+
+	out, errors io.Writer
+	own         []experiment.Preset
+}
+
+// execution is how training is carried out; results agree to rounding.
+type execution struct {
+	StepsPerCall int `help:"Optimizer steps that a call of the device makes; many are for GPUs." default:"1" placeholder:"N"`
+	Together     int `help:"Training runs of one shape to make at once in one process, for GPUs." default:"1" placeholder:"N"`
+	Devices      int `help:"Devices to share the examples of a batch out to." default:"1" placeholder:"N"`
+}
+
+type command struct {
+	globals
+	Plan      planCmd      `cmd:"" help:"List the training runs and evaluations of the preset, what is done, and estimated costs."`
+	Train     trainCmd     `cmd:"" help:"Train what is missing; an interrupted run continues where it was."`
+	Evaluate  evaluateCmd  `cmd:"" help:"Evaluate, training what it needs."`
+	Try       tryCmd       `cmd:"" help:"Train a variation and print it beside the plain recipe and exact PMD."`
+	Grid      gridCmd      `cmd:"" help:"Do the work of the preset by number, as the processes of a cluster do."`
+	Reproduce reproduceCmd `cmd:"" help:"Train and evaluate everything of the preset, then print the tables."`
+	Table     tableCmd     `cmd:"" help:"Print tables, the paper's by number."`
+	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG, the paper's by number."`
+	Claims    claimsCmd    `cmd:"" help:"Hold the numbers that the paper prints against the rows."`
+	Document  documentCmd  `cmd:"" help:"Write the tables between the markers of documents again."`
+	Lockup    lockupCmd    `cmd:"" help:"Print the losses from starts that leave the best actions little mass."`
+	Verify    verifyCmd    `cmd:"" help:"Compute rows again from weights and seeds, and compare."`
+	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
+	Field     fieldCmd     `cmd:"" help:"The systems that the paper is set beside: its Table 1, and two of them trained."`
+	Any       anyCmd       `cmd:"" help:"The actor for any MDP."`
+	Version   versionCmd   `cmd:"" help:"Print versions of the program and of what computes."`
+}
+
+// Main is the command with presets besides the built-in ones. It does not return.
+func Main(own ...experiment.Preset) { os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr, own...)) }
+
+// Run executes one command line and returns its exit code.
+func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (code int) {
+	var c command
+	c.out, c.errors, c.own = stdout, stderr, own
+	exited := false
+	names := slices.Clone(presets.Names)
+	for _, p := range own {
+		names = append(names, p.Name)
+	}
+	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
+		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.Vars{
+			"presets": strings.Join(names, ", "), "span": fmt.Sprint(pmd.SuggestedSpan), "settings": strings.Join(policyattention.Settings(), ", "),
+			"tables": strings.Join(results.TableNames(), ", "), "figures": strings.Join(results.FigureNames(), ", "),
+		},
+		kong.Exit(func(n int) { exited, code = true, n }))
+	if err != nil {
+		fmt.Fprintln(stderr, "policyattention:", err)
+		return exitFailure
+	}
+	command, err := parser.Parse(args)
+	if exited {
+		return code // --help
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "policyattention: %v (policyattention --help lists what there is)\n", err)
+		return exitUsage
+	}
+	if err := backend.Check(c.Backend); err != nil {
+		fmt.Fprintln(stderr, "policyattention: --backend:", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	command.BindTo(ctx, (*context.Context)(nil))
+	if err := command.Run(); err != nil {
+		fmt.Fprintln(stderr, "policyattention:", err)
+		return exitCode(err)
+	}
+	return 0
+}
+
+func exitCode(err error) int {
+	var worker *exec.ExitError
+	switch {
+	case errors.Is(err, errUsage):
+		return exitUsage
+	case errors.Is(err, experiment.ErrDiscrepancies):
+		return exitDiscrepancies
+	case artifact.Passing(err), errors.Is(err, errTasksLeft):
+		return exitInterrupted
+	case errors.Is(err, backend.ErrNoPlugin):
+		return exitNoBackend
+	case errors.Is(err, errUncertain):
+		return exitUncertain
+	case errors.As(err, &worker) && slices.Contains([]int{exitInterrupted, exitNoBackend}, worker.ExitCode()):
+		return worker.ExitCode() // workers are this command
+	}
+	return exitFailure
+}
+
+var errUsage = errors.New("wrong usage")
+
+// preset returns the preset that is asked for: one of the caller's own, a built-in one, or a file.
+func (g *globals) preset(unsaid string) (experiment.Preset, error) {
+	name := cmp.Or(g.Preset, unsaid)
+	g.Preset = name
+	for _, p := range g.own {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	if !strings.HasSuffix(name, ".json") {
+		p, err := presets.Find(name)
+		if err != nil {
+			err = fmt.Errorf("%w: --preset: %w", errUsage, err)
+		}
+		return p, err
+	}
+	base, err := presets.Find("quick")
+	if err != nil {
+		return base, err
+	}
+	base.Limits, base.Snapshots = nil, nil
+	if len(g.own) > 0 {
+		base.Methods = g.own[0].Methods
+	}
+	return experiment.ReadPreset(name, base)
+}
+
+// reading and running are the presets of commands that are told none.
+const reading, running = "paper", "quick"
+
+func (g *globals) open(unsaid string, e execution) (*experiment.Store, error) {
+	p, err := g.preset(unsaid)
+	if err != nil {
+		return nil, err
+	}
+	return g.store(p, e)
+}
+
+func (g *globals) store(p experiment.Preset, e execution) (*experiment.Store, error) {
+	store, err := p.Open(g.Artifacts, g.Backend)
+	if err != nil {
+		return nil, err
+	}
+	if e.StepsPerCall < 0 || e.Together < 0 || e.Devices < 0 {
+		return nil, fmt.Errorf("%w: --steps-per-call %d, --together %d, --devices %d: want each ≥ 1", errUsage, e.StepsPerCall, e.Together, e.Devices)
+	}
+	store.Execution = train.Execution{StepsPerCall: max(1, e.StepsPerCall), Devices: max(1, e.Devices)}
+	return store, nil
+}
+
+// print writes a value as JSON.
+func (g *globals) print(v any) error { return json.NewEncoder(g.out).Encode(v) }
+
+type versionCmd struct{}
+
+// Run prints the version of the program, and those of the modules and tools that results depend on.
+func (versionCmd) Run(g *globals) error {
+	m := artifact.Machine(nil)
+	version := "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		version = cmp.Or(info.Main.Version, version)
+	}
+	if g.JSON {
+		return g.print(struct {
+			Version string `json:"version"`
+			artifact.Produced
+		}{version, m})
+	}
+	_, err := fmt.Fprintf(g.out, "policyattention %s, %s %s, %s\n", version, m.Go, m.Platform, m.CPU)
+	for _, path := range slices.Sorted(func(yield func(string) bool) {
+		for path := range m.Modules {
+			if !yield(path) {
+				return
+			}
+		}
+	}) {
+		fmt.Fprintln(g.out, path, m.Modules[path])
+	}
+	return err
+}
