@@ -109,38 +109,16 @@ func TestTeacherImprovesAndRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var score Score
-	if err := score.run(c, p, scales); err != nil {
+	losses, err := Score(c, c.Steps, c.Start, p, scales)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if loss := score.Loss; !(loss[1] < loss[0] && loss[0] < 0.5) { // .22 and .12 in the harness at S=8
-		t.Errorf("median losses at T=20, 40 are %v", loss)
+	var loss [2]float64 // medians at S=8 in the harness are .22 and .12
+	for i, l := range losses {
+		loss[i/len(p)] += l.Loss / float64(len(p))
 	}
-}
-
-// A score's numbers, by hand: of 101 losses 0, .01, …, 1 in any order, and one outlier.
-func TestScoreTails(t *testing.T) {
-	var score Score
-	for i := range 2 {
-		losses := make([]float64, 101)
-		for j := range losses {
-			losses[j] = float64((37*j+50)%101) / 100
-		}
-		if i == 1 {
-			losses[slices.Index(losses, 1)] = 11
-		}
-		score.Take(losses)
-	}
-	for _, x := range []struct {
-		name string
-		got  []float64
-		want [2]float64
-	}{{"median", score.Loss, [2]float64{.5, .5}}, {"mean", score.Mean, [2]float64{.5, .5 + 10./101}}, {"99th percentile", score.P99, [2]float64{.99, .99}}, {"worst", score.Worst, [2]float64{1, 11}}} {
-		for i, want := range x.want {
-			if math.Abs(x.got[i]-want) > 1e-15 {
-				t.Errorf("%s is %v, want %v", x.name, x.got[i], want)
-			}
-		}
+	if !(loss[1] < loss[0] && loss[0] < 0.5) {
+		t.Errorf("mean losses at T=20, 40 are %v", loss)
 	}
 }
 
@@ -158,25 +136,19 @@ func TestDivergenceIsAnError(t *testing.T) {
 
 func TestTune(t *testing.T) {
 	p := problems(t, 4, 3, 8)
-	scores, err := Tune(p, OneHot, 1, Grid{Starts: []Start{Initial}, Alphas: []float64{0.01, 16, 5000}, Betas: []float64{0.2, 0.4}})
+	losses, err := Tune(p, OneHot, 1, Grid{Starts: []Start{Initial}, Alphas: []float64{0.01, 16, 5000}, Betas: []float64{0.2, 0.4}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(scores) != 6 || scores[3].StepSizes != (StepSizes{Alpha: 16, Beta: 0.4}) {
-		t.Fatalf("scores are %+v", scores)
+	if len(losses) != 6*2*8 || losses[3*16].Alpha != 16 || losses[3*16].Beta != .4 {
+		t.Fatalf("%d losses, %+v", len(losses), losses[3*16])
 	}
-	best, inside, err := Best(scores)
-	if err != nil {
-		t.Fatal(err)
+	mean := map[float64]float64{}
+	for _, l := range losses {
+		mean[l.Alpha] += l.Loss
 	}
-	if best.Alpha != 16 {
-		t.Errorf("best is %+v among %+v", best, scores)
-	}
-	if inside { // two values of β have no inside
-		t.Error("an edge of the grid counts as inside")
-	}
-	if _, _, err := Best(nil); err == nil {
-		t.Error("a best of nothing")
+	if !(mean[16] < mean[.01] && mean[16] < mean[5000]) {
+		t.Errorf("losses by α: %v, want the least at 16", mean)
 	}
 	if _, err := Tune(p, OneHot, 1, Grid{}); err == nil {
 		t.Error("an empty grid passed")

@@ -12,11 +12,11 @@ import (
 
 	"icrl/internal/usage"
 	"icrl/policyattention/artifact"
+	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
-	"icrl/policyattention/method/all"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 )
@@ -168,17 +168,15 @@ func Axes() []Axis {
 			return c
 		}), 1, 2, 4, 6, 12),
 	}
-	for _, m := range all.Methods {
-		if g := m.Growth; g != nil {
-			list = append(list, axis(g.Name, g.Axis, g.Unit, g.Budget, func(b compute.Backend, x int) (func() error, func(), error) {
-				job, err := Job(m, g.Recipe, 1, g.Limits(x))
-				if err != nil {
-					return nil, nil, err
-				}
-				return session(b, job)
-			}, g.X...))
+	// One sequence a step, at the shape of the recipe with the longest context, of which only so much
+	// is used.
+	list = append(list, axis("distillation training", "context", "a sequence", 40_000*128, func(b compute.Backend, x int) (func() error, func(), error) {
+		job, err := Job(distill.Method, "first", 1, method.Limits{"context": x, "batch": 1, "histories": 10})
+		if err != nil {
+			return nil, nil, err
 		}
-	}
+		return session(b, job)
+	}, 50, 100, 200, 400))
 	return append(list,
 		axis("actor training, all runs", "identities", "a step of each", steps, identities, 1, 2, 4),
 		axis("exact solution", "S", "an MDP", 64, solution, 2, 4, 8, 16, 32, 64),

@@ -5,26 +5,46 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
 
-// raceRow is an optimizer step of a method that says how it is raced. Its number is its loss.
+// Race says how the training of a network is timed beside programs in other languages.
+type Race struct {
+	Label    string
+	Training method.Shared
+	States   int
+	Arrays   []string // what those programs call the arrays of the data
+	// How many steps' losses are compared first, and how many steps a program makes in one call
+	// that makes several.
+	Steps, Calls int
+}
+
+// races are those of the baselines. The arrays are those of all histories on end, each
+// [Histories·Length, 1]: previous actions (−1 for none), rewards, states and actions. Batches are
+// where in them windows begin. A step takes seconds, and gigabytes in some programs, so that a few
+// have to do.
+var races = []Race{{
+	Label: "Algorithm Distillation", Training: distill.Paper(1, 8), States: 8, Arrays: []string{"previous", "reward", "state", "action"}, Steps: 6, Calls: 2,
+}}
+
+// raceRow is an optimizer step of a race. Its number is its loss.
 type raceRow struct {
-	*method.Race
+	Race
 	name string
 	job  train.Job
 }
 
-// race returns the row of a method. It panics where the method's own training is not valid, or
+// row returns the row of a race. It panics where its training is not valid, or
 // not of a network of package transformer.
-func race(m method.Method) Row {
-	run, err := m.Race.Training.In("", nil)
+func (r Race) row() Row {
+	run, err := r.Training.In("", nil)
 	if err != nil {
-		panic(fmt.Errorf("bench: %s: %w", m.Label, err))
+		panic(fmt.Errorf("bench: %s: %w", r.Label, err))
 	}
-	return raceRow{m.Race, fmt.Sprintf("%s S=%d", m.Label, m.Race.States), run.Job}
+	return raceRow{r, fmt.Sprintf("%s S=%d", r.Label, r.States), run.Job}
 }
 
 func (r raceRow) Name() string { return r.name }
@@ -36,9 +56,9 @@ func (r raceRow) FLOPs() float64 {
 	return 3 * float64(r.job.Examples*r.job.Tokens) * (linear + attention)
 }
 
-func (r raceRow) Parity() int { return r.Race.Parity }
+func (r raceRow) Parity() int { return r.Race.Steps }
 
-func (r raceRow) Scan() int { return r.Race.Scan }
+func (r raceRow) Scan() int { return r.Race.Calls }
 
 func (r raceRow) Identities() int { return 1 }
 

@@ -9,7 +9,6 @@ import (
 	"icrl/internal/safetensors"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/method/all"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -53,17 +52,14 @@ func TrainingRows() []TrainingRow {
 	return append(rows, TrainingRow{"critic S=8", train.Standard(train.Critic, train.Plain(), 1, 8)})
 }
 
-// Rows returns the rows of the comparison: those of training, those of methods that say how
-// they are raced, and then the closed loop at S = 4 and 8.
+// Rows returns the rows of the comparison: those of training, those of races, and then the closed loop at S = 4 and 8.
 func Rows() []Row {
 	var rows []Row
 	for _, r := range TrainingRows() {
 		rows = append(rows, r)
 	}
-	for _, m := range all.Methods {
-		if m.Race != nil {
-			rows = append(rows, race(m))
-		}
+	for _, r := range races {
+		rows = append(rows, r.row())
 	}
 	for _, s := range []int{4, 8} {
 		rows = append(rows, loopRow{train.Standard(train.Proximal, train.Plain(), 1, s)})

@@ -2,25 +2,20 @@ package equal
 
 import (
 	"math"
-	"os"
-	"path/filepath"
-	"reflect"
-	"strings"
 	"testing"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/reference"
-	"icrl/policyattention/seed"
-	"icrl/policyattention/stats"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/transformer"
 )
 
 func networks(t *testing.T) *Networks {
 	t.Helper()
-	return testkit.Must(Open("../../artifacts", ""))(t)
+	base := experiment.Preset{}.With(&experiment.PaperProtocol, all.Methods)
+	paper := testkit.Must(experiment.ReadPreset("../presets/paper.json", base))(t)
+	return &Networks{testkit.Must(paper.Open("../../artifacts", ""))(t)}
 }
 
 // starts returns the values at which the search begins.
@@ -69,7 +64,7 @@ func TestRootsAreDisjoint(t *testing.T) {
 		for _, r := range []uint64{size.Evaluation, size.Oracle, size.HeldOut, size.Calibration, size.Qualification} {
 			seen[r] = "the protocol"
 		}
-		for _, r := range append(size.Runs, size.More...) {
+		for _, r := range size.Runs {
 			seen[r.Model], seen[r.Task] = "the protocol", "the protocol"
 		}
 	}
@@ -245,160 +240,5 @@ func TestBegun(t *testing.T) {
 		if loss != other.Loss[0][h] {
 			t.Errorf("T = %d: loss %v, %v from π₀ uniform", Horizons[h], loss, other.Loss[0][h])
 		}
-	}
-}
-
-// A question of one's own: another number of transitions and family. Certainty equivalence
-// has nothing to choose, and its answer is its run on the evaluation problems.
-func TestAnswer(t *testing.T) {
-	q := Question{States: 8, Condition: Condition{Information: Generative, N: 30}, Family: mdp.SparseRewards, Problems: 4, Methods: []string{"certainty-equivalence", "q-learning"}}
-	rows, err := q.Answer(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.SparseRewards.Draw(Roots[8].Evaluation, 8, Actions, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trajectories, err := reference.Agents{Source: reference.Generative{N: 30, Root: Roots[8].Samples}, Root: Roots[8].Samples, New: func(x reference.Told) (reference.Agent, error) {
-		return reference.CertaintyEquivalence(x, 0)
-	}}.Run(problems, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scale, err := control.NewScale(problems[3])
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := scale.Loss(trajectories[3].Policies[20])
-	if err != nil || rows[0].At(20)[0][3] != want || rows[0].Use[6].Transitions != 1200 {
-		t.Errorf("loss %v and %v transitions, want %v and 1200, %v", rows[0].At(20)[0][3], rows[0].Use[6].Transitions, want, err)
-	}
-	if rows[1].Tuning.Evaluations < 5 {
-		t.Errorf("Q-learning tried %d settings", rows[1].Tuning.Evaluations)
-	}
-	for _, wrong := range []Question{{States: 8, Condition: Condition{Information: Generative, N: 30}, Family: mdp.Random, Problems: 4, Methods: []string{"decoder"}}, {States: 8, Condition: Condition{Information: Window, N: 0}, Family: mdp.Random, Problems: 4}} {
-		if _, err := wrong.Answer(nil); err == nil {
-			t.Errorf("%+v was answered", wrong)
-		}
-	}
-}
-
-// made returns evidence with random losses for every row of the plan.
-func made() *Evidence {
-	e := protocol()
-	for i, row := range Plan() {
-		m, _ := Find(row.Information, row.Method) // of the plan
-		rng := seed.New(uint64(i), "made")
-		row.Tuning, row.Use = &Tuning{Score: rng.Float64()}, make([]Use, len(Horizons))
-		for range m.runs(row.Condition) {
-			var run [][]float64
-			for range Problems {
-				losses := make([]float64, len(Horizons))
-				for h := range losses {
-					losses[h] = math.Round(1e5*rng.Float64()) / 1e5
-				}
-				run = append(run, losses)
-			}
-			row.Losses = append(row.Losses, run)
-		}
-		e.Rows = append(e.Rows, row)
-	}
-	return e
-}
-
-// Evidence is read as it was written, and not when it has been changed.
-func TestEvidence(t *testing.T) {
-	folder := t.TempDir()
-	e := made()
-	if err := e.write(folder); err != nil {
-		t.Fatal(err)
-	}
-	read, err := Read(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(read.Rows) != len(e.Rows) {
-		t.Fatalf("%d rows, want %d", len(read.Rows), len(e.Rows))
-	}
-	for i, row := range read.Rows {
-		if row.Name() != e.Rows[i].Name() || len(row.Losses) != len(e.Rows[i].Losses) || row.Losses[0][63][6] != e.Rows[i].Losses[0][63][6] {
-			t.Errorf("row %d is not as it was written", i)
-		}
-	}
-	path := filepath.Join(folder, lossesFile)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b[len(b)/2] ^= 1
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Read(folder); err == nil || !strings.Contains(err.Error(), "SHA-256") {
-		t.Errorf("changed losses: %v", err)
-	}
-	if wrong, _, err := Verify(nil, folder); err != nil || len(wrong) != 1 {
-		t.Errorf("changed losses verify as %q, %v", wrong, err)
-	}
-}
-
-// A lead is the sum of its parts, and they are the means of the two-way table that its own
-// differences make.
-func TestLeadsAddUp(t *testing.T) {
-	e := made()
-	leads, err := e.Leads(8, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range leads {
-		if sum := l.Update.Value + l.Information.Value + l.Tuning.Value; math.Abs(sum-l.Lead.Value) > 1e-12 {
-			t.Errorf("%s: parts add up to %v, the lead is %v", l.Row.Method, sum, l.Lead.Value)
-		}
-		update := l.UpdateWalk.Value
-		if l.TwoWay {
-			update = (l.UpdateWalk.Value + l.UpdateModel.Value) / 2
-		}
-		if math.Abs(l.Update.Value-update) > 1e-12 {
-			t.Errorf("%s: update %v, from the table %v", l.Row.Method, l.Update.Value, update)
-		}
-		if l.Lead.Lo > l.Lead.Value || l.Lead.Hi < l.Lead.Value {
-			t.Errorf("%s: %+v lies outside its interval", l.Row.Method, l.Lead)
-		}
-	}
-	if len(leads) != 7 { // of the registry three, and four references
-		t.Errorf("%d leads, want 7", len(leads))
-	}
-	comparisons, err := e.Compare(16, 40, func(c Condition) bool { return c.N != 480 })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range comparisons {
-		if c.Row.Name() == c.Beside.Name() && (c.Difference.Lo != 0 || c.Difference.Hi != 0) {
-			t.Errorf("%s less itself is %+v", c.Row.Name(), c.Difference)
-		}
-		if mean := stats.Mean(c.Row.At(40)[0]); c.Row.N == 480 || c.Runs == 1 && math.Abs(c.Loss-mean) > 1e-12 {
-			t.Errorf("%s has the mean loss %v, want %v", c.Row.Name(), c.Loss, mean)
-		}
-	}
-}
-
-// What is stored, written again, holds the same. Its packed bytes are those of the Go that wrote it.
-func TestWriteStored(t *testing.T) {
-	e, err := Read("../../artifacts/paper/equal")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	if err := e.write(folder); err != nil {
-		t.Fatal(err)
-	}
-	again, err := Read(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again.Digest = e.Digest
-	if !reflect.DeepEqual(again, e) {
-		t.Error("what was written is not what was read")
 	}
 }

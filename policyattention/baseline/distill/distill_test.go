@@ -251,7 +251,7 @@ func TestExport(t *testing.T) {
 	c := tiny()
 	c.Batch, c.Context = 2, 21
 	path := filepath.Join(t.TempDir(), "start.safetensors")
-	testkit.Check(t, c.job().Export(path, Method.Race.Arrays, 2))
+	testkit.Check(t, c.job().Export(path, []string{"previous", "reward", "state", "action"}, 2))
 	file := testkit.Must(safetensors.ReadFile(path))(t)
 	ints := func(name string) []int32 {
 		values, _, err := safetensors.Get[int32](file, name)
@@ -312,52 +312,6 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	// An untrained network is close to uniform: log 3 = 1.10 at first.
 	if first := float64(whole.Losses[0]); first < 0.8 || first > 2.5 {
 		t.Errorf("first loss is %v", first)
-	}
-}
-
-// The beginnings of the paper's recipe are stages of one run, and of no other.
-func TestBeginnings(t *testing.T) {
-	whole := Paper(18100, 8)
-	for name, steps := range map[string]int{"full": 40_000, "full-after-500": 500, "full-after-20000": 20_000} {
-		c := testkit.Must(recipe(name, 18100, 8, baseline.StepSizes{}))(t)
-		if c.Steps != steps || c.line() == "" || c.line() != whole.line() {
-			t.Errorf("%s: %d steps, line %q; want %d and %q", name, c.Steps, c.line(), steps, whole.line())
-		}
-	}
-	for _, other := range []Config{Paper(18101, 8), Paper(18100, 16), {}} {
-		if other.line() == whole.line() {
-			t.Errorf("%+v has the same line", other)
-		}
-	}
-	tuned := whole
-	tuned.Source.Alpha = 32
-	if tuned.line() == "" || tuned.line() == whole.line() {
-		t.Errorf("another source: line %q", tuned.line())
-	}
-	for _, c := range []Config{CPU(18100, 8), whole.ShortContext()} {
-		if c.line() != "" {
-			t.Errorf("a run of minutes or hours is made in stages: %q", c.line())
-		}
-	}
-	first := FirstAttempt(18100, 8)
-	if c := testkit.Must(recipe("first-after-1000", 18100, 8, baseline.StepSizes{}))(t); c.Steps != 1000 || c.line() == "" || c.line() != first.line() || c.line() == whole.line() {
-		t.Errorf("first-after-1000: %d steps, line %q; want 1000 and %q", c.Steps, c.line(), first.line())
-	}
-	for _, name := range []string{"full-after-", "full-after-0", "full-after-40000", "full-after-x", "full-short-after-5", "first-after-20000", "cpu-after-5", "cpu-source-4-after-5"} {
-		if c, err := recipe(name, 18100, 8, baseline.StepSizes{}); err == nil {
-			t.Errorf("%s is a recipe of %d steps", name, c.Steps)
-		}
-	}
-	if whole, stage := stageOf("full-after-2500"); whole != "full" || stage != "full, 2500 of 40000 steps" {
-		t.Errorf("%q, %q", whole, stage)
-	}
-	if whole, stage := stageOf("first-after-1000"); whole != "first" || stage != "first, 1000 of 20000 steps" {
-		t.Errorf("%q, %q", whole, stage)
-	}
-	for _, name := range []string{"full", "first", "full-short", "cpu-after-5", "full-after-"} {
-		if whole, stage := stageOf(name); whole != "" || stage != "" {
-			t.Errorf("%s is part of %q, %q", name, whole, stage)
-		}
 	}
 }
 
