@@ -62,7 +62,7 @@ type execution struct {
 	Devices      int `help:"Devices to share the examples of a batch out to." default:"1" placeholder:"N"`
 }
 
-type command struct {
+type commands struct {
 	globals
 	Plan      planCmd      `cmd:"" help:"List the training runs and evaluations of the preset, what is done, and estimated costs."`
 	Train     trainCmd     `cmd:"" help:"Train what is missing; an interrupted run continues where it was."`
@@ -87,7 +87,7 @@ func Main(own ...experiment.Preset) { os.Exit(Run(os.Args[1:], os.Stdout, os.Std
 
 // Run executes one command line and returns its exit code.
 func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (code int) {
-	var c command
+	var c commands
 	c.out, c.errors, c.own = stdout, stderr, own
 	exited := false
 	names := slices.Clone(presets.Names)

@@ -3,35 +3,25 @@ package cli
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 )
 
-// digests returns what the artifacts of a folder vouch for, by folder and file.
+// digests returns those of what the artifacts of a folder hold, by file, but for what made it at what cost.
 func digests(t *testing.T, artifacts string) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(artifacts, "smoke", "*", "*", "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m artifact.Manifest
-		if err := json.Unmarshal(text, &m); err != nil {
-			t.Fatal(err)
-		}
-		for file, digest := range m.Files {
-			all[filepath.Join(filepath.Base(filepath.Dir(path)), file)] = digest
+	all, root := map[string]string{}, filepath.Join(artifacts, "smoke")
+	for _, pattern := range []string{"train/*/*", "new/*/*/*/*", "rows/*", "policies/*", "losses.parquet"} {
+		for _, path := range testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t) {
+			if filepath.Base(path) != "run.json" {
+				all[strings.TrimPrefix(path, root)] = testkit.Must(artifact.FileDigest(path))(t)
+			}
 		}
 	}
 	return all
@@ -102,8 +92,12 @@ func TestGridKilled(t *testing.T) {
 	if code, stdout, stderr := call("--artifacts", into, "--preset", "smoke", "grid", "merge", killed, plain); code != 0 || !strings.HasPrefix(stdout, "2 results") {
 		t.Errorf("merge: %d, %s %s", code, stdout, stderr)
 	}
-	if got := digests(t, into); !maps.Equal(got, want) {
-		t.Errorf("merged: %v, want %v", got, want)
+	other := t.TempDir()
+	if code, stdout, stderr := call("--artifacts", other, "--preset", "smoke", "grid", "merge", plain, killed); code != 0 {
+		t.Errorf("merge: %d, %s %s", code, stdout, stderr)
+	}
+	if got, want := digests(t, into), digests(t, other); len(got) < 4 || !maps.Equal(got, want) {
+		t.Errorf("merged in one order %v, in the other %v", got, want)
 	}
 }
 
@@ -136,12 +130,12 @@ func TestTogether(t *testing.T) {
 	for _, name := range names {
 		train(alone, "train", name)
 	}
-	train(together, append([]string{"--together", "2", "train"}, names...)...)
+	train(together, append([]string{"train", "--together", "2"}, names...)...)
 	got, want := digests(t, together), digests(t, alone)
 	if len(want) < 6 || !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if code, _, stderr := call("--together", "0", "plan"); code != exitUsage || !strings.Contains(stderr, "--together 0") {
+	if code, _, stderr := call("train", "--together", "-1"); code != exitUsage || !strings.Contains(stderr, "--together -1") {
 		t.Errorf("%d, %s", code, stderr)
 	}
 }

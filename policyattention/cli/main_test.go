@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
+	"icrl/policyattention/presets"
 	"icrl/policyattention/train"
 )
 
@@ -26,7 +28,7 @@ const asCommand = "POLICYATTENTION_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(Run(os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 // call runs a command line in this process.
 func call(args ...string) (code int, stdout, stderr string) {
 	var out, failures bytes.Buffer
-	code = run(args, &out, &failures)
+	code = Run(args, &out, &failures)
 	return code, out.String(), failures.String()
 }
 
@@ -78,7 +80,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"no command", nil, exitUsage, "expected one of"},
 		{"unknown command", []string{"frobnicate"}, exitUsage, "frobnicate"},
-		{"unknown preset", []string{"--preset", "huge", "plan"}, exitUsage, "preset"},
+		{"unknown preset", []string{"--preset", "huge", "plan"}, exitUsage, `no preset "huge"`},
 		{"no such file", []string{"solve", "--mdp", "nowhere.json"}, exitUsage, "nowhere.json"},
 		{"eta with a tail", []string{"solve", "--mdp", good, "--eta", "0.8x"}, exitUsage, "0.8x"},
 		{"bad eta", []string{"solve", "--mdp", good, "--eta", "fast"}, exitUsage, "--eta"},
@@ -92,19 +94,20 @@ func TestExitCodes(t *testing.T) {
 		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\", \"decoder\", \"any\" or a file of weights"},
 		{"workers", []string{"--artifacts", empty, "--preset", "smoke", "train", "--workers=-1"}, exitUsage, "--workers=-1"},
 		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
-		{"nothing to tabulate", []string{"--artifacts", empty, "table", "prior"}, 0, "holds no result of the preset quick"},
-		{"no growth", []string{"growth", "--file", filepath.Join(empty, "growth.json")}, exitFailure, "run 'go run ./policyattention/bench/cmd/bench growth'"},
+		{"nothing to tabulate", []string{"--artifacts", empty, "table", "3"}, exitFailure, "holds no merged result of the preset paper"},
+		{"nothing of another preset", []string{"--artifacts", empty, "--preset", "quick", "table", "3"}, exitFailure, "are of --preset paper"},
+		{"a table's beginning", []string{"--artifacts", empty, "table", "bench"}, exitUsage, `did you mean "benchmark"?`},
+		{"no such setting", []string{"--artifacts", empty, "try", "--set", "colour=7"}, exitUsage, `no setting "colour"`},
+		{"no such width", []string{"--artifacts", empty, "try", "--set", "width=wide"}, exitUsage, `setting "width=wide"`},
+		{"heads that do not divide", []string{"--artifacts", empty, "try", "--set", "width=30"}, exitUsage, "30"},
+		{"a size without seeds", []string{"--artifacts", empty, "try", "--size", "5"}, exitUsage, "S=5"},
+		{"no preset's file", []string{"--preset", "nowhere.json", "plan"}, exitFailure, "nowhere.json"},
 		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
 		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
 		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitUsage, "abacus"},
 		{"unknown backend, not needed", []string{"--backend", "abacus", "solve", "--mdp", good}, exitUsage, "abacus"},
 		{"weights of another network", []string{"--backend", "go", "solve", "--mdp", good, "--actor", filepath.Join("..", "..", "anymdp", "weights.safetensors")}, exitFailure, `not the weights that were asked for: of the configuration {"recipe":"any"`},
 		{"weights without a digest", []string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]}, exitFailure, "states no digest"},
-		{"no actor for any MDP", []string{"--artifacts", empty, "any", "table"}, exitFailure, "of --preset paper"},
-		{"nothing beside it", []string{"--artifacts", empty, "any", "beside"}, 0, "of --preset paper"},
-		{"no such method to ask", []string{"equal", "ask", "policyattention"}, exitUsage, `want one of ["pmd-mean"`},
-		{"no such family to ask about", []string{"equal", "ask", "--family", "mazes", "pmd-mean"}, exitUsage, `unknown family "mazes"`},
-		{"no transitions to ask with", []string{"equal", "ask", "--n", "0", "pmd-mean"}, exitUsage, "0 transitions"},
 		{"no plugin", []string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "any", "train"}, exitNoBackend, "nowhere"},
 		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate", "oracle"}, exitFailure, "not a directory"},
 	} {
@@ -182,14 +185,10 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor", checkpoint); code != exitFailure || !strings.Contains(stderr, "5 states") {
 		t.Errorf("a checkpoint of another size: %d, %s", code, stderr)
 	}
-	statement := filepath.Join(t.TempDir(), "statement.json")
-	if code, stdout, stderr := call(append(args, "--backend", "go", "verify", "--statement", statement, "--source", "../../..")...); code != 0 {
+	if code, stdout, stderr := call(append(args, "--backend", "go", "verify")...); code != 0 {
 		t.Errorf("verify: %d, %s %s", code, stdout, stderr)
 	}
-	if text, err := os.ReadFile(statement); err != nil || !strings.Contains(string(text), `"PASSED"`) || !strings.Contains(string(text), filepath.Base(folders[0])+"/weights.safetensors") {
-		t.Errorf("the statement: %v, %.200s", err, text)
-	}
-	if err := os.WriteFile(filepath.Join(folders[0], "loss.csv.gz"), []byte("edited"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(artifacts, "smoke", "losses.parquet"), []byte("edited"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, _ := call(append(args, "--backend", "go", "--json", "verify")...)
@@ -242,58 +241,33 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestCellsOfLongTraining names cells by how they begin: only so are those had whose
-// training takes days.
-func TestCellsOfLongTraining(t *testing.T) {
-	store, err := experiment.Open(t.TempDir(), "paper", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
+func open(t *testing.T, artifacts, preset string) *experiment.Store {
+	t.Helper()
+	return testkit.Must(presets.Open(artifacts, preset, "go"))(t)
+}
+
+// Units are named by how they begin: only so are those had whose training takes days.
+func TestUnitsOfLongTraining(t *testing.T) {
+	store := open(t, t.TempDir(), "paper")
 	for _, c := range []struct {
 		name       string
 		want, left int
 	}{
 		{"benchmark/policyattention-S8", 3, 0}, {"benchmark/policyattention-learned-critic-S8-18101", 1, 0},
-		{"benchmark/algorithm-distillation-full-S8", 3, 0}, {"ablation", 30, 0}, {"benchmark", 0, 6},
+		{"benchmark/algorithm-distillation-full-S8", 3, 0}, {"mechanism", 19, 0}, {"benchmark", 0, 6},
 	} {
 		var stderr bytes.Buffer
 		g := &globals{errors: &stderr}
-		found, err := cells(store, []string{c.name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := g.leaveLong(store, found, []string{c.name})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, cell := range kept {
-			if !strings.HasPrefix(cell.Name(), c.name) {
-				t.Errorf("%s names %s", c.name, cell.Name())
+		found := testkit.Must(units(store, []string{c.name}))(t)
+		kept := testkit.Must(g.leave(store, found, []string{c.name}, false))(t)
+		for _, u := range kept {
+			if !strings.HasPrefix(u.Path(), c.name) {
+				t.Errorf("%s names %s", c.name, u.Path())
 			}
 		}
 		left := strings.Count(stderr.String(), "algorithm-distillation-full")
 		if len(found)-len(kept) != left || left < c.left || c.left == 0 && (left > 0 || len(kept) != c.want) {
-			t.Errorf("%s: %d cells, %d left out; want %d and %d", c.name, len(kept), left, c.want, c.left)
-		}
-	}
-}
-
-func TestCellsByBlock(t *testing.T) {
-	store, err := experiment.Open(t.TempDir(), "smoke", "go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := cells(store, []string{"shift"})
-	if err != nil || len(found) != 8 {
-		t.Errorf("%d cells of the shift block, want 8: %v", len(found), err)
-	}
-	configs, err := store.Preset.Trainings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range configs {
-		if c, ok := c.(train.Config); ok && c.Objective == train.Critic && len(c.Snapshots) > 0 {
-			t.Errorf("%s keeps snapshots that nothing reads", c.Name())
+			t.Errorf("%s: %d units, %d left out; want %d and %d", c.name, len(kept), left, c.want, c.left)
 		}
 	}
 }
@@ -303,18 +277,44 @@ func TestEvaluateTrained(t *testing.T) {
 	if code, _, stderr := call("--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "evaluate", "--trained", "shift"); code != 0 {
 		t.Fatal(stderr)
 	}
-	store, err := experiment.Open(artifacts, "smoke", "go")
-	if err != nil {
+	store := open(t, artifacts, "smoke")
+	list := testkit.Must(units(store, []string{"shift"}))(t)
+	if len(list) != 8 {
+		t.Errorf("%d units of the block shift, want 8", len(list))
+	}
+	for _, u := range list {
+		_, _, err := store.Find(u)
+		if exact := u.Method == "exact-pmd"; exact != (err == nil) {
+			t.Errorf("%s: %v; without training only exact ones can be evaluated", u.Path(), err)
+		}
+	}
+}
+
+// A variation in a line is trained, killed or not, and printed beside the plain recipe.
+func TestTry(t *testing.T) {
+	artifacts := t.TempDir()
+	args := []string{"--artifacts", artifacts, "--backend", "go", "try", "--size", "4", "--seeds", "1", "--steps", "4", "--set", "mdps=4,examples=32,batch=8,width=16,hidden=16,layers=1"}
+	code, stdout, stderr := call(args...)
+	if code != 0 || !strings.Contains(stdout, "width=16") || strings.Count(stdout, "PolicyAttention") < 4 {
+		t.Fatalf("%d: %s %s", code, stdout, stderr)
+	}
+	if code, again, stderr := call(args...); code != 0 || again != stdout {
+		t.Errorf("once more: %d, %s %s", code, again, stderr)
+	}
+}
+
+// A preset of one's own is a file.
+func TestPresetFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own.json")
+	text := `{"name": "own", "steps": 4, "problems": 4, "rows": [{"block": "benchmark", "method": "exact-pmd", "sizes": [4]},
+		{"block": "benchmark", "method": "policyattention", "recipe": "plain,width=16,layers=1,mdps=4,examples=32,batch=8", "sizes": [4], "runs": 1}]}`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	list, err := cells(store, []string{"shift"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, cell := range list {
-		_, err := store.Find(cell)
-		if exact := cell.Method == experiment.ExactPMD; exact != (err == nil) {
-			t.Errorf("%s: %v; without training only exact cells can be evaluated", cell.Name(), err)
+	artifacts := t.TempDir()
+	for _, args := range [][]string{{"plan"}, {"evaluate"}, {"verify"}, {"table", "benchmark"}} {
+		if code, stdout, stderr := call(append([]string{"--artifacts", artifacts, "--backend", "go", "--preset", path}, args...)...); code != 0 {
+			t.Errorf("%v: %d, %s %s", args, code, stdout, stderr)
 		}
 	}
 }

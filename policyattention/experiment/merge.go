@@ -62,7 +62,10 @@ func (s *Store) Merge(ctx context.Context, folders ...string) (put int, err erro
 			return m.put, fmt.Errorf("experiment: %w", err)
 		}
 	}
-	os.Remove(filepath.Join(s.Root(), newFolder)) //nolint:errcheck // it may hold what is no result of the preset
+	for _, block := range m.blocks {
+		os.Remove(filepath.Join(s.Root(), newFolder, string(block))) //nolint:errcheck // it may hold what is no result of the preset
+	}
+	os.Remove(filepath.Join(s.Root(), newFolder)) //nolint:errcheck // the same
 	return m.put, nil
 }
 

@@ -47,7 +47,7 @@ func TestBundle(t *testing.T) {
 		return run(away, filepath.Join(folder, "policyattention"), append([]string{"--artifacts", artifacts, "--preset", "smoke"}, args...)...)
 	}
 	// Two runs at once, in loops on the device: as on a GPU.
-	program("--artifacts", t.TempDir(), "--backend", "xla:cpu", "--together", "2", "--steps-per-call", "4", "train", "proximal-plain-S4-14100", "proximal-plain-S4-14101")
+	program("--artifacts", t.TempDir(), "--backend", "xla:cpu", "train", "--together", "2", "--steps-per-call", "4", "proximal-plain-S4-14100", "proximal-plain-S4-14101")
 	// XLA compiles for long, so the rest is done in pure Go, and of that what one method needs.
 	testkit.Check(t, os.CopyFS(artifacts, os.DirFS(testkit.Smoke(t))))
 	left := testkit.Must(filepath.Glob(filepath.Join(artifacts, "smoke", "*", "pmd-target-*")))(t)

@@ -42,6 +42,6 @@ for w in "${what[@]}"; do
     bench) "$here/bench" device --backend "$backend" --out "$artifacts/bench" \
       ${BENCH_FLAGS:---steps-per-call "1,$steps_per_call" --together "1,$together"} ;;
     grid) "$here/policyattention" --backend "$backend" --preset "$preset" --artifacts "$artifacts" \
-      --together "$together" --steps-per-call "$steps_per_call" reproduce ;;
+      reproduce --together "$together" --steps-per-call "$steps_per_call" ;;
   esac
 done
