@@ -79,15 +79,10 @@ func (r Row) unit(c recipe.Config) experiment.Unit {
 					return nil, fmt.Errorf("trial: %w", err)
 				}
 			} else {
-				b, err := s.Backend()
+				model, err := recipe.Load(path)
 				if err != nil {
 					return nil, err
 				}
-				model, err := recipe.Load(b, path)
-				if err != nil {
-					return nil, err
-				}
-				defer model.Close()
 				forward = model.Forward
 			}
 			losses, err := some.Run(ctx, Root, c.Seed, forward, horizons)

@@ -1,6 +1,8 @@
 package policyattention
 
 import (
+	"github.com/gomlx/compute"
+
 	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/anymdp/critic/recipe"
 	"icrl/policyattention/control"
@@ -52,7 +54,8 @@ func (c *MemoryCritic) Weights() []method.Weights { return []method.Weights{meth
 
 // Critic implements method.Critic.
 func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, error) {
-	model, err := method.Load(m, method.Last(c.Training), c.Training.Network(), recipe.Load, func(m *recipe.Model) (string, int) { return m.Hash, m.Step })
+	model, err := method.Load(m, method.Last(c.Training), c.Training.Hash(),
+		func(_ compute.Backend, path string) (*recipe.Model, error) { return recipe.Load(path) }, func(m *recipe.Model) (string, int) { return m.Hash, m.Step })
 	if err != nil {
 		return nil, err
 	}
