@@ -1,3 +1,3 @@
-// Package notebooks keeps the notebooks of this folder together with the command: its test
-// checks that they call only functions that the command calls as well.
+// Package notebooks keeps the notebooks of this folder executed: its tests hold their outputs against
+// their cells and against the rows that they show.
 package notebooks

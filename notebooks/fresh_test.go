@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"icrl/policyattention/results"
 )
 
 // notebook is what the tests read of a notebook.
@@ -69,8 +72,7 @@ func data(output map[string]json.RawMessage, mime string) string {
 }
 
 // TestOutputsAreOfTheirCells holds the outputs of notebooks against the code they came from.
-// The execution of the notebooks, which make test does, compares what is computed in them, and
-// package report's tests the tables of stored evidence that they show.
+// The execution of the notebooks, which make test does, compares what is computed in them.
 func TestOutputsAreOfTheirCells(t *testing.T) {
 	for file, n := range all(t) {
 		var sources []string
@@ -82,6 +84,30 @@ func TestOutputsAreOfTheirCells(t *testing.T) {
 		digest := sha256.Sum256([]byte(strings.Join(sources, "\x00")))
 		if of := fmt.Sprintf("%x", digest[:8]); n.Metadata.Outputs.Of != of {
 			t.Errorf("%s: the outputs are those of other cells: make notebooks PRESET=paper", file)
+		}
+	}
+}
+
+var named = regexp.MustCompile(`(?m)^nb\.Show\(store\.Table\("(.*?)"\)\)$`)
+
+// Tables that cells show by name are what the rows give.
+func TestStoredTables(t *testing.T) {
+	store := results.Open("../artifacts/paper")
+	for file, n := range all(t) {
+		for i, cell := range n.Cells {
+			shown := ""
+			for _, o := range cell.Outputs {
+				shown += data(o.Data, "text/plain") + "\n"
+			}
+			for _, m := range named.FindAllStringSubmatch(strings.Join(cell.Source, ""), -1) {
+				table, err := store.Table(m[1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(shown, table.Plain()) {
+					t.Errorf("%s: the table of cell %d is stale: make notebooks PRESET=paper", file, i)
+				}
+			}
 		}
 	}
 }

@@ -55,6 +55,28 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// The figures of documents are what rows give.
+func TestDocumentedFigures(t *testing.T) {
+	files, err := filepath.Glob(root + "docs/figures/figure-*.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := paperRows(t)
+	for _, file := range files {
+		f, err := s.Figure(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "figure-"), ".svg"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := f.SVG()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != string(want) {
+			t.Errorf("%s is stale (%v): make claims", file, err)
+		}
+	}
+}
+
 var (
 	link  = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
 	path  = regexp.MustCompile("`((?:policyattention|scripts|notebooks|docs|site|wasm|artifacts)/[A-Za-z0-9_./-]+)`")

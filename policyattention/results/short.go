@@ -18,7 +18,7 @@ func (s *Store) findings() (t Table) {
 	for _, f := range [][3]string{
 		{"The learned actor follows exact PMD, which it was not shown", "mean loss / exact PMD's, S = 16, T = 20", "ratio-of-means benchmark " + actor + " s=16 t=20" + exact},
 		{"It is not exact: with more rounds some problems lock up", "the same at S = 4, T = 40", "ratio-of-means confirmation " + actor + " t=40" + exact},
-		{"The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4", "ratio-of-means confirmation method=policyattention-learned-critic t=20 / block=critics method=policyattention-sample-mean"},
+		{"The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4", "ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics method=policyattention-sample-mean"},
 		{"The factor over Liang–Lai is as the paper says", "its median loss / PolicyAttention's, S = 16, T = 20", "ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / " + actor},
 		{"Most of it is step sizes", "the same with tuned ones", "ratio benchmark method=liang-lai recipe=tuned s=16 t=20 / " + actor},
 	} {
