@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"icrl/policyattention/stats"
 )
 
 // A cell that asks for what does not exist says so and ends with status 1.
@@ -35,7 +37,9 @@ func TestRefused(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	for want, value := range map[string]any{
-		"0.0123": 0.012345, "1.23e-05": 1.2345e-5, "3": 3.0, "1.23e+06": 1.23e6, "yes": true, "[0.500 0.250]": []float64{.5, .25}, "text": "text", "123": 123.4,
+		"0.0123": 0.012345, "1.23e-05": 1.2345e-5, "3": 3.0, "1.23e+06": 1.23e6, "yes": true,
+		"[0.500 0.250]": []float64{.5, .25}, "text": "text", "1.05 [0.900, " +
+			"1.20]": stats.Estimate{Value: 1.05, Lo: .9, Hi: 1.2}, "123": 123.4,
 	} {
 		if got := Format(value); got != want {
 			t.Errorf("Format(%v) = %q, want %q", value, got, want)

@@ -336,7 +336,8 @@ func fixText(svg []byte) []byte {
 		}
 		style.Font.Size = vg.Length(size)
 		width := style.Width(html.UnescapeString(string(parts[3]))).Points()
-		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, width, parts[1], parts[3])
+		return fmt.Appendf(nil, `<text textLength="%.5g" lengthAdjust="spacingAndGlyphs" %s>%s</text>`, width, parts[1],
+			parts[3])
 	})
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif"))

@@ -28,7 +28,8 @@ var example = Table{
 
 func TestFormats(t *testing.T) {
 	for format, want := range map[string]string{
-		"md":   "### A | title\n\n| method | loss     | interval     |\n| ------ | -------- | ------------ |\n| a\\|b   | 0.01235  | [0.01, 0.02] |\n",
+		"md": "### A | title\n\n| method | loss     | interval     |\n| ------ | -------- | ------------ |\n| a\\|b   " +
+			"| 0.01235  | [0.01, 0.02] |\n",
 		"text": "A | title\nmethod  loss      interval\n──────  ────────  ────────────\na|b     0.01235   [0.01, 0.02]\n",
 		"csv":  "method,loss,interval\na|b,0.01235,\"[0.01, 0.02]\"\nc,12345678,\n",
 		"html": "<td>12345678</td><td></td>",
@@ -71,7 +72,8 @@ func TestFill(t *testing.T) {
 	if twice, err := Fill(once, build); err != nil || twice != once {
 		t.Errorf("filled again it is %q, %v", twice, err)
 	}
-	for _, bad := range []string{"<!-- table: sample -->\nno end", "<!-- table: other -->\n<!-- end -->", "<!-- table: sample"} {
+	for _, bad := range []string{"<!-- table: sample -->\nno end", "<!-- table: other -->\n<!-- end -->",
+		"<!-- table: sample"} {
 		if _, err := Fill(bad, build); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
@@ -82,9 +84,11 @@ func figure() *Figure {
 	return &Figure{Name: "f", Title: "Losses", Panels: []*Panel{
 		{Title: "(a)", X: "round", Y: "loss", LogY: true, Series: []Series{
 			{Name: "exact PMD", Y: []float64{1, .1, 0, .01}}, // 0 has no logarithm
-			{Name: "dots", X: []float64{1, 2}, Y: []float64{.5, .2}, Lo: []float64{.4, .1}, Hi: []float64{.6, math.Inf(1)}, Dots: true, Colour: "#0072b2"},
+			{Name: "dots", X: []float64{1, 2}, Y: []float64{.5, .2}, Lo: []float64{.4, .1}, Hi: []float64{.6, math.Inf(1)},
+				Dots: true, Colour: "#0072b2"},
 		}},
-		{Title: "(b)", Y: "ratio", Ticks: []string{"run 1", "run 2"}, Series: []Series{{X: []float64{0, 1}, Y: []float64{1, 1}, Dashed: true}}},
+		{Title: "(b)", Y: "ratio", Ticks: []string{"run 1", "run 2"},
+			Series: []Series{{X: []float64{0, 1}, Y: []float64{1, 1}, Dashed: true}}},
 		{Title: "(c) empty", Series: []Series{{Name: "nothing", Y: []float64{math.NaN()}}}},
 	}}
 }

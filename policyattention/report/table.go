@@ -30,6 +30,11 @@ type Table struct {
 // Interval is a range of numbers, such as a confidence interval.
 type Interval struct{ Lo, Hi float64 }
 
+// Texter is an entry of several numbers, such as an estimate with its interval.
+type Texter interface {
+	Text(number func(float64) string) string
+}
+
 // Floater is an entry that is shown as a number.
 type Floater interface{ Float() float64 }
 
@@ -80,6 +85,8 @@ func (t Table) Entry(entry any) string {
 		return fmt.Sprintf("[%s, %s]", number(v.Lo), number(v.Hi))
 	case Floater:
 		return number(v.Float())
+	case Texter:
+		return v.Text(number)
 	}
 	return fmt.Sprint(entry)
 }

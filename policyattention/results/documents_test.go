@@ -19,7 +19,8 @@ const root = "../../"
 // documents lists all Markdown files.
 func documents(t *testing.T) (files []string) {
 	t.Helper()
-	for _, pattern := range []string{"*.md", "docs/*.md", "artifacts/*.md", "policyattention/*/*.md", "policyattention/*/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "artifacts/*.md", "policyattention/*/*.md",
+		"policyattention/*/*/*.md"} {
 		found, err := filepath.Glob(root + pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -103,7 +103,8 @@ func find(all []informed, method, information string, n, states int, untuned boo
 // the lower loss on calibration problems.
 func best(all []informed, information string, n, states int) (b informed) {
 	for _, i := range all {
-		if i.information == information && i.n == n && i.states == states && i.tuned && strings.HasPrefix(i.method, "policyattention") &&
+		if i.information == information && i.n == n && i.states == states && i.tuned &&
+			strings.HasPrefix(i.method, "policyattention") &&
 			(!b.tuned || i.score < b.score) {
 			b = i
 		}
@@ -114,7 +115,8 @@ func best(all []informed, information string, n, states int) (b informed) {
 func (s *Store) equal() (t Table) {
 	t.Title = "Equal information: mean losses of methods tuned by one rule, and less PolicyAttention's"
 	t.Columns = []string{"information", "method", "S", "T", "mean loss", "minus PolicyAttention's", "95 % interval"}
-	t.Notes = []string{"Below 0 the method is better. Where only losses stand, information is generative samples, as many a round as the number says."}
+	t.Notes = []string{"Below 0 the method is better. Where only losses stand, information is generative samples, as " +
+		"many a round as the number says."}
 	all, err := s.informedRows()
 	if err != nil {
 		t.err = err
@@ -163,7 +165,8 @@ var withModel = map[string]string{
 }
 
 func equalLabel(method string) string {
-	for suffix, words := range map[string]string{"-td": "TD estimate", "-all": "mean of all samples", "-mean": "mean of samples"} {
+	for suffix, words := range map[string]string{"-td": "TD estimate", "-all": "mean of all samples",
+		"-mean": "mean of samples"} {
 		if of, ok := strings.CutSuffix(method, suffix); ok {
 			return Label(of) + ", " + words
 		}
@@ -231,11 +234,13 @@ func (s *Store) LeadOver(method string, states, horizon int) (l Lead, err error)
 }
 
 // leads are the methods of table lead.
-var leads = []string{"liang-lai", "algorithm-distillation", "s5rl", "q-learning", "sarsa", "certainty-equivalence", "posterior-sampling"}
+var leads = []string{"liang-lai", "algorithm-distillation", "s5rl", "q-learning", "sarsa", "certainty-equivalence",
+	"posterior-sampling"}
 
 func (s *Store) lead() (t Table) {
 	t.Title = "PolicyAttention's lead, as the paper compares, taken apart (mean losses)"
-	t.Columns = []string{"method", "S", "T", "lead", "= update rule", "+ information", "+ tuning", "update, both on 20 transitions", "update, both with the model"}
+	t.Columns = []string{"method", "S", "T", "lead", "= update rule", "+ information", "+ tuning",
+		"update, both on 20 transitions", "update, both with the model"}
 	t.Notes = []string{"Above 0 is in PolicyAttention's favour."}
 	for _, method := range leads {
 		for _, states := range []int{8, 16} {

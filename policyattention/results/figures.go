@@ -63,15 +63,18 @@ func (s *Store) figure2(f *report.Figure) error {
 	for i, g := range t.groups {
 		at := float64(slices.Index(a.Ticks, g.key["rule"]))
 		for _, v := range t.last[i].ByRun {
-			a.Series = append(a.Series, report.Series{Colour: sizeColours[g.key[S]], X: []float64{at}, Y: []float64{v}, Dots: true, Open: true})
+			a.Series = append(a.Series, report.Series{Colour: sizeColours[g.key[S]], X: []float64{at}, Y: []float64{v},
+				Dots: true, Open: true})
 		}
 	}
 	for rule, value := range map[string]float64{"pmd": .0357, "identity": .1116} { // the paper's
 		at := slices.Index(a.Ticks, rule)
-		a.Series = append(a.Series, report.Series{Colour: "#737373", Dashed: true, X: []float64{float64(at) - .4, float64(at) + .4}, Y: []float64{value, value}})
+		a.Series = append(a.Series, report.Series{Colour: "#737373", Dashed: true,
+			X: []float64{float64(at) - .4, float64(at) + .4}, Y: []float64{value, value}})
 	}
 	b := &report.Panel{Title: "(b) refitted step size", X: "supplied η", Y: "fitted η"}
-	steps, err := s.Block("mechanism-steps").Where(Method.Is("policyattention")).Of("fitted_eta").groups([]Column{S, "eta"})
+	steps, err := s.Block("mechanism-steps").Where(Method.Is("policyattention")).Of("fitted_eta").
+		groups([]Column{S, "eta"})
 	if err != nil {
 		return err
 	}
@@ -85,7 +88,8 @@ func (s *Store) figure2(f *report.Figure) error {
 		b.Series = append(b.Series, line)
 	}
 	slices.SortFunc(b.Series, func(x, y report.Series) int { return len(x.Name) - len(y.Name) })
-	b.Series = append(b.Series, report.Series{Name: "supplied", Dashed: true, Colour: "#000000", X: []float64{.4, 1.2}, Y: []float64{.4, 1.2}})
+	b.Series = append(b.Series, report.Series{Name: "supplied", Dashed: true, Colour: "#000000", X: []float64{.4, 1.2},
+		Y: []float64{.4, 1.2}})
 	f.Panels = []*report.Panel{a, b}
 	return t.err
 }
@@ -95,16 +99,20 @@ func (s *Store) figure3(f *report.Figure) error {
 	line := func(at, n float64) report.Series {
 		return report.Series{Dashed: true, Colour: "#737373", X: []float64{-.5, n - .5}, Y: []float64{at, at}}
 	}
-	a := &report.Panel{Title: "(a) S = 4 runs, exact critic", Y: "loss / exact PMD at T = 20", Series: []report.Series{line(1, 5), line(1.5, 5)}}
-	runs := s.Block("confirmation").At(20).Where(Method.Is("policyattention")).By(Seed).Against(s.exact("confirmation").At(20).By()).Ratio()
+	a := &report.Panel{Title: "(a) S = 4 runs, exact critic", Y: "loss / exact PMD at T = 20",
+		Series: []report.Series{line(1, 5), line(1.5, 5)}}
+	runs := s.Block("confirmation").At(20).Where(Method.Is("policyattention")).By(Seed).
+		Against(s.exact("confirmation").At(20).By()).Ratio()
 	for i, c := range runs.last {
 		x := []float64{float64(i)}
 		a.Ticks = append(a.Ticks, fmt.Sprintf("run %d", i+1))
-		a.Series = append(a.Series, report.Series{Colour: Colour("policyattention"), X: x, Y: []float64{c.Value}, Lo: []float64{c.Lo}, Hi: []float64{c.Hi}, Dots: true},
+		a.Series = append(a.Series, report.Series{Colour: Colour("policyattention"), X: x, Y: []float64{c.Value},
+			Lo: []float64{c.Lo}, Hi: []float64{c.Hi}, Dots: true},
 			report.Series{Colour: "#000000", X: x, Y: []float64{ThePaper.value(c.Query)}, Dots: true, Open: true})
 	}
 	b := &report.Panel{Title: "(b) shifts without retraining", Y: a.Y, Series: []report.Series{line(1, 4), line(1.5, 4)}}
-	shifts := s.Block("shift").At(20).Where(Method.Is("policyattention")).By(Family).Against(s.exact("shift").At(20).By(Family)).Ratio()
+	shifts := s.Block("shift").At(20).Where(Method.Is("policyattention")).By(Family).
+		Against(s.exact("shift").At(20).By(Family)).Ratio()
 	for i, c := range shifts.last {
 		x := []float64{float64(i)}
 		b.Ticks = append(b.Ticks, shifts.key(i, Family))
@@ -137,7 +145,8 @@ func (s *Store) figure4(f *report.Figure) error {
 		for i, c := range loss.last {
 			x := []float64{float64(i)}
 			p.Ticks = append(p.Ticks, labelled(loss.key(i, Method), loss.key(i, Recipe)))
-			p.Series = append(p.Series, report.Series{Colour: Colour(loss.key(i, Method)), X: x, Y: []float64{c.Value}, Lo: []float64{c.Lo}, Hi: []float64{c.Hi}, Dots: true},
+			p.Series = append(p.Series, report.Series{Colour: Colour(loss.key(i, Method)), X: x, Y: []float64{c.Value},
+				Lo: []float64{c.Lo}, Hi: []float64{c.Hi}, Dots: true},
 				report.Series{Colour: "#000000", X: x, Y: []float64{ThePaper.value(c.Query)}, Dots: true, Open: true})
 		}
 		f.Panels = append(f.Panels, p)
@@ -148,7 +157,8 @@ func (s *Store) figure4(f *report.Figure) error {
 func (s *Store) figure5(f *report.Figure) error {
 	f.Title = "Deviation from exact PMD and T = 20 loss along training"
 	for _, states := range []int{4, 8} {
-		p := &report.Panel{Title: fmt.Sprintf("S = %d, 6,400 to 51,200 steps", states), X: "ζ in the loop", Y: "median loss at T = 20", LogX: true}
+		p := &report.Panel{Title: fmt.Sprintf("S = %d, 6,400 to 51,200 steps", states), X: "ζ in the loop",
+			Y: "median loss at T = 20", LogX: true}
 		for _, method := range []string{"policyattention", "pmd-target"} {
 			rows := s.Block("frontier").At(20).Where(Method.Is(method), S.Is(states))
 			loss, zeta := rows.By(Step).Median(), rows.Of("zeta").By(Step).Median()
@@ -187,8 +197,10 @@ func overRounds(rows Rows, name, colour string, dashed bool, of func([]float64) 
 func (s *Store) rounds(f *report.Figure) error {
 	f.Title = "Median and worst loss over rounds, all runs"
 	for _, states := range []int{8, 16} {
-		p := &report.Panel{Title: fmt.Sprintf("S = %d: median (lines), worst problem (dashes)", states), X: "round", Y: "normalized loss", LogY: true}
-		for _, m := range [][2]string{{"policyattention", "plain"}, {"policyattention-learned-critic", "plain"}, {"liang-lai", "tuned"}, {"exact-pmd", ""}} {
+		p := &report.Panel{Title: fmt.Sprintf("S = %d: median (lines), worst problem (dashes)", states), X: "round",
+			Y: "normalized loss", LogY: true}
+		for _, m := range [][2]string{{"policyattention", "plain"}, {"policyattention-learned-critic", "plain"},
+			{"liang-lai", "tuned"}, {"exact-pmd", ""}} {
 			rows := s.Block("benchmark").Where(Method.Is(m[0]), Recipe.Is(cmp.Or(m[1], None)), S.Is(states))
 			if rows.Len() == 0 {
 				continue
@@ -211,7 +223,8 @@ func (s *Store) oracleFigure(f *report.Figure) error {
 	for _, states := range []string{"4", "8", "16"} {
 		rows := s.exact("oracle").Where(S.Is(states))
 		median, err := overRounds(rows, "S = "+states, sizeColours[states], false, stats.Median)
-		tail, errT := overRounds(rows, "", sizeColours[states], true, func(v []float64) float64 { return stats.TailOf(v, 1).P99 })
+		tail, errT := overRounds(rows, "", sizeColours[states], true,
+			func(v []float64) float64 { return stats.TailOf(v, 1).P99 })
 		if err = cmpErr(rows.err, err, errT); err != nil {
 			return err
 		}
@@ -224,9 +237,12 @@ func (s *Store) oracleFigure(f *report.Figure) error {
 func (s *Store) tuningFigure(f *report.Figure) error {
 	f.Title = "Liang–Lai on calibration problems: the best β of each actor step"
 	for _, states := range []int{8, 16} {
-		p := &report.Panel{Title: fmt.Sprintf("S = %d (the paper's grid ends at α = 2)", states), X: "actor step α", Y: "median loss at T = 20", LogX: true, LogY: true}
+		p := &report.Panel{Title: fmt.Sprintf("S = %d (the paper's grid ends at α = 2)", states), X: "actor step α",
+			Y: "median loss at T = 20", LogX: true, LogY: true}
 		for _, start := range []string{"initial", "uniform"} {
-			groups, err := s.Block("tuning").At(20).Where(Method.Is("liang-lai"), Recipe.Is(None), S.Is(states), Column("start").Is(start)).groups([]Column{"alpha", "beta"})
+			groups, err := s.Block("tuning").At(20).
+				Where(Method.Is("liang-lai"), Recipe.Is(None), S.Is(states), Column("start").Is(start)).
+				groups([]Column{"alpha", "beta"})
 			if err != nil {
 				return err
 			}
@@ -276,8 +292,10 @@ func (s *Store) equalFigure(f *report.Figure) error {
 		n                  int
 		methods            []string
 	}{
-		{"with the model", "model", 0, []string{"policyattention", "exact-pmd", "liang-lai", "value-iteration", "policy-iteration"}},
-		{"20 on-policy transitions a round", "window", 20, []string{"policyattention-td", "liang-lai", "q-learning", "certainty-equivalence", "algorithm-distillation"}},
+		{"with the model", "model", 0, []string{"policyattention", "exact-pmd", "liang-lai", "value-iteration",
+			"policy-iteration"}},
+		{"20 on-policy transitions a round", "window", 20,
+			[]string{"policyattention-td", "liang-lai", "q-learning", "certainty-equivalence", "algorithm-distillation"}},
 	} {
 		p := &report.Panel{Title: x.title, X: "round", Y: "mean loss", LogX: true, LogY: true}
 		for _, method := range x.methods {

@@ -27,11 +27,10 @@ func golden(t *testing.T) map[string][]any {
 	return all
 }
 
-// paperRows opens the stored rows.
-func paperRows(t *testing.T) *Store {
-	t.Helper()
-	return Open("../../artifacts/paper")
-}
+var stored = Open("../../artifacts/paper")
+
+// paperRows are the stored rows.
+func paperRows(*testing.T) *Store { return stored }
 
 func TestGolden(t *testing.T) {
 	s := paperRows(t)
@@ -154,7 +153,8 @@ func TestGoldenTables(t *testing.T) {
 	}
 	for _, row := range table.Rows {
 		span := row[6].(report.Interval)
-		got := []float64{row[3].(float64), row[4].(float64), row[5].(float64), span.Lo, span.Hi, row[7].(float64), row[8].(float64)}
+		got := []float64{row[3].(float64), row[4].(float64), row[5].(float64), span.Lo, span.Hi, row[7].(float64),
+			row[8].(float64)}
 		query := fmt.Sprintf("any %s s=%d t=%d", row[2], row[0], row[1])
 		compareNumbers(t, query, got, golden(t)[query])
 	}

@@ -177,6 +177,7 @@ func (s *Store) verdicts() (t Table) {
 		t.Add(string(v), n)
 	}
 	tests, excluded, remain := Adjusted(all)
-	t.Notes = []string{fmt.Sprintf("%d verdicts rest on an interval. %d of these intervals exclude the value; %d still do after Holm's adjustment for their number.", tests, excluded, remain)}
+	t.Notes = []string{fmt.Sprintf("%d verdicts rest on an interval. %d of these intervals exclude the value; %d "+
+		"still do after Holm's adjustment for their number.", tests, excluded, remain)}
 	return t
 }

@@ -27,7 +27,8 @@ var looks = []look{
 	// Of the study with equal information alone:
 	{"pmd", "PMD", "#555555"}, {"any", "actor for any MDP", "#56b4e9"}, {"decoder", "decoder", "#a0a0a0"},
 	{"natural-gradient", "natural policy gradient", "#555555"}, {"value-iteration", "value iteration", "#555555"},
-	{"policy-iteration", "policy iteration", "#555555"}, {"q-learning", "Q-learning", "#e69f00"}, {"sarsa", "SARSA", "#8c510a"},
+	{"policy-iteration", "policy iteration", "#555555"}, {"q-learning", "Q-learning", "#e69f00"},
+	{"sarsa", "SARSA", "#8c510a"},
 	{"certainty-equivalence", "certainty equivalence", "#cc79a7"}, {"posterior-sampling", "posterior sampling", "#000000"},
 }
 

@@ -435,7 +435,8 @@ func decode(f *os.File) (d *data, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d = &data{n: int(file.NumRows()), text: map[Column][]string{}, number: map[Column][]float64{}, known: map[string][]int{}}
+	d = &data{n: int(file.NumRows()), text: map[Column][]string{}, number: map[Column][]float64{},
+		known: map[string][]int{}}
 	for c, path := range file.Schema().Columns() {
 		if len(path) > 1 { // a list
 			continue

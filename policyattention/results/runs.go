@@ -72,19 +72,26 @@ func (s *Store) parameters(training run) (n int, err error) {
 
 // interfaces are what Table 4 says of methods in words.
 var interfaces = []struct{ method, recipe, signal, access, data, paper string }{
-	{"policyattention", "plain", "proximal loss", "exact backup, 0 samples", "24 MDPs, 2,048 examples, 51,200 steps", "272k; .19–.24 GPU-h"},
+	{"policyattention", "plain", "proximal loss", "exact backup, 0 samples", "24 MDPs, 2,048 examples, 51,200 steps",
+		"272k; .19–.24 GPU-h"},
 	{"pmd-target", "plain", "labels of exact PMD", "exact backup, 0 samples", "as PolicyAttention", "272k; .19–.24 GPU-h"},
-	{"policyattention-learned-critic", "plain", "proximal loss; backups", "144 generative transitions", "as PolicyAttention", "–"},
-	{"liang-lai", "paper", "increments of its teacher", "20 on-policy transitions", "10,000 MDPs, 10⁷ windows", "10.9k; 17 CPU-min"},
-	{"algorithm-distillation", "full", "actions of histories", "20 on-policy transitions", "2,000 histories of 1,000 steps", "1.14M; .63–.75 GPU-h"},
-	{"algorithm-distillation", "cpu-tuned", "actions of histories", "20 on-policy transitions", "1,000 histories of 1,000 steps", "–"},
+	{"policyattention-learned-critic", "plain", "proximal loss; backups", "144 generative transitions",
+		"as PolicyAttention", "–"},
+	{"liang-lai", "paper", "increments of its teacher", "20 on-policy transitions", "10,000 MDPs, 10⁷ windows",
+		"10.9k; 17 CPU-min"},
+	{"algorithm-distillation", "full", "actions of histories", "20 on-policy transitions",
+		"2,000 histories of 1,000 steps", "1.14M; .63–.75 GPU-h"},
+	{"algorithm-distillation", "cpu-tuned", "actions of histories", "20 on-policy transitions",
+		"1,000 histories of 1,000 steps", "–"},
 	{"s5rl", "cpu", "reward, online (PPO)", "20 on-policy transitions", "5,120 lives of 800 steps", "–"},
 }
 
 func (s *Store) table4() (t Table) {
 	t.Title = "Table 4: what methods are given, at S = 8, and what a training run costs"
-	t.Columns = []string{"method", "training signal", "online access a round", "training data", "paper: parameters; cost", "parameters", "CPU-h"}
-	t.Notes = []string{"Costs of the first run: processor time on the machine that trained it, not comparable with the paper's."}
+	t.Columns = []string{"method", "training signal", "online access a round", "training data",
+		"paper: parameters; cost", "parameters", "CPU-h"}
+	t.Notes = []string{"Costs of the first run: processor time on the machine that trained it, not comparable with " +
+		"the paper's."}
 	runs, err := s.list("runs.json")
 	trainings, errT := s.list("trainings.json")
 	if t.err = cmpErr(err, errT); t.err != nil {

@@ -16,11 +16,17 @@ func (s *Store) findings() (t Table) {
 		exact = " / method=exact-pmd recipe="
 	)
 	for _, f := range [][3]string{
-		{"The learned actor follows exact PMD, which it was not shown", "mean loss / exact PMD's, S = 16, T = 20", "ratio-of-means benchmark " + actor + " s=16 t=20" + exact},
-		{"It is not exact: with more rounds some problems lock up", "the same at S = 4, T = 40", "ratio-of-means confirmation " + actor + " t=40" + exact},
-		{"The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4", "ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics method=policyattention-sample-mean"},
-		{"The factor over Liang–Lai is as the paper says", "its median loss / PolicyAttention's, S = 16, T = 20", "ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / " + actor},
-		{"Most of it is step sizes", "the same with tuned ones", "ratio benchmark method=liang-lai recipe=tuned s=16 t=20 / " + actor},
+		{"The learned actor follows exact PMD, which it was not shown", "mean loss / exact PMD's, S = 16, T = 20",
+			"ratio-of-means benchmark " + actor + " s=16 t=20" + exact},
+		{"It is not exact: with more rounds some problems lock up", "the same at S = 4, T = 40",
+			"ratio-of-means confirmation " + actor + " t=40" + exact},
+		{"The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4",
+			"ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics " +
+				"method=policyattention-sample-mean"},
+		{"The factor over Liang–Lai is as the paper says", "its median loss / PolicyAttention's, S = 16, T = 20",
+			"ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / " + actor},
+		{"Most of it is step sizes", "the same with tuned ones", "ratio benchmark method=liang-lai recipe=tuned s=16 " +
+			"t=20 / " + actor},
 	} {
 		t.Add(f[0], f[1], s.say(&t, "", f[2]))
 	}
@@ -31,9 +37,12 @@ func (s *Store) findings() (t Table) {
 func (s *Store) reproduced() (t Table) {
 	t.Title, t.Columns = "Does it reproduce?", []string{"item", "paper", "here [95 % interval]", "verdict", "why"}
 	for _, prefix := range []string{
-		"ratio benchmark method=policyattention recipe=plain s=8 t=40", "ratio benchmark method=policyattention recipe=plain s=16 t=40",
-		"ratio benchmark method=liang-lai recipe=paper-features s=8 t=20 / method=policyattention ", "median benchmark method=algorithm-distillation recipe=full s=8 t=20",
-		"ratio benchmark method=policyattention recipe=plain s=16 t=20 / method=exact", "difference benchmark method=policyattention recipe=plain s=16 t=40 / method=pmd",
+		"ratio benchmark method=policyattention recipe=plain s=8 t=40",
+		"ratio benchmark method=policyattention recipe=plain s=16 t=40",
+		"ratio benchmark method=liang-lai recipe=paper-features s=8 t=20 / method=policyattention ",
+		"median benchmark method=algorithm-distillation recipe=full s=8 t=20",
+		"ratio benchmark method=policyattention recipe=plain s=16 t=20 / method=exact",
+		"difference benchmark method=policyattention recipe=plain s=16 t=40 / method=pmd",
 		"ratio confirmation method=policyattention t=20", "ratio confirmation method=policyattention-learned-critic t=20",
 	} {
 		at := slices.IndexFunc(ThePaper.Claims, func(c Claim) bool { return strings.HasPrefix(c.Query, prefix) })
@@ -78,8 +87,10 @@ func (s *Store) actors() Table {
 		rows := s.Block(block).Where(Method.Is(methods...)).At(Horizons...)
 		return rows.By(Method, S, T).Against(s.exact(block).At(Horizons...).By(S)).Ratio().RatioOfMeans().WithTail()
 	}
-	t := loops("confirmation", "policyattention", "pmd-target", "reward-only").Then(loops("benchmark", "policyattention", "pmd-target"))
-	return t.Titled("actors", "Learned actors with the exact critic against exact PMD", "Ratios with 95 % intervals. "+tailNote).
+	t := loops("confirmation", "policyattention", "pmd-target", "reward-only").
+		Then(loops("benchmark", "policyattention", "pmd-target"))
+	return t.Titled("actors", "Learned actors with the exact critic against exact PMD",
+		"Ratios with 95 % intervals. "+tailNote).
 		short("method", "S", "T", "ratio of medians", "ratio of means", "99 %", "worst", "above .05")
 }
 

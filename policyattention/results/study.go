@@ -18,15 +18,18 @@ func (s *Store) mechanism() Table {
 	nominal := s.Block("calibration-steps").Of("fitted_eta").By(Method, S).Mean().Beside(ThePaper).WithInterval()
 	errors := s.Block("backups").Of("error").By(Method, S).Mean().Beside(ThePaper).WithInterval()
 	t := rules
-	for name, more := range map[string]Table{"fitted η, mean": steps, "fitted η at .8": nominal, "error of a backup": errors} {
+	for name, more := range map[string]Table{"fitted η, mean": steps, "fitted η at .8": nominal,
+		"error of a backup": errors} {
 		for i, row := range more.Rows {
 			more.Rows[i] = slices.Insert(slices.Clone(row), 2, any(name))
 		}
 		more.Columns = t.Columns
 	}
-	return t.Then(steps.as(t)).Then(nominal.as(t)).Then(errors.as(t)).Named("rule", "row-L1 to a rule, or quantity", "mean", "here",
-		"95 % interval", "range over runs").Titled("mechanism", "What learned actors and critics do in one step",
-		"Inputs: rounds 0 to 8 of exact PMD on held-out problems, η uniform on [.4, 1.2]. The paper does not give its inputs, on which distances depend.")
+	return t.Then(steps.as(t)).Then(nominal.as(t)).Then(errors.as(t)).
+		Named("rule", "row-L1 to a rule, or quantity", "mean", "here",
+			"95 % interval", "range over runs").Titled("mechanism", "What learned actors and critics do in one step",
+		"Inputs: rounds 0 to 8 of exact PMD on held-out problems, η uniform on [.4, 1.2]. The paper does not give its "+
+			"inputs, on which distances depend.")
 }
 
 // as returns the table with another's columns.
@@ -113,7 +116,8 @@ func (s *Store) Audit(blocks ...string) (rows, violations int, slack float64, er
 const Discount = .9
 
 func (s *Store) audit() (t Table) {
-	t.Title, t.Columns = "Theorem 2 recomputed from realized residuals at T = 1, 2, 5, 10, 20, 40", []string{"loops", "rows", "violations", "median slack"}
+	t.Title, t.Columns = "Theorem 2 recomputed from realized residuals at T = 1, 2, 5, 10, 20, 40",
+		[]string{"loops", "rows", "violations", "median slack"}
 	t.Add("paper", 69120, 0, 10.77)
 	for _, x := range []struct {
 		name   string
@@ -129,7 +133,8 @@ func (s *Store) audit() (t Table) {
 		}
 		t.Add(x.name, rows, violations, slack)
 	}
-	t.Notes = []string{"How the scope that the paper names comes to 69,120 rows it does not say. The unit of its slack is not given; ours is that of Q."}
+	t.Notes = []string{"How the scope that the paper names comes to 69,120 rows it does not say. The unit of its " +
+		"slack is not given; ours is that of Q."}
 	return t
 }
 
@@ -170,7 +175,8 @@ func (s *Store) qualification() Table {
 			return "no"
 		}).
 		Titled("qualification", "Does it learn in context? Median loss on qualification problems after rounds 1 and 40",
-			"The control of a recipe remembers nothing between rounds. A recipe qualifies if its loss falls by a tenth or more and ends below its control's, with an interval below zero.")
+			"The control of a recipe remembers nothing between rounds. A recipe qualifies if its loss falls by a tenth or "+
+				"more and ends below its control's, with an interval below zero.")
 }
 
 // against compares each row with the row of the same table that has other keys.
@@ -254,7 +260,8 @@ func (s *Store) tuning() (t Table) {
 func (s *Store) critics() Table {
 	oracle := s.exact("confirmation").At(Horizons...).By(S).Then(s.exact("benchmark").Where(S.Is(8)).At(Horizons...).By(S))
 	learned := func(block string, states int) Table {
-		return s.Block(block).Where(Method.Is("policyattention-learned-critic"), S.Is(states)).At(Horizons...).By(Method, S, T)
+		return s.Block(block).Where(Method.Is("policyattention-learned-critic"), S.Is(states)).At(Horizons...).
+			By(Method, S, T)
 	}
 	loops := s.Block("critics").At(Horizons...).By(Method, S, T)
 	t := learned("confirmation", 4).Then(learned("benchmark", 8)).Then(loops)
@@ -287,13 +294,15 @@ func (s *Store) critics() Table {
 	}
 	return t.RatioOfMeans().Named("ratio of means", "means / exact PMD", "ratio of means", "means / mean of samples").
 		WithInterval().Paired().WithInterval().Titled("critics", "Critics that see samples, six of every pair a round",
-		"Means / mean of samples, and the difference by problem: beside the loop of the same actor with the mean of the same samples.", tailNote)
+		"Means / mean of samples, and the difference by problem: beside the loop of the same actor with the mean of the "+
+			"same samples.", tailNote)
 }
 
 // anyFixed sets the actor for any MDP beside the actors of fixed shape, on their problems.
 func (s *Store) any() (t Table) {
 	t.Title = "The actor for any MDP beside actors of fixed shape: median losses"
-	t.Columns = []string{"S", "T", "read-out", "fixed shape", "any MDP", "difference of medians", "95 % interval", "by problem: 99 %", "worst"}
+	t.Columns = []string{"S", "T", "read-out", "fixed shape", "any MDP", "difference of medians", "95 % interval",
+		"by problem: 99 %", "worst"}
 	for _, states := range []int{4, 8, 16} {
 		block := "benchmark"
 		if states == 4 {
@@ -329,7 +338,8 @@ func (s *Store) any() (t Table) {
 
 // anyLosses returns the losses [runs][problems] of the actor for any MDP on a set of problems.
 func (s *Store) anyLosses(set, readout string, horizon int) (losses [][]float64, err error) {
-	rows := s.Block("any").Where(Column("set").Is(set), Column("readout").Is(readout), Column("round").Is(strconv.Itoa(horizon)))
+	rows := s.Block("any").Where(Column("set").Is(set), Column("readout").Is(readout), Column("round").
+		Is(strconv.Itoa(horizon)))
 	exact, errE := rows.Of("exact").groups(nil)
 	over, err := rows.Of("excess").groups(nil)
 	if err = cmpErr(errE, err); err != nil {
@@ -350,14 +360,15 @@ func (s *Store) anySets() (t Table) {
 	t.Columns = []string{"read-out", "T", "problems", "median", "99 %", "worst", "above .02", "ratio of means"}
 	all := s.Block("any")
 	for _, readout := range []string{"prior", "network", "mixed"} {
-		for _, horizon := range []int{20, 40, 100, 400} {
+		for _, horizon := range []int{20, 40, 400} {
 			rows := all.Where(Column("readout").Is(readout), Column("round").Is(horizon))
 			excess, exact := rows.Number("excess"), rows.Number("exact")
 			if t.err = rows.err; t.err != nil || len(excess) == 0 {
 				return t
 			}
 			tail, mean := stats.TailOf(excess, .02), stats.Mean(exact)
-			t.Add(readout, horizon, len(excess), stats.Median(excess), tail.P99, tail.Worst, tail.Above, (mean+stats.Mean(excess))/mean)
+			t.Add(readout, horizon, len(excess), stats.Median(excess), tail.P99, tail.Worst, tail.Above,
+				(mean+stats.Mean(excess))/mean)
 		}
 	}
 	return t

@@ -32,9 +32,7 @@ type Cell struct {
 func (c Cell) Float() float64 { return c.Value }
 
 // String writes the value with its interval.
-func (c Cell) String() string {
-	return fmt.Sprintf("%s [%s, %s]", report.Number(c.Value), report.Number(c.Lo), report.Number(c.Hi))
-}
+func (c Cell) String() string { return c.Text(report.Number) }
 
 // Shown returns the finished table, or what went wrong while it was made.
 func (t Table) Shown() (report.Table, error) { return t.Table, t.err }

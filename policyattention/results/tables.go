@@ -19,7 +19,8 @@ var builders = []struct {
 	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
 	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
-	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"costs", (*Store).costs},
+	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
+	{"costs", (*Store).costs},
 	{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
 	{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced}, {"actors", (*Store).actors},
 	{"baselines", (*Store).baselines}, {"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20},
@@ -97,14 +98,16 @@ func (s *Store) table2() (t Table) {
 	)
 	t.Add("What actor rule was learned?", "row-L1 to fixed rules, S = 4", "PMD .0357, nearest other .1116",
 		s.say(&t, "PMD", rule+"pmd", "nearest other", rule+"identity"))
-	t.Add("Does it survive feedback?", "learned actor, exact critic / exact PMD", "1.052; all five runs ≤ 1.5", s.say(&t, "", ratio4))
+	t.Add("Does it survive feedback?", "learned actor, exact critic / exact PMD", "1.052; all five runs ≤ 1.5",
+		s.say(&t, "", ratio4))
 	t.Add("Does the fully learned loop stay near the oracle?", "learned actor and critic / exact PMD", "1.050",
 		s.say(&t, "", strings.Replace(ratio4, "policyattention ", critic+" ", 1)))
 	var shifts []string
 	for _, family := range families {
 		shifts = append(shifts, family, "ratio shift "+actor+" family="+family+" t=20 / method=exact-pmd recipe=")
 	}
-	t.Add("Does it survive a shift?", "the same actors on four families", ".927, 1.0035, 1.0138, .9967", s.say(&t, shifts...))
+	t.Add("Does it survive a shift?", "the same actors on four families", ".927, 1.0035, 1.0138, .9967",
+		s.say(&t, shifts...))
 	t.Add("Does it persist at larger size?", "retrained / exact PMD, T = 20", "1.31 (S = 8), 1.64 (S = 16)",
 		s.say(&t, "S = 8", at8, "S = 16", strings.Replace(at8, "s=8", "s=16", 1)))
 	const over = " / method=policyattention recipe=plain"
@@ -112,9 +115,11 @@ func (s *Store) table2() (t Table) {
 		s.say(&t, "Liang–Lai, S = 8", "ratio benchmark method=liang-lai recipe=paper-features s=8 t=20"+over,
 			"its step sizes tuned", "ratio benchmark method=liang-lai recipe=tuned s=8 t=20"+over,
 			"Algorithm Distillation, S = 8, one run", "ratio benchmark method=algorithm-distillation recipe=full s=8 t=20"+over))
-	t.Add("What do matched controls show?", "PMD-target, reward-only", "PMD-target is competitive; reward-only has lower loss",
+	t.Add("What do matched controls show?", "PMD-target, reward-only",
+		"PMD-target is competitive; reward-only has lower loss",
 		s.say(&t, "minus PMD-target, S = 16, T = 40", "difference benchmark "+actor+" s=16 t=40 / method=pmd-target",
-			"reward-only minus actor, S = 4", "difference confirmation method=reward-only recipe=plain s=4 t=20 / method=policyattention"))
+			"reward-only minus actor, S = 4", "difference confirmation method=reward-only recipe=plain s=4 t=20 / "+
+				"method=policyattention"))
 	return t
 }
 
@@ -131,26 +136,32 @@ func (s *Store) table3() Table {
 	loss := s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(func(g group) bool {
 		return slices.Contains(ofTable3, g.key[Method]+" "+g.key[Recipe])
 	})
-	return loss.Median().Wide(ThePaper, S, T).Titled("3", "Table 3: median normalized returned-policy loss, lower is better",
-		"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm Distillation: one run of three a size. Intervals are in table benchmark.")
+	return loss.Median().Wide(ThePaper, S, T).Titled("3", "Table 3: median normalized returned-policy loss, lower is "+
+		"better",
+		"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm Distillation: "+
+			"one run of three a size. Intervals are in table benchmark.")
 }
 
 func (s *Store) oracle() Table {
 	return s.Block("oracle").At(Horizons...).By(S, T).Median().Beside(ThePaper).WithInterval().Titled("oracle",
 		"Exact PMD: median normalized returned-policy loss over 1,000 problems",
-		"The paper's medians are over 64 problems. γ, A, the distribution of problems, π₀ and Q₀ were chosen so that these medians come out.")
+		"The paper's medians are over 64 problems. γ, A, the distribution of problems, π₀ and Q₀ were chosen so that "+
+			"these medians come out.")
 }
 
 func (s *Store) benchmark() Table {
 	rows := s.Block("benchmark").At(Horizons...)
 	return rows.By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().Runs().
 		Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
-		RatioOfMeans().WithInterval().Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's", bootstrapNote, tailNote)
+		RatioOfMeans().WithInterval().Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's",
+		bootstrapNote, tailNote)
 }
 
 const (
-	bootstrapNote = "Intervals: hierarchical bootstrap, runs first and shared problems second, 10,000 replicates. Of three runs they cover less than 95 % (80 to 89 % in a simulation)."
-	tailNote      = "Excess: the loss less the reference's, problem by problem, over all problems of all runs; above .05: the share of problems whose excess is above .05."
+	bootstrapNote = "Intervals: hierarchical bootstrap, runs first and shared problems second, 10,000 replicates. Of " +
+		"three runs they cover less than 95 % (80 to 89 % in a simulation)."
+	tailNote = "Excess: the loss less the reference's, problem by problem, over all problems of all runs; above " +
+		".05: the share of problems whose excess is above .05."
 )
 
 func (s *Store) confirmation() (t Table) {
@@ -180,7 +191,8 @@ func (s *Store) confirmation() (t Table) {
 	line("mixture φ = .01 minus actor", of("policyattention-mixture").Against(actor).Minus())
 	line("PMD-target minus actor", of("pmd-target").Against(actor).Minus())
 	return t.Titled("confirmation", "Closed-loop reliability at S = 4, T = 20",
-		"The registered criterion is a ratio of at most 1.5 for each of the five runs. The paper does not say whether its differences are of medians or by problem.", tailNote)
+		"The registered criterion is a ratio of at most 1.5 for each of the five runs. The paper does not say whether "+
+			"its differences are of medians or by problem.", tailNote)
 }
 
 func (s *Store) shift() Table {

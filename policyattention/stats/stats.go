@@ -105,6 +105,11 @@ type Estimate struct {
 	replicates []float64 // ascending
 }
 
+// Text writes the value and its interval, with numbers written by a function.
+func (e Estimate) Text(number func(float64) string) string {
+	return fmt.Sprintf("%s [%s, %s]", number(e.Value), number(e.Lo), number(e.Hi))
+}
+
 // Resolved reports whether the interval excludes the given value.
 func (e Estimate) Resolved(from float64) bool { return e.Lo > from || e.Hi < from }
 

@@ -76,7 +76,8 @@ func Step(f func(pi, q []float64, eta float64) []float64) error {
 		}
 		pi, q := row(rng, 3, scale)
 		want := must(pmd.Step(mat.NewDense(1, 3, slices.Clone(pi)), mat.NewDense(1, 3, slices.Clone(q)), .8)).RawRowView(0)
-		if err := rows(fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8", pi, q), f(slices.Clone(pi), slices.Clone(q), .8), want); err != nil {
+		if err := rows(fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8", pi, q),
+			f(slices.Clone(pi), slices.Clone(q), .8), want); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,8 @@ func Minimum(f func(pi, q []float64, eta float64) float64) error {
 		p, v := mat.NewDense(1, 4, slices.Clone(pi)), mat.NewDense(1, 4, slices.Clone(q))
 		want := pmd.ProximalLoss(must(pmd.Step(p, v, .8)), p, v, .8)
 		if got := f(slices.Clone(pi), slices.Clone(q), .8); !near(got, want) {
-			return fmt.Errorf("for π = %.3f, Q = %.3f, η = 0.8 the least loss came out as %.6f; PMD's row has %.6f", pi, q, got, want)
+			return fmt.Errorf("for π = %.3f, Q = %.3f, η = 0.8 the least loss came out as %.6f; PMD's row has %.6f", pi, q,
+				got, want)
 		}
 	}
 	return nil
@@ -121,7 +123,10 @@ func Schedule(eta func(round int) float64) error {
 	}
 	constant := control.ExactPMD(control.NominalStep)
 	scheduled := constant
-	scheduled.Actor = control.ActorFunc(func(c control.Context) (*mat.Dense, error) { return pmd.Step(c.Pi, c.Q, eta(c.Round)) })
+	scheduled.Actor = control.ActorFunc(func(c control.Context) (*mat.Dense,
+		error) {
+		return pmd.Step(c.Pi, c.Q, eta(c.Round))
+	})
 	if x, y := median(scheduled), median(constant); x >= y {
 		return fmt.Errorf("median loss at T = 20: %.5f with this schedule, %.5f with η = 0.8 in every round", x, y)
 	}
@@ -193,7 +198,8 @@ func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamm
 		}
 		s, a, next, action, r := rng.IntN(3), rng.IntN(2), rng.IntN(3), rng.IntN(2), rng.Float64()
 		if got, want := f(q, s, a, r, next, action, .9), r+.9*q[next][action]-q[s][a]; !near(got, want) {
-			return fmt.Errorf("for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d) the error came out as %.4f, want %.4f", q, s, a, r, next, action, got, want)
+			return fmt.Errorf("for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d) the error came "+
+				"out as %.4f, want %.4f", q, s, a, r, next, action, got, want)
 		}
 	}
 	return nil
@@ -239,7 +245,8 @@ func TwoWay(f func(xWalk, xModel, pWalk, pModel float64) (update, information fl
 		_, x := row(rng, 4, 1)
 		update, information := f(x[0], x[1], x[2], x[3])
 		if !near(update+information, x[0]-x[3]) {
-			return fmt.Errorf("for the losses %.2f the parts %.3f and %.3f add up to %.3f, the lead is %.3f", x, update, information, update+information, x[0]-x[3])
+			return fmt.Errorf("for the losses %.2f the parts %.3f and %.3f add up to %.3f, the lead is %.3f", x, update,
+				information, update+information, x[0]-x[3])
 		}
 		if want := (x[0] - x[2] + x[1] - x[3]) / 2; !near(update, want) {
 			return fmt.Errorf("for the losses %.2f the part of the update rule came out as %.3f", x, update)

@@ -45,7 +45,8 @@ var checks = map[string]struct {
 }{
 	"Median": {Median(median), []error{
 		Median(func(x []float64) float64 { return x[0] }),
-		Median(func(x []float64) float64 { sort.Float64s(x); return (x[(len(x)-1)/2] + x[len(x)/2]) / 2 }), // changes its list
+		Median(func(x []float64) float64 { sort.Float64s(x); return (x[(len(x)-1)/2] + x[len(x)/2]) / 2 }),
+		// changes its list
 	}},
 	"Step": {Step(step), []error{
 		Step(identity),

@@ -30,7 +30,8 @@ func Run(c train.Config, folder string) *train.Model {
 	step := 0
 	run := nb.Must(c.In(folder, func(p train.Progress) {
 		step = p.Step
-		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps, p.Loss, p.StepsPerSecond, p.Step, p.Steps)
+		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps, p.Loss,
+			p.StepsPerSecond, p.Step, p.Steps)
 	}))
 	b := nb.Must(backend.New(""))
 	trained, err := train.RunTogether(ctx, b, train.Execution{}, []train.Run{run})
