@@ -2,24 +2,15 @@ package trial
 
 import (
 	"math"
-	"path/filepath"
-	"slices"
 	"testing"
 
-	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
-	"icrl/policyattention/anymdp/recipe"
-	"icrl/policyattention/backend"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/train"
-	"icrl/policyattention/transformer/fused"
 )
 
 func TestRowsAreWhatTheySay(t *testing.T) {
@@ -104,65 +95,6 @@ func TestLoopIsControls(t *testing.T) {
 	}
 	if math.IsNaN(losses[0].Network[0]) || !math.IsNaN(losses[1].Network[0]) {
 		t.Errorf("the network's read-out was run on other problems than the first: %v", losses)
-	}
-}
-
-// What plain Go and the stored losses differ by is rounding in float32: the graph that the
-// losses were made with, in float64, gives plain Go's. The problem is one on which float32
-// shows.
-func TestMissesAreRounding(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs forty rounds of three networks")
-	}
-	b := testkit.Must(backend.New("go"))(t)
-	c := recipe.Standard(31001)
-	path := filepath.Join(Folder("../../../artifacts/paper", c), WeightsFile)
-	_, _, params, err := train.ReadNetwork[recipe.Config](path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := testkit.Must(safetensors.ReadFile(path))(t)
-	plain := testkit.Must(anymdp.Plain(f))(t)
-	narrow := testkit.Must(recipe.Load(b, path))(t)
-	defer narrow.Close()
-	i := slices.IndexFunc(Rows, func(r Row) bool { return r.Name == "mass 1e-12, all states" })
-	row := Rows[i]
-	row.Problems, row.Network, row.Mixed = 1, 1, 0
-	problems := testkit.Must(row.Draw(Root, c.Seed))(t)
-	loss := func(forward anymdp.Forward) float64 {
-		losses := testkit.Must(row.run(problems, 0, forward, []int{40}))(t)
-		return losses[0].Network[0]
-	}
-	want := loss(plain)
-	if got := loss(wide(t, b, c, params)); math.Abs(got-want) > 1e-12 {
-		t.Errorf("the graph in float64 ends at a loss of %v, plain Go at %v", got, want)
-	}
-	if got := loss(narrow.Forward); math.Abs(got-want) < 1e-6 || math.Abs(got-want) > tolerance {
-		t.Errorf("the graph in float32 ends at a loss of %v, plain Go at %v", got, want)
-	}
-}
-
-// wide is the training's graph of the network in float64.
-func wide(t *testing.T, b compute.Backend, c recipe.Config, params []float32) anymdp.Forward {
-	t.Helper()
-	values := make([]float64, len(params))
-	for i, v := range params {
-		values[i] = float64(v)
-	}
-	exec := graph.MustNewExec(b, func(in []*graph.Node) *graph.Node {
-		return fused.Bind(c.Network(), in[0]).Tail(in[1], in[1].Shape().Dimensions[1])
-	})
-	t.Cleanup(exec.Finalize)
-	return func(states [][][]float64) ([][]float64, error) {
-		output, err := exec.Call1(values, states)
-		if err != nil {
-			return nil, err
-		}
-		outputs := make([][]float64, len(states))
-		for i, rows := range output.Value().([][][]float64) {
-			outputs[i] = slices.Concat(rows...)
-		}
-		return outputs, nil
 	}
 }
 
