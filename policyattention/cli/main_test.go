@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"icrl/internal/testkit"
+	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
