@@ -78,7 +78,6 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 
 const sourcePrefix = "cpu-source-"
 
-
 // Deployment deploys a network of Algorithm Distillation.
 type Deployment struct {
 	Distill struct {

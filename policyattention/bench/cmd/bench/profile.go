@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-
 	"icrl/policyattention/backend"
 	"icrl/policyattention/bench"
 	"icrl/policyattention/transformer/fused"
