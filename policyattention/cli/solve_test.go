@@ -165,26 +165,32 @@ func TestSolveMeaning(t *testing.T) {
 	}
 }
 
-// TestSolveInterrupted ends a run that would take minutes, and has what there is.
+// TestSolveInterrupted ends a run that would take days, and has what there is. Where the
+// machine is so busy that no round has ended by then, it waits longer.
 func TestSolveInterrupted(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "policy.npz")
-	cmd := command(t.Context(), "solve", "--mdp", problemFile(t, 40), "--rounds", "100000000", "--tol", "0", "--out", out)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(2 * time.Second)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	err := cmd.Wait()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted ||
-		!strings.Contains(stdout.String(), "loss after round") || !strings.Contains(stderr.String(), "stopped after round") {
-		t.Errorf("%v, %s%s", err, &stdout, &stderr)
-	}
-	if _, err := os.Stat(out); err != nil {
-		t.Error(err)
+	path, out := problemFile(t, 40), filepath.Join(t.TempDir(), "policy.npz")
+	for _, wait := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
+		cmd := command(t.Context(), "solve", "--mdp", path, "--rounds", "1000000000", "--tol", "0", "--out", out)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(wait)
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		if !strings.Contains(stdout.String(), "loss after round") && wait < time.Minute {
+			continue
+		}
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "stopped after round") {
+			t.Errorf("%v, %s%s", err, &stdout, &stderr)
+		}
+		if _, err := os.Stat(out); err != nil {
+			t.Error(err)
+		}
+		return
 	}
 }
 
