@@ -79,7 +79,8 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 		case 2:
 			took := time.Since(second)
 			if all := took * time.Duration(a.Rounds-2); all > time.Minute {
-				fmt.Fprintf(a.errors, "a round takes %.2g s, %d rounds %v; it ends before where --tol is reached\n", took.Seconds(), a.Rounds, all.Round(time.Second))
+				fmt.Fprintf(a.errors, "a round takes %.2g s, %d rounds %v; it ends before where --tol is reached\n",
+					took.Seconds(), a.Rounds, all.Round(time.Second))
 			}
 		}
 		loss, short := a.Proven()/a.Normalizer, a.ProvenInState()/a.unit
@@ -139,7 +140,8 @@ func (a *answer) progress(g *globals) (show func(loss float64), done func()) {
 		}, func() {}
 	}
 	bar := progressbar.NewOptions(a.Rounds, progressbar.OptionSetWriter(g.errors), progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionClearOnFinish())
 	return func(loss float64) {
 		bar.Describe(fmt.Sprintf("loss at most %.3g", loss))
 		bar.Set(a.Round) //nolint:errcheck // only the display is lost
@@ -170,10 +172,12 @@ func (a *answer) advise() {
 	m := a.Problem.MDP
 	lost, before := a.Lost()
 	if before > 0 {
-		a.warn("pi0 gives no mass to the best action in %d of %d states; policy mirror descent never finds an action that begins without mass", before, m.States())
+		a.warn("pi0 gives no mass to the best action in %d of %d states; policy mirror descent never finds "+
+			"an action that begins without mass", before, m.States())
 	}
 	if lost > before {
-		a.warn("in %d of %d states the probability of the best action underflowed to 0 in this actor, and never comes back; a smaller --eta keeps it", lost-before, m.States())
+		a.warn("in %d of %d states the probability of the best action underflowed to 0 in this actor, "+
+			"and never comes back; a smaller --eta keeps it", lost-before, m.States())
 	}
 	loss, short := a.distance/a.Normalizer, a.shortfall.Relative()
 	if max(loss, short) > a.Tol && a.Round == a.Rounds && before == 0 {
@@ -181,10 +185,12 @@ func (a *answer) advise() {
 		if auto := pmd.AutoStep(a.Optimum); auto > 2*a.Loop.Eta && a.Actor != "decoder" {
 			help += fmt.Sprintf(", or a larger step: --eta auto is %.4g", auto)
 		}
-		a.warn("%d rounds leave a loss of %.3g, %.3g of the range of V* in a state; %s would make it smaller", a.Rounds, loss, short, help)
+		a.warn("%d rounds leave a loss of %.3g, %.3g of the range of V* in a state; %s would make it smaller",
+			a.Rounds, loss, short, help)
 	}
 	if state, worst := a.Optimum.Uncertain(); !(worst <= certain) {
-		a.warn("V* of state %s is certain only to %.2g of its size; all that is measured by it is no better", stateName(m, state), worst)
+		a.warn("V* of state %s is certain only to %.2g of its size; all that is measured by it is no better",
+			stateName(m, state), worst)
 	}
 }
 
@@ -265,7 +271,8 @@ func (a *answer) report() map[string]any {
 	}
 	_, worst := a.Optimum.Uncertain()
 	bound := a.Theorem2
-	certificate := map[string]any{"proven": finite(a.Proven()), "zeta": a.Zeta, "delta": a.Delta, "optimality_error": worst}
+	certificate := map[string]any{"proven": finite(a.Proven()), "zeta": a.Zeta, "delta": a.Delta,
+		"optimality_error": worst}
 	if m.Gamma < 1 {
 		certificate["bound"], certificate["terms"] = bound.Total(), bound
 	}

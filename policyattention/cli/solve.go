@@ -163,7 +163,8 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 			return loop, err
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
-			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g (its logarithm is added, so no action is lost)",
+			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+
+				"(its logarithm is added, so no action is lost)",
 				anymdp.LogFloor, math.Exp(anymdp.LogFloor), least)
 		}
 	default:
@@ -221,7 +222,8 @@ func unfamiliar(c train.Config, scale *control.Scale, eta float64) (warnings []s
 		warn("the actor was trained on rewards of both signs; rewards from %.4g to %.4g may give any policy", lo, hi)
 	}
 	if least := mat.Min(p.Pi0); c.Recipe.Readout == train.NetworkReadout && least < leastMass {
-		warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g the best action may never be found", leastMass, least)
+		warn("the actor was trained on policies that begin with more than %v on most actions; from %.2g "+
+			"the best action may never be found", leastMass, least)
 	}
 	if least := leastPositive(p.Pi0); least < math.Exp(control.LogFloor) {
 		warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor, math.Exp(control.LogFloor), least)
@@ -229,7 +231,8 @@ func unfamiliar(c train.Config, scale *control.Scale, eta float64) (warnings []s
 	q, optimum := scale.Start, scale.Optimum.Q
 	least, most := min(mat.Min(q), mat.Min(optimum)), max(mat.Max(q), mat.Max(optimum))
 	if lo, hi := valueRange[0], valueRange[1]; least < lo || most > hi {
-		warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy", lo, hi, least, most)
+		warn("the actor was trained on values between about %v and %v; from %.3g to %.3g it may give any policy",
+			lo, hi, least, most)
 	}
 	return warnings
 }
@@ -289,7 +292,8 @@ func (s solveCmd) critic() (control.Critic, error) {
 // model returns the trained actor that is asked for.
 func (s solveCmd) model() (*train.Model, error) {
 	if _, err := os.Stat(s.Actor); err != nil {
-		return nil, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\", \"any\" or a file of weights: %w", errUsage, s.Actor, err)
+		return nil, fmt.Errorf("%w: --actor %q, want \"exact\", \"decoder\", \"any\" or a file of weights: %w",
+			errUsage, s.Actor, err)
 	}
 	return train.Load(s.Actor)
 }

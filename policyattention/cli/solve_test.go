@@ -81,7 +81,7 @@ func TestSolve(t *testing.T) {
 // max(1, |V*|) in each state; policies that are proven good take optimal actions, and where a
 // penalty stands for an action that does not exist and rounds do not suffice, warnings name what would help.
 func TestCases(t *testing.T) {
-	folder := filepath.Join("..", "..", "mdpfile", "testdata", "cases")
+	folder := filepath.Join("..", "mdpfile", "testdata", "cases")
 	var expected map[string]struct {
 		V       []float64
 		Optimal [][]int
@@ -130,7 +130,7 @@ func TestCases(t *testing.T) {
 
 // TestSolveMasks asks every actor and critic for a policy where actions are missing.
 func TestSolveMasks(t *testing.T) {
-	file := filepath.Join("..", "..", "mdpfile", "testdata", "cases", "two-state-infeasible-inf.json")
+	file := filepath.Join("..", "mdpfile", "testdata", "cases", "two-state-infeasible-inf.json")
 	for _, arguments := range [][]string{{}, {"--actor", "any"}, {"--actor", "decoder", "--eta", "auto"}, {"--critic", "mean"}, {"--critic", "memory"}} {
 		s := solve(t, 0, append([]string{"--mdp", file, "--rounds", "100"}, arguments...)...)
 		if s.Policy[1][1] != 0 || s.QStar[1][1] != nil || s.QPi[1][1] != nil || s.Loss > .05 {
@@ -275,7 +275,7 @@ func TestSolveByDecoder(t *testing.T) {
 	if code, stdout, _ := call("solve", "--mdp", path, "--rounds", "40", "--actor", "decoder"); code != 0 || !strings.Contains(stdout, "certified") {
 		t.Errorf("plain output: %d, %q", code, stdout)
 	}
-	cases := filepath.Join("..", "..", "mdpfile", "testdata", "cases")
+	cases := filepath.Join("..", "mdpfile", "testdata", "cases")
 	for _, name := range []string{"s1a1.json", "equal.json", "bridge-repair-0.99.json", "maintenance0.99.json", "msdm-ties.json"} {
 		if s := solve(t, 0, "--mdp", filepath.Join(cases, name), "--actor", "decoder", "--eta", "auto", "--rounds", "200"); s.Loss > .05 {
 			t.Errorf("%s: loss %v at η = %v", name, s.Loss, s.Eta)

@@ -108,7 +108,8 @@ func (scale *Scale) score(t Trajectory) (Scored, error) {
 // check reports a trajectory that is none of the problem's.
 func (t Trajectory) check(p mdp.Problem) error {
 	rounds := len(t.Policies) - 1
-	if rounds < 0 || t.Q != nil && len(t.Q) != rounds || t.Etas != nil && len(t.Etas) != rounds || t.Logs != nil && len(t.Logs) != rounds+1 {
+	if rounds < 0 || t.Q != nil && len(t.Q) != rounds || t.Etas != nil && len(t.Etas) != rounds ||
+		t.Logs != nil && len(t.Logs) != rounds+1 {
 		return fmt.Errorf("a trajectory of %d policies, %d logarithms, %d critic tables and %d step sizes",
 			len(t.Policies), len(t.Logs), len(t.Q), len(t.Etas))
 	}
