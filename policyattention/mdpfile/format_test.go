@@ -5,12 +5,14 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"icrl/internal/npz"
 	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 )
@@ -247,6 +249,7 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"P":"none.npz","r":[[1]]}`, "not beside this file", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[1e308]]}`, "divide all rewards", false},
 		{"x.npz", string(testkit.Must(os.ReadFile("testdata/csr.npz"))(t)), "one sparse matrix alone", false},
+		{"x.npz", archived(t, map[string]npz.Array{"gamma": {Data: []float64{math.NaN()}}}), "it holds NaN", false},
 		{"x.csv", "state,action,next,probability\n0,0,0,1\n", "no rewards", false},
 		{"x.csv", "# gamma: .5\nstate,action,next,probability,bonus\n0,0,0,1,1\n", `unknown column "bonus"`, false},
 		{"x.csv", "# gamma: .5\nstate,action,next,probability,reward\n0,0,0,1,x\n", `line 3: "x" is no number`, false},
@@ -276,6 +279,16 @@ func TestRemedies(t *testing.T) {
 			t.Errorf("%.80q: error %v, want one with %q", test.content, err, test.want)
 		}
 	}
+}
+
+// archived returns an .npz archive.
+func archived(t *testing.T, arrays map[string]npz.Array) string {
+	t.Helper()
+	var b strings.Builder
+	if err := npz.Encode(&b, arrays); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // TestCases: the same problem as an array of JSON, of NumPy, and packed.

@@ -80,6 +80,9 @@ func readArchive(data []byte) (*archive, error) {
 				return fmt.Errorf("more than %d numbers with the arrays before it", 4*MaxTransitions)
 			}
 			x.numbers[name], err = r.Array()
+			if slices.ContainsFunc(x.numbers[name].Data, math.IsNaN) {
+				return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not exist")
+			}
 		}
 		return err
 	})
