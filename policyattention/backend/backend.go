@@ -3,7 +3,8 @@
 //
 // A backend is named as in GoMLX's GOMLX_BACKEND:
 //
-//	go         GoMLX's own backend in pure Go: needs nothing
+//	go         GoMLX's own backend in pure Go: needs nothing. Networks of package transformer are
+//	           trained by package engine there
 //	xla:cpu    XLA on the CPU, through a PJRT plugin ("xla" is short for it)
 //	xla:cuda   XLA on an NVIDIA GPU, through its PJRT plugin. Matrix products are in TF32, whose
 //	           factors are rounded to 10 bits, unless it is xla:cuda,tf32=false
