@@ -59,7 +59,6 @@ type globals struct {
 type execution struct {
 	StepsPerCall int `help:"Optimizer steps that a call of the device makes; many are for GPUs." default:"1" placeholder:"N"`
 	Together     int `help:"Training runs of one shape to make at once in one process, for GPUs." default:"1" placeholder:"N"`
-	Devices      int `help:"Devices to share the examples of a batch out to." default:"1" placeholder:"N"`
 }
 
 type commands struct {
@@ -190,10 +189,10 @@ func (g *globals) store(p experiment.Preset, e execution) (*experiment.Store, er
 	if err != nil {
 		return nil, err
 	}
-	if e.StepsPerCall < 0 || e.Together < 0 || e.Devices < 0 {
-		return nil, fmt.Errorf("%w: --steps-per-call %d, --together %d, --devices %d: want each ≥ 1", errUsage, e.StepsPerCall, e.Together, e.Devices)
+	if e.StepsPerCall < 0 || e.Together < 0 {
+		return nil, fmt.Errorf("%w: --steps-per-call %d, --together %d: want each ≥ 1", errUsage, e.StepsPerCall, e.Together)
 	}
-	store.Execution = train.Execution{StepsPerCall: max(1, e.StepsPerCall), Devices: max(1, e.Devices)}
+	store.Execution = train.Execution{StepsPerCall: max(1, e.StepsPerCall)}
 	return store, nil
 }
 

@@ -172,7 +172,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, e executio
 	preset, _ := g.reference(store)
 	return store.TrainAll(ctx, missing, workers, func(ctx context.Context, name string) *exec.Cmd {
 		return exec.CommandContext(ctx, self, "--artifacts", g.Artifacts, "--preset", preset, "--backend", g.Backend, "--json",
-			"train", "--steps-per-call", fmt.Sprint(max(1, e.StepsPerCall)), "--devices", fmt.Sprint(max(1, e.Devices)), name)
+			"train", "--steps-per-call", fmt.Sprint(max(1, e.StepsPerCall)), name)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/distributed"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -31,7 +30,7 @@ func newStepper(b compute.Backend, execution Execution, jobs []Job, states []*st
 			return newLocal(jobs[0], model, states[0])
 		}
 	}
-	if backend.IsXLACPU(b) && execution.StepsPerCall <= 1 && execution.Devices <= 1 && len(jobs) == 1 {
+	if backend.IsXLACPU(b) && execution.StepsPerCall <= 1 && len(jobs) == 1 {
 		return newCores(b, jobs[0], states[0])
 	}
 	return newGroup(b, execution, jobs, states)
@@ -44,38 +43,31 @@ type group struct {
 	jobs    []Job
 	size    int // steps of a call, at most
 	exec    *Exec
-	batch   int                   // arrays of a batch
-	step    []int                 // steps made, by job
-	state   [][][]*tensors.Tensor // by device and job: params, m, v, average
-	arrays  [][][]*tensors.Tensor // by device and job: those of Job.Data
+	batch   int                 // arrays of a batch
+	step    []int               // steps made, by job
+	state   [][]*tensors.Tensor // by job: params, m, v, average
+	arrays  [][]*tensors.Tensor // by job: those of Job.Data
 }
 
 func newGroup(backend compute.Backend, execution Execution, jobs []Job, states []*state) (*group, error) {
-	devices := max(1, execution.Devices)
-	if n := backend.NumDevices(); devices > n {
-		return nil, fmt.Errorf("train: %d devices asked for, the backend has %d", devices, n)
-	}
 	g := &group{backend: backend, jobs: jobs, size: max(1, execution.StepsPerCall)}
-	for d := range compute.DeviceNum(devices) {
-		g.state, g.arrays = append(g.state, nil), append(g.arrays, nil)
-		for i, j := range jobs {
-			data, err := j.Batches.Data()
-			if err != nil {
-				g.finalize()
-				return nil, &fault{i, err}
-			}
-			values := states[i].tensors()
-			for _, x := range slices.Concat(data, values) {
-				if err := move(x, backend, d); err != nil {
-					return nil, err
-				}
-			}
-			g.state[d], g.arrays[d] = append(g.state[d], values), append(g.arrays[d], data)
+	for i, j := range jobs {
+		data, err := j.Batches.Data()
+		if err != nil {
+			g.finalize()
+			return nil, &fault{i, err}
 		}
+		values := states[i].tensors()
+		for _, x := range slices.Concat(data, values) {
+			if err := move(x, backend, 0); err != nil {
+				return nil, err
+			}
+		}
+		g.state, g.arrays = append(g.state, values), append(g.arrays, data)
 	}
 	for i, s := range states {
-		if n := len(g.arrays[0][i]); n != len(g.arrays[0][0]) {
-			return nil, fmt.Errorf("train: runs of different kinds together, with %d and with %d arrays of data", len(g.arrays[0][0]), n)
+		if n := len(g.arrays[i]); n != len(g.arrays[0]) {
+			return nil, fmt.Errorf("train: runs of different kinds together, with %d and with %d arrays of data", len(g.arrays[0]), n)
 		}
 		g.step = append(g.step, s.step)
 	}
@@ -87,9 +79,6 @@ func (g *group) compile(batch int) (err error) {
 	g.batch = batch
 	if g.exec, err = NewExec(g.backend, g.build); err != nil {
 		return fmt.Errorf("train: %w", err)
-	}
-	if devices := len(g.state); devices > 1 {
-		return g.distribute(devices)
 	}
 	return nil
 }
@@ -181,76 +170,36 @@ func put(x, i, value *Node) *Node {
 	return Where(here, value, x)
 }
 
-// distribute shares out the examples of a batch to devices. Everything else is
-// the same on each of them; XLA adds up the gradients.
-func (g *group) distribute(devices int) error {
-	mesh, err := distributed.NewDeviceMesh([]int{devices}, []string{"examples"})
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	everywhere := distributed.NewReplicatedShardingSpec(mesh)
-	batch := distributed.BuildSpec(mesh)
-	var inputs []*distributed.ShardingSpec
-	if g.size > 1 {
-		inputs = append(inputs, everywhere, everywhere)
-		batch = batch.R() // the steps
-	}
-	shared, err := batch.S("examples").Done()
-	if err != nil {
-		return fmt.Errorf("train: %w", err)
-	}
-	for i := range g.jobs {
-		at := len(inputs)
-		for range batchInput + g.batch + len(g.arrays[0][i]) {
-			inputs = append(inputs, everywhere)
-		}
-		for k := range g.batch {
-			inputs[at+batchInput+k] = shared
-		}
-		if g.size > 1 {
-			inputs = append(inputs, everywhere) // the losses
-		}
-	}
-	g.exec.AutoSharding(mesh).WithInputShardingSpecs(inputs...).WithOutputShardingSpecs(everywhere)
-	return nil
-}
-
 func (g *group) call() int { return g.size }
 
 func (g *group) steps(n int) ([][]float32, error) {
-	devices := len(g.state)
 	var inputs []any
-	batches := make([][][]*tensors.Tensor, len(g.jobs)) // by job and device
+	if g.size > 1 {
+		inputs = append(inputs, int32(0), int32(n))
+	}
 	for i, j := range g.jobs {
-		var err error
-		if batches[i], err = j.batches(g.step[i], n, g.size, devices); err != nil {
+		batches, err := j.batches(g.step[i], n, g.size, 1)
+		if err != nil {
 			return nil, &fault{i, err}
 		}
-	}
-	if g.exec == nil {
-		if err := g.compile(len(batches[0][0])); err != nil {
-			return nil, err
+		if g.exec == nil {
+			if err := g.compile(len(batches[0])); err != nil {
+				return nil, err
+			}
 		}
-	}
-	for d := range devices {
+		for _, x := range g.state[i] {
+			buffer, err := DonateTensorBuffer(x, g.backend, 0)
+			if err != nil {
+				return nil, fmt.Errorf("train: %w", err)
+			}
+			inputs = append(inputs, buffer)
+		}
+		inputs = append(inputs, int32(g.step[i]+1))
+		for _, x := range slices.Concat(batches[0], g.arrays[i]) {
+			inputs = append(inputs, x)
+		}
 		if g.size > 1 {
-			inputs = append(inputs, int32(0), int32(n))
-		}
-		for i := range g.jobs {
-			for _, x := range g.state[d][i] {
-				buffer, err := DonateTensorBuffer(x, g.backend, compute.DeviceNum(d))
-				if err != nil {
-					return nil, fmt.Errorf("train: %w", err)
-				}
-				inputs = append(inputs, buffer)
-			}
-			inputs = append(inputs, int32(g.step[i]+1))
-			for _, x := range slices.Concat(batches[i][d], g.arrays[d][i]) {
-				inputs = append(inputs, x)
-			}
-			if g.size > 1 {
-				inputs = append(inputs, make([]float32, g.size))
-			}
+			inputs = append(inputs, make([]float32, g.size))
 		}
 	}
 	outputs, err := g.exec.Call(inputs...)
@@ -258,29 +207,23 @@ func (g *group) steps(n int) ([][]float32, error) {
 		return nil, fmt.Errorf("train: step %d: %w", g.step[0]+1, err)
 	}
 	losses := make([][]float32, len(g.jobs))
-	for d := range devices {
-		for i := range g.jobs {
-			part := outputs[(d*len(g.jobs)+i)*(kept+1):][:kept+1]
-			g.state[d][i] = part[:kept]
-			if d == 0 {
-				values, err := flat(part[kept])
-				if err != nil {
-					return nil, fmt.Errorf("train: reading from the device: %w", err)
-				}
-				losses[i] = values[:n]
-			}
-			if err := part[kept].FinalizeAll(); err != nil {
-				return nil, fmt.Errorf("train: %w", err)
-			}
+	for i := range g.jobs {
+		part := outputs[i*(kept+1):][:kept+1]
+		g.state[i] = part[:kept]
+		values, err := flat(part[kept])
+		if err != nil {
+			return nil, fmt.Errorf("train: reading from the device: %w", err)
 		}
-	}
-	for i := range g.step {
+		if err := part[kept].FinalizeAll(); err != nil {
+			return nil, fmt.Errorf("train: %w", err)
+		}
+		losses[i] = values[:n]
 		g.step[i] += n
 	}
 	return losses, nil
 }
 
-func (g *group) read(i int, s *state) error { return s.read(g.state[0][i]) }
+func (g *group) read(i int, s *state) error { return s.read(g.state[i]) }
 
 // tensors are what is kept of a run between its steps, [kept] of them.
 func (s *state) tensors() (all []*tensors.Tensor) {
@@ -318,12 +261,8 @@ func flat(x *tensors.Tensor) (values []float32, err error) {
 }
 
 func (g *group) finalize() {
-	for d := range g.state {
-		for i := range g.state[d] {
-			for _, x := range append(g.state[d][i], g.arrays[d][i]...) {
-				x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
-			}
-		}
+	for _, x := range slices.Concat(slices.Concat(g.state...), slices.Concat(g.arrays...)) {
+		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
 	}
 	if g.exec != nil {
 		g.exec.Finalize()

@@ -25,9 +25,6 @@ type Execution struct {
 	// makes, in a loop there; 0 stands for 1. Many spare a GPU the latency of
 	// its calls; on a CPU the loop is slower than the calls.
 	StepsPerCall int
-	// Devices is the number of devices that the examples of a batch are shared
-	// out to, a divisor of its size; 0 stands for 1.
-	Devices int
 }
 
 // Run is a job and where it is done.

@@ -133,27 +133,6 @@ func TestExecutionsAgree(t *testing.T) {
 	})
 }
 
-// A batch shared out to several devices gives the losses and weights of one.
-func TestDevicesAgree(t *testing.T) {
-	b := start(t, "xla:cpu")
-	if n := b.NumDevices(); n < 2 {
-		t.Skipf("the backend has %d device", n)
-	}
-	c := tiny(Proximal)
-	c.Batch = 4
-	want := together(t, b, Execution{}, c)[0]
-	same(t, "devices", together(t, b, Execution{Devices: 2}, c)[0], want)
-	same(t, "devices in loops", together(t, b, Execution{Devices: 2, StepsPerCall: 7}, c)[0], want)
-
-	c.Batch = 3
-	for devices, want := range map[int]string{2: "batch of 3", b.NumDevices() + 1: "devices"} {
-		_, err := RunTogether(t.Context(), b, Execution{Devices: devices}, []Run{{Job: c.job(), Dir: t.TempDir()}})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%d devices: %v, want an error with %q", devices, err, want)
-		}
-	}
-}
-
 // A batch in parts has the loss and the gradient of the batch, of which the first
 // moment after one step is a tenth. One core takes all parts; [TestCoresAgree] is on more.
 // Actors differ in what is made of the outputs only, so one stands for them.
