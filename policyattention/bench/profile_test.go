@@ -6,65 +6,31 @@ import (
 	"strings"
 	"testing"
 
-	"icrl/policyattention/backend"
-	"icrl/policyattention/train"
-	"icrl/policyattention/transformer/fused"
+	"icrl/policyattention/artifact"
 )
 
 // By hand at S = 4: 12 tokens of 10 features, batch 64.
-func TestPartFLOPs(t *testing.T) {
+func TestTrainingFLOPs(t *testing.T) {
 	row := TrainingRows()[0]
 	const examples = 3 * 64 * 12 // forward once, backward twice
 	linear := examples * 2. * (10*64 + 4*(64*192+64*64+64*128+128*64) + 64)
 	attention := examples * 2. * 4 * (2 * 12 * 64) // scores and their use, for 12 keys
-	got := row.PartFLOPs()
-	if got[fused.Linear] != linear || got[fused.Attention] != attention || len(got) != 2 {
-		t.Errorf("%v, want %v and %v", got, linear, attention)
-	}
 	if row.FLOPs() != linear+attention {
 		t.Errorf("the step has %v, its parts %v", row.FLOPs(), linear+attention)
 	}
 }
 
-// Every part of a small step can be made, and nothing else.
-func TestStartPart(t *testing.T) {
-	b, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, objective := range []train.Objective{train.Proximal, train.Critic} {
-		row := TrainingRow{"small", train.Standard(objective, train.Plain(), 1, 2)}
-		row.Batch, row.Layers, row.Samples = 2, 2, 1
-		for _, part := range Parts {
-			s, err := row.StartPart(b, part)
-			if part == Step {
-				if err == nil {
-					t.Error("a whole step passed for a part")
-				}
-				continue
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Steps(1); err != nil {
-				t.Errorf("%s, %s: %v", objective, part, err)
-			}
-			s.Close()
-		}
-	}
-}
-
 func profile() *Profile {
-	ms := map[fused.Part]float64{fused.Linear: 4, fused.Attention: 3, fused.LayerNorm: 1, Optimizer: 0.5, Step: 8}
+	ms := map[Part]float64{Linear: 4, Attention: 3, LayerNorm: 1, Optimizer: 0.5, Step: 8}
 	return &Profile{Peak: 100, Rows: []ProfileRow{{
-		Row: "actor", FLOPs: map[fused.Part]float64{fused.Linear: 2e8},
+		Row: "actor", FLOPs: map[Part]float64{Linear: 2e8},
 		Programs: []Breakdown{{Program: "GoMLX", Milliseconds: ms}},
 	}}}
 }
 
 func TestReadProfile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "profile.json")
-	if err := profile().Write(path); err != nil {
+	if err := artifact.WriteJSON(path, profile(), ""); err != nil {
 		t.Fatal(err)
 	}
 	p, err := ReadProfile(path)
@@ -75,12 +41,12 @@ func TestReadProfile(t *testing.T) {
 	if rest := r.Programs[0].Rest(); rest != -0.5 {
 		t.Errorf("the rest is %v, want −0.5", rest)
 	}
-	if rate := r.Rate(r.Programs[0], fused.Linear); rate != 50 {
+	if rate := r.Rate(r.Programs[0], Linear); rate != 50 {
 		t.Errorf("%v GFLOP/s, want 50", rate)
 	}
 	unfinished := profile()
-	delete(unfinished.Rows[0].Programs[0].Milliseconds, fused.Attention)
-	if err := unfinished.Write(path); err != nil {
+	delete(unfinished.Rows[0].Programs[0].Milliseconds, Attention)
+	if err := artifact.WriteJSON(path, unfinished, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadProfile(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "attention") {

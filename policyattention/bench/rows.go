@@ -12,7 +12,6 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/fused"
 )
 
 // A Row is a piece of work that programs are timed at, step by step.
@@ -80,8 +79,8 @@ func (r TrainingRow) tokens() int { return r.ContextTokens(r.Sizes[0] * r.Action
 
 // FLOPs is the forward pass and twice as much for the backward pass.
 func (r TrainingRow) FLOPs() float64 {
-	parts := r.PartFLOPs()
-	return parts[fused.Linear] + parts[fused.Attention]
+	linear, attention := perToken(r.Network(), r.tokens())
+	return 3 * float64(r.Batch*r.tokens()) * (linear + attention)
 }
 
 // perToken is the operations of a forward pass for each token, in the linear

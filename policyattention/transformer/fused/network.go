@@ -132,7 +132,6 @@ type pass struct {
 	b       int
 	folded  parameters       // see fold
 	slopes  map[string]*Node // ∂loss/∂folded, once back has run
-	pieces  []piece          // of the trunk
 	outputs *Node            // [B, k, Outputs]
 	back    back
 }
@@ -147,7 +146,7 @@ func (n *Network) newPass(b int) *pass {
 // trunk is all layers over t tokens, for the outputs of the last k.
 func (p *pass) trunk(t, k int) layer {
 	c := p.config
-	trunk := []layer{p.part(Linear, c.Features, t, p.linear("embed"))}
+	trunk := []layer{p.linear("embed")}
 	for l := range c.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
 		queries := t
@@ -155,18 +154,10 @@ func (p *pass) trunk(t, k int) layer {
 			queries = k
 		}
 		trunk = append(trunk,
-			residual(
-				p.part(LayerNorm, c.Width, t, p.norm),
-				p.part(Linear, c.Width, t, p.weigh(block+"qkv")),
-				p.part(Attention, 3*c.Width, t, p.attention(block, queries)),
-				p.part(Linear, c.Width, queries, p.linear(block+"out"))),
-			residual(
-				p.part(LayerNorm, c.Width, queries, p.norm),
-				p.part(Linear, c.Width, queries, p.linear(block+"up"), relu, p.linear(block+"down"))))
+			residual(p.norm, p.weigh(block+"qkv"), p.attention(block, queries), p.linear(block+"out")),
+			residual(p.norm, p.linear(block+"up"), relu, p.linear(block+"down")))
 	}
-	return chain(append(trunk,
-		p.part(LayerNorm, c.Width, k, p.norm),
-		p.part(Linear, c.Width, k, p.linear("head")))...)
+	return chain(append(trunk, p.norm, p.linear("head"))...)
 }
 
 // A layer maps activations [features, T·B] to others, and returns with them the

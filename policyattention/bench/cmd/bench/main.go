@@ -38,11 +38,8 @@ import (
 
 var cli struct {
 	Compare compareCmd `cmd:"" default:"withargs" help:"Run the comparison."`
-	Decoder decoderCmd `cmd:"" help:"Measure how a round of the decoder grows."`
 	Device  deviceCmd  `cmd:"" help:"Time training on one device: steps per call, runs together."`
 	Growth  growthCmd  `cmd:"" help:"Measure how costs grow with sizes; goes on where it was."`
-	Profile profileCmd `cmd:"" help:"Measure where the time of a training step goes."`
-	Part    partCmd    `cmd:"" hidden:"" help:"Be a worker of the profile."`
 	Point   pointCmd   `cmd:"" hidden:"" help:"Measure one point of the growth study."`
 	Serve   serveCmd   `cmd:"" hidden:"" help:"Be one worker: see bench.Serve."`
 }
