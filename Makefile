@@ -98,7 +98,7 @@ bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
 
-bundle: setup ## a folder that runs the grid and the bench on a GPU machine, into .local/bundle/
+bundle: setup ## a folder that runs the grid on a GPU machine, into .local/bundle/
 	scripts/bundle/bundle.sh
 
 site: ## build the web page into site/dist and serve it at SITE (localhost:8080)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -42,5 +43,44 @@ func TestResume(t *testing.T) {
 	other := &Comparison{Machine: Describe("xla:cpu")}
 	if err := other.Resume(read); err == nil || !strings.Contains(err.Error(), "another machine") || other.Results != nil {
 		t.Errorf("results of another backend: %v, %+v", err, other.Results)
+	}
+}
+
+// By hand at S = 4: 12 tokens of 10 features, batch 64.
+func TestTrainingFLOPs(t *testing.T) {
+	row := TrainingRows()[0]
+	const examples = 3 * 64 * 12 // forward once, backward twice
+	linear := examples * 2. * (10*64 + 4*(64*192+64*64+64*128+128*64) + 64)
+	attention := examples * 2. * 4 * (2 * 12 * 64) // scores and their use, for 12 keys
+	if row.FLOPs() != linear+attention {
+		t.Errorf("the step has %v, its parts %v", row.FLOPs(), linear+attention)
+	}
+}
+
+// What cannot be read is named.
+func TestMalformed(t *testing.T) {
+	for name, text := range map[string]string{"broken": `{"rows": [`, "empty": `{}`} {
+		path := filepath.Join(t.TempDir(), name+".json")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadComparison(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestReadComparison(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bench.json")
+	want := Result{Row: "actor", Program: "JAX, scan", Setting: "1 × 2", Best: 3}
+	if err := (&Comparison{Peak: 9, Results: []Result{want}}).Write(path); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadComparison(path)
+	if err != nil || len(c.Results) != 1 || c.Results[0] != want || c.Peak != 9 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if family := c.Results[0].Family(); family != "JAX" {
+		t.Errorf("family %q", family)
 	}
 }

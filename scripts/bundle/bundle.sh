@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a folder that runs the experiments and the bench on another Linux machine on
+# Builds a folder that runs the experiments on another Linux machine on
 # x86-64, with a GPU or without, and needs nothing there but glibc ≥ 2.34, libstdc++ and the GPU's libraries.
 #
 #   scripts/bundle/bundle.sh [FOLDER]      default: .local/bundle/policyattention-linux-amd64
@@ -16,7 +16,7 @@ rm -rf "$folder" "$folder.tar.gz"
 mkdir -p "$folder/pjrt"
 # XLA is loaded while the program runs, so libc stays dynamic; nothing else does.
 (cd "$root" && GOTOOLCHAIN=go$(sed -n 's/^go //p' go.mod) CGO_ENABLED=1 GOOS=linux GOARCH=amd64 GOEXPERIMENT=simd go build \
-  -ldflags='-s -w -linkmode=external -extldflags=-static-libgcc' -o "$folder/" ./policyattention/cmd/policyattention ./policyattention/bench/cmd/bench)
+  -ldflags='-s -w -linkmode=external -extldflags=-static-libgcc' -o "$folder/" ./policyattention/cmd/policyattention)
 cp -L "$plugin" "$folder/pjrt/"
 cp "$here/run.sh" "$root/LICENSE" "$folder/"
 tar -C "$(dirname "$folder")" -cf - "$(basename "$folder")" | gzip -1 >"$folder.tar.gz"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs the grid of a preset, or the bench, on this machine.
+# Runs the grid of a preset on this machine.
 #
 #   ./run.sh [--plugin FILE|FOLDER] [--backend NAME] [--preset NAME] [--artifacts FOLDER]
-#            [--together N] [--steps-per-call N] [bench] [grid]
+#            [--together N] [--steps-per-call N]
 #
-# Without 'bench' or 'grid' both are done. Called again, it goes on where it was.
+# Called again, it goes on where it was.
 #
 # --plugin         the PJRT plugin of XLA for CUDA (in the wheels jax-cuda13-pjrt and
 #                  xla-cuda13-pjrt, or from 'make plugin'); CUDA's and cuDNN's own libraries
@@ -18,17 +18,15 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 die() { echo "run.sh: $*" >&2; exit 2; }
-plugin= backend=xla:cuda preset=paper artifacts=$here/artifacts together=3 steps_per_call=100 what=()
+plugin= backend=xla:cuda preset=paper artifacts=$here/artifacts together=3 steps_per_call=100
 while (($#)); do
   case $1 in
     --plugin|--backend|--preset|--artifacts|--together|--steps-per-call)
       (($# > 1)) || die "$1 wants a value"
       name=${1#--}; declare "${name//-/_}=$2"; shift 2 ;;
-    bench|grid) what+=("$1"); shift ;;
     *) die "unknown argument $1; see the head of this file" ;;
   esac
 done
-((${#what[@]})) || what=(bench grid)
 
 if [[ -f $plugin ]]; then # under the name that is looked for
   mkdir -p "$here/cuda"
@@ -37,11 +35,5 @@ if [[ -f $plugin ]]; then # under the name that is looked for
 fi
 export PJRT_PLUGIN_LIBRARY_PATH=${plugin:+$plugin:}${PJRT_PLUGIN_LIBRARY_PATH:+$PJRT_PLUGIN_LIBRARY_PATH:}$here/pjrt
 export GOMLX_NO_AUTO_INSTALL=1
-for w in "${what[@]}"; do
-  case $w in
-    bench) "$here/bench" device --backend "$backend" --out "$artifacts/bench" \
-      ${BENCH_FLAGS:---steps-per-call "1,$steps_per_call" --together "1,$together"} ;;
-    grid) "$here/policyattention" --backend "$backend" --preset "$preset" --artifacts "$artifacts" \
-      reproduce --together "$together" --steps-per-call "$steps_per_call" ;;
-  esac
-done
+exec "$here/policyattention" --backend "$backend" --preset "$preset" --artifacts "$artifacts" \
+  reproduce --together "$together" --steps-per-call "$steps_per_call"

@@ -38,9 +38,6 @@ import (
 
 var cli struct {
 	Compare compareCmd `cmd:"" default:"withargs" help:"Run the comparison."`
-	Device  deviceCmd  `cmd:"" help:"Time training on one device: steps per call, runs together."`
-	Growth  growthCmd  `cmd:"" help:"Measure how costs grow with sizes; goes on where it was."`
-	Point   pointCmd   `cmd:"" hidden:"" help:"Measure one point of the growth study."`
 	Serve   serveCmd   `cmd:"" hidden:"" help:"Be one worker: see bench.Serve."`
 }
 
