@@ -51,7 +51,7 @@ setup-go:
 	@scripts/setup.sh tools build plugin
 
 # Packages start in the order given: those that take longest first, so that none is left alone.
-LONGEST := $(addprefix icrl/,policyattention/report policyattention/train scripts/bundle policyattention/anymdp/trial \
+LONGEST := $(addprefix icrl/,policyattention/results policyattention/train scripts/bundle policyattention/anymdp/trial \
 	policyattention/decoder policyattention/experiment policyattention/transformer/fused policyattention/method/all)
 test-go: setup-go
 	nice -n 10 go test -vet=off -timeout 30m -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
@@ -69,8 +69,6 @@ test-site: setup
 	cd site && ../.local/site.test -test.v -test.timeout 60m -test.skip '^TestFrames$$' | grep -v '^=== RUN'
 
 test-notebooks: setup
-	@# What the notebooks show at smoke takes XLA longer to compile than pure Go to compute.
-	made=$$(scripts/smoke.sh); mkdir -p artifacts/smoke; cp -r "$$made"/smoke/. artifacts/smoke/
 	$(EACH_NOTEBOOK) --preset smoke --out .local/notebooks
 
 lint: setup-go ## go vet, staticcheck, gofmt

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prints the folder of the artifacts of preset smoke, all of them, as the code makes them in
-# pure Go: made once for the tests of several packages, which only copy from it, and the
-# notebooks. The folder is named after the digest of the packages that the command is linked
-# of, so any change of the code makes another.
+# pure Go: made once for the tests of several packages, which only copy from it. The folder is
+# named after the digest of the packages that the command is linked of, so any change of the code
+# makes another.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export GOTOOLCHAIN=go$(sed -n 's/^go //p' go.mod)

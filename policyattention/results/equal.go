@@ -27,7 +27,11 @@ func (i informed) String() string {
 	if i.n == 0 {
 		return i.information
 	}
-	return fmt.Sprintf("%s, %d", i.information, i.n)
+	kind := i.information
+	if kind == "window" { // as rows call it
+		kind = "on-policy"
+	}
+	return fmt.Sprintf("%s, %d", kind, i.n)
 }
 
 // informedRows lists the study's rows in their order.
