@@ -69,7 +69,7 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := t.TempDir()
-	unsealed, err := filepath.Glob(filepath.Join("..", "..", "..", "artifacts", "paper", "train", "liang-lai-*", "weights.safetensors"))
+	unsealed, err := filepath.Glob(filepath.Join("..", "..", "artifacts", "paper", "train", "liang-lai-*", "weights.safetensors"))
 	if err != nil || len(unsealed) == 0 {
 		t.Fatalf("weights of Liang–Lai: %q, %v", unsealed, err)
 	}
@@ -107,7 +107,7 @@ func TestExitCodes(t *testing.T) {
 		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
 		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitUsage, "abacus"},
 		{"unknown backend, not needed", []string{"--backend", "abacus", "solve", "--mdp", good}, exitUsage, "abacus"},
-		{"weights of another network", []string{"--backend", "go", "solve", "--mdp", good, "--actor", filepath.Join("..", "..", "anymdp", "weights.safetensors")}, exitFailure, `not the weights that were asked for: of the configuration {"recipe":"any"`},
+		{"weights of another network", []string{"--backend", "go", "solve", "--mdp", good, "--actor", filepath.Join("..", "anymdp", "weights.safetensors")}, exitFailure, `not the weights that were asked for: of the configuration {"recipe":"any"`},
 		{"weights without a digest", []string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]}, exitFailure, "states no digest"},
 		{"no plugin", []string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "any", "train"}, exitNoBackend, "nowhere"},
 		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate", "oracle"}, exitFailure, "not a directory"},
