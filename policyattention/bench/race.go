@@ -5,18 +5,17 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
 
 // Race says how the training of a network is timed beside programs in other languages.
 type Race struct {
-	Label    string
-	Training method.Shared
-	States   int
-	Arrays   []string // what those programs call the arrays of the data
+	Method, Recipe string
+	Arrays         []string // what those programs call the arrays of the data
 	// How many steps' losses are compared first, and how many steps a program makes in one call
 	// that makes several.
 	Steps, Calls int
@@ -27,7 +26,7 @@ type Race struct {
 // where in them windows begin. A step takes seconds, and gigabytes in some programs, so that a few
 // have to do.
 var races = []Race{{
-	Label: "Algorithm Distillation", Training: distill.Paper(1, 8), States: 8, Arrays: []string{"previous", "reward", "state", "action"}, Steps: 6, Calls: 2,
+	Method: "algorithm-distillation", Recipe: "full", Arrays: []string{"previous", "reward", "state", "action"}, Steps: 6, Calls: 2,
 }}
 
 // raceRow is an optimizer step of a race. Its number is its loss.
@@ -37,14 +36,22 @@ type raceRow struct {
 	job  train.Job
 }
 
-// row returns the row of a race. It panics where its training is not valid, or
-// not of a network of package transformer.
+// row returns the row of a race at S = 8, nil where there is no such method. It panics where its
+// training is not valid, or not of a network of package transformer.
 func (r Race) row() Row {
-	run, err := r.Training.In("", nil)
+	m, err := all.Methods.Find(r.Method)
 	if err != nil {
-		panic(fmt.Errorf("bench: %s: %w", r.Label, err))
+		return nil
 	}
-	return raceRow{r, fmt.Sprintf("%s S=%d", r.Label, r.States), run.Job}
+	d, err := m.Deploy(method.Setting{Recipe: r.Recipe, States: 8, Actions: mdp.Actions, Identity: method.Identity{Model: 1}})
+	var run train.Run
+	if err == nil {
+		run, err = d.Weights()[0].Training.(method.Shared).In("", nil)
+	}
+	if err != nil {
+		panic(fmt.Errorf("bench: %s: %w", m.Label, err))
+	}
+	return raceRow{r, m.Label + " S=8", run.Job}
 }
 
 func (r raceRow) Name() string { return r.name }

@@ -58,7 +58,9 @@ func Rows() []Row {
 		rows = append(rows, r)
 	}
 	for _, r := range races {
-		rows = append(rows, r.row())
+		if row := r.row(); row != nil {
+			rows = append(rows, row)
+		}
 	}
 	for _, s := range []int{4, 8} {
 		rows = append(rows, loopRow{train.Standard(train.Proximal, train.Plain(), 1, s)})
