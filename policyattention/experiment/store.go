@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gomlx/compute"
 
@@ -66,7 +67,8 @@ type Store struct {
 	models    *method.Models
 
 	mu     sync.Mutex
-	sealed *sealed // what Merge has put together
+	sealed *sealed      // what Merge has put together
+	read   [2]time.Time // when its files had been written
 }
 
 // sealed is the index of a preset's lists.
@@ -127,11 +129,17 @@ func (s *Store) folder(u Unit) string {
 	return filepath.Join(s.Root(), newFolder, string(u.Block), fileName(u.Name)+"-"+u.Hash()[:12])
 }
 
-// index reads what has been merged.
+// index reads what has been merged, again where it has changed.
 func (s *Store) index() (*sealed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sealed != nil {
+	var written [2]time.Time
+	for i, file := range []string{runsFile, trainingsFile} {
+		if info, err := os.Stat(filepath.Join(s.Root(), file)); err == nil {
+			written[i] = info.ModTime()
+		}
+	}
+	if s.sealed != nil && written == s.read { // another process may have merged
 		return s.sealed, nil
 	}
 	x := &sealed{map[string]Record{}, map[string]TrainingRun{}, map[Block]map[any]*rows.Tables{}}
@@ -148,7 +156,7 @@ func (s *Store) index() (*sealed, error) {
 	for _, t := range trainings {
 		x.trainings[t.Hash] = t
 	}
-	s.sealed = x
+	s.sealed, s.read = x, written
 	return x, nil
 }
 
