@@ -79,8 +79,7 @@ func TestWithoutBaselines(t *testing.T) {
 		return string(out)
 	}
 	list := filepath.Join(root, "policyattention/method/all/all.go")
-	replace := map[string]string{
-	}
+	replace := map[string]string{}
 	take := func(path, text string) {
 		t.Helper()
 		replace[path] = filepath.Join(t.TempDir(), filepath.Base(path))
