@@ -7,12 +7,10 @@ their seeds, to the bit; the losses of every stored policy, by another solver; e
 PMD; and the closed loops of networks on the first problems, from their weights. Exit status 3 if
 anything differs. It needs NumPy, pyarrow and safetensors.
 
-As a module it has what else one may want: streams, draw, evaluate, optimum, pmd, transformer, actor,
-and estimate, the bootstrap of the tables.
+As a module it has what else one may want: streams, draw, evaluate, optimum, pmd, transformer and actor.
 """
 
 import argparse
-import functools
 import hashlib
 import json
 import pathlib
@@ -201,44 +199,6 @@ def row_l1(x, y):
     return np.abs(x - y).sum(axis=-1)
 
 
-# --- Estimates ---
-
-
-@functools.cache
-def resampled(runs, problems):
-    """The draws of the bootstrap: runs [10000, J] and problems [10000, M]."""
-    x = streams([key(1, "bootstrap", start) for start in range(0, 10_000, 500)], 500 * (runs + problems))
-    x = x.reshape(10_000, runs + problems)
-    return below(x[:, :runs], runs), below(x[:, runs:], problems)
-
-
-@functools.cache
-def resummarized(within, run, runs):
-    """Summaries of a run's resamples [10000]; many estimates share a run."""
-    run = np.frombuffer(run)
-    return within(run[resampled(runs, len(run))[1]], axis=1)
-
-
-def estimate(estimator, x, y):
-    """Value and interval of samples [runs, problems]."""
-    if estimator == "paired difference":  # of each problem, then as a median
-        return estimate("median", x - y, None)
-    if estimator == "ratio of means":
-        within, estimator = np.mean, "ratio"
-    else:
-        within = np.median
-    combine = {"median": lambda a, _: a, "difference": np.subtract, "ratio": np.divide}[estimator]
-    picks, _ = resampled(*x.shape)
-
-    def resamples(sample):
-        return None if sample is None else np.stack([resummarized(within, run.tobytes(), len(x)) for run in sample], axis=1)
-
-    per_run = combine(resamples(x), resamples(y))
-    replicates = np.median(np.take_along_axis(per_run, picks, axis=1), axis=1)
-    value = np.median(combine(within(x, axis=1), None if y is None else within(y, axis=1)))
-    return [value, *np.quantile(replicates, [0.025, 0.975])]
-
-
 # --- Networks ---
 
 
@@ -331,10 +291,7 @@ class Verifier:
         groups = sorted({(f, int(s), int(a), int(root)) for f, s, a, root in zip(*(columns[k] for k in ("family", "s", "a", "root")))})
         for family, s, a, root in groups:
             rows = np.flatnonzero((columns["family"] == family) & (columns["s"] == s) & (columns["root"] == root))
-            if family == "ring":  # whose rewards are another cosine's
-                tolerance = 1e-15
-            else:
-                tolerance = 0
+            tolerance = 1e-15 if family == "ring" else 0  # whose rewards are another cosine's
             again = self.draw(family, root, s, a, len(rows))
             for name, want in zip(("p", "r", "pi0"), again):
                 stored = np.stack([columns[name][i] for i in rows]).reshape(want.shape)
