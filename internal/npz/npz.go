@@ -163,7 +163,7 @@ func header(from *bufio.Reader) (r *Reader, err error) {
 	d := array.Header.Descr
 	r = &Reader{Shape: d.Shape, Type: d.Type, elements: 1, fortran: d.Fortran, from: from}
 	if r.size, err = strconv.Atoi(strings.TrimLeft(d.Type, "<|=")[1:]); err != nil || r.size < 0 || r.size > longest {
-		return nil, fmt.Errorf("type %q, want numbers or strings", d.Type)
+		return nil, fmt.Errorf("type %q, want little-endian numbers or strings, as numpy.asarray(x, float) is", d.Type)
 	}
 	if d.Type[1] == 'U' {
 		r.size *= 4

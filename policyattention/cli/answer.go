@@ -64,9 +64,7 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	var second time.Time // the first round with a critic call
 	m := a.Problem.MDP
 	exact := m.States() <= smallStates || m.Gamma == 1
-	if a.unit = m.Shortfall(a.Optimum, a.Optimum.V).Unit; a.unit == 0 {
-		a.unit = 1
-	}
+	a.unit = m.Shortfall(a.Optimum, a.Optimum.V).Unit
 	for a.Round < a.Rounds {
 		next, err := await(ctx, a.Step)
 		if err != nil {
@@ -159,7 +157,7 @@ func (a *answer) evaluate(ctx context.Context) error {
 		x.v, x.q, x.distance, err = a.Values()
 		return x, err
 	})
-	if a.distance = a.Proven(); err != nil {
+	if err != nil {
 		return err
 	}
 	a.v, a.q, a.distance = x.v, x.q, x.distance
@@ -285,7 +283,7 @@ func (a *answer) report() map[string]any {
 	}
 	if a.q != nil {
 		out["worst_state"] = map[string]any{"state": stateName(m, a.shortfall.State), "lost": a.shortfall.Lost,
-			"relative": a.shortfall.Relative(), "unit": a.shortfall.Unit, "over": a.shortfall.Over}
+			"relative": finite(a.shortfall.Relative()), "unit": a.shortfall.Unit, "over": a.shortfall.Over}
 		if m.Start != nil {
 			value, best := a.atStart()
 			out["start"] = map[string]any{"value": a.worth(value), "optimal": a.worth(best), "loss": best - value}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +78,7 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	stopped := a.run(ctx, g)
+	a.distance = a.Proven()
 	if stopped == nil {
 		stopped = a.evaluate(ctx)
 	}
@@ -108,11 +108,7 @@ func (s solveCmd) read() (mdp.Problem, error) {
 	if len(data) > mdpfile.MaxBytes {
 		return mdp.Problem{}, fmt.Errorf("standard input holds more than %d bytes", mdpfile.MaxBytes)
 	}
-	name := "standard input" // JSON and npz are known by their first bytes
-	if start := bytes.TrimSpace(data[:min(len(data), 1<<10)]); len(start) > 0 && (start[0] == 's' || start[0] == '"') {
-		name += ".csv"
-	}
-	return mdpfile.Decode(name, data, options)
+	return mdpfile.Decode("standard input", data, options)
 }
 
 // await returns what f does, or an error at once when ctx is cancelled.

@@ -150,6 +150,20 @@ func TestSolveMeaning(t *testing.T) {
 	if math.Abs(s.VStar[0]-6) > 1e-12 || math.Abs(s.Start.Optimal-6) > 1e-12 || s.States[0] != "open" {
 		t.Errorf("%+v", s)
 	}
+	apart := filepath.Join(t.TempDir(), "apart.json") // what is lost is more of the range of V* than a number holds
+	if err := os.WriteFile(apart, []byte(`{"gamma": 0, "P": [[[1], [1]]], "r": [[1e-305, -1e100]]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := solve(t, 0, "--mdp", apart, "--eta", "0"); s.VStar[0] != 1e-305 || len(s.Warnings) == 0 {
+		t.Errorf("%+v", s)
+	}
+	nothing := filepath.Join(t.TempDir(), "nothing.json")
+	if err := os.WriteFile(nothing, []byte(`{"gamma": 0.9, "P": [[[1], [1]]], "costs": [[1, 0]]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := solve(t, 0, "--mdp", nothing); s.VStar[0] != 0 || s.Worst.Relative > 1e-6 || s.Warnings != nil {
+		t.Errorf("where V* is 0: %+v", s)
+	}
 	out := filepath.Join(t.TempDir(), "policy.csv")
 	code, stdout, stderr := call("solve", "--mdp", path, "--out", out)
 	if code != 0 || !strings.Contains(stdout, "cost  optimal") || !strings.Contains(stdout, "open") || !strings.Contains(stdout, "sell") {
@@ -170,7 +184,7 @@ func TestSolveMeaning(t *testing.T) {
 func TestSolveInterrupted(t *testing.T) {
 	path, out := problemFile(t, 40), filepath.Join(t.TempDir(), "policy.npz")
 	for _, wait := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
-		cmd := command(t.Context(), "solve", "--mdp", path, "--rounds", "1000000000", "--tol", "0", "--out", out)
+		cmd := command(t.Context(), "solve", "--mdp", path, "--eta", "1e-9", "--rounds", "1000000000", "--tol", "0", "--out", out)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Start(); err != nil {
@@ -184,7 +198,8 @@ func TestSolveInterrupted(t *testing.T) {
 		if !strings.Contains(stdout.String(), "loss after round") && wait < time.Minute {
 			continue
 		}
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "stopped after round") {
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "stopped after round") ||
+			!strings.Contains(stdout.String(), ": at most ") || strings.Contains(stdout.String(), ": at most 0 ") {
 			t.Errorf("%v, %s%s", err, &stdout, &stderr)
 		}
 		if _, err := os.Stat(out); err != nil {

@@ -43,6 +43,9 @@ func (m *MDP) Shortfall(o *Optimum, v []float64) Shortfall {
 	if x.Unit = high - low; !(x.Unit > 1e-9*size) {
 		x.Unit, x.Over = norm(o.V), "the size of V*, which is the same wherever optimal play comes"
 	}
+	if x.Unit == 0 {
+		x.Unit, x.Over = 1, "1, as V* is 0 everywhere"
+	}
 	return x
 }
 

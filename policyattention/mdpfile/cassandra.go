@@ -331,6 +331,9 @@ func (c *cassandra) finish() error {
 	if c.rows == nil {
 		return fmt.Errorf("there are no states, actions and transitions (states, actions, T)")
 	}
+	if c.reward.n == 0 {
+		return fmt.Errorf("there are no rewards: write R: action : state : next : observation value, each perhaps *")
+	}
 	c.priced = true
 	n, byObservation := c.states.size, c.reward.uses(3)
 	if c.observations.size > 0 {

@@ -135,6 +135,8 @@ func formatOf(name string, data []byte) (format, error) {
 		ext = ".npz"
 	case bytes.HasPrefix(start, []byte("{")) && ext != ".csv":
 		ext = ".json"
+	case ext == "":
+		ext = extOf(start)
 	}
 	for _, f := range formats {
 		if f.ext == ext {
@@ -147,6 +149,22 @@ func formatOf(name string, data []byte) (format, error) {
 	}
 	return format{}, fmt.Errorf("unknown file type %q, want .json, .npz, .csv, .mdp, .pomdp (Cassandra) or .tra (PRISM), "+
 		"each perhaps with .gz behind", ext)
+}
+
+// extOf tells a table with commas from a file of Cassandra's by the first line that is no comment.
+func extOf(text []byte) string {
+	for line := range bytes.Lines(text) {
+		switch line = bytes.TrimSpace(line); {
+		case len(line) == 0 || line[0] == '#':
+		case bytes.ContainsAny(line, ",\t"):
+			return ".csv"
+		case bytes.IndexByte(line, ':') > 0:
+			return ".mdp"
+		default:
+			return ""
+		}
+	}
+	return ""
 }
 
 func trimGzip(name string) string {

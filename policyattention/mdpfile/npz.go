@@ -132,7 +132,7 @@ func (x *archive) tensor(name string) *tensor {
 func (x *archive) prefixes() []string {
 	found := map[string]bool{}
 	for name := range x.numbers {
-		for _, end := range []string{"indptr", "row"} {
+		for _, end := range []string{"indptr", "row", "offsets"} {
 			if prefix, ok := strings.CutSuffix(name, end); ok {
 				found[prefix] = true
 			}
