@@ -41,7 +41,7 @@ type solveCmd struct {
 }
 
 // errUncertain is returned where Q* is not exact enough to measure by.
-var errUncertain = errors.New("Q* is uncertain")
+var errUncertain = errors.New("the optimal values are uncertain")
 
 // certain is the share of a state's value, or of 1, that the error of V* may reach.
 const certain = 1e-9

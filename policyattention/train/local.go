@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/gotype"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer/engine"
 )
 
 // Values copies the numbers of arrays of one type.
-func Values[T dtypes.Supported](arrays ...*tensors.Tensor) (all [][]T, err error) {
+func Values[T gotype.Supported](arrays ...*tensors.Tensor) (all [][]T, err error) {
 	for i, x := range arrays {
 		values, err := tensors.CopyFlatData[T](x)
 		if err != nil {

@@ -97,28 +97,3 @@ func TestLoopIsControls(t *testing.T) {
 		t.Errorf("the network's read-out was run on other problems than the first: %v", losses)
 	}
 }
-
-// maze draws a square maze: moves go left, down, right and up, into a wall or over the edge
-// nowhere; the last place pays 1 a round and is not left.
-func maze(t *testing.T, root uint64, side int) mdp.Problem {
-	t.Helper()
-	rng, n := seed.New(root, "maze"), side*side
-	wall := make([]bool, n)
-	for s := 1; s < n-1; s++ {
-		wall[s] = rng.Float64() < .25
-	}
-	p, r := mat.NewDense(4*n, n, nil), mat.NewDense(n, 4, nil)
-	for s := range n {
-		for a, move := range [][2]int{{-1, 0}, {0, 1}, {1, 0}, {0, -1}} {
-			x, y := s%side+move[0], s/side+move[1]
-			to := y*side + x
-			if s == n-1 || x < 0 || y < 0 || x >= side || y >= side || wall[to] {
-				to = s
-			}
-			p.Set(4*s+a, to, 1)
-		}
-	}
-	r.SetRow(n-1, []float64{1, 1, 1, 1})
-	problem := testkit.Must(mdp.NewProblem(.9, p, r, nil))(t)
-	return problem
-}
