@@ -10,7 +10,6 @@ import (
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/seed"
 )
 
 func TestRowsAreWhatTheySay(t *testing.T) {
