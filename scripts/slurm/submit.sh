@@ -59,6 +59,6 @@ jobs=
 send 0 "$trainings"
 send "$trainings" "$("${grid[@]}" count)" ${jobs:+"--dependency=afterany$jobs"}
 report=$(sbatch --parsable --job-name=policyattention-report --dependency="afterany$jobs" --output="$logs/report-%j.log" \
-  ${options[@]+"${options[@]}"} --wrap "$(printf '%q ' "${grid[@]}" status)")
+  ${options[@]+"${options[@]}"} --wrap "$(printf '%q ' "${grid[@]}" merge); $(printf '%q ' "${grid[@]}" status)")
 report=${report%%;*}
 echo "report: job $report, $logs/report-$report.log"
