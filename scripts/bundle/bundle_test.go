@@ -51,8 +51,8 @@ func TestBundle(t *testing.T) {
 	// XLA compiles for long, so the rest is done in pure Go, and of that what one method needs.
 	testkit.Check(t, os.CopyFS(artifacts, os.DirFS(testkit.Smoke(t))))
 	left := testkit.Must(filepath.Glob(filepath.Join(artifacts, "smoke", "*", "pmd-target-*")))(t)
-	if len(left) < 2 {
-		t.Fatalf("a training run and its evaluations are to be left: %q", left)
+	if len(left) == 0 {
+		t.Fatal("no training run is to be left")
 	}
 	for _, folder := range left {
 		testkit.Check(t, os.RemoveAll(folder))
