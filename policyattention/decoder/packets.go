@@ -51,10 +51,8 @@ func Expectation(env *mdp.MDP, pi *mat.Dense, m int) []Packet {
 	var packets []Packet
 	for s := range env.States() {
 		for a := range env.Actions() {
-			states, row := env.Successors(s, a)
-			r := env.Reward(s, a) // one reading, whatever it leads to
-			for k, p := range row {
-				t := int(states[k])
+			r := env.Reward(s, a)
+			for t, p := range env.Next(s, a) {
 				for b, w := range pi.RawRowView(t) {
 					if weight := float64(float64(m) * float64(p*w)); weight > 0 {
 						packets = append(packets, Packet{s, a, r, t, b, numeric.Log(weight)})

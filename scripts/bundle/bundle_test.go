@@ -59,7 +59,7 @@ func TestBundle(t *testing.T) {
 	}
 	flags := []string{"--backend", "go", "--preset", "smoke", "--together", "2", "--steps-per-call", "4"}
 	out := run(away, filepath.Join(folder, "run.sh"), flags...)
-	if !strings.Contains(out, "Preset smoke.") {
+	if !strings.Contains(out, "benchmark/pmd-target-S4-14100") {
 		t.Errorf("run.sh: %s", out)
 	}
 	program("grid", "status")
