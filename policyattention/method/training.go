@@ -36,7 +36,7 @@ type Shared interface {
 	In(dir string, progress func(train.Progress)) (train.Run, error)
 }
 
-// Alone is a Training that trains itself. A [Descent] is one that resumes.
+// Alone is a Training that trains itself.
 type Alone interface {
 	Training
 	// TrainAt trains, writes the weights and returns the loss of every step. When ctx is

@@ -8,6 +8,7 @@ package slurm
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -252,17 +253,31 @@ func (c *cluster) wait(what string, limit time.Duration, done func() bool) {
 	}
 }
 
-// results returns the digests of all files that the artifacts in a folder vouch
-// for, and of the numbers in their manifests.
+// results returns the rows, weights and lists of runs of the artifacts in a folder, but for
+// where runs were made and at what cost, by name.
 func results(t *testing.T, artifacts string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(artifacts, func(path string, _ os.DirEntry, err error) error {
-		if ext := filepath.Ext(path); err != nil || ext != ".parquet" && ext != ".safetensors" {
+		name, ext := strings.TrimPrefix(path, artifacts), filepath.Ext(path)
+		if err != nil || ext != ".parquet" && ext != ".safetensors" && !slices.Contains([]string{"runs.json", "trainings.json"}, filepath.Base(path)) {
 			return err
 		}
 		b, err := os.ReadFile(path)
-		all[strings.TrimPrefix(path, artifacts)] = string(b)
+		if err != nil || ext != ".json" {
+			all[name] = string(b)
+			return err
+		}
+		var list []map[string]any
+		if err := json.Unmarshal(b, &list); err != nil {
+			return err
+		}
+		for _, x := range list {
+			delete(x, "produced") // where and at what cost
+			delete(x, "cost")
+		}
+		b, err = json.Marshal(list)
+		all[name] = string(b)
 		return err
 	})
 	if err != nil {

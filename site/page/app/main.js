@@ -17,7 +17,6 @@ import {
   phaseAt,
   play,
   reach,
-  render,
   stop,
 } from "./state.js";
 import { address, openAddress, openUsual, remember } from "./address.js";

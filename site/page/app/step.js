@@ -1,7 +1,7 @@
 // One step of the network seen as attention: a state's query over the memories of
 // its actions, or a pair's query over its packets.
 
-import { $, act, atMost, el, palette, show, stillness } from "./base.js";
+import { $, act, el, palette, show, stillness } from "./base.js";
 import { app, current, decoderRound, phaseAt, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
