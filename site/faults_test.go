@@ -297,7 +297,8 @@ func TestStrip(t *testing.T) {
 	b := newTab(t)
 	b.reduced("light")
 	b.open(server.URL + "/#preset=maze&m=16&at=12.1&k=4&stage=1")
-	b.wait(`pos.k === 4 && pos.stage === 1 && !work && document.querySelector("#strip .ray") && $("home").textContent.startsWith("all but")`)
+	drawn := `$("strip").dataset.drawn === [run.id, run.edits.length, 4, 12].join()`
+	b.wait(`pos.k === 4 && pos.stage === 1 && !work && document.querySelector("#strip .ray") && $("home").textContent.startsWith("all but") && ` + drawn)
 	off := `(async () => {
 		const w = (await engine.call("matrix", 4, "actor", 0, "block.0.head.0.weight", 112, 113)).data,
 			drawn = [...document.querySelectorAll("#strip .ray")].map(r => Number(r.getAttribute("stroke-width"))).sort((x, y) => y - x),
@@ -309,7 +310,7 @@ func TestStrip(t *testing.T) {
 	}
 	eval[bool](b, `(() => { const s = $("kappa-slider"); s.value = 580; s.dispatchEvent(new Event("input")); s.dispatchEvent(new Event("change")); return true })()`)
 	b.wait(`run.settings.kappa > 1 && run.settings.kappa < 10 && pos.k === 4 && !work && $("home").textContent.includes("leaks")`)
-	b.wait(`document.querySelectorAll("#strip .ray").length > 20`)
+	b.wait(`document.querySelectorAll("#strip .ray").length > 20 && ` + drawn)
 	if got := eval[float64](b, off); got > 0.006 {
 		t.Errorf("with a small κ rays differ from the attention weights by %v", got)
 	}

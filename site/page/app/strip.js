@@ -139,6 +139,7 @@ export function drawStrip() {
       text(W, "end", `${S} queries`),
     ),
   );
+  box.dataset.drawn = w ? keyOf(s) : ""; // whose attention is on show: none while it is fetched
   drawHome(w, s);
 }
 function drawHome(w, s) {
