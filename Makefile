@@ -91,7 +91,7 @@ claims: setup ## write the tables and figures of documents again, from artifacts
 
 bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
 	@scripts/setup.sh bench
-	go run ./policyattention/bench/cmd/bench --python .local/bench/bin/python
+	go run ./policyattention/bench --python .local/bench/bin/python
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin

@@ -1,16 +1,18 @@
-package bench
+package main
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"icrl/internal/testkit"
 )
 
 func TestCompare(t *testing.T) {
-	ours := make([]float64, ParitySteps)
-	for i := range ours {
-		ours[i] = -2
-	}
+	ours := slices.Repeat([]float64{-2}, paritySteps)
 	ours[3] = 1e-9 // a loss on its way through zero
 	for _, tc := range []struct {
 		name   string
@@ -26,31 +28,53 @@ func TestCompare(t *testing.T) {
 	} {
 		theirs := slices.Clone(ours)
 		theirs[tc.at] += tc.shift
-		if _, err := Compare(ours, theirs); (err == nil) != tc.passes {
+		if _, err := compare(ours, theirs); (err == nil) != tc.passes {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
-	if _, err := Compare(ours, ours[:5]); err == nil {
+	if _, err := compare(ours, ours[:5]); err == nil {
 		t.Error("five losses passed")
 	}
 }
 
-// The count by hand for the paper's sizes at S = 8: 24 tokens of 14 features.
-func TestFLOPs(t *testing.T) {
-	row := Rows()[1]
-	block := 2 * (64*192 + 64*64 + 2*64*128 + 2*24*64)
-	want := 3 * 64 * 24 * float64(2*14*64+4*block+2*64)
-	if got := row.FLOPs(); got != want {
-		t.Errorf("%v, want %v", got, want)
+// The table has the best variant of a framework, and nothing of a program that failed.
+func TestTable(t *testing.T) {
+	of := func(program string, best float64, failure string) result {
+		return result{Work: "actor S=4", Setting: "1 × 2", Program: program, Best: best, Error: failure}
+	}
+	c := comparison{Results: []result{
+		of("GoMLX", 12, ""), of("JAX", 4, ""), of("JAX, scan", 6, ""), of("PyTorch", 0, "not there"),
+	}}
+	folder := t.TempDir()
+	file, document := filepath.Join(folder, "bench.json"), filepath.Join(folder, "speed.md")
+	testkit.Check(t, os.WriteFile(document, []byte("before\n<!-- table: race -->\nold\n<!-- end -->\nafter\n"), 0o644))
+	testkit.Check(t, c.write(file, document))
+	text := strings.Join(strings.Fields(string(testkit.Must(os.ReadFile(document))(t))), " ")
+	for _, want := range []string{"before", "| actor S=4 | 1 × 2 | 12 | 0 | 6 scan | 0 | 2.00 | 0.00 |", "after"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the document has no %q:\n%s", want, text)
+		}
 	}
 }
 
-// The same for Algorithm Distillation: 200 tokens of 3 + 1 + 8 + 200 features, 3 outputs.
-func TestDistillFLOPs(t *testing.T) {
-	row := Rows()[4]
-	block := 2 * (160*480 + 160*160 + 2*160*536 + 2*200*160)
-	want := 3 * 128 * 200 * float64(2*212*160+4*block+2*160*3)
-	if got := row.FLOPs(); got != want || row.Name() != "Algorithm Distillation S=8" {
-		t.Errorf("%s: %v, want %v", row.Name(), got, want)
+// Our own programs race at a closed loop; a program that computes something else has an error.
+func TestRace(t *testing.T) {
+	var out strings.Builder
+	w := testkit.Must(workAt(5))(t)
+	step := testkit.Must(w.start(nil))(t)
+	testkit.Check(t, serve(step, w.parity, strings.NewReader("1\n"), &out))
+	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 2 || !strings.Contains(lines[1], `"steps":1`) {
+		t.Fatalf("answers %q", lines)
+	}
+	say := func(losses string) program {
+		script := "#!/bin/sh\necho '{\"losses\": [" + losses + "]}'\n" +
+			"while read n; do echo \"{\\\"steps\\\": $n, \\\"wall\\\": 1, \\\"cpu\\\": 2}\"; done\n"
+		file := filepath.Join(t.TempDir(), "peer")
+		testkit.Check(t, os.WriteFile(file, []byte(script), 0o755))
+		return program{losses, file}
+	}
+	results := testkit.Must(race(task{work: w, threads: 1}, []program{say("1, 2"), say("1, 3"), say("1, 2")}, 1, 2, 1))(t)
+	if results[0].Best != 2 || results[0].CPU != 1 || results[1].Error == "" || results[1].Best != 0 || results[2].Best != 2 {
+		t.Errorf("results %+v", results)
 	}
 }

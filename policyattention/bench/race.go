@@ -1,77 +1,220 @@
-package bench
+package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
 
-	"github.com/gomlx/compute"
+	"github.com/google/renameio/v2"
+	"golang.org/x/sync/errgroup"
 
-	"icrl/policyattention/mdp"
-	"icrl/policyattention/method"
-	"icrl/policyattention/method/all"
-	"icrl/policyattention/train"
-	"icrl/policyattention/transformer"
+	"icrl/policyattention/artifact"
+	"icrl/policyattention/report"
+	"icrl/policyattention/stats"
 )
 
-// Race says how the training of a network is timed beside programs in other languages.
-type Race struct {
-	Method, Recipe string
-	Arrays         []string // what those programs call the arrays of the data
-	// How many steps' losses are compared first, and how many steps a program makes in one call
-	// that makes several.
-	Steps, Calls int
+// comparison is the speed of programs, measured on one machine.
+type comparison struct {
+	Machine artifact.Produced `json:"machine"`
+	Load    string            `json:"load_average_at_start"` // /proc/loadavg: over 1, 5 and 15 minutes, and processes
+	Results []result          `json:"results"`
 }
 
-// races are those of the baselines. The arrays are those of all histories on end, each
-// [Histories·Length, 1]: previous actions (−1 for none), rewards, states and actions. Batches are
-// where in them windows begin. A step takes seconds, and gigabytes in some programs, so that a few
-// have to do.
-var races = []Race{{
-	Method: "algorithm-distillation", Recipe: "full", Arrays: []string{"previous", "reward", "state", "action"}, Steps: 6, Calls: 2,
-}}
-
-// raceRow is an optimizer step of a race. Its number is its loss.
-type raceRow struct {
-	Race
-	name string
-	job  train.Job
+// result is one program at one work.
+type result struct {
+	Work    string  `json:"row"`
+	Program string  `json:"program"`     // as in "JAX, scan": its framework, then the variant
+	Setting string  `json:"setting"`     // processes × threads
+	Best    float64 `json:"steps_s"`     // best turn, summed over processes
+	Median  float64 `json:"steps_s_mid"` // median turn
+	CPU     float64 `json:"steps_cpu_s"` // best steps per second of processor time
+	Parity  float64 `json:"largest_relative_difference"`
+	Error   string  `json:"error,omitempty"`
 }
 
-// row returns the row of a race at S = 8, nil where there is no such method. It panics where its
-// training is not valid, or not of a network of package transformer.
-func (r Race) row() Row {
-	m, err := all.Methods.Find(r.Method)
-	if err != nil {
+// program is a way to do a work: its name and its command, in which %PROBLEM is the exported file, and so on.
+type program struct{ name, command string }
+
+// programs are ours and those of the folder peers.
+var programs = []program{
+	{"GoMLX", "%BENCH serve %WORK %STEPS"},
+	{"GoMLX in pure Go", "%BENCH serve %WORK %STEPS --backend=go"},
+	{"JAX", "%PYTHON %PEERS/jax_peer.py %PROBLEM"},
+	{"JAX, scan", "%PYTHON %PEERS/jax_peer.py %PROBLEM %SCAN"},
+	{"JAX, vmap", "%PYTHON %PEERS/jax_peer.py %PROBLEM %SCAN %RUNS"},
+	{"PyTorch", "%PYTHON %PEERS/torch_peer.py %PROBLEM %THREADS"},
+	{"PyTorch, compiled", "%PYTHON %PEERS/torch_peer.py %PROBLEM %THREADS compile"},
+}
+
+// task is what a worker is to do.
+type task struct {
+	work
+	at, steps, threads int // index of the work, steps of the parity check
+	problem, python    string
+}
+
+// command returns the command of a program; nil where it cannot do the task.
+func (t task) command(p program) []string {
+	if strings.Contains(p.command, "%PYTHON") && t.python == "" || strings.Contains(p.command, "%RUNS") && t.runs == 1 {
 		return nil
 	}
-	d, err := m.Deploy(method.Setting{Recipe: r.Recipe, States: 8, Actions: mdp.Actions, Identity: method.Identity{Model: 1}})
-	var run train.Run
-	if err == nil {
-		run, err = d.Weights()[0].Training.(method.Shared).In("", nil)
+	values := strings.NewReplacer("%BENCH", os.Args[0], "%PYTHON", t.python, "%PEERS", "policyattention/bench/peers",
+		"%WORK", fmt.Sprint(t.at), "%STEPS", fmt.Sprint(t.steps), "%PROBLEM", t.problem,
+		"%SCAN", fmt.Sprint(t.scan), "%RUNS", fmt.Sprint(t.runs), "%THREADS", fmt.Sprint(t.threads))
+	command := strings.Fields(p.command)
+	for i, word := range command {
+		command[i] = values.Replace(word)
 	}
+	return command
+}
+
+// contender is a program in a race.
+type contender struct {
+	result
+	workers []*worker
+	turn    int       // steps
+	walls   []float64 // steps a second, by turn
+}
+
+// race has all programs do a task, so many processes of each, in turns of so many seconds: a change
+// of the machine's speed meets all of them, and who waits is idle. A program that cannot be started,
+// or computes other numbers than the first, has no speed but an error.
+func race(t task, list []program, processes, turns int, seconds float64) (results []result, err error) {
+	var all []*contender
+	var ours []float64
+	for _, p := range list {
+		command := t.command(p)
+		if command == nil {
+			continue
+		}
+		c := &contender{result: result{Work: t.name, Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, t.threads)}}
+		defer c.close()
+		all = append(all, c)
+		err := c.start(command, processes, t.threads)
+		for _, w := range c.workers {
+			if ours == nil {
+				ours = w.losses
+			}
+			if err == nil {
+				c.Parity, err = compare(ours, w.losses)
+			}
+		}
+		if err != nil {
+			c.Error = err.Error()
+		}
+		fmt.Fprintf(os.Stderr, "%s, %s, %s: ready, numbers within %.1g %s\n", t.name, c.Setting, p.name, c.Parity, c.Error)
+	}
+	for range turns + 1 {
+		for _, c := range all {
+			if c.Error != "" {
+				continue
+			}
+			if err := c.take(seconds); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, c := range all {
+		if c.Error == "" {
+			c.Best, c.Median = slices.Max(c.walls), stats.Median(c.walls)
+		}
+		results = append(results, c.result)
+	}
+	return results, nil
+}
+
+// start starts a contender's processes, each on processors of its own.
+func (c *contender) start(command []string, processes, threads int) error {
+	for n := range processes {
+		// XLA sizes its pools of threads by the affinity mask, ours rests the surplus.
+		cpus := fmt.Sprintf("%d-%d", n*threads, (n+1)*threads-1)
+		w, err := begin(fmt.Sprintf("OMP_NUM_THREADS=%d", threads), append([]string{"taskset", "-c", cpus}, command...)...)
+		if err != nil {
+			return err
+		}
+		c.workers = append(c.workers, w)
+	}
+	return nil
+}
+
+// take has a contender's processes make a turn at once. The first finds how many steps a turn has.
+func (c *contender) take(seconds float64) error {
+	walls, cpus := make([]float64, len(c.workers)), make([]float64, len(c.workers))
+	var all errgroup.Group
+	for i, w := range c.workers {
+		all.Go(func() (err error) {
+			walls[i], cpus[i], err = w.time(cmp.Or(c.turn, 2))
+			return err
+		})
+	}
+	err := all.Wait()
+	wall, cpu, n := 0., 0., float64(len(c.workers))
+	for i := range walls {
+		wall, cpu = wall+walls[i], cpu+cpus[i]/n
+	}
+	if c.turn == 0 {
+		c.turn = int(math.Ceil(wall / n * seconds))
+		return err
+	}
+	c.walls, c.CPU = append(c.walls, wall), max(c.CPU, cpu)
+	return err
+}
+
+func (c *contender) close() {
+	for _, w := range c.workers {
+		w.close()
+	}
+}
+
+// frameworks are what documents compare.
+var frameworks = []string{"GoMLX", "GoMLX in pure Go", "JAX", "PyTorch"}
+
+// table is the race as documents show it: the best variant of each framework.
+func (c comparison) table(string) (report.Table, error) {
+	t := report.Table{Columns: append([]string{"work", "processes × threads"}, frameworks...)}
+	t.Columns = append(t.Columns, "GoMLX over the better peer", "pure Go over the better peer")
+	for i, first := range c.Results {
+		if first.Program != frameworks[0] {
+			continue
+		}
+		best := map[string]result{}
+		for _, r := range c.Results[i:] {
+			framework, _, _ := strings.Cut(r.Program, ",")
+			if r.Work == first.Work && r.Setting == first.Setting && r.Best > best[framework].Best {
+				best[framework] = r
+			}
+		}
+		row := []any{first.Work, first.Setting}
+		for _, framework := range frameworks {
+			r := best[framework]
+			variant := strings.Replace(strings.TrimPrefix(r.Program, framework), ",", "", 1)
+			row = append(row, fmt.Sprintf("%.3g%s", r.Best, variant))
+		}
+		for _, framework := range frameworks[:2] {
+			row = append(row, fmt.Sprintf("%.2f", best[framework].Best/max(best["JAX"].Best, best["PyTorch"].Best)))
+		}
+		t.Add(row...)
+	}
+	m := c.Machine
+	t.Notes = []string{fmt.Sprintf("%s, %d cores, %s, %s, load at the start %s.", m.CPU, m.Cores, m.Platform, m.Go, c.Load)}
+	return t, nil
+}
+
+// write stores the race, and its table in a document.
+func (c comparison) write(path, document string) error {
+	if err := artifact.WriteJSON(path, c, "  "); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(document)
 	if err != nil {
-		panic(fmt.Errorf("bench: %s: %w", m.Label, err))
+		return err
 	}
-	return raceRow{r, m.Label + " S=8", run.Job}
-}
-
-func (r raceRow) Name() string { return r.name }
-
-func (r raceRow) network() transformer.Config { return r.job.Model.(train.Transformer).Network }
-
-func (r raceRow) FLOPs() float64 {
-	linear, attention := perToken(r.network(), r.job.Tokens)
-	return 3 * float64(r.job.Examples*r.job.Tokens) * (linear + attention)
-}
-
-func (r raceRow) Parity() int { return r.Race.Steps }
-
-func (r raceRow) Scan() int { return r.Race.Calls }
-
-func (r raceRow) Identities() int { return 1 }
-
-func (r raceRow) Export(path string, steps int) error { return r.job.Export(path, r.Arrays, steps) }
-
-func (r raceRow) Start(backend compute.Backend) (Session, error) {
-	s, err := train.NewJobSession(backend, train.Execution{}, r.job)
-	return trainingSession{s}, err
+	filled, err := report.Fill(string(text), c.table)
+	if err != nil {
+		return fmt.Errorf("%s: %w", document, err)
+	}
+	return renameio.WriteFile(document, []byte(filled), 0o644)
 }

@@ -48,22 +48,15 @@ def names(rewards):
     return np.tile(token, (problems, 1, 1))
 
 
-def peak_mb():
-    """The largest memory so far; what getrusage says begins with the peak of the program that started this one."""
-    with open("/proc/self/status") as f:
-        return next(int(line.split()[1]) for line in f if line.startswith("VmHWM")) / 1024
-
-
-def serve(run, losses, began):
+def serve(run, losses):
     """Answers "N" on standard input with the seconds (wall, processor) that N steps took.
 
     run(n) performs at least n steps and returns how many; losses are the numbers of the parity check.
     """
     def say(**line):
-        line["rss_mb"] = peak_mb()
         print(json.dumps(line), flush=True)
 
-    say(losses=[float(x) for x in losses], ready_s=time.perf_counter() - began)
+    say(losses=[float(x) for x in losses])
     for line in sys.stdin:
         wall, cpu = time.perf_counter(), time.process_time()
         steps = run(int(line))

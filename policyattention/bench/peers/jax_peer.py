@@ -65,7 +65,7 @@ def distill_loss(p, previous, reward, state, action):
 LOSSES = {"actor": actor_loss, "critic": critic_loss, "distill": distill_loss}
 
 
-def closed_loop(tensors, per_call, began):
+def closed_loop(tensors, per_call):
     """Rounds π ← actor(π, Q, η), Q ← r + γ P⟨π, Q⟩ on all problems at once, one or all of them in a call."""
     problem = {k: jnp.array(v) for k, v in tensors.items() if "." not in k}
     p = {k: jnp.array(v) for k, v in tensors.items() if "." in k}
@@ -95,14 +95,13 @@ def closed_loop(tensors, per_call, began):
             loop()
         return loops
 
-    data.serve(run, loop(), began)
+    data.serve(run, loop())
 
 
 def main(path, per_call=1, identities=1):
-    began = time.perf_counter()
     tensors = data.read(path)
     if "transitions" in tensors:
-        return closed_loop(tensors, per_call, began)
+        return closed_loop(tensors, per_call)
     objective, weights, arrays, index = data.split(tensors)
     arrays, index = [jnp.array(a) for a in arrays], jnp.array(index)
     loss = LOSSES[objective]
@@ -137,7 +136,7 @@ def main(path, per_call=1, identities=1):
         return calls * per_call * identities
 
     run(len(index) * identities)
-    data.serve(run, losses, began)
+    data.serve(run, losses)
 
 
 if __name__ == "__main__":

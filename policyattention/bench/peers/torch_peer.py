@@ -1,5 +1,11 @@
 """The same training step or closed loop in PyTorch:  python torch_peer.py PROBLEM.safetensors THREADS [compile]"""
-import sys, time
+import os, pathlib, sys, time
+
+# PyTorch multiplies matrices by MKL, which on AMD's processors uses no AVX-512 unless it is told that they are
+# Intel's, as a library does that set-up builds.
+library = pathlib.Path(sys.prefix, "lib/mkl_as_on_intel.so")
+if __name__ == "__main__" and library.exists() and "LD_PRELOAD" not in os.environ:
+    os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"LD_PRELOAD": str(library)})
 
 import numpy as np
 import torch
@@ -71,7 +77,7 @@ LOSSES = {"actor": actor_loss, "critic": critic_loss, "distill": distill_loss}
 
 
 @torch.inference_mode()
-def closed_loop(tensors, compiled, began):
+def closed_loop(tensors, compiled):
     """Rounds π ← actor(π, Q, η), Q ← r + γ P⟨π, Q⟩ on all problems at once."""
     problem = {k: torch.from_numpy(v) for k, v in tensors.items() if "." not in k}
     p = {k: torch.from_numpy(v.T.copy() if v.ndim == 2 else v) for k, v in tensors.items() if "." in k}
@@ -98,7 +104,7 @@ def closed_loop(tensors, compiled, began):
             loop()
         return loops
 
-    data.serve(run, loop(), began)
+    data.serve(run, loop())
 
 
 def parameters(weights):
@@ -112,10 +118,9 @@ def optimizer(p):
 
 def main(path, threads, compiled=None):
     torch.set_num_threads(int(threads))
-    began = time.perf_counter()
     tensors = data.read(path)
     if "transitions" in tensors:
-        return closed_loop(tensors, compiled, began)
+        return closed_loop(tensors, compiled)
     objective, weights, arrays, index = data.split(tensors)
     arrays, index = [torch.from_numpy(a.astype(np.int64) if a.dtype == np.int32 else a) for a in arrays], torch.from_numpy(index).long()
     p = parameters(weights)
@@ -139,7 +144,7 @@ def main(path, threads, compiled=None):
         return steps
 
     run(len(index))
-    data.serve(run, losses, began)
+    data.serve(run, losses)
 
 
 if __name__ == "__main__":

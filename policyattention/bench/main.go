@@ -1,0 +1,122 @@
+// Command bench races training steps and closed loops of this library against JAX and PyTorch
+// programs of the same work, in the folder peers.
+//
+// All read the same exported weights and data. It starts one worker a program, checks that all
+// compute the same numbers, and lets them take turns. What was measured is written to
+// artifacts/bench/bench.json, and its table into docs/speed.md.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"icrl/policyattention/artifact"
+	"icrl/policyattention/backend"
+	_ "icrl/policyattention/backend/xla"
+)
+
+var cli struct {
+	Race  raceCommand  `cmd:"" default:"withargs" help:"Run the race."`
+	Serve serveCommand `cmd:"" hidden:"" help:"Be one worker."`
+}
+
+type raceCommand struct {
+	Python   string  `help:"Python with the peers' packages; without it only our own programs run." placeholder:"FILE"`
+	Out      string  `help:"Where to write what was measured." default:"artifacts/bench/bench.json"`
+	Document string  `help:"Where its table stands." default:"docs/speed.md"`
+	Turns    int     `help:"Turns of each worker." default:"5"`
+	Seconds  float64 `help:"Length of a turn." default:"2"`
+	Works    []int   `help:"What to race at (0 to 6)." default:"0,1,2,3,4,5,6"`
+}
+
+// Run writes what has been measured after every work, so that it stays if a later one fails.
+func (c raceCommand) Run() error {
+	b, err := backend.New("")
+	if err != nil {
+		return err
+	}
+	on := backend.Describe(b)
+	b.Finalize()
+	load, _ := os.ReadFile("/proc/loadavg")
+	out := comparison{Machine: artifact.Machine(&on), Load: strings.Join(strings.Fields(string(load)), " ")}
+	folder, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	failed := 0
+	for _, i := range c.Works {
+		w, err := workAt(i)
+		if err != nil {
+			return err
+		}
+		for _, processes := range []int{1, 2} {
+			t := task{work: w, at: i, steps: w.parity, threads: 2 / processes, python: c.Python}
+			t.problem = filepath.Join(folder, "problem.safetensors")
+			if processes > 1 { // enough to see that it computes the same
+				t.steps = min(t.steps, w.scan)
+			}
+			if err := w.export(t.problem, t.steps); err != nil {
+				return err
+			}
+			results, err := race(t, programs, processes, c.Turns, c.Seconds)
+			if err != nil {
+				return err
+			}
+			for _, r := range results {
+				failed += min(1, len(r.Error))
+			}
+			out.Results = append(out.Results, results...)
+			if err := out.write(c.Out, c.Document); err != nil {
+				return err
+			}
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d programs failed: see error in %s", failed, c.Out)
+	}
+	return nil
+}
+
+type serveCommand struct {
+	Work    int    `arg:"" help:"Index of the work."`
+	Steps   int    `arg:"" help:"Steps of the parity check."`
+	Backend string `help:"GoMLX backend (default: as everywhere)."`
+}
+
+func (s serveCommand) Run() error {
+	w, err := workAt(s.Work)
+	if err != nil {
+		return err
+	}
+	b, err := backend.New(s.Backend)
+	if err != nil {
+		return err
+	}
+	defer b.Finalize()
+	step, err := w.start(b)
+	if err != nil {
+		return err
+	}
+	return serve(step, s.Steps, os.Stdin, os.Stdout)
+}
+
+func workAt(i int) (work, error) {
+	all, err := works()
+	if err != nil {
+		return work{}, err
+	}
+	if i < 0 || i >= len(all) {
+		return work{}, fmt.Errorf("work %d, want 0 to %d", i, len(all)-1)
+	}
+	return all[i], nil
+}
+
+func main() {
+	ctx := kong.Parse(&cli)
+	ctx.FatalIfErrorf(ctx.Run())
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/safetensors"
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/method/all"
+	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
+)
+
+// steps makes the next n steps of a work and returns numbers that show what they computed.
+type steps func(n int) ([]float64, error)
+
+// work is what programs are timed at, step by step.
+type work struct {
+	name   string
+	parity int // steps whose numbers are compared first
+	scan   int // steps of a call of JAX, where it makes several: a second's worth or so
+	runs   int // that JAX trains in one call, where it trains several; 1 for none
+	// export writes what the other programs need to repeat the first n steps.
+	export func(path string, n int) error
+	start  func(compute.Backend) (steps, error)
+}
+
+// works returns the training steps of the actor at S = 4, 8 and 16, of the critic and of Algorithm
+// Distillation's full recipe at S = 8, and the closed loops at S = 4 and 8.
+func works() ([]work, error) {
+	m, err := all.Methods.Find("algorithm-distillation")
+	if err != nil {
+		return nil, err
+	}
+	d, err := m.Deploy(method.Setting{Recipe: "full", States: 8, Actions: mdp.Actions, Identity: method.Identity{Model: 1}})
+	if err != nil {
+		return nil, err
+	}
+	actor := func(states int) train.Config { return train.Standard(train.Proximal, train.Plain(), 1, states) }
+	critic := train.Standard(train.Critic, train.Plain(), 1, 8)
+	ofActor, ofCritic := []string{"tokens", "prior", "gain", "weight"}, []string{"tokens", "mean", "exact"}
+	// All histories on end, each [Histories·Length, 1]; batches are where in them windows begin.
+	ofHistories := []string{"previous", "reward", "state", "action"}
+	list := []work{
+		training(work{name: "actor S=4", parity: paritySteps, scan: 50, runs: 2}, actor(4), ofActor),
+		training(work{name: "actor S=8", parity: paritySteps, scan: 50, runs: 2}, actor(8), ofActor),
+		training(work{name: "actor S=16", parity: paritySteps, scan: 50, runs: 2}, actor(16), ofActor),
+		training(work{name: "critic S=8", parity: paritySteps, scan: 5, runs: 2}, critic, ofCritic),
+		// A step takes seconds, and gigabytes in some programs, so that a few have to do.
+		training(work{name: m.Label + " S=8", parity: 6, scan: 2, runs: 1}, d.Weights()[0].Training.(method.Shared), ofHistories),
+	}
+	for _, states := range []int{4, 8} {
+		w, err := loop(actor(states))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// training makes w the optimizer steps of a training, whose numbers are losses. The arrays are what
+// the other programs call those of its data.
+func training(w work, t method.Shared, arrays []string) work {
+	w.export = func(path string, n int) error {
+		run, err := t.In("", nil)
+		if err != nil {
+			return err
+		}
+		return run.Job.Export(path, arrays, n)
+	}
+	w.start = func(b compute.Backend) (steps, error) {
+		run, err := t.In("", nil)
+		if err != nil {
+			return nil, err
+		}
+		session, err := train.NewJobSession(b, train.Execution{}, run.Job)
+		if err != nil {
+			return nil, err
+		}
+		return func(n int) ([]float64, error) {
+			losses, err := session.Steps(n)
+			if err != nil {
+				return nil, err
+			}
+			numbers := make([]float64, n)
+			for i, loss := range losses[0] {
+				numbers[i] = float64(loss)
+			}
+			return numbers, nil
+		}, nil
+	}
+	return w
+}
+
+// loop is 40 rounds of a closed loop of an actor as it is before training with the exact critic, on
+// 64 problems at once. Its numbers are the means of ⟨π̂_{k+1}, Q_k⟩ over problems and states, by round.
+func loop(c train.Config) (work, error) {
+	const problemsAtOnce, rounds = 64, 40
+	params := c.Network().Init(seed.New(c.Seed, "bench"))
+	problems, err := mdp.Random.Draw(c.Seed, c.Sizes[0], c.Actions, problemsAtOnce)
+	if err != nil {
+		return work{}, err
+	}
+	// JAX scans rounds, not loops.
+	w := work{name: fmt.Sprintf("closed loop S=%d", c.Sizes[0]), parity: 1, scan: rounds, runs: 1}
+	w.export = func(path string, _ int) error { return exportLoop(path, c, params, problems) }
+	w.start = func(compute.Backend) (steps, error) {
+		model, err := train.NewModel(c, 0, params)
+		if err != nil {
+			return nil, err
+		}
+		actor, err := model.Actor()
+		if err != nil {
+			return nil, err
+		}
+		l := control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: control.NominalStep}
+		return func(n int) (numbers []float64, err error) {
+			for range n {
+				trajectories, err := l.Run(problems, rounds)
+				if err != nil {
+					return nil, err
+				}
+				means := make([]float64, rounds)
+				for _, t := range trajectories {
+					for k, q := range t.Q {
+						var product mat.Dense
+						product.MulElem(t.Policies[k+1], q)
+						means[k] += mat.Sum(&product) / float64(len(trajectories)*q.RawMatrix().Rows)
+					}
+				}
+				numbers = append(numbers, means...)
+			}
+			return numbers, nil
+		}, nil
+	}
+	return w, nil
+}
+
+// exportLoop writes weights by name and the problems: "transitions" [64, S, A, S], "rewards"
+// [64, S, A], "policy" π_0 and "values" Q^{π_0} [64, S, A], "discount" and "eta" [1].
+func exportLoop(path string, c train.Config, params []float32, problems []mdp.Problem) error {
+	n, s, a := len(problems), c.Sizes[0], c.Actions
+	f := &safetensors.File{}
+	add := func(name string, data []float32, shape ...int) {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
+	}
+	for _, t := range c.Network().Layout() {
+		add(t.Name, params[t.Offset:][:t.Size()], t.Shape...)
+	}
+	tables := map[string][]float32{}
+	for _, p := range problems {
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			return err
+		}
+		for name, table := range map[string]*mat.Dense{"transitions": p.MDP.DenseP(), "rewards": p.MDP.R, "policy": p.Pi0, "values": q} {
+			for _, v := range table.RawMatrix().Data {
+				tables[name] = append(tables[name], float32(v))
+			}
+		}
+	}
+	add("transitions", tables["transitions"], n, s, a, s)
+	for _, name := range []string{"rewards", "policy", "values"} {
+		add(name, tables[name], n, s, a)
+	}
+	add("discount", []float32{float32(problems[0].MDP.Gamma)}, 1)
+	add("eta", []float32{control.NominalStep}, 1)
+	return safetensors.WriteFile(path, f)
+}
