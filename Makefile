@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks claims bench plugin bundle site pictures slurm-test clean
+.PHONY: help setup reproduce test lint lab notebooks claims bench plugin site pictures slurm-test clean
 
 PRESET ?= quick
 SITE ?= localhost:8080
@@ -51,7 +51,7 @@ setup-go:
 	@scripts/setup.sh tools build plugin
 
 # Packages start in the order given: those that take longest first, so that none is left alone.
-LONGEST := $(addprefix icrl/,policyattention/results policyattention/train scripts/bundle policyattention/anymdp/trial \
+LONGEST := $(addprefix icrl/,policyattention/results policyattention/train policyattention/anymdp/trial \
 	policyattention/decoder policyattention/experiment policyattention/transformer/fused policyattention/method/all)
 test-go: setup-go
 	nice -n 10 go test -vet=off -timeout 30m -p 2 $$({ printf '%s\n' $(LONGEST); go list ./... | grep -v '/site$$'; } | awk '!seen[$$0]++')
@@ -60,7 +60,6 @@ test-scripts test-notebooks: PYTHON := nice -n 10 $(PYTHON)
 # Matrices are small here, and BLAS's threads spin where they wait for one another.
 test-scripts: export OPENBLAS_NUM_THREADS := 1
 test-scripts: setup
-	cd scripts/kubernetes && nice -n 10 go test ./...
 	$(PYTHON) -m unittest discover --start-directory scripts --pattern '*_test.py'
 
 test-site: setup
@@ -95,9 +94,6 @@ bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin
-
-bundle: setup ## a folder that runs the grid on a GPU machine, into .local/bundle/
-	scripts/bundle/bundle.sh
 
 site: ## build the web page into site/dist and serve it at SITE (localhost:8080)
 	go run ./site --serve $(SITE)

@@ -1,8 +1,7 @@
 // Package testkit holds what tests of many packages share. Tests that import it compute in
 // pure Go where they name no backend, and so do the programs they start: XLA compiles their
 // small networks for longer than they run. Those of XLA name it, and its compiler then leaves
-// LLVM's optimizations out, which are half of its time and no part of what a graph means. (The
-// test of the bundle trains with them, as a user does.)
+// LLVM's optimizations out, which are half of its time and no part of what a graph means.
 package testkit
 
 import (

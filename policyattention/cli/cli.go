@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime/debug"
 	"slices"
@@ -28,7 +27,6 @@ import (
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/presets"
 	"icrl/policyattention/results"
-	"icrl/policyattention/train"
 )
 
 // Exit codes.
@@ -53,12 +51,6 @@ type globals struct {
 
 	out, errors io.Writer
 	own         []experiment.Preset
-}
-
-// execution is how training is carried out; results agree to rounding.
-type execution struct {
-	StepsPerCall int `help:"Optimizer steps that a call of the device makes; many are for GPUs." default:"1" placeholder:"N"`
-	Together     int `help:"Training runs of one shape to make at once in one process, for GPUs." default:"1" placeholder:"N"`
 }
 
 type commands struct {
@@ -126,7 +118,6 @@ func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (cod
 }
 
 func exitCode(err error) int {
-	var worker *exec.ExitError
 	switch {
 	case errors.Is(err, errUsage):
 		return exitUsage
@@ -138,8 +129,6 @@ func exitCode(err error) int {
 		return exitNoBackend
 	case errors.Is(err, errUncertain):
 		return exitUncertain
-	case errors.As(err, &worker) && slices.Contains([]int{exitInterrupted, exitNoBackend}, worker.ExitCode()):
-		return worker.ExitCode() // workers are this command
 	}
 	return exitFailure
 }
@@ -176,24 +165,12 @@ func (g *globals) preset(unsaid string) (experiment.Preset, error) {
 // reading and running are the presets of commands that are told none.
 const reading, running = "paper", "quick"
 
-func (g *globals) open(unsaid string, e execution) (*experiment.Store, error) {
+func (g *globals) open(unsaid string) (*experiment.Store, error) {
 	p, err := g.preset(unsaid)
 	if err != nil {
 		return nil, err
 	}
-	return g.store(p, e)
-}
-
-func (g *globals) store(p experiment.Preset, e execution) (*experiment.Store, error) {
-	store, err := p.Open(g.Artifacts, g.Backend)
-	if err != nil {
-		return nil, err
-	}
-	if e.StepsPerCall < 0 || e.Together < 0 {
-		return nil, fmt.Errorf("%w: --steps-per-call %d, --together %d: want each ≥ 1", errUsage, e.StepsPerCall, e.Together)
-	}
-	store.Execution = train.Execution{StepsPerCall: max(1, e.StepsPerCall)}
-	return store, nil
+	return p.Open(g.Artifacts, g.Backend)
 }
 
 // print writes a value as JSON.

@@ -21,8 +21,8 @@ type gridCmd struct {
 	Merge  gridMergeCmd  `cmd:"" help:"Put results together into one file of rows a block, those of other folders of artifacts too; refuses results that contradict each other."`
 }
 
-func (g *globals) tasks(e execution) (*experiment.Store, []experiment.Task, error) {
-	store, err := g.open(running, e)
+func (g *globals) tasks() (*experiment.Store, []experiment.Task, error) {
+	store, err := g.open(running)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -35,7 +35,7 @@ type gridCountCmd struct {
 }
 
 func (c gridCountCmd) Run(g *globals) error {
-	_, tasks, err := g.tasks(execution{})
+	_, tasks, err := g.tasks()
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,6 @@ func (c gridCountCmd) Run(g *globals) error {
 }
 
 type gridRunCmd struct {
-	execution
 	Index int `arg:"" help:"Number of the task, from 0; see 'policyattention plan'."`
 }
 
@@ -63,7 +62,7 @@ type ran struct {
 }
 
 func (r gridRunCmd) Run(ctx context.Context, g *globals) error {
-	store, tasks, err := g.tasks(r.execution)
+	store, tasks, err := g.tasks()
 	if err != nil {
 		return err
 	}
@@ -106,7 +105,7 @@ var (
 )
 
 func (gridStatusCmd) Run(g *globals) error {
-	store, tasks, err := g.tasks(execution{})
+	store, tasks, err := g.tasks()
 	if err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ type gridMergeCmd struct {
 }
 
 func (m gridMergeCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running, execution{})
+	store, err := g.open(running)
 	if err != nil {
 		return err
 	}

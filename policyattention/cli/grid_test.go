@@ -114,28 +114,3 @@ func TestGridCount(t *testing.T) {
 		t.Errorf("%d tasks, %d of them training runs", all, trainings)
 	}
 }
-
-// Training runs made together are those made alone; in pure Go, which makes one
-// after the other, to the bit.
-func TestTogether(t *testing.T) {
-	alone, together := t.TempDir(), t.TempDir()
-	train := func(artifacts string, args ...string) {
-		t.Helper()
-		args = append([]string{"--artifacts", artifacts, "--preset", "smoke", "--backend", "go"}, args...)
-		if code, _, stderr := call(args...); code != 0 {
-			t.Fatal(stderr)
-		}
-	}
-	names := []string{"proximal-plain-S4-14100", "proximal-plain-S4-14101", "pmd-target-plain-S4-14100"}
-	for _, name := range names {
-		train(alone, "train", name)
-	}
-	train(together, append([]string{"train", "--together", "2"}, names...)...)
-	got, want := digests(t, together), digests(t, alone)
-	if len(want) < 6 || !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-	if code, _, stderr := call("train", "--together=-1"); code != exitUsage || !strings.Contains(stderr, "--together -1") {
-		t.Errorf("%d, %s", code, stderr)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,7 +92,6 @@ func TestExitCodes(t *testing.T) {
 		{"unknown file to write", []string{"solve", "--mdp", good, "--out", "policy.txt"}, exitUsage, "--out="},
 		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitUsage, "--rounds=0"},
 		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\", \"decoder\", \"any\" or a file of weights"},
-		{"workers", []string{"--artifacts", empty, "--preset", "smoke", "train", "--workers=-1"}, exitUsage, "--workers=-1"},
 		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
 		{"nothing to tabulate", []string{"--artifacts", empty, "table", "3"}, exitFailure, "holds no merged result of the preset paper"},
 		{"nothing of another preset", []string{"--artifacts", empty, "--preset", "quick", "table", "3"}, exitFailure, "are of --preset paper"},
@@ -327,18 +325,5 @@ func TestProgressLine(t *testing.T) {
 	}
 	if got, want := line(experiment.Progress{Name: "run", Waiting: true}), "another process is at run, waiting"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// A command whose workers could not go on says so as they do.
-func TestExitCodeOfWorkers(t *testing.T) {
-	for _, want := range []int{exitInterrupted, exitNoBackend} {
-		err := exec.Command("sh", "-c", fmt.Sprintf("exit %d", want)).Run()
-		if got := exitCode(fmt.Errorf("training: %w", errors.Join(err))); got != want {
-			t.Errorf("exit code %d, want %d", got, want)
-		}
-	}
-	if got := exitCode(exec.Command("sh", "-c", "exit 2").Run()); got != exitFailure {
-		t.Errorf("of another program: exit code %d, want %d", got, exitFailure)
 	}
 }

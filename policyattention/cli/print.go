@@ -218,9 +218,8 @@ type verifyCmd struct {
 }
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
-
 	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
-	store, err := g.open(reading, execution{})
+	store, err := g.open(reading)
 	if err != nil {
 		return err
 	}

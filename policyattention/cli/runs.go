@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"icrl/policyattention/backend"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
@@ -53,7 +49,7 @@ type planned struct {
 }
 
 func (planCmd) Run(g *globals) error {
-	store, tasks, err := g.tasks(execution{})
+	store, tasks, err := g.tasks()
 	if err != nil {
 		return err
 	}
@@ -92,13 +88,11 @@ func (planCmd) Run(g *globals) error {
 }
 
 type trainCmd struct {
-	execution
-	Names   []string `arg:"" optional:"" name:"run" help:"Names of training runs, from 'plan'; all without any. One run is trained in this process."`
-	Workers int      `help:"Processes at a time; by default one a core, or one on a GPU." placeholder:"N"`
+	Names []string `arg:"" optional:"" name:"run" help:"Names of training runs, from 'plan'; all without any."`
 }
 
 func (t trainCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running, t.execution)
+	store, err := g.open(running)
 	if err != nil {
 		return err
 	}
@@ -107,28 +101,19 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	configs := experiment.Trainings(all)
-	if len(t.Names) > 0 {
-		byName := map[string]method.Training{}
-		for _, c := range configs {
-			byName[c.Name()] = c
-		}
-		configs = configs[:0]
-		for _, name := range t.Names {
-			c, ok := byName[name]
-			if !ok {
-				return fmt.Errorf("%w: preset %s has no training run %q; see 'policyattention --preset %s plan'", errUsage, store.Preset.Name, name, store.Preset.Name)
-			}
-			configs = append(configs, c)
+	for _, name := range t.Names {
+		if !slices.ContainsFunc(configs, func(c method.Training) bool { return c.Name() == name }) {
+			return fmt.Errorf("%w: preset %s has no training run %q; see 'policyattention --preset %s plan'",
+				errUsage, store.Preset.Name, name, store.Preset.Name)
 		}
 	}
-	if t.Workers < 0 {
-		return fmt.Errorf("%w: --workers=%d, want at least 1, or 0 for one a core", errUsage, t.Workers)
-	}
-	return g.train(ctx, store, t.execution, configs, t.Workers)
+	return g.train(ctx, store, slices.DeleteFunc(configs, func(c method.Training) bool {
+		return len(t.Names) > 0 && !slices.Contains(t.Names, c.Name())
+	}))
 }
 
-// train trains what is missing: one run, or several together, in this process, others in workers.
-func (g *globals) train(ctx context.Context, store *experiment.Store, e execution, configs []method.Training, workers int) error {
+// train trains what is missing, one run after the other. One that fails does not stop the others.
+func (g *globals) train(ctx context.Context, store *experiment.Store, configs []method.Training) (failures error) {
 	missing, err := store.Missing(configs)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -136,60 +121,25 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, e executio
 	if _, err := store.Backend(); err != nil { // before anything waits for it
 		return err
 	}
-	done := g.progress(store, missing)
-	defer done()
-	_, variation := g.reference(store)
-	if len(missing) == 1 || variation {
-		var failures []error
-		for _, c := range missing {
-			if _, err := store.Train(ctx, c); err != nil {
-				failures = append(failures, err)
-			}
+	defer g.progress(store, missing)()
+	for _, c := range missing {
+		if _, err := store.Train(ctx, c); err != nil {
+			failures = errors.Join(failures, err)
 		}
-		return errors.Join(failures...)
-	}
-	if e.Together > 1 {
-		var failures []error
-		for _, runs := range experiment.Alike(missing, e.Together) {
-			if err := store.TrainTogether(ctx, runs); ctx.Err() != nil || errors.Is(err, backend.ErrNoPlugin) {
-				return err
-			} else if err != nil {
-				failures = append(failures, err)
-			}
-		}
-		return errors.Join(failures...)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if workers == 0 {
-		workers = runtime.NumCPU()
-		if name := g.Backend + os.Getenv("GOMLX_BACKEND"); strings.HasPrefix(name, "xla:cuda") {
-			workers = 1
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	preset, _ := g.reference(store)
-	return store.TrainAll(ctx, missing, workers, func(ctx context.Context, name string) *exec.Cmd {
-		return exec.CommandContext(ctx, self, "--artifacts", g.Artifacts, "--preset", preset, "--backend", g.Backend, "--json",
-			"train", "--steps-per-call", fmt.Sprint(max(1, e.StepsPerCall)), name)
-	})
-}
-
-// reference returns how a worker is told of the store's preset; not at all of one that the
-// command try has made.
-func (g *globals) reference(store *experiment.Store) (preset string, none bool) {
-	return g.Preset, g.Preset == ""
+	return failures
 }
 
 type evaluateCmd struct {
-	execution
 	Names   []string `arg:"" optional:"" name:"name" help:"Evaluations from 'plan', or how several begin (benchmark/policyattention-S8); or blocks, all without any, but for those whose training takes a core more than a day."`
 	Trained bool     `help:"Only those whose training runs are there: train nothing."`
 }
 
 func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running, e.execution)
+	store, err := g.open(running)
 	if err != nil {
 		return err
 	}
@@ -200,7 +150,7 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 	if list, err = g.leave(store, list, e.Names, e.Trained); err != nil {
 		return err
 	}
-	return g.evaluate(ctx, store, e.execution, list)
+	return g.evaluate(ctx, store, list)
 }
 
 // leave leaves out the units whose missing training would take a core more than a day, unless they
@@ -233,8 +183,8 @@ func (g *globals) leave(store *experiment.Store, list []experiment.Unit, names [
 }
 
 // evaluate evaluates units one after the other, prints a line of each, and merges.
-func (g *globals) evaluate(ctx context.Context, store *experiment.Store, e execution, list []experiment.Unit) error {
-	if err := g.train(ctx, store, e, experiment.Trainings(list), 0); err != nil {
+func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []experiment.Unit) error {
+	if err := g.train(ctx, store, experiment.Trainings(list)); err != nil {
 		return err
 	}
 	for _, u := range list {
@@ -280,10 +230,10 @@ func brief(medians map[int32]float64) string {
 	return fmt.Sprintf("median loss %.4g at T = 20, %.4g at T = 40", medians[20], medians[40])
 }
 
-type reproduceCmd struct{ execution }
+type reproduceCmd struct{}
 
-func (r reproduceCmd) Run(ctx context.Context, g *globals) error {
-	store, err := g.open(running, r.execution)
+func (reproduceCmd) Run(ctx context.Context, g *globals) error {
+	store, err := g.open(running)
 	if err != nil {
 		return err
 	}
@@ -291,7 +241,7 @@ func (r reproduceCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	if err := g.evaluate(ctx, store, r.execution, list); err != nil {
+	if err := g.evaluate(ctx, store, list); err != nil {
 		return err
 	}
 	return g.tables(store.Root(), nil, "md", true)

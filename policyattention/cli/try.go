@@ -14,7 +14,6 @@ import (
 
 // tryCmd trains a variation of one's own.
 type tryCmd struct {
-	execution
 	Set    []string `help:"What changes of the recipe, as in width=32,layers=2,lr=1e-3: ${settings}." placeholder:"NAME=VALUE,…"`
 	Method string   `help:"Method with a trained actor." default:"policyattention"`
 	Recipe string   `help:"Recipe that it changes: plain or prior." default:"plain"`
@@ -51,7 +50,7 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	store, err := g.store(p, c.execution)
+	store, err := p.Open(g.Artifacts, g.Backend)
 	if err != nil {
 		return err
 	}
@@ -59,8 +58,7 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	g.Preset = ""
-	if err := g.evaluate(ctx, store, c.execution, list); err != nil {
+	if err := g.evaluate(ctx, store, list); err != nil {
 		return err
 	}
 	rows := results.Open(store.Root()).Block(string(experiment.Trial)).At(results.Horizons...)

@@ -316,7 +316,7 @@ func sealedFiles(root string, left []string) (names []string, err error) {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && slices.Contains([]string{artifact.WorkFolder, newFolder, stagesFolder}, name):
+		case e.IsDir() && slices.Contains([]string{artifact.WorkFolder, newFolder}, name):
 			return fs.SkipDir
 		case e.Type().IsRegular() && name != sumsFile && !slices.Contains(left, path):
 			names = append(names, filepath.ToSlash(name))

@@ -26,7 +26,6 @@ import (
 const (
 	newFolder     = "new"
 	trainFolder   = "train"
-	stagesFolder  = "stages" // states of training runs that are made in stages: see [train.Run]
 	recordFile    = "run.json"
 	runsFile      = "runs.json"
 	trainingsFile = "trainings.json"
@@ -59,8 +58,6 @@ type Store struct {
 	Preset Preset
 	// Progress, if not nil, is told of training steps and of waiting.
 	Progress func(Progress)
-	// Execution says how training runs are carried out.
-	Execution train.Execution
 
 	artifacts artifact.Store
 	backend   func() (compute.Backend, error)

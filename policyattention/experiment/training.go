@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,10 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/gomlx/compute"
 
 	"icrl/internal/usage"
 	"icrl/policyattention/artifact"
@@ -96,154 +92,98 @@ func (s *Store) Train(ctx context.Context, c method.Training) (*TrainingRun, err
 	if t, err := s.FindTraining(c); !errors.Is(err, artifact.ErrMissing) {
 		return t, err
 	}
-	if err := s.TrainTogether(ctx, []method.Training{c}); err != nil {
+	unlock, err := s.lock(ctx, c.Name(), s.trainingFolder(c))
+	if err != nil {
 		return nil, err
+	}
+	defer unlock()
+	if t, err := s.FindTraining(c); !errors.Is(err, artifact.ErrMissing) {
+		return t, err // made while waiting
+	}
+	work := s.artifacts.Work(s.trainingFolder(c))
+	switch c := c.(type) {
+	case method.Alone:
+		err = s.trainAlone(ctx, c)
+	case method.Shared:
+		err = s.trainShared(ctx, c, work)
+	default:
+		err = fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(work); err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
 	}
 	return s.FindTraining(c)
 }
 
-// TrainTogether trains what is missing of several runs at once, in this process
-// and a step of each in turn: see [train.RunTogether]. A run that fails does
-// not stop the others.
-func (s *Store) TrainTogether(ctx context.Context, configs []method.Training) error {
-	missing, err := s.Missing(configs)
+// trainShared makes a run of the common trainer, in the folder work.
+func (s *Store) trainShared(ctx context.Context, c method.Shared, work string) error {
+	b, err := s.backend()
 	if err != nil {
 		return err
 	}
-	// All processes lock in one order, so that no two wait for each other.
-	slices.SortFunc(missing, func(x, y method.Training) int {
-		return strings.Compare(s.trainingFolder(x), s.trainingFolder(y))
-	})
-	for _, c := range missing {
-		unlock, err := s.lock(ctx, c.Name(), s.trainingFolder(c))
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
-	// Others may have made some while this process waited.
-	if missing, err = s.Missing(missing); err != nil || len(missing) == 0 {
+	run, err := c.In(work, s.progress(c))
+	if err != nil {
 		return err
 	}
-	var runs []sharedRun
-	for _, missing := range missing {
-		work := s.artifacts.Work(s.trainingFolder(missing))
-		switch c := missing.(type) {
-		case method.Alone:
-			err = errors.Join(err, s.trainAlone(ctx, c, work, s.progress(c)))
-		case method.Shared:
-			run, failed := c.In(work, s.progress(c))
-			if failed != nil {
-				err = errors.Join(err, failed)
-				continue
-			}
-			run.Stages = filepath.Join(s.Root(), stagesFolder)
-			runs = append(runs, sharedRun{c, run})
-		default:
-			err = errors.Join(err, fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c))
-		}
-	}
-	if len(runs) == 0 {
+	results, err := train.RunTogether(ctx, b, train.Execution{}, []train.Run{run})
+	if err != nil {
 		return err
 	}
-	b, failed := s.backend()
-	if failed != nil {
-		return errors.Join(err, failed)
-	}
-	return errors.Join(err, s.trainShared(ctx, b, runs))
-}
-
-// sharedRun is a run of the common trainer.
-type sharedRun struct {
-	config method.Shared
-	run    train.Run
-}
-
-// trainShared carries out runs: together, but for stages of one run. Those go on from each other,
-// so they are made in order, by one process at a time.
-func (s *Store) trainShared(ctx context.Context, b compute.Backend, runs []sharedRun) (err error) {
-	slices.SortStableFunc(runs, func(x, y sharedRun) int { return cmp.Compare(x.run.Job.Steps, y.run.Job.Steps) })
-	var lines []string
-	for _, r := range runs {
-		if r.run.Job.Line != "" {
-			lines = append(lines, r.run.Job.Line)
-		}
-	}
-	slices.Sort(lines)
-	for _, line := range slices.Compact(lines) {
-		unlock, err := s.lock(ctx, line, filepath.Join(s.Root(), stagesFolder, line))
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
-	for len(runs) > 0 {
-		now, later := earliest(runs)
-		all := make([]train.Run, len(now))
-		for i, r := range now {
-			all[i] = r.run
-		}
-		results, failed := train.RunTogether(ctx, b, s.Execution, all)
-		err = errors.Join(err, failed)
-		for i, result := range results {
-			if result != nil {
-				err = errors.Join(err, s.publishShared(now[i], b, result))
-			}
-		}
-		if runs = later; len(runs) > 0 && ctx.Err() != nil {
-			return errors.Join(err, context.Cause(ctx))
-		}
-	}
-	return err
-}
-
-// earliest parts runs into those that can begin and later stages of one of these.
-func earliest(runs []sharedRun) (now, later []sharedRun) {
-	begun := map[string]bool{}
-	for _, r := range runs {
-		line := r.run.Job.Line
-		if begun[line] {
-			later = append(later, r)
-			continue
-		}
-		now = append(now, r)
-		begun[line] = line != ""
-	}
-	return now, later
-}
-
-// publishShared makes a finished run a result.
-func (s *Store) publishShared(r sharedRun, b compute.Backend, result *train.Result) error {
+	made := results[0]
 	d := backend.Describe(b)
-	produced := artifact.Machine(&d)
-	if n := len(result.Stretches); n > 1 {
-		produced.Earlier = result.Stretches[:n-1]
+	t := TrainingRun{Produced: artifact.Machine(&d), Cost: artifact.Cost{
+		WallSeconds: made.WallSeconds, CPUSeconds: made.CPUSeconds,
+		PeakMemory: usage.Peak(), StepsPerSecond: made.StepsPerSecond,
+	}}
+	if n := len(made.Stretches); n > 1 {
+		t.Produced.Earlier = made.Stretches[:n-1]
 	}
-	cost := artifact.Cost{
-		WallSeconds: result.WallSeconds, CPUSeconds: result.CPUSeconds,
-		PeakMemory: usage.Peak(), StepsPerSecond: result.StepsPerSecond,
-	}
-	files := map[string]string{lastWeights: result.Weights}
-	for step, path := range result.Snapshots {
-		files[weightsFile(r.config, step)] = path
-	}
-	return s.publishTraining(r.config, r.run.Dir, func(dir string) (artifact.Produced, artifact.Cost, []rows.Loss, error) {
-		for file, path := range files {
-			if err := artifact.CopyFile(filepath.Join(dir, file), path); err != nil {
-				return produced, cost, nil, err
-			}
+	return s.publishTraining(c, t, func(dir string) ([]rows.Loss, error) {
+		err := artifact.CopyFile(filepath.Join(dir, lastWeights), made.Weights)
+		for step, path := range made.Snapshots {
+			err = errors.Join(err, artifact.CopyFile(filepath.Join(dir, weightsFile(c, step)), path))
 		}
-		return produced, cost, lossRows(r.config, result.Losses), nil
+		return lossRows(c, made.Losses), err
 	})
 }
 
-// publishTraining makes a training run a result of the weights that fill writes and what it
-// returns, and removes the folder work that it was made in.
-func (s *Store) publishTraining(c method.Training, work string, fill func(dir string) (artifact.Produced, artifact.Cost, []rows.Loss, error)) error {
-	t := TrainingRun{Name: c.Name(), Kind: c.Key(), Hash: c.Hash(), Weights: map[string]string{}}
-	err := s.artifacts.Publish(s.trainingFolder(c), func(dir string) (err error) {
-		var losses []rows.Loss
-		if t.Produced, t.Cost, losses, err = fill(dir); err != nil {
+// trainAlone has a run train itself.
+func (s *Store) trainAlone(ctx context.Context, c method.Alone) error {
+	made, meter, reported, progress := 0, artifact.StartMeter(), time.Now(), s.progress(c)
+	rate := func() float64 { return float64(made) / meter.Cost().WallSeconds }
+	dir, err := os.MkdirTemp("", "weights")
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	at := method.Place{Weights: filepath.Join(dir, lastWeights), Progress: func(step int, loss float64) {
+		made++
+		if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
+			reported = time.Now()
+			progress(train.Progress{Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: rate()})
+		}
+	}}
+	losses, err := c.TrainAt(ctx, at)
+	if err != nil {
+		return err
+	}
+	t := TrainingRun{Produced: artifact.Machine(nil), Cost: meter.Cost()}
+	t.Cost.StepsPerSecond = rate()
+	return s.publishTraining(c, t, func(dir string) ([]rows.Loss, error) {
+		return lossRows(c, losses), artifact.CopyFile(filepath.Join(dir, lastWeights), at.Weights)
+	})
+}
+
+// publishTraining makes a training run a result of the weights that fill writes and the losses
+// that it returns.
+func (s *Store) publishTraining(c method.Training, t TrainingRun, fill func(dir string) ([]rows.Loss, error)) error {
+	t.Name, t.Kind, t.Hash, t.Weights = c.Name(), c.Key(), c.Hash(), map[string]string{}
+	return s.artifacts.Publish(s.trainingFolder(c), func(dir string) error {
+		losses, err := fill(dir)
+		if err != nil {
 			return err
 		}
 		for _, step := range weightSteps(c) {
@@ -260,13 +200,6 @@ func (s *Store) publishTraining(c method.Training, work string, fill func(dir st
 		}
 		return artifact.WriteJSON(filepath.Join(dir, recordFile), t, " ")
 	})
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(work); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return nil
 }
 
 // progress returns what tells of a training run's steps, or nil.
@@ -275,65 +208,6 @@ func (s *Store) progress(c method.Training) func(train.Progress) {
 		return nil
 	}
 	return func(p train.Progress) { s.Progress(Progress{Name: c.Name(), Progress: p}) }
-}
-
-// keepEvery is how often the cost so far of a run that trains itself is written down.
-const keepEvery = 10 * time.Second
-
-// trainAlone has a run train itself and makes it a result.
-func (s *Store) trainAlone(ctx context.Context, c method.Alone, work string, progress func(train.Progress)) error {
-	if err := os.MkdirAll(work, 0o755); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	// What the run has cost before it was stopped is kept beside what it has left there itself.
-	spentFile := filepath.Join(work, "cost.json")
-	var earlier artifact.Cost
-	if err := artifact.ReadJSON(spentFile, &earlier); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	reported, kept, meter := time.Now(), time.Now(), artifact.StartMeter()
-	spent := func() artifact.Cost {
-		cost := meter.Cost()
-		cost.WallSeconds, cost.CPUSeconds = cost.WallSeconds+earlier.WallSeconds, cost.CPUSeconds+earlier.CPUSeconds
-		cost.PeakMemory = max(cost.PeakMemory, earlier.PeakMemory)
-		return cost
-	}
-	var unkept error
-	made := 0 // steps, in this process
-	rate := func() float64 { return float64(made) / meter.Cost().WallSeconds }
-	keep := func() { kept, unkept = time.Now(), artifact.WriteJSON(spentFile, spent(), "") }
-	var on *backend.Description
-	at := method.Place{
-		Work: work,
-		Backend: func() (compute.Backend, error) {
-			b, err := s.backend()
-			if err == nil {
-				d := backend.Describe(b)
-				on = &d
-			}
-			return b, err
-		},
-		Progress: func(step int, loss float64) {
-			made++
-			if time.Since(kept) > keepEvery {
-				keep()
-			}
-			if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
-				reported = time.Now()
-				progress(train.Progress{Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: rate()})
-			}
-		},
-	}
-	return s.publishTraining(c, work, func(dir string) (artifact.Produced, artifact.Cost, []rows.Loss, error) {
-		at.Weights = filepath.Join(dir, lastWeights)
-		losses, err := c.TrainAt(ctx, at)
-		if err != nil {
-			keep()
-		}
-		cost := spent()
-		cost.StepsPerSecond = rate()
-		return artifact.Machine(on), cost, lossRows(c, losses), errors.Join(err, unkept)
-	})
 }
 
 // mostLosses bounds the rows of a run's losses. A run of more steps has the means of

@@ -13,16 +13,11 @@ import (
 // Training is everything that a training run depends on, but for the backend's
 // arithmetic. Its JSON is its configuration. It is a Shared or an Alone too.
 type Training interface {
-	Key() string  // the member of a manifest that it is
-	Name() string // unique within a preset
-	Hash() string // SHA-256 of its JSON in hexadecimal
-	// Validate reports the first field that makes no sense.
-	Validate() error
+	Key() string      // the member of a manifest that it is
+	Name() string     // unique within a preset
+	Hash() string     // SHA-256 of its JSON in hexadecimal
 	Budget() int      // optimizer steps
-	Parameters() int  // that are trained
-	Data() string     // what it is trained on, as a table says it
 	Seconds() float64 // about how long it takes on one core of a current x86 server
-	Shape() string    // runs of the same shape make the best use of a device together
 	Kept() []int      // steps before the last after which weights are kept, ascending
 	// Read returns the hash of the configuration that a file of weights is of and the
 	// step after which they are.
@@ -40,25 +35,13 @@ type Shared interface {
 type Alone interface {
 	Training
 	// TrainAt trains, writes the weights and returns the loss of every step. When ctx is
-	// done it returns ctx's cause; what it has left in the folder Work is there when it is
-	// called again.
+	// done it returns ctx's cause.
 	TrainAt(ctx context.Context, at Place) (losses []float64, err error)
-}
-
-// Imitating is a Training on the actions of another algorithm, its source.
-type Imitating interface {
-	Training
-	// SourceLoss returns the training loss of the source's own distributions of actions. A network
-	// that is below has learned by heart which actions were drawn: those of fresh histories
-	// cannot be predicted better.
-	SourceLoss() (float64, error)
 }
 
 // Place is where a training run is made.
 type Place struct {
-	Work     string // a folder that stays until the run is finished
-	Weights  string // path to write
-	Backend  func() (compute.Backend, error)
+	Weights  string                       // path to write
 	Progress func(step int, loss float64) // to be told of every step, from 0
 }
 

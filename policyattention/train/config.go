@@ -228,9 +228,6 @@ func (c Config) Network() transformer.Config {
 	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1}
 }
 
-// Parameters returns the number of parameters that are trained.
-func (c Config) Parameters() int { return c.Network().Size() }
-
 // Budget returns the number of optimizer steps.
 func (c Config) Budget() int { return c.Steps }
 

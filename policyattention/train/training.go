@@ -29,11 +29,6 @@ func (c Config) Name() string {
 	return strings.Join(append(parts, "S"+strings.Join(sizes, "+"), fmt.Sprint(c.Seed)), "-")
 }
 
-// Data says what the run is trained on.
-func (c Config) Data() string {
-	return fmt.Sprintf("%d MDPs, %d examples, %d steps", c.MDPs, c.Examples, c.Steps)
-}
-
 // Rates of one core of a current x86 server (AVX-512) under xla:cpu: a training step of
 // a Transformer costs about so many seconds a token of its batch, and a little more the
 // longer the context, for attention. Within a factor of two elsewhere.
@@ -47,11 +42,6 @@ func (c Config) Seconds() float64 {
 	tokens := c.ContextTokens(c.Sizes[len(c.Sizes)-1] * c.Actions)
 	perExample := float64(tokens) * (SecondsPerToken + SecondsPerContext*float64(tokens))
 	return float64(c.Steps) * float64(c.Batch*c.runs()) * perExample
-}
-
-// Shape is equal for runs that train together well.
-func (c Config) Shape() string {
-	return fmt.Sprint(c.Network(), c.Objective == Critic, c.runs(), c.Sizes, c.Batch, c.Samples)
 }
 
 // Kept are the steps before the last after which weights are kept.

@@ -136,9 +136,6 @@ func (c Config) Network() transformer.Config {
 	}
 }
 
-// Parameters returns the number of parameters that are trained.
-func (c Config) Parameters() int { return c.Network().Size() }
-
 // Budget returns the number of optimizer steps.
 func (c Config) Budget() int { return c.Steps }
 

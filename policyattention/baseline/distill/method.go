@@ -121,11 +121,6 @@ func (c Config) Name() string {
 	return fmt.Sprintf("%s-source%v-context%d-steps%d-S%d-%d", name, c.Source.Alpha, c.Context, c.Steps, c.States, c.Seed)
 }
 
-// Data implements method.Training.
-func (c Config) Data() string {
-	return fmt.Sprintf("%d histories of %d steps; context %d, batch %d, %d steps", c.Histories, c.Length, c.Context, c.Batch, c.Steps)
-}
-
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 1.2e-10 // and token
@@ -133,9 +128,6 @@ func (c Config) Seconds() float64 {
 	perToken := train.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) + train.SecondsPerContext*float64(c.Context)
 	return tokens * perToken
 }
-
-// Shape implements method.Training.
-func (c Config) Shape() string { return fmt.Sprint(c.Network(), c.Batch) }
 
 // Kept implements method.Training.
 func (c Config) Kept() []int { return nil }

@@ -76,7 +76,7 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 	return h, nil
 }
 
-// SourceLoss implements [method.Imitating]: the mean over histories and windows, as batch draws
+// SourceLoss is the mean over histories and windows, as batch draws
 // them, of the source's −log π(a|s), in nats.
 func (c Config) SourceLoss() (float64, error) {
 	if err := c.Validate(); err != nil {

@@ -116,20 +116,12 @@ func (t Config) Key() string { return "liang_lai" }
 // Name implements method.Training.
 func (t Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, t.States, t.Seed) }
 
-// Data implements method.Training.
-func (t Config) Data() string {
-	return fmt.Sprintf("%d MDPs, %g windows", t.MDPs, float64(t.Batch)*float64(t.Steps))
-}
-
 // Seconds implements method.Training.
 func (t Config) Seconds() float64 {
 	const perWindow = 1.3e-7 // and coordinate of a column
 	width := float64(2*t.States*t.Actions + 3*t.States + 2)
 	return float64(t.Steps) * float64(t.Batch) * width * perWindow
 }
-
-// Shape implements method.Training.
-func (t Config) Shape() string { return name }
 
 // Kept implements method.Training.
 func (t Config) Kept() []int { return nil }

@@ -105,12 +105,6 @@ func (t Config) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Parameters returns the number of parameters of the block, 2·(2SA + 3S + 2)².
-func (t Config) Parameters() int {
-	width := 2*t.States*t.Actions + 3*t.States + 2
-	return 2 * width * width
-}
-
 // Budget returns the number of optimizer steps.
 func (t Config) Budget() int { return t.Steps }
 

@@ -86,19 +86,11 @@ func (c Config) Parameters() int {
 	return last.Offset + last.Size()
 }
 
-// Data implements method.Training.
-func (c Config) Data() string {
-	return fmt.Sprintf("%d lives of %d steps, online; %d epochs", c.rollouts()*c.Rows*c.Lives, c.Life, c.Epochs)
-}
-
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
 	return perParameter * float64(c.Parameters()) * float64(c.rollouts()*c.Rows*c.length()) * (float64(c.Epochs) + .5)
 }
-
-// Shape implements method.Training.
-func (c Config) Shape() string { return fmt.Sprint(c.shape(), c.Rows, c.length()) }
 
 // Kept implements method.Training.
 func (c Config) Kept() []int { return nil }

@@ -17,22 +17,11 @@ func (c Config) Name() string { return fmt.Sprintf("%s-%d", name, c.Seed) }
 // Budget implements method.Training.
 func (c Config) Budget() int { return c.Steps }
 
-// Parameters implements method.Training.
-func (c Config) Parameters() int { return c.Network().Size() }
-
-// Data implements method.Training.
-func (c Config) Data() string {
-	return fmt.Sprintf("%d problems' rows, %d examples, %d steps", c.Problems, rowsOf*c.Problems, c.Steps)
-}
-
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const drawn, perToken = 1e-3, 4e-6
 	return drawn*float64(c.Problems) + perToken*float64(c.Steps*c.Batch*16)
 }
-
-// Shape implements method.Training.
-func (c Config) Shape() string { return fmt.Sprint(name, c.Batch) }
 
 // Kept implements method.Training.
 func (c Config) Kept() []int { return nil }
