@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -43,7 +44,8 @@ func New(contexts []control.Context) (*Model, error) {
 			phi := mat.NewDense(actions, 3, nil)
 			for a, p := range c.Pi.RawRowView(s) {
 				if !(p > 0) {
-					return nil, fmt.Errorf("effective: context %d has π(a=%d|s=%d) = %v, want a probability above 0", i, a, s, p)
+					const format = "effective: context %d has π(a=%d|s=%d) = %v, want a probability above 0"
+					return nil, fmt.Errorf(format, i, a, s, p)
 				}
 				phi.SetRow(a, []float64{math.Log(p), c.Eta * c.Q.At(s, a), p})
 			}
@@ -72,7 +74,7 @@ func Centre(phi *mat.Dense) {
 // 1e-9 of its greatest entry.
 func FromFeatures(features []*mat.Dense, target []float64) (*Model, error) {
 	if len(features) == 0 || len(target) == 0 {
-		return nil, fmt.Errorf("effective: %d rows of features and %d coordinates, want at least one of each", len(features), len(target))
+		return nil, fmt.Errorf("effective: %d rows and %d coordinates, want at least one of each", len(features), len(target))
 	}
 	for i, v := range target {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -85,7 +87,7 @@ func FromFeatures(features []*mat.Dense, target []float64) (*Model, error) {
 		}
 		actions, n := phi.Dims()
 		if n != len(target) {
-			return nil, fmt.Errorf("effective: the features of row %d are [%d, %d], want %d columns as the target has", i, actions, n, len(target))
+			return nil, fmt.Errorf("effective: the features of row %d are [%d, %d], want %d columns", i, actions, n, len(target))
 		}
 		for j := range n {
 			sum, top := 0.0, 0.0
@@ -94,7 +96,7 @@ func FromFeatures(features []*mat.Dense, target []float64) (*Model, error) {
 				top = max(top, math.Abs(phi.At(a, j)))
 			}
 			if !(math.Abs(sum) <= 1e-9*top) || math.IsInf(top, 0) {
-				return nil, fmt.Errorf("effective: column %d of the features of row %d sums to %v, want 0 (Centre)", j, i, sum)
+				return nil, fmt.Errorf("effective: column %d of row %d sums to %v, want 0 (Centre)", j, i, sum)
 			}
 		}
 	}
@@ -125,14 +127,9 @@ func (m *Model) Matrix(theta []float64) *mat.SymDense {
 	return m.moment(func(i int) mat.Matrix {
 		q := m.Policy(i, theta)
 		h := mat.NewSymDense(len(q), nil)
+		h.SymOuterK(-1, mat.NewDense(len(q), 1, q))
 		for a, p := range q {
-			for b := a; b < len(q); b++ {
-				v := -p * q[b]
-				if a == b {
-					v += p
-				}
-				h.SetSym(a, b, v)
-			}
+			h.SetSym(a, a, h.At(a, a)+p)
 		}
 		return h
 	})
@@ -143,9 +140,8 @@ func (m *Model) moment(of func(i int) mat.Matrix) *mat.SymDense {
 	n := len(m.Target)
 	sum := mat.NewSymDense(n, nil)
 	for i, phi := range m.Features {
-		var left, x mat.Dense
-		left.Mul(of(i), phi)
-		x.Mul(phi.T(), &left)
+		var x mat.Dense
+		x.Product(phi.T(), of(i), phi)
 		for j := range n {
 			for k := j; k < n; k++ {
 				sum.SetSym(j, k, sum.At(j, k)+x.At(j, k)/float64(len(m.Features)))
@@ -173,16 +169,12 @@ func (m *Model) Gradient(theta []float64) []float64 {
 
 // offset returns ϑ − ϑ*.
 func (m *Model) offset(theta []float64) []float64 {
-	d := make([]float64, len(theta))
-	for i, v := range theta {
-		d[i] = v - m.Target[i]
-	}
-	return d
+	return floats.SubTo(make([]float64, len(theta)), theta, m.Target)
 }
 
 // Distance returns ‖ϑ − ϑ*‖.
 func (m *Model) Distance(theta []float64) float64 {
-	return mat.Norm(mat.NewVecDense(len(theta), m.offset(theta)), 2)
+	return floats.Distance(theta, m.Target, 2)
 }
 
 // Curvature holds the constants of the convergence claim on the ball of a given
@@ -215,12 +207,8 @@ func (m *Model) Curvature(radius float64) (Curvature, error) {
 		return Curvature{}, fmt.Errorf("effective: radius %v of a ball, want a finite number of at least 0", radius)
 	}
 	gram := m.moment(func(i int) mat.Matrix {
-		n := m.Features[i].RawMatrix().Rows
-		one := mat.NewDiagDense(n, nil)
-		for j := range n {
-			one.SetDiag(j, 1)
-		}
-		return one
+		rows, _ := m.Features[i].Dims()
+		return mat.NewDiagDense(rows, slices.Repeat([]float64{1}, rows))
 	})
 	values, err := eigenvalues(gram)
 	if err != nil {
@@ -238,16 +226,6 @@ func (m *Model) Curvature(radius float64) (Curvature, error) {
 		}
 	}
 	return c, nil
-}
-
-// LocalRate returns the factor by which gradient descent with the given step
-// shrinks the distance in the end: the spectral radius of I − step·G(ϑ*).
-func (m *Model) LocalRate(step float64) (float64, error) {
-	values, err := eigenvalues(m.Matrix(m.Target))
-	if err != nil {
-		return 0, err
-	}
-	return math.Max(math.Abs(1-step*values[0]), math.Abs(1-step*values[len(values)-1])), nil
 }
 
 // eigenvalues returns the eigenvalues of m in ascending order.
@@ -268,7 +246,7 @@ type Point struct {
 }
 
 func (m *Model) point(time float64, theta []float64) Point {
-	return Point{time, append([]float64(nil), theta...), m.Distance(theta), m.Risk(theta)}
+	return Point{time, slices.Clone(theta), m.Distance(theta), m.Risk(theta)}
 }
 
 // Descend returns the points 0…steps of gradient descent ϑ ← ϑ − step·∇R(ϑ) from
@@ -278,7 +256,7 @@ func (m *Model) Descend(theta []float64, step float64, steps int) ([]Point, erro
 	if err := m.check(theta, step, steps); err != nil {
 		return nil, err
 	}
-	theta = append([]float64(nil), theta...)
+	theta = slices.Clone(theta)
 	points := []Point{m.point(0, theta)}
 	for i := range steps {
 		floats.AddScaled(theta, -step, m.Gradient(theta))
@@ -295,7 +273,7 @@ func (m *Model) Flow(theta []float64, step float64, steps int) ([]Point, error) 
 	if err := m.check(theta, step, steps); err != nil {
 		return nil, err
 	}
-	theta = append([]float64(nil), theta...)
+	theta = slices.Clone(theta)
 	points := []Point{m.point(0, theta)}
 	at := make([]float64, len(theta))
 	for i := range steps {

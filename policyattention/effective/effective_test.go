@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -21,49 +23,70 @@ import (
 // onPMD returns the model of 24 rows: 6 problems of 4 states and 3 actions.
 func onPMD(t *testing.T) *Model {
 	t.Helper()
-	problems, err := mdp.Random.Draw(14, 4, 3, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(14, 4, 3, 6))(t)
 	var contexts []control.Context
 	for i, p := range problems {
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 		contexts = append(contexts, control.Context{MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: .4 + .16*float64(i)})
 	}
-	m, err := New(contexts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(New(contexts))(t)
 	return m
 }
 
+// atRandom draws a model with normal features, of 2 to 5 actions, and target.
 func atRandom(t *testing.T, rng *rand.Rand, rows, n int) *Model {
 	t.Helper()
-	m, err := random(rng, rows, n)
-	if err != nil {
-		t.Fatal(err)
+	normal := func(k int) []float64 {
+		x := make([]float64, k)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+		}
+		return x
 	}
-	return m
+	var features []*mat.Dense
+	for i := range rows {
+		actions := 2 + i%4
+		phi := mat.NewDense(actions, n, normal(actions*n))
+		Centre(phi)
+		features = append(features, phi)
+	}
+	return testkit.Must(FromFeatures(features, normal(n)))(t)
+}
+
+// within returns a point of the ball of the given radius around ϑ*.
+func within(rng *rand.Rand, m *Model, radius float64) []float64 {
+	theta := slices.Clone(m.Target)
+	for i := range theta {
+		theta[i] += radius * (2*rng.Float64() - 1) / math.Sqrt(float64(len(theta)))
+	}
+	return theta
+}
+
+// byChainRule returns ∇R(ϑ) without a matrix H: the mean over rows of
+// Σ_a ∂q_a/∂ϑ · log(q_a/q*_a) with ∂q_a/∂ϑ = q_a (φ_a − Σ_b q_b φ_b).
+func (m *Model) byChainRule(theta []float64) []float64 {
+	sum := make([]float64, len(theta))
+	for i, phi := range m.Features {
+		q, star := m.Policy(i, theta), m.Policy(i, m.Target)
+		mean := make([]float64, len(theta))
+		for a, p := range q {
+			floats.AddScaled(mean, p, phi.RawRowView(a))
+		}
+		for a, p := range q {
+			weight := p * math.Log(p/star[a]) / float64(len(m.Features))
+			floats.AddScaled(sum, weight, phi.RawRowView(a))
+			floats.AddScaled(sum, -weight, mean)
+		}
+	}
+	return sum
 }
 
 // TestTarget holds q_{ϑ*} against PMD.
 func TestTarget(t *testing.T) {
-	problems, err := mdp.Random.Draw(14, 4, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(14, 4, 3, 1))(t)
 	p := problems[0]
-	m, err := New([]control.Context{{Pi: p.Pi0, Q: p.MDP.R, Eta: .7}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := pmd.Step(p.Pi0, p.MDP.R, .7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(New([]control.Context{{Pi: p.Pi0, Q: p.MDP.R, Eta: .7}}))(t)
+	want := testkit.Must(pmd.Step(p.Pi0, p.MDP.R, .7))(t)
 	for s := range 4 {
 		if !floats.EqualApprox(m.Policy(s, m.Target), want.RawRowView(s), 1e-15) { // rounding
 			t.Errorf("state %d: %v, PMD %v", s, m.Policy(s, m.Target), want.RawRowView(s))
@@ -85,10 +108,7 @@ func TestGradient(t *testing.T) {
 	apart := 0.0
 	for _, m := range models {
 		const radius = .5
-		curvature, err := m.Curvature(radius)
-		if err != nil {
-			t.Fatal(err)
-		}
+		curvature := testkit.Must(m.Curvature(radius))(t)
 		for range 50 {
 			theta := within(rng, m, radius)
 			got := m.Gradient(theta)
@@ -107,6 +127,7 @@ func TestGradient(t *testing.T) {
 					floats.AddScaled(average, p/float64(len(m.Features)), phi.RawRowView(a))
 				}
 			}
+			m.checkCurvature(t, theta, curvature)
 			apart = max(apart, floats.Distance(got, average, 2)/floats.Norm(got, 2))
 			inner, d := floats.Dot(got, m.offset(theta)), m.Distance(theta)
 			if inner < curvature.Monotone()*d*d {
@@ -120,30 +141,41 @@ func TestGradient(t *testing.T) {
 	}
 }
 
+// checkCurvature holds what (31) is made of at a point of the ball: every probability is at least p₀, and
+// vᵀH(q)v, the variance of a centred v under q, at least min q·‖v‖². The slack is rounding of some hundred terms.
+func (m *Model) checkCurvature(t *testing.T, theta []float64, c Curvature) {
+	t.Helper()
+	for i, phi := range m.Features {
+		q := m.Policy(i, theta)
+		var v mat.VecDense
+		v.MulVec(phi, mat.NewVecDense(len(theta), m.offset(theta)))
+		mean, variance, square := floats.Dot(q, v.RawVector().Data), 0.0, 0.0
+		for a, p := range m.Policy(i, theta) {
+			variance += p * (v.AtVec(a) - mean) * (v.AtVec(a) - mean)
+			square += v.AtVec(a) * v.AtVec(a)
+		}
+		if least := floats.Min(q); least < c.P0 || variance < least*square-1e-12 {
+			t.Errorf("row %d: least probability %v, p₀ %v; variance %v of a square %v", i, least, c.P0, variance, square)
+		}
+	}
+}
+
 // TestDescent compares the rate of gradient descent with the predicted ones: at
-// no step above Rate, in the end at LocalRate.
+// no step above Rate, in the end at that of the matrix at ϑ*.
 func TestDescent(t *testing.T) {
 	m := onPMD(t)
 	start := []float64{1.2, .8, .3}
-	curvature, err := m.Curvature(m.Distance(start))
-	if err != nil {
-		t.Fatal(err)
-	}
+	curvature := testkit.Must(m.Curvature(m.Distance(start)))(t)
 	step := 1 / curvature.Smooth
-	points, err := m.Descend(start, step, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := testkit.Must(m.Descend(start, step, 2000))(t)
 	rate := curvature.Rate(step)
 	for i := 1; i < len(points) && points[i].Distance > 1e-12; i++ {
 		if points[i].Distance > rate*points[i-1].Distance*(1+1e-9) {
 			t.Fatalf("step %d shrinks the distance by %v, bound %v", i, points[i].Distance/points[i-1].Distance, rate)
 		}
 	}
-	local, err := m.LocalRate(step)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := testkit.Must(eigenvalues(m.Matrix(m.Target)))(t) // the spectral radius of I − step·G(ϑ*)
+	local := max(math.Abs(1-step*values[0]), math.Abs(1-step*values[len(values)-1]))
 	measured := math.Pow(points[2000].Distance/points[1000].Distance, 1e-3)
 	t.Logf("rate measured %.6f, predicted at ϑ* %.6f, bound %.6f", measured, local, rate)
 	if math.Abs(measured-local) > 1e-3*(1-local) {
@@ -163,15 +195,9 @@ func TestFlow(t *testing.T) {
 			m = atRandom(t, rng, 9, 1+trial)
 		}
 		start := within(rng, m, 1)
-		curvature, err := m.Curvature(m.Distance(start))
-		if err != nil {
-			t.Fatal(err)
-		}
+		curvature := testkit.Must(m.Curvature(m.Distance(start)))(t)
 		step := 1 / (16 * curvature.Smooth)
-		points, err := m.Flow(start, step, 800)
-		if err != nil {
-			t.Fatal(err)
-		}
+		points := testkit.Must(m.Flow(start, step, 800))(t)
 		energy := 0.0
 		for i, p := range points {
 			weight := []float64{2, 4}[i%2]
@@ -193,10 +219,7 @@ func TestFlow(t *testing.T) {
 		var end [3][]float64
 		for i := range end {
 			n := 8 << i
-			p, err := m.Flow(start, 8/curvature.Smooth/float64(n), n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := testkit.Must(m.Flow(start, 8/curvature.Smooth/float64(n), n))(t)
 			end[i] = p[n].Theta
 		}
 		if ratio := floats.Distance(end[0], end[1], 2) / floats.Distance(end[1], end[2], 2); ratio < 8 || ratio > 32 {
@@ -208,14 +231,8 @@ func TestFlow(t *testing.T) {
 // TestFlowTime holds one coordinate and two actions against a quadrature: then
 // dϑ/dt = −σ'(ϑ)(ϑ−ϑ*), so the time from ϑ_0 to ϑ is ∫ dx / (σ'(x)(x−ϑ*)).
 func TestFlowTime(t *testing.T) {
-	m, err := FromFeatures([]*mat.Dense{mat.NewDense(2, 1, []float64{.5, -.5})}, []float64{.4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := m.Flow([]float64{3}, .01, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(FromFeatures([]*mat.Dense{mat.NewDense(2, 1, []float64{.5, -.5})}, []float64{.4}))(t)
+	points := testkit.Must(m.Flow([]float64{3}, .01, 1000))(t)
 	last := points[1000]
 	time := quad.Fixed(func(x float64) float64 {
 		s := 1 / (1 + math.Exp(-x))
@@ -226,31 +243,10 @@ func TestFlowTime(t *testing.T) {
 	}
 }
 
-func TestChecks(t *testing.T) {
-	checks, err := Checks(41, 40)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(checks) != 8 {
-		t.Errorf("%d checks, want 8", len(checks))
-	}
-	for _, c := range checks {
-		if !c.Holds() || c.Cases < 40 || c.Aside || c.Slack > .1 {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
 func TestRefuses(t *testing.T) {
 	good := mat.NewDense(2, 1, []float64{1, -1})
-	m, err := FromFeatures([]*mat.Dense{good}, []float64{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := mdp.Random.Draw(1, 2, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(FromFeatures([]*mat.Dense{good}, []float64{1}))(t)
+	problem := testkit.Must(mdp.Random.Draw(1, 2, 2, 1))(t)
 	pi, q := problem[0].Pi0, problem[0].MDP.R
 	for want, f := range map[string]func() error{
 		"0 rows":                           func() error { _, err := New(nil); return err },
