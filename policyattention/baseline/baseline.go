@@ -1,7 +1,15 @@
-// Package baseline holds what the sampled baselines share: the chain that an
-// agent walks in a finite MDP, and tabular semi-gradient actor–critic, which is
-// the teacher of Liang–Lai's attention block and the source algorithm of
-// Algorithm Distillation.
+// Package baseline holds what baselines share, and the standard algorithms.
+//
+// Baselines that see transitions come in three kinds. An Agent returns policies of its own: tabular
+// actor–critic, which is the teacher of Liang–Lai's attention block and the source algorithm of Algorithm
+// Distillation, Q-learning, SARSA, certainty equivalence, posterior sampling. An Estimator returns action
+// values, from which an actor of any kind makes the policy: see Sampled and Improved. InContext deploys
+// networks that learn from the history that they are shown. None is handed the environment; Told is all
+// that it knows beforehand. Algorithms with the model are a control.Loop of other parts: see
+// PolicyIteration.
+//
+// Floating-point operations are charged to the meter of the environment where they are done, by the count
+// that stands beside them; see mdp.Meter for what is one. Random draws and bookkeeping of integers are none.
 package baseline
 
 import (
@@ -116,7 +124,8 @@ func NewActorCritic(pi0 *mat.Dense) (*ActorCritic, error) {
 	for i := range s {
 		for j, p := range pi0.RawRowView(i) {
 			if !(p > 0) {
-				return nil, fmt.Errorf("baseline: initial policy has π(a=%d|s=%d) = %v, want a positive probability", j, i, p)
+				return nil, fmt.Errorf("baseline: initial policy has π(a=%d|s=%d) = %v, want a positive probability",
+					j, i, p)
 			}
 			theta.Set(i, j, numeric.Log(p))
 		}
@@ -160,7 +169,8 @@ func (l *ActorCritic) Step(dTheta, dW []float64) error {
 //
 // with one-hot features φ, so ∇log π(a|s) = e_{s,a} − Σ_b π(b|s) e_{s,b}
 // (arXiv 2605.05755).
-func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps StepSizes) (dTheta, dW []float64) {
+func (l *ActorCritic) Increment(window []Transition, pi *mat.Dense, gamma float64, steps StepSizes) (dTheta,
+	dW []float64) {
 	s, a := l.Theta.Dims()
 	dTheta, dW = make([]float64, s*a), make([]float64, s)
 	for _, t := range window {

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
@@ -14,10 +15,7 @@ import (
 
 func problems(t *testing.T, states, actions, n int) []mdp.Problem {
 	t.Helper()
-	p, err := mdp.Random.Draw(1, states, actions, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(mdp.Random.Draw(1, states, actions, n))(t)
 	return p
 }
 
@@ -44,10 +42,7 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 	const states, actions, gamma, h = 4, 3, 0.9, 1e-5
 	steps := StepSizes{Alpha: 1.7, Beta: 0.3}
 	p := problems(t, states, actions, 1)[0]
-	l, err := NewActorCritic(p.Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testkit.Must(NewActorCritic(p.Pi0))(t)
 	rng := seed.New(1, "w")
 	for i := range l.W {
 		l.W[i] = rng.NormFloat64()
@@ -90,14 +85,8 @@ func TestIncrementAgreesWithItsDefinition(t *testing.T) {
 func TestTeacherImprovesAndRepeats(t *testing.T) {
 	p := problems(t, 4, 3, 8)
 	c := Teacher{Steps: StepSizes{Alpha: 8, Beta: 0.4}, Start: Initial, Root: 3}
-	first, err := c.Run(p, 40)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := c.Run(p[:2], 40)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(c.Run(p, 40))(t)
+	again := testkit.Must(c.Run(p[:2], 40))(t)
 	for i, a := range again {
 		for k := range a.Policies {
 			if !mat.Equal(a.Policies[k], first[i].Policies[k]) {
@@ -105,14 +94,8 @@ func TestTeacherImprovesAndRepeats(t *testing.T) {
 			}
 		}
 	}
-	scales, err := control.NewScales(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	losses, err := Score(c, c.Steps, c.Start, p, scales)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scales := testkit.Must(control.NewScales(p))(t)
+	losses := testkit.Must(Score(c, c.Steps, c.Start, p, scales))(t)
 	var loss [2]float64 // medians at S=8 in the harness are .22 and .12
 	for i, l := range losses {
 		loss[i/len(p)] += l.Loss / float64(len(p))
@@ -129,17 +112,16 @@ func TestNewActorCriticRefusesZeros(t *testing.T) {
 }
 
 func TestDivergenceIsAnError(t *testing.T) {
-	if _, err := (Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1), 10); err == nil {
+	if _, err := (Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1),
+		10); err == nil {
 		t.Error("a diverging critic passed")
 	}
 }
 
 func TestTune(t *testing.T) {
 	p := problems(t, 4, 3, 8)
-	losses, err := Tune(p, OneHot, 1, Grid{Starts: []Start{Initial}, Alphas: []float64{0.01, 16, 5000}, Betas: []float64{0.2, 0.4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	losses := testkit.Must(Tune(p, OneHot, 1, Grid{Starts: []Start{Initial}, Alphas: []float64{0.01, 16, 5000},
+		Betas: []float64{0.2, 0.4}}))(t)
 	if len(losses) != 6*2*8 || losses[3*16].Alpha != 16 || losses[3*16].Beta != .4 {
 		t.Fatalf("%d losses, %+v", len(losses), losses[3*16])
 	}

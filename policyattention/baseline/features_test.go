@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 )
 
@@ -16,10 +17,7 @@ func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 	const states, actions, rounds = 4, 3, 30
 	steps := StepSizes{Alpha: 2, Beta: 0.2}
 	p := problems(t, states, actions, 3)
-	got, err := (Teacher{Steps: steps, Start: Initial, Features: Dense, Root: 5}).Run(p, rounds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must((Teacher{Steps: steps, Start: Initial, Features: Dense, Root: 5}).Run(p, rounds))(t)
 	square := func(rng interface{ Float64() float64 }, n int) *mat.Dense {
 		x := mat.NewDense(n, n, nil)
 		x.Apply(func(int, int, float64) float64 { return rng.Float64() }, x)
@@ -49,7 +47,8 @@ func TestFeaturesAgreeWithExplicitParameters(t *testing.T) {
 				}
 			}
 			if !mat.EqualApprox(pi, got[i].Policies[round], 1e-9) { // rounding, grown over the rounds
-				t.Fatalf("problem %d, round %d: policy\n%v, want\n%v", i, round, mat.Formatted(got[i].Policies[round]), mat.Formatted(pi))
+				t.Fatalf("problem %d, round %d: policy\n%v, want\n%v", i, round,
+					mat.Formatted(got[i].Policies[round]), mat.Formatted(pi))
 			}
 			chain.Walk(pi, window)
 			for _, tr := range window {

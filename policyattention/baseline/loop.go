@@ -2,9 +2,7 @@ package baseline
 
 import (
 	"fmt"
-	"runtime"
 
-	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -12,60 +10,46 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Increment returns what to add to θ [S·A] and w [S] of the learner of problem
-// i after a window that was drawn under pi = softmax(θ).
-type Increment func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64, err error)
+// Increment returns what to add to θ [S·A] and w [S] of a learner after a window under
+// pi = softmax(θ).
+type Increment func(l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64)
 
-// Run is the closed loop of a learner with parameters (θ, w): each round draws
-// Window on-policy transitions and adds the increment; the returned policy is
-// softmax(θ). It starts as start says, with w = 0; increments are those of a
-// tabular learner and are carried over to its features. Problem i walks on a
-// stream of its own below root, and has features of its own. Problems run in
-// parallel.
-func Run(problems []mdp.Problem, rounds int, start Start, features Features, root uint64, increment Increment) ([]control.Trajectory, error) {
-	if rounds < 1 {
-		return nil, fmt.Errorf("baseline: %d rounds, want at least 1", rounds)
-	}
-	trajectories := make([]control.Trajectory, len(problems))
-	group := errgroup.Group{}
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, problem := range problems {
-		group.Go(func() error {
-			learner, err := start.Learner(problem.Pi0)
-			if err != nil {
-				return fmt.Errorf("problem %d: %w", i, err)
-			}
-			kernel, err := features.kernel(problem.MDP.States(), problem.MDP.Actions(), seed.New(root, "baseline", "features", i))
-			if err != nil {
-				return err
-			}
-			chain := NewChain(problem.MDP, seed.New(root, "baseline", "chain", i))
-			window := make([]Transition, Window)
-			pi := learner.Policy()
-			policies := []*mat.Dense{problem.Pi0}
-			for round := range rounds {
-				chain.Walk(pi, window)
-				dTheta, dW, err := increment(i, learner, window, pi)
-				if err == nil {
-					kernel.carry(dTheta, dW)
-					err = learner.Step(dTheta, dW)
-				}
-				if err != nil {
-					return fmt.Errorf("problem %d, round %d: %w", i, round, err)
-				}
-				pi = learner.Policy()
-				policies = append(policies, pi)
-				problem.MDP.Meter().EndRound()
-			}
-			trajectories[i].Policies = policies
-			return nil
-		})
-	}
-	return trajectories, group.Wait()
+// Stepping is the agent with the parameters (θ, w) and the policy softmax(θ). Each round it adds an increment, which
+// is that of a tabular learner and is carried over to its features.
+type Stepping struct {
+	*ActorCritic
+	Increment Increment
+	pi        *mat.Dense
+	kernel    *kernel
 }
 
-// Teacher is the controller that runs actor–critic itself: the teacher of
-// Liang–Lai and, tabular, the source of Algorithm Distillation.
+// NewStepping returns the agent before its first round, which starts as start says, with w = 0. Its features are
+// drawn from a stream below root.
+func NewStepping(t Told, start Start, features Features, root uint64, increment Increment) (*Stepping, error) {
+	l, err := start.Learner(t.Pi0)
+	if err != nil {
+		return nil, err
+	}
+	kernel, err := features.kernel(t.States, t.Actions, seed.New(root, "baseline", "features", t.Problem))
+	return &Stepping{l, increment, l.Policy(), kernel}, err
+}
+
+// Behaviour implements Agent.
+func (a *Stepping) Behaviour() *mat.Dense { return a.pi }
+
+// Learn implements Agent.
+func (a *Stepping) Learn(window []Transition) (*mat.Dense, error) {
+	dTheta, dW := a.Increment(a.ActorCritic, window, a.pi)
+	a.kernel.carry(dTheta, dW)
+	if err := a.Step(dTheta, dW); err != nil {
+		return nil, err
+	}
+	a.pi = a.Policy()
+	return a.pi, nil
+}
+
+// Teacher is the controller that runs actor–critic itself: the teacher of Liang–Lai and, tabular, the source of
+// Algorithm Distillation. Each round draws [Window] transitions.
 type Teacher struct {
 	Steps    StepSizes
 	Start    Start
@@ -75,8 +59,14 @@ type Teacher struct {
 
 // Run implements control.Controller.
 func (c Teacher) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	return Run(problems, rounds, c.Start, c.Features, c.Root, func(i int, l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64, err error) {
-		dTheta, dW = l.Increment(window, pi, problems[i].MDP.Gamma, c.Steps)
-		return dTheta, dW, nil
-	})
+	if rounds < 1 {
+		return nil, fmt.Errorf("baseline: %d rounds, want at least 1", rounds)
+	}
+	agents := Agents{Source: Walk{N: Window, Root: c.Root}, New: func(t Told) (Agent, error) {
+		increment := func(l *ActorCritic, window []Transition, pi *mat.Dense) (dTheta, dW []float64) {
+			return l.Increment(window, pi, t.Gamma, c.Steps)
+		}
+		return NewStepping(t, c.Start, c.Features, c.Root, increment)
+	}}
+	return agents.Run(problems, rounds)
 }

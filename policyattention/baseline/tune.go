@@ -37,7 +37,8 @@ func Extended() Grid {
 // policy, in one-hot features, are of Algorithm Distillation's source.
 func Tune(problems []mdp.Problem, features Features, root uint64, g Grid) (all []rows.Tuned, err error) {
 	if len(problems) == 0 || len(g.Starts) == 0 || len(g.Alphas) == 0 || len(g.Betas) == 0 {
-		return nil, fmt.Errorf("baseline: tuning on %d problems, %d starts, %d actor and %d critic steps", len(problems), len(g.Starts), len(g.Alphas), len(g.Betas))
+		return nil, fmt.Errorf("baseline: tuning on %d problems, %d starts, %d actor and %d critic steps",
+			len(problems), len(g.Starts), len(g.Alphas), len(g.Betas))
 	}
 	scales, err := control.NewScales(problems)
 	if err != nil {
@@ -60,7 +61,8 @@ func Tune(problems []mdp.Problem, features Features, root uint64, g Grid) (all [
 
 // Score runs a controller that was given step sizes and a start, and returns its losses at
 // [Horizons].
-func Score(c control.Controller, steps StepSizes, start Start, problems []mdp.Problem, scales []*control.Scale) (all []rows.Tuned, err error) {
+func Score(c control.Controller, steps StepSizes, start Start, problems []mdp.Problem,
+	scales []*control.Scale) (all []rows.Tuned, err error) {
 	trajectories, err := c.Run(problems, slices.Max(Horizons))
 	if err != nil {
 		return nil, err
@@ -71,7 +73,8 @@ func Score(c control.Controller, steps StepSizes, start Start, problems []mdp.Pr
 			if err != nil {
 				return nil, fmt.Errorf("problem %d, round %d: %w", i, horizon, err)
 			}
-			all = append(all, rows.Tuned{Start: string(start), Alpha: steps.Alpha, Beta: steps.Beta, Problem: int32(i), Round: int32(horizon), Loss: loss})
+			all = append(all, rows.Tuned{Start: string(start), Alpha: steps.Alpha, Beta: steps.Beta,
+				Problem: int32(i), Round: int32(horizon), Loss: loss})
 		}
 	}
 	return all, nil

@@ -74,7 +74,8 @@ func Centre(phi *mat.Dense) {
 // 1e-9 of its greatest entry.
 func FromFeatures(features []*mat.Dense, target []float64) (*Model, error) {
 	if len(features) == 0 || len(target) == 0 {
-		return nil, fmt.Errorf("effective: %d rows and %d coordinates, want at least one of each", len(features), len(target))
+		return nil, fmt.Errorf("effective: %d rows and %d coordinates, want at least one of each", len(features),
+			len(target))
 	}
 	for i, v := range target {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -87,7 +88,8 @@ func FromFeatures(features []*mat.Dense, target []float64) (*Model, error) {
 		}
 		actions, n := phi.Dims()
 		if n != len(target) {
-			return nil, fmt.Errorf("effective: the features of row %d are [%d, %d], want %d columns", i, actions, n, len(target))
+			return nil, fmt.Errorf("effective: the features of row %d are [%d, %d], want %d columns", i, actions, n,
+				len(target))
 		}
 		for j := range n {
 			sum, top := 0.0, 0.0

@@ -155,7 +155,8 @@ func (m *Model) checkCurvature(t *testing.T, theta []float64, c Curvature) {
 			square += v.AtVec(a) * v.AtVec(a)
 		}
 		if least := floats.Min(q); least < c.P0 || variance < least*square-1e-12 {
-			t.Errorf("row %d: least probability %v, p₀ %v; variance %v of a square %v", i, least, c.P0, variance, square)
+			t.Errorf("row %d: least probability %v, p₀ %v; variance %v of a square %v", i, least, c.P0, variance,
+				square)
 		}
 	}
 }
@@ -207,7 +208,8 @@ func TestFlow(t *testing.T) {
 			g := m.Gradient(p.Theta)
 			energy += weight * step / 3 * floats.Dot(g, g)
 			if p.Distance > curvature.Flow(p.Time)*points[0].Distance*(1+1e-9) {
-				t.Fatalf("trial %d: at time %v the distance is %v, bound %v", trial, p.Time, p.Distance, curvature.Flow(p.Time)*points[0].Distance)
+				t.Fatalf("trial %d: at time %v the distance is %v, bound %v", trial, p.Time, p.Distance,
+					curvature.Flow(p.Time)*points[0].Distance)
 			}
 			if i > 0 && (p.Distance >= points[i-1].Distance || p.Risk > points[i-1].Risk+1e-16) {
 				t.Fatalf("trial %d: at time %v distance or risk grows: %+v after %+v", trial, p.Time, p, points[i-1])
@@ -256,7 +258,11 @@ func TestRefuses(t *testing.T) {
 			_, err := New([]control.Context{{Pi: mat.NewDense(2, 2, []float64{1, 0, .5, .5}), Q: q}})
 			return err
 		},
-		"target 0 is NaN":   func() error { _, err := FromFeatures([]*mat.Dense{good}, []float64{math.NaN()}); return err },
+		"target 0 is NaN": func() error {
+			_, err := FromFeatures([]*mat.Dense{good},
+				[]float64{math.NaN()})
+			return err
+		},
 		"want 2 columns":    func() error { _, err := FromFeatures([]*mat.Dense{good}, []float64{1, 2}); return err },
 		"row 1 are missing": func() error { _, err := FromFeatures([]*mat.Dense{good, nil}, []float64{1}); return err },
 		"sums to 3, want 0": func() error {
@@ -292,7 +298,8 @@ func ExampleModel_Flow() {
 	curvature, _ := m.Curvature(m.Distance(start))
 	points, _ := m.Flow(start, .1, 1000)
 	for _, p := range []Point{points[0], points[100], points[1000]} {
-		fmt.Printf("t = %3.0f: distance %.3f (at most %.3f), risk %.1e\n", p.Time, p.Distance, curvature.Flow(p.Time)*points[0].Distance, p.Risk)
+		fmt.Printf("t = %3.0f: distance %.3f (at most %.3f), risk %.1e\n", p.Time, p.Distance,
+			curvature.Flow(p.Time)*points[0].Distance, p.Risk)
 	}
 	// Output:
 	// t =   0: distance 0.707 (at most 0.707), risk 6.8e-02

@@ -1,9 +1,9 @@
 package equal
 
 import (
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
-	"icrl/policyattention/reference"
 )
 
 // The free numbers of the methods here.
@@ -23,7 +23,7 @@ func nominal(int) []float64 { return []float64{control.NominalStep, 0} }
 var improving = map[Information][]Method{
 	Model: {
 		{Name: "exact-pmd", Label: "exact PMD", Parameters: []Parameter{etaOf, startOf}, Published: nominal, New: func(c Case) (control.Controller, error) {
-			return begun{reference.ExactPMD(c.Values[0]), c.Values[1]}, nil
+			return begun{baseline.ExactPMD(c.Values[0]), c.Values[1]}, nil
 		}},
 		{Name: "policyattention", Label: "PolicyAttention", Learned: true, Proposed: true, Parameters: []Parameter{etaOf, startOf}, Published: nominal, New: func(c Case) (control.Controller, error) {
 			actor, err := actorOf(c)
@@ -49,7 +49,7 @@ var improving = map[Information][]Method{
 			Can: func(n, states int) bool { return n%(states*Actions) == 0 }, // as many from every pair
 			New: func(c Case) (control.Controller, error) {
 				actor, critic, err := fixedDecoder(c)
-				return reference.Improved{Critic: critic, Actor: actor, Eta: min(c.Values[0], decoderMost), Start: method.StartOf(c.Values[1])}, err
+				return baseline.Improved{Critic: critic, Actor: actor, Eta: min(c.Values[0], decoderMost), Start: method.StartOf(c.Values[1])}, err
 			},
 		},
 	},
@@ -67,48 +67,48 @@ var improving = map[Information][]Method{
 var references = map[Information][]Method{
 	Model: {
 		{Name: "natural-gradient", Label: "natural policy gradient", Parameters: []Parameter{etaOf, startOf}, New: func(c Case) (control.Controller, error) {
-			return begun{reference.NaturalPolicyGradient(c.Values[0]), c.Values[1]}, nil
+			return begun{baseline.NaturalPolicyGradient(c.Values[0]), c.Values[1]}, nil
 		}},
-		{Name: "value-iteration", Label: "value iteration", New: func(Case) (control.Controller, error) { return reference.ValueIteration(), nil }},
-		{Name: "policy-iteration", Label: "policy iteration", New: func(Case) (control.Controller, error) { return reference.PolicyIteration(), nil }},
+		{Name: "value-iteration", Label: "value iteration", New: func(Case) (control.Controller, error) { return baseline.ValueIteration(), nil }},
+		{Name: "policy-iteration", Label: "policy iteration", New: func(Case) (control.Controller, error) { return baseline.PolicyIteration(), nil }},
 	},
 	Generative: {
-		tabular("q-learning", "Q-learning", "value-iteration", []Parameter{alphaOf}, func(t reference.Told, v []float64) (reference.Agent, error) { return reference.QLearning(t, v[0], 0) }),
-		tabular("sarsa", "SARSA", "value-iteration", []Parameter{alphaOf, epsilonOf}, func(t reference.Told, v []float64) (reference.Agent, error) { return reference.Sarsa(t, v[0], v[1]) }),
-		tabular("certainty-equivalence", "certainty equivalence", "policy-iteration", nil, func(t reference.Told, _ []float64) (reference.Agent, error) {
-			return reference.CertaintyEquivalence(t, 0)
+		tabular("q-learning", "Q-learning", "value-iteration", []Parameter{alphaOf}, func(t baseline.Told, v []float64) (baseline.Agent, error) { return baseline.QLearning(t, v[0], 0) }),
+		tabular("sarsa", "SARSA", "value-iteration", []Parameter{alphaOf, epsilonOf}, func(t baseline.Told, v []float64) (baseline.Agent, error) { return baseline.Sarsa(t, v[0], v[1]) }),
+		tabular("certainty-equivalence", "certainty equivalence", "policy-iteration", nil, func(t baseline.Told, _ []float64) (baseline.Agent, error) {
+			return baseline.CertaintyEquivalence(t, 0)
 		}),
-		tabular("posterior-sampling", "posterior sampling", "policy-iteration", nil, func(t reference.Told, _ []float64) (reference.Agent, error) { return reference.PosteriorSampling(t) }),
+		tabular("posterior-sampling", "posterior sampling", "policy-iteration", nil, func(t baseline.Told, _ []float64) (baseline.Agent, error) { return baseline.PosteriorSampling(t) }),
 	},
 	Window: {
-		tabular("q-learning", "Q-learning", "value-iteration", []Parameter{alphaOf, epsilonOf}, func(t reference.Told, v []float64) (reference.Agent, error) {
-			return reference.QLearning(t, v[0], v[1])
+		tabular("q-learning", "Q-learning", "value-iteration", []Parameter{alphaOf, epsilonOf}, func(t baseline.Told, v []float64) (baseline.Agent, error) {
+			return baseline.QLearning(t, v[0], v[1])
 		}),
-		tabular("sarsa", "SARSA", "value-iteration", []Parameter{alphaOf, epsilonOf}, func(t reference.Told, v []float64) (reference.Agent, error) { return reference.Sarsa(t, v[0], v[1]) }),
-		tabular("certainty-equivalence", "certainty equivalence", "policy-iteration", []Parameter{epsilonOf}, func(t reference.Told, v []float64) (reference.Agent, error) {
-			return reference.CertaintyEquivalence(t, v[0])
+		tabular("sarsa", "SARSA", "value-iteration", []Parameter{alphaOf, epsilonOf}, func(t baseline.Told, v []float64) (baseline.Agent, error) { return baseline.Sarsa(t, v[0], v[1]) }),
+		tabular("certainty-equivalence", "certainty equivalence", "policy-iteration", []Parameter{epsilonOf}, func(t baseline.Told, v []float64) (baseline.Agent, error) {
+			return baseline.CertaintyEquivalence(t, v[0])
 		}),
-		tabular("posterior-sampling", "posterior sampling", "policy-iteration", nil, func(t reference.Told, _ []float64) (reference.Agent, error) { return reference.PosteriorSampling(t) }),
+		tabular("posterior-sampling", "posterior sampling", "policy-iteration", nil, func(t baseline.Told, _ []float64) (baseline.Agent, error) { return baseline.PosteriorSampling(t) }),
 	},
 }
 
 // The estimates that an actor improves on; v are the method's own numbers.
-func meanOf(t reference.Told, _ []float64) reference.Estimator { return reference.Mean(t, 1) }
-func shrunkOf(t reference.Told, v []float64) reference.Estimator {
-	return reference.Mean(t, v[0])
+func meanOf(t baseline.Told, _ []float64) baseline.Estimator { return baseline.Mean(t, 1) }
+func shrunkOf(t baseline.Told, v []float64) baseline.Estimator {
+	return baseline.Mean(t, v[0])
 }
-func allOf(t reference.Told, _ []float64) reference.Estimator { return reference.All(t) }
-func tdEstimate(t reference.Told, v []float64) reference.Estimator {
-	return reference.TD(t, v[0])
+func allOf(t baseline.Told, _ []float64) baseline.Estimator { return baseline.All(t) }
+func tdEstimate(t baseline.Told, v []float64) baseline.Estimator {
+	return baseline.TD(t, v[0])
 }
 
 // improved is exact PMD, or the learned actor, on estimated values. Its numbers are η, the
 // start and the estimator's own.
-func improved(name, label string, learned bool, own []Parameter, estimator func(reference.Told, []float64) reference.Estimator) Method {
+func improved(name, label string, learned bool, own []Parameter, estimator func(baseline.Told, []float64) baseline.Estimator) Method {
 	return Method{
 		Name: name, Label: label, Learned: learned, Proposed: learned, Improves: true, Parameters: append([]Parameter{etaOf, startOf}, own...),
 		New: func(c Case) (control.Controller, error) {
-			actor := reference.PMD()
+			actor := baseline.PMD()
 			if learned {
 				var err error
 				if actor, err = actorOf(c); err != nil {
@@ -121,10 +121,10 @@ func improved(name, label string, learned bool, own []Parameter, estimator func(
 }
 
 // onEstimates returns how an actor runs on estimated values.
-func onEstimates(estimator func(reference.Told, []float64) reference.Estimator) func(Case, control.Actor) control.Controller {
+func onEstimates(estimator func(baseline.Told, []float64) baseline.Estimator) func(Case, control.Actor) control.Controller {
 	return func(c Case, actor control.Actor) control.Controller {
-		critic := &reference.Sampled{Source: c.Source(), Root: c.Root, New: func(t reference.Told) reference.Estimator { return estimator(t, c.Values[2:]) }}
-		return reference.Improved{Critic: critic, Actor: actor, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}
+		critic := &baseline.Sampled{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) baseline.Estimator { return estimator(t, c.Values[2:]) }}
+		return baseline.Improved{Critic: critic, Actor: actor, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}
 	}
 }
 
@@ -143,8 +143,8 @@ func anyMDP(name, label string, own []Parameter, run func(Case, control.Actor) c
 }
 
 // tabular is an agent of package reference; withModel is what it becomes with the model.
-func tabular(name, label, withModel string, own []Parameter, agent func(reference.Told, []float64) (reference.Agent, error)) Method {
+func tabular(name, label, withModel string, own []Parameter, agent func(baseline.Told, []float64) (baseline.Agent, error)) Method {
 	return Method{Name: name, Label: label, WithModel: withModel, Parameters: own, New: func(c Case) (control.Controller, error) {
-		return reference.Agents{Source: c.Source(), Root: c.Root, New: func(t reference.Told) (reference.Agent, error) { return agent(t, c.Values) }}, nil
+		return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) { return agent(t, c.Values) }}, nil
 	}}
 }

@@ -12,13 +12,13 @@ import (
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	learned "icrl/policyattention/method/policyattention"
-	"icrl/policyattention/reference"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
 )
@@ -59,7 +59,7 @@ func actorOf(c Case) (control.Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reference.Charged{Actor: actor, Operations: func(states, actions int) int {
+	return baseline.Charged{Actor: actor, Operations: func(states, actions int) int {
 		pairs := states * actions
 		return weights.Training.Network().Operations(pairs, pairs) + 5*pairs
 	}}, nil
@@ -86,7 +86,7 @@ func anyOf(c Case) (control.Actor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reference.Charged{Actor: actor, Operations: func(states, actions int) int {
+	return baseline.Charged{Actor: actor, Operations: func(states, actions int) int {
 		return states * (config.Network().Operations(actions, actions) + (19+5)*actions)
 	}}, nil
 }
@@ -142,7 +142,7 @@ func fixedDecoder(c Case) (control.Actor, control.Critic, error) {
 	if c.Information == Model {
 		packets = pairs * pairs
 	} else {
-		generative := reference.Generative{N: c.N, Root: c.Root}
+		generative := baseline.Generative{N: c.N, Root: c.Root}
 		source = decoder.PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) []decoder.Packet {
 			rng := seed.New(c.Root, "packets", problem, round)
 			var all []decoder.Packet
@@ -152,7 +152,7 @@ func fixedDecoder(c Case) (control.Actor, control.Critic, error) {
 			return all
 		}}
 	}
-	actor := reference.Charged{Actor: decoder.Actor{Decoder: d}, Operations: func(states, actions int) int {
+	actor := baseline.Charged{Actor: decoder.Actor{Decoder: d}, Operations: func(states, actions int) int {
 		return d.Network.Operations(states*actions + states)
 	}}
 	critic := chargedCritic{decoder.Critic{Decoder: d, Source: source}, func(states, actions int) int {

@@ -5,7 +5,6 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
-	"icrl/policyattention/reference"
 )
 
 // Information is how a method learns of a problem, where methods are compared with equal
@@ -73,11 +72,11 @@ type Case struct {
 }
 
 // Source returns the condition's source of transitions.
-func (c Case) Source() reference.Source {
+func (c Case) Source() baseline.Source {
 	if c.Information == ByGenerative {
-		return reference.Generative{N: c.N, Root: c.Root}
+		return baseline.Generative{N: c.N, Root: c.Root}
 	}
-	return reference.Walk{N: c.N, Root: c.Root}
+	return baseline.Walk{N: c.N, Root: c.Root}
 }
 
 // Form is a method in the conditions of one information.

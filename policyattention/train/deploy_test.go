@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/reference"
 	"icrl/policyattention/seed"
 )
 
@@ -307,7 +307,7 @@ func TestCriticDrawsTheSourcesTransitions(t *testing.T) {
 	m := problems[0].MDP
 	c := Config{Actions: 3, Samples: 4}
 	drawn := c.sample(seed.New(21, "critic", 2, 7), m, problems[0].Pi0, m.Metered().R)
-	window := reference.Generative{N: 60, Root: 21}.Open(2, m)(7, nil)
+	window := baseline.Generative{N: 60, Root: 21}.Open(2, m)(7, nil)
 	for i, x := range window {
 		pair := i / 4
 		if x.State != pair/3 || x.Action != pair%3 || x.Next != drawn.successors[i] || x.Reward != drawn.rewards[pair] {

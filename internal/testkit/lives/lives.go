@@ -9,7 +9,7 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline/incontext"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/train"
 )
@@ -17,11 +17,11 @@ import (
 // Again lives problems action by action, shows the recorded lives to the network a round at a
 // time, and wants the policies that were returned before. Records of actions that cannot have
 // been taken must be refused.
-func Again(t *testing.T, c incontext.Controller, problems []mdp.Problem, rounds int, tolerance float64) {
+func Again(t *testing.T, c baseline.InContext, problems []mdp.Problem, rounds int, tolerance float64) {
 	t.Helper()
-	lived, actions, err := c.Live(problems, rounds)
+	lived, actions, err := c.Record(problems, rounds)
 	testkit.Check(t, err)
-	again := testkit.Must(c.Relive(problems, actions, tolerance))(t)
+	again := testkit.Must(c.Replay(problems, rounds, actions, tolerance))(t)
 	for i := range problems {
 		for k, pi := range lived[i].Policies {
 			if d := mdp.MaxAbsDiff(again[i].Policies[k], pi); d > tolerance {
@@ -29,14 +29,14 @@ func Again(t *testing.T, c incontext.Controller, problems []mdp.Problem, rounds 
 			}
 		}
 	}
-	for name, change := range map[string]func([]int) []int{
-		"another action": func(a []int) []int { a[37] = (a[37] + 1) % problems[1].MDP.Actions(); return a },
-		"no action":      func(a []int) []int { a[37] = problems[1].MDP.Actions(); return a },
-		"half a round":   func(a []int) []int { return a[:len(a)-10] },
+	for name, change := range map[string]func([]int32) []int32{
+		"another action": func(a []int32) []int32 { a[37] = (a[37] + 1) % int32(problems[1].MDP.Actions()); return a },
+		"no action":      func(a []int32) []int32 { a[37] = int32(problems[1].MDP.Actions()); return a },
+		"half a round":   func(a []int32) []int32 { return a[:len(a)-10] },
 	} {
 		changed := slices.Clone(actions)
 		changed[1] = change(slices.Clone(actions[1]))
-		if _, err := c.Relive(problems, changed, tolerance); err == nil {
+		if _, err := c.Replay(problems, rounds, changed, tolerance); err == nil {
 			t.Errorf("%s passed", name)
 		}
 	}

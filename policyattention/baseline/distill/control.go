@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/transformer/fused"
 )
@@ -79,18 +78,18 @@ func (m *Model) With(path string) (*Model, error) {
 	return &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params)), first: m.first, follow: m.follow, instead: m.instead}, nil
 }
 
-// controller deploys a model, see [incontext.Controller].
-func (m *Model) controller(root uint64) incontext.Controller {
-	return incontext.Controller{
+// controller deploys a model, see [baseline.InContext].
+func (m *Model) controller(root uint64) baseline.InContext {
+	return baseline.InContext{
 		Name: "distill", States: m.Config.States, Actions: m.Config.Actions, Root: root,
-		Agents: func(histories []*incontext.History) incontext.Agents { return m.agents(histories) },
+		Lives: func(histories []*baseline.History) baseline.Lives { return m.agents(histories) },
 	}
 }
 
-// agents implements incontext.Agents.
+// agents implements baseline.Lives.
 type agents struct {
 	*Model
-	histories []*incontext.History
+	histories []*baseline.History
 	// pending counts the tokens that have been taken in: the next one's state is
 	// known, and neither is it in the cache nor has an action been taken. In a life
 	// that has been recorded, histories go on after it.
@@ -102,10 +101,10 @@ type agents struct {
 	operations int
 }
 
-// Operations implements incontext.Counted.
+// Operations implements baseline.Lives.
 func (a *agents) Operations() int { return a.operations }
 
-func (m *Model) agents(histories []*incontext.History) *agents {
+func (m *Model) agents(histories []*baseline.History) *agents {
 	return &agents{Model: m, histories: histories, cache: m.emptyCache(len(histories))}
 }
 
@@ -114,7 +113,7 @@ func (m *Model) emptyCache(n int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(make([]float32, c.Layers*2*n*c.Context*c.Width), c.Layers, 2, n, c.Context, c.Width)
 }
 
-// Begin implements incontext.Agents.
+// Begin implements baseline.Lives.
 func (a *agents) Begin() error {
 	if kept := a.kept(); kept < a.length {
 		return a.forget(kept)
@@ -122,10 +121,10 @@ func (a *agents) Begin() error {
 	return nil
 }
 
-// Act implements incontext.Agents.
+// Act implements baseline.Lives.
 func (a *agents) Act() ([]*mat.Dense, error) { return a.take(a.follow, 1) }
 
-// Window implements incontext.Agents.
+// Window implements baseline.Lives.
 func (a *agents) Window() ([]*mat.Dense, error) {
 	exec, kept := a.follow, a.kept()
 	if kept < a.length { // the kept tokens are shown again, before the round's
@@ -170,7 +169,7 @@ func (a *agents) take(exec *Exec, k int) ([]*mat.Dense, error) {
 	return rows, nil
 }
 
-// Policies implements incontext.Agents.
+// Policies implements baseline.Lives.
 func (a *agents) Policies() ([]*mat.Dense, error) {
 	policies, _, err := a.extend(a.instead, a.Config.States, func(i, s int) (previous int32, reward float32, state int32) {
 		previous, reward, _ = a.histories[i].At(a.pending)

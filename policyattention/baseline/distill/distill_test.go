@@ -18,7 +18,6 @@ import (
 	"icrl/internal/testkit/graphs"
 	"icrl/internal/testkit/lives"
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -85,7 +84,7 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 		if len(h.action) != c.Length || len(h.Previous) != c.Length || len(h.Reward) != c.Length || len(h.State) != c.Length {
 			t.Fatalf("history %d has another length", i)
 		}
-		if h.Previous[0] != incontext.None || h.Reward[0] != 0 {
+		if h.Previous[0] != baseline.None || h.Reward[0] != 0 {
 			t.Errorf("history %d begins with action %d, reward %v", i, h.Previous[0], h.Reward[0])
 		}
 		for k := 1; k < c.Length; k++ {
@@ -106,7 +105,7 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 
 // full is the forward pass on the last tokens of a history, at most n, without a
 // cache: the distribution of the action at the last one.
-func full(t *testing.T, m *Model, params []float32, h incontext.History, n int) []float64 {
+func full(t *testing.T, m *Model, params []float32, h baseline.History, n int) []float64 {
 	t.Helper()
 	from := max(0, len(h.State)-n)
 	n = len(h.State) - from
@@ -147,9 +146,9 @@ func near(t *testing.T, what string, got, want []float64) {
 func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 	m, params := model(t, tiny())
 	ps := problems(t, 2)
-	histories, chains := make([]*incontext.History, len(ps)), make([]*baseline.Chain, len(ps))
+	histories, chains := make([]*baseline.History, len(ps)), make([]*baseline.Chain, len(ps))
 	for i, p := range ps {
-		histories[i], chains[i] = &incontext.History{}, baseline.NewChain(p.MDP, seed.New(1, "chain", i))
+		histories[i], chains[i] = &baseline.History{}, baseline.NewChain(p.MDP, seed.New(1, "chain", i))
 		histories[i].See(nil, chains[i].State)
 	}
 	a := m.agents(histories)
@@ -174,7 +173,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			}
 			pending := histories[i]
 			for s := range ps[i].MDP.States() {
-				h := incontext.History{Previous: slices.Clone(pending.Previous), Reward: slices.Clone(pending.Reward), State: slices.Clone(pending.State)}
+				h := baseline.History{Previous: slices.Clone(pending.Previous), Reward: slices.Clone(pending.Reward), State: slices.Clone(pending.State)}
 				h.State[len(h.State)-1] = int32(s)
 				near(t, "query", policies[i].RawRowView(s), full(t, m, params, h, a.length+1))
 			}
@@ -195,7 +194,7 @@ func TestReliveAgreesWithLive(t *testing.T) {
 	m, _ := model(t, tiny())
 	short, _ := model(t, tiny().ShortContext())
 	ps := problems(t, 2)
-	for name, c := range map[string]incontext.Controller{"long": m.controller(5), "short": short.controller(5)} {
+	for name, c := range map[string]baseline.InContext{"long": m.controller(5), "short": short.controller(5)} {
 		t.Run(name, func(t *testing.T) { lives.Again(t, c, ps, 5, 1e-5) }) // float32, as in near
 	}
 }
@@ -237,7 +236,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	for _, at := range tensors.MustCopyFlatData[int32](start) {
 		h, from := histories[int(at)/c.Length], int(at)%c.Length
 		for k := from; k < from+c.Context; k++ {
-			prefix := incontext.History{Previous: h.Previous[from : k+1], Reward: h.Reward[from : k+1], State: h.State[from : k+1]}
+			prefix := baseline.History{Previous: h.Previous[from : k+1], Reward: h.Reward[from : k+1], State: h.State[from : k+1]}
 			want -= math.Log(full(t, m, params, prefix, c.Context)[h.action[k]]) / float64(c.Batch*c.Context)
 		}
 	}
@@ -271,7 +270,7 @@ func TestExport(t *testing.T) {
 	}
 	for _, from := range index[:c.Batch] {
 		for k := from; k < from+int32(c.Context); k++ {
-			prefix := incontext.History{Previous: previous[from : k+1], Reward: reward[from : k+1], State: state[from : k+1]}
+			prefix := baseline.History{Previous: previous[from : k+1], Reward: reward[from : k+1], State: state[from : k+1]}
 			want -= math.Log(full(t, m, params, prefix, c.Context)[action[k]]) / float64(c.Batch*c.Context)
 		}
 	}

@@ -2,7 +2,6 @@ package distill
 
 import (
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 )
@@ -29,5 +28,5 @@ func controllerOf(c method.Case) (control.Controller, error) {
 	below := *d.(*Deployment)
 	below.Distill.Root = c.Root
 	controller, err := below.Controller(c.Networks.Models(), 0, c.Root)
-	return incontext.Paced{Controller: controller, N: c.N}, err
+	return baseline.Paced{Controller: controller, N: c.N}, err
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -24,7 +23,7 @@ import (
 
 // history is what a source has seen, with the action taken at each token.
 type history struct {
-	incontext.History
+	baseline.History
 	action []int32   // a_t
 	nll    []float64 // −log π_t(a_t|s_t) of the source's policy, in nats
 }

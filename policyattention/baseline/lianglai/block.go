@@ -82,7 +82,8 @@ type ActorCriticPrompt struct {
 // NewActorCriticPrompt returns the layout for S states and A actions.
 func NewActorCriticPrompt(states, actions int) (*ActorCriticPrompt, error) {
 	if states < 1 || actions < 1 {
-		return nil, fmt.Errorf("lianglai: prompt for S=%d states and A=%d actions, want at least one of each", states, actions)
+		return nil, fmt.Errorf("lianglai: prompt for S=%d states and A=%d actions, want at least one of each", states,
+			actions)
 	}
 	sa := states * actions
 	f, width := fields(sa, states, states, 1, sa, states, 1)

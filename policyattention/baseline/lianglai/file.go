@@ -28,7 +28,8 @@ func (t Config) Write(path string, trained *Trained) error {
 		matrix *mat.Dense
 	}{{"P", trained.Block.P}, {"V", trained.Block.V}} {
 		r, c := m.matrix.Dims()
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: m.name, Shape: []int{r, c}, Data: m.matrix.RawMatrix().Data})
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: m.name, Shape: []int{r, c},
+			Data: m.matrix.RawMatrix().Data})
 	}
 	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: "loss", Shape: []int{len(trained.Loss)}, Data: trained.Loss})
 	return safetensors.WriteFile(path, f)
@@ -74,7 +75,8 @@ func Read(path string) (t Config, trained *Trained, err error) {
 	rate := t.Rate
 	if text, ok := f.Metadata["rate"]; ok {
 		if rate, err = strconv.ParseFloat(text, 64); err != nil || !(rate > 0 && rate < t.Rate) {
-			return t, nil, fmt.Errorf("lianglai: %s states the rate %q, want a number between 0 and the recipe's %v", path, text, t.Rate)
+			return t, nil, fmt.Errorf("lianglai: %s states the rate %q, want a number between 0 and the recipe's %v",
+				path, text, t.Rate)
 		}
 	}
 	return t, &Trained{Block: &Block{P: mat.NewDense(d, d, p), V: mat.NewDense(d, d, v)}, Loss: loss, Rate: rate}, nil

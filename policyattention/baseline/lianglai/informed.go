@@ -1,14 +1,93 @@
 package lianglai
 
 import (
+	"fmt"
+	"math"
+
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
-	"icrl/policyattention/reference"
 )
+
+// PaperSteps returns the paper's choice for S states. It is stated for S=8 and
+// S=16 only; both actor steps are the largest value of the paper's grid.
+func PaperSteps(states int) (baseline.StepSizes, error) {
+	switch states {
+	case 8:
+		return baseline.StepSizes{Alpha: 2, Beta: 0.2}, nil
+	case 16:
+		return baseline.StepSizes{Alpha: 2, Beta: 0.8}, nil
+	default:
+		return baseline.StepSizes{}, fmt.Errorf("lianglai: the paper states no step sizes for S=%d", states)
+	}
+}
+
+// Update is a block as an update of actor–critic from any transitions.
+type Update struct {
+	Prompt *ActorCriticPrompt
+	Block  *Block // with its step sizes, see [ActorCriticPrompt.WithSteps]
+}
+
+// increment returns what transitions under pi [S, A] with the given weights, whose sum stands
+// for one window, add to θ [S·A] and w [S] of l; nil are equal weights. It charges meter. The
+// block is linear in z zᵀ over its columns z, so a weight is a factor √(n·weight) of a column.
+func (u Update) increment(
+	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense, meter *mdp.Meter,
+) (dTheta, dW []float64) {
+	context, n := u.Prompt.Context(window, pi), len(window)
+	for i, w := range weights {
+		row, factor := context.RawRowView(i), math.Sqrt(float64(n)*w)
+		for j := range row {
+			row[j] *= factor
+		}
+	}
+	d := u.Prompt.Width()
+	// Two products with a matrix [d, d], two with the columns, a division; the columns; the
+	// sums with θ and w; the softmax.
+	meter.Charge(4*d*d + 4*n*d + d + n*d + len(l.Theta.RawMatrix().Data) + len(l.W))
+	meter.Charge(5 * len(l.Theta.RawMatrix().Data))
+	return u.Prompt.Increment(u.Block.Attend(context, u.Prompt.Query(l)))
+}
+
+// agent returns the block as an agent. The update is an expectation under the policy, so
+// generative transitions, whose actions are uniform, get the weights A·π(a|s)/n.
+func (u Update) agent(
+	t baseline.Told, start baseline.Start, features baseline.Features, root uint64, generative bool,
+) (baseline.Agent, error) {
+	if t.States != u.Prompt.States || t.Actions != u.Prompt.Actions {
+		return nil, fmt.Errorf("lianglai: S=%d, A=%d, the block is for S=%d, A=%d",
+			t.States, t.Actions, u.Prompt.States, u.Prompt.Actions)
+	}
+	increment := func(l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64) {
+		var weights []float64
+		if generative {
+			for _, x := range window {
+				weights = append(weights, float64(t.Actions)*pi.At(x.State, x.Action)/float64(len(window)))
+			}
+		}
+		return u.increment(l, window, weights, pi, t.Meter)
+	}
+	return baseline.NewStepping(t, start, features, root, increment)
+}
+
+// Controller deploys the block. Each round draws a window of on-policy transitions, passes it
+// through the block once with the current θ and w as its query, and adds the increments. It starts
+// as start says, with w = 0; the returned policy is softmax(θ).
+//
+// Features are of the learner that the policy is returned from. The block is the same for all: its
+// increments are linear in V, so features amount to a fixed matrix after it. Transitions and
+// features are drawn from streams below root, those of [baseline.Teacher].
+func (u Update) Controller(start baseline.Start, features baseline.Features, root uint64) control.Controller {
+	return baseline.Agents{
+		Source: baseline.Walk{N: baseline.Window, Root: root},
+		New: func(t baseline.Told) (baseline.Agent, error) {
+			return u.agent(t, start, features, root, false)
+		},
+	}
+}
 
 // informed are the trained block's forms with equal information. Its free numbers are both step
 // sizes and the start.
@@ -18,11 +97,14 @@ func informed() (forms []method.Form) {
 		label, withModel string
 		published        func(states int) []float64
 	}{
-		{method.ByModel, "Liang–Lai, expected update", "", nil}, {method.ByGenerative, "Liang–Lai", name, nil}, {method.ByWindow, "Liang–Lai", name, published},
+		{method.ByModel, "Liang–Lai, expected update", "", nil},
+		{method.ByGenerative, "Liang–Lai", name, nil},
+		{method.ByWindow, "Liang–Lai", name, published},
 	} {
 		forms = append(forms, method.Form{
-			Information: f.Information, Label: f.label, Learned: true, WithModel: f.withModel, Published: f.published, New: controllerOf,
+			Information: f.Information, Label: f.label, Learned: true, WithModel: f.withModel, Published: f.published,
 			Parameters: []method.Parameter{{Name: "α", Start: 16}, {Name: "β", Start: .4}, method.StartParameter},
+			New:        controllerOf,
 		})
 	}
 	return forms
@@ -43,63 +125,25 @@ func controllerOf(c method.Case) (control.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	block, err := d.(*Deployment).update(c.Networks.Models(), baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]})
+	steps := baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]}
+	u, err := d.(*Deployment).LiangLai.Training.update(c.Networks.Models(), steps)
 	if err != nil {
 		return nil, err
 	}
 	start := method.StartOf(c.Values[2])
 	if c.Information == method.ByModel {
-		return expected{block, start}, nil
+		return expected{u, start}, nil
 	}
-	return reference.Agents{Source: c.Source(), Root: c.Root, New: func(t reference.Told) (reference.Agent, error) {
-		return newBlockAgent(block, t, start, c.Information == method.ByGenerative)
+	return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
+		return u.agent(t, start, baseline.OneHot, c.Root, c.Information == method.ByGenerative)
 	}}, nil
-}
-
-// blockAgent is the block on transitions.
-type blockAgent struct {
-	*update
-	told       reference.Told
-	learner    *baseline.ActorCritic
-	pi         *mat.Dense
-	generative bool
-}
-
-// newBlockAgent returns the block as an agent. The update is an expectation under the
-// policy, so generative transitions, whose actions are uniform, get the weights
-// A·π(a|s)/n.
-func newBlockAgent(b *update, t reference.Told, start baseline.Start, generative bool) (reference.Agent, error) {
-	l, err := start.Learner(t.Pi0)
-	if err != nil {
-		return nil, err
-	}
-	return &blockAgent{b, t, l, l.Policy(), generative}, nil
-}
-
-// Behaviour implements reference.Agent.
-func (a *blockAgent) Behaviour() *mat.Dense { return a.pi }
-
-// Learn implements reference.Agent.
-func (a *blockAgent) Learn(window []baseline.Transition) (*mat.Dense, error) {
-	var weights []float64
-	if a.generative {
-		for _, t := range window {
-			weights = append(weights, float64(a.told.Actions)*a.pi.At(t.State, t.Action)/float64(len(window)))
-		}
-	}
-	if err := a.learned(a.learner, window, weights, a.pi, a.told.Meter); err != nil {
-		return nil, err
-	}
-	a.told.Meter.Charge(5 * a.told.States * a.told.Actions) // the softmax
-	a.pi = a.learner.Policy()
-	return a.pi, nil
 }
 
 // expected is the block with the expected update in place of its window: every pair and
 // successor with the weight π(a|s)P(s'|s,a)/S. It knows Q^{π₀} at the beginning, like all
 // that have the model, so w starts at V^{π₀}.
 type expected struct {
-	*update
+	Update
 	start baseline.Start
 }
 
@@ -134,10 +178,9 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 					}
 				}
 			}
-			if err := e.learned(l, all, weights, pi, m.Meter()); err != nil {
+			if err := l.Step(e.increment(l, all, weights, pi, m.Meter())); err != nil {
 				return nil, err
 			}
-			m.Meter().Charge(5 * m.States() * m.Actions())
 			pi = l.Policy()
 			trajectories[i].Policies = append(trajectories[i].Policies, pi)
 			m.Meter().EndRound()

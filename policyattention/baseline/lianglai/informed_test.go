@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
@@ -14,24 +15,12 @@ import (
 // The block with the expected update makes the expected increments of actor–critic, written
 // out; and equal weights are a window's.
 func TestExpectedUpdate(t *testing.T) {
-	prompt, err := NewActorCriticPrompt(8, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.Random.Draw(1, 8, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	prompt := testkit.Must(NewActorCriticPrompt(8, 3))(t)
+	problems := testkit.Must(mdp.Random.Draw(1, 8, 3, 1))(t)
 	p := problems[0]
-	b := &update{prompt, prompt.Analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})}
-	trajectories, err := expected{b, baseline.Initial}.Run(problems, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q, err := p.MDP.PolicyValue(p.Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := Update{prompt, prompt.Analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})}
+	trajectories := testkit.Must(expected{b, baseline.Initial}.Run(problems, 1))(t)
+	q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 	want := mat.NewDense(8, 3, nil)
 	for s := range 8 {
 		value := mat.Dot(p.Pi0.RowView(s), q.RowView(s))
@@ -54,23 +43,10 @@ func TestExpectedUpdate(t *testing.T) {
 	for i := range equalWeights {
 		equalWeights[i] = 1. / 20
 	}
-	x, y := mustLearner(t, p), mustLearner(t, p)
-	if err := b.learned(x, window, nil, p.Pi0, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.learned(y, window, equalWeights, p.Pi0, nil); err != nil {
-		t.Fatal(err)
-	}
+	x, y := testkit.Must(baseline.Initial.Learner(p.Pi0))(t), testkit.Must(baseline.Initial.Learner(p.Pi0))(t)
+	testkit.Check(t, x.Step(b.increment(x, window, nil, p.Pi0, nil)))
+	testkit.Check(t, y.Step(b.increment(y, window, equalWeights, p.Pi0, nil)))
 	if d := mdp.MaxAbsDiff(x.Theta, y.Theta); d > 1e-12 {
 		t.Errorf("equal weights differ by %v from none", d)
 	}
-}
-
-func mustLearner(t *testing.T, p mdp.Problem) *baseline.ActorCritic {
-	t.Helper()
-	l, err := baseline.Initial.Learner(p.Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
 }

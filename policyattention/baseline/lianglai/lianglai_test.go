@@ -14,18 +14,15 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
 
 func prompt(t testing.TB, states, actions int) *ActorCriticPrompt {
 	t.Helper()
-	p, err := NewActorCriticPrompt(states, actions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testkit.Must(NewActorCriticPrompt(states, actions))(t)
 	return p
 }
 
@@ -52,20 +49,15 @@ func TestAnalyticActorCritic(t *testing.T) {
 		states, actions int
 		gamma           float64
 		steps           baseline.StepSizes
-	}{{2, 2, 0, baseline.StepSizes{Alpha: 1, Beta: 1}}, {9, 4, 0.5, baseline.StepSizes{Alpha: 0.2, Beta: 0.1}}, {8, 3, 0.9, baseline.StepSizes{Alpha: 2, Beta: 0.2}}} {
+	}{{2, 2, 0, baseline.StepSizes{Alpha: 1, Beta: 1}}, {9, 4, 0.5, baseline.StepSizes{Alpha: 0.2, Beta: 0.1}}, {8, 3,
+		0.9, baseline.StepSizes{Alpha: 2, Beta: 0.2}}} {
 		p := prompt(t, shape.states, shape.actions)
-		problems, err := mdp.Random.Draw(1, shape.states, shape.actions, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(mdp.Random.Draw(1, shape.states, shape.actions, 5))(t)
 		rng := seed.New(2, "test")
 		block := p.Analytic(shape.gamma, shape.steps)
 		scaled := p.WithSteps(p.Analytic(shape.gamma, baseline.StepSizes{Alpha: 1, Beta: 1}), shape.steps)
 		for _, problem := range problems {
-			l, err := baseline.NewActorCritic(problem.Pi0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := testkit.Must(baseline.NewActorCritic(problem.Pi0))(t)
 			for i := range l.W {
 				l.W[i] = 10 * rng.NormFloat64()
 			}
@@ -85,10 +77,7 @@ func TestAnalyticActorCritic(t *testing.T) {
 
 func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 	p := prompt(t, 3, 2)
-	problems, err := mdp.Random.Draw(1, 3, 2, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(1, 3, 2, 4))(t)
 	rng := seed.New(3, "test")
 	block := NewBlock(p.Width())
 	for _, m := range []*mat.Dense{block.P, block.V} {
@@ -149,24 +138,15 @@ func small(t Config) Config {
 // instead of 3,000 updates of the closed loop.
 func TestQualificationInTheNativeShape(t *testing.T) {
 	recipe := small(Native(1))
-	trained, err := recipe.Train(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trained := testkit.Must(recipe.Train(context.Background(), nil))(t)
 	if got := trained.LossRatio(); !(got <= 1e-11) {
 		t.Errorf("last/first loss is %g", got)
 	}
-	updateError, err := recipe.UpdateError(trained.Block, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	updateError := testkit.Must(recipe.UpdateError(trained.Block, 200))(t)
 	if !(updateError <= 3.2e-6) {
 		t.Errorf("relative update error is %g", updateError)
 	}
-	loop, err := recipe.CloseLoop(trained.Block, baseline.StepSizes{Alpha: 1, Beta: 0.5}, 4, 500, 50)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loop := testkit.Must(recipe.CloseLoop(trained.Block, baseline.StepSizes{Alpha: 1, Beta: 0.5}, 4, 500, 50))(t)
 	if r := loop.Improvement(); !(math.Abs(r-1) <= 0.01) {
 		t.Errorf("improvement relative to the teacher is %v", r)
 	}
@@ -177,83 +157,54 @@ func TestQualificationInTheNativeShape(t *testing.T) {
 
 func TestHarnessShapeAndController(t *testing.T) {
 	recipe := small(Harness(1, 8))
-	trained, err := recipe.Train(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	updateError, err := recipe.UpdateError(trained.Block, 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trained := testkit.Must(recipe.Train(context.Background(), nil))(t)
+	updateError := testkit.Must(recipe.UpdateError(trained.Block, 200))(t)
 	if !(updateError <= 1.5e-5) { // the paper's
 		t.Errorf("relative update error is %g", updateError)
 	}
 	p := prompt(t, 8, 3)
-	steps, err := PaperSteps(8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.Random.Draw(5, 8, 3, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: 1}.Run(problems, 40)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps), "trained": p.WithSteps(trained.Block, steps)} {
-		var c control.Controller = Controller{Prompt: p, Block: block, Start: baseline.Initial, Root: 1}
-		got, err := c.Run(problems, 40)
-		if err != nil {
-			t.Fatal(err)
-		}
+	steps := testkit.Must(PaperSteps(8))(t)
+	problems := testkit.Must(mdp.Random.Draw(5, 8, 3, 4))(t)
+	want := testkit.Must(baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: 1}.Run(problems, 40))(t)
+	for name, block := range map[string]*Block{"analytic": p.Analytic(mdp.Discount, steps),
+		"trained": p.WithSteps(trained.Block, steps)} {
+		c := Update{p, block}.Controller(baseline.Initial, baseline.OneHot, 1)
+		got := testkit.Must(c.Run(problems, 40))(t)
 		for i := range want {
 			for k, pi := range want[i].Policies {
 				if !mat.EqualApprox(got[i].Policies[k], pi, 1e-6) { // 40 updates with errors of about 1e-8
-					t.Fatalf("%s block, problem %d, round %d: policy\n%v, want\n%v", name, i, k, mat.Formatted(got[i].Policies[k]), mat.Formatted(pi))
+					t.Fatalf("%s block, problem %d, round %d: policy\n%v, want\n%v", name, i, k,
+						mat.Formatted(got[i].Policies[k]), mat.Formatted(pi))
 				}
 			}
 		}
 	}
-	wrong, err := mdp.Random.Draw(5, 4, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (Controller{Prompt: p, Block: trained.Block, Start: baseline.Initial}).Run(wrong, 1); err == nil {
+	wrong := testkit.Must(mdp.Random.Draw(5, 4, 3, 1))(t)
+	if _, err := (Update{p, trained.Block}).Controller(baseline.Initial, baseline.OneHot, 1).Run(wrong, 1); err == nil {
 		t.Error("a problem of another shape passed")
-	}
-	for name, block := range map[string]*Block{"none": nil, "empty": {}, "wide": NewBlock(p.Width() + 1)} {
-		if _, err := (Controller{Prompt: p, Block: block, Start: baseline.Initial}).Run(problems, 1); err == nil || !strings.Contains(err.Error(), "lianglai: ") {
-			t.Errorf("block %s: error %v", name, err)
-		}
 	}
 }
 
 func TestFiles(t *testing.T) {
 	recipe := small(Harness(1, 3))
 	recipe.Steps = 2
-	trained, err := recipe.Train(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trained := testkit.Must(recipe.Train(context.Background(), nil))(t)
 	path := filepath.Join(t.TempDir(), "block.safetensors")
-	if err := recipe.Write(path, trained); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, recipe.Write(path, trained))
 	again, read, err := Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again != recipe || !mat.Equal(read.Block.P, trained.Block.P) || !mat.Equal(read.Block.V, trained.Block.V) || !slices.Equal(read.Loss, trained.Loss) {
+	if again != recipe || !mat.Equal(read.Block.P, trained.Block.P) || !mat.Equal(read.Block.V, trained.Block.V) ||
+		!slices.Equal(read.Loss, trained.Loss) {
 		t.Errorf("what was read, %+v, is not what was written, %+v", again, recipe)
 	}
 	// Numbers that no training wrote.
-	for name, at := range map[string]*float64{"P": &read.Block.P.RawMatrix().Data[3], "V": &read.Block.V.RawMatrix().Data[3], "loss": &read.Loss[1]} {
+	for name, at := range map[string]*float64{"P": &read.Block.P.RawMatrix().Data[3],
+		"V": &read.Block.V.RawMatrix().Data[3], "loss": &read.Loss[1]} {
 		was := *at
 		*at = math.NaN()
-		if err := recipe.Write(path, read); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, recipe.Write(path, read))
 		if _, _, err := Read(path); err == nil || !strings.Contains(err.Error(), strconv.Quote(name)) {
 			t.Errorf("NaN in %s: error %v", name, err)
 		}
@@ -261,9 +212,7 @@ func TestFiles(t *testing.T) {
 	}
 	// A recipe that does not fit the tensors.
 	recipe.States = 4
-	if err := recipe.Write(path, trained); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, recipe.Write(path, trained))
 	if _, _, err := Read(path); err == nil {
 		t.Error("a block of another shape passed")
 	}
@@ -280,28 +229,20 @@ func unstable() Config {
 func TestDivergingRunRestartsAtHalfTheRate(t *testing.T) {
 	recipe := unstable()
 	attempts := 0
-	trained, err := recipe.Train(context.Background(), func(step int, _ float64) {
+	trained := testkit.Must(recipe.Train(context.Background(), func(step int, _ float64) {
 		if step == 0 {
 			attempts++
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if attempts != 2 || trained.Rate != recipe.Rate/2 || len(trained.Loss) != recipe.Steps || !(trained.LossRatio() < 0.1) {
+	}))(t)
+	if attempts != 2 || trained.Rate != recipe.Rate/2 || len(trained.Loss) != recipe.Steps ||
+		!(trained.LossRatio() < 0.1) {
 		t.Fatalf("%d attempts, rate %v, %d steps, last/first loss %g; want 2, %v, %d, below 0.1",
 			attempts, trained.Rate, len(trained.Loss), trained.LossRatio(), recipe.Rate/2, recipe.Steps)
 	}
 	write := func(trained *Trained) (name string, content []byte) {
 		name = filepath.Join(t.TempDir(), "block.safetensors")
-		if err := recipe.Write(name, trained); err != nil {
-			t.Fatal(err)
-		}
-		content, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return name, content
+		testkit.Check(t, recipe.Write(name, trained))
+		return name, testkit.Must(os.ReadFile(name))(t)
 	}
 	name, want := write(trained)
 
@@ -316,10 +257,7 @@ func TestDivergingRunRestartsAtHalfTheRate(t *testing.T) {
 	}
 	halved := recipe
 	halved.Rate /= 2
-	direct, err := halved.Train(context.Background(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	direct := testkit.Must(halved.Train(context.Background(), nil))(t)
 	if !mat.Equal(direct.Block.P, trained.Block.P) || !mat.Equal(direct.Block.V, trained.Block.V) {
 		t.Error("the restarted run is not the run of half the rate")
 	}
@@ -356,10 +294,7 @@ func interrupted(t *testing.T, recipe Config, end func(again *Trained)) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("stopped in attempt %d, the run returned %v", stop, err)
 		}
-		again, err := recipe.Train(context.Background(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := testkit.Must(recipe.Train(context.Background(), nil))(t)
 		end(again)
 	}
 }

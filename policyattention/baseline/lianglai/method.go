@@ -83,15 +83,24 @@ func (d *Deployment) StepSizes() baseline.StepSizes { return d.LiangLai.Steps }
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	l := d.LiangLai
-	trained, err := l.Training.load(m)
+	u, err := l.Training.update(m, l.Steps)
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := NewActorCriticPrompt(l.Training.States, l.Training.Actions)
+	return u.Controller(l.Start, l.Features, l.Root), nil
+}
+
+// update returns the trained block with step sizes.
+func (t Config) update(m *method.Models, steps baseline.StepSizes) (u Update, err error) {
+	trained, err := t.load(m)
 	if err != nil {
-		return nil, err
+		return u, err
 	}
-	return Controller{Prompt: prompt, Block: prompt.WithSteps(trained.Block, l.Steps), Start: l.Start, Features: l.Features, Root: l.Root}, nil
+	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
+	if err != nil {
+		return u, err
+	}
+	return Update{prompt, prompt.WithSteps(trained.Block, steps)}, nil
 }
 
 // load reads the trained block.

@@ -4,15 +4,111 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
-
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 )
+
+// ImitationConfig compares a trained block with its teacher, on MDPs that
+// follow from the training's seed.
+type ImitationConfig struct {
+	Training Config             `json:"training"`
+	Windows  int                `json:"windows"` // of the update error
+	Steps    baseline.StepSizes `json:"steps"`   // of the closed loop
+	MDPs     int                `json:"mdps"`
+	Updates  int                `json:"updates"`
+	Every    int                `json:"every"` // updates between points of the curves
+}
+
+// qualify is the study of the block "qualification".
+func qualify(s method.Setting) (method.Study, error) {
+	i := ImitationConfig{Windows: 1000, MDPs: 8, Updates: 3000}
+	s.Limits.Bound(&i.Windows, "windows")
+	s.Limits.Bound(&i.MDPs, "held-out mdps")
+	s.Limits.Bound(&i.Updates, "updates")
+	i.Every = max(1, i.Updates/60)
+	var err error
+	switch s.Recipe {
+	case "native":
+		i.Training, i.Steps = Native(s.Identity.Model), s.Tuned["native"]
+	case "harness":
+		i.Training = Harness(s.Identity.Model, s.States)
+		i.Steps, err = PaperSteps(s.States)
+	default:
+		err = fmt.Errorf("no recipe %q of Liang–Lai's qualification", s.Recipe)
+	}
+	if err == nil && i.Training.States != s.States {
+		err = fmt.Errorf("recipe %q is for S=%d", s.Recipe, i.Training.States)
+	}
+	i.Training = i.Training.bounded(s.Limits)
+	return i, err
+}
+
+// Weights implements method.Study.
+func (c ImitationConfig) Weights() []method.Weights { return []method.Weights{method.Last(c.Training)} }
+
+// OwnProblems implements method.Study: the held-out MDPs belong to the training.
+func (c ImitationConfig) OwnProblems() bool { return true }
+
+// Compute implements method.Study: the mean exact value of the block and of its teacher by number of
+// updates, and four numbers.
+func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
+	trained, err := c.Training.load(m)
+	if err != nil {
+		return all, err
+	}
+	updateError, err := c.Training.UpdateError(trained.Block, c.Windows)
+	if err != nil {
+		return all, err
+	}
+	loop, err := c.Training.CloseLoop(trained.Block, c.Steps, c.MDPs, c.Updates, c.Every)
+	if err != nil {
+		return all, err
+	}
+	add := func(quantity string, x, value float64) {
+		all.Measures = append(all.Measures, rows.Measure{Quantity: quantity, X: x, Value: value})
+	}
+	for k, n := range loop.Updates {
+		add("learned", float64(n), loop.Learned[k])
+		add("teacher", float64(n), loop.Teacher[k])
+	}
+	add("loss_ratio", math.NaN(), trained.LossRatio())
+	add("median_relative_error", math.NaN(), updateError)
+	add("improvement_ratio", math.NaN(), loop.Improvement())
+	add("mean_gap", math.NaN(), loop.Gap())
+	return all, nil
+}
+
+// Curves compare what was learned with its teacher over many updates.
+type Curves struct {
+	Updates []int     // numbers of updates at which the curves are taken
+	Learned []float64 // mean over MDPs and states of V^π, exact
+	Teacher []float64
+}
+
+// Improvement is the last point's gain over the start, relative to the
+// teacher's.
+func (c *Curves) Improvement() float64 {
+	last := len(c.Teacher) - 1
+	return (c.Learned[last] - c.Learned[0]) / (c.Teacher[last] - c.Teacher[0])
+}
+
+// Gap is the mean distance of the curves, relative to the teacher's gain.
+func (c *Curves) Gap() float64 {
+	sum := 0.0
+	for k, v := range c.Learned {
+		sum += math.Abs(v - c.Teacher[k])
+	}
+	last := len(c.Teacher) - 1
+	return sum / float64(len(c.Learned)) / (c.Teacher[last] - c.Teacher[0])
+}
 
 // UpdateError returns the median over held-out windows, drawn as in training
 // from fresh MDPs, of ‖increment − teacher's‖ / ‖teacher's‖ for a block with
@@ -38,7 +134,8 @@ func (t Config) UpdateError(block *Block, windows int) (float64, error) {
 		copy(query[prompt.theta.from:], b.query.RawRowView(i))
 		dTheta, dW := prompt.Increment(block.Attend(prompt.Context(b.windows[i], b.pi[i]), query))
 		target := b.target.RawRowView(i)
-		distance := math.Hypot(floats.Distance(dTheta, target[:len(dTheta)], 2), floats.Distance(dW, target[len(dTheta):], 2))
+		distance := math.Hypot(floats.Distance(dTheta, target[:len(dTheta)], 2),
+			floats.Distance(dW, target[len(dTheta):], 2))
 		errors[i] = distance / floats.Norm(target, 2)
 	}
 	return stats.Median(errors), nil
@@ -47,7 +144,7 @@ func (t Config) UpdateError(block *Block, windows int) (float64, error) {
 // CloseLoop runs block and teacher with the same step sizes on held-out MDPs,
 // from the same policies and random numbers, and takes the curves at every
 // multiple of every, 0 included.
-func (t Config) CloseLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (*baseline.Curves, error) {
+func (t Config) CloseLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (*Curves, error) {
 	if mdps < 1 || updates < 1 || every < 1 {
 		return nil, fmt.Errorf("lianglai: closed loop of %d MDPs, %d updates, every %d", mdps, updates, every)
 	}
@@ -60,7 +157,7 @@ func (t Config) CloseLoop(block *Block, steps baseline.StepSizes, mdps, updates,
 	if err != nil {
 		return nil, err
 	}
-	loop := &baseline.Curves{}
+	loop := &Curves{}
 	for k := 0; k <= updates; k += every {
 		loop.Updates = append(loop.Updates, k)
 	}
@@ -68,7 +165,8 @@ func (t Config) CloseLoop(block *Block, steps baseline.StepSizes, mdps, updates,
 		control.Controller
 		curve *[]float64
 	}{
-		{Controller{Prompt: prompt, Block: prompt.WithSteps(block, steps), Start: baseline.Initial, Root: root}, &loop.Learned},
+		{Update{prompt, prompt.WithSteps(block, steps)}.Controller(baseline.Initial, baseline.OneHot, root),
+			&loop.Learned},
 		{baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: root}, &loop.Teacher},
 	} {
 		trajectories, err := run.Run(problems, updates)

@@ -21,7 +21,8 @@ type Tuning struct {
 func tune(s method.Setting) (method.Study, error) {
 	t := Tuning{Grid: baseline.Extended(), Root: s.Root}
 	if n, ok := s.Limits["grid"]; ok {
-		t.Grid.Alphas, t.Grid.Betas = t.Grid.Alphas[:min(n, len(t.Grid.Alphas))], t.Grid.Betas[:min(n, len(t.Grid.Betas))]
+		t.Grid.Alphas, t.Grid.Betas = t.Grid.Alphas[:min(n, len(t.Grid.Alphas))], t.Grid.Betas[:min(n,
+			len(t.Grid.Betas))]
 	}
 	switch s.Recipe {
 	case "":

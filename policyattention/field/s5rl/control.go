@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -95,7 +94,7 @@ func newShown(n int) shown {
 }
 
 // set makes token i that of step t of a history, or the first token if no step came before.
-func (s shown) set(i int, h *incontext.History, t int) {
+func (s shown) set(i int, h *baseline.History, t int) {
 	s.previous[i], s.reward[i], s.state[i] = h.At(t)
 	s.before[i] = 0
 	if t > 0 {
@@ -139,40 +138,40 @@ func (l *going) see(t shown, k int, keep bool) (p [][]float64, values []float32,
 	return p, values, nil
 }
 
-// Controller deploys a model, see [incontext.Controller]. With cleared, its state is cleared before each round, as at
+// Controller deploys a model, see [baseline.InContext]. With cleared, its state is cleared before each round, as at
 // the beginning of a life: the control in which nothing is remembered between rounds.
-func (m *Model) Controller(root uint64, cleared bool) incontext.Controller {
-	return incontext.Controller{
+func (m *Model) Controller(root uint64, cleared bool) baseline.InContext {
+	return baseline.InContext{
 		Name: name, States: m.Config.States, Actions: m.Config.Actions, Root: root,
-		Agents: func(histories []*incontext.History) incontext.Agents {
+		Lives: func(histories []*baseline.History) baseline.Lives {
 			return &agents{going: m.begin(len(histories)), histories: histories, cleared: cleared}
 		},
 	}
 }
 
-// agents implements incontext.Agents.
+// agents implements baseline.Lives.
 type agents struct {
 	going
-	histories []*incontext.History
+	histories []*baseline.History
 	pending   int  // the step of the pending tokens
 	cleared   bool // before each round
 	first     bool // the pending token is shown as the first of a life
 	tokens    int  // that the network has seen of each
 }
 
-// Operations implements incontext.Counted.
+// Operations implements baseline.Lives.
 func (a *agents) Operations() int { return a.tokens * a.Config.operations() }
 
-// Begin implements incontext.Agents.
+// Begin implements baseline.Lives.
 func (a *agents) Begin() error {
 	a.first = a.cleared
 	return nil
 }
 
-// Act implements incontext.Agents.
+// Act implements baseline.Lives.
 func (a *agents) Act() ([]*mat.Dense, error) { return a.take(1) }
 
-// Window implements incontext.Agents.
+// Window implements baseline.Lives.
 func (a *agents) Window() ([]*mat.Dense, error) {
 	a.first = a.cleared
 	return a.take(baseline.Window)
@@ -185,7 +184,7 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 	for at := range k * n {
 		t.set(at, a.histories[at%n], a.pending+at/n)
 		if a.first && at < n {
-			t.previous[at] = incontext.None
+			t.previous[at] = baseline.None
 		}
 	}
 	p, _, err := a.see(t, k, true)
@@ -193,7 +192,7 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 	return a.byAgent(p), err
 }
 
-// Policies implements incontext.Agents.
+// Policies implements baseline.Lives.
 func (a *agents) Policies() ([]*mat.Dense, error) {
 	var all [][]float64
 	t := newShown(len(a.histories))

@@ -2,7 +2,6 @@ package s5rl
 
 import (
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 )
@@ -24,5 +23,5 @@ func controllerOf(c method.Case) (control.Controller, error) {
 	below := *d.(*Deployment)
 	below.S5RL.Root = c.Root
 	controller, err := below.Controller(c.Networks.Models(), 0, c.Root)
-	return incontext.Paced{Controller: controller, N: c.N}, err
+	return baseline.Paced{Controller: controller, N: c.N}, err
 }

@@ -9,7 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/baseline/incontext"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
 )
@@ -109,7 +109,7 @@ type tokens struct{ before, previous, reward, state *Node }
 // what is the same at each step.
 func (c Config) inputs(t tokens) (features, reset *Node) {
 	dtype := t.reward.DType()
-	reset = ConvertDType(Equal(t.previous, Const(t.previous.Graph(), int32(incontext.None))), dtype)
+	reset = ConvertDType(Equal(t.previous, Const(t.previous.Graph(), int32(baseline.None))), dtype)
 	number := Add(MulScalar(t.before, c.Actions), t.previous)
 	going := ExpandDims(OneMinus(reset), -1)
 	pair := Mul(OneHot(number, c.States*c.Actions, dtype), going)

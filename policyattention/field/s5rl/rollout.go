@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -72,7 +71,7 @@ func (r *rollouts) live(k int) (sample, error) {
 	for life := range c.Lives {
 		for i := range n {
 			chains[i] = baseline.NewChain(problems[life*n+i].MDP, seed.New(c.Seed, "s5rl", "life", k, life, i))
-			now.before[i], now.previous[i], now.reward[i], now.state[i] = 0, incontext.None, 0, int32(chains[i].State)
+			now.before[i], now.previous[i], now.reward[i], now.state[i] = 0, baseline.None, 0, int32(chains[i].State)
 		}
 		for t := range c.Life + 1 {
 			p, value, err := alive.see(now, 1, true)

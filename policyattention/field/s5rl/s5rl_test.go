@@ -17,7 +17,6 @@ import (
 	"icrl/internal/testkit/graphs"
 	"icrl/internal/testkit/lives"
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/baseline/incontext"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
@@ -140,7 +139,7 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 		logits, values := written(t, c, params, s.row(from, length))
 		for k := range length {
 			at := from + k
-			if begins := k%c.Life == 0; begins != (s.previous[at] == incontext.None) || begins && s.reward[at] != 0 {
+			if begins := k%c.Life == 0; begins != (s.previous[at] == baseline.None) || begins && s.reward[at] != 0 {
 				t.Fatalf("row %d, step %d: action before %d, reward %v", row, k, s.previous[at], s.reward[at])
 			}
 			if k%c.Life != 0 &&
@@ -270,14 +269,14 @@ func TestReturnedPolicy(t *testing.T) {
 	for _, cleared := range []bool{false, true} {
 		var policies [2]*mat.Dense
 		for k, before := range []float64{.25, -.75} { // a reward of the first round
-			h := &incontext.History{}
+			h := &baseline.History{}
 			h.See(nil, 2)
 			rng := seed.New(4)
 			for range 2 * baseline.Window {
 				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
 			}
 			h.Reward[3] = float32(before)
-			a := m.Controller(1, cleared).Agents([]*incontext.History{h})
+			a := m.Controller(1, cleared).Lives([]*baseline.History{h})
 			for range 2 {
 				testkit.Must(a.Window())(t)
 			}
@@ -305,7 +304,7 @@ func TestMeter(t *testing.T) {
 	for i := range ps {
 		ps[i].MDP = ps[i].MDP.Metered()
 	}
-	if _, _, err := model(t, tiny()).Controller(5, false).Live(ps, 3); err != nil {
+	if _, _, err := model(t, tiny()).Controller(5, false).Record(ps, 3); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range ps {

@@ -1,4 +1,4 @@
-package reference
+package baseline
 
 import (
 	"fmt"
@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
@@ -39,7 +38,8 @@ type tabular struct {
 }
 
 func newTabular(t Told, alpha, epsilon float64, onPolicy bool) (Agent, error) {
-	l := &tabular{Told: t, alpha: alpha, epsilon: epsilon, onPolicy: onPolicy, q: mat.NewDense(t.States, t.Actions, nil)}
+	l := &tabular{Told: t, alpha: alpha, epsilon: epsilon, onPolicy: onPolicy,
+		q: mat.NewDense(t.States, t.Actions, nil)}
 	_, err := l.act()
 	return l, err
 }
@@ -58,7 +58,7 @@ func (l *tabular) act() (*mat.Dense, error) {
 func (l *tabular) Behaviour() *mat.Dense { return l.behaviour }
 
 // Learn implements Agent.
-func (l *tabular) Learn(window []baseline.Transition) (*mat.Dense, error) {
+func (l *tabular) Learn(window []Transition) (*mat.Dense, error) {
 	for _, t := range window {
 		next := l.q.RawRowView(t.Next)
 		value := math.Inf(-1)
@@ -83,9 +83,10 @@ func (l *tabular) Learn(window []baseline.Transition) (*mat.Dense, error) {
 // with the uniform policy in the share ε, and returns the plan.
 func CertaintyEquivalence(t Told, epsilon float64) (Agent, error) {
 	if !(epsilon >= 0 && epsilon <= 1) {
-		return nil, fmt.Errorf("reference: ε is %v, want 0 ≤ ε ≤ 1", epsilon)
+		return nil, fmt.Errorf("baseline: ε is %v, want 0 ≤ ε ≤ 1", epsilon)
 	}
-	return &planner{Told: t, seen: newCounts(t), epsilon: epsilon, behaviour: mdp.UniformPolicy(t.States, t.Actions)}, nil
+	return &planner{Told: t, seen: newCounts(t), epsilon: epsilon,
+		behaviour: mdp.UniformPolicy(t.States, t.Actions)}, nil
 }
 
 // PosteriorSampling has the distribution of the random family as its prior: successors are
@@ -113,7 +114,7 @@ type planner struct {
 func (p *planner) Behaviour() *mat.Dense { return p.behaviour }
 
 // Learn implements Agent.
-func (p *planner) Learn(window []baseline.Transition) (*mat.Dense, error) {
+func (p *planner) Learn(window []Transition) (*mat.Dense, error) {
 	p.seen.add(window)
 	next, reward := p.believed()
 	pi, err := p.plan(next, reward)

@@ -1,4 +1,4 @@
-package reference
+package baseline
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func Greedy() control.Actor { return Charged{control.RuleActor(pmd.RewardOnly), 
 func FullEvaluation() control.Critic {
 	return control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
 		if c.MDP == nil {
-			return nil, fmt.Errorf("reference: full evaluation needs the MDP")
+			return nil, fmt.Errorf("baseline: full evaluation needs the MDP")
 		}
 		return c.MDP.PolicyValue(c.Pi)
 	})
@@ -57,7 +57,7 @@ func ExactPMD(eta float64) control.Loop {
 func ValueIteration() control.Loop {
 	return control.Loop{Actor: Greedy(), Critic: control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
 		if c.MDP == nil {
-			return nil, fmt.Errorf("reference: value iteration needs the MDP")
+			return nil, fmt.Errorf("baseline: value iteration needs the MDP")
 		}
 		return c.MDP.OptimalityBackup(c.Q), nil
 	})}

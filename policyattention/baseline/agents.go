@@ -1,0 +1,138 @@
+package baseline
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// Told is what is known of a problem before the first transition.
+type Told struct {
+	States, Actions int
+	Gamma           float64
+	Problem         int        // its index
+	Pi0             *mat.Dense // [S, A]
+	Meter           *mdp.Meter // to charge operations to; may be nil
+	Rand            *rand.Rand // for draws of the learner's own
+}
+
+// Agent learns from transitions alone.
+type Agent interface {
+	// Behaviour returns the policy [S, A] that the next round's walk follows.
+	Behaviour() *mat.Dense
+	// Learn takes in a round's transitions and returns the round's policy [S, A].
+	Learn(window []Transition) (*mat.Dense, error)
+}
+
+// Source hands out the transitions of a round. Two controllers with equal sources get
+// the same random numbers; with a generative source they get the same transitions.
+type Source interface {
+	// Open returns the stream of problem i. Its argument is the round's policy, which a
+	// generative stream ignores.
+	Open(i int, m *mdp.MDP) func(round int, behaviour *mat.Dense) []Transition
+}
+
+// Generative draws N transitions a round from pairs of its choice: as many from every
+// state and action, in their order, and where N is no multiple of S·A, one more from
+// some, which are others each round until all have had their turn.
+type Generative struct {
+	N    int
+	Root uint64 // of the streams, one for each problem's index and round
+}
+
+// Open implements Source. Where N is m·S·A, the transitions are those that a learned
+// critic with m samples and the same root draws itself.
+func (g Generative) Open(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
+	states, actions := m.States(), m.Actions()
+	pairs := states * actions
+	each, more := g.N/pairs, g.N%pairs
+	return func(round int, _ *mat.Dense) []Transition {
+		rng := seed.New(g.Root, "critic", i, round)
+		window := make([]Transition, 0, g.N)
+		for pair := range pairs {
+			n := each
+			if (pair-round*more%pairs+pairs)%pairs < more {
+				n++
+			}
+			for range n {
+				t := Transition{State: pair / actions, Action: pair % actions}
+				t.Reward, t.Next = m.Transition(rng, t.State, t.Action)
+				window = append(window, t)
+			}
+		}
+		return window
+	}
+}
+
+// Walk draws N transitions a round by walking under the agent's policy from where the
+// round before ended, without resets.
+type Walk struct {
+	N    int
+	Root uint64 // of the streams, one for each problem's index
+}
+
+// Open implements Source. It begins in a state drawn uniformly.
+func (w Walk) Open(i int, m *mdp.MDP) func(int, *mat.Dense) []Transition {
+	chain := NewChain(m, seed.New(w.Root, "baseline", "chain", i))
+	return func(_ int, behaviour *mat.Dense) []Transition {
+		window := make([]Transition, w.N)
+		chain.Walk(behaviour, window)
+		return window
+	}
+}
+
+// Agents runs an agent of its own on every problem, problems in parallel.
+type Agents struct {
+	Source Source
+	New    func(Told) (Agent, error)
+	Root   uint64 // of the agents' own draws
+}
+
+// Run implements control.Controller.
+func (c Agents) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	trajectories := make([]control.Trajectory, len(problems))
+	group := errgroup.Group{}
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range problems {
+		group.Go(func() (err error) {
+			trajectories[i], err = c.run(p, i, rounds)
+			return err
+		})
+	}
+	return trajectories, group.Wait()
+}
+
+func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err error) {
+	agent, err := c.New(told(p, c.Root, i))
+	if err != nil {
+		return t, fmt.Errorf("baseline: problem %d: %w", i, err)
+	}
+	source := c.Source.Open(i, p.MDP)
+	t.Policies = []*mat.Dense{p.Pi0}
+	for round := range rounds {
+		pi, err := agent.Learn(source(round, agent.Behaviour()))
+		if err == nil {
+			err = p.MDP.CheckPolicy(pi)
+		}
+		if err != nil {
+			return t, fmt.Errorf("baseline: problem %d, round %d: %w", i, round, err)
+		}
+		t.Policies = append(t.Policies, pi)
+		p.MDP.Meter().EndRound()
+	}
+	return t, nil
+}
+
+func told(p mdp.Problem, root uint64, i int) Told {
+	return Told{
+		States: p.MDP.States(), Actions: p.MDP.Actions(), Gamma: p.MDP.Gamma, Problem: i, Pi0: p.Pi0,
+		Meter: p.MDP.Meter(), Rand: seed.New(root, "reference", i),
+	}
+}

@@ -1,0 +1,212 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+)
+
+// Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a
+// round's transitions, which were drawn under pi or from all pairs. It must change
+// neither pi nor q.
+type Estimator func(pi, q *mat.Dense, window []Transition) *mat.Dense
+
+// Sampled is the critic that forms Q_{k+1} from a round's transitions alone.
+type Sampled struct {
+	Source Source
+	New    func(Told) Estimator
+	Root   uint64 // of the estimators' own draws
+
+	streams map[int]stream // by problem, from its round 0
+}
+
+type stream struct {
+	draw      func(round int, behaviour *mat.Dense) []Transition
+	estimator Estimator
+}
+
+// Evaluate implements control.Critic.
+func (c *Sampled) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
+	if c.streams == nil {
+		c.streams = map[int]stream{}
+	}
+	return control.CriticFunc(func(x control.Context) (*mat.Dense, error) {
+		if x.Round == 0 {
+			known := told(mdp.Problem{MDP: x.MDP, Pi0: x.Pi}, c.Root, x.Problem)
+			c.streams[x.Problem] = stream{c.Source.Open(x.Problem, x.MDP), c.New(known)}
+		}
+		s, ok := c.streams[x.Problem]
+		if !ok {
+			return nil, fmt.Errorf("baseline: problem %d begins at round %d, want 0", x.Problem, x.Round)
+		}
+		return s.estimator(x.Pi, x.Q, s.draw(x.Round, x.Pi)), nil
+	}).Evaluate(batch)
+}
+
+// Improved runs a critic that learns from transitions, and an actor: each round the critic
+// returns Q_{k+1} of π_k, and the actor the round's policy from (π_k, Q_{k+1}, η). It is a
+// control.Loop that begins with the critic, since nothing is known of Q before the first
+// transition: Q_0 = 0.
+type Improved struct {
+	Critic control.Critic
+	Actor  control.Actor
+	Eta    float64
+	Start  Start
+}
+
+// Run implements control.Controller.
+func (c Improved) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	if err := pmd.CheckStep(c.Eta); err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
+	}
+	trajectories, batch := make([]control.Trajectory, len(problems)), make([]control.Context, len(problems))
+	for i, p := range problems {
+		trajectories[i].Policies = []*mat.Dense{p.Pi0}
+		pi := p.Pi0
+		if c.Start == Uniform {
+			pi = p.MDP.Uniform()
+		}
+		q := mat.NewDense(p.MDP.States(), p.MDP.Actions(), nil)
+		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: pi, Q: q, Eta: c.Eta}
+	}
+	for round := range rounds {
+		for i := range batch {
+			batch[i].Round = round
+		}
+		values, err := control.Evaluate(c.Critic, batch)
+		if err != nil {
+			return nil, fmt.Errorf("baseline: round %d: %w", round, err)
+		}
+		for i, q := range values {
+			batch[i].Q = q
+		}
+		policies, err := control.Act(c.Actor, batch)
+		if err != nil {
+			return nil, fmt.Errorf("baseline: round %d: %w", round, err)
+		}
+		for i, pi := range policies {
+			batch[i].Pi = pi
+			trajectories[i].Policies = append(trajectories[i].Policies, pi)
+			problems[i].MDP.Meter().EndRound()
+		}
+	}
+	return trajectories, nil
+}
+
+// Mean replaces Q(s,a), for the pairs that a round has transitions of, by
+//
+//	(1−w) Q_k(s,a) + w·mean of r + γ⟨π(·|s'), Q_k(s',·)⟩:
+//
+// the mean of samples where the weight w is 1, shrunk toward Q_k where it is less.
+func Mean(t Told, w float64) Estimator {
+	return func(pi, q *mat.Dense, window []Transition) *mat.Dense {
+		values := t.values(pi, q)
+		sum, count := make([]float64, t.States*t.Actions), make([]float64, t.States*t.Actions)
+		for _, x := range window {
+			pair := x.State*t.Actions + x.Action
+			sum[pair] += x.Reward + t.Gamma*values[x.Next]
+			count[pair]++
+		}
+		t.Meter.Charge(3 * len(window)) // of each transition the product, the target, the sum
+		next := mat.DenseCopyOf(q)
+		for pair, n := range count {
+			if n > 0 {
+				x := &next.RawMatrix().Data[pair]
+				*x += w * (sum[pair]/n - *x)
+				t.Meter.Charge(4)
+			}
+		}
+		return next
+	}
+}
+
+// values returns ⟨π(·|s), Q(s,·)⟩ of each state [S].
+func (t Told) values(pi, q *mat.Dense) []float64 {
+	v := make([]float64, t.States)
+	for s := range v {
+		v[s] = t.value(pi.RawRowView(s), q.RawRowView(s))
+	}
+	return v
+}
+
+// value returns ⟨p, q⟩ of two rows [A].
+func (t Told) value(p, q []float64) float64 {
+	sum := 0.0
+	for a, w := range p {
+		sum += w * q[a]
+	}
+	t.Meter.Charge(2 * len(p))
+	return sum
+}
+
+// TD is expected SARSA along the window: Q(s,a) moves by the step β toward
+// r + γ⟨π(·|s'), Q(s',·)⟩, transition after transition.
+func TD(t Told, beta float64) Estimator {
+	return func(pi, q *mat.Dense, window []Transition) *mat.Dense {
+		next := mat.DenseCopyOf(q)
+		for _, x := range window {
+			v := &next.RawRowView(x.State)[x.Action]
+			*v += beta * (x.Reward + t.Gamma*t.value(pi.RawRowView(x.Next), next.RawRowView(x.Next)) - *v)
+		}
+		t.Meter.Charge(5 * len(window)) // the product with γ, two sums, the step, the sum with Q
+		return next
+	}
+}
+
+// All backs up with the frequencies of all transitions of all rounds so far; pairs
+// without any keep their value.
+func All(t Told) Estimator {
+	seen := newCounts(t)
+	return func(pi, q *mat.Dense, window []Transition) *mat.Dense {
+		seen.add(window)
+		values, next := t.values(pi, q), mat.DenseCopyOf(q)
+		for pair, n := range seen.total {
+			if n == 0 {
+				continue
+			}
+			sum := 0.0
+			for s, k := range seen.of(pair) {
+				sum += k * values[s]
+			}
+			next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*sum/n
+			t.Meter.Charge(2*t.States + 3)
+		}
+		return next
+	}
+}
+
+// counts are how often pairs have led where, and their rewards.
+type counts struct {
+	states int
+	next   []float64 // [S·A·S]
+	total  []float64 // [S·A]
+	reward []float64 // [S·A], which are no random numbers: once seen, they are known
+	best   float64   // greatest reward seen, −∞ before any
+}
+
+func newCounts(t Told) *counts {
+	pairs := t.States * t.Actions
+	return &counts{
+		states: t.States, next: make([]float64, pairs*t.States), total: make([]float64, pairs),
+		reward: make([]float64, pairs), best: math.Inf(-1),
+	}
+}
+
+// of returns how often a pair has led to each state [S].
+func (c *counts) of(pair int) []float64 { return c.next[pair*c.states : (pair+1)*c.states] }
+
+func (c *counts) add(window []Transition) {
+	actions := len(c.total) / c.states
+	for _, t := range window {
+		pair := t.State*actions + t.Action
+		c.of(pair)[t.Next]++
+		c.total[pair]++
+		c.reward[pair] = t.Reward
+		c.best = max(c.best, t.Reward)
+	}
+}
