@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/google/renameio/v2"
 )
 
 // Links are addresses that the page names at its foot. Where Code or Notebook is empty
@@ -37,8 +35,8 @@ func about(out, root string, whole bool, links Links) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if err := renameio.WriteFile(filepath.Join(out, links.Code), code, 0o644); err != nil {
-			return "", fmt.Errorf("site: %w", err)
+		if err := write(out, links.Code, code); err != nil {
+			return "", err
 		}
 	}
 	if !whole && links.Notebook == "" {
@@ -47,8 +45,8 @@ func about(out, root string, whole bool, links Links) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("site: %w", err)
 		}
-		if err := renameio.WriteFile(filepath.Join(out, notebook), b, 0o644); err != nil {
-			return "", fmt.Errorf("site: %w", err)
+		if err := write(out, notebook, b); err != nil {
+			return "", err
 		}
 	}
 	return strings.Join([]string{

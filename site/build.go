@@ -8,15 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/DataDog/zstd"
-	"github.com/andybalholm/brotli"
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/google/renameio/v2"
 
@@ -31,11 +27,11 @@ type learned struct {
 	Weights string `json:"weights,omitempty"` // that file in base64, where the page holds it
 }
 
-// Build writes the page into the folder out: index.html, which works over http
-// and from a file alike. The weights are a file of an actor of package anymdp, by
-// default the released one; it becomes a script beside the page that is loaded when
-// asked for or, if whole is set, a part of the page. Build must run inside the
-// repository.
+// Build writes the page into the folder out: index.html, which works over http and from a file alike, and
+// what it loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; formats.js
+// and learned.js when they are asked for. If whole is set the engine and the weights are parts of index.html.
+// The weights are a file of an actor of package anymdp, by default the released one. Build must run inside
+// the repository.
 func Build(out, weights string, whole bool, links Links) error {
 	root, err := output("go", "list", "-m", "-f", "{{.Dir}}")
 	if err != nil {
@@ -55,13 +51,27 @@ func Build(out, weights string, whole bool, links Links) error {
 	if err != nil {
 		return err
 	}
-	parts["learned"] = actor
-	formats, err := compile(root, "./wasm/formats")
-	if err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(filepath.Join(out, "formats.js"), fmt.Appendf(nil, "self.policyAttentionFormats(%q);\n", formats), 0o644); err != nil {
-		return fmt.Errorf("site: %w", err)
+	parts["learned"], parts["wasm"] = actor, ""
+	for _, program := range []struct{ source, name, taker string }{
+		{"./wasm", "engine", "policyAttentionEngine"}, {"./wasm/formats", "formats", "policyAttentionFormats"},
+	} {
+		small, err := compile(root, program.source)
+		if err != nil {
+			return err
+		}
+		text := base64.StdEncoding.EncodeToString(small)
+		if program.name == "engine" {
+			if whole {
+				parts["wasm"] = text
+				continue
+			}
+			if err := write(out, "engine.wasm.gz", small); err != nil {
+				return err
+			}
+		}
+		if err := write(out, program.name+".js", fmt.Appendf(nil, "self.%s(%q);\n", program.taker, text)); err != nil {
+			return err
+		}
 	}
 	if parts["links"], err = about(out, root, whole, links); err != nil {
 		return err
@@ -71,13 +81,13 @@ func Build(out, weights string, whole bool, links Links) error {
 			return fmt.Errorf("site: %s contains the end of a script element", name)
 		}
 	}
-	// Scripts and styles are inline and named by their hashes. 'self' is for the
+	// Scripts and styles are inline and named by their hashes. 'self' is for engine and
 	// weights, blob: for the worker, whose text lies in the page; both reach no
 	// other host, and nothing else is allowed.
 	parts["csp"] = strings.Join([]string{
 		"default-src 'none'",
 		"script-src " + hash(parts["app"]) + " 'self' file: blob: 'wasm-unsafe-eval'",
-		"style-src " + hash(parts["style"]),
+		"style-src " + hash(parts["style"]), "connect-src 'self'",
 		"worker-src blob:", "img-src data: blob:", "base-uri 'none'", "form-action 'none'",
 	}, "; ")
 	var pairs []string
@@ -86,13 +96,18 @@ func Build(out, weights string, whole bool, links Links) error {
 			pairs = append(pairs, "{{"+name+"}}", content)
 		}
 	}
-	return write(out, []byte(strings.NewReplacer(pairs...).Replace(parts["page"])))
+	return write(out, "index.html", []byte(strings.NewReplacer(pairs...).Replace(parts["page"])))
+}
+
+func write(out, name string, content []byte) error {
+	if err := renameio.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+		return fmt.Errorf("site: %w", err)
+	}
+	return nil
 }
 
 // sources returns the parts of the page that are made of the repository's files,
-// and the page with places for them, by name. The engine is compressed here, for
-// browsers undo gzip at best, which leaves it a third larger; as text it can lie in
-// the page, and the page be opened from a file, from which it may fetch nothing.
+// and the page with places for them, by name.
 func sources(root string) (map[string]string, error) {
 	goroot, err := output("go", "env", "GOROOT")
 	if err != nil {
@@ -114,8 +129,7 @@ func sources(root string) (map[string]string, error) {
 			return nil, err
 		}
 	}
-	parts["wasm"], err = compile(root, "./wasm")
-	return parts, err
+	return parts, nil
 }
 
 // bundle returns the modules that the entry point imports as one script: a page
@@ -142,83 +156,43 @@ func bundle(entry string) (string, error) {
 	return string(result.OutputFiles[0].Contents), nil
 }
 
-// write stores the page, and takes away what was compressed of another one.
-func write(out string, page []byte) error {
-	path := filepath.Join(out, "index.html")
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, page) {
-		return nil
-	}
-	for _, stale := range []string{path + ".br", path + ".gz"} {
-		if err := os.Remove(stale); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("site: %w", err)
-		}
-	}
-	if err := renameio.WriteFile(path, page, 0o644); err != nil {
-		return fmt.Errorf("site: %w", err)
-	}
-	return nil
-}
-
-// Compress writes index.html.gz and .br beside the page in the folder out, for a
-// server. It takes seconds, and is done once for a page.
-func Compress(out string) error {
-	path := filepath.Join(out, "index.html")
-	if _, err := os.Stat(path + ".br"); err == nil {
-		return nil
-	}
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("site: %w", err)
-	}
-	var gz, br bytes.Buffer
-	z, err := gzip.NewWriterLevel(&gz, gzip.BestCompression)
-	if err != nil {
-		return fmt.Errorf("site: %w", err)
-	}
-	b := brotli.NewWriterOptions(&br, brotli.WriterOptions{Quality: brotli.BestCompression, LGWin: 24})
-	for _, form := range []struct {
-		io.WriteCloser
-		suffix string
-		buffer *bytes.Buffer
-	}{{z, ".gz", &gz}, {b, ".br", &br}} {
-		if _, err := form.Write(page); err != nil {
-			return fmt.Errorf("site: %w", err)
-		}
-		if err := form.Close(); err != nil {
-			return fmt.Errorf("site: %w", err)
-		}
-		if err := renameio.WriteFile(path+form.suffix, form.buffer.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("site: %w", err)
-		}
-	}
-	return nil
-}
-
-// compile returns a program of the page, compressed, in base64. Outside this module functions are not
-// inlined, which makes the page 6 % smaller to transfer; the loops that take the
-// time are this module's.
-func compile(root, program string) (string, error) {
+// compile returns a program of the page, compressed. Functions are inlined only where the loops are that
+// take the time, and the runtime is built without its garbage collector and allocator of many special
+// cases: together that is a tenth of what is transferred, and costs no time that can be measured.
+func compile(root, program string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "site")
 	if err != nil {
-		return "", fmt.Errorf("site: %w", err)
+		return nil, fmt.Errorf("site: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "engine.wasm")
-	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-l", "-gcflags=icrl/...=", "-o", path, program)
+	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-l",
+		"-gcflags=icrl/policyattention/decoder/network=", "-gcflags=icrl/internal/numeric=", "-o", path, program)
 	command.Dir = root
-	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0",
+		"GOEXPERIMENT=nogreenteagc,nosizespecializedmalloc")
 	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("site: compiling %s: %w\n%s", program, err, out)
+		return nil, fmt.Errorf("site: compiling %s: %w\n%s", program, err, out)
 	}
 	wasm, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("site: %w", err)
+		return nil, fmt.Errorf("site: %w", err)
 	}
-	small, err := zstd.CompressLevel(nil, wasm, zstd.BestCompression)
+	if wasm, err = joinSegments(wasm); err != nil {
+		return nil, fmt.Errorf("site: %s: %w", program, err)
+	}
+	var small bytes.Buffer
+	z, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
 	if err != nil {
-		return "", fmt.Errorf("site: compressing %s: %w", program, err)
+		return nil, fmt.Errorf("site: %w", err)
 	}
-	return base64.StdEncoding.EncodeToString(small), nil
+	if _, err := z.Write(wasm); err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	if err := z.Close(); err != nil {
+		return nil, fmt.Errorf("site: %w", err)
+	}
+	return small.Bytes(), nil
 }
 
 func hash(script string) string {
@@ -244,8 +218,8 @@ func pack(out, path string, whole bool) (string, error) {
 	content := base64.StdEncoding.EncodeToString(b)
 	if whole {
 		l.Weights = content
-	} else if err := renameio.WriteFile(filepath.Join(out, l.File), fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", content), 0o644); err != nil {
-		return "", fmt.Errorf("site: %w", err)
+	} else if err := write(out, l.File, fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", content)); err != nil {
+		return "", err
 	}
 	known, err := json.Marshal(l)
 	if err != nil {

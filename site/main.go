@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/klauspost/compress/gzhttp"
 )
 
 var arguments struct {
@@ -49,39 +49,16 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("site: %w; make site SITE=localhost:8081 takes another address", err)
 	}
-	go func() { // takes seconds; until then the page is served as it is
-		if err := Compress(arguments.Out); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
 	fmt.Printf("serving http://%s/\n", listener.Addr())
 	return http.Serve(listener, Handler(arguments.Out))
 }
 
-// Handler serves the folder that Build and Compress wrote, the page in the best
-// compression that the browser takes: brotli over https and from this machine,
-// gzip over plain http from another one.
+// Handler serves the folder that Build wrote, compressed where the browser takes it.
 func Handler(dir string) http.Handler {
-	files := http.FileServer(http.Dir(dir))
+	files := gzhttp.GzipHandler(http.FileServer(http.Dir(dir)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-cache")
-		if r.URL.Path != "/" {
-			files.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Vary", "Accept-Encoding")
-		for _, encoding := range []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}} {
-			for offer := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-				path := filepath.Join(dir, "index.html"+encoding.suffix)
-				if _, err := os.Stat(path); err == nil && strings.TrimSpace(offer) == encoding.name {
-					w.Header().Set("Content-Encoding", encoding.name)
-					http.ServeFile(w, r, path)
-					return
-				}
-			}
-		}
-		http.ServeFile(w, r, filepath.Join(dir, "index.html"))
+		files.ServeHTTP(w, r)
 	})
 }

@@ -1,14 +1,12 @@
 // The worker: Go's runtime support (wasm_exec.js) comes before this text. It is
-// sent the program once, WebAssembly compressed by Zstandard, then calls {id, op, args},
-// and answers each with {id, value} or {id, error}.
-
-import { decompress } from "./fzstd.js";
+// sent the program once, a compiled module, then calls {id, op, args}, and answers
+// each with {id, value} or {id, error}.
 
 self.onmessage = async ({ data }) => {
-  if (data.wasm) {
+  if (data.module) {
     try {
       const go = new Go();
-      const { instance } = await WebAssembly.instantiate(decompress(data.wasm), go.importObject);
+      const instance = await WebAssembly.instantiate(data.module, go.importObject);
       go.run(instance).then(() => self.postMessage({ stopped: true }));
       self.postMessage({ ready: true });
     } catch (e) {

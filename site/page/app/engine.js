@@ -8,8 +8,8 @@ class Program {
   #pending = new Map();
   #worker = null;
   #next = 0;
-  // run hands the program's compressed bytes to a new worker.
-  async run(wasm) {
+  // run hands the compiled program to a new worker.
+  async run(module) {
     const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" })),
       worker = (this.#worker = new Worker(url));
     await new Promise((resolve, reject) => {
@@ -21,7 +21,7 @@ class Program {
         this.#fail(new Error("the engine has stopped; reload the page"));
         message("The engine has stopped; reload the page.");
       };
-      worker.postMessage({ wasm });
+      worker.postMessage({ module });
     });
     URL.revokeObjectURL(url);
   }
@@ -49,15 +49,27 @@ class Program {
   }
 }
 
-let wasm = null; // the engine's bytes, for another worker
+// compiled is the program in a stream of its compressed bytes, compiled while they come.
+const compiled = (stream) =>
+  WebAssembly.compileStreaming(
+    new Response(stream.pipeThrough(new DecompressionStream("gzip")), { headers: { "Content-Type": "application/wasm" } }),
+  );
+const inText = (text) => compiled(new Blob([bytesOf(text)]).stream());
+// fetched is the engine as a file beside the page. A page from a file may fetch nothing, but load a script.
+async function fetched() {
+  if (!location.protocol.startsWith("http")) throw new Error("This page comes from a file.");
+  const answer = await fetch("engine.wasm.gz");
+  if (!answer.ok) throw new Error(answer.statusText);
+  return compiled(answer.body);
+}
+const held = $("wasm").textContent, // where the page holds the engine
+  program = held
+    ? inText(held)
+    : fetched().catch(async () => inText(await scriptOf("engine.js", "policyAttentionEngine")));
+program.catch(() => {}); // whoever starts it is told
+$("wasm").textContent = "";
 export const engine = Object.assign(new Program(), {
-  start() {
-    if (!wasm) {
-      wasm = bytesOf($("wasm").textContent);
-      $("wasm").textContent = "";
-    }
-    return engine.run(wasm);
-  },
+  start: async () => engine.run(await program),
   // cancel ends what the worker does and starts another one, which has no run.
   cancel(why) {
     engine.end(why);
@@ -69,7 +81,7 @@ export const engine = Object.assign(new Program(), {
 let reader = null;
 const load = async () => {
   const program = new Program();
-  await program.run(bytesOf(await scriptOf("formats.js", "policyAttentionFormats")));
+  await program.run(await inText(await scriptOf("formats.js", "policyAttentionFormats")));
   return program;
 };
 // decodeFile reads a problem from a file of any format: {states, actions, gamma, p, r, pi0, notes}.
