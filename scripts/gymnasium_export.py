@@ -10,9 +10,9 @@ Blackjack, whose table follows from its rules. mine.py:make is a name in a Pytho
 own: a table P, an environment that has one, or a function without arguments that returns either.
 
 The file holds {"gamma", "P"} as they are, and where the environment says so "start", the "shape" of
-a grid and names of "states" and "actions". What reads it makes of the end of an episode a
-terminal state: the one that it leads to, or one more, the last, where an episode can also pass
-through that.
+a grid and names of "states" and "actions". What reads it has nothing follow a transition that
+terminates: it leads to a terminal state, which is one more, the last, unless the state that
+the table names only stays where it is for nothing.
 """
 
 import argparse

@@ -86,8 +86,8 @@ type Meaning struct {
 	Terminal []int
 	// StateNames [S] and ActionNames [A] are nil where things are known by number.
 	StateNames, ActionNames []string
-	// Rows and Columns are the shape of the grid that the states fill row by row; 0 where
-	// there is none.
+	// Rows and Columns are the shape of the grid that the states fill row by row, but perhaps for
+	// a terminal state behind them; 0 where there is none.
 	Rows, Columns int
 }
 
@@ -185,7 +185,12 @@ func (m *MDP) checkMeaning(s, a int) error {
 		}
 		*names.list = slices.Clone(*names.list)
 	}
-	if (x.Rows != 0 || x.Columns != 0) && (x.Rows < 1 || x.Columns < 1 || s%x.Columns != 0 || x.Rows != s/x.Columns) {
+	inside := s
+	if slices.Contains(x.Terminal, s-1) && x.Columns > 0 && x.Rows == (s-1)/x.Columns {
+		inside--
+	}
+	if (x.Rows != 0 || x.Columns != 0) &&
+		(x.Rows < 1 || x.Columns < 1 || inside%x.Columns != 0 || x.Rows != inside/x.Columns) {
 		return fmt.Errorf("mdp: a grid of %d rows and %d columns does not hold %d states", x.Rows, x.Columns, s)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package mdp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,7 +14,8 @@ type Optimum struct {
 	Q      *mat.Dense // Q* [S, A]; −∞ where an action does not exist
 	V      []float64  // V* [S]
 	Policy []int      // an optimal action in each state [S]
-	// Error [S] bounds |V* − V|: the largest advantage that any action has over V, times 1/(1−γ).
+	// Error [S] bounds |V* − V|: the largest advantage over V that any action has wherever actions
+	// lead to from the state, times 1/(1−γ).
 	// At γ = 1 the expected number of steps under Policy stands for 1/(1−γ), an estimate.
 	Error      []float64
 	Iterations int // rounds of policy iteration
@@ -264,11 +266,39 @@ func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 	}
 }
 
+// spread raises x [S] in each state to the largest x that actions lead to from there. Terminal
+// states lead nowhere, and have 0.
+func (m *MDP) spread(x []float64) {
+	for _, t := range m.Terminal {
+		x[t] = 0
+	}
+	before, seen := m.predecessors(), make([]bool, len(x))
+	order := make([]int, len(x))
+	for s := range order {
+		order[s] = s
+	}
+	slices.SortFunc(order, func(s, t int) int { return cmp.Compare(x[t], x[s]) })
+	var queue []int
+	for _, s := range order {
+		for queue = append(queue, s); len(queue) > 0; {
+			t := queue[len(queue)-1]
+			queue = queue[:len(queue)-1]
+			if seen[t] {
+				continue
+			}
+			seen[t], x[t] = true, x[s]
+			for _, pair := range before[t] {
+				queue = append(queue, int(pair)/m.Actions())
+			}
+		}
+	}
+}
+
 // conclude fills the optimum from its Q and the advantages [S·A] behind it.
 func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve solver) error {
 	n, a := m.R.Dims()
 	e.V, e.Error = make([]float64, n), make([]float64, n)
-	top := 0.0 // ‖max_a advantage‖∞ and its rounding
+	top := make([]float64, n) // |max_a advantage| and its rounding
 	for s := range n {
 		e.V[s] = slices.Max(e.Q.RawRowView(s))
 		high := math.Inf(-1)
@@ -281,8 +311,9 @@ func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve
 			e.optimal[i] = advantages[i].minus(advantages[now]) >= -tolerance*(e.size[i]+e.size[now])-underflow
 			high = max(high, advantages[i].float()+0x1p-98*e.size[i]+underflow)
 		}
-		top = max(top, math.Abs(high))
+		top[s] = math.Abs(high)
 	}
+	m.spread(top)
 	steps := make([]float64, n)
 	for s := range steps {
 		steps[s] = 1 / (1 - m.Gamma)
@@ -297,7 +328,7 @@ func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve
 		solve(steps)
 	}
 	for s := range e.Error {
-		e.Error[s] = float64(top*steps[s]) + math.Abs(e.V[s])*0x1p-53
+		e.Error[s] = float64(top[s]*steps[s]) + math.Abs(e.V[s])*0x1p-53
 		if math.IsNaN(e.V[s]) {
 			return fmt.Errorf("mdp: policy iteration at γ=%v did not find the value of state %d", m.Gamma, s)
 		}

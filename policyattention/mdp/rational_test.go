@@ -130,8 +130,10 @@ func hard(rng *rand.Rand) Model {
 	s, a := 1+rng.IntN(6), 1+rng.IntN(4)
 	gammas := []float64{0, .5, .9, .99, .9999, 1 - 1e-6, 1 - 1e-9, 1 - 1e-12, 1 - 0x1p-52, rng.Float64()}
 	m := Model{Gamma: gammas[rng.IntN(len(gammas))], R: mat.NewDense(s, a, nil), Normalize: true}
-	if ends := rng.IntN(8) == 0; ends && s > 1 {
-		m.Gamma, m.Terminal = 1, []int{rng.IntN(s)}
+	if ends := rng.IntN(4); ends < 2 && s > 1 {
+		if m.Terminal = []int{rng.IntN(s)}; ends == 0 {
+			m.Gamma = 1
+		}
 	}
 	scale := func() float64 { return math.Pow(10, -9+21*rng.Float64()) }
 	whole, rows, whose := scale(), make([]float64, s), rng.IntN(4)
@@ -225,6 +227,9 @@ func TestRational(t *testing.T) {
 		}
 		exact := rational{m, m.isTerminal()}
 		want, best := exact.optimal(slices.Clone(got.Policy))
+		if s, share := got.Uncertain(); !(share < 1e-9) && (m.Gamma < 1-1e-10 || m.Gamma == 1) {
+			t.Errorf("problem %d (γ = %v), state %d: certain to %.2g of %v", i, model.Gamma, s, share, got.V[s])
+		}
 		for s, v := range want {
 			if off, size := distance(v, got.V[s]); off > 1e-9*size || off > got.Error[s] {
 				t.Errorf("problem %d (γ = %v), state %d: V* = %v, off by %.2g, said %.2g",

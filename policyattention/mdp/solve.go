@@ -68,6 +68,9 @@ func (m *MDP) textbook(pi *mat.Dense) (solver, error) {
 	}
 	return func(b []float64) {
 		lapack64.Getrs(blas.NoTrans, system.RawMatrix(), blas64.General{Rows: n, Cols: 1, Stride: 1, Data: b}, pivots)
+		for _, t := range m.Terminal { // pivoting mixes what others are worth into them
+			b[t] = 0
+		}
 	}, nil
 }
 

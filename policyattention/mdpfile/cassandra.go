@@ -176,7 +176,7 @@ func (c *cassandra) begin(include, exclude bool) error {
 	uniform := c.take("uniform")
 	words := c.rest()
 	c.Start = make([]float64, s)
-	if !include && !exclude && !uniform && len(words) == s && s > 1 {
+	if !include && !exclude && !uniform && len(words) == s && (s > 1 || strings.Contains(words[0], ".")) {
 		p, err := numbers(words, s)
 		c.Start = p
 		return err

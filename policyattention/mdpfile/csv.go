@@ -23,7 +23,7 @@ var columns = map[string]string{
 // reward (or cost, which is minimized), and perhaps ends (whether the episode does), under a
 // line of these names. States and actions are numbers from 0 or names. Pairs that are not in
 // the table, or that have no probability or no reward in it, are actions that the state does
-// not have. Lines before the names may say more of the problem:
+// not have. Lines that begin with # may say more of the problem:
 //
 //	# gamma: 0.95
 //	# terminal: goal, pit
@@ -32,13 +32,12 @@ var columns = map[string]string{
 //	# shape: 3, 4
 func readCSV(d *draft, name string, data []byte, _ opener) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	table, err := d.remarks(data)
-	if err != nil {
+	if err := d.remarks(data); err != nil {
 		return err
 	}
 	r := csv.NewReader(bytes.NewReader(data))
 	r.Comment, r.ReuseRecord = '#', true
-	header, _, _ := bytes.Cut(table, []byte("\n"))
+	header := firstLine(data)
 	switch {
 	case strings.EqualFold(filepath.Ext(trimGzip(name)), ".tsv") || bytes.IndexByte(header, '\t') >= 0:
 		r.Comma = '\t'
@@ -135,43 +134,54 @@ func value(text string) (float64, error) {
 	return v, nil
 }
 
-// remarks takes the lines "# name: value" at the beginning, and returns what follows.
-func (d *draft) remarks(data []byte) ([]byte, error) {
-	for len(data) > 0 && data[0] == '#' {
-		var line []byte
-		line, data, _ = bytes.Cut(data, []byte("\n"))
-		name, said, ok := strings.Cut(strings.TrimSpace(string(line[1:])), ":")
-		if !ok {
-			continue
-		}
-		var err error
-		switch said = strings.TrimSpace(said); strings.ToLower(strings.TrimSpace(name)) {
-		case "gamma", "discount":
-			d.Gamma, err = strconv.ParseFloat(said, 64)
-		case "minimize":
-			d.Minimize, err = strconv.ParseBool(said)
-		case "normalize":
-			d.Normalize, err = strconv.ParseBool(said)
-		case "start":
-			d.first = []mass{{said, 1}}
-		case "terminal":
-			for label := range strings.SplitSeq(said, ",") {
-				d.terminal = append(d.terminal, strings.TrimSpace(label))
-			}
-		case "shape":
-			var shape []float64
-			for part := range strings.SplitSeq(said, ",") {
-				n, err := value(part)
-				if err != nil {
-					return nil, err
-				}
-				shape = append(shape, n)
-			}
-			err = d.grid(shape)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
+// firstLine returns the first line that is neither empty nor a comment.
+func firstLine(data []byte) []byte {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return line
 		}
 	}
-	return data, nil
+	return nil
+}
+
+// remarks takes the lines "# name: value".
+func (d *draft) remarks(data []byte) error {
+	for line := range bytes.Lines(data) {
+		if line[0] != '#' {
+			continue
+		}
+		name, said, _ := strings.Cut(strings.TrimSpace(string(line[1:])), ":")
+		if err := d.remark(strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(said)); err != nil {
+			return fmt.Errorf("%q: %w", bytes.TrimSpace(line), err)
+		}
+	}
+	return nil
+}
+
+func (d *draft) remark(name, said string) (err error) {
+	switch name {
+	case "gamma", "discount":
+		d.Gamma, err = strconv.ParseFloat(said, 64)
+	case "minimize":
+		d.Minimize, err = strconv.ParseBool(said)
+	case "normalize":
+		d.Normalize, err = strconv.ParseBool(said)
+	case "start":
+		d.first = []mass{{said, 1}}
+	case "terminal":
+		for label := range strings.SplitSeq(said, ",") {
+			d.terminal = append(d.terminal, strings.TrimSpace(label))
+		}
+	case "shape":
+		var shape []float64
+		for part := range strings.SplitSeq(said, ",") {
+			n, err := value(part)
+			if err != nil {
+				return err
+			}
+			shape = append(shape, n)
+		}
+		return d.grid(shape)
+	}
+	return err
 }

@@ -214,54 +214,34 @@ func (d *draft) fromList() error {
 		x := &d.list[k]
 		x.s, x.a, x.t = states(x.s), actions(x.a), states(x.t)
 	}
-	d.ends()
 	s, a := d.states.len(), d.actions.len()
 	if most := 4*len(d.list) + 1<<20; s > most/a {
 		return fmt.Errorf("%d states and %d actions, but only %d transitions", s, a, len(d.list))
 	}
+	if err := d.price(s, a); err != nil {
+		return err
+	}
+	terminal := make([]bool, s+1)
+	for _, label := range d.terminal {
+		if t, err := d.states.at(label); err == nil { // else meaning says so
+			terminal[t] = true
+		}
+	}
+	d.ends(terminal)
+	s = d.states.len()
 	rows, next, p := make([]int32, len(d.list)), make([]int32, len(d.list)), make([]float64, len(d.list))
-	sum, weight := make([]float64, s*a), make([]float64, s*a)
 	for k, x := range d.list {
 		rows[k], next[k], p[k] = x.s*int32(a)+x.a, x.t, x.p
-		sum[rows[k]] += x.p * x.r
-		weight[rows[k]] += x.p
 	}
 	var err error
 	if d.P, err = mdp.Triplets(s*a, rows, next, p); err != nil {
 		return err
 	}
-	if d.r != nil && d.priced {
-		return errors.New(`rewards stand both in "r" and in the transitions; leave one of them out`)
-	}
-	if d.r != nil {
-		if err := d.rewards(s, a); err != nil {
-			return err
-		}
-	} else if d.R = mat.NewDense(s, a, nil); !d.priced {
-		return errors.New(`there are no rewards: write [state, action, next, probability, reward], or add "r"`)
-	}
+	d.average(s, a)
 	var idle []string
-	terminal := make(map[string]bool, len(d.terminal))
-	for _, label := range d.terminal {
-		terminal[label] = true
-	}
-	for _, t := range d.Terminal {
-		terminal[d.states.label(t)] = true
-	}
 	for i := range s {
-		row, none := d.R.RawRowView(i), true
-		for j := range row {
-			at := i*a + j
-			if d.P.Offset[at] == d.P.Offset[at+1] {
-				row[j] = math.NaN()
-				continue
-			}
-			if none = false; d.r == nil {
-				row[j] = sum[at] / cmp.Or(weight[at], 1)
-			}
-		}
-		if label := d.states.label(i); none && !terminal[label] {
-			d.Terminal, idle = append(d.Terminal, i), append(idle, label)
+		if d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
+			d.Terminal, idle = append(d.Terminal, i), append(idle, d.states.label(i))
 		}
 	}
 	if len(idle) > 0 {
@@ -271,37 +251,78 @@ func (d *draft) fromList() error {
 	return nil
 }
 
-// ends redirects transitions that end an episode: to their successor where no episode goes
-// on through that, which is then terminal, and else to one more state.
-func (d *draft) ends() {
-	// entered by an episode that goes on or ends there, or left for something; listed in Terminal
-	type visits struct{ on, ended, earns, listed bool }
-	seen := make([]visits, d.states.len())
-	for _, x := range d.list {
-		t := &seen[x.t]
-		t.on = t.on || !x.ends && x.s != x.t
-		t.ended = t.ended || x.ends && x.s != x.t
-		seen[x.s].earns = seen[x.s].earns || x.r != 0 || !x.ends || x.s != x.t
+// price has each transition of the list bear its reward.
+func (d *draft) price(s, a int) error {
+	switch {
+	case d.r == nil && !d.priced:
+		return errors.New(`there are no rewards: write [state, action, next, probability, reward], or add "r"`)
+	case d.r == nil:
+		return nil
+	case d.priced:
+		return errors.New(`rewards stand both in "r" and in the transitions; leave one of them out`)
 	}
-	for t, p := range d.startAt[:min(len(d.startAt), len(seen))] {
-		seen[t].on = seen[t].on || p > 0
+	if err := d.rewards(s, a); err != nil {
+		return err
 	}
-	for _, x := range d.first {
-		if t, err := d.states.at(x.label); err == nil {
-			seen[t].on = true
+	for k := range d.list {
+		x := &d.list[k]
+		if x.r = d.R.At(int(x.s), int(x.a)); len(d.r.shape) == 3 && !math.IsNaN(x.r) {
+			states, r := d.r.rows.Row(int(x.s)*a + int(x.a))
+			if i, ok := slices.BinarySearch(states, x.t); ok {
+				x.r = r[i]
+			}
 		}
 	}
-	end, more := int32(len(seen)), false
+	d.r = nil
+	return nil
+}
+
+// average sets R to the mean rewards of the list, NaN where an action does not exist.
+func (d *draft) average(s, a int) {
+	d.R = mat.NewDense(s, a, nil)
+	d.R.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, d.R)
+	first, weight := d.R.RawMatrix().Data, make([]float64, s*a)
+	sum, mixed := make([]float64, s*a), make([]bool, s*a)
+	for _, x := range d.list {
+		at := int(x.s)*a + int(x.a)
+		if x.p == 0 && !math.IsNaN(first[at]) {
+			continue
+		}
+		if weight[at] == 0 {
+			first[at] = x.r
+		}
+		mixed[at] = mixed[at] || x.r != first[at]
+		sum[at], weight[at] = sum[at]+x.p*x.r, weight[at]+x.p
+	}
+	for at := range first {
+		if mixed[at] {
+			first[at] = sum[at] / cmp.Or(weight[at], 1)
+		}
+	}
+}
+
+// ends leads transitions that end an episode to a state in which nothing more can come: to
+// their successor where it is terminal, has no transitions or only stays for nothing, and
+// else to one more state. It ends those episodes and no others.
+func (d *draft) ends(terminal []bool) {
+	open := make([]bool, d.states.len()) // has transitions that earn something or leave it
+	for _, x := range d.list {
+		open[x.s] = open[x.s] || x.p != 0 && (x.r != 0 || x.s != x.t)
+	}
+	end, more := int32(len(open)), false
 	for k, x := range d.list {
-		if t := &seen[x.t]; x.ends && (t.on || !t.ended && t.earns) {
+		switch {
+		case !x.ends || terminal[x.t]:
+		case open[x.t]:
 			d.list[k].t, more = end, true
-		} else if x.ends && !t.listed {
-			t.listed, d.Terminal = true, append(d.Terminal, int(x.t))
+		default:
+			terminal[x.t] = true
+			d.Terminal = append(d.Terminal, int(x.t))
 		}
 	}
 	if more {
 		d.states.grow("end")
-		d.Rows, d.Columns = 0, 0 // the state more is no place of the grid
+		terminal[end] = true
 		d.Terminal = append(d.Terminal, int(end))
 	}
 }
@@ -321,6 +342,9 @@ func (d *draft) mean() {
 			if p[k] != 0 && int(t) < s && t >= 0 {
 				sum, weight = sum+p[k]*reward[t], weight+p[k]
 			}
+		}
+		if k := slices.IndexFunc(rewards, func(r float64) bool { return math.IsInf(r, 0) }); weight == 0 && k >= 0 {
+			sum = rewards[k] // no such action, and no successors
 		}
 		d.R.Set(i/a, i%a, sum/cmp.Or(weight, 1))
 		for _, t := range states {
@@ -462,8 +486,8 @@ func (x *axis) declare(names []string) error {
 	return nil
 }
 
-// at returns the number of a label: a name, or where that is none, a number. Where the file
-// declares none, every label is a name until settle.
+// at returns the number of a label: a name, or where no name is one, a number. Where the file
+// declares no names, every label is one until settle.
 func (x *axis) at(label string) (int32, error) {
 	if i, ok := x.number[label]; ok {
 		return i, nil
@@ -477,13 +501,19 @@ func (x *axis) at(label string) (int32, error) {
 		return x.number[label], nil
 	}
 	i, err := strconv.Atoi(label)
-	if err != nil || i < 0 || i >= x.size {
+	if err != nil || i < 0 || i >= x.size || slices.ContainsFunc(x.names, whole) {
 		if x.names != nil {
 			return 0, fmt.Errorf("there is no %s %q; the %ss are %s", x.what, label, x.what, some(x.names))
 		}
 		return 0, fmt.Errorf("there is no %s %q; the %ss are 0 … %d", x.what, label, x.what, x.size-1)
 	}
 	return int32(i), nil
+}
+
+// whole returns whether a name is a whole number.
+func whole(name string) bool {
+	v, err := strconv.Atoi(name)
+	return err == nil && strconv.Itoa(v) == name
 }
 
 // fit takes the size of an array's axis.
@@ -528,11 +558,11 @@ func (x *axis) settle(d *draft) func(i int32) int32 {
 	x.size = len(x.names)
 	values, order := make([]int, x.size), make([]int32, x.size)
 	for i, name := range x.names {
-		v, err := strconv.Atoi(name)
-		if err != nil || strconv.Itoa(v) != name {
+		if !whole(name) {
 			return same
 		}
-		values[i], order[i] = v, int32(i)
+		values[i], _ = strconv.Atoi(name)
+		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(i, j int32) int { return cmp.Compare(values[i], values[j]) })
 	place, names := make([]int32, x.size), make([]string, x.size)

@@ -62,6 +62,11 @@ func gamma(v float64) *float64 { return &v }
 // simple is one problem in many forms.
 const simple = "γ=0.9|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 0 0 -> 0:0.25 1:0.75|1 1 -1 -> 0:1"
 
+// ended earns 1 and then 2, with which its episodes end although state 0 goes on: V(0) = 1 + .9·2.
+const ended = "γ=0.9 terminal=[2]|0 0 1 -> 1:1|1 0 2 -> 2:1"
+
+func vector(values ...float64) npz.Array { return npz.Array{Shape: []int{len(values)}, Data: values} }
+
 func TestSame(t *testing.T) {
 	for name, test := range map[string]struct {
 		file, content string
@@ -120,6 +125,31 @@ func TestSame(t *testing.T) {
 			want: "γ=0.9 start=[1 0] terminal=[1]|0 0 5 -> 1:1|0 1 0 -> 0:1"},
 		"an end that is passed": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,1,1,0,false],[1,0,0,1,0]]}`,
 			want: "γ=0.9 terminal=[2]|0 0 5 -> 2:1|0 1 0 -> 1:1|1 0 0 -> 0:1"},
+		"an end at a state that goes on": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,1],[1,0,0,1,2,true]]}`, want: ended},
+		"the same as Gymnasium's": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,false]]},"1":{"0":[[1,0,2,true]]}}}`,
+			want: ended},
+		"the same as a table": {file: "x.csv", want: ended,
+			content: "# gamma: .9\ns,a,s',p,r,done\n0,0,1,1,1,False\n1,0,0,1,2,True\n"},
+		"the same as arrays": {file: "x.npz", want: ended, content: archived(t, map[string]npz.Array{
+			"gamma": {Data: []float64{.9}}, "state": vector(0, 1), "action": vector(0, 0), "next": vector(1, 0),
+			"probability": vector(1, 1), "reward": vector(1, 2), "ends": vector(0, 1)})},
+		"the same with r(s,a,s')": {file: "x.npz", want: ended, content: archived(t, map[string]npz.Array{
+			"gamma": {Data: []float64{.9}}, "state": vector(0, 1), "action": vector(0, 0), "next": vector(1, 0),
+			"probability": vector(1, 1), "ends": vector(0, 1),
+			"r": {Shape: []int{2, 1, 2}, Data: []float64{7, 1, 2, 7}}})},
+		"an end at a terminal state": {content: `{"gamma":0.9,"terminal":[1],"shape":[1,2],"transitions":` +
+			`[[0,0,1,0.5,1,true],[0,0,1,0.5,3],[1,0,0,1,0]]}`, want: "γ=0.9 terminal=[1] grid=1x2|0 0 2 -> 1:1"},
+		"a grid with ends that are passed": {content: `{"gamma":0.9,"shape":[1,2],"transitions":` +
+			`[[0,0,1,0.5,1,true],[0,0,1,0.5,3],[1,0,0,1,0]]}`,
+			want: "γ=0.9 terminal=[2] grid=1x2|0 0 2 -> 1:0.5 2:0.5|1 0 0 -> 0:1"},
+		"a mask of terminal states": {file: "x.npz", want: "γ=0.9 terminal=[1]|0 0 1 -> 1:1",
+			content: string(testkit.Must(os.ReadFile("testdata/ends.npz"))(t))},
+		"remarks anywhere": {file: "x.csv", want: "γ=0.9 start=[1 0] terminal=[1]|0 0 1 -> 1:1",
+			content: "# gamma: .9\n\n# terminal: 1\nstate,action,next,probability,reward\n0,0,1,1,1\n# start: 0\n"},
+		"−∞ without successors": {file: "x.npz", want: "γ=0.9|0 0 1 -> 0:1",
+			content: archived(t, map[string]npz.Array{"gamma": {Data: []float64{.9}},
+				"P": {Shape: []int{1, 2, 1}, Data: []float64{1, 0}},
+				"r": {Shape: []int{1, 2, 1}, Data: []float64{1, math.Inf(-1)}}})},
 		"one step": {content: `{"gamma":0.9,"P":{"0":{"0":[[0.5,0,1,true],[0.5,0,3,true]]}}}`,
 			want: "γ=0.9 terminal=[1]|0 0 2 -> 1:1"},
 		"a hole": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,true]]},"1":{"0":[[1,1,0,true]]},"2":{"0":[[1,2,0,true]]}}}`,
@@ -245,6 +275,9 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"states":1000000000,"transitions":[[0,0,0,1,0]]}`, "the file has 61 bytes", false},
 		{"x.json", `{"gamma":0.5,"transitions":[["a",0,"b",1,0],["b",0,"c",1,0]]}`, "taken as terminal: c", true},
 		{"x.json", `{"gamma":0.5,"transitions":[[1,0,2,1,0],[2,0,1,1,0]]}`, "taken as names: 1, 2", true},
+		{"x.json", `{"gamma":0.5,"transitions":[[1,0,3,1,0],[3,0,1,1,0]],"start":0}`, `no state "0"`, false},
+		{"x.npz", archived(t, map[string]npz.Array{"mask": {Data: []float64{1}}}), `unknown array "mask"`, false},
+		{"x.npz", archived(t, map[string]npz.Array{"r": vector(1), "costs": vector(1)}), "leave one of them out", false},
 		{"x.json", `{"gamma":0.5,"states":["a"],"transitions":[["a",0,"b",1,0]]}`, `no state "b"`, false},
 		{"x.json", `{"gamma":0.5,"P":"none.npz","r":[[1]]}`, "not beside this file", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[1e308]]}`, "divide all rewards", false},

@@ -153,16 +153,11 @@ func formatOf(name string, data []byte) (format, error) {
 
 // extOf tells a table with commas from a file of Cassandra's by the first line that is no comment.
 func extOf(text []byte) string {
-	for line := range bytes.Lines(text) {
-		switch line = bytes.TrimSpace(line); {
-		case len(line) == 0 || line[0] == '#':
-		case bytes.ContainsAny(line, ",\t"):
-			return ".csv"
-		case bytes.IndexByte(line, ':') > 0:
-			return ".mdp"
-		default:
-			return ""
-		}
+	switch line := firstLine(text); {
+	case bytes.ContainsAny(line, ",\t"):
+		return ".csv"
+	case bytes.IndexByte(line, ':') > 0:
+		return ".mdp"
 	}
 	return ""
 }

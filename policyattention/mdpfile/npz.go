@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -34,6 +35,9 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 		return err
 	}
 	prefixes := x.prefixes()
+	if err := x.known(prefixes); err != nil {
+		return err
+	}
 	if err := x.extras(d, !slices.Contains(prefixes, "")); err != nil {
 		return err
 	}
@@ -60,6 +64,32 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	return nil
 }
 
+// known returns an error where an array is not what readNPZ takes, or one contradicts another.
+func (x *archive) known(prefixes []string) error {
+	has := func(name string) bool { return x.tensor(name) != nil || x.words[name] != nil }
+	switch {
+	case has("r") && has("costs"):
+		return errors.New(`there are both "r" and "costs"; leave one of them out`)
+	case has("P") && (len(prefixes) > 0 || has("next")) || len(prefixes) > 0 && has("next"):
+		return errors.New(`P stands there twice: as an array, transitions and sparse matrices, only one is wanted`)
+	}
+	names := strings.Fields("gamma P r costs pi0 terminal start states actions shape minimize normalize layout " +
+		"state action next probability reward ends")
+	for _, prefix := range prefixes {
+		for _, name := range strings.Fields("data indices indptr shape format row col _is_array") {
+			names = append(names, prefix+name)
+		}
+	}
+	for _, of := range []iter.Seq[string]{maps.Keys(x.numbers), maps.Keys(x.cubes), maps.Keys(x.words)} {
+		for name := range of {
+			if !slices.Contains(names, name) {
+				return fmt.Errorf("unknown array %q, want some of %s", name, strings.Join(names, ", "))
+			}
+		}
+	}
+	return nil
+}
+
 func readArchive(data []byte) (*archive, error) {
 	x := &archive{map[string]npz.Array{}, map[string]*tensor{}, map[string][]string{}}
 	numbers := 0
@@ -80,6 +110,9 @@ func readArchive(data []byte) (*archive, error) {
 				return fmt.Errorf("more than %d numbers with the arrays before it", 4*MaxTransitions)
 			}
 			x.numbers[name], err = r.Array()
+			if name == "terminal" && r.Type == "|b1" {
+				x.numbers[name] = chosen(x.numbers[name])
+			}
 			if slices.ContainsFunc(x.numbers[name].Data, math.IsNaN) {
 				return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not exist")
 			}
@@ -87,6 +120,17 @@ func readArchive(data []byte) (*archive, error) {
 		return err
 	})
 	return x, err
+}
+
+// chosen returns the places at which an array of truth values holds true.
+func chosen(mask npz.Array) npz.Array {
+	list := npz.Array{Data: []float64{}}
+	for i, v := range mask.Data {
+		if v != 0 {
+			list.Data = append(list.Data, float64(i))
+		}
+	}
+	return list
 }
 
 // cube reads the numbers of three axes that are not zero. A packed file stands for many

@@ -269,14 +269,14 @@ func (x solution) svg(w io.Writer) error {
 	if m.Rows == 0 {
 		return fmt.Errorf(`the problem does not say the shape of its grid: "shape": [rows, columns]`)
 	}
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, v := range x.v {
+	low, high, inside := math.Inf(1), math.Inf(-1), x.v[:m.Rows*m.Columns]
+	for _, v := range inside {
 		low, high = min(low, v), max(high, v)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" text-anchor="middle">`+"\n",
 		m.Columns*side, m.Rows*side)
-	for s, v := range x.v {
+	for s, v := range inside {
 		left, top, share := s%m.Columns*side, s/m.Columns*side, 0.5
 		if high > low {
 			share = (v - low) / (high - low)

@@ -25,3 +25,6 @@ np.savez(
 )
 masked = np.where([[0, 0], [0, 1]], np.inf, r)
 np.savez("masked.npz", gamma=0.9, P=P, costs=masked, start=1)
+
+np.savez("ends.npz", gamma=0.9, state=[0, 1], action=[0, 0], next=[1, 0], probability=[1, 1], reward=[1, 0],
+         terminal=[False, True])
