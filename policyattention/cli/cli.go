@@ -68,7 +68,7 @@ type commands struct {
 	Lockup    lockupCmd    `cmd:"" help:"Print the losses from starts that leave the best actions little mass."`
 	Verify    verifyCmd    `cmd:"" help:"Compute rows again from weights and seeds, and compare."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
-	Field     fieldCmd     `cmd:"" help:"The systems that the paper is set beside: its Table 1, and two of them trained."`
+	Field     fieldCmd     `cmd:"" help:"Train two of the systems that the paper is set beside, of Wang et al. and of Xie et al."`
 	Any       anyCmd       `cmd:"" help:"The actor for any MDP."`
 	Version   versionCmd   `cmd:"" help:"Print versions of the program and of what computes."`
 }

@@ -3,18 +3,18 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"icrl/policyattention/backend"
-	"icrl/policyattention/capability"
+	"icrl/policyattention/field"
 	"icrl/policyattention/method/all"
 )
 
-// fieldCmd shows the systems that the paper is set beside. They know no presets and store nothing.
+// fieldCmd trains systems that the paper is set beside. They know no presets and store nothing.
 type fieldCmd struct {
-	System    string `arg:"" optional:"" help:"Train and measure wang or xie; without it, print the paper's Table 1."`
+	System    string `arg:"" help:"The system to train and measure: wang or xie."`
 	Variant   string `help:"Which of its forms; a wrong one prints what there is." placeholder:"NAME"`
 	Seeds     int    `default:"1" help:"Seeds to train with."`
 	Seed      uint64 `default:"1" help:"The first of them."`
@@ -22,60 +22,33 @@ type fieldCmd struct {
 }
 
 func (c fieldCmd) Run(ctx context.Context, g *globals) error {
-	if c.System == "" {
-		return g.tableOne()
+	s, ok := all.Systems[c.System]
+	if !ok {
+		names := slices.Sorted(maps.Keys(all.Systems))
+		return fmt.Errorf("%w: no system %q to train, want one of %q", errUsage, c.System, names)
 	}
-	var names []string
-	for _, s := range all.Systems {
-		if s.Train == nil {
-			continue
-		}
-		names = append(names, s.Folder)
-		if s.Folder != c.System {
-			continue
-		}
-		if c.Variant == "" {
-			c.Variant = s.Variants[0]
-		}
-		if !slices.Contains(s.Variants, c.Variant) {
-			return fmt.Errorf("%w: %s has no variant %q, want one of %q", errUsage, c.System, c.Variant, s.Variants)
-		}
-		on, err := backend.New(g.Backend)
-		if err != nil {
-			return err
-		}
-		numbers, err := s.Train(ctx, on, capability.Training{
-			Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes,
-		})
-		if err != nil {
-			return err
-		}
-		return g.numbers(numbers)
+	if c.Variant == "" {
+		c.Variant = s.Variants[0]
 	}
-	return fmt.Errorf("%w: no system %q to train, want one of %q", errUsage, c.System, names)
-}
-
-// tableOne prints the paper's Table 1.
-func (g *globals) tableOne() error {
-	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "system\tsource\t%s\n", strings.Join(capability.Columns, "\t"))
-	var rows [][]string
-	for _, s := range all.Systems {
-		row := []string{s.Name, s.Source}
-		for _, mark := range s.Marks() {
-			row = append(row, mark.String())
-		}
-		rows = append(rows, row)
-		fmt.Fprintln(w, strings.Join(row, "\t"))
+	if !slices.Contains(s.Variants, c.Variant) {
+		const format = "%w: %s has no variant %q, want one of %q"
+		return fmt.Errorf(format, errUsage, c.System, c.Variant, s.Variants)
 	}
-	if g.JSON {
-		return g.print(rows)
+	on, err := backend.New(g.Backend)
+	if err != nil {
+		return err
 	}
-	return w.Flush()
+	numbers, err := s.Train(ctx, on, field.Training{
+		Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes,
+	})
+	if err != nil {
+		return err
+	}
+	return g.numbers(numbers)
 }
 
 // numbers prints what was measured.
-func (g *globals) numbers(list []capability.Number) error {
+func (g *globals) numbers(list []field.Number) error {
 	if g.JSON {
 		return g.print(list)
 	}

@@ -9,15 +9,15 @@ import (
 )
 
 func TestField(t *testing.T) {
-	commands := map[string]string{"": "PolicyAttention         this paper        ✓        ✓           ✓        ✓        ✓"}
-	for _, s := range all.Systems {
+	var commands []string
+	for name, s := range all.Systems {
 		for _, variant := range s.Variants {
-			commands[s.Folder+" --processes 2 --variant "+variant] = "squared error"
+			commands = append(commands, name+" --processes 2 --variant "+variant)
 		}
 	}
-	for command, want := range commands {
+	for _, command := range commands {
 		args := append([]string{"--backend", "go", "field"}, strings.Fields(command)...)
-		if code, stdout, stderr := call(args...); code != 0 || !strings.Contains(stdout, want) {
+		if code, stdout, stderr := call(args...); code != 0 || !strings.Contains(stdout, "squared error") {
 			t.Errorf("field %s: exit code %d, %q, %q", command, code, stdout, stderr)
 		}
 		code, stdout, _ := call(append([]string{"--json"}, args...)...)

@@ -11,15 +11,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/capability"
-	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/field"
 	"icrl/policyattention/seed"
 )
 
 // Network is a Transformer to be trained. Its parameters are P and Q [2d+1, 2d+1] of each layer of its own and, at
 // the end, the step size of the TD(0) that is fitted on the same batches, to compare with.
 type Network struct {
-	mrp.Recipe
+	field.Recipe
 	Attention  Attention
 	Sequential bool // each layer has weights of its own; else one is looped
 }
@@ -42,19 +41,19 @@ func (n Network) shape() (rows, blocks int, scale float64) {
 func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
 	rows, blocks, _ := n.shape()
 	deviation := .1 / float64(blocks) / math.Sqrt(float64(rows))
-	params := mrp.Normal(1, 2*rows*rows*blocks+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
+	params := field.Normal(1, 2*rows*rows*blocks+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
 	params[len(params)-1] = 1
 	return n.Recipe.Train(ctx, on, n, params)
 }
 
-// Prompt implements mrp.Network. The query is the state after the window's last successor, as in the public code.
-func (n Network) Prompt(p *mrp.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
+// Prompt implements field.Network. The query is the state after the window's last successor, as in the public code.
+func (n Network) Prompt(p *field.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
 	c := Window(p, features, walk[:n.N+1])
 	c.Query = features.RawRowView(walk[n.N+1])
 	return c.Prompt(0)
 }
 
-// Values implements mrp.Network: the network, and TD(0) with the fitted step size.
+// Values implements field.Network: the network, and TD(0) with the fitted step size.
 func (n Network) Values(params, prompts *Node) []*Node {
 	r, blocks, scale := n.shape()
 	block := func(at int) *Node { return Reshape(SliceAxis(params, 0, AxisRange(at*r*r, (at+1)*r*r)), r, r) }
@@ -106,7 +105,7 @@ func (n Network) Weights(params []float64) (all []*Layer) {
 // seeds find each. TD(0) has there its step size, 0, −d and d. Of Q's others the public code subtracts the traces
 // with their signs from the sum of absolute values. With linear attention, whose value is linear in the query, the
 // paper's cosine of sensitivities is that of weights.
-var quantities = []capability.Number{
+var quantities = []field.Number{
 	{Quantity: "P[−1, −1]", Published: 1.6, Read: .02},
 	{Quantity: "mean |·| of P's others", Published: .12, Read: .01},
 	{Quantity: "trace of Q[:d, :d]", Published: -4.3, Read: .1},
@@ -118,9 +117,9 @@ var quantities = []capability.Number{
 	{Quantity: "squared error of TD(0)"},
 }
 
-// numbers implements capability.System.Train.
-func numbers(ctx context.Context, on compute.Backend, t capability.Training) ([]capability.Number, error) {
-	n := Network{Recipe: mrp.Standard(), Attention: Attention(t.Variant)}
+// numbers implements field.System.
+func numbers(ctx context.Context, on compute.Backend, t field.Training) ([]field.Number, error) {
+	n := Network{Recipe: field.Standard(), Attention: Attention(t.Variant)}
 	if t.Variant == sequential {
 		n.Attention, n.Sequential = Linear, true
 	}
@@ -130,7 +129,7 @@ func numbers(ctx context.Context, on compute.Backend, t capability.Training) ([]
 			asked[i].Published, asked[i].Read = 0, 0
 		}
 	}
-	return n.Numbers(t, asked, func(r mrp.Recipe) ([]float64, error) {
+	return n.Numbers(t, asked, func(r field.Recipe) ([]float64, error) {
 		n.Recipe = r
 		params, err := n.Train(ctx, on)
 		if err != nil {
@@ -204,6 +203,6 @@ func (n Network) likeness(params []float64, k int) ([]float64, error) {
 	implicit := nearest.RawVector().Data
 	return []float64{
 		floats.Dot(implicit, w) / (floats.Norm(implicit, 2) * floats.Norm(w, 2)),
-		mrp.Expect(weights, values, td), mrp.Expect(weights, values, exact), mrp.Expect(weights, td, exact),
+		field.Expect(weights, values, td), field.Expect(weights, values, exact), field.Expect(weights, td, exact),
 	}, nil
 }

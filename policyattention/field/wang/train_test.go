@@ -12,12 +12,12 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
-	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/field"
 	"icrl/policyattention/seed"
 )
 
 func network(d, length int, a Attention, sequential bool) Network {
-	n := Network{mrp.Standard(), a, sequential}
+	n := Network{field.Standard(), a, sequential}
 	n.D, n.N = d, length
 	return n
 }
@@ -73,7 +73,7 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, a := range []Attention{Linear, OverKeys, OverQueries} {
 		for _, sequential := range []bool{false, true} {
 			n := network(2, 5, a, sequential)
-			params := mrp.Normal(1, 151, .25, seed.New(3)).RawRowView(0)
+			params := field.Normal(1, 151, .25, seed.New(3)).RawRowView(0)
 			c := normal(n.D, n.N, .9, seed.New(4))
 			z := testkit.Must(c.Prompt(0))(t)
 			want, td := n.plain(t, params, z)
@@ -109,7 +109,7 @@ func TestLikenessOfTD(t *testing.T) {
 		if floats.Distance(got, want, math.Inf(1)) > 1e-12 || got[8] == 0 {
 			t.Errorf("%v, want %v", got, want)
 		}
-		params = mrp.Normal(1, len(params), .2, seed.New(3)).RawRowView(0)
+		params = field.Normal(1, len(params), .2, seed.New(3)).RawRowView(0)
 		if got := testkit.Must(n.measure(params, 3))(t); got[5] > .9 || got[6] < 1e-3 {
 			t.Errorf("random weights are like TD(0): %v", got)
 		}

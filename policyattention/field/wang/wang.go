@@ -21,19 +21,13 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/capability"
-	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/field"
 	"icrl/policyattention/pmd"
 )
 
-// System is its row in the paper's Table 1.
-var System = capability.System{
-	Name: "Wang et al. 2025", Source: "arXiv 2405.13861",
-	Softmax:    capability.Mark{As: "emp.", Test: "field/wang.TestTrainingLearns"},
-	Evaluation: capability.Yes("field/wang.TestEachLayerIsAStep"),
-	Learned:    capability.Yes("field/wang.TestTrainingLearns"),
-	Folder:     "wang", Train: numbers,
-	Variants: []string{string(Linear), sequential, string(OverKeys), string(OverQueries)},
+// System trains a network of the paper: with linear attention and one looped layer first.
+var System = field.System{
+	Train: numbers, Variants: []string{string(Linear), sequential, string(OverKeys), string(OverQueries)},
 }
 
 // sequential is the variant in which each layer has weights of its own.
@@ -65,7 +59,8 @@ func (c *Context) Prompt(extra int) (*mat.Dense, error) {
 	z.Slice(0, d, n, n+1).(*mat.Dense).SetCol(0, c.Query)
 	for at, x := range z.RawMatrix().Data {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("wang: row %d, column %d of the prompt is %v, want a finite number", at/(n+1), at%(n+1), x)
+			return nil, fmt.Errorf("wang: row %d, column %d of the prompt is %v, want a finite number", at/(n+1),
+				at%(n+1), x)
 		}
 	}
 	return z, nil
@@ -272,7 +267,8 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 		return nil, err
 	}
 	if d, n := c.Phi.Dims(); d != s.D || n != s.N || len(w) != d {
-		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d", d, n, len(w), s.D, s.N, s.D)
+		return nil, fmt.Errorf("wang: features [%d, %d] and %d weights, want [%d, %d] and %d", d, n, len(w), s.D, s.N,
+			s.D)
 	}
 	sum, trace, total := make([]float64, s.D), make([]float64, s.D), 0.0
 	for k, r := range c.R {
@@ -299,7 +295,7 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 
 // Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state after them as
 // the query.
-func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
+func Window(p *field.Process, features *mat.Dense, walk []int) *Context {
 	n := len(walk) - 1
 	_, d := features.Dims()
 	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), Query: features.RawRowView(walk[n])}

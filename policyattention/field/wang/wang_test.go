@@ -10,15 +10,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/field"
 	"icrl/policyattention/seed"
 )
 
 // normal draws a context of independent standard normal features and rewards.
 func normal(d, n int, gamma float64, rng *rand.Rand) *Context {
 	return &Context{
-		Phi: mrp.Normal(d, n, 1, rng), Next: mrp.Normal(d, n, gamma, rng),
-		R: mrp.Normal(1, n, 1, rng).RawRowView(0), Query: mrp.Normal(1, d, 1, rng).RawRowView(0),
+		Phi: field.Normal(d, n, 1, rng), Next: field.Normal(d, n, gamma, rng),
+		R: field.Normal(1, n, 1, rng).RawRowView(0), Query: field.Normal(1, d, 1, rng).RawRowView(0),
 	}
 }
 
@@ -73,7 +73,7 @@ func TestEachLayerIsAStep(t *testing.T) {
 			right := Spec{Algorithm: a, D: 3, N: 100, Alpha: 1, Trace: .5}
 			for l := range 40 {
 				if preconditioned {
-					right.C = mrp.Normal(3, 3, 1, rng)
+					right.C = field.Normal(3, 3, 1, rng)
 				}
 				layer, next := testkit.Must(right.Layer())(t), testkit.Must(right.Step(c, w))(t)
 				if e := right.off(t, layer, c, w, next); !(e <= 1) {
@@ -102,7 +102,8 @@ func TestEachLayerIsAStep(t *testing.T) {
 
 // By hand: d = 1, n = 2, φ = 1, 2, γφ′ = 1, 1/2, r = 1, 3. From w = 0, δ = 1, 3.
 func TestStepByHand(t *testing.T) {
-	c := &Context{mat.NewDense(1, 2, []float64{1, 2}), mat.NewDense(1, 2, []float64{1, .5}), []float64{1, 3}, []float64{2}}
+	c := &Context{mat.NewDense(1, 2, []float64{1, 2}), mat.NewDense(1, 2, []float64{1, .5}), []float64{1, 3},
+		[]float64{2}}
 	for a, want := range map[Algorithm]float64{
 		TD0:              (1*1 + 3*2) / 2.,
 		TDLambda:         (1*1 + 3*(2+.5*1)) / 2.,
@@ -140,7 +141,7 @@ func TestDepth(t *testing.T) {
 			var list []*Layer
 			for range layers {
 				if a == AverageReward {
-					spec.C = mrp.Normal(3, 3, 1, rng) // as in verify.py
+					spec.C = field.Normal(3, 3, 1, rng) // as in verify.py
 				}
 				list = append(list, testkit.Must(spec.Layer())(t))
 				w = testkit.Must(spec.Step(c, w))(t)

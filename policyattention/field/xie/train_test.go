@@ -11,12 +11,12 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
-	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/field"
 	"icrl/policyattention/seed"
 )
 
 func tiny(oneHot bool) Network {
-	n := Network{mrp.Standard()}
+	n := Network{field.Standard()}
 	n.D, n.N, n.States, n.Layers, n.Batch, n.Processes, n.OneHot = 2, 6, 5, 2, 16, 150, oneHot
 	if oneHot {
 		n.D = n.States
@@ -28,7 +28,7 @@ func tiny(oneHot bool) Network {
 func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, oneHot := range []bool{false, true} {
 		n := tiny(oneHot)
-		params := mrp.Normal(1, n.D*n.D+5, .7, seed.New(5)).RawRowView(0)
+		params := field.Normal(1, n.D*n.D+5, .7, seed.New(5)).RawRowView(0)
 		p, features, err := n.Process(0)
 		testkit.Check(t, err)
 		walk := p.Walk(seed.New(1), n.N+1)
@@ -52,7 +52,7 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 // A layer with the algorithm's numbers is like the algorithm in every measure; with one-hot features a number
 // may be added to each column of A. Other numbers are not.
 func TestLikenessOfTheAlgorithm(t *testing.T) {
-	n := Network{mrp.Standard()}
+	n := Network{field.Standard()}
 	params := make([]float64, n.D*n.D, n.D*n.D+5)
 	for i := range n.D {
 		params[i*n.D+i] = 1.5
@@ -69,7 +69,7 @@ func TestLikenessOfTheAlgorithm(t *testing.T) {
 		t.Errorf("other weights: %v", got)
 	}
 	hot, a := tiny(true), mat.NewDense(5, 5, nil)
-	shift := mrp.Normal(1, 5, 1, seed.New(1)).RawRowView(0)
+	shift := field.Normal(1, 5, 1, seed.New(1)).RawRowView(0)
 	for i := range 5 {
 		a.SetRow(i, shift)
 		a.Set(i, i, a.At(i, i)+1.5)

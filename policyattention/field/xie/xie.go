@@ -26,19 +26,12 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/capability"
-	"icrl/policyattention/field/mrp"
+	"icrl/policyattention/field"
 	"icrl/policyattention/pmd"
 )
 
-// System is its row in the paper's Table 1.
-var System = capability.System{
-	Name: "Xie et al. 2026", Source: "arXiv 2605.07333",
-	Softmax:    capability.Yes("field/xie.TestEachLayerIsAStep"),
-	Evaluation: capability.Yes("field/xie.TestTheoremTwo"),
-	Learned:    capability.Yes("field/xie.TestTrainingLearns"),
-	Folder:     "xie", Train: numbers, Variants: []string{"features", oneHot},
-}
+// System trains a layer under the paper's sparsity masks.
+var System = field.System{Train: numbers, Variants: []string{"features", oneHot}}
 
 // oneHot is the variant with one-hot features of states, with which the algorithm can be tabular TD.
 const oneHot = "one-hot"
@@ -138,7 +131,8 @@ func (s Spec) Prompt(c *Context, v []float64) (*mat.Dense, error) {
 	z.SetRow(successor, append(slices.Clone(v[1:]), 0))
 	for at, x := range z.RawMatrix().Data {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("xie: row %d, column %d of the prompt is %v, want a finite number", at/(s.N+1), at%(s.N+1), x)
+			return nil, fmt.Errorf("xie: row %d, column %d of the prompt is %v, want a finite number", at/(s.N+1),
+				at%(s.N+1), x)
 		}
 	}
 	return z, nil
@@ -248,7 +242,7 @@ func (s Spec) Step(c *Context, v []float64) ([]float64, error) {
 }
 
 // Window returns the context of a walk [n+1] of p in features [S, d].
-func Window(p *mrp.Process, features *mat.Dense, walk []int) *Context {
+func Window(p *field.Process, features *mat.Dense, walk []int) *Context {
 	_, d := features.Dims()
 	c := &Context{X: mat.NewDense(d, len(walk), nil)}
 	for k, s := range walk {

@@ -1,4 +1,4 @@
-// Package all lists the methods of the paper and of this repository, and the rows of its Table 1. Without
+// Package all lists the methods of the paper and of this repository, and the systems beside them. Without
 // its lines here a baseline's folder can be removed.
 package all
 
@@ -7,7 +7,7 @@ import (
 
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
-	"icrl/policyattention/capability"
+	"icrl/policyattention/field"
 	"icrl/policyattention/field/s5rl"
 	"icrl/policyattention/field/wang"
 	"icrl/policyattention/field/xie"
@@ -24,13 +24,9 @@ var Methods = method.Registry(slices.Concat(
 	[]method.Method{{Name: "exact-pmd", Label: "exact PMD", Untrained: true}},
 ))
 
-// Systems are the rows of the paper's Table 1, and one for S5RL, which is in its text alone. Wang et al. and
-// Xie et al. evaluate policies and return none, so they are not among the methods.
-var Systems = []capability.System{
-	wang.System,
-	xie.System,
-	lianglai.System,
-	distill.System,
-	s5rl.System,
-	policyattention.System,
+// Systems are those of the paper's Table 1 that evaluate policies and return none, so that they are not among the
+// methods.
+var Systems = map[string]field.System{
+	"wang": wang.System,
+	"xie":  xie.System,
 }

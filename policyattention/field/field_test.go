@@ -1,4 +1,4 @@
-package mrp
+package field
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
-	"icrl/policyattention/capability"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -147,8 +146,8 @@ func TestRefusesBadInput(t *testing.T) {
 // By hand: 1, 2, 6 have the mean 3 and the squared deviations 4 + 1 + 9, over 3·2.
 func TestNumbers(t *testing.T) {
 	measure := func(r Recipe) ([]float64, error) { return []float64{map[uint64]float64{5: 1, 6: 2, 7: 6}[r.Seed]}, nil }
-	quantities := []capability.Number{{Quantity: "q", Published: 2}}
-	got := testkit.Must(Standard().Numbers(capability.Training{Seed: 5, Seeds: 3}, quantities, measure))(t)[0]
+	quantities := []Number{{Quantity: "q", Published: 2}}
+	got := testkit.Must(Standard().Numbers(Training{Seed: 5, Seeds: 3}, quantities, measure))(t)[0]
 	if got.Here != 3 || math.Abs(got.Error-math.Sqrt(14./6)) > 1e-15 || got.Published != 2 {
 		t.Errorf("%+v", got)
 	}

@@ -1,4 +1,4 @@
-package mrp
+package field
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"icrl/policyattention/capability"
 	"icrl/policyattention/seed"
 )
 
@@ -47,15 +46,16 @@ func Standard() Recipe {
 func (r Recipe) Validate() error {
 	switch {
 	case min(r.D, r.N, r.Layers, r.Processes, r.Batches, r.Batch) < 1:
-		return fmt.Errorf("mrp: recipe %+v, want at least one of everything", r)
+		return fmt.Errorf("field: recipe %+v, want at least one of everything", r)
 	case r.States < 3:
-		return fmt.Errorf("mrp: Boyan chains of %d states, want at least 3", r.States)
+		return fmt.Errorf("field: Boyan chains of %d states, want at least 3", r.States)
 	case r.OneHot && r.D != r.States:
-		return fmt.Errorf("mrp: one-hot features of length %d for %d states", r.D, r.States)
+		return fmt.Errorf("field: one-hot features of length %d for %d states", r.D, r.States)
 	case !(r.Gamma >= 0 && r.Gamma < 1):
-		return fmt.Errorf("mrp: discount is %v, want 0 ≤ γ < 1", r.Gamma)
+		return fmt.Errorf("field: discount is %v, want 0 ≤ γ < 1", r.Gamma)
 	case !(r.Rate > 0 && r.Rate < 1e6 && r.Decay >= 0 && r.Decay < 1e6):
-		return fmt.Errorf("mrp: learning rate %v and decay %v, want a positive and a non-negative number", r.Rate, r.Decay)
+		return fmt.Errorf("field: learning rate %v and decay %v, want a positive and a non-negative number", r.Rate,
+			r.Decay)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (r Recipe) Train(ctx context.Context, on compute.Backend, n Network, params
 		return loss
 	})
 	if err != nil {
-		return nil, fmt.Errorf("mrp: %w", err)
+		return nil, fmt.Errorf("field: %w", err)
 	}
 	defer exec.Finalize()
 	for step := range r.Processes * r.Batches {
@@ -138,29 +138,52 @@ func (r Recipe) Train(ctx context.Context, on compute.Backend, n Network, params
 		}
 		prompts, rewards, err := r.batch(n, step)
 		if err != nil {
-			return nil, fmt.Errorf("mrp: step %d: %w", step, err)
+			return nil, fmt.Errorf("field: step %d: %w", step, err)
 		}
 		out, err := exec.Call1(prompts, rewards)
 		if err != nil {
-			return nil, fmt.Errorf("mrp: step %d: %w", step, err)
+			return nil, fmt.Errorf("field: step %d: %w", step, err)
 		}
 		if loss := tensors.ToScalar[float64](out); math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return nil, fmt.Errorf("mrp: step %d: the loss is %v", step, loss)
+			return nil, fmt.Errorf("field: step %d: the loss is %v", step, loss)
 		}
 	}
 	trained, err := variable.Value()
 	if err != nil {
-		return nil, fmt.Errorf("mrp: %w", err)
+		return nil, fmt.Errorf("field: %w", err)
 	}
 	return tensors.CopyFlatData[float64](trained)
 }
 
+// System trains one of Variants, of which the first is the paper's, and measures the weights; nothing is stored.
+type System struct {
+	Variants []string
+	Train    func(context.Context, compute.Backend, Training) ([]Number, error)
+}
+
+// Training is what a System is told.
+type Training struct {
+	Variant   string
+	Seed      uint64 // the first of Seeds
+	Seeds     int
+	Processes int // that are trained on, one after the other; 0 for as many as in the paper
+}
+
+// Number is a measured number, and where there is one, the paper's or what the algorithm has.
+type Number struct {
+	Quantity  string  `json:"quantity"`
+	Here      float64 `json:"here"`
+	Error     float64 `json:"standard_error,omitempty"` // of Here, over seeds; 0 for one seed
+	Published float64 `json:"published,omitempty"`
+	Read      float64 `json:"read,omitempty"` // Published was read off a figure to ± this
+}
+
 // Numbers returns the quantities with the means over seeds of what a training with the recipe measures of each.
 func (r Recipe) Numbers(
-	t capability.Training, quantities []capability.Number, measure func(Recipe) ([]float64, error),
-) ([]capability.Number, error) {
+	t Training, quantities []Number, measure func(Recipe) ([]float64, error),
+) ([]Number, error) {
 	if t.Seeds < 1 {
-		return nil, fmt.Errorf("mrp: %d seeds, want at least one", t.Seeds)
+		return nil, fmt.Errorf("field: %d seeds, want at least one", t.Seeds)
 	}
 	if t.Processes != 0 {
 		r.Processes = t.Processes

@@ -1,7 +1,7 @@
-// Package mrp holds what methods for policy evaluation are trained and scored on: finite Markov reward processes,
-// which are MDPs with one action, and the recipe of Wang et al. (arXiv 2405.13861) for training a network of some
-// hundred parameters on them.
-package mrp
+// Package field is what methods of the paper's field for policy evaluation are trained and scored on: finite Markov
+// reward processes, which are MDPs with one action, and the recipe of Wang et al. (arXiv 2405.13861) for training a
+// network of some hundred parameters on them. Each system has a folder of its own.
+package field
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 func (p *Process) Solve() (v, d []float64, err error) {
 	values, err := p.PolicyValue(mdp.UniformPolicy(p.States(), 1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("mrp: %w", err)
+		return nil, nil, fmt.Errorf("field: %w", err)
 	}
 	n := p.States()
 	// dᵀ(I − P) = 0, with the last equation, which the others imply, replaced by Σd = 1.
@@ -42,7 +42,7 @@ func (p *Process) Solve() (v, d []float64, err error) {
 	b.SetVec(n-1, 1)
 	var stationary mat.VecDense
 	if err := stationary.SolveVec(a, b); err != nil {
-		return nil, nil, fmt.Errorf("mrp: the stationary distribution: %w", err)
+		return nil, nil, fmt.Errorf("field: the stationary distribution: %w", err)
 	}
 	return values.RawMatrix().Data, stationary.RawVector().Data, nil
 }
@@ -62,7 +62,7 @@ func (p *Process) Walk(rng *rand.Rand, n int) []int {
 // numbers uniform on [.01, .99), as are those of the first state. Rewards are uniform on [−1, 1).
 func Boyan(states int, gamma float64, rng *rand.Rand) (*Process, error) {
 	if states < 3 {
-		return nil, fmt.Errorf("mrp: a Boyan chain of %d states, want at least 3", states)
+		return nil, fmt.Errorf("field: a Boyan chain of %d states, want at least 3", states)
 	}
 	p := mat.NewDense(states, states, nil)
 	for i := range states - 2 {
