@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks claims bench plugin site pictures slurm-test clean
+.PHONY: help setup reproduce test lint lab notebooks editions claims bench plugin site pictures slurm-test clean
 
 PRESET ?= quick
 SITE ?= localhost:8080
@@ -81,6 +81,9 @@ lab: setup ## JupyterLab with the Go kernel; ARGS="--no-browser --port=9000" pas
 
 notebooks: setup ## execute the notebooks in place at PRESET
 	$(PYTHON) scripts/notebooks.py --preset $(PRESET)
+
+editions: setup ## notebooks for students and instructors (HTML, PDF) and slides, into .local/editions/
+	$(PYTHON) scripts/editions.py
 
 claims: setup ## write the tables and figures of documents again, from artifacts/paper
 	$(COMMAND) --preset paper document README.md RESULTS.md CLAIMS.md artifacts/MODELS.md \

@@ -1,6 +1,4 @@
-//go:build !js
-
-package anymdp
+package recipe
 
 import (
 	"math"

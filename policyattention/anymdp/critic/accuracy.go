@@ -1,15 +1,14 @@
-package critic_test
+package critic
 
 import (
 	"math/rand/v2"
 
-	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
 
-// laws are kinds of rows of P that estimators are compared on.
-var laws = []law{
+// Laws are kinds of rows of P that estimators are compared on.
+var Laws = []Law{
 	{"Dirichlet(1, …, 1)", func(rng *rand.Rand, states int) []float64 { return row(rng, states, states) }},
 	{"two successors", func(rng *rand.Rand, states int) []float64 { return row(rng, states, 2) }},
 	{".1 Dirichlet(1, …, 1) + .9 uniform", func(rng *rand.Rand, states int) []float64 {
@@ -21,8 +20,8 @@ var laws = []law{
 	}},
 }
 
-// law draws rows of P with so many states, at least two.
-type law struct {
+// Law draws rows of P with so many states, at least two.
+type Law struct {
 	Name string
 	Draw func(rng *rand.Rand, states int) []float64
 }
@@ -40,17 +39,17 @@ func row(rng *rand.Rand, states, successors int) []float64 {
 	return p
 }
 
-// accuracy returns the mean squared distance ‖p̂ − P‖² of the rows that estimators make of
+// Accuracy returns the mean squared distance ‖p̂ − P‖² of the rows that estimators make of
 // transitions of problems with three actions, one number each. They see the same: problems of
 // the law with N transitions of every pair, about 120 pairs at least. For values that are
 // independent with variance 1 it is the mean squared error of a backup over γ².
-func accuracy(law law, states, transitions int, root uint64, estimators ...critic.Estimator) ([]float64, error) {
+func Accuracy(law Law, states, transitions int, root uint64, estimators ...Estimator) ([]float64, error) {
 	rng := seed.New(root, "accuracy", law.Name, states, transitions)
-	var problems []*critic.Counts
-	var truth [][][]float64
+	var problems []*Counts
+	var laws [][][]float64
 	pairs := 0.0
 	for range 1 + 40/states {
-		c, p := &critic.Counts{States: states, Total: transitions}, [][]float64{}
+		c, p := &Counts{States: states, Total: transitions}, [][]float64{}
 		for range 3 * states {
 			p = append(p, law.Draw(rng, states))
 			next := make([]float64, states)
@@ -60,7 +59,7 @@ func accuracy(law law, states, transitions int, root uint64, estimators ...criti
 			c.Next = append(c.Next, next)
 			pairs++
 		}
-		problems, truth = append(problems, c), append(truth, p)
+		problems, laws = append(problems, c), append(laws, p)
 	}
 	errors := make([]float64, len(estimators))
 	for k, estimate := range estimators {
@@ -71,7 +70,7 @@ func accuracy(law law, states, transitions int, root uint64, estimators ...criti
 		for i := range rows {
 			for pair, p := range rows[i] {
 				for s, v := range p {
-					d := v - truth[i][pair][s]
+					d := v - laws[i][pair][s]
 					errors[k] += float64(d*d) / pairs
 				}
 			}
