@@ -86,7 +86,8 @@ func TestInvariances(t *testing.T) {
 			t.Errorf("%s: policies differ by %g", name, d)
 		}
 	}
-	alone := act(t, released(t, anymdp.Prior), mat.NewDense(1, 5, pi.RawRowView(2)), mat.NewDense(1, 5, q.RawRowView(2)), 1)
+	alone := act(t, released(t, anymdp.Prior), mat.NewDense(1, 5, pi.RawRowView(2)),
+		mat.NewDense(1, 5, q.RawRowView(2)), 1)
 	for a, p := range alone.RawRowView(0) {
 		if p != want.At(2, a) {
 			t.Errorf("action %d has %v in the state by itself, %v among others", a, p, want.At(2, a))
@@ -140,8 +141,10 @@ func TestReleasedNetworkIsPMD(t *testing.T) {
 		row := q.RawRowView(0)
 		scale := 2 * (depth + separation*(slices.Max(row)-slices.Min(row)))
 		for j := range a {
-			if d := math.Abs(math.Log(got.At(0, j)/got.At(0, 0)) - math.Log(want.At(0, j)/want.At(0, 0))); d > .005*scale {
-				t.Fatalf("A = %d, masses to e^-%.3g, separation %.3g: log-odds of %d and 0 are off by %g", a, depth, separation, j, d)
+			g, w := got.At(0, j)/got.At(0, 0), want.At(0, j)/want.At(0, 0)
+			if d := math.Abs(math.Log(g) - math.Log(w)); d > .005*scale {
+				t.Fatalf("A = %d, masses to e^-%.3g, separation %.3g: log-odds of %d and 0 are off by %g", a, depth,
+					separation, j, d)
 			}
 		}
 	}
@@ -163,7 +166,8 @@ func TestEdges(t *testing.T) {
 	if d := mdp.MaxAbsDiff(same, pi); d > 1e-15 {
 		t.Errorf("without differences of Q the row moved by %g", d)
 	}
-	if one := act(t, released(t, anymdp.Network), mat.NewDense(1, 1, []float64{1}), mat.NewDense(1, 1, []float64{5}), 1); one.At(0, 0) != 1 {
+	if one := act(t, released(t, anymdp.Network), mat.NewDense(1, 1, []float64{1}), mat.NewDense(1, 1, []float64{5}),
+		1); one.At(0, 0) != 1 {
 		t.Errorf("the only action got %v", one.At(0, 0))
 	}
 }
@@ -177,7 +181,8 @@ func TestRefusals(t *testing.T) {
 		"nats in a state":       {Pi: pi, Q: mat.NewDense(1, 2, []float64{-1e308, 1e308}), Eta: 10},
 		"step size":             {Pi: pi, Q: pi, Eta: -1},
 	} {
-		if _, err := released(t, anymdp.Prior).Act([]control.Context{c}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := released(t, anymdp.Prior).Act([]control.Context{c}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}

@@ -15,7 +15,8 @@ const (
 // Shape is the shape of the network.
 func Shape() transformer.Config {
 	return transformer.Config{
-		Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden, Outputs: Outputs, Unordered: true,
+		Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden, Outputs: Outputs,
+		Unordered: true,
 	}
 }
 

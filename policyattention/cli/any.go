@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"icrl/policyattention/anymdp/recipe"
+	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
@@ -18,7 +18,7 @@ import (
 // anyCmd trains the actor for any MDP. Its evaluations are the block any of the preset paper, its
 // tables 'table any' and 'table any-sets'.
 type anyCmd struct {
-	Train anyTrainCmd `cmd:"" help:"Train identities of the actor for any MDP; an interrupted run continues where it was."`
+	Train anyTrainCmd `cmd:"" help:"Train identities of the actor for any MDP; a run goes on where it was interrupted."`
 	Table anyTableCmd `cmd:"" help:"Print how far it is behind exact PMD, by kind of problem."`
 }
 
@@ -32,11 +32,11 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	if len(c.Identity) == 0 {
-		c.Identity = recipe.Identities
+		c.Identity = anymdp.Identities
 	}
 	for _, identity := range c.Identity {
-		if !slices.Contains(recipe.Identities, identity) {
-			return fmt.Errorf("%w: no identity %d, want one of %d", errUsage, identity, recipe.Identities)
+		if !slices.Contains(anymdp.Identities, identity) {
+			return fmt.Errorf("%w: no identity %d, want one of %d", errUsage, identity, anymdp.Identities)
 		}
 	}
 	b, err := backend.New(g.Backend)
@@ -44,7 +44,7 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	for _, identity := range c.Identity {
-		config := recipe.Standard(identity)
+		config := anymdp.Standard(identity)
 		folder := trial.Folder(filepath.Join(g.Artifacts, p.Name), config)
 		if _, err := os.Stat(filepath.Join(folder, trial.WeightsFile)); err == nil {
 			continue // trained
@@ -58,7 +58,8 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 		result, err := job.Run(ctx, b, work, func(p train.Progress) {
 			if time.Since(begun) > between || p.Step == p.Steps {
 				begun = time.Now()
-				fmt.Fprintf(g.errors, "%s: step %d of %d, loss %.3g, %.0f steps/s\n", filepath.Base(folder), p.Step, p.Steps, p.Loss, p.StepsPerSecond)
+				fmt.Fprintf(g.errors, "%s: step %d of %d, loss %.3g, %.0f steps/s\n", filepath.Base(folder), p.Step,
+					p.Steps, p.Loss, p.StepsPerSecond)
 			}
 		})
 		if err != nil {
@@ -66,7 +67,7 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 		}
 		weights, err := os.ReadFile(result.Weights)
 		if err == nil {
-			weights, err = recipe.Settle(weights)
+			weights, err = anymdp.Settle(weights)
 		}
 		if err == nil {
 			err = artifact.WriteFile(filepath.Join(folder, trial.WeightsFile), weights)

@@ -10,7 +10,6 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
-	"icrl/policyattention/anymdp/recipe"
 	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -73,7 +72,7 @@ func anyOf(c Case) (control.Actor, error) {
 	if !ok || n == nil {
 		return nil, errors.New("equal: a learned method without networks")
 	}
-	config := recipe.Standard(recipe.Identities[c.Run])
+	config := anymdp.Standard(anymdp.Identities[c.Run])
 	f, err := safetensors.ReadFile(filepath.Join(trial.Folder(n.store.Root(), config), trial.WeightsFile))
 	if err != nil {
 		return nil, fmt.Errorf("equal: %w", err)
@@ -143,11 +142,13 @@ func fixedDecoder(c Case) (control.Actor, control.Critic, error) {
 		packets = pairs * pairs
 	} else {
 		generative := baseline.Generative{N: c.N, Root: c.Root}
-		source = decoder.PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) []decoder.Packet {
+		source = decoder.PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem,
+			round int) []decoder.Packet {
 			rng := seed.New(c.Root, "packets", problem, round)
 			var all []decoder.Packet
 			for _, t := range generative.Open(problem, env)(round, pi) {
-				all = append(all, decoder.Packet{State: t.State, Action: t.Action, Reward: t.Reward, NextState: t.Next, NextAction: mdp.Sample(rng, pi.RawRowView(t.Next))})
+				all = append(all, decoder.Packet{State: t.State, Action: t.Action, Reward: t.Reward,
+					NextState: t.Next, NextAction: mdp.Sample(rng, pi.RawRowView(t.Next))})
 			}
 			return all
 		}}

@@ -53,7 +53,8 @@ func TestFirstRound(t *testing.T) {
 	batch := contexts(t, problems(t, 5, 6, 3, 4))
 	for _, corrected := range []bool{false, true} {
 		for alpha, weight := range map[float64]float64{0: 1, 1: train.PosteriorWeight(7, 6)} {
-			got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(alpha), Samples: 7, Root: 9, Corrected: corrected}, batch)
+			got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(alpha), Samples: 7, Root: 9,
+				Corrected: corrected}, batch)
 			want := evaluate(t, train.SampleMean{Samples: 7, Weight: weight, Root: 9}, batch)
 			for i := range got {
 				if d := mdp.MaxAbsDiff(got[i], want[i]); d > 1e-13 {
@@ -109,7 +110,7 @@ func TestCorrectionSumsToNewestRows(t *testing.T) {
 func draw(rng *rand.Rand, states, pairs, n int) *critic.Counts {
 	c := &critic.Counts{States: states, Total: n}
 	for range pairs {
-		law, row := critic.Laws[0].Draw(rng, states), make([]float64, states)
+		law, row := laws[0].Draw(rng, states), make([]float64, states)
 		for range n {
 			row[mdp.Sample(rng, law)]++
 		}
@@ -137,12 +138,14 @@ func TestReleasedIsNearTheBest(t *testing.T) {
 			if states < 7 {
 				dense, sparse = 1.35, 1.15
 			}
-			for _, law := range critic.Laws[:2] {
-				all := testkit.Must(critic.Accuracy(law, states, n, 11, released(t), critic.Posterior(0), critic.Posterior(1)))(t)
+			for _, law := range laws[:2] {
+				all := testkit.Must(accuracy(law, states, n, 11, released(t), critic.Posterior(0),
+					critic.Posterior(1)))(t)
 				overMean, overPosterior := all[0]/all[1], all[0]/all[2]
-				t.Logf("S = %d, N = %d, %s: squared error of the network / frequencies %.3f, / posterior mean %.3f", states, n, law.Name, overMean, overPosterior)
+				t.Logf("S = %d, N = %d, %s: squared error of the network / frequencies %.3f, / posterior mean %.3f",
+					states, n, law.Name, overMean, overPosterior)
 				limits := [2]float64{1, dense}
-				if law.Name == critic.Laws[1].Name {
+				if law.Name == laws[1].Name {
 					limits = [2]float64{sparse, 1}
 				}
 				if overMean > limits[0] || overPosterior > limits[1] {
@@ -286,13 +289,16 @@ func TestAnchor(t *testing.T) {
 		p := problems(t, 13, size[0], size[1], 1)[0]
 		x := contexts(t, []mdp.Problem{p})[0]
 		q, pi := x.Q, x.Pi
-		first := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true}, []control.Context{{MDP: p.MDP, Pi: pi, Q: q, Eta: .8}})
-		again := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true}, []control.Context{{MDP: p.MDP, Pi: p.Pi0, Q: q}})
+		first := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true},
+			[]control.Context{{MDP: p.MDP, Pi: pi, Q: q, Eta: .8}})
+		again := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true},
+			[]control.Context{{MDP: p.MDP, Pi: p.Pi0, Q: q}})
 		// With η = 0 PMD came from π_0 itself, and v_1 = v_0.
 		if d := mdp.MaxAbsDiff(again[0], q); d > 1e-12 {
 			t.Errorf("S = %d: v_0 backed up again is off by %g", size[0], d)
 		}
-		free := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5}, []control.Context{{MDP: p.MDP, Pi: pi, Q: q, Eta: .8}})
+		free := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5},
+			[]control.Context{{MDP: p.MDP, Pi: pi, Q: q, Eta: .8}})
 		exact := p.MDP.EvaluationBackup(pi, q)
 		anchored, without := mdp.MaxAbsDiff(first[0], exact), mdp.MaxAbsDiff(free[0], exact)
 		if anchored > .7*without || size[0] == 2 && anchored > 1e-11 {
@@ -303,7 +309,8 @@ func TestAnchor(t *testing.T) {
 	for _, gamma := range []float64{0, .9} {
 		m := testkit.Must(mdp.New(gamma, mat.NewDense(4, 2, []float64{.5, .5, 1, 0, 0, 1, .2, .8}), r))(t)
 		q := mat.NewDense(2, 2, []float64{1 / (1 - gamma), 1 / (1 - gamma), 1 / (1 - gamma), 1 / (1 - gamma)})
-		got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 2, Corrected: true, Anchored: true}, []control.Context{{MDP: m, Pi: m.Uniform(), Q: q, Eta: 1}})
+		got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 2, Corrected: true, Anchored: true},
+			[]control.Context{{MDP: m, Pi: m.Uniform(), Q: q, Eta: 1}})
 		if d := mdp.MaxAbsDiff(got[0], q); d > 1e-12 {
 			t.Errorf("γ = %v, no differences: off by %g", gamma, d)
 		}
@@ -327,16 +334,17 @@ func TestLoop(t *testing.T) {
 	allError, frequencies := with(critic.Critic{Estimate: critic.Posterior(0)})
 	correctedError, corrected := with(critic.Critic{Estimate: critic.Posterior(1), Corrected: true})
 	anchoredError, anchored := with(critic.Critic{Estimate: critic.Posterior(1), Corrected: true, Anchored: true})
-	t.Logf("losses over exact PMD's: fresh %.3f, all so far %.3f, corrected %.3f, anchored %.3f; errors of backups %.4f, %.4f, %.4f, %.4f",
-		fresh/exact, frequencies/exact, corrected/exact, anchored/exact, freshError, allError, correctedError, anchoredError)
 	if anchoredError > .6*freshError || anchored-exact > .6*(fresh-exact) {
-		t.Errorf("anchored: error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g and exact PMD's %.4g", anchoredError, freshError, anchored, fresh, exact)
+		t.Errorf("anchored: error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g and exact PMD's %.4g",
+			anchoredError, freshError, anchored, fresh, exact)
 	}
 	if allError > .4*freshError || frequencies < fresh {
-		t.Errorf("all so far: error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g", allError, freshError, frequencies, fresh)
+		t.Errorf("all so far: error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g", allError, freshError,
+			frequencies, fresh)
 	}
 	if correctedError > .95*freshError || corrected > 1.01*fresh {
-		t.Errorf("corrected: error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g", correctedError, freshError, corrected, fresh)
+		t.Errorf("corrected: error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g", correctedError,
+			freshError, corrected, fresh)
 	}
 }
 

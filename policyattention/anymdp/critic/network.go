@@ -61,7 +61,8 @@ func (c *Counts) tokens(pair int, x concentration) [][]float64 {
 		tokens[s] = make([]float64, Features)
 		if s < c.States {
 			n := c.Next[pair][s]
-			copy(tokens[s], []float64{n / total, n / (n + 1), states / (states + total), x.agreement, x.evidence, numeric.Log(states) / 4, 1})
+			copy(tokens[s], []float64{n / total, n / (n + 1), states / (states + total), x.agreement, x.evidence,
+				numeric.Log(states) / 4, 1})
 			for k, v := range tokens[s] {
 				tokens[s][k] = float64(float32(v)) // as networks are trained on
 			}
@@ -124,7 +125,8 @@ func virtual(o float64) float64 {
 
 // Shape is the shape of the network.
 func Shape() transformer.Config {
-	return transformer.Config{Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden, Outputs: 1, Unordered: true}
+	return transformer.Config{Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden,
+		Outputs: 1, Unordered: true}
 }
 
 // NewNetwork returns the network whose parameters tensor supplies by name, in plain Go: see

@@ -3,14 +3,14 @@
 //
 // A Row is a distribution of problems. An identity takes problems of its own of every row, through
 // exact PMD and through both of its read-outs, and what is stored of a problem is the loss
-// at the horizons. A Summary pools the identities: how far the actor is behind exact PMD
-// problem by problem, in the middle and at the end of the distribution.
+// at the horizons.
 package trial
 
 import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -38,7 +38,7 @@ type Row struct {
 	// every other problem has it Everywhere.
 	Lock bool
 	Eta  float64 // 0 stands for the step size that [pmd.SuggestStep] suggests
-	// Fixture, if not 0, is the root of problems that all identities share.
+	// Fixture, if not 0, is the root of the benchmark's problems, which all identities share.
 	Fixture uint64
 
 	Problems int // of an identity, read-out "prior"
@@ -47,22 +47,10 @@ type Row struct {
 	Network, Mixed int
 }
 
-// Fixture is a set of problems that the actors of fixed shape are scored on.
-type Fixture struct {
-	Name   string
-	States int
-	Root   uint64
-}
-
-// Fixtures are the benchmark's problems, by the roots of the experiments' protocol.
-var Fixtures = []Fixture{
-	{"benchmark, S = 4", 4, 34100}, {"benchmark, S = 8", 8, 38100}, {"benchmark, S = 16", 16, 39100},
-}
-
 // base is the row that others differ from in one thing.
 var base = Row{
-	Family: mdp.Random, States: 7, Actions: mdp.Actions, Gamma: mdp.Discount, Least: -1, Most: 1, Eta: control.NominalStep,
-	Problems: 200, Network: 200,
+	Family: mdp.Random, States: 7, Actions: mdp.Actions, Gamma: mdp.Discount, Least: -1, Most: 1,
+	Eta: control.NominalStep, Problems: 200, Network: 200,
 }
 
 // Rows are the rows of the table.
@@ -103,9 +91,9 @@ func allRows() (all []Row) {
 			}
 		})
 	}
-	for _, f := range Fixtures {
-		add(f.Name, func(r *Row) {
-			r.States, r.Fixture = f.States, f.Root
+	for i, root := range []uint64{34100, 38100, 39100} {
+		add(fmt.Sprintf("benchmark, S = %d", 4<<i), func(r *Row) {
+			r.States, r.Fixture = 4<<i, root
 			r.Problems, r.Network = 64, 64
 		})
 	}
@@ -118,11 +106,13 @@ type Problem struct {
 	Eta float64
 }
 
-// Draw returns the problems of a row for an identity. They are a pure function of the
-// row, the root and the identity.
-func (r Row) Draw(root, identity uint64) ([]Problem, error) {
-	stream := seed.New(root, "any", "trial", r.Name, int(identity)).Uint64()
-	if r.Fixture != 0 && root == Root { // calibration never sees the benchmark's problems
+// Root is the root of the problems of the table. While the recipe was made others were looked at.
+const Root = 31900
+
+// Draw returns the problems of a row for an identity. They are a function of the two.
+func (r Row) Draw(identity uint64) ([]Problem, error) {
+	stream := seed.New(Root, "any", "trial", r.Name, int(identity)).Uint64()
+	if r.Fixture != 0 {
 		stream = r.Fixture
 	}
 	drawn, err := r.Family.Draw(stream, r.States, r.Actions, r.Problems)
@@ -166,18 +156,8 @@ func (r Row) change(p mdp.Problem, stream uint64, i int) (Problem, error) {
 	}
 	for s := range r.States {
 		if everywhere || s == only {
-			pmd.Starve(out.Pi0.RawRowView(s), best(optimum.Q.RawRowView(s)), mass)
+			pmd.Starve(out.Pi0.RawRowView(s), floats.MaxIdx(optimum.Q.RawRowView(s)), mass)
 		}
 	}
 	return out, nil
-}
-
-// best returns the index of the largest entry.
-func best(row []float64) (at int) {
-	for a, v := range row {
-		if v > row[at] {
-			at = a
-		}
-	}
-	return at
 }

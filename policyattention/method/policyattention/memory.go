@@ -4,7 +4,6 @@ import (
 	"github.com/gomlx/compute"
 
 	"icrl/policyattention/anymdp/critic"
-	"icrl/policyattention/anymdp/critic/recipe"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -34,7 +33,7 @@ func (c *SampleMean) Critic(_ *method.Models, root uint64) (control.Critic, erro
 // MemoryCritic is the trained critic with memory, anchored, as data: see package critic.
 type MemoryCritic struct {
 	Samples  int           `json:"samples"`
-	Training recipe.Config `json:"memory_critic"`
+	Training critic.Config `json:"memory_critic"`
 	Anchored bool          `json:"anchored,omitempty"`
 }
 
@@ -42,7 +41,7 @@ type MemoryCritic struct {
 // that the first identities of all are the same weights.
 func anchoredCritic(s method.Setting) method.Critic {
 	const first = 32_000
-	t := recipe.Standard(first + s.Identity.Model%100)
+	t := critic.Standard(first + s.Identity.Model%100)
 	s.Limits.Bound(&t.Steps, "critic-steps")
 	s.Limits.Bound(&t.Problems, "critic-problems")
 	t.Optimizer.Cosine = t.Steps
@@ -55,9 +54,11 @@ func (c *MemoryCritic) Weights() []method.Weights { return []method.Weights{meth
 // Critic implements method.Critic.
 func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, error) {
 	model, err := method.Load(m, method.Last(c.Training), c.Training.Hash(),
-		func(_ compute.Backend, path string) (*recipe.Model, error) { return recipe.Load(path) }, func(m *recipe.Model) (string, int) { return m.Hash, m.Step })
+		func(_ compute.Backend, path string) (*critic.Model, error) { return critic.Load(path) },
+		func(m *critic.Model) (string, int) { return m.Hash, m.Step })
 	if err != nil {
 		return nil, err
 	}
-	return &critic.Critic{Estimate: critic.Learned(model.Forward), Samples: c.Samples, Root: root, Corrected: true, Anchored: c.Anchored}, nil
+	return &critic.Critic{Estimate: critic.Learned(model.Forward), Samples: c.Samples, Root: root, Corrected: true,
+		Anchored: c.Anchored}, nil
 }

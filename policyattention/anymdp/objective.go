@@ -1,4 +1,6 @@
-package recipe
+//go:build !js
+
+package anymdp
 
 import (
 	"math"
@@ -6,7 +8,6 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/anymdp"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/engine"
 )
@@ -33,7 +34,7 @@ func (o objective) Pass(examples int) engine.Pass { return o.Stored.Pass(example
 func (o objective) Tokens(examples []int32, into []float32) {
 	n := len(into) / (len(examples) + 1)
 	o.Stored.Tokens(examples, into[:len(into)-n])
-	for i, v := range slices.Repeat(anymdp.Empty(), o.T) {
+	for i, v := range slices.Repeat(Empty(), o.T) {
 		into[len(into)-n+i] = float32(v)
 	}
 }
@@ -41,30 +42,32 @@ func (o objective) Tokens(examples []int32, into []float32) {
 // Slopes implements engine.Objective. That of p·F − softplus F − p·X, p = σ(F), is p(1−p)(F − X)
 // for F.
 func (o objective) Slopes(examples []int32, batch int, outputs []float32) (loss float64) {
-	empty := outputs[len(examples)*o.K*anymdp.Outputs:]
-	zero, sum := [anymdp.Outputs]float64{float64(empty[0]), float64(empty[1])}, [anymdp.Outputs]float64{}
+	empty := outputs[len(examples)*o.K*Outputs:]
+	zero, sum := [Outputs]float64{float64(empty[0]), float64(empty[1])}, [Outputs]float64{}
 	clear(empty)
 	alone, added := make([]float64, o.K), make([]float64, o.K)
 	for i, example := range examples {
-		y := outputs[i*o.K*anymdp.Outputs:][:o.K*anymdp.Outputs]
-		update, prior, scale := o.update[int(example)*o.K:][:o.K], o.prior[int(example)*o.K:][:o.K], o.scale[int(example)*o.K:][:o.K]
+		y := outputs[i*o.K*Outputs:][:o.K*Outputs]
+		update, prior, scale := o.update[int(example)*o.K:][:o.K], o.prior[int(example)*o.K:][:o.K],
+			o.scale[int(example)*o.K:][:o.K]
 		for a := range o.K {
-			alone[a] = float64(scale[a])*anymdp.Carrier*(float64(y[2*a])-zero[0]) - float64(prior[a])
-			added[a] = anymdp.Carrier * (float64(y[2*a+1]) - zero[1])
+			alone[a] = float64(scale[a])*Carrier*(float64(y[2*a])-zero[0]) - float64(prior[a])
+			added[a] = Carrier * (float64(y[2*a+1]) - zero[1])
 		}
 		clear(y)
 		for a := range o.K {
 			for b := range a { // the pair in the other order is the same
 				x := float64(update[a]) - float64(update[b])
 				gap, larger := math.Abs(x), float64(max(scale[a], scale[b]))
-				for k, pair := range [anymdp.Outputs]struct{ f, t float64 }{
-					{alone[a] - alone[b], sharp / (gap + larger*tiedNetwork)}, {added[a] - added[b], sharp / (gap + tied)},
+				for k, pair := range [Outputs]struct{ f, t float64 }{
+					{alone[a] - alone[b], sharp / (gap + larger*tiedNetwork)}, {added[a] - added[b], sharp / (gap +
+						tied)},
 				} {
 					f, x, share := pair.t*pair.f, pair.t*x, 2/float64(batch*o.K*o.K)
 					p, entropy := softplus(f)
 					_, least := softplus(x)
 					loss += share * (p*(f-x) - entropy + least)
-					slope := share * pair.t * p * (1 - p) * (f - x) * anymdp.Carrier
+					slope := share * pair.t * p * (1 - p) * (f - x) * Carrier
 					up, down := slope, slope
 					if k == 0 {
 						up, down = slope*float64(scale[a]), slope*float64(scale[b])

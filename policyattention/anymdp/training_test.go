@@ -1,4 +1,4 @@
-package recipe
+package anymdp
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/lives"
-	"icrl/policyattention/anymdp"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/seed"
 )
@@ -32,7 +31,8 @@ func TestContextsAreStates(t *testing.T) {
 		if len(x.Update) != c.Actions || len(x.Prior) != c.Actions {
 			t.Fatalf("context %d has %d updates and %d priors", i, len(x.Update), len(x.Prior))
 		}
-		if math.Abs(floats.Sum(x.Update)) > 1e-12 || math.Abs(floats.Norm(x.Update, math.Inf(1))-1) > 1e-12 || slices.Max(x.Prior) != 0 {
+		if math.Abs(floats.Sum(x.Update)) > 1e-12 || math.Abs(floats.Norm(x.Update, math.Inf(1))-1) > 1e-12 ||
+			slices.Max(x.Prior) != 0 {
 			t.Errorf("context %d is not in units of its own: %v, %v", i, x.Update, x.Prior)
 		}
 		sorted := slices.Compact(slices.Sorted(slices.Values(x.Update)))
@@ -47,7 +47,8 @@ func TestContextsAreStates(t *testing.T) {
 		}
 	}
 	if few < 20 || tied < 200 || deep < 50 || deep > 450 {
-		t.Errorf("of 500 states %d have two actions, %d have copies and %d an action 100 separations down", few, tied, deep)
+		t.Errorf("of 500 states %d have two actions, %d have copies and %d an action 100 separations down", few, tied,
+			deep)
 	}
 }
 
@@ -93,12 +94,13 @@ func TestFirstLoss(t *testing.T) {
 	params, network := job.Model.Init(), c.Network()
 	f := &safetensors.File{}
 	for _, part := range network.Layout() {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape,
+			Data: params[part.Offset:][:part.Size()]})
 	}
 	raw := testkit.Must(safetensors.Marshal(f))(t)
 	raw = testkit.Must(Settle(raw))(t)
 	f = testkit.Must(safetensors.Unmarshal(raw))(t)
-	forward := testkit.Must(anymdp.Plain(f))(t)
+	forward := testkit.Must(Plain(f))(t)
 	first, contexts := seed.New(c.Seed, "any", "batch", 0).IntN(c.Examples), c.Contexts()
 	want := 0.0
 	for i := range c.Batch {
@@ -110,11 +112,11 @@ func TestFirstLoss(t *testing.T) {
 }
 
 // excess is the loss of one context.
-func excess(t *testing.T, forward anymdp.Forward, x Context) (sum float64) {
-	row := anymdp.Encode(x.Update, x.Prior)
+func excess(t *testing.T, forward Forward, x Context) (sum float64) {
+	row := Encode(x.Update, x.Prior)
 	outputs := testkit.Must(forward([][][]float64{row.Tokens}))(t)
 	n := len(x.Update)
-	for k, readout := range []anymdp.Readout{anymdp.Prior, anymdp.Network} {
+	for k, readout := range []Readout{Prior, Network} {
 		logits := make([]float64, n)
 		row.Logits(readout, outputs[0], logits)
 		floats.Sub(logits, x.Prior)
@@ -137,15 +139,15 @@ func excess(t *testing.T, forward anymdp.Forward, x Context) (sum float64) {
 
 // A model is the released network, to float32.
 func TestModelIsPlain(t *testing.T) {
-	const path = "../weights.safetensors"
+	const path = "weights.safetensors"
 	model := testkit.Must(Load(path))(t)
 	f := testkit.Must(safetensors.ReadFile(path))(t)
-	forward := testkit.Must(anymdp.Plain(f))(t)
+	forward := testkit.Must(Plain(f))(t)
 	c := Standard(9)
 	c.Examples = 40
 	var tokens [][][]float64
 	for _, x := range c.Contexts() {
-		tokens = append(tokens, anymdp.Encode(x.Update, x.Prior).Tokens)
+		tokens = append(tokens, Encode(x.Update, x.Prior).Tokens)
 	}
 	want := testkit.Must(forward(tokens))(t)
 	got := testkit.Must(model.Forward(tokens))(t)

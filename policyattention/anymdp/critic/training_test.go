@@ -1,4 +1,4 @@
-package recipe
+package critic
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/lives"
-	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/train"
 )
@@ -28,20 +27,21 @@ func TestExamples(t *testing.T) {
 	for i, x := range c.Examples() {
 		sizes[x.States]++
 		sum, target := 0.0, 0.0
-		for s := range critic.Slots {
+		for s := range Slots {
 			sum, target = sum+x.Counts[s], target+x.Target[s]
-			if s >= x.States && (x.Counts[s] != 0 || x.Target[s] != 0 || x.Tokens[s][critic.Features-1] != 0) {
+			if s >= x.States && (x.Counts[s] != 0 || x.Target[s] != 0 || x.Tokens[s][Features-1] != 0) {
 				t.Fatalf("example %d has no state %d, and says something of it", i, s)
 			}
 			if x.Target[s] == 1 {
 				sure++
 			}
 		}
-		if len(x.Tokens) != critic.Slots || sum != float64(x.Total) || x.Total < 1 || x.Total > 1000 || math.Abs(target-1) > 1e-12 {
+		if len(x.Tokens) != Slots || sum != float64(x.Total) || x.Total < 1 || x.Total > 1000 ||
+			math.Abs(target-1) > 1e-12 {
 			t.Errorf("example %d: %v counts for N = %d, targets of sum %v", i, sum, x.Total, target)
 		}
 	}
-	if len(sizes) != critic.Slots-1 || sure < 40 || sure > 500 {
+	if len(sizes) != Slots-1 || sure < 40 || sure > 500 {
 		t.Errorf("sizes %v; %d of 800 pairs have one successor", sizes, sure)
 	}
 }
@@ -56,20 +56,19 @@ func TestFirstLoss(t *testing.T) {
 	params, network := run.Job.Model.Init(), c.Network()
 	f := &safetensors.File{}
 	for _, part := range network.Layout() {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape, Data: params[part.Offset:][:part.Size()]})
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape,
+			Data: params[part.Offset:][:part.Size()]})
 	}
-	plain, err := critic.NewNetwork(safetensors.Floats(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testkit.Must(NewNetwork(safetensors.Floats(f)))(t)
 	forward, examples := plain.Sequences, c.Examples()
 	want := 0.0
-	err = tensors.ConstFlatData(c.batch(0), func(index []int32) {
+	err := tensors.ConstFlatData(c.batch(0), func(index []int32) {
 		for _, i := range index {
 			x := examples[i]
 			// The estimator, told one pair of the problem, asks for other tokens than the example's.
-			e := critic.Learned(func([][][]float64) ([][]float64, error) { return forward([][][]float64{x.Tokens}) })
-			rows := testkit.Must(e([]*critic.Counts{{States: x.States, Total: x.Total, Next: [][]float64{x.Counts[:x.States]}}}))(t)
+			e := Learned(func([][][]float64) ([][]float64, error) { return forward([][][]float64{x.Tokens}) })
+			rows := testkit.Must(e([]*Counts{{States: x.States, Total: x.Total,
+				Next: [][]float64{x.Counts[:x.States]}}}))(t)
 			for s, p := range rows[0][0] {
 				want += float64(x.Total) * (p - x.Target[s]) * (p - x.Target[s]) / float64(c.Batch)
 			}
@@ -88,12 +87,13 @@ func TestFirstLoss(t *testing.T) {
 
 // A model is the released network, to float32.
 func TestModelIsPlain(t *testing.T) {
-	model := testkit.Must(Load("../weights.safetensors"))(t)
-	released := testkit.Must(critic.Released())(t)
-	counts := []*critic.Counts{{States: 3, Total: 4, Next: [][]float64{{4, 0, 0}, {1, 2, 1}}}, {States: 18, Total: 1, Next: [][]float64{make([]float64, 18)}}}
+	model := testkit.Must(Load("weights.safetensors"))(t)
+	released := testkit.Must(Released())(t)
+	counts := []*Counts{{States: 3, Total: 4, Next: [][]float64{{4, 0, 0}, {1, 2, 1}}},
+		{States: 18, Total: 1, Next: [][]float64{make([]float64, 18)}}}
 	counts[1].Next[0][3] = 1
 	want := testkit.Must(released(counts))(t)
-	got := testkit.Must(critic.Learned(model.Forward)(counts))(t)
+	got := testkit.Must(Learned(model.Forward)(counts))(t)
 	for i := range want {
 		for pair := range want[i] {
 			for s, p := range want[i][pair] {

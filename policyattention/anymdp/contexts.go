@@ -1,4 +1,6 @@
-package recipe
+//go:build !js
+
+package anymdp
 
 import (
 	"math"

@@ -1,28 +1,6 @@
-// Package recipe trains the network of package anymdp, by the proximal loss, on states
-// that are drawn directly; and runs it on GoMLX.
-//
-// # Why nothing locks up
-//
-// A run locks up where the network's error in a logit is as large as the update ηQ there.
-// The read-out of the network alone has errors that grow with the scale s of an action, log
-// mass included: at 16 nats, one part in a hundred is .16 nats a round, more than most
-// updates. Shares of s missed by runs of 3,000 steps (half a core-minute; identity 31800,
-// three actions; root mean square, worst of 27,000):
-//
-//	                                       network        log π added
-//	κ = 30                                 .089   .49     .015   .032
-//	κ = 30, β₂ = .99                       .015   .11     .0045  .016
-//	κ = 100, β₂ = .99                      .19    .91     .029   .065
-//	κ = 30, β₂ = .99, empty token          .0002  .0012   .0003  .0010
-//	κ = 100, β₂ = .99, empty token         .0001  .0005   .0003  .0008
-//	κ = 300, β₂ = .99, empty token         .0002  .0009   .0001  .0004
-//
-// (log π added: shares of the separation d.) The outputs' common part is of order 1 and
-// what is to be told of order 1/κ: without the empty token the sum of a bias and all that
-// is alike in the tokens has to cancel to a small part of 1/κ, by far the steepest direction
-// of the loss, in which every step misses. The identities of the first recipe, κ = 30 without
-// an empty token and 8,000 steps, left 99 of 2,650 problems locked by the network's read-out.
-package recipe
+//go:build !js
+
+package anymdp
 
 import (
 	"encoding/json"
@@ -33,14 +11,15 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/anymdp"
+	"icrl/internal/safetensors"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/fused"
 )
 
-// Config is everything that trained weights depend on, but for the backend's arithmetic.
+// Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by the
+// proximal loss on states that are drawn directly: see Contexts.
 type Config struct {
 	Recipe    string            `json:"recipe"` // "any"
 	Seed      uint64            `json:"seed"`   // identity: weights, contexts, order of examples
@@ -65,36 +44,29 @@ func Standard(identity uint64) Config {
 // Identities are the seeds of the five training runs.
 var Identities = []uint64{31000, 31001, 31002, 31003, 31004}
 
-// All lists the configurations of the five.
-func All() (configs []Config) {
-	for _, identity := range Identities {
-		configs = append(configs, Standard(identity))
-	}
-	return configs
-}
-
 // Validate reports the first invalid field.
 func (c Config) Validate() error {
 	switch {
 	case c.Recipe != Name:
-		return fmt.Errorf("recipe: %q, want %q", c.Recipe, Name)
+		return fmt.Errorf("anymdp: %q, want %q", c.Recipe, Name)
 	case c.Actions < 3 || c.Actions > 64:
-		return fmt.Errorf("recipe: %d actions, want 3 to 64", c.Actions)
+		return fmt.Errorf("anymdp: %d actions, want 3 to 64", c.Actions)
 	case min(c.Examples, c.Batch, c.Steps) < 1 || max(c.Examples, c.Steps) > 1<<24:
-		return fmt.Errorf("recipe: %d examples, batch %d, %d steps: want each from 1 to 2^24", c.Examples, c.Batch, c.Steps)
+		return fmt.Errorf("anymdp: %d examples, batch %d, %d steps: want each from 1 to 2^24", c.Examples, c.Batch,
+			c.Steps)
 	case c.Batch > c.Examples:
-		return fmt.Errorf("recipe: batches of %d from %d examples", c.Batch, c.Examples)
+		return fmt.Errorf("anymdp: batches of %d from %d examples", c.Batch, c.Examples)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
-		return errors.New("recipe: the optimizer's rates are not in [0, 1)")
+		return errors.New("anymdp: the optimizer's rates are not in [0, 1)")
 	}
 	if err := c.Optimizer.Validate(); err != nil {
-		return fmt.Errorf("recipe: %w", err)
+		return fmt.Errorf("anymdp: %w", err)
 	}
 	return nil
 }
 
 // Network is the shape of the network.
-func (c Config) Network() transformer.Config { return anymdp.Shape() }
+func (c Config) Network() transformer.Config { return Shape() }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
@@ -140,7 +112,7 @@ func (c Config) batch(step int) *tensors.Tensor {
 func (c Config) data() ([]*tensors.Tensor, error) {
 	var tokens, updates, priors, scales []float32
 	for _, x := range c.Contexts() {
-		row := anymdp.Encode(x.Update, x.Prior)
+		row := Encode(x.Update, x.Prior)
 		for a, token := range row.Tokens {
 			for _, v := range token {
 				tokens = append(tokens, float32(v))
@@ -151,7 +123,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 	}
 	n, a := c.Examples, c.Actions
 	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(tokens, n, a, anymdp.Features),
+		tensors.FromFlatDataAndDimensions(tokens, n, a, Features),
 		tensors.FromFlatDataAndDimensions(updates, n, a),
 		tensors.FromFlatDataAndDimensions(priors, n, a),
 		tensors.FromFlatDataAndDimensions(scales, n, a),
@@ -176,7 +148,7 @@ const sharp, tied, tiedNetwork = 2, .2, .5
 func loss(network *fused.Network, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, update, prior, scale := part(0), part(1), part(2), part(3)
-	outputs := MulScalar(relative(network, tokens), anymdp.Carrier)
+	outputs := MulScalar(relative(network, tokens), Carrier)
 	output := func(i int) *Node { return Squeeze(Slice(outputs, AxisRange(), AxisRange(), AxisElem(i)), -1) }
 	gap := Abs(differences(update))
 	larger := Max(ExpandAxes(scale, 1), Add(ExpandAxes(scale, 2), ZerosLike(gap)))
@@ -186,8 +158,14 @@ func loss(network *fused.Network, data, batch []*Node) *Node {
 	return Add(added, alone)
 }
 
-// relative returns the outputs [B, A, Outputs] of tokens [B, A, Features] less those of
-// the empty token.
+// relative returns the outputs [B, A, Outputs] of tokens [B, A, Features] less those of the empty token.
+//
+// The outputs' common part is of order 1 and what is to be told of order 1/κ. Without the empty token the sum of a bias
+// and of all that is alike in the tokens has to cancel to a small part of 1/κ, by far the steepest direction of the
+// loss, in which every step misses. A run locks up where the network's error in a logit is as large as the update ηQ
+// there, and the errors of the network's read-out grow with the scale of an action, log mass included. After 3,000
+// steps they were, as shares of that scale (root mean square, worst of 27,000), .015 and .11 with κ = 30 and β₂ = .99,
+// with the empty token .0002 and .0012; with κ = 100 and 300, .0001 and .0005, .0002 and .0009.
 func relative(network *fused.Network, tokens *Node) *Node {
 	b, a := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	// A state of empty tokens alone: all write what one would by itself.
@@ -208,4 +186,39 @@ func proximal(f, x, t *Node) *Node {
 	// Σ p log p = −p·softplus(−f) − (1−p)·softplus(f), and softplus(−f) = softplus(f) − f.
 	entropy := Sub(Mul(p, f), Softplus(f))
 	return ReduceAllMean(Add(Sub(entropy, Mul(p, x)), Softplus(x)))
+}
+
+// Model is a trained network. Its Forward is an [Forward].
+type Model = train.Sequences[Config]
+
+// Load reads the weights of a training run by this recipe.
+func Load(path string) (*Model, error) { return train.LoadSequences[Config](path) }
+
+// Settle returns weights of a training run in the form in which they are released. The
+// loss sees outputs less those of the empty token only; here the head's bias is changed so
+// that the empty token's are 0, and outputs can be taken as they are.
+func Settle(weights []byte) ([]byte, error) {
+	f, err := safetensors.Unmarshal(weights)
+	if err != nil {
+		return nil, fmt.Errorf("anymdp: %w", err)
+	}
+	network, err := NewNetwork(safetensors.Floats(f))
+	if err != nil {
+		return nil, fmt.Errorf("anymdp: %w", err)
+	}
+	empty, err := network.Vectors([][]float64{Empty()})
+	if err != nil {
+		return nil, fmt.Errorf("anymdp: %w", err)
+	}
+	bias, _, err := safetensors.Get[float32](f, "head.bias")
+	if err != nil {
+		return nil, fmt.Errorf("anymdp: %w", err)
+	}
+	for k, v := range empty[0] {
+		bias[k] = float32(float64(bias[k]) - v)
+	}
+	if err := train.Seal(f); err != nil {
+		return nil, fmt.Errorf("anymdp: %w", err)
+	}
+	return safetensors.Marshal(f)
 }

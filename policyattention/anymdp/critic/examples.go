@@ -1,4 +1,6 @@
-package recipe
+//go:build !js
+
+package critic
 
 import (
 	"math/rand/v2"
@@ -6,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"icrl/internal/numeric"
-	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -45,10 +46,10 @@ func draw(rng *rand.Rand) []Example {
 	between := func(least, most float64) float64 {
 		return least * numeric.Exp(rng.Float64()*numeric.Log(most/least))
 	}
-	states := 2 + rng.IntN(critic.Slots-1)
+	states := 2 + rng.IntN(Slots-1)
 	alpha, pairs, total := between(.03, 30), int(between(4, 65)), int(between(1, 1001))
 	kind, weight := rng.IntN(3), rng.Float64()
-	counts := critic.Counts{States: states, Total: total}
+	counts := Counts{States: states, Total: total}
 	var laws [][]float64
 	for range pairs {
 		successors := rng.Perm(states)
@@ -70,9 +71,9 @@ func draw(rng *rand.Rand) []Example {
 		for s := range target {
 			target[s] /= float64(fresh)
 		}
-		pad := make([]float64, critic.Slots-states)
+		pad := make([]float64, Slots-states)
 		examples[pair] = Example{
-			Tokens: critic.Tokens(&counts, pair), States: states, Total: total,
+			Tokens: Tokens(&counts, pair), States: states, Total: total,
 			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...),
 		}
 	}

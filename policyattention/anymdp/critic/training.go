@@ -1,12 +1,6 @@
-// Package recipe trains the network of package critic, by regression on sampled transitions,
-// and runs it on GoMLX.
-//
-// An answer is p̂·v. Its error against a fresh transition s' of the same pair is v(s') − p̂·v,
-// and for values v that are independent of each other with one variance, the mean of its
-// square over v is that variance times the squared distance of p̂ and the frequencies of fresh
-// transitions. So the loss is this distance, and no value is drawn. It is multiplied by N, as
-// the error of the mean of N samples falls with N, so that memories of all ages count alike.
-package recipe
+//go:build !js
+
+package critic
 
 import (
 	"encoding/json"
@@ -17,7 +11,6 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
@@ -25,7 +18,13 @@ import (
 	"icrl/policyattention/transformer/fused"
 )
 
-// Config is everything that trained weights depend on, but for the backend's arithmetic.
+// Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by
+// regression on sampled transitions.
+//
+// An answer is p̂·v. Its error against a fresh transition s' of the same pair is v(s') − p̂·v, and for values v that
+// are independent of each other with one variance, the mean of its square over v is that variance times the squared
+// distance of p̂ and the frequencies of fresh transitions. So the loss is this distance, and no value is drawn. It is
+// multiplied by N, as the error of the mean of N samples falls with N, so that memories of all ages count alike.
 type Config struct {
 	Recipe    string            `json:"recipe"`   // "memory-critic"
 	Seed      uint64            `json:"seed"`     // identity: weights, problems, order of examples
@@ -49,22 +48,23 @@ const name = "memory-critic"
 func (c Config) Validate() error {
 	switch {
 	case c.Recipe != name:
-		return fmt.Errorf("recipe: %q, want %q", c.Recipe, name)
+		return fmt.Errorf("critic: %q, want %q", c.Recipe, name)
 	case min(c.Problems, c.Batch, c.Steps) < 1 || max(c.Problems, c.Steps) > 1<<20:
-		return fmt.Errorf("recipe: %d problems, batch %d, %d steps: want each from 1 to 2^20", c.Problems, c.Batch, c.Steps)
+		return fmt.Errorf("critic: %d problems, batch %d, %d steps: want each from 1 to 2^20", c.Problems, c.Batch,
+			c.Steps)
 	case c.Batch > rowsOf*c.Problems:
-		return fmt.Errorf("recipe: batches of %d from %d examples", c.Batch, rowsOf*c.Problems)
+		return fmt.Errorf("critic: batches of %d from %d examples", c.Batch, rowsOf*c.Problems)
 	case max(c.Optimizer.LearningRate, c.Optimizer.WeightDecay) >= 1:
-		return errors.New("recipe: the optimizer's rates are not in [0, 1)")
+		return errors.New("critic: the optimizer's rates are not in [0, 1)")
 	}
 	if err := c.Optimizer.Validate(); err != nil {
-		return fmt.Errorf("recipe: %w", err)
+		return fmt.Errorf("critic: %w", err)
 	}
 	return nil
 }
 
 // Network is the shape of the network.
-func (c Config) Network() transformer.Config { return critic.Shape() }
+func (c Config) Network() transformer.Config { return Shape() }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
@@ -87,7 +87,7 @@ func (c Config) job() train.Job {
 			Objective: loss, InGo: c.inGo,
 		},
 		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
-		Examples: c.Batch, Tokens: critic.Slots, Optimizer: c.Optimizer, Steps: c.Steps,
+		Examples: c.Batch, Tokens: Slots, Optimizer: c.Optimizer, Steps: c.Steps,
 	}
 }
 
@@ -118,16 +118,17 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 			if s < x.States {
 				is = 1
 			}
-			counts, targets, states = append(counts, float32(x.Counts[s])), append(targets, float32(x.Target[s])), append(states, is)
+			counts, targets, states = append(counts, float32(x.Counts[s])), append(targets, float32(x.Target[s])),
+				append(states, is)
 		}
 		totals = append(totals, float32(x.Total))
 	}
 	n := len(examples)
 	return []*tensors.Tensor{
-		tensors.FromFlatDataAndDimensions(tokens, n, critic.Slots, critic.Features),
-		tensors.FromFlatDataAndDimensions(counts, n, critic.Slots),
-		tensors.FromFlatDataAndDimensions(targets, n, critic.Slots),
-		tensors.FromFlatDataAndDimensions(states, n, critic.Slots),
+		tensors.FromFlatDataAndDimensions(tokens, n, Slots, Features),
+		tensors.FromFlatDataAndDimensions(counts, n, Slots),
+		tensors.FromFlatDataAndDimensions(targets, n, Slots),
+		tensors.FromFlatDataAndDimensions(states, n, Slots),
 		tensors.FromFlatDataAndDimensions(totals, n, 1),
 	}, nil
 }
@@ -136,8 +137,8 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 func loss(network *fused.Network, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, counts, targets, states, totals := part(0), part(1), part(2), part(3), part(4)
-	outputs := Squeeze(network.Tail(tokens, critic.Slots), -1)
-	mass := Add(counts, Mul(states, Exp(MulScalar(Tanh(DivScalar(outputs, critic.Most)), critic.Most))))
+	outputs := Squeeze(network.Tail(tokens, Slots), -1)
+	mass := Add(counts, Mul(states, Exp(MulScalar(Tanh(DivScalar(outputs, Most)), Most))))
 	p := Div(mass, ReduceAndKeep(mass, ReduceSum, -1))
 	distance := ReduceAndKeep(Square(Sub(p, targets)), ReduceSum, -1)
 	return ReduceAllMean(Mul(totals, distance))
@@ -154,18 +155,18 @@ func (Config) inGo(data []*tensors.Tensor) (engine.Objective, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objective{engine.Stored{Values: x[0], Runs: 1, T: critic.Slots, K: critic.Slots}, x[1], x[2], x[3], x[4]}, nil
+	return objective{engine.Stored{Values: x[0], Runs: 1, T: Slots, K: Slots}, x[1], x[2], x[3], x[4]}, nil
 }
 
 // Slopes implements engine.Objective.
 func (o objective) Slopes(examples []int32, batch int, outputs []float32) (loss float64) {
-	var virtual, inner, p [critic.Slots]float64
+	var virtual, inner, p [Slots]float64
 	for i, example := range examples {
-		at, y := int(example)*critic.Slots, outputs[i*critic.Slots:][:critic.Slots]
+		at, y := int(example)*Slots, outputs[i*Slots:][:Slots]
 		total, weight, along := 0., float64(o.totals[example])/float64(batch), 0.
 		for s, v := range y {
-			inner[s] = math.Tanh(float64(v) / critic.Most)
-			virtual[s] = float64(o.states[at+s]) * math.Exp(critic.Most*inner[s])
+			inner[s] = math.Tanh(float64(v) / Most)
+			virtual[s] = float64(o.states[at+s]) * math.Exp(Most*inner[s])
 			total += float64(o.counts[at+s]) + virtual[s]
 		}
 		for s := range y {
@@ -187,3 +188,37 @@ type Model = train.Sequences[Config]
 
 // Load reads the weights of a training run by this recipe.
 func Load(path string) (*Model, error) { return train.LoadSequences[Config](path) }
+
+// What the experiments ask of a training run: see method.Training.
+
+// Key implements method.Training.
+func (c Config) Key() string { return "memory_critic" }
+
+// Name implements method.Training.
+func (c Config) Name() string { return fmt.Sprintf("%s-%d", name, c.Seed) }
+
+// Budget implements method.Training.
+func (c Config) Budget() int { return c.Steps }
+
+// Seconds implements method.Training.
+func (c Config) Seconds() float64 {
+	const drawn, perToken = 1e-3, 4e-6
+	return drawn*float64(c.Problems) + perToken*float64(c.Steps*c.Batch*16)
+}
+
+// Kept implements method.Training.
+func (c Config) Kept() []int { return nil }
+
+// Read implements method.Training.
+func (c Config) Read(path string) (hash string, step int, err error) {
+	stored, step, _, err := train.ReadNetwork[Config](path)
+	return stored.Hash(), step, err
+}
+
+// In implements method.Shared.
+func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error) {
+	if err := c.Validate(); err != nil {
+		return train.Run{}, err
+	}
+	return train.Run{Job: c.job(), Dir: dir, Progress: progress}, nil
+}

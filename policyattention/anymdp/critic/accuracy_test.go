@@ -1,14 +1,15 @@
-package critic
+package critic_test
 
 import (
 	"math/rand/v2"
 
+	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
 
-// Laws are kinds of rows of P that estimators are compared on.
-var Laws = []Law{
+// laws are kinds of rows of P that estimators are compared on.
+var laws = []law{
 	{"Dirichlet(1, …, 1)", func(rng *rand.Rand, states int) []float64 { return row(rng, states, states) }},
 	{"two successors", func(rng *rand.Rand, states int) []float64 { return row(rng, states, 2) }},
 	{".1 Dirichlet(1, …, 1) + .9 uniform", func(rng *rand.Rand, states int) []float64 {
@@ -20,8 +21,8 @@ var Laws = []Law{
 	}},
 }
 
-// Law draws rows of P with so many states, at least two.
-type Law struct {
+// law draws rows of P with so many states, at least two.
+type law struct {
 	Name string
 	Draw func(rng *rand.Rand, states int) []float64
 }
@@ -39,17 +40,17 @@ func row(rng *rand.Rand, states, successors int) []float64 {
 	return p
 }
 
-// Accuracy returns the mean squared distance ‖p̂ − P‖² of the rows that estimators make of
+// accuracy returns the mean squared distance ‖p̂ − P‖² of the rows that estimators make of
 // transitions of problems with three actions, one number each. They see the same: problems of
 // the law with N transitions of every pair, about 120 pairs at least. For values that are
 // independent with variance 1 it is the mean squared error of a backup over γ².
-func Accuracy(law Law, states, transitions int, root uint64, estimators ...Estimator) ([]float64, error) {
+func accuracy(law law, states, transitions int, root uint64, estimators ...critic.Estimator) ([]float64, error) {
 	rng := seed.New(root, "accuracy", law.Name, states, transitions)
-	var problems []*Counts
-	var laws [][][]float64
+	var problems []*critic.Counts
+	var truth [][][]float64
 	pairs := 0.0
 	for range 1 + 40/states {
-		c, p := &Counts{States: states, Total: transitions}, [][]float64{}
+		c, p := &critic.Counts{States: states, Total: transitions}, [][]float64{}
 		for range 3 * states {
 			p = append(p, law.Draw(rng, states))
 			next := make([]float64, states)
@@ -59,7 +60,7 @@ func Accuracy(law Law, states, transitions int, root uint64, estimators ...Estim
 			c.Next = append(c.Next, next)
 			pairs++
 		}
-		problems, laws = append(problems, c), append(laws, p)
+		problems, truth = append(problems, c), append(truth, p)
 	}
 	errors := make([]float64, len(estimators))
 	for k, estimate := range estimators {
@@ -70,7 +71,7 @@ func Accuracy(law Law, states, transitions int, root uint64, estimators ...Estim
 		for i := range rows {
 			for pair, p := range rows[i] {
 				for s, v := range p {
-					d := v - laws[i][pair][s]
+					d := v - truth[i][pair][s]
 					errors[k] += float64(d*d) / pairs
 				}
 			}
