@@ -24,7 +24,7 @@ func (c Config) inGo(data []*tensors.Tensor) (engine.Objective, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objective{engine.Stored{Values: x[0], Runs: 1, T: c.Actions, K: c.Actions}, x[1], x[2], x[3]}, nil
+	return objective{engine.Stored{Values: x[0], T: c.Actions, K: c.Actions}, x[1], x[2], x[3]}, nil
 }
 
 // Pass implements engine.Objective.

@@ -42,16 +42,13 @@ func works() ([]work, error) {
 	}
 	actor := func(states int) train.Config { return train.Standard(train.Proximal, train.Plain(), 1, states) }
 	critic := train.Standard(train.Critic, train.Plain(), 1, 8)
-	ofActor, ofCritic := []string{"tokens", "prior", "gain", "weight"}, []string{"tokens", "mean", "exact"}
-	// All histories on end, each [Histories·Length, 1]; batches are where in them windows begin.
-	ofHistories := []string{"previous", "reward", "state", "action"}
 	list := []work{
-		training(work{name: "actor S=4", parity: paritySteps, scan: 50, runs: 2}, actor(4), ofActor),
-		training(work{name: "actor S=8", parity: paritySteps, scan: 50, runs: 2}, actor(8), ofActor),
-		training(work{name: "actor S=16", parity: paritySteps, scan: 50, runs: 2}, actor(16), ofActor),
-		training(work{name: "critic S=8", parity: paritySteps, scan: 5, runs: 2}, critic, ofCritic),
+		training(work{name: "actor S=4", parity: paritySteps, scan: 50, runs: 2}, actor(4)),
+		training(work{name: "actor S=8", parity: paritySteps, scan: 50, runs: 2}, actor(8)),
+		training(work{name: "actor S=16", parity: paritySteps, scan: 50, runs: 2}, actor(16)),
+		training(work{name: "critic S=8", parity: paritySteps, scan: 5, runs: 2}, critic),
 		// A step takes seconds, and gigabytes in some programs, so that a few have to do.
-		training(work{name: m.Label + " S=8", parity: 6, scan: 2, runs: 1}, d.Weights()[0].Training.(method.Shared), ofHistories),
+		training(work{name: m.Label + " S=8", parity: 6, scan: 2, runs: 1}, d.Weights()[0].Training.(method.Shared)),
 	}
 	for _, states := range []int{4, 8} {
 		w, err := loop(actor(states))
@@ -63,22 +60,21 @@ func works() ([]work, error) {
 	return list, nil
 }
 
-// training makes w the optimizer steps of a training, whose numbers are losses. The arrays are what
-// the other programs call those of its data.
-func training(w work, t method.Shared, arrays []string) work {
+// training makes w the optimizer steps of a training, whose numbers are losses.
+func training(w work, t method.Shared) work {
 	w.export = func(path string, n int) error {
-		run, err := t.In("", nil)
+		j, err := t.Job()
 		if err != nil {
 			return err
 		}
-		return run.Job.Export(path, arrays, n)
+		return j.Export(path, n)
 	}
 	w.start = func(b compute.Backend) (steps, error) {
-		run, err := t.In("", nil)
+		j, err := t.Job()
 		if err != nil {
 			return nil, err
 		}
-		session, err := train.NewJobSession(b, train.Execution{}, run.Job)
+		session, err := train.NewSession(b, j)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +84,7 @@ func training(w work, t method.Shared, arrays []string) work {
 				return nil, err
 			}
 			numbers := make([]float64, n)
-			for i, loss := range losses[0] {
+			for i, loss := range losses {
 				numbers[i] = float64(loss)
 			}
 			return numbers, nil

@@ -276,7 +276,7 @@ func (s solveCmd) critic() (control.Critic, error) {
 	case s.Samples < 1:
 		return nil, fmt.Errorf("%w: --samples=%d, want at least 1", errUsage, s.Samples)
 	case s.Critic == "mean":
-		return train.SampleMean{Samples: s.Samples, Weight: 1, Root: s.Seed}, nil
+		return train.SampleMean{Samples: s.Samples, Root: s.Seed}, nil
 	}
 	estimate, err := critic.Released()
 	if err != nil {

@@ -124,15 +124,14 @@ func (s *Store) trainShared(ctx context.Context, c method.Shared, work string) e
 	if err != nil {
 		return err
 	}
-	run, err := c.In(work, s.progress(c))
+	job, err := c.Job()
 	if err != nil {
 		return err
 	}
-	results, err := train.RunTogether(ctx, b, train.Execution{}, []train.Run{run})
+	made, err := job.Run(ctx, b, work, s.progress(c))
 	if err != nil {
 		return err
 	}
-	made := results[0]
 	d := backend.Describe(b)
 	t := TrainingRun{Produced: artifact.Machine(&d), Cost: artifact.Cost{
 		WallSeconds: made.WallSeconds, CPUSeconds: made.CPUSeconds,

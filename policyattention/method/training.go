@@ -25,10 +25,10 @@ type Training interface {
 }
 
 // Shared is a Training by the common trainer, which saves and resumes it: see
-// [train.RunTogether].
+// [train.Job.Run].
 type Shared interface {
 	Training
-	In(dir string, progress func(train.Progress)) (train.Run, error)
+	Job() (train.Job, error)
 }
 
 // Alone is a Training that trains itself.

@@ -1,15 +1,13 @@
 // Package train trains the learned actor and critic of PolicyAttention and
 // deploys them in the closed loop.
 //
-// A Config says everything that the weights depend on; Train is a function
-// from it to a file of weights, interruptible at any moment; Load reads that
-// file back as a control.Actor or a control.Critic.
+// A [Config] says everything that the weights depend on; its [Config.Job] is the training run; Load
+// reads the weights back as a control.Actor or a control.Critic.
 //
-// The trainer behind it is open to other methods. A [Job] is a training run of any
-// [Trainable], a model that says which parameters it has and builds its loss, on
-// [Batches]: indices into a [Fixed] set, a [Stream] that is drawn anew for every step, or
-// [Rollouts] that the current weights make. [Job.Run] and [RunTogether] carry it out;
-// whatever the model is, a run that is killed goes on and ends in the same bytes.
+// The trainer is open to other methods. A [Job] is a training run of any [Trainable], a model that
+// says which parameters it has and builds its loss, on [Batches]: indices into a [Fixed] set, or
+// [Rollouts] that the current weights make. A [Session] makes its steps (session.go); [Job.Run] makes
+// them all, so that a run that is killed goes on and ends in the same bytes (run.go, checkpoint.go).
 //
 // The paper leaves open how contexts are drawn, how π enters a token and how
 // logits are read out. Each such choice is a named field of Recipe.
@@ -52,10 +50,8 @@ var Objectives = []Objective{Proximal, PMDTarget, RewardOnly, Critic}
 // PolicyInput names how a policy enters an actor's tokens.
 type PolicyInput string
 
-const (
-	RawPolicy PolicyInput = "raw" // π itself: the network has to learn the logarithm
-	LogPolicy PolicyInput = "log" // log π, not below −30
-)
+// RawPolicy is π itself: the network has to learn the logarithm.
+const RawPolicy PolicyInput = "raw"
 
 // Readout names what the network's output is added to.
 type Readout string
@@ -63,55 +59,19 @@ type Readout string
 const (
 	// NetworkReadout takes the output as it is: logits of π̂, or Q.
 	NetworkReadout Readout = "network"
-	// PriorReadout adds to the output the part that needs no learning: log π to
-	// an actor's logits; to a critic's values the mean sampled target
-	// r + γ⟨π̂(·|s'),Q_k(s',·)⟩ of the pair.
+	// PriorReadout adds log π to an actor's logits, the part that needs no learning.
 	PriorReadout Readout = "prior"
-)
-
-// CriticInput names what a critic's tokens say, see encode.go.
-type CriticInput string
-
-const (
-	// ValueInput has ⟨π̂(·|s'),Q_k(s',·)⟩ in every transition to s'.
-	ValueInput CriticInput = ""
-	// MemoryInput is ValueInput with Q_k(s,a) in every token of a pair and the mean
-	// sampled target in queries. Where Q_k is a critic's it holds earlier samples.
-	MemoryInput CriticInput = "memory"
-	// TableInput is the paper's interface: π̂ and Q_k stand at the beginning of the
-	// context, and the network looks up itself what a transition leads to.
-	TableInput CriticInput = "tables"
-)
-
-// Targets name what a critic is trained towards.
-type Targets string
-
-const (
-	ExactTargets Targets = "" // F^π̂ Q_k
-	// SampledTargets are the means of r + γ⟨π̂(·|s'),Q_k(s',·)⟩ over the transitions of a
-	// pair in the context.
-	SampledTargets Targets = "sampled"
 )
 
 // Distribution names the distribution of training contexts (π, Q, η).
 type Distribution string
 
-const (
-	// Trajectories are rounds of exact PMD runs. Each example is a run of its
-	// own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range
-	// and constant in the run, stopped after a random number of rounds. These are
-	// the contexts that deployment visits; late in a run policies are nearly
-	// deterministic, which no random policy is.
-	Trajectories Distribution = "pmd-trajectories"
-	// RandomPolicies are policies from Dirichlet(1) with their own Q^π: round 0
-	// of Trajectories only. An ablation: it gives the smaller one-step error and
-	// fails in the loop.
-	RandomPolicies Distribution = "random-policies"
-	// StarvedStarts are Trajectories whose π_0 leaves an action of one state, or of each
-	// state, drawn uniformly, a mass log-uniform on [10⁻¹², 10⁻¹]. Nothing in a run from
-	// Dirichlet(1) shows how an action with so little mass comes back.
-	StarvedStarts Distribution = "starved-starts"
-)
+// Trajectories are rounds of exact PMD runs. Each example is a run of its
+// own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range
+// and constant in the run, stopped after a random number of rounds. These are
+// the contexts that deployment visits; late in a run policies are nearly
+// deterministic, which no random policy is.
+const Trajectories Distribution = "pmd-trajectories"
 
 // Recipe names the choices that the paper leaves open.
 type Recipe struct {
@@ -132,16 +92,6 @@ type Recipe struct {
 	EtaMin  float64 `json:"eta_min"`
 	EtaMax  float64 `json:"eta_max"`
 	Average bool    `json:"average"` // release the average over the steps, see Job.Average
-
-	// Of critics alone.
-	Input   CriticInput `json:"input,omitempty"`
-	Targets Targets     `json:"targets,omitempty"`
-	// Spread is n ≥ 2 where the objective is bias² + variance/n of the answers in two
-	// runs of one example that differ in what they sample; 0 stands for the squared
-	// error of one. The least squared error pulls every answer towards what is usual,
-	// by the same pull in every round of a loop, while errors of sampling average out:
-	// log π sums Q over rounds.
-	Spread int `json:"spread,omitempty"`
 }
 
 // Plain stands for the paper: π enters as it is and the network alone writes
@@ -162,35 +112,15 @@ func Prior() Recipe {
 	return r
 }
 
-// Residual is Prior for critics that remember, with errors spread over a few rounds.
-func Residual() Recipe {
-	r := Prior()
-	r.Name, r.Input, r.Spread = "residual", MemoryInput, 4
-	return r
-}
-
-// Tables is the paper's interface of a critic: it is trained on sampled targets and
-// finds in its context what it is otherwise given.
-func Tables() Recipe {
-	r := Plain()
-	r.Name, r.Input, r.Targets = "tables", TableInput, SampledTargets
-	return r
-}
-
 // Config is everything that trained weights depend on, but for the backend's
 // arithmetic.
 type Config struct {
-	Objective Objective `json:"objective"`
-	Recipe    Recipe    `json:"recipe"`
-	Seed      uint64    `json:"seed"` // identity of the run: its weights, contexts and order of examples
-	Task      uint64    `json:"task"` // root of the training MDPs
-	// Sizes are the numbers of states S that examples are drawn from, in turn.
-	Sizes []int `json:"sizes"`
-	// Slots is the width of the state one-hot, at least the largest size. When
-	// it exceeds the smallest size, each example names its states by slots drawn
-	// at random, so that a network trained on small problems has seen every slot
-	// and can be run on any size up to Slots.
-	Slots     int               `json:"slots"`
+	Objective Objective         `json:"objective"`
+	Recipe    Recipe            `json:"recipe"`
+	Seed      uint64            `json:"seed"`     // identity of the run: its weights, contexts and order of examples
+	Task      uint64            `json:"task"`     // root of the training MDPs
+	Sizes     []int             `json:"sizes"`    // S alone
+	Slots     int               `json:"slots"`    // width of the state one-hot: S
 	Actions   int               `json:"actions"`  // A
 	MDPs      int               `json:"mdps"`     // training MDPs of each size
 	Examples  int               `json:"examples"` // contexts, drawn once
@@ -219,11 +149,14 @@ func Standard(objective Objective, recipe Recipe, seed uint64, states int) Confi
 	}
 }
 
+// States returns S.
+func (c Config) States() int { return c.Slots }
+
 // Network returns the shape of the network that the configuration trains.
 func (c Config) Network() transformer.Config {
-	features := actorFeatures(c.Slots, c.Actions)
+	features := c.States() + c.Actions + 3 // see encode.go
 	if c.Objective == Critic {
-		features = c.criticFeatures()
+		features += c.States()
 	}
 	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1}
 }
@@ -232,16 +165,14 @@ func (c Config) Network() transformer.Config {
 func (c Config) Budget() int { return c.Steps }
 
 // Hash returns the SHA-256 of the configuration in hexadecimal.
-func (c Config) Hash() string {
-	return Job{Config: []byte(c.json())}.Hash()
-}
+func (c Config) Hash() string { return Job{Config: c.json()}.Hash() }
 
-func (c Config) json() string {
+func (c Config) json() []byte {
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic(err) // Validate has refused the numbers that JSON cannot hold
 	}
-	return string(b)
+	return b
 }
 
 // Beyond these no run fits a machine, and products of numbers could overflow.
@@ -257,40 +188,29 @@ func (c Config) Validate() error {
 	switch {
 	case !slices.Contains(Objectives, c.Objective):
 		return bad("unknown objective %q, want one of %q", c.Objective, Objectives)
-	case r.Policy != RawPolicy && r.Policy != LogPolicy:
+	case r.Policy != RawPolicy:
 		return bad("recipe %q: unknown policy input %q", r.Name, r.Policy)
-	case r.Readout != NetworkReadout && r.Readout != PriorReadout:
-		return bad("recipe %q: unknown readout %q", r.Name, r.Readout)
-	case r.Contexts != Trajectories && r.Contexts != RandomPolicies && r.Contexts != StarvedStarts:
+	case r.Readout != NetworkReadout && r.Readout != PriorReadout || r.Readout == PriorReadout && c.Objective == Critic:
+		return bad("recipe %q: no readout %q of objective %q", r.Name, r.Readout, c.Objective)
+	case r.Contexts != Trajectories:
 		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
-	case r.Input != ValueInput && r.Input != MemoryInput && r.Input != TableInput:
-		return bad("recipe %q: unknown input of a critic %q", r.Name, r.Input)
-	case r.Targets != ExactTargets && r.Targets != SampledTargets:
-		return bad("recipe %q: unknown targets %q", r.Name, r.Targets)
-	case r.Spread < 0 || r.Spread == 1 || r.Spread > most:
-		return bad("recipe %q: errors spread over %d rounds, want 0 or 2 to %d", r.Name, r.Spread, most)
-	case r.Spread > 0 && r.Targets != ExactTargets:
-		return bad("recipe %q: errors spread over rounds to targets %q, want exact ones", r.Name, r.Targets)
 	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
 		return bad("recipe %q: at most %d rounds, %d in the early half: want each from 0 to %d", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
 		return bad("recipe %q: η from %v to %v, want a positive range", r.Name, r.EtaMin, r.EtaMax)
-	case len(c.Sizes) == 0 || slices.Min(c.Sizes) < 2:
-		return bad("sizes are %v, want at least one, each ≥ 2", c.Sizes)
-	case slices.Max(c.Sizes) > c.Slots:
-		return bad("%d slots for problems of %d states", c.Slots, slices.Max(c.Sizes))
+	case len(c.Sizes) != 1 || c.Sizes[0] < 2 || c.Sizes[0] != c.Slots:
+		return bad("sizes %v in %d slots, want one size of at least 2, in as many slots", c.Sizes, c.Slots)
 	case c.Slots > widest:
 		return bad("%d slots, want at most %d", c.Slots, widest)
 	case c.Actions < 2 || c.Actions > widest:
 		return bad("%d actions, want 2 to %d", c.Actions, widest)
 	case min(c.MDPs, c.Examples, c.Batch, c.Steps) < 1 || max(c.MDPs, c.Examples) > most || c.Steps > 1<<30:
-		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1, at most %d MDPs and examples and 2^30 steps", c.MDPs, c.Examples, c.Batch, c.Steps, most)
+		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1, at most %d MDPs and examples and 2^30 steps",
+			c.MDPs, c.Examples, c.Batch, c.Steps, most)
 	case c.Batch > c.Examples:
 		return bad("batches of %d from %d examples", c.Batch, c.Examples)
 	case c.Objective == Critic && (c.Samples < 1 || c.Samples > most):
 		return bad("a critic needs 1 to %d samples per state-action pair, got %d", most, c.Samples)
-	case c.Objective == Critic && len(c.Sizes) != 1:
-		return bad("a critic is trained on one size, got %v", c.Sizes)
 	case !slices.IsSorted(c.Snapshots) || len(c.Snapshots) > 0 && (c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):
 		return bad("snapshots %v, want ascending steps up to %d", c.Snapshots, c.Steps)
 	}

@@ -2,12 +2,9 @@ package train
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/numeric"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -16,25 +13,17 @@ import (
 
 // Contexts draws the contexts on which c trains, in the order of its examples.
 // They are a pure function of the configuration.
-func (c Config) Contexts() ([]control.Context, error) { return c.contexts(0) }
-
-// contexts draws the contexts of every example in one of its runs, see Recipe.Spread.
-func (c Config) contexts(run int) ([]control.Context, error) {
+func (c Config) Contexts() ([]control.Context, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	problems := make([][]mdp.Problem, len(c.Sizes))
-	for i, states := range c.Sizes {
-		var err error
-		if problems[i], err = mdp.Random.Draw(c.taskRoot(), states, c.Actions, c.MDPs); err != nil {
-			return nil, fmt.Errorf("train: %w", err)
-		}
+	problems, err := mdp.Random.Draw(c.taskRoot(), c.States(), c.Actions, c.MDPs)
+	if err != nil {
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	contexts := make([]control.Context, c.Examples)
 	for i := range contexts {
-		size, turn := i%len(problems), i/len(problems)
-		var err error
-		if contexts[i], err = c.context(i, run, problems[size], turn%2 == 1); err != nil {
+		if contexts[i], err = c.context(i, problems); err != nil {
 			return nil, fmt.Errorf("train: context %d: %w", i, err)
 		}
 	}
@@ -43,9 +32,8 @@ func (c Config) contexts(run int) ([]control.Context, error) {
 
 // context draws one context on one of the problems. A critic's runs have the
 // mean of its sampled targets in place of the exact backup: at deployment it
-// reads tables with sampling errors, and must not learn to expect none. Runs of one
-// example are on the same problem, for as many rounds.
-func (c Config) context(example, run int, problems []mdp.Problem, early bool) (control.Context, error) {
+// reads tables with sampling errors, and must not learn to expect none.
+func (c Config) context(example int, problems []mdp.Problem) (control.Context, error) {
 	rng := seed.New(c.Seed, "train", "context", example)
 	m := problems[rng.IntN(len(problems))].MDP
 	if c.Recipe.Relabel {
@@ -55,27 +43,17 @@ func (c Config) context(example, run int, problems []mdp.Problem, early bool) (c
 		}
 	}
 	pi := mdp.RandomPolicy(rng, m.States(), m.Actions())
-	if c.Recipe.Contexts == StarvedStarts {
-		starve(rng, pi, example/2%2 == 1)
-	}
 	q, err := m.PolicyValue(pi)
 	if err != nil {
 		return control.Context{}, err
 	}
 	x := control.Context{MDP: m, Pi: pi, Q: q}
 	x.Eta = c.Recipe.EtaMin + (c.Recipe.EtaMax-c.Recipe.EtaMin)*rng.Float64()
-	if c.Recipe.Contexts == RandomPolicies {
-		return x, nil
-	}
 	rounds := c.Recipe.Rounds
-	if early {
+	if example%2 == 1 {
 		rounds = c.Recipe.Early
 	}
-	rounds = rng.IntN(rounds + 1)
-	if run > 0 {
-		rng = seed.New(c.Seed, "train", "run", run, example)
-	}
-	for range rounds {
+	for range rng.IntN(rounds + 1) {
 		before := x.Q
 		if x, err = next(x); err != nil {
 			return control.Context{}, err
@@ -85,18 +63,6 @@ func (c Config) context(example, run int, problems []mdp.Problem, early bool) (c
 		}
 	}
 	return x, nil
-}
-
-// starve leaves an action of every state, or of one, little mass.
-func starve(rng *rand.Rand, pi *mat.Dense, everywhere bool) {
-	states, actions := pi.Dims()
-	only := rng.IntN(states)
-	for s := range states {
-		action, mass := rng.IntN(actions), numeric.Exp(-math.Ln10*(1+float64(11*rng.Float64())))
-		if s == only || everywhere {
-			pmd.Starve(pi.RawRowView(s), action, mass)
-		}
-	}
 }
 
 // relabel returns the MDP with state s called states[s] and action a called

@@ -14,7 +14,6 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
@@ -98,8 +97,7 @@ func TestNewModelCountsParameters(t *testing.T) {
 	}
 }
 
-// TestPriorReadoutOfSilentNetwork: with a network that writes zeros, the prior
-// read-out is the identity update, and a critic's the mean of its samples.
+// With a network that writes zeros, the prior read-out is the identity update.
 func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 	c := tiny(Proximal)
 	c.Recipe = Prior()
@@ -110,110 +108,47 @@ func TestPriorReadoutOfSilentNetwork(t *testing.T) {
 			t.Errorf("actor differs from identity by %v", d)
 		}
 	}
+}
 
-	c = tiny(Critic)
-	c.Recipe = Prior()
-	c.Samples = 400
-	m = testkit.Must(NewModel(c, 0, make([]float32, c.Network().Size())))(t)
-	x := batch[0]
-	next := testkit.Must(pmd.Step(x.Pi, x.Q, x.Eta))(t)
-	mean := c.sample(seed.New(1, "test"), x.MDP, next, x.Q).mean
-	critic := testkit.Must(m.Critic(1))(t)
-	values := testkit.Must(critic.Evaluate([]control.Context{{MDP: x.MDP, Pi: next, Q: x.Q}}))(t)
-	exact := x.MDP.EvaluationBackup(next, x.Q).RawMatrix().Data
-	for i, want := range exact {
-		// Five standard errors of 400 targets with range at most 2γ·max|Q|.
-		tolerance := 5 * .9 * max(mat.Max(x.Q), -mat.Min(x.Q)) / math.Sqrt(400)
-		for _, got := range []*mat.Dense{mean, values[0]} {
-			if v := got.RawMatrix().Data[i]; math.Abs(v-want) > tolerance {
-				t.Errorf("pair %d: mean target %v, exact backup %v", i, v, want)
-			}
-		}
+// The mean of samples comes to the exact backup, and refuses what it cannot sample.
+func TestSampleMean(t *testing.T) {
+	x := contexts(t, 3, 1)
+	exact := x[0].MDP.EvaluationBackup(x[0].Pi, x[0].Q)
+	// 10⁶ samples of values within B = 10 have standard errors below .01.
+	got := testkit.Must(SampleMean{Samples: 1e6, Root: 1}.Evaluate(x))(t)[0]
+	if d := mdp.MaxAbsDiff(got, exact); d > .05 {
+		t.Errorf("the mean of 10⁶ samples is %v from the exact backup", d)
+	}
+	if _, err := (SampleMean{}).Evaluate(x); err == nil || !strings.Contains(err.Error(), "0 samples") {
+		t.Errorf("no samples: %v", err)
+	}
+	x[0].MDP = nil
+	if _, err := (SampleMean{Samples: 6}).Evaluate(x); err == nil || !strings.Contains(err.Error(), "has no MDP") {
+		t.Errorf("no MDP: %v", err)
 	}
 }
 
-// TestPadding: a network for several sizes gives a small problem the same
-// policy in a padded training example and on its own.
-func TestPadding(t *testing.T) {
-	c := tiny(Proximal)
-	c.Sizes, c.Slots = []int{2, 5}, 6
-	m := fresh(t, c)
-	e := testkit.Must(c.examples())(t)
-	features, pairs := c.Network().Features, 10
-	drawn := testkit.Must(c.Contexts())(t)
-	for i, x := range drawn[:4] {
-		tokens := e.arrays[0][i*pairs*features:][:pairs*features]
-		padded := testkit.Must(m.answers(1, pairs, pairs, func(_ int, into []float32) { copy(into, tokens) }))(t)
-		n := x.MDP.States() * 2
-		alone := testkit.Must(m.answers(1, n, n, func(_ int, into []float32) { copy(into, tokens) }))(t)
-		for j, v := range alone {
-			if v != padded[j] {
-				t.Errorf("example %d: output %d is %v alone and %v padded", i, j, v, padded[j])
-			}
-		}
-		weight := 0.0
-		for _, w := range e.arrays[3][i*5:][:5] {
-			weight += float64(w)
-		}
-		if math.Abs(weight-1) > 1e-6 {
-			t.Errorf("example %d: weights of states sum to %v", i, weight)
-		}
-	}
-	for _, states := range []int{2, 3, 6} { // sizes it was and was not trained on
-		act(t, m, contexts(t, states, 2))
-	}
-}
-
-// TestCriticTokens reads what every input tells of a context off its tokens.
+// TestCriticTokens reads what the input tells of a context off its tokens.
 func TestCriticTokens(t *testing.T) {
-	for _, recipe := range []Recipe{Plain(), Residual(), Tables()} {
-		c := tiny(Critic)
-		c.Recipe = recipe
-		x := contexts(t, 3, 1)[0]
-		sampled := c.sample(seed.New(1, "test"), x.MDP, x.Pi, x.Q)
-		pairs, features := 6, c.Network().Features
-		tokens := make([]float32, c.ContextTokens(pairs)*features)
-		c.criticTokens(tokens, identity(3), x.Pi, x.Q, sampled)
-		var tables, transitions, queries [][]float32 // by what they carry
-		for i := range c.ContextTokens(pairs) {
-			token := tokens[i*features:][:features]
-			switch {
-			case token[features-1] == 1:
-				queries = append(queries, token)
-			case token[5]+token[6]+token[7] == 1: // a successor
-				transitions = append(transitions, token)
-			default:
-				tables = append(tables, token)
-			}
+	c := tiny(Critic)
+	x := contexts(t, 3, 1)[0]
+	sampled := c.sample(seed.New(1, "test"), x.MDP, x.Pi, x.Q)
+	const pairs = 6
+	features := c.Network().Features
+	tokens := make([]float32, c.ContextTokens()*features)
+	c.criticTokens(tokens, sampled)
+	for i := range c.ContextTokens() {
+		pair, query := i/c.Samples, i >= pairs*c.Samples
+		want := make([]float32, features)
+		if query {
+			pair, want[features-1] = i-pairs*c.Samples, 1
+		} else {
+			next := sampled.successors[i]
+			want[5+next], want[8], want[9] = 1, float32(x.MDP.R.At(pair/2, pair%2)), float32(sampled.values[next])
 		}
-		if len(queries) != pairs || len(transitions) != pairs*c.Samples || len(tables) != len(tokens)/features-pairs*(c.Samples+1) {
-			t.Fatalf("%s: %d queries, %d transitions, %d tables", recipe.Name, len(queries), len(transitions), len(tables))
-		}
-		scalars := func(token []float32) []float32 { return token[8 : features-1] }
-		for pair := range pairs {
-			s, a := pair/2, pair%2
-			q, pi, r, mean := float32(x.Q.At(s, a)), float32(x.Pi.At(s, a)), float32(x.MDP.R.At(s, a)), float32(sampled.mean.At(s, a))
-			own := sampled.successors[pair*c.Samples]
-			v := float32(sampled.values[own])
-			want := map[CriticInput][3][]float32{ // of a table, the pair's first transition, its query
-				ValueInput:  {nil, {r, v}, {0, 0}},
-				MemoryInput: {nil, {r, v, q}, {mean, 0, q}},
-				TableInput:  {{0, pi, q}, {r, 0, 0}, {0, 0, 0}},
-			}[recipe.Input]
-			got := [3][]float32{nil, scalars(transitions[pair*c.Samples]), scalars(queries[pair])}
-			if recipe.Input == TableInput {
-				got[0] = scalars(tables[pair])
-			}
-			for k := range want {
-				if !slices.Equal(got[k], want[k]) {
-					t.Errorf("%s, pair %d: token %d carries %v, want %v", recipe.Name, pair, k, got[k], want[k])
-				}
-			}
-			for _, token := range [][]float32{transitions[pair*c.Samples], queries[pair]} {
-				if token[s] != 1 || token[3+a] != 1 {
-					t.Errorf("%s, pair %d: a token names another pair", recipe.Name, pair)
-				}
-			}
+		want[pair/2], want[3+pair%2] = 1, 1
+		if got := tokens[i*features:][:features]; !slices.Equal(got, want) {
+			t.Errorf("token %d is %v, want %v", i, got, want)
 		}
 	}
 }
@@ -252,8 +187,7 @@ func TestDeployErrors(t *testing.T) {
 		return batch
 	}
 	for want, batch := range map[string][]control.Context{
-		"has 4 states":      contexts(t, 4, 1),
-		"in one batch":      append(contexts(t, 3, 1), contexts(t, 4, 1)...),
+		"4 states":          contexts(t, 4, 1),
 		"empty":             nil,
 		"equal to NaN":      bad,
 		"policy is missing": spoiled(func(x *control.Context) { x.Pi = nil }),

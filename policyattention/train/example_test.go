@@ -16,7 +16,7 @@ import (
 // states and 2 actions. With its 51,200 steps it takes minutes on XLA; here are 20,
 // after which it has hardly left the uniform policy. The file of weights is what
 // `policyattention solve --actor` takes.
-func ExampleTrain() {
+func ExampleJob_Run() {
 	dir, err := os.MkdirTemp("", "actor")
 	if err != nil {
 		log.Fatal(err)
@@ -28,7 +28,11 @@ func ExampleTrain() {
 	}
 	c := train.Standard(train.Proximal, train.Plain(), 1, 3)
 	c.Actions, c.Steps = 2, 20
-	result, err := train.Train(context.Background(), c, b, dir, nil)
+	job, err := c.Job()
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := job.Run(context.Background(), b, dir, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,21 +1,21 @@
 package train
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"path/filepath"
-	"time"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes/gotype"
 	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/backend"
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/definition"
+	"icrl/policyattention/transformer/engine"
+	"icrl/policyattention/transformer/fused"
 )
 
-// Job is a training run of any model. [Train] makes one from a Config; other learned
-// methods make their own.
+// Job is a training run of any model.
 type Job struct {
 	// Config is the JSON of everything that the weights depend on, but for the
 	// backend's arithmetic. It names the run and is stored with it.
@@ -36,76 +36,135 @@ type Job struct {
 	// Shamir and Zhang 2013, arXiv 1212.1824) and is without most of the noise
 	// that a constant learning rate leaves. Training itself is the same.
 	Average bool
-	// Line names a run that is made in stages: runs that differ in Steps alone, of which
-	// nothing but the end depends on Steps. It is the base of a file name and names all
-	// else that they depend on; "" stands for a run that is made at once. See Run.Stages.
-	Line string
 }
 
-// averageOrder is η of Shamir and Zhang; a larger one forgets faster.
-const averageOrder = 8
-
-var ( // shortened in tests
-	saveEvery   = 30 * time.Second // at most so much work is lost to a kill
-	reportEvery = 500 * time.Millisecond
-)
-
-// Progress is what a run tells about itself.
-type Progress struct {
-	Step, Steps    int
-	Loss           float64 // of the last step
-	StepsPerSecond float64 // since this call of Train began
+// Hash returns the SHA-256 of the configuration in hexadecimal.
+func (j Job) Hash() string {
+	sum := sha256.Sum256(j.Config)
+	return hex.EncodeToString(sum[:])
 }
 
-// Result is a finished run.
-type Result struct {
-	Weights        string            // path of the final weights
-	Snapshots      map[int]string    // paths of the weights kept on the way, by step
-	Losses         []float32         // the objective on each step's batch [Steps]
-	WallSeconds    float64           // over all interruptions, compilation included
-	CPUSeconds     float64           // of the whole process meanwhile
-	StepsPerSecond float64           // Steps / WallSeconds
-	Stretches      []backend.Stretch // of its steps, in order
-}
-
-// Run trains in the folder dir and returns where the weights are. Progress,
-// which may be nil, is called about twice a second.
-//
-// The run is a function of the job and the backend: interrupted at any moment,
-// even by SIGKILL, and called again with the same folder, it continues and ends
-// with the same bytes. When ctx is done, Run saves the run and returns ctx's
-// cause. A finished run is returned at once. It returns an error when dir belongs to another
-// configuration or another process is using it.
-func (j Job) Run(ctx context.Context, backend compute.Backend, dir string, progress func(Progress)) (*Result, error) {
-	results, err := RunTogether(ctx, backend, Execution{}, []Run{{Job: j, Dir: dir, Progress: progress}})
-	if err != nil {
-		return nil, err
+// validate reports what of a job makes no run.
+func (j Job) validate() error {
+	if n := j.every(); n < 1 || j.Steps%n != 0 {
+		return fmt.Errorf("train: rollouts for %d steps each, want a divisor of %d steps", n, j.Steps)
 	}
-	return results[0], nil
-}
-
-func snapshotPath(dir string, step int) string {
-	return filepath.Join(dir, fmt.Sprintf("weights-%d.safetensors", step))
-}
-
-// start is a run before its first step.
-func (j Job) start() state {
-	params := j.Model.Init()
-	zeros := make([]float32, len(params))
-	return state{params: params, m: zeros, v: zeros, average: zeros}
-}
-
-// apply makes the optimizer's step (params, m, v, average, step) → (params, m, v,
-// average).
-func (j Job) apply(state []*Node, gradient *Node) []*Node {
-	params, m, v, average, step := state[0], state[1], state[2], state[3], state[stepInput]
-	if j.Clip > 0 {
-		norm := Sqrt(ReduceAllSum(Square(gradient)))
-		gradient = Mul(gradient, Div(Const(gradient.Graph(), float32(j.Clip)), MaxScalar(norm, j.Clip)))
+	if j.Examples < 1 {
+		return fmt.Errorf("train: batches of %d examples, want at least one", j.Examples)
 	}
-	params, m, v = definition.Step(j.Optimizer, params, gradient, m, v, step)
-	// The first step has the share 1.
-	share := Inverse(DivScalar(AddScalar(ConvertDType(step, average.DType()), averageOrder), averageOrder+1))
-	average = Add(average, Mul(share, Sub(params, average)))
-	return []*Node{params, m, v, average}
+	return nil
+}
+
+// Trainable is what a Job trains: a loss as a function of one flat vector of float32
+// parameters.
+type Trainable interface {
+	// Layout lists the parameters in the order of the flat vector, without gaps.
+	Layout() []transformer.Tensor
+	// Init returns the initial parameters [Size]; the same at every call.
+	Init() []float32
+	// Loss builds the scalar to minimize from the parameters [Size], the arrays of
+	// Batches.Data, and those of a batch or of a part of one. It is a mean over the
+	// examples, so that the gradient of a batch is the mean of those of its parts.
+	Loss(params *Node, data, batch []*Node) *Node
+}
+
+// size is the number of parameters of a layout.
+func size(layout []transformer.Tensor) (n int) {
+	for _, t := range layout {
+		n += t.Size()
+	}
+	return n
+}
+
+// Transformer is a network of package transformer with an objective, as a Trainable.
+type Transformer struct {
+	Network transformer.Config
+	Start   func() []float32 // the initial parameters [Network.Size]
+	// Objective builds the scalar to minimize, see Trainable.Loss, from outputs of one call
+	// of the network's Vectors or Tail.
+	Objective func(network *fused.Network, data, batch []*Node) *Node
+	// InGo returns the same objective for package engine, on the arrays of a [Fixed] set. On GoMLX's
+	// pure-Go backend that package makes the steps, unless it is nil.
+	InGo func(data []*tensors.Tensor) (engine.Objective, error)
+}
+
+// Layout implements Trainable.
+func (t Transformer) Layout() []transformer.Tensor { return t.Network.Layout() }
+
+// Init implements Trainable.
+func (t Transformer) Init() []float32 { return t.Start() }
+
+// Loss implements Trainable.
+func (t Transformer) Loss(params *Node, data, batch []*Node) *Node {
+	return t.Objective(fused.Bind(t.Network, params), data, batch)
+}
+
+// gradient builds the loss of a batch and its gradient [Size]: a Transformer's own, others' by GoMLX.
+func (j Job) gradient(params *Node, data, batch []*Node) (loss, gradient *Node) {
+	if t, ok := j.Model.(Transformer); ok {
+		network := fused.Bind(t.Network, params)
+		loss = t.Objective(network, data, batch)
+		return loss, network.Gradient(loss)
+	}
+	loss = j.Model.Loss(params, data, batch)
+	return loss, Gradient(loss, params)[0]
+}
+
+// Batches is where the examples of a run come from: an array that stays on the device
+// and indices into it ([Fixed]), what the weights themselves do ([Rollouts]), or anything else that
+// is a function of the step.
+type Batches interface {
+	// Data returns arrays that stay on the device, possibly none.
+	Data() ([]*tensors.Tensor, error)
+	// Batch returns the arrays [Examples, …] of a step, counted from 0. It is a pure
+	// function of the step, and shapes and types are the same at every step.
+	Batch(step int) ([]*tensors.Tensor, error)
+}
+
+// Fixed is Batches from a fixed set: the model gets arrays of all examples, and of each
+// batch the indices of its own.
+type Fixed struct {
+	Names  []string // of the arrays, for [Job.Export]
+	Arrays func() ([]*tensors.Tensor, error)
+	Index  func(step int) *tensors.Tensor // [Examples, …]
+}
+
+// Data implements Batches.
+func (f Fixed) Data() ([]*tensors.Tensor, error) { return f.Arrays() }
+
+// Batch implements Batches.
+func (f Fixed) Batch(step int) ([]*tensors.Tensor, error) {
+	return []*tensors.Tensor{f.Index(step)}, nil
+}
+
+// Values copies the numbers of arrays of one type.
+func Values[T gotype.Supported](arrays ...*tensors.Tensor) (all [][]T, err error) {
+	for i, x := range arrays {
+		values, err := tensors.CopyFlatData[T](x)
+		if err != nil {
+			return nil, fmt.Errorf("train: array %d of the examples: %w", i, err)
+		}
+		all = append(all, values)
+	}
+	return all, nil
+}
+
+// Rollouts is Batches that depend on the weights, as in policy optimization online.
+type Rollouts interface {
+	Batches
+	// Every is how many steps are made with what one look at the weights has given; it
+	// divides the steps of the run, which is saved between such stretches only.
+	Every() int
+	// Collect is shown the parameters [Size] before each step that Every divides, and the
+	// backend that the run is on. The batches of that step and the next Every−1 are a
+	// function of step and parameters.
+	Collect(on compute.Backend, step int, params []float32) error
+}
+
+// every is how many steps of a run belong together, see Rollouts.
+func (j Job) every() int {
+	if r, ok := j.Batches.(Rollouts); ok {
+		return r.Every()
+	}
+	return 1
 }

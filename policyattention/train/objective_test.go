@@ -77,20 +77,12 @@ func TestActorObjectives(t *testing.T) {
 // with central differences in a few random directions.
 func TestGradients(t *testing.T) {
 	for _, o := range Objectives {
-		recipes := []Recipe{Plain(), Prior()}
-		if o == Critic {
-			recipes = append(recipes, Residual(), Tables())
-		}
-		for _, recipe := range recipes {
+		for _, recipe := range recipesOf(o) {
 			c := tiny(o)
 			c.Recipe = recipe
-			if o != Critic {
-				c.Sizes, c.Slots = []int{2, 3}, 4 // padding and weights take part
-			}
-			e := testkit.Must(c.examples())(t)
 			var parts []any
-			for k, array := range e.arrays {
-				parts = append(parts, tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...))
+			for _, x := range testkit.Must(c.data())(t) {
+				parts = append(parts, x)
 			}
 			exec, err := NewExec(graphs.Backend(t), func(inputs []*Node) []*Node {
 				network := fused.Bind(c.Network(), inputs[0])
@@ -132,42 +124,5 @@ func TestGradients(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestSpread computes the objective of a critic whose errors spread over rounds from the
-// network's values by its definition, in float64.
-func TestSpread(t *testing.T) {
-	c := tiny(Critic)
-	c.Recipe = Residual()
-	e := testkit.Must(c.examples())(t)
-	pairs := c.Sizes[0] * c.Actions
-	var parts []any
-	for k, array := range e.arrays {
-		parts = append(parts, tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...))
-	}
-	exec, err := NewExec(graphs.Backend(t), func(inputs []*Node) []*Node {
-		network := fused.Bind(c.Network(), inputs[0])
-		tokens := Reshape(inputs[1], 2*c.Examples, c.ContextTokens(pairs), c.Network().Features)
-		return []*Node{c.loss(network, inputs[1:]), Squeeze(network.Tail(tokens, pairs), -1)}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	params := c.start()
-	out := testkit.Must(exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...))(t)
-	added := tensors.MustCopyFlatData[float32](out[1]) // to the mean sampled targets
-	rounds, want := float64(c.Recipe.Spread), 0.0
-	for i := range c.Examples {
-		for j := range pairs {
-			first, second := 2*i*pairs+j, (2*i+1)*pairs+j
-			f1, f2 := float64(added[first]), float64(added[second])
-			e1, e2 := f1+float64(e.arrays[1][first]-e.arrays[2][first]), f2+float64(e.arrays[1][second]-e.arrays[2][second])
-			want += ((1-1/rounds)*f1*f2 + (e1*e1+e2*e2)/(2*rounds)) / float64(c.Examples*pairs)
-		}
-	}
-	// A mean of 120 products of float32 numbers of magnitude one.
-	if got := float64(tensors.ToScalar[float32](out[0])); math.Abs(got-want) > 1e-5 {
-		t.Errorf("the objective is %v, by its definition %v", got, want)
 	}
 }

@@ -1,156 +1,265 @@
 package train
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"golang.org/x/sync/errgroup"
 
-	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer/engine"
 )
 
-// Session is runs from their first step, taken some steps at a time and kept
-// nowhere: what speed comparisons measure.
+// Session is a run that is being made: the parameters, the moments of its optimizer, and what
+// computes gradients. Package engine makes the steps of a network that it can train on GoMLX's backend
+// in pure Go. Elsewhere GoMLX computes the gradient, on xla:cpu one of each part of a batch, each on a
+// core of its own, and package engine makes the optimizer's step with their mean. How many cores there
+// are changes no bit: a part is the same program on any core, and the order of the sum is that of the
+// parts.
 type Session struct {
-	backend compute.Backend
-	device  stepper
-	jobs    []Job
-	states  []*state // as far as they were read
-	made    int
+	optimizer *engine.Optimizer
+	job       Job
+	backend   compute.Backend
+	step      int             // steps made
+	trainer   *engine.Trainer // nil where GoMLX computes gradients
+	lanes     []*lane
+	gradients [][]float32 // of each part of a batch
 }
 
-// NewSession starts c on a backend. The first step compiles.
-func (c Config) NewSession(backend compute.Backend) (*Session, error) {
-	return NewSession(backend, Execution{}, c)
+// NewSession makes a run ready on a backend, before its first step, which compiles.
+func NewSession(b compute.Backend, j Job) (*Session, error) {
+	s := j.start()
+	return newSession(b, j, &s)
 }
 
-// NewSession starts several runs, to be made together, on a backend.
-func NewSession(backend compute.Backend, execution Execution, configs ...Config) (*Session, error) {
-	jobs := make([]Job, len(configs))
-	for i, c := range configs {
-		if err := c.Validate(); err != nil {
-			return nil, err
-		}
-		jobs[i] = c.job()
+// newSession goes on from a state.
+func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
+	if err := j.validate(); err != nil {
+		return nil, err
 	}
-	return NewJobSession(backend, execution, jobs...)
-}
-
-// NewJobSession is NewSession for any jobs.
-func NewJobSession(backend compute.Backend, execution Execution, jobs ...Job) (*Session, error) {
-	states := make([]*state, len(jobs))
-	for i, j := range jobs {
-		if err := j.validate(); err != nil {
-			return nil, err
-		}
-		s := j.start()
-		states[i] = &s
-	}
-	g, err := newStepper(backend, execution, jobs, states)
+	data, err := j.Batches.Data()
 	if err != nil {
 		return nil, err
 	}
-	return &Session{backend: backend, device: g, jobs: jobs, states: states}, nil
-}
-
-// Steps performs the next n optimizer steps of every run and returns their
-// losses [runs][n].
-func (s *Session) Steps(n int) ([][]float32, error) {
-	all := make([][]float32, len(s.jobs))
-	for made := 0; made < n; {
-		next := min(n-made, s.device.call())
-		for i, j := range s.jobs {
-			err := j.collect(s.backend, s.made, func() ([]float32, error) {
-				err := s.device.read(i, s.states[i])
-				return s.states[i].params, err
-			})
-			if err != nil {
-				return nil, err
-			}
-			next = min(next, j.left(s.made))
-		}
-		losses, err := s.device.steps(next)
+	o := engine.NewOptimizer(j.Optimizer, j.Clip, from.params, from.m, from.v, from.average)
+	s := &Session{optimizer: o, job: j, backend: b, step: from.step}
+	if t, ok := j.Model.(Transformer); ok && t.InGo != nil && backend.IsGo(b) {
+		objective, err := t.InGo(data)
 		if err != nil {
 			return nil, err
 		}
-		made, s.made = made+next, s.made+next
-		for i := range all {
-			all[i] = append(all[i], losses[i]...)
-		}
+		s.trainer, err = engine.NewTrainer(t.Network, objective, o)
+		return s, err
 	}
-	return all, nil
+	parts := 1
+	if backend.IsXLACPU(b) {
+		parts = j.parts()
+	}
+	cores, err := backend.Cores(b, parts)
+	if err != nil {
+		return nil, err
+	}
+	for parts%len(cores) != 0 { // a core with fewer parts than another would wait for it
+		cores[len(cores)-1].Close()
+		cores = cores[:len(cores)-1]
+	}
+	for _, core := range cores {
+		s.lanes = append(s.lanes, &lane{Core: core})
+	}
+	for range parts {
+		s.gradients = append(s.gradients, make([]float32, len(from.params)))
+	}
+	if err := s.each(func(_ int, l *lane) error { return l.start(j, data) }); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Steps makes the next n optimizer steps and returns their losses [n]. It returns an error on a loss
+// that is not finite, and is of no use after it.
+func (s *Session) Steps(n int) ([]float32, error) {
+	losses := make([]float32, n)
+	for i := range losses {
+		if r, ok := s.job.Batches.(Rollouts); ok && s.step%r.Every() == 0 {
+			if err := r.Collect(s.backend, s.step, slices.Clone(s.optimizer.Params)); err != nil {
+				return nil, fmt.Errorf("train: rollouts before step %d: %w", s.step+1, err)
+			}
+		}
+		loss, err := s.next()
+		if err != nil {
+			return nil, fmt.Errorf("train: step %d: %w", s.step+1, err)
+		}
+		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
+			return nil, fmt.Errorf("train: the loss of step %d is %v", s.step+1, loss)
+		}
+		losses[i] = loss
+		s.step++
+	}
+	return losses, nil
+}
+
+// next makes a step.
+func (s *Session) next() (float32, error) {
+	if s.trainer != nil {
+		batch, err := s.job.Batches.Batch(s.step)
+		if err != nil {
+			return 0, err
+		}
+		examples, err := Values[int32](batch...)
+		if err != nil {
+			return 0, err
+		}
+		loss, err := s.trainer.Step(s.step+1, examples[0])
+		return float32(loss), err
+	}
+	parts := len(s.gradients)
+	batch, err := s.job.batch(s.step, parts)
+	if err != nil {
+		return 0, err
+	}
+	losses := make([]float32, parts)
+	err = s.each(func(i int, l *lane) (err error) {
+		params := tensors.FromFlatDataAndDimensions(s.optimizer.Params, len(s.optimizer.Params))
+		defer params.FinalizeAll() //nolint:errcheck // nothing is left to do about it
+		share := parts / len(s.lanes)
+		for part := i * share; part < (i+1)*share && err == nil; part++ {
+			losses[part], err = l.take(params, batch[part], s.gradients[part])
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.optimizer.Step(s.step+1, 1/float64(parts), s.gradients)
+	mean := float32(0)
+	for _, loss := range losses {
+		mean += loss / float32(parts)
+	}
+	return mean, nil
+}
+
+// each has every core do f at the same time, with its number.
+func (s *Session) each(f func(i int, l *lane) error) error {
+	var all errgroup.Group
+	for i, l := range s.lanes {
+		all.Go(func() error { return l.Do(func() error { return f(i, l) }) })
+	}
+	return all.Wait()
 }
 
 // Close frees the session's memory on the device.
-func (s *Session) Close() { s.device.finalize() }
-
-// Passes returns how a step takes its batch through the network on a backend: in
-// n passes of b sequences of t tokens, for the outputs of the last k. All are 0 for a
-// configuration that is not valid.
-func (c Config) Passes(on compute.Backend) (n, b, t, k int) {
-	if c.Validate() != nil {
-		return 0, 0, 0, 0
-	}
-	k = slices.Max(c.Sizes) * c.Actions
-	n = 1
-	if backend.IsXLACPU(on) {
-		n = c.job().parts()
-	}
-	return n, c.Batch / n, c.ContextTokens(k), k
-}
-
-// Export writes what an independent implementation needs to repeat the first
-// steps of c, see [Job.Export]: the examples, as "tokens" and the objective's arrays
-// ("prior", "gain" and "weight" of an actor, "mean" and "exact" of a critic; see
-// objective.go); and the examples of each batch, "index" [steps, Batch].
-func (c Config) Export(path string, steps int) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	names := []string{"tokens", "prior", "gain", "weight"}
-	if c.Objective == Critic {
-		names = []string{"tokens", "mean", "exact"}
-	}
-	return c.job().Export(path, names, steps)
-}
-
-// Export writes what an independent implementation needs to repeat the first steps of a
-// job whose batches are [Fixed]: the initial parameters by name; the arrays of the data,
-// which are given names; and "index" [steps, Examples], an index for each example of a batch.
-func (j Job) Export(path string, names []string, steps int) error {
-	fixed, ok := j.Batches.(Fixed)
-	if !ok {
-		return fmt.Errorf("train: batches of type %T cannot be exported, only Fixed", j.Batches)
-	}
-	arrays, err := fixed.Data()
-	if err != nil {
-		return err
-	}
-	if len(arrays) != len(names) {
-		return fmt.Errorf("train: %d names for %d arrays", len(names), len(arrays))
-	}
-	f := &safetensors.File{}
-	add := func(name string, shape []int, data any) {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
-	}
-	params := j.Model.Init()
-	for _, t := range j.Model.Layout() {
-		add(t.Name, t.Shape, params[t.Offset:][:t.Size()])
-	}
-	for i, x := range arrays {
-		shape := x.Shape().Dimensions
-		if err := x.ConstFlatData(func(data any) { add(names[i], shape, data) }); err != nil {
-			return fmt.Errorf("train: exporting %s: %w", names[i], err)
+func (s *Session) Close() {
+	s.each(func(_ int, l *lane) error { //nolint:errcheck // nothing is left to do about it
+		for _, x := range l.arrays {
+			x.FinalizeAll() //nolint:errcheck // nor about this
 		}
+		if l.differentiate != nil {
+			l.differentiate.Finalize()
+		}
+		return nil
+	})
+	for _, l := range s.lanes {
+		l.Core.Close()
 	}
-	var index []int32
-	for step := range steps {
-		err := fixed.Index(step).ConstFlatData(func(data any) { index = append(index, data.([]int32)...) })
+}
+
+// lane is a core with its own copy of the data.
+type lane struct {
+	*backend.Core
+	differentiate *Exec
+	arrays        []*tensors.Tensor
+}
+
+// start moves the run to a core.
+func (l *lane) start(j Job, data []*tensors.Tensor) (err error) {
+	for _, x := range data {
+		own, err := x.LocalClone()
+		if err == nil {
+			err = own.MaterializeOnDevice(l.Backend, false, 0)
+		}
 		if err != nil {
-			return fmt.Errorf("train: batch %d: %w", step, err)
+			return fmt.Errorf("train: moving data to the device: %w", err)
+		}
+		own.FinalizeLocal()
+		l.arrays = append(l.arrays, own)
+	}
+	l.differentiate, err = NewExec(l.Backend, func(inputs []*Node) (loss, gradient *Node) {
+		data := len(inputs) - len(l.arrays)
+		return j.gradient(inputs[0], inputs[data:], inputs[1:data])
+	})
+	if err != nil {
+		return fmt.Errorf("train: %w", err)
+	}
+	return nil
+}
+
+// take takes a part of a batch through the model, copies its gradient, and returns its loss.
+func (l *lane) take(params *tensors.Tensor, batch []*tensors.Tensor, gradient []float32) (loss float32, err error) {
+	inputs := []any{params}
+	for _, x := range slices.Concat(batch, l.arrays) {
+		inputs = append(inputs, x)
+	}
+	outputs, err := l.differentiate.Call(inputs...)
+	if err != nil {
+		return 0, err
+	}
+	err = errors.Join(
+		tensors.ConstFlatData(outputs[0], func(from []float32) { loss = from[0] }),
+		tensors.ConstFlatData(outputs[1], func(from []float32) { copy(gradient, from) }))
+	return loss, errors.Join(err, outputs[0].FinalizeAll(), outputs[1].FinalizeAll())
+}
+
+// maxTokens is the number of tokens that XLA takes through a network at once. The
+// activations of more do not stay in a core's caches, which costs a sixth of a step's
+// time at S = 16; and the temporary buffer of very many does not fit into the memory
+// that glibc's allocator keeps for a thread, so that it would be mapped anew for each
+// step.
+const maxTokens = 1024
+
+// maxParts is how many parts a batch is taken in at most. Algorithm Distillation's
+// 128 sequences of 200 tokens want all of them on XLA: a step in 16 parts takes 1.25 times as
+// long.
+const maxParts = 32
+
+// parts is how many parts a batch is taken in on xla:cpu: two at least, for two cores.
+func (j Job) parts() int {
+	n := 1
+	for n < maxParts && j.Examples%(2*n) == 0 && (n == 1 || j.Examples/n*j.Tokens > maxTokens) {
+		n *= 2
+	}
+	return n
+}
+
+// batch returns the arrays of a step's batch in equal parts.
+func (j Job) batch(step, parts int) ([][]*tensors.Tensor, error) {
+	arrays, err := j.Batches.Batch(step)
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]*tensors.Tensor, parts)
+	for i, x := range arrays {
+		shape := x.Shape().Clone()
+		if shape.Rank() == 0 || shape.Dimensions[0] != j.Examples {
+			return nil, fmt.Errorf("array %d of the batch has shape %s, want %d examples", i, shape, j.Examples)
+		}
+		shape.Dimensions[0] /= parts
+		for p := range all {
+			part := tensors.FromShape(shape)
+			var failed error
+			err := x.ConstBytes(func(from []byte) {
+				failed = part.MutableBytes(func(to []byte) { copy(to, from[p*len(to):]) })
+			})
+			if err = errors.Join(err, failed); err != nil {
+				return nil, err
+			}
+			all[p] = append(all[p], part)
 		}
 	}
-	add("index", []int{steps, j.Examples}, index)
-	return safetensors.WriteFile(path, f)
+	return all, nil
 }

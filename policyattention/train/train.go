@@ -1,10 +1,10 @@
 package train
 
 import (
-	"context"
+	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
@@ -12,55 +12,41 @@ import (
 	"icrl/policyattention/transformer/fused"
 )
 
-// Train trains c in the folder dir: see [Job.Run].
-func Train(ctx context.Context, c Config, backend compute.Backend, dir string, progress func(Progress)) (*Result, error) {
-	run, err := c.In(dir, progress)
-	if err != nil {
-		return nil, err
-	}
-	return run.Job.Run(ctx, backend, dir, progress)
-}
-
-// In returns the run of c in the folder dir, for [RunTogether].
-func (c Config) In(dir string, progress func(Progress)) (Run, error) {
+// Job returns the training run of c.
+func (c Config) Job() (Job, error) {
 	if err := c.Validate(); err != nil {
-		return Run{}, err
+		return Job{}, err
 	}
-	return Run{Job: c.job(), Dir: dir, Progress: progress}, nil
-}
-
-// job is the run that c, which is valid, describes.
-func (c Config) job() Job {
 	batches := &order{c: c}
-	return Job{
-		Config: []byte(c.json()),
-		Model: Transformer{Network: c.Network(), Start: c.start, InGo: c.inGo, Objective: func(network *fused.Network, data, batch []*Node) *Node {
-			parts := make([]*Node, len(data))
-			for i, array := range data {
-				parts[i] = Gather(array, batch[0])
-			}
-			return c.loss(network, parts)
-		}},
-		Batches:  Fixed{c.data, batches.batch},
-		Examples: c.Batch, Tokens: c.runs() * c.ContextTokens(slices.Max(c.Sizes)*c.Actions),
-		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
+	model := Transformer{Network: c.Network(), Start: c.start, InGo: c.inGo}
+	model.Objective = func(network *fused.Network, data, batch []*Node) *Node {
+		parts := make([]*Node, len(data))
+		for i, array := range data {
+			parts[i] = Gather(array, batch[0])
+		}
+		return c.loss(network, parts)
 	}
+	names := []string{"tokens", "prior", "gain"}
+	if c.Objective == Critic {
+		names = []string{"tokens", "exact"}
+	}
+	return Job{
+		Config: c.json(), Model: model, Batches: Fixed{names, c.data, batches.batch},
+		Examples: c.Batch, Tokens: c.ContextTokens(),
+		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
+	}, nil
 }
 
 // start draws the initial parameters.
 func (c Config) start() []float32 { return c.Network().Init(seed.New(c.Seed, "train", "init")) }
 
 // data is the examples as tensors [Examples, …].
-func (c Config) data() ([]*tensors.Tensor, error) {
-	e, err := c.examples()
-	if err != nil {
-		return nil, err
+func (c Config) data() (data []*tensors.Tensor, err error) {
+	all, err := c.examples()
+	for _, array := range all {
+		data = append(data, tensors.FromFlatDataAndDimensions(array.values, array.shape...))
 	}
-	arrays := make([]*tensors.Tensor, len(e.arrays))
-	for k, array := range e.arrays {
-		arrays[k] = tensors.FromFlatDataAndDimensions(array, append([]int{c.Examples}, e.shapes[k]...)...)
-	}
-	return arrays, nil
+	return data, err
 }
 
 // order gives the examples of each batch: a new permutation an epoch, read on
@@ -82,4 +68,45 @@ func (o *order) batch(step int) *tensors.Tensor {
 		index[i] = int32(o.perm[at%o.c.Examples])
 	}
 	return tensors.FromFlatDataAndDimensions(index, o.c.Batch, 1)
+}
+
+// What the experiments ask of a training run: see method.Training.
+
+// Key is the member of a manifest that a Config is.
+func (c Config) Key() string { return "training" }
+
+// usual are budgets of the presets smoke and paper, which
+// names leave out.
+var usual = []int{10, 51_200, 6_400}
+
+// Name returns objective-recipe-S8-18100, with the steps before the size where they are not usual.
+func (c Config) Name() string {
+	parts := []string{string(c.Objective), c.Recipe.Name}
+	if !slices.Contains(usual, c.Steps) {
+		parts = append(parts, fmt.Sprint(c.Steps))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("S%d", c.States()), fmt.Sprint(c.Seed)), "-")
+}
+
+// Rates of one core of a current x86 server (AVX-512) under xla:cpu: a training step of
+// a Transformer costs about so many seconds a token of its batch, and a little more the
+// longer the context, for attention. Within a factor of two elsewhere.
+const (
+	SecondsPerToken   = 1.3e-5
+	SecondsPerContext = 4e-8 // a token and token of context
+)
+
+// Seconds returns about how long the run takes on one core.
+func (c Config) Seconds() float64 {
+	tokens := float64(c.ContextTokens())
+	return float64(c.Steps*c.Batch) * tokens * (SecondsPerToken + SecondsPerContext*tokens)
+}
+
+// Kept are the steps before the last after which weights are kept.
+func (c Config) Kept() []int { return c.Snapshots }
+
+// Read returns the hash of the configuration that a file of weights is of, and the step.
+func (c Config) Read(path string) (hash string, step int, err error) {
+	stored, step, _, err := ReadNetwork[Config](path)
+	return stored.Hash(), step, err
 }

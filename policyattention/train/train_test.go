@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +35,27 @@ func tiny(o Objective) Config {
 	return c
 }
 
+// recipesOf are those that an objective is trained with.
+func recipesOf(o Objective) []Recipe {
+	if o == Critic {
+		return []Recipe{Plain()}
+	}
+	return []Recipe{Plain(), Prior()}
+}
+
+// run trains c in pure Go.
+func run(ctx context.Context, t *testing.T, c Config, dir string, progress func(Progress)) (*Result, error) {
+	t.Helper()
+	j, err := c.Job()
+	if err != nil {
+		return nil, err
+	}
+	return j.Run(ctx, graphs.Backend(t), dir, progress)
+}
+
 func mustTrain(t *testing.T, c Config, dir string) *Result {
 	t.Helper()
-	r := testkit.Must(Train(context.Background(), c, graphs.Backend(t), dir, nil))(t)
-	return r
+	return testkit.Must(run(context.Background(), t, c, dir, nil))(t)
 }
 
 func read(t *testing.T, path string) []byte {
@@ -81,16 +97,16 @@ func TestAverage(t *testing.T) {
 	last := mustTrain(t, c, t.TempDir())
 	want := make([]float64, c.Network().Size())
 	for step := 1; step <= c.Steps; step++ {
-		_, _, got, err := ReadWeights(averaged.Snapshots[step])
+		_, _, got, err := ReadNetwork[Config](averaged.Snapshots[step])
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, params, err := ReadWeights(last.Snapshots[step])
+		_, _, params, err := ReadNetwork[Config](last.Snapshots[step])
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, w := range params {
-			want[i] += (averageOrder + 1) / (float64(step) + averageOrder) * (float64(w) - want[i])
+			want[i] += (8 + 1) / (float64(step) + 8) * (float64(w) - want[i])
 			if math.Abs(float64(got[i])-want[i]) > 1e-6*max(1, math.Abs(want[i])) { // float32
 				t.Fatalf("step %d: average %v, want %v", step, got[i], want[i])
 			}
@@ -105,9 +121,9 @@ func TestShorterRun(t *testing.T) {
 	short := c
 	short.Steps, short.Snapshots = c.Snapshots[0], nil
 	whole, part := mustTrain(t, c, t.TempDir()), mustTrain(t, short, t.TempDir())
-	_, _, want, err := ReadWeights(whole.Snapshots[short.Steps])
+	_, _, want, err := ReadNetwork[Config](whole.Snapshots[short.Steps])
 	testkit.Check(t, err)
-	_, _, got, err := ReadWeights(part.Weights)
+	_, _, got, err := ReadNetwork[Config](part.Weights)
 	testkit.Check(t, err)
 	if !slices.Equal(got, want) || !slices.Equal(part.Losses, whole.Losses[:short.Steps]) {
 		t.Errorf("weights or losses of %d steps are not those of %d steps on the way", short.Steps, c.Steps)
@@ -135,7 +151,7 @@ func TestInterrupted(t *testing.T) {
 			if left == 0 {
 				cancel(cause) // before the first step
 			}
-			_, err := Train(ctx, c, graphs.Backend(t), dir, func(Progress) {
+			_, err := run(ctx, t, c, dir, func(Progress) {
 				if left--; left == 0 {
 					cancel(cause)
 				}
@@ -159,72 +175,6 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s: a finished run was not returned as it was", o)
 		}
 	}
-}
-
-// A run that is made in stages ends as one made at once, whether a stage was finished
-// or stopped; and only the state of the last one is kept.
-func TestStages(t *testing.T) {
-	stages := filepath.Join(t.TempDir(), "stages")
-	run := func(ctx context.Context, c Config, dir, stages string) (*Result, error) {
-		r := testkit.Must(c.In(dir, nil))(t)
-		r.Job.Line, r.Stages = "line", stages
-		results, err := RunTogether(ctx, graphs.Backend(t), Execution{}, []Run{r})
-		if err != nil {
-			return nil, err
-		}
-		return results[0], nil
-	}
-	for _, average := range []bool{false, true} {
-		c := tiny(Proximal)
-		c.Snapshots, c.Recipe.Average = nil, average
-		whole := testkit.Must(run(context.Background(), c, t.TempDir(), ""))(t)
-		short := c
-		short.Steps = 11
-		testkit.Must(run(context.Background(), short, t.TempDir(), stages))(t)
-		stopped, stop := context.WithCancel(context.Background())
-		stop()
-		other := t.TempDir()
-		if _, err := run(stopped, c, other, stages); !errors.Is(err, context.Canceled) {
-			t.Fatalf("stopped run returned %v", err)
-		}
-		if s, err := loadedStep(filepath.Join(stages, "line.safetensors")); err != nil || s != 11 {
-			t.Errorf("stopped before a step of its own, it left the stage of step %d, %v", s, err)
-		}
-		staged := testkit.Must(run(context.Background(), c, t.TempDir(), stages))(t)
-		if !slices.Equal(staged.Losses, whole.Losses) || !bytes.Equal(read(t, staged.Weights), read(t, whole.Weights)) {
-			t.Errorf("average %v: weights or losses differ after stages", average)
-		}
-		// A stage that is too late says nothing of an earlier one.
-		if again, err := run(context.Background(), short, t.TempDir(), stages); err != nil || !slices.Equal(again.Losses, whole.Losses[:11]) {
-			t.Errorf("average %v: an early stage after a late one: %v", average, err)
-		}
-		if files, err := os.ReadDir(stages); err != nil || len(files) != 1 {
-			t.Errorf("%d files of stages, %v, want one", len(files), err)
-		}
-		if s, err := loadedStep(filepath.Join(stages, "line.safetensors")); err != nil || s != c.Steps {
-			t.Errorf("the stage is of step %d, %v, want %d", s, err, c.Steps)
-		}
-		testkit.Check(t, os.RemoveAll(stages))
-	}
-	// Of another run.
-	c := tiny(Proximal)
-	r := testkit.Must(c.In(t.TempDir(), nil))(t)
-	r.Job.Line, r.Stages = "line", stages
-	other := r.Job
-	other.Line = "other"
-	testkit.Check(t, os.MkdirAll(stages, 0o755))
-	testkit.Check(t, other.saveState(filepath.Join(stages, "line.safetensors"), other.start()))
-	if _, err := RunTogether(context.Background(), graphs.Backend(t), Execution{}, []Run{r}); err == nil || !strings.Contains(err.Error(), `stage of "other"`) {
-		t.Errorf("a stage of another run: %v", err)
-	}
-}
-
-func loadedStep(path string) (int, error) {
-	f, err := open(path)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(f.Metadata["step"])
 }
 
 // TestKilled kills a training process with SIGKILL at ten random moments; what
@@ -259,7 +209,7 @@ func TestKilled(t *testing.T) {
 		testkit.Check(t, cmd.Process.Kill())
 		cmd.Wait() //nolint:errcheck // it was killed
 	}
-	if s, err := c.job().loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
+	if s, err := job(t, c).loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
 		t.Fatalf("after the kills the run is at step %d: %v", s.step, err)
 	}
 	parts := mustTrain(t, c, dir)
@@ -279,7 +229,7 @@ func TestTrainErrors(t *testing.T) {
 	sealed := read(t, statePath)
 	weights := read(t, r.Weights)
 	train := func(c Config) error {
-		_, err := Train(context.Background(), c, graphs.Backend(t), dir, nil)
+		_, err := run(context.Background(), t, c, dir, nil)
 		return err
 	}
 	edit := func(b []byte, at int) []byte {
@@ -335,7 +285,7 @@ func TestTrainErrors(t *testing.T) {
 		t.Errorf("locked folder: error %v", err)
 	}
 	lock.Unlock() //nolint:errcheck
-	if _, err := Train(context.Background(), c, graphs.Backend(t), filepath.Join(r.Weights, "below-a-file"), nil); err == nil {
+	if _, err := run(context.Background(), t, c, filepath.Join(r.Weights, "below-a-file"), nil); err == nil {
 		t.Error("an unusable folder does not err")
 	}
 }
@@ -350,16 +300,17 @@ func TestValidate(t *testing.T) {
 		"range":        func(c *Config) { c.Recipe.EtaMin = 0 },
 		"sizes":        func(c *Config) { c.Sizes = nil },
 		"slots":        func(c *Config) { c.Slots = 2 },
+		"one size":     func(c *Config) { c.Sizes = []int{3, 4} },
+		"no readout":   func(c *Config) { c.Objective, c.Recipe.Readout = Critic, PriorReadout },
 		"actions":      func(c *Config) { c.Actions = 1 },
 		"NaN to":       func(c *Config) { c.Recipe.EtaMin = math.NaN() },
 		"examples":     func(c *Config) { c.Examples = 1 << 62 },
 		"MDPs":         func(c *Config) { c.MDPs = 1 << 62 },
 		"2^30":         func(c *Config) { c.Steps = 1 << 62 },
-		"want at most": func(c *Config) { c.Slots = 1 << 62 },
+		"want at most": func(c *Config) { c.Slots, c.Sizes = 1<<62, []int{1 << 62} },
 		"batches":      func(c *Config) { c.Batch = 21 },
 		"steps":        func(c *Config) { c.Steps = 0 },
 		"snapshots":    func(c *Config) { c.Snapshots = []int{41} },
-		"one size":     func(c *Config) { c.Objective, c.Sizes = Critic, []int{2, 3} },
 		"samples":      func(c *Config) { c.Objective, c.Samples = Critic, 0 },
 		"optimizer":    func(c *Config) { c.Optimizer.Beta2 = 1 },
 		"heads do not": func(c *Config) { c.Heads = 3 },
@@ -369,11 +320,8 @@ func TestValidate(t *testing.T) {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
-		if _, err := Train(context.Background(), c, graphs.Backend(t), t.TempDir(), nil); err == nil {
+		if _, err := run(context.Background(), t, c, t.TempDir(), nil); err == nil {
 			t.Errorf("training with bad %s does not err", want)
-		}
-		if n, b, tokens, k := c.Passes(graphs.Backend(t)); n != 0 || b != 0 || tokens != 0 || k != 0 {
-			t.Errorf("bad %s: %d passes of %d by %d tokens for %d", want, n, b, tokens, k)
 		}
 		if _, err := NewModel(c, 0, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a model with bad %s: error %v", want, err)
@@ -388,15 +336,15 @@ func TestValidate(t *testing.T) {
 func TestNaN(t *testing.T) {
 	nan := float32(0)
 	nan /= nan
-	e := examples{shapes: [][]int{{2, 2}}, arrays: [][]float32{{0, 0, 0, 0, 0, 0, nan, 0}}}
-	if err := e.check(); err == nil || !strings.Contains(err.Error(), "example 1 ") {
+	all := []array{{"x", []int{2, 2, 2}, []float32{0, 0, 0, 0, 0, 0, nan, 0}}}
+	if err := check(all); err == nil || !strings.Contains(err.Error(), "example 1 ") {
 		t.Errorf("error %v, want one about example 1", err)
 	}
 	// A loss that overflows ends the run and leaves the last good state.
 	c := tiny(Critic)
 	c.Optimizer.LearningRate = 1e5
 	c.Optimizer.WeightDecay = 1e5
-	if _, err := Train(context.Background(), c, graphs.Backend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "loss of step") {
+	if _, err := run(context.Background(), t, c, t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "loss of step") {
 		t.Errorf("diverging run: error %v", err)
 	}
 }
@@ -406,7 +354,7 @@ func TestExport(t *testing.T) {
 	for _, o := range []Objective{Proximal, Critic} {
 		c := tiny(o)
 		path := filepath.Join(t.TempDir(), "start.safetensors")
-		testkit.Check(t, c.Export(path, 3))
+		testkit.Check(t, job(t, c).Export(path, 3))
 		file := testkit.Must(safetensors.ReadFile(path))(t)
 		shapes := map[string][]int{}
 		for _, x := range file.Tensors {
@@ -470,37 +418,56 @@ func TestStreamsAreDisjoint(t *testing.T) {
 
 // A run that goes on on another backend or another processor says which of them made which steps.
 func TestStretches(t *testing.T) {
-	stages := t.TempDir()
-	run := func(b compute.Backend, steps int) *Result {
-		c := tiny(Proximal)
-		c.Snapshots, c.Steps = nil, steps
-		r := testkit.Must(c.In(t.TempDir(), nil))(t)
-		r.Job.Line, r.Stages = "line", stages
-		return testkit.Must(RunTogether(context.Background(), b, Execution{}, []Run{r}))(t)[0]
+	c, dir := tiny(Proximal), t.TempDir()
+	c.Snapshots, c.Steps = nil, 6
+	hurry(t)
+	// until stops a run after a step, or returns it.
+	until := func(b compute.Backend, step int) []backend.Stretch {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := job(t, c).Run(ctx, b, dir, func(p Progress) {
+			if p.Step >= step {
+				cancel()
+			}
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		return testkit.Must(job(t, c).loadState(statePath(dir)))(t).stretches
 	}
-	run(start(t, "go"), 2)
-	run(start(t, "go"), 4)
-	got := run(start(t, "xla:cpu"), 6).Stretches
-	here := backend.Processor()
-	if want := []backend.Stretch{{Backend: "go", CPU: here, Step: 4}, {Backend: "xla:cpu", CPU: here, Step: 6}}; !slices.Equal(got, want) {
-		t.Errorf("stretches %v, want %v", got, want)
-	}
-	path := filepath.Join(stages, "line.safetensors")
 	edit := func(to func(metadata map[string]string)) {
-		f := testkit.Must(open(path))(t)
+		f := testkit.Must(open(statePath(dir)))(t)
 		to(f.Metadata)
 		testkit.Check(t, Seal(f))
-		testkit.Check(t, safetensors.WriteFile(path, f))
+		testkit.Check(t, safetensors.WriteFile(statePath(dir), f))
 	}
-	edit(func(m map[string]string) { m["stretches"] = `[{"backend":"go","cpu":"Another","step":6}]` })
-	got = run(start(t, "go"), 7).Stretches
-	if want := []backend.Stretch{{Backend: "go", CPU: "Another", Step: 6}, {Backend: "go", CPU: here, Step: 7}}; !slices.Equal(got, want) {
-		t.Errorf("after a state from another processor: stretches %v, want %v", got, want)
-	}
-	// States were once kept without a word of it.
-	edit(func(m map[string]string) { delete(m, "stretches") })
-	got = run(start(t, "go"), 8).Stretches
-	if want := []backend.Stretch{{Step: 7}, {Backend: "go", CPU: here, Step: 8}}; !slices.Equal(got, want) {
-		t.Errorf("after a state without a record: stretches %v, want %v", got, want)
+	here := backend.Processor()
+	for _, tc := range []struct {
+		backend string
+		step    int
+		edit    func(m map[string]string) // of the state before
+		want    []backend.Stretch
+	}{
+		{"go", 1, nil, []backend.Stretch{{Backend: "go", CPU: here, Step: 1}}},
+		{"go", 2, nil, []backend.Stretch{{Backend: "go", CPU: here, Step: 2}}},
+		{
+			"go", 3, func(m map[string]string) { m["stretches"] = `[{"backend":"xla:cpu","cpu":"Another","step":2}]` },
+			[]backend.Stretch{{Backend: "xla:cpu", CPU: "Another", Step: 2}, {Backend: "go", CPU: here, Step: 3}},
+		},
+		// States were once kept without a word of it.
+		{
+			"go", 4, func(m map[string]string) { delete(m, "stretches") },
+			[]backend.Stretch{{Step: 3}, {Backend: "go", CPU: here, Step: 4}},
+		},
+		{
+			"xla:cpu", 6, nil,
+			[]backend.Stretch{{Step: 3}, {Backend: "go", CPU: here, Step: 4}, {Backend: "xla:cpu", CPU: here, Step: 6}},
+		},
+	} {
+		if tc.edit != nil {
+			edit(tc.edit)
+		}
+		if got := until(start(t, tc.backend), tc.step); !slices.Equal(got, tc.want) {
+			t.Errorf("after step %d: stretches %v, want %v", tc.step, got, tc.want)
+		}
 	}
 }

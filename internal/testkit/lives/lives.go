@@ -58,8 +58,8 @@ func InGo(t *testing.T, j train.Job, tolerance float64) {
 	model := j.Model.(train.Transformer)
 	var losses [2][]float32
 	for i := range losses {
-		s := testkit.Must(train.NewJobSession(b, train.Execution{}, j))(t)
-		losses[i] = testkit.Must(s.Steps(10))(t)[0]
+		s := testkit.Must(train.NewSession(b, j))(t)
+		losses[i] = testkit.Must(s.Steps(10))(t)
 		s.Close()
 		model.InGo = nil
 		j.Model = model

@@ -47,19 +47,15 @@ func evaluate(t *testing.T, c control.Critic, batch []control.Context) []*mat.De
 	return values
 }
 
-// In its first round frequencies and the posterior are what critics without memory make of
-// the same samples, with the correction and without.
+// In its first round frequencies are the mean of the same samples, with the correction and without.
 func TestFirstRound(t *testing.T) {
 	batch := contexts(t, problems(t, 5, 6, 3, 4))
 	for _, corrected := range []bool{false, true} {
-		for alpha, weight := range map[float64]float64{0: 1, 1: train.PosteriorWeight(7, 6)} {
-			got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(alpha), Samples: 7, Root: 9,
-				Corrected: corrected}, batch)
-			want := evaluate(t, train.SampleMean{Samples: 7, Weight: weight, Root: 9}, batch)
-			for i := range got {
-				if d := mdp.MaxAbsDiff(got[i], want[i]); d > 1e-13 {
-					t.Errorf("α = %v, problem %d: %v from the mean of samples with weight %v", alpha, i, d, weight)
-				}
+		got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(0), Samples: 7, Root: 9, Corrected: corrected}, batch)
+		want := evaluate(t, train.SampleMean{Samples: 7, Root: 9}, batch)
+		for i := range got {
+			if d := mdp.MaxAbsDiff(got[i], want[i]); d > 1e-13 {
+				t.Errorf("problem %d: %v from the mean of samples", i, d)
 			}
 		}
 	}
@@ -326,7 +322,7 @@ func TestLoop(t *testing.T) {
 	const n, rounds, root = 1000, 40, 32_900
 	all := problems(t, root, 4, 3, n)
 	_, exact := measure(t, all, rounds, control.ExactCritic{})
-	freshError, fresh := measure(t, all, rounds, train.SampleMean{Samples: 6, Weight: 1, Root: root + 1})
+	freshError, fresh := measure(t, all, rounds, train.SampleMean{Samples: 6, Root: root + 1})
 	with := func(c critic.Critic) (backup, loss float64) {
 		c.Samples, c.Root = 6, root+1
 		return measure(t, all, rounds, &c)

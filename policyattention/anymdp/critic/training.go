@@ -77,8 +77,11 @@ func (c Config) json() []byte {
 	return b
 }
 
-// job is the training run.
-func (c Config) job() train.Job {
+// Job is the training run, for [train.Job.Run].
+func (c Config) Job() (train.Job, error) {
+	if err := c.Validate(); err != nil {
+		return train.Job{}, err
+	}
 	return train.Job{
 		Config: c.json(),
 		Model: train.Transformer{
@@ -88,7 +91,7 @@ func (c Config) job() train.Job {
 		},
 		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: Slots, Optimizer: c.Optimizer, Steps: c.Steps,
-	}
+	}, nil
 }
 
 // batch returns the examples [Batch, 1] of a step, drawn one by one.
@@ -155,7 +158,7 @@ func (Config) inGo(data []*tensors.Tensor) (engine.Objective, error) {
 	if err != nil {
 		return nil, err
 	}
-	return objective{engine.Stored{Values: x[0], Runs: 1, T: Slots, K: Slots}, x[1], x[2], x[3], x[4]}, nil
+	return objective{engine.Stored{Values: x[0], T: Slots, K: Slots}, x[1], x[2], x[3], x[4]}, nil
 }
 
 // Slopes implements engine.Objective.
@@ -213,12 +216,4 @@ func (c Config) Kept() []int { return nil }
 func (c Config) Read(path string) (hash string, step int, err error) {
 	stored, step, _, err := train.ReadNetwork[Config](path)
 	return stored.Hash(), step, err
-}
-
-// In implements method.Shared.
-func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error) {
-	if err := c.Validate(); err != nil {
-		return train.Run{}, err
-	}
-	return train.Run{Job: c.job(), Dir: dir, Progress: progress}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/lives"
 	"icrl/policyattention/backend"
-	"icrl/policyattention/train"
 )
 
 func small() Config {
@@ -51,9 +50,9 @@ func TestExamples(t *testing.T) {
 func TestFirstLoss(t *testing.T) {
 	b := testkit.Must(backend.New("go"))(t)
 	c, dir := small(), t.TempDir()
-	run := testkit.Must(c.In(dir, func(train.Progress) {}))(t)
-	result := testkit.Must(run.Job.Run(context.Background(), b, dir, nil))(t)
-	params, network := run.Job.Model.Init(), c.Network()
+	job := testkit.Must(c.Job())(t)
+	result := testkit.Must(job.Run(context.Background(), b, dir, nil))(t)
+	params, network := job.Model.Init(), c.Network()
 	f := &safetensors.File{}
 	for _, part := range network.Layout() {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape,
@@ -124,4 +123,4 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestInGo(t *testing.T) { lives.InGo(t, small().job(), 1e-4) }
+func TestInGo(t *testing.T) { lives.InGo(t, testkit.Must(small().Job())(t), 1e-4) }

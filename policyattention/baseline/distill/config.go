@@ -13,7 +13,6 @@ package distill
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
@@ -79,21 +78,6 @@ func CPU(seed uint64, states int) Config {
 	return c
 }
 
-// line names the run that c is a stage of, see [train.Job]: the paper's recipe and its first
-// attempt, which take a day without a GPU, are made in stages. It is "" for others. Nothing in a
-// run depends on the number of steps that are to come.
-func (c Config) line() string {
-	if !slices.ContainsFunc([]Config{Paper(c.Seed, c.States), FirstAttempt(c.Seed, c.States)}, func(whole Config) bool {
-		whole.Actions, whole.Source, whole.Steps = c.Actions, c.Source, c.Steps
-		return c == whole
-	}) {
-		return ""
-	}
-	c.Steps = 0
-	hash := train.Job{Config: c.json()}.Hash()
-	return fmt.Sprintf("%s-source%v-context%d-S%d-%d-%.12s", name, c.Source.Alpha, c.Context, c.States, c.Seed, hash)
-}
-
 // ShortContext returns the control to a recipe: the same with a context of a
 // round and the query after it, so that nothing is remembered between rounds.
 func (c Config) ShortContext() Config {
@@ -140,7 +124,7 @@ func (c Config) Network() transformer.Config {
 func (c Config) Budget() int { return c.Steps }
 
 // Hash returns the SHA-256 of the configuration in hexadecimal.
-func (c Config) Hash() string { return c.job().Hash() }
+func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
 
 func (c Config) json() []byte {
 	b, err := json.Marshal(c)

@@ -250,7 +250,7 @@ func TestExport(t *testing.T) {
 	c := tiny()
 	c.Batch, c.Context = 2, 21
 	path := filepath.Join(t.TempDir(), "start.safetensors")
-	testkit.Check(t, c.job().Export(path, []string{"previous", "reward", "state", "action"}, 2))
+	testkit.Check(t, testkit.Must(c.Job())(t).Export(path, 2))
 	file := testkit.Must(safetensors.ReadFile(path))(t)
 	ints := func(name string) []int32 {
 		values, _, err := safetensors.Get[int32](file, name)
@@ -274,21 +274,21 @@ func TestExport(t *testing.T) {
 			want -= math.Log(full(t, m, params, prefix, c.Context)[action[k]]) / float64(c.Batch*c.Context)
 		}
 	}
-	session := testkit.Must(train.NewJobSession(graphs.Backend(t), train.Execution{}, c.job()))(t)
+	session := testkit.Must(train.NewSession(graphs.Backend(t), testkit.Must(c.Job())(t)))(t)
 	defer session.Close()
 	losses := testkit.Must(session.Steps(1))(t)
-	if got := float64(losses[0][0]); math.Abs(got-want) > 1e-5 { // float32
+	if got := float64(losses[0]); math.Abs(got-want) > 1e-5 { // float32
 		t.Errorf("loss is %v, want %v", got, want)
 	}
 }
 
 // trained trains c in the folder dir.
 func trained(ctx context.Context, c Config, b compute.Backend, dir string) (*train.Result, error) {
-	run, err := c.In(dir, nil)
+	j, err := c.Job()
 	if err != nil {
 		return nil, err
 	}
-	return run.Job.Run(ctx, b, dir, nil)
+	return j.Run(ctx, b, dir, nil)
 }
 
 func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
@@ -370,4 +370,4 @@ func TestSourceLossIsThatOfWindows(t *testing.T) {
 	}
 }
 
-func TestInGo(t *testing.T) { lives.InGo(t, tiny().job(), 1e-4) }
+func TestInGo(t *testing.T) { lives.InGo(t, testkit.Must(tiny().Job())(t), 1e-4) }

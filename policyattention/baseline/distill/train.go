@@ -101,21 +101,17 @@ func (c Config) SourceLoss() (float64, error) {
 	return sum / float64((c.Length+1)*c.Context*len(histories)), nil
 }
 
-// In returns the run of c in the folder dir, for [train.RunTogether].
-func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error) {
+// Job returns the training run of c.
+func (c Config) Job() (train.Job, error) {
 	if err := c.Validate(); err != nil {
-		return train.Run{}, err
+		return train.Job{}, err
 	}
-	return train.Run{Job: c.job(), Dir: dir, Progress: progress}, nil
-}
-
-func (c Config) job() train.Job {
 	return train.Job{
 		Config:   c.json(),
 		Model:    train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss, InGo: c.inGo},
-		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
-		Examples: c.Batch, Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps, Line: c.line(),
-	}
+		Batches:  train.Fixed{Names: []string{"previous", "reward", "state", "action"}, Arrays: c.data, Index: c.batch},
+		Examples: c.Batch, Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps,
+	}, nil
 }
 
 // start draws the initial parameters. The embeddings of positions start as

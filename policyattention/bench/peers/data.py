@@ -22,8 +22,8 @@ def read(path):
 
 
 OBJECTIVES = {
-    "actor": ("tokens", "prior", "gain", "weight"),
-    "critic": ("tokens", "mean", "exact"),
+    "actor": ("tokens", "prior", "gain"),
+    "critic": ("tokens", "exact"),
     "distill": ("previous", "reward", "state", "action"),
 }
 

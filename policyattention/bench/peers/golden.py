@@ -45,7 +45,7 @@ def in_jax(p, tokens, prior, gain):
     import jax_peer
 
     def loss(p):
-        return jax_peer.actor_loss(p, tokens, prior, gain, jnp.ones(prior.shape[:-1]))
+        return STATES * jax_peer.actor_loss(p, tokens, prior, gain)
 
     outputs, gradient = jax_peer.network(p, tokens), jax.grad(loss)(p)
     adamw = optax.adamw(data.RATE, weight_decay=data.DECAY)
@@ -66,7 +66,7 @@ def in_torch(p, tokens, prior, gain):
     tokens, prior, gain = [torch.from_numpy(x) for x in (tokens, prior, gain)]
     outputs, adamw, losses, gradient = torch_peer.network(p, tokens), torch_peer.optimizer(p), [], None
     for _ in range(STEPS):
-        value = torch_peer.actor_loss(p, tokens, prior, gain, torch.ones_like(prior[..., 0]))
+        value = STATES * torch_peer.actor_loss(p, tokens, prior, gain)
         losses.append(value.item())
         adamw.zero_grad()
         value.backward()

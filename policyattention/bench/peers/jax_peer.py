@@ -45,12 +45,12 @@ def network(p, tokens, outputs=None):
     return blocks(p, linear(p, "embed", tokens), outputs)[..., 0]
 
 
-def actor_loss(p, tokens, prior, gain, weight):
+def actor_loss(p, tokens, prior, gain):
     logp = jax.nn.log_softmax(network(p, tokens).reshape(prior.shape))
-    return ((jnp.exp(logp) * (logp - prior - gain)).sum(-1) * weight).sum() / len(tokens)
+    return (jnp.exp(logp) * (logp - prior - gain)).sum(-1).mean()
 
 
-def critic_loss(p, tokens, mean, exact):
+def critic_loss(p, tokens, exact):
     return jnp.square(network(p, tokens, exact.shape[1]) - exact).mean()
 
 

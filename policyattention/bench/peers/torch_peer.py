@@ -55,12 +55,12 @@ def network(p, tokens, outputs=None):
     return blocks(p, linear(p, "embed", tokens), outputs)[..., 0]
 
 
-def actor_loss(p, tokens, prior, gain, weight):
+def actor_loss(p, tokens, prior, gain):
     logp = network(p, tokens).view(prior.shape).log_softmax(-1)
-    return ((logp.exp() * (logp - prior - gain)).sum(-1) * weight).sum() / len(tokens)
+    return (logp.exp() * (logp - prior - gain)).sum(-1).mean()
 
 
-def critic_loss(p, tokens, mean, exact):
+def critic_loss(p, tokens, exact):
     return F.mse_loss(network(p, tokens, exact.shape[1]), exact)
 
 

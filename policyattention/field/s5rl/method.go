@@ -101,10 +101,5 @@ func (c Config) Read(path string) (hash string, step int, err error) {
 	return stored.Hash(), stored.Steps, err
 }
 
-// In implements method.Shared.
-func (c Config) In(dir string, progress func(train.Progress)) (train.Run, error) {
-	if err := c.Validate(); err != nil {
-		return train.Run{}, err
-	}
-	return train.Run{Job: c.job(), Dir: dir, Progress: progress}, nil
-}
+// Job implements method.Shared.
+func (c Config) Job() (train.Job, error) { return c.job(), c.Validate() }

@@ -367,8 +367,7 @@ func TestTrainingResumes(t *testing.T) {
 	if _, err := j.Run(ctx, b, dir, nil); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	run := testkit.Must(c.In(dir, nil))(t)
-	parts := testkit.Must(run.Job.Run(t.Context(), b, dir, nil))(t)
+	parts := testkit.Must(testkit.Must(c.Job())(t).Run(t.Context(), b, dir, nil))(t)
 	lives.Ends(t, whole, parts)
 	m, err := Load(b, whole.Weights)
 	if err != nil || m.Config != tiny() {

@@ -17,7 +17,7 @@ func samples(s method.Setting) int {
 // SampleMean is a critic without a network, as data: see train.SampleMean.
 type SampleMean struct {
 	Samples int     `json:"samples"`
-	Weight  float64 `json:"weight"`
+	Weight  float64 `json:"weight"` // 1
 }
 
 func sampleMean(s method.Setting) method.Critic { return &SampleMean{Samples: samples(s), Weight: 1} }
@@ -27,7 +27,7 @@ func (c *SampleMean) Weights() []method.Weights { return nil }
 
 // Critic implements method.Critic.
 func (c *SampleMean) Critic(_ *method.Models, root uint64) (control.Critic, error) {
-	return train.SampleMean{Samples: c.Samples, Weight: c.Weight, Root: root}, nil
+	return train.SampleMean{Samples: c.Samples, Root: root}, nil
 }
 
 // MemoryCritic is the trained critic with memory, anchored, as data: see package critic.

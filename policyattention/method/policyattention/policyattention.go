@@ -6,6 +6,7 @@ package policyattention
 
 import (
 	"fmt"
+	"strings"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
@@ -118,8 +119,12 @@ type Weights struct {
 	Step     int          `json:"step"`
 }
 
-// weights returns the weights of a setting's identity for an objective.
+// weights returns the weights of a setting's identity for an objective. Critics have no other read-out
+// than the plain recipe's.
 func weights(objective train.Objective, s method.Setting) (*Weights, error) {
+	if objective == train.Critic {
+		s.Recipe = strings.Replace(s.Recipe, train.Prior().Name, train.Plain().Name, 1)
+	}
 	recipe, changes, err := findRecipe(s.Recipe)
 	if err != nil {
 		return nil, err

@@ -28,29 +28,28 @@ func Run(c train.Config, folder string) *train.Model {
 	}
 	status("The training step is being compiled.")
 	step := 0
-	run := nb.Must(c.In(folder, func(p train.Progress) {
+	b := nb.Must(backend.New(""))
+	trained, err := nb.Must(c.Job()).Run(ctx, b, folder, func(p train.Progress) {
 		step = p.Step
 		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps, p.Loss,
 			p.StepsPerSecond, p.Step, p.Steps)
-	}))
-	b := nb.Must(backend.New(""))
-	trained, err := train.RunTogether(ctx, b, train.Execution{}, []train.Run{run})
+	})
 	if errors.Is(err, context.Canceled) {
 		status("Interrupted at step %d of %d. Run the cell again to go on from there.", step, c.Steps)
 		os.Exit(0)
 	}
 	nb.Try(err)
 	status("Trained for %d steps; the weights are in %s.", c.Steps, folder)
-	return nb.Must(train.Load(trained[0].Weights))
+	return nb.Must(train.Load(trained.Weights))
 }
 
 // Exported returns, by name, what an independent implementation needs to repeat a
-// training run: see [train.Config.Export].
+// training run: see [train.Job.Export].
 func Exported(c train.Config) map[string]safetensors.Tensor {
 	folder := nb.Must(os.MkdirTemp("", "exported"))
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "start.safetensors")
-	nb.Try(c.Export(path, c.Steps))
+	nb.Try(nb.Must(c.Job()).Export(path, c.Steps))
 	named := map[string]safetensors.Tensor{}
 	for _, t := range nb.Must(safetensors.ReadFile(path)).Tensors {
 		named[t.Name] = t

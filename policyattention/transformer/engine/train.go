@@ -15,15 +15,15 @@ type Objective interface {
 	Slopes(examples []int32, batch int, outputs []float32) (loss float64)
 }
 
-// Stored are the tokens of all examples, [N, Runs, T, Features], of each of which the outputs of the
+// Stored are the tokens of all examples, [N, T, Features], of each of which the outputs of the
 // last K tokens are read: half an Objective.
 type Stored struct {
-	Values     []float32
-	Runs, T, K int
+	Values []float32
+	T, K   int
 }
 
 // Pass implements Objective.
-func (s Stored) Pass(examples int) Pass { return Pass{s.Runs * examples, s.T, s.K} }
+func (s Stored) Pass(examples int) Pass { return Pass{examples, s.T, s.K} }
 
 // Tokens implements Objective.
 func (s Stored) Tokens(examples []int32, into []float32) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +18,146 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
+	"icrl/policyattention/backend"
+	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/transformer"
 )
+
+// backends calls a test with the pure-Go backend and with XLA where there is
+// its plugin.
+func backends(t *testing.T, test func(t *testing.T, b compute.Backend)) {
+	for _, name := range []string{"go", "xla:cpu"} {
+		t.Run(name, func(t *testing.T) { test(t, start(t, name)) })
+	}
+}
+
+// start returns a backend, for one test, and skips the test without its plugin.
+func start(t *testing.T, name string) compute.Backend {
+	t.Helper()
+	if testing.Short() && name != "go" {
+		t.Skip("XLA compiles for long")
+	}
+	b, err := backend.New(name)
+	if errors.Is(err, backend.ErrNoPlugin) {
+		t.Skip(err)
+	}
+	testkit.Check(t, err)
+	t.Cleanup(b.Finalize)
+	return b
+}
+
+func job(t *testing.T, c Config) Job {
+	t.Helper()
+	return testkit.Must(c.Job())(t)
+}
+
+// made makes steps of a job and returns the state after them.
+func made(t *testing.T, b compute.Backend, j Job, steps int) state {
+	t.Helper()
+	s := testkit.Must(NewSession(b, j))(t)
+	defer s.Close()
+	var end state
+	end.losses = testkit.Must(s.Steps(steps))(t)
+	end.read(s)
+	return end
+}
+
+// near compares vectors up to a share of the largest number, or of each.
+func near(t *testing.T, what string, got, want []float32, share float64, each bool) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d numbers, want %d", what, len(got), len(want))
+	}
+	largest := 0.
+	for _, v := range want {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for i, v := range want {
+		scale := largest
+		if each {
+			scale = math.Abs(float64(v))
+		}
+		if d := math.Abs(float64(got[i] - v)); !(d <= share*scale) {
+			t.Fatalf("%s: number %d is %v, want %v", what, i, got[i], v)
+		}
+	}
+}
+
+// Package engine makes the steps of the graphs: ten losses of every objective, and the first
+// gradient, of which the first moment after a step is a tenth.
+func TestEngineSteps(t *testing.T) {
+	b := graphs.Backend(t)
+	for _, o := range Objectives {
+		for _, recipe := range recipesOf(o) {
+			c := tiny(o)
+			c.Recipe = recipe
+			inGo, defined := job(t, c), job(t, c)
+			model := defined.Model.(Transformer)
+			model.InGo = nil
+			defined.Model = model
+			// Rounding of float32 sums over a batch, which AdamW amplifies where a slope near zero
+			// changes its sign.
+			near(t, string(o)+" first moments", made(t, b, inGo, 1).m, made(t, b, defined, 1).m, 2e-5, false)
+			near(t, string(o)+" losses", made(t, b, inGo, 10).losses, made(t, b, defined, 10).losses, 1e-4, true)
+		}
+	}
+}
+
+// A batch in parts has the loss and the gradient of the batch. One core takes all parts;
+// [TestCoresAgree] is on more. Actors differ in what is made of the outputs only, so one stands for them.
+func TestPartsAgree(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, objective := range []Objective{Proximal, Critic} {
+		c := tiny(objective)
+		c.Batch, c.Examples = 512, 512
+		whole := job(t, c)
+		model := whole.Model.(Transformer)
+		model.InGo = nil // GoMLX's own backend takes a batch at once
+		whole.Model = model
+		if n := whole.parts(); n < 4 {
+			t.Errorf("%s: %d parts, want 4 at least", objective, n)
+		}
+		want, got := made(t, start(t, "go"), whole, 1), made(t, start(t, "xla:cpu"), job(t, c), 1)
+		near(t, string(objective)+" loss", got.losses, want.losses, 1e-5, true)
+		near(t, string(objective)+" first moments", got.m, want.m, 1e-5, false) // float32 sums over the batch
+	}
+}
+
+// Parts are for two cores, and for caches.
+func TestParts(t *testing.T) {
+	for _, tc := range []struct {
+		objective    Objective
+		states, want int
+	}{{Proximal, 4, 2}, {Proximal, 8, 2}, {Proximal, 16, 4}, {Critic, 4, 8}, {Critic, 8, 16}} {
+		if got := job(t, Standard(tc.objective, Plain(), 1, tc.states)).parts(); got != tc.want {
+			t.Errorf("%s at S = %d: %d parts, want %d", tc.objective, tc.states, got, tc.want)
+		}
+	}
+}
+
+// Several cores compute what one does, to the bit: an actor in two parts, which stands for
+// all, and a critic in four or more.
+func TestCoresAgree(t *testing.T) {
+	backends(t, func(t *testing.T, b compute.Backend) {
+		for objective, batch := range map[Objective]int{Proximal: 128, Critic: 512} {
+			c := tiny(objective)
+			c.Batch, c.Examples = batch, 512
+			shared := made(t, b, job(t, c), 10)
+			processors := runtime.GOMAXPROCS(1)
+			alone := made(t, b, job(t, c), 10)
+			runtime.GOMAXPROCS(processors)
+			for what, pair := range map[string][2][]float32{
+				"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
+				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
+			} {
+				if !slices.Equal(pair[0], pair[1]) {
+					t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)
+				}
+			}
+		}
+	})
+}
 
 // line is the model y = w·x + b of points x [N, 3] with targets y [N], under the mean
 // squared error.
@@ -55,9 +193,16 @@ func asTensors(x, y []float32) ([]*tensors.Tensor, error) {
 	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(x, points, 3), tensors.FromFlatDataAndDimensions(y, points)}, nil
 }
 
+// stream is Batches that a function draws for every step.
+type stream func(step int) ([]*tensors.Tensor, error)
+
+func (stream) Data() ([]*tensors.Tensor, error) { return nil, nil }
+
+func (f stream) Batch(step int) ([]*tensors.Tensor, error) { return f(step) }
+
 // chasing is Rollouts whose targets are moved by the first weight of the last look.
 type chasing struct {
-	Stream
+	stream
 	every  int
 	looks  []int // the steps
 	weight float32
@@ -123,30 +268,29 @@ func TestTrainable(t *testing.T) {
 	const steps = 30
 	backends(t, func(t *testing.T, b compute.Backend) {
 		for _, tc := range []struct {
-			name         string
-			every        int // of rollouts; 0 for a stream
-			stepsPerCall int
-			clip         float64 // about half of the gradients are longer
-		}{{"stream", 0, 1, 0}, {"stream in calls of 7", 0, 7, 0}, {"rollouts", 1, 1, 0}, {"rollouts for 6 steps", 6, 1, 0}, {"rollouts for 6 steps in calls of 4", 6, 4, 0}, {"clipped", 0, 1, 4}} {
-			var batches Batches = Stream(func(step int) ([]*tensors.Tensor, error) { return asTensors(drawn(step, 0)) })
+			name  string
+			every int     // of rollouts; 0 for a stream
+			clip  float64 // about half of the gradients are longer
+		}{{"stream", 0, 0}, {"rollouts", 1, 0}, {"rollouts for 6 steps", 6, 0}, {"clipped", 0, 4}} {
+			var batches Batches = stream(func(step int) ([]*tensors.Tensor, error) { return asTensors(drawn(step, 0)) })
 			source := &chasing{every: tc.every}
 			if tc.every > 0 {
 				batches = source
 			}
 			job := lineJob(batches, steps)
 			job.Clip = tc.clip
-			results, err := RunTogether(t.Context(), b, Execution{StepsPerCall: tc.stepsPerCall}, []Run{{Job: job, Dir: t.TempDir()}})
+			result, err := job.Run(t.Context(), b, t.TempDir(), nil)
 			if err != nil {
 				t.Fatalf("%s: %v", tc.name, err)
 			}
 			losses, params := byHand(steps, tc.every, tc.clip)
 			// float32 rounding in 30 steps of a loss of order 1 to 10.
 			for i, want := range losses {
-				if got := float64(results[0].Losses[i]); !(math.Abs(got-want) < 2e-5*(1+want)) {
+				if got := float64(result.Losses[i]); !(math.Abs(got-want) < 2e-5*(1+want)) {
 					t.Fatalf("%s: the loss of step %d is %v, want %v", tc.name, i+1, got, want)
 				}
 			}
-			_, _, got, err := ReadParams(results[0].Weights, func([]byte) ([]transformer.Tensor, error) { return line{}.Layout(), nil })
+			_, _, got, err := ReadParams(result.Weights, func([]byte) ([]transformer.Tensor, error) { return line{}.Layout(), nil })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,8 +373,8 @@ func TestJobsThatCannotBe(t *testing.T) {
 	}{
 		{"want a divisor of 31 steps", lineJob(&chasing{every: 6}, 31)},
 		{"want a divisor", lineJob(&chasing{every: 0}, 30)},
-		{failing.Error(), lineJob(Stream(func(int) ([]*tensors.Tensor, error) { return nil, failing }), 3)},
-		{"array 0 has shape (Float32)[2, 3], want 8 examples", lineJob(Stream(func(int) ([]*tensors.Tensor, error) {
+		{failing.Error(), lineJob(stream(func(int) ([]*tensors.Tensor, error) { return nil, failing }), 3)},
+		{"array 0 of the batch has shape (Float32)[2, 3], want 8 examples", lineJob(stream(func(int) ([]*tensors.Tensor, error) {
 			return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)}, nil
 		}), 3)},
 		{"want at least one", func() Job {

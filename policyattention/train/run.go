@@ -1,0 +1,195 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/gomlx/compute"
+
+	"icrl/internal/safetensors"
+	"icrl/internal/usage"
+	"icrl/policyattention/backend"
+)
+
+var ( // shortened in tests
+	saveEvery   = 30 * time.Second // at most so much work is lost to a kill
+	reportEvery = 500 * time.Millisecond
+)
+
+// Progress is what a run tells about itself.
+type Progress struct {
+	Step, Steps    int
+	Loss           float64 // of the last step
+	StepsPerSecond float64 // since this call of Run began
+}
+
+// Result is a finished run.
+type Result struct {
+	Weights        string            // path of the final weights
+	Snapshots      map[int]string    // paths of the weights kept on the way, by step
+	Losses         []float32         // the objective on each step's batch [Steps]
+	WallSeconds    float64           // over all interruptions, compilation included
+	CPUSeconds     float64           // of the whole process meanwhile
+	StepsPerSecond float64           // Steps / WallSeconds
+	Stretches      []backend.Stretch // of its steps, in order
+}
+
+// Run trains in the folder dir and returns where the weights are. Progress,
+// which may be nil, is called about twice a second.
+//
+// The run is a function of the job and the backend: interrupted at any moment,
+// even by SIGKILL, and called again with the same folder, it continues and ends
+// with the same bytes. When ctx is done, Run saves the run and returns ctx's
+// cause. A finished run is returned at once. It returns an error when dir belongs to another
+// configuration or another process is using it, and on a loss that is not finite.
+func (j Job) Run(ctx context.Context, b compute.Backend, dir string, progress func(Progress)) (*Result, error) {
+	if err := j.validate(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("train: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, "lock"))
+	if locked, err := lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("train: locking %s: %w", dir, err)
+	} else if !locked {
+		return nil, fmt.Errorf("train: another process is training in %s", dir)
+	}
+	defer lock.Unlock() //nolint:errcheck // the process's end would unlock it too
+	s, err := j.loadState(statePath(dir))
+	if errors.Is(err, os.ErrNotExist) {
+		s, err = j.start(), nil
+	}
+	if err == nil && s.step < j.Steps {
+		err = j.advance(ctx, b, dir, &s, progress)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j.result(dir, &s)
+}
+
+// advance makes the steps that are left, and saves them every saveEvery, at the end, and when ctx is
+// done. A run with rollouts is saved before a rollout only: it goes on from its state alone.
+func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *state, progress func(Progress)) error {
+	session, err := newSession(b, j, s)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	on := backend.Stretch{Backend: backend.Describe(b).Name, CPU: backend.Processor()}
+	began, first, reported := time.Now(), s.step, time.Now()
+	saved, cpu := began, usage.Processor()
+	save := func() error {
+		s.wall, s.cpu = s.wall+time.Since(saved).Seconds(), s.cpu+(usage.Processor()-cpu).Seconds()
+		saved, cpu = time.Now(), usage.Processor()
+		s.read(session)
+		return j.saveState(statePath(dir), *s)
+	}
+	for s.step < j.Steps {
+		if stopped := ctx.Err() != nil; s.step%j.every() == 0 && (stopped || time.Since(saved) > saveEvery) {
+			if err := save(); err != nil {
+				return err
+			}
+			if stopped {
+				return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", s.step, context.Cause(ctx))
+			}
+		}
+		losses, err := session.Steps(1)
+		if err != nil {
+			return err
+		}
+		s.made(losses, on)
+		if slices.Contains(j.Snapshots, s.step) {
+			s.read(session)
+			if err := j.saveWeights(snapshotPath(dir, s.step), *s); err != nil {
+				return err
+			}
+		}
+		if s.step == j.Steps {
+			if err := save(); err != nil {
+				return err
+			}
+		}
+		if progress != nil && (s.step == j.Steps || time.Since(reported) > reportEvery) {
+			reported = time.Now()
+			rate := float64(s.step-first) / time.Since(began).Seconds()
+			progress(Progress{Step: s.step, Steps: j.Steps, Loss: float64(losses[0]), StepsPerSecond: rate})
+		}
+	}
+	return nil
+}
+
+// result checks and returns what a finished run has left.
+func (j Job) result(dir string, s *state) (*Result, error) {
+	r := &Result{
+		Weights: filepath.Join(dir, "weights.safetensors"), Snapshots: map[int]string{}, Losses: s.losses,
+		WallSeconds: s.wall, CPUSeconds: s.cpu, StepsPerSecond: float64(j.Steps) / s.wall, Stretches: s.stretches,
+	}
+	if err := j.checkWeights(r.Weights); err != nil {
+		// The state is the record; the weights are taken from it.
+		if err := j.saveWeights(r.Weights, *s); err != nil {
+			return nil, err
+		}
+	}
+	for _, step := range j.Snapshots {
+		r.Snapshots[step] = snapshotPath(dir, step)
+		if err := j.checkWeights(r.Snapshots[step]); err != nil {
+			return nil, fmt.Errorf("%w: remove %s to train again", err, dir)
+		}
+	}
+	return r, nil
+}
+
+func statePath(dir string) string { return filepath.Join(dir, "state.safetensors") }
+
+func snapshotPath(dir string, step int) string {
+	return filepath.Join(dir, fmt.Sprintf("weights-%d.safetensors", step))
+}
+
+// Export writes what an independent implementation needs to repeat the first steps of a
+// job whose batches are [Fixed]: the initial parameters by name; the arrays of the data by theirs; and
+// "index" [steps, Examples], an index for each example of a batch.
+func (j Job) Export(path string, steps int) error {
+	fixed, ok := j.Batches.(Fixed)
+	if !ok {
+		return fmt.Errorf("train: batches of type %T cannot be exported, only Fixed", j.Batches)
+	}
+	arrays, err := fixed.Data()
+	if err != nil {
+		return err
+	}
+	if len(arrays) != len(fixed.Names) {
+		return fmt.Errorf("train: %d names for %d arrays", len(fixed.Names), len(arrays))
+	}
+	f := &safetensors.File{}
+	add := func(name string, shape []int, data any) {
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})
+	}
+	params := j.Model.Init()
+	for _, t := range j.Model.Layout() {
+		add(t.Name, t.Shape, params[t.Offset:][:t.Size()])
+	}
+	for i, x := range arrays {
+		name := fixed.Names[i]
+		if err := x.ConstFlatData(func(data any) { add(name, x.Shape().Dimensions, data) }); err != nil {
+			return fmt.Errorf("train: exporting %s: %w", name, err)
+		}
+	}
+	var index []int32
+	for step := range steps {
+		batch, err := Values[int32](fixed.Index(step))
+		if err != nil {
+			return err
+		}
+		index = append(index, batch[0]...)
+	}
+	add("index", []int{steps, j.Examples}, index)
+	return safetensors.WriteFile(path, f)
+}
