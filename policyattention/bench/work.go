@@ -10,7 +10,7 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
-	"icrl/policyattention/method/all"
+	"icrl/policyattention/paper"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 )
@@ -32,7 +32,7 @@ type work struct {
 // works returns the training steps of the actor at S = 4, 8 and 16, of the critic and of Algorithm
 // Distillation's full recipe at S = 8, and the closed loops at S = 4 and 8.
 func works() ([]work, error) {
-	m, err := all.Methods.Find("algorithm-distillation")
+	m, err := paper.Methods.Find("algorithm-distillation")
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Package cli is the command policyattention as a library: a program of one's own, with its own
 // presets and methods, calls Main and has all of it.
 //
-//	func main() { cli.Main(preset.With(&experiment.PaperProtocol, append(all.Methods, own))) }
+//	func main() { cli.Main(preset.With(&experiment.PaperProtocol, append(paper.Methods, own))) }
 package cli
 
 import (
@@ -23,9 +23,8 @@ import (
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/method/policyattention"
+	"icrl/policyattention/paper"
 	"icrl/policyattention/pmd"
-	"icrl/policyattention/presets"
 	"icrl/policyattention/results"
 )
 
@@ -81,13 +80,13 @@ func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (cod
 	var c commands
 	c.out, c.errors, c.own = stdout, stderr, own
 	exited := false
-	names := slices.Clone(presets.Names)
+	names := slices.Clone(paper.Presets)
 	for _, p := range own {
 		names = append(names, p.Name)
 	}
 	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
 		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.Vars{
-			"presets": strings.Join(names, ", "), "span": fmt.Sprint(pmd.SuggestedSpan), "settings": strings.Join(policyattention.Settings(), ", "),
+			"presets": strings.Join(names, ", "), "span": fmt.Sprint(pmd.SuggestedSpan), "settings": strings.Join(paper.Settings(), ", "),
 			"tables": strings.Join(results.TableNames(), ", "), "figures": strings.Join(results.FigureNames(), ", "),
 		},
 		kong.Exit(func(n int) { exited, code = true, n }))
@@ -145,13 +144,13 @@ func (g *globals) preset(unsaid string) (experiment.Preset, error) {
 		}
 	}
 	if !strings.HasSuffix(name, ".json") {
-		p, err := presets.Find(name)
+		p, err := paper.FindPreset(name)
 		if err != nil {
 			err = fmt.Errorf("%w: --preset: %w", errUsage, err)
 		}
 		return p, err
 	}
-	base, err := presets.Find("quick")
+	base, err := paper.FindPreset("quick")
 	if err != nil {
 		return base, err
 	}

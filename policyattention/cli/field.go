@@ -9,7 +9,7 @@ import (
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/field"
-	"icrl/policyattention/method/all"
+	"icrl/policyattention/paper"
 )
 
 // fieldCmd trains systems that the paper is set beside. They know no presets and store nothing.
@@ -22,9 +22,9 @@ type fieldCmd struct {
 }
 
 func (c fieldCmd) Run(ctx context.Context, g *globals) error {
-	s, ok := all.Systems[c.System]
+	s, ok := paper.Systems[c.System]
 	if !ok {
-		names := slices.Sorted(maps.Keys(all.Systems))
+		names := slices.Sorted(maps.Keys(paper.Systems))
 		return fmt.Errorf("%w: no system %q to train, want one of %q", errUsage, c.System, names)
 	}
 	if c.Variant == "" {

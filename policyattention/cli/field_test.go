@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"icrl/policyattention/method/all"
+	"icrl/policyattention/paper"
 )
 
 func TestField(t *testing.T) {
 	var commands []string
-	for name, s := range all.Systems {
+	for name, s := range paper.Systems {
 		for _, variant := range s.Variants {
 			commands = append(commands, name+" --processes 2 --variant "+variant)
 		}

@@ -18,7 +18,7 @@ import (
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
-	"icrl/policyattention/presets"
+	"icrl/policyattention/paper"
 	"icrl/policyattention/train"
 )
 
@@ -242,7 +242,7 @@ func TestInterrupt(t *testing.T) {
 
 func open(t *testing.T, artifacts, preset string) *experiment.Store {
 	t.Helper()
-	return testkit.Must(presets.Open(artifacts, preset, "go"))(t)
+	return testkit.Must(testkit.Must(paper.FindPreset(preset))(t).Open(artifacts, "go"))(t)
 }
 
 // Units are named by how they begin: only so are those had whose training takes days.

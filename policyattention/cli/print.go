@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"icrl/policyattention/lockup"
+	"icrl/policyattention/paper"
 	"icrl/policyattention/report"
 	"icrl/policyattention/results"
 	"icrl/policyattention/rows"
@@ -191,7 +191,7 @@ func (lockupCmd) Run(g *globals) error {
 	if err != nil {
 		return err
 	}
-	masses := lockup.Paper().Masses
+	masses := paper.PaperLockUp.Masses
 	t := report.Table{Name: "lockup", Title: "Median loss after 40 rounds, by the mass that the best action of each state begins with", Columns: []string{"actor"}}
 	for _, mass := range masses {
 		t.Columns = append(t.Columns, fmt.Sprintf("%g", mass))

@@ -8,7 +8,7 @@ import (
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
-	"icrl/policyattention/presets"
+	"icrl/policyattention/paper"
 	"icrl/policyattention/results"
 )
 
@@ -24,7 +24,7 @@ type tryCmd struct {
 
 // preset returns the preset of a variation, whose name says what it changes.
 func (c tryCmd) preset() (experiment.Preset, error) {
-	p, err := presets.Find("quick")
+	p, err := paper.FindPreset("quick")
 	if err != nil {
 		return p, err
 	}

@@ -17,14 +17,14 @@ import (
 	"icrl/internal/testkit"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/presets"
+	"icrl/policyattention/paper"
 	"icrl/policyattention/rows"
 )
 
 // little is a preset of every kind of evaluation, at the scale of smoke.
 func little(t *testing.T) experiment.Preset {
 	t.Helper()
-	p := testkit.Must(presets.Find("smoke"))(t)
+	p := testkit.Must(paper.FindPreset("smoke"))(t)
 	p.Name, p.Snapshots = "little", nil
 	row := func(block experiment.Block, method, recipe string, size, runs int) experiment.Row {
 		return experiment.Row{Block: block, Method: method, Recipe: recipe, Sizes: []int{size}, Runs: runs}

@@ -8,7 +8,7 @@ import (
 )
 
 // Information is how a method learns of a problem, where methods are compared with equal
-// information: see package equal.
+// information.
 type Information string
 
 const (
@@ -31,44 +31,24 @@ func (c Condition) String() string {
 	return fmt.Sprintf("%s, n = %d", c.Information, c.N)
 }
 
-// Parameter is a free number of a method, which calibration problems choose.
-type Parameter struct {
-	Name  string
-	Start float64 // where the search begins
-	Most  float64 // what it cannot exceed, 0 for no such number
-	// Choice says that it is 0 or 1, not a number on a logarithmic scale.
-	Choice bool
-}
+// Informed makes a method's controllers where methods are compared with equal information, for each
+// information in which it can run.
+type Informed map[Information]func(Case) (control.Controller, error)
 
-// StartParameter chooses the policy that a method starts from: see StartOf.
-var StartParameter = Parameter{Name: "start", Choice: true}
-
-// StartOf returns the policy that a value of StartParameter stands for: 0 is the
-// problem's π₀, 1 the uniform one.
-func StartOf(value float64) baseline.Start {
-	if value == 0 {
-		return baseline.Initial
-	}
-	return baseline.Uniform
-}
-
-// Deployed gives the trained networks that methods are compared with.
-type Deployed interface {
-	// Deployment returns what a recipe of a method deploys with S states in run j.
-	Deployment(name Name, recipe string, states, j int) (Deployment, error)
-	Models() *Models
-}
-
-// Case is one controller to run in a condition.
+// Case is one controller to make in a condition.
 type Case struct {
-	Networks Deployed
 	Condition
 	States int
-	Run    int
-	Values []float64 // of the form's parameters
+	Run    int       // the samples' and, of a learned method, the trained identity's
+	Values []float64 // of the method's free numbers
 	Root   uint64    // of the samples
 	// Untuned says that the values are the published ones.
 	Untuned bool
+	// Deploy returns what a recipe of a method deploys with the run's identity, trained as for the
+	// benchmark. Models are the trained networks, Folder that of all results.
+	Deploy func(name Name, recipe string) (Deployment, error)
+	Models *Models
+	Folder string
 }
 
 // Source returns the condition's source of transitions.
@@ -79,43 +59,13 @@ func (c Case) Source() baseline.Source {
 	return baseline.Walk{N: c.N, Root: c.Root}
 }
 
-// Form is a method in the conditions of one information.
-type Form struct {
-	Information Information
-	Name        string // the method's, where it is one of the registry
-	Label       string // as text writes it
-	// Learned says that it has trained identities, of which run j uses number j.
-	Learned    bool
-	Parameters []Parameter
-	// Can reports whether it can run with N transitions a round at S states; nil stands for
-	// everywhere.
-	Can func(n, states int) bool
-	// Published are its numbers as published, where there are any: it is run with them too.
-	Published func(states int) []float64
-	// As names the form whose numbers it takes instead of a search of its own, since it
-	// makes the same updates to within what its description says.
-	As string
-	// WithModel names the form that it becomes where it can read the model, if there is one.
-	WithModel string
-	// Proposed says that it is PolicyAttention, on some estimate of Q.
-	Proposed bool
-	// Improves says that it is an actor of PMD on estimated values, and no rule of its own.
-	Improves bool
-	// Same reports whether its rounds with N transitions are those of another condition, so
-	// that verification repeats them there alone; nil stands for never.
-	Same func(n int) bool
-	New  func(Case) (control.Controller, error)
-}
-
-// Form returns the method's form in an information, if it has one.
-func (m Method) Form(i Information) (Form, bool) {
-	for _, f := range m.Informed {
-		if f.Information == i {
-			f.Name = string(m.Name)
-			return f, true
-		}
+// StartOf returns the policy that a method starts from, by one of its values: 0 is the
+// problem's π₀, 1 the uniform one.
+func StartOf(value float64) baseline.Start {
+	if value == 0 {
+		return baseline.Initial
 	}
-	return Form{}, false
+	return baseline.Uniform
 }
 
 // Paced is a controller whose rounds are not the condition's: it has a number of

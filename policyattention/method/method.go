@@ -3,7 +3,7 @@
 //
 // A Method is one value. Package experiment carries out what it describes, with training
 // that survives kills, stored results and verification, and knows no method by name. The
-// methods of the paper are listed in package all; a program of one's own adds a value to
+// methods of the paper are listed in package paper; a program of one's own adds a value to
 // that list, or makes another: the example of package experiment does.
 package method
 
@@ -32,10 +32,8 @@ type Method struct {
 	// returns an error if there is no such recipe at that size.
 	Deploy func(Setting) (Deployment, error)
 	// Studies replace the closed loop in the blocks called so.
-	Studies map[string]func(Setting) (Study, error)
-	// Informed are its forms where methods are compared with equal information, at most one
-	// for each.
-	Informed []Form
+	Studies  map[string]func(Setting) (Study, error)
+	Informed Informed
 }
 
 // Registry is a list of methods, in the order of tables.

@@ -24,7 +24,7 @@ import (
 //	cpu-tuned-short  its control
 //	cpu-source-X     with source rate X, for tuning
 var Method = method.Method{
-	Name: name, Label: "Algorithm Distillation", Informed: informed(),
+	Name: name, Label: "Algorithm Distillation", Informed: informed,
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])
 		if err != nil {

@@ -89,44 +89,20 @@ func (u Update) Controller(start baseline.Start, features baseline.Features, roo
 	}
 }
 
-// informed are the trained block's forms with equal information. Its free numbers are both step
+// informed are the trained block's controllers with equal information. Its free numbers are both step
 // sizes and the start.
-func informed() (forms []method.Form) {
-	for _, f := range []struct {
-		method.Information
-		label, withModel string
-		published        func(states int) []float64
-	}{
-		{method.ByModel, "Liang–Lai, expected update", "", nil},
-		{method.ByGenerative, "Liang–Lai", name, nil},
-		{method.ByWindow, "Liang–Lai", name, published},
-	} {
-		forms = append(forms, method.Form{
-			Information: f.Information, Label: f.label, Learned: true, WithModel: f.withModel, Published: f.published,
-			Parameters: []method.Parameter{{Name: "α", Start: 16}, {Name: "β", Start: .4}, method.StartParameter},
-			New:        controllerOf,
-		})
-	}
-	return forms
-}
-
-// published are the paper's step sizes and its start, π₀; nil where it has none.
-func published(states int) []float64 {
-	steps, err := PaperSteps(states)
-	if err != nil {
-		return nil
-	}
-	return []float64{steps.Alpha, steps.Beta, 0}
+var informed = method.Informed{
+	method.ByModel: controllerOf, method.ByGenerative: controllerOf, method.ByWindow: controllerOf,
 }
 
 // controllerOf returns the trained block in any condition.
 func controllerOf(c method.Case) (control.Controller, error) {
-	d, err := c.Networks.Deployment(name, "tuned", c.States, c.Run)
+	d, err := c.Deploy(name, "tuned")
 	if err != nil {
 		return nil, err
 	}
 	steps := baseline.StepSizes{Alpha: c.Values[0], Beta: c.Values[1]}
-	u, err := d.(*Deployment).LiangLai.Training.update(c.Networks.Models(), steps)
+	u, err := d.(*Deployment).LiangLai.Training.update(c.Models, steps)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ import (
 // imitation of its teacher in the shape that Liang and Lai train in, "native", or in
 // the harness's.
 var Method = method.Method{
-	Name: name, Label: "Liang–Lai", Deploy: deploy, Informed: informed(),
+	Name: name, Label: "Liang–Lai", Deploy: deploy, Informed: informed,
 	Studies: map[string]func(method.Setting) (method.Study, error){"tuning": tune, "qualification": qualify},
 }
 

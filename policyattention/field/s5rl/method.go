@@ -14,7 +14,7 @@ import (
 //	cpu          the budget for a core of a CPU
 //	cpu-cleared  its control: the same weights, with the state cleared before each round
 var Method = method.Method{
-	Name: name, Label: "S5RL", Informed: informed(),
+	Name: name, Label: "S5RL", Informed: informed,
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
 		if base != "cpu" {

@@ -1,6 +1,7 @@
-// Package all lists the methods of the paper and of this repository, and the systems beside them. Without
-// its lines here a baseline's folder can be removed.
-package all
+// Package paper lists what the paper and this repository compare: methods, presets, which say what is
+// run at which scale, studies besides the blocks of a preset, and systems that are no methods. Without its
+// lines here a baseline's folder can be removed.
+package paper
 
 import (
 	"slices"
@@ -12,12 +13,11 @@ import (
 	"icrl/policyattention/field/wang"
 	"icrl/policyattention/field/xie"
 	"icrl/policyattention/method"
-	"icrl/policyattention/method/policyattention"
 )
 
 // Methods are all methods, in the order of tables. One that deploys nothing is exact policy mirror descent.
 var Methods = method.Registry(slices.Concat(
-	policyattention.Methods,
+	proposed,
 	[]method.Method{lianglai.Method},
 	[]method.Method{distill.Method, distill.Source},
 	[]method.Method{s5rl.Method},

@@ -1,4 +1,4 @@
-package policyattention
+package paper
 
 import (
 	"github.com/gomlx/compute"

@@ -1,8 +1,4 @@
-// Package policyattention lists the paper's learned controllers: a Transformer as the
-// actor of the loop, with the exact critic or a learned one. Their networks and training
-// are package train's. To add a recipe, add it to recipes; to vary one, name what changes
-// behind it, as in "plain,width=32".
-package policyattention
+package paper
 
 import (
 	"fmt"
@@ -15,8 +11,9 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// Methods are the learned controllers, in the order of tables.
-var Methods = []method.Method{
+// proposed are the paper's learned controllers, in the order of tables: a Transformer as the actor of
+// the loop, with the exact critic or a learned one.
+var proposed = []method.Method{
 	actorOf(method.Method{Name: "policyattention", Label: "PolicyAttention"}, train.Proximal, nil),
 	actorOf(method.Method{Name: "pmd-target", Label: "PMD-target"}, train.PMDTarget, nil),
 	// Nothing bounds its logits: they span up to 200 nats, where others' span 20, and
@@ -179,6 +176,7 @@ func (w *Weights) Critic(m *method.Models, root uint64) (control.Critic, error) 
 	return model.Critic(root)
 }
 
+// recipes are the ways to train. To vary one, name what changes behind it, as in "plain,width=32".
 var recipes = []train.Recipe{train.Plain(), train.Prior()}
 
 // findRecipe returns a recipe by its name, and what is to change of it.

@@ -1,4 +1,4 @@
-package all_test
+package paper_test
 
 import (
 	"encoding/json"
@@ -11,22 +11,22 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/method"
-	"icrl/policyattention/method/all"
+	"icrl/policyattention/paper"
 )
 
 // Names and labels tell the methods apart.
 func TestMethods(t *testing.T) {
 	names, labels := map[method.Name]bool{}, map[string]bool{}
-	for _, m := range all.Methods {
+	for _, m := range paper.Methods {
 		if m.Name == "" || m.Label == "" || names[m.Name] || labels[m.Label] {
 			t.Errorf("%+v: want a name and a label of its own", m)
 		}
 		names[m.Name], labels[m.Label] = true, true
-		if found, err := all.Methods.Find(m.Name); err != nil || found.Label != m.Label {
+		if found, err := paper.Methods.Find(m.Name); err != nil || found.Label != m.Label {
 			t.Errorf("%s: found %q, %v", m.Name, found.Label, err)
 		}
 	}
-	if _, err := all.Methods.Find("none"); err == nil {
+	if _, err := paper.Methods.Find("none"); err == nil {
 		t.Error("there is a method called none")
 	}
 }
@@ -52,7 +52,7 @@ func TestTableOne(t *testing.T) {
 		"train: learned: TestTrainLearns", "control: bound on the returned policy: TestProve",
 	} {
 		part := strings.Split(mark, ": ")
-		files := testkit.Must(filepath.Glob(filepath.Join("../..", part[0], "*_test.go")))(t)
+		files := testkit.Must(filepath.Glob(filepath.Join("..", part[0], "*_test.go")))(t)
 		if !slices.ContainsFunc(files, func(file string) bool {
 			text := string(testkit.Must(os.ReadFile(file))(t))
 			return strings.Contains(text, "\nfunc "+part[2]+"(t *testing.T) {")
@@ -70,7 +70,7 @@ func TestWithoutBaselines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a good part of the module")
 	}
-	root := testkit.Must(filepath.Abs("../../.."))(t)
+	root := testkit.Must(filepath.Abs("../.."))(t)
 	command := func(args ...string) string {
 		t.Helper()
 		command := exec.Command("go", args...)
@@ -81,7 +81,7 @@ func TestWithoutBaselines(t *testing.T) {
 		}
 		return string(out)
 	}
-	list := filepath.Join(root, "policyattention/method/all/all.go")
+	list := filepath.Join(root, "policyattention/paper/paper.go")
 	replace := map[string]string{}
 	take := func(path, text string) {
 		t.Helper()

@@ -1,0 +1,281 @@
+package paper
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
+)
+
+// The study with equal information asks how much of a method's lead is its update rule and how much
+// what it is told: every method runs in every condition in which it can, on the same problems and,
+// where it sees samples, on as many transitions as all others. What a controller sees is counted by
+// the environment that it is handed, package mdp's Meter.
+
+//go:embed equal.json
+var equalJSON []byte
+
+// equalRuns are the runs of the study in their order.
+var equalRuns = func() (all []equalRun) {
+	if err := json.Unmarshal(equalJSON, &all); err != nil {
+		panic(fmt.Sprintf("paper: equal.json: %v", err))
+	}
+	return all
+}()
+
+// equalRun is a method in a condition at a size.
+type equalRun struct {
+	informedMethod
+	Learned bool      `json:"learned"`
+	Values  []float64 `json:"values"` // of the method's free numbers
+	// Tuning is how they were chosen on calibration problems, absent where nothing was searched: from
+	// a grid of an eighth of each start, the start, and eight times it, on to the best of the
+	// neighbours by factors of two until none is better.
+	Tuning *tuning `json:"tuning"`
+	// Elsewhere says that its first rounds are those of another run, which alone is verified.
+	Elsewhere bool `json:"elsewhere"`
+}
+
+type informedMethod struct {
+	States int `json:"states"`
+	method.Condition
+	Method string `json:"method"`
+	// Untuned says that the values are the published ones.
+	Untuned bool `json:"untuned,omitempty"`
+}
+
+type tuning struct {
+	Score       float64 `json:"score"`       // mean loss on calibration problems over T = 20 and 40
+	Evaluations int     `json:"evaluations"` // settings that were tried
+}
+
+// Notes are what a run's numbers were.
+type Notes struct {
+	method.Condition
+	Untuned bool      `json:"untuned,omitempty"`
+	Values  []float64 `json:"values,omitempty"`
+	Tuning  *tuning   `json:"tuning,omitempty"`
+}
+
+// roots of random streams, which no other block uses; run j has the stream of samples Samples + j.
+type roots struct {
+	Evaluation  uint64 `json:"evaluation"`
+	Calibration uint64 `json:"calibration"`
+	Samples     uint64 `json:"samples"`
+	Choosing    uint64 `json:"choosing"` // samples on calibration problems
+}
+
+var equalRoots = map[int]roots{
+	8:  {Evaluation: 38400, Calibration: 88400, Samples: 26_080, Choosing: 26_089},
+	16: {Evaluation: 39400, Calibration: 89400, Samples: 26_160, Choosing: 26_169},
+}
+
+const equalRounds, equalProblems = 40, 64
+
+// equalHorizons are the rounds whose losses are kept.
+var equalHorizons = []int{1, 2, 3, 5, 10, 20, 40}
+
+// Equal is the study as one of a preset, whose networks it uses.
+type Equal struct{}
+
+// Units implements experiment.Study.
+func (Equal) Units(s *experiment.Store) (units []experiment.Unit, err error) {
+	for _, r := range equalRuns {
+		u, failed := r.unit(s)
+		units, err = append(units, u), errors.Join(err, failed)
+	}
+	return units, err
+}
+
+// Losses are stored to five digits; those of networks in float32 have gone through 40 rounds of
+// rounding.
+const rounding, learnedRounding = 1e-5, 2e-3
+
+func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
+	name := fmt.Sprintf("S%d/%s", r.States, r.Information)
+	if r.N > 0 {
+		name += fmt.Sprintf("-%d", r.N)
+	}
+	name += "/" + r.Method
+	if r.Untuned {
+		name += "-untuned"
+	}
+	u = experiment.Unit{
+		Block: "equal", Name: name, Key: rows.Key{Method: r.Method, S: int32(r.States), Family: string(mdp.Random)},
+		Of: r.row(), Problems: equalProblems, Sample: 2, Tolerance: rounding,
+		Config: struct {
+			informedMethod
+			Rounds, Problems, Calibrating, Runs int
+			Horizons                            []int
+			Roots                               roots
+		}{r.informedMethod, equalRounds, equalProblems, 24, r.runs(), equalHorizons, equalRoots[r.States]},
+	}
+	if r.Learned {
+		u.Tolerance = learnedRounding
+	}
+	if r.Elsewhere {
+		u.Sample = -1
+	}
+	make, ok := informed[r.Information][r.Method]
+	if !ok {
+		m, err := s.Preset.Methods.Find(r.Method)
+		if err != nil {
+			return u, err
+		}
+		make = m.Informed[r.Information]
+	}
+	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (*experiment.Result, error) {
+		return r.compute(s, make, first, stored)
+	}
+	return u, nil
+}
+
+func (r equalRun) row() rows.Equal {
+	return rows.Equal{Method: r.Method, S: int32(r.States), Information: string(r.Information), N: int32(r.N), Untuned: r.Untuned}
+}
+
+// runs is how many streams of samples there are, and identities of a learned method.
+func (r equalRun) runs() int {
+	if r.Information == method.ByModel && !r.Learned {
+		return 1
+	}
+	return 3
+}
+
+// compute makes the runs on the first problems, all for 0.
+func (r equalRun) compute(s *experiment.Store, make maker, first int, stored *experiment.Result) (*experiment.Result, error) {
+	notes, was := Notes{r.Condition, r.Untuned, r.Values, r.Tuning}, Notes{}
+	if stored != nil {
+		if err := json.Unmarshal(stored.Notes, &was); err != nil {
+			return nil, err
+		}
+		if !reflect.DeepEqual(was, notes) {
+			return nil, fmt.Errorf("it was made with %+v, want %+v", was, notes)
+		}
+	}
+	if first == 0 {
+		first = equalProblems
+	}
+	problems, err := mdp.Random.Draw(equalRoots[r.States].Evaluation, r.States, mdp.Actions, first)
+	if err != nil {
+		return nil, err
+	}
+	out := &experiment.Result{}
+	for j := range r.runs() {
+		controller, err := make(r.asCase(s, j))
+		if err != nil {
+			return nil, err
+		}
+		losses, err := r.losses(controller, problems)
+		if err != nil {
+			return nil, err
+		}
+		for i := range losses {
+			for h, horizon := range equalHorizons {
+				row := r.row()
+				row.Run, row.Problem, row.Round = int32(j), int32(i), int32(horizon)
+				if row.Loss, err = strconv.ParseFloat(strconv.FormatFloat(losses[i][h], 'g', 5, 64), 64); err != nil {
+					return nil, err
+				}
+				out.Equal = append(out.Equal, row)
+			}
+		}
+	}
+	out.Notes, err = json.Marshal(notes)
+	return out, err
+}
+
+// asCase is run j as a method is told of it.
+func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
+	return method.Case{
+		Condition: r.Condition, States: r.States, Run: j, Values: r.Values, Untuned: r.Untuned,
+		Root: equalRoots[r.States].Samples + uint64(j), Models: s.Models(), Folder: s.Root(),
+		Deploy: func(name method.Name, recipe string) (method.Deployment, error) {
+			u, err := s.Preset.Unit(experiment.Cell{Block: experiment.Benchmark, Key: rows.Key{
+				Method: name, Recipe: recipe, S: int32(r.States), Family: string(mdp.Random),
+				Seed: int64(s.Preset.Protocol.Sizes[r.States].Runs[j].Model),
+			}})
+			if err != nil {
+				return nil, err
+			}
+			return u.Config.(*experiment.Loop).Deployment, nil
+		},
+	}
+}
+
+// losses runs a controller on problems, which it sees through meters, and scores it by exact solves
+// on what the meters hide. They are [problems][horizons].
+func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) (all [][]float64, err error) {
+	metered := make([]mdp.Problem, len(problems))
+	for i, p := range problems {
+		metered[i] = mdp.Problem{MDP: p.MDP.Metered(), Pi0: mat.DenseCopyOf(p.Pi0)}
+	}
+	own := func(k int) int { return k } // the controller's rounds in k rounds
+	if p, ok := controller.(method.Paced); ok {
+		own = p.Own
+	}
+	trajectories, err := controller.Run(metered, own(equalRounds))
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range trajectories {
+		rounds := metered[i].MDP.Meter().Rounds()
+		if len(rounds) != own(equalRounds) || len(t.Policies) != own(equalRounds)+1 {
+			return nil, fmt.Errorf("%d policies and %d rounds on the meter, want %d", len(t.Policies)-1, len(rounds), own(equalRounds))
+		}
+		scale, err := control.NewScale(problems[i])
+		if err != nil {
+			return nil, err
+		}
+		losses := make([]float64, len(equalHorizons))
+		for h, horizon := range equalHorizons {
+			k := own(horizon)
+			if losses[h], err = scale.Loss(t.Policies[k]); err != nil {
+				return nil, fmt.Errorf("problem %d, round %d: %w", i, k, err)
+			}
+			var used mdp.Count // nothing before the controller's first round
+			if k > 0 {
+				used = rounds[k-1]
+			}
+			if used.Transitions > horizon*r.N || r.Information != method.ByModel && used.Entries > 0 {
+				return nil, fmt.Errorf("it used %+v in %d rounds of the condition %s", used, horizon, r.Condition)
+			}
+		}
+		all = append(all, losses)
+	}
+	return all, nil
+}
+
+// begun is a loop that may start from the uniform policy instead of π₀.
+type begun struct {
+	control.Controller
+	start baseline.Start
+}
+
+// Run implements control.Controller. The trajectory begins with the problem's π₀.
+func (b begun) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
+	begun := make([]mdp.Problem, len(problems))
+	for i, p := range problems {
+		begun[i] = p
+		if b.start == baseline.Uniform {
+			begun[i].Pi0 = p.MDP.Uniform()
+		}
+	}
+	trajectories, err := b.Controller.Run(begun, rounds)
+	for i := range trajectories {
+		trajectories[i].Policies[0] = problems[i].Pi0
+	}
+	return trajectories, err
+}

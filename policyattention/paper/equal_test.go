@@ -1,0 +1,137 @@
+package paper
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+)
+
+func store(t *testing.T) *experiment.Store {
+	t.Helper()
+	return testkit.Must(testkit.Must(FindPreset("paper"))(t).Open("../../artifacts", ""))(t)
+}
+
+func problems(t *testing.T, n int) []mdp.Problem {
+	t.Helper()
+	return testkit.Must(mdp.Random.Draw(17, 8, mdp.Actions, n))(t)
+}
+
+// losses runs a method on problems of eight states.
+func losses(t *testing.T, s *experiment.Store, c method.Condition, name string, problems []mdp.Problem, values ...float64) [][]float64 {
+	t.Helper()
+	r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}, Values: values}
+	make := informed[c.Information][name]
+	if make == nil {
+		make = testkit.Must(s.Preset.Methods.Find(name))(t).Informed[c.Information]
+	}
+	controller := testkit.Must(make(r.asCase(s, 0)))(t)
+	return testkit.Must(r.losses(controller, problems))(t)
+}
+
+// No seed is another's, or one of the paper's protocol.
+func TestRootsAreDisjoint(t *testing.T) {
+	seen := map[uint64]string{}
+	take := func(root uint64, what string) {
+		if other, ok := seen[root]; ok && root != 0 {
+			t.Errorf("%s and %s have the root %d", what, other, root)
+		}
+		seen[root] = what
+	}
+	for _, size := range experiment.PaperProtocol.Sizes {
+		for _, r := range []uint64{size.Evaluation, size.Oracle, size.HeldOut, size.Calibration, size.Qualification} {
+			seen[r] = "the protocol"
+		}
+		for _, r := range size.Runs {
+			seen[r.Model], seen[r.Task] = "the protocol", "the protocol"
+		}
+	}
+	for _, r := range equalRoots {
+		take(r.Evaluation, "evaluation")
+		take(r.Calibration, "calibration")
+		take(r.Choosing, "choosing")
+		for j := range uint64(3) {
+			take(r.Samples+j, "samples")
+		}
+	}
+}
+
+// Every run of the study uses what its condition gives, on one problem: whole rounds of its own are
+// in the condition's budget (see equalRun.losses), and all of it is there.
+func TestConditions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs every method")
+	}
+	s := store(t)
+	for _, r := range equalRuns {
+		if r.States != 8 || r.N > 48 || r.Untuned {
+			continue
+		}
+		make := informed[r.Information][r.Method]
+		if make == nil {
+			make = testkit.Must(s.Preset.Methods.Find(r.Method))(t).Informed[r.Information]
+		}
+		controller, err := make(r.asCase(s, 0))
+		if err != nil {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		p := problems(t, 1)
+		m := p[0].MDP.Metered()
+		rounds := equalRounds
+		if paced, ok := controller.(method.Paced); ok {
+			rounds = paced.Own(rounds)
+		}
+		testkit.Must(controller.Run([]mdp.Problem{{MDP: m, Pi0: p[0].Pi0}}, rounds))(t)
+		used := m.Meter().Rounds()
+		last := used[len(used)-1]
+		if last.Transitions != r.N*equalRounds || (last.Entries > 0) != (r.Information == method.ByModel) {
+			t.Errorf("%s, %s: used %+v", r.Method, r.Condition, last)
+		}
+		if r.Method == "exact-pmd" && last.Entries != 432+216*(equalRounds-1) {
+			// P and r have 216 entries. Q^π₀ reads everything twice, a backup once.
+			t.Errorf("%s reads %d entries", r.Method, last.Entries)
+		}
+	}
+}
+
+// A method whose own rounds are longer than the condition's first horizon returns π₀ by then.
+func TestBeforeItsFirstRound(t *testing.T) {
+	c := method.Condition{Information: method.ByWindow, N: 10}
+	if got := losses(t, store(t), c, "algorithm-distillation", problems(t, 1)); equalHorizons[0] != 1 || got[0][0] != 1 {
+		t.Errorf("losses %v", got)
+	}
+}
+
+// The decoder is exact PMD to its routing error of 1e-6, which 40 rounds at η = .8 carry
+// into losses far below 1e-4.
+func TestDecoderIsPMD(t *testing.T) {
+	s, c, p := store(t), method.Condition{Information: method.ByModel}, problems(t, 2)
+	exact, decoder := losses(t, s, c, "exact-pmd", p, .8, 0), losses(t, s, c, "decoder", p, .8, 0)
+	for i := range exact {
+		for h, loss := range exact[i] {
+			if math.Abs(loss-decoder[i][h]) > 1e-4 {
+				t.Errorf("problem %d, T = %d: loss %v of exact PMD, %v of the decoder", i, equalHorizons[h], loss, decoder[i][h])
+			}
+		}
+	}
+}
+
+// A loop begun from the uniform policy is that of the same problem with π₀ uniform, and is
+// scored by the problem's own gap.
+func TestBegun(t *testing.T) {
+	s, c, p := store(t), method.Condition{Information: method.ByModel}, problems(t, 1)
+	begun := losses(t, s, c, "exact-pmd", p, .8, 1)
+	uniform := slices.Clone(p)
+	uniform[0].Pi0 = p[0].MDP.Uniform()
+	own := losses(t, s, c, "exact-pmd", uniform, .8, 0)
+	ratio := begun[0][0] / own[0][0]
+	for h := range own[0] {
+		if want := ratio * own[0][h]; math.Abs(begun[0][h]-want) > 1e-12*want {
+			t.Errorf("T = %d: loss %v, %v times %v from π₀ uniform", equalHorizons[h], begun[0][h], ratio, own[0][h])
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package paper
+
+import (
+	"path/filepath"
+	"sync"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/anymdp/trial"
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/seed"
+)
+
+type (
+	maker     = func(method.Case) (control.Controller, error)
+	source    = func(method.Case) (control.Actor, error)
+	estimator = func(told baseline.Told, own []float64) baseline.Estimator
+	agent     = func(told baseline.Told, values []float64) (baseline.Agent, error)
+)
+
+// informed are controllers of the study with equal information besides those of methods: PMD,
+// PolicyAttention and the decoder on what each information gives, and the references that are told
+// as much. The first values of an actor's are η and the start.
+var informed = map[method.Information]map[string]maker{
+	method.ByModel: {
+		"exact-pmd":       loop(baseline.ExactPMD),
+		"policyattention": exactly(trained),
+		"any":             exactly(anyActor),
+		"decoder":         byDecoder,
+
+		"natural-gradient": loop(baseline.NaturalPolicyGradient),
+		"value-iteration":  func(method.Case) (control.Controller, error) { return baseline.ValueIteration(), nil },
+		"policy-iteration": func(method.Case) (control.Controller, error) { return baseline.PolicyIteration(), nil },
+	},
+	method.ByGenerative: {
+		"pmd-mean":               on(mean, exact),
+		"pmd-shrunk":             on(shrunk, exact),
+		"pmd-all":                on(every, exact),
+		"policyattention-shrunk": on(shrunk, trained),
+		"policyattention-all":    on(every, trained),
+		"any-all":                on(every, anyActor),
+		"decoder":                byDecoder,
+
+		"q-learning": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+			return baseline.QLearning(t, v[0], 0)
+		}),
+		"sarsa": by(sarsa),
+		"certainty-equivalence": by(func(t baseline.Told, _ []float64) (baseline.Agent, error) {
+			return baseline.CertaintyEquivalence(t, 0)
+		}),
+		"posterior-sampling": by(posterior),
+	},
+	method.ByWindow: {
+		"pmd-td":              on(temporal, exact),
+		"pmd-all":             on(every, exact),
+		"policyattention-td":  on(temporal, trained),
+		"policyattention-all": on(every, trained),
+		"any-td":              on(temporal, anyActor),
+		"any-all":             on(every, anyActor),
+
+		"q-learning": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+			return baseline.QLearning(t, v[0], v[1])
+		}),
+		"sarsa": by(sarsa),
+		"certainty-equivalence": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+			return baseline.CertaintyEquivalence(t, v[0])
+		}),
+		"posterior-sampling": by(posterior),
+	},
+}
+
+func sarsa(t baseline.Told, v []float64) (baseline.Agent, error) {
+	return baseline.Sarsa(t, v[0], v[1])
+}
+
+func posterior(t baseline.Told, _ []float64) (baseline.Agent, error) {
+	return baseline.PosteriorSampling(t)
+}
+
+// The estimates that an actor improves on.
+func mean(t baseline.Told, _ []float64) baseline.Estimator     { return baseline.Mean(t, 1) }
+func shrunk(t baseline.Told, v []float64) baseline.Estimator   { return baseline.Mean(t, v[0]) }
+func every(t baseline.Told, _ []float64) baseline.Estimator    { return baseline.All(t) }
+func temporal(t baseline.Told, v []float64) baseline.Estimator { return baseline.TD(t, v[0]) }
+
+// loop is a loop that reads the model.
+func loop(of func(eta float64) control.Loop) maker {
+	return func(c method.Case) (control.Controller, error) {
+		return begun{of(c.Values[0]), method.StartOf(c.Values[1])}, nil
+	}
+}
+
+// exactly is an actor with the exact critic.
+func exactly(actor source) maker {
+	return func(c method.Case) (control.Controller, error) {
+		a, err := actor(c)
+		return begun{control.Loop{Actor: a, Critic: control.ExactCritic{}, Eta: c.Values[0]}, method.StartOf(c.Values[1])}, err
+	}
+}
+
+// on is an actor on estimated values.
+func on(estimate estimator, actor source) maker {
+	return func(c method.Case) (control.Controller, error) {
+		a, err := actor(c)
+		critic := &baseline.Sampled{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) baseline.Estimator {
+			return estimate(t, c.Values[2:])
+		}}
+		return baseline.Improved{Critic: critic, Actor: a, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}, err
+	}
+}
+
+// by is an agent of package baseline.
+func by(make agent) maker {
+	return func(c method.Case) (control.Controller, error) {
+		return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
+			return make(t, c.Values)
+		}}, nil
+	}
+}
+
+func exact(method.Case) (control.Actor, error) { return baseline.PMD(), nil }
+
+// trained is PolicyAttention's actor.
+func trained(c method.Case) (control.Actor, error) {
+	d, err := c.Deploy("policyattention", "plain")
+	if err != nil {
+		return nil, err
+	}
+	return d.(*Loop).Actor.Actor(c.Models)
+}
+
+// anyActor is the actor for any MDP with the read-out of its network alone.
+func anyActor(c method.Case) (control.Actor, error) {
+	folder := trial.Folder(c.Folder, anymdp.Standard(anymdp.Identities[c.Run]))
+	f, err := safetensors.ReadFile(filepath.Join(folder, trial.WeightsFile))
+	if err != nil {
+		return nil, err
+	}
+	forward, err := anymdp.Plain(f)
+	if err != nil {
+		return nil, err
+	}
+	return anymdp.NewActor(forward, anymdp.Network)
+}
+
+// decoderMost is the largest step size that the decoder is made for.
+const decoderMost = 100
+
+// decoders are those that have been built, by their caps.
+var decoders sync.Map
+
+// byDecoder is the fixed decoder. With the model its packets carry expectations; otherwise they are
+// the condition's transitions, to which it draws the successors' actions.
+func byDecoder(c method.Case) (control.Controller, error) {
+	caps := decoder.Caps{
+		States: c.States, Actions: mdp.Actions, Gamma: mdp.Discount, RMax: 1, EtaMin: 0, EtaMax: decoderMost,
+		Rounds: equalRounds, Routing: 1e-6, Alpha: .05, Packets: max(1, c.N/(c.States*mdp.Actions)),
+	}
+	built, ok := decoders.Load(caps)
+	if !ok {
+		d, err := decoder.New(caps)
+		if err != nil {
+			return nil, err
+		}
+		built, _ = decoders.LoadOrStore(caps, d)
+	}
+	d := built.(*decoder.Decoder)
+	actor, eta, start := decoder.Actor{Decoder: d}, min(c.Values[0], decoderMost), method.StartOf(c.Values[1])
+	if c.Information == method.ByModel {
+		critic := decoder.Critic{Decoder: d, Source: decoder.Weighted()}
+		return begun{control.Loop{Actor: actor, Critic: critic, Eta: eta}, start}, nil
+	}
+	generative := baseline.Generative{N: c.N, Root: c.Root}
+	packets := decoder.PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) (all []decoder.Packet) {
+		rng := seed.New(c.Root, "packets", problem, round)
+		for _, t := range generative.Open(problem, env)(round, pi) {
+			next := mdp.Sample(rng, pi.RawRowView(t.Next))
+			all = append(all, decoder.Packet{State: t.State, Action: t.Action, Reward: t.Reward, NextState: t.Next, NextAction: next})
+		}
+		return all
+	}}
+	return baseline.Improved{Critic: decoder.Critic{Decoder: d, Source: packets}, Actor: actor, Eta: eta, Start: start}, nil
+}
