@@ -70,26 +70,6 @@ func nested(a Array) (any, error) {
 	return reflect.NewAt(t, pointer).Elem().Interface(), nil
 }
 
-// Decode reads all arrays of an archive, in C or Fortran order and of real numbers in
-// little-endian types. It returns an error on arrays of more than so many bytes in all, on
-// other types, on integers beyond ±2⁵³, and on shapes that the archive's size cannot hold.
-func Decode(data []byte, most int) (map[string]Array, error) {
-	arrays, left := map[string]Array{}, most
-	err := Each(data, func(name string, r *Reader) error {
-		if r.bytes() > left {
-			return fmt.Errorf("more than %d bytes with those before it", most)
-		}
-		left -= r.bytes()
-		var err error
-		arrays[name], err = r.Array()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return arrays, nil
-}
-
 // Reader reads one array of an archive, once, as it is inflated.
 type Reader struct {
 	Shape []int
@@ -101,7 +81,9 @@ type Reader struct {
 	from     io.Reader
 }
 
-// Each visits the arrays of an archive, in which no inflated array has to fit in memory.
+// Each visits the arrays of an archive, in C or Fortran order; no inflated array has to fit in memory. It returns the
+// error of a visit, and one on arrays that are not of little-endian numbers or strings, or hold more or less than their
+// shape takes.
 func Each(data []byte, visit func(name string, r *Reader) error) error {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -177,8 +159,6 @@ func header(from *bufio.Reader) (r *Reader, err error) {
 	return r, nil
 }
 
-func (r *Reader) bytes() int { return r.elements * max(r.size, 8) }
-
 // Numbers calls yield for each number, in the order of the file, with its index in
 // row-major order.
 func (r *Reader) Numbers(yield func(i int, v float64) error) error { return r.numbers(false, yield) }
@@ -189,7 +169,8 @@ func (r *Reader) Nonzeros(yield func(i int, v float64) error) error { return r.n
 func (r *Reader) numbers(sparse bool, yield func(i int, v float64) error) error {
 	number, ok := kinds[r.Type]
 	if !ok {
-		return fmt.Errorf("type %q, want little-endian float64, float32 or integers, as numpy.asarray(x, float) is", r.Type)
+		return fmt.Errorf("type %q, want little-endian float64, float32 or integers, as numpy.asarray(x, float) is",
+			r.Type)
 	}
 	chunk := make([]byte, 1<<10*r.size)
 	for i := 0; i < r.elements; {

@@ -6,13 +6,15 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
+	"encoding/json/jsontext"
+	"encoding/json/v2"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -30,6 +32,12 @@ type Tensor struct {
 	Name  string
 	Shape []int // dimensions; empty for a scalar
 	Data  any   // []float32, []float64, []int32 or []int64, as long as the product of Shape
+}
+
+// types are the element types by the format's names.
+var types = map[string]reflect.Type{
+	"F32": reflect.TypeFor[float32](), "F64": reflect.TypeFor[float64](),
+	"I32": reflect.TypeFor[int32](), "I64": reflect.TypeFor[int64](),
 }
 
 // Number lists the element types, which the format calls F32, F64, I32 and I64.
@@ -111,34 +119,29 @@ func Marshal(f *File) ([]byte, error) {
 		if _, twice := header[t.Name]; twice || t.Name == metadataKey {
 			return nil, fmt.Errorf("safetensors: tensor name %q is taken", t.Name)
 		}
-		start := int64(len(data))
-		dtype, length := "", 0
-		switch v := t.Data.(type) {
-		case []float32:
-			dtype, length = "F32", len(v)
-		case []float64:
-			dtype, length = "F64", len(v)
-		case []int32:
-			dtype, length = "I32", len(v)
-		case []int64:
-			dtype, length = "I64", len(v)
-		default:
-			return nil, fmt.Errorf("safetensors: tensor %q holds %T, want a slice of float32, float64, int32 or int64", t.Name, t.Data)
+		e := entry{Shape: t.Shape, Offsets: &[2]int64{int64(len(data))}}
+		for name, of := range types {
+			if reflect.TypeOf(t.Data) == reflect.SliceOf(of) {
+				e.DType = name
+			}
 		}
+		if e.DType == "" {
+			const format = "safetensors: tensor %q holds %T, want a slice of float32, float64, int32 or int64"
+			return nil, fmt.Errorf(format, t.Name, t.Data)
+		}
+		length := reflect.ValueOf(t.Data).Len()
 		if n, err := count(t.Shape); err != nil || n != length {
-			return nil, fmt.Errorf("safetensors: tensor %q has %d values, which shape %v does not hold", t.Name, length, t.Shape)
+			const format = "safetensors: tensor %q has %d values, which shape %v does not hold"
+			return nil, fmt.Errorf(format, t.Name, length, t.Shape)
 		}
 		var err error
 		if data, err = binary.Append(data, binary.LittleEndian, t.Data); err != nil {
 			return nil, fmt.Errorf("safetensors: tensor %q: %w", t.Name, err)
 		}
-		shape := t.Shape
-		if shape == nil {
-			shape = []int{} // a scalar is [], not null
-		}
-		header[t.Name] = entry{DType: dtype, Shape: shape, Offsets: &[2]int64{start, int64(len(data))}}
+		e.Offsets[1] = int64(len(data))
+		header[t.Name] = e
 	}
-	text, err := json.Marshal(header) // keys in sorted order
+	text, err := json.Marshal(header, json.Deterministic(true), jsontext.EscapeForHTML(true)) // keys in sorted order
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
@@ -159,7 +162,9 @@ func Unmarshal(b []byte) (*File, error) {
 	}
 	length := binary.LittleEndian.Uint64(b)
 	if length > maxHeader {
-		return nil, fmt.Errorf("safetensors: this is no safetensors file, or a broken one: it starts with a header of %d bytes, want at most %d", length, maxHeader)
+		const format = "safetensors: this is no safetensors file, or a broken one: " +
+			"it starts with a header of %d bytes, want at most %d"
+		return nil, fmt.Errorf(format, length, maxHeader)
 	}
 	if length > uint64(len(b)-8) {
 		return nil, fmt.Errorf("safetensors: header of %d bytes, but only %d follow", length, len(b)-8)
@@ -167,33 +172,22 @@ func Unmarshal(b []byte) (*File, error) {
 	text, data := b[8:8+length], b[8+length:]
 	entries, metadata, err := parseHeader(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("safetensors: header is not valid JSON: %w", err)
 	}
-	names := make([]string, 0, len(entries))
-	for name := range entries {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		x, y := entries[a].Offsets, entries[b].Offsets
-		for i := range x {
-			if x[i] != y[i] {
-				if x[i] < y[i] {
-					return -1
-				}
-				return 1
-			}
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
+		return cmp.Or(slices.Compare(entries[a].Offsets[:], entries[b].Offsets[:]), strings.Compare(a, b))
 	})
 	f := &File{Metadata: metadata}
 	var end int64
 	for _, name := range names {
 		e := entries[name]
 		if e.Offsets[0] != end {
-			return nil, fmt.Errorf("safetensors: tensor %q begins at byte %d of the data, want %d (a gap or an overlap)", name, e.Offsets[0], end)
+			const format = "safetensors: tensor %q begins at byte %d of the data, want %d (a gap or an overlap)"
+			return nil, fmt.Errorf(format, name, e.Offsets[0], end)
 		}
 		if e.Offsets[1] < end || e.Offsets[1] > int64(len(data)) {
-			return nil, fmt.Errorf("safetensors: tensor %q ends at byte %d, want between %d and the data's %d", name, e.Offsets[1], end, len(data))
+			const format = "safetensors: tensor %q ends at byte %d, want between %d and the data's %d"
+			return nil, fmt.Errorf(format, name, e.Offsets[1], end, len(data))
 		}
 		end = e.Offsets[1]
 		values, err := decode(e, data[e.Offsets[0]:end])
@@ -208,81 +202,48 @@ func Unmarshal(b []byte) (*File, error) {
 	return f, nil
 }
 
-// parseHeader reads the JSON object entry by entry, which lets it refuse a
-// repeated name.
-func parseHeader(text []byte) (map[string]entry, map[string]string, error) {
-	bad := func(err error) error { return fmt.Errorf("safetensors: header is not valid JSON: %w", err) }
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if open, err := d.Token(); err != nil {
-		return nil, nil, bad(err)
-	} else if open != json.Delim('{') {
-		return nil, nil, bad(fmt.Errorf("it begins with %v, want an object", open))
+// parseHeader reads the JSON object. A repeated name is an error.
+func parseHeader(text []byte) (entries map[string]entry, metadata map[string]string, err error) {
+	var values map[string]jsontext.Value
+	if err := json.Unmarshal(text, &values); err != nil {
+		return nil, nil, err
 	}
-	entries := map[string]entry{}
-	var metadata map[string]string
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, nil, bad(err)
-		}
-		name := key.(string)
+	entries = map[string]entry{}
+	for name, value := range values {
 		if name == metadataKey {
-			if metadata != nil {
-				return nil, nil, bad(fmt.Errorf("%q twice", name))
-			}
-			if err := d.Decode(&metadata); err != nil {
-				return nil, nil, bad(err)
+			if err := json.Unmarshal(value, &metadata); err != nil {
+				return nil, nil, err
 			}
 			continue
 		}
-		if _, twice := entries[name]; twice {
-			return nil, nil, bad(fmt.Errorf("tensor %q twice", name))
-		}
 		var e entry
-		if err := d.Decode(&e); err != nil {
-			return nil, nil, bad(fmt.Errorf("tensor %q: %w", name, err))
+		if err := json.Unmarshal(value, &e, json.RejectUnknownMembers(true)); err != nil {
+			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
 		}
 		if e.Offsets == nil {
-			return nil, nil, bad(fmt.Errorf("tensor %q has no data_offsets", name))
+			return nil, nil, fmt.Errorf("tensor %q has no data_offsets", name)
 		}
 		entries[name] = e
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, nil, bad(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, nil, bad(errors.New("something follows the object"))
 	}
 	return entries, metadata, nil
 }
 
+// decode returns the numbers of a tensor, a slice of its type.
 func decode(e entry, b []byte) (any, error) {
 	n, err := count(e.Shape)
 	if err != nil {
 		return nil, err
 	}
-	switch e.DType {
-	case "F32":
-		return numbers[float32](n, b, 4)
-	case "F64":
-		return numbers[float64](n, b, 8)
-	case "I32":
-		return numbers[int32](n, b, 4)
-	case "I64":
-		return numbers[int64](n, b, 8)
+	of, ok := types[e.DType]
+	if !ok {
+		return nil, fmt.Errorf("has type %q, want F32, F64, I32 or I64", e.DType)
 	}
-	return nil, fmt.Errorf("has type %q, want F32, F64, I32 or I64", e.DType)
-}
-
-// numbers decodes n numbers of the given size from b.
-func numbers[T Number](n int, b []byte, size int) ([]T, error) {
 	// A division, because n times size may overflow.
-	if len(b)%size != 0 || n != len(b)/size {
+	if size := int(of.Size()); len(b)%size != 0 || n != len(b)/size {
 		return nil, fmt.Errorf("has %d bytes, want %d values of %d bytes", len(b), n, size)
 	}
-	values := make([]T, n)
-	_, err := binary.Decode(b, binary.LittleEndian, values)
+	values := reflect.MakeSlice(reflect.SliceOf(of), n, n).Interface()
+	_, err = binary.Decode(b, binary.LittleEndian, values)
 	return values, err
 }
 
