@@ -1,8 +1,8 @@
 package network
 
 import (
+	"encoding/binary"
 	"math"
-	"math/bits"
 
 	"icrl/internal/numeric"
 )
@@ -37,9 +37,8 @@ type cache struct {
 	sum     []float64 // [distinct keys, len(value)] sums of their values
 	queries interner
 	weights [][]float64 // e of each distinct query, for the keys known at the time
-	spare   []float64   // weights of queries that are not kept
+	spare   []float64   // of a query whose weights are not kept
 	at      []int       // non-zero entries of the query at hand
-	kept    int         // numbers held in weights
 }
 
 // maxKept bounds the memory for kept weights: 2²¹ numbers are 16 MiB a head.
@@ -58,14 +57,17 @@ func newCache(score, value, shift int) cache {
 		shift: shift,
 		key:   make([]float64, score), query: make([]float64, score),
 		value: make([]float64, value), mixed: make([]float64, value),
-		keys: interner{width: score}, queries: interner{width: score},
+		keys: newInterner(score), queries: newInterner(score),
 	}
 }
 
 func (c *cache) reset() {
 	c.keys.reset()
 	c.queries.reset()
-	c.count, c.sum, c.kept = c.count[:0], c.sum[:0], 0
+	c.count, c.sum = c.count[:0], c.sum[:0]
+	for q, w := range c.weights {
+		c.weights[q] = w[:0]
+	}
 	c.tokens = tokens{key: c.tokens.key[:0], y: c.tokens.y[:0], value: c.tokens.value[:0]}
 }
 
@@ -153,36 +155,26 @@ func (c *cache) attend() {
 	}
 }
 
-// expScores returns exp(score − greatest score) for each distinct key.
+// expScores returns exp(score − greatest score) for each distinct key. Those of a query that comes again are kept as
+// long as no new key has arrived, and there is room for them.
 func (c *cache) expScores() []float64 {
-	known := len(c.count)
 	if c.shift >= 0 {
 		c.spare = c.scores(c.spare[:0])
 		return c.spare
 	}
-	q, fresh := c.queries.id(c.query)
-	if fresh && q == len(c.weights) {
-		c.weights = append(c.weights, nil)
-	} else if fresh {
-		c.weights[q] = c.weights[q][:0]
+	known := len(c.count)
+	q, _ := c.queries.id(c.query)
+	if q*known > maxKept {
+		c.spare = c.scores(c.spare[:0])
+		return c.spare
 	}
-	e := c.weights[q]
-	if len(e) == known {
-		return e
+	if q >= len(c.weights) {
+		c.weights = append(c.weights, make([][]float64, q+1-len(c.weights))...)
 	}
-	keep := c.kept+known-len(e) <= maxKept
-	if keep {
-		c.kept += known - len(e)
-	} else {
-		e = c.spare
+	if len(c.weights[q]) != known {
+		c.weights[q] = c.scores(c.weights[q][:0])
 	}
-	e = c.scores(e[:0])
-	if keep {
-		c.weights[q] = e
-	} else {
-		c.spare = e
-	}
-	return e
+	return c.weights[q]
 }
 
 // scores appends exp(score − greatest score) of each distinct key to e.
@@ -213,68 +205,34 @@ func (c *cache) scores(e []float64) []float64 {
 	return e
 }
 
-// interner numbers distinct vectors in order of appearance.
+// interner numbers distinct vectors, bit by bit, in order of appearance.
 type interner struct {
-	width int
-	data  []float64 // [distinct, width]
-	n     int
-	table []int32 // open addressing: 1 + number, or 0 for empty; its length is a power of two
+	width  int
+	data   []float64 // [distinct, width]
+	number map[string]int
+	key    []byte // the bytes of the vector at hand
 }
+
+func newInterner(width int) interner { return interner{width: width, number: map[string]int{}} }
 
 func (t *interner) get(id int) []float64 { return t.data[id*t.width : (id+1)*t.width] }
 
 func (t *interner) reset() {
-	t.data, t.n = t.data[:0], 0
-	clear(t.table)
+	t.data = t.data[:0]
+	clear(t.number)
 }
 
 // id returns the number of x and whether x is new.
 func (t *interner) id(x []float64) (id int, fresh bool) {
-	if t.n > 0 && equal(t.get(t.n-1), x) { // runs of equal vectors are common
-		return t.n - 1, false
+	t.key = t.key[:0]
+	for _, v := range x {
+		t.key = binary.LittleEndian.AppendUint64(t.key, math.Float64bits(v))
 	}
-	if 2*(t.n+1) > len(t.table) {
-		t.grow()
+	if id, ok := t.number[string(t.key)]; ok {
+		return id, false
 	}
-	at := t.find(x)
-	if t.table[at] != 0 {
-		return int(t.table[at]) - 1, false
-	}
+	id = len(t.number)
+	t.number[string(t.key)] = id
 	t.data = append(t.data, x...)
-	t.n++
-	t.table[at] = int32(t.n)
-	return t.n - 1, true
-}
-
-// find returns the place of x in the table, or the empty one where it belongs.
-func (t *interner) find(x []float64) uint64 {
-	h := uint64(0)
-	for i, v := range x {
-		if v != 0 { // few are not
-			h = bits.RotateLeft64(h, 5) ^ math.Float64bits(v) ^ uint64(i)
-			h *= 0x9e3779b97f4a7c15
-		}
-	}
-	mask := uint64(len(t.table) - 1)
-	at := (h ^ h>>32) & mask
-	for t.table[at] != 0 && !equal(t.get(int(t.table[at])-1), x) {
-		at = (at + 1) & mask
-	}
-	return at
-}
-
-func (t *interner) grow() {
-	t.table = make([]int32, max(64, 2*len(t.table)))
-	for i := range t.n {
-		t.table[t.find(t.get(i))] = int32(i + 1)
-	}
-}
-
-func equal(x, y []float64) bool {
-	for i, v := range x {
-		if math.Float64bits(v) != math.Float64bits(y[i]) {
-			return false
-		}
-	}
-	return true
+	return id, true
 }

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 )
 
@@ -85,18 +86,13 @@ func TestForward(t *testing.T) {
 				n.Blocks[b].Heads[b%2].Shift = 1 + b
 			}
 			tokens := randomTokens(rng, 60, n.Width)
-			got, err := n.Forward(dense(tokens))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := n.Trace(tokens)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := testkit.Must(n.Forward(dense(tokens)))(t)
+			want := testkit.Must(n.Trace(tokens))(t)
 			for i, row := range want.Output {
 				for j, w := range row {
 					if d := math.Abs(got.At(i, j) - w); !(d <= 1e-12*(1+math.Abs(w))) {
-						t.Fatalf("density %v norm %v: output[%d,%d] = %v, textbook %v", density, norm, i, j, got.At(i, j), w)
+						t.Fatalf("density %v norm %v: output[%d,%d] = %v, textbook %v", density, norm, i, j,
+							got.At(i, j), w)
 					}
 				}
 			}
@@ -109,14 +105,8 @@ func TestCausal(t *testing.T) {
 	rng := seed.New(2, "causal")
 	n := randomNetwork(rng, 2, 9, 4, 5, 1, true)
 	tokens := randomTokens(rng, 20, n.Width)
-	before, err := n.Forward(dense(tokens))
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := n.Forward(dense(append(tokens[:10:10], randomTokens(rng, 10, n.Width)...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testkit.Must(n.Forward(dense(tokens)))(t)
+	after := testkit.Must(n.Forward(dense(append(tokens[:10:10], randomTokens(rng, 10, n.Width)...))))(t)
 	if !mat.Equal(before.Slice(0, 10, 0, n.Width), after.Slice(0, 10, 0, n.Width)) {
 		t.Error("a later token changed an earlier output")
 	}
@@ -129,14 +119,8 @@ func TestCausal(t *testing.T) {
 // not need, with the readout of a full pass: bit for bit.
 func checkSkip(t *testing.T, n *Network, r *Readout, tokens [][]float64, read func(i int) bool) {
 	t.Helper()
-	full, err := n.Forward(dense(tokens))
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := n.Compile(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := testkit.Must(n.Forward(dense(tokens)))(t)
+	program := testkit.Must(n.Compile(r))(t)
 	pass, got := program.Start(), make([]float64, len(r.Bias))
 	for i, x := range tokens {
 		if !read(i) {
@@ -160,5 +144,18 @@ func TestSkippingKeepsBits(t *testing.T) {
 		r := &Readout{Name: "test", W: randomMatrix(rng, 1, n.Width, .2), Bias: []float64{0}}
 		every := 1 + rng.IntN(6)
 		checkSkip(t, n, r, randomTokens(rng, 30, n.Width), func(i int) bool { return i%every == 0 })
+	}
+}
+
+// By hand, tokens of 3 numbers and heads of 2: a head takes 4·2·2·3 = 48 and 3 a token,
+// and 4·2 + 5 = 13 a key. A map with 5 hidden units takes 2·2·5·3 + 5 + 3 = 68 a token,
+// a norm 6·3 + 4 = 22.
+func TestOperationsByHand(t *testing.T) {
+	n := &Network{Width: 3, HeadDim: 2, Blocks: []Block{
+		{Heads: make([]Head, 1), W1: mat.NewDense(5, 3, nil), W2: mat.NewDense(3, 5, nil)},
+		{Heads: make([]Head, 2), AttentionNorm: &LayerNorm{}},
+	}}
+	if got, want := n.Operations(4), 4*(51+68)+10*13+2*(4*51+10*13)+4*22; got != want {
+		t.Errorf("%d operations, by hand %d", got, want)
 	}
 }

@@ -92,7 +92,8 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 	} else {
 		rows, cols := r.W.Dims()
 		if cols != n.Width || rows != len(r.Bias) {
-			return nil, fmt.Errorf("network: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row", r.Name, rows, cols, len(r.Bias), n.Width)
+			return nil, fmt.Errorf("network: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row",
+				r.Name, rows, cols, len(r.Bias), n.Width)
 		}
 		for i := range rows {
 			for j, v := range slices.Concat(r.W.RawRowView(i), r.Bias[i:i+1]) {
