@@ -177,6 +177,7 @@ func (n *Network) norms() []*LayerNorm {
 	}
 	return append(list, n.Norm)
 }
+
 // Operations returns the floating-point operations of a pass over so many tokens by the
 // network's shapes, every entry of a matrix counted, also zeros: a sum, product,
 // comparison, exponential or division is one. Norms take 6 for each number of a token

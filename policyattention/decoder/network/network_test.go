@@ -75,8 +75,8 @@ func dense(rows [][]float64) *mat.Dense {
 }
 
 // TestForward compares the streaming pass, which groups equal keys (in some heads
-// those that differ in one slot, too) and leaves zeros out, with the textbook definition. Both round sums of about a hundred
-// terms of order one to ten: 1e-12 is some thousand ulps.
+// those that differ in one slot, too) and leaves zeros out, with the textbook definition. Both round sums of about
+// a hundred terms of order one to ten: 1e-12 is some thousand ulps.
 func TestForward(t *testing.T) {
 	rng := seed.New(2, "forward")
 	for _, density := range []float64{1, .4, .1} {

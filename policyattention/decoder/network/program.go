@@ -98,7 +98,8 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 		for i := range rows {
 			for j, v := range slices.Concat(r.W.RawRowView(i), r.Bias[i:i+1]) {
 				if math.IsNaN(v) || math.IsInf(v, 0) {
-					return nil, fmt.Errorf("network: readout %s has %v in row %d, column %d (the last is the bias), want a finite number", r.Name, v, i, j)
+					const format = "network: readout %s has %v in row %d, column %d (the last is the bias)"
+					return nil, fmt.Errorf(format+", want a finite number", r.Name, v, i, j)
 				}
 			}
 		}
