@@ -19,7 +19,6 @@ type Told struct {
 	Gamma           float64
 	Problem         int        // its index
 	Pi0             *mat.Dense // [S, A]
-	Meter           *mdp.Meter // to charge operations to; may be nil
 	Rand            *rand.Rand // for draws of the learner's own
 }
 
@@ -133,6 +132,6 @@ func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err err
 func told(p mdp.Problem, root uint64, i int) Told {
 	return Told{
 		States: p.MDP.States(), Actions: p.MDP.Actions(), Gamma: p.MDP.Gamma, Problem: i, Pi0: p.Pi0,
-		Meter: p.MDP.Meter(), Rand: seed.New(root, "reference", i),
+		Rand: seed.New(root, "reference", i),
 	}
 }

@@ -205,42 +205,30 @@ func TestLearnersEvaluate(t *testing.T) {
 	}
 }
 
-// By hand, S = 4 and A = 3, so SA = 12. Agents and estimators read nothing and draw what
-// the source says. Q-learning with n transitions takes (A + 5)n and 2SA for the greedy
-// policy, and 2SA before the first round; TD (2A + 5)n and 8SA for PMD; the mean 2SA for
-// V, 3n, 4 for each pair seen, and 8SA.
+// Agents and estimators read nothing and draw what the source says.
 func TestMetersOfSamplers(t *testing.T) {
-	for name, x := range map[string]struct {
-		controller func(Source) control.Controller
-		first      int // operations before the first round
-		operations int // a round
-	}{
-		"Q-learning": {func(s Source) control.Controller {
+	for name, controller := range map[string]func(Source) control.Controller{
+		"Q-learning": func(s Source) control.Controller {
 			return Agents{Source: s, New: func(t Told) (Agent, error) { return QLearning(t, .1, .1) }}
-		}, 24, 8*24 + 24},
-		"TD": {func(s Source) control.Controller {
+		},
+		"TD": func(s Source) control.Controller {
 			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return TD(t, .1) }},
 				Actor: PMD(), Eta: 1}
-		}, 0, 11*24 + 96},
-		"mean": {func(s Source) control.Controller {
+		},
+		"mean": func(s Source) control.Controller {
 			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return Mean(t, 1) }},
 				Actor: PMD(), Eta: 1}
-		}, 0, 24 + 3*24 + 4*12 + 96},
+		},
 	} {
 		for kind, source := range map[string]Source{"generative": Generative{24, 1}, "walk": Walk{24, 1}} {
-			if kind == "walk" && name == "mean" {
-				continue // the number of pairs seen is random
-			}
 			p := problems(t, 4, 3, 1)[0]
 			p.MDP = p.MDP.Metered()
-			if _, err := x.controller(source).Run([]mdp.Problem{p}, 3); err != nil {
+			if _, err := controller(source).Run([]mdp.Problem{p}, 3); err != nil {
 				t.Fatal(err)
 			}
 			for k, got := range p.MDP.Meter().Rounds() {
-				want := mdp.Count{Transitions: 24 * (k + 1), Operations: x.first + x.operations*(k+1),
-					Seconds: got.Seconds}
-				if got != want {
-					t.Errorf("%s, %s, round %d: %+v, by hand %+v", name, kind, k, got, want)
+				if want := (mdp.Count{Transitions: 24 * (k + 1)}); got != want {
+					t.Errorf("%s, %s, round %d: %+v, want %+v", name, kind, k, got, want)
 				}
 			}
 		}

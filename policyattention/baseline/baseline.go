@@ -7,9 +7,6 @@
 // networks that learn from the history that they are shown. None is handed the environment; Told is all
 // that it knows beforehand. Algorithms with the model are a control.Loop of other parts: see
 // PolicyIteration.
-//
-// Floating-point operations are charged to the meter of the environment where they are done, by the count
-// that stands beside them; see mdp.Meter for what is one. Random draws and bookkeeping of integers are none.
 package baseline
 
 import (

@@ -112,13 +112,11 @@ func Mean(t Told, w float64) Estimator {
 			sum[pair] += x.Reward + t.Gamma*values[x.Next]
 			count[pair]++
 		}
-		t.Meter.Charge(3 * len(window)) // of each transition the product, the target, the sum
 		next := mat.DenseCopyOf(q)
 		for pair, n := range count {
 			if n > 0 {
 				x := &next.RawMatrix().Data[pair]
 				*x += w * (sum[pair]/n - *x)
-				t.Meter.Charge(4)
 			}
 		}
 		return next
@@ -140,7 +138,6 @@ func (t Told) value(p, q []float64) float64 {
 	for a, w := range p {
 		sum += w * q[a]
 	}
-	t.Meter.Charge(2 * len(p))
 	return sum
 }
 
@@ -153,7 +150,6 @@ func TD(t Told, beta float64) Estimator {
 			v := &next.RawRowView(x.State)[x.Action]
 			*v += beta * (x.Reward + t.Gamma*t.value(pi.RawRowView(x.Next), next.RawRowView(x.Next)) - *v)
 		}
-		t.Meter.Charge(5 * len(window)) // the product with γ, two sums, the step, the sum with Q
 		return next
 	}
 }
@@ -174,7 +170,6 @@ func All(t Told) Estimator {
 				sum += k * values[s]
 			}
 			next.RawMatrix().Data[pair] = seen.reward[pair] + t.Gamma*sum/n
-			t.Meter.Charge(2*t.States + 3)
 		}
 		return next
 	}

@@ -59,8 +59,6 @@ type Lives interface {
 	// Policies returns the distributions of the next action [S, A], were the pending token's
 	// state each of the states. It changes nothing.
 	Policies() ([]*mat.Dense, error)
-	// Operations is how many floating-point operations each agent has taken so far.
-	Operations() int
 }
 
 // InContext deploys agents that learn in their context alone: networks whose weights stay, and
@@ -89,15 +87,11 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 	if err != nil {
 		return nil, nil, err
 	}
-	operations := 0
 	for round := range rounds {
 		if err := l.round(); err != nil {
 			return nil, nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
 		}
-		before := operations
-		operations = l.agents.Operations()
 		for _, p := range problems {
-			p.MDP.Meter().Charge(operations - before)
 			p.MDP.Meter().EndRound()
 		}
 	}

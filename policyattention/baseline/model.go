@@ -9,34 +9,11 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-// StepOperations is what a step of policy mirror descent takes: a logarithm, a product
-// and a sum for each pair, and of the softmax a comparison, a difference, an
-// exponential, a sum and a division.
-func StepOperations(states, actions int) int { return 8 * states * actions }
-
-// greedyOperations is what a greedy policy takes: a comparison for the greatest value
-// and one for ties, for each pair.
-func greedyOperations(states, actions int) int { return 2 * states * actions }
-
-// Charged is an actor that charges a number of operations for each of its contexts.
-type Charged struct {
-	control.Actor
-	Operations func(states, actions int) int
-}
-
-// Act implements control.Actor.
-func (c Charged) Act(batch []control.Context) ([]*mat.Dense, error) {
-	for _, x := range batch {
-		x.MDP.Meter().Charge(c.Operations(x.MDP.States(), x.MDP.Actions()))
-	}
-	return c.Actor.Act(batch)
-}
-
 // PMD is the exact actor.
-func PMD() control.Actor { return Charged{control.RuleActor(pmd.PMD), StepOperations} }
+func PMD() control.Actor { return control.RuleActor(pmd.PMD) }
 
 // Greedy is the actor that takes the action of the greatest value, uniformly among ties.
-func Greedy() control.Actor { return Charged{control.RuleActor(pmd.RewardOnly), greedyOperations} }
+func Greedy() control.Actor { return control.RuleActor(pmd.RewardOnly) }
 
 // FullEvaluation is the critic that solves for Q^π of the policy returned.
 func FullEvaluation() control.Critic {

@@ -13,7 +13,6 @@ import (
 
 // greedy returns the greedy policy of q [S, A], uniform among ties.
 func (t Told) greedy(q *mat.Dense) (*mat.Dense, error) {
-	t.Meter.Charge(greedyOperations(t.States, t.Actions))
 	return pmd.RewardOnly.Update(mdp.UniformPolicy(t.States, t.Actions), q, 1)
 }
 
@@ -68,12 +67,10 @@ func (l *tabular) Learn(window []Transition) (*mat.Dense, error) {
 			for _, v := range next {
 				value = math.Max(value, v)
 			}
-			l.Meter.Charge(l.Actions)
 		}
 		x := &l.q.RawRowView(t.State)[t.Action]
 		*x += l.alpha * (t.Reward + l.Gamma*value - *x)
 	}
-	l.Meter.Charge(5 * len(window))
 	return l.act()
 }
 
@@ -148,7 +145,6 @@ func (p *planner) believed() (next, reward *mat.Dense) {
 			}
 		}
 	}
-	p.Meter.Charge(p.States * p.Actions * p.States)
 	return next, reward
 }
 
@@ -180,24 +176,19 @@ func (p *planner) drawn() (next, reward *mat.Dense) {
 			reward.RawMatrix().Data[pair] = 2*p.Rand.Float64() - 1
 		}
 	}
-	p.Meter.Charge(2 * p.States * p.Actions * p.States)
 	return next, reward
 }
 
-// plan returns the greedy policy of Q* in a model. What policy iteration takes in it is
-// charged by its count; what it reads of the model is the learner's own.
+// plan returns the greedy policy of Q* in a model.
 func (p *planner) plan(next, reward *mat.Dense) (*mat.Dense, error) {
 	m, err := mdp.New(p.Gamma, next, reward)
 	if err != nil {
 		return nil, err
 	}
-	m = m.Metered()
 	optimum, err := m.Optimal()
 	if err != nil {
 		return nil, err
 	}
-	m.Meter().EndRound()
-	p.Meter.Charge(m.Meter().Rounds()[0].Operations)
 	pi := mat.NewDense(p.States, p.Actions, nil)
 	for s, a := range optimum.Policy {
 		pi.Set(s, a, 1)

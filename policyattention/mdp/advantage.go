@@ -168,7 +168,7 @@ func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
 
 // rewardsUnder returns r^π [S].
 func (m *MDP) rewardsUnder(pi *mat.Dense) []float64 {
-	m.meter.read(len(pi.RawMatrix().Data), 2*len(pi.RawMatrix().Data))
+	m.meter.read(len(pi.RawMatrix().Data))
 	return m.dots(pi, m.rewards())
 }
 

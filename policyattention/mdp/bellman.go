@@ -22,7 +22,6 @@ import (
 func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 	m.mustFit("policy", pi)
 	m.mustFit("Q", q)
-	m.meter.Charge(2 * len(q.RawMatrix().Data))
 	return m.backup(m.dots(pi, q))
 }
 
@@ -34,7 +33,6 @@ func (m *MDP) EvaluationBackup(pi, q *mat.Dense) *mat.Dense {
 func (m *MDP) OptimalityBackup(q *mat.Dense) *mat.Dense {
 	m.mustFit("Q", q)
 	v := make([]float64, m.States())
-	m.meter.Charge(len(q.RawMatrix().Data))
 	for s := range v {
 		v[s] = slices.Max(q.RawRowView(s))
 	}
@@ -53,7 +51,7 @@ func (m *MDP) mustFit(name string, x *mat.Dense) {
 func (m *MDP) backup(v []float64) *mat.Dense {
 	s, a := m.R.Dims()
 	q := mat.NewDense(s, a, nil)
-	m.meter.read(s*a, 2*s*a)
+	m.meter.read(s * a)
 	for i := range s {
 		row, reward := q.RawRowView(i), m.rewards().RawRowView(i)
 		for j := range row {

@@ -61,7 +61,7 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 // Expect returns E_{S'|s,a} v(S') for state values v [S].
 func (m *MDP) Expect(s, a int, v []float64) float64 {
 	states, p := m.Successors(s, a)
-	m.meter.read(m.cost(len(states)), 2*m.cost(len(states)))
+	m.meter.read(m.cost(len(states)))
 	sum := 0.0
 	for k, t := range states {
 		sum += float64(p[k] * v[t])
@@ -94,7 +94,7 @@ func (m *MDP) Masked() bool { return m.missing != nil }
 // action does not exist): S²·A numbers, which large problems cannot afford.
 func (m *MDP) DenseP() *mat.Dense {
 	s, a := m.R.Dims()
-	m.meter.read(s*a*s, 0)
+	m.meter.read(s * a * s)
 	p := mat.NewDense(s*a, s, nil)
 	for i := range s * a {
 		states, row := m.next.Row(i)
@@ -113,7 +113,7 @@ func (m *MDP) Actions() int { _, a := m.R.Dims(); return a }
 
 // Next returns the distribution P(·|s,a) as a new vector [S].
 func (m *MDP) Next(s, a int) []float64 {
-	m.meter.read(m.States(), 0)
+	m.meter.read(m.States())
 	row := make([]float64, m.States())
 	states, p := m.Successors(s, a)
 	for k, t := range states {
@@ -124,7 +124,7 @@ func (m *MDP) Next(s, a int) []float64 {
 
 // Reward returns r(s,a).
 func (m *MDP) Reward(s, a int) float64 {
-	m.meter.read(1, 0)
+	m.meter.read(1)
 	return m.rewards().At(s, a)
 }
 

@@ -133,7 +133,7 @@ func (m *MDP) sweep(policy []int) []double {
 // it is better by more than the rounding of the solve. It returns Q of its last policy, which
 // it improves until nothing changes or its rounding makes it go round in circles.
 func (m *MDP) howard(policy []int) (q *mat.Dense, iterations int, err error) {
-	s, a := m.R.Dims()
+	s, _ := m.R.Dims()
 	slack := 1e-13 * m.Bound()
 	for iteration := 1; iteration <= 1000+s; iteration++ {
 		pi := m.greedy(policy)
@@ -144,7 +144,6 @@ func (m *MDP) howard(policy []int) (q *mat.Dense, iterations int, err error) {
 		v := m.rewardsUnder(pi)
 		solve(v)
 		q = m.backup(v)
-		m.meter.Charge(2 * s * a)
 		changed := false
 		for i := range s {
 			row := q.RawRowView(i)

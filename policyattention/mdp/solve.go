@@ -51,7 +51,7 @@ func (m *MDP) textbook(pi *mat.Dense) (solver, error) {
 			if w == 0 {
 				continue
 			}
-			m.meter.read(n, 1+2*n)
+			m.meter.read(n)
 			states, p := m.Successors(s, j)
 			for k, t := range states {
 				row[t] -= float64(w * p[k])
@@ -59,7 +59,6 @@ func (m *MDP) textbook(pi *mat.Dense) (solver, error) {
 		}
 		row[s]++
 	}
-	m.meter.Charge(n + luOperations(n))
 	// Its condition number is at most (1+γ)/(1−γ) in the maximum norm, so it is not
 	// estimated, which would take as long as the solution.
 	pivots := make([]int, n)

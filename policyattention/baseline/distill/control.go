@@ -96,13 +96,7 @@ type agents struct {
 	pending int
 	cache   *tensors.Tensor // of the tokens before, see fused.Network.Extend
 	length  int             // of the cache
-	// operations are the floating-point operations on each agent so far, by the network's
-	// shapes.
-	operations int
 }
-
-// Operations implements baseline.Lives.
-func (a *agents) Operations() int { return a.operations }
 
 func (m *Model) agents(histories []*baseline.History) *agents {
 	return &agents{Model: m, histories: histories, cache: m.emptyCache(len(histories))}
@@ -200,11 +194,6 @@ func (a *agents) replace(cache *tensors.Tensor) {
 // they are alternatives.
 func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32, reward float32, state int32)) ([]*mat.Dense, *tensors.Tensor, error) {
 	n := len(a.histories)
-	keys := k*a.length + k*(k+1)/2
-	if exec == a.instead {
-		keys = k * (a.length + 1)
-	}
-	a.operations += a.Config.Network().OperationsOf(k, keys, k)
 	previous, reward, state, position := make([]int32, n*k), make([]float32, n*k), make([]int32, n*k), make([]int32, n*k)
 	length := make([]int32, n)
 	for i := range n {

@@ -32,10 +32,10 @@ type Update struct {
 }
 
 // increment returns what transitions under pi [S, A] with the given weights, whose sum stands
-// for one window, add to θ [S·A] and w [S] of l; nil are equal weights. It charges meter. The
+// for one window, add to θ [S·A] and w [S] of l; nil are equal weights. The
 // block is linear in z zᵀ over its columns z, so a weight is a factor √(n·weight) of a column.
 func (u Update) increment(
-	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense, meter *mdp.Meter,
+	l *baseline.ActorCritic, window []baseline.Transition, weights []float64, pi *mat.Dense,
 ) (dTheta, dW []float64) {
 	context, n := u.Prompt.Context(window, pi), len(window)
 	for i, w := range weights {
@@ -44,11 +44,6 @@ func (u Update) increment(
 			row[j] *= factor
 		}
 	}
-	d := u.Prompt.Width()
-	// Two products with a matrix [d, d], two with the columns, a division; the columns; the
-	// sums with θ and w; the softmax.
-	meter.Charge(4*d*d + 4*n*d + d + n*d + len(l.Theta.RawMatrix().Data) + len(l.W))
-	meter.Charge(5 * len(l.Theta.RawMatrix().Data))
 	return u.Prompt.Increment(u.Block.Attend(context, u.Prompt.Query(l)))
 }
 
@@ -68,7 +63,7 @@ func (u Update) agent(
 				weights = append(weights, float64(t.Actions)*pi.At(x.State, x.Action)/float64(len(window)))
 			}
 		}
-		return u.increment(l, window, weights, pi, t.Meter)
+		return u.increment(l, window, weights, pi)
 	}
 	return baseline.NewStepping(t, start, features, root, increment)
 }
@@ -140,7 +135,6 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 		for s := range l.W {
 			l.W[s] = mat.Dot(pi.RowView(s), q.RowView(s))
 		}
-		m.Meter().Charge(2 * m.States() * m.Actions())
 		trajectories[i].Policies = []*mat.Dense{p.Pi0}
 		for range rounds {
 			var all []baseline.Transition
@@ -154,7 +148,7 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 					}
 				}
 			}
-			if err := l.Step(e.increment(l, all, weights, pi, m.Meter())); err != nil {
+			if err := l.Step(e.increment(l, all, weights, pi)); err != nil {
 				return nil, err
 			}
 			pi = l.Policy()

@@ -44,8 +44,8 @@ func TestExpectedUpdate(t *testing.T) {
 		equalWeights[i] = 1. / 20
 	}
 	x, y := testkit.Must(baseline.Initial.Learner(p.Pi0))(t), testkit.Must(baseline.Initial.Learner(p.Pi0))(t)
-	testkit.Check(t, x.Step(b.increment(x, window, nil, p.Pi0, nil)))
-	testkit.Check(t, y.Step(b.increment(y, window, equalWeights, p.Pi0, nil)))
+	testkit.Check(t, x.Step(b.increment(x, window, nil, p.Pi0)))
+	testkit.Check(t, y.Step(b.increment(y, window, equalWeights, p.Pi0)))
 	if d := mdp.MaxAbsDiff(x.Theta, y.Theta); d > 1e-12 {
 		t.Errorf("equal weights differ by %v from none", d)
 	}

@@ -19,7 +19,6 @@ package s5rl
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/train"
@@ -114,22 +113,6 @@ func (c Config) layer() s5 { return s5{c.Width, c.State, c.Blocks} }
 
 // features is the number of inputs, see inputs.
 func (c Config) features() int { return 2*c.States*c.Actions + c.States + 1 }
-
-// operations is the number of floating-point operations on a token, without the critic, which
-// acting does not need, and without the rows of states other than the one now: two a weight, and a
-// few a unit for what is not linear.
-func (c Config) operations() int {
-	actor := c.actor()
-	actor[len(actor)-1].out = c.Actions
-	sum := c.Layers * c.layer().operations()
-	for _, d := range slices.Concat(c.encoder(), actor) {
-		sum += 2 * d.in * d.out // with the bias
-	}
-	for _, d := range actor[:len(actor)-1] {
-		sum += 2 * d.out // leaky ReLU
-	}
-	return sum
-}
 
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {

@@ -156,11 +156,7 @@ type agents struct {
 	pending   int  // the step of the pending tokens
 	cleared   bool // before each round
 	first     bool // the pending token is shown as the first of a life
-	tokens    int  // that the network has seen of each
 }
-
-// Operations implements baseline.Lives.
-func (a *agents) Operations() int { return a.tokens * a.Config.operations() }
 
 // Begin implements baseline.Lives.
 func (a *agents) Begin() error {
@@ -188,7 +184,7 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 		}
 	}
 	p, _, err := a.see(t, k, true)
-	a.pending, a.tokens, a.first = a.pending+k, a.tokens+k, false
+	a.pending, a.first = a.pending+k, false
 	return a.byAgent(p), err
 }
 
@@ -207,7 +203,6 @@ func (a *agents) Policies() ([]*mat.Dense, error) {
 		}
 		all = append(all, p...)
 	}
-	a.tokens += a.Config.States
 	return a.byAgent(all), nil
 }
 

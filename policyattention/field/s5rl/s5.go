@@ -62,16 +62,6 @@ func size(shape []int) int {
 	return n
 }
 
-// operations is the number of floating-point operations on an input, the discretization aside: a product of complex
-// numbers has 6, a sum 2, and of a conjugate pair the real part alone is read out.
-func (l s5) operations() int {
-	h, k := l.width, l.kept()
-	state := k * (4*h + 6 + 6 + 2)    // Bu, times the gain, plus the decayed state
-	output := h*(4*k+1) + 2*h         // 2 Re(Cx) + Du
-	gate := 9*h + 2*2*h*h + 4*h + 2*h // GELU, W₁g and W₂g, the logistic function, product and residual sum
-	return state + output + gate
-}
-
 // normalPart returns S = A + PPᵀ [n, n], the normal part of HiPPO-LegS: A is −√((2i+1)(2j+1)) below the diagonal,
 // −(i+1) on it and 0 above, P_i = √(i+½). So S is −½ on the diagonal and otherwise skew-symmetric.
 func normalPart(n int) *mat.Dense {
