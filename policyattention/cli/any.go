@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"icrl/policyattention/anymdp"
-	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/paper"
 	"icrl/policyattention/train"
 )
 
@@ -45,8 +45,8 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 	}
 	for _, identity := range c.Identity {
 		config := anymdp.Standard(identity)
-		folder := trial.Folder(filepath.Join(g.Artifacts, p.Name), config)
-		if _, err := os.Stat(filepath.Join(folder, trial.WeightsFile)); err == nil {
+		folder := paper.AnyFolder(filepath.Join(g.Artifacts, p.Name), config)
+		if _, err := os.Stat(filepath.Join(folder, paper.AnyWeights)); err == nil {
 			continue // trained
 		}
 		job, err := config.Job()
@@ -70,7 +70,7 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 			weights, err = anymdp.Settle(weights)
 		}
 		if err == nil {
-			err = artifact.WriteFile(filepath.Join(folder, trial.WeightsFile), weights)
+			err = artifact.WriteFile(filepath.Join(folder, paper.AnyWeights), weights)
 		}
 		if err != nil {
 			return err

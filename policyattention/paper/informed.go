@@ -8,7 +8,6 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
-	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
@@ -137,8 +136,8 @@ func trained(c method.Case) (control.Actor, error) {
 
 // anyActor is the actor for any MDP with the read-out of its network alone.
 func anyActor(c method.Case) (control.Actor, error) {
-	folder := trial.Folder(c.Folder, anymdp.Standard(anymdp.Identities[c.Run]))
-	f, err := safetensors.ReadFile(filepath.Join(folder, trial.WeightsFile))
+	folder := AnyFolder(c.Folder, anymdp.Standard(anymdp.Identities[c.Run]))
+	f, err := safetensors.ReadFile(filepath.Join(folder, AnyWeights))
 	if err != nil {
 		return nil, err
 	}

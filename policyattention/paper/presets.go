@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"icrl/policyattention/anymdp/trial"
 	"icrl/policyattention/experiment"
 )
 
@@ -31,5 +30,5 @@ func FindPreset(name string) (experiment.Preset, error) {
 	if name != "paper" {
 		return p.With(&experiment.PaperProtocol, Methods), nil
 	}
-	return p.With(&experiment.PaperProtocol, Methods, Equal{}, trial.Study{}, PaperLockUp), nil
+	return p.With(&experiment.PaperProtocol, Methods, Equal{}, Any{}, PaperLockUp), nil
 }

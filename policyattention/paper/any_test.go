@@ -1,4 +1,4 @@
-package trial
+package paper
 
 import (
 	"testing"
@@ -14,9 +14,9 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-func TestRowsAreWhatTheySay(t *testing.T) {
+func TestAnySets(t *testing.T) {
 	names := map[string]bool{}
-	for _, r := range Rows {
+	for _, r := range anySets {
 		if names[r.Name] {
 			t.Errorf("two rows are called %q", r.Name)
 		}
@@ -52,9 +52,9 @@ func TestRowsAreWhatTheySay(t *testing.T) {
 }
 
 // The benchmark's problems are those of its protocol.
-func TestFixtures(t *testing.T) {
+func TestAnyOnTheBenchmark(t *testing.T) {
 	var found []uint64
-	for _, r := range Rows {
+	for _, r := range anySets {
 		if r.Fixture == 0 {
 			continue
 		}
@@ -74,8 +74,8 @@ func TestFixtures(t *testing.T) {
 }
 
 // The trial's loop is control.Loop, scored by control.Score.
-func TestLoopIsControls(t *testing.T) {
-	r := base
+func TestAnyLoopIsControls(t *testing.T) {
+	r := anyBase
 	r.Name, r.Problems, r.Network, r.Mixed = "test", 2, 1, 1
 	forward := testkit.Must(anymdp.Released())(t)
 	problems, horizons := testkit.Must(r.Draw(1))(t), []int{3, 7}

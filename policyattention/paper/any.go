@@ -1,0 +1,386 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/safetensors"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/rows"
+	"icrl/policyattention/seed"
+)
+
+// The study of the actor for any MDP sets it beside exact PMD on problems that nothing was trained or chosen on. An
+// identity takes problems of its own of every set, through exact PMD and through both of its read-outs, and what is
+// stored of a problem is the loss at the horizons.
+
+// AnyWeights is the file of weights in an identity's folder.
+const AnyWeights = "weights.safetensors"
+
+// AnyFolder is the folder of a configuration's weights below that of a preset.
+func AnyFolder(preset string, c anymdp.Config) string {
+	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, c.Hash()))
+}
+
+// Any adds every set for every identity to a preset.
+type Any struct{}
+
+// Units implements experiment.Study. Verification computes the first problem of some sets again: an
+// identity takes the sets that others leave.
+func (Any) Units(*experiment.Store) (units []experiment.Unit, err error) {
+	for i, identity := range anymdp.Identities {
+		for k, row := range anySets {
+			u := row.unit(anymdp.Standard(identity))
+			if k%len(anymdp.Identities) != i || row.Fixture != 0 { // those would take a tenth of the time
+				u.Sample = -1
+			}
+			units = append(units, u)
+		}
+	}
+	return units, nil
+}
+
+// anyTolerance is by how much an excess that is computed again may differ from the stored one, from
+// XLA in float32. An error of 1e-6 of a row's separation in each of 40 rounds moves a logit by
+// 4e-5 separations, and a loss by a quarter of that for each nat. In the read-out of the network
+// alone the error of an output counts κ·17 nats where a mass is at its floor: one loss is 1.3e-3
+// away, by rounding. This is three times that.
+const anyTolerance = 4e-3
+
+func (r anySet) unit(c anymdp.Config) experiment.Unit {
+	return experiment.Unit{
+		Block: "any", Name: fmt.Sprintf("%d/%s", c.Seed, r.Name),
+		Key: rows.Key{Method: "any", Seed: int64(c.Seed), S: int32(r.States), Family: r.Name},
+		Of:  rows.Any{Set: r.Name, Seed: int64(c.Seed)}, Config: struct {
+			Row      anySet        `json:"row"`
+			Training anymdp.Config `json:"training"`
+			Root     uint64        `json:"root"`
+			Horizons []int         `json:"horizons"`
+		}{r, c, anyRoot, anyHorizons},
+		Rows: len(anyHorizons) * (r.Problems + r.Network + r.Mixed), Sample: 1, Tolerance: anyTolerance,
+		Compute: func(ctx context.Context, s *experiment.Store, first int,
+			_ *experiment.Result) (*experiment.Result, error) {
+			path := filepath.Join(AnyFolder(s.Root(), c), AnyWeights)
+			some, horizons := r, anyHorizons
+			var forward anymdp.Forward
+			if first > 0 { // in plain Go, at the horizons of the paper
+				some.Problems, some.Network, some.Mixed, horizons = first, first, min(first, r.Mixed), anyReplayed(r)
+				f, err := safetensors.ReadFile(path)
+				if err == nil {
+					forward, err = anymdp.Plain(f)
+				}
+				if err != nil {
+					return nil, fmt.Errorf("any: %w", err)
+				}
+			} else {
+				model, err := anymdp.Load(path)
+				if err != nil {
+					return nil, err
+				}
+				forward = model.Forward
+			}
+			any, err := some.Run(ctx, c.Seed, forward, horizons)
+			if err != nil {
+				return nil, err
+			}
+			return &experiment.Result{Tables: rows.Tables{Any: any}}, nil
+		},
+	}
+}
+
+// anyReplayed are the horizons of problems that are computed again, and those of problems with more
+// than manyPairs state-action pairs, which would take a sixth of the time.
+func anyReplayed(r anySet) []int {
+	const manyPairs = 150
+	if r.States*r.Actions > manyPairs {
+		return anyHorizons[:1]
+	}
+	return anyHorizons[:2]
+}
+
+// anyHorizons are the rounds T after which the returned policies are scored.
+var anyHorizons = []int{20, 40, 100, 400}
+
+// anySet is a distribution of problems.
+type anySet struct {
+	Name            string
+	Family          mdp.Family
+	States, Actions int
+	Gamma           float64
+	// Rewards of the family, in [−1, 1], are mapped to [Least, Most].
+	Least, Most float64
+	// Mass, if not 0, is what π₀ leaves the best action, by Q*, of one state drawn
+	// uniformly, or Everywhere. The other actions share the rest as in the family's π₀.
+	Mass       float64
+	Everywhere bool
+	// Lock, if set, draws Mass for every problem log-uniformly from 10⁻¹² to 10⁻¹, and
+	// every other problem has it Everywhere.
+	Lock bool
+	Eta  float64 // 0 stands for the step size that [pmd.SuggestStep] suggests
+	// Fixture, if not 0, is the root of the benchmark's problems, which all identities share.
+	Fixture uint64
+
+	Problems int // of an identity, read-out "prior"
+	// On the first Network and Mixed of them the network's read-out is run as it is and
+	// mixed with the uniform policy.
+	Network, Mixed int
+}
+
+// anyBase is the set that others differ from in one thing.
+var anyBase = anySet{
+	Family: mdp.Random, States: 7, Actions: mdp.Actions, Gamma: mdp.Discount, Least: -1, Most: 1,
+	Eta: control.NominalStep, Problems: 200, Network: 200,
+}
+
+// anySets are the rows of the table.
+var anySets = allAnySets()
+
+func allAnySets() (all []anySet) {
+	add := func(name string, change func(*anySet)) {
+		r := anyBase
+		r.Name = name
+		change(&r)
+		all = append(all, r)
+	}
+	for _, size := range [][2]int{{3, 32}, {7, 18}, {12, 9}, {24, 5}, {48, 3}, {100, 2}} {
+		add(fmt.Sprintf("S = %d, A = %d", size[0], size[1]), func(r *anySet) {
+			r.States, r.Actions, r.Network = size[0], size[1], 40
+		})
+	}
+	for _, gamma := range []float64{.5, .8, .9, .95, .99} {
+		add(fmt.Sprintf("γ = %v", gamma), func(r *anySet) { r.Gamma = gamma })
+	}
+	for _, mass := range []float64{1e-3, 1e-6, 1e-12} {
+		add(fmt.Sprintf("mass %.0e, one state", mass), func(r *anySet) { r.Mass = mass })
+		add(fmt.Sprintf("mass %.0e, all states", mass), func(r *anySet) { r.Mass, r.Everywhere = mass, true })
+	}
+	for _, span := range [][2]float64{{-1, -.5}, {0, 1}, {9, 10}, {-.1, .1}, {-3, 3}, {-30, 30}} {
+		add(fmt.Sprintf("r in [%v, %v]", span[0], span[1]), func(r *anySet) { r.Least, r.Most = span[0], span[1] })
+	}
+	for _, family := range mdp.Shifts {
+		add(string(family), func(r *anySet) { r.Family = family })
+	}
+	add("suggested η", func(r *anySet) { r.Eta = 0 })
+	for _, states := range []int{4, 8, 16} {
+		add(fmt.Sprintf("lock-up, S = %d", states), func(r *anySet) {
+			r.States, r.Lock = states, true
+			r.Problems, r.Network = 2000, 2000
+			if states == 4 {
+				r.Mixed = 20
+			}
+		})
+	}
+	for i, root := range []uint64{34100, 38100, 39100} {
+		add(fmt.Sprintf("benchmark, S = %d", 4<<i), func(r *anySet) {
+			r.States, r.Fixture = 4<<i, root
+			r.Problems, r.Network = 64, 64
+		})
+	}
+	return all
+}
+
+// anyProblem is a problem and its step size.
+type anyProblem struct {
+	mdp.Problem
+	Eta float64
+}
+
+// anyRoot is the root of the problems of the table. While the recipe was made others were looked at.
+const anyRoot = 31900
+
+// Draw returns the problems of a set for an identity. They are a function of the two.
+func (r anySet) Draw(identity uint64) ([]anyProblem, error) {
+	stream := seed.New(anyRoot, "any", "trial", r.Name, int(identity)).Uint64()
+	if r.Fixture != 0 {
+		stream = r.Fixture
+	}
+	drawn, err := r.Family.Draw(stream, r.States, r.Actions, r.Problems)
+	if err != nil {
+		return nil, fmt.Errorf("any: %s: %w", r.Name, err)
+	}
+	problems := make([]anyProblem, len(drawn))
+	for i, p := range drawn {
+		if problems[i], err = r.change(p, stream, i); err != nil {
+			return nil, fmt.Errorf("any: %s: problem %d: %w", r.Name, i, err)
+		}
+	}
+	return problems, nil
+}
+
+// change makes a problem of the family one of the set.
+func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) {
+	rewards := mat.DenseCopyOf(p.MDP.R)
+	rewards.Apply(func(_, _ int, v float64) float64 {
+		return r.Least + float64((r.Most-r.Least)*(v+1)/2)
+	}, rewards)
+	m, err := mdp.New(r.Gamma, p.MDP.DenseP(), rewards)
+	if err != nil {
+		return anyProblem{}, err
+	}
+	out := anyProblem{mdp.Problem{MDP: m, Pi0: p.Pi0}, r.Eta}
+	optimum, err := m.Optimal()
+	if err != nil {
+		return anyProblem{}, err
+	}
+	if r.Eta == 0 {
+		out.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
+	}
+	rng := seed.New(stream, "state", i)
+	only, mass, everywhere := rng.IntN(r.States), r.Mass, r.Everywhere
+	if r.Lock {
+		mass, everywhere = math.Pow(10, -1-11*rng.Float64()), i%2 == 1
+	}
+	if mass == 0 {
+		return out, nil
+	}
+	for s := range r.States {
+		if everywhere || s == only {
+			pmd.Starve(out.Pi0.RawRowView(s), floats.MaxIdx(optimum.Q.RawRowView(s)), mass)
+		}
+	}
+	return out, nil
+}
+
+// readouts are what the problems go through beside exact PMD, and how many of them do. The third is the
+// network's read-out with the guard of the paper's Appendix G: each policy is mixed with the uniform one.
+func (r anySet) readouts(forward anymdp.Forward) (all []anyReadout, err error) {
+	actors := make([]*anymdp.Actor, 3)
+	for i, x := range []anymdp.Readout{anymdp.Prior, anymdp.Network, anymdp.Network} {
+		if actors[i], err = anymdp.NewActor(forward, x); err != nil {
+			return nil, err
+		}
+	}
+	const phi = .01
+	return []anyReadout{
+		{"prior", actors[0], r.Problems}, {"network", actors[1], r.Network},
+		{"mixed", control.MixedActor{Actor: actors[2], Phi: phi}, r.Mixed},
+	}, nil
+}
+
+type anyReadout struct {
+	name  string
+	actor control.Actor
+	n     int // of the problems
+}
+
+// together is how many problems share the network's calls.
+const together = 100
+
+// Run takes a set's problems for an identity through exact PMD and the read-outs of a network, and scores them at
+// horizons: exact PMD's losses in six digits, and by how much others are larger in three.
+func (r anySet) Run(ctx context.Context, identity uint64, forward anymdp.Forward,
+	horizons []int) (all []rows.Any, err error) {
+	problems, err := r.Draw(identity)
+	if err != nil {
+		return nil, err
+	}
+	for from := 0; from < len(problems); from += together {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		some, err := r.run(problems[from:min(from+together, len(problems))], from, forward, horizons)
+		if err != nil {
+			return nil, fmt.Errorf("any: %s: problems from %d: %w", r.Name, from, err)
+		}
+		for i := range some {
+			some[i].Seed = int64(identity)
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// run is Run for problems of which the first is number from.
+func (r anySet) run(problems []anyProblem, from int, forward anymdp.Forward,
+	horizons []int) (all []rows.Any, err error) {
+	readouts, err := r.readouts(forward)
+	if err != nil {
+		return nil, err
+	}
+	scales := make([]*control.Scale, len(problems))
+	for i, p := range problems {
+		if scales[i], err = control.NewScale(p.Problem); err != nil {
+			return nil, fmt.Errorf("problem %d: %w", i, err)
+		}
+	}
+	exact, err := anyLosses(control.RuleActor(pmd.PMD), problems, scales, horizons)
+	if err != nil {
+		return nil, err
+	}
+	got := make([][][]float64, len(readouts))
+	for k, x := range readouts {
+		n := max(0, min(x.n-from, len(problems)))
+		if got[k], err = anyLosses(x.actor, problems[:n], scales, horizons); err != nil {
+			return nil, err
+		}
+	}
+	for i := range problems {
+		for k, x := range readouts {
+			for h, horizon := range horizons {
+				if i < len(got[k]) {
+					loss := digits(exact[i][h], 6)
+					all = append(all, rows.Any{
+						Set: r.Name, Readout: x.name, Round: int32(horizon), Problem: int32(from + i),
+						Exact: loss, Excess: digits(got[k][i][h]-loss, 3),
+					})
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// anyLosses runs an actor with the exact one-step critic from Q₀ = Q^{π₀} on every problem and returns the losses
+// [problems][horizons]. Unlike [control.Loop] it keeps the latest tables only, and each problem has its own step
+// size.
+func anyLosses(actor control.Actor, problems []anyProblem, scales []*control.Scale,
+	horizons []int) ([][]float64, error) {
+	batch, all := make([]control.Context, len(problems)), make([][]float64, len(problems))
+	for i, p := range problems {
+		q, err := p.MDP.PolicyValue(p.Pi0)
+		if err != nil {
+			return nil, fmt.Errorf("problem %d: %w", i, err)
+		}
+		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: mat.DenseCopyOf(p.Pi0), Q: q, Eta: p.Eta}
+	}
+	for _, horizon := range horizons {
+		for len(batch) > 0 && batch[0].Round < horizon {
+			policies, err := actor.Act(batch)
+			if err != nil {
+				return nil, fmt.Errorf("round %d: %w", batch[0].Round, err)
+			}
+			for i := range batch {
+				c := &batch[i]
+				c.Pi, c.Round = policies[i], c.Round+1
+				c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
+			}
+		}
+		for i, c := range batch {
+			loss, err := scales[i].Loss(c.Pi)
+			if err != nil {
+				return nil, fmt.Errorf("problem %d after %d rounds: %w", i, horizon, err)
+			}
+			all[i] = append(all[i], loss)
+		}
+	}
+	return all, nil
+}
+
+// digits rounds to so many significant digits.
+func digits(v float64, n int) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
+	if err != nil {
+		return v // what is not finite
+	}
+	return short
+}
