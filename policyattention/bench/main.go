@@ -14,9 +14,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	_ "icrl/policyattention/backend/xla"
+	"icrl/policyattention/experiment"
 )
 
 var cli struct {
@@ -42,7 +42,7 @@ func (c raceCommand) Run() error {
 	on := backend.Describe(b)
 	b.Finalize()
 	load, _ := os.ReadFile("/proc/loadavg")
-	out := comparison{Machine: artifact.Machine(&on), Load: strings.Join(strings.Fields(string(load)), " ")}
+	out := comparison{Machine: experiment.Machine(&on), Load: strings.Join(strings.Fields(string(load)), " ")}
 	folder, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err

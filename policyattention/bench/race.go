@@ -11,16 +11,16 @@ import (
 	"github.com/google/renameio/v2"
 	"golang.org/x/sync/errgroup"
 
-	"icrl/policyattention/artifact"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/report"
 	"icrl/policyattention/stats"
 )
 
 // comparison is the speed of programs, measured on one machine.
 type comparison struct {
-	Machine artifact.Produced `json:"machine"`
-	Load    string            `json:"load_average_at_start"` // /proc/loadavg: over 1, 5 and 15 minutes, and processes
-	Results []result          `json:"results"`
+	Machine experiment.Produced `json:"machine"`
+	Load    string              `json:"load_average_at_start"` // /proc/loadavg: over 1, 5 and 15 minutes, and processes
+	Results []result            `json:"results"`
 }
 
 // result is one program at one work.
@@ -205,7 +205,7 @@ func (c comparison) table(string) (report.Table, error) {
 
 // write stores the race, and its table in a document.
 func (c comparison) write(path, document string) error {
-	if err := artifact.WriteJSON(path, c, "  "); err != nil {
+	if err := experiment.WriteJSON(path, c, "  "); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(document)

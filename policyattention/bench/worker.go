@@ -11,7 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"icrl/policyattention/artifact"
+	"icrl/policyattention/experiment"
 )
 
 // answer is a line that a worker writes: first the numbers of the parity check, and then, for each
@@ -40,7 +40,7 @@ func serve(step steps, parity int, in io.Reader, out io.Writer) error {
 		} else if err != nil {
 			return fmt.Errorf("reading a number of steps: %w", err)
 		}
-		meter := artifact.StartMeter()
+		meter := experiment.StartMeter()
 		if _, err := step(n); err != nil {
 			return err
 		}

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"icrl/policyattention/anymdp"
-	"icrl/policyattention/artifact"
+
 	"icrl/policyattention/backend"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/paper"
 	"icrl/policyattention/train"
 )
@@ -54,7 +55,7 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 			return err
 		}
 		begun := time.Now()
-		work := filepath.Join(g.Artifacts, p.Name, artifact.WorkFolder, filepath.Base(folder))
+		work := filepath.Join(g.Artifacts, p.Name, experiment.WorkFolder, filepath.Base(folder))
 		result, err := job.Run(ctx, b, work, func(p train.Progress) {
 			if time.Since(begun) > between || p.Step == p.Steps {
 				begun = time.Now()
@@ -70,7 +71,7 @@ func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
 			weights, err = anymdp.Settle(weights)
 		}
 		if err == nil {
-			err = artifact.WriteFile(filepath.Join(folder, paper.AnyWeights), weights)
+			err = experiment.WriteFile(filepath.Join(folder, paper.AnyWeights), weights)
 		}
 		if err != nil {
 			return err

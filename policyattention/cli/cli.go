@@ -20,7 +20,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/paper"
@@ -122,7 +121,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, experiment.ErrDiscrepancies):
 		return exitDiscrepancies
-	case artifact.Passing(err), errors.Is(err, errTasksLeft):
+	case experiment.Passing(err), errors.Is(err, errTasksLeft):
 		return exitInterrupted
 	case errors.Is(err, backend.ErrNoPlugin):
 		return exitNoBackend
@@ -179,7 +178,7 @@ type versionCmd struct{}
 
 // Run prints the version of the program, and those of the modules and tools that results depend on.
 func (versionCmd) Run(g *globals) error {
-	m := artifact.Machine(nil)
+	m := experiment.Machine(nil)
 	version := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = cmp.Or(info.Main.Version, version)
@@ -187,7 +186,7 @@ func (versionCmd) Run(g *globals) error {
 	if g.JSON {
 		return g.print(struct {
 			Version string `json:"version"`
-			artifact.Produced
+			experiment.Produced
 		}{version, m})
 	}
 	_, err := fmt.Fprintf(g.out, "policyattention %s, %s %s, %s\n", version, m.Go, m.Platform, m.CPU)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
 )
@@ -92,11 +91,11 @@ type gridStatusCmd struct{}
 
 // taskStatus is a line of the status.
 type taskStatus struct {
-	Index   int               `json:"index"`
-	Kind    string            `json:"kind"`
-	Name    string            `json:"name"`
-	State   experiment.State  `json:"state"`
-	Failure *artifact.Failure `json:"failure,omitempty"`
+	Index   int                 `json:"index"`
+	Kind    string              `json:"kind"`
+	Name    string              `json:"name"`
+	State   experiment.State    `json:"state"`
+	Failure *experiment.Failure `json:"failure,omitempty"`
 }
 
 var (

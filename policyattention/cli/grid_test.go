@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/artifact"
+	"icrl/policyattention/experiment"
 )
 
 // digests returns those of what the artifacts of a folder hold, by file, but for what made it at what cost.
@@ -20,7 +20,7 @@ func digests(t *testing.T, artifacts string) map[string]string {
 	for _, pattern := range []string{"train/*/*", "new/*/*/*/*", "rows/*", "policies/*", "losses.parquet"} {
 		for _, path := range testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t) {
 			if filepath.Base(path) != "run.json" {
-				all[strings.TrimPrefix(path, root)] = testkit.Must(artifact.FileDigest(path))(t)
+				all[strings.TrimPrefix(path, root)] = testkit.Must(experiment.FileDigest(path))(t)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"icrl/internal/usage"
+	"icrl/policyattention/backend"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -44,7 +44,7 @@ func BenchmarkRound(b *testing.B) {
 			}
 			rng := seed.New(1, "benchmark")
 			b.ReportAllocs()
-			start, rounds := usage.Processor(), 0
+			start, rounds := backend.ProcessorTime(), 0
 			for b.Loop() {
 				next, err := d.Improve(pi, q, .8)
 				if err != nil {
@@ -55,7 +55,7 @@ func BenchmarkRound(b *testing.B) {
 				}
 				rounds++
 			}
-			b.ReportMetric(1e3*(usage.Processor()-start).Seconds()/float64(rounds), "cpu-ms/op")
+			b.ReportMetric(1e3*(backend.ProcessorTime()-start).Seconds()/float64(rounds), "cpu-ms/op")
 		})
 	}
 }

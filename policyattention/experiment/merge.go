@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/rows"
 )
 
@@ -110,7 +109,7 @@ func (m *merge) training(task Task, weights map[string]string) error {
 	var from *Store
 	for _, s := range m.stores {
 		t, err := s.FindTraining(c)
-		if errors.Is(err, artifact.ErrMissing) {
+		if errors.Is(err, ErrMissing) {
 			continue
 		}
 		if err != nil {
@@ -134,7 +133,7 @@ func (m *merge) training(task Task, weights map[string]string) error {
 	}
 	for _, step := range weightSteps(c) {
 		file, path := weightsFile(c, step), chosen.WeightsPath(step)
-		if digest, err := artifact.FileDigest(path); err == nil && digest != chosen.Weights[file] {
+		if digest, err := FileDigest(path); err == nil && digest != chosen.Weights[file] {
 			return fmt.Errorf("experiment: %s has been changed", path)
 		}
 		weights[chosen.Name+"/"+file] = chosen.Weights[file]
@@ -174,7 +173,7 @@ func (m *merge) unit(u Unit, weights map[string]string) error {
 	var result *Result
 	for _, s := range m.stores {
 		r, found, err := s.Find(u)
-		if errors.Is(err, artifact.ErrMissing) {
+		if errors.Is(err, ErrMissing) {
 			continue
 		}
 		if err != nil {
@@ -260,7 +259,7 @@ func same(x, y rows.Tables) bool {
 func (m *merge) write(units []Unit) error {
 	root := m.s.Root()
 	for _, to := range slices.Sorted(maps.Keys(m.files)) {
-		if err := artifact.CopyFile(to, m.files[to]); err != nil {
+		if err := copyFile(to, m.files[to]); err != nil {
 			return err
 		}
 	}
@@ -279,10 +278,10 @@ func (m *merge) write(units []Unit) error {
 		err = rows.Write(filepath.Join(root, problemsFile), problems)
 	}
 	if err == nil {
-		err = artifact.WriteJSON(filepath.Join(root, trainingsFile), m.trainings, " ")
+		err = WriteJSON(filepath.Join(root, trainingsFile), m.trainings, " ")
 	}
 	if err == nil {
-		err = artifact.WriteJSON(filepath.Join(root, runsFile), m.records, " ")
+		err = WriteJSON(filepath.Join(root, runsFile), m.records, " ")
 	}
 	if err != nil {
 		return err
@@ -316,7 +315,7 @@ func sealedFiles(root string, left []string) (names []string, err error) {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && slices.Contains([]string{artifact.WorkFolder, newFolder}, name):
+		case e.IsDir() && slices.Contains([]string{WorkFolder, newFolder}, name):
 			return fs.SkipDir
 		case e.Type().IsRegular() && name != sumsFile && !slices.Contains(left, path):
 			names = append(names, filepath.ToSlash(name))
@@ -342,7 +341,7 @@ func writeSums(root string, left []string) error {
 		sum := sha256.Sum256(text)
 		fmt.Fprintf(&b, "%s  %s\n", hex.EncodeToString(sum[:]), name)
 	}
-	return artifact.WriteFile(filepath.Join(root, sumsFile), []byte(b.String()))
+	return WriteFile(filepath.Join(root, sumsFile), []byte(b.String()))
 }
 
 // readSums reads SHA256SUMS.

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
@@ -69,8 +68,10 @@ func TestFailures(t *testing.T) {
 	s := testkit.Must(little(t).Open(t.TempDir(), "go"))(t)
 	tasks := testkit.Must(s.Tasks())(t)
 	training := tasks[0]
-	testkit.Check(t, os.MkdirAll(filepath.Join(s.Root(), "train"), 0o755))
-	testkit.Check(t, artifact.Store{Root: s.Root()}.Fail(filepath.Join(s.Root(), "train", training.Name()+"-"+training.Training.Hash()[:12]), training.Name(), errors.New("no such luck")))
+	work := filepath.Join(s.Root(), experiment.WorkFolder)
+	testkit.Check(t, os.MkdirAll(work, 0o755))
+	failed := filepath.Join(work, training.Name()+"-"+training.Training.Hash()[:12]+".failed")
+	testkit.Check(t, os.WriteFile(failed, []byte(`{"error": "no such luck"}`), 0o644))
 	if state, failure, err := s.State(training); state != experiment.Failed || failure == nil || err != nil {
 		t.Errorf("state %q, %v, %v", state, failure, err)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
@@ -49,8 +48,8 @@ type Record struct {
 	Config   json.RawMessage   `json:"config"`
 	Weights  map[string]string `json:"weights,omitempty"` // SHA-256 of those used, by training run
 	Notes    json.RawMessage   `json:"equal,omitempty"`   // what a study chose and counted
-	Produced artifact.Produced `json:"produced"`
-	Cost     artifact.Cost     `json:"cost"`
+	Produced Produced          `json:"produced"`
+	Cost     Cost              `json:"cost"`
 }
 
 // Store makes the results of one preset and finds them again.
@@ -59,9 +58,9 @@ type Store struct {
 	// Progress, if not nil, is told of training steps and of waiting.
 	Progress func(Progress)
 
-	artifacts artifact.Store
-	backend   func() (compute.Backend, error)
-	models    *method.Models
+	root    string
+	backend func() (compute.Backend, error)
+	models  *method.Models
 
 	mu     sync.Mutex
 	sealed *sealed      // what Merge has put together
@@ -84,7 +83,7 @@ type Progress struct {
 
 func open(p Preset, artifacts, backendName string) *Store {
 	s := &Store{
-		Preset: p, artifacts: artifact.Store{Root: filepath.Join(artifacts, p.Name)},
+		Preset: p, root: filepath.Join(artifacts, p.Name),
 		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
 	}
 	s.models = &method.Models{Backend: s.backend, Path: func(w method.Weights) (string, error) {
@@ -98,7 +97,7 @@ func open(p Preset, artifacts, backendName string) *Store {
 }
 
 // Root returns the folder of the preset's results.
-func (s *Store) Root() string { return s.artifacts.Root }
+func (s *Store) Root() string { return s.root }
 
 // Models gives the trained networks of the store.
 func (s *Store) Models() *method.Models { return s.models }
@@ -143,7 +142,7 @@ func (s *Store) index() (*sealed, error) {
 	var runs []Record
 	var trainings []TrainingRun
 	for file, to := range map[string]any{runsFile: &runs, trainingsFile: &trainings} {
-		if err := artifact.ReadJSON(filepath.Join(s.Root(), file), to); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := readJSON(filepath.Join(s.Root(), file), to); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -158,7 +157,7 @@ func (s *Store) index() (*sealed, error) {
 }
 
 // record returns what is kept of a unit, and whether it has been merged. The error wraps
-// artifact.ErrMissing if it has not been run.
+// ErrMissing if it has not been run.
 func (s *Store) record(u Unit) (r Record, merged bool, err error) {
 	x, err := s.index()
 	if err != nil {
@@ -167,9 +166,9 @@ func (s *Store) record(u Unit) (r Record, merged bool, err error) {
 	if r, ok := x.runs[u.Path()]; ok && r.Hash == u.Hash() {
 		return r, true, nil
 	}
-	err = artifact.ReadJSON(filepath.Join(s.folder(u), recordFile), &r)
+	err = readJSON(filepath.Join(s.folder(u), recordFile), &r)
 	if errors.Is(err, os.ErrNotExist) {
-		return r, false, fmt.Errorf("experiment: %s in %s: %w", u.Path(), s.Root(), artifact.ErrMissing)
+		return r, false, fmt.Errorf("experiment: %s in %s: %w", u.Path(), s.Root(), ErrMissing)
 	}
 	if err == nil && r.Hash != u.Hash() {
 		err = fmt.Errorf("experiment: %s is of another configuration than its name says", s.folder(u))
@@ -177,7 +176,7 @@ func (s *Store) record(u Unit) (r Record, merged bool, err error) {
 	return r, false, err
 }
 
-// Find returns what a unit has left; the error wraps artifact.ErrMissing if it has not been run.
+// Find returns what a unit has left; the error wraps ErrMissing if it has not been run.
 func (s *Store) Find(u Unit) (Record, *Result, error) {
 	r, merged, err := s.record(u)
 	if err != nil {
@@ -221,7 +220,7 @@ func (s *Store) block(name Block) (map[any]*rows.Tables, error) {
 // waited for.
 func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 	_, r, err := s.Find(u)
-	if !errors.Is(err, artifact.ErrMissing) {
+	if !errors.Is(err, ErrMissing) {
 		return r, err
 	}
 	for _, w := range u.Weights {
@@ -238,13 +237,13 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 		return nil, err
 	}
 	defer unlock()
-	if _, r, err := s.Find(u); !errors.Is(err, artifact.ErrMissing) {
+	if _, r, err := s.Find(u); !errors.Is(err, ErrMissing) {
 		return r, err // made while waiting
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("experiment: before %s: %w", u.Path(), context.Cause(ctx))
 	}
-	meter := artifact.StartMeter()
+	meter := StartMeter()
 	if r, err = u.Compute(ctx, s, 0, nil); err != nil {
 		return nil, fmt.Errorf("experiment: %s: %w", u.Path(), err)
 	}
@@ -253,11 +252,11 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 		return nil, err
 	}
 	record.Notes, record.Cost = r.Notes, meter.Cost()
-	return r, s.artifacts.Publish(s.folder(u), func(dir string) error {
+	return r, s.publish(s.folder(u), func(dir string) error {
 		if err := r.Write(dir, string(u.Block)); err != nil {
 			return err
 		}
-		return artifact.WriteJSON(filepath.Join(dir, recordFile), record, " ")
+		return WriteJSON(filepath.Join(dir, recordFile), record, " ")
 	})
 }
 
@@ -271,13 +270,13 @@ func (s *Store) describe(u Unit) (r Record, err error) {
 		return r, err
 	}
 	if !method.Networks(u.Weights) {
-		r.Produced = artifact.Machine(nil)
+		r.Produced = Machine(nil)
 		return r, nil
 	}
 	b, err := s.backend()
 	if err == nil {
 		d := backend.Describe(b)
-		r.Produced = artifact.Machine(&d)
+		r.Produced = Machine(&d)
 	}
 	return r, err
 }
@@ -293,15 +292,6 @@ func (s *Store) weights(u Unit) (map[string]string, error) {
 		digests[t.Name] = t.Weights[weightsFile(w.Training, w.Step)]
 	}
 	return digests, nil
-}
-
-// lock waits until no other process makes the result of that folder and task.
-func (s *Store) lock(ctx context.Context, name, folder string) (unlock func(), err error) {
-	return s.artifacts.Lock(ctx, folder, func() {
-		if s.Progress != nil {
-			s.Progress(Progress{Name: name, Waiting: true})
-		}
-	})
 }
 
 // Backend returns the store's backend, which is made when it is first needed.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 )
@@ -77,17 +76,17 @@ func (s *Store) find(t Task) (err error) {
 
 // State returns how far a task is, with the reason if it failed. It returns an error when
 // the task's result cannot be read.
-func (s *Store) State(t Task) (State, *artifact.Failure, error) {
+func (s *Store) State(t Task) (State, *Failure, error) {
 	if err := s.find(t); err == nil {
 		return Done, nil, nil
-	} else if !errors.Is(err, artifact.ErrMissing) {
+	} else if !errors.Is(err, ErrMissing) {
 		return "", nil, err
 	}
 	folder := s.place(t)
-	if f, err := s.artifacts.Failure(folder); err != nil || f != nil {
+	if f, err := s.failure(folder); err != nil || f != nil {
 		return Failed, f, err
 	}
-	if _, err := os.Stat(s.artifacts.Work(folder)); err == nil {
+	if _, err := os.Stat(s.work(folder)); err == nil {
 		return Begun, nil, nil
 	}
 	return ToDo, nil, nil
@@ -95,21 +94,21 @@ func (s *Store) State(t Task) (State, *artifact.Failure, error) {
 
 // Run makes the result of a task, or finds it made, which it says. An error
 // that no further attempt would change is left in the store for State to tell,
-// until an attempt succeeds; [artifact.Passing] tells one from the other.
+// until an attempt succeeds; [Passing] tells one from the other.
 func (s *Store) Run(ctx context.Context, t Task) (made bool, err error) {
 	if err = s.find(t); err == nil {
 		return false, nil
 	}
-	if errors.Is(err, artifact.ErrMissing) {
+	if errors.Is(err, ErrMissing) {
 		err = s.attempt(ctx, t)
 	}
 	switch {
 	case err == nil:
-		return true, s.artifacts.Forgive(s.place(t))
-	case artifact.Passing(err), errors.Is(err, backend.ErrNoPlugin): // another machine may have it
+		return true, s.forgive(s.place(t))
+	case Passing(err), errors.Is(err, backend.ErrNoPlugin): // another machine may have it
 		return false, err
 	}
-	return false, errors.Join(err, s.artifacts.Fail(s.place(t), t.Name(), err))
+	return false, errors.Join(err, s.fail(s.place(t), t.Name(), err))
 }
 
 func (s *Store) attempt(ctx context.Context, t Task) error {
@@ -151,7 +150,7 @@ func (s *Store) Missing(configs []method.Training) (missing []method.Training, e
 			continue
 		}
 		seen[hash] = true
-		if _, err := s.FindTraining(c); errors.Is(err, artifact.ErrMissing) {
+		if _, err := s.FindTraining(c); errors.Is(err, ErrMissing) {
 			missing = append(missing, c)
 		} else if err != nil {
 			return nil, err

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"time"
 
-	"icrl/internal/usage"
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
@@ -28,8 +26,8 @@ type TrainingRun struct {
 	Config json.RawMessage `json:"config"`
 	// Weights are the SHA-256 of the files of weights; copies may lack some of them.
 	Weights  map[string]string `json:"weights"`
-	Produced artifact.Produced `json:"produced"`
-	Cost     artifact.Cost     `json:"cost"`
+	Produced Produced          `json:"produced"`
+	Cost     Cost              `json:"cost"`
 
 	folder string
 	config method.Training
@@ -61,7 +59,7 @@ func (s *Store) trainingFolder(c method.Training) string {
 }
 
 // FindTraining returns the training run of a configuration; the error wraps
-// artifact.ErrMissing if it has not been run.
+// ErrMissing if it has not been run.
 func (s *Store) FindTraining(c method.Training) (*TrainingRun, error) {
 	x, err := s.index()
 	if err != nil {
@@ -70,9 +68,9 @@ func (s *Store) FindTraining(c method.Training) (*TrainingRun, error) {
 	folder, hash := s.trainingFolder(c), c.Hash()
 	t, ok := x.trainings[hash]
 	if !ok {
-		err := artifact.ReadJSON(filepath.Join(folder, recordFile), &t)
+		err := readJSON(filepath.Join(folder, recordFile), &t)
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("experiment: %s in %s: %w", c.Name(), filepath.Dir(folder), artifact.ErrMissing)
+			return nil, fmt.Errorf("experiment: %s in %s: %w", c.Name(), filepath.Dir(folder), ErrMissing)
 		}
 		if err == nil && t.Hash != hash {
 			err = fmt.Errorf("experiment: %s is of another configuration than its name says", folder)
@@ -89,7 +87,7 @@ func (s *Store) FindTraining(c method.Training) (*TrainingRun, error) {
 // been run. An interrupted run is saved and continues at the next call; another
 // process on the same run is waited for.
 func (s *Store) Train(ctx context.Context, c method.Training) (*TrainingRun, error) {
-	if t, err := s.FindTraining(c); !errors.Is(err, artifact.ErrMissing) {
+	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
 		return t, err
 	}
 	unlock, err := s.lock(ctx, c.Name(), s.trainingFolder(c))
@@ -97,10 +95,10 @@ func (s *Store) Train(ctx context.Context, c method.Training) (*TrainingRun, err
 		return nil, err
 	}
 	defer unlock()
-	if t, err := s.FindTraining(c); !errors.Is(err, artifact.ErrMissing) {
+	if t, err := s.FindTraining(c); !errors.Is(err, ErrMissing) {
 		return t, err // made while waiting
 	}
-	work := s.artifacts.Work(s.trainingFolder(c))
+	work := s.work(s.trainingFolder(c))
 	switch c := c.(type) {
 	case method.Alone:
 		err = s.trainAlone(ctx, c)
@@ -133,17 +131,17 @@ func (s *Store) trainShared(ctx context.Context, c method.Shared, work string) e
 		return err
 	}
 	d := backend.Describe(b)
-	t := TrainingRun{Produced: artifact.Machine(&d), Cost: artifact.Cost{
+	t := TrainingRun{Produced: Machine(&d), Cost: Cost{
 		WallSeconds: made.WallSeconds, CPUSeconds: made.CPUSeconds,
-		PeakMemory: usage.Peak(), StepsPerSecond: made.StepsPerSecond,
+		PeakMemory: backend.PeakMemory(), StepsPerSecond: made.StepsPerSecond,
 	}}
 	if n := len(made.Stretches); n > 1 {
 		t.Produced.Earlier = made.Stretches[:n-1]
 	}
 	return s.publishTraining(c, t, func(dir string) ([]rows.Loss, error) {
-		err := artifact.CopyFile(filepath.Join(dir, lastWeights), made.Weights)
+		err := copyFile(filepath.Join(dir, lastWeights), made.Weights)
 		for step, path := range made.Snapshots {
-			err = errors.Join(err, artifact.CopyFile(filepath.Join(dir, weightsFile(c, step)), path))
+			err = errors.Join(err, copyFile(filepath.Join(dir, weightsFile(c, step)), path))
 		}
 		return lossRows(c, made.Losses), err
 	})
@@ -151,7 +149,7 @@ func (s *Store) trainShared(ctx context.Context, c method.Shared, work string) e
 
 // trainAlone has a run train itself.
 func (s *Store) trainAlone(ctx context.Context, c method.Alone) error {
-	made, meter, reported, progress := 0, artifact.StartMeter(), time.Now(), s.progress(c)
+	made, meter, reported, progress := 0, StartMeter(), time.Now(), s.progress(c)
 	rate := func() float64 { return float64(made) / meter.Cost().WallSeconds }
 	dir, err := os.MkdirTemp("", "weights")
 	if err != nil {
@@ -169,10 +167,10 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone) error {
 	if err != nil {
 		return err
 	}
-	t := TrainingRun{Produced: artifact.Machine(nil), Cost: meter.Cost()}
+	t := TrainingRun{Produced: Machine(nil), Cost: meter.Cost()}
 	t.Cost.StepsPerSecond = rate()
 	return s.publishTraining(c, t, func(dir string) ([]rows.Loss, error) {
-		return lossRows(c, losses), artifact.CopyFile(filepath.Join(dir, lastWeights), at.Weights)
+		return lossRows(c, losses), copyFile(filepath.Join(dir, lastWeights), at.Weights)
 	})
 }
 
@@ -180,14 +178,14 @@ func (s *Store) trainAlone(ctx context.Context, c method.Alone) error {
 // that it returns.
 func (s *Store) publishTraining(c method.Training, t TrainingRun, fill func(dir string) ([]rows.Loss, error)) error {
 	t.Name, t.Kind, t.Hash, t.Weights = c.Name(), c.Key(), c.Hash(), map[string]string{}
-	return s.artifacts.Publish(s.trainingFolder(c), func(dir string) error {
+	return s.publish(s.trainingFolder(c), func(dir string) error {
 		losses, err := fill(dir)
 		if err != nil {
 			return err
 		}
 		for _, step := range weightSteps(c) {
 			file := weightsFile(c, step)
-			if t.Weights[file], err = artifact.FileDigest(filepath.Join(dir, file)); err != nil {
+			if t.Weights[file], err = FileDigest(filepath.Join(dir, file)); err != nil {
 				return err
 			}
 		}
@@ -197,7 +195,7 @@ func (s *Store) publishTraining(c method.Training, t TrainingRun, fill func(dir 
 		if t.Config, err = json.Marshal(c); err != nil {
 			return err
 		}
-		return artifact.WriteJSON(filepath.Join(dir, recordFile), t, " ")
+		return WriteJSON(filepath.Join(dir, recordFile), t, " ")
 	})
 }
 

@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
 )
@@ -55,7 +54,7 @@ func (u Unit) Path() string { return string(u.Block) + "/" + u.Name }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
 func (u Unit) Hash() string {
-	hash, err := artifact.Digest(u.Config)
+	hash, err := digestOf(u.Config)
 	if err != nil {
 		panic(fmt.Sprintf("experiment: %s: %v", u.Path(), err)) // its maker's own types, which JSON can hold
 	}

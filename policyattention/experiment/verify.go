@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/method"
 	"icrl/policyattention/seed"
 )
@@ -80,7 +79,7 @@ func (v *Verification) merge(w *Verification) {
 // those that records name, records those of the plan. An error means that verification could not
 // be done; see Verification.Err for what it found.
 func (s *Store) Verify(ctx context.Context, whole bool) (*Verification, error) {
-	meter := artifact.StartMeter()
+	meter := StartMeter()
 	v := &Verification{Preset: s.Preset.Name, Discrepancies: []Discrepancy{}}
 	if err := s.verifyFiles(v); err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func (s *Store) verifyFiles(v *Verification) error {
 	for _, name := range names {
 		path := filepath.Join(s.Root(), name)
 		want, ok := sums[name]
-		got, err := artifact.FileDigest(path)
+		got, err := FileDigest(path)
 		v.Files++
 		switch {
 		case err != nil:
@@ -161,7 +160,7 @@ func (s *Store) verifyFiles(v *Verification) error {
 
 func (s *Store) verifyTraining(v *Verification, c method.Training) error {
 	t, err := s.FindTraining(c)
-	if errors.Is(err, artifact.ErrMissing) {
+	if errors.Is(err, ErrMissing) {
 		v.Missing++
 		return nil
 	}
@@ -176,7 +175,7 @@ func (s *Store) verifyTraining(v *Verification, c method.Training) error {
 	}
 	for _, step := range weightSteps(c) {
 		path := t.WeightsPath(step)
-		digest, err := artifact.FileDigest(path)
+		digest, err := FileDigest(path)
 		if errors.Is(err, fs.ErrNotExist) && t.Weights[weightsFile(c, step)] != "" {
 			continue
 		}
@@ -205,7 +204,7 @@ func (s *Store) verifyTraining(v *Verification, c method.Training) error {
 // verifyUnit checks an evaluation. It returns an error only where no backend can be had.
 func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, whole bool) error {
 	record, stored, err := s.Find(u)
-	if errors.Is(err, artifact.ErrMissing) {
+	if errors.Is(err, ErrMissing) {
 		v.Missing++
 		return nil
 	}

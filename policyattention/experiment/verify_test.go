@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/artifact"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/paper"
 	"icrl/policyattention/rows"
@@ -199,7 +198,7 @@ func TestVerifyFindsCorruptions(t *testing.T) {
 			replace(t, root+"/runs.json", `"rounds": 40`, `"rounds": 41`)
 		}, "not of its configuration"},
 		{"a record of other weights", true, func(t *testing.T, root string) {
-			digest := testkit.Must(artifact.FileDigest(weights(t, root, "proximal-plain-S4-14100")))(t)
+			digest := testkit.Must(experiment.FileDigest(weights(t, root, "proximal-plain-S4-14100")))(t)
 			replace(t, root+"/runs.json", digest, strings.Repeat("0", 64))
 		}, "other weights"},
 		{"an edited weight", true, func(t *testing.T, root string) {
@@ -210,8 +209,8 @@ func TestVerifyFindsCorruptions(t *testing.T) {
 		}, "not that of the training run's record"},
 		{"weights of another seed", true, func(t *testing.T, root string) {
 			one, other := weights(t, root, "proximal-plain-S4-14100"), weights(t, root, "proximal-plain-S4-14101")
-			was, is := testkit.Must(artifact.FileDigest(one))(t), testkit.Must(artifact.FileDigest(other))(t)
-			testkit.Check(t, artifact.CopyFile(one, other))
+			was, is := testkit.Must(experiment.FileDigest(one))(t), testkit.Must(experiment.FileDigest(other))(t)
+			testkit.Check(t, experiment.CopyFile(one, other))
 			replace(t, root+"/trainings.json", was, is)
 			text := testkit.Must(os.ReadFile(root + "/runs.json"))(t)
 			testkit.Check(t, os.WriteFile(root+"/runs.json", bytes.ReplaceAll(text, []byte(was), []byte(is)), 0o644))

@@ -13,7 +13,6 @@ import (
 	"github.com/gomlx/compute"
 
 	"icrl/internal/safetensors"
-	"icrl/internal/usage"
 	"icrl/policyattention/backend"
 )
 
@@ -85,10 +84,10 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 	defer session.Close()
 	on := backend.Stretch{Backend: backend.Describe(b).Name, CPU: backend.Processor()}
 	began, first, reported := time.Now(), s.step, time.Now()
-	saved, cpu := began, usage.Processor()
+	saved, cpu := began, backend.ProcessorTime()
 	save := func() error {
-		s.wall, s.cpu = s.wall+time.Since(saved).Seconds(), s.cpu+(usage.Processor()-cpu).Seconds()
-		saved, cpu = time.Now(), usage.Processor()
+		s.wall, s.cpu = s.wall+time.Since(saved).Seconds(), s.cpu+(backend.ProcessorTime()-cpu).Seconds()
+		saved, cpu = time.Now(), backend.ProcessorTime()
 		s.read(session)
 		return j.saveState(statePath(dir), *s)
 	}

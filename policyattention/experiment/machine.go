@@ -1,4 +1,4 @@
-package artifact
+package experiment
 
 import (
 	"runtime"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"icrl/internal/usage"
 	"icrl/policyattention/backend"
 )
 
@@ -56,9 +55,9 @@ type Meter struct {
 }
 
 // StartMeter returns a meter that was started now.
-func StartMeter() Meter { return Meter{time.Now(), usage.Processor()} }
+func StartMeter() Meter { return Meter{time.Now(), backend.ProcessorTime()} }
 
 // Cost returns the cost so far.
 func (m Meter) Cost() Cost {
-	return Cost{WallSeconds: time.Since(m.began).Seconds(), CPUSeconds: (usage.Processor() - m.cpu).Seconds(), PeakMemory: usage.Peak()}
+	return Cost{WallSeconds: time.Since(m.began).Seconds(), CPUSeconds: (backend.ProcessorTime() - m.cpu).Seconds(), PeakMemory: backend.PeakMemory()}
 }

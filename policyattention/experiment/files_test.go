@@ -1,4 +1,4 @@
-package artifact
+package experiment
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 
 // One at a time holds a lock, whoever removes its file, and no file is left behind.
 func TestLock(t *testing.T) {
-	s := Store{t.TempDir()}
+	s := &Store{root: t.TempDir()}
 	var group sync.WaitGroup
 	var inside, most atomic.Int32
 	for range 8 {
 		group.Go(func() {
-			unlock, err := s.Lock(t.Context(), "x/result", nil)
+			unlock, err := s.lock(t.Context(), "a task", "x/result")
 			if err != nil {
 				t.Error(err)
 				return
@@ -32,45 +32,50 @@ func TestLock(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if left, err := os.ReadDir(filepath.Join(s.Root, WorkFolder)); err != nil || len(left) > 0 || most.Load() != 1 {
+	if left, err := os.ReadDir(filepath.Join(s.root, WorkFolder)); err != nil || len(left) > 0 || most.Load() != 1 {
 		t.Errorf("%d held it at once; left behind: %v, %v", most.Load(), left, err)
 	}
-	unlock, err := s.Lock(t.Context(), "x/result", nil)
+	unlock, err := s.lock(t.Context(), "a task", "x/result")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := s.Lock(ctx, "x/result", cancel); !errors.Is(err, context.Canceled) {
+	s.Progress = func(p Progress) {
+		if p.Waiting && p.Name == "a task" {
+			cancel()
+		}
+	}
+	if _, err := s.lock(ctx, "a task", "x/result"); !errors.Is(err, context.Canceled) {
 		t.Errorf("waiting for a lock ended with %v", err)
 	}
 }
 
 // A folder appears complete or not at all, and what a dead process has left goes.
 func TestPublish(t *testing.T) {
-	s := Store{t.TempDir()}
-	folder := filepath.Join(s.Root, "group", "result")
-	unlock, err := s.Lock(t.Context(), folder, nil)
+	s := &Store{root: t.TempDir()}
+	folder := filepath.Join(s.root, "group", "result")
+	unlock, err := s.lock(t.Context(), "a task", folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
-	dead := s.Work(folder) + "-new1"
+	dead := s.work(folder) + "-new1"
 	if err := os.Mkdir(dead, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	full := fmt.Errorf("writing: %w", syscall.ENOSPC)
-	if err := s.Publish(folder, func(string) error { return full }); !errors.Is(err, syscall.ENOSPC) || !Passing(err) {
+	if err := s.publish(folder, func(string) error { return full }); !errors.Is(err, syscall.ENOSPC) || !Passing(err) {
 		t.Errorf("a full disk: %v", err)
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("half a result is there: %v", err)
 	}
-	if err := s.Publish(folder, func(dir string) error { return WriteJSON(filepath.Join(dir, "x.json"), 7, "") }); err != nil {
+	if err := s.publish(folder, func(dir string) error { return WriteJSON(filepath.Join(dir, "x.json"), 7, "") }); err != nil {
 		t.Fatal(err)
 	}
 	var x int
-	if err := ReadJSON(filepath.Join(folder, "x.json"), &x); err != nil || x != 7 {
+	if err := readJSON(filepath.Join(folder, "x.json"), &x); err != nil || x != 7 {
 		t.Errorf("%v, %v", x, err)
 	}
 	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {

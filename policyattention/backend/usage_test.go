@@ -1,4 +1,4 @@
-package usage
+package backend
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // What a program that this one starts has used is its own, however large this one is.
 func TestPeakOfAChild(t *testing.T) {
 	if os.Getenv("USAGE_CHILD") != "" {
-		fmt.Print(Peak())
+		fmt.Print(PeakMemory())
 		os.Exit(0)
 	}
 	if runtime.GOOS != "linux" {
@@ -40,15 +40,15 @@ func TestPeakOfAChild(t *testing.T) {
 // bounds are exact but for the system's own counting, which is in pages and ticks.
 func TestUsage(t *testing.T) {
 	const work, size = 20 * time.Millisecond, 64 << 20
-	began, spins := Processor(), 0
-	for Processor() < began+work {
+	began, spins := ProcessorTime(), 0
+	for ProcessorTime() < began+work {
 		spins++
 	}
 	held := make([]byte, size)
 	for i := range held {
 		held[i] = byte(spins)
 	}
-	if peak := Peak(); peak < size || peak > 1<<40 {
+	if peak := PeakMemory(); peak < size || peak > 1<<40 {
 		t.Errorf("%d bytes after writing to %d", peak, len(held))
 	}
 }

@@ -1,6 +1,4 @@
-// Package usage tells what this process has used. Wall time means little on a machine that
-// others use too.
-package usage
+package backend
 
 import (
 	"fmt"
@@ -11,15 +9,15 @@ import (
 	"time"
 )
 
-// Processor returns the processor time of all threads so far, or 0 where the system does
+// ProcessorTime returns the processor time of all threads of this process so far, or 0 where the system does
 // not tell.
-func Processor() time.Duration {
+func ProcessorTime() time.Duration {
 	u := self()
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// Peak returns the largest memory so far in bytes, or 0 where the system does not tell.
-func Peak() int64 {
+// PeakMemory returns the largest memory of this process so far in bytes, or 0 where the system does not tell.
+func PeakMemory() int64 {
 	// On Linux, what getrusage says begins with the peak of the program that started this one.
 	if status, err := os.ReadFile("/proc/self/status"); err == nil {
 		for line := range strings.Lines(string(status)) {

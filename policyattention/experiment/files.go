@@ -1,0 +1,226 @@
+package experiment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+)
+
+// Folders and files of results appear complete or not at all, while processes that would make the
+// same one wait for each other.
+
+// ErrMissing is wrapped by the errors that say that a result is not there.
+var ErrMissing = errors.New("not yet run")
+
+// WorkFolder holds, inside a store's folder, what is being made: locks, half-written
+// folders, interrupted work, failures.
+const WorkFolder = ".work"
+
+// work returns the folder for unfinished work on a result that will be folder.
+func (s *Store) work(folder string) string {
+	return filepath.Join(s.root, WorkFolder, filepath.Base(folder))
+}
+
+// lock waits until no other process makes the result folder of a task, and tells Progress where it
+// has to wait.
+func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Join(s.root, WorkFolder), 0o755); err != nil {
+		return nil, fmt.Errorf("experiment: %w", err)
+	}
+	path := s.work(folder) + ".lock"
+	for {
+		lock := flock.New(path)
+		locked, err := lock.TryLock()
+		if err == nil && !locked {
+			if s.Progress != nil {
+				s.Progress(Progress{Name: task, Waiting: true})
+			}
+			_, err = lock.TryLockContext(ctx, 200*time.Millisecond)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("experiment: locking %s: %w", folder, err)
+		}
+		// Whoever held it before has removed the file: the lock counts where it is still there.
+		held, errHeld := lock.Stat()
+		now, errNow := os.Stat(path)
+		if errHeld == nil && errNow == nil && os.SameFile(held, now) {
+			return func() {
+				os.Remove(path) //nolint:errcheck // a lock left behind is taken by the next
+				lock.Unlock()   //nolint:errcheck // the process's end would unlock it too
+			}, nil
+		}
+		lock.Unlock() //nolint:errcheck // the same
+	}
+}
+
+// publish makes folder appear with the files that fill writes. The caller holds the
+// folder's lock, so what lies half-written is of the dead.
+func (s *Store) publish(folder string, fill func(dir string) error) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	work, prefix := filepath.Join(s.root, WorkFolder), filepath.Base(folder)+"-new"
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), prefix) {
+			if err := os.RemoveAll(filepath.Join(work, e.Name())); err != nil {
+				return fmt.Errorf("experiment: %w", err)
+			}
+		}
+	}
+	dir, err := os.MkdirTemp(work, prefix)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := fill(dir); err != nil {
+		return err
+	}
+	if err = os.Chmod(dir, 0o755); err == nil {
+		err = os.Rename(dir, folder)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
+
+// Failure says why a result could not be made, for good.
+type Failure struct {
+	Task  string `json:"task"`
+	Host  string `json:"host"`
+	Error string `json:"error"`
+}
+
+// failureFile is where the failure of the result that would be folder is kept.
+func (s *Store) failureFile(folder string) string { return s.work(folder) + ".failed" }
+
+// failure returns the failure of the result that would be folder, nil if it did not fail.
+func (s *Store) failure(folder string) (*Failure, error) {
+	f := &Failure{}
+	err := readJSON(s.failureFile(folder), f)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// fail keeps why the result of a task that would be folder could not be made.
+func (s *Store) fail(folder, task string, failure error) error {
+	f := Failure{Task: task, Error: failure.Error()}
+	f.Host, _ = os.Hostname() // for the record only
+	if err := WriteJSON(s.failureFile(folder), f, ""); err != nil {
+		return fmt.Errorf("experiment: recording the failure of %s: %w", task, err)
+	}
+	return nil
+}
+
+// forgive forgets the failure of the result folder, if there was one.
+func (s *Store) forgive(folder string) error {
+	if err := os.Remove(s.failureFile(folder)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
+
+// passing are the troubles of a machine or a network file system that a later
+// attempt, perhaps elsewhere, does not meet again.
+var passing = []error{
+	context.Canceled, context.DeadlineExceeded,
+	syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOLCK,
+	syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE,
+}
+
+// Passing tells whether an error may be gone at the next attempt: the work was
+// interrupted, or the machine was short of something. Everything else is
+// computed again in the same way and fails again.
+func Passing(err error) bool {
+	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
+}
+
+// WriteJSON stores v as JSON with that indentation and a line's end: the file appears
+// complete, or not at all, in a folder that is made if it does not exist.
+func WriteJSON(path string, v any, indent string) error {
+	text, err := json.MarshalIndent(v, "", indent)
+	if err == nil && indent == "" {
+		text, err = json.Marshal(v)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return WriteFile(path, append(text, '\n'))
+}
+
+// WriteFile stores a file, which appears complete or not at all, in a folder that is made if it
+// does not exist.
+func WriteFile(path string, b []byte) error {
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = renameio.WriteFile(path, b, 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return nil
+}
+
+// readJSON reads a file of JSON into v, a pointer.
+func readJSON(path string, v any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("experiment: %s: %w", path, err)
+	}
+	return nil
+}
+
+// copyFile copies a file.
+func copyFile(to, from string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return WriteFile(to, b)
+}
+
+// Digests are SHA-256 in hexadecimal.
+
+// digestOf returns that of a value's JSON.
+func digestOf(v any) (string, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("experiment: %w", err)
+	}
+	return digest(b), nil
+}
+
+// FileDigest returns that of a file.
+func FileDigest(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("experiment: %w", err)
+	}
+	return digest(b), nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
