@@ -65,49 +65,59 @@ func Networks(all []Weights) bool {
 	return false
 }
 
-// Models loads trained weights, each once, and compiles a program for each kind of
-// network once.
+// Models loads trained weights and compiles programs, each once.
 type Models struct {
 	Path    func(Weights) (string, error) // of a file of weights
 	Backend func() (compute.Backend, error)
 
-	mu       sync.Mutex
-	loaded   map[string]any // by path
-	programs map[any]any    // a model for each program
+	mu   sync.Mutex
+	kept map[any]any // models by path, programs by what they depend on
 }
 
-// Load loads weights. Models whose program is equal share a compiled one: compile makes
-// the first of them and With the others. The function holds returns the configuration
-// and the step that a model is of.
-func Load[M interface{ With(path string) (M, error) }](m *Models, w Weights, program any, compile func(compute.Backend, string) (M, error), holds func(M) (hash string, step int)) (model M, err error) {
+// Load loads weights by a function of their file's path.
+func Load[M any](m *Models, w Weights, read func(path string) (M, error)) (M, error) {
 	path, err := m.Path(w)
 	if err != nil {
-		return model, err
+		var none M
+		return none, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if model, ok := m.loaded[path].(M); ok {
-		return model, nil
-	}
-	if first, ok := m.programs[program].(M); ok {
-		model, err = first.With(path)
-	} else {
-		var b compute.Backend
-		if b, err = m.Backend(); err != nil {
+	return once(m, path, func() (model M, err error) {
+		hash, step, err := w.Training.Read(path)
+		if err != nil {
 			return model, err
 		}
-		model, err = compile(b, path)
+		if hash != w.Training.Hash() || step != w.Step {
+			return model, fmt.Errorf("method: %s holds step %d of configuration %.12s, want step %d of %.12s",
+				path, step, hash, w.Step, w.Training.Hash())
+		}
+		return read(path)
+	})
+}
+
+// Compile compiles a program. Those of equal keys must be the same.
+func Compile[P any](m *Models, key any, compile func(compute.Backend) (P, error)) (P, error) {
+	return once(m, key, func() (program P, err error) {
+		b, err := m.Backend()
+		if err != nil {
+			return program, err
+		}
+		return compile(b)
+	})
+}
+
+// once makes what belongs to a key, and keeps it.
+func once[T any](m *Models, key any, make func() (T, error)) (T, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if kept, ok := m.kept[key].(T); ok {
+		return kept, nil
 	}
-	if err != nil {
-		return model, err
+	made, err := make()
+	if err == nil {
+		if m.kept == nil {
+			m.kept = map[any]any{}
+		}
+		m.kept[key] = made
 	}
-	if m.loaded == nil {
-		m.loaded, m.programs = map[string]any{}, map[any]any{}
-	}
-	m.programs[program] = model
-	if hash, step := holds(model); hash != w.Training.Hash() || step != w.Step {
-		return model, fmt.Errorf("method: %s holds step %d of configuration %.12s, want step %d of %.12s", path, step, hash, w.Step, w.Training.Hash())
-	}
-	m.loaded[path] = model
-	return model, nil
+	return made, err
 }

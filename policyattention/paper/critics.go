@@ -1,8 +1,6 @@
 package paper
 
 import (
-	"github.com/gomlx/compute"
-
 	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
@@ -53,9 +51,7 @@ func (c *MemoryCritic) Weights() []method.Weights { return []method.Weights{meth
 
 // Critic implements method.Critic.
 func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, error) {
-	model, err := method.Load(m, method.Last(c.Training), c.Training.Hash(),
-		func(_ compute.Backend, path string) (*critic.Model, error) { return critic.Load(path) },
-		func(m *critic.Model) (string, int) { return m.Hash, m.Step })
+	model, err := method.Load(m, method.Last(c.Training), critic.Load)
 	if err != nil {
 		return nil, err
 	}

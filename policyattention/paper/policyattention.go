@@ -7,8 +7,6 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
-
-	"github.com/gomlx/compute"
 )
 
 // proposed are the paper's learned controllers, in the order of tables: a Transformer as the actor of
@@ -19,19 +17,22 @@ var proposed = []method.Method{
 	// Nothing bounds its logits: they span up to 200 nats, where others' span 20, and
 	// float32 rounds them more.
 	actorOf(method.Method{Name: "reward-only", Label: "reward-only", Tolerance: 5e-3}, train.RewardOnly, nil),
-	actorOf(method.Method{Name: "policyattention-learned-critic", Label: "PolicyAttention, learned critic", Tolerance: 5e-3}, train.Proximal,
+	actorOf(method.Method{Name: "policyattention-learned-critic", Label: "PolicyAttention, learned critic",
+		Tolerance: 5e-3}, train.Proximal,
 		func(l *Loop, s method.Setting) (err error) {
 			l.Critic, err = weights(train.Critic, s)
 			return err
 		}),
 	criticOf("sample-mean", "exact PMD, mean of samples", true, sampleMean),
-	actorOf(method.Method{Name: "policyattention-sample-mean", Label: "PolicyAttention, mean of samples"}, train.Proximal,
+	actorOf(method.Method{Name: "policyattention-sample-mean", Label: "PolicyAttention, mean of samples"},
+		train.Proximal,
 		func(l *Loop, s method.Setting) error {
 			l.Critic = sampleMean(s)
 			return nil
 		}),
 	criticOf("anchored-critic", "exact PMD, anchored critic", false, anchoredCritic),
-	actorOf(method.Method{Name: "policyattention-anchored-critic", Label: "PolicyAttention, anchored critic"}, train.Proximal,
+	actorOf(method.Method{Name: "policyattention-anchored-critic", Label: "PolicyAttention, anchored critic"},
+		train.Proximal,
 		func(l *Loop, s method.Setting) error {
 			l.Critic = anchoredCritic(s)
 			return nil
@@ -61,9 +62,10 @@ func actorOf(m method.Method, objective train.Objective, add func(*Loop, method.
 
 // criticOf is a critic with the exact actor.
 func criticOf(name, label string, untrained bool, critic func(method.Setting) method.Critic) method.Method {
-	return method.Method{Name: name, Label: label, Untrained: untrained, Deploy: func(s method.Setting) (method.Deployment, error) {
-		return &Loop{Critic: critic(s)}, nil
-	}}
+	return method.Method{Name: name, Label: label, Untrained: untrained,
+		Deploy: func(s method.Setting) (method.Deployment, error) {
+			return &Loop{Critic: critic(s)}, nil
+		}}
 }
 
 // Loop is a closed loop. An absent part is the exact one: the PMD step, the one-step
@@ -153,9 +155,7 @@ func (w *Weights) Weights() []method.Weights {
 
 // model loads the weights.
 func (w *Weights) model(m *method.Models) (*train.Model, error) {
-	t := w.Training
-	return method.Load(m, method.Weights{Training: t, Step: w.Step}, w.Training.Hash(), func(_ compute.Backend, path string) (*train.Model, error) { return train.Load(path) },
-		func(m *train.Model) (string, int) { return m.Config.Hash(), m.Step })
+	return method.Load(m, w.Weights()[0], train.Load)
 }
 
 // Actor implements method.Actor.

@@ -289,6 +289,3 @@ func LoadSequences[C Network](path string) (*Sequences[C], error) {
 func (s *Sequences[C]) Forward(sequences [][][]float64) ([][]float64, error) {
 	return s.Network.Sequences(sequences)
 }
-
-// With returns the network with other weights.
-func (s *Sequences[C]) With(path string) (*Sequences[C], error) { return LoadSequences[C](path) }

@@ -30,9 +30,6 @@ func Load(path string) (*Model, error) {
 	return NewModel(c, step, params)
 }
 
-// With returns the model of other weights.
-func (m *Model) With(path string) (*Model, error) { return Load(path) }
-
 // NewModel returns the network of c with the flat parameter vector params. It returns an error on a
 // c that is not valid and on parameters of another number or not finite.
 func NewModel(c Config, step int, params []float32) (*Model, error) {

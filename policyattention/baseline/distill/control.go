@@ -15,36 +15,29 @@ import (
 
 // Model is a trained network on a backend.
 type Model struct {
-	Config  Config
-	params  *tensors.Tensor
+	Config Config
+	params *tensors.Tensor
+	*programs
+}
+
+// programs are compiled, with the parameters as an input.
+type programs struct {
 	first   *Exec // tokens that follow one another, with none before them
 	follow  *Exec // new tokens that follow one another
 	instead *Exec // new tokens that are alternatives
 }
 
-// Load reads weights that Train released.
-func Load(backend compute.Backend, path string) (*Model, error) {
-	c, params, err := ReadWeights(path)
-	if err != nil {
-		return nil, err
-	}
-	return NewModel(backend, c, params)
+func newModel(c Config, p *programs, params []float32) *Model {
+	return &Model{c, tensors.FromFlatDataAndDimensions(params, len(params)), p}
 }
 
-// NewModel returns the network of c with the flat parameter vector params.
-func NewModel(backend compute.Backend, c Config, params []float32) (*Model, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if want := c.Network().Size(); len(params) != want {
-		return nil, fmt.Errorf("distill: %d parameters, want %d", len(params), want)
-	}
-	m := &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params))}
-	// The programs depend on no more of c than Model.With compares.
+// compile compiles the programs. They depend on no more of c than Config.program has.
+func (c Config) compile(backend compute.Backend) (*programs, error) {
+	p := &programs{}
 	for _, e := range []struct {
 		exec                **Exec
 		empty, alternatives bool
-	}{{&m.first, true, false}, {&m.follow, false, false}, {&m.instead, false, true}} {
+	}{{&p.first, true, false}, {&p.follow, false, false}, {&p.instead, false, true}} {
 		var err error
 		*e.exec, err = NewExec(backend, func(in []*Node) []*Node {
 			params, tokens := in[0], c.tokens(in[1], in[2], in[3], in[4])
@@ -62,20 +55,7 @@ func NewModel(backend compute.Backend, c Config, params []float32) (*Model, erro
 			return nil, fmt.Errorf("distill: %w", err)
 		}
 	}
-	return m, nil
-}
-
-// With returns the model of other weights for a network and an MDP of the same
-// shapes, which share m's compiled programs.
-func (m *Model) With(path string) (*Model, error) {
-	c, params, err := ReadWeights(path)
-	if err != nil {
-		return nil, err
-	}
-	if got, want := c.Network(), m.Config.Network(); got != want || c.States != m.Config.States {
-		return nil, fmt.Errorf("distill: %s holds the network %+v for S=%d, want %+v for S=%d", path, got, c.States, want, m.Config.States)
-	}
-	return &Model{Config: c, params: tensors.FromFlatDataAndDimensions(params, len(params)), first: m.first, follow: m.follow, instead: m.instead}, nil
+	return p, nil
 }
 
 // controller deploys a model, see [baseline.InContext].
@@ -104,7 +84,8 @@ func (m *Model) agents(histories []*baseline.History) *agents {
 
 func (m *Model) emptyCache(n int) *tensors.Tensor {
 	c := m.Config
-	return tensors.FromFlatDataAndDimensions(make([]float32, c.Layers*2*n*c.Context*c.Width), c.Layers, 2, n, c.Context, c.Width)
+	return tensors.FromFlatDataAndDimensions(make([]float32, c.Layers*2*n*c.Context*c.Width), c.Layers, 2, n,
+		c.Context, c.Width)
 }
 
 // Begin implements baseline.Lives.
@@ -165,10 +146,11 @@ func (a *agents) take(exec *Exec, k int) ([]*mat.Dense, error) {
 
 // Policies implements baseline.Lives.
 func (a *agents) Policies() ([]*mat.Dense, error) {
-	policies, _, err := a.extend(a.instead, a.Config.States, func(i, s int) (previous int32, reward float32, state int32) {
-		previous, reward, _ = a.histories[i].At(a.pending)
-		return previous, reward, int32(s)
-	})
+	policies, _, err := a.extend(a.instead, a.Config.States,
+		func(i, s int) (previous int32, reward float32, state int32) {
+			previous, reward, _ = a.histories[i].At(a.pending)
+			return previous, reward, int32(s)
+		})
 	return policies, err
 }
 
@@ -192,9 +174,11 @@ func (a *agents) replace(cache *tensors.Tensor) {
 // extend shows k tokens to each agent after its cached ones. It returns the
 // distributions of the actions at them [k, A], and the cache with them unless
 // they are alternatives.
-func (a *agents) extend(exec *Exec, k int, token func(i, j int) (previous int32, reward float32, state int32)) ([]*mat.Dense, *tensors.Tensor, error) {
+func (a *agents) extend(exec *Exec, k int,
+	token func(i, j int) (previous int32, reward float32, state int32)) ([]*mat.Dense, *tensors.Tensor, error) {
 	n := len(a.histories)
-	previous, reward, state, position := make([]int32, n*k), make([]float32, n*k), make([]int32, n*k), make([]int32, n*k)
+	previous, reward, state, position := make([]int32, n*k), make([]float32, n*k), make([]int32, n*k),
+		make([]int32, n*k)
 	length := make([]int32, n)
 	for i := range n {
 		length[i] = int32(a.length)

@@ -67,7 +67,8 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 			return c, fmt.Errorf("recipe %q of Algorithm Distillation: %w", name, err)
 		}
 		if !(c.Source.Alpha > 0 && c.Source.Alpha <= math.MaxFloat64) {
-			return c, fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %v, want one above 0", name, c.Source.Alpha)
+			return c, fmt.Errorf("recipe %q of Algorithm Distillation: the source's rate is %v, want one above 0",
+				name, c.Source.Alpha)
 		}
 	}
 	if short {
@@ -105,8 +106,17 @@ type program struct {
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	c := d.Distill.Training
-	model, err := method.Load(m, method.Last(c), program{c.Network(), c.States}, Load,
-		func(m *Model) (string, int) { return m.Config.Hash(), m.Config.Steps })
+	programs, err := method.Compile(m, program{c.Network(), c.States}, c.compile)
+	if err != nil {
+		return nil, err
+	}
+	model, err := method.Load(m, method.Last(c), func(path string) (*Model, error) {
+		c, params, err := ReadWeights(path)
+		if err != nil {
+			return nil, err
+		}
+		return newModel(c, programs, params), nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +128,16 @@ func (c Config) Key() string { return "distill" }
 
 // Name implements method.Training.
 func (c Config) Name() string {
-	return fmt.Sprintf("%s-source%v-context%d-steps%d-S%d-%d", name, c.Source.Alpha, c.Context, c.Steps, c.States, c.Seed)
+	return fmt.Sprintf("%s-source%v-context%d-steps%d-S%d-%d", name, c.Source.Alpha, c.Context, c.Steps, c.States,
+		c.Seed)
 }
 
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 1.2e-10 // and token
 	tokens := float64(c.Steps) * float64(c.Batch) * float64(c.Context)
-	perToken := train.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) + train.SecondsPerContext*float64(c.Context)
+	perToken := train.SecondsPerToken*float64(c.Layers)/4 + perParameter*float64(c.Network().Size()) +
+		train.SecondsPerContext*float64(c.Context)
 	return tokens * perToken
 }
 

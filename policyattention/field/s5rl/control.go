@@ -28,43 +28,16 @@ func ReadWeights(path string) (c Config, params []float32, err error) {
 	return c, params, err
 }
 
-// Load reads weights that training released.
-func Load(on compute.Backend, path string) (*Model, error) {
-	c, params, err := ReadWeights(path)
-	if err != nil {
-		return nil, err
-	}
-	return NewModel(on, c, params)
-}
-
-// NewModel returns the network of c with the flat parameters params.
-func NewModel(on compute.Backend, c Config, params []float32) (*Model, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if want := c.Parameters(); len(params) != want {
-		return nil, fmt.Errorf("s5rl: %d parameters, want %d", len(params), want)
-	}
-	exec, err := NewExec(on, func(in []*Node) []*Node {
+// compile compiles the network, with the parameters as an input.
+func (c Config) compile(on compute.Backend) (*Exec, error) {
+	return NewExec(on, func(in []*Node) []*Node {
 		logits, values, after := network{c}.apply(in[0], tokens{in[1], in[2], in[3], in[4]}, number{in[5], in[6]})
 		return []*Node{logits, values, after.re, after.im}
 	})
-	if err != nil {
-		return nil, fmt.Errorf("s5rl: %w", err)
-	}
-	return &Model{c, exec, tensors.FromFlatDataAndDimensions(params, len(params))}, nil
 }
 
-// With returns the model of other weights for a network of the same shape, which shares m's compiled programs.
-func (m *Model) With(path string) (*Model, error) {
-	c, params, err := ReadWeights(path)
-	if err != nil {
-		return nil, err
-	}
-	if got, want := c.shape(), m.Config.shape(); got != want {
-		return nil, fmt.Errorf("s5rl: %s holds the network %+v, want %+v", path, got, want)
-	}
-	return &Model{c, m.exec, tensors.FromFlatDataAndDimensions(params, len(params))}, nil
+func newModel(c Config, exec *Exec, params []float32) *Model {
+	return &Model{c, exec, tensors.FromFlatDataAndDimensions(params, len(params))}
 }
 
 // going are lives that go through a network some steps at a time.

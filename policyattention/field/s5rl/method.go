@@ -52,8 +52,17 @@ func (d *Deployment) Weights() []method.Weights {
 
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
-	c := d.S5RL.Training
-	model, err := method.Load(m, method.Last(c), c.shape(), Load, func(m *Model) (string, int) { return m.Config.Hash(), m.Config.Steps })
+	exec, err := method.Compile(m, d.S5RL.Training.shape(), d.S5RL.Training.compile)
+	if err != nil {
+		return nil, err
+	}
+	model, err := method.Load(m, d.Weights()[0], func(path string) (*Model, error) {
+		c, params, err := ReadWeights(path)
+		if err != nil {
+			return nil, err
+		}
+		return newModel(c, exec, params), nil
+	})
 	if err != nil {
 		return nil, err
 	}

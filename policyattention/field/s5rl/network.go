@@ -114,7 +114,8 @@ func (c Config) inputs(t tokens) (features, reset *Node) {
 	going := ExpandDims(OneMinus(reset), -1)
 	pair := Mul(OneHot(number, c.States*c.Actions, dtype), going)
 	return Concatenate([]*Node{
-		Mul(AddScalar(pair, -1/float64(c.States*c.Actions)), going), Mul(pair, ExpandDims(MulScalar(t.reward, c.Scale), -1)),
+		Mul(AddScalar(pair, -1/float64(c.States*c.Actions)), going),
+		Mul(pair, ExpandDims(MulScalar(t.reward, c.Scale), -1)),
 		AddScalar(OneHot(t.state, c.States, dtype), -1/float64(c.States)), ExpandDims(reset, -1),
 	}, -1), reset
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gomlx/compute"
+	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/stat"
 
@@ -18,6 +19,7 @@ import (
 type rollouts struct {
 	c     Config
 	on    compute.Backend
+	exec  *Exec // compiled on it
 	model *Model
 	last  sample
 	at    int // the step before which last was collected
@@ -41,13 +43,13 @@ func (r *rollouts) Every() int { return r.c.every() }
 
 // Collect implements train.Rollouts.
 func (r *rollouts) Collect(on compute.Backend, step int, params []float32) (err error) {
-	if r.model == nil || r.on != on {
-		if r.model, err = NewModel(on, r.c, params); err != nil {
+	if r.exec == nil || r.on != on {
+		if r.exec, err = r.c.compile(on); err != nil {
 			return err
 		}
 		r.on = on
 	}
-	r.model.params = tensors.FromFlatDataAndDimensions(params, len(params))
+	r.model = newModel(r.c, r.exec, params)
 	r.at = step
 	r.last, err = r.live(step / r.c.every())
 	return err

@@ -11,7 +11,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/backend"
+	"icrl/internal/testkit"
+	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/seed"
 )
 
@@ -71,10 +72,7 @@ func TestStepIsTheExactSolution(t *testing.T) {
 	const n, delta, u = 6, .3, 1.7
 	for _, blocks := range []int{1, 3} {
 		l := s5{1, n, blocks}
-		params, err := l.init(seed.New(1), 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		params := testkit.Must(l.init(seed.New(1), 1, 1))(t)
 		size := n / blocks
 		_, v, err := diagonalize(size)
 		if err != nil {
@@ -131,15 +129,8 @@ type sequence struct {
 
 func (l s5) random(length, batch int, share float64, root uint64) sequence {
 	rng := seed.New(root, length, batch)
-	normals := func(n int) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = rng.NormFloat64()
-		}
-		return out
-	}
-	u := normals(length * batch * l.width)
-	s := sequence{length, batch, u, make([]float64, length*batch), normals(batch * l.kept()), normals(batch * l.kept())}
+	u, reset := graphs.Normal(rng, length*batch*l.width), make([]float64, length*batch)
+	s := sequence{length, batch, u, reset, graphs.Normal(rng, batch*l.kept()), graphs.Normal(rng, batch*l.kept())}
 	for i := range s.reset {
 		if rng.Float64() < share {
 			s.reset[i] = 1
@@ -182,24 +173,15 @@ func (l s5) inputs(s sequence) []any {
 // only resets, and one at every position in turn; to some units of the numbers that are added
 // (of order ten).
 func TestScanIsTheRecurrence(t *testing.T) {
-	on, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := graphs.Backend(t)
 	l := s5{3, 8, 2}
-	params, err := l.init(seed.New(2), 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := testkit.Must(l.init(seed.New(2), 1, 1))(t)
 	check := func(name string, s sequence) {
 		t.Helper()
-		out, err := CallOnceN(on, func(in []*Node) []*Node {
+		out := testkit.Must(CallOnceN(on, func(in []*Node) []*Node {
 			y, last := l.apply(in[0], in[1], in[2], number{in[3], in[4]})
 			return []*Node{y, last.re, last.im}
-		}, append([]any{params}, l.inputs(s)...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		}, append([]any{params}, l.inputs(s)...)...))(t)
 		want, last := l.plain(t, params, s)
 		for i, y := range tensors.MustCopyFlatData[float64](out[0]) {
 			if math.Abs(y-want[i]) > 1e-12 {
@@ -227,48 +209,16 @@ func TestScanIsTheRecurrence(t *testing.T) {
 	}
 }
 
-// The rule with which Lu et al. join two stretches is associative, and joined from the left over a
-// sequence it is the recurrence with resets.
-func TestOperatorOfThePaper(t *testing.T) {
-	type element struct{ a, b, c float64 }
-	join := func(i, j element) element {
-		return element{j.a*i.a*(1-j.c) + j.a*j.c, (j.a*i.b+j.b)*(1-j.c) + j.b*j.c, i.c*(1-j.c) + j.c}
-	}
-	rng := seed.New(6)
-	draw := func() element { return element{rng.NormFloat64(), rng.NormFloat64(), float64(rng.IntN(2))} }
-	for range 200 {
-		x, y, z := draw(), draw(), draw()
-		left, right := join(join(x, y), z), join(x, join(y, z))
-		if math.Abs(left.b-right.b) > 1e-13 || left.c != right.c {
-			t.Fatalf("%+v and %+v", left, right)
-		}
-		// x as a state carried in, then two steps.
-		state := join(element{1, x.b, 0}, y).b
-		if want := (1-y.c)*y.a*x.b + y.b; math.Abs(state-want) > 1e-13 {
-			t.Fatalf("state %v, want %v", state, want)
-		}
-	}
-}
-
 // Gradients by the parameters agree with central differences (h = 1e-6: right to about 1e-9).
 func TestGradients(t *testing.T) {
-	on, err := backend.New("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	on := graphs.Backend(t)
 	l := s5{2, 4, 1}
-	params, err := l.init(seed.New(7), 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := testkit.Must(l.init(seed.New(7), 1, 1))(t)
 	s := l.random(5, 2, .3, 8)
-	out, err := CallOnce(on, func(in []*Node) *Node {
+	out := testkit.Must(CallOnce(on, func(in []*Node) *Node {
 		y, _ := l.apply(in[0], in[1], in[2], number{in[3], in[4]})
 		return Gradient(ReduceAllSum(Square(y)), in[0])[0]
-	}, append([]any{params}, l.inputs(s)...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, append([]any{params}, l.inputs(s)...)...))(t)
 	loss := func(params []float64) float64 {
 		y, _ := l.plain(t, params, s)
 		sum := 0.
@@ -292,10 +242,7 @@ func TestGradients(t *testing.T) {
 // Steps are drawn between .001 and .1, and there are as many parameters as the parts say.
 func TestInit(t *testing.T) {
 	l := s5{4, 256, 1}
-	params, err := l.init(seed.New(9), 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := testkit.Must(l.init(seed.New(9), 1, 1))(t)
 	if want := 3*128 + 4*128*4 + 4 + 2*(16+4); len(params) != want || l.size() != want {
 		t.Errorf("%d parameters, want %d", len(params), want)
 	}

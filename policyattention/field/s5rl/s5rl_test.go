@@ -45,8 +45,7 @@ func strange(c Config) []float32 {
 
 func model(t *testing.T, c Config) *Model {
 	t.Helper()
-	m := testkit.Must(NewModel(graphs.Backend(t), c, strange(c)))(t)
-	return m
+	return newModel(c, testkit.Must(c.compile(graphs.Backend(t)))(t), strange(c))
 }
 
 func problems(t *testing.T, n int) []mdp.Problem {
@@ -154,8 +153,10 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 			p := slices.Clone(logits[k])
 			pmd.Softmax(p)
 			logp, value := math.Log(p[s.action[at]]), values[k]
-			if math.Abs(float64(s.logp[at])-logp) > 1e-4 || math.Abs(float64(s.value[at])-value) > 1e-4*(1+math.Abs(value)) {
-				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, s.logp[at], s.value[at], logp, value)
+			if math.Abs(float64(s.logp[at])-logp) > 1e-4 ||
+				math.Abs(float64(s.value[at])-value) > 1e-4*(1+math.Abs(value)) {
+				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, s.logp[at], s.value[at],
+					logp, value)
 			}
 		}
 	}
@@ -176,8 +177,10 @@ func TestEstimate(t *testing.T) {
 				delta := float64(reward[k]) + c.Gamma*float64(value[k+1]) - float64(value[k])
 				want += math.Pow(c.Gamma*c.Lambda, float64(k-t0)) * delta
 			}
-			if math.Abs(float64(advantage[t0])-want) > 1e-6 || math.Abs(float64(target[t0]-advantage[t0]-value[t0])) > 1e-6 {
-				t.Errorf("λ = %v, step %d: advantage %v, target %v, want %v", c.Lambda, t0, advantage[t0], target[t0], want)
+			if math.Abs(float64(advantage[t0])-want) > 1e-6 ||
+				math.Abs(float64(target[t0]-advantage[t0]-value[t0])) > 1e-6 {
+				t.Errorf("λ = %v, step %d: advantage %v, target %v, want %v", c.Lambda, t0, advantage[t0], target[t0],
+					want)
 			}
 		}
 	}
@@ -367,17 +370,11 @@ func TestTrainingResumes(t *testing.T) {
 	}
 	parts := testkit.Must(testkit.Must(c.Job())(t).Run(t.Context(), b, dir, nil))(t)
 	lives.Ends(t, whole, parts)
-	m, err := Load(b, whole.Weights)
-	if err != nil || m.Config != tiny() {
-		t.Fatalf("%+v, %v", m, err)
+	if stored, _, err := ReadWeights(whole.Weights); err != nil || stored != tiny() {
+		t.Errorf("%+v, %v", stored, err)
 	}
-	if hash, step, err := m.Config.Read(parts.Weights); err != nil || hash != tiny().Hash() || step != tiny().Steps {
+	if hash, step, err := tiny().Read(parts.Weights); err != nil || hash != tiny().Hash() || step != tiny().Steps {
 		t.Errorf("step %d of %s, %v", step, hash, err)
-	}
-	other := tiny()
-	other.Hidden++
-	if _, err := model(t, other).With(whole.Weights); err == nil {
-		t.Error("weights of another shape were taken")
 	}
 }
 
