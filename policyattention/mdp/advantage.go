@@ -94,6 +94,9 @@ func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (las
 		for s, x := range d {
 			v[s] = v[s].plus(x)
 		}
+		if left := worst / last * worst; left > 0 && left <= goal && m.States() > direct {
+			return left, size // as the next correction would be
+		}
 		last = worst
 	}
 	return last, size
@@ -134,9 +137,12 @@ func (m *MDP) value(pi *mat.Dense) (v []double, plain []float64, err error) {
 	plain = m.rewardsUnder(pi)
 	solve(plain)
 	v = doubles(plain)
-	goal := faithful / 16
-	if !m.benign() {
-		goal = m.goal()
+	goal := m.goal()
+	switch {
+	case m.benign():
+		goal = faithful / 16
+	case m.States() > direct:
+		goal = 0x1p-60
 	}
 	last, size := m.refine(pi, solve, v, goal)
 	if !(last <= wrong) && m.States() > direct && m.States() <= fallback {

@@ -68,16 +68,12 @@ func (m *MDP) sweep(policy []int) []double {
 	n, a := m.R.Dims()
 	v, terminal := make([]float64, n), m.isTerminal()
 	value := func(s, j int) float64 { // of action j until it leaves s
-		sum, stays := m.R.At(s, j), 0.0
 		states, p := m.Successors(s, j)
-		for k, t := range states {
-			if int(t) == s {
-				stays = m.Gamma * p[k]
-			} else {
-				sum += float64(m.Gamma * p[k] * v[t])
-			}
+		sum, stays := gather(states, p, v), 0.0
+		if k, ok := slices.BinarySearch(states, int32(s)); ok {
+			sum, stays = sum-float64(p[k]*v[s]), p[k]
 		}
-		return sum / (1 - stays)
+		return (m.R.At(s, j) + float64(m.Gamma*sum)) / (1 - float64(m.Gamma*stays))
 	}
 	pass := func(down bool, visit func(s int)) {
 		for i := range n {
@@ -99,7 +95,20 @@ func (m *MDP) sweep(policy []int) []double {
 		}
 		policy[s], v[s] = best, now
 	}
-	evaluate := func(s int) { v[s] = value(s, policy[s]) }
+	var low, high float64 // changes of a sweep
+	evaluate := func(s int) {
+		now := value(s, policy[s])
+		low, high, v[s] = min(low, now-v[s]), max(high, now-v[s]), now
+	}
+	shift := func() { // all by what each still gains or loses at least (MacQueen, 1966)
+		if x := max(low, 0) + min(high, 0); x != 0 && m.Gamma < 1 {
+			for s := range v {
+				if !terminal[s] {
+					v[s] += x * m.Gamma / (1 - m.Gamma)
+				}
+			}
+		}
+	}
 	for range solves {
 		for round := range sweeps {
 			if round > 0 || m.Gamma < 1 {
@@ -107,7 +116,9 @@ func (m *MDP) sweep(policy []int) []double {
 				pass(round%2 == 1, improve)
 			}
 			for sweep := range evaluations {
+				low, high = math.Inf(1), math.Inf(-1)
 				pass(sweep%2 == 0, evaluate)
+				shift()
 			}
 			if round > 0 && !changed {
 				break
@@ -265,11 +276,18 @@ func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 	}
 }
 
-// spread raises x [S] in each state to the largest x that actions lead to from there. Terminal
-// states lead nowhere, and have 0.
-func (m *MDP) spread(x []float64) {
+// spread raises x [S] in each state to the largest x that actions lead to from there, or
+// to the largest of all where this is small. Terminal states lead nowhere, and have 0.
+func (m *MDP) spread(x []float64, small float64) {
+	most := slices.Max(x)
+	for s := range x {
+		x[s] = max(x[s], min(most, small))
+	}
 	for _, t := range m.Terminal {
 		x[t] = 0
+	}
+	if most <= small {
+		return
 	}
 	before, seen := m.predecessors(), make([]bool, len(x))
 	order := make([]int, len(x))
@@ -312,7 +330,7 @@ func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve
 		}
 		top[s] = math.Abs(high)
 	}
-	m.spread(top)
+	m.spread(top, (1-m.Gamma)*0x1p-60)
 	steps := make([]float64, n)
 	for s := range steps {
 		steps[s] = 1 / (1 - m.Gamma)

@@ -78,7 +78,8 @@ func (m *MDP) textbook(pi *mat.Dense) (solver, error) {
 // of what a state leads to comes before it.
 type system struct {
 	order []int32
-	next  Transitions // γP^π(t|s) for t ≠ s, neither terminal
+	next  Transitions // γP^π(t|s) for t ≠ s, neither terminal, in the order of t
+	after []int       // where in next the states behind the row's own begin
 	keeps []float64   // the sum of the row, 1−γ + γP^π(end|s)
 	whole []float64   // the diagonal, keeps + Σ next
 }
@@ -86,16 +87,23 @@ type system struct {
 // system returns that of the policy pi [S, A].
 func (m *MDP) system(pi *mat.Dense) *system {
 	n, a := m.R.Dims()
-	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n)}
-	place, terminal := make([]int32, n), m.isTerminal()
+	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n), after: make([]int, n)}
+	place, terminal, entries := make([]int32, n), m.isTerminal(), 0
 	for i, s := range c.order {
 		place[s] = int32(i)
+		for j := range a {
+			if states, _ := m.Successors(int(s), j); pi.At(int(s), j) != 0 {
+				entries += len(states)
+			}
+		}
 	}
+	entries = min(entries, n*n)
+	c.next = Transitions{Offset: make([]int, 1, n+1), State: make([]int32, 0, entries), P: make([]float64, 0, entries)}
 	row, touched := make([]float64, n), make([]int32, 0, n)
 	for i, s := range c.order {
 		c.keeps[i] = 1 - m.Gamma
 		if terminal[s] {
-			c.keeps[i], c.whole[i] = 1, 1
+			c.keeps[i], c.whole[i], c.after[i] = 1, 1, len(c.next.P)
 			c.next.EndRow()
 			continue
 		}
@@ -116,10 +124,13 @@ func (m *MDP) system(pi *mat.Dense) *system {
 				}
 			}
 		}
-		c.whole[i] = c.keeps[i]
+		c.whole[i], c.after[i] = c.keeps[i], len(c.next.P)
+		slices.Sort(touched)
 		for _, t := range touched {
 			c.next.Add(int(t), row[t])
-			c.whole[i] += row[t]
+			if c.whole[i] += row[t]; int(t) < i {
+				c.after[i]++
+			}
 			row[t] = 0
 		}
 		touched = touched[:0]
@@ -229,37 +240,52 @@ func (c *system) ordered(b []float64) []float64 {
 
 // apply fills y with (I − γP^π) x: what is kept of x, and its differences from what follows.
 func (c *system) apply(y, x []float64) {
-	for i := range y {
-		sum := c.keeps[i] * x[i]
-		states, w := c.next.Row(i)
-		for k, t := range states {
-			sum += float64(w[k] * (x[i] - x[t]))
-		}
-		y[i] = sum
+	from, middle, to := c.next.Offset, c.after, c.next.Offset[1:]
+	for i, here := range x {
+		y[i] = c.keeps[i]*here + differences(c.next.State[from[i]:middle[i]], c.next.P[from[i]:middle[i]], here, x) +
+			differences(c.next.State[middle[i]:to[i]], c.next.P[middle[i]:to[i]], here, x)
 	}
+}
+
+// differences returns Σ_k w[k]·(here − x[at[k]]) for at in increasing order.
+func differences(at []int32, w []float64, here float64, x []float64) (sum float64) {
+	w = w[:len(at)]
+	if n := len(at); n > 8 && int(at[n-1]-at[0]) == n-1 { // they follow each other, as in dense rows
+		other, x := 0.0, x[at[0]:at[n-1]+1]
+		for k := 1; k < len(x); k += 2 { // two sums do not wait for each other
+			sum += float64(w[k-1] * (here - x[k-1]))
+			other += float64(w[k] * (here - x[k]))
+		}
+		if n%2 == 1 {
+			sum += float64(w[n-1] * (here - x[n-1]))
+		}
+		return sum + other
+	}
+	for k, t := range at {
+		sum += float64(w[k] * (here - x[t]))
+	}
+	return sum
+}
+
+// gather returns Σ_k w[k]·x[at[k]] for at in increasing order.
+func gather(at []int32, w, x []float64) (sum float64) {
+	if n := len(at); n > 8 && int(at[n-1]-at[0]) == n-1 { // they follow each other, as in dense rows
+		return dot(w, x[at[0]:at[n-1]+1])
+	}
+	for k, t := range at {
+		sum += float64(w[k] * x[t])
+	}
+	return sum
 }
 
 // precondition fills z with a symmetric Gauss–Seidel sweep for r.
 func (c *system) precondition(z, r []float64) {
+	from, middle, to := c.next.Offset, c.after, c.next.Offset[1:]
 	for i := range z {
-		sum := r[i]
-		states, w := c.next.Row(i)
-		for k, t := range states {
-			if int(t) < i {
-				sum += float64(w[k] * z[t])
-			}
-		}
-		z[i] = sum / c.whole[i]
+		z[i] = (r[i] + gather(c.next.State[from[i]:middle[i]], c.next.P[from[i]:middle[i]], z)) / c.whole[i]
 	}
 	for i := len(z) - 1; i >= 0; i-- {
-		sum := 0.0
-		states, w := c.next.Row(i)
-		for k, t := range states {
-			if int(t) > i {
-				sum += float64(w[k] * z[t])
-			}
-		}
-		z[i] += sum / c.whole[i]
+		z[i] += gather(c.next.State[middle[i]:to[i]], c.next.P[middle[i]:to[i]], z) / c.whole[i]
 	}
 }
 

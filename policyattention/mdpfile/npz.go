@@ -141,7 +141,9 @@ func cube(r *npz.Reader, size int) (*tensor, error) {
 	if rows > most {
 		return nil, fmt.Errorf("%d rows, want at most %d", rows, most)
 	}
-	var places []int32
+	likely := min(rows*width, most, 1<<10+size/8) // of what is not packed, all
+	places := make([]int32, 0, likely)
+	t.rows.State, t.rows.P = make([]int32, 0, likely), make([]float64, 0, likely)
 	err := r.Nonzeros(func(i int, v float64) error {
 		if math.IsNaN(v) {
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
