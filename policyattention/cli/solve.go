@@ -31,13 +31,13 @@ type solveCmd struct {
 	Minimize  bool     `help:"Rewards are costs."`
 	Normalize bool     `help:"Divide rows of P by their sums."`
 	Actor     string   `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Critic    string   `help:"\"exact\", the one-step backup; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:"exact,mean,memory" default:"exact"`
+	Critic    string   `help:"\"exact\", the one-step backup; \"value\", Q^π by a solve, the default of exact PMD with --eta auto; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:",exact,value,mean,memory" default:"" placeholder:"exact|value|mean|memory"`
 	Samples   int      `help:"Transitions of every state and action that a critic samples a round." default:"6"`
 	Seed      uint64   `help:"Seed of these samples." default:"1"`
 	Rounds    int      `help:"Rounds at most." default:"1000"`
 	Tol       float64  `help:"Stop once the loss, the share of what π₀ loses, is proven to be at most this; 0 runs all rounds." default:"1e-6"`
 	Out       string   `help:"Write the policy and its values there: .csv, .npz, .json or, for a grid, .svg." placeholder:"FILE" type:"path"`
-	Eta       string   `help:"Step size, or \"auto\": ${span}/(the least gap between an optimal action and the next)." default:"0.8" placeholder:"NUMBER|auto"`
+	Eta       string   `help:"Step size, or \"auto\": ${span}/(the least gap between an optimal action and the next), which grows tenfold a round for exact PMD." default:"0.8" placeholder:"NUMBER|auto"`
 }
 
 // errUncertain is returned where Q* is not exact enough to measure by.
@@ -142,6 +142,9 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 	if loop.Critic, err = a.critic(); err != nil {
 		return loop, err
 	}
+	if a.grows() { // exact PMD only improves, so values stay between those of π₀ and Q*
+		loop.Schedule = pmd.Growing(eta, max(largest(scale.Start), largest(scale.Optimum.Q)))
+	}
 	switch a.Actor {
 	case "exact":
 	case "decoder":
@@ -180,6 +183,22 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		}
 	}
 	return loop, nil
+}
+
+// grows returns whether steps grow: where nothing is learned or sampled.
+func (s solveCmd) grows() bool {
+	return s.Eta == "auto" && s.Actor == "exact" && (s.Critic == "" || s.Critic == "exact" || s.Critic == "value")
+}
+
+// largest returns the size of the largest finite entry.
+func largest(q *mat.Dense) float64 {
+	top := 0.0
+	for _, v := range q.RawMatrix().Data {
+		if !math.IsInf(v, 0) {
+			top = max(top, math.Abs(v))
+		}
+	}
+	return top
 }
 
 // step returns the step size that is asked for.
@@ -269,7 +288,9 @@ func fixed(m *mdp.MDP, eta float64, rounds int) (*decoder.Decoder, error) {
 // critic returns the critic that is asked for.
 func (s solveCmd) critic() (control.Critic, error) {
 	switch {
-	case s.Critic == "exact":
+	case s.Critic == "value", s.Critic == "" && s.grows():
+		return control.ValueCritic{}, nil
+	case s.Critic == "exact", s.Critic == "":
 		return control.ExactCritic{}, nil
 	case s.Actor == "decoder":
 		return nil, fmt.Errorf("%w: --critic=%s, but the decoder is the critic too", errUsage, s.Critic)

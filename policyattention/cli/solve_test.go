@@ -78,8 +78,8 @@ func TestSolve(t *testing.T) {
 }
 
 // TestCases runs the problems that people have. V* is held against exact rationals, 1e-9 of
-// max(1, |V*|) in each state; policies that are proven good take optimal actions, and where a
-// penalty stands for an action that does not exist and rounds do not suffice, warnings name what would help.
+// max(1, |V*|) in each state; with --eta auto a few rounds find a policy that is proven to be optimal
+// whatever the scales, and warnings name penalties, and what would help where rounds do not suffice.
 func TestCases(t *testing.T) {
 	folder := filepath.Join("..", "mdpfile", "testdata", "cases")
 	var expected map[string]struct {
@@ -89,7 +89,6 @@ func TestCases(t *testing.T) {
 	if err := json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(folder, "expected.json")))(t), &expected); err != nil {
 		t.Fatal(err)
 	}
-	var open []string // which rounds do not solve
 	files := testkit.Must(filepath.Glob(filepath.Join(folder, "*.json")))(t)
 	for _, file := range files {
 		name := filepath.Base(file)
@@ -111,20 +110,22 @@ func TestCases(t *testing.T) {
 			if !(math.Abs(plain.VStar[s]-v) <= 1e-9*max(1, math.Abs(v))) {
 				t.Errorf("%s: V*(%d) = %v, want %v", name, s, plain.VStar[s], v)
 			}
-			if best := floats.MaxIdx(auto.Policy[s]); auto.Worst.Relative <= 1e-6 && !slices.Contains(want.Optimal[s], best) {
+			if best := floats.MaxIdx(auto.Policy[s]); !slices.Contains(want.Optimal[s], best) {
 				t.Errorf("%s: state %d takes %d, want one of %v", name, s, best, want.Optimal[s])
 			}
 		}
-		warned := strings.Join(auto.Warnings, " ")
-		if auto.Worst.Relative > 1e-6 && !strings.Contains(warned, "more --rounds") || strings.HasPrefix(name, "inventory-1e") && !strings.Contains(warned, "mask") {
+		if auto.Worst.Relative > 1e-9 || auto.Rounds > 40 {
 			t.Errorf("%s: %d rounds leave %v in a state: %q", name, auto.Rounds, auto.Worst.Relative, auto.Warnings)
 		}
-		if auto.Worst.Relative > 1e-6 {
-			open = append(open, name)
+		if strings.HasPrefix(name, "inventory-1e") && !strings.Contains(strings.Join(auto.Warnings, " "), "mask") {
+			t.Errorf("%s: no warning of a penalty: %q", name, auto.Warnings)
+		}
+		if plain.Worst.Relative > 1e-6 && !strings.Contains(strings.Join(plain.Warnings, " "), "more --rounds") {
+			t.Errorf("%s: η = .8 leaves %v in a state: %q", name, plain.Worst.Relative, plain.Warnings)
 		}
 	}
-	if len(files) < 70 || len(open) > 10 {
-		t.Errorf("%d files, of which 3,000 rounds do not solve %v", len(files), open)
+	if len(files) < 70 {
+		t.Errorf("%d files", len(files))
 	}
 }
 

@@ -61,25 +61,20 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 func (s *Solving) Step() (*Solving, error) {
 	m, next, delta := s.Problem.MDP, *s, 0.0
 	c := Context{Round: s.Round, MDP: m, Pi: s.Policy.Pi, LogPi: s.Policy.Log, Q: s.Q, Eta: s.Loop.eta(s.Round)}
+	var err error
 	if s.Round > 0 {
-		before := c
-		before.Round, before.Eta = s.Round-1, s.Loop.eta(s.Round-1)
-		values, err := Evaluate(s.Loop.Critic, []Context{before})
-		if err != nil {
+		if c.Q, delta, err = s.evaluate(c); err != nil {
 			return nil, err
 		}
-		if delta = 0; s.Loop.Critic != (ExactCritic{}) {
-			delta = pmd.Delta(m, values[0], s.Policy.Pi, s.Q)
-		}
-		c.Q = values[0]
-	}
-	var err error
-	if next.Policy, err = ActOn(s.Loop.Actor, c); err != nil {
-		return nil, err
 	}
 	exact, err := pmd.PMD.Next(s.Policy, c.Q, c.Eta)
 	if err != nil {
 		return nil, err
+	}
+	if next.Policy = exact; s.Loop.Actor != RuleActor(pmd.PMD) {
+		if next.Policy, err = ActOn(s.Loop.Actor, c); err != nil {
+			return nil, err
+		}
 	}
 	next.Round, next.Q = s.Round+1, c.Q
 	next.Zeta, next.Delta = max(s.Zeta, pmd.MaxRowL1(next.Policy.Pi, exact.Pi)), max(s.Delta, delta)
@@ -88,6 +83,19 @@ func (s *Solving) Step() (*Solving, error) {
 	}
 	next.Missed = s.missed(next.Policy.Pi)
 	return &next, nil
+}
+
+// evaluate returns the critic's table of the policy, and its residual δ.
+func (s *Solving) evaluate(c Context) (q *mat.Dense, delta float64, err error) {
+	if s.Loop.Critic == (ExactCritic{}) {
+		return c.MDP.EvaluationBackup(c.Pi, c.Q), 0, nil
+	}
+	c.Round, c.Eta = s.Round-1, s.Loop.eta(s.Round-1)
+	values, err := Evaluate(s.Loop.Critic, []Context{c})
+	if err != nil {
+		return nil, 0, err
+	}
+	return values[0], pmd.Delta(c.MDP, values[0], c.Pi, c.Q), nil
 }
 
 // Proven returns what ‖Q* − Q^{π̂_k}‖∞ is at most, without a solve: by Theorem 2, or by (19),
@@ -106,7 +114,7 @@ func (s *Solving) ProvenInState() float64 {
 
 // Values returns V^π and Q^π of the policy, and ‖Q* − Q^π‖∞, by an exact solve.
 func (s *Solving) Values() (v []float64, q *mat.Dense, distance float64, err error) {
-	if q, err = s.Problem.MDP.PolicyValue(s.Policy.Pi); err != nil {
+	if q, err = s.Problem.MDP.PolicyValueFrom(s.Policy.Pi, s.Optimum.Q); err != nil {
 		return nil, nil, 0, err
 	}
 	v = make([]float64, s.Problem.MDP.States())

@@ -128,14 +128,16 @@ func (m *MDP) goal() float64 {
 func (m *MDP) benign() bool { return float64(m.States())*0x1p-52*m.Bound() <= visible }
 
 // value returns V^π [S], refined, and the plain one of an ordinary solve where that is right to
-// rounding in each state.
-func (m *MDP) value(pi *mat.Dense) (v []double, plain []float64, err error) {
+// rounding in each state. A large problem takes the values that are given to start with, if any.
+func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64, err error) {
 	solve, err := m.solver(pi)
 	if err != nil {
 		return nil, nil, err
 	}
-	plain = m.rewardsUnder(pi)
-	solve(plain)
+	if plain = start; start == nil || m.States() <= direct {
+		plain = m.rewardsUnder(pi)
+		solve(plain)
+	}
 	v = doubles(plain)
 	goal := m.goal()
 	switch {
@@ -165,7 +167,7 @@ func (m *MDP) value(pi *mat.Dense) (v []double, plain []float64, err error) {
 
 // stateValue returns V^π [S].
 func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
-	v, plain, err := m.value(pi)
+	v, plain, err := m.value(pi, nil)
 	if err == nil && plain == nil {
 		plain = rounded(v)
 	}

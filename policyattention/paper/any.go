@@ -126,7 +126,7 @@ type anySet struct {
 	// Lock, if set, draws Mass for every problem log-uniformly from 10⁻¹² to 10⁻¹, and
 	// every other problem has it Everywhere.
 	Lock bool
-	Eta  float64 // 0 stands for the step size that [pmd.SuggestStep] suggests
+	Eta  float64 // 0 stands for [pmd.SuggestedSpan] over the range of Q*
 	// Fixture, if not 0, is the root of the benchmark's problems, which all identities share.
 	Fixture uint64
 
@@ -233,7 +233,7 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 		return anyProblem{}, err
 	}
 	if r.Eta == 0 {
-		out.Eta = pmd.SuggestStep(optimum.Q, pmd.SuggestedSpan)
+		out.Eta = pmd.SuggestedSpan / (mat.Max(optimum.Q) - mat.Min(optimum.Q))
 	}
 	rng := seed.New(stream, "state", i)
 	only, mass, everywhere := rng.IntN(r.States), r.Mass, r.Everywhere
