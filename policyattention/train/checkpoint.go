@@ -151,8 +151,8 @@ func (j Job) saveWeights(path string, s state) error {
 
 // checkWeights returns an error unless a file holds weights of this very job.
 func (j Job) checkWeights(path string) error {
-	config, _, _, err := ReadParams(path, func([]byte) ([]transformer.Tensor, error) { return j.Model.Layout(), nil })
-	if err == nil && string(config) != string(j.Config) {
+	f, err := open(path)
+	if err == nil && f.Metadata["config"] != string(j.Config) {
 		err = fmt.Errorf("train: %s belongs to another configuration", path)
 	}
 	return err
@@ -204,50 +204,34 @@ func open(path string) (*safetensors.File, error) {
 	return f, nil
 }
 
-// ReadParams reads weights that a Job released: its configuration, the step
+// ReadParams reads weights that a Job released, whose configuration is the JSON of a C: that, the step
 // after which they were taken, and the flat parameter vector. The function layout says
-// which parameters the model of the configuration has. It returns an error if the file
-// has been changed since.
-func ReadParams(path string, layout func(config []byte) ([]transformer.Tensor, error)) (config []byte, step int, params []float32, err error) {
+// which parameters the model of a configuration has. It returns an error for an invalid configuration,
+// and if the file has been changed since.
+func ReadParams[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (c C, step int, params []float32, err error) {
 	f, err := open(path)
 	if err != nil {
-		return nil, 0, nil, err
+		return c, 0, nil, err
 	}
-	config = []byte(f.Metadata["config"])
-	all, err := layout(config)
+	config := []byte(f.Metadata["config"])
+	if err = json.Unmarshal(config, &c); err == nil {
+		err = c.Validate()
+	}
 	if err != nil {
-		return nil, 0, nil, fmt.Errorf("%w (in %s)", err, path)
+		var none C
+		return none, 0, nil, fmt.Errorf("train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)", config, err, path)
 	}
 	if step, err = strconv.Atoi(f.Metadata["step"]); err != nil {
-		return nil, 0, nil, fmt.Errorf("train: %s states no step", path)
+		return c, 0, nil, fmt.Errorf("train: %s states no step", path)
 	}
+	all := layout(c)
 	params = make([]float32, size(all))
 	for _, t := range all {
 		values, err := vector(f, t.Name, t.Size())
 		if err != nil {
-			return nil, 0, nil, fmt.Errorf("train: %s: %w", path, err)
+			return c, 0, nil, fmt.Errorf("train: %s: %w", path, err)
 		}
 		copy(params[t.Offset:], values)
-	}
-	return config, step, params, nil
-}
-
-// ReadParamsOf is ReadParams of a Job whose configuration is the JSON of a C. It refuses an
-// invalid one.
-func ReadParamsOf[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (C, int, []float32, error) {
-	var c, none C
-	_, step, params, err := ReadParams(path, func(config []byte) ([]transformer.Tensor, error) {
-		err := json.Unmarshal(config, &c)
-		if err == nil {
-			err = c.Validate()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("train: not the weights that were asked for: of the configuration %.40s…: %w", config, err)
-		}
-		return layout(c), nil
-	})
-	if err != nil {
-		return none, 0, nil, err
 	}
 	return c, step, params, nil
 }
@@ -262,7 +246,7 @@ type Network interface {
 // ReadNetwork reads weights of a training run: their configuration, the step after which
 // they were taken, and the flat parameter vector.
 func ReadNetwork[C Network](path string) (c C, step int, params []float32, err error) {
-	return ReadParamsOf(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
+	return ReadParams(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
 }
 
 // Sequences is a trained network of a run with the configuration C.

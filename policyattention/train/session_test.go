@@ -175,6 +175,10 @@ func (line) Loss(params *Node, _, batch []*Node) *Node {
 	return ReduceAllMean(Square(Sub(Add(DotProduct(x, w), b), y)))
 }
 
+type lineConfig struct{ Line bool }
+
+func (lineConfig) Validate() error { return nil }
+
 const points = 8
 
 // drawn are the points [8, 3] and targets [8] of a step: those of a line, moved by what
@@ -290,7 +294,7 @@ func TestTrainable(t *testing.T) {
 					t.Fatalf("%s: the loss of step %d is %v, want %v", tc.name, i+1, got, want)
 				}
 			}
-			_, _, got, err := ReadParams(result.Weights, func([]byte) ([]transformer.Tensor, error) { return line{}.Layout(), nil })
+			_, _, got, err := ReadParams(result.Weights, func(lineConfig) []transformer.Tensor { return line{}.Layout() })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"icrl/internal/numeric"
 )
@@ -135,16 +136,11 @@ func (c Config) Init(rng *rand.Rand) []float32 {
 			for i := range values {
 				values[i] = float32(scale * rng.NormFloat64())
 			}
-		case t.isGain():
+		case strings.HasSuffix(t.Name, ".gain"):
 			for i := range values {
 				values[i] = 1
 			}
 		}
 	}
 	return params
-}
-
-func (t Tensor) isGain() bool {
-	const suffix = ".gain"
-	return len(t.Name) > len(suffix) && t.Name[len(t.Name)-len(suffix):] == suffix
 }

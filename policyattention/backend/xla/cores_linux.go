@@ -23,7 +23,7 @@ import (
 
 // Cores implements backend.Driver: each core has a client whose threads do not leave its processor.
 func (driver) Cores(b compute.Backend, n int) (cores []*backend.Core, err error) {
-	ids, err := backend.Processors()
+	ids, err := processors()
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +31,8 @@ func (driver) Cores(b compute.Backend, n int) (cores []*backend.Core, err error)
 		return []*backend.Core{{Backend: b}}, nil
 	}
 	compiler.Do(func() { compiler.err = startCompiler(b) })
-	if err := compiler.err; err != nil {
-		return nil, fmt.Errorf("backend: %w", err)
+	if compiler.err != nil {
+		return nil, fmt.Errorf("backend: %w", compiler.err)
 	}
 	for _, id := range ids[:n] {
 		c, err := newCore(b.(*xla.Backend).Config(), id)
@@ -46,6 +46,21 @@ func (driver) Cores(b compute.Backend, n int) (cores []*backend.Core, err error)
 	}
 	return cores, nil
 }
+
+// processors lists those that this process may use, in order. It asks once, before any thread is
+// kept on one of them.
+var processors = sync.OnceValues(func() (ids []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(os.Getpid(), &set); err != nil {
+		return nil, fmt.Errorf("backend: reading the processor affinity: %w", err)
+	}
+	for id := range 64 * len(set) {
+		if set.IsSet(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+})
 
 // newCore starts a client on a processor. Its threads inherit where the thread that
 // starts it may run.

@@ -44,7 +44,7 @@ func problems(t *testing.T, n int) []mdp.Problem {
 func model(t *testing.T, c Config) (*Model, []float32) {
 	t.Helper()
 	params := c.Network().Init(seed.New(1, "test"))
-	m := newModel(c, testkit.Must(c.compile(graphs.Backend(t)))(t), params)
+	m := testkit.Must(NewModel(c, params))(t)
 	return m, params
 }
 
@@ -166,8 +166,8 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			}
 		}
 		// The context is what the cache holds, and the pending token.
-		if want := min(20*(round+1), 34+20); a.length != want {
-			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, a.length, want)
+		if want := min(20*(round+1), 34+20); a.length() != want {
+			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, a.length(), want)
 		}
 		policies := testkit.Must(a.Policies())(t)
 		again := testkit.Must(a.Policies())(t)
@@ -180,15 +180,17 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 				h := baseline.History{Previous: slices.Clone(pending.Previous), Reward: slices.Clone(pending.Reward),
 					State: slices.Clone(pending.State)}
 				h.State[len(h.State)-1] = int32(s)
-				near(t, "query", policies[i].RawRowView(s), full(t, m, params, h, a.length+1))
+				near(t, "query", policies[i].RawRowView(s), full(t, m, params, h, a.length()+1))
 			}
 		}
-		before := a.length
+		before := a.length()
 		rows := testkit.Must(a.Act())(t)
 		for i := range ps {
 			near(t, "next action", rows[i].RawRowView(0), policies[i].RawRowView(chains[i].State))
 		}
-		a.length = before // as if it had not been asked
+		for _, cache := range a.caches {
+			cache.Length = before // as if it had not been asked
+		}
 		a.pending--
 	}
 }
@@ -268,9 +270,9 @@ func TestExport(t *testing.T) {
 	for _, x := range c.Network().Layout() {
 		params = append(params, testkit.Must(floats(x.Name))(t)...)
 	}
-	m := newModel(c, testkit.Must(c.compile(graphs.Backend(t)))(t), params)
-	previous, reward, state, action := ints("previous"), testkit.Must(floats("reward"))(t), ints("state"),
-		ints("action")
+	m := testkit.Must(NewModel(c, params))(t)
+	previous, reward, state := ints("previous"), testkit.Must(floats("reward"))(t), ints("state")
+	action := ints("action")
 	want, index := 0., ints("index")
 	if len(index) != 2*c.Batch {
 		t.Fatalf("%d windows in two batches of %d", len(index), c.Batch)
@@ -312,8 +314,9 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	}
 	parts := testkit.Must(trained(context.Background(), c, b, dir))(t)
 	lives.Ends(t, whole, parts)
-	if stored, _, err := ReadWeights(whole.Weights); err != nil || stored != c {
-		t.Errorf("the weights state %+v, %v", stored, err)
+	m := testkit.Must(Load(whole.Weights))(t)
+	if m.Config != c {
+		t.Errorf("the weights state %+v", m.Config)
 	}
 	// An untrained network is close to uniform: log 3 = 1.10 at first.
 	if first := float64(whole.Losses[0]); first < 0.8 || first > 2.5 {

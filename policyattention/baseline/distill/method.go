@@ -10,7 +10,6 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
-	"icrl/policyattention/transformer"
 )
 
 // Method is Algorithm Distillation among the methods, whose source is [Source]. Its recipes are
@@ -97,26 +96,10 @@ func (d *Deployment) Weights() []method.Weights {
 // StepSizes implements method.Learner: they are the source's.
 func (d *Deployment) StepSizes() baseline.StepSizes { return d.Distill.Training.Source }
 
-// program is what a compiled program depends on.
-type program struct {
-	network transformer.Config
-	states  int
-}
-
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
 	c := d.Distill.Training
-	programs, err := method.Compile(m, program{c.Network(), c.States}, c.compile)
-	if err != nil {
-		return nil, err
-	}
-	model, err := method.Load(m, method.Last(c), func(path string) (*Model, error) {
-		c, params, err := ReadWeights(path)
-		if err != nil {
-			return nil, err
-		}
-		return newModel(c, programs, params), nil
-	})
+	model, err := method.Load(m, method.Last(c), Load)
 	if err != nil {
 		return nil, err
 	}

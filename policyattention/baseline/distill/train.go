@@ -259,6 +259,6 @@ func (c Config) tokens(previous, reward, state, position *Node) *Node {
 
 // ReadWeights reads weights that Train released.
 func ReadWeights(path string) (c Config, params []float32, err error) {
-	c, _, params, err = train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
+	c, _, params, err = train.ReadParams(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
 	return c, params, err
 }

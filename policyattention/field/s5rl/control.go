@@ -24,7 +24,7 @@ type Model struct {
 
 // ReadWeights reads weights that training released.
 func ReadWeights(path string) (c Config, params []float32, err error) {
-	c, _, params, err = train.ReadParamsOf(path, func(c Config) []transformer.Tensor { return network{c}.Layout() })
+	c, _, params, err = train.ReadParams(path, func(c Config) []transformer.Tensor { return network{c}.Layout() })
 	return c, params, err
 }
 

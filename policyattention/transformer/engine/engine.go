@@ -28,7 +28,7 @@ import (
 // Float is the type of a network's numbers: float32 is fast, float64 the same everywhere.
 type Float interface{ float32 | float64 }
 
-// Network is a transformer with parameters. Its passes may be made at the same time, Set may not.
+// Network is a transformer with parameters. Its passes may be made at the same time.
 type Network[F Float] struct {
 	Config  transformer.Config
 	at      *places
@@ -50,8 +50,18 @@ func New[F Float](c transformer.Config, params []float32) (*Network[F], error) {
 	if k, ok := any(n.kernels).(*kernels[float32]); ok {
 		vectors(k, path)
 	}
+	if len(params) != c.Size() {
+		return nil, fmt.Errorf("engine: %d parameters, want %d", len(params), c.Size())
+	}
 	n.params = make([]F, n.at.size)
-	return n, n.Set(params)
+	for i, v := range params {
+		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, fmt.Errorf("engine: parameter %d is %v, want a finite number", i, v)
+		}
+		n.params[i] = F(v)
+	}
+	n.pack()
+	return n, nil
 }
 
 // Of is New of tensors that a function supplies by their names in [transformer.Config.Layout].
@@ -71,21 +81,6 @@ func Of[F Float](c transformer.Config, tensor func(name string) ([]float32, erro
 		params = append(params, values...)
 	}
 	return New[F](c, params)
-}
-
-// Set gives the network other parameters.
-func (n *Network[F]) Set(params []float32) error {
-	if len(params) != n.Config.Size() {
-		return fmt.Errorf("engine: %d parameters, want %d", len(params), n.Config.Size())
-	}
-	for i, v := range params {
-		if x := float64(v); math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("engine: parameter %d is %v, want a finite number", i, v)
-		}
-		n.params[i] = F(v)
-	}
-	n.pack()
-	return nil
 }
 
 // pack packs weights for products, as they are and transposed.

@@ -198,3 +198,57 @@ func TestOptimizer(t *testing.T) {
 		}
 	})
 }
+
+// Tokens that are taken some at a time after those in caches have the outputs of the whole sequences,
+// and alternatives those that each would have alone.
+func TestExtend(t *testing.T) {
+	const b, length = 5, 23
+	rng := rand.New(rand.NewPCG(5, 6))
+	c := transformer.Config{Features: 7, Layers: 3, Heads: 2, Width: 20, Hidden: 33, Outputs: 3}
+	x := draw(rng, c, Pass{b, length, length})
+	onEach(t, func(t *testing.T) {
+		n := testkit.Must(New[float32](c, x.params))(t)
+		want := testkit.Must(n.Forward(x.Pass, x.tokens))(t)
+		var held []*Cache[float32]
+		for range b {
+			held = append(held, n.NewCache(length))
+		}
+		// part is tokens or outputs from a place on, with so many entries each.
+		part := func(all []float32, from, k, width int) (some []float32) {
+			for i := range b {
+				some = append(some, all[(i*length+from)*width:][:k*width]...)
+			}
+			return some
+		}
+		for from, k := 0, 0; from < length; from += k {
+			k = []int{1, 13, 2, 1, 6}[min(4, from)%5]
+			k = min(k, length-from)
+			new := part(x.tokens, from, k, c.Features)
+			alone := testkit.Must(n.Extend(held, k, new, true))(t)
+			for i := range k {
+				one := make([]float32, 0, b*c.Features)
+				for s := range b {
+					one = append(one, new[(s*k+i)*c.Features:][:c.Features]...)
+				}
+				got := testkit.Must(n.Extend(held, 1, one, true))(t)
+				for s := range b {
+					if err := near(got[s*c.Outputs:][:c.Outputs], to[float64](alone[(s*k+i)*c.Outputs:][:c.Outputs]), 1e-5); err != nil {
+						t.Errorf("alternative %d of %d after %d tokens: %v", i, k, from, err)
+					}
+				}
+			}
+			got := testkit.Must(n.Extend(held, k, new, false))(t)
+			if err := near(got, to[float64](part(want, from, k, c.Outputs)), 1e-5); err != nil {
+				t.Errorf("%d tokens after %d: %v", k, from, err)
+			}
+			if err := near(alone[:c.Outputs], to[float64](got[:c.Outputs]), 1e-5); err != nil {
+				t.Errorf("the first alternative after %d tokens is not the first that follows: %v", from, err)
+			}
+		}
+		for what, of := range map[string][]*Cache[float32]{"a full cache": held, "caches of two lengths": {n.NewCache(9), held[0]}, "none": nil} {
+			if _, err := n.Extend(of, 1, make([]float32, len(of)*c.Features), false); err == nil {
+				t.Errorf("%s extends", what)
+			}
+		}
+	})
+}

@@ -25,6 +25,7 @@ type layer[F Float] struct {
 type pass[F Float] struct {
 	*Network[F]
 	Pass
+	before caches[F] // what comes before the tokens
 
 	// What is kept for the way back.
 	tokens    matrix[F]
@@ -56,7 +57,7 @@ func (s *pass[F]) layOut(r *room[F], back bool) {
 			attention: attention[F]{
 				Network: s.Network, b: s.B, t: s.T, queries: queries,
 				q: r.rows(n, c.Width), k: r.rows(all, c.Width), v: r.rows(all, c.Width),
-				weights: r.rows(all*c.Heads, queries), y: r.rows(n, c.Width),
+				weights: r.rows((all+s.before.length)*c.Heads, queries), y: r.rows(n, c.Width),
 			},
 			normal2: r.rows(n, c.Width), y2: r.rows(n, c.Width), inverse2: r.entries(n), up: r.rows(n, c.Hidden),
 		}
@@ -111,7 +112,7 @@ func (s *pass[F]) forward(watch func(h matrix[F])) {
 			s.last(queried, l.y1)
 		}
 		s.Network.forward(w.q, queried, a.q, n, false, false)
-		a.forward(s.turned)
+		s.attend(i, a)
 		if a.queries < s.T {
 			s.last(other, h)
 			h, other = other, h
@@ -190,13 +191,12 @@ func (n *Network[F]) check(p Pass, tokens, outputs int) error {
 	return nil
 }
 
-// run makes a pass and calls f while it is laid out.
-func (n *Network[F]) run(p Pass, tokens []F, back bool, watch func(h matrix[F]), f func(s *pass[F])) {
-	s := &pass[F]{Network: n, Pass: p}
-	n.use(func(r *room[F]) { s.layOut(r, back) }, func() {
-		copyRows(s.tokens, matrix[F]{tokens, n.Config.Features}, p.B*p.T, n.Config.Features)
+// do makes the pass and calls f while it is laid out.
+func (s *pass[F]) do(tokens []F, back bool, watch func(h matrix[F]), f func()) {
+	s.use(func(r *room[F]) { s.layOut(r, back) }, func() {
+		copyRows(s.tokens, matrix[F]{tokens, s.Config.Features}, s.B*s.T, s.Config.Features)
 		s.forward(watch)
-		f(s)
+		f()
 	})
 }
 
@@ -211,9 +211,9 @@ func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
 	size := max(1, blockTokens/p.T)
 	return outputs, share((p.B+size-1)/size, func(i int) error {
 		first := i * size
-		part := Pass{min(size, p.B-first), p.T, p.K}
-		n.run(part, tokens[first*p.T*c.Features:], false, nil, func(s *pass[F]) {
-			copyRows(matrix[F]{outputs[first*p.K*c.Outputs:], c.Outputs}, s.out, part.B*p.K, c.Outputs)
+		s := &pass[F]{Network: n, Pass: Pass{min(size, p.B-first), p.T, p.K}}
+		s.do(tokens[first*p.T*c.Features:], false, nil, func() {
+			copyRows(matrix[F]{outputs[first*p.K*c.Outputs:], c.Outputs}, s.out, s.B*p.K, c.Outputs)
 		})
 		return nil
 	})
@@ -231,7 +231,8 @@ func (n *Network[F]) Gradient(p Pass, tokens []F, slopes func(outputs []F), grad
 		return fmt.Errorf("engine: a gradient of %d entries, want %d", len(gradient), c.Size())
 	}
 	outputs := matrix[F]{make([]F, p.B*p.K*c.Outputs), c.Outputs}
-	n.run(p, tokens, true, nil, func(s *pass[F]) {
+	s := &pass[F]{Network: n, Pass: p}
+	s.do(tokens, true, nil, func() {
 		copyRows(outputs, s.out, p.B*p.K, c.Outputs)
 		slopes(outputs.data)
 		copyRows(s.out, outputs, p.B*p.K, c.Outputs)

@@ -44,7 +44,8 @@ func (n *Network[F]) Trace(tokens [][]float64) (*Trace, error) {
 	c, size, t := n.Config, len(tokens), &Trace{Tokens: tokens}
 	var residual [][][]float64 // embedded; then after attention and after each block
 	watch := func(h matrix[F]) { residual = append(residual, h.copied(size, c.Width)) }
-	n.run(p, x, true, watch, func(s *pass[F]) {
+	s := &pass[F]{Network: n, Pass: p}
+	s.do(x, true, watch, func() {
 		t.Embedded, t.Outputs = residual[0], s.out.copied(size, c.Outputs)
 		for i, l := range s.layers {
 			a := &l.attention
