@@ -10,6 +10,7 @@ import (
 	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 )
 
 // loss returns ‖Q* − Q^π‖∞ with Q* by trying all deterministic policies, an
@@ -63,7 +64,7 @@ func TestStepsWithoutAFuture(t *testing.T) {
 	p := testkit.Must(mdp.NewProblem(0, drawn.MDP.DenseP(), drawn.MDP.R, drawn.Pi0))(t)
 	const eta, rounds = .7, 5
 	for name, c := range map[string]control.Controller{"natural policy gradient": NaturalPolicyGradient(eta),
-		"exact PMD": ExactPMD(eta)} {
+		"exact PMD": control.ExactPMD(eta)} {
 		pi := last(t, c, []mdp.Problem{p}, rounds)
 		for s := range 4 {
 			sum := 0.0
@@ -213,11 +214,11 @@ func TestMetersOfSamplers(t *testing.T) {
 		},
 		"TD": func(s Source) control.Controller {
 			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return TD(t, .1) }},
-				Actor: PMD(), Eta: 1}
+				Actor: control.RuleActor(pmd.PMD), Eta: 1}
 		},
 		"mean": func(s Source) control.Controller {
 			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return Mean(t, 1) }},
-				Actor: PMD(), Eta: 1}
+				Actor: control.RuleActor(pmd.PMD), Eta: 1}
 		},
 	} {
 		for kind, source := range map[string]Source{"generative": Generative{24, 1}, "walk": Walk{24, 1}} {
@@ -242,7 +243,7 @@ func TestMetersWithTheModel(t *testing.T) {
 		control.Controller
 		entries func(rounds int) int
 	}{
-		"exact PMD":       {ExactPMD(.8), func(t int) int { return 120 + 60*(t-1) }},
+		"exact PMD":       {control.ExactPMD(.8), func(t int) int { return 120 + 60*(t-1) }},
 		"value iteration": {ValueIteration(), func(t int) int { return 120 + 60*(t-1) }},
 		"policy gradient": {NaturalPolicyGradient(.8), func(t int) int { return 120 * t }},
 		// P of 4 pairs of a greedy policy, then of all
@@ -274,10 +275,11 @@ func TestRefused(t *testing.T) {
 			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2) },
 		},
 		"ε of −1": Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, .1, -1) }},
-		"η of −1": Improved{Critic: &Sampled{Source: Walk{20, 1}, New: All}, Actor: PMD(), Eta: -1},
+		"η of −1": Improved{Critic: &Sampled{Source: Walk{20, 1}, New: All}, Actor: control.RuleActor(pmd.PMD),
+			Eta: -1},
 		"diverging": Improved{
 			Critic: &Sampled{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }},
-			Actor:  PMD(), Eta: 1,
+			Actor:  control.RuleActor(pmd.PMD), Eta: 1,
 		},
 		"Q diverges": Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) }},
 	} {

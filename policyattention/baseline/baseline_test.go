@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -115,31 +114,5 @@ func TestDivergenceIsAnError(t *testing.T) {
 	if _, err := (Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1),
 		10); err == nil {
 		t.Error("a diverging critic passed")
-	}
-}
-
-func TestTune(t *testing.T) {
-	p := problems(t, 4, 3, 8)
-	losses := testkit.Must(Tune(p, OneHot, 1, Grid{Starts: []Start{Initial}, Alphas: []float64{0.01, 16, 5000},
-		Betas: []float64{0.2, 0.4}}))(t)
-	if len(losses) != 6*2*8 || losses[3*16].Alpha != 16 || losses[3*16].Beta != .4 {
-		t.Fatalf("%d losses, %+v", len(losses), losses[3*16])
-	}
-	mean := map[float64]float64{}
-	for _, l := range losses {
-		mean[l.Alpha] += l.Loss
-	}
-	if !(mean[16] < mean[.01] && mean[16] < mean[5000]) {
-		t.Errorf("losses by α: %v, want the least at 16", mean)
-	}
-	if _, err := Tune(p, OneHot, 1, Grid{}); err == nil {
-		t.Error("an empty grid passed")
-	}
-}
-
-func TestExtendedGridIsAscending(t *testing.T) {
-	g := Extended()
-	if !slices.IsSorted(g.Alphas) || !slices.IsSorted(g.Betas) {
-		t.Errorf("grid %+v", g)
 	}
 }

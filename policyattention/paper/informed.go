@@ -13,6 +13,7 @@ import (
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
@@ -28,7 +29,7 @@ type (
 // as much. The first values of an actor's are η and the start.
 var informed = map[method.Information]map[string]maker{
 	method.ByModel: {
-		"exact-pmd":       loop(baseline.ExactPMD),
+		"exact-pmd":       loop(control.ExactPMD),
 		"policyattention": exactly(trained),
 		"any":             exactly(anyActor),
 		"decoder":         byDecoder,
@@ -123,7 +124,7 @@ func by(make agent) maker {
 	}
 }
 
-func exact(method.Case) (control.Actor, error) { return baseline.PMD(), nil }
+func exact(method.Case) (control.Actor, error) { return control.RuleActor(pmd.PMD), nil }
 
 // trained is PolicyAttention's actor.
 func trained(c method.Case) (control.Actor, error) {

@@ -2,10 +2,13 @@ package critic_test
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // laws are kinds of rows of P that estimators are compared on.
@@ -78,4 +81,22 @@ func accuracy(law law, states, transitions int, root uint64, estimators ...criti
 		}
 	}
 	return errors, nil
+}
+
+// posterior is the mean of P under Dirichlet(α, …, α) given the counts, p̂(s') = (n(s') + α) / (N + S α). With α = 0 it
+// is the frequencies; with α = 1, where rows are drawn from Dirichlet(1), no function of a pair's counts has a smaller
+// mean squared error.
+func posterior(alpha float64) critic.Estimator {
+	return func(problems []*critic.Counts) ([][][]float64, error) {
+		all := make([][][]float64, len(problems))
+		for i, c := range problems {
+			for _, n := range c.Next {
+				row := slices.Clone(n)
+				floats.AddConst(alpha, row)
+				floats.Scale(1/(float64(c.Total)+alpha*float64(c.States)), row)
+				all[i] = append(all[i], row)
+			}
+		}
+		return all, nil
+	}
 }

@@ -57,38 +57,6 @@ type Counts struct {
 // Estimator makes rows p̂ [pairs][S], each a distribution, of the counts of some problems.
 type Estimator func(problems []*Counts) ([][][]float64, error)
 
-// Posterior is the mean of P under Dirichlet(α, …, α) given the counts:
-//
-//	p̂(s') = (n(s') + α) / (N + S α).
-//
-// With α = 0 it is the frequencies; with α = 1, where rows are drawn from Dirichlet(1), no
-// function of a pair's counts has a smaller mean squared error.
-func Posterior(alpha float64) Estimator {
-	return func(problems []*Counts) ([][][]float64, error) {
-		return each(problems, func(*Counts, int, int) float64 { return alpha }), nil
-	}
-}
-
-// each adds to the counts of every state what more says of it, and normalizes.
-func each(problems []*Counts, more func(c *Counts, pair, state int) float64) [][][]float64 {
-	all := make([][][]float64, len(problems))
-	for i, c := range problems {
-		all[i] = make([][]float64, len(c.Next))
-		for pair, n := range c.Next {
-			row, sum := make([]float64, c.States), 0.0
-			for s := range row {
-				row[s] = n[s] + more(c, pair, s)
-				sum += row[s]
-			}
-			for s := range row {
-				row[s] /= sum
-			}
-			all[i][pair] = row
-		}
-	}
-	return all
-}
-
 // Critic is a control.Critic that remembers. It samples from the MDP of a context. A
 // problem's memory begins with the first round that it is asked in, and anew when it is
 // asked in the same or an earlier round, or with another MDP. It is not for concurrent use.

@@ -51,7 +51,7 @@ func evaluate(t *testing.T, c control.Critic, batch []control.Context) []*mat.De
 func TestFirstRound(t *testing.T) {
 	batch := contexts(t, problems(t, 5, 6, 3, 4))
 	for _, corrected := range []bool{false, true} {
-		got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(0), Samples: 7, Root: 9, Corrected: corrected}, batch)
+		got := evaluate(t, &critic.Critic{Estimate: posterior(0), Samples: 7, Root: 9, Corrected: corrected}, batch)
 		want := evaluate(t, train.SampleMean{Samples: 7, Root: 9}, batch)
 		for i := range got {
 			if d := mdp.MaxAbsDiff(got[i], want[i]); d > 1e-13 {
@@ -69,7 +69,7 @@ func TestCorrectionSumsToNewestRows(t *testing.T) {
 	m := batch[0].MDP
 	counts, values := mat.NewDense(states*actions, states, nil), make([]float64, states)
 	answers := mat.NewDense(states, actions, nil)
-	c := &critic.Critic{Estimate: critic.Posterior(1), Samples: samples, Root: root, Corrected: true}
+	c := &critic.Critic{Estimate: posterior(1), Samples: samples, Root: root, Corrected: true}
 	for k := range rounds {
 		x := batch[0]
 		x.Round = k
@@ -135,8 +135,8 @@ func TestReleasedIsNearTheBest(t *testing.T) {
 				dense, sparse = 1.35, 1.15
 			}
 			for _, law := range laws[:2] {
-				all := testkit.Must(accuracy(law, states, n, 11, released(t), critic.Posterior(0),
-					critic.Posterior(1)))(t)
+				all := testkit.Must(accuracy(law, states, n, 11, released(t), posterior(0),
+					posterior(1)))(t)
 				overMean, overPosterior := all[0]/all[1], all[0]/all[2]
 				t.Logf("S = %d, N = %d, %s: squared error of the network / frequencies %.3f, / posterior mean %.3f",
 					states, n, law.Name, overMean, overPosterior)
@@ -234,7 +234,7 @@ func TestRoundsInOneBatch(t *testing.T) {
 		rounds[i].MDP = rounds[i%2].MDP
 	}
 	fresh := func() *critic.Critic {
-		return &critic.Critic{Estimate: critic.Posterior(1), Samples: 7, Root: 9, Corrected: true}
+		return &critic.Critic{Estimate: posterior(1), Samples: 7, Root: 9, Corrected: true}
 	}
 	one := fresh()
 	var want []*mat.Dense
@@ -254,7 +254,7 @@ func TestRoundsInOneBatch(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	batch := contexts(t, problems(t, 9, 4, 3, 1))
 	for name, c := range map[string]*critic.Critic{
-		"no estimator": {Samples: 2}, "no samples": {Estimate: critic.Posterior(1)},
+		"no estimator": {Samples: 2}, "no samples": {Estimate: posterior(1)},
 	} {
 		if _, err := c.Evaluate(batch); err == nil {
 			t.Errorf("%s: no error", name)
@@ -262,7 +262,7 @@ func TestRefusals(t *testing.T) {
 	}
 	missing := slices.Clone(batch)
 	missing[0].MDP = nil
-	if _, err := (&critic.Critic{Estimate: critic.Posterior(1), Samples: 2}).Evaluate(missing); err == nil {
+	if _, err := (&critic.Critic{Estimate: posterior(1), Samples: 2}).Evaluate(missing); err == nil {
 		t.Error("without an MDP: no error")
 	}
 	broken := critic.Learned(func(sequences [][][]float64) ([][]float64, error) {
@@ -285,15 +285,15 @@ func TestAnchor(t *testing.T) {
 		p := problems(t, 13, size[0], size[1], 1)[0]
 		x := contexts(t, []mdp.Problem{p})[0]
 		q, pi := x.Q, x.Pi
-		first := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true},
+		first := evaluate(t, &critic.Critic{Estimate: posterior(1), Samples: 3, Root: 5, Anchored: true},
 			[]control.Context{{MDP: p.MDP, Pi: pi, Q: q, Eta: .8}})
-		again := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5, Anchored: true},
+		again := evaluate(t, &critic.Critic{Estimate: posterior(1), Samples: 3, Root: 5, Anchored: true},
 			[]control.Context{{MDP: p.MDP, Pi: p.Pi0, Q: q}})
 		// With η = 0 PMD came from π_0 itself, and v_1 = v_0.
 		if d := mdp.MaxAbsDiff(again[0], q); d > 1e-12 {
 			t.Errorf("S = %d: v_0 backed up again is off by %g", size[0], d)
 		}
-		free := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 3, Root: 5},
+		free := evaluate(t, &critic.Critic{Estimate: posterior(1), Samples: 3, Root: 5},
 			[]control.Context{{MDP: p.MDP, Pi: pi, Q: q, Eta: .8}})
 		exact := p.MDP.EvaluationBackup(pi, q)
 		anchored, without := mdp.MaxAbsDiff(first[0], exact), mdp.MaxAbsDiff(free[0], exact)
@@ -305,7 +305,7 @@ func TestAnchor(t *testing.T) {
 	for _, gamma := range []float64{0, .9} {
 		m := testkit.Must(mdp.New(gamma, mat.NewDense(4, 2, []float64{.5, .5, 1, 0, 0, 1, .2, .8}), r))(t)
 		q := mat.NewDense(2, 2, []float64{1 / (1 - gamma), 1 / (1 - gamma), 1 / (1 - gamma), 1 / (1 - gamma)})
-		got := evaluate(t, &critic.Critic{Estimate: critic.Posterior(1), Samples: 2, Corrected: true, Anchored: true},
+		got := evaluate(t, &critic.Critic{Estimate: posterior(1), Samples: 2, Corrected: true, Anchored: true},
 			[]control.Context{{MDP: m, Pi: m.Uniform(), Q: q, Eta: 1}})
 		if d := mdp.MaxAbsDiff(got[0], q); d > 1e-12 {
 			t.Errorf("γ = %v, no differences: off by %g", gamma, d)
@@ -327,9 +327,9 @@ func TestLoop(t *testing.T) {
 		c.Samples, c.Root = 6, root+1
 		return measure(t, all, rounds, &c)
 	}
-	allError, frequencies := with(critic.Critic{Estimate: critic.Posterior(0)})
-	correctedError, corrected := with(critic.Critic{Estimate: critic.Posterior(1), Corrected: true})
-	anchoredError, anchored := with(critic.Critic{Estimate: critic.Posterior(1), Corrected: true, Anchored: true})
+	allError, frequencies := with(critic.Critic{Estimate: posterior(0)})
+	correctedError, corrected := with(critic.Critic{Estimate: posterior(1), Corrected: true})
+	anchoredError, anchored := with(critic.Critic{Estimate: posterior(1), Corrected: true, Anchored: true})
 	if anchoredError > .6*freshError || anchored-exact > .6*(fresh-exact) {
 		t.Errorf("anchored: error %.4f beside %.4f of fresh samples, loss %.4g beside %.4g and exact PMD's %.4g",
 			anchoredError, freshError, anchored, fresh, exact)

@@ -96,21 +96,27 @@ func Learned(forward anymdp.Forward) Estimator {
 				return nil, err
 			}
 		}
-		var failed error
 		rows := make([][][]float64, len(problems))
 		for i, c := range problems {
 			length := max(Slots, c.States)
 			own := outputs[length][:len(c.Next)]
 			outputs[length] = outputs[length][len(c.Next):]
-			rows[i] = each([]*Counts{c}, func(_ *Counts, pair, s int) float64 {
-				o := own[pair][s]
-				if math.IsNaN(o) || math.IsInf(o, 0) {
-					failed = fmt.Errorf("an output of the network is %v", o)
+			for pair, n := range c.Next {
+				row, sum := make([]float64, c.States), 0.0
+				for s, o := range own[pair][:c.States] {
+					if math.IsNaN(o) || math.IsInf(o, 0) {
+						return nil, fmt.Errorf("an output of the network is %v", o)
+					}
+					row[s] = n[s] + virtual(o)
+					sum += row[s]
 				}
-				return virtual(o)
-			})[0]
+				for s := range row {
+					row[s] /= sum
+				}
+				rows[i] = append(rows[i], row)
+			}
 		}
-		return rows, failed
+		return rows, nil
 	}
 }
 

@@ -2,6 +2,7 @@ package lianglai
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -9,6 +10,7 @@ import (
 	"icrl/internal/testkit"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/seed"
 )
 
@@ -48,5 +50,25 @@ func TestExpectedUpdate(t *testing.T) {
 	testkit.Check(t, y.Step(b.increment(y, window, equalWeights, p.Pi0)))
 	if d := mdp.MaxAbsDiff(x.Theta, y.Theta); d > 1e-12 {
 		t.Errorf("equal weights differ by %v from none", d)
+	}
+}
+
+// The grid of the study ascends, and its losses are the least where the actor's step is neither tiny nor huge.
+func TestTuning(t *testing.T) {
+	study := testkit.Must(tune(method.Setting{States: 4, Root: 1}))(t).(Tuning)
+	if g := study.Grid; !slices.IsSorted(g.Alphas) || !slices.IsSorted(g.Betas) {
+		t.Errorf("grid %+v", g)
+	}
+	study.Grid = Grid{[]baseline.Start{baseline.Initial}, []float64{0.01, 16, 5000}, []float64{0.2, 0.4}}
+	losses := testkit.Must(study.Compute(nil, testkit.Must(mdp.Random.Draw(1, 4, 3, 8))(t)))(t).Tuned
+	if len(losses) != 6*2*8 || losses[3*16].Alpha != 16 || losses[3*16].Beta != .4 {
+		t.Fatalf("%d losses, %+v", len(losses), losses[3*16])
+	}
+	mean := map[float64]float64{}
+	for _, l := range losses {
+		mean[l.Alpha] += l.Loss
+	}
+	if !(mean[16] < mean[.01] && mean[16] < mean[5000]) {
+		t.Errorf("losses by α: %v, want the least at 16", mean)
 	}
 }
