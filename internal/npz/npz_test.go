@@ -144,8 +144,7 @@ func npyOf(t *testing.T, data []byte) []byte {
 	t.Helper()
 	r := testkit.Must(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
 	entry := testkit.Must(r.File[0].Open())(t)
-	content := testkit.Must(io.ReadAll(entry))(t)
-	return content
+	return testkit.Must(io.ReadAll(entry))(t)
 }
 
 func FuzzDecode(f *testing.F) {

@@ -21,8 +21,7 @@ import (
 func released(t *testing.T, readout anymdp.Readout) *anymdp.Actor {
 	t.Helper()
 	forward := testkit.Must(anymdp.Released())(t)
-	actor := testkit.Must(anymdp.NewActor(forward, readout))(t)
-	return actor
+	return testkit.Must(anymdp.NewActor(forward, readout))(t)
 }
 
 func act(t *testing.T, actor *anymdp.Actor, pi, q *mat.Dense, eta float64) *mat.Dense {

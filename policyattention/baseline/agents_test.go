@@ -145,8 +145,7 @@ func deterministic(t *testing.T) mdp.Problem {
 	for i := range 12 {
 		next.Set(i, (i/3+i%3+1)%4, 1)
 	}
-	out := testkit.Must(mdp.NewProblem(.9, next, p.MDP.R, p.Pi0))(t)
-	return out
+	return testkit.Must(mdp.NewProblem(.9, next, p.MDP.R, p.Pi0))(t)
 }
 
 // In a deterministic problem one look at each pair is the model: certainty equivalence
@@ -281,11 +280,15 @@ func TestRefused(t *testing.T) {
 			Critic: &Sampled{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }},
 			Actor:  control.RuleActor(pmd.PMD), Eta: 1,
 		},
-		"Q diverges": Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) }},
+		"diverging critic": Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial},
+		"Q diverges":       Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) }},
 	} {
 		if _, err := c.Run(problems, 40); err == nil {
 			t.Errorf("%s was run", name)
 		}
+	}
+	if _, err := NewActorCritic(mat.NewDense(1, 2, []float64{1, 0})); err == nil {
+		t.Error("actor–critic began with a zero")
 	}
 	late := []control.Context{{MDP: problems[0].MDP, Pi: problems[0].Pi0, Q: mat.NewDense(4, 3, nil), Round: 1}}
 	if _, err := (&Sampled{Source: Walk{20, 1}, New: All}).Evaluate(late); err == nil {

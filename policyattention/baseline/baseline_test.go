@@ -14,8 +14,7 @@ import (
 
 func problems(t *testing.T, states, actions, n int) []mdp.Problem {
 	t.Helper()
-	p := testkit.Must(mdp.Random.Draw(1, states, actions, n))(t)
-	return p
+	return testkit.Must(mdp.Random.Draw(1, states, actions, n))(t)
 }
 
 func TestChainIsAWalk(t *testing.T) {
@@ -101,18 +100,5 @@ func TestTeacherImprovesAndRepeats(t *testing.T) {
 	}
 	if !(loss[1] < loss[0] && loss[0] < 0.5) {
 		t.Errorf("mean losses at T=20, 40 are %v", loss)
-	}
-}
-
-func TestNewActorCriticRefusesZeros(t *testing.T) {
-	if _, err := NewActorCritic(mat.NewDense(1, 2, []float64{1, 0})); err == nil {
-		t.Error("a policy with a zero passed")
-	}
-}
-
-func TestDivergenceIsAnError(t *testing.T) {
-	if _, err := (Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial}).Run(problems(t, 4, 3, 1),
-		10); err == nil {
-		t.Error("a diverging critic passed")
 	}
 }

@@ -29,8 +29,7 @@ func onPMD(t *testing.T) *Model {
 		q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 		contexts = append(contexts, control.Context{MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: .4 + .16*float64(i)})
 	}
-	m := testkit.Must(New(contexts))(t)
-	return m
+	return testkit.Must(New(contexts))(t)
 }
 
 // atRandom draws a model with normal features, of 2 to 5 actions, and target.

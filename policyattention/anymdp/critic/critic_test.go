@@ -19,14 +19,12 @@ import (
 
 func released(t *testing.T) critic.Estimator {
 	t.Helper()
-	e := testkit.Must(critic.Released())(t)
-	return e
+	return testkit.Must(critic.Released())(t)
 }
 
 func problems(t *testing.T, root uint64, states, actions, n int) []mdp.Problem {
 	t.Helper()
-	all := testkit.Must(mdp.Random.Draw(root, states, actions, n))(t)
-	return all
+	return testkit.Must(mdp.Random.Draw(root, states, actions, n))(t)
 }
 
 // contexts are the critic's after one exact step from π₀.
@@ -43,8 +41,7 @@ func contexts(t *testing.T, all []mdp.Problem) []control.Context {
 
 func evaluate(t *testing.T, c control.Critic, batch []control.Context) []*mat.Dense {
 	t.Helper()
-	values := testkit.Must(c.Evaluate(batch))(t)
-	return values
+	return testkit.Must(c.Evaluate(batch))(t)
 }
 
 // In its first round frequencies are the mean of the same samples, with the correction and without.
@@ -117,8 +114,7 @@ func draw(rng *rand.Rand, states, pairs, n int) *critic.Counts {
 
 func estimate(t *testing.T, e critic.Estimator, all ...*critic.Counts) [][][]float64 {
 	t.Helper()
-	rows := testkit.Must(e(all))(t)
-	return rows
+	return testkit.Must(e(all))(t)
 }
 
 // The network is not told what rows are drawn from, and finds it in the counts of all pairs.

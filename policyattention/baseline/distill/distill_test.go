@@ -36,8 +36,7 @@ func tiny() Config {
 
 func problems(t *testing.T, n int) []mdp.Problem {
 	t.Helper()
-	p := testkit.Must(mdp.Random.Draw(3, 4, 3, n))(t)
-	return p
+	return testkit.Must(mdp.Random.Draw(3, 4, 3, n))(t)
 }
 
 // model is untrained, with parameters large enough to make policies differ.

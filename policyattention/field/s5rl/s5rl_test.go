@@ -50,8 +50,7 @@ func model(t *testing.T, c Config) *Model {
 
 func problems(t *testing.T, n int) []mdp.Problem {
 	t.Helper()
-	p := testkit.Must(mdp.Random.Draw(3, 4, 3, n))(t)
-	return p
+	return testkit.Must(mdp.Random.Draw(3, 4, 3, n))(t)
 }
 
 // collected returns a rollout under strange parameters, and these.

@@ -15,33 +15,27 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Network is a Transformer to be trained. Its parameters are P and Q [2d+1, 2d+1] of each layer of its own and, at
-// the end, the step size of the TD(0) that is fitted on the same batches, to compare with.
+// Network is a Transformer of one looped layer to be trained. Its parameters are P and Q [2d+1, 2d+1] of the layer and
+// the step size of the TD(0) that is fitted on the same batches, to compare with.
 type Network struct {
 	field.Recipe
-	Attention  Attention
-	Sequential bool // each layer has weights of its own; else one is looped
+	Attention Attention
 }
 
-// shape returns the height of a prompt, the number of layers with weights of their own, and what attention is
-// multiplied by: 1 where it is a mean.
-func (n Network) shape() (rows, blocks int, scale float64) {
-	rows, blocks, scale = 2*n.D+1, 1, 1/float64(n.N)
-	if n.Sequential {
-		blocks = n.Layers
-	}
+// scale is what attention is multiplied by: 1 where it is a mean.
+func (n Network) scale() float64 {
 	if n.Attention == OverKeys {
-		scale = 1
+		return 1
 	}
-	return rows, blocks, scale
+	return 1 / float64(n.N)
 }
 
-// Train returns the parameters after training. They start from Xavier's normal distribution with gain .1, over the
-// number of layers if each has its own; the fitted step size starts at 1.
+// Train returns the parameters after training. They start from Xavier's normal distribution with gain .1; the fitted
+// step size starts at 1.
 func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
-	rows, blocks, _ := n.shape()
-	deviation := .1 / float64(blocks) / math.Sqrt(float64(rows))
-	params := field.Normal(1, 2*rows*rows*blocks+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
+	rows := 2*n.D + 1
+	deviation := .1 / math.Sqrt(float64(rows))
+	params := field.Normal(1, 2*rows*rows+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
 	params[len(params)-1] = 1
 	return n.Recipe.Train(ctx, on, n, params)
 }
@@ -55,16 +49,15 @@ func (n Network) Prompt(p *field.Process, features *mat.Dense, walk []int) (*mat
 
 // Values implements field.Network: the network, and TD(0) with the fitted step size.
 func (n Network) Values(params, prompts *Node) []*Node {
-	r, blocks, scale := n.shape()
+	r := 2*n.D + 1
 	block := func(at int) *Node { return Reshape(SliceAxis(params, 0, AxisRange(at*r*r, (at+1)*r*r)), r, r) }
 	step := Reshape(SliceAxis(params, 0, AxisRange(-1)), 1, 1)
 	p, q := mat.NewDense(r, r, nil), Spec{D: n.D}.query(r)
 	p.Set(r-1, r-1, 1)
 	constant := func(m *mat.Dense) *Node { return Reshape(Const(params.Graph(), m.RawMatrix().Data), r, r) }
 	z, td := prompts, prompts
-	for l := range n.Layers {
-		at := 2 * (l % blocks)
-		z = n.layer(n.Attention, scale, z, block(at), block(at+1))
+	for range n.Layers {
+		z = n.layer(n.Attention, n.scale(), z, block(0), block(1))
 		td = n.layer(Linear, 1/float64(n.N), td, Mul(constant(p), step), constant(q))
 	}
 	value := func(z *Node) *Node {
@@ -88,15 +81,11 @@ func (n Network) layer(a Attention, scale float64, z, p, q *Node) *Node {
 	return Add(z, MulScalar(Einsum("bki,bij->bkj", values, weights), scale))
 }
 
-// Weights returns P and Q of each layer of its own, as layers in plain Go.
-func (n Network) Weights(params []float64) (all []*Layer) {
-	r, blocks, scale := n.shape()
-	for b := range blocks {
-		at := params[2*r*r*b:]
-		head := Head{P: mat.NewDense(r, r, at[:r*r]), Q: mat.NewDense(r, r, at[r*r:2*r*r]), Mix: diagonal(n.N, 0)}
-		all = append(all, &Layer{n.Attention, scale, []Head{head}})
-	}
-	return all
+// Weights returns the layer in plain Go.
+func (n Network) Weights(params []float64) *Layer {
+	r := 2*n.D + 1
+	p, q := mat.NewDense(r, r, params[:r*r]), mat.NewDense(r, r, params[r*r:2*r*r])
+	return &Layer{n.Attention, n.scale(), []Head{{P: p, Q: q, Mix: diagonal(n.N, 0)}}}
 }
 
 // quantities are what is measured of trained weights, with the published number, read off the figures of the public
@@ -120,9 +109,6 @@ var quantities = []field.Number{
 // numbers implements field.System.
 func numbers(ctx context.Context, on compute.Backend, t field.Training) ([]field.Number, error) {
 	n := Network{Recipe: field.Standard(), Attention: Attention(t.Variant)}
-	if t.Variant == sequential {
-		n.Attention, n.Sequential = Linear, true
-	}
 	asked := slices.Clone(quantities)
 	for i := range asked {
 		if t.Variant != string(Linear) {
@@ -139,28 +125,24 @@ func numbers(ctx context.Context, on compute.Backend, t field.Training) ([]field
 	})
 }
 
-// measure returns the quantities: of P and Q the means over layers, of the values the means over chains that were not
+// measure returns the quantities: of P and Q, and of the values the means over chains that were not
 // trained on of averages over states, weighted by the stationary distribution.
 func (n Network) measure(params []float64, chains int) ([]float64, error) {
-	m := make([]float64, len(quantities))
-	add := func(at int, share float64, values ...float64) { floats.AddScaled(m[at:][:len(values)], share, values) }
-	rows, blocks, _ := n.shape()
-	for _, layer := range n.Weights(params) {
-		p, q := layer.Heads[0].P, layer.Heads[0].Q
-		corner, size := p.At(rows-1, rows-1), float64(rows*rows)
-		sum := func(m *mat.Dense) float64 { return floats.Norm(m.RawMatrix().Data, 1) }
-		left := math.Copysign(1, corner) * mat.Trace(q.Slice(0, n.D, 0, n.D))
-		right := math.Copysign(1, corner) * mat.Trace(q.Slice(0, n.D, n.D, 2*n.D))
-		add(0, 1/float64(blocks), math.Abs(corner), (sum(p)-math.Abs(corner))/(size-1), left, right,
-			(sum(q)-left-right)/(size-float64(2*n.D)))
-	}
+	head := n.Weights(params).Heads[0]
+	rows, _ := head.P.Dims()
+	corner, size := head.P.At(rows-1, rows-1), float64(rows*rows)
+	sum := func(m *mat.Dense) float64 { return floats.Norm(m.RawMatrix().Data, 1) }
+	left := math.Copysign(1, corner) * mat.Trace(head.Q.Slice(0, n.D, 0, n.D))
+	right := math.Copysign(1, corner) * mat.Trace(head.Q.Slice(0, n.D, n.D, 2*n.D))
+	m := append(make([]float64, 0, len(quantities)), math.Abs(corner), (sum(head.P)-math.Abs(corner))/(size-1),
+		left, right, (sum(head.Q)-left-right)/(size-float64(2*n.D)), 0, 0, 0, 0)
 	n.Seed = seed.New(n.Seed, "wang", "likeness").Uint64()
 	for k := range chains {
 		l, err := n.likeness(params, k)
 		if err != nil {
 			return nil, fmt.Errorf("wang: chain %d: %w", k, err)
 		}
-		add(5, 1/float64(chains), l...)
+		floats.AddScaled(m[5:], 1/float64(chains), l)
 	}
 	return m, nil
 }
@@ -188,7 +170,7 @@ func (n Network) likeness(params []float64, k int) ([]float64, error) {
 	a, b := mat.DenseCopyOf(features), mat.NewVecDense(n.States, nil)
 	for s := range values {
 		c.Query = features.RawRowView(s)
-		depths, err := spec.Values(c, n.Weights(params), n.Layers)
+		depths, err := spec.Values(c, []*Layer{n.Weights(params)}, n.Layers)
 		if err != nil {
 			return nil, err
 		}

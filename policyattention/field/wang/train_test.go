@@ -3,6 +3,7 @@ package wang
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -16,8 +17,8 @@ import (
 	"icrl/policyattention/seed"
 )
 
-func network(d, length int, a Attention, sequential bool) Network {
-	n := Network{field.Standard(), a, sequential}
+func network(d, length int, a Attention) Network {
+	n := Network{field.Standard(), a}
 	n.D, n.N = d, length
 	return n
 }
@@ -29,10 +30,9 @@ func (n Network) plain(t *testing.T, params []float64, z *mat.Dense) (network, t
 		R: z.RawRowView(2 * n.D)[:n.N], Query: mat.Col(nil, n.N, z)[:n.D]}
 	spec, w := Spec{Algorithm: TD0, D: n.D, N: n.N, Alpha: params[len(params)-1]}, make([]float64, n.D)
 	z = mat.DenseCopyOf(z)
-	for l := range n.Layers {
+	for range n.Layers {
 		w = testkit.Must(spec.Step(c, w))(t)
-		all := n.Weights(params)
-		weights := all[l%len(all)].Heads[0]
+		weights := n.Weights(params).Heads[0]
 		var scores, values mat.Dense
 		scores.Product(z.T(), weights.Q, z)
 		values.Mul(weights.P, z)
@@ -67,26 +67,25 @@ func (n Network) plain(t *testing.T, params []float64, z *mat.Dense) (network, t
 	return -z.At(2*n.D, n.N), floats.Dot(w, c.Query)
 }
 
-// The graph's values and those of Layer.Apply are the prompt's written out, for every attention, with one
-// looped layer or several; so is TD(0) by its own steps.
+// The graph's values and those of Layer.Apply are the prompt's written out, for every attention; so is TD(0) by its
+// own steps.
 func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, a := range []Attention{Linear, OverKeys, OverQueries} {
-		for _, sequential := range []bool{false, true} {
-			n := network(2, 5, a, sequential)
-			params := field.Normal(1, 151, .25, seed.New(3)).RawRowView(0)
-			c := normal(n.D, n.N, .9, seed.New(4))
-			z := testkit.Must(c.Prompt(0))(t)
-			want, td := n.plain(t, params, z)
-			out := testkit.Must(CallOnceN(graphs.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
-				params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, 5, 6)))(t)
-			applied := testkit.Must(Spec{Algorithm: TD0, N: n.N}.Values(c, n.Weights(params), n.Layers))(t)[n.Layers-1]
-			got := func(i int) float64 { return tensors.MustCopyFlatData[float64](out[i])[0] }
-			for name, off := range map[string]float64{
-				"graph": got(0) - want, "graph of TD(0)": got(1) - td, "layers": applied - want,
-			} {
-				if !(math.Abs(off) <= 1e-12*(1+math.Abs(want))) { // sums of some ten numbers of order one
-					t.Errorf("%+v: %s differs by %v", n, name, off)
-				}
+		n := network(2, 5, a)
+		params := field.Normal(1, 51, .25, seed.New(3)).RawRowView(0)
+		c := normal(n.D, n.N, .9, seed.New(4))
+		z := testkit.Must(c.Prompt(0))(t)
+		want, td := n.plain(t, params, z)
+		out := testkit.Must(CallOnceN(graphs.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
+			params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, 5, 6)))(t)
+		layers := []*Layer{n.Weights(params)}
+		applied := testkit.Must(Spec{Algorithm: TD0, N: n.N}.Values(c, layers, n.Layers))(t)[n.Layers-1]
+		got := func(i int) float64 { return tensors.MustCopyFlatData[float64](out[i])[0] }
+		for name, off := range map[string]float64{
+			"graph": got(0) - want, "graph of TD(0)": got(1) - td, "layers": applied - want,
+		} {
+			if !(math.Abs(off) <= 1e-12*(1+math.Abs(want))) { // sums of some ten numbers of order one
+				t.Errorf("%+v: %s differs by %v", n, name, off)
 			}
 		}
 	}
@@ -95,15 +94,11 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 // TD(0) is like TD(0) in every measure, with both signs of P and Q; other weights are not.
 func TestLikenessOfTD(t *testing.T) {
 	for _, sign := range []float64{1, -1} {
-		n := network(4, 30, Linear, true)
-		var params []float64
+		n := network(4, 30, Linear)
 		p, q := mat.NewDense(9, 9, nil), Spec{D: 4}.query(9)
 		p.Set(8, 8, .7*sign)
 		q.Scale(sign, q)
-		for range n.Layers {
-			params = append(append(params, p.RawMatrix().Data...), q.RawMatrix().Data...)
-		}
-		params = append(params, .7)
+		params := slices.Concat(p.RawMatrix().Data, q.RawMatrix().Data, []float64{.7})
 		got := testkit.Must(n.measure(params, 3))(t)
 		want := []float64{.7, 0, -4, 4, (8 - 0) / 73., 1, 0, got[8], got[8]}
 		if floats.Distance(got, want, math.Inf(1)) > 1e-12 || got[8] == 0 {
@@ -120,7 +115,7 @@ func TestLikenessOfTD(t *testing.T) {
 // attention and with the public code's softmax; their direction is TD(0)'s.
 func TestTrainingLearns(t *testing.T) {
 	for _, a := range []Attention{Linear, OverQueries} {
-		n := network(2, 10, a, false)
+		n := network(2, 10, a)
 		n.Layers, n.States, n.Processes, n.Batch, n.Rate = 2, 5, 120, 16, 1e-2
 		zero := testkit.Must(n.measure(make([]float64, 51), 16))(t)
 		got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), graphs.Backend(t)))(t), 16))(t)

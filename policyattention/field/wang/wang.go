@@ -27,11 +27,8 @@ import (
 
 // System trains a network of the paper: with linear attention and one looped layer first.
 var System = field.System{
-	Train: numbers, Variants: []string{string(Linear), sequential, string(OverKeys), string(OverQueries)},
+	Train: numbers, Variants: []string{string(Linear), string(OverKeys), string(OverQueries)},
 }
-
-// sequential is the variant in which each layer has weights of its own.
-const sequential = "sequential"
 
 // Context is what a prompt shows.
 type Context struct {
