@@ -60,9 +60,9 @@ func TestTable(t *testing.T) {
 // Our own programs race at a closed loop; a program that computes something else has an error.
 func TestRace(t *testing.T) {
 	var out strings.Builder
-	w := testkit.Must(workAt(5))(t)
-	step := testkit.Must(w.start(nil))(t)
-	testkit.Check(t, serve(step, w.parity, strings.NewReader("1\n"), &out))
+	w := testkit.Must(works())(t)[5]
+	once := testkit.Must(w.start(nil))(t)
+	testkit.Check(t, serve(once, w.parity, strings.NewReader("1\n"), &out))
 	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 2 || !strings.Contains(lines[1], `"steps":1`) {
 		t.Fatalf("answers %q", lines)
 	}

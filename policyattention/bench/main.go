@@ -7,9 +7,10 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -48,11 +49,13 @@ func (c raceCommand) Run() error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	failed := 0
-	for _, i := range c.Works {
-		w, err := workAt(i)
-		if err != nil {
-			return err
+	all, err := works()
+	if err != nil {
+		return err
+	}
+	for i, w := range all {
+		if !slices.Contains(c.Works, i) {
+			continue
 		}
 		for _, processes := range []int{1, 2} {
 			t := task{work: w, at: i, steps: w.parity, threads: 2 / processes, python: c.Python}
@@ -67,17 +70,14 @@ func (c raceCommand) Run() error {
 			if err != nil {
 				return err
 			}
-			for _, r := range results {
-				failed += min(1, len(r.Error))
-			}
 			out.Results = append(out.Results, results...)
 			if err := out.write(c.Out, c.Document); err != nil {
 				return err
 			}
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("%d programs failed: see error in %s", failed, c.Out)
+	if i := slices.IndexFunc(out.Results, func(r result) bool { return r.Error != "" }); i >= 0 {
+		return errors.New(out.Results[i].Error)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ type serveCommand struct {
 }
 
 func (s serveCommand) Run() error {
-	w, err := workAt(s.Work)
+	all, err := works()
 	if err != nil {
 		return err
 	}
@@ -98,22 +98,11 @@ func (s serveCommand) Run() error {
 		return err
 	}
 	defer b.Finalize()
-	step, err := w.start(b)
+	once, err := all[s.Work].start(b)
 	if err != nil {
 		return err
 	}
-	return serve(step, s.Steps, os.Stdin, os.Stdout)
-}
-
-func workAt(i int) (work, error) {
-	all, err := works()
-	if err != nil {
-		return work{}, err
-	}
-	if i < 0 || i >= len(all) {
-		return work{}, fmt.Errorf("work %d, want 0 to %d", i, len(all)-1)
-	}
-	return all[i], nil
+	return serve(once, s.Steps, os.Stdin, os.Stdout)
 }
 
 func main() {

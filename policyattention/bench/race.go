@@ -35,18 +35,18 @@ type result struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// program is a way to do a work: its name and its command, in which %PROBLEM is the exported file, and so on.
+// program is a way to do a work: its name and its command, in which $PROBLEM is the exported file.
 type program struct{ name, command string }
 
 // programs are ours and those of the folder peers.
 var programs = []program{
-	{"GoMLX", "%BENCH serve %WORK %STEPS"},
-	{"GoMLX in pure Go", "%BENCH serve %WORK %STEPS --backend=go"},
-	{"JAX", "%PYTHON %PEERS/jax_peer.py %PROBLEM"},
-	{"JAX, scan", "%PYTHON %PEERS/jax_peer.py %PROBLEM %SCAN"},
-	{"JAX, vmap", "%PYTHON %PEERS/jax_peer.py %PROBLEM %SCAN %RUNS"},
-	{"PyTorch", "%PYTHON %PEERS/torch_peer.py %PROBLEM %THREADS"},
-	{"PyTorch, compiled", "%PYTHON %PEERS/torch_peer.py %PROBLEM %THREADS compile"},
+	{"GoMLX", "$BENCH serve $WORK $STEPS"},
+	{"GoMLX in pure Go", "$BENCH serve $WORK $STEPS --backend=go"},
+	{"JAX", "$PYTHON $PEERS/jax_peer.py $PROBLEM"},
+	{"JAX, scan", "$PYTHON $PEERS/jax_peer.py $PROBLEM $SCAN"},
+	{"JAX, vmap", "$PYTHON $PEERS/jax_peer.py $PROBLEM $SCAN $RUNS"},
+	{"PyTorch", "$PYTHON $PEERS/torch_peer.py $PROBLEM $THREADS"},
+	{"PyTorch, compiled", "$PYTHON $PEERS/torch_peer.py $PROBLEM $THREADS compile"},
 }
 
 // task is what a worker is to do.
@@ -58,17 +58,14 @@ type task struct {
 
 // command returns the command of a program; nil where it cannot do the task.
 func (t task) command(p program) []string {
-	if strings.Contains(p.command, "%PYTHON") && t.python == "" || strings.Contains(p.command, "%RUNS") && t.runs == 1 {
+	if strings.Contains(p.command, "$PYTHON") && t.python == "" || strings.Contains(p.command, "$RUNS") && t.runs == 1 {
 		return nil
 	}
-	values := strings.NewReplacer("%BENCH", os.Args[0], "%PYTHON", t.python, "%PEERS", "policyattention/bench/peers",
-		"%WORK", fmt.Sprint(t.at), "%STEPS", fmt.Sprint(t.steps), "%PROBLEM", t.problem,
-		"%SCAN", fmt.Sprint(t.scan), "%RUNS", fmt.Sprint(t.runs), "%THREADS", fmt.Sprint(t.threads))
-	command := strings.Fields(p.command)
-	for i, word := range command {
-		command[i] = values.Replace(word)
+	values := map[string]any{
+		"BENCH": os.Args[0], "PYTHON": t.python, "PEERS": "policyattention/bench/peers", "PROBLEM": t.problem,
+		"WORK": t.at, "STEPS": t.steps, "SCAN": t.scan, "RUNS": t.runs, "THREADS": t.threads,
 	}
-	return command
+	return strings.Fields(os.Expand(p.command, func(name string) string { return fmt.Sprint(values[name]) }))
 }
 
 // contender is a program in a race.
@@ -90,8 +87,13 @@ func race(t task, list []program, processes, turns int, seconds float64) (result
 		if command == nil {
 			continue
 		}
-		c := &contender{result: result{Work: t.name, Program: p.name, Setting: fmt.Sprintf("%d × %d", processes, t.threads)}}
-		defer c.close()
+		setting := fmt.Sprintf("%d × %d", processes, t.threads)
+		c := &contender{result: result{Work: t.name, Program: p.name, Setting: setting}}
+		defer func() {
+			for _, w := range c.workers {
+				w.close()
+			}
+		}()
 		all = append(all, c)
 		err := c.start(command, processes, t.threads)
 		for _, w := range c.workers {
@@ -103,7 +105,7 @@ func race(t task, list []program, processes, turns int, seconds float64) (result
 			}
 		}
 		if err != nil {
-			c.Error = err.Error()
+			c.Error = fmt.Sprintf("%v: %v", command, err)
 		}
 		fmt.Fprintf(os.Stderr, "%s, %s, %s: ready, numbers within %.1g %s\n", t.name, c.Setting, p.name, c.Parity, c.Error)
 	}
@@ -163,19 +165,13 @@ func (c *contender) take(seconds float64) error {
 	return err
 }
 
-func (c *contender) close() {
-	for _, w := range c.workers {
-		w.close()
-	}
-}
-
 // frameworks are what documents compare.
 var frameworks = []string{"GoMLX", "GoMLX in pure Go", "JAX", "PyTorch"}
 
 // table is the race as documents show it: the best variant of each framework.
 func (c comparison) table(string) (report.Table, error) {
-	t := report.Table{Columns: append([]string{"work", "processes × threads"}, frameworks...)}
-	t.Columns = append(t.Columns, "GoMLX over the better peer", "pure Go over the better peer")
+	t := report.Table{Columns: slices.Concat([]string{"work", "processes × threads"}, frameworks,
+		[]string{"GoMLX over the better peer", "pure Go over the better peer"})}
 	for i, first := range c.Results {
 		if first.Program != frameworks[0] {
 			continue
@@ -198,8 +194,8 @@ func (c comparison) table(string) (report.Table, error) {
 		}
 		t.Add(row...)
 	}
-	m := c.Machine
-	t.Notes = []string{fmt.Sprintf("%s, %d cores, %s, %s, load at the start %s.", m.CPU, m.Cores, m.Platform, m.Go, c.Load)}
+	const format = "%s, %d cores, %s, %s, load at the start %s."
+	t.Notes = []string{fmt.Sprintf(format, c.Machine.CPU, c.Machine.Cores, c.Machine.Platform, c.Machine.Go, c.Load)}
 	return t, nil
 }
 
@@ -214,7 +210,7 @@ func (c comparison) write(path, document string) error {
 	}
 	filled, err := report.Fill(string(text), c.table)
 	if err != nil {
-		return fmt.Errorf("%s: %w", document, err)
+		return err
 	}
 	return renameio.WriteFile(document, []byte(filled), 0o644)
 }

@@ -15,8 +15,8 @@ import (
 	"icrl/policyattention/train"
 )
 
-// steps makes the next n steps of a work and returns numbers that show what they computed.
-type steps func(n int) ([]float64, error)
+// step makes the next step of a work and returns numbers that show what it has computed.
+type step func() ([]float64, error)
 
 // work is what programs are timed at, step by step.
 type work struct {
@@ -26,12 +26,12 @@ type work struct {
 	runs   int // that JAX trains in one call, where it trains several; 1 for none
 	// export writes what the other programs need to repeat the first n steps.
 	export func(path string, n int) error
-	start  func(compute.Backend) (steps, error)
+	start  func(compute.Backend) (step, error)
 }
 
 // works returns the training steps of the actor at S = 4, 8 and 16, of the critic and of Algorithm
 // Distillation's full recipe at S = 8, and the closed loops at S = 4 and 8.
-func works() ([]work, error) {
+func works() (list []work, err error) {
 	m, err := paper.Methods.Find("algorithm-distillation")
 	if err != nil {
 		return nil, err
@@ -40,18 +40,27 @@ func works() ([]work, error) {
 	if err != nil {
 		return nil, err
 	}
-	actor := func(states int) train.Config { return train.Standard(train.Proximal, train.Plain(), 1, states) }
-	critic := train.Standard(train.Critic, train.Plain(), 1, 8)
-	list := []work{
-		training(work{name: "actor S=4", parity: paritySteps, scan: 50, runs: 2}, actor(4)),
-		training(work{name: "actor S=8", parity: paritySteps, scan: 50, runs: 2}, actor(8)),
-		training(work{name: "actor S=16", parity: paritySteps, scan: 50, runs: 2}, actor(16)),
-		training(work{name: "critic S=8", parity: paritySteps, scan: 5, runs: 2}, critic),
+	of := func(o train.Objective, states int) train.Config { return train.Standard(o, train.Plain(), 1, states) }
+	for _, t := range []struct {
+		work
+		method.Shared
+	}{
+		{work{name: "actor S=4", parity: paritySteps, scan: 50, runs: 2}, of(train.Proximal, 4)},
+		{work{name: "actor S=8", parity: paritySteps, scan: 50, runs: 2}, of(train.Proximal, 8)},
+		{work{name: "actor S=16", parity: paritySteps, scan: 50, runs: 2}, of(train.Proximal, 16)},
+		{work{name: "critic S=8", parity: paritySteps, scan: 5, runs: 2}, of(train.Critic, 8)},
 		// A step takes seconds, and gigabytes in some programs, so that a few have to do.
-		training(work{name: m.Label + " S=8", parity: 6, scan: 2, runs: 1}, d.Weights()[0].Training.(method.Shared)),
+		{work{name: m.Label + " S=8", parity: 6, scan: 2, runs: 1}, d.Weights()[0].Training.(method.Shared)},
+	} {
+		j, err := t.Job()
+		if err != nil {
+			return nil, err
+		}
+		t.export, t.start = j.Export, func(b compute.Backend) (step, error) { return training(b, j) }
+		list = append(list, t.work)
 	}
 	for _, states := range []int{4, 8} {
-		w, err := loop(actor(states))
+		w, err := loop(of(train.Proximal, states))
 		if err != nil {
 			return nil, err
 		}
@@ -60,87 +69,55 @@ func works() ([]work, error) {
 	return list, nil
 }
 
-// training makes w the optimizer steps of a training, whose numbers are losses.
-func training(w work, t method.Shared) work {
-	w.export = func(path string, n int) error {
-		j, err := t.Job()
-		if err != nil {
-			return err
-		}
-		return j.Export(path, n)
-	}
-	w.start = func(b compute.Backend) (steps, error) {
-		j, err := t.Job()
+// training makes optimizer steps, whose numbers are losses.
+func training(b compute.Backend, j train.Job) (step, error) {
+	session, err := train.NewSession(b, j)
+	return func() ([]float64, error) {
+		losses, err := session.Steps(1)
 		if err != nil {
 			return nil, err
 		}
-		session, err := train.NewSession(b, j)
-		if err != nil {
-			return nil, err
-		}
-		return func(n int) ([]float64, error) {
-			losses, err := session.Steps(n)
-			if err != nil {
-				return nil, err
-			}
-			numbers := make([]float64, n)
-			for i, loss := range losses {
-				numbers[i] = float64(loss)
-			}
-			return numbers, nil
-		}, nil
-	}
-	return w
+		return []float64{float64(losses[0])}, nil
+	}, err
 }
 
 // loop is 40 rounds of a closed loop of an actor as it is before training with the exact critic, on
 // 64 problems at once. Its numbers are the means of ⟨π̂_{k+1}, Q_k⟩ over problems and states, by round.
 func loop(c train.Config) (work, error) {
-	const problemsAtOnce, rounds = 64, 40
+	const rounds = 40
+	w := work{name: fmt.Sprintf("closed loop S=%d", c.States()), parity: 1, scan: rounds, runs: 1} // JAX scans rounds
 	params := c.Network().Init(seed.New(c.Seed, "bench"))
-	problems, err := mdp.Random.Draw(c.Seed, c.Sizes[0], c.Actions, problemsAtOnce)
+	problems, err := mdp.Random.Draw(c.Seed, c.States(), c.Actions, 64)
 	if err != nil {
-		return work{}, err
+		return w, err
 	}
-	// JAX scans rounds, not loops.
-	w := work{name: fmt.Sprintf("closed loop S=%d", c.Sizes[0]), parity: 1, scan: rounds, runs: 1}
+	model, err := train.NewModel(c, 0, params)
+	if err != nil {
+		return w, err
+	}
+	actor, err := model.Actor()
+	l := control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: control.NominalStep}
 	w.export = func(path string, _ int) error { return exportLoop(path, c, params, problems) }
-	w.start = func(compute.Backend) (steps, error) {
-		model, err := train.NewModel(c, 0, params)
-		if err != nil {
-			return nil, err
-		}
-		actor, err := model.Actor()
-		if err != nil {
-			return nil, err
-		}
-		l := control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: control.NominalStep}
-		return func(n int) (numbers []float64, err error) {
-			for range n {
-				trajectories, err := l.Run(problems, rounds)
-				if err != nil {
-					return nil, err
-				}
-				means := make([]float64, rounds)
-				for _, t := range trajectories {
-					for k, q := range t.Q {
-						var product mat.Dense
-						product.MulElem(t.Policies[k+1], q)
-						means[k] += mat.Sum(&product) / float64(len(trajectories)*q.RawMatrix().Rows)
-					}
-				}
-				numbers = append(numbers, means...)
+	once := func() ([]float64, error) {
+		means := make([]float64, rounds)
+		trajectories, err := l.Run(problems, rounds)
+		for _, t := range trajectories {
+			for k, q := range t.Q {
+				var product mat.Dense
+				product.MulElem(t.Policies[k+1], q)
+				means[k] += mat.Sum(&product) / float64(len(trajectories)*q.RawMatrix().Rows)
 			}
-			return numbers, nil
-		}, nil
+		}
+		return means, err
 	}
-	return w, nil
+	w.start = func(compute.Backend) (step, error) { return once, nil }
+	return w, err
 }
 
 // exportLoop writes weights by name and the problems: "transitions" [64, S, A, S], "rewards"
 // [64, S, A], "policy" π_0 and "values" Q^{π_0} [64, S, A], "discount" and "eta" [1].
 func exportLoop(path string, c train.Config, params []float32, problems []mdp.Problem) error {
-	n, s, a := len(problems), c.Sizes[0], c.Actions
+	n, s, a := len(problems), c.States(), c.Actions
 	f := &safetensors.File{}
 	add := func(name string, data []float32, shape ...int) {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: name, Shape: shape, Data: data})

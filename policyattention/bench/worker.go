@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -24,29 +24,28 @@ type answer struct {
 }
 
 // serve is this library's worker.
-func serve(step steps, parity int, in io.Reader, out io.Writer) error {
-	losses, err := step(parity)
-	if err != nil {
-		return err
-	}
+func serve(once step, parity int, in io.Reader, out io.Writer) error {
 	encoder := json.NewEncoder(out)
-	if err := encoder.Encode(answer{Losses: losses}); err != nil {
-		return err
-	}
-	for {
-		var n int
+	for n, first := parity, true; ; first = false {
+		a, meter := answer{Steps: n}, experiment.StartMeter()
+		for range n {
+			numbers, err := once()
+			if err != nil {
+				return err
+			}
+			if first {
+				a.Losses = append(a.Losses, numbers...)
+			}
+		}
+		cost := meter.Cost()
+		a.Wall, a.CPU = cost.WallSeconds, cost.CPUSeconds
+		if err := encoder.Encode(a); err != nil {
+			return err
+		}
 		if _, err := fmt.Fscanln(in, &n); err == io.EOF {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("reading a number of steps: %w", err)
-		}
-		meter := experiment.StartMeter()
-		if _, err := step(n); err != nil {
-			return err
-		}
-		cost := meter.Cost()
-		if err := encoder.Encode(answer{Steps: n, Wall: cost.WallSeconds, CPU: cost.CPUSeconds}); err != nil {
-			return err
 		}
 	}
 }
@@ -64,20 +63,14 @@ func begin(environment string, command ...string) (*worker, error) {
 	w := &worker{command: exec.Command(command[0], command[1:]...)}
 	w.command.Env = append(os.Environ(), environment)
 	w.command.Stderr = os.Stderr
-	var err error
-	if w.in, err = w.command.StdinPipe(); err != nil {
+	in, noInput := w.command.StdinPipe()
+	out, noOutput := w.command.StdoutPipe()
+	if err := errors.Join(noInput, noOutput, w.command.Start()); err != nil {
 		return nil, err
 	}
-	out, err := w.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := w.command.Start(); err != nil {
-		return nil, err
-	}
-	w.out = json.NewDecoder(bufio.NewReader(out))
-	first, err := w.read()
-	if err != nil {
+	w.in, w.out = in, json.NewDecoder(out)
+	var first answer
+	if err := w.out.Decode(&first); err != nil {
 		w.close()
 		return nil, err
 	}
@@ -85,20 +78,16 @@ func begin(environment string, command ...string) (*worker, error) {
 	return w, nil
 }
 
-func (w *worker) read() (a answer, err error) {
-	if err := w.out.Decode(&a); err != nil {
-		return a, fmt.Errorf("answer of %v: %w", w.command.Args, err)
-	}
-	return a, nil
-}
-
 // time has the program make n steps and returns its steps a second, and a second of processor time.
 func (w *worker) time(n int) (wall, cpu float64, err error) {
-	if _, err := fmt.Fprintln(w.in, n); err != nil {
+	var a answer
+	if _, err = fmt.Fprintln(w.in, n); err == nil {
+		err = w.out.Decode(&a)
+	}
+	if err != nil {
 		return 0, 0, fmt.Errorf("%v: %w", w.command.Args, err)
 	}
-	a, err := w.read()
-	return float64(a.Steps) / a.Wall, float64(a.Steps) / a.CPU, err
+	return float64(a.Steps) / a.Wall, float64(a.Steps) / a.CPU, nil
 }
 
 // close ends the program.
