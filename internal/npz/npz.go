@@ -83,28 +83,36 @@ type Reader struct {
 
 // Each visits the arrays of an archive, in C or Fortran order; no inflated array has to fit in memory. It returns the
 // error of a visit, and one on arrays that are not of little-endian numbers or strings, or hold more or less than their
-// shape takes.
+// shape takes, and on archives that inflate to more than 256 MiB and 256 times their size.
 func Each(data []byte, visit func(name string, r *Reader) error) error {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return fmt.Errorf("npz: not an .npz archive: %w", err)
 	}
+	left := int64(1<<28 + 256*len(data))
 	for _, file := range archive.File {
 		name := strings.TrimSuffix(file.Name, ".npy")
-		if err := read(file, func(r *Reader) error { return visit(name, r) }); err != nil {
+		if err := read(file, &left, func(r *Reader) error { return visit(name, r) }); err != nil {
 			return fmt.Errorf("npz: array %q: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func read(file *zip.File, visit func(r *Reader) error) error {
+// read visits one array, and takes the bytes that it inflates to from those that are left.
+func read(file *zip.File, left *int64, visit func(r *Reader) error) (err error) {
 	content, err := file.Open()
 	if err != nil {
 		return err
 	}
 	defer content.Close()
-	from := bufio.NewReaderSize(content, 1<<16)
+	limited := &io.LimitedReader{R: content, N: *left}
+	defer func() {
+		if *left = limited.N; *left == 0 {
+			err = errors.New("it unpacks to very much more than its size; save it unpacked, by numpy.savez")
+		}
+	}()
+	from := bufio.NewReaderSize(limited, 1<<16)
 	r, err := header(from)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -116,6 +117,27 @@ func TestRefused(t *testing.T) {
 		if _, err := decode(whole[:cut]); err == nil {
 			t.Fatalf("an archive cut to %d of %d bytes was read", cut, len(whole))
 		}
+	}
+}
+
+// TestBomb: what unpacks to very much more than its size is refused before it takes long.
+func TestBomb(t *testing.T) {
+	var buf bytes.Buffer
+	w := zip.NewWriter(&buf)
+	into, err := w.Create("x.npy")
+	testkit.Check(t, err)
+	header := "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 300000000), }\n"
+	fmt.Fprintf(into, "\x93NUMPY\x01\x00%c\x00%s", len(header), header)
+	for range 600 {
+		into.Write(make([]byte, 1e6)) //nolint:errcheck // a buffer takes all
+	}
+	testkit.Check(t, w.Close())
+
+	err = Each(buf.Bytes(), func(_ string, r *Reader) error {
+		return r.Nonzeros(func(int, float64) error { return nil })
+	})
+	if err == nil || !strings.Contains(err.Error(), "very much more") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -100,8 +100,9 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 	return nil
 }
 
-// announce says beforehand what takes much memory: in bytes, some 250 a pair, 60 a
-// transition, and 250 a packet of the decoder.
+// announce says beforehand what takes more than 2 GB or a minute: some 250 bytes a pair, 60 a
+// transition and, for the decoder, 250 bytes and 2 µs a round for each packet, and .1 µs for
+// each two pairs.
 func (a *answer) announce(m *mdp.MDP) {
 	pairs, entries := m.States()*m.Actions(), 0
 	for pair := range pairs {
@@ -110,7 +111,13 @@ func (a *answer) announce(m *mdp.MDP) {
 	}
 	bytes := 250*float64(pairs) + 60*float64(entries)
 	if a.Actor == "decoder" {
-		bytes += 250 * float64(entries) * float64(m.Actions())
+		packets := float64(entries) * float64(m.Actions())
+		bytes += 250 * packets
+		round := time.Duration(2000*packets + 100*float64(pairs)*float64(pairs))
+		if all := round * time.Duration(a.Rounds); all > time.Minute {
+			fmt.Fprintf(a.errors, "a round of the decoder takes about %v, %d rounds %v; it ends before where --tol is reached\n",
+				round.Round(time.Millisecond), a.Rounds, all.Round(time.Second))
+		}
 	}
 	if bytes > 2e9 {
 		fmt.Fprintf(a.errors, "this takes about %.2g GB\n", bytes/1e9)
@@ -279,7 +286,7 @@ func (a *answer) report() map[string]any {
 		"v": row(a.v), "v_star": row(a.Optimum.V), "states": m.StateNames, "actions": m.ActionNames,
 		"eta": a.Loop.Eta, "rounds": a.Round, "losses": a.losses, "loss": finite(a.distance / a.Normalizer), "exact": a.q != nil,
 		"distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate, "tied_states": a.Optimum.Tied(),
-		"warnings": a.warnings,
+		"optimal": a.optimal(), "warnings": a.warnings,
 	}
 	if a.q != nil {
 		out["worst_state"] = map[string]any{"state": stateName(m, a.shortfall.State), "lost": a.shortfall.Lost,
@@ -293,6 +300,19 @@ func (a *answer) report() map[string]any {
 		out["decoder"] = a.certified
 	}
 	return out
+}
+
+// optimal returns the optimal actions of each state.
+func (a *answer) optimal() [][]int {
+	list := make([][]int, a.Problem.MDP.States())
+	for s := range list {
+		for action := range a.Problem.MDP.Actions() {
+			if a.Optimum.Optimal(s, action) {
+				list[s] = append(list[s], action)
+			}
+		}
+	}
+	return list
 }
 
 // finite returns nil for what JSON has no number for.

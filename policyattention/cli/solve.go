@@ -55,8 +55,10 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 	case s.Out != "" && !slices.Contains([]string{".csv", ".npz", ".json", ".svg"}, strings.ToLower(filepath.Ext(s.Out))):
 		return fmt.Errorf("%w: --out=%s, want a name that ends in .csv, .npz, .json or .svg", errUsage, s.Out)
 	}
-	problem, err := s.read()
-	if err != nil {
+	problem, err := await(ctx, s.read)
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("stopped while the problem was read: %w", err)
+	} else if err != nil {
 		return err
 	}
 	a := &answer{solveCmd: s, errors: g.errors}
@@ -160,6 +162,10 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		}
 		if loop.Actor, err = anymdp.NewActor(forward, anymdp.Prior); err != nil {
 			return loop, err
+		}
+		if m.Gamma > .99 || m.Actions() > 32 {
+			a.warn("the actor was tried on γ up to .99 and up to 32 actions; γ = %v with %d actions may take "+
+				"more rounds than there are (--critic value evaluates policies in full)", m.Gamma, m.Actions())
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
 			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+

@@ -21,12 +21,14 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/mdpfile"
 	"icrl/policyattention/train"
 )
 
 // solved is the JSON form of an answer.
 type solved struct {
 	Policy, Q [][]float64
+	Optimal   [][]int
 	QStar     [][]*float64 `json:"q_star"`
 	QPi       [][]*float64 `json:"q_pi"`
 	VStar     []float64    `json:"v_star"`
@@ -110,6 +112,9 @@ func TestCases(t *testing.T) {
 			if !(math.Abs(plain.VStar[s]-v) <= 1e-9*max(1, math.Abs(v))) {
 				t.Errorf("%s: V*(%d) = %v, want %v", name, s, plain.VStar[s], v)
 			}
+			if !slices.Equal(auto.Optimal[s], want.Optimal[s]) {
+				t.Errorf("%s, state %d: optimal %v, want %v", name, s, auto.Optimal[s], want.Optimal[s])
+			}
 			if best := floats.MaxIdx(auto.Policy[s]); !slices.Contains(want.Optimal[s], best) {
 				t.Errorf("%s: state %d takes %d, want one of %v", name, s, best, want.Optimal[s])
 			}
@@ -157,6 +162,13 @@ func TestSolveMeaning(t *testing.T) {
 	}
 	if s := solve(t, 0, "--mdp", apart, "--eta", "0"); s.VStar[0] != 1e-305 || len(s.Warnings) == 0 {
 		t.Errorf("%+v", s)
+	}
+	tiny := filepath.Join(t.TempDir(), "tiny.json")
+	if err := os.WriteFile(tiny, []byte(`{"gamma": 0.9, "P": [[[1], [1]]], "r": [[1e-300, 2e-300]]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := solve(t, 0, "--mdp", tiny, "--eta", "auto"); s.Loss > 1e-6 || s.Warnings != nil {
+		t.Errorf("rewards of 1e-300: %+v", s)
 	}
 	nothing := filepath.Join(t.TempDir(), "nothing.json")
 	if err := os.WriteFile(nothing, []byte(`{"gamma": 0.9, "P": [[[1], [1]]], "costs": [[1, 0]]}`), 0o644); err != nil {
@@ -207,6 +219,29 @@ func TestSolveInterrupted(t *testing.T) {
 			t.Error(err)
 		}
 		return
+	}
+}
+
+// TestSolveInterruptedEarly ends a run while Q* is sought, at once.
+func TestSolveInterruptedEarly(t *testing.T) {
+	problem := testkit.Must(mdp.Random.Draw(7, 400, 40, 1))(t)[0]
+	path := filepath.Join(t.TempDir(), "slow.npz")
+	if err := mdpfile.Write(path, problem); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t.Context(), "solve", "--mdp", path)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // of the seconds that it takes
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "stopped ") {
+		t.Errorf("%v, %s", err, &stderr)
 	}
 }
 

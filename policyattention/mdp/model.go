@@ -99,7 +99,8 @@ type Model struct {
 	// says that the state does not have that action; P then needs no row for it.
 	R *mat.Dense
 	Meaning
-	// Normalize divides rows of P that are off by more than Rounded, by up to 5 %, too.
+	// Normalize divides rows of P that are off by more than Rounded, by up to 5 %, too, and takes
+	// probabilities down to −Rounded for 0.
 	Normalize bool
 }
 
@@ -117,7 +118,7 @@ const (
 // that is not what it must be, and what to write instead.
 func (model Model) Build() (*MDP, error) {
 	if !(model.Gamma >= 0 && model.Gamma <= 1) {
-		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1", model.Gamma)
+		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1, or 1 where episodes surely end", model.Gamma)
 	}
 	if model.R == nil || model.R.IsEmpty() || len(model.P.Offset) == 0 {
 		return nil, errors.New("mdp: transitions P and rewards r must not be empty")
@@ -297,8 +298,11 @@ func repair(row []successor, n int, normalize bool) (off float64, err error) {
 		switch {
 		case x.state < 0 || x.state >= n:
 			return 0, fmt.Errorf("leads to state %d, want one of 0 … %d", x.state, n-1)
-		case x.p < 0 && x.p >= -negligible:
+		case x.p < 0 && (x.p >= -negligible || normalize && x.p >= -Rounded):
 			row[i].p = 0
+		case x.p < 0 && x.p >= -Rounded:
+			return 0, fmt.Errorf("has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is taken for 0",
+				x.state, x.p)
 		case !(x.p >= 0 && x.p <= math.MaxFloat64):
 			return 0, fmt.Errorf("has entry %d equal to %v, want a probability", x.state, x.p)
 		}

@@ -100,7 +100,7 @@ func (d *draft) build(o Options) (mdp.Problem, error) {
 	}
 	d.Minimize = d.Minimize || o.Minimize
 	d.Normalize = d.Normalize || o.Normalize
-	if math.IsNaN(d.Gamma) {
+	if math.IsNaN(d.Gamma) && o.Gamma == nil {
 		return mdp.Problem{}, errors.New(`there is no discount: add "gamma", or give it with --gamma`)
 	}
 	if d.layout != "" && d.layout != "S,A,S" && d.layout != "A,S,S" {

@@ -255,6 +255,8 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.99,"P":[[[1,0],[1,0]],[[0,1],[1,0]],[[0,1],[1,0]]],"r":[[5,10,1],[-1,2,1]]}`, `--layout A,S,S`, false},
 		{"x.json", `{"P":[[[1]]],"r":[[2]]}`, "--gamma", false},
 		{"x.json", `{"gamma":1,"P":[[[1]]],"r":[[2]]}`, "gamma", false},
+		{"x.json", `{"gamma":2,"P":[[[1]]],"r":[[2]]}`, "or 1 where episodes surely end", false},
+		{"x.json", rows(`[1,-1e-9]`), "--normalize", false},
 		{"x.json", `{"gamma":0.5,"r":[[2]]}`, `"P" or "transitions"`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]]}`, `add "r"`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[NaN]]}`, "write null or -Infinity", false},
@@ -314,6 +316,18 @@ func TestRemedies(t *testing.T) {
 		case !test.warned && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%.80q: error %v, want one with %q", test.content, err, test.want)
 		}
+	}
+}
+
+// TestNormalize takes what is wrong by more than rounding, and a discount that is none.
+func TestNormalize(t *testing.T) {
+	content := `{"gamma":0.9,"P":[[[1,-1e-9]],[[0.4,0.62]]],"r":[[1],[0]]}`
+	if got := say(testkit.Must(read("x.json", content, nil, Options{Normalize: true}))(t).MDP); got !=
+		"γ=0.9|0 0 1 -> 0:1|1 0 0 -> 0:0.3922 1:0.6078" {
+		t.Error(got)
+	}
+	if _, err := read("x.json", content, nil, Options{Gamma: gamma(math.NaN())}); err == nil || !strings.Contains(err.Error(), "gamma is NaN") {
+		t.Error(err)
 	}
 }
 

@@ -106,9 +106,10 @@ func readArchive(data []byte) (*archive, error) {
 		case len(r.Shape) > 3:
 			err = fmt.Errorf("shape %v, want at most three axes", r.Shape)
 		default:
-			if numbers += elements; numbers > 4*MaxTransitions {
-				return fmt.Errorf("more than %d numbers with the arrays before it", 4*MaxTransitions)
+			if most := min(4*MaxTransitions, 1<<20+32*len(data)); numbers > most-elements {
+				return fmt.Errorf("more than %d numbers with the arrays before it; save it unpacked, by numpy.savez", most)
 			}
+			numbers += elements
 			x.numbers[name], err = r.Array()
 			if name == "terminal" && r.Type == "|b1" {
 				x.numbers[name] = chosen(x.numbers[name])

@@ -178,22 +178,27 @@ const SuggestedSpan = 20
 // with Q* separates the optimal actions from the next best by SuggestedSpan nats:
 // span over the least gap between actions that exist. Exact PMD with a large step is
 // nearly value iteration, which a larger one does not slow down. It is 0.8, the paper's
-// nominal step, where every action that a state has is optimal, and never less.
+// nominal step, where every action that a state has is optimal, and never less; nor is it so
+// large that the rounding of Q* counts.
 func AutoStep(o *mdp.Optimum) float64 {
 	const nominal = 0.8
-	least := math.Inf(1)
-	for s := range o.V {
+	least, size := math.Inf(1), 0.0
+	for s, v := range o.V {
+		size = max(size, math.Abs(v))
 		for a, q := range o.Q.RawRowView(s) {
 			if !o.Optimal(s, a) { // the gap of an action that does not exist is +Inf
-				least = math.Min(least, o.V[s]-q)
+				least = math.Min(least, v-q)
 			}
 		}
 	}
 	if !(least > 0) {
 		return nominal
 	}
-	return min(max(nominal, SuggestedSpan/least), 1e12)
+	return min(max(nominal, min(SuggestedSpan/least, 1e15/size)), mostStep)
 }
+
+// mostStep is the largest step size that is suggested.
+const mostStep = 1e300
 
 // Growth is the factor by which Growing lets steps grow.
 const Growth = 10
@@ -203,6 +208,6 @@ const Growth = 10
 // then policy iteration but for what it remembers: a round outweighs all before it, so that
 // not even a penalty that Q_0 is full of, and that no later policy meets, holds it up for long.
 func Growing(eta, size float64) func(k int) float64 {
-	most := max(eta, 1e280/max(size, 1))
+	most := max(eta, min(1e280/size, mostStep))
 	return func(k int) float64 { return min(eta*math.Pow(Growth, float64(k)), most) }
 }
