@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lint lab notebooks editions claims bench plugin site pictures slurm-test clean
+.PHONY: help setup reproduce test lint lab notebooks editions claims bench plugin site pictures slurm-test marks clean
 
 PRESET ?= quick
 SITE ?= localhost:8080
@@ -106,6 +106,9 @@ pictures: setup ## take the README's pictures of the page once more (needs Chrom
 
 slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)
 	SLURM_TEST=1 go test -count=1 -timeout 20m -v ./scripts/slurm
+
+marks: ## count lines, packages and words
+	@scripts/marks.sh
 
 clean: ## remove .local/, the built page and the results of the small presets
 	rm -rf .local site/dist notebooks/page artifacts/smoke artifacts/quick artifacts/own

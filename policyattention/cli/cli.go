@@ -19,12 +19,11 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/paper"
-	"icrl/policyattention/pmd"
-	"icrl/policyattention/results"
 )
 
 // Exit codes.
@@ -37,14 +36,10 @@ const (
 	exitUncertain     = 6
 )
 
-const description = `Experiments of the paper PolicyAttention.
-
-Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted or short of disk, memory or the like (call again: what was being trained is saved and continues), 5 the backend asked for is not there, 6 solve's exact solution is uncertain by more than 1e-9.`
-
 type globals struct {
 	Artifacts string `help:"Folder of the artifacts." default:"artifacts" type:"path"`
-	Preset    string `help:"Scale: ${presets}, or a JSON file of one's own. Without it paper to read, quick to run." placeholder:"NAME|FILE"`
-	Backend   string `help:"xla:cpu, xla:cuda or go; without it GOMLX_BACKEND, then the best there is." placeholder:"NAME"`
+	Preset    string `help:"${preset}" placeholder:"NAME|FILE"`
+	Backend   string `help:"${backend}" placeholder:"NAME"`
 	JSON      bool   `help:"Print JSON for machines."`
 
 	out, errors io.Writer
@@ -53,7 +48,7 @@ type globals struct {
 
 type commands struct {
 	globals
-	Plan      planCmd      `cmd:"" help:"List the training runs and evaluations of the preset, what is done, and estimated costs."`
+	Plan      planCmd      `cmd:"" help:"${plan}"`
 	Train     trainCmd     `cmd:"" help:"Train what is missing; an interrupted run continues where it was."`
 	Evaluate  evaluateCmd  `cmd:"" help:"Evaluate, training what it needs."`
 	Try       tryCmd       `cmd:"" help:"Train a variation and print it beside the plain recipe and exact PMD."`
@@ -66,9 +61,11 @@ type commands struct {
 	Lockup    lockupCmd    `cmd:"" help:"Print the losses from starts that leave the best actions little mass."`
 	Verify    verifyCmd    `cmd:"" help:"Compute rows again from weights and seeds, and compare."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
-	Field     fieldCmd     `cmd:"" help:"Train two of the systems that the paper is set beside, of Wang et al. and of Xie et al."`
+	Field     fieldCmd     `cmd:"" help:"${field}"`
 	Any       anyCmd       `cmd:"" help:"The actor for any MDP."`
 	Version   versionCmd   `cmd:"" help:"Print versions of the program and of what computes."`
+
+	Completion kongcompletion.Completion `cmd:"" help:"Print what makes a shell complete this command."`
 }
 
 // Main is the command with presets besides the built-in ones. It does not return.
@@ -79,20 +76,14 @@ func Run(args []string, stdout, stderr io.Writer, own ...experiment.Preset) (cod
 	var c commands
 	c.out, c.errors, c.own = stdout, stderr, own
 	exited := false
-	names := slices.Clone(paper.Presets)
-	for _, p := range own {
-		names = append(names, p.Name)
-	}
 	parser, err := kong.New(&c, kong.Name("policyattention"), kong.Description(description),
-		kong.Writers(stdout, stderr), kong.Bind(&c.globals), kong.Vars{
-			"presets": strings.Join(names, ", "), "span": fmt.Sprint(pmd.SuggestedSpan), "settings": strings.Join(paper.Settings(), ", "),
-			"tables": strings.Join(results.TableNames(), ", "), "figures": strings.Join(results.FigureNames(), ", "),
-		},
+		kong.Writers(stdout, stderr), kong.Bind(&c.globals), help(own),
 		kong.Exit(func(n int) { exited, code = true, n }))
 	if err != nil {
 		fmt.Fprintln(stderr, "policyattention:", err)
 		return exitFailure
 	}
+	kongcompletion.Register(parser)
 	command, err := parser.Parse(args)
 	if exited {
 		return code // --help

@@ -123,7 +123,7 @@ func TestPlan(t *testing.T) {
 		if code != 0 {
 			t.Fatal(stderr)
 		}
-		var lines []planned
+		var lines []listed
 		if err := json.Unmarshal([]byte(stdout), &lines); err != nil {
 			t.Fatal(err)
 		}

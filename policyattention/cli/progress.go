@@ -91,7 +91,8 @@ func line(p experiment.Progress) string {
 		return fmt.Sprintf("another process is at %s, waiting", p.Name)
 	case p.StepsPerSecond > 0:
 		left := time.Duration(float64(p.Steps-p.Step) / p.StepsPerSecond * float64(time.Second))
-		return fmt.Sprintf("%s: %d of %d steps, %.3g steps/s, %v left", p.Name, p.Step, p.Steps, p.StepsPerSecond, left.Round(time.Second))
+		return fmt.Sprintf("%s: %d of %d steps, %.3g steps/s, %v left",
+			p.Name, p.Step, p.Steps, p.StepsPerSecond, left.Round(time.Second))
 	}
 	return fmt.Sprintf("%s: %d of %d steps", p.Name, p.Step, p.Steps)
 }

@@ -6,85 +6,40 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
+	"icrl/policyattention/paper"
+	"icrl/policyattention/results"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/stats"
 )
 
 // units returns those called names, or all of the store. A name is a unit's path, the beginning
 // of several up to a hyphen, or a block's.
-func units(store *experiment.Store, names []string) ([]experiment.Unit, error) {
+func units(store *experiment.Store, names []string) (out []experiment.Unit, err error) {
 	all, err := store.Units()
 	if err != nil || len(names) == 0 {
 		return all, err
 	}
-	var out []experiment.Unit
 	for _, name := range names {
-		found := false
+		found := len(out)
 		for _, u := range all {
-			path := u.Path()
-			if path == name || string(u.Block) == name || strings.Contains(name, "/") && strings.HasPrefix(path, name+"-") {
-				out, found = append(out, u), true
+			begins := strings.Contains(name, "/") && strings.HasPrefix(u.Path(), name+"-")
+			if begins || u.Path() == name || string(u.Block) == name {
+				out = append(out, u)
 			}
 		}
-		if !found {
-			return nil, fmt.Errorf("%w: preset %s has no evaluation or block %q; see 'policyattention --preset %s plan'", errUsage, store.Preset.Name, name, store.Preset.Name)
+		if found == len(out) {
+			return nil, unplanned(store, "evaluation or block", name)
 		}
 	}
 	return out, nil
 }
 
-type planCmd struct{}
-
-// planned is a line of the plan.
-type planned struct {
-	Index   int     `json:"index"` // for grid run
-	Kind    string  `json:"kind"`  // "train" or "evaluate"
-	Name    string  `json:"name"`
-	Done    bool    `json:"done"`
-	Minutes float64 `json:"estimated_core_minutes"`
-}
-
-func (planCmd) Run(g *globals) error {
-	store, tasks, err := g.tasks()
-	if err != nil {
-		return err
-	}
-	var lines []planned
-	missing := 0.0
-	for i, t := range tasks {
-		state, _, err := store.State(t)
-		if err != nil {
-			return err
-		}
-		p := planned{Index: i, Kind: t.Kind(), Name: t.Name(), Done: state == experiment.Done}
-		if t.Training != nil {
-			p.Minutes = t.Training.Seconds() / 60
-		}
-		if !p.Done {
-			missing += p.Minutes
-		}
-		lines = append(lines, p)
-	}
-	if g.JSON {
-		return g.print(lines)
-	}
-	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
-	for _, p := range lines {
-		state, cost := "to do", "seconds"
-		if p.Done {
-			state = "done"
-		}
-		if p.Minutes > 0 {
-			cost = fmt.Sprintf("%.1f core-min", p.Minutes)
-		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", p.Index, p.Kind, p.Name, state, cost)
-	}
-	fmt.Fprintf(w, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", missing)
-	return w.Flush()
+func unplanned(store *experiment.Store, what, name string) error {
+	const format = "%w: preset %[2]s has no %[3]s %[4]q; see 'policyattention --preset %[2]s plan'"
+	return fmt.Errorf(format, errUsage, store.Preset.Name, what, name)
 }
 
 type trainCmd struct {
@@ -103,8 +58,7 @@ func (t trainCmd) Run(ctx context.Context, g *globals) error {
 	configs := experiment.Trainings(all)
 	for _, name := range t.Names {
 		if !slices.ContainsFunc(configs, func(c method.Training) bool { return c.Name() == name }) {
-			return fmt.Errorf("%w: preset %s has no training run %q; see 'policyattention --preset %s plan'",
-				errUsage, store.Preset.Name, name, store.Preset.Name)
+			return unplanned(store, "training run", name)
 		}
 	}
 	return g.train(ctx, store, slices.DeleteFunc(configs, func(c method.Training) bool {
@@ -123,10 +77,8 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 	}
 	defer g.progress(store, missing)()
 	for _, c := range missing {
-		if _, err := store.Train(ctx, c); err != nil {
-			failures = errors.Join(failures, err)
-		}
-		if ctx.Err() != nil {
+		_, err := store.Train(ctx, c)
+		if failures = errors.Join(failures, err); ctx.Err() != nil {
 			break
 		}
 	}
@@ -134,7 +86,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 }
 
 type evaluateCmd struct {
-	Names   []string `arg:"" optional:"" name:"name" help:"Evaluations from 'plan', or how several begin (benchmark/policyattention-S8); or blocks, all without any, but for those whose training takes a core more than a day."`
+	Names   []string `arg:"" optional:"" name:"name" help:"${evaluations}"`
 	Trained bool     `help:"Only those whose training runs are there: train nothing."`
 }
 
@@ -155,17 +107,16 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 
 // leave leaves out the units whose missing training would take a core more than a day, unless they
 // are named themselves, and says so; and if only trained ones are wanted, the others.
-func (g *globals) leave(store *experiment.Store, list []experiment.Unit, names []string, trained bool) (kept []experiment.Unit, err error) {
+func (g *globals) leave(
+	store *experiment.Store, list []experiment.Unit, names []string, trained bool,
+) (kept []experiment.Unit, err error) {
 	var left []string
 	for _, u := range list {
 		named := slices.ContainsFunc(names, func(name string) bool {
 			return strings.Contains(name, "/") && strings.HasPrefix(u.Path(), name)
 		})
-		long, err := store.Long(u)
-		if err != nil {
-			return nil, err
-		}
 		missing, err := store.Missing(u.Trainings())
+		long := slices.ContainsFunc(missing, func(c method.Training) bool { return c.Seconds() > 24*60*60 })
 		switch {
 		case err != nil:
 			return nil, err
@@ -177,7 +128,8 @@ func (g *globals) leave(store *experiment.Store, list []experiment.Unit, names [
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(g.errors, "policyattention: left out, since their training would take a core more than a day; name them to have them: %s\n", strings.Join(left, " "))
+		fmt.Fprintln(g.errors, "policyattention: left out, since their training would take a core more than a day; "+
+			"name them to have them:", strings.Join(left, " "))
 	}
 	return kept, nil
 }
@@ -192,14 +144,19 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 		if err != nil {
 			return err
 		}
+		losses := medians(r.Rounds)
 		if g.JSON {
 			err = g.print(struct {
-				Name string `json:"name"`
-				Rows int    `json:"rows"`
-				Loss any    `json:"median_loss"`
-			}{u.Path(), r.Len(), medians(r.Rounds)})
+				Name string            `json:"name"`
+				Rows int               `json:"rows"`
+				Loss map[int32]float64 `json:"median_loss"`
+			}{u.Path(), r.Len(), losses})
 		} else {
-			_, err = fmt.Fprintf(g.out, "%s\t%d rows\t%s\n", u.Path(), r.Len(), brief(medians(r.Rounds)))
+			said := ""
+			if len(losses) > 0 {
+				said = fmt.Sprintf("median loss %.4g at T = 20, %.4g at T = 40", losses[20], losses[40])
+			}
+			_, err = fmt.Fprintf(g.out, "%s\t%d rows\t%s\n", u.Path(), r.Len(), said)
 		}
 		if err != nil {
 			return err
@@ -213,7 +170,7 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 func medians(all []rows.Round) map[int32]float64 {
 	at, out := map[int32][]float64{}, map[int32]float64{}
 	for _, r := range all {
-		if r.Round == 20 || r.Round == 40 {
+		if slices.Contains(results.Horizons, int(r.Round)) {
 			at[r.Round] = append(at[r.Round], r.Loss)
 		}
 	}
@@ -221,13 +178,6 @@ func medians(all []rows.Round) map[int32]float64 {
 		out[k] = stats.Median(losses)
 	}
 	return out
-}
-
-func brief(medians map[int32]float64) string {
-	if len(medians) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("median loss %.4g at T = 20, %.4g at T = 40", medians[20], medians[40])
 }
 
 type reproduceCmd struct{}
@@ -244,5 +194,73 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 	if err := g.evaluate(ctx, store, list); err != nil {
 		return err
 	}
-	return g.tables(store.Root(), nil, "md", true)
+	tables := results.Open(store.Root())
+	for _, name := range results.TableNames() {
+		if table, err := tables.Table(name); err == nil { // a small preset lacks the rows of some
+			if err := g.show(table, "md"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tryCmd trains a variation of one's own.
+type tryCmd struct {
+	Set    []string `help:"${set}" placeholder:"NAME=VALUE,…"`
+	Method string   `help:"Method with a trained actor." default:"policyattention"`
+	Recipe string   `help:"Recipe that it changes: plain or prior." default:"plain"`
+	Size   int      `help:"Number of states: 4, 8 or 16." default:"8"`
+	Seeds  int      `help:"Training seeds." default:"3"`
+	Steps  int      `help:"Optimizer steps." default:"1600"`
+}
+
+// preset returns the preset of a variation, whose name says what it changes.
+func (c tryCmd) preset() (experiment.Preset, error) {
+	p, err := paper.FindPreset("quick")
+	if err != nil {
+		return p, err
+	}
+	p.Name = strings.Join(append([]string{"try", c.Method, c.Recipe}, c.Set...), "-")
+	p.Name += fmt.Sprintf("-S%d-steps%d", c.Size, c.Steps)
+	p.Steps, p.Snapshots, p.Limits = c.Steps, nil, nil
+	row := func(name, recipe string, runs int) experiment.Row {
+		return experiment.Row{Block: experiment.Trial, Method: name, Recipe: recipe, Sizes: []int{c.Size}, Runs: runs}
+	}
+	p.Rows = []experiment.Row{row("exact-pmd", "", 0), row(c.Method, c.Recipe, c.Seeds)}
+	if len(c.Set) > 0 {
+		p.Rows = append(p.Rows, row(c.Method, strings.Join(append([]string{c.Recipe}, c.Set...), ","), c.Seeds))
+	}
+	if err := p.Check(); err != nil {
+		return p, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return p, nil
+}
+
+func (c tryCmd) Run(ctx context.Context, g *globals) error {
+	slices.Sort(c.Set)
+	p, err := c.preset()
+	if err != nil {
+		return err
+	}
+	store, err := p.Open(g.Artifacts, g.Backend)
+	if err != nil {
+		return err
+	}
+	list, err := store.Units()
+	if err != nil {
+		return err
+	}
+	if err := g.evaluate(ctx, store, list); err != nil {
+		return err
+	}
+	rows := results.Open(store.Root()).Block(string(experiment.Trial)).At(results.Horizons...)
+	exact := rows.Where(results.Method.Is("exact-pmd")).By(results.S)
+	table, err := rows.By(results.Method, results.Recipe, results.S, results.T).Median().WithInterval().Runs().
+		Against(exact).Ratio().WithInterval().WithTail().Shown()
+	if err != nil {
+		return err
+	}
+	table.Name, table.Title = "try", "Losses, and their ratio to exact PMD's"
+	return g.show(table, "md")
 }

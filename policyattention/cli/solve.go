@@ -25,19 +25,19 @@ import (
 )
 
 type solveCmd struct {
-	MDP       string   `help:"Problem: .json, .npz, .csv, .mdp, .pomdp or .tra, see docs/your-own.md; - reads one from standard input." required:"" type:"existingfile" placeholder:"FILE"`
+	MDP       string   `help:"${mdp}" required:"" type:"existingfile" placeholder:"FILE"`
 	Gamma     *float64 `help:"Discount γ, in place of the file's."`
 	Layout    string   `help:"Axes of an array P, in place of the file's." placeholder:"S,A,S|A,S,S"`
 	Minimize  bool     `help:"Rewards are costs."`
 	Normalize bool     `help:"Divide rows of P by their sums."`
-	Actor     string   `help:"\"exact\" (PMD); \"decoder\", the fixed decoder, which is the critic too; \"any\", the trained actor for any MDP; or a file of the weights of an actor of fixed shape." default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Critic    string   `help:"\"exact\", the one-step backup; \"value\", Q^π by a solve, the default of exact PMD with --eta auto; or from sampled transitions of the problem: \"mean\", of each round's own, or \"memory\", the trained critic that remembers those of all rounds." enum:",exact,value,mean,memory" default:"" placeholder:"exact|value|mean|memory"`
+	Actor     string   `help:"${actor}" default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
+	Critic    string   `help:"${critic}" enum:",exact,value,mean,memory" default:"" placeholder:"exact|value|mean|memory"`
 	Samples   int      `help:"Transitions of every state and action that a critic samples a round." default:"6"`
 	Seed      uint64   `help:"Seed of these samples." default:"1"`
 	Rounds    int      `help:"Rounds at most." default:"1000"`
-	Tol       float64  `help:"Stop once the loss, the share of what π₀ loses, is proven to be at most this; 0 runs all rounds." default:"1e-6"`
-	Out       string   `help:"Write the policy and its values there: .csv, .npz, .json or, for a grid, .svg." placeholder:"FILE" type:"path"`
-	Eta       string   `help:"Step size, or \"auto\": ${span}/(the least gap between an optimal action and the next), which grows tenfold a round for exact PMD." default:"0.8" placeholder:"NUMBER|auto"`
+	Tol       float64  `help:"${tol}" default:"1e-6"`
+	Out       string   `help:"${out}" placeholder:"FILE" type:"path"`
+	Eta       string   `help:"${eta}" default:"0.8" placeholder:"NUMBER|auto"`
 }
 
 // errUncertain is returned where Q* is not exact enough to measure by.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
@@ -128,17 +127,6 @@ func (s *Store) attempt(ctx context.Context, t Task) error {
 	}
 	_, err := s.Evaluate(ctx, *t.Unit)
 	return err
-}
-
-// Long reports whether a unit is missing a training run that would take a core more than a day.
-func (s *Store) Long(u Unit) (bool, error) {
-	missing, err := s.Missing(u.Trainings())
-	for _, c := range missing {
-		if c.Seconds() > (24 * time.Hour).Seconds() {
-			return true, err
-		}
-	}
-	return false, err
 }
 
 // Missing returns those of the training runs that are not yet there, each once.

@@ -373,3 +373,22 @@ func (s *Store) anySets() (t Table) {
 	}
 	return t
 }
+
+// lockup is the study of starts that leave the best actions little mass.
+func (s *Store) lockup() (t Table) {
+	all := s.Block("lockup")
+	t.Title = "Median loss after 40 rounds, by the mass that the best action of each state begins with"
+	t.Columns = append([]string{"actor"}, all.Values("mass")...)
+	t.err = all.err
+	for _, part := range all.Values("part") {
+		for _, actor := range all.Where(Column("part").Is(part)).Values("actor") {
+			line := []any{actor}
+			for _, mass := range all.Values("mass") {
+				some := all.Where(Column("part").Is(part), Column("actor").Is(actor), Column("mass").Is(mass))
+				line = append(line, stats.Median(some.Number("loss")))
+			}
+			t.Add(line...)
+		}
+	}
+	return t
+}

@@ -32,7 +32,7 @@ func digests(t *testing.T, artifacts string) map[string]string {
 func TestGridKilled(t *testing.T) {
 	plain, killed := t.TempDir(), t.TempDir()
 	_, stdout, _ := call("--artifacts", plain, "--preset", "smoke", "--json", "plan")
-	var lines []planned
+	var lines []listed
 	if err := json.Unmarshal([]byte(stdout), &lines); err != nil {
 		t.Fatal(err)
 	}

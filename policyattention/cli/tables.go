@@ -11,13 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
-	"icrl/policyattention/paper"
+	"icrl/policyattention/experiment"
 	"icrl/policyattention/report"
 	"icrl/policyattention/results"
-	"icrl/policyattention/rows"
-	"icrl/policyattention/stats"
 )
 
 // show prints a table.
@@ -25,21 +21,18 @@ func (g *globals) show(t report.Table, format string) error {
 	if g.JSON {
 		format = "json"
 	}
-	if err := t.Write(g.out, format); err != nil {
-		return err
+	err := t.Write(g.out, format)
+	if err == nil && format == "md" {
+		_, err = fmt.Fprintln(g.out)
 	}
-	if format != "md" {
-		return nil
-	}
-	_, err := fmt.Fprintln(g.out)
 	return err
 }
 
-// folder returns the folder of the preset to read, or an error if nothing is stored there.
-func (g *globals) folder() (string, error) {
+// stored returns the results of the preset to read, or an error if there are none.
+func (g *globals) stored() (*results.Store, error) {
 	p, err := g.preset(reading)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	folder := filepath.Join(g.Artifacts, p.Name)
 	if _, err := os.Stat(filepath.Join(folder, "runs.json")); errors.Is(err, fs.ErrNotExist) {
@@ -47,9 +40,10 @@ func (g *globals) folder() (string, error) {
 		if p.Name != reading {
 			hint = "; the results that come with the repository are of --preset paper, below its folder artifacts"
 		}
-		return "", fmt.Errorf("%s holds no merged result of the preset %s (see 'evaluate' and 'grid merge')%s", folder, p.Name, hint)
+		return nil, fmt.Errorf("%s holds no merged result of the preset %s (see 'evaluate' and 'grid merge')%s",
+			folder, p.Name, hint)
 	}
-	return folder, nil
+	return results.Open(folder), nil
 }
 
 type tableCmd struct {
@@ -65,27 +59,14 @@ func (t tableCmd) Run(g *globals) error {
 	if err := known("table", t.Names, results.TableNames()); err != nil {
 		return err
 	}
-	folder, err := g.folder()
+	store, err := g.stored()
 	if err != nil {
 		return err
 	}
-	return g.tables(folder, t.Names, t.Format, false)
-}
-
-// tables prints tables of a folder, all without names. Where some can lack their rows, those do not
-// stop the others.
-func (g *globals) tables(folder string, names []string, format string, some bool) error {
-	store := results.Open(folder)
-	if len(names) == 0 {
-		names = results.TableNames()
-	}
-	for _, name := range names {
+	for _, name := range t.Names {
 		table, err := store.Table(name)
-		if err != nil && some {
-			continue
-		}
 		if err == nil {
-			err = g.show(table, format)
+			err = g.show(table, t.Format)
 		}
 		if err != nil {
 			return err
@@ -93,6 +74,14 @@ func (g *globals) tables(folder string, names []string, format string, some bool
 	}
 	return nil
 }
+
+type claimsCmd struct{}
+
+func (claimsCmd) Run(g *globals) error { return tableCmd{[]string{"claims"}, "md"}.Run(g) }
+
+type lockupCmd struct{}
+
+func (lockupCmd) Run(g *globals) error { return tableCmd{[]string{"lockup"}, "md"}.Run(g) }
 
 // known returns an error for the first name that is none.
 func known(what string, names, all []string) error {
@@ -120,14 +109,13 @@ func (f figureCmd) Run(g *globals) error {
 	if err := known("figure", f.Names, results.FigureNames()); err != nil {
 		return err
 	}
-	folder, err := g.folder()
+	store, err := g.stored()
 	if err != nil {
 		return err
 	}
 	if len(f.Names) == 0 {
 		f.Names = results.FigureNames()
 	}
-	store := results.Open(folder)
 	for _, name := range f.Names {
 		figure, err := store.Figure(name)
 		if err != nil {
@@ -142,75 +130,30 @@ func (f figureCmd) Run(g *globals) error {
 	return nil
 }
 
-type claimsCmd struct{}
-
-func (claimsCmd) Run(g *globals) error {
-	folder, err := g.folder()
-	if err != nil {
-		return err
-	}
-	return g.tables(folder, []string{"claims"}, "md", false)
-}
-
 // documentCmd writes the tables of documents again.
 type documentCmd struct {
 	File []string `arg:"" help:"Markdown files with tables between markers." type:"existingfile"`
 }
 
 func (d documentCmd) Run(g *globals) error {
-	folder, err := g.folder()
+	store, err := g.stored()
 	if err != nil {
 		return err
 	}
-	store := results.Open(folder)
 	for _, name := range d.File {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
 		filled, err := report.Fill(string(text), store.Table)
+		if err == nil {
+			err = experiment.WriteFile(name, []byte(filled))
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if err := renameio.WriteFile(name, []byte(filled), 0o644); err != nil {
-			return err
-		}
 	}
 	return nil
-}
-
-type lockupCmd struct{}
-
-// Run prints the median losses of each actor by the mass that the best actions begin with.
-func (lockupCmd) Run(g *globals) error {
-	folder, err := g.folder()
-	if err != nil {
-		return err
-	}
-	all, err := rows.Read[rows.Lock](filepath.Join(folder, "rows", "lockup.parquet"))
-	if err != nil {
-		return err
-	}
-	masses := paper.PaperLockUp.Masses
-	t := report.Table{Name: "lockup", Title: "Median loss after 40 rounds, by the mass that the best action of each state begins with", Columns: []string{"actor"}}
-	for _, mass := range masses {
-		t.Columns = append(t.Columns, fmt.Sprintf("%g", mass))
-	}
-	for i := 0; i < len(all); {
-		line, first := []any{all[i].Actor}, all[i]
-		for _, mass := range masses {
-			var losses []float64
-			for ; i < len(all) && all[i].Mass == mass && all[i].Actor == first.Actor && all[i].Part == first.Part; i++ {
-				losses = append(losses, all[i].Loss)
-			}
-			if len(losses) == 0 {
-				return fmt.Errorf("%s: no losses of %q from the mass %g", folder, first.Actor, mass)
-			}
-			line = append(line, stats.Median(losses))
-		}
-		t.Add(line...)
-	}
-	return g.show(t, "md")
 }
 
 type verifyCmd struct {
@@ -219,6 +162,9 @@ type verifyCmd struct {
 
 func (c verifyCmd) Run(ctx context.Context, g *globals) error {
 	debug.SetGCPercent(400) // little is kept of much: a tenth of the time went to collecting it
+	if g.Backend == "" && !c.Whole {
+		g.Backend = "go" // XLA would compile for longer than a sample takes
+	}
 	store, err := g.open(reading)
 	if err != nil {
 		return err

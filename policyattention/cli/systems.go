@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gomlx/compute"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/backend"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/field"
+	"icrl/policyattention/paper"
+	"icrl/policyattention/report"
+	"icrl/policyattention/train"
+)
+
+// fieldCmd trains systems that the paper is set beside. They know no presets and store nothing.
+type fieldCmd struct {
+	System    string `arg:"" help:"The system to train and measure: wang or xie."`
+	Variant   string `help:"Which of its forms; a wrong one prints what there is." placeholder:"NAME"`
+	Seeds     int    `default:"1" help:"Seeds to train with."`
+	Seed      uint64 `default:"1" help:"The first of them."`
+	Processes int    `help:"Boyan chains to train on, not as many as in the paper." placeholder:"N"`
+}
+
+func (c fieldCmd) Run(ctx context.Context, g *globals) error {
+	s, ok := paper.Systems[c.System]
+	if !ok {
+		names := slices.Sorted(maps.Keys(paper.Systems))
+		return fmt.Errorf("%w: no system %q to train, want one of %q", errUsage, c.System, names)
+	}
+	if c.Variant == "" {
+		c.Variant = s.Variants[0]
+	}
+	if !slices.Contains(s.Variants, c.Variant) {
+		const format = "%w: %s has no variant %q, want one of %q"
+		return fmt.Errorf(format, errUsage, c.System, c.Variant, s.Variants)
+	}
+	on, err := backend.New(g.Backend)
+	if err != nil {
+		return err
+	}
+	numbers, err := s.Train(ctx, on, field.Training{
+		Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes,
+	})
+	if err != nil {
+		return err
+	}
+	t := report.Table{Name: "field", Title: c.System + ", " + c.Variant}
+	t.Columns = []string{"quantity", "here", "standard error", "published", "read to ±"}
+	for _, x := range numbers {
+		row := []any{x.Quantity, x.Here, nil, nil, nil}
+		for i, y := range []float64{x.Error, x.Published, x.Read} {
+			if y != 0 {
+				row[2+i] = y
+			}
+		}
+		t.Add(row...)
+	}
+	return g.show(t, "md")
+}
+
+// anyCmd trains the actor for any MDP. Its evaluations are the block any of the preset paper, its
+// tables 'table any' and 'table any-sets'.
+type anyCmd struct {
+	Train anyTrainCmd `cmd:"" help:"Train identities of the actor for any MDP; a run goes on where it was interrupted."`
+	Table anyTableCmd `cmd:"" help:"Print how far it is behind exact PMD, by kind of problem."`
+}
+
+type anyTrainCmd struct {
+	Identity []uint64 `arg:"" optional:"" help:"Seeds of the training runs; all five without any."`
+}
+
+func (c anyTrainCmd) Run(ctx context.Context, g *globals) error {
+	p, err := g.preset(reading)
+	if err != nil {
+		return err
+	}
+	if len(c.Identity) == 0 {
+		c.Identity = anymdp.Identities
+	}
+	b, err := backend.New(g.Backend)
+	if err != nil {
+		return err
+	}
+	for _, identity := range c.Identity {
+		if !slices.Contains(anymdp.Identities, identity) {
+			return fmt.Errorf("%w: no identity %d, want one of %d", errUsage, identity, anymdp.Identities)
+		}
+		if err := g.trainAny(ctx, anymdp.Standard(identity), b, filepath.Join(g.Artifacts, p.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *globals) trainAny(ctx context.Context, c anymdp.Config, b compute.Backend, root string) error {
+	folder := paper.AnyFolder(root, c)
+	path := filepath.Join(folder, paper.AnyWeights)
+	if _, err := os.Stat(path); err == nil {
+		return nil // trained
+	}
+	job, err := c.Job()
+	if err != nil {
+		return err
+	}
+	said := time.Now()
+	work := filepath.Join(root, experiment.WorkFolder, filepath.Base(folder))
+	result, err := job.Run(ctx, b, work, func(p train.Progress) {
+		if time.Since(said) > between || p.Step == p.Steps {
+			said = time.Now()
+			fmt.Fprintln(g.errors, line(experiment.Progress{Name: filepath.Base(folder), Progress: p}))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	weights, err := os.ReadFile(result.Weights)
+	if err == nil {
+		weights, err = anymdp.Settle(weights)
+	}
+	if err != nil {
+		return err
+	}
+	return experiment.WriteFile(path, weights)
+}
+
+type anyTableCmd struct{}
+
+func (anyTableCmd) Run(g *globals) error { return tableCmd{[]string{"any", "any-sets"}, "md"}.Run(g) }

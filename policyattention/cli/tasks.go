@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/method"
+)
+
+// gridCmd does the work of a preset task by task, in any number of processes on any number of machines
+// that share a folder of artifacts, or that have one each, to be merged.
+type gridCmd struct {
+	Count  gridCountCmd  `cmd:"" help:"Print the number of tasks."`
+	Run    gridRunCmd    `cmd:"" help:"${run}"`
+	Status gridStatusCmd `cmd:"" help:"${status}"`
+	Merge  gridMergeCmd  `cmd:"" help:"${merge}"`
+}
+
+func (g *globals) tasks() (*experiment.Store, []experiment.Task, error) {
+	store, err := g.open(running)
+	if err != nil {
+		return nil, nil, err
+	}
+	tasks, err := store.Tasks()
+	return store, tasks, err
+}
+
+// listed is a line of plan and of grid status.
+type listed struct {
+	Index   int                 `json:"index"` // for grid run
+	Kind    string              `json:"kind"`  // "train" or "evaluate"
+	Name    string              `json:"name"`
+	Done    bool                `json:"done"`
+	State   experiment.State    `json:"state"`
+	Minutes float64             `json:"estimated_core_minutes"`
+	Failure *experiment.Failure `json:"failure,omitempty"`
+}
+
+// list prints the tasks with what last says of each, or as JSON.
+func (g *globals) list(last func(listed) string) (all []listed, err error) {
+	store, tasks, err := g.tasks()
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range tasks {
+		l := listed{Index: i, Kind: t.Kind(), Name: t.Name()}
+		if l.State, l.Failure, err = store.State(t); err != nil {
+			return nil, err
+		}
+		l.Done = l.State == experiment.Done
+		if t.Training != nil {
+			l.Minutes = t.Training.Seconds() / 60
+		}
+		all = append(all, l)
+	}
+	if g.JSON {
+		return all, g.print(all)
+	}
+	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
+	for _, l := range all {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Index, l.Kind, l.Name, l.State, last(l))
+	}
+	return all, w.Flush()
+}
+
+type planCmd struct{}
+
+func (planCmd) Run(g *globals) error {
+	all, err := g.list(func(l listed) string {
+		if l.Minutes > 0 {
+			return fmt.Sprintf("%.1f core-min", l.Minutes)
+		}
+		return "seconds"
+	})
+	if err != nil || g.JSON {
+		return err
+	}
+	missing := 0.0
+	for _, l := range all {
+		if !l.Done {
+			missing += l.Minutes
+		}
+	}
+	_, err = fmt.Fprintf(g.out, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", missing)
+	return err
+}
+
+type gridCountCmd struct {
+	Training bool `help:"Count the training runs alone; they come first."`
+}
+
+func (c gridCountCmd) Run(g *globals) error {
+	_, tasks, err := g.tasks()
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, t := range tasks {
+		if t.Training != nil || !c.Training {
+			n++
+		}
+	}
+	_, err = fmt.Fprintln(g.out, n)
+	return err
+}
+
+type gridRunCmd struct {
+	Index int `arg:"" help:"Number of the task, from 0; see 'policyattention plan'."`
+}
+
+func (r gridRunCmd) Run(ctx context.Context, g *globals) error {
+	store, tasks, err := g.tasks()
+	if err != nil {
+		return err
+	}
+	if r.Index < 0 || r.Index >= len(tasks) {
+		return fmt.Errorf("%w: no task %d, preset %s has tasks 0 to %d",
+			errUsage, r.Index, store.Preset.Name, len(tasks)-1)
+	}
+	task := tasks[r.Index]
+	if task.Training != nil {
+		defer g.progress(store, []method.Training{task.Training})()
+	}
+	made, err := store.Run(ctx, task)
+	if err != nil {
+		return err
+	}
+	if g.JSON {
+		return g.print(struct {
+			Index   int    `json:"index"`
+			Kind    string `json:"kind"`
+			Name    string `json:"name"`
+			Skipped bool   `json:"skipped"` // was done before
+		}{r.Index, task.Kind(), task.Name(), !made})
+	}
+	what := "done"
+	if !made {
+		what = "was done"
+	}
+	_, err = fmt.Fprintf(g.out, "task %d, %s %s: %s\n", r.Index, task.Kind(), task.Name(), what)
+	return err
+}
+
+type gridStatusCmd struct{}
+
+var (
+	errTasksFailed = errors.New("failed for good")
+	errTasksLeft   = errors.New("not yet done")
+)
+
+func (gridStatusCmd) Run(g *globals) error {
+	all, err := g.list(func(l listed) string {
+		if l.Failure != nil {
+			return fmt.Sprintf("on %s: %s", l.Failure.Host, l.Failure.Error)
+		}
+		return ""
+	})
+	if err != nil {
+		return err
+	}
+	counts := map[experiment.State]int{}
+	for _, l := range all {
+		counts[l.State]++
+	}
+	if n := counts[experiment.Failed]; n > 0 {
+		return fmt.Errorf("%d of %d tasks %w", n, len(all), errTasksFailed)
+	}
+	if n := len(all) - counts[experiment.Done]; n > 0 {
+		return fmt.Errorf("%d of %d tasks %w", n, len(all), errTasksLeft)
+	}
+	return nil
+}
+
+type gridMergeCmd struct {
+	Folder []string `arg:"" optional:"" help:"Other folders of artifacts to take results from." type:"existingdir"`
+}
+
+func (m gridMergeCmd) Run(ctx context.Context, g *globals) error {
+	store, err := g.open(running)
+	if err != nil {
+		return err
+	}
+	put, err := store.Merge(ctx, m.Folder...)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(g.out, "%d results put into %s\n", put, store.Root())
+	return err
+}
