@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -251,4 +254,26 @@ func TestExtend(t *testing.T) {
 			}
 		}
 	})
+}
+
+// GODEBUG leaves kernels out: those of AVX-512, and those of AVX2 with them.
+func TestGODEBUG(t *testing.T) {
+	if os.Getenv("GODEBUG_SAYS") != "" {
+		fmt.Println(path)
+		return
+	}
+	if strings.Contains(os.Getenv("GODEBUG"), "cpu.") {
+		t.Skip("kernels are left out already")
+	}
+	for switches, slower := range map[string]int{"": 0, "cpu.avx512f=off": 1, "cpu.avx512f=off,cpu.avx2=off": 2} {
+		want := paths()
+		if slower == 1 && want[0] == "avx512" || slower == 2 {
+			want = want[min(slower, len(want)-1):]
+		}
+		child := exec.Command(os.Args[0], "-test.run=^TestGODEBUG$")
+		child.Env = append(os.Environ(), "GODEBUG_SAYS=path", "GODEBUG="+switches)
+		if said, err := child.Output(); err != nil || !strings.HasPrefix(string(said), want[0]+"\n") {
+			t.Errorf("GODEBUG=%s: %q, %v, want %s", switches, said, err, want[0])
+		}
+	}
 }
