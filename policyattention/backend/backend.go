@@ -13,8 +13,8 @@
 //
 //	import _ "icrl/policyattention/backend/xla"
 //
-// Built with GOEXPERIMENT=simd on x86-64, as the Makefile builds everything, the pure-Go
-// backend has vector kernels.
+// Built with GOEXPERIMENT=simd on x86-64, as the Makefile builds everything, GoMLX's own backend has
+// vector kernels; package engine needs no such flag.
 //
 // Options follow after commas, e.g. "xla:cuda,tf32=false" or "go:parallelism=1"; see
 // the documentation of github.com/gomlx/go-xla/compute/xla.
