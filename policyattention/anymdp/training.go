@@ -15,6 +15,7 @@ import (
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -188,11 +189,8 @@ func proximal(f, x, t *Node) *Node {
 	return ReduceAllMean(Add(Sub(entropy, Mul(p, x)), Softplus(x)))
 }
 
-// Model is a trained network. Its Forward is an [Forward].
-type Model = train.Sequences[Config]
-
 // Load reads the weights of a training run by this recipe.
-func Load(path string) (*Model, error) { return train.LoadSequences[Config](path) }
+func Load(path string) (*engine.Network[float32], error) { return train.LoadNetwork[Config](path) }
 
 // Settle returns weights of a training run in the form in which they are released. The
 // loss sees outputs less those of the empty token only; here the head's bias is changed so

@@ -150,7 +150,7 @@ func TestModelIsPlain(t *testing.T) {
 		tokens = append(tokens, Encode(x.Update, x.Prior).Tokens)
 	}
 	want := testkit.Must(forward(tokens))(t)
-	got := testkit.Must(model.Forward(tokens))(t)
+	got := testkit.Must(model.Sequences(tokens))(t)
 	for i := range want {
 		for k, w := range want[i] {
 			// Outputs are at most 1/κ; float32 sums of some hundred terms.

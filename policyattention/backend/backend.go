@@ -21,6 +21,7 @@
 package backend
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -85,33 +86,22 @@ func named(name string) (compute.Backend, error) {
 	if err := Check(name); err != nil {
 		return nil, err
 	}
+	var b compute.Backend
+	var err error
 	kind, config, _ := strings.Cut(name, ":")
-	if kind == "go" {
-		b, err := newGo(config)
-		if err != nil {
-			return nil, fmt.Errorf("backend: %q: %w", name, err)
-		}
-		return b, nil
-	}
-	if driver == nil {
-		return nil, fmt.Errorf("backend: %q: %w: the program is built without XLA (import _ %q; it needs cgo)",
-			name, ErrNoPlugin, "icrl/policyattention/backend/xla")
-	}
 	plugin, options, _ := strings.Cut(config, ",")
-	if plugin == "" {
-		plugin = "cpu"
+	switch {
+	case kind == "go": // operations in the order in which they are built: a graph says what memory is free when
+		b, err = gobackend.New("ops_sequential,creation_order," + config)
+	case driver == nil:
+		err = fmt.Errorf("%w: the program is built without XLA (import _ %q; it needs cgo)", ErrNoPlugin, "icrl/policyattention/backend/xla")
+	default:
+		b, err = driver.New(cmp.Or(plugin, "cpu"), options)
 	}
-	b, err := driver.New(plugin, options)
 	if err != nil {
 		return nil, fmt.Errorf("backend: %q: %w", name, err)
 	}
 	return b, nil
-}
-
-// newGo returns a backend in pure Go. Its operations run in the order in which they are built,
-// so that a graph says what memory is free when.
-func newGo(config string) (compute.Backend, error) {
-	return gobackend.New("ops_sequential,creation_order," + config)
 }
 
 // Description says what a backend is, for manifests. It holds no paths.

@@ -87,7 +87,7 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 				if err != nil {
 					return nil, err
 				}
-				forward = model.Forward
+				forward = model.Sequences
 			}
 			any, err := some.Run(ctx, c.Seed, forward, horizons)
 			if err != nil {

@@ -55,6 +55,6 @@ func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, er
 	if err != nil {
 		return nil, err
 	}
-	return &critic.Critic{Estimate: critic.Learned(model.Forward), Samples: c.Samples, Root: root, Corrected: true,
+	return &critic.Critic{Estimate: critic.Learned(model.Sequences), Samples: c.Samples, Root: root, Corrected: true,
 		Anchored: c.Anchored}, nil
 }

@@ -249,27 +249,11 @@ func ReadNetwork[C Network](path string) (c C, step int, params []float32, err e
 	return ReadParams(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
 }
 
-// Sequences is a trained network of a run with the configuration C.
-type Sequences[C Network] struct {
-	*engine.Network[float32]
-	Hash string // of the weights' configuration
-	Step int
-}
-
-// LoadSequences reads the weights of a training run.
-func LoadSequences[C Network](path string) (*Sequences[C], error) {
-	c, step, params, err := ReadNetwork[C](path)
+// LoadNetwork reads the network of a training run.
+func LoadNetwork[C Network](path string) (*engine.Network[float32], error) {
+	c, _, params, err := ReadNetwork[C](path)
 	if err != nil {
 		return nil, err
 	}
-	network, err := engine.New[float32](c.Network(), params)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	return &Sequences[C]{network, c.Hash(), step}, nil
-}
-
-// Forward maps tokens [n][T][Features] to outputs [n][T·Outputs].
-func (s *Sequences[C]) Forward(sequences [][][]float64) ([][]float64, error) {
-	return s.Network.Sequences(sequences)
+	return engine.New[float32](c.Network(), params)
 }

@@ -47,11 +47,9 @@ const (
 // Objectives lists all objectives.
 var Objectives = []Objective{Proximal, PMDTarget, RewardOnly, Critic}
 
-// PolicyInput names how a policy enters an actor's tokens.
-type PolicyInput string
-
-// RawPolicy is π itself: the network has to learn the logarithm.
-const RawPolicy PolicyInput = "raw"
+// RawPolicy is how a policy enters an actor's tokens: as π itself, whose logarithm the network has to
+// learn.
+const RawPolicy = "raw"
 
 // Readout names what the network's output is added to.
 type Readout string
@@ -63,22 +61,19 @@ const (
 	PriorReadout Readout = "prior"
 )
 
-// Distribution names the distribution of training contexts (π, Q, η).
-type Distribution string
-
-// Trajectories are rounds of exact PMD runs. Each example is a run of its
+// Trajectories is the distribution of training contexts (π, Q, η): rounds of exact PMD runs. Each example is a run of its
 // own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range
 // and constant in the run, stopped after a random number of rounds. These are
 // the contexts that deployment visits; late in a run policies are nearly
 // deterministic, which no random policy is.
-const Trajectories Distribution = "pmd-trajectories"
+const Trajectories = "pmd-trajectories"
 
 // Recipe names the choices that the paper leaves open.
 type Recipe struct {
-	Name     string       `json:"name"`
-	Policy   PolicyInput  `json:"policy"`
-	Readout  Readout      `json:"readout"`
-	Contexts Distribution `json:"contexts"`
+	Name     string  `json:"name"`
+	Policy   string  `json:"policy"`
+	Readout  Readout `json:"readout"`
+	Contexts string  `json:"contexts"`
 	// A run is stopped after a number of rounds uniform on 0, …, Rounds in one
 	// half of the examples and on 0, …, Early in the other. Early rounds hold the
 	// undecided rows, on which small errors of the logits add up in the loop;

@@ -186,11 +186,8 @@ func (o objective) Slopes(examples []int32, batch int, outputs []float32) (loss 
 	return loss
 }
 
-// Model is a trained network. Its Forward is an [anymdp.Forward].
-type Model = train.Sequences[Config]
-
 // Load reads the weights of a training run by this recipe.
-func Load(path string) (*Model, error) { return train.LoadSequences[Config](path) }
+func Load(path string) (*engine.Network[float32], error) { return train.LoadNetwork[Config](path) }
 
 // What the experiments ask of a training run: see method.Training.
 

@@ -92,7 +92,7 @@ func TestModelIsPlain(t *testing.T) {
 		{States: 18, Total: 1, Next: [][]float64{make([]float64, 18)}}}
 	counts[1].Next[0][3] = 1
 	want := testkit.Must(released(counts))(t)
-	got := testkit.Must(Learned(model.Forward)(counts))(t)
+	got := testkit.Must(Learned(model.Sequences)(counts))(t)
 	for i := range want {
 		for pair := range want[i] {
 			for s, p := range want[i][pair] {

@@ -13,9 +13,8 @@ import (
 	"sync"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/gomlx/core/graph"
 	"golang.org/x/sys/unix"
 
 	"icrl/policyattention/backend"
@@ -93,29 +92,17 @@ var compiler struct {
 	err error
 }
 
-// startCompiler compiles a small program. XLA starts the threads of its compiler with
+// startCompiler compiles a small program and runs it. XLA starts the threads of its compiler with
 // the first program of a process, and they may run where the thread that asks for it
 // may: on a Core's, every later program would be compiled on that one processor.
 func startCompiler(b compute.Backend) error {
-	builder := b.Builder("start of the compiler")
-	main := builder.Main()
-	x, err := main.Parameter("x", shapes.Make(dtypes.Float32, 8), nil)
+	exec, err := graph.NewExec(b, func(x *graph.Node) *graph.Node { return graph.Exp(x) })
 	if err != nil {
 		return err
 	}
-	y, err := main.Exp(x)
-	if err != nil {
-		return err
-	}
-	if err := main.Return([]compute.Value{y}, nil); err != nil {
-		return err
-	}
-	program, err := builder.Compile()
-	if err != nil {
-		return err
-	}
-	program.Finalize()
-	return nil
+	defer exec.Finalize()
+	_, err = exec.Call1([]float32{1})
+	return err
 }
 
 // threads lists the threads of this process, mostly in the order of their start.

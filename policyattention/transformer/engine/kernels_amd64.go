@@ -29,9 +29,9 @@ func vectors(k *kernels[float32], path string) {
 	}
 	k.softmaxBack, k.normalize, k.normalizeBack, k.reluBack = softmaxBack, normalize, normalizeBack, reluBack
 	k.exchange, k.adamw = exchange, adamw
-	k.tile, k.softmax = tileAVX2, softmaxAVX2
+	k.tile, k.softmax = func(t tile[float32]) { product(t, false) }, softmaxAVX2
 	if path == "avx512" {
-		k.tile, k.softmax = tileAVX512, softmaxAVX512
+		k.tile, k.softmax = func(t tile[float32]) { product(t, true) }, softmaxAVX512
 	}
 }
 
@@ -93,10 +93,6 @@ func start(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(
 const terms = 80
 
 var zeros [panel]float32
-
-func tileAVX2(t tile[float32]) { product(t, false) }
-
-func tileAVX512(t tile[float32]) { product(t, true) }
 
 // product computes a tile, parts of its sums one after the other.
 func product(t tile[float32], wide bool) {

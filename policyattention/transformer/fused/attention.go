@@ -30,7 +30,7 @@ func (p *pass) attention(block string, k int) layer {
 
 		queries, backQueries := p.shift(block + "qkv")(SliceAxis(part(0), 1, AxisRange(skipped)))
 		attend := p.inBlocks(attendByProducts, blockLength)
-		if t <= vectorLength && compiles(x) {
+		if t <= vectorLength {
 			attend = p.inBlocks(attendByVectors, 12)
 		}
 		y, backAttend := attend(split(queries), split(part(1)), split(part(2)))
@@ -195,19 +195,12 @@ func causalMask(like *Node, query, key int, dimensions ...int) *Node {
 	return Where(visible, ScalarZero(g, like.DType()), Scalar(g, like.DType(), -1e9))
 }
 
-// materialize keeps XLA from computing x again in each of its users. On other
-// backends it is x.
+// materialize keeps XLA from computing x again in each of its users. GoMLX's own backend runs
+// operations one by one, and has no barriers.
 func materialize(x *Node) *Node {
-	if !compiles(x) {
+	if backend.IsGo(x.Graph().Backend()) {
 		return x
 	}
 	// go-xla leaves out a barrier with a single operand on the CPU.
 	return OptimizationBarriers(x, x)[0]
-}
-
-// compiles says that the backend makes kernels of several operations, as XLA does.
-// GoMLX's own runs them one by one: matrix products fast, sums along an axis and
-// broadcasts entry by entry.
-func compiles(x *Node) bool {
-	return !backend.IsGo(x.Graph().Backend())
 }

@@ -267,28 +267,16 @@ func (p *pass) shift(name string) layer {
 // norm is LayerNorm of activations that are centred already, without gain and
 // bias: x/√(mean x² + ε).
 func (p *pass) norm(x *Node) (*Node, back) {
-	rows := x.Shape().Dimensions[0]
-	inverse := spread(rows, Reciprocal(Sqrt(AddScalar(featureMean(Square(x)), transformer.Epsilon))))
+	inverse := Reciprocal(Sqrt(AddScalar(featureMean(Square(x)), transformer.Epsilon)))
 	y := Mul(x, inverse)
 	return y, func(dy *Node) *Node {
-		return Mul(inverse, Sub(dy, Mul(y, spread(rows, featureMean(Mul(y, dy))))))
+		return Mul(inverse, Sub(dy, Mul(y, featureMean(Mul(y, dy)))))
 	}
-}
-
-// spread repeats x [1, n] on rows, where that is not better left to broadcasting.
-func spread(rows int, x *Node) *Node {
-	if compiles(x) {
-		return x
-	}
-	return DotProduct(Ones(x.Graph(), shapes.Make(x.DType(), rows, 1)), x)
 }
 
 // featureMean is the mean over axis 0, kept.
 func featureMean(x *Node) *Node {
 	rows, n := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-	if !compiles(x) {
-		return DivScalar(DotProduct(Ones(x.Graph(), shapes.Make(x.DType(), 1, rows)), x), float64(rows))
-	}
 	// XLA splits sums over more than 32 entries of one axis into two passes.
 	inner := 16
 	for rows%inner != 0 {
