@@ -8,12 +8,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
 	"icrl/policyattention/seed"
 )
 
@@ -115,8 +117,9 @@ func (s *Store) Verify(ctx context.Context, whole bool) (*Verification, error) {
 	for _, w := range found {
 		v.merge(w)
 	}
+	err = errors.Join(s.verifyProblems(v, units), s.verifyPlan(v, units))
 	v.CPUSeconds = meter.Cost().CPUSeconds
-	return v, s.verifyPlan(v, units)
+	return v, err
 }
 
 // verifyFiles compares the files with SHA256SUMS, where the preset has been merged.
@@ -285,6 +288,31 @@ func (s *Store) again(ctx context.Context, v *Verification, u Unit, stored *Resu
 		differs(0, fmt.Sprintf("it has %d rows, computed again %d", some.Len(), n))
 	}
 	return nil
+}
+
+// verifyProblems compares the stored problems with those that are drawn.
+func (s *Store) verifyProblems(v *Verification, units []Unit) error {
+	path := filepath.Join(s.Root(), problemsFile)
+	stored, err := rows.Read[rows.Problem](path)
+	if errors.Is(err, fs.ErrNotExist) { // not merged, or missed already
+		return nil
+	}
+	if err != nil {
+		v.add(path, 0, "%v", err)
+		return nil
+	}
+	drawn, err := s.Preset.problems(units)
+	if len(stored) != len(drawn) {
+		v.add(path, 0, "it has %d problems, want %d", len(stored), len(drawn))
+		return err
+	}
+	for i := range drawn {
+		if !reflect.DeepEqual(stored[i], drawn[i]) {
+			v.add(path, i+1, "it is not the problem that is drawn")
+			break
+		}
+	}
+	return err
 }
 
 // verifyPlan reports results that the preset does not plan.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -124,151 +125,191 @@ func weights(t *testing.T, root, name string) string {
 
 func learned(r rows.Key) bool { return r.Method == "policyattention" && r.Seed == 14100 }
 
+// corruption is something that a forger or a disk can do to results.
+type corruption struct {
+	name   string
+	sealed bool // the digests are made to fit
+	change func(t *testing.T, root string)
+	want   string // what must be named
+}
+
+// row edits one row of a file.
+func row[R any](file string, at int, change func(*R)) func(*testing.T, string) {
+	return func(t *testing.T, root string) {
+		edit(t, filepath.Join(root, file), func(all []R) []R { change(&all[(at+len(all))%len(all)]); return all })
+	}
+}
+
+// without drops rows of a file.
+func without[R any](file string, drop func(R) bool) func(*testing.T, string) {
+	return func(t *testing.T, root string) {
+		edit(t, filepath.Join(root, file), func(all []R) []R { return slices.DeleteFunc(all, drop) })
+	}
+}
+
+// text changes a file's text.
+func text(file, old, new string) func(*testing.T, string) {
+	return func(t *testing.T, root string) { replace(t, filepath.Join(root, file), old, new) }
+}
+
+func remove(file string) func(*testing.T, string) {
+	return func(t *testing.T, root string) { testkit.Check(t, os.Remove(filepath.Join(root, file))) }
+}
+
+func write(file, text string) func(*testing.T, string) {
+	return func(t *testing.T, root string) {
+		testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o755))
+		testkit.Check(t, os.WriteFile(filepath.Join(root, file), []byte(text), 0o644))
+	}
+}
+
+// columns are corruptions of one entry in each column of a file, which name says.
+func columns[R any](file, want string) (all []corruption) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[R]()) {
+		if f.Anonymous {
+			continue
+		}
+		all = append(all, corruption{file + " " + f.Name, true, func(t *testing.T, root string) {
+			edit(t, filepath.Join(root, file), func(rows []R) []R {
+				for i := range rows {
+					v := reflect.ValueOf(&rows[i]).Elem().FieldByIndex(f.Index)
+					if v.Kind() != reflect.Float64 || v.Float() == v.Float() {
+						spoil(v)
+						return rows
+					}
+				}
+				t.Fatal("all of it is NaN")
+				return nil
+			})
+		}, want})
+	}
+	return all
+}
+
+func spoil(v reflect.Value) {
+	switch {
+	case v.CanFloat():
+		v.SetFloat(v.Float() + .01)
+	case v.CanInt():
+		v.SetInt(v.Int() + 1)
+	case v.Kind() == reflect.String:
+		v.SetString(v.String() + "x")
+	case v.Kind() == reflect.Slice && v.Len() == 0:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case v.Kind() == reflect.Slice:
+		spoil(v.Index(0))
+	}
+}
+
+const (
+	benchmark, benchmarkPolicies = "rows/benchmark.parquet", "policies/benchmark.parquet"
+)
+
+// corruptions are sealed where digests alone would tell.
+var corruptions = slices.Concat(
+	columns[rows.Round](benchmark, "benchmark"), columns[rows.Policy](benchmarkPolicies, "benchmark"),
+	columns[rows.Rule]("rows/mechanism.parquet", "mechanism"), columns[rows.Fit]("rows/mechanism-steps.parquet", "mechanism"),
+	columns[rows.Policy]("policies/mechanism.parquet", "mechanism"),
+	columns[rows.Backup]("rows/backups.parquet", "backups"), columns[rows.Policy]("policies/backups.parquet", "backups"),
+	columns[rows.Tuned]("rows/tuning.parquet", "tuning"),
+	columns[rows.Measure]("rows/qualification-imitation.parquet", "qualification"),
+	columns[rows.Choice]("choices/qualification.parquet", "qualification"),
+	columns[rows.Problem]("problems.parquet", "problems.parquet"),
+	[]corruption{
+		{"an edited float", false, row(benchmark, 7, func(r *rows.Round) { r.Loss += 1e-12 }), "its SHA-256 is"},
+		{"an edited loss", true, row(benchmark, 7, func(r *rows.Round) { r.Loss *= 1.001 }), "computed again"},
+		{"the last problem's loss", true, row(benchmark, -1, func(r *rows.Round) { r.Loss *= 1.001 }), "the stored policy has"},
+		{"a loss that is none", true, row(benchmark, 3, func(r *rows.Round) { r.Loss = math.NaN() }), "Loss is NaN"},
+		{"two policies swapped", true, swapped, "the stored policy has loss"},
+		{"no distribution", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy[0] += .1 }), "the stored policy"},
+		{"another shape", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy = p.Policy[:6] }), "it is no policy"},
+		{"a truncated file", true, truncated, "benchmark.parquet"},
+		{"an empty file", true, write(benchmark, ""), "benchmark.parquet"},
+		{"a file that is missing", false, remove("rows/mechanism.parquet"), "it is missing"},
+		{"rows of a run missing", true, without(benchmark, func(r rows.Round) bool { return learned(r.Key) }), "policyattention-S4-14100"},
+		{"a problem missing", true, without(benchmark, func(r rows.Round) bool { return r.Problem == 5 && learned(r.Key) }), "rows on each of"},
+		{"a row too many", true, again, "rows on each of"},
+		{"a record of other rounds", true, text("runs.json", `"rounds": 40`, `"rounds": 41`), "not of its configuration"},
+		{"a record of another seed", true, text("runs.json", `"root": 34100`, `"root": 34101`), "not of its configuration"},
+		{"a record of another name", true, text("runs.json", `"name": "exact-pmd-S4"`, `"name": "exact-pmd-S5"`), "exact-pmd-S5"},
+		{"a record of another hash", true, text("runs.json", `"hash": "`, `"hash": "0`), "which no record names"},
+		{"runs that are no JSON", true, write("runs.json", "["), "runs.json"},
+		{"a record of other weights", true, otherDigest, "other weights"},
+		{"a training of other steps", true, text("trainings.json", `"steps": 10`, `"steps": 11`), "not of its configuration"},
+		{"a training without a name", true, text("trainings.json", `"name": "proximal-plain-S4-14100"`, `"name": ""`), "not of its configuration"},
+		{"an edited weight", true, weightEdited, "not that of the training run's record"},
+		{"weights of another seed", true, weightsSwapped, "configuration"},
+		{"an edited action", true, row("choices/qualification.parquet", 0, func(c *rows.Choice) { c.Actions[3] = (c.Actions[3] + 1) % 3 }), "qualification/s5rl"},
+		{"too few actions", true, row("choices/qualification.parquet", 0, func(c *rows.Choice) { c.Actions = c.Actions[:10] }), "choices"},
+		{"a training loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Loss = math.NaN() }), "loss 1 is NaN"},
+		{"a step of a training loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Step++ }), "loss 2 is"},
+		{"another training's loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Training += "x" }), "loss"},
+		{"a training loss missing", true, func(t *testing.T, root string) {
+			edit(t, root+"/losses.parquet", func(l []rows.Loss) []rows.Loss { return l[1:] })
+		}, "loss"},
+		{"a file beside", false, write("rows/extra.parquet", ""), "does not list it"},
+		{"a training not planned", true, write("train/proximal-plain-S4-1-000000000000/x", ""), "no configuration of preset little"},
+		{"digests missing", false, remove("SHA256SUMS"), "SHA256SUMS: it is missing"},
+		{"digests that are none", false, write("SHA256SUMS", "none\n"), "no digest and name"},
+	})
+
+func swapped(t *testing.T, root string) {
+	edit(t, root+"/"+benchmarkPolicies, func(p []rows.Policy) []rows.Policy {
+		p[0].Policy, p[2].Policy = p[2].Policy, p[0].Policy
+		return p
+	})
+}
+
+func truncated(t *testing.T, root string) {
+	text := testkit.Must(os.ReadFile(root + "/" + benchmark))(t)
+	testkit.Check(t, os.WriteFile(root+"/"+benchmark, text[:len(text)/2], 0o644))
+}
+
+func again(t *testing.T, root string) {
+	edit(t, root+"/"+benchmark, func(r []rows.Round) []rows.Round { return append(r, r[len(r)-1]) })
+}
+
+func otherDigest(t *testing.T, root string) {
+	digest := testkit.Must(experiment.FileDigest(weights(t, root, "proximal-plain-S4-14100")))(t)
+	replace(t, root+"/runs.json", digest, strings.Repeat("0", 64))
+}
+
+func weightEdited(t *testing.T, root string) {
+	path := weights(t, root, "proximal-plain-S4-14100")
+	text := testkit.Must(os.ReadFile(path))(t)
+	text[len(text)-1] ^= 1
+	testkit.Check(t, os.WriteFile(path, text, 0o644))
+}
+
+func weightsSwapped(t *testing.T, root string) {
+	one, other := weights(t, root, "proximal-plain-S4-14100"), weights(t, root, "proximal-plain-S4-14101")
+	was, is := testkit.Must(experiment.FileDigest(one))(t), testkit.Must(experiment.FileDigest(other))(t)
+	testkit.Check(t, os.WriteFile(one, testkit.Must(os.ReadFile(other))(t), 0o644))
+	replace(t, root+"/trainings.json", was, is)
+	text := testkit.Must(os.ReadFile(root + "/runs.json"))(t)
+	testkit.Check(t, os.WriteFile(root+"/runs.json", bytes.ReplaceAll(text, []byte(was), []byte(is)), 0o644))
+}
+
 // Everything that a forger or a disk can do to results is found, whether or not the digests were
 // made to fit.
 func TestVerifyFindsCorruptions(t *testing.T) {
 	s, _ := merged(t)
-	if v := testkit.Must(s.Verify(t.Context(), true))(t); v.Err() != nil || v.Missing > 0 || v.Units != 8 || v.Scored == 0 || v.Again == 0 {
+	v := testkit.Must(s.Verify(t.Context(), true))(t)
+	if v.Err() != nil || v.Missing > 0 || v.Units != 8 || v.Scored == 0 || v.Again == 0 {
 		t.Fatalf("%v: %v", v, v.Discrepancies)
 	}
-	for _, c := range []struct {
-		name   string
-		sealed bool // digests fit
-		change func(t *testing.T, root string)
-		want   string
-	}{
-		{"an edited float", false, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round { r[7].Loss += 1e-12; return r })
-		}, "its SHA-256 is"},
-		{"an edited loss", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round { r[7].Loss *= 1.001; return r })
-		}, "computed again"},
-		{"a loss of the last problem", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round { r[len(r)-1].Loss *= 1.001; return r })
-		}, "the stored policy has loss"},
-		{"an edited residual", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round { r[5].Defect += .01; return r })
-		}, "Defect is"},
-		{"a loss that is no number", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round { r[3].Loss = math.NaN(); return r })
-		}, "Loss is NaN"},
-		{"two policies swapped", true, func(t *testing.T, root string) {
-			edit(t, root+"/policies/benchmark.parquet", func(p []rows.Policy) []rows.Policy {
-				p[0].Policy, p[2].Policy = p[2].Policy, p[0].Policy
-				return p
-			})
-		}, "the stored policy has loss"},
-		{"a policy that does not add up", true, func(t *testing.T, root string) {
-			edit(t, root+"/policies/benchmark.parquet", func(p []rows.Policy) []rows.Policy { p[1].Policy[0] += .1; return p })
-		}, "the stored policy has loss"},
-		{"greedy policies with losses made to fit", true, func(t *testing.T, root string) {
-			greedy(t, s, root)
-		}, "computed again"},
-		{"a policy of another shape", true, func(t *testing.T, root string) {
-			edit(t, root+"/policies/benchmark.parquet", func(p []rows.Policy) []rows.Policy { p[1].Policy = p[1].Policy[:6]; return p })
-		}, "it is no policy"},
-		{"a truncated file of rows", true, func(t *testing.T, root string) {
-			text := testkit.Must(os.ReadFile(root + "/rows/benchmark.parquet"))(t)
-			testkit.Check(t, os.WriteFile(root+"/rows/benchmark.parquet", text[:len(text)/2], 0o644))
-		}, "benchmark.parquet"},
-		{"a file that is missing", false, func(t *testing.T, root string) {
-			testkit.Check(t, os.Remove(root+"/rows/mechanism.parquet"))
-		}, "it is missing"},
-		{"rows that are missing", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round {
-				return slices.DeleteFunc(r, func(r rows.Round) bool { return learned(r.Key) })
-			})
-		}, "policyattention-S4-14100"},
-		{"a problem that is missing", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round {
-				return slices.DeleteFunc(r, func(r rows.Round) bool { return r.Problem == 5 && learned(r.Key) })
-			})
-		}, "rows on each of"},
-		{"a row too many", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round { return append(r, r[len(r)-1]) })
-		}, "rows on each of"},
-		{"rows of a run that nobody made", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/benchmark.parquet", func(r []rows.Round) []rows.Round {
-				one := r[0]
-				one.Seed = 7
-				return append(r, one)
-			})
-		}, "which no record names"},
-		{"a record of another configuration", true, func(t *testing.T, root string) {
-			replace(t, root+"/runs.json", `"rounds": 40`, `"rounds": 41`)
-		}, "not of its configuration"},
-		{"a record of other weights", true, func(t *testing.T, root string) {
-			digest := testkit.Must(experiment.FileDigest(weights(t, root, "proximal-plain-S4-14100")))(t)
-			replace(t, root+"/runs.json", digest, strings.Repeat("0", 64))
-		}, "other weights"},
-		{"an edited weight", true, func(t *testing.T, root string) {
-			path := weights(t, root, "proximal-plain-S4-14100")
-			text := testkit.Must(os.ReadFile(path))(t)
-			text[len(text)-1] ^= 1
-			testkit.Check(t, os.WriteFile(path, text, 0o644))
-		}, "not that of the training run's record"},
-		{"weights of another seed", true, func(t *testing.T, root string) {
-			one, other := weights(t, root, "proximal-plain-S4-14100"), weights(t, root, "proximal-plain-S4-14101")
-			was, is := testkit.Must(experiment.FileDigest(one))(t), testkit.Must(experiment.FileDigest(other))(t)
-			testkit.Check(t, os.WriteFile(one, testkit.Must(os.ReadFile(other))(t), 0o644))
-			replace(t, root+"/trainings.json", was, is)
-			text := testkit.Must(os.ReadFile(root + "/runs.json"))(t)
-			testkit.Check(t, os.WriteFile(root+"/runs.json", bytes.ReplaceAll(text, []byte(was), []byte(is)), 0o644))
-		}, "configuration"},
-		{"an edited action", true, func(t *testing.T, root string) {
-			edit(t, root+"/choices/qualification.parquet", func(c []rows.Choice) []rows.Choice {
-				c[0].Actions[3] = (c[0].Actions[3] + 1) % 3
-				return c
-			})
-		}, "qualification/s5rl"},
-		{"too few actions", true, func(t *testing.T, root string) {
-			edit(t, root+"/choices/qualification.parquet", func(c []rows.Choice) []rows.Choice {
-				c[0].Actions = c[0].Actions[:10]
-				return c
-			})
-		}, "choices"},
-		{"a distance to a rule", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/mechanism.parquet", func(r []rows.Rule) []rows.Rule { r[0].RowL1 += .01; return r })
-		}, "RowL1 is"},
-		{"a fitted step size", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/mechanism-steps.parquet", func(r []rows.Fit) []rows.Fit { r[0].Fitted += .005; return r })
-		}, "Fitted is"},
-		{"an error of a backup", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/backups.parquet", func(r []rows.Backup) []rows.Backup { r[0].Error += .01; return r })
-		}, "Error is"},
-		{"a loss of the tuning", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/tuning.parquet", func(r []rows.Tuned) []rows.Tuned { r[0].Loss += 1e-6; return r })
-		}, "Loss is"},
-		{"a point of a curve", true, func(t *testing.T, root string) {
-			edit(t, root+"/rows/qualification-imitation.parquet", func(r []rows.Measure) []rows.Measure { r[0].Value += 1e-6; return r })
-		}, "Value is"},
-		{"a training loss", true, func(t *testing.T, root string) {
-			edit(t, root+"/losses.parquet", func(r []rows.Loss) []rows.Loss { r[0].Loss = math.NaN(); return r })
-		}, "loss 1 is NaN"},
-		{"a training loss that is missing", true, func(t *testing.T, root string) {
-			edit(t, root+"/losses.parquet", func(r []rows.Loss) []rows.Loss { return r[1:] })
-		}, "loss"},
-		{"a file beside", false, func(t *testing.T, root string) {
-			testkit.Check(t, os.WriteFile(root+"/rows/extra.parquet", nil, 0o644))
-		}, "does not list it"},
-		{"a training that nobody planned", true, func(t *testing.T, root string) {
-			testkit.Check(t, os.MkdirAll(root+"/train/proximal-plain-S4-1-000000000000", 0o755))
-		}, "no configuration of preset little"},
-		{"digests that are missing", false, func(t *testing.T, root string) {
-			testkit.Check(t, os.Remove(root+"/SHA256SUMS"))
-		}, "SHA256SUMS: it is missing"},
-		{"digests that are none", false, func(t *testing.T, root string) {
-			testkit.Check(t, os.WriteFile(root+"/SHA256SUMS", []byte("none\n"), 0o644))
-		}, "no digest and name"},
-	} {
+	all := append(slices.Clone(corruptions), corruption{"greedy policies with losses made to fit", true,
+		func(t *testing.T, root string) { greedy(t, s, root) }, "computed again"})
+	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s, artifacts := merged(t)
 			c.change(t, s.Root())
 			if c.sealed {
 				seal(t, s.Root())
 			}
 			s = testkit.Must(little(t).Open(artifacts, "go"))(t)
-			v := testkit.Must(s.Verify(t.Context(), c.name == "a fitted step size"))(t)
+			v := testkit.Must(s.Verify(t.Context(), strings.Contains(c.name, "-steps")))(t)
 			if !errors.Is(v.Err(), experiment.ErrDiscrepancies) || !strings.Contains(fmt.Sprint(v.Discrepancies), c.want) {
 				t.Errorf("found %v, want %q", v.Discrepancies, c.want)
 			}
