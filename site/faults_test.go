@@ -546,3 +546,108 @@ func TestFirstSight(t *testing.T) {
 	b.run(chromedp.KeyEvent(kb.Escape))
 	b.wait(`$("term").hidden`)
 }
+
+// TestFaults: what visitors found broken, each as what they did and what must come of it.
+func TestFaults(t *testing.T) {
+	const load = `(async (r, pi0) => {
+		const data = new DataTransfer();
+		data.items.add(new File([JSON.stringify({gamma: .9, P: [[[.8, .2], [.1, .9]], [[.5, .5], [.3, .7]]], r, pi0})], "x.json"));
+		document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+	})`
+	// then runs to the end once something is so.
+	const then = `, (async (ready) => { while (!ready()) await new Promise(r => setTimeout(r, 20)); await go(run.settings.T, 0) })`
+	const small = `run.rounds.decoder?.length === 40 && run.rounds.decoder[39].loss < 1e-6 * run.phases[0].gap`
+	const scroll = `$("microscope").getBoundingClientRect().top`
+	for name, c := range map[string]struct{ hash, do, want string }{
+		"a run that cannot end is refused": {"#S=64&A=16&expected=1&T=200", ``,
+			`$("message-text").textContent.includes("would take about") && $("message-text").textContent.includes("1,048,576 packets") && run.settings.preset === "maze"`},
+		"LayerNorm on the maze": {"#preset=maze&m=2&T=8", `$("show-normalized").click()` + then + `(() => run.settings.phi === .01 && !acting)`,
+			`run.rounds.normalized.length === 8`},
+		"Random during the run": {"#preset=maze&T=60", `(play(() => "10"), $("set-preset").value = "random", $("set-preset").dispatchEvent(new Event("change")))` + then + `(() => run.settings.preset === "random" && !acting)`,
+			`run.rounds.decoder.length >= 40 && $("message").hidden`},
+		"rewards of a million":   {"#expected=1", load + `([[1e6, 0], [0, 2e6]])` + then + `(() => run.settings.preset === "file" && !acting)`, small},
+		"rewards of a millionth": {"#expected=1", load + `([[1e-6, 0], [0, 2e-6]])` + then + `(() => run.settings.preset === "file" && !acting)`, small},
+		"a start without an action": {"", load + `([[1, 0], [0, .2]], [[0, 1], [.5, .5]])`,
+			`$("message-text").textContent.includes("π₀ gives 1 action probability 0")`},
+		"one step of η": {"#preset=maze", `$("set-eta").stepUp()`, `Number($("set-eta").value) === .9`},
+		"one step of γ": {"#preset=maze", `$("set-gamma").stepDown()`, `Number($("set-gamma").value) === .89`},
+		"2B is 20":      {"#preset=maze&k=20", ``, `$("readings").textContent.includes("2B = 20.") && atMost(10.000000000000002, 5) === "10"`},
+		"a cap that is read is called so": {"", load + `([[1, 0], [0, 2]])`,
+			`$("caps").textContent.includes("read from your file") && !$("evidence").textContent.includes("before any problem was seen")`},
+		"a cell of another problem": {"#preset=maze&m=16&at=12.1&k=4&stage=1&view=actor/0.0/score/12", `(async () => {
+				$("step-look").click();
+				for (let i = 0; i < 500 && !$("cell").textContent.includes("s=12"); i++) await new Promise(r => setTimeout(r, 10));
+				$("set-preset").value = "ring";
+				$("set-preset").dispatchEvent(new Event("change"));
+			})()`, `run.settings.preset === "ring" && $("cell").textContent === "No cell is picked yet."`},
+		"matrices begin where something is": {"#preset=maze&m=16&at=12.1&k=4&stage=1", `$("step-look").click()`,
+			`scope.rowFirst === 100 && [...scope.now.data.subarray(0, 4)].some(v => v)`},
+		"a link to a matrix":   {"#preset=maze&k=4&view=critic/1.0/weight/2", ``, scroll + ` < 200 && ` + scroll + ` > -10`},
+		"forty toggles":        {"#preset=maze", `(async () => { for (let i = 0; i < 40; i++) await change({kind: "tile", s: 17, tile: i % 2 ? "." : "#"}) })()`, `location.hash.includes("edits") && location.hash.split("~").length === 1`},
+		"Back undoes":          {"#preset=maze", `(async () => { await new Promise(r => setTimeout(r, 600)); await change({kind: "tile", s: 17, tile: "#"}); await new Promise(r => setTimeout(r, 600)); window.history.back() })()`, `run.edits.length === 0 && !location.hash.includes("edits")`},
+		"the lake's big map":   {"#preset=frozen-lake-8x8", ``, `[...document.querySelectorAll("#scene text")].every(x => x.textContent.length < 2)`},
+		"a wall's policy":      {"#preset=maze&m=16&at=3.1&k=4&stage=1", ``, `$("step-said").textContent.includes("a wall")`},
+		"a click on the chart": {"#preset=maze&k=20", `(() => { const b = $("loss-chart").getBoundingClientRect(), at = { clientX: b.x + b.width * .4, clientY: b.y + 50, bubbles: true }; $("loss-chart").dispatchEvent(new PointerEvent("pointermove", at)); $("loss-chart").dispatchEvent(new MouseEvent("click", at)) })()`, `pos.k === 15 && $("loss-now").textContent.startsWith("After 15 rounds")`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTab(t)
+			b.reduced("light")
+			b.run(emulation.SetDeviceMetricsOverride(1280, 800, 1, false))
+			b.open(server.URL + "/" + c.hash)
+			if c.do != "" {
+				eval[int](b, `(async () => { await (`+c.do+`); return 0 })()`)
+			}
+			b.wait(c.want)
+		})
+	}
+	for _, preset := range []string{"frozen-lake", "frozen-lake-8x8"} { // a link means what the menu does
+		b := newTab(t)
+		b.open(server.URL + "/#preset=" + preset)
+		linked := eval[string](b, `JSON.stringify(run.settings)`)
+		b.open(server.URL)
+		b.set("#set-preset", preset)
+		b.wait(fmt.Sprintf(`run.settings.preset === %q && !work`, preset))
+		if got := eval[string](b, `JSON.stringify(run.settings)`); got != linked {
+			t.Errorf("the menu starts %s, a link %s", got, linked)
+		}
+	}
+}
+
+// TestSizes: text grows with the screen, the map and its attention are seen together on a laptop at 200 %,
+// and a phone shows the rays.
+func TestSizes(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	for _, c := range []struct {
+		width, height int64
+		least         float64 // size of the text of map and chart
+		both          string  // what is seen without scrolling
+	}{{1280, 800, 11, "#scene, #strip .ray, #loss-chart svg"}, {1920, 1080, 15, "#scene, #strip .ray, #loss-chart svg"}, {640, 400, 10, "#scene, #strip .ray"}, {390, 844, 11, "#scene"}} {
+		b.run(emulation.SetDeviceMetricsOverride(c.width, c.height, 1, c.width < 500))
+		b.open(server.URL + "/#preset=maze&m=16&at=12.1&k=8&stage=1")
+		b.wait(`!work && document.querySelector("#strip .ray") || innerWidth < 500`)
+		for i, y := range eval[[]float64](b, fmt.Sprintf(`[...document.querySelectorAll(%q)].map(x => x.getBoundingClientRect().top + (x.id ? 100 : 20))`, c.both)) {
+			if y > float64(c.height) || y < 0 {
+				t.Errorf("%d×%d: part %d of %s lies at %v", c.width, c.height, i, c.both, y)
+			}
+		}
+		if got := eval[float64](b, `Math.min(...[...document.querySelectorAll("#scene text, #loss-chart text")].map(x => parseFloat(getComputedStyle(x).fontSize)))`); got < c.least {
+			t.Errorf("%d×%d: the least text is %v pixels, want %v", c.width, c.height, got, c.least)
+		}
+	}
+	eval[bool](b, `(showTab("step"), true)`) // on the phone
+	b.wait(`document.querySelector("#strip .ray")?.getBoundingClientRect().width > 10`)
+	b.click("#lesson-start")
+	b.wait(`!$("lesson").hidden && !work && !acting && $("strip-box").getBoundingClientRect().top < $("lesson").getBoundingClientRect().top - 60`)
+}
+
+// TestCancel stops a round of a million packets within a second, where there is no run to go back to.
+func TestCancel(t *testing.T) {
+	b := newTab(t)
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL+"/#S=64&A=16&expected=1&T=20"))
+	b.wait(`!$("work").hidden && /about \d+ seconds? left/.test($("work-text").textContent)`)
+	if took := eval[float64](b, `(async () => { const start = performance.now(); $("work-cancel").click(); while (work) await new Promise(r => setTimeout(r, 5)); return performance.now() - start })()`); took > 1000 {
+		t.Errorf("Cancel took %v ms", took)
+	}
+	b.wait(`document.body.dataset.ready && run.settings.preset === "maze" && decoderRound(0)`)
+}

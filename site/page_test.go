@@ -241,7 +241,7 @@ func (b *tab) click(selector string) {
 func (b *tab) set(selector string, value any) {
 	b.Helper()
 	b.settled()
-	eval[bool](b, fmt.Sprintf(`(() => { const x = document.querySelector(%q); if (x.type === "checkbox") x.checked = %[2]v; else x.value = %[2]q; x.dispatchEvent(new Event("change", {bubbles: true})); return true })()`, selector, fmt.Sprint(value)))
+	eval[bool](b, fmt.Sprintf(`(() => { const x = document.querySelector(%q); if (x.type === "checkbox") x.checked = %[2]q === "true"; else x.value = %[2]q; x.dispatchEvent(new Event("change", {bubbles: true})); return true })()`, selector, fmt.Sprint(value)))
 }
 
 // toEnd plays the run to its end as fast as it goes, all in one breath: the page may

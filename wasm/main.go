@@ -119,7 +119,7 @@ func start(args []js.Value) (any, error) {
 		certificate["theta"], certificate["transient"], certificate["neighbourhood"] = r.Theta, r.Transient, r.Neighbourhood
 	}
 	return map[string]any{
-		"S": d.States, "A": d.Actions, "gamma": d.Gamma, "width": d.Layout.Width(), "headDim": d.Layout.HeadDim(),
+		"S": d.States, "A": d.Actions, "gamma": d.Gamma, "eta": e.Settings.Eta, "width": d.Layout.Width(), "headDim": d.Layout.HeadDim(),
 		"token": fields(d.Layout.Token), "slots": fields(d.Layout.Slots), "hidden": fields(decoder.Hidden),
 		"fingerprint": e.Fingerprint(), "legend": legend.String(), "certificate": certificate, "phase": phaseOf(0),
 	}, nil

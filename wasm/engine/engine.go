@@ -40,7 +40,7 @@ type Settings struct {
 	Preset          string  // a family of package mdp, a map or LockUp
 	States, Actions int     // S, A of a family's problem
 	Seed            uint64  // of the problem and of the packets
-	Gamma, Eta      float64 // γ, and the constant step η, which is also its cap
+	Gamma, Eta      float64 // γ, and the constant step η, which is also its cap; η = 0 takes AutoStep's
 	Packets         int     // m
 	Expected        bool    // packets carry exact expectations instead of samples
 	Phi             float64 // mixture φ of both decoders' readouts
@@ -123,6 +123,13 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to %d actions", states, actions, MaxStates, MaxActions)
 	}
 	e.Phases = []Phase{{Problem: *problem}}
+	if s.Eta == 0 {
+		o, err := problem.MDP.Optimal()
+		if err != nil {
+			return nil, err
+		}
+		e.Settings.Eta = min(pmd.AutoStep(o), decoder.MaxLogit/problem.MDP.Bound())
+	}
 	var err error
 	if e.Decoder, err = decoder.New(e.caps()); err != nil {
 		return nil, err
@@ -162,8 +169,12 @@ func (e *Engine) phase(k int, problem mdp.Problem) (Phase, error) {
 // discount, rewards up to the declared cap, the one step size, the horizon.
 func (e *Engine) caps() decoder.Caps {
 	s, m := e.Settings, e.Phases[0].Problem.MDP
+	top := math.Max(s.RMax, Declared(m))
+	if s.RMax < m.RMax() && s.Eta*top/(1-m.Gamma) > decoder.MaxLogit && m.RMax() > 0 {
+		top = m.RMax() // rewards are small, and steps so large that they need the cap itself
+	}
 	caps := decoder.Caps{
-		States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: math.Max(s.RMax, Declared(m)),
+		States: m.States(), Actions: m.Actions(), Gamma: m.Gamma, RMax: top,
 		EtaMin: s.Eta, EtaMax: s.Eta, Rounds: s.Rounds,
 		Routing: s.Routing, Alpha: Alpha, Packets: s.Packets, Phi: s.Phi,
 	}

@@ -101,12 +101,12 @@ export function remember() {
     if (!app.run || app.playing || app.work) return;
     const { run } = app,
       hash = await address();
-    if (app.run !== run || hash === location.hash) return;
+    if (app.run !== run) return;
     const now = JSON.stringify([run.settings, run.edits]),
       changed = problem !== null && problem !== now;
-    // Back takes back changes of the problem and of settings, not moves through the rounds.
-    history[changed ? "pushState" : "replaceState"](null, "", hash);
     problem = now;
+    // Back takes back changes of the problem and of settings, not moves through the rounds.
+    if (hash !== location.hash) history[changed ? "pushState" : "replaceState"](null, "", hash);
   }, 250);
 }
 

@@ -1,6 +1,6 @@
 // What the pictures of attention are made of: bars and short numbers in a table, and lines to its rows.
 
-import { $, el, palette, percent, show } from "./base.js";
+import { $, el, palette, percent, pt, show } from "./base.js";
 
 // bar draws v on a scale from −limit to limit, or from 0 to limit.
 export function bar(v, limit, colour, both) {
@@ -59,8 +59,8 @@ function lines(heads, heights, name, colour) {
         );
       }),
       el("circle", { cx: 26, cy: y0, r: 24, fill: c.card, stroke: c.warm, "stroke-width": 2.5 }),
-      el("text", { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": 11, fill: c.ink }, name[0]),
-      el("text", { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": 12, fill: c.ink }, name[1]),
+      el("text", { x: 26, y: y0 - 2, "text-anchor": "middle", "font-size": pt(11), fill: c.ink }, name[0]),
+      el("text", { x: 26, y: y0 + 12, "text-anchor": "middle", "font-size": pt(12), fill: c.ink }, name[1]),
     ),
   );
 }

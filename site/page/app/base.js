@@ -38,12 +38,20 @@ export function atMost(x, digits = 4) {
   if (!Number.isFinite(x) || x <= 0) return show(x, digits);
   const kept = x >= 1e-3 && x < 1e5 ? digits : Math.max(1, digits - 1),
     short = Number(x.toPrecision(kept));
+  if (Math.abs(short - x) <= 4e-16 * x) return show(short, digits); // but for its last bit it is short
   return show(short >= x ? short : short + 10 ** (Math.floor(Math.log10(short)) + 1 - kept), digits);
 }
 // percent writes a share.
 export function percent(x, digits = 3) {
   return show(100 * x, digits) + " %";
 }
+
+// pt is a size in pictures, in pixels where text has its usual 14: on a large screen both grow.
+let unit = 1;
+const measure = () => (unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 14);
+measure();
+addEventListener("resize", measure);
+export const pt = (n) => n * unit;
 
 const css = (name) =>
   getComputedStyle(document.documentElement)

@@ -1,6 +1,6 @@
 // Line charts over rounds with a logarithmic axis, made by hand.
 
-import { el, palette, sup } from "./base.js";
+import { el, palette, pt, sup } from "./base.js";
 
 const ends = (series, floor) => {
   let lo = Infinity,
@@ -22,7 +22,7 @@ const power = (e) => (e === 0 ? "1" : e === 1 ? "10" : e === -1 ? ".1" : e === -
 function scaleOf({ series, T, floor, unit, size: [W, H] }) {
   const [a, b] = ends(series, floor),
     zero = series.some((s) => s.values.includes(0)) ? 18 : 0,
-    plane = { W, H, a, b, zero, left: 40, right: 14, top: unit ? 20 : 10, bottom: 32 },
+    plane = { W, H, a, b, zero, left: pt(40), right: 14, top: pt(unit ? 20 : 10), bottom: pt(32) },
     low = H - plane.bottom - zero; // where the least power of ten is
   plane.x = (k) => plane.left + ((W - plane.left - plane.right) * k) / Math.max(1, T);
   plane.y = (v) =>
@@ -35,14 +35,14 @@ function axesOf({ left, right, W, H, a, b, zero, x, y }, T, unit, colours) {
     tick = (v, text) =>
       parts.push(
         el("line", { x1: left, x2: W - right, y1: y(v), y2: y(v), stroke: colours.line }),
-        el("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end", fill: colours.soft }, text),
+        el("text", { x: left - 6, y: y(v) + pt(4), "text-anchor": "end", fill: colours.soft }, text),
       );
   for (let e = Math.floor(b); e >= a; e -= step) tick(10 ** e, power(e));
   if (zero) tick(0, "0");
-  if (unit) parts.push(el("text", { x: 2, y: 11, fill: colours.soft }, unit));
+  if (unit) parts.push(el("text", { x: 2, y: pt(11), fill: colours.soft }, unit));
   const ticks = [1, 2, 5, 10, 20, 25, 50, 100].find((n) => T / n <= 8) || 200;
   for (let k = 0; k <= T; k += ticks)
-    parts.push(el("text", { x: x(k), y: H - 18, "text-anchor": "middle", fill: colours.soft }, String(k)));
+    parts.push(el("text", { x: x(k), y: H - pt(18), "text-anchor": "middle", fill: colours.soft }, String(k)));
   parts.push(
     el("text", { x: (W + left) / 2, y: H - 3, "text-anchor": "middle", fill: colours.soft }, "round"),
   );
@@ -112,7 +112,7 @@ export function chart(c) {
     role: "img",
     "aria-label": c.label,
     "font-family": "system-ui, DejaVu Sans, sans-serif",
-    "font-size": 12,
+    "font-size": pt(12),
   });
   svg.append(...axesOf(plane, c.T, c.unit, colours), ...marks(c, plane, colours).filter(Boolean));
   for (const s of c.series) {

@@ -8,8 +8,13 @@ class Program {
   #pending = new Map();
   #worker = null;
   #next = 0;
-  // run hands the compiled program to a new worker.
-  async run(module) {
+  #ready = null;
+  // run hands the compiled program, once it is there, to a new worker.
+  run(program) {
+    return (this.#ready = this.#begin(program));
+  }
+  async #begin(program) {
+    const module = await program;
     const url = URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" })),
       worker = (this.#worker = new Worker(url));
     await new Promise((resolve, reject) => {
@@ -30,7 +35,8 @@ class Program {
     this.#worker.terminate();
     this.#fail(Object.assign(new Error(why), { cancelled: true }));
   }
-  call(op, ...args) {
+  async call(op, ...args) {
+    await this.#ready;
     return new Promise((resolve, reject) => {
       this.#pending.set(++this.#next, { resolve, reject });
       this.#worker.postMessage({ id: this.#next, op, args });
@@ -69,7 +75,7 @@ const held = $("wasm").textContent, // where the page holds the engine
 program.catch(() => {}); // whoever starts it is told
 $("wasm").textContent = "";
 export const engine = Object.assign(new Program(), {
-  start: async () => engine.run(await program),
+  start: () => engine.run(program),
   // cancel ends what the worker does and starts another one, which has no run.
   cancel(why) {
     engine.end(why);
@@ -81,7 +87,7 @@ export const engine = Object.assign(new Program(), {
 let reader = null;
 const load = async () => {
   const program = new Program();
-  await program.run(await inText(await scriptOf("formats.js", "policyAttentionFormats")));
+  await program.run(scriptOf("formats.js", "policyAttentionFormats").then(inText));
   return program;
 };
 // decodeFile reads a problem from a file of any format: {states, actions, gamma, p, r, pi0, notes}.

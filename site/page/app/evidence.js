@@ -202,6 +202,11 @@ export function renderCertificate() {
     ["S", "width of a token", run.info.width, "6S + 6A + 14 named coordinates."],
     ["A", "head dimension", run.info.headDim, "S + A + 3."],
   ];
+  const read = run.settings.preset === "file" && !run.settings.rmax;
+  $("caps").textContent = read
+    ? "They were read from your file; a reward cap in the settings declares them."
+    : "They were declared before any problem was seen.";
+  document.querySelector(".declared").textContent = read ? "the first round, from caps that your file holds" : "any problem was seen";
   $("certificate").replaceChildren(
     ...rows.map(([id, name, v, why, written = show]) =>
       el("div", {}, el("dt", {}, term(id, name)), el("dd", {}, written(v, 5)), el("dd", { class: "why" }, why)),

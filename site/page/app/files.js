@@ -1,6 +1,6 @@
 // Files: loading and saving a problem, exporting the run.
 
-import { $, act, aside, el, plural, show } from "./base.js";
+import { $, act, aside, el, message, plural, show } from "./base.js";
 import { decodeFile } from "./engine.js";
 import { app, phaseAt, restart } from "./state.js";
 import { picture } from "./picture.js";
@@ -20,19 +20,28 @@ async function take(name, bytes) {
   try {
     const problem = await decodeFile(name, bytes, $("layout").value);
     await restart(
-      { ...app.run.settings, preset: "file", S: problem.states, A: problem.actions, gamma: problem.gamma, rmax: 0 },
+      { ...app.run.settings, preset: "file", S: problem.states, A: problem.actions, gamma: problem.gamma, rmax: 0, eta: 0 },
       problem,
       [],
       { what: "of the problem before" },
     );
     $("yours-said").textContent = [
       `${name}: ${plural(problem.states, "state")}, ${plural(problem.actions, "action")}, γ = ${show(problem.gamma)}.`,
+      `η = ${show(app.run.settings.eta)} suits it, as --eta auto says.`,
       ...problem.notes.map((n) => n.replace(/[.]?$/, ".")),
-      `The same numbers in a shell: policyattention solve --mdp ${name} --eta ${app.run.settings.eta}`,
+      never(problem),
     ].join(" ");
+    if (never(problem)) message(never(problem), "notice");
   } catch (e) {
     throw said(e);
   }
+}
+// never says that a start without an action never takes it.
+function never({ pi0, r }) {
+  const n = pi0.filter((v, i) => v === 0 && r[i] !== -Infinity).length;
+  return n
+    ? `π₀ gives ${plural(n, "action")} probability 0: log 0 + ηQ stays −∞, so they are never taken, whatever they are worth.`
+    : "";
 }
 // check says while one types what is wrong with the text.
 const EXAMPLE = `# gamma: 0.9

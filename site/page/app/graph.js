@@ -1,7 +1,7 @@
 // Any other problem as a graph: nodes hold the policy, edges are transitions
 // under it, of more than 16 states only those of the state that is selected.
 
-import { el, palette, shade, show, textOn } from "./base.js";
+import { el, palette, pt, shade, show, textOn } from "./base.js";
 import { app, context, phaseAt } from "./state.js";
 import { editedStates, hover, select } from "./selection.js";
 
@@ -131,7 +131,7 @@ function drawNode([x, y], s, node, t, v, edited) {
     }),
     el(
       "text",
-      { x, y: y - node * 0.28, "text-anchor": "middle", "font-size": node < 24 ? 11 : 12, fill: ink },
+      { x, y: y - node * 0.28, "text-anchor": "middle", "font-size": pt(node < 24 ? 11 : 12), fill: ink },
       String(s),
     ),
     Array.from({ length: A }, (_, a) => {

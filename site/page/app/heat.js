@@ -1,6 +1,6 @@
 // Matrices on canvas: zero is paper, positive blue, negative orange.
 
-import { mix, palette, textOn } from "./base.js";
+import { mix, palette, pt, textOn } from "./base.js";
 
 // scratch holds one pixel a cell, to be drawn larger.
 const scratch = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -297,7 +297,7 @@ export class Heat {
     g.fill();
   }
 }
-const font = (g, n) => (g.font = `${n}px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif`);
+const font = (g, n) => (g.font = `${pt(n)}px ui-sans-serif, system-ui, "DejaVu Sans", sans-serif`);
 function line(g, x1, y1, x2, y2) {
   g.beginPath();
   g.moveTo(x1, y1);

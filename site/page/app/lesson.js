@@ -149,7 +149,7 @@ const SCENES = [
       ["H = 300", async () => (await setting({ H: 300 }, 0), run())],
     ],
     async run() {
-      await openAddress("#preset=maze&m=16&phi=0.01&show=exact.normalized");
+      await openAddress("#preset=maze&phi=0.01&T=25&show=exact.normalized");
       await run();
     },
   },

@@ -10,6 +10,7 @@ import {
   current,
   decoderRound,
   draw,
+  effort,
   ended,
   go,
   onRender,
@@ -63,7 +64,11 @@ function renderWork(now) {
   if (slow) {
     $("work-bar").max = work.of;
     $("work-bar").value = work.k;
-    $("work-text").textContent = `Computing round ${work.k} of ${work.of}`;
+    const { run } = app,
+      each = work.k ? (now - work.since) / 1000 / work.k : effort(run.settings, run.info),
+      left = Math.round(each * (work.of - work.k));
+    $("work-text").textContent =
+      `Computing round ${work.k} of ${work.of}` + (left > 2 ? `, about ${plural(left, "second")} left` : "");
   }
 }
 // Views below the first are drawn while playing only now and then.
@@ -242,7 +247,7 @@ async function boot() {
     return;
   }
   const asked = location.hash;
-  if (!(await openAddress(asked))) await openUsual();
+  if (!(await openAddress(asked)) || !decoderRound(0)) await openUsual();
   await new Promise(requestAnimationFrame); // the first picture is drawn
   document.body.dataset.ready = String(Math.round(performance.now()));
   document.body.dataset.boot = String(Math.round(performance.now() - began));

@@ -1,6 +1,6 @@
 // A problem that is a map: places, walls, goals, holes, ice; the policy as arrows.
 
-import { el, palette, shade, show, textOn } from "./base.js";
+import { el, palette, pt, shade, show, textOn } from "./base.js";
 import { app, context, phaseAt } from "./state.js";
 import { editedStates, hover, select } from "./selection.js";
 
@@ -24,7 +24,7 @@ export function drawMap(svg, v) {
   const grid = phaseAt(app.pos.k).grid,
     box = svg.parentElement,
     c = Math.floor(Math.min(box.clientWidth / grid.width, Math.max(250, box.clientHeight) / grid.height)),
-    key = [grid.tiles, grid.width, c].join();
+    key = [grid.tiles, grid.width, c, pt(1)].join();
   if (built.key !== key || built.places[0].group.parentNode !== svg) build(svg, grid, c, key);
   let top = 0;
   for (const x of v) top = Math.max(top, Math.abs(x));
@@ -62,7 +62,7 @@ function place(tile, s, x, y, c) {
       : TOWARDS.map(() =>
           el("path", { fill: "none", "stroke-linecap": "round", "stroke-linejoin": "round" }),
         );
-  const value = el("text", { x: c - 5, y: c - 6, "text-anchor": "end", "font-size": c > 60 ? 12 : 11 });
+  const value = el("text", { x: c - 5, y: c - 6, "text-anchor": "end", "font-size": pt(c > pt(60) ? 12 : 11) });
   const mark = el("circle", { cx: c - 9, cy: 10, r: 4 });
   const frame = el("rect", {
     x: 2,
@@ -80,7 +80,7 @@ function place(tile, s, x, y, c) {
     rect,
     art,
     arrows,
-    c >= 60 && !walled ? value : null,
+    c >= pt(60) && !walled ? value : null,
     mark,
     frame,
   );
@@ -107,7 +107,7 @@ function picture(tile, c) {
     );
   if (tile === "S")
     return [
-      el("text", { x: 7, y: 17, "font-size": c > 60 ? 12 : 11, class: "tile-word" }, c >= 50 ? "start" : "S"),
+      el("text", { x: 6, y: pt(13), "font-size": pt(c > pt(60) ? 12 : 10.5), class: "tile-word" }, c >= pt(60) ? "start" : "S"),
     ];
   return [];
 }

@@ -110,10 +110,10 @@ function renderChoices(t) {
 }
 // windowed fetches the part of the matrix that is drawn.
 async function windowed(rowNames, colNames) {
+  if (scope.rowFirst >= rowNames.length) scope.rowFirst = ofTokens(app.view.part) ? firstRow() : 0;
   const { station, part } = app.view,
-    R = Math.min(rowNames.length, WINDOW),
+    R = Math.min(rowNames.length - scope.rowFirst, WINDOW),
     C = Math.min(colNames.length, WINDOW);
-  scope.rowFirst = Math.max(0, Math.min(scope.rowFirst, rowNames.length - R));
   scope.colFirst = Math.max(0, Math.min(scope.colFirst, colNames.length - C));
   const name = matrixName(station, part),
     m = square(part) ? await matrix(name, scope.rowFirst, scope.rowFirst + R) : await matrix(name),
@@ -177,6 +177,7 @@ async function draw() {
   pager(rowNames.length, colNames.length, now.rows, now.cols);
   await describePath();
   if (scope.heat.cursor) await describe(...scope.heat.cursor, false);
+  else $("cell").replaceChildren(el("p", { class: "why" }, "No cell is picked yet."));
 }
 export async function renderScope() {
   if (app.playing || app.work || !scope.wanted) return;
@@ -204,19 +205,29 @@ function pager(rows, cols, R, C) {
   const box = $("pager");
   box.hidden = rows <= R && cols <= C;
   if (box.hidden) return;
-  const step = (key, d) => () => {
-    scope[key] += d;
+  const step = (key, n, d) => () => {
+    scope[key] = Math.max(0, Math.min(n - 1, scope[key] + d));
     renderScope();
   };
   const one = (key, n, size, what) =>
     n <= size
       ? []
       : [
-          el("button", { type: "button", onclick: step(key, -size), "aria-label": `Earlier ${what}` }, "‹"),
+          el("button", { type: "button", onclick: step(key, n, -size), "aria-label": `Earlier ${what}` }, "‹"),
           el("span", {}, `${what} ${scope[key]}–${scope[key] + size - 1} of ${n}`),
-          el("button", { type: "button", onclick: step(key, size), "aria-label": `Later ${what}` }, "›"),
+          el("button", { type: "button", onclick: step(key, n, size), "aria-label": `Later ${what}` }, "›"),
         ];
   box.replaceChildren(...one("rowFirst", rows, R, "rows"), ...one("colFirst", cols, C, "columns"));
+}
+// firstRow is where there is something to see: memories ask nothing, and long calls are looked at where
+// their queries are.
+function firstRow() {
+  const { call, part, station, follow } = app.view,
+    { reads } = scope.trace,
+    { S, A } = app.run.info,
+    asks = call !== "learned" && ["score", "weight", "query", "mixed", "written"].includes(part),
+    first = asks ? (call === "critic" && station === "0.1" ? S * A : reads[0]) : 0;
+  return Math.max(first, (reads[follow] || 0) - WINDOW + 40);
 }
 export function lookAt(station, part) {
   const { view } = app;
@@ -225,11 +236,8 @@ export function lookAt(station, part) {
     has = (p) => list.some((x) => x[0] === p);
   view.part = has(part) ? part : has(view.part) ? view.part : list[0][0];
   if (!part && has("weight")) view.part = "weight";
-  // Long calls are looked at where their queries are.
-  scope.rowFirst = 0;
+  scope.rowFirst = scope.trace && ofTokens(view.part) ? firstRow() : 0;
   scope.colFirst = 0;
-  if (scope.trace && ofTokens(view.part))
-    scope.rowFirst = Math.max(0, (scope.trace.reads[view.follow] || 0) - WINDOW + 40);
   scope.wanted = true;
   render();
 }

@@ -1,7 +1,7 @@
 // The result: the loss over the rounds, beside exact PMD’s and the last run’s.
 
-import { $, act, atMost, el, palette, percent, plural, show } from "./base.js";
-import { CONTROLLERS, app, changes, decoderRound, go, losses, phaseAt, reach, render, stop } from "./state.js";
+import { $, act, atMost, el, message, palette, percent, plural, show } from "./base.js";
+import { CONTROLLERS, app, changes, decoderRound, go, losses, phaseAt, reach, render, restart, stop } from "./state.js";
 import { chart, keyLine, roundAt } from "./chart.js";
 import { loadLearned, weights } from "./learned.js";
 
@@ -188,12 +188,20 @@ function whyStopped(name) {
     return `${stopped}rounding with H = ${show(run.settings.H)} left a probability below zero. ${run.settings.phi > 0 ? "Try" : "A mixture keeps every probability above zero: try φ = 0.01 in the settings, or"} a smaller H.`;
   return `${stopped}${why.replace(/[.]$/, "")}.`;
 }
+// mixed runs the LayerNorm form with a floor under its policies, without which rounding stops it.
+async function mixed() {
+  const { run, pos, shown } = app;
+  shown.add("normalized");
+  await restart({ ...run.settings, phi: 0.01 }, run.file, run.edits, { k: pos.k, what: "without the mixture", cap: run.cap });
+  message("LayerNorm needs a floor under its policies, so φ = 0.01 of the uniform policy is mixed in.", "notice");
+}
 export async function toggle(name) {
   const { run, shown } = app;
   try {
     if (shown.has(name)) shown.delete(name);
     else {
       if (name === "learned") await loadLearned();
+      if (name === "normalized" && !run.settings.phi) return await mixed();
       shown.add(name);
       delete run.errors[name];
       await reach(Math.min(run.settings.T, Math.max(app.pos.k + 1, run.rounds.decoder?.length || 0)));

@@ -24,7 +24,7 @@ export const SUITS = {
 };
 export const SETTINGS = {
   preset: { name: "Problem", choices: PRESETS, start: "random", place: "knobs" },
-  eta: { name: "Step", term: "eta", min: 0.001, step: 0.1, max: 20, start: 0.8 },
+  eta: { name: "Step", term: "eta", min: 1e-12, step: 0.1, max: 1e12, start: 0.8 },
   gamma: { name: "Discount", term: "gamma", min: 0, step: 0.01, max: 0.999, start: 0.9 },
   m: { name: "Packets", term: "m", min: 1, max: 64, whole: true, start: 6 },
   S: { name: "States", term: "S", min: 2, max: 64, whole: true, start: 8 },
@@ -92,7 +92,7 @@ function inputFor(key, f) {
   return el("input", {
     id,
     type: "number",
-    min: f.auto ? 0 : f.min,
+    min: f.auto || f.step ? 0 : f.min, // steps are counted from it
     max: f.max,
     step: f.whole ? 1 : f.step || "any",
     placeholder: f.auto || "",
@@ -135,6 +135,8 @@ export function fillSettings() {
   $("set-seed").disabled = false;
   $("set-gamma").value = run.info.gamma;
   $("set-preset").querySelector("[value=file]").hidden = !run.file;
+  $("shell").textContent =
+    `policyattention solve --mdp mdp.json --eta ${run.settings.eta} --rounds ${run.settings.T} --tol 0`;
 }
 // nextSettings returns what the form's entry for key makes of the settings, and the file.
 function nextSettings(key) {

@@ -10,19 +10,21 @@ import { latest } from "./strip.js";
 const AT_ONCE = 10; // rounds
 // A slider has 1,000 steps. to turns its place into a value, from a value into its place.
 const logarithmic = (low, high) => ({
-  to: (t) => low * (high / low) ** t,
-  from: (v) => Math.log(Math.max(low, v) / low) / Math.log(high / low),
+  to: (t) => low() * (high() / low()) ** t,
+  from: (v) => Math.log(Math.max(low(), v) / low()) / Math.log(high() / low()),
 });
+const highest = () => 2000 / app.run.info.certificate.B;
 const linear = (low, high) => ({ to: (t) => low + (high - low) * t, from: (v) => (v - low) / (high - low) });
 const SLIDERS = {
-  eta: { ...logarithmic(0.01, 20), round: (v) => Number(v.toPrecision(2)) },
+  // Above 2000/B no decoder is certified.
+  eta: { ...logarithmic(() => highest() / 1e5, () => highest()), round: (v) => Number(v.toPrecision(2)) },
   // Equal steps of γ are equal factors of the horizon 1/(1−γ).
   gamma: {
     to: (t) => 1 - 1 / 1000 ** t,
     from: (v) => -Math.log(1 - v) / Math.log(1000),
     round: (v) => (v < 0.9 ? Math.round(v * 100) / 100 : Math.round(v * 1000) / 1000),
   },
-  m: { ...logarithmic(1, 64), round: Math.round },
+  m: { ...logarithmic(() => 1, () => 64), round: Math.round },
   phi: { ...linear(0, 0.5), round: (v) => Math.round(v * 1000) / 1000 },
 };
 const valueOf = (key) => (key === "gamma" ? app.run.info.gamma : app.run.settings[key]);
@@ -41,7 +43,7 @@ export function buildSliders() {
     const set = latest(([t, last]) =>
       act(async () => {
         const { run, pos } = app,
-          value = Math.min(f.max, Math.max(f.min, s.round(s.to(t)))),
+          value = Math.min(key === "eta" ? highest() : f.max, Math.max(f.min, s.round(s.to(t)))),
           same = value === valueOf(key),
           k = pos.k;
         if (!same) {
@@ -71,4 +73,13 @@ export function buildSliders() {
       el("div", { class: "slide" }, term(f.term), input, el("output", { id: "slid-" + key, for: "slide-" + key })),
     );
   }
+  $("slide-eta").after(
+    el("button", { type: "button", id: "eta-auto", title: "The step that suits the problem, as --eta auto says", onclick: () => act(auto) }, "auto"),
+  );
+}
+// auto runs the problem with the step size that suits it.
+async function auto() {
+  const { run, pos } = app;
+  await restart({ ...run.settings, eta: 0 }, run.file, run.edits, { k: pos.k, what: `with η = ${show(run.settings.eta)}`, cap: run.cap });
+
 }

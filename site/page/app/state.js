@@ -118,8 +118,13 @@ export async function begin(settings, file, edits = [], lenient = false, cap = s
     const info = unpackInfo(await engine.call("start", settings, settings.preset === "file" ? file : null));
     stop();
     engine.compute = 0;
+    const seconds = settings.T * effort(settings, info);
+    if (seconds > LONGEST)
+      throw new Error(
+        `This run would take about ${plural(Math.round(seconds / 60), "minute")}: each of its ${settings.T} rounds has ${packetsOf(settings, info).toLocaleString("en")} packets. The page takes runs of ${LONGEST / 60} minutes; fewer rounds, or samples in place of exact expectations, make it shorter.`,
+      );
     app.run = {
-      settings,
+      settings: { ...settings, eta: info.eta }, // where η is 0 the engine has chosen one
       file,
       info,
       phases: [info.phase],
@@ -146,6 +151,12 @@ export async function begin(settings, file, edits = [], lenient = false, cap = s
   }
   return dropped;
 }
+// packetsOf counts the packets of a round, and effort guesses the seconds that it takes.
+function packetsOf({ expected, m }, { S, A, phase }) {
+  return expected ? A * phase.p.reduce((n, v) => n + (v > 0), 0) : m * S * A;
+}
+export const effort = (settings, info) => 9e-9 * packetsOf(settings, info) * info.S * info.A;
+const LONGEST = 900; // seconds of a run
 function unpackInfo(info) {
   for (const name of ["token", "slots", "hidden"]) info[name] = records(info[name], "label", "note");
   info.legend = records(info.legend, "matrix", "symbol", "why", "value", "to", "toLen", "from", "fromLen");
@@ -230,7 +241,8 @@ export async function cancel() {
   if (app.work !== work) return; // it ended between two rounds
   const none = !run.rounds.decoder?.length;
   await engine.cancel("Stopped.");
-  if (none && good) {
+  if (none && !good) return; // nothing was on show yet: the page begins as usual
+  if (none) {
     await begin(good.settings, good.file, good.edits, true, good.cap);
     afterStart();
     return go(good.k, 0);

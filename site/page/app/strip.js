@@ -2,13 +2,13 @@
 // places, then the queries; and the attention that the query of the selected state pays to them, read
 // from the pass itself.
 
-import { $, act, aside, atMost, el, palette, percent, shade, show } from "./base.js";
+import { $, act, aside, atMost, el, palette, percent, pt, shade, show } from "./base.js";
 import { app, context, current, decoderRound, render, restart } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
 import { engine } from "./engine.js";
 
-const HEIGHT = 76, // of the strip
+const HEIGHT = 76, // of the strip, without the words under it
   CELLS = 16, // of it the tokens
   WIDEST = 14, // of a ray that carries all of the attention
   LEAST = 1e-4; // of the attention that is drawn as a ray: less is thinner than a hair
@@ -122,7 +122,7 @@ export function drawStrip() {
   });
   rays.sort((a, b) => a[0] - b[0]);
   const text = (x, anchor, words) =>
-    el("text", { x, y: HEIGHT - 4, "text-anchor": anchor, "font-size": 12, fill: c.soft }, words);
+    el("text", { x, y: HEIGHT - 4, "text-anchor": anchor, "font-size": pt(12), fill: c.soft }, words);
   box.replaceChildren(
     el(
       "svg",
@@ -135,7 +135,7 @@ export function drawStrip() {
       },
       rays.map((x) => x[1]),
       parts,
-      text(0, "start", `${S} × ${A} memories (log π, Q), coloured as their places`),
+      text(0, "start", `${S} × ${A} memories` + (W > pt(460) ? " (log π, Q), coloured as their places" : "")),
       text(W, "end", `${S} queries`),
     ),
   );
