@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -650,4 +651,25 @@ func TestCancel(t *testing.T) {
 		t.Errorf("Cancel took %v ms", took)
 	}
 	b.wait(`document.body.dataset.ready && run.settings.preset === "maze" && decoderRound(0)`)
+}
+
+// TestSights: the bound is followed to where it crosses 2B with the numbers of its formulas, and ρ is that of
+// the tokens.
+func TestSights(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	b.open(server.URL + "/?lesson=5")
+	b.wait(`!$("lesson").hidden && !work && !acting && document.querySelectorAll("#bound-chart path").length === 5`)
+	b.click("#lesson-ask")
+	got := eval[[]float64](b, `(() => {
+		const c = run.info.certificate, {S} = run.info, {eta} = run.settings, k = run.rounds.decoder.findIndex(r => r.bound <= 2 * c.B) + 1,
+			R = (S - 1) * Math.exp(-c.kappa + 2 * eta * c.B) + S * Math.exp(-(c.kappa + c.nu) + eta * c.B);
+		return [k, R / c.RAct - 1, 2 * R / (1 + R) / c.zeta - 1, Number($("lesson-answer").textContent.includes("round " + k + " on")), $("formulas").children.length];
+	})()`)
+	if got[0] < 2 || math.Abs(got[1]) > 1e-6 || math.Abs(got[2]) > 1e-6 || got[3] != 1 || got[4] != 5 {
+		t.Errorf("crossing, R, ζ, answer and formulas: %v", got)
+	}
+	b.open(server.URL + "/#preset=maze&m=2&T=3&phi=0.01&show=normalized&k=2")
+	b.wait(`pos.k === 2 && !work && document.querySelectorAll("#carrier-chart path").length === 2`)
+	b.wait(`$("carrier-said").textContent.includes("H = 1.00·10⁶")`)
 }

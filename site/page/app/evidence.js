@@ -1,8 +1,8 @@
 // The residuals and the loss under their bounds, as numbers and over the rounds.
 
-import { $, atMost, el, palette, percent, show, sub, sup } from "./base.js";
-import { app, changes, decoderRound, phaseAt } from "./state.js";
-import { chart, legend } from "./chart.js";
+import { $, act, atMost, el, palette, percent, show, sub, sup } from "./base.js";
+import { app, changes, decoderRound, go, phaseAt, stop } from "./state.js";
+import { chart, legend, roundAt } from "./chart.js";
 import { term } from "./glossary.js";
 import { twiceB } from "./result.js";
 
@@ -157,6 +157,56 @@ export function renderResiduals() {
   );
 }
 
+// renderBound draws the bound on the loss, also where it is above 2B and says nothing.
+export function renderBound() {
+  const box = $("bound-chart"),
+    { run, pos } = app,
+    rounds = run.rounds.decoder || [];
+  if (!box.clientWidth) return;
+  const series = [
+    { name: "2B", color: "grey", dash: "2 3", whole: true, from: 0, values: Array(run.settings.T + 1).fill(twiceB()) },
+    { name: "bound on the loss", color: "warm", dash: "5 3", from: 1, values: rounds.map((r) => r.bound) },
+    { name: "loss", color: "accent", width: 3, dot: true, from: 0, values: [phaseAt(0).gap, ...rounds.map((r) => r.loss)] },
+  ];
+  box.replaceChildren(
+    chart({
+      series,
+      T: run.settings.T,
+      floor: 1e-9,
+      now: pos.k,
+      edits: changes(),
+      size: [Math.max(260, box.clientWidth), 280],
+      label: `Bound on the loss over the rounds: ${crossing() ? `from round ${crossing()} on it is below 2B` : "it stays above 2B"}`,
+    }),
+    legend(series),
+  );
+}
+// crossing returns the first round whose bound on the loss says something, 0 if none does.
+export const crossing = () => (app.run.rounds.decoder || []).findIndex((r) => r.bound <= twiceB()) + 1;
+export function buildBound() {
+  const box = $("bound-chart");
+  box.addEventListener("click", (e) =>
+    act(() => {
+      stop();
+      return box.firstChild && go(roundAt(box.firstChild, e, app.run.settings.T), 0);
+    }),
+  );
+}
+// formulas prints R and λ with the numbers in them (equations 24 to 26).
+function formulas() {
+  const { S, A, certificate: c } = app.run.info,
+    { eta } = app.run.settings,
+    n = (x) => show(x, 3),
+    eB = eta * c.B;
+  return [
+    ["R of the actor", `(S−1)·e^(−κ+2ηB) + S·e^(−(κ+ν)+ηB) = ${S - 1}·e^(−${n(c.kappa)}+${n(2 * eB)}) + ${S}·e^(−${n(c.kappa + c.nu)}+${n(eB)})`, c.RAct],
+    ["ζ at most", `2R/(1+R) = 2·${n(c.RAct)}/(1+${n(c.RAct)})`, (2 * c.RAct) / (1 + c.RAct)],
+    ["R₁, λ₁ of the lookup", `(S+A−2)e^−τ₁ + (S−1)(A−1)e^−2τ₁ + M·e^−3τ₁ with τ₁ = ${n(c.tau1)}; λ₁ = R₁/(1+R₁)`, c.lambda1],
+    ["R₂, λ₂ of the predecessor", `the same with τ₂ = ${n(c.tau2)}, over m = ${c.m} packets; λ₂ = R₂/(1+R₂)`, c.lambda2],
+    ["δ from routing at most", `2B(γλ₁ + λ₂) = ${n(2 * c.B)}·(${n(app.run.info.gamma)}·${n(c.lambda1)} + ${n(c.lambda2)})`, c.deltaRoute],
+  ];
+}
+
 // The certificate, term by term.
 export function renderCertificate() {
   const { run } = app,
@@ -207,6 +257,11 @@ export function renderCertificate() {
     ? "They were read from your file; a reward cap in the settings declares them."
     : "They were declared before any problem was seen.";
   document.querySelector(".declared").textContent = read ? "the first round, from caps that your file holds" : "any problem was seen";
+  $("formulas").replaceChildren(
+    ...formulas().map(([name, how, v]) =>
+      el("div", {}, el("dt", {}, name), el("dd", {}, atMost(v, 3)), el("dd", { class: "why" }, how)),
+    ),
+  );
   $("certificate").replaceChildren(
     ...rows.map(([id, name, v, why, written = show]) =>
       el("div", {}, el("dt", {}, term(id, name)), el("dd", {}, written(v, 5)), el("dd", { class: "why" }, why)),

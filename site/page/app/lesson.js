@@ -5,6 +5,7 @@ import { $, act, atMost, el, show, stillness, sup } from "./base.js";
 import { app, decoderRound, go, play, render, restart, stop } from "./state.js";
 import { open, openAddress, stateNow } from "./address.js";
 import { byHand, toggleByHand } from "./byhand.js";
+import { crossing } from "./evidence.js";
 import { change } from "./problem.js";
 import { select } from "./selection.js";
 import { showStep } from "./step.js";
@@ -28,8 +29,6 @@ const atStage = async (hash, k, stage, which) => {
   showStep(which);
   await go(k, stage);
 };
-// crossing returns the first round whose bound on the loss says something.
-const crossing = () => app.run.rounds.decoder.findIndex((r) => r.bound <= twiceB()) + 1;
 
 const SCENES = [
   {
@@ -72,6 +71,7 @@ const SCENES = [
   },
   {
     at: "step",
+    also: "charted",
     title: "The critic: three lookups",
     text: "Each packet looks up Q at its successor by attention, a ReLU adds the reward, and the query of a pair averages its packets. With few packets the average is noisy.",
     question: "Does the loss fall faster with 1 packet a pair or with 64?",
@@ -81,12 +81,15 @@ const SCENES = [
       ["m = 1", async () => (await setting({ m: 1 }, 0), run())],
       ["m = 64", async () => (await setting({ m: 64 }, 0), run())],
     ],
-    run: () => atStage(MAZE, 4, 3, "critic"),
+    async run() {
+      await atStage(MAZE, app.run.settings.T, 0, "critic");
+      await go(4, 3);
+    },
   },
   {
     at: "evidence",
     title: "What the certificate says, and when it is empty",
-    text: "R and λ bound the attention that goes astray, before any problem is seen. The bound on the loss adds up what each round may add. No loss can exceed 2B, so a bound above that says nothing. Move through the rounds until it falls below.",
+    text: "R and λ bound the attention that goes astray, before any problem is seen. The bound on the loss adds up what each round may add. No loss can exceed 2B, so a bound above that says nothing. Move through the rounds, or point at the lower chart, until the bound crosses 2B.",
     question: "From which round on does the bound say something here?",
     answer: () => {
       const k = crossing(),
@@ -144,12 +147,13 @@ const SCENES = [
     question: "What does the mixture cost?",
     answer: () =>
       "The loss stops falling: every action keeps φ/A of the probability, the bad ones too. And with a small H the shrinking is no longer the same for all tokens.",
+    also: "normed",
     buttons: [
       ["H = 10⁶", async () => (await setting({ H: 1e6 }, 0), run())],
       ["H = 300", async () => (await setting({ H: 300 }, 0), run())],
     ],
     async run() {
-      await openAddress("#preset=maze&phi=0.01&T=25&show=exact.normalized");
+      await openAddress("#preset=maze&m=6&phi=0.01&T=25&show=exact.normalized");
       await run();
     },
   },
@@ -178,6 +182,7 @@ async function showScene(i) {
   $("lesson-buttons").replaceChildren(
     ...(scene.buttons || []).map(([label, f]) => el("button", { type: "button", onclick: () => act(f) }, label)),
   );
+  for (const name of ["charted", "normed"]) document.body.classList.toggle(name, scene.also === name);
   stop();
   showTab(scene.at);
   for (const x of document.querySelectorAll(".pointed")) x.classList.remove("pointed");

@@ -39,7 +39,8 @@ import { buildLesson, inLesson, lessonAsked, lessonLength, startLesson, turn } f
 import { buildSliders, renderSliders } from "./sliders.js";
 import { describe } from "./explain.js";
 import { weights } from "./learned.js";
-import { renderCertificate, renderEvidence, renderResiduals } from "./evidence.js";
+import { buildBound, renderBound, renderCertificate, renderEvidence, renderResiduals } from "./evidence.js";
+import { renderCarrier } from "./carrier.js";
 
 function renderTransport() {
   const { run, pos, playing } = app,
@@ -81,11 +82,13 @@ function renderRest(now) {
   if (seen("evidence")) {
     renderEvidence();
     renderResiduals();
+    renderBound();
   }
   renderNetwork();
   if (busy) return;
   renderNumbers();
   renderCertificate();
+  renderCarrier();
   renderScope();
   remember();
 }
@@ -204,6 +207,7 @@ function build() {
     buildSliders,
     buildMenu,
     buildTransport,
+    buildBound,
     buildGlossary,
   ])
     f();

@@ -2,7 +2,7 @@
 // places, then the queries; and the attention that the query of the selected state pays to them, read
 // from the pass itself.
 
-import { $, act, aside, atMost, el, palette, percent, pt, shade, show } from "./base.js";
+import { $, act, aside, atMost, el, palette, percent, plural, pt, shade, show } from "./base.js";
 import { app, context, current, decoderRound, render, restart } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
@@ -136,7 +136,7 @@ export function drawStrip() {
       rays.map((x) => x[1]),
       parts,
       text(0, "start", `${S} × ${A} memories` + (W > pt(460) ? " (log π, Q), coloured as their places" : "")),
-      text(W, "end", `${S} queries`),
+      text(W, "end", plural(S, "query").replace("ys", "ies")),
     ),
   );
   box.dataset.drawn = w ? keyOf(s) : ""; // whose attention is on show: none while it is fetched
