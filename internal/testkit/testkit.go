@@ -16,7 +16,9 @@ import (
 )
 
 func init() {
-	for name, value := range map[string]string{"GOMLX_BACKEND": "go", "XLA_FLAGS": "--xla_backend_optimization_level=0"} {
+	for name, value := range map[string]string{
+		"GOMLX_BACKEND": "go", "XLA_FLAGS": "--xla_backend_optimization_level=0",
+	} {
 		if os.Getenv(name) == "" {
 			os.Setenv(name, value)
 		}

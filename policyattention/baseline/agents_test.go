@@ -281,7 +281,9 @@ func TestRefused(t *testing.T) {
 			Actor:  control.RuleActor(pmd.PMD), Eta: 1,
 		},
 		"diverging critic": Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial},
-		"Q diverges":       Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) }},
+		"Q diverges": Agents{
+			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) },
+		},
 	} {
 		if _, err := c.Run(problems, 40); err == nil {
 			t.Errorf("%s was run", name)

@@ -45,7 +45,8 @@ func Again(t *testing.T, c baseline.InContext, problems []mdp.Problem, rounds in
 // Ends asks that two training runs ended in the same weights.
 func Ends(t *testing.T, whole, parts *train.Result) {
 	t.Helper()
-	if x, y := testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t); string(x) != string(y) {
+	x, y := testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t)
+	if string(x) != string(y) {
 		t.Error("a run that was interrupted ends in other weights")
 	}
 }

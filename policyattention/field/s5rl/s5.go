@@ -30,7 +30,7 @@ type s5 struct {
 // validate returns an error if there is no such layer.
 func (l s5) validate() error {
 	if l.width < 1 || l.state < 2 || l.blocks < 1 || l.state%(2*l.blocks) != 0 {
-		return fmt.Errorf("s5rl: width %d and state %d in %d blocks, want a width of at least 1 and blocks of an even state",
+		return fmt.Errorf("s5rl: width %d and state %d in %d blocks, want at least 1 and blocks of an even state",
 			l.width, l.state, l.blocks)
 	}
 	return nil
