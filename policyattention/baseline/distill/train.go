@@ -24,8 +24,7 @@ import (
 // history is what a source has seen, with the action taken at each token.
 type history struct {
 	baseline.History
-	action []int32   // a_t
-	nll    []float64 // −log π_t(a_t|s_t) of the source's policy, in nats
+	action []int32 // a_t
 }
 
 // histories runs the source algorithm. History i is a function of the seed and
@@ -63,7 +62,6 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 		chain.Walk(pi, window)
 		for k := range window {
 			h.action = append(h.action, int32(window[k].Action))
-			h.nll = append(h.nll, -math.Log(pi.At(window[k].State, window[k].Action)))
 			h.See(&window[k], window[k].Next)
 		}
 		if err := learner.Step(learner.Increment(window, pi, m.Gamma, c.Source)); err != nil {
@@ -73,32 +71,6 @@ func (c Config) history(m *mdp.MDP, i int) (h history, err error) {
 	// The last token has no action.
 	h.Previous, h.Reward, h.State = h.Previous[:c.Length], h.Reward[:c.Length], h.State[:c.Length]
 	return h, nil
-}
-
-// SourceLoss is the mean over histories and windows, as batch draws
-// them, of the source's −log π(a|s), in nats.
-func (c Config) SourceLoss() (float64, error) {
-	if err := c.Validate(); err != nil {
-		return 0, err
-	}
-	histories, err := c.histories()
-	if err != nil {
-		return 0, err
-	}
-	sum := 0.0
-	for t := range c.Length {
-		// The windows that hold token t: those that begin in the history's beginning, and one for
-		// each later place.
-		last := min(t, c.Length-c.Context)
-		windows := last - max(1, t-c.Context+1) + 1
-		if t < c.Context {
-			windows += c.Context + 1
-		}
-		for _, h := range histories {
-			sum += float64(windows) * h.nll[t]
-		}
-	}
-	return sum / float64((c.Length+1)*c.Context*len(histories)), nil
 }
 
 // Job returns the training run of c.
@@ -209,7 +181,8 @@ func (o objective) Tokens(starts []int32, into []float32) {
 	features := o.Network().Features
 	for i, start := range starts {
 		for t := range o.Context {
-			o.token(into[(i*o.Context+t)*features:][:features], o.previous[int(start)+t], o.reward[int(start)+t], o.state[int(start)+t], t)
+			o.token(into[(i*o.Context+t)*features:][:features], o.previous[int(start)+t], o.reward[int(start)+t],
+				o.state[int(start)+t], t)
 		}
 	}
 }
