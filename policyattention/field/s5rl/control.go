@@ -2,7 +2,6 @@ package s5rl
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -75,9 +74,9 @@ func (s shown) set(i int, h *baseline.History, t int) {
 	}
 }
 
-// see shows each of n lives k tokens [k, n], and returns the distributions of actions [k·n, A] and values [k, n].
-// With keep the lives go on after them.
-func (l *going) see(t shown, k int, keep bool) (p [][]float64, values []float32, err error) {
+// see shows each of n lives k tokens [k, n], and returns the distributions [k, A] of the actions of each, and values
+// [k, n]. With keep the lives go on after them.
+func (l *going) see(t shown, k int, keep bool) (p []*mat.Dense, values []float32, err error) {
 	n := len(t.state) / k
 	integers := func(x []int32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(x, k, n) }
 	out, err := l.exec.Call(l.params, integers(t.before), integers(t.previous),
@@ -89,13 +88,16 @@ func (l *going) see(t shown, k int, keep bool) (p [][]float64, values []float32,
 	if err != nil {
 		return nil, nil, err
 	}
-	for row := range slices.Chunk(logits, l.Config.Actions) {
-		one := make([]float64, len(row))
-		for i, x := range row {
-			one[i] = float64(x)
+	p = make([]*mat.Dense, n)
+	for i := range p {
+		p[i] = mat.NewDense(k, l.Config.Actions, nil)
+		for j := range k {
+			row := p[i].RawRowView(j)
+			for a := range row {
+				row[a] = float64(logits[(j*n+i)*len(row)+a])
+			}
+			pmd.Softmax(row)
 		}
-		pmd.Softmax(one)
-		p = append(p, one)
 	}
 	if values, err = tensors.CopyFlatData[float32](out[1]); err != nil {
 		return nil, nil, err
@@ -158,36 +160,27 @@ func (a *agents) take(k int) ([]*mat.Dense, error) {
 	}
 	p, _, err := a.see(t, k, true)
 	a.pending, a.first = a.pending+k, false
-	return a.byAgent(p), err
+	return p, err
 }
 
 // Policies implements baseline.Lives.
 func (a *agents) Policies() ([]*mat.Dense, error) {
-	var all [][]float64
-	t := newShown(len(a.histories))
+	t, policies := newShown(len(a.histories)), make([]*mat.Dense, len(a.histories))
+	for i, h := range a.histories {
+		t.set(i, h, a.pending)
+		policies[i] = mat.NewDense(a.Config.States, a.Config.Actions, nil)
+	}
 	for s := range a.Config.States {
-		for i, h := range a.histories {
-			t.set(i, h, a.pending)
+		for i := range t.state {
 			t.state[i] = int32(s)
 		}
 		p, _, err := a.see(t, 1, false)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, p...)
-	}
-	return a.byAgent(all), nil
-}
-
-// byAgent returns the distributions p, one for each agent and again one for each, as a table for each agent.
-func (a *agents) byAgent(p [][]float64) []*mat.Dense {
-	n := len(a.histories)
-	all := make([]*mat.Dense, n)
-	for i := range all {
-		all[i] = mat.NewDense(max(1, len(p)/n), a.Config.Actions, nil)
-		for j := i; j < len(p); j += n {
-			all[i].SetRow(j/n, p[j])
+		for i, row := range p {
+			policies[i].SetRow(s, row.RawRowView(0))
 		}
 	}
-	return all
+	return policies, nil
 }

@@ -86,10 +86,10 @@ func (r *rollouts) live(k int) (sample, error) {
 					c.estimate(all, from, value[i])
 					continue
 				}
-				at, a := from+t, chain.Choose(p[i])
+				at, a := from+t, chain.Choose(p[i].RawRowView(0))
 				all.before[at], all.previous[at] = now.before[i], now.previous[i]
 				all.reward[at], all.state[at] = now.reward[i], now.state[i]
-				all.action[at], all.logp[at], all.value[at] = int32(a), float32(math.Log(p[i][a])), value[i]
+				all.action[at], all.logp[at], all.value[at] = int32(a), float32(math.Log(p[i].At(0, a))), value[i]
 				step := chain.Step(a)
 				all.earned[at] = float32(step.Reward)
 				now.before[i], now.previous[i] = int32(step.State), int32(a)

@@ -298,24 +298,6 @@ func TestReturnedPolicy(t *testing.T) {
 	}
 }
 
-// A round of a life draws 20 transitions.
-func TestMeter(t *testing.T) {
-	ps := problems(t, 2)
-	for i := range ps {
-		ps[i].MDP = ps[i].MDP.Metered()
-	}
-	if _, _, err := model(t, tiny()).Controller(5, false).Record(ps, 3); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range ps {
-		for k, used := range p.MDP.Meter().Rounds() {
-			if want := (mdp.Count{Transitions: 20 * (k + 1)}); used != want {
-				t.Errorf("round %d: %+v, want %+v", k, used, want)
-			}
-		}
-	}
-}
-
 // Columns or rows, whichever are fewer, are orthonormal.
 func TestOrthogonal(t *testing.T) {
 	for _, d := range [][2]int{{7, 3}, {3, 7}, {5, 5}} {
@@ -327,16 +309,8 @@ func TestOrthogonal(t *testing.T) {
 			gram.Mul(w.T(), w)
 		}
 		n, _ := gram.Dims()
-		for i := range n {
-			for j := range n {
-				want := 0.
-				if i == j {
-					want = 1
-				}
-				if math.Abs(gram.At(i, j)-want) > 1e-14 {
-					t.Errorf("%v: [%d, %d] of the Gram matrix is %v", d, i, j, gram.At(i, j))
-				}
-			}
+		if one := mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)); !mat.EqualApprox(&gram, one, 1e-14) {
+			t.Errorf("%v: the Gram matrix is %v", d, mat.Formatted(&gram))
 		}
 	}
 }
