@@ -101,7 +101,7 @@ func (c Agents) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, e
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, p := range problems {
 		group.Go(func() (err error) {
-			trajectories[i], err = c.run(p, i, rounds)
+			trajectories[i], err = c.run(p, p.Index(i), rounds)
 			return err
 		})
 	}

@@ -223,7 +223,7 @@ func (c InContext) born(problems []mdp.Problem, first, rounds int) (*lives, erro
 			const format = "%s: problem %d has S=%d, A=%d, the network is for S=%d, A=%d"
 			return nil, fmt.Errorf(format, c.Name, first+i, s, a, c.States, c.Actions)
 		}
-		chain, history := NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", first+i)), &History{}
+		chain, history := NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", p.Index(first+i))), &History{}
 		history.See(nil, chain.State)
 		l.chains, l.histories = append(l.chains, chain), append(l.histories, history)
 		l.trajectories = append(l.trajectories, control.Trajectory{Policies: []*mat.Dense{p.Pi0}})

@@ -182,7 +182,7 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		for i, t := range trajectories {
 			last := len(t.Policies) - 1
 			batch[i] = Context{
-				Problem: i, Round: round, MDP: problems[i].MDP, Eta: l.eta(round),
+				Problem: problems[i].Index(i), Round: round, MDP: problems[i].MDP, Eta: l.eta(round),
 				Pi: t.Policies[last], LogPi: t.Logs[last], Q: t.Q[len(t.Q)-1],
 			}
 		}

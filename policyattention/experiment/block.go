@@ -21,6 +21,7 @@ const (
 	Oracle        Block = "oracle"        // exact PMD on many problems
 	Confirmation  Block = "confirmation"  // S = 4, fresh identities
 	Shift         Block = "shift"         // four families without retraining
+	Headline      Block = "headline"      // closed loops on thousands of problems a size
 	Benchmark     Block = "benchmark"     // S = 8 and 16, retrained
 	Mechanism     Block = "mechanism"     // one-step inputs: which rule was learned?
 	Calibration   Block = "calibration"   // one-step inputs of each run's calibration root
@@ -43,7 +44,9 @@ type block struct {
 	// Rounds are in the rows, all where it is nil; Policies are those whose policies are stored.
 	Rounds, Policies func(Protocol) []int
 	Alone            bool // only losses are kept, no residuals
-	Families         []mdp.Family
+	// Brief keeps losses alone, rounded to float32: files of thousands of problems stay small.
+	Brief    bool
+	Families []mdp.Family
 }
 
 // kind is what a cell computes.
@@ -62,6 +65,7 @@ type set int
 
 const (
 	evaluation set = iota
+	headline
 	oracle
 	heldOut
 	calibration   // of the tuning
@@ -69,9 +73,10 @@ const (
 	qualification // of the sampled methods
 )
 
-func horizons(Protocol) []int { return baseline.Horizons }
-func long(p Protocol) []int   { return p.Long }
-func last(p Protocol) []int   { return p.Long[len(p.Long)-1:] }
+func horizons(Protocol) []int  { return baseline.Horizons }
+func upTo100(p Protocol) []int { return append(slices.Clone(baseline.Horizons), p.Long[0]) }
+func long(p Protocol) []int    { return p.Long }
+func last(p Protocol) []int    { return p.Long[len(p.Long)-1:] }
 
 var blocks = []block{
 	{Name: Oracle, Problems: oracle},
@@ -81,6 +86,7 @@ var blocks = []block{
 	{Name: Frontier},
 	{Name: Prior, Policies: horizons},
 	{Name: Trial, Policies: horizons},
+	{Name: Headline, Problems: headline, Rounds: upTo100, Alone: true, Brief: true},
 	{Name: Critics, Policies: horizons, Rounds: horizons, Alone: true},
 	{Name: Long, Policies: last, Rounds: long, Alone: true},
 	{Name: Qualification, Problems: qualification, Policies: horizons, Alone: true},
@@ -166,6 +172,8 @@ func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
 	size := p.Protocol.Sizes[s.States]
 	f := Fixtures{Family: mdp.Family(c.Family), Root: size.Evaluation, States: s.States, Actions: s.Actions, Problems: p.Problems}
 	switch from {
+	case headline:
+		f.Root, f.Problems = size.Headline, p.Headline[s.States]
 	case oracle:
 		f.Root, f.Problems = size.Oracle, p.Oracle
 	case heldOut:
@@ -233,6 +241,9 @@ func (p Preset) unit(c Cell) (u Unit, err error) {
 		u.Weights = loop.Deployment.Weights()
 	}
 	p.tolerate(&u, m)
+	if b.Brief {
+		u.Tolerance = max(u.Tolerance, brief)
+	}
 	var actor method.Actor
 	var critic method.Critic
 	if parts, ok := loop.Deployment.(method.Separable); ok {
@@ -251,14 +262,17 @@ func (p Preset) unit(c Cell) (u Unit, err error) {
 // Tolerances of what verification computes again, absolute, and relative where numbers are large.
 const (
 	exactly = 1e-10 // linear solves of one system differ by rounding between platforms
+	brief   = 1e-7  // of numbers rounded to float32
 	walking = 1e-8  // forty dependent rounds in float64
 	network = 2e-4  // those of a network in float32, by another backend or on another processor
 	critic  = 2e-3  // what a critic's network returns
 )
 
-// sampled is on how many problems the runs of networks are computed again, the first ones; they
-// are drawn independently, so that these are a sample. Inputs of one step are so many times as many.
-const sampled, inputs = 2, 8
+// sampled is on how many problems the runs of networks are computed again. Closed loops are so on
+// problems that the digest of all files chooses, so that nobody who changes a file chooses them: who
+// replaces half of 64 problems is found in 63 of 64 runs. Inputs of one step are the first ones, and
+// `inputs` times as many.
+const sampled, inputs = 6, 3
 
 func (p Preset) tolerate(u *Unit, m method.Method) {
 	u.Tolerance = exactly

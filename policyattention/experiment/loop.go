@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,7 @@ type Loop struct {
 // compute returns how the rows of a cell are made.
 func (l *Loop) compute(key rows.Key) func(context.Context, *Store, int, *Result) (*Result, error) {
 	return func(_ context.Context, s *Store, first int, stored *Result) (*Result, error) {
-		problems, err := l.Problems.Draw(first)
+		problems, at, err := l.draw(first, stored)
 		if err != nil {
 			return nil, err
 		}
@@ -46,14 +47,15 @@ func (l *Loop) compute(key rows.Key) func(context.Context, *Store, int, *Result)
 		}
 		r := &Result{}
 		for i, actions := range choices {
-			r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: int32(i), Actions: actions})
+			r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: at[i], Actions: actions})
 		}
 		if l.block.Kind == stepSizes {
 			return r, l.tuned(r, key, problems, trajectories)
 		}
 		for i, t := range trajectories {
 			for _, k := range l.Kept {
-				r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: int32(i), Round: int32(k), Policy: flat(t.Policies[k])})
+				policy := rows.Policy{Key: key, Problem: at[i], Round: int32(k), Policy: flat(t.Policies[k])}
+				r.Policies = append(r.Policies, policy)
 			}
 		}
 		if err := l.followed(problems, trajectories); err != nil {
@@ -63,9 +65,38 @@ func (l *Loop) compute(key rows.Key) func(context.Context, *Store, int, *Result)
 		if err != nil {
 			return nil, err
 		}
-		r.Rounds = l.rows(key, scored)
+		r.Rounds = l.rows(key, at, scored)
 		return r, nil
 	}
+}
+
+// draw returns the first problems, all for 0, or as many that a stored result is on, and which they
+// are.
+func (l *Loop) draw(first int, stored *Result) (problems []mdp.Problem, at []int32, err error) {
+	all, err := l.Problems.Draw(0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if stored != nil && first > 0 && len(stored.Rounds) > 0 {
+		for _, r := range stored.Rounds {
+			if len(at) == 0 || at[len(at)-1] != r.Problem {
+				at = append(at, r.Problem)
+			}
+		}
+	} else {
+		for i := range cmp.Or(min(first, len(all)), len(all)) {
+			at = append(at, int32(i))
+		}
+	}
+	for _, i := range at {
+		if i < 0 || int(i) >= len(all) {
+			return nil, nil, fmt.Errorf("there is no problem %d, of %d", i, len(all))
+		}
+		p := all[i]
+		p.Number = int(i) + 1
+		problems = append(problems, p)
+	}
+	return problems, at, nil
 }
 
 // controller returns the controller.
@@ -121,12 +152,15 @@ func (l *Loop) followed(problems []mdp.Problem, trajectories []control.Trajector
 }
 
 // rows returns the scores of the tabled rounds.
-func (l *Loop) rows(key rows.Key, scored []control.Scored) (all []rows.Round) {
+func (l *Loop) rows(key rows.Key, problems []int32, scored []control.Scored) (all []rows.Round) {
 	rounds := append([]int{0}, l.Tabled...)
 	if l.Tabled == nil {
 		for k := range l.Rounds {
 			rounds = append(rounds, k+1)
 		}
+	}
+	if l.block.Brief {
+		rounds = l.Tabled
 	}
 	at := func(values []float64, k int) float64 {
 		if l.block.Alone || k >= len(values) {
@@ -135,9 +169,15 @@ func (l *Loop) rows(key rows.Key, scored []control.Scored) (all []rows.Round) {
 		return values[k]
 	}
 	for i, s := range scored {
+		if l.block.Brief {
+			s.Gap, s.E0 = math.NaN(), math.NaN()
+			for k, loss := range s.Loss {
+				s.Loss[k] = float64(float32(loss))
+			}
+		}
 		for _, k := range rounds {
 			all = append(all, rows.Round{
-				Key: key, Problem: int32(i), Round: int32(k), Loss: s.Loss[k], Gap: s.Gap, E0: s.E0,
+				Key: key, Problem: problems[i], Round: int32(k), Loss: s.Loss[k], Gap: s.Gap, E0: s.E0,
 				Zeta: at(s.Zeta, k), RowL1: at(s.RowL1, k), Delta: at(s.Delta, k), Defect: at(s.Defect, k),
 			})
 		}

@@ -20,8 +20,10 @@ type Preset struct {
 	Steps     int    `json:"steps"`               // optimizer steps of an actor or a critic
 	Snapshots []int  `json:"snapshots,omitempty"` // steps before the last at which weights are kept
 	Problems  int    `json:"problems"`            // evaluation problems a size
-	Oracle    int    `json:"oracle"`              // problems of the oracle block
-	HeldOut   int    `json:"held_out"`            // one-step inputs of the mechanism block
+	// Headline counts the problems of the headline block, by number of states.
+	Headline map[int]int `json:"headline,omitempty"`
+	Oracle   int         `json:"oracle"`   // problems of the oracle block
+	HeldOut  int         `json:"held_out"` // one-step inputs of the mechanism block
 	// Calibrating counts the problems of the tuning block.
 	Calibrating int `json:"calibrating"`
 	// Qualifying counts the problems of the qualification block where it has more than

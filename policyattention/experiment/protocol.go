@@ -44,6 +44,7 @@ type Protocol struct {
 type Size struct {
 	Runs       []method.Identity `json:"runs"`       // the paper's number of identities
 	Evaluation uint64            `json:"evaluation"` // root of the evaluation problems
+	Headline   uint64            `json:"headline"`   // root of the headline block's problems, which nothing else has
 	Oracle     uint64            `json:"oracle"`     // root of the oracle block's problems, 0 where there are none
 	HeldOut    uint64            `json:"held_out"`   // root of the one-step inputs, likewise
 	// Of the sampled methods.

@@ -29,12 +29,13 @@ type Unit struct {
 	Rows     int    // how many there are, where it is not 0
 	Fixtures string // SHA-256 of the problems that a cell is on
 	Weights  []method.Weights
-	// Sample is how many of the first problems verification computes again, all for 0 and none
-	// below; Tolerance is how much its numbers may then differ.
+	// Sample is how many problems verification computes again, all for 0 and none below; Tolerance is
+	// how much its numbers may then differ. They are the first ones, or chosen ones of a Loop.
 	Sample    int
 	Tolerance float64
 	// Compute returns the rows on the first problems, all for 0. Where the unit is verified,
-	// stored is what it has left on these, so that recorded choices are made again.
+	// stored is what it has left on these, so that recorded choices are made again; a Loop then runs
+	// on the problems that it finds there.
 	Compute func(ctx context.Context, s *Store, problems int, stored *Result) (*Result, error)
 }
 

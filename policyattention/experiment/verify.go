@@ -76,7 +76,7 @@ func (v *Verification) merge(w *Verification) {
 }
 
 // Verify has one rule: what rows say is computed again from weights and seeds, and compared. It
-// does so for the first problems of each unit (see Unit.Sample), or whole for all; recorded choices
+// does so for some problems of each unit (see Unit.Sample), or whole for all; recorded choices
 // are made again; and every stored policy is scored. Files must be those of SHA256SUMS, weights
 // those that records name, records those of the plan. An error means that verification could not
 // be done; see Verification.Err for what it found.
@@ -248,6 +248,24 @@ func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, whole b
 	return nil
 }
 
+// chosen reports which problems of a unit, n in number, are computed again: the first ones, or those
+// of a closed loop that the digest of SHA256SUMS chooses.
+func (s *Store) chosen(u Unit, n int) func(problem int32) bool {
+	l, ok := u.Config.(*Loop)
+	if !ok || l.block.Kind != closedLoop {
+		return func(problem int32) bool { return problem >= 0 && int(problem) < n }
+	}
+	digest, err := artifact.FileDigest(filepath.Join(s.Root(), sumsFile))
+	if err != nil { // nothing has been merged
+		digest = ""
+	}
+	some := map[int32]bool{}
+	for _, i := range seed.New(0, "verification", digest, u.Path()).Perm(u.Problems)[:n] {
+		some[int32(i)] = true
+	}
+	return func(problem int32) bool { return some[problem] }
+}
+
 // again computes a unit's rows again and compares.
 func (s *Store) again(ctx context.Context, v *Verification, u Unit, stored *Result, whole bool, differs func(int, string)) error {
 	for _, w := range u.Weights {
@@ -267,11 +285,11 @@ func (s *Store) again(ctx context.Context, v *Verification, u Unit, stored *Resu
 		return nil
 	}
 	if sample > 0 && u.Problems > 0 {
-		if !stored.Whole(sample, u.Problems) {
+		if !stored.Whole(u.Problems) {
 			differs(0, fmt.Sprintf("it has not as many rows on each of %d problems", u.Problems))
 			return nil
 		}
-		some.Tables = stored.First(sample)
+		some.Tables = stored.On(s.chosen(u, sample))
 	}
 	again, err := u.Compute(ctx, s, sample, &some)
 	if err != nil {

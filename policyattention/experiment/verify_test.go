@@ -317,14 +317,15 @@ func TestVerifyFindsCorruptions(t *testing.T) {
 	}
 }
 
-// greedy plants policies greedy for what the network returned, with the losses that they have.
+// greedy plants policies greedy for what the network returned in most problems, with the losses that
+// they have. The first two problems stay: nothing may hang on which are computed again.
 func greedy(t *testing.T, s *experiment.Store, root string) {
 	t.Helper()
 	losses := map[[2]int32]float64{}
 	problems := testkit.Must(rows.Read[rows.Problem](root + "/problems.parquet"))(t)
 	edit(t, root+"/policies/benchmark.parquet", func(all []rows.Policy) []rows.Policy {
 		for _, p := range all {
-			if !learned(p.Key) {
+			if !learned(p.Key) || p.Problem < 2 {
 				continue
 			}
 			for i := 0; i < len(p.Policy); i += 3 {

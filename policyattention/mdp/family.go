@@ -18,6 +18,17 @@ import (
 type Problem struct {
 	MDP *MDP
 	Pi0 *mat.Dense
+	// Number, if not 0, names the problem's random streams in a run, from 1, in place of its place
+	// there: so some problems of a run can be run again alone.
+	Number int
+}
+
+// Index is what names the problem's random streams where it is run at a place, from 0.
+func (p Problem) Index(place int) int {
+	if p.Number > 0 {
+		return p.Number - 1
+	}
+	return place
 }
 
 // NewProblem returns the validated problem with discount gamma and copies of the

@@ -11,13 +11,15 @@ import (
 	"icrl/policyattention/train"
 )
 
-// settings are what a recipe's name can change, and where it stands: an *int or a *float64.
+// settings are what a recipe's name can change, and where it stands: an *int, a *float64 or a
+// *train.Attention.
 func settings(t *train.Config) map[string]any {
 	return map[string]any{
 		"width": &t.Width, "hidden": &t.Hidden, "layers": &t.Layers, "heads": &t.Heads,
 		"lr": &t.Optimizer.LearningRate, "decay": &t.Optimizer.WeightDecay, "beta1": &t.Optimizer.Beta1, "beta2": &t.Optimizer.Beta2,
 		"cosine": &t.Optimizer.Cosine, "batch": &t.Batch, "mdps": &t.MDPs, "examples": &t.Examples, "steps": &t.Steps, "samples": &t.Samples,
-		"rounds": &t.Recipe.Rounds, "early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin, "eta-max": &t.Recipe.EtaMax,
+		"attention": &t.Attention,
+		"rounds":    &t.Recipe.Rounds, "early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin, "eta-max": &t.Recipe.EtaMax,
 	}
 }
 
@@ -41,6 +43,8 @@ func vary(t *train.Config, changes []string) error {
 			*to, err = strconv.Atoi(value)
 		case *float64:
 			*to, err = strconv.ParseFloat(value, 64)
+		case *train.Attention:
+			*to = train.Attention(value)
 		default:
 			return fmt.Errorf("no setting %q, want one of %s", name, strings.Join(Settings(), ", "))
 		}

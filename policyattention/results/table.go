@@ -138,6 +138,32 @@ func (t Table) Paired() Table { return t.estimate("paired", "difference by probl
 // RatioOfMeans adds the median over runs of the ratio of mean losses.
 func (t Table) RatioOfMeans() Table { return t.estimate("ratio-of-means", "ratio of means") }
 
+// OverProblems adds the ratio of mean losses over all runs, whose interval is for other problems and
+// the same trained networks.
+func (t Table) OverProblems() Table { return t.estimate("over-problems", "means / reference") }
+
+// Locked adds the share of problems on which a run's loss is above the reference's by more than
+// Behind.
+func (t Table) Locked() Table { return t.estimate("locked", "locked") }
+
+// InterquartileMean adds the mean of the middle half of the losses of all runs.
+func (t Table) InterquartileMean() Table {
+	return t.With("interquartile mean", func(i int) any { return stats.InterquartileMean(t.groups[i].sample) })
+}
+
+// Improvement adds the probability that a run's loss is below the reference's.
+func (t Table) Improvement() Table { return t.estimate("improvement", "P(below reference)") }
+
+// ByRun adds the range over runs of the last estimate.
+func (t Table) ByRun() Table {
+	return t.With("range over runs", func(i int) any {
+		if t.err != nil || len(t.last[i].ByRun) < 2 {
+			return nil
+		}
+		return report.Interval{Lo: slices.Min(t.last[i].ByRun), Hi: slices.Max(t.last[i].ByRun)}
+	})
+}
+
 func (t Table) estimate(statistic, name string) Table {
 	if t.err != nil {
 		return t
@@ -409,6 +435,12 @@ func estimate(statistic string, g, reference group) (c Cell, err error) {
 		c.Estimate, err = b.PairedDifference(x, y)
 	case "ratio-of-means":
 		c.Estimate, err = b.RatioOfMeans(x, y)
+	case "over-problems":
+		c.Estimate, err = stats.RatioOverProblems(x, y)
+	case "improvement":
+		c.Estimate, err = stats.Improvement(x, reference.sample)
+	case "locked":
+		c.Estimate = stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
 	default:
 		return c, fmt.Errorf("results: no statistic %q", statistic)
 	}
@@ -432,8 +464,13 @@ func ofRun(statistic string, x, y []float64) float64 {
 		return stats.Median(x) / stats.Median(y)
 	case "difference":
 		return stats.Median(x) - stats.Median(y)
-	case "ratio-of-means":
+	case "ratio-of-means", "over-problems":
 		return stats.Mean(x) / stats.Mean(y)
+	case "locked":
+		return excess([][]float64{x}, [][]float64{y}).Above
+	case "improvement":
+		e, _ := stats.Improvement([][]float64{x}, [][]float64{y}) // samples that have been checked
+		return e.Value
 	}
 	d := make([]float64, len(x))
 	for m := range x {

@@ -15,7 +15,7 @@ var builders = []struct {
 	build func(*Store) Table
 }{
 	{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
-	{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
+	{"headline", (*Store).headline}, {"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
 	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
 	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
@@ -153,7 +153,7 @@ func (s *Store) benchmark() Table {
 	rows := s.Block("benchmark").At(Horizons...)
 	return rows.By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().Runs().
 		Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
-		RatioOfMeans().WithInterval().Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's",
+		RatioOfMeans().WithInterval().InterquartileMean().Improvement().Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's",
 		bootstrapNote, tailNote)
 }
 

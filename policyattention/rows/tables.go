@@ -47,7 +47,7 @@ type table interface {
 	read(path string) error
 	append(other table)
 	split(into func(run any) *Tables, which int)
-	first(problems int32) table
+	on(problem func(int32) bool) table
 	compare(again table, tolerance float64, differs func(row int, what string))
 }
 
@@ -94,12 +94,12 @@ func (o of[R]) split(into func(run any) *Tables, which int) {
 	}
 }
 
-func (o of[R]) first(problems int32) table {
+func (o of[R]) on(problem func(int32) bool) table {
 	field, ok := reflect.TypeFor[R]().FieldByName("Problem")
 	some := slices.Clone(*o.rows)
 	if ok {
 		some = slices.DeleteFunc(some, func(r R) bool {
-			return reflect.ValueOf(r).FieldByIndex(field.Index).Int() >= int64(problems)
+			return !problem(int32(reflect.ValueOf(r).FieldByIndex(field.Index).Int()))
 		})
 	}
 	return of[R]{&some, o.file}
@@ -172,10 +172,10 @@ func (t Tables) Split() map[any]*Tables {
 	return runs
 }
 
-// First keeps the rows of the first problems, and those that are of no problem.
-func (t Tables) First(problems int) (some Tables) {
+// On keeps the rows of some problems, and those that are of no problem.
+func (t Tables) On(problem func(int32) bool) (some Tables) {
 	for i, x := range t.all() {
-		some.all()[i].append(x.first(int32(problems)))
+		some.all()[i].append(x.on(problem))
 	}
 	return some
 }
@@ -258,11 +258,21 @@ func brief(r reflect.Value, fields [][]int) (names []string) {
 	return names
 }
 
-// Whole reports whether there are as many rows on each of so many problems as on the first ones,
-// and none on others.
-func (t Tables) Whole(first, problems int) bool {
+// Whole reports whether there are equally many rows on each of so many problems, and none on others.
+func (t Tables) Whole(problems int) bool {
 	for _, x := range t.all() {
-		if n := x.len(); x.first(0).len() == 0 && (x.first(int32(problems)).len() != n || x.first(int32(first)).len()*problems != n*first) {
+		counts := make([]int, problems)
+		others := x.on(func(p int32) bool {
+			if 0 <= p && int(p) < problems {
+				counts[p]++
+				return false
+			}
+			return true
+		})
+		if x.len() == 0 || others.len() == x.len() && slices.Max(counts) == 0 { // rows of no problem
+			continue
+		}
+		if others.len() > 0 || slices.Min(counts) != slices.Max(counts) {
 			return false
 		}
 	}

@@ -68,6 +68,18 @@ const (
 // deterministic, which no random policy is.
 const Trajectories = "pmd-trajectories"
 
+// Attention names which tokens see each other: an ablation, not in the paper.
+type Attention string
+
+const (
+	// Everything is the paper's: a token sees itself and all before it.
+	Everything Attention = ""
+	// WithinState lets a pair see pairs of its own state only.
+	WithinState Attention = "state"
+	// None lets a pair see itself only: the network is a function of each token.
+	None Attention = "none"
+)
+
 // Recipe names the choices that the paper leaves open.
 type Recipe struct {
 	Name     string  `json:"name"`
@@ -127,6 +139,7 @@ type Config struct {
 	Heads     int               `json:"heads"`
 	Width     int               `json:"width"`
 	Hidden    int               `json:"hidden"`
+	Attention Attention         `json:"attention,omitempty"` // of an actor
 	Optimizer transformer.AdamW `json:"optimizer"`
 }
 
@@ -153,7 +166,10 @@ func (c Config) Network() transformer.Config {
 	if c.Objective == Critic {
 		features += c.States()
 	}
-	return transformer.Config{Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1}
+	group := map[Attention]int{None: 1, WithinState: c.Actions}[c.Attention]
+	return transformer.Config{
+		Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1, Group: group,
+	}
 }
 
 // Budget returns the number of optimizer steps.
@@ -193,6 +209,10 @@ func (c Config) Validate() error {
 		return bad("recipe %q: at most %d rounds, %d in the early half: want each from 0 to %d", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
 		return bad("recipe %q: η from %v to %v, want a positive range", r.Name, r.EtaMin, r.EtaMax)
+	case c.Attention != Everything && c.Attention != WithinState && c.Attention != None:
+		return bad("unknown attention %q, want %q or %q", c.Attention, None, WithinState)
+	case c.Attention != Everything && c.Objective == Critic:
+		return bad("attention %q of a critic, whose queries see transitions", c.Attention)
 	case len(c.Sizes) != 1 || c.Sizes[0] < 2 || c.Sizes[0] != c.Slots:
 		return bad("sizes %v in %d slots, want one size of at least 2, in as many slots", c.Sizes, c.Slots)
 	case c.Slots > widest:

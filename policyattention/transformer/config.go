@@ -40,6 +40,9 @@ type Config struct {
 	// positions, the network is then a function of a set of tokens, equivariant to their
 	// order.
 	Unordered bool `json:"unordered,omitempty"`
+	// Group parts every sequence into groups of so many consecutive tokens, which see nothing of
+	// each other: 1 takes attention between tokens away. 0 stands for the whole sequence.
+	Group int `json:"group,omitempty"`
 }
 
 // Standard returns the network of the paper's experiments: 4 blocks of width
@@ -60,6 +63,9 @@ func (c Config) Validate() error {
 		if f.value < 1 || f.value > 1<<16 {
 			return fmt.Errorf("transformer: %s is %d, want between 1 and 65536", f.name, f.value)
 		}
+	}
+	if c.Group < 0 {
+		return fmt.Errorf("transformer: groups of %d tokens", c.Group)
 	}
 	if c.Width%c.Heads != 0 {
 		return fmt.Errorf("transformer: %d heads do not divide width %d", c.Heads, c.Width)

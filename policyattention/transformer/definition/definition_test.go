@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"icrl/internal/testkit/graphs"
@@ -27,6 +28,35 @@ func TestGraphsThatCannotBe(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// A token changes its own output and those of later tokens of its group, and no others.
+func TestGroups(t *testing.T) {
+	b, rng := graphs.Backend(t), rand.New(rand.NewPCG(9, 10))
+	const length = 6
+	for _, group := range []int{0, 1, 2, 3} {
+		c := tiny
+		c.Group = group
+		params, tokens := c.Init(rng), graphs.Normal(rng, length*c.Features)
+		outputs := func() []float64 {
+			out := graphs.Run(t, b, func(in []*Node) []*Node {
+				x := Reshape(ConvertDType(in[1], dtypes.Float32), 1, length, c.Features)
+				return []*Node{ConvertDType(Bind(c, in[0]).Vectors(x), dtypes.Float64)}
+			}, params, tokens)
+			return graphs.Values[float64](t, out[0])
+		}
+		before := outputs()
+		for j := range length {
+			tokens[j*c.Features]++
+			for i, after := range outputs() {
+				want := j <= i && (group == 0 || i/group == j/group)
+				if (after != before[i]) != want {
+					t.Errorf("groups of %d: token %d changes the output of token %d: %v", group, j, i, !want)
+				}
+			}
+			tokens[j*c.Features]--
 		}
 	}
 }

@@ -44,6 +44,10 @@ func Parameters(c transformer.Config, params *Node) map[string]*Node {
 // Vectors maps tokens [B, T, Features] to the outputs [B, T, Outputs]. Those of a token
 // depend on that token and earlier ones only, or, if Unordered, on all.
 func (n *Network) Vectors(tokens *Node) *Node {
+	shape := tokens.Shape().Dimensions
+	if g := n.config.Group; g > 0 {
+		tokens = Reshape(tokens, -1, g, shape[2]) // [B·T/Group, Group, Features]
+	}
 	h := n.linear("embed", tokens) // [B, T, Width]
 	for l := range n.config.Layers {
 		block := fmt.Sprintf("blocks.%d.", l)
@@ -51,7 +55,7 @@ func (n *Network) Vectors(tokens *Node) *Node {
 		up := relu(n.linear(block+"up", n.norm(block+"norm2", h))) // [B, T, Hidden]
 		h = Add(h, n.linear(block+"down", up))                     // [B, T, Width]
 	}
-	return n.linear("head", n.norm("norm", h)) // [B, T, Outputs]
+	return Reshape(n.linear("head", n.norm("norm", h)), shape[0], shape[1], -1) // [B, T, Outputs]
 }
 
 // attention is causal softmax attention, x [B, T, Width] → [B, T, Width]:

@@ -69,6 +69,8 @@ func examples(rng *rand.Rand) []example {
 		draw(rng, transformer.Standard(22), Pass{3, 48, 48}),
 		draw(rng, transformer.Standard(24), Pass{2, 84, 12}),
 		draw(rng, transformer.Config{Features: 4, Layers: 4, Heads: 4, Width: 64, Hidden: 128, Outputs: 2, Unordered: true}, Pass{25, 8, 8}),
+		draw(rng, grouped(transformer.Standard(14), 1), Pass{5, 12, 12}),
+		draw(rng, grouped(transformer.Standard(22), 3), Pass{4, 24, 24}),
 		draw(rng, transformer.Config{Features: 212, Layers: 2, Heads: 4, Width: 160, Hidden: 536, Outputs: 3}, Pass{1, 200, 200}),
 	}
 	for range 12 {
@@ -80,6 +82,11 @@ func examples(rng *rand.Rand) []example {
 		all = append(all, draw(rng, c, Pass{1 + rng.IntN(6), t, 1 + rng.IntN(t)}))
 	}
 	return all
+}
+
+func grouped(c transformer.Config, group int) transformer.Config {
+	c.Group = group
+	return c
 }
 
 // gradient returns outputs and gradient in the type of the network.

@@ -178,6 +178,19 @@ func (s *pass[F]) backward(gradient []F) {
 	s.Network.backward(s.at.embed, gradient, s.tokens, dh, matrix[F]{}, n, false)
 }
 
+// parted returns the pass in which groups of tokens are sequences of their own: see
+// [transformer.Config.Group].
+func (n *Network[F]) parted(p Pass) (Pass, error) {
+	g := n.Config.Group
+	if g == 0 || g == p.T && g == p.K {
+		return p, nil
+	}
+	if p.K != p.T || p.T%g != 0 {
+		return p, fmt.Errorf("engine: outputs of the last %d of %d tokens in groups of %d", p.K, p.T, g)
+	}
+	return Pass{p.B * p.T / g, g, g}, nil
+}
+
 // check returns an error unless a pass over tokens [B, T, Features] for outputs [B, K, Outputs]
 // can be made.
 func (n *Network[F]) check(p Pass, tokens, outputs int) error {
@@ -208,6 +221,10 @@ func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
 	if err := n.check(p, len(tokens), len(outputs)); err != nil {
 		return nil, err
 	}
+	p, err := n.parted(p)
+	if err != nil {
+		return nil, err
+	}
 	size := max(1, blockTokens/p.T)
 	return outputs, share((p.B+size-1)/size, func(i int) error {
 		first := i * size
@@ -225,6 +242,10 @@ func (n *Network[F]) Forward(p Pass, tokens []F) ([]F, error) {
 func (n *Network[F]) Gradient(p Pass, tokens []F, slopes func(outputs []F), gradient []F) error {
 	c := n.Config
 	if err := n.check(p, len(tokens), p.B*p.K*c.Outputs); err != nil {
+		return err
+	}
+	p, err := n.parted(p)
+	if err != nil {
 		return err
 	}
 	if len(gradient) != c.Size() {

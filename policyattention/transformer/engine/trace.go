@@ -1,5 +1,7 @@
 package engine
 
+import "fmt"
+
 // Trace is every intermediate result of one pass over T tokens.
 type Trace struct {
 	Tokens   [][]float64 // [T][Features]
@@ -40,6 +42,9 @@ func (n *Network[F]) Trace(tokens [][]float64) (*Trace, error) {
 	p := Pass{1, len(tokens), len(tokens)}
 	if err := n.check(p, len(x), p.K*n.Config.Outputs); err != nil {
 		return nil, err
+	}
+	if g := n.Config.Group; g > 0 && g != p.T {
+		return nil, fmt.Errorf("engine: a trace of %d tokens in groups of %d, want one group", p.T, g)
 	}
 	c, size, t := n.Config, len(tokens), &Trace{Tokens: tokens}
 	var residual [][][]float64 // embedded; then after attention and after each block

@@ -36,6 +36,9 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 		agrees[float32](t, b, rng, c, shape[0], shape[1], shape[2], float32s)
 		agrees[float32](t, b, rng, unordered(c), shape[0], shape[1], shape[2], float32s)
 	}
+	for _, c.Group = range []int{1, 3} {
+		agrees[float64](t, b, rand.New(rand.NewPCG(33, 0)), c, 4, 12, 12, float64s)
+	}
 }
 
 func randomShape(rng *rand.Rand) (c transformer.Config, batch, length, tail int) {

@@ -74,6 +74,12 @@ func (n *Network) Tail(tokens *Node, k int) *Node {
 	if k < 1 || k > t {
 		exceptions.Panicf("fused: outputs of %d of %d tokens are wanted", k, t)
 	}
+	if group := c.Group; group > 0 && group < t {
+		if k < t || t%group != 0 {
+			exceptions.Panicf("fused: outputs of %d of %d tokens in groups of %d", k, t, group)
+		}
+		return Reshape(n.Tail(Reshape(tokens, -1, group, c.Features), group), b, t, c.Outputs)
+	}
 	p := n.newPass(b)
 	trunk := p.trunk(t, k)
 	features := Reshape(TransposeAllAxes(tokens, 2, 1, 0), c.Features, t*b)
