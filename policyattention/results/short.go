@@ -8,18 +8,11 @@ import (
 
 // Tables of documents, which have room for less.
 
-// findings are the five findings of README, each with its number.
+// findings are the findings of README, each with its number.
 func (s *Store) findings() (t Table) {
 	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]"}
-	const (
-		actor = "method=policyattention recipe=plain"
-		exact = " / method=exact-pmd recipe="
-	)
+	const actor = "method=policyattention recipe=plain"
 	for _, f := range [][3]string{
-		{"The learned actor follows exact PMD, which it was not shown", "mean loss / exact PMD's, S = 16, T = 20",
-			"ratio-of-means benchmark " + actor + " s=16 t=20" + exact},
-		{"It is not exact: with more rounds some problems lock up", "the same at S = 4, T = 40",
-			"ratio-of-means confirmation " + actor + " t=40" + exact},
 		{"The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4",
 			"ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics " +
 				"method=policyattention-sample-mean"},
@@ -39,11 +32,7 @@ func (s *Store) reproduced() (t Table) {
 	for _, prefix := range []string{
 		"ratio benchmark method=policyattention recipe=plain s=8 t=40",
 		"ratio benchmark method=policyattention recipe=plain s=16 t=40",
-		"ratio benchmark method=liang-lai recipe=paper-features s=8 t=20 / method=policyattention ",
-		"median benchmark method=algorithm-distillation recipe=full s=8 t=20",
-		"ratio benchmark method=policyattention recipe=plain s=16 t=20 / method=exact",
-		"difference benchmark method=policyattention recipe=plain s=16 t=40 / method=pmd",
-		"ratio confirmation method=policyattention t=20", "ratio confirmation method=policyattention-learned-critic t=20",
+		"ratio confirmation method=policyattention-learned-critic t=20",
 	} {
 		at := slices.IndexFunc(ThePaper.Claims, func(c Claim) bool { return strings.HasPrefix(c.Query, prefix) })
 		if at < 0 {
