@@ -71,18 +71,6 @@ func (t Table) short(columns ...string) (out Table) {
 	return out
 }
 
-func (s *Store) actors() Table {
-	loops := func(block string, methods ...any) Table {
-		rows := s.Block(block).Where(Method.Is(methods...)).At(Horizons...)
-		return rows.By(Method, S, T).Against(s.exact(block).At(Horizons...).By(S)).Ratio().RatioOfMeans().WithTail()
-	}
-	t := loops("confirmation", "policyattention", "pmd-target", "reward-only").
-		Then(loops("benchmark", "policyattention", "pmd-target"))
-	return t.Titled("actors", "Learned actors with the exact critic against exact PMD",
-		"Ratios with 95 % intervals. "+tailNote).
-		short("method", "S", "T", "ratio of medians", "ratio of means", "99 %", "worst", "above .05")
-}
-
 func (s *Store) baselines() Table {
 	rows := s.Block("benchmark").At(20)
 	actor := rows.Where(Method.Is("policyattention")).By(S)
@@ -104,4 +92,10 @@ func (s *Store) lead20() Table {
 	t := s.lead()
 	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return row[2] != "20" })
 	return t.short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
+}
+
+func (s *Store) qualified() Table {
+	t := s.qualification()
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return row[len(row)-1] == "no control" && row[1] != "full" })
+	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
 }

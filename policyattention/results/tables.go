@@ -22,8 +22,9 @@ var builders = []struct {
 	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
 	{"lockup", (*Store).lockup}, {"costs", (*Store).costs},
 	{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
-	{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced}, {"actors", (*Store).actors},
+	{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced},
 	{"baselines", (*Store).baselines}, {"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20},
+	{"qualified", (*Store).qualified},
 }
 
 // TableNames lists the tables.

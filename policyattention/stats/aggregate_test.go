@@ -82,7 +82,7 @@ func TestShare(t *testing.T) {
 		lo, hi float64
 	}{{0, 10, 0, .30850}, {3, 10, .06674, .65245}, {10, 10, .69150, 1}} {
 		if got := Share(c.k, c.n); math.Abs(got.Lo-c.lo) > 1e-5 || math.Abs(got.Hi-c.hi) > 1e-5 {
-			t.Errorf("%d of %d: [%v, %v], want [%v, %v]", c.k, c.n, got.Lo, got.Hi, c.lo, c.hi)
+			t.Errorf("%v of %d: [%v, %v], want [%v, %v]", c.k, c.n, got.Lo, got.Hi, c.lo, c.hi)
 		}
 	}
 }
