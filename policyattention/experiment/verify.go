@@ -255,7 +255,7 @@ func (s *Store) chosen(u Unit, n int) func(problem int32) bool {
 	if !ok || l.block.Kind != closedLoop {
 		return func(problem int32) bool { return problem >= 0 && int(problem) < n }
 	}
-	digest, err := artifact.FileDigest(filepath.Join(s.Root(), sumsFile))
+	digest, err := FileDigest(filepath.Join(s.Root(), sumsFile))
 	if err != nil { // nothing has been merged
 		digest = ""
 	}
