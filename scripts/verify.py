@@ -1,11 +1,11 @@
 """Verifies the results without the Go program: NumPy, from the files alone.
 
-    .local/python/bin/python scripts/verify.py [--artifacts DIR] [--preset PRESET]
+    .local/python/bin/python scripts/verify.py [--artifacts DIR] [--preset PRESET] [--whole]
 
 It computes again, and compares with the rows: the SHA-256 of every file; the problems, drawn from
 their seeds, to the bit; the losses of every stored policy, by another solver; every round of exact
-PMD; and the closed loops of networks on the first problems, from their weights. Exit status 3 if
-anything differs. It needs NumPy, pyarrow and safetensors.
+PMD; the closed loops of networks from their weights, on six problems each that the digest of all
+files chooses, or on all; and the verdicts of CLAIMS.md. Exit status 3 if anything differs. It needs NumPy, pyarrow and safetensors.
 
 As a module it has what else one may want: streams, draw, evaluate, optimum, pmd, transformer and actor.
 """
@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import pathlib
+import re
 import sys
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 from safetensors import safe_open
 
 TOLERANCE = 1e-10  # of linear solves, absolute, relative where numbers are large
+ROUNDED = 1e-7  # of numbers kept in float32
 NETWORK = 5e-4  # of forty rounds of a network in float32
 REWARD_ONLY = 2e-2  # whose logits span 200 nats
 
@@ -250,8 +252,8 @@ def runs(columns):
 
 
 class Verifier:
-    def __init__(self, root):
-        self.root, self.found, self.counts, self.cache = root, [], {}, {}
+    def __init__(self, root, whole=False):
+        self.root, self.whole, self.found, self.counts, self.cache = root, whole, [], {}, {}
 
     def fail(self, what):
         self.found.append(what)
@@ -303,12 +305,23 @@ class Verifier:
             self.cache[name] = draw({"family": family, "root": root, "states": states, "actions": actions, "problems": problems})
         return self.cache[name]
 
+    def scale(self, name):
+        """Q* [N, S, A] of problems, and how far Q of the first policies is from it [N]."""
+        if ("scale", *name) not in self.cache:
+            p, r, pi = self.draw(*name)
+            optimal = optimum(p, r)
+            self.cache["scale", *name] = optimal, np.abs(optimal - evaluate(p, r, pi[:, None])[:, 0]).max(axis=(1, 2))
+        return self.cache["scale", *name]
+
     def block(self, name, records):
         rows, policies = read(self.root / f"rows/{name}.parquet"), {}
         path = self.root / f"policies/{name}.parquet"
         if path.exists():
             stored = read(path)
-            policies = {tuple(key.values()): (stored, at) for key, at in runs(stored)}
+            for key, at in runs(stored):
+                if tuple(key.values()) in policies:
+                    self.fail(f"{name}: policies of {key} twice")
+                policies[tuple(key.values())] = stored, at
         left = set(policies)
         for key, at in runs(rows):
             config = records.pop((name, *(str(v) for v in key.values())), None)
@@ -322,16 +335,18 @@ class Verifier:
 
     def run(self, what, config, rows, policies):
         f, n = config["problems"], config["problems"]["problems"]
-        p, r, pi0 = self.draw(f["family"], f["root"], f["states"], f["actions"], n)
+        name = (f["family"], f["root"], f["states"], f["actions"], n)
+        p, r, pi0 = self.draw(*name)
         tabled = [0, *config["tabled"]] if "tabled" in config else list(range(config["rounds"] + 1))
+        brief = what.startswith("headline/")  # losses alone, in float32
+        tabled = tabled[1:] if brief else tabled
         if len(rows["loss"]) != n * len(tabled):
             return self.fail(f"{what}: {len(rows['loss'])} rows, want {n * len(tabled)}")
         stored = {k: v.reshape(n, len(tabled)) for k, v in rows.items() if k not in KEY}
         self.agree(f"{what}: round", stored["round"], np.tile(tabled, (n, 1)))
         self.agree(f"{what}: problem", stored["problem"], np.repeat(np.arange(n)[:, None], len(tabled), axis=1))
-        optimal = optimum(p, r)
-        gap = np.abs(optimal - evaluate(p, r, pi0[:, None])[:, 0]).max(axis=(1, 2))
-        self.agree(f"{what}: gap", stored["gap"], np.repeat(gap[:, None], len(tabled), axis=1))
+        optimal, gap = self.scale(name)
+        self.agree(f"{what}: gap", stored["gap"], np.repeat(gap[:, None] * (np.nan if brief else 1), len(tabled), axis=1))
 
         def losses(of, some=slice(None)):
             return np.abs(optimal[some, None] - evaluate(p[some], r[some], of)).max(axis=(2, 3)) / gap[some, None]
@@ -345,14 +360,19 @@ class Verifier:
             self.counts["policies"] = self.counts.get("policies", 0) + of.shape[0] * of.shape[1]
         controller = config.get("controller") or {}
         if controller.keys() <= {"actor", "phi"}:
-            some, tolerance, step = slice(None), 1e-8, None
+            some, tolerance, step = slice(None), ROUNDED if brief else 1e-8, None
             if "actor" in controller:
                 step = actor(self.root, controller["actor"])
                 if step is None:
                     return
-                some = slice(0, 2)
+                some = self.chosen(what, n)
                 tolerance = REWARD_ONLY if controller["actor"]["training"]["objective"] == "reward-only" else NETWORK
             self.loop(what, config, [x[some] for x in (p, r, pi0)], {k: v[some] for k, v in stored.items()}, tabled, lambda of: losses(of, some), step, tolerance)
+
+    def chosen(self, what, n):
+        """Six problems, or all: whoever changes a file does not choose which."""
+        digest = hashlib.sha256((self.root / "SHA256SUMS").read_bytes() + what.encode()).digest()
+        return slice(None) if self.whole else np.sort(np.random.default_rng(list(digest)).permutation(n)[:6])
 
     def loop(self, what, config, problems, stored, tabled, losses, step, tolerance):
         """Runs a closed loop with the exact critic again; step is the actor, None for exact PMD."""
@@ -375,19 +395,67 @@ class Verifier:
                 self.agree(f"{what}: {name}", stored[name][:, :-1], np.stack(values, axis=1), tolerance)
         self.counts["loops"] = self.counts.get("loops", 0) + len(p)
 
+    def verdicts(self, document, claims):
+        """Judges the claims of the document again from the numbers that it prints."""
+        rules = {tuple(x[:2]): x[4] for x in (line.split("\t") for line in claims.splitlines()[1:])}
+        rows = [[c.strip() for c in line.strip("|").split("|")] for line in document.splitlines() if line.count("|") == 7]
+        judged = 0
+        for section, sentence, paper, here, said, _ in rows[2:]:
+            printed, ours, rule = numbers(paper), numbers(here), rules.pop((section, sentence), None)
+            if rule is None:
+                self.fail(f"claim {sentence}: it is not in {CLAIMS}")
+            else:
+                span = printed[1:3] if len(printed) > 2 else printed[:1] * 2 or [np.nan, np.nan]
+                low, high = ours[1:3] if len(ours) == 3 else (np.nan, np.nan)
+                want = verdict(rule, span, ours[0] if ours else np.nan, low, high)
+                judged += 1
+                if said != want:
+                    self.fail(f"claim {sentence}: its verdict is {said}, its numbers say {want}")
+        for _, sentence in rules:
+            self.fail(f"claim {sentence}: it is not in the document")
+        self.counts["verdicts"] = judged
+
     def verify(self):
         self.files()
         self.problems()
         records = {}
         for x in json.loads((self.root / "runs.json").read_text()):
             if "rounds" in x["config"] and "controller" in x["config"] | {"controller": 0} and x["block"] not in ("equal", "lockup", "tuning"):
-                records[(x["block"], *(str(x.get(k, {"method": "", "recipe": "", "family": ""}.get(k, 0))) for k in KEY))] = x["config"]
+                key = (x["block"], *(str(x.get(k, {"method": "", "recipe": "", "family": ""}.get(k, 0))) for k in KEY))
+                if key in records:
+                    self.fail(f"{'/'.join(key)}: runs.json names it twice")
+                records[key] = x["config"]
         for name in sorted({key[0] for key in records if (self.root / f"rows/{key[0]}.parquet").exists()}):
             if "loss" in pq.read_schema(self.root / f"rows/{name}.parquet").names:
                 self.block(name, records)
         for key in records:
             if key[0] not in ("mechanism", "calibration", "backups"):
                 self.fail(f"{'/'.join(key)}: it has no rows")
+
+
+CLAIMS = "policyattention/results/claims.tsv"
+
+
+def verdict(rule, paper, value, low, high):
+    """The verdict by the rule of a claim on the paper's interval and ours, None without one."""
+    inside = low <= paper[1] and high >= paper[0]
+    wide = low > 0 and high >= 2 * low
+    resolved = low > 0 or high < 0
+    if rule in ("agree", "lower"):
+        below = "better" if rule == "lower" and high < paper[0] else "differs"
+        return ("unresolved" if wide else "holds") if inside else below
+    if rule == "sign":
+        return "unresolved" if not resolved else "holds" if low * (paper[0] + paper[1]) > 0 else "differs"
+    if rule.startswith("each<="):
+        return "holds" if value <= float(rule[6:]) else "differs"
+    simple = {"fitted": ("fitted", inside), "zero": ("holds", not resolved), "is": ("holds", value == paper[0])}
+    if rule in simple:
+        return simple[rule][0] if simple[rule][1] else "differs"
+    return {"none": "no evidence", "budget": "other budget", "test": "tested"}.get(rule.split(" ")[0])
+
+
+def numbers(text):
+    return [float(x) for x in re.findall(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", text.replace("−", "-"))]
 
 
 def actor(root, config):
@@ -422,9 +490,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--artifacts", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent / "artifacts")
     parser.add_argument("--preset", default="paper")
+    parser.add_argument("--whole", action="store_true", help="run the loops of networks on all problems")
     args = parser.parse_args()
-    verifier = Verifier(args.artifacts / args.preset)
+    verifier = Verifier(args.artifacts / args.preset, args.whole)
     verifier.verify()
+    if args.preset == "paper":
+        repository = pathlib.Path(__file__).parent.parent
+        verifier.verdicts((repository / "CLAIMS.md").read_text(), (repository / CLAIMS).read_text())
     print(", ".join(f"{n} {what}" for what, n in verifier.counts.items()) + f": {len(verifier.found)} discrepancies")
     sys.exit(3 if verifier.found else 0)
 

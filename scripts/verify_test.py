@@ -75,11 +75,14 @@ def found(root):
     return verifier.found
 
 
+EVERY = "every"
+
+
 def edit(name, column, row, change):
     def apply(root):
         table = pq.read_table(root / name)
         values = table[column].to_pylist()
-        values[row] = change(values[row])
+        values = [change(v) if row in (i, i - len(values), EVERY) else v for i, v in enumerate(values)]
         i = table.column_names.index(column)
         pq.write_table(table.set_column(i, table.schema.field(i), pa.array(values, table.schema.field(i).type)), root / name)
 
@@ -98,19 +101,55 @@ def weights(root):
     path.write_bytes(text)
 
 
+def greedy(root):
+    """Policies greedy for those returned, with the losses that they have, but on the first two problems."""
+    policies, rows = pq.read_table(root / POLICIES), pq.read_table(root / ROWS)
+    p, r, pi0 = verify.draw({"family": "random", "root": 38100, "states": 8, "actions": 3, "problems": 64})
+    gap = np.abs(verify.optimum(p, r) - verify.evaluate(p, r, pi0[:, None])[:, 0]).max(axis=(1, 2))
+    planted, losses = policies["policy"].to_pylist(), rows["loss"].to_pylist()
+    at = {key: i for i, key in enumerate(zip(*(rows[k].to_pylist() for k in ("seed", "problem", "round"))))}
+    for i, key in enumerate(zip(*(policies[k].to_pylist() for k in ("seed", "problem", "round")))):
+        m = key[1]
+        if key[0] == 18100 and m >= 2:
+            pi = np.eye(3)[np.array(planted[i]).reshape(8, 3).argmax(axis=1)]
+            planted[i] = pi.ravel().tolist()
+            q = verify.evaluate(p[m : m + 1], r[m : m + 1], pi[None, None])[0, 0]
+            losses[at[key]] = float(np.abs(verify.optimum(p[m : m + 1], r[m : m + 1])[0] - q).max() / gap[m])
+    for name, table, column, values in ((POLICIES, policies, "policy", planted), (ROWS, rows, "loss", losses)):
+        i = table.column_names.index(column)
+        pq.write_table(table.set_column(i, table.schema.field(i), pa.array(values, table.schema.field(i).type)), root / name)
+
+
+def twice(name):
+    def apply(root):
+        table = pq.read_table(root / name)
+        pq.write_table(pa.concat_tables([table, table.filter(pc.equal(table["seed"], 18100))]), root / name)
+
+    return apply
+
+
+def recorded_twice(root):
+    runs = json.loads((root / "runs.json").read_text())
+    (root / "runs.json").write_text(json.dumps([*runs, runs[0]]))
+
+
 CORRUPTIONS = {  # what is done, whether digests are made to fit, and what is said
     "an edited loss, digests as they were": (edit(ROWS, "loss", 9, lambda x: x + 1e-9), False, "its SHA-256"),
-    "an edited loss": (edit(ROWS, "loss", 9, lambda x: x * 1.01 + 1e-3), True, "loss: "),
+    "an edited loss": (edit(ROWS, "loss", EVERY, lambda x: x * 1.01 + 1e-3), True, "loss: "),
     "an edited loss of the last problem": (edit(ROWS, "loss", -1, lambda x: x + 1e-6), True, "losses of policies"),
     "an edited gap": (edit(ROWS, "gap", 100, lambda x: x * 1.001), True, "gap: "),
-    "an edited residual": (edit(ROWS, "zeta", 3, lambda x: x + 0.1), True, "zeta: "),
-    "a loss that is null": (edit(ROWS, "loss", 3, lambda x: None), True, "loss: "),
+    "an edited residual": (edit(ROWS, "zeta", EVERY, lambda x: x and x + 0.1), True, "zeta: "),
+    "a loss that is null": (edit(ROWS, "loss", EVERY, lambda x: None), True, "loss: "),
     "another round": (edit(ROWS, "round", 3, lambda x: x + 1), True, "round: "),
     "another policy": (edit(POLICIES, "policy", 5, lambda x: x[3:] + x[:3]), True, "losses of policies"),
     "a policy that does not add up": (edit(POLICIES, "policy", 5, lambda x: [x[0] + 0.1, *x[1:]]), True, "sums of policies"),
     "another problem": (edit("problems.parquet", "r", 30, lambda x: [x[0] + 1e-16, *x[1:-1], -x[-1]]), True, "problems random"),
     "a run that is missing": (drop, True, "it has no rows"),
     "other weights": (weights, True, "loss: "),
+    "greedy policies with losses made to fit": (greedy, True, "loss: "),
+    "rows of a run twice": (twice(ROWS), True, "does not name"),
+    "policies of a run twice": (twice(POLICIES), True, "twice"),
+    "a record twice": (recorded_twice, True, "twice"),
     "a file beside": (lambda root: (root / "rows/extra").write_text(""), False, "does not list it"),
     "a file that is missing": (lambda root: next(root.glob("train/*/weights.safetensors")).unlink(), False, "it is missing"),
 }
@@ -132,6 +171,24 @@ class Corruptions(unittest.TestCase):
                     seal(root)
                 all = found(root)
                 self.assertTrue(any(want in x for x in all), (name, all))
+
+
+class Verdicts(unittest.TestCase):
+    def found(self, change=lambda text: text):
+        root = PAPER.parent.parent
+        verifier = verify.Verifier(PAPER)
+        with contextlib.redirect_stdout(io.StringIO()):
+            verifier.verdicts(change((root / "CLAIMS.md").read_text()), (root / verify.CLAIMS).read_text())
+        return verifier.found
+
+    def test_each_is_judged_again(self):
+        self.assertEqual(self.found(), [])
+        lines = [x for x in (PAPER.parent.parent / "CLAIMS.md").read_text().splitlines() if x.count("|") == 7]
+        for line in lines[2:]:
+            said = line.split("|")[5].strip()
+            flipped = "|".join(x if i != 5 else " differs " if said != "differs" else " holds " for i, x in enumerate(line.split("|")))
+            found = self.found(lambda text: text.replace(line, flipped))
+            self.assertEqual(len(found), 1, line)
 
 
 if __name__ == "__main__":

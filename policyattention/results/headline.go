@@ -11,6 +11,14 @@ func (s *Store) headlineActor() Table {
 	return t.short("S", "T", "means / reference", "range over runs", "99 %", "worst", "locked")
 }
 
+// headlineActors is the table of RESULTS.
+func (s *Store) headlineActors() Table {
+	t := s.headlineOf([]int{20, 40, 100}, func(g group) bool {
+		return (g.key[Method] == "policyattention" || g.key[Method] == "pmd-target") && g.key[Recipe] == "plain"
+	})
+	return t.short("method", "S", "T", "means / reference", "range over runs", "99 %", "worst", "locked")
+}
+
 // headline compares on the problems of the headline block, thousands a size.
 func (s *Store) headline() Table {
 	t := s.headlineOf([]int{20, 40, 100}, func(g group) bool {
