@@ -73,10 +73,7 @@ func (l *Loop) compute(key rows.Key) func(context.Context, *Store, int, *Result)
 // draw returns the first problems, all for 0, or as many that a stored result is on, and which they
 // are.
 func (l *Loop) draw(first int, stored *Result) (problems []mdp.Problem, at []int32, err error) {
-	all, err := l.Problems.Draw(0)
-	if err != nil {
-		return nil, nil, err
-	}
+	f := l.Problems
 	if stored != nil && first > 0 && len(stored.Rounds) > 0 {
 		for _, r := range stored.Rounds {
 			if len(at) == 0 || at[len(at)-1] != r.Problem {
@@ -84,19 +81,12 @@ func (l *Loop) draw(first int, stored *Result) (problems []mdp.Problem, at []int
 			}
 		}
 	} else {
-		for i := range cmp.Or(min(first, len(all)), len(all)) {
+		for i := range cmp.Or(min(first, f.Problems), f.Problems) {
 			at = append(at, int32(i))
 		}
 	}
-	for _, i := range at {
-		if i < 0 || int(i) >= len(all) {
-			return nil, nil, fmt.Errorf("there is no problem %d, of %d", i, len(all))
-		}
-		p := all[i]
-		p.Number = int(i) + 1
-		problems = append(problems, p)
-	}
-	return problems, at, nil
+	problems, err = f.Family.Pick(f.Root, f.States, f.Actions, at)
+	return problems, at, err
 }
 
 // controller returns the controller.

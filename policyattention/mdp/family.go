@@ -119,13 +119,36 @@ func (f Family) Draw(root uint64, s, a, n int) ([]Problem, error) {
 	}
 	problems := make([]Problem, n)
 	for i := range problems {
-		m, err := f.drawMDP(seed.New(root, "mdp", string(f), s, a, i), s, a)
-		if err != nil {
+		var err error
+		if problems[i], err = f.one(root, s, a, i); err != nil {
 			return nil, err
 		}
-		problems[i] = Problem{MDP: m, Pi0: RandomPolicy(seed.New(root, "pi0", string(f), s, a, i), s, a)}
 	}
 	return problems, nil
+}
+
+// Pick returns some of the problems that Draw returns, by their places, with these as their Numbers.
+func (f Family) Pick(root uint64, s, a int, places []int32) ([]Problem, error) {
+	if _, err := f.Draw(root, s, a, 0); err != nil {
+		return nil, err
+	}
+	problems := make([]Problem, len(places))
+	for k, i := range places {
+		if i < 0 {
+			return nil, fmt.Errorf("mdp: family %q has no problem %d", f, i)
+		}
+		var err error
+		if problems[k], err = f.one(root, s, a, int(i)); err != nil {
+			return nil, err
+		}
+		problems[k].Number = int(i) + 1
+	}
+	return problems, nil
+}
+
+func (f Family) one(root uint64, s, a, i int) (Problem, error) {
+	m, err := f.drawMDP(seed.New(root, "mdp", string(f), s, a, i), s, a)
+	return Problem{MDP: m, Pi0: RandomPolicy(seed.New(root, "pi0", string(f), s, a, i), s, a)}, err
 }
 
 func (f Family) drawMDP(rng *rand.Rand, s, a int) (*MDP, error) {

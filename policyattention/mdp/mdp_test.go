@@ -377,3 +377,23 @@ func TestBackupPanics(t *testing.T) {
 		}()
 	}
 }
+
+// Problems picked are those drawn.
+func TestPick(t *testing.T) {
+	drawn, err := Random.Draw(7, 3, 2, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	picked, err := Random.Pick(7, 3, 2, []int32{4, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, i := range []int{4, 1} {
+		if !mat.Equal(picked[k].Pi0, drawn[i].Pi0) || !mat.Equal(picked[k].MDP.R, drawn[i].MDP.R) || picked[k].Index(k) != i {
+			t.Errorf("problem %d is another one", i)
+		}
+	}
+	if _, err := Random.Pick(7, 3, 2, []int32{-1}); err == nil {
+		t.Error("problem −1 is drawn")
+	}
+}
