@@ -44,7 +44,7 @@ func (n *Network[F]) Extend(of []*Cache[F], k int, tokens []F, alternatives bool
 	if err := n.check(Pass{b, k, k}, len(tokens), len(outputs)); err != nil {
 		return nil, err
 	}
-	if c.Unordered {
+	if c.Unordered || c.Group > 0 {
 		return nil, fmt.Errorf("engine: an unordered network has no use for a cache")
 	}
 	needed := of[0].Length + k
