@@ -21,7 +21,6 @@ import (
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/mdpfile"
 	"icrl/policyattention/train"
 )
 
@@ -224,11 +223,7 @@ func TestSolveInterrupted(t *testing.T) {
 
 // TestSolveInterruptedEarly ends a run while Q* is sought, at once.
 func TestSolveInterruptedEarly(t *testing.T) {
-	problem := testkit.Must(mdp.Random.Draw(7, 400, 40, 1))(t)[0]
-	path := filepath.Join(t.TempDir(), "slow.npz")
-	if err := mdpfile.Write(path, problem); err != nil {
-		t.Fatal(err)
-	}
+	path := written(t, testkit.Must(mdp.Random.Draw(7, 300, 30, 1))(t)[0])
 	cmd := command(t.Context(), "solve", "--mdp", path)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

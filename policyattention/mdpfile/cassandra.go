@@ -2,6 +2,7 @@ package mdpfile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -18,7 +19,7 @@ type cassandra struct {
 	size         int // bytes of the file
 	observations axis
 	rows         [][]cell // P [A·S], of which later cells of one state replace earlier ones
-	reward, seen rules    // R(a, s, s', o), O(a, s', o)
+	reward       rules
 	work         int
 }
 
@@ -28,10 +29,10 @@ type cell struct {
 	p float64
 }
 
-// rules are numbers for quadruples in which −1 stands for all; the last one that fits counts.
+// rules are rewards R(a, s, s', ·) for triples in which −1 stands for all; the last one that fits counts.
 type rules struct {
-	of    map[[4]int32]rule
-	kinds [16]bool // which places are −1
+	of    map[[3]int32]rule
+	kinds [8]bool // which places are −1
 	n     int
 }
 
@@ -40,10 +41,12 @@ type rule struct {
 	value float64
 }
 
+var errObserved = errors.New("a reward depends on the observation; write R: action : state : next : * value, " +
+	"with its mean over the observations of the next state")
+
 // readCassandra reads a .MDP or .POMDP file of pomdp-solve: discount, values, states, actions,
 // start, T and R in all their forms (*, uniform, identity, reset, one number, a row, a matrix).
-// A state's observations are passed over, as the state itself is seen here; rewards that depend on
-// them are replaced by their means.
+// A state's observations are passed over, as the state itself is seen here; no reward may depend on them.
 func readCassandra(d *draft, _ string, data []byte, _ opener) error {
 	c := &cassandra{draft: d, size: len(data), observations: axis{what: "observation"}}
 	line := int32(0)
@@ -137,9 +140,7 @@ func (c *cassandra) statement() error {
 	case "T":
 		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition)
 	case "O":
-		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func(key [4]int32, v float64) {
-			c.seen.set([4]int32{key[0], -1, key[1], key[2]}, v)
-		})
+		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil })
 	case "R":
 		axes := []*axis{&c.actions, &c.states, &c.states, &c.observations}
 		if c.observations.size == 0 {
@@ -210,7 +211,7 @@ func (c *cassandra) begin(include, exclude bool) error {
 
 // table takes what follows T, O or R: names of the first axes, then numbers for the rest. It
 // calls set for each number, with −1 for what stands for all.
-func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64)) error {
+func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error) error {
 	key, given := [4]int32{-1, -1, -1, -1}, 0
 	for more := true; more; more = c.take(":") {
 		word := c.next()
@@ -222,6 +223,9 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64)) error
 			if err != nil {
 				return err
 			}
+			if given == 3 && axes[3].size > 1 {
+				return errObserved
+			}
 			key[given] = i
 		}
 		given++
@@ -229,10 +233,11 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64)) error
 	last := axes[len(axes)-1].size
 	if given == 1 && len(axes) == 3 && c.take("identity") {
 		for i := range int32(last) {
-			set([4]int32{key[0], i, -1}, 0)
-			set([4]int32{key[0], i, i}, 1)
+			if err := cmp.Or(set([4]int32{key[0], i, -1}, 0), set([4]int32{key[0], i, i}, 1)); err != nil {
+				return err
+			}
 		}
-		return c.tooMuch()
+		return nil
 	}
 	wanted := 1
 	for _, x := range axes[given:] {
@@ -263,9 +268,11 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64)) error
 		for k := len(axes) - 1; k >= given; k-- {
 			key[k], rest = int32(rest%axes[k].size), rest/axes[k].size
 		}
-		set(key, body(i))
+		if err := set(key, body(i)); err != nil {
+			return err
+		}
 	}
-	return c.tooMuch()
+	return nil
 }
 
 // tooMuch returns an error where a few words stand for very many numbers.
@@ -277,7 +284,7 @@ func (c *cassandra) tooMuch() error {
 }
 
 // transition sets the probability of a successor, or of all where key has −1.
-func (c *cassandra) transition(key [4]int32, p float64) {
+func (c *cassandra) transition(key [4]int32, p float64) error {
 	n := c.states.size
 	each := func(i int32, n int) (from, to int) {
 		if i < 0 {
@@ -300,7 +307,7 @@ func (c *cassandra) transition(key [4]int32, p float64) {
 					continue
 				}
 				if c.work += n; c.tooMuch() != nil {
-					return
+					return c.tooMuch()
 				}
 				for t := range int32(n) {
 					*row = append(*row, cell{t, p})
@@ -308,6 +315,7 @@ func (c *cassandra) transition(key [4]int32, p float64) {
 			}
 		}
 	}
+	return c.tooMuch()
 }
 
 // numbers reads so many words as numbers.
@@ -331,16 +339,13 @@ func (c *cassandra) finish() error {
 	if c.rows == nil {
 		return fmt.Errorf("there are no states, actions and transitions (states, actions, T)")
 	}
-	if c.reward.n == 0 {
-		return fmt.Errorf("there are no rewards: write R: action : state : next : observation value, each perhaps *")
+	if c.reward.of == nil {
+		return fmt.Errorf("there are no rewards: write R: action : state : next : * value, each perhaps *")
 	}
 	c.priced = true
-	n, byObservation := c.states.size, c.reward.uses(3)
+	n := c.states.size
 	if c.observations.size > 0 {
 		c.note("a POMDP: its observations are passed over, and policies see the state itself")
-	}
-	if byObservation {
-		c.note("rewards that depend on the observation were replaced by their means")
 	}
 	for i, row := range c.rows {
 		a, s := int32(i/n), int32(i%n)
@@ -353,14 +358,7 @@ func (c *cassandra) finish() error {
 			if len(c.list) == MaxTransitions {
 				return fmt.Errorf("more than %d transitions", MaxTransitions)
 			}
-			arrow := arrow{s: s, a: a, t: x.t, p: x.p, r: c.reward.get([4]int32{a, s, x.t, -1})}
-			if byObservation {
-				var err error
-				if arrow.r, err = c.expected(a, s, x.t); err != nil {
-					return err
-				}
-			}
-			c.list = append(c.list, arrow)
+			c.list = append(c.list, arrow{s: s, a: a, t: x.t, p: x.p, r: c.reward.get([3]int32{a, s, x.t})})
 		}
 		if len(c.list) == kept {
 			return fmt.Errorf("action %s leads nowhere from state %s; write T: %[1]s : %[2]s and a row",
@@ -370,42 +368,28 @@ func (c *cassandra) finish() error {
 	return nil
 }
 
-// expected returns the mean of R(a, s, t, ·) over the observations of t after a.
-func (c *cassandra) expected(a, s, t int32) (float64, error) {
-	sum, weight := 0.0, 0.0
-	if c.work += c.observations.size; c.work > 1<<21+2*c.size {
-		return 0, fmt.Errorf("too many transitions (%d) for rewards that depend on %d observations", len(c.list), c.observations.size)
-	}
-	for o := range int32(c.observations.size) {
-		if p := c.seen.get([4]int32{a, -1, t, o}); p != 0 {
-			sum, weight = sum+p*c.reward.get([4]int32{a, s, t, o}), weight+p
-		}
-	}
-	if weight == 0 {
-		return 0, fmt.Errorf("rewards depend on observations, but O has none for action %s and state %s",
-			c.actions.label(int(a)), c.states.label(int(t)))
-	}
-	return sum / weight, nil
-}
-
-// set adds a rule, which counts before those that were there.
-func (r *rules) set(key [4]int32, v float64) {
+// set adds a rule, which counts before those that were there. What stands for each observation is
+// the same for all.
+func (r *rules) set(key [4]int32, v float64) error {
 	if r.of == nil {
-		r.of = map[[4]int32]rule{}
+		r.of = map[[3]int32]rule{}
 	}
-	kind := 0
-	for i, k := range key {
+	general, kind := [3]int32(key[:3]), 0
+	for i, k := range general {
 		if k < 0 {
 			kind |= 1 << i
 		}
 	}
-	r.kinds[kind] = true
+	if key[3] > 0 && r.of[general].value != v { // that of the first observation
+		return errObserved
+	}
 	r.n++
-	r.of[key] = rule{r.n, v}
+	r.kinds[kind], r.of[general] = true, rule{r.n, v}
+	return nil
 }
 
 // get returns the number of the last rule that fits, or 0.
-func (r *rules) get(key [4]int32) float64 {
+func (r *rules) get(key [3]int32) float64 {
 	last := rule{}
 	for kind, used := range r.kinds {
 		if !used {
@@ -422,14 +406,4 @@ func (r *rules) get(key [4]int32) float64 {
 		}
 	}
 	return last.value
-}
-
-// uses returns whether some rule has something else than −1 at a place.
-func (r *rules) uses(place int) bool {
-	for kind, used := range r.kinds {
-		if used && kind>>place&1 == 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -14,14 +14,14 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// draft is what a file says of a problem: arrays P and r, or transitions one by one.
+// draft is what a file says of a problem. Every reader fills it; build makes the problem.
 type draft struct {
 	mdp.Model                 // γ is NaN until it is said; build makes P and R
 	layout          string    // the axes of the array P, "" where nobody says
 	states, actions axis      // what numbers mean
-	p, r            *tensor   // arrays; nil where there are none
-	list            []arrow   // transitions, where p is nil
+	list            []arrow   // transitions by the numbers that the axes gave
 	priced          bool      // whether the list has rewards
+	p, r            *tensor   // arrays; p stands in place of the list
 	pi0             *tensor   // [S, A]
 	terminal        []string  // states by label
 	first           []mass    // the start distribution by labels
@@ -29,7 +29,8 @@ type draft struct {
 	notes           []string
 }
 
-// arrow is a transition: a probability and a reward, and whether the episode ends with it.
+// arrow is a transition: a probability and a reward, and whether the episode ends with it. A
+// state has the actions that it has arrows of, be their probabilities 0.
 type arrow struct {
 	s, a, t int32
 	ends    bool
@@ -42,24 +43,16 @@ type mass struct {
 	p     float64
 }
 
-// tensor is an array. Of three axes it keeps what is not zero.
+// tensor is an array.
 type tensor struct {
-	shape []int
-	flat  []float64       // of up to two axes, row-major; NaN where there is none
-	rows  mdp.Transitions // of three axes; row i·shape[1]+j
-	none  []bool          // of three axes, the rows that are left out; nil where none is
-	lens  []int           // how many rows of the second axis the file has, where these differ
-	order order           // of three axes
+	shape    []int
+	flat     []float64 // of up to two axes, row-major; NaN where there is none
+	cells    []arrow   // of three axes, what is not 0: p at [s, a, t]; at least one of each row that is there
+	lens     []int     // how many rows of the second axis the file has, where these differ
+	words    []string  // of an array of strings
+	stacked  bool      // one matrix [S·A, S]: shape has two numbers, and s is the row
+	byAction bool      // axes are A, S, S whatever the layout
 }
-
-// order says how the rows of an array P follow each other.
-type order int
-
-const (
-	axes      order = iota // as the layout says
-	stacked                // one matrix [S·A, S], shaped as [S, A, S] has it
-	perAction              // [A, S, S] whatever the layout
-)
 
 func newDraft() *draft {
 	return &draft{Model: mdp.Model{Gamma: math.NaN()}, states: axis{what: "state"}, actions: axis{what: "action"}}
@@ -90,14 +83,22 @@ func (d *draft) arrow(s, a, t string, x arrow) (err error) {
 	return nil
 }
 
+// grid takes the shape of a grid.
+func (d *draft) grid(shape []float64) error {
+	if len(shape) != 2 || shape[0] != math.Floor(shape[0]) || shape[1] != math.Floor(shape[1]) ||
+		!(shape[0] >= 1 && shape[1] >= 1 && shape[0]*shape[1] <= MaxTransitions) {
+		return fmt.Errorf("the shape of the grid is %v, want [rows, columns]", shape)
+	}
+	d.Rows, d.Columns = int(shape[0]), int(shape[1])
+	return nil
+}
+
 // build makes the problem.
 func (d *draft) build(o Options) (mdp.Problem, error) {
 	if o.Gamma != nil {
 		d.Gamma = *o.Gamma
 	}
-	if o.Layout != "" {
-		d.layout = o.Layout
-	}
+	d.layout = cmp.Or(o.Layout, d.layout)
 	d.Minimize = d.Minimize || o.Minimize
 	d.Normalize = d.Normalize || o.Normalize
 	if math.IsNaN(d.Gamma) && o.Gamma == nil {
@@ -106,18 +107,10 @@ func (d *draft) build(o Options) (mdp.Problem, error) {
 	if d.layout != "" && d.layout != "S,A,S" && d.layout != "A,S,S" {
 		return mdp.Problem{}, fmt.Errorf(`layout %q, want "S,A,S" or "A,S,S"`, d.layout)
 	}
-	transitions := d.fromList
-	if d.p != nil {
-		transitions = d.fromArrays
-	}
-	if err := transitions(); err != nil {
-		return mdp.Problem{}, err
-	}
-	if d.r != nil && len(d.r.shape) == 3 {
-		d.mean()
-	}
-	if err := d.meaning(); err != nil {
-		return mdp.Problem{}, err
+	for _, step := range []func() error{d.arrays, d.number, d.price, d.settle, d.meaning} {
+		if err := step(); err != nil {
+			return mdp.Problem{}, err
+		}
 	}
 	m, err := d.Build()
 	if err != nil {
@@ -132,17 +125,31 @@ func (d *draft) build(o Options) (mdp.Problem, error) {
 	return problem, problem.Check()
 }
 
-// fromArrays sets P, and R where it is an array, from arrays.
-func (d *draft) fromArrays() error {
+// arrays lists the transitions of an array P, whose axes become S, A, S.
+func (d *draft) arrays() error {
 	p := d.p
+	if p == nil {
+		return nil
+	}
+	if p.stacked {
+		p.shape = []int{p.shape[1], p.shape[0] / p.shape[1], p.shape[1]}
+		if d.layout == "" && p.shape[1] > 1 {
+			d.note(`row s·A+a of the matrix P was read as P(·|s,a); where row a·S+s is, say so: "layout": "A,S,S", ` +
+				`or --layout A,S,S`)
+		}
+		inner := int32(p.shape[1])
+		if d.layout == "A,S,S" {
+			inner, p.shape[0], p.shape[1] = int32(p.shape[0]), p.shape[1], p.shape[0]
+		}
+		for k, x := range p.cells {
+			p.cells[k].s, p.cells[k].a = x.s/inner, x.s%inner
+		}
+	}
 	if len(p.shape) != 3 {
 		return fmt.Errorf(`"P" has %d axes, want three: [S][A][S]`, len(p.shape))
 	}
-	swapped := d.layout == "A,S,S" || p.order == perAction
-	if swapped && p.order == stacked {
-		p.shape[0], p.shape[1] = p.shape[1], p.shape[0]
-	}
 	x, y, z := p.shape[0], p.shape[1], p.shape[2]
+	swapped := d.layout == "A,S,S" || p.byAction
 	const other = `; where its axes are A,S,S (as pymdptoolbox has them), say so: "layout": "A,S,S", or --layout A,S,S`
 	switch {
 	case swapped && y != z:
@@ -151,9 +158,7 @@ func (d *draft) fromArrays() error {
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]%s`, p.shape, other)
 	case !swapped && x != z:
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]: as many successors as states`, p.shape)
-	case d.layout == "" && p.order == stacked && y > 1:
-		d.note(`row s·A+a of the matrix P was read as P(·|s,a); where row a·S+s is, say so: "layout": "A,S,S", or --layout A,S,S`)
-	case d.layout == "" && !swapped && x == y && !p.symmetric():
+	case d.layout == "" && !swapped && !p.stacked && x == y && !p.symmetric():
 		d.note(`"P" has as many states as actions, so its axes may be S,A,S, as they were read, or A,S,S%s`, other)
 	}
 	if swapped {
@@ -162,50 +167,12 @@ func (d *draft) fromArrays() error {
 	if d.layout == "A,S,S" && d.r != nil && len(d.r.shape) == 3 {
 		d.r.swap()
 	}
-	d.P = p.rows
-	return d.rewards(p.shape[0], p.shape[1])
+	d.list = p.cells
+	return cmp.Or(d.states.fit(p.shape[0]), d.actions.fit(p.shape[1]))
 }
 
-// rewards sets R [S, A] from the array r, with NaN where an action does not exist.
-func (d *draft) rewards(s, a int) error {
-	if err := cmp.Or(d.states.fit(s), d.actions.fit(a)); err != nil {
-		return err
-	}
-	if d.r == nil {
-		return errors.New(`there are no rewards: add "r", [S][A], [S][A][S] or [S] (or "costs")`)
-	}
-	d.R = mat.NewDense(s, a, nil)
-	switch r := d.r; {
-	case len(r.shape) == 1 && r.shape[0] == s:
-		for i, v := range r.flat {
-			for j := range a {
-				d.R.Set(i, j, v)
-			}
-		}
-	case len(r.shape) == 2 && r.shape[0] == s && r.shape[1] == a:
-		copy(d.R.RawMatrix().Data, r.flat)
-	case len(r.shape) == 3 && r.shape[0] == s && r.shape[1] == a && r.shape[2] == s:
-	default:
-		return fmt.Errorf(`"r" has shape %v, want [S, A] = [%d, %d], [S, A, S] or [S]`, r.shape, s, a)
-	}
-	if d.p != nil && len(d.r.shape) > 1 && !slices.Equal(d.p.lens, d.r.lens) {
-		return errors.New(`"P" and "r" do not list the same actions of each state; write null for those that a state does not have`)
-	}
-	for _, x := range []*tensor{d.p, d.r} {
-		if x == nil || x.none == nil {
-			continue
-		}
-		for i, none := range x.none {
-			if none {
-				d.R.Set(i/a, i%a, math.NaN())
-			}
-		}
-	}
-	return nil
-}
-
-// fromList sets P, and R where it is no array, from transitions.
-func (d *draft) fromList() error {
+// number gives the states and actions of the list the places that they have in the problem.
+func (d *draft) number() error {
 	if len(d.list) == 0 {
 		return errors.New(`there are no transitions: "P" or "transitions" is missing or empty`)
 	}
@@ -218,9 +185,64 @@ func (d *draft) fromList() error {
 	if most := 4*len(d.list) + 1<<20; s > most/a {
 		return fmt.Errorf("%d states and %d actions, but only %d transitions", s, a, len(d.list))
 	}
-	if err := d.price(s, a); err != nil {
-		return err
+	return nil
+}
+
+// price has each transition of the list bear its reward, NaN where the action does not exist.
+func (d *draft) price() error {
+	r, s, a := d.r, d.states.len(), d.actions.len()
+	switch {
+	case r == nil && d.priced:
+		return nil
+	case r == nil:
+		return errors.New(`there are no rewards: add "r", [S][A], [S][A][S] or [S] (or "costs"), ` +
+			`or write them as the fifth number of each transition`)
+	case d.priced:
+		return errors.New(`rewards stand both in "r" and in the transitions; leave one of them out`)
+	case d.p != nil && len(r.shape) > 1 && !slices.Equal(d.p.lens, r.lens):
+		return errors.New(`"P" and "r" do not list the same actions of each state; write null for those that a state does not have`)
 	}
+	var reward func(x arrow) float64
+	switch shape := r.shape; {
+	case slices.Equal(shape, []int{s}):
+		reward = func(x arrow) float64 { return r.flat[x.s] }
+	case slices.Equal(shape, []int{s, a}):
+		reward = func(x arrow) float64 { return r.flat[int(x.s)*a+int(x.a)] }
+	case slices.Equal(shape, []int{s, a, s}):
+		rows, err := triplets(r.cells, s, a)
+		if err != nil {
+			return err
+		}
+		reward = func(x arrow) float64 {
+			states, values := rows.Row(int(x.s)*a + int(x.a))
+			if i, ok := slices.BinarySearch(states, x.t); ok {
+				return values[i]
+			} else if len(states) == 0 {
+				return math.NaN()
+			}
+			return 0
+		}
+	default:
+		return fmt.Errorf(`"r" has shape %v, want [S, A] = [%d, %d], [S, A, S] or [S]`, shape, s, a)
+	}
+	for k, x := range d.list {
+		d.list[k].r = reward(x)
+	}
+	return nil
+}
+
+// triplets returns the probabilities of a list by rows.
+func triplets(list []arrow, s, a int) (mdp.Transitions, error) {
+	rows, next, p := make([]int32, len(list)), make([]int32, len(list)), make([]float64, len(list))
+	for k, x := range list {
+		rows[k], next[k], p[k] = x.s*int32(a)+x.a, x.t, x.p
+	}
+	return mdp.Triplets(s*a, rows, next, p)
+}
+
+// settle makes P and R of the list.
+func (d *draft) settle() (err error) {
+	s, a := d.states.len(), d.actions.len()
 	terminal := make([]bool, s+1)
 	for _, label := range d.terminal {
 		if t, err := d.states.at(label); err == nil { // else meaning says so
@@ -229,51 +251,20 @@ func (d *draft) fromList() error {
 	}
 	d.ends(terminal)
 	s = d.states.len()
-	rows, next, p := make([]int32, len(d.list)), make([]int32, len(d.list)), make([]float64, len(d.list))
-	for k, x := range d.list {
-		rows[k], next[k], p[k] = x.s*int32(a)+x.a, x.t, x.p
-	}
-	var err error
-	if d.P, err = mdp.Triplets(s*a, rows, next, p); err != nil {
+	if d.P, err = triplets(d.list, s, a); err != nil {
 		return err
 	}
 	d.average(s, a)
 	var idle []string
 	for i := range s {
-		if d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
+		if d.p == nil && d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
 			d.Terminal, idle = append(d.Terminal, i), append(idle, d.states.label(i))
 		}
 	}
 	if len(idle) > 0 {
 		d.note("%d states have no transitions and were taken as terminal: %s", len(idle), some(idle))
 	}
-	d.list = nil
-	return nil
-}
-
-// price has each transition of the list bear its reward.
-func (d *draft) price(s, a int) error {
-	switch {
-	case d.r == nil && !d.priced:
-		return errors.New(`there are no rewards: write [state, action, next, probability, reward], or add "r"`)
-	case d.r == nil:
-		return nil
-	case d.priced:
-		return errors.New(`rewards stand both in "r" and in the transitions; leave one of them out`)
-	}
-	if err := d.rewards(s, a); err != nil {
-		return err
-	}
-	for k := range d.list {
-		x := &d.list[k]
-		if x.r = d.R.At(int(x.s), int(x.a)); len(d.r.shape) == 3 && !math.IsNaN(x.r) {
-			states, r := d.r.rows.Row(int(x.s)*a + int(x.a))
-			if i, ok := slices.BinarySearch(states, x.t); ok {
-				x.r = r[i]
-			}
-		}
-	}
-	d.r = nil
+	d.list, d.p = nil, nil
 	return nil
 }
 
@@ -327,32 +318,6 @@ func (d *draft) ends(terminal []bool) {
 	}
 }
 
-// mean sets R to the mean of the array r(s,a,s') under P, where the action exists.
-func (d *draft) mean() {
-	s, a := d.R.Dims()
-	reward := make([]float64, s)
-	for i := range s * a {
-		states, rewards := d.r.rows.Row(i)
-		for k, t := range states {
-			reward[t] = rewards[k]
-		}
-		sum, weight := d.R.At(i/a, i%a), 0.0
-		next, p := d.P.Row(i)
-		for k, t := range next {
-			if p[k] != 0 && int(t) < s && t >= 0 {
-				sum, weight = sum+p[k]*reward[t], weight+p[k]
-			}
-		}
-		if k := slices.IndexFunc(rewards, func(r float64) bool { return math.IsInf(r, 0) }); weight == 0 && k >= 0 {
-			sum = rewards[k] // no such action, and no successors
-		}
-		d.R.Set(i/a, i%a, sum/cmp.Or(weight, 1))
-		for _, t := range states {
-			reward[t] = 0
-		}
-	}
-}
-
 // meaning sets what labels stood for, and marks actions that do not exist as mdp.Model does.
 func (d *draft) meaning() error {
 	s, _ := d.R.Dims()
@@ -361,10 +326,15 @@ func (d *draft) meaning() error {
 		if err != nil {
 			return fmt.Errorf(`"terminal": %w`, err)
 		}
-		for j, v := range d.R.RawRowView(int(t)) {
+		values := slices.Clone(d.R.RawRowView(int(t)))
+		if d.r != nil && d.r.flat != nil {
+			width := len(d.r.flat) / d.r.shape[0]
+			values = append(values, d.r.flat[int(t)*width:(int(t)+1)*width]...)
+		}
+		for j, v := range values {
 			if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
-				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is %v; `+
-					`write the reward of reaching it at the actions that lead there (r as [S][A][S], or [s, a, s', p, r])`, label, j, v)
+				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is %v; write the reward `+
+					`of reaching it at the actions that lead there (r as [S][A][S], or [s, a, s', p, r])`, label, j%d.actions.len(), v)
 			}
 		}
 		d.Terminal = append(d.Terminal, int(t))
@@ -429,40 +399,24 @@ func (d *draft) policy(m *mdp.MDP) (*mat.Dense, error) {
 	return pi, nil
 }
 
-// symmetric returns whether the first two of three axes of equal length can be exchanged.
-func (t *tensor) symmetric() bool {
-	n := t.shape[0]
-	for i := range n {
-		for j := range i {
-			s, p := t.rows.Row(i*n + j)
-			u, q := t.rows.Row(j*n + i)
-			if !slices.Equal(s, u) || !slices.Equal(p, q) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // swap exchanges the first two of three axes.
 func (t *tensor) swap() {
-	n, m := t.shape[0], t.shape[1]
-	var rows mdp.Transitions
-	none := make([]bool, 0, n*m)
-	for j := range m {
-		for i := range n {
-			states, p := t.rows.Row(i*m + j)
-			rows.State, rows.P = append(rows.State, states...), append(rows.P, p...)
-			rows.EndRow()
-			if t.none != nil {
-				none = append(none, t.none[i*m+j])
-			}
-		}
+	t.shape[0], t.shape[1] = t.shape[1], t.shape[0]
+	for k, x := range t.cells {
+		t.cells[k].s, t.cells[k].a = x.a, x.s
 	}
-	if t.none != nil {
-		t.none = none
+}
+
+// symmetric returns whether the first two of three axes of equal length can be exchanged.
+func (t *tensor) symmetric() bool {
+	other := &tensor{shape: slices.Clone(t.shape), cells: slices.Clone(t.cells)}
+	other.swap()
+	for _, list := range [][]arrow{t.cells, other.cells} {
+		slices.SortFunc(list, func(x, y arrow) int {
+			return cmp.Or(cmp.Compare(x.s, y.s), cmp.Compare(x.a, y.a), cmp.Compare(x.t, y.t))
+		})
 	}
-	t.rows, t.shape[0], t.shape[1] = rows, m, n
+	return slices.Equal(t.cells, other.cells)
 }
 
 // axis numbers the states or the actions that a file speaks of.

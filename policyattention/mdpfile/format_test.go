@@ -103,10 +103,11 @@ func TestSame(t *testing.T) {
 			R: 0 : 0 : 0 2
 			R: 1 : * : 0 -1
 			R: 1 : 0 : * 2`},
-		"prism": {file: "x.tra", content: "2 4 6\n0 0 0 1/2\n0 0 1 0.5\n0 1 1 1\n1 0 1 3/4\n1 0 0 1/4\n1 1 0 1\n", o: Options{Gamma: gamma(.9)},
+		"prism": {file: "x.tra", content: "2 4 6\n0 0 0 .5\n0 0 1 0.5\n0 1 1 1\n1 0 1 .75\n1 0 0 .25\n1 1 0 1\n", o: Options{Gamma: gamma(.9)},
 			files: map[string]string{"x.srew": "2 1\n0 2\n", "x1.trew": "2 4 3\n0 0 1 -2\n1 1 0 -1\n"}},
-		"prism by rows": {file: "x.tra", content: "2 4 6\n0 0.5:0 0.5:1\n0 1:1\n1 0.25:0 0.75:1\n1 1:0\n", o: Options{Gamma: gamma(.9)},
-			files: map[string]string{"x.rew": "# Reward structure: \"r\"\n# Transition rewards\n2 4 4\n0 0 0 2\n0 1 1 2\n1 1 0 -1\n"}},
+		"prism with one file of rewards": {file: "x.tra", o: Options{Gamma: gamma(.9)},
+			content: "2 4 6\n0 0 0 .5\n0 0 1 .5\n0 1 1 1\n1 0 0 .25\n1 0 1 .75\n1 1 0 1\n",
+			files:   map[string]string{"x.rew": "# Reward structure: \"r\"\n# Transition rewards\n2 4 4\n0 0 0 2\n0 1 1 2\n1 1 0 -1\n"}},
 
 		"masks": {content: `{"gamma":0.9,"P":[[[0.5,0.5],null],[[0,1],[1,0]]],"r":[[1,2],[null,-Infinity]],"terminal":[1]}`,
 			want: "γ=0.9 terminal=[1]|0 0 1 -> 0:0.5 1:0.5"},
@@ -171,15 +172,17 @@ func TestSame(t *testing.T) {
 			0 0 7
 			R: stop : * : * 0.0`,
 			want: "γ=0.5 costs start=[0 0.5 0.5]|a go 1 -> b:0.5 c:0.5|a stop 0 -> a:1|b go 7 -> c:1|b stop 0 -> b:1|c go 1 -> c:1|c stop 0 -> c:1"},
-		"rewards of observations": {file: "x.pomdp", content: `discount: 0.5 values: reward states: 2 actions: 1 observations: y n
+		"rewards whatever is observed": {file: "x.pomdp", content: `discount: 0.5 values: reward states: 2 actions: 1 observations: y n
 			start: uniform
 			T: * uniform
 			O: * : 0
 			0.75 0.25
 			O: * : 1 uniform
-			R: * : * : * : y 4
-			R: * : * : 1 : n 2`,
-			want: "γ=0.5 start=[0.5 0.5]|0 0 3 -> 0:0.5 1:0.5|1 0 3 -> 0:0.5 1:0.5"},
+			R: * : * : * : * 4
+			R: 0 : 0
+			3 3
+			5 5`,
+			want: "γ=0.5 start=[0.5 0.5]|0 0 4 -> 0:0.5 1:0.5|1 0 4 -> 0:0.5 1:0.5"},
 		"prism with names": {file: "x.tra", content: "3 3 3\n0 0 1 1 east\n0 1 2 1 south\n1 0 0 1 west\n", o: Options{Gamma: gamma(.9)},
 			files: map[string]string{"x.srew": "3 0\n", "x.lab": "0=\"init\" 1=\"deadlock\"\n0: 0\n2: 1\n", "x.sta": "(s)\n0:(0)\n1:(1)\n2:(2)\n"},
 			want:  "γ=0.9 start=[1 0 0] terminal=[2]|(0) east 0 -> (1):1|(0) south 0 -> (2):1|(1) west 0 -> (0):1"},
@@ -262,8 +265,8 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[NaN]]}`, "write null or -Infinity", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1],[1]]],"r":[[null,null]]}`, "terminal", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"R":[[2]]}`, `unknown name "R"`, false},
-		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"gamma":0.7}`, `"gamma" stands twice`, false},
-		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[["2"]]}`, `"r": not the JSON of a problem: "\"2\"]]}" stands at byte 31, want a number`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"gamma":0.7}`, `duplicate object member name "gamma"`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[["2"]]}`, `"r": "2" stands there, want a number`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "ends too early", false},
 		{"x.json", ``, "ends too early", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]]} x`, "follows", false},
@@ -293,6 +296,8 @@ func TestRemedies(t *testing.T) {
 		{"x.POMDP", "discount: 0.5\nstates: 2\nactions: 1\nT: 0 : 0\n1\n", "line 4: 1 numbers, want 2", false},
 		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : * 1", "passed over", true},
 		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nT: 0 identity\n", "no rewards", false},
+		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : 0 1", "with its mean", false},
+		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: 0 : 0 : 0\n1 2", "with its mean", false},
 		{"input", "# x\ndiscount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : * 1", "passed over", true},
 		{"input", "# gamma: .5\n\nnext,action,state,probability,reward\nb,0,a,1,1\n", "taken as terminal: b", true},
 		{"x.tra", "1000000000 1 1\n0 0 0 1\n", "the numbers of states", false},

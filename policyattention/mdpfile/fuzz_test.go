@@ -40,7 +40,7 @@ func fuzz(f *testing.F, name string, seeds ...string) {
 			}
 		}
 		var text strings.Builder
-		if err := Encode(&text, problem); err != nil {
+		if err := encode(&text, problem); err != nil {
 			t.Fatal(err)
 		}
 		back, err := Decode("x.json", []byte(text.String()), Options{})

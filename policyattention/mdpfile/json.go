@@ -2,15 +2,13 @@ package mdpfile
 
 import (
 	"bytes"
-	"encoding/json"
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-
-	"icrl/policyattention/mdp"
 )
 
 const members = `"gamma", "P", "r" or "costs", "transitions", "pi0", "terminal", "start", "states", "actions", "shape", ` +
@@ -31,12 +29,13 @@ const members = `"gamma", "P", "r" or "costs", "transitions", "pi0", "terminal",
 // null (in r, or in place of a row of P) and -Infinity (in r) mark an action that a state does not
 // have. Names count as they are written, each once.
 func readJSON(d *draft, _ string, data []byte, open opener) error {
-	j := &scanner{data: bytes.TrimPrefix(data, []byte("\ufeff"))}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if bytes.Contains(data, []byte("Infinity")) || bytes.Contains(data, []byte("NaN")) {
+		data = quoted(data)
+	}
+	j := &scanner{jsontext.NewDecoder(bytes.NewBuffer(data)), len(data)}
 	readers, seen := j.members(d, open), map[string]bool{}
 	err := j.object(func(key string) error {
-		if seen[key] {
-			return fmt.Errorf("%q stands twice", key)
-		}
 		seen[key] = true
 		read, ok := readers[key]
 		if _, err := strconv.Atoi(key); err == nil { // Gymnasium's P alone
@@ -50,10 +49,11 @@ func readJSON(d *draft, _ string, data []byte, open opener) error {
 		}
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case j.peek() != 0:
+	}
+	switch _, err := j.ReadToken(); {
+	case !errors.Is(err, io.EOF):
 		return errors.New("something follows the JSON of the problem")
 	case d.p != nil && d.list != nil:
 		return errors.New(`there are both "P" and "transitions"; leave one of them out`)
@@ -85,7 +85,7 @@ func (j *scanner) members(d *draft, open opener) map[string]func() error {
 			return err
 		},
 		"P": func() error {
-			switch j.peek() {
+			switch j.PeekKind() {
 			case '{':
 				return j.object(func(s string) error { return j.choices(d, s) })
 			case '"':
@@ -95,10 +95,10 @@ func (j *scanner) members(d *draft, open opener) map[string]func() error {
 				}
 				return d.matrixFiles([]string{name}, open)
 			}
-			if names, ok := j.strings(); ok {
-				return d.matrixFiles(names, open)
+			if err := array(&d.p)(); err != nil || d.p.words == nil {
+				return err
 			}
-			return array(&d.p)()
+			return d.matrixFiles(d.p.words, open)
 		},
 		"r": array(&d.r), "pi0": array(&d.pi0), "minimize": flag(&d.Minimize), "normalize": flag(&d.Normalize),
 		"costs": func() error {
@@ -129,29 +129,19 @@ func (j *scanner) members(d *draft, open opener) map[string]func() error {
 	}
 }
 
-// grid takes the shape of a grid.
-func (d *draft) grid(shape []float64) error {
-	if len(shape) != 2 || shape[0] != math.Floor(shape[0]) || shape[1] != math.Floor(shape[1]) ||
-		!(shape[0] >= 1 && shape[1] >= 1 && shape[0]*shape[1] <= MaxTransitions) {
-		return fmt.Errorf("the shape of the grid is %v, want [rows, columns]", shape)
-	}
-	d.Rows, d.Columns = int(shape[0]), int(shape[1])
-	return nil
-}
-
 // names reads the names of states or actions, or how many there are.
 func (j *scanner) names(x *axis) error {
 	if x.names != nil {
 		return fmt.Errorf("%ss were spoken of before this; put it before the transitions", x.what)
 	}
-	if j.peek() != '[' {
+	if j.PeekKind() != '[' {
 		n, err := j.number()
 		if err != nil {
 			return err
 		}
 		// What is not named in the file costs memory: a file of transitions has one for each state.
-		if most := min(len(j.data), MaxTransitions); !(n >= 1 && n <= float64(most)) || n != math.Floor(n) {
-			return fmt.Errorf("%v %ss, want names or a number from 1 to %d (the file has %d bytes)", n, x.what, most, len(j.data))
+		if most := min(j.size, MaxTransitions); !(n >= 1 && n <= float64(most)) || n != math.Floor(n) {
+			return fmt.Errorf("%v %ss, want names or a number from 1 to %d (the file has %d bytes)", n, x.what, most, j.size)
 		}
 		return x.fit(int(n))
 	}
@@ -169,7 +159,7 @@ func (j *scanner) names(x *axis) error {
 
 // start reads the start distribution.
 func (j *scanner) start(d *draft) error {
-	switch j.peek() {
+	switch j.PeekKind() {
 	case '{':
 		return j.object(func(s string) error {
 			p, err := j.number()
@@ -249,191 +239,172 @@ func (j *scanner) choices(d *draft, s string) error {
 			return nil
 		})
 	}
-	if j.peek() == '{' {
+	if j.PeekKind() == '{' {
 		return j.object(choice)
 	}
 	return j.array(func(a int) error { return choice(strconv.Itoa(a)) })
 }
 
 // scanner reads JSON from front to end, and besides what Python's json module writes of numbers
-// that JSON has not: -Infinity, Infinity. Package json would take "R" for "r", the last
-// of two, and null for 0.
+// that JSON has not: -Infinity, Infinity.
 type scanner struct {
-	data []byte
-	at   int
+	*jsontext.Decoder
+	size int // bytes
 }
 
-// peek returns the byte at which the next value begins, or 0 at the end.
-func (j *scanner) peek() byte {
-	for ; j.at < len(j.data); j.at++ {
-		switch c := j.data[j.at]; c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c
+// quoted writes them as strings.
+func quoted(data []byte) []byte {
+	var out []byte
+	for len(data) > 0 {
+		outside, rest, more := bytes.Cut(data, []byte(`"`))
+		for _, word := range []string{"Infinity", "NaN"} {
+			outside = bytes.ReplaceAll(outside, []byte(word), []byte(`"`+word+`"`))
 		}
-	}
-	return 0
-}
-
-// wrong says what stands where something else is wanted.
-func (j *scanner) wrong(want string) error {
-	if j.peek() == 0 {
-		return errors.New("not the JSON of a problem: it ends too early")
-	}
-	stands := j.data[j.at:min(j.at+12, len(j.data))]
-	return fmt.Errorf("not the JSON of a problem: %q stands at byte %d, want %s", stands, j.at, want)
-}
-
-// list reads a list between two brackets.
-func (j *scanner) list(from, to byte, want string, visit func(i int) error) error {
-	if j.peek() != from {
-		return j.wrong(want)
-	}
-	j.at++
-	if j.peek() == to {
-		j.at++
-		return nil
-	}
-	for i := 0; ; i++ {
-		if err := visit(i); err != nil {
-			return err
+		out = append(out, bytes.ReplaceAll(outside, []byte(`-"`), []byte(`"-`))...)
+		if data = rest; !more {
+			break
 		}
-		switch j.peek() {
-		case ',':
-			j.at++
-		case to:
-			j.at++
-			return nil
-		default:
-			return j.wrong(fmt.Sprintf("a comma or %q", to))
+		end := 0 // of the string
+		for ; end < len(data) && data[end] != '"'; end++ {
+			if data[end] == '\\' {
+				end++
+			}
 		}
+		end = min(end+1, len(data))
+		out, data = append(append(out, '"'), data[:end]...), data[end:]
 	}
+	return out
 }
 
-func (j *scanner) array(visit func(i int) error) error { return j.list('[', ']', "a list", visit) }
+// next returns the next token, which must be of one of the kinds.
+func (j *scanner) next(want string, kinds ...jsontext.Kind) (jsontext.Token, error) {
+	if j.PeekKind() == 0 || slices.Contains(kinds, j.PeekKind()) {
+		t, err := j.ReadToken()
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it ends too early")
+		}
+		if err != nil {
+			err = fmt.Errorf("not the JSON of a problem: %w", err)
+		}
+		return t, err
+	}
+	at := j.InputOffset()
+	value, err := j.ReadValue()
+	if err != nil {
+		return jsontext.Token{}, fmt.Errorf("not the JSON of a problem: %w", err)
+	}
+	return jsontext.Token{}, fmt.Errorf("%.20s stands behind byte %d, want %s", value, at, want)
+}
+
+func (j *scanner) array(visit func(i int) error) error {
+	_, err := j.next("a list", '[')
+	for i := 0; err == nil && j.PeekKind() != ']'; i++ {
+		err = visit(i)
+	}
+	if err == nil {
+		_, err = j.next("the end of a list", ']')
+	}
+	return err
+}
 
 func (j *scanner) object(visit func(key string) error) error {
-	return j.list('{', '}', "an object", func(int) error {
-		key, err := j.string()
-		if err != nil {
-			return err
-		}
-		if j.peek() != ':' {
-			return j.wrong("a colon")
-		}
-		j.at++
-		return visit(key)
-	})
-}
-
-func (j *scanner) string() (s string, err error) {
-	if j.peek() != '"' {
-		return "", j.wrong("a string")
-	}
-	for end := j.at + 1; end < len(j.data); end++ {
-		switch j.data[end] {
-		case '\\':
-			end++
-		case '"':
-			if err := json.Unmarshal(j.data[j.at:end+1], &s); err != nil {
-				return "", j.wrong("a string")
-			}
-			j.at = end + 1
-			return s, nil
+	_, err := j.next("an object", '{')
+	for err == nil && j.PeekKind() != '}' {
+		var key string
+		if key, err = j.string(); err == nil {
+			err = visit(key)
 		}
 	}
-	return "", j.wrong("a string that ends")
+	if err == nil {
+		_, err = j.next("the end of an object", '}')
+	}
+	return err
 }
 
-// strings reads a list of strings, or nothing where none stands.
-func (j *scanner) strings() (list []string, ok bool) {
-	before := j.at
-	err := j.array(func(int) error {
-		s, err := j.string()
-		list = append(list, s)
-		return err
-	})
-	if err != nil || list == nil {
-		j.at = before
-		return nil, false
+func (j *scanner) string() (string, error) {
+	t, err := j.next("a string", '"')
+	if err != nil {
+		return "", err
 	}
-	return list, true
-}
-
-// word returns the bytes up to what ends a number or a literal.
-func (j *scanner) word() []byte {
-	j.peek()
-	end := j.at
-	for end < len(j.data) && j.data[end] > ' ' && strings.IndexByte(`,:[]{}"`, j.data[end]) < 0 {
-		end++
-	}
-	return j.data[j.at:end]
+	return t.String(), nil
 }
 
 // number reads a number; NaN is null.
-func (j *scanner) number() (v float64, err error) {
-	word := j.word()
-	switch string(word) {
-	case "null":
-		v = math.NaN()
-	case "-Infinity":
-		v = math.Inf(-1)
-	case "Infinity":
-		v = math.Inf(1)
-	case "NaN":
-		return 0, fmt.Errorf("NaN stands at byte %d; write null or -Infinity as the reward of an action that does not exist", j.at)
-	default:
-		if len(word) == 0 || word[0] != '-' && (word[0] < '0' || word[0] > '9') || bytes.ContainsAny(word, "xXnN_") {
-			return 0, j.wrong("a number")
-		}
-		if v, err = strconv.ParseFloat(string(word), 64); errors.Is(err, strconv.ErrRange) {
-			return 0, fmt.Errorf("%.20s at byte %d is too large for a number of double precision", word, j.at)
-		} else if err != nil {
-			return 0, j.wrong("a number")
-		}
+func (j *scanner) number() (float64, error) {
+	t, err := j.next("a number", '0', 'n', '"')
+	if err != nil {
+		return 0, err
 	}
-	j.at += len(word)
-	return v, nil
+	return number(t)
+}
+
+func number(t jsontext.Token) (float64, error) {
+	switch text := t.String(); {
+	case t.Kind() == 'n':
+		return math.NaN(), nil
+	case text == "-Infinity":
+		return math.Inf(-1), nil
+	case text == "Infinity":
+		return math.Inf(1), nil
+	case text == "NaN":
+		return 0, errors.New("NaN stands there; write null or -Infinity as the reward of an action that does not exist")
+	case t.Kind() == '"':
+		return 0, fmt.Errorf("%.20q stands there, want a number", text)
+	default:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			err = fmt.Errorf("%.20s is too large for a number of double precision", text)
+		}
+		return v, err
+	}
 }
 
 func (j *scanner) bool() (bool, error) {
-	switch word := j.word(); string(word) {
-	case "true", "false":
-		j.at += len(word)
-		return len(word) == len("true"), nil
-	}
-	return false, j.wrong("true or false")
+	t, err := j.next("true or false", 't', 'f')
+	return err == nil && t.Bool(), err
 }
 
 // label reads a name or a whole number.
 func (j *scanner) label() (string, error) {
-	if j.peek() == '"' {
-		return j.string()
+	t, err := j.next("a name or the number of a state or action, from 0", '"', '0')
+	if err != nil {
+		return "", err
 	}
-	word := j.word()
-	if _, err := strconv.ParseUint(string(word), 10, 31); err != nil {
-		return "", j.wrong("a name or the number of a state or action, from 0")
+	text := t.String()
+	if _, err := strconv.ParseUint(text, 10, 31); t.Kind() == '0' && err != nil {
+		return "", fmt.Errorf("%.20s stands there, want a name or the number of a state or action, from 0", text)
 	}
-	j.at += len(word)
-	return string(word), nil
+	return text, nil
 }
 
-// tensor reads a list of numbers, of lists of numbers, or of lists of these.
+var mixed = errors.New("numbers and lists stand side by side")
+
+// tensor reads a list of numbers, of lists of numbers, or of lists of these, or a list of strings.
 func (j *scanner) tensor() (*tensor, error) {
-	t, axes, width := &tensor{}, 1, 0
+	t, axes, width, numbers := &tensor{}, 1, 0, 0 // numbers stand where rows may
 	var lens []int
 	err := j.array(func(i int) error {
-		if j.peek() != '[' {
-			v, err := j.number()
-			t.flat = append(t.flat, v)
+		if j.PeekKind() != '[' {
+			x, err := j.next("a number", '0', 'n', '"')
+			if err != nil {
+				return err
+			}
+			v, err := number(x)
+			if x.Kind() == '"' && err != nil {
+				t.words, err = append(t.words, x.String()), nil
+			}
+			t.flat, numbers = append(t.flat, v), numbers+1
 			return err
+		}
+		if len(lens) < i {
+			return mixed
 		}
 		axes, lens = max(axes, 2), append(lens, 0)
 		return j.array(func(k int) error {
-			lens[len(lens)-1]++
-			if j.peek() == '[' {
+			lens[i]++
+			if j.PeekKind() == '[' {
 				axes = 3
-				n, err := j.row(t)
+				n, err := j.row(t, i, k)
 				if width = max(width, n); err == nil && n != width && n != 0 {
 					err = fmt.Errorf("%d entries, want %d", n, width)
 				}
@@ -443,41 +414,43 @@ func (j *scanner) tensor() (*tensor, error) {
 				return nil
 			}
 			v, err := j.number()
-			if t.flat = append(t.flat, v); math.IsNaN(v) { // null stands for a number or for a row
-				t.endRow(true)
+			if t.flat = append(t.flat, v); !math.IsNaN(v) { // null stands for a number or for a row
+				numbers++
 			}
 			return err
 		})
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case axes == 1:
+		if t.shape = []int{len(t.flat)}; t.words != nil && len(t.words) != len(t.flat) {
+			err = mixed
+		}
+		return t, err
+	case axes == 3 && numbers > 0:
+		return nil, mixed
 	}
-	if t.shape = []int{len(t.flat)}; axes > 1 {
-		err = t.fill(axes, lens, width)
-	}
-	return t, err
+	return t, t.fill(axes, lens, width)
 }
 
-// row reads the next row of three axes, and returns its length.
-func (j *scanner) row(t *tensor) (n int, err error) {
+// row reads row [s][a] of three axes, and returns its length.
+func (j *scanner) row(t *tensor, s, a int) (n int, err error) {
+	before := len(t.cells)
 	err = j.array(func(k int) error {
 		v, err := j.number()
 		if n++; v != 0 {
-			t.rows.Add(k, v)
+			t.cells = append(t.cells, arrow{s: int32(s), a: int32(a), t: int32(k), p: v})
 		}
 		return err
 	})
-	t.endRow(n == 0)
-	if len(t.rows.P) > MaxTransitions {
+	if len(t.cells) == before && n > 0 {
+		t.cells = append(t.cells, arrow{s: int32(s), a: int32(a)})
+	}
+	if len(t.cells) > MaxTransitions {
 		err = fmt.Errorf("more than %d numbers that are not 0", MaxTransitions)
 	}
 	return n, err
-}
-
-// endRow ends a row of three axes.
-func (t *tensor) endRow(none bool) {
-	t.rows.EndRow()
-	t.none = append(t.none, none)
 }
 
 // fill gives an array of two or three axes its shape: where lists of the second axis have
@@ -487,40 +460,27 @@ func (t *tensor) fill(axes int, lens []int, width int) error {
 	for _, n := range lens {
 		sum += n
 	}
-	if axes == 2 && len(t.flat) != sum || axes == 3 && len(t.none) != sum {
-		return errors.New("numbers and lists stand side by side")
+	if axes == 2 && len(t.flat) != sum {
+		return mixed
 	}
 	if most == 0 || most > (4*sum+1<<20)/len(lens) {
 		return fmt.Errorf("lists of %d to %d entries", least, most)
 	}
+	if least < most {
+		t.lens = lens
+	}
 	if t.shape = []int{len(lens), most}; axes == 3 {
 		t.shape, t.flat = append(t.shape, width), nil
-	} else {
-		t.rows, t.none = mdp.Transitions{}, nil
-	}
-	if least == most {
 		return nil
 	}
-	short := *t
-	t.flat, t.none, t.rows.Offset, t.lens = nil, nil, nil, lens
-	at := 0
+	short, at := t.flat, 0
+	t.flat = make([]float64, 0, len(lens)*most)
 	for _, n := range lens {
-		for k := range most {
-			switch {
-			case axes == 2 && k < n:
-				t.flat = append(t.flat, short.flat[at+k])
-			case axes == 2:
-				t.flat = append(t.flat, math.NaN())
-			default:
-				from := at + min(k, n)
-				t.rows.Offset = append(t.rows.Offset, short.rows.Offset[from])
-				t.none = append(t.none, k >= n || short.none[from])
-			}
+		t.flat = append(t.flat, short[at:at+n]...)
+		for range most - n {
+			t.flat = append(t.flat, math.NaN())
 		}
 		at += n
-	}
-	if axes == 3 {
-		t.rows.Offset = append(t.rows.Offset, len(t.rows.P))
 	}
 	return nil
 }

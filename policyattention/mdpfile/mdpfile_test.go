@@ -9,6 +9,7 @@ import (
 	npyz "github.com/sbinet/npyio/npz"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 )
 
@@ -23,18 +24,12 @@ func problem(t testing.TB) mdp.Problem {
 
 func TestRoundTrip(t *testing.T) {
 	want := problem(t)
-	for _, name := range []string{"m.json", "m.npz", "M.NPZ"} {
-		path := filepath.Join(t.TempDir(), name)
-		if err := Write(path, want); err != nil {
-			t.Fatal(err)
-		}
-		got, err := Read(path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.MDP.Gamma != want.MDP.Gamma || !mat.Equal(got.MDP.DenseP(), want.MDP.DenseP()) || !mat.Equal(got.MDP.R, want.MDP.R) || !mat.Equal(got.Pi0, want.Pi0) {
-			t.Errorf("%s: the problem changed", name)
-		}
+	var text strings.Builder
+	testkit.Check(t, encode(&text, want))
+	got := testkit.Must(Decode("m.json", []byte(text.String()), Options{}))(t)
+	if got.MDP.Gamma != want.MDP.Gamma || !mat.Equal(got.MDP.DenseP(), want.MDP.DenseP()) ||
+		!mat.Equal(got.MDP.R, want.MDP.R) || !mat.Equal(got.Pi0, want.Pi0) {
+		t.Error("the problem changed")
 	}
 }
 
@@ -92,14 +87,7 @@ func TestSinglePrecision(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
-	whole := filepath.Join(dir, "whole.npz")
-	if err := Write(whole, problem(t)); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(whole)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testkit.Must(os.ReadFile(filepath.Join("testdata", "whole.npz")))(t)
 	flipped := append([]byte(nil), data...)
 	flipped[len(flipped)/2] ^= 0x10
 	for name, content := range map[string][]byte{
@@ -116,7 +104,9 @@ func TestRefused(t *testing.T) {
 	if _, err := Read(filepath.Join(dir, "none.json"), Options{}); err == nil {
 		t.Error("a missing file was read")
 	}
-	if err := Write(filepath.Join(dir, "no", "such", "folder.json"), problem(t)); err == nil {
+	p := problem(t)
+	pi, q := mdp.ToRows(p.Pi0), mdp.ToRows(testkit.Must(p.MDP.PolicyValue(p.Pi0))(t))
+	if err := WriteSolution(filepath.Join(dir, "no", "such", "folder.json"), p.MDP, pi, q); err == nil {
 		t.Error("a file was written into a missing folder")
 	}
 	if entries, _ := filepath.Glob(filepath.Join(dir, "*tmp*")); len(entries) > 0 {

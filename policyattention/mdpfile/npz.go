@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"icrl/internal/npz"
-	"icrl/policyattention/mdp"
 )
 
 // archive is what an .npz file holds.
@@ -138,29 +137,37 @@ func chosen(mask npz.Array) npz.Array {
 // times its size, but not without end.
 func cube(r *npz.Reader, size int) (*tensor, error) {
 	t := &tensor{shape: r.Shape}
-	rows, width, most := r.Shape[0]*r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<24+8*size)
+	rows, actions, width, most := r.Shape[0]*r.Shape[1], r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<24+8*size)
 	if rows > most {
 		return nil, fmt.Errorf("%d rows, want at most %d", rows, most)
 	}
-	likely := min(rows*width, most, 1<<10+size/8) // of what is not packed, all
-	places := make([]int32, 0, likely)
-	t.rows.State, t.rows.P = make([]int32, 0, likely), make([]float64, 0, likely)
+	t.cells = make([]arrow, 0, min(rows*width, most, 1<<10+size/8)) // of what is not packed, all
 	err := r.Nonzeros(func(i int, v float64) error {
 		if math.IsNaN(v) {
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
 		}
-		if len(places) == most {
+		if len(t.cells) == most {
 			return fmt.Errorf("more than %d numbers that are not 0", most)
 		}
-		places = append(places, int32(i/width))
-		t.rows.Add(i%width, v)
+		row := i / width
+		t.cells = append(t.cells, arrow{s: int32(row / actions), a: int32(row % actions), t: int32(i % width), p: v})
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	t.rows, err = mdp.Triplets(rows, places, t.rows.State, t.rows.P)
+	t.zeros(rows, actions)
 	return t, err
+}
+
+// zeros gives rows without cells one that holds 0.
+func (t *tensor) zeros(rows, actions int) {
+	seen := make([]bool, rows)
+	for _, x := range t.cells {
+		seen[int(x.s)*actions+int(x.a)] = true
+	}
+	for i, ok := range seen {
+		if !ok {
+			t.cells = append(t.cells, arrow{s: int32(i / actions), a: int32(i % actions)})
+		}
+	}
 }
 
 // tensor returns an array as such, or nil.
@@ -216,17 +223,16 @@ func stack(matrices []*tensor) (*tensor, error) {
 		if n%s != 0 {
 			return nil, fmt.Errorf("a sparse matrix of shape %v, want [S·A, S]", first.shape)
 		}
-		return &tensor{shape: []int{s, n / s, s}, rows: first.rows, order: stacked}, nil
+		first.stacked = true
+		return first, nil
 	}
-	t := &tensor{shape: []int{len(matrices), s, s}, order: perAction}
-	for _, m := range matrices {
+	t := &tensor{shape: []int{len(matrices), s, s}, byAction: true}
+	for a, m := range matrices {
 		if m.shape[0] != s || m.shape[1] != s {
 			return nil, fmt.Errorf("sparse matrices of shapes %v and %v, want [S, S] of each action", first.shape, m.shape)
 		}
-		for i := range s {
-			states, p := m.rows.Row(i)
-			t.rows.State, t.rows.P = append(t.rows.State, states...), append(t.rows.P, p...)
-			t.rows.EndRow()
+		for _, x := range m.cells {
+			t.cells = append(t.cells, arrow{s: int32(a), a: x.s, t: x.t, p: x.p})
 		}
 	}
 	return t, nil
@@ -271,29 +277,17 @@ func (x *archive) matrix(prefix string) (*tensor, error) {
 	if len(lines) != len(values) || len(entries) != len(values) {
 		return nil, fmt.Errorf("%d numbers at %d rows and %d columns", len(values), len(lines), len(entries))
 	}
-	row, err := indices(lines, rows)
-	if err != nil {
-		return nil, err
-	}
-	column, err := indices(entries, columns)
-	if err != nil {
-		return nil, err
-	}
-	t := &tensor{shape: []int{rows, columns}}
-	t.rows, err = mdp.Triplets(rows, row, column, values)
-	return t, err
-}
-
-// indices returns numbers as indices below n.
-func indices(values []float64, n int) ([]int32, error) {
-	list := make([]int32, len(values))
-	for i, v := range values {
-		if !(v >= 0 && v < float64(n)) || v != math.Floor(v) {
-			return nil, fmt.Errorf("index %v at place %d, want one of 0 … %d", v, i, n-1)
+	t := &tensor{shape: []int{rows, columns}, cells: make([]arrow, len(values))}
+	for k, v := range values {
+		row, column := lines[k], entries[k]
+		if !(row >= 0 && row < float64(rows) && column >= 0 && column < float64(columns)) ||
+			row != math.Floor(row) || column != math.Floor(column) {
+			return nil, fmt.Errorf("entry %d stands at row %v and column %v of %d and %d", k, row, column, rows, columns)
 		}
-		list[i] = int32(v)
+		t.cells[k] = arrow{s: int32(row), t: int32(column), p: v}
 	}
-	return list, nil
+	t.zeros(rows, 1)
+	return t, nil
 }
 
 // list takes transitions one by one, of which numbers or strings name states and actions.

@@ -19,6 +19,7 @@ type prism struct {
 	open   opener
 	name   string // the file's, without .tra
 	n      int    // states
+	mdp    bool   // it has choices
 	edges  []edge
 	labels map[[2]int32]string  // of (state, choice)
 	state  []float64            // rewards of states
@@ -31,7 +32,7 @@ type edge struct {
 }
 
 // readPRISM reads what prism -exportmodel NAME.all writes of an MDP or a DTMC: transitions from
-// NAME.tra (one by one, or as rows) and, beside it, rewards of states from NAME.srew, of
+// NAME.tra and, beside it, rewards of states from NAME.srew, of
 // transitions from NAME.trew (or NAME1.srew, NAME1.trew of the first structure; or NAME.rew, of
 // either kind), the initial states from NAME.lab and the names of states from NAME.sta. Choices are
 // actions: by name where each has a name of its own in its state, and else by number. A state
@@ -94,10 +95,10 @@ func fields(data []byte) iter.Seq2[int, []string] {
 	}
 }
 
-// transitions reads a .tra file: lines "state choice next probability [action]" of an MDP, "state
-// next probability" of a DTMC, or rows "state probability:next … [action]".
+// transitions reads a .tra file: lines "state choice next probability [action]" of an MDP, or "state
+// next probability" of a DTMC.
 func (p *prism) transitions(data []byte) error {
-	mdp, want, last, choice := false, 0, int32(-1), int32(0)
+	want := 0
 	for line, words := range fields(data) {
 		if p.n == 0 {
 			if len(words) != 2 && len(words) != 3 {
@@ -108,17 +109,8 @@ func (p *prism) transitions(data []byte) error {
 			if err != nil || err2 != nil || n < 1 || n > MaxTransitions {
 				return fmt.Errorf("line %d: %v, want the numbers of states, choices (of an MDP) and transitions", line, words)
 			}
-			mdp, p.n, want = len(words) == 3, n, m
-			continue
-		}
-		s, err := p.index(words[0])
-		if err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
-		}
-		if choice++; s != last {
-			last, choice = s, 0
-		}
-		if err := p.edge(s, choice, words[1:], mdp); err != nil {
+			p.mdp, p.n, want = len(words) == 3, n, m
+		} else if err := p.edge(words); err != nil {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
@@ -128,53 +120,32 @@ func (p *prism) transitions(data []byte) error {
 	return nil
 }
 
-// edge takes the words of a line behind its state; choice counts the state's lines.
-func (p *prism) edge(s, choice int32, words []string, mdp bool) error {
-	add := func(c int32, next, probability, label string) error {
-		t, err := p.index(next)
-		if err != nil {
-			return err
-		}
-		v, err := fraction(probability)
-		if err != nil {
-			return err
-		}
-		if old, ok := p.labels[[2]int32{s, c}]; ok && old != label {
-			return fmt.Errorf("choice %d of state %d is both %q and %q", c, s, old, label)
-		}
-		p.labels[[2]int32{s, c}] = label
-		p.edges = append(p.edges, edge{s, c, t, v})
-		return nil
+// edge takes the words of a line.
+func (p *prism) edge(words []string) error {
+	if !p.mdp {
+		words = slices.Insert(words, 1, "0")
 	}
-	label := ""
-	if len(words) > 0 && strings.Contains(words[0], ":") { // a row
-		if end := len(words) - 1; !strings.Contains(words[end], ":") {
-			words, label = words[:end], words[end]
-		}
-		for _, word := range words {
-			probability, next, _ := strings.Cut(word, ":")
-			if err := add(choice, next, probability, label); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	c := int32(0)
-	if mdp && len(words) > 0 {
-		n, err := strconv.ParseInt(words[0], 10, 32)
-		if err != nil || n < 0 {
-			return fmt.Errorf("%q, want the number of a choice", words[0])
-		}
-		c, words = int32(n), words[1:]
-	}
-	switch len(words) {
-	case 2:
-	case 3:
-		label = words[2]
-	default:
+	if len(words) != 4 && len(words) != 5 {
 		return errors.New("want state, choice (of an MDP), next state, probability and perhaps an action")
 	}
-	return add(c, words[0], words[1], label)
+	s, err := p.index(words[0])
+	c, err2 := strconv.ParseUint(words[1], 10, 31)
+	t, err3 := p.index(words[2])
+	v, err4 := number64(words[3])
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		return err
+	}
+	label := ""
+	if len(words) == 5 {
+		label = words[4]
+	}
+	pair := [2]int32{s, int32(c)}
+	if old, ok := p.labels[pair]; ok && old != label {
+		return fmt.Errorf("choice %d of state %d is both %q and %q", c, s, old, label)
+	}
+	p.labels[pair] = label
+	p.edges = append(p.edges, edge{s, int32(c), t, v})
+	return nil
 }
 
 func (p *prism) index(word string) (int32, error) {
@@ -185,13 +156,8 @@ func (p *prism) index(word string) (int32, error) {
 	return int32(i), nil
 }
 
-// fraction reads a number, or a quotient of two.
-func fraction(word string) (float64, error) {
-	over, under, ok := strings.Cut(word, "/")
-	v, err := strconv.ParseFloat(over, 64)
-	if w, err2 := strconv.ParseFloat(under, 64); ok {
-		v, err = v/w, errors.Join(err, err2)
-	}
+func number64(word string) (float64, error) {
+	v, err := strconv.ParseFloat(word, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, fmt.Errorf("%q is no number", word)
 	}
@@ -210,7 +176,7 @@ func (p *prism) rewards(data []byte) error {
 			}
 			continue
 		}
-		v, err2 := fraction(words[len(words)-1])
+		v, err2 := number64(words[len(words)-1])
 		key := [3]int32{s, 0, 0}
 		switch middle := words[1 : max(len(words), 2)-1]; len(middle) {
 		case 0:

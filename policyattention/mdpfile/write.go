@@ -20,92 +20,6 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// dense is the number of states up to which P is written as an array [S, A, S].
-const dense = 64
-
-// Write writes a problem to a .json or .npz file, which appears whole or not at
-// all. Its bytes depend on the problem alone.
-func Write(path string, problem mdp.Problem) error {
-	return write(path, map[string]func(w io.Writer) error{
-		".json": func(w io.Writer) error { return Encode(w, problem) },
-		".npz":  func(w io.Writer) error { return npz.Encode(w, arraysOf(problem)) },
-	})
-}
-
-// write has the content of a file written by the writer of its kind.
-func write(path string, writers map[string]func(w io.Writer) error) error {
-	var buf bytes.Buffer
-	ext := strings.ToLower(filepath.Ext(path))
-	err := fmt.Errorf("unknown file type %q", ext)
-	if writer, ok := writers[ext]; ok {
-		err = writer(&buf)
-	}
-	if err == nil {
-		err = renameio.WriteFile(path, buf.Bytes(), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("mdpfile: %s: %w", path, err)
-	}
-	return nil
-}
-
-// document is the JSON form of a problem, in an order in which it can be read.
-type document struct {
-	Gamma       float64       `json:"gamma"`
-	States      []string      `json:"states,omitempty"`
-	Actions     []string      `json:"actions,omitempty"`
-	P           [][][]float64 `json:"P,omitempty"`
-	Transitions [][4]any      `json:"transitions,omitempty"`
-	R           [][]*float64  `json:"r,omitempty"`
-	Costs       [][]*float64  `json:"costs,omitempty"`
-	Pi0         [][]float64   `json:"pi0,omitempty"`
-	Terminal    []any         `json:"terminal,omitempty"`
-	Start       []float64     `json:"start,omitempty"`
-	Shape       []int         `json:"shape,omitempty"`
-}
-
-// Encode writes the JSON form of a problem: transitions one by one where there are many states.
-func Encode(w io.Writer, problem mdp.Problem) error {
-	m := problem.MDP
-	doc := document{Gamma: m.Gamma, States: m.StateNames, Actions: m.ActionNames, Start: m.Start}
-	if m.Rows > 0 {
-		doc.Shape = []int{m.Rows, m.Columns}
-	}
-	for _, t := range m.Terminal {
-		doc.Terminal = append(doc.Terminal, label(m.StateNames, t))
-	}
-	for s := range m.States() {
-		rewards, rows := make([]*float64, m.Actions()), make([][]float64, m.Actions())
-		for a := range m.Actions() {
-			if !m.Exists(s, a) {
-				continue
-			}
-			r := price(m, m.R.At(s, a))
-			rewards[a] = &r
-			if m.States() <= dense {
-				rows[a] = m.Next(s, a)
-				continue
-			}
-			next, p := m.Successors(s, a)
-			for k, t := range next {
-				doc.Transitions = append(doc.Transitions,
-					[4]any{label(m.StateNames, s), label(m.ActionNames, a), label(m.StateNames, int(t)), p[k]})
-			}
-		}
-		doc.R = append(doc.R, rewards)
-		if m.States() <= dense {
-			doc.P = append(doc.P, rows)
-		}
-	}
-	if m.Minimize {
-		doc.R, doc.Costs = nil, doc.R
-	}
-	if problem.Pi0 != nil {
-		doc.Pi0 = mdp.ToRows(problem.Pi0)
-	}
-	return json.NewEncoder(w).Encode(doc)
-}
-
 // label is a name, or a number where there are no names.
 func label(names []string, i int) any {
 	if names != nil {
@@ -122,63 +36,6 @@ func price(m *mdp.MDP, v float64) float64 {
 	return v
 }
 
-// arraysOf returns the arrays of a problem: P by its rows where there are many states.
-func arraysOf(problem mdp.Problem) map[string]npz.Array {
-	m := problem.MDP
-	s, a := m.R.Dims()
-	r := make([]float64, 0, s*a)
-	states, probabilities, ends := []float64{}, []float64{}, []float64{0}
-	for i := range s * a {
-		r = append(r, price(m, m.R.At(i/a, i%a)))
-		next, p := m.Successors(i/a, i%a)
-		for _, t := range next {
-			states = append(states, float64(t))
-		}
-		probabilities = append(probabilities, p...)
-		ends = append(ends, float64(len(states)))
-	}
-	arrays := map[string]npz.Array{"gamma": {Data: []float64{m.Gamma}}}
-	put := func(name string, data []float64, shape ...int) {
-		if len(data) > 0 {
-			arrays[name] = npz.Array{Shape: shape, Data: data}
-		}
-	}
-	if m.Minimize {
-		put("costs", r, s, a)
-	} else {
-		put("r", r, s, a)
-	}
-	if s <= dense {
-		put("P", m.DenseP().RawMatrix().Data, s, a, s)
-	} else {
-		put("P_data", probabilities, len(states))
-		put("P_indices", states, len(states))
-		put("P_indptr", ends, len(ends))
-		put("P_shape", []float64{float64(s * a), float64(s)}, 2)
-		arrays["layout"] = npz.Array{Words: []string{"S,A,S"}}
-	}
-	if problem.Pi0 != nil {
-		put("pi0", problem.Pi0.RawMatrix().Data, s, a)
-	}
-	put("start", m.Start, s)
-	for name, names := range map[string][]string{"states": m.StateNames, "actions": m.ActionNames} {
-		if names != nil {
-			arrays[name] = npz.Array{Words: names}
-		}
-	}
-	var terminal []string
-	for _, t := range m.Terminal {
-		terminal = append(terminal, fmt.Sprint(label(m.StateNames, t)))
-	}
-	if terminal != nil {
-		arrays["terminal"] = npz.Array{Words: terminal}
-	}
-	if m.Rows > 0 {
-		put("shape", []float64{float64(m.Rows), float64(m.Columns)}, 2)
-	}
-	return arrays
-}
-
 // WriteSolution writes a policy [S, A] and its values Q [S, A], and with them V(s) = ⟨π(·|s), Q(s,·)⟩,
 // by the names of states and actions that the problem has:
 //
@@ -187,7 +44,7 @@ func arraysOf(problem mdp.Problem) map[string]npz.Array {
 //   - .npz: the arrays policy, q, v, states, actions;
 //   - .svg: a picture of the grid, where the problem says its shape.
 //
-// Values of costs are costs.
+// Values of costs are costs. The file appears whole or not at all.
 func WriteSolution(path string, m *mdp.MDP, policy, q [][]float64) error {
 	x := solution{m: m, policy: policy, q: make([][]float64, len(q)), v: make([]float64, len(q))}
 	for s, row := range q {
@@ -198,7 +55,20 @@ func WriteSolution(path string, m *mdp.MDP, policy, q [][]float64) error {
 			}
 		}
 	}
-	return write(path, map[string]func(w io.Writer) error{".csv": x.csv, ".json": x.json, ".npz": x.npz, ".svg": x.svg})
+	var content bytes.Buffer
+	ext := strings.ToLower(filepath.Ext(path))
+	writer, ok := map[string]func(w io.Writer) error{".csv": x.csv, ".json": x.json, ".npz": x.npz, ".svg": x.svg}[ext]
+	err := fmt.Errorf("unknown file type %q", ext)
+	if ok {
+		err = writer(&content)
+	}
+	if err == nil {
+		err = renameio.WriteFile(path, content.Bytes(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("mdpfile: %s: %w", path, err)
+	}
+	return nil
 }
 
 // solution is a solved problem, values as its file has them.
