@@ -14,11 +14,11 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/sha256"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/seed"
 	network "icrl/policyattention/transformer/engine"
 	"icrl/wasm/engine"
 )
@@ -335,7 +335,7 @@ func learn(args []js.Value) (any, error) {
 func digest(args []js.Value) (any, error) {
 	b := make([]byte, args[0].Length())
 	js.CopyBytesToGo(b, args[0])
-	return fmt.Sprintf("%x", sha256.Sum256(b)), nil
+	return fmt.Sprintf("%x", seed.Sum256(b)), nil
 }
 
 func table(m *mat.Dense) js.Value { return array(flat(m)) }

@@ -73,7 +73,8 @@ type Certificate struct {
 	Zeta float64 `json:"zeta"`
 	// DeltaRoute and DeltaStat are the two terms of equation (7).
 	DeltaRoute float64 `json:"delta_route"` // bound on the critic's routing error
-	DeltaStat  float64 `json:"delta_stat"`  // bound on its sampling error, with probability 1−α; weighted packets have none
+	// bound on its sampling error, with probability 1−α; weighted packets have none
+	DeltaStat float64 `json:"delta_stat"`
 	// DeltaRows bounds what rows of P and π add to δ that sum to one within
 	// mdp.Tolerance only: the mean of packets is one over weights that are
 	// normalized, the exact backup is not. It is γB((1+t)²−1) for t the tolerance.
@@ -123,12 +124,14 @@ func Certify(caps Caps) (*Certificate, error) {
 	if c.Packets == 0 {
 		m := math.Ceil(c.limit() * c.limit() / (c.Sampling * c.Sampling) * union)
 		if !(m*pairs <= mostPackets) {
-			return nil, fmt.Errorf("decoder: caps ask for m = %.3g packets from each of %g pairs; raise the sampling tolerance", m, pairs)
+			return nil, fmt.Errorf(
+				"decoder: caps ask for m = %.3g packets from each of %g pairs; raise the sampling tolerance", m, pairs)
 		}
 		c.Packets = int(m)
 	}
 	if c.Visible != 0 && c.Visible < c.Packets*c.States*c.Actions {
-		return nil, fmt.Errorf("decoder: cap visible is %d, want at least packets·states·actions = %d", c.Visible, c.Packets*c.States*c.Actions)
+		return nil, fmt.Errorf("decoder: cap visible is %d, want at least packets·states·actions = %d", c.Visible,
+			c.Packets*c.States*c.Actions)
 	}
 	m := float64(c.Packets)
 	c.DeltaStat = c.limit() * math.Sqrt(union/m)
@@ -151,7 +154,8 @@ func Certify(caps Caps) (*Certificate, error) {
 		}
 	}
 	c.RAct = c.actorRatio(c.EtaMax)
-	c.R1 = float64((s+a-2)*numeric.Exp(-c.Tau1)) + float64((s-1)*(a-1)*numeric.Exp(-2*c.Tau1)) + float64(visible*numeric.Exp(-3*c.Tau1))
+	c.R1 = float64((s+a-2)*numeric.Exp(-c.Tau1)) + float64((s-1)*(a-1)*numeric.Exp(-2*c.Tau1)) +
+		float64(visible*numeric.Exp(-3*c.Tau1))
 	c.R2 = c.predecessorRatio()
 	c.Lambda1, c.Lambda2 = c.R1/(1+c.R1), c.R2/(1+c.R2)
 	c.DeltaRoute = 2 * c.limit() * (float64(c.Gamma*c.Lambda1) + c.Lambda2)
@@ -179,14 +183,16 @@ func (c *Certificate) setReturned() {
 	neighbourhood := func(delta float64) float64 {
 		return pmd.MixtureBound(c.Gamma, 2*b, b, delta, c.Zeta, theta, c.Rounds) - transient
 	}
-	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: neighbourhood(c.Delta()), Weighted: neighbourhood(c.DeltaWeighted())}
+	c.Returned = &Returned{Theta: theta, Transient: transient, Neighbourhood: neighbourhood(c.Delta()),
+		Weighted: neighbourhood(c.DeltaWeighted())}
 }
 
 // actorRatio is the printed envelope of R_act at the step size eta, for |Q| up to
 // the limit and rows of π that sum to one within mdp.Tolerance.
 func (c *Certificate) actorRatio(eta float64) float64 {
 	s, b, rows := float64(c.States), c.limit(), (1+mdp.Tolerance)/(1-mdp.Tolerance)
-	return float64(rows * (float64((s-1)*numeric.Exp(float64(2*eta*b)-c.Kappa)) + float64(s*numeric.Exp(float64(eta*b)-c.Kappa-c.Nu))))
+	return float64(rows * (float64((s-1)*numeric.Exp(float64(2*eta*b)-c.Kappa)) +
+		float64(s*numeric.Exp(float64(eta*b)-c.Kappa-c.Nu))))
 }
 
 // predecessorRatio is the printed envelope of R₂ with M = mSA, which counts a
@@ -237,13 +243,16 @@ func (c Caps) check() error {
 		{!(c.EtaMin >= 0), "eta_min", c.EtaMin, "a step size of at least 0"},
 		{!(c.EtaMax >= c.EtaMin) || !finite(c.EtaMax), "eta_max", c.EtaMax, "a finite step size of at least eta_min"},
 		{c.EtaMax*c.RMax/(1-c.Gamma) > MaxLogit*(1+slack), "eta_max", c.EtaMax,
-			fmt.Sprintf("eta_max·B of at most %v, so that log 0 stays below every score: with these rewards and gamma a step size of at most %.4g",
+			fmt.Sprintf("eta_max·B of at most %v, so that log 0 stays below every score: "+
+				"with these rewards and gamma a step size of at most %.4g",
 				MaxLogit, MaxLogit*(1-c.Gamma)/c.RMax)},
 		{c.Rounds < 1, "rounds", c.Rounds, "at least 1"},
 		{!(c.Routing > 0 && c.Routing < 2), "routing", c.Routing, "a tolerance in (0, 2)"},
 		{!(c.Alpha > 0 && c.Alpha < 1), "alpha", c.Alpha, "a probability in (0, 1)"},
-		{c.Packets < 0 || float64(c.Packets)*float64(c.States)*float64(c.Actions) > mostPackets, "packets", c.Packets, "at least 0 and at most 1e9/(states·actions)"},
-		{!(c.Sampling >= 0) || !finite(c.Sampling) || c.Packets == 0 && c.Sampling == 0, "sampling", c.Sampling, "a finite tolerance, above 0 where packets is not given"},
+		{c.Packets < 0 || float64(c.Packets)*float64(c.States)*float64(c.Actions) > mostPackets, "packets", c.Packets,
+			"at least 0 and at most 1e9/(states·actions)"},
+		{!(c.Sampling >= 0) || !finite(c.Sampling) || c.Packets == 0 && c.Sampling == 0, "sampling", c.Sampling,
+			"a finite tolerance, above 0 where packets is not given"},
 		{!(c.Phi >= 0 && c.Phi <= 1), "phi", c.Phi, "a mixture weight in [0, 1]"},
 		{!(c.Floor >= 0 && c.Floor <= 1/float64(c.Actions)), "floor", c.Floor, "a probability of at most 1/actions"},
 		{c.Override != nil && !c.Override.positive(), "override", c.Override, "finite numbers above 0"},

@@ -234,7 +234,8 @@ func (t *tokens) packets(packets []Packet, f func([]float64)) {
 // criticQuery emits the query of a pair s·A+a.
 func (t *tokens) criticQuery(pair int, f func([]float64)) {
 	l := t.Layout
-	t.emit(f, entry{l.QueryState.Offset + pair/t.Actions, 1}, entry{l.QueryAction.Offset + pair%t.Actions, 1}, entry{l.IsCritic.Offset, 1})
+	t.emit(f, entry{l.QueryState.Offset + pair/t.Actions, 1}, entry{l.QueryAction.Offset + pair%t.Actions, 1},
+		entry{l.IsCritic.Offset, 1})
 }
 
 // missing says whether a value marks an action that its state does not have: its memory holds
@@ -251,7 +252,8 @@ func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 			return fmt.Errorf("decoder: %s is missing", t.name)
 		}
 		if s, a := t.table.Dims(); s != d.States || a != d.Actions {
-			return fmt.Errorf("decoder: %s is [%d, %d], the caps states and actions say [%d, %d]", t.name, s, a, d.States, d.Actions)
+			return fmt.Errorf("decoder: %s is [%d, %d], the caps states and actions say [%d, %d]", t.name, s, a,
+				d.States, d.Actions)
 		}
 	}
 	if err := mdp.CheckRows("policy", pi); err != nil {
@@ -263,10 +265,12 @@ func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 				continue
 			}
 			if !(math.Abs(v) <= d.limit()) {
-				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %.6g, beyond the cap B = r_max/(1−gamma) = %.6g", s, a, v, d.B)
+				return fmt.Errorf("decoder: Q(s=%d,a=%d) is %.6g, beyond the cap B = r_max/(1−gamma) = %.6g", s, a, v,
+					d.B)
 			}
 			if p := pi.At(s, a); d.Norm != nil && p < d.least() {
-				return fmt.Errorf("decoder: π(a=%d|s=%d) is %v, below the cap floor = %g of a normalized decoder", a, s, p, d.Floor)
+				return fmt.Errorf("decoder: π(a=%d|s=%d) is %v, below the cap floor = %g of a normalized decoder", a,
+					s, p, d.Floor)
 			}
 		}
 	}
@@ -275,7 +279,8 @@ func (d *Decoder) checkMemories(pi, q *mat.Dense) error {
 
 func (d *Decoder) checkActor(pi, q *mat.Dense, eta float64) error {
 	if !(eta >= d.EtaMin && eta <= d.EtaMax) {
-		return fmt.Errorf("decoder: step size η is %v, outside the caps eta_min = %g and eta_max = %g", eta, d.EtaMin, d.EtaMax)
+		return fmt.Errorf("decoder: step size η is %v, outside the caps eta_min = %g and eta_max = %g", eta, d.EtaMin,
+			d.EtaMax)
 	}
 	return d.checkMemories(pi, q)
 }
@@ -291,7 +296,9 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 	for i, p := range packets {
 		if min(p.State, p.NextState) < 0 || max(p.State, p.NextState) >= d.States ||
 			min(p.Action, p.NextAction) < 0 || max(p.Action, p.NextAction) >= d.Actions {
-			return fmt.Errorf("decoder: packet %d goes from (%d,%d) to (%d,%d), the caps states and actions say [%d, %d]", i, p.State, p.Action, p.NextState, p.NextAction, d.States, d.Actions)
+			return fmt.Errorf(
+				"decoder: packet %d goes from (%d,%d) to (%d,%d), the caps states and actions say [%d, %d]",
+				i, p.State, p.Action, p.NextState, p.NextAction, d.States, d.Actions)
 		}
 		if !(math.Abs(p.Reward) <= d.RMax*(1+slack)) {
 			return fmt.Errorf("decoder: packet %d has reward %v, beyond the cap r_max = %g", i, p.Reward, d.RMax)
@@ -300,7 +307,9 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 			return fmt.Errorf("decoder: packet %d has log weight %v, want a finite number", i, p.LogWeight)
 		}
 		if d.Norm != nil && math.Abs(p.LogWeight) > d.depth() {
-			return fmt.Errorf("decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder", i, p.LogWeight, d.Floor)
+			return fmt.Errorf(
+				"decoder: packet %d has log weight %v, beyond −log of the cap floor = %g of a normalized decoder",
+				i, p.LogWeight, d.Floor)
 		}
 		weight := 1.0
 		if p.LogWeight != 0 {
@@ -314,7 +323,8 @@ func (d *Decoder) checkCritic(pi, q *mat.Dense, packets []Packet) error {
 			continue
 		}
 		if !(math.Abs(w-m) <= balance*m) {
-			return fmt.Errorf("decoder: packets from (s=%d,a=%d) weigh %v, want balanced packets with the cap packets = %d from every pair", i/d.Actions, i%d.Actions, w, d.Packets)
+			return fmt.Errorf("decoder: packets from (s=%d,a=%d) weigh %v, want balanced packets "+
+				"with the cap packets = %d from every pair", i/d.Actions, i%d.Actions, w, d.Packets)
 		}
 	}
 	return nil

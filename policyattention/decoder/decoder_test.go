@@ -2,14 +2,16 @@ package decoder
 
 import (
 	"fmt"
-	"icrl/policyattention/decoder/network"
-	"icrl/policyattention/mdp"
-	"icrl/policyattention/seed"
 	"math"
 	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/decoder/network"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
 )
 
 // TestCallsAreFullPasses compares the results of calls, which skip what they do not
@@ -22,18 +24,12 @@ func TestCallsAreFullPasses(t *testing.T) {
 			if normalized {
 				caps := d.Caps
 				caps.Floor = 1e-9
-				var err error
-				if d, err = NewNormalized(caps, 1e4); err != nil {
-					t.Fatal(err)
-				}
+				d = testkit.Must(NewNormalized(caps, 1e4))(t)
 			}
 			x := c.draw(rng, d)
 			check := func(got *mat.Dense, call *Call, r *network.Readout) {
 				t.Helper()
-				full, err := d.Network.Forward(rows(call.Tokens))
-				if err != nil {
-					t.Fatal(err)
-				}
+				full := testkit.Must(d.Network.Forward(rows(call.Tokens)))(t)
 				var want []float64
 				for _, i := range call.Reads {
 					want = append(want, r.Of(full.RawRowView(i))...)
@@ -44,32 +40,17 @@ func TestCallsAreFullPasses(t *testing.T) {
 					}
 				}
 			}
-			actor, err := d.TraceActor(x.pi, x.q, x.eta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			next, err := d.Improve(x.pi, x.q, x.eta)
-			if err != nil {
-				t.Fatal(err)
-			}
+			actor := testkit.Must(d.TraceActor(x.pi, x.q, x.eta))(t)
+			next := testkit.Must(d.Improve(x.pi, x.q, x.eta))(t)
 			check(next, actor, d.Policy)
 			for s := range d.States {
-				row, err := d.Attention(x.pi, x.q, x.eta, s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				row := testkit.Must(d.Attention(x.pi, x.q, x.eta, s))(t)
 				if want := actor.Blocks[0].Heads[0].Weights(actor.Reads[s]); !slices.Equal(row, want) {
 					t.Fatalf("attention of state %d is %v, in the trace %v", s, row, want)
 				}
 			}
-			critic, err := d.TraceCritic(x.pi, x.q, x.packets)
-			if err != nil {
-				t.Fatal(err)
-			}
-			value, err := d.Backup(x.pi, x.q, x.packets)
-			if err != nil {
-				t.Fatal(err)
-			}
+			critic := testkit.Must(d.TraceCritic(x.pi, x.q, x.packets))(t)
+			value := testkit.Must(d.Backup(x.pi, x.q, x.packets))(t)
 			check(value, critic, d.Value)
 		}
 	}
@@ -80,10 +61,7 @@ func TestTraceNames(t *testing.T) {
 	c := contextCase{3, 2, 2, 1e-9}
 	d := c.decoder(t)
 	x := c.draw(seed.New(2, "trace"), d)
-	call, err := d.TraceCritic(x.pi, x.q, x.packets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := testkit.Must(d.TraceCritic(x.pi, x.q, x.packets))(t)
 	p, i := x.packets[4], 3*2+4
 	want := fmt.Sprintf("packet 4 (s=%d,a=%d → s'=%d,a'=%d)", p.State, p.Action, p.NextState, p.NextAction)
 	if call.Names[i] != want {
@@ -98,10 +76,7 @@ func TestTraceNames(t *testing.T) {
 	if d.Layout.Target.Label(0) != "target" || math.Abs(target-y) > 1e-7 {
 		t.Errorf("coordinate %q holds %v, want r + γQ = %v", d.Layout.Target.Label(0), target, y)
 	}
-	got, err := d.Backup(x.pi, x.q, x.packets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(d.Backup(x.pi, x.q, x.packets))(t)
 	if back := call.Results[0][0]; math.Abs(back-got.At(0, 0)) > 1e-12 {
 		t.Errorf("the trace reads %v, the pass %v", back, got.At(0, 0))
 	}
@@ -114,7 +89,8 @@ func TestLayout(t *testing.T) {
 		for a := 2; a <= 5; a++ {
 			d := contextCase{s, a, 2, 1e-3}.decoder(t)
 			if d.Network.Width != 6*s+6*a+14 || d.Network.HeadDim != s+a+3 || len(d.Network.Blocks) != 2 {
-				t.Fatalf("S=%d A=%d: width %d, head %d, %d blocks", s, a, d.Network.Width, d.Network.HeadDim, len(d.Network.Blocks))
+				t.Fatalf("S=%d A=%d: width %d, head %d, %d blocks", s, a, d.Network.Width, d.Network.HeadDim,
+					len(d.Network.Blocks))
 			}
 			for _, w := range d.Network.Matrices() {
 				for i := range w.Rows {
@@ -132,20 +108,12 @@ func TestLayout(t *testing.T) {
 
 // TestManyPackets runs 10⁵ packets, whose score matrix would take 80 GB.
 func TestManyPackets(t *testing.T) {
-	d, err := New(Caps{States: 8, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 1, Routing: 1e-6, Alpha: .05, Packets: 4167})
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.Random.Draw(3, 8, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Must(New(Caps{States: 8, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 1, Routing: 1e-6,
+		Alpha: .05, Packets: 4167}))(t)
+	problems := testkit.Must(mdp.Random.Draw(3, 8, 3, 1))(t)
 	env, pi := problems[0].MDP, problems[0].Pi0
 	packets := Sample(env, pi, d.Packets, seed.New(3))
-	got, err := d.Backup(pi, env.R, packets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(d.Backup(pi, env.R, packets))(t)
 	if route := mdp.MaxAbsDiff(got, meanTarget(packets, env.R, env.Gamma)); route > d.DeltaRoute+d.RoundoffDelta {
 		t.Errorf("%d packets: routing error %v, bound %v", len(packets), route, d.DeltaRoute)
 	}

@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/safetensors"
+	"icrl/internal/testkit"
 	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
@@ -87,10 +88,7 @@ func run(t *testing.T, b compute.Backend, f *safetensors.File, readout string, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Call1(inputs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testkit.Must(exec.Call1(inputs...))(t)
 	all := out.Value().([][]float64)
 	var rows [][]float64
 	for _, i := range call.Reads {
@@ -113,62 +111,29 @@ func apart(t *testing.T, got [][]float64, want *mat.Dense) float64 {
 // the decoder's results to 1e-12, with and without norms.
 func TestGoMLX(t *testing.T) {
 	b := graphs.Backend(t)
-	caps := decoder.Caps{States: 4, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: 6, Phi: .01, Floor: 1e-4}
-	plain, err := decoder.New(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	normalized, err := decoder.NewNormalized(caps, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.Random.Draw(16, 4, 3, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	caps := decoder.Caps{States: 4, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 40, Routing: 1e-6, Alpha: .05,
+		Packets: 6, Phi: .01, Floor: 1e-4}
+	plain := testkit.Must(decoder.New(caps))(t)
+	normalized := testkit.Must(decoder.NewNormalized(caps, 1000))(t)
+	problems := testkit.Must(mdp.Random.Draw(16, 4, 3, 2))(t)
 	for _, c := range []struct {
 		name string
 		d    *decoder.Decoder
 	}{{"plain", plain}, {"normalized", normalized}} {
-		f, err := c.d.SafeTensors()
-		if err != nil {
-			t.Fatal(err)
-		}
-		encoded, err := safetensors.Marshal(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if f, err = safetensors.Unmarshal(encoded); err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(c.d.SafeTensors())(t)
+		encoded := testkit.Must(safetensors.Marshal(f))(t)
+		f = testkit.Must(safetensors.Unmarshal(encoded))(t)
 		worst := 0.
 		for _, p := range problems {
-			pi, err := pmd.Mix(p.Pi0, .01)
-			if err != nil {
-				t.Fatal(err)
-			}
-			q, err := p.MDP.PolicyValue(pi)
-			if err != nil {
-				t.Fatal(err)
-			}
-			call, err := c.d.TraceActor(pi, q, .8)
-			if err != nil {
-				t.Fatal(err)
-			}
-			next, err := c.d.Improve(pi, q, .8)
-			if err != nil {
-				t.Fatal(err)
-			}
+			pi := testkit.Must(pmd.Mix(p.Pi0, .01))(t)
+			q := testkit.Must(p.MDP.PolicyValue(pi))(t)
+			call := testkit.Must(c.d.TraceActor(pi, q, .8))(t)
+			next := testkit.Must(c.d.Improve(pi, q, .8))(t)
 			worst = max(worst, apart(t, run(t, b, f, "policy", call), next))
 
 			packets := decoder.Sample(p.MDP, next, 6, seed.New(16))
-			if call, err = c.d.TraceCritic(next, q, packets); err != nil {
-				t.Fatal(err)
-			}
-			value, err := c.d.Backup(next, q, packets)
-			if err != nil {
-				t.Fatal(err)
-			}
+			call = testkit.Must(c.d.TraceCritic(next, q, packets))(t)
+			value := testkit.Must(c.d.Backup(next, q, packets))(t)
 			worst = max(worst, apart(t, run(t, b, f, "value", call), value))
 		}
 		t.Logf("%s: largest difference %.2g", c.name, worst)

@@ -11,6 +11,7 @@ var Lecture = struct {
 	Caps Caps
 	Root uint64 // of the problem and its packets
 }{
-	Caps: Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: control.NominalStep, EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
+	Caps: Caps{States: 3, Actions: 2, Gamma: mdp.Discount, RMax: 1, EtaMin: control.NominalStep,
+		EtaMax: control.NominalStep, Rounds: 40, Routing: 1e-3, Alpha: .05, Packets: 2},
 	Root: 4,
 }

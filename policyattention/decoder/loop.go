@@ -48,11 +48,13 @@ func (d *Decoder) CheckEnvironment(env *mdp.MDP) error {
 	case env == nil:
 		return errors.New("decoder: the MDP is missing")
 	case env.States() != d.States || env.Actions() != d.Actions:
-		return fmt.Errorf("decoder: the MDP is [%d, %d], the caps states and actions say [%d, %d]", env.States(), env.Actions(), d.States, d.Actions)
+		return fmt.Errorf("decoder: the MDP is [%d, %d], the caps states and actions say [%d, %d]", env.States(),
+			env.Actions(), d.States, d.Actions)
 	case env.Gamma != d.Gamma:
 		return fmt.Errorf("decoder: the MDP has discount %v, the cap gamma is %v", env.Gamma, d.Gamma)
 	case !(env.RMax() <= d.RMax*(1+slack)):
-		return fmt.Errorf("decoder: the MDP has a reward of magnitude %v, beyond the cap r_max = %g", env.RMax(), d.RMax)
+		return fmt.Errorf("decoder: the MDP has a reward of magnitude %v, beyond the cap r_max = %g", env.RMax(),
+			d.RMax)
 	}
 	return nil
 }
@@ -95,7 +97,8 @@ func (d *Decoder) evaluate(c control.Context, source PacketSource) (*mat.Dense, 
 	// The normalized decoder's own policy may be none, where its carrier takes all digits.
 	if err := c.MDP.CheckPolicy(c.Pi); err != nil {
 		if d.Norm != nil {
-			err = fmt.Errorf("%w; a smaller carrier H or a mixture φ above 0 keeps the rounding of returned policies smaller", err)
+			err = fmt.Errorf(
+				"%w; a smaller carrier H or a mixture φ above 0 keeps the rounding of returned policies smaller", err)
 		}
 		return nil, nil, fmt.Errorf("decoder: critic call in round %d: %w", c.Round, err)
 	}
@@ -146,13 +149,14 @@ func (d *Decoder) Start(problem mdp.Problem, q0 *mat.Dense, eta float64, source 
 	}
 	r := &Runner{Decoder: d, source: source}
 	var err error
-	r.Runner, err = control.NewRunner(problem, q0, eta, func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
-		if c.Pi, err = d.Improve(c.Pi, c.Q, c.Eta); err != nil {
-			return pmd.Policy{}, nil, err
-		}
-		q, r.packets, err = d.evaluate(c, source)
-		return pmd.Policy{Pi: c.Pi}, q, err
-	})
+	r.Runner, err = control.NewRunner(problem, q0, eta,
+		func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
+			if c.Pi, err = d.Improve(c.Pi, c.Q, c.Eta); err != nil {
+				return pmd.Policy{}, nil, err
+			}
+			q, r.packets, err = d.evaluate(c, source)
+			return pmd.Policy{Pi: c.Pi}, q, err
+		})
 	return r, err
 }
 
@@ -163,7 +167,8 @@ func (r *Runner) Step() (*Round, error) {
 		return nil, err
 	}
 	d, env := r.Decoder, r.Problem.MDP
-	k := &Round{Round: *measured, Packets: r.packets, ZetaBound: d.ZetaAt(r.Eta), RouteBound: d.DeltaRoute, DeltaBound: d.Delta()}
+	k := &Round{Round: *measured, Packets: r.packets, ZetaBound: d.ZetaAt(r.Eta), RouteBound: d.DeltaRoute,
+		DeltaBound: d.Delta()}
 	if r.source.Exact {
 		k.DeltaBound = d.DeltaWeighted()
 	}
@@ -180,7 +185,8 @@ func (r *Runner) Step() (*Round, error) {
 // meanTarget returns the weighted mean of r + γQ(s',a') over the packets from
 // each pair [S, A].
 func meanTarget(packets []Packet, q *mat.Dense, gamma float64) *mat.Dense {
-	mean, mass := mat.NewDense(q.RawMatrix().Rows, q.RawMatrix().Cols, nil), mat.NewDense(q.RawMatrix().Rows, q.RawMatrix().Cols, nil)
+	states, actions := q.Dims()
+	mean, mass := mat.NewDense(states, actions, nil), mat.NewDense(states, actions, nil)
 	for _, p := range packets {
 		w := numeric.Exp(p.LogWeight)
 		y := p.Reward + float64(gamma*q.At(p.NextState, p.NextAction))

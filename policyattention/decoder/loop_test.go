@@ -6,12 +6,13 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -19,40 +20,23 @@ import (
 )
 
 func paperCaps(s, a, m int) Caps {
-	return Caps{States: s, Actions: a, Gamma: .9, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 40, Routing: 1e-6, Alpha: .05, Packets: m}
+	return Caps{States: s, Actions: a, Gamma: .9, RMax: 1, EtaMin: .8, EtaMax: .8, Rounds: 40, Routing: 1e-6,
+		Alpha: .05, Packets: m}
 }
 
 // TestConverges lets the margins grow, with exact expectations: the loop's
 // policies approach those of exact PMD, and with the last margins they agree to
 // 1e-12 in every entry, as do the losses at T = 20 and T = 40.
 func TestConverges(t *testing.T) {
-	problems, err := mdp.Random.Draw(6, 8, 3, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exact, err := control.ExactPMD(.8).Run(problems, 40)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := control.Score(problems, exact)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(6, 8, 3, 4))(t)
+	exact := testkit.Must(control.ExactPMD(.8).Run(problems, 40))(t)
+	want := testkit.Must(control.Score(problems, exact))(t)
 	for _, routing := range []float64{1e-3, 1e-6, 1e-9, 1e-16} {
 		caps := paperCaps(8, 3, 6)
 		caps.Routing = routing
-		d, err := New(caps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := d.Controller(.8, Weighted()).Run(problems, 40)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scored, err := control.Score(problems, got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := testkit.Must(New(caps))(t)
+		got := testkit.Must(d.Controller(.8, Weighted()).Run(problems, 40))(t)
+		scored := testkit.Must(control.Score(problems, got))(t)
 		worst := 0.
 		for i := range got {
 			for k := range got[i].Policies {
@@ -61,9 +45,11 @@ func TestConverges(t *testing.T) {
 		}
 		loss := 0.
 		for i := range scored {
-			loss = max(loss, math.Abs(scored[i].Loss[20]-want[i].Loss[20]), math.Abs(scored[i].Loss[40]-want[i].Loss[40]))
+			loss = max(loss, math.Abs(scored[i].Loss[20]-want[i].Loss[20]),
+				math.Abs(scored[i].Loss[40]-want[i].Loss[40]))
 		}
-		t.Logf("ε_r %g: κ %.1f, τ₁ %.1f, τ₂ %.1f: policies within %.2g, normalized losses at 20 and 40 within %.2g", routing, d.Kappa, d.Tau1, d.Tau2, worst, loss)
+		t.Logf("ε_r %g: κ %.1f, τ₁ %.1f, τ₂ %.1f: policies within %.2g, normalized losses at 20 and 40 within %.2g",
+			routing, d.Kappa, d.Tau1, d.Tau2, worst, loss)
 		// A round adds at most ζ to a policy row and δ_route to Q. The factor
 		// 1000 stands for what forty rounds make of it; it was not derived.
 		if limit := max(1e-12, 1000*(d.Zeta+d.DeltaRoute)); worst > limit || loss > limit {
@@ -75,35 +61,14 @@ func TestConverges(t *testing.T) {
 // TestRunMatchesHarness runs the measured loop and the common harness on the
 // same seeds and expects the same numbers.
 func TestRunMatchesHarness(t *testing.T) {
-	problems, err := mdp.SparseRewards.Draw(7, 4, 3, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := New(paperCaps(4, 3, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
-	trajectories, err := d.Controller(.8, Sampled(7)).Run(problems[:1], 40)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scored, err := control.Score(problems[:1], trajectories)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q0, err := problems[0].MDP.PolicyValue(problems[0].Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := d.Start(problems[0], q0, .8, Sampled(7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.SparseRewards.Draw(7, 4, 3, 2))(t)
+	d := testkit.Must(New(paperCaps(4, 3, 6)))(t)
+	trajectories := testkit.Must(d.Controller(.8, Sampled(7)).Run(problems[:1], 40))(t)
+	scored := testkit.Must(control.Score(problems[:1], trajectories))(t)
+	q0 := testkit.Must(problems[0].MDP.PolicyValue(problems[0].Pi0))(t)
+	run := testkit.Must(d.Start(problems[0], q0, .8, Sampled(7)))(t)
 	for k := range 40 {
-		r, err := run.Step()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testkit.Must(run.Step())(t)
 		bound, _, err := scored[0].Bound(k + 1)
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +76,8 @@ func TestRunMatchesHarness(t *testing.T) {
 		loss := scored[0].Loss[k+1] * scored[0].Gap
 		if !mat.Equal(r.NextPi, trajectories[0].Policies[k+1]) || r.Zeta != scored[0].Zeta[k] ||
 			math.Abs(r.Distance-loss) > 1e-12 || math.Abs(bound.Total()-r.Bound.Total()) > 1e-9 {
-			t.Fatalf("round %d: loss %v and bound %v, harness %v and %v", k, r.Distance, r.Bound.Total(), loss, bound.Total())
+			t.Fatalf("round %d: loss %v and bound %v, harness %v and %v", k, r.Distance, r.Bound.Total(), loss,
+				bound.Total())
 		}
 		if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
 			t.Fatalf("round %d: ζ %v of %v, routing %v of %v", k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
@@ -134,9 +100,7 @@ func parallel(t *testing.T, n int, f func(i int) error) {
 	for i := range n {
 		g.Go(func() error { return f(i) })
 	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, g.Wait())
 }
 
 // TestAudit checks Theorem 2 on 69,120 returned policies, the paper's count:
@@ -148,14 +112,8 @@ func TestAudit(t *testing.T) {
 	}
 	var slack, relative []float64
 	for _, sh := range shapes {
-		d, err := New(paperCaps(sh.s, sh.a, sh.m))
-		if err != nil {
-			t.Fatal(err)
-		}
-		problems, err := mdp.Random.Draw(8, sh.s, sh.a, sh.runs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := testkit.Must(New(paperCaps(sh.s, sh.a, sh.m)))(t)
+		problems := testkit.Must(mdp.Random.Draw(8, sh.s, sh.a, sh.runs))(t)
 		rows := make([][]AuditRow, sh.runs)
 		parallel(t, sh.runs, func(i int) error {
 			q0, err := problems[i].MDP.PolicyValue(problems[i].Pi0)
@@ -191,91 +149,52 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestAuditTerms searches small problems in which each term of Theorem 2 is
-// needed: without it, the sum falls below the realized loss.
+// TestAuditTerms searches small problems in which each term of Theorem 2 is needed:
+// without it, the sum falls below the realized loss.
 func TestAuditTerms(t *testing.T) {
-	without := map[string]func(b pmd.Bound) float64{
-		"initial": func(b pmd.Bound) float64 { return b.Total() - b.Initial },
-		"critic":  func(b pmd.Bound) float64 { return b.Total() - b.Critic },
-		"greedy":  func(b pmd.Bound) float64 { return b.Total() - b.Greedy },
-		"last":    func(b pmd.Bound) float64 { return b.Total() - b.Last },
-	}
-	missed := map[string]int{}
-	rng := seed.New(9, "terms")
-	problems, err := mdp.Random.Draw(9, 2, 2, 400)
-	if err != nil {
-		t.Fatal(err)
-	}
+	missed, rng := map[string]int{}, seed.New(9, "terms")
+	problems := testkit.Must(mdp.Random.Draw(9, 2, 2, 400))(t)
 	greedy := func(q *mat.Dense) *mat.Dense {
-		pi, err := pmd.RewardOnly.Update(problems[0].Pi0, q, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pi
-	}
-	noise := func() *mat.Dense {
-		q := mat.NewDense(2, 2, nil)
-		for i := range q.RawMatrix().Data {
-			q.RawMatrix().Data[i] = 10 * (2*rng.Float64() - 1)
-		}
-		return q
+		return testkit.Must(pmd.RewardOnly.Update(problems[0].Pi0, q, 1))(t)
 	}
 	for _, p := range problems {
-		optimum, err := p.MDP.Optimal()
-		if err != nil {
-			t.Fatal(err)
-		}
-		star, q := optimum.Q, noise()
-		worst := mat.NewDense(2, 2, nil)
+		star, q, worst := testkit.Must(p.MDP.Optimal())(t).Q, mat.NewDense(2, 2, nil), mat.NewDense(2, 2, nil)
+		q.Apply(func(_, _ int, _ float64) float64 { return 10 * (2*rng.Float64() - 1) }, q)
 		worst.Scale(-1, star)
 		bad := greedy(worst) // takes the worst actions
+		next := p.MDP.EvaluationBackup(bad, star)
 		// Each trajectory makes one term the only one that is not zero, or nearly.
 		for name, tr := range map[string]control.Trajectory{
 			"initial": {Policies: []*mat.Dense{p.Pi0, greedy(q)}, Q: []*mat.Dense{q}},
 			"critic":  {Policies: []*mat.Dense{p.Pi0, greedy(star), greedy(q)}, Q: []*mat.Dense{star, q}},
 			"last":    {Policies: []*mat.Dense{p.Pi0, bad}, Q: []*mat.Dense{star}},
-			"greedy": {
-				Policies: []*mat.Dense{p.Pi0, bad, greedy(p.MDP.EvaluationBackup(bad, star))},
-				Q:        []*mat.Dense{star, p.MDP.EvaluationBackup(bad, star)},
-			},
+			"greedy":  {Policies: []*mat.Dense{p.Pi0, bad, greedy(next)}, Q: []*mat.Dense{star, next}},
 		} {
 			tr.Eta = .8
-			scored, err := control.Score([]mdp.Problem{p}, []control.Trajectory{tr})
-			if err != nil {
-				t.Fatal(err)
+			scored := testkit.Must(control.Score([]mdp.Problem{p}, []control.Trajectory{tr}))(t)[0]
+			bound, slack, err := scored.Bound(len(tr.Q))
+			if err != nil || slack < -1e-9 {
+				t.Fatalf("%s: Theorem 2 fails by %g, %v", name, -slack, err)
 			}
-			horizon := len(tr.Q)
-			bound, slack, err := scored[0].Bound(horizon)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if slack < -1e-9 {
-				t.Fatalf("%s: Theorem 2 fails by %g", name, -slack)
-			}
-			if loss := scored[0].Loss[horizon] * scored[0].Gap; without[name](bound) < loss-1e-9 {
+			term := map[string]float64{
+				"initial": bound.Initial, "critic": bound.Critic, "greedy": bound.Greedy, "last": bound.Last,
+			}[name]
+			if bound.Total()-term < scored.Loss[len(tr.Q)]*scored.Gap-1e-9 {
 				missed[name]++
 			}
 		}
 	}
 	t.Logf("problems in which dropping a term breaks the bound, of 400: %v", missed)
-	for name := range without {
-		if missed[name] == 0 {
-			t.Errorf("no problem notices that the term %q is dropped", name)
-		}
+	if len(missed) != 4 {
+		t.Errorf("only the terms %v are missed by a problem when they are dropped", missed)
 	}
 }
 
 // TestLastCriticCall corrupts the last critic call as far as the caps allow: neither
 // bound nor distance change, which they would if δ_{T−1} were charged.
 func TestLastCriticCall(t *testing.T) {
-	problems, err := mdp.Random.Draw(9, 2, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := New(paperCaps(2, 2, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(9, 2, 2, 1))(t)
+	d := testkit.Must(New(paperCaps(2, 2, 6)))(t)
 	corrupt := PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, m, problem, round int) []Packet {
 		packets := Expectation(env, pi, m)
 		if round == 4 {
@@ -287,18 +206,16 @@ func TestLastCriticCall(t *testing.T) {
 	}}
 	var runs []*Runner
 	for _, source := range []PacketSource{Weighted(), corrupt} {
-		run, err := d.Start(problems[0], mat.NewDense(2, 2, nil), .8, source)
-		for k := 0; k < 5 && err == nil; k++ {
-			_, err = run.Step()
-		}
-		if err != nil {
-			t.Fatal(err)
+		run := testkit.Must(d.Start(problems[0], mat.NewDense(2, 2, nil), .8, source))(t)
+		for range 5 {
+			testkit.Must(run.Step())(t)
 		}
 		runs = append(runs, run)
 	}
 	clean, hurt := runs[0].Rounds[4], runs[1].Rounds[4]
 	if clean.Bound != hurt.Bound || clean.Distance != hurt.Distance {
-		t.Errorf("corrupting the unused backup changed bound %v to %v, loss %v to %v", clean.Bound, hurt.Bound, clean.Distance, hurt.Distance)
+		t.Errorf("corrupting the unused backup changed bound %v to %v, loss %v to %v", clean.Bound, hurt.Bound,
+			clean.Distance, hurt.Distance)
 	}
 	charge := func(r Round) float64 { return r.Bound.Total() + 2/(1-.9)*r.Delta }
 	if charge(hurt) < charge(clean)+1 {
@@ -312,23 +229,14 @@ func TestLastCriticCall(t *testing.T) {
 // inequality is nearly sharp.
 func TestCoverage(t *testing.T) {
 	const audits, alpha = 4000, .2
-	caps := Caps{States: 2, Actions: 2, Gamma: .99, RMax: 1, EtaMax: .02, Rounds: 5, Routing: 1e-9, Alpha: alpha, Packets: 40}
-	d, err := New(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	caps := Caps{States: 2, Actions: 2, Gamma: .99, RMax: 1, EtaMax: .02, Rounds: 5, Routing: 1e-9, Alpha: alpha,
+		Packets: 40}
+	d := testkit.Must(New(caps))(t)
 	half := mat.NewDense(4, 2, []float64{.5, .5, .5, .5, .5, .5, .5, .5})
-	coin, err := mdp.New(.99, half, mat.NewDense(2, 2, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	coin := testkit.Must(mdp.New(.99, half, mat.NewDense(2, 2, nil)))(t)
 	extreme := mat.NewDense(2, 2, []float64{d.B, d.B, -d.B, -d.B})
-	problems, err := mdp.Random.Draw(10, 2, 2, audits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var failures atomic.Int64
-	closest := make([]float64, audits)
+	problems := testkit.Must(mdp.Random.Draw(10, 2, 2, audits))(t)
+	closest := make([]float64, audits) // greatest δ/bound of an audit
 	parallel(t, audits, func(i int) error {
 		env, err := mdp.New(.99, problems[i].MDP.DenseP(), problems[i].MDP.R)
 		if err != nil {
@@ -342,23 +250,20 @@ func TestCoverage(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		failed := false
 		for range caps.Rounds {
 			r, err := run.Step()
 			if err != nil {
 				return err
 			}
-			failed = failed || r.Delta > r.DeltaBound
 			closest[i] = max(closest[i], r.Delta/r.DeltaBound)
-		}
-		if failed {
-			failures.Add(1)
 		}
 		return nil
 	})
-	t.Logf("%d failures in %d audits of %d rounds, at most %g allowed; largest δ/bound %.3f", failures.Load(), audits, caps.Rounds, alpha*audits, slices.Max(closest))
-	if float64(failures.Load()) > alpha*audits {
-		t.Errorf("%d of %d audits failed, want at most a share of %g", failures.Load(), audits, alpha)
+	failures := floats.Count(func(x float64) bool { return x > 1 }, closest)
+	t.Logf("%d failures in %d audits of %d rounds, at most %g allowed; largest δ/bound %.3f", failures, audits,
+		caps.Rounds, alpha*audits, slices.Max(closest))
+	if float64(failures) > alpha*audits {
+		t.Errorf("%d of %d audits failed, want at most a share of %g", failures, audits, alpha)
 	}
 }
 
@@ -366,21 +271,12 @@ func TestCoverage(t *testing.T) {
 // with those of another platform. Q_0 is zero, so that nothing but this
 // package's arithmetic enters.
 func TestGolden(t *testing.T) {
-	problems, err := mdp.Random.Draw(11, 8, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(11, 8, 3, 1))(t)
 	env := problems[0].MDP
 	caps := paperCaps(8, 3, 6)
 	caps.Phi, caps.Floor = .01, 1e-9
-	plain, err := New(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	normalized, err := NewNormalized(caps, 1e4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testkit.Must(New(caps))(t)
+	normalized := testkit.Must(NewNormalized(caps, 1e4))(t)
 	for _, c := range []struct {
 		name   string
 		d      *Decoder
@@ -390,12 +286,8 @@ func TestGolden(t *testing.T) {
 		h := fnv.New64a()
 		pi, q := problems[0].Pi0, mat.NewDense(8, 3, nil)
 		for k := range c.rounds {
-			if pi, err = c.d.Improve(pi, q, .8); err != nil {
-				t.Fatal(err)
-			}
-			if q, err = c.d.Backup(pi, q, Sample(env, pi, 6, seed.New(11, k))); err != nil {
-				t.Fatal(err)
-			}
+			pi = testkit.Must(c.d.Improve(pi, q, .8))(t)
+			q = testkit.Must(c.d.Backup(pi, q, Sample(env, pi, 6, seed.New(11, k))))(t)
 			for _, x := range append(slices.Clone(pi.RawMatrix().Data), q.RawMatrix().Data...) {
 				fmt.Fprintf(h, "%016x", math.Float64bits(x))
 			}
@@ -409,34 +301,20 @@ func TestGolden(t *testing.T) {
 // TestMissingActions holds the loop on a problem with a mask against exact PMD.
 func TestMissingActions(t *testing.T) {
 	none := math.Inf(-1)
-	m, err := mdp.New(.5, mat.NewDense(6, 2, []float64{.5, .5, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1}), mat.NewDense(2, 3, []float64{1, -.5, .25, .5, none, -1}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := m.Problem(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := New(Caps{States: 2, Actions: 3, Gamma: .5, RMax: 1, EtaMax: 3, Rounds: 10, Routing: 1e-9, Alpha: .05, Packets: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	exact, err := control.ExactPMD(3).Run([]mdp.Problem{problem}, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(mdp.New(.5, mat.NewDense(6, 2, []float64{.5, .5, 0, 1, 1, 0, 1, 0, 0, 0, 0, 1}),
+		mat.NewDense(2, 3, []float64{1, -.5, .25, .5, none, -1})))(t)
+	problem := testkit.Must(m.Problem(nil))(t)
+	d := testkit.Must(New(Caps{States: 2, Actions: 3, Gamma: .5, RMax: 1, EtaMax: 3, Rounds: 10, Routing: 1e-9,
+		Alpha: .05, Packets: 3}))(t)
+	exact := testkit.Must(control.ExactPMD(3).Run([]mdp.Problem{problem}, 10))(t)
 	for name, source := range map[string]PacketSource{"weighted": Weighted(), "sampled": Sampled(3)} {
-		run, err := d.Start(problem, exact[0].Q[0], 3, source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := testkit.Must(d.Start(problem, exact[0].Q[0], 3, source))(t)
 		for i := range 10 {
-			k, err := run.Step()
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if k.Zeta > k.ZetaBound || k.Route > k.RouteBound+1e-14 || k.NextPi.At(1, 1) != 0 || k.NextQ.At(1, 1) != none {
-				t.Errorf("%s, round %d: ζ %v ≤ %v, route %v ≤ %v, π̂ %v", name, i, k.Zeta, k.ZetaBound, k.Route, k.RouteBound, k.NextPi.RawRowView(1))
+			k := testkit.Must(run.Step())(t)
+			if k.Zeta > k.ZetaBound || k.Route > k.RouteBound+1e-14 || k.NextPi.At(1, 1) != 0 ||
+				k.NextQ.At(1, 1) != none {
+				t.Errorf("%s, round %d: ζ %v ≤ %v, route %v ≤ %v, π̂ %v", name, i, k.Zeta, k.ZetaBound, k.Route,
+					k.RouteBound, k.NextPi.RawRowView(1))
 			}
 			if off := pmd.MaxRowL1(k.NextPi, exact[0].Policies[i+1]); name == "weighted" && off > 1e-7 {
 				t.Errorf("round %d: exact PMD is %v away", i, off)

@@ -36,7 +36,8 @@ func NewCarrier(width int, h float64) (*Carrier, error) {
 	n := width + 2
 	c2 := float64(h*h) - float64(float64(n)*LayerNormEpsilon)
 	if !(h > 0) || !(c2 > 0) || math.IsInf(c2, 1) {
-		return nil, fmt.Errorf("decoder: carrier scale H is %v, want H² finite and above %g", h, float64(n)*LayerNormEpsilon)
+		return nil, fmt.Errorf("decoder: carrier scale H is %v, want H² finite and above %g", h,
+			float64(n)*LayerNormEpsilon)
 	}
 	one := 1 / math.Sqrt(float64(n))
 	v, norm := make([]float64, n), 0.0
@@ -127,7 +128,8 @@ func (n *NormCertificate) ZetaAt(c *Certificate, eta float64) float64 {
 // from h = 3e6 on that exceeds mdp.Tolerance, and a closed loop refuses them.
 func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	if !(caps.Floor > 0) {
-		return nil, fmt.Errorf("decoder: cap floor is %v, want a probability above 0 for a normalized decoder", caps.Floor)
+		return nil, fmt.Errorf("decoder: cap floor is %v, want a probability above 0 for a normalized decoder",
+			caps.Floor)
 	}
 	c, err := Certify(caps)
 	if err != nil {
@@ -184,7 +186,8 @@ func (d *Decoder) centre() {
 	}
 	for i, k := range d.Legend {
 		if k.Matrix == "block.0.head.0.v" && k.From == d.Layout.IsActor {
-			d.Legend[i] = Link{k.Matrix, k.To, d.Layout.IsMemory, -share, "−1/A", "centre the values; the readout adds 1/A back"}
+			d.Legend[i] = Link{k.Matrix, k.To, d.Layout.IsMemory, -share, "−1/A",
+				"centre the values; the readout adds 1/A back"}
 		}
 	}
 }
@@ -254,7 +257,8 @@ type CarrierPoint struct {
 // SweepCarrier returns one point for each carrier scale. The contexts' policies
 // must respect the cap floor; the packets of each critic call come from source
 // under the policy that the unnormalized actor returns.
-func SweepCarrier(caps Caps, contexts []control.Context, source PacketSource, scales []float64) ([]CarrierPoint, error) {
+func SweepCarrier(caps Caps, contexts []control.Context, source PacketSource, scales []float64) ([]CarrierPoint,
+	error) {
 	base, err := New(caps)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
@@ -25,10 +26,7 @@ func normCaps() Caps {
 // size H are subtracted, so H·2⁻⁵³·√D per coordinate is the rounding to expect.
 func TestCarrier(t *testing.T) {
 	const width, h = 56, 1000.
-	c, err := NewCarrier(width, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(NewCarrier(width, h))(t)
 	basis := mat.NewDense(width+2, width+2, nil) // 1/√D, c, J
 	for i := range width + 2 {
 		basis.Set(i, 0, 1/math.Sqrt(width+2))
@@ -82,20 +80,14 @@ func TestCarrier(t *testing.T) {
 
 func normContexts(t *testing.T, n int) []control.Context {
 	t.Helper()
-	problems, err := mdp.Random.Draw(13, 4, 3, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(13, 4, 3, n))(t)
 	var contexts []control.Context
 	for i, p := range problems {
 		pi, err := pmd.Mix(p.Pi0, .01) // respects the floor
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := p.MDP.PolicyValue(pi)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(p.MDP.PolicyValue(pi))(t)
 		contexts = append(contexts, control.Context{Problem: i, MDP: p.MDP, Pi: pi, Q: q, Eta: .8})
 	}
 	return contexts
@@ -108,25 +100,26 @@ func TestNormSlope(t *testing.T) {
 	for e := 2.; e <= 8; e += .5 {
 		scales = append(scales, math.Pow(10, e))
 	}
-	points, err := SweepCarrier(normCaps(), normContexts(t, 6), Sampled(13), scales)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := SweepCarrier(normCaps(), normContexts(t, 1), PacketSource{}, scales); err == nil || !strings.Contains(err.Error(), "without packets") {
+	points := testkit.Must(SweepCarrier(normCaps(), normContexts(t, 6), Sampled(13), scales))(t)
+	if _, err := SweepCarrier(normCaps(), normContexts(t, 1), PacketSource{}, scales); err == nil ||
+		!strings.Contains(err.Error(), "without packets") {
 		t.Errorf("a source without packets: %v", err)
 	}
 	var h, defect, actor, critic []float64
 	for _, p := range points {
-		t.Logf("H %8.2g: 1−ρ %8.3g (formula %8.3g), actor %8.3g ≤ %8.3g, critic %8.3g ≤ %8.3g", p.H, p.Defect, p.Predicted, p.Actor, p.ActorBound, p.Critic, p.CriticBound)
+		t.Logf("H %8.2g: 1−ρ %8.3g (formula %8.3g), actor %8.3g ≤ %8.3g, critic %8.3g ≤ %8.3g", p.H, p.Defect,
+			p.Predicted, p.Actor, p.ActorBound, p.Critic, p.CriticBound)
 		rounding := 1e-13 * p.H // sums of some hundred terms of size H, times margins
 		if p.Actor > p.ActorBound+rounding || p.Critic > p.CriticBound+10*rounding {
-			t.Errorf("H %g: actor %g, bound %g; critic %g, bound %g", p.H, p.Actor, p.ActorBound, p.Critic, p.CriticBound)
+			t.Errorf("H %g: actor %g, bound %g; critic %g, bound %g", p.H, p.Actor, p.ActorBound, p.Critic,
+				p.CriticBound)
 		}
 		if math.Abs(p.Defect-p.Predicted) > 1e-3*p.Predicted+2e-17*p.H {
 			t.Errorf("H %g: 1−ρ = %g, formula %g", p.H, p.Defect, p.Predicted)
 		}
 		if p.H >= 300 && p.H <= 1e4 {
-			h, defect, actor, critic = append(h, p.H), append(defect, p.Defect), append(actor, p.Actor), append(critic, p.Critic)
+			h, defect, actor, critic = append(h, p.H), append(defect, p.Defect), append(actor,
+				p.Actor), append(critic, p.Critic)
 		}
 	}
 	for name, y := range map[string][]float64{"1−ρ": defect, "actor": actor, "critic": critic} {
@@ -148,29 +141,18 @@ func TestNormalizedLoop(t *testing.T) {
 	caps.Phi = phi
 	caps.EtaMin = math.Log(3/phi) / theta
 	caps.EtaMax = caps.EtaMin
-	plain, err := New(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	normalized, err := NewNormalized(caps, 1e5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testkit.Must(New(caps))(t)
+	normalized := testkit.Must(NewNormalized(caps, 1e5))(t)
 	for name, d := range map[string]*Decoder{"plain": plain, "normalized": normalized} {
 		least := math.Inf(1)
 		for i, c := range normContexts(t, 4) {
-			run, err := d.Start(mdp.Problem{MDP: c.MDP, Pi0: c.Pi}, c.Q, caps.EtaMin, Sampled(uint64(i)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := testkit.Must(d.Start(mdp.Problem{MDP: c.MDP, Pi0: c.Pi}, c.Q, caps.EtaMin, Sampled(uint64(i))))(t)
 			delta, zeta := 0., 0.
 			for range 40 {
-				r, err := run.Step()
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := testkit.Must(run.Step())(t)
 				if r.Zeta > r.ZetaBound+d.RoundoffZeta || r.Route > r.RouteBound+d.RoundoffDelta {
-					t.Fatalf("%s round %d: ζ %v of %v, routing %v of %v", name, r.Index, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
+					t.Fatalf("%s round %d: ζ %v of %v, routing %v of %v", name, r.Index, r.Zeta, r.ZetaBound, r.Route,
+						r.RouteBound)
 				}
 				if p := mat.Min(r.NextPi); p < phi/3*(1-1e-9) {
 					t.Fatalf("%s round %d: probability %v below the floor φ/A", name, r.Index, p)

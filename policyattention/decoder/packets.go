@@ -35,7 +35,8 @@ func Sample(env *mdp.MDP, pi *mat.Dense, m int, rng *rand.Rand) []Packet {
 			}
 			for range m {
 				r, t := env.Transition(rng, s, a)
-				packets = append(packets, Packet{State: s, Action: a, Reward: r, NextState: t, NextAction: mdp.Sample(rng, pi.RawRowView(t))})
+				packets = append(packets,
+					Packet{State: s, Action: a, Reward: r, NextState: t, NextAction: mdp.Sample(rng, pi.RawRowView(t))})
 			}
 		}
 	}

@@ -9,19 +9,21 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
 
+var refuseCaps = Caps{States: 2, Actions: 2, Gamma: .9, RMax: 1, EtaMin: .1, EtaMax: 1, Rounds: 5, Routing: .1,
+	Alpha: .1, Packets: 2, Floor: 1e-3}
+
 // TestCertificate recomputes every number of a certificate from the printed
 // formulas, written out once more for S = 4, A = 3. What is accepted beyond the
 // caps is charged: values are up to B(1+1e-9), and sums of rows are off by 1e-9.
 func TestCertificate(t *testing.T) {
-	c, err := Certify(Caps{States: 4, Actions: 3, Gamma: .9, RMax: 1, EtaMin: .5, EtaMax: .8, Rounds: 20, Routing: .01, Alpha: .05, Sampling: 1, Phi: .1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testkit.Must(Certify(Caps{States: 4, Actions: 3, Gamma: .9, RMax: 1, EtaMin: .5, EtaMax: .8, Rounds: 20,
+		Routing: .01, Alpha: .05, Sampling: 1, Phi: .1}))(t)
 	r := .01 / 1.99
 	const limit, rows = 10 * (1 + 1e-9), (1 + 1e-9) / (1 - 1e-9)
 	for _, x := range []struct {
@@ -41,8 +43,10 @@ func TestCertificate(t *testing.T) {
 		{"δ_stat", c.DeltaStat, limit * math.Sqrt(2*math.Log(2*12*20/.05)/float64(c.Packets))},
 		{"θ", c.Returned.Theta, math.Log(30) / .5},
 		{"transient", c.Returned.Transient, 8 * limit * math.Pow(.9, 20) / .1},
-		{"weighted neighbourhood", c.Returned.Weighted, 2 * .9 / .01 * (c.DeltaRoute + c.DeltaRows + limit*c.Zeta + math.Log(30)/.5)},
-		{"neighbourhood", c.Returned.Neighbourhood, 2 * .9 / .01 * (c.DeltaRoute + c.DeltaStat + c.DeltaRows + limit*c.Zeta + math.Log(30)/.5)},
+		{"weighted neighbourhood", c.Returned.Weighted,
+			2 * .9 / .01 * (c.DeltaRoute + c.DeltaRows + limit*c.Zeta + math.Log(30)/.5)},
+		{"neighbourhood", c.Returned.Neighbourhood,
+			2 * .9 / .01 * (c.DeltaRoute + c.DeltaStat + c.DeltaRows + limit*c.Zeta + math.Log(30)/.5)},
 	} {
 		if math.Abs(x.got-x.want) > 1e-12*math.Abs(x.want) { // some thousand ulps
 			t.Errorf("%s = %v, want %v", x.name, x.got, x.want)
@@ -53,22 +57,15 @@ func TestCertificate(t *testing.T) {
 		t.Errorf("tolerances missed: %+v", c)
 	}
 	var table strings.Builder
-	if err := c.Write(&table); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, c.Write(&table))
 	for _, want := range []string{"κ", "δ_stat", "56, 10"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, table.String())
 		}
 	}
-	encoded, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoded := testkit.Must(json.Marshal(c))(t)
 	var back Certificate
-	if err := json.Unmarshal(encoded, &back); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal(encoded, &back))
 	again, err := Certify(back.Caps)
 	if err != nil || again.Kappa != c.Kappa || again.Packets != c.Packets || back.Zeta != c.Zeta {
 		t.Errorf("JSON %s does not lead back to the certificate: %v", encoded, err)
@@ -127,15 +124,8 @@ func TestRefusedCaps(t *testing.T) {
 
 // TestRefusedInputs expects an error that names the cap or what is wrong.
 func TestRefusedInputs(t *testing.T) {
-	caps := Caps{States: 2, Actions: 2, Gamma: .9, RMax: 1, EtaMin: .1, EtaMax: 1, Rounds: 5, Routing: .1, Alpha: .1, Packets: 2, Floor: 1e-3}
-	plain, err := New(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	normalized, err := NewNormalized(caps, 1e4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := testkit.Must(New(refuseCaps))(t)
+	normalized := testkit.Must(NewNormalized(refuseCaps, 1e4))(t)
 	type call struct {
 		d       *Decoder
 		pi, q   *mat.Dense
@@ -190,63 +180,47 @@ func TestRefusedInputs(t *testing.T) {
 	}
 }
 
-// TestRefusedEnvironments expects an error that names what of the MDP, the source or
-// the round does not fit the caps.
+// TestRefusedEnvironments expects an error that names what of the MDP, the source, the
+// policy or the round does not fit the caps.
 func TestRefusedEnvironments(t *testing.T) {
-	caps := Caps{States: 2, Actions: 2, Gamma: .9, RMax: 1, EtaMin: .1, EtaMax: 1, Rounds: 5, Routing: .1, Alpha: .1, Packets: 2}
-	plain, err := New(caps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problems, err := mdp.Random.Draw(1, 2, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env := problems[0].MDP
-	larger, err := mdp.Random.Draw(1, 3, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	discount, err := mdp.New(.8, env.DenseP(), env.R)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reward, err := mdp.New(.9, env.DenseP(), mat.NewDense(2, 2, []float64{0, 2, 0, 0}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := (Critic{Decoder: plain}).Evaluate([]control.Context{{MDP: env, Pi: problems[0].Pi0, Q: env.R}}); err == nil || !strings.Contains(err.Error(), "without packets") {
-		t.Errorf("a critic without a source: %v", err)
-	}
+	plain, source := testkit.Must(New(refuseCaps))(t), Sampled(1)
+	problem, larger := mustDraw(t, 2), mustDraw(t, 3)
+	env, pi := problem.MDP, problem.Pi0
+	discount := testkit.Must(mdp.New(.8, env.DenseP(), env.R))(t)
+	reward := testkit.Must(mdp.New(.9, env.DenseP(), mat.NewDense(2, 2, []float64{0, 2, 0, 0})))(t)
 	bad := mat.NewDense(2, 2, []float64{.5, .6, .5, .5})
-	if _, err := (Critic{plain, Sampled(1)}).Evaluate([]control.Context{{MDP: env, Pi: bad, Q: env.R}}); err == nil || !strings.Contains(err.Error(), "round 0: mdp: ") {
-		t.Errorf("packets under an invalid policy: %v", err)
-	}
-	if _, err := plain.Start(mdp.Problem{}, env.R, .5, Weighted()); err == nil || !strings.Contains(err.Error(), "MDP is missing") {
-		t.Errorf("a run without an MDP: %v", err)
-	}
 	for _, c := range []struct {
-		want  string
-		env   *mdp.MDP
-		round int
+		want   string
+		env    *mdp.MDP
+		pi     *mat.Dense
+		round  int
+		source PacketSource
 	}{
-		{"MDP is missing", nil, 0}, {"states and actions", larger[0].MDP, 0}, {"cap gamma", discount, 0}, {"cap r_max", reward, 0}, {"cap rounds", env, 5},
+		{"MDP is missing", nil, pi, 0, source},
+		{"states and actions", larger.MDP, pi, 0, source},
+		{"cap gamma", discount, pi, 0, source},
+		{"cap r_max", reward, pi, 0, source},
+		{"cap rounds", env, pi, 5, source},
+		{"without packets", env, pi, 0, PacketSource{}},
+		{"round 0: mdp: ", env, bad, 0, source},
 	} {
-		batch := []control.Context{{MDP: c.env, Pi: problems[0].Pi0, Q: mat.NewDense(2, 2, nil), Eta: .5, Round: c.round}}
-		if _, err := (Critic{plain, Sampled(1)}).Evaluate(batch); err == nil || !strings.Contains(err.Error(), c.want) {
+		x := control.Context{MDP: c.env, Pi: c.pi, Q: mat.NewDense(2, 2, nil), Eta: .5, Round: c.round}
+		_, err := Critic{plain, c.source}.Evaluate([]control.Context{x})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("want an error naming %q, got %v", c.want, err)
 		}
+	}
+	_, err := plain.Start(mdp.Problem{}, env.R, .5, Weighted())
+	if err == nil || !strings.Contains(err.Error(), "MDP is missing") {
+		t.Errorf("a run without an MDP: %v", err)
 	}
 }
 
 // TestSampling checks that packets are balanced and their frequencies within
 // five standard errors of their probabilities.
 func TestSampling(t *testing.T) {
-	problems, err := mdp.Random.Draw(12, 3, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, pi := problems[0].MDP, problems[0].Pi0
+	problem := mustDraw(t, 3)
+	env, pi := problem.MDP, problem.Pi0
 	const m = 20000
 	count := map[Packet]float64{}
 	for _, p := range Sample(env, pi, m, seed.New(12)) {
@@ -267,11 +241,11 @@ func TestSampling(t *testing.T) {
 }
 
 func TestSampleNamesWhatIsWrong(t *testing.T) {
-	env, pi := mustDraw(t)
+	problem := mustDraw(t, 3)
 	for want, f := range map[string]func(){
-		"-1 packets": func() { Sample(env, pi, -1, seed.New(1)) },
-		"[1, 1]":     func() { Sample(env, mat.NewDense(1, 1, []float64{1}), 1, seed.New(1)) },
-		"missing":    func() { Expectation(env, nil, 1) },
+		"-1 packets": func() { Sample(problem.MDP, problem.Pi0, -1, seed.New(1)) },
+		"[1, 1]":     func() { Sample(problem.MDP, mat.NewDense(1, 1, []float64{1}), 1, seed.New(1)) },
+		"missing":    func() { Expectation(problem.MDP, nil, 1) },
 	} {
 		func() {
 			defer func() {
@@ -284,27 +258,22 @@ func TestSampleNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func mustDraw(t *testing.T) (*mdp.MDP, *mat.Dense) {
+func mustDraw(t *testing.T, states int) mdp.Problem {
 	t.Helper()
-	problems, err := mdp.Random.Draw(1, 3, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return problems[0].MDP, problems[0].Pi0
+	return testkit.Must(mdp.Random.Draw(1, states, 2, 1))(t)[0]
 }
 
 func TestCompileRefuses(t *testing.T) {
-	caps := Caps{States: 2, Actions: 2, Gamma: .9, RMax: 1, EtaMin: .1, EtaMax: 1, Rounds: 5, Routing: .1, Alpha: .1, Packets: 2, Floor: 1e-3}
 	for name, spoil := range map[string]func(d *Decoder){
 		"readout policy has NaN in row 1, column 3": func(d *Decoder) { d.Policy.W.Set(1, 3, math.NaN()) },
 		"readout policy has +Inf in row 0":          func(d *Decoder) { d.Policy.Bias[0] = math.Inf(1) },
 		"gain 2 is NaN":                             func(d *Decoder) { d.Network.Norm.Gain[2] = math.NaN() },
-		"block.0.head.0.q[0,0] is NaN":              func(d *Decoder) { d.Network.Blocks[0].Heads[0].Q.Set(0, 0, math.NaN()) },
+		"block.0.head.0.q[0,0] is NaN": func(d *Decoder) {
+			d.Network.Blocks[0].Heads[0].Q.Set(0, 0,
+				math.NaN())
+		},
 	} {
-		d, err := NewNormalized(caps, 1e3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := testkit.Must(NewNormalized(refuseCaps, 1e3))(t)
 		spoil(d)
 		if _, err := d.Network.Compile(d.Policy); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one with %q", err, name)

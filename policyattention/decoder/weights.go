@@ -103,7 +103,8 @@ func (w *writer) actor(c *Certificate, l *Layout) {
 	w.link("k", &l.SlotY, &l.LogPolicy, 1, "1", "offer log π(a|s)")
 	w.link("k", &l.SlotZ, &l.Value, 1, "1", "offer Q(s,a)")
 	w.link("v", &l.SlotAction, &l.MemoryAction, 1, "1", "a memory stands for its action")
-	w.link("v", &l.SlotAction, &l.IsActor, 1/float64(c.Actions), "1/A", "a query stands for the uniform row, so every output is a distribution")
+	w.link("v", &l.SlotAction, &l.IsActor, 1/float64(c.Actions), "1/A",
+		"a query stands for the uniform row, so every output is a distribution")
 	w.link("o", &l.PolicyAction, &l.SlotAction, 1, "1", "write the row of the policy")
 }
 
@@ -151,7 +152,8 @@ func (w *writer) predecessor(c *Certificate, l *Layout) {
 // readouts returns the affine maps from an actor query to the returned row of
 // the policy, mixed with φ/A, and from a critic query to the new value.
 func readouts(c *Certificate, l *Layout) (policy, value *network.Readout) {
-	policy = &network.Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil), Bias: make([]float64, c.Actions)}
+	policy = &network.Readout{Name: "policy", W: mat.NewDense(c.Actions, l.Width(), nil),
+		Bias: make([]float64, c.Actions)}
 	for a := range c.Actions {
 		policy.W.Set(a, l.PolicyAction.Offset+a, 1-c.Phi)
 		policy.Bias[a] = c.Phi / float64(c.Actions)

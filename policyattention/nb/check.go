@@ -22,7 +22,8 @@ func Check(err error) {
 		text, colour = fmt.Sprintf("%s: %v", unsolved, err), "#a33c00"
 	}
 	bundle{
-		protocol.MIMETextHTML:  fmt.Sprintf(`<p style="font-weight:bold;color:%s">%s</p>`, colour, html.EscapeString(text)),
+		protocol.MIMETextHTML: fmt.Sprintf(`<p style="font-weight:bold;color:%s">%s</p>`, colour,
+			html.EscapeString(text)),
 		protocol.MIMETextPlain: text,
 	}.show("")
 }

@@ -81,7 +81,8 @@ func newMoving(frame func([]float64) *Plot, sliders []Slider) (*moving, error) {
 	count, start := 1, 0
 	for _, s := range sliders {
 		if len(s.Values) == 0 || s.Start < 0 || s.Start >= len(s.Values) {
-			return nil, fmt.Errorf("nb: slider %q has %d values and starts at number %d", s.Name, len(s.Values), s.Start)
+			return nil, fmt.Errorf("nb: slider %q has %d values and starts at number %d",
+				s.Name, len(s.Values), s.Start)
 		}
 		count, start = count*len(s.Values), start*len(s.Values)+s.Start
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/stats"
 )
 
@@ -49,14 +50,8 @@ func TestFormat(t *testing.T) {
 
 // A figure keeps its size with the colours that are seen.
 func TestSmall(t *testing.T) {
-	before, err := NewPlot("p", "x", "y").Line("l", nil, []float64{1, 2, 4}).figure().PNG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := small(before)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testkit.Must(NewPlot("p", "x", "y").Line("l", nil, []float64{1, 2, 4}).figure().PNG())(t)
+	after := testkit.Must(small(before))(t)
 	a, errA := png.Decode(bytes.NewReader(before))
 	b, errB := png.Decode(bytes.NewReader(after))
 	if errA != nil || errB != nil || a.Bounds() != b.Bounds() || len(after) >= len(before) {

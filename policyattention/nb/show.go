@@ -54,7 +54,8 @@ func (p picture) show(id string) {
 		id += "-text"
 	}
 	bundle{
-		protocol.MIMETextHTML:  `<p style="position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)">Figure: ` + html.EscapeString(p.alt) + "</p>",
+		protocol.MIMETextHTML: `<p style="position:absolute;width:1px;height:1px;overflow:hidden;` +
+			`clip-path:inset(50%)">Figure: ` + html.EscapeString(p.alt) + "</p>",
 		protocol.MIMETextPlain: p.alt,
 	}.show(id)
 }

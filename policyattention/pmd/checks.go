@@ -60,7 +60,8 @@ func checkProximal(tally *Tally, rng *rand.Rand) error {
 		divergence += KL(p.RawRowView(i), best.RawRowView(i)) / float64(s)
 	}
 	// Losses of size ηB + log 1/π are subtracted.
-	tally.Add(Check{Equation: "(13)", Says: "ℓ(p) − ℓ(PMD) = KL(p‖PMD)", Slack: -math.Abs(excess - divergence)}, 1e-12*(1+divergence))
+	tally.Add(Check{Equation: "(13)", Says: "ℓ(p) − ℓ(PMD) = KL(p‖PMD)", Slack: -math.Abs(excess - divergence)},
+		1e-12*(1+divergence))
 	tally.Add(Check{Equation: "(13)", Says: "so PMD is the minimum: 0 ≤ ℓ(p) − ℓ(PMD)", Slack: excess}, 1e-12)
 
 	phi := rng.Float64()
@@ -115,16 +116,20 @@ func checkLockUp(tally *Tally, rng *rand.Rand) error {
 		}
 		// Probabilities near one are rounded to 1e-16, logits to 1e-15 of ηB.
 		allowed := 1e-9*zeta + 1e-13*(1+eta)/(1-gamma)
-		tally.Add(Check{Equation: appendix, Says: "an actor that stays is within ζ of PMD at every step size up to the cap", Slack: zeta - moved}, allowed)
-		tally.Add(Check{Equation: appendix, Says: "its proximal excess is at most ζ/2, so both vanish together", Slack: zeta/2 - excess}, allowed)
+		tally.Add(Check{Equation: appendix, Slack: zeta - moved,
+			Says: "an actor that stays is within ζ of PMD at every step size up to the cap"}, allowed)
+		tally.Add(Check{Equation: appendix, Says: "its proximal excess is at most ζ/2, so both vanish together",
+			Slack: zeta/2 - excess}, allowed)
 	}
-	tally.Add(Check{Equation: appendix, Says: "Q^π is a fixed point of the exact critic: F^πQ^π = Q^π", Slack: -mdp.MaxAbsDiff(q, m.EvaluationBackup(pi, q))}, 1e-13/(1-gamma))
+	tally.Add(Check{Equation: appendix, Says: "Q^π is a fixed point of the exact critic: F^πQ^π = Q^π",
+		Slack: -mdp.MaxAbsDiff(q, m.EvaluationBackup(pi, q))}, 1e-13/(1-gamma))
 	optimum, err := m.Optimal()
 	if err != nil {
 		return err
 	}
 	// V* = 1/(1−γ) and V^π = p/(1−γ) with p ≤ ½; only later rewards count in Q.
 	least := gamma / (2 * (1 - gamma))
-	tally.Add(Check{Equation: appendix, Says: "there it is suboptimal: ‖Q* − Q^π‖ ≥ γ/(2(1−γ))", Slack: mdp.MaxAbsDiff(optimum.Q, q) - least}, 1e-13/(1-gamma))
+	tally.Add(Check{Equation: appendix, Says: "there it is suboptimal: ‖Q* − Q^π‖ ≥ γ/(2(1−γ))",
+		Slack: mdp.MaxAbsDiff(optimum.Q, q) - least}, 1e-13/(1-gamma))
 	return nil
 }

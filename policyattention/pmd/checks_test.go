@@ -3,15 +3,14 @@ package pmd
 import (
 	"math"
 	"testing"
+
+	"icrl/internal/testkit"
 )
 
 // TestChecks expects every statement on many contexts, and the sharp ones to come
 // close to equality.
 func TestChecks(t *testing.T) {
-	checks, err := Checks(40, 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	checks := testkit.Must(Checks(40, 2000))(t)
 	if len(checks) != 8 {
 		t.Errorf("%d checks, want 8", len(checks))
 	}
@@ -32,7 +31,8 @@ func TestTally(t *testing.T) {
 	tally.Add(Check{Equation: "(1)", Says: "x ≤ y", Slack: -1e-13}, 1e-12)
 	tally.Add(Check{Equation: "(2)", Says: "x ≤ y", Slack: -2e-12}, 1e-12)
 	tally.Add(Check{Equation: "(3)", Says: "x ≤ y", Slack: math.NaN()}, 1)
-	if len(tally) != 3 || tally[0].Cases != 2 || tally[0].Slack != -1e-13 || !tally[0].Holds() || tally[1].Holds() || tally[2].Holds() || (Check{}).Holds() {
+	if len(tally) != 3 || tally[0].Cases != 2 || tally[0].Slack != -1e-13 || !tally[0].Holds() || tally[1].Holds() ||
+		tally[2].Holds() || (Check{}).Holds() {
 		t.Errorf("%+v", tally)
 	}
 }

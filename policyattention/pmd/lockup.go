@@ -24,7 +24,9 @@ import (
 func LockUp(zeta, etaMax, gamma float64) (mdp.Problem, error) {
 	p := math.Min(0.5, zeta/(2*math.Expm1(etaMax)))
 	if !(zeta > 0 && zeta <= 2) || !(etaMax > 0) || !(p > math.SmallestNonzeroFloat64) {
-		return mdp.Problem{}, fmt.Errorf("pmd: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is representable", zeta, etaMax, p)
+		return mdp.Problem{}, fmt.Errorf(
+			"pmd: lock-up for ζ = %v and steps up to %v, want 0 < ζ ≤ 2 and a step cap whose prior mass %v is "+
+				"representable", zeta, etaMax, p)
 	}
 	env, err := mdp.New(gamma, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -14,19 +15,10 @@ import (
 func TestLockUp(t *testing.T) {
 	for _, zeta := range []float64{1, .1, 1e-3, 1e-6, 1e-12} {
 		for _, eta := range []float64{.1, .8, 5, 50} {
-			problem, err := pmd.LockUp(zeta, eta, .9)
-			if err != nil {
-				t.Fatal(err)
-			}
+			problem := testkit.Must(pmd.LockUp(zeta, eta, .9))(t)
 			stuck := control.Loop{Actor: control.RuleActor(pmd.Identity), Critic: control.ExactCritic{}, Eta: eta}
-			trajectories, err := stuck.Run([]mdp.Problem{problem}, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			scored, err := control.Score([]mdp.Problem{problem}, trajectories)
-			if err != nil {
-				t.Fatal(err)
-			}
+			trajectories := testkit.Must(stuck.Run([]mdp.Problem{problem}, 10))(t)
+			scored := testkit.Must(control.Score([]mdp.Problem{problem}, trajectories))(t)
 			for k, z := range scored[0].Zeta {
 				// Probabilities near one are rounded to 1e-16.
 				if z > zeta*(1+1e-9)+1e-15 || math.Abs(scored[0].Loss[k+1]-1) > 1e-9 {
@@ -52,7 +44,8 @@ func ExampleLockUp() {
 		trajectories, _ := stuck.Run([]mdp.Problem{problem}, 40)
 		scored, _ := control.Score([]mdp.Problem{problem}, trajectories)
 		excess, _ := pmd.ProximalExcess(problem.Pi0, problem.Pi0, trajectories[0].Q[0], .8)
-		fmt.Printf("ζ_0 %.4f of %.3f, excess %.1e, loss after 40 rounds %.3f\n", scored[0].Zeta[0], zeta, excess, scored[0].Loss[40])
+		fmt.Printf("ζ_0 %.4f of %.3f, excess %.1e, loss after 40 rounds %.3f\n",
+			scored[0].Zeta[0], zeta, excess, scored[0].Loss[40])
 	}
 	// Output:
 	// ζ_0 0.0914 of 0.100, excess 1.6e-02, loss after 40 rounds 1.000

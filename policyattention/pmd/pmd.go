@@ -107,7 +107,8 @@ func (p Policy) check(q *mat.Dense, eta float64) error {
 			continue
 		}
 		if r, c := x.Dims(); r != rows || c != cols {
-			return fmt.Errorf("pmd: %s is [%d, %d], the policy is [%d, %d]", []string{"Q", "log π"}[i], r, c, rows, cols)
+			return fmt.Errorf("pmd: %s is [%d, %d], the policy is [%d, %d]",
+				[]string{"Q", "log π"}[i], r, c, rows, cols)
 		}
 	}
 	if err := mdp.CheckRows("policy", p.Pi); err != nil {

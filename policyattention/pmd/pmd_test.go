@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -28,10 +29,7 @@ func TestStepAgainstProduct(t *testing.T) {
 	for range 200 {
 		s, a := 1+rng.IntN(5), 2+rng.IntN(5)
 		pi, q, eta := mdp.RandomPolicy(rng, s, a), randomTable(rng, s, a, 10), 1.2*rng.Float64()
-		next, err := Step(pi, q, eta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := testkit.Must(Step(pi, q, eta))(t)
 		for i := range s {
 			sum := 0.0
 			for j := range a {
@@ -91,7 +89,8 @@ func TestStepEdges(t *testing.T) {
 		{new(mat.Dense), new(mat.Dense), 1, "empty"},
 	} {
 		for _, rule := range Rules {
-			if _, err := rule.Update(test.pi, test.q, test.eta); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := rule.Update(test.pi, test.q, test.eta); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v, want one with %q", rule, err, test.want)
 			}
 		}
@@ -102,12 +101,10 @@ func TestStepEdges(t *testing.T) {
 func TestHugeValues(t *testing.T) {
 	pi := mat.NewDense(1, 3, []float64{0.2, 0.3, 0.5})
 	for _, top := range []float64{1e8, 1e15, 1e17, 1e300, math.MaxFloat64} {
-		for _, values := range [][]float64{{top, top, top}, {top, top, 0}, {top, -top, 0}, {-top, -top, -top}, {-top, 0, top / 3}} {
+		for _, values := range [][]float64{{top, top, top}, {top, top, 0}, {top, -top, 0}, {-top, -top, -top},
+			{-top, 0, top / 3}} {
 			for _, rule := range Rules {
-				next, err := rule.Update(pi, mat.NewDense(1, 3, values), 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				next := testkit.Must(rule.Update(pi, mat.NewDense(1, 3, values), 1))(t)
 				if err := mdp.CheckRows(string(rule), next); err != nil {
 					t.Errorf("values %v: %v", values, err)
 				}
@@ -137,13 +134,8 @@ func TestRulesMinimize(t *testing.T) {
 		for range 50 {
 			a := 2 + rng.IntN(4)
 			pi, q, eta := mdp.RandomPolicy(rng, 1, a), randomTable(rng, 1, a, 2), 0.1+rng.Float64()
-			next, err := rule.Update(pi, q, eta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := mdp.CheckRows(string(rule), next); err != nil {
-				t.Fatal(err)
-			}
+			next := testkit.Must(rule.Update(pi, q, eta))(t)
+			testkit.Check(t, mdp.CheckRows(string(rule), next))
 			f := func(p *mat.Dense) float64 {
 				return objective[rule](p.RawRowView(0), pi.RawRowView(0), q.RawRowView(0), eta)
 			}
@@ -190,15 +182,10 @@ func entropy(p []float64) float64 {
 func TestProximalExcess(t *testing.T) {
 	rng := seed.New(3, "excess")
 	for range 100 {
-		pi, p, q, eta := mdp.RandomPolicy(rng, 1, 4), mdp.RandomPolicy(rng, 1, 4), randomTable(rng, 1, 4, 5), rng.Float64()
-		exact, err := Step(pi, q, eta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		excess, err := ProximalExcess(p, pi, q, eta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		pi, p, q, eta := mdp.RandomPolicy(rng, 1, 4), mdp.RandomPolicy(rng, 1, 4), randomTable(rng, 1, 4, 5),
+			rng.Float64()
+		exact := testkit.Must(Step(pi, q, eta))(t)
+		excess := testkit.Must(ProximalExcess(p, pi, q, eta))(t)
 		if kl := KL(p.RawRowView(0), exact.RawRowView(0)); math.Abs(excess-kl) > 1e-13 {
 			t.Errorf("excess %v, KL %v", excess, kl)
 		}
@@ -217,17 +204,9 @@ func TestStepsAddUp(t *testing.T) {
 		Starve(start.RawRowView(0), 0, math.Pow(10, -300*rng.Float64()))
 		var sum mat.Dense
 		sum.Add(first, second)
-		twice, err := PMD.Next(Policy{Pi: start}, first, eta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if twice, err = PMD.Next(twice, second, eta); err != nil {
-			t.Fatal(err)
-		}
-		once, err := PMD.Next(Policy{Pi: start}, &sum, eta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		twice := testkit.Must(PMD.Next(Policy{Pi: start}, first, eta))(t)
+		twice = testkit.Must(PMD.Next(twice, second, eta))(t)
+		once := testkit.Must(PMD.Next(Policy{Pi: start}, &sum, eta))(t)
 		for j := range a { // logits of size η·10⁴ round by some ulps
 			if got, want := twice.Log.At(0, j), once.Log.At(0, j); !(math.Abs(got-want) <= 1e-15*(1e3+5e4*eta)) {
 				t.Fatalf("η = %v: log π is %v after two steps, %v after one", eta, got, want)
@@ -241,11 +220,9 @@ func TestMissingActions(t *testing.T) {
 	pi, q := mat.NewDense(1, 3, []float64{.4, 0, .6}), mat.NewDense(1, 3, []float64{1, math.Inf(-1), 2})
 	for _, rule := range Rules {
 		for _, eta := range []float64{0, .8} {
-			next, err := rule.Next(Policy{Pi: pi}, q, eta)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := mdp.CheckRows(string(rule), next.Pi); err != nil || next.Pi.At(0, 1) != 0 || !math.IsInf(next.Log.At(0, 1), -1) {
+			next := testkit.Must(rule.Next(Policy{Pi: pi}, q, eta))(t)
+			if err := mdp.CheckRows(string(rule), next.Pi); err != nil || next.Pi.At(0, 1) != 0 ||
+				!math.IsInf(next.Log.At(0, 1), -1) {
 				t.Errorf("%s at η = %v returns %v, %v", rule, eta, next.Pi.RawRowView(0), err)
 			}
 		}
@@ -263,10 +240,7 @@ func TestFitStep(t *testing.T) {
 	var updates []Update
 	for range 20 {
 		pi, q := mdp.RandomPolicy(rng, 3, 3), randomTable(rng, 3, 3, 2)
-		next, err := Step(pi, q, 0.735)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := testkit.Must(Step(pi, q, 0.735))(t)
 		updates = append(updates, Update{pi, q, next})
 	}
 	eta, distance, err := FitStep(updates, 0.4, 1.2, 0.005)
@@ -280,10 +254,12 @@ func TestFitStep(t *testing.T) {
 		t.Error("no updates were fitted")
 	}
 	for name, next := range map[string]*mat.Dense{
-		"nil": nil, "shape": mat.NewDense(3, 2, nil), "NaN": mat.NewDense(3, 3, slices.Repeat([]float64{math.NaN()}, 9)),
+		"nil": nil, "shape": mat.NewDense(3, 2, nil),
+		"NaN": mat.NewDense(3, 3, slices.Repeat([]float64{math.NaN()}, 9)),
 	} {
 		bad := Update{updates[0].Pi, updates[0].Q, next}
-		if _, _, err := FitStep([]Update{updates[1], bad}, 0, 1, 0.1); err == nil || !strings.Contains(err.Error(), "(update 1)") {
+		if _, _, err := FitStep([]Update{updates[1], bad}, 0, 1, 0.1); err == nil ||
+			!strings.Contains(err.Error(), "(update 1)") {
 			t.Errorf("next %s: error %v", name, err)
 		}
 		if _, err := Zeta(next, bad.Pi, bad.Q, 1); err == nil {
@@ -296,10 +272,7 @@ func TestFitStep(t *testing.T) {
 }
 
 func TestMix(t *testing.T) {
-	mixed, err := Mix(mat.NewDense(1, 4, []float64{1, 0, 0, 0}), 0.1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mixed := testkit.Must(Mix(mat.NewDense(1, 4, []float64{1, 0, 0, 0}), 0.1))(t)
 	// Floor φ/A and row-L1 bias 2φ(A−1)/A, Section 4.
 	if got := mixed.At(0, 1); math.Abs(got-0.025) > 1e-16 {
 		t.Errorf("floor %v, want 0.025", got)
@@ -317,36 +290,21 @@ func TestMix(t *testing.T) {
 func TestReturnedPolicyBound(t *testing.T) {
 	rng := seed.New(5, "bound")
 	for trial := range 60 {
-		problems, err := mdp.Random.Draw(uint64(trial), 2+rng.IntN(4), 2+rng.IntN(2), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(mdp.Random.Draw(uint64(trial), 2+rng.IntN(4), 2+rng.IntN(2), 1))(t)
 		m, pi := problems[0].MDP, problems[0].Pi0
-		optimum, err := m.Optimal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		optimum := testkit.Must(m.Optimal())(t)
 		q := randomTable(rng, m.States(), m.Actions(), m.Bound())
 		e0 := mdp.MaxAbsDiff(optimum.Q, q)
 		var delta, defect []float64
 		for horizon := 1; horizon <= 12; horizon++ {
-			next, err := Step(pi, q, 3*rng.Float64())
-			if err != nil {
-				t.Fatal(err)
-			}
-			next, err = Mix(next, 0.3*rng.Float64())
-			if err != nil {
-				t.Fatal(err)
-			}
+			next := testkit.Must(Step(pi, q, 3*rng.Float64()))(t)
+			next = testkit.Must(Mix(next, 0.3*rng.Float64()))(t)
 			defect = append(defect, LiftedDefect(m, GreedyDefect(next, q)))
 			bound, err := ReturnedPolicyBound(m.Gamma, e0, delta, defect, horizon)
 			if err != nil {
 				t.Fatalf("horizon %d with %d critic residuals: %v", horizon, len(delta), err)
 			}
-			value, err := m.PolicyValue(next)
-			if err != nil {
-				t.Fatal(err)
-			}
+			value := testkit.Must(m.PolicyValue(next))(t)
 			loss := mdp.MaxAbsDiff(optimum.Q, value)
 			if loss > bound.Total()*(1+1e-12) {
 				t.Fatalf("trial %d, horizon %d: loss %v above the bound %v", trial, horizon, loss, bound.Total())
@@ -360,10 +318,7 @@ func TestReturnedPolicyBound(t *testing.T) {
 	}
 	// Two rounds worked by hand at γ = 1/2: 2γ²E₀/(1−γ) = 4, critic 2γδ₀/(1−γ) = 6,
 	// greedy 2γ²ḡ₀/(1−γ) = 5, last γḡ₁/(1−γ) = 7. δ₁ = 99 must not be read.
-	bound, err := ReturnedPolicyBound(0.5, 4, []float64{3, 99}, []float64{5, 7}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bound := testkit.Must(ReturnedPolicyBound(0.5, 4, []float64{3, 99}, []float64{5, 7}, 2))(t)
 	if want := (Bound{Initial: 4, Critic: 6, Greedy: 5, Last: 7}); bound != want {
 		t.Errorf("bound %+v, want %+v", bound, want)
 	}
@@ -377,24 +332,16 @@ func TestDefectPrice(t *testing.T) {
 	rng := seed.New(6, "price")
 	for range 300 {
 		pi, q, eta := mdp.RandomPolicy(rng, 1, 3), randomTable(rng, 1, 3, 4), 0.1+rng.Float64()
-		exact, err := Step(pi, q, eta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		next, err := Mix(exact, 0.2*rng.Float64())
-		if err != nil {
-			t.Fatal(err)
-		}
-		zeta, err := Zeta(next, pi, q, eta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exact := testkit.Must(Step(pi, q, eta))(t)
+		next := testkit.Must(Mix(exact, 0.2*rng.Float64()))(t)
+		zeta := testkit.Must(Zeta(next, pi, q, eta))(t)
 		price := PriorMassPrice(Policy{Pi: pi}, q)[0]/eta + 4*zeta
 		if g := GreedyDefect(next, q)[0]; g > price+1e-13 {
 			t.Errorf("defect %v above its price %v", g, price)
 		}
 	}
-	if d := PriorMassPrice(Policy{Pi: mat.NewDense(1, 2, []float64{0, 1})}, mat.NewDense(1, 2, []float64{1, 0}))[0]; !math.IsInf(d, 1) {
+	if d := PriorMassPrice(Policy{Pi: mat.NewDense(1, 2, []float64{0, 1})},
+		mat.NewDense(1, 2, []float64{1, 0}))[0]; !math.IsInf(d, 1) {
 		t.Errorf("D = %v without greedy mass, want +Inf", d)
 	}
 }

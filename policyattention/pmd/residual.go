@@ -159,7 +159,9 @@ func (b Bound) Next(gamma, delta, defect float64) Bound {
 // π̂_T is formed from Q_{T−1}, so δ_{T−1} would charge a backup that is not used.
 func ReturnedPolicyBound(gamma, e0 float64, delta, defect []float64, horizon int) (Bound, error) {
 	if horizon < 1 || len(delta) < horizon-1 || len(defect) < horizon {
-		return Bound{}, fmt.Errorf("pmd: a bound at horizon T=%d needs T ≥ 1, T−1 critic residuals and T defects, got %d and %d", horizon, len(delta), len(defect))
+		return Bound{}, fmt.Errorf(
+			"pmd: a bound at horizon T=%d needs T ≥ 1, T−1 critic residuals and T defects, got %d and %d",
+			horizon, len(delta), len(defect))
 	}
 	if !(gamma >= 0 && gamma < 1) {
 		return Bound{}, fmt.Errorf("pmd: discount gamma is %v, want 0 ≤ gamma < 1", gamma)

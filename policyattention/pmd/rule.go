@@ -155,7 +155,8 @@ type Update struct {
 // one, or if a Next has another shape or an entry that is not finite.
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
-		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v", len(updates), lo, by, hi)
+		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v",
+			len(updates), lo, by, hi)
 	}
 	logs := make([]*mat.Dense, len(updates)) // of Pi: all candidates share them
 	for i, u := range updates {

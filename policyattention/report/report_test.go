@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot/vg"
+
+	"icrl/internal/testkit"
 )
 
 type estimate struct{ value float64 }
@@ -28,9 +30,10 @@ var example = Table{
 
 func TestFormats(t *testing.T) {
 	for format, want := range map[string]string{
-		"md": "### A | title\n\n| method | loss     | interval     |\n| ------ | -------- | ------------ |\n| a\\|b   " +
-			"| 0.01235  | [0.01, 0.02] |\n",
-		"text": "A | title\nmethod  loss      interval\n──────  ────────  ────────────\na|b     0.01235   [0.01, 0.02]\n",
+		"md": "### A | title\n\n| method | loss     | interval     |\n| ------ | -------- | ------------ |\n" +
+			"| a\\|b   | 0.01235  | [0.01, 0.02] |\n",
+		"text": "A | title\nmethod  loss      interval\n──────  ────────  ────────────\n" +
+			"a|b     0.01235   [0.01, 0.02]\n",
 		"csv":  "method,loss,interval\na|b,0.01235,\"[0.01, 0.02]\"\nc,12345678,\n",
 		"html": "<td>12345678</td><td></td>",
 		"json": `"rows":[["a|b",0.0123456,[0.01,0.02]],["c",12345678,null],["d",null,[1,null]]]`,
@@ -84,7 +87,8 @@ func figure() *Figure {
 	return &Figure{Name: "f", Title: "Losses", Panels: []*Panel{
 		{Title: "(a)", X: "round", Y: "loss", LogY: true, Series: []Series{
 			{Name: "exact PMD", Y: []float64{1, .1, 0, .01}}, // 0 has no logarithm
-			{Name: "dots", X: []float64{1, 2}, Y: []float64{.5, .2}, Lo: []float64{.4, .1}, Hi: []float64{.6, math.Inf(1)},
+			{Name: "dots", X: []float64{1, 2}, Y: []float64{.5, .2}, Lo: []float64{.4, .1},
+				Hi:   []float64{.6, math.Inf(1)},
 				Dots: true, Colour: "#0072b2"},
 		}},
 		{Title: "(b)", Y: "ratio", Ticks: []string{"run 1", "run 2"},
@@ -101,10 +105,7 @@ func TestFigure(t *testing.T) {
 	if again, _ := figure().SVG(); !bytes.Equal(svg, again) {
 		t.Error("two drawings differ")
 	}
-	picture, err := figure().PNG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	picture := testkit.Must(figure().PNG())(t)
 	if decoded, err := png.Decode(bytes.NewReader(picture)); err != nil || decoded.Bounds().Dx() < 1000 {
 		t.Errorf("PNG: %v", err)
 	}

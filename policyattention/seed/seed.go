@@ -9,8 +9,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-
-	"icrl/internal/sha256"
 )
 
 // New returns the random stream named by root and path, for instance
@@ -28,5 +26,5 @@ func New(root uint64, path ...any) *rand.Rand {
 	for _, p := range path {
 		name = fmt.Appendf(name, "/%#v", p)
 	}
-	return rand.New(rand.NewChaCha8(sha256.Sum256(name)))
+	return rand.New(rand.NewChaCha8(Sum256(name)))
 }

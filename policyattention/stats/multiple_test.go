@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"icrl/internal/testkit"
 )
 
 // The expected values were worked by hand from the definitions in the comments of Holm and BenjaminiHochberg.
@@ -45,10 +47,7 @@ func TestP(t *testing.T) {
 		t.Errorf("without replicates: %v", p)
 	}
 	x := [][]float64{{1, 2, 3, 4, 5, 6, 7}, {2, 4, 3, 6, 5, 9, 8}}
-	bootstrap, err := Standard.RatioOfMeans(x, [][]float64{{2, 2, 3, 3, 4, 4, 5}, {2, 2, 3, 3, 4, 4, 5}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	bootstrap := testkit.Must(Standard.RatioOfMeans(x, [][]float64{{2, 2, 3, 3, 4, 4, 5}, {2, 2, 3, 3, 4, 4, 5}}))(t)
 	width := bootstrap.Hi - bootstrap.Lo
 	for _, at := range []float64{-.2, -.01, .01, .5, .99, 1.01, 1.2} {
 		value := bootstrap.Lo + at*width

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 )
 
@@ -95,10 +96,7 @@ func TestAgainstEnumeration(t *testing.T) {
 	// of a step's place is at most 0.5/√20000 = .0035 (one standard deviation).
 	for _, tail := range []float64{0.09375, 0.15625, 0.28125, 0.40625} {
 		b := Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}
-		got, err := b.Difference(x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(b.Difference(x, y))(t)
 		lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]
 		if got.Lo != lo || got.Hi != hi {
 			t.Errorf("tail %v: interval [%v, %v], enumeration [%v, %v]", tail, got.Lo, got.Hi, lo, hi)
@@ -123,11 +121,9 @@ func TestRatioOfMeansAgainstEnumeration(t *testing.T) {
 	}
 	slices.Sort(exact)
 	for _, tail := range []float64{0.09375, 0.15625, 0.28125, 0.40625} { // as above
-		got, err := Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}.RatioOfMeans(x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]; math.Abs(got.Lo-lo) > 1e-15 || math.Abs(got.Hi-hi) > 1e-14 {
+		got := testkit.Must(Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}.RatioOfMeans(x, y))(t)
+		if lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]; math.Abs(got.Lo-lo) > 1e-15 ||
+			math.Abs(got.Hi-hi) > 1e-14 {
 			t.Errorf("tail %v: interval [%v, %v], enumeration [%v, %v]", tail, got.Lo, got.Hi, lo, hi)
 		}
 	}
@@ -144,10 +140,7 @@ func TestMedianIntervalClosedForm(t *testing.T) {
 	for m := range run {
 		run[m] = float64(m + 1)
 	}
-	got, err := Standard.Median([][]float64{run})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(Standard.Median([][]float64{run}))(t)
 	below := func(i float64) float64 {
 		return 1 - distuv.Binomial{N: n, P: i / n}.CDF((n+1)/2-1)
 	}
@@ -187,14 +180,8 @@ func TestDegenerateSamples(t *testing.T) {
 // Medians and paired differences are different estimands.
 func TestPairedDifference(t *testing.T) {
 	x, y := [][]float64{{1, 2, 9}}, [][]float64{{0, 5, 4}}
-	paired, err := Standard.PairedDifference(x, y)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := Standard.Difference(x, y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	paired := testkit.Must(Standard.PairedDifference(x, y))(t)
+	plain := testkit.Must(Standard.Difference(x, y))(t)
 	if paired.Value != 1 || plain.Value != -2 {
 		t.Errorf("paired %v, plain %v, want 1 and -2", paired.Value, plain.Value)
 	}
@@ -235,10 +222,7 @@ func TestCoverage(t *testing.T) {
 		for m := range run {
 			run[m] = rng.ExpFloat64()
 		}
-		got, err := b.Median([][]float64{run})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testkit.Must(b.Median([][]float64{run}))(t)
 		if got.Lo <= math.Ln2 && math.Ln2 <= got.Hi {
 			covered++
 		}
@@ -258,7 +242,9 @@ func TestErrors(t *testing.T) {
 		"other runs":     func() (Estimate, error) { return Standard.Difference(ok, [][]float64{{1, 2}, {3, 4}}) },
 		"other problems": func() (Estimate, error) { return Standard.PairedDifference(ok, [][]float64{{1}}) },
 		"no replicates":  func() (Estimate, error) { return Bootstrap{Level: 0.9}.Median(ok) },
-		"0/0":            func() (Estimate, error) { return Standard.Ratio([][]float64{{0, 1, 2}}, [][]float64{{0, 1, 2}}) },
+		"0/0": func() (Estimate, error) {
+			return Standard.Ratio([][]float64{{0, 1, 2}}, [][]float64{{0, 1, 2}})
+		},
 		"∞−∞": func() (Estimate, error) {
 			return Standard.Difference([][]float64{{1, 2, math.Inf(1)}}, [][]float64{{1, 2, math.Inf(1)}})
 		},
@@ -300,10 +286,7 @@ func TestContrast(t *testing.T) {
 	x, y := [][]float64{{1, 2, 3}, {4, 6, 8}}, [][]float64{{3, 3, 3}, {0, 1, 2}}
 	b := Bootstrap{Replicates: 2000, Level: .95, Seed: 3}
 	get := func(weights ...float64) Estimate {
-		e, err := b.Contrast(weights, x, y)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := testkit.Must(b.Contrast(weights, x, y))(t)
 		return e
 	}
 	difference := get(1, -1)

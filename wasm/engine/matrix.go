@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/sha256"
 	"icrl/policyattention/decoder"
+	"icrl/policyattention/seed"
 )
 
 // call is the traced call that was last looked at.
@@ -69,7 +69,7 @@ func (e *Engine) Fingerprint() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(b))
+	return fmt.Sprintf("%x", seed.Sum256(b))
 }
 
 // Matrix returns rows from…to−1 of a matrix of a traced call, by name:

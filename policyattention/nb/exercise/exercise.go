@@ -75,7 +75,8 @@ func Step(f func(pi, q []float64, eta float64) []float64) error {
 			scale = 2000 // e^2000 is no float64
 		}
 		pi, q := row(rng, 3, scale)
-		want := must(pmd.Step(mat.NewDense(1, 3, slices.Clone(pi)), mat.NewDense(1, 3, slices.Clone(q)), .8)).RawRowView(0)
+		want := must(pmd.Step(mat.NewDense(1, 3, slices.Clone(pi)), mat.NewDense(1, 3, slices.Clone(q)),
+			.8)).RawRowView(0)
 		if err := rows(fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8", pi, q),
 			f(slices.Clone(pi), slices.Clone(q), .8), want); err != nil {
 			return err
@@ -92,7 +93,8 @@ func Minimum(f func(pi, q []float64, eta float64) float64) error {
 		p, v := mat.NewDense(1, 4, slices.Clone(pi)), mat.NewDense(1, 4, slices.Clone(q))
 		want := pmd.ProximalLoss(must(pmd.Step(p, v, .8)), p, v, .8)
 		if got := f(slices.Clone(pi), slices.Clone(q), .8); !near(got, want) {
-			return fmt.Errorf("for π = %.3f, Q = %.3f, η = 0.8 the least loss came out as %.6f; PMD's row has %.6f", pi, q,
+			return fmt.Errorf("for π = %.3f, Q = %.3f, η = 0.8 the least loss came out as %.6f; PMD's row has %.6f",
+				pi, q,
 				got, want)
 		}
 	}
@@ -198,8 +200,9 @@ func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamm
 		}
 		s, a, next, action, r := rng.IntN(3), rng.IntN(2), rng.IntN(3), rng.IntN(2), rng.Float64()
 		if got, want := f(q, s, a, r, next, action, .9), r+.9*q[next][action]-q[s][a]; !near(got, want) {
-			return fmt.Errorf("for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d) the error came "+
-				"out as %.4f, want %.4f", q, s, a, r, next, action, got, want)
+			return fmt.Errorf(
+				"for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d) the error came "+
+					"out as %.4f, want %.4f", q, s, a, r, next, action, got, want)
 		}
 	}
 	return nil

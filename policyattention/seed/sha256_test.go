@@ -1,4 +1,4 @@
-package sha256
+package seed
 
 import (
 	"crypto/sha256"
