@@ -19,19 +19,17 @@ func (t Config) Write(path string, trained *Trained) error {
 	if err != nil {
 		return fmt.Errorf("lianglai: %w", err)
 	}
-	f := &safetensors.File{Metadata: map[string]string{"config": string(config)}}
+	block := func(name string, m *mat.Dense) safetensors.Tensor {
+		rows, cols := m.Dims()
+		return safetensors.Tensor{Name: name, Shape: []int{rows, cols}, Data: m.RawMatrix().Data}
+	}
+	f := &safetensors.File{Metadata: map[string]string{"config": string(config)}, Tensors: []safetensors.Tensor{
+		block("P", trained.Block.P), block("V", trained.Block.V),
+		{Name: "loss", Shape: []int{len(trained.Loss)}, Data: trained.Loss},
+	}}
 	if trained.Rate != t.Rate {
 		f.Metadata["rate"] = strconv.FormatFloat(trained.Rate, 'g', -1, 64)
 	}
-	for _, m := range []struct {
-		name   string
-		matrix *mat.Dense
-	}{{"P", trained.Block.P}, {"V", trained.Block.V}} {
-		r, c := m.matrix.Dims()
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: m.name, Shape: []int{r, c},
-			Data: m.matrix.RawMatrix().Data})
-	}
-	f.Tensors = append(f.Tensors, safetensors.Tensor{Name: "loss", Shape: []int{len(trained.Loss)}, Data: trained.Loss})
 	return safetensors.WriteFile(path, f)
 }
 

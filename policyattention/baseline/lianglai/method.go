@@ -31,21 +31,21 @@ func deploy(s method.Setting) (method.Deployment, error) {
 	l := &d.LiangLai
 	var err error
 	switch s.Recipe {
-	case "paper":
-		l.Start = baseline.Initial
-		l.Steps, err = PaperSteps(s.States)
-	case "paper-uniform":
-		l.Start = baseline.Uniform
-		l.Steps, err = PaperSteps(s.States)
-	case "paper-features":
-		l.Start, l.Features = baseline.Initial, baseline.Dense
+	case "paper", "paper-uniform", "paper-features":
 		l.Steps, err = PaperSteps(s.States)
 	case "tuned":
-		l.Start, l.Steps = baseline.Uniform, s.Tuned["uniform"]
+		l.Steps = s.Tuned["uniform"]
 	case "tuned-initial":
-		l.Start, l.Steps = baseline.Initial, s.Tuned["initial"]
+		l.Steps = s.Tuned["initial"]
 	default:
 		err = fmt.Errorf("no recipe %q of Liang–Lai", s.Recipe)
+	}
+	l.Start = baseline.Initial
+	if s.Recipe == "tuned" || s.Recipe == "paper-uniform" {
+		l.Start = baseline.Uniform
+	}
+	if s.Recipe == "paper-features" {
+		l.Features = baseline.Dense
 	}
 	l.Training, l.Root = Harness(s.Identity.Model, s.States).bounded(s.Limits), s.Identity.Model
 	return d, err
