@@ -429,7 +429,7 @@ class Verifier:
             if "loss" in pq.read_schema(self.root / f"rows/{name}.parquet").names:
                 self.block(name, records)
         for key in records:
-            if key[0] not in ("mechanism", "calibration", "backups"):
+            if key[0] not in ("mechanism", "ablation", "calibration", "backups"):
                 self.fail(f"{'/'.join(key)}: it has no rows")
 
 
@@ -462,18 +462,20 @@ def actor(root, config):
     """The policy step of a trained actor [N, S, A] -> [N, S, A], None where its weights are left out."""
     t, step = config["training"], config["step"]
     name = "weights.safetensors" if step == t["steps"] else f"weights-{step}.safetensors"
-    paths = [x for x in root.glob(f"train/{t['objective']}-{t['recipe']['name']}-S*-{t['seed']}-*/{name}") if matches(x, t)]
+    paths = [x for x in root.glob(f"train/{t['objective']}-{t['recipe']['name']}-*S*-{t['seed']}-*/{name}") if matches(x, t)]
     if not paths:
         return None
     with safe_open(paths[0], framework="numpy") as file:
         weights = {k: file.get_tensor(k).astype(float) for k in file.keys()}
     states, actions = t["sizes"][0], t["actions"]
+    group = {"none": 1, "state": actions}.get(t.get("attention"), states * actions)
     names = np.concatenate((np.repeat(np.eye(states), actions, axis=0), np.tile(np.eye(actions), (states, 1))), axis=1)
 
     def act(pi, q, eta):
         n = len(pi)
         columns = [pi.reshape(n, -1, 1), q.reshape(n, -1, 1), np.full((n, states * actions, 1), eta)]
         tokens = np.concatenate([np.broadcast_to(names, (n, *names.shape)), *columns], axis=-1)
+        tokens = tokens.reshape(n, -1, group, tokens.shape[-1])
         logits = transformer(weights, tokens, t["layers"], t["heads"], causal=True)[..., 0].reshape(pi.shape)
         return softmax(logits + (np.log(pi) if t["recipe"]["readout"] == "prior" else 0))
 

@@ -36,9 +36,12 @@
 //
 // The empty token's zeros are held in training: without them most of a network's error is a
 // bias that has to cancel to within a small part of 1/κ.
-// In the first read-out the network has to add the logarithm and the product ηQ; in the second
-// the product only. Neither adds ηQ to the logits: what the network does not learn is
-// missing.
+// Its tokens hold log π and ηQ already, so that it learns neither a logarithm nor a product: in the
+// first read-out it has to write their sum, in the second ηQ, at the scale of the row. Neither adds ηQ
+// to the logits: what the network does not learn is missing.
+//
+// A row's largest difference is the unit of what is read. Where one action is worth 10³ times less
+// than others differ by, these drown, and the actor can lock up on an action that is not the best.
 package anymdp
 
 import (

@@ -167,6 +167,10 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 			a.warn("the actor was tried on γ up to .99 and up to 32 actions; γ = %v with %d actions may take "+
 				"more rounds than there are (--critic value evaluates policies in full)", m.Gamma, m.Actions())
 		}
+		if ratio := cliff(scale.Optimum.Q); ratio > deepest {
+			a.warn("in a state one action is worth less than the others by %.0f times what these differ by: the actor "+
+				"hardly sees their differences there, and may lock up (--actor exact does not)", ratio)
+		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
 			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+
 				"(its logarithm is added, so no action is lost)",
@@ -319,4 +323,20 @@ func (s solveCmd) model() (*train.Model, error) {
 			errUsage, s.Actor, err)
 	}
 	return train.Load(s.Actor)
+}
+
+// deepest is the cliff beyond which the actor for any MDP may lock up.
+const deepest = 1000
+
+// cliff returns the largest of the states' ratios of the range of an action's values to their range
+// without the worst action, 0 where no state has three actions that differ.
+func cliff(q *mat.Dense) (ratio float64) {
+	for s := range q.RawMatrix().Rows {
+		row := slices.DeleteFunc(slices.Clone(q.RawRowView(s)), func(v float64) bool { return math.IsInf(v, 0) })
+		slices.Sort(row)
+		if n := len(row); n > 2 && row[n-1] > row[1] {
+			ratio = max(ratio, (row[n-1]-row[0])/(row[n-1]-row[1]))
+		}
+	}
+	return ratio
 }

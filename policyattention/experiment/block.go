@@ -24,6 +24,7 @@ const (
 	Headline      Block = "headline"      // closed loops on thousands of problems a size
 	Benchmark     Block = "benchmark"     // S = 8 and 16, retrained
 	Mechanism     Block = "mechanism"     // one-step inputs: which rule was learned?
+	Ablation      Block = "ablation"      // the same of networks without attention
 	Calibration   Block = "calibration"   // one-step inputs of each run's calibration root
 	Backups       Block = "backups"       // one-step backups of critics that see samples
 	Critics       Block = "critics"       // such critics in the loop, on the same samples
@@ -92,6 +93,7 @@ var blocks = []block{
 	{Name: Qualification, Problems: qualification, Policies: horizons, Alone: true},
 	{Name: Tuning, Kind: stepSizes, Problems: calibration},
 	{Name: Mechanism, Kind: oneStep, Problems: heldOut},
+	{Name: Ablation, Kind: oneStep, Problems: heldOut},
 	{Name: Calibration, Kind: oneStepAt, Problems: ownCheck},
 	{Name: Backups, Kind: oneBackup, Problems: heldOut},
 }

@@ -18,10 +18,14 @@ func (s *Store) findings() (t Table) {
 				"method=policyattention-sample-mean"},
 		{"The factor over Liang–Lai is as the paper says", "its median loss / PolicyAttention's, S = 16, T = 20",
 			"ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / " + actor},
-		{"Most of it is step sizes", "the same with tuned ones", "ratio benchmark method=liang-lai recipe=tuned s=16 " +
-			"t=20 / " + actor},
 	} {
 		t.Add(f[0], f[1], s.say(&t, "", f[2]))
+	}
+	for _, row := range s.sharpness().Rows {
+		if row[1] == "full" && row[2] == 8 {
+			t.Add("Most of such leads is step sizes and sharpness", "Algorithm Distillation's mean loss / PolicyAttention's, S = 8, T = 20; both "+
+				"greedy", fmt.Sprintf("%v; %v", row[4], row[6]))
+		}
 	}
 	return t
 }
@@ -98,4 +102,15 @@ func (s *Store) qualified() Table {
 	t := s.qualification()
 	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return row[len(row)-1] == "no control" && row[1] != "full" })
 	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
+}
+
+// sharpness20 has the rows of the methods that README and RESULTS name.
+func (s *Store) sharpness20() Table {
+	t := s.sharpness()
+	named := []string{
+		"PolicyAttention plain", "Liang–Lai paper-features", "Liang–Lai paper-uniform", "Liang–Lai tuned",
+		"Algorithm Distillation full", "Actor–critic (source) source",
+	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return !slices.Contains(named, fmt.Sprint(row[0], " ", row[1])) })
+	return t.short("method", "recipe", "S", "returned", "/ PolicyAttention", "greedy", "greedy / PolicyAttention")
 }

@@ -16,7 +16,8 @@ var builders = []struct {
 }{
 	{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
 	{"headline", (*Store).headline}, {"headline-20-40", (*Store).headlineActor},
-	{"headline-actors", (*Store).headlineActors}, {"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
+	{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention}, {"sharpness", (*Store).sharpness}, {"sharpness-20", (*Store).sharpness20},
+	{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
 	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
 	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
