@@ -23,7 +23,7 @@ func (s *Store) findings() (t Table) {
 	}
 	for _, row := range s.sharpness().Rows {
 		if row[1] == "full" && row[2] == 8 {
-			t.Add("Most of such leads is step sizes and sharpness", "Algorithm Distillation's mean loss / PolicyAttention's, S = 8, T = 20; both "+
+			t.Add("Most of such leads is sharpness", "Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both "+
 				"greedy", fmt.Sprintf("%v; %v", row[4], row[6]))
 		}
 	}
