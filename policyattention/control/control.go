@@ -175,7 +175,8 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 		if err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
 		}
-		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Logs: []*mat.Dense{nil}, Q: []*mat.Dense{q}, Eta: l.Eta}
+		trajectories[i] = Trajectory{Policies: []*mat.Dense{p.Pi0}, Logs: []*mat.Dense{nil}, Q: []*mat.Dense{q},
+			Eta: l.Eta}
 	}
 	contexts := func(round int) []Context {
 		batch := make([]Context, len(problems))

@@ -11,26 +11,21 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 )
 
 func draw(t testing.TB, root uint64, s, n int) []mdp.Problem {
 	t.Helper()
-	problems, err := mdp.Random.Draw(root, s, 3, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(root, s, 3, n))(t)
 	return problems
 }
 
 // TestOracleByHand runs two rounds of exact PMD written out against the loop.
 func TestOracleByHand(t *testing.T) {
 	problem := draw(t, 1, 4, 1)[0]
-	got, err := ExactPMD(0.8).Run([]mdp.Problem{problem}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(ExactPMD(0.8).Run([]mdp.Problem{problem}, 2))(t)
 	q0, _ := problem.MDP.PolicyValue(problem.Pi0)
 	pi1, _ := pmd.Step(problem.Pi0, q0, 0.8)
 	q1 := problem.MDP.EvaluationBackup(pi1, q0)
@@ -54,14 +49,8 @@ func TestOracleMedians(t *testing.T) {
 		t20, t40 float64
 	}{{8, .0148, .0026}, {16, .0167, .0046}} {
 		problems := draw(t, 2, test.s, 256)
-		trajectories, err := ExactPMD(NominalStep).Run(problems, 40)
-		if err != nil {
-			t.Fatal(err)
-		}
-		scored, err := Score(problems, trajectories)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trajectories := testkit.Must(ExactPMD(NominalStep).Run(problems, 40))(t)
+		scored := testkit.Must(Score(problems, trajectories))(t)
 		for horizon, want := range map[int]float64{20: test.t20, 40: test.t40} {
 			var losses []float64
 			for _, s := range scored {
@@ -82,14 +71,8 @@ func median(x []float64) float64 {
 
 func TestScore(t *testing.T) {
 	problems := draw(t, 3, 5, 6)
-	trajectories, err := ExactPMD(0.8).Run(problems, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scored, err := Score(problems, trajectories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trajectories := testkit.Must(ExactPMD(0.8).Run(problems, 10))(t)
+	scored := testkit.Must(Score(problems, trajectories))(t)
 	for i, s := range scored {
 		if s.Loss[0] != 1 {
 			t.Errorf("problem %d: loss of π_0 is %v, want 1", i, s.Loss[0])
@@ -109,10 +92,7 @@ func TestScore(t *testing.T) {
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	serial, err := Score(problems, trajectories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	serial := testkit.Must(Score(problems, trajectories))(t)
 	for i := range serial {
 		for k := range serial[i].Loss {
 			if serial[i].Loss[k] != scored[i].Loss[k] {
@@ -123,15 +103,10 @@ func TestScore(t *testing.T) {
 }
 
 func TestScoreOfAnOptimalStart(t *testing.T) {
-	m, err := mdp.New(0.5, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(mdp.New(0.5, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0})))(t)
 	best, worst := mat.NewDense(1, 2, []float64{1, 0}), mat.NewDense(1, 2, []float64{0, 1})
-	scored, err := Score([]mdp.Problem{{MDP: m, Pi0: best}}, []Trajectory{{Policies: []*mat.Dense{best, best, worst}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scored := testkit.Must(Score([]mdp.Problem{{MDP: m, Pi0: best}},
+		[]Trajectory{{Policies: []*mat.Dense{best, best, worst}}}))(t)
 	if loss := scored[0].Loss; loss[0] != 0 || loss[1] != 0 || !math.IsInf(loss[2], 1) {
 		t.Errorf("losses %v, want 0, 0, +Inf", loss)
 	}
@@ -141,10 +116,7 @@ func TestMixedActor(t *testing.T) {
 	problems := draw(t, 4, 4, 3)
 	loop := ExactPMD(0.8)
 	loop.Actor = MixedActor{Actor: loop.Actor, Phi: 0.01}
-	trajectories, err := loop.Run(problems, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trajectories := testkit.Must(loop.Run(problems, 5))(t)
 	for i, trajectory := range trajectories {
 		for k, pi := range trajectory.Policies[1:] {
 			if mat.Min(pi) < 0.01/3 {
@@ -188,13 +160,15 @@ func TestBrokenParts(t *testing.T) {
 			t.Errorf("step size %v: error %v", eta, err)
 		}
 	}
-	if _, err := ExactPMD(0.8).Run([]mdp.Problem{{Pi0: problems[0].Pi0}}, 2); err == nil || !strings.Contains(err.Error(), "without an MDP") {
+	if _, err := ExactPMD(0.8).Run([]mdp.Problem{{Pi0: problems[0].Pi0}}, 2); err == nil ||
+		!strings.Contains(err.Error(), "without an MDP") {
 		t.Errorf("a problem without an MDP: %v", err)
 	}
 	if _, err := (MixedActor{Phi: .1}).Act(nil); err == nil {
 		t.Error("a mixture of no actor acted")
 	}
-	if _, err := (ExactCritic{}).Evaluate([]Context{{Problem: 3, Pi: problems[0].Pi0, Q: problems[0].MDP.R}}); err == nil || !strings.Contains(err.Error(), "problem 3") {
+	if _, err := (ExactCritic{}).Evaluate([]Context{{Problem: 3, Pi: problems[0].Pi0,
+		Q: problems[0].MDP.R}}); err == nil || !strings.Contains(err.Error(), "problem 3") {
 		t.Errorf("the exact critic without an MDP: %v", err)
 	}
 	if _, err := ExactPMD(0.8).Run(problems, 0); err == nil {
@@ -229,14 +203,8 @@ func over(batch []Context, tables []*mat.Dense, of func(Context) *mat.Dense) []*
 
 func TestPartsThatWriteOverTheirInputs(t *testing.T) {
 	problems, untouched := draw(t, 7, 4, 2), draw(t, 7, 4, 2)
-	want, err := ExactPMD(0.8).Run(untouched, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Loop{Actor: inPlace{}, Critic: inPlace{}, Eta: 0.8}.Run(problems, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testkit.Must(ExactPMD(0.8).Run(untouched, 4))(t)
+	got := testkit.Must(Loop{Actor: inPlace{}, Critic: inPlace{}, Eta: 0.8}.Run(problems, 4))(t)
 	for i := range want {
 		if !mat.Equal(problems[i].Pi0, untouched[i].Pi0) {
 			t.Errorf("problem %d: π₀ was written over", i)
@@ -256,9 +224,11 @@ func TestScoreRefuses(t *testing.T) {
 		t    Trajectory
 		want string
 	}{
-		"shape of Q":   {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{mat.NewDense(3, 3, nil)}}, "round 0: mdp: Q is [3, 3]"},
-		"no Q":         {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{nil}}, "Q is missing"},
-		"a gap in Q":   {Trajectory{Policies: []*mat.Dense{pi, pi, pi}, Q: []*mat.Dense{problems[0].MDP.R, nil}}, "round 1: the round before had no critic call"},
+		"shape of Q": {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{mat.NewDense(3, 3, nil)}},
+			"round 0: mdp: Q is [3, 3]"},
+		"no Q": {Trajectory{Policies: []*mat.Dense{pi, pi}, Q: []*mat.Dense{nil}}, "Q is missing"},
+		"a gap in Q": {Trajectory{Policies: []*mat.Dense{pi, pi, pi}, Q: []*mat.Dense{problems[0].MDP.R, nil}},
+			"round 1: the round before had no critic call"},
 		"another π₀":   {Trajectory{Policies: []*mat.Dense{uniform, pi}}, "does not begin"},
 		"no π₀":        {Trajectory{Policies: []*mat.Dense{nil, pi}}, "policy is missing"},
 		"nothing":      {Trajectory{}, "0 policies"},
@@ -274,10 +244,7 @@ func TestScoreRefuses(t *testing.T) {
 func TestBoundNeedsCriticTables(t *testing.T) {
 	problems := draw(t, 9, 4, 1)
 	pi := problems[0].Pi0
-	scored, err := Score(problems, []Trajectory{{Policies: []*mat.Dense{pi, pi}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	scored := testkit.Must(Score(problems, []Trajectory{{Policies: []*mat.Dense{pi, pi}}}))(t)
 	if _, _, err := scored[0].Bound(1); err == nil || !strings.Contains(err.Error(), "without critic tables") {
 		t.Errorf("error %v", err)
 	}
@@ -301,10 +268,7 @@ func TestAskedAlone(t *testing.T) {
 	problems := draw(t, 7, 4, 2)
 	var batch, untouched []Context
 	for i, p := range problems {
-		q, err := p.MDP.PolicyValue(p.Pi0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
 		batch = append(batch, Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: .8})
 		untouched = append(untouched, Context{Pi: mat.DenseCopyOf(p.Pi0), Q: mat.DenseCopyOf(q)})
 	}
@@ -321,10 +285,12 @@ func TestAskedAlone(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Act(brokenActor{policies: []*mat.Dense{problems[0].Pi0}}, batch); err == nil || !strings.Contains(err.Error(), "1 tables for 2 contexts") {
+	if _, err := Act(brokenActor{policies: []*mat.Dense{problems[0].Pi0}}, batch); err == nil ||
+		!strings.Contains(err.Error(), "1 tables for 2 contexts") {
 		t.Errorf("a policy too few: %v", err)
 	}
-	if _, err := Evaluate(CriticFunc(func(Context) (*mat.Dense, error) { return mat.NewDense(1, 1, nil), nil }), batch); err == nil || !strings.Contains(err.Error(), "critic: problem 0") {
+	if _, err := Evaluate(CriticFunc(func(Context) (*mat.Dense, error) { return mat.NewDense(1, 1, nil), nil }),
+		batch); err == nil || !strings.Contains(err.Error(), "critic: problem 0") {
 		t.Errorf("a table of another shape: %v", err)
 	}
 }
@@ -332,21 +298,13 @@ func TestAskedAlone(t *testing.T) {
 // TestUnderflow asks for rounds in which a probability falls below every float64 and comes
 // back: in the first rounds state 0 sees the toll of 10⁴ and not yet what lies behind it.
 func TestUnderflow(t *testing.T) {
-	m, err := mdp.New(.9, mat.NewDense(4, 2, []float64{1, 0, 0, 1, 1, 0, 0, 1}), mat.NewDense(2, 2, []float64{100, -1e4, 0, 1e4}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(mdp.New(.9, mat.NewDense(4, 2, []float64{1, 0, 0, 1, 1, 0, 0, 1}),
+		mat.NewDense(2, 2, []float64{100, -1e4, 0, 1e4})))(t)
 	for _, eta := range []float64{.8, 1e3, 1e6} {
 		for _, start := range []float64{.5, 1e-300} {
 			problem := mdp.Problem{MDP: m, Pi0: mat.NewDense(2, 2, []float64{1 - start, start, 1 - start, start})}
-			trajectories, err := ExactPMD(eta).Run([]mdp.Problem{problem}, 60)
-			if err != nil {
-				t.Fatal(err)
-			}
-			scored, err := Score([]mdp.Problem{problem}, trajectories)
-			if err != nil {
-				t.Fatal(err)
-			}
+			trajectories := testkit.Must(ExactPMD(eta).Run([]mdp.Problem{problem}, 60))(t)
+			scored := testkit.Must(Score([]mdp.Problem{problem}, trajectories))(t)
 			gone := false
 			for k, pi := range trajectories[0].Policies {
 				gone = gone || pi.At(0, 1) == 0
@@ -368,19 +326,10 @@ func TestScheduleAndStart(t *testing.T) {
 	loop := ExactPMD(99)
 	loop.Schedule = func(k int) float64 { return 1 / float64(1+k) }
 	loop.Start = func(p mdp.Problem) (*mat.Dense, error) { return p.MDP.R, nil }
-	trajectories, err := loop.Run(problems, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scored, err := Score(problems, trajectories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trajectories := testkit.Must(loop.Run(problems, 5))(t)
+	scored := testkit.Must(Score(problems, trajectories))(t)
 	for i, tr := range trajectories {
-		want, err := pmd.Step(problems[i].Pi0, problems[i].MDP.R, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(pmd.Step(problems[i].Pi0, problems[i].MDP.R, 1))(t)
 		if !mat.Equal(tr.Policies[1], want) || len(tr.Etas) != 5 || tr.Etas[4] != .2 {
 			t.Errorf("problem %d: steps %v, first policy %v", i, tr.Etas, mat.Formatted(tr.Policies[1]))
 		}

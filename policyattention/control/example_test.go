@@ -89,7 +89,8 @@ func ExampleNewRunner() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("round %d: ζ %.0f, δ %.3f, ḡ %.3f, distance %.3f of at most %.2f\n", k.Index, k.Zeta, k.Delta, k.Defect, k.Distance, bound.Total())
+		fmt.Printf("round %d: ζ %.0f, δ %.3f, ḡ %.3f, distance %.3f of at most %.2f\n",
+			k.Index, k.Zeta, k.Delta, k.Defect, k.Distance, bound.Total())
 	}
 	// Output:
 	// round 0: ζ 0, δ 0.499, ḡ 0.591, distance 4.730 of at most 112.53

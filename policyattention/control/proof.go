@@ -44,7 +44,8 @@ type proof struct {
 }
 
 func (p *proof) atMost(equation, says string, round int, left, right float64) {
-	p.steps = append(p.steps, ProofStep{Equation: equation, Says: says, Round: round, Left: left, Right: right, Slack: right - left})
+	p.steps = append(p.steps, ProofStep{Equation: equation, Says: says, Round: round, Left: left, Right: right,
+		Slack: right - left})
 }
 
 func (p *proof) equal(equation, says string, round int, left, right *mat.Dense) {
@@ -135,7 +136,8 @@ func (p *proof) recursion(k *Round) {
 	var sum mat.Dense
 	sum.Add(first, second)
 	sum.Sub(&sum, third)
-	p.equal("(15)–(16)", "Q* − Q_{k+1} = (FQ* − FQ_k) + (FQ_k − F^π̂Q_k) − (Q_{k+1} − F^π̂Q_k)", k.Index, minus(p.star, k.NextQ), &sum)
+	p.equal("(15)–(16)", "Q* − Q_{k+1} = (FQ* − FQ_k) + (FQ_k − F^π̂Q_k) − (Q_{k+1} − F^π̂Q_k)",
+		k.Index, minus(p.star, k.NextQ), &sum)
 	p.atMost("(15)–(16)", "‖FQ* − FQ_k‖ ≤ γE_k", k.Index, norm(first), gamma*e)
 	p.equal("(15)–(16)", "FQ_k − F^π̂Q_k = γPg_k", k.Index, second, p.lift(pmd.GreedyDefect(k.NextPi, k.Q)))
 	p.atMost("(15)–(16)", "‖FQ_k − F^π̂Q_k‖ ≤ γḡ_k", k.Index, norm(second), gamma*k.Defect)
@@ -175,8 +177,10 @@ func (p *proof) returned(rounds []*Round) error {
 	p.everyState("(20)", "max_a Q* − ⟨π, Q*⟩ ≤ g_{T−1}(s) + 2E_{T−1} at every state s", T-1, lost, own)
 	p.everyState("(20)", "as printed: max_a Q* − ⟨π, Q*⟩ ≤ ḡ_{T−1} + 2E_{T−1} at every state s", T-1, lost, printed)
 	p.steps[len(p.steps)-1].Aside = true
-	p.atMost("(20)", "lifted: ‖P(max_a Q* − ⟨π, Q*⟩)‖ ≤ ḡ_{T−1} + 2E_{T−1}", T-1, pmd.LiftedDefect(m, lost), last.Defect+2*e)
-	p.atMost("(21)", "‖Q* − Q^π̂_T‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)", T-1, last.Distance, gamma*(2*e+last.Defect)/(1-gamma))
+	p.atMost("(20)", "lifted: ‖P(max_a Q* − ⟨π, Q*⟩)‖ ≤ ḡ_{T−1} + 2E_{T−1}",
+		T-1, pmd.LiftedDefect(m, lost), last.Defect+2*e)
+	p.atMost("(21)", "‖Q* − Q^π̂_T‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)",
+		T-1, last.Distance, gamma*(2*e+last.Defect)/(1-gamma))
 	bound, err := pmd.ReturnedPolicyBound(gamma, e0, delta, defect, T)
 	if err != nil {
 		return err
@@ -208,7 +212,8 @@ func (p *proof) resolvent(pi, value *mat.Dense, round int) error {
 	gap := minus(m.OptimalityBackup(p.star), m.EvaluationBackup(pi, p.star))
 	var solved mat.VecDense
 	solved.MulVec(&inverse, mat.NewVecDense(n, gap.RawMatrix().Data))
-	p.equal("(19)", "Q* − Q^π = (I − γP^π)⁻¹(FQ* − F^πQ*)", round, minus(p.star, value), mat.NewDense(states, actions, solved.RawVector().Data))
+	p.equal("(19)", "Q* − Q^π = (I − γP^π)⁻¹(FQ* − F^πQ*)", round, minus(p.star, value),
+		mat.NewDense(states, actions, solved.RawVector().Data))
 	p.atMost("(19)", "no entry of the inverse is negative", round, 0, mat.Min(&inverse))
 	sums, want := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
 	for i := range n {
@@ -233,7 +238,9 @@ func (p *proof) lift(g []float64) *mat.Dense {
 // returns an error as Prove does, and if phi or the step size is not above 0.
 func ProveMixture(problem mdp.Problem, t Trajectory, phi float64) ([]ProofStep, error) {
 	if !(phi > 0 && phi <= 1) || !(t.Eta > 0) || t.Etas != nil {
-		return nil, fmt.Errorf("control: a mixture of weight phi = %v with step size eta = %v, want 0 < phi ≤ 1 and a constant eta above 0", phi, t.Eta)
+		return nil, fmt.Errorf(
+			"control: a mixture of weight phi = %v with step size eta = %v, want 0 < phi ≤ 1 and a constant eta "+
+				"above 0", phi, t.Eta)
 	}
 	scale, rounds, err := measured(problem, t)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -17,17 +18,21 @@ import (
 // hold but the printed form of (20), which fails on some. It would notice a wrong
 // side: each inequality comes within a factor of ten of equality somewhere.
 func TestProve(t *testing.T) {
-	closest, failed, cases := map[string]float64{}, 0, 0
+	closest, equations, failed, cases := map[string]float64{}, map[string]bool{}, 0, 0
 	for i := range 400 {
-		problem, trajectory, err := erratic(seed.New(30, "prove", i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := Prove(problem, trajectory)
-		if err != nil {
-			t.Fatal(err)
+		problem, trajectory := erratic(t, seed.New(30, "prove", i))
+		steps := testkit.Must(Prove(problem, trajectory))(t)
+		const phi = .02
+		rng := seed.New(33, "mixture", i)
+		eta := math.Log(float64(problem.MDP.Actions())/phi) / (.1 + 4*rng.Float64())
+		mixed := disturbed(t, rng, problem, eta, phi)
+		for _, s := range testkit.Must(ProveMixture(problem, mixed, phi))(t) {
+			if equations[s.Equation] = true; !s.Holds() {
+				t.Errorf("mixture %d, γ = %v: %+v", i, problem.MDP.Gamma, s)
+			}
 		}
 		for _, s := range steps {
+			equations[s.Equation] = true
 			switch {
 			case s.Aside:
 				cases++
@@ -51,28 +56,21 @@ func TestProve(t *testing.T) {
 			t.Errorf("%s: the left side is at most %.3f of the right", says, ratio)
 		}
 	}
-	if len(closest) < 10 {
-		t.Errorf("%d inequalities, want at least 10", len(closest))
+	if len(closest) < 10 || len(equations) < 11 {
+		t.Errorf("%d inequalities of equations %v, want at least 10 of 11", len(closest), equations)
 	}
 }
 
 // TestPrintedNextState is the smallest case in which (20) fails as it is printed:
 // the policy is wrong in a state that no action leads to.
 func TestPrintedNextState(t *testing.T) {
-	m, err := mdp.New(.9, mat.NewDense(4, 2, []float64{1, 0, 1, 0, 1, 0, 1, 0}), mat.NewDense(2, 2, []float64{1, 0, 1, 0}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	optimum, err := m.Optimal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(mdp.New(.9, mat.NewDense(4, 2, []float64{1, 0, 1, 0, 1, 0, 1, 0}),
+		mat.NewDense(2, 2, []float64{1, 0, 1, 0})))(t)
+	optimum := testkit.Must(m.Optimal())(t)
 	wrong := mat.NewDense(2, 2, []float64{1, 0, 0, 1})
 	problem := mdp.Problem{MDP: m, Pi0: m.Uniform()}
-	steps, err := Prove(problem, Trajectory{Policies: []*mat.Dense{problem.Pi0, wrong}, Q: []*mat.Dense{optimum.Q}, Eta: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := testkit.Must(Prove(problem,
+		Trajectory{Policies: []*mat.Dense{problem.Pi0, wrong}, Q: []*mat.Dense{optimum.Q}, Eta: 1}))(t)
 	seen := false
 	for _, s := range steps {
 		if s.Aside {
@@ -94,10 +92,7 @@ func TestProveNotices(t *testing.T) {
 	var problem mdp.Problem
 	var trajectory Trajectory
 	for i := 0; len(trajectory.Q) < 2 || problem.MDP.Gamma == 0; i++ {
-		var err error
-		if problem, trajectory, err = erratic(seed.New(30, "prove", i)); err != nil {
-			t.Fatal(err)
-		}
+		problem, trajectory = erratic(t, seed.New(30, "prove", i))
 	}
 	scale, rounds, err := measured(problem, trajectory)
 	if err != nil {
@@ -121,9 +116,7 @@ func TestProveNotices(t *testing.T) {
 	}
 	p := &proof{mdp: problem.MDP, star: scale.Optimum.Q}
 	k := rounds[0]
-	if err := p.resolvent(k.NextPi, problem.MDP.R, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, p.resolvent(k.NextPi, problem.MDP.R, 0))
 	if p.steps[0].Holds() {
 		t.Error("a wrong Q^π satisfies (19)")
 	}
@@ -145,14 +138,8 @@ func TestProveMixture(t *testing.T) {
 				return next, err
 			})}
 		}
-		trajectories, err := loop.Run([]mdp.Problem{problem}, 1+i)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err := ProveMixture(problem, trajectories[0], phi)
-		if err != nil {
-			t.Fatal(err)
-		}
+		trajectories := testkit.Must(loop.Run([]mdp.Problem{problem}, 1+i))(t)
+		steps := testkit.Must(ProveMixture(problem, trajectories[0], phi))(t)
 		for _, s := range steps {
 			if !s.Holds() {
 				t.Errorf("problem %d: %+v", i, s)
@@ -161,14 +148,8 @@ func TestProveMixture(t *testing.T) {
 		last := steps[len(steps)-1]
 		least = min(least, last.Right/last.Left)
 		// Without the mixture the floor is missed, and the walk says so.
-		bare, err := ExactPMD(10).Run([]mdp.Problem{problem}, 5)
-		if err != nil {
-			t.Fatal(err)
-		}
-		steps, err = ProveMixture(problem, bare[0], phi)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bare := testkit.Must(ExactPMD(10).Run([]mdp.Problem{problem}, 5))(t)
+		steps = testkit.Must(ProveMixture(problem, bare[0], phi))(t)
 		if steps[0].Equation != "(29)" || steps[0].Holds() {
 			t.Errorf("problem %d: the floor of an unmixed actor: %+v", i, steps[0])
 		}
@@ -186,24 +167,47 @@ func stir(rng *rand.Rand, pi *mat.Dense, share float64) error {
 	return nil
 }
 
-// TestChecks runs what a report calls: all statements hold but the Aside.
-func TestChecks(t *testing.T) {
-	checks, err := Checks(33, 60)
-	if err != nil {
-		t.Fatal(err)
+// erratic draws a problem and a trajectory on it.
+func erratic(t testing.TB, rng *rand.Rand) (mdp.Problem, Trajectory) {
+	t.Helper()
+	s, a := 2+rng.IntN(5), 2+rng.IntN(3)
+	r := mat.NewDense(s, a, nil)
+	r.Apply(func(_, _ int, _ float64) float64 { return 2*rng.Float64() - 1 }, r)
+	gamma := []float64{0, .5, .9, .99}[rng.IntN(4)]
+	p, pi := mdp.RandomPolicy(rng, s*a, s), mdp.RandomPolicy(rng, s, a)
+	problem := testkit.Must(mdp.NewProblem(gamma, p, r, pi))(t)
+	return problem, disturbed(t, rng, problem, 3*rng.Float64(), 0)
+}
+
+// disturbed returns a trajectory of 1 to 8 rounds of exact PMD from a random Q_0 in
+// which every policy is mixed with a random one and every table with noise, in
+// shares of their own; in the end every policy is mixed with the uniform one in the
+// share phi.
+func disturbed(t testing.TB, rng *rand.Rand, problem mdp.Problem, eta, phi float64) Trajectory {
+	t.Helper()
+	m := problem.MDP
+	s, a := m.States(), m.Actions()
+	noise := func() *mat.Dense {
+		q := mat.NewDense(s, a, nil)
+		q.Apply(func(_, _ int, _ float64) float64 { return m.Bound() * (2*rng.Float64() - 1) }, q)
+		return q
 	}
-	equations := map[string]bool{}
-	for _, c := range checks {
-		equations[c.Equation] = true
-		if c.Holds() == c.Aside || c.Cases < 60 && c.Equation != "(15)–(16)" && c.Equation != "(17)" {
-			t.Errorf("%+v", c)
+	mix := func(x, y *mat.Dense) {
+		share := []float64{0, 1e-3, .1, 1}[rng.IntN(4)]
+		x.Apply(func(i, j int, v float64) float64 { return (1-share)*v + share*y.At(i, j) }, x)
+	}
+	x := Trajectory{Policies: []*mat.Dense{problem.Pi0}, Q: []*mat.Dense{noise()}, Eta: eta}
+	for k := range 1 + rng.IntN(8) {
+		if k > 0 {
+			next := m.EvaluationBackup(x.Policies[k], x.Q[k-1])
+			mix(next, noise())
+			x.Q = append(x.Q, next)
 		}
+		pi := testkit.Must(pmd.Step(x.Policies[k], x.Q[k], eta))(t)
+		mix(pi, mdp.RandomPolicy(rng, s, a))
+		x.Policies = append(x.Policies, testkit.Must(pmd.Mix(pi, phi))(t))
 	}
-	for _, e := range []string{"(8)–(9)", "(10)", "(11)", "(12)", "(15)–(16)", "(17)", "(19)", "(20)", "(21)", "(23)", "(29)"} {
-		if !equations[e] {
-			t.Errorf("no check of %s", e)
-		}
-	}
+	return x
 }
 
 func TestProveRefuses(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -85,10 +86,7 @@ func TestRunner(t *testing.T) {
 		near("the gap", runner.Gap, distance(star, plain(m, q0, problem.Pi0, 400)))
 		var delta, defect []float64
 		for horizon := 1; horizon <= 3; horizon++ {
-			k, err := runner.Step()
-			if err != nil {
-				t.Fatal(err)
-			}
+			k := testkit.Must(runner.Step())(t)
 			if k.Index != horizon-1 {
 				t.Errorf("round %d is called %d", horizon-1, k.Index)
 			}
@@ -123,10 +121,7 @@ func TestRunner(t *testing.T) {
 			for i := range delta {
 				e = 0.9*e + delta[i] + 0.9*defect[i]
 			}
-			bound, err := runner.Bound()
-			if err != nil {
-				t.Fatal(err)
-			}
+			bound := testkit.Must(runner.Bound())(t)
 			near("the bound", bound.Total()/100, (2*0.9*e+0.9*lifted)/(1-0.9)/100)
 			delta, defect = append(delta, k.Delta), append(defect, lifted)
 		}
@@ -144,10 +139,8 @@ func TestRunnerRefuses(t *testing.T) {
 	infinite.Set(1, 2, math.Inf(1))
 	var pi, q *mat.Dense
 	var fail error
-	runner, err := NewRunner(problem, q0, 0.8, func(Context) (pmd.Policy, *mat.Dense, error) { return pmd.Policy{Pi: pi}, q, fail })
-	if err != nil {
-		t.Fatal(err)
-	}
+	runner := testkit.Must(NewRunner(problem, q0, 0.8,
+		func(Context) (pmd.Policy, *mat.Dense, error) { return pmd.Policy{Pi: pi}, q, fail }))(t)
 	if _, err := runner.Bound(); err == nil || !strings.Contains(err.Error(), "T=0") {
 		t.Errorf("the bound before the first round: %v", err)
 	}

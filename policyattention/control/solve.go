@@ -36,7 +36,8 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 	if err := l.check(); err != nil {
 		return nil, err
 	}
-	s := &Solving{Scale: scale, Loop: l, Policy: pmd.Policy{Pi: scale.Problem.Pi0}, Q: scale.Start, Normalizer: scale.Gap}
+	s := &Solving{Scale: scale, Loop: l, Policy: pmd.Policy{Pi: scale.Problem.Pi0}, Q: scale.Start,
+		Normalizer: scale.Gap}
 	var err error
 	if l.Start != nil {
 		if s.Q, err = l.start(scale.Problem); err != nil {

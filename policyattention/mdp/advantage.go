@@ -154,7 +154,8 @@ func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64
 		last, size = m.refine(pi, solve, v, goal)
 	}
 	if !(last <= wrong) {
-		return nil, nil, fmt.Errorf("mdp: the value of a policy at γ=%v is known only to %.2g of itself; take a smaller gamma",
+		return nil, nil, fmt.Errorf(
+			"mdp: the value of a policy at γ=%v is known only to %.2g of itself; take a smaller gamma",
 			m.Gamma, last)
 	}
 	for s, x := range v {

@@ -83,7 +83,8 @@ func TestCases(t *testing.T) {
 				}
 			}
 			if !slices.Equal(optimal, x.Optimal[s]) || !slices.Contains(optimal, got.Policy[s]) {
-				t.Errorf("%s, state %d: optimal actions %v (%d), want %v", name, s, optimal, got.Policy[s], x.Optimal[s])
+				t.Errorf("%s, state %d: optimal actions %v (%d), want %v",
+					name, s, optimal, got.Policy[s], x.Optimal[s])
 			}
 		}
 		penalized := m.RMax() >= 1000 && !strings.Contains(name, "bridge") && name != "dollars"

@@ -22,8 +22,9 @@ func (m *MDP) checkEnds() error {
 	}
 	for i, stays := range m.avoiding() {
 		if stays && m.R.At(i/a, i%a) >= 0 {
-			return fmt.Errorf("mdp: discount gamma is 1, but an episode may go on for ever through state %d and action %d, "+
-				"which costs nothing (its reward is %v): make its reward negative, or take gamma < 1, as .999",
+			return fmt.Errorf(
+				"mdp: discount gamma is 1, but an episode may go on for ever through state %d and action %d, "+
+					"which costs nothing (its reward is %v): make its reward negative, or take gamma < 1, as .999",
 				i/a, i%a, m.R.At(i/a, i%a))
 		}
 	}

@@ -162,7 +162,8 @@ func (m *MDP) CheckPolicy(pi *mat.Dense) error {
 	}
 	for i := range m.missing {
 		if p := pi.At(i/a, i%a); m.missing[i] && p != 0 {
-			return fmt.Errorf("mdp: policy has probability %v of action %d in state %d, which does not have it", p, i%a, i/a)
+			return fmt.Errorf("mdp: policy has probability %v of action %d in state %d, which does not have it",
+				p, i%a, i/a)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 )
 
@@ -25,10 +26,7 @@ func chain(t testing.TB, gamma float64) *MDP {
 		0, 1, // s1 stay
 		1, 0, // s1 move
 	})
-	m, err := New(gamma, p, mat.NewDense(2, 2, []float64{0, 0, 1, 0}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := testkit.Must(New(gamma, p, mat.NewDense(2, 2, []float64{0, 0, 1, 0})))(t)
 	return m
 }
 
@@ -36,10 +34,7 @@ func TestChainClosedForm(t *testing.T) {
 	const g = 0.9
 	m := chain(t, g)
 	// Staying in state 1 for ever is worth 1/(1-γ) = 10; state 0 is one step away.
-	optimum, err := m.Optimal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	optimum := testkit.Must(m.Optimal())(t)
 	want := mat.NewDense(2, 2, []float64{g * g * 10, g * 10, 10, g * g * 10})
 	if d := MaxAbsDiff(optimum.Q, want); d > 1e-13 {
 		t.Errorf("Q* is %v off the closed form", d)
@@ -48,10 +43,7 @@ func TestChainClosedForm(t *testing.T) {
 		t.Errorf("optimal policy %v, want [1 0]", optimum.Policy)
 	}
 	// Under the uniform policy V(0) = γ(V(0)+V(1))/2 and V(1) = V(0) + 1/2.
-	q, err := m.PolicyValue(m.Uniform())
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := testkit.Must(m.PolicyValue(m.Uniform()))(t)
 	v0 := g / (4 * (1 - g))
 	v1 := v0 + 0.5
 	want = mat.NewDense(2, 2, []float64{g * v0, g * v1, 1 + g*v1, g * v0})
@@ -64,20 +56,11 @@ func TestChainClosedForm(t *testing.T) {
 // iteration of the two backups, a formulation that shares no solver with them.
 func TestExactSolutions(t *testing.T) {
 	for _, family := range append([]Family{Random}, Shifts...) {
-		problems, err := family.Draw(7, 5, 3, 4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(family.Draw(7, 5, 3, 4))(t)
 		for i, problem := range problems {
 			m := problem.MDP
-			q, err := m.PolicyValue(problem.Pi0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			optimum, err := m.Optimal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := testkit.Must(m.PolicyValue(problem.Pi0))(t)
+			optimum := testkit.Must(m.Optimal())(t)
 			iterated, best := mat.NewDense(5, 3, nil), mat.NewDense(5, 3, nil)
 			for range 400 { // 0.9^400·B < 1e-17
 				iterated = m.EvaluationBackup(problem.Pi0, iterated)
@@ -100,13 +83,11 @@ func TestExactSolutions(t *testing.T) {
 func TestFamilies(t *testing.T) {
 	const s, a, n = 6, 3, 20
 	for _, family := range append([]Family{Random}, Shifts...) {
-		problems, err := family.Draw(3, s, a, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(family.Draw(3, s, a, n))(t)
 		shorter, _ := family.Draw(3, s, a, 2)
 		for i := range shorter {
-			if !mat.Equal(shorter[i].MDP.DenseP(), problems[i].MDP.DenseP()) || !mat.Equal(shorter[i].Pi0, problems[i].Pi0) {
+			if !mat.Equal(shorter[i].MDP.DenseP(), problems[i].MDP.DenseP()) ||
+				!mat.Equal(shorter[i].Pi0, problems[i].Pi0) {
 				t.Errorf("%s: problem %d depends on how many are drawn", family, i)
 			}
 		}
@@ -158,10 +139,7 @@ func TestPinned(t *testing.T) {
 		Random: "c1c49a49d0d61178", SparseTransitions: "82b51919060099dc", StrongMixing: "ed5511417db7528b",
 		SparseRewards: "9a0408f62ff08358", Ring: "5edf4b502063e843",
 	} {
-		problems, err := family.Draw(28100, 8, 3, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(family.Draw(28100, 8, 3, 2))(t)
 		h := sha256.New()
 		for _, p := range problems {
 			binary.Write(h, binary.LittleEndian, p.MDP.DenseP().RawMatrix().Data)
@@ -177,10 +155,7 @@ func TestPinned(t *testing.T) {
 // TestDirichletMoments holds the first two moments of Dirichlet(1,1,1), 1/3 and
 // 1/6, against 30,000 draws: five standard errors of the mean.
 func TestDirichletMoments(t *testing.T) {
-	problems, err := Random.Draw(11, 100, 3, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(Random.Draw(11, 100, 3, 100))(t)
 	mean, square, n := 0.0, 0.0, 0.0
 	for _, p := range problems {
 		for s := range 100 {
@@ -276,26 +251,14 @@ func BenchmarkPolicyValue(b *testing.B) {
 
 // TestOptimalScales holds Q* of rewards far below one against scaled Q*.
 func TestOptimalScales(t *testing.T) {
-	problems, err := Random.Draw(11, 6, 3, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(Random.Draw(11, 6, 3, 3))(t)
 	for i, problem := range problems {
-		want, err := problem.MDP.Optimal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testkit.Must(problem.MDP.Optimal())(t)
 		for _, scale := range []float64{0, 1e-300, 1e-15, 1e-12, 1, 1e12} {
 			r := mat.DenseCopyOf(problem.MDP.R)
 			r.Scale(scale, r)
-			m, err := New(problem.MDP.Gamma, problem.MDP.DenseP(), r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := m.Optimal()
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := testkit.Must(New(problem.MDP.Gamma, problem.MDP.DenseP(), r))(t)
+			got := testkit.Must(m.Optimal())(t)
 			scaled := mat.DenseCopyOf(want.Q)
 			scaled.Scale(scale, scaled)
 			if d := MaxAbsDiff(got.Q, scaled); d > 1e-13*m.Bound() {
@@ -313,14 +276,8 @@ func TestNewCopies(t *testing.T) {
 		p.Set(s, (s+1)%9, 1)
 		r.Set(s, 0, float64(s))
 	}
-	problem, err := NewProblem(.9, p, r, pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := problem.MDP.PolicyValue(problem.Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := testkit.Must(NewProblem(.9, p, r, pi0))(t)
+	before := testkit.Must(problem.MDP.PolicyValue(problem.Pi0))(t)
 	p.Zero()
 	r.Zero()
 	pi0.Zero()
@@ -351,10 +308,7 @@ func TestViews(t *testing.T) {
 		}
 		return wide.Slice(0, rows, 0, cols).(*mat.Dense)
 	}
-	got, err := New(m.Gamma, view(m.DenseP()), view(m.R))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testkit.Must(New(m.Gamma, view(m.DenseP()), view(m.R)))(t)
 	if got.RMax() != m.RMax() {
 		t.Errorf("R_max of views is %v, want %v", got.RMax(), m.RMax())
 	}
@@ -380,16 +334,11 @@ func TestBackupPanics(t *testing.T) {
 
 // Problems picked are those drawn.
 func TestPick(t *testing.T) {
-	drawn, err := Random.Draw(7, 3, 2, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	picked, err := Random.Pick(7, 3, 2, []int32{4, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	drawn := testkit.Must(Random.Draw(7, 3, 2, 6))(t)
+	picked := testkit.Must(Random.Pick(7, 3, 2, []int32{4, 1}))(t)
 	for k, i := range []int{4, 1} {
-		if !mat.Equal(picked[k].Pi0, drawn[i].Pi0) || !mat.Equal(picked[k].MDP.R, drawn[i].MDP.R) || picked[k].Index(k) != i {
+		if !mat.Equal(picked[k].Pi0, drawn[i].Pi0) || !mat.Equal(picked[k].MDP.R, drawn[i].MDP.R) ||
+			picked[k].Index(k) != i {
 			t.Errorf("problem %d is another one", i)
 		}
 	}

@@ -6,15 +6,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 )
 
 // Counts by hand for S = 3 and A = 2, so that P has 18 entries and r has 6.
 func TestMeterByHand(t *testing.T) {
-	problems, err := Random.Draw(1, 3, 2, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(Random.Draw(1, 3, 2, 1))(t)
 	q := mat.NewDense(3, 2, []float64{1, 2, 3, 4, 5, 6})
 	for _, x := range []struct {
 		name string
@@ -36,9 +34,7 @@ func TestMeterByHand(t *testing.T) {
 			Count{Entries: 24 + 24}},
 	} {
 		m := problems[0].MDP.Metered()
-		if err := x.use(m); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, x.use(m))
 		m.Meter().EndRound()
 		rounds := m.Meter().Rounds()
 		if len(rounds) != 1 || rounds[0] != x.want {
@@ -50,19 +46,13 @@ func TestMeterByHand(t *testing.T) {
 // A metered MDP computes the same bits, and hides its tables.
 func TestMeteredIsTheSame(t *testing.T) {
 	for _, family := range []Family{Random, SparseTransitions} {
-		problems, err := family.Draw(2, 24, 3, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		problems := testkit.Must(family.Draw(2, 24, 3, 1))(t)
 		m := problems[0].MDP
 		metered := m.Metered()
 		if !math.IsNaN(metered.R.At(0, 0)) || math.IsNaN(m.R.At(0, 0)) {
 			t.Error("the tables of a metered MDP can be read, or those of the MDP cannot")
 		}
-		plain, err := m.Optimal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		plain := testkit.Must(m.Optimal())(t)
 		counted, err := metered.Optimal()
 		if err != nil || !mat.Equal(plain.Q, counted.Q) {
 			t.Errorf("%s: another Q*: %v", family, err)

@@ -56,7 +56,8 @@ func DenseRows(p *mat.Dense) Transitions {
 func Triplets(rows int, row, state []int32, p []float64) (Transitions, error) {
 	t := Transitions{Offset: make([]int, rows+1), State: make([]int32, len(row)), P: make([]float64, len(row))}
 	if len(state) != len(row) || len(p) != len(row) {
-		return t, fmt.Errorf("mdp: %d rows, %d successors and %d probabilities of transitions", len(row), len(state), len(p))
+		return t, fmt.Errorf("mdp: %d rows, %d successors and %d probabilities of transitions",
+			len(row), len(state), len(p))
 	}
 	for k, i := range row {
 		if i < 0 || int(i) >= rows {
@@ -118,7 +119,8 @@ const (
 // that is not what it must be, and what to write instead.
 func (model Model) Build() (*MDP, error) {
 	if !(model.Gamma >= 0 && model.Gamma <= 1) {
-		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1, or 1 where episodes surely end", model.Gamma)
+		return nil, fmt.Errorf("mdp: discount gamma is %v, want 0 ≤ gamma < 1, or 1 where episodes surely end",
+			model.Gamma)
 	}
 	if model.R == nil || model.R.IsEmpty() || len(model.P.Offset) == 0 {
 		return nil, errors.New("mdp: transitions P and rewards r must not be empty")
@@ -219,8 +221,9 @@ func (m *MDP) setRewards(r *mat.Dense) error {
 				}
 				m.missing[i*a+j] = true
 			case math.IsNaN(v) || math.IsInf(v, 1):
-				return fmt.Errorf("mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not have "+
-					"the action", name, i, j, r.At(i, j), none)
+				return fmt.Errorf(
+					"mdp: %s r(s=%d,a=%d) is %v, want a finite number, or %v where the state does not have "+
+						"the action", name, i, j, r.At(i, j), none)
 			default:
 				exist++
 			}
@@ -301,7 +304,8 @@ func repair(row []successor, n int, normalize bool) (off float64, err error) {
 		case x.p < 0 && (x.p >= -negligible || normalize && x.p >= -Rounded):
 			row[i].p = 0
 		case x.p < 0 && x.p >= -Rounded:
-			return 0, fmt.Errorf("has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is taken for 0",
+			return 0, fmt.Errorf(
+				"has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is taken for 0",
 				x.state, x.p)
 		case !(x.p >= 0 && x.p <= math.MaxFloat64):
 			return 0, fmt.Errorf("has entry %d equal to %v, want a probability", x.state, x.p)

@@ -15,7 +15,8 @@ import (
 // size from which Optimal iterates.
 func TestSolvers(t *testing.T) {
 	for name, m := range map[string]*MDP{
-		"scattered": scattered(t, 600, 2, 3, .99), "dense": scattered(t, 520, 2, 520, .999), "cycle": cycle(t, 700, .9999),
+		"scattered": scattered(t, 600, 2, 3, .99), "dense": scattered(t, 520, 2, 520, .999),
+		"cycle": cycle(t, 700, .9999),
 		"forest": forest(t, 600, .96), "grid": grid(t, 25, .9999, false), "goal": grid(t, 25, .99, true),
 		"swim": swim(t, 600, .999), "near 1": scattered(t, 600, 3, 3, 1-1e-9), "end": grid(t, 25, 1, true),
 	} {
@@ -187,7 +188,8 @@ func TestMeaning(t *testing.T) {
 	}
 	m := testkit.Must(model().Build())(t)
 	p := m.DenseP().RawMatrix().Data
-	if m.R.At(1, 1) != -4 || m.Exists(1, 0) || !m.Masked() || !slices.Equal(p, []float64{.25, .75, 0, 1, 0, 0, .5, .5}) {
+	if m.R.At(1, 1) != -4 || m.Exists(1, 0) || !m.Masked() ||
+		!slices.Equal(p, []float64{.25, .75, 0, 1, 0, 0, .5, .5}) {
 		t.Errorf("r = %v, P = %v", m.R.RawMatrix().Data, m.DenseP().RawMatrix().Data)
 	}
 	ends := model()
@@ -260,7 +262,8 @@ func TestShortfall(t *testing.T) {
 		// State 0 stays for 0 or goes for 1 to state 1, which goes back for 2; both may go for a
 		// penalty to the sink, state 2.
 		r := mat.NewDense(3, 3, []float64{0, 1, penalty, 2, 2, penalty, penalty, penalty, penalty})
-		p := mat.NewDense(9, 3, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1})
+		p := mat.NewDense(9, 3,
+			[]float64{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1})
 		m := testkit.Must(New(.5, p, r))(t)
 		o := testkit.Must(m.Optimal())(t)
 		stay := mat.NewDense(3, 3, []float64{1, 0, 0, 1, 0, 0, 1, 0, 0})

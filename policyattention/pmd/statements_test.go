@@ -1,0 +1,99 @@
+package pmd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// statements holds statements of the paper on many cases, and keeps the least slack of each:
+// right minus left side of an inequality, or minus the distance of the sides of an identity.
+type statements map[string]float64
+
+func (least statements) hold(t *testing.T, says string, slack, allowed float64) {
+	t.Helper()
+	if !(slack >= -allowed) {
+		t.Errorf("%s: falls short by %g", says, -slack)
+	}
+	if known, ok := least[says]; !ok || slack < known {
+		least[says] = slack
+	}
+}
+
+// TestStatements evaluates statements about one step on contexts at random: (13), the price of
+// the mixture (Section 4), and Appendix G's witness, whose residual and proximal excess vanish
+// together while the loop stays where it is. Each must come close to equality somewhere.
+func TestStatements(t *testing.T) {
+	least := statements{}
+	for i := range 2000 {
+		rng := seed.New(40, "step", i)
+		least.proximal(t, rng)
+		least.lockUp(t, rng)
+	}
+	for says, slack := range least {
+		if slack > .1 {
+			t.Errorf("%s: the least slack is %g, so a wrong right side would pass", says, slack)
+		}
+	}
+}
+
+// proximal holds (13) and the price of the mixture, for policies some of which hold zeros.
+func (least statements) proximal(t *testing.T, rng *rand.Rand) {
+	s, a := 1+rng.IntN(6), 2+rng.IntN(5)
+	pi, p, q := mdp.RandomPolicy(rng, s, a), mdp.RandomPolicy(rng, s, a), randomTable(rng, s, a, 10)
+	if rng.IntN(2) == 0 { // an action that nothing chooses
+		for _, x := range []*mat.Dense{pi, p} {
+			for i := range s {
+				row := x.RawRowView(i)
+				rest := 1 - row[0]
+				row[0] = 0
+				for j := range row {
+					row[j] /= rest
+				}
+			}
+		}
+	}
+	eta := 3 * rng.Float64()
+	excess := testkit.Must(ProximalExcess(p, pi, q, eta))(t)
+	best, divergence := testkit.Must(Step(pi, q, eta))(t), 0.0
+	for i := range s {
+		divergence += KL(p.RawRowView(i), best.RawRowView(i)) / float64(s)
+	}
+	// Losses of size ηB + log 1/π are subtracted.
+	least.hold(t, "(13): ℓ(p) − ℓ(PMD) = KL(p‖PMD)", -math.Abs(excess-divergence), 1e-12*(1+divergence))
+	least.hold(t, "(13): PMD is the minimum", excess, 1e-12)
+
+	phi := rng.Float64()
+	mixed := testkit.Must(Mix(p, phi))(t)
+	most := 2 * phi * float64(a-1) / float64(a)
+	least.hold(t, "(29): ‖p̂ − p‖₁ ≤ 2φ(A−1)/A", most-MaxRowL1(mixed, p), 1e-14)
+	least.hold(t, "(29): p̂ ≥ φ/A", mat.Min(mixed)-phi/float64(a), 1e-16)
+}
+
+// lockUp holds Appendix G for a ζ over nine orders of magnitude and a step cap up to 20: with
+// prior mass p on the good action the excess of an actor that stays is
+// log(1+p(e^η−1)) − pη ≤ p(e^η−1) ≤ ζ/2.
+func (least statements) lockUp(t *testing.T, rng *rand.Rand) {
+	zeta, gamma := math.Pow(10, -9*rng.Float64()), []float64{0, .5, .9, .99}[rng.IntN(4)]
+	limit := .01 + 20*rng.Float64()
+	problem := testkit.Must(LockUp(zeta, limit, gamma))(t)
+	m, pi := problem.MDP, problem.Pi0
+	q := testkit.Must(m.PolicyValue(pi))(t)
+	for _, eta := range []float64{limit, limit * rng.Float64()} {
+		// Probabilities near one are rounded to 1e-16, logits to 1e-15 of ηB.
+		allowed := 1e-9*zeta + 1e-13*(1+eta)/(1-gamma)
+		moved, excess := testkit.Must(Zeta(pi, pi, q, eta))(t), testkit.Must(ProximalExcess(pi, pi, q, eta))(t)
+		least.hold(t, "an actor that stays is within ζ of PMD", zeta-moved, allowed)
+		least.hold(t, "its proximal excess is at most ζ/2", zeta/2-excess, allowed)
+	}
+	least.hold(t, "F^πQ^π = Q^π", -mdp.MaxAbsDiff(q, m.EvaluationBackup(pi, q)), 1e-13/(1-gamma))
+	// V* = 1/(1−γ) and V^π = p/(1−γ) with p ≤ ½; only later rewards count in Q.
+	loss := mdp.MaxAbsDiff(testkit.Must(m.Optimal())(t).Q, q)
+	least.hold(t, "‖Q* − Q^π‖ ≥ γ/(2(1−γ))", loss-gamma/(2*(1-gamma)), 1e-13/(1-gamma))
+}
