@@ -16,7 +16,7 @@ import (
 func TestSolvers(t *testing.T) {
 	for name, m := range map[string]*MDP{
 		"scattered": scattered(t, 600, 2, 3, .99), "dense": scattered(t, 520, 2, 520, .999),
-		"cycle": cycle(t, 700, .9999),
+		"cycle":  cycle(t, 700, .9999),
 		"forest": forest(t, 600, .96), "grid": grid(t, 25, .9999, false), "goal": grid(t, 25, .99, true),
 		"swim": swim(t, 600, .999), "near 1": scattered(t, 600, 3, 3, 1-1e-9), "end": grid(t, 25, 1, true),
 	} {
