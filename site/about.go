@@ -39,6 +39,15 @@ func about(out, root string, whole bool, links Links) (string, error) {
 			return "", err
 		}
 	}
+	if !whole { // what a link to the page is shown with
+		b, err := os.ReadFile(filepath.Join(root, "site", "screenshot.png"))
+		if err != nil {
+			return "", fmt.Errorf("site: %w", err)
+		}
+		if err := write(out, "preview.png", b); err != nil {
+			return "", err
+		}
+	}
 	if !whole && links.Notebook == "" {
 		links.Notebook = notebook
 		b, err := os.ReadFile(filepath.Join(root, "notebooks", notebook))

@@ -258,7 +258,28 @@ func TestMap(t *testing.T) {
 	if before[12*4+1] < 0.2 || after[12*4+1] > 0.01 {
 		t.Errorf("above the new wall the policy went down with probability %v, and now %v", before[12*4+1], after[12*4+1])
 	}
-	b.wait(`ghost && document.querySelector("#ghost-key").textContent.includes("before the change")`)
+	for i, place := range []int{17, 22, 21, 20} { // a drag from the new wall, which ends at 21
+		at := eval[[]float64](b, fmt.Sprintf(`(async () => {
+			for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame); // it is drawn
+			const box = document.querySelectorAll("#scene > g")[%d].getBoundingClientRect();
+			return [box.x + box.width / 2, box.y + box.height / 2];
+		})()`, place))
+		move := input.DispatchMouseEvent(input.MouseMoved, at[0], at[1])
+		if i > 0 && i < 3 {
+			move = move.WithButton(input.Left).WithButtons(1)
+		}
+		b.run(move)
+		switch i {
+		case 0:
+			b.run(input.DispatchMouseEvent(input.MousePressed, at[0], at[1]).WithButton(input.Left).WithButtons(1).WithClickCount(1))
+		case 2:
+			b.run(input.DispatchMouseEvent(input.MouseReleased, at[0], at[1]).WithButton(input.Left).WithClickCount(1))
+		}
+	}
+	b.wait(`run.edits.length === 2 && run.phases.at(-1).grid.tiles.slice(20, 24) === "H##." && !work && !acting`)
+	b.click("#undo")
+	b.wait(`run.edits.length === 1 && run.rounds.decoder.length === 40 && !work && !acting`)
+	b.wait(`ghost && document.querySelector("#ghost-key").textContent.includes("before")`)
 	b.set("#place-reward", "0.5")
 	b.wait(`run.edits.length === 2 && phaseAt(0).r[17 * 4] === 0.5`)
 }

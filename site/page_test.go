@@ -29,7 +29,11 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"icrl/internal/testkit"
+	"icrl/policyattention/decoder"
+	"icrl/policyattention/mdp"
 	"icrl/policyattention/mdpfile"
+	"icrl/policyattention/pmd"
 )
 
 // Where the tests build the page and leave their pictures.
@@ -543,6 +547,12 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(built, "screenshots", "export.png"), png, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if got := string(b.download(`[data-export=webm]`, ".webm")); !strings.HasPrefix(got, "\x1aE\xdf\xa3") || len(got) < 20000 {
+		t.Errorf("the film has %d bytes and starts %.8q", len(got), got)
+	}
+	b.click("#embed")
+	b.wait(`/HTML is copied|^<iframe /.test($("message-text").textContent)`)
+	eval[bool](b, `(message(""), true)`)
 	saved := b.download(`#save`, ".json")
 	before := b.trajectory()
 	b.upload("#load", "again.json", saved)
@@ -629,8 +639,9 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
-// TestFormats: problems from files of every kind are, in the page, what the library reads, and their Q* is
-// the library's to 1e-9 of its size (the solves add in another order).
+// TestFormats: problems from files of every kind are, in the page, what the library reads; and their Q*, the
+// step size that suits them and two rounds of exact PMD with it are the library's, which the command prints,
+// to 1e-9 of the values' size (the solves add in another order).
 func TestFormats(t *testing.T) {
 	b := newTab(t)
 	b.reduced("light")
@@ -661,14 +672,34 @@ func TestFormats(t *testing.T) {
 			continue
 		}
 		read++
-		got := eval[[]float64](b, `[...phaseAt(0).qstar].map(v => v === -Infinity ? -1e300 : v)`)
-		for i, v := range optimum.Q.RawMatrix().Data {
-			if math.IsInf(v, -1) {
-				v = -1e300
+		// Two rounds of exact PMD, as policyattention solve runs them with --eta auto.
+		eta := min(pmd.AutoStep(optimum), decoder.MaxLogit/want.MDP.Bound())
+		pi, q := want.Pi0, testkit.Must(want.MDP.PolicyValue(want.Pi0))(t)
+		for range 2 {
+			pi = testkit.Must(pmd.Step(pi, q, eta))(t)
+			q = want.MDP.EvaluationBackup(pi, q)
+		}
+		loss := mdp.MaxAbsDiff(optimum.Q, testkit.Must(want.MDP.PolicyValue(pi))(t))
+		b.settled()
+		eval[bool](b, `go(2, 0).then(() => true)`)
+		for what, x := range map[string]struct {
+			page string
+			here []float64
+		}{
+			"Q*": {`phaseAt(0).qstar`, optimum.Q.RawMatrix().Data}, "π": {`run.rounds.exact[1].nextPi`, pi.RawMatrix().Data},
+			"Q": {`run.rounds.exact[1].nextQ`, q.RawMatrix().Data}, "η": {`[run.settings.eta]`, []float64{eta}},
+			"loss": {`[run.rounds.exact[1].loss]`, []float64{loss}},
+		} {
+			got := eval[[]float64](b, `[...`+x.page+`].map(v => v === -Infinity ? -1e300 : v)`)
+			scale := 1.0 // losses are differences of values
+			for _, v := range optimum.V {
+				scale = max(scale, math.Abs(v))
 			}
-			if math.Abs(got[i]-v) > 1e-9*math.Max(1, math.Abs(v)) {
-				t.Errorf("%s: Q*[%d] is %v in the page, %v in the library", name, i, got[i], v)
-				break
+			for i, v := range x.here {
+				if v = max(v, -1e300); math.Abs(got[i]-v) > 1e-9*max(scale, math.Abs(v)) {
+					t.Errorf("%s: %s[%d] is %v in the page, %v in the library", name, what, i, got[i], v)
+					break
+				}
 			}
 		}
 	}

@@ -2,7 +2,7 @@
 
 import { $, act, aside, el, message, plural, show } from "./base.js";
 import { decodeFile } from "./engine.js";
-import { app, phaseAt, restart } from "./state.js";
+import { app, go, phaseAt, restart, stop } from "./state.js";
 import { picture } from "./picture.js";
 
 const MAX_FILE = 4e6;
@@ -156,15 +156,44 @@ async function exportAs(kind) {
   if (kind === "json") download(base + ".json", new Blob([trajectoryJSON()], { type: "application/json" }));
   if (kind === "svg") download(base + ".svg", new Blob([picture()], { type: "image/svg+xml" }));
   if (kind === "png") {
-    const url = URL.createObjectURL(new Blob([picture()], { type: "image/svg+xml" })),
-      image = new Image();
-    image.src = url;
-    await image.decode();
     const canvas = el("canvas", { width: 2320, height: 1328 });
-    canvas.getContext("2d").drawImage(image, 0, 0, 2320, 1328);
-    URL.revokeObjectURL(url);
+    await paintPicture(canvas);
     download(base + ".png", await new Promise((r) => canvas.toBlob(r, "image/png")));
   }
+  if (kind === "webm") download(base + ".webm", await film());
+}
+async function paintPicture(canvas) {
+  const url = URL.createObjectURL(new Blob([picture()], { type: "image/svg+xml" })),
+    image = new Image();
+  image.src = url;
+  await image.decode();
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(url);
+}
+// film records the picture from round to round, about six seconds in all.
+async function film() {
+  if (!self.MediaRecorder?.isTypeSupported("video/webm")) throw new Error("This browser records no WebM.");
+  const canvas = el("canvas", { width: 1160, height: 664 }),
+    { T } = app.run.settings,
+    k = app.pos.k,
+    parts = [];
+  stop();
+  await go(0, 0);
+  await paintPicture(canvas);
+  const recorder = new MediaRecorder(canvas.captureStream(25), { mimeType: "video/webm" }),
+    over = new Promise((r) => (recorder.onstop = r));
+  recorder.ondataavailable = (e) => parts.push(e.data);
+  recorder.start();
+  for (let i = 0; i <= T; i += Math.ceil(T / 60)) {
+    await go(i, 0);
+    await new Promise(requestAnimationFrame); // the map is drawn
+    await paintPicture(canvas);
+    await new Promise((r) => setTimeout(r, 100));
+  }
+  recorder.stop();
+  await over;
+  await go(k, 0);
+  return new Blob(parts, { type: "video/webm" });
 }
 
 export function buildFiles() {

@@ -131,10 +131,26 @@ function buildTransport() {
     $("chain").children[i].addEventListener("click", () => act(stopThen(() => go(current(), i)))),
   );
 }
-async function share() {
+async function linked() {
   const hash = await address();
   if (hash.length > 2e5) throw new Error("The problem is too large for a link; save it as JSON instead.");
   history.replaceState(null, "", hash);
+}
+// embed copies HTML that shows the page, as it is now, in another one.
+async function embed() {
+  await linked();
+  const address = location.href.replace(/&/g, "&amp;").replace(/"/g, "&quot;"),
+    html = `<iframe src="${address}" title="PolicyAttention" width="100%" height="820" style="border:0"></iframe>`;
+  $("export").open = false;
+  try {
+    await navigator.clipboard.writeText(html);
+    message("The HTML is copied; it shows this page as it is now.", "notice");
+  } catch {
+    message(html, "notice");
+  }
+}
+async function share() {
+  await linked();
   if (sandboxed)
     // no clipboard, no address bar, and a query that is the server's own
     return message("This link holds the whole state: " + location.href.replace(/\?[^#]*/, ""), "notice");
@@ -217,6 +233,7 @@ function build() {
   buildSchemes();
   onStart(fillIn);
   on("share", "click", share);
+  on("embed", "click", embed);
   on("message-close", "click", () => message(""));
   document.addEventListener("keydown", keys);
   // The address of the event: by now location may hold the one that remember wrote.

@@ -17,10 +17,13 @@ const TOWARDS = [
   [1, 0],
   [0, -1],
 ];
-const built = { key: "", places: [] };
+const built = { key: "", places: [], paint: null, brush: "" };
+addEventListener("pointerup", () => (built.brush = ""));
 
 // drawMap draws into svg and returns what goes under it.
-export function drawMap(svg, v) {
+// Whoever drags from a place paints what it is: paint is called with each place and its new tile.
+export function drawMap(svg, v, paint) {
+  built.paint = paint;
   const grid = phaseAt(app.pos.k).grid,
     box = svg.parentElement,
     c = Math.floor(Math.min(box.clientWidth / grid.width, Math.max(250, box.clientHeight) / grid.height)),
@@ -36,6 +39,7 @@ export function drawMap(svg, v) {
     el("span", {}, el("span", { class: "swatch high" }), `above, up to ${show(top, 3)}`),
     el("span", {}, "number: V(s)"),
     el("span", {}, "arrow length: probability"),
+    el("span", {}, "drag a wall to paint more"),
   ];
 }
 
@@ -76,7 +80,15 @@ function place(tile, s, x, y, c) {
   const art = el("g", {}, picture(tile, c));
   const group = el(
     "g",
-    { transform: `translate(${x} ${y})`, onclick: () => select(s), onpointerenter: () => hover(s) },
+    {
+      transform: `translate(${x} ${y})`,
+      onclick: () => select(s),
+      onpointerdown: () => (built.brush = tile),
+      onpointerenter: (e) => {
+        hover(s);
+        if (e.buttons === 1 && built.brush && tile !== built.brush && built.brush !== "S") built.paint(s, built.brush);
+      },
+    },
     rect,
     art,
     arrows,

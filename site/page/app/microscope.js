@@ -105,8 +105,7 @@ function renderChoices(t) {
   $("parts").hidden = partsOf(view.station).length < 2;
   buttons($("parts"), partsOf(view.station), view.part, (id) => lookAt(view.station, id));
   $("matrix-why").textContent =
-    (view.call === "learned" ? trainedWhy(view.part) : WHY[view.part]) +
-    (view.station === "1.1" ? " The paper counts two heads a block; this one has nothing left to do." : "");
+    view.call === "learned" ? trainedWhy(view.part) : WHY[view.part];
 }
 // windowed fetches the part of the matrix that is drawn.
 async function windowed(rowNames, colNames) {

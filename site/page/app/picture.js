@@ -1,9 +1,8 @@
 // One sheet with both charts, π and Q, for export.
 
-import { atMost, el, mix, show } from "./base.js";
+import { $, atMost, el, mix, palette, show } from "./base.js";
 import { app, changes, decoderRound } from "./state.js";
 import { chart } from "./chart.js";
-import { residualSeries } from "./evidence.js";
 import { lossSeries } from "./result.js";
 import { PRESETS } from "./settings.js";
 
@@ -69,6 +68,18 @@ function table(data, x, name, scale, S, A) {
   }
   return parts;
 }
+// scene is the map or the graph as it is on show, with its arrows.
+const STYLE = { "tile-goal": { stroke: "none" }, "tile-word": { stroke: "none" }, "tile-hole": { "fill-opacity": 0.28 }, "tile-ice": { fill: "none", "stroke-opacity": 0.3 } };
+function scene(x, y, size) {
+  const drawn = $("scene").cloneNode(true),
+    box = { x, y, width: size, height: size };
+  for (const name of ["id", "tabindex", "role", "aria-label", "aria-roledescription"]) drawn.removeAttribute(name);
+  for (const [name, v] of Object.entries(box)) drawn.setAttribute(name, v);
+  for (const [name, attributes] of Object.entries(STYLE)) // the page's style sheet does not come along
+    for (const x of drawn.getElementsByClassName(name))
+      for (const [a, v] of Object.entries(attributes)) x.setAttribute(a, v);
+  return [el("rect", { ...box, fill: palette().card }), drawn];
+}
 // picture returns the sheet as the text of an SVG file.
 export function picture() {
   const { info, settings } = app.run,
@@ -76,7 +87,7 @@ export function picture() {
     { T } = settings,
     r = decoderRound(Math.max(0, Math.min(app.pos.k, T) - 1)),
     title = `PolicyAttention: ${PRESETS[settings.preset]}, S = ${S}, A = ${A}, after ${app.pos.k} of ${T} rounds`,
-    words = `seed ${settings.seed}, γ = ${info.gamma}, η = ${settings.eta}, m = ${settings.m}, φ = ${settings.phi}; loss ${show(r.loss)}, bound ${atMost(r.bound)}; ζ ${show(r.zeta)}, δ ${show(r.delta)}`;
+    words = `weights ${info.fingerprint.slice(0, 8)}, seed ${settings.seed}, γ = ${info.gamma}, η = ${settings.eta}, m = ${settings.m}, φ = ${settings.phi}; loss ${show(r.loss)}, bound ${atMost(r.bound)}; ζ ${show(r.zeta)}, δ ${show(r.delta)}`;
   const svg = el(
     "svg",
     {
@@ -89,8 +100,8 @@ export function picture() {
     el("rect", { width: W, height: H, fill: COLOURS.card }),
     el("text", { x: 30, y: 40, "font-size": 20, fill: COLOURS.ink }, title),
     el("text", { x: 30, y: 64, fill: COLOURS.soft }, words),
-    placed(20, "Loss of the returned policy", lossSeries(), T, 1e-12),
-    placed(590, "Residuals of the decoder and their bounds", residualSeries(), T, 1e-18),
+    scene(30, 100, 380),
+    placed(590, "Loss of the returned policy", lossSeries(), T, 1e-12),
     table(r.nextPi, 30, "Returned policy π̂", 1, S, A),
     table(r.nextQ, 600, "Values Q", Math.max(...Array.from(r.nextQ, Math.abs)) || 1, S, A),
   );

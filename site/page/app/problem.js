@@ -19,8 +19,13 @@ function values() {
 function scene() {
   if (!$("scene-box").clientWidth) return; // in a tab that is not on show
   const draw = phaseAt(app.pos.k).grid ? drawMap : drawGraph;
-  $("scene-key").replaceChildren(...draw($("scene"), values()));
+  $("scene-key").replaceChildren(...draw($("scene"), values(), paint));
 }
+// paint changes places one after the other, while the pointer goes on.
+let painted = Promise.resolve();
+const paint = (s, tile) => {
+  painted = painted.then(() => act(() => change({ kind: "tile", s, tile })));
+};
 
 // Moving through the scene with the keyboard.
 function keys(e) {

@@ -161,6 +161,7 @@ function renderControllers() {
     const box = $("show-" + name),
       r = app.run.rounds[name]?.[Math.max(0, app.pos.k - 1)];
     box.checked = app.shown.has(name);
+    box.closest(".controller").hidden = name === "idle" && !box.checked && app.run.settings.preset !== "lock-up";
     box.parentElement.querySelector(".line").replaceChildren(keyLine(c[x.color], x.dash));
     box.parentElement.title = app.run.errors[name]
       ? "Stopped: " + app.run.errors[name]

@@ -8,7 +8,6 @@ const STATIONS = [
   ["0.1", "Block 1: lookup head"],
   ["map", "Block 1: ReLU map"],
   ["1.0", "Block 2: predecessor head"],
-  ["1.1", "Block 2: idle head"],
   ["end", "Read-out"],
 ];
 const HEAD_PARTS = [
