@@ -67,7 +67,7 @@ func New(name string) (compute.Backend, error) {
 	}
 	b, err := named("xla:cpu")
 	if errors.Is(err, ErrNoPlugin) {
-		fmt.Fprintln(os.Stderr, "backend: no XLA plugin found, using GoMLX's pure-Go backend ('make setup' installs the plugin)")
+		fmt.Fprintln(os.Stderr, "backend: no XLA plugin found ('make setup' installs it), using the pure-Go backend")
 		return named("go")
 	}
 	return b, err
@@ -94,7 +94,8 @@ func named(name string) (compute.Backend, error) {
 	case kind == "go": // operations in the order in which they are built: a graph says what memory is free when
 		b, err = gobackend.New("ops_sequential,creation_order," + config)
 	case driver == nil:
-		err = fmt.Errorf("%w: the program is built without XLA (import _ %q; it needs cgo)", ErrNoPlugin, "icrl/policyattention/backend/xla")
+		err = fmt.Errorf("%w: built without XLA (import _ %q; it needs cgo)", ErrNoPlugin,
+			"icrl/policyattention/backend/xla")
 	default:
 		b, err = driver.New(cmp.Or(plugin, "cpu"), options)
 	}

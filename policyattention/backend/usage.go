@@ -35,8 +35,6 @@ func PeakMemory() int64 {
 }
 
 func self() (u syscall.Rusage) {
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return syscall.Rusage{}
-	}
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u) //nolint:errcheck // zeros are what is said then
 	return u
 }

@@ -63,7 +63,8 @@ func TestRace(t *testing.T) {
 	w := testkit.Must(works())(t)[5]
 	once := testkit.Must(w.start(nil))(t)
 	testkit.Check(t, serve(once, w.parity, strings.NewReader("1\n"), &out))
-	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 2 || !strings.Contains(lines[1], `"steps":1`) {
+	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); len(lines) != 2 ||
+		!strings.Contains(lines[1], `"steps":1`) {
 		t.Fatalf("answers %q", lines)
 	}
 	say := func(losses string) program {
@@ -73,8 +74,10 @@ func TestRace(t *testing.T) {
 		testkit.Check(t, os.WriteFile(file, []byte(script), 0o755))
 		return program{losses, file}
 	}
-	results := testkit.Must(race(task{work: w, threads: 1}, []program{say("1, 2"), say("1, 3"), say("1, 2")}, 1, 2, 1))(t)
-	if results[0].Best != 2 || results[0].CPU != 1 || results[1].Error == "" || results[1].Best != 0 || results[2].Best != 2 {
+	programs := []program{say("1, 2"), say("1, 3"), say("1, 2")}
+	results := testkit.Must(race(task{work: w, threads: 1}, programs, 1, 2, 1))(t)
+	if results[0].Best != 2 || results[0].CPU != 1 || results[1].Error == "" || results[1].Best != 0 ||
+		results[2].Best != 2 {
 		t.Errorf("results %+v", results)
 	}
 }

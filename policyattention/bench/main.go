@@ -53,20 +53,17 @@ func (c raceCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	for i, w := range all {
-		if !slices.Contains(c.Works, i) {
+	for at, w := range all {
+		if !slices.Contains(c.Works, at) {
 			continue
 		}
-		for _, processes := range []int{1, 2} {
-			t := task{work: w, at: i, steps: w.parity, threads: 2 / processes, python: c.Python}
+		for i, steps := range []int{w.parity, min(w.parity, w.scan)} { // enough to see that two compute the same
+			t := task{work: w, at: at, steps: steps, threads: 2 - i, python: c.Python}
 			t.problem = filepath.Join(folder, "problem.safetensors")
-			if processes > 1 { // enough to see that it computes the same
-				t.steps = min(t.steps, w.scan)
-			}
 			if err := w.export(t.problem, t.steps); err != nil {
 				return err
 			}
-			results, err := race(t, programs, processes, c.Turns, c.Seconds)
+			results, err := race(t, programs, i+1, c.Turns, c.Seconds)
 			if err != nil {
 				return err
 			}

@@ -107,7 +107,7 @@ func race(t task, list []program, processes, turns int, seconds float64) (result
 		if err != nil {
 			c.Error = fmt.Sprintf("%v: %v", command, err)
 		}
-		fmt.Fprintf(os.Stderr, "%s, %s, %s: ready, numbers within %.1g %s\n", t.name, c.Setting, p.name, c.Parity, c.Error)
+		fmt.Fprintf(os.Stderr, "%s, %s, %s: numbers within %.1g %s\n", t.name, setting, p.name, c.Parity, c.Error)
 	}
 	for range turns + 1 {
 		for _, c := range all {
@@ -133,7 +133,8 @@ func (c *contender) start(command []string, processes, threads int) error {
 	for n := range processes {
 		// XLA sizes its pools of threads by the affinity mask, ours rests the surplus.
 		cpus := fmt.Sprintf("%d-%d", n*threads, (n+1)*threads-1)
-		w, err := begin(fmt.Sprintf("OMP_NUM_THREADS=%d", threads), append([]string{"taskset", "-c", cpus}, command...)...)
+		pinned := append([]string{"taskset", "-c", cpus}, command...)
+		w, err := begin(fmt.Sprintf("OMP_NUM_THREADS=%d", threads), pinned)
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,8 @@ func works() (list []work, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := m.Deploy(method.Setting{Recipe: "full", States: 8, Actions: mdp.Actions, Identity: method.Identity{Model: 1}})
+	s := method.Setting{Recipe: "full", States: 8, Actions: mdp.Actions, Identity: method.Identity{Model: 1}}
+	d, err := m.Deploy(s)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,8 @@ func exportLoop(path string, c train.Config, params []float32, problems []mdp.Pr
 		if err != nil {
 			return err
 		}
-		for name, table := range map[string]*mat.Dense{"transitions": p.MDP.DenseP(), "rewards": p.MDP.R, "policy": p.Pi0, "values": q} {
+		all := map[string]*mat.Dense{"transitions": p.MDP.DenseP(), "rewards": p.MDP.R, "policy": p.Pi0, "values": q}
+		for name, table := range all {
 			for _, v := range table.RawMatrix().Data {
 				tables[name] = append(tables[name], float32(v))
 			}

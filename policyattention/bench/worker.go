@@ -59,7 +59,7 @@ type worker struct {
 }
 
 // begin starts a program and waits until it is ready.
-func begin(environment string, command ...string) (*worker, error) {
+func begin(environment string, command []string) (*worker, error) {
 	w := &worker{command: exec.Command(command[0], command[1:]...)}
 	w.command.Env = append(os.Environ(), environment)
 	w.command.Stderr = os.Stderr
@@ -118,7 +118,7 @@ func compare(ours, theirs []float64) (worst float64, err error) {
 		difference := math.Abs(x-theirs[i]) / max(math.Abs(x), typical)
 		allowed := parityTolerance * (1 + 4*float64(i)/paritySteps)
 		if !(difference <= allowed) {
-			return difference, fmt.Errorf("losses of step %d are %v and %v, want within %.2g", i+1, x, theirs[i], allowed)
+			return difference, fmt.Errorf("losses %d are %v and %v, want within %.2g", i+1, x, theirs[i], allowed)
 		}
 		worst = max(worst, difference)
 	}

@@ -141,7 +141,8 @@ func (j Job) saveWeights(path string, s state) error {
 	}
 	f := &safetensors.File{Metadata: j.metadata(s.step)}
 	for _, t := range j.Model.Layout() {
-		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: t.Name, Shape: t.Shape, Data: params[t.Offset:][:t.Size()]})
+		values := params[t.Offset:][:t.Size()]
+		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: t.Name, Shape: t.Shape, Data: values})
 	}
 	if err := Seal(f); err != nil {
 		return err
@@ -208,7 +209,9 @@ func open(path string) (*safetensors.File, error) {
 // after which they were taken, and the flat parameter vector. The function layout says
 // which parameters the model of a configuration has. It returns an error for an invalid configuration,
 // and if the file has been changed since.
-func ReadParams[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (c C, step int, params []float32, err error) {
+func ReadParams[C interface{ Validate() error }](path string, layout func(C) []transformer.Tensor) (
+	c C, step int, params []float32, err error,
+) {
 	f, err := open(path)
 	if err != nil {
 		return c, 0, nil, err
@@ -219,7 +222,8 @@ func ReadParams[C interface{ Validate() error }](path string, layout func(C) []t
 	}
 	if err != nil {
 		var none C
-		return none, 0, nil, fmt.Errorf("train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)", config, err, path)
+		const format = "train: not the weights that were asked for: of the configuration %.40s…: %w (in %s)"
+		return none, 0, nil, fmt.Errorf(format, config, err, path)
 	}
 	if step, err = strconv.Atoi(f.Metadata["step"]); err != nil {
 		return c, 0, nil, fmt.Errorf("train: %s states no step", path)

@@ -61,11 +61,10 @@ const (
 	PriorReadout Readout = "prior"
 )
 
-// Trajectories is the distribution of training contexts (π, Q, η): rounds of exact PMD runs. Each example is a run of its
-// own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range
-// and constant in the run, stopped after a random number of rounds. These are
-// the contexts that deployment visits; late in a run policies are nearly
-// deterministic, which no random policy is.
+// Trajectories is the distribution of training contexts (π, Q, η): rounds of exact PMD runs. Each
+// example is a run of its own: π_0 from Dirichlet(1), Q_0 = Q^{π_0}, η uniform on the recipe's range and
+// constant in the run, stopped after a random number of rounds. These are the contexts that deployment
+// visits; late in a run policies are nearly deterministic, which no random policy is.
 const Trajectories = "pmd-trajectories"
 
 // Attention names which tokens see each other: an ablation, not in the paper.
@@ -206,7 +205,7 @@ func (c Config) Validate() error {
 	case r.Contexts != Trajectories:
 		return bad("recipe %q: unknown distribution of contexts %q", r.Name, r.Contexts)
 	case r.Rounds < 0 || r.Early < 0 || max(r.Rounds, r.Early) > most:
-		return bad("recipe %q: at most %d rounds, %d in the early half: want each from 0 to %d", r.Name, r.Rounds, r.Early, most)
+		return bad("recipe %q: at most %d rounds, early %d: want 0 to %d of each", r.Name, r.Rounds, r.Early, most)
 	case !(0 < r.EtaMin && r.EtaMin <= r.EtaMax && r.EtaMax < 1e6):
 		return bad("recipe %q: η from %v to %v, want a positive range", r.Name, r.EtaMin, r.EtaMax)
 	case c.Attention != Everything && c.Attention != WithinState && c.Attention != None:
@@ -220,13 +219,14 @@ func (c Config) Validate() error {
 	case c.Actions < 2 || c.Actions > widest:
 		return bad("%d actions, want 2 to %d", c.Actions, widest)
 	case min(c.MDPs, c.Examples, c.Batch, c.Steps) < 1 || max(c.MDPs, c.Examples) > most || c.Steps > 1<<30:
-		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1, at most %d MDPs and examples and 2^30 steps",
+		return bad("%d MDPs, %d examples, batch %d, %d steps: want each ≥ 1, at most %d MDPs and examples, 2^30 steps",
 			c.MDPs, c.Examples, c.Batch, c.Steps, most)
 	case c.Batch > c.Examples:
 		return bad("batches of %d from %d examples", c.Batch, c.Examples)
 	case c.Objective == Critic && (c.Samples < 1 || c.Samples > most):
 		return bad("a critic needs 1 to %d samples per state-action pair, got %d", most, c.Samples)
-	case !slices.IsSorted(c.Snapshots) || len(c.Snapshots) > 0 && (c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):
+	case !slices.IsSorted(c.Snapshots) || len(c.Snapshots) > 0 &&
+		(c.Snapshots[0] < 1 || c.Snapshots[len(c.Snapshots)-1] > c.Steps):
 		return bad("snapshots %v, want ascending steps up to %d", c.Snapshots, c.Steps)
 	}
 	if err := c.Optimizer.Validate(); err != nil {

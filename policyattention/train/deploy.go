@@ -80,10 +80,8 @@ func (m *Model) check(batch []control.Context) error {
 		}
 		s, a := x.Pi.Dims()
 		switch {
-		case s != states:
-			return bad("%d states, the network takes %d", s, states)
-		case a != actions:
-			return bad("%d actions, the network takes %d", a, actions)
+		case s != states || a != actions:
+			return bad("%d states and %d actions, the network takes %d and %d", s, a, states, actions)
 		case m.Config.Objective == Critic && x.MDP == nil:
 			return bad("the MDP is missing, from which a critic samples")
 		case m.Config.Objective == Critic && (x.MDP.States() != s || x.MDP.Actions() != a):

@@ -56,7 +56,8 @@ func TestActor(t *testing.T) {
 				t.Errorf("%s: problem %d: %v", recipe.Name, i, err)
 			}
 		}
-		if p := policies[0]; recipe.Readout == PriorReadout && (p.At(0, 1) != 0 || p.At(1, 0) != 0 || p.At(2, 0) > 1e-290) {
+		if p := policies[0]; recipe.Readout == PriorReadout &&
+			(p.At(0, 1) != 0 || p.At(1, 0) != 0 || p.At(2, 0) > 1e-290) {
 			t.Errorf("prior: actions without mass got some: %v", p)
 		}
 		alone := act(t, m, batch[5:6])
@@ -245,7 +246,8 @@ func TestCriticDrawsTheSourcesTransitions(t *testing.T) {
 	for i, x := range window {
 		pair := i / 4
 		if x.State != pair/3 || x.Action != pair%3 || x.Next != drawn.successors[i] || x.Reward != drawn.rewards[pair] {
-			t.Fatalf("transition %d is %+v, the critic's leads to %d with reward %v", i, x, drawn.successors[i], drawn.rewards[pair])
+			t.Fatalf("transition %d is %+v, the critic's leads to %d with reward %v", i, x, drawn.successors[i],
+				drawn.rewards[pair])
 		}
 	}
 }

@@ -154,7 +154,8 @@ func (c Config) examples() ([]array, error) {
 	n, s, a, features := c.Examples, c.States(), c.Actions, c.Network().Features
 	size := c.ContextTokens() * features
 	tokens := array{"tokens", []int{n, c.ContextTokens(), features}, make([]float32, n*size)}
-	prior, gain, exact := array{"prior", []int{n, s, a}, nil}, array{"gain", []int{n, s, a}, nil}, array{"exact", []int{n, s * a}, nil}
+	prior, gain := array{"prior", []int{n, s, a}, nil}, array{"gain", []int{n, s, a}, nil}
+	exact := array{"exact", []int{n, s * a}, nil}
 	for i, x := range contexts {
 		into := tokens.values[i*size:][:size]
 		if c.Objective != Critic {

@@ -93,7 +93,8 @@ func TestGradients(t *testing.T) {
 				t.Fatal(err)
 			}
 			evaluate := func(params []float32) (float64, []float32) {
-				out := testkit.Must(exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))}, parts...)...))(t)
+				out := testkit.Must(exec.Call(append([]any{tensors.FromFlatDataAndDimensions(params, len(params))},
+					parts...)...))(t)
 				return float64(tensors.ToScalar[float32](out[0])), tensors.MustCopyFlatData[float32](out[1])
 			}
 			params := c.start()

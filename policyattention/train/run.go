@@ -97,7 +97,8 @@ func (j Job) advance(ctx context.Context, b compute.Backend, dir string, s *stat
 				return err
 			}
 			if stopped {
-				return fmt.Errorf("train: stopped after step %d, which is saved; called again it goes on from there: %w", s.step, context.Cause(ctx))
+				const format = "train: stopped after step %d, which is saved; called again it goes on from there: %w"
+				return fmt.Errorf(format, s.step, context.Cause(ctx))
 			}
 		}
 		losses, err := session.Steps(1)

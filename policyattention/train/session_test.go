@@ -149,7 +149,8 @@ func TestCoresAgree(t *testing.T) {
 			runtime.GOMAXPROCS(processors)
 			for what, pair := range map[string][2][]float32{
 				"losses": {alone.losses, shared.losses}, "parameters": {alone.params, shared.params},
-				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v}, "averages": {alone.average, shared.average},
+				"first moments": {alone.m, shared.m}, "second moments": {alone.v, shared.v},
+				"averages": {alone.average, shared.average},
 			} {
 				if !slices.Equal(pair[0], pair[1]) {
 					t.Errorf("%s, batches of %d: %s differ between one core and several", objective, batch, what)
@@ -194,7 +195,8 @@ func drawn(step int, shift float64) (x, y []float32) {
 }
 
 func asTensors(x, y []float32) ([]*tensors.Tensor, error) {
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(x, points, 3), tensors.FromFlatDataAndDimensions(y, points)}, nil
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(x, points, 3),
+		tensors.FromFlatDataAndDimensions(y, points)}, nil
 }
 
 // stream is Batches that a function draws for every step.
@@ -226,7 +228,8 @@ func (c *chasing) Batch(step int) ([]*tensors.Tensor, error) {
 func lineJob(batches Batches, steps int) Job {
 	o := transformer.StandardAdamW()
 	o.LearningRate = .05
-	return Job{Config: []byte(`{"line":true}`), Model: line{}, Batches: batches, Examples: points, Tokens: 1, Optimizer: o, Steps: steps}
+	return Job{Config: []byte(`{"line":true}`), Model: line{}, Batches: batches, Examples: points, Tokens: 1,
+		Optimizer: o, Steps: steps}
 }
 
 // byHand is the run of lineJob in float64, with the gradient and AdamW written out.
@@ -294,7 +297,8 @@ func TestTrainable(t *testing.T) {
 					t.Fatalf("%s: the loss of step %d is %v, want %v", tc.name, i+1, got, want)
 				}
 			}
-			_, _, got, err := ReadParams(result.Weights, func(lineConfig) []transformer.Tensor { return line{}.Layout() })
+			layout := func(lineConfig) []transformer.Tensor { return line{}.Layout() }
+			_, _, got, err := ReadParams(result.Weights, layout)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -363,7 +367,8 @@ func TestRolloutsKilled(t *testing.T) {
 	}
 	for step, left := range copies {
 		again, err := job().Run(t.Context(), b, left, nil)
-		if err != nil || !slices.Equal(again.Losses, whole.Losses) || !bytes.Equal(read(t, again.Weights), read(t, whole.Weights)) {
+		if err != nil || !slices.Equal(again.Losses, whole.Losses) ||
+			!bytes.Equal(read(t, again.Weights), read(t, whole.Weights)) {
 			t.Errorf("killed after step %d: ends elsewhere (%v)", step, err)
 		}
 	}
@@ -378,16 +383,18 @@ func TestJobsThatCannotBe(t *testing.T) {
 		{"want a divisor of 31 steps", lineJob(&chasing{every: 6}, 31)},
 		{"want a divisor", lineJob(&chasing{every: 0}, 30)},
 		{failing.Error(), lineJob(stream(func(int) ([]*tensors.Tensor, error) { return nil, failing }), 3)},
-		{"array 0 of the batch has shape (Float32)[2, 3], want 8 examples", lineJob(stream(func(int) ([]*tensors.Tensor, error) {
-			return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)}, nil
-		}), 3)},
+		{"array 0 of the batch has shape (Float32)[2, 3], want 8 examples",
+			lineJob(stream(func(int) ([]*tensors.Tensor, error) {
+				return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, 6), 2, 3)}, nil
+			}), 3)},
 		{"want at least one", func() Job {
 			j := lineJob(&chasing{every: 1}, 3)
 			j.Examples = 0
 			return j
 		}()},
 	} {
-		if _, err := tc.job.Run(t.Context(), graphs.Backend(t), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := tc.job.Run(t.Context(), graphs.Backend(t), t.TempDir(), nil); err == nil ||
+			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v, want %q", err, tc.want)
 		}
 	}

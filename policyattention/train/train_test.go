@@ -80,7 +80,8 @@ func TestTrainLearns(t *testing.T) {
 			t.Errorf("%s: loss %v in the first 20 steps, %v in the last", o, first, last)
 		}
 		if len(r.Losses) != c.Steps || r.WallSeconds <= 0 || r.CPUSeconds <= 0 || r.StepsPerSecond <= 0 {
-			t.Errorf("%s: %d losses, %v s, %v CPU s, %v steps/s", o, len(r.Losses), r.WallSeconds, r.CPUSeconds, r.StepsPerSecond)
+			t.Errorf("%s: %d losses, %v s, %v CPU s, %v steps/s", o, len(r.Losses), r.WallSeconds, r.CPUSeconds,
+				r.StepsPerSecond)
 		}
 	}
 }
@@ -209,11 +210,13 @@ func TestKilled(t *testing.T) {
 		testkit.Check(t, cmd.Process.Kill())
 		cmd.Wait() //nolint:errcheck // it was killed
 	}
-	if s, err := job(t, c).loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 || s.step == c.Steps {
+	if s, err := job(t, c).loadState(filepath.Join(dir, "state.safetensors")); err != nil || s.step == 0 ||
+		s.step == c.Steps {
 		t.Fatalf("after the kills the run is at step %d: %v", s.step, err)
 	}
 	parts := mustTrain(t, c, dir)
-	if !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) || !bytes.Equal(read(t, parts.Snapshots[13]), read(t, whole.Snapshots[13])) {
+	if !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) ||
+		!bytes.Equal(read(t, parts.Snapshots[13]), read(t, whole.Snapshots[13])) {
 		t.Error("weights differ after kills")
 	}
 	if !slices.Equal(parts.Losses, whole.Losses) {
@@ -344,7 +347,8 @@ func TestNaN(t *testing.T) {
 	c := tiny(Critic)
 	c.Optimizer.LearningRate = 1e5
 	c.Optimizer.WeightDecay = 1e5
-	if _, err := run(context.Background(), t, c, t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "loss of step") {
+	if _, err := run(context.Background(), t, c, t.TempDir(), nil); err == nil ||
+		!strings.Contains(err.Error(), "loss of step") {
 		t.Errorf("diverging run: error %v", err)
 	}
 }

@@ -19,9 +19,6 @@ type AdamW struct {
 	Cosine int `json:",omitempty"`
 }
 
-// Rise is the number of steps in which the learning rate rises, with Cosine.
-const Rise = 100
-
 // StandardAdamW is the paper's setting; what it leaves open has the usual
 // values.
 func StandardAdamW() AdamW {
@@ -31,8 +28,9 @@ func StandardAdamW() AdamW {
 // Validate returns an error unless the rates are positive (the decay of weights may be 0) and
 // below 10⁶, and those of the moments in [0, 1).
 func (o AdamW) Validate() error {
-	if !(o.LearningRate > 0 && o.LearningRate < 1e6 && o.WeightDecay >= 0 && o.WeightDecay < 1e6 && o.Epsilon > 0 && o.Epsilon < 1e6 &&
-		o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 && o.Cosine >= 0) {
+	if !(o.LearningRate > 0 && o.LearningRate < 1e6 && o.WeightDecay >= 0 && o.WeightDecay < 1e6 &&
+		o.Epsilon > 0 && o.Epsilon < 1e6 && o.Beta1 >= 0 && o.Beta1 < 1 && o.Beta2 >= 0 && o.Beta2 < 1 &&
+		o.Cosine >= 0) {
 		return fmt.Errorf("transformer: optimizer %+v, want positive finite rates and decays below 1", o)
 	}
 	return nil
@@ -44,5 +42,5 @@ func (o AdamW) Rate(step int) float64 {
 		return o.LearningRate
 	}
 	done := min(1, float64(step)/float64(o.Cosine))
-	return o.LearningRate * (math.Cos(math.Pi*done) + 1) / 2 * min(1, float64(step)/Rise)
+	return o.LearningRate * (math.Cos(math.Pi*done) + 1) / 2 * min(1, float64(step)/100)
 }

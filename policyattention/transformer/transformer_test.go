@@ -1,6 +1,9 @@
 package transformer
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 var tiny = Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
 
@@ -26,6 +29,20 @@ func TestValidate(t *testing.T) {
 	for _, bad := range []Config{{}, {5, 2, 4, 6, 7, 1, false, 0}, {5, -1, 2, 6, 7, 1, false, 0}, {5, 2, 2, 6, 7, 0, false, 0}, {5, 2, 2, 6, 7, 1, false, -1}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v passed", bad)
+		}
+	}
+}
+
+// With Cosine the rate rises for a hundred steps and falls with the cosine to 0.
+func TestCosine(t *testing.T) {
+	o := StandardAdamW()
+	o.Cosine = 400
+	for step, share := range map[int]float64{
+		1: .01, 50: .5 * (1 + math.Cos(math.Pi/8)) / 2, 200: .5, 300: (1 - math.Sqrt(.5)) / 2, 400: 0, 500: 0,
+	} {
+		// Step 1 of the schedule has fallen by 1.5e-5.
+		if got := o.Rate(step) / o.LearningRate; math.Abs(got-share) > 2e-7 {
+			t.Errorf("step %d is at %v of the learning rate, want %v", step, got, share)
 		}
 	}
 }

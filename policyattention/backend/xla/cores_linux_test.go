@@ -64,7 +64,8 @@ func TestCores(t *testing.T) {
 		if own[i].Count() != 1 {
 			t.Errorf("core %d may run on %d processors", i, own[i].Count())
 		}
-		if got, want := c.Backend.(interface{ Config() string }).Config(), b.(interface{ Config() string }).Config(); got != want {
+		config := func(b compute.Backend) string { return b.(interface{ Config() string }).Config() }
+		if got, want := config(c.Backend), config(b); got != want {
 			t.Errorf("core %d is configured %q, want %q", i, got, want)
 		}
 		c.Close()
@@ -129,7 +130,8 @@ func TestCompilerIsKeptOnNoProcessor(t *testing.T) {
 			continue
 		}
 		if set.Count() < runtime.NumCPU() {
-			t.Errorf("thread %d, started when a core compiled, is kept on %d of %d processors", id, set.Count(), runtime.NumCPU())
+			t.Errorf("thread %d, started when a core compiled, is kept on %d of %d processors", id, set.Count(),
+				runtime.NumCPU())
 		}
 	}
 	for _, c := range cores {

@@ -40,8 +40,8 @@ func (driver) New(plugin, options string) (compute.Backend, error) {
 	folder := strings.ToLower(filepath.Dir(path))
 	cuda := pjrt.IsCUDAName(filepath.Base(path))
 	if strings.Contains(folder, ",") || cuda && strings.Contains(folder, "cpu") || !cuda && pjrt.IsCUDAName(folder) {
-		return nil, fmt.Errorf("plugin folder %s: a comma, or the name of another device, in the path misleads go-xla: "+
-			"put the plugin elsewhere", folder)
+		return nil, fmt.Errorf("plugin folder %s: a comma, or the name of another device, in the path misleads "+
+			"go-xla: put the plugin elsewhere", folder)
 	}
 	config := path
 	if options != "" {

@@ -90,7 +90,8 @@ func TestErrors(t *testing.T) {
 		what, name, env, folder string
 		want                    string // part of the error
 	}{
-		{what: "missing folder", name: "xla:cpu", folder: filepath.Join(broken, "nowhere"), want: "no PJRT plugin called"},
+		{what: "missing folder", name: "xla:cpu", folder: filepath.Join(broken, "nowhere"),
+			want: "no PJRT plugin called"},
 		{what: "empty folder", env: "xla:cpu", folder: t.TempDir(), want: "no PJRT plugin called"},
 		{what: "missing CUDA plugin", name: "xla:cuda", folder: broken, want: `no PJRT plugin called "cuda"`},
 		{what: "not a shared object", name: "xla:cpu", folder: broken, want: notALibrary},

@@ -31,7 +31,8 @@ func Run(c train.Config, folder string) *train.Model {
 	b := nb.Must(backend.New(""))
 	trained, err := nb.Must(c.Job()).Run(ctx, b, folder, func(p train.Progress) {
 		step = p.Step
-		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps, p.Loss,
+		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps,
+			p.Loss,
 			p.StepsPerSecond, p.Step, p.Steps)
 	})
 	if errors.Is(err, context.Canceled) {

@@ -20,7 +20,8 @@ var tiny = transformer.Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden
 func TestGraphsThatCannotBe(t *testing.T) {
 	invalid := tiny
 	invalid.Heads = 4
-	for want, c := range map[string]transformer.Config{"parameters have shape": tiny, "4 heads do not divide width 6": invalid} {
+	for want, c := range map[string]transformer.Config{"parameters have shape": tiny,
+		"4 heads do not divide width 6": invalid} {
 		exec, err := NewExec(graphs.Backend(t), func(params *Node) *Node { return Parameters(c, params)["head.bias"] })
 		if err == nil {
 			_, err = exec.Call(make([]float64, 3))
@@ -86,28 +87,6 @@ func TestAdamWAgreesWithItsDefinition(t *testing.T) {
 			if math.Abs(got[0][i]-params[i]) > 1e-13 { // rounding, 1 − 0.999ᵗ cancels three digits
 				t.Errorf("step %d: parameter %d is %v, want %v", step, i, got[0][i], params[i])
 			}
-		}
-	}
-}
-
-// With Cosine, a step is the same step at the rate of the schedule.
-func TestCosine(t *testing.T) {
-	b := graphs.Backend(t)
-	const steps = 400
-	for step, share := range map[int64]float64{1: .01, 50: .5 * (1 + math.Cos(math.Pi/8)) / 2, 200: .5, 300: (1 - math.Sqrt(.5)) / 2, 400: 0, 500: 0} {
-		move := func(o transformer.AdamW) float64 {
-			out := graphs.Run(t, b, func(in []*Node) []*Node {
-				p, _, _ := Step(o, in[0], in[1], in[2], in[3], in[4])
-				return []*Node{p}
-			}, []float64{0}, []float64{1}, []float64{.5}, []float64{.3}, step)
-			return graphs.Values[float64](t, out[0])[0]
-		}
-		o := transformer.StandardAdamW()
-		constant := move(o)
-		o.Cosine = steps
-		// Step 1 of the schedule has fallen by 1.5e-5.
-		if got := move(o) / constant; math.Abs(got-share) > 2e-7 {
-			t.Errorf("step %d is at %v of the learning rate, want %v", step, got, share)
 		}
 	}
 }

@@ -67,12 +67,13 @@ func (o *Optimizer) Step(step int, scale float64, gradients [][]float32) {
 	weight := (averageOrder + 1) / float64(step+averageOrder) // the first step has 1
 	var rates [10]float32
 	for i, x := range []float64{
-		o.Beta1, (1 - o.Beta1) * scale, o.Beta2, (1 - o.Beta2) * scale * scale, correction(o.Beta1), correction(o.Beta2),
-		o.Epsilon, o.WeightDecay, o.Rate(step), weight,
+		o.Beta1, (1 - o.Beta1) * scale, o.Beta2, (1 - o.Beta2) * scale * scale,
+		correction(o.Beta1), correction(o.Beta2), o.Epsilon, o.WeightDecay, o.Rate(step), weight,
 	} {
 		rates[i] = float32(x)
 	}
 	each(func(_, from, to int) {
-		o.kernels.adamw(o.Params[from:to], gradients[0][from:to], o.M[from:to], o.V[from:to], o.Average[from:to], &rates)
+		part := func(x []float32) []float32 { return x[from:to] }
+		o.kernels.adamw(part(o.Params), part(gradients[0]), part(o.M), part(o.V), part(o.Average), &rates)
 	})
 }

@@ -60,8 +60,9 @@ func (a *attention[F]) scores(scores, x, y, turned matrix[F], f func(first, seen
 	for first := 0; first < a.t; first += rows {
 		for from := a.sees(first) / lanes * lanes; from < width; from += panel {
 			a.kernels.tile(tile[F]{
-				m: min(rows, a.t-first), n: min(panel, width-from), k: a.dim(), a: x.from(first).data, rowA: x.stride, stepA: 1,
-				b: turned.columns(from).data, rowB: turned.stride, c: scores.from(first).columns(from).data, rowC: scores.stride,
+				m: min(rows, a.t-first), n: min(panel, width-from), k: a.dim(),
+				a: x.from(first).data, rowA: x.stride, stepA: 1, b: turned.columns(from).data, rowB: turned.stride,
+				c: scores.from(first).columns(from).data, rowC: scores.stride,
 			})
 		}
 	}
@@ -84,7 +85,8 @@ func (a *attention[F]) overKeys(y, weights, x matrix[F]) {
 func (a *attention[F]) overQueries(y, weights, x matrix[F]) {
 	for first := 0; first < a.t; first += rows {
 		from := a.sees(first)
-		a.times(y.from(first), weights.from(first).columns(from), weights.stride, 1, x.from(from), min(rows, a.t-first), a.queries-from)
+		a.times(y.from(first), weights.from(first).columns(from), weights.stride, 1, x.from(from),
+			min(rows, a.t-first), a.queries-from)
 	}
 }
 

@@ -53,7 +53,8 @@ func (n *Network[F]) Extend(of []*Cache[F], k int, tokens []F, alternatives bool
 	}
 	for i, cache := range of {
 		if cache.Length != of[0].Length || needed > cache.Room {
-			return nil, fmt.Errorf("engine: cache %d holds %d of %d tokens, want %d, and room for %d", i, cache.Length, cache.Room, of[0].Length, needed)
+			return nil, fmt.Errorf("engine: cache %d holds %d of %d tokens, want %d, and room for %d", i, cache.Length,
+				cache.Room, of[0].Length, needed)
 		}
 	}
 	size := max(1, min((b+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0), blockTokens/k))

@@ -68,10 +68,12 @@ func examples(rng *rand.Rand) []example {
 		draw(rng, transformer.Standard(14), Pass{8, 24, 24}),
 		draw(rng, transformer.Standard(22), Pass{3, 48, 48}),
 		draw(rng, transformer.Standard(24), Pass{2, 84, 12}),
-		draw(rng, transformer.Config{Features: 4, Layers: 4, Heads: 4, Width: 64, Hidden: 128, Outputs: 2, Unordered: true}, Pass{25, 8, 8}),
+		draw(rng, transformer.Config{Features: 4, Layers: 4, Heads: 4, Width: 64, Hidden: 128, Outputs: 2,
+			Unordered: true}, Pass{25, 8, 8}),
+		draw(rng, transformer.Config{Features: 212, Layers: 2, Heads: 4, Width: 160, Hidden: 536, Outputs: 3},
+			Pass{1, 200, 200}),
 		draw(rng, grouped(transformer.Standard(14), 1), Pass{5, 12, 12}),
 		draw(rng, grouped(transformer.Standard(22), 3), Pass{4, 24, 24}),
-		draw(rng, transformer.Config{Features: 212, Layers: 2, Heads: 4, Width: 160, Hidden: 536, Outputs: 3}, Pass{1, 200, 200}),
 	}
 	for range 12 {
 		heads, t := 2+rng.IntN(3), 1+rng.IntN(40)
@@ -177,7 +179,8 @@ func TestOptimizer(t *testing.T) {
 		state := [][]float64{to[float64](o.Params), make([]float64, size), make([]float64, size)}
 		average := make([]float64, size)
 		for step := 1; step <= 3; step++ {
-			gradients, mean, norm := [][]float32{normals[float32](rng, size), normals[float32](rng, size)}, make([]float64, size), 0.
+			gradients := [][]float32{normals[float32](rng, size), normals[float32](rng, size)}
+			mean, norm := make([]float64, size), 0.
 			for i := range mean {
 				mean[i] = (float64(gradients[0][i]) + float64(gradients[1][i])) / 2 * float64(step%2+1) / 1.5
 				norm += mean[i] * mean[i]
@@ -186,8 +189,10 @@ func TestOptimizer(t *testing.T) {
 				mean[i] *= clip / max(math.Sqrt(norm), clip)
 			}
 			o.Step(step, float64(step%2+1)/3, gradients)
+			fixed := opt
+			fixed.LearningRate = opt.Rate(step)
 			out := graphs.Run(t, graphs.Backend(t), func(in []*Node) []*Node {
-				p, m, v := definition.Step(opt, in[0], in[1], in[2], in[3], in[4])
+				p, m, v := definition.Step(fixed, in[0], in[1], in[2], in[3], in[4])
 				return []*Node{p, m, v}
 			}, state[0], mean, state[1], state[2], int64(step))
 			for i := range state {
@@ -200,7 +205,8 @@ func TestOptimizer(t *testing.T) {
 			for what, pair := range map[string]struct {
 				got  []float32
 				want []float64
-			}{"parameters": {o.Params, state[0]}, "m": {o.M, state[1]}, "v": {o.V, state[2]}, "average": {o.Average, average}} {
+			}{"parameters": {o.Params, state[0]}, "m": {o.M, state[1]}, "v": {o.V, state[2]},
+				"average": {o.Average, average}} {
 				if err := near(pair.got, pair.want, 1e-6); err != nil {
 					t.Errorf("step %d, %s: %v", step, what, err)
 				}
@@ -242,7 +248,8 @@ func TestExtend(t *testing.T) {
 				}
 				got := testkit.Must(n.Extend(held, 1, one, true))(t)
 				for s := range b {
-					if err := near(got[s*c.Outputs:][:c.Outputs], to[float64](alone[(s*k+i)*c.Outputs:][:c.Outputs]), 1e-5); err != nil {
+					want := to[float64](alone[(s*k+i)*c.Outputs:][:c.Outputs])
+					if err := near(got[s*c.Outputs:][:c.Outputs], want, 1e-5); err != nil {
 						t.Errorf("alternative %d of %d after %d tokens: %v", i, k, from, err)
 					}
 				}
@@ -255,7 +262,8 @@ func TestExtend(t *testing.T) {
 				t.Errorf("the first alternative after %d tokens is not the first that follows: %v", from, err)
 			}
 		}
-		for what, of := range map[string][]*Cache[float32]{"a full cache": held, "caches of two lengths": {n.NewCache(9), held[0]}, "none": nil} {
+		for what, of := range map[string][]*Cache[float32]{"a full cache": held,
+			"caches of two lengths": {n.NewCache(9), held[0]}, "none": nil} {
 			if _, err := n.Extend(of, 1, make([]float32, len(of)*c.Features), false); err == nil {
 				t.Errorf("%s extends", what)
 			}

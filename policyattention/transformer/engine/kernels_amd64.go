@@ -72,10 +72,12 @@ func softmax8(scores unsafe.Pointer, stride, seen, some int, factor float32)
 func softmaxBack16(slopes, weights unsafe.Pointer, strideSlopes, strideWeights, keys int, scale float32)
 
 //go:noescape
-func normalize8(x, normal, y, inverse, gain, bias unsafe.Pointer, n, width, strideX, strideNormal, strideY int, share, epsilon float32)
+func normalize8(x, normal, y, inverse, gain, bias unsafe.Pointer, n, width, strideX, strideNormal, strideY int,
+	share, epsilon float32)
 
 //go:noescape
-func normalizeBack8(dy, normal, dx, inverse, gain, dGain, dBias unsafe.Pointer, n, width, strideDY, strideNormal, strideDX int, share float32)
+func normalizeBack8(dy, normal, dx, inverse, gain, dGain, dBias unsafe.Pointer, n, width, strideDY, strideNormal,
+	strideDX int, share float32)
 
 //go:noescape
 func reluBack8(slopes, y unsafe.Pointer, n, width, strideSlopes, strideY int)
@@ -178,8 +180,8 @@ func normalizeBack(dy, normal, dx matrix[float32], inverse, gain, dGain, dBias [
 		portableNormalizeBack(dy, normal, dx, inverse, gain, dGain, dBias, n, width)
 		return
 	}
-	normalizeBack8(start(dy.data), start(normal.data), start(dx.data), start(inverse), start(gain), start(dGain), start(dBias),
-		n, width, 4*dy.stride, 4*normal.stride, 4*dx.stride, -1/float32(width))
+	normalizeBack8(start(dy.data), start(normal.data), start(dx.data), start(inverse), start(gain), start(dGain),
+		start(dBias), n, width, 4*dy.stride, 4*normal.stride, 4*dx.stride, -1/float32(width))
 }
 
 func reluBack(slopes, y matrix[float32], n, width int) {

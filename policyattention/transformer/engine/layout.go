@@ -104,7 +104,8 @@ func placesOf(c transformer.Config) *places {
 		at[t.Name] = t.Offset
 	}
 	part := func(name string, in, out, column, stride int) linear {
-		return linear{in, out, stride, at[name+".weight"] + column, r.place(packedSize(in, out)), r.place(packedSize(out, in))}
+		return linear{in, out, stride, at[name+".weight"] + column, r.place(packedSize(in, out)),
+			r.place(packedSize(out, in))}
 	}
 	whole := func(name string, in, out int) linear { return part(name, in, out, 0, out) }
 	normOf := func(name string) norm { return norm{at[name+".gain"], at[name+".bias"]} }

@@ -63,7 +63,8 @@ func (s *pass[F]) layOut(r *room[F], back bool) {
 		}
 	}
 	s.layers[c.Layers-1].attention.queries = s.K
-	s.normal, s.y, s.inverse, s.out = r.rows(some, c.Width), r.rows(some, c.Width), r.entries(some), r.rows(some, c.Outputs)
+	s.normal, s.y, s.inverse = r.rows(some, c.Width), r.rows(some, c.Width), r.entries(some)
+	s.out = r.rows(some, c.Outputs)
 	s.h, s.x, s.turned = r.rows(all, c.Width), r.rows(all, c.Width), r.rows(c.Width/c.Heads+8, s.T)
 	if !back {
 		return
@@ -104,7 +105,8 @@ func (s *pass[F]) forward(watch func(h matrix[F])) {
 	for i := range s.layers {
 		l, w := &s.layers[i], &s.at.body[i]
 		a, queried := &l.attention, l.y1
-		s.kernels.normalize(h, l.normal1, l.y1, l.inverse1, s.params[w.norm1.gain:], s.params[w.norm1.bias:], n, c.Width)
+		s.kernels.normalize(h, l.normal1, l.y1, l.inverse1, s.params[w.norm1.gain:], s.params[w.norm1.bias:], n,
+			c.Width)
 		s.Network.forward(w.k, l.y1, a.k, n, false, false)
 		s.Network.forward(w.v, l.y1, a.v, n, false, false)
 		if a.queries < s.T {
@@ -119,7 +121,8 @@ func (s *pass[F]) forward(watch func(h matrix[F])) {
 		}
 		s.Network.forward(w.out, a.y, h, n, true, false)
 		watch(h)
-		s.kernels.normalize(h, l.normal2, l.y2, l.inverse2, s.params[w.norm2.gain:], s.params[w.norm2.bias:], n, c.Width)
+		s.kernels.normalize(h, l.normal2, l.y2, l.inverse2, s.params[w.norm2.gain:], s.params[w.norm2.bias:], n,
+			c.Width)
 		s.Network.forward(w.up, l.y2, l.up, n, false, true)
 		s.Network.forward(w.down, l.up, h, n, true, false)
 		watch(h)
@@ -146,7 +149,8 @@ func (s *pass[F]) addLast(to, from matrix[F]) {
 func (s *pass[F]) backward(gradient []F) {
 	c, n, dy, dh, other := s.Config, s.B*s.K, s.dy, s.dh, s.z
 	normBack := func(at norm, normal, dx matrix[F], inverse []F) {
-		s.kernels.normalizeBack(dy, normal, dx, inverse, s.params[at.gain:], gradient[at.gain:], gradient[at.bias:], n, c.Width)
+		s.kernels.normalizeBack(dy, normal, dx, inverse, s.params[at.gain:], gradient[at.gain:], gradient[at.bias:], n,
+			c.Width)
 	}
 	s.Network.backward(s.at.head, gradient, s.y, s.out, dy, n, false)
 	clearRows(dh, n, c.Width)
@@ -199,7 +203,8 @@ func (n *Network[F]) check(p Pass, tokens, outputs int) error {
 		return fmt.Errorf("engine: outputs of the last %d tokens of %d sequences of %d", p.K, p.B, p.T)
 	}
 	if tokens != p.B*p.T*c.Features || outputs != p.B*p.K*c.Outputs {
-		return fmt.Errorf("engine: %d entries of tokens and %d of outputs, want %d and %d", tokens, outputs, p.B*p.T*c.Features, p.B*p.K*c.Outputs)
+		return fmt.Errorf("engine: %d entries of tokens and %d of outputs, want %d and %d", tokens, outputs,
+			p.B*p.T*c.Features, p.B*p.K*c.Outputs)
 	}
 	return nil
 }

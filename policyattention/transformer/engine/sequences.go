@@ -52,7 +52,8 @@ func (n *Network[F]) Sequences(sequences [][][]float64) ([][]float64, error) {
 		}
 		t := len(sequences[first])
 		y, err := n.Forward(Pass{end - first, t, t}, x)
-		for i, row := range (matrix[F]{y, t * n.Config.Outputs}).copied(len(y)/max(1, t*n.Config.Outputs), t*n.Config.Outputs) {
+		width := t * n.Config.Outputs
+		for i, row := range (matrix[F]{y, width}).copied(len(y)/max(1, width), width) {
 			outputs[first+i] = row
 		}
 		return err

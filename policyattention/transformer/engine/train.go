@@ -96,6 +96,7 @@ func (t *Trainer) block(examples []int32, batch int, gradient []float32) (loss f
 	p := t.objective.Pass(len(examples))
 	tokens := make([]float32, p.B*p.T*t.network.Config.Features)
 	t.objective.Tokens(examples, tokens)
-	err = t.network.Gradient(p, tokens, func(outputs []float32) { loss = t.objective.Slopes(examples, batch, outputs) }, gradient)
+	slopes := func(outputs []float32) { loss = t.objective.Slopes(examples, batch, outputs) }
+	err = t.network.Gradient(p, tokens, slopes, gradient)
 	return loss, err
 }

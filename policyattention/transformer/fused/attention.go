@@ -124,8 +124,8 @@ func attendByProducts(q, k, v *Node, mask mask) (*Node, backAttend) {
 // attendByVectors is attendByProducts by sums of vectors over sequences, with
 // weights [H, k, T, B].
 func attendByVectors(q, k, v *Node, mask mask) (*Node, backAttend) {
-	heads, dim, queries, b := q.Shape().Dimensions[0], q.Shape().Dimensions[1], q.Shape().Dimensions[2], q.Shape().Dimensions[3]
-	keys := k.Shape().Dimensions[2]
+	of, keys := q.Shape().Dimensions, k.Shape().Dimensions[2]
+	heads, dim, queries, b := of[0], of[1], of[2], of[3]
 	// All products have the axes [H, d, k, T, B].
 	product := func(x, y *Node) *Node {
 		full := []int{heads, dim, 1, 1, b}
@@ -146,7 +146,8 @@ func attendByVectors(q, k, v *Node, mask mask) (*Node, backAttend) {
 	overFeatures, overQueries, overKeys := contract(1), contract(2), contract(3)
 	// Sums and maxima over keys of [H, k, T, B], kept.
 	perQuery := func(reduce func(*Node, ...int) *Node, combine func(x, y *Node) *Node, x *Node) *Node {
-		return ExpandAxes(inParts(2, keys, combine, func(part func(*Node) *Node) *Node { return reduce(part(x), 2) }), 2)
+		reduced := inParts(2, keys, combine, func(part func(*Node) *Node) *Node { return reduce(part(x), 2) })
+		return ExpandAxes(reduced, 2)
 	}
 
 	q = materialize(q)

@@ -51,7 +51,8 @@ func randomShape(rng *rand.Rand) (c transformer.Config, batch, length, tail int)
 	return c, 1 + rng.IntN(5), length, 1 + rng.IntN(length)
 }
 
-func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand, c transformer.Config, batch, length, tail int, tolerance float64) {
+func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand, c transformer.Config, batch, length,
+	tail int, tolerance float64) {
 	t.Helper()
 	as := func(x []float64) []T {
 		y := make([]T, len(x))
@@ -77,7 +78,8 @@ func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand
 		}
 		for i := range want {
 			if d := math.Abs(float64(got[i] - want[i])); !(d <= tolerance*largest) {
-				t.Fatalf("%+v, %d sequences, last %d of %d tokens: %s [%d] is %v, want %v", c, batch, tail, length, what, i, got[i], want[i])
+				t.Fatalf("%+v, %d sequences, last %d of %d tokens: %s [%d] is %v, want %v", c, batch, tail, length,
+					what, i, got[i], want[i])
 			}
 		}
 	}

@@ -251,7 +251,8 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 func TestAttentionFormsAgree(t *testing.T) {
 	b := graphs.Backend(t)
 	const heads, dim, batch = 2, 11, 3
-	for _, tc := range []struct{ queries, keys int }{{1, 1}, {7, 7}, {8, 8}, {3, 17}, {17, 17}, {100, 100}, {101, 150}} {
+	for _, tc := range []struct{ queries, keys int }{{1, 1}, {7, 7}, {8, 8}, {3, 17}, {17, 17}, {100, 100},
+		{101, 150}} {
 		rng := rand.New(rand.NewPCG(11, 12))
 		input := func(t int) *tensors.Tensor {
 			return tensors.FromFlatDataAndDimensions(graphs.Normal(rng, heads*dim*t*batch), heads, dim, t, batch)
@@ -273,7 +274,8 @@ func TestAttentionFormsAgree(t *testing.T) {
 			x, y := graphs.Values[float64](t, results[0][i]), graphs.Values[float64](t, results[1][i])
 			for j := range x {
 				if math.Abs(x[j]-y[j]) > 1e-12*(1+math.Abs(x[j])) { // sums of some tens of terms
-					t.Fatalf("%d queries, %d keys: %s [%d] is %v by products, %v by vectors", tc.queries, tc.keys, name, j, x[j], y[j])
+					t.Fatalf("%d queries, %d keys: %s [%d] is %v by products, %v by vectors", tc.queries, tc.keys,
+						name, j, x[j], y[j])
 				}
 			}
 		}
@@ -315,7 +317,8 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 				return []*Node{z, net.Gradient(ReduceAllMean(Square(z)))}
 			}, tensors.FromFlatDataAndDimensions(params, len(params)),
 				tensors.FromFlatDataAndDimensions(tokens, batch, tc.length, tc.features))
-			outputs, grads = append(outputs, graphs.Values[float32](t, out[0])), append(grads, graphs.Values[float32](t, out[1]))
+			outputs = append(outputs, graphs.Values[float32](t, out[0]))
+			grads = append(grads, graphs.Values[float32](t, out[1]))
 		}
 		// float32 sums of some hundred terms over a block, relative to the largest.
 		for name, pair := range map[string][][]float32{"output": outputs, "gradient": grads} {
@@ -325,7 +328,8 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 			}
 			for i, v := range pair[0] {
 				if d := math.Abs(float64(v - pair[1][i])); !(d <= 2e-5*largest) {
-					t.Fatalf("%d of %d tokens: %s [%d] is %v on the Go backend, %v on XLA", tc.tail, tc.length, name, i, v, pair[1][i])
+					t.Fatalf("%d of %d tokens: %s [%d] is %v on the Go backend, %v on XLA", tc.tail, tc.length, name,
+						i, v, pair[1][i])
 				}
 			}
 		}
@@ -370,12 +374,14 @@ func TestUnorderedIsEquivariant(t *testing.T) {
 		copy(shuffled[to*c.Features:][:c.Features], tokens[from*c.Features:])
 	}
 	output := func(tokens []float64) []float64 {
-		return graphs.Values[float64](t, graphs.Run(t, b, forward(c), tensors.FromFlatDataAndDimensions(params, len(params)),
+		return graphs.Values[float64](t, graphs.Run(t, b, forward(c),
+			tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, 1, length, c.Features))[0])
 	}
 	before, after := output(tokens), output(shuffled)
 	for to, from := range order {
-		if got, want := after[to], before[from]; math.Abs(got-want) > 1e-12*(1+math.Abs(want)) { // sums in another order
+		// Sums are in another order.
+		if got, want := after[to], before[from]; math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
 			t.Errorf("token %d has output %v, as token %d it had %v", to, got, from, want)
 		}
 	}

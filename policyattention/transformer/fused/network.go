@@ -44,8 +44,6 @@ type parameters struct {
 	node  map[string]*Node
 }
 
-func newParameters() parameters { return parameters{node: map[string]*Node{}} }
-
 func (p *parameters) set(name string, x *Node) {
 	p.names = append(p.names, name)
 	p.node[name] = x
@@ -201,7 +199,7 @@ func chain(layers ...layer) layer {
 //     ignores; that of the values passes through attention, whose weights sum to
 //     one, into the bias of the output map.
 func (n *Network) fold() parameters {
-	c, p := n.config, newParameters()
+	c, p := n.config, parameters{node: map[string]*Node{}}
 	centred := func(x *Node) *Node { return Sub(x, ReduceAndKeep(x, ReduceMean, -1)) }
 	// into returns a linear map that takes the norm's gain and bias along.
 	into := func(norm, linear string) (weight, bias *Node) {
