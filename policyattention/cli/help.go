@@ -14,8 +14,8 @@ import (
 
 const description = "Experiments of the paper PolicyAttention.\n\n" +
 	"Exit codes: 0 done, 1 failure, 2 wrong usage, 3 verify found discrepancies, 4 interrupted or short of disk, " +
-	"memory or the like (call again: what was being trained is saved and continues), 5 the backend asked for is not there, " +
-	"6 solve's exact solution is uncertain by more than 1e-9."
+	"memory or the like (call again: what was being trained is saved and continues), 5 the backend asked for is " +
+	"not there, 6 solve's exact solution is uncertain by more than 1e-9."
 
 // help returns texts that do not fit where they belong.
 func help(own []experiment.Preset) kong.Vars {
@@ -43,8 +43,8 @@ func help(own []experiment.Preset) kong.Vars {
 		"actor": `"exact" (PMD); "decoder", the fixed decoder, which is the critic too; "any", the trained actor for ` +
 			"any MDP; or a file of the weights of an actor of fixed shape.",
 		"critic": `"exact", the one-step backup; "value", Q^π by a solve, the default of exact PMD with --eta auto; ` +
-			`or from sampled transitions of the problem: "mean", of each round's own, or "memory", the trained critic ` +
-			"that remembers those of all rounds.",
+			`or from sampled transitions of the problem: "mean", of each round's own, or "memory", the trained ` +
+			"critic that remembers those of all rounds.",
 		"tol": "Stop once the loss, the share of what π₀ loses, is proven to be at most this; 0 runs all rounds.",
 		"out": "Write the policy and its values there: .csv, .npz, .json or, for a grid, .svg.",
 		"eta": fmt.Sprintf(`Step size, or "auto": %v/(the least gap between an optimal action and the next), `+

@@ -83,7 +83,8 @@ func TestExitCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := t.TempDir()
-	unsealed, err := filepath.Glob(filepath.Join("..", "..", "artifacts", "paper", "train", "liang-lai-*", "weights.safetensors"))
+	unsealed, err := filepath.Glob(filepath.Join("..", "..", "artifacts", "paper", "train", "liang-lai-*",
+		"weights.safetensors"))
 	if err != nil || len(unsealed) == 0 {
 		t.Fatalf("weights of Liang–Lai: %q, %v", unsealed, err)
 	}
@@ -100,30 +101,45 @@ func TestExitCodes(t *testing.T) {
 		{"eta with a tail", []string{"solve", "--mdp", good, "--eta", "0.8x"}, exitUsage, "0.8x"},
 		{"bad eta", []string{"solve", "--mdp", good, "--eta", "fast"}, exitUsage, "--eta"},
 		{"no such cell", []string{"--artifacts", empty, "evaluate", "nothing"}, exitUsage, "nothing"},
-		{"no such task", []string{"--artifacts", empty, "--preset", "smoke", "grid", "run", "1000"}, exitUsage, "no task 1000"},
-		{"grid not done", []string{"--artifacts", empty, "--preset", "smoke", "grid", "status"}, exitInterrupted, "not yet done"},
+		{"no such task", []string{"--artifacts", empty, "--preset", "smoke", "grid", "run", "1000"}, exitUsage,
+			"no task 1000"},
+		{"grid not done", []string{"--artifacts", empty, "--preset", "smoke", "grid", "status"}, exitInterrupted,
+			"not yet done"},
 		{"no such run", []string{"--artifacts", empty, "train", "nothing"}, exitUsage, "nothing"},
 		{"discount one", []string{"solve", "--mdp", bad}, exitFailure, "gamma is 1"},
 		{"unknown file to write", []string{"solve", "--mdp", good, "--out", "policy.txt"}, exitUsage, "--out="},
 		{"no rounds", []string{"solve", "--mdp", good, "--rounds", "0"}, exitUsage, "--rounds=0"},
-		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage, "want \"exact\", \"decoder\", \"any\" or a file of weights"},
+		{"no actor", []string{"solve", "--mdp", good, "--actor", "exakt"}, exitUsage,
+			"want \"exact\", \"decoder\", \"any\" or a file of weights"},
 		{"nothing to verify", []string{"--artifacts", empty, "verify"}, exitFailure, "nothing to verify"},
-		{"nothing to tabulate", []string{"--artifacts", empty, "table", "3"}, exitFailure, "holds no merged result of the preset paper"},
-		{"nothing of another preset", []string{"--artifacts", empty, "--preset", "quick", "table", "3"}, exitFailure, "are of --preset paper"},
-		{"a table's beginning", []string{"--artifacts", empty, "table", "bench"}, exitUsage, `did you mean "benchmark"?`},
-		{"no such setting", []string{"--artifacts", empty, "try", "--set", "colour=7"}, exitUsage, `no setting "colour"`},
-		{"no such width", []string{"--artifacts", empty, "try", "--set", "width=wide"}, exitUsage, `setting "width=wide"`},
+		{"nothing to tabulate", []string{"--artifacts", empty, "table", "3"}, exitFailure,
+			"holds no merged result of the preset paper"},
+		{"nothing of another preset", []string{"--artifacts", empty, "--preset", "quick", "table", "3"}, exitFailure,
+			"are of --preset paper"},
+		{"a table's beginning", []string{"--artifacts", empty, "table", "bench"}, exitUsage,
+			`did you mean "benchmark"?`},
+		{"no such setting", []string{"--artifacts", empty, "try", "--set", "colour=7"}, exitUsage,
+			`no setting "colour"`},
+		{"no such width", []string{"--artifacts", empty, "try", "--set", "width=wide"}, exitUsage,
+			`setting "width=wide"`},
 		{"heads that do not divide", []string{"--artifacts", empty, "try", "--set", "width=30"}, exitUsage, "30"},
 		{"a size without seeds", []string{"--artifacts", empty, "try", "--size", "5"}, exitUsage, "S=5"},
 		{"no preset's file", []string{"--preset", "nowhere.json", "plan"}, exitFailure, "nowhere.json"},
-		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure, "weights.safetensors"},
+		{"no checkpoint", []string{"--backend", "go", "solve", "--mdp", good, "--actor", checkpoint}, exitFailure,
+			"weights.safetensors"},
 		{"no such table", []string{"--artifacts", empty, "table", "nothing"}, exitUsage, "nothing"},
-		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitUsage, "abacus"},
+		{"unknown backend", []string{"--backend", "abacus", "solve", "--mdp", good, "--actor", checkpoint}, exitUsage,
+			"abacus"},
 		{"unknown backend, not needed", []string{"--backend", "abacus", "solve", "--mdp", good}, exitUsage, "abacus"},
-		{"weights of another network", []string{"--backend", "go", "solve", "--mdp", good, "--actor", filepath.Join("..", "anymdp", "weights.safetensors")}, exitFailure, `not the weights that were asked for: of the configuration {"recipe":"any"`},
-		{"weights without a digest", []string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]}, exitFailure, "states no digest"},
-		{"no plugin", []string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "any", "train"}, exitNoBackend, "nowhere"},
-		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend", "go", "evaluate", "oracle"}, exitFailure, "not a directory"},
+		{"weights of another network", []string{"--backend", "go", "solve", "--mdp", good, "--actor",
+			filepath.Join("..", "anymdp", "weights.safetensors")}, exitFailure,
+			`not the weights that were asked for: of the configuration {"recipe":"any"`},
+		{"weights without a digest", []string{"--backend", "go", "solve", "--mdp", good, "--actor", unsealed[0]},
+			exitFailure, "states no digest"},
+		{"no plugin", []string{"--artifacts", t.TempDir(), "--backend", "xla:nowhere", "any", "train"}, exitNoBackend,
+			"nowhere"},
+		{"artifacts in a file", []string{"--artifacts", filepath.Join(plain, "a"), "--preset", "smoke", "--backend",
+			"go", "evaluate", "oracle"}, exitFailure, "not a directory"},
 	} {
 		code, _, stderr := call(c.args...)
 		if code != c.code || !strings.Contains(stderr, c.stderr) {
@@ -166,7 +182,8 @@ func command(ctx context.Context, args ...string) *exec.Cmd {
 func TestTwoProcessesOnOneCell(t *testing.T) {
 	artifacts := t.TempDir()
 	args := []string{"--artifacts", artifacts, "--preset", "smoke"}
-	evaluate := append(args[:len(args):len(args)], "--json", "evaluate", "benchmark/exact-pmd-S4", "benchmark/policyattention-S4-14100", "benchmark/pmd-target-S4-14100")
+	evaluate := append(args[:len(args):len(args)], "--json", "evaluate", "benchmark/exact-pmd-S4",
+		"benchmark/policyattention-S4-14100", "benchmark/pmd-target-S4-14100")
 	var outputs [2]bytes.Buffer
 	var cmds [2]*exec.Cmd
 	for i := range cmds {
@@ -185,18 +202,23 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	if err != nil || len(folders) != 2 {
 		t.Errorf("%d training folders: %v", len(folders), folders)
 	}
-	if code, stdout, stderr := call(append(args, "table", "benchmark")...); code != 0 || !strings.Contains(stdout, "PMD-target") {
+	if code, stdout, stderr := call(append(args, "table", "benchmark")...); code != 0 ||
+		!strings.Contains(stdout, "PMD-target") {
 		t.Errorf("table: %d, %s %s", code, stdout, stderr)
 	}
 	checkpoint := filepath.Join(folders[0], "weights.safetensors")
-	if code, _, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor", checkpoint, "--rounds", "3"); code != 0 {
+	if code, _, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor", checkpoint,
+		"--rounds", "3"); code != 0 {
 		t.Errorf("solve with a checkpoint: %s", stderr)
 	}
-	if code, stdout, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor", checkpoint, "--eta", "5"); code != 0 ||
-		!strings.Contains(stderr, "warning: the actor was trained on step sizes in [0.4, 1.2]") || !strings.Contains(stdout, `"warnings":`) {
+	if code, stdout, stderr := call("--backend", "go", "--json", "solve", "--mdp", problemFile(t, 4), "--actor",
+		checkpoint, "--eta", "5"); code != 0 ||
+		!strings.Contains(stderr, "warning: the actor was trained on step sizes in [0.4, 1.2]") ||
+		!strings.Contains(stdout, `"warnings":`) {
 		t.Errorf("a step size that the actor was not trained on: %d, %s", code, stderr)
 	}
-	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor", checkpoint); code != exitFailure || !strings.Contains(stderr, "5 states") {
+	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor",
+		checkpoint); code != exitFailure || !strings.Contains(stderr, "5 states") {
 		t.Errorf("a checkpoint of another size: %d, %s", code, stderr)
 	}
 	if code, stdout, stderr := call(append(args, "--backend", "go", "verify")...); code != 0 {
@@ -217,7 +239,8 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	artifacts := t.TempDir()
 	// The quick preset's run takes minutes in pure Go, half of one on XLA: long enough to be interrupted.
-	cmd := command(t.Context(), "--artifacts", artifacts, "--preset", "quick", "--json", "train", "proximal-plain-5120-S4-14100")
+	cmd := command(t.Context(), "--artifacts", artifacts, "--preset", "quick", "--json", "train",
+		"proximal-plain-5120-S4-14100")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -288,7 +311,8 @@ func TestUnitsOfLongTraining(t *testing.T) {
 
 func TestEvaluateTrained(t *testing.T) {
 	artifacts := t.TempDir()
-	if code, _, stderr := call("--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "evaluate", "--trained", "shift"); code != 0 {
+	if code, _, stderr := call("--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "evaluate",
+		"--trained", "shift"); code != 0 {
 		t.Fatal(stderr)
 	}
 	store := open(t, artifacts, "smoke")
@@ -307,7 +331,8 @@ func TestEvaluateTrained(t *testing.T) {
 // A variation in a line is trained, killed or not, and printed beside the plain recipe.
 func TestTry(t *testing.T) {
 	artifacts := t.TempDir()
-	args := []string{"--artifacts", artifacts, "--backend", "go", "try", "--size", "4", "--seeds", "1", "--steps", "4", "--set", "mdps=4,examples=32,batch=8,width=16,hidden=16,layers=1"}
+	args := []string{"--artifacts", artifacts, "--backend", "go", "try", "--size", "4", "--seeds", "1", "--steps", "4",
+		"--set", "mdps=4,examples=32,batch=8,width=16,hidden=16,layers=1"}
 	code, stdout, stderr := call(args...)
 	if code != 0 || !strings.Contains(stdout, "width=16") || strings.Count(stdout, "PolicyAttention") < 4 {
 		t.Fatalf("%d: %s %s", code, stdout, stderr)
@@ -320,14 +345,17 @@ func TestTry(t *testing.T) {
 // A preset of one's own is a file.
 func TestPresetFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "own.json")
-	text := `{"name": "own", "steps": 4, "problems": 4, "rows": [{"block": "benchmark", "method": "exact-pmd", "sizes": [4]},
-		{"block": "benchmark", "method": "policyattention", "recipe": "plain,width=16,layers=1,mdps=4,examples=32,batch=8", "sizes": [4], "runs": 1}]}`
+	text := `{"name": "own", "steps": 4, "problems": 4, "rows": [
+		{"block": "benchmark", "method": "exact-pmd", "sizes": [4]},
+		{"block": "benchmark", "method": "policyattention", "sizes": [4], "runs": 1,
+		 "recipe": "plain,width=16,layers=1,mdps=4,examples=32,batch=8"}]}`
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	artifacts := t.TempDir()
 	for _, args := range [][]string{{"plan"}, {"evaluate"}, {"verify"}, {"table", "benchmark"}} {
-		if code, stdout, stderr := call(append([]string{"--artifacts", artifacts, "--backend", "go", "--preset", path}, args...)...); code != 0 {
+		if code, stdout, stderr := call(append([]string{"--artifacts", artifacts, "--backend", "go", "--preset", path},
+			args...)...); code != 0 {
 			t.Errorf("%v: %d, %s %s", args, code, stdout, stderr)
 		}
 	}
@@ -338,7 +366,8 @@ func TestProgressLine(t *testing.T) {
 	if got, want := line(p), "run: 100 of 1000 steps, 90 steps/s, 10s left"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := line(experiment.Progress{Name: "run", Waiting: true}), "another process is at run, waiting"; got != want {
+	if got, want := line(experiment.Progress{Name: "run", Waiting: true}),
+		"another process is at run, waiting"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

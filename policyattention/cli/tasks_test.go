@@ -89,11 +89,13 @@ func TestGridKilled(t *testing.T) {
 	}
 	// What was made on two machines is one result.
 	into := t.TempDir()
-	if code, stdout, stderr := call("--artifacts", into, "--preset", "smoke", "grid", "merge", killed, plain); code != 0 || !strings.HasPrefix(stdout, "2 results") {
+	if code, stdout, stderr := call("--artifacts", into, "--preset", "smoke", "grid", "merge", killed,
+		plain); code != 0 || !strings.HasPrefix(stdout, "2 results") {
 		t.Errorf("merge: %d, %s %s", code, stdout, stderr)
 	}
 	other := t.TempDir()
-	if code, stdout, stderr := call("--artifacts", other, "--preset", "smoke", "grid", "merge", plain, killed); code != 0 {
+	if code, stdout, stderr := call("--artifacts", other, "--preset", "smoke", "grid", "merge", plain,
+		killed); code != 0 {
 		t.Errorf("merge: %d, %s %s", code, stdout, stderr)
 	}
 	if got, want := digests(t, into), digests(t, other); len(got) < 4 || !maps.Equal(got, want) {
@@ -103,7 +105,8 @@ func TestGridKilled(t *testing.T) {
 
 func TestGridCount(t *testing.T) {
 	count := func(flags ...string) int {
-		code, stdout, stderr := call(append([]string{"--artifacts", t.TempDir(), "--preset", "paper", "grid", "count"}, flags...)...)
+		code, stdout, stderr := call(append([]string{"--artifacts", t.TempDir(), "--preset", "paper", "grid", "count"},
+			flags...)...)
 		n, err := strconv.Atoi(strings.TrimSpace(stdout))
 		if code != 0 || err != nil {
 			t.Fatalf("%d, %q %s", code, stdout, stderr)

@@ -71,7 +71,10 @@ func TestPublish(t *testing.T) {
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("half a result is there: %v", err)
 	}
-	if err := s.publish(folder, func(dir string) error { return WriteJSON(filepath.Join(dir, "x.json"), 7, "") }); err != nil {
+	if err := s.publish(folder, func(dir string) error {
+		return WriteJSON(filepath.Join(dir, "x.json"), 7,
+			"")
+	}); err != nil {
 		t.Fatal(err)
 	}
 	var x int

@@ -30,7 +30,8 @@ type Cost struct {
 }
 
 // computing are the modules whose versions can change results.
-var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla", "gonum.org/v1/gonum"}
+var computing = []string{"github.com/gomlx/gomlx", "github.com/gomlx/compute", "github.com/gomlx/go-xla",
+	"gonum.org/v1/gonum"}
 
 // Machine describes the machine, the program and its backend, which may be nil.
 func Machine(d *backend.Description) Produced {
@@ -59,5 +60,6 @@ func StartMeter() Meter { return Meter{time.Now(), backend.ProcessorTime()} }
 
 // Cost returns the cost so far.
 func (m Meter) Cost() Cost {
-	return Cost{WallSeconds: time.Since(m.began).Seconds(), CPUSeconds: (backend.ProcessorTime() - m.cpu).Seconds(), PeakMemory: backend.PeakMemory()}
+	return Cost{WallSeconds: time.Since(m.began).Seconds(), CPUSeconds: (backend.ProcessorTime() - m.cpu).Seconds(),
+		PeakMemory: backend.PeakMemory()}
 }

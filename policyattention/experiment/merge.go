@@ -62,7 +62,8 @@ func (s *Store) Merge(ctx context.Context, folders ...string) (put int, err erro
 		}
 	}
 	for _, block := range m.blocks {
-		os.Remove(filepath.Join(s.Root(), newFolder, string(block))) //nolint:errcheck // it may hold what is no result of the preset
+		//nolint:errcheck // it may hold what is no result of the preset
+		os.Remove(filepath.Join(s.Root(), newFolder, string(block)))
 	}
 	os.Remove(filepath.Join(s.Root(), newFolder)) //nolint:errcheck // the same
 	return m.put, nil
@@ -116,7 +117,8 @@ func (m *merge) training(task Task, weights map[string]string) error {
 			return err
 		}
 		if chosen != nil && !maps.Equal(t.Weights, chosen.Weights) {
-			return fmt.Errorf("experiment: %s and %s hold different weights of %s: %w", chosen.folder, t.folder, t.Name, ErrConflict)
+			return fmt.Errorf("experiment: %s and %s hold different weights of %s: %w", chosen.folder, t.folder, t.Name,
+				ErrConflict)
 		}
 		for _, step := range weightSteps(c) {
 			file := filepath.Join(m.s.trainingFolder(c), weightsFile(c, step))
@@ -146,7 +148,8 @@ func (m *merge) training(task Task, weights map[string]string) error {
 		m.put++
 	}
 	if _, err := os.Stat(filepath.Join(m.s.trainingFolder(c), recordFile)); err == nil {
-		m.merged = append(m.merged, filepath.Join(m.s.trainingFolder(c), recordFile), filepath.Join(m.s.trainingFolder(c), lossesFile))
+		m.merged = append(m.merged, filepath.Join(m.s.trainingFolder(c), recordFile),
+			filepath.Join(m.s.trainingFolder(c), lossesFile))
 	}
 	m.losses, m.trainings = append(m.losses, losses...), append(m.trainings, *chosen)
 	return nil
@@ -185,7 +188,8 @@ func (m *merge) unit(u Unit, weights map[string]string) error {
 		for _, w := range u.Weights {
 			name := w.Training.Name()
 			if want, ok := weights[name+"/"+weightsFile(w.Training, w.Step)]; ok && want != r.Weights[name] {
-				return fmt.Errorf("experiment: %s was evaluated with weights %.12s of %s, the merged ones are %.12s: %w", u.Path(), r.Weights[name], name, want, ErrConflict)
+				return fmt.Errorf("experiment: %s was evaluated with weights %.12s of %s, the merged ones are %.12s: %w",
+					u.Path(), r.Weights[name], name, want, ErrConflict)
 			}
 		}
 		if chosen == nil || sortable(r) < sortable(*chosen) {
@@ -223,7 +227,8 @@ func (m *merge) unplanned(planned map[string]bool) error {
 			if err != nil {
 				return err
 			}
-			if t := runs[rows.Key{Method: r.Method, Recipe: r.Recipe, S: r.S, Seed: r.Seed, Step: r.Step, Family: r.Family}]; t != nil {
+			if t := runs[rows.Key{Method: r.Method, Recipe: r.Recipe, S: r.S, Seed: r.Seed, Step: r.Step,
+				Family: r.Family}]; t != nil {
 				m.add(r, *t)
 			}
 		}
@@ -294,7 +299,8 @@ func (p Preset) problems(units []Unit) (all []rows.Problem, err error) {
 	seen := map[Fixtures]bool{}
 	for _, u := range units {
 		l, ok := u.Config.(*Loop)
-		if !ok || l.Problems.Problems != p.Problems || l.Problems.Root != p.Protocol.Sizes[l.Problems.States].Evaluation || seen[l.Problems] {
+		if !ok || l.Problems.Problems != p.Problems ||
+			l.Problems.Root != p.Protocol.Sizes[l.Problems.States].Evaluation || seen[l.Problems] {
 			continue
 		}
 		seen[l.Problems] = true

@@ -76,7 +76,8 @@ func TestFailures(t *testing.T) {
 		t.Errorf("state %q, %v, %v", state, failure, err)
 	}
 	for _, task := range tasks {
-		if task.Unit == nil || len(task.Unit.Weights) == 0 || task.Unit.Weights[0].Training.Hash() != training.Training.Hash() {
+		if task.Unit == nil || len(task.Unit.Weights) == 0 ||
+			task.Unit.Weights[0].Training.Hash() != training.Training.Hash() {
 			continue
 		}
 		if _, err := s.Run(t.Context(), task); err == nil {

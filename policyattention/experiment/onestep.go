@@ -107,10 +107,12 @@ func (c Rules) compute(s *Store, key rows.Key, first int) (*Result, error) {
 				return nil, fmt.Errorf("input %d: %w", i, err)
 			}
 			r.Rules = append(r.Rules, rows.Rule{
-				Key: key, Problem: int32(i), Round: int32(x.Round), Eta: x.Eta, Rule: string(rule), RowL1: pmd.RowL1(next[i], target),
+				Key: key, Problem: int32(i), Round: int32(x.Round), Eta: x.Eta, Rule: string(rule),
+				RowL1: pmd.RowL1(next[i], target),
 			})
 		}
-		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: int32(i), Round: int32(x.Round) + 1, Policy: flat(next[i])})
+		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: int32(i), Round: int32(x.Round) + 1,
+			Policy: flat(next[i])})
 	}
 	if len(contexts) < c.Problems.Problems { // a fit is over all inputs
 		return r, nil
@@ -184,7 +186,8 @@ func (c OneBackup) compute(s *Store, key rows.Key, first int) (*Result, error) {
 		for j, v := range values[i].RawMatrix().Data {
 			sum += math.Abs(v - exact[j])
 		}
-		at := rows.Backup{Key: key, Problem: int32(i), Round: int32(x.Round), Error: sum / float64(len(exact)), Largest: pmd.Delta(x.MDP, values[i], x.Pi, x.Q)}
+		at := rows.Backup{Key: key, Problem: int32(i), Round: int32(x.Round), Error: sum / float64(len(exact)),
+			Largest: pmd.Delta(x.MDP, values[i], x.Pi, x.Q)}
 		r.Backups = append(r.Backups, at)
 		r.Policies = append(r.Policies, rows.Policy{Key: key, Problem: at.Problem, Round: at.Round, Q: flat(values[i])})
 	}

@@ -45,7 +45,8 @@ func TestMethodFromOutside(t *testing.T) {
 	row := func(name string) experiment.Row {
 		return experiment.Row{Block: experiment.Benchmark, Method: name, Sizes: []int{8}}
 	}
-	p := experiment.Preset{Name: "outside", Steps: 1, Problems: 6, Rows: []experiment.Row{row("exact-pmd"), row(own.Name)}}.
+	p := experiment.Preset{Name: "outside", Steps: 1, Problems: 6,
+		Rows: []experiment.Row{row("exact-pmd"), row(own.Name)}}.
 		With(&experiment.PaperProtocol, method.Registry{own, {Name: "exact-pmd", Label: "exact PMD", Untrained: true}})
 	s := testkit.Must(p.Open(t.TempDir(), "go"))(t)
 	for _, task := range testkit.Must(s.Tasks())(t) {

@@ -226,7 +226,8 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 	for _, w := range u.Weights {
 		t, err := s.Train(ctx, w.Training)
 		if err == nil && !t.Holds(w.Step) {
-			err = fmt.Errorf("experiment: %s: the weights of %s after step %d are not in the repository; train it in another folder of artifacts", u.Path(), t.Name, w.Step)
+			err = fmt.Errorf("experiment: %s: the weights of %s after step %d are not in the repository; "+
+				"train it in another folder of artifacts", u.Path(), t.Name, w.Step)
 		}
 		if err != nil {
 			return nil, err
@@ -263,8 +264,9 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 // describe returns the record of a unit but for its notes and cost.
 func (s *Store) describe(u Unit) (r Record, err error) {
 	r = Record{
-		Block: u.Block, Name: u.Name, Method: u.Method, Recipe: u.Recipe, S: u.S, Seed: u.Seed, Step: u.Step, Family: u.Family,
-		Hash: u.Hash(), Config: configuration(u),
+		Block: u.Block, Name: u.Name, Method: u.Method, Recipe: u.Recipe, S: u.S, Seed: u.Seed, Step: u.Step,
+		Family: u.Family,
+		Hash:   u.Hash(), Config: configuration(u),
 	}
 	if r.Weights, err = s.weights(u); err != nil {
 		return r, err

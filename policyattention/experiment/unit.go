@@ -23,11 +23,10 @@ type Unit struct {
 	Block Block
 	Name  string // unique in the block
 	rows.Key
-	Of       any    // what its rows name as their run: its Key, unless a study has rows of its own
-	Config   any    // everything that its rows depend on, but for the arithmetic of the backend
-	Problems int    // how many rows are on; 0: they are not by problem
-	Rows     int    // how many there are, where it is not 0
-	Fixtures string // SHA-256 of the problems that a cell is on
+	Of       any // what its rows name as their run: its Key, unless a study has rows of its own
+	Config   any // everything that its rows depend on, but for the arithmetic of the backend
+	Problems int // how many rows are on; 0: they are not by problem
+	Rows     int // how many there are, where it is not 0
 	Weights  []method.Weights
 	// Sample is how many problems verification computes again, all for 0 and none below; Tolerance is
 	// how much its numbers may then differ. They are the first ones, or chosen ones of a Loop.

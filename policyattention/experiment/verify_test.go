@@ -208,9 +208,11 @@ const (
 // corruptions are sealed where digests alone would tell.
 var corruptions = slices.Concat(
 	columns[rows.Round](benchmark, "benchmark"), columns[rows.Policy](benchmarkPolicies, "benchmark"),
-	columns[rows.Rule]("rows/mechanism.parquet", "mechanism"), columns[rows.Fit]("rows/mechanism-steps.parquet", "mechanism"),
+	columns[rows.Rule]("rows/mechanism.parquet", "mechanism"),
+	columns[rows.Fit]("rows/mechanism-steps.parquet", "mechanism"),
 	columns[rows.Policy]("policies/mechanism.parquet", "mechanism"),
-	columns[rows.Backup]("rows/backups.parquet", "backups"), columns[rows.Policy]("policies/backups.parquet", "backups"),
+	columns[rows.Backup]("rows/backups.parquet", "backups"),
+	columns[rows.Policy]("policies/backups.parquet", "backups"),
 	columns[rows.Tuned]("rows/tuning.parquet", "tuning"),
 	columns[rows.Measure]("rows/qualification-imitation.parquet", "qualification"),
 	columns[rows.Choice]("choices/qualification.parquet", "qualification"),
@@ -218,37 +220,53 @@ var corruptions = slices.Concat(
 	[]corruption{
 		{"an edited float", false, row(benchmark, 7, func(r *rows.Round) { r.Loss += 1e-12 }), "its SHA-256 is"},
 		{"an edited loss", true, row(benchmark, 7, func(r *rows.Round) { r.Loss *= 1.001 }), "computed again"},
-		{"the last problem's loss", true, row(benchmark, -1, func(r *rows.Round) { r.Loss *= 1.001 }), "the stored policy has"},
+		{"the last problem's loss", true, row(benchmark, -1, func(r *rows.Round) { r.Loss *= 1.001 }),
+			"the stored policy has"},
 		{"a loss that is none", true, row(benchmark, 3, func(r *rows.Round) { r.Loss = math.NaN() }), "Loss is NaN"},
 		{"two policies swapped", true, swapped, "the stored policy has loss"},
-		{"no distribution", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy[0] += .1 }), "the stored policy"},
-		{"another shape", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy = p.Policy[:6] }), "it is no policy"},
+		{"no distribution", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy[0] += .1 }),
+			"the stored policy"},
+		{"another shape", true, row(benchmarkPolicies, 1, func(p *rows.Policy) { p.Policy = p.Policy[:6] }),
+			"it is no policy"},
 		{"a truncated file", true, truncated, "benchmark.parquet"},
 		{"an empty file", true, write(benchmark, ""), "benchmark.parquet"},
 		{"a file that is missing", false, remove("rows/mechanism.parquet"), "it is missing"},
-		{"rows of a run missing", true, without(benchmark, func(r rows.Round) bool { return learned(r.Key) }), "policyattention-S4-14100"},
-		{"a problem missing", true, without(benchmark, func(r rows.Round) bool { return r.Problem == 5 && learned(r.Key) }), "rows on each of"},
+		{"rows of a run missing", true, without(benchmark, func(r rows.Round) bool { return learned(r.Key) }),
+			"policyattention-S4-14100"},
+		{"a problem missing", true, without(benchmark, func(r rows.Round) bool {
+			return r.Problem == 5 &&
+				learned(r.Key)
+		}), "rows on each of"},
 		{"a row too many", true, again, "rows on each of"},
-		{"a record of other rounds", true, text("runs.json", `"rounds": 40`, `"rounds": 41`), "not of its configuration"},
-		{"a record of another seed", true, text("runs.json", `"root": 34100`, `"root": 34101`), "not of its configuration"},
-		{"a record of another name", true, text("runs.json", `"name": "exact-pmd-S4"`, `"name": "exact-pmd-S5"`), "exact-pmd-S5"},
+		{"a record of other rounds", true, text("runs.json", `"rounds": 40`, `"rounds": 41`),
+			"not of its configuration"},
+		{"a record of another seed", true, text("runs.json", `"root": 34100`, `"root": 34101`),
+			"not of its configuration"},
+		{"a record of another name", true, text("runs.json", `"name": "exact-pmd-S4"`, `"name": "exact-pmd-S5"`),
+			"exact-pmd-S5"},
 		{"a record of another hash", true, text("runs.json", `"hash": "`, `"hash": "0`), "which no record names"},
 		{"runs that are no JSON", true, write("runs.json", "["), "runs.json"},
 		{"a record of other weights", true, otherDigest, "other weights"},
-		{"a training of other steps", true, text("trainings.json", `"steps": 10`, `"steps": 11`), "not of its configuration"},
-		{"a training without a name", true, text("trainings.json", `"name": "proximal-plain-S4-14100"`, `"name": ""`), "not of its configuration"},
+		{"a training of other steps", true, text("trainings.json", `"steps": 10`, `"steps": 11`),
+			"not of its configuration"},
+		{"a training without a name", true, text("trainings.json", `"name": "proximal-plain-S4-14100"`, `"name": ""`),
+			"not of its configuration"},
 		{"an edited weight", true, weightEdited, "not that of the training run's record"},
 		{"weights of another seed", true, weightsSwapped, "configuration"},
-		{"an edited action", true, row("choices/qualification.parquet", 0, func(c *rows.Choice) { c.Actions[3] = (c.Actions[3] + 1) % 3 }), "qualification/s5rl"},
-		{"too few actions", true, row("choices/qualification.parquet", 0, func(c *rows.Choice) { c.Actions = c.Actions[:10] }), "choices"},
-		{"a training loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Loss = math.NaN() }), "loss 1 is NaN"},
+		{"an edited action", true, row("choices/qualification.parquet", 0,
+			func(c *rows.Choice) { c.Actions[3] = (c.Actions[3] + 1) % 3 }), "qualification/s5rl"},
+		{"too few actions", true, row("choices/qualification.parquet", 0,
+			func(c *rows.Choice) { c.Actions = c.Actions[:10] }), "choices"},
+		{"a training loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Loss = math.NaN() }),
+			"loss 1 is NaN"},
 		{"a step of a training loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Step++ }), "loss 2 is"},
 		{"another training's loss", true, row("losses.parquet", 0, func(l *rows.Loss) { l.Training += "x" }), "loss"},
 		{"a training loss missing", true, func(t *testing.T, root string) {
 			edit(t, root+"/losses.parquet", func(l []rows.Loss) []rows.Loss { return l[1:] })
 		}, "loss"},
 		{"a file beside", false, write("rows/extra.parquet", ""), "does not list it"},
-		{"a training not planned", true, write("train/proximal-plain-S4-1-000000000000/x", ""), "no configuration of preset little"},
+		{"a training not planned", true, write("train/proximal-plain-S4-1-000000000000/x", ""),
+			"no configuration of preset little"},
 		{"digests missing", false, remove("SHA256SUMS"), "SHA256SUMS: it is missing"},
 		{"digests that are none", false, write("SHA256SUMS", "none\n"), "no digest and name"},
 	})
@@ -310,7 +328,8 @@ func TestVerifyFindsCorruptions(t *testing.T) {
 			}
 			s = testkit.Must(little(t).Open(artifacts, "go"))(t)
 			v := testkit.Must(s.Verify(t.Context(), strings.Contains(c.name, "-steps")))(t)
-			if !errors.Is(v.Err(), experiment.ErrDiscrepancies) || !strings.Contains(fmt.Sprint(v.Discrepancies), c.want) {
+			if !errors.Is(v.Err(), experiment.ErrDiscrepancies) ||
+				!strings.Contains(fmt.Sprint(v.Discrepancies), c.want) {
 				t.Errorf("found %v, want %q", v.Discrepancies, c.want)
 			}
 		})

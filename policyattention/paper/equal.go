@@ -136,14 +136,16 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 		}
 		make = m.Informed[r.Information]
 	}
-	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (*experiment.Result, error) {
+	type result = experiment.Result
+	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *result) (*result, error) {
 		return r.compute(s, make, first, stored)
 	}
 	return u, nil
 }
 
 func (r equalRun) row() rows.Equal {
-	return rows.Equal{Method: r.Method, S: int32(r.States), Information: string(r.Information), N: int32(r.N), Untuned: r.Untuned}
+	return rows.Equal{Method: r.Method, S: int32(r.States), Information: string(r.Information), N: int32(r.N),
+		Untuned: r.Untuned}
 }
 
 // runs is how many streams of samples there are, and identities of a learned method.
@@ -155,7 +157,9 @@ func (r equalRun) runs() int {
 }
 
 // compute makes the runs on the first problems, all for 0.
-func (r equalRun) compute(s *experiment.Store, make maker, first int, stored *experiment.Result) (*experiment.Result, error) {
+func (r equalRun) compute(
+	s *experiment.Store, make maker, first int, stored *experiment.Result,
+) (*experiment.Result, error) {
 	notes, was := Notes{r.Condition, r.Untuned, r.Values, r.Tuning}, Notes{}
 	if stored != nil {
 		if err := json.Unmarshal(stored.Notes, &was); err != nil {
@@ -233,7 +237,8 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 	for i, t := range trajectories {
 		rounds := metered[i].MDP.Meter().Rounds()
 		if len(rounds) != own(equalRounds) || len(t.Policies) != own(equalRounds)+1 {
-			return nil, fmt.Errorf("%d policies and %d rounds on the meter, want %d", len(t.Policies)-1, len(rounds), own(equalRounds))
+			return nil, fmt.Errorf("%d policies and %d rounds on the meter, want %d", len(t.Policies)-1, len(rounds),
+				own(equalRounds))
 		}
 		scale, err := control.NewScale(problems[i])
 		if err != nil {

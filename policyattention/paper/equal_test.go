@@ -22,7 +22,8 @@ func problems(t *testing.T, n int) []mdp.Problem {
 }
 
 // losses runs a method on problems of eight states.
-func losses(t *testing.T, s *experiment.Store, c method.Condition, name string, problems []mdp.Problem, values ...float64) [][]float64 {
+func losses(t *testing.T, s *experiment.Store, c method.Condition, name string, problems []mdp.Problem,
+	values ...float64) [][]float64 {
 	t.Helper()
 	r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}, Values: values}
 	make := informed[c.Information][name]
@@ -101,7 +102,8 @@ func TestConditions(t *testing.T) {
 // A method whose own rounds are longer than the condition's first horizon returns π₀ by then.
 func TestBeforeItsFirstRound(t *testing.T) {
 	c := method.Condition{Information: method.ByWindow, N: 10}
-	if got := losses(t, store(t), c, "algorithm-distillation", problems(t, 1)); equalHorizons[0] != 1 || got[0][0] != 1 {
+	if got := losses(t, store(t), c, "algorithm-distillation", problems(t, 1)); equalHorizons[0] != 1 ||
+		got[0][0] != 1 {
 		t.Errorf("losses %v", got)
 	}
 }
@@ -114,7 +116,8 @@ func TestDecoderIsPMD(t *testing.T) {
 	for i := range exact {
 		for h, loss := range exact[i] {
 			if math.Abs(loss-decoder[i][h]) > 1e-4 {
-				t.Errorf("problem %d, T = %d: loss %v of exact PMD, %v of the decoder", i, equalHorizons[h], loss, decoder[i][h])
+				t.Errorf("problem %d, T = %d: loss %v of exact PMD, %v of the decoder", i, equalHorizons[h], loss,
+					decoder[i][h])
 			}
 		}
 	}

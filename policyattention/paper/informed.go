@@ -100,7 +100,8 @@ func loop(of func(eta float64) control.Loop) maker {
 func exactly(actor source) maker {
 	return func(c method.Case) (control.Controller, error) {
 		a, err := actor(c)
-		return begun{control.Loop{Actor: a, Critic: control.ExactCritic{}, Eta: c.Values[0]}, method.StartOf(c.Values[1])}, err
+		return begun{control.Loop{Actor: a, Critic: control.ExactCritic{}, Eta: c.Values[0]},
+			method.StartOf(c.Values[1])}, err
 	}
 }
 
@@ -177,13 +178,15 @@ func byDecoder(c method.Case) (control.Controller, error) {
 		return begun{control.Loop{Actor: actor, Critic: critic, Eta: eta}, start}, nil
 	}
 	generative := baseline.Generative{N: c.N, Root: c.Root}
-	packets := decoder.PacketSource{Packets: func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) (all []decoder.Packet) {
+	drawn := func(env *mdp.MDP, pi *mat.Dense, _, problem, round int) (all []decoder.Packet) {
 		rng := seed.New(c.Root, "packets", problem, round)
 		for _, t := range generative.Open(problem, env)(round, pi) {
 			next := mdp.Sample(rng, pi.RawRowView(t.Next))
-			all = append(all, decoder.Packet{State: t.State, Action: t.Action, Reward: t.Reward, NextState: t.Next, NextAction: next})
+			all = append(all, decoder.Packet{State: t.State, Action: t.Action, Reward: t.Reward, NextState: t.Next,
+				NextAction: next})
 		}
 		return all
-	}}
-	return baseline.Improved{Critic: decoder.Critic{Decoder: d, Source: packets}, Actor: actor, Eta: eta, Start: start}, nil
+	}
+	critic := decoder.Critic{Decoder: d, Source: decoder.PacketSource{Packets: drawn}}
+	return baseline.Improved{Critic: critic, Actor: actor, Eta: eta, Start: start}, nil
 }

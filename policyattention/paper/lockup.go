@@ -31,8 +31,9 @@ type LockUp struct {
 
 // PaperLockUp is the study of the repository. The size is one at which every recipe has been trained.
 var PaperLockUp = LockUp{
-	Root: experiment.PaperProtocol.Sizes[8].Evaluation, States: 8, Actions: experiment.PaperProtocol.Actions, Problems: 8,
-	Rounds: experiment.PaperProtocol.Rounds, Eta: experiment.PaperProtocol.Eta,
+	Root: experiment.PaperProtocol.Sizes[8].Evaluation, States: 8, Actions: experiment.PaperProtocol.Actions,
+	Problems: 8,
+	Rounds:   experiment.PaperProtocol.Rounds, Eta: experiment.PaperProtocol.Eta,
 	Masses: []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8},
 }
 
@@ -65,7 +66,9 @@ func (l LockUp) actors(p experiment.Preset) ([]locking, error) {
 	target, failed := trained("PMD-target", experiment.Benchmark, "pmd-target", "plain")
 	prior, none := trained("PolicyAttention, recipe prior", experiment.Prior, "policyattention", "prior")
 	return []locking{
-		{curves, "exact PMD", nil, func(*experiment.Store) (control.Actor, error) { return control.RuleActor(pmd.PMD), nil }},
+		{curves, "exact PMD", nil, func(*experiment.Store) (control.Actor, error) {
+			return control.RuleActor(pmd.PMD), nil
+		}},
 		plain, target, prior,
 		{curves, "actor for any MDP, with log π", nil, released(anymdp.Prior)},
 		{compared, "5120 steps, reads π, any starts", nil, nil},
@@ -107,7 +110,8 @@ func (l LockUp) Units(s *experiment.Store) (units []experiment.Unit, err error) 
 		if a.load == nil {
 			u.Sample = -1
 		}
-		u.Compute = func(_ context.Context, s *experiment.Store, first int, _ *experiment.Result) (*experiment.Result, error) {
+		type result = experiment.Result
+		u.Compute = func(_ context.Context, s *experiment.Store, first int, _ *result) (*result, error) {
 			return l.measure(s, a, first)
 		}
 		units = append(units, u)
@@ -147,7 +151,8 @@ func (l LockUp) measure(s *experiment.Store, a locking, first int) (*experiment.
 			if err != nil {
 				return nil, fmt.Errorf("mass %g, problem %d: %w", mass, i, err)
 			}
-			r.Locks = append(r.Locks, rows.Lock{Part: a.part, Actor: a.label, Mass: mass, Problem: int32(i), Loss: loss})
+			r.Locks = append(r.Locks, rows.Lock{Part: a.part, Actor: a.label, Mass: mass, Problem: int32(i),
+				Loss: loss})
 		}
 	}
 	return r, nil

@@ -17,7 +17,9 @@ import (
 // Write stores rows as one Parquet file, which appears complete or not at all. Its bytes depend on
 // the rows alone. The columns are the fields of R, embedded ones included, by their tags; a NaN is
 // null.
-func Write[R any](path string, rows []R) error {
+func Write[R any](path string, rows []R) error { return write(path, reflect.ValueOf(rows)) }
+
+func write(path string, rows reflect.Value) error {
 	var b bytes.Buffer
 	err := encode(&b, rows)
 	if err == nil {
@@ -35,18 +37,19 @@ func Write[R any](path string, rows []R) error {
 // rowGroup is how many rows share a group, which bounds what a reader holds at once.
 const rowGroup = 1 << 18
 
-func encode[R any](to io.Writer, rows []R) error {
-	w := parquet.NewWriter(to, parquet.SchemaOf(*new(R)),
+func schema(row reflect.Type) *parquet.Schema { return parquet.SchemaOf(reflect.Zero(row).Interface()) }
+
+func encode(to io.Writer, rows reflect.Value) error {
+	w := parquet.NewWriter(to, schema(rows.Type().Elem()),
 		parquet.CreatedBy("PolicyAttention", "1", ""), parquet.MaxRowsPerRowGroup(rowGroup))
-	fields := leaves(reflect.TypeFor[R](), nil)
+	fields := leaves(rows.Type().Elem(), nil)
 	batch := make([]parquet.Row, 0, 1024)
-	for i := range rows {
-		v := reflect.ValueOf(&rows[i]).Elem()
+	for i := range rows.Len() {
 		var row parquet.Row
 		for column, f := range fields {
-			row = appendLeaf(row, v.FieldByIndex(f), column)
+			row = appendLeaf(row, rows.Index(i).FieldByIndex(f), column)
 		}
-		if batch = append(batch, row); len(batch) == cap(batch) || i == len(rows)-1 {
+		if batch = append(batch, row); len(batch) == cap(batch) || i == rows.Len()-1 {
 			if _, err := w.WriteRows(batch); err != nil {
 				return err
 			}
@@ -91,54 +94,61 @@ func appendLeaf(row parquet.Row, v reflect.Value, column int) parquet.Row {
 
 // Read reads what Write has stored. It returns an error if the file has other columns than R, or is
 // no Parquet file.
-func Read[R any](path string) ([]R, error) {
+func Read[R any](path string) (rows []R, err error) {
+	err = read(path, reflect.ValueOf(&rows).Elem())
+	return rows, err
+}
+
+// read sets rows, a slice, to those of a file.
+func read(path string, rows reflect.Value) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("rows: %w", err)
+		return fmt.Errorf("rows: %w", err)
 	}
-	rows, err := decode[R](b)
-	if err != nil {
-		return nil, fmt.Errorf("rows: %s: %w", path, err)
+	if err := decode(b, rows); err != nil {
+		return fmt.Errorf("rows: %s: %w", path, err)
 	}
-	return rows, nil
+	return nil
 }
 
 // errColumns is wrapped by the error of a file with other columns.
 var errColumns = errors.New("its columns are")
 
 // decode reads a file. A broken one can make the library panic, which is an error here.
-func decode[R any](b []byte) (rows []R, err error) {
+func decode(b []byte, rows reflect.Value) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			rows, err = nil, fmt.Errorf("no Parquet file of these columns: %v", r)
+			err = fmt.Errorf("no Parquet file of these columns: %v", r)
 		}
 	}()
 	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if got, want := f.Schema(), parquet.SchemaOf(*new(R)); !parquet.EqualNodes(got, want) {
-		return nil, fmt.Errorf("%w %v, want %v", errColumns, got, want)
+	row := rows.Type().Elem()
+	if got, want := f.Schema(), schema(row); !parquet.EqualNodes(got, want) {
+		return fmt.Errorf("%w %v, want %v", errColumns, got, want)
 	}
-	if f.NumRows() > int64(len(b))*64 {
-		return nil, fmt.Errorf("it claims %d rows in %d bytes", f.NumRows(), len(b))
+	n := int(f.NumRows())
+	if n > len(b)*64 {
+		return fmt.Errorf("it claims %d rows in %d bytes", n, len(b))
 	}
-	rows = make([]R, f.NumRows())
-	fields, first := leaves(reflect.TypeFor[R](), nil), 0
+	all, first := reflect.MakeSlice(rows.Type(), n, n), 0
 	for _, group := range f.RowGroups() {
-		n := int(group.NumRows())
-		for column, field := range fields {
-			if err := readColumn(group.ColumnChunks()[column], rows[first:first+n], field); err != nil {
-				return nil, fmt.Errorf("column %s: %w", f.Schema().Columns()[column], err)
+		last := first + int(group.NumRows())
+		for column, field := range leaves(row, nil) {
+			if err := readColumn(group.ColumnChunks()[column], all.Slice(first, last), field); err != nil {
+				return fmt.Errorf("column %s: %w", f.Schema().Columns()[column], err)
 			}
 		}
-		first += n
+		first = last
 	}
-	return rows, nil
+	rows.Set(all)
+	return nil
 }
 
 // readColumn fills a field of some rows.
-func readColumn[R any](chunk parquet.ColumnChunk, rows []R, field []int) error {
+func readColumn(chunk parquet.ColumnChunk, rows reflect.Value, field []int) error {
 	pages := chunk.Pages()
 	defer pages.Close()
 	values, at := make([]parquet.Value, 1024), -1
@@ -156,7 +166,7 @@ func readColumn[R any](chunk parquet.ColumnChunk, rows []R, field []int) error {
 				if v.RepetitionLevel() == 0 {
 					at++
 				}
-				setLeaf(reflect.ValueOf(&rows[at]).Elem().FieldByIndex(field), v)
+				setLeaf(rows.Index(at).FieldByIndex(field), v)
 			}
 			if errors.Is(err, io.EOF) {
 				break
@@ -167,8 +177,8 @@ func readColumn[R any](chunk parquet.ColumnChunk, rows []R, field []int) error {
 		}
 		parquet.Release(page)
 	}
-	if at != len(rows)-1 {
-		return fmt.Errorf("%d values, want %d", at+1, len(rows))
+	if at != rows.Len()-1 {
+		return fmt.Errorf("%d values, want %d", at+1, rows.Len())
 	}
 	return nil
 }
