@@ -80,17 +80,20 @@ const most = 1 << 24
 func (t Config) Validate() error {
 	switch {
 	case t.States < 2 || t.Actions < 2 || max(t.States, t.Actions) > 4096:
-		return fmt.Errorf("lianglai: training on S=%d states and A=%d actions, want 2 to 4096 of each", t.States, t.Actions)
+		return fmt.Errorf("lianglai: training on S=%d states and A=%d actions, want 2 to 4096 of each", t.States,
+			t.Actions)
 	case !(t.Gamma >= 0 && t.Gamma < 1):
 		return fmt.Errorf("lianglai: training with γ = %v, want 0 ≤ γ < 1", t.Gamma)
 	case t.Warmup < 1 || t.Warmup > most:
 		return fmt.Errorf("lianglai: training with a warm-up of %d steps, want 1 to %d", t.Warmup, most)
 	case min(t.MDPs, t.Batch, t.Steps) < 1 || max(t.MDPs, t.Batch, t.Steps) > most:
-		return fmt.Errorf("lianglai: training with %d MDPs, batch %d, %d steps, want 1 to %d of each", t.MDPs, t.Batch, t.Steps, most)
+		return fmt.Errorf("lianglai: training with %d MDPs, batch %d, %d steps, want 1 to %d of each", t.MDPs, t.Batch,
+			t.Steps, most)
 	case !(t.Rate > 0 && t.Rate <= 1):
 		return fmt.Errorf("lianglai: training with rate %v, want 0 < rate ≤ 1", t.Rate)
 	case !(t.Scale > 0 && t.Damping > 0) || math.IsInf(t.Scale+t.Damping, 1):
-		return fmt.Errorf("lianglai: training with scale %v and damping %v, want both positive and finite", t.Scale, t.Damping)
+		return fmt.Errorf("lianglai: training with scale %v and damping %v, want both positive and finite", t.Scale,
+			t.Damping)
 	}
 	return nil
 }
@@ -151,7 +154,8 @@ var errDiverged = errors.New("the loss grows without bound")
 const unbounded = 1e30
 
 // attempt is Train on the given MDPs, at one rate.
-func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem, progress func(step int, loss float64)) (*Trained, error) {
+func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems []mdp.Problem,
+	progress func(step int, loss float64)) (*Trained, error) {
 	block := NewBlock(prompt.width)
 	rng := seed.New(t.Seed, "lianglai", "init")
 	for _, m := range []*mat.Dense{block.P, block.V} {
@@ -264,7 +268,8 @@ func (b *batch) mix(out, u *mat.Dense) {
 		for _, t := range window {
 			pi := b.pi[i].RawRowView(t.State)
 			at := t.State * p.Actions
-			score := from[at+t.Action] + from[p.state.from+t.State] + from[p.next.from+t.Next] + t.Reward*from[p.reward.from]
+			score := from[at+t.Action] + from[p.state.from+t.State] + from[p.next.from+t.Next] +
+				t.Reward*from[p.reward.from]
 			for a, prob := range pi {
 				score -= prob * from[at+a]
 			}
