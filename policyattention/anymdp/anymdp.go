@@ -40,8 +40,9 @@
 // first read-out it has to write their sum, in the second ηQ, at the scale of the row. Neither adds ηQ
 // to the logits: what the network does not learn is missing.
 //
-// A row's largest difference is the unit of what is read. Where one action is worth 10³ times less
-// than others differ by, these drown, and the actor can lock up on an action that is not the best.
+// A row's largest difference is the unit of what is read. Where one action is worth 10⁴ times less
+// than others differ by, these drown in float32, and the actor can lock up on an action that is not
+// the best: run it in float64.
 package anymdp
 
 import (

@@ -168,8 +168,8 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 				"more rounds than there are (--critic value evaluates policies in full)", m.Gamma, m.Actions())
 		}
 		if ratio := cliff(scale.Optimum.Q); ratio > deepest {
-			a.warn("in a state one action is worth less than the others by %.0f times what these differ by: the actor "+
-				"hardly sees their differences there, and may lock up (--actor exact does not)", ratio)
+			a.warn("in a state one action is worth less than the others by %.0e times what these differ by, and the actor "+
+				"was tried up to %.0e: it may not see their differences, and lock up (--actor exact does not)", ratio, deepest)
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
 			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+
@@ -325,8 +325,8 @@ func (s solveCmd) model() (*train.Model, error) {
 	return train.Load(s.Actor)
 }
 
-// deepest is the cliff beyond which the actor for any MDP may lock up.
-const deepest = 1000
+// deepest is the cliff up to which the actor for any MDP was tried.
+const deepest = 1e5
 
 // cliff returns the largest of the states' ratios of the range of an action's values to their range
 // without the worst action, 0 where no state has three actions that differ.

@@ -66,15 +66,17 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 			Training anymdp.Config `json:"training"`
 			Root     uint64        `json:"root"`
 			Horizons []int         `json:"horizons"`
-		}{r, c, anyRoot, anyHorizons},
-		Rows: len(anyHorizons) * (r.Problems + r.Network + r.Mixed), Sample: 1, Tolerance: anyTolerance,
+		}{r, c, anyRoot, r.horizons()},
+		Rows: len(r.horizons()) * (r.Problems + r.Network + r.Mixed), Sample: 1, Tolerance: anyTolerance,
 		Compute: func(ctx context.Context, s *experiment.Store, first int,
 			_ *experiment.Result) (*experiment.Result, error) {
 			path := filepath.Join(AnyFolder(s.Root(), c), AnyWeights)
-			some, horizons := r, anyHorizons
+			some, horizons := r, r.horizons()
 			var forward anymdp.Forward
-			if first > 0 { // in plain Go, at the horizons of the paper
+			if first > 0 { // at the horizons of the paper
 				some.Problems, some.Network, some.Mixed, horizons = first, first, min(first, r.Mixed), anyReplayed(r)
+			}
+			if first > 0 || r.Cliff > 0 { // in plain Go
 				f, err := safetensors.ReadFile(path)
 				if err == nil {
 					forward, err = anymdp.Plain(f)
@@ -111,6 +113,13 @@ func anyReplayed(r anySet) []int {
 // anyHorizons are the rounds T after which the returned policies are scored.
 var anyHorizons = []int{20, 40, 100, 400}
 
+func (r anySet) horizons() []int {
+	if r.Cliff > 0 {
+		return anyHorizons[:3]
+	}
+	return anyHorizons
+}
+
 // anySet is a distribution of problems.
 type anySet struct {
 	Name            string
@@ -126,7 +135,10 @@ type anySet struct {
 	// Lock, if set, draws Mass for every problem log-uniformly from 10⁻¹² to 10⁻¹, and
 	// every other problem has it Everywhere.
 	Lock bool
-	Eta  float64 // 0 stands for [pmd.SuggestedSpan] over the range of Q*
+	// Cliff, if not 0, is what the worst action of the one state costs; π₀ leaves it a thousandth of a
+	// thousandth part of that, so that it costs nothing at first. These sets run in float64.
+	Cliff float64 `json:",omitempty"`
+	Eta   float64 // 0 stands for [pmd.SuggestedSpan] over the range of Q*
 	// Fixture, if not 0, is the root of the benchmark's problems, which all identities share.
 	Fixture uint64
 
@@ -180,6 +192,11 @@ func allAnySets() (all []anySet) {
 			}
 		})
 	}
+	for _, k := range []float64{1e3, 1e4, 1e5} {
+		add(fmt.Sprintf("cliff, K = %.0e", k), func(r *anySet) {
+			r.States, r.Mass, r.Cliff, r.Problems, r.Network = 8, 1e-3, k, 20, 20
+		})
+	}
 	for i, root := range []uint64{34100, 38100, 39100} {
 		add(fmt.Sprintf("benchmark, S = %d", 4<<i), func(r *anySet) {
 			r.States, r.Fixture = 4<<i, root
@@ -227,16 +244,27 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 	if err != nil {
 		return anyProblem{}, err
 	}
-	out := anyProblem{mdp.Problem{MDP: m, Pi0: p.Pi0}, r.Eta}
 	optimum, err := m.Optimal()
 	if err != nil {
 		return anyProblem{}, err
 	}
+	rng := seed.New(stream, "state", i)
+	only, mass, everywhere := rng.IntN(r.States), r.Mass, r.Everywhere
+	if r.Cliff > 0 {
+		worst := floats.MinIdx(optimum.Q.RawRowView(only))
+		rewards.Set(only, worst, -r.Cliff)
+		if m, err = mdp.New(r.Gamma, p.MDP.DenseP(), rewards); err == nil {
+			optimum, err = m.Optimal()
+		}
+		if err != nil {
+			return anyProblem{}, err
+		}
+		pmd.Starve(p.Pi0.RawRowView(only), worst, 1e-3/r.Cliff)
+	}
+	out := anyProblem{mdp.Problem{MDP: m, Pi0: p.Pi0}, r.Eta}
 	if r.Eta == 0 {
 		out.Eta = pmd.SuggestedSpan / (mat.Max(optimum.Q) - mat.Min(optimum.Q))
 	}
-	rng := seed.New(stream, "state", i)
-	only, mass, everywhere := rng.IntN(r.States), r.Mass, r.Everywhere
 	if r.Lock {
 		mass, everywhere = math.Pow(10, -1-11*rng.Float64()), i%2 == 1
 	}

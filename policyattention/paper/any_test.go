@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -25,7 +26,7 @@ func TestAnySets(t *testing.T) {
 		problems := testkit.Must(r.Draw(1))(t)
 		for i, p := range problems {
 			m := p.MDP
-			if m.States() != r.States || m.Actions() != r.Actions || m.Gamma != r.Gamma || mat.Min(m.R) < r.Least ||
+			if m.States() != r.States || m.Actions() != r.Actions || m.Gamma != r.Gamma || mat.Min(m.R) < min(r.Least, -r.Cliff) ||
 				mat.Max(m.R) > r.Most || p.Eta <= 0 {
 				t.Errorf("%s: S = %d, A = %d, γ = %v, rewards from %v to %v, η = %v", r.Name, m.States(), m.Actions(),
 					m.Gamma, mat.Min(m.R), mat.Max(m.R), p.Eta)
@@ -100,5 +101,43 @@ func TestAnyLoopIsControls(t *testing.T) {
 		if x.Exact != digits(exact, 6) || x.Excess != digits(loss-x.Exact, 3) {
 			t.Errorf("%+v, want losses %v and %v", x, exact, loss)
 		}
+	}
+}
+
+// Where one action of every state is worth 10⁵ less than the others, these drown in the digits of
+// float32, in which the released network locks up, and not in those of float64.
+func TestCliffNeedsFloat64(t *testing.T) {
+	double := testkit.Must(anymdp.Released())(t)
+	single := testkit.Must(anymdp.Load(filepath.Join("../../artifacts", AnyFolder("paper", anymdp.Standard(anymdp.Identities[0])),
+		AnyWeights)))(t)
+	const k = 1e5
+	var problems []anyProblem
+	var scales []*control.Scale
+	for _, p := range testkit.Must(mdp.Random.Draw(991, 8, 3, 20))(t) {
+		optimum := testkit.Must(p.MDP.Optimal())(t)
+		for s := range 8 {
+			worst := floats.MinIdx(optimum.Q.RawRowView(s))
+			p.MDP.R.Set(s, worst, -k)
+			pmd.Starve(p.Pi0.RawRowView(s), worst, 1e-9)
+		}
+		p = testkit.Must(mdp.NewProblem(.9, p.MDP.DenseP(), p.MDP.R, p.Pi0))(t)
+		problems = append(problems, anyProblem{p, .8})
+		scales = append(scales, testkit.Must(control.NewScale(p))(t))
+	}
+	locked := func(forward anymdp.Forward) (n int) {
+		actor := testkit.Must(anymdp.NewActor(forward, anymdp.Prior))(t)
+		exact := testkit.Must(anyLosses(control.RuleActor(pmd.PMD), problems, scales, []int{100}))(t)
+		for i, losses := range testkit.Must(anyLosses(actor, problems, scales, []int{100}))(t) {
+			if losses[0]-exact[i][0] > .05 {
+				n++
+			}
+		}
+		return n
+	}
+	if n := locked(single.Sequences); n == 0 {
+		t.Error("in float32 it locks up nowhere")
+	}
+	if n := locked(double); n > 0 {
+		t.Errorf("in float64 it locks up on %d of 20 problems", n)
 	}
 }

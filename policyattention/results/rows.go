@@ -45,6 +45,7 @@ const (
 type Filter struct {
 	column Column
 	values []string
+	unlike string // in place of values
 }
 
 // None is the value of text that is empty.
@@ -62,6 +63,9 @@ func (c Column) Is(values ...any) Filter {
 	}
 	return f
 }
+
+// Unlike keeps the rows whose text does not begin so.
+func (c Column) Unlike(beginning string) Filter { return Filter{column: c, unlike: beginning} }
 
 // Store reads the rows of a preset, each file once.
 type Store struct {
@@ -171,6 +175,9 @@ func (d *data) where(f Filter) ([]int, bool) {
 
 func (d *data) test(f Filter) (func(int) bool, error) {
 	if values, ok := d.text[f.column]; ok {
+		if f.unlike != "" {
+			return func(i int) bool { return !strings.HasPrefix(values[i], f.unlike) }, nil
+		}
 		return func(i int) bool { return slices.Contains(f.values, values[i]) }, nil
 	}
 	numbers, ok := d.number[f.column]

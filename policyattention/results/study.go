@@ -361,7 +361,7 @@ func (s *Store) anySets() (t Table) {
 	all := s.Block("any")
 	for _, readout := range []string{"prior", "network", "mixed"} {
 		for _, horizon := range []int{20, 40, 400} {
-			rows := all.Where(Column("readout").Is(readout), Column("round").Is(horizon))
+			rows := all.Where(Column("readout").Is(readout), Column("round").Is(horizon), Column("set").Unlike("cliff"))
 			excess, exact := rows.Number("excess"), rows.Number("exact")
 			if t.err = rows.err; t.err != nil || len(excess) == 0 {
 				return t
@@ -370,6 +370,23 @@ func (s *Store) anySets() (t Table) {
 			t.Add(readout, horizon, len(excess), stats.Median(excess), tail.P99, tail.Worst, tail.Above,
 				(mean+stats.Mean(excess))/mean)
 		}
+	}
+	return t
+}
+
+// cliffs is where the actor for any MDP might lock up.
+func (s *Store) cliffs() (t Table) {
+	t.Title = "The actor for any MDP at a cliff, T = 100: one action worth −K, a thousandth of the mass on the best"
+	t.Columns = []string{"K", "problems", "exact PMD: mean", "prior: worst excess", "network: worst excess"}
+	all := s.Block("any").Where(Column("round").Is(100))
+	for _, k := range []string{"1e+03", "1e+04", "1e+05"} {
+		set := all.Where(Column("set").Is("cliff, K = " + k))
+		prior := set.Where(Column("readout").Is("prior"))
+		excess, other := prior.Number("excess"), set.Where(Column("readout").Is("network")).Number("excess")
+		if t.err = prior.err; t.err != nil || len(excess) == 0 || len(other) == 0 {
+			return t
+		}
+		t.Add(k, len(excess), stats.Mean(prior.Number("exact")), slices.Max(excess), slices.Max(other))
 	}
 	return t
 }

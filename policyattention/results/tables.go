@@ -22,6 +22,7 @@ var builders = []struct {
 	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
 	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
+	{"cliffs", (*Store).cliffs},
 	{"lockup", (*Store).lockup}, {"costs", (*Store).costs},
 	{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
 	{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced},
