@@ -172,7 +172,8 @@ func (p Preset) setting(c Cell) (method.Setting, error) {
 // fixtures returns the problems of a cell.
 func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
 	size := p.Protocol.Sizes[s.States]
-	f := Fixtures{Family: mdp.Family(c.Family), Root: size.Evaluation, States: s.States, Actions: s.Actions, Problems: p.Problems}
+	f := Fixtures{Family: mdp.Family(c.Family), Root: size.Evaluation, States: s.States, Actions: s.Actions,
+		Problems: p.Problems}
 	switch from {
 	case headline:
 		f.Root, f.Problems = size.Headline, p.Headline[s.States]

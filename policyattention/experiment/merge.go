@@ -188,7 +188,8 @@ func (m *merge) unit(u Unit, weights map[string]string) error {
 		for _, w := range u.Weights {
 			name := w.Training.Name()
 			if want, ok := weights[name+"/"+weightsFile(w.Training, w.Step)]; ok && want != r.Weights[name] {
-				return fmt.Errorf("experiment: %s was evaluated with weights %.12s of %s, the merged ones are %.12s: %w",
+				return fmt.Errorf(
+					"experiment: %s was made with weights %.12s of %s, the merged ones are %.12s: %w",
 					u.Path(), r.Weights[name], name, want, ErrConflict)
 			}
 		}

@@ -74,7 +74,9 @@ func ReadPreset(path string, base Preset) (Preset, error) {
 // Check returns an error if the preset makes no sense.
 func (p Preset) Check() error {
 	if p.Name == "" || p.Name != fileName(p.Name) || p.Protocol == nil || min(p.Problems, p.Steps) < 1 {
-		return fmt.Errorf("experiment: preset %q, want a name for a folder, a protocol, and at least one problem and optimizer step", p.Name)
+		return fmt.Errorf(
+			"experiment: preset %q, want a name for a folder, a protocol, and at least one problem and optimizer step",
+			p.Name)
 	}
 	for _, row := range p.Rows {
 		b, err := findBlock(row.Block)
@@ -84,12 +86,15 @@ func (p Preset) Check() error {
 		if err != nil {
 			return fmt.Errorf("experiment: preset %s: %w", p.Name, err)
 		}
-		if rounds := slices.Max(append([]int{0}, baseline.Horizons...)); b.Policies != nil && p.Protocol.Rounds < rounds {
-			return fmt.Errorf("experiment: preset %s: %d rounds, block %s keeps round %d", p.Name, p.Protocol.Rounds, row.Block, rounds)
+		if rounds := slices.Max(append([]int{0}, baseline.Horizons...)); b.Policies != nil &&
+			p.Protocol.Rounds < rounds {
+			return fmt.Errorf("experiment: preset %s: %d rounds, block %s keeps round %d", p.Name, p.Protocol.Rounds,
+				row.Block, rounds)
 		}
 		for _, states := range row.Sizes {
 			if n := len(p.Protocol.Sizes[states].Runs); row.Runs > n {
-				return fmt.Errorf("experiment: preset %s: %d runs of %s in block %s at S=%d, the protocol has %d", p.Name, row.Runs, row.Method, row.Block, states, n)
+				return fmt.Errorf("experiment: preset %s: %d runs of %s in block %s at S=%d, the protocol has %d",
+					p.Name, row.Runs, row.Method, row.Block, states, n)
 			}
 		}
 	}
@@ -131,7 +136,8 @@ func (p Preset) Cells() (units []Unit, err error) {
 
 // expand lists the cells of a row at one size.
 func (p Preset) expand(row Row, states int) (cells []Cell) {
-	base := Cell{row.Block, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states), Family: string(mdp.Random)}}
+	base := Cell{row.Block, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states),
+		Family: string(mdp.Random)}}
 	families := []mdp.Family{mdp.Random}
 	if b, err := findBlock(row.Block); err == nil && b.Families != nil {
 		families = b.Families

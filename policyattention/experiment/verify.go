@@ -38,21 +38,24 @@ func (d Discrepancy) String() string {
 
 // Verification is what Verify found.
 type Verification struct {
-	Preset         string        `json:"preset"`
-	Files          int           `json:"files"`           // whose digest was checked
-	Trainings      int           `json:"trainings"`       // training runs checked
-	Units          int           `json:"units"`           // evaluations checked
-	Missing        int           `json:"missing"`         // planned runs and units that are not there
-	WithoutWeights int           `json:"without_weights"` // units whose weights are left out, of which the stored policies were scored
-	Again          int           `json:"again"`           // rows computed again
-	Scored         int           `json:"scored"`          // stored policies scored again
+	Preset    string `json:"preset"`
+	Files     int    `json:"files"`     // whose digest was checked
+	Trainings int    `json:"trainings"` // training runs checked
+	Units     int    `json:"units"`     // evaluations checked
+	Missing   int    `json:"missing"`   // planned runs and units that are not there
+	// units whose weights are left out, of which the stored policies were scored
+	WithoutWeights int           `json:"without_weights"`
+	Again          int           `json:"again"`  // rows computed again
+	Scored         int           `json:"scored"` // stored policies scored again
 	Discrepancies  []Discrepancy `json:"discrepancies"`
 	CPUSeconds     float64       `json:"cpu_seconds"`
 }
 
 func (v *Verification) String() string {
-	return fmt.Sprintf("preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their weights), %d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time",
-		v.Preset, v.Files, v.Trainings, v.Units, v.Missing, v.WithoutWeights, v.Again, v.Scored, len(v.Discrepancies), v.CPUSeconds)
+	return fmt.Sprintf("preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their weights), "+
+		"%d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time",
+		v.Preset, v.Files, v.Trainings, v.Units, v.Missing, v.WithoutWeights, v.Again, v.Scored, len(v.Discrepancies),
+		v.CPUSeconds)
 }
 
 // Err returns an error that wraps ErrDiscrepancies if there are any.
@@ -71,7 +74,8 @@ func (v *Verification) add(file string, row int, format string, args ...any) {
 }
 
 func (v *Verification) merge(w *Verification) {
-	v.Trainings, v.Units, v.Missing, v.WithoutWeights = v.Trainings+w.Trainings, v.Units+w.Units, v.Missing+w.Missing, v.WithoutWeights+w.WithoutWeights
+	v.Trainings, v.Units, v.Missing, v.WithoutWeights = v.Trainings+w.Trainings, v.Units+w.Units, v.Missing+w.Missing,
+		v.WithoutWeights+w.WithoutWeights
 	v.Again, v.Scored, v.Discrepancies = v.Again+w.Again, v.Scored+w.Scored, append(v.Discrepancies, w.Discrepancies...)
 }
 
@@ -267,7 +271,9 @@ func (s *Store) chosen(u Unit, n int) func(problem int32) bool {
 }
 
 // again computes a unit's rows again and compares.
-func (s *Store) again(ctx context.Context, v *Verification, u Unit, stored *Result, whole bool, differs func(int, string)) error {
+func (s *Store) again(
+	ctx context.Context, v *Verification, u Unit, stored *Result, whole bool, differs func(int, string),
+) error {
 	for _, w := range u.Weights {
 		if t, err := s.FindTraining(w.Training); err == nil && !t.Holds(w.Step) {
 			v.WithoutWeights++

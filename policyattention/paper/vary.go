@@ -16,10 +16,13 @@ import (
 func settings(t *train.Config) map[string]any {
 	return map[string]any{
 		"width": &t.Width, "hidden": &t.Hidden, "layers": &t.Layers, "heads": &t.Heads,
-		"lr": &t.Optimizer.LearningRate, "decay": &t.Optimizer.WeightDecay, "beta1": &t.Optimizer.Beta1, "beta2": &t.Optimizer.Beta2,
-		"cosine": &t.Optimizer.Cosine, "batch": &t.Batch, "mdps": &t.MDPs, "examples": &t.Examples, "steps": &t.Steps, "samples": &t.Samples,
+		"lr": &t.Optimizer.LearningRate, "decay": &t.Optimizer.WeightDecay, "beta1": &t.Optimizer.Beta1,
+		"beta2":  &t.Optimizer.Beta2,
+		"cosine": &t.Optimizer.Cosine, "batch": &t.Batch, "mdps": &t.MDPs, "examples": &t.Examples, "steps": &t.Steps,
+		"samples":   &t.Samples,
 		"attention": &t.Attention,
-		"rounds":    &t.Recipe.Rounds, "early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin, "eta-max": &t.Recipe.EtaMax,
+		"rounds":    &t.Recipe.Rounds, "early": &t.Recipe.Early, "eta-min": &t.Recipe.EtaMin,
+		"eta-max": &t.Recipe.EtaMax,
 	}
 }
 
