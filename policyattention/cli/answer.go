@@ -115,7 +115,8 @@ func (a *answer) announce(m *mdp.MDP) {
 		bytes += 250 * packets
 		round := time.Duration(2000*packets + 100*float64(pairs)*float64(pairs))
 		if all := round * time.Duration(a.Rounds); all > time.Minute {
-			fmt.Fprintf(a.errors, "a round of the decoder takes about %v, %d rounds %v; it ends before where --tol is reached\n",
+			fmt.Fprintf(a.errors, "a round of the decoder takes about %v, %d rounds %v; it ends before where --tol "+
+				"is reached\n",
 				round.Round(time.Millisecond), a.Rounds, all.Round(time.Second))
 		}
 	}
@@ -284,9 +285,11 @@ func (a *answer) report() map[string]any {
 	out := map[string]any{
 		"policy": mdp.ToRows(a.Policy.Pi), "q": table(a.Q), "q_star": table(a.Optimum.Q), "q_pi": table(a.q),
 		"v": row(a.v), "v_star": row(a.Optimum.V), "states": m.StateNames, "actions": m.ActionNames,
-		"eta": a.Loop.Eta, "rounds": a.Round, "losses": a.losses, "loss": finite(a.distance / a.Normalizer), "exact": a.q != nil,
-		"distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate, "tied_states": a.Optimum.Tied(),
-		"optimal": a.optimal(), "warnings": a.warnings,
+		"eta": a.Loop.Eta, "rounds": a.Round, "losses": a.losses, "loss": finite(a.distance / a.Normalizer),
+		"exact":    a.q != nil,
+		"distance": finite(a.distance), "normalizer": a.Normalizer, "certificate": certificate,
+		"tied_states": a.Optimum.Tied(),
+		"optimal":     a.optimal(), "warnings": a.warnings,
 	}
 	if a.q != nil {
 		out["worst_state"] = map[string]any{"state": stateName(m, a.shortfall.State), "lost": a.shortfall.Lost,
@@ -327,7 +330,8 @@ func finite(x float64) *float64 {
 // certificate, and the returned policy.
 func (a *answer) show(out io.Writer) error {
 	m := a.Problem.MDP
-	fmt.Fprintf(out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(a.MDP), m.States(), m.Actions(), m.Gamma, a.Loop.Eta)
+	fmt.Fprintf(out, "%s: S=%d, A=%d, γ=%v, η=%.4g\n", filepath.Base(a.MDP), m.States(), m.Actions(), m.Gamma,
+		a.Loop.Eta)
 	for _, l := range a.losses {
 		if l.Round < a.Round {
 			fmt.Fprintln(out, l)
@@ -340,18 +344,21 @@ func (a *answer) show(out io.Writer) error {
 	fmt.Fprintln(out, ")")
 	if a.q != nil {
 		if x := a.shortfall; x.Lost > 0 {
-			fmt.Fprintf(out, "worst state: %s loses %.4g, %.4g of %s\n", stateName(m, x.State), x.Lost, x.Relative(), x.Over)
+			fmt.Fprintf(out, "worst state: %s loses %.4g, %.4g of %s\n", stateName(m, x.State), x.Lost, x.Relative(),
+				x.Over)
 		}
 		if m.Start != nil {
 			value, best := a.atStart()
-			fmt.Fprintf(out, "under the start distribution: %s %.6g, optimal %.6g\n", a.kind(), a.worth(value), a.worth(best))
+			fmt.Fprintf(out, "under the start distribution: %s %.6g, optimal %.6g\n", a.kind(), a.worth(value),
+				a.worth(best))
 		}
 	}
 	if tied := a.Optimum.Tied(); tied > 0 {
 		fmt.Fprintf(out, "several actions are optimal in %d of %d states\n", tied, m.States())
 	}
 	if c := a.certified; c != nil {
-		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified ≤ %.3g)\n",
+		fmt.Fprintf(out, "largest residuals of the decoder: actor %.3g (certified ≤ %.3g), critic %.3g (certified "+
+			"≤ %.3g)\n",
 			a.Zeta, c.Zeta, a.Delta, c.DeltaWeighted())
 	}
 	return a.table(out)

@@ -31,7 +31,7 @@ type solveCmd struct {
 	Minimize  bool     `help:"Rewards are costs."`
 	Normalize bool     `help:"Divide rows of P by their sums."`
 	Actor     string   `help:"${actor}" default:"exact" placeholder:"exact|decoder|any|CHECKPOINT"`
-	Critic    string   `help:"${critic}" enum:",exact,value,mean,memory" default:"" placeholder:"exact|value|mean|memory"`
+	Critic    string   `help:"${critic}" enum:",exact,value,mean,memory" default:"" placeholder:"CRITIC"`
 	Samples   int      `help:"Transitions of every state and action that a critic samples a round." default:"6"`
 	Seed      uint64   `help:"Seed of these samples." default:"1"`
 	Rounds    int      `help:"Rounds at most." default:"1000"`
@@ -52,7 +52,8 @@ func (s solveCmd) Run(ctx context.Context, g *globals) error {
 		return fmt.Errorf("%w: --rounds=%d, want at least 1", errUsage, s.Rounds)
 	case !(s.Tol >= 0):
 		return fmt.Errorf("%w: --tol=%v, want a number ≥ 0", errUsage, s.Tol)
-	case s.Out != "" && !slices.Contains([]string{".csv", ".npz", ".json", ".svg"}, strings.ToLower(filepath.Ext(s.Out))):
+	case s.Out != "" && !slices.Contains([]string{".csv", ".npz", ".json", ".svg"},
+		strings.ToLower(filepath.Ext(s.Out))):
 		return fmt.Errorf("%w: --out=%s, want a name that ends in .csv, .npz, .json or .svg", errUsage, s.Out)
 	}
 	problem, err := await(ctx, s.read)
@@ -178,8 +179,8 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 		}
 	default:
 		if m.Masked() {
-			return loop, fmt.Errorf("%w: some states lack some actions, and an actor of fixed shape knows of no such thing; "+
-				"--actor exact, decoder and any do", errUsage)
+			return loop, fmt.Errorf("%w: some states lack some actions, and an actor of fixed shape knows of no "+
+				"such thing; --actor exact, decoder and any do", errUsage)
 		}
 		model, err := a.model()
 		if err != nil {
@@ -251,7 +252,8 @@ func unfamiliar(c train.Config, scale *control.Scale, eta float64) (warnings []s
 			"the best action may never be found", leastMass, least)
 	}
 	if least := leastPositive(p.Pi0); least < math.Exp(control.LogFloor) {
-		warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor, math.Exp(control.LogFloor), least)
+		warn("the actor sees no probability below e^%d = %.0e; π₀ holds %.2g", control.LogFloor,
+			math.Exp(control.LogFloor), least)
 	}
 	q, optimum := scale.Start, scale.Optimum.Q
 	least, most := min(mat.Min(q), mat.Min(optimum)), max(mat.Max(q), mat.Max(optimum))

@@ -67,7 +67,8 @@ func readCassandra(d *draft, _ string, data []byte, _ opener) error {
 }
 
 // reserved are the words that begin or end what stands before them.
-var reserved = strings.Fields("discount values states actions observations start include exclude T O R uniform identity reset")
+var reserved = strings.Fields("discount values states actions observations start include exclude T O R uniform " +
+	"identity reset")
 
 // next returns the word that stands next, or "" at the end.
 func (c *cassandra) next() string {
@@ -100,7 +101,8 @@ func (c *cassandra) statement() error {
 	c.at++
 	include, exclude := kind == "start" && c.take("include"), kind == "start" && c.take("exclude")
 	if !c.take(":") {
-		return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R and a colon", kind)
+		return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R and a colon",
+			kind)
 	}
 	switch kind {
 	case "discount":
@@ -160,7 +162,8 @@ func (c *cassandra) names(x *axis) error {
 	if len(words) == 1 {
 		if n, err := strconv.Atoi(words[0]); err == nil {
 			if most := 1<<20 + c.size; n < 1 || n > most {
-				return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, c.size)
+				return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most,
+					c.size)
 			}
 			return x.fit(n)
 		}
@@ -278,7 +281,8 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error)
 // tooMuch returns an error where a few words stand for very many numbers.
 func (c *cassandra) tooMuch() error {
 	if most := 1<<22 + c.size; c.work > most {
-		return fmt.Errorf("it stands for more than %d numbers with what is before it; write it as a .csv of transitions", most)
+		return fmt.Errorf("it stands for more than %d numbers with what is before it; write it as a .csv of "+
+			"transitions", most)
 	}
 	return nil
 }

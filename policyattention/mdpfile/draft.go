@@ -200,7 +200,8 @@ func (d *draft) price() error {
 	case d.priced:
 		return errors.New(`rewards stand both in "r" and in the transitions; leave one of them out`)
 	case d.p != nil && len(r.shape) > 1 && !slices.Equal(d.p.lens, r.lens):
-		return errors.New(`"P" and "r" do not list the same actions of each state; write null for those that a state does not have`)
+		return errors.New(`"P" and "r" do not list the same actions of each state; write null for those that a ` +
+			`state does not have`)
 	}
 	var reward func(x arrow) float64
 	switch shape := r.shape; {
@@ -333,8 +334,10 @@ func (d *draft) meaning() error {
 		}
 		for j, v := range values {
 			if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
-				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is %v; write the reward `+
-					`of reaching it at the actions that lead there (r as [S][A][S], or [s, a, s', p, r])`, label, j%d.actions.len(), v)
+				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is `+
+					`%v; write the reward `+
+					`of reaching it at the actions that lead there (r as [S][A][S], or [s, a, s', p, r])`, label,
+					j%d.actions.len(), v)
 			}
 		}
 		d.Terminal = append(d.Terminal, int(t))

@@ -11,7 +11,8 @@ import (
 	"strconv"
 )
 
-const members = `"gamma", "P", "r" or "costs", "transitions", "pi0", "terminal", "start", "states", "actions", "shape", ` +
+const members = `"gamma", "P", "r" or "costs", "transitions", "pi0", "terminal", "start", "states", "actions", ` +
+	`"shape", ` +
 	`"minimize", "normalize" and "layout"`
 
 // readJSON reads an object of
@@ -141,7 +142,8 @@ func (j *scanner) names(x *axis) error {
 		}
 		// What is not named in the file costs memory: a file of transitions has one for each state.
 		if most := min(j.size, MaxTransitions); !(n >= 1 && n <= float64(most)) || n != math.Floor(n) {
-			return fmt.Errorf("%v %ss, want names or a number from 1 to %d (the file has %d bytes)", n, x.what, most, j.size)
+			return fmt.Errorf("%v %ss, want names or a number from 1 to %d (the file has %d bytes)", n, x.what, most,
+				j.size)
 		}
 		return x.fit(int(n))
 	}

@@ -147,8 +147,8 @@ func formatOf(name string, data []byte) (format, error) {
 	case ".srew", ".trew", ".rew", ".lab", ".sta":
 		return format{}, errors.New("rewards, labels and states of PRISM are read beside its .tra file; name that one")
 	}
-	return format{}, fmt.Errorf("unknown file type %q, want .json, .npz, .csv, .mdp, .pomdp (Cassandra) or .tra (PRISM), "+
-		"each perhaps with .gz behind", ext)
+	return format{}, fmt.Errorf("unknown file type %q, want .json, .npz, .csv, .mdp, .pomdp (Cassandra) or .tra "+
+		"(PRISM), each perhaps with .gz behind", ext)
 }
 
 // extOf tells a table with commas from a file of Cassandra's by the first line that is no comment.

@@ -57,7 +57,8 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 		}
 	}
 	if d.r == nil && !d.priced && slices.Equal(prefixes, []string{""}) {
-		return errors.New(`one sparse matrix alone; write {"gamma": …, "r": …, "P": "NAME.npz"} into a .json file beside it, ` +
+		return errors.New(`one sparse matrix alone; write {"gamma": …, "r": …, "P": "NAME.npz"} into a .json file ` +
+			`beside it, ` +
 			"or add gamma and r to it: numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
 	}
 	return nil
@@ -106,7 +107,8 @@ func readArchive(data []byte) (*archive, error) {
 			err = fmt.Errorf("shape %v, want at most three axes", r.Shape)
 		default:
 			if most := min(4*MaxTransitions, 1<<20+32*len(data)); numbers > most-elements {
-				return fmt.Errorf("more than %d numbers with the arrays before it; save it unpacked, by numpy.savez", most)
+				return fmt.Errorf("more than %d numbers with the arrays before it; save it unpacked, by numpy.savez",
+					most)
 			}
 			numbers += elements
 			x.numbers[name], err = r.Array()
@@ -114,7 +116,8 @@ func readArchive(data []byte) (*archive, error) {
 				x.numbers[name] = chosen(x.numbers[name])
 			}
 			if slices.ContainsFunc(x.numbers[name].Data, math.IsNaN) {
-				return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not exist")
+				return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does " +
+					"not exist")
 			}
 		}
 		return err
@@ -229,7 +232,8 @@ func stack(matrices []*tensor) (*tensor, error) {
 	t := &tensor{shape: []int{len(matrices), s, s}, byAction: true}
 	for a, m := range matrices {
 		if m.shape[0] != s || m.shape[1] != s {
-			return nil, fmt.Errorf("sparse matrices of shapes %v and %v, want [S, S] of each action", first.shape, m.shape)
+			return nil, fmt.Errorf("sparse matrices of shapes %v and %v, want [S, S] of each action", first.shape,
+				m.shape)
 		}
 		for _, x := range m.cells {
 			t.cells = append(t.cells, arrow{s: int32(a), a: x.s, t: x.t, p: x.p})
@@ -282,7 +286,8 @@ func (x *archive) matrix(prefix string) (*tensor, error) {
 		row, column := lines[k], entries[k]
 		if !(row >= 0 && row < float64(rows) && column >= 0 && column < float64(columns)) ||
 			row != math.Floor(row) || column != math.Floor(column) {
-			return nil, fmt.Errorf("entry %d stands at row %v and column %v of %d and %d", k, row, column, rows, columns)
+			return nil, fmt.Errorf("entry %d stands at row %v and column %v of %d and %d", k, row, column, rows,
+				columns)
 		}
 		t.cells[k] = arrow{s: int32(row), t: int32(column), p: v}
 	}
@@ -296,13 +301,15 @@ func (x *archive) list(d *draft) error {
 	for i, name := range []string{"state", "action", "next"} {
 		if labels[i] = x.labels(name); labels[i] == nil {
 			return fmt.Errorf("there is no array %q; want P [S, A, S], r [S, A] and gamma, or transitions "+
-				"(state, action, next, probability, reward), or a sparse matrix as scipy.sparse.save_npz writes it", name)
+				"(state, action, next, probability, reward), or a sparse matrix as scipy.sparse.save_npz writes it",
+				name)
 		}
 	}
 	p, r, ends := x.numbers["probability"].Data, x.numbers["reward"].Data, x.numbers["ends"].Data
 	d.priced = r != nil
 	for k := range p {
-		if k >= min(len(labels[0]), len(labels[1]), len(labels[2])) || r != nil && len(r) != len(p) || ends != nil && len(ends) != len(p) {
+		if k >= min(len(labels[0]), len(labels[1]), len(labels[2])) || r != nil && len(r) != len(p) || ends != nil &&
+			len(ends) != len(p) {
 			return errors.New("state, action, next, probability, reward and ends differ in length")
 		}
 		t := arrow{p: p[k]}

@@ -57,7 +57,8 @@ func readPRISM(d *draft, name string, data []byte, open opener) error {
 		}
 	}
 	if !p.priced {
-		return fmt.Errorf("there are no rewards: put %[1]s.srew or %[1]s.trew beside it, as prism -exportmodel %[1]s.all does", p.name)
+		return fmt.Errorf("there are no rewards: put %[1]s.srew or %[1]s.trew beside it, as prism -exportmodel "+
+			"%[1]s.all does", p.name)
 	}
 	return p.finish()
 }
@@ -107,7 +108,8 @@ func (p *prism) transitions(data []byte) error {
 			n, err := strconv.Atoi(words[0])
 			m, err2 := strconv.Atoi(words[len(words)-1])
 			if err != nil || err2 != nil || n < 1 || n > MaxTransitions {
-				return fmt.Errorf("line %d: %v, want the numbers of states, choices (of an MDP) and transitions", line, words)
+				return fmt.Errorf("line %d: %v, want the numbers of states, choices (of an MDP) and transitions", line,
+					words)
 			}
 			p.mdp, p.n, want = len(words) == 3, n, m
 		} else if err := p.edge(words); err != nil {
@@ -266,7 +268,8 @@ func (p *prism) finish() error {
 		if err != nil {
 			return err
 		}
-		p.list = append(p.list, arrow{s: e.s, a: a, t: e.t, p: e.p, r: p.state[e.s] + p.reward[[3]int32{e.s, e.c, e.t}]})
+		p.list = append(p.list, arrow{s: e.s, a: a, t: e.t, p: e.p,
+			r: p.state[e.s] + p.reward[[3]int32{e.s, e.c, e.t}]})
 	}
 	for s, v := range p.state {
 		if v != 0 && !led[s] {

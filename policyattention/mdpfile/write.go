@@ -85,7 +85,8 @@ func (x solution) csv(w io.Writer) error {
 	for s, row := range x.policy {
 		for a, p := range row {
 			if x.m.Exists(s, a) {
-				rows = append(rows, []string{fmt.Sprint(label(x.m.StateNames, s)), fmt.Sprint(label(x.m.ActionNames, a)),
+				rows = append(rows, []string{fmt.Sprint(label(x.m.StateNames, s)),
+					fmt.Sprint(label(x.m.ActionNames, a)),
 					number(p), number(x.q[s][a]), number(x.v[s])})
 			}
 		}
@@ -144,7 +145,8 @@ func (x solution) svg(w io.Writer) error {
 		low, high = min(low, v), max(high, v)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" text-anchor="middle">`+"\n",
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" `+
+		`text-anchor="middle">`+"\n",
 		m.Columns*side, m.Rows*side)
 	for s, v := range inside {
 		left, top, share := s%m.Columns*side, s/m.Columns*side, 0.5
@@ -154,7 +156,8 @@ func (x solution) svg(w io.Writer) error {
 		if m.Minimize {
 			share = 1 - share
 		}
-		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" stroke="gray" fill="hsl(210 60%% %.0f%%)"/>`, left, top, side, side, 95-45*share)
+		fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" stroke="gray" fill="hsl(210 60%% %.0f%%)"/>`, left,
+			top, side, side, 95-45*share)
 		fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="9">%.4g</text>`, left+side/2, top+side-5, v)
 		if mark := x.mark(s); mark != "" {
 			fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="18">`, left+side/2, top+side/2+3)
