@@ -59,7 +59,8 @@ func about(out, root string, whole bool, links Links) (string, error) {
 		}
 	}
 	return strings.Join([]string{
-		link(links.Paper, "Paper: Sui, Tang and Chen, PolicyAttention: Softmax Attention Implements Policy Mirror Descent for Closed-Loop Control"),
+		link(links.Paper, "Paper: Sui, Tang and Chen, PolicyAttention: Softmax Attention Implements "+
+			"Policy Mirror Descent for Closed-Loop Control"),
 		link(links.Code, "Code: policyattention/decoder"),
 		link(links.Notebook, "Notebook: "+notebook),
 	}, " · ") + "<details><summary>Cite</summary><pre>" + html.EscapeString(citation) + "</pre></details>", nil

@@ -124,7 +124,8 @@ func sources(root string) (map[string]string, error) {
 		}
 		parts[name] = string(b)
 	}
-	for name, entry := range map[string]string{"app": filepath.Join(page, "app", "main.js"), "worker": filepath.Join(page, "worker.js")} {
+	for name, entry := range map[string]string{"app": filepath.Join(page, "app", "main.js"),
+		"worker": filepath.Join(page, "worker.js")} {
 		if parts[name], err = bundle(entry); err != nil {
 			return nil, err
 		}
@@ -137,7 +138,8 @@ func sources(root string) (map[string]string, error) {
 func bundle(entry string) (string, error) {
 	result := api.Build(api.BuildOptions{
 		EntryPoints: []string{entry}, Bundle: true, Format: api.FormatIIFE, GlobalName: "page", Target: api.ES2022,
-		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Charset: api.CharsetUTF8, LogLevel: api.LogLevelSilent,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, Charset: api.CharsetUTF8,
+		LogLevel: api.LogLevelSilent,
 	})
 	var all []error
 	for _, m := range append(result.Errors, result.Warnings...) {

@@ -17,7 +17,7 @@ import (
 
 var arguments struct {
 	Out      string `default:"site/dist" help:"Folder to write the page to."`
-	Weights  string `help:"Trained actor for any MDP (.safetensors) that the page can load (default: the released one)." placeholder:"FILE"`
+	Weights  string `help:"Weights of the trained actor that the page can load (default: released)." placeholder:"FILE"`
 	Paper    string `help:"Address of the paper, for the foot of the page." placeholder:"URL"`
 	Code     string `help:"Address of the code (default: a copy beside the page)." placeholder:"URL"`
 	Notebook string `help:"Address of the notebook on the decoder (default: a copy beside the page)." placeholder:"URL"`
@@ -34,7 +34,8 @@ func main() {
 }
 
 func run() error {
-	if err := Build(arguments.Out, arguments.Weights, arguments.Whole, Links{arguments.Paper, arguments.Code, arguments.Notebook}); err != nil {
+	links := Links{arguments.Paper, arguments.Code, arguments.Notebook}
+	if err := Build(arguments.Out, arguments.Weights, arguments.Whole, links); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(filepath.Join(arguments.Out, "index.html"))

@@ -71,7 +71,8 @@ func start(args []js.Value) (any, error) {
 	if p := args[1]; p.Truthy() {
 		states, actions := p.Get("states").Int(), p.Get("actions").Int()
 		if states < 1 || actions < 1 || states > engine.MaxStates || actions > engine.MaxActions {
-			return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d", states, actions, engine.MaxStates, engine.MaxActions)
+			return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d", states,
+				actions, engine.MaxStates, engine.MaxActions)
 		}
 		tables := []*mat.Dense{}
 		for _, t := range []struct {
@@ -107,7 +108,8 @@ func start(args []js.Value) (any, error) {
 	c := d.Certificate
 	var legend strings.Builder
 	for _, k := range d.Legend {
-		fmt.Fprintf(&legend, "%s\t%s\t%s\t%v\t%d\t%d\t%d\t%d\n", k.Matrix, k.Symbol, k.Why, k.Value, k.To.Offset, k.To.Len, k.From.Offset, k.From.Len)
+		fmt.Fprintf(&legend, "%s\t%s\t%s\t%v\t%d\t%d\t%d\t%d\n", k.Matrix, k.Symbol, k.Why, k.Value, k.To.Offset,
+			k.To.Len, k.From.Offset, k.From.Len)
 	}
 	certificate := map[string]any{
 		"B": c.B, "RMax": c.RMax, "kappa": c.Kappa, "nu": c.Nu, "tau1": c.Tau1, "tau2": c.Tau2, "m": c.Packets,
@@ -116,11 +118,13 @@ func start(args []js.Value) (any, error) {
 		"roundoffZeta": c.RoundoffZeta, "roundoffDelta": c.RoundoffDelta,
 	}
 	if r := c.Returned; r != nil {
-		certificate["theta"], certificate["transient"], certificate["neighbourhood"] = r.Theta, r.Transient, r.Neighbourhood
+		certificate["theta"], certificate["transient"], certificate["neighbourhood"] = r.Theta, r.Transient,
+			r.Neighbourhood
 	}
 	return map[string]any{
-		"S": d.States, "A": d.Actions, "gamma": d.Gamma, "eta": e.Settings.Eta, "width": d.Layout.Width(), "headDim": d.Layout.HeadDim(),
-		"token": fields(d.Layout.Token), "slots": fields(d.Layout.Slots), "hidden": fields(decoder.Hidden),
+		"S": d.States, "A": d.Actions, "gamma": d.Gamma, "eta": e.Settings.Eta, "width": d.Layout.Width(),
+		"headDim": d.Layout.HeadDim(),
+		"token":   fields(d.Layout.Token), "slots": fields(d.Layout.Slots), "hidden": fields(decoder.Hidden),
 		"fingerprint": e.Fingerprint(), "legend": legend.String(), "certificate": certificate, "phase": phaseOf(0),
 	}, nil
 }
@@ -157,7 +161,8 @@ func phaseOf(i int) any {
 	}
 	return map[string]any{
 		"grid": grid, "index": i, "start": p.Start, "e0": p.E0, "gap": p.Gap, "greedy": greedy,
-		"p": table(p.Problem.MDP.DenseP()), "r": table(p.Problem.MDP.R), "pi0": table(p.Problem.Pi0), "qstar": table(p.Optimum.Q),
+		"p": table(p.Problem.MDP.DenseP()), "r": table(p.Problem.MDP.R), "pi0": table(p.Problem.Pi0),
+		"qstar": table(p.Optimum.Q),
 	}
 }
 
@@ -179,7 +184,8 @@ func round(args []js.Value) (any, error) {
 			continue
 		}
 		names = append(names, name)
-		data = append(data, r.Zeta, r.ZetaBound, r.Delta, r.DeltaBound, r.Route, r.RouteBound, r.Sampling, r.Defect, r.Distance,
+		data = append(data, r.Zeta, r.ZetaBound, r.Delta, r.DeltaBound, r.Route, r.RouteBound, r.Sampling, r.Defect,
+			r.Distance,
 			r.Bound.Initial, r.Bound.Critic, r.Bound.Greedy, r.Bound.Last, r.Bound.Total())
 		put(r.Pi)
 		put(r.Q)
@@ -194,7 +200,8 @@ func round(args []js.Value) (any, error) {
 			put(run.Phases[run.PhaseAt(k)].Problem.MDP.EvaluationBackup(r.NextPi, r.Q))
 			data = append(data, float64(len(r.Packets)))
 			for _, p := range r.Packets {
-				data = append(data, float64(p.State), float64(p.Action), float64(p.NextState), float64(p.NextAction), p.Reward, p.LogWeight)
+				data = append(data, float64(p.State), float64(p.Action), float64(p.NextState), float64(p.NextAction),
+					p.Reward, p.LogWeight)
 			}
 		}
 	}
@@ -380,6 +387,7 @@ func copyBytes(v js.Value, to unsafe.Pointer, size, n int) error {
 	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != size*n {
 		return fmt.Errorf("want an array of numbers of %d bits", 8*size)
 	}
-	js.CopyBytesToGo(unsafe.Slice((*byte)(to), size*n), js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), size*n))
+	js.CopyBytesToGo(unsafe.Slice((*byte)(to), size*n), js.Global().Get("Uint8Array").New(v.Get("buffer"),
+		v.Get("byteOffset"), size*n))
 	return nil
 }

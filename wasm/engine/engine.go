@@ -120,7 +120,8 @@ func New(s Settings, problem *mdp.Problem) (*Engine, error) {
 	}
 	states, actions := problem.MDP.R.Dims()
 	if states > MaxStates || actions > MaxActions || actions < 2 {
-		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to %d actions", states, actions, MaxStates, MaxActions)
+		return nil, fmt.Errorf("a problem of %d states and %d actions, the page takes 1 to %d states and 2 to "+
+			"%d actions", states, actions, MaxStates, MaxActions)
 	}
 	e.Phases = []Phase{{Problem: *problem}}
 	if s.Eta == 0 {
@@ -162,7 +163,8 @@ func (e *Engine) phase(k int, problem mdp.Problem) (Phase, error) {
 	if err != nil {
 		return Phase{}, err
 	}
-	return Phase{Start: k, Problem: problem, Optimum: scale.Optimum, E0: mdp.MaxAbsDiff(scale.Optimum.Q, q), Gap: scale.Gap}, nil
+	return Phase{Start: k, Problem: problem, Optimum: scale.Optimum, E0: mdp.MaxAbsDiff(scale.Optimum.Q, q),
+		Gap: scale.Gap}, nil
 }
 
 // caps declares what the decoders are made for: the problem's shape and
@@ -378,7 +380,8 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 	}
 	states, actions := m.R.Dims()
 	if d.S < 0 || d.S >= states || d.A < 0 || d.A >= actions || d.T < 0 || d.T >= states {
-		return nil, nil, fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and %d actions", d.S, d.A, d.T, states, actions)
+		return nil, nil, fmt.Errorf("a change at state %d, action %d, successor %d, but the problem has %d states and "+
+			"%d actions", d.S, d.A, d.T, states, actions)
 	}
 	p, r := m.DenseP(), mat.DenseCopyOf(m.R)
 	switch {
@@ -391,7 +394,8 @@ func (d Edit) apply(g *Grid, m *mdp.MDP) (*Grid, *mdp.MDP, error) {
 	case !(d.Value >= 0 && d.Value <= 1):
 		return nil, nil, fmt.Errorf("P(s'=%d|s=%d,a=%d) = %v, want a probability", d.T, d.S, d.A, d.Value)
 	case states == 1 && d.Value != 1:
-		return nil, nil, fmt.Errorf("P(s'=0|s=0,a=%d) = %v, but a problem of one state has no other successor", d.A, d.Value)
+		return nil, nil, fmt.Errorf("P(s'=0|s=0,a=%d) = %v, but a problem of one state has no other successor", d.A,
+			d.Value)
 	default:
 		rescale(p.RawRowView(d.S*actions+d.A), d.T, d.Value)
 	}

@@ -34,9 +34,10 @@ type Grid struct {
 
 // The maps of the page.
 var grids = map[string]Grid{
-	Maze:           {5, 5, "S..##" + "..#H#" + "....." + "#...." + "H#..G", false},
-	FrozenLake:     {4, 4, "S~~~" + "~H~H" + "~~~H" + "H~~G", true},
-	FrozenLakeWide: {8, 8, "S~~~~~~~" + "~~~~~~~~" + "~~~H~~~~" + "~~~~~H~~" + "~~~H~~~~" + "~HH~~~H~" + "~H~~H~H~" + "~~~H~~~G", true},
+	Maze:       {5, 5, "S..##" + "..#H#" + "....." + "#...." + "H#..G", false},
+	FrozenLake: {4, 4, "S~~~" + "~H~H" + "~~~H" + "H~~G", true},
+	FrozenLakeWide: {8, 8, "S~~~~~~~" + "~~~~~~~~" + "~~~H~~~~" + "~~~~~H~~" +
+		"~~~H~~~~" + "~HH~~~H~" + "~H~~H~H~" + "~~~H~~~G", true},
 }
 
 // Grid returns the map of a preset, nil if it has none.
@@ -158,7 +159,8 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	problem := e.Phases[0].Problem
 	states, actions := problem.Pi0.Dims()
 	if s < 0 || s >= states || a < 0 || a >= actions {
-		return fmt.Errorf("a change of π₀ at (s=%d, a=%d) of a problem with %d states and %d actions", s, a, states, actions)
+		return fmt.Errorf("a change of π₀ at (s=%d, a=%d) of a problem with %d states and %d actions", s, a, states,
+			actions)
 	}
 	if !(value > 0 && value < 1) {
 		return fmt.Errorf("π₀(a=%d|s=%d) = %v, want a probability above 0 and below 1", a, s, value)
@@ -166,7 +168,8 @@ func (e *Engine) SetStart(s, a int, value float64) error {
 	pi := mat.DenseCopyOf(problem.Pi0)
 	rescale(pi.RawRowView(s), a, value)
 	problem.Pi0 = pi
-	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}}, network: e.network, actor: e.actor, tracks: map[string]*track{}}
+	fresh := &Engine{Settings: e.Settings, Decoder: e.Decoder, Phases: []Phase{{Problem: problem}},
+		network: e.network, actor: e.actor, tracks: map[string]*track{}}
 	first, err := fresh.phase(0, problem)
 	if err != nil {
 		return err

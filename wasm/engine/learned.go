@@ -42,7 +42,8 @@ func (e *Engine) Compare(k int) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	next, err := e.actor.Act([]control.Context{{Round: k, MDP: e.Phases[e.PhaseAt(k)].Problem.MDP, Pi: r.Pi, Q: r.Q, Eta: e.Settings.Eta}})
+	next, err := e.actor.Act([]control.Context{{Round: k, MDP: e.Phases[e.PhaseAt(k)].Problem.MDP, Pi: r.Pi, Q: r.Q,
+		Eta: e.Settings.Eta}})
 	if err != nil {
 		return nil, err
 	}

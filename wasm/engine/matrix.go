@@ -34,7 +34,8 @@ func (e *Engine) Trace(k int, critic bool) (*decoder.Call, error) {
 	if !critic {
 		c.Call, err = e.Decoder.TraceActor(r.Pi, r.Q, e.Settings.Eta)
 	} else if n := len(r.Packets) + 2*e.Decoder.States*e.Decoder.Actions; n > MaxTokens {
-		err = fmt.Errorf("this critic call has %d tokens; the microscope takes apart calls of at most %d. Fewer packets m, states or actions make it smaller", n, MaxTokens)
+		err = fmt.Errorf("this critic call has %d tokens; the microscope takes apart calls of at most %d. Fewer "+
+			"packets m, states or actions make it smaller", n, MaxTokens)
 	} else {
 		c.Call, err = e.Decoder.TraceCritic(r.NextPi, r.Q, r.Packets)
 	}
@@ -98,7 +99,8 @@ func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
 		}
 		x := &c.Blocks[block]
 		if head < 0 {
-			rows = map[string][][]float64{"attended": x.Attended, "pre": x.Pre, "post": x.Post, "output": x.Output}[part]
+			rows = map[string][][]float64{"attended": x.Attended, "pre": x.Pre, "post": x.Post,
+				"output": x.Output}[part]
 			break
 		}
 		h := &x.Heads[head]
@@ -114,7 +116,8 @@ func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
 			}
 			return rows, nil
 		}
-		rows = map[string][][]float64{"query": h.Query, "key": h.Key, "value": h.Value, "mixed": h.Mixed, "written": h.Written}[part]
+		rows = map[string][][]float64{"query": h.Query, "key": h.Key, "value": h.Value, "mixed": h.Mixed,
+			"written": h.Written}[part]
 	}
 	return window(rows, name, from, to)
 }

@@ -29,7 +29,8 @@ func (s Settings) Problem() (mdp.Problem, error) {
 		return pmd.LockUp(LockUpZeta, s.Eta, s.Gamma)
 	}
 	if s.States > MaxStates || s.Actions > MaxActions {
-		return mdp.Problem{}, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d", s.States, s.Actions, MaxStates, MaxActions)
+		return mdp.Problem{}, fmt.Errorf("a problem of %d states and %d actions, the page takes at most %d and %d",
+			s.States, s.Actions, MaxStates, MaxActions)
 	}
 	problems, err := mdp.Family(s.Preset).Draw(s.Seed, s.States, s.Actions, 1)
 	if err != nil {

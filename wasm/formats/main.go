@@ -33,8 +33,10 @@ func main() {
 			return map[string]any{"error": err.Error()}
 		}
 		if s, a := problem.MDP.States(), problem.MDP.Actions(); s > engine.MaxStates || a > engine.MaxActions {
-			return map[string]any{"error": fmt.Sprintf("the problem has %d states and %d actions, the page takes at most %d and %d; "+
-				"the command solves it: policyattention solve --mdp %s", s, a, engine.MaxStates, engine.MaxActions, args[0].String())}
+			return map[string]any{"error": fmt.Sprintf("the problem has %d states and %d actions, the page takes "+
+				"at most %d and %d; "+
+				"the command solves it: policyattention solve --mdp %s", s, a, engine.MaxStates, engine.MaxActions,
+				args[0].String())}
 		}
 		return tables(problem)
 	}))
