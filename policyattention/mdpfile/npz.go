@@ -71,7 +71,7 @@ func (x *archive) known(prefixes []string) error {
 	case has("r") && has("costs"):
 		return errors.New(`there are both "r" and "costs"; leave one of them out`)
 	case has("P") && (len(prefixes) > 0 || has("next")) || len(prefixes) > 0 && has("next"):
-		return errors.New(`P stands there twice: as an array, transitions and sparse matrices, only one is wanted`)
+		return errors.New(`there is P twice: as an array, transitions and sparse matrices, only one is wanted`)
 	}
 	names := strings.Fields("gamma P r costs pi0 terminal start states actions shape minimize normalize layout " +
 		"state action next probability reward ends")
