@@ -289,6 +289,7 @@ func TestRemedies(t *testing.T) {
 		{"x.npz", string(testkit.Must(os.ReadFile("testdata/csr.npz"))(t)), "one sparse matrix alone", false},
 		{"x.npz", archived(t, map[string]npz.Array{"gamma": {Data: []float64{math.NaN()}}}), "it holds NaN", false},
 		{"x.csv", "state,action,next,probability\n0,0,0,1\n", "no rewards", false},
+		{"x.csv", "s;A;neXt;p;r\n;\x9a;0;1;0", "not UTF-8", false},
 		{"x.csv", "# gamma: .5\nstate,action,next,probability,bonus\n0,0,0,1,1\n", `unknown column "bonus"`, false},
 		{"x.csv", "# gamma: .5\nstate,action,next,probability,reward\n0,0,0,1,x\n", `line 3: "x" is no number`, false},
 		{"x.POMDP", "discount: 0.5\nvalues: reward\nstates: 1000000000\nactions: 1\nT: * identity", "the file has 72 bytes", false},

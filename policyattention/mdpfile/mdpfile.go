@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"icrl/policyattention/mdp"
 )
@@ -114,6 +115,9 @@ func decode(name string, data []byte, o Options, open opener) (mdp.Problem, erro
 		f, err := formatOf(name, data)
 		if err != nil {
 			return mdp.Problem{}, err
+		}
+		if f.ext != ".npz" && !utf8.Valid(data) {
+			return mdp.Problem{}, errors.New("its text is not UTF-8; save it as such")
 		}
 		d := newDraft()
 		if err := f.read(d, name, data, open); err != nil {
