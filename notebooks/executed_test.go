@@ -27,7 +27,8 @@ func TestNotebooksAreExecuted(t *testing.T) {
 				if o.Type == "display_data" && data(o.Data, "text/plain") == "" {
 					t.Errorf("%s: cell %d shows something without text", file, i)
 				}
-				picture := o.Data["image/svg+xml"] != nil || strings.Contains(data(o.Data, "text/html"), "data:image/png")
+				picture := o.Data["image/svg+xml"] != nil ||
+					strings.Contains(data(o.Data, "text/html"), "data:image/png")
 				if o.Data["image/png"] != nil && o.Metadata["image/png"].Alt == "" {
 					t.Errorf("%s: cell %d shows a figure without an alternative text", file, i)
 				}

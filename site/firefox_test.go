@@ -39,7 +39,8 @@ func newFirefox(t testing.TB) *firefox {
 	if noFirefox != "" {
 		t.Skip(noFirefox)
 	}
-	command := exec.Command(firefoxPath, "--headless", "--no-remote", "--remote-debugging-port=0", "--profile", t.TempDir())
+	command := exec.Command(firefoxPath, "--headless", "--no-remote", "--remote-debugging-port=0", "--profile",
+		t.TempDir())
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := command.StderrPipe()
 	if err != nil {
@@ -119,7 +120,8 @@ func (f *firefox) send(method string, params map[string]any, result any) (refuse
 		switch {
 		case answer.Type == "event":
 			var entry struct{ Level, Text string }
-			if err := json.Unmarshal(answer.Params, &entry); err == nil && (entry.Level == "error" || entry.Level == "warn") {
+			if err := json.Unmarshal(answer.Params, &entry); err == nil &&
+				(entry.Level == "error" || entry.Level == "warn") {
 				f.problems = append(f.problems, entry.Text)
 			}
 		case answer.ID != f.id:

@@ -34,12 +34,14 @@ func TestGolden(t *testing.T) {
 		{"leaky", mdp.Ring, 5, 4, 3, 9007199254740991, 0.8, 1.1, 0.05, 0.5},
 	} {
 		b := newTab(t)
-		b.open(fmt.Sprintf("%s/#preset=%s&S=%d&A=%d&m=%d&seed=%d&gamma=%v&eta=%v&phi=%v&tol=%v", server.URL, c.family, c.states, c.actions, c.m, c.seed, c.gamma, c.eta, c.phi, c.route))
+		b.open(fmt.Sprintf("%s/#preset=%s&S=%d&A=%d&m=%d&seed=%d&gamma=%v&eta=%v&phi=%v&tol=%v",
+			server.URL, c.family, c.states, c.actions, c.m, c.seed, c.gamma, c.eta, c.phi, c.route))
 		b.toEnd()
 		got := b.trajectory()
 
 		if len(got.Controllers["decoder"]) != 40 || len(got.Controllers["exact"]) != 40 {
-			t.Fatalf("%s: the page exported %d and %d rounds", c.name, len(got.Controllers["decoder"]), len(got.Controllers["exact"]))
+			t.Fatalf("%s: the page exported %d and %d rounds",
+				c.name, len(got.Controllers["decoder"]), len(got.Controllers["exact"]))
 		}
 		problem, q0 := c.start(t, got)
 		d, err := decoder.New(decoder.Caps{
@@ -89,7 +91,8 @@ func (c golden) start(t *testing.T, got exported) (mdp.Problem, *mat.Dense) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !mat.Equal(exported.MDP.DenseP(), problem.MDP.DenseP()) || !mat.Equal(exported.MDP.R, problem.MDP.R) || !mat.Equal(exported.Pi0, problem.Pi0) || exported.MDP.Gamma != c.gamma {
+	if !mat.Equal(exported.MDP.DenseP(), problem.MDP.DenseP()) || !mat.Equal(exported.MDP.R, problem.MDP.R) ||
+		!mat.Equal(exported.Pi0, problem.Pi0) || exported.MDP.Gamma != c.gamma {
 		t.Fatalf("%s: the page drew another problem", c.name)
 	}
 	q0, err := problem.MDP.PolicyValue(problem.Pi0)
@@ -121,7 +124,8 @@ func sameRound(t *testing.T, name string, page exportedRound, want *decoder.Roun
 			for a, v := range row {
 				compared++
 				if math.Float64bits(v) != math.Float64bits(table.here.At(s, a)) {
-					t.Fatalf("%s: %s(%d,%d) is %v in the page and %v here", name, table.name, s, a, v, table.here.At(s, a))
+					t.Fatalf("%s: %s(%d,%d) is %v in the page and %v here",
+						name, table.name, s, a, v, table.here.At(s, a))
 				}
 			}
 		}
@@ -131,7 +135,8 @@ func sameRound(t *testing.T, name string, page exportedRound, want *decoder.Roun
 		page, here float64
 		solved     bool // depends on an LU solve
 	}{
-		{"ζ", page.Zeta, want.Zeta, false}, {"δ", page.Delta, want.Delta, false}, {"ḡ", page.Defect, want.Defect, false},
+		{"ζ", page.Zeta, want.Zeta, false}, {"δ", page.Delta, want.Delta, false}, {"ḡ",
+			page.Defect, want.Defect, false},
 		{"routing", page.Route, want.Route, false}, {"sampling", page.Sampling, want.Sampling, false},
 		{"loss", page.Loss, want.Distance, true}, {"bound", page.Bound, want.Bound.Total(), true},
 	} {
@@ -177,7 +182,8 @@ func TestLearnedActor(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !mat.Equal(want[0], dense(r.NextPi)) {
-				t.Errorf("%s: round %d of the trained actor differs by %v", place, k, mdp.MaxAbsDiff(want[0], dense(r.NextPi)))
+				t.Errorf("%s: round %d of the trained actor differs by %v",
+					place, k, mdp.MaxAbsDiff(want[0], dense(r.NextPi)))
 			}
 		}
 		b.set("#set-S", "5") // the same network takes it
@@ -193,8 +199,9 @@ func TestLearnedActor(t *testing.T) {
 // and none at all: the page says so and goes on without them.
 func TestForeignWeights(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
-		"other":  {`self.policyAttentionWeights("AAAA");`, "does not hold the weights that this page was built with"},
-		"broken": {`self.policyAttentionWeights("no base64");`, "does not hold the weights that this page was built with"},
+		"other": {`self.policyAttentionWeights("AAAA");`, "does not hold the weights that this page was built with"},
+		"broken": {`self.policyAttentionWeights("no base64");`,
+			"does not hold the weights that this page was built with"},
 		"silent": {`"use strict";`, "could not be loaded"},
 	} {
 		host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -40,8 +40,10 @@ func lab(t *testing.T, folder string) (address string, environment []string) {
 	}
 	// What Jupyter keeps, trust in notebooks above all, is the test's own.
 	private := t.TempDir()
-	environment = append(os.Environ(), "JUPYTER_PATH="+kernels, "JUPYTER_DATA_DIR="+private, "JUPYTER_CONFIG_DIR="+private, "JUPYTER_RUNTIME_DIR="+private, "HOME="+private)
-	settings := filepath.Join(private, "lab", "user-settings", "@jupyterlab", "notebook-extension", "tracker.jupyterlab-settings")
+	environment = append(os.Environ(), "JUPYTER_PATH="+kernels, "JUPYTER_DATA_DIR="+private,
+		"JUPYTER_CONFIG_DIR="+private, "JUPYTER_RUNTIME_DIR="+private, "HOME="+private)
+	settings := filepath.Join(private, "lab", "user-settings", "@jupyterlab", "notebook-extension",
+		"tracker.jupyterlab-settings")
 	if err := os.MkdirAll(filepath.Dir(settings), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,8 @@ func lab(t *testing.T, folder string) (address string, environment []string) {
 	if err := os.WriteFile(settings, []byte(`{"windowingMode": "none"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(program, "lab", "--no-browser", "--allow-root", "--ServerApp.port=0", "--IdentityProvider.token=secret", "--notebook-dir="+folder)
+	command := exec.Command(program, "lab", "--no-browser", "--allow-root", "--ServerApp.port=0",
+		"--IdentityProvider.token=secret", "--notebook-dir="+folder)
 	command.Env = environment
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {
@@ -124,7 +127,8 @@ func TestNotebook(t *testing.T) {
 	open := func() *tab {
 		b := newTab(t)
 		b.foreign = true
-		b.run(emulation.SetDeviceMetricsOverride(1280, 1000, 1, false), chromedp.Navigate(address+"lab/tree/04-the-decoder.ipynb?token=secret"),
+		b.run(emulation.SetDeviceMetricsOverride(1280, 1000, 1, false),
+			chromedp.Navigate(address+"lab/tree/04-the-decoder.ipynb?token=secret"),
 			chromedp.WaitReady(picture, chromedp.ByQuery))
 		look(b)
 		return b

@@ -61,19 +61,23 @@ func TestSolve(t *testing.T) {
 	path := problemFile(t, 4)
 	for _, eta := range []string{"0.8", "auto"} {
 		s := solve(t, 0, "--mdp", path, "--rounds", "40", "--eta", eta, "--tol", "0")
-		if len(s.Policy) != 4 || len(s.Q) != 4 || len(s.QStar) != 4 || len(s.QPi) != 4 || s.Rounds != 40 || !s.Exact || len(s.Losses) != 6 {
+		if len(s.Policy) != 4 || len(s.Q) != 4 || len(s.QStar) != 4 || len(s.QPi) != 4 || s.Rounds != 40 ||
+			!s.Exact || len(s.Losses) != 6 {
 			t.Errorf("η=%s: %+v", eta, s)
 		}
 	}
 	short := solve(t, 0, "--mdp", path)
 	if short.Loss > 1e-6 || short.Worst.Relative > 1e-6 || short.Rounds == 1000 || len(short.Warnings) != 0 {
-		t.Errorf("%d rounds leave a loss of %v, %v in a state: %v", short.Rounds, short.Loss, short.Worst.Relative, short.Warnings)
+		t.Errorf("%d rounds leave a loss of %v, %v in a state: %v",
+			short.Rounds, short.Loss, short.Worst.Relative, short.Warnings)
 	}
-	if code, stdout, _ := call("solve", "--mdp", path); code != 0 || !strings.Contains(stdout, "after round 40") || !strings.Contains(stdout, "likeliest action") {
+	if code, stdout, _ := call("solve", "--mdp", path); code != 0 || !strings.Contains(stdout, "after round 40") ||
+		!strings.Contains(stdout, "likeliest action") {
 		t.Errorf("plain output: %d, %q", code, stdout)
 	}
 	early := solve(t, 0, "--mdp", path, "--rounds", "5")
-	if len(early.Warnings) != 1 || !strings.Contains(early.Warnings[0], "more --rounds, or a larger step: --eta auto is") {
+	if len(early.Warnings) != 1 ||
+		!strings.Contains(early.Warnings[0], "more --rounds, or a larger step: --eta auto is") {
 		t.Errorf("a run that ends early warns %q", early.Warnings)
 	}
 }
@@ -87,7 +91,8 @@ func TestCases(t *testing.T) {
 		V       []float64
 		Optimal [][]int
 	}
-	if err := json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(folder, "expected.json")))(t), &expected); err != nil {
+	if err := json.Unmarshal(testkit.Must(os.ReadFile(filepath.Join(folder, "expected.json")))(t),
+		&expected); err != nil {
 		t.Fatal(err)
 	}
 	files := testkit.Must(filepath.Glob(filepath.Join(folder, "*.json")))(t)
@@ -97,12 +102,14 @@ func TestCases(t *testing.T) {
 		case "expected.json":
 			continue
 		case "undisc-1.json":
-			if code, _, stderr := call("solve", "--mdp", file); code != exitFailure || !strings.Contains(stderr, "name the terminal states") {
+			if code, _, stderr := call("solve", "--mdp", file); code != exitFailure ||
+				!strings.Contains(stderr, "name the terminal states") {
 				t.Errorf("%s: exit %d, %s", name, code, stderr)
 			}
 			continue
 		}
-		plain, auto := solve(t, 0, "--mdp", file, "--rounds", "3000", "--tol", "1e-9"), solve(t, 0, "--mdp", file, "--rounds", "3000", "--tol", "1e-9", "--eta", "auto")
+		plain, auto := solve(t, 0, "--mdp", file, "--rounds", "3000", "--tol", "1e-9"),
+			solve(t, 0, "--mdp", file, "--rounds", "3000", "--tol", "1e-9", "--eta", "auto")
 		if !(auto.Eta >= .8) || auto.Loss > plain.Loss+1e-9 {
 			t.Errorf("%s: η = %v leaves %v, .8 leaves %v", name, auto.Eta, auto.Loss, plain.Loss)
 		}
@@ -136,7 +143,8 @@ func TestCases(t *testing.T) {
 // TestSolveMasks asks every actor and critic for a policy where actions are missing.
 func TestSolveMasks(t *testing.T) {
 	file := filepath.Join("..", "mdpfile", "testdata", "cases", "two-state-infeasible-inf.json")
-	for _, arguments := range [][]string{{}, {"--actor", "any"}, {"--actor", "decoder", "--eta", "auto"}, {"--critic", "mean"}, {"--critic", "memory"}} {
+	for _, arguments := range [][]string{{}, {"--actor", "any"}, {"--actor", "decoder", "--eta", "auto"},
+		{"--critic", "mean"}, {"--critic", "memory"}} {
 		s := solve(t, 0, append([]string{"--mdp", file, "--rounds", "100"}, arguments...)...)
 		if s.Policy[1][1] != 0 || s.QStar[1][1] != nil || s.QPi[1][1] != nil || s.Loss > .05 {
 			t.Errorf("%v: %+v", arguments, s)
@@ -147,7 +155,8 @@ func TestSolveMasks(t *testing.T) {
 // TestSolveMeaning: costs come back as costs, states by their names, values under the start.
 func TestSolveMeaning(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shop.json")
-	if err := os.WriteFile(path, []byte(`{"gamma": 0.5, "states": ["open", "shut"], "actions": ["sell", "rest"], "start": {"open": 1},
+	if err := os.WriteFile(path,
+		[]byte(`{"gamma": 0.5, "states": ["open", "shut"], "actions": ["sell", "rest"], "start": {"open": 1},
 		"terminal": ["shut"], "P": [[[1, 0], [0, 1]], [[0, 1], [0, 1]]], "costs": [[3, 8], [0, 0]]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -156,14 +165,16 @@ func TestSolveMeaning(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	apart := filepath.Join(t.TempDir(), "apart.json") // what is lost is more of the range of V* than a number holds
-	if err := os.WriteFile(apart, []byte(`{"gamma": 0, "P": [[[1], [1]]], "r": [[1e-305, -1e100]]}`), 0o644); err != nil {
+	if err := os.WriteFile(apart, []byte(`{"gamma": 0, "P": [[[1], [1]]], "r": [[1e-305, -1e100]]}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if s := solve(t, 0, "--mdp", apart, "--eta", "0"); s.VStar[0] != 1e-305 || len(s.Warnings) == 0 {
 		t.Errorf("%+v", s)
 	}
 	tiny := filepath.Join(t.TempDir(), "tiny.json")
-	if err := os.WriteFile(tiny, []byte(`{"gamma": 0.9, "P": [[[1], [1]]], "r": [[1e-300, 2e-300]]}`), 0o644); err != nil {
+	if err := os.WriteFile(tiny, []byte(`{"gamma": 0.9, "P": [[[1], [1]]], "r": [[1e-300, 2e-300]]}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if s := solve(t, 0, "--mdp", tiny, "--eta", "auto"); s.Loss > 1e-6 || s.Warnings != nil {
@@ -178,10 +189,12 @@ func TestSolveMeaning(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "policy.csv")
 	code, stdout, stderr := call("solve", "--mdp", path, "--out", out)
-	if code != 0 || !strings.Contains(stdout, "cost  optimal") || !strings.Contains(stdout, "open") || !strings.Contains(stdout, "sell") {
+	if code != 0 || !strings.Contains(stdout, "cost  optimal") || !strings.Contains(stdout, "open") ||
+		!strings.Contains(stdout, "sell") {
 		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
-	if text := string(testkit.Must(os.ReadFile(out))(t)); !strings.HasPrefix(text, "state,action,probability,q,v\nopen,sell,") {
+	if text := string(testkit.Must(os.ReadFile(out))(t)); !strings.HasPrefix(text,
+		"state,action,probability,q,v\nopen,sell,") {
 		t.Errorf("the file holds %q", text)
 	}
 	cmd := command(t.Context(), "solve", "--mdp", "-", "--gamma", "0.9")
@@ -196,7 +209,8 @@ func TestSolveMeaning(t *testing.T) {
 func TestSolveInterrupted(t *testing.T) {
 	path, out := problemFile(t, 40), filepath.Join(t.TempDir(), "policy.npz")
 	for _, wait := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
-		cmd := command(t.Context(), "solve", "--mdp", path, "--eta", "1e-9", "--rounds", "1000000000", "--tol", "0", "--out", out)
+		cmd := command(t.Context(), "solve", "--mdp", path, "--eta", "1e-9", "--rounds", "1000000000", "--tol", "0",
+			"--out", out)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Start(); err != nil {
@@ -210,7 +224,8 @@ func TestSolveInterrupted(t *testing.T) {
 		if !strings.Contains(stdout.String(), "loss after round") && wait < time.Minute {
 			continue
 		}
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "stopped after round") ||
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted ||
+			!strings.Contains(stderr.String(), "stopped after round") ||
 			!strings.Contains(stdout.String(), ": at most ") || strings.Contains(stdout.String(), ": at most 0 ") {
 			t.Errorf("%v, %s%s", err, &stdout, &stderr)
 		}
@@ -235,7 +250,8 @@ func TestSolveInterruptedEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := cmd.Wait()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted || !strings.Contains(stderr.String(), "stopped ") {
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted ||
+		!strings.Contains(stderr.String(), "stopped ") {
 		t.Errorf("%v, %s", err, &stderr)
 	}
 }
@@ -258,15 +274,18 @@ func TestSolveBySamples(t *testing.T) {
 		return worst
 	}
 	for _, critic := range []string{"mean", "memory"} {
-		few, other, many := off(at("--critic", critic)), off(at("--critic", critic, "--seed", "2")), off(at("--critic", critic, "--samples", "5000"))
+		few, other, many := off(at("--critic", critic)), off(at("--critic", critic, "--seed", "2")),
+			off(at("--critic", critic, "--samples", "5000"))
 		if few == 0 || few == other || many > .1 || many > few {
-			t.Errorf("%s: policies differ by %v from the exact critic's, with seed 2 by %v, with 5,000 samples by %v", critic, few, other, many)
+			t.Errorf("%s: policies differ by %v from the exact critic's, with seed 2 by %v, with 5,000 samples by %v",
+				critic, few, other, many)
 		}
 	}
 	if s := at("--critic", "memory", "--actor", "any"); s.Loss > .5 {
 		t.Errorf("both trained parts end at %v", s.Loss)
 	}
-	for _, wrong := range [][]string{{"--critic", "best"}, {"--critic", "memory", "--samples", "0"}, {"--critic", "mean", "--actor", "decoder"}, {"--tol", "-1"}} {
+	for _, wrong := range [][]string{{"--critic", "best"}, {"--critic", "memory", "--samples", "0"},
+		{"--critic", "mean", "--actor", "decoder"}, {"--tol", "-1"}} {
 		if code, _, _ := call(append([]string{"solve", "--mdp", path}, wrong...)...); code != 2 {
 			t.Errorf("%v: exit %d, want 2", wrong, code)
 		}
@@ -276,7 +295,8 @@ func TestSolveBySamples(t *testing.T) {
 // A value that is zero but for rounding has no sign.
 func TestSolvePrintsNoNegativeZero(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.json")
-	if err := os.WriteFile(path, []byte(`{"gamma": 0.5, "P": [[[1], [1]]], "r": [[-1e-9, -2e-9]]}`), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(`{"gamma": 0.5, "P": [[[1], [1]]], "r": [[-1e-9, -2e-9]]}`),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := call("solve", "--mdp", path)
@@ -290,7 +310,8 @@ func TestSolveWithoutMass(t *testing.T) {
 	for pi0, warned := range map[string]bool{"[[1, 0], [0.5, 0.5]]": true, "[[0, 1], [0.5, 0.5]]": false} {
 		path := filepath.Join(t.TempDir(), "start.json")
 		// Action 1 pays in state 0; in state 1 the actions are alike.
-		if err := os.WriteFile(path, []byte(`{"gamma": 0.5, "P": [[[1, 0], [1, 0]], [[0, 1], [0, 1]]], "r": [[0, 1], [0, 0]], "pi0": `+pi0+`}`), 0o644); err != nil {
+		if err := os.WriteFile(path,
+			[]byte(`{"gamma": 0.5, "P": [[[1, 0], [1, 0]], [[0, 1], [0, 1]]], "r": [[0, 1], [0, 0]], "pi0": `+pi0+`}`), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		code, _, stderr := call("solve", "--mdp", path)
@@ -304,13 +325,15 @@ func TestSolveWithoutMass(t *testing.T) {
 // before it saw the problem.
 func TestSolveByDecoder(t *testing.T) {
 	path := problemFile(t, 4)
-	exact, fixed := solve(t, 0, "--mdp", path, "--rounds", "40"), solve(t, 0, "--mdp", path, "--rounds", "40", "--actor", "decoder")
+	exact, fixed := solve(t, 0, "--mdp", path, "--rounds", "40"),
+		solve(t, 0, "--mdp", path, "--rounds", "40", "--actor", "decoder")
 	if exact.Decoder != nil || fixed.Decoder == nil {
 		t.Fatal("only the decoder has a certificate")
 	}
 	c := fixed.Certificate
 	if c.Zeta > fixed.Decoder.Zeta || c.Delta > fixed.Decoder.DeltaRoute || c.Delta == 0 {
-		t.Errorf("residuals %g and %g, certified %g and %g", c.Zeta, c.Delta, fixed.Decoder.Zeta, fixed.Decoder.DeltaRoute)
+		t.Errorf("residuals %g and %g, certified %g and %g", c.Zeta, c.Delta, fixed.Decoder.Zeta,
+			fixed.Decoder.DeltaRoute)
 	}
 	// 40 rounds of errors of at most 1e-5 in Q move log π by at most 40·η·1e-5.
 	for k, l := range fixed.Losses {
@@ -318,16 +341,20 @@ func TestSolveByDecoder(t *testing.T) {
 			t.Errorf("%v, exact PMD %v", l, exact.Losses[k])
 		}
 	}
-	if code, stdout, _ := call("solve", "--mdp", path, "--rounds", "40", "--actor", "decoder"); code != 0 || !strings.Contains(stdout, "certified") {
+	if code, stdout, _ := call("solve", "--mdp", path, "--rounds", "40", "--actor", "decoder"); code != 0 ||
+		!strings.Contains(stdout, "certified") {
 		t.Errorf("plain output: %d, %q", code, stdout)
 	}
 	cases := filepath.Join("..", "mdpfile", "testdata", "cases")
-	for _, name := range []string{"s1a1.json", "equal.json", "bridge-repair-0.99.json", "maintenance0.99.json", "msdm-ties.json"} {
-		if s := solve(t, 0, "--mdp", filepath.Join(cases, name), "--actor", "decoder", "--eta", "auto", "--rounds", "200"); s.Loss > .05 {
+	for _, name := range []string{"s1a1.json", "equal.json", "bridge-repair-0.99.json", "maintenance0.99.json",
+		"msdm-ties.json"} {
+		if s := solve(t, 0, "--mdp", filepath.Join(cases, name), "--actor", "decoder", "--eta", "auto", "--rounds",
+			"200"); s.Loss > .05 {
 			t.Errorf("%s: loss %v at η = %v", name, s.Loss, s.Eta)
 		}
 	}
-	if code, _, stderr := call("solve", "--mdp", filepath.Join(cases, "bridge-repair-0.99.json"), "--actor", "decoder"); code != 1 || !strings.Contains(stderr, "a step size of at most 0.0") {
+	if code, _, stderr := call("solve", "--mdp", filepath.Join(cases, "bridge-repair-0.99.json"), "--actor",
+		"decoder"); code != 1 || !strings.Contains(stderr, "a step size of at most 0.0") {
 		t.Errorf("a step that is too large: exit %d, %s", code, stderr)
 	}
 }

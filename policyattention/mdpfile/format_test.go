@@ -36,7 +36,8 @@ func say(m *mdp.MDP) string {
 	for s := range m.States() {
 		for a := range m.Actions() {
 			if m.Exists(s, a) && !slices.Contains(m.Terminal, s) {
-				fmt.Fprintf(&b, "|%v %v %.4g ->", label(m.StateNames, s), label(m.ActionNames, a), price(m, m.R.At(s, a)))
+				fmt.Fprintf(&b, "|%v %v %.4g ->", label(m.StateNames, s), label(m.ActionNames, a),
+					price(m, m.R.At(s, a)))
 				next, p := m.Successors(s, a)
 				for k, t := range next {
 					fmt.Fprintf(&b, " %v:%.4g", label(m.StateNames, int(t)), p[k])
@@ -74,10 +75,12 @@ func TestSame(t *testing.T) {
 		o             Options
 		want          string
 	}{
-		"dense":             {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`},
-		"r(s,a,s')":         {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[[2,0],[9,2]],[[3,-1],[-1,3]]]}`},
-		"gamma by hand":     {content: `{"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`, o: Options{Gamma: gamma(.9)}},
-		"layout by hand":    {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[1,2],[0,-1]]}`, o: Options{Layout: "A,S,S"}},
+		"dense":     {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`},
+		"r(s,a,s')": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[[2,0],[9,2]],[[3,-1],[-1,3]]]}`},
+		"gamma by hand": {content: `{"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`,
+			o: Options{Gamma: gamma(.9)}},
+		"layout by hand": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[1,2],[0,-1]]}`,
+			o: Options{Layout: "A,S,S"}},
 		"layout":            {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[1,2],[0,-1]]}`},
 		"layout and r":      {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[[2,0],[3,-1]],[[0,2],[-1,3]]]}`},
 		"transitions":       {content: `{"gamma":0.9,"transitions":[[1,1,0,1,-1],[0,0,0,0.5,2],[0,0,1,0.5,0],[0,1,1,1,2],[1,0,1,0.75,0],[1,0,0,0.25,0]]}`},
@@ -103,7 +106,8 @@ func TestSame(t *testing.T) {
 			R: 0 : 0 : 0 2
 			R: 1 : * : 0 -1
 			R: 1 : 0 : * 2`},
-		"prism": {file: "x.tra", content: "2 4 6\n0 0 0 .5\n0 0 1 0.5\n0 1 1 1\n1 0 1 .75\n1 0 0 .25\n1 1 0 1\n", o: Options{Gamma: gamma(.9)},
+		"prism": {file: "x.tra", content: "2 4 6\n0 0 0 .5\n0 0 1 0.5\n0 1 1 1\n1 0 1 .75\n1 0 0 .25\n1 1 0 1\n",
+			o:     Options{Gamma: gamma(.9)},
 			files: map[string]string{"x.srew": "2 1\n0 2\n", "x1.trew": "2 4 3\n0 0 1 -2\n1 1 0 -1\n"}},
 		"prism with one file of rewards": {file: "x.tra", o: Options{Gamma: gamma(.9)},
 			content: "2 4 6\n0 0 0 .5\n0 0 1 .5\n0 1 1 1\n1 0 0 .25\n1 0 1 .75\n1 1 0 1\n",
@@ -126,7 +130,8 @@ func TestSame(t *testing.T) {
 			want: "γ=0.9 start=[1 0] terminal=[1]|0 0 5 -> 1:1|0 1 0 -> 0:1"},
 		"an end that is passed": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,1,1,0,false],[1,0,0,1,0]]}`,
 			want: "γ=0.9 terminal=[2]|0 0 5 -> 2:1|0 1 0 -> 1:1|1 0 0 -> 0:1"},
-		"an end at a state that goes on": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,1],[1,0,0,1,2,true]]}`, want: ended},
+		"an end at a state that goes on": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,1],[1,0,0,1,2,true]]}`,
+			want: ended},
 		"the same as Gymnasium's": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,false]]},"1":{"0":[[1,0,2,true]]}}}`,
 			want: ended},
 		"the same as a table": {file: "x.csv", want: ended,
@@ -155,10 +160,12 @@ func TestSame(t *testing.T) {
 			want: "γ=0.9 terminal=[1]|0 0 2 -> 1:1"},
 		"a hole": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,true]]},"1":{"0":[[1,1,0,true]]},"2":{"0":[[1,2,0,true]]}}}`,
 			want: "γ=0.9 terminal=[1 2]|0 0 1 -> 1:1"},
-		"numbers as names": {file: "x.csv", content: "# gamma: 0.9\nstate;action;next;probability;reward\n10;1;2;1;1\n2;1;10;1;0\n",
-			want: "γ=0.9|2 1 0 -> 10:1|10 1 1 -> 2:1"},
-		"csv with names, masks and more": {file: "x.csv", content: "# gamma: 0.5\n# start: a\n# terminal: z\n# shape: 1, 3\n" +
-			"state,action,next,probability,cost\na,go,b,1,2\na,fly,,,\nb,go,z,1,1\nb,fly,z,1,None\n",
+		"numbers as names": {file: "x.csv",
+			content: "# gamma: 0.9\nstate;action;next;probability;reward\n10;1;2;1;1\n2;1;10;1;0\n",
+			want:    "γ=0.9|2 1 0 -> 10:1|10 1 1 -> 2:1"},
+		"csv with names, masks and more": {file: "x.csv",
+			content: "# gamma: 0.5\n# start: a\n# terminal: z\n# shape: 1, 3\n" +
+				"state,action,next,probability,cost\na,go,b,1,2\na,fly,,,\nb,go,z,1,1\nb,fly,z,1,None\n",
 			want: "γ=0.5 costs start=[1 0 0] terminal=[2] grid=1x3|a go 2 -> b:1|b go 1 -> z:1"},
 		"cassandra with all": {file: "x.mdp", content: `discount : 0.5 values: cost
 			states: a b c actions: go stop
@@ -172,7 +179,8 @@ func TestSame(t *testing.T) {
 			0 0 7
 			R: stop : * : * 0.0`,
 			want: "γ=0.5 costs start=[0 0.5 0.5]|a go 1 -> b:0.5 c:0.5|a stop 0 -> a:1|b go 7 -> c:1|b stop 0 -> b:1|c go 1 -> c:1|c stop 0 -> c:1"},
-		"rewards whatever is observed": {file: "x.pomdp", content: `discount: 0.5 values: reward states: 2 actions: 1 observations: y n
+		"rewards whatever is observed": {file: "x.pomdp",
+			content: `discount: 0.5 values: reward states: 2 actions: 1 observations: y n
 			start: uniform
 			T: * uniform
 			O: * : 0
@@ -183,9 +191,11 @@ func TestSame(t *testing.T) {
 			3 3
 			5 5`,
 			want: "γ=0.5 start=[0.5 0.5]|0 0 4 -> 0:0.5 1:0.5|1 0 4 -> 0:0.5 1:0.5"},
-		"prism with names": {file: "x.tra", content: "3 3 3\n0 0 1 1 east\n0 1 2 1 south\n1 0 0 1 west\n", o: Options{Gamma: gamma(.9)},
-			files: map[string]string{"x.srew": "3 0\n", "x.lab": "0=\"init\" 1=\"deadlock\"\n0: 0\n2: 1\n", "x.sta": "(s)\n0:(0)\n1:(1)\n2:(2)\n"},
-			want:  "γ=0.9 start=[1 0 0] terminal=[2]|(0) east 0 -> (1):1|(0) south 0 -> (2):1|(1) west 0 -> (0):1"},
+		"prism with names": {file: "x.tra", content: "3 3 3\n0 0 1 1 east\n0 1 2 1 south\n1 0 0 1 west\n",
+			o: Options{Gamma: gamma(.9)},
+			files: map[string]string{"x.srew": "3 0\n", "x.lab": "0=\"init\" 1=\"deadlock\"\n0: 0\n2: 1\n",
+				"x.sta": "(s)\n0:(0)\n1:(1)\n2:(2)\n"},
+			want: "γ=0.9 start=[1 0 0] terminal=[2]|(0) east 0 -> (1):1|(0) south 0 -> (2):1|(1) west 0 -> (0):1"},
 	} {
 		if test.want == "" {
 			test.want = simple
@@ -254,8 +264,10 @@ func TestRemedies(t *testing.T) {
 		{"x.json", rows(`[1,-5.55e-17]`), "", true},
 		{"x.json", rows(`[0.5,0.499]`), "--normalize", false},
 		{"x.json", rows(`[0,0]`), "terminal", false},
-		{"x.json", `{"gamma":0.99,"P":[[[0.5,0.5],[0.8,0.2]],[[0,1],[0.1,0.9]]],"r":[[5,10],[-1,2]]}`, `"layout": "A,S,S"`, true},
-		{"x.json", `{"gamma":0.99,"P":[[[1,0],[1,0]],[[0,1],[1,0]],[[0,1],[1,0]]],"r":[[5,10,1],[-1,2,1]]}`, `--layout A,S,S`, false},
+		{"x.json", `{"gamma":0.99,"P":[[[0.5,0.5],[0.8,0.2]],[[0,1],[0.1,0.9]]],"r":[[5,10],[-1,2]]}`,
+			`"layout": "A,S,S"`, true},
+		{"x.json", `{"gamma":0.99,"P":[[[1,0],[1,0]],[[0,1],[1,0]],[[0,1],[1,0]]],"r":[[5,10,1],[-1,2,1]]}`,
+			`--layout A,S,S`, false},
 		{"x.json", `{"P":[[[1]]],"r":[[2]]}`, "--gamma", false},
 		{"x.json", `{"gamma":1,"P":[[[1]]],"r":[[2]]}`, "gamma", false},
 		{"x.json", `{"gamma":2,"P":[[[1]]],"r":[[2]]}`, "or 1 where episodes surely end", false},
@@ -282,7 +294,8 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"transitions":[[1,0,2,1,0],[2,0,1,1,0]]}`, "taken as names: 1, 2", true},
 		{"x.json", `{"gamma":0.5,"transitions":[[1,0,3,1,0],[3,0,1,1,0]],"start":0}`, `no state "0"`, false},
 		{"x.npz", archived(t, map[string]npz.Array{"mask": {Data: []float64{1}}}), `unknown array "mask"`, false},
-		{"x.npz", archived(t, map[string]npz.Array{"r": vector(1), "costs": vector(1)}), "leave one of them out", false},
+		{"x.npz", archived(t, map[string]npz.Array{"r": vector(1), "costs": vector(1)}), "leave one of them out",
+			false},
 		{"x.json", `{"gamma":0.5,"states":["a"],"transitions":[["a",0,"b",1,0]]}`, `no state "b"`, false},
 		{"x.json", `{"gamma":0.5,"P":"none.npz","r":[[1]]}`, "not beside this file", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[1e308]]}`, "divide all rewards", false},
@@ -292,14 +305,20 @@ func TestRemedies(t *testing.T) {
 		{"x.csv", "s;A;neXt;p;r\n;\x9a;0;1;0", "not UTF-8", false},
 		{"x.csv", "# gamma: .5\nstate,action,next,probability,bonus\n0,0,0,1,1\n", `unknown column "bonus"`, false},
 		{"x.csv", "# gamma: .5\nstate,action,next,probability,reward\n0,0,0,1,x\n", `line 3: "x" is no number`, false},
-		{"x.POMDP", "discount: 0.5\nvalues: reward\nstates: 1000000000\nactions: 1\nT: * identity", "the file has 72 bytes", false},
-		{"x.POMDP", "discount: 0.5\nstates: 2\nactions: 1\nT: 0 : 0 uniform\nR: 0 : 0 : 0 1", "T: 0 : 1 and a row", false},
+		{"x.POMDP", "discount: 0.5\nvalues: reward\nstates: 1000000000\nactions: 1\nT: * identity",
+			"the file has 72 bytes", false},
+		{"x.POMDP", "discount: 0.5\nstates: 2\nactions: 1\nT: 0 : 0 uniform\nR: 0 : 0 : 0 1", "T: 0 : 1 and a row",
+			false},
 		{"x.POMDP", "discount: 0.5\nstates: 2\nactions: 1\nT: 0 : 0\n1\n", "line 4: 1 numbers, want 2", false},
-		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : * 1", "passed over", true},
+		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : * 1",
+			"passed over", true},
 		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nT: 0 identity\n", "no rewards", false},
-		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : 0 1", "with its mean", false},
-		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: 0 : 0 : 0\n1 2", "with its mean", false},
-		{"input", "# x\ndiscount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : * 1", "passed over", true},
+		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : 0 1",
+			"with its mean", false},
+		{"x.POMDP", "discount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: 0 : 0 : 0\n1 2",
+			"with its mean", false},
+		{"input", "# x\ndiscount: 0.5\nstates: 1\nactions: 1\nobservations: 2\nT: 0 identity\nR: * : * : * : * 1",
+			"passed over", true},
 		{"input", "# gamma: .5\n\nnext,action,state,probability,reward\nb,0,a,1,1\n", "taken as terminal: b", true},
 		{"x.tra", "1000000000 1 1\n0 0 0 1\n", "the numbers of states", false},
 		{"x.tra", "1 1 1\n0 0 0 1\n", "put x.srew or x.trew beside it", false},
@@ -332,7 +351,8 @@ func TestNormalize(t *testing.T) {
 		"γ=0.9|0 0 1 -> 0:1|1 0 0 -> 0:0.3922 1:0.6078" {
 		t.Error(got)
 	}
-	if _, err := read("x.json", content, nil, Options{Gamma: gamma(math.NaN())}); err == nil || !strings.Contains(err.Error(), "gamma is NaN") {
+	if _, err := read("x.json", content, nil, Options{Gamma: gamma(math.NaN())}); err == nil ||
+		!strings.Contains(err.Error(), "gamma is NaN") {
 		t.Error(err)
 	}
 }
@@ -349,7 +369,8 @@ func archived(t *testing.T, arrays map[string]npz.Array) string {
 
 // TestCases: the same problem as an array of JSON, of NumPy, and packed.
 func TestCases(t *testing.T) {
-	for _, name := range []string{"aima4x3", "forest3", "two-state-infeasible-inf", "shuttle95", "small-issue39", "cancer", "riverswim"} {
+	for _, name := range []string{"aima4x3", "forest3", "two-state-infeasible-inf", "shuttle95", "small-issue39",
+		"cancer", "riverswim"} {
 		path := filepath.Join("testdata", name)
 		want := say(testkit.Must(Read(path+".json", Options{}))(t).MDP)
 		if got := say(testkit.Must(Read(path+".npz", Options{}))(t).MDP); got != want {

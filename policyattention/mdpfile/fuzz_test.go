@@ -18,7 +18,8 @@ func fuzz(f *testing.F, name string, seeds ...string) {
 	}
 	f.Fuzz(func(t *testing.T, content, beside string) {
 		half := .5
-		problem, err := decode(name, []byte(content), Options{Gamma: &half}, func(string) ([]byte, error) { return []byte(beside), nil })
+		problem, err := decode(name, []byte(content), Options{Gamma: &half},
+			func(string) ([]byte, error) { return []byte(beside), nil })
 		if err != nil {
 			return
 		}
@@ -81,6 +82,7 @@ func FuzzCassandra(f *testing.F) {
 }
 
 func FuzzPRISM(f *testing.F) {
-	fuzz(f, "x.tra", "2 3 4\n0 0 0 1/2 go\n0 0 1 0.5 go\n0 1 0 1 stay\n1 0 1 1 stay\n", "2 3\n0 1 1\n1 0 0.5\n1 1 .5\n", "2 2\n0 1\n1 3\n",
+	fuzz(f, "x.tra", "2 3 4\n0 0 0 1/2 go\n0 0 1 0.5 go\n0 1 0 1 stay\n1 0 1 1 stay\n",
+		"2 3\n0 1 1\n1 0 0.5\n1 1 .5\n", "2 2\n0 1\n1 3\n",
 		"2 2 3\n0 0.5:0 0.5:1 a\n1 1:0\n", "2 1 1\n0 0 0 1\n", "0=\"init\"\n0: 0\n")
 }

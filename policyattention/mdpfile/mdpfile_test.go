@@ -75,7 +75,8 @@ func TestSinglePrecision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := max(mdp.MaxAbsDiff(got.MDP.DenseP(), want.MDP.DenseP()), mdp.MaxAbsDiff(got.Pi0, want.Pi0)); d == 0 || d > 0x1p-23 {
+	if d := max(mdp.MaxAbsDiff(got.MDP.DenseP(), want.MDP.DenseP()), mdp.MaxAbsDiff(got.Pi0, want.Pi0)); d == 0 ||
+		d > 0x1p-23 {
 		t.Errorf("single precision is %v off", d)
 	}
 	p := single(want.MDP.DenseP())

@@ -76,7 +76,8 @@ func RatioOverProblems(x, y [][]float64) (Estimate, error) {
 	for m := range residuals {
 		residuals[m] = a[m] - ratio*b[m]
 	}
-	z, scale := distuv.UnitNormal.Quantile((1+level)/2), stat.StdDev(residuals, nil)/math.Sqrt(float64(n))/math.Abs(Mean(b))
+	z, scale := distuv.UnitNormal.Quantile((1+level)/2),
+		stat.StdDev(residuals, nil)/math.Sqrt(float64(n))/math.Abs(Mean(b))
 	if math.IsNaN(ratio) || math.IsNaN(scale) {
 		return Estimate{}, fmt.Errorf("stats: the ratio of means %v over %d problems is undefined", ratio, n)
 	}

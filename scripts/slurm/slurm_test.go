@@ -64,7 +64,8 @@ func start(t *testing.T) *cluster {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"slurm.conf": configuration(t, dir), "munge/key": strings.Repeat("a key that guards nothing", 2)} {
+	for name, text := range map[string]string{"slurm.conf": configuration(t, dir),
+		"munge/key": strings.Repeat("a key that guards nothing", 2)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +78,8 @@ func start(t *testing.T) *cluster {
 	}
 	c.env = append(c.env, "SLURM_CONF="+filepath.Join(dir, "slurm.conf"), "GOMLX_BACKEND=go")
 	m := filepath.Join(dir, "munge")
-	c.must("munged", "--key-file="+m+"/key", "--socket="+m+"/socket", "--pid-file="+m+"/pid", "--log-file="+m+"/log", "--seed-file="+m+"/seed")
+	c.must("munged", "--key-file="+m+"/key", "--socket="+m+"/socket", "--pid-file="+m+"/pid", "--log-file="+m+"/log",
+		"--seed-file="+m+"/seed")
 	c.must("slurmctld")
 	for _, node := range []string{"n1", "n2"} {
 		c.startNode(node)
@@ -260,7 +262,8 @@ func results(t *testing.T, artifacts string) map[string]string {
 	all := map[string]string{}
 	err := filepath.WalkDir(artifacts, func(path string, _ os.DirEntry, err error) error {
 		name, ext := strings.TrimPrefix(path, artifacts), filepath.Ext(path)
-		if err != nil || ext != ".parquet" && ext != ".safetensors" && !slices.Contains([]string{"runs.json", "trainings.json"}, filepath.Base(path)) {
+		if err != nil || ext != ".parquet" && ext != ".safetensors" &&
+			!slices.Contains([]string{"runs.json", "trainings.json"}, filepath.Base(path)) {
 			return err
 		}
 		b, err := os.ReadFile(path)
@@ -333,7 +336,8 @@ func TestNodeDiesInTask(t *testing.T) {
 
 	count := strings.TrimSpace(g.run("grid", "count"))
 	g.began = time.Now()
-	t.Log(strings.TrimSpace(c.must("./submit.sh", "--preset", "smoke", "--artifacts", g.shared, "--binary", g.binary, "--", "--mem=0")))
+	t.Log(strings.TrimSpace(c.must("./submit.sh", "--preset", "smoke", "--artifacts", g.shared, "--binary",
+		g.binary, "--", "--mem=0")))
 	g.killInTask0(t)
 
 	reports := g.folders(".work/slurm/report-*.log")
@@ -341,7 +345,8 @@ func TestNodeDiesInTask(t *testing.T) {
 		t.Fatalf("reports %v", reports)
 	}
 	report := g.log(filepath.Base(reports[0]))
-	if n := strings.Count(report, "state.safetensors"); n != 2 || !strings.Contains(report, fmt.Sprintf("2 of %s tasks failed for good", count)) {
+	if n := strings.Count(report, "state.safetensors"); n != 2 ||
+		!strings.Contains(report, fmt.Sprintf("2 of %s tasks failed for good", count)) {
 		t.Errorf("the report names %d failures:\n%s", n, report)
 	}
 	if n := strings.Count(g.log("1_2.log"), "attempt"); n != 1 {
@@ -359,7 +364,8 @@ func TestNodeDiesInTask(t *testing.T) {
 func (g *grid) killInTask0(t *testing.T) {
 	// What is being made has a folder from before its first step until it is published.
 	g.wait("task 0 trains", time.Minute, func() bool {
-		return len(g.folders(".work/proximal-plain-S4-14100-*[0-9a-f]")) > 0 && strings.Contains(g.log("1_0.log"), " on n")
+		return len(g.folders(".work/proximal-plain-S4-14100-*[0-9a-f]")) > 0 &&
+			strings.Contains(g.log("1_0.log"), " on n")
 	})
 	_, after, _ := strings.Cut(g.log("1_0.log"), " on ")
 	node, _, _ := strings.Cut(after, ",")
@@ -369,18 +375,21 @@ func (g *grid) killInTask0(t *testing.T) {
 	}
 	t.Logf("%s: killed node %s in the middle of task 0", g.since(), node)
 	g.wait("task 0 is queued again", 2*time.Minute, func() bool {
-		return strings.Contains(g.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"), "1_0 BeginTime")
+		return strings.Contains(g.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"),
+			"1_0 BeginTime")
 	})
 	t.Logf("%s: Slurm has found out and queued task 0 again", g.since())
 	if len(g.folders("train/proximal-plain-S4-14100-*")) > 0 {
 		t.Fatal("task 0 was done without its job")
 	}
 	g.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
-	g.wait("task 0 is done", 5*time.Minute, func() bool { return len(g.folders("train/proximal-plain-S4-14100-*")) > 0 })
+	g.wait("task 0 is done", 5*time.Minute,
+		func() bool { return len(g.folders("train/proximal-plain-S4-14100-*")) > 0 })
 	g.startNode(node) // helps with the rest
 	g.wait("all jobs have ended", 15*time.Minute, func() bool { return g.must("squeue", "--noheader") == "" })
 	t.Logf("%s: all jobs have ended; log of task 0:\n%s", g.since(), g.log("1_0.log"))
-	if text := g.log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, "proximal-plain-S4-14100: done") {
+	if text := g.log("1_0.log"); !strings.Contains(text, "attempt 2") ||
+		!strings.Contains(text, "proximal-plain-S4-14100: done") {
 		t.Error("the second attempt did not do task 0")
 	}
 }

@@ -44,7 +44,8 @@ func TestAgainstLibrary(t *testing.T) {
 	for k := range s.Rounds {
 		want := testkit.Must(run.Step())(t)
 		got := testkit.Must(e.Round(Decoder, k))(t)
-		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) || got.Distance != want.Distance || got.Bound != want.Bound {
+		if !mat.Equal(got.NextPi, want.NextPi) || !mat.Equal(got.NextQ, want.NextQ) ||
+			got.Distance != want.Distance || got.Bound != want.Bound {
 			t.Fatalf("round %d of the decoder differs from decoder.Runner", k)
 		}
 		exact := testkit.Must(e.Round(Exact, k))(t)
@@ -52,7 +53,8 @@ func TestAgainstLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !mat.Equal(exact.NextPi, oracle[0].Policies[k+1]) || exact.Bound != bound || exact.Defect != scored[0].Defect[k] ||
+		if !mat.Equal(exact.NextPi, oracle[0].Policies[k+1]) || exact.Bound != bound ||
+			exact.Defect != scored[0].Defect[k] ||
 			math.Abs(exact.Distance/scored[0].Gap-scored[0].Loss[k+1]) > 1e-15 || exact.Zeta != 0 {
 			t.Fatalf("round %d of exact PMD differs from control", k)
 		}
@@ -65,13 +67,15 @@ func TestAgainstLibrary(t *testing.T) {
 // TestBounds runs every controller on every preset, with edits on the way, and
 // holds each round against its bounds.
 func TestBounds(t *testing.T) {
-	for _, preset := range []string{string(mdp.Random), string(mdp.SparseTransitions), string(mdp.SparseRewards), string(mdp.Ring), FrozenLake, LockUp} {
+	for _, preset := range []string{string(mdp.Random), string(mdp.SparseTransitions), string(mdp.SparseRewards),
+		string(mdp.Ring), FrozenLake, LockUp} {
 		s := settings()
 		s.Preset, s.Rounds, s.Phi = preset, 12, 0.05
 		e := start(t, s)
 		for k := range s.Rounds {
 			if k == 5 {
-				for _, edit := range []Edit{{S: 0, A: 1, Value: 0.75}, {Transition: true, S: 0, A: 0, T: 0, Value: 0.3}} {
+				for _, edit := range []Edit{{S: 0, A: 1, Value: 0.75},
+					{Transition: true, S: 0, A: 0, T: 0, Value: 0.3}} {
 					if err := e.Apply(k, edit); preset != LockUp && err != nil {
 						t.Fatal(preset, err)
 					}
@@ -83,10 +87,13 @@ func TestBounds(t *testing.T) {
 					t.Fatal(preset, name, k, err)
 				}
 				if slack := r.Bound.Total() - r.Distance; slack < -1e-9 {
-					t.Errorf("%s, %s, round %d: loss %v above its bound %v", preset, name, k, r.Distance, r.Bound.Total())
+					t.Errorf("%s, %s, round %d: loss %v above its bound %v",
+						preset, name, k, r.Distance, r.Bound.Total())
 				}
-				if name == Decoder && (r.Zeta > r.ZetaBound+e.Decoder.RoundoffZeta || r.Route > r.RouteBound+e.Decoder.RoundoffDelta) {
-					t.Errorf("%s, round %d: ζ %v ≤ %v, routing %v ≤ %v", preset, k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
+				if name == Decoder &&
+					(r.Zeta > r.ZetaBound+e.Decoder.RoundoffZeta || r.Route > r.RouteBound+e.Decoder.RoundoffDelta) {
+					t.Errorf("%s, round %d: ζ %v ≤ %v, routing %v ≤ %v",
+						preset, k, r.Zeta, r.ZetaBound, r.Route, r.RouteBound)
 				}
 			}
 		}
@@ -167,7 +174,8 @@ func TestMatrices(t *testing.T) {
 			for j, v := range row {
 				// The trace sums in another order than the pass.
 				if math.Abs(v-want[i*len(row)+j]) > 1e-12 {
-					t.Errorf("critic=%v: read-out %d,%d is %v, the call returned %v", critic, i, j, v, want[i*len(row)+j])
+					t.Errorf("critic=%v: read-out %d,%d is %v, the call returned %v",
+						critic, i, j, v, want[i*len(row)+j])
 				}
 			}
 		}
@@ -185,7 +193,8 @@ func TestMatrices(t *testing.T) {
 				t.Errorf("%s: %d rows, %v", name, len(rows), err)
 			}
 		}
-		for _, name := range []string{"", "block", "block.9.output", "block.0.head.7.query", "block.0.head.x.query", "block.-1.post", "block.0.nonsense"} {
+		for _, name := range []string{"", "block", "block.9.output", "block.0.head.7.query", "block.0.head.x.query",
+			"block.-1.post", "block.0.nonsense"} {
 			if _, err := Matrix(c, name, 0, 1); err == nil {
 				t.Errorf("there is a matrix %q", name)
 			}
@@ -212,7 +221,8 @@ func TestRefusals(t *testing.T) {
 		func(s *Settings) { s.Packets = 0 }, func(s *Settings) { s.Rounds = 0 }, func(s *Settings) { s.Rounds = 1001 },
 		func(s *Settings) { s.Gamma = 1 }, func(s *Settings) { s.Gamma = math.NaN() }, func(s *Settings) { s.Eta = -1 },
 		func(s *Settings) { s.Eta = math.Inf(1) }, func(s *Settings) { s.Phi = 2 }, func(s *Settings) { s.Routing = 0 },
-		func(s *Settings) { s.Preset = "<script>" }, func(s *Settings) { s.States = -1 }, func(s *Settings) { s.Tau1 = math.Inf(1) },
+		func(s *Settings) { s.Preset = "<script>" }, func(s *Settings) { s.States = -1 },
+		func(s *Settings) { s.Tau1 = math.Inf(1) },
 	} {
 		s := settings()
 		change(&s)
@@ -277,7 +287,8 @@ func TestLearned(t *testing.T) {
 			}
 		}
 		for name, size := range map[string][2]int{
-			"tokens": {3, 4}, "block.0.weight": {12, 3}, "block.3.query": {3, 64}, "block.1.key": {3, 64}, "block.1.value": {3, 64},
+			"tokens": {3, 4}, "block.0.weight": {12, 3}, "block.3.query": {3, 64}, "block.1.key": {3,
+				64}, "block.1.value": {3, 64},
 			"block.2.mixed": {3, 64}, "block.2.attended": {3, 64}, "block.0.units": {3, 128}, "block.3.output": {3, 64},
 		} {
 			rows, err := LearnedMatrix(trace, name, 0, 99)
