@@ -105,7 +105,7 @@ func TestExercises(t *testing.T) {
 	}
 }
 
-// The network of notebook 2, from the tokens to the curve of its loss, is fewer than 80 lines of
+// The network of notebook 2, from the tokens to the curve of its loss, is fewer than 100 lines of
 // code that a reader sees: neither blank lines nor comments, exercises and collapsed cells.
 func TestModelInView(t *testing.T) {
 	lines, heading := 0, ""
@@ -128,8 +128,8 @@ func TestModelInView(t *testing.T) {
 			}
 		}
 	}
-	if lines < 50 || lines >= 80 {
-		t.Errorf("notebook 2 shows the network in %d lines, want at least 50 and fewer than 80", lines)
+	if lines < 50 || lines >= 100 {
+		t.Errorf("notebook 2 shows the network in %d lines, want at least 50 and fewer than 100", lines)
 	}
 }
 

@@ -379,7 +379,7 @@ func (j *scanner) label() (string, error) {
 	return text, nil
 }
 
-var mixed = errors.New("numbers and lists stand side by side")
+var errMixed = errors.New("numbers and lists stand side by side")
 
 // tensor reads a list of numbers, of lists of numbers, or of lists of these, or a list of strings.
 func (j *scanner) tensor() (*tensor, error) {
@@ -399,7 +399,7 @@ func (j *scanner) tensor() (*tensor, error) {
 			return err
 		}
 		if len(lens) < i {
-			return mixed
+			return errMixed
 		}
 		axes, lens = max(axes, 2), append(lens, 0)
 		return j.array(func(k int) error {
@@ -427,11 +427,11 @@ func (j *scanner) tensor() (*tensor, error) {
 		return nil, err
 	case axes == 1:
 		if t.shape = []int{len(t.flat)}; t.words != nil && len(t.words) != len(t.flat) {
-			err = mixed
+			err = errMixed
 		}
 		return t, err
 	case axes == 3 && numbers > 0:
-		return nil, mixed
+		return nil, errMixed
 	}
 	return t, t.fill(axes, lens, width)
 }
@@ -463,7 +463,7 @@ func (t *tensor) fill(axes int, lens []int, width int) error {
 		sum += n
 	}
 	if axes == 2 && len(t.flat) != sum {
-		return mixed
+		return errMixed
 	}
 	if most == 0 || most > (4*sum+1<<20)/len(lens) {
 		return fmt.Errorf("lists of %d to %d entries", least, most)
