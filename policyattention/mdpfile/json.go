@@ -291,11 +291,15 @@ func (j *scanner) next(want string, kinds ...jsontext.Kind) (jsontext.Token, err
 		return t, err
 	}
 	at := j.InputOffset()
-	value, err := j.ReadValue()
+	t, err := j.ReadToken() // not the value, which may be deep
 	if err != nil {
-		return jsontext.Token{}, fmt.Errorf("not the JSON of a problem: %w", err)
+		return t, fmt.Errorf("not the JSON of a problem: %w", err)
 	}
-	return jsontext.Token{}, fmt.Errorf("%.20s stands behind byte %d, want %s", value, at, want)
+	text := t.String()
+	if t.Kind() == '"' {
+		text = strconv.Quote(text)
+	}
+	return t, fmt.Errorf("%.20s stands behind byte %d, want %s", text, at, want)
 }
 
 func (j *scanner) array(visit func(i int) error) error {
