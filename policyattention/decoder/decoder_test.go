@@ -92,6 +92,18 @@ func TestLayout(t *testing.T) {
 				t.Fatalf("S=%d A=%d: width %d, head %d, %d blocks", s, a, d.Network.Width, d.Network.HeadDim,
 					len(d.Network.Blocks))
 			}
+			maps := 0
+			for i, b := range d.Network.Blocks {
+				if len(b.Heads) != 2 || b.AttentionNorm != nil || b.MapNorm != nil || d.Network.Norm != nil {
+					t.Fatalf("S=%d A=%d: block %d has %d heads, or a norm", s, a, i, len(b.Heads))
+				}
+				if b.W1 != nil {
+					maps++
+				}
+			}
+			if maps != 1 {
+				t.Fatalf("S=%d A=%d: %d ReLU maps, want 1", s, a, maps)
+			}
 			for _, w := range d.Network.Matrices() {
 				for i := range w.Rows {
 					for j := range w.Cols {
