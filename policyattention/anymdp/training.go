@@ -3,7 +3,6 @@
 package anymdp
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,15 +69,7 @@ func (c Config) Validate() error {
 func (c Config) Network() transformer.Config { return Shape() }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
-func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
-
-func (c Config) json() []byte {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // Validate has refused the numbers that JSON cannot hold
-	}
-	return b
-}
+func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
@@ -86,7 +77,7 @@ func (c Config) Job() (train.Job, error) {
 		return train.Job{}, err
 	}
 	return train.Job{
-		Config: c.json(),
+		Config: train.JSON(c),
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },

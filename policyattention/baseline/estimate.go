@@ -56,7 +56,6 @@ type Improved struct {
 	Critic control.Critic
 	Actor  control.Actor
 	Eta    float64
-	Start  Start
 }
 
 // Run implements control.Controller.
@@ -67,12 +66,8 @@ func (c Improved) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 	trajectories, batch := make([]control.Trajectory, len(problems)), make([]control.Context, len(problems))
 	for i, p := range problems {
 		trajectories[i].Policies = []*mat.Dense{p.Pi0}
-		pi := p.Pi0
-		if c.Start == Uniform {
-			pi = p.MDP.Uniform()
-		}
 		q := mat.NewDense(p.MDP.States(), p.MDP.Actions(), nil)
-		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: pi, Q: q, Eta: c.Eta}
+		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: c.Eta}
 	}
 	for round := range rounds {
 		for i := range batch {

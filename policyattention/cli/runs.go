@@ -166,6 +166,15 @@ func (g *globals) evaluate(ctx context.Context, store *experiment.Store, list []
 	return err
 }
 
+// evaluateAll does so with all that a preset plans.
+func (g *globals) evaluateAll(ctx context.Context, store *experiment.Store) error {
+	list, err := store.Units()
+	if err != nil {
+		return err
+	}
+	return g.evaluate(ctx, store, list)
+}
+
 // medians returns the median losses of a closed loop at the tables' horizons.
 func medians(all []rows.Round) map[int32]float64 {
 	at, out := map[int32][]float64{}, map[int32]float64{}
@@ -187,11 +196,7 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	list, err := store.Units()
-	if err != nil {
-		return err
-	}
-	if err := g.evaluate(ctx, store, list); err != nil {
+	if err := g.evaluateAll(ctx, store); err != nil {
 		return err
 	}
 	tables := results.Open(store.Root())
@@ -247,11 +252,7 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	list, err := store.Units()
-	if err != nil {
-		return err
-	}
-	if err := g.evaluate(ctx, store, list); err != nil {
+	if err := g.evaluateAll(ctx, store); err != nil {
 		return err
 	}
 	rows := results.Open(store.Root()).Block(string(experiment.Trial)).At(results.Horizons...)

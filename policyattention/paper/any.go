@@ -32,6 +32,18 @@ func AnyFolder(preset string, c anymdp.Config) string {
 	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, c.Hash()))
 }
 
+// anyForward is a configuration's network in plain Go.
+func anyForward(preset string, c anymdp.Config) (forward anymdp.Forward, err error) {
+	f, err := safetensors.ReadFile(filepath.Join(AnyFolder(preset, c), AnyWeights))
+	if err == nil {
+		forward, err = anymdp.Plain(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("any: %w", err)
+	}
+	return forward, nil
+}
+
 // Any adds every set for every identity to a preset.
 type Any struct{}
 
@@ -70,22 +82,18 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 		Rows: len(r.horizons()) * (r.Problems + r.Network + r.Mixed), Sample: 1, Tolerance: anyTolerance,
 		Compute: func(ctx context.Context, s *experiment.Store, first int,
 			_ *experiment.Result) (*experiment.Result, error) {
-			path := filepath.Join(AnyFolder(s.Root(), c), AnyWeights)
 			some, horizons := r, r.horizons()
 			var forward anymdp.Forward
 			if first > 0 { // at the horizons of the paper
 				some.Problems, some.Network, some.Mixed, horizons = first, first, min(first, r.Mixed), anyReplayed(r)
 			}
 			if first > 0 || r.Cliff > 0 { // in plain Go
-				f, err := safetensors.ReadFile(path)
-				if err == nil {
-					forward, err = anymdp.Plain(f)
-				}
-				if err != nil {
-					return nil, fmt.Errorf("any: %w", err)
+				var err error
+				if forward, err = anyForward(s.Root(), c); err != nil {
+					return nil, err
 				}
 			} else {
-				model, err := anymdp.Load(path)
+				model, err := anymdp.Load(filepath.Join(AnyFolder(s.Root(), c), AnyWeights))
 				if err != nil {
 					return nil, err
 				}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -190,9 +189,7 @@ func (r equalRun) compute(
 			for h, horizon := range equalHorizons {
 				row := r.row()
 				row.Run, row.Problem, row.Round = int32(j), int32(i), int32(horizon)
-				if row.Loss, err = strconv.ParseFloat(strconv.FormatFloat(losses[i][h], 'g', 5, 64), 64); err != nil {
-					return nil, err
-				}
+				row.Loss = digits(losses[i][h], 5)
 				out.Equal = append(out.Equal, row)
 			}
 		}

@@ -1,12 +1,10 @@
 package paper
 
 import (
-	"path/filepath"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/safetensors"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -112,7 +110,7 @@ func on(estimate estimator, actor source) maker {
 		critic := &baseline.Sampled{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) baseline.Estimator {
 			return estimate(t, c.Values[2:])
 		}}
-		return baseline.Improved{Critic: critic, Actor: a, Eta: c.Values[0], Start: method.StartOf(c.Values[1])}, err
+		return begun{baseline.Improved{Critic: critic, Actor: a, Eta: c.Values[0]}, method.StartOf(c.Values[1])}, err
 	}
 }
 
@@ -138,12 +136,7 @@ func trained(c method.Case) (control.Actor, error) {
 
 // anyActor is the actor for any MDP with the read-out of its network alone.
 func anyActor(c method.Case) (control.Actor, error) {
-	folder := AnyFolder(c.Folder, anymdp.Standard(anymdp.Identities[c.Run]))
-	f, err := safetensors.ReadFile(filepath.Join(folder, AnyWeights))
-	if err != nil {
-		return nil, err
-	}
-	forward, err := anymdp.Plain(f)
+	forward, err := anyForward(c.Folder, anymdp.Standard(anymdp.Identities[c.Run]))
 	if err != nil {
 		return nil, err
 	}
@@ -188,5 +181,5 @@ func byDecoder(c method.Case) (control.Controller, error) {
 		return all
 	}
 	critic := decoder.Critic{Decoder: d, Source: decoder.PacketSource{Packets: drawn}}
-	return baseline.Improved{Critic: critic, Actor: actor, Eta: eta, Start: start}, nil
+	return begun{baseline.Improved{Critic: critic, Actor: actor, Eta: eta}, start}, nil
 }

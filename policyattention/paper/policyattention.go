@@ -25,18 +25,10 @@ var proposed = []method.Method{
 		}),
 	criticOf("sample-mean", "exact PMD, mean of samples", true, sampleMean),
 	actorOf(method.Method{Name: "policyattention-sample-mean", Label: "PolicyAttention, mean of samples"},
-		train.Proximal,
-		func(l *Loop, s method.Setting) error {
-			l.Critic = sampleMean(s)
-			return nil
-		}),
+		train.Proximal, with(sampleMean)),
 	criticOf("anchored-critic", "exact PMD, anchored critic", false, anchoredCritic),
 	actorOf(method.Method{Name: "policyattention-anchored-critic", Label: "PolicyAttention, anchored critic"},
-		train.Proximal,
-		func(l *Loop, s method.Setting) error {
-			l.Critic = anchoredCritic(s)
-			return nil
-		}),
+		train.Proximal, with(anchoredCritic)),
 	actorOf(method.Method{Name: "policyattention-mixture", Label: "PolicyAttention, mixed"}, train.Proximal,
 		func(l *Loop, s method.Setting) error {
 			l.Phi = s.Mixture
@@ -58,6 +50,14 @@ func actorOf(m method.Method, objective train.Objective, add func(*Loop, method.
 		return l, err
 	}
 	return m
+}
+
+// with adds a critic to a loop.
+func with(critic func(method.Setting) method.Critic) func(*Loop, method.Setting) error {
+	return func(l *Loop, s method.Setting) error {
+		l.Critic = critic(s)
+		return nil
+	}
 }
 
 // criticOf is a critic with the exact actor.

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,7 +23,7 @@ func InterquartileMean(sample [][]float64) float64 {
 // same problem, where ties count half, as a mean over problems (the probability of improvement of
 // Agarwal et al.). The numbers of runs may differ. For the interval see MeanOverProblems.
 func Improvement(x, y [][]float64) (Estimate, error) {
-	if err := first(check(x), check(y), check(x[:min(1, len(x))], y[:min(1, len(y))])); err != nil {
+	if err := cmp.Or(check(x), check(y), check(x[:min(1, len(x))], y[:min(1, len(y))])); err != nil {
 		return Estimate{}, err
 	}
 	smaller := make([]float64, len(x[0]))
@@ -42,15 +43,6 @@ func Improvement(x, y [][]float64) (Estimate, error) {
 	return MeanOverProblems(smaller)
 }
 
-func first(all ...error) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // level of the intervals over problems.
 const level = .95
 
@@ -66,7 +58,7 @@ func MeanOverProblems(values []float64) (Estimate, error) {
 // (J. R. Statist. Soc. B 54, 1992), which takes the skewness of losses out. With some hundred problems
 // it covers less than 95 % where losses have a tail: see TestCoverage of package results.
 func RatioOverProblems(x, y [][]float64) (Estimate, error) {
-	if err := first(check(x), check(y), check(x[:min(1, len(x))], y[:min(1, len(y))])); err != nil {
+	if err := cmp.Or(check(x), check(y), check(x[:min(1, len(x))], y[:min(1, len(y))])); err != nil {
 		return Estimate{}, err
 	}
 	n := len(x[0])

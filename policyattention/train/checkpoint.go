@@ -253,6 +253,13 @@ func ReadNetwork[C Network](path string) (c C, step int, params []float32, err e
 	return ReadParams(path, func(c C) []transformer.Tensor { return c.Network().Layout() })
 }
 
+// ReadHash returns the hash of the configuration that a file of weights of a network is of, and the
+// step after which they were taken.
+func ReadHash[C Network](path string) (hash string, step int, err error) {
+	stored, step, _, err := ReadNetwork[C](path)
+	return stored.Hash(), step, err
+}
+
 // LoadNetwork reads the network of a training run.
 func LoadNetwork[C Network](path string) (*engine.Network[float32], error) {
 	c, _, params, err := ReadNetwork[C](path)

@@ -14,7 +14,6 @@
 package train
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -175,15 +174,7 @@ func (c Config) Network() transformer.Config {
 func (c Config) Budget() int { return c.Steps }
 
 // Hash returns the SHA-256 of the configuration in hexadecimal.
-func (c Config) Hash() string { return Job{Config: c.json()}.Hash() }
-
-func (c Config) json() []byte {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // Validate has refused the numbers that JSON cannot hold
-	}
-	return b
-}
+func (c Config) Hash() string { return Job{Config: JSON(c)}.Hash() }
 
 // Beyond these no run fits a machine, and products of numbers could overflow.
 const (

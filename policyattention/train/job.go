@@ -3,6 +3,7 @@ package train
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 
 	"github.com/gomlx/compute"
@@ -36,6 +37,15 @@ type Job struct {
 	// Shamir and Zhang 2013, arXiv 1212.1824) and is without most of the noise
 	// that a constant learning rate leaves. Training itself is the same.
 	Average bool
+}
+
+// JSON returns a valid configuration as a Job's Config.
+func JSON(config any) []byte {
+	b, err := json.Marshal(config)
+	if err != nil {
+		panic(err) // Validate has refused the numbers that JSON cannot hold
+	}
+	return b
 }
 
 // Hash returns the SHA-256 of the configuration in hexadecimal.

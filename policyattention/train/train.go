@@ -31,7 +31,7 @@ func (c Config) Job() (Job, error) {
 		names = []string{"tokens", "exact"}
 	}
 	return Job{
-		Config: c.json(), Model: model, Batches: Fixed{names, c.data, batches.batch},
+		Config: JSON(c), Model: model, Batches: Fixed{names, c.data, batches.batch},
 		Examples: c.Batch, Tokens: c.ContextTokens(),
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}, nil
@@ -107,6 +107,5 @@ func (c Config) Kept() []int { return c.Snapshots }
 
 // Read returns the hash of the configuration that a file of weights is of, and the step.
 func (c Config) Read(path string) (hash string, step int, err error) {
-	stored, step, _, err := ReadNetwork[Config](path)
-	return stored.Hash(), step, err
+	return ReadHash[Config](path)
 }

@@ -3,7 +3,6 @@
 package critic
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -67,15 +66,7 @@ func (c Config) Validate() error {
 func (c Config) Network() transformer.Config { return Shape() }
 
 // Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
-func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
-
-func (c Config) json() []byte {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // Validate has refused the numbers that JSON cannot hold
-	}
-	return b
-}
+func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }
 
 // Job is the training run, for [train.Job.Run].
 func (c Config) Job() (train.Job, error) {
@@ -83,7 +74,7 @@ func (c Config) Job() (train.Job, error) {
 		return train.Job{}, err
 	}
 	return train.Job{
-		Config: c.json(),
+		Config: train.JSON(c),
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
@@ -211,6 +202,5 @@ func (c Config) Kept() []int { return nil }
 
 // Read implements method.Training.
 func (c Config) Read(path string) (hash string, step int, err error) {
-	stored, step, _, err := train.ReadNetwork[Config](path)
-	return stored.Hash(), step, err
+	return train.ReadHash[Config](path)
 }

@@ -11,7 +11,6 @@
 package distill
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"icrl/policyattention/baseline"
@@ -125,12 +124,4 @@ func (c Config) Network() transformer.Config {
 func (c Config) Budget() int { return c.Steps }
 
 // Hash returns the SHA-256 of the configuration in hexadecimal.
-func (c Config) Hash() string { return train.Job{Config: c.json()}.Hash() }
-
-func (c Config) json() []byte {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // Validate has refused the numbers that JSON cannot hold
-	}
-	return b
-}
+func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }

@@ -17,7 +17,6 @@
 package s5rl
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"icrl/policyattention/mdp"
@@ -146,18 +145,10 @@ func (c Config) Validate() error {
 	return c.layer().validate()
 }
 
-func (c Config) json() []byte {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err) // Validate has refused the numbers that JSON cannot hold
-	}
-	return b
-}
-
 // job is the training run.
 func (c Config) job() train.Job {
 	return train.Job{
-		Config: c.json(), Model: network{c}, Batches: &rollouts{c: c},
+		Config: train.JSON(c), Model: network{c}, Batches: &rollouts{c: c},
 		Examples: c.Rows / c.Minibatches, Tokens: c.length(),
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
 	}
