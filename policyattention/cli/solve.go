@@ -169,8 +169,9 @@ func (a *answer) loop(scale *control.Scale) (loop control.Loop, err error) {
 				"more rounds than there are (--critic value evaluates policies in full)", m.Gamma, m.Actions())
 		}
 		if ratio := cliff(scale.Optimum.Q); ratio > deepest {
-			a.warn("in a state one action is worth less than the others by %.0e times what these differ by, and the actor "+
-				"was tried up to %.0e: it may not see their differences, and lock up (--actor exact does not)", ratio, deepest)
+			a.warn("in a state one action is worth less than the others by %.0e times what these differ by, and the "+
+				"actor was tried up to %.0e: it may not see their differences, and lock up (--actor exact does not)",
+				ratio, deepest)
 		}
 		if least := leastPositive(scale.Problem.Pi0); least < math.Exp(anymdp.LogFloor) {
 			a.warn("the actor's network sees no share of mass below e^%d = %.0e; π₀ holds %.2g "+

@@ -52,8 +52,9 @@ type Verification struct {
 }
 
 func (v *Verification) String() string {
-	return fmt.Sprintf("preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their weights), "+
-		"%d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time",
+	return fmt.Sprintf(
+		"preset %s: %d files, %d training runs, %d evaluations (%d not yet run, %d without their weights), "+
+			"%d rows computed again, %d policies scored: %d discrepancies, in %.0f s of processor time",
 		v.Preset, v.Files, v.Trainings, v.Units, v.Missing, v.WithoutWeights, v.Again, v.Scored, len(v.Discrepancies),
 		v.CPUSeconds)
 }

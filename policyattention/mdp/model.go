@@ -316,8 +316,8 @@ func repair(row []successor, n int, normalize bool) (off float64, err error) {
 	off = math.Abs(sum.plus(-1).float())
 	switch {
 	case total == 0:
-		return off, errors.New("sums to 0: where the episode ends, make the state terminal (or lead back to it for ever " +
-			"at reward 0); where the state does not have the action, make its reward −∞")
+		return off, errors.New("sums to 0: where the episode ends, make the state terminal (or lead back to it for " +
+			"ever at reward 0); where the state does not have the action, make its reward −∞")
 	case !(off <= .05):
 		return off, fmt.Errorf("sums to %.12g, want 1", total)
 	case off > Rounded*(1+1e-6) && !normalize:
@@ -354,9 +354,9 @@ func (m *MDP) warnOfPenalty() {
 		if m.Minimize {
 			name, sign = "cost", -1
 		}
-		m.warn("the %s %.4g (state %d, action %d) dwarfs all others, which are at most %.4g in size. If it marks an action "+
-			"that does not exist, say so by a mask: a reward of −∞ (a cost of +∞). Otherwise a loss in units of it looks "+
-			"small for policies that are useless", name, sign*low, at/a, at%a, rest)
+		m.warn("the %s %.4g (state %d, action %d) dwarfs all others, which are at most %.4g in size. If it marks an "+
+			"action that does not exist, say so by a mask: a reward of −∞ (a cost of +∞). Otherwise a loss in units "+
+			"of it looks small for policies that are useless", name, sign*low, at/a, at%a, rest)
 	}
 }
 

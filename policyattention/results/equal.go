@@ -41,7 +41,8 @@ func (s *Store) informedRows() (all []informed, err error) {
 		if r.Equal == nil {
 			continue
 		}
-		i := informed{method: r.Method, information: r.Equal.Information, n: r.Equal.N, states: r.S, untuned: r.Equal.Untuned}
+		i := informed{method: r.Method, information: r.Equal.Information, n: r.Equal.N, states: r.S,
+			untuned: r.Equal.Untuned}
 		if i.tuned = r.Equal.Tuning != nil; i.tuned {
 			i.score = r.Equal.Tuning.Score
 		}
@@ -95,7 +96,8 @@ func (s *Store) informedLosses() (map[string][][]float64, error) {
 // find returns a row of a method.
 func find(all []informed, method, information string, n, states int, untuned bool) (informed, bool) {
 	k := slices.IndexFunc(all, func(i informed) bool {
-		return i.method == method && i.information == information && i.n == n && i.states == states && i.untuned == untuned
+		return i.method == method && i.information == information && i.n == n && i.states == states &&
+			i.untuned == untuned
 	})
 	if k < 0 {
 		return informed{}, false
@@ -255,7 +257,8 @@ func (s *Store) lead() (t Table) {
 					return t
 				}
 				row := []any{Label(method), strconv.Itoa(states), strconv.Itoa(horizon)}
-				for _, e := range []stats.Estimate{l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow, l.UpdateModel} {
+				for _, e := range []stats.Estimate{l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow,
+					l.UpdateModel} {
 					row = append(row, fmt.Sprintf("%+#.3g [%+#.3g, %+#.3g]", e.Value, e.Lo, e.Hi))
 				}
 				if !l.TwoWay {

@@ -82,7 +82,8 @@ func (s *Store) figure2(f *report.Figure) error {
 		line := report.Series{Name: "S = " + states, Colour: colour}
 		for _, g := range steps {
 			if g.key[S] == states {
-				line.X, line.Y = append(line.X, g.number("eta")), append(line.Y, stats.Median(stats.RunMedians(g.sample)))
+				line.X, line.Y = append(line.X, g.number("eta")),
+					append(line.Y, stats.Median(stats.RunMedians(g.sample)))
 			}
 		}
 		b.Series = append(b.Series, line)
@@ -110,14 +111,16 @@ func (s *Store) figure3(f *report.Figure) error {
 			Lo: []float64{c.Lo}, Hi: []float64{c.Hi}, Dots: true},
 			report.Series{Colour: "#000000", X: x, Y: []float64{ThePaper.value(c.Query)}, Dots: true, Open: true})
 	}
-	b := &report.Panel{Title: "(b) shifts without retraining", Y: a.Y, Series: []report.Series{line(1, 4), line(1.5, 4)}}
+	b := &report.Panel{Title: "(b) shifts without retraining",
+		Y: a.Y, Series: []report.Series{line(1, 4), line(1.5, 4)}}
 	shifts := s.Block("shift").At(20).Where(Method.Is("policyattention")).By(Family).
 		Against(s.exact("shift").At(20).By(Family)).Ratio()
 	for i, c := range shifts.last {
 		x := []float64{float64(i)}
 		b.Ticks = append(b.Ticks, shifts.key(i, Family))
-		b.Series = append(b.Series, report.Series{Colour: Colour("policyattention"), X: x, Y: []float64{c.Value}, Dots: true,
-			Lo: []float64{slices.Min(c.ByRun)}, Hi: []float64{slices.Max(c.ByRun)}},
+		b.Series = append(b.Series,
+			report.Series{Colour: Colour("policyattention"), X: x, Y: []float64{c.Value}, Dots: true,
+				Lo: []float64{slices.Min(c.ByRun)}, Hi: []float64{slices.Max(c.ByRun)}},
 			report.Series{Colour: "#000000", X: x, Y: []float64{ThePaper.value(c.Query)}, Dots: true, Open: true})
 	}
 	f.Panels = []*report.Panel{a, b}
@@ -135,7 +138,8 @@ func (p *Paper) value(query string) float64 {
 func (s *Store) figure4(f *report.Figure) error {
 	f.Title = "Median T = 20 loss by method"
 	for _, states := range []int{8, 16} {
-		p := &report.Panel{Title: fmt.Sprintf("S = %d (rings: the paper)", states), Y: "median loss at T = 20", LogY: true}
+		p := &report.Panel{Title: fmt.Sprintf("S = %d (rings: the paper)", states), Y: "median loss at T = 20",
+			LogY: true}
 		loss := s.Block("benchmark").At(20).Where(S.Is(states)).By(Method, Recipe, S, T).keep(func(g group) bool {
 			return slices.Contains(ofTable3, g.key[Method]+" "+g.key[Recipe]) || g.key[Recipe] == "tuned"
 		}).Median()
@@ -295,7 +299,8 @@ func (s *Store) equalFigure(f *report.Figure) error {
 		{"with the model", "model", 0, []string{"policyattention", "exact-pmd", "liang-lai", "value-iteration",
 			"policy-iteration"}},
 		{"20 on-policy transitions a round", "window", 20,
-			[]string{"policyattention-td", "liang-lai", "q-learning", "certainty-equivalence", "algorithm-distillation"}},
+			[]string{"policyattention-td", "liang-lai", "q-learning", "certainty-equivalence",
+				"algorithm-distillation"}},
 	} {
 		p := &report.Panel{Title: x.title, X: "round", Y: "mean loss", LogX: true, LogY: true}
 		for _, method := range x.methods {
@@ -309,7 +314,8 @@ func (s *Store) equalFigure(f *report.Figure) error {
 				if err != nil {
 					return err
 				}
-				line.X, line.Y = append(line.X, float64(horizon)), append(line.Y, max(stats.Mean(slices.Concat(losses...)), 1e-9))
+				line.X, line.Y = append(line.X, float64(horizon)),
+					append(line.Y, max(stats.Mean(slices.Concat(losses...)), 1e-9))
 			}
 			p.Series = append(p.Series, line)
 		}

@@ -17,10 +17,11 @@ import (
 
 // headlineActor is the table of README: the paper's actor, with as few columns as tell how it fails.
 func (s *Store) headlineActor() Table {
-	t := s.headlineOf(Horizons, func(g group) bool { return g.key[Method] == "policyattention" && g.key[Recipe] == "plain" })
-	t.Notes = []string{"Means / reference: mean loss over runs / exact PMD's, with intervals for other problems (RESULTS says " +
-		"how far to trust them). 99 %, worst: of the loss less exact PMD's. Locked: the share of problems where that is above " +
-		".05."}
+	t := s.headlineOf(Horizons,
+		func(g group) bool { return g.key[Method] == "policyattention" && g.key[Recipe] == "plain" })
+	t.Notes = []string{"Means / reference: mean loss over runs / exact PMD's, with intervals for other problems " +
+		"(RESULTS says how far to trust them). 99 %, worst: of the loss less exact PMD's. Locked: the share of " +
+		"problems where that is above .05."}
 	return t.short("S", "T", "means / reference", "range over runs", "99 %", "worst", "locked")
 }
 
@@ -37,8 +38,8 @@ func (s *Store) headline() Table {
 	t := s.headlineOf([]int{20, 40, 100}, func(g group) bool {
 		return g.key[Method] != "exact-pmd" && !strings.Contains(g.key[Recipe], ",")
 	})
-	return t.short("method", "recipe", "S", "T", "runs", "means / reference", "range over runs", "ratio of medians", "95 %",
-		"99 %", "worst", "locked")
+	return t.short("method", "recipe", "S", "T", "runs", "means / reference", "range over runs",
+		"ratio of medians", "95 %", "99 %", "worst", "locked")
 }
 
 func (s *Store) headlineOf(horizons []int, keep func(group) bool) Table {
@@ -47,10 +48,11 @@ func (s *Store) headlineOf(horizons []int, keep func(group) bool) Table {
 		Titled("headline", "Losses against exact PMD's on 4,096, 2,048 and 1,024 problems (S = 4, 8, 16)", headlineNote)
 }
 
-const headlineNote = "Means / reference: over all runs, with an interval for other problems and the same networks; for " +
-	"other networks look at the range over runs. Drawn again from these problems, it covers .95 at S = 4, .92 to .94 at " +
-	"S = 8 and .83 to .95 at S = 16, where one problem in a thousand decides (TestCoverage). 95 %, 99 %, worst: of the excess, the loss less exact PMD's problem " +
-	"by problem. Locked: the share of problems on which a run's loss is above exact PMD's by more than .05."
+const headlineNote = "Means / reference: over all runs, with an interval for other problems and the same networks; " +
+	"for other networks look at the range over runs. Drawn again from these problems, it covers .95 at S = 4, .92 to " +
+	".94 at S = 8 and .83 to .95 at S = 16, where one problem in a thousand decides (TestCoverage). 95 %, 99 %, " +
+	"worst: of the excess, the loss less exact PMD's problem by problem. Locked: the share of problems on which a " +
+	"run's loss is above exact PMD's by more than .05."
 
 // attention compares networks of 1,600 steps by which tokens see each other.
 func (s *Store) attention() Table {
@@ -64,15 +66,16 @@ func (s *Store) attention() Table {
 		return s.say(&t, "", "mean ablation method=policyattention s=4 of=row_l1 rule=pmd recipe="+t.key(i, Recipe))
 	})
 	t.Title = "Actors of 1,600 steps at S = 4, with attention and without"
-	return t.short("a pair sees", "T", "one-step row-L1 [range over runs]", "means / reference", "range over runs", "locked")
+	return t.short("a pair sees", "T", "one-step row-L1 [range over runs]", "means / reference", "range over runs",
+		"locked")
 }
 
 // sharpness is the mean loss of the stored policies of the benchmark, as they were returned and greedy:
 // each puts all mass on its likeliest action.
 func (s *Store) sharpness() (t Table) {
 	t.Title = "The benchmark's returned policies as they are, and greedy for themselves: mean loss at T = 20"
-	t.Notes = []string{"Means over all runs, with intervals for other problems; 64 problems are few for these. The ratios are " +
-		"of the method's mean to PolicyAttention's."}
+	t.Notes = []string{"Means over all runs, with intervals for other problems; 64 problems are few for these. The " +
+		"ratios are of the method's mean to PolicyAttention's."}
 	t.Columns = []string{"method", "recipe", "S", "returned", "/ PolicyAttention", "greedy", "greedy / PolicyAttention"}
 	policies, err := rows.Read[rows.Policy](filepath.Join(s.Folder, "policies", "benchmark.parquet"))
 	if t.err = err; err != nil {
@@ -120,7 +123,8 @@ func (s *Store) sharpness() (t Table) {
 		}
 		return all
 	}
-	slices.SortStableFunc(order, func(a, b run) int { return cmp.Or(cmp.Compare(a.s, b.s), cmp.Compare(rank(a.method), rank(b.method))) })
+	slices.SortStableFunc(order,
+		func(a, b run) int { return cmp.Or(cmp.Compare(a.s, b.s), cmp.Compare(rank(a.method), rank(b.method))) })
 	for _, r := range order {
 		row := []any{Label(r.method), r.recipe, int(r.s)}
 		for k := range 2 {

@@ -21,7 +21,8 @@ func TestPlantedTail(t *testing.T) {
 		x[0][m] += .3
 	}
 	plant := func(n int) (ratio, locked Cell) {
-		g, h := group{sample: [][]float64{x[0][:n]}, runs: []string{"0"}}, group{sample: [][]float64{y[0][:n]}, runs: []string{"0"}}
+		g, h := group{sample: [][]float64{x[0][:n]}, runs: []string{"0"}},
+			group{sample: [][]float64{y[0][:n]}, runs: []string{"0"}}
 		if ratio, err = estimate("over-problems", g, h); err == nil {
 			locked, err = estimate("locked", g, h)
 		}
@@ -51,7 +52,8 @@ func TestCoverage(t *testing.T) {
 	} {
 		rows := paperRows(t).Block("headline").Where(S.Is(c.s)).At(int(c.t))
 		groups := func(method string) group {
-			all, err := rows.Where(Method.Is(method), Recipe.Is(map[bool]string{true: "plain", false: None}[method != "exact-pmd"])).groups(nil)
+			all, err := rows.Where(Method.Is(method),
+				Recipe.Is(map[bool]string{true: "plain", false: None}[method != "exact-pmd"])).groups(nil)
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%d groups, %v", len(all), err)
 			}
@@ -84,7 +86,8 @@ func TestCoverage(t *testing.T) {
 			}
 		}
 		t.Logf("S = %v, T = %v, %v problems: %.3f", c.s, c.t, c.n, held/draws)
-		if share := held / draws; share < c.least-.01 || c.least == 0 && c.s > 4 && c.t == 40 && share > .9 || c.s == 4 && c.n > 64 && math.Abs(share-.95) > .03 {
+		if share := held / draws; share < c.least-.01 || c.least == 0 && c.s > 4 && c.t == 40 && share > .9 ||
+			c.s == 4 && c.n > 64 && math.Abs(share-.95) > .03 {
 			t.Errorf("S = %v, T = %v: the interval of %v problems covers %.3f", c.s, c.t, c.n, share)
 		}
 	}

@@ -29,7 +29,8 @@ var looks = []look{
 	{"natural-gradient", "natural policy gradient", "#555555"}, {"value-iteration", "value iteration", "#555555"},
 	{"policy-iteration", "policy iteration", "#555555"}, {"q-learning", "Q-learning", "#e69f00"},
 	{"sarsa", "SARSA", "#8c510a"},
-	{"certainty-equivalence", "certainty equivalence", "#cc79a7"}, {"posterior-sampling", "posterior sampling", "#000000"},
+	{"certainty-equivalence", "certainty equivalence", "#cc79a7"},
+	{"posterior-sampling", "posterior sampling", "#000000"},
 }
 
 // recipes in the order of tables.

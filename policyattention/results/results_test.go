@@ -145,7 +145,8 @@ func TestReadPaper(t *testing.T) {
 		}
 	}
 	p, err := ReadPaper(head + "7\ts\t.000177 [-0.000137, 0.000748]\tq\tzero\twhy")
-	if n, ok := p.Printed("q").(Number); err != nil || !ok || n.Value != .000177 || n.Lo != -.000137 || n.Hi != .000748 {
+	if n, ok := p.Printed("q").(Number); err != nil || !ok || n.Value != .000177 || n.Lo != -.000137 ||
+		n.Hi != .000748 {
 		t.Errorf("%v, %v", p, err)
 	}
 }
@@ -171,7 +172,8 @@ func TestJudge(t *testing.T) {
 		{"sign", "-.4", -1, -2, -.5, nil, Holds}, {"sign", "-.4", -1, -2, .5, nil, Unresolved},
 		{"sign", "-.4", 1, .5, 2, nil, Differs},
 		{"zero", "", .1, -1, 1, nil, Holds}, {"zero", "", 1, .5, 2, nil, Differs},
-		{"each<=1.5", "1.4", 1, 0, 2, []float64{1, 1.5}, Holds}, {"each<=1.5", "1.4", 1, 0, 2, []float64{1, 1.6}, Differs},
+		{"each<=1.5", "1.4", 1, 0, 2, []float64{1, 1.5}, Holds}, {"each<=1.5", "1.4",
+			1, 0, 2, []float64{1, 1.6}, Differs},
 		{"is", "2", 2, 2, 2, nil, Holds}, {"is", "2", 3, 3, 3, nil, Differs},
 		{"budget", "2", 3, 3, 3, nil, Budget}, {"none", "2", 3, 3, 3, nil, NoEvidence},
 	} {

@@ -345,7 +345,8 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	for _, c := range []Column{Method, Recipe, S, Step, Family} {
 		for _, i := range at {
 			if v := r.data.value(c, i); v != r.data.value(c, at[0]) {
-				return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s", c, r.data.value(c, at[0]), v, c)
+				return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s",
+					c, r.data.value(c, at[0]), v, c)
 			}
 		}
 	}

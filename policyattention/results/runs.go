@@ -74,7 +74,8 @@ func (s *Store) parameters(training run) (n int, err error) {
 var interfaces = []struct{ method, recipe, signal, access, data, paper string }{
 	{"policyattention", "plain", "proximal loss", "exact backup, 0 samples", "24 MDPs, 2,048 examples, 51,200 steps",
 		"272k; .19–.24 GPU-h"},
-	{"pmd-target", "plain", "labels of exact PMD", "exact backup, 0 samples", "as PolicyAttention", "272k; .19–.24 GPU-h"},
+	{"pmd-target", "plain", "labels of exact PMD", "exact backup, 0 samples", "as PolicyAttention",
+		"272k; .19–.24 GPU-h"},
 	{"policyattention-learned-critic", "plain", "proximal loss; backups", "144 generative transitions",
 		"as PolicyAttention", "–"},
 	{"liang-lai", "paper", "increments of its teacher", "20 on-policy transitions", "10,000 MDPs, 10⁷ windows",

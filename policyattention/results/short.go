@@ -13,7 +13,8 @@ func (s *Store) findings() (t Table) {
 	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]"}
 	const actor = "method=policyattention recipe=plain"
 	for _, f := range [][3]string{
-		{"The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4",
+		{"The learned critic costs more than its samples do",
+			"mean loss / that with the mean of the same samples, S = 4",
 			"ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics " +
 				"method=policyattention-sample-mean"},
 		{"The factor over Liang–Lai is as the paper says", "its median loss / PolicyAttention's, S = 16, T = 20",
@@ -23,8 +24,9 @@ func (s *Store) findings() (t Table) {
 	}
 	for _, row := range s.sharpness().Rows {
 		if row[1] == "full" && row[2] == 8 {
-			t.Add("Most of such leads is sharpness", "Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both "+
-				"greedy", fmt.Sprintf("%v; %v", row[4], row[6]))
+			t.Add("Most of such leads is sharpness",
+				"Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both "+
+					"greedy", fmt.Sprintf("%v; %v", row[4], row[6]))
 		}
 	}
 	return t
@@ -100,8 +102,10 @@ func (s *Store) lead20() Table {
 
 func (s *Store) qualified() Table {
 	t := s.qualification()
-	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return row[len(row)-1] == "no control" && row[1] != "full" })
-	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]", "qualifies")
+	t.Rows = slices.DeleteFunc(t.Rows,
+		func(row []any) bool { return row[len(row)-1] == "no control" && row[1] != "full" })
+	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]",
+		"qualifies")
 }
 
 // sharpness20 has the rows of the methods that README and RESULTS name.
@@ -111,6 +115,7 @@ func (s *Store) sharpness20() Table {
 		"PolicyAttention plain", "Liang–Lai paper-features", "Liang–Lai paper-uniform", "Liang–Lai tuned",
 		"Algorithm Distillation full", "Actor–critic (source) source",
 	}
-	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return !slices.Contains(named, fmt.Sprint(row[0], " ", row[1])) })
+	t.Rows = slices.DeleteFunc(t.Rows,
+		func(row []any) bool { return !slices.Contains(named, fmt.Sprint(row[0], " ", row[1])) })
 	return t.short("method", "recipe", "S", "returned", "/ PolicyAttention", "greedy", "greedy / PolicyAttention")
 }

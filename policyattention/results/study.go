@@ -58,7 +58,8 @@ func (s *Store) frontier() Table {
 			return "yes"
 		})
 	return t.Against(oracle).WithTail().Titled("frontier", "Fidelity and loss at T = 20 along training",
-		"ζ and row-L1: medians over runs and problems of the mean over rounds 0–19, in the contexts of the loop.", tailNote)
+		"ζ and row-L1: medians over runs and problems of the mean over rounds 0–19, in the contexts of the loop.",
+		tailNote)
 }
 
 // dominates reports whether (x, y) is as low as (u, v) in both coordinates, and lower in one.
@@ -175,8 +176,8 @@ func (s *Store) qualification() Table {
 			return "no"
 		}).
 		Titled("qualification", "Does it learn in context? Median loss on qualification problems after rounds 1 and 40",
-			"The control of a recipe remembers nothing between rounds. A recipe qualifies if its loss falls by a tenth or "+
-				"more and ends below its control's, with an interval below zero.")
+			"The control of a recipe remembers nothing between rounds. A recipe qualifies if its loss falls by a "+
+				"tenth or more and ends below its control's, with an interval below zero.")
 }
 
 // against compares each row with the row of the same table that has other keys.
@@ -258,7 +259,8 @@ func (s *Store) tuning() (t Table) {
 }
 
 func (s *Store) critics() Table {
-	oracle := s.exact("confirmation").At(Horizons...).By(S).Then(s.exact("benchmark").Where(S.Is(8)).At(Horizons...).By(S))
+	oracle := s.exact("confirmation").At(Horizons...).By(S).
+		Then(s.exact("benchmark").Where(S.Is(8)).At(Horizons...).By(S))
 	learned := func(block string, states int) Table {
 		return s.Block(block).Where(Method.Is("policyattention-learned-critic"), S.Is(states)).At(Horizons...).
 			By(Method, S, T)
@@ -287,15 +289,16 @@ func (s *Store) critics() Table {
 		t.reference[i] = group{}
 		for _, o := range loops.groups {
 			want := mean(g)
-			if o.key[Method] == want[Method] && o.key[S] == want[S] && o.key[T] == want[T] && o.key[Method] != g.key[Method] {
+			if o.key[Method] == want[Method] && o.key[S] == want[S] && o.key[T] == want[T] &&
+				o.key[Method] != g.key[Method] {
 				t.reference[i] = o
 			}
 		}
 	}
 	return t.RatioOfMeans().Named("ratio of means", "means / exact PMD", "ratio of means", "means / mean of samples").
 		WithInterval().Paired().WithInterval().Titled("critics", "Critics that see samples, six of every pair a round",
-		"Means / mean of samples, and the difference by problem: beside the loop of the same actor with the mean of the "+
-			"same samples.", tailNote)
+		"Means / mean of samples, and the difference by problem: beside the loop of the same actor with the mean of "+
+			"the same samples.", tailNote)
 }
 
 // anyFixed sets the actor for any MDP beside the actors of fixed shape, on their problems.
@@ -328,7 +331,8 @@ func (s *Store) any() (t Table) {
 					return t
 				}
 				tail := excess(x[:n], y[:n])
-				t.Add(states, horizon, readout, stats.Median(stats.RunMedians(y[:n])), stats.Median(stats.RunMedians(x[:n])),
+				t.Add(states, horizon, readout, stats.Median(stats.RunMedians(y[:n])),
+					stats.Median(stats.RunMedians(x[:n])),
 					d.Value, report.Interval{Lo: d.Lo, Hi: d.Hi}, tail.P99, tail.Worst)
 			}
 		}

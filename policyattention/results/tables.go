@@ -16,7 +16,8 @@ var builders = []struct {
 }{
 	{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
 	{"headline", (*Store).headline}, {"headline-20-40", (*Store).headlineActor},
-	{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention}, {"sharpness", (*Store).sharpness}, {"sharpness-20", (*Store).sharpness20},
+	{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention},
+	{"sharpness", (*Store).sharpness}, {"sharpness-20", (*Store).sharpness20},
 	{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
 	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
 	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
@@ -70,7 +71,8 @@ var capability = [][]any{
 }
 
 func (s *Store) table1() (t Table) {
-	t.Columns = []string{"work", "softmax", "evaluation", "control", "learned", "bound on the returned policy", "package"}
+	t.Columns = []string{"work", "softmax", "evaluation", "control", "learned", "bound on the returned policy",
+		"package"}
 	t.Rows = capability
 	t.Title = "Table 1: capability map"
 	t.Notes = []string{"Each package holds the system and the tests of its marks."}
@@ -118,7 +120,8 @@ func (s *Store) table2() (t Table) {
 	t.Add("How does it compare with learned methods?", "their loss / PolicyAttention's, T = 20", "17.7 to 28.2",
 		s.say(&t, "Liang–Lai, S = 8", "ratio benchmark method=liang-lai recipe=paper-features s=8 t=20"+over,
 			"its step sizes tuned", "ratio benchmark method=liang-lai recipe=tuned s=8 t=20"+over,
-			"Algorithm Distillation, S = 8, one run", "ratio benchmark method=algorithm-distillation recipe=full s=8 t=20"+over))
+			"Algorithm Distillation, S = 8, one run",
+			"ratio benchmark method=algorithm-distillation recipe=full s=8 t=20"+over))
 	t.Add("What do matched controls show?", "PMD-target, reward-only",
 		"PMD-target is competitive; reward-only has lower loss",
 		s.say(&t, "minus PMD-target, S = 16, T = 40", "difference benchmark "+actor+" s=16 t=40 / method=pmd-target",
@@ -142,8 +145,8 @@ func (s *Store) table3() Table {
 	})
 	return loss.Median().Wide(ThePaper, S, T).Titled("3", "Table 3: median normalized returned-policy loss, lower is "+
 		"better",
-		"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm Distillation: "+
-			"one run of three a size. Intervals are in table benchmark.")
+		"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm "+
+			"Distillation: one run of three a size. Intervals are in table benchmark.")
 }
 
 func (s *Store) oracle() Table {
@@ -157,13 +160,14 @@ func (s *Store) benchmark() Table {
 	rows := s.Block("benchmark").At(Horizons...)
 	return rows.By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().Runs().
 		Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
-		RatioOfMeans().WithInterval().InterquartileMean().Improvement().Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's",
-		bootstrapNote, tailNote)
+		RatioOfMeans().WithInterval().InterquartileMean().Improvement().
+		Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's",
+			bootstrapNote, tailNote)
 }
 
 const (
-	bootstrapNote = "Intervals: hierarchical bootstrap, runs first and shared problems second, 10,000 replicates. With " +
-		"64 problems they cover less than 95 % where losses have a tail: TestCoverage of package results."
+	bootstrapNote = "Intervals: hierarchical bootstrap, runs first and shared problems second, 10,000 replicates. " +
+		"With 64 problems they cover less than 95 % where losses have a tail: TestCoverage of package results."
 	tailNote = "Excess: the loss less the reference's, problem by problem, over all problems of all runs; above " +
 		".05: the share of problems whose excess is above .05."
 )
@@ -214,7 +218,8 @@ func (s *Store) differences() Table {
 	actor := rows.Where(Method.Is("policyattention")).By(S)
 	others := rows.By(Method, Recipe, S, T).keep(func(g group) bool { return g.key[Method] != "policyattention" })
 	return others.swap(actor).Minus().Beside(ThePaper).WithInterval().Paired().WithInterval().
-		WithTail().Titled("differences", "PolicyAttention's loss minus another method's, by method and recipe", bootstrapNote)
+		WithTail().Titled("differences", "PolicyAttention's loss minus another method's, by method and recipe",
+		bootstrapNote)
 }
 
 func (s *Store) tails() (t Table) {

@@ -166,7 +166,8 @@ func (c Config) Network() transformer.Config {
 	}
 	group := map[Attention]int{None: 1, WithinState: c.Actions}[c.Attention]
 	return transformer.Config{
-		Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden, Outputs: 1, Group: group,
+		Features: features, Layers: c.Layers, Heads: c.Heads, Width: c.Width, Hidden: c.Hidden,
+		Outputs: 1, Group: group,
 	}
 }
 
