@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -55,8 +54,12 @@ func Smoke(t testing.TB) string {
 }
 
 var smoke = sync.OnceValues(func() (string, error) {
-	_, file, _, _ := runtime.Caller(0)
-	out, err := exec.Command(filepath.Join(filepath.Dir(file), "../../scripts/smoke.sh")).Output()
+	module, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	root := filepath.Dir(string(module))
+	out, err := exec.Command(filepath.Join(root, "scripts/smoke.sh")).Output()
 	if failed, ok := err.(*exec.ExitError); ok {
 		err = fmt.Errorf("scripts/smoke.sh: %w\n%s", err, failed.Stderr)
 	}
