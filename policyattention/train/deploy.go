@@ -64,31 +64,23 @@ func (m *Model) answers(n int, encode func(i int, into []float32)) ([]float32, e
 	return outputs, nil
 }
 
-// check refuses invalid contexts and sizes that the network cannot take, a
-// critic's also without their MDP.
+// check refuses invalid contexts, sizes that the network cannot take, and a critic's without their MDP.
 func (m *Model) check(batch []control.Context) error {
 	if len(batch) == 0 {
 		return fmt.Errorf("train: an empty batch")
 	}
 	states, actions := m.Config.States(), m.Config.Actions
 	for _, x := range batch {
-		bad := func(format string, args ...any) error {
-			return fmt.Errorf("train: problem %d: %w", x.Problem, fmt.Errorf(format, args...))
-		}
-		if x.Pi == nil {
-			return bad("the policy is missing")
-		}
-		s, a := x.Pi.Dims()
+		err := x.Check(states, actions)
 		switch {
-		case s != states || a != actions:
-			return bad("%d states and %d actions, the network takes %d and %d", s, a, states, actions)
-		case m.Config.Objective == Critic && x.MDP == nil:
-			return bad("the MDP is missing, from which a critic samples")
-		case m.Config.Objective == Critic && (x.MDP.States() != s || x.MDP.Actions() != a):
-			return bad("the MDP is [%d, %d], the policy [%d, %d]", x.MDP.States(), x.MDP.Actions(), s, a)
+		case x.MDP == nil && m.Config.Objective == Critic:
+			err = fmt.Errorf("the MDP is missing, from which a critic samples")
+		case x.MDP != nil && (x.MDP.States() != states || x.MDP.Actions() != actions):
+			err = fmt.Errorf("the MDP is [%d, %d], the network takes [%d, %d]",
+				x.MDP.States(), x.MDP.Actions(), states, actions)
 		}
-		if err := x.Check(states, actions); err != nil {
-			return bad("%w", err)
+		if err != nil {
+			return fmt.Errorf("train: problem %d: %w", x.Problem, err)
 		}
 	}
 	return nil

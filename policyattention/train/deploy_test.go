@@ -188,7 +188,7 @@ func TestDeployErrors(t *testing.T) {
 		return batch
 	}
 	for want, batch := range map[string][]control.Context{
-		"4 states":          contexts(t, 4, 1),
+		"the MDP is [4":     contexts(t, 4, 1),
 		"empty":             nil,
 		"equal to NaN":      bad,
 		"policy is missing": spoiled(func(x *control.Context) { x.Pi = nil }),

@@ -20,7 +20,10 @@ package engine
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"icrl/policyattention/transformer"
 )
@@ -147,4 +150,15 @@ func (n *Network[F]) use(layOut func(r *room[F]), f func()) {
 	layOut(&room[F]{memory: *memory})
 	f()
 	n.memory.Put(memory)
+}
+
+// share calls f for the numbers below n, as many at a time as GOMAXPROCS says, and returns an
+// error of those that it returned.
+func share(n int, f func(i int) error) error {
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		all.Go(func() error { return f(i) })
+	}
+	return all.Wait()
 }

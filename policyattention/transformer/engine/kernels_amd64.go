@@ -43,7 +43,7 @@ type tile32 struct {
 	floor                         float32
 }
 
-// tiles1 … tiles4 compute the m rows of a tile with so many vectors of columns, tiles16 with 16
+// tiles1, tiles2 and tiles4 compute the m rows of a tile with so many vectors of columns, tiles16 with 16
 // columns: with init, plus C where the lanes of add are set, and at least floor. Rows are taken 12
 // or 6 at a time, whose sums stay in registers.
 //
@@ -52,9 +52,6 @@ func tiles1(t *tile32)
 
 //go:noescape
 func tiles2(t *tile32)
-
-//go:noescape
-func tiles3(t *tile32)
 
 //go:noescape
 func tiles4(t *tile32)
@@ -107,7 +104,7 @@ func product(t tile[float32], wide bool) {
 		x := tile32{
 			c: start(t.c), a: start(t.a[from*t.stepA:]), b: start(t.b[from*t.rowB:]), init: unsafe.Pointer(&zeros),
 			k: to - from, rowA: 4 * t.rowA, stepA: 4 * t.stepA, rowB: 4 * t.rowB, rowC: 4 * t.rowC, m: t.m,
-			mask: 1<<((t.n-1)%lanes+1) - 1, floor: float32(math.Inf(-1)),
+			floor: float32(math.Inf(-1)),
 		}
 		if t.add || i > 0 {
 			x.add = 1<<lanes - 1
@@ -118,35 +115,38 @@ func product(t tile[float32], wide bool) {
 		if t.relu && i == parts-1 {
 			x.floor = 0
 		}
-		switch {
-		case !wide:
-			columns(x, t.n)
-		case t.n <= lanes:
-			tiles1(&x)
-		case t.n <= 2*lanes:
-			tiles2(&x)
-		case t.n <= 3*lanes:
-			tiles3(&x)
-		default:
-			tiles4(&x)
-		}
+		columns(x, t.n, wide)
 	}
 }
 
-// columns computes a tile of n columns, 16 at a time.
-func columns(t tile32, n int) {
-	for last := t.mask; n > 0; n -= lanes {
+// columns computes a tile of n columns, as many at a time as there are functions for.
+func columns(t tile32, n int, wide bool) {
+	for width := lanes; n > 0; n -= width {
+		switch {
+		case wide && n > 3*lanes:
+			width = 4 * lanes
+		case wide && n > lanes:
+			width = 2 * lanes
+		default:
+			width = lanes
+		}
 		x := t
-		if n > lanes {
-			x.mask = 1<<lanes - 1
-		} else {
-			x.mask = last
+		x.mask = 1<<lanes - 1
+		if n < width {
+			x.mask = 1<<((n-1)%lanes+1) - 1
 		}
-		tiles16(&x)
-		t.b, t.c = unsafe.Add(t.b, 4*lanes), unsafe.Add(t.c, 4*lanes)
-		if t.init != unsafe.Pointer(&zeros) {
-			t.init = unsafe.Add(t.init, 4*lanes)
+		switch {
+		case !wide:
+			tiles16(&x)
+		case width == lanes:
+			tiles1(&x)
+		case width == 2*lanes:
+			tiles2(&x)
+		default:
+			tiles4(&x)
 		}
+		t.b, t.c = unsafe.Add(t.b, 4*width), unsafe.Add(t.c, 4*width)
+		t.init = unsafe.Add(t.init, 4*width)
 	}
 }
 
