@@ -91,7 +91,7 @@ claims: setup ## write the tables and figures of documents again, from artifacts
 	$(COMMAND) --preset paper figure rounds 4 5 tuning --out docs/figures
 	rm docs/figures/*.png
 
-bench: setup ## training speed beside JAX, PyTorch and the matmul peak (sets up 6 GB)
+bench: setup ## training speed beside JAX and PyTorch (sets up 6 GB)
 	@scripts/setup.sh bench
 	go run ./policyattention/bench --python .local/bench/bin/python
 
