@@ -152,38 +152,32 @@ func TestSolveMasks(t *testing.T) {
 	}
 }
 
+// jsonFile writes a problem.
+func jsonFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "problem.json")
+	testkit.Check(t, os.WriteFile(path, []byte(content), 0o644))
+	return path
+}
+
 // TestSolveMeaning: costs come back as costs, states by their names, values under the start.
 func TestSolveMeaning(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "shop.json")
-	if err := os.WriteFile(path,
-		[]byte(`{"gamma": 0.5, "states": ["open", "shut"], "actions": ["sell", "rest"], "start": {"open": 1},
-		"terminal": ["shut"], "P": [[[1, 0], [0, 1]], [[0, 1], [0, 1]]], "costs": [[3, 8], [0, 0]]}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := jsonFile(t, `{"gamma": 0.5, "states": ["open", "shut"], "actions": ["sell", "rest"], "start": {"open": 1},
+		"terminal": ["shut"], "P": [[[1, 0], [0, 1]], [[0, 1], [0, 1]]], "costs": [[3, 8], [0, 0]]}`)
 	s := solve(t, 0, "--mdp", path)
 	if math.Abs(s.VStar[0]-6) > 1e-12 || math.Abs(s.Start.Optimal-6) > 1e-12 || s.States[0] != "open" {
 		t.Errorf("%+v", s)
 	}
-	apart := filepath.Join(t.TempDir(), "apart.json") // what is lost is more of the range of V* than a number holds
-	if err := os.WriteFile(apart, []byte(`{"gamma": 0, "P": [[[1], [1]]], "r": [[1e-305, -1e100]]}`),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	// What is lost is more of the range of V* than a number holds.
+	apart := jsonFile(t, `{"gamma": 0, "P": [[[1], [1]]], "r": [[1e-305, -1e100]]}`)
 	if s := solve(t, 0, "--mdp", apart, "--eta", "0"); s.VStar[0] != 1e-305 || len(s.Warnings) == 0 {
 		t.Errorf("%+v", s)
 	}
-	tiny := filepath.Join(t.TempDir(), "tiny.json")
-	if err := os.WriteFile(tiny, []byte(`{"gamma": 0.9, "P": [[[1], [1]]], "r": [[1e-300, 2e-300]]}`),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
+	tiny := jsonFile(t, `{"gamma": 0.9, "P": [[[1], [1]]], "r": [[1e-300, 2e-300]]}`)
 	if s := solve(t, 0, "--mdp", tiny, "--eta", "auto"); s.Loss > 1e-6 || s.Warnings != nil {
 		t.Errorf("rewards of 1e-300: %+v", s)
 	}
-	nothing := filepath.Join(t.TempDir(), "nothing.json")
-	if err := os.WriteFile(nothing, []byte(`{"gamma": 0.9, "P": [[[1], [1]]], "costs": [[1, 0]]}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	nothing := jsonFile(t, `{"gamma": 0.9, "P": [[[1], [1]]], "costs": [[1, 0]]}`)
 	if s := solve(t, 0, "--mdp", nothing); s.VStar[0] != 0 || s.Worst.Relative > 1e-6 || s.Warnings != nil {
 		t.Errorf("where V* is 0: %+v", s)
 	}
@@ -201,6 +195,21 @@ func TestSolveMeaning(t *testing.T) {
 	cmd.Stdin = bytes.NewReader(testkit.Must(os.ReadFile(path))(t))
 	if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "γ=0.9") {
 		t.Errorf("from standard input: %v, %s", err, text)
+	}
+	// A value that is zero but for rounding has no sign.
+	small := jsonFile(t, `{"gamma": 0.5, "P": [[[1], [1]]], "r": [[-1e-9, -2e-9]]}`)
+	if code, stdout, stderr := call("solve", "--mdp", small); code != 0 || !strings.Contains(stdout, " 0.0000\n") ||
+		strings.Contains(stdout, "-0.0000") {
+		t.Errorf("exit %d, %s%s", code, stdout, stderr)
+	}
+	// Mass that is not there at the start never comes. Action 1 pays in state 0; in state 1 the actions are alike.
+	for pi0, warned := range map[string]bool{"[[1, 0], [0.5, 0.5]]": true, "[[0, 1], [0.5, 0.5]]": false} {
+		start := jsonFile(t, `{"gamma": 0.5, "P": [[[1, 0], [1, 0]], [[0, 1], [0, 1]]], "r": [[0, 1], [0, 0]], "pi0": `+
+			pi0+`}`)
+		code, _, stderr := call("solve", "--mdp", start)
+		if code != 0 || strings.Contains(stderr, "no mass to the best action in 1 of 2 states") != warned {
+			t.Errorf("pi0 %s: exit %d, %q", pi0, code, stderr)
+		}
 	}
 }
 
@@ -288,35 +297,6 @@ func TestSolveBySamples(t *testing.T) {
 		{"--critic", "mean", "--actor", "decoder"}, {"--tol", "-1"}} {
 		if code, _, _ := call(append([]string{"solve", "--mdp", path}, wrong...)...); code != 2 {
 			t.Errorf("%v: exit %d, want 2", wrong, code)
-		}
-	}
-}
-
-// A value that is zero but for rounding has no sign.
-func TestSolvePrintsNoNegativeZero(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tiny.json")
-	if err := os.WriteFile(path, []byte(`{"gamma": 0.5, "P": [[[1], [1]]], "r": [[-1e-9, -2e-9]]}`),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
-	code, stdout, stderr := call("solve", "--mdp", path)
-	if code != 0 || !strings.Contains(stdout, " 0.0000\n") || strings.Contains(stdout, "-0.0000") {
-		t.Errorf("exit %d, %s%s", code, stdout, stderr)
-	}
-}
-
-// Mass that is not there at the start never comes.
-func TestSolveWithoutMass(t *testing.T) {
-	for pi0, warned := range map[string]bool{"[[1, 0], [0.5, 0.5]]": true, "[[0, 1], [0.5, 0.5]]": false} {
-		path := filepath.Join(t.TempDir(), "start.json")
-		// Action 1 pays in state 0; in state 1 the actions are alike.
-		if err := os.WriteFile(path,
-			[]byte(`{"gamma": 0.5, "P": [[[1, 0], [1, 0]], [[0, 1], [0, 1]]], "r": [[0, 1], [0, 0]], "pi0": `+pi0+`}`), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		code, _, stderr := call("solve", "--mdp", path)
-		if code != 0 || strings.Contains(stderr, "no mass to the best action in 1 of 2 states") != warned {
-			t.Errorf("pi0 %s: exit %d, %q", pi0, code, stderr)
 		}
 	}
 }

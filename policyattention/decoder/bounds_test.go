@@ -134,7 +134,7 @@ const within = 1 - 1e-4
 func residuals(t testing.TB, d *Decoder, x input) (zeta, route float64) {
 	t.Helper()
 	next := testkit.Must(d.Improve(x.pi, x.q, x.eta))(t)
-	zeta = testkit.Must(pmd.Zeta(next, x.pi, x.q, x.eta))(t)
+	zeta = pmd.MaxRowL1(next, testkit.Must(pmd.Step(x.pi, x.q, x.eta))(t))
 	got := testkit.Must(d.Backup(x.pi, x.q, x.packets))(t)
 	return zeta, mdp.MaxAbsDiff(got, meanTarget(x.packets, x.q, d.Gamma))
 }

@@ -102,6 +102,22 @@ func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (las
 	return last, size
 }
 
+// evaluate is refine, by dense factors where those of the solver or its iterations do not suffice. It
+// returns the solver that did.
+func (m *MDP) evaluate(pi *mat.Dense, solve solver, v []double, goal float64) (solver, float64, []float64, error) {
+	last, size := m.refine(pi, solve, v, goal)
+	if last <= wrong || m.States() > fallback {
+		return solve, last, size, nil
+	}
+	solve, err := m.system(pi).factors()
+	if err != nil {
+		return nil, last, size, err
+	}
+	clear(v)
+	last, size = m.refine(pi, solve, v, goal)
+	return solve, last, size, nil
+}
+
 const (
 	// wrong is the share of what is added up in a state above which an error is no rounding.
 	wrong = 1e-9
@@ -115,20 +131,12 @@ func faithfully(x, y, size float64) bool {
 	return x == y || off <= faithful*size && off <= visible*max(1, math.Abs(y))
 }
 
-// goal is the share of what is added up to which values are refined where more than rounding
-// of ordinary numbers is asked for.
-func (m *MDP) goal() float64 {
-	if m.States() <= direct {
-		return 0x1p-98
-	}
-	return 0x1p-72
-}
-
 // benign returns whether the rounding of a backup is too small to show.
 func (m *MDP) benign() bool { return float64(m.States())*0x1p-52*m.Bound() <= visible }
 
 // value returns V^π [S], refined, and the plain one of an ordinary solve where that is right to
-// rounding in each state. A large problem takes the values that are given to start with, if any.
+// rounding in each state. A large problem takes the values that are given to start with, if any, and
+// rounds what it comes to.
 func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64, err error) {
 	solve, err := m.solver(pi)
 	if err != nil {
@@ -139,19 +147,16 @@ func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64
 		solve(plain)
 	}
 	v = doubles(plain)
-	goal := m.goal()
+	goal := 0x1p-98
 	switch {
 	case m.benign():
 		goal = faithful / 16
 	case m.States() > direct:
 		goal = 0x1p-60
 	}
-	last, size := m.refine(pi, solve, v, goal)
-	if !(last <= wrong) && m.States() > direct && m.States() <= fallback {
-		if solve, err = m.system(pi).factors(); err != nil {
-			return nil, nil, err
-		}
-		last, size = m.refine(pi, solve, v, goal)
+	_, last, size, err := m.evaluate(pi, solve, v, goal)
+	if err != nil {
+		return nil, nil, err
 	}
 	if !(last <= wrong) {
 		return nil, nil, fmt.Errorf(
@@ -159,20 +164,13 @@ func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64
 			m.Gamma, last)
 	}
 	for s, x := range v {
-		if !faithfully(plain[s], x.float(), size[s]) {
+		if m.States() > direct {
+			plain[s] = x.float()
+		} else if !faithfully(plain[s], x.float(), size[s]) {
 			return v, nil, nil
 		}
 	}
 	return v, plain, nil
-}
-
-// stateValue returns V^π [S].
-func (m *MDP) stateValue(pi *mat.Dense) ([]float64, error) {
-	v, plain, err := m.value(pi, nil)
-	if err == nil && plain == nil {
-		plain = rounded(v)
-	}
-	return plain, err
 }
 
 // rewardsUnder returns r^π [S].
@@ -187,14 +185,6 @@ func doubles(x []float64) []double {
 		v[i].hi = x[i]
 	}
 	return v
-}
-
-func rounded(v []double) []float64 {
-	x := make([]float64, len(v))
-	for i := range v {
-		x[i] = v[i].float()
-	}
-	return x
 }
 
 // greedy returns the policy [S, A] that takes the given action in each state.

@@ -86,14 +86,6 @@ func (m *MDP) PolicyValueFrom(pi, q *mat.Dense) (*mat.Dense, error) {
 	}
 }
 
-// StateValue returns the state values V^π [S] of the policy pi [S, A]; see PolicyValue.
-func (m *MDP) StateValue(pi *mat.Dense) ([]float64, error) {
-	if err := m.CheckPolicy(pi); err != nil {
-		return nil, err
-	}
-	return m.stateValue(pi)
-}
-
 // MaxAbsDiff returns ‖x − y‖∞ over the entries of two tables of one shape.
 func MaxAbsDiff(x, y *mat.Dense) float64 {
 	top := 0.0

@@ -1,6 +1,9 @@
 package mdp
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // At γ = 1 values are sums of all rewards to come, which exist where episodes surely end.
 // checkEnds accepts the two cases in which policy iteration is proven (Bertsekas and
@@ -58,53 +61,22 @@ func (m *MDP) isTerminal() []bool {
 }
 
 // ending fills m.proper with a policy that surely ends from every state, or returns a state
-// from which none does. It keeps the states from which the end can be reached without a
-// risk of leaving them, until none drops out.
+// from which none does: where each state can reach an end, moves on the way to it are all that it takes.
 func (m *MDP) ending() (lost int) {
 	s, a := m.R.Dims()
-	before := m.predecessors()
-	inside := make([]bool, s)
-	for i := range inside {
-		inside[i] = true
-	}
-	safe := func(i, j int) bool {
-		states, _ := m.Successors(i, j)
-		for _, t := range states {
-			if !inside[t] {
-				return false
+	before, reached, queue := m.predecessors(), m.isTerminal(), slices.Clone(m.Terminal)
+	m.proper = make([]int, s)
+	for len(queue) > 0 {
+		t := queue[0]
+		queue = queue[1:]
+		for _, pair := range before[t] {
+			if i := int(pair) / a; !reached[i] {
+				reached[i], m.proper[i] = true, int(pair)%a
+				queue = append(queue, i)
 			}
 		}
-		return m.Exists(i, j)
 	}
-	for {
-		reached, queue := m.isTerminal(), append([]int(nil), m.Terminal...)
-		m.proper = make([]int, s)
-		for len(queue) > 0 {
-			t := queue[0]
-			queue = queue[1:]
-			for _, pair := range before[t] {
-				if i, j := int(pair)/a, int(pair)%a; !reached[i] && inside[i] && safe(i, j) {
-					reached[i], m.proper[i] = true, j
-					queue = append(queue, i)
-				}
-			}
-		}
-		lost = -1
-		for i := range inside {
-			if inside[i] && !reached[i] {
-				inside[i], lost = false, i
-			}
-		}
-		if lost < 0 {
-			break
-		}
-	}
-	for i := range inside {
-		if !inside[i] {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(reached, false)
 }
 
 // predecessors returns the pairs s·A+a that lead to each state.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,56 +27,6 @@ func chain(t testing.TB, gamma float64) *MDP {
 	})
 	m := testkit.Must(New(gamma, p, mat.NewDense(2, 2, []float64{0, 0, 1, 0})))(t)
 	return m
-}
-
-func TestChainClosedForm(t *testing.T) {
-	const g = 0.9
-	m := chain(t, g)
-	// Staying in state 1 for ever is worth 1/(1-γ) = 10; state 0 is one step away.
-	optimum := testkit.Must(m.Optimal())(t)
-	want := mat.NewDense(2, 2, []float64{g * g * 10, g * 10, 10, g * g * 10})
-	if d := MaxAbsDiff(optimum.Q, want); d > 1e-13 {
-		t.Errorf("Q* is %v off the closed form", d)
-	}
-	if optimum.Policy[0] != 1 || optimum.Policy[1] != 0 {
-		t.Errorf("optimal policy %v, want [1 0]", optimum.Policy)
-	}
-	// Under the uniform policy V(0) = γ(V(0)+V(1))/2 and V(1) = V(0) + 1/2.
-	q := testkit.Must(m.PolicyValue(m.Uniform()))(t)
-	v0 := g / (4 * (1 - g))
-	v1 := v0 + 0.5
-	want = mat.NewDense(2, 2, []float64{g * v0, g * v1, 1 + g*v1, g * v0})
-	if d := MaxAbsDiff(q, want); d > 1e-13 {
-		t.Errorf("Q^uniform is %v off the closed form", d)
-	}
-}
-
-// TestExactSolutions holds the LU solve and policy iteration against long
-// iteration of the two backups, a formulation that shares no solver with them.
-func TestExactSolutions(t *testing.T) {
-	for _, family := range append([]Family{Random}, Shifts...) {
-		problems := testkit.Must(family.Draw(7, 5, 3, 4))(t)
-		for i, problem := range problems {
-			m := problem.MDP
-			q := testkit.Must(m.PolicyValue(problem.Pi0))(t)
-			optimum := testkit.Must(m.Optimal())(t)
-			iterated, best := mat.NewDense(5, 3, nil), mat.NewDense(5, 3, nil)
-			for range 400 { // 0.9^400·B < 1e-17
-				iterated = m.EvaluationBackup(problem.Pi0, iterated)
-				best = m.OptimalityBackup(best)
-			}
-			// B = 10 and 0.9^400: rounding alone is left.
-			if d := MaxAbsDiff(q, iterated); d > 1e-13 {
-				t.Errorf("%s %d: Q^π differs from the iterated backup by %v", family, i, d)
-			}
-			if d := MaxAbsDiff(optimum.Q, best); d > 1e-13 {
-				t.Errorf("%s %d: Q* differs from value iteration by %v", family, i, d)
-			}
-			if e := slices.Max(optimum.Error); e > 1e-14*m.Bound() {
-				t.Errorf("%s %d: Q* is certain to %v only", family, i, e)
-			}
-		}
-	}
 }
 
 func TestFamilies(t *testing.T) {
@@ -246,25 +195,6 @@ func BenchmarkPolicyValue(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// TestOptimalScales holds Q* of rewards far below one against scaled Q*.
-func TestOptimalScales(t *testing.T) {
-	problems := testkit.Must(Random.Draw(11, 6, 3, 3))(t)
-	for i, problem := range problems {
-		want := testkit.Must(problem.MDP.Optimal())(t)
-		for _, scale := range []float64{0, 1e-300, 1e-15, 1e-12, 1, 1e12} {
-			r := mat.DenseCopyOf(problem.MDP.R)
-			r.Scale(scale, r)
-			m := testkit.Must(New(problem.MDP.Gamma, problem.MDP.DenseP(), r))(t)
-			got := testkit.Must(m.Optimal())(t)
-			scaled := mat.DenseCopyOf(want.Q)
-			scaled.Scale(scale, scaled)
-			if d := MaxAbsDiff(got.Q, scaled); d > 1e-13*m.Bound() {
-				t.Errorf("problem %d, rewards times %g: Q* is off by %g", i, scale, d)
-			}
-		}
 	}
 }
 

@@ -51,31 +51,6 @@ func DenseRows(p *mat.Dense) Transitions {
 	return t
 }
 
-// Triplets returns so many rows of transitions from entries in any order: entry k says that
-// row[k] leads to state[k] with probability p[k]. What is said twice adds up.
-func Triplets(rows int, row, state []int32, p []float64) (Transitions, error) {
-	t := Transitions{Offset: make([]int, rows+1), State: make([]int32, len(row)), P: make([]float64, len(row))}
-	if len(state) != len(row) || len(p) != len(row) {
-		return t, fmt.Errorf("mdp: %d rows, %d successors and %d probabilities of transitions",
-			len(row), len(state), len(p))
-	}
-	for k, i := range row {
-		if i < 0 || int(i) >= rows {
-			return t, fmt.Errorf("mdp: transition %d is of row %d, want one of 0 … %d", k, i, rows-1)
-		}
-		t.Offset[i+1]++
-	}
-	for i := range rows {
-		t.Offset[i+1] += t.Offset[i]
-	}
-	at := slices.Clone(t.Offset)
-	for k, i := range row {
-		t.State[at[i]], t.P[at[i]] = state[k], p[k]
-		at[i]++
-	}
-	return t, nil
-}
-
 // Meaning is what a problem says of itself beyond P, r and γ.
 type Meaning struct {
 	// Minimize says that rewards are costs with their sign turned, and values too: what is
@@ -280,7 +255,10 @@ func (m *MDP) setTransitions(p Transitions, normalize bool) error {
 
 // merge sorts a row by states and adds up what it says of each.
 func merge(row []successor) []successor {
-	slices.SortStableFunc(row, func(x, y successor) int { return cmp.Compare(x.state, y.state) })
+	by := func(x, y successor) int { return cmp.Compare(x.state, y.state) }
+	if !slices.IsSortedFunc(row, by) {
+		slices.SortStableFunc(row, by)
+	}
 	merged := row[:0]
 	for _, x := range row {
 		if n := len(merged); n > 0 && merged[n-1].state == x.state {

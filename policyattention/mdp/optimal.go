@@ -194,9 +194,15 @@ func (m *MDP) Optimal() (*Optimum, error) {
 			m.OptimalityBackup(start) // which is what a textbook's certificate takes
 		}
 	}
-	e, err := m.unmetered().exact(policy, v)
+	e, err := m.unmetered().exact(policy, v, m.States() <= direct)
 	if err != nil {
 		return nil, err
+	}
+	if _, share := e.Uncertain(); !(share <= visible) && m.States() > direct && m.States() <= fallback {
+		iterations += e.Iterations
+		if e, err = m.unmetered().exact(e.Policy, v, true); err != nil {
+			return nil, err
+		}
 	}
 	e.Iterations += iterations
 	if start != nil && e.confirms(start) {
@@ -232,30 +238,31 @@ const (
 	underflow = 0x1p-1040
 )
 
-// exact improves the policy until no action has an advantage above rounding.
-func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
+// exact improves the policy until no action has an advantage above rounding, by dense factors where
+// they are asked for.
+func (m *MDP) exact(policy []int, v []double, factors bool) (*exactly, error) {
 	n, a := m.R.Dims()
 	e := &exactly{size: make([]float64, n*a)}
 	e.Policy, e.optimal = policy, make([]bool, n*a)
 	advantages := make([]double, n*a)
-	goal := m.goal()
+	goal := 0x1p-98
 	tolerance, most := 16*goal, mostIterations // of an advantage, as a share of what is added up
-	if n > direct {                            // smaller ones change no value by more than rounding
-		tolerance, most = max(tolerance, 0x1p-48*(1-m.Gamma)), 30
+	if !factors {                              // smaller ones change no value by more than rounding
+		goal = 0x1p-72
+		tolerance, most = max(16*goal, 0x1p-48*(1-m.Gamma)), 30
 	}
 	for e.Iterations = 1; ; e.Iterations++ {
 		pi := m.greedy(policy)
 		solve, err := m.solver(pi)
+		if factors && n > direct {
+			solve, err = m.system(pi).factors()
+		}
 		if err != nil {
 			return nil, err
 		}
-		last, _ := m.refine(pi, solve, v, goal)
-		if !(last <= wrong) && n <= fallback {
-			if solve, err = m.system(pi).factors(); err != nil {
-				return nil, err
-			}
-			clear(v)
-			last, _ = m.refine(pi, solve, v, goal)
+		solve, last, _, err := m.evaluate(pi, solve, v, goal)
+		if err != nil {
+			return nil, err
 		}
 		changed := false
 		e.Q = m.values(v, advantages, e.size)
@@ -277,8 +284,9 @@ func (m *MDP) exact(policy []int, v []double) (*exactly, error) {
 }
 
 // spread raises x [S] in each state to the largest x that actions lead to from there, or
-// to the largest of all where this is small. Terminal states lead nowhere, and have 0.
-func (m *MDP) spread(x []float64, small float64) {
+// to the largest of all where this is small. Terminal states lead nowhere, and have 0. Actions
+// that are out [S·A] are not taken.
+func (m *MDP) spread(x []float64, small float64, out []bool) {
 	most := slices.Max(x)
 	for s := range x {
 		x[s] = max(x[s], min(most, small))
@@ -305,7 +313,9 @@ func (m *MDP) spread(x []float64, small float64) {
 			}
 			seen[t], x[t] = true, x[s]
 			for _, pair := range before[t] {
-				queue = append(queue, int(pair)/m.Actions())
+				if !out[pair] {
+					queue = append(queue, int(pair)/m.Actions())
+				}
 			}
 		}
 	}
@@ -315,22 +325,16 @@ func (m *MDP) spread(x []float64, small float64) {
 func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve solver) error {
 	n, a := m.R.Dims()
 	e.V, e.Error = make([]float64, n), make([]float64, n)
-	top := make([]float64, n) // |max_a advantage| and its rounding
-	for s := range n {
+	out := make([]bool, n*a) // which actions are certainly not optimal
+	for s := range e.V {
 		e.V[s] = slices.Max(e.Q.RawRowView(s))
-		high := math.Inf(-1)
-		for j := range a {
-			i := s*a + j
-			if !m.Exists(s, j) {
-				continue
-			}
-			now := s*a + e.Policy[s]
-			e.optimal[i] = advantages[i].minus(advantages[now]) >= -tolerance*(e.size[i]+e.size[now])-underflow
-			high = max(high, advantages[i].float()+0x1p-98*e.size[i]+underflow)
-		}
-		top[s] = math.Abs(high)
 	}
-	m.spread(top, (1-m.Gamma)*0x1p-60)
+	for i := range out {
+		s, now := i/a, i/a*a+e.Policy[i/a]
+		out[i] = !m.Exists(s, i%a)
+		e.optimal[i] = !out[i] &&
+			advantages[i].minus(advantages[now]) >= -tolerance*(e.size[i]+e.size[now])-underflow
+	}
 	steps := make([]float64, n)
 	for s := range steps {
 		steps[s] = 1 / (1 - m.Gamma)
@@ -344,8 +348,32 @@ func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve
 		}
 		solve(steps)
 	}
+	bound := func() {
+		for s := range e.Error { // |max_a advantage| and its rounding
+			high, rounding := math.Inf(-1), underflow
+			for i := s * a; i < s*a+a; i++ {
+				if !out[i] {
+					high, rounding = max(high, advantages[i].float()), max(rounding, 0x1p-98*e.size[i])
+				}
+			}
+			e.Error[s] = math.Abs(high) + rounding
+		}
+		m.spread(e.Error, (1-m.Gamma)*0x1p-60, out)
+		for s := range e.Error {
+			e.Error[s] *= steps[s]
+		}
+	}
+	bound()
+	if _, share := e.Uncertain(); share > visible { // perhaps by what only bad actions lead to
+		for i := range out {
+			s := i / a
+			out[i] = out[i] || s*a+e.Policy[s] != i &&
+				advantages[i].float()+m.Gamma*m.Expect(s, i%a, e.Error) < -e.Error[s]
+		}
+		bound()
+	}
 	for s := range e.Error {
-		e.Error[s] = float64(top[s]*steps[s]) + math.Abs(e.V[s])*0x1p-53
+		e.Error[s] += math.Abs(e.V[s]) * 0x1p-53
 		if math.IsNaN(e.V[s]) {
 			return fmt.Errorf("mdp: policy iteration at γ=%v did not find the value of state %d", m.Gamma, s)
 		}

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -16,7 +14,6 @@ type cassandra struct {
 	words        []string // the file's, a colon being one
 	lines        []int32  // of each word
 	at           int
-	size         int // bytes of the file
 	observations axis
 	rows         [][]cell // P [A·S], of which later cells of one state replace earlier ones
 	reward       rules
@@ -32,7 +29,7 @@ type cell struct {
 // rules are rewards R(a, s, s', ·) for triples in which −1 stands for all; the last one that fits counts.
 type rules struct {
 	of    map[[3]int32]rule
-	kinds [8]bool // which places are −1
+	kinds []int // of rules: bits of the places that are −1
 	n     int
 }
 
@@ -48,7 +45,7 @@ var errObserved = errors.New("a reward depends on the observation; write R: acti
 // start, T and R in all their forms (*, uniform, identity, reset, one number, a row, a matrix).
 // A state's observations are passed over, as the state itself is seen here; no reward may depend on them.
 func readCassandra(d *draft, _ string, data []byte, _ opener) error {
-	c := &cassandra{draft: d, size: len(data), observations: axis{what: "observation"}}
+	c := &cassandra{draft: d, observations: axis{what: "observation"}}
 	line := int32(0)
 	for text := range strings.Lines(string(data)) {
 		line++
@@ -106,12 +103,7 @@ func (c *cassandra) statement() error {
 	}
 	switch kind {
 	case "discount":
-		v, err := numbers(c.rest(), 1)
-		if err != nil {
-			return err
-		}
-		c.Gamma = v[0]
-		return nil
+		return c.remark(kind, c.rest(), false)
 	case "values":
 		words := c.rest()
 		if len(words) == 0 || !strings.HasPrefix(words[0], "reward") && !strings.HasPrefix(words[0], "cost") {
@@ -120,18 +112,18 @@ func (c *cassandra) statement() error {
 		c.Minimize = strings.HasPrefix(words[0], "cost")
 		return nil
 	case "states":
-		return c.names(&c.states)
+		return c.states.take(c.rest(), false, c.bytes)
 	case "actions":
-		return c.names(&c.actions)
+		return c.actions.take(c.rest(), false, c.bytes)
 	case "observations":
-		return c.names(&c.observations)
+		return c.observations.take(c.rest(), false, c.bytes)
 	}
 	s, a := c.states.size, c.actions.size
 	if s == 0 || a == 0 {
 		return fmt.Errorf("%s stands before states and actions", kind)
 	}
-	if s > (1<<22+c.size)/a {
-		return fmt.Errorf("%d states and %d actions in a file of %d bytes", s, a, c.size)
+	if s > c.most()/a {
+		return fmt.Errorf("%d states and %d actions in a file of %d bytes", s, a, c.bytes)
 	}
 	if c.rows == nil {
 		c.rows = make([][]cell, s*a)
@@ -140,38 +132,18 @@ func (c *cassandra) statement() error {
 	case "start":
 		return c.begin(include, exclude)
 	case "T":
-		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition)
+		return c.table([]*axis{&c.actions, &c.states, &c.states}, c.transition, true)
 	case "O":
-		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil })
+		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil },
+			true)
 	case "R":
 		axes := []*axis{&c.actions, &c.states, &c.states, &c.observations}
 		if c.observations.size == 0 {
 			axes = axes[:3]
 		}
-		return c.table(axes, c.reward.set)
+		return c.table(axes, c.reward.set, false)
 	}
 	return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R", kind)
-}
-
-// names takes the names of an axis, or its size.
-func (c *cassandra) names(x *axis) error {
-	words := c.rest()
-	if x.size != 0 {
-		return fmt.Errorf("%ss stand twice", x.what)
-	}
-	if len(words) == 1 {
-		if n, err := strconv.Atoi(words[0]); err == nil {
-			if most := 1<<20 + c.size; n < 1 || n > most {
-				return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most,
-					c.size)
-			}
-			return x.fit(n)
-		}
-	}
-	if len(words) == 0 {
-		return fmt.Errorf("there are no %ss", x.what)
-	}
-	return x.declare(words)
 }
 
 // begin takes the start distribution.
@@ -179,14 +151,15 @@ func (c *cassandra) begin(include, exclude bool) error {
 	s := c.states.size
 	uniform := c.take("uniform")
 	words := c.rest()
-	c.Start = make([]float64, s)
-	if !include && !exclude && !uniform && len(words) == s && (s > 1 || strings.Contains(words[0], ".")) {
-		p, err := numbers(words, s)
-		c.Start = p
-		return err
-	}
-	if !include && !exclude && !uniform && len(words) != 1 {
+	switch plain := !include && !exclude && !uniform; {
+	case plain && len(words) == s && (s > 1 || strings.Contains(words[0], ".")):
+		return c.remark("start", words, true)
+	case plain && len(words) != 1:
 		return fmt.Errorf("%d words after start, want %d probabilities, a state or uniform", len(words), s)
+	}
+	c.Start = make([]float64, s)
+	if err := c.spend(s); err != nil {
+		return err
 	}
 	listed := 0.0
 	for _, word := range words {
@@ -212,9 +185,9 @@ func (c *cassandra) begin(include, exclude bool) error {
 	return nil
 }
 
-// table takes what follows T, O or R: names of the first axes, then numbers for the rest. It
-// calls set for each number, with −1 for what stands for all.
-func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error) error {
+// table takes what follows T, O or R: names of the first axes, then numbers for the rest, or words for
+// distributions. It calls set for each number, with −1 for what stands for all.
+func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error, distribution bool) error {
 	key, given := [4]int32{-1, -1, -1, -1}, 0
 	for more := true; more; more = c.take(":") {
 		word := c.next()
@@ -234,7 +207,7 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error)
 		given++
 	}
 	last := axes[len(axes)-1].size
-	if given == 1 && len(axes) == 3 && c.take("identity") {
+	if given == 1 && distribution && len(axes) == 3 && c.take("identity") {
 		for i := range int32(last) {
 			if err := cmp.Or(set([4]int32{key[0], i, -1}, 0), set([4]int32{key[0], i, i}, 1)); err != nil {
 				return err
@@ -249,13 +222,14 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error)
 		}
 	}
 	var body func(i int) float64
-	switch uniform, reset := c.take("uniform"), c.take("reset"); {
-	case uniform && given < len(axes):
+	switch distribution = distribution && given < len(axes); {
+	case distribution && c.take("uniform"):
 		body = func(int) float64 { return 1 / float64(last) }
-	case reset && len(c.Start) == last && given < len(axes):
+	case distribution && c.take("reset"):
+		if len(c.Start) != last {
+			return errors.New("reset leads to the start distribution, which is not given before")
+		}
 		body = func(i int) float64 { return c.Start[i%last] }
-	case reset:
-		return fmt.Errorf("reset leads to the start distribution, which is not given before")
 	default:
 		values, err := numbers(c.rest(), wanted)
 		if err != nil {
@@ -263,8 +237,8 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error)
 		}
 		body = func(i int) float64 { return values[i] }
 	}
-	if c.work += wanted; c.tooMuch() != nil {
-		return c.tooMuch()
+	if err := c.spend(wanted); err != nil {
+		return err
 	}
 	for i := range wanted {
 		rest := i
@@ -278,11 +252,14 @@ func (c *cassandra) table(axes []*axis, set func(key [4]int32, v float64) error)
 	return nil
 }
 
-// tooMuch returns an error where a few words stand for very many numbers.
-func (c *cassandra) tooMuch() error {
-	if most := 1<<22 + c.size; c.work > most {
+// most is how many numbers a file may stand for.
+func (c *cassandra) most() int { return 1<<19 + 16*c.bytes }
+
+// spend counts numbers, and returns an error where a few words stand for very many.
+func (c *cassandra) spend(numbers int) error {
+	if c.work += numbers; c.work > c.most() {
 		return fmt.Errorf("it stands for more than %d numbers with what is before it; write it as a .csv of "+
-			"transitions", most)
+			"transitions", c.most())
 	}
 	return nil
 }
@@ -298,53 +275,35 @@ func (c *cassandra) transition(key [4]int32, p float64) error {
 	}
 	fromA, toA := each(key[0], c.actions.size)
 	fromS, toS := each(key[1], n)
-	for a := fromA; a < toA && c.tooMuch() == nil; a++ {
+	fromT, toT := each(key[2], n)
+	wide := toT - fromT
+	if p == 0 {
+		wide = 1
+	}
+	if err := c.spend((toA - fromA) * (toS - fromS) * wide); err != nil {
+		return err
+	}
+	for a := fromA; a < toA; a++ {
 		for s := fromS; s < toS; s++ {
 			row := &c.rows[a*n+s]
-			c.work++
-			switch {
-			case key[2] >= 0 && (p != 0 || len(*row) > 0):
-				*row = append(*row, cell{key[2], p})
-			case key[2] < 0:
+			if key[2] < 0 {
 				*row = (*row)[:0]
-				if p == 0 {
-					continue
-				}
-				if c.work += n; c.tooMuch() != nil {
-					return c.tooMuch()
-				}
-				for t := range int32(n) {
-					*row = append(*row, cell{t, p})
-				}
+			}
+			for t := fromT; t < toT && (p != 0 || len(*row) > 0); t++ {
+				*row = append(*row, cell{int32(t), p})
 			}
 		}
 	}
-	return c.tooMuch()
-}
-
-// numbers reads so many words as numbers.
-func numbers(words []string, want int) ([]float64, error) {
-	if len(words) != want {
-		return nil, fmt.Errorf("%d numbers, want %d", len(words), want)
-	}
-	values := make([]float64, want)
-	for i, word := range words {
-		v, err := strconv.ParseFloat(word, 64)
-		if err != nil || math.IsNaN(v) {
-			return nil, fmt.Errorf("%q is no number", word)
-		}
-		values[i] = v
-	}
-	return values, nil
+	return nil
 }
 
 // finish lists the transitions and the rewards on them.
 func (c *cassandra) finish() error {
 	if c.rows == nil {
-		return fmt.Errorf("there are no states, actions and transitions (states, actions, T)")
+		return errors.New("there are no states, actions and transitions (states, actions, T)")
 	}
 	if c.reward.of == nil {
-		return fmt.Errorf("there are no rewards: write R: action : state : next : * value, each perhaps *")
+		return errors.New("there are no rewards: write R: action : state : next : * value, each perhaps *")
 	}
 	c.priced = true
 	n := c.states.size
@@ -359,10 +318,11 @@ func (c *cassandra) finish() error {
 			if x.p == 0 || k+1 < len(row) && row[k+1].t == x.t {
 				continue
 			}
-			if len(c.list) == MaxTransitions {
-				return fmt.Errorf("more than %d transitions", MaxTransitions)
-			}
-			c.list = append(c.list, arrow{s: s, a: a, t: x.t, p: x.p, r: c.reward.get([3]int32{a, s, x.t})})
+			r := c.reward.get([3]int32{a, s, x.t})
+			c.list = append(c.list, arrow{s: s, a: a, t: x.t, p: x.p, r: r})
+		}
+		if err := c.spend((len(c.list) - kept) * len(c.reward.kinds)); err != nil {
+			return err
 		}
 		if len(c.list) == kept {
 			return fmt.Errorf("action %s leads nowhere from state %s; write T: %[1]s : %[2]s and a row",
@@ -387,18 +347,18 @@ func (r *rules) set(key [4]int32, v float64) error {
 	if key[3] > 0 && r.of[general].value != v { // that of the first observation
 		return errObserved
 	}
+	if !slices.Contains(r.kinds, kind) {
+		r.kinds = append(r.kinds, kind)
+	}
 	r.n++
-	r.kinds[kind], r.of[general] = true, rule{r.n, v}
+	r.of[general] = rule{r.n, v}
 	return nil
 }
 
 // get returns the number of the last rule that fits, or 0.
 func (r *rules) get(key [3]int32) float64 {
 	last := rule{}
-	for kind, used := range r.kinds {
-		if !used {
-			continue
-		}
+	for _, kind := range r.kinds {
 		general := key
 		for i := range general {
 			if kind>>i&1 == 1 {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -33,7 +33,7 @@ var columns = map[string]string{
 //	# shape: 3, 4
 func readCSV(d *draft, name string, data []byte, _ opener) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if err := d.remarks(data); err != nil {
+	if err := d.comments(data); err != nil {
 		return err
 	}
 	r := csv.NewReader(bytes.NewReader(data))
@@ -101,17 +101,17 @@ func (d *draft) record(row []string, at map[string]int, price int) error {
 		row[i] = strings.TrimSpace(row[i])
 	}
 	next := row[at["next"]]
-	if x.p, err = value(row[at["probability"]]); err != nil {
+	if x.p, err = entry(row[at["probability"]]); err != nil {
 		return err
 	}
 	if price >= 0 {
-		if x.r, err = value(row[price]); err != nil {
+		if x.r, err = entry(row[price]); err != nil {
 			return err
 		}
 	}
 	if i := at["ends"]; i >= 0 {
-		if x.ends, err = strconv.ParseBool(strings.ToLower(row[i])); err != nil {
-			return fmt.Errorf("%q, want true or false", row[i])
+		if x.ends, err = truth(row[i]); err != nil {
+			return err
 		}
 	}
 	if math.IsNaN(x.p) || math.IsNaN(x.r) {
@@ -122,17 +122,13 @@ func (d *draft) record(row []string, at map[string]int, price int) error {
 	return d.arrow(row[at["state"]], row[at["action"]], next, x)
 }
 
-// value reads a number; NaN where there is none.
-func value(text string) (float64, error) {
-	switch text = strings.TrimSpace(text); strings.ToLower(text) {
+// entry reads a number; NaN where there is none.
+func entry(text string) (float64, error) {
+	switch strings.ToLower(text) {
 	case "", "none", "null", "na", "nan":
 		return math.NaN(), nil
 	}
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is no number", text)
-	}
-	return v, nil
+	return number(text)
 }
 
 // firstLine returns the first line that is neither empty nor a comment.
@@ -145,44 +141,24 @@ func firstLine(data []byte) []byte {
 	return nil
 }
 
-// remarks takes the lines "# name: value".
-func (d *draft) remarks(data []byte) error {
+// comments takes the lines "# name: value, value …" that say something of the problem.
+func (d *draft) comments(data []byte) error {
 	for line := range bytes.Lines(data) {
 		if line[0] != '#' {
 			continue
 		}
-		name, said, _ := strings.Cut(strings.TrimSpace(string(line[1:])), ":")
-		if err := d.remark(strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(said)); err != nil {
+		name, said, _ := strings.Cut(string(line[1:]), ":")
+		name = strings.ToLower(strings.TrimSpace(name))
+		if !slices.Contains(strings.Fields("gamma discount minimize normalize start terminal shape"), name) {
+			continue
+		}
+		words := strings.Split(said, ",")
+		for i := range words {
+			words[i] = strings.TrimSpace(words[i])
+		}
+		if err := d.remark(name, words, len(words) > 1); err != nil {
 			return fmt.Errorf("%q: %w", bytes.TrimSpace(line), err)
 		}
 	}
 	return nil
-}
-
-func (d *draft) remark(name, said string) (err error) {
-	switch name {
-	case "gamma", "discount":
-		d.Gamma, err = strconv.ParseFloat(said, 64)
-	case "minimize":
-		d.Minimize, err = strconv.ParseBool(said)
-	case "normalize":
-		d.Normalize, err = strconv.ParseBool(said)
-	case "start":
-		d.first = []mass{{said, 1}}
-	case "terminal":
-		for label := range strings.SplitSeq(said, ",") {
-			d.terminal = append(d.terminal, strings.TrimSpace(label))
-		}
-	case "shape":
-		var shape []float64
-		for part := range strings.SplitSeq(said, ",") {
-			n, err := value(part)
-			if err != nil {
-				return err
-			}
-			shape = append(shape, n)
-		}
-		return d.grid(shape)
-	}
-	return err
 }

@@ -16,16 +16,16 @@ import (
 
 // draft is what a file says of a problem. Every reader fills it; build makes the problem.
 type draft struct {
-	mdp.Model                 // γ is NaN until it is said; build makes P and R
-	layout          string    // the axes of the array P, "" where nobody says
-	states, actions axis      // what numbers mean
-	list            []arrow   // transitions by the numbers that the axes gave
-	priced          bool      // whether the list has rewards
-	p, r            *tensor   // arrays; p stands in place of the list
-	pi0             *tensor   // [S, A]
-	terminal        []string  // states by label
-	first           []mass    // the start distribution by labels
-	startAt         []float64 // the start distribution [S]
+	mdp.Model                // γ is NaN until it is said; build makes P and R
+	bytes           int      // the size of the file
+	layout          string   // the axes of the array P, "" where nobody says
+	states, actions axis     // what numbers mean
+	list            []arrow  // transitions by the numbers that the axes gave
+	priced, ending  bool     // whether the list has rewards, and transitions that end an episode
+	p, r            *tensor  // arrays; p stands in place of the list
+	pi0             *tensor  // [S, A]
+	terminal        []string // states by label
+	first           []mass   // the start distribution by labels
 	notes           []string
 }
 
@@ -54,8 +54,9 @@ type tensor struct {
 	byAction bool      // axes are A, S, S whatever the layout
 }
 
-func newDraft() *draft {
-	return &draft{Model: mdp.Model{Gamma: math.NaN()}, states: axis{what: "state"}, actions: axis{what: "action"}}
+func newDraft(size int) *draft {
+	return &draft{Model: mdp.Model{Gamma: math.NaN()}, bytes: size, states: axis{what: "state"},
+		actions: axis{what: "action"}}
 }
 
 func (d *draft) note(format string, values ...any) {
@@ -79,18 +80,82 @@ func (d *draft) arrow(s, a, t string, x arrow) (err error) {
 	if x.t, err = d.states.at(t); err != nil {
 		return err
 	}
-	d.list = append(d.list, x)
+	d.list, d.ending = append(d.list, x), d.ending || x.ends
 	return nil
 }
 
-// grid takes the shape of a grid.
-func (d *draft) grid(shape []float64) error {
-	if len(shape) != 2 || shape[0] != math.Floor(shape[0]) || shape[1] != math.Floor(shape[1]) ||
-		!(shape[0] >= 1 && shape[1] >= 1 && shape[0]*shape[1] <= MaxTransitions) {
-		return fmt.Errorf("the shape of the grid is %v, want [rows, columns]", shape)
+// remarks are what a file may say of its problem in a few words, see remark.
+var remarks = strings.Fields("gamma discount minimize normalize layout start terminal shape states actions")
+
+// remark takes what a file says of its problem in words or numbers: one, or a list.
+func (d *draft) remark(name string, words []string, list bool) (err error) {
+	switch name {
+	case "states":
+		return d.states.take(words, list, d.bytes)
+	case "actions":
+		return d.actions.take(words, list, d.bytes)
+	case "terminal":
+		d.terminal = append(d.terminal, words...)
+		return nil
+	case "start":
+		if list {
+			d.Start, err = numbers(words, len(words))
+			return err
+		}
+	case "shape":
+		if _, err = fmt.Sscan(strings.Join(words, " "), &d.Rows, &d.Columns); err != nil || len(words) != 2 {
+			err = fmt.Errorf("the shape of the grid is %v, want [rows, columns]", words)
+		}
+		return err
 	}
-	d.Rows, d.Columns = int(shape[0]), int(shape[1])
-	return nil
+	if len(words) != 1 {
+		return fmt.Errorf("%d words or numbers, want 1", len(words))
+	}
+	switch name {
+	case "gamma", "discount":
+		d.Gamma, err = number(words[0])
+	case "minimize":
+		d.Minimize, err = truth(words[0])
+	case "normalize":
+		d.Normalize, err = truth(words[0])
+	case "layout":
+		d.layout = words[0]
+	case "start":
+		d.first = []mass{{words[0], 1}}
+	}
+	return err
+}
+
+// number reads a number.
+func number(word string) (float64, error) {
+	v, err := strconv.ParseFloat(word, 64)
+	if err != nil || math.IsNaN(v) {
+		return 0, fmt.Errorf("%.20q is no number", word)
+	}
+	return v, nil
+}
+
+// numbers reads so many words as numbers.
+func numbers(words []string, want int) ([]float64, error) {
+	if len(words) != want {
+		return nil, fmt.Errorf("%d numbers, want %d", len(words), want)
+	}
+	values := make([]float64, want)
+	for i, word := range words {
+		var err error
+		if values[i], err = number(word); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func truth(word string) (bool, error) {
+	is, err := strconv.ParseBool(strings.ToLower(word))
+	if err != nil {
+		return false, fmt.Errorf("%.20q, want true or false", word)
+	}
+	return is, nil
 }
 
 // build makes the problem.
@@ -158,7 +223,7 @@ func (d *draft) arrays() error {
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]%s`, p.shape, other)
 	case !swapped && x != z:
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]: as many successors as states`, p.shape)
-	case d.layout == "" && !swapped && !p.stacked && x == y && !p.symmetric():
+	case d.layout == "" && !swapped && !p.stacked && x == y && x > 1:
 		d.note(`"P" has as many states as actions, so its axes may be S,A,S, as they were read, or A,S,S%s`, other)
 	}
 	if swapped {
@@ -176,13 +241,18 @@ func (d *draft) number() error {
 	if len(d.list) == 0 {
 		return errors.New(`there are no transitions: "P" or "transitions" is missing or empty`)
 	}
-	states, actions := d.states.settle(d), d.actions.settle(d)
-	for k := range d.list {
-		x := &d.list[k]
-		x.s, x.a, x.t = states(x.s), actions(x.a), states(x.t)
+	if place := d.states.settle(d); place != nil {
+		for k, x := range d.list {
+			d.list[k].s, d.list[k].t = place[x.s], place[x.t]
+		}
+	}
+	if place := d.actions.settle(d); place != nil {
+		for k, x := range d.list {
+			d.list[k].a = place[x.a]
+		}
 	}
 	s, a := d.states.len(), d.actions.len()
-	if most := 4*len(d.list) + 1<<20; s > most/a {
+	if most := 8*len(d.list) + 1<<18; s > most/a {
 		return fmt.Errorf("%d states and %d actions, but only %d transitions", s, a, len(d.list))
 	}
 	return nil
@@ -197,6 +267,8 @@ func (d *draft) price() error {
 	case r == nil:
 		return errors.New(`there are no rewards: add "r", [S][A], [S][A][S] or [S] (or "costs"), ` +
 			`or write them as the fifth number of each transition`)
+	case r.words != nil:
+		return fmt.Errorf(`"r" holds %.20q, want numbers`, r.words[0])
 	case d.priced:
 		return errors.New(`rewards stand both in "r" and in the transitions; leave one of them out`)
 	case d.p != nil && len(r.shape) > 1 && !slices.Equal(d.p.lens, r.lens):
@@ -210,10 +282,7 @@ func (d *draft) price() error {
 	case slices.Equal(shape, []int{s, a}):
 		reward = func(x arrow) float64 { return r.flat[int(x.s)*a+int(x.a)] }
 	case slices.Equal(shape, []int{s, a, s}):
-		rows, err := triplets(r.cells, s, a)
-		if err != nil {
-			return err
-		}
+		rows := byRow(r.cells, s, a)
 		reward = func(x arrow) float64 {
 			states, values := rows.Row(int(x.s)*a + int(x.a))
 			if i, ok := slices.BinarySearch(states, x.t); ok {
@@ -232,17 +301,26 @@ func (d *draft) price() error {
 	return nil
 }
 
-// triplets returns the probabilities of a list by rows.
-func triplets(list []arrow, s, a int) (mdp.Transitions, error) {
-	rows, next, p := make([]int32, len(list)), make([]int32, len(list)), make([]float64, len(list))
-	for k, x := range list {
-		rows[k], next[k], p[k] = x.s*int32(a)+x.a, x.t, x.p
+// byRow returns the probabilities of a list by rows, each in the order of the list.
+func byRow(list []arrow, s, a int) mdp.Transitions {
+	t := mdp.Transitions{Offset: make([]int, s*a+1), State: make([]int32, len(list)), P: make([]float64, len(list))}
+	for _, x := range list {
+		t.Offset[int(x.s)*a+int(x.a)+1]++
 	}
-	return mdp.Triplets(s*a, rows, next, p)
+	for i := range s * a {
+		t.Offset[i+1] += t.Offset[i]
+	}
+	at := slices.Clone(t.Offset)
+	for _, x := range list {
+		k := &at[int(x.s)*a+int(x.a)]
+		t.State[*k], t.P[*k] = x.t, x.p
+		*k++
+	}
+	return t
 }
 
 // settle makes P and R of the list.
-func (d *draft) settle() (err error) {
+func (d *draft) settle() error {
 	s, a := d.states.len(), d.actions.len()
 	terminal := make([]bool, s+1)
 	for _, label := range d.terminal {
@@ -250,11 +328,11 @@ func (d *draft) settle() (err error) {
 			terminal[t] = true
 		}
 	}
-	d.ends(terminal)
-	s = d.states.len()
-	if d.P, err = triplets(d.list, s, a); err != nil {
-		return err
+	if d.ending {
+		d.ends(terminal)
+		s = d.states.len()
 	}
+	d.P = byRow(d.list, s, a)
 	d.average(s, a)
 	var idle []string
 	for i := range s {
@@ -271,10 +349,9 @@ func (d *draft) settle() (err error) {
 
 // average sets R to the mean rewards of the list, NaN where an action does not exist.
 func (d *draft) average(s, a int) {
-	d.R = mat.NewDense(s, a, nil)
-	d.R.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, d.R)
-	first, weight := d.R.RawMatrix().Data, make([]float64, s*a)
-	sum, mixed := make([]float64, s*a), make([]bool, s*a)
+	first := slices.Repeat([]float64{math.NaN()}, s*a)
+	d.R = mat.NewDense(s, a, first)
+	sum, weight, mixed := make([]float64, s*a), make([]float64, s*a), make([]bool, s*a)
 	for _, x := range d.list {
 		at := int(x.s)*a + int(x.a)
 		if x.p == 0 && !math.IsNaN(first[at]) {
@@ -322,11 +399,16 @@ func (d *draft) ends(terminal []bool) {
 // meaning sets what labels stood for, and marks actions that do not exist as mdp.Model does.
 func (d *draft) meaning() error {
 	s, _ := d.R.Dims()
+	seen := make([]bool, s)
 	for _, label := range d.terminal {
 		t, err := d.states.at(label)
 		if err != nil {
 			return fmt.Errorf(`"terminal": %w`, err)
 		}
+		if seen[t] {
+			continue
+		}
+		seen[t] = true
 		values := slices.Clone(d.R.RawRowView(int(t)))
 		if d.r != nil && d.r.flat != nil {
 			width := len(d.r.flat) / d.r.shape[0]
@@ -335,16 +417,13 @@ func (d *draft) meaning() error {
 		for j, v := range values {
 			if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				return fmt.Errorf(`state %s is terminal, where nothing is earned, but its reward for action %d is `+
-					`%v; write the reward `+
-					`of reaching it at the actions that lead there (r as [S][A][S], or [s, a, s', p, r])`, label,
-					j%d.actions.len(), v)
+					`%v; write the reward of reaching it at the actions that lead there (r as [S][A][S], or `+
+					`[s, a, s', p, r])`, label, j%d.actions.len(), v)
 			}
 		}
 		d.Terminal = append(d.Terminal, int(t))
 	}
-	if d.startAt != nil {
-		d.Start = d.startAt
-	} else if d.first != nil {
+	if d.Start == nil && d.first != nil {
 		d.Start = make([]float64, s)
 	}
 	for _, x := range d.first {
@@ -410,24 +489,34 @@ func (t *tensor) swap() {
 	}
 }
 
-// symmetric returns whether the first two of three axes of equal length can be exchanged.
-func (t *tensor) symmetric() bool {
-	other := &tensor{shape: slices.Clone(t.shape), cells: slices.Clone(t.cells)}
-	other.swap()
-	for _, list := range [][]arrow{t.cells, other.cells} {
-		slices.SortFunc(list, func(x, y arrow) int {
-			return cmp.Or(cmp.Compare(x.s, y.s), cmp.Compare(x.a, y.a), cmp.Compare(x.t, y.t))
-		})
-	}
-	return slices.Equal(t.cells, other.cells)
-}
-
 // axis numbers the states or the actions that a file speaks of.
 type axis struct {
 	what   string           // "state" or "action"
 	names  []string         // by number; nil where numbers are all there is
 	number map[string]int32 // by name
+	whole  bool             // whether some name is a whole number
 	size   int              // where it is known
+}
+
+// take takes the names that a file of so many bytes lists, or how many there are.
+func (x *axis) take(words []string, list bool, bytes int) error {
+	switch {
+	case x.size != 0 || x.names != nil:
+		return fmt.Errorf("%ss were spoken of before this; put it before the transitions", x.what)
+	case len(words) == 0:
+		return fmt.Errorf("there are no %ss", x.what)
+	case list || len(words) > 1:
+		return x.declare(words)
+	}
+	n, err := strconv.Atoi(words[0])
+	if err != nil {
+		return x.declare(words)
+	}
+	// What is not named in the file costs memory.
+	if most := 1<<16 + bytes; n < 1 || n > most {
+		return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, bytes)
+	}
+	return x.fit(n)
 }
 
 // declare takes the names that a file lists.
@@ -439,7 +528,7 @@ func (x *axis) declare(names []string) error {
 		}
 		x.number[name] = int32(i)
 	}
-	x.names, x.size = names, len(names)
+	x.names, x.size, x.whole = names, len(names), slices.ContainsFunc(names, whole)
 	return nil
 }
 
@@ -458,7 +547,7 @@ func (x *axis) at(label string) (int32, error) {
 		return x.number[label], nil
 	}
 	i, err := strconv.Atoi(label)
-	if err != nil || i < 0 || i >= x.size || slices.ContainsFunc(x.names, whole) {
+	if err != nil || i < 0 || i >= x.size || x.whole {
 		if x.names != nil {
 			return 0, fmt.Errorf("there is no %s %q; the %ss are %s", x.what, label, x.what, some(x.names))
 		}
@@ -506,36 +595,34 @@ func (x *axis) grow(name string) {
 
 // settle ends the numbering. Labels that nobody declared and that are all numbers are put in
 // the order of these; where they are 0, 1, 2 … they are no names. It returns the place of
-// each provisional number.
-func (x *axis) settle(d *draft) func(i int32) int32 {
-	same := func(i int32) int32 { return i }
+// each provisional number, nil where it is that.
+func (x *axis) settle(d *draft) []int32 {
 	if x.size != 0 {
-		return same
+		return nil
 	}
 	x.size = len(x.names)
-	values, order := make([]int, x.size), make([]int32, x.size)
-	for i, name := range x.names {
-		if !whole(name) {
-			return same
-		}
-		values[i], _ = strconv.Atoi(name)
-		order[i] = int32(i)
+	if x.whole = slices.ContainsFunc(x.names, whole); slices.ContainsFunc(x.names, func(name string) bool {
+		return !whole(name)
+	}) {
+		return nil
 	}
-	slices.SortFunc(order, func(i, j int32) int { return cmp.Compare(values[i], values[j]) })
-	place, names := make([]int32, x.size), make([]string, x.size)
-	for to, i := range order {
-		place[i], names[to] = int32(to), x.names[i]
+	values := make(map[string]int, x.size)
+	for _, name := range x.names {
+		values[name], _ = strconv.Atoi(name)
 	}
-	if values[order[0]] != 0 || values[order[x.size-1]] != x.size-1 {
-		d.note("the numbers of %ss are not 0 … %d, and were taken as names: %s", x.what, x.size-1, some(names))
-		for i, name := range names {
-			x.number[name] = int32(i)
-		}
-		x.names = names
+	sorted := slices.SortedFunc(slices.Values(x.names), func(a, b string) int {
+		return cmp.Compare(values[a], values[b])
+	})
+	place := make([]int32, x.size)
+	for to, name := range sorted {
+		place[x.number[name]], x.number[name] = int32(to), int32(to)
+	}
+	if x.names = sorted; values[sorted[0]] == 0 && values[sorted[x.size-1]] == x.size-1 {
+		x.names, x.number, x.whole = nil, nil, false
 	} else {
-		x.names, x.number = nil, nil
+		d.note("the numbers of %ss are not 0 … %d, and were taken as names: %s", x.what, x.size-1, some(sorted))
 	}
-	return func(i int32) int32 { return place[i] }
+	return place
 }
 
 // some lists the first names.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"icrl/internal/npz"
 	"icrl/internal/testkit"
@@ -276,8 +277,13 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"P":[[[1]]]}`, `add "r"`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[NaN]]}`, "write null or -Infinity", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1],[1]]],"r":[[null,null]]}`, "terminal", false},
-		{"x.json", `{"gamma":0.5,"P":[[[1]]],"R":[[2]]}`, `unknown name "R"`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"R":[[2]]}`, `"R": unknown name`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"gamma":0.7}`, `duplicate object member name "gamma"`, false},
+		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":["2"]}`, `"r" holds "2", want numbers`, false},
+		{"x.json", `{"gamma":0.5,"transitions":[[0,0,0,1,0,true,7]]}`, "transition 0: it has more than 6 entries", false},
+		{"x.json", `{"0":{"0":[[1,0,0,true,7]]}}`, "more than 4 entries", false},
+		{"x.json", `{"gamma":0.5,"transitions":[[0,0,0]]}`, "transition 0: it has 3 entries, want [state", false},
+		{"x.json", `{"gamma":[0.5],"shape":[1,2,3]}`, "[1 2 3], want [rows, columns]", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[["2"]]}`, `"r": "2" stands there, want a number`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]]`, "ends too early", false},
 		{"x.json", ``, "ends too early", false},
@@ -354,6 +360,39 @@ func TestNormalize(t *testing.T) {
 	if _, err := read("x.json", content, nil, Options{Gamma: gamma(math.NaN())}); err == nil ||
 		!strings.Contains(err.Error(), "gamma is NaN") {
 		t.Error(err)
+	}
+}
+
+// TestHostile reads small files that stand for much, or have something looked up very often. Each takes
+// less than a second a megabyte and .1 s, and here much more for a machine that is busy.
+func TestHostile(t *testing.T) {
+	lines := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, content := range map[string]string{
+		"x.POMDP":    "discount: 0.5 states: 1500 actions: 1 T: * uniform R: * : * : * 1\n" + lines(3000, "R: 0 : %d\n"),
+		"rows.POMDP": "discount: 0.5 states: 1500 actions: 2 R: * : * : * 1\n" + strings.Repeat("T: * uniform\n", 2000),
+		"ends.POMDP": "discount: 0.5 states: 60000 actions: 1\n" + strings.Repeat("start: uniform\n", 2000),
+		"names.json": `{"gamma":0.5,"states":["x"` + lines(10000, `,"s%d"`) + `],"transitions":[[0,0,0,1,0]` +
+			lines(10000, `,[%d,0,0,1,0]`) + "]}",
+		"terminal.json": `{"gamma":0.5,"transitions":[[0,0,0,1,0]` + lines(10000, `,[0,"a%d",0,1,0]`) +
+			`],"terminal":[0` + strings.Repeat(",0", 50000) + "]}",
+		"end.csv": "# gamma: 1\nstate,action,next,probability,reward\n" + lines(10000, "%d,go,0,.5,-1\n") +
+			lines(10000, "%d,go,10000,.5,-1\n"),
+		"wide.csv": "# gamma: .5\nstate,action,next,probability,reward\n" + lines(500, "%[1]d,%[1]d,0,1,1\n"),
+		"zero.npz": archived(t, map[string]npz.Array{"gamma": vector(.5), "P": {Shape: []int{1000, 1000, 2},
+			Data: make([]float64, 2e6)}}),
+	} {
+		start := time.Now()
+		_, err := read(name, content, nil, Options{})
+		took, size := time.Since(start), float64(len(content))/1e6
+		if t.Logf("%s: %.3f MB, %v, %v", name, size, took, err); took > 20*time.Second {
+			t.Errorf("%s: %v for %.3f MB: %v", name, took, size, err)
+		}
 	}
 }
 

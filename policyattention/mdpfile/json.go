@@ -9,11 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
-
-const members = `"gamma", "P", "r" or "costs", "transitions", "pi0", "terminal", "start", "states", "actions", ` +
-	`"shape", ` +
-	`"minimize", "normalize" and "layout"`
 
 // readJSON reads an object of
 //
@@ -34,18 +31,14 @@ func readJSON(d *draft, _ string, data []byte, open opener) error {
 	if bytes.Contains(data, []byte("Infinity")) || bytes.Contains(data, []byte("NaN")) {
 		data = quoted(data)
 	}
-	j := &scanner{jsontext.NewDecoder(bytes.NewBuffer(data)), len(data)}
-	readers, seen := j.members(d, open), map[string]bool{}
+	j := &scanner{jsontext.NewDecoder(bytes.NewBuffer(data))}
+	seen := map[string]bool{}
 	err := j.object(func(key string) error {
 		seen[key] = true
-		read, ok := readers[key]
 		if _, err := strconv.Atoi(key); err == nil { // Gymnasium's P alone
-			read, ok = func() error { return j.choices(d, key) }, true
+			return j.choices(d, key)
 		}
-		if !ok {
-			return fmt.Errorf("unknown name %q, want %s", key, members)
-		}
-		if err := read(); err != nil {
+		if err := j.member(d, key, open); err != nil {
 			return fmt.Errorf("%q: %w", key, err)
 		}
 		return nil
@@ -64,178 +57,112 @@ func readJSON(d *draft, _ string, data []byte, open opener) error {
 	return nil
 }
 
-// members are the readers of what may stand in the object.
-func (j *scanner) members(d *draft, open opener) map[string]func() error {
-	array := func(to **tensor) func() error {
-		return func() (err error) {
-			*to, err = j.tensor()
-			return err
-		}
-	}
-	flag := func(to *bool) func() error {
-		return func() (err error) {
-			*to, err = j.bool()
-			return err
-		}
-	}
-	return map[string]func() error{
-		"gamma": func() (err error) {
-			if d.Gamma, err = j.number(); err == nil && math.IsNaN(d.Gamma) {
-				err = errors.New("holds null, want a number")
+// member reads what may stand in the object.
+func (j *scanner) member(d *draft, key string, open opener) (err error) {
+	switch key {
+	case "P":
+		return j.probabilities(d, open)
+	case "transitions":
+		return j.array(func(i int) error {
+			if err := j.arrow(d, "satpre", 4, [3]string{}); err != nil {
+				return fmt.Errorf("transition %d: %w", i, err)
 			}
-			return err
-		},
-		"P": func() error {
-			switch j.PeekKind() {
-			case '{':
-				return j.object(func(s string) error { return j.choices(d, s) })
-			case '"':
-				name, err := j.string()
-				if err != nil {
-					return err
-				}
-				return d.matrixFiles([]string{name}, open)
-			}
-			if err := array(&d.p)(); err != nil || d.p.words == nil {
-				return err
-			}
-			return d.matrixFiles(d.p.words, open)
-		},
-		"r": array(&d.r), "pi0": array(&d.pi0), "minimize": flag(&d.Minimize), "normalize": flag(&d.Normalize),
-		"costs": func() error {
-			d.Minimize = true
-			return array(&d.r)()
-		},
-		"transitions": func() error { return j.array(func(i int) error { return j.transition(d, i) }) },
-		"terminal": func() error {
-			return j.array(func(int) error {
-				label, err := j.label()
-				d.terminal = append(d.terminal, label)
+			return nil
+		})
+	case "costs":
+		d.Minimize = true
+		fallthrough
+	case "r":
+		d.r, err = j.tensor()
+		return err
+	case "pi0":
+		d.pi0, err = j.tensor()
+		return err
+	case "start":
+		if j.PeekKind() == '{' {
+			return j.object(func(s string) error {
+				p, err := j.number()
+				d.first = append(d.first, mass{s, p})
 				return err
 			})
-		},
-		"start":  func() error { return j.start(d) },
-		"states": func() error { return j.names(&d.states) }, "actions": func() error { return j.names(&d.actions) },
-		"shape": func() error {
-			shape, err := j.tensor()
-			if err != nil {
-				return err
-			}
-			return d.grid(shape.flat)
-		},
-		"layout": func() (err error) {
-			d.layout, err = j.string()
-			return err
-		},
+		}
 	}
+	if !slices.Contains(remarks, key) {
+		return errors.New(`unknown name, want some of "P", "r" or "costs", "transitions", "pi0", ` +
+			strings.Join(remarks, ", "))
+	}
+	var words []string
+	list := j.PeekKind() == '['
+	word := func(int) error {
+		t, err := j.next("a name, a number, true or false", '"', '0', 't', 'f')
+		words = append(words, t.String())
+		return err
+	}
+	if list {
+		err = j.array(word)
+	} else {
+		err = word(0)
+	}
+	if err != nil {
+		return err
+	}
+	return d.remark(key, words, list)
 }
 
-// names reads the names of states or actions, or how many there are.
-func (j *scanner) names(x *axis) error {
-	if x.names != nil {
-		return fmt.Errorf("%ss were spoken of before this; put it before the transitions", x.what)
-	}
-	if j.PeekKind() != '[' {
-		n, err := j.number()
+// probabilities reads P.
+func (j *scanner) probabilities(d *draft, open opener) (err error) {
+	switch j.PeekKind() {
+	case '{':
+		return j.object(func(s string) error { return j.choices(d, s) })
+	case '"':
+		name, err := j.string()
 		if err != nil {
 			return err
 		}
-		// What is not named in the file costs memory: a file of transitions has one for each state.
-		if most := min(j.size, MaxTransitions); !(n >= 1 && n <= float64(most)) || n != math.Floor(n) {
-			return fmt.Errorf("%v %ss, want names or a number from 1 to %d (the file has %d bytes)", n, x.what, most,
-				j.size)
-		}
-		return x.fit(int(n))
+		return d.matrixFiles([]string{name}, open)
 	}
-	var names []string
-	err := j.array(func(int) error {
-		name, err := j.label()
-		names = append(names, name)
-		return err
-	})
-	if err != nil {
+	if d.p, err = j.tensor(); err != nil || d.p.words == nil {
 		return err
 	}
-	return x.declare(names)
+	return d.matrixFiles(d.p.words, open)
 }
 
-// start reads the start distribution.
-func (j *scanner) start(d *draft) error {
-	switch j.PeekKind() {
-	case '{':
-		return j.object(func(s string) error {
-			p, err := j.number()
-			d.first = append(d.first, mass{s, p})
-			return err
-		})
-	case '[':
-		x, err := j.tensor()
-		if err == nil {
-			d.startAt = x.flat
-		}
-		return err
-	}
-	label, err := j.label()
-	d.first = []mass{{label, 1}}
-	return err
-}
-
-// transition reads [s, a, s', p, r, ends], of which the last two may be left out.
-func (j *scanner) transition(d *draft, at int) error {
-	var labels [3]string
+// arrow reads a transition: a list of at least so many of what the letters of order stand for, state,
+// action and next state (t), probability, reward, and whether the episode ends.
+func (j *scanner) arrow(d *draft, order string, least int, labels [3]string) error {
 	x, n := arrow{}, 0
 	err := j.array(func(i int) (err error) {
-		switch n++; {
-		case i < 3:
-			labels[i], err = j.label()
-		case i == 3:
+		if n++; n > len(order) {
+			return fmt.Errorf("it has more than %d entries", len(order))
+		}
+		switch at := order[i]; at {
+		case 'p':
 			x.p, err = j.number()
-		case i == 4:
+		case 'r':
 			x.r, err = j.number()
 			d.priced = true
-		case i == 5:
+		case 'e':
 			x.ends, err = j.bool()
+		default:
+			labels[strings.IndexByte("sat", at)], err = j.label()
 		}
 		return err
 	})
-	if err == nil && (n < 4 || n > 6) {
-		err = errors.New("want [state, action, next, probability, reward]")
-	}
-	if err == nil {
-		err = d.arrow(labels[0], labels[1], labels[2], x)
+	if err == nil && n < least {
+		err = fmt.Errorf("it has %d entries, want [state, action, next, probability, reward, ends] or, of Gymnasium, "+
+			"[probability, next, reward, ends]", n)
 	}
 	if err != nil {
-		return fmt.Errorf("transition %d: %w", at, err)
+		return err
 	}
-	return nil
+	return d.arrow(labels[0], labels[1], labels[2], x)
 }
 
 // choices reads {a: [[p, s', r, terminated], …], …}, or a list of these, of state s.
 func (j *scanner) choices(d *draft, s string) error {
-	d.priced = true
 	choice := func(a string) error {
 		return j.array(func(int) error {
-			x, next, n := arrow{}, "", 0
-			err := j.array(func(i int) (err error) {
-				switch n++; i {
-				case 0:
-					x.p, err = j.number()
-				case 1:
-					next, err = j.label()
-				case 2:
-					x.r, err = j.number()
-				case 3:
-					x.ends, err = j.bool()
-				}
-				return err
-			})
-			if err == nil && n != 4 {
-				err = errors.New("want [probability, next, reward, terminated]")
-			}
-			if err == nil {
-				err = d.arrow(s, a, next, x)
-			}
-			if err != nil {
+			if err := j.arrow(d, "ptre", 4, [3]string{s, a}); err != nil {
 				return fmt.Errorf("state %s, action %s: %w", s, a, err)
 			}
 			return nil
@@ -249,10 +176,7 @@ func (j *scanner) choices(d *draft, s string) error {
 
 // scanner reads JSON from front to end, and besides what Python's json module writes of numbers
 // that JSON has not: -Infinity, Infinity.
-type scanner struct {
-	*jsontext.Decoder
-	size int // bytes
-}
+type scanner struct{ *jsontext.Decoder }
 
 // quoted writes them as strings.
 func quoted(data []byte) []byte {
@@ -341,27 +265,23 @@ func (j *scanner) number() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return number(t)
+	return value(t)
 }
 
-func number(t jsontext.Token) (float64, error) {
+func value(t jsontext.Token) (float64, error) {
 	switch text := t.String(); {
 	case t.Kind() == 'n':
 		return math.NaN(), nil
-	case text == "-Infinity":
-		return math.Inf(-1), nil
-	case text == "Infinity":
-		return math.Inf(1), nil
-	case text == "NaN":
-		return 0, errors.New("NaN stands there; write null or -Infinity as the reward of an action that does not exist")
-	case t.Kind() == '"':
-		return 0, fmt.Errorf("%.20q stands there, want a number", text)
-	default:
+	case text == "-Infinity" || text == "Infinity" || t.Kind() == '0':
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			err = fmt.Errorf("%.20s is too large for a number of double precision", text)
 		}
 		return v, err
+	case text == "NaN":
+		return 0, errors.New("NaN stands there; write null or -Infinity as the reward of an action that does not exist")
+	default:
+		return 0, fmt.Errorf("%.20q stands there, want a number", text)
 	}
 }
 
@@ -395,7 +315,7 @@ func (j *scanner) tensor() (*tensor, error) {
 			if err != nil {
 				return err
 			}
-			v, err := number(x)
+			v, err := value(x)
 			if x.Kind() == '"' && err != nil {
 				t.words, err = append(t.words, x.String()), nil
 			}

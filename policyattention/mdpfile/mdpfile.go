@@ -25,7 +25,7 @@ const (
 	// MaxTransitions is how many transitions a file may have (nonzero entries of P).
 	MaxTransitions = 1 << 25
 	// maxPacked is how many times its size a file packed by gzip may take.
-	maxPacked = 100
+	maxPacked = 32
 )
 
 // Options say what a file does not. The zero value adds nothing.
@@ -119,7 +119,7 @@ func decode(name string, data []byte, o Options, open opener) (mdp.Problem, erro
 		if f.ext != ".npz" && !utf8.Valid(data) {
 			return mdp.Problem{}, errors.New("its text is not UTF-8; save it as such")
 		}
-		d := newDraft()
+		d := newDraft(len(data))
 		if err := f.read(d, name, data, open); err != nil {
 			return mdp.Problem{}, err
 		}

@@ -1,10 +1,10 @@
 package mdpfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -15,10 +15,14 @@ import (
 )
 
 // archive is what an .npz file holds.
-type archive struct {
-	numbers map[string]npz.Array // of up to two axes
-	cubes   map[string]*tensor   // of three
-	words   map[string][]string
+type archive map[string]*tensor
+
+// get returns an array, an empty one where there is none.
+func (x archive) get(name string) *tensor {
+	if t := x[name]; t != nil {
+		return t
+	}
+	return &tensor{}
 }
 
 // readNPZ reads arrays of the names that a JSON file has: gamma, P [S, A, S], r or costs, pi0,
@@ -40,84 +44,89 @@ func readNPZ(d *draft, _ string, data []byte, _ opener) error {
 	if err := x.extras(d, !slices.Contains(prefixes, "")); err != nil {
 		return err
 	}
-	if d.p, err = x.transitions(prefixes); err != nil {
+	switch {
+	case x["P"] != nil:
+		d.p = x["P"]
+	case len(prefixes) == 0:
+		err = x.list(d)
+	default:
+		var matrices []*tensor
+		for _, prefix := range prefixes {
+			m, err := x.matrix(prefix)
+			if err != nil {
+				return fmt.Errorf("sparse matrix %q: %w", prefix, err)
+			}
+			matrices = append(matrices, m)
+		}
+		d.p, err = stack(matrices)
+	}
+	if err != nil {
 		return err
 	}
-	if d.p == nil {
-		if err := x.list(d); err != nil {
-			return err
-		}
-	}
-	if _, ok := x.numbers["costs"]; ok || x.cubes["costs"] != nil {
-		d.Minimize = true
-	}
-	for name, to := range map[string]**tensor{"r": &d.r, "costs": &d.r, "pi0": &d.pi0} {
-		if t := x.tensor(name); t != nil {
-			*to = t
-		}
-	}
+	d.Minimize = d.Minimize || x["costs"] != nil
+	d.r, d.pi0 = cmp.Or(x["r"], x["costs"]), x["pi0"]
 	if d.r == nil && !d.priced && slices.Equal(prefixes, []string{""}) {
 		return errors.New(`one sparse matrix alone; write {"gamma": …, "r": …, "P": "NAME.npz"} into a .json file ` +
-			`beside it, ` +
-			"or add gamma and r to it: numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
+			"beside it, or add gamma and r to it: numpy.savez(name, gamma=…, r=…, **numpy.load(matrix))")
 	}
 	return nil
 }
 
 // known returns an error where an array is not what readNPZ takes, or one contradicts another.
-func (x *archive) known(prefixes []string) error {
-	has := func(name string) bool { return x.tensor(name) != nil || x.words[name] != nil }
-	switch {
-	case has("r") && has("costs"):
+func (x archive) known(prefixes []string) error {
+	if x["r"] != nil && x["costs"] != nil {
 		return errors.New(`there are both "r" and "costs"; leave one of them out`)
-	case has("P") && (len(prefixes) > 0 || has("next")) || len(prefixes) > 0 && has("next"):
+	}
+	if p, next := x["P"] != nil, x["next"] != nil; p && next || len(prefixes) > 0 && (p || next) {
 		return errors.New(`there is P twice: as an array, transitions and sparse matrices, only one is wanted`)
 	}
-	names := strings.Fields("gamma P r costs pi0 terminal start states actions shape minimize normalize layout " +
-		"state action next probability reward ends")
+	names := append(strings.Fields("P r costs pi0 state action next probability reward ends"), remarks...)
 	for _, prefix := range prefixes {
 		for _, name := range strings.Fields("data indices indptr shape format row col _is_array") {
 			names = append(names, prefix+name)
 		}
 	}
-	for _, of := range []iter.Seq[string]{maps.Keys(x.numbers), maps.Keys(x.cubes), maps.Keys(x.words)} {
-		for name := range of {
-			if !slices.Contains(names, name) {
-				return fmt.Errorf("unknown array %q, want some of %s", name, strings.Join(names, ", "))
-			}
+	for name := range x {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("unknown array %q, want some of %s", name, strings.Join(names, ", "))
 		}
 	}
 	return nil
 }
 
-func readArchive(data []byte) (*archive, error) {
-	x := &archive{map[string]npz.Array{}, map[string]*tensor{}, map[string][]string{}}
-	numbers := 0
+func readArchive(data []byte) (archive, error) {
+	x, all, most := archive{}, 0, min(4*MaxTransitions, 1<<20+32*len(data))
 	err := npz.Each(data, func(name string, r *npz.Reader) (err error) {
+		t := &tensor{shape: r.Shape}
+		x[name] = t
+		switch len(r.Shape) {
+		case 3:
+			return t.cube(r, len(data))
+		case 0, 1, 2:
+		default:
+			return fmt.Errorf("shape %v, want at most three axes", r.Shape)
+		}
 		elements := 1
 		for _, n := range r.Shape {
 			elements *= n
 		}
-		switch {
-		case strings.ContainsAny(r.Type, "US"):
-			x.words[name], err = r.Strings()
-		case len(r.Shape) == 3:
-			x.cubes[name], err = cube(r, len(data))
-		case len(r.Shape) > 3:
-			err = fmt.Errorf("shape %v, want at most three axes", r.Shape)
-		default:
-			if most := min(4*MaxTransitions, 1<<20+32*len(data)); numbers > most-elements {
-				return fmt.Errorf("more than %d numbers with the arrays before it; save it unpacked, by numpy.savez",
-					most)
-			}
-			numbers += elements
-			x.numbers[name], err = r.Array()
-			if name == "terminal" && r.Type == "|b1" {
-				x.numbers[name] = chosen(x.numbers[name])
-			}
-			if slices.ContainsFunc(x.numbers[name].Data, math.IsNaN) {
-				return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does " +
-					"not exist")
+		if all += elements; all > most {
+			return fmt.Errorf("more than %d elements with the arrays before it; save it unpacked, by numpy.savez", most)
+		}
+		if strings.ContainsAny(r.Type, "US") {
+			t.words, err = r.Strings()
+			return err
+		}
+		a, err := r.Array()
+		if t.flat = a.Data; slices.ContainsFunc(t.flat, math.IsNaN) {
+			return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not exist")
+		}
+		if name == "terminal" && r.Type == "|b1" { // the places at which it holds true
+			t.flat = t.flat[:0]
+			for i, v := range slices.Clone(a.Data) {
+				if v != 0 {
+					t.flat = append(t.flat, float64(i))
+				}
 			}
 		}
 		return err
@@ -125,39 +134,31 @@ func readArchive(data []byte) (*archive, error) {
 	return x, err
 }
 
-// chosen returns the places at which an array of truth values holds true.
-func chosen(mask npz.Array) npz.Array {
-	list := npz.Array{Data: []float64{}}
-	for i, v := range mask.Data {
-		if v != 0 {
-			list.Data = append(list.Data, float64(i))
-		}
-	}
-	return list
-}
-
 // cube reads the numbers of three axes that are not zero. A packed file stands for many
 // times its size, but not without end.
-func cube(r *npz.Reader, size int) (*tensor, error) {
-	t := &tensor{shape: r.Shape}
-	rows, actions, width, most := r.Shape[0]*r.Shape[1], r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<24+8*size)
+func (t *tensor) cube(r *npz.Reader, size int) error {
+	rows, actions, width, most := r.Shape[0]*r.Shape[1], r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<20+8*size)
 	if rows > most {
-		return nil, fmt.Errorf("%d rows, want at most %d", rows, most)
+		return fmt.Errorf("%d rows, want at most %d", rows, most)
 	}
 	t.cells = make([]arrow, 0, min(rows*width, most, 1<<10+size/8)) // of what is not packed, all
+	last, s, a := -1, int32(0), int32(0)
 	err := r.Nonzeros(func(i int, v float64) error {
 		if math.IsNaN(v) {
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
 		}
 		if len(t.cells) == most {
-			return fmt.Errorf("more than %d numbers that are not 0", most)
+			return fmt.Errorf("more than %d numbers that are not 0; save it unpacked, by numpy.savez", most)
 		}
 		row := i / width
-		t.cells = append(t.cells, arrow{s: int32(row / actions), a: int32(row % actions), t: int32(i % width), p: v})
+		if row != last { // divisions take time
+			last, s, a = row, int32(row/actions), int32(row%actions)
+		}
+		t.cells = append(t.cells, arrow{s: s, a: a, t: int32(i - row*width), p: v})
 		return nil
 	})
 	t.zeros(rows, actions)
-	return t, err
+	return err
 }
 
 // zeros gives rows without cells one that holds 0.
@@ -173,22 +174,11 @@ func (t *tensor) zeros(rows, actions int) {
 	}
 }
 
-// tensor returns an array as such, or nil.
-func (x *archive) tensor(name string) *tensor {
-	if t := x.cubes[name]; t != nil {
-		return t
-	}
-	if a, ok := x.numbers[name]; ok {
-		return &tensor{shape: a.Shape, flat: a.Data}
-	}
-	return nil
-}
-
 // prefixes returns what stands before the names of sparse matrices, in the order of the
 // numbers in them.
-func (x *archive) prefixes() []string {
+func (x archive) prefixes() []string {
 	found := map[string]bool{}
-	for name := range x.numbers {
+	for name := range x {
 		for _, end := range []string{"indptr", "row", "offsets"} {
 			if prefix, ok := strings.CutSuffix(name, end); ok {
 				found[prefix] = true
@@ -200,22 +190,6 @@ func (x *archive) prefixes() []string {
 		return n
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b string) int { return number(a) - number(b) })
-}
-
-// transitions returns P, from a dense array or from sparse matrices, or nil.
-func (x *archive) transitions(prefixes []string) (*tensor, error) {
-	if x.cubes["P"] != nil || len(prefixes) == 0 {
-		return x.cubes["P"], nil
-	}
-	var matrices []*tensor
-	for _, prefix := range prefixes {
-		m, err := x.matrix(prefix)
-		if err != nil {
-			return nil, fmt.Errorf("sparse matrix %q: %w", prefix, err)
-		}
-		matrices = append(matrices, m)
-	}
-	return stack(matrices)
 }
 
 // stack makes P of one matrix [S·A, S], or of [S, S] for each action.
@@ -243,28 +217,28 @@ func stack(matrices []*tensor) (*tensor, error) {
 }
 
 // matrix returns the sparse matrix whose arrays have names with the prefix.
-func (x *archive) matrix(prefix string) (*tensor, error) {
-	shape, values := x.numbers[prefix+"shape"].Data, x.numbers[prefix+"data"].Data
+func (x archive) matrix(prefix string) (*tensor, error) {
+	shape, values := x.get(prefix+"shape").flat, x.get(prefix+"data").flat
 	if len(shape) != 2 || !(shape[0] >= 1 && shape[1] >= 1 && shape[0] <= MaxTransitions && shape[1] <= math.MaxInt32) {
 		return nil, fmt.Errorf("shape %v, want [rows, columns]", shape)
 	}
 	rows, columns := int(shape[0]), int(shape[1])
-	if rows > 4*len(values)+1<<20 {
+	if rows > 8*len(values)+1<<18 {
 		return nil, fmt.Errorf("%d rows, but only %d numbers", rows, len(values))
 	}
 	kind := "csr"
-	if words := x.words[prefix+"format"]; len(words) == 1 {
+	if words := x.get(prefix + "format").words; len(words) == 1 {
 		kind = words[0]
-	} else if _, ok := x.numbers[prefix+"row"]; ok {
+	} else if x[prefix+"row"] != nil {
 		kind = "coo"
 	}
 	var lines, entries []float64
 	switch kind {
 	case "coo":
-		lines, entries = x.numbers[prefix+"row"].Data, x.numbers[prefix+"col"].Data
+		lines, entries = x.get(prefix+"row").flat, x.get(prefix+"col").flat
 	case "csr", "csc":
-		entries = x.numbers[prefix+"indices"].Data
-		for i, end := range x.numbers[prefix+"indptr"].Data {
+		entries = x.get(prefix + "indices").flat
+		for i, end := range x.get(prefix + "indptr").flat {
 			if !(end >= float64(len(lines)) && end <= float64(len(values))) {
 				return nil, fmt.Errorf("indptr[%d] is %v, want the numbers from 0 to %d in order", i, end, len(values))
 			}
@@ -296,7 +270,7 @@ func (x *archive) matrix(prefix string) (*tensor, error) {
 }
 
 // list takes transitions one by one, of which numbers or strings name states and actions.
-func (x *archive) list(d *draft) error {
+func (x archive) list(d *draft) error {
 	var labels [3][]string
 	for i, name := range []string{"state", "action", "next"} {
 		if labels[i] = x.labels(name); labels[i] == nil {
@@ -305,7 +279,7 @@ func (x *archive) list(d *draft) error {
 				name)
 		}
 	}
-	p, r, ends := x.numbers["probability"].Data, x.numbers["reward"].Data, x.numbers["ends"].Data
+	p, r, ends := x.get("probability").flat, x.get("reward").flat, x.get("ends").flat
 	d.priced = r != nil
 	for k := range p {
 		if k >= min(len(labels[0]), len(labels[1]), len(labels[2])) || r != nil && len(r) != len(p) || ends != nil &&
@@ -325,47 +299,25 @@ func (x *archive) list(d *draft) error {
 }
 
 // labels returns an array of names or whole numbers as labels, or nil.
-func (x *archive) labels(name string) []string {
-	list := x.words[name]
-	for _, v := range x.numbers[name].Data {
+func (x archive) labels(name string) []string {
+	list := x.get(name).words
+	for _, v := range x.get(name).flat {
 		list = append(list, strconv.FormatFloat(v, 'f', -1, 64))
 	}
 	return list
 }
 
-// extras takes what a problem says of itself.
-func (x *archive) extras(d *draft, shape bool) error {
-	if a, ok := x.numbers["gamma"]; ok {
-		if len(a.Data) != 1 {
-			return fmt.Errorf(`array "gamma" has %d elements, want 1`, len(a.Data))
+// extras takes what a problem says of itself; shape, where that is not a sparse matrix's.
+func (x archive) extras(d *draft, shape bool) error {
+	for _, name := range remarks {
+		words := x.labels(name)
+		if words == nil || name == "shape" && !shape {
+			continue
 		}
-		d.Gamma = a.Data[0]
-	}
-	if a, ok := x.numbers["start"]; ok && len(a.Shape) == 1 {
-		d.startAt = a.Data
-	} else if labels := x.labels("start"); len(labels) == 1 {
-		d.first = []mass{{labels[0], 1}}
-	} else if labels != nil {
-		return fmt.Errorf(`array "start" has shape %v, want [S] probabilities or one state`, a.Shape)
-	}
-	d.terminal = x.labels("terminal")
-	for name, to := range map[string]*bool{"minimize": &d.Minimize, "normalize": &d.Normalize} {
-		if a := x.numbers[name]; len(a.Data) == 1 && a.Data[0] != 0 {
-			*to = true
+		list := len(x[name].shape) > 0
+		if err := d.remark(name, words, list); err != nil {
+			return fmt.Errorf("array %q: %w", name, err)
 		}
-	}
-	for name, to := range map[string]*axis{"states": &d.states, "actions": &d.actions} {
-		if names := x.words[name]; names != nil && to.names == nil {
-			if err := to.declare(names); err != nil {
-				return err
-			}
-		}
-	}
-	if words := x.words["layout"]; len(words) == 1 {
-		d.layout = words[0]
-	}
-	if a, ok := x.numbers["shape"]; ok && shape {
-		return d.grid(a.Data)
 	}
 	return nil
 }

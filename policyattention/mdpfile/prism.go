@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,18 +16,12 @@ import (
 type prism struct {
 	*draft
 	open   opener
-	name   string // the file's, without .tra
-	n      int    // states
-	mdp    bool   // it has choices
-	edges  []edge
+	name   string               // the file's, without .tra
+	n      int                  // states
+	mdp    bool                 // it has choices
 	labels map[[2]int32]string  // of (state, choice)
 	state  []float64            // rewards of states
 	reward map[[3]int32]float64 // of (state, choice, next)
-}
-
-type edge struct {
-	s, c, t int32
-	p       float64
 }
 
 // readPRISM reads what prism -exportmodel NAME.all writes of an MDP or a DTMC: transitions from
@@ -116,8 +109,8 @@ func (p *prism) transitions(data []byte) error {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-	if p.n == 0 || len(p.edges) != want || p.n > 4*len(p.edges)+1<<10 {
-		return fmt.Errorf("%d transitions of %d states, but the first line says %d", len(p.edges), p.n, want)
+	if p.n == 0 || len(p.list) != want || p.n > 4*len(p.list)+1<<10 {
+		return fmt.Errorf("%d transitions of %d states, but the first line says %d", len(p.list), p.n, want)
 	}
 	return nil
 }
@@ -133,7 +126,7 @@ func (p *prism) edge(words []string) error {
 	s, err := p.index(words[0])
 	c, err2 := strconv.ParseUint(words[1], 10, 31)
 	t, err3 := p.index(words[2])
-	v, err4 := number64(words[3])
+	v, err4 := number(words[3])
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}
@@ -146,7 +139,7 @@ func (p *prism) edge(words []string) error {
 		return fmt.Errorf("choice %d of state %d is both %q and %q", c, s, old, label)
 	}
 	p.labels[pair] = label
-	p.edges = append(p.edges, edge{s, int32(c), t, v})
+	p.list = append(p.list, arrow{s: s, a: int32(c), t: t, p: v}) // finish knows the action
 	return nil
 }
 
@@ -156,14 +149,6 @@ func (p *prism) index(word string) (int32, error) {
 		return 0, fmt.Errorf("%q, want one of the states 0 … %d", word, p.n-1)
 	}
 	return int32(i), nil
-}
-
-func number64(word string) (float64, error) {
-	v, err := strconv.ParseFloat(word, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, fmt.Errorf("%q is no number", word)
-	}
-	return v, nil
 }
 
 // rewards reads lines "state reward", "state next reward" of a DTMC, or "state choice next reward".
@@ -178,7 +163,7 @@ func (p *prism) rewards(data []byte) error {
 			}
 			continue
 		}
-		v, err2 := number64(words[len(words)-1])
+		v, err2 := number(words[len(words)-1])
 		key := [3]int32{s, 0, 0}
 		switch middle := words[1 : max(len(words), 2)-1]; len(middle) {
 		case 0:
@@ -251,25 +236,29 @@ func (p *prism) finish() error {
 	if err := p.states.fit(p.n); err != nil {
 		return err
 	}
-	named, taken := true, map[[2]string]bool{}
+	type name struct {
+		state int32
+		label string
+	}
+	named, taken := true, map[name]bool{}
 	for pair, label := range p.labels {
-		key := [2]string{strconv.Itoa(int(pair[0])), label}
+		key := name{pair[0], label}
 		named = named && label != "" && !taken[key]
 		taken[key] = true
 	}
 	led := make([]bool, p.n)
-	for _, e := range p.edges {
-		led[e.s] = true
-		action := strconv.Itoa(int(e.c))
+	for k, x := range p.list {
+		led[x.s] = true
+		action := strconv.Itoa(int(x.a))
 		if named {
-			action = p.labels[[2]int32{e.s, e.c}]
+			action = p.labels[[2]int32{x.s, x.a}]
 		}
 		a, err := p.actions.at(action)
 		if err != nil {
 			return err
 		}
-		p.list = append(p.list, arrow{s: e.s, a: a, t: e.t, p: e.p,
-			r: p.state[e.s] + p.reward[[3]int32{e.s, e.c, e.t}]})
+		p.list[k].r = p.state[x.s] + p.reward[[3]int32{x.s, x.a, x.t}]
+		p.list[k].a = a
 	}
 	for s, v := range p.state {
 		if v != 0 && !led[s] {

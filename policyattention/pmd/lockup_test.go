@@ -43,7 +43,9 @@ func ExampleLockUp() {
 		stuck := control.Loop{Actor: control.RuleActor(pmd.Identity), Critic: control.ExactCritic{}, Eta: .8}
 		trajectories, _ := stuck.Run([]mdp.Problem{problem}, 40)
 		scored, _ := control.Score([]mdp.Problem{problem}, trajectories)
-		excess, _ := pmd.ProximalExcess(problem.Pi0, problem.Pi0, trajectories[0].Q[0], .8)
+		pi, q := problem.Pi0, trajectories[0].Q[0]
+		best, _ := pmd.Step(pi, q, .8)
+		excess := pmd.ProximalLoss(pi, pi, q, .8) - pmd.ProximalLoss(best, pi, q, .8)
 		fmt.Printf("ζ_0 %.4f of %.3f, excess %.1e, loss after 40 rounds %.3f\n",
 			scored[0].Zeta[0], zeta, excess, scored[0].Loss[40])
 	}

@@ -11,24 +11,6 @@ import (
 	"icrl/policyattention/mdp"
 )
 
-// Zeta returns the actor residual of equation (4),
-//
-//	ζ = max_s ‖next(·|s) − PMD_η(π,Q)(·|s)‖₁, in [0, 2],
-//
-// of the policy next [S, A] that an actor returned from the context (pi, q, eta).
-// It returns an error if Step does, and if next has another shape or an entry that is
-// not finite.
-func Zeta(next, pi, q *mat.Dense, eta float64) (float64, error) {
-	exact, err := Step(pi, q, eta)
-	if err != nil {
-		return 0, err
-	}
-	if err := checkNext(next, pi); err != nil {
-		return 0, err
-	}
-	return MaxRowL1(next, exact), nil
-}
-
 // checkNext returns an error if next is not a finite table of pi's shape.
 func checkNext(next, pi *mat.Dense) error {
 	if next == nil {
@@ -56,8 +38,8 @@ func mustMatch(x, y *mat.Dense) {
 	}
 }
 
-// MaxRowL1 returns max_s ‖p(·|s) − q(·|s)‖₁. It panics when p and q [S, A] differ
-// in shape.
+// MaxRowL1 returns max_s ‖p(·|s) − q(·|s)‖₁ in [0, 2]: the actor residual ζ of equation (4), where
+// p is the policy that an actor returned and q that of Step. It panics when p and q [S, A] differ in shape.
 func MaxRowL1(p, q *mat.Dense) float64 {
 	mustMatch(p, q)
 	top := 0.0

@@ -205,8 +205,9 @@ func rowL1ToStep(next, logs, q *mat.Dense, eta float64) float64 {
 }
 
 // ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section
-// 5), which PMD_η(π,Q) minimizes. It is +Inf where p has mass and π none. It
-// panics when p, pi and q [S, A] differ in shape.
+// 5), which PMD_η(π,Q) minimizes: by equation (13) it exceeds the minimum by the mean of
+// KL(p ‖ PMD_η(π,Q)). It is +Inf where p has mass and π none. It panics when p, pi and q [S, A] differ
+// in shape.
 func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 	mustMatch(p, pi)
 	mustMatch(p, q)
@@ -222,18 +223,6 @@ func ProximalLoss(p, pi, q *mat.Dense, eta float64) float64 {
 		}
 	}
 	return total / float64(rows)
-}
-
-// ProximalExcess returns ℓ(p) − ℓ(PMD_η(π,Q)), the mean over states by which
-// the policy p [S, A] misses the minimum of the proximal loss; it equals the mean of
-// KL(p ‖ PMD_η(π,Q)) (equation 13). It returns an error if Step does, and panics
-// if p has another shape.
-func ProximalExcess(p, pi, q *mat.Dense, eta float64) (float64, error) {
-	best, err := Step(pi, q, eta)
-	if err != nil {
-		return 0, err
-	}
-	return ProximalLoss(p, pi, q, eta) - ProximalLoss(best, pi, q, eta), nil
 }
 
 // KL returns the Kullback–Leibler divergence of two distributions in nats; it

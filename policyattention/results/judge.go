@@ -44,7 +44,7 @@ type Judged struct {
 //	is           the number is the paper's
 //	budget       no verdict: another budget than the paper's
 //	none         no verdict: nothing here bears on it
-//	test NAME    a test shows it, such as control.TestStatements
+//	test NAME    a test shows it, such as control.TestProve
 func (s *Store) Judge(c Claim) (j Judged, err error) {
 	j.Claim, j.P = c, math.NaN()
 	if name, ok := strings.CutPrefix(c.Rule, "test "); ok {
