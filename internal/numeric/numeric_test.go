@@ -170,42 +170,6 @@ func TestBits(t *testing.T) {
 
 const golden = "2edc778fe848fb4"
 
-var sink float64
-
-func BenchmarkExp(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		f    func(float64) float64
-	}{{"numeric", Exp}, {"math", math.Exp}} {
-		b.Run(c.name, func(b *testing.B) {
-			x := 0.
-			for b.Loop() {
-				sink += c.f(-x)
-				if x += 0.37; x > 40 {
-					x = 0
-				}
-			}
-		})
-	}
-}
-
-func BenchmarkLog(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		f    func(float64) float64
-	}{{"numeric", Log}, {"math", math.Log}} {
-		b.Run(c.name, func(b *testing.B) {
-			x := 0.001
-			for b.Loop() {
-				sink += c.f(x)
-				if x += 0.0137; x > 1 {
-					x = 0.001
-				}
-			}
-		})
-	}
-}
-
 // The products are rounded one by one and summed from the first: fused or in another order,
 // the last two of these sums would come out otherwise.
 func TestDot(t *testing.T) {

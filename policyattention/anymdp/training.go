@@ -15,7 +15,6 @@ import (
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
-	"icrl/policyattention/transformer/fused"
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by the
@@ -81,7 +80,7 @@ func (c Config) Job() (train.Job, error) {
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "any", "init")) },
-			Objective: loss, InGo: c.inGo,
+			Objective: loss, InGo: train.Derived(c.Network(), loss, 1),
 		},
 		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Actions, Optimizer: c.Optimizer, Steps: c.Steps,
@@ -137,7 +136,7 @@ const sharp, tied, tiedNetwork = 2, .2, .5
 // of its own: an action of mass 10⁻¹² teaches as much as one of mass ½. In the loss of
 // the whole row it would teach nothing, for p is its weight, and a network trained so
 // locks up.
-func loss(network *fused.Network, data, batch []*Node) *Node {
+func loss(network train.Outputs, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, update, prior, scale := part(0), part(1), part(2), part(3)
 	outputs := MulScalar(relative(network, tokens), Carrier)
@@ -158,7 +157,7 @@ func loss(network *fused.Network, data, batch []*Node) *Node {
 // there, and the errors of the network's read-out grow with the scale of an action, log mass included. After 3,000
 // steps they were, as shares of that scale (root mean square, worst of 27,000), .015 and .11 with κ = 30 and β₂ = .99,
 // with the empty token .0002 and .0012; with κ = 100 and 300, .0001 and .0005, .0002 and .0009.
-func relative(network *fused.Network, tokens *Node) *Node {
+func relative(network train.Outputs, tokens *Node) *Node {
 	b, a := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	// A state of empty tokens alone: all write what one would by itself.
 	empty := Const(tokens.Graph(), [][][]float32{slices.Repeat([][]float32{{0, 0, 0, 1}}, a)})

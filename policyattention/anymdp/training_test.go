@@ -12,7 +12,6 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/lives"
 	"icrl/policyattention/backend"
 	"icrl/policyattention/seed"
 )
@@ -137,30 +136,6 @@ func excess(t *testing.T, forward Forward, x Context) (sum float64) {
 	return sum
 }
 
-// A model is the released network, to float32.
-func TestModelIsPlain(t *testing.T) {
-	const path = "weights.safetensors"
-	model := testkit.Must(Load(path))(t)
-	f := testkit.Must(safetensors.ReadFile(path))(t)
-	forward := testkit.Must(Plain(f))(t)
-	c := Standard(9)
-	c.Examples = 40
-	var tokens [][][]float64
-	for _, x := range c.Contexts() {
-		tokens = append(tokens, Encode(x.Update, x.Prior).Tokens)
-	}
-	want := testkit.Must(forward(tokens))(t)
-	got := testkit.Must(model.Sequences(tokens))(t)
-	for i := range want {
-		for k, w := range want[i] {
-			// Outputs are at most 1/κ; float32 sums of some hundred terms.
-			if d := math.Abs(got[i][k] - w); d > 2e-6 {
-				t.Errorf("state %d, output %d: %v, want %v", i, k, got[i][k], w)
-			}
-		}
-	}
-}
-
 func TestValidate(t *testing.T) {
 	if err := Standard(1).Validate(); err != nil {
 		t.Error(err)
@@ -179,5 +154,3 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
-
-func TestInGo(t *testing.T) { lives.InGo(t, testkit.Must(small(1).Job())(t), 1e-4) }

@@ -8,7 +8,6 @@ import (
 	"github.com/gomlx/compute"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	. "icrl/policyattention/backend"
 )
 
@@ -38,7 +37,7 @@ func TestWithoutXLA(t *testing.T) {
 			}
 			testkit.Check(t, err)
 			defer b.Finalize()
-			if got := graphs.SumOfSquares(t, b, 1, 2, 3); got != 14 {
+			if got := testkit.SumOfSquares(t, b, 1, 2, 3); got != 14 {
 				t.Errorf("sum of squares = %v, want 14", got)
 			}
 			if d := Describe(b); d.Name != "go" || d.Plugin != "" || len(d.Devices) != 1 {

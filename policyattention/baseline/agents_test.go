@@ -58,29 +58,6 @@ func TestPlanners(t *testing.T) {
 	}
 }
 
-// Without a future, γ = 0, T steps of either are π₀ e^{ηTr}, normalized.
-func TestStepsWithoutAFuture(t *testing.T) {
-	drawn := problems(t, 4, 3, 1)[0]
-	p := testkit.Must(mdp.NewProblem(0, drawn.MDP.DenseP(), drawn.MDP.R, drawn.Pi0))(t)
-	const eta, rounds = .7, 5
-	for name, c := range map[string]control.Controller{"natural policy gradient": NaturalPolicyGradient(eta),
-		"exact PMD": control.ExactPMD(eta)} {
-		pi := last(t, c, []mdp.Problem{p}, rounds)
-		for s := range 4 {
-			sum := 0.0
-			for a := range 3 {
-				sum += p.Pi0.At(s, a) * math.Exp(eta*rounds*p.MDP.R.At(s, a))
-			}
-			for a := range 3 {
-				want := p.Pi0.At(s, a) * math.Exp(eta*rounds*p.MDP.R.At(s, a)) / sum
-				if math.Abs(pi.At(s, a)-want) > 1e-14 {
-					t.Errorf("%s: π(%d|%d) = %v, closed form %v", name, a, s, pi.At(s, a), want)
-				}
-			}
-		}
-	}
-}
-
 // Two states, two actions, γ = .5, by hand: V = ⟨π, Q⟩ is 2 and −1.
 func TestEstimatorsByHand(t *testing.T) {
 	told := Told{States: 2, Actions: 2, Gamma: .5}
@@ -102,36 +79,6 @@ func TestEstimatorsByHand(t *testing.T) {
 		got := x.Estimator(pi, q, window)
 		if !mat.EqualApprox(got, mat.NewDense(2, 2, x.want), 1e-15) {
 			t.Errorf("%s: %v, by hand %v", x.name, got.RawMatrix().Data, x.want)
-		}
-	}
-}
-
-// The estimate of all rounds is the exact backup in the model of the frequencies.
-func TestAllIsABackup(t *testing.T) {
-	p := problems(t, 4, 3, 1)[0]
-	source := Generative{N: 30, Root: 1}.Open(0, p.MDP)
-	estimator := All(Told{States: 4, Actions: 3, Gamma: .9})
-	q := mat.NewDense(4, 3, nil)
-	frequencies, n := mat.NewDense(12, 4, nil), make([]float64, 12)
-	for round := range 5 {
-		window := source(round, nil)
-		for _, x := range window {
-			i := x.State*3 + x.Action
-			frequencies.Set(i, x.Next, frequencies.At(i, x.Next)+1)
-			n[i]++
-		}
-		next := estimator(p.Pi0, q, window)
-		model := mat.DenseCopyOf(frequencies)
-		model.Apply(func(i, _ int, v float64) float64 { return v / n[i] }, model)
-		m := testkit.Must(mdp.New(.9, model, p.MDP.R))(t)
-		if d := mdp.MaxAbsDiff(next, m.EvaluationBackup(p.Pi0, q)); d > 1e-12 {
-			t.Errorf("round %d: %v from the backup in the model of the frequencies", round, d)
-		}
-		q = next
-	}
-	for pair, k := range n {
-		if k < 12 || k > 13 { // 150 over 12 pairs
-			t.Errorf("pair %d has %v transitions of 150", pair, k)
 		}
 	}
 }
@@ -205,67 +152,6 @@ func TestLearnersEvaluate(t *testing.T) {
 	}
 }
 
-// Agents and estimators read nothing and draw what the source says.
-func TestMetersOfSamplers(t *testing.T) {
-	for name, controller := range map[string]func(Source) control.Controller{
-		"Q-learning": func(s Source) control.Controller {
-			return Agents{Source: s, New: func(t Told) (Agent, error) { return QLearning(t, .1, .1) }}
-		},
-		"TD": func(s Source) control.Controller {
-			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return TD(t, .1) }},
-				Actor: control.RuleActor(pmd.PMD), Eta: 1}
-		},
-		"mean": func(s Source) control.Controller {
-			return Improved{Critic: &Sampled{Source: s, New: func(t Told) Estimator { return Mean(t, 1) }},
-				Actor: control.RuleActor(pmd.PMD), Eta: 1}
-		},
-	} {
-		for kind, source := range map[string]Source{"generative": Generative{24, 1}, "walk": Walk{24, 1}} {
-			p := problems(t, 4, 3, 1)[0]
-			p.MDP = p.MDP.Metered()
-			if _, err := controller(source).Run([]mdp.Problem{p}, 3); err != nil {
-				t.Fatal(err)
-			}
-			for k, got := range p.MDP.Meter().Rounds() {
-				if want := (mdp.Count{Transitions: 24 * (k + 1)}); got != want {
-					t.Errorf("%s, %s, round %d: %+v, want %+v", name, kind, k, got, want)
-				}
-			}
-		}
-	}
-}
-
-// With the model, S = 4 and A = 3: 60 entries a backup. Exact PMD solves once for Q^π₀,
-// which reads r twice and P twice, and backs up T − 1 times.
-func TestMetersWithTheModel(t *testing.T) {
-	for name, x := range map[string]struct {
-		control.Controller
-		entries func(rounds int) int
-	}{
-		"exact PMD":       {control.ExactPMD(.8), func(t int) int { return 120 + 60*(t-1) }},
-		"value iteration": {ValueIteration(), func(t int) int { return 120 + 60*(t-1) }},
-		"policy gradient": {NaturalPolicyGradient(.8), func(t int) int { return 120 * t }},
-		// P of 4 pairs of a greedy policy, then of all
-		"policy iteration": {PolicyIteration(), func(t int) int { return 120 + (12+4*4+48)*(t-1) }},
-	} {
-		p := problems(t, 4, 3, 1)[0]
-		p.MDP = p.MDP.Metered()
-		if _, err := x.Run([]mdp.Problem{p}, 5); err != nil {
-			t.Fatal(err)
-		}
-		for k, got := range p.MDP.Meter().Rounds() {
-			want := x.entries(k + 1)
-			if name == "policy iteration" {
-				want += 12 * k // r of the backup
-			}
-			if got.Transitions != 0 || got.Entries != want {
-				t.Errorf("%s, T = %d: %d transitions and %d entries, by hand %d", name, k+1, got.Transitions,
-					got.Entries, want)
-			}
-		}
-	}
-}
-
 // What cannot be is refused, with its problem.
 func TestRefused(t *testing.T) {
 	problems := problems(t, 4, 3, 1)
@@ -296,7 +182,18 @@ func TestRefused(t *testing.T) {
 	if _, err := (&Sampled{Source: Walk{20, 1}, New: All}).Evaluate(late); err == nil {
 		t.Error("a critic began at round 1")
 	}
-	// A stream is a function of problem and round.
+	// A stream is a function of problem and round, and takes all pairs in turn: 150 are 12 or 13 of each of 12.
+	n := map[[2]int]int{}
+	for round := range 5 {
+		for _, x := range (Generative{30, 3}).Open(0, problems[0].MDP)(round, nil) {
+			n[[2]int{x.State, x.Action}]++
+		}
+	}
+	for pair, k := range n {
+		if k < 12 || k > 13 || len(n) != 12 {
+			t.Errorf("pair %v has %d transitions of 150", pair, k)
+		}
+	}
 	m := problems[0].MDP
 	a, b := Generative{20, 3}.Open(1, m)(4, nil), Generative{20, 3}.Open(1, m)(4, nil)
 	if fmt.Sprint(a) != fmt.Sprint(b) || len(a) != 20 {

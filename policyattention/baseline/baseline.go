@@ -51,20 +51,6 @@ func (c *Chain) Choose(p []float64) int { return mdp.Sample(c.rng, p) }
 // Draw draws the number in [0, 1) that Choose chooses by.
 func (c *Chain) Draw() float64 { return c.rng.Float64() }
 
-// Gives reports whether the number u that a chain has drawn gives the action a
-// with a policy that differs from p [A] by at most tolerance in each cumulative
-// probability.
-func Gives(p []float64, u float64, a int, tolerance float64) bool {
-	if a < 0 || a >= len(p) {
-		return false
-	}
-	below := 0.0
-	for _, w := range p[:a] {
-		below += w
-	}
-	return u >= below-tolerance && u < below+p[a]+tolerance
-}
-
 // Step takes the action a and moves to the successor.
 func (c *Chain) Step(a int) Transition {
 	t := Transition{State: c.State, Action: a}

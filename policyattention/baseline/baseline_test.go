@@ -93,7 +93,7 @@ func TestTeacherImprovesAndRepeats(t *testing.T) {
 		}
 	}
 	scales := testkit.Must(control.NewScales(p))(t)
-	losses := testkit.Must(Score(c, c.Steps, c.Start, p, scales))(t)
+	losses := testkit.Must(Score(first, c.Steps, c.Start, scales))(t)
 	var loss [2]float64 // medians at S=8 in the harness are .22 and .12
 	for i, l := range losses {
 		loss[i/len(p)] += l.Loss / float64(len(p))

@@ -3,6 +3,7 @@ package baseline
 import (
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -83,7 +84,7 @@ func (c InContext) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory
 // Record implements method.Recorder: the choices are the actions of each life, Window·rounds for
 // each problem.
 func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Trajectory, [][]int32, error) {
-	l, err := c.born(problems, 0, rounds)
+	l, err := c.born(problems, rounds)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,10 +130,6 @@ func (l *lives) returned() error {
 	return err
 }
 
-// together is how many lives are repeated at a time: what a small network computes for so many
-// stays in a processor's cache.
-const together = 64
-
 // Replay implements method.Recorder: it repeats the lives in which the recorded actions were
 // taken. It returns an error where the network and the stream of random numbers could not have
 // given an action, with probabilities that differ by at most tolerance: networks on other backends
@@ -142,39 +139,23 @@ const together = 64
 // shown a whole round at once and need not be asked action by action.
 func (c InContext) Replay(
 	problems []mdp.Problem, rounds int, recorded [][]int32, tolerance float64,
-) (all []control.Trajectory, err error) {
-	if len(recorded) != len(problems) {
-		return nil, fmt.Errorf("%s: choices on %d problems, want %d", c.Name, len(recorded), len(problems))
-	}
-	for start := 0; start < len(problems); start += together {
-		end := min(start+together, len(problems))
-		some, err := c.replay(problems[start:end], rounds, recorded[start:end], start, tolerance)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	return all, nil
-}
-
-// replay is Replay for the problems from index first.
-func (c InContext) replay(
-	problems []mdp.Problem, rounds int, recorded [][]int32, first int, tolerance float64,
 ) ([]control.Trajectory, error) {
-	l, err := c.born(problems, first, rounds)
+	l, err := c.born(problems, rounds)
 	if err != nil {
 		return nil, err
+	}
+	if len(recorded) != len(problems) {
+		return nil, fmt.Errorf("%s: choices on %d problems, want %d", c.Name, len(recorded), len(problems))
 	}
 	draws := make([][]float64, len(problems)) // of the actions
 	for i, chain := range l.chains {
 		if len(recorded[i]) != rounds*Window {
-			return nil, fmt.Errorf("%s: problem %d has %d choices, want %d", c.Name, first+i, len(recorded[i]),
-				rounds*Window)
+			return nil, fmt.Errorf("%s: problem %d has %d choices, want %d", c.Name, i, len(recorded[i]), rounds*Window)
 		}
 		for t, a := range recorded[i] {
 			if a < 0 || int(a) >= c.Actions {
 				const format = "%s: problem %d: action %d is %d, want 0 to %d"
-				return nil, fmt.Errorf(format, c.Name, first+i, t+1, a, c.Actions-1)
+				return nil, fmt.Errorf(format, c.Name, i, t+1, a, c.Actions-1)
 			}
 			draws[i] = append(draws[i], chain.Draw())
 			step := chain.Step(int(a))
@@ -189,9 +170,9 @@ func (c InContext) replay(
 		for i, distributions := range rows {
 			for k := range Window {
 				t := round*Window + k
-				if !Gives(distributions.RawRowView(k), draws[i][t], int(recorded[i][t]), tolerance) {
+				if !gives(distributions.RawRowView(k), draws[i][t], int(recorded[i][t]), tolerance) {
 					const format = "%s: problem %d: action %d, %d, is not the one that was drawn"
-					return nil, fmt.Errorf(format, c.Name, first+i, t+1, recorded[i][t])
+					return nil, fmt.Errorf(format, c.Name, i, t+1, recorded[i][t])
 				}
 			}
 		}
@@ -202,6 +183,14 @@ func (c InContext) replay(
 	return l.trajectories, nil
 }
 
+// gives reports whether the number u that a chain has drawn gives the action a
+// with a policy that differs from p [A] by at most tolerance in each cumulative
+// probability.
+func gives(p []float64, u float64, a int, tolerance float64) bool {
+	below := floats.Sum(p[:a])
+	return u >= below-tolerance && u < below+p[a]+tolerance
+}
+
 // lives are agents on problems.
 type lives struct {
 	agents       Lives
@@ -210,9 +199,9 @@ type lives struct {
 	trajectories []control.Trajectory
 }
 
-// born returns an agent for each problem, of which the first has the index first, before its
-// first action, with the chain that it walks and its trajectory up to π₀.
-func (c InContext) born(problems []mdp.Problem, first, rounds int) (*lives, error) {
+// born returns an agent for each problem before its first action, with the chain that it walks and
+// its trajectory up to π₀.
+func (c InContext) born(problems []mdp.Problem, rounds int) (*lives, error) {
 	if rounds < 1 || len(problems) == 0 {
 		const format = "%s: %d rounds on %d problems, want at least one of each"
 		return nil, fmt.Errorf(format, c.Name, rounds, len(problems))
@@ -221,9 +210,9 @@ func (c InContext) born(problems []mdp.Problem, first, rounds int) (*lives, erro
 	for i, p := range problems {
 		if s, a := p.MDP.States(), p.MDP.Actions(); s != c.States || a != c.Actions {
 			const format = "%s: problem %d has S=%d, A=%d, the network is for S=%d, A=%d"
-			return nil, fmt.Errorf(format, c.Name, first+i, s, a, c.States, c.Actions)
+			return nil, fmt.Errorf(format, c.Name, i, s, a, c.States, c.Actions)
 		}
-		chain, history := NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", p.Index(first+i))), &History{}
+		chain, history := NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", p.Index(i))), &History{}
 		history.See(nil, chain.State)
 		l.chains, l.histories = append(l.chains, chain), append(l.histories, history)
 		l.trajectories = append(l.trajectories, control.Trajectory{Policies: []*mat.Dense{p.Pi0}})

@@ -1,8 +1,6 @@
 package baseline
 
 import (
-	"errors"
-
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
@@ -13,19 +11,11 @@ import (
 var greedy = control.RuleActor(pmd.RewardOnly)
 
 // fullEvaluation is the critic that solves for Q^π of the policy returned.
-var fullEvaluation = control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
-	if c.MDP == nil {
-		return nil, errors.New("baseline: full evaluation needs the MDP")
-	}
-	return c.MDP.PolicyValue(c.Pi)
-})
+var fullEvaluation = control.CriticFunc(func(c control.Context) (*mat.Dense, error) { return c.MDP.PolicyValue(c.Pi) })
 
 // ValueIteration backs up by the optimality operator and returns the greedy policy.
 func ValueIteration() control.Loop {
 	return control.Loop{Actor: greedy, Critic: control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
-		if c.MDP == nil {
-			return nil, errors.New("baseline: value iteration needs the MDP")
-		}
 		return c.MDP.OptimalityBackup(c.Q), nil
 	})}
 }

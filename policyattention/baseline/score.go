@@ -2,24 +2,18 @@ package baseline
 
 import (
 	"fmt"
-	"slices"
 
 	"icrl/policyattention/control"
-	"icrl/policyattention/mdp"
 	"icrl/policyattention/rows"
 )
 
 // Horizons are the numbers of rounds T at which losses are tabulated and tunings scored.
 var Horizons = []int{20, 40}
 
-// Score runs a controller that was given step sizes and a start, and returns its losses at
-// [Horizons].
-func Score(c control.Controller, steps StepSizes, start Start, problems []mdp.Problem,
-	scales []*control.Scale) (all []rows.Tuned, err error) {
-	trajectories, err := c.Run(problems, slices.Max(Horizons))
-	if err != nil {
-		return nil, err
-	}
+// Score returns the losses at [Horizons] of a learner with step sizes and a start.
+func Score(
+	trajectories []control.Trajectory, steps StepSizes, start Start, scales []*control.Scale,
+) (all []rows.Tuned, err error) {
 	for _, horizon := range Horizons {
 		for i, scale := range scales {
 			loss, err := scale.Loss(trajectories[i].Policies[horizon])

@@ -316,7 +316,7 @@ func (s solveCmd) critic() (control.Critic, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &critic.Critic{Estimate: estimate, Samples: s.Samples, Root: s.Seed, Corrected: true, Anchored: true}, nil
+	return &critic.Critic{Estimate: estimate, Samples: s.Samples, Root: s.Seed}, nil
 }
 
 // model returns the trained actor that is asked for.

@@ -13,8 +13,8 @@ import (
 
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/field"
 	"icrl/policyattention/paper"
 	"icrl/policyattention/report"
 	"icrl/policyattention/train"
@@ -46,7 +46,7 @@ func (c fieldCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	numbers, err := s.Train(ctx, on, field.Training{
+	numbers, err := s.Train(ctx, on, baseline.Training{
 		Variant: c.Variant, Seed: c.Seed, Seeds: c.Seeds, Processes: c.Processes,
 	})
 	if err != nil {

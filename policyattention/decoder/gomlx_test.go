@@ -18,7 +18,6 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
@@ -110,7 +109,7 @@ func apart(t *testing.T, got [][]float64, want *mat.Dense) float64 {
 // TestGoMLX runs the exported weights in a GoMLX graph of float64 and expects
 // the decoder's results to 1e-12, with and without norms.
 func TestGoMLX(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	caps := decoder.Caps{States: 4, Actions: 3, Gamma: .9, RMax: 1, EtaMax: 1, Rounds: 40, Routing: 1e-6, Alpha: .05,
 		Packets: 6, Phi: .01, Floor: 1e-4}
 	plain := testkit.Must(decoder.New(caps))(t)

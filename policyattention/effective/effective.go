@@ -19,10 +19,9 @@ import (
 
 // Model is a realizable linear model of effective logits: on row i the policy is
 // q_ϑ = softmax(Φ_i ϑ), and the target is q_{ϑ*}. A row is one state of one context;
-// all rows weigh the same. Use New or FromFeatures, which check; the fields are
-// read-only afterwards. Methods panic on a ϑ that does not have n entries.
+// all rows weigh the same. The fields are read-only. Methods panic on a ϑ that does not have n entries.
 type Model struct {
-	Features []*mat.Dense // Φ of each row [A, n], columns summing to zero
+	Features []*mat.Dense // Φ of each row [A, n], A ≥ 2, columns summing to zero: see Centre
 	Target   []float64    // ϑ* [n]
 }
 
@@ -31,7 +30,10 @@ type Model struct {
 // contexts, or one is invalid, or a policy holds a zero, whose logarithm is not
 // finite.
 func New(contexts []control.Context) (*Model, error) {
-	var features []*mat.Dense
+	if len(contexts) == 0 {
+		return nil, errors.New("effective: no contexts")
+	}
+	m := &Model{Target: []float64{1, 1, 0}}
 	for i, c := range contexts {
 		if c.Pi == nil {
 			return nil, fmt.Errorf("effective: context %d: the policy is missing", i)
@@ -50,10 +52,10 @@ func New(contexts []control.Context) (*Model, error) {
 				phi.SetRow(a, []float64{math.Log(p), c.Eta * c.Q.At(s, a), p})
 			}
 			Centre(phi)
-			features = append(features, phi)
+			m.Features = append(m.Features, phi)
 		}
 	}
-	return FromFeatures(features, []float64{1, 1, 0})
+	return m, nil
 }
 
 // Centre subtracts from every column of phi [A, n] its mean, in place: P_A phi with
@@ -66,43 +68,6 @@ func Centre(phi *mat.Dense) {
 			phi.Set(a, j, phi.At(a, j)-mean)
 		}
 	}
-}
-
-// FromFeatures returns the model with the given features [A, n] of each row, which
-// may differ in A, and ϑ* [n]. It returns an error if there are no rows, if shapes do
-// not match, if an entry is not finite, or if a column does not sum to zero within
-// 1e-9 of its greatest entry.
-func FromFeatures(features []*mat.Dense, target []float64) (*Model, error) {
-	if len(features) == 0 || len(target) == 0 {
-		return nil, fmt.Errorf("effective: %d rows and %d coordinates, want at least one of each", len(features),
-			len(target))
-	}
-	for i, v := range target {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("effective: target %d is %v, want a finite number", i, v)
-		}
-	}
-	for i, phi := range features {
-		if phi == nil || phi.IsEmpty() {
-			return nil, fmt.Errorf("effective: the features of row %d are missing", i)
-		}
-		actions, n := phi.Dims()
-		if n != len(target) {
-			return nil, fmt.Errorf("effective: the features of row %d are [%d, %d], want %d columns", i, actions, n,
-				len(target))
-		}
-		for j := range n {
-			sum, top := 0.0, 0.0
-			for a := range actions {
-				sum += phi.At(a, j)
-				top = max(top, math.Abs(phi.At(a, j)))
-			}
-			if !(math.Abs(sum) <= 1e-9*top) || math.IsInf(top, 0) {
-				return nil, fmt.Errorf("effective: column %d of row %d sums to %v, want 0 (Centre)", j, i, sum)
-			}
-		}
-	}
-	return &Model{features, target}, nil
 }
 
 // Policy returns q_ϑ [A] of row i.

@@ -185,18 +185,12 @@ func (l *Loop) tuned(r *Result, key rows.Key, problems []mdp.Problem, trajectori
 	if err != nil {
 		return err
 	}
-	r.Tuned, err = baseline.Score(ran(trajectories), learner.StepSizes(), baseline.Uniform, problems, scales)
+	r.Tuned, err = baseline.Score(trajectories, learner.StepSizes(), baseline.Uniform, scales)
 	for i := range r.Tuned {
 		r.Tuned[i].Key = key
 	}
 	return err
 }
-
-// ran is a controller that has been run.
-type ran []control.Trajectory
-
-// Run implements control.Controller.
-func (r ran) Run([]mdp.Problem, int) ([]control.Trajectory, error) { return r, nil }
 
 // study makes a unit of a method's own study.
 func (p Preset) study(u *Unit, own method.Study, f Fixtures) {

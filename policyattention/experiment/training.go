@@ -34,7 +34,12 @@ type TrainingRun struct {
 }
 
 // weightSteps lists the steps whose weights are kept.
-func weightSteps(c method.Training) []int { return append(slices.Clone(c.Kept()), c.Budget()) }
+func weightSteps(c method.Training) (steps []int) {
+	if k, ok := c.(interface{ Kept() []int }); ok {
+		steps = slices.Clone(k.Kept())
+	}
+	return append(steps, c.Budget())
+}
 
 func weightsFile(c method.Training, step int) string {
 	if step == c.Budget() {

@@ -18,7 +18,6 @@ type Training interface {
 	Hash() string     // SHA-256 of its JSON in hexadecimal
 	Budget() int      // optimizer steps
 	Seconds() float64 // about how long it takes on one core of a current x86 server
-	Kept() []int      // steps before the last after which weights are kept, ascending
 	// Read returns the hash of the configuration that a file of weights is of and the
 	// step after which they are.
 	Read(path string) (hash string, step int, err error)

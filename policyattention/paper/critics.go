@@ -32,7 +32,7 @@ func (c *SampleMean) Critic(_ *method.Models, root uint64) (control.Critic, erro
 type MemoryCritic struct {
 	Samples  int           `json:"samples"`
 	Training critic.Config `json:"memory_critic"`
-	Anchored bool          `json:"anchored,omitempty"`
+	Anchored bool          `json:"anchored,omitempty"` // true
 }
 
 // anchoredCritic returns the critic of a setting's identity. One network serves all sizes, so
@@ -55,6 +55,5 @@ func (c *MemoryCritic) Critic(m *method.Models, root uint64) (control.Critic, er
 	if err != nil {
 		return nil, err
 	}
-	return &critic.Critic{Estimate: critic.Learned(model.Sequences), Samples: c.Samples, Root: root, Corrected: true,
-		Anchored: c.Anchored}, nil
+	return &critic.Critic{Estimate: critic.Learned(model.Sequences), Samples: c.Samples, Root: root}, nil
 }

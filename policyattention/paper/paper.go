@@ -6,9 +6,9 @@ package paper
 import (
 	"slices"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/baseline/lianglai"
-	"icrl/policyattention/field"
 	"icrl/policyattention/field/s5rl"
 	"icrl/policyattention/field/wang"
 	"icrl/policyattention/field/xie"
@@ -26,7 +26,7 @@ var Methods = method.Registry(slices.Concat(
 
 // Systems are those of the paper's Table 1 that evaluate policies and return none, so that they are not among the
 // methods.
-var Systems = map[string]field.System{
+var Systems = map[string]baseline.Trainer{
 	"wang": wang.System,
 	"xie":  xie.System,
 }

@@ -92,7 +92,7 @@ type Transformer struct {
 	Start   func() []float32 // the initial parameters [Network.Size]
 	// Objective builds the scalar to minimize, see Trainable.Loss, from outputs of one call
 	// of the network's Vectors or Tail.
-	Objective func(network *fused.Network, data, batch []*Node) *Node
+	Objective func(network Outputs, data, batch []*Node) *Node
 	// InGo returns the same objective for package engine, on the arrays of a [Fixed] set. On GoMLX's
 	// pure-Go backend that package makes the steps, unless it is nil.
 	InGo func(data []*tensors.Tensor) (engine.Objective, error)

@@ -8,12 +8,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer/engine"
-	"icrl/policyattention/transformer/fused"
 )
 
 // loss returns the scalar objective of a batch. The parts are those of
 // examples.
-func (c Config) loss(network *fused.Network, parts []*Node) *Node {
+func (c Config) loss(network Outputs, parts []*Node) *Node {
 	if c.Objective == Critic { // the mean squared error of the last tokens' outputs to the exact backup
 		exact := parts[1]
 		values := Squeeze(network.Tail(parts[0], exact.Shape().Dimensions[1]), -1)

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -42,7 +41,7 @@ func TestActorObjectives(t *testing.T) {
 	for _, x := range [][]float32{logs(p), logs(pi), gain} {
 		inputs = append(inputs, tensors.FromFlatDataAndDimensions(x, 1, states, actions))
 	}
-	backend := graphs.Backend(t)
+	backend := testkit.Backend(t)
 	rows := func(o Objective) []float32 {
 		exec := testkit.Must(NewExec(backend, o.rows))(t)
 		x := testkit.Must(exec.Call1(inputs...))(t)
@@ -84,7 +83,7 @@ func TestGradients(t *testing.T) {
 			for _, x := range testkit.Must(c.data())(t) {
 				parts = append(parts, x)
 			}
-			exec, err := NewExec(graphs.Backend(t), func(inputs []*Node) []*Node {
+			exec, err := NewExec(testkit.Backend(t), func(inputs []*Node) []*Node {
 				network := fused.Bind(c.Network(), inputs[0])
 				loss := c.loss(network, inputs[1:])
 				return []*Node{loss, network.Gradient(loss)}

@@ -179,14 +179,10 @@ type lane struct {
 // start moves the run to a core.
 func (l *lane) start(j Job, data []*tensors.Tensor) (err error) {
 	for _, x := range data {
-		own, err := x.LocalClone()
-		if err == nil {
-			err = own.MaterializeOnDevice(l.Backend, false, 0)
-		}
+		own, err := onDevice(l.Backend, x)
 		if err != nil {
-			return fmt.Errorf("train: moving data to the device: %w", err)
+			return err
 		}
-		own.FinalizeLocal()
 		l.arrays = append(l.arrays, own)
 	}
 	l.differentiate, err = NewExec(l.Backend, func(inputs []*Node) (loss, gradient *Node) {
@@ -197,6 +193,19 @@ func (l *lane) start(j Job, data []*tensors.Tensor) (err error) {
 		return fmt.Errorf("train: %w", err)
 	}
 	return nil
+}
+
+// onDevice returns a copy of an array that is on a device alone.
+func onDevice(b compute.Backend, x *tensors.Tensor) (*tensors.Tensor, error) {
+	own, err := x.LocalClone()
+	if err == nil {
+		err = own.MaterializeOnDevice(b, false, 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("train: moving data to the device: %w", err)
+	}
+	own.FinalizeLocal()
+	return own, nil
 }
 
 // take takes a part of a batch through the model, copies its gradient, and returns its loss.

@@ -17,7 +17,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/backend"
 	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/seed"
@@ -87,7 +86,7 @@ func near(t *testing.T, what string, got, want []float32, share float64, each bo
 // Package engine makes the steps of the graphs: ten losses of every objective, and the first
 // gradient, of which the first moment after a step is a tenth.
 func TestEngineSteps(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	for _, o := range Objectives {
 		for _, recipe := range recipesOf(o) {
 			c := tiny(o)
@@ -323,7 +322,7 @@ func TestTrainable(t *testing.T) {
 func TestRolloutsInterrupted(t *testing.T) {
 	hurry(t)
 	const steps, every = 30, 6
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	run := func(ctx context.Context, dir string, progress func(Progress)) (*Result, error) {
 		return lineJob(&chasing{every: every}, steps).Run(ctx, b, dir, progress)
 	}
@@ -354,7 +353,7 @@ func TestRolloutsInterrupted(t *testing.T) {
 func TestRolloutsKilled(t *testing.T) {
 	hurry(t)
 	const steps, every = 30, 6
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	dir, copies := t.TempDir(), map[int]string{}
 	job := func() Job { return lineJob(&chasing{every: every}, steps) }
 	whole := testkit.Must(job().Run(t.Context(), b, dir, func(p Progress) {
@@ -393,7 +392,7 @@ func TestJobsThatCannotBe(t *testing.T) {
 			return j
 		}()},
 	} {
-		if _, err := tc.job.Run(t.Context(), graphs.Backend(t), t.TempDir(), nil); err == nil ||
+		if _, err := tc.job.Run(t.Context(), testkit.Backend(t), t.TempDir(), nil); err == nil ||
 			!strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%v, want %q", err, tc.want)
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/seed"
-	"icrl/policyattention/transformer/fused"
 )
 
 // Job returns the training run of c.
@@ -19,7 +18,7 @@ func (c Config) Job() (Job, error) {
 	}
 	batches := &order{c: c}
 	model := Transformer{Network: c.Network(), Start: c.start, InGo: c.inGo}
-	model.Objective = func(network *fused.Network, data, batch []*Node) *Node {
+	model.Objective = func(network Outputs, data, batch []*Node) *Node {
 		parts := make([]*Node, len(data))
 		for i, array := range data {
 			parts[i] = Gather(array, batch[0])

@@ -20,7 +20,6 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/backend"
 )
 
@@ -50,7 +49,7 @@ func run(ctx context.Context, t *testing.T, c Config, dir string, progress func(
 	if err != nil {
 		return nil, err
 	}
-	return j.Run(ctx, graphs.Backend(t), dir, progress)
+	return j.Run(ctx, testkit.Backend(t), dir, progress)
 }
 
 func mustTrain(t *testing.T, c Config, dir string) *Result {

@@ -59,13 +59,12 @@ type Estimator func(problems []*Counts) ([][][]float64, error)
 
 // Critic is a control.Critic that remembers. It samples from the MDP of a context. A
 // problem's memory begins with the first round that it is asked in, and anew when it is
-// asked in the same or an earlier round, or with another MDP. It is not for concurrent use.
+// asked in the same or an earlier round, or with another MDP; where that is round 0, whose table
+// must be Q^{π_0}, rows agree with it. It is not for concurrent use.
 type Critic struct {
-	Estimate  Estimator
-	Samples   int    // m, of every pair a round
-	Root      uint64 // of the samples: a round of a problem has a stream of its own below it
-	Corrected bool   // with the second term
-	Anchored  bool   // rows agree with the table of round 0, which must be Q^{π_0}
+	Estimate Estimator
+	Samples  int    // m, of every pair a round
+	Root     uint64 // of the samples: a round of a problem has a stream of its own below it
 
 	problems map[int]*memory // by the number of the problem
 }
@@ -77,9 +76,8 @@ type memory struct {
 	round   int
 	rewards []float64 // r of each pair
 	sum     []float64 // Σ_{j≤k} v_j [S]
-	now     []float64 // v_k [S]
 	said    []float64 // p̂_{k−1}·Σ_{j<k} v_j of each pair
-	anchor  *anchor   // nil for a critic without
+	anchor  *anchor   // nil without
 }
 
 // Evaluate implements control.Critic. It returns an error for an invalid context, and
@@ -127,7 +125,7 @@ func (c *Critic) evaluate(batch []control.Context) ([]*mat.Dense, error) {
 				}
 			}
 		}
-		values[i] = mat.NewDense(m.States, batch[i].MDP.Actions(), m.answer(rows[i], c.Corrected))
+		values[i] = mat.NewDense(m.States, batch[i].MDP.Actions(), m.answer(rows[i]))
 	}
 	return values, nil
 }
@@ -146,7 +144,7 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 	if m == nil || m.mdp != x.MDP || x.Round <= m.round {
 		pairs := states * actions
 		m = &memory{mdp: x.MDP, rewards: make([]float64, pairs), sum: make([]float64, states),
-			now: make([]float64, states), said: make([]float64, pairs)}
+			said: make([]float64, pairs)}
 		m.States, m.Next = states, make([][]float64, pairs)
 		for pair := range m.Next {
 			m.Next[pair] = make([]float64, states)
@@ -168,18 +166,18 @@ func (c *Critic) remember(x control.Context) (*memory, error) {
 			next[successor]++
 		}
 	}
-	if c.Anchored && x.Round == 0 && m.Total == 0 {
+	if x.Round == 0 && m.Total == 0 {
 		m.anchor = newAnchor(x, m.rewards)
 	}
 	m.Total += c.Samples
 	for s := range m.sum {
-		m.now[s] = 0
+		v := 0.0
 		for a, p := range x.Pi.RawRowView(s) {
 			if p > 0 { // without, the action may not exist
-				m.now[s] += float64(p * x.Q.At(s, a))
+				v += float64(p * x.Q.At(s, a))
 			}
 		}
-		m.sum[s] += m.now[s]
+		m.sum[s] += v
 	}
 	return m, nil
 }
@@ -191,19 +189,16 @@ func (m *memory) exists(pair int) bool {
 }
 
 // answer returns Q_{k+1} [pairs] by rows p̂ [pairs][S].
-func (m *memory) answer(rows [][]float64, corrected bool) []float64 {
+func (m *memory) answer(rows [][]float64) []float64 {
 	q := make([]float64, len(rows))
 	for pair, p := range rows {
 		if !m.exists(pair) {
 			q[pair] = math.Inf(-1)
 			continue
 		}
-		backup := numeric.Dot(p, m.now)
-		if corrected {
-			all := numeric.Dot(p, m.sum)
-			backup, m.said[pair] = all-m.said[pair], all
-		}
-		q[pair] = m.rewards[pair] + float64(m.mdp.Gamma*backup)
+		all := numeric.Dot(p, m.sum)
+		q[pair] = m.rewards[pair] + float64(m.mdp.Gamma*(all-m.said[pair]))
+		m.said[pair] = all
 	}
 	return q
 }

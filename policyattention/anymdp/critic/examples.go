@@ -64,7 +64,7 @@ func draw(rng *rand.Rand) []Example {
 		}
 		laws, counts.Next = append(laws, law), append(counts.Next, sample(rng, law, total))
 	}
-	examples := make([]Example, rowsOf)
+	examples, alike := make([]Example, rowsOf), counts.concentration()
 	for pair := range examples {
 		fresh := max(64, total)
 		target := sample(rng, laws[pair], fresh)
@@ -73,7 +73,7 @@ func draw(rng *rand.Rand) []Example {
 		}
 		pad := make([]float64, Slots-states)
 		examples[pair] = Example{
-			Tokens: Tokens(&counts, pair), States: states, Total: total,
+			Tokens: counts.tokens(pair, alike), States: states, Total: total,
 			Counts: append(counts.Next[pair], pad...), Target: append(target, pad...),
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"icrl/internal/numeric"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/engine"
 )
 
 // Shape of the network.
@@ -19,7 +18,7 @@ const (
 	Most = 6
 )
 
-// Tokens encodes one pair of a problem, as a sequence with a token for each successor
+// tokens encodes one pair of a problem, as a sequence with a token for each successor
 // state s'. With n(s') of the N packets of the pair,
 //
 //	[ n/N | n/(n+1) | S/(S+N) | ρ | log(1+E)/10 | log S/4 | 1 ]
@@ -35,7 +34,22 @@ const (
 // no positions, so that the network is equivariant to renaming states, and pairs are not seen
 // together; nothing says how many actions there are, and no reward, value or discount
 // factor is seen.
-func Tokens(c *Counts, pair int) [][]float64 { return c.tokens(pair, c.concentration()) }
+func (c *Counts) tokens(pair int, x concentration) [][]float64 {
+	tokens := make([][]float64, max(Slots, c.States))
+	states, total := float64(c.States), float64(c.Total)
+	for s := range tokens {
+		tokens[s] = make([]float64, Features)
+		if s < c.States {
+			n := c.Next[pair][s]
+			copy(tokens[s], []float64{n / total, n / (n + 1), states / (states + total), x.agreement, x.evidence,
+				numeric.Log(states) / 4, 1})
+			for k, v := range tokens[s] {
+				tokens[s][k] = float64(float32(v)) // as networks are trained on
+			}
+		}
+	}
+	return tokens
+}
 
 // concentration is what is alike in the tokens of a problem.
 type concentration struct{ agreement, evidence float64 }
@@ -52,23 +66,6 @@ func (c *Counts) concentration() concentration {
 		x.agreement = (float64(agree/of*float64(c.States)) - 1) / float64(c.States-1)
 	}
 	return x
-}
-
-func (c *Counts) tokens(pair int, x concentration) [][]float64 {
-	tokens := make([][]float64, max(Slots, c.States))
-	states, total := float64(c.States), float64(c.Total)
-	for s := range tokens {
-		tokens[s] = make([]float64, Features)
-		if s < c.States {
-			n := c.Next[pair][s]
-			copy(tokens[s], []float64{n / total, n / (n + 1), states / (states + total), x.agreement, x.evidence,
-				numeric.Log(states) / 4, 1})
-			for k, v := range tokens[s] {
-				tokens[s][k] = float64(float32(v)) // as networks are trained on
-			}
-		}
-	}
-	return tokens
 }
 
 // Learned is the estimator of a network. It writes a number o(s') for each token, and the
@@ -133,14 +130,4 @@ func virtual(o float64) float64 {
 func Shape() transformer.Config {
 	return transformer.Config{Features: Features, Layers: Layers, Heads: Heads, Width: Width, Hidden: Hidden,
 		Outputs: 1, Unordered: true}
-}
-
-// NewNetwork returns the network whose parameters tensor supplies by name, in plain Go: see
-// [anymdp.NewNetwork].
-func NewNetwork(tensor func(name string) ([]float32, error)) (*engine.Network[float64], error) {
-	n, err := engine.Of[float64](Shape(), tensor)
-	if err != nil {
-		return nil, fmt.Errorf("critic: %w", err)
-	}
-	return n, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"icrl/internal/safetensors"
+	"icrl/policyattention/transformer/engine"
 )
 
 //go:embed weights.safetensors
@@ -26,9 +27,9 @@ var Released = sync.OnceValues(func() (Estimator, error) {
 // Plain returns the estimator with the weights of a file, on all processors. It returns an
 // error if a tensor is missing, of another size or not finite.
 func Plain(f *safetensors.File) (Estimator, error) {
-	n, err := NewNetwork(safetensors.Floats(f))
+	n, err := engine.Of[float64](Shape(), safetensors.Floats(f))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("critic: %w", err)
 	}
 	return Learned(n.Sequences), nil
 }

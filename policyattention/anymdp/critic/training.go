@@ -5,7 +5,6 @@ package critic
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -14,7 +13,6 @@ import (
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
-	"icrl/policyattention/transformer/fused"
 )
 
 // Config is everything that trained weights depend on, but for the backend's arithmetic. The network is trained by
@@ -78,7 +76,7 @@ func (c Config) Job() (train.Job, error) {
 		Model: train.Transformer{
 			Network:   c.Network(),
 			Start:     func() []float32 { return c.Network().Init(seed.New(c.Seed, "memory critic", "init")) },
-			Objective: loss, InGo: c.inGo,
+			Objective: loss, InGo: train.Derived(c.Network(), loss, 1),
 		},
 		Batches:  train.Fixed{Arrays: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: Slots, Optimizer: c.Optimizer, Steps: c.Steps,
@@ -128,7 +126,7 @@ func (c Config) data() ([]*tensors.Tensor, error) {
 }
 
 // loss is the mean of N ‖p̂ − frequencies of fresh transitions‖².
-func loss(network *fused.Network, data, batch []*Node) *Node {
+func loss(network train.Outputs, data, batch []*Node) *Node {
 	part := func(i int) *Node { return Gather(data[i], batch[0]) }
 	tokens, counts, targets, states, totals := part(0), part(1), part(2), part(3), part(4)
 	outputs := Squeeze(network.Tail(tokens, Slots), -1)
@@ -136,45 +134,6 @@ func loss(network *fused.Network, data, batch []*Node) *Node {
 	p := Div(mass, ReduceAndKeep(mass, ReduceSum, -1))
 	distance := ReduceAndKeep(Square(Sub(p, targets)), ReduceSum, -1)
 	return ReduceAllMean(Mul(totals, distance))
-}
-
-// objective is loss in plain Go.
-type objective struct {
-	engine.Stored
-	counts, targets, states, totals []float32 // [N, Slots], and the last [N]
-}
-
-func (Config) inGo(data []*tensors.Tensor) (engine.Objective, error) {
-	x, err := train.Values[float32](data...)
-	if err != nil {
-		return nil, err
-	}
-	return objective{engine.Stored{Values: x[0], T: Slots, K: Slots}, x[1], x[2], x[3], x[4]}, nil
-}
-
-// Slopes implements engine.Objective.
-func (o objective) Slopes(examples []int32, batch int, outputs []float32) (loss float64) {
-	var virtual, inner, p [Slots]float64
-	for i, example := range examples {
-		at, y := int(example)*Slots, outputs[i*Slots:][:Slots]
-		total, weight, along := 0., float64(o.totals[example])/float64(batch), 0.
-		for s, v := range y {
-			inner[s] = math.Tanh(float64(v) / Most)
-			virtual[s] = float64(o.states[at+s]) * math.Exp(Most*inner[s])
-			total += float64(o.counts[at+s]) + virtual[s]
-		}
-		for s := range y {
-			p[s] = (float64(o.counts[at+s]) + virtual[s]) / total
-			d := p[s] - float64(o.targets[at+s])
-			loss += weight * d * d
-			along += 2 * weight * d * p[s]
-		}
-		for s := range y {
-			slope := 2*weight*(p[s]-float64(o.targets[at+s])) - along
-			y[s] = float32(slope / total * virtual[s] * (1 - inner[s]*inner[s]))
-		}
-	}
-	return loss
 }
 
 // Load reads the weights of a training run by this recipe.
@@ -196,9 +155,6 @@ func (c Config) Seconds() float64 {
 	const drawn, perToken = 1e-3, 4e-6
 	return drawn*float64(c.Problems) + perToken*float64(c.Steps*c.Batch*16)
 }
-
-// Kept implements method.Training.
-func (c Config) Kept() []int { return nil }
 
 // Read implements method.Training.
 func (c Config) Read(path string) (hash string, step int, err error) {

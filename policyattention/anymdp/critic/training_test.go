@@ -9,8 +9,8 @@ import (
 
 	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/lives"
 	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer/engine"
 )
 
 func small() Config {
@@ -58,7 +58,7 @@ func TestFirstLoss(t *testing.T) {
 		f.Tensors = append(f.Tensors, safetensors.Tensor{Name: part.Name, Shape: part.Shape,
 			Data: params[part.Offset:][:part.Size()]})
 	}
-	plain := testkit.Must(NewNetwork(safetensors.Floats(f)))(t)
+	plain := testkit.Must(engine.Of[float64](Shape(), safetensors.Floats(f)))(t)
 	forward, examples := plain.Sequences, c.Examples()
 	want := 0.0
 	err := tensors.ConstFlatData(c.batch(0), func(index []int32) {
@@ -84,26 +84,6 @@ func TestFirstLoss(t *testing.T) {
 	}
 }
 
-// A model is the released network, to float32.
-func TestModelIsPlain(t *testing.T) {
-	model := testkit.Must(Load("weights.safetensors"))(t)
-	released := testkit.Must(Released())(t)
-	counts := []*Counts{{States: 3, Total: 4, Next: [][]float64{{4, 0, 0}, {1, 2, 1}}},
-		{States: 18, Total: 1, Next: [][]float64{make([]float64, 18)}}}
-	counts[1].Next[0][3] = 1
-	want := testkit.Must(released(counts))(t)
-	got := testkit.Must(Learned(model.Sequences)(counts))(t)
-	for i := range want {
-		for pair := range want[i] {
-			for s, p := range want[i][pair] {
-				if d := math.Abs(got[i][pair][s] - p); d > 1e-5 {
-					t.Errorf("problem %d, pair %d, state %d: %v, want %v", i, pair, s, got[i][pair][s], p)
-				}
-			}
-		}
-	}
-}
-
 func TestValidate(t *testing.T) {
 	if err := Standard(1).Validate(); err != nil {
 		t.Error(err)
@@ -122,5 +102,3 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
-
-func TestInGo(t *testing.T) { lives.InGo(t, testkit.Must(small().Job())(t), 1e-4) }

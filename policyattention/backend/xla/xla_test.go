@@ -11,7 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"icrl/internal/testkit/graphs"
+	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
 )
 
@@ -20,7 +20,7 @@ const pluginPath = "PJRT_PLUGIN_LIBRARY_PATH"
 // sumOfSquares runs a small graph, which is exact in float32.
 func sumOfSquares(t *testing.T, b compute.Backend) {
 	t.Helper()
-	if got := graphs.SumOfSquares(t, b, 1, 2, 3); got != 14 {
+	if got := testkit.SumOfSquares(t, b, 1, 2, 3); got != 14 {
 		t.Errorf("sum of squares = %v, want 14", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/pmd"
+	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -18,7 +19,7 @@ type Model struct {
 
 // Load reads weights that training released.
 func Load(path string) (*Model, error) {
-	c, params, err := ReadWeights(path)
+	c, _, params, err := train.ReadNetwork[Config](path)
 	if err != nil {
 		return nil, err
 	}
@@ -67,53 +68,37 @@ func (m *Model) agents(histories []*baseline.History) *agents {
 // length is how many tokens the caches hold.
 func (a *agents) length() int { return a.caches[0].Length }
 
-// Begin implements baseline.Lives. Tokens for which there is no more room in the context are
-// forgotten, and the others taken in anew: positions count from the first token kept.
+// Begin implements baseline.Lives.
 func (a *agents) Begin() error {
-	kept := a.kept()
-	if kept == a.length() {
-		return nil
-	}
-	a.empty()
-	a.pending -= kept
-	_, err := a.take(kept)
+	_, err := a.take(a.forget())
 	return err
-}
-
-// empty forgets all tokens.
-func (a *agents) empty() {
-	for _, cache := range a.caches {
-		cache.Length = 0
-	}
 }
 
 // Act implements baseline.Lives.
 func (a *agents) Act() ([]*mat.Dense, error) { return a.take(1) }
 
-// Window implements baseline.Lives. Where tokens are forgotten, those kept are shown again with the
-// round's.
+// Window implements baseline.Lives.
 func (a *agents) Window() ([]*mat.Dense, error) {
-	kept := a.kept()
-	if kept == a.length() {
-		return a.take(baseline.Window)
-	}
-	a.empty()
-	a.pending -= kept
-	rows, err := a.take(kept + baseline.Window)
+	again := a.forget()
+	rows, err := a.take(again + baseline.Window)
 	for i, x := range rows {
-		rows[i] = x.Slice(kept, kept+baseline.Window, 0, a.Config.Actions).(*mat.Dense)
+		rows[i] = x.Slice(again, again+baseline.Window, 0, a.Config.Actions).(*mat.Dense)
 	}
 	return rows, err
 }
 
-// kept is how many of the tokens in the caches stay there for the next round:
-// all, or, where that round and the query after it would not fit in, so many
-// that they do.
-func (a *agents) kept() int {
+// forget makes room in the context for a round and the query after it: where there is none it empties the caches
+// and returns how many of the last tokens are to be taken in again, positions counting from the first of them.
+func (a *agents) forget() (again int) {
 	if a.length()+baseline.Window+1 <= a.Config.Context {
-		return a.length()
+		return 0
 	}
-	return a.Config.Context - baseline.Window - 1
+	for _, cache := range a.caches {
+		cache.Length = 0
+	}
+	again = a.Config.Context - baseline.Window - 1
+	a.pending -= again
+	return again
 }
 
 // take takes in the next k tokens and returns, for each agent, the
@@ -167,4 +152,15 @@ func (a *agents) extend(k int, alternatives bool, token func(i, j int) (int32, f
 		}
 	}
 	return rows, nil
+}
+
+// token writes the network's input from the previous action, negative for none, a reward, a
+// state and a position.
+func (c Config) token(into []float32, previous int32, reward float32, state int32, position int) {
+	if previous >= 0 {
+		into[previous] = 1
+	}
+	into[c.Actions] = reward
+	into[c.Actions+1+int(state)] = 1
+	into[c.Actions+1+c.States+position] = 1
 }

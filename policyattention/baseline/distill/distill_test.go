@@ -1,10 +1,11 @@
 package distill
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
-	"path/filepath"
+	"os"
 	"slices"
 	"testing"
 
@@ -13,12 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
-	"icrl/internal/testkit/lives"
 	"icrl/policyattention/baseline"
-	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
@@ -115,7 +112,7 @@ func full(t *testing.T, m *Model, params []float32, h baseline.History, n int) [
 	for i := range position {
 		position[i] = int32(i)
 	}
-	exec, err := NewExec(graphs.Backend(t), func(in []*Node) *Node {
+	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
 		return fused.Bind(m.Config.Network(), in[0]).Vectors(m.Config.tokens(in[1], in[2], in[3], in[4]))
 	})
 	if err != nil {
@@ -195,31 +192,36 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 }
 
 // A recorded life, shown to the network a round at a time, gives the policies
-// that were returned when it was lived action by action.
+// that were returned when it was lived action by action; records of actions that cannot have been
+// taken are refused.
 func TestReliveAgreesWithLive(t *testing.T) {
 	m, _ := model(t, tiny())
 	short, _ := model(t, tiny().ShortContext())
-	ps := problems(t, 2)
+	ps, rounds := problems(t, 2), 5
 	for name, c := range map[string]baseline.InContext{"long": m.controller(5), "short": short.controller(5)} {
-		t.Run(name, func(t *testing.T) { lives.Again(t, c, ps, 5, 1e-5) }) // float32, as in near
-	}
-}
-
-func TestControllerRepeats(t *testing.T) {
-	m, _ := model(t, tiny())
-	ps := problems(t, 3)
-	var c control.Controller = m.controller(5)
-	first := testkit.Must(c.Run(ps, 3))(t)
-	again := testkit.Must(c.Run(ps, 2))(t)
-	for i := range ps {
-		for k, pi := range again[i].Policies {
-			if !mat.Equal(pi, first[i].Policies[k]) {
-				t.Errorf("problem %d, round %d: policies differ", i, k)
+		lived, actions, err := c.Record(ps, rounds)
+		testkit.Check(t, err)
+		again := testkit.Must(c.Replay(ps, rounds, actions, 1e-5))(t)
+		for i := range ps {
+			for k, pi := range lived[i].Policies {
+				if d := mdp.MaxAbsDiff(again[i].Policies[k], pi); d > 1e-5 { // float32, as in near
+					t.Errorf("%s, problem %d, round %d: policies differ by %v", name, i, k, d)
+				}
 			}
 		}
-	}
-	if _, err := c.Run(nil, 1); err == nil {
-		t.Error("no problems passed")
+		was := actions[1]
+		for what, changed := range map[string][]int32{
+			"another action": slices.Replace(slices.Clone(was), 37, 38, (was[37]+1)%3),
+			"no action":      slices.Replace(slices.Clone(was), 37, 38, 3),
+			"half a round":   was[:len(was)-10],
+		} {
+			if _, err := c.Replay(ps, rounds, [][]int32{actions[0], changed}, 1e-5); err == nil {
+				t.Errorf("%s passed", what)
+			}
+		}
+		if _, err := c.Run(nil, 1); err == nil {
+			t.Error("no problems passed")
+		}
 	}
 }
 
@@ -231,7 +233,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	histories := testkit.Must(c.histories())(t)
 	data := testkit.Must(c.data())(t)
 	start := c.batch(3)
-	exec, err := NewExec(graphs.Backend(t), func(in []*Node) *Node {
+	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
 		return c.loss(fused.Bind(c.Network(), in[0]), in[2:], in[1:2])
 	})
 	if err != nil {
@@ -252,45 +254,6 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	}
 }
 
-// The first loss of a run, from what is exported alone.
-func TestExport(t *testing.T) {
-	c := tiny()
-	c.Batch, c.Context = 2, 21
-	path := filepath.Join(t.TempDir(), "start.safetensors")
-	testkit.Check(t, testkit.Must(c.Job())(t).Export(path, 2))
-	file := testkit.Must(safetensors.ReadFile(path))(t)
-	ints := func(name string) []int32 {
-		values, _, err := safetensors.Get[int32](file, name)
-		testkit.Check(t, err)
-		return values
-	}
-	floats := safetensors.Floats(file)
-	var params []float32
-	for _, x := range c.Network().Layout() {
-		params = append(params, testkit.Must(floats(x.Name))(t)...)
-	}
-	m := testkit.Must(NewModel(c, params))(t)
-	previous, reward, state := ints("previous"), testkit.Must(floats("reward"))(t), ints("state")
-	action := ints("action")
-	want, index := 0., ints("index")
-	if len(index) != 2*c.Batch {
-		t.Fatalf("%d windows in two batches of %d", len(index), c.Batch)
-	}
-	for _, from := range index[:c.Batch] {
-		for k := from; k < from+int32(c.Context); k++ {
-			prefix := baseline.History{Previous: previous[from : k+1], Reward: reward[from : k+1],
-				State: state[from : k+1]}
-			want -= math.Log(full(t, m, params, prefix, c.Context)[action[k]]) / float64(c.Batch*c.Context)
-		}
-	}
-	session := testkit.Must(train.NewSession(graphs.Backend(t), testkit.Must(c.Job())(t)))(t)
-	defer session.Close()
-	losses := testkit.Must(session.Steps(1))(t)
-	if got := float64(losses[0]); math.Abs(got-want) > 1e-5 { // float32
-		t.Errorf("loss is %v, want %v", got, want)
-	}
-}
-
 // trained trains c in the folder dir.
 func trained(ctx context.Context, c Config, b compute.Backend, dir string) (*train.Result, error) {
 	j, err := c.Job()
@@ -302,7 +265,7 @@ func trained(ctx context.Context, c Config, b compute.Backend, dir string) (*tra
 
 func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	c := tiny()
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	whole := testkit.Must(trained(context.Background(), c, b, t.TempDir()))(t)
 	// A run that is stopped before its first step and taken up again.
 	dir := t.TempDir()
@@ -312,7 +275,9 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 		t.Fatalf("a cancelled run returned %v", err)
 	}
 	parts := testkit.Must(trained(context.Background(), c, b, dir))(t)
-	lives.Ends(t, whole, parts)
+	if !bytes.Equal(testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t)) {
+		t.Error("a run that was interrupted ends in other weights")
+	}
 	m := testkit.Must(Load(whole.Weights))(t)
 	if m.Config != c {
 		t.Errorf("the weights state %+v", m.Config)
@@ -322,5 +287,3 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 		t.Errorf("first loss is %v", first)
 	}
 }
-
-func TestInGo(t *testing.T) { lives.InGo(t, testkit.Must(tiny().Job())(t), 1e-4) }

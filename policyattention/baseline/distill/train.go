@@ -13,12 +13,8 @@ import (
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
-	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/engine"
-	"icrl/policyattention/transformer/fused"
 )
 
 // history is what a source has seen, with the action taken at each token.
@@ -79,8 +75,9 @@ func (c Config) Job() (train.Job, error) {
 		return train.Job{}, err
 	}
 	return train.Job{
-		Config:   train.JSON(c),
-		Model:    train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss, InGo: c.inGo},
+		Config: train.JSON(c),
+		Model: train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss,
+			InGo: train.Derived(c.Network(), c.loss)},
 		Batches:  train.Fixed{Names: []string{"previous", "reward", "state", "action"}, Arrays: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps,
 	}, nil
@@ -140,7 +137,7 @@ func (c Config) batch(step int) *tensors.Tensor {
 }
 
 // loss is the mean negative log-likelihood of the actions in the windows.
-func (c Config) loss(network *fused.Network, data, in []*Node) *Node {
+func (c Config) loss(network train.Outputs, data, in []*Node) *Node {
 	start := in[0]
 	batch := start.Shape().Dimensions[0]
 	dims := []int{batch, c.Context}
@@ -150,72 +147,6 @@ func (c Config) loss(network *fused.Network, data, in []*Node) *Node {
 	logits := network.Vectors(c.tokens(part(0), part(1), part(2), position))
 	taken := OneHot(part(3), c.Actions, logits.DType())
 	return Neg(DivScalar(ReduceAllSum(Mul(taken, LogSoftmax(logits, -1))), float64(batch*c.Context)))
-}
-
-// objective is loss in plain Go, on all histories on end.
-type objective struct {
-	Config
-	previous, state, action []int32
-	reward                  []float32
-}
-
-func (c Config) inGo(data []*tensors.Tensor) (engine.Objective, error) {
-	numbers, err := train.Values[int32](data[0], data[2], data[3])
-	if err != nil {
-		return nil, err
-	}
-	rewards, err := train.Values[float32](data[1])
-	if err != nil {
-		return nil, err
-	}
-	return objective{c, numbers[0], numbers[1], numbers[2], rewards[0]}, nil
-}
-
-// Pass implements engine.Objective.
-func (o objective) Pass(windows int) engine.Pass {
-	return engine.Pass{B: windows, T: o.Context, K: o.Context}
-}
-
-// Tokens implements engine.Objective.
-func (o objective) Tokens(starts []int32, into []float32) {
-	features := o.Network().Features
-	for i, start := range starts {
-		for t := range o.Context {
-			o.token(into[(i*o.Context+t)*features:][:features], o.previous[int(start)+t], o.reward[int(start)+t],
-				o.state[int(start)+t], t)
-		}
-	}
-}
-
-// token writes the network's input from the previous action, negative for none, a reward, a
-// state and a position.
-func (c Config) token(into []float32, previous int32, reward float32, state int32, position int) {
-	if previous >= 0 {
-		into[previous] = 1
-	}
-	into[c.Actions] = reward
-	into[c.Actions+1+int(state)] = 1
-	into[c.Actions+1+c.States+position] = 1
-}
-
-// Slopes implements engine.Objective.
-func (o objective) Slopes(starts []int32, batch int, logits []float32) (loss float64) {
-	p, share := make([]float64, o.Actions), 1/float64(batch*o.Context)
-	for i, start := range starts {
-		for t := range o.Context {
-			z, taken := logits[(i*o.Context+t)*o.Actions:][:o.Actions], o.action[int(start)+t]
-			for a, v := range z {
-				p[a] = float64(v)
-			}
-			pmd.Softmax(p)
-			loss -= share * math.Log(p[taken])
-			for a, v := range p {
-				z[a] = float32(share * v)
-			}
-			z[taken] -= float32(share)
-		}
-	}
-	return loss
 }
 
 // tokens returns the network's input [B, T, Features] from previous actions,
@@ -228,10 +159,4 @@ func (c Config) tokens(previous, reward, state, position *Node) *Node {
 		OneHot(state, c.States, dtype),
 		OneHot(position, c.Context, dtype),
 	}, -1)
-}
-
-// ReadWeights reads weights that Train released.
-func ReadWeights(path string) (c Config, params []float32, err error) {
-	c, _, params, err = train.ReadParams(path, func(c Config) []transformer.Tensor { return c.Network().Layout() })
-	return c, params, err
 }

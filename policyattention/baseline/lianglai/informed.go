@@ -15,14 +15,11 @@ import (
 // PaperSteps returns the paper's choice for S states. It is stated for S=8 and
 // S=16 only; both actor steps are the largest value of the paper's grid.
 func PaperSteps(states int) (baseline.StepSizes, error) {
-	switch states {
-	case 8:
-		return baseline.StepSizes{Alpha: 2, Beta: 0.2}, nil
-	case 16:
-		return baseline.StepSizes{Alpha: 2, Beta: 0.8}, nil
-	default:
+	beta, ok := map[int]float64{8: .2, 16: .8}[states]
+	if !ok {
 		return baseline.StepSizes{}, fmt.Errorf("lianglai: the paper states no step sizes for S=%d", states)
 	}
+	return baseline.StepSizes{Alpha: 2, Beta: beta}, nil
 }
 
 // Update is a block as an update of actor–critic from any transitions.
@@ -68,6 +65,16 @@ func (u Update) agent(
 	return baseline.NewStepping(t, start, features, root, increment)
 }
 
+// on returns the block's controller on a source of transitions.
+func (u Update) on(
+	source baseline.Source, start baseline.Start, features baseline.Features, root uint64,
+) control.Controller {
+	_, generative := source.(baseline.Generative)
+	return baseline.Agents{Source: source, New: func(t baseline.Told) (baseline.Agent, error) {
+		return u.agent(t, start, features, root, generative)
+	}}
+}
+
 // Controller deploys the block. Each round draws a window of on-policy transitions, passes it
 // through the block once with the current θ and w as its query, and adds the increments. It starts
 // as start says, with w = 0; the returned policy is softmax(θ).
@@ -76,12 +83,7 @@ func (u Update) agent(
 // increments are linear in V, so features amount to a fixed matrix after it. Transitions and
 // features are drawn from streams below root, those of [baseline.Teacher].
 func (u Update) Controller(start baseline.Start, features baseline.Features, root uint64) control.Controller {
-	return baseline.Agents{
-		Source: baseline.Walk{N: baseline.Window, Root: root},
-		New: func(t baseline.Told) (baseline.Agent, error) {
-			return u.agent(t, start, features, root, false)
-		},
-	}
+	return u.on(baseline.Walk{N: baseline.Window, Root: root}, start, features, root)
 }
 
 // informed are the trained block's controllers with equal information. Its free numbers are both step
@@ -105,9 +107,7 @@ func controllerOf(c method.Case) (control.Controller, error) {
 	if c.Information == method.ByModel {
 		return expected{u, start}, nil
 	}
-	return baseline.Agents{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) (baseline.Agent, error) {
-		return u.agent(t, start, baseline.OneHot, c.Root, c.Information == method.ByGenerative)
-	}}, nil
+	return u.on(c.Source(), start, baseline.OneHot, c.Root), nil
 }
 
 // expected is the block with the expected update in place of its window: every pair and

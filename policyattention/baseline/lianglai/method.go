@@ -132,9 +132,6 @@ func (t Config) Seconds() float64 {
 	return float64(t.Steps) * float64(t.Batch) * width * perWindow
 }
 
-// Kept implements method.Training.
-func (t Config) Kept() []int { return nil }
-
 // Read implements method.Training.
 func (t Config) Read(path string) (hash string, step int, err error) {
 	stored, _, err := Read(path)

@@ -3,6 +3,7 @@ package lianglai
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -13,7 +14,6 @@ import (
 	"icrl/policyattention/stats"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 )
 
 // ImitationConfig compares a trained block with its teacher, on MDPs that
@@ -64,59 +64,52 @@ func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Ta
 	if err != nil {
 		return all, err
 	}
-	updateError, err := c.Training.UpdateError(trained.Block, c.Windows)
+	relative, err := c.Training.updateError(trained.Block, c.Windows)
 	if err != nil {
 		return all, err
 	}
-	loop, err := c.Training.CloseLoop(trained.Block, c.Steps, c.MDPs, c.Updates, c.Every)
+	loop, err := c.Training.closeLoop(trained.Block, c.Steps, c.MDPs, c.Updates, c.Every)
 	if err != nil {
 		return all, err
 	}
 	add := func(quantity string, x, value float64) {
 		all.Measures = append(all.Measures, rows.Measure{Quantity: quantity, X: x, Value: value})
 	}
-	for k, n := range loop.Updates {
-		add("learned", float64(n), loop.Learned[k])
-		add("teacher", float64(n), loop.Teacher[k])
+	for k, n := range loop.updates {
+		add("learned", float64(n), loop.learned[k])
+		add("teacher", float64(n), loop.teacher[k])
 	}
 	add("loss_ratio", math.NaN(), trained.LossRatio())
-	add("median_relative_error", math.NaN(), updateError)
-	add("improvement_ratio", math.NaN(), loop.Improvement())
-	add("mean_gap", math.NaN(), loop.Gap())
+	add("median_relative_error", math.NaN(), relative)
+	add("improvement_ratio", math.NaN(), loop.improvement())
+	add("mean_gap", math.NaN(), loop.gap())
 	return all, nil
 }
 
-// Curves compare what was learned with its teacher over many updates.
-type Curves struct {
-	Updates []int     // numbers of updates at which the curves are taken
-	Learned []float64 // mean over MDPs and states of V^π, exact
-	Teacher []float64
+// curves compare what was learned with its teacher over many updates.
+type curves struct {
+	updates []int     // numbers of updates at which the curves are taken
+	learned []float64 // mean over MDPs and states of V^π, exact
+	teacher []float64
 }
 
-// Improvement is the last point's gain over the start, relative to the
+// improvement is the last point's gain over the start, relative to the
 // teacher's.
-func (c *Curves) Improvement() float64 {
-	last := len(c.Teacher) - 1
-	return (c.Learned[last] - c.Learned[0]) / (c.Teacher[last] - c.Teacher[0])
+func (c *curves) improvement() float64 {
+	last := len(c.teacher) - 1
+	return (c.learned[last] - c.learned[0]) / (c.teacher[last] - c.teacher[0])
 }
 
-// Gap is the mean distance of the curves, relative to the teacher's gain.
-func (c *Curves) Gap() float64 {
-	sum := 0.0
-	for k, v := range c.Learned {
-		sum += math.Abs(v - c.Teacher[k])
-	}
-	last := len(c.Teacher) - 1
-	return sum / float64(len(c.Learned)) / (c.Teacher[last] - c.Teacher[0])
+// gap is the mean distance of the curves, relative to the teacher's gain.
+func (c *curves) gap() float64 {
+	last := len(c.teacher) - 1
+	return floats.Distance(c.learned, c.teacher, 1) / float64(len(c.learned)) / (c.teacher[last] - c.teacher[0])
 }
 
-// UpdateError returns the median over held-out windows, drawn as in training
+// updateError returns the median over held-out windows, drawn as in training
 // from fresh MDPs, of ‖increment − teacher's‖ / ‖teacher's‖ for a block with
 // α = β = 1.
-func (t Config) UpdateError(block *Block, windows int) (float64, error) {
-	if windows < 1 {
-		return 0, fmt.Errorf("lianglai: update error over %d windows", windows)
-	}
+func (t Config) updateError(block *Block, windows int) (float64, error) {
 	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
 	if err != nil {
 		return 0, err
@@ -128,26 +121,23 @@ func (t Config) UpdateError(block *Block, windows int) (float64, error) {
 	}
 	b := newBatch(prompt, windows)
 	b.draw(rng, problems, t.Gamma, 1)
-	errors := make([]float64, windows)
+	relative := make([]float64, windows)
 	query := make([]float64, prompt.width)
-	for i := range errors {
+	for i := range relative {
 		copy(query[prompt.theta.from:], b.query.RawRowView(i))
 		dTheta, dW := prompt.Increment(block.Attend(prompt.Context(b.windows[i], b.pi[i]), query))
 		target := b.target.RawRowView(i)
 		distance := math.Hypot(floats.Distance(dTheta, target[:len(dTheta)], 2),
 			floats.Distance(dW, target[len(dTheta):], 2))
-		errors[i] = distance / floats.Norm(target, 2)
+		relative[i] = distance / floats.Norm(target, 2)
 	}
-	return stats.Median(errors), nil
+	return stats.Median(relative), nil
 }
 
-// CloseLoop runs block and teacher with the same step sizes on held-out MDPs,
+// closeLoop runs block and teacher with the same step sizes on held-out MDPs,
 // from the same policies and random numbers, and takes the curves at every
 // multiple of every, 0 included.
-func (t Config) CloseLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (*Curves, error) {
-	if mdps < 1 || updates < 1 || every < 1 {
-		return nil, fmt.Errorf("lianglai: closed loop of %d MDPs, %d updates, every %d", mdps, updates, every)
-	}
+func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (*curves, error) {
 	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
 	if err != nil {
 		return nil, err
@@ -157,42 +147,36 @@ func (t Config) CloseLoop(block *Block, steps baseline.StepSizes, mdps, updates,
 	if err != nil {
 		return nil, err
 	}
-	loop := &Curves{}
+	loop := &curves{}
 	for k := 0; k <= updates; k += every {
-		loop.Updates = append(loop.Updates, k)
+		loop.updates = append(loop.updates, k)
 	}
-	for _, run := range []struct {
-		control.Controller
-		curve *[]float64
-	}{
-		{Update{prompt, prompt.WithSteps(block, steps)}.Controller(baseline.Initial, baseline.OneHot, root),
-			&loop.Learned},
-		{baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: root}, &loop.Teacher},
-	} {
-		trajectories, err := run.Run(problems, updates)
-		if err != nil {
-			return nil, err
-		}
-		for _, k := range loop.Updates {
-			mean := 0.0
-			for i, problem := range problems {
-				v, err := meanValue(problem.MDP, trajectories[i].Policies[k])
-				if err != nil {
-					return nil, err
-				}
-				mean += v / float64(len(problems))
-			}
-			*run.curve = append(*run.curve, mean)
-		}
+	learned := Update{prompt, prompt.WithSteps(block, steps)}.Controller(baseline.Initial, baseline.OneHot, root)
+	if loop.learned, err = loop.run(learned, problems); err != nil {
+		return nil, err
 	}
-	return loop, nil
+	loop.teacher, err = loop.run(baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: root}, problems)
+	return loop, err
 }
 
-// meanValue returns the mean over states of V^π.
-func meanValue(m *mdp.MDP, pi *mat.Dense) (float64, error) {
-	q, err := m.PolicyValue(pi)
+// run returns the curve of a controller.
+func (c *curves) run(controller control.Controller, problems []mdp.Problem) (curve []float64, err error) {
+	trajectories, err := controller.Run(problems, slices.Max(c.updates))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return floats.Dot(pi.RawMatrix().Data, q.RawMatrix().Data) / float64(m.States()), nil
+	for _, k := range c.updates {
+		mean := 0.0
+		for i, problem := range problems {
+			pi := trajectories[i].Policies[k]
+			q, err := problem.MDP.PolicyValue(pi)
+			if err != nil {
+				return nil, err
+			}
+			v := floats.Dot(pi.RawMatrix().Data, q.RawMatrix().Data) / float64(problem.MDP.States())
+			mean += v / float64(len(problems))
+		}
+		curve = append(curve, mean)
+	}
+	return curve, nil
 }

@@ -2,9 +2,6 @@ package lianglai
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +12,7 @@ import (
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
+	"icrl/policyattention/train"
 )
 
 // Config is the recipe that trains a block to imitate the analytic
@@ -99,14 +97,7 @@ func (t Config) Validate() error {
 }
 
 // Hash returns the SHA-256 of the recipe in JSON, in hexadecimal.
-func (t Config) Hash() string {
-	b, err := json.Marshal(t)
-	if err != nil {
-		panic(err) // Validate has refused the numbers that JSON cannot hold
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
+func (t Config) Hash() string { return train.Job{Config: train.JSON(t)}.Hash() }
 
 // Budget returns the number of optimizer steps.
 func (t Config) Budget() int { return t.Steps }
@@ -115,7 +106,6 @@ func (t Config) Budget() int { return t.Steps }
 type Trained struct {
 	Block *Block    // for α = β = 1
 	Loss  []float64 // of each batch before its step [Steps]
-	Rate  float64   // of the optimizer: the recipe's, or what restarts left of it
 }
 
 // LossRatio is the last loss over the first.
@@ -165,7 +155,7 @@ func (t Config) attempt(ctx context.Context, prompt *ActorCriticPrompt, problems
 	}
 	fit := newFit(prompt, block, t)
 	batch := newBatch(prompt, t.Batch)
-	result := &Trained{Block: block, Rate: t.Rate}
+	result := &Trained{Block: block}
 	for step := range t.Steps {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("lianglai: training stopped before step %d: %w", step, context.Cause(ctx))

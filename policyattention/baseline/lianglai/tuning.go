@@ -2,6 +2,7 @@ package lianglai
 
 import (
 	"fmt"
+	"slices"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -69,7 +70,11 @@ func (t Tuning) Compute(_ *method.Models, problems []mdp.Problem) (all rows.Tabl
 			for _, beta := range t.Grid.Betas {
 				steps := baseline.StepSizes{Alpha: alpha, Beta: beta}
 				teacher := baseline.Teacher{Steps: steps, Start: start, Features: t.Features, Root: t.Root}
-				some, err := baseline.Score(teacher, steps, start, problems, scales)
+				trajectories, err := teacher.Run(problems, slices.Max(baseline.Horizons))
+				var some []rows.Tuned
+				if err == nil {
+					some, err = baseline.Score(trajectories, steps, start, scales)
+				}
 				if err != nil {
 					return all, fmt.Errorf("lianglai: tuning at α=%v, β=%v: %w", alpha, beta, err)
 				}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
 	"icrl/policyattention/train"
@@ -52,7 +53,9 @@ func (d *Deployment) Weights() []method.Weights {
 
 // Controller implements method.Deployment.
 func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
-	exec, err := method.Compile(m, d.S5RL.Training.shape(), d.S5RL.Training.compile)
+	program := d.S5RL.Training
+	program.Seed = 0 // the program of all weights
+	exec, err := method.Compile(m, program, program.compile)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +72,6 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 	return model.Controller(d.S5RL.Root, d.S5RL.Cleared), nil
 }
 
-// shape is what a compiled program depends on.
-type shape struct{ States, Actions, Width, State, Blocks, Layers, Hidden int }
-
-func (c Config) shape() shape {
-	return shape{c.States, c.Actions, c.Width, c.State, c.Blocks, c.Layers, c.Hidden}
-}
-
 // Key implements method.Training.
 func (c Config) Key() string { return name }
 
@@ -88,21 +84,14 @@ func (c Config) Hash() string { return c.job().Hash() }
 // Budget implements method.Training.
 func (c Config) Budget() int { return c.Steps }
 
-// Parameters implements method.Training.
-func (c Config) Parameters() int {
-	all := network{c}.Layout()
-	last := all[len(all)-1]
-	return last.Offset + last.Size()
-}
-
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
-	return perParameter * float64(c.Parameters()) * float64(c.rollouts()*c.Rows*c.length()) * (float64(c.Epochs) + .5)
+	all := network{c}.Layout()
+	last := all[len(all)-1]
+	steps := float64(c.rollouts()*c.Rows*c.length()) * (float64(c.Epochs) + .5)
+	return perParameter * float64(last.Offset+last.Size()) * steps
 }
-
-// Kept implements method.Training.
-func (c Config) Kept() []int { return nil }
 
 // Read implements method.Training.
 func (c Config) Read(path string) (hash string, step int, err error) {
@@ -112,3 +101,18 @@ func (c Config) Read(path string) (hash string, step int, err error) {
 
 // Job implements method.Shared.
 func (c Config) Job() (train.Job, error) { return c.job(), c.Validate() }
+
+// informed is the network with equal information: on a walk, which is what it was trained on. It
+// has no free numbers.
+var informed = method.Informed{method.ByWindow: controllerOf}
+
+func controllerOf(c method.Case) (control.Controller, error) {
+	d, err := c.Deploy(name, "cpu")
+	if err != nil {
+		return nil, err
+	}
+	below := *d.(*Deployment)
+	below.S5RL.Root = c.Root
+	controller, err := below.Controller(c.Models, 0, c.Root)
+	return baseline.Paced{Controller: controller, N: c.N}, err
+}

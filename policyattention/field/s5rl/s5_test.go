@@ -12,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/seed"
 )
 
@@ -129,8 +128,8 @@ type sequence struct {
 
 func (l s5) random(length, batch int, share float64, root uint64) sequence {
 	rng := seed.New(root, length, batch)
-	u, reset := graphs.Normal(rng, length*batch*l.width), make([]float64, length*batch)
-	s := sequence{length, batch, u, reset, graphs.Normal(rng, batch*l.kept()), graphs.Normal(rng, batch*l.kept())}
+	u, reset := testkit.Normal(rng, length*batch*l.width), make([]float64, length*batch)
+	s := sequence{length, batch, u, reset, testkit.Normal(rng, batch*l.kept()), testkit.Normal(rng, batch*l.kept())}
 	for i := range s.reset {
 		if rng.Float64() < share {
 			s.reset[i] = 1
@@ -173,7 +172,7 @@ func (l s5) inputs(s sequence) []any {
 // only resets, and one at every position in turn; to some units of the numbers that are added
 // (of order ten).
 func TestScanIsTheRecurrence(t *testing.T) {
-	on := graphs.Backend(t)
+	on := testkit.Backend(t)
 	l := s5{3, 8, 2}
 	params := testkit.Must(l.init(seed.New(2), 1, 1))(t)
 	check := func(name string, s sequence) {
@@ -206,36 +205,6 @@ func TestScanIsTheRecurrence(t *testing.T) {
 		s := l.random(9, 1, 0, 4)
 		s.reset[at] = 1
 		check(fmt.Sprintf("reset at %d", at), s)
-	}
-}
-
-// Gradients by the parameters agree with central differences (h = 1e-6: right to about 1e-9).
-func TestGradients(t *testing.T) {
-	on := graphs.Backend(t)
-	l := s5{2, 4, 1}
-	params := testkit.Must(l.init(seed.New(7), 1, 1))(t)
-	s := l.random(5, 2, .3, 8)
-	out := testkit.Must(CallOnce(on, func(in []*Node) *Node {
-		y, _ := l.apply(in[0], in[1], in[2], number{in[3], in[4]})
-		return Gradient(ReduceAllSum(Square(y)), in[0])[0]
-	}, append([]any{params}, l.inputs(s)...)...))(t)
-	loss := func(params []float64) float64 {
-		y, _ := l.plain(t, params, s)
-		sum := 0.
-		for _, v := range y {
-			sum += v * v
-		}
-		return sum
-	}
-	for i, got := range tensors.MustCopyFlatData[float64](out) {
-		const h = 1e-6
-		moved := append([]float64(nil), params...)
-		moved[i] += h
-		up := loss(moved)
-		moved[i] -= 2 * h
-		if want := (up - loss(moved)) / (2 * h); math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
-			t.Errorf("∂/∂params[%d] = %v, differences give %v", i, got, want)
-		}
 	}
 }
 

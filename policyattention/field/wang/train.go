@@ -11,14 +11,14 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 )
 
 // Network is a Transformer of one looped layer to be trained. Its parameters are P and Q [2d+1, 2d+1] of the layer and
 // the step size of the TD(0) that is fitted on the same batches, to compare with.
 type Network struct {
-	field.Recipe
+	baseline.Recipe
 	Attention Attention
 }
 
@@ -35,19 +35,20 @@ func (n Network) scale() float64 {
 func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
 	rows := 2*n.D + 1
 	deviation := .1 / math.Sqrt(float64(rows))
-	params := field.Normal(1, 2*rows*rows+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
+	params := baseline.NormalMatrix(1, 2*rows*rows+1, deviation, seed.New(n.Seed, "wang", "weights")).RawRowView(0)
 	params[len(params)-1] = 1
 	return n.Recipe.Train(ctx, on, n, params)
 }
 
-// Prompt implements field.Network. The query is the state after the window's last successor, as in the public code.
-func (n Network) Prompt(p *field.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
+// Prompt implements baseline.Evaluator. The query is the state after the window's last successor, as in the public
+// code.
+func (n Network) Prompt(p *baseline.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
 	c := Window(p, features, walk[:n.N+1])
 	c.Query = features.RawRowView(walk[n.N+1])
 	return c.Prompt(0)
 }
 
-// Values implements field.Network: the network, and TD(0) with the fitted step size.
+// Values implements baseline.Evaluator: the network, and TD(0) with the fitted step size.
 func (n Network) Values(params, prompts *Node) []*Node {
 	r := 2*n.D + 1
 	block := func(at int) *Node { return Reshape(SliceAxis(params, 0, AxisRange(at*r*r, (at+1)*r*r)), r, r) }
@@ -94,7 +95,7 @@ func (n Network) Weights(params []float64) *Layer {
 // seeds find each. TD(0) has there its step size, 0, −d and d. Of Q's others the public code subtracts the traces
 // with their signs from the sum of absolute values. With linear attention, whose value is linear in the query, the
 // paper's cosine of sensitivities is that of weights.
-var quantities = []field.Number{
+var quantities = []baseline.Number{
 	{Quantity: "P[−1, −1]", Published: 1.6, Read: .02},
 	{Quantity: "mean |·| of P's others", Published: .12, Read: .01},
 	{Quantity: "trace of Q[:d, :d]", Published: -4.3, Read: .1},
@@ -106,16 +107,16 @@ var quantities = []field.Number{
 	{Quantity: "squared error of TD(0)"},
 }
 
-// numbers implements field.System.
-func numbers(ctx context.Context, on compute.Backend, t field.Training) ([]field.Number, error) {
-	n := Network{Recipe: field.Standard(), Attention: Attention(t.Variant)}
+// numbers implements baseline.Trainer.
+func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]baseline.Number, error) {
+	n := Network{Recipe: baseline.WangRecipe(), Attention: Attention(t.Variant)}
 	asked := slices.Clone(quantities)
 	for i := range asked {
 		if t.Variant != string(Linear) {
 			asked[i].Published, asked[i].Read = 0, 0
 		}
 	}
-	return n.Numbers(t, asked, func(r field.Recipe) ([]float64, error) {
+	return n.Numbers(t, asked, func(r baseline.Recipe) ([]float64, error) {
 		n.Recipe = r
 		params, err := n.Train(ctx, on)
 		if err != nil {
@@ -185,6 +186,7 @@ func (n Network) likeness(params []float64, k int) ([]float64, error) {
 	implicit := nearest.RawVector().Data
 	return []float64{
 		floats.Dot(implicit, w) / (floats.Norm(implicit, 2) * floats.Norm(w, 2)),
-		field.Expect(weights, values, td), field.Expect(weights, values, exact), field.Expect(weights, td, exact),
+		baseline.Expect(weights, values, td), baseline.Expect(weights, values, exact),
+		baseline.Expect(weights, td, exact),
 	}, nil
 }

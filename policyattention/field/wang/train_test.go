@@ -12,13 +12,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 )
 
 func network(d, length int, a Attention) Network {
-	n := Network{field.Standard(), a}
+	n := Network{baseline.WangRecipe(), a}
 	n.D, n.N = d, length
 	return n
 }
@@ -72,11 +71,11 @@ func (n Network) plain(t *testing.T, params []float64, z *mat.Dense) (network, t
 func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, a := range []Attention{Linear, OverKeys, OverQueries} {
 		n := network(2, 5, a)
-		params := field.Normal(1, 51, .25, seed.New(3)).RawRowView(0)
+		params := baseline.NormalMatrix(1, 51, .25, seed.New(3)).RawRowView(0)
 		c := normal(n.D, n.N, .9, seed.New(4))
 		z := testkit.Must(c.Prompt(0))(t)
 		want, td := n.plain(t, params, z)
-		out := testkit.Must(CallOnceN(graphs.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
+		out := testkit.Must(CallOnceN(testkit.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
 			params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, 5, 6)))(t)
 		layers := []*Layer{n.Weights(params)}
 		applied := testkit.Must(Spec{Algorithm: TD0, N: n.N}.Values(c, layers, n.Layers))(t)[n.Layers-1]
@@ -104,7 +103,7 @@ func TestLikenessOfTD(t *testing.T) {
 		if floats.Distance(got, want, math.Inf(1)) > 1e-12 || got[8] == 0 {
 			t.Errorf("%v, want %v", got, want)
 		}
-		params = field.Normal(1, len(params), .2, seed.New(3)).RawRowView(0)
+		params = baseline.NormalMatrix(1, len(params), .2, seed.New(3)).RawRowView(0)
 		if got := testkit.Must(n.measure(params, 3))(t); got[5] > .9 || got[6] < 1e-3 {
 			t.Errorf("random weights are like TD(0): %v", got)
 		}
@@ -118,7 +117,7 @@ func TestTrainingLearns(t *testing.T) {
 		n := network(2, 10, a)
 		n.Layers, n.States, n.Processes, n.Batch, n.Rate = 2, 5, 120, 16, 1e-2
 		zero := testkit.Must(n.measure(make([]float64, 51), 16))(t)
-		got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), graphs.Backend(t)))(t), 16))(t)
+		got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t)))(t), 16))(t)
 		if !(got[7] < .95*zero[7] && got[7] < got[8] && got[5] > .5) {
 			t.Errorf("%s: %v after training, %v of zeros", a, got, zero)
 		}

@@ -9,7 +9,7 @@
 //
 // so that the query is read but never attended to; after the last layer the value of the query is −Z[−1, −1]. This
 // file has the weights that make a layer a step of TD(0), TD(λ), residual gradient or average-reward TD, and those
-// algorithms written directly; train.go has the same layer with weights that are trained on Boyan chains.
+// algorithms written directly; train.go has the same layer with weights that are trained by the paper's recipe.
 package wang
 
 import (
@@ -21,12 +21,12 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/pmd"
 )
 
 // System trains a network of the paper: with linear attention and one looped layer first.
-var System = field.System{
+var System = baseline.Trainer{
 	Train: numbers, Variants: []string{string(Linear), string(OverKeys), string(OverQueries)},
 }
 
@@ -54,13 +54,7 @@ func (c *Context) Prompt(extra int) (*mat.Dense, error) {
 	z.Slice(d, 2*d, 0, n).(*mat.Dense).Copy(c.Next)
 	z.SetRow(2*d, append(slices.Clone(c.R), 0))
 	z.Slice(0, d, n, n+1).(*mat.Dense).SetCol(0, c.Query)
-	for at, x := range z.RawMatrix().Data {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("wang: row %d, column %d of the prompt is %v, want a finite number", at/(n+1),
-				at%(n+1), x)
-		}
-	}
-	return z, nil
+	return z, baseline.Finite(z)
 }
 
 // Algorithm names an algorithm for policy evaluation that a layer can be built for.
@@ -292,7 +286,7 @@ func (s Spec) Step(c *Context, w []float64) ([]float64, error) {
 
 // Window returns the context of a walk [n+1] of p in features [S, d]: its n transitions, with the state after them as
 // the query.
-func Window(p *field.Process, features *mat.Dense, walk []int) *Context {
+func Window(p *baseline.Process, features *mat.Dense, walk []int) *Context {
 	n := len(walk) - 1
 	_, d := features.Dims()
 	c := &Context{Phi: mat.NewDense(d, n, nil), Next: mat.NewDense(d, n, nil), Query: features.RawRowView(walk[n])}

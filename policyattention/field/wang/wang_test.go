@@ -10,15 +10,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 )
 
 // normal draws a context of independent standard normal features and rewards.
 func normal(d, n int, gamma float64, rng *rand.Rand) *Context {
 	return &Context{
-		Phi: field.Normal(d, n, 1, rng), Next: field.Normal(d, n, gamma, rng),
-		R: field.Normal(1, n, 1, rng).RawRowView(0), Query: field.Normal(1, d, 1, rng).RawRowView(0),
+		Phi: baseline.NormalMatrix(d, n, 1, rng), Next: baseline.NormalMatrix(d, n, gamma, rng),
+		R: baseline.NormalMatrix(1, n, 1, rng).RawRowView(0), Query: baseline.NormalMatrix(1, d, 1, rng).RawRowView(0),
 	}
 }
 
@@ -73,7 +73,7 @@ func TestEachLayerIsAStep(t *testing.T) {
 			right := Spec{Algorithm: a, D: 3, N: 100, Alpha: 1, Trace: .5}
 			for l := range 40 {
 				if preconditioned {
-					right.C = field.Normal(3, 3, 1, rng)
+					right.C = baseline.NormalMatrix(3, 3, 1, rng)
 				}
 				layer, next := testkit.Must(right.Layer())(t), testkit.Must(right.Step(c, w))(t)
 				if e := right.off(t, layer, c, w, next); !(e <= 1) {
@@ -141,7 +141,7 @@ func TestDepth(t *testing.T) {
 			var list []*Layer
 			for range layers {
 				if a == AverageReward {
-					spec.C = field.Normal(3, 3, 1, rng) // as in verify.py
+					spec.C = baseline.NormalMatrix(3, 3, 1, rng) // as in verify.py
 				}
 				list = append(list, testkit.Must(spec.Layer())(t))
 				w = testkit.Must(spec.Step(c, w))(t)

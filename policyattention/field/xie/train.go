@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 )
 
@@ -19,11 +19,11 @@ import (
 //
 // Its parameters are A, the three numbers of V, which the algorithm has as α, αγ, −α, and the step size α and
 // temperature τ, W = τI, of the algorithm that is fitted on the same batches, to compare with.
-type Network struct{ field.Recipe }
+type Network struct{ baseline.Recipe }
 
 // Train returns the parameters [d² + 5] after training: they start from N(0, .1²), the algorithm from α = τ = 1.
 func (n Network) Train(ctx context.Context, on compute.Backend) ([]float64, error) {
-	params := field.Normal(1, n.D*n.D+5, .1, seed.New(n.Seed, "xie", "weights")).RawRowView(0)
+	params := baseline.NormalMatrix(1, n.D*n.D+5, .1, seed.New(n.Seed, "xie", "weights")).RawRowView(0)
 	params[n.D*n.D+3], params[n.D*n.D+4] = 1, 1
 	return n.Recipe.Train(ctx, on, n, params)
 }
@@ -36,13 +36,13 @@ func (n Network) spec(alpha, tau float64) Spec {
 	return s
 }
 
-// Prompt implements field.Network.
-func (n Network) Prompt(p *field.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
+// Prompt implements baseline.Evaluator.
+func (n Network) Prompt(p *baseline.Process, features *mat.Dense, walk []int) (*mat.Dense, error) {
 	return n.spec(0, 0).Prompt(Window(p, features, walk[1:]), make([]float64, n.N+1))
 }
 
-// Values implements field.Network: the network, and the fitted algorithm. A layer changes values only, so the kernel is
-// the same in all of them.
+// Values implements baseline.Evaluator: the network, and the fitted algorithm. A layer changes values only, so the
+// kernel is the same in all of them.
 func (n Network) Values(params, prompts *Node) []*Node {
 	d := n.D
 	number := func(i int) *Node { return Reshape(SliceAxis(params, 0, AxisElem(d*d+i)), 1, 1) }
@@ -82,7 +82,7 @@ func (n Network) Layer(params []float64) (*Layer, error) {
 }
 
 // quantities are what is measured of trained weights, with what the algorithm has (γ = .9).
-var quantities = []field.Number{
+var quantities = []baseline.Number{
 	{Quantity: "V: reward, α"},
 	{Quantity: "V: successor's value over α (the algorithm: γ = .9)", Published: .9},
 	{Quantity: "V: value over −α (the algorithm: 1)", Published: 1},
@@ -95,13 +95,13 @@ var quantities = []field.Number{
 	{Quantity: "squared error of the fitted algorithm"},
 }
 
-// numbers implements field.System.
-func numbers(ctx context.Context, on compute.Backend, t field.Training) ([]field.Number, error) {
-	r := field.Standard()
+// numbers implements baseline.Trainer.
+func numbers(ctx context.Context, on compute.Backend, t baseline.Training) ([]baseline.Number, error) {
+	r := baseline.WangRecipe()
 	if t.Variant == oneHot {
 		r.OneHot, r.D = true, r.States
 	}
-	return r.Numbers(t, quantities, func(r field.Recipe) ([]float64, error) {
+	return r.Numbers(t, quantities, func(r baseline.Recipe) ([]float64, error) {
 		params, err := Network{r}.Train(ctx, on)
 		if err != nil {
 			return nil, err

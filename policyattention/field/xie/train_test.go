@@ -10,13 +10,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 )
 
 func tiny(oneHot bool) Network {
-	n := Network{field.Standard()}
+	n := Network{baseline.WangRecipe()}
 	n.D, n.N, n.States, n.Layers, n.Batch, n.Processes, n.OneHot = 2, 6, 5, 2, 16, 150, oneHot
 	if oneHot {
 		n.D = n.States
@@ -28,12 +27,12 @@ func tiny(oneHot bool) Network {
 func TestGraphAgreesWithPlainGo(t *testing.T) {
 	for _, oneHot := range []bool{false, true} {
 		n := tiny(oneHot)
-		params := field.Normal(1, n.D*n.D+5, .7, seed.New(5)).RawRowView(0)
+		params := baseline.NormalMatrix(1, n.D*n.D+5, .7, seed.New(5)).RawRowView(0)
 		p, features, err := n.Process(0)
 		testkit.Check(t, err)
 		walk := p.Walk(seed.New(1), n.N+1)
 		z := testkit.Must(n.Prompt(p, features, walk))(t)
-		out := testkit.Must(CallOnceN(graphs.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
+		out := testkit.Must(CallOnceN(testkit.Backend(t), func(in []*Node) []*Node { return n.Values(in[0], in[1]) },
 			params, tensors.FromFlatDataAndDimensions(z.RawMatrix().Data, 1, n.D+3, n.N+1)))(t)
 		layer, spec := testkit.Must(n.Layer(params))(t), n.spec(params[n.D*n.D+3], params[n.D*n.D+4])
 		v := make([]float64, n.N+1)
@@ -52,7 +51,7 @@ func TestGraphAgreesWithPlainGo(t *testing.T) {
 // A layer with the algorithm's numbers is like the algorithm in every measure; with one-hot features a number
 // may be added to each column of A. Other numbers are not.
 func TestLikenessOfTheAlgorithm(t *testing.T) {
-	n := Network{field.Standard()}
+	n := Network{baseline.WangRecipe()}
 	params := make([]float64, n.D*n.D, n.D*n.D+5)
 	for i := range n.D {
 		params[i*n.D+i] = 1.5
@@ -69,7 +68,7 @@ func TestLikenessOfTheAlgorithm(t *testing.T) {
 		t.Errorf("other weights: %v", got)
 	}
 	hot, a := tiny(true), mat.NewDense(5, 5, nil)
-	shift := field.Normal(1, 5, 1, seed.New(1)).RawRowView(0)
+	shift := baseline.NormalMatrix(1, 5, 1, seed.New(1)).RawRowView(0)
 	for i := range 5 {
 		a.SetRow(i, shift)
 		a.Set(i, i, a.At(i, i)+1.5)
@@ -84,7 +83,7 @@ func TestLikenessOfTheAlgorithm(t *testing.T) {
 func TestTrainingLearns(t *testing.T) {
 	n := tiny(false)
 	n.Rate = 1e-2
-	got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), graphs.Backend(t)))(t), 16))(t)
+	got := testkit.Must(n.measure(testkit.Must(n.Train(context.Background(), testkit.Backend(t)))(t), 16))(t)
 	if !(got[8] < got[9] && got[4] > .5) {
 		t.Errorf("%v", got)
 	}

@@ -26,12 +26,12 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/pmd"
 )
 
 // System trains a layer under the paper's sparsity masks.
-var System = field.System{Train: numbers, Variants: []string{"features", oneHot}}
+var System = baseline.Trainer{Train: numbers, Variants: []string{"features", oneHot}}
 
 // oneHot is the variant with one-hot features of states, with which the algorithm can be tabular TD.
 const oneHot = "one-hot"
@@ -129,13 +129,7 @@ func (s Spec) Prompt(c *Context, v []float64) (*mat.Dense, error) {
 	z.SetRow(reward, append(slices.Clone(c.R), 0))
 	z.SetRow(current, v)
 	z.SetRow(successor, append(slices.Clone(v[1:]), 0))
-	for at, x := range z.RawMatrix().Data {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, fmt.Errorf("xie: row %d, column %d of the prompt is %v, want a finite number", at/(s.N+1),
-				at%(s.N+1), x)
-		}
-	}
-	return z, nil
+	return z, baseline.Finite(z)
 }
 
 // Head is one head of attention: it adds V Z softmax(ZᵀAZ + M). Column j of the scores holds z_kᵀ A z_j for the
@@ -242,7 +236,7 @@ func (s Spec) Step(c *Context, v []float64) ([]float64, error) {
 }
 
 // Window returns the context of a walk [n+1] of p in features [S, d].
-func Window(p *field.Process, features *mat.Dense, walk []int) *Context {
+func Window(p *baseline.Process, features *mat.Dense, walk []int) *Context {
 	_, d := features.Dims()
 	c := &Context{X: mat.NewDense(d, len(walk), nil)}
 	for k, s := range walk {

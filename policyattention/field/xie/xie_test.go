@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/field"
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
 )
@@ -37,8 +37,8 @@ func (s Spec) off(t *testing.T, layer *Layer, c *Context, v, next []float64) flo
 func TestEachLayerIsAStep(t *testing.T) {
 	for _, form := range []Form{TwoHeads, OneHead} {
 		rng := seed.New(1)
-		c := &Context{field.Normal(3, 101, 1, rng), field.Normal(1, 100, 1, rng).RawRowView(0)}
-		right := Spec{Form: form, D: 3, N: 100, Gamma: .9, Alpha: 1, W: field.Normal(3, 3, .6, rng)}
+		c := &Context{baseline.NormalMatrix(3, 101, 1, rng), baseline.NormalMatrix(1, 100, 1, rng).RawRowView(0)}
+		right := Spec{Form: form, D: 3, N: 100, Gamma: .9, Alpha: 1, W: baseline.NormalMatrix(3, 3, .6, rng)}
 		layer, v := testkit.Must(right.Layer())(t), make([]float64, 101)
 		z := testkit.Must(right.Prompt(c, v))(t)
 		_, current, _ := right.rows()
@@ -96,7 +96,9 @@ func kernel(x *mat.Dense, weight []float64) *mat.Dense {
 
 // table makes layers of the algorithm with α = 1 on a table of states, from zero, where transitions from s
 // move by the mean error r(s) + γ Σ p(s, u) v(u) − v(s): ‖v_L − v‖∞ after each layer, over ‖v‖∞.
-func table(p *field.Process, m *mat.Dense, next func(s int) []float64, layers int, exact []float64) (left []float64) {
+func table(
+	p *baseline.Process, m *mat.Dense, next func(s int) []float64, layers int, exact []float64,
+) (left []float64) {
 	v, top := make([]float64, len(exact)), floats.Norm(exact, math.Inf(1))
 	for range layers {
 		delta := mat.NewVecDense(len(v), nil)
@@ -113,12 +115,12 @@ func table(p *field.Process, m *mat.Dense, next func(s int) []float64, layers in
 
 // scaled draws chain k of 5 states and random unit features, times the length with which it has the margin c
 // of Assumption 5.1: min_s M(s, s) = (1 + γ)/2 + c, M with the stationary distribution.
-func scaled(t *testing.T, k int, gamma, c float64) (p *field.Process, x mat.Dense, exact, d []float64) {
+func scaled(t *testing.T, k int, gamma, c float64) (p *baseline.Process, x mat.Dense, exact, d []float64) {
 	rng := seed.New(9, k)
-	p = testkit.Must(field.Boyan(5, gamma, rng))(t)
+	p = testkit.Must(baseline.Boyan(5, gamma, rng))(t)
 	exact, d, err := p.Solve()
 	testkit.Check(t, err)
-	u := field.Normal(5, 5, 1, rng)
+	u := baseline.NormalMatrix(5, 5, 1, rng)
 	for s := range 5 {
 		floats.Scale(1/floats.Norm(u.RawRowView(s), 2), u.RawRowView(s))
 	}

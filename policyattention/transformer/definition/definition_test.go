@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	. "github.com/gomlx/gomlx/core/graph"
 
-	"icrl/internal/testkit/graphs"
+	"icrl/internal/testkit"
 	"icrl/policyattention/transformer"
 )
 
@@ -22,7 +22,7 @@ func TestGraphsThatCannotBe(t *testing.T) {
 	invalid.Heads = 4
 	for want, c := range map[string]transformer.Config{"parameters have shape": tiny,
 		"4 heads do not divide width 6": invalid} {
-		exec, err := NewExec(graphs.Backend(t), func(params *Node) *Node { return Parameters(c, params)["head.bias"] })
+		exec, err := NewExec(testkit.Backend(t), func(params *Node) *Node { return Parameters(c, params)["head.bias"] })
 		if err == nil {
 			_, err = exec.Call(make([]float64, 3))
 			exec.Finalize()
@@ -35,18 +35,18 @@ func TestGraphsThatCannotBe(t *testing.T) {
 
 // A token changes its own output and those of later tokens of its group, and no others.
 func TestGroups(t *testing.T) {
-	b, rng := graphs.Backend(t), rand.New(rand.NewPCG(9, 10))
+	b, rng := testkit.Backend(t), rand.New(rand.NewPCG(9, 10))
 	const length = 6
 	for _, group := range []int{0, 1, 2, 3} {
 		c := tiny
 		c.Group = group
-		params, tokens := c.Init(rng), graphs.Normal(rng, length*c.Features)
+		params, tokens := c.Init(rng), testkit.Normal(rng, length*c.Features)
 		outputs := func() []float64 {
-			out := graphs.Run(t, b, func(in []*Node) []*Node {
+			out := testkit.Run(t, b, func(in []*Node) []*Node {
 				x := Reshape(ConvertDType(in[1], dtypes.Float32), 1, length, c.Features)
 				return []*Node{ConvertDType(Bind(c, in[0]).Vectors(x), dtypes.Float64)}
 			}, params, tokens)
-			return graphs.Values[float64](t, out[0])
+			return testkit.Values[float64](t, out[0])
 		}
 		before := outputs()
 		for j := range length {
@@ -63,20 +63,20 @@ func TestGroups(t *testing.T) {
 }
 
 func TestAdamWAgreesWithItsDefinition(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	opt := transformer.AdamW{LearningRate: 0.01, WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	rng := rand.New(rand.NewPCG(7, 8))
 	const n = 5
-	params, m, v := graphs.Normal(rng, n), make([]float64, n), make([]float64, n)
+	params, m, v := testkit.Normal(rng, n), make([]float64, n), make([]float64, n)
 	got := [][]float64{slices.Clone(params), slices.Clone(m), slices.Clone(v)}
 	for step := 1; step <= 4; step++ {
-		grad := graphs.Normal(rng, n)
-		out := graphs.Run(t, b, func(in []*Node) []*Node {
+		grad := testkit.Normal(rng, n)
+		out := testkit.Run(t, b, func(in []*Node) []*Node {
 			p, m, v := Step(opt, in[0], in[1], in[2], in[3], in[4])
 			return []*Node{p, m, v}
 		}, got[0], grad, got[1], got[2], int64(step))
 		for i := range got {
-			got[i] = graphs.Values[float64](t, out[i])
+			got[i] = testkit.Values[float64](t, out[i])
 		}
 		for i, g := range grad {
 			m[i] = 0.9*m[i] + 0.1*g

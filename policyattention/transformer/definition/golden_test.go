@@ -11,7 +11,6 @@ import (
 
 	"icrl/internal/npz"
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/transformer"
 )
 
@@ -44,7 +43,7 @@ func testGolden(t *testing.T, framework string) {
 		golden[name], err = r.Array()
 		return err
 	}))
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	input := func(name string) *tensors.Tensor {
 		a := golden[name]
 		return tensors.FromFlatDataAndDimensions(a.Data, a.Shape...)
@@ -60,19 +59,19 @@ func testGolden(t *testing.T, framework string) {
 			}
 		}
 	}
-	out := graphs.Run(t, b, func(in []*Node) []*Node {
+	out := testkit.Run(t, b, func(in []*Node) []*Node {
 		return []*Node{
 			Bind(goldenShape, in[0]).Vectors(in[1]),
 			Gradient(proximal(in[0], in[1], in[2], in[3]), in[0])[0],
 		}
 	}, input("params"), input("tokens"), input("prior"), input("gain"))
-	near("outputs", graphs.Values[float64](t, out[0]), golden["outputs"].Data)
-	gradient := graphs.Values[float64](t, out[1])
+	near("outputs", testkit.Values[float64](t, out[0]), golden["outputs"].Data)
+	gradient := testkit.Values[float64](t, out[1])
 	for _, p := range goldenShape.Layout() {
 		near("gradient of "+p.Name, gradient[p.Offset:][:p.Size()], golden["gradient"].Data[p.Offset:][:p.Size()])
 	}
 
-	losses := graphs.Values[float64](t, graphs.Run(t, b, func(in []*Node) []*Node {
+	losses := testkit.Values[float64](t, testkit.Run(t, b, func(in []*Node) []*Node {
 		params, m, v := in[0], ZerosLike(in[0]), ZerosLike(in[0])
 		var losses []*Node
 		for step := range golden["losses"].Data {

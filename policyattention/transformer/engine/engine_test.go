@@ -14,7 +14,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/definition"
 )
@@ -108,12 +107,12 @@ func gradient[F Float](t *testing.T, x example) (outputs, gradient []F) {
 
 // defined returns outputs and gradient by the definition, in float64.
 func defined(t *testing.T, x example) (outputs, gradient []float64) {
-	out := graphs.Run(t, graphs.Backend(t), func(in []*Node) []*Node {
+	out := testkit.Run(t, testkit.Backend(t), func(in []*Node) []*Node {
 		y := SliceAxis(definition.Bind(x.c, in[0]).Vectors(in[1]), 1, AxisRange(x.T-x.K, x.T))
 		return []*Node{y, Gradient(ReduceAllSum(Mul(y, in[2])), in[0])[0]}
 	}, to[float64](x.params), tensors.FromFlatDataAndDimensions(to[float64](x.tokens), x.B, x.T, x.c.Features),
 		tensors.FromFlatDataAndDimensions(to[float64](x.slopes), x.B, x.K, x.c.Outputs))
-	return graphs.Values[float64](t, out[0]), graphs.Values[float64](t, out[1])
+	return testkit.Values[float64](t, out[0]), testkit.Values[float64](t, out[1])
 }
 
 // near says that numbers are wanted ones up to a share of the largest of those.
@@ -191,12 +190,12 @@ func TestOptimizer(t *testing.T) {
 			o.Step(step, float64(step%2+1)/3, gradients)
 			fixed := opt
 			fixed.LearningRate = opt.Rate(step)
-			out := graphs.Run(t, graphs.Backend(t), func(in []*Node) []*Node {
+			out := testkit.Run(t, testkit.Backend(t), func(in []*Node) []*Node {
 				p, m, v := definition.Step(fixed, in[0], in[1], in[2], in[3], in[4])
 				return []*Node{p, m, v}
 			}, state[0], mean, state[1], state[2], int64(step))
 			for i := range state {
-				state[i] = graphs.Values[float64](t, out[i])
+				state[i] = testkit.Values[float64](t, out[i])
 			}
 			for i, p := range state[0] {
 				average[i] += 9 / (float64(step) + 8) * (p - average[i])

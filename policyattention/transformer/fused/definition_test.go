@@ -9,7 +9,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/internal/testkit/graphs"
+	"icrl/internal/testkit"
 	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/definition"
 )
@@ -19,7 +19,7 @@ import (
 // makes of them is held against this backend in TestXLAAgreesWithTheGoBackend.
 func TestAgreesWithTheDefinition(t *testing.T) {
 	const float64s, float32s = 1e-10, 2e-5 // of sums of hundreds of terms over some blocks, relative to the largest
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	for i := range 12 {
 		rng := rand.New(rand.NewPCG(31, uint64(i)))
 		c, batch, length, tail := randomShape(rng)
@@ -62,15 +62,15 @@ func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand
 		return y
 	}
 	params := as(perturbed(c, rng))
-	out := graphs.Run(t, b, func(in []*Node) []*Node {
+	out := testkit.Run(t, b, func(in []*Node) []*Node {
 		loss := func(z *Node) *Node { return ReduceAllSum(Mul(in[2], Square(z))) } // each output has a slope of its own
 		fast := Bind(c, in[0])
 		y := fast.Tail(in[1], tail)
 		z := SliceAxis(definition.Bind(c, in[0]).Vectors(in[1]), 1, AxisRange(length-tail, length))
 		return []*Node{y, z, fast.Gradient(loss(y)), Gradient(loss(z), in[0])[0]}
 	}, tensors.FromFlatDataAndDimensions(params, len(params)),
-		tensors.FromFlatDataAndDimensions(as(graphs.Normal(rng, batch*length*c.Features)), batch, length, c.Features),
-		tensors.FromFlatDataAndDimensions(as(graphs.Normal(rng, batch*tail*c.Outputs)), batch, tail, c.Outputs))
+		tensors.FromFlatDataAndDimensions(as(testkit.Normal(rng, batch*length*c.Features)), batch, length, c.Features),
+		tensors.FromFlatDataAndDimensions(as(testkit.Normal(rng, batch*tail*c.Outputs)), batch, tail, c.Outputs))
 	compare := func(what string, got, want []T, largest float64) {
 		t.Helper()
 		for _, v := range want {
@@ -83,8 +83,8 @@ func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand
 			}
 		}
 	}
-	compare("outputs", graphs.Values[T](t, out[0]), graphs.Values[T](t, out[1]), 0)
-	got, want := graphs.Values[T](t, out[2]), graphs.Values[T](t, out[3])
+	compare("outputs", testkit.Values[T](t, out[0]), testkit.Values[T](t, out[1]), 0)
+	got, want := testkit.Values[T](t, out[2]), testkit.Values[T](t, out[3])
 	whole := 0.
 	for _, v := range want {
 		whole = max(whole, math.Abs(float64(v)))

@@ -12,7 +12,7 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/internal/testkit/graphs"
+	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
 	_ "icrl/policyattention/backend/xla"
 	"icrl/policyattention/transformer"
@@ -138,7 +138,7 @@ func forward(c transformer.Config) func([]*Node) []*Node {
 
 // The lengths cover each layout that attention uses.
 func TestForwardAgreesWithPlainLoops(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	for _, tc := range []struct {
 		name          string
 		config        transformer.Config
@@ -159,8 +159,8 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
 			params := perturbed(tc.config, rng)
-			tokens := graphs.Normal(rng, tc.batch*tc.length*tc.config.Features)
-			got := graphs.Values[float64](t, graphs.Run(t, b, forward(tc.config),
+			tokens := testkit.Normal(rng, tc.batch*tc.length*tc.config.Features)
+			got := testkit.Values[float64](t, testkit.Run(t, b, forward(tc.config),
 				tensors.FromFlatDataAndDimensions(params, len(params)),
 				tensors.FromFlatDataAndDimensions(tokens, tc.batch, tc.length, tc.config.Features))[0])
 			want := referenceBatch(tc.config, params, tokens, tc.batch, tc.length)
@@ -176,7 +176,7 @@ func TestForwardAgreesWithPlainLoops(t *testing.T) {
 
 // What cannot be built says so while the graph is built.
 func TestGraphsThatCannotBe(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	params, tokens := make([]float64, tiny.Size()), make([]float64, 2*tiny.Features)
 	weights := tensors.FromFlatDataAndDimensions(params, len(params))
 	x := tensors.FromFlatDataAndDimensions(tokens, 1, 2, tiny.Features)
@@ -200,7 +200,7 @@ func TestGraphsThatCannotBe(t *testing.T) {
 }
 
 func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	const batch, length = 2, 5
 	for _, tc := range []struct {
 		config transformer.Config
@@ -209,8 +209,8 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 		tiny, tail := tc.config, tc.tail
 		rng := rand.New(rand.NewPCG(3, 4))
 		params := perturbed(tiny, rng)
-		tokens := graphs.Normal(rng, batch*length*tiny.Features)
-		weights := graphs.Normal(rng, batch*tail)
+		tokens := testkit.Normal(rng, batch*length*tiny.Features)
+		weights := testkit.Normal(rng, batch*tail)
 		// A weighted sum of squares reaches every output with its own slope.
 		loss := func(params []float64) float64 {
 			sum, all := 0., referenceBatch(tiny, params, tokens, batch, length)
@@ -220,17 +220,17 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 			}
 			return sum
 		}
-		out := graphs.Run(t, b, func(in []*Node) []*Node {
+		out := testkit.Run(t, b, func(in []*Node) []*Node {
 			net := Bind(tiny, in[0])
 			value := ReduceAllSum(Mul(in[2], Square(Squeeze(net.Tail(in[1], tail), -1))))
 			return []*Node{value, net.Gradient(value)}
 		}, tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, batch, length, tiny.Features),
 			tensors.FromFlatDataAndDimensions(weights, batch, tail))
-		if got, want := graphs.Values[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
+		if got, want := testkit.Values[float64](t, out[0])[0], loss(params); math.Abs(got-want) > 1e-11*math.Abs(want) {
 			t.Fatalf("last %d tokens: loss is %v, want %v", tail, got, want)
 		}
-		grad := graphs.Values[float64](t, out[1])
+		grad := testkit.Values[float64](t, out[1])
 		const h = 1e-5
 		for i := range params {
 			x := params[i]
@@ -249,18 +249,18 @@ func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
 
 // The two forms of attention and their gradients are the same function.
 func TestAttentionFormsAgree(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	const heads, dim, batch = 2, 11, 3
 	for _, tc := range []struct{ queries, keys int }{{1, 1}, {7, 7}, {8, 8}, {3, 17}, {17, 17}, {100, 100},
 		{101, 150}} {
 		rng := rand.New(rand.NewPCG(11, 12))
 		input := func(t int) *tensors.Tensor {
-			return tensors.FromFlatDataAndDimensions(graphs.Normal(rng, heads*dim*t*batch), heads, dim, t, batch)
+			return tensors.FromFlatDataAndDimensions(testkit.Normal(rng, heads*dim*t*batch), heads, dim, t, batch)
 		}
 		in := []any{input(tc.queries), input(tc.keys), input(tc.keys), input(tc.queries)}
 		var results [][]*tensors.Tensor
 		for _, attend := range []attend{attendByProducts, attendByVectors} {
-			results = append(results, graphs.Run(t, b, func(in []*Node) (all []*Node) {
+			results = append(results, testkit.Run(t, b, func(in []*Node) (all []*Node) {
 				for _, mask := range []mask{causalMask, nil} {
 					y, back := attend(in[0], in[1], in[2], mask)
 					dq, dk, dv := back(in[3])
@@ -271,7 +271,7 @@ func TestAttentionFormsAgree(t *testing.T) {
 		}
 		parts := []string{"output", "slope of queries", "slope of keys", "slope of values"}
 		for i, name := range append(parts, parts...) {
-			x, y := graphs.Values[float64](t, results[0][i]), graphs.Values[float64](t, results[1][i])
+			x, y := testkit.Values[float64](t, results[0][i]), testkit.Values[float64](t, results[1][i])
 			for j := range x {
 				if math.Abs(x[j]-y[j]) > 1e-12*(1+math.Abs(x[j])) { // sums of some tens of terms
 					t.Fatalf("%d queries, %d keys: %s [%d] is %v by products, %v by vectors", tc.queries, tc.keys,
@@ -308,17 +308,17 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 			return y
 		}
 		params := float32s(perturbed(c, rng))
-		tokens := float32s(graphs.Normal(rng, batch*tc.length*tc.features))
+		tokens := float32s(testkit.Normal(rng, batch*tc.length*tc.features))
 		var outputs, grads [][]float32
-		for _, b := range []compute.Backend{graphs.Backend(t), xla} {
-			out := graphs.Run(t, b, func(in []*Node) []*Node {
+		for _, b := range []compute.Backend{testkit.Backend(t), xla} {
+			out := testkit.Run(t, b, func(in []*Node) []*Node {
 				net := Bind(c, in[0])
 				z := net.Tail(in[1], tc.tail)
 				return []*Node{z, net.Gradient(ReduceAllMean(Square(z)))}
 			}, tensors.FromFlatDataAndDimensions(params, len(params)),
 				tensors.FromFlatDataAndDimensions(tokens, batch, tc.length, tc.features))
-			outputs = append(outputs, graphs.Values[float32](t, out[0]))
-			grads = append(grads, graphs.Values[float32](t, out[1]))
+			outputs = append(outputs, testkit.Values[float32](t, out[0]))
+			grads = append(grads, testkit.Values[float32](t, out[1]))
 		}
 		// float32 sums of some hundred terms over a block, relative to the largest.
 		for name, pair := range map[string][][]float32{"output": outputs, "gradient": grads} {
@@ -337,7 +337,7 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 }
 
 func TestOutputIgnoresLaterTokens(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	const batch, length, changed = 3, 12, 7
 	c := transformer.Standard(6)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -347,7 +347,7 @@ func TestOutputIgnoresLaterTokens(t *testing.T) {
 		tokens[i] = float32(rng.NormFloat64())
 	}
 	output := func() []float32 {
-		return graphs.Values[float32](t, graphs.Run(t, b, forward(c),
+		return testkit.Values[float32](t, testkit.Run(t, b, forward(c),
 			tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, batch, length, c.Features))[0])
 	}
@@ -365,16 +365,16 @@ func TestOutputIgnoresLaterTokens(t *testing.T) {
 
 // Without the mask, tokens in another order have the same outputs in that order.
 func TestUnorderedIsEquivariant(t *testing.T) {
-	b := graphs.Backend(t)
+	b := testkit.Backend(t)
 	c, rng := unordered(tiny), rand.New(rand.NewPCG(27, 28))
 	const length = 7
-	params, tokens, order := perturbed(c, rng), graphs.Normal(rng, length*c.Features), rng.Perm(length)
+	params, tokens, order := perturbed(c, rng), testkit.Normal(rng, length*c.Features), rng.Perm(length)
 	shuffled := make([]float64, len(tokens))
 	for to, from := range order {
 		copy(shuffled[to*c.Features:][:c.Features], tokens[from*c.Features:])
 	}
 	output := func(tokens []float64) []float64 {
-		return graphs.Values[float64](t, graphs.Run(t, b, forward(c),
+		return testkit.Values[float64](t, testkit.Run(t, b, forward(c),
 			tensors.FromFlatDataAndDimensions(params, len(params)),
 			tensors.FromFlatDataAndDimensions(tokens, 1, length, c.Features))[0])
 	}

@@ -1,4 +1,4 @@
-package field
+package baseline
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/gomlx/compute"
-	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
@@ -17,8 +17,8 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Recipe is how a network learns to evaluate: on one Boyan chain after another, by TD errors of windows that slide
-// along a walk.
+// Recipe is how a network of some hundred parameters learns to evaluate: on one Boyan chain after another, by TD
+// errors of windows that slide along a walk.
 type Recipe struct {
 	States    int
 	D         int // length of features
@@ -34,8 +34,8 @@ type Recipe struct {
 	Seed      uint64
 }
 
-// Standard is the setting of Wang et al. (their main.py and README).
-func Standard() Recipe {
+// WangRecipe is the setting of Wang et al. (their main.py and README).
+func WangRecipe() Recipe {
 	return Recipe{
 		States: 10, D: 4, N: 30, Layers: 3, Gamma: .9,
 		Processes: 4000, Batches: 5, Batch: 64, Rate: 1e-3, Decay: 1e-6, Seed: 1,
@@ -46,15 +46,15 @@ func Standard() Recipe {
 func (r Recipe) Validate() error {
 	switch {
 	case min(r.D, r.N, r.Layers, r.Processes, r.Batches, r.Batch) < 1:
-		return fmt.Errorf("field: recipe %+v, want at least one of everything", r)
+		return fmt.Errorf("baseline: recipe %+v, want at least one of everything", r)
 	case r.States < 3:
-		return fmt.Errorf("field: Boyan chains of %d states, want at least 3", r.States)
+		return fmt.Errorf("baseline: Boyan chains of %d states, want at least 3", r.States)
 	case r.OneHot && r.D != r.States:
-		return fmt.Errorf("field: one-hot features of length %d for %d states", r.D, r.States)
+		return fmt.Errorf("baseline: one-hot features of length %d for %d states", r.D, r.States)
 	case !(r.Gamma >= 0 && r.Gamma < 1):
-		return fmt.Errorf("field: discount is %v, want 0 ≤ γ < 1", r.Gamma)
+		return fmt.Errorf("baseline: discount is %v, want 0 ≤ γ < 1", r.Gamma)
 	case !(r.Rate > 0 && r.Rate < 1e6 && r.Decay >= 0 && r.Decay < 1e6):
-		return fmt.Errorf("field: learning rate %v and decay %v, want a positive and a non-negative number", r.Rate,
+		return fmt.Errorf("baseline: learning rate %v and decay %v, want a positive and a non-negative number", r.Rate,
 			r.Decay)
 	}
 	return nil
@@ -63,7 +63,7 @@ func (r Recipe) Validate() error {
 // Process draws chain i and the features of its states [S, D].
 func (r Recipe) Process(i int) (*Process, *mat.Dense, error) {
 	rng := seed.New(r.Seed, "mrp", "process", i)
-	features := Features(r.States, r.D, rng)
+	features := UniformMatrix(r.States, r.D, rng)
 	if r.OneHot {
 		features = mat.DenseCopyOf(mat.NewDiagDense(r.D, slices.Repeat([]float64{1}, r.D)))
 	}
@@ -71,18 +71,18 @@ func (r Recipe) Process(i int) (*Process, *mat.Dense, error) {
 	return p, features, err
 }
 
-// Network is what a recipe trains.
-type Network interface {
+// Evaluator is a network that a recipe trains.
+type Evaluator interface {
 	// Prompt returns what a context of a walk's states [N+2] shows; the last is the query. All prompts have one shape.
 	Prompt(p *Process, features *mat.Dense, walk []int) (*mat.Dense, error)
 	// Values builds the values [B] of the queries of prompts [B, rows, columns]: each element of the list is one
 	// network, which shares no parameter with the others.
-	Values(params, prompts *Node) []*Node
+	Values(params, prompts *graph.Node) []*graph.Node
 }
 
 // batch returns the prompts [Batch+1, rows, columns] of a step's windows, which slide along a walk, and the rewards
 // [Batch] of the queries but the last.
-func (r Recipe) batch(n Network, step int) (prompts, rewards *tensors.Tensor, err error) {
+func (r Recipe) batch(n Evaluator, step int) (prompts, rewards *tensors.Tensor, err error) {
 	p, features, err := r.Process(step / r.Batches)
 	if err != nil {
 		return nil, nil, err
@@ -103,33 +103,35 @@ func (r Recipe) batch(n Network, step int) (prompts, rewards *tensors.Tensor, er
 }
 
 // loss builds the mean squared TD errors of the queries, with detached targets.
-func (r Recipe) loss(n Network, params, prompts, rewards *Node) *Node {
-	sum := ScalarZero(params.Graph(), params.DType())
+func (r Recipe) loss(n Evaluator, params, prompts, rewards *graph.Node) *graph.Node {
+	sum := graph.ScalarZero(params.Graph(), params.DType())
 	for _, v := range n.Values(params, prompts) {
-		target := Add(rewards, MulScalar(StopGradient(SliceAxis(v, 0, AxisRange(1))), r.Gamma))
-		sum = Add(sum, ReduceAllMean(Square(Sub(target, SliceAxis(v, 0, AxisRange(0, r.Batch))))))
+		next, now := graph.SliceAxis(v, 0, graph.AxisRange(1)), graph.SliceAxis(v, 0, graph.AxisRange(0, r.Batch))
+		target := graph.Add(rewards, graph.MulScalar(graph.StopGradient(next), r.Gamma))
+		sum = graph.Add(sum, graph.ReduceAllMean(graph.Square(graph.Sub(target, now))))
 	}
 	return sum
 }
 
 // Train returns the parameters after training from params, in float64. When ctx is done it returns ctx's cause; the
 // other errors are those of the recipe, and a loss that is not finite.
-func (r Recipe) Train(ctx context.Context, on compute.Backend, n Network, params []float64) ([]float64, error) {
+func (r Recipe) Train(ctx context.Context, on compute.Backend, n Evaluator, params []float64) ([]float64, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	store := model.NewStore()
 	variable := store.RootScope().VariableWithValue("params", params)
 	adam := optimizer.Adam().LearningRate(r.Rate).Epsilon(1e-8).Done()
-	exec, err := model.NewExec(on, store, func(scope *model.Scope, in []*Node) *Node {
+	exec, err := model.NewExec(on, store, func(scope *model.Scope, in []*graph.Node) *graph.Node {
 		scope.SetTraining(in[0].Graph(), true) // else a backend may take the variable for a constant
 		p := variable.NodeValue(in[0].Graph())
 		loss := r.loss(n, p, in[0], in[1])
-		adam.UpdateGraph(scope, p.Graph(), Add(loss, MulScalar(ReduceAllSum(Square(p)), r.Decay/2)))
+		penalty := graph.MulScalar(graph.ReduceAllSum(graph.Square(p)), r.Decay/2)
+		adam.UpdateGraph(scope, p.Graph(), graph.Add(loss, penalty))
 		return loss
 	})
 	if err != nil {
-		return nil, fmt.Errorf("field: %w", err)
+		return nil, fmt.Errorf("baseline: %w", err)
 	}
 	defer exec.Finalize()
 	for step := range r.Processes * r.Batches {
@@ -138,30 +140,30 @@ func (r Recipe) Train(ctx context.Context, on compute.Backend, n Network, params
 		}
 		prompts, rewards, err := r.batch(n, step)
 		if err != nil {
-			return nil, fmt.Errorf("field: step %d: %w", step, err)
+			return nil, fmt.Errorf("baseline: step %d: %w", step, err)
 		}
 		out, err := exec.Call1(prompts, rewards)
 		if err != nil {
-			return nil, fmt.Errorf("field: step %d: %w", step, err)
+			return nil, fmt.Errorf("baseline: step %d: %w", step, err)
 		}
 		if loss := tensors.ToScalar[float64](out); math.IsNaN(loss) || math.IsInf(loss, 0) {
-			return nil, fmt.Errorf("field: step %d: the loss is %v", step, loss)
+			return nil, fmt.Errorf("baseline: step %d: the loss is %v", step, loss)
 		}
 	}
 	trained, err := variable.Value()
 	if err != nil {
-		return nil, fmt.Errorf("field: %w", err)
+		return nil, fmt.Errorf("baseline: %w", err)
 	}
 	return tensors.CopyFlatData[float64](trained)
 }
 
-// System trains one of Variants, of which the first is the paper's, and measures the weights; nothing is stored.
-type System struct {
+// Trainer trains one of Variants, of which the first is the paper's, and measures the weights; nothing is stored.
+type Trainer struct {
 	Variants []string
 	Train    func(context.Context, compute.Backend, Training) ([]Number, error)
 }
 
-// Training is what a System is told.
+// Training is what a Trainer is told.
 type Training struct {
 	Variant   string
 	Seed      uint64 // the first of Seeds
@@ -183,7 +185,7 @@ func (r Recipe) Numbers(
 	t Training, quantities []Number, measure func(Recipe) ([]float64, error),
 ) ([]Number, error) {
 	if t.Seeds < 1 {
-		return nil, fmt.Errorf("field: %d seeds, want at least one", t.Seeds)
+		return nil, fmt.Errorf("baseline: %d seeds, want at least one", t.Seeds)
 	}
 	if t.Processes != 0 {
 		r.Processes = t.Processes

@@ -1,5 +1,4 @@
-// Package graphs runs graphs of GoMLX in tests.
-package graphs
+package testkit
 
 import (
 	"math/rand/v2"
@@ -9,14 +8,13 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
 )
 
 // Backend returns GoMLX's backend in pure Go, for the time of a test.
 func Backend(t testing.TB) compute.Backend {
 	t.Helper()
-	b := testkit.Must(backend.New("go"))(t)
+	b := Must(backend.New("go"))(t)
 	t.Cleanup(b.Finalize)
 	return b
 }
@@ -24,15 +22,15 @@ func Backend(t testing.TB) compute.Backend {
 // Run calls a graph once.
 func Run(t testing.TB, b compute.Backend, graph func([]*Node) []*Node, inputs ...any) []*tensors.Tensor {
 	t.Helper()
-	exec := testkit.Must(NewExec(b, graph))(t)
+	exec := Must(NewExec(b, graph))(t)
 	defer exec.Finalize()
-	return testkit.Must(exec.Call(inputs...))(t)
+	return Must(exec.Call(inputs...))(t)
 }
 
 // Values returns the numbers of a tensor, row-major.
 func Values[T float32 | float64](t testing.TB, x *tensors.Tensor) []T {
 	t.Helper()
-	return testkit.Must(tensors.CopyFlatData[T](x))(t)
+	return Must(tensors.CopyFlatData[T](x))(t)
 }
 
 // Normal draws n numbers from the standard normal distribution.

@@ -1,10 +1,8 @@
-// Package field is what methods of the paper's field for policy evaluation are trained and scored on: finite Markov
-// reward processes, which are MDPs with one action, and the recipe of Wang et al. (arXiv 2405.13861) for training a
-// network of some hundred parameters on them. Each system has a folder of its own.
-package field
+package baseline
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/floats"
@@ -27,7 +25,7 @@ func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 func (p *Process) Solve() (v, d []float64, err error) {
 	values, err := p.PolicyValue(mdp.UniformPolicy(p.States(), 1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("field: %w", err)
+		return nil, nil, fmt.Errorf("baseline: %w", err)
 	}
 	n := p.States()
 	// dᵀ(I − P) = 0, with the last equation, which the others imply, replaced by Σd = 1.
@@ -42,7 +40,7 @@ func (p *Process) Solve() (v, d []float64, err error) {
 	b.SetVec(n-1, 1)
 	var stationary mat.VecDense
 	if err := stationary.SolveVec(a, b); err != nil {
-		return nil, nil, fmt.Errorf("field: the stationary distribution: %w", err)
+		return nil, nil, fmt.Errorf("baseline: the stationary distribution: %w", err)
 	}
 	return values.RawMatrix().Data, stationary.RawVector().Data, nil
 }
@@ -62,7 +60,7 @@ func (p *Process) Walk(rng *rand.Rand, n int) []int {
 // numbers uniform on [.01, .99), as are those of the first state. Rewards are uniform on [−1, 1).
 func Boyan(states int, gamma float64, rng *rand.Rand) (*Process, error) {
 	if states < 3 {
-		return nil, fmt.Errorf("field: a Boyan chain of %d states, want at least 3", states)
+		return nil, fmt.Errorf("baseline: a Boyan chain of %d states, want at least 3", states)
 	}
 	p := mat.NewDense(states, states, nil)
 	for i := range states - 2 {
@@ -81,22 +79,35 @@ func Boyan(states int, gamma float64, rng *rand.Rand) (*Process, error) {
 	}
 	p.SetRow(states-1, proportional())
 	start := proportional()
-	chain, err := mdp.New(gamma, p, Features(states, 1, rng))
+	chain, err := mdp.New(gamma, p, UniformMatrix(states, 1, rng))
 	return &Process{chain, start}, err
 }
 
-// Features draws a matrix [rows, cols] of numbers uniform on [−1, 1).
-func Features(rows, cols int, rng *rand.Rand) *mat.Dense {
+// UniformMatrix draws a matrix [rows, cols] of numbers uniform on [−1, 1).
+func UniformMatrix(rows, cols int, rng *rand.Rand) *mat.Dense {
 	m := mat.NewDense(rows, cols, nil)
 	m.Apply(func(_, _ int, _ float64) float64 { return 2*rng.Float64() - 1 }, m)
 	return m
 }
 
-// Normal draws a matrix [rows, cols] of independent normal numbers with mean 0.
-func Normal(rows, cols int, deviation float64, rng *rand.Rand) *mat.Dense {
+// NormalMatrix draws a matrix [rows, cols] of independent normal numbers with mean 0.
+func NormalMatrix(rows, cols int, deviation float64, rng *rand.Rand) *mat.Dense {
 	m := mat.NewDense(rows, cols, nil)
 	m.Apply(func(_, _ int, _ float64) float64 { return deviation * rng.NormFloat64() }, m)
 	return m
+}
+
+// Finite reports the first number of a prompt that is not finite.
+func Finite(z *mat.Dense) error {
+	rows, cols := z.Dims()
+	for i := range rows {
+		for j := range cols {
+			if x := z.At(i, j); math.IsNaN(x) || math.IsInf(x, 0) {
+				return fmt.Errorf("row %d, column %d of the prompt is %v, want a finite number", i, j, x)
+			}
+		}
+	}
+	return nil
 }
 
 // Expect returns Σ_s weight(s)·(a(s) − b(s))², the squared error of a against b.

@@ -1,4 +1,4 @@
-package field
+package baseline
 
 import (
 	"context"
@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/internal/testkit"
-	"icrl/internal/testkit/graphs"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -68,17 +67,17 @@ func (q quadratic) Prompt(_ *Process, features *mat.Dense, walk []int) (*mat.Den
 	return mat.NewDense(q.d, 1, append([]float64(nil), features.RawRowView(walk[len(walk)-1])...)), nil
 }
 
-func (q quadratic) Values(params, prompts *Node) []*Node {
-	return []*Node{Einsum("bd,d->b", Squeeze(prompts, 2), params)}
+func (q quadratic) Values(params, prompts *graph.Node) []*graph.Node {
+	return []*graph.Node{graph.Einsum("bd,d->b", graph.Squeeze(prompts, 2), params)}
 }
 
 // Steps are those of Adam as torch writes it, with weight_decay added to the gradient (Kingma and Ba,
 // algorithm 1), of semi-gradient TD(0), each made here by hand.
 func TestTrainIsAdam(t *testing.T) {
-	r := Standard()
+	r := WangRecipe()
 	r.D, r.N, r.Processes, r.Batches, r.Batch, r.Rate, r.Decay = 3, 4, 3, 2, 6, .05, .3
 	start := []float64{1, -2, 3}
-	got := testkit.Must(r.Train(context.Background(), graphs.Backend(t), quadratic{3}, start))(t)
+	got := testkit.Must(r.Train(context.Background(), testkit.Backend(t), quadratic{3}, start))(t)
 	x, m, v := append([]float64(nil), start...), make([]float64, 3), make([]float64, 3)
 	for step := range 6 {
 		prompts, rewards, err := r.batch(quadratic{3}, step)
@@ -113,12 +112,12 @@ func TestTrainIsAdam(t *testing.T) {
 	}
 }
 
-func TestRefusesBadInput(t *testing.T) {
-	on, stop := graphs.Backend(t), errors.New("stop")
+func TestRecipeRefuses(t *testing.T) {
+	on, stop := testkit.Backend(t), errors.New("stop")
 	stopped, cancel := context.WithCancelCause(context.Background())
 	cancel(stop)
 	train := func(ctx context.Context, change func(*Recipe)) error {
-		r := Standard()
+		r := WangRecipe()
 		change(&r)
 		_, err := r.Train(ctx, on, quadratic{r.D}, make([]float64, r.D))
 		return err
@@ -147,7 +146,7 @@ func TestRefusesBadInput(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	measure := func(r Recipe) ([]float64, error) { return []float64{map[uint64]float64{5: 1, 6: 2, 7: 6}[r.Seed]}, nil }
 	quantities := []Number{{Quantity: "q", Published: 2}}
-	got := testkit.Must(Standard().Numbers(Training{Seed: 5, Seeds: 3}, quantities, measure))(t)[0]
+	got := testkit.Must(WangRecipe().Numbers(Training{Seed: 5, Seeds: 3}, quantities, measure))(t)[0]
 	if got.Here != 3 || math.Abs(got.Error-math.Sqrt(14./6)) > 1e-15 || got.Published != 2 {
 		t.Errorf("%+v", got)
 	}

@@ -1,0 +1,124 @@
+package train
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/gomlx/compute/shapes"
+	. "github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"icrl/policyattention/backend"
+	"icrl/policyattention/transformer"
+	"icrl/policyattention/transformer/engine"
+)
+
+// Outputs is what an objective asks of a network: see [fused.Network].
+type Outputs interface {
+	Vectors(tokens *Node) *Node
+	Tail(tokens *Node, k int) *Node
+}
+
+// Derived returns an objective of a network of shape c for package engine, see Transformer.InGo: GoMLX's pure-Go
+// backend makes the tokens of examples, and the slopes of the loss in what the network has made of them. The shape of
+// an example's index is what follows the number of examples in that of Fixed.Index.
+func Derived(
+	c transformer.Config, loss func(network Outputs, data, batch []*Node) *Node, index ...int,
+) func(data []*tensors.Tensor) (engine.Objective, error) {
+	return func(data []*tensors.Tensor) (engine.Objective, error) {
+		b, err := backend.New("go")
+		if err != nil {
+			return nil, err
+		}
+		o := &derived{outputs: c.Outputs, index: index, passes: map[int]engine.Pass{}}
+		for _, x := range data {
+			own, err := onDevice(b, x)
+			if err != nil {
+				return nil, err
+			}
+			o.data = append(o.data, own)
+		}
+		o.tokens, err = NewExec(b, func(in []*Node) *Node {
+			network := &given{outputs: c.Outputs}
+			loss(network, in[1:], in[:1])
+			o.k = network.k
+			return network.tokens
+		})
+		if err != nil {
+			return nil, err
+		}
+		o.slopes, err = NewExec(b, func(in []*Node) (value, slopes *Node) {
+			value = loss(&given{answer: in[0]}, in[2:], in[1:2])
+			return value, Gradient(value, in[0])[0]
+		})
+		return o, err
+	}
+}
+
+// given is a network that answers what it is given, or zeros, and remembers what it was asked.
+type given struct {
+	tokens, answer *Node
+	k, outputs     int
+}
+
+// Vectors implements Outputs.
+func (g *given) Vectors(tokens *Node) *Node { return g.Tail(tokens, tokens.Shape().Dimensions[1]) }
+
+// Tail implements Outputs.
+func (g *given) Tail(tokens *Node, k int) *Node {
+	g.tokens, g.k = tokens, k
+	if g.answer != nil {
+		return g.answer
+	}
+	return Zeros(tokens.Graph(), shapes.Make(tokens.DType(), tokens.Shape().Dimensions[0], k, g.outputs))
+}
+
+// derived implements engine.Objective. It panics where the graph of the objective does.
+type derived struct {
+	tokens, slopes *Exec
+	data           []any
+	outputs        int
+	index          []int
+
+	mu     sync.Mutex
+	passes map[int]engine.Pass
+	k      int // outputs of a sequence
+}
+
+// ask calls a program on the inputs before the examples and the data.
+func (d *derived) ask(program *Exec, examples []int32, before ...any) []*tensors.Tensor {
+	dims := append([]int{len(examples)}, d.index...)
+	index := []any{tensors.FromFlatDataAndDimensions(examples, dims...)}
+	return program.MustCall(slices.Concat(before, index, d.data)...)
+}
+
+// Pass implements engine.Objective.
+func (d *derived) Pass(examples int) engine.Pass {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, ok := d.passes[examples]
+	if !ok {
+		shape := d.ask(d.tokens, make([]int32, examples))[0].Shape().Dimensions
+		p = engine.Pass{B: shape[0], T: shape[1], K: d.k}
+		d.passes[examples] = p
+	}
+	return p
+}
+
+// Tokens implements engine.Objective.
+func (d *derived) Tokens(examples []int32, into []float32) {
+	tensors.MustConstFlatData(d.ask(d.tokens, examples)[0], func(flat []float32) { copy(into, flat) })
+}
+
+// Slopes implements engine.Objective.
+func (d *derived) Slopes(examples []int32, batch int, outputs []float32) float64 {
+	k := d.Pass(len(examples)).K
+	y := tensors.FromFlatDataAndDimensions(outputs, len(outputs)/(k*d.outputs), k, d.outputs)
+	out, share := d.ask(d.slopes, examples, y), float64(len(examples))/float64(batch)
+	tensors.MustConstFlatData(out[1], func(flat []float32) {
+		for i, v := range flat {
+			outputs[i] = float32(share * float64(v))
+		}
+	})
+	return share * float64(tensors.ToScalar[float32](out[0]))
+}

@@ -1,0 +1,47 @@
+package train_test
+
+import (
+	"math"
+	"testing"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/anymdp/critic"
+	"icrl/policyattention/backend"
+	"icrl/policyattention/baseline/distill"
+	"icrl/policyattention/train"
+)
+
+// Package engine makes the steps of a job that its graph would make: five losses, of
+// which all but the first depend on the gradients, up to float32 rounding. The objectives of
+// package train are in TestEngineSteps.
+func TestObjectivesInGo(t *testing.T) {
+	b := testkit.Must(backend.New("go"))(t)
+	defer b.Finalize()
+	actor := anymdp.Standard(1)
+	actor.Actions, actor.Examples, actor.Batch, actor.Steps = 4, 8, 4, 10
+	memory := critic.Standard(7)
+	memory.Problems, memory.Batch, memory.Steps = 6, 8, 10
+	distilled := distill.Paper(7, 4)
+	distilled.Histories, distilled.Length, distilled.Context, distilled.Batch, distilled.Steps = 6, 120, 55, 3, 10
+	distilled.Layers, distilled.Heads, distilled.Width, distilled.Hidden = 2, 2, 8, 12
+	for name, of := range map[string]func() (train.Job, error){
+		"any": actor.Job, "critic": memory.Job, "distill": distilled.Job,
+	} {
+		job := testkit.Must(of())(t)
+		model := job.Model.(train.Transformer)
+		var losses [2][]float32
+		for i := range losses {
+			s := testkit.Must(train.NewSession(b, job))(t)
+			losses[i] = testkit.Must(s.Steps(5))(t)
+			s.Close()
+			model.InGo = nil
+			job.Model = model
+		}
+		for i, want := range losses[1] {
+			if d := math.Abs(float64(losses[0][i] - want)); !(d <= 1e-4*math.Abs(float64(want))) {
+				t.Errorf("%s: loss %d is %v, by the graph %v", name, i, losses[0][i], want)
+			}
+		}
+	}
+}
