@@ -8,6 +8,7 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
 )
 
 // Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a
@@ -59,32 +60,38 @@ type Improved struct {
 
 // Run implements control.Controller.
 func (c Improved) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	zero := func(p mdp.Problem) (*mat.Dense, error) {
-		return mat.NewDense(p.MDP.States(), p.MDP.Actions(), nil), nil
+	if err := pmd.CheckStep(c.Eta); err != nil {
+		return nil, fmt.Errorf("baseline: %w", err)
 	}
-	both := &critical{Improved: c}
-	return control.Loop{Actor: both, Critic: both, Eta: c.Eta, Start: zero}.Run(problems, rounds)
-}
-
-// critical is the actor that has the critic's answer in place of its context's table.
-type critical struct {
-	Improved
-	values []*mat.Dense // of the round
-}
-
-// Act implements control.Actor.
-func (c *critical) Act(batch []control.Context) (policies []*mat.Dense, err error) {
-	if c.values, err = control.Evaluate(c.Critic, batch); err != nil {
-		return nil, err
+	trajectories, batch := make([]control.Trajectory, len(problems)), make([]control.Context, len(problems))
+	for i, p := range problems {
+		trajectories[i].Policies = []*mat.Dense{p.Pi0}
+		q := mat.NewDense(p.MDP.States(), p.MDP.Actions(), nil)
+		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: c.Eta}
 	}
-	for i, q := range c.values {
-		batch[i].Q = q
+	for round := range rounds {
+		for i := range batch {
+			batch[i].Round = round
+		}
+		values, err := control.Evaluate(c.Critic, batch)
+		if err != nil {
+			return nil, fmt.Errorf("baseline: round %d: %w", round, err)
+		}
+		for i, q := range values {
+			batch[i].Q = q
+		}
+		policies, err := control.Act(c.Actor, batch)
+		if err != nil {
+			return nil, fmt.Errorf("baseline: round %d: %w", round, err)
+		}
+		for i, pi := range policies {
+			batch[i].Pi = pi
+			trajectories[i].Policies = append(trajectories[i].Policies, pi)
+			problems[i].MDP.Meter().EndRound()
+		}
 	}
-	return control.Act(c.Actor, batch)
+	return trajectories, nil
 }
-
-// Evaluate implements control.Critic: the round's values.
-func (c *critical) Evaluate([]control.Context) ([]*mat.Dense, error) { return c.values, nil }
 
 // Mean replaces Q(s,a), for the pairs that a round has transitions of, by
 //
