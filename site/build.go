@@ -52,10 +52,10 @@ func Build(out, weights string, whole bool, links Links) error {
 		return err
 	}
 	parts["learned"], parts["wasm"] = actor, ""
-	for _, program := range []struct{ source, name, taker string }{
-		{"./wasm", "engine", "policyAttentionEngine"}, {"./wasm/formats", "formats", "policyAttentionFormats"},
+	for _, program := range []struct{ tags, name, taker string }{
+		{"", "engine", "policyAttentionEngine"}, {"formats", "formats", "policyAttentionFormats"},
 	} {
-		small, err := compile(root, program.source)
+		small, err := compile(root, program.tags)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func bundle(entry string) (string, error) {
 // compile returns a program of the page, compressed. Functions are inlined only where the loops are that
 // take the time, and the runtime is built without its garbage collector and allocator of many special
 // cases: together that is a tenth of what is transferred, and costs no time that can be measured.
-func compile(root, program string) ([]byte, error) {
+func compile(root, tags string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "site")
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
@@ -169,19 +169,20 @@ func compile(root, program string) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "engine.wasm")
 	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-l",
-		"-gcflags=icrl/policyattention/decoder/network=", "-gcflags=icrl/internal/numeric=", "-o", path, program)
+		"-gcflags=icrl/policyattention/decoder/network=", "-gcflags=icrl/internal/numeric=", "-tags="+tags, "-o",
+		path, "./wasm")
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0",
 		"GOEXPERIMENT=nogreenteagc,nosizespecializedmalloc")
 	if out, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("site: compiling %s: %w\n%s", program, err, out)
+		return nil, fmt.Errorf("site: compiling ./wasm: %w\n%s", err, out)
 	}
 	wasm, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	if wasm, err = joinSegments(wasm); err != nil {
-		return nil, fmt.Errorf("site: %s: %w", program, err)
+		return nil, fmt.Errorf("site: ./wasm: %w", err)
 	}
 	var small bytes.Buffer
 	z, err := gzip.NewWriterLevel(&small, gzip.BestCompression)

@@ -1,4 +1,4 @@
-//go:build js && wasm
+//go:build js && wasm && !formats
 
 // Command wasm is the engine of the web page: it runs in a worker and offers the
 // functions below to site/page/worker.js as methods of the global object engine.
@@ -7,6 +7,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"syscall/js"
@@ -30,29 +31,20 @@ var run *engine.Engine
 var learned *network.Network[float64]
 
 func main() {
-	api := js.Global().Get("Object").New()
-	for name, f := range map[string]func(args []js.Value) (any, error){
-		"start": start, "round": round, "edit": edit, "phase": phase, "compare": compare, "attention": attention,
-		"trace": trace, "matrix": matrix, "weight": weight, "learn": learn, "digest": digest,
-	} {
-		api.Set(name, js.FuncOf(func(_ js.Value, args []js.Value) (result any) {
-			defer func() {
-				if r := recover(); r != nil {
-					result = map[string]any{"error": fmt.Sprint("internal error: ", r)}
-				}
-			}()
-			if run == nil && name != "start" && name != "digest" {
-				return map[string]any{"error": "there is no run yet"}
-			}
-			value, err := f(args)
-			if err != nil {
-				return map[string]any{"error": err.Error()}
-			}
-			return value
-		}))
+	functions := map[string]function{
+		"round": round, "edit": edit, "phase": phase, "compare": compare, "attention": attention, "trace": trace,
+		"matrix": matrix, "weight": weight, "learn": learn,
 	}
-	js.Global().Set("engine", api)
-	select {} // the functions stay callable
+	for name, f := range functions {
+		functions[name] = func(args []js.Value) (any, error) {
+			if run == nil {
+				return nil, errors.New("there is no run yet")
+			}
+			return f(args)
+		}
+	}
+	functions["start"], functions["digest"] = start, digest
+	offer(functions)
 }
 
 // start(settings, problem?) starts a run. A problem has gamma, states, actions,
@@ -343,28 +335,6 @@ func digest(args []js.Value) (any, error) {
 	b := make([]byte, args[0].Length())
 	js.CopyBytesToGo(b, args[0])
 	return fmt.Sprintf("%x", seed.Sum256(b)), nil
-}
-
-func table(m *mat.Dense) js.Value { return array(flat(m)) }
-
-func flat(m *mat.Dense) []float64 {
-	rows, cols := m.Dims()
-	x := make([]float64, 0, rows*cols)
-	for i := range rows {
-		x = append(x, m.RawRowView(i)...)
-	}
-	return x
-}
-
-// array copies x into a Float64Array; memory of WebAssembly is little-endian, as
-// typed arrays are.
-func array(x []float64) js.Value {
-	out := js.Global().Get("Float64Array").New(len(x))
-	if len(x) > 0 {
-		view := js.Global().Get("Uint8Array").New(out.Get("buffer"))
-		js.CopyBytesToJS(view, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)))
-	}
-	return out
 }
 
 // numbers copies a Float64Array.

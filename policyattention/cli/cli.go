@@ -58,7 +58,6 @@ type commands struct {
 	Figure    figureCmd    `cmd:"" help:"Write figures as SVG and PNG, the paper's by number."`
 	Claims    claimsCmd    `cmd:"" help:"Hold the numbers that the paper prints against the rows."`
 	Document  documentCmd  `cmd:"" help:"Write the tables between the markers of documents again."`
-	Lockup    lockupCmd    `cmd:"" help:"Print the losses from starts that leave the best actions little mass."`
 	Verify    verifyCmd    `cmd:"" help:"Compute rows again from weights and seeds, and compare."`
 	Solve     solveCmd     `cmd:"" help:"Run a controller on an MDP of your own."`
 	Field     fieldCmd     `cmd:"" help:"${field}"`
@@ -126,19 +125,19 @@ var errUsage = errors.New("wrong usage")
 
 // preset returns the preset that is asked for: one of the caller's own, a built-in one, or a file.
 func (g *globals) preset(unsaid string) (experiment.Preset, error) {
-	name := cmp.Or(g.Preset, unsaid)
+	name, all := cmp.Or(g.Preset, unsaid), slices.Clone(paper.Presets)
 	g.Preset = name
 	for _, p := range g.own {
 		if p.Name == name {
 			return p, nil
 		}
+		all = append(all, p.Name)
 	}
 	if !strings.HasSuffix(name, ".json") {
-		p, err := paper.FindPreset(name)
-		if err != nil {
-			err = fmt.Errorf("%w: --preset: %w", errUsage, err)
+		if err := known("preset", all, name); err != nil {
+			return experiment.Preset{}, err
 		}
-		return p, err
+		return paper.FindPreset(name)
 	}
 	base, err := paper.FindPreset("quick")
 	if err != nil {

@@ -57,7 +57,9 @@ func written(t *testing.T, p mdp.Problem) string {
 			cube[s] = append(cube[s], p.MDP.Next(s, a))
 		}
 	}
-	text, err := json.Marshal(map[string]any{"gamma": p.MDP.Gamma, "P": cube, "r": mdp.ToRows(p.MDP.R), "pi0": mdp.ToRows(p.Pi0)})
+	text, err := json.Marshal(map[string]any{
+		"gamma": p.MDP.Gamma, "P": cube, "r": mdp.ToRows(p.MDP.R), "pi0": mdp.ToRows(p.Pi0),
+	})
 	path := filepath.Join(t.TempDir(), "mdp.json")
 	if err == nil {
 		err = os.WriteFile(path, text, 0o644)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -244,6 +245,18 @@ func (c tryCmd) preset() (experiment.Preset, error) {
 
 func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	slices.Sort(c.Set)
+	var settings []string
+	for _, change := range c.Set {
+		name, _, _ := strings.Cut(change, "=")
+		settings = append(settings, name)
+	}
+	var methods []string
+	for _, m := range paper.Methods {
+		methods = append(methods, m.Name)
+	}
+	if err := cmp.Or(known("setting", paper.Settings(), settings...), known("method", methods, c.Method)); err != nil {
+		return err
+	}
 	p, err := c.preset()
 	if err != nil {
 		return err

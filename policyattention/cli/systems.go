@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,17 +31,13 @@ type fieldCmd struct {
 }
 
 func (c fieldCmd) Run(ctx context.Context, g *globals) error {
-	s, ok := paper.Systems[c.System]
-	if !ok {
-		names := slices.Sorted(maps.Keys(paper.Systems))
-		return fmt.Errorf("%w: no system %q to train, want one of %q", errUsage, c.System, names)
+	if err := known("system", slices.Sorted(maps.Keys(paper.Systems)), c.System); err != nil {
+		return err
 	}
-	if c.Variant == "" {
-		c.Variant = s.Variants[0]
-	}
-	if !slices.Contains(s.Variants, c.Variant) {
-		const format = "%w: %s has no variant %q, want one of %q"
-		return fmt.Errorf(format, errUsage, c.System, c.Variant, s.Variants)
+	s := paper.Systems[c.System]
+	c.Variant = cmp.Or(c.Variant, s.Variants[0])
+	if err := known("variant", s.Variants, c.Variant); err != nil {
+		return err
 	}
 	on, err := backend.New(g.Backend)
 	if err != nil {
@@ -70,7 +67,6 @@ func (c fieldCmd) Run(ctx context.Context, g *globals) error {
 // tables 'table any' and 'table any-sets'.
 type anyCmd struct {
 	Train anyTrainCmd `cmd:"" help:"Train identities of the actor for any MDP; a run goes on where it was interrupted."`
-	Table anyTableCmd `cmd:"" help:"Print how far it is behind exact PMD, by kind of problem."`
 }
 
 type anyTrainCmd struct {
@@ -130,7 +126,3 @@ func (g *globals) trainAny(ctx context.Context, c anymdp.Config, b compute.Backe
 	}
 	return experiment.WriteFile(path, weights)
 }
-
-type anyTableCmd struct{}
-
-func (anyTableCmd) Run(g *globals) error { return tableCmd{[]string{"any", "any-sets"}, "md"}.Run(g) }

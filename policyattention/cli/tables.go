@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agext/levenshtein"
+
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/report"
 	"icrl/policyattention/results"
@@ -56,7 +58,7 @@ func (t tableCmd) Run(g *globals) error {
 		_, err := fmt.Fprintln(g.out, strings.Join(results.TableNames(), "\n"))
 		return err
 	}
-	if err := known("table", t.Names, results.TableNames()); err != nil {
+	if err := known("table", results.TableNames(), t.Names...); err != nil {
 		return err
 	}
 	store, err := g.stored()
@@ -79,20 +81,21 @@ type claimsCmd struct{}
 
 func (claimsCmd) Run(g *globals) error { return tableCmd{[]string{"claims"}, "md"}.Run(g) }
 
-type lockupCmd struct{}
-
-func (lockupCmd) Run(g *globals) error { return tableCmd{[]string{"lockup"}, "md"}.Run(g) }
-
-// known returns an error for the first name that is none.
-func known(what string, names, all []string) error {
+// known returns an error for the first name that is none of all. It tells of one that is near: begins as
+// it does, or is a letter in three away.
+func known(what string, all []string, names ...string) error {
 	for _, name := range names {
 		if slices.Contains(all, name) {
 			continue
 		}
-		guess := ""
+		guess, least := "", len(name)/3+1
 		for _, other := range all {
-			if strings.HasPrefix(other, name) || strings.HasPrefix(name, other) {
-				guess = fmt.Sprintf(", did you mean %q?", other)
+			d := levenshtein.Distance(name, other, nil)
+			if strings.HasPrefix(other, name) {
+				d = 0
+			}
+			if d < least {
+				guess, least = fmt.Sprintf(", did you mean %q?", other), d
 			}
 		}
 		return fmt.Errorf("%w: no %s %q%s; want one of %s", errUsage, what, name, guess, strings.Join(all, ", "))
@@ -106,7 +109,7 @@ type figureCmd struct {
 }
 
 func (f figureCmd) Run(g *globals) error {
-	if err := known("figure", f.Names, results.FigureNames()); err != nil {
+	if err := known("figure", results.FigureNames(), f.Names...); err != nil {
 		return err
 	}
 	store, err := g.stored()

@@ -37,11 +37,6 @@ func (p *Plot) Dashed(name string, x, y []float64) *Plot {
 	return p.add(report.Series{Name: name, X: x, Y: y, Dashed: true})
 }
 
-// Dots adds points that no line connects.
-func (p *Plot) Dots(name string, x, y []float64) *Plot {
-	return p.add(report.Series{Name: name, X: x, Y: y, Dots: true})
-}
-
 // Say adds a sentence below the plot.
 func (p *Plot) Say(format string, args ...any) *Plot {
 	p.notes = append(p.notes, fmt.Sprintf(format, args...))

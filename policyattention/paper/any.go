@@ -2,6 +2,9 @@ package paper
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -156,63 +159,29 @@ type anySet struct {
 	Network, Mixed int
 }
 
-// anyBase is the set that others differ from in one thing.
+// anyBase is the set that those of any.json differ from in what they say.
 var anyBase = anySet{
 	Family: mdp.Random, States: 7, Actions: mdp.Actions, Gamma: mdp.Discount, Least: -1, Most: 1,
 	Eta: control.NominalStep, Problems: 200, Network: 200,
 }
 
-// anySets are the rows of the table.
-var anySets = allAnySets()
+//go:embed any.json
+var anyJSON []byte
 
-func allAnySets() (all []anySet) {
-	add := func(name string, change func(*anySet)) {
+// anySets are the rows of the table.
+var anySets = func() (all []anySet) {
+	var each []json.RawMessage
+	err := json.Unmarshal(anyJSON, &each)
+	for _, text := range each {
 		r := anyBase
-		r.Name = name
-		change(&r)
+		err = errors.Join(err, json.Unmarshal(text, &r))
 		all = append(all, r)
 	}
-	for _, size := range [][2]int{{3, 32}, {7, 18}, {12, 9}, {24, 5}, {48, 3}, {100, 2}} {
-		add(fmt.Sprintf("S = %d, A = %d", size[0], size[1]), func(r *anySet) {
-			r.States, r.Actions, r.Network = size[0], size[1], 40
-		})
-	}
-	for _, gamma := range []float64{.5, .8, .9, .95, .99} {
-		add(fmt.Sprintf("γ = %v", gamma), func(r *anySet) { r.Gamma = gamma })
-	}
-	for _, mass := range []float64{1e-3, 1e-6, 1e-12} {
-		add(fmt.Sprintf("mass %.0e, one state", mass), func(r *anySet) { r.Mass = mass })
-		add(fmt.Sprintf("mass %.0e, all states", mass), func(r *anySet) { r.Mass, r.Everywhere = mass, true })
-	}
-	for _, span := range [][2]float64{{-1, -.5}, {0, 1}, {9, 10}, {-.1, .1}, {-3, 3}, {-30, 30}} {
-		add(fmt.Sprintf("r in [%v, %v]", span[0], span[1]), func(r *anySet) { r.Least, r.Most = span[0], span[1] })
-	}
-	for _, family := range mdp.Shifts {
-		add(string(family), func(r *anySet) { r.Family = family })
-	}
-	add("suggested η", func(r *anySet) { r.Eta = 0 })
-	for _, states := range []int{4, 8, 16} {
-		add(fmt.Sprintf("lock-up, S = %d", states), func(r *anySet) {
-			r.States, r.Lock = states, true
-			r.Problems, r.Network = 2000, 2000
-			if states == 4 {
-				r.Mixed = 20
-			}
-		})
-	}
-	for _, k := range []float64{1e3, 1e4, 1e5} {
-		add(fmt.Sprintf("cliff, K = %.0e", k), func(r *anySet) {
-			r.States, r.Mass, r.Cliff, r.Problems, r.Network = 8, 1e-3, k, 20, 20
-		})
-	}
-	for i, root := range []uint64{34100, 38100, 39100} {
-		add(fmt.Sprintf("benchmark, S = %d", 4<<i), func(r *anySet) {
-			r.States, r.Fixture = 4<<i, root
-			r.Problems, r.Network = 64, 64
-		})
+	if err != nil {
+		panic(fmt.Sprintf("paper: any.json: %v", err))
 	}
 	return all
-}
+}()
 
 // anyProblem is a problem and its step size.
 type anyProblem struct {

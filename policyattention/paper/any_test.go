@@ -26,8 +26,8 @@ func TestAnySets(t *testing.T) {
 		problems := testkit.Must(r.Draw(1))(t)
 		for i, p := range problems {
 			m := p.MDP
-			if m.States() != r.States || m.Actions() != r.Actions || m.Gamma != r.Gamma || mat.Min(m.R) < min(r.Least, -r.Cliff) ||
-				mat.Max(m.R) > r.Most || p.Eta <= 0 {
+			if m.States() != r.States || m.Actions() != r.Actions || m.Gamma != r.Gamma ||
+				mat.Min(m.R) < min(r.Least, -r.Cliff) || mat.Max(m.R) > r.Most || p.Eta <= 0 {
 				t.Errorf("%s: S = %d, A = %d, γ = %v, rewards from %v to %v, η = %v", r.Name, m.States(), m.Actions(),
 					m.Gamma, mat.Min(m.R), mat.Max(m.R), p.Eta)
 			}
@@ -108,8 +108,8 @@ func TestAnyLoopIsControls(t *testing.T) {
 // float32, in which the released network locks up, and not in those of float64.
 func TestCliffNeedsFloat64(t *testing.T) {
 	double := testkit.Must(anymdp.Released())(t)
-	single := testkit.Must(anymdp.Load(filepath.Join("../../artifacts", AnyFolder("paper", anymdp.Standard(anymdp.Identities[0])),
-		AnyWeights)))(t)
+	folder := AnyFolder("../../artifacts/paper", anymdp.Standard(anymdp.Identities[0]))
+	single := testkit.Must(anymdp.Load(filepath.Join(folder, AnyWeights)))(t)
 	const k = 1e5
 	var problems []anyProblem
 	var scales []*control.Scale

@@ -48,7 +48,6 @@ type Series struct {
 	Dots   bool      `json:"dots,omitempty"`
 	Open   bool      `json:"-"` // dots that are rings
 	Dashed bool      `json:"dashed,omitempty"`
-	List   bool      `json:"-"` // its name stands in a list beside the panel, with a piece of the line
 }
 
 // Shown returns the figure, and what went wrong while it was made.
@@ -119,9 +118,9 @@ func (p *Panel) axes() *plot.Plot {
 	for _, style := range []*text.Style{
 		&a.Title.TextStyle, &a.X.Label.TextStyle, &a.Y.Label.TextStyle, &a.X.Tick.Label, &a.Y.Tick.Label,
 	} {
-		style.Font.Variant, style.Font.Size = "Sans", TextSize
+		style.Font.Variant, style.Font.Size = "Sans", textSize
 	}
-	a.Title.Text, a.Title.Padding, a.Title.TextStyle.Font.Size = p.Title, 6, TextSize+1
+	a.Title.Text, a.Title.Padding, a.Title.TextStyle.Font.Size = p.Title, 6, textSize+1
 	for axis, logarithmic := range map[*plot.Axis]bool{&a.X: p.LogX, &a.Y: p.LogY} {
 		axis.Tick.Marker = plot.TickerFunc(even)
 		if logarithmic {
@@ -137,9 +136,9 @@ func (p *Panel) axes() *plot.Plot {
 }
 
 // build draws the series and returns their names.
-func (p *Panel) build() (*plot.Plot, []End, error) {
+func (p *Panel) build() (*plot.Plot, []ending, error) {
 	a := p.axes()
-	var ends []End
+	var ends []ending
 	for i, s := range p.Series {
 		c, dashes := p.look(i)
 		xy, at := p.points(s)
@@ -160,8 +159,7 @@ func (p *Panel) build() (*plot.Plot, []End, error) {
 			bar.Color, bar.Width = c, .7
 			a.Add(bar)
 		}
-		if e, ok := EndOf(s.Name, c, xy); ok {
-			e.Key, e.Dashes = s.List, dashes
+		if e, ok := endOf(s.Name, c, xy); ok {
 			ends = append(ends, e)
 		}
 	}
@@ -197,7 +195,7 @@ func add(a *plot.Plot, s Series, xy plotter.XYs, c color.Color, dashes []vg.Leng
 }
 
 func (f *Figure) size() (width, height vg.Length) {
-	return FigureWidth, panelHeight * vg.Length((len(f.Panels)+1)/2)
+	return figureWidth, panelHeight * vg.Length((len(f.Panels)+1)/2)
 }
 
 func (f *Figure) draw(c draw.Canvas) error {
@@ -205,7 +203,7 @@ func (f *Figure) draw(c draw.Canvas) error {
 	c.Fill(c.Rectangle.Path())
 	columns := min(len(f.Panels), 2)
 	var grid [][]*plot.Plot
-	ends := map[*plot.Plot][]End{}
+	ends := map[*plot.Plot][]ending{}
 	room := make([]vg.Length, columns) // right of each column
 	for i, p := range f.Panels {
 		a, e, err := p.build()
@@ -216,7 +214,7 @@ func (f *Figure) draw(c draw.Canvas) error {
 			grid = append(grid, make([]*plot.Plot, columns))
 		}
 		grid[i/columns][i%columns], ends[a] = a, e
-		room[i%columns] = max(room[i%columns], NameRoom(a, e))
+		room[i%columns] = max(room[i%columns], nameRoom(a, e))
 	}
 	tiles := draw.Tiles{
 		Rows: len(grid), Cols: columns, PadX: 10*vg.Millimeter + room[0], PadY: 11 * vg.Millimeter,
@@ -229,7 +227,7 @@ func (f *Figure) draw(c draw.Canvas) error {
 		for j, canvas := range row {
 			if a := grid[i][j]; a != nil {
 				a.Draw(canvas)
-				NameLines(c, a, a.DataCanvas(canvas), ends[a])
+				nameLines(c, a, a.DataCanvas(canvas), ends[a])
 				labelAxes(c, canvas, a, f.Panels[i*columns+j])
 			}
 		}

@@ -15,28 +15,24 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// FigureWidth is that of 940 pixels. TextSize is that of all text but titles: 11 points
+// figureWidth is that of 940 pixels. textSize is that of all text but titles: 11 points
 // where a figure is scaled to 828 pixels, as JupyterLab does in a window of 1,280.
 const (
-	FigureWidth vg.Length = 705 // points
-	TextSize    vg.Length = 12.5
+	figureWidth vg.Length = 705 // points
+	textSize    vg.Length = 12.5
 )
 
-// End is a name that stands where a line of a panel ends, at (X, Y).
-type End struct {
+// ending is a name that stands where a line of a panel ends, at (X, Y).
+type ending struct {
 	Name   string
 	Colour color.Color
 	X, Y   float64
-	// With Key, the name stands in a list right of the panel, behind a piece of the line:
-	// for lines that end far from there, near each other.
-	Key    bool
-	Dashes []vg.Length
 }
 
-// EndOf returns the name of a line, at its rightmost point. A line without points has none.
-func EndOf(name string, c color.Color, xy plotter.XYs) (End, bool) {
+// endOf returns the name of a line, at its rightmost point. A line without points has none.
+func endOf(name string, c color.Color, xy plotter.XYs) (ending, bool) {
 	if len(xy) == 0 || name == "" {
-		return End{}, false
+		return ending{}, false
 	}
 	last := xy[0]
 	for _, p := range xy {
@@ -44,7 +40,7 @@ func EndOf(name string, c color.Color, xy plotter.XYs) (End, bool) {
 			last = p
 		}
 	}
-	return End{Name: wrap(name), Colour: c, X: last.X, Y: last.Y}, true
+	return ending{Name: wrap(name), Colour: c, X: last.X, Y: last.Y}, true
 }
 
 // longName is the number of letters from which a name takes two lines.
@@ -66,8 +62,7 @@ func wrap(name string) string {
 
 const (
 	nameGap  vg.Length = 12 // between the data and the names
-	sample   vg.Length = 26 // of a line, in a list of names
-	lineStep           = TextSize + 1.5
+	lineStep           = textSize + 1.5
 )
 
 func nameStyle(p *plot.Plot) text.Style {
@@ -78,21 +73,17 @@ func nameStyle(p *plot.Plot) text.Style {
 
 // inside reports whether a name stands within its panel, as those of lines do that end far
 // from its right edge.
-func (e End) inside(p *plot.Plot) bool { return !e.Key && p.X.Norm(e.X) < .95 }
+func (e ending) inside(p *plot.Plot) bool { return p.X.Norm(e.X) < .95 }
 
-// NameRoom returns the room that names need right of a panel's data.
-func NameRoom(p *plot.Plot, ends []End) (room vg.Length) {
+// nameRoom returns the room that names need right of a panel's data.
+func nameRoom(p *plot.Plot, ends []ending) (room vg.Length) {
 	style := nameStyle(p)
 	for _, e := range ends {
 		if e.inside(p) {
 			continue
 		}
-		gap := nameGap
-		if e.Key {
-			gap += sample + 4
-		}
 		for line := range strings.SplitSeq(e.Name, "\n") {
-			room = max(room, style.Width(line)+gap)
+			room = max(room, style.Width(line)+nameGap)
 		}
 	}
 	return room
@@ -100,7 +91,7 @@ func NameRoom(p *plot.Plot, ends []End) (room vg.Length) {
 
 // label is a name that is to be written at a height, near that of its line.
 type label struct {
-	End
+	ending
 	line, at, height vg.Length
 }
 
@@ -125,39 +116,30 @@ func apart(labels []label, floor, ceiling vg.Length) {
 	}
 }
 
-// NameLines writes each name where its line ends, apart from the others. The names' colours
+// nameLines writes each name where its line ends, apart from the others. The names' colours
 // are those of the lines, dark enough to be read.
-func NameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []End) {
+func nameLines(c draw.Canvas, p *plot.Plot, data draw.Canvas, ends []ending) {
 	style := nameStyle(p)
 	var beside []label
 	within := map[float64][]label{} // by where their lines end
-	top := data.Max.Y
 	for _, e := range ends {
 		height := lineStep * vg.Length(1+strings.Count(e.Name, "\n"))
-		if e.Key {
-			x, y := data.Max.X+nameGap, top-height/2
-			c.StrokeLine2(draw.LineStyle{Color: e.Colour, Width: 1.6, Dashes: e.Dashes}, x, y, x+sample, y)
-			style.Color = color.Black
-			c.FillText(style, vg.Point{X: x + sample + 4, Y: y}, e.Name)
-			top -= height + 3
-			continue
-		}
 		y := data.Y(p.Y.Norm(e.Y))
 		if e.inside(p) {
-			y = max(y, data.Min.Y+TextSize)
+			y = max(y, data.Min.Y+textSize)
 			within[e.X] = append(within[e.X], label{e, y, y, lineStep})
 			continue
 		}
 		beside = append(beside, label{e, y, y, height})
 	}
 	for _, x := range slices.Sorted(maps.Keys(within)) {
-		apart(within[x], data.Min.Y, data.Max.Y+TextSize/2)
+		apart(within[x], data.Min.Y, data.Max.Y+textSize/2)
 		for _, l := range within[x] {
 			style.Color = dark(l.Colour)
 			c.FillText(style, vg.Point{X: data.X(p.X.Norm(x)) + 5, Y: l.at}, strings.ReplaceAll(l.Name, "\n", " "))
 		}
 	}
-	apart(beside, data.Min.Y-TextSize/2, data.Max.Y+TextSize/2)
+	apart(beside, data.Min.Y-textSize/2, data.Max.Y+textSize/2)
 	for _, l := range beside {
 		style.Color = dark(l.Colour)
 		c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: .6}, data.Max.X+1, l.line, data.Max.X+nameGap-3, l.at)

@@ -41,7 +41,6 @@ type Judged struct {
 //	sign         our interval lies on the same side of 0 as the paper's
 //	zero         our interval holds 0, as the paper's does
 //	each<=X      every run is at most X
-//	is           the number is the paper's
 //	budget       no verdict: another budget than the paper's
 //	none         no verdict: nothing here bears on it
 //	test NAME    a test shows it, such as control.TestProve
@@ -93,10 +92,6 @@ func judge(c Claim, here Cell) (Verdict, float64, error) {
 		return Unresolved, here.P(0), nil
 	case c.Rule == "sign" || c.Rule == "zero":
 		return Differs, here.P(0), nil
-	case c.Rule == "is" && here.Value == c.Printed.Value:
-		return Holds, math.NaN(), nil
-	case c.Rule == "is":
-		return Differs, math.NaN(), nil
 	}
 	limit, err := strconv.ParseFloat(strings.TrimPrefix(c.Rule, "each<="), 64)
 	if err != nil {
@@ -119,27 +114,6 @@ func (s *Store) Claims(p *Paper) (all []Judged, err error) {
 	return all, err
 }
 
-// Adjusted returns how many verdicts rest on an interval that excludes a value, and of those how
-// many remain when the p-values are adjusted for their number by Holm's method.
-func Adjusted(all []Judged) (tests, excluded, remain int) {
-	var p []float64
-	for _, j := range all {
-		if !math.IsNaN(j.P) {
-			p = append(p, j.P)
-		}
-	}
-	adjusted := stats.Holm(p)
-	for i := range p {
-		if p[i] < .05 {
-			excluded++
-		}
-		if adjusted[i] < .05 {
-			remain++
-		}
-	}
-	return len(p), excluded, remain
-}
-
 func (s *Store) claimsTable() (t Table) {
 	t.Title = "The paper's numbers and statements beside what is found here"
 	t.Columns = []string{"section", "claim", "paper", "here [95 % interval]", "verdict", "why"}
@@ -153,31 +127,31 @@ func (s *Store) claimsTable() (t Table) {
 	return t
 }
 
-// said writes an estimate with its interval.
-func said(here any) any {
-	if c, ok := here.(Cell); ok {
-		return c.String()
-	}
-	return here
-}
-
 func (s *Store) verdicts() (t Table) {
 	t.Title, t.Columns = "Verdicts", []string{"verdict", "claims"}
 	all, err := s.Claims(ThePaper)
 	if t.err = err; err != nil {
 		return t
 	}
-	for _, v := range []Verdict{Differs, Unresolved, Better, Holds, Fitted, Tested, Budget, NoEvidence} {
-		n := 0
-		for _, j := range all {
-			if j.Verdict == v {
-				n++
-			}
+	counts, p, excluded, remain := map[Verdict]int{}, []float64{}, 0, 0
+	for _, j := range all {
+		counts[j.Verdict]++
+		if !math.IsNaN(j.P) {
+			p = append(p, j.P)
 		}
-		t.Add(string(v), n)
 	}
-	tests, excluded, remain := Adjusted(all)
+	for _, v := range []Verdict{Differs, Unresolved, Better, Holds, Fitted, Tested, Budget, NoEvidence} {
+		t.Add(string(v), counts[v])
+	}
+	for i, adjusted := range stats.Holm(p) {
+		if p[i] < .05 {
+			excluded++
+		}
+		if adjusted < .05 {
+			remain++
+		}
+	}
 	t.Notes = []string{fmt.Sprintf("%d verdicts rest on an interval. %d of these intervals exclude the value; %d "+
-		"still do after Holm's adjustment for their number.", tests, excluded, remain)}
+		"still do after Holm's adjustment for their number.", len(p), excluded, remain)}
 	return t
 }

@@ -1,9 +1,6 @@
 package results
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // look is how tables and figures show a method, in the order of the paper's tables. Colours stay
 // apart for colour-blind readers (Okabe and Ito).
@@ -70,6 +67,3 @@ func rank(name string) int {
 	}
 	return 1000
 }
-
-// nan stands where the paper prints nothing.
-var nan = math.NaN()

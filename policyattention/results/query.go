@@ -1,11 +1,11 @@
 package results
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,67 +34,75 @@ func (s *Store) asked(question string) (statistic string, x, y group, err error)
 		return "", x, y, errors.New("want a statistic and a block")
 	}
 	keys := map[Column]string{"block": fields[1]}
-	if err = parse(keys, fields[2:]); err != nil {
-		return "", x, y, err
+	if x, err = s.groupOf(keys, fields[2:]); err == nil && compared {
+		y, err = s.groupOf(keys, strings.Fields(reference))
 	}
-	if x, err = s.groupOf(keys); err != nil || !compared {
-		return fields[0], x, y, err
-	}
-	if err = parse(keys, strings.Fields(reference)); err != nil {
-		return "", x, y, err
-	}
-	y, err = s.groupOf(keys)
 	return fields[0], x, y, err
 }
 
-// parse reads column=value into keys.
-func parse(keys map[Column]string, fields []string) error {
+// groupOf returns the one group of rows with some keys, which fields, as column=value, change.
+func (s *Store) groupOf(keys map[Column]string, fields []string) (g group, err error) {
 	for _, f := range fields {
 		name, value, ok := strings.Cut(f, "=")
 		if !ok {
-			return fmt.Errorf("%q is no column=value", f)
+			return g, fmt.Errorf("%q is no column=value", f)
 		}
 		keys[Column(name)] = value
 	}
-	return nil
-}
-
-// rankOf puts the method first, of which an index is kept.
-func rankOf(c Column) int {
-	if c == Method {
-		return 0
-	}
-	return 1
-}
-
-// groupOf returns the one group of rows with some keys.
-func (s *Store) groupOf(keys map[Column]string) (group, error) {
 	rows := s.Block(keys["block"])
-	if of := keys["of"]; of != "" {
-		rows = rows.Of(Column(of))
-	}
-	order := slices.Sorted(maps.Keys(keys))
-	slices.SortStableFunc(order, func(a, b Column) int { return cmp.Compare(rankOf(a), rankOf(b)) })
-	for _, c := range order {
-		value := keys[c]
-		switch {
-		case value == "":
+	for _, c := range slices.Sorted(maps.Keys(keys)) {
+		switch value := keys[c]; {
+		case value == "" || c == "block":
+		case c == "of":
+			rows = rows.Of(Column(value))
 		case c == T:
-			var t int
-			if _, err := fmt.Sscan(value, &t); err != nil || t < 1 {
-				return group{}, fmt.Errorf("horizon %q, want a number from 1", value)
+			t, err := strconv.Atoi(value)
+			if err != nil || t < 1 {
+				return g, fmt.Errorf("horizon %q, want a number from 1", value)
 			}
 			rows = rows.At(t)
-		case c != "block" && c != "of":
+		default:
 			rows = rows.Where(c.Is(value))
 		}
 	}
 	all, err := rows.groups(nil)
-	if err != nil {
-		return group{}, err
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("%d groups of rows, want one", len(all))
 	}
-	if len(all) != 1 {
-		return group{}, fmt.Errorf("%d groups of rows, want one", len(all))
+	if err != nil {
+		return g, err
 	}
 	return all[0], nil
+}
+
+// query writes what asks for a statistic of a group again.
+func query(statistic string, g, reference group) string {
+	text := statistic + " " + g.block + keys(g, nil)
+	if reference.sample == nil || statistic == "median" {
+		return text
+	}
+	text += " /"
+	if reference.block != g.block {
+		text += " block=" + reference.block
+	}
+	return text + keys(reference, &g)
+}
+
+// keys writes a group's keys in one order, or those in which it differs from another's.
+func keys(g group, from *group) (text string) {
+	order := []Column{Method, Recipe, S, Family, Seed, Step, T}
+	for _, c := range slices.Sorted(maps.Keys(g.key)) {
+		if !slices.Contains(order, c) {
+			order = append(order, c)
+		}
+	}
+	for _, c := range order {
+		if v := g.key[c]; from == nil && v != "" || from != nil && v != from.key[c] {
+			text += fmt.Sprintf(" %s=%s", c, v)
+		}
+	}
+	if g.of != "loss" && from == nil {
+		text += " of=" + string(g.of)
+	}
+	return text
 }

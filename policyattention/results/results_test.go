@@ -77,16 +77,16 @@ func TestVerbs(t *testing.T) {
 			}
 		}
 	}
-	if runs := table.groups[0].runs; !slices.Equal(runs, []string{"1", "2"}) {
+	if runs := table.lines[0].group.runs; !slices.Equal(runs, []string{"1", "2"}) {
 		t.Errorf("runs %v, want those of ascending seeds", runs)
 	}
 	c, err := s.Ask("mean b method=policyattention t=2 of=zeta")
 	if err != nil || c.Value != .5 || len(c.ByRun) != 2 {
 		t.Errorf("mean ζ of rounds 0 and 1 is %v, %v, want .5", c, err)
 	}
-	again, err := s.Ask(table.last[1].Query)
-	if err != nil || again.Estimate.Value != table.last[1].Value || again.Lo != table.last[1].Lo {
-		t.Errorf("%s gives %v, %v, want %v", table.last[1].Query, again, err, table.last[1])
+	again, err := s.Ask(table.lines[1].last.Query)
+	if err != nil || again.Estimate.Value != table.lines[1].last.Value || again.Lo != table.lines[1].last.Lo {
+		t.Errorf("%s gives %v, %v, want %v", table.lines[1].last.Query, again, err, table.lines[1].last)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "rows", "b.parquet"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := Open(folder).Block("b").Err(); err == nil || !strings.Contains(err.Error(), "b.parquet") {
+		if err := Open(folder).Block("b").err; err == nil || !strings.Contains(err.Error(), "b.parquet") {
 			t.Errorf("%s file: %v", name, err)
 		}
 	}
@@ -174,10 +174,9 @@ func TestJudge(t *testing.T) {
 		{"zero", "", .1, -1, 1, nil, Holds}, {"zero", "", 1, .5, 2, nil, Differs},
 		{"each<=1.5", "1.4", 1, 0, 2, []float64{1, 1.5}, Holds}, {"each<=1.5", "1.4",
 			1, 0, 2, []float64{1, 1.6}, Differs},
-		{"is", "2", 2, 2, 2, nil, Holds}, {"is", "2", 3, 3, 3, nil, Differs},
 		{"budget", "2", 3, 3, 3, nil, Budget}, {"none", "2", 3, 3, 3, nil, NoEvidence},
 	} {
-		c := Cell{Estimate: stats.Estimate{Value: x.value, Lo: x.lo, Hi: x.hi}, ByRun: x.byRun}
+		c := Cell{Estimate: stats.Estimate{Value: x.value, Lo: x.lo, Hi: x.hi, ByRun: x.byRun}}
 		got, _, err := judge(Claim{Rule: x.rule, Printed: number(x.printed)}, c)
 		if err != nil || got != x.want {
 			t.Errorf("%s %s beside %v: %s, %v, want %s", x.rule, x.printed, c, got, err, x.want)

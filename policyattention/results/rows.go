@@ -21,7 +21,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -45,7 +44,7 @@ const (
 type Filter struct {
 	column Column
 	values []string
-	unlike string // in place of values
+	not    bool
 }
 
 // None is the value of text that is empty.
@@ -64,32 +63,34 @@ func (c Column) Is(values ...any) Filter {
 	return f
 }
 
-// Unlike keeps the rows whose text does not begin so.
-func (c Column) Unlike(beginning string) Filter { return Filter{column: c, unlike: beginning} }
+// Not keeps the rows whose value is none of these.
+func (c Column) Not(values ...any) Filter {
+	f := c.Is(values...)
+	f.not = true
+	return f
+}
 
 // Store reads the rows of a preset, each file once.
 type Store struct {
 	Folder string // such as artifacts/paper
 
-	mu   sync.Mutex
-	read map[string]*data
-
-	sorted      sync.Once // losses of the study with equal information
-	equalLosses map[string][][]float64
-	equalErr    error
+	mu    sync.Mutex
+	read  map[string]*data
+	study func() (*study, error)
 }
 
 // Open returns the store of a preset's folder, which holds rows/<block>.parquet.
-func Open(folder string) *Store { return &Store{Folder: folder, read: map[string]*data{}} }
+func Open(folder string) *Store {
+	s := &Store{Folder: folder, read: map[string]*data{}}
+	s.study = sync.OnceValues(s.readStudy)
+	return s
+}
 
-// data are the columns of a Parquet file. Lists are left out.
+// data are the columns of a Parquet file.
 type data struct {
 	n      int
 	text   map[Column][]string
 	number map[Column][]float64 // NaN where null
-
-	mu    sync.Mutex
-	known map[string][]int // rows by column and value
 }
 
 // Rows are some rows of a block, or the error that kept them from being found.
@@ -125,64 +126,44 @@ func (s *Store) File(path, name string) Rows {
 	return r
 }
 
-// Err returns what went wrong, nil if nothing did.
-func (r Rows) Err() error { return r.err }
-
-// Len is the number of rows.
-func (r Rows) Len() int { return len(r.at) }
+// Columns lists the columns of the rows.
+func (r Rows) Columns() []Column {
+	if r.err != nil {
+		return nil
+	}
+	return append(slices.Sorted(maps.Keys(r.data.text)), slices.Sorted(maps.Keys(r.data.number))...)
+}
 
 // Where keeps the rows that pass all filters.
 func (r Rows) Where(filters ...Filter) Rows {
-	if r.err != nil {
-		return r
-	}
 	for _, f := range filters {
-		test, err := r.data.test(f)
+		if r.err != nil {
+			return r
+		}
+		passes, err := r.test(f)
 		if err != nil {
 			r.err = fmt.Errorf("results: block %s: %w", r.block, err)
 			return r
 		}
-		if at, ok := r.data.where(f); ok && len(r.at) == r.data.n {
-			r.at = at
-		} else {
-			r.at = slices.DeleteFunc(slices.Clone(r.at), func(i int) bool { return !test(i) })
+		at := make([]int, 0, len(r.at))
+		for _, i := range r.at {
+			if passes(i) {
+				at = append(at, i)
+			}
 		}
-		r.fixed = append(slices.Clone(r.fixed), f)
+		r.at, r.fixed = at, append(slices.Clone(r.fixed), f)
 	}
 	return r
 }
 
-// where returns the rows that have the one value of a filter of text, which it remembers.
-func (d *data) where(f Filter) ([]int, bool) {
-	values, ok := d.text[f.column]
-	if !ok || len(f.values) != 1 {
-		return nil, false
+// test returns whether a row passes a filter.
+func (r Rows) test(f Filter) (func(int) bool, error) {
+	if values, ok := r.data.text[f.column]; ok {
+		return func(i int) bool { return slices.Contains(f.values, values[i]) != f.not }, nil
 	}
-	key := string(f.column) + "=" + f.values[0]
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	at, known := d.known[key]
-	if !known {
-		for i, v := range values {
-			if v == f.values[0] {
-				at = append(at, i)
-			}
-		}
-		d.known[key] = at
-	}
-	return at, true
-}
-
-func (d *data) test(f Filter) (func(int) bool, error) {
-	if values, ok := d.text[f.column]; ok {
-		if f.unlike != "" {
-			return func(i int) bool { return !strings.HasPrefix(values[i], f.unlike) }, nil
-		}
-		return func(i int) bool { return slices.Contains(f.values, values[i]) }, nil
-	}
-	numbers, ok := d.number[f.column]
+	numbers, ok := r.data.number[f.column]
 	if !ok {
-		return nil, fmt.Errorf("no column %q, want one of %q", f.column, d.columns())
+		return nil, fmt.Errorf("no column %q, want one of %q", f.column, r.Columns())
 	}
 	var want []float64
 	for _, v := range f.values {
@@ -192,11 +173,7 @@ func (d *data) test(f Filter) (func(int) bool, error) {
 		}
 		want = append(want, x)
 	}
-	return func(i int) bool { return slices.Contains(want, numbers[i]) }, nil
-}
-
-func (d *data) columns() []Column {
-	return append(slices.Sorted(maps.Keys(d.text)), slices.Sorted(maps.Keys(d.number))...)
+	return func(i int) bool { return slices.Contains(want, numbers[i]) != f.not }, nil
 }
 
 // At takes the policies returned after these rounds, and residuals as means over the rounds before.
@@ -212,21 +189,11 @@ func (r Rows) Of(c Column) Rows {
 }
 
 // Number returns a column of numbers.
-func (r Rows) Number(c Column) []float64 {
-	values := make([]float64, 0, len(r.at))
+func (r Rows) Number(c Column) (values []float64) {
 	if r.err == nil && r.data.number[c] != nil {
 		for _, i := range r.at {
 			values = append(values, r.data.number[c][i])
 		}
-	}
-	return values
-}
-
-// Text returns a column of text, or of numbers as text.
-func (r Rows) Text(c Column) []string {
-	values := make([]string, len(r.at))
-	for k, i := range r.at {
-		values[k] = r.data.value(c, i)
 	}
 	return values
 }
@@ -326,7 +293,7 @@ func compare(c Column, a, b string) int {
 func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	g := group{key: map[Column]string{}, block: r.block, of: r.of}
 	for _, f := range r.fixed {
-		if len(f.values) == 1 && f.values[0] != "" {
+		if len(f.values) == 1 && f.values[0] != "" && !f.not {
 			g.key[f.column] = f.values[0]
 		}
 	}
@@ -355,12 +322,9 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 		if t > 0 && !r.covers(i, t) {
 			continue
 		}
-		seed, problem := r.data.cell(Seed, i), r.data.cell("problem", i)
-		if r.data.number[Seed] == nil {
-			seed = r.data.cell("run", i)
-		}
-		if r.data.number["problem"] == nil {
-			problem = float64(i) // each row is one
+		seed, problem := r.data.cell(Seed, i)+r.data.cell("run", i), float64(i) // or each row is one
+		if r.data.number["problem"] != nil {
+			problem = r.data.cell("problem", i)
 		}
 		if runs[seed] == nil {
 			runs[seed] = map[float64][]float64{}
@@ -415,112 +379,61 @@ func (r Rows) reduce(values []float64, t int) (mean float64, err error) {
 	return mean, nil
 }
 
-// readParquet reads the columns of a file that are no lists.
-func readParquet(path string) (*data, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("results: %w", err)
-	}
-	defer f.Close()
-	d, err := decode(f)
-	if err != nil {
-		return nil, fmt.Errorf("results: %s: %w", path, err)
-	}
-	return d, nil
-}
-
-func decode(f *os.File) (d *data, err error) {
-	defer func() { // the library panics at some broken files
+// readParquet reads the columns of a file. The library panics at some broken files.
+func readParquet(path string) (d *data, err error) {
+	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("no Parquet file: %v", r)
 		}
-	}()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	file, err := parquet.OpenFile(f, info.Size())
-	if err != nil {
-		return nil, err
-	}
-	d = &data{n: int(file.NumRows()), text: map[Column][]string{}, number: map[Column][]float64{},
-		known: map[string][]int{}}
-	for c, path := range file.Schema().Columns() {
-		if len(path) > 1 { // a list
-			continue
+		if err != nil {
+			err = fmt.Errorf("results: %s: %w", path, err)
 		}
-		name := Column(strings.Join(path, "."))
-		for _, group := range file.RowGroups() {
-			if err := d.column(name, group.ColumnChunks()[c]); err != nil {
-				return nil, fmt.Errorf("column %s: %w", name, err)
+	}()
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	reader := parquet.NewReader(f)
+	defer reader.Close()
+	columns := reader.Schema().Columns()
+	d = &data{text: map[Column][]string{}, number: map[Column][]float64{}}
+	batch := make([]parquet.Row, 1024)
+	for err == nil {
+		var n int
+		n, err = reader.ReadRows(batch)
+		d.n += n
+		for _, row := range batch[:n] {
+			for _, v := range row {
+				d.add(Column(columns[v.Column()][0]), v)
 			}
 		}
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for i, excess := range d.number["excess"] { // of block any, which holds no losses
+		d.number["loss"] = append(d.number["loss"], d.number["exact"][i]+excess)
 	}
 	return d, nil
 }
 
-// column appends a chunk of a column.
-func (d *data) column(name Column, chunk parquet.ColumnChunk) error {
-	isText := chunk.Type().Kind() == parquet.ByteArray
-	pages, buffer := chunk.Pages(), make([]parquet.Value, 1024)
-	defer pages.Close()
-	for {
-		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for values := page.Values(); ; {
-			n, err := values.ReadValues(buffer)
-			for _, v := range buffer[:n] {
-				if isText {
-					d.text[name] = append(d.text[name], shared(d.text[name], v.ByteArray()))
-				} else {
-					d.number[name] = append(d.number[name], number(v))
-				}
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-		}
-		parquet.Release(page)
-	}
-}
-
-// shared returns a text, as the one before it where they are equal.
-func shared(before []string, text []byte) string {
-	if n := len(before); n > 0 && before[n-1] == string(text) {
-		return before[n-1]
-	}
-	return string(text)
-}
-
-func number(v parquet.Value) float64 {
+// add appends a value to a column. Texts that are equal to the one before share its memory.
+func (d *data) add(c Column, v parquet.Value) {
 	switch v.Kind() {
-	case parquet.Double:
-		return v.Double()
-	case parquet.Float:
-		return float64(v.Float())
-	case parquet.Int32, parquet.Int64:
-		return float64(v.Int64())
-	case parquet.Boolean:
-		if v.Boolean() {
-			return 1
+	case parquet.ByteArray:
+		text := string(v.ByteArray())
+		if all := d.text[c]; len(all) > 0 && all[len(all)-1] == text {
+			text = all[len(all)-1]
 		}
-		return 0
+		d.text[c] = append(d.text[c], text)
+	case parquet.Double:
+		d.number[c] = append(d.number[c], v.Double())
+	case parquet.Int32, parquet.Int64:
+		d.number[c] = append(d.number[c], float64(v.Int64()))
+	case parquet.Boolean:
+		d.number[c] = append(d.number[c], map[bool]float64{true: 1}[v.Boolean()])
+	default:
+		d.number[c] = append(d.number[c], math.NaN()) // null
 	}
-	return math.NaN() // null
-}
-
-// Columns lists the columns of the rows.
-func (r Rows) Columns() []Column {
-	if r.err != nil {
-		return nil
-	}
-	return r.data.columns()
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,7 +96,7 @@ func (s *Store) table4() (t Table) {
 		"the paper's."}
 	runs, err := s.list("runs.json")
 	trainings, errT := s.list("trainings.json")
-	if t.err = cmpErr(err, errT); t.err != nil {
+	if t.err = errors.Join(err, errT); t.err != nil {
 		return t
 	}
 	for _, x := range interfaces {
@@ -124,19 +125,10 @@ func (s *Store) table4() (t Table) {
 
 // labelled is a method with its recipe where it has several.
 func labelled(method, recipe string) string {
-	if recipe == "" || recipe == "plain" {
+	if recipe == "" || recipe == None || recipe == "plain" {
 		return Label(method)
 	}
 	return fmt.Sprintf("%s (%s)", Label(method), recipe)
-}
-
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (s *Store) costs() (t Table) {
@@ -144,7 +136,7 @@ func (s *Store) costs() (t Table) {
 	t.Columns = []string{"what", "runs", "CPU-h", "longest: CPU-h", "made on"}
 	runs, err := s.list("runs.json")
 	trainings, errT := s.list("trainings.json")
-	if t.err = cmpErr(err, errT); t.err != nil {
+	if t.err = errors.Join(err, errT); t.err != nil {
 		return t
 	}
 	type sum struct {

@@ -22,8 +22,8 @@ func (s *Store) findings() (t Table) {
 	} {
 		t.Add(f[0], f[1], s.say(&t, "", f[2]))
 	}
-	for _, row := range s.sharpness().Rows {
-		if row[1] == "full" && row[2] == 8 {
+	for _, row := range s.sharpness20().Rows {
+		if row[1] == "full" && row[2] == "8" {
 			t.Add("Most of such leads is sharpness",
 				"Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both "+
 					"greedy", fmt.Sprintf("%v; %v", row[4], row[6]))
@@ -55,43 +55,18 @@ func (s *Store) reproduced() (t Table) {
 	return t
 }
 
-// short writes estimates with their intervals in one column, and keeps some columns.
-func (t Table) short(columns ...string) (out Table) {
-	out.Title, out.Notes, out.err = t.Title, t.Notes, t.err
-	out.Columns = columns
-	if t.err != nil {
-		return out
-	}
-	for _, row := range t.Rows {
-		var kept []any
-		for _, c := range columns {
-			k := slices.Index(t.Columns, c)
-			if k < 0 {
-				out.err = fmt.Errorf("results: no column %q, want one of %q", c, t.Columns)
-				return out
-			}
-			kept = append(kept, said(row[k]))
-		}
-		out.Rows = append(out.Rows, kept)
-	}
-	return out
-}
-
 func (s *Store) baselines() Table {
 	rows := s.Block("benchmark").At(20)
 	actor := rows.Where(Method.Is("policyattention")).By(S)
 	others := rows.Where(Method.Is("liang-lai", "algorithm-distillation", "actor-critic", "s5rl")).By(Method, Recipe, S)
 	return others.Median().Against(actor).Ratio().Runs().
-		Titled("baselines", "Sampled methods at T = 20, and their median loss over PolicyAttention's").
+		Titled("Sampled methods at T = 20, and their median loss over PolicyAttention's").
 		short("method", "recipe", "S", "runs", "median", "ratio of medians")
 }
 
 func (s *Store) critics20() Table {
-	t := s.critics()
-	if t.err == nil {
-		t = t.keep(func(g group) bool { return g.key[T] == "20" })
-	}
-	return t.short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples")
+	return s.critics().keep(func(l line) bool { return l.group.key[T] == "20" }).
+		short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples")
 }
 
 func (s *Store) lead20() Table {
@@ -106,16 +81,4 @@ func (s *Store) qualified() Table {
 		func(row []any) bool { return row[len(row)-1] == "no control" && row[1] != "full" })
 	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]",
 		"qualifies")
-}
-
-// sharpness20 has the rows of the methods that README and RESULTS name.
-func (s *Store) sharpness20() Table {
-	t := s.sharpness()
-	named := []string{
-		"PolicyAttention plain", "Liang–Lai paper-features", "Liang–Lai paper-uniform", "Liang–Lai tuned",
-		"Algorithm Distillation full", "Actor–critic (source) source",
-	}
-	t.Rows = slices.DeleteFunc(t.Rows,
-		func(row []any) bool { return !slices.Contains(named, fmt.Sprint(row[0], " ", row[1])) })
-	return t.short("method", "recipe", "S", "returned", "/ PolicyAttention", "greedy", "greedy / PolicyAttention")
 }

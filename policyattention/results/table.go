@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,19 +12,24 @@ import (
 // Table is a table in the making. Verbs return it with columns added; an error that one of them
 // meets is returned by Shown.
 type Table struct {
-	report.Table
+	report.Table          // with rows of its own where no verbs made them
+	by           []Column // that it was grouped by
+	lines        []line
+	err          error
+}
 
-	groups    []group // of each row, as long as rows are made by verbs
-	reference []group // what each row is compared with; without a sample where there is nothing
-	last      []Cell  // the last estimate of each row
-	err       error
+// line is a row of a table that verbs make.
+type line struct {
+	entries   []any
+	group     group
+	reference group // what it is compared with; without a sample where there is nothing
+	last      Cell  // the last estimate
 }
 
 // Cell is an estimate in a table.
 type Cell struct {
 	stats.Estimate
-	Query string    // asks for it again, see [Store.Ask]
-	ByRun []float64 // the same of each run
+	Query string // asks for it again, see [Store.Ask]
 }
 
 // Float is the estimate's value.
@@ -35,11 +39,16 @@ func (c Cell) Float() float64 { return c.Value }
 func (c Cell) String() string { return c.Text(report.Number) }
 
 // Shown returns the finished table, or what went wrong while it was made.
-func (t Table) Shown() (report.Table, error) { return t.Table, t.err }
+func (t Table) Shown() (report.Table, error) {
+	for _, l := range t.lines {
+		t.Rows = append(t.Rows, l.entries)
+	}
+	return t.Table, t.err
+}
 
 // Titled names the table and adds notes.
-func (t Table) Titled(name, title string, notes ...string) Table {
-	t.Name, t.Title, t.Notes = name, title, append(slices.Clone(t.Notes), notes...)
+func (t Table) Titled(title string, notes ...string) Table {
+	t.Title, t.Notes = title, append(slices.Clone(t.Notes), notes...)
 	return t
 }
 
@@ -48,53 +57,64 @@ func (r Rows) By(columns ...Column) (t Table) {
 	if len(r.horizons) > 1 && !slices.Contains(columns, T) {
 		columns = append(slices.Clone(columns), T)
 	}
-	t.groups, t.err = r.groups(columns)
+	t.by = columns
+	groups, err := r.groups(columns)
+	t.err = err
 	for _, c := range columns {
-		t.Columns = append(t.Columns, map[Column]string{S: "S", T: "T"}[c])
-		if i := len(t.Columns) - 1; t.Columns[i] == "" {
-			t.Columns[i] = string(c)
+		name := string(c)
+		if c == S || c == T {
+			name = strings.ToUpper(name)
 		}
+		t.Columns = append(t.Columns, name)
 	}
-	for _, g := range t.groups {
-		var row []any
+	for _, g := range groups {
+		l := line{group: g}
 		for _, c := range columns {
-			row = append(row, keyCell(c, g.key[c]))
+			if c == Method {
+				l.entries = append(l.entries, Label(g.key[c]))
+			} else {
+				l.entries = append(l.entries, g.key[c])
+			}
 		}
-		t.Rows = append(t.Rows, row)
+		t.lines = append(t.lines, l)
 	}
-	t.reference = make([]group, len(t.groups))
 	return t
 }
 
-// keyCell is a key as tables show it.
-func keyCell(c Column, value string) any {
-	if c == Method {
-		return Label(value)
+// with appends a column whose entry of each row is made from it.
+func (t Table) with(name string, entry func(line) any) Table {
+	lines := slices.Clone(t.lines)
+	for i, l := range lines {
+		lines[i].entries = append(slices.Clone(l.entries), entry(l))
 	}
-	return value
-}
-
-// With appends a column whose entry of each row is made from the number of the row.
-func (t Table) With(name string, entry func(row int) any) Table {
-	rows := make([][]any, len(t.Rows))
-	for i, row := range t.Rows {
-		rows[i] = append(slices.Clone(row), entry(i))
-	}
-	t.Rows, t.Columns = rows, append(slices.Clone(t.Columns), name)
+	t.lines, t.Columns = lines, append(slices.Clone(t.Columns), name)
 	return t
 }
 
 // Against sets what the verbs after it compare each row with: the row of the other table that has
 // the same values in the columns which both were grouped by.
 func (t Table) Against(other Table) Table {
+	return t.match(other, func(g, o group) bool {
+		for _, c := range t.by {
+			if slices.Contains(other.by, c) && g.key[c] != o.key[c] {
+				return false
+			}
+		}
+		return g.key[T] == o.key[T]
+	})
+}
+
+// match compares each row with the first of the other table that fits it.
+func (t Table) match(other Table, fits func(g, o group) bool) Table {
 	if t.err == nil {
 		t.err = other.err
 	}
-	t.reference = make([]group, len(t.groups))
-	for i, g := range t.groups {
-		for _, o := range other.groups {
-			if agree(g, o, t.keys(), other.keys()) {
-				t.reference[i] = o
+	t.lines = slices.Clone(t.lines)
+	for i, l := range t.lines {
+		t.lines[i].reference = group{}
+		for _, o := range other.lines {
+			if fits(l.group, o.group) {
+				t.lines[i].reference = o.group
 				break
 			}
 		}
@@ -102,22 +122,13 @@ func (t Table) Against(other Table) Table {
 	return t
 }
 
-// keys are the columns that a table was grouped by.
-func (t Table) keys() map[string]bool {
-	keys := map[string]bool{}
-	for _, c := range t.Columns {
-		keys[strings.ToLower(c)] = true
+// swapped compares the reference with the row.
+func (t Table) swapped() Table {
+	t.lines = slices.Clone(t.lines)
+	for i, l := range t.lines {
+		t.lines[i].group, t.lines[i].reference = l.reference, l.group
 	}
-	return keys
-}
-
-func agree(g, o group, mine, theirs map[string]bool) bool {
-	for c := range mine {
-		if theirs[c] && g.key[Column(c)] != o.key[Column(c)] {
-			return false
-		}
-	}
-	return g.key[T] == o.key[T]
+	return t
 }
 
 // Median adds the median over runs of the median over problems.
@@ -146,78 +157,117 @@ func (t Table) OverProblems() Table { return t.estimate("over-problems", "means 
 // Behind.
 func (t Table) Locked() Table { return t.estimate("locked", "locked") }
 
-// InterquartileMean adds the mean of the middle half of the losses of all runs.
-func (t Table) InterquartileMean() Table {
-	return t.With("interquartile mean", func(i int) any { return stats.InterquartileMean(t.groups[i].sample) })
-}
-
 // Improvement adds the probability that a run's loss is below the reference's.
 func (t Table) Improvement() Table { return t.estimate("improvement", "P(below reference)") }
 
-// ByRun adds the range over runs of the last estimate.
-func (t Table) ByRun() Table {
-	return t.With("range over runs", func(i int) any {
-		if t.err != nil || len(t.last[i].ByRun) < 2 {
-			return nil
+// statistics are what tables and queries estimate of a sample x [runs][problems], but for the first two
+// beside that of a reference y.
+var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
+	"median":         func(x, _ [][]float64) (stats.Estimate, error) { return stats.Standard.Median(x) },
+	"mean":           runMeans,
+	"ratio":          stats.Standard.Ratio,
+	"difference":     stats.Standard.Difference,
+	"paired":         stats.Standard.PairedDifference,
+	"ratio-of-means": stats.Standard.RatioOfMeans,
+	"over-problems":  stats.RatioOverProblems,
+	"improvement":    stats.Improvement,
+	"locked": func(x, y [][]float64) (stats.Estimate, error) {
+		return stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0])), nil
+	},
+}
+
+func runMeans(x, _ [][]float64) (e stats.Estimate, err error) {
+	for _, run := range x {
+		sum := 0.0
+		for _, v := range run {
+			sum += v
 		}
-		return report.Interval{Lo: slices.Min(t.last[i].ByRun), Hi: slices.Max(t.last[i].ByRun)}
-	})
+		e.ByRun = append(e.ByRun, sum/float64(len(run)))
+	}
+	e.Value, e.Lo, e.Hi = stats.Median(e.ByRun), slices.Min(e.ByRun), slices.Max(e.ByRun)
+	return e, nil
+}
+
+// estimate estimates a statistic of a group, compared with a reference where the statistic needs
+// one. Without results it is the zero Cell.
+func estimate(statistic string, g, reference group) (c Cell, err error) {
+	of, ok := statistics[statistic]
+	if !ok {
+		return c, fmt.Errorf("results: no statistic %q", statistic)
+	}
+	x, y := g.sample, [][]float64(nil)
+	if statistic != "median" && statistic != "mean" {
+		x, y = pair(g, reference)
+	}
+	if len(x) == 0 {
+		return c, nil
+	}
+	c.Query = query(statistic, g, reference)
+	if c.Estimate, err = of(x, y); err != nil {
+		return c, fmt.Errorf("results: %s: %w", c.Query, err)
+	}
+	return c, nil
 }
 
 func (t Table) estimate(statistic, name string) Table {
-	if t.err != nil {
-		return t
-	}
-	t.last = make([]Cell, len(t.groups))
-	for i := range t.groups {
-		c, err := estimate(statistic, t.groups[i], t.reference[i])
-		if err != nil {
-			t.err = err
-			return t
+	t.lines = slices.Clone(t.lines)
+	for i, l := range t.lines {
+		if t.err == nil {
+			t.lines[i].last, t.err = estimate(statistic, l.group, l.reference)
 		}
-		t.last[i] = c
 	}
-	return t.With(name, func(i int) any {
-		if t.last[i].Query == "" {
-			return nil
-		}
-		return t.last[i]
-	})
+	return t.with(name, func(l line) any { return l.last.shown() })
+}
+
+// shown is an entry: nothing where there was nothing to compare.
+func (c Cell) shown() any {
+	if c.Query == "" {
+		return nil
+	}
+	return c
 }
 
 // WithInterval adds the 95 % interval of the last estimate.
 func (t Table) WithInterval() Table {
-	return t.With("95 % interval", func(i int) any {
-		if t.err != nil || t.last[i].Query == "" {
+	return t.with("95 % interval", func(l line) any {
+		if l.last.Query == "" {
 			return nil
 		}
-		return report.Interval{Lo: t.last[i].Lo, Hi: t.last[i].Hi}
+		return report.Interval{Lo: l.last.Lo, Hi: l.last.Hi}
 	})
 }
 
-// Runs adds the number of training runs.
-func (t Table) Runs() Table {
-	return t.With("runs", func(i int) any { return len(t.groups[i].sample) })
+// ByRun adds the range over runs of the last estimate.
+func (t Table) ByRun() Table {
+	return t.with("range over runs", func(l line) any {
+		if len(l.last.ByRun) < 2 {
+			return nil
+		}
+		return report.Interval{Lo: slices.Min(l.last.ByRun), Hi: slices.Max(l.last.ByRun)}
+	})
 }
+
+// InterquartileMean adds the mean of the middle half of the losses of all runs.
+func (t Table) InterquartileMean() Table {
+	return t.with("interquartile mean", func(l line) any { return stats.InterquartileMean(l.group.sample) })
+}
+
+// Runs adds the number of training runs.
+func (t Table) Runs() Table { return t.with("runs", func(l line) any { return len(l.group.sample) }) }
 
 // WithTail adds what medians hide: the excess over the reference problem by problem, over all
 // problems of all runs.
 func (t Table) WithTail() Table {
-	tails := make([]*stats.Tail, len(t.groups))
-	for i := range tails {
-		x, y := pair(t.groups[i], t.reference[i])
-		if t.err == nil && len(x) > 0 {
-			tail := excess(x, y)
-			tails[i] = &tail
-		}
-	}
-	for k, name := range []string{"excess: mean", "95 %", "99 %", "worst", "above .05"} {
-		t = t.With(name, func(i int) any {
-			if tails[i] == nil {
-				return nil
+	t.Columns = append(slices.Clone(t.Columns), "excess: mean", "95 %", "99 %", "worst", "above .05")
+	t.lines = slices.Clone(t.lines)
+	for i, l := range t.lines {
+		tail := make([]any, 5)
+		if x, y := pair(l.group, l.reference); len(x) > 0 {
+			for k, v := range tailNumbers(excess(x, y)) {
+				tail[k] = v
 			}
-			return tailNumbers(*tails[i])[k]
-		})
+		}
+		t.lines[i].entries = slices.Concat(l.entries, tail)
 	}
 	return t
 }
@@ -237,248 +287,6 @@ func excess(x, y [][]float64) stats.Tail {
 	return stats.TailOf(all, Behind)
 }
 
-// Beside puts the paper's number before the last estimate, where it prints one.
-func (t Table) Beside(p *Paper) Table {
-	if t.err != nil {
-		return t
-	}
-	at := slices.IndexFunc(t.Columns, func(c string) bool { return c == "95 % interval" })
-	for i := len(t.Columns) - 1; i >= 0; i-- {
-		if _, ok := firstCell(t.Rows, i); ok {
-			at = i
-			break
-		}
-	}
-	if at < 0 {
-		return t
-	}
-	t.Columns = slices.Insert(slices.Clone(t.Columns), at, "paper")
-	rows := make([][]any, len(t.Rows))
-	for i, row := range t.Rows {
-		rows[i] = slices.Insert(slices.Clone(row), at, any(p.Printed(t.last[i].Query)))
-	}
-	t.Rows = rows
-	return t
-}
-
-// Because adds why the paper's number and ours differ, as its claims say.
-func (t Table) Because(p *Paper) Table {
-	return t.With("why they differ", func(i int) any {
-		if t.err != nil {
-			return nil
-		}
-		return p.Reason(t.last[i].Query)
-	})
-}
-
-// firstCell returns the first estimate of a column.
-func firstCell(rows [][]any, column int) (Cell, bool) {
-	for _, row := range rows {
-		if c, ok := row[column].(Cell); ok {
-			return c, true
-		}
-	}
-	return Cell{}, false
-}
-
-// keep keeps the rows whose group passes.
-func (t Table) keep(test func(group) bool) Table {
-	out := t
-	out.Rows, out.groups, out.reference, out.last = nil, nil, nil, nil
-	for i, g := range t.groups {
-		if !test(g) {
-			continue
-		}
-		out.Rows, out.groups = append(out.Rows, t.Rows[i]), append(out.groups, g)
-		out.reference = append(out.reference, t.reference[i])
-		if t.last != nil {
-			out.last = append(out.last, t.last[i])
-		}
-	}
-	return out
-}
-
-// key is the value of a row's key.
-func (t Table) key(row int, c Column) string {
-	if row >= len(t.groups) {
-		return ""
-	}
-	return t.groups[row].key[c]
-}
-
-// swap compares the other table's row, which fits each row, with that row: the reverse of Against.
-func (t Table) swap(other Table) Table {
-	t = t.Against(other)
-	groups := slices.Clone(t.groups)
-	for i := range groups {
-		groups[i], t.reference[i] = t.reference[i], groups[i]
-	}
-	t.groups = groups
-	return t
-}
-
-// without leaves out an entry of each row.
-func without(rows [][]any, column int) (out [][]any) {
-	for _, row := range rows {
-		out = append(out, slices.Concat(row[:column], row[column+1:]))
-	}
-	return out
-}
-
-// Wide writes the last estimate in one row a method, with a pair of columns for each combination of
-// the columns named: what the paper prints, and what is found here.
-func (t Table) Wide(p *Paper, columns ...Column) Table {
-	if t.err != nil {
-		return t
-	}
-	out := Table{}
-	out.Digits = report.Decimals(4)
-	kept := len(t.Columns) - len(columns) - 1 // keys that stay, as By and one estimate have left them
-	out.Columns = slices.Clone(t.Columns[:kept])
-	place, at := map[string]int{}, map[string]int{}
-	for i, g := range t.groups {
-		name, head := fmt.Sprint(t.Rows[i][:kept]), ""
-		for _, c := range columns {
-			head += fmt.Sprintf(", %s = %s", strings.ToUpper(string(c)), g.key[c])
-		}
-		if _, ok := at[head]; !ok {
-			at[head] = len(out.Columns)
-			out.Columns = append(out.Columns, head[2:]+": paper", "here")
-		}
-		if _, ok := place[name]; !ok {
-			place[name] = len(out.Rows)
-			out.Rows = append(out.Rows, slices.Clone(t.Rows[i][:kept]))
-		}
-		row := &out.Rows[place[name]]
-		for len(*row) < at[head]+2 {
-			*row = append(*row, nil)
-		}
-		(*row)[at[head]], (*row)[at[head]+1] = p.Printed(t.last[i].Query), t.last[i]
-	}
-	reasons := map[string]any{}
-	for i := range t.groups {
-		if r := p.Reason(t.last[i].Query); r != nil {
-			reasons[fmt.Sprint(t.Rows[i][:kept])] = r
-		}
-	}
-	out.Columns = append(out.Columns, "why they differ")
-	for i, row := range out.Rows {
-		for len(row) < len(out.Columns)-1 {
-			row = append(row, nil)
-		}
-		out.Rows[i] = append(row, reasons[fmt.Sprint(row[:kept])])
-	}
-	return out
-}
-
-// Named renames columns, from and to in turn.
-func (t Table) Named(names ...string) Table {
-	t.Columns = slices.Clone(t.Columns)
-	for k := 0; k+1 < len(names); k += 2 {
-		for i, c := range t.Columns {
-			if c == names[k] {
-				t.Columns[i] = names[k+1]
-				break
-			}
-		}
-	}
-	return t
-}
-
-// Then appends the rows of another table with the same columns.
-func (t Table) Then(other Table) Table {
-	if t.err == nil {
-		t.err = other.err
-	}
-	if t.Columns == nil {
-		t.Columns = other.Columns
-	}
-	if t.err == nil && !slices.Equal(t.Columns, other.Columns) {
-		t.err = fmt.Errorf("results: tables with columns %q and %q", t.Columns, other.Columns)
-	}
-	t.Rows, t.groups = slices.Concat(t.Rows, other.Rows), slices.Concat(t.groups, other.groups)
-	t.reference, t.last = slices.Concat(t.reference, other.reference), slices.Concat(t.last, other.last)
-	return t
-}
-
-// estimate estimates a statistic of a group, compared with a reference where the statistic needs
-// one. Without results it is the zero Cell.
-func estimate(statistic string, g, reference group) (c Cell, err error) {
-	x, y := g.sample, [][]float64(nil)
-	if statistic != "median" && statistic != "mean" {
-		if x, y = pair(g, reference); len(x) == 0 {
-			return c, nil
-		}
-	}
-	b := stats.Standard
-	c.Query = query(statistic, g, reference)
-	switch statistic {
-	case "median":
-		c.Estimate, err = b.Median(x)
-		c.ByRun = stats.RunMedians(x)
-		return c, named(c, err)
-	case "mean":
-		for _, run := range x {
-			sum := 0.0
-			for _, v := range run {
-				sum += v
-			}
-			c.ByRun = append(c.ByRun, sum/float64(len(run)))
-		}
-		c.Estimate = stats.Estimate{Value: stats.Median(c.ByRun), Lo: slices.Min(c.ByRun), Hi: slices.Max(c.ByRun)}
-		return c, nil
-	case "ratio":
-		c.Estimate, err = b.Ratio(x, y)
-	case "difference":
-		c.Estimate, err = b.Difference(x, y)
-	case "paired":
-		c.Estimate, err = b.PairedDifference(x, y)
-	case "ratio-of-means":
-		c.Estimate, err = b.RatioOfMeans(x, y)
-	case "over-problems":
-		c.Estimate, err = stats.RatioOverProblems(x, y)
-	case "improvement":
-		c.Estimate, err = stats.Improvement(x, reference.sample)
-	case "locked":
-		c.Estimate = stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
-	default:
-		return c, fmt.Errorf("results: no statistic %q", statistic)
-	}
-	for j := range x {
-		c.ByRun = append(c.ByRun, ofRun(statistic, x[j], y[j]))
-	}
-	return c, named(c, err)
-}
-
-func named(c Cell, err error) error {
-	if err != nil {
-		return fmt.Errorf("results: %s: %w", c.Query, err)
-	}
-	return nil
-}
-
-// ofRun is a comparison of one run.
-func ofRun(statistic string, x, y []float64) float64 {
-	switch statistic {
-	case "ratio":
-		return stats.Median(x) / stats.Median(y)
-	case "difference":
-		return stats.Median(x) - stats.Median(y)
-	case "ratio-of-means", "over-problems":
-		return stats.Mean(x) / stats.Mean(y)
-	case "locked":
-		return excess([][]float64{x}, [][]float64{y}).Above
-	case "improvement":
-		e, _ := stats.Improvement([][]float64{x}, [][]float64{y}) // samples that have been checked
-		return e.Value
-	}
-	d := make([]float64, len(x))
-	for m := range x {
-		d[m] = x[m] - y[m]
-	}
-	return stats.Median(d)
-}
-
 // pair keeps the runs whose seed both have. What is not trained has one run, with the seed 0, for
 // the runs of all seeds.
 func pair(x, y group) (a, b [][]float64) {
@@ -493,36 +301,116 @@ func pair(x, y group) (a, b [][]float64) {
 	return a, b
 }
 
-// query writes what asks for a statistic of a group again.
-func query(statistic string, g, reference group) string {
-	text := statistic + " " + g.block + keys(g, nil)
-	if reference.sample == nil || statistic == "median" {
-		return text
+// Beside puts the paper's number before the last estimate, where it prints one.
+func (t Table) Beside(p *Paper) Table {
+	at := -1
+	for _, l := range t.lines {
+		for i, entry := range l.entries {
+			if _, ok := entry.(Cell); ok {
+				at = max(at, i)
+			}
+		}
 	}
-	text += " /"
-	if reference.block != g.block {
-		text += " block=" + reference.block
+	if at < 0 {
+		return t
 	}
-	return text + keys(reference, &g)
+	t.Columns, t.lines = slices.Insert(slices.Clone(t.Columns), at, "paper"), slices.Clone(t.lines)
+	for i, l := range t.lines {
+		t.lines[i].entries = slices.Insert(slices.Clone(l.entries), at, p.Printed(l.last.Query))
+	}
+	return t
 }
 
-// keys writes a group's keys in one order, or those in which it differs from another's.
-func keys(g group, from *group) (text string) {
-	order := []Column{Method, Recipe, S, Family, Seed, Step, T}
-	for _, c := range slices.Sorted(maps.Keys(g.key)) {
-		if !slices.Contains(order, c) {
-			order = append(order, c)
+// keep keeps the rows that pass.
+func (t Table) keep(passes func(line) bool) Table {
+	t.lines = slices.DeleteFunc(slices.Clone(t.lines), func(l line) bool { return !passes(l) })
+	return t
+}
+
+// Wide writes the last estimate in one row for the columns that come first, with a pair of columns for
+// each combination of the others, those named: what the paper prints, and what is found here.
+func (t Table) Wide(p *Paper, columns ...Column) Table {
+	kept := len(t.by) - len(columns)
+	out := Table{Table: report.Table{Columns: slices.Clone(t.Columns[:kept]), Digits: report.Decimals(4)}, err: t.err}
+	place := map[string]int{} // of rows and of columns
+	for _, l := range t.lines {
+		name, head := fmt.Sprint(l.entries[:kept]), ""
+		for _, c := range columns {
+			head += fmt.Sprintf(", %s = %s", strings.ToUpper(string(c)), l.group.key[c])
+		}
+		if _, ok := place[head]; !ok {
+			place[head] = len(out.Columns)
+			out.Columns = append(out.Columns, head[2:]+": paper", "here")
+		}
+		if _, ok := place[name]; !ok {
+			place[name] = len(out.Rows)
+			out.Add(slices.Clone(l.entries[:kept])...)
+		}
+		row, at := &out.Rows[place[name]], place[head]
+		*row = append(*row, make([]any, max(0, at+2-len(*row)))...)
+		(*row)[at], (*row)[at+1] = p.Printed(l.last.Query), l.last
+	}
+	out.Columns = append(out.Columns, "why they differ")
+	for i, row := range out.Rows {
+		out.Rows[i] = append(row, make([]any, len(out.Columns)-len(row))...)
+	}
+	for _, l := range t.lines {
+		if r := p.Reason(l.last.Query); r != nil {
+			out.Rows[place[fmt.Sprint(l.entries[:kept])]][len(out.Columns)-1] = r
 		}
 	}
-	for _, c := range order {
-		switch {
-		case from != nil && g.key[c] == from.key[c]:
-		case g.key[c] != "" || from != nil:
-			text += fmt.Sprintf(" %s=%s", c, g.key[c])
+	return out
+}
+
+// Named renames columns, from and to in turn, the first that is called so.
+func (t Table) Named(names ...string) Table {
+	t.Columns = slices.Clone(t.Columns)
+	for k := 0; k+1 < len(names); k += 2 {
+		if i := slices.Index(t.Columns, names[k]); i >= 0 {
+			t.Columns[i] = names[k+1]
 		}
 	}
-	if g.of != "loss" && from == nil {
-		text += " of=" + string(g.of)
+	return t
+}
+
+// Then appends the rows of another table, which has as many columns.
+func (t Table) Then(other Table) Table {
+	if t.Columns == nil {
+		t.Columns, t.by = other.Columns, other.by
 	}
-	return text
+	if t.err == nil {
+		t.err = other.err
+	}
+	if t.err == nil && len(t.Columns) != len(other.Columns) {
+		t.err = fmt.Errorf("results: tables with columns %q and %q", t.Columns, other.Columns)
+	}
+	t.lines = slices.Concat(t.lines, other.lines)
+	return t
+}
+
+// short keeps some columns, and writes estimates with their intervals in one.
+func (t Table) short(columns ...string) (out Table) {
+	shown, err := t.Shown()
+	out.Title, out.Notes, out.Columns, out.err = shown.Title, shown.Notes, columns, err
+	for _, row := range shown.Rows {
+		var kept []any
+		for _, c := range columns {
+			k := slices.Index(shown.Columns, c)
+			if k < 0 {
+				out.err = fmt.Errorf("results: no column %q, want one of %q", c, shown.Columns)
+				return out
+			}
+			kept = append(kept, said(row[k]))
+		}
+		out.Add(kept...)
+	}
+	return out
+}
+
+// said writes an estimate with its interval.
+func said(here any) any {
+	if c, ok := here.(Cell); ok {
+		return c.String()
+	}
+	return here
 }

@@ -17,14 +17,14 @@ var builders = []struct {
 	{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
 	{"headline", (*Store).headline}, {"headline-20-40", (*Store).headlineActor},
 	{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention},
-	{"sharpness", (*Store).sharpness}, {"sharpness-20", (*Store).sharpness20},
+	{"sharpness-20", (*Store).sharpness20},
 	{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
 	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
 	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
 	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
 	{"cliffs", (*Store).cliffs},
-	{"lockup", (*Store).lockup}, {"costs", (*Store).costs},
+	{"costs", (*Store).costs},
 	{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
 	{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced},
 	{"baselines", (*Store).baselines}, {"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20},
@@ -140,29 +140,28 @@ var ofTable3 = []string{
 }
 
 func (s *Store) table3() Table {
-	loss := s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(func(g group) bool {
-		return slices.Contains(ofTable3, g.key[Method]+" "+g.key[Recipe])
-	})
-	return loss.Median().Wide(ThePaper, S, T).Titled("3", "Table 3: median normalized returned-policy loss, lower is "+
-		"better",
-		"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm "+
-			"Distillation: one run of three a size. Intervals are in table benchmark.")
+	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(inTable3).Median().Wide(ThePaper, S, T).
+		Titled("Table 3: median normalized returned-policy loss, lower is better",
+			"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm "+
+				"Distillation: one run of three a size. Intervals are in table benchmark.")
+}
+
+func inTable3(l line) bool {
+	return slices.Contains(ofTable3, l.group.key[Method]+" "+l.group.key[Recipe])
 }
 
 func (s *Store) oracle() Table {
-	return s.Block("oracle").At(Horizons...).By(S, T).Median().Beside(ThePaper).WithInterval().Titled("oracle",
+	return s.Block("oracle").At(Horizons...).By(S, T).Median().Beside(ThePaper).WithInterval().Titled(
 		"Exact PMD: median normalized returned-policy loss over 1,000 problems",
 		"The paper's medians are over 64 problems. γ, A, the distribution of problems, π₀ and Q₀ were chosen so that "+
 			"these medians come out.")
 }
 
 func (s *Store) benchmark() Table {
-	rows := s.Block("benchmark").At(Horizons...)
-	return rows.By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().Runs().
-		Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
+	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().
+		Runs().Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
 		RatioOfMeans().WithInterval().InterquartileMean().Improvement().
-		Titled("benchmark", "Common harness: loss, and its ratio to exact PMD's",
-			bootstrapNote, tailNote)
+		Titled("Common harness: loss, and its ratio to exact PMD's", bootstrapNote, tailNote)
 }
 
 const (
@@ -175,51 +174,46 @@ const (
 func (s *Store) confirmation() (t Table) {
 	rows := s.Block("confirmation").At(20)
 	of := func(method string) Table { return rows.Where(Method.Is(method)).By() }
-	exact, actor := of("exact-pmd"), of("policyattention")
-	runs := rows.Where(Method.Is("policyattention")).By(Seed)
-	line := func(name string, q Table) {
+	exact, actor, critic := of("exact-pmd"), of("policyattention"), of("policyattention-learned-critic")
+	line := func(quantity string, q Table) {
 		q = q.Beside(ThePaper).WithInterval().WithTail()
-		q.Columns[1] = "here"
-		q.Columns = append([]string{"quantity"}, q.Columns...)
-		for i, row := range q.Rows {
-			q.Rows[i] = append([]any{strings.ReplaceAll(name, "#", runs.key(i, Seed))}, row...)
+		q.Columns = append([]string{"quantity", "paper", "here"}, q.Columns[2:]...)
+		for i, l := range q.lines {
+			q.lines[i].entries = slices.Insert(l.entries, 0, any(strings.ReplaceAll(quantity, "#", l.group.key[Seed])))
 		}
 		t = t.Then(q)
 	}
-	single := runs.Against(exact).Ratio()
-	single.Columns, single.Rows = single.Columns[1:], without(single.Rows, 0)
-	line("ratio of run # to exact PMD", single)
+	for _, seed := range rows.Where(Method.Is("policyattention")).Values(Seed) {
+		line("ratio of run # to exact PMD",
+			rows.Where(Method.Is("policyattention"), Seed.Is(seed)).By().Against(exact).Ratio())
+	}
 	line("ratio to exact PMD", actor.Against(exact).Ratio())
 	line("minus exact PMD, of medians", actor.Against(exact).Minus())
 	line("minus exact PMD, by problem", actor.Against(exact).Paired())
-	line("learned critic: ratio to exact PMD", of("policyattention-learned-critic").Against(exact).Ratio())
-	line("learned critic minus exact PMD", of("policyattention-learned-critic").Against(exact).Minus())
+	line("learned critic: ratio to exact PMD", critic.Against(exact).Ratio())
+	line("learned critic minus exact PMD", critic.Against(exact).Minus())
 	line("reward-only minus actor", of("reward-only").Against(actor).Minus())
-	line("reward-only minus learned critic", of("reward-only").Against(of("policyattention-learned-critic")).Minus())
+	line("reward-only minus learned critic", of("reward-only").Against(critic).Minus())
 	line("mixture φ = .01 minus actor", of("policyattention-mixture").Against(actor).Minus())
 	line("PMD-target minus actor", of("pmd-target").Against(actor).Minus())
-	return t.Titled("confirmation", "Closed-loop reliability at S = 4, T = 20",
+	return t.Titled("Closed-loop reliability at S = 4, T = 20",
 		"The registered criterion is a ratio of at most 1.5 for each of the five runs. The paper does not say whether "+
 			"its differences are of medians or by problem.", tailNote)
 }
 
 func (s *Store) shift() Table {
-	rows := s.Block("shift").At(20)
-	t := rows.Where(Method.Is("policyattention")).By(Family).Against(s.exact("shift").At(20).By(Family)).Ratio()
-	byRun := t.last
-	return t.Beside(ThePaper).WithInterval().With("range over runs", func(i int) any {
-		return report.Interval{Lo: slices.Min(byRun[i].ByRun), Hi: slices.Max(byRun[i].ByRun)}
-	}).WithTail().Titled("shift", "Shifts without retraining at S = 4, T = 20: ratio to exact PMD",
-		"The paper names the four families; their distributions are ours.", tailNote)
+	return s.Block("shift").At(20).Where(Method.Is("policyattention")).By(Family).
+		Against(s.exact("shift").At(20).By(Family)).Ratio().Beside(ThePaper).WithInterval().ByRun().WithTail().
+		Titled("Shifts without retraining at S = 4, T = 20: ratio to exact PMD",
+			"The paper names the four families; their distributions are ours.", tailNote)
 }
 
 func (s *Store) differences() Table {
 	rows := s.Block("benchmark").At(Horizons...)
 	actor := rows.Where(Method.Is("policyattention")).By(S)
-	others := rows.By(Method, Recipe, S, T).keep(func(g group) bool { return g.key[Method] != "policyattention" })
-	return others.swap(actor).Minus().Beside(ThePaper).WithInterval().Paired().WithInterval().
-		WithTail().Titled("differences", "PolicyAttention's loss minus another method's, by method and recipe",
-		bootstrapNote)
+	return rows.Where(Method.Not("policyattention")).By(Method, Recipe, S, T).Against(actor).swapped().
+		Minus().Beside(ThePaper).WithInterval().Paired().WithInterval().WithTail().
+		Titled("PolicyAttention's loss minus another method's, by method and recipe", bootstrapNote)
 }
 
 func (s *Store) tails() (t Table) {
@@ -232,6 +226,6 @@ func (s *Store) tails() (t Table) {
 	add("confirmation", "confirmation", Horizons...)
 	add("prior", "benchmark", Horizons...)
 	add("long", "long", 100, 400)
-	return t.Titled("tails", "Learned actors against exact PMD: medians, and what they hide",
+	return t.Titled("Learned actors against exact PMD: medians, and what they hide",
 		"The recipe prior adds log π to the logits; the paper's benchmark has table benchmark.", tailNote)
 }

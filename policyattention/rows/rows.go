@@ -120,15 +120,6 @@ type Any struct {
 	Excess  float64 `parquet:"excess,optional,dict,zstd"`
 }
 
-// Lock is a loss after the rounds of the lock-up study, from a mass on the best actions.
-type Lock struct {
-	Part    string  `parquet:"part,dict,zstd"` // "curves", or "compared": ways out of locking up
-	Actor   string  `parquet:"actor,dict,zstd"`
-	Mass    float64 `parquet:"mass,optional,zstd"`
-	Problem int32   `parquet:"problem,zstd"`
-	Loss    float64 `parquet:"loss,optional,zstd"`
-}
-
 // Problem is a problem: P [S·A·S] and r, π₀ [S·A], row-major.
 type Problem struct {
 	Family  string    `parquet:"family,dict,zstd"`

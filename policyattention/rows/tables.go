@@ -24,7 +24,6 @@ type Tables struct {
 	Measures []Measure `file:"rows/%s-imitation"`
 	Equal    []Equal   `file:"rows/%s"`
 	Any      []Any     `file:"rows/%s"`
-	Locks    []Lock    `file:"rows/%s"`
 }
 
 // row is a row of a table; run names what left it.
@@ -37,8 +36,6 @@ func (e Equal) run() any {
 }
 
 func (a Any) run() any { return Any{Set: a.Set, Seed: a.Seed} }
-
-func (l Lock) run() any { return Lock{Part: l.Part, Actor: l.Actor} }
 
 // all lists the tables, slices that can be set.
 func (t *Tables) all() (all []reflect.Value) {

@@ -77,7 +77,13 @@ func RatioOverProblems(x, y [][]float64) (Estimate, error) {
 	if scale > 0 {
 		skewness = stat.Moment(3, residuals, nil) / math.Pow(stat.PopStdDev(residuals, nil), 3)
 	}
-	return Estimate{Value: ratio, Lo: ratio - hall(z, skewness, n)*scale, Hi: ratio - hall(-z, skewness, n)*scale}, nil
+	e := Estimate{Value: ratio, Lo: ratio - hall(z, skewness, n)*scale, Hi: ratio - hall(-z, skewness, n)*scale}
+	if len(x) == len(y) {
+		for j := range x {
+			e.ByRun = append(e.ByRun, Mean(x[j])/Mean(y[j]))
+		}
+	}
+	return e, nil
 }
 
 // hall is the quantile of the studentized mean of n values with a skewness, for one of the normal

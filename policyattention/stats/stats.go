@@ -98,9 +98,10 @@ func LogSlope(x, y []float64) float64 {
 
 // Estimate is a statistic of a sample with its bootstrap percentile interval.
 type Estimate struct {
-	Value float64 `json:"value"`
-	Lo    float64 `json:"lo"`
-	Hi    float64 `json:"hi"`
+	Value float64   `json:"value"`
+	Lo    float64   `json:"lo"`
+	Hi    float64   `json:"hi"`
+	ByRun []float64 `json:"-"` // the same of each run, where it is one over runs
 
 	replicates []float64 // ascending
 }
@@ -325,7 +326,7 @@ func (b Bootstrap) estimate(name string, within func(run ranking, counts []uint3
 	}
 	tail := (1 - b.Level) / 2
 	lo, hi := Quantile(replicates, tail), Quantile(replicates, 1-tail)
-	return Estimate{Value: value, Lo: lo, Hi: hi, replicates: replicates}, nil
+	return Estimate{Value: value, Lo: lo, Hi: hi, ByRun: values, replicates: replicates}, nil
 }
 
 // ranking is a run's losses in ascending order with the problem of each: a

@@ -74,61 +74,35 @@ func TestResampleMedian(t *testing.T) {
 	}
 }
 
-// A sample of two runs and two problems has 4·4 equally likely resamples; the
-// bootstrap distribution is then known exactly.
+// A sample of two runs and two problems has 4·4 equally likely resamples; the bootstrap distribution is
+// then known exactly. Percentiles that fall inside an atom of it, well away from its steps at multiples of
+// 1/16, are hit exactly: the Monte Carlo error of a step's place is at most 0.5/√20000 = .0035 (one
+// standard deviation).
 func TestAgainstEnumeration(t *testing.T) {
-	x := [][]float64{{1, 5}, {2, 11}}
-	y := [][]float64{{0.5, 2}, {4, 3}}
-	var exact []float64
-	for r := range 4 {
-		for m := range 4 {
-			pick := []int{m / 2, m % 2}
-			d := make([]float64, 2)
-			for i, j := range []int{r / 2, r % 2} {
-				d[i] = (x[j][pick[0]]+x[j][pick[1]])/2 - (y[j][pick[0]]+y[j][pick[1]])/2
-			}
-			exact = append(exact, (d[0]+d[1])/2)
-		}
-	}
-	slices.Sort(exact)
-	// Percentiles that fall inside an atom of the exact distribution, well away
-	// from its steps at multiples of 1/16, are hit exactly: the Monte Carlo error
-	// of a step's place is at most 0.5/√20000 = .0035 (one standard deviation).
-	for _, tail := range []float64{0.09375, 0.15625, 0.28125, 0.40625} {
-		b := Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}
-		got := testkit.Must(b.Difference(x, y))(t)
-		lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]
-		if got.Lo != lo || got.Hi != hi {
-			t.Errorf("tail %v: interval [%v, %v], enumeration [%v, %v]", tail, got.Lo, got.Hi, lo, hi)
-		}
-	}
-}
-
-// The same of the ratio of means: of two problems each run has three equally spaced
-// resamples.
-func TestRatioOfMeansAgainstEnumeration(t *testing.T) {
 	x, y := [][]float64{{1, 5}, {2, 11}}, [][]float64{{0.5, 2}, {4, 3}}
-	var exact []float64
-	for r := range 4 {
-		for m := range 4 {
-			a, b := m/2, m%2
-			var q [2]float64
-			for i, j := range []int{r / 2, r % 2} {
-				q[i] = (x[j][a] + x[j][b]) / (y[j][a] + y[j][b])
+	for name, c := range map[string]struct {
+		estimate func(b Bootstrap, x, y [][]float64) (Estimate, error)
+		of       func(x, y float64) float64 // means of a run
+	}{
+		"difference": {Bootstrap.Difference, func(x, y float64) float64 { return x - y }},
+		"means":      {Bootstrap.RatioOfMeans, func(x, y float64) float64 { return x / y }},
+	} {
+		var exact []float64
+		for r := range 4 {
+			for m := range 4 {
+				a, b := m/2, m%2
+				of := func(j int) float64 { return c.of((x[j][a]+x[j][b])/2, (y[j][a]+y[j][b])/2) }
+				exact = append(exact, (of(r/2)+of(r%2))/2)
 			}
-			exact = append(exact, (q[0]+q[1])/2)
 		}
-	}
-	slices.Sort(exact)
-	for _, tail := range []float64{0.09375, 0.15625, 0.28125, 0.40625} { // as above
-		got := testkit.Must(Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}.RatioOfMeans(x, y))(t)
-		if lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]; math.Abs(got.Lo-lo) > 1e-15 ||
-			math.Abs(got.Hi-hi) > 1e-14 {
-			t.Errorf("tail %v: interval [%v, %v], enumeration [%v, %v]", tail, got.Lo, got.Hi, lo, hi)
+		slices.Sort(exact)
+		for _, tail := range []float64{0.09375, 0.15625, 0.28125, 0.40625} {
+			got := testkit.Must(c.estimate(Bootstrap{Replicates: 20_000, Level: 1 - 2*tail, Seed: 3}, x, y))(t)
+			lo, hi := exact[int(tail*16)], exact[15-int(tail*16)]
+			if math.Abs(got.Lo-lo) > 1e-15 || math.Abs(got.Hi-hi) > 1e-14 {
+				t.Errorf("%s, tail %v: interval [%v, %v], enumeration [%v, %v]", name, tail, got.Lo, got.Hi, lo, hi)
+			}
 		}
-	}
-	if got := Mean([]float64{1, 2, 6}); got != 3 {
-		t.Errorf("mean %v", got)
 	}
 }
 
@@ -209,29 +183,6 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// The plain percentile interval of a median covers close to its level. 400
-// samples give the estimate a standard error of .011; the band is 4 of them
-// around .95, widened below by .02 for the percentile method's bias at n = 64.
-func TestCoverage(t *testing.T) {
-	b := Bootstrap{Replicates: 1000, Level: 0.95, Seed: 5}
-	const samples = 400
-	covered := 0
-	for i := range samples {
-		rng := seed.New(11, "coverage", i)
-		run := make([]float64, 64)
-		for m := range run {
-			run[m] = rng.ExpFloat64()
-		}
-		got := testkit.Must(b.Median([][]float64{run}))(t)
-		if got.Lo <= math.Ln2 && math.Ln2 <= got.Hi {
-			covered++
-		}
-	}
-	if rate := float64(covered) / samples; rate < 0.95-0.02-0.044 || rate > 0.95+0.044 {
-		t.Errorf("coverage %v, want about .95", rate)
-	}
-}
-
 func TestErrors(t *testing.T) {
 	ok := [][]float64{{1, 2}}
 	for name, call := range map[string]func() (Estimate, error){
@@ -261,22 +212,6 @@ func TestInfiniteLoss(t *testing.T) {
 	e, err := Standard.RatioOfMeans([][]float64{{1, 2, math.Inf(1)}}, [][]float64{{1, 1, 1}})
 	if err != nil || !math.IsInf(e.Value, 1) || !(e.Lo >= 1 && e.Lo <= 2) || !math.IsInf(e.Hi, 1) {
 		t.Errorf("%+v, %v, want +Inf from 1 to 2 on", e, err)
-	}
-}
-
-func BenchmarkDifference(b *testing.B) {
-	rng := seed.New(7, "bench")
-	x, y := make([][]float64, 5), make([][]float64, 5)
-	for j := range x {
-		for range 64 {
-			x[j] = append(x[j], rng.Float64())
-			y[j] = append(y[j], rng.Float64())
-		}
-	}
-	for b.Loop() {
-		if _, err := Standard.Difference(x, y); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 
