@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/floats"
 
 	"icrl/internal/safetensors"
@@ -48,38 +46,6 @@ func TestContextsAreStates(t *testing.T) {
 	if few < 20 || tied < 200 || deep < 50 || deep > 450 {
 		t.Errorf("of 500 states %d have two actions, %d have copies and %d an action 100 separations down", few, tied,
 			deep)
-	}
-}
-
-// The loss is 0 at PMD's row and the mean excess of the proximal loss elsewhere: for one
-// pair, KL(p‖½) − p·x against its minimum −log((1+eˣ)/2), over the two ordered pairs and
-// the two empty ones.
-func TestProximalIsTheExcess(t *testing.T) {
-	b := testkit.Must(backend.New("go"))(t)
-	exec := graph.MustNewExec(b, func(in []*graph.Node) *graph.Node { return proximal(in[0], in[1], in[2]) })
-	defer exec.Finalize()
-	at := func(f, x [][]float64, temperature float64) float64 {
-		all := [][][]float64{{{temperature, temperature}, {temperature, temperature}}}
-		v := exec.MustCall1(f, x, all)
-		return tensors.ToScalar[float64](v)
-	}
-	if got := at([][]float64{{3.3, 1.3}}, [][]float64{{1, -1}}, .7); math.Abs(got) > 1e-15 {
-		t.Errorf("at the minimizer the loss is %g", got)
-	}
-	const temperature = .7
-	for _, f := range []float64{-3, 0, .5, 40} {
-		const x = 2.
-		p := 1 / (1 + math.Exp(-temperature*f))
-		value := -p * temperature * x
-		for _, q := range []float64{p, 1 - p} {
-			if q > 0 {
-				value += q * math.Log(2*q)
-			}
-		}
-		want := (value + math.Log((1+math.Exp(temperature*x))/2)) / 2
-		if got := at([][]float64{{f, 0}}, [][]float64{{x, 0}}, temperature); math.Abs(got-want) > 1e-13 {
-			t.Errorf("logits apart by %v: loss %v, want %v", f, got, want)
-		}
 	}
 }
 

@@ -122,36 +122,6 @@ func TestAgentsFindTheBest(t *testing.T) {
 	}
 }
 
-// With ε = 1 SARSA and TD evaluate the uniform policy: after many small steps Q is near
-// Q^π by a linear solve. A step of .01 leaves a standard deviation of about
-// √(.01/2)·(1 + γ)·‖Q‖ in SARSA's, which draws actions; four of these are allowed.
-func TestLearnersEvaluate(t *testing.T) {
-	p := deterministic(t)
-	uniform := p.MDP.Uniform()
-	want := testkit.Must(p.MDP.PolicyValue(uniform))(t)
-	x := told(p, 1, 0)
-	agent := testkit.Must(Sarsa(x, .01, 1))(t)
-	estimator, q := TD(x, .1), mat.NewDense(4, 3, nil)
-	source := Generative{12, 1}.Open(0, p.MDP)
-	for round := range 5000 {
-		window := source(round, nil)
-		if _, err := agent.Learn(window); err != nil {
-			t.Fatal(err)
-		}
-		q = estimator(uniform, q, window)
-	}
-	if d := mdp.MaxAbsDiff(q, want); d > 1e-9 {
-		t.Errorf("TD is %v from Q^π", d)
-	}
-	scale := 0.0
-	for _, v := range want.RawMatrix().Data {
-		scale = math.Max(scale, math.Abs(v))
-	}
-	if d := mdp.MaxAbsDiff(agent.(*tabular).q, want); d > 4*math.Sqrt(.01/2)*1.9*scale {
-		t.Errorf("SARSA is %v from Q^π, whose norm is %v", d, scale)
-	}
-}
-
 // What cannot be is refused, with its problem.
 func TestRefused(t *testing.T) {
 	problems := problems(t, 4, 3, 1)

@@ -6,7 +6,7 @@
 // values, from which an actor of any kind makes the policy: see Sampled and Improved. InContext deploys
 // networks that learn from the history that they are shown. None is handed the environment; Told is all
 // that it knows beforehand. Algorithms with the model are a control.Loop of other parts: see
-// PolicyIteration.
+// PolicyIteration. A Recipe trains networks that evaluate policies, on Markov reward processes.
 package baseline
 
 import (

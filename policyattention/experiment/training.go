@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"icrl/policyattention/backend"
 	"icrl/policyattention/method"
@@ -104,15 +103,7 @@ func (s *Store) Train(ctx context.Context, c method.Training) (*TrainingRun, err
 		return t, err // made while waiting
 	}
 	work := s.work(s.trainingFolder(c))
-	switch c := c.(type) {
-	case method.Alone:
-		err = s.trainAlone(ctx, c)
-	case method.Shared:
-		err = s.trainShared(ctx, c, work)
-	default:
-		err = fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c)
-	}
-	if err != nil {
+	if err := s.train(ctx, c, work); err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(work); err != nil {
@@ -121,25 +112,36 @@ func (s *Store) Train(ctx context.Context, c method.Training) (*TrainingRun, err
 	return s.FindTraining(c)
 }
 
-// trainShared makes a run of the common trainer, in the folder work.
-func (s *Store) trainShared(ctx context.Context, c method.Shared, work string) error {
-	b, err := s.backend()
-	if err != nil {
-		return err
+// train makes a run in the folder work.
+func (s *Store) train(ctx context.Context, c method.Training, work string) error {
+	t, made := TrainingRun{Produced: Machine(nil)}, (*train.Result)(nil)
+	switch c := c.(type) {
+	case method.Alone:
+		var err error
+		if made, err = c.Run(ctx, work, s.progress(c)); err != nil {
+			return err
+		}
+	case method.Shared:
+		b, err := s.backend()
+		if err != nil {
+			return err
+		}
+		job, err := c.Job()
+		if err != nil {
+			return err
+		}
+		if made, err = job.Run(ctx, b, work, s.progress(c)); err != nil {
+			return err
+		}
+		d := backend.Describe(b)
+		t.Produced = Machine(&d)
+	default:
+		return fmt.Errorf("experiment: %s: a %T trains neither alone nor by the common trainer", c.Name(), c)
 	}
-	job, err := c.Job()
-	if err != nil {
-		return err
-	}
-	made, err := job.Run(ctx, b, work, s.progress(c))
-	if err != nil {
-		return err
-	}
-	d := backend.Describe(b)
-	t := TrainingRun{Produced: Machine(&d), Cost: Cost{
+	t.Cost = Cost{
 		WallSeconds: made.WallSeconds, CPUSeconds: made.CPUSeconds,
 		PeakMemory: backend.PeakMemory(), StepsPerSecond: made.StepsPerSecond,
-	}}
+	}
 	if n := len(made.Stretches); n > 1 {
 		t.Produced.Earlier = made.Stretches[:n-1]
 	}
@@ -149,33 +151,6 @@ func (s *Store) trainShared(ctx context.Context, c method.Shared, work string) e
 			err = errors.Join(err, copyFile(filepath.Join(dir, weightsFile(c, step)), path))
 		}
 		return lossRows(c, made.Losses), err
-	})
-}
-
-// trainAlone has a run train itself.
-func (s *Store) trainAlone(ctx context.Context, c method.Alone) error {
-	made, meter, reported, progress := 0, StartMeter(), time.Now(), s.progress(c)
-	rate := func() float64 { return float64(made) / meter.Cost().WallSeconds }
-	dir, err := os.MkdirTemp("", "weights")
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	at := method.Place{Weights: filepath.Join(dir, lastWeights), Progress: func(step int, loss float64) {
-		made++
-		if progress != nil && (step == c.Budget()-1 || time.Since(reported) > time.Second/2) {
-			reported = time.Now()
-			progress(train.Progress{Step: step + 1, Steps: c.Budget(), Loss: loss, StepsPerSecond: rate()})
-		}
-	}}
-	losses, err := c.TrainAt(ctx, at)
-	if err != nil {
-		return err
-	}
-	t := TrainingRun{Produced: Machine(nil), Cost: meter.Cost()}
-	t.Cost.StepsPerSecond = rate()
-	return s.publishTraining(c, t, func(dir string) ([]rows.Loss, error) {
-		return lossRows(c, losses), copyFile(filepath.Join(dir, lastWeights), at.Weights)
 	})
 }
 
@@ -216,9 +191,8 @@ func (s *Store) progress(c method.Training) func(train.Progress) {
 // stretches of steps in them: the losses of all steps would be as large as the weights.
 const mostLosses = 1024
 
-// lossRows returns the losses of a run [Steps], with the digits that tell numbers of their
-// type apart.
-func lossRows[T float32 | float64](c method.Training, losses []T) (all []rows.Loss) {
+// lossRows returns the losses of a run [Steps], with the digits that tell float32s apart.
+func lossRows(c method.Training, losses []float32) (all []rows.Loss) {
 	stretch := 1
 	for stretch*mostLosses < len(losses) {
 		stretch *= 2 // 64 in a run at full budget: whole passes over its 2,048 examples
@@ -228,21 +202,18 @@ func lossRows[T float32 | float64](c method.Training, losses []T) (all []rows.Lo
 		for _, loss := range losses[start:end] {
 			sum += float64(loss)
 		}
-		all = append(all, rows.Loss{Training: c.Name(), Step: int32(end), Loss: shortest(T(sum / float64(end-start)))})
+		all = append(all, rows.Loss{Training: c.Name(), Step: int32(end), Loss: shortest(float32(sum / float64(end-start)))})
 	}
 	return all
 }
 
 // shortest returns the float64 with the fewest digits that rounds to x.
-func shortest[T float32 | float64](x T) float64 {
-	if y, ok := any(x).(float32); ok {
-		short, err := strconv.ParseFloat(strconv.FormatFloat(float64(y), 'g', -1, 32), 64)
-		if err != nil {
-			panic(err) // it was just written
-		}
-		return short
+func shortest(x float32) float64 {
+	short, err := strconv.ParseFloat(strconv.FormatFloat(float64(x), 'g', -1, 32), 64)
+	if err != nil {
+		panic(err) // it was just written
 	}
-	return float64(x)
+	return short
 }
 
 // checkLosses returns an error unless losses are of all steps of a run, in stretches of as many

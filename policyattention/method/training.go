@@ -33,15 +33,8 @@ type Shared interface {
 // Alone is a Training that trains itself.
 type Alone interface {
 	Training
-	// TrainAt trains, writes the weights and returns the loss of every step. When ctx is
-	// done it returns ctx's cause.
-	TrainAt(ctx context.Context, at Place) (losses []float64, err error)
-}
-
-// Place is where a training run is made.
-type Place struct {
-	Weights  string                       // path to write
-	Progress func(step int, loss float64) // to be told of every step, from 0
+	// Run trains in the folder dir. When ctx is done it returns ctx's cause; progress may be nil.
+	Run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error)
 }
 
 // Weights are the weights after a step of a training run.

@@ -26,11 +26,8 @@ func Load(path string) (*Model, error) {
 	return NewModel(c, params)
 }
 
-// NewModel returns the network of c with the flat parameter vector params.
+// NewModel returns the network of a valid c with the flat parameter vector params.
 func NewModel(c Config, params []float32) (*Model, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
 	n, err := engine.New[float32](c.Network(), params)
 	if err != nil {
 		return nil, fmt.Errorf("distill: %w", err)

@@ -8,8 +8,6 @@
 package lianglai
 
 import (
-	"fmt"
-
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
@@ -79,15 +77,11 @@ type ActorCriticPrompt struct {
 	width       int
 }
 
-// NewActorCriticPrompt returns the layout for S states and A actions.
-func NewActorCriticPrompt(states, actions int) (*ActorCriticPrompt, error) {
-	if states < 1 || actions < 1 {
-		return nil, fmt.Errorf("lianglai: prompt for S=%d states and A=%d actions, want at least one of each", states,
-			actions)
-	}
+// NewActorCriticPrompt returns the layout for S ≥ 1 states and A ≥ 1 actions.
+func NewActorCriticPrompt(states, actions int) *ActorCriticPrompt {
 	sa := states * actions
 	f, width := fields(sa, states, states, 1, sa, states, 1)
-	return &ActorCriticPrompt{states, actions, f[0], f[1], f[2], f[3], f[4], f[5], f[6], width}, nil
+	return &ActorCriticPrompt{states, actions, f[0], f[1], f[2], f[3], f[4], f[5], f[6], width}
 }
 
 // Width is the length of a column, 2SA + 3S + 2.

@@ -39,10 +39,7 @@ func Read(path string) (t Config, trained *Trained, err error) {
 	if err != nil {
 		return t, nil, fmt.Errorf("lianglai: %s states no recipe: %w", path, err)
 	}
-	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
-	if err != nil {
-		return t, nil, err
-	}
+	prompt := NewActorCriticPrompt(t.States, t.Actions)
 	d, parts := prompt.Width(), [3][]float64{}
 	for i, name := range []string{"P", "V", "loss"} {
 		size := []int{d * d, d * d, t.Steps}[i]

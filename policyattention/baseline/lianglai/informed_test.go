@@ -17,7 +17,7 @@ import (
 // The block with the expected update makes the expected increments of actor–critic, written
 // out; and equal weights are a window's.
 func TestExpectedUpdate(t *testing.T) {
-	prompt := testkit.Must(NewActorCriticPrompt(8, 3))(t)
+	prompt := NewActorCriticPrompt(8, 3)
 	problems := testkit.Must(mdp.Random.Draw(1, 8, 3, 1))(t)
 	p := problems[0]
 	b := Update{prompt, prompt.Analytic(p.MDP.Gamma, baseline.StepSizes{Alpha: 3, Beta: .5})}

@@ -18,13 +18,8 @@ import (
 	"icrl/policyattention/seed"
 )
 
-func prompt(t testing.TB, states, actions int) *ActorCriticPrompt {
-	t.Helper()
-	return testkit.Must(NewActorCriticPrompt(states, actions))(t)
-}
-
 func TestWidths(t *testing.T) {
-	p := prompt(t, 8, 3)
+	p := NewActorCriticPrompt(8, 3)
 	if got := NewBlock(p.Width()).Parameters(); p.Width() != 74 || got != 10_952 { // the paper's count
 		t.Errorf("at S=8, A=3 a column has %d entries and a block %d parameters", p.Width(), got)
 	}
@@ -48,7 +43,7 @@ func TestAnalyticActorCritic(t *testing.T) {
 		steps           baseline.StepSizes
 	}{{2, 2, 0, baseline.StepSizes{Alpha: 1, Beta: 1}}, {9, 4, 0.5, baseline.StepSizes{Alpha: 0.2, Beta: 0.1}}, {8, 3,
 		0.9, baseline.StepSizes{Alpha: 2, Beta: 0.2}}} {
-		p := prompt(t, shape.states, shape.actions)
+		p := NewActorCriticPrompt(shape.states, shape.actions)
 		problems := testkit.Must(mdp.Random.Draw(1, shape.states, shape.actions, 5))(t)
 		rng := seed.New(2, "test")
 		block := p.Analytic(shape.gamma, shape.steps)
@@ -73,7 +68,7 @@ func TestAnalyticActorCritic(t *testing.T) {
 }
 
 func TestGradientAgreesWithFiniteDifferences(t *testing.T) {
-	p := prompt(t, 3, 2)
+	p := NewActorCriticPrompt(3, 2)
 	problems := testkit.Must(mdp.Random.Draw(1, 3, 2, 4))(t)
 	rng := seed.New(3, "test")
 	block := NewBlock(p.Width())
@@ -159,7 +154,7 @@ func TestHarnessShapeAndController(t *testing.T) {
 	if !(updateError <= 1.5e-5) { // the paper's
 		t.Errorf("relative update error is %g", updateError)
 	}
-	p := prompt(t, 8, 3)
+	p := NewActorCriticPrompt(8, 3)
 	steps := testkit.Must(PaperSteps(8))(t)
 	problems := testkit.Must(mdp.Random.Draw(5, 8, 3, 4))(t)
 	want := testkit.Must(baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: 1}.Run(problems, 40))(t)

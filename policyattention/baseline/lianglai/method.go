@@ -3,10 +3,15 @@ package lianglai
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"time"
 
+	"icrl/policyattention/backend"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/method"
+	"icrl/policyattention/train"
 )
 
 // Method is Liang–Lai's block among the methods. All recipes of a closed loop share the
@@ -96,10 +101,7 @@ func (t Config) update(m *method.Models, steps baseline.StepSizes) (u Update, er
 	if err != nil {
 		return u, err
 	}
-	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
-	if err != nil {
-		return u, err
-	}
+	prompt := NewActorCriticPrompt(t.States, t.Actions)
 	return Update{prompt, prompt.WithSteps(trained.Block, steps)}, nil
 }
 
@@ -138,13 +140,29 @@ func (t Config) Read(path string) (hash string, step int, err error) {
 	return stored.Hash(), stored.Steps, err
 }
 
-// TrainAt implements method.Alone. It takes minutes, and interrupted starts again: the
+// Run implements method.Alone. It takes minutes, and interrupted starts again: the
 // optimizer's second moments are most of its state, and a restart at half the rate would
 // have to be part of it.
-func (t Config) TrainAt(ctx context.Context, at method.Place) (losses []float64, err error) {
-	trained, err := t.Train(ctx, at.Progress)
+func (t Config) Run(ctx context.Context, dir string, progress func(train.Progress)) (*train.Result, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("lianglai: %w", err)
+	}
+	began, cpu, made := time.Now(), backend.ProcessorTime(), 0
+	rate := func() float64 { return float64(made) / time.Since(began).Seconds() }
+	trained, err := t.Train(ctx, func(step int, loss float64) {
+		if made++; progress != nil {
+			progress(train.Progress{Step: step + 1, Steps: t.Steps, Loss: loss, StepsPerSecond: rate()})
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	return trained.Loss, t.Write(at.Weights, trained)
+	r := &train.Result{
+		Weights: filepath.Join(dir, "weights.safetensors"), StepsPerSecond: rate(),
+		WallSeconds: time.Since(began).Seconds(), CPUSeconds: (backend.ProcessorTime() - cpu).Seconds(),
+	}
+	for _, loss := range trained.Loss {
+		r.Losses = append(r.Losses, float32(loss))
+	}
+	return r, t.Write(r.Weights, trained)
 }

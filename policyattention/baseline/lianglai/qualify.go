@@ -110,10 +110,7 @@ func (c *curves) gap() float64 {
 // from fresh MDPs, of ‖increment − teacher's‖ / ‖teacher's‖ for a block with
 // α = β = 1.
 func (t Config) updateError(block *Block, windows int) (float64, error) {
-	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
-	if err != nil {
-		return 0, err
-	}
+	prompt := NewActorCriticPrompt(t.States, t.Actions)
 	rng := seed.New(t.Seed, "lianglai", "held-out windows")
 	problems, err := drawProblems(rng.Uint64(), t.States, t.Actions, t.Gamma, windows)
 	if err != nil {
@@ -138,10 +135,7 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 // from the same policies and random numbers, and takes the curves at every
 // multiple of every, 0 included.
 func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (*curves, error) {
-	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
-	if err != nil {
-		return nil, err
-	}
+	prompt := NewActorCriticPrompt(t.States, t.Actions)
 	root := seed.New(t.Seed, "lianglai", "held-out MDPs").Uint64()
 	problems, err := drawProblems(root, t.States, t.Actions, t.Gamma, mdps)
 	if err != nil {

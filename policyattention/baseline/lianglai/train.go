@@ -119,10 +119,7 @@ func (t Config) Train(ctx context.Context, progress func(step int, loss float64)
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	prompt, err := NewActorCriticPrompt(t.States, t.Actions)
-	if err != nil {
-		return nil, err
-	}
+	prompt := NewActorCriticPrompt(t.States, t.Actions)
 	problems, err := drawProblems(seed.New(t.Seed, "lianglai", "mdps").Uint64(), t.States, t.Actions, t.Gamma, t.MDPs)
 	if err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ type Config struct {
 
 	Steps       int `json:"steps"`       // of the optimizer
 	Rows        int `json:"rows"`        // environments side by side
-	Lives       int `json:"lives"`       // of a row in a rollout, one after the other
+	Lives       int `json:"lives"`       // of a row in a rollout: 1
 	Life        int `json:"life"`        // steps of a life
 	Epochs      int `json:"epochs"`      // passes over a rollout
 	Minibatches int `json:"minibatches"` // of rows, in an epoch
@@ -104,9 +104,6 @@ func (c Config) rollouts() int { return c.Steps / c.every() }
 // every is how many steps are made with a rollout.
 func (c Config) every() int { return c.Epochs * c.Minibatches }
 
-// length is the steps of a row in a rollout.
-func (c Config) length() int { return c.Lives * c.Life }
-
 // layer is the shape of an S5 layer.
 func (c Config) layer() s5 { return s5{c.Width, c.State, c.Blocks} }
 
@@ -123,8 +120,8 @@ func (c Config) Validate() error {
 		return bad("S=%d states and A=%d actions, want at least two of each", c.States, c.Actions)
 	case min(c.Layers, c.Hidden) < 1 || max(c.Layers, c.Hidden, c.Width, c.State) > 1<<12:
 		return bad("%d and %d units in %d layers of state %d, want 1 to 4096", c.Width, c.Hidden, c.Layers, c.State)
-	case min(c.Steps, c.Rows, c.Lives, c.Epochs, c.Minibatches) < 1 || c.Life < 2:
-		return bad("%d steps, %d rows, %d lives of %d steps, %d epochs of %d minibatches, want one of each, two steps",
+	case min(c.Steps, c.Rows, c.Epochs, c.Minibatches) < 1 || c.Lives != 1 || c.Life < 2:
+		return bad("%d steps, %d rows of %d lives of %d steps, %d epochs of %d minibatches, want one life of two steps",
 			c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
 	case c.Steps%c.every() != 0:
 		return bad("%d steps, want a multiple of the %d that are made with a rollout", c.Steps, c.every())
@@ -149,7 +146,7 @@ func (c Config) Validate() error {
 func (c Config) job() train.Job {
 	return train.Job{
 		Config: train.JSON(c), Model: network{c}, Batches: &rollouts{c: c},
-		Examples: c.Rows / c.Minibatches, Tokens: c.length(),
+		Examples: c.Rows / c.Minibatches, Tokens: c.Life,
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
 	}
 }

@@ -89,7 +89,7 @@ func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
 	all := network{c}.Layout()
 	last := all[len(all)-1]
-	steps := float64(c.rollouts()*c.Rows*c.length()) * (float64(c.Epochs) + .5)
+	steps := float64(c.rollouts()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
 	return perParameter * float64(last.Offset+last.Size()) * steps
 }
 

@@ -25,7 +25,7 @@ type rollouts struct {
 	at    int // the step before which last was collected
 }
 
-// sample is a rollout of Rows rows of length() steps each, row by row: what the network saw, did and thought, and
+// sample is a rollout of Rows lives, one after the other: what the network saw, did and thought, and
 // what came of it.
 type sample struct {
 	shown           // to the network
@@ -59,42 +59,39 @@ func (r *rollouts) Collect(on compute.Backend, step int, params []float32) (err 
 func (r *rollouts) live(k int) (sample, error) {
 	c := r.c
 	root := seed.New(c.Seed, "s5rl", "problems", k).Uint64() // a digest: no evaluation root
-	problems, err := mdp.Random.Draw(root, c.States, c.Actions, c.Rows*c.Lives)
+	problems, err := mdp.Random.Draw(root, c.States, c.Actions, c.Rows)
 	if err != nil {
 		return sample{}, err
 	}
-	n, length := c.Rows, c.length()
-	all := sample{shown: newShown(n * length), action: make([]int32, n*length)}
+	n := c.Rows
+	all := sample{shown: newShown(n * c.Life), action: make([]int32, n*c.Life)}
 	for _, x := range []*[]float32{&all.logp, &all.advantage, &all.target, &all.value, &all.earned} {
-		*x = make([]float32, n*length)
+		*x = make([]float32, n*c.Life)
 	}
 	now, alive := newShown(n), r.model.begin(n)
 	chains := make([]*baseline.Chain, n)
-	for life := range c.Lives {
-		for i := range n {
-			chains[i] = baseline.NewChain(problems[life*n+i].MDP, seed.New(c.Seed, "s5rl", "life", k, life, i))
-			now.before[i], now.previous[i], now.reward[i], now.state[i] = 0, baseline.None, 0, int32(chains[i].State)
+	for i, p := range problems {
+		chains[i] = baseline.NewChain(p.MDP, seed.New(c.Seed, "s5rl", "life", k, 0, i))
+		now.before[i], now.previous[i], now.reward[i], now.state[i] = 0, baseline.None, 0, int32(chains[i].State)
+	}
+	for t := range c.Life + 1 {
+		p, value, err := alive.see(now, 1, true)
+		if err != nil {
+			return sample{}, err
 		}
-		for t := range c.Life + 1 {
-			p, value, err := alive.see(now, 1, true)
-			if err != nil {
-				return sample{}, err
+		for i, chain := range chains {
+			if t == c.Life {
+				c.estimate(all, i*c.Life, value[i])
+				continue
 			}
-			for i, chain := range chains {
-				from := i*length + life*c.Life
-				if t == c.Life {
-					c.estimate(all, from, value[i])
-					continue
-				}
-				at, a := from+t, chain.Choose(p[i].RawRowView(0))
-				all.before[at], all.previous[at] = now.before[i], now.previous[i]
-				all.reward[at], all.state[at] = now.reward[i], now.state[i]
-				all.action[at], all.logp[at], all.value[at] = int32(a), float32(math.Log(p[i].At(0, a))), value[i]
-				step := chain.Step(a)
-				all.earned[at] = float32(step.Reward)
-				now.before[i], now.previous[i] = int32(step.State), int32(a)
-				now.reward[i], now.state[i] = float32(step.Reward), int32(step.Next)
-			}
+			at, a := i*c.Life+t, chain.Choose(p[i].RawRowView(0))
+			all.before[at], all.previous[at] = now.before[i], now.previous[i]
+			all.reward[at], all.state[at] = now.reward[i], now.state[i]
+			all.action[at], all.logp[at], all.value[at] = int32(a), float32(math.Log(p[i].At(0, a))), value[i]
+			step := chain.Step(a)
+			all.earned[at] = float32(step.Reward)
+			now.before[i], now.previous[i] = int32(step.State), int32(a)
+			now.reward[i], now.state[i] = float32(step.Reward), int32(step.Next)
 		}
 	}
 	return all, nil
@@ -113,7 +110,7 @@ func (c Config) estimate(s sample, from int, next float32) {
 
 // Batch implements train.Batches: the rows of a minibatch.
 func (r *rollouts) Batch(step int) ([]*tensors.Tensor, error) {
-	c, s, length := r.c, r.last, r.c.length()
+	c, s, length := r.c, r.last, r.c.Life
 	if step < r.at || step >= r.at+c.every() || s.action == nil {
 		return nil, fmt.Errorf("s5rl: no rollout for step %d", step+1)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/cmplx"
-	"strings"
 	"testing"
 
 	. "github.com/gomlx/gomlx/core/graph"
@@ -205,36 +204,6 @@ func TestScanIsTheRecurrence(t *testing.T) {
 		s := l.random(9, 1, 0, 4)
 		s.reset[at] = 1
 		check(fmt.Sprintf("reset at %d", at), s)
-	}
-}
-
-// Steps are drawn between .001 and .1, and there are as many parameters as the parts say.
-func TestInit(t *testing.T) {
-	l := s5{4, 256, 1}
-	params := testkit.Must(l.init(seed.New(9), 1, 1))(t)
-	if want := 3*128 + 4*128*4 + 4 + 2*(16+4); len(params) != want || l.size() != want {
-		t.Errorf("%d parameters, want %d", len(params), want)
-	}
-	p := l.parts(params)
-	mean := 0.
-	for _, x := range p[2] {
-		if x < math.Log(minStep) || x > math.Log(maxStep) {
-			t.Errorf("log Δ = %v", x)
-		}
-		mean += x / 128
-	}
-	// Uniform: the mean of 128 has the standard deviation ln 100/√(12·128).
-	if middle := math.Log(minStep*maxStep) / 2; math.Abs(mean-middle) > 5*math.Log(100)/math.Sqrt(12*128) {
-		t.Errorf("mean log Δ is %v, want about %v", mean, middle)
-	}
-	for want, call := range map[string]func() error{
-		"state 3":  func() error { _, err := s5{1, 3, 1}.init(seed.New(1), 1, 1); return err },
-		"2 blocks": func() error { _, err := s5{1, 6, 2}.init(seed.New(1), 1, 1); return err },
-		"width 0":  func() error { _, err := s5{0, 2, 1}.init(seed.New(1), 1, 1); return err },
-	} {
-		if err := call(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got error %v, want one with %q", err, want)
-		}
 	}
 }
 

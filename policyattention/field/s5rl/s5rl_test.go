@@ -24,11 +24,10 @@ import (
 	"icrl/policyattention/train"
 )
 
-// tiny is a recipe with two lives a row.
 func tiny() Config {
 	c := CPU(7, 4)
 	c.Width, c.State, c.Blocks, c.Layers, c.Hidden = 8, 8, 2, 2, 5
-	c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches = 12, 4, 2, 25, 2, 2
+	c.Steps, c.Rows, c.Life, c.Epochs, c.Minibatches = 12, 4, 25, 2, 2
 	c.Optimizer.Cosine = c.Steps
 	return c
 }
@@ -125,13 +124,13 @@ func (s shown) row(from, n int) shown {
 }
 
 // What is collected is what the network written out says of the same tokens, and what the
-// problems say of the actions; a row holds two lives, each cleared at its first step.
+// problems say of the actions.
 func TestCollectedIsWhatWasSeen(t *testing.T) {
 	c := tiny()
 	r, params := collected(t, c)
 	root := seed.New(c.Seed, "s5rl", "problems", 0).Uint64()
-	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Rows*c.Lives))(t)
-	s, length := r.last, c.length()
+	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Rows))(t)
+	s, length := r.last, c.Life
 	for row := range c.Rows {
 		from := row * length
 		logits, values := written(t, c, params, s.row(from, length))
@@ -144,7 +143,7 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 				(s.before[at] != s.state[at-1] || s.previous[at] != s.action[at-1] || s.reward[at] != s.earned[at-1]) {
 				t.Fatalf("row %d, step %d does not tell of the one before", row, k)
 			}
-			m := ps[k/c.Life*c.Rows+row].MDP
+			m := ps[row].MDP
 			if want := m.R.At(int(s.state[at]), int(s.action[at])); float64(s.earned[at])-want > 1e-7 {
 				t.Fatalf("row %d, step %d earned %v, want %v", row, k, s.earned[at], want)
 			}
@@ -206,7 +205,7 @@ func TestLossIsPPOs(t *testing.T) {
 	loss := func(in []*Node) *Node { return network{c}.Loss(in[0], nil, in[1:]) }
 	out := testkit.Must(CallOnce(testkit.Backend(t), loss, in...))(t)
 	order := seed.New(c.Seed, "s5rl", "order", 0).Perm(c.Rows)
-	rows, length := order[2:], c.length()
+	rows, length := order[2:], c.Life
 	var advantages []float64
 	for _, row := range rows {
 		for _, x := range r.last.advantage[row*length:][:length] {

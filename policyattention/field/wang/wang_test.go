@@ -121,57 +121,6 @@ func TestStepByHand(t *testing.T) {
 	}
 }
 
-// Over depth nothing but rounding adds up. TD(0) and TD(λ) stay there, as in the paper's figure; the
-// values of residual gradient and average-reward TD grow themselves, and the figure's errors, e⁻²⁰ and
-// e⁻⁵·³ by layer 40 (read off to ±2, and spread over contexts), with them. TD(0) with a smaller step
-// reaches the fixed point of the context, A w = b.
-func TestDepth(t *testing.T) {
-	const layers, trials = 40, 30
-	for a, within := range map[Algorithm][2]float64{
-		TD0: {-39, -36}, TDLambda: {-39, -36}, ResidualGradient: {-26, -15}, AverageReward: {-15, 5},
-	} {
-		off, relative := 0., 0.
-		for trial := range trials {
-			rng := seed.New(2, string(a), trial)
-			spec, gamma := Spec{Algorithm: a, D: 3, N: 100, Alpha: 1, Trace: .5}, .9
-			if a == AverageReward {
-				gamma = 1
-			}
-			c, w := normal(3, 100, gamma, rng), make([]float64, 3)
-			var list []*Layer
-			for range layers {
-				if a == AverageReward {
-					spec.C = baseline.NormalMatrix(3, 3, 1, rng) // as in verify.py
-				}
-				list = append(list, testkit.Must(spec.Layer())(t))
-				w = testkit.Must(spec.Step(c, w))(t)
-			}
-			got, want := testkit.Must(spec.Values(c, list, layers))(t)[layers-1], floats.Dot(w, c.Query)
-			off += math.Abs(got-want) / trials
-			relative += math.Abs(got/want-1) / trials
-		}
-		if log := math.Log(off); log < within[0] || log > within[1] || relative > 1e-10 {
-			t.Errorf("%s: log error %.1f, want %v; relative error %.2g", a, log, within, relative)
-		}
-	}
-	c, a, b := normal(2, 400, .5, seed.New(9)), mat.NewDense(2, 2, nil), mat.NewVecDense(2, nil)
-	var drift, w mat.VecDense
-	for k, r := range c.R {
-		phi := c.Phi.ColView(k)
-		drift.SubVec(phi, c.Next.ColView(k))
-		var outer mat.Dense
-		outer.Outer(1, phi, &drift)
-		a.Add(a, &outer)
-		b.AddScaledVec(b, r, phi)
-	}
-	testkit.Check(t, w.SolveVec(a, b))
-	spec := Spec{Algorithm: TD0, D: 2, N: 400, Alpha: .5}
-	got := testkit.Must(spec.Values(c, []*Layer{testkit.Must(spec.Layer())(t)}, 200))(t)[199]
-	if want := floats.Dot(w.RawVector().Data, c.Query); math.Abs(got-want) > 1e-12 {
-		t.Errorf("200 layers give %v, the fixed point %v", got, want)
-	}
-}
-
 func TestRefusesBadInput(t *testing.T) {
 	layer := func(s Spec) error { _, err := s.Layer(); return err }
 	prompt := func(change func(*Context)) error {
