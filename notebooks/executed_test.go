@@ -1,6 +1,7 @@
 package notebooks
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -69,13 +70,17 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// Every notebook has an exercise whose check refuses the text as it stands, and a folded
-// solution that the same check accepts.
+// Every notebook has three exercises, graded and with a hint, whose checks refuse the text as it stands, and for
+// each a folded solution that the same check accepts.
 func TestExercises(t *testing.T) {
 	check := regexp.MustCompile(`nb\.Check\(.*\)`)
 	for file, n := range all(t) {
 		exercises, solutions := map[string]bool{}, map[string]bool{}
+		asked, ahead := "", "" // the last text, and those of the exercises
 		for i, cell := range n.Cells {
+			if cell.Type == "markdown" {
+				asked = strings.Join(cell.Source, "")
+			}
 			shown := ""
 			for _, o := range cell.Outputs {
 				shown += data(o.Data, "text/plain")
@@ -84,6 +89,10 @@ func TestExercises(t *testing.T) {
 			switch {
 			case slices.Contains(cell.Metadata.Tags, "exercise"):
 				exercises[call] = true
+				ahead += asked
+				if !strings.Contains(asked, "<summary>Hint</summary>") {
+					t.Errorf("%s: the exercise of cell %d has no hint", file, i)
+				}
 				if !strings.Contains(shown, "✗ not yet") {
 					t.Errorf("%s: the exercise of cell %d shows %q", file, i, shown)
 				}
@@ -94,14 +103,59 @@ func TestExercises(t *testing.T) {
 				}
 			}
 		}
-		if len(exercises) == 0 {
-			t.Errorf("%s has no exercise", file)
+		for k, grade := range []string{"★", "★★", "★★★"} {
+			if want := fmt.Sprintf("**Exercise %d** %s ", k+1, grade); !strings.Contains(ahead, want) {
+				t.Errorf("%s has no %q", file, want)
+			}
+		}
+		if len(exercises) != 3 {
+			t.Errorf("%s has %d exercises, want 3", file, len(exercises))
 		}
 		for call := range exercises {
 			if !solutions[call] {
 				t.Errorf("%s: %s has no solution", file, call)
 			}
 		}
+	}
+}
+
+// plumbing are lines that choose, format or show, and compute nothing.
+var plumbing = regexp.MustCompile(`\bt = nb|nb\.(New|Say|Show|Of|Figure|HTML)|\bt\.(Add|Note|Show)|` +
+	`\.(Line|Dashed|Dots|LogX|LogY|Show|Say|Write)\(|fmt\.|Glob\(|strings\.`)
+
+// The notebooks are short, say what for, ask before they show, and say what would prove them wrong. Lines count
+// that a reader sees: not those of collapsed cells, blank ones and comments.
+func TestNotebooksAreShort(t *testing.T) {
+	words, lines, plumbed := 0, 0, 0
+	for file, n := range all(t) {
+		text := ""
+		for _, cell := range n.Cells {
+			if cell.Type == "markdown" {
+				text += strings.Join(cell.Source, "") + "\n"
+			}
+			if cell.Type == "markdown" || cell.Metadata.Jupyter.SourceHidden {
+				continue
+			}
+			for _, line := range cell.Source {
+				if line = strings.TrimSpace(line); line != "" && line != "%%" && !strings.HasPrefix(line, "//") {
+					lines++
+					if plumbing.MatchString(line) {
+						plumbed++
+					}
+				}
+			}
+		}
+		words += len(strings.Fields(text))
+		for _, part := range []string{"By the end you can", "**Predict", "**What would falsify this notebook:**"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s has no %q", file, part)
+			}
+		}
+	}
+	t.Logf("%d words, %d lines, of which %d are plumbing", words, lines, plumbed)
+	if words > 9000 || lines > 900 || 4*plumbed > lines {
+		t.Errorf("the notebooks have %d words, %d lines and %d of plumbing, want at most 9,000, 900 and a quarter",
+			words, lines, plumbed)
 	}
 }
 

@@ -88,7 +88,7 @@ func TestOutputsAreOfTheirCells(t *testing.T) {
 	}
 }
 
-var named = regexp.MustCompile(`(?m)^nb\.Show\(store\.Table\("(.*?)"\)\)$`)
+var named = regexp.MustCompile(`(?m)^nb\.(?:Show\(store\.Table\("(.*?)"\)\)|Of\(store\.Table\("(.*?)"\)\)\.Fold\(\)\.Show\(\))$`)
 
 // Tables that cells show by name are what the rows give.
 func TestStoredTables(t *testing.T) {
@@ -100,7 +100,7 @@ func TestStoredTables(t *testing.T) {
 				shown += data(o.Data, "text/plain") + "\n"
 			}
 			for _, m := range named.FindAllStringSubmatch(strings.Join(cell.Source, ""), -1) {
-				table, err := store.Table(m[1])
+				table, err := store.Table(m[1] + m[2])
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -75,9 +75,10 @@ function (id, data) {
     label.style.cssText = "display:inline-flex;align-items:center;gap:.6em;margin:.3em 2em .3em 0"
     Object.assign(input, {type: "range", min: 0, max: s.values.length - 1, step: 1, value: s.start})
     input.style.width = "20em"
-    // JupyterLab takes no keys for itself from here, nor with them the focus.
-    input.dataset.lmSuppressShortcuts = "true"
-    input.onkeydown = e => e.stopPropagation()
+    // JupyterLab takes no keys for itself from here but Enter, with which a cell is run.
+    addEventListener("keydown", e => {
+      if (e.target === input) input.toggleAttribute("data-lm-suppress-shortcuts", e.key !== "Enter")
+    }, true)
     value.style.minWidth = "4em"
     const say = () => { value.textContent = short(s.values[set[i]]); input.setAttribute("aria-valuetext", s.name + " = " + short(s.values[set[i]])) }
     input.oninput = () => { set[i] = +input.value; say(); update() }

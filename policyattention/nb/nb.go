@@ -12,8 +12,13 @@
 package nb
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"strings"
 )
 
 // Must returns the value of a call that went well. It takes the call's error as a list, so
@@ -30,7 +35,46 @@ func Try(err error) { check(err) }
 
 func check(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Fprintf(os.Stderr, "%v\n%s", err, where(err))
 		os.Exit(1)
 	}
+}
+
+// inCell is a line of a stack trace that lies in a cell: GoNB writes the cell and its line beside it.
+var inCell = regexp.MustCompile(`(?m)^\s*\S*/main\.go:\d+`)
+
+// where returns the lines of cells that an error comes from: those of the error's own stack trace, as errors
+// of GoMLX have one, or else of the calls that led here.
+func where(err error) (lines string) {
+	trace := fmt.Sprintf("%+v", err)
+	if !inCell.MatchString(trace) {
+		trace = string(debug.Stack())
+	}
+	for _, line := range inCell.FindAllString(trace, -1) {
+		lines += "\t" + strings.TrimSpace(line) + "\n"
+	}
+	return lines
+}
+
+// Stored returns the folder of rows that the notebooks show: those of the preset in POLICYATTENTION_PRESET where
+// there are any, as after make reproduce, and the paper's otherwise.
+func Stored() string {
+	if preset := os.Getenv("POLICYATTENTION_PRESET"); preset != "" {
+		folder := filepath.Join("..", "artifacts", preset)
+		if _, err := os.Stat(filepath.Join(folder, "rows")); err == nil {
+			return folder
+		}
+	}
+	return filepath.Join("..", "artifacts", "paper")
+}
+
+// lacks says, and reports true, if rows could not be shown because they are of a small preset, which
+// lacks many runs.
+func lacks(errs ...error) bool {
+	err := errors.Join(errs...)
+	if err == nil || filepath.Base(Stored()) == "paper" {
+		return false
+	}
+	Say("These runs are not in %s: %v", Stored(), err)
+	return true
 }

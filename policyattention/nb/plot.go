@@ -69,7 +69,11 @@ func (p *Plot) show(id string) {
 }
 
 // Figure shows a figure, such as those of package results.
-func Figure(f *report.Figure, errs ...error) { showFigure(Must(f, errs...), "") }
+func Figure(f *report.Figure, errs ...error) {
+	if !lacks(errs...) {
+		showFigure(Must(f, errs...), "")
+	}
+}
 
 func showFigure(f *report.Figure, id string) { picture{Must(f.PNG()), f.Alt()}.show(id) }
 

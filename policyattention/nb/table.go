@@ -20,7 +20,8 @@ import (
 //	t.Show()
 type Sheet struct {
 	report.Table
-	fold bool
+	fold    bool
+	missing bool // in the rows of a small preset, which has been said
 }
 
 // NewTable returns an empty table. Its numbers have three significant digits.
@@ -53,6 +54,9 @@ func (t *Sheet) Fold() *Sheet {
 
 // Only keeps these columns, in this order.
 func (t *Sheet) Only(columns ...string) *Sheet {
+	if t.missing {
+		return t
+	}
 	rows := make([][]any, len(t.Rows))
 	for _, c := range columns {
 		k := slices.Index(t.Columns, c)
@@ -69,14 +73,22 @@ func (t *Sheet) Only(columns ...string) *Sheet {
 
 // Show shows a table of package results, be it in the making, and ends the cell where it could not
 // be made.
-func Show(table report.Shower, errs ...error) { Of(Must(table, errs...)).Show() }
+func Show(table report.Shower, errs ...error) { Of(table, errs...).Show() }
 
-// Of returns a table in the making as a sheet.
-func Of(table report.Shower) *Sheet { return &Sheet{Table: Must(table.Shown())} }
+// Of returns a table, be it in the making, as a sheet.
+func Of(table report.Shower, errs ...error) *Sheet {
+	t, err := table.Shown()
+	if lacks(append(errs, err)...) {
+		return &Sheet{missing: true}
+	}
+	return &Sheet{Table: Must(t, append(errs, err)...)}
+}
 
 // Show shows the table.
 func (t *Sheet) Show() {
-	bundle{protocol.MIMETextHTML: t.page(), protocol.MIMETextPlain: t.Plain()}.show("")
+	if !t.missing {
+		bundle{protocol.MIMETextHTML: t.page(), protocol.MIMETextPlain: t.Plain()}.show("")
+	}
 }
 
 // page is the table as HTML.

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,24 +12,32 @@ import (
 // findings are the findings of README, each with its number.
 func (s *Store) findings() (t Table) {
 	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]"}
-	const actor = "method=policyattention recipe=plain"
-	for _, f := range [][3]string{
-		{"The learned critic costs more than its samples do",
-			"mean loss / that with the mean of the same samples, S = 4",
-			"ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics " +
-				"method=policyattention-sample-mean"},
-		{"The factor over Liang–Lai is as the paper says", "its median loss / PolicyAttention's, S = 16, T = 20",
-			"ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / " + actor},
-	} {
-		t.Add(f[0], f[1], s.say(&t, "", f[2]))
-	}
-	for _, row := range s.sharpness20().Rows {
-		if row[1] == "full" && row[2] == "8" {
-			t.Add("Most of such leads is sharpness",
-				"Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both "+
-					"greedy", fmt.Sprintf("%v; %v", row[4], row[6]))
+	headline, sharpness := s.headlineActor(), s.sharpness20()
+	t.err = cmp.Or(headline.err, sharpness.err)
+	at := func(of Table, column string, keys ...any) any {
+		k := slices.Index(of.Columns, column)
+		for _, row := range of.Rows {
+			if k >= 0 && fmt.Sprintln(row[:len(keys)]...) == fmt.Sprintln(keys...) {
+				return row[k]
+			}
 		}
+		t.err = cmp.Or(t.err, fmt.Errorf("results: findings: no %v with column %q", keys, column))
+		return nil
 	}
+	t.Add("The learned actor follows exact PMD", "mean loss / exact PMD's, S = 8, T = 20, 2,048 fresh problems",
+		at(headline, "means / reference", 8, 20))
+	t.Add("On a few problems it locks up", "share more than .05 behind exact PMD, S = 4, T = 40, 4,096 fresh problems",
+		at(headline, "locked", 4, 40))
+	t.Add("The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4",
+		s.say(&t, "", "ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics "+
+			"method=policyattention-sample-mean"))
+	t.Add("The factor over Liang–Lai is there", "its median loss / PolicyAttention's, S = 16, T = 20",
+		s.say(&t, "", "ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / "+
+			"method=policyattention recipe=plain"))
+	full := []any{Label("algorithm-distillation"), "full", 8}
+	t.Add("Most of such leads is sharpness", "Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both greedy",
+		fmt.Sprintf("%v; %v", at(sharpness, "/ PolicyAttention", full...),
+			at(sharpness, "greedy / PolicyAttention", full...)))
 	return t
 }
 
@@ -38,7 +47,12 @@ func (s *Store) reproduced() (t Table) {
 	for _, prefix := range []string{
 		"ratio benchmark method=policyattention recipe=plain s=8 t=40",
 		"ratio benchmark method=policyattention recipe=plain s=16 t=40",
+		"median benchmark method=algorithm-distillation recipe=full s=8 t=20",
+		"ratio benchmark method=liang-lai recipe=paper-features s=16 t=20",
 		"ratio confirmation method=policyattention-learned-critic t=20",
+		"ratio confirmation method=policyattention seed=14101 t=20",
+		"ratio shift method=policyattention family=sparse-transitions t=20",
+		"difference confirmation method=policyattention-mixture t=20",
 	} {
 		at := slices.IndexFunc(ThePaper.Claims, func(c Claim) bool { return strings.HasPrefix(c.Query, prefix) })
 		if at < 0 {

@@ -7,6 +7,7 @@
 package exercise
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,6 +51,22 @@ func rows(name string, got, want []float64) error {
 	return nil
 }
 
+// Mean checks a mean of integers.
+func Mean(f func(x []int) float64) error {
+	rng := stream("mean")
+	for n := 1; n < 8; n++ {
+		x, sum := make([]int, n), 0
+		for i := range x {
+			x[i] = rng.IntN(10)
+			sum += x[i]
+		}
+		if got, want := f(x), float64(sum)/float64(n); !near(got, want) {
+			return fmt.Errorf("the mean of %d came out as %.3f, want %.3f", x, got, want)
+		}
+	}
+	return nil
+}
+
 // Median checks a median of a list that it leaves as it is.
 func Median(f func(x []float64) float64) error {
 	rng := stream("median")
@@ -61,6 +78,43 @@ func Median(f func(x []float64) float64) error {
 		}
 		if !slices.Equal(x, before) {
 			return fmt.Errorf("the list %.2f was changed to %.2f", before, x)
+		}
+	}
+	return nil
+}
+
+// Best checks the index of the largest value, the first of equal ones, and an error for no values.
+func Best(f func(q []float64) (int, error)) error {
+	rng := stream("best")
+	for n := range 8 {
+		_, q := row(rng, max(n, 1), 1)
+		q = q[:n]
+		for i := range q {
+			q[i] = math.Round(3*q[i]) - 4
+		}
+		switch got, err := f(slices.Clone(q)); {
+		case n == 0 && err == nil:
+			return errors.New("an empty list has no largest value, and there was no error")
+		case n > 0 && err != nil:
+			return fmt.Errorf("for %g there was an error: %w", q, err)
+		case n > 0 && got != slices.Index(q, slices.Max(q)):
+			return fmt.Errorf("the index of the largest of %g came out as %d", q, got)
+		}
+	}
+	return nil
+}
+
+// KL checks the divergence of two rows, of which the first has zeros.
+func KL(f func(p, q []float64) float64) error {
+	rng := stream("kl")
+	for i := range 20 {
+		p, _ := row(rng, 4, 1)
+		q, _ := row(rng, 4, 1)
+		if i%2 == 1 {
+			p = []float64{p[0] / (p[0] + p[1]), p[1] / (p[0] + p[1]), 0, 0}
+		}
+		if got, want := f(slices.Clone(p), slices.Clone(q)), pmd.KL(p, q); !near(got, want) {
+			return fmt.Errorf("for p = %.3f, q = %.3f the divergence came out as %.4f, want %.4f", p, q, got, want)
 		}
 	}
 	return nil
@@ -85,6 +139,37 @@ func Step(f func(pi, q []float64, eta float64) []float64) error {
 	return nil
 }
 
+// Crossing checks the round of PMD after which the better of two actions, which leads by gap in every
+// round, has more than half of the mass.
+func Crossing(f func(mass, gap, eta float64) int) error {
+	rng := stream("crossing")
+	for range 20 {
+		mass, gap, eta := math.Pow(10, -.5-4*rng.Float64()), .5+rng.Float64(), .4+rng.Float64()
+		want, p := 0, mat.NewDense(1, 2, []float64{mass, 1 - mass})
+		for ; p.At(0, 0) <= .5; want++ {
+			p = must(pmd.Step(p, mat.NewDense(1, 2, []float64{gap, 0}), eta))
+		}
+		if got := f(mass, gap, eta); got != want {
+			return fmt.Errorf("from mass %.2g, with a gap of %.3f and η = %.3f, it came out as %d, want %d", mass,
+				gap, eta, got, want)
+		}
+	}
+	return nil
+}
+
+// Parameters checks how many weights the learned network has.
+func Parameters(f func(states, actions, layers, width, hidden int) int) error {
+	for _, x := range []struct{ states, actions, layers, width, hidden, want int }{
+		{4, 3, 1, 64, 128, 34_369}, {8, 3, 4, 64, 128, 135_041}, {5, 2, 2, 32, 80, 19_617},
+	} {
+		if got := f(x.states, x.actions, x.layers, x.width, x.hidden); got != x.want {
+			return fmt.Errorf("S = %d, A = %d, %d layers of width %d with %d hidden units: %d came out, want %d",
+				x.states, x.actions, x.layers, x.width, x.hidden, got, x.want)
+		}
+	}
+	return nil
+}
+
 // Minimum checks the least proximal loss of a row, that of its PMD row.
 func Minimum(f func(pi, q []float64, eta float64) float64) error {
 	rng := stream("minimum")
@@ -94,43 +179,88 @@ func Minimum(f func(pi, q []float64, eta float64) float64) error {
 		want := pmd.ProximalLoss(must(pmd.Step(p, v, .8)), p, v, .8)
 		if got := f(slices.Clone(pi), slices.Clone(q), .8); !near(got, want) {
 			return fmt.Errorf("for π = %.3f, Q = %.3f, η = 0.8 the least loss came out as %.6f; PMD's row has %.6f",
-				pi, q,
-				got, want)
+				pi, q, got, want)
 		}
 	}
 	return nil
 }
 
-// Schedule checks step sizes η_0 … η_19 that sum to at most 16, as twenty steps of 0.8
-// do: exact PMD with them must have a lower median loss at T = 20.
-func Schedule(eta func(round int) float64) error {
-	const rounds, budget = 20, 20 * control.NominalStep
-	sum := 0.0
-	for k := range rounds {
-		if err := pmd.CheckStep(eta(k)); err != nil {
-			return fmt.Errorf("round %d: %w", k, err)
+// Gradient checks the derivative of the proximal loss of a row by its logits z [A].
+func Gradient(f func(z, logPi, etaQ []float64) []float64) error {
+	rng := stream("gradient")
+	for range 20 {
+		pi, z := row(rng, 3, 2)
+		_, etaQ := row(rng, 3, 2)
+		logPi, p, mean := make([]float64, 3), slices.Clone(z), 0.0
+		pmd.Softmax(p)
+		want := make([]float64, 3)
+		for a := range p {
+			logPi[a] = math.Log(pi[a])
+			want[a] = math.Log(p[a]) - logPi[a] - etaQ[a]
+			mean += p[a] * want[a]
 		}
-		sum += eta(k)
-	}
-	if sum > budget*(1+1e-9) {
-		return fmt.Errorf("the step sizes sum to %.3f, want at most %g", sum, float64(budget))
-	}
-	problems := must(mdp.Random.Draw(2, 8, 3, 64))
-	median := func(loop control.Loop) float64 {
-		var last []float64
-		for _, s := range must(control.Score(problems, must(loop.Run(problems, rounds)))) {
-			last = append(last, s.Loss[rounds])
+		for a := range p {
+			want[a] = p[a] * (want[a] - mean)
 		}
-		return stats.Median(last)
+		if err := rows(fmt.Sprintf("the gradient at z = %.3f, log π = %.3f, ηQ = %.3f", z, logPi, etaQ),
+			f(slices.Clone(z), slices.Clone(logPi), slices.Clone(etaQ)), want); err != nil {
+			return err
+		}
 	}
-	constant := control.ExactPMD(control.NominalStep)
-	scheduled := constant
-	scheduled.Actor = control.ActorFunc(func(c control.Context) (*mat.Dense,
-		error) {
-		return pmd.Step(c.Pi, c.Q, eta(c.Round))
-	})
-	if x, y := median(scheduled), median(constant); x >= y {
-		return fmt.Errorf("median loss at T = 20: %.5f with this schedule, %.5f with η = 0.8 in every round", x, y)
+	return nil
+}
+
+// Behind checks which problems end more than .05 behind.
+func Behind(f func(learned, exact []float64) []int) error {
+	rng := stream("behind")
+	for range 10 {
+		learned, exact, want := make([]float64, 6), make([]float64, 6), []int(nil)
+		for i := range learned {
+			exact[i] = rng.Float64()
+			learned[i] = exact[i] + .2*rng.NormFloat64()
+			if learned[i] > exact[i]+.05 {
+				want = append(want, i)
+			}
+		}
+		if got := f(learned, exact); !slices.Equal(got, want) {
+			return fmt.Errorf("for losses %.3f and %.3f the list came out as %d, want %d", learned, exact, got, want)
+		}
+	}
+	return nil
+}
+
+// LocksUp checks whether an actor that drops what PMD leaves below floor loses the better of two actions.
+func LocksUp(f func(mass, gap, eta, floor float64) bool) error {
+	rng := stream("locks-up")
+	for range 40 {
+		mass, gap, eta, floor := math.Pow(10, -1-2*rng.Float64()), .5+rng.Float64(), .8, .02
+		p := must(pmd.Step(mat.NewDense(1, 2, []float64{mass, 1 - mass}), mat.NewDense(1, 2, []float64{gap, 0}), eta))
+		if got, want := f(mass, gap, eta, floor), p.At(0, 0) < floor; got != want {
+			return fmt.Errorf("from mass %.4f, with a gap of %.3f and η = %g, PMD's first row has %.4f; with a floor "+
+				"of %g it came out as %t", mass, gap, eta, p.At(0, 0), floor, got)
+		}
+	}
+	return nil
+}
+
+// Packets checks the number of transitions a pair that keeps the sampling error of equation (7) below
+// a tolerance.
+func Packets(f func(b, tolerance, alpha float64, states, actions, rounds int) int) error {
+	for _, x := range []struct {
+		b, tolerance, alpha     float64
+		states, actions, rounds int
+	}{{10, 1, .05, 3, 2, 40}, {10, .1, .05, 8, 3, 40}, {2, .5, .01, 4, 3, 20}} {
+		delta := func(m int) float64 {
+			pairs := float64(x.states * x.actions * x.rounds)
+			return x.b * math.Sqrt(2*math.Log(2*pairs/x.alpha)/float64(m))
+		}
+		got := f(x.b, x.tolerance, x.alpha, x.states, x.actions, x.rounds)
+		if got < 1 || delta(got) > x.tolerance {
+			return fmt.Errorf("%d packets leave an error of %.4f, want at most %g", got, delta(max(got, 1)), x.tolerance)
+		}
+		if delta(got-1) <= x.tolerance {
+			return fmt.Errorf("%d packets are more than a tolerance of %g needs", got, x.tolerance)
+		}
 	}
 	return nil
 }
@@ -176,6 +306,28 @@ func Forget(change func(n *network.Network, l *decoder.Layout)) error {
 	return nil
 }
 
+// Lookup checks what the first packet of a critic call copies from the values q [S][A] for its
+// successor, leaked attention included.
+func Lookup(f func(q [][]float64, next, action int, tau float64) float64) error {
+	caps := decoder.Lecture.Caps
+	d := must(decoder.New(caps))
+	problem := must(mdp.Random.Draw(decoder.Lecture.Root, caps.States, caps.Actions, 1))[0]
+	q := must(problem.MDP.PolicyValue(problem.Pi0))
+	for i := range 3 {
+		packets := decoder.Sample(problem.MDP, problem.Pi0, caps.Packets, seed.New(uint64(i), "lookup"))
+		call, err := d.TraceCritic(problem.Pi0, q, packets)
+		if err != nil {
+			return err
+		}
+		p, want := packets[0], call.Blocks[0].Output[caps.States*caps.Actions][d.Layout.Looked.Offset]
+		if got := f(mdp.ToRows(q), p.NextState, p.NextAction, d.Tau1); math.Abs(got-want) > 1e-9 {
+			return fmt.Errorf("for (s', a') = (%d, %d) it came out as %.6f, the decoder looks up %.6f", p.NextState,
+				p.NextAction, got, want)
+		}
+	}
+	return nil
+}
+
 // Ratio checks the summary of a trained run: the ratio of median losses.
 func Ratio(f func(learned, exact []float64) float64) error {
 	rng := stream("ratio")
@@ -183,6 +335,49 @@ func Ratio(f func(learned, exact []float64) float64) error {
 		x, y := mdp.RandomPolicy(rng, 1, n).RawRowView(0), mdp.RandomPolicy(rng, 1, n).RawRowView(0)
 		if got, want := f(slices.Clone(x), slices.Clone(y)), stats.Median(x)/stats.Median(y); !near(got, want) {
 			return fmt.Errorf("for losses %.2f and %.2f the ratio came out as %.4f, want %.4f", x, y, got, want)
+		}
+	}
+	return nil
+}
+
+// Paired checks the median over runs of the median difference over problems.
+func Paired(f func(learned [][]float64, exact []float64) float64) error {
+	rng := stream("paired")
+	for range 10 {
+		_, exact := row(rng, 5, 1)
+		var learned [][]float64
+		var medians []float64
+		for range 3 {
+			_, run := row(rng, 5, 1)
+			difference := slices.Clone(run)
+			for m := range difference {
+				difference[m] -= exact[m]
+			}
+			learned, medians = append(learned, run), append(medians, stats.Median(difference))
+		}
+		want := stats.Median(medians)
+		if got := f(mdp.ToRows(matrix(learned)), slices.Clone(exact)); !near(got, want) {
+			return fmt.Errorf("for losses %.2f and %.2f it came out as %.4f, want %.4f", learned, exact, got, want)
+		}
+	}
+	return nil
+}
+
+// Holm checks how many of some p-values Holm's method keeps at a level.
+func Holm(f func(p []float64, level float64) int) error {
+	rng := stream("holm")
+	for range 40 {
+		p, want := make([]float64, 6), 0
+		for i := range p {
+			p[i] = math.Pow(rng.Float64(), 6)
+		}
+		for _, adjusted := range stats.Holm(p) {
+			if adjusted <= .05 {
+				want++
+			}
+		}
+		if got := f(slices.Clone(p), .05); got != want {
+			return fmt.Errorf("of %.4f it keeps %d at the level .05, want %d", p, got, want)
 		}
 	}
 	return nil
@@ -203,6 +398,87 @@ func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamm
 			return fmt.Errorf(
 				"for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d) the error came "+
 					"out as %.4f, want %.4f", q, s, a, r, next, action, got, want)
+		}
+	}
+	return nil
+}
+
+// Frequencies checks the frequencies of the next states of a pair in transitions (s, a, s').
+func Frequencies(f func(seen [][3]int, s, a, states int) []float64) error {
+	rng := stream("frequencies")
+	for range 20 {
+		count, n := make([]float64, 3), 0.0
+		var seen [][3]int
+		for range rng.IntN(12) {
+			t := [3]int{rng.IntN(2), rng.IntN(2), rng.IntN(3)}
+			seen = append(seen, t)
+			if t[0] == 0 && t[1] == 1 {
+				count[t[2]]++
+				n++
+			}
+		}
+		for i := range count {
+			if n == 0 {
+				count[i] = 1. / 3
+			} else {
+				count[i] /= n
+			}
+		}
+		if err := rows(fmt.Sprintf("the row of (0, 1) after %d", seen), f(seen, 0, 1, 3), count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Corridor checks a row of transitions of a corridor whose moves (left, stay, right) fail with
+// probability slip.
+func Corridor(f func(s, a, states int, slip float64) []float64) error {
+	for s := range 4 {
+		for a := range 3 {
+			want := make([]float64, 4)
+			want[s] = .2
+			want[min(max(s+a-1, 0), 3)] += .8
+			if err := rows(fmt.Sprintf("the row of s = %d, a = %d of 4 states, slip 0.2", s, a), f(s, a, 4, .2),
+				want); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Mixed checks an update of a row mixed with the uniform row, equation (10).
+func Mixed(f func(pi, q []float64, eta, phi float64) []float64) error {
+	rng := stream("mixed")
+	for range 20 {
+		pi, q := row(rng, 3, 5)
+		next := must(pmd.Step(matrix([][]float64{pi}), matrix([][]float64{q}), .8))
+		if err := rows(fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8, φ = 0.1", pi, q),
+			f(slices.Clone(pi), slices.Clone(q), .8, .1), must(pmd.Mix(next, .1)).RawRowView(0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Backups checks a critic of n backups that leaves the values it begins with as they are.
+func Backups(f func(c control.Context, n int) *mat.Dense) error {
+	problem := must(mdp.Random.Draw(4, 4, 3, 1))[0]
+	q := must(problem.MDP.PolicyValue(problem.Pi0))
+	pi := must(pmd.Step(problem.Pi0, q, 5))
+	for n := 1; n < 4; n++ {
+		want := q
+		for range n {
+			want = problem.MDP.EvaluationBackup(pi, want)
+		}
+		given := mat.DenseCopyOf(q)
+		got := f(control.Context{MDP: problem.MDP, Pi: pi, Q: given, Eta: 5}, n)
+		if got == nil || !mat.EqualApprox(got, want, 1e-9) {
+			return fmt.Errorf("after %d backups the values differ from the library's", n)
+		}
+		if !mat.Equal(given, q) {
+			return errors.New("c.Q was changed")
 		}
 	}
 	return nil
@@ -256,6 +532,11 @@ func TwoWay(f func(xWalk, xModel, pWalk, pModel float64) (update, information fl
 		}
 	}
 	return nil
+}
+
+// matrix returns a matrix with these rows.
+func matrix(rows [][]float64) *mat.Dense {
+	return mat.NewDense(len(rows), len(rows[0]), slices.Concat(rows...))
 }
 
 // must is for calls whose arguments are those of a check, never a reader's.

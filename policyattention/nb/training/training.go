@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"time"
 
 	"icrl/internal/safetensors"
 	"icrl/policyattention/backend"
@@ -15,9 +16,9 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Run trains a network in a folder, which keeps checkpoints and the weights, and
-// returns it. Its progress stands below the cell. An interrupted training goes on where
-// it was when the cell is run again; a finished one is read from the folder.
+// Run trains a network in a subfolder of its configuration's own, which keeps checkpoints and the weights, and
+// returns it. Below the cell stands what it costs, then its progress and the time that is left. An interrupted
+// training goes on where it was when the cell is run again; a finished one is read from the folder.
 func Run(c train.Config, folder string) *train.Model {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -26,14 +27,16 @@ func Run(c train.Config, folder string) *train.Model {
 		text := fmt.Sprintf(format, args...)
 		screen.HTML(text, text)
 	}
-	status("The training step is being compiled.")
+	folder = filepath.Join(folder, c.Hash()[:8])
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
+	status("About %v of one core. The training step is being compiled.", seconds(c.Seconds()))
 	step := 0
 	b := nb.Must(backend.New(""))
 	trained, err := nb.Must(c.Job()).Run(ctx, b, folder, func(p train.Progress) {
 		step = p.Step
-		status(`Step %d of %d, loss %.4f, %.0f steps/s <progress value="%d" max="%d"></progress>`, p.Step, p.Steps,
-			p.Loss,
-			p.StepsPerSecond, p.Step, p.Steps)
+		left := seconds(float64(p.Steps-p.Step) / p.StepsPerSecond)
+		status(`Step %d of %d, loss %.4f, %v left <progress value="%d" max="%d"></progress>`, p.Step, p.Steps, p.Loss,
+			left, p.Step, p.Steps)
 	})
 	if errors.Is(err, context.Canceled) {
 		status("Interrupted at step %d of %d. Run the cell again to go on from there.", step, c.Steps)
