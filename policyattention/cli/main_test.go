@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -371,5 +372,31 @@ func TestProgressLine(t *testing.T) {
 	if got, want := line(experiment.Progress{Name: "run", Waiting: true}),
 		"another process is at run, waiting"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Commands that documents name, in code and between backticks, are understood, with their flags.
+func TestDocumentedCommands(t *testing.T) {
+	var files []string
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../artifacts/*.md", "../*/*.md", "../*/*/*.md"} {
+		files = append(files, testkit.Must(filepath.Glob(pattern))(t)...)
+	}
+	command := regexp.MustCompile("(?m)(?:^|`)(?:go run ./policyattention/cmd/)?policyattention ([^`#\n]*)")
+	n := 0
+	for _, file := range files {
+		for _, m := range command.FindAllStringSubmatch(string(testkit.Must(os.ReadFile(file))(t)), -1) {
+			args := strings.Fields(m[1])
+			if len(args) == 0 || strings.Contains(m[1], "…") {
+				continue
+			}
+			n++
+			code, _, stderr := call(append(args, "--help")...) // which is answered before anything runs
+			if code != 0 && !strings.Contains(stderr, "no such file") {
+				t.Errorf("%s: policyattention %s: %s", file, m[1], stderr)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("only %d commands were found", n)
 	}
 }
