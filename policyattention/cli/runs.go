@@ -197,6 +197,14 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
+	all, err := g.listed()
+	if err != nil {
+		return err
+	}
+	if minutes := untrained(all); minutes > 0 {
+		fmt.Fprintf(g.errors, "policyattention: about %.1f core-hours of training to do, on xla:cpu; Ctrl-C keeps what is done\n",
+			minutes/60)
+	}
 	if err := g.evaluateAll(ctx, store); err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ type listed struct {
 	Failure *experiment.Failure `json:"failure,omitempty"`
 }
 
-// list prints the tasks with what last says of each, or as JSON.
-func (g *globals) list(last func(listed) string) (all []listed, err error) {
+// listed returns the tasks of the preset.
+func (g *globals) listed() (all []listed, err error) {
 	store, tasks, err := g.tasks()
 	if err != nil {
 		return nil, err
@@ -55,6 +55,15 @@ func (g *globals) list(last func(listed) string) (all []listed, err error) {
 			l.Minutes = t.Training.Seconds() / 60
 		}
 		all = append(all, l)
+	}
+	return all, nil
+}
+
+// list prints the tasks with what last says of each, or as JSON.
+func (g *globals) list(last func(listed) string) ([]listed, error) {
+	all, err := g.listed()
+	if err != nil {
+		return nil, err
 	}
 	if g.JSON {
 		return all, g.print(all)
@@ -78,14 +87,18 @@ func (planCmd) Run(g *globals) error {
 	if err != nil || g.JSON {
 		return err
 	}
-	missing := 0.0
+	_, err = fmt.Fprintf(g.out, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", untrained(all))
+	return err
+}
+
+// untrained returns the minutes of one core that training will take.
+func untrained(all []listed) (minutes float64) {
 	for _, l := range all {
 		if !l.Done {
-			missing += l.Minutes
+			minutes += l.Minutes
 		}
 	}
-	_, err = fmt.Fprintf(g.out, "\nabout %.0f core-minutes of training to do, on xla:cpu\n", missing)
-	return err
+	return minutes
 }
 
 type gridCountCmd struct {

@@ -95,12 +95,13 @@ var (
 // and names of Go are those that there are.
 func TestLinks(t *testing.T) {
 	makefile := read(t, root+"Makefile")
-	var tests, sources string
+	var tests string
+	sources := map[string]string{} // by package
 	if err := filepath.WalkDir(root+"policyattention", func(name string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(name, "_test.go") {
 			tests += read(t, name)
 		} else if strings.HasSuffix(name, ".go") {
-			sources += read(t, name)
+			sources[filepath.Base(filepath.Dir(name))] += read(t, name)
 		}
 		return err
 	}); err != nil {
@@ -154,7 +155,10 @@ func TestLinks(t *testing.T) {
 		}
 		for _, m := range symbol.FindAllStringSubmatch(text, -1) {
 			name := m[2][strings.LastIndex(m[2], ".")+1:]
-			declared(sources, `(?m)^(func (\([^)]*\) )?|type |\t|var |const )`+name+`\b`, m[1]+"."+m[2])
+			if strings.HasPrefix(name, "Test") {
+				continue
+			}
+			declared(sources[m[1]], `(?m)^(func (\([^)]*\) )?|type |\t|var |const )`+name+`\b`, m[1]+"."+m[2])
 		}
 	}
 }
