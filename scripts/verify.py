@@ -1,190 +1,128 @@
 """Verifies the results without the Go program: NumPy, from the files alone.
 
-    .local/python/bin/python scripts/verify.py [--artifacts DIR] [--preset PRESET] [--whole]
+    .local/python/bin/python scripts/verify.py [--whole] [ROOT]
 
-It computes again, and compares with the rows: the SHA-256 of every file; the problems, drawn from
-their seeds, to the bit; the losses of every stored policy, by another solver; every round of exact
-PMD; the closed loops of networks from their weights, on six problems each that the digest of all
-files chooses, or on all; and the verdicts of CLAIMS.md. Exit status 3 if anything differs. It needs NumPy, pyarrow and safetensors.
-
-As a module it has what else one may want: streams, draw, evaluate, optimum, pmd, transformer and actor.
+It computes again, and compares with the rows: the SHA-256 of every file; the problems, from their
+seeds; the losses of every stored policy; every round of exact PMD; and the closed loops of networks
+from their weights, on six problems each that the digest of all files chooses, or on all. Exit
+status 3 if anything differs. As a module it has draw, evaluate, optimum, pmd, transformer, actor.
 """
 
 import argparse
+import functools
 import hashlib
+import itertools
 import json
 import pathlib
-import re
 import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 from safetensors import safe_open
 
-TOLERANCE = 1e-10  # of linear solves, absolute, relative where numbers are large
-ROUNDED = 1e-7  # of numbers kept in float32
+GAMMA = 0.9
+LOOP = 1e-7  # of forty rounds or more of exact PMD, and of numbers kept in float32
 NETWORK = 5e-4  # of forty rounds of a network in float32
-REWARD_ONLY = 2e-2  # whose logits span 200 nats
-
-
-# --- Random streams: ChaCha8 as in c2sp.org/chacha8rand, keyed by the SHA-256 of a name ---
+KEY = ("method", "recipe", "s", "seed", "step", "family")
 
 
 def key(root, *path):
-    name = b"".join(b"/" + (json.dumps(p) if isinstance(p, str) else str(p)).encode() for p in path)
-    return hashlib.sha256(root.to_bytes(8, "little") + name).digest()
-
-
-def quarter_rounds(a, b, c, d):
-    for x, y, z, rotation in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-        x += y
-        z ^= x
-        z[:] = z << rotation | z >> 32 - rotation
-
-
-def turned(row, i):
-    return np.concatenate((row[i:], row[:i]))
+    """The key of a stream: the SHA-256 of its name."""
+    name = "".join("/" + json.dumps(part) for part in path)
+    return hashlib.sha256(root.to_bytes(8, "little") + name.encode()).digest()
 
 
 def streams(keys, count):
-    """The first count 64-bit outputs of each key's stream [keys, count]."""
-    seed = np.frombuffer(b"".join(keys), "<u4").reshape(len(keys), 8)
-    output, have = [], 0
-    while have < count:
-        groups = min(4, -(-(count - have) // 32))  # of four blocks; sixteen blocks have one seed
-        x = np.zeros((16, len(keys), groups, 4), np.uint32)
-        x[:4] = np.array([0x61707865, 0x3320646E, 0x79622D32, 0x6B206574], np.uint32)[:, None, None, None]
-        x[4:12] = seed.T[:, :, None, None]
-        x[12] = np.arange(4 * groups, dtype=np.uint32).reshape(groups, 4)
-        start = x[4:12].copy()
-        rows = [x[i : i + 4] for i in (0, 4, 8, 12)]
-        for _ in range(4):
-            quarter_rounds(*rows)
-            shifted = [turned(row, i) for i, row in enumerate(rows)]
-            quarter_rounds(*shifted)
-            for i, row in enumerate(rows):
-                row[:] = turned(shifted[i], -i)
-        x[4:12] += start
-        block = np.ascontiguousarray(x.transpose(1, 2, 0, 3)).reshape(len(keys), 64 * groups).view("<u8")
-        if groups == 4:  # the last 256 bits are the next seed
-            seed, block = np.ascontiguousarray(block[:, 124:]).view("<u4"), block[:, :124]
-        output.append(block)
-        have += block.shape[1]
+    """The first outputs [keys, count] of 64 bits: ChaCha8 as in c2sp.org/chacha8rand."""
+    seed, output = np.frombuffer(b"".join(keys), "<u4").reshape(-1, 8), []
+    for _ in range(0, count, 124):
+        x = np.zeros((4, 4, len(keys), 16), np.uint32)  # sixteen words of each of sixteen blocks
+        x[0].T[:] = 0x61707865, 0x3320646E, 0x79622D32, 0x6B206574
+        x[1:3] = seed.T.reshape(2, 4, -1, 1)
+        x[3, 0] = np.arange(16)
+        for turn in 4 * (-1, 1):  # of columns, then of diagonals
+            for i, j, k, bits in ((0, 1, 3, 16), (2, 3, 1, 12), (0, 1, 3, 8), (2, 3, 1, 7)):
+                x[i] += x[j]
+                x[k] ^= x[i]
+                x[k] = x[k] << bits | x[k] >> 32 - bits
+            x[:] = [np.roll(x[i], i * turn, axis=0) for i in range(4)]
+        x[1:3] += seed.T.reshape(2, 4, -1, 1)
+        words = x.reshape(16, len(keys), 4, 4).transpose(1, 2, 0, 3)  # of four blocks in turn
+        block = np.ascontiguousarray(words).reshape(len(keys), 256).view("<u8")
+        output.append(block[:, :124])
+        seed = np.ascontiguousarray(block[:, 124:]).view("<u4")
     return np.concatenate(output, axis=1)[:, :count]
 
 
 def uniform(x):
-    return (x & np.uint64((1 << 53) - 1)).astype(np.float64) / (1 << 53)
+    return (x & np.uint64((1 << 53) - 1)) / (1 << 53)
 
 
 def below(x, n):
-    """Integers in [0, n), as math/rand/v2 makes them."""
+    """Integers in [0, n), as math/rand/v2 makes them but for rejections, one in 2^32/n."""
     if n & (n - 1) == 0:
-        return (x & np.uint64(n - 1)).astype(np.int64)
-    product = (x >> np.uint64(32)) * np.uint64(n)
-    if ((product & np.uint64(0xFFFFFFFF)) < (1 << 32) % n).any():
-        raise NotImplementedError("a draw that was rejected, one in 2^32/n")
-    return (product >> np.uint64(32)).astype(np.int64)
-
-
-# --- Problems ---
-
-
-def log(x):
-    """The project's logarithm, bit by bit: 2 atanh(f/(2+f)) after range reduction."""
-    m, e = np.frexp(x)
-    small = m < 0.7071067811865476
-    m, k = np.where(small, 2 * m, m), np.where(small, e - 1, e).astype(float)
-    f = m - 1
-    s = f / (2 + f)
-    z, r = s * s, np.zeros_like(s)
-    for n in range(25, 2, -2):
-        r = z * (2 / n + r)
-    h = 0.5 * (f * f)
-    low = k * float.fromhex("0x1.a39ef35793c76p-33")
-    return k * float.fromhex("0x1.62e42feep-01") - ((h - (s * (h + r) + low)) - f)
+        return (x & np.uint64(n - 1)).astype(int)
+    return ((x >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)).astype(int)
 
 
 def dirichlet(x):
     """Rows of Dirichlet(1) along the last axis: normalized exponential variates."""
-    rows = -log(1 - uniform(x))
-    total = np.zeros(rows.shape[:-1])
-    for i in range(rows.shape[-1]):
-        total = total + rows[..., i]
-    return rows / total[..., None]
+    rows = -np.log(1 - uniform(x))
+    return rows / rows.sum(axis=-1, keepdims=True)
 
 
-def draw(fixtures):
-    """Transitions [N, S, A, S], rewards [N, S, A] and first policies [N, S, A]."""
-    family, root = fixtures["family"], fixtures["root"]
-    s, a, n = fixtures["states"], fixtures["actions"], fixtures["problems"]
-    x = streams([key(root, "mdp", family, s, a, i) for i in range(n)], 2 * s * a * (s + 2) + 1)
-    taken = 0
+def draw(family, root, s, a, n):
+    """The first n problems: transitions [N, S, A, S], rewards [N, S, A], policies [N, S, A]."""
+    every, kind = np.arange(n), [family, s, a]
+    columns = iter(streams([key(root, "mdp", *kind, i) for i in range(n)], s * a * (s + 2) + 1).T)
 
-    def take(count):
-        nonlocal taken
-        taken += count
-        return x[:, taken - count : taken]
+    def take(*shape):
+        return np.stack([next(columns) for _ in range(np.prod(shape))], axis=1).reshape(n, *shape)
 
+    p, r = np.zeros((n, s, a, s)), np.zeros((n, s, a))
     if family == "ring":
-        p, r = np.zeros((n, s, a, s)), np.zeros((n, s, a))
-        for i in range(s):
-            r[:, i] = np.cos(2 * np.pi * i / s) / 4
-            for j in range(a):
-                for to, weight in ((i + j - 1, 0.8), (i + 1, 0.1), (i - 1, 0.1)):
-                    p[:, i, j, to % s] += weight
+        for i, j in np.ndindex(s, a):
+            r[:, i, j] = np.cos(2 * np.pi * i / s) / 4
+            for to, weight in ((i + j - 1, 0.8), (i + 1, 0.1), (i - 1, 0.1)):
+                p[:, i, j, to % s] += weight
     else:
         if family == "sparse-transitions":
-            p = np.zeros((n, s * a, s))
-            for row in range(s * a):
+            for i, j in np.ndindex(s, a):
                 weights, order = dirichlet(take(2)), np.tile(np.arange(s), (n, 1))
-                for i in range(s - 1, 0, -1):
-                    j, every = below(take(1)[:, 0], i + 1), np.arange(n)
-                    order[every, i], order[every, j] = order[every, j], order[every, i].copy()
-                for k in range(2):
-                    p[np.arange(n), row, order[:, k]] = weights[:, k]
+                for k in range(s - 1, 0, -1):  # Fisher and Yates
+                    other = below(take(1)[:, 0], k + 1)
+                    order[every, other], order[:, k] = order[:, k], order[every, other]
+                p[every[:, None], i, j, order[:, :2]] = weights
         else:
-            p = dirichlet(take(s * a * s).reshape(n, s * a, s))
+            p = dirichlet(take(s, a, s))
         if family == "strong-mixing":
             p = 0.1 * p + 0.9 / s
-        r = 2 * uniform(take(s * a)) - 1
+        r = 2 * uniform(take(s, a)) - 1
         if family == "sparse-rewards":
-            always = below(take(1)[:, 0], s * a)
-            keep = uniform(take(s * a)) < 0.25
-            keep[np.arange(n), always] = True
-            r = np.where(keep, r, 0)
-    pi = dirichlet(streams([key(root, "pi0", family, s, a, i) for i in range(n)], s * a).reshape(n, s, a))
-    return p.reshape(n, s, a, s), r.reshape(n, s, a), pi
-
-
-# --- Exact solutions and updates, for all problems N at once ---
-
-GAMMA = 0.9
-
-
-def backup(p, r, v):
-    """r + gamma P v [N, S, A] of state values [N, S]."""
-    return r + GAMMA * np.einsum("nsat,nt->nsa", p, v)
+            always = below(take(1), s * a)
+            keep = uniform(take(s, a)) < 0.25
+            r[~keep & (np.arange(s * a) != always).reshape(n, s, a)] = 0
+    pi = streams([key(root, "pi0", *kind, i) for i in range(n)], s * a)
+    return p, r, dirichlet(pi.reshape(n, s, a))
 
 
 def evaluate(p, r, pi):
     """Q^pi [N, K, S, A] of policies [N, K, S, A]."""
     chain = np.einsum("nksa,nsat->nkst", pi, p)
-    v = np.linalg.solve(np.eye(p.shape[1]) - GAMMA * chain, np.einsum("nksa,nsa->nks", pi, r)[..., None])[..., 0]
+    rewards = np.einsum("nksa,nsa->nks", pi, r)
+    v = np.linalg.solve(np.eye(p.shape[1]) - GAMMA * chain, rewards[..., None])[..., 0]
     return r[:, None] + GAMMA * np.einsum("nsat,nkt->nksa", p, v)
 
 
 def optimum(p, r):
     """Q* [N, S, A] by policy iteration."""
-    actions = np.eye(p.shape[2])
-    greedy = r.argmax(axis=2)
-    for _ in range(1000):
-        q = evaluate(p, r, actions[greedy][:, None])[:, 0]
-        best = np.where(q.max(axis=2) > np.take_along_axis(q, greedy[..., None], 2)[..., 0] + 1e-13, q.argmax(axis=2), greedy)
-        if (best == greedy).all():
+    pi = np.full(r.shape, 1 / r.shape[2])
+    while True:
+        q = evaluate(p, r, pi[:, None])[:, 0]
+        better = q.max(axis=2) > (pi * q).sum(axis=2) + 1e-13
+        if not better.any():
             return q
-        greedy = best
-    raise ArithmeticError("policy iteration did not end")
+        pi[better] = np.eye(r.shape[2])[q.argmax(axis=2)[better]]
 
 
 def softmax(z):
@@ -193,315 +131,220 @@ def softmax(z):
 
 
 def pmd(pi, q, eta):
+    """The step of policy mirror descent: pi exp(eta Q), normalized."""
     with np.errstate(divide="ignore"):
         return softmax(np.log(pi) + eta * q)
 
 
-def row_l1(x, y):
-    return np.abs(x - y).sum(axis=-1)
-
-
-# --- Networks ---
-
-
-def transformer(weights, h, layers, heads, causal=False):
-    """Outputs [..., T, outputs] of a network for tokens [..., T, features]."""
+def transformer(weights, h, layers, heads):
+    """Outputs [..., T, outputs] of a causal network for tokens [..., T, features]."""
 
     def linear(name, x):
-        y = x.reshape(-1, x.shape[-1]) @ weights[name + ".weight"]
-        y += weights[name + ".bias"]
+        y = x.reshape(-1, x.shape[-1]) @ weights[name + ".weight"] + weights[name + ".bias"]
         return y.reshape(*x.shape[:-1], -1)
 
     def norm(name, x):
         x = x - x.mean(axis=-1, keepdims=True)
-        return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * weights[name + ".gain"] + weights[name + ".bias"]
+        x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5)
+        return x * weights[name + ".gain"] + weights[name + ".bias"]
 
     h = linear("embed", h)
     dim = h.shape[-1] // heads
-    mask = np.triu(np.full((h.shape[-2],) * 2, -np.inf if causal else 0), 1)
+    mask = np.triu(np.full((h.shape[-2],) * 2, -np.inf, h.dtype), 1)
     for layer in range(layers):
         block = f"blocks.{layer}."
-        split = linear(block + "qkv", norm(block + "norm1", h)).reshape(*h.shape[:-1], 3, heads, dim)
-        queries, keys, values = (np.moveaxis(split[..., i, :, :], -2, -3) for i in range(3))
-        mixed = softmax(queries @ np.swapaxes(keys, -1, -2) / np.sqrt(dim) + mask) @ values
+        qkv = linear(block + "qkv", norm(block + "norm1", h))
+        q, k, v = np.moveaxis(qkv.reshape(*h.shape[:-1], 3, heads, dim), (-3, -2), (0, -3))
+        mixed = softmax(q @ np.swapaxes(k, -1, -2) / dim**0.5 + mask) @ v
         h = h + linear(block + "out", np.moveaxis(mixed, -3, -2).reshape(h.shape))
-        h = h + linear(block + "down", np.maximum(linear(block + "up", norm(block + "norm2", h)), 0))
+        up = linear(block + "up", norm(block + "norm2", h))
+        h = h + linear(block + "down", np.maximum(up, 0))
     return linear("head", norm("norm", h))
 
 
-# --- Rows ---
+def actor(path, t):
+    """The step [N, S, A] -> [N, S, A] of an actor with the weights in a file, trained as t says."""
+    with safe_open(path, framework="numpy") as file:
+        weights = {k: file.get_tensor(k) for k in file.keys()}
+        if json.loads(file.metadata()["config"]) != t:
+            raise ValueError(f"{path} has the weights of another training run")
+    s, a = t["sizes"][0], t["actions"]
+    group = {"none": 1, "state": a}.get(t.get("attention"), s * a)  # tokens that see each other
+    names = np.hstack((np.repeat(np.eye(s), a, axis=0), np.tile(np.eye(a), (s, 1))))
 
-KEY = ("method", "recipe", "s", "seed", "step", "family")
+    def step(pi, q, eta):
+        columns = [x.reshape(len(pi), -1, 1) for x in (pi, q, np.full_like(q, eta))]
+        tokens = np.concatenate([np.tile(names, (len(pi), 1, 1)), *columns], axis=2)
+        tokens = tokens.reshape(len(pi), -1, group, tokens.shape[-1]).astype(np.float32)
+        logits = transformer(weights, tokens, t["layers"], t["heads"]).reshape(pi.shape)
+        return softmax(logits + (np.log(pi) if t["recipe"]["readout"] == "prior" else 0))
+
+    return step
 
 
-def read(path):
-    """The columns of a Parquet file as arrays; lists as arrays of arrays, null as NaN."""
-    table = pq.read_table(path)
-    return {name: table[name].to_numpy() for name in table.column_names}
+def runs(path, names=KEY):
+    """The columns of each run in a Parquet file, by the run's key; null is NaN."""
+    table, found = pq.read_table(path), {}
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    change = np.any([columns[k][1:] != columns[k][:-1] for k in names], axis=0)
+    for start, end in itertools.pairwise([0, *(np.flatnonzero(change) + 1), len(table)]):
+        key = tuple(columns[k][start : start + 1].tolist()[0] for k in names)
+        if key in found:
+            raise ValueError(f"{path.name} has {key} twice")
+        found[key] = {name: x[start:end] for name, x in columns.items()}
+    return found
 
 
-def runs(columns):
-    """The rows of each run, in the file's order: its key and a slice."""
-    n = len(columns["method"])
-    change = np.zeros(n, bool)
-    for name in KEY:
-        change[1:] |= columns[name][1:] != columns[name][:-1]
-    starts = [0, *np.flatnonzero(change).tolist(), n] if n else [0]
-    for start, end in zip(starts, starts[1:]):
-        yield {name: columns[name][start] for name in KEY}, slice(start, end)
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@functools.cache
+def fixture(*name):
+    """Problems with Q* [N, S, A], and how far Q of the first policies is from it [N]."""
+    p, r, pi = draw(*name)
+    best = optimum(p, r)
+    return p, r, pi, best, np.abs(best - evaluate(p, r, pi[:, None])[:, 0]).max(axis=(1, 2))
+
+
+def loss(problems, policies):
+    """The losses [N, K] of policies [N, K, S, A]."""
+    p, r, _, best, gap = problems
+    return np.abs(best[:, None] - evaluate(p, r, policies)).max(axis=(2, 3)) / gap[:, None]
 
 
 class Verifier:
     def __init__(self, root, whole=False):
-        self.root, self.whole, self.found, self.counts, self.cache = root, whole, [], {}, {}
+        self.root, self.whole, self.found, self.numbers = root, whole, [], 0
 
-    def fail(self, what):
-        self.found.append(what)
-        print(what)
-
-    def agree(self, what, stored, again, tolerance=TOLERANCE):
-        stored, again = np.asarray(stored, float), np.asarray(again, float)
-        if stored.shape != again.shape:
-            return self.fail(f"{what}: shape {stored.shape}, computed again {again.shape}")
-        same = (stored == again) | (np.isnan(stored) & np.isnan(again))
-        with np.errstate(invalid="ignore"):
-            same |= np.abs(stored - again) <= tolerance * np.maximum(1, np.abs(again))
-        if not same.all():
-            at = tuple(int(i[0]) for i in np.nonzero(~same))
-            self.fail(f"{what}: {(~same).sum()} numbers differ, the first at {at}: {stored[at]}, computed again {again[at]}")
-        self.counts["numbers"] = self.counts.get("numbers", 0) + stored.size
-
-    def files(self):
-        listed = {}
-        for line in (self.root / "SHA256SUMS").read_text().splitlines():
-            digest, name = line.split("  ", 1)
-            listed[name] = digest
-        for name, digest in listed.items():
-            path = self.root / name
-            if not path.is_file():
-                self.fail(f"{name}: it is missing")
-            elif hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-                self.fail(f"{name}: its SHA-256 is not that of SHA256SUMS")
-        for path in self.root.rglob("*"):
-            name = path.relative_to(self.root).as_posix()
-            if path.is_file() and name not in listed and name != "SHA256SUMS" and name.split("/")[0] not in (".work", "new", "stages"):
-                self.fail(f"{name}: SHA256SUMS does not list it")
-        self.counts["files"] = len(listed)
-
-    def problems(self):
-        columns = read(self.root / "problems.parquet")
-        groups = sorted({(f, int(s), int(a), int(root)) for f, s, a, root in zip(*(columns[k] for k in ("family", "s", "a", "root")))})
-        for family, s, a, root in groups:
-            rows = np.flatnonzero((columns["family"] == family) & (columns["s"] == s) & (columns["root"] == root))
-            tolerance = 1e-15 if family == "ring" else 0  # whose rewards are another cosine's
-            again = self.draw(family, root, s, a, len(rows))
-            for name, want in zip(("p", "r", "pi0"), again):
-                stored = np.stack([columns[name][i] for i in rows]).reshape(want.shape)
-                self.agree(f"problems {family} S={s} root {root}: {name}", stored, want, tolerance)
-
-    def draw(self, family, root, states, actions, problems):
-        name = (family, root, states, actions, problems)
-        if name not in self.cache:
-            self.cache[name] = draw({"family": family, "root": root, "states": states, "actions": actions, "problems": problems})
-        return self.cache[name]
-
-    def scale(self, name):
-        """Q* [N, S, A] of problems, and how far Q of the first policies is from it [N]."""
-        if ("scale", *name) not in self.cache:
-            p, r, pi = self.draw(*name)
-            optimal = optimum(p, r)
-            self.cache["scale", *name] = optimal, np.abs(optimal - evaluate(p, r, pi[:, None])[:, 0]).max(axis=(1, 2))
-        return self.cache["scale", *name]
-
-    def block(self, name, records):
-        rows, policies = read(self.root / f"rows/{name}.parquet"), {}
-        path = self.root / f"policies/{name}.parquet"
-        if path.exists():
-            stored = read(path)
-            for key, at in runs(stored):
-                if tuple(key.values()) in policies:
-                    self.fail(f"{name}: policies of {key} twice")
-                policies[tuple(key.values())] = stored, at
-        left = set(policies)
-        for key, at in runs(rows):
-            config = records.pop((name, *(str(v) for v in key.values())), None)
-            if config is None:
-                self.fail(f"{name}: rows of {key}, which runs.json does not name")
-                continue
-            left.discard(tuple(key.values()))
-            self.run(f"{name}/{'-'.join(str(v) for v in key.values())}", config, {k: v[at] for k, v in rows.items()}, policies.get(tuple(key.values())))
-        for key in left:
-            self.fail(f"{name}: policies of {key}, which has no rows")
-
-    def run(self, what, config, rows, policies):
-        f, n = config["problems"], config["problems"]["problems"]
-        name = (f["family"], f["root"], f["states"], f["actions"], n)
-        p, r, pi0 = self.draw(*name)
-        tabled = [0, *config["tabled"]] if "tabled" in config else list(range(config["rounds"] + 1))
-        brief = what.startswith("headline/")  # losses alone, in float32
-        tabled = tabled[1:] if brief else tabled
-        if len(rows["loss"]) != n * len(tabled):
-            return self.fail(f"{what}: {len(rows['loss'])} rows, want {n * len(tabled)}")
-        stored = {k: v.reshape(n, len(tabled)) for k, v in rows.items() if k not in KEY}
-        self.agree(f"{what}: round", stored["round"], np.tile(tabled, (n, 1)))
-        self.agree(f"{what}: problem", stored["problem"], np.repeat(np.arange(n)[:, None], len(tabled), axis=1))
-        optimal, gap = self.scale(name)
-        self.agree(f"{what}: gap", stored["gap"], np.repeat(gap[:, None] * (np.nan if brief else 1), len(tabled), axis=1))
-
-        def losses(of, some=slice(None)):
-            return np.abs(optimal[some, None] - evaluate(p[some], r[some], of)).max(axis=(2, 3)) / gap[some, None]
-
-        if policies is not None:
-            columns, at = policies
-            of = np.stack(columns["policy"][at]).reshape(n, -1, f["states"], f["actions"])
-            kept = columns["round"][at].reshape(n, -1)[0]
-            self.agree(f"{what}: sums of policies", of.sum(axis=-1), np.ones(of.shape[:-1]))
-            self.agree(f"{what}: losses of policies", stored["loss"][:, [tabled.index(k) for k in kept]], losses(of))
-            self.counts["policies"] = self.counts.get("policies", 0) + of.shape[0] * of.shape[1]
-        controller = config.get("controller") or {}
-        if controller.keys() <= {"actor", "phi"}:
-            some, tolerance, step = self.chosen(what, n, 64) if brief else slice(None), ROUNDED if brief else 1e-8, None
-            if "actor" in controller:
-                step = actor(self.root, controller["actor"])
-                if step is None:
-                    return
-                some = self.chosen(what, n, 6)
-                tolerance = REWARD_ONLY if controller["actor"]["training"]["objective"] == "reward-only" else NETWORK
-            self.loop(what, config, [x[some] for x in (p, r, pi0)], {k: v[some] for k, v in stored.items()}, tabled, lambda of: losses(of, some), step, tolerance)
-
-    def chosen(self, what, n, few):
-        """A few problems, or all: whoever changes a file does not choose which."""
-        digest = hashlib.sha256((self.root / "SHA256SUMS").read_bytes() + what.encode()).digest()
-        return slice(None) if self.whole else np.sort(np.random.default_rng(list(digest)).permutation(n)[:few])
-
-    def loop(self, what, config, problems, stored, tabled, losses, step, tolerance):
-        """Runs a closed loop with the exact critic again; step is the actor, None for exact PMD."""
-        p, r, pi = problems
-        eta, phi = config["eta"], (config.get("controller") or {}).get("phi", 0)
-        q, policies, found = evaluate(p, r, pi[:, None])[:, 0], [pi], {k: [] for k in ("zeta", "row_l1", "defect")}
-        for _ in range(config["rounds"]):
-            exact = pmd(pi, q, eta)
-            pi = exact if step is None else (1 - phi) * step(pi, q, eta) + phi / pi.shape[-1]
-            l1 = row_l1(pi, exact)
-            found["zeta"].append(l1.max(axis=1))
-            found["row_l1"].append(l1.mean(axis=1))
-            found["defect"].append(np.einsum("nsat,nt->nsa", p, (pi * (q.max(axis=-1, keepdims=True) - q)).sum(axis=-1)).max(axis=(1, 2)))
-            policies.append(pi)
-            q = backup(p, r, (pi * q).sum(axis=-1))
-        again = np.stack(policies, axis=1)[:, tabled]
-        self.agree(f"{what}: loss", stored["loss"], losses(again), tolerance)
-        if "tabled" not in config and not np.isnan(stored["zeta"]).all():
-            for name, values in found.items():
-                self.agree(f"{what}: {name}", stored[name][:, :-1], np.stack(values, axis=1), tolerance)
-        self.counts["loops"] = self.counts.get("loops", 0) + len(p)
-
-    def verdicts(self, document, claims):
-        """Judges the claims of the document again from the numbers that it prints."""
-        rules = {tuple(x[:2]): x[4] for x in (line.split("\t") for line in claims.splitlines()[1:])}
-        rows = [[c.strip() for c in line.strip("|").split("|")] for line in document.splitlines() if line.count("|") == 7]
-        judged = 0
-        for section, sentence, paper, here, said, _ in rows[2:]:
-            printed, ours, rule = numbers(paper), numbers(here), rules.pop((section, sentence), None)
-            if rule is None:
-                self.fail(f"claim {sentence}: it is not in {CLAIMS}")
-            else:
-                span = printed[1:3] if len(printed) > 2 else printed[:1] * 2 or [np.nan, np.nan]
-                low, high = ours[1:3] if len(ours) == 3 else (np.nan, np.nan)
-                want = verdict(rule, span, ours[0] if ours else np.nan, low, high)
-                judged += 1
-                if said != want:
-                    self.fail(f"claim {sentence}: its verdict is {said}, its numbers say {want}")
-        for _, sentence in rules:
-            self.fail(f"claim {sentence}: it is not in the document")
-        self.counts["verdicts"] = judged
+    def attempt(self, what, check, *args):
+        try:
+            check(*args)
+        except Exception as e:  # a file that is none, that lacks a column, or has rows too many
+            self.found.append(f"{what}: {e!r}")
 
     def verify(self):
-        self.files()
-        self.problems()
-        records = {}
-        for x in json.loads((self.root / "runs.json").read_text()):
-            if "rounds" in x["config"] and "controller" in x["config"] | {"controller": 0} and x["block"] not in ("equal", "tuning"):
-                key = (x["block"], *(str(x.get(k, {"method": "", "recipe": "", "family": ""}.get(k, 0))) for k in KEY))
-                if key in records:
-                    self.fail(f"{'/'.join(key)}: runs.json names it twice")
-                records[key] = x["config"]
-        for name in sorted({key[0] for key in records if (self.root / f"rows/{key[0]}.parquet").exists()}):
-            if "loss" in pq.read_schema(self.root / f"rows/{name}.parquet").names:
-                self.block(name, records)
-        for key in records:
-            if key[0] not in ("mechanism", "ablation", "calibration", "backups"):
-                self.fail(f"{'/'.join(key)}: it has no rows")
+        for check in (self.files, self.problems, self.closed_loops):
+            self.attempt(check.__name__, check)
+        return self.found
 
+    def agree(self, what, stored, again, tolerance=1e-10):  # of linear solves
+        stored = np.asarray(stored, float)
+        again = np.broadcast_to(np.asarray(again, float), stored.shape)
+        wrong = ~np.isclose(stored, again, tolerance, tolerance, equal_nan=True)
+        if wrong.any():
+            first = f"{stored[wrong][0]}, computed again {again[wrong][0]}"
+            self.found.append(f"{what}: {wrong.sum()} numbers differ, the first is {first}")
+        self.numbers += stored.size
 
-CLAIMS = "policyattention/results/claims.tsv"
+    def files(self):
+        text = (self.root / "SHA256SUMS").read_text()
+        sums = dict(reversed(line.split("  ", 1)) for line in text.splitlines())
+        here = {p.relative_to(self.root).as_posix(): p for p in self.root.rglob("*")}
+        for name in {name for name, p in here.items() if p.is_file()} | sums.keys():
+            if name not in here:
+                self.found.append(f"{name}: it is missing")
+            elif name not in sums and not name.startswith((".work/", "new/", "SHA256SUMS")):
+                self.found.append(f"{name}: SHA256SUMS does not list it")
+            elif name in sums and digest(here[name]) != sums[name]:
+                self.found.append(f"{name}: its SHA-256 is not that of SHA256SUMS")
 
+    def problems(self):
+        groups = runs(self.root / "problems.parquet", ("family", "root", "s", "a"))
+        for group, x in groups.items():
+            n = len(x["problem"])
+            self.agree(f"problems {group}: problem", x["problem"], np.arange(n))
+            self.agree(f"problems {group}: gamma", x["gamma"], GAMMA)
+            for name, want in zip(("p", "r", "pi0"), draw(*group, n)):
+                stored = np.stack(x[name]).reshape(want.shape)
+                self.agree(f"problems {group}: {name}", stored, want, 1e-15)
 
-def verdict(rule, paper, value, low, high):
-    """The verdict by the rule of a claim on the paper's interval and ours, None without one."""
-    inside = low <= paper[1] and high >= paper[0]
-    wide = low > 0 and high >= 2 * low
-    resolved = low > 0 or high < 0
-    if rule in ("agree", "lower"):
-        below = "better" if rule == "lower" and high < paper[0] else "differs"
-        return ("unresolved" if wide else "holds") if inside else below
-    if rule == "sign":
-        return "unresolved" if not resolved else "holds" if low * (paper[0] + paper[1]) > 0 else "differs"
-    if rule.startswith("each<="):
-        return "holds" if value <= float(rule[6:]) else "differs"
-    simple = {"fitted": ("fitted", inside), "zero": ("holds", not resolved), "is": ("holds", value == paper[0])}
-    if rule in simple:
-        return simple[rule][0] if simple[rule][1] else "differs"
-    return {"none": "no evidence", "budget": "other budget", "test": "tested"}.get(rule.split(" ")[0])
+    def closed_loops(self):
+        records = json.loads((self.root / "runs.json").read_text())
+        records = [x for x in records if "eta" in x["config"]]
+        for block in sorted({x["block"] for x in records} - {"tuning"}):
+            self.attempt(block, self.block, block, [x for x in records if x["block"] == block])
 
+    def block(self, name, records):
+        path = self.root / f"policies/{name}.parquet"
+        policies = runs(path) if path.exists() else {}
+        rows = runs(self.root / f"rows/{name}.parquet")
+        for x in records:
+            key = tuple(x.get(k, "" if k in ("recipe", "family") else 0) for k in KEY)
+            what = f"{name}/{x['name']}"  # a key error says that it has no rows, or two records
+            self.attempt(what, lambda: self.run(what, x, rows.pop(key), policies.pop(key, None)))
+        for key in rows.keys() | policies.keys():
+            self.found.append(f"{name}: {key} has no record")
 
-def numbers(text):
-    return [float(x) for x in re.findall(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?", text.replace("−", "-"))]
+    def run(self, what, record, rows, policies):
+        config, f = record["config"], record["config"]["problems"]
+        n, shape = f["problems"], (f["states"], f["actions"])
+        problems = fixture(f["family"], f["root"], *shape, n)
+        brief = record["block"] == "headline"  # losses alone, in float32
+        numbers = np.arange(n)[:, None]
+        rounds = [0, *config.get("tabled", range(1, config["rounds"] + 1))][brief:]
+        stored = {k: v.reshape(n, -1) for k, v in rows.items() if k not in KEY}
+        self.agree(f"{what}: round", stored["round"], rounds)
+        self.agree(f"{what}: problem", stored["problem"], numbers)
+        self.agree(f"{what}: gap", stored["gap"], np.nan if brief else problems[-1][:, None])
+        controller = config.get("controller") or {}
+        exact = not controller.keys() - {"actor", "phi"}  # the critic
+        if "kept" in config or policies:
+            kept, tables = config["kept"], [q is not None and len(q) > 0 for q in policies["q"]]
+            of = np.stack(policies["policy"]).reshape(n, len(kept), *shape)
+            losses = stored["loss"][:, [rounds.index(k) for k in kept]]
+            for name, again in (("round", kept), ("problem", numbers)):
+                self.agree(f"{what}: {name} of policies", policies[name].reshape(n, -1), again)
+            self.agree(f"{what}: sums of policies", of.sum(axis=-1), 1)
+            self.agree(f"{what}: losses of policies", losses, loss(problems, of))
+            self.agree(f"{what}: tables of the critic", tables, 0 if exact else tables)
+        step, few, tolerance = None, 64 if brief else n, LOOP
+        if "actor" in controller and exact:
+            t, after = controller["actor"]["training"], controller["actor"]["step"]
+            file = "weights.safetensors" if after == t["steps"] else f"weights-{after}.safetensors"
+            [(name, sha)] = record["weights"].items()
+            [folder] = self.root.glob(f"train/{name}-{12 * '?'}")
+            if not (folder / file).exists():
+                return  # left out
+            if digest(folder / file) != sha:
+                raise ValueError("it was made from other weights")
+            step, few = actor(folder / file, t), 6
+            tolerance = 2e-2 if t["objective"] == "reward-only" else NETWORK  # its logits are large
+        if exact:  # whoever changes a file does not choose which problems
+            seed = (digest(self.root / "SHA256SUMS") + what).encode()
+            some = np.random.default_rng(list(seed)).permutation(n)[: n if self.whole else few]
+            stored, problems = {k: v[some] for k, v in stored.items()}, [x[some] for x in problems]
+            loop = config["eta"], controller.get("phi", 0), config["rounds"]
+            self.loop(what, stored, problems, rounds, step, *loop, tolerance)
 
-
-def actor(root, config):
-    """The policy step of a trained actor [N, S, A] -> [N, S, A], None where its weights are left out."""
-    t, step = config["training"], config["step"]
-    name = "weights.safetensors" if step == t["steps"] else f"weights-{step}.safetensors"
-    paths = [x for x in root.glob(f"train/{t['objective']}-{t['recipe']['name']}-*S*-{t['seed']}-*/{name}") if matches(x, t)]
-    if not paths:
-        return None
-    with safe_open(paths[0], framework="numpy") as file:
-        weights = {k: file.get_tensor(k).astype(float) for k in file.keys()}
-    states, actions = t["sizes"][0], t["actions"]
-    group = {"none": 1, "state": actions}.get(t.get("attention"), states * actions)
-    names = np.concatenate((np.repeat(np.eye(states), actions, axis=0), np.tile(np.eye(actions), (states, 1))), axis=1)
-
-    def act(pi, q, eta):
-        n = len(pi)
-        columns = [pi.reshape(n, -1, 1), q.reshape(n, -1, 1), np.full((n, states * actions, 1), eta)]
-        tokens = np.concatenate([np.broadcast_to(names, (n, *names.shape)), *columns], axis=-1)
-        tokens = tokens.reshape(n, -1, group, tokens.shape[-1])
-        logits = transformer(weights, tokens, t["layers"], t["heads"], causal=True)[..., 0].reshape(pi.shape)
-        return softmax(logits + (np.log(pi) if t["recipe"]["readout"] == "prior" else 0))
-
-    return act
-
-
-def matches(path, training):
-    """Whether a file of weights is of a configuration."""
-    with safe_open(path, framework="numpy") as file:
-        return json.loads(file.metadata()["config"]) == training
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--artifacts", type=pathlib.Path, default=pathlib.Path(__file__).parent.parent / "artifacts")
-    parser.add_argument("--preset", default="paper")
-    parser.add_argument("--whole", action="store_true", help="run the loops of networks on all problems")
-    args = parser.parse_args()
-    verifier = Verifier(args.artifacts / args.preset, args.whole)
-    verifier.verify()
-    if args.preset == "paper":
-        repository = pathlib.Path(__file__).parent.parent
-        verifier.verdicts((repository / "CLAIMS.md").read_text(), (repository / CLAIMS).read_text())
-    print(", ".join(f"{n} {what}" for what, n in verifier.counts.items()) + f": {len(verifier.found)} discrepancies")
-    sys.exit(3 if verifier.found else 0)
+    def loop(self, what, stored, problems, rounds, step, eta, phi, last, tolerance):
+        """Runs a closed loop with the exact critic again; without a step, that of exact PMD."""
+        p, r, pi, _, gap = problems
+        q, policies, again = evaluate(p, r, pi[:, None])[:, 0], [pi], []
+        for _ in range(last):
+            exact = pmd(pi, q, eta)
+            pi = exact if step is None else (1 - phi) * step(pi, q, eta) + phi / pi.shape[-1]
+            l1 = np.abs(pi - exact).sum(axis=-1)
+            short = (pi * (q.max(axis=-1, keepdims=True) - q)).sum(axis=-1)
+            defect = np.einsum("nsat,nt->nsa", p, short).max(axis=(1, 2))
+            again.append((l1.max(axis=1), l1.mean(axis=1), defect))
+            policies.append(pi)
+            q = r + GAMMA * np.einsum("nsat,nt->nsa", p, (pi * q).sum(axis=-1))
+        policies = np.stack([policies[k] for k in rounds], axis=1)
+        self.agree(f"{what}: loss", stored["loss"], loss(problems, policies), tolerance)
+        if not np.isnan(stored["zeta"]).all():  # by round
+            self.agree(f"{what}: e0", stored["e0"], gap[:, None])
+            self.agree(f"{what}: delta", stored["delta"][:, :-2], 0)
+            for name, values in zip(("zeta", "row_l1", "defect"), np.transpose(again, (1, 2, 0))):
+                self.agree(f"{what}: {name}", stored[name][:, :-1], values, tolerance)
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    paper = pathlib.Path(__file__).parents[1] / "artifacts/paper"
+    parser.add_argument("root", type=pathlib.Path, nargs="?", default=paper)
+    parser.add_argument("--whole", action="store_true", help="run networks on all problems")
+    verifier = Verifier(**vars(parser.parse_args()))
+    found = verifier.verify()
+    print(*found, f"{verifier.numbers} numbers: {len(found)} discrepancies", sep="\n")
+    sys.exit(3 if found else 0)

@@ -324,8 +324,8 @@ func TestEvaluateTrained(t *testing.T) {
 		t.Errorf("%d units of the block shift, want 8", len(list))
 	}
 	for _, u := range list {
-		_, _, err := store.Find(u)
-		if exact := u.Method == "exact-pmd"; exact != (err == nil) {
+		state, _, err := store.State(experiment.Task{Unit: &u})
+		if exact := u.Method == "exact-pmd"; exact != (state == experiment.Done) {
 			t.Errorf("%s: %v; without training only exact ones can be evaluated", u.Path(), err)
 		}
 	}

@@ -78,7 +78,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 	}
 	defer g.progress(store, missing)()
 	for _, c := range missing {
-		_, err := store.Train(ctx, c)
+		err := store.Train(ctx, c)
 		if failures = errors.Join(failures, err); ctx.Err() != nil {
 			break
 		}

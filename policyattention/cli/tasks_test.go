@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ import (
 func digests(t *testing.T, artifacts string) map[string]string {
 	t.Helper()
 	all, root := map[string]string{}, filepath.Join(artifacts, "smoke")
-	for _, pattern := range []string{"train/*/*", "new/*/*/*/*", "rows/*", "policies/*", "losses.parquet"} {
+	for _, pattern := range []string{"train/*/*", "new/*/*/*/*", "rows/*", "policies/*", "losses.parquet", ".*.*"} {
 		for _, path := range testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t) {
 			if filepath.Base(path) != "run.json" {
 				all[strings.TrimPrefix(path, root)] = testkit.Must(experiment.FileDigest(path))(t)
@@ -48,7 +49,7 @@ func TestGridKilled(t *testing.T) {
 	args := func(artifacts, index string) []string {
 		return []string{"--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "grid", "run", index}
 	}
-	for _, index := range indices {
+	for i, index := range indices {
 		if code, stdout, stderr := call(args(plain, index)...); code != 0 || !strings.Contains(stdout, ": done") {
 			t.Fatalf("%d, %s %s", code, stdout, stderr)
 		}
@@ -56,9 +57,10 @@ func TestGridKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// The folder of what is being made appears before the first step.
+		// The folder of what is being made appears before the first step, and that of its result.
+		begun := []string{"*-*[0-9a-f]", "*-new"}[i]
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			found, err := filepath.Glob(filepath.Join(killed, "smoke", ".work", "*-*[0-9a-f]"))
+			found, err := filepath.Glob(filepath.Join(killed, "smoke", ".work", begun))
 			if err != nil || time.Now().After(deadline) {
 				t.Fatalf("no work was begun: %v", err)
 			}
@@ -87,6 +89,7 @@ func TestGridKilled(t *testing.T) {
 	if len(want) < 4 || !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	killMerge(t, plain)
 	// What was made on two machines is one result.
 	into := t.TempDir()
 	if code, stdout, stderr := call("--artifacts", into, "--preset", "smoke", "grid", "merge", killed,
@@ -100,6 +103,44 @@ func TestGridKilled(t *testing.T) {
 	}
 	if got, want := digests(t, into), digests(t, other); len(got) < 4 || !maps.Equal(got, want) {
 		t.Errorf("merged in one order %v, in the other %v", got, want)
+	}
+}
+
+// killMerge kills merges of the results in a folder at moments further and further on. The next one ends in
+// the bytes of one that was left alone.
+func killMerge(t *testing.T, artifacts string) {
+	t.Helper()
+	alone := t.TempDir()
+	testkit.Check(t, os.CopyFS(alone, os.DirFS(artifacts)))
+	merge := func(folder string) []string {
+		return []string{"--artifacts", folder, "--preset", "smoke", "grid", "merge"}
+	}
+	if code, _, stderr := call(merge(alone)...); code != 0 {
+		t.Fatal(stderr)
+	}
+	for after := time.Millisecond; after < time.Second; after *= 3 {
+		killed := t.TempDir()
+		testkit.Check(t, os.CopyFS(killed, os.DirFS(artifacts)))
+		cmd := command(t.Context(), merge(killed)...)
+		testkit.Check(t, cmd.Start())
+		lock, deadline := filepath.Join(killed, "smoke/.work/merge.lock"), time.Now().Add(time.Minute)
+		for time.Now().Before(deadline) {
+			if _, err := os.Stat(lock); err == nil {
+				break
+			}
+		}
+		time.Sleep(after)
+		cmd.Process.Kill() //nolint:errcheck // it may have ended
+		ended := cmd.Wait() == nil
+		if code, _, stderr := call(merge(killed)...); code != 0 {
+			t.Errorf("killed after %v: %s", after, stderr)
+		}
+		if got, want := digests(t, killed), digests(t, alone); len(got) < 4 || !maps.Equal(got, want) {
+			t.Errorf("killed after %v: %v, want %v", after, got, want)
+		}
+		if ended {
+			return
+		}
 	}
 }
 

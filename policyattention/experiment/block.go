@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -216,20 +217,63 @@ func (p Preset) unit(c Cell) (u Unit, err error) {
 	}
 	f := p.fixtures(c, b.Problems, s)
 	s.Root = f.Root
-	study := m.Studies[string(c.Block)]
-	if c.Seed == 0 && !m.Untrained && study == nil {
-		return u, errors.New("it has no model seed")
-	}
 	u = Unit{Block: c.Block, Name: c.Name(), Key: c.Key, Of: c.Key, Problems: f.Problems}
-	if study != nil {
+	var of computation
+	if study := m.Studies[string(c.Block)]; study != nil {
 		own, err := study(s)
 		if err != nil {
 			return u, err
 		}
-		p.study(&u, own, f)
-		return u, nil
+		of = newStudy(&u, own, f)
+	} else if c.Seed == 0 && !m.Untrained {
+		return u, errors.New("it has no model seed")
+	} else if of, err = p.computation(&u, b, m, s, f); err != nil {
+		return u, err
 	}
-	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, block: b}
+	u.Config = of
+	u.Compute = func(_ context.Context, s *Store, first int, stored *Result) (*Result, error) {
+		return of.compute(s, c.Key, first, stored)
+	}
+	return u, nil
+}
+
+// computation is what a cell computes. Its JSON is the unit's configuration.
+type computation interface {
+	// compute returns the rows on the first problems; see Unit.Compute.
+	compute(s *Store, key rows.Key, first int, stored *Result) (*Result, error)
+}
+
+// computation returns what a block asks of a method, and says in u how it is verified.
+func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting, f Fixtures) (computation, error) {
+	var deployment method.Deployment
+	var actor method.Actor
+	var critic method.Critic
+	if m.Deploy != nil {
+		var err error
+		if deployment, err = m.Deploy(s); err != nil {
+			return nil, err
+		}
+		u.Weights = deployment.Weights()
+		if parts, ok := deployment.(method.Separable); ok {
+			actor, critic = parts.Parts()
+		}
+	}
+	p.tolerate(u, m, b)
+	switch b.Kind {
+	case oneStep, oneStepAt:
+		if actor == nil {
+			return nil, errors.New("the block asks an actor, and the method has none")
+		}
+		u.Weights, u.Sample = actor.Weights(), min(sampled*inputs, f.Problems)
+		return p.rules(f, actor, b.Kind == oneStepAt), nil
+	case oneBackup:
+		if critic == nil {
+			return nil, errors.New("the block asks a critic, and the method has none")
+		}
+		u.Weights, u.Tolerance, u.Sample = critic.Weights(), ofCritic, min(sampled*inputs, f.Problems)
+		return OneBackup{p.inputs(f), critic}, nil
+	}
+	loop := &Loop{Problems: f, Rounds: p.Protocol.Rounds, Eta: p.Protocol.Eta, Deployment: deployment, block: b}
 	if b.Rounds != nil {
 		loop.Tabled = b.Rounds(*p.Protocol)
 		loop.Rounds = slices.Max(loop.Tabled)
@@ -237,38 +281,16 @@ func (p Preset) unit(c Cell) (u Unit, err error) {
 	if b.Policies != nil {
 		loop.Kept = b.Policies(*p.Protocol)
 	}
-	if m.Deploy != nil {
-		if loop.Deployment, err = m.Deploy(s); err != nil {
-			return u, err
-		}
-		u.Weights = loop.Deployment.Weights()
-	}
-	p.tolerate(&u, m)
-	if b.Brief {
-		u.Tolerance = max(u.Tolerance, brief)
-	}
-	var actor method.Actor
-	var critic method.Critic
-	if parts, ok := loop.Deployment.(method.Separable); ok {
-		actor, critic = parts.Parts()
-	}
-	switch b.Kind {
-	case oneStep, oneStepAt:
-		return u, p.oneStep(&u, f, actor, b.Kind == oneStepAt)
-	case oneBackup:
-		return u, p.backup(&u, f, critic)
-	}
-	u.Config, u.Compute = loop, loop.compute(c.Key)
-	return u, nil
+	return loop, nil
 }
 
 // Tolerances of what verification computes again, absolute, and relative where numbers are large.
 const (
-	exactly = 1e-10 // linear solves of one system differ by rounding between platforms
-	brief   = 1e-7  // of numbers rounded to float32
-	walking = 1e-8  // forty dependent rounds in float64
-	network = 2e-4  // those of a network in float32, by another backend or on another processor
-	critic  = 2e-3  // what a critic's network returns
+	exactly  = 1e-10 // linear solves of one system differ by rounding between platforms
+	brief    = 1e-7  // of numbers rounded to float32
+	walking  = 1e-8  // forty dependent rounds in float64
+	network  = 2e-4  // those of a network in float32, by another backend or on another processor
+	ofCritic = 2e-3  // what a critic's network returns
 )
 
 // sampled is on how many problems the runs of networks are computed again. Closed loops are so on
@@ -277,7 +299,7 @@ const (
 // `inputs` times as many.
 const sampled, inputs = 6, 3
 
-func (p Preset) tolerate(u *Unit, m method.Method) {
+func (p Preset) tolerate(u *Unit, m method.Method, b block) {
 	u.Tolerance = exactly
 	if m.Deploy != nil {
 		u.Tolerance = walking
@@ -286,4 +308,7 @@ func (p Preset) tolerate(u *Unit, m method.Method) {
 		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(sampled, u.Problems)
 	}
 	u.Sample = min(cmp.Or(u.Sample, u.Problems), p.Problems)
+	if b.Brief {
+		u.Tolerance = max(u.Tolerance, brief)
+	}
 }

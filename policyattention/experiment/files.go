@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -68,30 +67,13 @@ func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), e
 // publish makes folder appear with the files that fill writes. The caller holds the
 // folder's lock, so what lies half-written is of the dead.
 func (s *Store) publish(folder string, fill func(dir string) error) error {
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	work, prefix := filepath.Join(s.root, WorkFolder), filepath.Base(folder)+"-new"
-	entries, err := os.ReadDir(work)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
-			if err := os.RemoveAll(filepath.Join(work, e.Name())); err != nil {
-				return fmt.Errorf("experiment: %w", err)
-			}
-		}
-	}
-	dir, err := os.MkdirTemp(work, prefix)
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
+	dir := s.work(folder) + "-new"
 	defer os.RemoveAll(dir)
-	if err := fill(dir); err != nil {
-		return err
-	}
-	if err = os.Chmod(dir, 0o755); err == nil {
+	err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Dir(folder), 0o755))
+	if err == nil {
+		if err := fill(dir); err != nil {
+			return err
+		}
 		err = os.Rename(dir, folder)
 	}
 	if err != nil {
@@ -107,32 +89,29 @@ type Failure struct {
 	Error string `json:"error"`
 }
 
-// failureFile is where the failure of the result that would be folder is kept.
-func (s *Store) failureFile(folder string) string { return s.work(folder) + ".failed" }
+// failureFile is where the failure of a task is kept.
+func (s *Store) failureFile(t Task) string { return s.work(s.folder(t)) + ".failed" }
 
-// failure returns the failure of the result that would be folder, nil if it did not fail.
-func (s *Store) failure(folder string) (*Failure, error) {
+// failure returns the failure of a task, nil if it did not fail.
+func (s *Store) failure(t Task) (*Failure, error) {
 	f := &Failure{}
-	err := readJSON(s.failureFile(folder), f)
+	err := readJSON(s.failureFile(t), f)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	return f, err
 }
 
-// fail keeps why the result of a task that would be folder could not be made.
-func (s *Store) fail(folder, task string, failure error) error {
-	f := Failure{Task: task, Error: failure.Error()}
+// fail keeps why the result of a task could not be made.
+func (s *Store) fail(t Task, failure error) error {
+	f := Failure{Task: t.Name(), Error: failure.Error()}
 	f.Host, _ = os.Hostname() // for the record only
-	if err := WriteJSON(s.failureFile(folder), f, ""); err != nil {
-		return fmt.Errorf("experiment: recording the failure of %s: %w", task, err)
-	}
-	return nil
+	return writeJSON(s.failureFile(t), f)
 }
 
-// forgive forgets the failure of the result folder, if there was one.
-func (s *Store) forgive(folder string) error {
-	if err := os.Remove(s.failureFile(folder)); err != nil && !errors.Is(err, os.ErrNotExist) {
+// forgive forgets the failure of a task, if there was one.
+func (s *Store) forgive(t Task) error {
+	if err := os.Remove(s.failureFile(t)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
@@ -153,19 +132,6 @@ func Passing(err error) bool {
 	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
 }
 
-// WriteJSON stores v as JSON with that indentation and a line's end: the file appears
-// complete, or not at all, in a folder that is made if it does not exist.
-func WriteJSON(path string, v any, indent string) error {
-	text, err := json.MarshalIndent(v, "", indent)
-	if err == nil && indent == "" {
-		text, err = json.Marshal(v)
-	}
-	if err != nil {
-		return fmt.Errorf("experiment: %w", err)
-	}
-	return WriteFile(path, append(text, '\n'))
-}
-
 // WriteFile stores a file, which appears complete or not at all, in a folder that is made if it
 // does not exist.
 func WriteFile(path string, b []byte) error {
@@ -177,6 +143,15 @@ func WriteFile(path string, b []byte) error {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
+}
+
+// writeJSON stores v as a file of JSON.
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return fmt.Errorf("experiment: %w", err)
+	}
+	return WriteFile(path, append(text, '\n'))
 }
 
 // readJSON reads a file of JSON into v, a pointer.
@@ -191,7 +166,7 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// copyFile copies a file.
+// copyFile copies a file, which appears complete or not at all.
 func copyFile(to, from string) error {
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -200,18 +175,7 @@ func copyFile(to, from string) error {
 	return WriteFile(to, b)
 }
 
-// Digests are SHA-256 in hexadecimal.
-
-// digestOf returns that of a value's JSON.
-func digestOf(v any) (string, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "", fmt.Errorf("experiment: %w", err)
-	}
-	return digest(b), nil
-}
-
-// FileDigest returns that of a file.
+// FileDigest returns the SHA-256 of a file in hexadecimal.
 func FileDigest(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	dead := s.work(folder) + "-new1"
+	dead := s.work(folder) + "-new"
 	if err := os.Mkdir(dead, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -71,10 +71,8 @@ func TestPublish(t *testing.T) {
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("half a result is there: %v", err)
 	}
-	if err := s.publish(folder, func(dir string) error {
-		return WriteJSON(filepath.Join(dir, "x.json"), 7,
-			"")
-	}); err != nil {
+	err = s.publish(folder, func(dir string) error { return writeJSON(filepath.Join(dir, "x.json"), 7) })
+	if err != nil {
 		t.Fatal(err)
 	}
 	var x int

@@ -2,8 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -34,40 +32,37 @@ type Loop struct {
 	block block
 }
 
-// compute returns how the rows of a cell are made.
-func (l *Loop) compute(key rows.Key) func(context.Context, *Store, int, *Result) (*Result, error) {
-	return func(_ context.Context, s *Store, first int, stored *Result) (*Result, error) {
-		problems, at, err := l.draw(first, stored)
-		if err != nil {
-			return nil, err
-		}
-		trajectories, choices, err := l.run(s, problems, stored)
-		if err != nil {
-			return nil, err
-		}
-		r := &Result{}
-		for i, actions := range choices {
-			r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: at[i], Actions: actions})
-		}
-		if l.block.Kind == stepSizes {
-			return r, l.tuned(r, key, problems, trajectories)
-		}
-		for i, t := range trajectories {
-			for _, k := range l.Kept {
-				policy := rows.Policy{Key: key, Problem: at[i], Round: int32(k), Policy: flat(t.Policies[k])}
-				r.Policies = append(r.Policies, policy)
-			}
-		}
-		if err := l.followed(problems, trajectories); err != nil {
-			return nil, err
-		}
-		scored, err := control.Score(problems, trajectories)
-		if err != nil {
-			return nil, err
-		}
-		r.Rounds = l.rows(key, at, scored)
-		return r, nil
+func (l *Loop) compute(s *Store, key rows.Key, first int, stored *Result) (*Result, error) {
+	problems, at, err := l.draw(first, stored)
+	if err != nil {
+		return nil, err
 	}
+	trajectories, choices, err := l.run(s, problems, stored)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{}
+	for i, actions := range choices {
+		r.Choices = append(r.Choices, rows.Choice{Key: key, Problem: at[i], Actions: actions})
+	}
+	if l.block.Kind == stepSizes {
+		return r, l.tuned(r, key, problems, trajectories)
+	}
+	for i, t := range trajectories {
+		for _, k := range l.Kept {
+			policy := rows.Policy{Key: key, Problem: at[i], Round: int32(k), Policy: flat(t.Policies[k])}
+			r.Policies = append(r.Policies, policy)
+		}
+	}
+	if err := l.followed(problems, trajectories); err != nil {
+		return nil, err
+	}
+	scored, err := control.Score(problems, trajectories)
+	if err != nil {
+		return nil, err
+	}
+	r.Rounds = l.rows(key, at, scored)
+	return r, nil
 }
 
 // draw returns the first problems, all for 0, or as many that a stored result is on, and which they
@@ -89,19 +84,14 @@ func (l *Loop) draw(first int, stored *Result) (problems []mdp.Problem, at []int
 	return problems, at, err
 }
 
-// controller returns the controller.
-func (l *Loop) controller(s *Store) (control.Controller, error) {
-	if l.Deployment == nil {
-		return control.ExactPMD(l.Eta), nil
-	}
-	return l.Deployment.Controller(s.models, l.Eta, l.Problems.Root)
-}
-
 // run runs the loop, with the recorded choices where it has been run before.
 func (l *Loop) run(s *Store, problems []mdp.Problem, stored *Result) ([]control.Trajectory, [][]int32, error) {
-	controller, err := l.controller(s)
-	if err != nil {
-		return nil, nil, err
+	var controller control.Controller = control.ExactPMD(l.Eta)
+	if l.Deployment != nil {
+		var err error
+		if controller, err = l.Deployment.Controller(s.models, l.Eta, l.Problems.Root); err != nil {
+			return nil, nil, err
+		}
 	}
 	recorder, ok := controller.(method.Recorder)
 	if !ok {
@@ -192,34 +182,38 @@ func (l *Loop) tuned(r *Result, key rows.Key, problems []mdp.Problem, trajectori
 	return err
 }
 
-// study makes a unit of a method's own study.
-func (p Preset) study(u *Unit, own method.Study, f Fixtures) {
-	u.Weights, u.Tolerance, u.Sample = own.Weights(), walking, min(sampled*inputs, f.Problems)
-	config := struct {
-		Problems *Fixtures    `json:"problems,omitempty"`
-		Study    method.Study `json:"study"`
-	}{&f, own}
+// study is a method's own evaluation.
+type study struct {
+	Problems *Fixtures    `json:"problems,omitempty"`
+	Study    method.Study `json:"study"`
+}
+
+func newStudy(u *Unit, own method.Study, f Fixtures) study {
+	u.Weights, u.Tolerance = own.Weights(), walking
 	if own.OwnProblems() {
-		u.Problems, u.Sample, config.Problems = 0, 0, nil
+		u.Problems = 0
+		return study{nil, own}
 	}
-	u.Config = config
-	u.Compute = func(_ context.Context, s *Store, first int, _ *Result) (*Result, error) {
-		var problems []mdp.Problem
-		var err error
-		if config.Problems != nil {
-			if problems, err = f.Draw(first); err != nil {
-				return nil, err
-			}
+	u.Sample = min(sampled*inputs, f.Problems)
+	return study{&f, own}
+}
+
+func (x study) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
+	var problems []mdp.Problem
+	var err error
+	if x.Problems != nil {
+		if problems, err = x.Problems.Draw(first); err != nil {
+			return nil, err
 		}
-		all, err := own.Compute(s.models, problems)
-		for i := range all.Tuned {
-			all.Tuned[i].Key = u.Key
-		}
-		for i := range all.Measures {
-			all.Measures[i].Key = u.Key
-		}
-		return &Result{Tables: all}, err
 	}
+	all, err := x.Study.Compute(s.models, problems)
+	for i := range all.Tuned {
+		all.Tuned[i].Key = key
+	}
+	for i := range all.Measures {
+		all.Measures[i].Key = key
+	}
+	return &Result{Tables: all}, err
 }
 
 // checkPolicies tells of stored policies that are none, or whose exact loss is not that of their
@@ -258,13 +252,4 @@ func flat(m *mat.Dense) (all []float64) {
 		all = append(all, m.RawRowView(i)...)
 	}
 	return all
-}
-
-// configuration is the JSON of a unit's configuration.
-func configuration(u Unit) json.RawMessage {
-	b, err := json.Marshal(u.Config)
-	if err != nil {
-		panic(err) // Hash has made it before
-	}
-	return b
 }

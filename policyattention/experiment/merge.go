@@ -1,10 +1,8 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,9 +23,8 @@ var ErrConflict = errors.New("conflict")
 // SHA-256 of all files. It returns how many results it put in.
 //
 // What a task computes depends on its configuration and on arithmetic, what its record says of
-// machine and cost does not. Results that agree on all they computed are therefore the same; of
-// several the record that sorts first is kept, so the outcome has the same bytes whatever the
-// order of the folders and however often it is merged. If any two disagree, or a unit used other
+// machine and cost does not. Results that agree on all they computed are therefore the same, and
+// the first folder's record is kept. If any two disagree, or a unit used other
 // weights than the merged ones, nothing is written and every conflict is named. Killed at any
 // moment, it loses nothing: single results go when all else is written.
 func (s *Store) Merge(ctx context.Context, folders ...string) (put int, err error) {
@@ -37,271 +34,221 @@ func (s *Store) Merge(ctx context.Context, folders ...string) (put int, err erro
 	}
 	defer unlock()
 	s.sealed = nil
-	m := merge{s: s, stores: []*Store{s}, files: map[string]string{}}
+	stores := []*Store{s}
 	for _, folder := range folders {
 		other := open(s.Preset, folder, "")
-		if _, err := os.Stat(other.Root()); err != nil {
+		if _, err := os.Stat(other.root); err != nil {
 			return 0, fmt.Errorf("experiment: merging: %w", err)
 		}
-		m.stores = append(m.stores, other)
+		stores = append(stores, other)
 	}
-	units, err := s.Units()
+	tasks, err := s.Tasks()
 	if err == nil {
-		err = m.gather(ctx, units)
+		err = adopt(ctx, stores, tasks)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if err := m.write(units); err != nil {
+	m := merge{tables: map[Block]*rows.Tables{}}
+	if err := errors.Join(m.gather(s, tasks), m.unplanned(s, tasks)); err != nil {
+		return 0, err
+	}
+	for _, pattern := range []string{".*", "*/.*"} { // half-written files of one that was killed
+		paths, _ := filepath.Glob(filepath.Join(s.root, pattern)) // the pattern is well formed
+		for _, path := range paths {
+			os.Remove(path) //nolint:errcheck // a folder that is not empty stays
+		}
+	}
+	if err := m.write(s, tasks); err != nil {
 		return 0, err
 	}
 	s.sealed = nil
-	for _, folder := range m.merged {
-		if err := os.RemoveAll(folder); err != nil {
+	for _, path := range m.merged {
+		if err := os.RemoveAll(path); err != nil {
 			return m.put, fmt.Errorf("experiment: %w", err)
 		}
+		os.Remove(filepath.Dir(path)) //nolint:errcheck // it may hold what is no result of the preset
 	}
-	for _, block := range m.blocks {
-		//nolint:errcheck // it may hold what is no result of the preset
-		os.Remove(filepath.Join(s.Root(), newFolder, string(block)))
-	}
-	os.Remove(filepath.Join(s.Root(), newFolder)) //nolint:errcheck // the same
+	os.Remove(filepath.Join(s.root, newFolder)) //nolint:errcheck // the same
 	return m.put, nil
+}
+
+// adopt copies to the first store what it lacks of the tasks' results, unless results contradict each
+// other.
+func adopt(ctx context.Context, stores []*Store, tasks []Task) (conflicts error) {
+	var copies []func() error
+	for _, t := range tasks {
+		if ctx.Err() != nil {
+			return fmt.Errorf("experiment: merging stopped: %w", context.Cause(ctx))
+		}
+		var first *Store
+		for _, from := range stores {
+			_, err := from.record(t)
+			switch {
+			case errors.Is(err, ErrMissing):
+				continue
+			case err != nil:
+			case first != nil:
+				err = agree(t, first, from)
+			case from != stores[0]:
+				copies = append(copies, func() error { return stores[0].copy(ctx, t, from) })
+			}
+			conflicts, first = errors.Join(conflicts, err), cmp.Or(first, from)
+		}
+		if first != nil && t.Unit != nil {
+			conflicts = errors.Join(conflicts, sameWeights(t, first, stores))
+		}
+	}
+	for _, copy := range copies {
+		if conflicts == nil {
+			conflicts = copy()
+		}
+	}
+	return conflicts
+}
+
+// agree returns an error if two stores hold different results of a task.
+func agree(t Task, one, other *Store) error {
+	x, a, err := one.find(t)
+	y, b, failed := other.find(t)
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	same := maps.Equal(x.Weights, y.Weights) && string(a.Notes) == string(b.Notes) && a.Len() == b.Len()
+	a.Compare(b.Tables, 0, func(int, string) { same = false })
+	if !same {
+		return fmt.Errorf("experiment: %s and %s hold different results of %s: %w", one.root, other.root, t.Name(),
+			ErrConflict)
+	}
+	return nil
+}
+
+// sameWeights returns an error if a unit was made with others than a store holds.
+func sameWeights(t Task, of *Store, stores []*Store) error {
+	r, err := of.record(t)
+	for _, s := range stores {
+		if held, missing := s.digests(*t.Unit); err == nil && missing == nil && !maps.Equal(held, r.Weights) {
+			err = fmt.Errorf("experiment: %s was made with the weights %.12s, %s holds %.12s: %w", t.Name(), r.Weights,
+				s.root, held, ErrConflict)
+		}
+	}
+	return err
+}
+
+// copy takes a task's result from another store.
+func (s *Store) copy(ctx context.Context, t Task, from *Store) error {
+	return s.make(ctx, t, func(dir string, r *Record) (found *Result, err error) {
+		for file, w := range t.weights() {
+			if from.holds(w) {
+				err = errors.Join(err, copyFile(filepath.Join(dir, file), from.weightsPath(w)))
+			}
+		}
+		if err == nil {
+			*r, found, err = from.find(t)
+		}
+		return found, err
+	})
 }
 
 // merge is what Merge gathers before it writes anything.
 type merge struct {
-	s         *Store
-	stores    []*Store
-	trainings []TrainingRun
-	losses    []rows.Loss
-	records   []Record
-	blocks    []Block
-	tables    map[Block]*rows.Tables
-	files     map[string]string // to copy, by where to
-	merged    []string          // folders and files of this store that go
-	put       int
+	records []Record
+	tables  map[Block]*rows.Tables
+	merged  []string // folders and files that go
+	put     int
 }
 
-func (m *merge) gather(ctx context.Context, units []Unit) (err error) {
-	m.tables = map[Block]*rows.Tables{}
-	weights := map[string]string{} // of the training runs, by name and file
-	for _, c := range Trainings(units) {
-		err = errors.Join(err, m.training(Task{Training: c}, weights))
-	}
-	planned := map[string]bool{}
-	for _, u := range units {
-		if ctx.Err() != nil {
-			return fmt.Errorf("experiment: merging stopped: %w", context.Cause(ctx))
-		}
-		planned[u.Path()] = true
-		err = errors.Join(err, m.unit(u, weights))
-	}
-	if err != nil {
-		return err
-	}
-	return m.unplanned(planned)
-}
-
-// training chooses a training run among the stores.
-func (m *merge) training(task Task, weights map[string]string) error {
-	c, best := task.Training, ""
-	var chosen *TrainingRun
-	var from *Store
-	for _, s := range m.stores {
-		t, err := s.FindTraining(c)
+func (m *merge) gather(s *Store, tasks []Task) error {
+	for _, t := range tasks {
+		r, found, err := s.find(t)
 		if errors.Is(err, ErrMissing) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if chosen != nil && !maps.Equal(t.Weights, chosen.Weights) {
-			return fmt.Errorf("experiment: %s and %s hold different weights of %s: %w", chosen.folder, t.folder, t.Name,
-				ErrConflict)
+		if !r.merged {
+			m.put++
 		}
-		for _, step := range weightSteps(c) {
-			file := filepath.Join(m.s.trainingFolder(c), weightsFile(c, step))
-			if t.Holds(step) && s != m.s {
-				m.files[file] = t.WeightsPath(step)
-			}
-		}
-		if text := sortable(t); chosen == nil || text < best {
-			chosen, best, from = t, text, s
+		m.add(r, found.Tables)
+		if folder := s.folder(t); t.Unit != nil {
+			m.merged = append(m.merged, folder)
+		} else {
+			m.merged = append(m.merged, filepath.Join(folder, recordFile), filepath.Join(folder, lossesFile))
 		}
 	}
-	if chosen == nil {
-		return nil
-	}
-	for _, step := range weightSteps(c) {
-		file, path := weightsFile(c, step), chosen.WeightsPath(step)
-		if digest, err := FileDigest(path); err == nil && digest != chosen.Weights[file] {
-			return fmt.Errorf("experiment: %s has been changed", path)
-		}
-		weights[chosen.Name+"/"+file] = chosen.Weights[file]
-	}
-	losses, alone, err := from.losses(chosen)
-	if err != nil {
-		return err
-	}
-	if alone {
-		m.put++
-	}
-	if _, err := os.Stat(filepath.Join(m.s.trainingFolder(c), recordFile)); err == nil {
-		m.merged = append(m.merged, filepath.Join(m.s.trainingFolder(c), recordFile),
-			filepath.Join(m.s.trainingFolder(c), lossesFile))
-	}
-	m.losses, m.trainings = append(m.losses, losses...), append(m.trainings, *chosen)
-	return nil
-}
-
-// losses returns those of a training run, and whether they have not been merged.
-func (s *Store) losses(t *TrainingRun) (own []rows.Loss, alone bool, err error) {
-	own, err = rows.Read[rows.Loss](filepath.Join(t.folder, lossesFile))
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return own, true, err
-	}
-	all, err := rows.Read[rows.Loss](filepath.Join(s.Root(), lossesFile))
-	for _, l := range all {
-		if l.Training == t.Name {
-			own = append(own, l)
-		}
-	}
-	return own, false, err
-}
-
-// unit chooses a unit's result among the stores.
-func (m *merge) unit(u Unit, weights map[string]string) error {
-	var chosen *Record
-	var result *Result
-	for _, s := range m.stores {
-		r, found, err := s.Find(u)
-		if errors.Is(err, ErrMissing) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if chosen != nil && (!same(result.Tables, found.Tables) || string(r.Notes) != string(chosen.Notes)) {
-			return fmt.Errorf("experiment: %s: two folders hold different results: %w", u.Path(), ErrConflict)
-		}
-		for _, w := range u.Weights {
-			name := w.Training.Name()
-			if want, ok := weights[name+"/"+weightsFile(w.Training, w.Step)]; ok && want != r.Weights[name] {
-				return fmt.Errorf(
-					"experiment: %s was made with weights %.12s of %s, the merged ones are %.12s: %w",
-					u.Path(), r.Weights[name], name, want, ErrConflict)
-			}
-		}
-		if chosen == nil || sortable(r) < sortable(*chosen) {
-			chosen, result = &r, found
-		}
-	}
-	if chosen == nil {
-		return nil
-	}
-	if _, merged, err := m.s.record(u); err != nil || !merged {
-		m.put++
-	}
-	m.merged = append(m.merged, m.s.folder(u))
-	m.add(*chosen, result.Tables)
 	return nil
 }
 
 func (m *merge) add(r Record, t rows.Tables) {
 	if m.tables[r.Block] == nil {
-		m.blocks, m.tables[r.Block] = append(m.blocks, r.Block), &rows.Tables{}
+		m.tables[r.Block] = &rows.Tables{}
 	}
 	m.tables[r.Block].Append(t)
 	m.records = append(m.records, r)
 }
 
 // unplanned keeps merged results that are no longer the preset's.
-func (m *merge) unplanned(planned map[string]bool) error {
-	x, err := m.s.index()
+func (m *merge) unplanned(s *Store, tasks []Task) error {
+	x, err := s.index()
 	if err != nil {
 		return err
 	}
-	for _, path := range slices.Sorted(maps.Keys(x.runs)) {
-		if r := x.runs[path]; !planned[path] {
-			runs, err := m.s.block(r.Block)
-			if err != nil {
-				return err
-			}
-			if t := runs[rows.Key{Method: r.Method, Recipe: r.Recipe, S: r.S, Seed: r.Seed, Step: r.Step,
-				Family: r.Family}]; t != nil {
-				m.add(r, *t)
-			}
+	left := maps.Clone(x.records)
+	for _, t := range tasks {
+		delete(left, t.Name())
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		runs, err := s.block(left[name].Block)
+		if err != nil {
+			return err
 		}
-	}
-	have := map[string]bool{}
-	for _, t := range m.trainings {
-		have[t.Hash] = true
-	}
-	for _, hash := range slices.Sorted(maps.Keys(x.trainings)) {
-		if !have[hash] {
-			m.trainings = append(m.trainings, x.trainings[hash])
+		if t := runs[left[name].run()]; t != nil {
+			m.add(left[name], *t)
 		}
 	}
 	return nil
 }
 
-// sortable is the JSON of a record.
-func sortable(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // it was read from JSON
-	}
-	return string(b)
-}
-
-// same reports whether tables are equal to the bit.
-func same(x, y rows.Tables) bool {
-	equal := x.Len() == y.Len()
-	x.Compare(y, 0, func(int, string) { equal = false })
-	return equal
-}
-
-func (m *merge) write(units []Unit) error {
-	root := m.s.Root()
-	for _, to := range slices.Sorted(maps.Keys(m.files)) {
-		if err := copyFile(to, m.files[to]); err != nil {
+func (m *merge) write(s *Store, tasks []Task) error {
+	for _, block := range slices.Sorted(maps.Keys(m.tables)) {
+		if err := m.tables[block].Write(s.root, string(block)); err != nil {
 			return err
 		}
 	}
-	for _, block := range m.blocks {
-		if err := m.tables[block].Write(root, string(block)); err != nil {
-			return err
+	problems, err := s.Preset.problems(tasks)
+	if err == nil {
+		err = rows.Write(filepath.Join(s.root, problemsFile), problems)
+	}
+	lists := map[string][]Record{trainingsFile: {}, runsFile: {}}
+	for _, r := range m.records {
+		file := runsFile
+		if r.Block == "" {
+			file = trainingsFile
 		}
+		lists[file] = append(lists[file], r)
 	}
-	if len(m.losses) > 0 {
-		if err := rows.Write(filepath.Join(root, lossesFile), m.losses); err != nil {
-			return err
+	for _, file := range []string{trainingsFile, runsFile} {
+		if err == nil {
+			err = writeJSON(filepath.Join(s.root, file), lists[file])
 		}
-	}
-	problems, err := m.s.Preset.problems(units)
-	if err == nil {
-		err = rows.Write(filepath.Join(root, problemsFile), problems)
-	}
-	if err == nil {
-		err = WriteJSON(filepath.Join(root, trainingsFile), m.trainings, " ")
-	}
-	if err == nil {
-		err = WriteJSON(filepath.Join(root, runsFile), m.records, " ")
 	}
 	if err != nil {
 		return err
 	}
-	return writeSums(root, m.merged)
+	return writeSums(s.root, m.merged)
 }
 
 // problems returns the evaluation problems, so that nobody needs our random streams.
-func (p Preset) problems(units []Unit) (all []rows.Problem, err error) {
+func (p Preset) problems(tasks []Task) (all []rows.Problem, err error) {
 	seen := map[Fixtures]bool{}
-	for _, u := range units {
-		l, ok := u.Config.(*Loop)
-		if !ok || l.Problems.Problems != p.Problems ||
-			l.Problems.Root != p.Protocol.Sizes[l.Problems.States].Evaluation || seen[l.Problems] {
+	for _, t := range tasks {
+		if t.Unit == nil {
+			continue
+		}
+		l, ok := t.Unit.Config.(*Loop)
+		if !ok || l.Problems.Problems != p.Problems || seen[l.Problems] ||
+			l.Problems.Root != p.Protocol.Sizes[l.Problems.States].Evaluation {
 			continue
 		}
 		seen[l.Problems] = true
@@ -341,12 +288,11 @@ func writeSums(root string, left []string) error {
 	}
 	var b strings.Builder
 	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(root, name))
+		sum, err := FileDigest(filepath.Join(root, name))
 		if err != nil {
-			return fmt.Errorf("experiment: %w", err)
+			return err
 		}
-		sum := sha256.Sum256(text)
-		fmt.Fprintf(&b, "%s  %s\n", hex.EncodeToString(sum[:]), name)
+		fmt.Fprintf(&b, "%s  %s\n", sum, name)
 	}
 	return WriteFile(filepath.Join(root, sumsFile), []byte(b.String()))
 }

@@ -2,8 +2,12 @@ package experiment_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -83,5 +87,107 @@ func TestFailures(t *testing.T) {
 		if _, err := s.Run(t.Context(), task); err == nil {
 			t.Errorf("%s was made without its training run", task.Name())
 		}
+	}
+}
+
+// files returns those of a merged preset in the order in which they were written.
+func files(t *testing.T, root string) (names []string) {
+	t.Helper()
+	at := map[string]int64{}
+	testkit.Check(t, fs.WalkDir(os.DirFS(root), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(name, "train/") || strings.HasPrefix(name, ".") {
+			return err
+		}
+		info, err := e.Info()
+		at[name] = info.ModTime().UnixNano()
+		names = append(names, name)
+		return err
+	}))
+	slices.SortFunc(names, func(x, y string) int { return int(at[x] - at[y]) })
+	return names
+}
+
+// undisturbed returns the folder of results that were merged without trouble, and their digests.
+func undisturbed(t *testing.T) (root, sums string) {
+	t.Helper()
+	merged(t)
+	root = filepath.Join(made.folder, "after", "little")
+	return root, string(testkit.Must(os.ReadFile(filepath.Join(root, "SHA256SUMS")))(t))
+}
+
+// whole fails the test unless every result is there, and a merge gives the files of an undisturbed one.
+func whole(t *testing.T, artifacts, want string) {
+	t.Helper()
+	s := testkit.Must(little(t).Open(artifacts, "go"))(t)
+	for _, task := range testkit.Must(s.Tasks())(t) {
+		if state, _, err := s.State(task); state != experiment.Done || err != nil {
+			t.Errorf("%s: %s, %v", task.Name(), state, err)
+		}
+		if task.Unit != nil {
+			if r, err := s.Evaluate(t.Context(), *task.Unit); err != nil || r.Len() == 0 {
+				t.Errorf("%s has no rows: %v", task.Name(), err)
+			}
+		}
+	}
+	testkit.Must(s.Merge(t.Context()))(t)
+	got, sums := files(t, s.Root()), filepath.Join(s.Root(), "SHA256SUMS")
+	if text := string(testkit.Must(os.ReadFile(sums))(t)); text != want || got[len(got)-1] != "SHA256SUMS" {
+		t.Errorf("it ends in %q with the digests\n%swant\n%s", got, text, want)
+	}
+}
+
+// Killed between any two of its files, or while single results go, a merge has lost nothing, and the
+// next one ends in the bytes of one that was left alone.
+func TestMergeKilled(t *testing.T) {
+	after, want := undisturbed(t)
+	order := files(t, after)
+	if len(order) < 12 || order[len(order)-1] != "SHA256SUMS" || order[len(order)-2] != "runs.json" {
+		t.Fatalf("a merge writes %q", order)
+	}
+	for n := range len(order) + 2 {
+		artifacts := t.TempDir()
+		copyResults(t, "before", artifacts)
+		root := filepath.Join(artifacts, "little")
+		for _, name := range order[:min(n, len(order))] {
+			testkit.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755))
+			text := testkit.Must(os.ReadFile(filepath.Join(after, name)))(t)
+			testkit.Check(t, os.WriteFile(filepath.Join(root, name), text, 0o644))
+		}
+		if n > len(order) {
+			testkit.Check(t, os.RemoveAll(filepath.Join(root, "new/benchmark")))
+		} else { // half of the next file
+			testkit.Check(t, os.WriteFile(filepath.Join(root, ".runs.json123"), []byte("["), 0o644))
+		}
+		whole(t, artifacts, want)
+	}
+}
+
+// A merge on a full disk fails as what may pass, and when there is space again nothing is lost.
+func TestMergeOnFullDisk(t *testing.T) {
+	_, want := undisturbed(t)
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skipf("no disk of its own, which only root can have: %v", err)
+	}
+	defer syscall.Unmount(disk, 0) //nolint:errcheck // the test's end
+	failed := 0
+	for _, free := range []int{4, 40, 100, 200, 60_000} { // kB
+		artifacts, filler := filepath.Join(disk, "artifacts"), filepath.Join(disk, "filler")
+		copyResults(t, "before", artifacts)
+		var space syscall.Statfs_t
+		testkit.Check(t, syscall.Statfs(disk, &space))
+		testkit.Check(t, os.WriteFile(filler, make([]byte, max(0, int(space.Bavail)*int(space.Bsize)-free*1024)), 0o644))
+		s := testkit.Must(little(t).Open(artifacts, "go"))(t)
+		if _, err := s.Merge(t.Context()); err != nil {
+			if failed++; !errors.Is(err, syscall.ENOSPC) || !experiment.Passing(err) {
+				t.Errorf("with %d kB of space: %v", free, err)
+			}
+		}
+		testkit.Check(t, os.RemoveAll(filler))
+		whole(t, artifacts, want)
+		testkit.Check(t, os.RemoveAll(artifacts))
+	}
+	if failed < 2 {
+		t.Errorf("the disk was full %d times", failed)
 	}
 }

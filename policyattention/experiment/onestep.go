@@ -1,8 +1,6 @@
 package experiment
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -68,25 +66,18 @@ type Rules struct {
 	FitBy    float64      `json:"fit_by"`
 }
 
-// oneStep makes u a comparison of an actor with the fixed rules, on the same inputs for every
-// recipe: with η as in training, or as deployed.
-func (p Preset) oneStep(u *Unit, f Fixtures, actor method.Actor, deployed bool) error {
-	if actor == nil {
-		return errors.New("the block asks an actor, and the method has none")
-	}
+// rules compares an actor with the fixed rules, on the same inputs for every recipe: with η as in
+// training, or as deployed.
+func (p Preset) rules(f Fixtures, actor method.Actor, deployed bool) Rules {
 	fit := p.Protocol.Fit
 	c := Rules{p.inputs(f), actor, p.Protocol.SuppliedEta, fit.Lo, fit.Hi, fit.By}
 	if deployed {
 		c.EtaMin, c.EtaMax, c.Supplied = p.Protocol.Eta, p.Protocol.Eta, []float64{p.Protocol.Eta}
 	}
-	u.Config, u.Weights, u.Sample = c, actor.Weights(), min(sampled*inputs, f.Problems)
-	u.Compute = func(_ context.Context, s *Store, first int, _ *Result) (*Result, error) {
-		return c.compute(s, u.Key, first)
-	}
-	return nil
+	return c
 }
 
-func (c Rules) compute(s *Store, key rows.Key, first int) (*Result, error) {
+func (c Rules) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
 	actor, err := c.Actor.Actor(s.models)
 	if err != nil {
 		return nil, err
@@ -149,20 +140,7 @@ type OneBackup struct {
 	Critic method.Critic `json:"critic"`
 }
 
-// backup makes u a comparison of a critic with the exact backup.
-func (p Preset) backup(u *Unit, f Fixtures, asked method.Critic) error {
-	if asked == nil {
-		return errors.New("the block asks a critic, and the method has none")
-	}
-	c := OneBackup{p.inputs(f), asked}
-	u.Config, u.Weights, u.Tolerance, u.Sample = c, asked.Weights(), critic, min(sampled*inputs, f.Problems)
-	u.Compute = func(_ context.Context, s *Store, first int, _ *Result) (*Result, error) {
-		return c.compute(s, u.Key, first)
-	}
-	return nil
-}
-
-func (c OneBackup) compute(s *Store, key rows.Key, first int) (*Result, error) {
+func (c OneBackup) compute(s *Store, key rows.Key, first int, _ *Result) (*Result, error) {
 	asked, err := c.Critic.Critic(s.models, c.Problems.Root)
 	if err != nil {
 		return nil, err

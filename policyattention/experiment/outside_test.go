@@ -1,68 +1,46 @@
 package experiment_test
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
-
 	"icrl/internal/testkit"
-	"icrl/policyattention/control"
-	"icrl/policyattention/experiment"
-	"icrl/policyattention/method"
-	"icrl/policyattention/results"
 )
 
-// A method as a module of its own would add it: conservative policy iteration (Kakade and Langford,
-// 2002), a step toward the greedy policy with the exact critic. Its JSON becomes part of a hash.
-type towardGreedy struct {
-	Step float64 `json:"greedy_step"`
-}
-
-func (towardGreedy) Weights() []method.Weights { return nil } // nothing is trained
-
-func (g towardGreedy) Controller(_ *method.Models, eta float64, _ uint64) (control.Controller, error) {
-	loop := control.ExactPMD(eta)
-	loop.Actor = control.ActorFunc(func(c control.Context) (*mat.Dense, error) {
-		next := mat.DenseCopyOf(c.Pi)
-		next.Scale(1-g.Step, next)
-		for s := range next.RawMatrix().Rows {
-			best := floats.MaxIdx(c.Q.RawRowView(s))
-			next.Set(s, best, next.At(s, best)+g.Step)
-		}
-		return next, nil
-	})
-	return loop, nil
-}
-
-var own = method.Method{Name: "conservative", Label: "conservative policy iteration", Untrained: true,
-	Deploy: func(method.Setting) (method.Deployment, error) { return towardGreedy{0.2}, nil }}
-
-// To here it is the method.
-
-// A method from outside is planned, run, stored, verified, and stands in a table with an interval.
+// A program of another module that adds a method to the command plans, runs, stores, verifies and
+// tabulates it.
 func TestMethodFromOutside(t *testing.T) {
-	row := func(name string) experiment.Row {
-		return experiment.Row{Block: experiment.Benchmark, Method: name, Sizes: []int{8}}
+	if testing.Short() {
+		t.Skip("it builds the command")
 	}
-	p := experiment.Preset{Name: "outside", Steps: 1, Problems: 6,
-		Rows: []experiment.Row{row("exact-pmd"), row(own.Name)}}.
-		With(&experiment.PaperProtocol, method.Registry{own, {Name: "exact-pmd", Label: "exact PMD", Untrained: true}})
-	s := testkit.Must(p.Open(t.TempDir(), "go"))(t)
-	for _, task := range testkit.Must(s.Tasks())(t) {
-		testkit.Must(s.Run(t.Context(), task))(t)
+	root, dir := testkit.Must(filepath.Abs("../.."))(t), t.TempDir()
+	testkit.Check(t, os.CopyFS(dir, os.DirFS("testdata/outside")))
+	sums := testkit.Must(os.ReadFile(filepath.Join(root, "go.sum")))(t)
+	testkit.Check(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644))
+	mod := fmt.Sprintf("module example.org/outside\n\ngo 1.27.3\n\nrequire icrl v0.0.0\n\nreplace icrl => %s\n", root)
+	testkit.Check(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644))
+	run := func(name string, args ...string) string {
+		t.Helper()
+		command := exec.Command(name, args...)
+		command.Dir, command.Env = dir, append(os.Environ(), "GOPROXY=off", "GOMLX_BACKEND=go")
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v: %s", name, args, err, out)
+		}
+		return string(out)
 	}
-	testkit.Must(s.Merge(t.Context()))(t)
-	if v := testkit.Must(s.Verify(t.Context(), true))(t); v.Err() != nil || v.Units != 2 || v.Missing != 0 {
-		t.Errorf("%v: %v", v, v.Discrepancies)
-	}
-	rows := results.Open(s.Root()).Block("benchmark").At(20)
-	exact := rows.Where(results.Method.Is("exact-pmd")).By(results.S)
-	table, err := rows.By(results.Method, results.S).Median().Against(exact).Ratio().WithInterval().Shown()
-	if err != nil || len(table.Rows) != 2 {
-		t.Fatalf("%v, %v", table.Rows, err)
-	}
-	for _, line := range table.Text() {
-		t.Log(line)
+	run("go", "build", "-mod=mod", "-o", "outside", ".")
+	for _, tc := range []struct{ command, want string }{
+		{"plan", "benchmark/conservative-S8"}, {"evaluate", "benchmark/conservative-S8"},
+		{"verify --whole", "2 evaluations (0 not yet run"}, {"table benchmark", "| conservative "},
+	} {
+		args := append([]string{"--preset", "outside"}, strings.Fields(tc.command)...)
+		if out := run("./outside", args...); !strings.Contains(out, tc.want) {
+			t.Errorf("%s: %s, want %q", tc.command, out, tc.want)
+		}
 	}
 }

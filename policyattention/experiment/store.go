@@ -19,9 +19,9 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Files and folders of a preset. Results are first folders of their own below newFolder, one a
-// unit, each with a recordFile and tables; training runs likewise below trainFolder. Merge then
-// moves the tables into one file a block, and the records into lists.
+// Files and folders of a preset. Results are first folders of their own, a unit's below newFolder and a
+// training run's below trainFolder, each with a recordFile and tables. Merge then moves the tables into
+// one file a block, and the records into lists; weights stay where they are.
 const (
 	newFolder     = "new"
 	trainFolder   = "train"
@@ -34,22 +34,43 @@ const (
 	lastWeights   = "weights.safetensors"
 )
 
-// Record is what is kept of a unit besides its rows.
+// Record is what is kept of a unit or a training run besides rows and weights.
 type Record struct {
-	Block    Block             `json:"block"`
-	Name     string            `json:"name"`
-	Method   string            `json:"method"`
-	Recipe   string            `json:"recipe,omitempty"`
-	S        int32             `json:"s,omitempty"`
-	Seed     int64             `json:"seed,omitempty"`
-	Step     int32             `json:"step,omitempty"`
-	Family   string            `json:"family,omitempty"`
-	Hash     string            `json:"hash"` // SHA-256 of the configuration
-	Config   json.RawMessage   `json:"config"`
-	Weights  map[string]string `json:"weights,omitempty"` // SHA-256 of those used, by training run
-	Notes    json.RawMessage   `json:"equal,omitempty"`   // what a study chose and counted
+	Block  Block           `json:"block,omitempty"`
+	Name   string          `json:"name"`
+	Kind   string          `json:"kind,omitempty"` // of a training run
+	Method string          `json:"method,omitempty"`
+	Recipe string          `json:"recipe,omitempty"`
+	S      int32           `json:"s,omitempty"`
+	Seed   int64           `json:"seed,omitempty"`
+	Step   int32           `json:"step,omitempty"`
+	Family string          `json:"family,omitempty"`
+	Hash   string          `json:"hash"` // SHA-256 of the configuration
+	Config json.RawMessage `json:"config"`
+	// Weights are the SHA-256 of those that a unit used, by training run, or of the files that a training
+	// run left, some of which may be left out.
+	Weights  map[string]string `json:"weights,omitempty"`
+	Notes    json.RawMessage   `json:"equal,omitempty"` // what a study chose and counted
 	Produced Produced          `json:"produced"`
 	Cost     Cost              `json:"cost"`
+
+	merged bool // it stands in a list
+}
+
+// task returns the name of the record's task.
+func (r Record) task() string {
+	if r.Block == "" {
+		return r.Name
+	}
+	return string(r.Block) + "/" + r.Name
+}
+
+// run returns what the record's rows name as theirs.
+func (r Record) run() any {
+	if r.Block == "" {
+		return rows.Loss{Training: r.Name}
+	}
+	return rows.Key{Method: r.Method, Recipe: r.Recipe, S: r.S, Seed: r.Seed, Step: r.Step, Family: r.Family}
 }
 
 // Store makes the results of one preset and finds them again.
@@ -67,11 +88,10 @@ type Store struct {
 	read   [2]time.Time // when its files had been written
 }
 
-// sealed is the index of a preset's lists.
+// sealed is what Merge has put together.
 type sealed struct {
-	runs      map[string]Record      // by path
-	trainings map[string]TrainingRun // by hash
-	blocks    map[Block]map[any]*rows.Tables
+	records map[string]Record // by task
+	blocks  map[Block]map[any]*rows.Tables
 }
 
 // Progress says how far a training run is.
@@ -87,11 +107,8 @@ func open(p Preset, artifacts, backendName string) *Store {
 		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
 	}
 	s.models = &method.Models{Backend: s.backend, Path: func(w method.Weights) (string, error) {
-		t, err := s.FindTraining(w.Training)
-		if err != nil {
-			return "", err
-		}
-		return t.WeightsPath(w.Step), nil
+		_, err := s.record(Task{Training: w.Training})
+		return s.weightsPath(w), err
 	}}
 	return s
 }
@@ -101,6 +118,9 @@ func (s *Store) Root() string { return s.root }
 
 // Models gives the trained networks of the store.
 func (s *Store) Models() *method.Models { return s.models }
+
+// Backend returns the store's backend, which is made when it is first needed.
+func (s *Store) Backend() (compute.Backend, error) { return s.backend() }
 
 // Units lists the preset's cells and the units of its studies.
 func (s *Store) Units() ([]Unit, error) {
@@ -120,81 +140,78 @@ func fileName(name string) string {
 	return strings.NewReplacer("/", "_", " ", "_", string(filepath.Separator), "_").Replace(name)
 }
 
-// folder returns where the unit's result is before it is merged.
-func (s *Store) folder(u Unit) string {
-	return filepath.Join(s.Root(), newFolder, string(u.Block), fileName(u.Name)+"-"+u.Hash()[:12])
+// folder returns where a task's result is before it is merged, and weights are for good.
+func (s *Store) folder(t Task) string {
+	if t.Training != nil {
+		return filepath.Join(s.root, trainFolder, t.Name()+"-"+t.hash()[:12])
+	}
+	return filepath.Join(s.root, newFolder, string(t.Unit.Block), fileName(t.Unit.Name)+"-"+t.hash()[:12])
 }
 
-// index reads what has been merged, again where it has changed.
+// index reads the records that have been merged, again where they have changed.
 func (s *Store) index() (*sealed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var written [2]time.Time
-	for i, file := range []string{runsFile, trainingsFile} {
-		if info, err := os.Stat(filepath.Join(s.Root(), file)); err == nil {
+	files := []string{filepath.Join(s.root, runsFile), filepath.Join(s.root, trainingsFile)}
+	for i, file := range files {
+		if info, err := os.Stat(file); err == nil {
 			written[i] = info.ModTime()
 		}
 	}
 	if s.sealed != nil && written == s.read { // another process may have merged
 		return s.sealed, nil
 	}
-	x := &sealed{map[string]Record{}, map[string]TrainingRun{}, map[Block]map[any]*rows.Tables{}}
-	var runs []Record
-	var trainings []TrainingRun
-	for file, to := range map[string]any{runsFile: &runs, trainingsFile: &trainings} {
-		if err := readJSON(filepath.Join(s.Root(), file), to); err != nil && !errors.Is(err, os.ErrNotExist) {
+	x := &sealed{map[string]Record{}, map[Block]map[any]*rows.Tables{}}
+	for _, file := range files {
+		var records []Record
+		if err := readJSON(file, &records); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-	}
-	for _, r := range runs {
-		x.runs[string(r.Block)+"/"+r.Name] = r
-	}
-	for _, t := range trainings {
-		x.trainings[t.Hash] = t
+		for _, r := range records {
+			r.merged = true
+			x.records[r.task()] = r
+		}
 	}
 	s.sealed, s.read = x, written
 	return x, nil
 }
 
-// record returns what is kept of a unit, and whether it has been merged. The error wraps
-// ErrMissing if it has not been run.
-func (s *Store) record(u Unit) (r Record, merged bool, err error) {
+// record returns what is kept of a task. The error wraps ErrMissing if it has not been run.
+func (s *Store) record(t Task) (r Record, err error) {
 	x, err := s.index()
 	if err != nil {
-		return r, false, err
+		return r, err
 	}
-	if r, ok := x.runs[u.Path()]; ok && r.Hash == u.Hash() {
-		return r, true, nil
+	if r, ok := x.records[t.Name()]; ok && r.Hash == t.hash() {
+		return r, nil
 	}
-	err = readJSON(filepath.Join(s.folder(u), recordFile), &r)
-	if errors.Is(err, os.ErrNotExist) {
-		return r, false, fmt.Errorf("experiment: %s in %s: %w", u.Path(), s.Root(), ErrMissing)
+	err = readJSON(filepath.Join(s.folder(t), recordFile), &r)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = fmt.Errorf("experiment: %s in %s: %w", t.Name(), s.root, ErrMissing)
+	case err == nil && r.Hash != t.hash():
+		err = fmt.Errorf("experiment: %s is of another configuration than its name says", s.folder(t))
 	}
-	if err == nil && r.Hash != u.Hash() {
-		err = fmt.Errorf("experiment: %s is of another configuration than its name says", s.folder(u))
-	}
-	return r, false, err
+	return r, err
 }
 
-// Find returns what a unit has left; the error wraps ErrMissing if it has not been run.
-func (s *Store) Find(u Unit) (Record, *Result, error) {
-	r, merged, err := s.record(u)
+// find returns what a task has left; the error wraps ErrMissing if it has not been run.
+func (s *Store) find(t Task) (Record, *Result, error) {
+	r, err := s.record(t)
 	if err != nil {
 		return r, nil, err
 	}
 	found := &Result{Notes: r.Notes}
-	if !merged {
-		found.Tables, err = rows.ReadBlock(s.folder(u), string(u.Block))
+	if !r.merged {
+		found.Tables, err = rows.ReadBlock(s.folder(t), string(t.block()))
 		return r, found, err
 	}
-	runs, err := s.block(u.Block)
-	if err != nil {
-		return r, nil, err
+	runs, err := s.block(t.block())
+	if of := runs[t.run()]; of != nil {
+		found.Tables = *of
 	}
-	if t := runs[u.Of]; t != nil {
-		found.Tables = *t
-	}
-	return r, found, nil
+	return r, found, err
 }
 
 // block reads the merged rows of a block, by run.
@@ -206,7 +223,7 @@ func (s *Store) block(name Block) (map[any]*rows.Tables, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x.blocks[name] == nil {
-		all, err := rows.ReadBlock(s.Root(), string(name))
+		all, err := rows.ReadBlock(s.root, string(name))
 		if err != nil {
 			return nil, err
 		}
@@ -215,86 +232,93 @@ func (s *Store) block(name Block) (map[any]*rows.Tables, error) {
 	return x.blocks[name], nil
 }
 
-// Evaluate returns the result of a unit, computing it where it is missing, and
-// the training runs it needs likewise. Another process on the same unit is
-// waited for.
-func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
-	_, r, err := s.Find(u)
-	if !errors.Is(err, ErrMissing) {
-		return r, err
+// make makes the result of a task, unless it is there: compute returns it, writes other files of it to a
+// folder, and completes the record. Another process on the same task is waited for.
+func (s *Store) make(ctx context.Context, t Task, compute func(dir string, r *Record) (*Result, error)) error {
+	if _, err := s.record(t); !errors.Is(err, ErrMissing) {
+		return err
 	}
-	for _, w := range u.Weights {
-		t, err := s.Train(ctx, w.Training)
-		if err == nil && !t.Holds(w.Step) {
-			err = fmt.Errorf("experiment: %s: the weights of %s after step %d are not in the repository; "+
-				"train it in another folder of artifacts", u.Path(), t.Name, w.Step)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	unlock, err := s.lock(ctx, u.Path(), s.folder(u))
+	unlock, err := s.lock(ctx, t.Name(), s.folder(t))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unlock()
-	if _, r, err := s.Find(u); !errors.Is(err, ErrMissing) {
-		return r, err // made while waiting
+	if _, err := s.record(t); !errors.Is(err, ErrMissing) {
+		return err // made while waiting
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("experiment: before %s: %w", u.Path(), context.Cause(ctx))
+	if ctx.Err() != nil {
+		return fmt.Errorf("experiment: before %s: %w", t.Name(), context.Cause(ctx))
 	}
-	meter := StartMeter()
-	if r, err = u.Compute(ctx, s, 0, nil); err != nil {
-		return nil, fmt.Errorf("experiment: %s: %w", u.Path(), err)
-	}
-	record, err := s.describe(u)
-	if err != nil {
-		return nil, err
-	}
-	record.Notes, record.Cost = r.Notes, meter.Cost()
-	return r, s.publish(s.folder(u), func(dir string) error {
-		if err := r.Write(dir, string(u.Block)); err != nil {
+	return s.publish(s.folder(t), func(dir string) error {
+		r := t.record()
+		result, err := compute(dir, &r)
+		if err != nil {
+			return fmt.Errorf("experiment: %s: %w", t.Name(), err)
+		}
+		if err := result.Write(dir, string(r.Block)); err != nil {
 			return err
 		}
-		return WriteJSON(filepath.Join(dir, recordFile), record, " ")
+		return writeJSON(filepath.Join(dir, recordFile), r)
 	})
 }
 
-// describe returns the record of a unit but for its notes and cost.
-func (s *Store) describe(u Unit) (r Record, err error) {
-	r = Record{
-		Block: u.Block, Name: u.Name, Method: u.Method, Recipe: u.Recipe, S: u.S, Seed: u.Seed, Step: u.Step,
-		Family: u.Family,
-		Hash:   u.Hash(), Config: configuration(u),
-	}
-	if r.Weights, err = s.weights(u); err != nil {
+// Evaluate returns the result of a unit, computing it where it is missing, and
+// the training runs it needs likewise.
+func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
+	t := Task{Unit: &u}
+	if _, r, err := s.find(t); !errors.Is(err, ErrMissing) {
 		return r, err
 	}
-	if !method.Networks(u.Weights) {
-		r.Produced = Machine(nil)
-		return r, nil
+	for _, w := range u.Weights {
+		if err := s.Train(ctx, w.Training); err != nil {
+			return nil, err
+		}
+		if !s.holds(w) {
+			return nil, fmt.Errorf("experiment: %s: the weights of %s after step %d are not in the repository; "+
+				"train it in another folder of artifacts", u.Path(), w.Training.Name(), w.Step)
+		}
 	}
-	b, err := s.backend()
-	if err == nil {
-		d := backend.Describe(b)
-		r.Produced = Machine(&d)
+	err := s.make(ctx, t, func(_ string, r *Record) (result *Result, err error) {
+		meter := StartMeter()
+		if result, err = u.Compute(ctx, s, 0, nil); err != nil {
+			return nil, err
+		}
+		if r.Weights, err = s.digests(u); err != nil {
+			return nil, err
+		}
+		r.Notes, r.Cost = result.Notes, meter.Cost()
+		r.Produced, err = s.machine(method.Networks(u.Weights))
+		return result, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	_, r, err := s.find(t)
 	return r, err
 }
 
-// weights returns the SHA-256 of the weights that a unit uses, by training run.
-func (s *Store) weights(u Unit) (map[string]string, error) {
+// machine describes this machine, and the backend where it computes.
+func (s *Store) machine(networks bool) (Produced, error) {
+	if !networks {
+		return Machine(nil), nil
+	}
+	b, err := s.backend()
+	if err != nil {
+		return Produced{}, err
+	}
+	d := backend.Describe(b)
+	return Machine(&d), nil
+}
+
+// digests returns the SHA-256 of the weights that a unit uses, by training run.
+func (s *Store) digests(u Unit) (map[string]string, error) {
 	digests := map[string]string{}
 	for _, w := range u.Weights {
-		t, err := s.FindTraining(w.Training)
+		r, err := s.record(Task{Training: w.Training})
 		if err != nil {
 			return nil, err
 		}
-		digests[t.Name] = t.Weights[weightsFile(w.Training, w.Step)]
+		digests[r.Name] = r.Weights[weightsFile(w)]
 	}
 	return digests, nil
 }
-
-// Backend returns the store's backend, which is made when it is first needed.
-func (s *Store) Backend() (compute.Backend, error) { return s.backend() }

@@ -3,16 +3,14 @@
 //
 // A Unit is one run as data: what it computes, on which problems, with which weights. A
 // preset lists cells, each a block, method, recipe, size and seed, which a table of blocks
-// makes units; a Study adds units of its own. Results are found by the hash of a unit's
-// configuration, so that asking twice computes once and a changed configuration never meets
-// a stale result. Trained weights are found by the hash of the training's.
+// makes units; a Study adds units of its own. A Task is a unit or a training run. Results are found by
+// the hash of a task's configuration, so that asking twice computes once and a changed configuration
+// never meets a stale result.
 package experiment
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"icrl/policyattention/method"
 	"icrl/policyattention/rows"
@@ -52,28 +50,10 @@ type Study interface {
 // Path names a unit in its preset: block/name.
 func (u Unit) Path() string { return string(u.Block) + "/" + u.Name }
 
-// Hash returns the SHA-256 of the configuration's JSON in hexadecimal.
-func (u Unit) Hash() string {
-	hash, err := digestOf(u.Config)
-	if err != nil {
-		panic(fmt.Sprintf("experiment: %s: %v", u.Path(), err)) // its maker's own types, which JSON can hold
-	}
-	return hash
-}
-
 // Trainings lists the training runs that the unit needs.
 func (u Unit) Trainings() (all []method.Training) {
 	for _, w := range u.Weights {
 		all = append(all, w.Training)
 	}
 	return all
-}
-
-// compact returns JSON without white space.
-func compact(text json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, text) != nil {
-		return text
-	}
-	return b.Bytes()
 }

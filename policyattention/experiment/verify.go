@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,29 +93,22 @@ func (s *Store) Verify(ctx context.Context, whole bool) (*Verification, error) {
 	if err := s.verifyFiles(v); err != nil {
 		return nil, err
 	}
-	units, err := s.Units()
+	tasks, err := s.Tasks()
 	if err != nil {
 		return nil, err
 	}
-	var checks []func(*Verification) error
-	for _, c := range Trainings(units) {
-		checks = append(checks, func(v *Verification) error { return s.verifyTraining(v, c) })
-	}
-	for _, u := range units {
-		checks = append(checks, func(v *Verification) error { return s.verifyUnit(ctx, v, u, whole) })
-	}
-	found := make([]*Verification, len(checks))
+	found := make([]*Verification, len(tasks))
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.GOMAXPROCS(0)) // many wait for a network's answer
 	// Neighbours in the plan run the same compiled program. In any other order few of
 	// the workers wait for a compilation at the same time.
-	for _, i := range seed.New(0, "verification").Perm(len(checks)) {
+	for _, i := range seed.New(0, "verification").Perm(len(tasks)) {
 		found[i] = &Verification{}
 		group.Go(func() error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("experiment: verification stopped: %w", context.Cause(ctx))
 			}
-			return checks[i](found[i])
+			return s.verifyTask(ctx, found[i], tasks[i], whole)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -122,30 +117,30 @@ func (s *Store) Verify(ctx context.Context, whole bool) (*Verification, error) {
 	for _, w := range found {
 		v.merge(w)
 	}
-	err = errors.Join(s.verifyProblems(v, units), s.verifyPlan(v, units))
+	err = errors.Join(s.verifyProblems(v, tasks), s.verifyPlan(v, tasks))
 	v.CPUSeconds = meter.Cost().CPUSeconds
 	return v, err
 }
 
 // verifyFiles compares the files with SHA256SUMS, where the preset has been merged.
 func (s *Store) verifyFiles(v *Verification) error {
-	sums, err := readSums(s.Root())
+	sums, err := readSums(s.root)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(s.Root(), runsFile)); err == nil {
-			v.add(filepath.Join(s.Root(), sumsFile), 0, "it is missing")
+		if _, err := os.Stat(filepath.Join(s.root, runsFile)); err == nil {
+			v.add(filepath.Join(s.root, sumsFile), 0, "it is missing")
 		}
 		return nil
 	}
 	if err != nil {
-		v.add(filepath.Join(s.Root(), sumsFile), 0, "%v", err)
+		v.add(filepath.Join(s.root, sumsFile), 0, "%v", err)
 		return nil
 	}
-	names, err := sealedFiles(s.Root(), nil)
+	names, err := sealedFiles(s.root, nil)
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	for _, name := range names {
-		path := filepath.Join(s.Root(), name)
+		path := filepath.Join(s.root, name)
 		want, ok := sums[name]
 		got, err := FileDigest(path)
 		v.Files++
@@ -160,76 +155,78 @@ func (s *Store) verifyFiles(v *Verification) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		if !slices.Contains(names, name) {
-			v.add(filepath.Join(s.Root(), name), 0, "it is missing")
+			v.add(filepath.Join(s.root, name), 0, "it is missing")
 		}
 	}
 	return nil
 }
 
-func (s *Store) verifyTraining(v *Verification, c method.Training) error {
-	t, err := s.FindTraining(c)
-	if errors.Is(err, ErrMissing) {
-		v.Missing++
-		return nil
-	}
-	folder := s.trainingFolder(c)
-	if err != nil {
-		v.add(folder, 0, "%v", err)
-		return nil
-	}
-	v.Trainings++
-	if t.Name != c.Name() || string(compact(t.Config)) != sortable(c) {
-		v.add(folder, 0, "its record is not of its configuration")
-	}
-	for _, step := range weightSteps(c) {
-		path := t.WeightsPath(step)
-		digest, err := FileDigest(path)
-		if errors.Is(err, fs.ErrNotExist) && t.Weights[weightsFile(c, step)] != "" {
-			continue
-		}
-		if err != nil || digest != t.Weights[weightsFile(c, step)] {
-			v.add(path, 0, "its SHA-256 is not that of the training run's record (%v)", err)
-			continue
-		}
-		stored, at, err := c.Read(path)
-		switch {
-		case err != nil:
-			v.add(path, 0, "%v", err)
-		case stored != c.Hash() || at != step:
-			v.add(path, 0, "it holds step %d of configuration %.12s, want step %d of %.12s", at, stored, step, c.Hash())
-		}
-	}
-	losses, _, err := s.losses(t)
-	if err == nil {
-		err = checkLosses(c, losses)
-	}
-	if err != nil {
-		v.add(folder, 0, "%v", err)
-	}
-	return nil
-}
-
-// verifyUnit checks an evaluation. It returns an error only where no backend can be had.
-func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, whole bool) error {
-	record, stored, err := s.Find(u)
+// verifyTask checks a training run or a unit. It returns an error only where no backend can be had.
+func (s *Store) verifyTask(ctx context.Context, v *Verification, t Task, whole bool) error {
+	r, stored, err := s.find(t)
 	if errors.Is(err, ErrMissing) {
 		v.Missing++
 		return nil
 	}
 	if err != nil {
-		v.add(u.Path(), 0, "%v", err)
+		v.add(t.Name(), 0, "%v", err)
+		return nil
+	}
+	want := t.record()
+	want.Weights, want.Notes, want.Produced, want.Cost, want.merged = r.Weights, r.Notes, r.Produced, r.Cost, r.merged
+	if r.Config = compact(r.Config); !reflect.DeepEqual(r, want) {
+		v.add(t.Name(), 0, "its record is not of its configuration")
+	}
+	if t.Training != nil {
+		v.Trainings++
+		s.verifyTraining(v, t, r, stored.Losses)
 		return nil
 	}
 	v.Units++
-	if record.Name != u.Name || string(compact(record.Config)) != string(configuration(u)) {
-		v.add(u.Path(), 0, "its record is not of its configuration")
+	return s.verifyUnit(ctx, v, *t.Unit, r, stored, whole)
+}
+
+func (s *Store) verifyTraining(v *Verification, t Task, r Record, losses []rows.Loss) {
+	for _, file := range slices.Sorted(maps.Keys(t.weights())) {
+		w := t.weights()[file]
+		path, hash := s.weightsPath(w), t.hash()
+		digest, err := FileDigest(path)
+		if errors.Is(err, fs.ErrNotExist) && r.Weights[file] != "" {
+			continue
+		}
+		if err != nil || digest != r.Weights[file] {
+			v.add(path, 0, "its SHA-256 is not that of the training run's record (%v)", err)
+			continue
+		}
+		stored, step, err := t.Training.Read(path)
+		if err != nil || stored != hash || step != w.Step {
+			v.add(path, 0, "it holds step %d of configuration %.12s, want step %d of %.12s (%v)",
+				step, stored, w.Step, hash, err)
+		}
 	}
-	weights, err := s.weights(u)
+	if err := checkLosses(t.Training, losses); err != nil {
+		v.add(t.Name(), 0, "%v", err)
+	}
+}
+
+// compact returns JSON without white space.
+func compact(text json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return text
+	}
+	return b.Bytes()
+}
+
+func (s *Store) verifyUnit(
+	ctx context.Context, v *Verification, u Unit, r Record, stored *Result, whole bool,
+) error {
+	weights, err := s.digests(u)
 	if err != nil {
 		v.add(u.Path(), 0, "the weights it was made from: %v", err)
 		return nil
 	}
-	if !maps.Equal(weights, record.Weights) {
+	if !maps.Equal(weights, r.Weights) {
 		v.add(u.Path(), 0, "it was made from other weights than are stored")
 	}
 	found := 0
@@ -238,7 +235,7 @@ func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, whole b
 			v.add(u.Path(), row, "%s", what)
 		}
 	}
-	if l, ok := u.Config.(*Loop); ok && len(stored.Policies) > 0 {
+	if l, ok := u.Config.(*Loop); ok {
 		v.Scored += len(stored.Policies)
 		if err := l.checkPolicies(stored, differs); err != nil {
 			return err
@@ -260,7 +257,7 @@ func (s *Store) chosen(u Unit, n int) func(problem int32) bool {
 	if !ok || l.block.Kind != closedLoop {
 		return func(problem int32) bool { return problem >= 0 && int(problem) < n }
 	}
-	digest, err := FileDigest(filepath.Join(s.Root(), sumsFile))
+	digest, err := FileDigest(filepath.Join(s.root, sumsFile))
 	if err != nil { // nothing has been merged
 		digest = ""
 	}
@@ -276,7 +273,7 @@ func (s *Store) again(
 	ctx context.Context, v *Verification, u Unit, stored *Result, whole bool, differs func(int, string),
 ) error {
 	for _, w := range u.Weights {
-		if t, err := s.FindTraining(w.Training); err == nil && !t.Holds(w.Step) {
+		if !s.holds(w) {
 			v.WithoutWeights++
 			return nil
 		}
@@ -316,8 +313,8 @@ func (s *Store) again(
 }
 
 // verifyProblems compares the stored problems with those that are drawn.
-func (s *Store) verifyProblems(v *Verification, units []Unit) error {
-	path := filepath.Join(s.Root(), problemsFile)
+func (s *Store) verifyProblems(v *Verification, tasks []Task) error {
+	path := filepath.Join(s.root, problemsFile)
 	stored, err := rows.Read[rows.Problem](path)
 	if errors.Is(err, fs.ErrNotExist) { // not merged, or missed already
 		return nil
@@ -326,7 +323,7 @@ func (s *Store) verifyProblems(v *Verification, units []Unit) error {
 		v.add(path, 0, "%v", err)
 		return nil
 	}
-	drawn, err := s.Preset.problems(units)
+	drawn, err := s.Preset.problems(tasks)
 	if len(stored) != len(drawn) {
 		v.add(path, 0, "it has %d problems, want %d", len(stored), len(drawn))
 		return err
@@ -341,28 +338,25 @@ func (s *Store) verifyProblems(v *Verification, units []Unit) error {
 }
 
 // verifyPlan reports results that the preset does not plan.
-func (s *Store) verifyPlan(v *Verification, units []Unit) error {
+func (s *Store) verifyPlan(v *Verification, tasks []Task) error {
 	planned, folders, blocks := map[string]bool{}, map[string]bool{}, map[Block]map[any]bool{}
-	for _, u := range units {
-		planned[u.Path()], folders[s.folder(u)] = true, true
-		if blocks[u.Block] == nil {
-			blocks[u.Block] = map[any]bool{}
+	for _, t := range tasks {
+		planned[t.Name()], folders[s.folder(t)] = true, true
+		if blocks[t.block()] == nil {
+			blocks[t.block()] = map[any]bool{}
 		}
-		if _, merged, err := s.record(u); err == nil && merged {
-			blocks[u.Block][u.Of] = true
+		if r, err := s.record(t); err == nil && r.merged {
+			blocks[t.block()][t.run()] = true
 		}
-	}
-	for _, c := range Trainings(units) {
-		folders[s.trainingFolder(c)] = true
 	}
 	x, err := s.index()
 	if err != nil {
-		v.add(s.Root(), 0, "%v", err)
+		v.add(s.root, 0, "%v", err)
 		return nil
 	}
-	for _, path := range slices.Sorted(maps.Keys(x.runs)) {
-		if !planned[path] {
-			v.add(path, 0, "no unit of preset %s has this name", s.Preset.Name)
+	for _, name := range slices.Sorted(maps.Keys(x.records)) {
+		if !planned[name] {
+			v.add(name, 0, "no task of preset %s has this name", s.Preset.Name)
 		}
 	}
 	for name, runs := range blocks {
@@ -378,7 +372,7 @@ func (s *Store) verifyPlan(v *Verification, units []Unit) error {
 		}
 	}
 	for _, pattern := range []string{newFolder + "/*/*", trainFolder + "/*"} {
-		paths, _ := filepath.Glob(filepath.Join(s.Root(), filepath.FromSlash(pattern))) // the pattern is well formed
+		paths, _ := filepath.Glob(filepath.Join(s.root, filepath.FromSlash(pattern))) // the pattern is well formed
 		for _, path := range paths {
 			if !folders[path] {
 				v.add(path, 0, "no configuration of preset %s has this name and hash", s.Preset.Name)

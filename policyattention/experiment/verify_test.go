@@ -40,38 +40,49 @@ func little(t *testing.T) experiment.Preset {
 
 var made struct {
 	sync.Once
-	folder string
+	folder string // with the results before they are merged, and after
 	err    error
 }
 
 // merged returns a copy of the merged results of the preset little.
 func merged(t *testing.T) (store *experiment.Store, artifacts string) {
 	t.Helper()
-	made.Do(func() {
-		if made.folder, made.err = os.MkdirTemp("", "little"); made.err != nil {
-			return
-		}
-		var s *experiment.Store
-		if s, made.err = little(t).Open(made.folder, "go"); made.err != nil {
-			return
-		}
-		var tasks []experiment.Task
-		if tasks, made.err = s.Tasks(); made.err != nil {
-			return
-		}
-		for _, task := range tasks {
-			if _, made.err = s.Run(t.Context(), task); made.err != nil {
-				return
-			}
-		}
-		_, made.err = s.Merge(t.Context())
-	})
-	if made.err != nil {
-		t.Fatal(made.err)
-	}
 	artifacts = t.TempDir()
-	testkit.Check(t, os.CopyFS(artifacts, os.DirFS(made.folder)))
+	copyResults(t, "after", artifacts)
 	return testkit.Must(little(t).Open(artifacts, "go"))(t), artifacts
+}
+
+// copyResults copies those of the preset little, before they are merged or after.
+func copyResults(t *testing.T, when, to string) {
+	t.Helper()
+	made.Do(func() { made.err = makeResults(t) })
+	testkit.Check(t, made.err)
+	testkit.Check(t, os.CopyFS(to, os.DirFS(filepath.Join(made.folder, when))))
+}
+
+func makeResults(t *testing.T) (err error) {
+	if made.folder, err = os.MkdirTemp("", "little"); err != nil {
+		return err
+	}
+	after := filepath.Join(made.folder, "after")
+	s, err := little(t).Open(after, "go")
+	if err != nil {
+		return err
+	}
+	tasks, err := s.Tasks()
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		if _, err := s.Run(t.Context(), task); err != nil {
+			return err
+		}
+	}
+	if err := os.CopyFS(filepath.Join(made.folder, "before"), os.DirFS(after)); err != nil {
+		return err
+	}
+	_, err = s.Merge(t.Context())
+	return err
 }
 
 func TestMain(m *testing.M) {
@@ -250,7 +261,14 @@ var corruptions = slices.Concat(
 		{"a training of other steps", true, text("trainings.json", `"steps": 10`, `"steps": 11`),
 			"not of its configuration"},
 		{"a training without a name", true, text("trainings.json", `"name": "proximal-plain-S4-14100"`, `"name": ""`),
+			"no task of preset little"},
+		{"a record of another method", true, text("runs.json", `"method": "exact-pmd"`, `"method": "exact"`),
 			"not of its configuration"},
+		{"losses of a training that is not there", true, func(t *testing.T, root string) {
+			edit(t, root+"/losses.parquet", func(l []rows.Loss) []rows.Loss {
+				return append(l, rows.Loss{Training: "x", Step: 1})
+			})
+		}, "which no record names"},
 		{"an edited weight", true, weightEdited, "not that of the training run's record"},
 		{"weights of another seed", true, weightsSwapped, "configuration"},
 		{"an edited action", true, row("choices/qualification.parquet", 0,

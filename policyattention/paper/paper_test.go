@@ -71,10 +71,11 @@ func TestWithoutBaselines(t *testing.T) {
 		t.Skip("it builds a good part of the module")
 	}
 	root := testkit.Must(filepath.Abs("../.."))(t)
+	flags := os.Getenv("GOFLAGS")
 	command := func(args ...string) string {
 		t.Helper()
 		command := exec.Command("go", args...)
-		command.Dir = root
+		command.Dir, command.Env = root, append(os.Environ(), "GOFLAGS="+flags)
 		out, err := command.CombinedOutput()
 		if err != nil {
 			t.Fatalf("go %q: %v: %s", args, err, out)
@@ -116,6 +117,7 @@ func TestWithoutBaselines(t *testing.T) {
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	b := testkit.Must(json.Marshal(map[string]any{"Replace": replace}))(t)
 	testkit.Check(t, os.WriteFile(overlay, b, 0o644))
-	command("list", "-test", "-overlay", overlay, "./policyattention/...") // an import of what is gone is an error
-	command("test", "-overlay", overlay, "-vet=off", "./policyattention/experiment", "-run", "TestMethodFromOutside")
+	flags += " -overlay=" + overlay
+	command("list", "-test", "./policyattention/...") // an import of what is gone is an error
+	command("test", "-vet=off", "./policyattention/experiment", "-run", "TestMethodFromOutside")
 }

@@ -24,6 +24,7 @@ type Tables struct {
 	Measures []Measure `file:"rows/%s-imitation"`
 	Equal    []Equal   `file:"rows/%s"`
 	Any      []Any     `file:"rows/%s"`
+	Losses   []Loss    `file:"losses%s"` // of training runs, which are of no block: its name is empty
 }
 
 // row is a row of a table; run names what left it.
@@ -36,6 +37,8 @@ func (e Equal) run() any {
 }
 
 func (a Any) run() any { return Any{Set: a.Set, Seed: a.Seed} }
+
+func (l Loss) run() any { return Loss{Training: l.Training} }
 
 // all lists the tables, slices that can be set.
 func (t *Tables) all() (all []reflect.Value) {

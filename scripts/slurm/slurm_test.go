@@ -289,25 +289,51 @@ func results(t *testing.T, artifacts string) map[string]string {
 	return all
 }
 
-// grid is the grid of preset smoke on a cluster.
+// grid is the grid of a preset on a cluster.
 type grid struct {
 	*cluster
+	preset         string // its name, or a file that is called so
 	binary, shared string // the command, and the artifacts that all nodes share
 	began          time.Time
 }
 
+func newGrid(t *testing.T, preset string) *grid {
+	c := start(t)
+	g := &grid{cluster: c, preset: preset, binary: filepath.Join(c.dir, "policyattention"),
+		shared: filepath.Join(c.dir, "artifacts")}
+	c.must("go", "build", "-o", g.binary, "icrl/policyattention/cmd/policyattention")
+	return g
+}
+
+// submit submits the grid.
+func (g *grid) submit() {
+	g.began = time.Now()
+	g.t.Log(strings.TrimSpace(g.must("./submit.sh", "--preset", g.preset, "--artifacts", g.shared, "--binary", g.binary,
+		"--", "--mem=0")))
+}
+
+// ended waits for the end of all jobs.
+func (g *grid) ended() {
+	g.wait("all jobs have ended", 15*time.Minute, func() bool { return g.must("squeue", "--noheader") == "" })
+}
+
 // run runs the command on the grid's artifacts.
 func (g *grid) run(args ...string) string {
-	return g.must(g.binary, append([]string{"--artifacts", g.shared, "--preset", "smoke"}, args...)...)
+	return g.must(g.binary, append([]string{"--artifacts", g.shared, "--preset", g.preset}, args...)...)
+}
+
+// path is one below the folder of the preset.
+func (g *grid) path(below string) string {
+	return filepath.Join(g.shared, strings.TrimSuffix(filepath.Base(g.preset), ".json"), below)
 }
 
 func (g *grid) folders(pattern string) []string {
-	found, _ := filepath.Glob(filepath.Join(g.shared, "smoke", pattern))
+	found, _ := filepath.Glob(g.path(pattern))
 	return found
 }
 
 func (g *grid) log(name string) string {
-	text, _ := os.ReadFile(filepath.Join(g.shared, "smoke", ".work", "slurm", name))
+	text, _ := os.ReadFile(g.path(filepath.Join(".work", "slurm", name)))
 	return string(text)
 }
 
@@ -321,12 +347,10 @@ func (g *grid) since() string {
 // reported, and are made when the cause is gone. The results are, byte for byte,
 // those of a run on this machine without Slurm.
 func TestNodeDiesInTask(t *testing.T) {
-	c := start(t)
-	g := &grid{cluster: c, binary: filepath.Join(c.dir, "policyattention"), shared: filepath.Join(c.dir, "artifacts")}
-	c.must("go", "build", "-o", g.binary, "icrl/policyattention/cmd/policyattention")
+	g := newGrid(t, "smoke")
 
 	// An interrupted run of pmd-target whose state is damaged.
-	broken := filepath.Join(g.shared, "smoke", ".work", trainingFolder(t, c, g.binary, "pmd-target-plain-S4-14100"))
+	broken := g.path(filepath.Join(".work", trainingFolder(t, g, "pmd-target-plain-S4-14100")))
 	if err := os.MkdirAll(broken, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -335,9 +359,7 @@ func TestNodeDiesInTask(t *testing.T) {
 	}
 
 	count := strings.TrimSpace(g.run("grid", "count"))
-	g.began = time.Now()
-	t.Log(strings.TrimSpace(c.must("./submit.sh", "--preset", "smoke", "--artifacts", g.shared, "--binary",
-		g.binary, "--", "--mem=0")))
+	g.submit()
 	g.killInTask0(t)
 
 	reports := g.folders(".work/slurm/report-*.log")
@@ -386,7 +408,7 @@ func (g *grid) killInTask0(t *testing.T) {
 	g.wait("task 0 is done", 5*time.Minute,
 		func() bool { return len(g.folders("train/proximal-plain-S4-14100-*")) > 0 })
 	g.startNode(node) // helps with the rest
-	g.wait("all jobs have ended", 15*time.Minute, func() bool { return g.must("squeue", "--noheader") == "" })
+	g.ended()
 	t.Logf("%s: all jobs have ended; log of task 0:\n%s", g.since(), g.log("1_0.log"))
 	if text := g.log("1_0.log"); !strings.Contains(text, "attempt 2") ||
 		!strings.Contains(text, "proximal-plain-S4-14100: done") {
@@ -394,12 +416,41 @@ func (g *grid) killInTask0(t *testing.T) {
 	}
 }
 
+// A sweep is a file of JSON: two settings of two numbers each, with two seeds. It runs on a cluster as a
+// preset does, and a table has its variations.
+func TestSweep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sweep.json")
+	row := `{"block": "try", "method": "policyattention", "sizes": [4], "runs": 2, "recipe": "plain,mdps=4,examples=32,` +
+		`batch=8,hidden=16,width=%d,layers=%d"}`
+	rows := []string{`{"block": "try", "method": "exact-pmd", "sizes": [4]}`}
+	for _, width := range []int{16, 32} {
+		for _, layers := range []int{1, 2} {
+			rows = append(rows, fmt.Sprintf(row, width, layers))
+		}
+	}
+	text := `{"name": "sweep", "steps": 4, "problems": 4, "rows": [` + strings.Join(rows, ", ") + "]}"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g := newGrid(t, file)
+	if count := strings.TrimSpace(g.run("grid", "count")); count != "17" {
+		t.Fatalf("%s tasks, want 8 training runs, their evaluations and exact PMD's", count)
+	}
+	g.submit()
+	g.ended()
+	g.run("grid", "status") // fails if anything is left
+	if n := len(g.folders("train/proximal-*")); n != 8 {
+		t.Errorf("%d training runs, want 8", n)
+	}
+	g.sameAsLocal(t)
+}
+
 // sameAsLocal holds the results against those of a run on this machine.
 func (g *grid) sameAsLocal(t *testing.T) {
 	local := filepath.Join(g.dir, "local")
-	g.must(g.binary, "--artifacts", local, "--preset", "smoke", "evaluate")
+	g.must(g.binary, "--artifacts", local, "--preset", g.preset, "evaluate")
 	got, want := results(t, g.shared), results(t, local)
-	if len(want) < 30 || !maps.Equal(got, want) {
+	if len(want) < 12 || !maps.Equal(got, want) {
 		t.Errorf("%d results by Slurm, %d locally", len(got), len(want))
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			if got[name] != want[name] {
@@ -411,15 +462,11 @@ func (g *grid) sameAsLocal(t *testing.T) {
 }
 
 // trainingFolder returns the name of the folder that a training run is made in.
-func trainingFolder(t *testing.T, c *cluster, binary, name string) string {
+func trainingFolder(t *testing.T, g *grid, name string) string {
 	t.Helper()
-	probe := filepath.Join(c.dir, "probe")
-	cmd := exec.Command(binary, "--artifacts", probe, "--preset", "smoke", "train", name)
-	cmd.Env = c.env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	found, err := filepath.Glob(filepath.Join(probe, "smoke", "train", name+"-*"))
+	probe := filepath.Join(g.dir, "probe")
+	g.must(g.binary, "--artifacts", probe, "--preset", g.preset, "train", name)
+	found, err := filepath.Glob(filepath.Join(probe, g.preset, "train", name+"-*"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%v, %v", found, err)
 	}

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Submits the grid of a preset to Slurm as job arrays, and a last job that reports.
 #
-#   scripts/slurm/submit.sh [--preset NAME] [--artifacts DIR] [--binary FILE] [-- SBATCH-OPTION...]
+#   scripts/slurm/submit.sh [--preset NAME|FILE] [--artifacts DIR] [--binary FILE] [-- SBATCH-OPTION...]
 #
 # The folder of artifacts (default: artifacts) and the binary (default: built into .local/bin)
-# have to be on a file system that all nodes share. What is done is skipped, so submitting
-# again fills in what is missing. Logs go to DIR/PRESET/.work/slurm. ATTEMPTS (default: 20)
-# bounds the attempts at one task.
+# have to be on a file system that all nodes share, and so has a preset of one's own, a file of JSON
+# that is called as the preset in it. What is done is skipped, so submitting again fills in what is
+# missing. Logs go to DIR/PRESET/.work/slurm. ATTEMPTS (default: 20) bounds the attempts at one task.
 set -euo pipefail
 die() { echo "submit.sh: $*" >&2; exit 2; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -16,7 +16,7 @@ while (($#)); do
   case $1 in
     --preset|--artifacts|--binary) (($# > 1)) || die "$1 wants a value"; declare "${1#--}=$2"; shift 2 ;;
     --) shift; options=("$@"); break ;;
-    *) die "unknown argument $1; usage: submit.sh [--preset NAME] [--artifacts DIR] [--binary FILE] [-- SBATCH-OPTION...]" ;;
+    *) die "unknown argument $1; usage: submit.sh [--preset NAME|FILE] [--artifacts DIR] [--binary FILE] [-- SBATCH-OPTION...]" ;;
   esac
 done
 command -v sbatch >/dev/null || die 'there is no sbatch here; run this on a login node of the cluster'
@@ -28,6 +28,8 @@ fi
 binary=$(realpath "$binary")
 mkdir -p "$artifacts"
 artifacts=$(realpath "$artifacts")
+name=$preset
+[[ $preset != *.json ]] || { preset=$(realpath "$preset"); name=$(basename "$preset" .json); }
 if [[ -z ${PJRT_PLUGIN_LIBRARY_PATH:-} && -d $root/.local/pjrt ]]; then
   export PJRT_PLUGIN_LIBRARY_PATH=$root/.local/pjrt
 fi
@@ -36,7 +38,7 @@ export GOMLX_NO_AUTO_INSTALL=1
 # sends FIRST END OPTION...: tasks FIRST to END-1 as arrays, whose jobs it adds to $jobs.
 # Indices of an array stay below the site's MaxArraySize.
 largest=$(scontrol show config | sed -n 's/^MaxArraySize *= *//p')
-logs=$artifacts/$preset/.work/slurm
+logs=$artifacts/$name/.work/slurm
 mkdir -p "$logs"
 send() {
   local offset=$1 end=$2 size job
