@@ -235,7 +235,7 @@ func (s *Store) verifyUnit(
 			v.add(u.Path(), row, "%s", what)
 		}
 	}
-	if l, ok := u.Config.(*Loop); ok {
+	if l, ok := u.Config.(*Loop); ok && len(stored.Policies) > 0 {
 		v.Scored += len(stored.Policies)
 		if err := l.checkPolicies(stored, differs); err != nil {
 			return err
