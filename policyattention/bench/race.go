@@ -202,7 +202,7 @@ func (c comparison) table(string) (report.Table, error) {
 
 // write stores the race, and its table in a document.
 func (c comparison) write(path, document string) error {
-	if err := experiment.WriteJSON(path, c, "  "); err != nil {
+	if err := experiment.WriteJSON(path, c); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(document)

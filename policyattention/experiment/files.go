@@ -106,7 +106,7 @@ func (s *Store) failure(t Task) (*Failure, error) {
 func (s *Store) fail(t Task, failure error) error {
 	f := Failure{Task: t.Name(), Error: failure.Error()}
 	f.Host, _ = os.Hostname() // for the record only
-	return writeJSON(s.failureFile(t), f)
+	return WriteJSON(s.failureFile(t), f)
 }
 
 // forgive forgets the failure of a task, if there was one.
@@ -145,8 +145,8 @@ func WriteFile(path string, b []byte) error {
 	return nil
 }
 
-// writeJSON stores v as a file of JSON.
-func writeJSON(path string, v any) error {
+// WriteJSON stores v as a file of JSON, as WriteFile does.
+func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)

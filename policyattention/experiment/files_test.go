@@ -71,7 +71,7 @@ func TestPublish(t *testing.T) {
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("half a result is there: %v", err)
 	}
-	err = s.publish(folder, func(dir string) error { return writeJSON(filepath.Join(dir, "x.json"), 7) })
+	err = s.publish(folder, func(dir string) error { return WriteJSON(filepath.Join(dir, "x.json"), 7) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -230,7 +230,7 @@ func (m *merge) write(s *Store, tasks []Task) error {
 	}
 	for _, file := range []string{trainingsFile, runsFile} {
 		if err == nil {
-			err = writeJSON(filepath.Join(s.root, file), lists[file])
+			err = WriteJSON(filepath.Join(s.root, file), lists[file])
 		}
 	}
 	if err != nil {

@@ -258,7 +258,7 @@ func (s *Store) make(ctx context.Context, t Task, compute func(dir string, r *Re
 		if err := result.Write(dir, string(r.Block)); err != nil {
 			return err
 		}
-		return writeJSON(filepath.Join(dir, recordFile), r)
+		return WriteJSON(filepath.Join(dir, recordFile), r)
 	})
 }
 
