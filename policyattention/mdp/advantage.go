@@ -18,9 +18,9 @@ func (m *MDP) advantage(s, a int, v []double) (x double, size float64) {
 	for k, t := range states {
 		w, there := p[k], v[t]
 		d := twoSum(there.hi, -here.hi)
-		product := float64(w * d.hi)
-		rest := math.FMA(w, d.hi, -product) + float64(w*(d.lo+(there.lo-here.lo)))
-		next := twoSum(sum.hi, product)
+		product := twoProduct(w, d.hi)
+		rest := product.lo + float64(w*(d.lo+(there.lo-here.lo)))
+		next := twoSum(sum.hi, product.hi)
 		sum = double{next.hi, sum.lo + (next.lo + rest)}
 		next = twoSum(total.hi, w)
 		total = double{next.hi, total.lo + next.lo}

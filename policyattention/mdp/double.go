@@ -15,6 +15,20 @@ func twoSum(a, b float64) double {
 	return double{sum, (a - (sum - part)) + (b - part)}
 }
 
+// twoProduct returns a·b exactly, but for underflow, by halves of the factors (Dekker): math.FMA is slow
+// beside other arithmetic where the processor's wide registers were in use, as after each preemption.
+func twoProduct(a, b float64) double {
+	const split, large = 1<<27 + 1, 0x1p990
+	p := float64(a * b)
+	if !(math.Abs(a) < large && math.Abs(b) < large) {
+		return double{p, math.FMA(a, b, -p)}
+	}
+	c, d := float64(split*a), float64(split*b)
+	high, other := c-(c-a), d-(d-b)
+	low, rest := a-high, b-other
+	return double{p, float64(low*rest) + (float64(low*other) + (float64(high*rest) + (float64(high*other) - p)))}
+}
+
 // normal returns hi+lo where |hi| ≥ |lo| (Dekker's fast sum).
 func normal(hi, lo float64) double {
 	sum := hi + lo
@@ -39,8 +53,8 @@ func (x double) minus(y double) float64 { return x.add(double{-y.hi, -y.lo}).flo
 
 // times returns x·b.
 func (x double) times(b float64) double {
-	p := float64(x.hi * b)
-	return normal(p, math.FMA(x.lo, b, math.FMA(x.hi, b, -p)))
+	p := twoProduct(x.hi, b)
+	return normal(p.hi, p.lo+float64(x.lo*b))
 }
 
 // over returns x/y: a quotient, and one more of what is left.
