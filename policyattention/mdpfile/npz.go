@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"icrl/internal/npz"
 )
 
 // archive is what an .npz file holds.
@@ -96,7 +94,7 @@ func (x archive) known(prefixes []string) error {
 
 func readArchive(data []byte) (archive, error) {
 	x, all, most := archive{}, 0, min(4*MaxTransitions, 1<<20+32*len(data))
-	err := npz.Each(data, func(name string, r *npz.Reader) (err error) {
+	err := eachArray(data, func(name string, r *npReader) (err error) {
 		t := &tensor{shape: r.Shape}
 		x[name] = t
 		switch len(r.Shape) {
@@ -117,7 +115,7 @@ func readArchive(data []byte) (archive, error) {
 			t.words, err = r.Strings()
 			return err
 		}
-		a, err := r.Array()
+		a, err := r.array()
 		if t.flat = a.Data; slices.ContainsFunc(t.flat, math.IsNaN) {
 			return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not exist")
 		}
@@ -136,7 +134,7 @@ func readArchive(data []byte) (archive, error) {
 
 // cube reads the numbers of three axes that are not zero. A packed file stands for many
 // times its size, but not without end.
-func (t *tensor) cube(r *npz.Reader, size int) error {
+func (t *tensor) cube(r *npReader, size int) error {
 	rows, actions, width, most := r.Shape[0]*r.Shape[1], r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<20+8*size)
 	if rows > most {
 		return fmt.Errorf("%d rows, want at most %d", rows, most)

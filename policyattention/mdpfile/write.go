@@ -16,7 +16,6 @@ import (
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/gonum/floats"
 
-	"icrl/internal/npz"
 	"icrl/policyattention/mdp"
 )
 
@@ -110,9 +109,9 @@ func (x solution) json(w io.Writer) error {
 
 func (x solution) npz(w io.Writer) error {
 	s, a := x.m.States(), x.m.Actions()
-	arrays := map[string]npz.Array{"v": {Shape: []int{s}, Data: x.v}}
+	arrays := map[string]npArray{"v": {Shape: []int{s}, Data: x.v}}
 	for name, rows := range map[string][][]float64{"policy": x.policy, "q": x.q} {
-		array := npz.Array{Shape: []int{s, a}}
+		array := npArray{Shape: []int{s, a}}
 		for _, row := range rows {
 			array.Data = append(array.Data, row...)
 		}
@@ -120,10 +119,10 @@ func (x solution) npz(w io.Writer) error {
 	}
 	for name, names := range map[string][]string{"states": x.m.StateNames, "actions": x.m.ActionNames} {
 		if names != nil {
-			arrays[name] = npz.Array{Words: names}
+			arrays[name] = npArray{Words: names}
 		}
 	}
-	return npz.Encode(w, arrays)
+	return encodeArrays(w, arrays)
 }
 
 // arrows draw actions by what people call moves.

@@ -1,6 +1,4 @@
-// Package npz writes NumPy .npz archives of float64 arrays of any rank, and reads
-// archives of real numbers as such, and of strings, through the npyio library.
-package npz
+package mdpfile
 
 import (
 	"archive/zip"
@@ -21,18 +19,18 @@ import (
 	"github.com/sbinet/npyio/npz"
 )
 
-// Array is a float64 array in C (row-major) order; the product of Shape is
+// npArray is a float64 array in C (row-major) order; the product of Shape is
 // len(Data). A nil Shape is a scalar.
-type Array struct {
+type npArray struct {
 	Shape  []int
 	Data   []float64
-	Words  []string // strings that Encode writes in place of numbers
-	Single bool     // the numbers were read from single precision; Encode ignores it
+	Words  []string // strings that encodeArrays writes in place of numbers
+	Single bool     // the numbers were read from single precision; encodeArrays ignores it
 }
 
-// Encode writes the named arrays in the order of their names. The bytes depend
+// encodeArrays writes the named arrays in the order of their names. The bytes depend
 // on the arrays alone.
-func Encode(w io.Writer, arrays map[string]Array) error {
+func encodeArrays(w io.Writer, arrays map[string]npArray) error {
 	archive := npz.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		value, err := nested(arrays[name])
@@ -51,7 +49,7 @@ func Encode(w io.Writer, arrays map[string]Array) error {
 
 // nested returns a as the Go array type [n]…[m]float64, from which npyio takes
 // the shape.
-func nested(a Array) (any, error) {
+func nested(a npArray) (any, error) {
 	n, t := 1, reflect.TypeFor[float64]()
 	for _, k := range slices.Backward(a.Shape) {
 		if k < 1 {
@@ -70,8 +68,8 @@ func nested(a Array) (any, error) {
 	return reflect.NewAt(t, pointer).Elem().Interface(), nil
 }
 
-// Reader reads one array of an archive, once, as it is inflated.
-type Reader struct {
+// npReader reads one array of an archive, once, as it is inflated.
+type npReader struct {
 	Shape []int
 	Type  string // NumPy's name, such as <f8
 
@@ -81,10 +79,10 @@ type Reader struct {
 	from     io.Reader
 }
 
-// Each visits the arrays of an archive, in C or Fortran order; no inflated array has to fit in memory. It returns the
+// eachArray visits the arrays of an archive, in C or Fortran order; no inflated array has to fit in memory. It returns the
 // error of a visit, and one on arrays that are not of little-endian numbers or strings, or hold more or less than their
 // shape takes, and on archives that inflate to more than 256 MiB and 256 times their size.
-func Each(data []byte, visit func(name string, r *Reader) error) error {
+func eachArray(data []byte, visit func(name string, r *npReader) error) error {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return fmt.Errorf("npz: not an .npz archive: %w", err)
@@ -92,15 +90,15 @@ func Each(data []byte, visit func(name string, r *Reader) error) error {
 	left := int64(1<<28 + 256*len(data))
 	for _, file := range archive.File {
 		name := strings.TrimSuffix(file.Name, ".npy")
-		if err := read(file, &left, func(r *Reader) error { return visit(name, r) }); err != nil {
+		if err := readArray(file, &left, func(r *npReader) error { return visit(name, r) }); err != nil {
 			return fmt.Errorf("npz: array %q: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// read visits one array, and takes the bytes that it inflates to from those that are left.
-func read(file *zip.File, left *int64, visit func(r *Reader) error) (err error) {
+// readArray visits one array, and takes the bytes that it inflates to from those that are left.
+func readArray(file *zip.File, left *int64, visit func(r *npReader) error) (err error) {
 	content, err := file.Open()
 	if err != nil {
 		return err
@@ -133,7 +131,7 @@ func read(file *zip.File, left *int64, visit func(r *Reader) error) (err error) 
 const longest = 1 << 16
 
 // header reads the header of an array, on some malformed ones of which npyio panics.
-func header(from *bufio.Reader) (r *Reader, err error) {
+func header(from *bufio.Reader) (r *npReader, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("malformed: %v", p)
@@ -151,7 +149,7 @@ func header(from *bufio.Reader) (r *Reader, err error) {
 		return nil, err
 	}
 	d := array.Header.Descr
-	r = &Reader{Shape: d.Shape, Type: d.Type, elements: 1, fortran: d.Fortran, from: from}
+	r = &npReader{Shape: d.Shape, Type: d.Type, elements: 1, fortran: d.Fortran, from: from}
 	if r.size, err = strconv.Atoi(strings.TrimLeft(d.Type, "<|=")[1:]); err != nil || r.size < 0 || r.size > longest {
 		return nil, fmt.Errorf("type %q, want little-endian numbers or strings, as numpy.asarray(x, float) is", d.Type)
 	}
@@ -169,12 +167,12 @@ func header(from *bufio.Reader) (r *Reader, err error) {
 
 // Numbers calls yield for each number, in the order of the file, with its index in
 // row-major order.
-func (r *Reader) Numbers(yield func(i int, v float64) error) error { return r.numbers(false, yield) }
+func (r *npReader) Numbers(yield func(i int, v float64) error) error { return r.numbers(false, yield) }
 
 // Nonzeros is Numbers without those that are 0.
-func (r *Reader) Nonzeros(yield func(i int, v float64) error) error { return r.numbers(true, yield) }
+func (r *npReader) Nonzeros(yield func(i int, v float64) error) error { return r.numbers(true, yield) }
 
-func (r *Reader) numbers(sparse bool, yield func(i int, v float64) error) error {
+func (r *npReader) numbers(sparse bool, yield func(i int, v float64) error) error {
 	number, ok := kinds[r.Type]
 	if !ok {
 		return fmt.Errorf("type %q, want little-endian float64, float32 or integers, as numpy.asarray(x, float) is",
@@ -217,7 +215,7 @@ func zero(b []byte) bool {
 }
 
 // place returns the row-major index of an element by its place in the file.
-func (r *Reader) place(i int) int {
+func (r *npReader) place(i int) int {
 	if !r.fortran {
 		return i
 	}
@@ -230,9 +228,9 @@ func (r *Reader) place(i int) int {
 	return at
 }
 
-// Array reads the numbers as an array.
-func (r *Reader) Array() (Array, error) {
-	a := Array{Shape: r.Shape, Data: []float64{}, Single: r.Type == "<f4"}
+// array reads the numbers as an array.
+func (r *npReader) array() (npArray, error) {
+	a := npArray{Shape: r.Shape, Data: []float64{}, Single: r.Type == "<f4"}
 	// What is inflated is what grows: a header alone can claim any size.
 	err := r.Numbers(func(i int, v float64) error {
 		if i >= len(a.Data) {
@@ -245,7 +243,7 @@ func (r *Reader) Array() (Array, error) {
 }
 
 // Strings reads an array of strings (NumPy's U and S).
-func (r *Reader) Strings() ([]string, error) {
+func (r *npReader) Strings() ([]string, error) {
 	if r.Type[1] != 'U' && r.Type[1] != 'S' || r.elements*max(r.size, 1) > 1<<28 {
 		return nil, fmt.Errorf("type %q and shape %v, want strings, as numpy.asarray(x, str) is", r.Type, r.Shape)
 	}

@@ -1,4 +1,4 @@
-package npz
+package mdpfile
 
 import (
 	"archive/zip"
@@ -16,70 +16,56 @@ import (
 	"github.com/sbinet/npyio/npz"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/seed"
 )
 
-// decode reads all arrays of an archive.
-func decode(data []byte) (map[string]Array, error) {
-	arrays := map[string]Array{}
-	err := Each(data, func(name string, r *Reader) (err error) {
-		arrays[name], err = r.Array()
+// arraysOf reads all arrays of an archive.
+func arraysOf(data []byte) (map[string]npArray, error) {
+	arrays := map[string]npArray{}
+	err := eachArray(data, func(name string, r *npReader) (err error) {
+		arrays[name], err = r.array()
 		return err
 	})
 	return arrays, err
 }
 
-func archive(t testing.TB, arrays map[string]Array) []byte {
+func archiveOf(t testing.TB, arrays map[string]npArray) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	testkit.Check(t, Encode(&buf, arrays))
+	testkit.Check(t, encodeArrays(&buf, arrays))
 	return buf.Bytes()
 }
 
-func TestRoundTrip(t *testing.T) {
-	want := map[string]Array{
+func TestArrays(t *testing.T) {
+	want := map[string]npArray{
 		"scalar": {Data: []float64{0.9}},
 		"line":   {Shape: []int{3}, Data: []float64{1, math.Inf(-1), math.SmallestNonzeroFloat64}},
 		"cube":   {Shape: []int{2, 1, 2}, Data: []float64{1, 2, 3, 4}},
 	}
-	data := archive(t, want)
-	got := testkit.Must(decode(data))(t)
+	data := archiveOf(t, want)
+	got := testkit.Must(arraysOf(data))(t)
 	for name, a := range want {
 		if b := got[name]; !reflect.DeepEqual(a.Data, b.Data) || len(a.Shape) != len(b.Shape) ||
 			(len(a.Shape) > 0 && !reflect.DeepEqual(a.Shape, b.Shape)) {
 			t.Errorf("%s: wrote %v, read %v", name, a, b)
 		}
 	}
-	if !bytes.Equal(data, archive(t, want)) {
+	if !bytes.Equal(data, archiveOf(t, want)) {
 		t.Error("writing twice gave different bytes")
 	}
 }
 
-// TestLarge reads an array that a decompressor does not give in one piece.
-func TestLarge(t *testing.T) {
-	want := Array{Shape: []int{1000, 101}, Data: make([]float64, 101_000)}
-	rng := seed.New(1, "large")
-	for i := range want.Data {
-		want.Data[i] = rng.Float64()
-	}
-	got := testkit.Must(decode(archive(t, map[string]Array{"x": want})))(t)
-	if !reflect.DeepEqual(got["x"], want) {
-		t.Error("the array changed")
-	}
-}
-
-// TestNumPy reads what NumPy writes: testdata/kinds.npz holds x = arange(24).reshape(2,
+// TestNumPy reads what NumPy writes: testdata/numpy-kinds.npz holds x = arange(24).reshape(2,
 // 3, 4) in four types, f8 and i4 in Fortran order; t = x[0].T as NumPy stores a
 // transpose, in Fortran order; and one dimension and none.
 func TestNumPy(t *testing.T) {
-	data := testkit.Must(os.ReadFile("testdata/kinds.npz"))(t)
-	got := testkit.Must(decode(data))(t)
-	cube := Array{Shape: []int{2, 3, 4}}
+	data := testkit.Must(os.ReadFile("testdata/numpy-kinds.npz"))(t)
+	got := testkit.Must(arraysOf(data))(t)
+	cube := npArray{Shape: []int{2, 3, 4}}
 	for i := range 24 {
 		cube.Data = append(cube.Data, float64(i))
 	}
-	transpose := Array{Shape: []int{4, 3}, Data: []float64{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}}
-	want := map[string]Array{
+	transpose := npArray{Shape: []int{4, 3}, Data: []float64{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}}
+	want := map[string]npArray{
 		"c8": cube, "f8": cube, "f4": {Shape: cube.Shape, Data: cube.Data, Single: true}, "i8": cube, "i4": cube,
 		"t":    transpose,
 		"line": {Shape: []int{4}, Data: []float64{0, 1, 2, 3}}, "scalar": {Data: []float64{7}},
@@ -89,13 +75,13 @@ func TestNumPy(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
-	if err := Encode(&bytes.Buffer{}, map[string]Array{"x": {Shape: []int{2}, Data: []float64{1}}}); err == nil ||
+func TestArraysRefused(t *testing.T) {
+	if err := encodeArrays(&bytes.Buffer{}, map[string]npArray{"x": {Shape: []int{2}, Data: []float64{1}}}); err == nil ||
 		!strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("a wrong shape gave %v", err)
 	}
 	for _, shape := range [][]int{{1 << 62, 4}, {1 << 32, 1 << 32}, {4, 1 << 62}} {
-		if err := Encode(&bytes.Buffer{}, map[string]Array{"x": {Shape: shape, Data: []float64{1}}}); err == nil ||
+		if err := encodeArrays(&bytes.Buffer{}, map[string]npArray{"x": {Shape: shape, Data: []float64{1}}}); err == nil ||
 			!strings.Contains(err.Error(), "1 elements") {
 			t.Errorf("shape %v gave %v", shape, err)
 		}
@@ -108,13 +94,13 @@ func TestRefused(t *testing.T) {
 		var buf bytes.Buffer
 		w := npz.NewWriter(&buf)
 		testkit.Check(t, errors.Join(w.Write("x.npy", values), w.Close()))
-		if _, err := decode(buf.Bytes()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := arraysOf(buf.Bytes()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %s", values, err, want)
 		}
 	}
-	whole := archive(t, map[string]Array{"x": {Shape: []int{4}, Data: []float64{1, 2, 3, 4}}})
+	whole := archiveOf(t, map[string]npArray{"x": {Shape: []int{4}, Data: []float64{1, 2, 3, 4}}})
 	for cut := range len(whole) {
-		if _, err := decode(whole[:cut]); err == nil {
+		if _, err := arraysOf(whole[:cut]); err == nil {
 			t.Fatalf("an archive cut to %d of %d bytes was read", cut, len(whole))
 		}
 	}
@@ -133,7 +119,7 @@ func TestBomb(t *testing.T) {
 	}
 	testkit.Check(t, w.Close())
 
-	err = Each(buf.Bytes(), func(_ string, r *Reader) error {
+	err = eachArray(buf.Bytes(), func(_ string, r *npReader) error {
 		return r.Nonzeros(func(int, float64) error { return nil })
 	})
 	if err == nil || !strings.Contains(err.Error(), "very much more") {
@@ -143,7 +129,7 @@ func TestBomb(t *testing.T) {
 
 // TestClaims: a header that claims more than the archive holds takes no memory.
 func TestClaims(t *testing.T) {
-	whole := archive(t, map[string]Array{"x": {Shape: []int{9, 9}, Data: make([]float64, 81)}})
+	whole := archiveOf(t, map[string]npArray{"x": {Shape: []int{9, 9}, Data: make([]float64, 81)}})
 	for _, shape := range []string{"(9,900000000)", "(900000000,99)", "(-9, 9)", "(9, 8)", "(9, 10)"} {
 		data := npyOf(t, whole)
 		data = bytes.Replace(data, []byte("(9, 9)"), []byte(shape), 1)
@@ -155,7 +141,7 @@ func TestClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 		testkit.Check(t, w.Close())
-		if _, err := decode(buf.Bytes()); err == nil {
+		if _, err := arraysOf(buf.Bytes()); err == nil {
 			t.Errorf("shape %s was read", shape)
 		}
 	}
@@ -167,27 +153,4 @@ func npyOf(t *testing.T, data []byte) []byte {
 	r := testkit.Must(zip.NewReader(bytes.NewReader(data), int64(len(data))))(t)
 	entry := testkit.Must(r.File[0].Open())(t)
 	return testkit.Must(io.ReadAll(entry))(t)
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add(archive(f, map[string]Array{"x": {Shape: []int{2, 2}, Data: []float64{1, 2, 3, 4}}}))
-	if data, err := os.ReadFile("testdata/kinds.npz"); err == nil {
-		f.Add(data)
-	}
-	f.Add([]byte("PK"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		arrays, err := decode(data)
-		if err != nil {
-			return
-		}
-		for name, a := range arrays {
-			n := 1
-			for _, k := range a.Shape {
-				n *= k
-			}
-			if n != len(a.Data) {
-				t.Errorf("%q: %d elements for shape %v", name, len(a.Data), a.Shape)
-			}
-		}
-	})
 }
