@@ -42,10 +42,7 @@ func call(args ...string) (code int, stdout, stderr string) {
 
 func problemFile(t *testing.T, states int) string {
 	t.Helper()
-	problems, err := mdp.Random.Draw(5, states, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testkit.Must(mdp.Random.Draw(5, states, 3, 1))(t)
 	return written(t, problems[0])
 }
 
@@ -74,17 +71,11 @@ func written(t *testing.T, p mdp.Problem) string {
 func TestExitCodes(t *testing.T) {
 	good := problemFile(t, 4)
 	bad := filepath.Join(t.TempDir(), "bad.json")
-	if err := os.WriteFile(bad, []byte(`{"gamma": 1, "P": [[[1]]], "r": [[1]]}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(bad, []byte(`{"gamma": 1, "P": [[[1]]], "r": [[1]]}`), 0o644))
 	checkpoint := filepath.Join(t.TempDir(), "weights.safetensors")
-	if err := os.WriteFile(checkpoint, []byte("no weights"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(checkpoint, []byte("no weights"), 0o644))
 	plain := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(plain, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(plain, nil, 0o644))
 	empty := t.TempDir()
 	unsealed, err := filepath.Glob(filepath.Join("..", "..", "artifacts", "paper", "train", "liang-lai-*",
 		"weights.safetensors"))
@@ -121,6 +112,12 @@ func TestExitCodes(t *testing.T) {
 			"are of --preset paper"},
 		{"a table's beginning", []string{"--artifacts", empty, "table", "bench"}, exitUsage,
 			`did you mean "benchmark"?`},
+		{"a misspelt table", []string{"--artifacts", empty, "table", "cliams"}, exitUsage, `or "claims"?`},
+		{"a misspelt figure", []string{"--artifacts", empty, "figure", "orcale"}, exitUsage, `did you mean "oracle"?`},
+		{"a misspelt preset", []string{"--preset", "papr", "plan"}, exitUsage, `did you mean "paper"?`},
+		{"a misspelt method", []string{"try", "--method", "policyatention"}, exitUsage,
+			`did you mean "policyattention"?`},
+		{"a misspelt setting", []string{"try", "--set", "widht=7"}, exitUsage, `did you mean "width"?`},
 		{"no such setting", []string{"--artifacts", empty, "try", "--set", "colour=7"}, exitUsage,
 			`no setting "colour"`},
 		{"no such width", []string{"--artifacts", empty, "try", "--set", "width=wide"}, exitUsage,
@@ -158,9 +155,7 @@ func TestPlan(t *testing.T) {
 			t.Fatal(stderr)
 		}
 		var lines []listed
-		if err := json.Unmarshal([]byte(stdout), &lines); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, json.Unmarshal([]byte(stdout), &lines))
 		if len(lines) < 20 {
 			t.Errorf("%s: %d lines", preset, len(lines))
 		}
@@ -192,9 +187,7 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	for i := range cmds {
 		cmds[i] = command(t.Context(), evaluate...)
 		cmds[i].Stdout, cmds[i].Stderr = &outputs[i], &outputs[i]
-		if err := cmds[i].Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, cmds[i].Start())
 	}
 	for i := range cmds {
 		if err := cmds[i].Wait(); err != nil {
@@ -227,9 +220,7 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 	if code, stdout, stderr := call(append(args, "--backend", "go", "verify")...); code != 0 {
 		t.Errorf("verify: %d, %s %s", code, stdout, stderr)
 	}
-	if err := os.WriteFile(filepath.Join(artifacts, "smoke", "losses.parquet"), []byte("edited"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(filepath.Join(artifacts, "smoke", "losses.parquet"), []byte("edited"), 0o644))
 	code, stdout, _ := call(append(args, "--backend", "go", "--json", "verify")...)
 	var v experiment.Verification
 	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitDiscrepancies || len(v.Discrepancies) == 0 {
@@ -244,22 +235,15 @@ func TestInterrupt(t *testing.T) {
 	// The quick preset's run takes minutes in pure Go, half of one on XLA: long enough to be interrupted.
 	cmd := command(t.Context(), "--artifacts", artifacts, "--preset", "quick", "--json", "train",
 		"proximal-plain-5120-S4-14100")
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout := testkit.Must(cmd.StdoutPipe())(t)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, cmd.Start())
 	line := make([]byte, 1)
 	if _, err := stdout.Read(line); err != nil { // progress: training has begun
 		t.Fatalf("%v: %s", err, &stderr)
 	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, cmd.Process.Signal(syscall.SIGINT))
 	go func() {
 		for buffer := make([]byte, 4096); ; {
 			if _, err := stdout.Read(buffer); err != nil {
@@ -352,9 +336,7 @@ func TestPresetFile(t *testing.T) {
 		{"block": "benchmark", "method": "exact-pmd", "sizes": [4]},
 		{"block": "benchmark", "method": "policyattention", "sizes": [4], "runs": 1,
 		 "recipe": "plain,width=16,layers=1,mdps=4,examples=32,batch=8"}]}`
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(path, []byte(text), 0o644))
 	artifacts := t.TempDir()
 	for _, args := range [][]string{{"plan"}, {"evaluate"}, {"verify"}, {"table", "benchmark"}} {
 		if code, stdout, stderr := call(append([]string{"--artifacts", artifacts, "--backend", "go", "--preset", path},

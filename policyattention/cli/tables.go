@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -81,22 +82,30 @@ type claimsCmd struct{}
 
 func (claimsCmd) Run(g *globals) error { return tableCmd{[]string{"claims"}, "md"}.Run(g) }
 
-// known returns an error for the first name that is none of all. It tells of one that is near: begins as
-// it does, or is a letter in three away.
+// known returns an error for the first name that is none of all. It tells which are nearest: begin as it
+// does, or are a letter in three away.
 func known(what string, all []string, names ...string) error {
 	for _, name := range names {
 		if slices.Contains(all, name) {
 			continue
 		}
-		guess, least := "", len(name)/3+1
+		var near []string
+		least := (len(name) + 1) / 3
 		for _, other := range all {
 			d := levenshtein.Distance(name, other, nil)
 			if strings.HasPrefix(other, name) {
 				d = 0
 			}
 			if d < least {
-				guess, least = fmt.Sprintf(", did you mean %q?", other), d
+				near, least = nil, d
 			}
+			if d <= least {
+				near = append(near, strconv.Quote(other))
+			}
+		}
+		guess := ""
+		if len(near) > 0 {
+			guess = fmt.Sprintf(", did you mean %s?", strings.Join(near, " or "))
 		}
 		return fmt.Errorf("%w: no %s %q%s; want one of %s", errUsage, what, name, guess, strings.Join(all, ", "))
 	}

@@ -34,9 +34,7 @@ func TestGridKilled(t *testing.T) {
 	plain, killed := t.TempDir(), t.TempDir()
 	_, stdout, _ := call("--artifacts", plain, "--preset", "smoke", "--json", "plan")
 	var lines []listed
-	if err := json.Unmarshal([]byte(stdout), &lines); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, json.Unmarshal([]byte(stdout), &lines))
 	var indices []string
 	for _, l := range lines {
 		if l.Name == "proximal-plain-S4-14100" || l.Name == "frontier/policyattention-S4-14100-5" {
@@ -54,9 +52,7 @@ func TestGridKilled(t *testing.T) {
 			t.Fatalf("%d, %s %s", code, stdout, stderr)
 		}
 		cmd := command(t.Context(), args(killed, index)...)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, cmd.Start())
 		// The folder of what is being made appears before the first step, and that of its result.
 		begun := []string{"*-*[0-9a-f]", "*-new"}[i]
 		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -68,9 +64,7 @@ func TestGridKilled(t *testing.T) {
 				break
 			}
 		}
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, cmd.Process.Kill())
 		if err := cmd.Wait(); err == nil {
 			t.Fatal("the task ended before it was killed")
 		}

@@ -345,37 +345,28 @@ func (r anySet) run(problems []anyProblem, from int, forward anymdp.Forward,
 	return all, nil
 }
 
-// anyLosses runs an actor with the exact one-step critic from Q₀ = Q^{π₀} on every problem and returns the losses
-// [problems][horizons]. Unlike [control.Loop] it keeps the latest tables only, and each problem has its own step
-// size.
+// anyLosses runs an actor with the exact one-step critic on every problem and returns the losses
+// [problems][horizons]. Problems that follow each other with one step size share the actor's calls.
 func anyLosses(actor control.Actor, problems []anyProblem, scales []*control.Scale,
-	horizons []int) ([][]float64, error) {
-	batch, all := make([]control.Context, len(problems)), make([][]float64, len(problems))
-	for i, p := range problems {
-		q, err := p.MDP.PolicyValue(p.Pi0)
+	horizons []int) (all [][]float64, err error) {
+	for from, to := 0, 0; from < len(problems); from = to {
+		loop := control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: problems[from].Eta}
+		var some []mdp.Problem
+		for to = from; to < len(problems) && problems[to].Eta == loop.Eta; to++ {
+			some = append(some, problems[to].Problem)
+		}
+		trajectories, err := loop.Run(some, horizons[len(horizons)-1])
 		if err != nil {
-			return nil, fmt.Errorf("problem %d: %w", i, err)
+			return nil, fmt.Errorf("problems from %d: %w", from, err)
 		}
-		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: mat.DenseCopyOf(p.Pi0), Q: q, Eta: p.Eta}
-	}
-	for _, horizon := range horizons {
-		for len(batch) > 0 && batch[0].Round < horizon {
-			policies, err := actor.Act(batch)
-			if err != nil {
-				return nil, fmt.Errorf("round %d: %w", batch[0].Round, err)
+		for i, t := range trajectories {
+			losses := make([]float64, len(horizons))
+			for h, horizon := range horizons {
+				if losses[h], err = scales[from+i].Loss(t.Policies[horizon]); err != nil {
+					return nil, fmt.Errorf("problem %d after %d rounds: %w", from+i, horizon, err)
+				}
 			}
-			for i := range batch {
-				c := &batch[i]
-				c.Pi, c.Round = policies[i], c.Round+1
-				c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
-			}
-		}
-		for i, c := range batch {
-			loss, err := scales[i].Loss(c.Pi)
-			if err != nil {
-				return nil, fmt.Errorf("problem %d after %d rounds: %w", i, horizon, err)
-			}
-			all[i] = append(all[i], loss)
+			all = append(all, losses)
 		}
 	}
 	return all, nil

@@ -127,19 +127,12 @@ func (r equalRun) unit(s *experiment.Store) (u experiment.Unit, err error) {
 	if r.Elsewhere {
 		u.Sample = -1
 	}
-	make, ok := informed[r.Information][r.Method]
-	if !ok {
-		m, err := s.Preset.Methods.Find(r.Method)
-		if err != nil {
-			return u, err
-		}
-		make = m.Informed[r.Information]
-	}
+	make, err := r.maker(s.Preset.Methods)
 	type result = experiment.Result
 	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *result) (*result, error) {
 		return r.compute(s, make, first, stored)
 	}
-	return u, nil
+	return u, err
 }
 
 func (r equalRun) row() rows.Equal {

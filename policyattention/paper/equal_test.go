@@ -26,11 +26,7 @@ func losses(t *testing.T, s *experiment.Store, c method.Condition, name string, 
 	values ...float64) [][]float64 {
 	t.Helper()
 	r := equalRun{informedMethod: informedMethod{States: 8, Condition: c, Method: name}, Values: values}
-	make := informed[c.Information][name]
-	if make == nil {
-		make = testkit.Must(s.Preset.Methods.Find(name))(t).Informed[c.Information]
-	}
-	controller := testkit.Must(make(r.asCase(s, 0)))(t)
+	controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
 	return testkit.Must(r.losses(controller, problems))(t)
 }
 
@@ -72,14 +68,7 @@ func TestConditions(t *testing.T) {
 		if r.States != 8 || r.N > 48 || r.Untuned {
 			continue
 		}
-		make := informed[r.Information][r.Method]
-		if make == nil {
-			make = testkit.Must(s.Preset.Methods.Find(r.Method))(t).Informed[r.Information]
-		}
-		controller, err := make(r.asCase(s, 0))
-		if err != nil {
-			t.Fatalf("%+v: %v", r, err)
-		}
+		controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
 		p := problems(t, 1)
 		m := p[0].MDP.Metered()
 		rounds := equalRounds

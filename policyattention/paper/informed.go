@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"fmt"
 	"sync"
 
 	"gonum.org/v1/gonum/mat"
@@ -22,63 +23,69 @@ type (
 	agent     = func(told baseline.Told, values []float64) (baseline.Agent, error)
 )
 
-// informed are controllers of the study with equal information besides those of methods: PMD,
-// PolicyAttention and the decoder on what each information gives, and the references that are told
-// as much. The first values of an actor's are η and the start.
-var informed = map[method.Information]map[string]maker{
-	method.ByModel: {
-		"exact-pmd":       loop(control.ExactPMD),
-		"policyattention": exactly(trained),
-		"any":             exactly(anyActor),
-		"decoder":         byDecoder,
+// withModel are controllers of the study with equal information besides those of methods, where P and r can
+// be read: PMD, PolicyAttention and the decoder, and references. Their first values are η and the start.
+var withModel = map[string]maker{
+	"exact-pmd":       loop(control.ExactPMD),
+	"policyattention": exactly(trained),
+	"any":             exactly(anyActor),
+	"decoder":         byDecoder,
 
-		"natural-gradient": loop(baseline.NaturalPolicyGradient),
-		"value-iteration":  func(method.Case) (control.Controller, error) { return baseline.ValueIteration(), nil },
-		"policy-iteration": func(method.Case) (control.Controller, error) { return baseline.PolicyIteration(), nil },
-	},
-	method.ByGenerative: {
-		"pmd-mean":               on(mean, exact),
-		"pmd-shrunk":             on(shrunk, exact),
-		"pmd-all":                on(every, exact),
-		"policyattention-shrunk": on(shrunk, trained),
-		"policyattention-all":    on(every, trained),
-		"any-all":                on(every, anyActor),
-		"decoder":                byDecoder,
-
-		"q-learning": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
-			return baseline.QLearning(t, v[0], 0)
-		}),
-		"sarsa": by(sarsa),
-		"certainty-equivalence": by(func(t baseline.Told, _ []float64) (baseline.Agent, error) {
-			return baseline.CertaintyEquivalence(t, 0)
-		}),
-		"posterior-sampling": by(posterior),
-	},
-	method.ByWindow: {
-		"pmd-td":              on(temporal, exact),
-		"pmd-all":             on(every, exact),
-		"policyattention-td":  on(temporal, trained),
-		"policyattention-all": on(every, trained),
-		"any-td":              on(temporal, anyActor),
-		"any-all":             on(every, anyActor),
-
-		"q-learning": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
-			return baseline.QLearning(t, v[0], v[1])
-		}),
-		"sarsa": by(sarsa),
-		"certainty-equivalence": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
-			return baseline.CertaintyEquivalence(t, v[0])
-		}),
-		"posterior-sampling": by(posterior),
-	},
+	"natural-gradient": loop(baseline.NaturalPolicyGradient),
+	"value-iteration":  func(method.Case) (control.Controller, error) { return baseline.ValueIteration(), nil },
+	"policy-iteration": func(method.Case) (control.Controller, error) { return baseline.PolicyIteration(), nil },
 }
 
-func sarsa(t baseline.Told, v []float64) (baseline.Agent, error) {
-	return baseline.Sarsa(t, v[0], v[1])
+// withSamples are those on transitions. The first values of an actor's are η and the start; an agent's last
+// is how much it explores, which generative samples do for it.
+var withSamples = map[string]maker{
+	"pmd-mean":               on(mean, exact),
+	"pmd-shrunk":             on(shrunk, exact),
+	"pmd-td":                 on(temporal, exact),
+	"pmd-all":                on(every, exact),
+	"policyattention-shrunk": on(shrunk, trained),
+	"policyattention-td":     on(temporal, trained),
+	"policyattention-all":    on(every, trained),
+	"any-td":                 on(temporal, anyActor),
+	"any-all":                on(every, anyActor),
+	"decoder":                byDecoder,
+
+	"q-learning": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+		return baseline.QLearning(t, v[0], last(v, 1))
+	}),
+	"sarsa": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+		return baseline.Sarsa(t, v[0], v[1])
+	}),
+	"certainty-equivalence": by(func(t baseline.Told, v []float64) (baseline.Agent, error) {
+		return baseline.CertaintyEquivalence(t, last(v, 0))
+	}),
+	"posterior-sampling": by(func(t baseline.Told, _ []float64) (baseline.Agent, error) {
+		return baseline.PosteriorSampling(t)
+	}),
 }
 
-func posterior(t baseline.Told, _ []float64) (baseline.Agent, error) {
-	return baseline.PosteriorSampling(t)
+// last is a value at a place, 0 where there are fewer.
+func last(values []float64, at int) float64 {
+	if at < len(values) {
+		return values[at]
+	}
+	return 0
+}
+
+// maker returns what makes a run's controllers.
+func (r equalRun) maker(methods method.Registry) (maker, error) {
+	own := withSamples
+	if r.Information == method.ByModel {
+		own = withModel
+	}
+	if make, ok := own[r.Method]; ok {
+		return make, nil
+	}
+	m, err := methods.Find(r.Method)
+	if err == nil && m.Informed[r.Information] == nil {
+		err = fmt.Errorf("paper: %s does not run with information %s", r.Method, r.Information)
+	}
+	return m.Informed[r.Information], err
 }
 
 // The estimates that an actor improves on.

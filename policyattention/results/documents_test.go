@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/report"
 )
 
@@ -22,10 +23,7 @@ func documents(t *testing.T) (files []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "artifacts/*.md", "policyattention/*/*.md",
 		"policyattention/*/*/*.md"} {
-		found, err := filepath.Glob(root + pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := testkit.Must(filepath.Glob(root + pattern))(t)
 		files = append(files, found...)
 	}
 	return files
@@ -38,19 +36,14 @@ func TestDocuments(t *testing.T) {
 		if strings.HasSuffix(file, "speed.md") {
 			continue // its tables are package bench's
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(file))(t)
 		want, err := report.Fill(string(text), s.Table)
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
 		if *update && want != string(text) {
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, os.WriteFile(file, []byte(want), 0o644))
 		} else if want != string(text) {
 			t.Errorf("%s: its tables are stale: go test ./policyattention/results -run TestDocuments -update", file)
 		}
@@ -59,20 +52,11 @@ func TestDocuments(t *testing.T) {
 
 // The figures of documents are what rows give.
 func TestDocumentedFigures(t *testing.T) {
-	files, err := filepath.Glob(root + "docs/figures/figure-*.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := testkit.Must(filepath.Glob(root + "docs/figures/figure-*.svg"))(t)
 	s := paperRows(t)
 	for _, file := range files {
-		f, err := s.Figure(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "figure-"), ".svg"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := f.SVG()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testkit.Must(s.Figure(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "figure-"), ".svg")))(t)
+		want := testkit.Must(f.SVG())(t)
 		if got, err := os.ReadFile(file); err != nil || string(got) != string(want) {
 			t.Errorf("%s is stale (%v): make claims", file, err)
 		}
@@ -81,8 +65,8 @@ func TestDocumentedFigures(t *testing.T) {
 
 var (
 	link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
-	path = regexp.MustCompile("(?:^|[\\s`\"'(=])(?:\\./)?((?:policyattention|scripts|notebooks|docs|site|wasm|artifacts|\\.binder)/" +
-		"[A-Za-z0-9_./-]*[A-Za-z0-9])")
+	path = regexp.MustCompile("(?:^|[\\s`\"'(=])(?:\\./)?((?:policyattention|scripts|notebooks|docs|site|wasm|" +
+		"artifacts|\\.binder)/[A-Za-z0-9_./-]*[A-Za-z0-9])")
 	table  = regexp.MustCompile("(?:policyattention|paper|json|policyattention`) (table|figure) ([a-z0-9-]+)")
 	target = regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)")
 	test   = regexp.MustCompile("`?(?:([a-z]+)\\.)?(Test[A-Z][A-Za-z]+)`?")
@@ -165,10 +149,7 @@ func TestLinks(t *testing.T) {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(file))(t)
 	return string(text)
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/stats"
 )
@@ -11,10 +12,7 @@ import (
 // An actor that is exact PMD but for one problem in two hundred, on which it locks up, is told from
 // exact PMD by the headline's problems, and most often not by 64.
 func TestPlantedTail(t *testing.T) {
-	exact, err := stored.exact("headline").Where(S.Is(4)).At(40).groups(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := testkit.Must(stored.exact("headline").Where(S.Is(4)).At(40).groups(nil))(t)
 	y := exact[0].sample
 	x := [][]float64{append([]float64{}, y[0]...)}
 	for m := 77; m < len(x[0]); m += 200 {
@@ -23,13 +21,7 @@ func TestPlantedTail(t *testing.T) {
 	plant := func(n int) (ratio, locked Cell) {
 		g, h := group{sample: [][]float64{x[0][:n]}, runs: []string{"0"}},
 			group{sample: [][]float64{y[0][:n]}, runs: []string{"0"}}
-		if ratio, err = estimate("over-problems", g, h); err == nil {
-			locked, err = estimate("locked", g, h)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ratio, locked
+		return testkit.Must(estimate("over-problems", g, h))(t), testkit.Must(estimate("locked", g, h))(t)
 	}
 	if ratio, locked := plant(len(y[0])); ratio.Lo < 1.1 || locked.Lo < .003 || locked.Hi > .008 {
 		t.Errorf("ratio %v, locked %v", ratio, locked)
@@ -77,10 +69,7 @@ func TestCoverage(t *testing.T) {
 					a[j], b[j] = append(a[j], x[j][m]), append(b[j], y[j][m])
 				}
 			}
-			e, err := estimate(a, b)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := testkit.Must(estimate(a, b))(t)
 			if e.Lo <= all.Value && all.Value <= e.Hi {
 				held++
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/stats"
 )
 
@@ -47,12 +48,8 @@ func small(t *testing.T, change func([]row) []row) *Store {
 		rows = change(rows)
 	}
 	folder := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(folder, "rows"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := parquet.WriteFile(filepath.Join(folder, "rows", "b.parquet"), rows); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(filepath.Join(folder, "rows"), 0o755))
+	testkit.Check(t, parquet.WriteFile(filepath.Join(folder, "rows", "b.parquet"), rows))
 	return Open(folder)
 }
 
@@ -62,10 +59,7 @@ func TestVerbs(t *testing.T) {
 	rows := s.Block("b").At(1, 2)
 	exact := rows.Where(Method.Is("exact-pmd")).By(T)
 	table := rows.Where(Method.Is("policyattention")).By(Method, S).Median().Against(exact).Ratio().WithTail().Runs()
-	shown, err := table.Shown()
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := testkit.Must(table.Shown())(t)
 	want := [][]any{
 		{"PolicyAttention", "8", "1", "3", "6", "2.5", "4.812", "5.163", "5.25", "1", "2"},
 		{"PolicyAttention", "8", "2", "1.5", "6", "1.25", "2.406", "2.581", "2.625", "1", "2"},
@@ -121,12 +115,8 @@ func TestRefused(t *testing.T) {
 	}
 	for name, text := range map[string]string{"cut": "PAR1", "text": "method,loss", "empty": ""} {
 		folder := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(folder, "rows"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "rows", "b.parquet"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.MkdirAll(filepath.Join(folder, "rows"), 0o755))
+		testkit.Check(t, os.WriteFile(filepath.Join(folder, "rows", "b.parquet"), []byte(text), 0o644))
 		if err := Open(folder).Block("b").err; err == nil || !strings.Contains(err.Error(), "b.parquet") {
 			t.Errorf("%s file: %v", name, err)
 		}
@@ -153,10 +143,7 @@ func TestReadPaper(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	number := func(text string) Number {
-		n, err := parseNumber(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := testkit.Must(parseNumber(text))(t)
 		return n
 	}
 	for _, x := range []struct {
@@ -199,10 +186,7 @@ func TestClaims(t *testing.T) {
 			continue
 		}
 		folder, function, _ := strings.Cut(name, ".")
-		files, err := filepath.Glob(filepath.Join("..", folder, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := testkit.Must(filepath.Glob(filepath.Join("..", folder, "*_test.go")))(t)
 		found := slices.ContainsFunc(files, func(f string) bool {
 			text, err := os.ReadFile(f)
 			return err == nil && regexp.MustCompile(`(?m)^func `+function+`\(t \*testing\.T\)`).Match(text)

@@ -210,7 +210,7 @@ func (s *Store) shift() Table {
 
 func (s *Store) differences() Table {
 	rows := s.Block("benchmark").At(Horizons...)
-	actor := rows.Where(Method.Is("policyattention")).By(S)
+	actor := rows.Where(Method.Is("policyattention"), Recipe.Is("plain")).By(S)
 	return rows.Where(Method.Not("policyattention")).By(Method, Recipe, S, T).Against(actor).swapped().
 		Minus().Beside(ThePaper).WithInterval().Paired().WithInterval().WithTail().
 		Titled("PolicyAttention's loss minus another method's, by method and recipe", bootstrapNote)
