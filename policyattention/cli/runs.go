@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/method"
@@ -201,9 +202,8 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	if minutes := untrained(all); minutes > 0 {
-		fmt.Fprintf(g.errors, "policyattention: about %.1f core-hours of training to do, on xla:cpu; Ctrl-C keeps what is done\n",
-			minutes/60)
+	if work := time.Duration(untrained(all) * float64(time.Minute)).Round(time.Minute); work > 0 {
+		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train, on xla:cpu; Ctrl-C keeps what is done\n", work)
 	}
 	if err := g.evaluateAll(ctx, store); err != nil {
 		return err

@@ -65,7 +65,7 @@ type Decoder struct {
 	*Certificate
 	Layout  *Layout
 	Legend  Legend
-	Network *network.Network
+	Network *network.Network // of traces; calls run a copy that New compiled, which an edit does not reach
 	Policy  *network.Readout // from an actor query to a row of π̂_{k+1} [A]
 	Value   *network.Readout // from a critic query to Q_{k+1}(s,a) [1]
 	Carrier *Carrier         // how payloads enter a normalized network; nil otherwise

@@ -70,8 +70,8 @@ func (p *Plot) show(id string) {
 
 // Figure shows a figure, such as those of package results.
 func Figure(f *report.Figure, errs ...error) {
-	if !lacks(errs...) {
-		showFigure(Must(f, errs...), "")
+	if !lacks(errs...) && !lacks(Must(f, errs...).Check()) {
+		showFigure(f, "")
 	}
 }
 

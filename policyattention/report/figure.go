@@ -244,16 +244,23 @@ func labelAxes(c, canvas draw.Canvas, a *plot.Plot, p *Panel) {
 	c.FillText(beside, vg.Point{X: canvas.Min.X - 1.8*vg.Millimeter, Y: data.Center().Y}, p.Y)
 }
 
-func (f *Figure) check() error {
+// Check returns an error if the figure has no panel, or one with a logarithmic axis, which needs a point, has none.
+func (f *Figure) Check() error {
 	if len(f.Panels) == 0 {
 		return fmt.Errorf("report: figure %s has no panels", f.Name)
+	}
+	for _, p := range f.Panels {
+		shows := func(s Series) bool { return len(p.Drawable(s).X) > 0 }
+		if (p.LogX || p.LogY) && !slices.ContainsFunc(p.Series, shows) {
+			return fmt.Errorf("report: figure %s: nothing to show of %q", f.Name, p.Title)
+		}
 	}
 	return nil
 }
 
 // SVG returns the figure as SVG.
 func (f *Figure) SVG() ([]byte, error) {
-	if err := f.check(); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
 	c := vgsvg.New(f.size())
@@ -267,7 +274,7 @@ func (f *Figure) SVG() ([]byte, error) {
 
 // PNG returns the figure as PNG at 144 dots an inch.
 func (f *Figure) PNG() ([]byte, error) {
-	if err := f.check(); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
 	c := vgimg.NewWith(vgimg.UseWH(f.size()), vgimg.UseDPI(144))

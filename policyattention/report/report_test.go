@@ -118,6 +118,9 @@ func TestFigure(t *testing.T) {
 	if _, err := (&Figure{Name: "none"}).SVG(); err == nil {
 		t.Error("a figure without panels is drawn")
 	}
+	if _, err := (&Figure{Panels: []*Panel{{LogY: true, Series: []Series{{Y: []float64{-1}}}}}}).PNG(); err == nil {
+		t.Error("a logarithmic axis without a point is drawn")
+	}
 }
 
 // Labels keep their order, do not overlap, and stay between the two heights, and those that have
