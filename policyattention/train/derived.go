@@ -4,12 +4,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"icrl/policyattention/backend"
-	"icrl/policyattention/transformer"
 	"icrl/policyattention/transformer/engine"
 )
 
@@ -19,40 +18,32 @@ type Outputs interface {
 	Tail(tokens *Node, k int) *Node
 }
 
-// Derived returns an objective of a network of shape c for package engine, see Transformer.InGo: GoMLX's pure-Go
-// backend makes the tokens of examples, and the slopes of the loss in what the network has made of them. The shape of
-// an example's index is what follows the number of examples in that of Fixed.Index.
-func Derived(
-	c transformer.Config, loss func(network Outputs, data, batch []*Node) *Node, index ...int,
-) func(data []*tensors.Tensor) (engine.Objective, error) {
-	return func(data []*tensors.Tensor) (engine.Objective, error) {
-		b, err := backend.New("go")
+// derive returns the objective of a job for package engine: GoMLX's pure-Go backend b makes the tokens of examples, and
+// the slopes of the loss in what the network has made of them.
+func derive(b compute.Backend, of Transformer, batches Fixed, data []*tensors.Tensor) (d *derived, err error) {
+	outputs := of.Network.Outputs
+	d = &derived{outputs: outputs, index: batches.Index(0).Shape().Dimensions[1:], passes: map[int]engine.Pass{}}
+	for _, x := range data {
+		own, err := onDevice(b, x)
 		if err != nil {
 			return nil, err
 		}
-		o := &derived{outputs: c.Outputs, index: index, passes: map[int]engine.Pass{}}
-		for _, x := range data {
-			own, err := onDevice(b, x)
-			if err != nil {
-				return nil, err
-			}
-			o.data = append(o.data, own)
-		}
-		o.tokens, err = NewExec(b, func(in []*Node) *Node {
-			network := &given{outputs: c.Outputs}
-			loss(network, in[1:], in[:1])
-			o.k = network.k
-			return network.tokens
-		})
-		if err != nil {
-			return nil, err
-		}
-		o.slopes, err = NewExec(b, func(in []*Node) (value, slopes *Node) {
-			value = loss(&given{answer: in[0]}, in[2:], in[1:2])
-			return value, Gradient(value, in[0])[0]
-		})
-		return o, err
+		d.data = append(d.data, own)
 	}
+	d.tokens, err = NewExec(b, func(in []*Node) *Node {
+		network := &given{outputs: outputs}
+		of.Objective(network, in[1:], in[:1])
+		d.k = network.k
+		return network.tokens
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.slopes, err = NewExec(b, func(in []*Node) (value, slopes *Node) {
+		value = of.Objective(&given{answer: in[0]}, in[2:], in[1:2])
+		return value, Gradient(value, in[0])[0]
+	})
+	return d, err
 }
 
 // given is a network that answers what it is given, or zeros, and remembers what it was asked.

@@ -12,7 +12,6 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/engine"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -86,16 +85,14 @@ func size(layout []transformer.Tensor) (n int) {
 	return n
 }
 
-// Transformer is a network of package transformer with an objective, as a Trainable.
+// Transformer is a network of package transformer with an objective, as a Trainable. On GoMLX's pure-Go backend, with
+// examples from a [Fixed] set, package engine makes its steps.
 type Transformer struct {
 	Network transformer.Config
 	Start   func() []float32 // the initial parameters [Network.Size]
 	// Objective builds the scalar to minimize, see Trainable.Loss, from outputs of one call
 	// of the network's Vectors or Tail.
 	Objective func(network Outputs, data, batch []*Node) *Node
-	// InGo returns the same objective for package engine, on the arrays of a [Fixed] set. On GoMLX's
-	// pure-Go backend that package makes the steps, unless it is nil.
-	InGo func(data []*tensors.Tensor) (engine.Objective, error)
 }
 
 // Layout implements Trainable.

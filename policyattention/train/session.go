@@ -48,8 +48,9 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	}
 	o := engine.NewOptimizer(j.Optimizer, j.Clip, from.params, from.m, from.v, from.average)
 	s := &Session{optimizer: o, job: j, backend: b, step: from.step}
-	if t, ok := j.Model.(Transformer); ok && t.InGo != nil && backend.IsGo(b) {
-		objective, err := t.InGo(data)
+	fixed, stored := j.Batches.(Fixed)
+	if t, ok := j.Model.(Transformer); ok && stored && backend.IsGo(b) {
+		objective, err := derive(b, t, fixed, data)
 		if err != nil {
 			return nil, err
 		}

@@ -17,8 +17,7 @@ func (c Config) Job() (Job, error) {
 		return Job{}, err
 	}
 	batches := &order{c: c}
-	model := Transformer{Network: c.Network(), Start: c.start, InGo: c.inGo}
-	model.Objective = func(network Outputs, data, batch []*Node) *Node {
+	objective := func(network Outputs, data, batch []*Node) *Node {
 		parts := make([]*Node, len(data))
 		for i, array := range data {
 			parts[i] = Gather(array, batch[0])
@@ -30,7 +29,7 @@ func (c Config) Job() (Job, error) {
 		names = []string{"tokens", "exact"}
 	}
 	return Job{
-		Config: JSON(c), Model: model, Batches: Fixed{names, c.data, batches.batch},
+		Config: JSON(c), Model: Transformer{c.Network(), c.start, objective}, Batches: Fixed{names, c.data, batches.batch},
 		Examples: c.Batch, Tokens: c.ContextTokens(),
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}, nil

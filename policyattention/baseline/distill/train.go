@@ -75,9 +75,8 @@ func (c Config) Job() (train.Job, error) {
 		return train.Job{}, err
 	}
 	return train.Job{
-		Config: train.JSON(c),
-		Model: train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss,
-			InGo: train.Derived(c.Network(), c.loss)},
+		Config:   train.JSON(c),
+		Model:    train.Transformer{Network: c.Network(), Start: c.start, Objective: c.loss},
 		Batches:  train.Fixed{Names: []string{"previous", "reward", "state", "action"}, Arrays: c.data, Index: c.batch},
 		Examples: c.Batch, Tokens: c.Context, Optimizer: c.Optimizer, Steps: c.Steps,
 	}, nil

@@ -15,24 +15,6 @@ type Objective interface {
 	Slopes(examples []int32, batch int, outputs []float32) (loss float64)
 }
 
-// Stored are the tokens of all examples, [N, T, Features], of each of which the outputs of the
-// last K tokens are read: half an Objective.
-type Stored struct {
-	Values []float32
-	T, K   int
-}
-
-// Pass implements Objective.
-func (s Stored) Pass(examples int) Pass { return Pass{examples, s.T, s.K} }
-
-// Tokens implements Objective.
-func (s Stored) Tokens(examples []int32, into []float32) {
-	size := len(into) / len(examples)
-	for i, example := range examples {
-		copy(into[i*size:][:size], s.Values[int(example)*size:])
-	}
-}
-
 // Trainer trains a network.
 type Trainer struct {
 	*Optimizer
