@@ -191,6 +191,11 @@ func (a *answer) advise() {
 		if auto := pmd.AutoStep(a.Optimum); auto > 2*a.Loop.Eta && a.Actor != "decoder" {
 			help += fmt.Sprintf(", or a larger step: --eta auto is %.4g", auto)
 		}
+		// A round sees values of this size, and not by how much less one action is worth.
+		if size := largest(a.Optimum.Q); (1-m.Gamma)*a.shortfall.Lost < rounding*size {
+			help = fmt.Sprintf("actions differ by less than the rounding of values of %.2g, and only a smaller gamma, "+
+				"or a constant subtracted from all rewards,", size)
+		}
 		a.warn("%d rounds leave a loss of %.3g, %.3g of the range of V* in a state; %s would make it smaller",
 			a.Rounds, loss, short, help)
 	}
@@ -199,6 +204,9 @@ func (a *answer) advise() {
 			stateName(m, state), worst)
 	}
 }
+
+// rounding is the share of a value below which a difference is lost to rounding.
+const rounding = 0x1p-52
 
 // certain returns an error where the exact solution is not exact enough.
 func (a *answer) certain() error {

@@ -196,6 +196,11 @@ func TestSolveMeaning(t *testing.T) {
 	if text, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(text), "γ=0.9") {
 		t.Errorf("from standard input: %v, %s", err, text)
 	}
+	flat := jsonFile(t, `{"gamma": 0.999999999, "P": [[[1], [1]]], "r": [[1e11, 100000000906]]}`)
+	if s := solve(t, 0, "--mdp", flat, "--eta", "auto", "--rounds", "5", "--tol", "1e-12"); s.Optimal[0][0] != 1 ||
+		!strings.Contains(strings.Join(s.Warnings, " "), "less than the rounding of values of 1e+20") {
+		t.Errorf("actions that differ by less than rounding: %+v", s)
+	}
 	// A value that is zero but for rounding has no sign.
 	small := jsonFile(t, `{"gamma": 0.5, "P": [[[1], [1]]], "r": [[-1e-9, -2e-9]]}`)
 	if code, stdout, stderr := call("solve", "--mdp", small); code != 0 || !strings.Contains(stdout, " 0.0000\n") ||

@@ -48,7 +48,7 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 	if gamma := scale.Problem.MDP.Gamma; gamma < 1 {
 		s.Theorem2.Initial = 2 * mdp.MaxAbsDiff(scale.Optimum.Q, s.Q) / (1 - gamma)
 	}
-	s.Missed = scale.missed(s.Policy.Pi)
+	s.Missed = scale.Optimum.Missed(s.Policy.Pi)
 	return s, nil
 }
 
@@ -76,7 +76,7 @@ func (s *Solving) Step() (*Solving, error) {
 	if m.Gamma < 1 {
 		next.Theorem2 = s.Theorem2.Next(m.Gamma, delta, pmd.LiftedDefect(m, pmd.GreedyDefect(next.Policy.Pi, c.Q)))
 	}
-	next.Missed = s.missed(next.Policy.Pi)
+	next.Missed = s.Optimum.Missed(next.Policy.Pi)
 	return &next, nil
 }
 
@@ -143,10 +143,4 @@ func (s *Solving) Lost() (now, before int) {
 		}
 	}
 	return now, before
-}
-
-// missed returns the most that the policy pi loses in a state by its first action:
-// max_s V*(s) − ⟨π(·|s), Q*(s,·)⟩.
-func (scale *Scale) missed(pi *mat.Dense) float64 {
-	return slices.Max(pmd.GreedyDefect(pi, scale.Optimum.Q))
 }

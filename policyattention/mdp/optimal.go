@@ -20,11 +20,28 @@ type Optimum struct {
 	Error      []float64
 	Iterations int // rounds of policy iteration
 
-	optimal []bool // [S·A]
+	optimal []bool    // [S·A]
+	less    []float64 // [S·A], by how much less than V* an action is worth
 }
 
 // Optimal returns whether action a is optimal in state s, perhaps beside others.
 func (o *Optimum) Optimal(s, a int) bool { return o.optimal[s*len(o.optimal)/len(o.V)+a] }
+
+// Missed returns the most that the policy pi [S, A] loses in a state by its first action,
+// max_s V*(s) − ⟨π(·|s), Q*(s,·)⟩, from differences that are right even where values of this size round them away.
+func (o *Optimum) Missed(pi *mat.Dense) float64 {
+	most, a := 0.0, len(o.less)/len(o.V)
+	for s := range o.V {
+		lost := 0.0
+		for j, p := range pi.RawRowView(s) {
+			if p > 0 {
+				lost += float64(p * o.less[s*a+j])
+			}
+		}
+		most = max(most, lost)
+	}
+	return most
+}
 
 // Tied returns in how many states several actions are optimal.
 func (o *Optimum) Tied() int {
@@ -324,7 +341,7 @@ func (m *MDP) spread(x []float64, small float64, out []bool) {
 // conclude fills the optimum from its Q and the advantages [S·A] behind it.
 func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve solver) error {
 	n, a := m.R.Dims()
-	e.V, e.Error = make([]float64, n), make([]float64, n)
+	e.V, e.Error, e.less = make([]float64, n), make([]float64, n), make([]float64, n*a)
 	out := make([]bool, n*a) // which actions are certainly not optimal
 	for s := range e.V {
 		e.V[s] = slices.Max(e.Q.RawRowView(s))
@@ -332,8 +349,8 @@ func (m *MDP) conclude(e *exactly, advantages []double, tolerance float64, solve
 	for i := range out {
 		s, now := i/a, i/a*a+e.Policy[i/a]
 		out[i] = !m.Exists(s, i%a)
-		e.optimal[i] = !out[i] &&
-			advantages[i].minus(advantages[now]) >= -tolerance*(e.size[i]+e.size[now])-underflow
+		e.less[i] = max(0, advantages[now].minus(advantages[i]))
+		e.optimal[i] = !out[i] && e.less[i] <= tolerance*(e.size[i]+e.size[now])+underflow
 	}
 	steps := make([]float64, n)
 	for s := range steps {

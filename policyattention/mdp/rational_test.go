@@ -251,6 +251,14 @@ func TestRational(t *testing.T) {
 			row := pi.RawRowView(s)
 			floats.Scale(1/floats.Sum(row), row)
 		}
+		most := 0.0
+		for s, v := range want {
+			off, _ := new(big.Rat).Sub(v, exact.under(pi, s, want)).Float64()
+			most = max(most, off)
+		}
+		if missed := got.Missed(pi); math.Abs(missed-most) > 1e-9*most+1e-25*norm(got.V) {
+			t.Errorf("problem %d (γ = %v): a policy loses %v in a state at once, said %v", i, model.Gamma, most, missed)
+		}
 		q, err := m.PolicyValue(pi)
 		if err != nil {
 			t.Errorf("problem %d (γ = %v): %v", i, model.Gamma, err)

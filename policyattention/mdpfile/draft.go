@@ -85,7 +85,7 @@ func (d *draft) arrow(s, a, t string, x arrow) (err error) {
 }
 
 // remarks are what a file may say of its problem in a few words, see remark.
-var remarks = strings.Fields("gamma discount minimize normalize layout start terminal shape states actions")
+var remarks = strings.Fields("gamma minimize normalize layout start terminal shape states actions")
 
 // remark takes what a file says of its problem in words or numbers: one, or a list.
 func (d *draft) remark(name string, words []string, list bool) (err error) {
