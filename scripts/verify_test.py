@@ -287,6 +287,18 @@ UNSEALED = {  # the same with digests as they were
 }
 
 
+class Documents(unittest.TestCase):
+    def test_example(self):
+        text = (PAPER.parents[1] / "docs/evidence.md").read_text()
+        code = text.split("import verify\n")[1].split("```")[0]
+        printed = []
+        exec("import numpy as np, verify\n" + code, {"print": printed.append})
+        rows = read(PAPER, EXACT)
+        for column, value in {"method": "exact-pmd", "s": 8, "round": 20}.items():
+            rows = rows.filter(pc.equal(rows[column], value))
+        np.testing.assert_allclose(printed, [np.median(rows["loss"])], rtol=1e-9)
+
+
 class Corruptions(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -273,6 +273,9 @@ func open(t *testing.T, artifacts, preset string) *experiment.Store {
 // Units are named by how they begin: only so are those had whose training takes days.
 func TestUnitsOfLongTraining(t *testing.T) {
 	store := open(t, t.TempDir(), "paper")
+	if !paper.Methods.Has("algorithm-distillation") {
+		t.Skip("nothing that is left trains for days")
+	}
 	for _, c := range []struct {
 		name       string
 		want, left int

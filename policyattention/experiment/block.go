@@ -194,15 +194,12 @@ func (p Preset) fixtures(c Cell, from set, s method.Setting) Fixtures {
 }
 
 // Unit returns the unit of a cell. It returns an error if the cell names nothing.
-func (p Preset) Unit(c Cell) (Unit, error) {
-	u, err := p.unit(c)
-	if err != nil {
-		return Unit{}, fmt.Errorf("experiment: cell %s/%s: %w", c.Block, c.Name(), err)
-	}
-	return u, nil
-}
-
-func (p Preset) unit(c Cell) (u Unit, err error) {
+func (p Preset) Unit(c Cell) (u Unit, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("experiment: cell %s/%s: %w", c.Block, c.Name(), err)
+		}
+	}()
 	b, err := findBlock(c.Block)
 	if err != nil {
 		return u, err
@@ -258,7 +255,16 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 			actor, critic = parts.Parts()
 		}
 	}
-	p.tolerate(u, m, b)
+	u.Tolerance, u.Sample = exactly, min(u.Problems, p.Problems)
+	if m.Deploy != nil {
+		u.Tolerance = walking
+	}
+	if method.Networks(u.Weights) {
+		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(sampled, u.Sample)
+	}
+	if b.Brief {
+		u.Tolerance = max(u.Tolerance, brief)
+	}
 	switch b.Kind {
 	case oneStep, oneStepAt:
 		if actor == nil {
@@ -298,17 +304,3 @@ const (
 // replaces half of 64 problems is found in 63 of 64 runs. Inputs of one step are the first ones, and
 // `inputs` times as many.
 const sampled, inputs = 6, 3
-
-func (p Preset) tolerate(u *Unit, m method.Method, b block) {
-	u.Tolerance = exactly
-	if m.Deploy != nil {
-		u.Tolerance = walking
-	}
-	if method.Networks(u.Weights) {
-		u.Tolerance, u.Sample = cmp.Or(m.Tolerance, network), min(sampled, u.Problems)
-	}
-	u.Sample = min(cmp.Or(u.Sample, u.Problems), p.Problems)
-	if b.Brief {
-		u.Tolerance = max(u.Tolerance, brief)
-	}
-}

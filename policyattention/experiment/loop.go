@@ -247,9 +247,4 @@ func (l *Loop) checkPolicies(stored *Result, differs func(row int, what string))
 }
 
 // flat returns the entries of a matrix, row-major.
-func flat(m *mat.Dense) (all []float64) {
-	for i := range m.RawMatrix().Rows {
-		all = append(all, m.RawRowView(i)...)
-	}
-	return all
-}
+func flat(m *mat.Dense) []float64 { return mat.DenseCopyOf(m).RawMatrix().Data }

@@ -136,29 +136,22 @@ func (p Preset) Cells() (units []Unit, err error) {
 
 // expand lists the cells of a row at one size.
 func (p Preset) expand(row Row, states int) (cells []Cell) {
-	base := Cell{row.Block, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states),
-		Family: string(mdp.Random)}}
-	families := []mdp.Family{mdp.Random}
+	families, steps := []mdp.Family{mdp.Random}, []int{0}
 	if b, err := findBlock(row.Block); err == nil && b.Families != nil {
 		families = b.Families
 	}
-	steps := []int{0}
 	if row.Block == Frontier {
 		steps = append(slices.Clone(p.Snapshots), p.Steps)
 	}
-	seeds := []uint64{0}
+	runs := []method.Identity{{}}
 	if row.Runs > 0 {
-		seeds = nil
-		for _, run := range p.Protocol.Sizes[states].Runs[:row.Runs] {
-			seeds = append(seeds, run.Model)
-		}
+		runs = p.Protocol.Sizes[states].Runs[:row.Runs]
 	}
-	for _, seed := range seeds {
+	for _, run := range runs {
 		for _, family := range families {
 			for _, step := range steps {
-				c := base
-				c.Seed, c.Family, c.Step = int64(seed), string(family), int32(step)
-				cells = append(cells, c)
+				cells = append(cells, Cell{row.Block, rows.Key{Method: row.Method, Recipe: row.Recipe, S: int32(states),
+					Seed: int64(run.Model), Step: int32(step), Family: string(family)}})
 			}
 		}
 	}

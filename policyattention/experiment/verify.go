@@ -139,23 +139,22 @@ func (s *Store) verifyFiles(v *Verification) error {
 	if err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
-	for _, name := range names {
+	v.Files = len(names)
+	all := append(slices.Collect(maps.Keys(sums)), names...)
+	slices.Sort(all)
+	for _, name := range slices.Compact(all) {
 		path := filepath.Join(s.root, name)
 		want, ok := sums[name]
 		got, err := FileDigest(path)
-		v.Files++
 		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			v.add(path, 0, "it is missing")
 		case err != nil:
 			v.add(path, 0, "%v", err)
 		case !ok && filepath.Base(filepath.Dir(filepath.Dir(path))) != trainFolder: // a run that is not yet merged
 			v.add(path, 0, "%s does not list it", sumsFile)
 		case ok && got != want:
 			v.add(path, 0, "its SHA-256 is %.12s…, %s says %.12s…", got, sumsFile, want)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		if !slices.Contains(names, name) {
-			v.add(filepath.Join(s.root, name), 0, "it is missing")
 		}
 	}
 	return nil
@@ -218,9 +217,7 @@ func compact(text json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-func (s *Store) verifyUnit(
-	ctx context.Context, v *Verification, u Unit, r Record, stored *Result, whole bool,
-) error {
+func (s *Store) verifyUnit(ctx context.Context, v *Verification, u Unit, r Record, stored *Result, whole bool) error {
 	weights, err := s.digests(u)
 	if err != nil {
 		v.add(u.Path(), 0, "the weights it was made from: %v", err)
@@ -257,10 +254,7 @@ func (s *Store) chosen(u Unit, n int) func(problem int32) bool {
 	if !ok || l.block.Kind != closedLoop {
 		return func(problem int32) bool { return problem >= 0 && int(problem) < n }
 	}
-	digest, err := FileDigest(filepath.Join(s.root, sumsFile))
-	if err != nil { // nothing has been merged
-		digest = ""
-	}
+	digest, _ := FileDigest(filepath.Join(s.root, sumsFile)) // empty where nothing has been merged
 	some := map[int32]bool{}
 	for _, i := range seed.New(0, "verification", digest, u.Path()).Perm(u.Problems)[:n] {
 		some[int32(i)] = true
@@ -298,10 +292,7 @@ func (s *Store) again(
 	again, err := u.Compute(ctx, s, sample, &some)
 	if err != nil {
 		differs(0, fmt.Sprintf("computed again: %v", err))
-		_, err := s.backend()
-		if !method.Networks(u.Weights) {
-			err = nil
-		}
+		_, err = s.machine(method.Networks(u.Weights))
 		return err
 	}
 	v.Again += again.Len()

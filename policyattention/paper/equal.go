@@ -93,6 +93,9 @@ type Equal struct{}
 func (Equal) Units(s *experiment.Store) (units []experiment.Unit, err error) {
 	for _, r := range equalRuns {
 		u, failed := r.unit(s)
+		if failed != nil && !s.Preset.Methods.Has(r.Method) {
+			continue // its method's folder has been taken out
+		}
 		units, err = append(units, u), errors.Join(err, failed)
 	}
 	return units, err

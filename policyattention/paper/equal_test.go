@@ -91,6 +91,9 @@ func TestConditions(t *testing.T) {
 // A method whose own rounds are longer than the condition's first horizon returns π₀ by then.
 func TestBeforeItsFirstRound(t *testing.T) {
 	c := method.Condition{Information: method.ByWindow, N: 10}
+	if !Methods.Has("algorithm-distillation") {
+		t.Skip("the one method with such rounds is not there")
+	}
 	if got := losses(t, store(t), c, "algorithm-distillation", problems(t, 1)); equalHorizons[0] != 1 ||
 		got[0][0] != 1 {
 		t.Errorf("losses %v", got)

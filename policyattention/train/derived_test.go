@@ -8,7 +8,6 @@ import (
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/anymdp/critic"
 	"icrl/policyattention/backend"
-	"icrl/policyattention/baseline/distill"
 	"icrl/policyattention/train"
 )
 
@@ -22,12 +21,7 @@ func TestObjectivesInGo(t *testing.T) {
 	actor.Actions, actor.Examples, actor.Batch, actor.Steps = 4, 8, 4, 10
 	memory := critic.Standard(7)
 	memory.Problems, memory.Batch, memory.Steps = 6, 8, 10
-	distilled := distill.Paper(7, 4)
-	distilled.Histories, distilled.Length, distilled.Context, distilled.Batch, distilled.Steps = 6, 120, 55, 3, 10
-	distilled.Layers, distilled.Heads, distilled.Width, distilled.Hidden = 2, 2, 8, 12
-	for name, of := range map[string]func() (train.Job, error){
-		"any": actor.Job, "critic": memory.Job, "distill": distilled.Job,
-	} {
+	for name, of := range map[string]func() (train.Job, error){"any": actor.Job, "critic": memory.Job} {
 		job := testkit.Must(of())(t)
 		var losses [2][]float32
 		for i := range losses {

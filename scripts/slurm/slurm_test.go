@@ -420,8 +420,8 @@ func (g *grid) killInTask0(t *testing.T) {
 // preset does, and a table has its variations.
 func TestSweep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sweep.json")
-	row := `{"block": "try", "method": "policyattention", "sizes": [4], "runs": 2, "recipe": "plain,mdps=4,examples=32,` +
-		`batch=8,hidden=16,width=%d,layers=%d"}`
+	row := `{"block": "try", "method": "policyattention", "sizes": [4], "runs": 2, ` +
+		`"recipe": "plain,mdps=4,examples=32,batch=8,hidden=16,width=%d,layers=%d"}`
 	rows := []string{`{"block": "try", "method": "exact-pmd", "sizes": [4]}`}
 	for _, width := range []int{16, 32} {
 		for _, layers := range []int{1, 2} {
