@@ -117,29 +117,3 @@ func TestMarshalErrors(t *testing.T) {
 		t.Errorf("reading an absent file: %v", err)
 	}
 }
-
-// FuzzUnmarshal: whatever parses is written and parsed again to the same bytes.
-func FuzzUnmarshal(f *testing.F) {
-	good, _ := Marshal(example())
-	f.Add(good)
-	f.Add(raw(`{}`))
-	f.Add(raw(`{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, 1, 2, 3, 4))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		file, err := Unmarshal(b)
-		if err != nil {
-			return
-		}
-		once, err := Marshal(file)
-		if err != nil {
-			t.Fatalf("what was read cannot be written: %v", err)
-		}
-		again, err := Unmarshal(once)
-		if err != nil {
-			t.Fatalf("what was written cannot be read: %v", err)
-		}
-		twice, _ := Marshal(again)
-		if !bytes.Equal(once, twice) {
-			t.Fatal("a second round trip changed the bytes")
-		}
-	})
-}
