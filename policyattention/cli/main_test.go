@@ -214,7 +214,7 @@ func TestTwoProcessesOnOneCell(t *testing.T) {
 		t.Errorf("a step size that the actor was not trained on: %d, %s", code, stderr)
 	}
 	if code, _, stderr := call("--backend", "go", "solve", "--mdp", problemFile(t, 5), "--actor",
-		checkpoint); code != exitFailure || !strings.Contains(stderr, "5 states") {
+		checkpoint); code != exitFailure || !strings.Contains(stderr, "the MDP is [5, 3]") {
 		t.Errorf("a checkpoint of another size: %d, %s", code, stderr)
 	}
 	if code, stdout, stderr := call(append(args, "--backend", "go", "verify")...); code != 0 {
