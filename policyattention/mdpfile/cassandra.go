@@ -137,11 +137,11 @@ func (c *cassandra) statement() error {
 		return c.table([]*axis{&c.actions, &c.states, &c.observations}, func([4]int32, float64) error { return nil },
 			true)
 	case "R":
-		axes := []*axis{&c.actions, &c.states, &c.states, &c.observations}
-		if c.observations.size == 0 {
-			axes = axes[:3]
+		seen := &c.observations
+		if seen.size == 0 { // an MDP, whose rewards may say so by a fourth *
+			seen = &axis{what: "observation", size: 1}
 		}
-		return c.table(axes, c.reward.set, false)
+		return c.table([]*axis{&c.actions, &c.states, &c.states, seen}, c.reward.set, false)
 	}
 	return fmt.Errorf("%q, want discount, values, states, actions, observations, start, T, O or R", kind)
 }

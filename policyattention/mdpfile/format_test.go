@@ -104,7 +104,7 @@ func TestSame(t *testing.T) {
 			0 1
 			1 0
 			R: 0 : 0 : 0 2
-			R: 1 : * : 0 -1
+			R: 1 : * : 0 : * -1
 			R: 1 : 0 : * 2`},
 		"prism": {file: "x.tra", content: "2 4 6\n0 0 0 .5\n0 0 1 0.5\n0 1 1 1\n1 0 1 .75\n1 0 0 .25\n1 1 0 1\n",
 			o:     Options{Gamma: gamma(.9)},
