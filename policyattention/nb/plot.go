@@ -86,9 +86,6 @@ func NewScreen() *Screen { return &Screen{gonbui.UniqueId()} }
 // Show shows a plot in place of the last one.
 func (s *Screen) Show(p *Plot) { p.show(s.id) }
 
-// Say shows a sentence, or several on lines of their own, in place of what was there.
-func (s *Screen) Say(format string, args ...any) { sentence(fmt.Sprintf(format, args...)).show(s.id) }
-
 // HTML shows HTML in place of what was there, and text where HTML cannot be shown.
 func (s *Screen) HTML(source, text string) {
 	bundle{protocol.MIMETextHTML: source, protocol.MIMETextPlain: text}.show(s.id)
