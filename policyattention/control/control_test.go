@@ -102,6 +102,17 @@ func TestScore(t *testing.T) {
 	}
 }
 
+func TestAtTemperature(t *testing.T) {
+	pi := mat.NewDense(2, 3, []float64{.2, .6, .2, 0, .5, .5})
+	for temperature, want := range map[float64][]float64{
+		1: pi.RawMatrix().Data, .5: {1. / 11, 9. / 11, 1. / 11, 0, .5, .5}, 0: {0, 1, 0, 0, 1, 0},
+	} {
+		if got := AtTemperature(pi, temperature); !mat.EqualApprox(got, mat.NewDense(2, 3, want), 1e-15) {
+			t.Errorf("at %v: %v", temperature, got.RawMatrix().Data)
+		}
+	}
+}
+
 func TestScoreOfAnOptimalStart(t *testing.T) {
 	m := testkit.Must(mdp.New(0.5, mat.NewDense(2, 1, []float64{1, 1}), mat.NewDense(1, 2, []float64{1, 0})))(t)
 	best, worst := mat.NewDense(1, 2, []float64{1, 0}), mat.NewDense(1, 2, []float64{0, 1})

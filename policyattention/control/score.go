@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
@@ -192,6 +193,27 @@ func NewScales(problems []mdp.Problem) ([]*Scale, error) {
 		}
 	}
 	return scales, nil
+}
+
+// AtTemperature returns the policy proportional to π(a|s)^(1/temperature) for pi [S, A], at temperature
+// 0 the greedy one: all mass on each state's first likeliest action.
+func AtTemperature(pi *mat.Dense, temperature float64) *mat.Dense {
+	out := mat.DenseCopyOf(pi)
+	for s := range out.RawMatrix().Rows {
+		row := out.RawRowView(s)
+		best := floats.MaxIdx(row)
+		if temperature == 0 {
+			clear(row)
+			row[best] = 1
+			continue
+		}
+		top := row[best]
+		for a, p := range row {
+			row[a] = math.Pow(p/top, 1/temperature)
+		}
+		floats.Scale(1/floats.Sum(row), row)
+	}
+	return out
 }
 
 // Loss returns ‖Q* − Q^π‖∞ / Gap of the policy pi [S, A], exactly.

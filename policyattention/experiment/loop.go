@@ -25,6 +25,8 @@ type Loop struct {
 	// whose policies are stored.
 	Tabled []int `json:"tabled,omitempty"`
 	Kept   []int `json:"kept,omitempty"`
+	// Temperatures at which the last policy is scored, see [control.AtTemperature].
+	Temperatures []float64 `json:"temperatures,omitempty"`
 	// Deployment is the controller; nil stands for exact PMD. Where it has no critic tables, Eta
 	// is the step size of the exact PMD that it is compared with.
 	Deployment method.Deployment `json:"controller,omitempty"`
@@ -47,6 +49,9 @@ func (l *Loop) compute(s *Store, key rows.Key, first int, stored *Result) (*Resu
 	}
 	if l.block.Kind == stepSizes {
 		return r, l.tuned(r, key, problems, trajectories)
+	}
+	if l.Temperatures != nil {
+		return r, l.sharpened(r, key, problems, trajectories)
 	}
 	for i, t := range trajectories {
 		for _, k := range l.Kept {
@@ -182,6 +187,27 @@ func (l *Loop) tuned(r *Result, key rows.Key, problems []mdp.Problem, trajectori
 	return err
 }
 
+var temperatures = []float64{2, 1.4, 1, .7, .5, .35, .25, .18, .125, .09, .06, .03, 0}
+
+// sharpened adds the losses of the policies after the last round at each temperature.
+func (l *Loop) sharpened(r *Result, key rows.Key, problems []mdp.Problem, trajectories []control.Trajectory) error {
+	scales, err := control.NewScales(problems)
+	if err != nil {
+		return err
+	}
+	for i, t := range trajectories {
+		for _, temperature := range l.Temperatures {
+			loss, err := scales[i].Loss(control.AtTemperature(t.Policies[l.Rounds], temperature))
+			if err != nil {
+				return err
+			}
+			r.Tuned = append(r.Tuned, rows.Tuned{Key: key, Alpha: temperature, Beta: math.NaN(), Problem: int32(i),
+				Round: int32(l.Rounds), Loss: float64(float32(loss))})
+		}
+	}
+	return nil
+}
+
 // study is a method's own evaluation.
 type study struct {
 	Problems *Fixtures    `json:"problems,omitempty"`
@@ -190,6 +216,9 @@ type study struct {
 
 func newStudy(u *Unit, own method.Study, f Fixtures) study {
 	u.Weights, u.Tolerance = own.Weights(), walking
+	if method.Networks(u.Weights) {
+		u.Tolerance = network
+	}
 	if own.OwnProblems() {
 		u.Problems = 0
 		return study{nil, own}

@@ -228,7 +228,7 @@ var corruptions = slices.Concat(
 	columns[rows.Backup]("rows/backups.parquet", "backups"),
 	columns[rows.Policy]("policies/backups.parquet", "backups"),
 	columns[rows.Tuned]("rows/tuning.parquet", "tuning"),
-	columns[rows.Measure]("rows/qualification-imitation.parquet", "qualification"),
+	columns[rows.Measure]("rows/qualification-numbers.parquet", "qualification"),
 	columns[rows.Choice]("choices/qualification.parquet", "qualification"),
 	columns[rows.Problem]("problems.parquet", "problems.parquet"),
 	[]corruption{

@@ -12,7 +12,8 @@ import (
 // proposed are the paper's learned controllers, in the order of tables: a Transformer as the actor of
 // the loop, with the exact critic or a learned one.
 var proposed = []method.Method{
-	actorOf(method.Method{Name: "policyattention", Label: "PolicyAttention"}, train.Proximal, nil),
+	actorOf(method.Method{Name: "policyattention", Label: "PolicyAttention",
+		Studies: map[string]func(method.Setting) (method.Study, error){"heads": headsOf}}, train.Proximal, nil),
 	actorOf(method.Method{Name: "pmd-target", Label: "PMD-target"}, train.PMDTarget, nil),
 	// Nothing bounds its logits: they span up to 200 nats, where others' span 20, and
 	// float32 rounds them more.

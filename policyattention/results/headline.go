@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/report"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/stats"
 )
@@ -33,7 +34,7 @@ func (s *Store) headlineActors() Table {
 
 // headline compares on the problems of the headline block, thousands a size.
 func (s *Store) headline() Table {
-	return s.headlineOf([]int{20, 40, 100}, Method.Not("exact-pmd"), Recipe.Not(shortened...)).
+	return s.headlineOf([]int{20, 40, 100}, Method.Not("exact-pmd"), Recipe.Not(seen[1].recipe, seen[2].recipe)).
 		short("method", "recipe", "S", "T", "runs", "means / reference", "range over runs", "ratio of medians", "95 %",
 			"99 %", "worst", "locked")
 }
@@ -50,64 +51,128 @@ const headlineNote = "Means / reference: over all runs, with an interval for oth
 	"worst: of the excess, the loss less exact PMD's problem by problem. Locked: the share of problems on which a " +
 	"run's loss is above exact PMD's by more than .05."
 
-// shortened are the recipes of 1,600 steps, by which tokens see each other.
-var shortened = []any{"plain,steps=1600", "plain,attention=state,steps=1600", "plain,attention=none,steps=1600"}
+// seen are the recipes by which tokens see each other, and what a pair sees.
+var seen = []struct{ recipe, pair string }{{"plain", "everything before, the paper's"},
+	{"plain,attention=state", "pairs of its state"}, {"plain,attention=none", "itself"}}
 
-// attention compares networks with attention and without.
-func (s *Store) attention() Table {
-	t := s.headlineOf(Horizons, Recipe.Is(shortened...))
-	names := []string{"everything before, the paper's", "pairs of its state", "itself"}
-	t = t.with("a pair sees", func(l line) any { return names[slices.Index(shortened, any(l.group.key[Recipe]))] })
-	t = t.with("one-step row-L1 [range over runs]", func(l line) any {
-		return s.say(&t, "", "mean ablation method=policyattention s=4 of=row_l1 rule=pmd recipe="+l.group.key[Recipe])
-	})
-	t.Title = "Actors of 1,600 steps at S = 4, with attention and without"
-	return t.short("a pair sees", "T", "one-step row-L1 [range over runs]", "means / reference", "range over runs",
-		"locked")
+// attention compares networks with attention and without: three training runs of each, or as many as there are.
+func (s *Store) attention() (t Table) {
+	for _, states := range []int{4, 8} {
+		for _, x := range seen {
+			part := s.headlineOf(Horizons, Method.Is("policyattention"), Recipe.Is(x.recipe), S.Is(states),
+				Seed.Is(14100, 14101, 14102, 18100, 18101, 18102))
+			part = part.with("a pair sees", func(line) any { return x.pair })
+			part = part.with("one-step row-L1 [range over runs]", func(line) any {
+				return s.say(&part, "", fmt.Sprintf("mean ablation method=policyattention s=%d of=row_l1 rule=pmd recipe=%s",
+					states, x.recipe))
+			})
+			t = t.Then(part)
+		}
+	}
+	t = t.Titled("Actors with attention and without", headlineNote)
+	return t.short("a pair sees", "S", "T", "runs", "one-step row-L1 [range over runs]", "means / reference",
+		"range over runs", "99 %", "worst", "locked")
 }
 
-// sharpened are the methods of table sharpness-20, with their recipes.
-var sharpened = []string{"policyattention plain", "liang-lai paper-features", "liang-lai paper-uniform",
-	"liang-lai tuned", "algorithm-distillation full", "actor-critic source"}
+// heads is what attention does in trained actors, layer by layer.
+func (s *Store) heads() (t Table) {
+	t.Title = "Attention in trained actors, by layer"
+	t.Columns = []string{"S", "layer", "own pair", "its state's", "others", "row-L1 without one head", "R² of log π",
+		"R² of ηQ"}
+	t.Notes = []string{"Means over heads and three runs, on 256 contexts of other MDPs. Layer 0 is the embedding; " +
+		"its attention is equal weights for all that is seen. Without one head: times the row-L1 of the whole " +
+		"actor, the range over heads and runs. R²: of a linear read-out of one token."}
+	numbers := s.Block("heads-numbers")
+	t.err = numbers.err
+	for _, states := range numbers.Values(S) {
+		of := func(quantity string, layer int) []float64 {
+			return numbers.Where(S.Is(states), Column("quantity").Is(quantity), Column("x").Is(layer)).Number("value")
+		}
+		mean := func(quantity string, layer int) float64 { return stats.Mean(of(quantity, layer)) }
+		whole := numbers.Where(S.Is(states), Column("quantity").Is("row_l1")).Number("value")
+		for layer := 0; len(of("prior_r2", layer)) > 0; layer++ {
+			if layer == 0 {
+				own, state := even(states)
+				t.Add(states, layer, own, state, 1-own-state, nil, mean("prior_r2", 0), mean("gain_r2", 0))
+				continue
+			}
+			without := of("without", layer)
+			for i := range without {
+				without[i] /= whole[i*len(whole)/len(without)]
+			}
+			t.Add(states, layer, mean("own", layer), mean("state", layer), mean("others", layer),
+				report.Interval{Lo: slices.Min(without), Hi: slices.Max(without)},
+				mean("prior_r2", layer), mean("gain_r2", layer))
+		}
+	}
+	return t
+}
 
-// sharpness20 is the mean loss of the stored policies of the benchmark, as they were returned and greedy:
-// each puts all mass on its likeliest action.
-func (s *Store) sharpness20() (t Table) {
-	t.Columns = []string{"method", "recipe", "S", "returned", "/ PolicyAttention", "greedy", "greedy / PolicyAttention"}
-	losses, err := s.greedy()
-	returned := s.Block("benchmark").At(20).By(S, Method, Recipe).keep(func(l line) bool {
-		return slices.Contains(sharpened, l.group.key[Method]+" "+l.group.key[Recipe])
-	})
-	t.err = errors.Join(err, returned.err)
-	ours := map[string][2][][]float64{} // by S
-	for _, l := range returned.lines {
-		key, x := l.group.key, [2][][]float64{l.group.sample}
-		for _, seed := range l.group.runs {
-			x[1] = append(x[1], losses[strings.Join([]string{key[Method], key[Recipe], key[S], seed}, " ")])
+// even is the mean share of a pair, and of those of its state before it, in all that it sees.
+func even(states string) (own, state float64) {
+	n, _ := strconv.Atoi(states) // of a column of numbers
+	for i := range n * mdp.Actions {
+		own += 1 / float64(i+1) / float64(n*mdp.Actions)
+		state += float64(i%mdp.Actions) / float64(i+1) / float64(n*mdp.Actions)
+	}
+	return own, state
+}
+
+// sharpness is the mean loss of the benchmark's policies at T = 20 as they were returned, at the
+// temperature with the least mean loss on calibration problems, and greedy.
+func (s *Store) sharpness() (t Table) {
+	t.Columns = []string{"method", "recipe", "S", "returned", "/ PA", "temperature", "at it", "at it / PA", "greedy",
+		"greedy / PA"}
+	tried := s.Block("sharpness").At(20).By(S, Method, Recipe, "alpha")
+	var order []string // of method, recipe and S
+	chosen, least, ours := map[string]float64{}, map[string]float64{}, map[string][3][][]float64{}
+	for _, l := range tried.lines {
+		key, mean := treated(l.group.key), stats.Mean(slices.Concat(l.group.sample...))
+		if before, ok := least[key]; !ok {
+			order = append(order, key)
+		} else if before <= mean {
+			continue
 		}
-		if key[Method] == "policyattention" {
-			ours[key[S]] = x
+		least[key] = mean
+		chosen[key], _ = strconv.ParseFloat(l.group.key["alpha"], 64) // of a column of numbers
+	}
+	losses, err := s.treatedLosses(chosen)
+	if t.err = errors.Join(tried.err, err); t.err != nil {
+		return t
+	}
+	for _, key := range order {
+		names := strings.Split(key, " ")
+		if names[0] == "policyattention" {
+			ours[names[2]] = losses[key]
 		}
-		row := []any{l.entries[1], l.entries[2], l.entries[0]}
-		for k := range x {
-			mean, err := stats.RatioOverProblems(x[k], [][]float64{slices.Repeat([]float64{1}, len(x[k][0]))})
-			ratio, e := stats.RatioOverProblems(x[k], ours[key[S]][k])
+		row := []any{Label(names[0]), names[1], names[2]}
+		for k, x := range losses[key] {
+			mean, err := stats.RatioOverProblems(x, [][]float64{slices.Repeat([]float64{1}, len(x[0]))})
+			ratio, e := stats.RatioOverProblems(x, ours[names[2]][k])
 			t.err = errors.Join(t.err, err, e)
+			if k == 1 {
+				row = append(row, chosen[key])
+			}
 			row = append(row, said(Cell{Estimate: mean}), said(Cell{Estimate: ratio}))
 		}
 		t.Add(row...)
 	}
-	return t.Titled("The benchmark's returned policies as they are, and greedy for themselves: mean loss at T = 20",
-		"Means over all runs, with intervals for other problems; 64 problems are few for these. The ratios are of the "+
-			"method's mean to PolicyAttention's.")
+	return t.Titled("Mean loss at T = 20 as returned, at a temperature that calibration problems chose, and greedy",
+		"The policies of the benchmark: means over all runs, with intervals for other problems; 64 problems are few for "+
+			"these. / PA: over PolicyAttention's, treated in the same way.")
 }
 
-// greedy returns the losses of the greedy policies of the benchmark at T = 20, by method, recipe, S and
-// seed.
-func (s *Store) greedy() (losses map[string][]float64, err error) {
+// treated names what policies are of.
+func treated(key map[Column]string) string {
+	return strings.Join([]string{key[Method], key[Recipe], key[S]}, " ")
+}
+
+// treatedLosses are those of policies of the benchmark at T = 20 as returned, at chosen temperatures, and
+// greedy [3][runs][problems].
+func (s *Store) treatedLosses(chosen map[string]float64) (map[string][3][][]float64, error) {
 	policies, err := rows.Read[rows.Policy](filepath.Join(s.Folder, "policies", "benchmark.parquet"))
 	problems, noProblems := rows.Read[rows.Problem](filepath.Join(s.Folder, "problems.parquet"))
-	if err = errors.Join(err, noProblems); err != nil {
+	if err := errors.Join(err, noProblems); err != nil {
 		return nil, err
 	}
 	scales := map[int32][]*control.Scale{}
@@ -122,22 +187,26 @@ func (s *Store) greedy() (losses map[string][]float64, err error) {
 			}
 		}
 	}
-	losses = map[string][]float64{}
+	losses := map[string][3][][]float64{}
 	for _, p := range policies {
-		if p.Round != 20 {
+		key := fmt.Sprintf("%s %s %d", p.Method, p.Recipe, p.S)
+		temperature, ok := chosen[key]
+		if !ok || p.Round != 20 {
 			continue
 		}
-		actions := len(p.Policy) / int(p.S)
-		pi := mat.NewDense(int(p.S), actions, nil)
-		for state := range int(p.S) {
-			pi.Set(state, floats.MaxIdx(p.Policy[state*actions:][:actions]), 1)
+		pi, all := mat.NewDense(int(p.S), len(p.Policy)/int(p.S), p.Policy), losses[key]
+		for k, temperature := range [3]float64{1, temperature, 0} {
+			loss, err := scales[p.S][p.Problem].Loss(control.AtTemperature(pi, temperature))
+			if err != nil {
+				return nil, err
+			}
+			if p.Problem == 0 { // a run begins
+				all[k] = append(all[k], nil)
+			}
+			run := len(all[k]) - 1
+			all[k][run] = append(all[k][run], loss)
 		}
-		loss, err := scales[p.S][p.Problem].Loss(pi)
-		if err != nil {
-			return nil, err
-		}
-		key := fmt.Sprintf("%s %s %d %d", p.Method, p.Recipe, p.S, p.Seed)
-		losses[key] = append(losses[key], loss)
+		losses[key] = all
 	}
 	return losses, nil
 }

@@ -12,7 +12,7 @@ import (
 // findings are the findings of README, each with its number.
 func (s *Store) findings() (t Table) {
 	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]"}
-	headline, sharpness := s.headlineActor(), s.sharpness20()
+	headline, sharpness := s.headlineActor(), s.sharpness()
 	t.err = cmp.Or(headline.err, sharpness.err)
 	at := func(of Table, column string, keys ...any) any {
 		k := slices.Index(of.Columns, column)
@@ -34,10 +34,10 @@ func (s *Store) findings() (t Table) {
 	t.Add("The factor over Liang–Lai is there", "its median loss / PolicyAttention's, S = 16, T = 20",
 		s.say(&t, "", "ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / "+
 			"method=policyattention recipe=plain"))
-	full := []any{Label("algorithm-distillation"), "full", 8}
+	full := []any{Label("algorithm-distillation"), "full", "8"}
 	t.Add("Most of such leads is sharpness", "Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both greedy",
-		fmt.Sprintf("%v; %v", at(sharpness, "/ PolicyAttention", full...),
-			at(sharpness, "greedy / PolicyAttention", full...)))
+		fmt.Sprintf("%v; %v", at(sharpness, "/ PA", full...),
+			at(sharpness, "greedy / PA", full...)))
 	return t
 }
 

@@ -288,3 +288,25 @@ func (s *Store) cliffs() (t Table) {
 	}
 	return t
 }
+
+// families is where PMD by attention is the right tool, and where it is not.
+func (s *Store) families() (t Table) {
+	t.Title = "Mean loss at γ = .99 by backups of all pairs; policy iteration and natural gradient take ten a round"
+	all := s.Block("families").Where(Column("round").Is(20, 100))
+	t.Columns, t.err = []string{"family", "backups"}, all.err
+	methods := all.Values(Method)
+	for _, m := range methods {
+		t.Columns = append(t.Columns, Label(m))
+	}
+	for _, family := range all.Values(Family) {
+		for _, backups := range all.Values("round") {
+			row := []any{family, backups}
+			for _, m := range methods {
+				loss := all.Where(Family.Is(family), Column("round").Is(backups), Method.Is(m)).Number("loss")
+				row = append(row, stats.Mean(loss))
+			}
+			t.Add(row...)
+		}
+	}
+	return t
+}

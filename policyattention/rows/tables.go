@@ -21,7 +21,7 @@ type Tables struct {
 	Rules    []Rule    `file:"rows/%s"`
 	Fits     []Fit     `file:"rows/%s-steps"`
 	Backups  []Backup  `file:"rows/%s"`
-	Measures []Measure `file:"rows/%s-imitation"`
+	Measures []Measure `file:"rows/%s-numbers"`
 	Equal    []Equal   `file:"rows/%s"`
 	Any      []Any     `file:"rows/%s"`
 	Losses   []Loss    `file:"losses%s"` // of training runs, which are of no block: its name is empty

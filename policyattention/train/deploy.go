@@ -18,6 +18,7 @@ import (
 type Model struct {
 	Config  Config
 	Step    int // optimizer steps behind the weights
+	params  []float32
 	network *engine.Network[float32]
 }
 
@@ -40,7 +41,7 @@ func NewModel(c Config, step int, params []float32) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
-	return &Model{c, step, n}, nil
+	return &Model{c, step, params, n}, nil
 }
 
 // answers takes the tokens of n contexts, which encode writes, through the network: outputs for each

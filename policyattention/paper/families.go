@@ -1,0 +1,229 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/rows"
+	"icrl/policyattention/seed"
+)
+
+// Families is the study of problems on which a greedy step or a short horizon is wrong, with γ = .99:
+// methods that plan with the model, after equally many backups.
+type Families struct{}
+
+// family draws one problem's rewards [S, A] and transitions [S·A, S] from a random stream.
+type family struct {
+	name string
+	draw func(rng *rand.Rand) (p, r *mat.Dense)
+}
+
+var families = []family{{"deep-sea", deepSea}, {"chain", chain}, {"garnet", garnet}, {"maze", maze}}
+
+const farDiscount, familyRoot, familyProblems = .99, 61_900, 32
+
+// familyBackups are the backups after which policies are scored.
+var familyBackups = []int{10, 20, 50, 100, 200}
+
+// transitions returns empty tables.
+func transitions(states, actions int) (p, r *mat.Dense) {
+	return mat.NewDense(states*actions, states, nil), mat.NewDense(states, actions, nil)
+}
+
+// deepSea is a triangle of depth 8 (Osband et al., ICLR 2020): one action of a state, which one is drawn,
+// goes down and right at a small cost, the other down and left. Only right all the way has a reward.
+func deepSea(rng *rand.Rand) (p, r *mat.Dense) {
+	const depth, last = 8, 8 * 9 / 2
+	p, r = transitions(last+1, 2)
+	place := func(i, j int) int { return min(last, i*(i+1)/2+max(0, j)) }
+	for i := range depth {
+		for j := range i + 1 {
+			s, right := place(i, j), rng.IntN(2)
+			p.Set(2*s+right, place(i+1, j+1), 1)
+			p.Set(2*s+1-right, place(i+1, j-1), 1)
+			r.Set(s, right, -.01/depth)
+			if i == depth-1 && j == i {
+				r.Set(s, right, 1)
+			}
+		}
+	}
+	for a := range 2 {
+		p.Set(2*last+a, last, 1)
+	}
+	return p, r
+}
+
+// chain has 32 states. One action goes right nine times in ten and else left, the other left; there is
+// a reward of 1 at the right end, and of .01 at the left.
+func chain(*rand.Rand) (p, r *mat.Dense) {
+	const states = 32
+	p, r = transitions(states, 2)
+	for s := range states {
+		left, right := max(0, s-1), min(states-1, s+1)
+		p.Set(2*s, left, 1)
+		p.Set(2*s+1, right, .9)
+		p.Set(2*s+1, left, p.At(2*s+1, left)+.1)
+	}
+	r.Set(0, 0, .01)
+	r.Set(states-1, 1, 1)
+	return p, r
+}
+
+// garnet has 32 states and 4 actions with 4 successors each, and rewards uniform on [−1, 1].
+func garnet(rng *rand.Rand) (p, r *mat.Dense) {
+	const states, actions, branches = 32, 4, 4
+	p, r = transitions(states, actions)
+	weights := mdp.RandomPolicy(rng, states*actions, branches)
+	for pair := range states * actions {
+		for k, next := range rng.Perm(states)[:branches] {
+			p.Set(pair, next, weights.At(pair, k))
+		}
+		r.Set(pair/actions, pair%actions, 2*rng.Float64()-1)
+	}
+	return p, r
+}
+
+// maze is a square of 8 × 8 cells, one in five a wall. A move slips to either side one time in ten, and
+// stays before a wall; the reward is 1 in the last cell, where one stays.
+func maze(rng *rand.Rand) (p, r *mat.Dense) {
+	const side, states, actions = 8, 64, 4
+	p, r = transitions(states, actions)
+	wall := make([]bool, states)
+	for s := range wall[:states-1] {
+		wall[s] = rng.Float64() < .2
+	}
+	moves := [actions][2]int{{0, 1}, {1, 0}, {0, -1}, {-1, 0}}
+	for s := range states {
+		for a := range actions {
+			for _, slip := range []int{0, 1, 3} {
+				move, share := moves[(a+slip)%actions], .1
+				if slip == 0 {
+					share = .8
+				}
+				x, y := s%side+move[0], s/side+move[1]
+				next := s
+				if inside := x >= 0 && y >= 0 && x < side && y < side; inside && !wall[y*side+x] && s != states-1 {
+					next = y*side + x
+				}
+				p.Set(s*actions+a, next, p.At(s*actions+a, next)+share)
+			}
+			if s == states-1 {
+				r.Set(s, a, 1)
+			}
+		}
+	}
+	return p, r
+}
+
+// planner makes a loop that takes so many backups a round.
+type planner struct {
+	name    string
+	backups int
+	loop    func(s *experiment.Store, eta float64) (control.Loop, error)
+}
+
+var planners = []planner{
+	{"exact-pmd", 1, func(_ *experiment.Store, eta float64) (control.Loop, error) {
+		return control.ExactPMD(eta), nil
+	}},
+	{"any", 1, func(s *experiment.Store, eta float64) (control.Loop, error) {
+		forward, err := anyForward(s.Root(), anymdp.Standard(anymdp.Identities[0]))
+		if err != nil {
+			return control.Loop{}, err
+		}
+		actor, err := anymdp.NewActor(forward, anymdp.Network)
+		return control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: eta}, err
+	}},
+	{"value-iteration", 1, func(*experiment.Store, float64) (control.Loop, error) {
+		return baseline.ValueIteration(), nil
+	}},
+	{"policy-iteration", 10, func(*experiment.Store, float64) (control.Loop, error) {
+		loop := baseline.PolicyIteration()
+		loop.Critic = severalBackups
+		return loop, nil
+	}},
+	{"natural-gradient", 10, func(_ *experiment.Store, eta float64) (control.Loop, error) {
+		loop := baseline.NaturalPolicyGradient(eta)
+		loop.Critic = severalBackups
+		return loop, nil
+	}},
+}
+
+// severalBackups evaluates a policy by ten backups from what is known.
+var severalBackups = control.CriticFunc(func(c control.Context) (*mat.Dense, error) {
+	for range 10 {
+		c.Q = c.MDP.EvaluationBackup(c.Pi, c.Q)
+	}
+	return c.Q, nil
+})
+
+// Units implements experiment.Study.
+func (Families) Units(*experiment.Store) (units []experiment.Unit, err error) {
+	for _, f := range families {
+		for _, m := range planners {
+			key := rows.Key{Method: m.name, Family: f.name}
+			units = append(units, experiment.Unit{
+				Block: "families", Name: f.name + "/" + m.name, Key: key, Of: key, Problems: familyProblems, Sample: 1,
+				Tolerance: anyTolerance, Config: struct {
+					Family, Method          string
+					Root                    uint64
+					Problems, BackupsARound int
+					Backups                 []int
+					Gamma                   float64
+				}{f.name, m.name, familyRoot, familyProblems, m.backups, familyBackups, farDiscount},
+				Compute: func(_ context.Context, s *experiment.Store, first int, _ *experiment.Result) (
+					*experiment.Result, error) {
+					return f.compute(s, m, key, first)
+				},
+			})
+		}
+	}
+	return units, nil
+}
+
+// compute runs a planner on the first problems, all for 0.
+func (f family) compute(s *experiment.Store, m planner, key rows.Key, first int) (*experiment.Result, error) {
+	if first == 0 {
+		first = familyProblems
+	}
+	out := &experiment.Result{}
+	for i := range first {
+		rng := seed.New(familyRoot, "family", f.name, i)
+		p, r := f.draw(rng)
+		states, actions := r.Dims()
+		problem, err := mdp.NewProblem(farDiscount, p, r, mdp.RandomPolicy(rng, states, actions))
+		if err != nil {
+			return nil, err
+		}
+		scale, err := control.NewScale(problem)
+		if err != nil {
+			return nil, err
+		}
+		loop, err := m.loop(s, pmd.SuggestedSpan/(mat.Max(scale.Optimum.Q)-mat.Min(scale.Optimum.Q)))
+		if err != nil {
+			return nil, err
+		}
+		trajectories, err := loop.Run([]mdp.Problem{problem}, familyBackups[len(familyBackups)-1]/m.backups)
+		if err != nil {
+			return nil, fmt.Errorf("%s, problem %d: %w", f.name, i, err)
+		}
+		for _, b := range familyBackups {
+			loss, err := scale.Loss(trajectories[0].Policies[b/m.backups])
+			if err != nil {
+				return nil, err
+			}
+			out.Rounds = append(out.Rounds,
+				rows.Round{Key: key, Problem: int32(i), Round: int32(b), Loss: digits(loss, 6)})
+		}
+	}
+	return out, nil
+}

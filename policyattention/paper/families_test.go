@@ -1,0 +1,37 @@
+package paper
+
+import (
+	"math"
+	"testing"
+
+	"icrl/internal/testkit"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/seed"
+)
+
+// The optima that can be written down: right all the way in the deep sea, and staying in the last cell
+// of the maze, whose other cells are worth less.
+func TestFamilies(t *testing.T) {
+	optimum := func(f family) (*mdp.MDP, *mdp.Optimum) {
+		p, r := f.draw(seed.New(1, "family", f.name))
+		m := testkit.Must(mdp.New(farDiscount, p, r))(t)
+		return m, testkit.Must(m.Optimal())(t)
+	}
+	_, sea := optimum(families[0])
+	want := math.Pow(farDiscount, 7)
+	for i := range 7 {
+		want -= .01 / 8 * math.Pow(farDiscount, float64(i))
+	}
+	if math.Abs(sea.V[0]-want) > 1e-12 {
+		t.Errorf("the deep sea is worth %v, want %v", sea.V[0], want)
+	}
+	m, cells := optimum(families[3])
+	if last := m.States() - 1; math.Abs(cells.V[last]-100) > 1e-9 {
+		t.Errorf("the maze's last cell is worth %v, want 100", cells.V[last])
+	}
+	for _, f := range families[1:3] {
+		if m, x := optimum(f); m.States() != 32 || x.V[31] == x.V[0] {
+			t.Errorf("%s: %d states, values %v", f.name, m.States(), x.V)
+		}
+	}
+}
