@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"os"
@@ -9,9 +8,8 @@ import (
 	"strings"
 )
 
-// Links are addresses that the page names at its foot. Where Code or Notebook is empty
-// the link goes to a copy beside the page; where Paper is empty the citation has no
-// link.
+// Links are addresses that the page names at its foot. Where one is empty its name has no link,
+// but for that of the notebook, a copy of which lies beside the page.
 type Links struct{ Paper, Code, Notebook string }
 
 // notebook is the one on the decoder.
@@ -29,32 +27,20 @@ func about(out, root string, whole bool, links Links) (string, error) {
 	if !found || !closed {
 		return "", fmt.Errorf("site: README.md holds no citation")
 	}
-	if !whole && links.Code == "" {
-		links.Code = "decoder.txt"
-		code, err := source(root)
-		if err != nil {
-			return "", err
-		}
-		if err := write(out, links.Code, code); err != nil {
-			return "", err
+	copies := map[string]string{}
+	if !whole {
+		copies["preview.png"] = "site/screenshot.png" // what a link to the page is shown with
+		if links.Notebook == "" {
+			links.Notebook = notebook
+			copies[notebook] = "notebooks/" + notebook
 		}
 	}
-	if !whole { // what a link to the page is shown with
-		b, err := os.ReadFile(filepath.Join(root, "site", "screenshot.png"))
+	for name, path := range copies {
+		b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
 		if err != nil {
 			return "", fmt.Errorf("site: %w", err)
 		}
-		if err := write(out, "preview.png", b); err != nil {
-			return "", err
-		}
-	}
-	if !whole && links.Notebook == "" {
-		links.Notebook = notebook
-		b, err := os.ReadFile(filepath.Join(root, "notebooks", notebook))
-		if err != nil {
-			return "", fmt.Errorf("site: %w", err)
-		}
-		if err := write(out, notebook, b); err != nil {
+		if err := write(out, name, b); err != nil {
 			return "", err
 		}
 	}
@@ -73,27 +59,4 @@ func link(address, name string) string {
 		return name
 	}
 	return fmt.Sprintf(`<a href="%s" rel="noopener">%s</a>`, html.EscapeString(address), name)
-}
-
-// source returns the decoder's packages as one text, without their tests. It begins
-// with a byte order mark, by which a browser knows the encoding of a file.
-func source(root string) ([]byte, error) {
-	text := bytes.NewBufferString("\ufeff")
-	for _, folder := range []string{"policyattention/decoder", "policyattention/decoder/network"} {
-		paths, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*.go"))
-		if err != nil {
-			return nil, fmt.Errorf("site: %w", err)
-		}
-		for _, path := range paths {
-			if strings.HasSuffix(path, "_test.go") {
-				continue
-			}
-			b, err := os.ReadFile(path)
-			if err != nil {
-				return nil, fmt.Errorf("site: %w", err)
-			}
-			fmt.Fprintf(text, "=== %s/%s ===\n\n%s\n", folder, filepath.Base(path), b)
-		}
-	}
-	return text.Bytes(), nil
 }

@@ -28,8 +28,9 @@ type learned struct {
 }
 
 // Build writes the page into the folder out: index.html, which works over http and from a file alike, and
-// what it loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; formats.js
-// and learned.js when they are asked for. If whole is set the engine and the weights are parts of index.html.
+// what it loads: engine.wasm.gz over http and engine.js, which holds the same bytes, from a file; full.js, an
+// engine that reads files of all formats and runs the trained network, and learned.js, its weights, when they
+// are asked for. If whole is set the full engine and the weights are parts of index.html.
 // The weights are a file of an actor of package anymdp, by default the released one. Build must run inside
 // the repository.
 func Build(out, weights string, whole bool, links Links) error {
@@ -52,25 +53,24 @@ func Build(out, weights string, whole bool, links Links) error {
 		return err
 	}
 	parts["learned"], parts["wasm"] = actor, ""
-	for _, program := range []struct{ tags, name, taker string }{
-		{"", "engine", "policyAttentionEngine"}, {"formats", "formats", "policyAttentionFormats"},
-	} {
-		small, err := compile(root, program.tags)
+	full, err := compile(root, "full")
+	if err != nil {
+		return err
+	}
+	if whole {
+		parts["wasm"] = base64.StdEncoding.EncodeToString(full)
+	} else {
+		small, err := compile(root, "")
 		if err != nil {
 			return err
 		}
-		text := base64.StdEncoding.EncodeToString(small)
-		if program.name == "engine" {
-			if whole {
-				parts["wasm"] = text
-				continue
-			}
-			if err := write(out, "engine.wasm.gz", small); err != nil {
+		for name, content := range map[string][]byte{
+			"engine.wasm.gz": small, "engine.js": script("policyAttentionEngine", small),
+			"full.js": script("policyAttentionFull", full),
+		} {
+			if err := write(out, name, content); err != nil {
 				return err
 			}
-		}
-		if err := write(out, program.name+".js", fmt.Appendf(nil, "self.%s(%q);\n", program.taker, text)); err != nil {
-			return err
 		}
 	}
 	if parts["links"], err = about(out, root, whole, links); err != nil {
@@ -99,6 +99,11 @@ func Build(out, weights string, whole bool, links Links) error {
 	return write(out, "index.html", []byte(strings.NewReplacer(pairs...).Replace(parts["page"])))
 }
 
+// script returns a script that hands bytes, in base64, to a function of the page.
+func script(taker string, content []byte) []byte {
+	return fmt.Appendf(nil, "self.%s(%q);\n", taker, base64.StdEncoding.EncodeToString(content))
+}
+
 func write(out, name string, content []byte) error {
 	if err := renameio.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
 		return fmt.Errorf("site: %w", err)
@@ -124,6 +129,12 @@ func sources(root string) (map[string]string, error) {
 		}
 		parts[name] = string(b)
 	}
+	// Go's runtime support is a script, which sets what it is for on the global object.
+	small := api.Transform(parts["runtime"], api.TransformOptions{MinifyWhitespace: true, MinifySyntax: true})
+	if len(small.Errors) > 0 {
+		return nil, fmt.Errorf("site: wasm_exec.js: %s", small.Errors[0].Text)
+	}
+	parts["runtime"] = string(small.Code)
 	for name, entry := range map[string]string{"app": filepath.Join(page, "app", "main.js"),
 		"worker": filepath.Join(page, "worker.js")} {
 		if parts[name], err = bundle(entry); err != nil {
@@ -158,31 +169,30 @@ func bundle(entry string) (string, error) {
 	return string(result.OutputFiles[0].Contents), nil
 }
 
-// compile returns a program of the page, compressed. Functions are inlined only where the loops are that
+// compile returns the engine, built with a tag, compressed. Functions are inlined only where the loops are that
 // take the time, and the runtime is built without its garbage collector and allocator of many special
 // cases: together that is a tenth of what is transferred, and costs no time that can be measured.
-func compile(root, tags string) ([]byte, error) {
+func compile(root, tag string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "site")
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "engine.wasm")
-	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-gcflags=all=-l",
-		"-gcflags=icrl/policyattention/decoder/network=", "-gcflags=icrl/internal/numeric=", "-tags="+tags, "-o",
-		path, "./wasm")
+	command := exec.Command("go", "build", "-trimpath", "-tags="+tag, "-ldflags=-s -w", "-gcflags=all=-l",
+		"-gcflags=icrl/policyattention/decoder/network=", "-gcflags=icrl/internal/numeric=", "-o", path, "./wasm")
 	command.Dir = root
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0",
 		"GOEXPERIMENT=nogreenteagc,nosizespecializedmalloc")
 	if out, err := command.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("site: compiling ./wasm: %w\n%s", err, out)
+		return nil, fmt.Errorf("site: compiling the engine: %w\n%s", err, out)
 	}
 	wasm, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("site: %w", err)
 	}
-	if wasm, err = joinSegments(wasm); err != nil {
-		return nil, fmt.Errorf("site: ./wasm: %w", err)
+	if wasm, err = shrink(wasm); err != nil {
+		return nil, fmt.Errorf("site: %w", err)
 	}
 	var small bytes.Buffer
 	z, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
@@ -218,10 +228,9 @@ func pack(out, path string, whole bool) (string, error) {
 		return "", fmt.Errorf("site: %s does not hold an actor for any MDP: %w", path, err)
 	}
 	l := learned{File: "learned.js", SHA256: fmt.Sprintf("%x", sha256.Sum256(b))}
-	content := base64.StdEncoding.EncodeToString(b)
 	if whole {
-		l.Weights = content
-	} else if err := write(out, l.File, fmt.Appendf(nil, "self.policyAttentionWeights(%q);\n", content)); err != nil {
+		l.Weights = base64.StdEncoding.EncodeToString(b)
+	} else if err := write(out, l.File, script("policyAttentionWeights", b)); err != nil {
 		return "", err
 	}
 	known, err := json.Marshal(l)

@@ -162,7 +162,7 @@ func TestLearnedActor(t *testing.T) {
 			url = fileURL(t)
 		}
 		b.open(url + "#T=12&A=5")
-		if b.bytes > 1.02e6 && place == "http" {
+		if b.bytes > firstView && place == "http" {
 			t.Errorf("%v bytes before the actor was asked for", b.bytes)
 		}
 		b.click("#show-learned")

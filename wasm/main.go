@@ -1,13 +1,13 @@
-//go:build js && wasm && !formats
+//go:build js && wasm
 
 // Command wasm is the engine of the web page: it runs in a worker and offers the
 // functions below to site/page/worker.js as methods of the global object engine.
 // Each returns its result or throws no exception but {error: message}. Tables
-// are Float64Arrays, row-major.
+// are Float64Arrays, row-major. Built with the tag full it can read problem files
+// and run the trained network too; most visitors need neither.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"syscall/js"
@@ -15,36 +15,49 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/policyattention/anymdp"
 	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
-	network "icrl/policyattention/transformer/engine"
 	"icrl/wasm/engine"
 )
 
 // run is what the page is looking at, nil before the first start.
 var run *engine.Engine
 
-// learned is the loaded network, kept over restarts.
-var learned *network.Network[float64]
+// What the full program sets: operations of its own, those that need no run, the trained network of a new run,
+// and the matrices of its call.
+var (
+	operations = map[string]func(args []js.Value) (any, error){
+		"start": start, "round": round, "edit": edit, "phase": phase, "attention": attention, "trace": trace,
+		"matrix": matrix, "weight": weight, "digest": digest,
+	}
+	runless       = map[string]bool{"start": true, "digest": true}
+	teach         = func(*engine.Engine) error { return nil }
+	learnedMatrix func(k, s int, name string, from, to int) ([][]float64, error)
+)
 
 func main() {
-	functions := map[string]function{
-		"round": round, "edit": edit, "phase": phase, "compare": compare, "attention": attention, "trace": trace,
-		"matrix": matrix, "weight": weight, "learn": learn,
-	}
-	for name, f := range functions {
-		functions[name] = func(args []js.Value) (any, error) {
-			if run == nil {
-				return nil, errors.New("there is no run yet")
+	api := js.Global().Get("Object").New()
+	for name, f := range operations {
+		api.Set(name, js.FuncOf(func(_ js.Value, args []js.Value) (result any) {
+			defer func() {
+				if r := recover(); r != nil {
+					result = map[string]any{"error": fmt.Sprint("internal error: ", r)}
+				}
+			}()
+			if run == nil && !runless[name] {
+				return map[string]any{"error": "there is no run yet"}
 			}
-			return f(args)
-		}
+			value, err := f(args)
+			if err != nil {
+				return map[string]any{"error": err.Error()}
+			}
+			return value
+		}))
 	}
-	functions["start"], functions["digest"] = start, digest
-	offer(functions)
+	js.Global().Set("engine", api)
+	select {} // the functions stay callable
 }
 
 // start(settings, problem?) starts a run. A problem has gamma, states, actions,
@@ -90,10 +103,8 @@ func start(args []js.Value) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if learned != nil {
-		if err := e.SetLearned(learned); err != nil {
-			return nil, err
-		}
+	if err := teach(e); err != nil {
+		return nil, err
 	}
 	run = e
 	d := e.Decoder
@@ -233,16 +244,6 @@ func edit(args []js.Value) (any, error) {
 	return phaseOf(len(run.Phases) - 1), nil
 }
 
-// compare(k) applies the trained actor to the decoder's context of round k and
-// returns its policy.
-func compare(args []js.Value) (any, error) {
-	next, err := run.Compare(args[0].Int())
-	if err != nil {
-		return nil, err
-	}
-	return table(next), nil
-}
-
 // attention(k, s) returns the attention weights of state s's query in the decoder's actor
 // call of round k: over the S·A memories and the queries up to its own.
 func attention(args []js.Value) (any, error) {
@@ -253,11 +254,11 @@ func attention(args []js.Value) (any, error) {
 	return array(w), nil
 }
 
-// trace(k, call) names the tokens of the decoder's call "actor" or "critic", and says
-// which are read.
+// trace(k, call) names the tokens of a call "actor", "critic" or "normed", and says which
+// are read.
 func trace(args []js.Value) (any, error) {
 	var names, reads []any
-	c, err := run.Trace(args[0].Int(), args[1].String() == "critic")
+	c, err := run.Trace(args[0].Int(), args[1].String())
 	if err != nil {
 		return nil, err
 	}
@@ -270,21 +271,18 @@ func trace(args []js.Value) (any, error) {
 	return map[string]any{"names": names, "reads": reads}, nil
 }
 
-// matrix(k, call, s, name, from, to) returns rows of a matrix of a call of the decoder,
-// "actor" or "critic", or of the trained actor's in state s, "learned".
+// matrix(k, call, s, name, from, to) returns rows of a matrix of a call "actor", "critic"
+// or "normed", or of the trained actor's in state s, "learned".
 func matrix(args []js.Value) (any, error) {
 	k, name, from, to := args[0].Int(), args[3].String(), args[4].Int(), args[5].Int()
 	var rows [][]float64
-	if args[1].String() == engine.Learned {
-		t, err := run.Look(k, args[2].Int())
-		if err != nil {
-			return nil, err
-		}
-		if rows, err = engine.LearnedMatrix(t, name, from, to); err != nil {
+	if args[1].String() == engine.Learned && learnedMatrix != nil {
+		var err error
+		if rows, err = learnedMatrix(k, args[2].Int(), name, from, to); err != nil {
 			return nil, err
 		}
 	} else {
-		c, err := run.Trace(k, args[1].String() == "critic")
+		c, err := run.Trace(k, args[1].String())
 		if err != nil {
 			return nil, err
 		}
@@ -303,30 +301,14 @@ func matrix(args []js.Value) (any, error) {
 	return map[string]any{"rows": len(rows), "cols": cols, "data": array(data)}, nil
 }
 
-// weight(name) returns a weight matrix.
+// weight(call, name) returns a weight matrix of the call's network.
 func weight(args []js.Value) (any, error) {
-	m, err := run.Weight(args[0].String())
+	m, err := run.Weight(args[0].String(), args[1].String())
 	if err != nil {
 		return nil, err
 	}
 	rows, cols := m.Dims()
 	return map[string]any{"rows": rows, "cols": cols, "data": table(m)}, nil
-}
-
-// learn(tensors) takes the trained actor: tensors maps names to Float32Arrays.
-func learn(args []js.Value) (any, error) {
-	network, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
-		v := args[0].Get(name)
-		if v.Type() != js.TypeObject {
-			return nil, fmt.Errorf("there is no tensor %q", name)
-		}
-		return singles(v)
-	})
-	if err != nil {
-		return nil, err
-	}
-	learned = network
-	return true, run.SetLearned(network)
 }
 
 // digest(bytes) returns the SHA-256 of a Uint8Array in hex. Browsers offer one
@@ -337,16 +319,32 @@ func digest(args []js.Value) (any, error) {
 	return fmt.Sprintf("%x", seed.Sum256(b)), nil
 }
 
+func table(m *mat.Dense) js.Value { return array(flat(m)) }
+
+func flat(m *mat.Dense) []float64 {
+	rows, cols := m.Dims()
+	x := make([]float64, 0, rows*cols)
+	for i := range rows {
+		x = append(x, m.RawRowView(i)...)
+	}
+	return x
+}
+
+// array copies x into a Float64Array; memory of WebAssembly is little-endian, as
+// typed arrays are.
+func array(x []float64) js.Value {
+	out := js.Global().Get("Float64Array").New(len(x))
+	if len(x) > 0 {
+		view := js.Global().Get("Uint8Array").New(out.Get("buffer"))
+		js.CopyBytesToJS(view, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)))
+	}
+	return out
+}
+
 // numbers copies a Float64Array.
 func numbers(v js.Value) ([]float64, error) {
 	x := make([]float64, v.Length())
 	return x, copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 8, len(x))
-}
-
-// singles copies a Float32Array.
-func singles(v js.Value) ([]float32, error) {
-	x := make([]float32, v.Length())
-	return x, copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 4, len(x))
 }
 
 // copyBytes copies n numbers of so many bytes each, or says that v's have another size.

@@ -2,11 +2,13 @@
 // sent the program once, a compiled module, then calls {id, op, args}, and answers
 // each with {id, value} or {id, error}.
 
+let memory = null; // of the program
 self.onmessage = async ({ data }) => {
   if (data.module) {
     try {
       const go = new Go();
-      const instance = await WebAssembly.instantiate(data.module, go.importObject);
+      const instance = await WebAssembly.instantiate(/** @type {WebAssembly.Module} */ (data.module), go.importObject);
+      memory = instance.exports.mem;
       go.run(instance).then(() => self.postMessage({ stopped: true }));
       self.postMessage({ ready: true });
     } catch (e) {
@@ -22,6 +24,6 @@ self.onmessage = async ({ data }) => {
   } catch (e) {
     value = { error: String(e) };
   }
-  const ms = performance.now() - start;
-  self.postMessage(value && value.error ? { id, ms, error: value.error } : { id, ms, value });
+  const used = { ms: performance.now() - start, bytes: memory.buffer.byteLength };
+  self.postMessage(value && value.error ? { id, ...used, error: value.error } : { id, ...used, value });
 };

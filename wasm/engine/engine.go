@@ -73,11 +73,12 @@ type Engine struct {
 	Decoder  *decoder.Decoder
 	Phases   []Phase // at least one
 
-	network *network.Network[float64] // learned; nil until SetLearned
-	actor   control.Actor             // of network
-	tracks  map[string]*track
-	call    *call
-	look    *look
+	normalized *decoder.Decoder          // nil until it is asked for
+	network    *network.Network[float64] // learned; nil until SetLearned
+	actor      control.Actor             // of network
+	tracks     map[string]*track
+	call       *call
+	look       *look
 }
 
 // Phase is a part of a run between two edits of the problem. The returned-policy
@@ -204,10 +205,8 @@ func (e *Engine) bind(name string, t *track, phase int) error {
 	d := e.Decoder
 	switch name {
 	case Normalized:
-		caps := e.caps()
-		caps.Floor = floor(caps, ph.Problem.Pi0)
 		var err error
-		if d, err = decoder.NewNormalized(caps, e.Settings.Carrier); err != nil {
+		if d, err = e.normalizedDecoder(); err != nil {
 			return err
 		}
 		fallthrough
@@ -232,6 +231,20 @@ func (e *Engine) bind(name string, t *track, phase int) error {
 	}
 	t.phase = phase
 	return nil
+}
+
+// normalizedDecoder returns the decoder compiled with LayerNorm for the run's caps.
+func (e *Engine) normalizedDecoder() (*decoder.Decoder, error) {
+	if e.normalized == nil {
+		caps := e.caps()
+		caps.Floor = floor(caps, e.Phases[0].Problem.Pi0)
+		d, err := decoder.NewNormalized(caps, e.Settings.Carrier)
+		if err != nil {
+			return nil, err
+		}
+		e.normalized = d
+	}
+	return e.normalized, nil
 }
 
 // floor is the least probability that a policy of the normalized decoder

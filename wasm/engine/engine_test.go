@@ -160,29 +160,32 @@ func TestFrozenLake(t *testing.T) {
 
 func TestMatrices(t *testing.T) {
 	s := settings()
-	s.States, s.Actions, s.Packets = 3, 2, 2
+	s.States, s.Actions, s.Packets, s.Phi = 3, 2, 2, 0.01
 	e := start(t, s)
-	for _, critic := range []bool{false, true} {
-		c := testkit.Must(e.Trace(4, critic))(t)
+	for _, call := range []string{ActorCall, CriticCall, NormedCall} {
+		c := testkit.Must(e.Trace(4, call))(t)
 		r, _ := e.Round(Decoder, 4)
 		results := testkit.Must(Matrix(c, "results", 0, 99))(t)
-		want := r.NextPi.RawMatrix().Data
-		if critic {
+		// The trace sums in another order than the pass, and LayerNorm shrinks by ρ.
+		want, tolerance, width := r.NextPi.RawMatrix().Data, 1e-12, e.Decoder.Layout.Width()
+		if call == CriticCall {
 			want = r.NextQ.RawMatrix().Data
+		}
+		if call == NormedCall {
+			tolerance, width = 1e-6, width+2
 		}
 		for i, row := range results {
 			for j, v := range row {
-				// The trace sums in another order than the pass.
-				if math.Abs(v-want[i*len(row)+j]) > 1e-12 {
-					t.Errorf("critic=%v: read-out %d,%d is %v, the call returned %v",
-						critic, i, j, v, want[i*len(row)+j])
+				if math.Abs(v-want[i*len(row)+j]) > tolerance {
+					t.Errorf("%s: read-out %d,%d is %v, the call returned %v", call, i, j, v, want[i*len(row)+j])
 				}
 			}
 		}
-		n, width, dim := len(c.Names), e.Decoder.Layout.Width(), e.Decoder.Layout.HeadDim()
+		n, dim := len(c.Names), e.Decoder.Layout.HeadDim()
 		for name, cols := range map[string]int{
-			"tokens": width, "block.0.head.0.query": dim, "block.1.head.0.key": dim, "block.0.head.1.value": dim,
-			"block.1.head.1.mixed": dim, "block.0.head.1.written": width, "block.0.head.0.score": n, "block.1.head.0.weight": n,
+			"payloads": e.Decoder.Layout.Width(), "tokens": width, "block.0.head.0.query": dim,
+			"block.1.head.0.key": dim, "block.0.head.1.value": dim, "block.1.head.1.mixed": dim,
+			"block.0.head.1.written": width, "block.0.head.0.score": n, "block.1.head.0.weight": n,
 			"block.0.attended": width, "block.0.pre": 2, "block.0.post": 2, "block.1.output": width, "output": width,
 		} {
 			if rows, err := Matrix(c, name, 3, 1); err != nil || len(rows) != 0 {
@@ -201,16 +204,20 @@ func TestMatrices(t *testing.T) {
 		}
 	}
 	for _, link := range e.Decoder.Legend {
-		m, err := e.Weight(link.Matrix)
+		m, err := e.Weight(ActorCall, link.Matrix)
 		if err != nil || m.At(link.To.Offset, link.From.Offset) != link.Value {
 			t.Errorf("%s: %v", link.Matrix, err)
 		}
 	}
-	if _, err := e.Weight("block.0.head.0.x"); err == nil {
+	if _, err := e.Weight(ActorCall, "block.0.head.0.x"); err == nil {
 		t.Error("there is a weight matrix x")
 	}
+	m, err := e.Weight(NormedCall, "block.0.head.0.q")
+	if err != nil || m.RawMatrix().Cols != e.Decoder.Layout.Width()+2 {
+		t.Errorf("W_Q with LayerNorm: %v", err)
+	}
 	s.States, s.Actions, s.Packets = 16, 16, 64
-	if _, err := start(t, s).Trace(0, true); err == nil || !strings.Contains(err.Error(), "tokens") {
+	if _, err := start(t, s).Trace(0, CriticCall); err == nil || !strings.Contains(err.Error(), "tokens") {
 		t.Errorf("a call of 16,896 tokens was taken apart: %v", err)
 	}
 }

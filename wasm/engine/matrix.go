@@ -13,31 +13,40 @@ import (
 	"icrl/policyattention/seed"
 )
 
+// The calls that can be taken apart.
+const (
+	ActorCall  = "actor"  // the decoder's
+	CriticCall = "critic" // the decoder's
+	NormedCall = "normed" // the normalized decoder's, as an actor on the decoder's context
+)
+
 // call is the traced call that was last looked at.
 type call struct {
-	round  int
-	critic bool
+	round int
+	name  string
 	*decoder.Call
 }
 
-// Trace returns the decoder's actor or critic call of round k with all its
-// matrices.
-func (e *Engine) Trace(k int, critic bool) (*decoder.Call, error) {
-	if e.call != nil && e.call.round == k && e.call.critic == critic {
+// Trace returns the named call of round k with all its matrices.
+func (e *Engine) Trace(k int, name string) (*decoder.Call, error) {
+	if e.call != nil && e.call.round == k && e.call.name == name {
 		return e.call.Call, nil
 	}
+	d, c := e.Decoder, &call{round: k, name: name}
 	r, err := e.Round(Decoder, k)
+	if err == nil && name == NormedCall {
+		d, err = e.normalizedDecoder()
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := &call{round: k, critic: critic}
-	if !critic {
-		c.Call, err = e.Decoder.TraceActor(r.Pi, r.Q, e.Settings.Eta)
-	} else if n := len(r.Packets) + 2*e.Decoder.States*e.Decoder.Actions; n > MaxTokens {
+	if name != CriticCall {
+		c.Call, err = d.TraceActor(r.Pi, r.Q, e.Settings.Eta)
+	} else if n := len(r.Packets) + 2*d.States*d.Actions; n > MaxTokens {
 		err = fmt.Errorf("this critic call has %d tokens; the microscope takes apart calls of at most %d. Fewer "+
 			"packets m, states or actions make it smaller", n, MaxTokens)
 	} else {
-		c.Call, err = e.Decoder.TraceCritic(r.NextPi, r.Q, r.Packets)
+		c.Call, err = d.TraceCritic(r.NextPi, r.Q, r.Packets)
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +84,8 @@ func (e *Engine) Fingerprint() string {
 
 // Matrix returns rows from…to−1 of a matrix of a traced call, by name:
 //
-//	tokens, output                          [N, width]
+//	tokens, output                          [N, width], two wider with LayerNorm
+//	payloads                                [N, width], the tokens before a carrier embeds them
 //	block.b.head.h.query, .key, .value      [N, head dimension]
 //	block.b.head.h.score, .weight           [N, N], zero behind the diagonal
 //	block.b.head.h.mixed                    [N, head dimension]
@@ -88,6 +98,8 @@ func Matrix(c *decoder.Call, name string, from, to int) ([][]float64, error) {
 	switch name {
 	case "tokens":
 		rows = c.Tokens
+	case "payloads":
+		rows = c.Payloads
 	case "output":
 		rows = c.Output
 	case "results":
@@ -155,10 +167,17 @@ func parse(name string) (block, head int, part string) {
 	return -1, -1, ""
 }
 
-// Weight returns a weight matrix of the decoder by the name in its legend.
-func (e *Engine) Weight(name string) (*mat.Dense, error) {
+// Weight returns a weight matrix of a call's network by the name in the decoder's legend.
+func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
 	block, head, part := parse(name)
 	n := e.Decoder.Network
+	if call == NormedCall {
+		d, err := e.normalizedDecoder()
+		if err != nil {
+			return nil, err
+		}
+		n = d.Network
+	}
 	if block >= 0 && block < len(n.Blocks) && head < len(n.Blocks[block].Heads) {
 		b := n.Blocks[block]
 		list := map[string]*mat.Dense{"w1": b.W1, "w2": b.W2}

@@ -3,7 +3,7 @@
 import { $, message } from "./base.js";
 import { CONTROLLERS, app, begin, go } from "./state.js";
 import { SETTINGS, SUITS, check, defaults, fillSettings } from "./settings.js";
-import { partsOf, stationsOf } from "./scope.js";
+import { CALLS, partsOf, stationsOf } from "./scope.js";
 import { packPins, packProblem, unpackPins, unpackProblem } from "./pack.js";
 import { loadLearned } from "./learned.js";
 import { toggle } from "./result.js";
@@ -78,9 +78,9 @@ export async function address() {
     if (run.settings[key] !== d[key]) p.set(key, run.settings[key] === true ? "1" : run.settings[key]);
   if (run.settings.preset === "file") p.set("mdp", await packProblem(run.file));
   if (run.edits.length) p.set("edits", lastOnly(run.edits).map(editText).join("~"));
-  if (run.cap !== run.settings.rmax) p.set("cap", run.cap);
-  if (pos.k) p.set("k", pos.k);
-  if (pos.stage) p.set("stage", pos.stage);
+  if (run.cap !== run.settings.rmax) p.set("cap", String(run.cap));
+  if (pos.k) p.set("k", String(pos.k));
+  if (pos.stage) p.set("stage", String(pos.stage));
   const also = [...shown].filter((n) => n !== "decoder").sort();
   if (also.join(".") !== "exact") p.set("show", also.join("."));
   if (app.pins.length) p.set("pins", packPins(app.pins));
@@ -144,7 +144,7 @@ function readNet(text) {
 function readView(text) {
   const [call, station, part, follow] = text.split("/");
   if (
-    !["actor", "critic", "learned"].includes(call) ||
+    !CALLS.includes(call) ||
     !stationsOf(call).some((s) => s[0] === station) ||
     !partsOf(station).some((x) => x[0] === part)
   )
@@ -204,7 +204,7 @@ async function withLearned() {
 // queriesOf returns how many queries there are to follow in a call.
 function queriesOf(call) {
   const { S, A } = app.run.info;
-  return { actor: S, critic: S * A, learned: A }[call];
+  return { critic: S * A, learned: A }[call] || S;
 }
 // open shows a state. It returns as soon as there is something to see; what is
 // still to be computed then comes on its own.

@@ -1,10 +1,9 @@
 // What visitors ask, answered in a few lines where the question arises.
 
 import { $, act, el } from "./base.js";
-import { app, restart } from "./state.js";
+import { setting } from "./state.js";
 
-const setting = (changes) =>
-  restart({ ...app.run.settings, ...changes }, app.run.file, app.run.edits, { k: app.pos.k, what: "before", cap: app.run.cap });
+/** @type {[string, string, [string, Partial<Settings>][]?][]} */
 const ASKED = [
   [
     "What are the tokens?",

@@ -1,9 +1,17 @@
-// Small things that every view uses: elements, numbers as text, colours, messages.
+// Small things that every view uses: elements, colours, messages, and numbers as text.
 
+export * from "./words.js";
+
+/** @type {(id: string) => any} */
 export const $ = (id) => document.getElementById(id);
+/** all lists the elements of a selector. @type {(selector: string) => any[]} */
+export const all = (selector) => [...document.querySelectorAll(selector)];
+/** around returns the element of a selector that an event happened in, if any. @type {(e: any, selector: string) => any} */
+export const around = (e, selector) => e.target.closest?.(selector);
 const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "text", "circle", "title", "tspan", "polygon"]);
 
-// el builds an element; children are nodes or text, never markup.
+/** el builds an element; children are nodes or text, never markup.
+ * @returns {any} */
 export function el(tag, attributes = {}, ...children) {
   const space = SVG_TAGS.has(tag) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
   const node = document.createElementNS(space, tag);
@@ -15,36 +23,8 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-export const sub = (n) => String(n).replace(/\d/g, (d) => "₀₁₂₃₄₅₆₇₈₉"[d]);
-export const sup = (n) => String(n).replace(/[-\d]/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"["0123456789-".indexOf(d)]);
 // bytesOf reads base64.
 export const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-
-// show writes a number the way a person reads it.
-export function show(x, digits = 4) {
-  if (x === undefined || x === null) return "–";
-  if (x === Infinity) return "∞";
-  if (x === -Infinity) return "−∞";
-  if (Number.isNaN(x)) return "not a number";
-  if (x === 0) return "0";
-  const size = Math.abs(x);
-  if (size >= 1e-3 && size < 1e5) return String(Number(x.toPrecision(digits))).replace("-", "−");
-  const [m, e] = x.toExponential(Math.max(0, digits - 2)).split("e");
-  return (m + "·10" + sup(e.replace("+", ""))).replace(/^-/, "−");
-}
-// atMost writes a bound: to few digits it is rounded up, so that it stays one.
-export function atMost(x, digits = 4) {
-  if (!Number.isFinite(x) || x <= 0) return show(x, digits);
-  const kept = x >= 1e-3 && x < 1e5 ? digits : Math.max(1, digits - 1),
-    short = Number(x.toPrecision(kept));
-  if (Math.abs(short - x) <= 4e-16 * x) return show(short, digits); // but for its last bit it is short
-  return show(short >= x ? short : short + 10 ** (Math.floor(Math.log10(short)) + 1 - kept), digits);
-}
-// percent writes a share.
-export function percent(x, digits = 3) {
-  return show(100 * x, digits) + " %";
-}
 
 // pt is a size in pictures, in pixels where text has its usual 14: on a large screen both grow.
 let unit = 1;

@@ -22,6 +22,7 @@ export function columnsOf(pi, q, eta) {
     Z = exps.reduce((x, y) => x + y, 0);
   return { logs, gains, scores, top, exps, Z, row: exps.map((v) => v / Z) };
 }
+/** @type {[() => any, string][]} */
 const HEADS = [
   [() => term("logpi", "log π"), "habit"],
   [() => ["+ ", term("eta", "η"), term("q", "Q")], "what pays"],

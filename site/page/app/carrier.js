@@ -3,13 +3,9 @@
 import { $, aside, el, palette, pt, show, sup } from "./base.js";
 import { app, current } from "./state.js";
 import { engine } from "./engine.js";
+import { shrunk } from "./scales.js";
 
 const [LEAST, MOST] = [1, 8]; // powers of ten of H
-// shrunk returns 1 − ρ for a token of squared length x2 (equation 28), without cancellation.
-export function shrunk(x2, H) {
-  const score = x2 / (H * H + x2);
-  return score / (1 + Math.sqrt(1 - score));
-}
 const norms = { key: "", list: null }; // squared lengths of the actor call's tokens
 function lengths() {
   const key = [app.run.id, app.run.edits.length, current()].join();

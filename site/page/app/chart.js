@@ -22,6 +22,7 @@ const power = (e) => (e === 0 ? "1" : e === 1 ? "10" : e === -1 ? ".1" : e === -
 function scaleOf({ series, T, floor, unit, size: [W, H] }) {
   const [a, b] = ends(series, floor),
     zero = series.some((s) => s.values.includes(0)) ? 18 : 0,
+    /** @type {any} */
     plane = { W, H, a, b, zero, left: pt(40), right: 14, top: pt(unit ? 20 : 10), bottom: pt(32) },
     low = H - plane.bottom - zero; // where the least power of ten is
   plane.x = (k) => plane.left + ((W - plane.left - plane.right) * k) / Math.max(1, T);

@@ -26,10 +26,10 @@ export function packetsOf(s, a) {
     const [s0, a0, t, b, reward, logWeight] = r.packets.subarray(i, i + 6);
     if (s0 !== s || a0 !== a) continue;
     const q = r.q[t * A + b];
-    own.push({ t, b, reward, q, target: reward + gamma * q, weight: Math.exp(logWeight) });
+    own.push({ t, b, reward, q, target: reward + gamma * q, share: Math.exp(logWeight) });
   }
-  const sum = own.reduce((x, p) => x + p.weight, 0);
-  for (const p of own) p.share = p.weight / sum;
+  const sum = own.reduce((x, p) => x + p.share, 0);
+  for (const p of own) p.share /= sum;
   return own;
 }
 

@@ -194,7 +194,7 @@ export function buildBound() {
 }
 // formulas prints R and λ with the numbers in them (equations 24 to 26).
 function formulas() {
-  const { S, A, certificate: c } = app.run.info,
+  const { S, certificate: c } = app.run.info,
     { eta } = app.run.settings,
     n = (x) => show(x, 3),
     eB = eta * c.B;
@@ -211,6 +211,7 @@ function formulas() {
 export function renderCertificate() {
   const { run } = app,
     c = run.info.certificate;
+  /** @type {[string, string, number, string, typeof show?][]} */
   const rows = [
     ["kappa", "κ, actor’s margin", c.kappa, "2ηB + log(2S/r_ε) with r_ε = ε_r/(2 − ε_r): other states keep a share below ε_r."],
     ["nu", "ν, memories over queries", c.nu, "A query prefers every memory to other queries."],

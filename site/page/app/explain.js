@@ -8,7 +8,7 @@ import { traced, traceMatrix, traceRow, weightMatrix } from "./trace.js";
 
 // matrix returns a matrix of the call that is looked at, or of the weights.
 export const matrix = (name, from, to) =>
-  isWeight(name.split(".").pop()) ? weightMatrix(name) : traceMatrix(app.view.call, name, from, to);
+  isWeight(name.split(".").pop()) ? weightMatrix(app.view.call, name) : traceMatrix(app.view.call, name, from, to);
 // rowOf returns one row of a matrix of the call.
 async function rowOf(name, i) {
   if (/score|weight$/.test(name)) return traceRow(app.view.call, name, i);
@@ -125,12 +125,27 @@ const PARTS = {
     ];
   },
 };
+// describeNormed holds a cell of the call with LayerNorm against the one without.
+async function describeNormed({ station, part, row, col, value, info }) {
+  if (part === "payloads") return PARTS.tokens({ col, info });
+  const slots = ["query", "key", "value", "mixed"].includes(part);
+  if (!slots && !["score", "weight", "results"].includes(part))
+    return ["One coordinate of a space that J has turned: by itself it means nothing.", []];
+  const m = await traceMatrix("actor", matrixName(station, part), row, row + 1),
+    plain = m.data[col];
+  return [
+    slots ? info.slots[col].note + "." : part === "results" ? "Probability in the returned policy π̂." : "",
+    [`Without LayerNorm ${show(plain, 6)}; the difference is ${show(value - plain, 2)}.`],
+  ];
+}
 // A cell of a weight matrix is explained by its link in the legend.
 async function frozen({ station, part, row, col }) {
   const l = linksInto(matrixName(station, part), row).find((x) => x.col === col);
   return l ? [l.why + ".", [`written as ${l.symbol}`]] : ["Zero: nothing flows here.", []];
 }
 
+const explainer = (call, part) =>
+  ({ learned: describeTrained, normed: describeNormed })[call] || PARTS[part] || frozen;
 // describe shows what cell (i, j) of the window on show is, and reads it to
 // screen readers if speak is set. What a redraw overtakes is read after it.
 export async function describe(i, j, speak) {
@@ -145,7 +160,7 @@ export async function describe(i, j, speak) {
     value = n.data[i * n.cols + j];
   view.row = row;
   view.col = col;
-  const [meaning, lines] = await (view.call === "learned" ? describeTrained : PARTS[part] || frozen)({
+  const [meaning, lines] = await explainer(view.call, part)({
     part,
     station,
     row,
@@ -186,7 +201,7 @@ function shares(w, own) {
 function ownTokens(follow) {
   const { S, A } = app.run.info,
     own = new Set();
-  if (app.view.call === "actor") for (let a = 0; a < A; a++) own.add(follow * A + a);
+  if (app.view.call !== "critic") for (let a = 0; a < A; a++) own.add(follow * A + a);
   else {
     const { packets } = decoderRound(current());
     for (let i = 0; i < packets.length; i += 6)
@@ -207,7 +222,7 @@ export async function describePath() {
   const { view } = app,
     t = await traced(view.call),
     i = t.reads[view.follow],
-    head = view.call === "actor" ? "block.0.head.0." : "block.1.head.0.",
+    head = view.call === "critic" ? "block.1.head.0." : "block.0.head.0.",
     { slots } = app.run.info;
   const [q, w, mixed, out] = [
     await rowOf(head + "query", i),
@@ -220,7 +235,7 @@ export async function describePath() {
     { mine, other } = shares(w.subarray(0, i + 1), own),
     best = [...own].map((n) => [w[n], n]).sort((x, y) => y[0] - x[0]),
     listed = best.slice(0, MOST),
-    what = view.call === "actor" ? "memory" : "packet",
+    what = view.call === "critic" ? "packet" : "memory",
     more = best.length - listed.length,
     rest = more
       ? `${plural(more, `other ${what}`).replace("memorys", "memories")} of its own ${percent(mine - listed.reduce((x, [v]) => x + v, 0))}; `

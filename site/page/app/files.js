@@ -1,10 +1,15 @@
 // Files: loading and saving a problem, exporting the run.
 
-import { $, act, aside, el, message, plural, show } from "./base.js";
-import { decodeFile } from "./engine.js";
-import { app, go, phaseAt, restart, stop } from "./state.js";
+import { $, act, all, aside, el, message, plural, show } from "./base.js";
+import { engine, fullEngine } from "./engine.js";
+import { app, go, phaseAt, restart, restore, stop } from "./state.js";
 import { picture } from "./picture.js";
 
+// decodeFile reads a problem from a file of any format.
+async function decodeFile(name, bytes) {
+  await fullEngine(restore);
+  return engine.call("decode", name, bytes, $("layout").value);
+}
 const MAX_FILE = 4e6;
 async function loadFile(file) {
   if (!file) return;
@@ -18,7 +23,7 @@ async function loadFile(file) {
 async function take(name, bytes) {
   const said = (e) => new Error(`${e.message.replace(/^mdp(file)?: /, "").replace(/[.]$/, "")}. Nothing was changed.`);
   try {
-    const problem = await decodeFile(name, bytes, $("layout").value);
+    const problem = await decodeFile(name, bytes);
     await restart(
       { ...app.run.settings, preset: "file", S: problem.states, A: problem.actions, gamma: problem.gamma, rmax: 0, eta: 0 },
       problem,
@@ -56,7 +61,7 @@ const pasted = () => [nameOf($("yours").value), new TextEncoder().encode($("your
 async function check() {
   if (!$("yours").value.trim()) return ($("yours-said").textContent = "");
   try {
-    const p = await decodeFile(...pasted(), $("layout").value);
+    const p = await decodeFile(...pasted());
     $("yours-said").textContent = `It can be read: ${plural(p.states, "state")}, ${plural(p.actions, "action")}, γ = ${show(p.gamma)}.`;
   } catch (e) {
     $("yours-said").textContent = e.message;
@@ -198,7 +203,7 @@ async function film() {
 
 export function buildFiles() {
   buildYours();
-  for (const b of document.querySelectorAll("[data-export]"))
+  for (const b of all("[data-export]"))
     b.addEventListener("click", () => act(() => exportAs(b.dataset.export)));
   $("load").addEventListener("change", ({ target }) => {
     const file = target.files[0];

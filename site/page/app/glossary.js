@@ -1,6 +1,6 @@
 // Every symbol of the page in words: under the pointer, on a tap, and in a list.
 
-import { $, el } from "./base.js";
+import { $, all, around, el } from "./base.js";
 
 const TERMS = {
   pi: ["π", "policy", "The probability of each action in each state. Each row sums to one."],
@@ -150,13 +150,13 @@ function closeTerm() {
   $("term").hidden = true;
 }
 export function buildGlossary() {
-  const target = (e) => e.target.closest?.(".term");
-  for (const place of document.querySelectorAll("[data-gloss]"))
+  const target = (e) => around(e, ".term");
+  for (const place of all("[data-gloss]"))
     place.replaceWith(term(place.dataset.gloss, [...place.childNodes]));
   document.addEventListener("click", (e) => {
     const b = target(e);
     if (b && b !== open) explain(b);
-    else if (!e.target.closest?.("#term")) closeTerm();
+    else if (!around(e, "#term")) closeTerm();
   });
   document.addEventListener("pointerover", (e) => {
     const b = target(e);

@@ -7,7 +7,8 @@ import { editedStates, hover, select } from "./selection.js";
 
 const CIRCLE = 16; // states that are drawn on a circle; more stand in rows
 
-// layout returns the middles of S nodes in a square, and their radius.
+/** layout returns the middles of S nodes in a square, and their radius.
+ * @returns {{ at: [number, number][], node: number }} */
 function layout(S, size) {
   const m = size / 2;
   if (S === 1) return { at: [[m, m]], node: 46 };

@@ -1,6 +1,7 @@
 // Matrices on canvas: zero is paper, positive blue, negative orange.
 
 import { mix, palette, pt, textOn } from "./base.js";
+import { apart } from "./scales.js";
 
 // scratch holds one pixel a cell, to be drawn larger.
 const scratch = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -25,8 +26,23 @@ const DEFAULTS = {
 // Heat draws a matrix, each cell relative to the scale. It can be read with
 // pointer and keyboard.
 export class Heat {
-  constructor(canvas, { label, hover, pick } = {}) {
-    Object.assign(this, { canvas, label, hover, pick, cursor: null });
+  cursor = null; // [row, column]
+  left = 0; // where cells begin, and how large they are
+  top = 0;
+  w = 0;
+  h = 0;
+  size = "";
+  limit = 1; // the value of full colour
+  // What set gives, DEFAULTS among it.
+  rows = 0;
+  cols = 0;
+  data; scale; rowGroups; colGroups; heads; titles; colour; marks; mark; rowFirst; colFirst; maxCell; minCell;
+  maxHeight; leastHeight; text;
+  canvas; label; hover; pick;
+  /** @param {{ label?: string, hover?: Function, pick?: Function }} options */
+  constructor(canvas, options) {
+    const { hover } = options;
+    Object.assign(this, { canvas, ...options });
     if (!hover) {
       canvas.setAttribute("role", "img");
       return;
@@ -308,22 +324,4 @@ function line(g, x1, y1, x2, y2) {
 function short(v) {
   if (Math.abs(v) < 0.005) return v === 0 ? "0" : "·";
   return v.toFixed(Math.abs(v) >= 10 ? 1 : 2).replace("-", "−");
-}
-// apart moves places, which ascend, at least gap from each other and left of end;
-// a place for which there is no room is null.
-function apart(x, gap, end) {
-  const places = [...x];
-  for (let i = 1; i < places.length; i++) places[i] = Math.max(places[i], places[i - 1] + gap);
-  let most = end;
-  for (let i = places.length - 1; i >= 0; i--) {
-    places[i] = Math.min(places[i], most);
-    most = places[i] - gap;
-  }
-  const least = x.length ? Math.min(x[0], end - gap) : 0;
-  let last = -Infinity;
-  return places.map((p) => {
-    if (p < least - gap || p - last < gap - 0.01) return null;
-    last = p;
-    return p;
-  });
 }

@@ -1,7 +1,8 @@
 // The trained actor for any problem: where its weights come from.
 
 import { bytesOf } from "./base.js";
-import { engine, scriptOf } from "./engine.js";
+import { engine, fullEngine, scriptOf } from "./engine.js";
+import { app, restore } from "./state.js";
 
 // weights tells where this copy of the page has them, and once the engine holds
 // them their label.
@@ -24,7 +25,10 @@ async function load() {
       `${weights.file} does not hold the weights that this page was built with: their SHA-256 begins with ` +
         `${digest.slice(0, 12)}, want ${weights.sha256.slice(0, 12)}. They were not loaded.`,
     );
-  await engine.call("learn", tensorsOf(bytes.buffer));
+  await fullEngine(restore);
+  const tensors = tensorsOf(bytes.buffer);
+  await engine.call("learn", tensors);
+  app.tensors = tensors;
   weights.label = `one trained network for every problem, SHA-256 ${digest.slice(0, 12)}…, with an exact critic`;
 }
 function read(text) {

@@ -1,12 +1,13 @@
 // A lesson in eight scenes of two to three minutes, each with an address of its own (?lesson=3), a thing
 // to do, a question, and its answer.
 
-import { $, act, atMost, el, show, stillness, sup } from "./base.js";
-import { app, decoderRound, go, play, render, restart, stop } from "./state.js";
+import { $, act, all, atMost, el, show, stillness, sup } from "./base.js";
+import { app, decoderRound, go, play, render, setting, stop } from "./state.js";
 import { open, openAddress, stateNow } from "./address.js";
 import { byHand, toggleByHand } from "./byhand.js";
 import { crossing } from "./evidence.js";
 import { change } from "./problem.js";
+import { inspect } from "./microscope.js";
 import { select } from "./selection.js";
 import { showStep } from "./step.js";
 import { showTab } from "./tabs.js";
@@ -19,9 +20,6 @@ async function run() {
   await go(0, 0);
   play(() => "10");
 }
-// setting runs the problem again with other settings, from the round on show.
-const setting = (changes, k = app.pos.k) =>
-  restart({ ...app.run.settings, ...changes }, app.run.file, app.run.edits, { k, what: "before", cap: app.run.cap });
 const atStage = async (hash, k, stage, which) => {
   await openAddress(hash);
   if (byHand()) toggleByHand();
@@ -151,6 +149,7 @@ const SCENES = [
     buttons: [
       ["H = 10⁶", async () => (await setting({ H: 1e6 }, 0), run())],
       ["H = 300", async () => (await setting({ H: 300 }, 0), run())],
+      ["Its matrices", () => inspect("normed", "0.0", "score", 12, 49)],
     ],
     async run() {
       await openAddress("#preset=maze&m=6&phi=0.01&T=25&show=exact.normalized");
@@ -185,7 +184,7 @@ async function showScene(i) {
   for (const name of ["charted", "normed"]) document.body.classList.toggle(name, scene.also === name);
   stop();
   showTab(scene.at);
-  for (const x of document.querySelectorAll(".pointed")) x.classList.remove("pointed");
+  for (const x of all(".pointed")) x.classList.remove("pointed");
   await act(() => scene.run());
   if (lesson.at !== i) return;
   addressOf(i);
@@ -210,7 +209,7 @@ async function endLesson() {
   addressOf(-1);
   $("lesson").hidden = true;
   document.body.classList.remove("teaching");
-  for (const x of document.querySelectorAll(".pointed")) x.classList.remove("pointed");
+  for (const x of all(".pointed")) x.classList.remove("pointed");
   if (byHand()) toggleByHand();
   await open(lesson.before);
   app.history.splice(0, Infinity, ...lesson.history); // Undo goes back to the visitor's own work

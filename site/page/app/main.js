@@ -1,7 +1,7 @@
 // The page: it puts the views together, starts the engine, and plays once by itself.
 // Every number comes from the worker.
 
-import { $, act, acting, aside, atMost, forgetColours, message, plural, show, stillness } from "./base.js";
+import { $, act, acting, around, aside, atMost, forgetColours, message, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
 import {
   STAGES,
@@ -33,10 +33,10 @@ import { buildSettings, fillSettings } from "./settings.js";
 import { buildStep, renderStep } from "./step.js";
 import { buildAsked } from "./asked.js";
 import { buildStrip } from "./strip.js";
-import { renderNetwork } from "./network.js";
+import { renderNetwork, renderPrint } from "./network.js";
 import { buildTabs, showTab } from "./tabs.js";
 import { buildLesson, inLesson, lessonAsked, lessonLength, startLesson, turn } from "./lesson.js";
-import { buildSliders, renderSliders } from "./sliders.js";
+import { buildSliders, renderSliders, slideTo } from "./sliders.js";
 import { describe } from "./explain.js";
 import { weights } from "./learned.js";
 import { buildBound, renderBound, renderCertificate, renderEvidence, renderResiduals } from "./evidence.js";
@@ -73,18 +73,23 @@ function renderWork(now) {
   }
 }
 // Views below the first are drawn while playing only now and then.
+const onScreen = new Set(), // sections
+  watch = new IntersectionObserver((entries) => {
+    for (const e of entries) e.isIntersecting ? onScreen.add(e.target) : onScreen.delete(e.target);
+  });
 let drawn = 0;
 function renderRest(now) {
-  if ((app.playing || app.work) && now - drawn < 120) return;
+  const busy = app.playing || app.work || app.dragging,
+    seen = (id) => !busy || onScreen.has($(id));
+  if (busy && now - drawn < 120) return;
   drawn = now;
-  const busy = app.playing || app.work,
-    seen = (id) => !busy || $(id).getBoundingClientRect().top < innerHeight;
   if (seen("evidence")) {
     renderEvidence();
     renderResiduals();
     renderBound();
   }
-  renderNetwork();
+  renderPrint();
+  if (seen("network")) renderNetwork();
   if (busy) return;
   renderNumbers();
   renderCertificate();
@@ -174,7 +179,7 @@ function keys(e) {
 function buildMenu() {
   const menu = $("export");
   document.addEventListener("click", (e) => {
-    if (!menu.contains(e.target) || e.target.closest("[data-export]")) menu.open = false;
+    if (!menu.contains(e.target) || around(e, "[data-export]")) menu.open = false;
   });
   menu.addEventListener("keydown", (e) => {
     if (e.key !== "Escape" || !menu.open) return;
@@ -227,9 +232,11 @@ function build() {
     buildGlossary,
   ])
     f();
-  for (const f of [renderTransport, renderSliders, renderProblem, renderResult, renderStep, renderRest])
-    onRender(f);
-  onRender(renderWork, true);
+  for (const f of [renderTransport, renderSliders, renderProblem]) onRender(f);
+  onRender(renderResult, { progress: true });
+  for (const f of [renderStep, renderRest]) onRender(f);
+  onRender(renderWork, { always: true });
+  for (const id of ["evidence", "network"]) watch.observe($(id));
   buildSchemes();
   onStart(fillIn);
   on("share", "click", share);
@@ -300,6 +307,7 @@ export {
   scope,
   select,
   showTab,
+  slideTo,
   stationsOf,
   stop,
   lessonLength,

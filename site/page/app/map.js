@@ -11,6 +11,7 @@ export const TILES = [
   ["G", "Goal", "The good end"],
   ["H", "Hole", "The bad end"],
 ];
+/** @type {[number, number][]} */
 const TOWARDS = [
   [-1, 0],
   [0, 1],

@@ -1,6 +1,6 @@
 // The microscope: every matrix of the pass.
 
-import { $, act, aside, el, show, stillness } from "./base.js";
+import { $, act, all, aside, el, show, stillness } from "./base.js";
 import { app, render } from "./state.js";
 import { Heat } from "./heat.js";
 import { keyOf, traced } from "./trace.js";
@@ -33,6 +33,17 @@ const WHY = {
   w1: "W₁, frozen: rows are the two ReLU units, columns coordinates of a token.",
   w2: "W₂, frozen: rows are coordinates of a token, columns the two ReLU units.",
 };
+// With LayerNorm some matrices are others.
+const NORMED = {
+  payloads: "What a token says, as without LayerNorm: one column a named coordinate.",
+  tokens:
+    "C·c + J·x: a carrier of size H on top of the payload x, turned by J, so that LayerNorm acts as x ↦ ρx. Two columns more.",
+  q: "W_Q·Jᵀ: it reads tokens that J has turned, so nearly all of its entries are there.",
+  k: "W_K·Jᵀ: it reads tokens that J has turned.",
+  v: "W_V·Jᵀ, the actions centred, e_a − 1/A: the read-out adds 1/A back.",
+  o: "J·W_O: it writes into tokens that J has turned.",
+  output: "The last LayerNorm’s tokens, which the read-out sees.",
+};
 const WINDOW = 320; // rows and columns that are drawn at once
 
 function groupNames(labels, rows) {
@@ -56,10 +67,13 @@ function axes(part, t) {
   if (app.view.call === "learned") return trainedAxes(part, t.names);
   const { token, slots, hidden, A } = app.run.info,
     names = (list) => list.map((x) => x.label),
-    results = app.view.call === "actor" ? Array.from({ length: A }, (_, a) => `π̂(a=${a})`) : ["Q"];
-  const [tokens, fields, slot, unit] = [t.names, names(token), names(slots), names(hidden)];
+    normed = app.view.call === "normed",
+    results = app.view.call !== "critic" ? Array.from({ length: A }, (_, a) => `π̂(a=${a})`) : ["Q"];
+  const [tokens, slot, unit] = [t.names, names(slots), names(hidden)],
+    fields = normed ? Array.from({ length: token.length + 2 }, (_, i) => `y[${i}]`) : names(token);
   return (
     {
+      payloads: [tokens, names(token)],
       query: [tokens, slot],
       key: [tokens, slot],
       value: [tokens, slot],
@@ -100,12 +114,14 @@ function renderChoices(t) {
     $("follow").dataset.key = key;
   }
   $("follow").value = view.follow;
-  for (const input of document.querySelectorAll("[name=call]")) input.checked = input.value === view.call;
+  for (const input of all("[name=call]")) input.checked = input.value === view.call;
   buttons($("stations"), stationsOf(view.call), view.station, (id) => lookAt(id));
   $("parts").hidden = partsOf(view.station).length < 2;
   buttons($("parts"), partsOf(view.station), view.part, (id) => lookAt(view.station, id));
   $("matrix-why").textContent =
-    view.call === "learned" ? trainedWhy(view.part) : WHY[view.part];
+    view.call === "learned"
+      ? trainedWhy(view.part)
+      : (view.call === "normed" && NORMED[view.part]) || WHY[view.part];
 }
 // windowed fetches the part of the matrix that is drawn.
 async function windowed(rowNames, colNames) {
@@ -284,7 +300,7 @@ export function buildMicroscope() {
     hover: (i, j, speak) => aside(() => describe(i, j, speak)),
     pick: pickRow,
   });
-  for (const input of document.querySelectorAll("[name=call]"))
+  for (const input of all("[name=call]"))
     input.addEventListener("change", () => act(() => showCall(input.value)));
   $("follow").addEventListener("change", () => {
     view.follow = Number($("follow").value);

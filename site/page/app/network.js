@@ -1,7 +1,7 @@
 // The whole network on one screen: each head a card, each matrix without its columns and rows of zeros,
 // each weight that is not zero by its symbol; and the fingerprint of all of them.
 
-import { $, el, palette, percent, plural, show } from "./base.js";
+import { $, all, el, palette, percent, plural, show } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
 import { actionName, stateName } from "./selection.js";
 
@@ -95,7 +95,7 @@ function light(l, labels) {
       ? `Score = κ·[same state] + ν + log π + ηQ; its softmax is π̂, the arrow: ${arrow} gets ${percent(r.nextPi[s * A + a])}.`
       : `Looked-up Q → r + γQ → mean of packets: Q of ${arrow} becomes ${show(r.nextQ[s * A + a])}.`,
   );
-  for (const x of document.querySelectorAll(".weight"))
+  for (const x of all(".weight"))
     x.classList.toggle("lit", x.dataset.matrix.slice(0, -1) === l.matrix.slice(0, -1));
   render();
 }
@@ -103,7 +103,6 @@ function light(l, labels) {
 let built = "";
 export function renderNetwork() {
   const { info } = app.run;
-  renderPrint();
   if (built === info.fingerprint) return;
   built = info.fingerprint;
   const n = countsOf(info);
@@ -153,7 +152,7 @@ const WRITTEN = {
   tau2: "τ₂ was set",
   phi: "φ is in the read-out",
 };
-function renderPrint() {
+export function renderPrint() {
   const { info, settings, id, phases } = app.run;
   if (print.hash && print.hash !== info.fingerprint) {
     const [old, now] = [print.settings, settings],

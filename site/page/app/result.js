@@ -186,7 +186,7 @@ function whyStopped(name) {
     stopped = `${CONTROLLERS[name].name} stopped after ${plural(run.rounds[name]?.length || 0, "round")}: `,
     why = run.errors[name];
   if (name === "normalized" && /equal to -.*want a probability/.test(why))
-    return `${stopped}rounding with H = ${show(run.settings.H)} left a probability below zero. ${run.settings.phi > 0 ? "Try" : "A mixture keeps every probability above zero: try φ = 0.01 in the settings, or"} a smaller H.`;
+    return `${stopped}rounding with H = ${show(run.settings.H)} left a probability below zero. ${run.settings.phi > 0 ? "Try" : "A mixture keeps every probability above zero: try φ = 0.01, or"} a smaller H.`;
   return `${stopped}${why.replace(/[.]$/, "")}.`;
 }
 // mixed runs the LayerNorm form with a floor under its policies, without which rounding stops it.

@@ -25,6 +25,7 @@ const HEAD_PARTS = [
 ];
 const PARTS = {
   tokens: [["tokens", "Tokens"]],
+  payload: [["payloads", "Payloads"]],
   map: [
     ["attended", "After attention"],
     ["pre", "Before the ReLU"],
@@ -39,14 +40,17 @@ const PARTS = {
     ["results", "Read-outs"],
   ],
 };
+// The calls, and where one can look in the one with LayerNorm.
+export const CALLS = ["actor", "critic", "normed", "learned"];
+const NORMED_STATIONS = [["payload", "Payloads"], ["tokens", "Tokens"], STATIONS[1], ["end", "Read-out"]];
 // stationsOf lists where one can look in a call, and partsOf what there is.
-export const stationsOf = (call) => (call === "learned" ? TRAINED_STATIONS : STATIONS);
+export const stationsOf = (call) => ({ learned: TRAINED_STATIONS, normed: NORMED_STATIONS })[call] || STATIONS;
 export const partsOf = (station) => TRAINED_PARTS[station] || PARTS[station] || HEAD_PARTS;
-export const firstOf = (call) => ({ actor: "0.0", critic: "1.0", learned: "n0" })[call];
+export const firstOf = (call) => ({ critic: "1.0", learned: "n0" })[call] || "0.0";
 export const isWeight = (part) => ["q", "k", "v", "o", "w1", "w2"].includes(part);
 export function matrixName(station, part) {
   if (station in TRAINED_PARTS) return trainedName(station, part);
-  if (station === "tokens") return "tokens";
+  if (station === "tokens" || station === "payload") return part;
   if (station === "map") return (isWeight(part) ? "block.0.map." : "block.0.") + part;
   if (station === "end") return part === "attended1" ? "block.1.attended" : part;
   const [b, h] = station.split(".");

@@ -24,15 +24,16 @@ export const SUITS = {
 };
 export const SETTINGS = {
   preset: { name: "Problem", choices: PRESETS, start: "random", place: "knobs" },
-  eta: { name: "Step", term: "eta", min: 1e-12, step: 0.1, max: 1e12, start: 0.8 },
-  gamma: { name: "Discount", term: "gamma", min: 0, step: 0.01, max: 0.999, start: 0.9 },
-  m: { name: "Packets", term: "m", min: 1, max: 64, whole: true, start: 6 },
+  // Those that slide have no field.
+  eta: { name: "Step", term: "eta", min: 1e-12, max: 1e12, start: 0.8, slides: true },
+  gamma: { name: "Discount", term: "gamma", min: 0, max: 0.999, start: 0.9, slides: true },
+  m: { name: "Packets", term: "m", min: 1, max: 64, whole: true, start: 6, slides: true },
   S: { name: "States", term: "S", min: 2, max: 64, whole: true, start: 8 },
   A: { name: "Actions", term: "A", min: 2, max: 16, whole: true, start: 3 },
   seed: { name: "Seed", min: 0, max: 2 ** 53 - 1, whole: true, start: 1 },
   T: { name: "Rounds", term: "T", min: 1, max: 200, whole: true, start: 40 },
   expected: { name: "Exact expectations instead of samples", flag: true, start: false },
-  phi: { name: "Mixture", term: "phi", min: 0, max: 1, start: 0 },
+  phi: { name: "Mixture", term: "phi", min: 0, max: 1, start: 0, slides: true },
   tol: { name: "Tolerance", term: "eps", min: 1e-12, max: 1.9, start: 0.001 },
   rmax: { name: "Reward cap", term: "rmax", min: 0, max: MOST_REWARD, start: 0, auto: "by the problem" },
   kappa: { name: "Margin κ", term: "kappa", min: 0, max: 1e6, start: 0, auto: "by ε_r" },
@@ -40,6 +41,7 @@ export const SETTINGS = {
   tau2: { name: "Margin τ₂", term: "tau", min: 0, max: 1e6, start: 0, auto: "by ε_r" },
   H: { name: "Carrier", term: "H", min: 1, max: 1e15, start: 1e6 },
 };
+const FIELDS = Object.entries(SETTINGS).filter(([, f]) => !f.slides);
 const FAMILIES = ["random", "sparse-transitions", "sparse-rewards", "ring", "strong-mixing"];
 // What a link means that does not name a setting.
 export const defaults = () => Object.fromEntries(Object.entries(SETTINGS).map(([k, f]) => [k, f.start]));
@@ -92,16 +94,16 @@ function inputFor(key, f) {
   return el("input", {
     id,
     type: "number",
-    min: f.auto || f.step ? 0 : f.min, // steps are counted from it
+    min: f.min,
     max: f.max,
-    step: f.whole ? 1 : f.step || "any",
+    step: f.whole ? 1 : "any",
     placeholder: f.auto || "",
     inputmode: "decimal",
   });
 }
 export function buildSettings() {
   // No form element: a sandboxed frame may not submit one.
-  for (const [key, f] of Object.entries(SETTINGS)) {
+  for (const [key, f] of FIELDS) {
     const input = inputFor(key, f),
       label = el("label", { for: "set-" + key }, f.name);
     input.addEventListener("change", () => act(() => settingsChanged(key)));
@@ -121,7 +123,7 @@ export function buildSettings() {
 export function fillSettings() {
   const { run } = app,
     fixed = !FAMILIES.includes(run.settings.preset);
-  for (const [key, f] of Object.entries(SETTINGS)) {
+  for (const [key, f] of FIELDS) {
     const input = $("set-" + key),
       v = run.settings[key];
     input.removeAttribute("aria-invalid");
@@ -133,7 +135,6 @@ export function fillSettings() {
     $("set-" + key).value = run.info[key];
   }
   $("set-seed").disabled = false;
-  $("set-gamma").value = run.info.gamma;
   $("set-preset").querySelector("[value=file]").hidden = !run.file;
   $("shell").textContent =
     `policyattention solve --mdp mdp.json --eta ${run.settings.eta} --rounds ${run.settings.T} --tol 0`;
@@ -142,8 +143,8 @@ export function fillSettings() {
 function nextSettings(key) {
   const { run } = app,
     input = $("set-" + key),
-    next = { ...run.settings };
-  let { file } = run;
+    next = { ...run.settings },
+    { file } = run;
   next[key] = check(key, SETTINGS[key].flag ? input.checked : input.value);
   if (key === "preset") {
     const { S, A, gamma, eta, m, T } = SETTINGS;
@@ -160,10 +161,9 @@ function nextSettings(key) {
     }
   }
   if (key === "S" || key === "A") next.rmax = run.cap; // the changes that needed more are dropped
-  if (key === "gamma" && next.preset === "file") file = { ...file, gamma: next.gamma };
   return { next, file };
 }
-const RUN = { eta: "with η = ", m: "with m = ", gamma: "with γ = ", seed: "with seed ", T: "with T = " };
+const RUN = { seed: "with seed ", T: "with T = " };
 async function settingsChanged(key) {
   const input = $("set-" + key),
     { run, playing } = app,

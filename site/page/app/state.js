@@ -1,6 +1,6 @@
 // The run: what was computed so far, and where the visitor is in it.
 
-import { message, plural, show, stillness } from "./base.js";
+import { $, message, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
 import { records, unpackRounds } from "./wire.js";
 
@@ -36,9 +36,7 @@ export const STAGES = [
 ];
 
 export const app = {
-  // {settings, file, info, phases, edits, rounds: {name: [...]}, errors, id, cap}, where cap is
-  // the settings’ rmax without the changes
-  run: null,
+  run: /** @type {Run} */ (null),
   pos: { k: 0, stage: 0 },
   view: {
     call: "actor",
@@ -54,6 +52,8 @@ export const app = {
     net: "decoder", // whose attention the step shows: "decoder" or "learned"
   },
   shown: new Set(["decoder", "exact"]),
+  tensors: null, // of the trained network, once they are there
+  dragging: false, // a slider is held: what lies below the first view waits
   playing: 0, // generation of the running play loop, 0 when stopped
   pins: [], // {label, values}: losses of runs to compare with, at most four
   ghost: null, // {values, what}: the decoder's losses before the last change
@@ -65,22 +65,29 @@ let generation = 0;
 // Views are drawn together, once a frame.
 const views = [];
 let frame = 0,
+  whole = false, // whether more than progress is to be drawn
   failed = ""; // what the visitor was told of views that cannot be drawn
-// always is for those that need no round.
-export const onRender = (f, always = false) => views.push({ f, always });
+// always is for those that need no round, progress for those that change while rounds are computed.
+export const onRender = (f, { always = false, progress = false } = {}) => views.push({ f, always, progress });
 export function render() {
+  whole = true;
+  renderProgress();
+}
+function renderProgress() {
   frame ||= requestAnimationFrame((now) => {
+    const partly = !whole;
     frame = 0;
-    draw(now);
+    whole = false;
+    draw(now, partly);
   });
 }
-// draw draws all views at once; one that fails does not keep the others from it.
-export function draw(now) {
+// draw draws all views at once, or those of progress; one that fails does not keep the others from it.
+export function draw(now, partly = false) {
   if (!app.run) return;
   const empty = !decoderRound(current());
-  for (const { f, always } of views)
+  for (const { f, always, progress } of views)
     try {
-      if (always || !empty) f(now);
+      if (always || (!empty && (progress || !partly))) f(now);
     } catch (e) {
       if (failed === e.message) continue;
       console.error(e);
@@ -164,9 +171,15 @@ function unpackInfo(info) {
     for (const key of ["value", "to", "toLen", "from", "fromLen"]) link[key] = Number(link[key]);
   return info;
 }
+// restore brings an engine, of which call asks, to where a run is.
+export async function restore(call, run = app.run) {
+  if (app.tensors) await call("learn", app.tensors);
+  if (!run) return;
+  await call("start", run.settings, run.settings.preset === "file" ? run.file : null);
+  for (const x of run.edits) await call("edit", x.k, x);
+}
 async function back(old, was) {
-  await engine.call("start", old.settings, old.settings.preset === "file" ? old.file : null);
-  for (const x of old.edits) await engine.call("edit", x.k, x);
+  await restore((...x) => engine.call(...x), old);
   app.run = old;
   Object.assign(app.pos, was);
   render();
@@ -190,8 +203,9 @@ async function apply(e) {
 export async function reach(k) {
   const mine = app.run,
     work = { k: 0, of: k, since: performance.now(), cancelled: false };
-  let drawn = work.since;
-  const tick = setInterval(render, 250); // also before the first round is there
+  let drawn = work.since,
+    begun = false;
+  const tick = setInterval(renderProgress, 300); // also before the first round is there
   app.work = work;
   try {
     for (let j = 0; j < k; j++) {
@@ -209,9 +223,11 @@ export async function reach(k) {
       work.k = j + 1;
       if (work.cancelled)
         throw Object.assign(new Error(`Stopped after ${plural(j + 1, "round")}.`), { cancelled: true });
-      if (performance.now() - drawn > 100) {
+      if (performance.now() - drawn > 300) {
         drawn = performance.now();
-        render();
+        if (begun) renderProgress();
+        else render(); // the place on show may be another one than before
+        begun = true;
       }
     }
   } finally {
@@ -241,6 +257,7 @@ export async function cancel() {
   if (app.work !== work) return; // it ended between two rounds
   const none = !run.rounds.decoder?.length;
   await engine.cancel("Stopped.");
+  if (none && app.tensors) await engine.call("learn", app.tensors);
   if (none && !good) return; // nothing was on show yet: the page begins as usual
   if (none) {
     await begin(good.settings, good.file, good.edits, true, good.cap);
@@ -278,7 +295,7 @@ export async function go(k, stage) {
 const PACE = { stage: 1, 2: 2, 5: 5, 10: 10, max: Infinity };
 // play runs on at a pace of the visitor's choice, or at the pace that a function
 // of the round gives.
-export async function play(pace = () => document.getElementById("speed").value) {
+export async function play(pace = () => $("speed").value) {
   if (app.playing) return stop();
   const mine = (app.playing = ++generation),
     still = () => app.playing === mine,
@@ -331,7 +348,10 @@ const past = () => {
 };
 // restart runs other settings or another problem. Edits are kept at their rounds
 // where they still fit.
-export async function restart(settings, file, edits, { k = 0, what = "", quiet = false, cap } = {}) {
+/** @typedef {{ k?: number, what?: string, quiet?: boolean, cap?: number }} Options
+ * @param {Options} options */
+export async function restart(settings, file, edits, options = {}) {
+  let { k = 0, what = "", quiet = false, cap } = options;
   if (app.run?.settings.rmax === settings.rmax) cap ??= app.run.cap;
   const before = app.run && past();
   const kept = losses().length > 1 && { values: losses(), what };
@@ -358,6 +378,9 @@ export async function restart(settings, file, edits, { k = 0, what = "", quiet =
       "notice",
     );
 }
+// setting runs the problem again with other settings, from the round on show.
+export const setting = (changes, k = app.pos.k) =>
+  restart({ ...app.run.settings, ...changes }, app.run.file, app.run.edits, { k, what: "before", cap: app.run.cap });
 // edit changes the problem from round e.k on; changes of later rounds stay.
 export async function edit(e) {
   const was = app.playing;

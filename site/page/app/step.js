@@ -130,7 +130,6 @@ function actorTable(s) {
 function drawActor() {
   const s = app.view.state,
     { rows } = actorRows(s),
-    r = decoderRound(current()),
     gap = distance(rows, "next", "exact");
   $("step-table").replaceChildren(actorTable(s));
   const best = rows.reduce((x, y) => (y.next > x.next ? y : x));

@@ -76,6 +76,32 @@ function tokenTitle(i, w, s) {
     ? `${said}: ${percent(w[i])} of the attention of ${stateName(s)}’s query`
     : `${said}: later than ${stateName(s)}’s query, which cannot see it`;
 }
+// tokens returns a cell for each, built once for a size.
+const built = { key: "", cells: [] };
+function tokens(W, at, y) {
+  const { S, A } = app.run.info,
+    key = [W, S, A].join();
+  if (built.key === key) return built.cells;
+  built.key = key;
+  built.cells = Array.from({ length: S * A + S }, (_, i) => {
+    const memory = i < S * A,
+      state = memory ? Math.floor(i / A) : i - S * A;
+    return el("rect", {
+      x: (memory ? at.memory(i) : at.query(state)).toFixed(2),
+      y: memory ? y : y + 2,
+      width: Math.max(0.5, at.cell - (at.cell > 4 ? 1 : 0)).toFixed(2),
+      height: memory ? CELLS : CELLS - 4,
+      rx: memory ? 0 : 4,
+      onclick: () => select(state, memory ? i % A : app.view.action),
+      // Written when it is asked for: there are hundreds of tokens.
+      onpointerenter: (e) => {
+        const w = rowOf(app.view.state);
+        if (w) e.target.replaceChildren(el("title", {}, tokenTitle(i, w, app.view.state)));
+      },
+    });
+  });
+  return built.cells;
+}
 // drawStrip draws the tokens and the rays of the selected state's query.
 export function drawStrip() {
   const box = $("strip"),
@@ -90,30 +116,15 @@ export function drawStrip() {
     w = rowOf(s),
     y = HEIGHT - CELLS - 17,
     lit = app.view.lit ?? s,
-    parts = [],
-    rays = [];
-  for (let i = 0; i < S * A + S; i++) {
+    rays = [],
+    parts = tokens(W, at, y);
+  parts.forEach((rect, i) => {
     const state = i < S * A ? Math.floor(i / A) : i - S * A,
-      x = i < S * A ? at.memory(i) : at.query(state),
       own = i === S * A + s;
-    parts.push(
-      el(
-        "rect",
-        {
-          x: x.toFixed(2),
-          y: i < S * A ? y : y + 2,
-          width: Math.max(0.5, at.cell - (at.cell > 4 ? 1 : 0)).toFixed(2),
-          height: i < S * A ? CELLS : CELLS - 4,
-          rx: i < S * A ? 0 : 4,
-          fill: i < S * A ? colours[state] : c.card,
-          stroke: own || state === lit ? c.warm : c.line,
-          "stroke-width": own ? 2.5 : state === lit ? 1.6 : at.cell > 3 ? 0.8 : 0,
-          onclick: () => select(state, i < S * A ? i % A : app.view.action),
-        },
-        w ? el("title", {}, tokenTitle(i, w, s)) : null,
-      ),
-    );
-  }
+    rect.setAttribute("fill", i < S * A ? colours[state] : c.card);
+    rect.setAttribute("stroke", own || state === lit ? c.warm : c.line);
+    rect.setAttribute("stroke-width", own ? 2.5 : state === lit ? 1.6 : at.cell > 3 ? 0.8 : 0);
+  });
   w?.forEach((v, i) => {
     if (v < LEAST) return;
     const mine = i < S * A && Math.floor(i / A) === s,
@@ -207,7 +218,14 @@ export function buildStrip() {
       render();
     }),
   );
-  $("kappa-slider").addEventListener("input", (e) => move(Number(e.target.value)));
-  $("kappa-slider").addEventListener("change", () => (first = true));
+  $("kappa-slider").addEventListener("input", (e) => {
+    app.dragging = true;
+    move(Number(e.target.value));
+  });
+  $("kappa-slider").addEventListener("change", () => {
+    app.dragging = false;
+    first = true;
+    render();
+  });
   new ResizeObserver(() => render()).observe($("strip"));
 }

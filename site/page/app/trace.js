@@ -21,7 +21,8 @@ function fetched(id, f) {
   return kept.get(id);
 }
 // traced returns the names of a call's tokens and which are read: of the decoder's
-// "actor" or "critic" of the round on show, or of "learned", whose tokens are actions.
+// "actor" or "critic" of the round on show, of "normed", which is the actor's with LayerNorm, or of
+// "learned", whose tokens are actions.
 export const traced = (call) => {
   const k = current(),
     actions = Array.from({ length: app.run.info.A }, (_, a) => a);
@@ -40,5 +41,6 @@ export function traceMatrix(call, name, from = 0, to = 1e9) {
 export async function traceRow(call, name, i) {
   return (await traceMatrix(call, name, i, i + 1)).data;
 }
-// weightMatrix returns a weight matrix of the decoder by its name.
-export const weightMatrix = (name) => fetched(`${app.run.id}|${name}`, () => engine.call("weight", name));
+// weightMatrix returns a weight matrix of a call's network by its name.
+export const weightMatrix = (call, name) =>
+  fetched(`${app.run.id}|${call === "normed"}|${name}`, () => engine.call("weight", call, name));

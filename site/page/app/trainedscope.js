@@ -109,7 +109,7 @@ const PARTS = {
   async attended({ row, col, value }) {
     const { station } = app.view;
     if (station === "n0") return learnedNumber();
-    const before = await traceRow("learned", `block.${station[1] - 1}.output`, row);
+    const before = await traceRow("learned", `block.${Number(station[1]) - 1}.output`, row);
     return [
       "A number that training made.",
       [`came in as ${show(before[col])}`, `plus ${show(value - before[col])} from the heads`],

@@ -34,6 +34,7 @@ export function unpackRounds({ names, data, phase }, size) {
   let at = 0;
   const next = (n) => data.subarray(at, (at += n));
   for (const name of names) {
+    /** @type {any} */
     const r = (rounds[name] = { phase });
     next(NUMBERS.length).forEach((v, i) => (r[NUMBERS[i]] = v));
     for (const table of name === "decoder" ? DECODER_TABLES : TABLES) r[table] = next(size);

@@ -1,0 +1,92 @@
+//go:build js && wasm && full
+
+package main
+
+import (
+	"fmt"
+	"syscall/js"
+	"unsafe"
+
+	"icrl/policyattention/anymdp"
+	"icrl/policyattention/mdpfile"
+	network "icrl/policyattention/transformer/engine"
+	"icrl/wasm/engine"
+)
+
+// learned is the loaded network, kept over restarts.
+var learned *network.Network[float64]
+
+func init() {
+	operations["learn"], operations["compare"], operations["decode"] = learn, compare, decode
+	runless["learn"], runless["decode"] = true, true
+	teach = func(e *engine.Engine) error {
+		if learned == nil {
+			return nil
+		}
+		return e.SetLearned(learned)
+	}
+	learnedMatrix = func(k, s int, name string, from, to int) ([][]float64, error) {
+		t, err := run.Look(k, s)
+		if err != nil {
+			return nil, err
+		}
+		return engine.LearnedMatrix(t, name, from, to)
+	}
+}
+
+// decode(name, bytes, layout) reads a problem from a file of any format of package mdpfile.
+func decode(args []js.Value) (any, error) {
+	data := make([]byte, args[1].Length())
+	js.CopyBytesToGo(data, args[1])
+	p, err := mdpfile.Decode(args[0].String(), data, mdpfile.Options{Layout: args[2].String()})
+	if err != nil {
+		return nil, err
+	}
+	s, a := p.MDP.States(), p.MDP.Actions()
+	if s > engine.MaxStates || a > engine.MaxActions {
+		return nil, fmt.Errorf("the problem has %d states and %d actions, the page takes at most %d and %d; the "+
+			"command solves it: policyattention solve --mdp %s", s, a, engine.MaxStates, engine.MaxActions,
+			args[0].String())
+	}
+	var notes []any
+	for _, w := range p.MDP.Warnings {
+		notes = append(notes, w)
+	}
+	return map[string]any{"states": s, "actions": a, "gamma": p.MDP.Gamma, "p": table(p.MDP.DenseP()),
+		"r": table(p.MDP.R), "pi0": table(p.Pi0), "notes": notes}, nil
+}
+
+// learn(tensors) takes the trained actor: tensors maps names to Float32Arrays.
+func learn(args []js.Value) (any, error) {
+	n, err := anymdp.NewNetwork(func(name string) ([]float32, error) {
+		v := args[0].Get(name)
+		if v.Type() != js.TypeObject {
+			return nil, fmt.Errorf("there is no tensor %q", name)
+		}
+		return singles(v)
+	})
+	if err != nil {
+		return nil, err
+	}
+	learned = n
+	if run == nil {
+		return true, nil
+	}
+	return true, run.SetLearned(n)
+}
+
+// compare(k) applies the trained actor to the decoder's context of round k and
+// returns its policy.
+func compare(args []js.Value) (any, error) {
+	next, err := run.Compare(args[0].Int())
+	if err != nil {
+		return nil, err
+	}
+	return table(next), nil
+}
+
+// singles copies a Float32Array.
+func singles(v js.Value) ([]float32, error) {
+	x := make([]float32, v.Length())
+	return x, copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 4, len(x))
+}
