@@ -386,7 +386,7 @@ func TestNodeDiesInTask(t *testing.T) {
 func (g *grid) killInTask0(t *testing.T) {
 	// What is being made has a folder from before its first step until it is published.
 	g.wait("task 0 trains", time.Minute, func() bool {
-		return len(g.folders(".work/proximal-plain-S4-14100-*[0-9a-f]")) > 0 &&
+		return len(g.folders(".work/proximal-plain-S4-14100-*-new")) > 0 &&
 			strings.Contains(g.log("1_0.log"), " on n")
 	})
 	_, after, _ := strings.Cut(g.log("1_0.log"), " on ")
