@@ -131,6 +131,8 @@ type Loop struct {
 	Eta    float64 // constant step size η ≥ 0
 	// Schedule returns the step size η_k of round k from 0, in place of Eta.
 	Schedule func(k int) float64
+	// Start returns the table Q_0 [S, A] to start from, in place of Q^{π_0}.
+	Start func(p mdp.Problem) (*mat.Dense, error)
 }
 
 // eta returns η_k.
@@ -139,6 +141,21 @@ func (l Loop) eta(k int) float64 {
 		return l.Schedule(k)
 	}
 	return l.Eta
+}
+
+// start returns Q_0.
+func (l Loop) start(p mdp.Problem) (*mat.Dense, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if l.Start == nil {
+		return p.MDP.PolicyValue(p.Pi0)
+	}
+	q, err := l.Start(p)
+	if err != nil {
+		return nil, err
+	}
+	return q, p.MDP.CheckTable("Q", q)
 }
 
 // Run implements Controller. It returns an error if an Actor or a Critic is
@@ -154,11 +171,7 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 	}
 	trajectories := make([]Trajectory, len(problems))
 	for i, p := range problems {
-		err := p.Check()
-		if err != nil {
-			return nil, fmt.Errorf("control: problem %d: %w", i, err)
-		}
-		q, err := p.MDP.PolicyValue(p.Pi0)
+		q, err := l.start(p)
 		if err != nil {
 			return nil, fmt.Errorf("control: problem %d: %w", i, err)
 		}

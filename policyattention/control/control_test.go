@@ -330,17 +330,24 @@ func TestUnderflow(t *testing.T) {
 	}
 }
 
-// TestSchedule takes each round's step from a schedule, and ζ is measured against the round's own η.
-func TestSchedule(t *testing.T) {
+// TestScheduleAndStart takes each round's step from a schedule and Q_0 from a function: the
+// first round is then softmax(log π + η_0Q_0), and ζ is measured against the round's own η.
+func TestScheduleAndStart(t *testing.T) {
 	problems := draw(t, 12, 4, 2)
 	loop := ExactPMD(99)
 	loop.Schedule = func(k int) float64 { return 1 / float64(1+k) }
+	loop.Start = func(p mdp.Problem) (*mat.Dense, error) { return p.MDP.R, nil }
 	trajectories := testkit.Must(loop.Run(problems, 5))(t)
 	scored := testkit.Must(Score(problems, trajectories))(t)
 	for i, tr := range trajectories {
-		want := testkit.Must(pmd.Step(tr.Policies[4], tr.Q[4], .2))(t)
-		if pmd.MaxRowL1(tr.Policies[5], want) > 1e-14 || len(tr.Etas) != 5 || slices.Max(scored[i].Zeta) != 0 {
-			t.Errorf("problem %d: steps %v, residuals %v", i, tr.Etas, scored[i].Zeta)
+		want := testkit.Must(pmd.Step(problems[i].Pi0, problems[i].MDP.R, 1))(t)
+		if !mat.Equal(tr.Policies[1], want) || len(tr.Etas) != 5 || tr.Etas[4] != .2 {
+			t.Errorf("problem %d: steps %v, first policy %v", i, tr.Etas, mat.Formatted(tr.Policies[1]))
+		}
+		for k, zeta := range scored[i].Zeta {
+			if zeta != 0 {
+				t.Errorf("problem %d: ζ_%d = %v", i, k, zeta)
+			}
 		}
 	}
 	loop.Schedule = func(int) float64 { return -1 }
