@@ -256,87 +256,38 @@ func (r anySet) change(p mdp.Problem, stream uint64, i int) (anyProblem, error) 
 	return out, nil
 }
 
-// readouts are what the problems go through beside exact PMD, and how many of them do. The third is the
-// network's read-out with the guard of the paper's Appendix G: each policy is mixed with the uniform one.
-func (r anySet) readouts(forward anymdp.Forward) (all []anyReadout, err error) {
-	actors := make([]*anymdp.Actor, 3)
-	for i, x := range []anymdp.Readout{anymdp.Prior, anymdp.Network, anymdp.Network} {
-		if actors[i], err = anymdp.NewActor(forward, x); err != nil {
-			return nil, err
-		}
-	}
-	const phi = .01
-	return []anyReadout{
-		{"prior", actors[0], r.Problems}, {"network", actors[1], r.Network},
-		{"mixed", control.MixedActor{Actor: actors[2], Phi: phi}, r.Mixed},
-	}, nil
-}
-
-type anyReadout struct {
-	name  string
-	actor control.Actor
-	n     int // of the problems
-}
-
-// together is how many problems share the network's calls.
-const together = 100
-
 // Run takes a set's problems for an identity through exact PMD and the read-outs of a network, and scores them at
-// horizons: exact PMD's losses in six digits, and by how much others are larger in three.
+// horizons: exact PMD's losses in six digits, and by how much others are larger in three. The third read-out is
+// the network's with the guard of the paper's Appendix G: each policy is mixed with the uniform one.
 func (r anySet) Run(ctx context.Context, identity uint64, forward anymdp.Forward,
 	horizons []int) (all []rows.Any, err error) {
-	problems, err := r.Draw(identity)
-	if err != nil {
+	problems, undrawn := r.Draw(identity)
+	prior, noPrior := anymdp.NewActor(forward, anymdp.Prior)
+	network, noNetwork := anymdp.NewActor(forward, anymdp.Network)
+	if err := errors.Join(undrawn, noPrior, noNetwork); err != nil {
 		return nil, err
 	}
-	for from := 0; from < len(problems); from += together {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		some, err := r.run(problems[from:min(from+together, len(problems))], from, forward, horizons)
-		if err != nil {
-			return nil, fmt.Errorf("any: %s: problems from %d: %w", r.Name, from, err)
-		}
-		for i := range some {
-			some[i].Seed = int64(identity)
-		}
-		all = append(all, some...)
+	readouts := []struct {
+		name  string
+		actor control.Actor
+		n     int // of the problems
+	}{
+		{"exact", control.RuleActor(pmd.PMD), r.Problems}, {"prior", prior, r.Problems},
+		{"network", network, r.Network}, {"mixed", control.MixedActor{Actor: network, Phi: .01}, r.Mixed},
 	}
-	return all, nil
-}
-
-// run is Run for problems of which the first is number from.
-func (r anySet) run(problems []anyProblem, from int, forward anymdp.Forward,
-	horizons []int) (all []rows.Any, err error) {
-	readouts, err := r.readouts(forward)
-	if err != nil {
-		return nil, err
-	}
-	scales := make([]*control.Scale, len(problems))
-	for i, p := range problems {
-		if scales[i], err = control.NewScale(p.Problem); err != nil {
-			return nil, fmt.Errorf("problem %d: %w", i, err)
-		}
-	}
-	exact, err := anyLosses(control.RuleActor(pmd.PMD), problems, scales, horizons)
-	if err != nil {
-		return nil, err
-	}
-	got := make([][][]float64, len(readouts))
+	losses := make([][][]float64, len(readouts))
 	for k, x := range readouts {
-		n := max(0, min(x.n-from, len(problems)))
-		if got[k], err = anyLosses(x.actor, problems[:n], scales, horizons); err != nil {
-			return nil, err
+		if losses[k], err = anyLosses(ctx, x.actor, problems[:x.n], horizons); err != nil {
+			return nil, fmt.Errorf("any: %s, %s: %w", r.Name, x.name, err)
 		}
 	}
 	for i := range problems {
 		for k, x := range readouts {
 			for h, horizon := range horizons {
-				if i < len(got[k]) {
-					loss := digits(exact[i][h], 6)
+				if exact := digits(losses[0][i][h], 6); k > 0 && i < x.n {
 					all = append(all, rows.Any{
-						Set: r.Name, Readout: x.name, Round: int32(horizon), Problem: int32(from + i),
-						Exact: loss, Excess: digits(got[k][i][h]-loss, 3),
+						Set: r.Name, Seed: int64(identity), Readout: x.name, Round: int32(horizon), Problem: int32(i),
+						Exact: exact, Excess: digits(losses[k][i][h]-exact, 3),
 					})
 				}
 			}
@@ -345,24 +296,34 @@ func (r anySet) run(problems []anyProblem, from int, forward anymdp.Forward,
 	return all, nil
 }
 
+// together is how many problems share the network's calls at most.
+const together = 100
+
 // anyLosses runs an actor with the exact one-step critic on every problem and returns the losses
 // [problems][horizons]. Problems that follow each other with one step size share the actor's calls.
-func anyLosses(actor control.Actor, problems []anyProblem, scales []*control.Scale,
-	horizons []int) (all [][]float64, err error) {
+func anyLosses(ctx context.Context, actor control.Actor, problems []anyProblem, horizons []int) (all [][]float64,
+	err error) {
 	for from, to := 0, 0; from < len(problems); from = to {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		loop := control.Loop{Actor: actor, Critic: control.ExactCritic{}, Eta: problems[from].Eta}
 		var some []mdp.Problem
-		for to = from; to < len(problems) && problems[to].Eta == loop.Eta; to++ {
+		for to = from; to < min(from+together, len(problems)) && problems[to].Eta == loop.Eta; to++ {
 			some = append(some, problems[to].Problem)
 		}
 		trajectories, err := loop.Run(some, horizons[len(horizons)-1])
 		if err != nil {
 			return nil, fmt.Errorf("problems from %d: %w", from, err)
 		}
+		scales, err := control.NewScales(some)
+		if err != nil {
+			return nil, fmt.Errorf("problems from %d: %w", from, err)
+		}
 		for i, t := range trajectories {
 			losses := make([]float64, len(horizons))
 			for h, horizon := range horizons {
-				if losses[h], err = scales[from+i].Loss(t.Policies[horizon]); err != nil {
+				if losses[h], err = scales[i].Loss(t.Policies[horizon]); err != nil {
 					return nil, fmt.Errorf("problem %d after %d rounds: %w", from+i, horizon, err)
 				}
 			}

@@ -81,7 +81,7 @@ func TestAnyLosses(t *testing.T) {
 	r.Name, r.Problems, r.Network, r.Mixed, r.Eta = "test", 2, 1, 1, 0
 	forward := testkit.Must(anymdp.Released())(t)
 	problems := testkit.Must(r.Draw(1))(t)
-	got := testkit.Must(r.run(problems, 0, forward, []int{3, 7}))(t)
+	got := testkit.Must(r.Run(t.Context(), 1, forward, []int{3, 7}))(t)
 	if len(got) != 8 || problems[0].Eta == problems[1].Eta { // two problems of one read-out, one of the others
 		t.Errorf("%d rows, want 8", len(got))
 	}
@@ -103,7 +103,6 @@ func TestCliffNeedsFloat64(t *testing.T) {
 	single := testkit.Must(anymdp.Load(filepath.Join(folder, AnyWeights)))(t)
 	const k = 1e5
 	var problems []anyProblem
-	var scales []*control.Scale
 	for _, p := range testkit.Must(mdp.Random.Draw(991, 8, 3, 20))(t) {
 		optimum := testkit.Must(p.MDP.Optimal())(t)
 		for s := range 8 {
@@ -113,12 +112,11 @@ func TestCliffNeedsFloat64(t *testing.T) {
 		}
 		p = testkit.Must(mdp.NewProblem(.9, p.MDP.DenseP(), p.MDP.R, p.Pi0))(t)
 		problems = append(problems, anyProblem{p, .8})
-		scales = append(scales, testkit.Must(control.NewScale(p))(t))
 	}
 	locked := func(forward anymdp.Forward) (n int) {
 		actor := testkit.Must(anymdp.NewActor(forward, anymdp.Prior))(t)
-		exact := testkit.Must(anyLosses(control.RuleActor(pmd.PMD), problems, scales, []int{100}))(t)
-		for i, losses := range testkit.Must(anyLosses(actor, problems, scales, []int{100}))(t) {
+		exact := testkit.Must(anyLosses(t.Context(), control.RuleActor(pmd.PMD), problems, []int{100}))(t)
+		for i, losses := range testkit.Must(anyLosses(t.Context(), actor, problems, []int{100}))(t) {
 			if losses[0]-exact[i][0] > .05 {
 				n++
 			}

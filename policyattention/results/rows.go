@@ -77,6 +77,8 @@ type Store struct {
 	mu    sync.Mutex
 	read  map[string]*data
 	study func() (*study, error)
+
+	tables sync.Map // by name, functions that return them
 }
 
 // Open returns the store of a preset's folder, which holds rows/<block>.parquet.

@@ -12,7 +12,7 @@ import (
 // findings are the findings of README, each with its number.
 func (s *Store) findings() (t Table) {
 	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]"}
-	headline, sharpness := s.headlineActor(), s.sharpness()
+	headline, sharpness := s.table("headline-20-40"), s.table("sharpness")
 	t.err = cmp.Or(headline.err, sharpness.err)
 	at := func(of Table, column string, keys ...any) any {
 		k := slices.Index(of.Columns, column)
@@ -28,7 +28,8 @@ func (s *Store) findings() (t Table) {
 		at(headline, "means / reference", 8, 20))
 	t.Add("On a few problems it locks up", "share more than .05 behind exact PMD, S = 4, T = 40, 4,096 fresh problems",
 		at(headline, "locked", 4, 40))
-	t.Add("The learned critic costs more than its samples do", "mean loss / that with the mean of the same samples, S = 4",
+	t.Add("The learned critic costs more than its samples do",
+		"mean loss / that with the mean of the same samples, S = 4",
 		s.say(&t, "", "ratio-of-means confirmation method=policyattention-learned-critic s=4 t=20 / block=critics "+
 			"method=policyattention-sample-mean"))
 	t.Add("The factor over Liang–Lai is there", "its median loss / PolicyAttention's, S = 16, T = 20",
@@ -79,19 +80,19 @@ func (s *Store) baselines() Table {
 }
 
 func (s *Store) critics20() Table {
-	return s.critics().keep(func(l line) bool { return l.group.key[T] == "20" }).
+	return s.table("critics").keep(func(l line) bool { return l.group.key[T] == "20" }).
 		short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples")
 }
 
 func (s *Store) lead20() Table {
-	t := s.lead()
-	t.Rows = slices.DeleteFunc(t.Rows, func(row []any) bool { return row[2] != "20" })
+	t := s.table("lead")
+	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(row []any) bool { return row[2] != "20" })
 	return t.short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
 }
 
 func (s *Store) qualified() Table {
-	t := s.qualification()
-	t.Rows = slices.DeleteFunc(t.Rows,
+	t := s.table("qualification")
+	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows),
 		func(row []any) bool { return row[len(row)-1] == "no control" && row[1] != "full" })
 	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]",
 		"qualifies")

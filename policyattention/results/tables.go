@@ -4,36 +4,41 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"icrl/policyattention/report"
 )
 
 // builders are the tables in the order of commands and documents: the paper's by number, then the
 // project's own. A new table is a new line here.
-var builders = []struct {
+func builders() []builder {
+	return []builder{
+		{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
+		{"headline", (*Store).headline}, {"headline-20-40", (*Store).headlineActor},
+		{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention},
+		{"heads", (*Store).heads}, {"sharpness", (*Store).sharpness},
+		{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
+		{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
+		{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
+		{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
+		{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
+		{"cliffs", (*Store).cliffs}, {"families", (*Store).families},
+		{"costs", (*Store).costs},
+		{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
+		{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced},
+		{"baselines", (*Store).baselines}, {"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20},
+		{"qualified", (*Store).qualified},
+	}
+}
+
+type builder struct {
 	name  string
 	build func(*Store) Table
-}{
-	{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
-	{"headline", (*Store).headline}, {"headline-20-40", (*Store).headlineActor},
-	{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention},
-	{"heads", (*Store).heads}, {"sharpness", (*Store).sharpness},
-	{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
-	{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
-	{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
-	{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
-	{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
-	{"cliffs", (*Store).cliffs}, {"families", (*Store).families},
-	{"costs", (*Store).costs},
-	{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
-	{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced},
-	{"baselines", (*Store).baselines}, {"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20},
-	{"qualified", (*Store).qualified},
 }
 
 // TableNames lists the tables.
 func TableNames() (names []string) {
-	for _, b := range builders {
+	for _, b := range builders() {
 		names = append(names, b.name)
 	}
 	return names
@@ -42,17 +47,26 @@ func TableNames() (names []string) {
 // Table returns the table called name. It returns an error if there is no such table or if rows
 // that it is made of are missing.
 func (s *Store) Table(name string) (report.Table, error) {
-	for _, b := range builders {
+	if !slices.Contains(TableNames(), name) {
+		return report.Table{}, fmt.Errorf("results: no table %q, want one of %q", name, TableNames())
+	}
+	t, err := s.table(name).Shown()
+	t.Name = name
+	if err != nil {
+		err = fmt.Errorf("table %s: %w", name, err)
+	}
+	return t, err
+}
+
+// table is the table called name, which is made once.
+func (s *Store) table(name string) Table {
+	for _, b := range builders() {
 		if b.name == name {
-			t, err := b.build(s).Shown()
-			t.Name = name
-			if err != nil {
-				return t, fmt.Errorf("table %s: %w", name, err)
-			}
-			return t, nil
+			once, _ := s.tables.LoadOrStore(name, sync.OnceValue(func() Table { return b.build(s) }))
+			return once.(func() Table)()
 		}
 	}
-	return report.Table{}, fmt.Errorf("results: no table %q, want one of %q", name, TableNames())
+	return Table{}
 }
 
 // Horizons are the tables' horizons T.
