@@ -224,6 +224,15 @@ func (d *data) value(c Column, i int) string {
 	return ""
 }
 
+// alike reports whether two rows have the same value.
+func (d *data) alike(c Column, i, j int) bool {
+	if values, ok := d.text[c]; ok {
+		return values[i] == values[j]
+	}
+	values, ok := d.number[c]
+	return !ok || values[i] == values[j]
+}
+
 // group is a table [runs][problems] of one column, with what its rows share.
 type group struct {
 	key    map[Column]string
@@ -313,9 +322,9 @@ func (r Rows) group(columns []Column, at []int, t int) (group, error) {
 	}
 	for _, c := range []Column{Method, Recipe, S, Step, Family} {
 		for _, i := range at {
-			if v := r.data.value(c, i); v != r.data.value(c, at[0]) {
+			if !r.data.alike(c, i, at[0]) {
 				return g, fmt.Errorf("a group with %s %q and %q: choose one, or group by %s",
-					c, r.data.value(c, at[0]), v, c)
+					c, r.data.value(c, at[0]), r.data.value(c, i), c)
 			}
 		}
 	}
