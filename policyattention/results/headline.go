@@ -63,8 +63,8 @@ func (s *Store) attention() (t Table) {
 				Seed.Is(14100, 14101, 14102, 18100, 18101, 18102))
 			part = part.with("a pair sees", func(line) any { return x.pair })
 			part = part.with("one-step row-L1 [range over runs]", func(line) any {
-				return s.say(&part, "", fmt.Sprintf("mean ablation method=policyattention s=%d of=row_l1 rule=pmd recipe=%s",
-					states, x.recipe))
+				const query = "mean ablation method=policyattention s=%d of=row_l1 rule=pmd recipe=%s"
+				return s.say(&part, "", fmt.Sprintf(query, states, x.recipe))
 			})
 			t = t.Then(part)
 		}
@@ -158,8 +158,8 @@ func (s *Store) sharpness() (t Table) {
 		t.Add(row...)
 	}
 	return t.Titled("Mean loss at T = 20 as returned, at a temperature that calibration problems chose, and greedy",
-		"The policies of the benchmark: means over all runs, with intervals for other problems; 64 problems are few for "+
-			"these. / PA: over PolicyAttention's, treated in the same way.")
+		"The policies of the benchmark: means over all runs, with intervals for other problems; 64 problems are few "+
+			"for these. / PA: over PolicyAttention's, treated in the same way.")
 }
 
 // treated names what policies are of.

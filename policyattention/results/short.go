@@ -36,7 +36,8 @@ func (s *Store) findings() (t Table) {
 		s.say(&t, "", "ratio benchmark method=liang-lai recipe=paper-features s=16 t=20 / "+
 			"method=policyattention recipe=plain"))
 	full := []any{Label("algorithm-distillation"), "full", "8"}
-	t.Add("Most of such leads is sharpness", "Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both greedy",
+	t.Add("Most of such leads is sharpness",
+		"Algorithm Distillation / PolicyAttention, means, S = 8, T = 20; both greedy",
 		fmt.Sprintf("%v; %v", at(sharpness, "/ PA", full...),
 			at(sharpness, "greedy / PA", full...)))
 	return t
