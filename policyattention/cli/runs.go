@@ -203,7 +203,8 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 		return err
 	}
 	if work := time.Duration(untrained(all) * float64(time.Minute)).Round(time.Minute); work > 0 {
-		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train, on xla:cpu; Ctrl-C keeps what is done\n", work)
+		fmt.Fprintf(g.errors, "policyattention: about %v of one core to train, on xla:cpu; Ctrl-C keeps what is done\n",
+			work)
 	}
 	if err := g.evaluateAll(ctx, store); err != nil {
 		return err

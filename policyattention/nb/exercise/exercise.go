@@ -256,7 +256,8 @@ func Packets(f func(b, tolerance, alpha float64, states, actions, rounds int) in
 		}
 		got := f(x.b, x.tolerance, x.alpha, x.states, x.actions, x.rounds)
 		if got < 1 || delta(got) > x.tolerance {
-			return fmt.Errorf("%d packets leave an error of %.4f, want at most %g", got, delta(max(got, 1)), x.tolerance)
+			return fmt.Errorf("%d packets leave an error of %.4f, want at most %g", got, delta(max(got, 1)),
+				x.tolerance)
 		}
 		if delta(got-1) <= x.tolerance {
 			return fmt.Errorf("%d packets are more than a tolerance of %g needs", got, x.tolerance)
