@@ -409,14 +409,14 @@ func TestFormats(t *testing.T) {
 		} {
 			got := eval[[]float64](b, `(() => {
 				const last = run.rounds.exact[1];
-				return [...`+x.page+`].map(v => v === -Infinity ? -1e300 : v);
+				return [...`+x.page+`].map(v => v === -Infinity ? -Number.MAX_VALUE : v);
 			})()`)
 			scale := 1.0 // losses are differences of values
 			for _, v := range optimum.V {
 				scale = max(scale, math.Abs(v))
 			}
 			for i, v := range x.here {
-				if v = max(v, -1e300); math.Abs(got[i]-v) > 1e-9*max(scale, math.Abs(v)) {
+				if v = max(v, -math.MaxFloat64); math.Abs(got[i]-v) > 1e-9*max(scale, math.Abs(v)) {
 					t.Errorf("%s: %s[%d] is %v in the page, %v in the library", name, what, i, got[i], v)
 					break
 				}
@@ -470,8 +470,11 @@ func TestAccessibility(t *testing.T) {
 				ID: v.id, Impact: v.impact || "", Nodes: v.nodes.slice(0, 6).map(n => n.target.join(" ")).join(" | "),
 			})))`)
 			for _, v := range found {
-				t.Errorf("%s, %s pixels, %s, %s: axe: %s, %s (%s)", scheme, view.width, view.hash, view.open, v.Impact,
-					v.ID, v.Nodes)
+				say := t.Logf
+				if v.Impact == "serious" || v.Impact == "critical" {
+					say = t.Errorf
+				}
+				say("%s, %s, %s: axe: %s, %s (%s)", scheme, view.width+view.hash, view.open, v.Impact, v.ID, v.Nodes)
 			}
 		}
 	}

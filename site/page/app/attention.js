@@ -4,7 +4,7 @@ import { $, el, palette, percent, pt, show } from "./base.js";
 
 // bar draws v on a scale from −limit to limit, or from 0 to limit.
 export function bar(v, limit, colour, both) {
-  const t = Math.max(-1, Math.min(1, v / (limit || 1))),
+  const t = Math.max(-1, Math.min(1, v / (limit || 1))) || 0, // of no number at all, too
     x = both ? (t < 0 ? 50 + 50 * t : 50) : 0,
     w = Math.abs(t) * (both ? 50 : 100);
   return el(

@@ -9,7 +9,8 @@ import { twiceB } from "./result.js";
 // gauge marks a value and its bound on a logarithmic scale.
 function gauge(value, bound, lowest) {
   const at = (x) =>
-    x <= 0 ? 0 : Math.max(0, Math.min(1, Math.log(x / lowest) / Math.log((bound * 1.6) / lowest))) * 300;
+    // Where a bound is infinite there is no place.
+    x <= 0 ? 0 : Math.max(0, Math.min(1, Math.log(x / lowest) / Math.log((bound * 1.6) / lowest))) * 300 || 0;
   const c = palette();
   return el(
     "svg",
