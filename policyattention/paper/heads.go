@@ -1,15 +1,23 @@
 package paper
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
+	"icrl/policyattention/pmd"
 	"icrl/policyattention/rows"
 	"icrl/policyattention/train"
 )
 
-// heads is the study of what attention does in a trained actor, see [train.Model.Inspect].
+// heads is the study of what attention does in a trained actor, and of what its tokens hold.
 type heads struct {
 	Actor    *Weights `json:"actor"`
 	Root     uint64   `json:"root"` // of the contexts' problems
@@ -33,24 +41,167 @@ func (h heads) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err 
 	if err != nil {
 		return all, err
 	}
-	in, err := model.Inspect(h.Root, h.Contexts)
+	all.Measures, err = h.inspect(model)
+	return all, err
+}
+
+// inspect takes an actor apart. Quantities are
+//
+//	row_l1             mean ‖π̂ − PMD(π, Q, η)‖₁ over states and contexts
+//	own, state, others mean attention of a head's pairs to themselves, other actions of their state, other states
+//	without            row_l1 with what this head alone writes set to 0
+//	prior_r2, gain_r2  R² of linear maps from a token, as embedded (layer 0) and after each layer, to its log π and
+//	                   ηQ: fitted in one half of the contexts, measured in the other
+func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
+	c := model.Config
+	if c.Objective == train.Critic || c.Attention != train.Everything {
+		return nil, fmt.Errorf("paper: %s with attention %q, want an actor with the paper's", c.Objective, c.Attention)
+	}
+	drawn := c
+	drawn.Task, drawn.Seed, drawn.MDPs, drawn.Examples, drawn.Batch = h.Root, h.Root, h.Contexts, h.Contexts, 1
+	contexts, err := drawn.Contexts()
 	if err != nil {
-		return all, err
+		return nil, err
 	}
-	add := func(quantity string, x, value float64) {
-		all.Measures = append(all.Measures, rows.Measure{Quantity: quantity, X: x, Value: value})
+	add := func(quantity string, layer, value float64) {
+		all = append(all, rows.Measure{Quantity: quantity, X: layer, Value: value})
 	}
-	add("row_l1", math.NaN(), in.RowL1)
-	for _, head := range in.Heads {
-		layer := float64(head.Layer)
-		add("own", layer, head.Own)
-		add("state", layer, head.State)
-		add("others", layer, head.Others)
-		add("without", layer, head.Without)
+	whole, err := rowL1(c, model.Params, contexts)
+	if err != nil {
+		return nil, err
 	}
-	for layer := range in.PriorR2 {
-		add("prior_r2", float64(layer), in.PriorR2[layer])
-		add("gain_r2", float64(layer), in.GainR2[layer])
+	add("row_l1", math.NaN(), whole)
+	attention, tokens, err := traces(model, contexts)
+	if err != nil {
+		return nil, err
+	}
+	for i, to := range attention {
+		layer := float64(i/c.Heads + 1)
+		without, err := rowL1(c, silenced(model, i/c.Heads, i%c.Heads), contexts)
+		if err != nil {
+			return nil, err
+		}
+		add("own", layer, to[0])
+		add("state", layer, to[1])
+		add("others", layer, to[2])
+		add("without", layer, without)
+	}
+	var prior, gain []float64
+	for _, x := range contexts {
+		for i, p := range x.Pi.RawMatrix().Data {
+			prior = append(prior, max(math.Log(p), control.LogFloor))
+			gain = append(gain, x.Eta*x.Q.RawMatrix().Data[i])
+		}
+	}
+	for layer, held := range tokens {
+		ofPrior, err := readOut(held, prior)
+		if err != nil {
+			return nil, err
+		}
+		ofGain, err := readOut(held, gain)
+		if err != nil {
+			return nil, err
+		}
+		add("prior_r2", float64(layer), ofPrior)
+		add("gain_r2", float64(layer), ofGain)
 	}
 	return all, nil
+}
+
+// rowL1 is the mean row-L1 distance of an actor's policies to PMD's.
+func rowL1(c train.Config, params []float32, contexts []control.Context) (float64, error) {
+	model, err := train.NewModel(c, 0, params)
+	if err != nil {
+		return 0, err
+	}
+	actor, err := model.Actor()
+	if err != nil {
+		return 0, err
+	}
+	policies, err := actor.Act(contexts)
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.
+	for i, x := range contexts {
+		exact, err := pmd.Step(x.Pi, x.Q, x.Eta)
+		if err != nil {
+			return 0, err
+		}
+		sum += pmd.RowL1(policies[i], exact)
+	}
+	return sum / float64(len(contexts)), nil
+}
+
+// silenced are the parameters with what a head writes set to 0.
+func silenced(model *train.Model, layer, head int) []float32 {
+	c, params := model.Config, slices.Clone(model.Params)
+	for _, t := range c.Network().Layout() {
+		if t.Name == fmt.Sprintf("blocks.%d.out.weight", layer) {
+			size := c.Width / c.Heads * c.Width
+			clear(params[t.Offset+head*size:][:size])
+		}
+	}
+	return params
+}
+
+// traces returns the mean attention of each head to a pair itself, to its state and to others, and
+// the tokens [contexts·S·A, Width] as embedded and after each layer.
+func traces(model *train.Model, contexts []control.Context) (attention [][3]float64, held []*mat.Dense, err error) {
+	c := model.Config
+	pairs := c.States() * c.Actions
+	attention = make([][3]float64, c.Layers*c.Heads)
+	for range c.Layers + 1 {
+		held = append(held, mat.NewDense(len(contexts)*pairs, c.Width, nil))
+	}
+	for i, x := range contexts {
+		t, err := model.Trace(x)
+		if err != nil {
+			return nil, nil, err
+		}
+		for j, row := range t.Embedded {
+			held[0].SetRow(i*pairs+j, row)
+		}
+		for l, b := range t.Blocks {
+			for j, row := range b.Output {
+				held[l+1].SetRow(i*pairs+j, row)
+			}
+			for head, weights := range b.Weights {
+				for query, row := range weights {
+					for key, w := range row {
+						attention[l*c.Heads+head][role(query, key, c.Actions)] += w / float64(len(contexts)*pairs)
+					}
+				}
+			}
+		}
+	}
+	return attention, held, nil
+}
+
+// role is 0 for a pair's own token, 1 for another action of its state, 2 for another state.
+func role(query, key, actions int) int {
+	switch {
+	case key == query:
+		return 0
+	case key/actions == query/actions:
+		return 1
+	}
+	return 2
+}
+
+// readOut is R² of y in the second half of the tokens, by least squares in the first.
+func readOut(tokens *mat.Dense, y []float64) (float64, error) {
+	n, width := tokens.Dims()
+	ones := make([]float64, n)
+	floats.AddConst(1, ones)
+	with := mat.NewDense(n, width+1, nil)
+	with.Augment(tokens, mat.NewDense(n, 1, ones))
+	var svd mat.SVD
+	if !svd.Factorize(with.Slice(0, n/2, 0, width+1), mat.SVDThin) {
+		return 0, fmt.Errorf("paper: no singular values of %d tokens", n/2)
+	}
+	var fitted, said mat.Dense
+	svd.SolveTo(&fitted, mat.NewDense(n/2, 1, y[:n/2]), svd.Rank(1e-5))
+	said.Mul(with.Slice(n/2, n, 0, width+1), &fitted)
+	return stat.RSquaredFrom(said.RawMatrix().Data, y[n/2:], nil), nil
 }

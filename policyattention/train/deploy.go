@@ -17,8 +17,8 @@ import (
 // bit of the results; nor does what else is in a batch.
 type Model struct {
 	Config  Config
-	Step    int // optimizer steps behind the weights
-	params  []float32
+	Step    int       // optimizer steps behind the weights
+	Params  []float32 // flat, in the order of the network's Layout
 	network *engine.Network[float32]
 }
 
@@ -125,6 +125,26 @@ func (m actor) Act(batch []control.Context) ([]*mat.Dense, error) {
 		}
 	}
 	return policies, nil
+}
+
+// Trace returns every intermediate result of the network on an actor's context.
+func (m *Model) Trace(x control.Context) (*engine.Trace, error) {
+	if _, err := m.Actor(); err != nil {
+		return nil, err
+	}
+	if err := m.check([]control.Context{x}); err != nil {
+		return nil, err
+	}
+	features := m.Config.Network().Features
+	flat := make([]float32, m.Config.ContextTokens()*features)
+	m.Config.actorTokens(flat, x.Pi, x.Q, x.Eta)
+	tokens := make([][]float64, m.Config.ContextTokens())
+	for i := range tokens {
+		for _, v := range flat[i*features:][:features] {
+			tokens[i] = append(tokens[i], float64(v))
+		}
+	}
+	return m.network.Trace(tokens)
 }
 
 // table is what the network has put out for context i [S, A].
