@@ -88,7 +88,8 @@ func TestOutputsAreOfTheirCells(t *testing.T) {
 	}
 }
 
-var named = regexp.MustCompile(`(?m)^nb\.(?:Show\(store\.Table\("(.*?)"\)\)|Of\(store\.Table\("(.*?)"\)\)\.Fold\(\)\.Show\(\))$`)
+var named = regexp.MustCompile(`(?m)^nb\.(?:Show\(store\.Table\("(.*?)"\)\)|` +
+	`Of\(store\.Table\("(.*?)"\)\)\.Fold\(\)\.Show\(\))$`)
 
 // Tables that cells show by name are what the rows give.
 func TestStoredTables(t *testing.T) {

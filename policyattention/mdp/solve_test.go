@@ -161,7 +161,9 @@ func TestMasked(t *testing.T) {
 // TestMeaning has what a problem says of itself.
 func TestMeaning(t *testing.T) {
 	model := func() Model {
-		p := Transitions{Offset: []int{0, 2, 3, 4, 6}, State: []int32{1, 0, 1, 0, 0, 1}, P: []float64{.75, .25, 1, 1, .5, .5}}
+		p := Transitions{
+			Offset: []int{0, 2, 3, 4, 6}, State: []int32{1, 0, 1, 0, 0, 1}, P: []float64{.75, .25, 1, 1, .5, .5},
+		}
 		return Model{Gamma: .9, P: p, R: mat.NewDense(2, 2, []float64{1, 2, math.Inf(1), 4}), Meaning: Meaning{
 			Minimize: true, Start: []float64{1, 0}, Rows: 1, Columns: 2,
 			StateNames: []string{"a", "b"}, ActionNames: []string{"x", "y"},

@@ -75,23 +75,31 @@ func TestSame(t *testing.T) {
 		o             Options
 		want          string
 	}{
-		"dense":     {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`},
-		"r(s,a,s')": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[[2,0],[9,2]],[[3,-1],[-1,3]]]}`},
+		"dense": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`},
+		"r(s,a,s')": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],` +
+			`"r":[[[2,0],[9,2]],[[3,-1],[-1,3]]]}`},
 		"gamma by hand": {content: `{"P":[[[0.5,0.5],[0,1]],[[0.25,0.75],[1,0]]],"r":[[1,2],[0,-1]]}`,
 			o: Options{Gamma: gamma(.9)}},
 		"layout by hand": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[1,2],[0,-1]]}`,
 			o: Options{Layout: "A,S,S"}},
-		"layout":            {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[1,2],[0,-1]]}`},
-		"layout and r":      {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],[1,0]]],"r":[[[2,0],[3,-1]],[[0,2],[-1,3]]]}`},
-		"transitions":       {content: `{"gamma":0.9,"transitions":[[1,1,0,1,-1],[0,0,0,0.5,2],[0,0,1,0.5,0],[0,1,1,1,2],[1,0,1,0.75,0],[1,0,0,0.25,0]]}`},
-		"transitions and r": {content: `{"gamma":0.9,"transitions":[[1,1,0,1],[0,0,0,0.5],[0,0,1,0.5],[0,1,1,1],[1,0,1,0.75],[1,0,0,0.25]],"r":[[1,2],[0,-1]]}`},
-		"twice":             {content: `{"gamma":0.9,"transitions":[[1,1,0,1,-1],[0,0,0,0.25,2],[0,0,1,0.5,0],[0,0,0,0.25,2],[0,1,1,1,2],[1,0,1,0.75,0],[1,0,0,0.25,0]]}`},
+		"layout": {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],` +
+			`[1,0]]],"r":[[1,2],[0,-1]]}`},
+		"layout and r": {content: `{"gamma":0.9,"layout":"A,S,S","P":[[[0.5,0.5],[0.25,0.75]],[[0,1],` +
+			`[1,0]]],"r":[[[2,0],[3,-1]],[[0,2],[-1,3]]]}`},
+		"transitions": {content: `{"gamma":0.9,"transitions":[[1,1,0,1,-1],[0,0,0,0.5,2],[0,0,1,0.5,0],` +
+			`[0,1,1,1,2],[1,0,1,0.75,0],[1,0,0,0.25,0]]}`},
+		"transitions and r": {content: `{"gamma":0.9,"transitions":[[1,1,0,1],[0,0,0,0.5],[0,0,1,0.5],[0,1,1,1],` +
+			`[1,0,1,0.75],[1,0,0,0.25]],"r":[[1,2],[0,-1]]}`},
+		"twice": {content: `{"gamma":0.9,"transitions":[[1,1,0,1,-1],[0,0,0,0.25,2],[0,0,1,0.5,0],` +
+			`[0,0,0,0.25,2],[0,1,1,1,2],[1,0,1,0.75,0],[1,0,0,0.25,0]]}`},
 		"gymnasium": {content: `{"gamma":0.9,"P":{"0":{"0":[[0.5,0,2,false],[0.5,1,0,false]],"1":[[1,1,2,false]]},
 			"1":{"0":[[0.25,0,3,false],[0.75,1,-1,false]],"1":[[1,0,-1,false]]}}}`},
 		"gymnasium alone": {content: `{"0":{"0":[[0.5,0,2,false],[0.5,1,0,false]],"1":[[1,1,2,false]]},
 			"1":[[[0.25,0,3,false],[0.75,1,-1,false]],[[1,0,-1,false]]]}`, o: Options{Gamma: gamma(.9)}},
-		"csv": {file: "x.csv", content: "# gamma: 0.9\nstate,action,next,probability,reward\n0,0,0,.5,2\n0,0,1,.5,0\n0,1,1,1,2\n1,0,1,.75,-1\n1,0,0,.25,3\n1,1,0,1,-1\n"},
-		"tsv": {file: "x.tsv", content: "s\ta\tnext_state\tp\tr\n0\t0\t0\t.5\t2\n0\t0\t1\t.5\t0\n0\t1\t1\t1\t2\n1\t0\t1\t.75\t-1\n1\t0\t0\t.25\t3\n1\t1\t0\t1\t-1\n", o: Options{Gamma: gamma(.9)}},
+		"csv": {file: "x.csv", content: "# gamma: 0.9\nstate,action,next,probability,reward\n0,0,0,.5,2\n" +
+			"0,0,1,.5,0\n0,1,1,1,2\n1,0,1,.75,-1\n1,0,0,.25,3\n1,1,0,1,-1\n"},
+		"tsv": {file: "x.tsv", content: "s\ta\tnext_state\tp\tr\n0\t0\t0\t.5\t2\n0\t0\t1\t.5\t0\n0\t1\t1\t1\t2\n" +
+			"1\t0\t1\t.75\t-1\n1\t0\t0\t.25\t3\n1\t1\t0\t1\t-1\n", o: Options{Gamma: gamma(.9)}},
 		"cassandra": {file: "x.POMDP", content: `# a comment
 			discount: 0.9
 			values: reward
@@ -111,9 +119,11 @@ func TestSame(t *testing.T) {
 			files: map[string]string{"x.srew": "2 1\n0 2\n", "x1.trew": "2 4 3\n0 0 1 -2\n1 1 0 -1\n"}},
 		"prism with one file of rewards": {file: "x.tra", o: Options{Gamma: gamma(.9)},
 			content: "2 4 6\n0 0 0 .5\n0 0 1 .5\n0 1 1 1\n1 0 0 .25\n1 0 1 .75\n1 1 0 1\n",
-			files:   map[string]string{"x.rew": "# Reward structure: \"r\"\n# Transition rewards\n2 4 4\n0 0 0 2\n0 1 1 2\n1 1 0 -1\n"}},
+			files: map[string]string{"x.rew": "# Reward structure: \"r\"\n# Transition rewards\n2 4 4\n" +
+				"0 0 0 2\n0 1 1 2\n1 1 0 -1\n"}},
 
-		"masks": {content: `{"gamma":0.9,"P":[[[0.5,0.5],null],[[0,1],[1,0]]],"r":[[1,2],[null,-Infinity]],"terminal":[1]}`,
+		"masks": {content: `{"gamma":0.9,"P":[[[0.5,0.5],null],[[0,1],[1,0]]],"r":[[1,2],[null,-Infinity]],` +
+			`"terminal":[1]}`,
 			want: "γ=0.9 terminal=[1]|0 0 1 -> 0:0.5 1:0.5"},
 		"ragged": {content: `{"gamma":0.9,"P":[[[0.5,0.5]],[[0,1],[1,0]]],"r":[[1],[0,-1]]}`,
 			want: "γ=0.9|0 0 1 -> 0:0.5 1:0.5|1 0 0 -> 1:1|1 1 -1 -> 0:1"},
@@ -121,14 +131,16 @@ func TestSame(t *testing.T) {
 			want: "γ=0.9|0 0 1 -> 0:0.5 1:0.5|1 0 0 -> 1:1|1 1 -1 -> 0:1"},
 		"costs": {content: `{"gamma":0.9,"P":[[[0.5,0.5],[0,1]],[[0,1],[1,0]]],"costs":[[1,2],[Infinity,-1]]}`,
 			want: "γ=0.9 costs|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 1 -1 -> 0:1"},
-		"names": {content: `{"gamma":0.9,"states":["near","far"],"actions":["go","stay"],"start":{"far":1},"shape":[1,2],
+		"names": {content: `{"gamma":0.9,"states":["near","far"],"actions":["go","stay"],"start":{"far":1},
+			"shape":[1,2],
 			"transitions":[["near","go","far",1,3],["far","stay","far",1,0],[0,1,0,1,1]]}`,
 			want: "γ=0.9 start=[0 1] grid=1x2|near go 3 -> far:1|near stay 1 -> near:1|far stay 0 -> far:1"},
 		"state rewards": {content: `{"gamma":0.9,"P":[[[0,1]],[[1,0]]],"r":[1,2],"start":[0.5,0.5]}`,
 			want: "γ=0.9 start=[0.5 0.5]|0 0 1 -> 1:1|1 0 2 -> 0:1"},
 		"episodes that end": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,0,1,0,false]],"start":0}`,
 			want: "γ=0.9 start=[1 0] terminal=[1]|0 0 5 -> 1:1|0 1 0 -> 0:1"},
-		"an end that is passed": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,1,1,0,false],[1,0,0,1,0]]}`,
+		"an end that is passed": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,5,true],[0,1,1,1,0,false],` +
+			`[1,0,0,1,0]]}`,
 			want: "γ=0.9 terminal=[2]|0 0 5 -> 2:1|0 1 0 -> 1:1|1 0 0 -> 0:1"},
 		"an end at a state that goes on": {content: `{"gamma":0.9,"transitions":[[0,0,1,1,1],[1,0,0,1,2,true]]}`,
 			want: ended},
@@ -158,7 +170,8 @@ func TestSame(t *testing.T) {
 				"r": {Shape: []int{1, 2, 1}, Data: []float64{1, math.Inf(-1)}}})},
 		"one step": {content: `{"gamma":0.9,"P":{"0":{"0":[[0.5,0,1,true],[0.5,0,3,true]]}}}`,
 			want: "γ=0.9 terminal=[1]|0 0 2 -> 1:1"},
-		"a hole": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,true]]},"1":{"0":[[1,1,0,true]]},"2":{"0":[[1,2,0,true]]}}}`,
+		"a hole": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,true]]},"1":{"0":[[1,1,0,true]]},` +
+			`"2":{"0":[[1,2,0,true]]}}}`,
 			want: "γ=0.9 terminal=[1 2]|0 0 1 -> 1:1"},
 		"numbers as names": {file: "x.csv",
 			content: "# gamma: 0.9\nstate;action;next;probability;reward\n10;1;2;1;1\n2;1;10;1;0\n",
@@ -178,7 +191,8 @@ func TestSame(t *testing.T) {
 			R: go : b
 			0 0 7
 			R: stop : * : * 0.0`,
-			want: "γ=0.5 costs start=[0 0.5 0.5]|a go 1 -> b:0.5 c:0.5|a stop 0 -> a:1|b go 7 -> c:1|b stop 0 -> b:1|c go 1 -> c:1|c stop 0 -> c:1"},
+			want: "γ=0.5 costs start=[0 0.5 0.5]|a go 1 -> b:0.5 c:0.5|a stop 0 -> a:1|b go 7 -> c:1|" +
+				"b stop 0 -> b:1|c go 1 -> c:1|c stop 0 -> c:1"},
 		"rewards whatever is observed": {file: "x.pomdp",
 			content: `discount: 0.5 values: reward states: 2 actions: 1 observations: y n
 			start: uniform
@@ -220,12 +234,14 @@ func TestSciPy(t *testing.T) {
 		"whole.npz": simple, "actions.npz": simple, "toolbox.npz": simple,
 		"triplets.npz": "γ=0.9 start=[1 0] terminal=[1] grid=2x1|A go 1 -> A:0.5 B:0.5|A stay 2 -> B:1",
 		"masked.npz":   "γ=0.9 costs start=[0 1]|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 0 0 -> 0:0.25 1:0.75",
-		`{"gamma":0.9,"P":"csr.npz","r":[[1,2],[0,-1]]}`:                         simple,
-		`{"gamma":0.9,"P":"csc.npz","r":[[1,2],[0,-1]]}`:                         simple,
-		`{"gamma":0.9,"P":"coo.npz","r":[[1,2],[0,-1]]}`:                         simple,
-		`{"gamma":0.9,"P":["action0.npz","action1.npz"],"r":[[1,2],[0,-1]]}`:     simple,
-		`{"gamma":0.9,"layout":"A,S,S","P":"coo.npz","r":[[1,2],[0,-1]]}`:        "γ=0.9|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 0:0.25 1:0.75|1 0 0 -> 1:1|1 1 -1 -> 0:1",
-		`{"gamma":0.9,"states":["A","B"],"P":"csr.npz","r":[5,6],"terminal":[]}`: "γ=0.9|A 0 5 -> A:0.5 B:0.5|A 1 5 -> B:1|B 0 6 -> A:0.25 B:0.75|B 1 6 -> A:1",
+		`{"gamma":0.9,"P":"csr.npz","r":[[1,2],[0,-1]]}`:                     simple,
+		`{"gamma":0.9,"P":"csc.npz","r":[[1,2],[0,-1]]}`:                     simple,
+		`{"gamma":0.9,"P":"coo.npz","r":[[1,2],[0,-1]]}`:                     simple,
+		`{"gamma":0.9,"P":["action0.npz","action1.npz"],"r":[[1,2],[0,-1]]}`: simple,
+		`{"gamma":0.9,"layout":"A,S,S","P":"coo.npz","r":[[1,2],[0,-1]]}`: "γ=0.9|0 0 1 -> 0:0.5 1:0.5|" +
+			"0 1 2 -> 0:0.25 1:0.75|1 0 0 -> 1:1|1 1 -1 -> 0:1",
+		`{"gamma":0.9,"states":["A","B"],"P":"csr.npz","r":[5,6],"terminal":[]}`: "γ=0.9|A 0 5 -> A:0.5 B:0.5|" +
+			"A 1 5 -> B:1|B 0 6 -> A:0.25 B:0.75|B 1 6 -> A:1",
 	} {
 		path, o := filepath.Join("testdata", content), Options{}
 		if strings.HasPrefix(content, "toolbox") {
@@ -279,7 +295,8 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"R":[[2]]}`, `"R": unknown name`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[2]],"gamma":0.7}`, `duplicate object member name "gamma"`, false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":["2"]}`, `"r" holds "2", want numbers`, false},
-		{"x.json", `{"gamma":0.5,"transitions":[[0,0,0,1,0,true,7]]}`, "transition 0: it has more than 6 entries", false},
+		{"x.json", `{"gamma":0.5,"transitions":[[0,0,0,1,0,true,7]]}`,
+			"transition 0: it has more than 6 entries", false},
 		{"x.json", `{"0":{"0":[[1,0,0,true,7]]}}`, "more than 4 entries", false},
 		{"x.json", `{"gamma":0.5,"transitions":[[0,0,0]]}`, "transition 0: it has 3 entries, want [state", false},
 		{"x.json", `{"gamma":[0.5],"shape":[1,2,3]}`, "[1 2 3], want [rows, columns]", false},
@@ -373,7 +390,8 @@ func TestHostile(t *testing.T) {
 		return b.String()
 	}
 	for name, content := range map[string]string{
-		"x.POMDP":    "discount: 0.5 states: 1500 actions: 1 T: * uniform R: * : * : * 1\n" + lines(3000, "R: 0 : %d\n"),
+		"x.POMDP": "discount: 0.5 states: 1500 actions: 1 T: * uniform R: * : * : * 1\n" +
+			lines(3000, "R: 0 : %d\n"),
 		"rows.POMDP": "discount: 0.5 states: 1500 actions: 2 R: * : * : * 1\n" + strings.Repeat("T: * uniform\n", 2000),
 		"ends.POMDP": "discount: 0.5 states: 60000 actions: 1\n" + strings.Repeat("start: uniform\n", 2000),
 		"names.json": `{"gamma":0.5,"states":["x"` + lines(10000, `,"s%d"`) + `],"transitions":[[0,0,0,1,0]` +

@@ -45,7 +45,8 @@ func TestRefused(t *testing.T) {
 	flipped := append([]byte(nil), data...)
 	flipped[len(flipped)/2] ^= 0x10
 	for name, content := range map[string][]byte{
-		"cut.npz": data[:len(data)/2], "flipped.npz": flipped, "empty.npz": nil, "empty.json": nil, "text.txt": []byte("{}"),
+		"cut.npz": data[:len(data)/2], "flipped.npz": flipped, "empty.npz": nil, "empty.json": nil,
+		"text.txt": []byte("{}"),
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, content, 0o644); err != nil {

@@ -117,7 +117,8 @@ func readArchive(data []byte) (archive, error) {
 		}
 		a, err := r.array()
 		if t.flat = a.Data; slices.ContainsFunc(t.flat, math.IsNaN) {
-			return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not exist")
+			return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not " +
+				"exist")
 		}
 		if name == "terminal" && r.Type == "|b1" { // the places at which it holds true
 			t.flat = t.flat[:0]

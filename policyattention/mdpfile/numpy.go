@@ -79,9 +79,9 @@ type npReader struct {
 	from     io.Reader
 }
 
-// eachArray visits the arrays of an archive, in C or Fortran order; no inflated array has to fit in memory. It returns the
-// error of a visit, and one on arrays that are not of little-endian numbers or strings, or hold more or less than their
-// shape takes, and on archives that inflate to more than 256 MiB and 256 times their size.
+// eachArray visits the arrays of an archive, in C or Fortran order; no inflated array has to fit in memory. It returns
+// the error of a visit, and one on arrays that are not of little-endian numbers or strings, or hold more or less than
+// their shape takes, and on archives that inflate to more than 256 MiB and 256 times their size.
 func eachArray(data []byte, visit func(name string, r *npReader) error) error {
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {

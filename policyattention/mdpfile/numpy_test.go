@@ -76,12 +76,14 @@ func TestNumPy(t *testing.T) {
 }
 
 func TestArraysRefused(t *testing.T) {
-	if err := encodeArrays(&bytes.Buffer{}, map[string]npArray{"x": {Shape: []int{2}, Data: []float64{1}}}); err == nil ||
+	short := map[string]npArray{"x": {Shape: []int{2}, Data: []float64{1}}}
+	if err := encodeArrays(&bytes.Buffer{}, short); err == nil ||
 		!strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("a wrong shape gave %v", err)
 	}
 	for _, shape := range [][]int{{1 << 62, 4}, {1 << 32, 1 << 32}, {4, 1 << 62}} {
-		if err := encodeArrays(&bytes.Buffer{}, map[string]npArray{"x": {Shape: shape, Data: []float64{1}}}); err == nil ||
+		arrays := map[string]npArray{"x": {Shape: shape, Data: []float64{1}}}
+		if err := encodeArrays(&bytes.Buffer{}, arrays); err == nil ||
 			!strings.Contains(err.Error(), "1 elements") {
 			t.Errorf("shape %v gave %v", shape, err)
 		}

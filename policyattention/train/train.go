@@ -29,7 +29,8 @@ func (c Config) Job() (Job, error) {
 		names = []string{"tokens", "exact"}
 	}
 	return Job{
-		Config: JSON(c), Model: Transformer{c.Network(), c.start, objective}, Batches: Fixed{names, c.data, batches.batch},
+		Config: JSON(c), Model: Transformer{c.Network(), c.start, objective},
+		Batches:  Fixed{names, c.data, batches.batch},
 		Examples: c.Batch, Tokens: c.ContextTokens(),
 		Optimizer: c.Optimizer, Steps: c.Steps, Snapshots: c.Snapshots, Average: c.Recipe.Average,
 	}, nil

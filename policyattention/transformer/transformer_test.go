@@ -26,7 +26,10 @@ func TestValidate(t *testing.T) {
 	if err := tiny.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []Config{{}, {5, 2, 4, 6, 7, 1, false, 0}, {5, -1, 2, 6, 7, 1, false, 0}, {5, 2, 2, 6, 7, 0, false, 0}, {5, 2, 2, 6, 7, 1, false, -1}} {
+	for _, bad := range []Config{
+		{}, {5, 2, 4, 6, 7, 1, false, 0}, {5, -1, 2, 6, 7, 1, false, 0}, {5, 2, 2, 6, 7, 0, false, 0},
+		{5, 2, 2, 6, 7, 1, false, -1},
+	} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v passed", bad)
 		}
