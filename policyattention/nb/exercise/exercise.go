@@ -163,7 +163,7 @@ func Parameters(f func(states, actions, layers, width, hidden int) int) error {
 		{4, 3, 1, 64, 128, 34_369}, {8, 3, 4, 64, 128, 135_041}, {5, 2, 2, 32, 80, 19_617},
 	} {
 		if got := f(x.states, x.actions, x.layers, x.width, x.hidden); got != x.want {
-			return fmt.Errorf("S = %d, A = %d, %d layers of width %d with %d hidden units: %d came out, want %d",
+			return fmt.Errorf("for S = %d, A = %d, %d layers of width %d with %d hidden units: %d came out, want %d",
 				x.states, x.actions, x.layers, x.width, x.hidden, got, x.want)
 		}
 	}
