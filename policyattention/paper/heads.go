@@ -94,16 +94,12 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 		}
 	}
 	for layer, held := range tokens {
-		ofPrior, err := readOut(held, prior)
+		r2, err := readOut(held, prior, gain)
 		if err != nil {
 			return nil, err
 		}
-		ofGain, err := readOut(held, gain)
-		if err != nil {
-			return nil, err
-		}
-		add("prior_r2", float64(layer), ofPrior)
-		add("gain_r2", float64(layer), ofGain)
+		add("prior_r2", float64(layer), r2[0])
+		add("gain_r2", float64(layer), r2[1])
 	}
 	return all, nil
 }
@@ -189,8 +185,8 @@ func role(query, key, actions int) int {
 	return 2
 }
 
-// readOut is R² of y in the second half of the tokens, by least squares in the first.
-func readOut(tokens *mat.Dense, y []float64) (float64, error) {
+// readOut is R² of each y in the second half of the tokens, by least squares in the first.
+func readOut(tokens *mat.Dense, ys ...[]float64) (r2 []float64, err error) {
 	n, width := tokens.Dims()
 	ones := make([]float64, n)
 	floats.AddConst(1, ones)
@@ -198,10 +194,13 @@ func readOut(tokens *mat.Dense, y []float64) (float64, error) {
 	with.Augment(tokens, mat.NewDense(n, 1, ones))
 	var svd mat.SVD
 	if !svd.Factorize(with.Slice(0, n/2, 0, width+1), mat.SVDThin) {
-		return 0, fmt.Errorf("paper: no singular values of %d tokens", n/2)
+		return nil, fmt.Errorf("paper: no singular values of %d tokens", n/2)
 	}
-	var fitted, said mat.Dense
-	svd.SolveTo(&fitted, mat.NewDense(n/2, 1, y[:n/2]), svd.Rank(1e-5))
-	said.Mul(with.Slice(n/2, n, 0, width+1), &fitted)
-	return stat.RSquaredFrom(said.RawMatrix().Data, y[n/2:], nil), nil
+	for _, y := range ys {
+		var fitted, said mat.Dense
+		svd.SolveTo(&fitted, mat.NewDense(n/2, 1, y[:n/2]), svd.Rank(1e-5))
+		said.Mul(with.Slice(n/2, n, 0, width+1), &fitted)
+		r2 = append(r2, stat.RSquaredFrom(said.RawMatrix().Data, y[n/2:], nil))
+	}
+	return r2, nil
 }
