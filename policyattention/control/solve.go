@@ -38,6 +38,12 @@ func (l Loop) Begin(scale *Scale) (*Solving, error) {
 	}
 	s := &Solving{Scale: scale, Loop: l, Policy: pmd.Policy{Pi: scale.Problem.Pi0}, Q: scale.Start,
 		Normalizer: scale.Gap}
+	if l.Start != nil {
+		var err error
+		if s.Q, err = l.start(scale.Problem); err != nil {
+			return nil, err
+		}
+	}
 	top := max(slices.Max(scale.Optimum.V), -slices.Min(scale.Optimum.V))
 	if !(scale.Gap > optimal*top) {
 		if s.Normalizer = top; top == 0 {

@@ -13,8 +13,11 @@ import (
 
 // TestSolving holds every round of a loop that keeps none against Run and Score.
 func TestSolving(t *testing.T) {
-	for _, p := range draw(t, 3, 5, 4) {
+	for i, p := range draw(t, 3, 5, 4) {
 		loop := ExactPMD(NominalStep)
+		if i > 0 {
+			loop.Start = func(p mdp.Problem) (*mat.Dense, error) { return p.MDP.R, nil }
+		}
 		loop.Critic = CriticFunc(func(c Context) (*mat.Dense, error) {
 			q := c.MDP.EvaluationBackup(c.Pi, c.Q)
 			q.Set(0, 0, q.At(0, 0)+.01)
