@@ -1,7 +1,6 @@
 package train
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/gomlx/compute"
@@ -23,12 +22,8 @@ type Outputs interface {
 func derive(b compute.Backend, of Transformer, batches Fixed, data []*tensors.Tensor) (d *derived, err error) {
 	outputs := of.Network.Outputs
 	d = &derived{outputs: outputs, index: batches.Index(0).Shape().Dimensions[1:], passes: map[int]engine.Pass{}}
-	for _, x := range data {
-		own, err := onDevice(b, x)
-		if err != nil {
-			return nil, err
-		}
-		d.data = append(d.data, own)
+	if d.data, err = onDevice(b, data); err != nil {
+		return nil, err
 	}
 	d.tokens, err = NewExec(b, func(in []*Node) *Node {
 		network := &given{outputs: outputs}
@@ -67,7 +62,7 @@ func (g *given) Tail(tokens *Node, k int) *Node {
 // derived implements engine.Objective. It panics where the graph of the objective does.
 type derived struct {
 	tokens, slopes *Exec
-	data           []any
+	data           []*tensors.Tensor
 	outputs        int
 	index          []int
 
@@ -77,10 +72,22 @@ type derived struct {
 }
 
 // ask calls a program on the inputs before the examples and the data.
-func (d *derived) ask(program *Exec, examples []int32, before ...any) []*tensors.Tensor {
+func (d *derived) ask(program *Exec, examples []int32, inputs ...any) []*tensors.Tensor {
 	dims := append([]int{len(examples)}, d.index...)
-	index := []any{tensors.FromFlatDataAndDimensions(examples, dims...)}
-	return program.MustCall(slices.Concat(before, index, d.data)...)
+	inputs = append(inputs, tensors.FromFlatDataAndDimensions(examples, dims...))
+	for _, x := range d.data {
+		inputs = append(inputs, x)
+	}
+	return program.MustCall(inputs...)
+}
+
+// close frees its programs and its data.
+func (d *derived) close() {
+	d.tokens.Finalize()
+	d.slopes.Finalize()
+	for _, x := range d.data {
+		x.FinalizeAll() //nolint:errcheck // nothing is left to do about it
+	}
 }
 
 // Pass implements engine.Objective.

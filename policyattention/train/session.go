@@ -27,6 +27,7 @@ type Session struct {
 	backend   compute.Backend
 	step      int             // steps made
 	trainer   *engine.Trainer // nil where GoMLX computes gradients
+	objective *derived        // of the trainer
 	lanes     []*lane
 	gradients [][]float32 // of each part of a batch
 }
@@ -50,11 +51,10 @@ func newSession(b compute.Backend, j Job, from *state) (*Session, error) {
 	s := &Session{optimizer: o, job: j, backend: b, step: from.step}
 	fixed, stored := j.Batches.(Fixed)
 	if t, ok := j.Model.(Transformer); ok && stored && backend.IsGo(b) {
-		objective, err := derive(b, t, fixed, data)
-		if err != nil {
+		if s.objective, err = derive(b, t, fixed, data); err != nil {
 			return nil, err
 		}
-		s.trainer, err = engine.NewTrainer(t.Network, objective, o)
+		s.trainer, err = engine.NewTrainer(t.Network, s.objective, o)
 		return s, err
 	}
 	parts := 1
@@ -156,6 +156,9 @@ func (s *Session) each(f func(i int, l *lane) error) error {
 
 // Close frees the session's memory on the device.
 func (s *Session) Close() {
+	if s.objective != nil {
+		s.objective.close()
+	}
 	s.each(func(_ int, l *lane) error { //nolint:errcheck // nothing is left to do about it
 		for _, x := range l.arrays {
 			x.FinalizeAll() //nolint:errcheck // nor about this
@@ -179,12 +182,8 @@ type lane struct {
 
 // start moves the run to a core.
 func (l *lane) start(j Job, data []*tensors.Tensor) (err error) {
-	for _, x := range data {
-		own, err := onDevice(l.Backend, x)
-		if err != nil {
-			return err
-		}
-		l.arrays = append(l.arrays, own)
+	if l.arrays, err = onDevice(l.Backend, data); err != nil {
+		return err
 	}
 	l.differentiate, err = NewExec(l.Backend, func(inputs []*Node) (loss, gradient *Node) {
 		data := len(inputs) - len(l.arrays)
@@ -196,17 +195,20 @@ func (l *lane) start(j Job, data []*tensors.Tensor) (err error) {
 	return nil
 }
 
-// onDevice returns a copy of an array that is on a device alone.
-func onDevice(b compute.Backend, x *tensors.Tensor) (*tensors.Tensor, error) {
-	own, err := x.LocalClone()
-	if err == nil {
-		err = own.MaterializeOnDevice(b, false, 0)
+// onDevice returns copies of arrays that are on a device alone.
+func onDevice(b compute.Backend, data []*tensors.Tensor) (all []*tensors.Tensor, err error) {
+	for _, x := range data {
+		own, err := x.LocalClone()
+		if err == nil {
+			err = own.MaterializeOnDevice(b, false, 0)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("train: moving data to the device: %w", err)
+		}
+		own.FinalizeLocal()
+		all = append(all, own)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("train: moving data to the device: %w", err)
-	}
-	own.FinalizeLocal()
-	return own, nil
+	return all, nil
 }
 
 // take takes a part of a batch through the model, copies its gradient, and returns its loss.
