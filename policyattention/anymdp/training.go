@@ -151,12 +151,12 @@ func loss(network train.Outputs, data, batch []*Node) *Node {
 
 // relative returns the outputs [B, A, Outputs] of tokens [B, A, Features] less those of the empty token.
 //
-// The outputs' common part is of order 1 and what is to be told of order 1/κ. Without the empty token the sum of a bias
-// and of all that is alike in the tokens has to cancel to a small part of 1/κ, by far the steepest direction of the
-// loss, in which every step misses. A run locks up where the network's error in a logit is as large as the update ηQ
-// there, and the errors of the network's read-out grow with the scale of an action, log mass included. After 3,000
-// steps they were, as shares of that scale (root mean square, worst of 27,000), .015 and .11 with κ = 30 and β₂ = .99,
-// with the empty token .0002 and .0012; with κ = 100 and 300, .0001 and .0005, .0002 and .0009.
+// The outputs' common part is of order 1 and what is to be told of order 1/κ. Without the empty token the sum of a
+// bias and of all that is alike in the tokens has to cancel to a small part of 1/κ, by far the steepest direction of
+// the loss, in which every step misses. A run locks up where the network's error in a logit is as large as the update
+// ηQ there, and the errors of the network's read-out grow with the scale of an action, log mass included. After
+// 3,000 steps they were, as shares of that scale (root mean square, worst of 27,000), .015 and .11 with κ = 30 and
+// β₂ = .99, with the empty token .0002 and .0012; with κ = 100 and 300, .0001 and .0005, .0002 and .0009.
 func relative(network train.Outputs, tokens *Node) *Node {
 	b, a := tokens.Shape().Dimensions[0], tokens.Shape().Dimensions[1]
 	// A state of empty tokens alone: all write what one would by itself.

@@ -20,8 +20,8 @@ type Process struct {
 // Reward is the reward on leaving the state s.
 func (p *Process) Reward(s int) float64 { return p.MDP.Reward(s, 0) }
 
-// Solve returns the values v [S], v = r + γPv, and the stationary distribution d [S], dᵀP = dᵀ. It returns an error
-// if there is more than one.
+// Solve returns the values v [S], v = r + γPv, and the stationary distribution d [S], dᵀP = dᵀ. It returns an
+// error if there is more than one.
 func (p *Process) Solve() (v, d []float64, err error) {
 	values, err := p.PolicyValue(mdp.UniformPolicy(p.States(), 1))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// Values are the series Σ γᵏPᵏr, by repeated products (.9⁴⁰⁰ is 5·10⁻¹⁹). A walk of 4·10⁵ steps visits each
-// state as often as the stationary distribution says, within five standard deviations of independent
+// Values are the series Σ γᵏPᵏr, by repeated products (.9⁴⁰⁰ is 5·10⁻¹⁹). A walk of 4·10⁵ steps
+// visits each state as often as the stationary distribution says, within five standard deviations of independent
 // draws times 3 for their correlation. The chain has its shape.
 func TestBoyan(t *testing.T) {
 	p := testkit.Must(Boyan(10, .9, seed.New(1)))(t)

@@ -97,7 +97,8 @@ func (p *proof) theorem(t testing.TB, problem mdp.Problem, x Trajectory) {
 	floats.AddConst(2*e, own)
 	p.everyState("(20) max_a Q* − ⟨π, Q*⟩ ≤ g_{T−1}(s) + 2E_{T−1} at every state s", lost, own)
 	p.atMost(printed, floats.Max(lost), last.Defect+2*e)
-	p.atMost("(20) ‖P(max_a Q* − ⟨π, Q*⟩)‖ ≤ ḡ_{T−1} + 2E_{T−1}", pmd.LiftedDefect(m, lost), last.Defect+2*e)
+	p.atMost("(20) ‖P(max_a Q* − ⟨π, Q*⟩)‖ ≤ ḡ_{T−1} + 2E_{T−1}",
+		pmd.LiftedDefect(m, lost), last.Defect+2*e)
 	p.atMost("(21) ‖Q* − Q^π̂_T‖ ≤ 2γE_{T−1}/(1−γ) + γḡ_{T−1}/(1−γ)",
 		last.Distance, gamma*(2*e+last.Defect)/(1-gamma))
 	bound := testkit.Must(pmd.ReturnedPolicyBound(gamma, e0, delta, defect, T))(t)
@@ -130,7 +131,8 @@ func (p *proof) recursion(k *Round) {
 	sum.Sub(&sum, third)
 	g := pmd.GreedyDefect(k.NextPi, k.Q)
 	lifted.Apply(func(s, a int, _ float64) float64 { return gamma * m.Expect(s, a, g) }, m.R)
-	p.equal("(15) Q* − Q_{k+1} = (FQ* − FQ_k) + (FQ_k − F^π̂Q_k) − (Q_{k+1} − F^π̂Q_k)", minus(p.star, k.NextQ), &sum)
+	p.equal("(15) Q* − Q_{k+1} = (FQ* − FQ_k) + (FQ_k − F^π̂Q_k) − (Q_{k+1} − F^π̂Q_k)",
+		minus(p.star, k.NextQ), &sum)
 	p.atMost("(16) ‖FQ* − FQ_k‖ ≤ γE_k", norm(first), gamma*e)
 	p.equal("(16) FQ_k − F^π̂Q_k = γPg_k", second, &lifted)
 	p.atMost("(16) ‖FQ_k − F^π̂Q_k‖ ≤ γḡ_k", norm(second), gamma*k.Defect)
@@ -189,7 +191,8 @@ func (p *proof) mixture(t testing.TB, problem mdp.Problem, x Trajectory, phi flo
 	}
 	bound := pmd.MixtureBound(p.mdp.Gamma, mdp.MaxAbsDiff(p.star, x.Q[0]), b, delta, zeta, theta, len(rounds))
 	distance := rounds[len(rounds)-1].Distance
-	p.slack("(10) ‖Q* − Q^π̂_T‖ ≤ (2E_0+4B)γ^T/(1−γ) + 2γ/(1−γ)²(δ + Bζ + θ)", bound-distance, distance, bound)
+	p.slack("(10) ‖Q* − Q^π̂_T‖ ≤ (2E_0+4B)γ^T/(1−γ) + 2γ/(1−γ)²(δ + Bζ + θ)",
+		bound-distance, distance, bound)
 }
 
 const floor = "(29) φ/A ≤ π̂_{k+1}"

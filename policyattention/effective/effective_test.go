@@ -116,7 +116,8 @@ func TestGradient(t *testing.T) {
 }
 
 // checkCurvature holds what (31) is made of at a point of the ball: every probability is at least p₀, and
-// vᵀH(q)v, the variance of a centred v under q, at least min q·‖v‖². The slack is rounding of some hundred terms.
+// vᵀH(q)v, the variance of a centred v under q, at least min q·‖v‖². The slack is rounding of some hundred
+// terms.
 func (m *Model) checkCurvature(t *testing.T, theta []float64, c Curvature) {
 	t.Helper()
 	for i, phi := range m.Features {

@@ -28,7 +28,8 @@ type Optimum struct {
 func (o *Optimum) Optimal(s, a int) bool { return o.optimal[s*len(o.optimal)/len(o.V)+a] }
 
 // Missed returns the most that the policy pi [S, A] loses in a state by its first action,
-// max_s V*(s) − ⟨π(·|s), Q*(s,·)⟩, from differences that are right even where values of this size round them away.
+// max_s V*(s) − ⟨π(·|s), Q*(s,·)⟩, from differences that are right even where values of this size round them
+// away.
 func (o *Optimum) Missed(pi *mat.Dense) float64 {
 	most, a := 0.0, len(o.less)/len(o.V)
 	for s := range o.V {

@@ -32,7 +32,8 @@ func TestFormats(t *testing.T) {
 	for format, want := range map[string]string{
 		"md": "### A | title\n\n| method | loss     | interval     |\n| ------ | -------- | ------------ |\n" +
 			"| a\\|b   | 0.01235  | [0.01, 0.02] |\n",
-		"text": "A | title\nmethod  loss      interval\n──────  ────────  ────────────\n" +
+		"text": "A | title\nmethod  loss      interval\n" +
+			"──────  ────────  ────────────\n" +
 			"a|b     0.01235   [0.01, 0.02]\n",
 		"csv":  "method,loss,interval\na|b,0.01235,\"[0.01, 0.02]\"\nc,12345678,\n",
 		"html": "<td>12345678</td><td></td>",

@@ -60,9 +60,9 @@ func TestFirstRound(t *testing.T) {
 	}
 }
 
-// posterior is the mean of P under Dirichlet(α, …, α) given the counts, p̂(s') = (n(s') + α) / (N + S α). With α = 0 it
-// is the frequencies; with α = 1, where rows are drawn from Dirichlet(1), no function of a pair's counts has a smaller
-// mean squared error.
+// posterior is the mean of P under Dirichlet(α, …, α) given the counts, p̂(s') = (n(s') + α) / (N + S α). With
+// α = 0 it is the frequencies; with α = 1, where rows are drawn from Dirichlet(1), no function of a pair's counts
+// has a smaller mean squared error.
 func posterior(alpha float64) critic.Estimator {
 	return func(problems []*critic.Counts) ([][][]float64, error) {
 		all := make([][][]float64, len(problems))

@@ -27,8 +27,8 @@ type Grid struct {
 	Betas  []float64        `json:"betas"`
 }
 
-// tune is the study of the block "tuning". The paper's actor grids end at the chosen values, 2 for Liang–Lai and 4 for
-// the source of Algorithm Distillation; this one goes on until the loss rises again.
+// tune is the study of the block "tuning". The paper's actor grids end at the chosen values, 2 for Liang–Lai and 4
+// for the source of Algorithm Distillation; this one goes on until the loss rises again.
 func tune(s method.Setting) (method.Study, error) {
 	t := Tuning{Root: s.Root, Grid: Grid{
 		Starts: []baseline.Start{baseline.Initial, baseline.Uniform},

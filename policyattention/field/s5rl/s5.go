@@ -185,9 +185,9 @@ func (a number) each(f func(*Node) *Node) number { return number{f(a.re), f(a.im
 func slice(x *Node, from, to int) *Node { return SliceAxis(x, 0, AxisRange(from, to)) }
 
 // scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [1, 1, P], keep [T, B, 1] and b [T, B, P], in
-// ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand for twice as
-// many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is the power Λ̄ˢ, which is the same for all t, times the product
-// of the steps' keep.
+// ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand
+// for twice as many: (a, b)∘(a′, b′) = (a a′, a b′ + b). Each a is the power Λ̄ˢ, which is the same for
+// all t, times the product of the steps' keep.
 func scan(decay number, keep *Node, b number) number {
 	length := b.re.Shape().Dimensions[0]
 	for s := 1; s < length; s *= 2 {

@@ -91,10 +91,10 @@ func (n Network) Weights(params []float64) *Layer {
 
 // quantities are what is measured of trained weights, with the published number, read off the figures of the public
 // repository (Sequential-Intelligence-Lab/InContextTD), and how far it may be misread: of a looped layer with linear
-// attention and 30 seeds. P and Q have the sign of P[−1, −1]: the function is the same for (−P, −Q), and half of all
-// seeds find each. TD(0) has there its step size, 0, −d and d. Of Q's others the public code subtracts the traces
-// with their signs from the sum of absolute values. With linear attention, whose value is linear in the query, the
-// paper's cosine of sensitivities is that of weights.
+// attention and 30 seeds. P and Q have the sign of P[−1, −1]: the function is the same for (−P, −Q), and half
+// of all seeds find each. TD(0) has there its step size, 0, −d and d. Of Q's others the public code subtracts the
+// traces with their signs from the sum of absolute values. With linear attention, whose value is linear in the query,
+// the paper's cosine of sensitivities is that of weights.
 var quantities = []baseline.Number{
 	{Quantity: "P[−1, −1]", Published: 1.6, Read: .02},
 	{Quantity: "mean |·| of P's others", Published: .12, Read: .01},

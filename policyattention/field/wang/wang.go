@@ -2,14 +2,14 @@
 // Reinforcement Learning" (ICLR 2025, arXiv 2405.13861): a Transformer with linear attention whose every layer is one
 // step of an algorithm for policy evaluation on the transitions in its prompt.
 //
-// The prompt of n transitions and a query is one matrix Z, a transition a column [φ; γφ′; r] and the query the last
-// one, [φ; 0; 0]. A layer is
+// The prompt of n transitions and a query is one matrix Z, a transition a column [φ; γφ′; r] and the query the
+// last one, [φ; 0; 0]. A layer is
 //
 //	Z ← Z + (1/n) P Z M act(ZᵀQZ),   M = diag(1, …, 1, 0),
 //
-// so that the query is read but never attended to; after the last layer the value of the query is −Z[−1, −1]. This
-// file has the weights that make a layer a step of TD(0), TD(λ), residual gradient or average-reward TD, and those
-// algorithms written directly; train.go has the same layer with weights that are trained by the paper's recipe.
+// so that the query is read but never attended to; after the last layer the value of the query is −Z[−1, −1].
+// This file has the weights that make a layer a step of TD(0), TD(λ), residual gradient or average-reward TD, and
+// those algorithms written directly; train.go has the same layer with weights that are trained by the paper's recipe.
 package wang
 
 import (
@@ -156,8 +156,8 @@ func (s Spec) Layer() (*Layer, error) {
 	layer := &Layer{Linear, s.Alpha / float64(s.N), []Head{head}}
 	switch s.Algorithm {
 	case TDLambda:
-		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: the error of transition i reaches φ_k with the weight that the
-		// trace e_i gives it.
+		// Column k of Z·Mix is Σ_{i ≥ k} traceⁱ⁻ᵏ z_i: the error of transition i reaches φ_k with the
+		// weight that the trace e_i gives it.
 		for k := range s.N {
 			for i, weight := k, 1.; i < s.N; i, weight = i+1, weight*s.Trace {
 				head.Mix.Set(i, k, weight)
@@ -184,8 +184,8 @@ func diagonal(n int, rest ...float64) *mat.Dense {
 	return mat.DenseCopyOf(mat.NewDiagDense(len(list), list))
 }
 
-// query returns Q [rows, rows] with z_kᵀ Q z_i = (C g_k)ᵀ(γφ′_i − φ_i), the sensitivity of the error i to the
-// increment of transition k, where g is φ, or φ − γφ′ for residual gradient.
+// query returns Q [rows, rows] with z_kᵀ Q z_i = (C g_k)ᵀ(γφ′_i − φ_i), the sensitivity of the error i to
+// the increment of transition k, where g is φ, or φ − γφ′ for residual gradient.
 func (s Spec) query(rows int) *mat.Dense {
 	q, c := mat.NewDense(rows, rows, nil), s.preconditioner().T()
 	put := func(i, j int, sign float64) { q.Slice(i, i+s.D, j, j+s.D).(*mat.Dense).Scale(sign, c) }

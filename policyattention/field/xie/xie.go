@@ -13,8 +13,8 @@
 //
 //	v(S_j) += α Σ_k δ_k K(j, k),   δ_k = R_k + γ v(S_k) − v(S_{k−1}),
 //
-// where K(j, ·) is the softmax over k of ⟨x(S_j), W x(S_{k−1})⟩. This file has the weights that make a layer that
-// step, and the step written directly; train.go has the layer with weights that are trained under the paper's
+// where K(j, ·) is the softmax over k of ⟨x(S_j), W x(S_{k−1})⟩. This file has the weights that make a layer
+// that step, and the step written directly; train.go has the layer with weights that are trained under the paper's
 // sparsity masks. No code of the paper is public; the order of rows is ours.
 package xie
 
@@ -170,8 +170,8 @@ func (s Spec) values(to int) *mat.Dense {
 	return v
 }
 
-// scores returns A [rows, rows] with z_kᵀ A z_j = ⟨x_j, W x(S_k)⟩, where x_j are the features of column j from row
-// at: 0 for its state's, d for the successor's.
+// scores returns A [rows, rows] with z_kᵀ A z_j = ⟨x_j, W x(S_k)⟩, where x_j are the features of column j from
+// row at: 0 for its state's, d for the successor's.
 func (s Spec) scores(at int) *mat.Dense {
 	_, _, last := s.rows()
 	a := mat.NewDense(last+1, last+1, nil)

@@ -62,8 +62,8 @@ func TestEachLayerIsAStep(t *testing.T) {
 	}
 }
 
-// A step by hand: x = 0, so that K(j, k) = 1/2 of two transitions; R = 1, 3, v = 2, 4, 8, γ = 1/2: δ = 1 + 2 − 2 and
-// 3 + 4 − 4, so every value rises by (1 + 3)/2.
+// A step by hand: x = 0, so that K(j, k) = 1/2 of two transitions; R = 1, 3, v = 2, 4, 8, γ = 1/2: δ = 1 + 2 − 2
+// and 3 + 4 − 4, so every value rises by (1 + 3)/2.
 func TestStepByHand(t *testing.T) {
 	c, v, want := &Context{mat.NewDense(1, 3, nil), []float64{1, 3}}, []float64{2, 4, 8}, []float64{4, 6, 10}
 	for _, form := range []Form{TwoHeads, OneHead} {
@@ -139,10 +139,11 @@ func scaled(t *testing.T, k int, gamma, c float64) (p *baseline.Process, x mat.D
 	return p, x, exact, d
 }
 
-// Theorem 2: ‖v_L − v‖∞ ≤ (1 − C)^L ‖v_0 − v‖∞ + O(1/√n). Where its condition holds, C > 0, the error in the limit of
-// long walks contracts so and even by 1 − 2C (‖I − M + γMP‖∞ ≤ 2(1 − min M(s,s)) + γ), and what walks leave
-// falls like n^{−1/2}: the exponent is fitted to three lengths and eight chains. The condition is sufficient, not
-// necessary: where it just fails 128 layers still leave next to nothing, where it fails badly they do not.
+// Theorem 2: ‖v_L − v‖∞ ≤ (1 − C)^L ‖v_0 − v‖∞ + O(1/√n). Where its condition holds, C > 0, the
+// error in the limit of long walks contracts so and even by 1 − 2C (‖I − M + γMP‖∞ ≤ 2(1 − min M(s,s))
+// + γ), and what walks leave falls like n^{−1/2}: the exponent is fitted to three lengths and eight chains. The
+// condition is sufficient, not necessary: where it just fails 128 layers still leave next to nothing, where it fails
+// badly they do not.
 func TestTheoremTwo(t *testing.T) {
 	const chains, layers = 8, 128
 	lengths := []float64{1000, 10_000, 100_000}
