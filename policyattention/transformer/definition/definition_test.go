@@ -3,8 +3,6 @@ package definition
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
@@ -16,42 +14,28 @@ import (
 
 var tiny = transformer.Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
 
-// What cannot be built says so while the graph is built.
-func TestGraphsThatCannotBe(t *testing.T) {
-	invalid := tiny
-	invalid.Heads = 4
-	for want, c := range map[string]transformer.Config{"parameters have shape": tiny,
-		"4 heads do not divide width 6": invalid} {
-		exec, err := NewExec(testkit.Backend(t), func(params *Node) *Node { return Parameters(c, params)["head.bias"] })
-		if err == nil {
-			_, err = exec.Call(make([]float64, 3))
-			exec.Finalize()
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
+// outputs are the network's for one sequence of tokens.
+func outputs(t *testing.T, c transformer.Config, params []float32, tokens []float64) []float64 {
+	t.Helper()
+	out := testkit.Run(t, testkit.Backend(t), func(in []*Node) []*Node {
+		x := Reshape(ConvertDType(in[1], dtypes.Float32), 1, -1, c.Features)
+		return []*Node{ConvertDType(Bind(c, in[0]).Vectors(x), dtypes.Float64)}
+	}, params, tokens)
+	return testkit.Values[float64](t, out[0])
 }
 
 // A token changes its own output and those of later tokens of its group, and no others.
 func TestGroups(t *testing.T) {
-	b, rng := testkit.Backend(t), rand.New(rand.NewPCG(9, 10))
+	rng := rand.New(rand.NewPCG(9, 10))
 	const length = 6
 	for _, group := range []int{0, 1, 2, 3} {
 		c := tiny
 		c.Group = group
 		params, tokens := c.Init(rng), testkit.Normal(rng, length*c.Features)
-		outputs := func() []float64 {
-			out := testkit.Run(t, b, func(in []*Node) []*Node {
-				x := Reshape(ConvertDType(in[1], dtypes.Float32), 1, length, c.Features)
-				return []*Node{ConvertDType(Bind(c, in[0]).Vectors(x), dtypes.Float64)}
-			}, params, tokens)
-			return testkit.Values[float64](t, out[0])
-		}
-		before := outputs()
+		before := outputs(t, c, params, tokens)
 		for j := range length {
 			tokens[j*c.Features]++
-			for i, after := range outputs() {
+			for i, after := range outputs(t, c, params, tokens) {
 				want := j <= i && (group == 0 || i/group == j/group)
 				if (after != before[i]) != want {
 					t.Errorf("groups of %d: token %d changes the output of token %d: %v", group, j, i, !want)
@@ -62,31 +46,21 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-func TestAdamWAgreesWithItsDefinition(t *testing.T) {
-	b := testkit.Backend(t)
-	opt := transformer.AdamW{LearningRate: 0.01, WeightDecay: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
-	rng := rand.New(rand.NewPCG(7, 8))
-	const n = 5
-	params, m, v := testkit.Normal(rng, n), make([]float64, n), make([]float64, n)
-	got := [][]float64{slices.Clone(params), slices.Clone(m), slices.Clone(v)}
-	for step := 1; step <= 4; step++ {
-		grad := testkit.Normal(rng, n)
-		out := testkit.Run(t, b, func(in []*Node) []*Node {
-			p, m, v := Step(opt, in[0], in[1], in[2], in[3], in[4])
-			return []*Node{p, m, v}
-		}, got[0], grad, got[1], got[2], int64(step))
-		for i := range got {
-			got[i] = testkit.Values[float64](t, out[i])
-		}
-		for i, g := range grad {
-			m[i] = 0.9*m[i] + 0.1*g
-			v[i] = 0.999*v[i] + 0.001*g*g
-			mHat := m[i] / (1 - math.Pow(0.9, float64(step)))
-			vHat := v[i] / (1 - math.Pow(0.999, float64(step)))
-			params[i] -= 0.01 * (mHat/(math.Sqrt(vHat)+1e-8) + 0.1*params[i])
-			if math.Abs(got[0][i]-params[i]) > 1e-13 { // rounding, 1 − 0.999ᵗ cancels three digits
-				t.Errorf("step %d: parameter %d is %v, want %v", step, i, got[0][i], params[i])
-			}
+// Without the mask, tokens in another order have the same outputs in that order.
+func TestUnorderedIsEquivariant(t *testing.T) {
+	c, rng := tiny, rand.New(rand.NewPCG(27, 28))
+	c.Unordered = true
+	const length = 7
+	params, tokens, order := c.Init(rng), testkit.Normal(rng, length*c.Features), rng.Perm(length)
+	shuffled := make([]float64, len(tokens))
+	for to, from := range order {
+		copy(shuffled[to*c.Features:][:c.Features], tokens[from*c.Features:])
+	}
+	before, after := outputs(t, c, params, tokens), outputs(t, c, params, shuffled)
+	for to, from := range order {
+		// Sums of float32 are in another order.
+		if got, want := after[to], before[from]; math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+			t.Errorf("token %d has output %v, as token %d it had %v", to, got, from, want)
 		}
 	}
 }
