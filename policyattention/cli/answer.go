@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/floats/scalar"
 	"gonum.org/v1/gonum/mat"
@@ -59,8 +58,7 @@ const smallStates = 300
 
 // run takes rounds until the loss is proven to be small enough, or there are no more.
 func (a *answer) run(ctx context.Context, g *globals) error {
-	show, done := a.progress(g)
-	defer done()
+	said := time.Now()
 	var second time.Time // the first round with a critic call
 	m := a.Problem.MDP
 	exact := m.States() <= smallStates || m.Gamma == 1
@@ -95,7 +93,10 @@ func (a *answer) run(ctx context.Context, g *globals) error {
 		if a.Tol > 0 && loss <= a.Tol && short <= a.Tol {
 			return nil
 		}
-		show(loss)
+		if time.Since(said) > g.interval() {
+			said = time.Now()
+			fmt.Fprintf(g.errors, "round %d of at most %d: loss at most %.3g\n", a.Round, a.Rounds, loss)
+		}
 	}
 	return nil
 }
@@ -131,27 +132,6 @@ func milestone(round int) bool {
 		round /= 10
 	}
 	return round == 1 || round == 2 || round == 4
-}
-
-// progress returns what shows how far the rounds are, and what ends it: a bar on a terminal,
-// elsewhere a line a minute.
-func (a *answer) progress(g *globals) (show func(loss float64), done func()) {
-	if !g.terminal() {
-		last := time.Now()
-		return func(loss float64) {
-			if time.Since(last) > between {
-				last = time.Now()
-				fmt.Fprintf(g.errors, "round %d of at most %d: loss at most %.3g\n", a.Round, a.Rounds, loss)
-			}
-		}, func() {}
-	}
-	bar := progressbar.NewOptions(a.Rounds, progressbar.OptionSetWriter(g.errors), progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionClearOnFinish())
-	return func(loss float64) {
-		bar.Describe(fmt.Sprintf("loss at most %.3g", loss))
-		bar.Set(a.Round) //nolint:errcheck // only the display is lost
-	}, func() { bar.Finish() } //nolint:errcheck // only the display is lost
 }
 
 // evaluate solves for the policy returned.

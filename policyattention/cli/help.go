@@ -30,8 +30,7 @@ func help(own []experiment.Preset) kong.Vars {
 		"run": "Do one task; at once if it is done. Exit code 0: it is done. 4 or a signal: run it again. " +
 			"Anything else: it failed for good.",
 		"status": "List the tasks with their states. Exit code 0 if all are done, 1 if any failed for good, else 4.",
-		"merge": "Put results together into one file of rows a block, those of other folders of artifacts too; " +
-			"refuses results that contradict each other.",
+		"merge":  "Put results together into one file of rows a block.",
 		"evaluations": "Evaluations from 'plan', or how several begin (benchmark/policyattention-S8); or blocks, " +
 			"all without any, but for those whose training takes a core more than a day.",
 		"set": "What changes of the recipe, as in width=32,layers=2,lr=1e-3: " + list(paper.Settings()) + ".",

@@ -77,7 +77,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 	if _, err := store.Backend(); err != nil { // before anything waits for it
 		return err
 	}
-	defer g.progress(store, missing)()
+	store.Progress = g.progress()
 	for _, c := range missing {
 		err := store.Train(ctx, c)
 		if failures = errors.Join(failures, err); ctx.Err() != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/gomlx/compute"
 
@@ -106,13 +105,10 @@ func (g *globals) trainAny(ctx context.Context, c anymdp.Config, b compute.Backe
 	if err != nil {
 		return err
 	}
-	said := time.Now()
-	work := filepath.Join(root, experiment.WorkFolder, filepath.Base(folder))
+	tell, name := g.progress(), filepath.Base(folder)
+	work := filepath.Join(root, experiment.WorkFolder, name)
 	result, err := job.Run(ctx, b, work, func(p train.Progress) {
-		if time.Since(said) > between || p.Step == p.Steps {
-			said = time.Now()
-			fmt.Fprintln(g.errors, line(experiment.Progress{Name: filepath.Base(folder), Progress: p}))
-		}
+		tell(experiment.Progress{Name: name, Progress: p})
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"text/tabwriter"
 
 	"icrl/policyattention/experiment"
-	"icrl/policyattention/method"
 )
 
 // gridCmd does the work of a preset task by task, in any number of processes on any number of machines
@@ -134,9 +133,7 @@ func (r gridRunCmd) Run(ctx context.Context, g *globals) error {
 			errUsage, r.Index, store.Preset.Name, len(tasks)-1)
 	}
 	task := tasks[r.Index]
-	if task.Training != nil {
-		defer g.progress(store, []method.Training{task.Training})()
-	}
+	store.Progress = g.progress()
 	made, err := store.Run(ctx, task)
 	if err != nil {
 		return err
@@ -187,16 +184,14 @@ func (gridStatusCmd) Run(g *globals) error {
 	return nil
 }
 
-type gridMergeCmd struct {
-	Folder []string `arg:"" optional:"" help:"Other folders of artifacts to take results from." type:"existingdir"`
-}
+type gridMergeCmd struct{}
 
-func (m gridMergeCmd) Run(ctx context.Context, g *globals) error {
+func (gridMergeCmd) Run(ctx context.Context, g *globals) error {
 	store, err := g.open(running)
 	if err != nil {
 		return err
 	}
-	put, err := store.Merge(ctx, m.Folder...)
+	put, err := store.Merge(ctx)
 	if err != nil {
 		return err
 	}

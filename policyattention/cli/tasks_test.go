@@ -84,20 +84,6 @@ func TestGridKilled(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	killMerge(t, plain)
-	// What was made on two machines is one result.
-	into := t.TempDir()
-	if code, stdout, stderr := call("--artifacts", into, "--preset", "smoke", "grid", "merge", killed,
-		plain); code != 0 || !strings.HasPrefix(stdout, "2 results") {
-		t.Errorf("merge: %d, %s %s", code, stdout, stderr)
-	}
-	other := t.TempDir()
-	if code, stdout, stderr := call("--artifacts", other, "--preset", "smoke", "grid", "merge", plain,
-		killed); code != 0 {
-		t.Errorf("merge: %d, %s %s", code, stdout, stderr)
-	}
-	if got, want := digests(t, into), digests(t, other); len(got) < 4 || !maps.Equal(got, want) {
-		t.Errorf("merged in one order %v, in the other %v", got, want)
-	}
 }
 
 // killMerge kills merges of the results in a folder at moments further and further on. The next one ends in

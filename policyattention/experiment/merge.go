@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,37 +14,18 @@ import (
 	"icrl/policyattention/rows"
 )
 
-// ErrConflict is wrapped by the errors of results that contradict each other.
-var ErrConflict = errors.New("conflict")
-
-// Merge puts the preset's results together, those of other folders of artifacts included, such
-// as single machines have filled: one file of rows a block, lists of what made them, and the
-// SHA-256 of all files. It returns how many results it put in.
-//
-// What a task computes depends on its configuration and on arithmetic, what its record says of
-// machine and cost does not. Results that agree on all they computed are therefore the same, and
-// the first folder's record is kept. If any two disagree, or a unit used other
-// weights than the merged ones, nothing is written and every conflict is named. Killed at any
-// moment, it loses nothing: single results go when all else is written.
-func (s *Store) Merge(ctx context.Context, folders ...string) (put int, err error) {
+// Merge puts the preset's results together: one file of rows a block, lists of what made them, and the
+// SHA-256 of all files. It returns how many results it put in. Single results of other machines are merged
+// where their folders, which are called by the hashes of configurations, have been copied to this one's.
+// Killed at any moment, it loses nothing: single results go when all else is written.
+func (s *Store) Merge(ctx context.Context) (put int, err error) {
 	unlock, err := s.lock(ctx, "merge", "merge")
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
 	s.sealed = nil
-	stores := []*Store{s}
-	for _, folder := range folders {
-		other := open(s.Preset, folder, "")
-		if _, err := os.Stat(other.root); err != nil {
-			return 0, fmt.Errorf("experiment: merging: %w", err)
-		}
-		stores = append(stores, other)
-	}
 	tasks, err := s.Tasks()
-	if err == nil {
-		err = adopt(ctx, stores, tasks)
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -71,83 +51,6 @@ func (s *Store) Merge(ctx context.Context, folders ...string) (put int, err erro
 	}
 	os.Remove(filepath.Join(s.root, newFolder)) //nolint:errcheck // the same
 	return m.put, nil
-}
-
-// adopt copies to the first store what it lacks of the tasks' results, unless results contradict each
-// other.
-func adopt(ctx context.Context, stores []*Store, tasks []Task) (conflicts error) {
-	var copies []func() error
-	for _, t := range tasks {
-		if ctx.Err() != nil {
-			return fmt.Errorf("experiment: merging stopped: %w", context.Cause(ctx))
-		}
-		var first *Store
-		for _, from := range stores {
-			_, err := from.record(t)
-			switch {
-			case errors.Is(err, ErrMissing):
-				continue
-			case err != nil:
-			case first != nil:
-				err = agree(t, first, from)
-			case from != stores[0]:
-				copies = append(copies, func() error { return stores[0].copy(ctx, t, from) })
-			}
-			conflicts, first = errors.Join(conflicts, err), cmp.Or(first, from)
-		}
-		if first != nil && t.Unit != nil {
-			conflicts = errors.Join(conflicts, sameWeights(t, first, stores))
-		}
-	}
-	for _, copy := range copies {
-		if conflicts == nil {
-			conflicts = copy()
-		}
-	}
-	return conflicts
-}
-
-// agree returns an error if two stores hold different results of a task.
-func agree(t Task, one, other *Store) error {
-	x, a, err := one.find(t)
-	y, b, failed := other.find(t)
-	if err = errors.Join(err, failed); err != nil {
-		return err
-	}
-	same := maps.Equal(x.Weights, y.Weights) && string(a.Notes) == string(b.Notes) && a.Len() == b.Len()
-	a.Compare(b.Tables, 0, func(int, string) { same = false })
-	if !same {
-		return fmt.Errorf("experiment: %s and %s hold different results of %s: %w", one.root, other.root, t.Name(),
-			ErrConflict)
-	}
-	return nil
-}
-
-// sameWeights returns an error if a unit was made with others than a store holds.
-func sameWeights(t Task, of *Store, stores []*Store) error {
-	r, err := of.record(t)
-	for _, s := range stores {
-		if held, missing := s.digests(*t.Unit); err == nil && missing == nil && !maps.Equal(held, r.Weights) {
-			err = fmt.Errorf("experiment: %s was made with the weights %.12s, %s holds %.12s: %w", t.Name(), r.Weights,
-				s.root, held, ErrConflict)
-		}
-	}
-	return err
-}
-
-// copy takes a task's result from another store.
-func (s *Store) copy(ctx context.Context, t Task, from *Store) error {
-	return s.make(ctx, t, func(dir string, r *Record) (found *Result, err error) {
-		for file, w := range t.weights() {
-			if from.holds(w) {
-				err = errors.Join(err, copyFile(filepath.Join(dir, file), from.weightsPath(w)))
-			}
-		}
-		if err == nil {
-			*r, found, err = from.find(t)
-		}
-		return found, err
-	})
 }
 
 // merge is what Merge gathers before it writes anything.

@@ -34,39 +34,6 @@ func lossOf(t *testing.T, problems []rows.Problem, p rows.Policy) float64 {
 	return 0
 }
 
-// What two machines have made is one result, whichever is named first, and what contradicts it
-// is refused.
-func TestMerge(t *testing.T) {
-	_, one := merged(t)
-	p := little(t)
-	sums := map[string]bool{}
-	for range 2 {
-		into := t.TempDir()
-		s := testkit.Must(p.Open(into, "go"))(t)
-		put := testkit.Must(s.Merge(t.Context(), one))(t)
-		if again := testkit.Must(s.Merge(t.Context(), one))(t); put < 6 || again != 0 {
-			t.Errorf("%d results put together, then %d", put, again)
-		}
-		sums[string(testkit.Must(os.ReadFile(filepath.Join(s.Root(), "SHA256SUMS")))(t))] = true
-		if v := testkit.Must(s.Verify(t.Context(), false))(t); v.Err() != nil || v.Missing > 0 {
-			t.Errorf("%v: %v", v, v.Discrepancies)
-		}
-	}
-	sums[string(testkit.Must(os.ReadFile(filepath.Join(one, "little", "SHA256SUMS")))(t))] = true
-	if len(sums) != 1 {
-		t.Errorf("merged results have %d lists of digests, want one", len(sums))
-	}
-	s, other := merged(t)
-	edit(t, s.Root()+"/rows/backups.parquet", func(r []rows.Backup) []rows.Backup { r[0].Error += 1e-15; return r })
-	into := testkit.Must(p.Open(one, "go"))(t)
-	if _, err := into.Merge(t.Context(), other); !errors.Is(err, experiment.ErrConflict) {
-		t.Errorf("results that contradict each other: %v", err)
-	}
-	if _, err := into.Merge(t.Context(), t.TempDir()); err == nil {
-		t.Error("a folder without results was merged")
-	}
-}
-
 // What has failed for good is not tried again by what needs it; what passes is.
 func TestFailures(t *testing.T) {
 	s := testkit.Must(little(t).Open(t.TempDir(), "go"))(t)
