@@ -52,11 +52,9 @@ func (h *History) At(t int) (previous int32, reward float32, state int32) {
 type Lives interface {
 	// Begin begins a round.
 	Begin() error
-	// Act takes in the pending tokens and returns the distributions [1, A] of the actions at them.
-	Act() ([]*mat.Dense, error)
-	// Window begins a round of which the histories tell all, takes in its tokens, and returns the
-	// distributions [Window, A] of the actions at them.
-	Window() ([]*mat.Dense, error)
+	// Take takes in the next k tokens, of which the pending one is the first, and returns the distributions [k, A]
+	// of the actions at them.
+	Take(k int) ([]*mat.Dense, error)
 	// Policies returns the distributions of the next action [S, A], were the pending token's
 	// state each of the states. It changes nothing.
 	Policies() ([]*mat.Dense, error)
@@ -109,7 +107,7 @@ func (l *lives) round() error {
 		return err
 	}
 	for range Window {
-		rows, err := l.agents.Act()
+		rows, err := l.agents.Take(1)
 		if err != nil {
 			return err
 		}
@@ -163,7 +161,10 @@ func (c InContext) Replay(
 		}
 	}
 	for round := range rounds {
-		rows, err := l.agents.Window()
+		var rows []*mat.Dense
+		if err = l.agents.Begin(); err == nil {
+			rows, err = l.agents.Take(Window)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
 		}

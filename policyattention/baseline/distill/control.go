@@ -67,21 +67,8 @@ func (a *agents) length() int { return a.caches[0].Length }
 
 // Begin implements baseline.Lives.
 func (a *agents) Begin() error {
-	_, err := a.take(a.forget())
+	_, err := a.Take(a.forget())
 	return err
-}
-
-// Act implements baseline.Lives.
-func (a *agents) Act() ([]*mat.Dense, error) { return a.take(1) }
-
-// Window implements baseline.Lives.
-func (a *agents) Window() ([]*mat.Dense, error) {
-	again := a.forget()
-	rows, err := a.take(again + baseline.Window)
-	for i, x := range rows {
-		rows[i] = x.Slice(again, again+baseline.Window, 0, a.Config.Actions).(*mat.Dense)
-	}
-	return rows, err
 }
 
 // forget makes room in the context for a round and the query after it: where there is none it empties the caches
@@ -98,9 +85,8 @@ func (a *agents) forget() (again int) {
 	return again
 }
 
-// take takes in the next k tokens and returns, for each agent, the
-// distributions [k, A] of its actions at them.
-func (a *agents) take(k int) ([]*mat.Dense, error) {
+// Take implements baseline.Lives.
+func (a *agents) Take(k int) ([]*mat.Dense, error) {
 	if k == 0 {
 		return nil, nil
 	}

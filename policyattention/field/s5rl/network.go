@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
@@ -26,9 +27,11 @@ type dense struct {
 }
 
 // The dense layers: the encoder, and the heads with the source's gains. A head has a row for each state.
-func (c Config) encoder() []dense { return []dense{{"encoder", c.features(), c.Width, 1}} }
-func (c Config) actor() []dense   { return c.head("actor", c.States*c.Actions, .01) }
-func (c Config) critic() []dense  { return c.head("critic", c.States, 1) }
+func (c Config) encoder() dense {
+	return dense{"encoder", 2*c.States*c.Actions + c.States + 1, c.Width, 1}
+}
+func (c Config) actor() []dense  { return c.head("actor", c.States*c.Actions, .01) }
+func (c Config) critic() []dense { return c.head("critic", c.States, 1) }
 
 func (c Config) head(name string, outputs int, gain float64) []dense {
 	return []dense{
@@ -36,48 +39,51 @@ func (c Config) head(name string, outputs int, gain float64) []dense {
 	}
 }
 
-// pieces calls add for each tensor of parameters in their order, with a function that draws it.
-func (n network) pieces(add func(name string, draw func() []float64, shape ...int)) {
-	several := func(layers []dense) {
+// piece is a tensor of parameters, as they are at first.
+type piece struct {
+	transformer.Tensor
+	values []float64
+}
+
+// pieces draws all parameters in their order.
+func (c Config) pieces() (all []piece) {
+	at := 0
+	add := func(name string, values []float64, shape ...int) {
+		all = append(all, piece{transformer.Tensor{Name: name, Shape: shape, Offset: at}, values})
+		at += len(values)
+	}
+	several := func(layers ...dense) {
 		for _, d := range layers {
-			add(d.name+".weight", func() []float64 {
-				w := orthogonal(seed.New(n.Seed, "s5rl", "init", d.name), d.in, d.out)
-				w.Scale(d.gain, w)
-				return w.RawMatrix().Data
-			}, d.in, d.out)
-			add(d.name+".bias", func() []float64 { return make([]float64, d.out) }, d.out)
+			w := orthogonal(seed.New(c.Seed, "s5rl", "init", d.name), d.in, d.out)
+			w.Scale(d.gain, w)
+			add(d.name+".weight", w.RawMatrix().Data, d.in, d.out)
+			add(d.name+".bias", make([]float64, d.out), d.out)
 		}
 	}
-	several(n.encoder())
-	for i := range n.Layers {
-		add(fmt.Sprintf("s5.%d", i), func() []float64 {
-			x, err := n.layer().init(seed.New(n.Seed, "s5rl", "init", "s5", i), n.Out, n.Skip)
-			if err != nil {
-				panic(err) // Validate has refused such layers
-			}
-			return x
-		}, n.layer().size())
+	several(c.encoder())
+	for i := range c.Layers {
+		x := c.layer(seed.New(c.Seed, "s5rl", "init", "s5", i))
+		add(fmt.Sprintf("s5.%d", i), x, len(x))
 	}
-	several(n.actor())
-	several(n.critic())
+	several(slices.Concat(c.actor(), c.critic())...)
+	return all
 }
 
 // Layout implements train.Trainable.
 func (n network) Layout() (all []transformer.Tensor) {
-	at := 0
-	n.pieces(func(name string, _ func() []float64, shape ...int) {
-		all, at = append(all, transformer.Tensor{Name: name, Shape: shape, Offset: at}), at+size(shape)
-	})
+	for _, p := range n.pieces() {
+		all = append(all, p.Tensor)
+	}
 	return all
 }
 
 // Init implements train.Trainable.
 func (n network) Init() (params []float32) {
-	n.pieces(func(_ string, draw func() []float64, _ ...int) {
-		for _, x := range draw() {
+	for _, p := range n.pieces() {
+		for _, x := range p.values {
 			params = append(params, float32(x))
 		}
-	})
+	}
 	return params
 }
 
@@ -99,35 +105,29 @@ func orthogonal(rng *rand.Rand, rows, cols int) *mat.Dense {
 	return normal
 }
 
-// tokens are what the network sees, each [T, B]: the state, the action and the reward before, and the state now. At
-// the first step of a life there is no action before, and the others are not looked at.
-type tokens struct{ before, previous, reward, state *Node }
-
-// inputs builds the features [T, B, features] and the resets [T, B]: a one-hot of the pair of state and action
-// before, less 1/SA, and the one-hot times its reward, both zero at the first step of a life; a one-hot of the state
-// now, less 1/S; the flag of a first step. What the layers sum up is then what differs from pair to pair, and not
-// what is the same at each step.
-func (c Config) inputs(t tokens) (features, reset *Node) {
-	dtype := t.reward.DType()
-	reset = ConvertDType(Equal(t.previous, Const(t.previous.Graph(), int32(baseline.None))), dtype)
-	number := Add(MulScalar(t.before, c.Actions), t.previous)
+// inputs builds the features [T, B, features] and the resets [T, B] from what the network sees, each [T, B]: the state,
+// the action and the reward before, and the state now. At the first step of a life there is no action before, and the
+// others are not looked at. They are a one-hot of the pair of state and action before, less 1/SA, and the one-hot times
+// its reward, both zero at the first step of a life; a one-hot of the state now, less 1/S; the flag of a first step.
+// What the layers sum up is then what differs from pair to pair, and not what is the same at each step.
+func (c Config) inputs(before, previous, reward, state *Node) (features, reset *Node) {
+	dtype := reward.DType()
+	reset = ConvertDType(Equal(previous, Const(previous.Graph(), int32(baseline.None))), dtype)
+	number := Add(MulScalar(before, c.Actions), previous)
 	going := ExpandDims(OneMinus(reset), -1)
 	pair := Mul(OneHot(number, c.States*c.Actions, dtype), going)
 	return Concatenate([]*Node{
 		Mul(AddScalar(pair, -1/float64(c.States*c.Actions)), going),
-		Mul(pair, ExpandDims(MulScalar(t.reward, c.Scale), -1)),
-		AddScalar(OneHot(t.state, c.States, dtype), -1/float64(c.States)), ExpandDims(reset, -1),
+		Mul(pair, ExpandDims(MulScalar(reward, c.Scale), -1)),
+		AddScalar(OneHot(state, c.States, dtype), -1/float64(c.States)), ExpandDims(reset, -1),
 	}, -1), reset
 }
 
-// apply builds logits [T, B, A] and values [T, B] from states [Layers, B, P], and the states after.
-func (n network) apply(params *Node, t tokens, states number) (logits, values *Node, after number) {
-	at := 0
-	take := func(shape ...int) *Node {
-		at += size(shape)
-		return Reshape(slice(params, at-size(shape), at), shape...)
-	}
-	through := func(x *Node, layers []dense) *Node {
+// apply builds logits [T, B, A] and values [T, B] from tokens, see inputs, and states [Layers, B, P], and the states
+// after.
+func (c Config) apply(params *Node, tokens []*Node, states number) (logits, values *Node, after number) {
+	take := parts(params)
+	through := func(x *Node, layers ...dense) *Node {
 		for i, d := range layers {
 			w, b := take(d.in, d.out), take(d.out)
 			x = Add(Einsum("tbi,io->tbo", x, w), ExpandDims(b, 0, 0))
@@ -137,27 +137,28 @@ func (n network) apply(params *Node, t tokens, states number) (logits, values *N
 		}
 		return x
 	}
-	x, reset := n.inputs(t)
-	x = through(x, n.encoder())
+	x, reset := c.inputs(tokens[0], tokens[1], tokens[2], tokens[3])
+	x = through(x, c.encoder())
 	var res, ims []*Node
-	for i := range n.Layers {
+	for i := range c.Layers {
 		before := states.each(func(x *Node) *Node { return Squeeze(SliceAxis(x, 0, AxisElem(i)), 0) })
 		var last number
-		x, last = n.layer().apply(take(n.layer().size()), x, reset, before)
+		x, last = c.s5(take, x, reset, before)
 		res, ims = append(res, last.re), append(ims, last.im)
 	}
 	// The row of the state now, of those of all states.
+	state := tokens[3]
 	own := func(x *Node, dims ...int) *Node {
-		shape := t.state.Shape().Dimensions
-		rows := Reshape(x, append([]int{shape[0], shape[1], n.States}, dims...)...)
-		now := OneHot(t.state, n.States, x.DType())
+		shape := state.Shape().Dimensions
+		rows := Reshape(x, append([]int{shape[0], shape[1], c.States}, dims...)...)
+		now := OneHot(state, c.States, x.DType())
 		for range dims {
 			now = ExpandDims(now, -1)
 		}
 		return ReduceSum(Mul(rows, now), 2)
 	}
-	logits = own(through(x, n.actor()), n.Actions)
-	values = own(through(x, n.critic()))
+	logits = own(through(x, c.actor()...), c.Actions)
+	values = own(through(x, c.critic()...))
 	return logits, values, number{Stack(res, 0), Stack(ims, 0)}
 }
 
@@ -168,10 +169,9 @@ func (n network) Loss(params *Node, _, batch []*Node) *Node {
 	for i, x := range batch {
 		turned[i] = Transpose(x, 0, 1)
 	}
-	t := tokens{turned[0], turned[1], turned[2], turned[3]}
 	action, logBefore, advantage, target, value := turned[4], turned[5], turned[6], turned[7], turned[8]
-	none := Zeros(params.Graph(), shapes.Make(params.DType(), n.Layers, action.Shape().Dimensions[1], n.layer().kept()))
-	logits, values, _ := n.apply(params, t, number{none, none})
+	none := Zeros(params.Graph(), shapes.Make(params.DType(), n.Layers, action.Shape().Dimensions[1], n.State/2))
+	logits, values, _ := n.apply(params, turned[:4], number{none, none})
 	logp := LogSoftmax(logits, -1)
 	taken := ReduceSum(Mul(OneHot(action, n.Actions, logp.DType()), logp), -1)
 	ratio := Exp(Sub(taken, logBefore))

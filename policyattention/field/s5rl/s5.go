@@ -10,9 +10,11 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/transformer"
 )
 
-// s5 is a layer of S5 (Smith et al., arXiv 2208.04933) with the resets of Lu et al.: a linear recurrence over complex
+// A layer of S5 (Smith et al., arXiv 2208.04933) with the resets of Lu et al. is a linear recurrence over complex
 // numbers, run along a sequence in logarithmic depth, in which a flag clears the state at the beginning of an
 // episode. A state of N numbers is diagonalized; its eigenvalues come in conjugate pairs, so half of them, P = N/2,
 // are kept. With Δ a number for each,
@@ -21,78 +23,35 @@ import (
 //	Λ̄ = exp(ΛΔ),   B̄ = (Λ̄ − 1)/Λ · B   (zero-order hold),
 //
 // and the layer returns u_t + W₁g_t ⊙ σ(W₂g_t) with g = GELU(y), each W with a bias.
-type s5 struct {
-	width  int // H, of inputs and outputs
-	state  int // N; P = N/2 complex states are kept
-	blocks int // HiPPO matrices of even size N/blocks that the state begins with
+
+// shapes are those of a layer's parameters, which lie one after the other: the real and the imaginary part of Λ and
+// log Δ [P], of B [P, H], of C [H, P], D, and of both W [H, H], from outputs to inputs, and their biases.
+func (c Config) shapes() [][]int {
+	h, p := c.Width, c.State/2
+	return [][]int{{p}, {p}, {p}, {p, h}, {p, h}, {h, p}, {h, p}, {h}, {h, h}, {h}, {h, h}, {h}}
 }
 
-// validate returns an error if there is no such layer.
-func (l s5) validate() error {
-	if l.width < 1 || l.state < 2 || l.blocks < 1 || l.state%(2*l.blocks) != 0 {
-		return fmt.Errorf("s5rl: width %d and state %d in %d blocks, want at least 1 and blocks of an even state",
-			l.width, l.state, l.blocks)
-	}
-	return nil
-}
+// size is the number of entries of an array.
+func size(shape []int) int { return transformer.Tensor{Shape: shape}.Size() }
 
-// kept is P.
-func (l s5) kept() int { return l.state / 2 }
-
-// shapes are those of the parameters, which lie one after the other: the real and the imaginary part of Λ and log Δ
-// [P], of B [P, H], of C [H, P], D, and of both W [H, H], from outputs to inputs, and their biases.
-func (l s5) shapes() [][]int {
-	h, k := l.width, l.kept()
-	return [][]int{{k}, {k}, {k}, {k, h}, {k, h}, {h, k}, {h, k}, {h}, {h, h}, {h}, {h, h}, {h}}
-}
-
-// size is the number of real parameters.
-func (l s5) size() (sum int) {
-	for _, shape := range l.shapes() {
-		sum += size(shape)
-	}
-	return sum
-}
-
-func size(shape []int) int {
-	n := 1
-	for _, d := range shape {
-		n *= d
-	}
-	return n
-}
-
-// normalPart returns S = A + PPᵀ [n, n], the normal part of HiPPO-LegS: A is −√((2i+1)(2j+1)) below the diagonal,
-// −(i+1) on it and 0 above, P_i = √(i+½). So S is −½ on the diagonal and otherwise skew-symmetric.
-func normalPart(n int) *mat.Dense {
-	s := mat.NewDense(n, n, nil)
-	for i := range n {
-		s.Set(i, i, -.5)
-		for j := range i {
-			half := math.Sqrt((float64(i) + .5) * (float64(j) + .5))
-			s.Set(i, j, -half)
-			s.Set(j, i, half)
-		}
-	}
-	return s
-}
-
-// diagonalize returns the eigenvalues Λ [P] of S with negative imaginary part, by falling size of it, and their unit
-// eigenvectors V, V[j] [n] that of Λ[j]. The others are the conjugates.
-func diagonalize(n int) (lambda []complex128, v [][]complex128, err error) {
+// diagonalize returns, of the normal part S = A + PPᵀ [n, n] of HiPPO-LegS, the eigenvalues Λ [n/2] with negative
+// imaginary part, by falling size of it, and their unit eigenvectors V, V[j] [n] that of Λ[j]. The others are the
+// conjugates. With A as −√((2i+1)(2j+1)) below the diagonal, −(i+1) on it and 0 above, and P_i = √(i+½), S is −½ on
+// the diagonal and otherwise skew-symmetric.
+func diagonalize(n int) (lambda []complex128, v [][]complex128) {
 	// The real form of the Hermitian matrix −i(S + ½): an eigenvector (a, b) of it is a + ib, each eigenvalue comes
 	// twice, with a + ib and with i(a + ib).
-	s, double := normalPart(n), mat.NewSymDense(2*n, nil)
+	double := mat.NewSymDense(2*n, nil)
 	for i := range n {
-		for j := range n {
-			if i != j {
-				double.SetSym(i, n+j, s.At(i, j))
-			}
+		for j := range i {
+			half := math.Sqrt((float64(i) + .5) * (float64(j) + .5))
+			double.SetSym(i, n+j, -half)
+			double.SetSym(j, n+i, half)
 		}
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(double, true) {
-		return nil, nil, fmt.Errorf("s5rl: the HiPPO matrix of size %d has no eigenvalues", n)
+		panic(fmt.Sprintf("s5rl: no eigenvalues of the HiPPO matrix of size %d were found", n))
 	}
 	values := eigen.Values(nil) // ascending
 	var vectors mat.Dense
@@ -104,27 +63,16 @@ func diagonalize(n int) (lambda []complex128, v [][]complex128, err error) {
 		}
 		lambda, v = append(lambda, complex(-.5, values[k])), append(v, vector)
 	}
-	return lambda, v, nil
+	return lambda, v
 }
 
-// The range of the steps Δ at first.
-const (
-	minStep = .001
-	maxStep = .1
-)
-
-// init draws parameters: Λ and V of the blocks' matrices S along a diagonal, with the mean of S's diagonal, −½, as
-// real part; B real with Lecun's normal distribution, as VᴴB; C complex with the same, as CV, times read; D standard
-// normal, times skip; log Δ uniform between the logarithms of .001 and .1; W with Lecun's normal distribution, biases
-// 0.
-func (l s5) init(rng *rand.Rand, read, skip float64) ([]float64, error) {
-	if err := l.validate(); err != nil {
-		return nil, err
-	}
-	lambda, v, err := diagonalize(l.state / l.blocks)
-	if err != nil {
-		return nil, err
-	}
+// layer draws a layer's parameters: Λ and V of the blocks' matrices S along a diagonal, with the mean of S's diagonal,
+// −½, as real part; B real with Lecun's normal distribution, as VᴴB; C complex with the same, as CV, times Out; D
+// standard normal, times Skip; log Δ uniform between the logarithms of .001 and .1; W with Lecun's normal
+// distribution, biases 0.
+func (c Config) layer(rng *rand.Rand) []float64 {
+	const minStep, maxStep = .001, .1
+	lambda, v := diagonalize(c.State / c.Blocks)
 	normal := func(n int, deviation float64) []float64 {
 		x := make([]float64, n)
 		for i := range x {
@@ -132,14 +80,14 @@ func (l s5) init(rng *rand.Rand, read, skip float64) ([]float64, error) {
 		}
 		return x
 	}
-	h, p, size := l.width, l.kept(), len(v[0])
-	parts := make([][]float64, len(l.shapes()))
+	h, p, size := c.Width, c.State/2, len(v[0])
+	parts := make([][]float64, len(c.shapes())) // see shapes
 	for j := range p {
 		x := lambda[j%len(lambda)]
 		parts[0], parts[1] = append(parts[0], real(x)), append(parts[1], imag(x))
 		parts[2] = append(parts[2], math.Log(minStep)+rng.Float64()*math.Log(maxStep/minStep))
 	}
-	b := normal(l.state*h, 1)
+	b := normal(c.State*h, 1)
 	for j := range p { // in block j/len(v)
 		for k := range h {
 			sum := 0i
@@ -150,25 +98,25 @@ func (l s5) init(rng *rand.Rand, read, skip float64) ([]float64, error) {
 		}
 	}
 	for range h {
-		c := normal(2*l.state, 1/math.Sqrt(float64(l.state)))
+		row := normal(2*c.State, 1/math.Sqrt(float64(c.State)))
 		for j := range p {
 			sum := 0i
 			for i, x := range v[j%len(v)] {
 				at := 2 * (j/len(v)*size + i)
-				sum += complex(c[at], c[at+1]) * x
+				sum += complex(row[at], row[at+1]) * x
 			}
-			parts[5], parts[6] = append(parts[5], read*real(sum)), append(parts[6], read*imag(sum))
+			parts[5], parts[6] = append(parts[5], c.Out*real(sum)), append(parts[6], c.Out*imag(sum))
 		}
 	}
 	parts[7] = normal(h, 1)
-	floats.Scale(skip, parts[7])
+	floats.Scale(c.Skip, parts[7])
 	for _, w := range []int{8, 10} {
 		parts[w], parts[w+1] = normal(h*h, 1), make([]float64, h)
 		for i := range parts[w] {
 			parts[w][i] /= math.Sqrt(float64(h))
 		}
 	}
-	return slices.Concat(parts...), nil
+	return slices.Concat(parts...)
 }
 
 // number is an array of complex numbers as two of reals: GoMLX's pure-Go backend has no complex ones.
@@ -183,6 +131,15 @@ func (a number) each(f func(*Node) *Node) number { return number{f(a.re), f(a.im
 
 // slice is a range of the first axis.
 func slice(x *Node, from, to int) *Node { return SliceAxis(x, 0, AxisRange(from, to)) }
+
+// parts takes arrays off a flat vector, one after the other.
+func parts(params *Node) func(shape ...int) *Node {
+	at := 0
+	return func(shape ...int) *Node {
+		at += size(shape)
+		return Reshape(slice(params, at-size(shape), at), shape...)
+	}
+}
 
 // scan returns x_t = keep_t Λ̄ x_{t−1} + b_t, x_{−1} = 0, for Λ̄ [1, 1, P], keep [T, B, 1] and b [T, B, P], in
 // ⌈log₂T⌉ rounds: what stands at t stands for steps t−s+1 … t, and is joined with that of t−s to stand
@@ -205,18 +162,16 @@ func scan(decay number, keep *Node, b number) number {
 	return b
 }
 
-// apply builds the layer on inputs u [T, B, H] with reset [T, B], 1 where an episode begins at step t and else 0,
-// from states x [B, P]. It returns the outputs [T, B, H] and the states after the last step. It panics on other
-// shapes, as GoMLX does.
+// s5 builds a layer on inputs u [T, B, H] with reset [T, B], 1 where an episode begins at step t and else 0, from
+// states x [B, P]; take yields its parameters by their shapes. It returns the outputs [T, B, H] and the states after
+// the last step.
 //
 // A reset multiplies Λ̄ by zero, which is all that the operator of Lu et al. (their section 3.2) comes to: whatever
 // lies before it drops out of the product.
-func (l s5) apply(params, u, reset *Node, x number) (out *Node, last number) {
+func (c Config) s5(take func(shape ...int) *Node, u, reset *Node, x number) (out *Node, last number) {
 	var p []*Node
-	at := 0
-	for _, shape := range l.shapes() {
-		p = append(p, Reshape(slice(params, at, at+size(shape)), shape...))
-		at += size(shape)
+	for _, shape := range c.shapes() {
+		p = append(p, take(shape...))
 	}
 	row := func(x *Node) *Node { return ExpandDims(x, 0, 0) }
 	decay, gain := hold(p[0], p[1], p[2])

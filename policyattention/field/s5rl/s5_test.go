@@ -14,27 +14,26 @@ import (
 	"icrl/policyattention/seed"
 )
 
-// The HiPPO matrix and its eigenvalues; that V Λ Vᴴ is the matrix is part of TestStepIsTheExactSolution.
-func TestDiagonalization(t *testing.T) {
-	// By hand at n = 2: S + ½ = [[0, √¾], [−√¾, 0]].
-	if lambda, _, err := diagonalize(2); err != nil || math.Abs(imag(lambda[0])+math.Sqrt(.75)) > 1e-15 {
-		t.Errorf("%v, %v, want −½ − i√¾", lambda, err)
-	}
-	// A + PPᵀ from the definition of HiPPO-LegS.
-	s := normalPart(5)
-	for i := range 5 {
-		for j := range 5 {
-			a := 0.
-			switch {
-			case i > j:
-				a = -math.Sqrt(float64((2*i + 1) * (2*j + 1)))
-			case i == j:
-				a = -float64(i + 1)
-			}
-			if want := a + math.Sqrt((float64(i)+.5)*(float64(j)+.5)); math.Abs(s.At(i, j)-want) > 1e-14 {
-				t.Errorf("S[%d, %d] = %v, want %v", i, j, s.At(i, j), want)
-			}
+// normalPart returns S = A + PPᵀ [n, n] from the definition of HiPPO-LegS.
+func normalPart(n int) *mat.Dense {
+	s := mat.NewDense(n, n, nil)
+	s.Apply(func(i, j int, _ float64) float64 {
+		a := 0.
+		switch {
+		case i > j:
+			a = -math.Sqrt(float64((2*i + 1) * (2*j + 1)))
+		case i == j:
+			a = -float64(i + 1)
 		}
+		return a + math.Sqrt((float64(i)+.5)*(float64(j)+.5))
+	}, s)
+	return s
+}
+
+// By hand at n = 2: S + ½ = [[0, √¾], [−√¾, 0]]. That V Λ Vᴴ is the matrix is part of TestStepIsTheExactSolution.
+func TestDiagonalization(t *testing.T) {
+	if lambda, _ := diagonalize(2); math.Abs(imag(lambda[0])+math.Sqrt(.75)) > 1e-15 {
+		t.Errorf("%v, want −½ − i√¾", lambda)
 	}
 }
 
@@ -44,15 +43,11 @@ func TestDiagonalization(t *testing.T) {
 func TestStepIsTheExactSolution(t *testing.T) {
 	const n, delta, u = 6, .3, 1.7
 	for _, blocks := range []int{1, 3} {
-		l := s5{1, n, blocks}
-		params := testkit.Must(l.init(seed.New(1), 1, 1))(t)
-		size := n / blocks
-		_, v, err := diagonalize(size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := l.parts(params)
-		for j := range l.kept() {
+		l := Config{Width: 1, State: n, Blocks: blocks, Out: 1, Skip: 1}
+		params, size := l.layer(seed.New(1)), n/blocks
+		_, v := diagonalize(size)
+		p := l.split(params)
+		for j := range l.State / 2 {
 			p[2][j] = math.Log(delta)
 		}
 		// states returns the N real states V(·) + its conjugate.
@@ -78,7 +73,7 @@ func TestStepIsTheExactSolution(t *testing.T) {
 		exponential.Exp(system)
 		want := mat.NewVecDense(n+1, nil)
 		want.SetVec(n, u)
-		x := make([]complex128, l.kept())
+		x := make([]complex128, l.State/2)
 		for range 5 {
 			_, x = l.step(params, x, []float64{u}, false)
 			var next mat.VecDense
@@ -100,10 +95,10 @@ type sequence struct {
 	re, im        []float64
 }
 
-func (l s5) random(length, batch int, share float64, root uint64) sequence {
+func (l Config) random(length, batch int, share float64, root uint64) sequence {
 	rng := seed.New(root, length, batch)
-	u, reset := testkit.Normal(rng, length*batch*l.width), make([]float64, length*batch)
-	s := sequence{length, batch, u, reset, testkit.Normal(rng, batch*l.kept()), testkit.Normal(rng, batch*l.kept())}
+	u, reset := testkit.Normal(rng, length*batch*l.Width), make([]float64, length*batch)
+	s := sequence{length, batch, u, reset, testkit.Normal(rng, batch*l.State/2), testkit.Normal(rng, batch*l.State/2)}
 	for i := range s.reset {
 		if rng.Float64() < share {
 			s.reset[i] = 1
@@ -113,18 +108,18 @@ func (l s5) random(length, batch int, share float64, root uint64) sequence {
 }
 
 // plain returns the outputs [T, B, H] and last states by the recurrence.
-func (l s5) plain(t *testing.T, params []float64, s sequence) (out []float64, last [][]complex128) {
+func (l Config) plain(t *testing.T, params []float64, s sequence) (out []float64, last [][]complex128) {
 	t.Helper()
-	out = make([]float64, s.length*s.batch*l.width)
+	out = make([]float64, s.length*s.batch*l.Width)
 	for b := range s.batch {
-		x := make([]complex128, l.kept())
+		x := make([]complex128, l.State/2)
 		for j := range x {
-			x[j] = complex(s.re[b*l.kept()+j], s.im[b*l.kept()+j])
+			x[j] = complex(s.re[b*l.State/2+j], s.im[b*l.State/2+j])
 		}
 		for k := range s.length {
 			at := k*s.batch + b
-			y, next := l.step(params, x, s.u[at*l.width:][:l.width], s.reset[at] == 1)
-			copy(out[at*l.width:], y)
+			y, next := l.step(params, x, s.u[at*l.Width:][:l.Width], s.reset[at] == 1)
+			copy(out[at*l.Width:], y)
 			x = next
 		}
 		last = append(last, x)
@@ -133,12 +128,12 @@ func (l s5) plain(t *testing.T, params []float64, s sequence) (out []float64, la
 }
 
 // inputs are the tensors of apply after the parameters.
-func (l s5) inputs(s sequence) []any {
+func (l Config) sequence(s sequence) []any {
 	return []any{
-		tensors.FromFlatDataAndDimensions(s.u, s.length, s.batch, l.width),
+		tensors.FromFlatDataAndDimensions(s.u, s.length, s.batch, l.Width),
 		tensors.FromFlatDataAndDimensions(s.reset, s.length, s.batch),
-		tensors.FromFlatDataAndDimensions(s.re, s.batch, l.kept()),
-		tensors.FromFlatDataAndDimensions(s.im, s.batch, l.kept()),
+		tensors.FromFlatDataAndDimensions(s.re, s.batch, l.State/2),
+		tensors.FromFlatDataAndDimensions(s.im, s.batch, l.State/2),
 	}
 }
 
@@ -147,14 +142,14 @@ func (l s5) inputs(s sequence) []any {
 // (of order ten).
 func TestScanIsTheRecurrence(t *testing.T) {
 	on := testkit.Backend(t)
-	l := s5{3, 8, 2}
-	params := testkit.Must(l.init(seed.New(2), 1, 1))(t)
+	l := Config{Width: 3, State: 8, Blocks: 2, Out: 1, Skip: 1}
+	params := l.layer(seed.New(2))
 	check := func(name string, s sequence) {
 		t.Helper()
 		out := testkit.Must(CallOnceN(on, func(in []*Node) []*Node {
-			y, last := l.apply(in[0], in[1], in[2], number{in[3], in[4]})
+			y, last := l.s5(parts(in[0]), in[1], in[2], number{in[3], in[4]})
 			return []*Node{y, last.re, last.im}
-		}, append([]any{params}, l.inputs(s)...)...))(t)
+		}, append([]any{params}, l.sequence(s)...)...))(t)
 		want, last := l.plain(t, params, s)
 		for i, y := range tensors.MustCopyFlatData[float64](out[0]) {
 			if math.Abs(y-want[i]) > 1e-12 {
@@ -164,7 +159,7 @@ func TestScanIsTheRecurrence(t *testing.T) {
 		re, im := tensors.MustCopyFlatData[float64](out[1]), tensors.MustCopyFlatData[float64](out[2])
 		for b := range last {
 			for j, x := range last[b] {
-				if at := b*l.kept() + j; cmplx.Abs(complex(re[at], im[at])-x) > 1e-12 {
+				if at := b*l.State/2 + j; cmplx.Abs(complex(re[at], im[at])-x) > 1e-12 {
 					t.Fatalf("%s: state %d is %v + %vi, the recurrence has %v", name, at, re[at], im[at], x)
 				}
 			}
@@ -182,8 +177,8 @@ func TestScanIsTheRecurrence(t *testing.T) {
 	}
 }
 
-// parts are the parameters by part, see shapes.
-func (l s5) parts(params []float64) (all [][]float64) {
+// split are the parameters by part, see shapes.
+func (l Config) split(params []float64) (all [][]float64) {
 	for _, shape := range l.shapes() {
 		all, params = append(all, params[:size(shape)]), params[size(shape):]
 	}
@@ -192,15 +187,15 @@ func (l s5) parts(params []float64) (all [][]float64) {
 
 // step makes one step of the recurrence in plain Go: from the state x [P] and the input u [H] it returns the output
 // [H] and the next state. With reset the state is cleared before the input comes.
-func (l s5) step(params []float64, x []complex128, u []float64, reset bool) (out []float64, next []complex128) {
-	p := l.parts(params)
-	next = make([]complex128, l.kept())
+func (l Config) step(params []float64, x []complex128, u []float64, reset bool) (out []float64, next []complex128) {
+	p := l.split(params)
+	next = make([]complex128, l.State/2)
 	for j := range next {
 		lambda := complex(p[0][j], p[1][j])
 		decay := cmplx.Exp(lambda * complex(math.Exp(p[2][j]), 0))
 		input := 0i
 		for h, v := range u {
-			at := j*l.width + h
+			at := j*l.Width + h
 			input += complex(p[3][at], p[4][at]) * complex(v, 0)
 		}
 		next[j] = (decay - 1) / lambda * input
@@ -208,21 +203,21 @@ func (l s5) step(params []float64, x []complex128, u []float64, reset bool) (out
 			next[j] += decay * x[j]
 		}
 	}
-	g := make([]float64, l.width)
+	g := make([]float64, l.Width)
 	for h := range g {
 		y := p[7][h] * u[h]
 		for j, s := range next {
-			at := h*l.kept() + j
+			at := h*l.State/2 + j
 			y += 2 * real(complex(p[5][at], p[6][at])*s)
 		}
 		g[h] = geluOf(y)
 	}
-	out = make([]float64, l.width)
+	out = make([]float64, l.Width)
 	for h := range out {
 		value, gate := p[9][h], p[11][h]
 		for k, v := range g {
-			value += p[8][h*l.width+k] * v
-			gate += p[10][h*l.width+k] * v
+			value += p[8][h*l.Width+k] * v
+			gate += p[10][h*l.Width+k] * v
 		}
 		out[h] = u[h] + value/(1+math.Exp(-gate))
 	}

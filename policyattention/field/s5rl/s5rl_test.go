@@ -1,16 +1,11 @@
 package s5rl
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gomlx/compute"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"gonum.org/v1/gonum/mat"
@@ -21,7 +16,6 @@ import (
 	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/train"
 )
 
 func tiny() Config {
@@ -42,9 +36,10 @@ func strange(c Config) []float32 {
 	return params
 }
 
-func model(t *testing.T, c Config) *Model {
+// controller deploys strange parameters.
+func controller(t *testing.T, c Config, cleared bool) baseline.InContext {
 	t.Helper()
-	return newModel(c, testkit.Must(c.compile(testkit.Backend(t)))(t), strange(c))
+	return c.controller(testkit.Must(c.compile(testkit.Backend(t)))(t), strange(c), 5, cleared)
 }
 
 func problems(t *testing.T, n int) []mdp.Problem {
@@ -62,7 +57,7 @@ func collected(t *testing.T, c Config) (*rollouts, []float32) {
 
 // written is the network on one row of tokens, in float64, written out from the parameters by
 // name and with the recurrence.
-func written(t *testing.T, c Config, params []float32, s shown) (logits [][]float64, values []float64) {
+func written(t *testing.T, c Config, params []float32, h *baseline.History) (logits [][]float64, values []float64) {
 	t.Helper()
 	of := map[string][]float64{}
 	for _, x := range (network{c}).Layout() {
@@ -82,33 +77,33 @@ func written(t *testing.T, c Config, params []float32, s shown) (logits [][]floa
 		}
 		return y
 	}
-	layer := c.layer()
 	states := make([][]complex128, c.Layers)
 	for l := range states {
 		states[l] = make([]complex128, c.State/2)
 	}
-	for at := range s.previous {
+	for step := range c.Life {
+		token := at(h, step)
 		pairs := c.States * c.Actions
 		x := make([]float64, 2*pairs+c.States+1)
-		now := int(s.state[at])
+		now := int(token.state)
 		for i := range c.States {
 			x[2*pairs+i] = -1 / float64(c.States)
 		}
 		x[2*pairs+now]++
-		first := s.previous[at] < 0
+		first := token.previous < 0
 		if first {
 			x[len(x)-1] = 1
 		} else {
 			for i := range pairs {
 				x[i] = -1 / float64(pairs)
 			}
-			pair := int(s.before[at])*c.Actions + int(s.previous[at])
+			pair := int(token.before)*c.Actions + int(token.previous)
 			x[pair]++
-			x[pairs+pair] = c.Scale * float64(s.reward[at])
+			x[pairs+pair] = c.Scale * float64(token.reward)
 		}
 		x = through(x, "encoder", true)
 		for l := range states {
-			x, states[l] = layer.step(of[[]string{"s5.0", "s5.1"}[l]], states[l], x, first)
+			x, states[l] = c.step(of[[]string{"s5.0", "s5.1"}[l]], states[l], x, first)
 		}
 		head := func(name string) []float64 {
 			return through(through(through(x, name+"0", false), name+"1", false), name+"2", true)
@@ -118,11 +113,6 @@ func written(t *testing.T, c Config, params []float32, s shown) (logits [][]floa
 	return logits, values
 }
 
-// row are n tokens.
-func (s shown) row(from, n int) shown {
-	return shown{s.before[from:][:n], s.previous[from:][:n], s.reward[from:][:n], s.state[from:][:n]}
-}
-
 // What is collected is what the network written out says of the same tokens, and what the
 // problems say of the actions.
 func TestCollectedIsWhatWasSeen(t *testing.T) {
@@ -130,30 +120,26 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 	r, params := collected(t, c)
 	root := seed.New(c.Seed, "s5rl", "problems", 0).Uint64()
 	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Rows))(t)
-	s, length := r.last, c.Life
+	again := &rollouts{c: c}
+	testkit.Check(t, again.Collect(testkit.Backend(t), 0, params))
 	for row := range c.Rows {
-		from := row * length
-		logits, values := written(t, c, params, s.row(from, length))
-		for k := range length {
-			at := from + k
-			if begins := k%c.Life == 0; begins != (s.previous[at] == baseline.None) || begins && s.reward[at] != 0 {
-				t.Fatalf("row %d, step %d: action before %d, reward %v", row, k, s.previous[at], s.reward[at])
-			}
-			if k%c.Life != 0 &&
-				(s.before[at] != s.state[at-1] || s.previous[at] != s.action[at-1] || s.reward[at] != s.earned[at-1]) {
-				t.Fatalf("row %d, step %d does not tell of the one before", row, k)
-			}
-			m := ps[row].MDP
-			if want := m.R.At(int(s.state[at]), int(s.action[at])); float64(s.earned[at])-want > 1e-7 {
-				t.Fatalf("row %d, step %d earned %v, want %v", row, k, s.earned[at], want)
+		logits, values := written(t, c, params, r.histories[row])
+		h := r.histories[row]
+		if !slices.Equal(again.histories[row].Previous, h.Previous) {
+			t.Errorf("row %d: another look at the same weights gives another life", row)
+		}
+		for k := range c.Life {
+			m, a, i := ps[row].MDP, h.Previous[k+1], row*c.Life+k
+			if want := m.R.At(int(h.State[k]), int(a)); math.Abs(float64(h.Reward[k+1])-want) > 1e-7 {
+				t.Fatalf("row %d, step %d earned %v, want %v", row, k, h.Reward[k+1], want)
 			}
 			// float32 against float64, over two layers and up to 25 steps.
 			p := slices.Clone(logits[k])
 			pmd.Softmax(p)
-			logp, value := math.Log(p[s.action[at]]), values[k]
-			if math.Abs(float64(s.logp[at])-logp) > 1e-4 ||
-				math.Abs(float64(s.value[at])-value) > 1e-4*(1+math.Abs(value)) {
-				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, s.logp[at], s.value[at],
+			logp, value := math.Log(p[a]), values[k]
+			if math.Abs(float64(r.logp[i])-logp) > 1e-4 ||
+				math.Abs(float64(r.value[i])-value) > 1e-4*(1+math.Abs(value)) {
+				t.Fatalf("row %d, step %d: log p %v and value %v, want %v and %v", row, k, r.logp[i], r.value[i],
 					logp, value)
 			}
 		}
@@ -167,8 +153,9 @@ func TestEstimate(t *testing.T) {
 	c.Life = 4
 	reward, value := []float32{1, -2, .5, 3}, []float32{.1, .2, -.3, .4, 2}
 	advantage, target := make([]float32, 4), make([]float32, 4)
+	h := []*baseline.History{{Reward: slices.Insert(slices.Clone(reward), 0, 0)}}
 	for _, c.Lambda = range []float64{0, .7, 1} {
-		c.estimate(sample{earned: reward, value: value, advantage: advantage, target: target}, 0, value[4])
+		(&rollouts{c: c, histories: h, value: value, advantage: advantage, target: target}).estimate(0, value[4])
 		for t0 := range reward {
 			want := 0.
 			for k := t0; k < len(reward); k++ {
@@ -208,7 +195,7 @@ func TestLossIsPPOs(t *testing.T) {
 	rows, length := order[2:], c.Life
 	var advantages []float64
 	for _, row := range rows {
-		for _, x := range r.last.advantage[row*length:][:length] {
+		for _, x := range r.advantage[row*length:][:length] {
 			advantages = append(advantages, float64(x))
 		}
 	}
@@ -221,11 +208,9 @@ func TestLossIsPPOs(t *testing.T) {
 	}
 	want, clipped := 0., 0
 	for n, row := range rows {
-		from := row * length
-		s := r.last
-		logits, values := written(t, c, params, s.row(from, length))
+		logits, values := written(t, c, params, r.histories[row])
 		for k := range length {
-			at := from + k
+			i, action := row*length+k, r.histories[row].Previous[k+1]
 			sum, entropy := 0., 0.
 			for _, z := range logits[k] {
 				sum += math.Exp(z)
@@ -234,12 +219,12 @@ func TestLossIsPPOs(t *testing.T) {
 				entropy -= math.Exp(z) / sum * (z - math.Log(sum))
 			}
 			a := (advantages[n*length+k] - mean) / math.Sqrt(square)
-			ratio := math.Exp(logits[k][s.action[at]] - math.Log(sum) - float64(s.logp[at]))
+			ratio := math.Exp(logits[k][action] - math.Log(sum) - float64(r.logp[i]))
 			if math.Abs(ratio-1) > c.Ratio {
 				clipped++
 			}
 			gain := math.Min(ratio*a, math.Max(1-c.Ratio, math.Min(1+c.Ratio, ratio))*a)
-			old, target := float64(s.value[at]), float64(s.target[at])
+			old, target := float64(r.value[i]), float64(r.target[i])
 			near := old + math.Max(-c.Ratio, math.Min(c.Ratio, values[k]-old))
 			critic := math.Max(math.Pow(values[k]-target, 2), math.Pow(near-target, 2)) / 2
 			want += (c.Value*critic - gain - c.Entropy*entropy) / float64(len(rows)*length)
@@ -256,9 +241,9 @@ func TestLossIsPPOs(t *testing.T) {
 // A recorded life, shown to the network a round at a time, gives the policies that were returned
 // when it was lived action by action.
 func TestReliveAgreesWithLive(t *testing.T) {
-	m, ps := model(t, tiny()), problems(t, 2)
+	ps := problems(t, 2)
 	for _, cleared := range []bool{false, true} {
-		c := m.Controller(5, cleared)
+		c := controller(t, tiny(), cleared)
 		lived, actions, err := c.Record(ps, 4)
 		testkit.Check(t, err)
 		again := testkit.Must(c.Replay(ps, 4, actions, 1e-4))(t) // float32, as above
@@ -275,8 +260,6 @@ func TestReliveAgreesWithLive(t *testing.T) {
 // The policy returned is what the network would do next in each state; it depends on rounds
 // before the last unless the state is cleared.
 func TestReturnedPolicy(t *testing.T) {
-	c := tiny()
-	m := model(t, c)
 	for _, cleared := range []bool{false, true} {
 		var policies [2]*mat.Dense
 		for k, before := range []float64{.25, -.75} { // a reward of the first round
@@ -287,12 +270,13 @@ func TestReturnedPolicy(t *testing.T) {
 				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
 			}
 			h.Reward[3] = float32(before)
-			a := m.Controller(1, cleared).Lives([]*baseline.History{h})
+			a := controller(t, tiny(), cleared).Lives([]*baseline.History{h})
 			for range 2 {
-				testkit.Must(a.Window())(t)
+				testkit.Check(t, a.Begin())
+				testkit.Must(a.Take(baseline.Window))(t)
 			}
 			pi := testkit.Must(a.Policies())(t)
-			next := testkit.Must(a.Act())(t)
+			next := testkit.Must(a.Take(1))(t)
 			row := pi[0].RawRowView(int(h.State[2*baseline.Window]))
 			for j, p := range next[0].RawRowView(0) {
 				if math.Abs(p-row[j]) > 1e-5 { // float32
@@ -324,40 +308,12 @@ func TestOrthogonal(t *testing.T) {
 	}
 }
 
-// stopping is rollouts that end a run after the one that begins at a step.
-type stopping struct {
-	train.Rollouts
-	step int
-	stop func()
-}
-
-func (s stopping) Collect(on compute.Backend, step int, params []float32) error {
-	if step == s.step {
-		s.stop()
-	}
-	return s.Rollouts.Collect(on, step, params)
-}
-
-// A training that is interrupted between rollouts ends in the same bytes; its weights load, and
-// only as what they are.
-func TestTrainingResumes(t *testing.T) {
-	b, c := testkit.Backend(t), tiny()
-	whole := testkit.Must(c.job().Run(t.Context(), b, t.TempDir(), nil))(t)
-	dir := t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	j := c.job()
-	j.Batches = stopping{j.Batches.(train.Rollouts), c.every(), cancel}
-	if _, err := j.Run(ctx, b, dir, nil); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	parts := testkit.Must(testkit.Must(c.Job())(t).Run(t.Context(), b, dir, nil))(t)
-	if !bytes.Equal(testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t)) {
-		t.Error("a run that was interrupted ends in other weights")
-	}
-	if stored, _, err := ReadWeights(whole.Weights); err != nil || stored != tiny() {
-		t.Errorf("%+v, %v", stored, err)
-	}
-	if hash, step, err := tiny().Read(parts.Weights); err != nil || hash != tiny().Hash() || step != tiny().Steps {
+// Weights load, and only as what they are.
+func TestTraining(t *testing.T) {
+	j := testkit.Must(tiny().Job())(t)
+	result := testkit.Must(j.Run(t.Context(), testkit.Backend(t), t.TempDir(), nil))(t)
+	hash, step, err := tiny().Read(result.Weights)
+	if err != nil || hash != tiny().Hash() || step != tiny().Steps {
 		t.Errorf("step %d of %s, %v", step, hash, err)
 	}
 }
@@ -379,14 +335,14 @@ func TestRecipes(t *testing.T) {
 		t.Error("there is a recipe full")
 	}
 	for want, change := range map[string]func(*Config){
-		"do not divide": func(c *Config) { c.Rows = 3 },
-		"method":        func(c *Config) { c.Method = "ppo" },
-		"even state":    func(c *Config) { c.State = 7 },
-		"γ":             func(c *Config) { c.Gamma = 1 },
-		"a multiple":    func(c *Config) { c.Steps++ },
-		"two steps":     func(c *Config) { c.Life = 1 },
-		"finite":        func(c *Config) { c.Entropy = math.Inf(1) },
-		"optimizer":     func(c *Config) { c.Optimizer.LearningRate = 0 },
+		"method":     func(c *Config) { c.Method = "ppo" },
+		"even state": func(c *Config) { c.State = 7 },
+		"multiples":  func(c *Config) { c.Rows = 3 },
+		"γ":          func(c *Config) { c.Gamma = 1 },
+		"a rollout":  func(c *Config) { c.Steps++ },
+		"two steps":  func(c *Config) { c.Life = 1 },
+		"finite":     func(c *Config) { c.Entropy = math.Inf(1) },
+		"optimizer":  func(c *Config) { c.Optimizer.LearningRate = 0 },
 	} {
 		c := tiny()
 		change(&c)

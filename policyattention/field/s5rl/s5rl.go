@@ -10,16 +10,16 @@
 // now picks its own. The source shows the action and the reward each by itself, and has one row of
 // outputs: that a reward is a pair's, and which of those remembered is the state's, then has to be
 // found out, which takes longer than there is time for here.
-//
-// config.go holds the recipe and what it changes of the source's, s5.go the layer, network.go the
-// network and PPO's loss, rollout.go the lives that it learns from, control.go the controller, and
-// method.go its entry among the methods.
 package s5rl
 
 import (
 	"fmt"
+	"strings"
 
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer"
 )
@@ -98,17 +98,8 @@ func CPU(seed uint64, states int) Config {
 	return c
 }
 
-// rollouts is the number of rollouts.
-func (c Config) rollouts() int { return c.Steps / c.every() }
-
 // every is how many steps are made with a rollout.
 func (c Config) every() int { return c.Epochs * c.Minibatches }
-
-// layer is the shape of an S5 layer.
-func (c Config) layer() s5 { return s5{c.Width, c.State, c.Blocks} }
-
-// features is the number of inputs, see inputs.
-func (c Config) features() int { return 2*c.States*c.Actions + c.States + 1 }
 
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
@@ -118,20 +109,18 @@ func (c Config) Validate() error {
 		return bad("method is %q, want %q", c.Method, name)
 	case c.States < 2 || c.Actions < 2:
 		return bad("S=%d states and A=%d actions, want at least two of each", c.States, c.Actions)
-	case min(c.Layers, c.Hidden) < 1 || max(c.Layers, c.Hidden, c.Width, c.State) > 1<<12:
-		return bad("%d and %d units in %d layers of state %d, want 1 to 4096", c.Width, c.Hidden, c.Layers, c.State)
+	case min(c.Layers, c.Hidden, c.Width, c.Blocks, c.State) < 1 ||
+		max(c.Layers, c.Hidden, c.Width, c.State) > 1<<12 || c.State%(2*c.Blocks) != 0:
+		return bad("%d and %d units in %d layers of state %d in %d blocks, want 1 to 4096 and blocks of an even state",
+			c.Width, c.Hidden, c.Layers, c.State, c.Blocks)
 	case min(c.Steps, c.Rows, c.Epochs, c.Minibatches) < 1 || c.Lives != 1 || c.Life < 2:
 		return bad("%d steps, %d rows of %d lives of %d steps, %d epochs of %d minibatches, want one life of two steps",
 			c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
-	case c.Steps%c.every() != 0:
-		return bad("%d steps, want a multiple of the %d that are made with a rollout", c.Steps, c.every())
-	case c.Rows%c.Minibatches != 0:
-		return bad("%d minibatches do not divide %d rows", c.Minibatches, c.Rows)
+	case c.Steps%c.every() != 0 || c.Rows%c.Minibatches != 0:
+		return bad("%d steps and %d rows, want multiples of the %d steps of a rollout and of its %d minibatches",
+			c.Steps, c.Rows, c.every(), c.Minibatches)
 	case !(c.Gamma >= 0 && c.Gamma < 1 && c.Lambda >= 0 && c.Lambda <= 1):
 		return bad("γ = %v and λ = %v, want numbers in [0, 1), and in [0, 1]", c.Gamma, c.Lambda)
-	}
-	if err := c.Optimizer.Validate(); err != nil {
-		return bad("%w", err)
 	}
 	for _, x := range []float64{c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip} {
 		if !(x >= 0 && x < 1e6) {
@@ -139,14 +128,116 @@ func (c Config) Validate() error {
 				c.Ratio, c.Entropy, c.Value, c.Norm, c.Scale, c.Out, c.Skip)
 		}
 	}
-	return c.layer().validate()
+	return c.Optimizer.Validate()
 }
 
-// job is the training run.
-func (c Config) job() train.Job {
+// Method is S5RL among the methods. Its recipes are
+//
+//	cpu          the budget for a core of a CPU
+//	cpu-cleared  its control: the same weights, with the state cleared before each round
+//
+// With equal information it is the network on a walk, which is what it was trained on. It has no free numbers.
+var Method = method.Method{
+	Name: name, Label: "S5RL", Informed: method.Informed{method.ByWindow: onWindow},
+	Deploy: func(s method.Setting) (method.Deployment, error) {
+		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
+		if base != "cpu" {
+			return nil, fmt.Errorf("no recipe %q of S5RL", s.Recipe)
+		}
+		c := CPU(s.Identity.Model, s.States)
+		c.Actions = s.Actions
+		s.Limits.Bound(&c.Steps, "steps")
+		s.Limits.Bound(&c.Rows, "rows")
+		s.Limits.Bound(&c.Life, "life")
+		for _, n := range []*int{&c.Width, &c.State, &c.Hidden} {
+			s.Limits.Bound(n, "width")
+		}
+		c.Blocks = min(c.Blocks, c.State/block)
+		c.Optimizer.Cosine = c.Steps
+		d := &Deployment{}
+		d.S5RL.Training, d.S5RL.Root, d.S5RL.Cleared = c, s.Identity.Model, cleared
+		return d, nil
+	},
+}
+
+func onWindow(c method.Case) (control.Controller, error) {
+	d, err := c.Deploy(name, "cpu")
+	if err != nil {
+		return nil, err
+	}
+	below := *d.(*Deployment)
+	below.S5RL.Root = c.Root
+	controller, err := below.Controller(c.Models, 0, c.Root)
+	return baseline.Paced{Controller: controller, N: c.N}, err
+}
+
+// Deployment deploys a network of S5RL.
+type Deployment struct {
+	S5RL struct {
+		Training Config `json:"training"`
+		Root     uint64 `json:"root"` // of the transitions
+		// Cleared clears the state before each round, as at the beginning of a life: nothing is remembered then.
+		Cleared bool `json:"cleared,omitempty"`
+	} `json:"s5rl"`
+}
+
+// Weights implements method.Deployment.
+func (d *Deployment) Weights() []method.Weights {
+	return []method.Weights{method.Last(d.S5RL.Training)}
+}
+
+// Controller implements method.Deployment.
+func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
+	program := d.S5RL.Training
+	program.Seed = 0 // the program of all weights
+	exec, err := method.Compile(m, program, program.compile)
+	if err != nil {
+		return nil, err
+	}
+	params, err := method.Load(m, d.Weights()[0], func(path string) ([]float32, error) {
+		_, _, params, err := train.ReadParams(path, layout)
+		return params, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.S5RL.Training.controller(exec, params, d.S5RL.Root, d.S5RL.Cleared), nil
+}
+
+func layout(c Config) []transformer.Tensor { return network{c}.Layout() }
+
+// Key implements method.Training.
+func (c Config) Key() string { return name }
+
+// Name implements method.Training.
+func (c Config) Name() string { return fmt.Sprintf("%s-S%d-%d", name, c.States, c.Seed) }
+
+// Hash implements method.Training.
+func (c Config) Hash() string { return train.Job{Config: train.JSON(c)}.Hash() }
+
+// Budget implements method.Training.
+func (c Config) Budget() int { return c.Steps }
+
+// Seconds implements method.Training.
+func (c Config) Seconds() float64 {
+	const perParameter = 4.5e-10 // and step of a life, forwards and back
+	pieces := c.pieces()
+	last := pieces[len(pieces)-1]
+	steps := float64(c.Steps/c.every()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
+	return perParameter * float64(last.Offset+last.Size()) * steps
+}
+
+// Read implements method.Training.
+func (c Config) Read(path string) (hash string, step int, err error) {
+	stored, step, _, err := train.ReadParams(path, layout)
+	return stored.Hash(), step, err
+}
+
+// Job implements method.Shared.
+func (c Config) Job() (train.Job, error) {
 	return train.Job{
 		Config: train.JSON(c), Model: network{c}, Batches: &rollouts{c: c},
-		Examples: c.Rows / c.Minibatches, Tokens: c.Life,
+		Examples: c.Rows / max(1, c.Minibatches), Tokens: c.Life,
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
-	}
+	}, c.Validate()
 }
