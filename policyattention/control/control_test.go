@@ -16,7 +16,7 @@ import (
 	"icrl/policyattention/pmd"
 )
 
-func draw(t testing.TB, root uint64, s, n int) []mdp.Problem {
+func draw(t *testing.T, root uint64, s, n int) []mdp.Problem {
 	t.Helper()
 	problems := testkit.Must(mdp.Random.Draw(root, s, 3, n))(t)
 	return problems
@@ -258,19 +258,6 @@ func TestBoundNeedsCriticTables(t *testing.T) {
 	scored := testkit.Must(Score(problems, []Trajectory{{Policies: []*mat.Dense{pi, pi}}}))(t)
 	if _, _, err := scored[0].Bound(1); err == nil || !strings.Contains(err.Error(), "without critic tables") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func BenchmarkOracle(b *testing.B) {
-	problems := draw(b, 6, 8, 64)
-	for b.Loop() {
-		trajectories, err := ExactPMD(NominalStep).Run(problems, 40)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := Score(problems, trajectories); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

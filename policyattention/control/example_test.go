@@ -9,7 +9,6 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/pmd"
 )
 
 // conservative is conservative policy iteration (Kakade and Langford, 2002): a
@@ -53,47 +52,4 @@ func ExampleLoop() {
 	// round  0: PMD 1.0000, own rule 1.0000
 	// round 10: PMD 0.1314, own rule 0.1091
 	// round 40: PMD 0.0009, own rule 0.0001
-}
-
-// A runner measures one round after the other, here of exact PMD whose critic sees
-// rewards of half the size.
-func ExampleNewRunner() {
-	problems, err := mdp.Random.Draw(1, 8, 3, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	p := problems[0]
-	q0, err := p.MDP.PolicyValue(p.Pi0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	runner, err := control.NewRunner(p, q0, 0.8, func(c control.Context) (next pmd.Policy, q *mat.Dense, err error) {
-		if next, err = control.ActOn(control.RuleActor(pmd.PMD), c); err != nil {
-			return next, nil, err
-		}
-		q = c.MDP.EvaluationBackup(next.Pi, c.Q)
-		half := mat.DenseCopyOf(c.MDP.R)
-		half.Scale(0.5, half)
-		q.Sub(q, half)
-		return next, q, nil
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for range 3 {
-		k, err := runner.Step()
-		if err != nil {
-			log.Fatal(err)
-		}
-		bound, err := runner.Bound()
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("round %d: ζ %.0f, δ %.3f, ḡ %.3f, distance %.3f of at most %.2f\n",
-			k.Index, k.Zeta, k.Delta, k.Defect, k.Distance, bound.Total())
-	}
-	// Output:
-	// round 0: ζ 0, δ 0.499, ḡ 0.591, distance 4.730 of at most 112.53
-	// round 1: ζ 0, δ 0.499, ḡ 0.270, distance 4.146 of at most 117.47
-	// round 2: ζ 0, δ 0.499, ḡ 0.237, distance 3.619 of at most 119.01
 }

@@ -2,7 +2,6 @@ package decoder
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -71,36 +70,6 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
-// TestCausal expects tokens that follow to change no bit of an output, and the order of the
-// memories, which stand first in both calls, to change outputs by rounding only.
-func TestCausal(t *testing.T) {
-	rng := seed.New(42, "causal")
-	for range 20 {
-		c := contextCase{1 + rng.IntN(6), 2 + rng.IntN(3), 1 + rng.IntN(4), 1e-3}
-		d := c.decoder(t)
-		x := c.draw(rng, d)
-		for _, call := range []*Call{
-			testkit.Must(d.TraceActor(x.pi, x.q, x.eta))(t), testkit.Must(d.TraceCritic(x.pi, x.q, x.packets))(t),
-		} {
-			full := testkit.Must(d.Network.Forward(rows(call.Tokens)))(t)
-			n := 1 + rng.IntN(len(call.Tokens))
-			if part := testkit.Must(d.Network.Forward(rows(call.Tokens[:n])))(t); !mat.Equal(part,
-				full.Slice(0, n, 0, d.Network.Width)) {
-				t.Fatalf("%+v: outputs of the first %d tokens change with those that follow", c, n)
-			}
-			shuffled := slices.Clone(call.Tokens)
-			rng.Shuffle(c.s*c.a, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			moved := testkit.Must(d.Network.Forward(rows(shuffled)))(t)
-			for _, i := range call.Reads { // sums in another order, of terms up to B
-				off := floats.Distance(moved.RawRowView(i), full.RawRowView(i), math.Inf(1))
-				if off > 1e-13*(1+d.B)*float64(len(call.Tokens)) {
-					t.Fatalf("%+v: the order of the memories changes an output by %g", c, off)
-				}
-			}
-		}
-	}
-}
-
 // TestPacketCount holds (27): m packets give the sampling bound ε_s, and m−1 do not.
 func TestPacketCount(t *testing.T) {
 	rng := seed.New(42, "packets")
@@ -115,13 +84,4 @@ func TestPacketCount(t *testing.T) {
 				fewer.DeltaStat)
 		}
 	}
-}
-
-// rows returns tokens [N][width] as a matrix.
-func rows(tokens [][]float64) *mat.Dense {
-	m := mat.NewDense(len(tokens), len(tokens[0]), nil)
-	for i, x := range tokens {
-		m.SetRow(i, x)
-	}
-	return m
 }

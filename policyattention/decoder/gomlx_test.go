@@ -16,16 +16,16 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"icrl/internal/safetensors"
 	"icrl/internal/testkit"
 	"icrl/policyattention/decoder"
+	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 )
 
 // gomlx is the pass as a GoMLX graph: dense matrices, a full score matrix and
-// GoMLX's own softmax, on the weights as they are exported.
+// GoMLX's own softmax.
 type gomlx struct {
 	weights map[string]*Node
 	blocks  int
@@ -65,24 +65,33 @@ func (n gomlx) norm(x *Node) *Node {
 
 // run feeds a traced call's tokens through the graph and returns the readout at
 // the tokens that are read.
-func run(t *testing.T, b compute.Backend, f *safetensors.File, readout string, call *decoder.Call) [][]float64 {
+func run(t *testing.T, b compute.Backend, d *decoder.Decoder, r *network.Readout, call *decoder.Call) [][]float64 {
 	t.Helper()
 	var inputs []any
+	var names []string
 	var flat []float64
 	for _, x := range call.Tokens {
 		flat = append(flat, x...)
 	}
 	inputs = append(inputs, tensors.FromFlatDataAndDimensions(flat, len(call.Tokens), len(call.Tokens[0])))
-	for _, w := range f.Tensors {
-		inputs = append(inputs, tensors.FromFlatDataAndDimensions(w.Data.([]float64), w.Shape...))
+	add := func(name string, x []float64, shape ...int) {
+		inputs, names = append(inputs, tensors.FromFlatDataAndDimensions(x, shape...)), append(names, name)
+	}
+	for _, w := range d.Network.Matrices() {
+		add(w.Name, mat.DenseCopyOf(w.Matrix).RawMatrix().Data, w.Rows, w.Cols)
+	}
+	add("readout", r.W.RawMatrix().Data, len(r.Bias), d.Network.Width)
+	add("bias", r.Bias, len(r.Bias))
+	if d.Network.Norm != nil {
+		add("norm.gain", d.Network.Norm.Gain, d.Network.Width)
 	}
 	exec, err := NewExec(b, func(nodes []*Node) *Node {
 		n := gomlx{weights: map[string]*Node{}, blocks: 2}
-		for i, w := range f.Tensors {
-			n.weights[w.Name] = nodes[i+1]
+		for i, name := range names {
+			n.weights[name] = nodes[i+1]
 		}
-		y := Einsum("nd,rd->nr", n.forward(nodes[0]), n.weights["readout."+readout+".weight"])
-		return Add(y, ExpandLeftToRank(n.weights["readout."+readout+".bias"], 2))
+		return Add(Einsum("nd,rd->nr", n.forward(nodes[0]), n.weights["readout"]),
+			ExpandLeftToRank(n.weights["bias"], 2))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +115,7 @@ func apart(t *testing.T, got [][]float64, want *mat.Dense) float64 {
 	return floats.Distance(flat, want.RawMatrix().Data, math.Inf(1))
 }
 
-// TestGoMLX runs the exported weights in a GoMLX graph of float64 and expects
+// TestGoMLX runs the weights in a GoMLX graph of float64 and expects
 // the decoder's results to 1e-12, with and without norms.
 func TestGoMLX(t *testing.T) {
 	b := testkit.Backend(t)
@@ -119,21 +128,18 @@ func TestGoMLX(t *testing.T) {
 		name string
 		d    *decoder.Decoder
 	}{{"plain", plain}, {"normalized", normalized}} {
-		f := testkit.Must(c.d.SafeTensors())(t)
-		encoded := testkit.Must(safetensors.Marshal(f))(t)
-		f = testkit.Must(safetensors.Unmarshal(encoded))(t)
 		worst := 0.
 		for _, p := range problems {
 			pi := testkit.Must(pmd.Mix(p.Pi0, .01))(t)
 			q := testkit.Must(p.MDP.PolicyValue(pi))(t)
 			call := testkit.Must(c.d.TraceActor(pi, q, .8))(t)
 			next := testkit.Must(c.d.Improve(pi, q, .8))(t)
-			worst = max(worst, apart(t, run(t, b, f, "policy", call), next))
+			worst = max(worst, apart(t, run(t, b, c.d, c.d.Policy, call), next))
 
 			packets := decoder.Sample(p.MDP, next, 6, seed.New(16))
 			call = testkit.Must(c.d.TraceCritic(next, q, packets))(t)
 			value := testkit.Must(c.d.Backup(next, q, packets))(t)
-			worst = max(worst, apart(t, run(t, b, f, "value", call), value))
+			worst = max(worst, apart(t, run(t, b, c.d, c.d.Value, call), value))
 		}
 		t.Logf("%s: largest difference %.2g", c.name, worst)
 		if worst > 1e-12 {

@@ -268,37 +268,8 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// TestReturnedPolicyBound audits the theorem on loops whose actor and critic err
-// on purpose, and works one bound by hand.
+// TestReturnedPolicyBound works one bound by hand; the theorem itself is held by the proof in package control.
 func TestReturnedPolicyBound(t *testing.T) {
-	rng := seed.New(5, "bound")
-	for trial := range 60 {
-		problems := testkit.Must(mdp.Random.Draw(uint64(trial), 2+rng.IntN(4), 2+rng.IntN(2), 1))(t)
-		m, pi := problems[0].MDP, problems[0].Pi0
-		optimum := testkit.Must(m.Optimal())(t)
-		q := randomTable(rng, m.States(), m.Actions(), m.Bound())
-		e0 := mdp.MaxAbsDiff(optimum.Q, q)
-		var delta, defect []float64
-		for horizon := 1; horizon <= 12; horizon++ {
-			next := testkit.Must(Step(pi, q, 3*rng.Float64()))(t)
-			next = testkit.Must(Mix(next, 0.3*rng.Float64()))(t)
-			defect = append(defect, LiftedDefect(m, GreedyDefect(next, q)))
-			bound, err := ReturnedPolicyBound(m.Gamma, e0, delta, defect, horizon)
-			if err != nil {
-				t.Fatalf("horizon %d with %d critic residuals: %v", horizon, len(delta), err)
-			}
-			value := testkit.Must(m.PolicyValue(next))(t)
-			loss := mdp.MaxAbsDiff(optimum.Q, value)
-			if loss > bound.Total()*(1+1e-12) {
-				t.Fatalf("trial %d, horizon %d: loss %v above the bound %v", trial, horizon, loss, bound.Total())
-			}
-			backed := m.EvaluationBackup(next, q)
-			noisy := randomTable(rng, m.States(), m.Actions(), 0.2)
-			noisy.Add(noisy, backed)
-			delta = append(delta, Delta(m, noisy, next, q))
-			pi, q = next, noisy
-		}
-	}
 	// Two rounds worked by hand at γ = 1/2: 2γ²E₀/(1−γ) = 4, critic 2γδ₀/(1−γ) = 6,
 	// greedy 2γ²ḡ₀/(1−γ) = 5, last γḡ₁/(1−γ) = 7. δ₁ = 99 must not be read.
 	bound := testkit.Must(ReturnedPolicyBound(0.5, 4, []float64{3, 99}, []float64{5, 7}, 2))(t)

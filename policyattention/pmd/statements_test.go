@@ -50,16 +50,6 @@ func TestProximalExcess(t *testing.T) {
 	least.close(t)
 }
 
-// TestLockUpStays holds Appendix G's witness, whose residual and proximal excess vanish together
-// while the loop stays where it is.
-func TestLockUpStays(t *testing.T) {
-	least := statements{}
-	for i := range 2000 {
-		least.lockUp(t, seed.New(41, "step", i))
-	}
-	least.close(t)
-}
-
 // proximal holds (13) and the price of the mixture, for policies some of which hold zeros.
 func (least statements) proximal(t *testing.T, rng *rand.Rand) {
 	s, a := 1+rng.IntN(6), 2+rng.IntN(5)
@@ -91,26 +81,4 @@ func (least statements) proximal(t *testing.T, rng *rand.Rand) {
 	most := 2 * phi * float64(a-1) / float64(a)
 	least.hold(t, "(29): ‖p̂ − p‖₁ ≤ 2φ(A−1)/A", most-MaxRowL1(mixed, p), 1e-14)
 	least.hold(t, "(29): p̂ ≥ φ/A", mat.Min(mixed)-phi/float64(a), 1e-16)
-}
-
-// lockUp holds Appendix G for a ζ over nine orders of magnitude and a step cap up to 20: with
-// prior mass p on the good action the excess of an actor that stays is
-// log(1+p(e^η−1)) − pη ≤ p(e^η−1) ≤ ζ/2.
-func (least statements) lockUp(t *testing.T, rng *rand.Rand) {
-	zeta, gamma := math.Pow(10, -9*rng.Float64()), []float64{0, .5, .9, .99}[rng.IntN(4)]
-	limit := .01 + 20*rng.Float64()
-	problem := testkit.Must(LockUp(zeta, limit, gamma))(t)
-	m, pi := problem.MDP, problem.Pi0
-	q := testkit.Must(m.PolicyValue(pi))(t)
-	for _, eta := range []float64{limit, limit * rng.Float64()} {
-		// Probabilities near one are rounded to 1e-16, logits to 1e-15 of ηB.
-		allowed := 1e-9*zeta + 1e-13*(1+eta)/(1-gamma)
-		moved := MaxRowL1(pi, testkit.Must(Step(pi, q, eta))(t))
-		least.hold(t, "an actor that stays is within ζ of PMD", zeta-moved, allowed)
-		least.hold(t, "its proximal excess is at most ζ/2", zeta/2-excess(t, pi, pi, q, eta), allowed)
-	}
-	least.hold(t, "F^πQ^π = Q^π", -mdp.MaxAbsDiff(q, m.EvaluationBackup(pi, q)), 1e-13/(1-gamma))
-	// V* = 1/(1−γ) and V^π = p/(1−γ) with p ≤ ½; only later rewards count in Q.
-	loss := mdp.MaxAbsDiff(testkit.Must(m.Optimal())(t).Q, q)
-	least.hold(t, "‖Q* − Q^π‖ ≥ γ/(2(1−γ))", loss-gamma/(2*(1-gamma)), 1e-13/(1-gamma))
 }

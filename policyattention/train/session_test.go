@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -346,30 +344,6 @@ func TestRolloutsInterrupted(t *testing.T) {
 	parts := testkit.Must(run(t.Context(), dir, nil))(t)
 	if !slices.Equal(parts.Losses, whole.Losses) || !bytes.Equal(read(t, parts.Weights), read(t, whole.Weights)) {
 		t.Error("an interrupted run ends elsewhere")
-	}
-}
-
-// Rollouts that are killed leave a state that goes on and ends in the same bytes, whenever it was.
-func TestRolloutsKilled(t *testing.T) {
-	hurry(t)
-	const steps, every = 30, 6
-	b := testkit.Backend(t)
-	dir, copies := t.TempDir(), map[int]string{}
-	job := func() Job { return lineJob(&chasing{every: every}, steps) }
-	whole := testkit.Must(job().Run(t.Context(), b, dir, func(p Progress) {
-		left := read(t, filepath.Join(dir, "state.safetensors"))
-		copies[p.Step] = t.TempDir()
-		testkit.Check(t, os.WriteFile(filepath.Join(copies[p.Step], "state.safetensors"), left, 0o644))
-	}))(t)
-	if len(copies) < steps/every {
-		t.Fatalf("told of %d steps, want %d at least", len(copies), steps/every)
-	}
-	for step, left := range copies {
-		again, err := job().Run(t.Context(), b, left, nil)
-		if err != nil || !slices.Equal(again.Losses, whole.Losses) ||
-			!bytes.Equal(read(t, again.Weights), read(t, whole.Weights)) {
-			t.Errorf("killed after step %d: ends elsewhere (%v)", step, err)
-		}
 	}
 }
 

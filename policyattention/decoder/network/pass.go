@@ -50,10 +50,6 @@ func (p *Pass) Push(token []float64) { p.feed(token, false) }
 // Read feeds a token [width] and stores the readout of its output in dst.
 func (p *Pass) Read(dst, token []float64) {
 	x := p.normed(p.norm, p.feed(token, true))
-	if p.readout == nil {
-		copy(dst, x)
-		return
-	}
 	copy(dst, p.bias)
 	p.readout.addTo(dst, x)
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // Program is a Network compiled for one Readout: its weights without their
@@ -21,7 +19,7 @@ type Program struct {
 	width   int
 	stages  []stage
 	norm    *LayerNorm
-	readout *sparse // nil: the token itself
+	readout *sparse
 	bias    []float64
 }
 
@@ -76,37 +74,30 @@ func (l liveness) need(cols []bool, norm *LayerNorm, r reach) {
 	}
 }
 
-// Compile prepares passes over n that end in the readout r, or, if r is nil,
-// passes that compute everything and read the last layer's token itself. It
-// returns an error if a weight has the wrong shape or an entry that is not finite.
+// Compile prepares passes over n that end in the readout r. It returns an error if a
+// weight has the wrong shape or an entry that is not finite.
 func (n *Network) Compile(r *Readout) (*Program, error) {
 	if err := n.validate(); err != nil {
 		return nil, err
 	}
 	p := &Program{width: n.Width, stages: make([]stage, len(n.Blocks)), norm: n.Norm}
 	l := liveness{make([]bool, n.Width), make([]bool, n.Width)}
-	if r == nil {
-		for i := range n.Width {
-			l.read[i], l.other[i] = true, true
-		}
-	} else {
-		rows, cols := r.W.Dims()
-		if cols != n.Width || rows != len(r.Bias) {
-			return nil, fmt.Errorf("network: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row",
-				r.Name, rows, cols, len(r.Bias), n.Width)
-		}
-		for i := range rows {
-			for j, v := range slices.Concat(r.W.RawRowView(i), r.Bias[i:i+1]) {
-				if math.IsNaN(v) || math.IsInf(v, 0) {
-					const format = "network: readout %s has %v in row %d, column %d (the last is the bias)"
-					return nil, fmt.Errorf(format+", want a finite number", r.Name, v, i, j)
-				}
+	rows, cols := r.W.Dims()
+	if cols != n.Width || rows != len(r.Bias) {
+		return nil, fmt.Errorf("network: readout %s is [%d, %d] with %d biases, want %d columns and a bias a row",
+			r.Name, rows, cols, len(r.Bias), n.Width)
+	}
+	for i := range rows {
+		for j, v := range slices.Concat(r.W.RawRowView(i), r.Bias[i:i+1]) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				const format = "network: readout %s has %v in row %d, column %d (the last is the bias)"
+				return nil, fmt.Errorf(format+", want a finite number", r.Name, v, i, j)
 			}
 		}
-		p.readout, p.bias = compress(r.W, nil, nil), r.Bias
-		_, used := nonzero(r.W)
-		l.need(used, n.Norm, reach{read: true})
 	}
+	p.readout, p.bias = compress(r.W, nil, nil), r.Bias
+	_, used := nonzero(r.W)
+	l.need(used, n.Norm, reach{read: true})
 	for b := len(n.Blocks) - 1; b >= 0; b-- {
 		block, s := &n.Blocks[b], &p.stages[b]
 		s.attentionNorm, s.mapNorm = block.AttentionNorm, block.MapNorm
@@ -168,22 +159,4 @@ func compileHead(h Head, width int, behind liveness) headStage {
 	}
 	s.live = behind.reaches(written)
 	return s
-}
-
-// Forward passes the tokens [N, Width] through the network and returns the last
-// layer's tokens [N, Width].
-func (n *Network) Forward(tokens *mat.Dense) (*mat.Dense, error) {
-	rows, cols := tokens.Dims()
-	if cols != n.Width {
-		return nil, fmt.Errorf("network: tokens are [%d, %d], want width %d", rows, cols, n.Width)
-	}
-	p, err := n.Compile(nil)
-	if err != nil {
-		return nil, err
-	}
-	out, pass := mat.NewDense(rows, cols, nil), p.Start()
-	for i := range rows {
-		pass.Read(out.RawRowView(i), tokens.RawRowView(i))
-	}
-	return out, nil
 }
