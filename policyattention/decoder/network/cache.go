@@ -210,7 +210,7 @@ type interner struct {
 	width  int
 	data   []float64 // [distinct, width]
 	number map[string]int
-	key    []byte // the bytes of the vector at hand
+	key    []byte // places and bits of what is not zero in the vector at hand
 }
 
 func newInterner(width int) interner { return interner{width: width, number: map[string]int{}} }
@@ -225,8 +225,11 @@ func (t *interner) reset() {
 // id returns the number of x and whether x is new.
 func (t *interner) id(x []float64) (id int, fresh bool) {
 	t.key = t.key[:0]
-	for _, v := range x {
-		t.key = binary.LittleEndian.AppendUint64(t.key, math.Float64bits(v))
+	for i, v := range x {
+		if bits := math.Float64bits(v); bits != 0 {
+			t.key = binary.LittleEndian.AppendUint32(t.key, uint32(i))
+			t.key = binary.LittleEndian.AppendUint64(t.key, bits)
+		}
 	}
 	if id, ok := t.number[string(t.key)]; ok {
 		return id, false

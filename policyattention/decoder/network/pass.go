@@ -1,9 +1,6 @@
 package network
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Pass feeds tokens through a Program one after the other, as causal decoding
 // with a key–value cache does. Memory grows with the number of distinct keys
@@ -14,16 +11,12 @@ type Pass struct {
 	caches [][]cache // [block][head]
 	x, u   []float64 // a token, its norm
 	hidden []float64
-	at     []int // where the token at hand may be other than zero, in increasing order
-	all    []int // every place
+	at     []int // where a block's input is other than zero, in increasing order
 }
 
 // Start returns a pass that has seen no token.
 func (p *Program) Start() *Pass {
-	w := &Pass{Program: p, x: make([]float64, p.width), u: make([]float64, p.width), all: make([]int, p.width)}
-	for i := range w.all {
-		w.all[i] = i
-	}
+	w := &Pass{Program: p, x: make([]float64, p.width), u: make([]float64, p.width)}
 	for _, s := range p.stages {
 		caches := make([]cache, len(s.heads))
 		for h, head := range s.heads {
@@ -67,27 +60,23 @@ func (p *Pass) normed(l *LayerNorm, x []float64) []float64 {
 func (p *Pass) feed(token []float64, read bool) []float64 {
 	x := p.x
 	copy(x, token)
-	p.at = p.at[:0]
-	for i, v := range token {
-		if v != 0 {
-			p.at = append(p.at, i)
-		}
-	}
 	for b := range p.stages {
 		s, caches := &p.stages[b], p.caches[b]
 		if len(s.heads) > 0 {
 			u := p.normed(s.attentionNorm, x)
-			at := p.at
-			if s.attentionNorm != nil {
-				at = p.all
+			p.at = p.at[:0]
+			for i, v := range u {
+				if v != 0 {
+					p.at = append(p.at, i)
+				}
 			}
 			for h := range s.heads {
 				head, c := &s.heads[h], &caches[h]
-				head.k.mul(c.key, u, at)
-				head.v.mul(c.value, u, at)
+				head.k.mul(c.key, u, p.at)
+				head.v.mul(c.value, u, p.at)
 				c.add()
 				if head.live.includes(read) {
-					head.q.mul(c.query, u, at)
+					head.q.mul(c.query, u, p.at)
 					c.attend()
 				}
 			}
@@ -106,9 +95,6 @@ func (p *Pass) feed(token []float64, read bool) []float64 {
 			}
 			s.w2.addTo(x, hidden)
 		}
-		p.at = append(p.at, s.writes...)
-		slices.Sort(p.at)
-		p.at = slices.Compact(p.at)
 	}
 	return x
 }

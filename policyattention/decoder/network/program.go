@@ -31,7 +31,6 @@ type stage struct {
 	w1, w2        *sparse
 	hidden        int
 	mapLive       reach
-	writes        []int // coordinates that heads and map write to
 }
 
 // headStage is what a Program keeps of a Head: the slots of queries and keys in
@@ -104,7 +103,6 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 		if block.W1 != nil {
 			s.hidden, _ = block.W1.Dims()
 			s.w1, s.w2 = compress(block.W1, nil, nil), compress(block.W2, nil, nil)
-			s.writes = append(s.writes, s.w2.row...)
 			rows, _ := nonzero(block.W2)
 			_, cols := nonzero(block.W1)
 			s.mapLive = l.reaches(rows)
@@ -118,7 +116,6 @@ func (n *Network) Compile(r *Readout) (*Program, error) {
 				continue
 			}
 			s.heads = append(s.heads, h)
-			s.writes = append(s.writes, h.o.row...)
 			_, q := nonzero(head.Q)
 			_, k := nonzero(head.K)
 			_, v := nonzero(head.V)
