@@ -153,18 +153,21 @@ func (c *cluster) startNode(node string) {
 }
 
 // killNode ends a node as a loss of power would: its daemon, the daemon's
-// helpers and the jobs, in an order in which none can tell of the others' end.
+// helpers and the jobs. All are stopped first, so that none can tell of the others' end,
+// and children die before their parents: the kernel wakes stopped orphans.
 func (c *cluster) killNode(node string) {
 	c.t.Helper()
-	daemons := marked(nodeMark + node + "\x00")
-	if len(daemons) < 2 {
-		c.t.Fatalf("%s has the processes %v, want a daemon and its helpers", node, daemons)
+	var pids []int
+	for n := -1; n < len(pids); {
+		n = len(pids)
+		pids = marked(nodeMark + node + "\x00")
+		pids = append(pids, descendants(pids)...)
+		for _, pid := range pids {
+			syscall.Kill(pid, syscall.SIGSTOP) //nolint:errcheck // it may have gone
+		}
 	}
-	jobs := descendants(daemons)
-	if len(jobs) == 0 {
-		c.t.Fatalf("%s has no job", node)
-	}
-	for _, pid := range append(daemons, jobs...) {
+	slices.Sort(pids)
+	for _, pid := range slices.Backward(pids) {
 		syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it may have gone
 	}
 }
@@ -250,7 +253,8 @@ func (c *cluster) wait(what string, limit time.Duration, done func() bool) {
 	c.t.Helper()
 	for began := time.Now(); !done(); time.Sleep(20 * time.Millisecond) {
 		if time.Since(began) > limit {
-			c.t.Fatalf("after %v it is not so that %s:\n%s", limit, what, c.must("squeue"))
+			logs, _ := exec.Command("sh", "-c", "tail -n 100 "+c.dir+"/*.log").Output()
+			c.t.Fatalf("after %v it is not so that %s:\n%s%s", limit, what, c.must("squeue"), logs)
 		}
 	}
 }
@@ -292,7 +296,7 @@ func results(t *testing.T, artifacts string) map[string]string {
 // grid is the grid of a preset on a cluster.
 type grid struct {
 	*cluster
-	preset         string // its name, or a file that is called so
+	preset         string // a file of JSON
 	binary, shared string // the command, and the artifacts that all nodes share
 	began          time.Time
 }
@@ -341,83 +345,10 @@ func (g *grid) since() string {
 	return fmt.Sprintf("%.1f s after submission", time.Since(g.began).Seconds())
 }
 
-// The grid of preset smoke runs as arrays on two nodes. While the first task
-// trains, its node dies; Slurm finds out, queues the task again, and it is done
-// elsewhere. Another training run cannot succeed: it and its evaluation are
-// reported, and are made when the cause is gone. The results are, byte for byte,
-// those of a run on this machine without Slurm.
-func TestNodeDiesInTask(t *testing.T) {
-	g := newGrid(t, "smoke")
-
-	// An interrupted run of pmd-target whose state is damaged.
-	broken := g.path(filepath.Join(".work", trainingFolder(t, g, "pmd-target-plain-S4-14100")))
-	if err := os.MkdirAll(broken, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-
-	count := strings.TrimSpace(g.run("grid", "count"))
-	g.submit()
-	g.killInTask0(t)
-
-	reports := g.folders(".work/slurm/report-*.log")
-	if len(reports) != 1 {
-		t.Fatalf("reports %v", reports)
-	}
-	report := g.log(filepath.Base(reports[0]))
-	if n := strings.Count(report, "state.safetensors"); n != 2 ||
-		!strings.Contains(report, fmt.Sprintf("2 of %s tasks failed for good", count)) {
-		t.Errorf("the report names %d failures:\n%s", n, report)
-	}
-	if n := strings.Count(g.log("1_2.log"), "attempt"); n != 1 {
-		t.Errorf("what fails for good was attempted %d times", n)
-	}
-	if err := os.RemoveAll(broken); err != nil {
-		t.Fatal(err)
-	}
-	g.run("evaluate", "benchmark")
-	g.run("grid", "status") // fails if anything is left
-	g.sameAsLocal(t)
-}
-
-// killInTask0 kills the node that trains the first task, and sees the task end elsewhere.
-func (g *grid) killInTask0(t *testing.T) {
-	// What is being made has a folder from before its first step until it is published.
-	g.wait("task 0 trains", time.Minute, func() bool {
-		return len(g.folders(".work/proximal-plain-S4-14100-*-new")) > 0 &&
-			strings.Contains(g.log("1_0.log"), " on n")
-	})
-	_, after, _ := strings.Cut(g.log("1_0.log"), " on ")
-	node, _, _ := strings.Cut(after, ",")
-	g.killNode(node)
-	if len(g.folders("train/proximal-plain-S4-14100-*")) > 0 {
-		t.Fatal("task 0 was done before its node died")
-	}
-	t.Logf("%s: killed node %s in the middle of task 0", g.since(), node)
-	g.wait("task 0 is queued again", 2*time.Minute, func() bool {
-		return strings.Contains(g.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"),
-			"1_0 BeginTime")
-	})
-	t.Logf("%s: Slurm has found out and queued task 0 again", g.since())
-	if len(g.folders("train/proximal-plain-S4-14100-*")) > 0 {
-		t.Fatal("task 0 was done without its job")
-	}
-	g.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
-	g.wait("task 0 is done", 5*time.Minute,
-		func() bool { return len(g.folders("train/proximal-plain-S4-14100-*")) > 0 })
-	g.startNode(node) // helps with the rest
-	g.ended()
-	t.Logf("%s: all jobs have ended; log of task 0:\n%s", g.since(), g.log("1_0.log"))
-	if text := g.log("1_0.log"); !strings.Contains(text, "attempt 2") ||
-		!strings.Contains(text, "proximal-plain-S4-14100: done") {
-		t.Error("the second attempt did not do task 0")
-	}
-}
-
-// A sweep is a file of JSON: two settings of two numbers each, with two seeds. It runs on a cluster as a
-// preset does, and a table has its variations.
+// A sweep is a file of JSON: two settings of two numbers each, with two seeds. It runs as arrays on
+// two nodes. While the first task trains, its node dies; Slurm finds out, queues the task again, and it is
+// done elsewhere. Another training run cannot succeed: it and its evaluation are reported, and are made
+// when the cause is gone. The results are, byte for byte, those of a run on this machine without Slurm.
 func TestSweep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sweep.json")
 	row := `{"block": "try", "method": "policyattention", "sizes": [4], "runs": 2, ` +
@@ -428,7 +359,7 @@ func TestSweep(t *testing.T) {
 			rows = append(rows, fmt.Sprintf(row, width, layers))
 		}
 	}
-	text := `{"name": "sweep", "steps": 4, "problems": 4, "rows": [` + strings.Join(rows, ", ") + "]}"
+	text := `{"name": "sweep", "steps": 2000, "problems": 4, "rows": [` + strings.Join(rows, ", ") + "]}"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -436,19 +367,81 @@ func TestSweep(t *testing.T) {
 	if count := strings.TrimSpace(g.run("grid", "count")); count != "17" {
 		t.Fatalf("%s tasks, want 8 training runs, their evaluations and exact PMD's", count)
 	}
-	g.submit()
-	g.ended()
-	g.run("grid", "status") // fails if anything is left
-	if n := len(g.folders("train/proximal-*")); n != 8 {
-		t.Errorf("%d training runs, want 8", n)
-	}
-	g.sameAsLocal(t)
-}
-
-// sameAsLocal holds the results against those of a run on this machine.
-func (g *grid) sameAsLocal(t *testing.T) {
 	local := filepath.Join(g.dir, "local")
 	g.must(g.binary, "--artifacts", local, "--preset", g.preset, "evaluate")
+
+	// An interrupted training run, task 7, whose state is damaged.
+	trained, err := filepath.Glob(filepath.Join(local, "sweep", "train", "*width=32,layers=2*-14101-*"))
+	if err != nil || len(trained) != 1 {
+		t.Fatalf("training runs %v, %v", trained, err)
+	}
+	broken := g.path(filepath.Join(".work", filepath.Base(trained[0])))
+	if err := os.MkdirAll(broken, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken, "state.safetensors"), []byte("no state"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	g.submit()
+	g.killInTask0(t)
+	reports := g.folders(".work/slurm/report-*.log")
+	if len(reports) != 1 {
+		t.Fatalf("reports %v", reports)
+	}
+	report := g.log(filepath.Base(reports[0]))
+	if n := strings.Count(report, "state.safetensors"); n != 2 ||
+		!strings.Contains(report, "2 of 17 tasks failed for good") {
+		t.Errorf("the report names %d failures:\n%s", n, report)
+	}
+	if n := strings.Count(g.log("1_7.log"), "attempt"); n != 1 {
+		t.Errorf("what fails for good was attempted %d times", n)
+	}
+	if err := os.RemoveAll(broken); err != nil {
+		t.Fatal(err)
+	}
+	g.run("evaluate")
+	g.run("grid", "status") // fails if anything is left
+	if n := len(g.folders("train/*")); n != 8 {
+		t.Errorf("%d training runs, want 8", n)
+	}
+	g.sameAs(t, local)
+}
+
+// killInTask0 kills the node that trains the first task, and sees the task end elsewhere.
+func (g *grid) killInTask0(t *testing.T) {
+	const run = "*width=16,layers=1*-14100-*"
+	// What is being made has a folder from before its first step until it is published.
+	g.wait("task 0 trains", time.Minute, func() bool {
+		return len(g.folders(".work/"+run+"-new")) > 0 && strings.Contains(g.log("1_0.log"), " on n")
+	})
+	_, after, _ := strings.Cut(g.log("1_0.log"), " on ")
+	node, _, _ := strings.Cut(after, ",")
+	g.killNode(node)
+	if len(g.folders("train/"+run)) > 0 {
+		t.Fatal("task 0 was done before its node died")
+	}
+	t.Logf("%s: killed node %s in the middle of task 0", g.since(), node)
+	g.wait("task 0 is queued again", 2*time.Minute, func() bool {
+		return strings.Contains(g.must("squeue", "--noheader", "--array", "--states=PENDING", "--format=%F_%K %r"),
+			"1_0 BeginTime")
+	})
+	t.Logf("%s: Slurm has found out and queued task 0 again", g.since())
+	if len(g.folders("train/"+run)) > 0 {
+		t.Fatal("task 0 was done without its job")
+	}
+	g.must("scontrol", "update", "JobId=1_0", "StartTime=now") // instead of Slurm's two minutes of patience
+	g.wait("task 0 is done", 5*time.Minute, func() bool { return len(g.folders("train/"+run)) > 0 })
+	g.startNode(node) // helps with the rest
+	g.ended()
+	t.Logf("%s: all jobs have ended; log of task 0:\n%s", g.since(), g.log("1_0.log"))
+	if text := g.log("1_0.log"); !strings.Contains(text, "attempt 2") || !strings.Contains(text, ": done") {
+		t.Error("the second attempt did not do task 0")
+	}
+}
+
+// sameAs holds the results against those of a run on this machine.
+func (g *grid) sameAs(t *testing.T, local string) {
 	got, want := results(t, g.shared), results(t, local)
 	if len(want) < 12 || !maps.Equal(got, want) {
 		t.Errorf("%d results by Slurm, %d locally", len(got), len(want))
@@ -459,16 +452,4 @@ func (g *grid) sameAsLocal(t *testing.T) {
 		}
 	}
 	t.Logf("%s: %d files have the bytes of a run without Slurm", g.since(), len(want))
-}
-
-// trainingFolder returns the name of the folder that a training run is made in.
-func trainingFolder(t *testing.T, g *grid, name string) string {
-	t.Helper()
-	probe := filepath.Join(g.dir, "probe")
-	g.must(g.binary, "--artifacts", probe, "--preset", g.preset, "train", name)
-	found, err := filepath.Glob(filepath.Join(probe, g.preset, "train", name+"-*"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%v, %v", found, err)
-	}
-	return filepath.Base(found[0])
 }
