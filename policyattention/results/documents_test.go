@@ -153,6 +153,33 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
+var (
+	unread = regexp.MustCompile("(?s)<!-- table.*?<!-- end -->|```.*?```|`[^`]*`|\\]\\([^)]*\\)")
+	// What a sentence may say without a query: sizes and settings, counts of what was drawn, the level of intervals,
+	// versions, dates and sections, and the ends of a scale.
+	given = regexp.MustCompile(`[STγη] (=|is) [\d.]+((, | and )\d+)*|\d[\d,]*((, | and )\d[\d,]*)* ([a-z]+ )?` +
+		`(problems|transitions|states|steps|backups)|95 % intervals|(Go|Table|Figure|Section) [\d.]+|Apache-2\.0|S5RL|` +
+		`\b20\d\d\b|\b[01]\b`)
+	measured = regexp.MustCompile(`.*(\d|\b(half|twice|tenths?|(two|three|four|five|six|seven) times)\b).*`)
+)
+
+// Documents of results have no measured number outside of what queries fill.
+func TestNumbersInProse(t *testing.T) {
+	bare := func(text string) string {
+		return measured.FindString(given.ReplaceAllString(unread.ReplaceAllString(text, ""), ""))
+	}
+	for _, bad := range []string{"82 % of draws", "a loss of .0108", "nine tenths of it", "at T = 40 it is 1.3 times"} {
+		if bare(bad) == "" {
+			t.Errorf("%q passes", bad)
+		}
+	}
+	for _, file := range []string{"README.md", "RESULTS.md", "docs/learned.md"} {
+		if found := bare(read(t, root+file)); found != "" {
+			t.Errorf("%s has a number that no query fills: %s", file, found)
+		}
+	}
+}
+
 // Documents are short.
 func TestWords(t *testing.T) {
 	most := map[string]int{"README.md": 800, "RESULTS.md": 4000, "CLAIMS.md": 4000, "CONTRIBUTING.md": 800,

@@ -116,6 +116,19 @@ func (s *Store) equal() (t Table) {
 	return t
 }
 
+// greedy is what the first round of policy iteration leaves of the study's problems.
+func (s *Store) greedy() (t Table) {
+	t.Title, t.Columns = "Problems that one greedy step on Q^π₀ solves", []string{"S", "share solved"}
+	rows := s.Block("equal").Where(Method.Is("policy-iteration"), Column("round").Is(1))
+	t.err = rows.err
+	for _, states := range rows.Values(S) {
+		loss := rows.Where(S.Is(states)).Number("loss")
+		solved := slices.DeleteFunc(slices.Clone(loss), func(x float64) bool { return x > 1e-9 })
+		t.Add(states, float64(len(solved))/float64(len(loss)))
+	}
+	return t
+}
+
 // besideOurs returns a row's mean loss, and how far it lies above PolicyAttention's with the same
 // information.
 func (x *study) besideOurs(i informed, horizon int) (loss float64, d stats.Estimate, err error) {

@@ -21,7 +21,7 @@ func builders() []builder {
 		{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
 		{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 		{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
-		{"equal", (*Store).equal}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
+		{"equal", (*Store).equal}, {"greedy", (*Store).greedy}, {"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets},
 		{"cliffs", (*Store).cliffs}, {"families", (*Store).families},
 		{"costs", (*Store).costs},
 		{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
