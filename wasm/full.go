@@ -3,9 +3,10 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"syscall/js"
-	"unsafe"
 
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/mdpfile"
@@ -87,6 +88,10 @@ func compare(args []js.Value) (any, error) {
 
 // singles copies a Float32Array.
 func singles(v js.Value) ([]float32, error) {
-	x := make([]float32, v.Length())
-	return x, copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 4, len(x))
+	bytes, err := bytesOf(v, 4)
+	x := make([]float32, len(bytes)/4)
+	for i := range x {
+		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(bytes[4*i:]))
+	}
+	return x, err
 }

@@ -8,10 +8,11 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"syscall/js"
-	"unsafe"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -330,32 +331,34 @@ func flat(m *mat.Dense) []float64 {
 	return x
 }
 
-// array copies x into a Float64Array; memory of WebAssembly is little-endian, as
-// typed arrays are.
+// array copies x into a Float64Array, whose bytes are little-endian in every browser.
 func array(x []float64) js.Value {
 	out := js.Global().Get("Float64Array").New(len(x))
-	if len(x) > 0 {
-		view := js.Global().Get("Uint8Array").New(out.Get("buffer"))
-		js.CopyBytesToJS(view, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 8*len(x)))
+	bytes := make([]byte, 8*len(x))
+	for i, v := range x {
+		binary.LittleEndian.PutUint64(bytes[8*i:], math.Float64bits(v))
 	}
+	js.CopyBytesToJS(js.Global().Get("Uint8Array").New(out.Get("buffer")), bytes)
 	return out
 }
 
 // numbers copies a Float64Array.
 func numbers(v js.Value) ([]float64, error) {
-	x := make([]float64, v.Length())
-	return x, copyBytes(v, unsafe.Pointer(unsafe.SliceData(x)), 8, len(x))
+	bytes, err := bytesOf(v, 8)
+	x := make([]float64, len(bytes)/8)
+	for i := range x {
+		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(bytes[8*i:]))
+	}
+	return x, err
 }
 
-// copyBytes copies n numbers of so many bytes each, or says that v's have another size.
-func copyBytes(v js.Value, to unsafe.Pointer, size, n int) error {
-	if n == 0 {
-		return nil
+// bytesOf copies the bytes of a typed array; it returns an error unless its numbers have size bytes each.
+func bytesOf(v js.Value, size int) ([]byte, error) {
+	n := size * v.Length()
+	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != n {
+		return nil, fmt.Errorf("want an array of numbers of %d bits", 8*size)
 	}
-	if got := v.Get("byteLength"); got.Type() != js.TypeNumber || got.Int() != size*n {
-		return fmt.Errorf("want an array of numbers of %d bits", 8*size)
-	}
-	js.CopyBytesToGo(unsafe.Slice((*byte)(to), size*n), js.Global().Get("Uint8Array").New(v.Get("buffer"),
-		v.Get("byteOffset"), size*n))
-	return nil
+	bytes := make([]byte, n)
+	js.CopyBytesToGo(bytes, js.Global().Get("Uint8Array").New(v.Get("buffer"), v.Get("byteOffset"), n))
+	return bytes, nil
 }
