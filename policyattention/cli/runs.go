@@ -209,7 +209,7 @@ func (reproduceCmd) Run(ctx context.Context, g *globals) error {
 	if err := g.evaluateAll(ctx, store); err != nil {
 		return err
 	}
-	tables := results.Open(store.Root())
+	tables := g.results(store.Preset)
 	for _, name := range results.TableNames() {
 		if table, err := tables.Table(name); err == nil { // a small preset lacks the rows of some
 			if err := g.show(table, "md"); err != nil {
@@ -277,7 +277,7 @@ func (c tryCmd) Run(ctx context.Context, g *globals) error {
 	if err := g.evaluateAll(ctx, store); err != nil {
 		return err
 	}
-	rows := results.Open(store.Root()).Block(string(experiment.Trial)).At(results.Horizons...)
+	rows := g.results(p).Block(string(experiment.Trial)).At(results.Horizons...)
 	exact := rows.Where(results.Method.Is("exact-pmd")).By(results.S)
 	table, err := rows.By(results.Method, results.Recipe, results.S, results.T).Median().WithInterval().Runs().
 		Against(exact).Ratio().WithInterval().WithTail().Shown()

@@ -46,7 +46,17 @@ func (g *globals) stored() (*results.Store, error) {
 		return nil, fmt.Errorf("%s holds no merged result of the preset %s (see 'evaluate' and 'grid merge')%s",
 			folder, p.Name, hint)
 	}
-	return results.Open(folder), nil
+	return g.results(p), nil
+}
+
+// results returns those of a preset, with the labels of its methods.
+func (g *globals) results(p experiment.Preset) *results.Store {
+	store := results.Open(filepath.Join(g.Artifacts, p.Name))
+	store.Labels = map[string]string{}
+	for _, m := range p.Methods {
+		store.Labels[m.Name] = m.Label
+	}
+	return store
 }
 
 type tableCmd struct {
@@ -77,10 +87,6 @@ func (t tableCmd) Run(g *globals) error {
 	}
 	return nil
 }
-
-type claimsCmd struct{}
-
-func (claimsCmd) Run(g *globals) error { return tableCmd{[]string{"claims"}, "md"}.Run(g) }
 
 // known returns an error for the first name that is none of all. It tells which are nearest: begin as it
 // does, or are a letter in three away.

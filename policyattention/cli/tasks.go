@@ -12,7 +12,6 @@ import (
 // gridCmd does the work of a preset task by task, in any number of processes on any number of machines
 // that share a folder of artifacts, or that have one each, to be merged.
 type gridCmd struct {
-	Count  gridCountCmd  `cmd:"" help:"Print the number of tasks."`
 	Run    gridRunCmd    `cmd:"" help:"${run}"`
 	Status gridStatusCmd `cmd:"" help:"${status}"`
 	Merge  gridMergeCmd  `cmd:"" help:"${merge}"`
@@ -98,25 +97,6 @@ func untrained(all []listed) (minutes float64) {
 		}
 	}
 	return minutes
-}
-
-type gridCountCmd struct {
-	Training bool `help:"Count the training runs alone; they come first."`
-}
-
-func (c gridCountCmd) Run(g *globals) error {
-	_, tasks, err := g.tasks()
-	if err != nil {
-		return err
-	}
-	n := 0
-	for _, t := range tasks {
-		if t.Training != nil || !c.Training {
-			n++
-		}
-	}
-	_, err = fmt.Fprintln(g.out, n)
-	return err
 }
 
 type gridRunCmd struct {

@@ -123,18 +123,3 @@ func killMerge(t *testing.T, artifacts string) {
 		}
 	}
 }
-
-func TestGridCount(t *testing.T) {
-	count := func(flags ...string) int {
-		code, stdout, stderr := call(append([]string{"--artifacts", t.TempDir(), "--preset", "paper", "grid", "count"},
-			flags...)...)
-		n, err := strconv.Atoi(strings.TrimSpace(stdout))
-		if code != 0 || err != nil {
-			t.Fatalf("%d, %q %s", code, stdout, stderr)
-		}
-		return n
-	}
-	if all, trainings := count(), count("--training"); trainings < 20 || all < 2*trainings {
-		t.Errorf("%d tasks, %d of them training runs", all, trainings)
-	}
-}

@@ -64,19 +64,19 @@ func (s *Store) lock(ctx context.Context, task, folder string) (unlock func(), e
 	}
 }
 
-// publish makes folder appear with the files that fill writes. The caller holds the
-// folder's lock, so what lies half-written is of the dead.
-func (s *Store) publish(folder string, fill func(dir string) error) error {
-	dir := s.work(folder) + "-new"
-	defer os.RemoveAll(dir)
-	err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755), os.MkdirAll(filepath.Dir(folder), 0o755))
-	if err == nil {
-		if err := fill(dir); err != nil {
-			return err
-		}
-		err = os.Rename(dir, folder)
+// begin returns an empty folder for what will be the folder of a result. The caller holds that one's lock, so
+// what lies half-written is of the dead.
+func (s *Store) begin(folder string) (dir string, err error) {
+	dir = s.work(folder) + "-new"
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return "", fmt.Errorf("experiment: %w", err)
 	}
-	if err != nil {
+	return dir, nil
+}
+
+// publish makes folder appear with what is in dir.
+func publish(dir, folder string) error {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(folder), 0o755), os.Rename(dir, folder)); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil

@@ -51,33 +51,32 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// A folder appears complete or not at all, and what a dead process has left goes.
-func TestPublish(t *testing.T) {
+// A result appears complete or not at all, and what a dead process has left goes.
+func TestMade(t *testing.T) {
 	s := &Store{root: t.TempDir()}
-	folder := filepath.Join(s.root, "group", "result")
-	unlock, err := s.lock(t.Context(), "a task", folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	dead := s.work(folder) + "-new"
-	if err := os.Mkdir(dead, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	full := fmt.Errorf("writing: %w", syscall.ENOSPC)
-	if err := s.publish(folder, func(string) error { return full }); !errors.Is(err, syscall.ENOSPC) || !Passing(err) {
+	fails := Unit{Block: Trial, Name: "a task", Config: 1, Compute: func(context.Context, *Store, int,
+		*Result) (*Result, error) {
+		return nil, full
+	}}
+	task := Task{Unit: &fails}
+	dead := filepath.Join(s.work(s.folder(task))+"-new", "dead")
+	if err := os.MkdirAll(dead, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Evaluate(t.Context(), fails); !errors.Is(err, syscall.ENOSPC) || !Passing(err) {
 		t.Errorf("a full disk: %v", err)
 	}
-	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(s.folder(task)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("half a result is there: %v", err)
 	}
-	err = s.publish(folder, func(dir string) error { return WriteJSON(filepath.Join(dir, "x.json"), 7) })
-	if err != nil {
-		t.Fatal(err)
+	works := fails
+	works.Compute = func(context.Context, *Store, int, *Result) (*Result, error) { return &Result{}, nil }
+	if _, err := s.Evaluate(t.Context(), works); err != nil {
+		t.Error(err)
 	}
-	var x int
-	if err := readJSON(filepath.Join(folder, "x.json"), &x); err != nil || x != 7 {
-		t.Errorf("%v, %v", x, err)
+	if left, err := os.ReadDir(s.folder(task)); err != nil || len(left) != 1 || left[0].Name() != recordFile {
+		t.Errorf("the result is %v, %v", left, err)
 	}
 	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what the dead have left is there: %v", err)

@@ -36,7 +36,7 @@ func TestMethodFromOutside(t *testing.T) {
 	run("go", "build", "-mod=mod", "-o", "outside", ".")
 	for _, tc := range []struct{ command, want string }{
 		{"plan", "benchmark/conservative-S8"}, {"evaluate", "benchmark/conservative-S8"},
-		{"verify --whole", "2 evaluations (0 not yet run"}, {"table benchmark", "| conservative "},
+		{"verify --whole", "2 evaluations (0 not yet run"}, {"table benchmark", "| conservative policy iteration "},
 	} {
 		args := append([]string{"--preset", "outside"}, strings.Fields(tc.command)...)
 		if out := run("./outside", args...); !strings.Contains(out, tc.want) {

@@ -232,9 +232,8 @@ func (s *Store) block(name Block) (map[any]*rows.Tables, error) {
 	return x.blocks[name], nil
 }
 
-// make makes the result of a task, unless it is there: compute returns it, writes other files of it to a
-// folder, and completes the record. Another process on the same task is waited for.
-func (s *Store) make(ctx context.Context, t Task, compute func(dir string, r *Record) (*Result, error)) error {
+// make makes the result of a task, unless it is there. Another process on the same task is waited for.
+func (s *Store) make(ctx context.Context, t Task) error {
 	if _, err := s.record(t); !errors.Is(err, ErrMissing) {
 		return err
 	}
@@ -249,17 +248,27 @@ func (s *Store) make(ctx context.Context, t Task, compute func(dir string, r *Re
 	if ctx.Err() != nil {
 		return fmt.Errorf("experiment: before %s: %w", t.Name(), context.Cause(ctx))
 	}
-	return s.publish(s.folder(t), func(dir string) error {
-		r := t.record()
-		result, err := compute(dir, &r)
-		if err != nil {
-			return fmt.Errorf("experiment: %s: %w", t.Name(), err)
-		}
-		if err := result.Write(dir, string(r.Block)); err != nil {
-			return err
-		}
-		return WriteJSON(filepath.Join(dir, recordFile), r)
-	})
+	dir, err := s.begin(s.folder(t))
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	r, result := t.record(), (*Result)(nil)
+	if t.Training != nil {
+		result, err = s.trained(ctx, t, dir, &r)
+	} else {
+		result, err = s.evaluated(ctx, *t.Unit, &r)
+	}
+	if err != nil {
+		return fmt.Errorf("experiment: %s: %w", t.Name(), err)
+	}
+	if err := result.Write(dir, string(r.Block)); err != nil {
+		return err
+	}
+	if err := WriteJSON(filepath.Join(dir, recordFile), r); err != nil {
+		return err
+	}
+	return publish(dir, s.folder(t))
 }
 
 // Evaluate returns the result of a unit, computing it where it is missing, and
@@ -278,23 +287,26 @@ func (s *Store) Evaluate(ctx context.Context, u Unit) (*Result, error) {
 				"train it in another folder of artifacts", u.Path(), w.Training.Name(), w.Step)
 		}
 	}
-	err := s.make(ctx, t, func(_ string, r *Record) (result *Result, err error) {
-		meter := StartMeter()
-		if result, err = u.Compute(ctx, s, 0, nil); err != nil {
-			return nil, err
-		}
-		if r.Weights, err = s.digests(u); err != nil {
-			return nil, err
-		}
-		r.Notes, r.Cost = result.Notes, meter.Cost()
-		r.Produced, err = s.machine(method.Networks(u.Weights))
-		return result, err
-	})
-	if err != nil {
+	if err := s.make(ctx, t); err != nil {
 		return nil, err
 	}
 	_, r, err := s.find(t)
 	return r, err
+}
+
+// evaluated computes a unit and completes its record.
+func (s *Store) evaluated(ctx context.Context, u Unit, r *Record) (*Result, error) {
+	meter := StartMeter()
+	result, err := u.Compute(ctx, s, 0, nil)
+	if err != nil {
+		return nil, err
+	}
+	if r.Weights, err = s.digests(u); err != nil {
+		return nil, err
+	}
+	r.Notes, r.Cost = result.Notes, meter.Cost()
+	r.Produced, err = s.machine(method.Networks(u.Weights))
+	return result, err
 }
 
 // machine describes this machine, and the backend where it computes.

@@ -35,42 +35,44 @@ func (s *Store) holds(w method.Weights) bool {
 // next call.
 func (s *Store) Train(ctx context.Context, c method.Training) error {
 	t := Task{Training: c}
-	work := s.work(s.folder(t))
-	err := s.make(ctx, t, func(dir string, r *Record) (*Result, error) {
-		made, err := s.train(ctx, c, work)
-		if err != nil {
-			return nil, err
-		}
-		if r.Produced, err = s.machine(method.Networks([]method.Weights{method.Last(c)})); err != nil {
-			return nil, err
-		}
-		if n := len(made.Stretches); n > 1 {
-			r.Produced.Earlier = made.Stretches[:n-1]
-		}
-		r.Cost = Cost{WallSeconds: made.WallSeconds, CPUSeconds: made.CPUSeconds, PeakMemory: backend.PeakMemory(),
-			StepsPerSecond: made.StepsPerSecond}
-		r.Weights = map[string]string{}
-		for file, w := range t.weights() {
-			path := made.Snapshots[w.Step]
-			if file == lastWeights {
-				path = made.Weights
-			}
-			if r.Weights[file], err = FileDigest(path); err == nil {
-				err = copyFile(filepath.Join(dir, file), path)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		return &Result{Tables: rows.Tables{Losses: lossRows(c, made.Losses)}}, nil
-	})
-	if err != nil {
+	if err := s.make(ctx, t); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(work); err != nil {
+	if err := os.RemoveAll(s.work(s.folder(t))); err != nil {
 		return fmt.Errorf("experiment: %w", err)
 	}
 	return nil
+}
+
+// trained makes a training run, writes its weights to the folder dir and completes its record.
+func (s *Store) trained(ctx context.Context, t Task, dir string, r *Record) (*Result, error) {
+	c := t.Training
+	made, err := s.train(ctx, c, s.work(s.folder(t)))
+	if err != nil {
+		return nil, err
+	}
+	if r.Produced, err = s.machine(method.Networks([]method.Weights{method.Last(c)})); err != nil {
+		return nil, err
+	}
+	if n := len(made.Stretches); n > 1 {
+		r.Produced.Earlier = made.Stretches[:n-1]
+	}
+	r.Cost = Cost{WallSeconds: made.WallSeconds, CPUSeconds: made.CPUSeconds, PeakMemory: backend.PeakMemory(),
+		StepsPerSecond: made.StepsPerSecond}
+	r.Weights = map[string]string{}
+	for file, w := range t.weights() {
+		path := made.Snapshots[w.Step]
+		if file == lastWeights {
+			path = made.Weights
+		}
+		if r.Weights[file], err = FileDigest(path); err == nil {
+			err = copyFile(filepath.Join(dir, file), path)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &Result{Tables: rows.Tables{Losses: lossRows(c, made.Losses)}}, nil
 }
 
 // train makes a run in the folder work.

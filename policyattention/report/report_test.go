@@ -32,9 +32,6 @@ func TestFormats(t *testing.T) {
 	for format, want := range map[string]string{
 		"md": "### A | title\n\n| method | loss     | interval     |\n| ------ | -------- | ------------ |\n" +
 			"| a\\|b   | 0.01235  | [0.01, 0.02] |\n",
-		"text": "A | title\nmethod  loss      interval\n" +
-			"──────  ────────  ────────────\n" +
-			"a|b     0.01235   [0.01, 0.02]\n",
 		"csv":  "method,loss,interval\na|b,0.01235,\"[0.01, 0.02]\"\nc,12345678,\n",
 		"html": "<td>12345678</td><td></td>",
 		"json": `"rows":[["a|b",0.0123456,[0.01,0.02]],["c",12345678,null],["d",null,[1,null]]]`,
@@ -49,6 +46,10 @@ func TestFormats(t *testing.T) {
 	}
 	if err := example.Write(&bytes.Buffer{}, "pdf"); err == nil {
 		t.Error("an unknown format is accepted")
+	}
+	want := "A | title\nmethod  loss      interval\n──────  ────────  ────────────\na|b     0.01235   [0.01, 0.02]\n"
+	if text := example.Plain(); !strings.HasPrefix(text, want) {
+		t.Errorf("plain text is\n%s\nwant\n%s", text, want)
 	}
 }
 

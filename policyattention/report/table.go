@@ -135,13 +135,7 @@ func (t Table) Plain() string {
 	return strings.Join(append(lines, t.Notes...), "\n")
 }
 
-// Markdown writes the title, the table as GitHub Markdown, and the notes.
-func (t Table) Markdown(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "### %s\n\n%s\n", t.Title, t.body())
-	return err
-}
-
-// body is what stands between the markers of a document.
+// body is the table as GitHub Markdown and the notes, what stands between the markers of a document.
 func (t Table) body() string {
 	escaped := t
 	escaped.Rows = make([][]any, len(t.Rows))
@@ -171,13 +165,8 @@ var page = template.Must(template.New("table").Parse(`<table>
 // HTML writes the table as an HTML fragment.
 func (t Table) HTML(w io.Writer) error { return page.Execute(w, t) }
 
-// CSV writes the columns and rows.
-func (t Table) CSV(w io.Writer) error {
-	return csv.NewWriter(w).WriteAll(append([][]string{t.Columns}, t.Text()...))
-}
-
-// JSON writes the table with all digits; numbers that JSON lacks are null.
-func (t Table) JSON(w io.Writer) error {
+// json writes the table with all digits; numbers that JSON lacks are null.
+func (t Table) json(w io.Writer) error {
 	rows := make([][]any, len(t.Rows))
 	for i, row := range t.Rows {
 		for _, entry := range row {
@@ -204,25 +193,20 @@ func plain(entry any) any {
 	return entry
 }
 
-// Formats are the names that Write takes.
-var Formats = []string{"md", "text", "html", "csv", "json"}
-
-// Write writes the table in a format.
+// Write writes the table in a format: md (GitHub Markdown below its title), html, csv or json.
 func (t Table) Write(w io.Writer, format string) error {
 	switch format {
 	case "md":
-		return t.Markdown(w)
-	case "text":
-		_, err := fmt.Fprintln(w, t.Plain())
+		_, err := fmt.Fprintf(w, "### %s\n\n%s\n", t.Title, t.body())
 		return err
 	case "html":
 		return t.HTML(w)
 	case "csv":
-		return t.CSV(w)
+		return csv.NewWriter(w).WriteAll(append([][]string{t.Columns}, t.Text()...))
 	case "json":
-		return t.JSON(w)
+		return t.json(w)
 	}
-	return fmt.Errorf("report: no format %q, want one of %q", format, Formats)
+	return fmt.Errorf("report: no format %q, want md, html, csv or json", format)
 }
 
 // Markers of a table in a document.

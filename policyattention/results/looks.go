@@ -1,6 +1,9 @@
 package results
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // look is how tables and figures show a method, in the order of the paper's tables. Colours stay
 // apart for colour-blind readers (Okabe and Ito).
@@ -43,6 +46,14 @@ func Label(method string) string {
 		return looks[i].label
 	}
 	return method
+}
+
+// label is a method as its tables write it, by its own label where this package does not know it.
+func (r Rows) label(method string) string {
+	if indexOf(method) < 0 {
+		return cmp.Or(r.labels[method], method)
+	}
+	return Label(method)
 }
 
 // Colour is a method's colour in figures, as #rrggbb.

@@ -247,3 +247,19 @@ func TestPaperAgreesWithItself(t *testing.T) {
 		}
 	}
 }
+
+// From its name to the estimator a table's number goes through few places: see TestWay of package cli.
+func TestWay(t *testing.T) {
+	median := statistics["median"]
+	defer func() { statistics["median"] = median }()
+	var places []string
+	returns := 0
+	statistics["median"] = func(x, y [][]float64) (stats.Estimate, error) {
+		places, returns = testkit.Way()
+		return median(x, y)
+	}
+	testkit.Must(Open(paperRows(t).Folder).Table("benchmark"))(t)
+	if t.Log(places); len(places) < 3 || len(places) > 6 || returns > 0 {
+		t.Errorf("%q, with %d returns", places, returns)
+	}
+}

@@ -72,13 +72,14 @@ func (c Column) Not(values ...any) Filter {
 
 // Store reads the rows of a preset, each file once.
 type Store struct {
-	Folder string // such as artifacts/paper
+	Folder string            // such as artifacts/paper
+	Labels map[string]string // of methods that this package does not know, by name
 
 	mu    sync.Mutex
 	read  map[string]*data
 	study func() (*study, error)
 
-	tables sync.Map // by name, functions that return them
+	tables sync.Map // by name, those that have been made
 }
 
 // Open returns the store of a preset's folder, which holds rows/<block>.parquet.
@@ -99,6 +100,7 @@ type data struct {
 type Rows struct {
 	block    string
 	data     *data
+	labels   map[string]string
 	at       []int // of the columns, ascending
 	fixed    []Filter
 	horizons []int
@@ -121,7 +123,7 @@ func (s *Store) File(path, name string) Rows {
 		}
 		s.read[path] = d
 	}
-	r := Rows{block: name, data: d, of: "loss", at: make([]int, d.n)}
+	r := Rows{block: name, data: d, labels: s.Labels, of: "loss", at: make([]int, d.n)}
 	for i := range r.at {
 		r.at[i] = i
 	}

@@ -71,7 +71,7 @@ func (r Rows) By(columns ...Column) (t Table) {
 		l := line{group: g}
 		for _, c := range columns {
 			if c == Method {
-				l.entries = append(l.entries, Label(g.key[c]))
+				l.entries = append(l.entries, r.label(g.key[c]))
 			} else {
 				l.entries = append(l.entries, g.key[c])
 			}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"icrl/policyattention/report"
 )
@@ -60,13 +59,17 @@ func (s *Store) Table(name string) (report.Table, error) {
 
 // table is the table called name, which is made once.
 func (s *Store) table(name string) Table {
+	if made, ok := s.tables.Load(name); ok {
+		return made.(Table)
+	}
+	t := Table{}
 	for _, b := range builders() {
 		if b.name == name {
-			once, _ := s.tables.LoadOrStore(name, sync.OnceValue(func() Table { return b.build(s) }))
-			return once.(func() Table)()
+			t = b.build(s)
 		}
 	}
-	return Table{}
+	s.tables.Store(name, t)
+	return t
 }
 
 // Horizons are the tables' horizons T.

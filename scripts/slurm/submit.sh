@@ -55,11 +55,14 @@ send() {
 
 # Evaluations would make the training runs they miss themselves, one of them waiting
 # for the other: better they start when the training runs have ended.
-grid=("$binary" --artifacts "$artifacts" --preset "$preset" grid)
-trainings=$("${grid[@]}" count --training)
+command=("$binary" --artifacts "$artifacts" --preset "$preset")
+grid=("${command[@]}" grid)
+plan=$("${command[@]}" plan)
+trainings=$(awk '$2 == "train" { n++ } END { print n + 0 }' <<<"$plan")
+tasks=$(awk '$1 ~ /^[0-9]+$/ { n++ } END { print n + 0 }' <<<"$plan")
 jobs=
 send 0 "$trainings"
-send "$trainings" "$("${grid[@]}" count)" ${jobs:+"--dependency=afterany$jobs"}
+send "$trainings" "$tasks" ${jobs:+"--dependency=afterany$jobs"}
 report=$(sbatch --parsable --job-name=policyattention-report --dependency="afterany$jobs" --output="$logs/report-%j.log" \
   ${options[@]+"${options[@]}"} --wrap "$(printf '%q ' "${grid[@]}" merge); $(printf '%q ' "${grid[@]}" status)")
 report=${report%%;*}
