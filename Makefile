@@ -93,7 +93,7 @@ claims: setup ## write the tables and figures of documents again, from artifacts
 
 bench: setup ## training speed beside JAX and PyTorch (sets up 6 GB)
 	@scripts/setup.sh bench
-	go run ./policyattention/bench --python .local/bench/bin/python
+	.local/bench/bin/python scripts/race.py
 
 plugin: ## run GoMLX's own PJRT installer (other platforms, GPUs), into .local/
 	go run ./scripts/plugin

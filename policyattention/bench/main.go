@@ -1,17 +1,12 @@
-// Command bench races training steps and closed loops of this library against JAX and PyTorch
-// programs of the same work, in the folder peers.
-//
-// All read the same exported weights and data. It starts one worker a program, checks that all
-// compute the same numbers, and lets them take turns. What was measured is written to
-// artifacts/bench/bench.json, and its table into docs/speed.md.
+// Command bench makes training steps and closed loops of this library for scripts/race.py, which times them beside
+// JAX and PyTorch programs of the same work, in the folder peers. All read the same exported weights and data.
 package main
 
 import (
-	"errors"
+	"encoding/json"
+	"fmt"
+	"io"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -21,70 +16,50 @@ import (
 )
 
 var cli struct {
-	Race  raceCommand  `cmd:"" default:"withargs" help:"Run the race."`
-	Serve serveCommand `cmd:"" hidden:"" help:"Be one worker."`
+	Works  worksCommand  `cmd:"" help:"Describe the machine and the works, as JSON."`
+	Export exportCommand `cmd:"" help:"Write what other programs need to repeat the first steps of a work."`
+	Serve  serveCommand  `cmd:"" help:"Do a work: some steps, then as many as each line of the input says."`
 }
 
-type raceCommand struct {
-	Python   string  `help:"Python with the peers' packages; without it only our own programs run." placeholder:"FILE"`
-	Out      string  `help:"Where to write what was measured." default:"artifacts/bench/bench.json"`
-	Document string  `help:"Where its table stands." default:"docs/speed.md"`
-	Turns    int     `help:"Turns of each worker." default:"5"`
-	Seconds  float64 `help:"Length of a turn." default:"2"`
-	Works    []int   `help:"What to race at (0 to 6)." default:"0,1,2,3,4,5,6"`
-}
+type worksCommand struct{}
 
-// Run writes what has been measured after every work, so that it stays if a later one fails.
-func (c raceCommand) Run() error {
+// Run prints the machine and the works.
+func (worksCommand) Run() error {
 	b, err := backend.New("")
 	if err != nil {
 		return err
 	}
+	defer b.Finalize()
 	on := backend.Describe(b)
-	b.Finalize()
-	load, _ := os.ReadFile("/proc/loadavg")
-	out := comparison{Machine: experiment.Machine(&on), Load: strings.Join(strings.Fields(string(load)), " ")}
-	folder, err := os.MkdirTemp("", "bench")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
 	all, err := works()
 	if err != nil {
 		return err
 	}
-	for at, w := range all {
-		if !slices.Contains(c.Works, at) {
-			continue
-		}
-		for i, steps := range []int{w.parity, min(w.parity, w.scan)} { // enough to see that two compute the same
-			t := task{work: w, at: at, steps: steps, threads: 2 - i, python: c.Python}
-			t.problem = filepath.Join(folder, "problem.safetensors")
-			if err := w.export(t.problem, t.steps); err != nil {
-				return err
-			}
-			results, err := race(t, programs, i+1, c.Turns, c.Seconds)
-			if err != nil {
-				return err
-			}
-			out.Results = append(out.Results, results...)
-			if err := out.write(c.Out, c.Document); err != nil {
-				return err
-			}
-		}
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"machine": experiment.Machine(&on), "works": all})
+}
+
+type exportCommand struct {
+	Work  int    `arg:"" help:"Index of the work."`
+	Steps int    `arg:"" help:"Number of steps."`
+	File  string `arg:"" help:"Where to write them, as safetensors."`
+}
+
+// Run writes the file.
+func (e exportCommand) Run() error {
+	all, err := works()
+	if err != nil {
+		return err
 	}
-	if i := slices.IndexFunc(out.Results, func(r result) bool { return r.Error != "" }); i >= 0 {
-		return errors.New(out.Results[i].Error)
-	}
-	return nil
+	return all[e.Work].export(e.File, e.Steps)
 }
 
 type serveCommand struct {
 	Work    int    `arg:"" help:"Index of the work."`
-	Steps   int    `arg:"" help:"Steps of the parity check."`
+	Steps   int    `arg:"" help:"Steps whose numbers are written first."`
 	Backend string `help:"GoMLX backend (default: as everywhere)."`
 }
 
+// Run serves on standard input and output.
 func (s serveCommand) Run() error {
 	all, err := works()
 	if err != nil {
@@ -100,6 +75,42 @@ func (s serveCommand) Run() error {
 		return err
 	}
 	return serve(once, s.Steps, os.Stdin, os.Stdout)
+}
+
+// answer is a line that a program writes: first the numbers of the first steps, and then, for each number of
+// steps that it is told on its standard input, the seconds that they took.
+type answer struct {
+	Losses []float64 `json:"losses,omitempty"`
+	Steps  int       `json:"steps,omitempty"`
+	Wall   float64   `json:"wall,omitempty"`
+	CPU    float64   `json:"cpu,omitempty"`
+}
+
+// serve makes steps and answers.
+func serve(once step, first int, in io.Reader, out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	for n, losses := first, true; ; losses = false {
+		a, meter := answer{Steps: n}, experiment.StartMeter()
+		for range n {
+			numbers, err := once()
+			if err != nil {
+				return err
+			}
+			if losses {
+				a.Losses = append(a.Losses, numbers...)
+			}
+		}
+		cost := meter.Cost()
+		a.Wall, a.CPU = cost.WallSeconds, cost.CPUSeconds
+		if err := encoder.Encode(a); err != nil {
+			return err
+		}
+		if _, err := fmt.Fscanln(in, &n); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading a number of steps: %w", err)
+		}
+	}
 }
 
 func main() {

@@ -20,10 +20,10 @@ type step func() ([]float64, error)
 
 // work is what programs are timed at, step by step.
 type work struct {
-	name   string
-	parity int // steps whose numbers are compared first
-	scan   int // steps of a call of JAX, where it makes several: a second's worth or so
-	runs   int // that JAX trains in one call, where it trains several; 1 for none
+	Name   string `json:"name"`
+	Parity int    `json:"parity"` // steps whose numbers are compared first
+	Scan   int    `json:"scan"`   // steps of a call of JAX, where it makes several: a second's worth or so
+	Runs   int    `json:"runs"`   // that JAX trains in one call, where it trains several; 1 for none
 	// export writes what the other programs need to repeat the first n steps.
 	export func(path string, n int) error
 	start  func(compute.Backend) (step, error)
@@ -46,12 +46,12 @@ func works() (list []work, err error) {
 		work
 		method.Shared
 	}{
-		{work{name: "actor S=4", parity: paritySteps, scan: 50, runs: 2}, of(train.Proximal, 4)},
-		{work{name: "actor S=8", parity: paritySteps, scan: 50, runs: 2}, of(train.Proximal, 8)},
-		{work{name: "actor S=16", parity: paritySteps, scan: 50, runs: 2}, of(train.Proximal, 16)},
-		{work{name: "critic S=8", parity: paritySteps, scan: 5, runs: 2}, of(train.Critic, 8)},
+		{work{Name: "actor S=4", Parity: paritySteps, Scan: 50, Runs: 2}, of(train.Proximal, 4)},
+		{work{Name: "actor S=8", Parity: paritySteps, Scan: 50, Runs: 2}, of(train.Proximal, 8)},
+		{work{Name: "actor S=16", Parity: paritySteps, Scan: 50, Runs: 2}, of(train.Proximal, 16)},
+		{work{Name: "critic S=8", Parity: paritySteps, Scan: 5, Runs: 2}, of(train.Critic, 8)},
 		// A step takes seconds, and gigabytes in some programs, so that a few have to do.
-		{work{name: m.Label + " S=8", parity: 6, scan: 2, runs: 1}, d.Weights()[0].Training.(method.Shared)},
+		{work{Name: m.Label + " S=8", Parity: 6, Scan: 2, Runs: 1}, d.Weights()[0].Training.(method.Shared)},
 	} {
 		j, err := t.Job()
 		if err != nil {
@@ -70,6 +70,9 @@ func works() (list []work, err error) {
 	return list, nil
 }
 
+// paritySteps is how many losses of training are compared before anything is timed.
+const paritySteps = 100
+
 // training makes optimizer steps, whose numbers are losses.
 func training(b compute.Backend, j train.Job) (step, error) {
 	session, err := train.NewSession(b, j)
@@ -86,7 +89,7 @@ func training(b compute.Backend, j train.Job) (step, error) {
 // 64 problems at once. Its numbers are the means of ⟨π̂_{k+1}, Q_k⟩ over problems and states, by round.
 func loop(c train.Config) (work, error) {
 	const rounds = 40
-	w := work{name: fmt.Sprintf("closed loop S=%d", c.States()), parity: 1, scan: rounds, runs: 1} // JAX scans rounds
+	w := work{Name: fmt.Sprintf("closed loop S=%d", c.States()), Parity: 1, Scan: rounds, Runs: 1} // JAX scans rounds
 	params := c.Network().Init(seed.New(c.Seed, "bench"))
 	problems, err := mdp.Random.Draw(c.Seed, c.States(), c.Actions, 64)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestDocuments(t *testing.T) {
 	s := paperRows(t)
 	for _, file := range documents(t) {
 		if strings.HasSuffix(file, "speed.md") {
-			continue // its tables are package bench's
+			continue // its table is that of scripts/race.py
 		}
 		text := testkit.Must(os.ReadFile(file))(t)
 		want, err := report.Fill(string(text), s.Table)
