@@ -30,9 +30,6 @@ func NewBlock(d int) *Block {
 	return &Block{P: mat.NewDense(d, d, nil), V: mat.NewDense(d, d, nil)}
 }
 
-// Parameters returns the number of parameters, 2d².
-func (b *Block) Parameters() int { return len(b.P.RawMatrix().Data) + len(b.V.RawMatrix().Data) }
-
 // Attend returns what the layer adds to the query [d]. The context is [n, d],
 // one prompt column a row. It panics when a shape is another.
 func (b *Block) Attend(context *mat.Dense, query []float64) []float64 {
@@ -64,7 +61,7 @@ func fields(sizes ...int) ([]field, int) {
 
 // ActorCriticPrompt is the layout of the actor–critic prompt. A context column
 // holds ∇log π(a|s), φ(s), φ(s′) and r of one transition, the query column
-// holds θ, w and 1; every other coordinate is zero. φ is one-hot.
+// holds θ, w and 1; every other coordinate is zero. φ is one-hot. A column has 2SA + 3S + 2 entries.
 type ActorCriticPrompt struct {
 	States, Actions int
 
@@ -84,10 +81,7 @@ func NewActorCriticPrompt(states, actions int) *ActorCriticPrompt {
 	return &ActorCriticPrompt{states, actions, f[0], f[1], f[2], f[3], f[4], f[5], f[6], width}
 }
 
-// Width is the length of a column, 2SA + 3S + 2.
-func (p *ActorCriticPrompt) Width() int { return p.width }
-
-// Context returns the context columns [n, Width] of a window that was drawn
+// Context returns the context columns [n, 2SA+3S+2] of a window that was drawn
 // under pi [S, A].
 func (p *ActorCriticPrompt) Context(window []baseline.Transition, pi *mat.Dense) *mat.Dense {
 	context := mat.NewDense(len(window), p.width, nil)
@@ -105,7 +99,7 @@ func (p *ActorCriticPrompt) Context(window []baseline.Transition, pi *mat.Dense)
 	return context
 }
 
-// Query returns the query column [Width] of a learner.
+// Query returns the query column [2SA+3S+2] of a learner.
 func (p *ActorCriticPrompt) Query(l *baseline.ActorCritic) []float64 {
 	column := make([]float64, p.width)
 	copy(p.theta.of(column), l.Theta.RawMatrix().Data)

@@ -12,9 +12,9 @@ import (
 	"icrl/policyattention/train"
 )
 
-// Write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
+// write stores a trained block with its recipe: "P" and "V" [d, d] and "loss"
 // [Steps], all float64, and the recipe as JSON under "config".
-func (t Config) Write(path string, trained *Trained) error {
+func (t Config) write(path string, trained *Trained) error {
 	block := func(name string, m *mat.Dense) safetensors.Tensor {
 		rows, cols := m.Dims()
 		return safetensors.Tensor{Name: name, Shape: []int{rows, cols}, Data: m.RawMatrix().Data}
@@ -26,9 +26,9 @@ func (t Config) Write(path string, trained *Trained) error {
 	return safetensors.WriteFile(path, f)
 }
 
-// Read reads what Write stored. It returns an error on tensors of other shapes or with numbers
+// read reads what write stored. It returns an error on tensors of other shapes or with numbers
 // that are not finite.
-func Read(path string) (t Config, trained *Trained, err error) {
+func read(path string) (t Config, trained *Trained, err error) {
 	f, err := safetensors.ReadFile(path)
 	if err != nil {
 		return t, nil, fmt.Errorf("lianglai: %w", err)
@@ -39,12 +39,12 @@ func Read(path string) (t Config, trained *Trained, err error) {
 	if err != nil {
 		return t, nil, fmt.Errorf("lianglai: %s states no recipe: %w", path, err)
 	}
-	prompt := NewActorCriticPrompt(t.States, t.Actions)
-	d, parts := prompt.Width(), [3][]float64{}
+	d, parts := NewActorCriticPrompt(t.States, t.Actions).width, [3][]float64{}
 	for i, name := range []string{"P", "V", "loss"} {
 		size := []int{d * d, d * d, t.Steps}[i]
 		parts[i], _, err = safetensors.Get[float64](f, name)
-		if err == nil && (len(parts[i]) != size || !finite(parts[i])) {
+		norm := floats.Norm(parts[i], math.Inf(1))
+		if err == nil && (len(parts[i]) != size || math.IsInf(norm, 1) || floats.HasNaN(parts[i])) {
 			err = fmt.Errorf("%d numbers, want %d that are finite", len(parts[i]), size)
 		}
 		if err != nil {
@@ -53,9 +53,4 @@ func Read(path string) (t Config, trained *Trained, err error) {
 	}
 	block := &Block{P: mat.NewDense(d, d, parts[0]), V: mat.NewDense(d, d, parts[1])}
 	return t, &Trained{Block: block, Loss: parts[2]}, nil
-}
-
-func finite(x []float64) bool {
-	norm := floats.Norm(x, math.Inf(1))
-	return !floats.HasNaN(x) && !math.IsInf(norm, 1)
 }

@@ -44,46 +44,33 @@ func (u Update) increment(
 	return u.Prompt.Increment(u.Block.Attend(context, u.Prompt.Query(l)))
 }
 
-// agent returns the block as an agent. The update is an expectation under the policy, so
-// generative transitions, whose actions are uniform, get the weights A·π(a|s)/n.
-func (u Update) agent(
-	t baseline.Told, start baseline.Start, features baseline.Features, root uint64, generative bool,
-) (baseline.Agent, error) {
-	if t.States != u.Prompt.States || t.Actions != u.Prompt.Actions {
-		return nil, fmt.Errorf("lianglai: S=%d, A=%d, the block is for S=%d, A=%d",
-			t.States, t.Actions, u.Prompt.States, u.Prompt.Actions)
-	}
-	increment := func(l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64) {
-		var weights []float64
-		if generative {
-			for _, x := range window {
-				weights = append(weights, float64(t.Actions)*pi.At(x.State, x.Action)/float64(len(window)))
-			}
-		}
-		return u.increment(l, window, weights, pi)
-	}
-	return baseline.NewStepping(t, start, features, root, increment)
-}
-
-// on returns the block's controller on a source of transitions.
+// on deploys the block on a source of transitions. Each round passes the source's through the block once with the
+// current θ and w as its query, and adds the increments. It starts as start says, with w = 0; the returned policy is
+// softmax(θ). The update is an expectation under the policy, so generative transitions, whose actions are uniform, get
+// the weights A·π(a|s)/n.
+//
+// Features are of the learner that the policy is returned from, and are drawn below root. The block is the same for
+// all: its increments are linear in V, so features amount to a fixed matrix after it.
 func (u Update) on(
 	source baseline.Source, start baseline.Start, features baseline.Features, root uint64,
 ) control.Controller {
 	_, generative := source.(baseline.Generative)
 	return baseline.Agents{Source: source, New: func(t baseline.Told) (baseline.Agent, error) {
-		return u.agent(t, start, features, root, generative)
+		if t.States != u.Prompt.States || t.Actions != u.Prompt.Actions {
+			return nil, fmt.Errorf("lianglai: S=%d, A=%d, the block is for S=%d, A=%d",
+				t.States, t.Actions, u.Prompt.States, u.Prompt.Actions)
+		}
+		increment := func(l *baseline.ActorCritic, window []baseline.Transition, pi *mat.Dense) (dTheta, dW []float64) {
+			var weights []float64
+			for _, x := range window {
+				if generative {
+					weights = append(weights, float64(t.Actions)*pi.At(x.State, x.Action)/float64(len(window)))
+				}
+			}
+			return u.increment(l, window, weights, pi)
+		}
+		return baseline.NewStepping(t, start, features, root, increment)
 	}}
-}
-
-// Controller deploys the block. Each round draws a window of on-policy transitions, passes it
-// through the block once with the current θ and w as its query, and adds the increments. It starts
-// as start says, with w = 0; the returned policy is softmax(θ).
-//
-// Features are of the learner that the policy is returned from. The block is the same for all: its
-// increments are linear in V, so features amount to a fixed matrix after it. Transitions and
-// features are drawn from streams below root, those of [baseline.Teacher].
-func (u Update) Controller(start baseline.Start, features baseline.Features, root uint64) control.Controller {
-	return u.on(baseline.Walk{N: baseline.Window, Root: root}, start, features, root)
 }
 
 // informed are the trained block's controllers with equal information. Its free numbers are both step

@@ -92,7 +92,7 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 	if err != nil {
 		return nil, err
 	}
-	return u.Controller(l.Start, l.Features, l.Root), nil
+	return u.on(baseline.Walk{N: baseline.Window, Root: l.Root}, l.Start, l.Features, l.Root), nil
 }
 
 // update returns the trained block with step sizes.
@@ -107,18 +107,10 @@ func (t Config) update(m *method.Models, steps baseline.StepSizes) (u Update, er
 
 // load reads the trained block.
 func (t Config) load(m *method.Models) (*Trained, error) {
-	path, err := m.Path(method.Last(t))
-	if err != nil {
-		return nil, err
-	}
-	stored, trained, err := Read(path)
-	if err != nil {
-		return nil, err
-	}
-	if stored != t {
-		return nil, fmt.Errorf("lianglai: %s holds configuration %.12s, want %.12s", path, stored.Hash(), t.Hash())
-	}
-	return trained, nil
+	return method.Load(m, method.Last(t), func(path string) (*Trained, error) {
+		_, trained, err := read(path)
+		return trained, err
+	})
 }
 
 // Key implements method.Training.
@@ -136,7 +128,7 @@ func (t Config) Seconds() float64 {
 
 // Read implements method.Training.
 func (t Config) Read(path string) (hash string, step int, err error) {
-	stored, _, err := Read(path)
+	stored, _, err := read(path)
 	return stored.Hash(), stored.Steps, err
 }
 
@@ -164,5 +156,5 @@ func (t Config) Run(ctx context.Context, dir string, progress func(train.Progres
 	for _, loss := range trained.Loss {
 		r.Losses = append(r.Losses, float32(loss))
 	}
-	return r, t.Write(r.Weights, trained)
+	return r, t.write(r.Weights, trained)
 }

@@ -3,7 +3,6 @@ package lianglai
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -68,42 +67,31 @@ func (c ImitationConfig) Compute(m *method.Models, _ []mdp.Problem) (all rows.Ta
 	if err != nil {
 		return all, err
 	}
-	loop, err := c.Training.closeLoop(trained.Block, c.Steps, c.MDPs, c.Updates, c.Every)
+	learned, teacher, err := c.Training.closeLoop(trained.Block, c.Steps, c.MDPs, c.Updates, c.Every)
 	if err != nil {
 		return all, err
 	}
 	add := func(quantity string, x, value float64) {
 		all.Measures = append(all.Measures, rows.Measure{Quantity: quantity, X: x, Value: value})
 	}
-	for k, n := range loop.updates {
-		add("learned", float64(n), loop.learned[k])
-		add("teacher", float64(n), loop.teacher[k])
+	for k := range learned {
+		add("learned", float64(k*c.Every), learned[k])
+		add("teacher", float64(k*c.Every), teacher[k])
 	}
+	improvement, gap := likeness(learned, teacher)
 	add("loss_ratio", math.NaN(), trained.LossRatio())
 	add("median_relative_error", math.NaN(), relative)
-	add("improvement_ratio", math.NaN(), loop.improvement())
-	add("mean_gap", math.NaN(), loop.gap())
+	add("improvement_ratio", math.NaN(), improvement)
+	add("mean_gap", math.NaN(), gap)
 	return all, nil
 }
 
-// curves compare what was learned with its teacher over many updates.
-type curves struct {
-	updates []int     // numbers of updates at which the curves are taken
-	learned []float64 // mean over MDPs and states of V^π, exact
-	teacher []float64
-}
-
-// improvement is the last point's gain over the start, relative to the
-// teacher's.
-func (c *curves) improvement() float64 {
-	last := len(c.teacher) - 1
-	return (c.learned[last] - c.learned[0]) / (c.teacher[last] - c.teacher[0])
-}
-
-// gap is the mean distance of the curves, relative to the teacher's gain.
-func (c *curves) gap() float64 {
-	last := len(c.teacher) - 1
-	return floats.Distance(c.learned, c.teacher, 1) / float64(len(c.learned)) / (c.teacher[last] - c.teacher[0])
+// likeness returns the last point's gain over the start and the mean distance of the curves, both relative to the
+// teacher's gain.
+func likeness(learned, teacher []float64) (improvement, gap float64) {
+	last := len(teacher) - 1
+	gain := teacher[last] - teacher[0]
+	return (learned[last] - learned[0]) / gain, floats.Distance(learned, teacher, 1) / float64(len(learned)) / gain
 }
 
 // updateError returns the median over held-out windows, drawn as in training
@@ -132,34 +120,34 @@ func (t Config) updateError(block *Block, windows int) (float64, error) {
 }
 
 // closeLoop runs block and teacher with the same step sizes on held-out MDPs,
-// from the same policies and random numbers, and takes the curves at every
-// multiple of every, 0 included.
-func (t Config) closeLoop(block *Block, steps baseline.StepSizes, mdps, updates, every int) (*curves, error) {
-	prompt := NewActorCriticPrompt(t.States, t.Actions)
+// from the same policies and random numbers. It returns the mean over MDPs and states of V^π, exact, at every
+// multiple of every updates, 0 included.
+func (t Config) closeLoop(
+	block *Block, steps baseline.StepSizes, mdps, updates, every int,
+) (learned, teacher []float64, err error) {
 	root := seed.New(t.Seed, "lianglai", "held-out MDPs").Uint64()
 	problems, err := drawProblems(root, t.States, t.Actions, t.Gamma, mdps)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	loop := &curves{}
-	for k := 0; k <= updates; k += every {
-		loop.updates = append(loop.updates, k)
+	prompt, walk := NewActorCriticPrompt(t.States, t.Actions), baseline.Walk{N: baseline.Window, Root: root}
+	u := Update{prompt, prompt.WithSteps(block, steps)}
+	learned, err = curve(u.on(walk, baseline.Initial, baseline.OneHot, root), problems, updates, every)
+	if err != nil {
+		return nil, nil, err
 	}
-	learned := Update{prompt, prompt.WithSteps(block, steps)}.Controller(baseline.Initial, baseline.OneHot, root)
-	if loop.learned, err = loop.run(learned, problems); err != nil {
-		return nil, err
-	}
-	loop.teacher, err = loop.run(baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: root}, problems)
-	return loop, err
+	source := baseline.Teacher{Steps: steps, Start: baseline.Initial, Root: root}
+	teacher, err = curve(source, problems, updates, every)
+	return learned, teacher, err
 }
 
-// run returns the curve of a controller.
-func (c *curves) run(controller control.Controller, problems []mdp.Problem) (curve []float64, err error) {
-	trajectories, err := controller.Run(problems, slices.Max(c.updates))
+// curve runs a controller and takes its curve.
+func curve(c control.Controller, problems []mdp.Problem, updates, every int) (curve []float64, err error) {
+	trajectories, err := c.Run(problems, updates/every*every)
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range c.updates {
+	for k := 0; k <= updates; k += every {
 		mean := 0.0
 		for i, problem := range problems {
 			pi := trajectories[i].Policies[k]

@@ -76,22 +76,18 @@ const most = 1 << 24
 
 // Validate reports the first field that makes no sense.
 func (t Config) Validate() error {
+	bad := func(format string, args ...any) error { return fmt.Errorf("lianglai: training "+format, args...) }
 	switch {
-	case t.States < 2 || t.Actions < 2 || max(t.States, t.Actions) > 4096:
-		return fmt.Errorf("lianglai: training on S=%d states and A=%d actions, want 2 to 4096 of each", t.States,
-			t.Actions)
+	case min(t.States, t.Actions) < 2 || max(t.States, t.Actions) > 4096:
+		return bad("on S=%d states and A=%d actions, want 2 to 4096 of each", t.States, t.Actions)
 	case !(t.Gamma >= 0 && t.Gamma < 1):
-		return fmt.Errorf("lianglai: training with γ = %v, want 0 ≤ γ < 1", t.Gamma)
-	case t.Warmup < 1 || t.Warmup > most:
-		return fmt.Errorf("lianglai: training with a warm-up of %d steps, want 1 to %d", t.Warmup, most)
-	case min(t.MDPs, t.Batch, t.Steps) < 1 || max(t.MDPs, t.Batch, t.Steps) > most:
-		return fmt.Errorf("lianglai: training with %d MDPs, batch %d, %d steps, want 1 to %d of each", t.MDPs, t.Batch,
-			t.Steps, most)
-	case !(t.Rate > 0 && t.Rate <= 1):
-		return fmt.Errorf("lianglai: training with rate %v, want 0 < rate ≤ 1", t.Rate)
-	case !(t.Scale > 0 && t.Damping > 0) || math.IsInf(t.Scale+t.Damping, 1):
-		return fmt.Errorf("lianglai: training with scale %v and damping %v, want both positive and finite", t.Scale,
-			t.Damping)
+		return bad("with γ = %v, want 0 ≤ γ < 1", t.Gamma)
+	case min(t.MDPs, t.Batch, t.Steps, t.Warmup) < 1 || max(t.MDPs, t.Batch, t.Steps, t.Warmup) > most:
+		return bad("with %d MDPs, batch %d, %d steps, of which %d warm up, want 1 to %d of each",
+			t.MDPs, t.Batch, t.Steps, t.Warmup, most)
+	case !(t.Rate > 0 && t.Rate <= 1 && t.Scale > 0 && t.Damping > 0) || math.IsInf(t.Scale+t.Damping, 1):
+		return bad("with rate %v, scale %v and damping %v, want positive finite numbers, and a rate of at most 1",
+			t.Rate, t.Scale, t.Damping)
 	}
 	return nil
 }
