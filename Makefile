@@ -105,7 +105,7 @@ pictures: setup ## take the README's pictures of the page once more (needs Chrom
 	cd site && go test -count=1 -run '^TestScreenshots$$' . && cp ../.local/site/screenshots/screenshot*.png .
 
 slurm-test: setup ## job arrays on a real Slurm, a node dying (as root, with slurm-wlm and munge)
-	SLURM_TEST=1 go test -count=1 -timeout 20m -v ./scripts/slurm
+	SLURM_TEST=1 go test -count=1 -timeout 20m -v -run TestSweep ./policyattention/cli
 
 marks: ## count lines, packages and words
 	@scripts/marks.sh

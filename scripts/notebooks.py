@@ -120,7 +120,7 @@ def compare(committed, executed):
     """Raises NotebookError where committed outputs are not what their cells show now.
 
     Left out are cells with a tag: "stored" for those that show stored evidence, which a test
-    of package notebooks holds against it and which is another preset's here; "varies" for
+    of package nb holds against it and which is another preset's here; "varies" for
     those whose outputs are not the same on every machine.
     """
     for number, (old, new) in enumerate(zip(committed.cells, executed.cells)):

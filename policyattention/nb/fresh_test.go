@@ -1,4 +1,4 @@
-package notebooks
+package nb_test
 
 import (
 	"crypto/sha256"
@@ -38,10 +38,13 @@ type notebook struct {
 	} `json:"metadata"`
 }
 
+// folder is that of the notebooks.
+const folder = "../../notebooks/"
+
 // all returns the notebooks by file.
 func all(t *testing.T) map[string]notebook {
 	t.Helper()
-	files, err := filepath.Glob("*.ipynb")
+	files, err := filepath.Glob(folder + "*.ipynb")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no notebooks: %v", err)
 	}
@@ -55,7 +58,7 @@ func all(t *testing.T) map[string]notebook {
 		if err := json.Unmarshal(data, &n); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		list[file] = n
+		list[filepath.Base(file)] = n
 	}
 	return list
 }
@@ -93,7 +96,7 @@ var named = regexp.MustCompile(`(?m)^nb\.(?:Show\(store\.Table\("(.*?)"\)\)|` +
 
 // Tables that cells show by name are what the rows give.
 func TestStoredTables(t *testing.T) {
-	store := results.Open("../artifacts/paper")
+	store := results.Open("../../artifacts/paper")
 	for file, n := range all(t) {
 		for i, cell := range n.Cells {
 			shown := ""

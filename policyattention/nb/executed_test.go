@@ -1,4 +1,4 @@
-package notebooks
+package nb_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // terminals show too, figures are also PNGs with an alternative text, and none is an error.
 func TestNotebooksAreExecuted(t *testing.T) {
 	for file, n := range all(t) {
-		if info, err := os.Stat(file); err != nil || info.Size() > 900_000 {
+		if info, err := os.Stat(folder + file); err != nil || info.Size() > 900_000 {
 			t.Errorf("%s has %d bytes, want at most 900,000: %v", file, info.Size(), err)
 		}
 		for i, cell := range n.Cells {

@@ -1,10 +1,10 @@
 //go:build linux
 
-// Package slurm tests the job array on a real Slurm: a controller and two node
-// daemons on the loopback interface, with every file of theirs in a folder of
-// the test's own. It needs root and Debian's packages slurm-wlm and munge;
+package cli_test
+
+// Job arrays are tested on a real Slurm: a controller and two node daemons on the loopback interface, with
+// every file of theirs in a folder of the test's own. It needs root and Debian's packages slurm-wlm and munge;
 // 'make slurm-test' installs them where it can.
-package slurm
 
 import (
 	"bytes"
@@ -313,8 +313,8 @@ func newGrid(t *testing.T, preset string) *grid {
 // submit submits the grid.
 func (g *grid) submit() {
 	g.began = time.Now()
-	g.t.Log(strings.TrimSpace(g.must("./submit.sh", "--preset", g.preset, "--artifacts", g.shared, "--binary", g.binary,
-		"--", "--mem=0")))
+	g.t.Log(strings.TrimSpace(g.must("../../scripts/slurm/submit.sh", "--preset", g.preset, "--artifacts", g.shared,
+		"--binary", g.binary, "--", "--mem=0")))
 }
 
 // ended waits for the end of all jobs.
