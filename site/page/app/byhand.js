@@ -1,11 +1,11 @@
 // One step by hand: the columns of the update open one by one, the visitor's own row is compared with
 // the network's, and below it one packet becomes a target and the packets their mean.
 
-import { $, act, el, percent, plural, show } from "./base.js";
+import { $, act, el, plural, show } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
 import { actionName, stateName } from "./selection.js";
 import { term } from "./glossary.js";
-import { fixed } from "./attention.js";
+import { fixed, share } from "./attention.js";
 import { packetsOf } from "./critic.js";
 
 const hand = { on: false, key: "", open: 0, own: [] };
@@ -57,8 +57,8 @@ export function drawByHand() {
     [fixed(c.gains[a]), `${show(eta)} × ${show(r.q[s * A + a])}`],
     [fixed(c.scores[a]), `${fixed(c.logs[a])} + ${fixed(c.gains[a])}`],
     [show(c.exps[a], 3), `exp(${fixed(c.scores[a])} − ${fixed(c.top)})`],
-    [`${show(c.exps[a], 3)} ÷ ${show(c.Z, 4)}`, "each over their sum"],
-    [percent(made[a]), show(made[a], 10)],
+    [`÷ ${show(c.Z, 4)}`, `${show(c.exps[a], 3)} over the sum of all of them`],
+    [share(made[a]), show(made[a], 10)],
   ];
   const told = el("p", { id: "hand-told", "aria-live": "polite" }, judged(hand.own, made));
   const guess = (a) =>
@@ -82,7 +82,7 @@ export function drawByHand() {
       cells(a).map(([text, why], i) =>
         el("td", { title: i < hand.open ? why : "not open yet", class: i === hand.open - 1 ? "fresh-cell" : "" }, i < hand.open ? text : "?"),
       ),
-      el("td", {}, guess(a), " %"),
+      el("td", {}, guess(a)),
     );
   $("step-table").replaceChildren(
     el(
@@ -96,7 +96,7 @@ export function drawByHand() {
           {},
           el("th", { scope: "col" }, stateName(s)),
           HEADS.map(([name, why]) => el("th", { scope: "col" }, name(), el("small", {}, why))),
-          el("th", { scope: "col" }, "yours", el("small", {}, "type it first")),
+          el("th", { scope: "col" }, "yours, %", el("small", {}, "type it first")),
         ),
       ),
       el("tbody", {}, Array.from({ length: A }, (_, a) => line(a))),
@@ -119,7 +119,7 @@ export function drawByHand() {
       el("button", { type: "button", onclick: () => act(() => ((hand.open = 0), (hand.own = []), render())) }, "Again"),
       told,
     ),
-    onePacket(s, app.view.action),
+    hand.open < HEADS.length ? "" : onePacket(s, app.view.action),
   );
   $("step-said").replaceChildren(
     hand.open < HEADS.length
@@ -136,7 +136,7 @@ function onePacket(s, a) {
     { A, gamma } = app.run.info,
     r = decoderRound(current()),
     p = own[0];
-  if (!p) return null;
+  if (!p) return "";
   const mean = own.reduce((x, y) => x + y.share * y.target, 0);
   return el(
     "p",

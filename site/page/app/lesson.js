@@ -57,7 +57,7 @@ const SCENES = [
   {
     at: "network",
     title: "The weights, all of them",
-    text: "Nothing is trained. These are the weights that are not zero, by their symbols. Point at one to see where it leads. Then change the maze: the fingerprint under the title stays the same.",
+    text: "Nothing is trained. These are the weights that are not zero, by their symbols. Point at one to see where it leads. Then change the maze: the fingerprint above them stays the same.",
     question: "Which weight knows where the goal is?",
     answer: () =>
       "None. The goal is in the packets, the sampled transitions that come with the context. Of the problem, the weights know its sizes, γ, and caps on rewards and η; change γ and the fingerprint changes.",
@@ -141,7 +141,7 @@ const SCENES = [
   {
     at: "result",
     title: "With LayerNorm",
-    text: "The decoder compiled to the usual pre-LN form. A carrier of size H makes LayerNorm shrink each token by ρ = 1/√(1 + |x|²/H²), almost 1 for large H. The read-out mixes in φ = .01 of the uniform policy, so that no probability falls below its floor.",
+    text: "The decoder compiled to the usual pre-LN form. A carrier of size H makes LayerNorm shrink each token by ρ = 1/√(1 + |x|⁠²⁠/⁠H²), almost 1 for large H. The read-out mixes in φ = .01 of the uniform policy, so that no probability falls below its floor.",
     question: "What does the mixture cost?",
     answer: () =>
       "The loss stops falling: every action keeps φ/A of the probability, the bad ones too. And with a small H the shrinking is no longer the same for all tokens.",

@@ -139,7 +139,7 @@ export function renderNetwork() {
 }
 
 // The fingerprint: since when the weights are the same, and why they are new if they are.
-const print = { hash: "", run: 0, problems: 0, why: "", settings: null };
+const print = { hash: "", at: "", seen: new Set(), why: "", settings: null };
 const WRITTEN = {
   gamma: "γ is in W₁ and in B",
   eta: "the cap on η is in κ",
@@ -153,27 +153,25 @@ const WRITTEN = {
   phi: "φ is in the read-out",
 };
 export function renderPrint() {
-  const { info, settings, id, phases } = app.run;
+  const { info, settings, id, phases, edits } = app.run;
   if (print.hash && print.hash !== info.fingerprint) {
     const [old, now] = [print.settings, settings],
       size = print.S !== info.S || print.A !== info.A,
       changed = Object.keys(WRITTEN).filter((k) => old[k] !== now[k]).map((k) => WRITTEN[k]);
     print.why = size ? "another size has another network" : changed.join(", ") || "the problem’s rewards need another cap";
-    print.problems = 0;
+    print.seen.clear();
   }
-  if (print.run !== id) {
-    print.before = (print.hash === info.fingerprint ? print.problems : 0) || 0;
-    print.run = id;
-  }
-  print.problems = (print.before || 0) + phases.length;
-  Object.assign(print, { hash: info.fingerprint, settings, S: info.S, A: info.A });
-  const many = print.problems > 1 ? `, unchanged through ${print.problems} problems` : "";
-  $("fingerprint").replaceChildren(
-    print.why ? "New weights " : "Weights ",
-    el("code", { title: `SHA-256 ${info.fingerprint}` }, info.fingerprint.slice(0, 8)),
-    print.why ? ` (${print.why})` : "",
-    settings.preset === "file" ? ", their caps read from your file" : "",
-    many,
-    ".",
-  );
+  const at = [id, edits.length].join();
+  if (print.at !== at) for (const { p, r, pi0 } of phases) print.seen.add([p, r, pi0].join("|"));
+  Object.assign(print, { at, hash: info.fingerprint, settings, S: info.S, A: info.A });
+  const many = print.seen.size > 1 ? `, unchanged through ${print.seen.size} problems` : "";
+  for (const place of all(".fingerprint"))
+    place.replaceChildren(
+      print.why ? "New weights " : "Weights ",
+      el("code", { title: `SHA-256 ${info.fingerprint}` }, info.fingerprint.slice(0, 8)),
+      print.why ? ` (${print.why})` : "",
+      settings.preset === "file" ? ", their caps read from your file" : "",
+      many,
+      ".",
+    );
 }

@@ -171,6 +171,7 @@ export function renderStep() {
 // showNet shows the attention of the fixed decoder or of the trained network.
 async function showNet(net) {
   if (net === "learned" && !app.shown.has(net)) await toggle(net);
+  if (byHand()) toggleByHand();
   app.view.net = net;
   render();
 }

@@ -162,7 +162,7 @@ function drawHome(w, s) {
   const stays = w ? home(w, s, A) : NaN;
   $("home-kappa").replaceChildren(term("kappa", "κ"), ` = ${show(c.kappa, 3)}`);
   $("home").replaceChildren(
-    el("b", {}, w ? (stays > 0.9995 && stays < 1 ? `all but ${show(1 - stays, 2)}` : percent(stays)) : "…"),
+    el("b", {}, w ? (stays > 0.9995 && stays < 1 ? `All but ${show(1 - stays, 2)}` : percent(stays)) : "…"),
     " of the attention stays at home, with its own memories",
     ...(stays < 0.99 ? [", ", el("span", { class: "leaks" }, `${percent(1 - stays)} leaks`)] : []),
     ". ",

@@ -4,6 +4,7 @@
 import { $, act, aside, el, mix, palette, percent, show } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
+import { byHand } from "./byhand.js";
 import { term } from "./glossary.js";
 import { keyOf, traceMatrix } from "./trace.js";
 import { bar, became, fixed, placeLines, share, signed } from "./attention.js";
@@ -181,7 +182,7 @@ export function drawTrained() {
 export function renderNets() {
   $("step-net").hidden = app.view.step !== "actor";
   for (const net of ["decoder", "learned"])
-    $("net-" + net).setAttribute("aria-pressed", String(app.view.net === net));
+    $("net-" + net).setAttribute("aria-pressed", String(app.view.net === net && !byHand()));
 }
 export function buildNets(show) {
   for (const net of ["decoder", "learned"])
