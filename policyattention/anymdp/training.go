@@ -194,7 +194,7 @@ func Settle(weights []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}
-	empty, err := network.Vectors([][]float64{Empty()})
+	empty, err := network.Sequences([][][]float64{{Empty()}})
 	if err != nil {
 		return nil, fmt.Errorf("anymdp: %w", err)
 	}

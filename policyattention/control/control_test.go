@@ -261,38 +261,6 @@ func TestBoundNeedsCriticTables(t *testing.T) {
 	}
 }
 
-// Asked alone, a part cannot write over its contexts either, and its answers are checked.
-func TestAskedAlone(t *testing.T) {
-	problems := draw(t, 7, 4, 2)
-	var batch, untouched []Context
-	for i, p := range problems {
-		q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
-		batch = append(batch, Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: .8})
-		untouched = append(untouched, Context{Pi: mat.DenseCopyOf(p.Pi0), Q: mat.DenseCopyOf(q)})
-	}
-	for name, ask := range map[string]func() ([]*mat.Dense, error){
-		"actor":  func() ([]*mat.Dense, error) { return Act(inPlace{}, batch) },
-		"critic": func() ([]*mat.Dense, error) { return Evaluate(inPlace{}, batch) },
-	} {
-		if tables, err := ask(); err != nil || len(tables) != len(batch) {
-			t.Errorf("%s: %d tables, %v", name, len(tables), err)
-		}
-		for i := range batch {
-			if !mat.Equal(batch[i].Pi, untouched[i].Pi) || !mat.Equal(batch[i].Q, untouched[i].Q) {
-				t.Errorf("the %s wrote over context %d", name, i)
-			}
-		}
-	}
-	if _, err := Act(brokenActor{policies: []*mat.Dense{problems[0].Pi0}}, batch); err == nil ||
-		!strings.Contains(err.Error(), "1 tables for 2 contexts") {
-		t.Errorf("a policy too few: %v", err)
-	}
-	if _, err := Evaluate(CriticFunc(func(Context) (*mat.Dense, error) { return mat.NewDense(1, 1, nil), nil }),
-		batch); err == nil || !strings.Contains(err.Error(), "critic: problem 0") {
-		t.Errorf("a table of another shape: %v", err)
-	}
-}
-
 // TestUnderflow asks for rounds in which a probability falls below every float64 and comes
 // back: in the first rounds state 0 sees the toll of 10⁴ and not yet what lies behind it.
 func TestUnderflow(t *testing.T) {

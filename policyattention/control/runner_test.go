@@ -71,9 +71,7 @@ func TestRunner(t *testing.T) {
 		runner, err := NewRunner(problem, q0, 0.3, func(Context) (pi pmd.Policy, q *mat.Dense, err error) {
 			return pmd.Policy{Pi: mdp.RandomPolicy(rng, 4, 3)}, table(), nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		star := plain(m, q0, nil, 400)
 		near := func(name string, got, want float64) {
 			t.Helper()

@@ -30,13 +30,9 @@ func TestSolving(t *testing.T) {
 		for k := 1; k <= 30; k++ {
 			s = testkit.Must(s.Step())(t)
 			bound, _, err := scored[0].Bound(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			_, _, distance, err := s.Values()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			if !mat.Equal(s.Policy.Pi, trajectories[0].Policies[k]) || !mat.Equal(s.Q, trajectories[0].Q[k-1]) ||
 				s.Theorem2 != bound ||
 				distance/s.Normalizer != scored[0].Loss[k] {

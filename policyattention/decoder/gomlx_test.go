@@ -93,9 +93,7 @@ func run(t *testing.T, b compute.Backend, d *decoder.Decoder, r *network.Readout
 		return Add(Einsum("nd,rd->nr", n.forward(nodes[0]), n.weights["readout"]),
 			ExpandLeftToRank(n.weights["bias"], 2))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	out := testkit.Must(exec.Call1(inputs...))(t)
 	all := out.Value().([][]float64)
 	var rows [][]float64

@@ -50,68 +50,57 @@ type Layout struct {
 // NewLayout returns the layout for the given numbers of states and actions.
 func NewLayout(states, actions int) *Layout {
 	l := &Layout{}
-	add := &appender{list: &l.Token, states: states, actions: actions}
-	add.pair(&l.MemoryState, &l.MemoryAction, "memory", "a memory")
-	add.pair(&l.PacketState, &l.PacketAction, "packet", "a transition packet")
-	add.pair(&l.SuccessorState, &l.SuccessorAction, "successor", "a transition packet's successor")
-	add.pair(&l.QueryState, &l.QueryAction, "query", "a query (an actor query has no action)")
-	add.field(&l.PolicyState, "policy.state", "output field of head 0, no weight writes here", states)
-	add.field(&l.PolicyAction, "policy.action", "output field of head 0: the returned row of the policy", actions)
-	add.field(&l.BackupState, "backup.state", "output field of head 1, no weight writes here", states)
-	add.field(&l.BackupAction, "backup.action", "output field of head 1, no weight writes here", actions)
+	list := &l.Token
+	field := func(f *Field, name, note string, length int) {
+		offset := 0
+		if len(*list) > 0 {
+			offset = end(*list)
+		}
+		*f = Field{Name: name, Note: note, Offset: offset, Len: length}
+		*list = append(*list, *f)
+	}
+	scalar := func(f *Field, name, note string) {
+		field(f, name, note, 1)
+		f.Scalar, (*list)[len(*list)-1].Scalar = true, true
+	}
+	// A field for the one-hot state and one for the one-hot action of a role.
+	pair := func(state, action *Field, name, note string) {
+		field(state, name+".state", "state of "+note+", one-hot", states)
+		field(action, name+".action", "action of "+note+", one-hot", actions)
+	}
+	pair(&l.MemoryState, &l.MemoryAction, "memory", "a memory")
+	pair(&l.PacketState, &l.PacketAction, "packet", "a transition packet")
+	pair(&l.SuccessorState, &l.SuccessorAction, "successor", "a transition packet's successor")
+	pair(&l.QueryState, &l.QueryAction, "query", "a query (an actor query has no action)")
+	field(&l.PolicyState, "policy.state", "output field of head 0, no weight writes here", states)
+	field(&l.PolicyAction, "policy.action", "output field of head 0: the returned row of the policy", actions)
+	field(&l.BackupState, "backup.state", "output field of head 1, no weight writes here", states)
+	field(&l.BackupAction, "backup.action", "output field of head 1, no weight writes here", actions)
 
 	// The flags come before the numbers they gate: the ReLU map then adds
 	// C·role − C·one, exactly zero on packets, before anything is rounded.
-	add.scalar(&l.IsMemory, "role.memory", "1 on memories")
-	add.scalar(&l.IsActor, "role.actor", "1 on actor queries")
-	add.scalar(&l.IsPacket, "role.packet", "1 on transition packets")
-	add.scalar(&l.IsCritic, "role.critic", "1 on critic queries")
-	add.scalar(&l.One, "one", "1 on every token")
-	add.scalar(&l.LogPolicy, "log policy", "log π(a|s) of a memory")
-	add.scalar(&l.Value, "value", "Q(s,a) of a memory")
-	add.scalar(&l.Step, "step", "η of an actor query")
-	add.scalar(&l.Reward, "reward", "r of a transition packet")
-	add.scalar(&l.LogWeight, "log weight", "log weight of a transition packet, 0 for a sampled one")
-	add.scalar(&l.Looked, "looked-up value", "written by the lookup head: Q(s',a')")
-	add.scalar(&l.Target, "target", "written by the ReLU map: y = r + γ Q(s',a') on packets, 0 elsewhere")
-	add.scalar(&l.Average, "average", "written by the predecessor head: the mean target, Q_{k+1}(s,a)")
-	add.scalar(&l.Unassigned, "unassigned", "left over from the printed width; no weight touches it")
+	scalar(&l.IsMemory, "role.memory", "1 on memories")
+	scalar(&l.IsActor, "role.actor", "1 on actor queries")
+	scalar(&l.IsPacket, "role.packet", "1 on transition packets")
+	scalar(&l.IsCritic, "role.critic", "1 on critic queries")
+	scalar(&l.One, "one", "1 on every token")
+	scalar(&l.LogPolicy, "log policy", "log π(a|s) of a memory")
+	scalar(&l.Value, "value", "Q(s,a) of a memory")
+	scalar(&l.Step, "step", "η of an actor query")
+	scalar(&l.Reward, "reward", "r of a transition packet")
+	scalar(&l.LogWeight, "log weight", "log weight of a transition packet, 0 for a sampled one")
+	scalar(&l.Looked, "looked-up value", "written by the lookup head: Q(s',a')")
+	scalar(&l.Target, "target", "written by the ReLU map: y = r + γ Q(s',a') on packets, 0 elsewhere")
+	scalar(&l.Average, "average", "written by the predecessor head: the mean target, Q_{k+1}(s,a)")
+	scalar(&l.Unassigned, "unassigned", "left over from the printed width; no weight touches it")
 
-	add.list = &l.Slots
-	add.field(&l.SlotState, "slot.state", "compares states", states)
-	add.field(&l.SlotAction, "slot.action", "compares actions; carries a row of the policy", actions)
-	add.scalar(&l.SlotX, "slot.x", "compares roles")
-	add.scalar(&l.SlotY, "slot.y", "adds a logarithm to the score: log π or a log weight")
-	add.scalar(&l.SlotZ, "slot.z", "adds ηQ to the score; carries a number")
+	list = &l.Slots
+	field(&l.SlotState, "slot.state", "compares states", states)
+	field(&l.SlotAction, "slot.action", "compares actions; carries a row of the policy", actions)
+	scalar(&l.SlotX, "slot.x", "compares roles")
+	scalar(&l.SlotY, "slot.y", "adds a logarithm to the score: log π or a log weight")
+	scalar(&l.SlotZ, "slot.z", "adds ηQ to the score; carries a number")
 	return l
-}
-
-// appender appends fields to a list, each behind the one before.
-type appender struct {
-	list            *[]Field
-	states, actions int
-}
-
-func (a *appender) field(f *Field, name, note string, length int) {
-	a.append(f, name, note, length, false)
-}
-
-func (a *appender) scalar(f *Field, name, note string) { a.append(f, name, note, 1, true) }
-
-// pair appends a field for the one-hot state and one for the one-hot action of a
-// role.
-func (a *appender) pair(state, action *Field, name, note string) {
-	a.append(state, name+".state", "state of "+note+", one-hot", a.states, false)
-	a.append(action, name+".action", "action of "+note+", one-hot", a.actions, false)
-}
-
-func (a *appender) append(f *Field, name, note string, length int, scalar bool) {
-	offset := 0
-	if len(*a.list) > 0 {
-		offset = end(*a.list)
-	}
-	*f = Field{Name: name, Note: note, Offset: offset, Len: length, Scalar: scalar}
-	*a.list = append(*a.list, *f)
 }
 
 // Width returns the payload width 6S+6A+14.

@@ -84,9 +84,7 @@ func normContexts(t *testing.T, n int) []control.Context {
 	var contexts []control.Context
 	for i, p := range problems {
 		pi, err := pmd.Mix(p.Pi0, .01) // respects the floor
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		q := testkit.Must(p.MDP.PolicyValue(pi))(t)
 		contexts = append(contexts, control.Context{Problem: i, MDP: p.MDP, Pi: pi, Q: q, Eta: .8})
 	}

@@ -296,9 +296,7 @@ func TestTrainable(t *testing.T) {
 			}
 			layout := func(lineConfig) []transformer.Tensor { return line{}.Layout() }
 			_, _, got, err := ReadParams(result.Weights, layout)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Check(t, err)
 			for i, want := range params {
 				if !(math.Abs(float64(got[i])-want) < 1e-5) {
 					t.Errorf("%s: parameter %d is %v, want %v", tc.name, i, got[i], want)

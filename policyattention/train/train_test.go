@@ -98,13 +98,9 @@ func TestAverage(t *testing.T) {
 	want := make([]float64, c.Network().Size())
 	for step := 1; step <= c.Steps; step++ {
 		_, _, got, err := ReadNetwork[Config](averaged.Snapshots[step])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		_, _, params, err := ReadNetwork[Config](last.Snapshots[step])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, err)
 		for i, w := range params {
 			want[i] += (8 + 1) / (float64(step) + 8) * (float64(w) - want[i])
 			if math.Abs(float64(got[i])-want[i]) > 1e-6*max(1, math.Abs(want[i])) { // float32

@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/compute"
 	"golang.org/x/sys/unix"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/backend"
 )
 
@@ -27,9 +28,7 @@ func onSeveral(t *testing.T, options string) compute.Backend {
 	if errors.Is(err, backend.ErrNoPlugin) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	t.Cleanup(b.Finalize)
 	return b
 }
@@ -43,10 +42,7 @@ func TestCores(t *testing.T) {
 		}
 		return set
 	}
-	cores, err := backend.Cores(b, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cores := testkit.Must(backend.Cores(b, 2))(t)
 	if len(cores) != 2 {
 		t.Fatalf("%d cores, want 2", len(cores))
 	}
@@ -78,9 +74,7 @@ func TestCores(t *testing.T) {
 	}
 
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	if cores, err = backend.Cores(b, 2); err != nil {
-		t.Fatal(err)
-	}
+	cores = testkit.Must(backend.Cores(b, 2))(t)
 	if len(cores) != 1 || cores[0].Backend != b {
 		t.Fatalf("with GOMAXPROCS at 1: %v", cores)
 	}
@@ -105,25 +99,13 @@ func TestCompilerIsKeptOnNoProcessor(t *testing.T) {
 		return
 	}
 	b := onSeveral(t, "")
-	cores, err := backend.Cores(b, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := threads()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = cores[0].Do(func() error {
+	cores := testkit.Must(backend.Cores(b, 2))(t)
+	before := testkit.Must(threads())(t)
+	testkit.Check(t, cores[0].Do(func() error {
 		sumOfSquares(t, cores[0].Backend)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := threads()
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
+	after := testkit.Must(threads())(t)
 	for _, id := range after {
 		var set unix.CPUSet
 		if slices.Contains(before, id) || unix.SchedGetaffinity(id, &set) != nil { // or it has ended

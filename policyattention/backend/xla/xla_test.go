@@ -31,10 +31,7 @@ func TestXLA(t *testing.T) {
 	}
 	for _, name := range []string{"xla", "xla:cpu", "xla:cpu,shared_buffers=false"} {
 		t.Run(name, func(t *testing.T) {
-			b, err := backend.New(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := testkit.Must(backend.New(name))(t)
 			defer b.Finalize()
 			sumOfSquares(t, b)
 			d := backend.Describe(b)
@@ -49,18 +46,12 @@ func TestXLA(t *testing.T) {
 func TestFallback(t *testing.T) {
 	t.Setenv(compute.ConfigEnvVar, "")
 	t.Setenv(pluginPath, t.TempDir())
-	said, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	said := testkit.Must(os.CreateTemp(t.TempDir(), ""))(t)
 	defer said.Close()
 	defer func(stderr *os.File) { os.Stderr = stderr }(os.Stderr)
 	os.Stderr = said
 
-	b, err := backend.New("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Must(backend.New(""))(t)
 	defer b.Finalize()
 	if d := backend.Describe(b); d.Name != "go" {
 		t.Errorf("backend %q, want go", d.Name)
@@ -75,16 +66,10 @@ func TestFallback(t *testing.T) {
 func TestErrors(t *testing.T) {
 	broken := t.TempDir()
 	notALibrary := filepath.Join(broken, "pjrt_c_api_cpu_plugin.so")
-	if err := os.WriteFile(notALibrary, []byte("not a shared object"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(notALibrary, []byte("not a shared object"), 0o644))
 	misleading := filepath.Join(t.TempDir(), "cuda")
-	if err := os.Mkdir(misleading, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Link(notALibrary, filepath.Join(misleading, "pjrt_c_api_cpu_plugin.so")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.Mkdir(misleading, 0o755))
+	testkit.Check(t, os.Link(notALibrary, filepath.Join(misleading, "pjrt_c_api_cpu_plugin.so")))
 
 	for _, c := range []struct {
 		what, name, env, folder string
@@ -129,9 +114,7 @@ func TestFindPlugin(t *testing.T) {
 		filepath.Join(second, "pjrt_c_api_rocm_plugin.so"),
 		filepath.Join(second, "pjrt_c_api_rocm_v1.0.0_plugin.so"),
 	} {
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Check(t, os.WriteFile(file, nil, 0o644))
 	}
 	for plugin, want := range map[string]string{
 		"cpu":  filepath.Join(second, "pjrt_c_api_cpu_v0.83.1_plugin.so"),
@@ -151,15 +134,11 @@ func TestFindPlugin(t *testing.T) {
 func TestRepositoryFolders(t *testing.T) {
 	root := t.TempDir()
 	deep := filepath.Join(root, "a", "b")
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.MkdirAll(deep, 0o755))
 	if got := repositoryFolders(deep); got != nil {
 		t.Errorf("outside: %q", got)
 	}
-	if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte("module icrl\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, os.WriteFile(filepath.Join(root, "go.mod"), []byte("module icrl\n"), 0o644))
 	if got, want := repositoryFolders(deep), filepath.Join(root, ".local", "pjrt"); len(got) == 0 || got[0] != want {
 		t.Errorf("inside: %q, want %q first", got, want)
 	}

@@ -115,16 +115,12 @@ func full(t *testing.T, m *Model, params []float32, h baseline.History, n int) [
 	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
 		return fused.Bind(m.Config.Network(), in[0]).Vectors(m.Config.tokens(in[1], in[2], in[3], in[4]))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	out, err := exec.Call1(params,
 		tensors.FromFlatDataAndDimensions(h.Previous[from:], 1, n),
 		tensors.FromFlatDataAndDimensions(h.Reward[from:], 1, n),
 		tensors.FromFlatDataAndDimensions(h.State[from:], 1, n), tensors.FromFlatDataAndDimensions(position, 1, n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	logits := testkit.Must(tensors.CopyFlatData[float32](out))(t)
 	p := make([]float64, m.Config.Actions)
 	for a := range p {
@@ -236,9 +232,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
 		return c.loss(fused.Bind(c.Network(), in[0]), in[2:], in[1:2])
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	out := testkit.Must(exec.Call1(params, start, data[0], data[1], data[2], data[3]))(t)
 	want := 0.
 	for _, at := range tensors.MustCopyFlatData[int32](start) {

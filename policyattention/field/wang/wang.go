@@ -91,7 +91,10 @@ func (s Spec) validate() error {
 	case !(s.Trace >= 0 && s.Trace <= 1):
 		return fmt.Errorf("wang: decay of traces is %v, want a number from 0 to 1", s.Trace)
 	}
-	return check("the preconditioner", s.preconditioner(), s.D)
+	if rows, cols := s.preconditioner().Dims(); rows != s.D || cols != s.D {
+		return fmt.Errorf("wang: the preconditioner is [%d, %d], want [%d, %d]", rows, cols, s.D, s.D)
+	}
+	return nil
 }
 
 // preconditioner returns C [d, d].
@@ -100,14 +103,6 @@ func (s Spec) preconditioner() *mat.Dense {
 		return diagonal(s.D)
 	}
 	return s.C
-}
-
-// check reports that a matrix is not [side, side].
-func check(name string, m *mat.Dense, side int) error {
-	if rows, cols := m.Dims(); rows != side || cols != side {
-		return fmt.Errorf("wang: %s is [%d, %d], want [%d, %d]", name, rows, cols, side, side)
-	}
-	return nil
 }
 
 // form returns the number of prompt rows below r, and the sign of the value in the prompt's last entry:
@@ -198,16 +193,12 @@ func (s Spec) query(rows int) *mat.Dense {
 	return q
 }
 
-// Apply returns what the layer makes of a prompt z [rows, n+1]. Linear attention is taken from the left, (P Z Mix Zᵀ)
+// Apply returns what the layer makes of a prompt z [rows, n+1]; it panics on another shape. Linear attention is taken from the left, (P Z Mix Zᵀ)
 // Q Z: where an algorithm has converged the first factor vanishes and so does its rounding, whereas the scores ZᵀQZ,
 // taken first, are wrong in the same way in every layer and their error adds up.
-func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
-	rows, cols := z.Dims()
+func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(z)
 	for _, h := range l.Heads {
-		if err := errors.Join(check("P", h.P, rows), check("Q", h.Q, rows), check("Mix", h.Mix, cols)); err != nil {
-			return nil, err
-		}
 		var values, mixed, scores, moments, qz, added mat.Dense
 		values.Mul(h.P, z)
 		mixed.Mul(&values, h.Mix)
@@ -217,7 +208,7 @@ func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 			added.Mul(&moments, &qz)
 		} else {
 			scores.Mul(z.T(), &qz)
-			for i := range cols {
+			for i := range z.RawMatrix().Cols {
 				if l.Attention == OverQueries {
 					pmd.Softmax(scores.RawRowView(i))
 					continue
@@ -231,7 +222,7 @@ func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 		added.Scale(l.Scale, &added)
 		out.Add(out, &added)
 	}
-	return out, nil
+	return out
 }
 
 // Values returns the value of the context's query after each of so many layers, which are those given, over and over
@@ -241,9 +232,8 @@ func (s Spec) Values(c *Context, layers []*Layer, depth int) ([]float64, error) 
 	z, err := c.Prompt(extra)
 	var values []float64
 	for l := 0; l < depth && err == nil; l++ {
-		if z, err = layers[l%len(layers)].Apply(z); err == nil {
-			values = append(values, sign*z.At(z.RawMatrix().Rows-1, s.N))
-		}
+		z = layers[l%len(layers)].Apply(z)
+		values = append(values, sign*z.At(z.RawMatrix().Rows-1, s.N))
 	}
 	return values, err
 }

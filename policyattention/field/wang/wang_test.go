@@ -53,7 +53,7 @@ func (s Spec) off(t *testing.T, layer *Layer, c *Context, w, next []float64) flo
 		positive.Heads = append(positive.Heads, Head{abs(h.P), abs(h.Q), abs(h.Mix)})
 	}
 	from, want := s.state(t, c, w), s.state(t, c, next)
-	got, size := testkit.Must(layer.Apply(from))(t), testkit.Must(positive.Apply(abs(from)))(t)
+	got, size := layer.Apply(from), positive.Apply(abs(from))
 	last, worst := from.RawMatrix().Rows-1, 0.
 	for k := range s.N + 1 {
 		terms := size.At(last, k) + floats.Norm(w, 1) + math.Abs(want.At(last, k))
@@ -142,10 +142,6 @@ func TestRefusesBadInput(t *testing.T) {
 		"preconditioner is [5, 5]": layer(Spec{Algorithm: TD0, D: 1, N: 1, C: five}),
 		"and 1 weights": func() error {
 			_, err := Spec{Algorithm: TD0, D: 2, N: 3}.Step(normal(2, 3, .9, seed.New(1)), []float64{0})
-			return err
-		}(),
-		"Mix is [5, 5], want [4, 4]": func() error {
-			_, err := (&Layer{Heads: []Head{{five, five, five}}}).Apply(mat.NewDense(5, 4, nil))
 			return err
 		}(),
 	} {

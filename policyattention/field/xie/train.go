@@ -135,9 +135,8 @@ func (n Network) measure(params []float64, chains int) ([]float64, error) {
 		c, algorithm := Window(p, features, walk), make([]float64, n.N+1)
 		z, err := spec.Prompt(c, algorithm)
 		for l := 0; l < n.Layers && err == nil; l++ {
-			if z, err = layer.Apply(z); err == nil {
-				algorithm, err = spec.Step(c, algorithm)
-			}
+			z = layer.Apply(z)
+			algorithm, err = spec.Step(c, algorithm)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("xie: chain %d: %w", k, err)

@@ -75,13 +75,8 @@ func (s Spec) validate() error {
 	case math.IsNaN(s.Alpha) || math.IsInf(s.Alpha, 0):
 		return fmt.Errorf("xie: step size is %v, want a finite number", s.Alpha)
 	}
-	return check("the kernel's weights", s.weights(), s.D)
-}
-
-// check reports that a matrix is not [side, side].
-func check(name string, m *mat.Dense, side int) error {
-	if rows, cols := m.Dims(); rows != side || cols != side {
-		return fmt.Errorf("xie: %s are [%d, %d], want [%d, %d]", name, rows, cols, side, side)
+	if rows, cols := s.weights().Dims(); rows != s.D || cols != s.D {
+		return fmt.Errorf("xie: the kernel's weights are [%d, %d], want [%d, %d]", rows, cols, s.D, s.D)
 	}
 	return nil
 }
@@ -179,17 +174,11 @@ func (s Spec) scores(at int) *mat.Dense {
 	return a
 }
 
-// Apply returns what the layer makes of a prompt z [rows, n+1].
-func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
+// Apply returns what the layer makes of a prompt z [rows, n+1], n ≥ 1; it panics on another shape.
+func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
 	rows, cols := z.Dims()
-	if cols < 2 {
-		return nil, fmt.Errorf("xie: a prompt [%d, %d], want a transition and a query at least", rows, cols)
-	}
 	y := mat.NewDense(rows, cols, nil)
 	for _, h := range l.Heads {
-		if err := errors.Join(check("V", h.V, rows), check("A", h.A, rows)); err != nil {
-			return nil, err
-		}
 		var kernel, values, added mat.Dense
 		kernel.Product(z.T(), h.A, z)
 		for j := range cols { // softmax(ZᵀAZ + M): columns sum to one, the query's row is zero
@@ -205,15 +194,12 @@ func (l *Layer) Apply(z *mat.Dense) (*mat.Dense, error) {
 	out := mat.DenseCopyOf(z)
 	out.Add(out, y)
 	if l.E != nil {
-		if err := check("E", l.E, rows); err != nil {
-			return nil, err
-		}
 		left, moved := mat.NewDense(rows, cols, nil), new(mat.Dense)
 		left.Slice(0, rows, 0, cols-1).(*mat.Dense).Copy(y.Slice(0, rows, 1, cols))
 		moved.Mul(l.E, left)
 		out.Add(out, moved)
 	}
-	return out, nil
+	return out
 }
 
 // Step returns the values v [n+1] of the walk's states after one step of weighted softmax TD. It is the sum over

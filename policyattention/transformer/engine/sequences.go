@@ -19,19 +19,9 @@ func (n *Network[F]) flat(tokens [][]float64) ([]F, error) {
 	return flat, nil
 }
 
-// Vectors maps tokens [T][Features] to all outputs per token [T][Outputs]. It returns an error for
-// no tokens and for one of another size.
-func (n *Network[F]) Vectors(tokens [][]float64) ([][]float64, error) {
-	x, err := n.flat(tokens)
-	if err != nil {
-		return nil, err
-	}
-	outputs, err := n.Forward(Pass{1, len(tokens), len(tokens)}, x)
-	return matrix[F]{outputs, n.Config.Outputs}.copied(len(outputs)/n.Config.Outputs, n.Config.Outputs), err
-}
-
 // Sequences maps tokens [n][T][Features] of sequences of any lengths to all outputs of each
-// [n][T·Outputs]. It returns the errors of Vectors.
+// [n][T·Outputs]. It returns an error for
+// no tokens and for one of another size.
 func (n *Network[F]) Sequences(sequences [][][]float64) ([][]float64, error) {
 	var firsts []int // of each block: consecutive sequences of one length, as many as a pass takes
 	for i, tokens := range sequences {

@@ -33,7 +33,7 @@ func (m matrix[F]) copied(n, width int) [][]float64 {
 }
 
 // Trace passes tokens [T][Features] through the network and keeps everything. It is the
-// pass of Vectors, with the same bits.
+// pass of Sequences, with the same bits.
 func (n *Network[F]) Trace(tokens [][]float64) (*Trace, error) {
 	x, err := n.flat(tokens)
 	if err != nil {

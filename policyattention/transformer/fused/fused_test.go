@@ -105,9 +105,7 @@ func TestXLAAgreesWithTheGoBackend(t *testing.T) {
 	if errors.Is(err, backend.ErrNoPlugin) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Check(t, err)
 	t.Cleanup(xla.Finalize)
 	for _, tc := range []struct{ features, length, tail int }{{10, 12, 12}, {14, 24, 24}, {22, 48, 48}, {24, 84, 12}} {
 		c, rng := transformer.Standard(tc.features), rand.New(rand.NewPCG(13, 14))
