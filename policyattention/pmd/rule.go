@@ -151,23 +151,12 @@ type Update struct {
 // FitStep returns the effective step size of observed updates: the η on the
 // grid lo, lo+by, …, hi that minimizes the mean row-L1 distance between Next
 // and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are
-// no updates, if the grid is empty or has more than a million steps, if Step returns
-// one, or if a Next has another shape or an entry that is not finite.
+// no updates, if the grid is empty or has more than a million steps, or if Step returns
+// one. It panics when a Next has another shape.
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v",
 			len(updates), lo, by, hi)
-	}
-	logs := make([]*mat.Dense, len(updates)) // of Pi: all candidates share them
-	for i, u := range updates {
-		err := Policy{Pi: u.Pi}.check(u.Q, hi)
-		if err == nil {
-			err = checkNext(u.Next, u.Pi)
-		}
-		if err != nil {
-			return 0, 0, fmt.Errorf("%w (update %d)", err, i)
-		}
-		logs[i] = Policy{Pi: u.Pi}.log()
 	}
 	distance = math.Inf(1)
 	for i := 0; ; i++ {
@@ -177,7 +166,11 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 		}
 		mean := 0.0
 		for i, u := range updates {
-			mean += rowL1ToStep(u.Next, logs[i], u.Q, candidate) / float64(len(updates))
+			next, err := Step(u.Pi, u.Q, candidate)
+			if err != nil {
+				return 0, 0, fmt.Errorf("%w (update %d)", err, i)
+			}
+			mean += RowL1(u.Next, next) / float64(len(updates))
 			if mean >= distance { // the others add to it
 				break
 			}
@@ -186,22 +179,6 @@ func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err e
 			eta, distance = candidate, mean
 		}
 	}
-}
-
-// rowL1ToStep returns RowL1(next, Step(π, q, eta)) for the logarithm of π.
-func rowL1ToStep(next, logs, q *mat.Dense, eta float64) float64 {
-	rows, actions := logs.Dims()
-	target := make([]float64, actions)
-	total := 0.0
-	for s := range rows {
-		values := q.RawRowView(s)
-		for a, l := range logs.RawRowView(s) {
-			target[a] = logit(l, eta, values[a])
-		}
-		Softmax(target)
-		total += l1(next.RawRowView(s), target)
-	}
-	return total / float64(rows)
 }
 
 // ProximalLoss returns ℓ(p) = KL(p‖π) − η⟨p,Q⟩ averaged over states (Section

@@ -107,12 +107,8 @@ func (j Job) loadState(path string) (s state, err error) {
 	// Durations are for the record: unreadable ones count as zero.
 	s.wall, _ = strconv.ParseFloat(f.Metadata["wall_seconds"], 64)
 	s.cpu, _ = strconv.ParseFloat(f.Metadata["cpu_seconds"], 64)
-	if text, ok := f.Metadata["stretches"]; ok {
-		if err := json.Unmarshal([]byte(text), &s.stretches); err != nil {
-			return s, fmt.Errorf("train: %s: stretches: %w", path, err)
-		}
-	} else if s.step > 0 {
-		s.stretches = []backend.Stretch{{Step: s.step}} // made before they were recorded
+	if err := json.Unmarshal([]byte(f.Metadata["stretches"]), &s.stretches); err != nil {
+		return s, fmt.Errorf("train: %s: stretches: %w", path, err)
 	}
 	s.average = make([]float32, size(j.Model.Layout()))
 	for _, part := range j.stored(&s) {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"icrl/internal/safetensors"
@@ -85,42 +84,22 @@ func TestTrainLearns(t *testing.T) {
 	}
 }
 
-// TestAverage recomputes the average from a snapshot of every step.
-func TestAverage(t *testing.T) {
-	c := tiny(Proximal)
-	c.Snapshots = nil
-	for step := range c.Steps {
-		c.Snapshots = append(c.Snapshots, step+1)
-	}
-	averaged := mustTrain(t, c, t.TempDir())
-	c.Recipe.Average = false
-	last := mustTrain(t, c, t.TempDir())
-	want := make([]float64, c.Network().Size())
-	for step := 1; step <= c.Steps; step++ {
-		_, _, got, err := ReadNetwork[Config](averaged.Snapshots[step])
-		testkit.Check(t, err)
-		_, _, params, err := ReadNetwork[Config](last.Snapshots[step])
-		testkit.Check(t, err)
-		for i, w := range params {
-			want[i] += (8 + 1) / (float64(step) + 8) * (float64(w) - want[i])
-			if math.Abs(float64(got[i])-want[i]) > 1e-6*max(1, math.Abs(want[i])) { // float32
-				t.Fatalf("step %d: average %v, want %v", step, got[i], want[i])
-			}
-		}
-	}
-}
-
 // A run of fewer steps ends in the weights that a longer one has after as many.
 func TestShorterRun(t *testing.T) {
 	c := tiny(Proximal)
 	c.Recipe.Average = true
 	short := c
 	short.Steps, short.Snapshots = c.Snapshots[0], nil
-	whole, part := mustTrain(t, c, t.TempDir()), mustTrain(t, short, t.TempDir())
+	dir := t.TempDir()
+	whole, part := mustTrain(t, c, t.TempDir()), mustTrain(t, short, dir)
 	_, _, want, err := ReadNetwork[Config](whole.Snapshots[short.Steps])
 	testkit.Check(t, err)
 	_, _, got, err := ReadNetwork[Config](part.Weights)
 	testkit.Check(t, err)
+	if end := testkit.Must(job(t, short).loadState(statePath(dir)))(t); !slices.Equal(got, end.average) ||
+		slices.Equal(got, end.params) {
+		t.Error("what is released is not the average over the steps")
+	}
 	if !slices.Equal(got, want) || !slices.Equal(part.Losses, whole.Losses[:short.Steps]) {
 		t.Errorf("weights or losses of %d steps are not those of %d steps on the way", short.Steps, c.Steps)
 	}
@@ -417,56 +396,26 @@ func TestStreamsAreDisjoint(t *testing.T) {
 
 // A run that goes on on another backend or another processor says which of them made which steps.
 func TestStretches(t *testing.T) {
-	c, dir := tiny(Proximal), t.TempDir()
-	c.Snapshots, c.Steps = nil, 6
+	c, dir, here := tiny(Proximal), t.TempDir(), backend.Processor()
+	c.Snapshots, c.Steps = nil, 3
 	hurry(t)
-	// until stops a run after a step, or returns it.
-	until := func(b compute.Backend, step int) []backend.Stretch {
+	for step, want := range [][]backend.Stretch{
+		{{Backend: "go", CPU: here, Step: 1}}, {{Backend: "go", CPU: here, Step: 2}},
+		{{Backend: "xla:cpu", CPU: "Another", Step: 2}, {Backend: "go", CPU: here, Step: 3}},
+	} {
+		if step == 2 { // those before were made elsewhere
+			f := testkit.Must(open(statePath(dir)))(t)
+			f.Metadata["stretches"] = `[{"backend":"xla:cpu","cpu":"Another","step":2}]`
+			testkit.Check(t, Seal(f))
+			testkit.Check(t, safetensors.WriteFile(statePath(dir), f))
+		}
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err := job(t, c).Run(ctx, b, dir, func(p Progress) {
-			if p.Step >= step {
-				cancel()
-			}
-		})
+		_, err := run(ctx, t, c, dir, func(Progress) { cancel() }) // after a step
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		return testkit.Must(job(t, c).loadState(statePath(dir)))(t).stretches
-	}
-	edit := func(to func(metadata map[string]string)) {
-		f := testkit.Must(open(statePath(dir)))(t)
-		to(f.Metadata)
-		testkit.Check(t, Seal(f))
-		testkit.Check(t, safetensors.WriteFile(statePath(dir), f))
-	}
-	here := backend.Processor()
-	for _, tc := range []struct {
-		backend string
-		step    int
-		edit    func(m map[string]string) // of the state before
-		want    []backend.Stretch
-	}{
-		{"go", 1, nil, []backend.Stretch{{Backend: "go", CPU: here, Step: 1}}},
-		{"go", 2, nil, []backend.Stretch{{Backend: "go", CPU: here, Step: 2}}},
-		{
-			"go", 3, func(m map[string]string) { m["stretches"] = `[{"backend":"xla:cpu","cpu":"Another","step":2}]` },
-			[]backend.Stretch{{Backend: "xla:cpu", CPU: "Another", Step: 2}, {Backend: "go", CPU: here, Step: 3}},
-		},
-		// States were once kept without a word of it.
-		{
-			"go", 4, func(m map[string]string) { delete(m, "stretches") },
-			[]backend.Stretch{{Step: 3}, {Backend: "go", CPU: here, Step: 4}},
-		},
-		{
-			"xla:cpu", 6, nil,
-			[]backend.Stretch{{Step: 3}, {Backend: "go", CPU: here, Step: 4}, {Backend: "xla:cpu", CPU: here, Step: 6}},
-		},
-	} {
-		if tc.edit != nil {
-			edit(tc.edit)
-		}
-		if got := until(start(t, tc.backend), tc.step); !slices.Equal(got, tc.want) {
-			t.Errorf("after step %d: stretches %v, want %v", tc.step, got, tc.want)
+		if got := testkit.Must(job(t, c).loadState(statePath(dir)))(t).stretches; !slices.Equal(got, want) {
+			t.Errorf("after step %d: stretches %v, want %v", step+1, got, want)
 		}
 	}
 }
