@@ -71,6 +71,7 @@ func TestFill(t *testing.T) {
 	text := "before\n<!-- table: sample -->\nold\n<!-- end -->\nafter <!-- a comment -->\n"
 	once, err := Fill(text, build)
 	if err != nil || !strings.Contains(once, "| 12345678 |") || strings.Contains(once, "old") ||
+		!strings.Contains(once, "`table sample`\n\n<!-- end -->") ||
 		!strings.HasPrefix(once, "before\n") || !strings.HasSuffix(once, "<!-- end -->\nafter <!-- a comment -->\n") {
 		t.Errorf("%q, %v", once, err)
 	}

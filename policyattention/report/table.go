@@ -215,7 +215,8 @@ const (
 	end   = "<!-- end -->"
 )
 
-// Fill writes the tables between the markers of a document again, each made by its name:
+// Fill writes the tables between the markers of a document again, each made by its name, which a reader sees below
+// the table if the table has it:
 //
 //	<!-- table: NAME -->
 //	…
@@ -237,7 +238,11 @@ func Fill(text string, build func(name string) (Table, error)) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("report: table %q: %w", name, err)
 		}
-		fmt.Fprintf(&b, "%s%s -->\n\n%s\n%s", begin, name, t.body(), end)
+		body := t.body()
+		if t.Name != "" {
+			body += "\n`table " + t.Name + "`\n"
+		}
+		fmt.Fprintf(&b, "%s%s -->\n\n%s\n%s", begin, name, body, end)
 		text = after
 	}
 }
