@@ -69,7 +69,7 @@ var (
 		"artifacts|\\.binder)/[A-Za-z0-9_./-]*[A-Za-z0-9])")
 	table  = regexp.MustCompile("(?:policyattention|paper|json|policyattention`) (table|figure) ([a-z0-9-]+)")
 	target = regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)")
-	test   = regexp.MustCompile("`?(?:([a-z]+)\\.)?(Test[A-Z][A-Za-z]+)`?")
+	test   = regexp.MustCompile("`?(?:([a-z]+)\\.)?((?:Test|Example)[A-Z][A-Za-z_]+)`?")
 	symbol = regexp.MustCompile("`([a-z]+)\\.((?:[A-Z][A-Za-z]*\\.)?[A-Z][A-Za-z]*)`")
 	tables = regexp.MustCompile(`(?s)<!-- table.*?<!-- end -->`)
 	dashes = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
