@@ -36,7 +36,7 @@ var looks = []look{
 // recipes in the order of tables.
 var recipes = []string{
 	"native", "harness", "plain", "prior", "paper-features", "paper", "paper-uniform", "tuned", "tuned-initial",
-	"full", "full-short", "full-tuned", "first", "cpu", "cpu-short", "cpu-tuned", "cpu-tuned-short", "cpu-cleared",
+	"full", "full-short", "full-cleared", "full-tuned", "first", "cpu", "cpu-tuned", "cpu-tuned-short", "cpu-cleared",
 	"source", "source-tuned",
 }
 

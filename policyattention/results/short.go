@@ -94,7 +94,7 @@ func (s *Store) lead20() Table {
 func (s *Store) qualified() Table {
 	t := s.table("qualification")
 	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows),
-		func(row []any) bool { return row[len(row)-1] == "no control" && row[1] != "full" })
+		func(row []any) bool { return row[len(row)-1] == "no control" })
 	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]",
 		"qualifies")
 }

@@ -112,8 +112,8 @@ func (s *Store) audit() (t Table) {
 			"ours is that of Q.")
 }
 
-// controls are the recipes that remember nothing between rounds, by the recipe that they control.
-var controls = map[string]string{"cpu": "cpu-cleared", "cpu-tuned": "cpu-tuned-short", "full": "full-short"}
+// controls reports whether a recipe is another's that remembers nothing between rounds: trained so, or cleared.
+func controls(recipe, of string) bool { return recipe == of+"-short" || recipe == of+"-cleared" }
 
 func (s *Store) qualification() (t Table) {
 	t.Columns = []string{"method", "recipe", "S", "round 1: paper", "round 1", "round 40: paper", "round 40", "worst",
@@ -121,7 +121,7 @@ func (s *Store) qualification() (t Table) {
 	rows := s.Block("qualification")
 	first, last := rows.At(1).By(Method, Recipe, S).Median(), rows.At(40).By(Method, Recipe, S).Median()
 	gap := last.match(last, func(g, o group) bool {
-		return g.key[Method] == o.key[Method] && g.key[S] == o.key[S] && controls[g.key[Recipe]] == o.key[Recipe]
+		return g.key[Method] == o.key[Method] && g.key[S] == o.key[S] && controls(o.key[Recipe], g.key[Recipe])
 	}).Minus()
 	if t.err = errors.Join(first.err, gap.err); t.err != nil {
 		return t

@@ -157,6 +157,9 @@ func (t Table) OverProblems() Table { return t.estimate("over-problems", "means 
 // Behind.
 func (t Table) Locked() Table { return t.estimate("locked", "locked") }
 
+// Locking adds the share of runs for which the share of Locked is above Often.
+func (t Table) Locking() Table { return t.estimate("locking", "runs that lock up") }
+
 // Improvement adds the probability that a run's loss is below the reference's.
 func (t Table) Improvement() Table { return t.estimate("improvement", "P(below reference)") }
 
@@ -172,7 +175,20 @@ var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
 	"over-problems":  stats.RatioOverProblems,
 	"improvement":    stats.Improvement,
 	"locked": func(x, y [][]float64) (stats.Estimate, error) {
-		return stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0])), nil
+		e := stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
+		for j := range x {
+			e.ByRun = append(e.ByRun, excess(x[j:j+1], y[j:j+1]).Above)
+		}
+		return e, nil
+	},
+	"locking": func(x, y [][]float64) (stats.Estimate, error) {
+		often := 0.0
+		for j := range x {
+			if excess(x[j:j+1], y[j:j+1]).Above > Often {
+				often++
+			}
+		}
+		return stats.Share(often, len(x)), nil
 	},
 }
 
@@ -273,6 +289,10 @@ func (t Table) WithTail() Table {
 }
 
 func tailNumbers(t stats.Tail) []float64 { return []float64{t.Mean, t.P95, t.P99, t.Worst, t.Above} }
+
+// Often is the share of problems locked above which a run counts as one that locks up. It was fixed when five actors
+// of S = 4 had been seen, before the others were trained.
+const Often = .01
 
 // Behind is the excess above which a problem counts as far behind the reference.
 const Behind = .05

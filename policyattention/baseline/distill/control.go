@@ -35,11 +35,16 @@ func NewModel(c Config, params []float32) (*Model, error) {
 	return &Model{c, n}, nil
 }
 
-// controller deploys a model, see [baseline.InContext].
-func (m *Model) controller(root uint64) baseline.InContext {
+// controller deploys a model, see [baseline.InContext]. With cleared, its context has room for one round: the
+// control in which nothing is remembered between rounds.
+func (m *Model) controller(root uint64, cleared bool) baseline.InContext {
+	room := m.Config.Context
+	if cleared {
+		room = m.Config.ShortContext().Context
+	}
 	return baseline.InContext{
 		Name: "distill", States: m.Config.States, Actions: m.Config.Actions, Root: root,
-		Lives: func(histories []*baseline.History) baseline.Lives { return m.agents(histories) },
+		Lives: func(histories []*baseline.History) baseline.Lives { return m.agents(histories, room) },
 	}
 }
 
@@ -47,6 +52,7 @@ func (m *Model) controller(root uint64) baseline.InContext {
 type agents struct {
 	*Model
 	histories []*baseline.History
+	room      int // tokens of the context that are used
 	// pending counts the tokens that have been taken in: the next one's state is
 	// known, and neither is it in the caches nor has an action been taken. In a life
 	// that has been recorded, histories go on after it.
@@ -54,10 +60,10 @@ type agents struct {
 	caches  []*engine.Cache[float32] // of the tokens before, as many of each agent
 }
 
-func (m *Model) agents(histories []*baseline.History) *agents {
-	a := &agents{Model: m, histories: histories}
+func (m *Model) agents(histories []*baseline.History, room int) *agents {
+	a := &agents{Model: m, histories: histories, room: room}
 	for range histories {
-		a.caches = append(a.caches, m.network.NewCache(m.Config.Context))
+		a.caches = append(a.caches, m.network.NewCache(room))
 	}
 	return a
 }
@@ -74,13 +80,13 @@ func (a *agents) Begin() error {
 // forget makes room in the context for a round and the query after it: where there is none it empties the caches
 // and returns how many of the last tokens are to be taken in again, positions counting from the first of them.
 func (a *agents) forget() (again int) {
-	if a.length()+baseline.Window+1 <= a.Config.Context {
+	if a.length()+baseline.Window+1 <= a.room {
 		return 0
 	}
 	for _, cache := range a.caches {
 		cache.Length = 0
 	}
-	again = a.Config.Context - baseline.Window - 1
+	again = a.room - baseline.Window - 1
 	a.pending -= again
 	return again
 }

@@ -147,7 +147,7 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 		histories[i], chains[i] = &baseline.History{}, baseline.NewChain(p.MDP, seed.New(1, "chain", i))
 		histories[i].See(nil, chains[i].State)
 	}
-	a := m.agents(histories)
+	a := m.agents(histories, m.Config.Context)
 	for round := range 4 {
 		testkit.Check(t, a.Begin())
 		for range baseline.Window {
@@ -194,7 +194,9 @@ func TestReliveAgreesWithLive(t *testing.T) {
 	m, _ := model(t, tiny())
 	short, _ := model(t, tiny().ShortContext())
 	ps, rounds := problems(t, 2), 5
-	for name, c := range map[string]baseline.InContext{"long": m.controller(5), "short": short.controller(5)} {
+	for name, c := range map[string]baseline.InContext{
+		"long": m.controller(5, false), "short": short.controller(5, false), "cleared": m.controller(5, true),
+	} {
 		lived, actions, err := c.Record(ps, rounds)
 		testkit.Check(t, err)
 		again := testkit.Must(c.Replay(ps, rounds, actions, 1e-5))(t)
@@ -217,6 +219,31 @@ func TestReliveAgreesWithLive(t *testing.T) {
 		}
 		if _, err := c.Run(nil, 1); err == nil {
 			t.Error("no problems passed")
+		}
+	}
+}
+
+// The policy returned depends on rounds before the last unless the context is cleared.
+func TestClearedForgets(t *testing.T) {
+	m, _ := model(t, tiny())
+	for _, cleared := range []bool{false, true} {
+		var policies [2]*mat.Dense
+		for k, before := range []float32{.25, -.75} { // a reward of the first round
+			h, rng := &baseline.History{}, seed.New(4)
+			h.See(nil, 2)
+			for range 2 * baseline.Window {
+				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
+			}
+			h.Reward[3] = before
+			a := m.controller(1, cleared).Lives([]*baseline.History{h})
+			for range 2 {
+				testkit.Check(t, a.Begin())
+				testkit.Must(a.Take(baseline.Window))(t)
+			}
+			policies[k] = testkit.Must(a.Policies())(t)[0]
+		}
+		if d := mdp.MaxAbsDiff(policies[0], policies[1]); (d < 1e-6) != cleared { // float32
+			t.Errorf("cleared %v: the first round matters by %v", cleared, d)
 		}
 	}
 }

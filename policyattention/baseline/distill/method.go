@@ -16,6 +16,7 @@ import (
 //
 //	full             the paper's, with its source rate
 //	full-short       its control with a context of one round
+//	full-cleared     another: its weights, with the context cleared before each round
 //	full-tuned       the paper's with the tuned source rate
 //	first            the paper's first attempt, which failed to qualify
 //	cpu              the budget for machines without a GPU, with the paper's source rate
@@ -25,7 +26,8 @@ import (
 var Method = method.Method{
 	Name: name, Label: "Algorithm Distillation", Informed: informed,
 	Deploy: func(s method.Setting) (method.Deployment, error) {
-		c, err := recipe(s.Recipe, s.Identity.Model, s.States, s.Tuned["source"])
+		name, cleared := strings.CutSuffix(s.Recipe, "-cleared")
+		c, err := recipe(name, s.Identity.Model, s.States, s.Tuned["source"])
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +39,7 @@ var Method = method.Method{
 		s.Limits.Bound(&c.Width, "width")
 		s.Limits.Bound(&c.Hidden, "width")
 		d := &Deployment{}
-		d.Distill.Training, d.Distill.Root = c, s.Identity.Model
+		d.Distill.Training, d.Distill.Root, d.Distill.Cleared = c, s.Identity.Model, cleared
 		return d, nil
 	},
 }
@@ -82,7 +84,8 @@ const sourcePrefix = "cpu-source-"
 type Deployment struct {
 	Distill struct {
 		Training Config `json:"training"`
-		Root     uint64 `json:"root"` // of the transitions
+		Root     uint64 `json:"root"`              // of the transitions
+		Cleared  bool   `json:"cleared,omitempty"` // before each round
 	} `json:"distill"`
 }
 
@@ -103,7 +106,7 @@ func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.
 	if err != nil {
 		return nil, err
 	}
-	return model.controller(d.Distill.Root), nil
+	return model.controller(d.Distill.Root, d.Distill.Cleared), nil
 }
 
 // Key implements method.Training.
