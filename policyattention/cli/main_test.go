@@ -286,7 +286,7 @@ func TestUnitsOfLongTraining(t *testing.T) {
 		var stderr bytes.Buffer
 		g := &globals{errors: &stderr}
 		found := testkit.Must(units(store, []string{c.name}))(t)
-		kept := testkit.Must(g.leave(store, found, []string{c.name}, false))(t)
+		kept := testkit.Must(g.leave(store, found, []string{c.name}))(t)
 		for _, u := range kept {
 			if !strings.HasPrefix(u.Path(), c.name) {
 				t.Errorf("%s names %s", c.name, u.Path())
@@ -295,25 +295,6 @@ func TestUnitsOfLongTraining(t *testing.T) {
 		left := strings.Count(stderr.String(), "algorithm-distillation-full")
 		if len(found)-len(kept) != left || left < c.left || c.left == 0 && (left > 0 || len(kept) != c.want) {
 			t.Errorf("%s: %d units, %d left out; want %d and %d", c.name, len(kept), left, c.want, c.left)
-		}
-	}
-}
-
-func TestEvaluateTrained(t *testing.T) {
-	artifacts := t.TempDir()
-	if code, _, stderr := call("--artifacts", artifacts, "--preset", "smoke", "--backend", "go", "evaluate",
-		"--trained", "shift"); code != 0 {
-		t.Fatal(stderr)
-	}
-	store := open(t, artifacts, "smoke")
-	list := testkit.Must(units(store, []string{"shift"}))(t)
-	if len(list) != 8 {
-		t.Errorf("%d units of the block shift, want 8", len(list))
-	}
-	for _, u := range list {
-		state, _, err := store.State(experiment.Task{Unit: &u})
-		if exact := u.Method == "exact-pmd"; exact != (state == experiment.Done) {
-			t.Errorf("%s: %v; without training only exact ones can be evaluated", u.Path(), err)
 		}
 	}
 }

@@ -88,8 +88,7 @@ func (g *globals) train(ctx context.Context, store *experiment.Store, configs []
 }
 
 type evaluateCmd struct {
-	Names   []string `arg:"" optional:"" name:"name" help:"${evaluations}"`
-	Trained bool     `help:"Only those whose training runs are there: train nothing."`
+	Names []string `arg:"" optional:"" name:"name" help:"${evaluations}"`
 }
 
 func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
@@ -101,16 +100,16 @@ func (e evaluateCmd) Run(ctx context.Context, g *globals) error {
 	if err != nil {
 		return err
 	}
-	if list, err = g.leave(store, list, e.Names, e.Trained); err != nil {
+	if list, err = g.leave(store, list, e.Names); err != nil {
 		return err
 	}
 	return g.evaluate(ctx, store, list)
 }
 
 // leave leaves out the units whose missing training would take a core more than a day, unless they
-// are named themselves, and says so; and if only trained ones are wanted, the others.
+// are named themselves, and says so.
 func (g *globals) leave(
-	store *experiment.Store, list []experiment.Unit, names []string, trained bool,
+	store *experiment.Store, list []experiment.Unit, names []string,
 ) (kept []experiment.Unit, err error) {
 	var left []string
 	for _, u := range list {
@@ -122,7 +121,6 @@ func (g *globals) leave(
 		switch {
 		case err != nil:
 			return nil, err
-		case trained && len(missing) > 0:
 		case long && !named:
 			left = append(left, u.Path())
 		default:

@@ -38,33 +38,45 @@ func row(rng *rand.Rand, a int, scale float64) (pi, q []float64) {
 
 func near(x, y float64) bool { return math.Abs(x-y) <= 1e-9*(1+math.Abs(y)) }
 
-// rows compares a row with the wanted one.
+// rows compares a row, or one number, with the wanted one.
 func rows(name string, got, want []float64) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s has %d entries, want %d", name, len(got), len(want))
 	}
 	for a := range want {
-		if !near(got[a], want[a]) {
+		if !near(got[a], want[a]) && len(want) == 1 {
+			return fmt.Errorf("%s came out as %.4f, want %.4f", name, got[0], want[0])
+		} else if !near(got[a], want[a]) {
 			return fmt.Errorf("%s is %.4f, want %.4f", name, got, want)
 		}
 	}
 	return nil
 }
 
+// each asks n questions, each with the row or the number that is got and that is wanted.
+func each(name string, n int, ask func(rng *rand.Rand, i int) (asked string, got, want []float64)) error {
+	rng := stream(name)
+	for i := range n {
+		if err := rows(ask(rng, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one is a number as a row.
+func one(x float64) []float64 { return []float64{x} }
+
 // Mean checks a mean of integers.
 func Mean(f func(x []int) float64) error {
-	rng := stream("mean")
-	for n := 1; n < 8; n++ {
-		x, sum := make([]int, n), 0
+	return each("mean", 7, func(rng *rand.Rand, i int) (string, []float64, []float64) {
+		x, sum := make([]int, i+1), 0
 		for i := range x {
 			x[i] = rng.IntN(10)
 			sum += x[i]
 		}
-		if got, want := f(x), float64(sum)/float64(n); !near(got, want) {
-			return fmt.Errorf("the mean of %d came out as %.3f, want %.3f", x, got, want)
-		}
-	}
-	return nil
+		return fmt.Sprintf("the mean of %d", x), one(f(x)), one(float64(sum) / float64(len(x)))
+	})
 }
 
 // Median checks a median of a list that it leaves as it is.
@@ -106,37 +118,29 @@ func Best(f func(q []float64) (int, error)) error {
 
 // KL checks the divergence of two rows, of which the first has zeros.
 func KL(f func(p, q []float64) float64) error {
-	rng := stream("kl")
-	for i := range 20 {
+	return each("kl", 20, func(rng *rand.Rand, i int) (string, []float64, []float64) {
 		p, _ := row(rng, 4, 1)
 		q, _ := row(rng, 4, 1)
 		if i%2 == 1 {
 			p = []float64{p[0] / (p[0] + p[1]), p[1] / (p[0] + p[1]), 0, 0}
 		}
-		if got, want := f(slices.Clone(p), slices.Clone(q)), pmd.KL(p, q); !near(got, want) {
-			return fmt.Errorf("for p = %.3f, q = %.3f the divergence came out as %.4f, want %.4f", p, q, got, want)
-		}
-	}
-	return nil
+		got := f(slices.Clone(p), slices.Clone(q))
+		return fmt.Sprintf("the divergence for p = %.3f, q = %.3f", p, q), one(got), one(pmd.KL(p, q))
+	})
 }
 
 // Step checks the policy mirror descent update of a row, equation (1).
 func Step(f func(pi, q []float64, eta float64) []float64) error {
-	rng := stream("step")
-	for i := range 20 {
+	return each("step", 20, func(rng *rand.Rand, i int) (string, []float64, []float64) {
 		scale := 1.0
 		if i >= 10 {
 			scale = 2000 // e^2000 is no float64
 		}
 		pi, q := row(rng, 3, scale)
-		want := must(pmd.Step(mat.NewDense(1, 3, slices.Clone(pi)), mat.NewDense(1, 3, slices.Clone(q)),
-			.8)).RawRowView(0)
-		if err := rows(fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8", pi, q),
-			f(slices.Clone(pi), slices.Clone(q), .8), want); err != nil {
-			return err
-		}
-	}
-	return nil
+		want := must(pmd.Step(matrix([][]float64{pi}), matrix([][]float64{q}), .8)).RawRowView(0)
+		return fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8", pi, q), f(slices.Clone(pi), slices.Clone(q), .8),
+			want
+	})
 }
 
 // Crossing checks the round of PMD after which the better of two actions, which leads by gap in every
@@ -172,23 +176,18 @@ func Parameters(f func(states, actions, layers, width, hidden int) int) error {
 
 // Minimum checks the least proximal loss of a row, that of its PMD row.
 func Minimum(f func(pi, q []float64, eta float64) float64) error {
-	rng := stream("minimum")
-	for range 20 {
+	return each("minimum", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		pi, q := row(rng, 4, 10)
-		p, v := mat.NewDense(1, 4, slices.Clone(pi)), mat.NewDense(1, 4, slices.Clone(q))
+		p, v := matrix([][]float64{pi}), matrix([][]float64{q})
 		want := pmd.ProximalLoss(must(pmd.Step(p, v, .8)), p, v, .8)
-		if got := f(slices.Clone(pi), slices.Clone(q), .8); !near(got, want) {
-			return fmt.Errorf("for π = %.3f, Q = %.3f, η = 0.8 the least loss came out as %.6f; PMD's row has %.6f",
-				pi, q, got, want)
-		}
-	}
-	return nil
+		return fmt.Sprintf("the least loss for π = %.3f, Q = %.3f, η = 0.8, that of PMD's row,", pi, q),
+			one(f(slices.Clone(pi), slices.Clone(q), .8)), one(want)
+	})
 }
 
 // Gradient checks the derivative of the proximal loss of a row by its logits z [A].
 func Gradient(f func(z, logPi, etaQ []float64) []float64) error {
-	rng := stream("gradient")
-	for range 20 {
+	return each("gradient", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		pi, z := row(rng, 3, 2)
 		_, etaQ := row(rng, 3, 2)
 		logPi, p, mean := make([]float64, 3), slices.Clone(z), 0.0
@@ -202,12 +201,9 @@ func Gradient(f func(z, logPi, etaQ []float64) []float64) error {
 		for a := range p {
 			want[a] = p[a] * (want[a] - mean)
 		}
-		if err := rows(fmt.Sprintf("the gradient at z = %.3f, log π = %.3f, ηQ = %.3f", z, logPi, etaQ),
-			f(slices.Clone(z), slices.Clone(logPi), slices.Clone(etaQ)), want); err != nil {
-			return err
-		}
-	}
-	return nil
+		return fmt.Sprintf("the gradient at z = %.3f, log π = %.3f, ηQ = %.3f", z, logPi, etaQ),
+			f(slices.Clone(z), slices.Clone(logPi), slices.Clone(etaQ)), want
+	})
 }
 
 // Behind checks which problems end more than .05 behind.
@@ -331,20 +327,16 @@ func Lookup(f func(q [][]float64, next, action int, tau float64) float64) error 
 
 // Ratio checks the summary of a trained run: the ratio of median losses.
 func Ratio(f func(learned, exact []float64) float64) error {
-	rng := stream("ratio")
-	for n := 3; n < 9; n++ {
-		x, y := mdp.RandomPolicy(rng, 1, n).RawRowView(0), mdp.RandomPolicy(rng, 1, n).RawRowView(0)
-		if got, want := f(slices.Clone(x), slices.Clone(y)), stats.Median(x)/stats.Median(y); !near(got, want) {
-			return fmt.Errorf("for losses %.2f and %.2f the ratio came out as %.4f, want %.4f", x, y, got, want)
-		}
-	}
-	return nil
+	return each("ratio", 6, func(rng *rand.Rand, i int) (string, []float64, []float64) {
+		x, y := mdp.RandomPolicy(rng, 1, i+3).RawRowView(0), mdp.RandomPolicy(rng, 1, i+3).RawRowView(0)
+		got := f(slices.Clone(x), slices.Clone(y))
+		return fmt.Sprintf("the ratio for losses %.2f and %.2f", x, y), one(got), one(stats.Median(x) / stats.Median(y))
+	})
 }
 
 // Paired checks the median over runs of the median difference over problems.
 func Paired(f func(learned [][]float64, exact []float64) float64) error {
-	rng := stream("paired")
-	for range 10 {
+	return each("paired", 10, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		_, exact := row(rng, 5, 1)
 		var learned [][]float64
 		var medians []float64
@@ -356,19 +348,15 @@ func Paired(f func(learned [][]float64, exact []float64) float64) error {
 			}
 			learned, medians = append(learned, run), append(medians, stats.Median(difference))
 		}
-		want := stats.Median(medians)
-		if got := f(mdp.ToRows(matrix(learned)), slices.Clone(exact)); !near(got, want) {
-			return fmt.Errorf("for losses %.2f and %.2f it came out as %.4f, want %.4f", learned, exact, got, want)
-		}
-	}
-	return nil
+		got := f(mdp.ToRows(matrix(learned)), slices.Clone(exact))
+		return fmt.Sprintf("the difference for losses %.2f and %.2f", learned, exact), one(got), one(stats.Median(medians))
+	})
 }
 
 // Holm checks how many of some p-values Holm's method keeps at a level.
 func Holm(f func(p []float64, level float64) int) error {
-	rng := stream("holm")
-	for range 40 {
-		p, want := make([]float64, 6), 0
+	return each("holm", 40, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
+		p, want := make([]float64, 6), 0.0
 		for i := range p {
 			p[i] = math.Pow(rng.Float64(), 6)
 		}
@@ -377,37 +365,29 @@ func Holm(f func(p []float64, level float64) int) error {
 				want++
 			}
 		}
-		if got := f(slices.Clone(p), .05); got != want {
-			return fmt.Errorf("of %.4f it keeps %d at the level .05, want %d", p, got, want)
-		}
-	}
-	return nil
+		got := f(slices.Clone(p), .05)
+		return fmt.Sprintf("how many of %.4f it keeps at the level .05", p), one(float64(got)), one(want)
+	})
 }
 
 // Advantage checks the temporal-difference error of one sampled transition, from which
 // an actor–critic learns: r + γ Q(s',a') − Q(s,a).
 func Advantage(f func(q [][]float64, s, a int, r float64, next, action int, gamma float64) float64) error {
-	rng := stream("advantage")
-	for range 20 {
+	return each("advantage", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		var q [][]float64
 		for range 3 {
 			_, values := row(rng, 2, 1)
 			q = append(q, values)
 		}
 		s, a, next, action, r := rng.IntN(3), rng.IntN(2), rng.IntN(3), rng.IntN(2), rng.Float64()
-		if got, want := f(q, s, a, r, next, action, .9), r+.9*q[next][action]-q[s][a]; !near(got, want) {
-			return fmt.Errorf(
-				"for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d) the error came "+
-					"out as %.4f, want %.4f", q, s, a, r, next, action, got, want)
-		}
-	}
-	return nil
+		return fmt.Sprintf("the error for Q = %.2f and the transition (s, a, r, s', a') = (%d, %d, %.2f, %d, %d)", q, s,
+			a, r, next, action), one(f(q, s, a, r, next, action, .9)), one(r + .9*q[next][action] - q[s][a])
+	})
 }
 
 // Frequencies checks the frequencies of the next states of a pair in transitions (s, a, s').
 func Frequencies(f func(seen [][3]int, s, a, states int) []float64) error {
-	rng := stream("frequencies")
-	for range 20 {
+	return each("frequencies", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		count, n := make([]float64, 3), 0.0
 		var seen [][3]int
 		for range rng.IntN(12) {
@@ -425,11 +405,8 @@ func Frequencies(f func(seen [][3]int, s, a, states int) []float64) error {
 				count[i] /= n
 			}
 		}
-		if err := rows(fmt.Sprintf("the row of (0, 1) after %d", seen), f(seen, 0, 1, 3), count); err != nil {
-			return err
-		}
-	}
-	return nil
+		return fmt.Sprintf("the row of (0, 1) after %d", seen), f(seen, 0, 1, 3), count
+	})
 }
 
 // Corridor checks a row of transitions of a corridor whose moves (left, stay, right) fail with
@@ -451,16 +428,12 @@ func Corridor(f func(s, a, states int, slip float64) []float64) error {
 
 // Mixed checks an update of a row mixed with the uniform row, equation (10).
 func Mixed(f func(pi, q []float64, eta, phi float64) []float64) error {
-	rng := stream("mixed")
-	for range 20 {
+	return each("mixed", 20, func(rng *rand.Rand, _ int) (string, []float64, []float64) {
 		pi, q := row(rng, 3, 5)
 		next := must(pmd.Step(matrix([][]float64{pi}), matrix([][]float64{q}), .8))
-		if err := rows(fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8, φ = 0.1", pi, q),
-			f(slices.Clone(pi), slices.Clone(q), .8, .1), must(pmd.Mix(next, .1)).RawRowView(0)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return fmt.Sprintf("the row for π = %.3f, Q = %.3g, η = 0.8, φ = 0.1", pi, q),
+			f(slices.Clone(pi), slices.Clone(q), .8, .1), must(pmd.Mix(next, .1)).RawRowView(0)
+	})
 }
 
 // Backups checks a critic of n backups that leaves the values it begins with as they are.
