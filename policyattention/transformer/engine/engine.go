@@ -1,6 +1,6 @@
 // Package engine computes the network of package transformer in plain Go, forward and backward,
 // and the steps of its optimizer: for training on CPUs, for loops of many small passes, and for
-// programs without GoMLX, as the page is. What it computes is defined by package definition.
+// the page, which is without GoMLX. [transformer.Network] defines what it computes.
 //
 // It takes a few sequences through the whole network at a time, so that what kernels leave in a
 // core's caches is there on the way back. Activations are matrices with a row for each token: each

@@ -15,7 +15,6 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/definition"
 )
 
 // onEach runs a test on each set of kernels that this processor has.
@@ -108,7 +107,7 @@ func gradient[F Float](t *testing.T, x example) (outputs, gradient []F) {
 // defined returns outputs and gradient by the definition, in float64.
 func defined(t *testing.T, x example) (outputs, gradient []float64) {
 	out := testkit.Run(t, testkit.Backend(t), func(in []*Node) []*Node {
-		y := SliceAxis(definition.Bind(x.c, in[0]).Vectors(in[1]), 1, AxisRange(x.T-x.K, x.T))
+		y := SliceAxis(transformer.Bind(x.c, in[0]).Vectors(in[1]), 1, AxisRange(x.T-x.K, x.T))
 		return []*Node{y, Gradient(ReduceAllSum(Mul(y, in[2])), in[0])[0]}
 	}, to[float64](x.params), tensors.FromFlatDataAndDimensions(to[float64](x.tokens), x.B, x.T, x.c.Features),
 		tensors.FromFlatDataAndDimensions(to[float64](x.slopes), x.B, x.K, x.c.Outputs))
@@ -191,7 +190,7 @@ func TestOptimizer(t *testing.T) {
 			fixed := opt
 			fixed.LearningRate = opt.Rate(step)
 			out := testkit.Run(t, testkit.Backend(t), func(in []*Node) []*Node {
-				p, m, v := definition.Step(fixed, in[0], in[1], in[2], in[3], in[4])
+				p, m, v := transformer.Step(fixed, in[0], in[1], in[2], in[3], in[4])
 				return []*Node{p, m, v}
 			}, state[0], mean, state[1], state[2], int64(step))
 			for i := range state {

@@ -11,7 +11,6 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/definition"
 )
 
 // Outputs, and the gradient of every tensor of parameters, are those of the definition,
@@ -66,7 +65,7 @@ func agrees[T float32 | float64](t *testing.T, b compute.Backend, rng *rand.Rand
 		loss := func(z *Node) *Node { return ReduceAllSum(Mul(in[2], Square(z))) } // each output has a slope of its own
 		fast := Bind(c, in[0])
 		y := fast.Tail(in[1], tail)
-		z := SliceAxis(definition.Bind(c, in[0]).Vectors(in[1]), 1, AxisRange(length-tail, length))
+		z := SliceAxis(transformer.Bind(c, in[0]).Vectors(in[1]), 1, AxisRange(length-tail, length))
 		return []*Node{y, z, fast.Gradient(loss(y)), Gradient(loss(z), in[0])[0]}
 	}, tensors.FromFlatDataAndDimensions(params, len(params)),
 		tensors.FromFlatDataAndDimensions(as(testkit.Normal(rng, batch*length*c.Features)), batch, length, c.Features),

@@ -16,7 +16,6 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 
 	"icrl/policyattention/transformer"
-	"icrl/policyattention/transformer/definition"
 )
 
 // Network is a parameter vector bound to a graph.
@@ -29,9 +28,9 @@ type Network struct {
 }
 
 // Bind splits the flat parameter vector [Size] of a graph into its tensors, see
-// [definition.Parameters].
+// [transformer.Parameters].
 func Bind(c transformer.Config, params *Node) *Network {
-	n := &Network{config: c, names: definition.Parameters(c, params)}
+	n := &Network{config: c, names: transformer.Parameters(c, params)}
 	for _, t := range c.Layout() {
 		n.order = append(n.order, n.names[t.Name])
 	}

@@ -1,7 +1,6 @@
-// Package definition is the network of package transformer and its optimizer as graphs of GoMLX,
-// by their definition, which GoMLX differentiates. Package fused computes the same faster on XLA,
-// package engine without GoMLX.
-package definition
+//go:build !js
+
+package transformer
 
 import (
 	"fmt"
@@ -11,23 +10,22 @@ import (
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/support/exceptions"
-
-	"icrl/policyattention/transformer"
 )
 
-// Network is a parameter vector bound to a graph.
+// Network is a parameter vector bound to a graph of GoMLX, which differentiates it: the definition of what
+// the other packages compute faster.
 type Network struct {
-	config transformer.Config
+	config Config
 	p      map[string]*Node // parameters by name
 }
 
 // Bind returns the network with the flat parameter vector [Size].
-func Bind(c transformer.Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
+func Bind(c Config, params *Node) *Network { return &Network{c, Parameters(c, params)} }
 
 // Parameters returns the tensors of the flat parameter vector [Size] by name. It panics, as
 // GoMLX does while a graph is built, if the configuration is invalid or the vector has
 // another shape.
-func Parameters(c transformer.Config, params *Node) map[string]*Node {
+func Parameters(c Config, params *Node) map[string]*Node {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -90,10 +88,10 @@ func causalMask(like *Node, t int) *Node {
 //
 //	gain·(x − mean x)/√(var x + ε) + bias.
 func (n *Network) norm(name string, x *Node) *Node {
-	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))              // [B, T, Width]
-	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)       // [B, T, 1]
-	x = Div(centred, Sqrt(AddScalar(variance, transformer.Epsilon))) // [B, T, Width]
-	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias"))     // [B, T, Width]
+	centred := Sub(x, ReduceAndKeep(x, ReduceMean, -1))          // [B, T, Width]
+	variance := ReduceAndKeep(Square(centred), ReduceMean, -1)   // [B, T, 1]
+	x = Div(centred, Sqrt(AddScalar(variance, Epsilon)))         // [B, T, Width]
+	return Add(Mul(x, n.row(name+".gain")), n.row(name+".bias")) // [B, T, Width]
 }
 
 // linear is x·W + b, x [B, T, in] → [B, T, out].
@@ -110,7 +108,7 @@ func relu(x *Node) *Node { return MaxScalar(x, 0) }
 // Step returns parameters and moments after one update; all have the shape
 // [n]. The scalar step counts updates from 1 (any number type): it is 1 in
 // the first call, when both moments are zero. The rate is LearningRate, whatever Cosine says.
-func Step(o transformer.AdamW, params, grad, m, v, step *Node) (newParams, newM, newV *Node) {
+func Step(o AdamW, params, grad, m, v, step *Node) (newParams, newM, newV *Node) {
 	newM = Add(MulScalar(m, o.Beta1), MulScalar(grad, 1-o.Beta1))
 	newV = Add(MulScalar(v, o.Beta2), MulScalar(Square(grad), 1-o.Beta2))
 	// 1 − βᵗ by expm1, which keeps all digits where βᵗ is close to 1.

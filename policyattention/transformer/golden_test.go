@@ -1,4 +1,4 @@
-package definition
+package transformer
 
 import (
 	"math"
@@ -11,11 +11,10 @@ import (
 	"github.com/sbinet/npyio/npz"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/transformer"
 )
 
 // goldenShape is the network of testdata/jax.npz and testdata/torch.npz.
-var goldenShape = transformer.Config{Features: 5, Layers: 3, Heads: 2, Width: 8, Hidden: 12, Outputs: 1}
+var goldenShape = Config{Features: 5, Layers: 3, Heads: 2, Width: 8, Hidden: 12, Outputs: 1}
 
 // proximal is Σ_s KL(π ‖ prior) − ⟨π, gain⟩, a mean over the batch, of the policies that
 // the network writes; prior holds logarithms, both are [B, S, A].
@@ -86,7 +85,7 @@ func testGolden(t *testing.T, framework string) {
 			loss := proximal(params, in[1], in[2], in[3])
 			losses = append(losses, loss)
 			count := Scalar(loss.Graph(), dtypes.Int32, step+1)
-			params, m, v = Step(transformer.StandardAdamW(), params, Gradient(loss, params)[0], m, v, count)
+			params, m, v = Step(StandardAdamW(), params, Gradient(loss, params)[0], m, v, count)
 		}
 		return []*Node{Stack(losses, 0)}
 	}, input("params"), input("tokens"), input("prior"), input("gain"))[0])

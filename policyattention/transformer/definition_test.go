@@ -1,4 +1,4 @@
-package definition
+package transformer
 
 import (
 	"math"
@@ -9,13 +9,10 @@ import (
 	. "github.com/gomlx/gomlx/core/graph"
 
 	"icrl/internal/testkit"
-	"icrl/policyattention/transformer"
 )
 
-var tiny = transformer.Config{Features: 5, Layers: 2, Heads: 2, Width: 6, Hidden: 7, Outputs: 1}
-
 // outputs are the network's for one sequence of tokens.
-func outputs(t *testing.T, c transformer.Config, params []float32, tokens []float64) []float64 {
+func outputs(t *testing.T, c Config, params []float32, tokens []float64) []float64 {
 	t.Helper()
 	out := testkit.Run(t, testkit.Backend(t), func(in []*Node) []*Node {
 		x := Reshape(ConvertDType(in[1], dtypes.Float32), 1, -1, c.Features)
