@@ -238,7 +238,7 @@ func (a *answer) write(g *globals) (err error) {
 	if values == nil { // there was no time to solve for them
 		values = a.Q
 	}
-	return mdpfile.WriteSolution(a.Out, a.Problem.MDP, mdp.ToRows(a.Policy.Pi), mdp.ToRows(values))
+	return mdpfile.WriteSolution(a.Out, a.Problem.MDP, a.Policy.Pi, values)
 }
 
 // report is the JSON form. Tables are [S][A], null for actions that do not exist.

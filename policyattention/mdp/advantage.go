@@ -83,6 +83,10 @@ func (m *MDP) residual(pi *mat.Dense, v []double) (rest, size []float64) {
 func (m *MDP) refine(pi *mat.Dense, solve solver, v []double, goal float64) (last float64, size []float64) {
 	for last = math.Inf(1); last > goal; {
 		d, of := m.residual(pi, v)
+		// The inverse of I − γP^π has rows that sum to 1/(1−γ).
+		if left := norm(d) / ((1 - m.Gamma) * slices.Min(of)); m.States() > direct && left <= goal {
+			return left, of
+		}
 		solve(d)
 		worst := 0.0
 		for s, x := range d {

@@ -39,7 +39,7 @@ type MDP struct {
 
 // successor is a state that an action can lead to.
 type successor struct {
-	state int
+	state int32
 	p     float64
 }
 

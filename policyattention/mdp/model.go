@@ -136,15 +136,12 @@ func (m *MDP) checkMeaning(s, a int) error {
 		if x.Start = slices.Clone(x.Start); len(x.Start) != s {
 			return fmt.Errorf("mdp: the start distribution has %d states, want %d", len(x.Start), s)
 		}
-		row := make([]successor, s)
-		for i, p := range x.Start {
-			row[i] = successor{i, p}
+		states := make([]int32, s)
+		for i := range states {
+			states[i] = int32(i)
 		}
-		if _, err := repair(row, s, false); err != nil {
+		if _, err := repair(states, x.Start, s, false); err != nil {
 			return fmt.Errorf("mdp: the start distribution %w", err)
-		}
-		for i := range row {
-			x.Start[i] = row[i].p
 		}
 	}
 	x.Terminal = slices.Compact(slices.Sorted(slices.Values(x.Terminal)))
@@ -217,34 +214,25 @@ func (m *MDP) setTransitions(p Transitions, normalize bool) error {
 	terminal := m.isTerminal()
 	m.next.State, m.next.P = make([]int32, 0, len(p.State)), make([]float64, 0, len(p.P))
 	repaired, off := 0, 0.0
-	var row []successor
 	for i := range s * a {
-		row = row[:0]
+		from := len(m.next.P)
 		switch states, weights := p.Row(i); {
 		case !m.Exists(i/a, i%a):
-			m.next.EndRow()
-			continue
 		case terminal[i/a]:
-			row = append(row, successor{i / a, 1})
+			m.next.Add(i/a, 1)
 		default:
-			for k, t := range states {
-				row = append(row, successor{int(t), weights[k]})
+			m.next.State, m.next.P = append(m.next.State, states...), append(m.next.P, weights...)
+			m.next.merge(from)
+			was, err := repair(m.next.State[from:], m.next.P[from:], s, normalize)
+			if err != nil {
+				return fmt.Errorf("mdp: P(·|s=%d,a=%d) %w", i/a, i%a, err)
 			}
-		}
-		row = merge(row)
-		was, err := repair(row, s, normalize)
-		if err != nil {
-			return fmt.Errorf("mdp: P(·|s=%d,a=%d) %w", i/a, i%a, err)
-		}
-		for _, x := range row {
-			if x.p != 0 {
-				m.next.Add(x.state, x.p)
+			m.next.drop(from)
+			if off = max(off, was); was > Tolerance {
+				repaired++
 			}
 		}
 		m.next.EndRow()
-		if off = max(off, was); was > Tolerance {
-			repaired++
-		}
 	}
 	m.few = len(m.next.P) <= s*a*s/8
 	if repaired > 0 {
@@ -253,42 +241,61 @@ func (m *MDP) setTransitions(p Transitions, normalize bool) error {
 	return nil
 }
 
-// merge sorts a row by states and adds up what it says of each.
-func merge(row []successor) []successor {
-	by := func(x, y successor) int { return cmp.Compare(x.state, y.state) }
-	if !slices.IsSortedFunc(row, by) {
-		slices.SortStableFunc(row, by)
+// merge sorts the row in the making, which begins at from, by states and adds up what it says of each.
+func (t *Transitions) merge(from int) {
+	sorted := true
+	for k := from + 1; k < len(t.State) && sorted; k++ {
+		sorted = t.State[k-1] < t.State[k]
 	}
-	merged := row[:0]
+	if sorted {
+		return
+	}
+	row := make([]successor, len(t.State)-from)
+	for k := range row {
+		row[k] = successor{t.State[from+k], t.P[from+k]}
+	}
+	slices.SortStableFunc(row, func(x, y successor) int { return cmp.Compare(x.state, y.state) })
+	t.State, t.P = t.State[:from], t.P[:from]
 	for _, x := range row {
-		if n := len(merged); n > 0 && merged[n-1].state == x.state {
-			merged[n-1].p += x.p
+		if n := len(t.State); n > from && t.State[n-1] == x.state {
+			t.P[n-1] += x.p
 		} else {
-			merged = append(merged, x)
+			t.Add(int(x.state), x.p)
 		}
 	}
-	return merged
+}
+
+// drop takes zeros out of the row in the making.
+func (t *Transitions) drop(from int) {
+	to := from
+	for k := from; k < len(t.P); k++ {
+		if t.P[k] != 0 {
+			t.State[to], t.P[to] = t.State[k], t.P[k]
+			to++
+		}
+	}
+	t.State, t.P = t.State[:to], t.P[:to]
 }
 
 // repair sets negative rounding in a distribution over n states to 0 and divides it by its sum
 // where that is off by more than rounding. It returns by how much it was, and an error where
 // that is too much: Rounded, or 5 % where rows are to be normalized.
-func repair(row []successor, n int, normalize bool) (off float64, err error) {
+func repair(states []int32, row []float64, n int, normalize bool) (off float64, err error) {
 	sum := double{}
-	for i, x := range row {
-		switch {
-		case x.state < 0 || x.state >= n:
-			return 0, fmt.Errorf("leads to state %d, want one of 0 … %d", x.state, n-1)
-		case x.p < 0 && (x.p >= -negligible || normalize && x.p >= -Rounded):
-			row[i].p = 0
-		case x.p < 0 && x.p >= -Rounded:
+	for i, p := range row {
+		switch state := int(states[i]); {
+		case state < 0 || state >= n:
+			return 0, fmt.Errorf("leads to state %d, want one of 0 … %d", state, n-1)
+		case p < 0 && (p >= -negligible || normalize && p >= -Rounded):
+			row[i] = 0
+		case p < 0 && p >= -Rounded:
 			return 0, fmt.Errorf(
 				"has entry %d equal to %v; ask for rows to be normalized (--normalize), and it is taken for 0",
-				x.state, x.p)
-		case !(x.p >= 0 && x.p <= math.MaxFloat64):
-			return 0, fmt.Errorf("has entry %d equal to %v, want a probability", x.state, x.p)
+				state, p)
+		case !(p >= 0 && p <= math.MaxFloat64):
+			return 0, fmt.Errorf("has entry %d equal to %v, want a probability", state, p)
 		}
-		sum = sum.plus(row[i].p)
+		sum = sum.plus(row[i])
 	}
 	total := sum.float()
 	off = math.Abs(sum.plus(-1).float())
@@ -303,7 +310,7 @@ func repair(row []successor, n int, normalize bool) (off float64, err error) {
 			"(--normalize)", total, Rounded)
 	case off > exact:
 		for i := range row {
-			row[i].p /= total
+			row[i] /= total
 		}
 	}
 	return off, nil

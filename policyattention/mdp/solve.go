@@ -238,35 +238,6 @@ func (c *system) ordered(b []float64) []float64 {
 	return x
 }
 
-// apply fills y with (I − γP^π) x: what is kept of x, and its differences from what follows.
-func (c *system) apply(y, x []float64) {
-	from, middle, to := c.next.Offset, c.after, c.next.Offset[1:]
-	for i, here := range x {
-		y[i] = c.keeps[i]*here + differences(c.next.State[from[i]:middle[i]], c.next.P[from[i]:middle[i]], here, x) +
-			differences(c.next.State[middle[i]:to[i]], c.next.P[middle[i]:to[i]], here, x)
-	}
-}
-
-// differences returns Σ_k w[k]·(here − x[at[k]]) for at in increasing order.
-func differences(at []int32, w []float64, here float64, x []float64) (sum float64) {
-	w = w[:len(at)]
-	if n := len(at); n > 8 && int(at[n-1]-at[0]) == n-1 { // they follow each other, as in dense rows
-		other, x := 0.0, x[at[0]:at[n-1]+1]
-		for k := 1; k < len(x); k += 2 { // two sums do not wait for each other
-			sum += float64(w[k-1] * (here - x[k-1]))
-			other += float64(w[k] * (here - x[k]))
-		}
-		if n%2 == 1 {
-			sum += float64(w[n-1] * (here - x[n-1]))
-		}
-		return sum + other
-	}
-	for k, t := range at {
-		sum += float64(w[k] * (here - x[t]))
-	}
-	return sum
-}
-
 // gather returns Σ_k w[k]·x[at[k]] for at in increasing order.
 func gather(at []int32, w, x []float64) (sum float64) {
 	if n := len(at); n > 8 && int(at[n-1]-at[0]) == n-1 { // they follow each other, as in dense rows
@@ -278,14 +249,32 @@ func gather(at []int32, w, x []float64) (sum float64) {
 	return sum
 }
 
-// precondition fills z with a symmetric Gauss–Seidel sweep for r.
-func (c *system) precondition(z, r []float64) {
-	from, middle, to := c.next.Offset, c.after, c.next.Offset[1:]
-	for i := range z {
-		z[i] = (r[i] + gather(c.next.State[from[i]:middle[i]], c.next.P[from[i]:middle[i]], z)) / c.whole[i]
+// D − L − U is the system, of which L are the states before a row's own and U those behind it.
+
+// apply fills y with (D−L)⁻¹ (D−L−U) (D−U)⁻¹ D x = u − (D−L)⁻¹ U u, where u = (D−U)⁻¹ D x, in one pass over
+// the system (Eisenstat, 1981).
+func (c *system) apply(y, x, rest []float64) {
+	c.behind(y, x, rest)
+	c.before(rest, rest)
+	for i, z := range rest {
+		y[i] -= z
 	}
-	for i := len(z) - 1; i >= 0; i-- {
-		z[i] += gather(c.next.State[middle[i]:to[i]], c.next.P[middle[i]:to[i]], z) / c.whole[i]
+}
+
+// before fills z with (D−L)⁻¹ r; they may be the same.
+func (c *system) before(z, r []float64) {
+	for i := range z {
+		from, to := c.next.Offset[i], c.after[i]
+		z[i] = (r[i] + gather(c.next.State[from:to], c.next.P[from:to], z)) / c.whole[i]
+	}
+}
+
+// behind fills u with (D−U)⁻¹ D x, and rest with U u.
+func (c *system) behind(u, x, rest []float64) {
+	for i := len(u) - 1; i >= 0; i-- {
+		from, to := c.after[i], c.next.Offset[i+1]
+		rest[i] = gather(c.next.State[from:to], c.next.P[from:to], u)
+		u[i] = x[i] + rest[i]/c.whole[i]
 	}
 }
 
@@ -294,13 +283,14 @@ const (
 	krylovCap = 2000 // iterations
 )
 
-// krylov solves to the given share of the residual's 2-norm by BiCGSTAB (van der Vorst, 1992)
-// behind a Gauss–Seidel sweep. What it returns is the best of its iterates.
+// krylov solves to the given share of the residual's 2-norm by BiCGSTAB (van der Vorst, 1992), a
+// Gauss–Seidel sweep up before the system and one down behind it. What it returns is the best of its iterates.
 func (c *system) krylov(b []float64, tolerance float64) {
 	n := len(b)
 	r := c.ordered(b)
+	c.before(r, r)
 	zero := func() []float64 { return make([]float64, n) }
-	x, best, shadow, p, v, y, z, t := zero(), zero(), slices.Clone(r), zero(), zero(), zero(), zero(), zero()
+	x, best, shadow, p, v, t, rest := zero(), zero(), slices.Clone(r), zero(), zero(), zero(), zero()
 	start := math.Sqrt(dot(r, r))
 	least := start
 	rho, alpha, omega := 1.0, 1.0, 1.0
@@ -319,20 +309,18 @@ func (c *system) krylov(b []float64, tolerance float64) {
 		for i := range p {
 			p[i] = r[i] + float64(beta*(p[i]-float64(omega*v[i])))
 		}
-		c.precondition(y, p)
-		c.apply(v, y)
+		c.apply(v, p, rest)
 		alpha = next / dot(shadow, v)
 		for i := range r {
-			x[i] += float64(alpha * y[i])
+			x[i] += float64(alpha * p[i])
 			r[i] -= float64(alpha * v[i])
 		}
-		c.precondition(z, r)
-		c.apply(t, z)
+		c.apply(t, r, rest)
 		if omega = dot(t, r) / dot(t, t); math.IsNaN(omega) {
 			omega = 0
 		}
 		for i := range r {
-			x[i] += float64(omega * z[i])
+			x[i] += float64(omega * r[i])
 			r[i] -= float64(omega * t[i])
 		}
 		rho = next
@@ -345,8 +333,9 @@ func (c *system) krylov(b []float64, tolerance float64) {
 			copy(best, x)
 		}
 	}
+	c.behind(x, best, rest)
 	for i, s := range c.order {
-		b[s] = best[i]
+		b[s] = x[i]
 	}
 }
 

@@ -16,17 +16,19 @@ import (
 
 // draft is what a file says of a problem. Every reader fills it; build makes the problem.
 type draft struct {
-	mdp.Model                // γ is NaN until it is said; build makes P and R
-	bytes           int      // the size of the file
-	layout          string   // the axes of the array P, "" where nobody says
-	states, actions axis     // what numbers mean
-	list            []arrow  // transitions by the numbers that the axes gave
-	priced, ending  bool     // whether the list has rewards, and transitions that end an episode
-	p, r            *tensor  // arrays; p stands in place of the list
-	pi0             *tensor  // [S, A]
-	terminal        []string // states by label
-	first           []mass   // the start distribution by labels
-	notes           []string
+	mdp.Model               // γ is NaN until it is said; build makes P and R
+	bytes           int     // the size of the file
+	layout          string  // the axes of the array P, "" where nobody says
+	states, actions axis    // what numbers mean
+	list            []arrow // transitions by the numbers that the axes gave
+	priced, ending  bool    // whether the list has rewards, and transitions that end an episode
+	p, r            *tensor // arrays; p stands in place of the list
+	// reward is that of r for the pair s·A+a and the next state.
+	reward   func(pair int, next int32) float64
+	pi0      *tensor  // [S, A]
+	terminal []string // states by label
+	first    []mass   // the start distribution by labels
+	notes    []string
 }
 
 // arrow is a transition: a probability and a reward, and whether the episode ends with it. A
@@ -46,12 +48,12 @@ type mass struct {
 // tensor is an array.
 type tensor struct {
 	shape    []int
-	flat     []float64 // of up to two axes, row-major; NaN where there is none
-	cells    []arrow   // of three axes, what is not 0: p at [s, a, t]; at least one of each row that is there
-	lens     []int     // how many rows of the second axis the file has, where these differ
-	words    []string  // of an array of strings
-	stacked  bool      // one matrix [S·A, S]: shape has two numbers, and s is the row
-	byAction bool      // axes are A, S, S whatever the layout
+	flat     []float64       // of up to two axes, row-major; NaN where there is none
+	rows     mdp.Transitions // of three axes, what is not 0 of each row; a row that is there has at least one 0
+	lens     []int           // how many rows of the second axis the file has, where these differ
+	words    []string        // of an array of strings
+	stacked  bool            // one matrix [S·A, S], of which shape has the two numbers
+	byAction bool            // axes are A, S, S whatever the layout
 }
 
 func newDraft(size int) *draft {
@@ -190,31 +192,28 @@ func (d *draft) build(o Options) (mdp.Problem, error) {
 	return problem, problem.Check()
 }
 
-// arrays lists the transitions of an array P, whose axes become S, A, S.
+// arrays takes the transitions of an array P, whose axes become S, A, S.
 func (d *draft) arrays() error {
 	p := d.p
 	if p == nil {
 		return nil
 	}
+	swapped := d.layout == "A,S,S" || p.byAction
 	if p.stacked {
-		p.shape = []int{p.shape[1], p.shape[0] / p.shape[1], p.shape[1]}
-		if d.layout == "" && p.shape[1] > 1 {
+		n := p.shape[1]
+		a := p.shape[0] / n
+		if d.layout == "" && !swapped && a > 1 {
 			d.note(`row s·A+a of the matrix P was read as P(·|s,a); where row a·S+s is, say so: "layout": "A,S,S", ` +
 				`or --layout A,S,S`)
 		}
-		inner := int32(p.shape[1])
-		if d.layout == "A,S,S" {
-			inner, p.shape[0], p.shape[1] = int32(p.shape[0]), p.shape[1], p.shape[0]
-		}
-		for k, x := range p.cells {
-			p.cells[k].s, p.cells[k].a = x.s/inner, x.s%inner
+		if p.shape = []int{n, a, n}; swapped {
+			p.shape = []int{a, n, n}
 		}
 	}
 	if len(p.shape) != 3 {
 		return fmt.Errorf(`"P" has %d axes, want three: [S][A][S]`, len(p.shape))
 	}
 	x, y, z := p.shape[0], p.shape[1], p.shape[2]
-	swapped := d.layout == "A,S,S" || p.byAction
 	const other = `; where its axes are A,S,S (as pymdptoolbox has them), say so: "layout": "A,S,S", or --layout A,S,S`
 	switch {
 	case swapped && y != z:
@@ -223,6 +222,8 @@ func (d *draft) arrays() error {
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]%s`, p.shape, other)
 	case !swapped && x != z:
 		return fmt.Errorf(`"P" has shape %v, want [S, A, S]: as many successors as states`, p.shape)
+	case len(p.rows.State) == 0:
+		return errEmpty
 	case d.layout == "" && !swapped && !p.stacked && x == y && x > 1:
 		d.note(`"P" has as many states as actions, so its axes may be S,A,S, as they were read, or A,S,S%s`, other)
 	}
@@ -232,14 +233,18 @@ func (d *draft) arrays() error {
 	if d.layout == "A,S,S" && d.r != nil && len(d.r.shape) == 3 {
 		d.r.swap()
 	}
-	d.list = p.cells
 	return cmp.Or(d.states.fit(p.shape[0]), d.actions.fit(p.shape[1]))
 }
 
+var errEmpty = errors.New(`there are no transitions: "P" or "transitions" is missing or empty`)
+
 // number gives the states and actions of the list the places that they have in the problem.
 func (d *draft) number() error {
+	if d.p != nil {
+		return nil
+	}
 	if len(d.list) == 0 {
-		return errors.New(`there are no transitions: "P" or "transitions" is missing or empty`)
+		return errEmpty
 	}
 	if place := d.states.settle(d); place != nil {
 		for k, x := range d.list {
@@ -252,13 +257,13 @@ func (d *draft) number() error {
 		}
 	}
 	s, a := d.states.len(), d.actions.len()
-	if most := 8*len(d.list) + 1<<18; s > most/a {
+	if most := 8*len(d.list) + 1<<16; s > most/a {
 		return fmt.Errorf("%d states and %d actions, but only %d transitions", s, a, len(d.list))
 	}
 	return nil
 }
 
-// price has each transition of the list bear its reward, NaN where the action does not exist.
+// price takes the rewards of an array r, NaN where the action does not exist.
 func (d *draft) price() error {
 	r, s, a := d.r, d.states.len(), d.actions.len()
 	switch {
@@ -275,17 +280,15 @@ func (d *draft) price() error {
 		return errors.New(`"P" and "r" do not list the same actions of each state; write null for those that a ` +
 			`state does not have`)
 	}
-	var reward func(x arrow) float64
 	switch shape := r.shape; {
 	case slices.Equal(shape, []int{s}):
-		reward = func(x arrow) float64 { return r.flat[x.s] }
+		d.reward = func(pair int, _ int32) float64 { return r.flat[pair/a] }
 	case slices.Equal(shape, []int{s, a}):
-		reward = func(x arrow) float64 { return r.flat[int(x.s)*a+int(x.a)] }
+		d.reward = func(pair int, _ int32) float64 { return r.flat[pair] }
 	case slices.Equal(shape, []int{s, a, s}):
-		rows := byRow(r.cells, s, a)
-		reward = func(x arrow) float64 {
-			states, values := rows.Row(int(x.s)*a + int(x.a))
-			if i, ok := slices.BinarySearch(states, x.t); ok {
+		d.reward = func(pair int, next int32) float64 {
+			states, values := r.rows.Row(pair)
+			if i, ok := slices.BinarySearch(states, next); ok {
 				return values[i]
 			} else if len(states) == 0 {
 				return math.NaN()
@@ -296,77 +299,112 @@ func (d *draft) price() error {
 		return fmt.Errorf(`"r" has shape %v, want [S, A] = [%d, %d], [S, A, S] or [S]`, shape, s, a)
 	}
 	for k, x := range d.list {
-		d.list[k].r = reward(x)
+		d.list[k].r = d.reward(int(x.s)*a+int(x.a), x.t)
 	}
 	return nil
 }
 
-// byRow returns the probabilities of a list by rows, each in the order of the list.
-func byRow(list []arrow, s, a int) mdp.Transitions {
-	t := mdp.Transitions{Offset: make([]int, s*a+1), State: make([]int32, len(list)), P: make([]float64, len(list))}
-	for _, x := range list {
-		t.Offset[int(x.s)*a+int(x.a)+1]++
+// byRow returns so many entries by rows, each in the order of the entries and with a 0 more where it has less
+// than the least.
+func byRow(rows, entries, least int, entry func(k int) (row int, state int32, p float64)) mdp.Transitions {
+	t := mdp.Transitions{Offset: make([]int, rows+1)}
+	for k := range entries {
+		row, _, _ := entry(k)
+		t.Offset[row+1]++
 	}
-	for i := range s * a {
-		t.Offset[i+1] += t.Offset[i]
+	for i := range rows {
+		t.Offset[i+1] = t.Offset[i] + max(t.Offset[i+1], least)
 	}
+	t.State, t.P = make([]int32, t.Offset[rows]), make([]float64, t.Offset[rows])
 	at := slices.Clone(t.Offset)
-	for _, x := range list {
-		k := &at[int(x.s)*a+int(x.a)]
-		t.State[*k], t.P[*k] = x.t, x.p
-		*k++
+	for k := range entries {
+		row, state, p := entry(k)
+		t.State[at[row]], t.P[at[row]] = state, p
+		at[row]++
 	}
 	return t
 }
 
-// settle makes P and R of the list.
+// settle makes P and R.
 func (d *draft) settle() error {
 	s, a := d.states.len(), d.actions.len()
-	terminal := make([]bool, s+1)
-	for _, label := range d.terminal {
-		if t, err := d.states.at(label); err == nil { // else meaning says so
-			terminal[t] = true
+	var earned []float64 // by the transitions of the list
+	if d.p != nil {
+		d.P = d.p.rows
+	} else {
+		terminal := make([]bool, s+1)
+		for _, label := range d.terminal {
+			if t, err := d.states.at(label); err == nil { // else meaning says so
+				terminal[t] = true
+			}
 		}
-	}
-	if d.ending {
-		d.ends(terminal)
-		s = d.states.len()
-	}
-	d.P = byRow(d.list, s, a)
-	d.average(s, a)
-	var idle []string
-	for i := range s {
-		if d.p == nil && d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
-			d.Terminal, idle = append(d.Terminal, i), append(idle, d.states.label(i))
+		if d.ending {
+			d.ends(terminal)
+			s = d.states.len()
 		}
+		entry := func(k int) (int, int32, float64) {
+			x := &d.list[k]
+			return int(x.s)*a + int(x.a), x.t, x.r
+		}
+		earned = byRow(s*a, len(d.list), 0, entry).P
+		d.P = byRow(s*a, len(d.list), 0, func(k int) (int, int32, float64) {
+			row, t, _ := entry(k)
+			return row, t, d.list[k].p
+		})
+		d.idle(terminal)
 	}
-	if len(idle) > 0 {
-		d.note("%d states have no transitions and were taken as terminal: %s", len(idle), some(idle))
+	d.R = mat.NewDense(s, a, nil)
+	for i := range s * a {
+		states, p := d.P.Row(i)
+		r := &d.R.RawMatrix().Data[i]
+		switch {
+		case len(p) == 0:
+			*r = math.NaN()
+		case earned != nil:
+			*r = mean(p, earned[d.P.Offset[i]:])
+		case d.r.flat != nil:
+			*r = d.reward(i, states[0])
+		default:
+			row := make([]float64, len(p))
+			for k, t := range states {
+				row[k] = d.reward(i, t)
+			}
+			*r = mean(p, row)
+		}
 	}
 	d.list, d.p = nil, nil
 	return nil
 }
 
-// average sets R to the mean rewards of the list, NaN where an action does not exist.
-func (d *draft) average(s, a int) {
-	first := slices.Repeat([]float64{math.NaN()}, s*a)
-	d.R = mat.NewDense(s, a, first)
-	sum, weight, mixed := make([]float64, s*a), make([]float64, s*a), make([]bool, s*a)
-	for _, x := range d.list {
-		at := int(x.s)*a + int(x.a)
-		if x.p == 0 && !math.IsNaN(first[at]) {
+// mean returns the mean of rewards, and one of them to the bit where all are the same.
+func mean(p, r []float64) float64 {
+	first, sum, weight, mixed := 0.0, 0.0, 0.0, false
+	for k, x := range p {
+		if x == 0 && k > 0 {
 			continue
 		}
-		if weight[at] == 0 {
-			first[at] = x.r
+		if weight == 0 {
+			first = r[k]
 		}
-		mixed[at] = mixed[at] || x.r != first[at]
-		sum[at], weight[at] = sum[at]+x.p*x.r, weight[at]+x.p
+		mixed = mixed || r[k] != first
+		sum, weight = sum+x*r[k], weight+x
 	}
-	for at := range first {
-		if mixed[at] {
-			first[at] = sum[at] / cmp.Or(weight[at], 1)
+	if mixed {
+		return sum / cmp.Or(weight, 1)
+	}
+	return first
+}
+
+// idle takes states without transitions as terminal.
+func (d *draft) idle(terminal []bool) {
+	var idle []string
+	for i, a := 0, d.actions.len(); i < d.states.len(); i++ {
+		if d.P.Offset[i*a] == d.P.Offset[i*a+a] && !terminal[i] {
+			d.Terminal, idle = append(d.Terminal, i), append(idle, d.states.label(i))
 		}
+	}
+	if len(idle) > 0 {
+		d.note("%d states have no transitions and were taken as terminal: %s", len(idle), some(idle))
 	}
 }
 
@@ -481,12 +519,27 @@ func (d *draft) policy(m *mdp.MDP) (*mat.Dense, error) {
 	return pi, nil
 }
 
+// endRow ends a row of three axes that is there.
+func (t *tensor) endRow() {
+	if n := len(t.rows.Offset); len(t.rows.State) == 0 || n > 0 && t.rows.Offset[n-1] == len(t.rows.State) {
+		t.rows.Add(0, 0)
+	}
+	t.rows.EndRow()
+}
+
 // swap exchanges the first two of three axes.
 func (t *tensor) swap() {
-	t.shape[0], t.shape[1] = t.shape[1], t.shape[0]
-	for k, x := range t.cells {
-		t.cells[k].s, t.cells[k].a = x.a, x.s
+	x, y, entries := t.shape[0], t.shape[1], len(t.rows.State)
+	to := mdp.Transitions{Offset: make([]int, 1, x*y+1), State: make([]int32, 0, entries),
+		P: make([]float64, 0, entries)}
+	for j := range y {
+		for i := range x {
+			states, p := t.rows.Row(i*y + j)
+			to.State, to.P = append(to.State, states...), append(to.P, p...)
+			to.EndRow()
+		}
 	}
+	t.shape[0], t.shape[1], t.rows = y, x, to
 }
 
 // axis numbers the states or the actions that a file speaks of.
@@ -513,7 +566,7 @@ func (x *axis) take(words []string, list bool, bytes int) error {
 		return x.declare(words)
 	}
 	// What is not named in the file costs memory.
-	if most := 1<<16 + bytes; n < 1 || n > most {
+	if most := 1<<12 + bytes; n < 1 || n > most {
 		return fmt.Errorf("%d %ss, want at least 1 and at most %d (the file has %d bytes)", n, x.what, most, bytes)
 	}
 	return x.fit(n)

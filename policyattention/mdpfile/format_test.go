@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sbinet/npyio/npz"
+
 	"icrl/internal/testkit"
 	"icrl/policyattention/mdp"
 )
@@ -65,8 +67,6 @@ const simple = "γ=0.9|0 0 1 -> 0:0.5 1:0.5|0 1 2 -> 1:1|1 0 0 -> 0:0.25 1:0.75|
 
 // ended earns 1 and then 2, with which its episodes end although state 0 goes on: V(0) = 1 + .9·2.
 const ended = "γ=0.9 terminal=[2]|0 0 1 -> 1:1|1 0 2 -> 2:1"
-
-func vector(values ...float64) npArray { return npArray{Shape: []int{len(values)}, Data: values} }
 
 func TestSame(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -148,13 +148,13 @@ func TestSame(t *testing.T) {
 			want: ended},
 		"the same as a table": {file: "x.csv", want: ended,
 			content: "# gamma: .9\ns,a,s',p,r,done\n0,0,1,1,1,False\n1,0,0,1,2,True\n"},
-		"the same as arrays": {file: "x.npz", want: ended, content: archived(t, map[string]npArray{
-			"gamma": {Data: []float64{.9}}, "state": vector(0, 1), "action": vector(0, 0), "next": vector(1, 0),
-			"probability": vector(1, 1), "reward": vector(1, 2), "ends": vector(0, 1)})},
-		"the same with r(s,a,s')": {file: "x.npz", want: ended, content: archived(t, map[string]npArray{
-			"gamma": {Data: []float64{.9}}, "state": vector(0, 1), "action": vector(0, 0), "next": vector(1, 0),
-			"probability": vector(1, 1), "ends": vector(0, 1),
-			"r": {Shape: []int{2, 1, 2}, Data: []float64{7, 1, 2, 7}}})},
+		"the same as arrays": {file: "x.npz", want: ended, content: archived(t, map[string]any{
+			"gamma": .9, "state": []float64{0, 1}, "action": []float64{0, 0}, "next": []float64{1, 0},
+			"probability": []float64{1, 1}, "reward": []float64{1, 2}, "ends": []float64{0, 1}})},
+		"the same with r(s,a,s')": {file: "x.npz", want: ended, content: archived(t, map[string]any{
+			"gamma": .9, "state": []float64{0, 1}, "action": []float64{0, 0}, "next": []float64{1, 0},
+			"probability": []float64{1, 1}, "ends": []float64{0, 1},
+			"r": [2][1][2]float64{{{7, 1}}, {{2, 7}}}})},
 		"an end at a terminal state": {content: `{"gamma":0.9,"terminal":[1],"shape":[1,2],"transitions":` +
 			`[[0,0,1,0.5,1,true],[0,0,1,0.5,3],[1,0,0,1,0]]}`, want: "γ=0.9 terminal=[1] grid=1x2|0 0 2 -> 1:1"},
 		"a grid with ends that are passed": {content: `{"gamma":0.9,"shape":[1,2],"transitions":` +
@@ -165,9 +165,9 @@ func TestSame(t *testing.T) {
 		"remarks anywhere": {file: "x.csv", want: "γ=0.9 start=[1 0] terminal=[1]|0 0 1 -> 1:1",
 			content: "# gamma: .9\n\n# terminal: 1\nstate,action,next,probability,reward\n0,0,1,1,1\n# start: 0\n"},
 		"−∞ without successors": {file: "x.npz", want: "γ=0.9|0 0 1 -> 0:1",
-			content: archived(t, map[string]npArray{"gamma": {Data: []float64{.9}},
-				"P": {Shape: []int{1, 2, 1}, Data: []float64{1, 0}},
-				"r": {Shape: []int{1, 2, 1}, Data: []float64{1, math.Inf(-1)}}})},
+			content: archived(t, map[string]any{"gamma": .9,
+				"P": [1][2][1]float64{{{1}, {0}}},
+				"r": [1][2][1]float64{{{1}, {math.Inf(-1)}}}})},
 		"one step": {content: `{"gamma":0.9,"P":{"0":{"0":[[0.5,0,1,true],[0.5,0,3,true]]}}}`,
 			want: "γ=0.9 terminal=[1]|0 0 2 -> 1:1"},
 		"a hole": {content: `{"gamma":0.9,"P":{"0":{"0":[[1,1,1,true]]},"1":{"0":[[1,1,0,true]]},` +
@@ -315,14 +315,14 @@ func TestRemedies(t *testing.T) {
 		{"x.json", `{"gamma":0.5,"transitions":[["a",0,"b",1,0],["b",0,"c",1,0]]}`, "taken as terminal: c", true},
 		{"x.json", `{"gamma":0.5,"transitions":[[1,0,2,1,0],[2,0,1,1,0]]}`, "taken as names: 1, 2", true},
 		{"x.json", `{"gamma":0.5,"transitions":[[1,0,3,1,0],[3,0,1,1,0]],"start":0}`, `no state "0"`, false},
-		{"x.npz", archived(t, map[string]npArray{"mask": {Data: []float64{1}}}), `unknown array "mask"`, false},
-		{"x.npz", archived(t, map[string]npArray{"r": vector(1), "costs": vector(1)}), "leave one of them out",
+		{"x.npz", archived(t, map[string]any{"mask": 1.}), `unknown array "mask"`, false},
+		{"x.npz", archived(t, map[string]any{"r": []float64{1}, "costs": []float64{1}}), "leave one of them out",
 			false},
 		{"x.json", `{"gamma":0.5,"states":["a"],"transitions":[["a",0,"b",1,0]]}`, `no state "b"`, false},
 		{"x.json", `{"gamma":0.5,"P":"none.npz","r":[[1]]}`, "not beside this file", false},
 		{"x.json", `{"gamma":0.5,"P":[[[1]]],"r":[[1e308]]}`, "divide all rewards", false},
 		{"x.npz", string(testkit.Must(os.ReadFile("testdata/csr.npz"))(t)), "one sparse matrix alone", false},
-		{"x.npz", archived(t, map[string]npArray{"gamma": {Data: []float64{math.NaN()}}}), "it holds NaN", false},
+		{"x.npz", archived(t, map[string]any{"gamma": math.NaN()}), "it holds NaN", false},
 		{"x.csv", "state,action,next,probability\n0,0,0,1\n", "no rewards", false},
 		{"x.csv", "s;A;neXt;p;r\n;\x9a;0;1;0", "not UTF-8", false},
 		{"x.csv", "# gamma: .5\nstate,action,next,probability,bonus\n0,0,0,1,1\n", `unknown column "bonus"`, false},
@@ -401,8 +401,7 @@ func TestHostile(t *testing.T) {
 		"end.csv": "# gamma: 1\nstate,action,next,probability,reward\n" + lines(10000, "%d,go,0,.5,-1\n") +
 			lines(10000, "%d,go,10000,.5,-1\n"),
 		"wide.csv": "# gamma: .5\nstate,action,next,probability,reward\n" + lines(500, "%[1]d,%[1]d,0,1,1\n"),
-		"zero.npz": archived(t, map[string]npArray{"gamma": vector(.5), "P": {Shape: []int{1000, 1000, 2},
-			Data: make([]float64, 2e6)}}),
+		"zero.npz": archived(t, map[string]any{"gamma": []float64{.5}, "P": new([1000][1000][2]float64)}),
 	} {
 		start := time.Now()
 		_, err := read(name, content, nil, Options{})
@@ -414,12 +413,14 @@ func TestHostile(t *testing.T) {
 }
 
 // archived returns an .npz archive.
-func archived(t *testing.T, arrays map[string]npArray) string {
+func archived(t testing.TB, arrays map[string]any) string {
 	t.Helper()
 	var b strings.Builder
-	if err := encodeArrays(&b, arrays); err != nil {
-		t.Fatal(err)
+	w := npz.NewWriter(&b)
+	for name, value := range arrays {
+		testkit.Check(t, w.Write(name, value))
 	}
+	testkit.Check(t, w.Close())
 	return b.String()
 }
 

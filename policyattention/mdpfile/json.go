@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"icrl/policyattention/mdp"
 )
 
 // readJSON reads an object of
@@ -49,7 +51,7 @@ func readJSON(d *draft, _ string, data []byte, open opener) error {
 	switch _, err := j.ReadToken(); {
 	case !errors.Is(err, io.EOF):
 		return errors.New("something follows the JSON of the problem")
-	case d.p != nil && d.list != nil:
+	case seen["P"] && seen["transitions"]:
 		return errors.New(`there are both "P" and "transitions"; leave one of them out`)
 	case seen["r"] && seen["costs"]:
 		return errors.New(`there are both "r" and "costs"; leave one of them out`)
@@ -330,7 +332,7 @@ func (j *scanner) tensor() (*tensor, error) {
 			lens[i]++
 			if j.PeekKind() == '[' {
 				axes = 3
-				n, err := j.row(t, i, k)
+				n, err := j.row(t)
 				if width = max(width, n); err == nil && n != width && n != 0 {
 					err = fmt.Errorf("%d entries, want %d", n, width)
 				}
@@ -340,7 +342,9 @@ func (j *scanner) tensor() (*tensor, error) {
 				return nil
 			}
 			v, err := j.number()
-			if t.flat = append(t.flat, v); !math.IsNaN(v) { // null stands for a number or for a row
+			if t.flat = append(t.flat, v); math.IsNaN(v) { // null stands for a number or for a row
+				t.rows.EndRow()
+			} else {
 				numbers++
 			}
 			return err
@@ -360,20 +364,21 @@ func (j *scanner) tensor() (*tensor, error) {
 	return t, t.fill(axes, lens, width)
 }
 
-// row reads row [s][a] of three axes, and returns its length.
-func (j *scanner) row(t *tensor, s, a int) (n int, err error) {
-	before := len(t.cells)
+// row reads a row of three axes, and returns its length.
+func (j *scanner) row(t *tensor) (n int, err error) {
 	err = j.array(func(k int) error {
 		v, err := j.number()
 		if n++; v != 0 {
-			t.cells = append(t.cells, arrow{s: int32(s), a: int32(a), t: int32(k), p: v})
+			t.rows.Add(k, v)
 		}
 		return err
 	})
-	if len(t.cells) == before && n > 0 {
-		t.cells = append(t.cells, arrow{s: int32(s), a: int32(a)})
+	if n > 0 {
+		t.endRow()
+	} else {
+		t.rows.EndRow()
 	}
-	if len(t.cells) > MaxTransitions {
+	if len(t.rows.State) > MaxTransitions {
 		err = fmt.Errorf("more than %d numbers that are not 0", MaxTransitions)
 	}
 	return n, err
@@ -395,18 +400,29 @@ func (t *tensor) fill(axes int, lens []int, width int) error {
 	if least < most {
 		t.lens = lens
 	}
-	if t.shape = []int{len(lens), most}; axes == 3 {
-		t.shape, t.flat = append(t.shape, width), nil
+	if t.shape = []int{len(lens), most}; axes == 2 {
+		t.rows = mdp.Transitions{}
+		t.flat = pad(t.flat, lens, most, func([]float64) float64 { return math.NaN() })
 		return nil
 	}
-	short, at := t.flat, 0
-	t.flat = make([]float64, 0, len(lens)*most)
-	for _, n := range lens {
-		t.flat = append(t.flat, short[at:at+n]...)
-		for range most - n {
-			t.flat = append(t.flat, math.NaN())
+	t.shape, t.flat = append(t.shape, width), nil
+	t.rows.Offset = append([]int{0}, pad(t.rows.Offset[1:], lens, most, func(before []int) int {
+		if len(before) == 0 {
+			return 0
 		}
-		at += n
-	}
+		return before[len(before)-1]
+	})...)
 	return nil
+}
+
+// pad makes lists, which follow each other in x, all as long as the longest, by what is missing behind the others.
+func pad[T any](x []T, lens []int, most int, missing func(before []T) T) []T {
+	out := make([]T, 0, len(lens)*most)
+	for _, n := range lens {
+		out, x = append(out, x[:n]...), x[n:]
+		for range most - n {
+			out = append(out, missing(out))
+		}
+	}
+	return out
 }

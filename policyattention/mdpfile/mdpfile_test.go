@@ -60,8 +60,8 @@ func TestRefused(t *testing.T) {
 		t.Error("a missing file was read")
 	}
 	p := testkit.Must(mdp.Random.Draw(5, 3, 2, 1))(t)[0]
-	pi, q := mdp.ToRows(p.Pi0), mdp.ToRows(testkit.Must(p.MDP.PolicyValue(p.Pi0))(t))
-	if err := WriteSolution(filepath.Join(dir, "no", "such", "folder.json"), p.MDP, pi, q); err == nil {
+	q := testkit.Must(p.MDP.PolicyValue(p.Pi0))(t)
+	if err := WriteSolution(filepath.Join(dir, "no", "such", "folder.json"), p.MDP, p.Pi0, q); err == nil {
 		t.Error("a file was written into a missing folder")
 	}
 	if entries, _ := filepath.Glob(filepath.Join(dir, "*tmp*")); len(entries) > 0 {

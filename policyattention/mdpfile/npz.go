@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"icrl/policyattention/mdp"
 )
 
 // archive is what an .npz file holds.
@@ -93,7 +95,7 @@ func (x archive) known(prefixes []string) error {
 }
 
 func readArchive(data []byte) (archive, error) {
-	x, all, most := archive{}, 0, min(4*MaxTransitions, 1<<20+32*len(data))
+	x, all, most := archive{}, 0, min(4*MaxTransitions, 1<<18+32*len(data))
 	err := eachArray(data, func(name string, r *npReader) (err error) {
 		t := &tensor{shape: r.Shape}
 		x[name] = t
@@ -115,14 +117,14 @@ func readArchive(data []byte) (archive, error) {
 			t.words, err = r.Strings()
 			return err
 		}
-		a, err := r.array()
-		if t.flat = a.Data; slices.ContainsFunc(t.flat, math.IsNaN) {
+		if t.flat, err = r.array(); slices.ContainsFunc(t.flat, math.IsNaN) {
 			return errors.New("it holds NaN; write -inf as the reward (inf as the cost) of an action that does not " +
 				"exist")
 		}
 		if name == "terminal" && r.Type == "|b1" { // the places at which it holds true
-			t.flat = t.flat[:0]
-			for i, v := range slices.Clone(a.Data) {
+			holds := t.flat
+			t.flat = []float64{}
+			for i, v := range holds {
 				if v != 0 {
 					t.flat = append(t.flat, float64(i))
 				}
@@ -136,41 +138,41 @@ func readArchive(data []byte) (archive, error) {
 // cube reads the numbers of three axes that are not zero. A packed file stands for many
 // times its size, but not without end.
 func (t *tensor) cube(r *npReader, size int) error {
-	rows, actions, width, most := r.Shape[0]*r.Shape[1], r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<20+8*size)
+	rows, width, most := r.Shape[0]*r.Shape[1], r.Shape[2], min(MaxTransitions, 1<<18+8*size)
 	if rows > most {
 		return fmt.Errorf("%d rows, want at most %d", rows, most)
 	}
-	t.cells = make([]arrow, 0, min(rows*width, most, 1<<10+size/8)) // of what is not packed, all
-	last, s, a := -1, int32(0), int32(0)
+	x, entries := &t.rows, min(rows*width, most, 1<<10+size/8) // of what is not packed, all
+	*x = mdp.Transitions{Offset: make([]int, 1, rows+1), State: make([]int32, 0, entries),
+		P: make([]float64, 0, entries)}
+	var places []int // in Fortran's order
+	end := width     // of the row in the making
 	err := r.Nonzeros(func(i int, v float64) error {
-		if math.IsNaN(v) {
+		switch {
+		case math.IsNaN(v):
 			return fmt.Errorf("element %d is NaN; write -inf as the reward of an action that does not exist", i)
-		}
-		if len(t.cells) == most {
+		case len(x.P) == most:
 			return fmt.Errorf("more than %d numbers that are not 0; save it unpacked, by numpy.savez", most)
+		case r.fortran:
+			places, x.P = append(places, i), append(x.P, v)
+			return nil
 		}
-		row := i / width
-		if row != last { // divisions take time
-			last, s, a = row, int32(row/actions), int32(row%actions)
+		for ; i >= end; end += width {
+			t.endRow()
 		}
-		t.cells = append(t.cells, arrow{s: s, a: a, t: int32(i - row*width), p: v})
+		x.Add(i-(end-width), v)
 		return nil
 	})
-	t.zeros(rows, actions)
+	if r.fortran {
+		p := x.P
+		*x = byRow(rows, len(p), 1, func(k int) (int, int32, float64) {
+			return places[k] / width, int32(places[k] % width), p[k]
+		})
+	}
+	for len(x.Offset) <= rows {
+		t.endRow()
+	}
 	return err
-}
-
-// zeros gives rows without cells one that holds 0.
-func (t *tensor) zeros(rows, actions int) {
-	seen := make([]bool, rows)
-	for _, x := range t.cells {
-		seen[int(x.s)*actions+int(x.a)] = true
-	}
-	for i, ok := range seen {
-		if !ok {
-			t.cells = append(t.cells, arrow{s: int32(i / actions), a: int32(i % actions)})
-		}
-	}
 }
 
 // prefixes returns what stands before the names of sparse matrices, in the order of the
@@ -193,24 +195,22 @@ func (x archive) prefixes() []string {
 
 // stack makes P of one matrix [S·A, S], or of [S, S] for each action.
 func stack(matrices []*tensor) (*tensor, error) {
-	first := matrices[0]
-	n, s := first.shape[0], first.shape[1]
-	if len(matrices) == 1 {
-		if n%s != 0 {
-			return nil, fmt.Errorf("a sparse matrix of shape %v, want [S·A, S]", first.shape)
+	s := matrices[0].shape[1]
+	t := &tensor{shape: []int{0, s}, stacked: true, byAction: len(matrices) > 1}
+	for _, m := range matrices {
+		switch {
+		case t.byAction && (m.shape[0] != s || m.shape[1] != s):
+			return nil, fmt.Errorf("sparse matrices of shapes %v and %v, want [S, S] of each action",
+				matrices[0].shape, m.shape)
+		case m.shape[0]%s != 0:
+			return nil, fmt.Errorf("a sparse matrix of shape %v, want [S·A, S]", m.shape)
 		}
-		first.stacked = true
-		return first, nil
-	}
-	t := &tensor{shape: []int{len(matrices), s, s}, byAction: true}
-	for a, m := range matrices {
-		if m.shape[0] != s || m.shape[1] != s {
-			return nil, fmt.Errorf("sparse matrices of shapes %v and %v, want [S, S] of each action", first.shape,
-				m.shape)
+		for i := range m.shape[0] {
+			states, p := m.rows.Row(i)
+			t.rows.State, t.rows.P = append(t.rows.State, states...), append(t.rows.P, p...)
+			t.rows.EndRow()
 		}
-		for _, x := range m.cells {
-			t.cells = append(t.cells, arrow{s: int32(a), a: x.s, t: x.t, p: x.p})
-		}
+		t.shape[0] += m.shape[0]
 	}
 	return t, nil
 }
@@ -222,7 +222,7 @@ func (x archive) matrix(prefix string) (*tensor, error) {
 		return nil, fmt.Errorf("shape %v, want [rows, columns]", shape)
 	}
 	rows, columns := int(shape[0]), int(shape[1])
-	if rows > 8*len(values)+1<<18 {
+	if rows > 8*len(values)+1<<16 {
 		return nil, fmt.Errorf("%d rows, but only %d numbers", rows, len(values))
 	}
 	kind := "csr"
@@ -254,18 +254,17 @@ func (x archive) matrix(prefix string) (*tensor, error) {
 	if len(lines) != len(values) || len(entries) != len(values) {
 		return nil, fmt.Errorf("%d numbers at %d rows and %d columns", len(values), len(lines), len(entries))
 	}
-	t := &tensor{shape: []int{rows, columns}, cells: make([]arrow, len(values))}
-	for k, v := range values {
+	for k := range values {
 		row, column := lines[k], entries[k]
 		if !(row >= 0 && row < float64(rows) && column >= 0 && column < float64(columns)) ||
 			row != math.Floor(row) || column != math.Floor(column) {
 			return nil, fmt.Errorf("entry %d stands at row %v and column %v of %d and %d", k, row, column, rows,
 				columns)
 		}
-		t.cells[k] = arrow{s: int32(row), t: int32(column), p: v}
 	}
-	t.zeros(rows, 1)
-	return t, nil
+	return &tensor{shape: []int{rows, columns}, rows: byRow(rows, len(values), 1, func(k int) (int, int32, float64) {
+		return int(lines[k]), int32(entries[k]), values[k]
+	})}, nil
 }
 
 // list takes transitions one by one, of which numbers or strings name states and actions.

@@ -8,65 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sbinet/npyio/npy"
-	"github.com/sbinet/npyio/npz"
 )
-
-// npArray is a float64 array in C (row-major) order; the product of Shape is
-// len(Data). A nil Shape is a scalar.
-type npArray struct {
-	Shape  []int
-	Data   []float64
-	Words  []string // strings that encodeArrays writes in place of numbers
-	Single bool     // the numbers were read from single precision; encodeArrays ignores it
-}
-
-// encodeArrays writes the named arrays in the order of their names. The bytes depend
-// on the arrays alone.
-func encodeArrays(w io.Writer, arrays map[string]npArray) error {
-	archive := npz.NewWriter(w)
-	for _, name := range slices.Sorted(maps.Keys(arrays)) {
-		value, err := nested(arrays[name])
-		if words := arrays[name].Words; words != nil {
-			value, err = words, nil
-		}
-		if err != nil {
-			return fmt.Errorf("npz: array %q: %w", name, err)
-		}
-		if err := archive.Write(name+".npy", value); err != nil {
-			return fmt.Errorf("npz: array %q: %w", name, err)
-		}
-	}
-	return archive.Close()
-}
-
-// nested returns a as the Go array type [n]…[m]float64, from which npyio takes
-// the shape.
-func nested(a npArray) (any, error) {
-	n, t := 1, reflect.TypeFor[float64]()
-	for _, k := range slices.Backward(a.Shape) {
-		if k < 1 {
-			return nil, fmt.Errorf("shape %v is empty", a.Shape)
-		}
-		if k > len(a.Data)/n { // a product of sizes could overflow
-			return nil, fmt.Errorf("%d elements for shape %v", len(a.Data), a.Shape)
-		}
-		n, t = n*k, reflect.ArrayOf(k, t)
-	}
-	if n != len(a.Data) {
-		return nil, fmt.Errorf("%d elements for shape %v", len(a.Data), a.Shape)
-	}
-	flat := reflect.ValueOf(a.Data)
-	pointer := flat.Convert(reflect.PointerTo(reflect.ArrayOf(n, reflect.TypeFor[float64]()))).UnsafePointer()
-	return reflect.NewAt(t, pointer).Elem().Interface(), nil
-}
 
 // npReader reads one array of an archive, once, as it is inflated.
 type npReader struct {
@@ -228,18 +175,18 @@ func (r *npReader) place(i int) int {
 	return at
 }
 
-// array reads the numbers as an array.
-func (r *npReader) array() (npArray, error) {
-	a := npArray{Shape: r.Shape, Data: []float64{}, Single: r.Type == "<f4"}
+// array reads the numbers as an array in row-major order.
+func (r *npReader) array() ([]float64, error) {
+	values := []float64{}
 	// What is inflated is what grows: a header alone can claim any size.
 	err := r.Numbers(func(i int, v float64) error {
-		if i >= len(a.Data) {
-			a.Data = append(a.Data, make([]float64, i+1-len(a.Data))...)
+		if i >= len(values) {
+			values = append(values, make([]float64, i+1-len(values))...)
 		}
-		a.Data[i] = v
+		values[i] = v
 		return nil
 	})
-	return a, err
+	return values, err
 }
 
 // Strings reads an array of strings (NumPy's U and S).

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -14,7 +15,9 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
+	"github.com/sbinet/npyio/npz"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/mdp"
 )
@@ -44,16 +47,15 @@ func price(m *mdp.MDP, v float64) float64 {
 //   - .svg: a picture of the grid, where the problem says its shape.
 //
 // Values of costs are costs. The file appears whole or not at all.
-func WriteSolution(path string, m *mdp.MDP, policy, q [][]float64) error {
-	x := solution{m: m, policy: policy, q: make([][]float64, len(q)), v: make([]float64, len(q))}
-	for s, row := range q {
-		x.q[s] = make([]float64, len(row))
-		for a, value := range row {
-			if x.q[s][a] = price(m, value); m.Exists(s, a) {
-				x.v[s] += policy[s][a] * x.q[s][a]
-			}
+func WriteSolution(path string, m *mdp.MDP, policy, q *mat.Dense) error {
+	x := solution{m: m, policy: policy, q: mat.DenseCopyOf(q), v: make([]float64, m.States())}
+	x.q.Apply(func(s, a int, value float64) float64 {
+		value = price(m, value)
+		if m.Exists(s, a) {
+			x.v[s] += policy.At(s, a) * value
 		}
-	}
+		return value
+	}, x.q)
 	var content bytes.Buffer
 	ext := strings.ToLower(filepath.Ext(path))
 	writer, ok := map[string]func(w io.Writer) error{".csv": x.csv, ".json": x.json, ".npz": x.npz, ".svg": x.svg}[ext]
@@ -73,20 +75,20 @@ func WriteSolution(path string, m *mdp.MDP, policy, q [][]float64) error {
 // solution is a solved problem, values as its file has them.
 type solution struct {
 	m         *mdp.MDP
-	policy, q [][]float64 // [S, A]
-	v         []float64   // [S]
+	policy, q *mat.Dense // [S, A]
+	v         []float64  // [S]
 }
 
 func (x solution) csv(w io.Writer) error {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	table := csv.NewWriter(w)
 	rows := [][]string{{"state", "action", "probability", "q", "v"}}
-	for s, row := range x.policy {
-		for a, p := range row {
+	for s, v := range x.v {
+		for a, p := range x.policy.RawRowView(s) {
 			if x.m.Exists(s, a) {
 				rows = append(rows, []string{fmt.Sprint(label(x.m.StateNames, s)),
 					fmt.Sprint(label(x.m.ActionNames, a)),
-					number(p), number(x.q[s][a]), number(x.v[s])})
+					number(p), number(x.q.At(s, a)), number(v)})
 			}
 		}
 	}
@@ -94,8 +96,8 @@ func (x solution) csv(w io.Writer) error {
 }
 
 func (x solution) json(w io.Writer) error {
-	q := make([][]*float64, len(x.q))
-	for s, row := range x.q {
+	q := make([][]*float64, len(x.v))
+	for s, row := range mdp.ToRows(x.q) {
 		q[s] = make([]*float64, len(row))
 		for a := range row {
 			if x.m.Exists(s, a) {
@@ -104,25 +106,20 @@ func (x solution) json(w io.Writer) error {
 		}
 	}
 	return json.NewEncoder(w).Encode(map[string]any{
-		"states": x.m.StateNames, "actions": x.m.ActionNames, "policy": x.policy, "q": q, "v": x.v})
+		"states": x.m.StateNames, "actions": x.m.ActionNames, "policy": mdp.ToRows(x.policy),
+		"q": q, "v": x.v})
 }
 
 func (x solution) npz(w io.Writer) error {
-	s, a := x.m.States(), x.m.Actions()
-	arrays := map[string]npArray{"v": {Shape: []int{s}, Data: x.v}}
-	for name, rows := range map[string][][]float64{"policy": x.policy, "q": x.q} {
-		array := npArray{Shape: []int{s, a}}
-		for _, row := range rows {
-			array.Data = append(array.Data, row...)
-		}
-		arrays[name] = array
+	archive := npz.NewWriter(w)
+	err := errors.Join(archive.Write("policy", x.policy), archive.Write("q", x.q), archive.Write("v", x.v))
+	if x.m.StateNames != nil {
+		err = errors.Join(err, archive.Write("states", x.m.StateNames))
 	}
-	for name, names := range map[string][]string{"states": x.m.StateNames, "actions": x.m.ActionNames} {
-		if names != nil {
-			arrays[name] = npArray{Words: names}
-		}
+	if x.m.ActionNames != nil {
+		err = errors.Join(err, archive.Write("actions", x.m.ActionNames))
 	}
-	return encodeArrays(w, arrays)
+	return errors.Join(err, archive.Close())
 }
 
 // arrows draw actions by what people call moves.
@@ -177,7 +174,7 @@ func (x solution) mark(s int) string {
 	if slices.Contains(x.m.Terminal, s) {
 		return ""
 	}
-	name := fmt.Sprint(label(x.m.ActionNames, floats.MaxIdx(x.policy[s])))
+	name := fmt.Sprint(label(x.m.ActionNames, floats.MaxIdx(x.policy.RawRowView(s))))
 	if arrow, ok := arrows[strings.ToLower(name)]; ok {
 		return arrow
 	}
