@@ -16,7 +16,7 @@ import (
 // a statistic, a block, and values of its columns; after the slash, in what the rows that it is
 // compared with differ (block= for another block, a column without a value for all of its values).
 // The statistics are median, mean, ratio, difference, paired, ratio-of-means, and with intervals over
-// problems alone over-problems (a ratio of means) and locked. The key of= names another
+// problems alone over-problems (a ratio of means), locked and improvement. The key of= names another
 // column than the loss.
 func (s *Store) Ask(question string) (Cell, error) {
 	statistic, x, y, err := s.asked(question)

@@ -160,6 +160,9 @@ func (t Table) Locked() Table { return t.estimate("locked", "locked") }
 // Locking adds the share of runs for which the share of Locked is above Often.
 func (t Table) Locking() Table { return t.estimate("locking", "runs that lock up") }
 
+// Improvement adds the probability that a run's loss is below the reference's.
+func (t Table) Improvement() Table { return t.estimate("improvement", "P(below reference)") }
+
 // statistics are what tables and queries estimate of a sample x [runs][problems], but for the first two
 // beside that of a reference y.
 var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
@@ -170,6 +173,7 @@ var statistics = map[string]func(x, y [][]float64) (stats.Estimate, error){
 	"paired":         stats.Standard.PairedDifference,
 	"ratio-of-means": stats.Standard.RatioOfMeans,
 	"over-problems":  stats.RatioOverProblems,
+	"improvement":    stats.Improvement,
 	"locked": func(x, y [][]float64) (stats.Estimate, error) {
 		e := stats.Share(excess(x, y).Above*float64(len(x[0])), len(x[0]))
 		for j := range x {
@@ -257,6 +261,11 @@ func (t Table) ByRun() Table {
 		}
 		return report.Interval{Lo: slices.Min(l.last.ByRun), Hi: slices.Max(l.last.ByRun)}
 	})
+}
+
+// InterquartileMean adds the mean of the middle half of the losses of all runs.
+func (t Table) InterquartileMean() Table {
+	return t.with("interquartile mean", func(l line) any { return stats.InterquartileMean(l.group.sample) })
 }
 
 // Runs adds the number of training runs.

@@ -177,7 +177,7 @@ func (s *Store) oracle() Table {
 func (s *Store) benchmark() Table {
 	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).Median().Beside(ThePaper).WithInterval().
 		Runs().Against(s.exact("benchmark").At(Horizons...).By(S)).Ratio().WithInterval().WithTail().
-		RatioOfMeans().WithInterval().
+		RatioOfMeans().WithInterval().InterquartileMean().Improvement().
 		Titled("Common harness: loss, and its ratio to exact PMD's", bootstrapNote, tailNote)
 }
 

@@ -10,8 +10,47 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
+// InterquartileMean returns the mean of the middle half of all losses [runs][problems], NaN of none
+// (Agarwal et al., arXiv 2108.13264: a quarter, rounded down, is left out at either end).
+func InterquartileMean(sample [][]float64) float64 {
+	all := slices.Concat(sample...)
+	slices.Sort(all)
+	cut := len(all) / 4
+	return Mean(all[cut : len(all)-cut])
+}
+
+// Improvement estimates the probability that a run of x has a smaller loss than a run of y on the
+// same problem, where ties count half, as a mean over problems (the probability of improvement of
+// Agarwal et al.). The numbers of runs may differ. For the interval see MeanOverProblems.
+func Improvement(x, y [][]float64) (Estimate, error) {
+	if err := cmp.Or(check(x), check(y), check(x[:min(1, len(x))], y[:min(1, len(y))])); err != nil {
+		return Estimate{}, err
+	}
+	smaller := make([]float64, len(x[0]))
+	for m := range smaller {
+		for j := range x {
+			for k := range y {
+				switch {
+				case x[j][m] < y[k][m]:
+					smaller[m]++
+				case x[j][m] == y[k][m]:
+					smaller[m] += .5
+				}
+			}
+		}
+		smaller[m] /= float64(len(x) * len(y))
+	}
+	return MeanOverProblems(smaller)
+}
+
 // level of the intervals over problems.
 const level = .95
+
+// MeanOverProblems estimates a mean over problems, at least two: see RatioOverProblems.
+func MeanOverProblems(values []float64) (Estimate, error) {
+	ones := slices.Repeat([]float64{1}, len(values))
+	return RatioOverProblems([][]float64{values}, [][]float64{ones})
+}
 
 // RatioOverProblems estimates mean x / mean y of losses [runs][problems], over all runs of each, with
 // a 95 % interval for other problems of their distribution and the same trained networks: by
