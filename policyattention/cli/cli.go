@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -179,13 +180,7 @@ func (versionCmd) Run(g *globals) error {
 		}{version, m})
 	}
 	_, err := fmt.Fprintf(g.out, "policyattention %s, %s %s, %s\n", version, m.Go, m.Platform, m.CPU)
-	for _, path := range slices.Sorted(func(yield func(string) bool) {
-		for path := range m.Modules {
-			if !yield(path) {
-				return
-			}
-		}
-	}) {
+	for _, path := range slices.Sorted(maps.Keys(m.Modules)) {
 		fmt.Fprintln(g.out, path, m.Modules[path])
 	}
 	return err

@@ -16,8 +16,8 @@ import (
 
 // Merge puts the preset's results together: one file of rows a block, lists of what made them, and the
 // SHA-256 of all files. It returns how many results it put in. Single results of other machines are merged
-// where their folders, which are called by the hashes of configurations, have been copied to this one's.
-// Killed at any moment, it loses nothing: single results go when all else is written.
+// where their folders, which are called by the hashes of configurations, have been copied to this one's. Where
+// one was made with other weights than the store's, nothing is written. Killed at any moment, it loses nothing: single results go when all else is written.
 func (s *Store) Merge(ctx context.Context) (put int, err error) {
 	unlock, err := s.lock(ctx, "merge", "merge")
 	if err != nil {
@@ -72,6 +72,12 @@ func (m *merge) gather(s *Store, tasks []Task) error {
 		}
 		if !r.merged {
 			m.put++
+		}
+		if t.Unit != nil {
+			if held, missing := s.digests(*t.Unit); missing == nil && !maps.Equal(held, r.Weights) {
+				return fmt.Errorf("experiment: %s was made with the weights %.12s, the store holds %.12s", t.Name(),
+					r.Weights, held)
+			}
 		}
 		m.add(r, found.Tables)
 		if folder := s.folder(t); t.Unit != nil {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -127,6 +128,24 @@ func TestMergeKilled(t *testing.T) {
 		}
 		whole(t, artifacts, want)
 	}
+}
+
+// An evaluation with weights of another machine, under the name of those that are there, is refused.
+func TestMergeOfOtherWeights(t *testing.T) {
+	_, want := undisturbed(t)
+	artifacts := t.TempDir()
+	copyResults(t, "before", artifacts)
+	root := filepath.Join(artifacts, "little")
+	records := testkit.Must(filepath.Glob(root + "/train/proximal-plain-S4-14100-*/run.json"))(t)
+	text := string(testkit.Must(os.ReadFile(records[0]))(t))
+	digest := regexp.MustCompile(`safetensors": "([0-9a-f]{64})"`).FindStringSubmatch(text)[1]
+	replace(t, records[0], digest, strings.Repeat("0", 64))
+	s := testkit.Must(little(t).Open(artifacts, "go"))(t)
+	if _, err := s.Merge(t.Context()); err == nil || !strings.Contains(err.Error(), "made with the weights") {
+		t.Errorf("an evaluation with other weights: %v", err)
+	}
+	replace(t, records[0], strings.Repeat("0", 64), digest)
+	whole(t, artifacts, want)
 }
 
 // A merge on a full disk fails as what may pass, and when there is space again nothing is lost.

@@ -188,13 +188,3 @@ func Trainings(units []Unit) (all []method.Training) {
 	}
 	return all
 }
-
-// Open returns the store of the preset below the folder artifacts. The backend called
-// backendName (see package backend) is made when it is first needed. It returns an error if
-// the preset makes no sense: see Check.
-func (p Preset) Open(artifacts, backendName string) (*Store, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	return open(p, artifacts, backendName), nil
-}

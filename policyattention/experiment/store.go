@@ -101,7 +101,13 @@ type Progress struct {
 	train.Progress
 }
 
-func open(p Preset, artifacts, backendName string) *Store {
+// Open returns the store of the preset below the folder artifacts. The backend called
+// backendName (see package backend) is made when it is first needed. It returns an error if
+// the preset makes no sense: see Check.
+func (p Preset) Open(artifacts, backendName string) (*Store, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
 	s := &Store{
 		Preset: p, root: filepath.Join(artifacts, p.Name),
 		backend: sync.OnceValues(func() (compute.Backend, error) { return backend.New(backendName) }),
@@ -110,7 +116,7 @@ func open(p Preset, artifacts, backendName string) *Store {
 		_, err := s.record(Task{Training: w.Training})
 		return s.weightsPath(w), err
 	}}
-	return s
+	return s, nil
 }
 
 // Root returns the folder of the preset's results.

@@ -348,8 +348,8 @@ func Paired(f func(learned [][]float64, exact []float64) float64) error {
 			}
 			learned, medians = append(learned, run), append(medians, stats.Median(difference))
 		}
-		got := f(mdp.ToRows(matrix(learned)), slices.Clone(exact))
-		return fmt.Sprintf("the difference for losses %.2f and %.2f", learned, exact), one(got), one(stats.Median(medians))
+		got, want := f(mdp.ToRows(matrix(learned)), slices.Clone(exact)), stats.Median(medians)
+		return fmt.Sprintf("the difference for losses %.2f and %.2f", learned, exact), one(got), one(want)
 	})
 }
 
