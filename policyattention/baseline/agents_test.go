@@ -116,12 +116,9 @@ func TestRefused(t *testing.T) {
 			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return CertaintyEquivalence(t, 2) },
 		},
 		"ε of −1": Agents{Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, .1, -1) }},
-		"η of −1": Improved{Critic: &Sampled{Source: Walk{20, 1}, New: All}, Actor: control.RuleActor(pmd.PMD),
-			Eta: -1},
-		"diverging": Improved{
-			Critic: &Sampled{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }},
-			Actor:  control.RuleActor(pmd.PMD), Eta: 1,
-		},
+		"η of −1": Improved(&Sampled{Source: Walk{20, 1}, New: All}, control.RuleActor(pmd.PMD), -1),
+		"diverging": Improved(&Sampled{Source: Walk{20, 1}, New: func(t Told) Estimator { return TD(t, 1e200) }},
+			control.RuleActor(pmd.PMD), 1),
 		"diverging critic": Teacher{Steps: StepSizes{Alpha: 1, Beta: 1e200}, Start: Initial},
 		"Q diverges": Agents{
 			Source: Walk{20, 1}, New: func(t Told) (Agent, error) { return QLearning(t, 1e200, 1) },

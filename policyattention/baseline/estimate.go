@@ -8,7 +8,6 @@ import (
 
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/pmd"
 )
 
 // Estimator returns the action values Q_{k+1} [S, A] of the policy pi from Q_k and a
@@ -48,50 +47,36 @@ func (c *Sampled) Evaluate(batch []control.Context) ([]*mat.Dense, error) {
 	}).Evaluate(batch)
 }
 
-// Improved runs a critic that learns from transitions, and an actor: each round the critic
-// returns Q_{k+1} of π_k, and the actor the round's policy from (π_k, Q_{k+1}, η). It is a
-// control.Loop that begins with the critic, since nothing is known of Q before the first
-// transition: Q_0 = 0.
-type Improved struct {
-	Critic control.Critic
-	Actor  control.Actor
-	Eta    float64
+// Improved is the loop of a critic that learns from transitions, and an actor: each round the critic
+// returns Q_{k+1} of π_k, and the actor the round's policy from (π_k, Q_{k+1}, η). It begins with the critic,
+// since nothing is known of Q before the first transition: Q_0 = 0.
+func Improved(critic control.Critic, actor control.Actor, eta float64) control.Loop {
+	l := &improved{critic: critic, actor: actor}
+	return control.Loop{Actor: l, Critic: l, Eta: eta, Start: func(p mdp.Problem) (*mat.Dense, error) {
+		return mat.NewDense(p.MDP.States(), p.MDP.Actions(), nil), nil
+	}}
 }
 
-// Run implements control.Controller.
-func (c Improved) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory, error) {
-	if err := pmd.CheckStep(c.Eta); err != nil {
-		return nil, fmt.Errorf("baseline: %w", err)
-	}
-	trajectories, batch := make([]control.Trajectory, len(problems)), make([]control.Context, len(problems))
-	for i, p := range problems {
-		trajectories[i].Policies = []*mat.Dense{p.Pi0}
-		q := mat.NewDense(p.MDP.States(), p.MDP.Actions(), nil)
-		batch[i] = control.Context{Problem: i, MDP: p.MDP, Pi: p.Pi0, Q: q, Eta: c.Eta}
-	}
-	for round := range rounds {
-		for i := range batch {
-			batch[i].Round = round
-		}
-		values, err := control.Evaluate(c.Critic, batch)
-		if err != nil {
-			return nil, fmt.Errorf("baseline: round %d: %w", round, err)
-		}
-		for i, q := range values {
-			batch[i].Q = q
-		}
-		policies, err := control.Act(c.Actor, batch)
-		if err != nil {
-			return nil, fmt.Errorf("baseline: round %d: %w", round, err)
-		}
-		for i, pi := range policies {
-			batch[i].Pi = pi
-			trajectories[i].Policies = append(trajectories[i].Policies, pi)
-			problems[i].MDP.Meter().EndRound()
-		}
-	}
-	return trajectories, nil
+// improved asks its critic before its actor.
+type improved struct {
+	critic control.Critic
+	actor  control.Actor
+	q      []*mat.Dense // the critic's latest tables
 }
+
+// Act implements control.Actor.
+func (l *improved) Act(batch []control.Context) (policies []*mat.Dense, err error) {
+	if l.q, err = control.Evaluate(l.critic, batch); err != nil {
+		return nil, err
+	}
+	for i, q := range l.q {
+		batch[i].Q = q
+	}
+	return control.Act(l.actor, batch)
+}
+
+// Evaluate implements control.Critic.
+func (l *improved) Evaluate([]control.Context) ([]*mat.Dense, error) { return l.q, nil }
 
 // Mean replaces Q(s,a), for the pairs that a round has transitions of, by
 //

@@ -117,7 +117,7 @@ func on(estimate estimator, actor source) maker {
 		critic := &baseline.Sampled{Source: c.Source(), Root: c.Root, New: func(t baseline.Told) baseline.Estimator {
 			return estimate(t, c.Values[2:])
 		}}
-		return begun{baseline.Improved{Critic: critic, Actor: a, Eta: c.Values[0]}, method.StartOf(c.Values[1])}, err
+		return begun{baseline.Improved(critic, a, c.Values[0]), method.StartOf(c.Values[1])}, err
 	}
 }
 
@@ -188,5 +188,5 @@ func byDecoder(c method.Case) (control.Controller, error) {
 		return all
 	}
 	critic := decoder.Critic{Decoder: d, Source: decoder.PacketSource{Packets: drawn}}
-	return begun{baseline.Improved{Critic: critic, Actor: actor, Eta: eta}, start}, nil
+	return begun{baseline.Improved(critic, actor, eta), start}, nil
 }
