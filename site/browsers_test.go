@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -260,39 +260,12 @@ func inBrowser(t *testing.T, b *webdriver) {
 	var ok bool
 	b.do(`($("speed").value = "max", $("play").click(), true)`, &ok)
 	b.wait(`pos.k === 20 && !playing`)
-	rounds := func() (list [][]float64) {
-		t.Helper()
-		b.do(`run.rounds.decoder.map(r =>
-			[r.zetaBound - r.zeta, r.deltaBound - r.delta, r.bound - r.loss, ...r.nextPi])`, &list)
-		return list
+	sameAsLibrary(t, b.do, nil, engine.Decoder, engine.Exact)
+	policies := func() (all []float64) {
+		b.do(`run.rounds.decoder.flatMap(r => [...r.nextPi])`, &all)
+		return all
 	}
-	first := rounds()
-	e, err := engine.New(engine.Settings{Preset: "random", States: 8, Actions: 3, Seed: 1, Gamma: 0.9, Eta: 0.8,
-		Packets: 6, Routing: 1e-3, Carrier: 1e6, Rounds: 20}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, r := range first {
-		want, err := e.Round(engine.Decoder, k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range r {
-			if i < 3 && !(v >= 0) {
-				t.Errorf("round %d lies outside its certificate: %v", k, r[:3])
-			}
-			if i < 3 {
-				continue
-			}
-			here := want.NextPi.RawMatrix().Data[i-3]
-			if d := math.Abs(v - here); d > 1e-9 || sameSolves && d != 0 {
-				t.Fatalf("round %d: π̂ has %v in the browser, %v in the library", k, v, here)
-			}
-		}
-	}
-	if len(first) != 20 {
-		t.Fatalf("%d rounds ran", len(first))
-	}
+	first := policies()
 	b.do(`($("show-learned").click(), true)`, &ok)
 	b.wait(`shown.has("learned") && run.rounds.learned?.length === 20`)
 	b.do(`($("net-learned").click(), true)`, &ok)
@@ -302,12 +275,8 @@ func inBrowser(t *testing.T, b *webdriver) {
 	b.do(`location.hash`, &hash)
 	b.open(server.URL + "/" + hash)
 	b.wait(`pos.k === 20 && view.net === "learned" && shown.has("learned")`)
-	for k, r := range rounds() {
-		for i, v := range r {
-			if v != first[k][i] {
-				t.Fatalf("the link %s gives other numbers in round %d", hash, k)
-			}
-		}
+	if !slices.Equal(first, policies()) {
+		t.Errorf("the link %s gives other numbers", hash)
 	}
 	b.do(`(slideTo("eta", 2), true)`, &ok)
 	b.wait(`run.settings.eta === 2 && run.rounds.decoder.length === 20 && !work && !acting`)

@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/browser"
-	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -180,12 +178,17 @@ func (b *tab) open(url string) {
 
 // eval returns the JavaScript value of an expression, which may be a promise. In
 // the page it sees what app/main.js exports, and the fields of app.
-func eval[T any](b *tab, expression string) T {
+func eval[T any](b *tab, expression string) (v T) {
 	b.Helper()
-	var v T
-	await := func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
-	b.run(chromedp.Evaluate(scoped(expression), &v, await))
+	b.read(expression, &v)
 	return v
+}
+
+// read is eval into v.
+func (b *tab) read(expression string, v any) {
+	b.Helper()
+	await := func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }
+	b.run(chromedp.Evaluate(scoped(expression), v, await))
 }
 
 // do runs JavaScript, which may be a promise.
@@ -301,17 +304,7 @@ func (b *tab) upload(selector, name string, data []byte) {
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		b.Fatal(err)
 	}
-	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
-		root, err := dom.GetDocument().Do(ctx)
-		if err != nil {
-			return err
-		}
-		id, err := dom.QuerySelector(root.NodeID, selector).Do(ctx)
-		if err != nil {
-			return err
-		}
-		return dom.SetFileInputFiles([]string{path}).WithNodeID(id).Do(ctx)
-	}))
+	b.run(chromedp.SetUploadFiles(selector, []string{path}, chromedp.ByQuery))
 }
 
 func message(b *tab) string {
@@ -350,31 +343,15 @@ func (b *tab) reduced(scheme string) {
 	}))
 }
 
-// shot keeps a picture of what is on the screen.
-func shot(b *tab, name string) {
-	b.Helper()
-	var png []byte
-	b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-		png, err = page.CaptureScreenshot().Do(ctx)
-		return err
-	}))
-	if err := os.WriteFile(filepath.Join(built, "screenshots", name+".png"), png, 0o644); err != nil {
-		b.Fatal(err)
-	}
-}
-
 // exported is the JSON of a trajectory.
 type exported struct {
-	Problem     json.RawMessage
-	E0, Gap     float64
-	Controllers map[string][]exportedRound
-}
-
-type exportedRound struct {
-	Zeta, Delta, Route, Sampling, Defect, Loss, Bound float64
-	Pi, Q                                             [][]float64
-	NextPi                                            [][]float64 `json:"next_pi"`
-	NextQ                                             [][]float64 `json:"next_q"`
+	Gap         float64
+	Controllers map[string][]struct {
+		Loss, Bound float64
+		Pi, Q       [][]float64
+		NextPi      [][]float64 `json:"next_pi"`
+		NextQ       [][]float64 `json:"next_q"`
+	}
 }
 
 func (b *tab) trajectory() exported {

@@ -5,164 +5,84 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/internal/testkit"
 	"icrl/policyattention/anymdp"
 	"icrl/policyattention/control"
-	"icrl/policyattention/decoder"
 	"icrl/policyattention/mdp"
-	"icrl/policyattention/mdpfile"
+	"icrl/wasm/engine"
 )
 
-// TestGolden runs the library here and the page in the browser from the same
-// seeds and compares bits.
+// sameAsLibrary computes here what the run on a page says that it is, of the problem if that is not nil, and
+// compares each round of the named controllers. read stores the value of an expression in the page.
 //
-// The decoder, policy mirror descent and the backups use plain loops and the
-// project's own exponential, so their bits agree on every platform. Q^π and Q*
-// come from gonum's LU solves, which use assembly on amd64 and plain Go in the
-// browser and add in another order: losses and bounds then differ in the last
-// digits, and so may Q_0 = Q^{π₀}, from which all else follows. Built with
-// gonum's tag noasm (make test does), the solves are plain Go here too and every
-// number has the same bits; without the tag the test starts the library from
-// the page's Q_0 and compares losses to 1e-12.
-func TestGolden(t *testing.T) {
-	for _, c := range []golden{
-		{"default", mdp.Random, 8, 3, 6, 1, 0.9, 0.8, 0, 0.001},
-		{"large", mdp.SparseTransitions, 16, 5, 12, 77, 0.95, 0.4, 0, 0.001},
-		{"leaky", mdp.Ring, 5, 4, 3, 9007199254740991, 0.8, 1.1, 0.05, 0.5},
-	} {
-		b := newTab(t)
-		b.open(fmt.Sprintf("%s/#preset=%s&S=%d&A=%d&m=%d&seed=%d&gamma=%v&eta=%v&phi=%v&tol=%v",
-			server.URL, c.family, c.states, c.actions, c.m, c.seed, c.gamma, c.eta, c.phi, c.route))
-		b.toEnd()
-		got := b.trajectory()
-
-		if len(got.Controllers["decoder"]) != 40 || len(got.Controllers["exact"]) != 40 {
-			t.Fatalf("%s: the page exported %d and %d rounds",
-				c.name, len(got.Controllers["decoder"]), len(got.Controllers["exact"]))
-		}
-		problem, q0 := c.start(t, got)
-		d, err := decoder.New(decoder.Caps{
-			States: c.states, Actions: c.actions, Gamma: c.gamma, RMax: 1, EtaMin: c.eta, EtaMax: c.eta,
-			Rounds: 40, Routing: c.route, Alpha: 0.05, Packets: c.m, Phi: c.phi,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		run, err := d.Start(problem, q0, c.eta, decoder.Sampled(c.seed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		compared := 0
-		for k, page := range got.Controllers["decoder"] {
-			want, err := run.Step()
-			if err != nil {
-				t.Fatal(err)
-			}
-			compared += sameRound(t, fmt.Sprintf("%s: round %d", c.name, k), page, want)
-		}
-		t.Logf("%s: %d numbers compared, solves too: %v", c.name, compared, sameSolves)
-	}
-}
-
-// golden is what is set in the page.
-type golden struct {
-	name                   string
-	family                 mdp.Family
-	states, actions, m     int
-	seed                   uint64
-	gamma, eta, phi, route float64
-}
-
-// start returns the library's problem, which the page's must be, and the page's Q_0.
-func (c golden) start(t *testing.T, got exported) (mdp.Problem, *mat.Dense) {
+// Both use plain loops and the project's own exponential, so their bits agree on every platform. Q^π and Q*
+// come from gonum's LU solves, which use assembly on amd64 and plain Go in the browser and add in another
+// order: then everything differs in the last digits. Built with gonum's tag noasm (make test does), the solves
+// are plain Go here too and every number has the same bits.
+func sameAsLibrary(t testing.TB, read func(expression string, v any), problem *mdp.Problem, names ...string) {
 	t.Helper()
-	drawn, err := c.family.Draw(c.seed, c.states, c.actions, 1)
-	if err != nil {
-		t.Fatal(err)
+	var s engine.Settings
+	read(`(s => ({ Preset: s.preset, States: s.S, Actions: s.A, Seed: s.seed, Gamma: s.gamma, Eta: s.eta, Packets: s.m,
+		Expected: s.expected, Phi: s.phi, Routing: s.tol, Carrier: s.H, Rounds: s.T, RMax: s.rmax }))(run.settings)`, &s)
+	e := testkit.Must(engine.New(s, problem))(t)
+	compared, scale := 0, 1.0 // losses are differences of values
+	for _, v := range e.Phases[0].Optimum.V {
+		scale = max(scale, math.Abs(v))
 	}
-	problem, err := mdp.NewProblem(c.gamma, drawn[0].MDP.DenseP(), drawn[0].MDP.R, drawn[0].Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported, err := mdpfile.Decode("problem.json", got.Problem, mdpfile.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !mat.Equal(exported.MDP.DenseP(), problem.MDP.DenseP()) || !mat.Equal(exported.MDP.R, problem.MDP.R) ||
-		!mat.Equal(exported.Pi0, problem.Pi0) || exported.MDP.Gamma != c.gamma {
-		t.Fatalf("%s: the page drew another problem", c.name)
-	}
-	q0, err := problem.MDP.PolicyValue(problem.Pi0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := got.Controllers["decoder"][0].Q
-	for s := range c.states {
-		for a := range c.actions {
-			if d := math.Abs(q0.At(s, a) - first[s][a]); d > 1e-12 || sameSolves && d != 0 {
-				t.Fatalf("%s: Q_0(%d,%d) is %v here and %v in the page", c.name, s, a, q0.At(s, a), first[s][a])
-			}
-			q0.Set(s, a, first[s][a])
+	for _, name := range names {
+		var rounds [][]float64
+		read(fmt.Sprintf(`run.rounds[%q].map(r => [r.zeta, r.delta, r.defect, r.route, r.sampling, r.loss, r.bound,
+			r.zetaBound, r.deltaBound, ...r.nextPi, ...r.nextQ].map(v => v === -Infinity ? -Number.MAX_VALUE : v))`, name),
+			&rounds)
+		if len(rounds) != s.Rounds {
+			t.Fatalf("%s: %d rounds of %d", name, len(rounds), s.Rounds)
 		}
-	}
-	return problem, q0
-}
-
-// sameRound holds a round of the page, called name, against the library's, and counts the
-// numbers compared.
-func sameRound(t *testing.T, name string, page exportedRound, want *decoder.Round) (compared int) {
-	t.Helper()
-	for _, table := range []struct {
-		name string
-		page [][]float64
-		here *mat.Dense
-	}{{"π̂", page.NextPi, want.NextPi}, {"Q", page.NextQ, want.NextQ}} {
-		for s, row := range table.page {
-			for a, v := range row {
-				compared++
-				if math.Float64bits(v) != math.Float64bits(table.here.At(s, a)) {
-					t.Fatalf("%s: %s(%d,%d) is %v in the page and %v here",
-						name, table.name, s, a, v, table.here.At(s, a))
+		for k, got := range rounds {
+			r := testkit.Must(e.Round(name, k))(t)
+			want := append([]float64{r.Zeta, r.Delta, r.Defect, r.Route, r.Sampling, r.Distance, r.Bound.Total(),
+				r.ZetaBound, r.DeltaBound}, r.NextPi.RawMatrix().Data...)
+			want = append(want, r.NextQ.RawMatrix().Data...)
+			for i, v := range got {
+				x := max(want[i], -math.MaxFloat64)
+				if d := math.Abs(v - x); !(d <= 1e-9*max(scale, math.Abs(v))) || sameSolves && d != 0 {
+					t.Fatalf("%s, round %d: number %d is %v in the page, %v in the library", name, k, i, v, x)
 				}
 			}
+			if name == engine.Decoder && (got[0] > got[7] || got[1] > got[8] || got[5] > got[6]) {
+				t.Errorf("round %d lies outside its certificate: %v", k, got[:9])
+			}
+			compared += len(got)
 		}
 	}
-	for _, x := range []struct {
-		name       string
-		page, here float64
-		solved     bool // depends on an LU solve
-	}{
-		{"ζ", page.Zeta, want.Zeta, false}, {"δ", page.Delta, want.Delta, false}, {"ḡ",
-			page.Defect, want.Defect, false},
-		{"routing", page.Route, want.Route, false}, {"sampling", page.Sampling, want.Sampling, false},
-		{"loss", page.Loss, want.Distance, true}, {"bound", page.Bound, want.Bound.Total(), true},
+	t.Logf("%d numbers compared, solves too: %v", compared, sameSolves)
+}
+
+// TestGolden runs the library here and the page in the browser from the same seeds.
+func TestGolden(t *testing.T) {
+	for _, hash := range []string{
+		"preset=random", "preset=sparse-transitions&S=16&A=5&m=12&seed=77&gamma=0.95&eta=0.4",
+		"preset=ring&S=5&A=4&m=3&seed=9007199254740991&gamma=0.8&eta=1.1&phi=0.05&tol=0.5",
 	} {
-		compared++
-		if x.page != x.here && (!x.solved || sameSolves || math.Abs(x.page-x.here) > 1e-12*(1+math.Abs(x.here))) {
-			t.Errorf("%s: %s is %v in the page and %v here", name, x.name, x.page, x.here)
-		}
+		b := newTab(t)
+		b.open(server.URL + "/#" + hash)
+		b.toEnd()
+		sameAsLibrary(t, b.read, nil, engine.Decoder, engine.Exact)
 	}
-	return compared
 }
 
 // TestLearnedActor loads weights on demand over http and from a file, and holds
 // the page's trained actor against the library's, bit by bit.
 func TestLearnedActor(t *testing.T) {
-	forward, err := anymdp.Released()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, place := range []string{"http", "file"} {
+	actor := testkit.Must(anymdp.NewActor(testkit.Must(anymdp.Released())(t), anymdp.Prior))(t)
+	for _, place := range []string{server.URL + "/", fileURL(t)} {
 		b := newTab(t)
-		url := server.URL + "/"
-		if place == "file" {
-			url = fileURL(t)
-		}
-		b.open(url + "#T=12&A=5")
-		if b.bytes > firstView && place == "http" {
+		b.open(place + "#T=12&A=5")
+		if b.bytes > firstView && strings.HasPrefix(place, "http") {
 			t.Errorf("%v bytes before the actor was asked for", b.bytes)
 		}
 		b.click("#show-learned")
@@ -170,44 +90,32 @@ func TestLearnedActor(t *testing.T) {
 		b.toEnd()
 		got := b.trajectory().Controllers["learned"]
 		if len(got) != 12 {
-			t.Fatalf("%s: %d rounds of the trained actor", place, len(got))
-		}
-		actor, err := anymdp.NewActor(forward, anymdp.Prior)
-		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%d rounds of the trained actor", len(got))
 		}
 		for k, r := range got {
-			want, err := actor.Act([]control.Context{{Round: k, Pi: dense(r.Pi), Q: dense(r.Q), Eta: 0.8}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !mat.Equal(want[0], dense(r.NextPi)) {
-				t.Errorf("%s: round %d of the trained actor differs by %v",
-					place, k, mdp.MaxAbsDiff(want[0], dense(r.NextPi)))
+			c := control.Context{Round: k, Pi: dense(r.Pi), Q: dense(r.Q), Eta: 0.8}
+			want := testkit.Must(actor.Act([]control.Context{c}))(t)[0]
+			if !mat.Equal(want, dense(r.NextPi)) {
+				t.Errorf("round %d of the trained actor differs by %v", k, mdp.MaxAbsDiff(want, dense(r.NextPi)))
 			}
 		}
 		b.set("#set-S", "5") // the same network takes it
 		b.wait(`run.settings.S === 5 && run.rounds.learned?.length && shown.has("learned")`)
-		data := b.download("#save", ".json")
-		if _, err := mdpfile.Decode("problem.json", data, mdpfile.Options{}); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
 // TestForeignWeights serves weights other than those the page was built with,
 // and none at all: the page says so and goes on without them.
 func TestForeignWeights(t *testing.T) {
-	for name, c := range map[string]struct{ script, want string }{
-		"other": {`self.policyAttentionWeights("AAAA");`, "does not hold the weights that this page was built with"},
-		"broken": {`self.policyAttentionWeights("no base64");`,
-			"does not hold the weights that this page was built with"},
-		"silent": {`"use strict";`, "could not be loaded"},
+	const other = "does not hold the weights that this page was built with"
+	for script, want := range map[string]string{
+		`self.policyAttentionWeights("AAAA");`: other, `self.policyAttentionWeights("no base64");`: other,
+		`"use strict";`: "could not be loaded",
 	} {
 		host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/learned.js" {
 				w.Header().Set("Content-Type", "text/javascript")
-				fmt.Fprint(w, c.script)
+				fmt.Fprint(w, script)
 				return
 			}
 			server.Config.Handler.ServeHTTP(w, r)
@@ -216,12 +124,10 @@ func TestForeignWeights(t *testing.T) {
 		b := newTab(t)
 		b.open(host.URL + "/#preset=random")
 		b.click("#show-learned")
-		b.said(c.want)
+		b.said(want)
 		b.wait(`!shown.has("learned") && !$("show-learned").checked`)
 		b.toEnd()
-		if got := b.trajectory(); len(got.Controllers["learned"]) != 0 {
-			t.Errorf("%s: the learned actor ran", name)
-		}
+		b.wait(`!run.rounds.learned?.length`)
 	}
 }
 

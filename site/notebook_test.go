@@ -38,7 +38,6 @@ func TestNotebook(t *testing.T) {
 	if got := eval[string](b, `[run.info.S, run.info.A, run.settings.m, view.part].join()`); got != "3,2,2,weight" {
 		t.Errorf("the page shows %s", got)
 	}
-	shot(b, "notebook")
 	b.toEnd()
 	b.edit(`{kind: "reward", s: 1, a: 1, t: 0}`, "0.5")
 	b.wait(`run.edits.length === 1 && run.rounds.decoder.length === 40`)
