@@ -50,9 +50,6 @@ type Series struct {
 	Dashed bool      `json:"dashed,omitempty"`
 }
 
-// Shown returns the figure, and what went wrong while it was made.
-func (f *Figure) Shown() (*Figure, error) { return f, nil }
-
 // Palette are colours that stay apart for colour-blind readers (Okabe and Ito, without its yellow),
 // from the darkest.
 var Palette = []string{"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"}
