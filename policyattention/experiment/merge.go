@@ -17,7 +17,8 @@ import (
 // Merge puts the preset's results together: one file of rows a block, lists of what made them, and the
 // SHA-256 of all files. It returns how many results it put in. Single results of other machines are merged
 // where their folders, which are called by the hashes of configurations, have been copied to this one's. Where
-// one was made with other weights than the store's, nothing is written. Killed at any moment, it loses nothing: single results go when all else is written.
+// one was made with other weights than the store's, nothing is written. Killed at any moment, it loses nothing:
+// single results go when all else is written.
 func (s *Store) Merge(ctx context.Context) (put int, err error) {
 	unlock, err := s.lock(ctx, "merge", "merge")
 	if err != nil {

@@ -193,9 +193,9 @@ func (s Spec) query(rows int) *mat.Dense {
 	return q
 }
 
-// Apply returns what the layer makes of a prompt z [rows, n+1]; it panics on another shape. Linear attention is taken from the left, (P Z Mix Zᵀ)
-// Q Z: where an algorithm has converged the first factor vanishes and so does its rounding, whereas the scores ZᵀQZ,
-// taken first, are wrong in the same way in every layer and their error adds up.
+// Apply returns what the layer makes of a prompt z [rows, n+1]; it panics on another shape. Linear attention is taken
+// from the left, (P Z Mix Zᵀ) Q Z: where an algorithm has converged the first factor vanishes and so does its
+// rounding, whereas the scores ZᵀQZ, taken first, are wrong in the same way in every layer and their error adds up.
 func (l *Layer) Apply(z *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(z)
 	for _, h := range l.Heads {
