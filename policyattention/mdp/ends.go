@@ -23,12 +23,14 @@ func (m *MDP) checkEnds() error {
 		return fmt.Errorf("mdp: discount gamma is 1, but from state %d no policy surely reaches a terminal state; "+
 			"take gamma < 1, as .999", at)
 	}
+	better := "its reward negative"
+	if m.Minimize {
+		better = "its cost positive"
+	}
 	for i, stays := range m.avoiding() {
 		if stays && m.R.At(i/a, i%a) >= 0 {
-			return fmt.Errorf(
-				"mdp: discount gamma is 1, but an episode may go on for ever through state %d and action %d, "+
-					"which costs nothing (its reward is %v): make its reward negative, or take gamma < 1, as .999",
-				i/a, i%a, m.R.At(i/a, i%a))
+			return fmt.Errorf("mdp: discount gamma is 1, but an episode may go on for ever through state %d and "+
+				"action %d, which costs nothing: make %s, or take gamma < 1, as .999", i/a, i%a, better)
 		}
 	}
 	return nil

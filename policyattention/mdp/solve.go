@@ -251,8 +251,8 @@ func gather(at []int32, w, x []float64) (sum float64) {
 
 // D − L − U is the system, of which L are the states before a row's own and U those behind it.
 
-// apply fills y with (D−L)⁻¹ (D−L−U) (D−U)⁻¹ D x = u − (D−L)⁻¹ U u, where u = (D−U)⁻¹ D x, in one pass over
-// the system (Eisenstat, 1981).
+// apply fills y with (D−L)⁻¹ (D−L−U) (D−U)⁻¹ D x = u − (D−L)⁻¹ U u, where u = (D−U)⁻¹ D x,
+// in one pass over the system (Eisenstat, 1981).
 func (c *system) apply(y, x, rest []float64) {
 	c.behind(y, x, rest)
 	c.before(rest, rest)

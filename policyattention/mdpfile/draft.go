@@ -105,6 +105,7 @@ func (d *draft) remark(name string, words []string, list bool) (err error) {
 			return err
 		}
 	case "shape":
+		words = strings.Fields(strings.Join(words, " "))
 		if _, err = fmt.Sscan(strings.Join(words, " "), &d.Rows, &d.Columns); err != nil || len(words) != 2 {
 			err = fmt.Errorf("the shape of the grid is %v, want [rows, columns]", words)
 		}
@@ -203,8 +204,8 @@ func (d *draft) arrays() error {
 		n := p.shape[1]
 		a := p.shape[0] / n
 		if d.layout == "" && !swapped && a > 1 {
-			d.note(`row s·A+a of the matrix P was read as P(·|s,a); where row a·S+s is, say so: "layout": "A,S,S", ` +
-				`or --layout A,S,S`)
+			d.note(`row s·A+a of the matrix P was read as P(·|s,a); where row a·S+s is, say so: ` +
+				`"layout": "A,S,S", or --layout A,S,S`)
 		}
 		if p.shape = []int{n, a, n}; swapped {
 			p.shape = []int{a, n, n}

@@ -24,7 +24,7 @@ np.savez(
     reward=(r * [[1], [0]])[s, a].astype(np.float32), states=["A", "B"], terminal=["B"], start=np.array([1, 0]), shape=[2, 1],
 )
 masked = np.where([[0, 0], [0, 1]], np.inf, r)
-np.savez("masked.npz", gamma=0.9, P=P, costs=masked, start=1)
+np.savez("masked.npz", gamma=0.9, P=np.asfortranarray(P), costs=masked, start=1)
 
 np.savez("ends.npz", gamma=0.9, state=[0, 1], action=[0, 0], next=[1, 0], probability=[1, 1], reward=[1, 0],
          terminal=[False, True])
