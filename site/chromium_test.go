@@ -329,12 +329,6 @@ func fileURL(t testing.TB) string {
 	return "file://" + path
 }
 
-// text returns what an element says.
-func (b *tab) text(selector string) string {
-	b.Helper()
-	return eval[string](b, fmt.Sprintf(`document.querySelector(%q).textContent`, selector))
-}
-
 // reduced asks for less motion, in a scheme.
 func (b *tab) reduced(scheme string) {
 	b.Helper()

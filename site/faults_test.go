@@ -30,7 +30,7 @@ func TestLinks(t *testing.T) {
 	if data, err := io.ReadAll(r.Body); err != nil || !strings.Contains(string(data), `"cells"`) {
 		t.Errorf("%s: %s, %v, and no notebook", links[0], r.Status, err)
 	}
-	got := strings.TrimSpace(b.text("#links pre"))
+	got := eval[string](b, `document.querySelector("#links pre").textContent.trim()`)
 	if !strings.Contains(got, "@misc{") || !strings.HasSuffix(got, "}") {
 		t.Errorf("the citation is %q", got)
 	}
@@ -38,38 +38,6 @@ func TestLinks(t *testing.T) {
 	const link = `<a href="https://example.org/?a&amp;b"`
 	if err != nil || strings.Count(foot, "<a ") != 1 || !strings.Contains(foot, link) {
 		t.Errorf("a page that is a whole has the foot %q, %v", foot, err)
-	}
-}
-
-// TestOddProblems: one state, a link to a problem of sixteen states and actions.
-func TestOddProblems(t *testing.T) {
-	b := newTab(t)
-	for _, file := range []struct {
-		states, actions, link int // the most characters of its link
-		json                  string
-	}{
-		{1, 2, 300, `{gamma: .5, P: [[[1], [1]]], r: [[.25, 1]]}`},
-		{16, 16, 9000, `{gamma: .9,
-			P: all(s => all(a => all(t => t === (s + a) % 16 ? .75 : t === (s + a + 1) % 16 ? .25 : 0))),
-			r: all(s => all(a => (s - a) / 16))}`},
-		{16, 16, 43500, `{gamma: .9, P: all(s => all(a => (w => w.map(v => v / w.reduce((x, y) => x + y)))(
-			all(t => 2 + Math.sin(1 + s + 17 * a + 331 * t))))), r: all(s => all(a => Math.sin(s + 17 * a)))}`},
-	} {
-		b.open(server.URL + "/#T=3&m=1")
-		b.upload("#load", "odd.json", []byte(eval[string](b, `(() => {
-			const all = f => Array.from({ length: 16 }, (_, i) => f(i));
-			return JSON.stringify(`+file.json+`);
-		})()`)))
-		b.wait(`run.settings.preset === "file" && run.info.S === %d && run.info.A === %d && decoderRound(0)`,
-			file.states, file.actions)
-		b.toEnd()
-		first := b.trajectory()
-		b.wait(`location.hash.includes("mdp=") && location.hash.includes("k=3")`)
-		if n := eval[int](b, `location.hash.length`); n > file.link {
-			t.Errorf("the link of %d states has %d characters, want at most %d", file.states, n, file.link)
-		}
-		b.again(b, server.URL+"/", first)
-		b.slide("gamma", 0.75)
 	}
 }
 

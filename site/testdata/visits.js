@@ -1,11 +1,12 @@
 // What visitors do, and what must come of it: most of these were found broken. The names of the page's
 // scripts are in scope here, and the fields of app; see TestVisits.
 (() => {
-  const load = (r, pi0) => {
-    const data = new DataTransfer(), P = [[[.8, .2], [.1, .9]], [[.5, .5], [.3, .7]]];
-    data.items.add(new File([JSON.stringify({ gamma: .9, P, r, pi0 })], "x.json"));
+  const drop = (problem) => {
+    const data = new DataTransfer();
+    data.items.add(new File([JSON.stringify(problem)], "x.json"));
     document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
   },
+  load = (r, pi0) => drop({ gamma: .9, P: [[[.8, .2], [.1, .9]], [[.5, .5], [.3, .7]]], r, pi0 }),
   // then runs to the end once something is so.
   then = async (ready) => {
     while (!ready() || acting) await new Promise(r => setTimeout(r, 20));
@@ -579,6 +580,38 @@
         set("set-seed", 5);
       },
       holds: () => run.settings.seed === 5 && $("message").hidden,
+    },
+    {
+      name: "one state, sixteen states and actions, and links to them",
+      hash: "T=3&m=1",
+      act: async () => {
+        const each = f => Array.from({ length: 16 }, (_, i) => f(i)), shares = w => w.map(v => v / sum(w)),
+          numbers = () => run.rounds.decoder.map(r => [r.loss, ...r.nextPi].join()).join(),
+          idle = preset => until(() => run.settings.preset === preset && !acting && !work);
+        for (const [most, problem] of [ // the most characters of its link
+          [300, { gamma: .5, P: [[[1], [1]]], r: [[.25, 1]] }],
+          [9000, { gamma: .9, r: each(s => each(a => (s - a) / 16)),
+            P: each(s => each(a => each(t => t === (s + a) % 16 ? .75 : t === (s + a + 1) % 16 ? .25 : 0))) }],
+          [43500, { gamma: .9, r: each(s => each(a => Math.sin(s + 17 * a))),
+            P: each(s => each(a => shares(each(t => 2 + Math.sin(1 + s + 17 * a + 331 * t))))) }],
+        ]) {
+          drop(problem);
+          await then(() => run.settings.preset === "file" && run.info.S === problem.r.length);
+          await until(() => location.hash.includes("mdp=") && location.hash.includes("k=3"));
+          const link = location.hash, before = numbers();
+          if (link.length > most) throw new Error("a link of " + link.length);
+          location.hash = "T=3&m=1";
+          await idle("random");
+          location.hash = link;
+          await idle("file");
+          if (pos.k !== 3 || numbers() !== before) throw new Error("the link gives other numbers");
+          slideTo("gamma", .75);
+          await until(() => run.info.gamma === .75 && !acting && !work);
+          location.hash = "T=3&m=1";
+          await idle("random");
+        }
+      },
+      holds: () => $("message").hidden,
     },
   ];
 })()

@@ -139,7 +139,12 @@ const at = (name) => losses(name)[app.pos.k];
 function lossNow() {
   const { gap, start } = phaseAt(app.pos.k);
   if (start > 0 && app.pos.k === start)
-    return [el("b", {}, show(gap, 3)), ". The problem has just changed: this is the policy’s loss in the new one."];
+    return [
+      el("b", {}, show(at("decoder"), 3)),
+      " in the problem as it was; in the changed one the same policy loses ",
+      el("b", {}, show(gap, 3)),
+      ".",
+    ];
   const mine = at("decoder"),
     exact = app.shown.has("exact") ? at("exact") : undefined,
     words = [el("b", {}, show(mine, 3))];
