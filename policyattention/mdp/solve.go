@@ -82,12 +82,14 @@ type system struct {
 	after []int       // where in next the states behind the row's own begin
 	keeps []float64   // the sum of the row, 1−γ + γP^π(end|s)
 	whole []float64   // the diagonal, keeps + Σ next
+	slow  bool        // whether γ is too near 1 for apply to subtract sums
 }
 
 // system returns that of the policy pi [S, A].
 func (m *MDP) system(pi *mat.Dense) *system {
 	n, a := m.R.Dims()
-	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n), after: make([]int, n)}
+	c := &system{order: m.depthFirst(pi), keeps: make([]float64, n), whole: make([]float64, n), after: make([]int, n),
+		slow: 1-m.Gamma < 10*ordinary}
 	place, terminal, entries := make([]int32, n), m.isTerminal(), 0
 	for i, s := range c.order {
 		place[s] = int32(i)
@@ -254,11 +256,29 @@ func gather(at []int32, w, x []float64) (sum float64) {
 // apply fills y with (D−L)⁻¹ (D−L−U) (D−U)⁻¹ D x = u − (D−L)⁻¹ U u, where u = (D−U)⁻¹ D x,
 // in one pass over the system (Eisenstat, 1981).
 func (c *system) apply(y, x, rest []float64) {
+	if c.slow { // the system behind both, without sums that cancel
+		u, from, middle, to := make([]float64, len(x)), c.next.Offset, c.after, c.next.Offset[1:]
+		c.before(rest, x)
+		c.behind(u, rest, y)
+		for i, here := range u {
+			y[i] = c.keeps[i]*here + differences(c.next.State[from[i]:middle[i]], c.next.P[from[i]:middle[i]], here, u) +
+				differences(c.next.State[middle[i]:to[i]], c.next.P[middle[i]:to[i]], here, u)
+		}
+		return
+	}
 	c.behind(y, x, rest)
 	c.before(rest, rest)
 	for i, z := range rest {
 		y[i] -= z
 	}
+}
+
+// differences returns Σ_k w[k]·(here − x[at[k]]).
+func differences(at []int32, w []float64, here float64, x []float64) (sum float64) {
+	for k, t := range at {
+		sum += float64(w[k] * (here - x[t]))
+	}
+	return sum
 }
 
 // before fills z with (D−L)⁻¹ r; they may be the same.
@@ -288,7 +308,9 @@ const (
 func (c *system) krylov(b []float64, tolerance float64) {
 	n := len(b)
 	r := c.ordered(b)
-	c.before(r, r)
+	if !c.slow {
+		c.before(r, r)
+	}
 	zero := func() []float64 { return make([]float64, n) }
 	x, best, shadow, p, v, t, rest := zero(), zero(), slices.Clone(r), zero(), zero(), zero(), zero()
 	start := math.Sqrt(dot(r, r))
@@ -332,6 +354,9 @@ func (c *system) krylov(b []float64, tolerance float64) {
 			least = size
 			copy(best, x)
 		}
+	}
+	if c.slow {
+		c.before(best, best)
 	}
 	c.behind(x, best, rest)
 	for i, s := range c.order {
