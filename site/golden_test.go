@@ -28,7 +28,8 @@ func sameAsLibrary(t testing.TB, read func(expression string, v any), problem *m
 	t.Helper()
 	var s engine.Settings
 	read(`(s => ({ Preset: s.preset, States: s.S, Actions: s.A, Seed: s.seed, Gamma: s.gamma, Eta: s.eta, Packets: s.m,
-		Expected: s.expected, Phi: s.phi, Routing: s.tol, Carrier: s.H, Rounds: s.T, RMax: s.rmax }))(run.settings)`, &s)
+		Expected: s.expected, Phi: s.phi, Routing: s.tol, Carrier: s.H, Rounds: s.T,
+		RMax: s.rmax }))(run.settings)`, &s)
 	e := testkit.Must(engine.New(s, problem))(t)
 	compared, scale := 0, 1.0 // losses are differences of values
 	for _, v := range e.Phases[0].Optimum.V {
@@ -37,7 +38,8 @@ func sameAsLibrary(t testing.TB, read func(expression string, v any), problem *m
 	for _, name := range names {
 		var rounds [][]float64
 		read(fmt.Sprintf(`run.rounds[%q].map(r => [r.zeta, r.delta, r.defect, r.route, r.sampling, r.loss, r.bound,
-			r.zetaBound, r.deltaBound, ...r.nextPi, ...r.nextQ].map(v => v === -Infinity ? -Number.MAX_VALUE : v))`, name),
+			r.zetaBound, r.deltaBound, ...r.nextPi, ...r.nextQ].map(
+				v => v === -Infinity ? -Number.MAX_VALUE : v))`, name),
 			&rounds)
 		if len(rounds) != s.Rounds {
 			t.Fatalf("%s: %d rounds of %d", name, len(rounds), s.Rounds)

@@ -324,7 +324,8 @@ func TestAccessibility(t *testing.T) {
 				ID: v.id, Impact: v.impact || "", Nodes: v.nodes.slice(0, 6).map(n => n.target.join(" ")).join(" | "),
 			})))`)
 			for _, v := range found {
-				t.Errorf("%s, %s, %s: axe: %s, %s (%s)", scheme, view.width+view.hash, view.open, v.Impact, v.ID, v.Nodes)
+				t.Errorf("%s, %s, %s: axe: %s, %s (%s)", scheme, view.width+view.hash, view.open, v.Impact, v.ID,
+					v.Nodes)
 			}
 			if wide := eval[float64](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
 				t.Errorf("%s: the page is %v pixels wider than the screen", view.width+view.hash, wide)

@@ -261,7 +261,8 @@ func (c *system) apply(y, x, rest []float64) {
 		c.before(rest, x)
 		c.behind(u, rest, y)
 		for i, here := range u {
-			y[i] = c.keeps[i]*here + differences(c.next.State[from[i]:middle[i]], c.next.P[from[i]:middle[i]], here, u) +
+			y[i] = c.keeps[i]*here +
+				differences(c.next.State[from[i]:middle[i]], c.next.P[from[i]:middle[i]], here, u) +
 				differences(c.next.State[middle[i]:to[i]], c.next.P[middle[i]:to[i]], here, u)
 		}
 		return

@@ -99,7 +99,8 @@ func TestEnds(t *testing.T) {
 		{name: "steps to the end", model: line(-1, -2, 2), want: []float64{-2, -1, 0}},
 		{name: "an absorbing state is an end", model: line(-1, -2), want: []float64{-2, -1, 0}},
 		{name: "ends in two steps on average, with rewards", model: surely, want: []float64{10, 10, 0}},
-		{name: "waiting pays", model: line(-1, 1, 2), err: "through state 0 and action 1, which costs nothing: make its reward"},
+		{name: "waiting pays", model: line(-1, 1, 2),
+			err: "through state 0 and action 1, which costs nothing: make its reward"},
 		{name: "waiting is free", model: paid, err: "through state 0 and action 1"},
 		{name: "no way out", model: apart, err: "from state 0 no policy surely reaches a terminal state"},
 	} {
