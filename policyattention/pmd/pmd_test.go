@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,6 +238,16 @@ func TestFitStep(t *testing.T) {
 	}
 	if _, _, err := FitStep(nil, 0, 1, 0.1); err == nil {
 		t.Error("no updates were fitted")
+	}
+	for name, next := range map[string]*mat.Dense{
+		"nil": nil, "shape": mat.NewDense(3, 2, nil),
+		"NaN": mat.NewDense(3, 3, slices.Repeat([]float64{math.NaN()}, 9)),
+	} {
+		bad := Update{updates[0].Pi, updates[0].Q, next}
+		if _, _, err := FitStep([]Update{updates[1], bad}, 0, 1, 0.1); err == nil ||
+			!strings.Contains(err.Error(), "(update 1)") {
+			t.Errorf("next %s: error %v", name, err)
+		}
 	}
 	bad := Update{updates[0].Pi, mat.NewDense(2, 3, nil), updates[0].Next}
 	if _, _, err := FitStep([]Update{updates[1], bad}, 0, 1, 0.1); err == nil ||

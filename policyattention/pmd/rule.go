@@ -151,12 +151,17 @@ type Update struct {
 // FitStep returns the effective step size of observed updates: the η on the
 // grid lo, lo+by, …, hi that minimizes the mean row-L1 distance between Next
 // and PMD_η(Pi, Q). Ties go to the smaller η. It returns an error if there are
-// no updates, if the grid is empty or has more than a million steps, or if Step returns
-// one. It panics when a Next has another shape.
+// no updates, if the grid is empty or has more than a million steps, if Step returns
+// one, or if a Next has another shape or an entry that is not finite.
 func FitStep(updates []Update, lo, hi, by float64) (eta, distance float64, err error) {
 	if len(updates) == 0 || !(by > 0) || !(lo >= 0 && lo <= hi) || !((hi-lo)/by <= 1e6) {
 		return 0, 0, fmt.Errorf("pmd: fitting a step needs updates and a grid, got %d updates and %v:%v:%v",
 			len(updates), lo, by, hi)
+	}
+	for i, u := range updates {
+		if err := checkNext(u.Next, u.Pi); err != nil {
+			return 0, 0, fmt.Errorf("%w (update %d)", err, i)
+		}
 	}
 	distance = math.Inf(1)
 	for i := 0; ; i++ {
