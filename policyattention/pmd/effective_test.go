@@ -131,8 +131,8 @@ func (m *effective) matrix(t *testing.T, theta []float64) (*mat.SymDense, []floa
 
 // gradient returns ∇R(ϑ) = G(ϑ)(ϑ − ϑ*) [n], equation (30).
 //
-// The identity is exact, with H at q_ϑ itself and no average over the way to ϑ*, because ϑ is in the first argument of
-// the divergence: with z = Φϑ and A(z) = log Σ e^z,
+// The identity is exact, with H at q_ϑ itself and no average over the way to ϑ*, because ϑ is in the first
+// argument of the divergence: with z = Φϑ and A(z) = log Σ e^z,
 //
 //	KL(q‖q*) = ⟨q, z − z*⟩ − A(z) + A(z*),  ∂/∂z = H(q)(z − z*) + q − q = H(q)(z − z*).
 func (m *effective) gradient(t *testing.T, theta []float64) []float64 {
@@ -150,9 +150,9 @@ func (m *effective) offset(theta []float64) []float64 {
 func (m *effective) distance(theta []float64) float64 { return floats.Norm(m.offset(theta), 2) }
 
 // curvature returns the constants of the convergence claim on the ball of a radius around ϑ*: a lower bound p₀ of
-// action probabilities, the constant p₀λ of strong monotonicity with λ the least eigenvalue of E[ΦᵀΦ], equation (31),
-// and L = λ_max(E[ΦᵀΦ])/2, which no eigenvalue of G exceeds as H ≤ 1/2. Gradient flow and steps of at most 1/L never
-// leave the ball.
+// action probabilities, the constant p₀λ of strong monotonicity with λ the least eigenvalue of E[ΦᵀΦ],
+// equation (31), and L = λ_max(E[ΦᵀΦ])/2, which no eigenvalue of G exceeds as H ≤ 1/2. Gradient flow and steps
+// of at most 1/L never leave the ball.
 func (m *effective) curvature(t *testing.T, radius float64) (p0, monotone, smooth float64) {
 	_, values := m.moment(t, func(i int) mat.Matrix {
 		rows, _ := m.features[i].Dims()
@@ -170,8 +170,8 @@ func (m *effective) curvature(t *testing.T, radius float64) (p0, monotone, smoot
 }
 
 // TestGradientOfRisk holds (30) against central differences of the risk (error of order 1e-9 for gonum's step), and
-// (31) on the ball with what it is made of: every probability is at least p₀, and vᵀH(q)v, the variance of a centred v
-// under q, at least min q·‖v‖².
+// (31) on the ball with what it is made of: every probability is at least p₀, and vᵀH(q)v, the variance of a
+// centred v under q, at least min q·‖v‖².
 func TestGradientOfRisk(t *testing.T) {
 	rng, models := seed.New(15), []*effective{onPMD(t)}
 	for i := range 5 {
@@ -206,11 +206,11 @@ func TestGradientOfRisk(t *testing.T) {
 	}
 }
 
-// TestFlowOfRisk holds gradient flow and descent against the contraction that is proved: a step multiplies ϑ − ϑ* by
-// I − step·G, whose eigenvalues lie in [p₀λ, L], and in flow ½ d‖ϑ−ϑ*‖²/dt = −(ϑ−ϑ*)ᵀ∇R ≤ −p₀λ‖ϑ−ϑ*‖². Flow, by the
-// classic Runge–Kutta method, is held against the energy identity R(0) − R(t) = ∫‖∇R‖² too, by Simpson's rule over
-// the points (both errors are of order four in the step: at 1/(16L) below 1e-6 of the risk); descent ends at the
-// rate of the matrix at ϑ*.
+// TestFlowOfRisk holds gradient flow and descent against the contraction that is proved: a step multiplies ϑ − ϑ*
+// by I − step·G, whose eigenvalues lie in [p₀λ, L], and in flow ½ d‖ϑ−ϑ*‖²/dt = −(ϑ−ϑ*)ᵀ∇R
+// ≤ −p₀λ‖ϑ−ϑ*‖². Flow, by the classic Runge–Kutta method, is held against the energy identity R(0)
+// − R(t) = ∫‖∇R‖² too, by Simpson's rule over the points (both errors are of order four in the step: at
+// 1/(16L) below 1e-6 of the risk); descent ends at the rate of the matrix at ϑ*.
 func TestFlowOfRisk(t *testing.T) {
 	rng := seed.New(16)
 	for trial := range 6 {

@@ -47,7 +47,9 @@ func TestFormats(t *testing.T) {
 	if err := example.Write(&bytes.Buffer{}, "pdf"); err == nil {
 		t.Error("an unknown format is accepted")
 	}
-	want := "A | title\nmethod  loss      interval\n──────  ────────  ────────────\na|b     0.01235   [0.01, 0.02]\n"
+	want := "A | title\nmethod  loss      interval\n" +
+		"──────  ────────  ────────────\n" +
+		"a|b     0.01235   [0.01, 0.02]\n"
 	if text := example.Plain(); !strings.HasPrefix(text, want) {
 		t.Errorf("plain text is\n%s\nwant\n%s", text, want)
 	}

@@ -36,8 +36,8 @@ func size(shape []int) int { return transformer.Tensor{Shape: shape}.Size() }
 
 // diagonalize returns, of the normal part S = A + PPᵀ [n, n] of HiPPO-LegS, the eigenvalues Λ [n/2] with negative
 // imaginary part, by falling size of it, and their unit eigenvectors V, V[j] [n] that of Λ[j]. The others are the
-// conjugates. With A as −√((2i+1)(2j+1)) below the diagonal, −(i+1) on it and 0 above, and P_i = √(i+½), S is −½ on
-// the diagonal and otherwise skew-symmetric.
+// conjugates. With A as −√((2i+1)(2j+1)) below the diagonal, −(i+1) on it and 0 above, and P_i = √(i+½), S
+// is −½ on the diagonal and otherwise skew-symmetric.
 func diagonalize(n int) (lambda []complex128, v [][]complex128) {
 	// The real form of the Hermitian matrix −i(S + ½): an eigenvector (a, b) of it is a + ib, each eigenvalue comes
 	// twice, with a + ib and with i(a + ib).

@@ -30,7 +30,8 @@ func normalPart(n int) *mat.Dense {
 	return s
 }
 
-// By hand at n = 2: S + ½ = [[0, √¾], [−√¾, 0]]. That V Λ Vᴴ is the matrix is part of TestStepIsTheExactSolution.
+// By hand at n = 2: S + ½ = [[0, √¾], [−√¾, 0]]. That V Λ Vᴴ is the matrix is part of
+// TestStepIsTheExactSolution.
 func TestDiagonalization(t *testing.T) {
 	if lambda, _ := diagonalize(2); math.Abs(imag(lambda[0])+math.Sqrt(.75)) > 1e-15 {
 		t.Errorf("%v, want −½ − i√¾", lambda)
