@@ -65,11 +65,11 @@ type Decoder struct {
 	*Certificate
 	Layout  *Layout
 	Legend  Legend
-	Network *network.Network // of traces; calls run a copy that New compiled, which an edit does not reach
 	Policy  *network.Readout // from an actor query to a row of π̂_{k+1} [A]
 	Value   *network.Readout // from a critic query to Q_{k+1}(s,a) [1]
 	Carrier *Carrier         // how payloads enter a normalized network; nil otherwise
 
+	network               *network.Network // of traces; calls run actor and critic, compiled from it
 	actor, critic         *network.Program
 	actorPool, criticPool sync.Pool // of *network.Pass
 }
@@ -82,17 +82,27 @@ func New(caps Caps) (*Decoder, error) {
 		return nil, err
 	}
 	d := &Decoder{Certificate: c, Layout: NewLayout(c.States, c.Actions)}
-	d.Network, d.Legend = build(c, d.Layout)
+	d.network, d.Legend = build(c, d.Layout)
 	d.Policy, d.Value = readouts(c, d.Layout)
 	return d, d.compile()
 }
 
+// Network returns the network, to read: its weights are changed by Edit.
+func (d *Decoder) Network() *network.Network { return d.network }
+
+// Edit changes weights, for traces and calls alike, while neither runs. The certificate and the legend stay
+// those of the weights before. It returns an error that names a weight that is not finite.
+func (d *Decoder) Edit(change func(n *network.Network)) error {
+	change(d.network)
+	return d.compile()
+}
+
 // compile prepares the passes; it must follow every change of a weight.
 func (d *Decoder) compile() (err error) {
-	if d.actor, err = d.Network.Compile(d.Policy); err != nil {
+	if d.actor, err = d.network.Compile(d.Policy); err != nil {
 		return err
 	}
-	d.critic, err = d.Network.Compile(d.Value)
+	d.critic, err = d.network.Compile(d.Value)
 	d.actorPool = sync.Pool{New: func() any { return d.actor.Start() }}
 	d.criticPool = sync.Pool{New: func() any { return d.critic.Start() }}
 	return err
@@ -172,7 +182,7 @@ func (d *Decoder) tokens() *tokens {
 	t := &tokens{Decoder: d, payload: make([]float64, d.Layout.Width())}
 	t.token = t.payload
 	if d.Carrier != nil {
-		t.token = make([]float64, d.Network.Width)
+		t.token = make([]float64, d.network.Width)
 	}
 	return t
 }

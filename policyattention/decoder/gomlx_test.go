@@ -77,13 +77,13 @@ func run(t *testing.T, b compute.Backend, d *decoder.Decoder, r *network.Readout
 	add := func(name string, x []float64, shape ...int) {
 		inputs, names = append(inputs, tensors.FromFlatDataAndDimensions(x, shape...)), append(names, name)
 	}
-	for _, w := range d.Network.Matrices() {
+	for _, w := range d.Network().Matrices() {
 		add(w.Name, mat.DenseCopyOf(w.Matrix).RawMatrix().Data, w.Rows, w.Cols)
 	}
-	add("readout", r.W.RawMatrix().Data, len(r.Bias), d.Network.Width)
+	add("readout", r.W.RawMatrix().Data, len(r.Bias), d.Network().Width)
 	add("bias", r.Bias, len(r.Bias))
-	if d.Network.Norm != nil {
-		add("norm.gain", d.Network.Norm.Gain, d.Network.Width)
+	if d.Network().Norm != nil {
+		add("norm.gain", d.Network().Norm.Gain, d.Network().Width)
 	}
 	exec, err := NewExec(b, func(nodes []*Node) *Node {
 		n := gomlx{weights: map[string]*Node{}, blocks: 2}

@@ -150,11 +150,11 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 	c.setReturned()
 
 	d := &Decoder{Certificate: c, Layout: l, Carrier: carrier}
-	d.Network, d.Legend = build(c, l)
+	d.network, d.Legend = build(c, l)
 	d.Policy, d.Value = readouts(c, l)
 	d.centre()
 
-	for _, w := range d.Network.Matrices() {
+	for _, w := range d.network.Matrices() {
 		if _, cols := w.Matrix.Dims(); cols == l.Width() {
 			*w.Matrix = *times(w.Matrix, carrier.J.T()) // reads tokens
 		} else {
@@ -162,23 +162,23 @@ func NewNormalized(caps Caps, h float64) (*Decoder, error) {
 		}
 	}
 	d.Policy.W, d.Value.W = times(d.Policy.W, carrier.J.T()), times(d.Value.W, carrier.J.T())
-	d.Network.Width += 2
-	gain := make([]float64, d.Network.Width)
+	d.network.Width += 2
+	gain := make([]float64, d.network.Width)
 	for i := range gain {
 		gain[i] = h / math.Sqrt(float64(len(gain)))
 	}
 	norm := &network.LayerNorm{Gain: gain, Epsilon: LayerNormEpsilon}
-	for b := range d.Network.Blocks {
-		d.Network.Blocks[b].AttentionNorm, d.Network.Blocks[b].MapNorm = norm, norm
+	for b := range d.network.Blocks {
+		d.network.Blocks[b].AttentionNorm, d.network.Blocks[b].MapNorm = norm, norm
 	}
-	d.Network.Norm = norm
+	d.network.Norm = norm
 	return d, d.compile()
 }
 
 // centre replaces the actor's values e_a by e_a − 1/A and its readout by the
 // one that adds 1/A.
 func (d *Decoder) centre() {
-	v, share := d.Network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
+	v, share := d.network.Blocks[0].Heads[0].V, 1/float64(d.Actions)
 	for a := range d.Actions {
 		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsActor.Offset, 0)
 		v.Set(d.Layout.SlotAction.Offset+a, d.Layout.IsMemory.Offset, -share)

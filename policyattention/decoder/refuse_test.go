@@ -10,6 +10,7 @@ import (
 
 	"icrl/internal/testkit"
 	"icrl/policyattention/control"
+	"icrl/policyattention/decoder/network"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/seed"
 )
@@ -248,16 +249,33 @@ func TestCompileRefuses(t *testing.T) {
 	for name, spoil := range map[string]func(d *Decoder){
 		"readout policy has NaN in row 1, column 3": func(d *Decoder) { d.Policy.W.Set(1, 3, math.NaN()) },
 		"readout policy has +Inf in row 0":          func(d *Decoder) { d.Policy.Bias[0] = math.Inf(1) },
-		"gain 2 is NaN":                             func(d *Decoder) { d.Network.Norm.Gain[2] = math.NaN() },
+		"gain 2 is NaN":                             func(d *Decoder) { d.network.Norm.Gain[2] = math.NaN() },
 		"block.0.head.0.q[0,0] is NaN": func(d *Decoder) {
-			d.Network.Blocks[0].Heads[0].Q.Set(0, 0,
+			d.network.Blocks[0].Heads[0].Q.Set(0, 0,
 				math.NaN())
 		},
 	} {
 		d := testkit.Must(NewNormalized(refuseCaps, 1e3))(t)
-		spoil(d)
-		if _, err := d.Network.Compile(d.Policy); err == nil || !strings.Contains(err.Error(), name) {
+		if err := d.Edit(func(*network.Network) { spoil(d) }); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v, want one with %q", err, name)
 		}
+	}
+}
+
+// A trace and a call see the same weights, also after an edit.
+func TestEdit(t *testing.T) {
+	d := testkit.Must(New(refuseCaps))(t)
+	problem := mustDraw(t, d.States)
+	q := testkit.Must(problem.MDP.PolicyValue(problem.Pi0))(t)
+	row := func() float64 { return testkit.Must(d.Improve(problem.Pi0, q, d.EtaMax))(t).At(0, 0) }
+	before := row()
+	if err := d.Edit(func(n *network.Network) {
+		n.Blocks[0].Heads[0].K.Set(d.Layout.SlotY.Offset, d.Layout.LogPolicy.Offset, 0)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	traced := testkit.Must(d.TraceActor(problem.Pi0, q, d.EtaMax))(t).Results[0][0]
+	if after := row(); after == before || math.Abs(after-traced) > 1e-12 {
+		t.Errorf("%g before the edit, %g after it, traced %g", before, after, traced)
 	}
 }

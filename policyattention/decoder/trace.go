@@ -26,7 +26,7 @@ func (d *Decoder) TraceActor(pi, q *mat.Dense, eta float64) (*Call, error) {
 	t.memories(pi, q, c.collect(t, d.pairName("memory")))
 	c.reads(d.States)
 	t.actorQueries(eta, c.collect(t, func(i int) string { return fmt.Sprintf("actor query (s=%d)", i) }))
-	return c, c.run(d.Network, d.Policy)
+	return c, c.run(d.network, d.Policy)
 }
 
 // TraceCritic returns the trace of the critic call Backup(pi, q, packets).
@@ -46,7 +46,7 @@ func (d *Decoder) TraceCritic(pi, q *mat.Dense, packets []Packet) (*Call, error)
 			t.criticQuery(i, c.collect(t, func(int) string { return d.pairName("critic query")(i) }))
 		}
 	}
-	return c, c.run(d.Network, d.Value)
+	return c, c.run(d.network, d.Value)
 }
 
 // Attention returns the attention weights of state s's query in the call Improve(pi, q, eta), over the
@@ -62,7 +62,7 @@ func (d *Decoder) Attention(pi, q *mat.Dense, eta float64, s int) ([]float64, er
 	nameless := func(int) string { return "" }
 	t.memories(pi, q, c.collect(t, nameless))
 	t.actorQueries(eta, c.collect(t, nameless))
-	return d.Network.AttentionRow(c.Tokens[:d.States*d.Actions+s+1], 0), nil
+	return d.network.AttentionRow(c.Tokens[:d.States*d.Actions+s+1], 0), nil
 }
 
 func (d *Decoder) pairName(role string) func(int) string {

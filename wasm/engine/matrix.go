@@ -69,7 +69,7 @@ func (e *Engine) Attention(k, s int) ([]float64, error) {
 // order of [network.Network.Matrices], and of the place and the float64 of each entry that is not zero.
 func (e *Engine) Fingerprint() string {
 	var b []byte
-	for _, m := range e.Decoder.Network.Matrices() {
+	for _, m := range e.Decoder.Network().Matrices() {
 		rows, cols := m.Matrix.Dims()
 		b = binary.LittleEndian.AppendUint64(b, uint64(rows)<<32|uint64(cols))
 		for i, v := range m.Matrix.RawMatrix().Data {
@@ -170,13 +170,13 @@ func parse(name string) (block, head int, part string) {
 // Weight returns a weight matrix of a call's network by the name in the decoder's legend.
 func (e *Engine) Weight(call, name string) (*mat.Dense, error) {
 	block, head, part := parse(name)
-	n := e.Decoder.Network
+	n := e.Decoder.Network()
 	if call == NormedCall {
 		d, err := e.normalizedDecoder()
 		if err != nil {
 			return nil, err
 		}
-		n = d.Network
+		n = d.Network()
 	}
 	if block >= 0 && block < len(n.Blocks) && head < len(n.Blocks[block].Heads) {
 		b := n.Blocks[block]
