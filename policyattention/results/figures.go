@@ -196,7 +196,7 @@ func overRounds(p *report.Panel, rows Rows, name, colour string, of ...func([]fl
 // rounds draws what a median shows, and what it hides.
 func (s *Store) rounds() (title string, panels []*report.Panel, err error) {
 	for _, states := range []int{8, 16} {
-		p := &report.Panel{Title: fmt.Sprintf("S = %d: median (lines), worst problem (dashes)", states), X: "round",
+		p := &report.Panel{Title: fmt.Sprintf("S = %d: median; worst problem, dashed", states), X: "round",
 			Y: "normalized loss", LogY: true}
 		for _, m := range [][2]string{{"policyattention", "plain"}, {"policyattention-learned-critic", "plain"},
 			{"liang-lai", "tuned"}, {"exact-pmd", None}} {

@@ -87,6 +87,15 @@ func lookup(q [][]float64, next, action int, tau float64) float64 {
 	return sum / total
 }
 
+// leaked is the weight of the packet itself in lookup.
+func leaked(q [][]float64, tau float64) float64 {
+	ones := [][]float64{}
+	for _, row := range q {
+		ones = append(ones, slices.Repeat([]float64{1}, len(row)))
+	}
+	return 1 - lookup(ones, 0, 0, tau)
+}
+
 func frequencies(seen [][3]int, s, a, states int, unseen float64) []float64 {
 	p, n := make([]float64, states), 0.0
 	for _, t := range seen {
@@ -195,6 +204,7 @@ var checks = map[string]struct {
 	}), []error{
 		LocksUp(func(mass, gap, eta, floor float64) bool { return mass < floor }),
 		LocksUp(func(mass, gap, eta, floor float64) bool { return false }),
+		LocksUp(func(mass, gap, eta, floor float64) bool { return mass*math.Exp(eta*gap) < floor }), // not normalized
 	}},
 	"Packets": {Packets(packets), []error{
 		Packets(func(b, tolerance, alpha float64, states, actions, rounds int) int {
@@ -205,6 +215,10 @@ var checks = map[string]struct {
 	}},
 	"Lookup": {Lookup(lookup), []error{
 		Lookup(func(q [][]float64, next, action int, tau float64) float64 { return q[next][action] }),
+		Lookup(func(q [][]float64, next, action int, tau float64) float64 { // without the packet itself
+			x := lookup(q, next, action, tau)
+			return x / (1 - leaked(q, tau))
+		}),
 	}},
 	"Paired": {Paired(func(learned [][]float64, exact []float64) float64 {
 		var runs []float64
