@@ -124,7 +124,6 @@ func (c Agents) run(p mdp.Problem, i, rounds int) (t control.Trajectory, err err
 			return t, fmt.Errorf("baseline: problem %d, round %d: %w", i, round, err)
 		}
 		t.Policies = append(t.Policies, pi)
-		p.MDP.Meter().EndRound()
 	}
 	return t, nil
 }

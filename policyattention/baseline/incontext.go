@@ -42,22 +42,60 @@ func (h *History) See(t *Transition, state int) {
 		int32(state))
 }
 
-// At returns the token of step t.
-func (h *History) At(t int) (previous int32, reward float32, state int32) {
-	return h.Previous[t], h.Reward[t], h.State[t]
+// Token is what an agent sees at a step: the state, the action and the reward before, see History,
+// and the state now, which is the one before too at the first step.
+type Token struct {
+	Before, Previous int32
+	Reward           float32
+	State            int32
 }
 
-// Lives are agents that have lived equally long, each with a History. They have taken in the
-// tokens of all steps but the pending one, whose state is known and whose action is not yet chosen.
-type Lives interface {
-	// Begin begins a round.
-	Begin() error
-	// Take takes in the next k tokens, of which the pending one is the first, and returns the distributions [k, A]
-	// of the actions at them.
-	Take(k int) ([]*mat.Dense, error)
-	// Policies returns the distributions of the next action [S, A], were the pending token's
-	// state each of the states. It changes nothing.
-	Policies() ([]*mat.Dense, error)
+// At returns the token of step t.
+func (h *History) At(t int) Token {
+	return Token{h.State[max(0, t-1)], h.Previous[t], h.Reward[t], h.State[t]}
+}
+
+// Reader is a network that reads the tokens of lives which have lasted equally long.
+type Reader interface {
+	// Begin begins a round. It returns how many of the last tokens are to be read again.
+	Begin() (again int)
+	// Read shows each life k tokens, j from 0, and returns the distributions [k, A] of the actions at them. They come
+	// one after the other; as alternatives each by itself comes next, and none of them is remembered.
+	Read(k int, alternatives bool, token func(life, j int) Token) ([]*mat.Dense, error)
+}
+
+// Lives are what a network has read. A token's action is not chosen before it is read.
+type Lives struct {
+	Reader    Reader
+	Histories []*History // they may go on after what has been read
+	Pending   int        // the step of the token that is read next
+}
+
+// Begin begins a round.
+func (l *Lives) Begin() error {
+	again := l.Reader.Begin()
+	if l.Pending -= again; again == 0 {
+		return nil
+	}
+	_, err := l.Take(again)
+	return err
+}
+
+// Take reads the next k tokens, and returns the distributions [k, A] of the actions at them.
+func (l *Lives) Take(k int) ([]*mat.Dense, error) {
+	rows, err := l.Reader.Read(k, false, func(i, j int) Token { return l.Histories[i].At(l.Pending + j) })
+	l.Pending += k
+	return rows, err
+}
+
+// Policies returns the distributions of the next action [S, A], were the pending token's state each of the states. It
+// changes nothing.
+func (l *Lives) Policies(states int) ([]*mat.Dense, error) {
+	return l.Reader.Read(states, true, func(i, s int) Token {
+		x := l.Histories[i].At(l.Pending)
+		x.State = int32(s)
+		return x
+	})
 }
 
 // InContext deploys agents that learn in their context alone: networks whose weights stay, and
@@ -69,8 +107,7 @@ type InContext struct {
 	Name            string // of the method, in errors and in the names of random streams
 	States, Actions int
 	Root            uint64 // of the transitions, one stream for each problem's index
-	// Lives returns an agent for each history. The histories grow as the agents live.
-	Lives func(histories []*History) Lives
+	Reader          func(lives int) Reader
 }
 
 // Run implements control.Controller.
@@ -87,41 +124,38 @@ func (c InContext) Record(problems []mdp.Problem, rounds int) ([]control.Traject
 		return nil, nil, err
 	}
 	for round := range rounds {
-		if err := l.round(); err != nil {
+		if err := l.round(c.States); err != nil {
 			return nil, nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
-		}
-		for _, p := range problems {
-			p.MDP.Meter().EndRound()
 		}
 	}
 	actions := make([][]int32, len(problems))
-	for i, h := range l.histories {
+	for i, h := range l.Histories {
 		actions[i] = h.Previous[1:]
 	}
 	return l.trajectories, actions, nil
 }
 
 // round acts for a window and returns the policies after it.
-func (l *lives) round() error {
-	if err := l.agents.Begin(); err != nil {
+func (l *lives) round(states int) error {
+	if err := l.Begin(); err != nil {
 		return err
 	}
 	for range Window {
-		rows, err := l.agents.Take(1)
+		rows, err := l.Take(1)
 		if err != nil {
 			return err
 		}
 		for i, chain := range l.chains {
 			t := chain.Step(chain.Choose(rows[i].RawRowView(0)))
-			l.histories[i].See(&t, t.Next)
+			l.Histories[i].See(&t, t.Next)
 		}
 	}
-	return l.returned()
+	return l.returned(states)
 }
 
 // returned adds the policies after a round to the trajectories.
-func (l *lives) returned() error {
-	policies, err := l.agents.Policies()
+func (l *lives) returned(states int) error {
+	policies, err := l.Policies(states)
 	for i, pi := range policies {
 		l.trajectories[i].Policies = append(l.trajectories[i].Policies, pi)
 	}
@@ -157,13 +191,13 @@ func (c InContext) Replay(
 			}
 			draws[i] = append(draws[i], chain.Draw())
 			step := chain.Step(int(a))
-			l.histories[i].See(&step, step.Next)
+			l.Histories[i].See(&step, step.Next)
 		}
 	}
 	for round := range rounds {
 		var rows []*mat.Dense
-		if err = l.agents.Begin(); err == nil {
-			rows, err = l.agents.Take(Window)
+		if err = l.Begin(); err == nil {
+			rows, err = l.Take(Window)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
@@ -177,7 +211,7 @@ func (c InContext) Replay(
 				}
 			}
 		}
-		if err := l.returned(); err != nil {
+		if err := l.returned(c.States); err != nil {
 			return nil, fmt.Errorf("%s: round %d: %w", c.Name, round, err)
 		}
 	}
@@ -194,8 +228,7 @@ func gives(p []float64, u float64, a int, tolerance float64) bool {
 
 // lives are agents on problems.
 type lives struct {
-	agents       Lives
-	histories    []*History
+	Lives
 	chains       []*Chain
 	trajectories []control.Trajectory
 }
@@ -207,7 +240,7 @@ func (c InContext) born(problems []mdp.Problem, rounds int) (*lives, error) {
 		const format = "%s: %d rounds on %d problems, want at least one of each"
 		return nil, fmt.Errorf(format, c.Name, rounds, len(problems))
 	}
-	l := &lives{}
+	l := &lives{Lives: Lives{Reader: c.Reader(len(problems))}}
 	for i, p := range problems {
 		if s, a := p.MDP.States(), p.MDP.Actions(); s != c.States || a != c.Actions {
 			const format = "%s: problem %d has S=%d, A=%d, the network is for S=%d, A=%d"
@@ -215,9 +248,8 @@ func (c InContext) born(problems []mdp.Problem, rounds int) (*lives, error) {
 		}
 		chain, history := NewChain(p.MDP, seed.New(c.Root, c.Name, "chain", p.Index(i))), &History{}
 		history.See(nil, chain.State)
-		l.chains, l.histories = append(l.chains, chain), append(l.histories, history)
+		l.chains, l.Histories = append(l.chains, chain), append(l.Histories, history)
 		l.trajectories = append(l.trajectories, control.Trajectory{Policies: []*mat.Dense{p.Pi0}})
 	}
-	l.agents = c.Lives(l.histories)
 	return l, nil
 }

@@ -97,6 +97,23 @@ func NormalMatrix(rows, cols int, deviation float64, rng *rand.Rand) *mat.Dense 
 	return m
 }
 
+// OrthogonalMatrix draws a matrix [rows, cols] with orthonormal rows or columns, whichever are fewer: the Q of a QR
+// decomposition of a normal matrix with signs such that R's diagonal is positive.
+func OrthogonalMatrix(rows, cols int, rng *rand.Rand) *mat.Dense {
+	long, short := max(rows, cols), min(rows, cols)
+	normal := NormalMatrix(long, short, 1, rng)
+	var qr mat.QR
+	qr.Factorize(normal)
+	var q, r mat.Dense
+	qr.QTo(&q)
+	qr.RTo(&r)
+	normal.Apply(func(i, j int, _ float64) float64 { return math.Copysign(q.At(i, j), q.At(i, j)*r.At(j, j)) }, normal)
+	if rows < cols {
+		return mat.DenseCopyOf(normal.T())
+	}
+	return normal
+}
+
 // Finite reports the first number of a prompt that is not finite.
 func Finite(z *mat.Dense) error {
 	rows, cols := z.Dims()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,23 @@ func TestBoyan(t *testing.T) {
 			if allowed := i == 9 || i == 8 && j == 9 || i < 8 && (j == i+1 || j == i+2); (x > 0) != allowed {
 				t.Errorf("P(%d|%d) = %v", j, i, x)
 			}
+		}
+	}
+}
+
+// Columns or rows, whichever are fewer, are orthonormal.
+func TestOrthogonal(t *testing.T) {
+	for _, d := range [][2]int{{7, 3}, {3, 7}, {5, 5}} {
+		w := OrthogonalMatrix(d[0], d[1], seed.New(1))
+		var gram mat.Dense
+		if d[0] < d[1] {
+			gram.Mul(w, w.T())
+		} else {
+			gram.Mul(w.T(), w)
+		}
+		n, _ := gram.Dims()
+		if one := mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)); !mat.EqualApprox(&gram, one, 1e-14) {
+			t.Errorf("%v: the Gram matrix is %v", d, mat.Formatted(&gram))
 		}
 	}
 }

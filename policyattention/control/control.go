@@ -200,7 +200,6 @@ func (l Loop) Run(problems []mdp.Problem, rounds int) ([]Trajectory, error) {
 			if l.Schedule != nil {
 				t.Etas = append(t.Etas, l.eta(round))
 			}
-			problems[i].MDP.Meter().EndRound()
 		}
 		if round == rounds-1 {
 			break

@@ -69,19 +69,3 @@ func TestLeaks(t *testing.T) {
 		}
 	}
 }
-
-// TestPacketCount holds (27): m packets give the sampling bound ε_s, and m−1 do not.
-func TestPacketCount(t *testing.T) {
-	rng := seed.New(42, "packets")
-	for range 60 {
-		caps := paperCaps(1+rng.IntN(6), 2+rng.IntN(3), 0)
-		caps.Sampling = 10 * (.05 + rng.Float64())
-		c := testkit.Must(Certify(caps))(t)
-		caps.Packets = max(1, c.Packets-1)
-		fewer := testkit.Must(Certify(caps))(t)
-		if c.DeltaStat > caps.Sampling*(1+1e-12) || c.Packets > 1 && fewer.DeltaStat < caps.Sampling*(1-1e-12) {
-			t.Errorf("%+v: δ_stat ≤ %v with m = %d packets, %v with one less", caps, c.DeltaStat, c.Packets,
-				fewer.DeltaStat)
-		}
-	}
-}

@@ -13,7 +13,7 @@ import (
 // values first: where γ is near 1 they are small beside the values.
 func (m *MDP) advantage(s, a int, v []double) (x double, size float64) {
 	states, p := m.Successors(s, a)
-	here, reward := v[s], m.rewards().At(s, a)
+	here, reward := v[s], m.R.At(s, a)
 	var sum, total double // Dot2 of Ogita, Rump and Oishi (2005)
 	for k, t := range states {
 		w, there := p[k], v[t]
@@ -179,8 +179,7 @@ func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64
 
 // rewardsUnder returns r^π [S].
 func (m *MDP) rewardsUnder(pi *mat.Dense) []float64 {
-	m.meter.read(len(pi.RawMatrix().Data))
-	return m.dots(pi, m.rewards())
+	return m.dots(pi, m.R)
 }
 
 func doubles(x []float64) []double {

@@ -51,9 +51,8 @@ func (m *MDP) mustFit(name string, x *mat.Dense) {
 func (m *MDP) backup(v []float64) *mat.Dense {
 	s, a := m.R.Dims()
 	q := mat.NewDense(s, a, nil)
-	m.meter.read(s * a)
 	for i := range s {
-		row, reward := q.RawRowView(i), m.rewards().RawRowView(i)
+		row, reward := q.RawRowView(i), m.R.RawRowView(i)
 		for j := range row {
 			row[j] = reward[j] + float64(m.Gamma*m.Expect(i, j, v))
 		}

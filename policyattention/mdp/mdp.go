@@ -33,8 +33,6 @@ type MDP struct {
 	next    Transitions // P by successors
 	missing []bool      // [S·A], the actions that do not exist; nil where all do
 	proper  []int       // at γ = 1, a policy [S] that ends surely
-	few     bool        // whether at most an eighth of P is positive, which a meter asks
-	meter   *Meter      // nil where nobody counts
 }
 
 // successor is a state that an action can lead to.
@@ -61,7 +59,6 @@ func New(gamma float64, p, r *mat.Dense) (*MDP, error) {
 // Expect returns E_{S'|s,a} v(S') for state values v [S].
 func (m *MDP) Expect(s, a int, v []float64) float64 {
 	states, p := m.Successors(s, a)
-	m.meter.read(m.cost(len(states)))
 	sum := 0.0
 	for k, t := range states {
 		sum += float64(p[k] * v[t])
@@ -69,17 +66,8 @@ func (m *MDP) Expect(s, a int, v []float64) float64 {
 	return sum
 }
 
-// cost returns what a meter counts for a row of P with so many positive entries: all S
-// unless few of P are positive.
-func (m *MDP) cost(positive int) int {
-	if m.few {
-		return positive
-	}
-	return m.States()
-}
-
 // Successors returns the states that follow (s,a) with positive probability, in increasing
-// order, and their probabilities. They must not be changed, and no meter counts them.
+// order, and their probabilities. They must not be changed.
 func (m *MDP) Successors(s, a int) (states []int32, p []float64) {
 	return m.next.Row(s*m.Actions() + a)
 }
@@ -94,7 +82,6 @@ func (m *MDP) Masked() bool { return m.missing != nil }
 // action does not exist): S²·A numbers, which large problems cannot afford.
 func (m *MDP) DenseP() *mat.Dense {
 	s, a := m.R.Dims()
-	m.meter.read(s * a * s)
 	p := mat.NewDense(s*a, s, nil)
 	for i := range s * a {
 		states, row := m.next.Row(i)
@@ -113,7 +100,6 @@ func (m *MDP) Actions() int { _, a := m.R.Dims(); return a }
 
 // Next returns the distribution P(·|s,a) as a new vector [S].
 func (m *MDP) Next(s, a int) []float64 {
-	m.meter.read(m.States())
 	row := make([]float64, m.States())
 	states, p := m.Successors(s, a)
 	for k, t := range states {
@@ -123,26 +109,19 @@ func (m *MDP) Next(s, a int) []float64 {
 }
 
 // Reward returns r(s,a).
-func (m *MDP) Reward(s, a int) float64 {
-	m.meter.read(1)
-	return m.rewards().At(s, a)
-}
+func (m *MDP) Reward(s, a int) float64 { return m.R.At(s, a) }
 
 // Transition draws a transition from the state s under the action a: a reward and a
 // successor, by one number of rng.
 func (m *MDP) Transition(rng *rand.Rand, s, a int) (reward float64, next int) {
-	if m.meter != nil {
-		m.meter.now.Transitions++
-	}
 	states, p := m.Successors(s, a)
-	return m.rewards().At(s, a), int(states[Sample(rng, p)])
+	return m.R.At(s, a), int(states[Sample(rng, p)])
 }
 
-// RMax returns max |r(s,a)| over the actions that exist, which a controller may know: no meter
-// counts it.
+// RMax returns max |r(s,a)| over the actions that exist.
 func (m *MDP) RMax() float64 {
 	top := 0.0
-	for _, v := range m.rewards().RawMatrix().Data {
+	for _, v := range m.R.RawMatrix().Data {
 		if !math.IsInf(v, -1) {
 			top = math.Max(top, math.Abs(v))
 		}

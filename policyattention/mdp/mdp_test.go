@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -179,22 +178,6 @@ func TestRefused(t *testing.T) {
 		if _, err := m.PolicyValue(pi); err == nil {
 			t.Errorf("the policy %v was accepted", pi)
 		}
-	}
-}
-
-func BenchmarkPolicyValue(b *testing.B) {
-	for _, s := range []int{8, 16, 64} {
-		problems, err := Random.Draw(1, s, 3, 1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("S=%d", s), func(b *testing.B) {
-			for b.Loop() {
-				if _, err := problems[0].MDP.PolicyValue(problems[0].Pi0); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }
 

@@ -234,7 +234,6 @@ func (m *MDP) setTransitions(p Transitions, normalize bool) error {
 		}
 		m.next.EndRow()
 	}
-	m.few = len(m.next.P) <= s*a*s/8
 	if repaired > 0 {
 		m.warn("%d of %d rows of P sum to one only within %.2g; each was divided by its sum", repaired, s*a, off)
 	}

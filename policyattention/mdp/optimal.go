@@ -203,22 +203,19 @@ func (m *MDP) Optimal() (*Optimum, error) {
 	var err error
 	switch {
 	case m.States() > direct:
-		v = m.unmetered().sweep(policy)
+		v = m.sweep(policy)
 	case 1-m.Gamma >= ordinary:
 		if start, iterations, err = m.howard(policy); err != nil {
 			return nil, err
 		}
-		if m.meter != nil {
-			m.OptimalityBackup(start) // which is what a textbook's certificate takes
-		}
 	}
-	e, err := m.unmetered().exact(policy, v, m.States() <= direct)
+	e, err := m.exact(policy, v, m.States() <= direct)
 	if err != nil {
 		return nil, err
 	}
 	if _, share := e.Uncertain(); !(share <= visible) && m.States() > direct && m.States() <= fallback {
 		iterations += e.Iterations
-		if e, err = m.unmetered().exact(e.Policy, v, true); err != nil {
+		if e, err = m.exact(e.Policy, v, true); err != nil {
 			return nil, err
 		}
 	}

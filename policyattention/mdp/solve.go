@@ -51,7 +51,6 @@ func (m *MDP) textbook(pi *mat.Dense) (solver, error) {
 			if w == 0 {
 				continue
 			}
-			m.meter.read(n)
 			states, p := m.Successors(s, j)
 			for k, t := range states {
 				row[t] -= float64(w * p[k])

@@ -1,5 +1,5 @@
 // Package mdpfile reads problems (an MDP and an initial policy) from the files that people
-// have, and writes problems and their solutions. A format is a file of this package; each
+// have, and writes their solutions. A format is a file of this package; each
 // says what it reads. Its readers run in the web page too: what a file claims takes no more
 // memory than its size and the caps below allow.
 package mdpfile

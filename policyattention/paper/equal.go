@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"gonum.org/v1/gonum/mat"
-
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
@@ -20,8 +18,7 @@ import (
 
 // The study with equal information asks how much of a method's lead is its update rule and how much
 // what it is told: every method runs in every condition in which it can, on the same problems and,
-// where it sees samples, on as many transitions as all others. What a controller sees is counted by
-// the environment that it is handed, package mdp's Meter.
+// where it sees samples, on as many transitions as all others: those of the condition's source.
 
 //go:embed equal.json
 var equalJSON []byte
@@ -212,26 +209,19 @@ func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
 	}
 }
 
-// losses runs a controller on problems, which it sees through meters, and scores it by exact solves
-// on what the meters hide. They are [problems][horizons].
+// losses runs a controller on problems and scores it by exact solves. They are [problems][horizons].
 func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) (all [][]float64, err error) {
-	metered := make([]mdp.Problem, len(problems))
-	for i, p := range problems {
-		metered[i] = mdp.Problem{MDP: p.MDP.Metered(), Pi0: mat.DenseCopyOf(p.Pi0)}
-	}
 	own := func(k int) int { return k } // the controller's rounds in k rounds
 	if p, ok := controller.(method.Paced); ok {
 		own = p.Own
 	}
-	trajectories, err := controller.Run(metered, own(equalRounds))
+	trajectories, err := controller.Run(problems, own(equalRounds))
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range trajectories {
-		rounds := metered[i].MDP.Meter().Rounds()
-		if len(rounds) != own(equalRounds) || len(t.Policies) != own(equalRounds)+1 {
-			return nil, fmt.Errorf("%d policies and %d rounds on the meter, want %d", len(t.Policies)-1, len(rounds),
-				own(equalRounds))
+		if len(t.Policies) != own(equalRounds)+1 {
+			return nil, fmt.Errorf("policies of %d rounds, want %d", len(t.Policies)-1, own(equalRounds))
 		}
 		scale, err := control.NewScale(problems[i])
 		if err != nil {
@@ -242,13 +232,6 @@ func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) 
 			k := own(horizon)
 			if losses[h], err = scale.Loss(t.Policies[k]); err != nil {
 				return nil, fmt.Errorf("problem %d, round %d: %w", i, k, err)
-			}
-			var used mdp.Count // nothing before the controller's first round
-			if k > 0 {
-				used = rounds[k-1]
-			}
-			if used.Transitions > horizon*r.N || r.Information != method.ByModel && used.Entries > 0 {
-				return nil, fmt.Errorf("it used %+v in %d rounds of the condition %s", used, horizon, r.Condition)
 			}
 		}
 		all = append(all, losses)

@@ -57,37 +57,6 @@ func TestRootsAreDisjoint(t *testing.T) {
 	}
 }
 
-// Every run of the study uses what its condition gives, on one problem: whole rounds of its own are
-// in the condition's budget (see equalRun.losses), and all of it is there.
-func TestConditions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs every method")
-	}
-	s := store(t)
-	for _, r := range equalRuns {
-		if r.States != 8 || r.N > 48 || r.Untuned {
-			continue
-		}
-		controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
-		p := problems(t, 1)
-		m := p[0].MDP.Metered()
-		rounds := equalRounds
-		if paced, ok := controller.(method.Paced); ok {
-			rounds = paced.Own(rounds)
-		}
-		testkit.Must(controller.Run([]mdp.Problem{{MDP: m, Pi0: p[0].Pi0}}, rounds))(t)
-		used := m.Meter().Rounds()
-		last := used[len(used)-1]
-		if last.Transitions != r.N*equalRounds || (last.Entries > 0) != (r.Information == method.ByModel) {
-			t.Errorf("%s, %s: used %+v", r.Method, r.Condition, last)
-		}
-		if r.Method == "exact-pmd" && last.Entries != 432+216*(equalRounds-1) {
-			// P and r have 216 entries. Q^π₀ reads everything twice, a backup once.
-			t.Errorf("%s reads %d entries", r.Method, last.Entries)
-		}
-	}
-}
-
 // A method whose own rounds are longer than the condition's first horizon returns π₀ by then.
 func TestBeforeItsFirstRound(t *testing.T) {
 	c := method.Condition{Information: method.ByWindow, N: 10}

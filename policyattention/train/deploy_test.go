@@ -238,7 +238,7 @@ func TestCriticDrawsTheSourcesTransitions(t *testing.T) {
 	problems := testkit.Must(mdp.Random.Draw(9, 5, 3, 1))(t)
 	m := problems[0].MDP
 	c := Config{Actions: 3, Samples: 4}
-	drawn := c.sample(seed.New(21, "critic", 2, 7), m, problems[0].Pi0, m.Metered().R)
+	drawn := c.sample(seed.New(21, "critic", 2, 7), m, problems[0].Pi0, m.R)
 	window := baseline.Generative{N: 60, Root: 21}.Open(2, m)(7, nil)
 	for i, x := range window {
 		pair := i / 4

@@ -6,134 +6,83 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/train"
 	"icrl/policyattention/transformer/engine"
 )
 
-// Model is a trained network.
-type Model struct {
-	Config  Config
-	network *engine.Network[float32]
+// open reads the network of a deployment. Its context has room for one round where it is cleared before each.
+func open(m *method.Models, d *method.InContext[Config]) (control.Controller, error) {
+	network, err := method.Load(m, method.Last(d.Training), train.LoadNetwork[Config])
+	return controller(network, d), err
 }
 
-// Load reads weights that training released.
-func Load(path string) (*Model, error) {
-	c, _, params, err := train.ReadNetwork[Config](path)
-	if err != nil {
-		return nil, err
-	}
-	return NewModel(c, params)
-}
-
-// NewModel returns the network of a valid c with the flat parameter vector params.
-func NewModel(c Config, params []float32) (*Model, error) {
-	n, err := engine.New[float32](c.Network(), params)
-	if err != nil {
-		return nil, fmt.Errorf("distill: %w", err)
-	}
-	return &Model{c, n}, nil
-}
-
-// controller deploys a model, see [baseline.InContext]. With cleared, its context has room for one round: the
-// control in which nothing is remembered between rounds.
-func (m *Model) controller(root uint64, cleared bool) baseline.InContext {
-	room := m.Config.Context
-	if cleared {
-		room = m.Config.ShortContext().Context
+// controller deploys a network, see [baseline.InContext].
+func controller(network *engine.Network[float32], d *method.InContext[Config]) baseline.InContext {
+	room := d.Training.Context
+	if d.Cleared {
+		room = d.Training.ShortContext().Context
 	}
 	return baseline.InContext{
-		Name: "distill", States: m.Config.States, Actions: m.Config.Actions, Root: root,
-		Lives: func(histories []*baseline.History) baseline.Lives { return m.agents(histories, room) },
+		Name: "distill", States: d.Training.States, Actions: d.Training.Actions, Root: d.Root,
+		Reader: func(lives int) baseline.Reader { return newReader(d.Training, network, lives, room) },
 	}
 }
 
-// agents implements baseline.Lives.
-type agents struct {
-	*Model
-	histories []*baseline.History
-	room      int // tokens of the context that are used
-	// pending counts the tokens that have been taken in: the next one's state is
-	// known, and neither is it in the caches nor has an action been taken. In a life
-	// that has been recorded, histories go on after it.
-	pending int
-	caches  []*engine.Cache[float32] // of the tokens before, as many of each agent
+// reader implements baseline.Reader.
+type reader struct {
+	Config
+	network *engine.Network[float32]
+	room    int                      // tokens of the context that are used
+	caches  []*engine.Cache[float32] // of what each life has shown, as many tokens of each
 }
 
-func (m *Model) agents(histories []*baseline.History, room int) *agents {
-	a := &agents{Model: m, histories: histories, room: room}
-	for range histories {
-		a.caches = append(a.caches, m.network.NewCache(room))
+func newReader(c Config, network *engine.Network[float32], lives, room int) *reader {
+	r := &reader{Config: c, network: network, room: room}
+	for range lives {
+		r.caches = append(r.caches, network.NewCache(room))
 	}
-	return a
+	return r
 }
 
 // length is how many tokens the caches hold.
-func (a *agents) length() int { return a.caches[0].Length }
+func (r *reader) length() int { return r.caches[0].Length }
 
-// Begin implements baseline.Lives.
-func (a *agents) Begin() error {
-	_, err := a.Take(a.forget())
-	return err
-}
-
-// forget makes room in the context for a round and the query after it: where there is none it empties the caches
-// and returns how many of the last tokens are to be taken in again, positions counting from the first of them.
-func (a *agents) forget() (again int) {
-	if a.length()+baseline.Window+1 <= a.room {
+// Begin implements baseline.Reader. Where the context has no room for a round and the query after it, the caches are
+// emptied, and positions count from the first token that is read again.
+func (r *reader) Begin() (again int) {
+	if r.length()+baseline.Window+1 <= r.room {
 		return 0
 	}
-	for _, cache := range a.caches {
+	for _, cache := range r.caches {
 		cache.Length = 0
 	}
-	again = a.room - baseline.Window - 1
-	a.pending -= again
-	return again
+	return r.room - baseline.Window - 1
 }
 
-// Take implements baseline.Lives.
-func (a *agents) Take(k int) ([]*mat.Dense, error) {
-	if k == 0 {
-		return nil, nil
-	}
-	rows, err := a.extend(k, false, func(i, j int) (previous int32, reward float32, state int32) {
-		return a.histories[i].At(a.pending + j)
-	})
-	a.pending += k
-	return rows, err
-}
-
-// Policies implements baseline.Lives.
-func (a *agents) Policies() ([]*mat.Dense, error) {
-	return a.extend(a.Config.States, true, func(i, s int) (previous int32, reward float32, state int32) {
-		previous, reward, _ = a.histories[i].At(a.pending)
-		return previous, reward, int32(s)
-	})
-}
-
-// extend shows k tokens to each agent after those in its cache, one after the other or each by itself,
-// and returns the distributions of the actions at them [k, A].
-func (a *agents) extend(k int, alternatives bool, token func(i, j int) (int32, float32, int32)) ([]*mat.Dense, error) {
-	n, features := len(a.histories), a.Config.Network().Features
+// Read implements baseline.Reader.
+func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline.Token) ([]*mat.Dense, error) {
+	n, features := len(r.caches), r.Network().Features
 	tokens := make([]float32, n*k*features)
 	for i := range n {
 		for j := range k {
-			position := a.length() + j
+			position := r.length() + j
 			if alternatives {
-				position = a.length()
+				position = r.length()
 			}
-			previous, reward, state := token(i, j)
-			a.Config.token(tokens[(i*k+j)*features:][:features], previous, reward, state, position)
+			r.token(tokens[(i*k+j)*features:][:features], token(i, j), position)
 		}
 	}
-	logits, err := a.network.Extend(a.caches, k, tokens, alternatives)
+	logits, err := r.network.Extend(r.caches, k, tokens, alternatives)
 	if err != nil {
 		return nil, fmt.Errorf("distill: %w", err)
 	}
 	rows := make([]*mat.Dense, n)
 	for i := range rows {
-		rows[i] = mat.NewDense(k, a.Config.Actions, nil)
-		for j, z := range logits[i*k*a.Config.Actions:][:k*a.Config.Actions] {
+		rows[i] = mat.NewDense(k, r.Actions, nil)
+		for j, z := range logits[i*k*r.Actions:][:k*r.Actions] {
 			rows[i].RawMatrix().Data[j] = float64(z)
 		}
 		for j := range k {
@@ -143,13 +92,12 @@ func (a *agents) extend(k int, alternatives bool, token func(i, j int) (int32, f
 	return rows, nil
 }
 
-// token writes the network's input from the previous action, negative for none, a reward, a
-// state and a position.
-func (c Config) token(into []float32, previous int32, reward float32, state int32, position int) {
-	if previous >= 0 {
-		into[previous] = 1
+// token writes the network's input from a token and its position.
+func (c Config) token(into []float32, x baseline.Token, position int) {
+	if x.Previous != baseline.None {
+		into[x.Previous] = 1
 	}
-	into[c.Actions] = reward
-	into[c.Actions+1+int(state)] = 1
+	into[c.Actions] = x.Reward
+	into[c.Actions+1+int(x.State)] = 1
 	into[c.Actions+1+c.States+position] = 1
 }

@@ -17,9 +17,11 @@ import (
 	"icrl/internal/testkit"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
 	"icrl/policyattention/pmd"
 	"icrl/policyattention/seed"
 	"icrl/policyattention/train"
+	"icrl/policyattention/transformer/engine"
 	"icrl/policyattention/transformer/fused"
 )
 
@@ -37,11 +39,17 @@ func problems(t *testing.T, n int) []mdp.Problem {
 }
 
 // model is untrained, with parameters large enough to make policies differ.
-func model(t *testing.T, c Config) (*Model, []float32) {
+func model(t *testing.T, c Config) (*engine.Network[float32], []float32) {
 	t.Helper()
 	params := c.Network().Init(seed.New(1, "test"))
-	m := testkit.Must(NewModel(c, params))(t)
-	return m, params
+	return testkit.Must(engine.New[float32](c.Network(), params))(t), params
+}
+
+// live deploys it.
+func live(t *testing.T, c Config, root uint64, cleared bool) baseline.InContext {
+	t.Helper()
+	network, _ := model(t, c)
+	return controller(network, &method.InContext[Config]{Training: c, Root: root, Cleared: cleared})
 }
 
 func TestRecipes(t *testing.T) {
@@ -104,7 +112,7 @@ func TestHistoriesAreThoseOfALearner(t *testing.T) {
 
 // full is the forward pass on the last tokens of a history, at most n, without a
 // cache: the distribution of the action at the last one.
-func full(t *testing.T, m *Model, params []float32, h baseline.History, n int) []float64 {
+func full(t *testing.T, c Config, params []float32, h baseline.History, n int) []float64 {
 	t.Helper()
 	from := max(0, len(h.State)-n)
 	n = len(h.State) - from
@@ -113,7 +121,7 @@ func full(t *testing.T, m *Model, params []float32, h baseline.History, n int) [
 		position[i] = int32(i)
 	}
 	exec, err := NewExec(testkit.Backend(t), func(in []*Node) *Node {
-		return fused.Bind(m.Config.Network(), in[0]).Vectors(m.Config.tokens(in[1], in[2], in[3], in[4]))
+		return fused.Bind(c.Network(), in[0]).Vectors(c.tokens(in[1], in[2], in[3], in[4]))
 	})
 	testkit.Check(t, err)
 	out, err := exec.Call1(params,
@@ -122,9 +130,9 @@ func full(t *testing.T, m *Model, params []float32, h baseline.History, n int) [
 		tensors.FromFlatDataAndDimensions(h.State[from:], 1, n), tensors.FromFlatDataAndDimensions(position, 1, n))
 	testkit.Check(t, err)
 	logits := testkit.Must(tensors.CopyFlatData[float32](out))(t)
-	p := make([]float64, m.Config.Actions)
+	p := make([]float64, c.Actions)
 	for a := range p {
-		p[a] = float64(logits[(n-1)*m.Config.Actions+a])
+		p[a] = float64(logits[(n-1)*c.Actions+a])
 	}
 	pmd.Softmax(p)
 	return p
@@ -140,14 +148,16 @@ func near(t *testing.T, what string, got, want []float64) {
 }
 
 func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
-	m, params := model(t, tiny())
+	c := tiny()
+	network, params := model(t, c)
 	ps := problems(t, 2)
 	histories, chains := make([]*baseline.History, len(ps)), make([]*baseline.Chain, len(ps))
 	for i, p := range ps {
 		histories[i], chains[i] = &baseline.History{}, baseline.NewChain(p.MDP, seed.New(1, "chain", i))
 		histories[i].See(nil, chains[i].State)
 	}
-	a := m.agents(histories, m.Config.Context)
+	r := newReader(c, network, len(ps), c.Context)
+	a := baseline.Lives{Reader: r, Histories: histories}
 	for round := range 4 {
 		testkit.Check(t, a.Begin())
 		for range baseline.Window {
@@ -158,11 +168,11 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 			}
 		}
 		// The context is what the cache holds, and the pending token.
-		if want := min(20*(round+1), 34+20); a.length() != want {
-			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, a.length(), want)
+		if want := min(20*(round+1), 34+20); r.length() != want {
+			t.Fatalf("after round %d the cache holds %d tokens, want %d", round, r.length(), want)
 		}
-		policies := testkit.Must(a.Policies())(t)
-		again := testkit.Must(a.Policies())(t)
+		policies := testkit.Must(a.Policies(4))(t)
+		again := testkit.Must(a.Policies(4))(t)
 		for i := range ps {
 			if !mat.Equal(policies[i], again[i]) {
 				t.Fatalf("round %d: asking again changes the answer", round)
@@ -172,18 +182,18 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 				h := baseline.History{Previous: slices.Clone(pending.Previous), Reward: slices.Clone(pending.Reward),
 					State: slices.Clone(pending.State)}
 				h.State[len(h.State)-1] = int32(s)
-				near(t, "query", policies[i].RawRowView(s), full(t, m, params, h, a.length()+1))
+				near(t, "query", policies[i].RawRowView(s), full(t, c, params, h, r.length()+1))
 			}
 		}
-		before := a.length()
+		before := r.length()
 		rows := testkit.Must(a.Take(1))(t)
 		for i := range ps {
 			near(t, "next action", rows[i].RawRowView(0), policies[i].RawRowView(chains[i].State))
 		}
-		for _, cache := range a.caches {
+		for _, cache := range r.caches {
 			cache.Length = before // as if it had not been asked
 		}
-		a.pending--
+		a.Pending--
 	}
 }
 
@@ -191,11 +201,10 @@ func TestCachedPassAndQueryAgreeWithFullPasses(t *testing.T) {
 // that were returned when it was lived action by action; records of actions that cannot have been
 // taken are refused.
 func TestReliveAgreesWithLive(t *testing.T) {
-	m, _ := model(t, tiny())
-	short, _ := model(t, tiny().ShortContext())
 	ps, rounds := problems(t, 2), 5
 	for name, c := range map[string]baseline.InContext{
-		"long": m.controller(5, false), "short": short.controller(5, false), "cleared": m.controller(5, true),
+		"long": live(t, tiny(), 5, false), "short": live(t, tiny().ShortContext(), 5, false),
+		"cleared": live(t, tiny(), 5, true),
 	} {
 		lived, actions, err := c.Record(ps, rounds)
 		testkit.Check(t, err)
@@ -225,7 +234,6 @@ func TestReliveAgreesWithLive(t *testing.T) {
 
 // The policy returned depends on rounds before the last unless the context is cleared.
 func TestClearedForgets(t *testing.T) {
-	m, _ := model(t, tiny())
 	for _, cleared := range []bool{false, true} {
 		var policies [2]*mat.Dense
 		for k, before := range []float32{.25, -.75} { // a reward of the first round
@@ -235,12 +243,12 @@ func TestClearedForgets(t *testing.T) {
 				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
 			}
 			h.Reward[3] = before
-			a := m.controller(1, cleared).Lives([]*baseline.History{h})
+			a := baseline.Lives{Reader: live(t, tiny(), 1, cleared).Reader(1), Histories: []*baseline.History{h}}
 			for range 2 {
 				testkit.Check(t, a.Begin())
 				testkit.Must(a.Take(baseline.Window))(t)
 			}
-			policies[k] = testkit.Must(a.Policies())(t)[0]
+			policies[k] = testkit.Must(a.Policies(4))(t)[0]
 		}
 		if d := mdp.MaxAbsDiff(policies[0], policies[1]); (d < 1e-6) != cleared { // float32
 			t.Errorf("cleared %v: the first round matters by %v", cleared, d)
@@ -252,7 +260,7 @@ func TestClearedForgets(t *testing.T) {
 func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 	c := tiny()
 	c.Batch, c.Context = 2, 21
-	m, params := model(t, c)
+	_, params := model(t, c)
 	histories := testkit.Must(c.histories())(t)
 	data := testkit.Must(c.data())(t)
 	start := c.batch(3)
@@ -267,7 +275,7 @@ func TestLossIsTheNegativeLogLikelihood(t *testing.T) {
 		for k := from; k < from+c.Context; k++ {
 			prefix := baseline.History{Previous: h.Previous[from : k+1], Reward: h.Reward[from : k+1],
 				State: h.State[from : k+1]}
-			want -= math.Log(full(t, m, params, prefix, c.Context)[h.action[k]]) / float64(c.Batch*c.Context)
+			want -= math.Log(full(t, c, params, prefix, c.Context)[h.action[k]]) / float64(c.Batch*c.Context)
 		}
 	}
 	if got := float64(tensors.ToScalar[float32](out)); math.Abs(got-want) > 1e-5 { // float32
@@ -299,9 +307,8 @@ func TestTrainingLearnsResumesAndRepeats(t *testing.T) {
 	if !bytes.Equal(testkit.Must(os.ReadFile(whole.Weights))(t), testkit.Must(os.ReadFile(parts.Weights))(t)) {
 		t.Error("a run that was interrupted ends in other weights")
 	}
-	m := testkit.Must(Load(whole.Weights))(t)
-	if m.Config != c {
-		t.Errorf("the weights state %+v", m.Config)
+	if hash, step, err := c.Read(whole.Weights); err != nil || hash != c.Hash() || step != c.Steps {
+		t.Errorf("the weights state step %d of %s, %v", step, hash, err)
 	}
 	// An untrained network is close to uniform: log 3 = 1.10 at first.
 	if first := float64(whole.Losses[0]); first < 0.8 || first > 2.5 {

@@ -24,7 +24,9 @@ import (
 //	cpu-tuned-short  its control
 //	cpu-source-X     with source rate X, for tuning
 var Method = method.Method{
-	Name: name, Label: "Algorithm Distillation", Informed: informed,
+	Name: name, Label: "Algorithm Distillation",
+	// It has no free numbers of its own; published is its source's rate.
+	Informed: method.Informed{method.ByWindow: method.Walking(name, "cpu-tuned", "cpu")},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		name, cleared := strings.CutSuffix(s.Recipe, "-cleared")
 		c, err := recipe(name, s.Identity.Model, s.States, s.Tuned["source"])
@@ -38,9 +40,8 @@ var Method = method.Method{
 		s.Limits.Bound(&c.Steps, "steps")
 		s.Limits.Bound(&c.Width, "width")
 		s.Limits.Bound(&c.Hidden, "width")
-		d := &Deployment{}
-		d.Distill.Training, d.Distill.Root, d.Distill.Cleared = c, s.Identity.Model, cleared
-		return d, nil
+		d := method.InContext[Config]{Training: c, Root: s.Identity.Model, Cleared: cleared, Open: open}
+		return &deployment{d}, nil
 	},
 }
 
@@ -80,34 +81,13 @@ func recipe(name string, seed uint64, states int, tuned baseline.StepSizes) (c C
 
 const sourcePrefix = "cpu-source-"
 
-// Deployment deploys a network of Algorithm Distillation.
-type Deployment struct {
-	Distill struct {
-		Training Config `json:"training"`
-		Root     uint64 `json:"root"`              // of the transitions
-		Cleared  bool   `json:"cleared,omitempty"` // before each round
-	} `json:"distill"`
-}
+// deployment has the step sizes of its source.
+type deployment struct{ method.InContext[Config] }
 
-var _ method.Learner = (*Deployment)(nil)
+var _ method.Learner = (*deployment)(nil)
 
-// Weights implements method.Deployment.
-func (d *Deployment) Weights() []method.Weights {
-	return []method.Weights{method.Last(d.Distill.Training)}
-}
-
-// StepSizes implements method.Learner: they are the source's.
-func (d *Deployment) StepSizes() baseline.StepSizes { return d.Distill.Training.Source }
-
-// Controller implements method.Deployment.
-func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
-	c := d.Distill.Training
-	model, err := method.Load(m, method.Last(c), Load)
-	if err != nil {
-		return nil, err
-	}
-	return model.controller(d.Distill.Root, d.Distill.Cleared), nil
-}
+// StepSizes implements method.Learner.
+func (d *deployment) StepSizes() baseline.StepSizes { return d.Training.Source }
 
 // Key implements method.Training.
 func (c Config) Key() string { return "distill" }
@@ -130,25 +110,6 @@ func (c Config) Seconds() float64 {
 // Read implements method.Training.
 func (c Config) Read(path string) (hash string, step int, err error) {
 	return train.ReadHash[Config](path)
-}
-
-// informed is the network with equal information: with the tuned rate of its source, or, as
-// published, with the paper's. It has no free numbers of its own.
-var informed = method.Informed{method.ByWindow: controllerOf}
-
-func controllerOf(c method.Case) (control.Controller, error) {
-	recipe := "cpu-tuned"
-	if c.Untuned {
-		recipe = "cpu"
-	}
-	d, err := c.Deploy(name, recipe)
-	if err != nil {
-		return nil, err
-	}
-	below := *d.(*Deployment)
-	below.Distill.Root = c.Root
-	controller, err := below.Controller(c.Models, 0, c.Root)
-	return baseline.Paced{Controller: controller, N: c.N}, err
 }
 
 // Source is the source algorithm by itself, tabular actor–critic, among the methods. What

@@ -140,7 +140,6 @@ func (e expected) Run(problems []mdp.Problem, rounds int) ([]control.Trajectory,
 			}
 			pi = l.Policy()
 			trajectories[i].Policies = append(trajectories[i].Policies, pi)
-			m.Meter().EndRound()
 		}
 	}
 	return trajectories, nil

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"icrl/policyattention/baseline"
 	"icrl/policyattention/transformer"
 )
 
@@ -74,11 +75,7 @@ func (c Config) layer(rng *rand.Rand) []float64 {
 	const minStep, maxStep = .001, .1
 	lambda, v := diagonalize(c.State / c.Blocks)
 	normal := func(n int, deviation float64) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = deviation * rng.NormFloat64()
-		}
-		return x
+		return baseline.NormalMatrix(1, n, deviation, rng).RawRowView(0)
 	}
 	h, p, size := c.Width, c.State/2, len(v[0])
 	parts := make([][]float64, len(c.shapes())) // see shapes

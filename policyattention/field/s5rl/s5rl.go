@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"strings"
 
-	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -34,7 +33,7 @@ type Config struct {
 	Width  int `json:"width"`  // of the S5 layers
 	State  int `json:"state"`  // of each of them: N, of which half is kept
 	Blocks int `json:"blocks"` // of HiPPO matrices that the state begins with
-	Layers int `json:"layers"` // S5 layers
+	Layers int `json:"layers"` // S5 layers: 1
 	Hidden int `json:"hidden"` // units of the two layers before either output
 
 	Steps       int `json:"steps"`       // of the optimizer
@@ -98,8 +97,8 @@ func CPU(seed uint64, states int) Config {
 	return c
 }
 
-// every is how many steps are made with a rollout.
-func (c Config) every() int { return c.Epochs * c.Minibatches }
+// Every implements train.Rollouts: how many steps are made with a rollout.
+func (c Config) Every() int { return c.Epochs * c.Minibatches }
 
 // Validate reports the first field that makes no sense.
 func (c Config) Validate() error {
@@ -109,16 +108,16 @@ func (c Config) Validate() error {
 		return bad("method is %q, want %q", c.Method, name)
 	case c.States < 2 || c.Actions < 2:
 		return bad("S=%d states and A=%d actions, want at least two of each", c.States, c.Actions)
-	case min(c.Layers, c.Hidden, c.Width, c.Blocks, c.State) < 1 ||
-		max(c.Layers, c.Hidden, c.Width, c.State) > 1<<12 || c.State%(2*c.Blocks) != 0:
-		return bad("%d and %d units in %d layers of state %d in %d blocks, want 1 to 4096 and blocks of an even state",
+	case min(c.Hidden, c.Width, c.Blocks, c.State) < 1 || max(c.Hidden, c.Width, c.State) > 1<<12 ||
+		c.State%(2*c.Blocks) != 0 || c.Layers != 1:
+		return bad("%d and %d units in %d layers of state %d in %d blocks, want 1 to 4096, a layer, blocks of an even state",
 			c.Width, c.Hidden, c.Layers, c.State, c.Blocks)
 	case min(c.Steps, c.Rows, c.Epochs, c.Minibatches) < 1 || c.Lives != 1 || c.Life < 2:
 		return bad("%d steps, %d rows of %d lives of %d steps, %d epochs of %d minibatches, want one life of two steps",
 			c.Steps, c.Rows, c.Lives, c.Life, c.Epochs, c.Minibatches)
-	case c.Steps%c.every() != 0 || c.Rows%c.Minibatches != 0:
+	case c.Steps%c.Every() != 0 || c.Rows%c.Minibatches != 0:
 		return bad("%d steps and %d rows, want multiples of the %d steps of a rollout and of its %d minibatches",
-			c.Steps, c.Rows, c.every(), c.Minibatches)
+			c.Steps, c.Rows, c.Every(), c.Minibatches)
 	case !(c.Gamma >= 0 && c.Gamma < 1 && c.Lambda >= 0 && c.Lambda <= 1):
 		return bad("γ = %v and λ = %v, want numbers in [0, 1), and in [0, 1]", c.Gamma, c.Lambda)
 	}
@@ -138,7 +137,8 @@ func (c Config) Validate() error {
 //
 // With equal information it is the network on a walk, which is what it was trained on. It has no free numbers.
 var Method = method.Method{
-	Name: name, Label: "S5RL", Informed: method.Informed{method.ByWindow: onWindow},
+	Name: name, Label: "S5RL",
+	Informed: method.Informed{method.ByWindow: method.Walking(name, "cpu", "cpu")},
 	Deploy: func(s method.Setting) (method.Deployment, error) {
 		base, cleared := strings.CutSuffix(s.Recipe, "-cleared")
 		if base != "cpu" {
@@ -154,57 +154,24 @@ var Method = method.Method{
 		}
 		c.Blocks = min(c.Blocks, c.State/block)
 		c.Optimizer.Cosine = c.Steps
-		d := &Deployment{}
-		d.S5RL.Training, d.S5RL.Root, d.S5RL.Cleared = c, s.Identity.Model, cleared
-		return d, nil
+		return &method.InContext[Config]{Training: c, Root: s.Identity.Model, Cleared: cleared, Open: open}, nil
 	},
 }
 
-func onWindow(c method.Case) (control.Controller, error) {
-	d, err := c.Deploy(name, "cpu")
-	if err != nil {
-		return nil, err
-	}
-	below := *d.(*Deployment)
-	below.S5RL.Root = c.Root
-	controller, err := below.Controller(c.Models, 0, c.Root)
-	return baseline.Paced{Controller: controller, N: c.N}, err
-}
-
-// Deployment deploys a network of S5RL.
-type Deployment struct {
-	S5RL struct {
-		Training Config `json:"training"`
-		Root     uint64 `json:"root"` // of the transitions
-		// Cleared clears the state before each round, as at the beginning of a life: nothing is remembered then.
-		Cleared bool `json:"cleared,omitempty"`
-	} `json:"s5rl"`
-}
-
-// Weights implements method.Deployment.
-func (d *Deployment) Weights() []method.Weights {
-	return []method.Weights{method.Last(d.S5RL.Training)}
-}
-
-// Controller implements method.Deployment.
-func (d *Deployment) Controller(m *method.Models, _ float64, _ uint64) (control.Controller, error) {
-	program := d.S5RL.Training
-	program.Seed = 0 // the program of all weights
+// open compiles the network, once for all weights of a shape, and reads those of a deployment.
+func open(m *method.Models, d *method.InContext[Config]) (control.Controller, error) {
+	program := d.Training
+	program.Seed = 0
 	exec, err := method.Compile(m, program, program.compile)
 	if err != nil {
 		return nil, err
 	}
 	params, err := method.Load(m, d.Weights()[0], func(path string) ([]float32, error) {
-		_, _, params, err := train.ReadParams(path, layout)
+		_, _, params, err := train.ReadParams(path, Config.Layout)
 		return params, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return d.S5RL.Training.controller(exec, params, d.S5RL.Root, d.S5RL.Cleared), nil
+	return d.Training.controller(exec, params, d.Root, d.Cleared), err
 }
-
-func layout(c Config) []transformer.Tensor { return network{c}.Layout() }
 
 // Key implements method.Training.
 func (c Config) Key() string { return name }
@@ -221,22 +188,20 @@ func (c Config) Budget() int { return c.Steps }
 // Seconds implements method.Training.
 func (c Config) Seconds() float64 {
 	const perParameter = 4.5e-10 // and step of a life, forwards and back
-	pieces := c.pieces()
-	last := pieces[len(pieces)-1]
-	steps := float64(c.Steps/c.every()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
-	return perParameter * float64(last.Offset+last.Size()) * steps
+	steps := float64(c.Steps/c.Every()*c.Rows*c.Life) * (float64(c.Epochs) + .5)
+	return perParameter * float64(len(c.Init())) * steps
 }
 
 // Read implements method.Training.
 func (c Config) Read(path string) (hash string, step int, err error) {
-	stored, step, _, err := train.ReadParams(path, layout)
+	stored, step, _, err := train.ReadParams(path, Config.Layout)
 	return stored.Hash(), step, err
 }
 
 // Job implements method.Shared.
 func (c Config) Job() (train.Job, error) {
 	return train.Job{
-		Config: train.JSON(c), Model: network{c}, Batches: &rollouts{c: c},
+		Config: train.JSON(c), Model: c, Batches: &rollouts{Config: c},
 		Examples: c.Rows / max(1, c.Minibatches), Tokens: c.Life,
 		Optimizer: c.Optimizer, Clip: c.Norm, Steps: c.Steps,
 	}, c.Validate()

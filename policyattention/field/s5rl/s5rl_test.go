@@ -20,7 +20,7 @@ import (
 
 func tiny() Config {
 	c := CPU(7, 4)
-	c.Width, c.State, c.Blocks, c.Layers, c.Hidden = 8, 8, 2, 2, 5
+	c.Width, c.State, c.Blocks, c.Hidden = 8, 8, 2, 5
 	c.Steps, c.Rows, c.Life, c.Epochs, c.Minibatches = 12, 4, 25, 2, 2
 	c.Optimizer.Cosine = c.Steps
 	return c
@@ -28,7 +28,7 @@ func tiny() Config {
 
 // strange are parameters under which policies differ from state to state.
 func strange(c Config) []float32 {
-	params := network{c}.Init()
+	params := c.Init()
 	rng := seed.New(3, "test")
 	for i := range params {
 		params[i] += float32(.2 * rng.NormFloat64())
@@ -50,7 +50,7 @@ func problems(t *testing.T, n int) []mdp.Problem {
 // collected returns a rollout under strange parameters, and these.
 func collected(t *testing.T, c Config) (*rollouts, []float32) {
 	t.Helper()
-	r, params := &rollouts{c: c}, strange(c)
+	r, params := &rollouts{Config: c}, strange(c)
 	testkit.Check(t, r.Collect(testkit.Backend(t), 0, params))
 	return r, params
 }
@@ -60,7 +60,7 @@ func collected(t *testing.T, c Config) (*rollouts, []float32) {
 func written(t *testing.T, c Config, params []float32, h *baseline.History) (logits [][]float64, values []float64) {
 	t.Helper()
 	of := map[string][]float64{}
-	for _, x := range (network{c}).Layout() {
+	for _, x := range c.Layout() {
 		for _, v := range params[x.Offset:][:x.Size()] {
 			of[x.Name] = append(of[x.Name], float64(v))
 		}
@@ -77,34 +77,29 @@ func written(t *testing.T, c Config, params []float32, h *baseline.History) (log
 		}
 		return y
 	}
-	states := make([][]complex128, c.Layers)
-	for l := range states {
-		states[l] = make([]complex128, c.State/2)
-	}
+	state := make([]complex128, c.State/2)
 	for step := range c.Life {
-		token := at(h, step)
+		token := h.At(step)
 		pairs := c.States * c.Actions
 		x := make([]float64, 2*pairs+c.States+1)
-		now := int(token.state)
+		now := int(token.State)
 		for i := range c.States {
 			x[2*pairs+i] = -1 / float64(c.States)
 		}
 		x[2*pairs+now]++
-		first := token.previous < 0
+		first := token.Previous < 0
 		if first {
 			x[len(x)-1] = 1
 		} else {
 			for i := range pairs {
 				x[i] = -1 / float64(pairs)
 			}
-			pair := int(token.before)*c.Actions + int(token.previous)
+			pair := int(token.Before)*c.Actions + int(token.Previous)
 			x[pair]++
-			x[pairs+pair] = c.Scale * float64(token.reward)
+			x[pairs+pair] = c.Scale * float64(token.Reward)
 		}
 		x = through(x, "encoder", true)
-		for l := range states {
-			x, states[l] = c.step(of[[]string{"s5.0", "s5.1"}[l]], states[l], x, first)
-		}
+		x, state = c.step(of["s5.0"], state, x, first)
 		head := func(name string) []float64 {
 			return through(through(through(x, name+"0", false), name+"1", false), name+"2", true)
 		}
@@ -120,7 +115,7 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 	r, params := collected(t, c)
 	root := seed.New(c.Seed, "s5rl", "problems", 0).Uint64()
 	ps := testkit.Must(mdp.Random.Draw(root, c.States, c.Actions, c.Rows))(t)
-	again := &rollouts{c: c}
+	again := &rollouts{Config: c}
 	testkit.Check(t, again.Collect(testkit.Backend(t), 0, params))
 	for row := range c.Rows {
 		logits, values := written(t, c, params, r.histories[row])
@@ -133,7 +128,7 @@ func TestCollectedIsWhatWasSeen(t *testing.T) {
 			if want := m.R.At(int(h.State[k]), int(a)); math.Abs(float64(h.Reward[k+1])-want) > 1e-7 {
 				t.Fatalf("row %d, step %d earned %v, want %v", row, k, h.Reward[k+1], want)
 			}
-			// float32 against float64, over two layers and up to 25 steps.
+			// float32 against float64, over up to 25 steps.
 			p := slices.Clone(logits[k])
 			pmd.Softmax(p)
 			logp, value := math.Log(p[a]), values[k]
@@ -155,7 +150,7 @@ func TestEstimate(t *testing.T) {
 	advantage, target := make([]float32, 4), make([]float32, 4)
 	h := []*baseline.History{{Reward: slices.Insert(slices.Clone(reward), 0, 0)}}
 	for _, c.Lambda = range []float64{0, .7, 1} {
-		(&rollouts{c: c, histories: h, value: value, advantage: advantage, target: target}).estimate(0, value[4])
+		(&rollouts{Config: c, histories: h, value: value, advantage: advantage, target: target}).estimate(0, value[4])
 		for t0 := range reward {
 			want := 0.
 			for k := t0; k < len(reward); k++ {
@@ -189,7 +184,7 @@ func TestLossIsPPOs(t *testing.T) {
 	for _, x := range batch {
 		in = append(in, x)
 	}
-	loss := func(in []*Node) *Node { return network{c}.Loss(in[0], nil, in[1:]) }
+	loss := func(in []*Node) *Node { return c.Loss(in[0], nil, in[1:]) }
 	out := testkit.Must(CallOnce(testkit.Backend(t), loss, in...))(t)
 	order := seed.New(c.Seed, "s5rl", "order", 0).Perm(c.Rows)
 	rows, length := order[2:], c.Life
@@ -270,12 +265,12 @@ func TestReturnedPolicy(t *testing.T) {
 				h.See(&baseline.Transition{Action: rng.IntN(3), Reward: 2*rng.Float64() - 1}, rng.IntN(4))
 			}
 			h.Reward[3] = float32(before)
-			a := controller(t, tiny(), cleared).Lives([]*baseline.History{h})
+			a := baseline.Lives{Reader: controller(t, tiny(), cleared).Reader(1), Histories: []*baseline.History{h}}
 			for range 2 {
 				testkit.Check(t, a.Begin())
 				testkit.Must(a.Take(baseline.Window))(t)
 			}
-			pi := testkit.Must(a.Policies())(t)
+			pi := testkit.Must(a.Policies(4))(t)
 			next := testkit.Must(a.Take(1))(t)
 			row := pi[0].RawRowView(int(h.State[2*baseline.Window]))
 			for j, p := range next[0].RawRowView(0) {
@@ -287,23 +282,6 @@ func TestReturnedPolicy(t *testing.T) {
 		}
 		if same := mdp.MaxAbsDiff(policies[0], policies[1]) < 1e-6; same != cleared {
 			t.Errorf("cleared %v: the first round matters by %v", cleared, mdp.MaxAbsDiff(policies[0], policies[1]))
-		}
-	}
-}
-
-// Columns or rows, whichever are fewer, are orthonormal.
-func TestOrthogonal(t *testing.T) {
-	for _, d := range [][2]int{{7, 3}, {3, 7}, {5, 5}} {
-		w := orthogonal(seed.New(1), d[0], d[1])
-		var gram mat.Dense
-		if d[0] < d[1] {
-			gram.Mul(w, w.T())
-		} else {
-			gram.Mul(w.T(), w)
-		}
-		n, _ := gram.Dims()
-		if one := mat.NewDiagDense(n, slices.Repeat([]float64{1}, n)); !mat.EqualApprox(&gram, one, 1e-14) {
-			t.Errorf("%v: the Gram matrix is %v", d, mat.Formatted(&gram))
 		}
 	}
 }
@@ -321,13 +299,13 @@ func TestTraining(t *testing.T) {
 func TestRecipes(t *testing.T) {
 	s := method.Setting{Recipe: "cpu", States: 8, Actions: 3, Identity: method.Identity{Model: 5}}
 	d := testkit.Must(Method.Deploy(s))(t)
-	if c := d.(*Deployment).S5RL.Training; c != CPU(5, 8) || c.Validate() != nil {
+	if c := d.(*method.InContext[Config]).Training; c != CPU(5, 8) || c.Validate() != nil {
 		t.Errorf("%+v, %v", c, c.Validate())
 	}
 	s.Recipe = "cpu-cleared"
 	control, err := Method.Deploy(s)
 	if err != nil || control.Weights()[0].Training.Hash() != d.Weights()[0].Training.Hash() ||
-		!control.(*Deployment).S5RL.Cleared {
+		!control.(*method.InContext[Config]).Cleared {
 		t.Errorf("%+v, %v", control, err)
 	}
 	s.Recipe = "full"
@@ -337,6 +315,7 @@ func TestRecipes(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"method":     func(c *Config) { c.Method = "ppo" },
 		"even state": func(c *Config) { c.State = 7 },
+		"a layer":    func(c *Config) { c.Layers = 2 },
 		"multiples":  func(c *Config) { c.Rows = 3 },
 		"γ":          func(c *Config) { c.Gamma = 1 },
 		"a rollout":  func(c *Config) { c.Steps++ },

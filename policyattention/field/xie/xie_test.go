@@ -11,7 +11,6 @@ import (
 	"icrl/internal/testkit"
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/seed"
-	"icrl/policyattention/stats"
 )
 
 // off returns the largest difference of what the layer makes of the values v from the values next, in units
@@ -75,109 +74,6 @@ func TestStepByHand(t *testing.T) {
 		}
 		if !floats.Equal(z.RawRowView(current), want) || !floats.Equal(z.RawRowView(successor)[:2], want[1:]) {
 			t.Errorf("%s: the layer has %v", form, mat.Formatted(z))
-		}
-	}
-}
-
-// kernel returns M [S, S]: row s is the softmax of ⟨x(s), x(u)⟩ weighted by weight(u).
-func kernel(x *mat.Dense, weight []float64) *mat.Dense {
-	var m mat.Dense
-	m.Mul(x, x.T())
-	for s := range weight {
-		row := m.RawRowView(s)
-		floats.AddConst(-floats.Max(row), row)
-		for u := range row {
-			row[u] = weight[u] * math.Exp(row[u])
-		}
-		floats.Scale(1/floats.Sum(row), row)
-	}
-	return &m
-}
-
-// table makes layers of the algorithm with α = 1 on a table of states, from zero, where transitions from s
-// move by the mean error r(s) + γ Σ p(s, u) v(u) − v(s): ‖v_L − v‖∞ after each layer, over ‖v‖∞.
-func table(
-	p *baseline.Process, m *mat.Dense, next func(s int) []float64, layers int, exact []float64,
-) (left []float64) {
-	v, top := make([]float64, len(exact)), floats.Norm(exact, math.Inf(1))
-	for range layers {
-		delta := mat.NewVecDense(len(v), nil)
-		for s := range v {
-			delta.SetVec(s, p.Reward(s)+p.Gamma*floats.Dot(next(s), v)-v[s])
-		}
-		var moved mat.VecDense
-		moved.MulVec(m, delta)
-		floats.Add(v, moved.RawVector().Data)
-		left = append(left, floats.Distance(v, exact, math.Inf(1))/top)
-	}
-	return left
-}
-
-// scaled draws chain k of 5 states and random unit features, times the length with which it has the margin c
-// of Assumption 5.1: min_s M(s, s) = (1 + γ)/2 + c, M with the stationary distribution.
-func scaled(t *testing.T, k int, gamma, c float64) (p *baseline.Process, x mat.Dense, exact, d []float64) {
-	rng := seed.New(9, k)
-	p = testkit.Must(baseline.Boyan(5, gamma, rng))(t)
-	exact, d, err := p.Solve()
-	testkit.Check(t, err)
-	u := baseline.NormalMatrix(5, 5, 1, rng)
-	for s := range 5 {
-		floats.Scale(1/floats.Norm(u.RawRowView(s), 2), u.RawRowView(s))
-	}
-	for low, high := 0., 60.; high-low > 1e-10; {
-		middle, least := (low+high)/2, 1.
-		x.Scale(middle, u)
-		for s, m := 0, kernel(&x, d); s < 5; s++ {
-			least = min(least, m.At(s, s))
-		}
-		if least < (1+gamma)/2+c {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return p, x, exact, d
-}
-
-// Theorem 2: ‖v_L − v‖∞ ≤ (1 − C)^L ‖v_0 − v‖∞ + O(1/√n). Where its condition holds, C > 0, the
-// error in the limit of long walks contracts so and even by 1 − 2C (‖I − M + γMP‖∞ ≤ 2(1 − min M(s,s))
-// + γ), and what walks leave falls like n^{−1/2}: the exponent is fitted to three lengths and eight chains. The
-// condition is sufficient, not necessary: where it just fails 128 layers still leave next to nothing, where it fails
-// badly they do not.
-func TestTheoremTwo(t *testing.T) {
-	const chains, layers = 8, 128
-	lengths := []float64{1000, 10_000, 100_000}
-	for _, gamma := range []float64{.5, .9} {
-		for _, c := range []float64{.04, -.04, -.4 * (1 + gamma)} {
-			left, rest := 0., make([]float64, len(lengths))
-			for k := range chains {
-				p, x, exact, d := scaled(t, k, gamma, c)
-				limit := table(p, kernel(&x, d), func(s int) []float64 { return p.Next(s, 0) }, layers, exact)
-				left += limit[layers-1] / chains
-				for l, e := range limit {
-					if c > 0 && e > math.Pow(1-2*c, float64(l+1))+1e-13 { // rounding
-						t.Errorf("γ = %v, C = %v: %v is left after %d layers", gamma, c, e, l+1)
-					}
-				}
-				for i, n := range lengths {
-					counts, seen := mat.NewDense(5, 5, nil), make([]float64, 5)
-					walk := p.Walk(seed.New(9, k, "walk"), int(n))
-					for j, s := range walk[:len(walk)-1] {
-						counts.Set(s, walk[j+1], counts.At(s, walk[j+1])+1)
-						seen[s]++
-					}
-					for s := range 5 {
-						floats.Scale(1/max(1, seen[s]), counts.RawRowView(s))
-					}
-					rest[i] += table(p, kernel(&x, seen), counts.RawRowView, layers, exact)[layers-1] / chains
-				}
-			}
-			if slope := stats.LogSlope(lengths, rest); c > 0 && (slope < -.7 || slope > -.3) {
-				t.Errorf("γ = %v: the error left falls like n^%.2f (%v)", gamma, slope, rest)
-			}
-			if badly := c < -.1; badly != (left > 1e-4) {
-				t.Errorf("γ = %v, C = %v: %v of the error is left after %d layers", gamma, c, left, layers)
-			}
 		}
 	}
 }

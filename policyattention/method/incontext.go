@@ -1,0 +1,61 @@
+package method
+
+import (
+	"encoding/json"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+)
+
+// InContext is the Deployment of a network that learns in its context alone, see [baseline.InContext]. Its JSON has
+// Training, Root and Cleared under the training's key.
+type InContext[C Training] struct {
+	Training C
+	Root     uint64 // of the transitions
+	// Cleared lets the network forget before each round: the control in which nothing is remembered between rounds.
+	Cleared bool
+	Open    func(*Models, *InContext[C]) (control.Controller, error)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (d *InContext[C]) MarshalJSON() ([]byte, error) {
+	type data struct {
+		Training C      `json:"training"`
+		Root     uint64 `json:"root"`
+		Cleared  bool   `json:"cleared,omitempty"`
+	}
+	return json.Marshal(map[string]data{d.Training.Key(): {d.Training, d.Root, d.Cleared}})
+}
+
+// Weights implements Deployment.
+func (d *InContext[C]) Weights() []Weights { return []Weights{Last(d.Training)} }
+
+// Controller implements Deployment.
+func (d *InContext[C]) Controller(m *Models, _ float64, _ uint64) (control.Controller, error) {
+	return d.Open(m, d)
+}
+
+// rooted is the same with other transitions.
+func (d *InContext[C]) rooted(root uint64) Deployment {
+	own := *d
+	own.Root = root
+	return &own
+}
+
+// Walking returns the controllers of a recipe that deploys an InContext, or of the one with the published values, where
+// methods are compared with equal information: on the case's walk, at a pace of their own.
+func Walking(name Name, recipe, published string) func(Case) (control.Controller, error) {
+	return func(c Case) (control.Controller, error) {
+		of := recipe
+		if c.Untuned {
+			of = published
+		}
+		d, err := c.Deploy(name, of)
+		if err != nil {
+			return nil, err
+		}
+		walking := d.(interface{ rooted(uint64) Deployment }).rooted(c.Root)
+		controller, err := walking.Controller(c.Models, 0, c.Root)
+		return baseline.Paced{Controller: controller, N: c.N}, err
+	}
+}
