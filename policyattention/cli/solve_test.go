@@ -218,55 +218,43 @@ func TestSolveMeaning(t *testing.T) {
 	}
 }
 
-// TestSolveInterrupted ends a run that would take days, and has what there is. Where the
-// machine is so busy that no round has ended by then, it waits longer.
+// interrupted starts solve and ends it with a signal after a while, as what may be called again.
+func interrupted(t *testing.T, after time.Duration, signal os.Signal, args ...string) (stdout, stderr string) {
+	t.Helper()
+	cmd := command(t.Context(), append([]string{"solve"}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	testkit.Check(t, cmd.Start())
+	time.Sleep(after)
+	testkit.Check(t, cmd.Process.Signal(signal))
+	err := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted ||
+		!strings.Contains(errs.String(), "stopped ") {
+		t.Errorf("%v, %s%s", err, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// TestSolveInterrupted ends a run while Q* is sought, at once, and one that would take days, which says what there
+// is. Where the machine is so busy that no round has ended by then, it waits longer.
 func TestSolveInterrupted(t *testing.T) {
+	large := written(t, testkit.Must(mdp.Random.Draw(7, 300, 30, 1))(t)[0])
+	interrupted(t, 200*time.Millisecond, os.Interrupt, "--mdp", large) // of the seconds that it takes
 	path, out := problemFile(t, 40), filepath.Join(t.TempDir(), "policy.npz")
 	for _, wait := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
-		cmd := command(t.Context(), "solve", "--mdp", path, "--eta", "1e-9", "--rounds", "1000000000", "--tol", "0",
-			"--out", out)
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(wait)
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		err := cmd.Wait()
-		if !strings.Contains(stdout.String(), "loss after round") && wait < time.Minute {
+		stdout, stderr := interrupted(t, wait, syscall.SIGTERM, "--mdp", path, "--eta", "1e-9", "--rounds", "1000000000",
+			"--tol", "0", "--out", out)
+		if !strings.Contains(stdout, "loss after round") && wait < time.Minute {
 			continue
 		}
-		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted ||
-			!strings.Contains(stderr.String(), "stopped after round") ||
-			!strings.Contains(stdout.String(), ": at most ") || strings.Contains(stdout.String(), ": at most 0 ") {
-			t.Errorf("%v, %s%s", err, &stdout, &stderr)
+		if !strings.Contains(stderr, "stopped after round") || !strings.Contains(stdout, ": at most ") ||
+			strings.Contains(stdout, ": at most 0 ") {
+			t.Errorf("%s%s", stdout, stderr)
 		}
 		if _, err := os.Stat(out); err != nil {
 			t.Error(err)
 		}
 		return
-	}
-}
-
-// TestSolveInterruptedEarly ends a run while Q* is sought, at once.
-func TestSolveInterruptedEarly(t *testing.T) {
-	path := written(t, testkit.Must(mdp.Random.Draw(7, 300, 30, 1))(t)[0])
-	cmd := command(t.Context(), "solve", "--mdp", path)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(200 * time.Millisecond) // of the seconds that it takes
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	err := cmd.Wait()
-	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != exitInterrupted ||
-		!strings.Contains(stderr.String(), "stopped ") {
-		t.Errorf("%v, %s", err, &stderr)
 	}
 }
 

@@ -57,8 +57,19 @@ func (g *globals) listed() (all []listed, err error) {
 	return all, nil
 }
 
-// list prints the tasks with what last says of each, or as JSON.
-func (g *globals) list(last func(listed) string) ([]listed, error) {
+// last says what a task will take, or why it failed.
+func (l listed) last() string {
+	switch {
+	case l.Failure != nil:
+		return fmt.Sprintf("on %s: %s", l.Failure.Host, l.Failure.Error)
+	case l.Minutes > 0:
+		return fmt.Sprintf("%.1f core-min", l.Minutes)
+	}
+	return "seconds"
+}
+
+// list prints the tasks, or as JSON.
+func (g *globals) list() ([]listed, error) {
 	all, err := g.listed()
 	if err != nil {
 		return nil, err
@@ -68,7 +79,7 @@ func (g *globals) list(last func(listed) string) ([]listed, error) {
 	}
 	w := tabwriter.NewWriter(g.out, 0, 0, 2, ' ', 0)
 	for _, l := range all {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Index, l.Kind, l.Name, l.State, last(l))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", l.Index, l.Kind, l.Name, l.State, l.last())
 	}
 	return all, w.Flush()
 }
@@ -76,12 +87,7 @@ func (g *globals) list(last func(listed) string) ([]listed, error) {
 type planCmd struct{}
 
 func (planCmd) Run(g *globals) error {
-	all, err := g.list(func(l listed) string {
-		if l.Minutes > 0 {
-			return fmt.Sprintf("%.1f core-min", l.Minutes)
-		}
-		return "seconds"
-	})
+	all, err := g.list()
 	if err != nil || g.JSON {
 		return err
 	}
@@ -142,12 +148,7 @@ var (
 )
 
 func (gridStatusCmd) Run(g *globals) error {
-	all, err := g.list(func(l listed) string {
-		if l.Failure != nil {
-			return fmt.Sprintf("on %s: %s", l.Failure.Host, l.Failure.Error)
-		}
-		return ""
-	})
+	all, err := g.list()
 	if err != nil {
 		return err
 	}

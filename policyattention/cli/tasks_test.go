@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -82,44 +81,5 @@ func TestGridKilled(t *testing.T) {
 	got, want := digests(t, killed), digests(t, plain)
 	if len(want) < 4 || !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-	killMerge(t, plain)
-}
-
-// killMerge kills merges of the results in a folder at moments further and further on. The next one ends in
-// the bytes of one that was left alone.
-func killMerge(t *testing.T, artifacts string) {
-	t.Helper()
-	alone := t.TempDir()
-	testkit.Check(t, os.CopyFS(alone, os.DirFS(artifacts)))
-	merge := func(folder string) []string {
-		return []string{"--artifacts", folder, "--preset", "smoke", "grid", "merge"}
-	}
-	if code, _, stderr := call(merge(alone)...); code != 0 {
-		t.Fatal(stderr)
-	}
-	for after := time.Millisecond; after < time.Second; after *= 3 {
-		killed := t.TempDir()
-		testkit.Check(t, os.CopyFS(killed, os.DirFS(artifacts)))
-		cmd := command(t.Context(), merge(killed)...)
-		testkit.Check(t, cmd.Start())
-		lock, deadline := filepath.Join(killed, "smoke/.work/merge.lock"), time.Now().Add(time.Minute)
-		for time.Now().Before(deadline) {
-			if _, err := os.Stat(lock); err == nil {
-				break
-			}
-		}
-		time.Sleep(after)
-		cmd.Process.Kill() //nolint:errcheck // it may have ended
-		ended := cmd.Wait() == nil
-		if code, _, stderr := call(merge(killed)...); code != 0 {
-			t.Errorf("killed after %v: %s", after, stderr)
-		}
-		if got, want := digests(t, killed), digests(t, alone); len(got) < 4 || !maps.Equal(got, want) {
-			t.Errorf("killed after %v: %v, want %v", after, got, want)
-		}
-		if ended {
-			return
-		}
 	}
 }

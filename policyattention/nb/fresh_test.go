@@ -15,27 +15,24 @@ import (
 
 // notebook is what the tests read of a notebook.
 type notebook struct {
-	Cells []struct {
-		Type     string   `json:"cell_type"`
-		Source   []string `json:"source"`
-		Metadata struct {
-			Tags    []string `json:"tags"`
-			Jupyter struct {
-				SourceHidden bool `json:"source_hidden"`
-			} `json:"jupyter"`
-		} `json:"metadata"`
-		Outputs []struct {
-			Type     string                          `json:"output_type"`
-			Data     map[string]json.RawMessage      `json:"data"`
-			Metadata map[string]struct{ Alt string } `json:"metadata"`
-			Text     []string                        `json:"text"`
-		} `json:"outputs"`
-	} `json:"cells"`
+	Cells    []cell
+	Metadata struct{ Outputs struct{ Of string } }
+}
+
+type cell struct {
+	Type     string `json:"cell_type"`
+	Source   []string
 	Metadata struct {
-		Outputs struct {
-			Of string `json:"of"`
-		} `json:"outputs"`
-	} `json:"metadata"`
+		Tags    []string
+		Jupyter struct {
+			SourceHidden bool `json:"source_hidden"`
+		}
+	}
+	Outputs []struct {
+		Type     string `json:"output_type"`
+		Data     map[string]json.RawMessage
+		Metadata map[string]struct{ Alt string }
+	}
 }
 
 // folder is that of the notebooks.

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -182,10 +183,10 @@ var recipes = []train.Recipe{train.Plain(), train.Prior()}
 
 // findRecipe returns a recipe by its name, and what is to change of it.
 func findRecipe(name string) (recipe train.Recipe, changes []string, err error) {
-	parts := splitRecipe(name)
+	parts := strings.Split(cmp.Or(name, train.Plain().Name), ",")
 	for _, r := range recipes {
 		if r.Name == parts[0] {
-			r.Name = joinRecipe(parts)
+			r.Name = strings.Join(parts, ",")
 			return r, parts[1:], nil
 		}
 	}

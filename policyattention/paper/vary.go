@@ -1,7 +1,6 @@
 package paper
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,11 +27,6 @@ func settings(t *train.Config) map[string]any {
 
 // Settings lists what can be changed behind the name of a recipe.
 func Settings() []string { return slices.Sorted(maps.Keys(settings(&train.Config{}))) }
-
-// splitRecipe parts the name of a recipe, "" for the plain one, from its changes.
-func splitRecipe(name string) []string { return strings.Split(cmp.Or(name, "plain"), ",") }
-
-func joinRecipe(parts []string) string { return strings.Join(parts, ",") }
 
 // vary changes a training as a recipe's name says. It returns an error for what is no setting,
 // no number, or said twice; train.Config.Validate refuses what makes no sense.

@@ -12,18 +12,17 @@ package results
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+
+	"icrl/policyattention/rows"
 )
 
 // Column names a column of rows.
@@ -75,17 +74,19 @@ type Store struct {
 	Folder string            // such as artifacts/paper
 	Labels map[string]string // of methods that this package does not know, by name
 
-	mu    sync.Mutex
-	read  map[string]*data
-	study func() (*study, error)
-
-	tables sync.Map // by name, those that have been made
+	mu     sync.Mutex
+	read   map[string]*data
+	study  func() (*study, error)
+	tables map[string]func() Table // by name, each made once
 }
 
 // Open returns the store of a preset's folder, which holds rows/<block>.parquet.
 func Open(folder string) *Store {
-	s := &Store{Folder: folder, read: map[string]*data{}}
+	s := &Store{Folder: folder, read: map[string]*data{}, tables: map[string]func() Table{}}
 	s.study = sync.OnceValues(s.readStudy)
+	for _, b := range builders() {
+		s.tables[b.name] = sync.OnceValue(func() Table { return b.build(s) })
+	}
 	return s
 }
 
@@ -392,38 +393,11 @@ func (r Rows) reduce(values []float64, t int) (mean float64, err error) {
 	return mean, nil
 }
 
-// readParquet reads the columns of a file. The library panics at some broken files.
+// readParquet reads the columns of a file.
 func readParquet(path string) (d *data, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("no Parquet file: %v", r)
-		}
-		if err != nil {
-			err = fmt.Errorf("results: %s: %w", path, err)
-		}
-	}()
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	reader := parquet.NewReader(f)
-	defer reader.Close()
-	columns := reader.Schema().Columns()
 	d = &data{text: map[Column][]string{}, number: map[Column][]float64{}}
-	batch := make([]parquet.Row, 1024)
-	for err == nil {
-		var n int
-		n, err = reader.ReadRows(batch)
-		d.n += n
-		for _, row := range batch[:n] {
-			for _, v := range row {
-				d.add(Column(columns[v.Column()][0]), v)
-			}
-		}
-	}
-	if !errors.Is(err, io.EOF) {
-		return nil, err
+	if d.n, err = rows.Scan(path, func(c string, v parquet.Value) { d.add(Column(c), v) }); err != nil {
+		return nil, fmt.Errorf("results: %w", err)
 	}
 	for i, excess := range d.number["excess"] { // of block any, which holds no losses
 		d.number["loss"] = append(d.number["loss"], d.number["exact"][i]+excess)

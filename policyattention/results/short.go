@@ -12,7 +12,7 @@ import (
 // findings are the findings of README, each with its number.
 func (s *Store) findings() (t Table) {
 	t.Title, t.Columns = "Findings", []string{"finding", "number", "here [95 % interval]"}
-	headline, sharpness := s.table("headline-20-40"), s.table("sharpness")
+	headline, sharpness := s.tables["headline-20-40"](), s.tables["sharpness"]()
 	t.err = cmp.Or(headline.err, sharpness.err)
 	at := func(of Table, column string, keys ...any) any {
 		k := slices.Index(of.Columns, column)
@@ -81,18 +81,18 @@ func (s *Store) baselines() Table {
 }
 
 func (s *Store) critics20() Table {
-	return s.table("critics").keep(func(l line) bool { return l.group.key[T] == "20" }).
+	return s.tables["critics"]().keep(func(l line) bool { return l.group.key[T] == "20" }).
 		short("method", "S", "error of a backup", "means / exact PMD", "worst", "means / mean of samples")
 }
 
 func (s *Store) lead20() Table {
-	t := s.table("lead")
+	t := s.tables["lead"]()
 	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows), func(row []any) bool { return row[2] != "20" })
 	return t.short("method", "S", "lead", "= update rule", "+ information", "+ tuning")
 }
 
 func (s *Store) qualified() Table {
-	t := s.table("qualification")
+	t := s.tables["qualification"]()
 	t.Rows = slices.DeleteFunc(slices.Clone(t.Rows),
 		func(row []any) bool { return row[len(row)-1] == "no control" })
 	return t.short("method", "recipe", "S", "round 1", "round 40", "runs", "minus its control [95 % interval]",

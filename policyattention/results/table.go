@@ -122,15 +122,6 @@ func (t Table) match(other Table, fits func(g, o group) bool) Table {
 	return t
 }
 
-// swapped compares the reference with the row.
-func (t Table) swapped() Table {
-	t.lines = slices.Clone(t.lines)
-	for i, l := range t.lines {
-		t.lines[i].group, t.lines[i].reference = l.reference, l.group
-	}
-	return t
-}
-
 // Median adds the median over runs of the median over problems.
 func (t Table) Median() Table { return t.estimate("median", "median") }
 

@@ -17,7 +17,7 @@ func builders() []builder {
 		{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention},
 		{"heads", (*Store).heads}, {"sharpness", (*Store).sharpness},
 		{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
-		{"benchmark", (*Store).benchmark}, {"differences", (*Store).differences}, {"tails", (*Store).tails},
+		{"benchmark", (*Store).benchmark}, {"tails", (*Store).tails},
 		{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 		{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
 		{"equal", (*Store).equal}, {"greedy", (*Store).greedy}, {"lead", (*Store).lead}, {"any", (*Store).any},
@@ -47,30 +47,16 @@ func TableNames() (names []string) {
 // Table returns the table called name. It returns an error if there is no such table or if rows
 // that it is made of are missing.
 func (s *Store) Table(name string) (report.Table, error) {
-	if !slices.Contains(TableNames(), name) {
+	made, ok := s.tables[name]
+	if !ok {
 		return report.Table{}, fmt.Errorf("results: no table %q, want one of %q", name, TableNames())
 	}
-	t, err := s.table(name).Shown()
+	t, err := made().Shown()
 	t.Name = name
 	if err != nil {
 		err = fmt.Errorf("table %s: %w", name, err)
 	}
 	return t, err
-}
-
-// table is the table called name, which is made once.
-func (s *Store) table(name string) Table {
-	if made, ok := s.tables.Load(name); ok {
-		return made.(Table)
-	}
-	t := Table{}
-	for _, b := range builders() {
-		if b.name == name {
-			t = b.build(s)
-		}
-	}
-	s.tables.Store(name, t)
-	return t
 }
 
 // Horizons are the tables' horizons T.
@@ -224,14 +210,6 @@ func (s *Store) shift() Table {
 		Against(s.exact("shift").At(20).By(Family)).Ratio().Beside(ThePaper).WithInterval().ByRun().WithTail().
 		Titled("Shifts without retraining at S = 4, T = 20: ratio to exact PMD",
 			"The paper names the four families; their distributions are ours.", tailNote)
-}
-
-func (s *Store) differences() Table {
-	rows := s.Block("benchmark").At(Horizons...)
-	actor := rows.Where(Method.Is("policyattention"), Recipe.Is("plain")).By(S)
-	return rows.Where(Method.Not("policyattention")).By(Method, Recipe, S, T).Against(actor).swapped().
-		Minus().Beside(ThePaper).WithInterval().Paired().WithInterval().WithTail().
-		Titled("PolicyAttention's loss minus another method's, by method and recipe", bootstrapNote)
 }
 
 func (s *Store) tails() (t Table) {

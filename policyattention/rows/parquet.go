@@ -114,71 +114,94 @@ func read(path string, rows reflect.Value) error {
 // errColumns is wrapped by the error of a file with other columns.
 var errColumns = errors.New("its columns are")
 
-// decode reads a file. A broken one can make the library panic, which is an error here.
-func decode(b []byte, rows reflect.Value) (err error) {
+// decode reads a file into rows of the same columns.
+func decode(b []byte, rows reflect.Value) error {
+	row := rows.Type().Elem()
+	want, fields := schema(row), leaves(row, nil)
+	var all reflect.Value
+	return scan(b, func(f *parquet.File) error {
+		if got := f.Schema(); !parquet.EqualNodes(got, want) {
+			return fmt.Errorf("%w %v, want %v", errColumns, got, want)
+		}
+		n := int(f.NumRows())
+		if n > len(b)*64 {
+			return fmt.Errorf("it claims %d rows in %d bytes", n, len(b))
+		}
+		all = reflect.MakeSlice(rows.Type(), n, n)
+		rows.Set(all)
+		return nil
+	}, func(column, row int, v parquet.Value) { setLeaf(all.Index(row).FieldByIndex(fields[column]), v) })
+}
+
+// Scan calls value for every value of a Parquet file, column by column, with the name of the column, and returns
+// the number of rows. Where entries are lists each of theirs is a value. It returns an error for a file that is no
+// Parquet file.
+func Scan(path string, value func(column string, v parquet.Value)) (n int, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("rows: %w", err)
+	}
+	var columns [][]string
+	err = scan(b, func(f *parquet.File) error {
+		columns, n = f.Schema().Columns(), int(f.NumRows())
+		return nil
+	}, func(column, _ int, v parquet.Value) { value(columns[column][0], v) })
+	if err != nil {
+		return 0, fmt.Errorf("rows: %s: %w", path, err)
+	}
+	return n, nil
+}
+
+// scan shows begin a file, and value all of its values. A broken file can make the library panic, which is an error
+// here.
+func scan(b []byte, begin func(*parquet.File) error, value func(column, row int, v parquet.Value)) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("no Parquet file of these columns: %v", r)
 		}
 	}()
 	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+	if err == nil {
+		err = begin(f)
+	}
 	if err != nil {
 		return err
 	}
-	row := rows.Type().Elem()
-	if got, want := f.Schema(), schema(row); !parquet.EqualNodes(got, want) {
-		return fmt.Errorf("%w %v, want %v", errColumns, got, want)
-	}
-	n := int(f.NumRows())
-	if n > len(b)*64 {
-		return fmt.Errorf("it claims %d rows in %d bytes", n, len(b))
-	}
-	all, first := reflect.MakeSlice(rows.Type(), n, n), 0
+	first := 0
 	for _, group := range f.RowGroups() {
-		last := first + int(group.NumRows())
-		for column, field := range leaves(row, nil) {
-			if err := readColumn(group.ColumnChunks()[column], all.Slice(first, last), field); err != nil {
+		n := int(group.NumRows())
+		for column, chunk := range group.ColumnChunks() {
+			if err := scanColumn(chunk, n, func(row int, v parquet.Value) { value(column, first+row, v) }); err != nil {
 				return fmt.Errorf("column %s: %w", f.Schema().Columns()[column], err)
 			}
 		}
-		first = last
+		first += n
 	}
-	rows.Set(all)
 	return nil
 }
 
-// readColumn fills a field of some rows.
-func readColumn(chunk parquet.ColumnChunk, rows reflect.Value, field []int) error {
-	pages := chunk.Pages()
-	defer pages.Close()
+// scanColumn shows the values of some rows.
+func scanColumn(chunk parquet.ColumnChunk, rows int, value func(row int, v parquet.Value)) error {
+	reader := parquet.NewColumnChunkValueReader(chunk)
+	defer reader.Close()
 	values, at := make([]parquet.Value, 1024), -1
 	for {
-		page, err := pages.ReadPage()
+		n, err := reader.ReadValues(values)
+		for _, v := range values[:n] {
+			if v.RepetitionLevel() == 0 {
+				at++
+			}
+			value(at, v)
+		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		for reader := page.Values(); ; {
-			n, err := reader.ReadValues(values)
-			for _, v := range values[:n] {
-				if v.RepetitionLevel() == 0 {
-					at++
-				}
-				setLeaf(rows.Index(at).FieldByIndex(field), v)
-			}
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-		}
-		parquet.Release(page)
 	}
-	if at != rows.Len()-1 {
-		return fmt.Errorf("%d values, want %d", at+1, rows.Len())
+	if at != rows-1 {
+		return fmt.Errorf("%d values, want %d", at+1, rows)
 	}
 	return nil
 }

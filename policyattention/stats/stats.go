@@ -7,6 +7,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"runtime"
@@ -341,15 +342,7 @@ func rank(run []float64) ranking {
 	for m := range r.problems {
 		r.problems[m] = m
 	}
-	slices.SortStableFunc(r.problems, func(a, b int) int {
-		switch {
-		case run[a] < run[b]:
-			return -1
-		case run[a] > run[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(r.problems, func(a, b int) int { return cmp.Compare(run[a], run[b]) })
 	for _, m := range r.problems {
 		r.values = append(r.values, run[m])
 	}

@@ -1,23 +1,9 @@
 #include "textflag.h"
 
-// lanes are 16 that count and 16 that do not: from entry 16−n on, the first n of 16 do.
-DATA lanes<>+0(SB)/8, $-1
-DATA lanes<>+8(SB)/8, $-1
-DATA lanes<>+16(SB)/8, $-1
-DATA lanes<>+24(SB)/8, $-1
-DATA lanes<>+32(SB)/8, $-1
-DATA lanes<>+40(SB)/8, $-1
-DATA lanes<>+48(SB)/8, $-1
-DATA lanes<>+56(SB)/8, $-1
-DATA lanes<>+64(SB)/8, $0
-DATA lanes<>+72(SB)/8, $0
-DATA lanes<>+80(SB)/8, $0
-DATA lanes<>+88(SB)/8, $0
-DATA lanes<>+96(SB)/8, $0
-DATA lanes<>+104(SB)/8, $0
-DATA lanes<>+112(SB)/8, $0
-DATA lanes<>+120(SB)/8, $0
-GLOBL lanes<>(SB), RODATA|NOPTR, $128
+// COPY begins the sums of another row as those of the first.
+#define COPY(a, b) \
+	VMOVAPS Y4, a; \
+	VMOVAPS Y5, b
 
 // ROW adds to the sums of a row an entry of A × a row of B.
 #define ROW(entry, factor, a, b) \
@@ -76,16 +62,11 @@ tile:
 	MOVQ    24(R14), CX
 	VMOVUPS (CX), Y4
 	VMOVUPS 32(CX), Y5
-	VMOVAPS Y4, Y6
-	VMOVAPS Y5, Y7
-	VMOVAPS Y4, Y8
-	VMOVAPS Y5, Y9
-	VMOVAPS Y4, Y10
-	VMOVAPS Y5, Y11
-	VMOVAPS Y4, Y12
-	VMOVAPS Y5, Y13
-	VMOVAPS Y4, Y14
-	VMOVAPS Y5, Y15
+	COPY(Y6, Y7)
+	COPY(Y8, Y9)
+	COPY(Y10, Y11)
+	COPY(Y12, Y13)
+	COPY(Y14, Y15)
 	MOVQ    32(R14), CX
 
 term:
@@ -127,7 +108,7 @@ added:
 
 part:
 	POPCNTQ 80(R14), AX
-	LEAQ    lanes<>(SB), CX
+	LEAQ    ·counted(SB), CX
 	LEAQ    64(CX), SI
 	SHLQ    $2, AX
 	SUBQ    AX, SI
@@ -155,36 +136,6 @@ done:
 	VZEROUPPER
 	RET
 
-// 2ʳ for |r| ≤ 1/2, as in avx512_amd64.s; then the least exponent of a weight, below which it
-// is 0, and −∞.
-DATA power8<>+0(SB)/4, $0.0001534581242594868
-DATA power8<>+4(SB)/4, $0.0013399930903688073
-DATA power8<>+8(SB)/4, $0.009618489071726799
-DATA power8<>+12(SB)/4, $0.05550328642129898
-DATA power8<>+16(SB)/4, $0.24022646248340607
-DATA power8<>+20(SB)/4, $0.6931471824645996
-DATA power8<>+24(SB)/4, $1.0
-DATA power8<>+28(SB)/4, $-127.0
-DATA power8<>+32(SB)/4, $0xff800000
-GLOBL power8<>(SB), RODATA|NOPTR, $36
-
-// Eight integers 127 and 1, and −i in lane i.
-DATA bias8<>+0(SB)/8, $0x0000007f0000007f
-DATA bias8<>+8(SB)/8, $0x0000007f0000007f
-DATA bias8<>+16(SB)/8, $0x0000007f0000007f
-DATA bias8<>+24(SB)/8, $0x0000007f0000007f
-GLOBL bias8<>(SB), RODATA|NOPTR, $32
-DATA one8<>+0(SB)/8, $0x0000000100000001
-DATA one8<>+8(SB)/8, $0x0000000100000001
-DATA one8<>+16(SB)/8, $0x0000000100000001
-DATA one8<>+24(SB)/8, $0x0000000100000001
-GLOBL one8<>(SB), RODATA|NOPTR, $32
-DATA later8<>+0(SB)/8, $0xffffffff00000000
-DATA later8<>+8(SB)/8, $0xfffffffdfffffffe
-DATA later8<>+16(SB)/8, $0xfffffffbfffffffc
-DATA later8<>+24(SB)/8, $0xfffffff9fffffffa
-GLOBL later8<>(SB), RODATA|NOPTR, $32
-
 // WEIGHT8 makes of the scores at AX the weights 2^(score·Y15 − Y14) in Y0, by way of Y1 and Y2.
 #define WEIGHT8 \
 	VMOVUPS     (AX), Y1; \
@@ -200,7 +151,7 @@ GLOBL later8<>(SB), RODATA|NOPTR, $32
 	VFMADD213PS Y10, Y1, Y0; \
 	VFMADD213PS Y11, Y1, Y0; \
 	VCVTPS2DQ   Y2, Y2; \
-	VPADDD      bias8<>(SB), Y2, Y2; \
+	VPADDD      ·bias8(SB), Y2, Y2; \
 	VPSLLD      $23, Y2, Y2; \
 	VMULPS      Y2, Y0, Y0
 
@@ -213,15 +164,15 @@ TEXT ·softmax8(SB), NOSPLIT, $0-36
 	MOVQ         seen+16(FP), R8
 	MOVQ         some+24(FP), R9
 	VBROADCASTSS factor+32(FP), Y15
-	VBROADCASTSS power8<>+0(SB), Y5
-	VBROADCASTSS power8<>+4(SB), Y6
-	VBROADCASTSS power8<>+8(SB), Y7
-	VBROADCASTSS power8<>+12(SB), Y8
-	VBROADCASTSS power8<>+16(SB), Y9
-	VBROADCASTSS power8<>+20(SB), Y10
-	VBROADCASTSS power8<>+24(SB), Y11
-	VBROADCASTSS power8<>+28(SB), Y12
-	VBROADCASTSS power8<>+32(SB), Y13
+	VBROADCASTSS ·powers+0(SB), Y5
+	VBROADCASTSS ·powers+4(SB), Y6
+	VBROADCASTSS ·powers+8(SB), Y7
+	VBROADCASTSS ·powers+12(SB), Y8
+	VBROADCASTSS ·powers+16(SB), Y9
+	VBROADCASTSS ·powers+20(SB), Y10
+	VBROADCASTSS ·powers+24(SB), Y11
+	VBROADCASTSS ·powers+32(SB), Y12
+	VBROADCASTSS ·powers+36(SB), Y13
 	VMOVAPS      Y13, Y14
 
 	MOVQ DI, AX
@@ -236,13 +187,13 @@ top:
 	MOVQ    R9, CX
 	TESTQ   CX, CX
 	JZ      weights
-	VMOVUPS later8<>(SB), Y4
+	VMOVUPS ·later8(SB), Y4
 
 topSome:
 	VMOVUPS   (AX), Y1
 	VBLENDVPS Y4, Y1, Y13, Y1
 	VMAXPS    Y1, Y14, Y14
-	VPADDD    one8<>(SB), Y4, Y4
+	VPADDD    ·one8(SB), Y4, Y4
 	ADDQ      DX, AX
 	DECQ      CX
 	JNZ       topSome
@@ -264,7 +215,7 @@ weight:
 	MOVQ    R9, CX
 	TESTQ   CX, CX
 	JZ      divide
-	VMOVUPS later8<>(SB), Y4
+	VMOVUPS ·later8(SB), Y4
 
 weightSome:
 	WEIGHT8
@@ -272,7 +223,7 @@ weightSome:
 	VANDPS  Y1, Y0, Y0
 	VADDPS  Y0, Y13, Y13
 	VMOVUPS Y0, (AX)
-	VPADDD  one8<>(SB), Y4, Y4
+	VPADDD  ·one8(SB), Y4, Y4
 	ADDQ    DX, AX
 	DECQ    CX
 	JNZ     weightSome

@@ -33,11 +33,9 @@
 	ADDQ R11, CX
 
 #define AHEAD4 \
-	PREFETCHT0 (CX); \
-	PREFETCHT0 64(CX); \
 	PREFETCHT0 128(CX); \
 	PREFETCHT0 192(CX); \
-	ADDQ R11, CX
+	AHEAD2
 
 // STEP goes to the next term.
 #define STEP \
@@ -53,6 +51,16 @@
 	LEAQ (AX)(R9*threes), AX; \
 	MOVQ AX, 8(R14); \
 	JMP  tile
+
+// COPYn begins the sums of another row as those of the first.
+#define COPY2(a, b) \
+	VMOVAPS Z8, a; \
+	VMOVAPS Z9, b
+
+#define COPY4(a, b, c, d) \
+	COPY2(a, b); \
+	VMOVAPS Z10, c; \
+	VMOVAPS Z11, d
 
 // ROWn adds to the sums of a row, in n vectors, an entry of A × a row of B.
 #define ROW1(entry, a) \
@@ -184,28 +192,17 @@ tile:
 	TILE
 	VMOVUPS (CX), Z8
 	VMOVUPS.Z 64(CX), K1, Z9
-	VMOVAPS Z8, Z10
-	VMOVAPS Z9, Z11
-	VMOVAPS Z8, Z12
-	VMOVAPS Z9, Z13
-	VMOVAPS Z8, Z14
-	VMOVAPS Z9, Z15
-	VMOVAPS Z8, Z16
-	VMOVAPS Z9, Z17
-	VMOVAPS Z8, Z18
-	VMOVAPS Z9, Z19
-	VMOVAPS Z8, Z20
-	VMOVAPS Z9, Z21
-	VMOVAPS Z8, Z22
-	VMOVAPS Z9, Z23
-	VMOVAPS Z8, Z24
-	VMOVAPS Z9, Z25
-	VMOVAPS Z8, Z26
-	VMOVAPS Z9, Z27
-	VMOVAPS Z8, Z28
-	VMOVAPS Z9, Z29
-	VMOVAPS Z8, Z30
-	VMOVAPS Z9, Z31
+	COPY2(Z10, Z11)
+	COPY2(Z12, Z13)
+	COPY2(Z14, Z15)
+	COPY2(Z16, Z17)
+	COPY2(Z18, Z19)
+	COPY2(Z20, Z21)
+	COPY2(Z22, Z23)
+	COPY2(Z24, Z25)
+	COPY2(Z26, Z27)
+	COPY2(Z28, Z29)
+	COPY2(Z30, Z31)
 	MOVQ    32(R14), CX
 
 term:
@@ -261,26 +258,11 @@ tile:
 	VMOVUPS 64(CX), Z9
 	VMOVUPS 128(CX), Z10
 	VMOVUPS.Z 192(CX), K1, Z11
-	VMOVAPS Z8, Z12
-	VMOVAPS Z9, Z13
-	VMOVAPS Z10, Z14
-	VMOVAPS Z11, Z15
-	VMOVAPS Z8, Z16
-	VMOVAPS Z9, Z17
-	VMOVAPS Z10, Z18
-	VMOVAPS Z11, Z19
-	VMOVAPS Z8, Z20
-	VMOVAPS Z9, Z21
-	VMOVAPS Z10, Z22
-	VMOVAPS Z11, Z23
-	VMOVAPS Z8, Z24
-	VMOVAPS Z9, Z25
-	VMOVAPS Z10, Z26
-	VMOVAPS Z11, Z27
-	VMOVAPS Z8, Z28
-	VMOVAPS Z9, Z29
-	VMOVAPS Z10, Z30
-	VMOVAPS Z11, Z31
+	COPY4(Z12, Z13, Z14, Z15)
+	COPY4(Z16, Z17, Z18, Z19)
+	COPY4(Z20, Z21, Z22, Z23)
+	COPY4(Z24, Z25, Z26, Z27)
+	COPY4(Z28, Z29, Z30, Z31)
 	MOVQ    32(R14), CX
 
 term:
@@ -309,19 +291,6 @@ done:
 	VZEROUPPER
 	RET
 
-// 2ʳ for |r| ≤ 1/2, from the highest power on, to 2e-9 relative before rounding. The last but
-// one constant keeps exponents of rounded scores finite, the last is −∞.
-DATA power<>+0(SB)/4, $0.0001534581242594868
-DATA power<>+4(SB)/4, $0.0013399930903688073
-DATA power<>+8(SB)/4, $0.009618489071726799
-DATA power<>+12(SB)/4, $0.05550328642129898
-DATA power<>+16(SB)/4, $0.24022646248340607
-DATA power<>+20(SB)/4, $0.6931471824645996
-DATA power<>+24(SB)/4, $1.0
-DATA power<>+28(SB)/4, $-200.0
-DATA power<>+32(SB)/4, $0xff800000
-GLOBL power<>(SB), RODATA|NOPTR, $36
-
 // WEIGHT makes of the scores at AX the weights 2^(score·Z30 − Z31) in Z0, by way of Z1.
 #define WEIGHT \
 	VMOVUPS      (AX), Z1; \
@@ -347,15 +316,15 @@ TEXT ·softmax16(SB), NOSPLIT, $0-36
 	MOVQ         seen+16(FP), R8
 	MOVQ         some+24(FP), R9
 	VBROADCASTSS factor+32(FP), Z30
-	VBROADCASTSS power<>+0(SB), Z16
-	VBROADCASTSS power<>+4(SB), Z17
-	VBROADCASTSS power<>+8(SB), Z18
-	VBROADCASTSS power<>+12(SB), Z19
-	VBROADCASTSS power<>+16(SB), Z20
-	VBROADCASTSS power<>+20(SB), Z21
-	VBROADCASTSS power<>+24(SB), Z22
-	VBROADCASTSS power<>+28(SB), Z29
-	VBROADCASTSS power<>+32(SB), Z31
+	VBROADCASTSS ·powers+0(SB), Z16
+	VBROADCASTSS ·powers+4(SB), Z17
+	VBROADCASTSS ·powers+8(SB), Z18
+	VBROADCASTSS ·powers+12(SB), Z19
+	VBROADCASTSS ·powers+16(SB), Z20
+	VBROADCASTSS ·powers+20(SB), Z21
+	VBROADCASTSS ·powers+24(SB), Z22
+	VBROADCASTSS ·powers+28(SB), Z29
+	VBROADCASTSS ·powers+36(SB), Z31
 	MOVQ         $0xfffe, R10
 
 	MOVQ  DI, AX

@@ -28,9 +28,9 @@ func TestAgreesWithTheDefinition(t *testing.T) {
 		}
 	}
 	// One token, all tokens and the last one alone; rows of one entry, of a vector and one more;
-	// blocks of unequal numbers of sequences.
+	// blocks of unequal numbers of sequences, and of queries.
 	c := transformer.Config{Features: 3, Layers: 2, Heads: 2, Width: 34, Hidden: 17, Outputs: 2}
-	for i, shape := range [][3]int{{1, 1, 1}, {3, 16, 16}, {3, 17, 1}, {23, 33, 17}} {
+	for i, shape := range [][3]int{{1, 1, 1}, {3, 16, 16}, {3, 17, 1}, {23, 33, 17}, {1, 130, 117}} {
 		rng := rand.New(rand.NewPCG(32, uint64(i)))
 		agrees[float32](t, b, rng, c, shape[0], shape[1], shape[2], float32s)
 		agrees[float32](t, b, rng, unordered(c), shape[0], shape[1], shape[2], float32s)

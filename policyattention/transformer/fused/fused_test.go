@@ -60,41 +60,6 @@ func TestGraphsThatCannotBe(t *testing.T) {
 	}
 }
 
-// The two forms of attention and their gradients are the same function.
-func TestAttentionFormsAgree(t *testing.T) {
-	b := testkit.Backend(t)
-	const heads, dim, batch = 2, 11, 3
-	for _, tc := range []struct{ queries, keys int }{{1, 1}, {7, 7}, {8, 8}, {3, 17}, {17, 17}, {100, 100},
-		{101, 150}} {
-		rng := rand.New(rand.NewPCG(11, 12))
-		input := func(t int) *tensors.Tensor {
-			return tensors.FromFlatDataAndDimensions(testkit.Normal(rng, heads*dim*t*batch), heads, dim, t, batch)
-		}
-		in := []any{input(tc.queries), input(tc.keys), input(tc.keys), input(tc.queries)}
-		var results [][]*tensors.Tensor
-		for _, attend := range []attend{attendByProducts, attendByVectors} {
-			results = append(results, testkit.Run(t, b, func(in []*Node) (all []*Node) {
-				for _, mask := range []mask{causalMask, nil} {
-					y, back := attend(in[0], in[1], in[2], mask)
-					dq, dk, dv := back(in[3])
-					all = append(all, y, dq, dk, dv)
-				}
-				return all
-			}, in...))
-		}
-		parts := []string{"output", "slope of queries", "slope of keys", "slope of values"}
-		for i, name := range append(parts, parts...) {
-			x, y := testkit.Values[float64](t, results[0][i]), testkit.Values[float64](t, results[1][i])
-			for j := range x {
-				if math.Abs(x[j]-y[j]) > 1e-12*(1+math.Abs(x[j])) { // sums of some tens of terms
-					t.Fatalf("%d queries, %d keys: %s [%d] is %v by products, %v by vectors", tc.queries, tc.keys,
-						name, j, x[j], y[j])
-				}
-			}
-		}
-	}
-}
-
 // XLA compiles other programs of the same graph than the Go backend runs, and takes
 // attention in its other form for short contexts.
 func TestXLAAgreesWithTheGoBackend(t *testing.T) {
