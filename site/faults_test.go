@@ -193,9 +193,82 @@ func TestSizes(t *testing.T) {
 		b.wait(`!acting && !work && $("step-table").firstElementChild &&
 			$("step-body").scrollWidth <= $("step-body").clientWidth`)
 	}
-	b.click("#lesson-start")
-	b.wait(`!$("lesson").hidden && !work && !acting &&
-		$("strip-box").getBoundingClientRect().top < $("lesson").getBoundingClientRect().top - 60`)
+}
+
+// TestLesson gives the lesson by arrow keys. On a desk every scene is seen whole, its answer too, in text of 20
+// pixels and more; nowhere is anything cut off or under the lesson's card.
+func TestLesson(t *testing.T) {
+	b := newTab(t)
+	b.reduced("light")
+	type screen struct{ width, height int64 }
+	desks := []screen{{1280, 800}, {1920, 1080}}
+	resize := func(s screen) {
+		b.run(emulation.SetDeviceMetricsOverride(s.width, s.height, 1, s.width < 500))
+		b.do(`(scrollTo(0, 0), new Promise(r => setTimeout(r, 200)))`)
+		b.wait(`!work && !acting`)
+	}
+	b.open(server.URL + "/?lesson=1")
+	for i := range eval[int](b, `lessonLength`) {
+		b.wait(`$("lesson-count").textContent[0] === "%d" && all(".pointed").length && !work && !acting`, i+1)
+		b.click("#lesson-ask")
+		for _, size := range append(desks, screen{640, 400}, screen{390, 844}) {
+			resize(size)
+			for _, fault := range eval[[]string](b, `(() => {
+				const desk = innerWidth > 1000, { documentElement: d } = document,
+					card = $("lesson").getBoundingClientRect(),
+					text = all("#lesson :is(h2, p, button):not(.why)").filter(x => x.offsetParent),
+					subject = document.querySelector(".pointed").getBoundingClientRect(),
+					cut = x => x.offsetParent && x.clientWidth && x.scrollWidth > x.clientWidth + 1;
+				return [
+					[d.scrollWidth > innerWidth, "is wider than the screen"],
+					[desk && d.scrollHeight > innerHeight, "scrolls: " + d.scrollHeight],
+					[desk && $("lesson").scrollHeight > innerHeight, "has a card that scrolls"],
+					[desk && text.some(x => parseFloat(getComputedStyle(x).fontSize) < 20), "has text below 20 pixels"],
+					[text.length < 6 || text.some(x => !x.textContent), "lacks words"],
+					[subject.right > card.left && subject.top > card.top - 60, "hides its subject"],
+					[!$("message").hidden, $("message-text").textContent],
+					...all(".staged :is(p, td, th, dd, figure, button, .card, #step-body)").filter(cut)
+						.map(x => [true, "cuts off " + x.textContent.slice(0, 40)]),
+				].filter(x => x[0]).map(x => x[1]);
+			})()`) {
+				t.Errorf("%v: scene %d %s", size, i+1, fault)
+			}
+			if i == 2 {
+				b.weights(size.width > 1000)
+			}
+		}
+		b.run(chromedp.KeyEvent(kb.ArrowRight))
+	}
+	b.wait(`$("lesson").hidden && run.settings.preset === "maze" && pos.k === 0`)
+	for _, size := range desks {
+		resize(size)
+		b.do(`$("network").scrollIntoView()`)
+		if got := eval[int64](b, `Math.ceil($("network").getBoundingClientRect().bottom)`); got > size.height {
+			t.Errorf("%v: the weights end at %v", size, got)
+		}
+		if eval[bool](b, `all(".card").some(x => x.scrollWidth > x.clientWidth)`) {
+			t.Errorf("%v: a card is cut off", size)
+		}
+	}
+	b.open(server.URL + "/?lesson=8")
+	b.wait(`all(".pointed").length && !work && !acting`)
+	b.do(`[...$("lesson-buttons").children].at(-1).click()`)
+	b.wait(`view.call === "normed" && $("path").textContent.includes("s=12") && $("microscope").offsetParent`)
+}
+
+// weights looks at all of them: each is on the screen where whole is true, and leads to an arrow on the map.
+func (b *tab) weights(whole bool) {
+	b.Helper()
+	seen := eval[int](b, `all(".weight").filter(x => {
+		const r = x.getBoundingClientRect();
+		return r.top >= 0 && r.bottom <= innerHeight && r.width > 20;
+	}).reduce((n, x) => n + Number(x.querySelector("small")?.textContent.slice(1) || 1), 0)`)
+	if whole && seen != 204 {
+		b.Errorf("%d weights are on the screen", seen)
+	}
+	b.do(`document.querySelector(".weight").dispatchEvent(new PointerEvent("pointerenter"))`)
+	b.wait(`$("route").textContent.startsWith("κ") && all("#scene .led").length === 1 &&
+		all(".weight.lit").map(x => x.textContent).join() === "κ×25,1×25,1×4,1/A×4,1×4"`)
 }
 
 // TestCancel stops a round of a million packets within a second, where there is no run to go back to.

@@ -30,7 +30,6 @@
   at = (k, stage) => until(() => there(k) && pos.stage === stage),
   sum = x => x.reduce((y, v) => y + v, 0),
   shut = () => all(".hand tbody td").filter(x => x.textContent === "?").length,
-  all = selector => [...document.querySelectorAll(selector)],
   // rays says whether they are as wide as the attention weights of the pass; widths have two decimals.
   rays = async () => {
     const down = x => x.sort((y, z) => z - y),
@@ -506,26 +505,6 @@
         }
       },
       holds: () => all("#scene > g").length === 25, // after a graph in the map's place
-    },
-    {
-      name: "the lesson's scenes",
-      hash: "",
-      act: async () => {
-        $("lesson-start").click();
-        for (let i = 1; i <= lessonLength; i++) {
-          await until(() => $("lesson-count").textContent.startsWith(i + " of") && all(".pointed").length && !work &&
-            !acting);
-          if (!$("message").hidden && $("message").dataset.kind === "error")
-            throw new Error($("message-text").textContent);
-          $("lesson-ask").click();
-          if ($("lesson-answer").hidden || !$("lesson-answer").textContent) throw new Error("no answer");
-          if (i < lessonLength) $("lesson-next").click();
-        }
-        [...$("lesson-buttons").children].at(-1).click();
-        await until(() => view.call === "normed" && says("path", "s=12"));
-        $("lesson-end").click();
-      },
-      holds: () => $("lesson").hidden && run.settings.preset === "maze" && pos.k === 0,
     },
     {
       name: "changes survive other settings, go with another size, and come back",

@@ -8,7 +8,7 @@ export const $ = (id) => document.getElementById(id);
 export const all = (selector) => [...document.querySelectorAll(selector)];
 /** around returns the element of a selector that an event happened in, if any. @type {(e: any, selector: string) => any} */
 export const around = (e, selector) => e.target.closest?.(selector);
-const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "text", "circle", "title", "tspan", "polygon"]);
+const SVG_TAGS = new Set(["svg", "g", "path", "line", "rect", "text", "circle", "title", "tspan", "polygon", "use"]);
 
 /** el builds an element; children are nodes or text, never markup.
  * @returns {any} */
@@ -73,8 +73,6 @@ export function message(text, kind = "error") {
   clearTimeout(timer);
   if (text && kind === "notice") timer = setTimeout(() => message(""), 12000);
 }
-// aside runs what nobody asked for; it only speaks up when it fails.
-export const aside = (f) => f().catch((e) => message(e.message));
 export let acting = 0; // acts that go on
 // act runs what a visitor asked for and shows what went wrong; success takes an
 // error of before away.

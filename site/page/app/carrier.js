@@ -1,7 +1,7 @@
 // How much LayerNorm shrinks the tokens of the round on show, over the size of the carrier.
 
-import { $, aside, el, palette, pt, show, sup } from "./base.js";
-import { app, current } from "./state.js";
+import { $, el, palette, pt, show, sup } from "./base.js";
+import { app, current, aside } from "./state.js";
 import { engine } from "./engine.js";
 import { shrunk } from "./scales.js";
 

@@ -1,8 +1,8 @@
 // Files: loading and saving a problem, exporting the run.
 
-import { $, act, all, aside, el, message, plural, show } from "./base.js";
+import { $, act, all, el, message, plural, show } from "./base.js";
 import { engine, fullEngine } from "./engine.js";
-import { app, go, phaseAt, restart, restore, stop } from "./state.js";
+import { app, go, phaseAt, restart, restore, stop, aside } from "./state.js";
 import { picture } from "./picture.js";
 
 // decodeFile reads a problem from a file of any format.

@@ -35,7 +35,7 @@ function layout(S, size) {
 export function drawGraph(svg, v) {
   const { S } = app.run.info,
     box = svg.parentElement,
-    size = Math.floor(Math.min(box.clientWidth, Math.max(250, box.clientHeight))),
+    size = Math.floor(Math.min(box.clientWidth || 300, Math.max(250, box.clientHeight))),
     { at, node } = layout(S, size);
   svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
   svg.setAttribute("width", size);

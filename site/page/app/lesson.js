@@ -30,7 +30,7 @@ const atStage = async (hash, k, stage, which) => {
 
 const SCENES = [
   {
-    at: "step",
+    stage: ["step", "see"],
     title: "One step by hand",
     text: "Place 12 has a policy π and values Q. Add ηQ to log π, take e to the power of each score, divide by their sum: that is the new policy. Type your own guess first, then open the columns.",
     question: "Why does the best action not get all of the probability at once?",
@@ -42,7 +42,7 @@ const SCENES = [
     },
   },
   {
-    at: "step",
+    stage: ["step", "see"],
     title: "Attention does the same",
     text: "Every action of every place is a memory token with its log π and Q. The query of place 12 scores each of them, and softmax attention is the result. The rays are that row of attention weights. κ keeps the query from looking at other places: pull it down.",
     question: "What becomes of the policy when κ is 3?",
@@ -55,7 +55,7 @@ const SCENES = [
     run: () => atStage(MAZE, 4, 1, "actor"),
   },
   {
-    at: "network",
+    stage: ["network"],
     title: "The weights, all of them",
     text: "Nothing is trained. These are the weights that are not zero, by their symbols. Point at one to see where it leads. Then change the maze: the fingerprint above them stays the same.",
     question: "Which weight knows where the goal is?",
@@ -68,8 +68,7 @@ const SCENES = [
     run: () => atStage(MAZE, 4, 1, "actor"),
   },
   {
-    at: "step",
-    also: "charted",
+    stage: ["step", "see", "result"],
     title: "The critic: three lookups",
     text: "Each packet looks up Q at its successor by attention, a ReLU adds the reward, and the query of a pair averages its packets. With few packets the average is noisy.",
     question: "Does the loss fall faster with 1 packet a pair or with 64?",
@@ -85,9 +84,9 @@ const SCENES = [
     },
   },
   {
-    at: "evidence",
+    stage: ["evidence", "certificate-box"],
     title: "What the certificate says, and when it is empty",
-    text: "R and λ bound the attention that goes astray, before any problem is seen. The bound on the loss adds up what each round may add. No loss can exceed 2B, so a bound above that says nothing. Move through the rounds, or point at the lower chart, until the bound crosses 2B.",
+    text: "R and λ bound the attention that goes astray, before any problem is seen. The bound on the loss adds up what each round may add. No loss can exceed 2B, so a bound above that says nothing. Move through the rounds, or click in the chart, until the bound crosses 2B.",
     question: "From which round on does the bound say something here?",
     answer: () => {
       const k = crossing(),
@@ -101,7 +100,7 @@ const SCENES = [
     },
   },
   {
-    at: "result",
+    stage: ["result", "see"],
     title: "Small errors are not enough",
     text: "One state, two actions; the good one starts with next to no probability. An actor that never moves is then almost exactly PMD in every round, and it never gets anywhere. Choose how little the good action starts with.",
     question: "How many more rounds does exact PMD need for each tenth of the mass?",
@@ -121,7 +120,7 @@ const SCENES = [
     },
   },
   {
-    at: "step",
+    stage: ["step", "see"],
     title: "A trained network beside it",
     text: "A Transformer that learned the update from examples gets the same context. Its four heads in four blocks are drawn as the one head of the fixed decoder is.",
     question: "Is its attention the new policy, too?",
@@ -139,13 +138,12 @@ const SCENES = [
     },
   },
   {
-    at: "result",
+    stage: ["result", "see", "carrier"],
     title: "With LayerNorm",
-    text: "The decoder compiled to the usual pre-LN form. A carrier of size H makes LayerNorm shrink each token by ρ = 1/√(1 + |x|⁠²⁠/⁠H²), almost 1 for large H. The read-out mixes in φ = .01 of the uniform policy, so that no probability falls below its floor.",
+    text: "The decoder compiled to the usual pre-LN form. A carrier of size H makes LayerNorm shrink each token by ρ = 1/⁠√(1 + |x|⁠²⁠/⁠H²), almost 1 for large H. The read-out mixes in φ = .01 of the uniform policy, so that no probability falls below its floor.",
     question: "What does the mixture cost?",
     answer: () =>
       "The loss stops falling: every action keeps φ/A of the probability, the bad ones too. And with a small H the shrinking is no longer the same for all tokens.",
-    also: "normed",
     buttons: [
       ["H = 10⁶", async () => (await setting({ H: 1e6 }, 0), run())],
       ["H = 300", async () => (await setting({ H: 300 }, 0), run())],
@@ -176,22 +174,21 @@ async function showScene(i) {
   $("lesson-question").textContent = scene.question;
   $("lesson-answer").hidden = true;
   $("lesson-ask").hidden = false;
+  $("lesson").scrollTop = 0;
   $("lesson-back").disabled = i === 0;
   $("lesson-next").textContent = i === SCENES.length - 1 ? "Done" : "Next";
   $("lesson-buttons").replaceChildren(
     ...(scene.buttons || []).map(([label, f]) => el("button", { type: "button", onclick: () => act(f) }, label)),
   );
-  for (const name of ["charted", "normed"]) document.body.classList.toggle(name, scene.also === name);
+  for (const x of all("section")) x.classList.toggle("staged", scene.stage.includes(x.id));
   stop();
-  showTab(scene.at);
+  showTab(scene.stage[0]);
   for (const x of all(".pointed")) x.classList.remove("pointed");
   await act(() => scene.run());
   if (lesson.at !== i) return;
   addressOf(i);
-  const target = $(scene.at);
-  target.classList.add("pointed");
-  if (target.classList.contains("all")) target.scrollIntoView({ behavior: stillness() ? "auto" : "smooth" });
-  else scrollTo({ top: 0, behavior: stillness() ? "auto" : "smooth" });
+  $(scene.stage[0]).classList.add("pointed");
+  scrollTo(0, 0);
 }
 export async function startLesson(i = 0) {
   stop();
@@ -230,6 +227,7 @@ export function buildLesson() {
   $("lesson-ask").addEventListener("click", () => {
     $("lesson-answer").textContent = SCENES[lesson.at].answer();
     $("lesson-answer").hidden = false;
+    $("lesson-answer").scrollIntoView({ block: "nearest" });
     $("lesson-ask").hidden = true;
   });
   $("lesson").addEventListener("keydown", (e) => {

@@ -1,7 +1,7 @@
 // The page: it puts the views together, starts the engine, and plays once by itself.
 // Every number comes from the worker.
 
-import { $, act, acting, around, aside, atMost, forgetColours, message, plural, show, stillness } from "./base.js";
+import { $, act, acting, all, around, atMost, forgetColours, message, plural, show, stillness } from "./base.js";
 import { engine } from "./engine.js";
 import {
   STAGES,
@@ -19,6 +19,7 @@ import {
   play,
   reach,
   stop,
+  aside,
 } from "./state.js";
 import { address, openAddress, openUsual, remember } from "./address.js";
 import { buildFiles, sandboxed } from "./files.js";
@@ -310,5 +311,6 @@ export {
   slideTo,
   stationsOf,
   stop,
+  all,
   lessonLength,
 };

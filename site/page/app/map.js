@@ -27,7 +27,7 @@ export function drawMap(svg, v, paint) {
   built.paint = paint;
   const grid = phaseAt(app.pos.k).grid,
     box = svg.parentElement,
-    c = Math.floor(Math.min(box.clientWidth / grid.width, Math.max(250, box.clientHeight) / grid.height)),
+    c = Math.floor(Math.min((box.clientWidth || 300) / grid.width, Math.max(250, box.clientHeight) / grid.height)),
     key = [grid.tiles, grid.width, c, pt(1)].join();
   if (built.key !== key || built.places[0].group.parentNode !== svg) build(svg, grid, c, key);
   let top = 0;
@@ -139,7 +139,10 @@ function update(p, s, v, top, pi, edited) {
   p.mark.setAttribute("fill", colours.warm);
   p.mark.setAttribute("stroke", colours.card);
   p.frame.setAttribute("stroke", selected ? colours.warm : "none");
-  p.arrows.forEach((path, a) => arrow(path, pi[s * 4 + a], TOWARDS[a], p.c, ink));
+  p.arrows.forEach((path, a) => {
+    arrow(path, pi[s * 4 + a], TOWARDS[a], p.c, ink);
+    path.classList.toggle("led", selected && app.view.led && a === app.view.action);
+  });
 }
 // arrow draws a probability from the middle of a place outwards.
 function arrow(path, share, [dx, dy], c, ink) {

@@ -1,7 +1,7 @@
 // The microscope: every matrix of the pass.
 
-import { $, act, all, aside, el, show, stillness } from "./base.js";
-import { app, render } from "./state.js";
+import { $, act, all, el, show, stillness } from "./base.js";
+import { app, render, aside } from "./state.js";
 import { Heat } from "./heat.js";
 import { keyOf, traced } from "./trace.js";
 import { describe, describePath, matrix } from "./explain.js";
@@ -267,6 +267,7 @@ export async function inspect(call, station, part, follow, col, row) {
   view.row = row ?? (part === "results" ? follow : t.reads[follow]);
   view.col = col;
   scope.jump = true;
+  $("microscope").classList.add("staged"); // a lesson hides what its scene does not show
   showTab("microscope");
   lookAt(station, part);
   $("microscope").scrollIntoView({ behavior: stillness() ? "auto" : "smooth" });

@@ -5,11 +5,13 @@ import { $, all, el, palette, percent, plural, show } from "./base.js";
 import { app, current, decoderRound, render } from "./state.js";
 import { actionName, stateName } from "./selection.js";
 
+const HEAD = { q: "query", k: "key", v: "value", o: "output" };
+/** @type {[string, string, string, Record<string, string>][]} */
 const CARDS = [
-  ["block.0.head.0.", "Block 1, actor head", "softmax(log π + ηQ)", { q: "query", k: "key", v: "value", o: "output" }],
-  ["block.0.head.1.", "Block 1, lookup head", "finds Q(s′, a′) for each packet", { q: "query", k: "key", v: "value", o: "output" }],
-  ["block.0.map.", "Block 1, ReLU map", "r + γQ on packets", { w1: "into the ReLU", w2: "out of it" }],
-  ["block.1.head.0.", "Block 2, predecessor head", "the mean of a pair’s packets", { q: "query", k: "key", v: "value", o: "output" }],
+  ["block.0.head.0.", "Block 1, actor head", "softmax(log π + ηQ)", HEAD],
+  ["block.0.head.1.", "Block 1, lookup head", "finds Q(s′, a′) for each packet", HEAD],
+  ["block.0.map.", "Block 1, ReLU map", "r + γQ on packets", { w1: "in", w2: "out" }],
+  ["block.1.head.0.", "Block 2, predecessor head", "the mean of a pair’s packets", HEAD],
 ];
 // countsOf counts the weights that are not zero, all weights, and the values that occur.
 export function countsOf({ legend, width: d, headDim: h }) {
@@ -20,83 +22,129 @@ export function countsOf({ legend, width: d, headDim: h }) {
   };
 }
 const COLOUR = { κ: "warm", ν: "warm", "τ₁": "violet", "τ₂": "violet", γ: "green", "−γ": "green", B: "green", "−B": "green" };
-// cell is a weight, or a diagonal of equal ones, by its symbol.
-function cell(l, labels) {
-  const c = palette();
+// name strips the index of a field's label: memory.state[3] is of the field memory.state.
+const name = (label) => label.replace(/\[.*$/, "");
+// wired lists a card's weights: of which matrix each is, on which slot of the head, and from or to
+// which field of a token.
+function wired(prefix, info) {
+  const slots = prefix.endsWith("map.") ? info.hidden : info.slots;
+  return info.legend
+    .filter((l) => l.matrix.startsWith(prefix))
+    .map((l) => {
+      const part = l.matrix.slice(prefix.length),
+        leaves = part === "o" || part === "w2",
+        slot = leaves ? l.from : l.to,
+        field = leaves ? l.to : l.from,
+        names = [name(info.token[field].label), name(slots[slot].label)];
+      if (leaves) names.reverse();
+      return { ...l, prefix, part, slot, field, row: name(slots[slot].label), col: name(info.token[field].label), names };
+    });
+}
+// cell is a weight, or a diagonal or a column of equal ones, by its symbol.
+function cell(l) {
+  const colour = palette()[COLOUR[l.symbol] || "accent"];
   return el(
     "button",
     {
       type: "button",
       class: "weight",
-      "data-matrix": l.matrix,
       title: `${l.matrix}: ${l.symbol} = ${show(l.value)}; ${l.why}`,
-      onpointerenter: () => light(l, labels),
-      onfocus: () => light(l, labels),
+      "data-card": l.prefix,
+      "data-slot": l.slot,
+      "data-part": l.part,
+      onpointerenter: () => light(l),
+      onfocus: () => light(l),
     },
     el(
       "svg",
-      { viewBox: "0 0 22 22", width: 22, height: 22, "aria-hidden": "true" },
+      { viewBox: "0 0 24 24", preserveAspectRatio: "none", "aria-hidden": "true" },
       l.toLen > 1
-        ? el("line", { x1: 2, y1: 2, x2: 20, y2: 20, stroke: c[COLOUR[l.symbol]] || c.accent, "stroke-width": 4 })
-        : el("circle", { cx: 11, cy: 11, r: 5, fill: c[COLOUR[l.symbol]] || c.accent }),
+        ? el("path", { d: l.fromLen > 1 ? "M1 1L23 23" : "M12 1V23", stroke: colour, "stroke-width": 4 })
+        : el("circle", { cx: 12, cy: 12, r: 8, fill: colour }),
     ),
     el("span", {}, l.symbol, l.toLen > 1 ? el("small", {}, `×${l.toLen}`) : null),
   );
 }
-// name strips the index of a field's label: memory.state[3] is of the field memory.state.
-const name = (labels, at) => labels[at].label.replace(/\[.*$/, "");
-function matrix(prefix, part, title, info) {
-  const links = info.legend.filter((l) => l.matrix === prefix + part);
-  if (!links.length) return null;
-  const labels = {
-      from: part === "o" ? info.slots : part === "w2" ? info.hidden : info.token,
-      to: part === "o" || part === "w2" ? info.token : part === "w1" ? info.hidden : info.slots,
-    },
-    cols = [...new Set(links.map((l) => l.from))].sort((x, y) => x - y),
-    lines = [...new Set(links.map((l) => l.to))].sort((x, y) => x - y);
+// card is a table with a row for each slot of the head and, for each of its matrices, the columns that are not zero.
+function card([prefix, title, why, parts], info) {
+  const links = wired(prefix, info),
+    distinct = (key, list) => [...new Map(list.map((l) => [l[key], l])).values()].sort((x, y) => x[key] - y[key]),
+    groups = Object.keys(parts).map((part) => distinct("field", links.filter((l) => l.part === part)));
   return el(
-    "table",
-    { class: "weights" },
-    el("caption", {}, title),
+    "div",
+    { class: "card" },
+    el("h3", {}, title, el("small", {}, why)),
     el(
-      "thead",
-      {},
-      el("tr", {}, el("td"), cols.map((x) => el("th", { scope: "col" }, name(labels.from, x)))),
-    ),
-    el(
-      "tbody",
-      {},
-      lines.map((y) =>
+      "div",
+      { class: "parts" },
+      el(
+        "table",
+        { class: "weights" },
         el(
-          "tr",
+          "thead",
           {},
-          el("th", { scope: "row" }, name(labels.to, y)),
-          cols.map((x) => el("td", {}, links.filter((l) => l.from === x && l.to === y).map((l) => cell(l, labels)))),
+          el(
+            "tr",
+            {},
+            el("td"),
+            Object.values(parts).map((words, i) => el("th", { scope: "colgroup", colspan: groups[i].length }, words)),
+          ),
+          el(
+            "tr",
+            {},
+            el("td"),
+            groups.flatMap((g) => g.map((l, i) => el("th", { scope: "col", class: i ? "field" : "field edge" }, l.col))),
+          ),
+        ),
+        el(
+          "tbody",
+          {},
+          distinct("slot", links).map(({ slot, row }) =>
+            el(
+              "tr",
+              {},
+              el("th", { scope: "row" }, row.replace(/^\w+[.]/, "")),
+              groups.flatMap((g) =>
+                g.map(({ part, field }, i) =>
+                  el(
+                    "td",
+                    { class: i ? false : "edge" },
+                    links.filter((l) => l.part === part && l.field === field && l.slot === slot).map(cell),
+                  ),
+                ),
+              ),
+            ),
+          ),
         ),
       ),
+      prefix.endsWith("map.")
+        ? el("svg", { id: "network-map", "aria-hidden": "true" }, el("use", { href: "#scene", width: "100%", height: "100%" }))
+        : null,
     ),
   );
 }
 
-// light says where a weight leads, to the arrow that it makes on the map.
-function light(l, labels) {
+// light says where a weight leads, and lights its way: the weights on its slot, those that carry on what its
+// scores choose, and the arrow on the map.
+function light(l) {
   const { state: s, action: a } = app.view,
     { A } = app.run.info,
     r = decoderRound(current()),
-    from = name(labels.from, l.from),
-    to = name(labels.to, l.to),
-    actor = l.matrix.startsWith("block.0.head.0."),
     arrow = `${actionName(a)} in ${stateName(s)}`;
   app.view.lit = s;
+  app.view.led = true;
   $("route").replaceChildren(
     el("b", {}, `${l.symbol} = ${show(l.value)}`),
-    ` takes ${from} to ${to}: ${l.why}. `,
-    actor
+    ` takes ${l.names[0]} to ${l.names[1]}: ${l.why}. `,
+    l.prefix === "block.0.head.0."
       ? `Score = κ·[same state] + ν + log π + ηQ; its softmax is π̂, the arrow: ${arrow} gets ${percent(r.nextPi[s * A + a])}.`
       : `Looked-up Q → r + γQ → mean of packets: Q of ${arrow} becomes ${show(r.nextQ[s * A + a])}.`,
   );
-  for (const x of all(".weight"))
-    x.classList.toggle("lit", x.dataset.matrix.slice(0, -1) === l.matrix.slice(0, -1));
+  for (const { classList, dataset: d } of all(".weight"))
+    classList.toggle(
+      "lit",
+      d.card === l.prefix && (d.slot === String(l.slot) || ("qk".includes(l.part) && "vo".includes(d.part))),
+    );
   render();
 }
 
@@ -109,33 +157,8 @@ export function renderNetwork() {
   $("network-title").textContent =
     `The whole network: ${n.nonzero} of its ${n.all.toLocaleString("en")} weights are not zero`;
   $("network-why").textContent =
-    `They take ${plural(n.values, "value")}. Columns and rows of zeros are left out; a stripe stands for a diagonal of equal weights. The fourth head is idle: all of it is zero.`;
-  $("cards").replaceChildren(
-    ...CARDS.map(([prefix, title, why, parts]) =>
-      el(
-        "div",
-        { class: "card" },
-        el("h3", {}, title),
-        el("p", { class: "why" }, why),
-        el(
-          "div",
-          { class: "parts" },
-          Object.entries(parts).map(([part, words]) => matrix(prefix, part, words, info)),
-        ),
-      ),
-    ),
-    el(
-      "div",
-      { class: "card" },
-      el("h3", {}, "Read-outs"),
-      el(
-        "p",
-        { class: "why" },
-        app.run.settings.phi ? "π̂ = (1 − φ) × policy.action + φ/A; " : "π̂ = policy.action; ",
-        "Q = average.",
-      ),
-    ),
-  );
+    `They take ${plural(n.values, "value")}. Columns and rows of zeros are left out; a stripe stands for a diagonal of equal weights. The fourth head is idle, all zero. Read out are ${app.run.settings.phi ? "π̂ = (1 − φ) × policy.action + φ/A" : "π̂ = policy.action"} and Q = average.`;
+  $("cards").replaceChildren(...CARDS.map((c) => card(c, info)));
 }
 
 // The fingerprint: since when the weights are the same, and why they are new if they are.

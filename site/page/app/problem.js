@@ -17,7 +17,6 @@ function values() {
   });
 }
 function scene() {
-  if (!$("scene-box").clientWidth) return; // in a tab that is not on show
   const draw = phaseAt(app.pos.k).grid ? drawMap : drawGraph;
   $("scene-key").replaceChildren(...draw($("scene"), values(), paint));
 }

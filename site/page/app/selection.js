@@ -16,6 +16,7 @@ export function select(s, a = app.view.action) {
 // hover lights the tokens of a state while the pointer is over it.
 export function hover(s) {
   app.view.lit = s;
+  app.view.led = false;
   render();
 }
 

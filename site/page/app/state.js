@@ -47,6 +47,7 @@ export const app = {
     col: 0,
     state: 0,
     lit: null, // the state under the pointer
+    led: false, // a weight is pointed at, and leads to the selected arrow
     action: 0,
     step: "actor",
     net: "decoder", // whose attention the step shows: "decoder" or "learned"
@@ -61,6 +62,14 @@ export const app = {
   work: null, // {k, of, since, cancelled} while rounds are computed
 };
 let generation = 0;
+
+// aside runs what nobody asked for; it only speaks up when it fails, and not where the run it was for is gone.
+export function aside(f) {
+  const { run } = app;
+  return f().catch((e) => {
+    if (app.run === run) message(e.message);
+  });
+}
 
 // Views are drawn together, once a frame.
 const views = [];

@@ -2,8 +2,8 @@
 // places, then the queries; and the attention that the query of the selected state pays to them, read
 // from the pass itself.
 
-import { $, act, aside, atMost, el, palette, percent, plural, pt, shade, show } from "./base.js";
-import { app, context, current, decoderRound, render, restart } from "./state.js";
+import { $, act, atMost, el, palette, percent, plural, pt, shade, show } from "./base.js";
+import { app, context, current, decoderRound, render, restart, aside } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { term } from "./glossary.js";
 import { engine } from "./engine.js";

@@ -1,6 +1,6 @@
 // On a phone one part of the page is seen at a time.
 
-import { $, el } from "./base.js";
+import { $, all, el } from "./base.js";
 import { render } from "./state.js";
 
 const TABS = [
@@ -15,6 +15,7 @@ const TABS = [
 export function showTab(id) {
   const tab = $(id)?.closest("[data-tab]")?.dataset.tab || id;
   document.body.dataset.tab = tab;
+  for (const x of all("[data-tab]")) x.classList.toggle("elsewhere", x.dataset.tab !== tab);
   for (const b of $("tabs").children) b.setAttribute("aria-pressed", String(b.dataset.to === tab));
   render();
 }

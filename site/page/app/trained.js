@@ -1,8 +1,8 @@
 // The trained network's attention, in the panel and beside the numbers of the fixed
 // one's: the actions of a state are its tokens, and every head of every block weighs them.
 
-import { $, act, aside, el, mix, palette, percent, show } from "./base.js";
-import { app, current, decoderRound, render } from "./state.js";
+import { $, act, el, mix, palette, percent, show } from "./base.js";
+import { app, current, decoderRound, render, aside } from "./state.js";
 import { actionName, select, stateName } from "./selection.js";
 import { byHand } from "./byhand.js";
 import { term } from "./glossary.js";
