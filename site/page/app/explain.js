@@ -230,7 +230,11 @@ export async function describePath() {
     await rowOf(head + "mixed", i),
     await rowOf("results", view.follow),
   ];
-  const nonzero = (x) => slots.flatMap((s, n) => (x[n] ? [`${s.label} ${show(x[n])}`] : [])).join(", "),
+  // What LayerNorm leaves of zeros is left out.
+  const nonzero = (x) => {
+      const least = 1e-10 * Math.max(...x.map(Math.abs));
+      return slots.flatMap((s, n) => (Math.abs(x[n]) > least ? [`${s.label} ${show(x[n])}`] : [])).join(", ");
+    },
     own = ownTokens(view.follow),
     { mine, other } = shares(w.subarray(0, i + 1), own),
     best = [...own].map((n) => [w[n], n]).sort((x, y) => y[0] - x[0]),
