@@ -21,7 +21,7 @@ type Paced struct {
 	N int
 }
 
-// Own implements method.Paced.
+// Own returns the number of its own rounds that are complete after k rounds.
 func (p Paced) Own(k int) int { return k * p.N / Window }
 
 // History is what an agent has seen, a token for each step: the action and the reward before, and

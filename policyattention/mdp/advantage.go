@@ -147,7 +147,7 @@ func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64
 		return nil, nil, err
 	}
 	if plain = start; start == nil || m.States() <= direct {
-		plain = m.rewardsUnder(pi)
+		plain = m.dots(pi, m.R) // r^π
 		solve(plain)
 	}
 	v = doubles(plain)
@@ -175,11 +175,6 @@ func (m *MDP) value(pi *mat.Dense, start []float64) (v []double, plain []float64
 		}
 	}
 	return v, plain, nil
-}
-
-// rewardsUnder returns r^π [S].
-func (m *MDP) rewardsUnder(pi *mat.Dense) []float64 {
-	return m.dots(pi, m.R)
 }
 
 func doubles(x []float64) []double {

@@ -170,7 +170,7 @@ func (m *MDP) howard(policy []int) (q *mat.Dense, iterations int, err error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		v := m.rewardsUnder(pi)
+		v := m.dots(pi, m.R)
 		solve(v)
 		q = m.backup(v)
 		changed := false

@@ -67,11 +67,3 @@ func StartOf(value float64) baseline.Start {
 	}
 	return baseline.Uniform
 }
-
-// Paced is a controller whose rounds are not the condition's: it has a number of
-// transitions a round of its own.
-type Paced interface {
-	control.Controller
-	// Own returns the number of its own rounds that are complete after k rounds.
-	Own(k int) int
-}

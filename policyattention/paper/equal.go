@@ -212,7 +212,7 @@ func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
 // losses runs a controller on problems and scores it by exact solves. They are [problems][horizons].
 func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) (all [][]float64, err error) {
 	own := func(k int) int { return k } // the controller's rounds in k rounds
-	if p, ok := controller.(method.Paced); ok {
+	if p, ok := controller.(baseline.Paced); ok {
 		own = p.Own
 	}
 	trajectories, err := controller.Run(problems, own(equalRounds))

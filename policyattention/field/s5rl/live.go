@@ -77,30 +77,28 @@ func (r *reader) Begin() int {
 }
 
 // Read implements baseline.Reader.
-func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline.Token) (p []*mat.Dense, err error) {
-	if !alternatives {
-		return r.read(k, true, token)
+func (r *reader) Read(k int, alternatives bool, token func(life, j int) baseline.Token) ([]*mat.Dense, error) {
+	p := make([]*mat.Dense, r.lives)
+	for i := range p {
+		p[i] = mat.NewDense(k, r.Actions, nil)
 	}
-	for range r.lives {
-		p = append(p, mat.NewDense(k, r.Actions, nil))
+	if !alternatives {
+		return p, r.read(p, 0, k, true, token)
 	}
 	for j := range k {
-		rows, err := r.read(1, false, func(life, _ int) baseline.Token { return token(life, j) })
-		if err != nil {
+		if err := r.read(p, j, 1, false, token); err != nil {
 			return nil, err
-		}
-		for i, row := range rows {
-			p[i].SetRow(j, row.RawRowView(0))
 		}
 	}
 	return p, nil
 }
 
-// read shows each life k tokens; with keep they are remembered.
-func (r *reader) read(k int, keep bool, token func(life, j int) baseline.Token) (p []*mat.Dense, err error) {
+// read shows each life k tokens from the given one on, and fills in the distributions at them; with keep they are
+// remembered.
+func (r *reader) read(p []*mat.Dense, from, k int, keep bool, token func(life, j int) baseline.Token) error {
 	inputs := []any{r.params}
 	for _, x := range arrays(func(i int) baseline.Token {
-		x := token(i%r.lives, i/r.lives)
+		x := token(i%r.lives, from+i/r.lives)
 		if r.first && keep && i < r.lives {
 			x.Previous = baseline.None
 		}
@@ -110,32 +108,29 @@ func (r *reader) read(k int, keep bool, token func(life, j int) baseline.Token) 
 	}
 	out, err := r.exec.Call(append(inputs, r.re, r.im)...)
 	if err != nil {
-		return nil, fmt.Errorf("s5rl: %w", err)
+		return fmt.Errorf("s5rl: %w", err)
 	}
 	said, err := train.Values[float32](out[:2]...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.values = said[1]
-	for i := range r.lives {
-		p = append(p, mat.NewDense(k, r.Actions, nil))
-		for j := range k {
-			row := p[i].RawRowView(j)
-			for b := range row {
-				row[b] = float64(said[0][(j*r.lives+i)*len(row)+b])
-			}
-			pmd.Softmax(row)
+	for i := range k * r.lives {
+		row := p[i%r.lives].RawRowView(from + i/r.lives)
+		for a := range row {
+			row[a] = float64(said[0][i*len(row)+a])
 		}
+		pmd.Softmax(row)
 	}
 	if keep {
 		r.first, r.re, out[2], r.im, out[3] = false, out[2], r.re, out[3], r.im
 	}
 	for _, x := range out {
 		if err := x.FinalizeAll(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // rollouts are the lives of the network in training, as train.Rollouts. A rollout is a function of its number and of

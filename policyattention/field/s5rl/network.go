@@ -1,8 +1,6 @@
 package s5rl
 
 import (
-	"slices"
-
 	"github.com/gomlx/compute/shapes"
 	. "github.com/gomlx/gomlx/core/graph"
 
@@ -19,17 +17,14 @@ type dense struct {
 	gain    float64
 }
 
-// The dense layers: the encoder, and the heads with the source's gains. A head has a row for each state.
-func (c Config) encoder() dense {
-	return dense{"encoder", 2*c.States*c.Actions + c.States + 1, c.Width, 1}
-}
-func (c Config) actor() []dense  { return c.head("actor", c.States*c.Actions, .01) }
-func (c Config) critic() []dense { return c.head("critic", c.States, 1) }
-
-func (c Config) head(name string, outputs int, gain float64) []dense {
-	return []dense{
-		{name + "0", c.Width, c.Hidden, 2}, {name + "1", c.Hidden, c.Hidden, 2}, {name + "2", c.Hidden, outputs, gain},
+// layers are the dense layers: the encoder, and the heads with the source's gains, which have a row for each state.
+func (c Config) layers() (encoder, actor, critic []dense) {
+	head := func(name string, outputs int, gain float64) []dense {
+		in, last := dense{name + "0", c.Width, c.Hidden, 2}, dense{name + "2", c.Hidden, outputs, gain}
+		return []dense{in, {name + "1", c.Hidden, c.Hidden, 2}, last}
 	}
+	encoder = []dense{{"encoder", 2*c.States*c.Actions + c.States + 1, c.Width, 1}}
+	return encoder, head("actor", c.States*c.Actions, .01), head("critic", c.States, 1)
 }
 
 // parameters draws all parameters, and says where each is.
@@ -40,7 +35,7 @@ func (c Config) parameters() (layout []transformer.Tensor, params []float32) {
 			params = append(params, float32(x))
 		}
 	}
-	several := func(layers ...dense) {
+	several := func(layers []dense) {
 		for _, d := range layers {
 			w := baseline.OrthogonalMatrix(d.in, d.out, seed.New(c.Seed, "s5rl", "init", d.name))
 			w.Scale(d.gain, w)
@@ -48,10 +43,12 @@ func (c Config) parameters() (layout []transformer.Tensor, params []float32) {
 			add(d.name+".bias", make([]float64, d.out), d.out)
 		}
 	}
-	several(c.encoder())
+	encoder, actor, critic := c.layers()
+	several(encoder)
 	x := c.layer(seed.New(c.Seed, "s5rl", "init", "s5", 0))
 	add("s5.0", x, len(x))
-	several(slices.Concat(c.actor(), c.critic())...)
+	several(actor)
+	several(critic)
 	return layout, params
 }
 
@@ -81,7 +78,7 @@ func (c Config) inputs(before, previous, reward, state *Node) (features, reset *
 // apply builds logits [T, B, A] and values [T, B] from tokens, see inputs, and states [B, P], and the states after.
 func (c Config) apply(params *Node, tokens []*Node, states number) (logits, values *Node, after number) {
 	take := parts(params)
-	through := func(x *Node, layers ...dense) *Node {
+	through := func(x *Node, layers []dense) *Node {
 		for i, d := range layers {
 			w, b := take(d.in, d.out), take(d.out)
 			x = Add(Einsum("tbi,io->tbo", x, w), ExpandDims(b, 0, 0))
@@ -91,15 +88,16 @@ func (c Config) apply(params *Node, tokens []*Node, states number) (logits, valu
 		}
 		return x
 	}
+	encoder, actor, critic := c.layers()
 	x, reset := c.inputs(tokens[0], tokens[1], tokens[2], tokens[3])
-	x, after = c.s5(take, through(x, c.encoder()), reset, states)
+	x, after = c.s5(take, through(x, encoder), reset, states)
 	now := ExpandDims(OneHot(tokens[3], c.States, x.DType()), -1)
 	own := func(x *Node, outputs int) *Node { // the row of the state now, of those of all states
 		shape := x.Shape().Dimensions
 		return ReduceSum(Mul(Reshape(x, shape[0], shape[1], c.States, outputs), now), 2)
 	}
-	logits = own(through(x, c.actor()...), c.Actions)
-	return logits, Squeeze(own(through(x, c.critic()...), 1), -1), after
+	logits = own(through(x, actor), c.Actions)
+	return logits, Squeeze(own(through(x, critic), 1), -1), after
 }
 
 // Loss implements train.Trainable: PPO's on rows [B, T] that begin with new lives. The arrays of a batch are those of

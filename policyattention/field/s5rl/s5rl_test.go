@@ -313,15 +313,15 @@ func TestRecipes(t *testing.T) {
 		t.Error("there is a recipe full")
 	}
 	for want, change := range map[string]func(*Config){
-		"method":     func(c *Config) { c.Method = "ppo" },
-		"even state": func(c *Config) { c.State = 7 },
-		"a layer":    func(c *Config) { c.Layers = 2 },
-		"multiples":  func(c *Config) { c.Rows = 3 },
-		"γ":          func(c *Config) { c.Gamma = 1 },
-		"a rollout":  func(c *Config) { c.Steps++ },
-		"two steps":  func(c *Config) { c.Life = 1 },
-		"finite":     func(c *Config) { c.Entropy = math.Inf(1) },
-		"optimizer":  func(c *Config) { c.Optimizer.LearningRate = 0 },
+		"method":        func(c *Config) { c.Method = "ppo" },
+		"an even state": func(c *Config) { c.State = 7 },
+		"a layer":       func(c *Config) { c.Layers = 2 },
+		"multiples":     func(c *Config) { c.Rows = 3 },
+		"γ":             func(c *Config) { c.Gamma = 1 },
+		"a rollout":     func(c *Config) { c.Steps++ },
+		"two steps":     func(c *Config) { c.Life = 1 },
+		"finite":        func(c *Config) { c.Entropy = math.Inf(1) },
+		"optimizer":     func(c *Config) { c.Optimizer.LearningRate = 0 },
 	} {
 		c := tiny()
 		change(&c)
