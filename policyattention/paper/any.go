@@ -35,9 +35,17 @@ func AnyFolder(preset string, c anymdp.Config) string {
 	return filepath.Join(preset, "any", fmt.Sprintf("any-%d-%.12s", c.Seed, c.Hash()))
 }
 
-// anyForward is a configuration's network in plain Go.
-func anyForward(preset string, c anymdp.Config) (forward anymdp.Forward, err error) {
-	f, err := safetensors.ReadFile(filepath.Join(AnyFolder(preset, c), AnyWeights))
+// anyForward is a configuration's network in float32 or, exactly, in float64.
+func anyForward(preset string, c anymdp.Config, exactly bool) (forward anymdp.Forward, err error) {
+	path := filepath.Join(AnyFolder(preset, c), AnyWeights)
+	if !exactly {
+		model, err := anymdp.Load(path)
+		if err != nil {
+			return nil, fmt.Errorf("any: %w", err)
+		}
+		return model.Sequences, nil
+	}
+	f, err := safetensors.ReadFile(path)
 	if err == nil {
 		forward, err = anymdp.Plain(f)
 	}
@@ -86,21 +94,12 @@ func (r anySet) unit(c anymdp.Config) experiment.Unit {
 		Compute: func(ctx context.Context, s *experiment.Store, first int,
 			_ *experiment.Result) (*experiment.Result, error) {
 			some, horizons := r, r.horizons()
-			var forward anymdp.Forward
 			if first > 0 { // at the horizons of the paper
 				some.Problems, some.Network, some.Mixed, horizons = first, first, min(first, r.Mixed), anyReplayed(r)
 			}
-			if first > 0 || r.Cliff > 0 { // in plain Go
-				var err error
-				if forward, err = anyForward(s.Root(), c); err != nil {
-					return nil, err
-				}
-			} else {
-				model, err := anymdp.Load(filepath.Join(AnyFolder(s.Root(), c), AnyWeights))
-				if err != nil {
-					return nil, err
-				}
-				forward = model.Sequences
+			forward, err := anyForward(s.Root(), c, r.Cliff > 0)
+			if err != nil {
+				return nil, err
 			}
 			any, err := some.Run(ctx, c.Seed, forward, horizons)
 			if err != nil {

@@ -136,7 +136,7 @@ var planners = []planner{
 		return control.ExactPMD(eta), nil
 	}},
 	{"any", 1, func(s *experiment.Store, eta float64) (control.Loop, error) {
-		forward, err := anyForward(s.Root(), anymdp.Standard(anymdp.Identities[0]))
+		forward, err := anyForward(s.Root(), anymdp.Standard(anymdp.Identities[0]), false)
 		if err != nil {
 			return control.Loop{}, err
 		}
