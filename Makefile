@@ -88,7 +88,7 @@ editions: setup ## notebooks for students and instructors (HTML, PDF) and slides
 claims: setup ## write the tables and figures of documents again, from artifacts/paper
 	$(COMMAND) --preset paper document README.md RESULTS.md CLAIMS.md docs/learned.md artifacts/MODELS.md \
 		policyattention/anymdp/MODEL.md policyattention/anymdp/critic/MODEL.md
-	$(COMMAND) --preset paper figure rounds 4 5 tuning --out docs/figures
+	$(COMMAND) --preset paper figure rounds 4 5 tuning attention --out docs/figures
 	rm docs/figures/*.png
 
 bench: setup ## training speed beside JAX and PyTorch (sets up 6 GB)

@@ -344,8 +344,8 @@ func TestProgressLine(t *testing.T) {
 // Commands that documents name, in code and between backticks, are understood, with their flags.
 func TestDocumentedCommands(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../artifacts/*.md", "../*/*.md",
-		"../*/*/*.md"} {
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../artifacts/*.md", "../../notebooks/*.md",
+		"../*/*.md", "../*/*/*.md"} {
 		files = append(files, testkit.Must(filepath.Glob(pattern))(t)...)
 	}
 	command := regexp.MustCompile("(?m)(?:^|`)(?:go run ./policyattention/cmd/)?policyattention ([^`#\n]*)")

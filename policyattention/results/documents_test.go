@@ -21,7 +21,7 @@ const root = "../../"
 // documents lists all Markdown files.
 func documents(t *testing.T) (files []string) {
 	t.Helper()
-	for _, pattern := range []string{"*.md", "docs/*.md", "artifacts/*.md", "policyattention/*/*.md",
+	for _, pattern := range []string{"*.md", "docs/*.md", "artifacts/*.md", "notebooks/*.md", "policyattention/*/*.md",
 		"policyattention/*/*/*.md"} {
 		found := testkit.Must(filepath.Glob(root + pattern))(t)
 		files = append(files, found...)

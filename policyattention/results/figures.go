@@ -20,7 +20,7 @@ var drawers = []struct {
 }{
 	{"2", (*Store).figure2}, {"3", (*Store).figure3}, {"4", (*Store).figure4}, {"5", (*Store).figure5},
 	{"oracle", (*Store).oracleFigure}, {"rounds", (*Store).rounds}, {"tuning", (*Store).tuningFigure},
-	{"learning", (*Store).learning}, {"equal", (*Store).equalFigure},
+	{"learning", (*Store).learning}, {"equal", (*Store).equalFigure}, {"attention", (*Store).attentionFigure},
 }
 
 // FigureNames lists the figures.
@@ -292,4 +292,36 @@ func (s *Store) equalFigure() (title string, panels []*report.Panel, err error) 
 		panels = append(panels, p)
 	}
 	return "Mean loss over rounds with equal information, S = 8", panels, err
+}
+
+// attentionFigure draws what networks without attention lose, and what one token's values say layer by layer.
+func (s *Store) attentionFigure() (string, []*report.Panel, error) {
+	a := &report.Panel{Title: "(a) one dot per run: problems that lock up", Y: "share of problems, T = 40",
+		LogY: true, Ticks: []string{"all before", "own state", "itself"}}
+	b := &report.Panel{Title: "(b) linear read-out of one token", X: "layer", Y: "R²"}
+	numbers := s.Block("heads-numbers")
+	err := numbers.err
+	for k, states := range []string{"4", "8"} {
+		for i, x := range seen {
+			runs := s.headlineOf([]int{40}, Method.Is("policyattention"), Recipe.Is(x.recipe), S.Is(states))
+			err = errors.Join(err, runs.err)
+			for _, l := range runs.lines { // whose last estimate is the share
+				dots := report.Series{Colour: sizeColours[states], Dots: true, Y: l.last.ByRun}
+				for range dots.Y {
+					dots.X = append(dots.X, float64(i)+.2*float64(k)-.1)
+				}
+				a.Series = append(a.Series, dots)
+			}
+		}
+		for i, name := range []string{"ηQ", "log π"} {
+			quantity := []string{"gain_r2", "prior_r2"}[i]
+			line := report.Series{Name: name + ", S = " + states, Colour: sizeColours[states], Dashed: i > 0}
+			for layer := range 5 {
+				line.Y = append(line.Y, stats.Mean(numbers.Where(S.Is(states), Column("quantity").Is(quantity),
+					Column("x").Is(layer)).Number("value")))
+			}
+			b.Series = append(b.Series, line)
+		}
+	}
+	return "What attention is for in trained actors", []*report.Panel{a, b}, err
 }

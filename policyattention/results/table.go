@@ -52,6 +52,12 @@ func (t Table) Titled(title string, notes ...string) Table {
 	return t
 }
 
+// noted replaces the notes.
+func (t Table) noted(notes ...string) Table {
+	t.Notes = notes
+	return t
+}
+
 // By groups rows by columns, one row of a table a group: its sample has a run a seed.
 func (r Rows) By(columns ...Column) (t Table) {
 	if len(r.horizons) > 1 && !slices.Contains(columns, T) {

@@ -13,21 +13,20 @@ import (
 func builders() []builder {
 	return []builder{
 		{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
-		{"headline", (*Store).headline}, {"headline-20-40", (*Store).headlineActor},
-		{"headline-actors", (*Store).headlineActors}, {"attention", (*Store).attention},
+		{"headline", (*Store).headline}, {"headline-actor", (*Store).headlineActor},
+		{"attention", (*Store).attention},
 		{"heads", (*Store).heads}, {"sharpness", (*Store).sharpness},
 		{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
 		{"benchmark", (*Store).benchmark}, {"tails", (*Store).tails},
 		{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
 		{"qualification", (*Store).qualification}, {"tuning", (*Store).tuning}, {"critics", (*Store).critics},
-		{"equal", (*Store).equal}, {"greedy", (*Store).greedy}, {"lead", (*Store).lead}, {"any", (*Store).any},
-		{"any-sets", (*Store).anySets},
-		{"cliffs", (*Store).cliffs}, {"families", (*Store).families},
-		{"costs", (*Store).costs},
+		{"equal", (*Store).equal}, {"equal-model", (*Store).equalModel}, {"greedy", (*Store).greedy},
+		{"lead", (*Store).lead}, {"any", (*Store).any}, {"any-sets", (*Store).anySets}, {"cliffs", (*Store).cliffs},
+		{"families", (*Store).families}, {"costs", (*Store).costs},
 		{"claims", (*Store).claimsTable}, {"verdicts", (*Store).verdicts},
-		{"findings", (*Store).findings}, {"reproduced", (*Store).reproduced},
-		{"baselines", (*Store).baselines}, {"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20},
-		{"qualified", (*Store).qualified},
+		{"all-findings", (*Store).allFindings}, {"findings", (*Store).findings},
+		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads},
+		{"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20}, {"qualified", (*Store).qualified},
 	}
 }
 
@@ -146,8 +145,7 @@ var ofTable3 = []string{
 func (s *Store) table3() Table {
 	return s.Block("benchmark").At(Horizons...).By(Method, Recipe, S, T).keep(inTable3).Median().Wide(ThePaper, S, T).
 		Titled("Table 3: median normalized returned-policy loss, lower is better",
-			"Liang–Lai in dense features (the paper does not name its features) and in one-hot ones. Algorithm "+
-				"Distillation: one run of three a size. Intervals are in table benchmark.")
+			"Intervals are in table benchmark.")
 }
 
 func inTable3(l line) bool {
