@@ -237,6 +237,12 @@ func TestLesson(t *testing.T) {
 				b.weights(size.width > 1000)
 			}
 		}
+		if i == 3 {
+			resize(desks[0])
+			b.do(`$("lesson-buttons").firstChild.click()`)
+			b.wait(`run.settings.m === 1 && pos.k === 40 && !work && !acting`)
+			b.wait(`document.documentElement.scrollHeight <= innerHeight`)
+		}
 		b.run(chromedp.KeyEvent(kb.ArrowRight))
 	}
 	b.wait(`$("lesson").hidden && run.settings.preset === "maze" && pos.k === 0`)
