@@ -29,6 +29,9 @@ type MDP struct {
 	Meaning
 	// Warnings are sentences on what its user should know.
 	Warnings []string
+	// Drawn counts the transitions that are drawn, where it is not nil: what a method has seen, if it sees
+	// samples. Not for concurrent use.
+	Drawn *int
 
 	next    Transitions // P by successors
 	missing []bool      // [S·A], the actions that do not exist; nil where all do
@@ -114,6 +117,9 @@ func (m *MDP) Reward(s, a int) float64 { return m.R.At(s, a) }
 // Transition draws a transition from the state s under the action a: a reward and a
 // successor, by one number of rng.
 func (m *MDP) Transition(rng *rand.Rand, s, a int) (reward float64, next int) {
+	if m.Drawn != nil {
+		*m.Drawn++
+	}
 	states, p := m.Successors(s, a)
 	return m.R.At(s, a), int(states[Sample(rng, p)])
 }

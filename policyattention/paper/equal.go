@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"icrl/policyattention/baseline"
 	"icrl/policyattention/control"
@@ -18,7 +19,7 @@ import (
 
 // The study with equal information asks how much of a method's lead is its update rule and how much
 // what it is told: every method runs in every condition in which it can, on the same problems and,
-// where it sees samples, on as many transitions as all others: those of the condition's source.
+// where it sees samples, on as many transitions as all others, which the environment counts.
 
 //go:embed equal.json
 var equalJSON []byte
@@ -209,17 +210,27 @@ func (r equalRun) asCase(s *experiment.Store, j int) method.Case {
 	}
 }
 
-// losses runs a controller on problems and scores it by exact solves. They are [problems][horizons].
+// losses runs a controller on problems, which count what it draws, and scores it by exact solves. They
+// are [problems][horizons].
 func (r equalRun) losses(controller control.Controller, problems []mdp.Problem) (all [][]float64, err error) {
+	drawn := make([]int, len(problems))
+	counted := slices.Clone(problems)
+	for i, p := range problems {
+		m := *p.MDP
+		m.Drawn, counted[i].MDP = &drawn[i], &m
+	}
 	own := func(k int) int { return k } // the controller's rounds in k rounds
 	if p, ok := controller.(baseline.Paced); ok {
 		own = p.Own
 	}
-	trajectories, err := controller.Run(problems, own(equalRounds))
+	trajectories, err := controller.Run(counted, own(equalRounds))
 	if err != nil {
 		return nil, err
 	}
 	for i, t := range trajectories {
+		if want := equalRounds * r.N; drawn[i] != want {
+			return nil, fmt.Errorf("it drew %d transitions in the condition %s, want %d", drawn[i], r.Condition, want)
+		}
 		if len(t.Policies) != own(equalRounds)+1 {
 			return nil, fmt.Errorf("policies of %d rounds, want %d", len(t.Policies)-1, own(equalRounds))
 		}

@@ -5,7 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
 	"icrl/internal/testkit"
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
 	"icrl/policyattention/experiment"
 	"icrl/policyattention/mdp"
 	"icrl/policyattention/method"
@@ -53,6 +58,78 @@ func TestRootsAreDisjoint(t *testing.T) {
 		take(r.Choosing, "choosing")
 		for j := range uint64(3) {
 			take(r.Samples+j, "samples")
+		}
+	}
+}
+
+// Every run draws as many transitions as its condition gives, which losses checks.
+func TestConditions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs every method")
+	}
+	s := store(t)
+	for _, r := range equalRuns {
+		if r.States != 8 || r.N > 48 || r.Untuned {
+			continue
+		}
+		controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
+		if _, err := r.losses(controller, problems(t, 1)); err != nil {
+			t.Errorf("%s: %v", r.Method, err)
+		}
+		if r.N++; r.Method == "posterior-sampling" {
+			if _, err := r.losses(controller, problems(t, 1)); err == nil {
+				t.Error("a run that draws fewer transitions than its condition gives is taken")
+			}
+		}
+	}
+}
+
+// What a method has not seen cannot change what it does: with samples of a walk it ends at the same
+// policies, whatever holds in a state that no other leads to. A walk begins there in one problem of
+// eight, and with the model exact PMD's policies differ in all.
+func TestUnseenChangesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs every method")
+	}
+	s, island := store(t), 7
+	changed := func(r float64, to int) (all []mdp.Problem) {
+		for _, p := range problems(t, 6) {
+			transitions, rewards := p.MDP.DenseP(), mat.DenseCopyOf(p.MDP.R)
+			for row := range 8 * mdp.Actions {
+				x := transitions.RawRowView(row)
+				x[island] = 0
+				floats.Scale(1/floats.Sum(x), x)
+			}
+			for a := range mdp.Actions {
+				rewards.Set(island, a, r*float64(a))
+				transitions.SetRow(island*mdp.Actions+a, make([]float64, 8))
+				transitions.Set(island*mdp.Actions+a, to, 1)
+			}
+			all = append(all, mdp.Problem{MDP: testkit.Must(mdp.New(p.MDP.Gamma, transitions, rewards))(t), Pi0: p.Pi0})
+		}
+		return all
+	}
+	for _, r := range equalRuns {
+		walks := r.Information == method.ByWindow && r.N == 20
+		if r.States != 8 || r.Untuned || !walks && (r.Method != "exact-pmd" || r.Information != method.ByModel) {
+			continue
+		}
+		same, rounds := 0, equalRounds
+		var policies [2][]control.Trajectory
+		for i, p := range [][]mdp.Problem{changed(.1, 0), changed(-.2, 5)} {
+			controller := testkit.Must(testkit.Must(r.maker(s.Preset.Methods))(t)(r.asCase(s, 0)))(t)
+			if paced, ok := controller.(baseline.Paced); ok {
+				rounds = paced.Own(equalRounds)
+			}
+			policies[i] = testkit.Must(controller.Run(p, rounds))(t)
+		}
+		for i, x := range policies[0] {
+			if mat.Equal(x.Policies[rounds], policies[1][i].Policies[rounds]) {
+				same++
+			}
+		}
+		if (same > 0) != walks {
+			t.Errorf("%s, %s: %d of 6 problems end in the same policy", r.Method, r.Condition, same)
 		}
 	}
 }
