@@ -66,7 +66,13 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	add := func(quantity string, layer, value float64) {
 		all = append(all, rows.Measure{Quantity: quantity, X: layer, Value: value})
 	}
-	whole, err := rowL1(c, model.Params, contexts)
+	exact := make([]*mat.Dense, len(contexts))
+	for i, x := range contexts {
+		if exact[i], err = pmd.Step(x.Pi, x.Q, x.Eta); err != nil {
+			return nil, err
+		}
+	}
+	whole, err := rowL1(c, model.Params, contexts, exact)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +83,7 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	}
 	for i, to := range attention {
 		layer := float64(i/c.Heads + 1)
-		without, err := rowL1(c, silenced(model, i/c.Heads, i%c.Heads), contexts)
+		without, err := rowL1(c, silenced(model, i/c.Heads, i%c.Heads), contexts, exact)
 		if err != nil {
 			return nil, err
 		}
@@ -104,8 +110,8 @@ func (h heads) inspect(model *train.Model) (all []rows.Measure, err error) {
 	return all, nil
 }
 
-// rowL1 is the mean row-L1 distance of an actor's policies to PMD's.
-func rowL1(c train.Config, params []float32, contexts []control.Context) (float64, error) {
+// rowL1 is the mean row-L1 distance of an actor's policies to exact ones.
+func rowL1(c train.Config, params []float32, contexts []control.Context, exact []*mat.Dense) (float64, error) {
 	model, err := train.NewModel(c, 0, params)
 	if err != nil {
 		return 0, err
@@ -119,12 +125,8 @@ func rowL1(c train.Config, params []float32, contexts []control.Context) (float6
 		return 0, err
 	}
 	sum := 0.
-	for i, x := range contexts {
-		exact, err := pmd.Step(x.Pi, x.Q, x.Eta)
-		if err != nil {
-			return 0, err
-		}
-		sum += pmd.RowL1(policies[i], exact)
+	for i := range contexts {
+		sum += pmd.RowL1(policies[i], exact[i])
 	}
 	return sum / float64(len(contexts)), nil
 }

@@ -25,8 +25,9 @@ type BlockTrace struct {
 func (m matrix[F]) copied(n, width int) [][]float64 {
 	rows := make([][]float64, n)
 	for i := range rows {
-		for _, v := range m.row(i)[:width] {
-			rows[i] = append(rows[i], float64(v))
+		rows[i] = make([]float64, width)
+		for j, v := range m.row(i)[:width] {
+			rows[i][j] = float64(v)
 		}
 	}
 	return rows
