@@ -27,6 +27,7 @@ const (
 	Mechanism     Block = "mechanism"     // one-step inputs: which rule was learned?
 	Ablation      Block = "ablation"      // the same of networks without attention
 	Heads         Block = "heads"         // what attention does in trained networks
+	Sizes         Block = "sizes"         // the networks of headline at sizes that they were not trained on
 	Calibration   Block = "calibration"   // one-step inputs of each run's calibration root
 	Backups       Block = "backups"       // one-step backups of critics that see samples
 	Critics       Block = "critics"       // such critics in the loop, on the same samples
@@ -102,6 +103,7 @@ var blocks = []block{
 	{Name: Mechanism, Kind: oneStep, Problems: heldOut},
 	{Name: Ablation, Kind: oneStep, Problems: heldOut},
 	{Name: Heads, Problems: heldOut},
+	{Name: Sizes, Problems: heldOut},
 	{Name: Calibration, Kind: oneStepAt, Problems: ownCheck},
 	{Name: Backups, Kind: oneBackup, Problems: heldOut},
 }
@@ -303,7 +305,7 @@ func (p Preset) computation(u *Unit, b block, m method.Method, s method.Setting,
 		loop.Kept = b.Policies(*p.Protocol)
 	}
 	if b.Kind == atTemperatures {
-		loop.Temperatures = temperatures
+		loop.Temperatures = Temperatures
 	}
 	return loop, nil
 }

@@ -187,7 +187,8 @@ func (l *Loop) tuned(r *Result, key rows.Key, problems []mdp.Problem, trajectori
 	return err
 }
 
-var temperatures = []float64{2, 1.4, 1, .7, .5, .35, .25, .18, .125, .09, .06, .03, 0}
+// Temperatures are those at which policies are scored, 0 for greedy.
+var Temperatures = []float64{2, 1.4, 1, .7, .5, .35, .25, .18, .125, .09, .06, .03, 0}
 
 // sharpened adds the losses of the policies after the last round at each temperature.
 func (l *Loop) sharpened(r *Result, key rows.Key, problems []mdp.Problem, trajectories []control.Trajectory) error {

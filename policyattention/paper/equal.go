@@ -89,14 +89,18 @@ type Equal struct{}
 
 // Units implements experiment.Study.
 func (Equal) Units(s *experiment.Store) (units []experiment.Unit, err error) {
+	var sharper []experiment.Unit
 	for _, r := range equalRuns {
 		u, failed := r.unit(s)
 		if failed != nil && !s.Preset.Methods.Has(r.Method) {
 			continue // its method's folder has been taken out
 		}
 		units, err = append(units, u), errors.Join(err, failed)
+		for j := 0; j < r.runs() && r.sharpened(); j++ {
+			sharper = append(sharper, r.sharper(s, u, j))
+		}
 	}
-	return units, err
+	return append(units, sharper...), err
 }
 
 // Losses are stored to five digits; those of networks in float32 have gone through 40 rounds of

@@ -14,7 +14,8 @@ import (
 // the loop, with the exact critic or a learned one.
 var proposed = []method.Method{
 	actorOf(method.Method{Name: "policyattention", Label: "PolicyAttention",
-		Studies: map[string]func(method.Setting) (method.Study, error){"heads": headsOf}}, train.Proximal, nil),
+		Studies: map[string]func(method.Setting) (method.Study, error){"heads": headsOf, "sizes": sizesOf}},
+		train.Proximal, nil),
 	actorOf(method.Method{Name: "pmd-target", Label: "PMD-target"}, train.PMDTarget, nil),
 	// Nothing bounds its logits: they span up to 200 nats, where others' span 20, and
 	// float32 rounds them more.

@@ -53,15 +53,36 @@ func (s *Store) readStudy() (*study, error) {
 			of[g.key[T]] = g.sample
 		}
 	}
-	return x, errors.Join(err, noRows)
+	sharper, none := s.Block("equal-sharpness").At(20).groups([]Column{Method, Recipe, S, "start"})
+	for _, g := range sharper {
+		for i, losses := range x.losses {
+			if g.key[Method] == i.method && g.key[Recipe] == i.recipe() && g.key[S] == fmt.Sprint(i.states) {
+				losses[g.key["start"]] = g.sample
+			}
+		}
+	}
+	return x, errors.Join(err, noRows, none)
 }
 
-// at returns a row's losses [runs][problems] after T rounds. What has one run, since nothing in it is
+// recipe is what block equal-sharpness calls the information.
+func (i informed) recipe() string {
+	name := i.information
+	if i.n > 0 {
+		name += fmt.Sprintf(", n = %d", i.n)
+	}
+	if i.untuned {
+		name += ", untuned"
+	}
+	return name
+}
+
+// at returns a row's losses [runs][problems] after T rounds; for "chosen" and "greedy", after 20 rounds, of policies
+// at the temperatures that calibration problems chose and greedy ones. What has one run, since nothing in it is
 // random, is repeated where more runs are wanted.
-func (x *study) at(i informed, horizon, runs int) ([][]float64, error) {
+func (x *study) at(i informed, horizon any, runs int) ([][]float64, error) {
 	losses := x.losses[i][fmt.Sprint(horizon)]
 	if len(losses) == 0 {
-		return nil, fmt.Errorf("results: no rows of %s, %s, S = %d, T = %d", i.method, i.words(), i.states, horizon)
+		return nil, fmt.Errorf("results: no rows of %s, %s, S = %d, T = %v", i.method, i.words(), i.states, horizon)
 	}
 	if len(losses) == 1 {
 		losses = slices.Repeat(losses, max(1, runs))
@@ -131,7 +152,7 @@ func (s *Store) greedy() (t Table) {
 
 // besideOurs returns a row's mean loss, and how far it lies above PolicyAttention's with the same
 // information.
-func (x *study) besideOurs(i informed, horizon int) (loss float64, d stats.Estimate, err error) {
+func (x *study) besideOurs(i informed, horizon any) (loss float64, d stats.Estimate, err error) {
 	runs := 0
 	if i.information == "model" { // one run stands for all
 		runs = 3
@@ -170,10 +191,11 @@ type Lead struct {
 	TwoWay                            bool           // whether the method can read the model
 }
 
-// LeadOver takes the lead over a method at a size and horizon apart. With all step sizes tuned there
+// LeadOver takes the lead over a method at a size and horizon, or of policies that are "chosen" or "greedy" (see
+// at), apart. With all step sizes tuned there
 // is a two-way table of losses, update rule by information: Update is the mean of its two differences
 // between rules, Information of those between informations.
-func (s *Store) LeadOver(method string, states, horizon int) (l Lead, err error) {
+func (s *Store) LeadOver(method string, states int, horizon any) (l Lead, err error) {
 	x, err := s.study()
 	if err != nil {
 		return l, err
@@ -232,7 +254,7 @@ func (s *Store) lead() (t Table) {
 					fmt.Sprint(horizon)}
 				for _, e := range []stats.Estimate{l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow,
 					l.UpdateModel} {
-					row = append(row, fmt.Sprintf("%+#.3g [%+#.3g, %+#.3g]", e.Value, e.Lo, e.Hi))
+					row = append(row, signed(e))
 				}
 				if !l.TwoWay {
 					row[8] = nil
@@ -242,4 +264,64 @@ func (s *Store) lead() (t Table) {
 		}
 	}
 	return t
+}
+
+// treatments are policies after 20 rounds as returned, and sharpened.
+var treatments = []any{20, "chosen", "greedy"}
+
+// leadSharpness is the lead when every policy is sharpened, and its parts of greedy policies.
+func (s *Store) leadSharpness() (t Table) {
+	t.Title = "PolicyAttention's lead at T = 20 when every policy is sharpened (mean losses)"
+	t.Columns = []string{"method", "S", "lead", "at temperatures", "greedy", "= update rule", "+ information",
+		"+ tuning"}
+	t.Notes = []string{"Lead: of policies as returned, as in table lead-20; at the temperature that 24 calibration " +
+		"problems chose for each run; greedy. The parts are of the greedy lead. Above 0 is in PolicyAttention's " +
+		"favour."}
+	for _, method := range leads {
+		for _, states := range []int{8, 16} {
+			row := []any{Label(method), fmt.Sprint(states)}
+			var last Lead
+			for _, how := range treatments {
+				var err error
+				last, err = s.LeadOver(method, states, how)
+				t.err = errors.Join(t.err, err)
+				row = append(row, signed(last.Lead))
+			}
+			t.Add(append(row, signed(last.Update), signed(last.Information), signed(last.Tuning))...)
+		}
+	}
+	return t
+}
+
+// equalSharpness is the study with equal information when every policy is sharpened.
+func (s *Store) equalSharpness() (t Table) {
+	t.Title = "Equal information at T = 20: mean losses as returned, at temperatures that calibration problems " +
+		"chose, and greedy"
+	t.Columns = []string{"information", "method", "S", "returned", "minus PA's", "at temperatures", "minus PA's",
+		"greedy", "minus PA's"}
+	t.Notes = []string{"PA's: PolicyAttention's with the same information, treated in the same way."}
+	x, err := s.study()
+	if t.err = err; err != nil {
+		return t
+	}
+	for _, i := range x.rows {
+		if i.untuned || x.losses[i]["greedy"] == nil {
+			continue
+		}
+		row := []any{i.words(), equalLabel(i.method), i.states}
+		for _, how := range treatments {
+			loss, d, err := x.besideOurs(i, how)
+			t.err = errors.Join(t.err, err)
+			if row = append(row, loss, signed(d)); i == x.ours(i.information, i.n, i.states) {
+				row[len(row)-1] = nil
+			}
+		}
+		t.Add(row...)
+	}
+	return t
+}
+
+// signed writes a difference with its interval.
+func signed(e stats.Estimate) string {
+	return fmt.Sprintf("%+#.3g [%+#.3g, %+#.3g]", e.Value, e.Lo, e.Hi)
 }

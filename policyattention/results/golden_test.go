@@ -60,9 +60,9 @@ func TestGolden(t *testing.T) {
 			testkit.Check(t, err)
 			got = []float64{float64(rows), float64(violations), slack}
 		case "lead":
-			var method string
-			var states, horizon int
-			scan(t, rest, "%s s=%d t=%d", &method, &states, &horizon)
+			var method, horizon string
+			var states int
+			scan(t, rest, "%s s=%d t=%s", &method, &states, &horizon)
 			l := testkit.Must(s.LeadOver(method, states, horizon))(t)
 			add(l.Lead, l.Update, l.Information, l.Tuning, l.UpdateWindow, l.UpdateModel)
 		case "equal":

@@ -65,6 +65,27 @@ func (s *Store) attention() (t Table) {
 		"range of means", "worst", "locked", "range over runs", "runs that lock up")
 }
 
+// sizes is how networks with attention and without do at sizes that they were not trained on.
+func (s *Store) sizes() (t Table) {
+	t.Title = "Trained actors at other sizes, T = 40"
+	t.Columns = []string{"a pair sees", "trained at S", "S", "runs", "one-step row-L1", "means / exact PMD", "locked"}
+	t.Notes = []string{"Medians over runs and the range over runs, on 256 problems a size. States beyond those " +
+		"trained are embedded as the first ones again. Locked: the share of problems more than .05 behind exact PMD."}
+	all := s.Block("sizes-numbers").Of("value")
+	for _, x := range seen {
+		cells := all.Where(Recipe.Is(x.recipe)).By(S, "x", "quantity").Mean()
+		t.err = errors.Join(t.err, cells.err)
+		for at := range slices.Chunk(cells.lines, 3) {
+			row := []any{x.pair, at[0].group.key[S], at[0].group.key["x"], len(at[0].group.sample)}
+			for _, l := range at {
+				row = append(row, said(l.last))
+			}
+			t.Add(row...)
+		}
+	}
+	return t
+}
+
 // heads is what attention does in trained actors, layer by layer.
 func (s *Store) heads() (t Table) {
 	t.Title = "Attention in trained actors, by layer"

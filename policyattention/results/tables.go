@@ -15,7 +15,7 @@ func builders() []builder {
 		{"1", (*Store).table1}, {"2", (*Store).table2}, {"3", (*Store).table3}, {"4", (*Store).table4},
 		{"headline", (*Store).headline}, {"headline-actor", (*Store).headlineActor},
 		{"attention", (*Store).attention},
-		{"heads", (*Store).heads}, {"sharpness", (*Store).sharpness},
+		{"heads", (*Store).heads}, {"sizes", (*Store).sizes}, {"sharpness", (*Store).sharpness},
 		{"oracle", (*Store).oracle}, {"confirmation", (*Store).confirmation}, {"shift", (*Store).shift},
 		{"benchmark", (*Store).benchmark}, {"tails", (*Store).tails},
 		{"mechanism", (*Store).mechanism}, {"frontier", (*Store).frontier}, {"audit", (*Store).audit},
@@ -27,6 +27,7 @@ func builders() []builder {
 		{"all-findings", (*Store).allFindings}, {"findings", (*Store).findings},
 		{"reproduced", (*Store).reproduced}, {"greedy-leads", (*Store).greedyLeads},
 		{"critics-20", (*Store).critics20}, {"lead-20", (*Store).lead20}, {"qualified", (*Store).qualified},
+		{"lead-sharpness", (*Store).leadSharpness}, {"equal-sharpness", (*Store).equalSharpness},
 	}
 }
 

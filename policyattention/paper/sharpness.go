@@ -1,0 +1,136 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"icrl/policyattention/baseline"
+	"icrl/policyattention/control"
+	"icrl/policyattention/experiment"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/rows"
+	"icrl/policyattention/stats"
+)
+
+// sharpRounds is T where policies of the study with equal information are sharpened, sharpCalibrating on how many
+// calibration problems each run chooses a temperature.
+const sharpRounds, sharpCalibrating = 20, 24
+
+// sharpened reports whether a run is sharpened: with the model, 20 transitions of a walk, or at S = 8
+// two generative ones of each pair. The decoder is exact PMD.
+func (r equalRun) sharpened() bool {
+	few := r.Information == method.ByWindow && r.N == 20 ||
+		r.Information == method.ByGenerative && r.N == 48 && r.States == 8
+	return r.Method != "decoder" && (few || r.Information == method.ByModel)
+}
+
+// sharper is the unit of run j beside the run's own: losses of its policies at a temperature that calibration
+// problems choose, and greedy.
+func (r equalRun) sharper(s *experiment.Store, u experiment.Unit, j int) experiment.Unit {
+	root := equalRoots[r.States]
+	u.Block, u.Name, u.Key.Seed = "equal-sharpness", fmt.Sprintf("%s-%d", u.Name, j), int64(root.Samples)+int64(j)
+	u.Key.Recipe = r.Condition.String()
+	if r.Untuned {
+		u.Key.Recipe += ", untuned"
+	}
+	u.Of, u.Sample = u.Key, 2
+	u.Config = struct {
+		informedMethod
+		Run, Rounds, Problems, Calibrating int
+		Roots                              roots
+		Values, Temperatures               []float64
+	}{r.informedMethod, j, sharpRounds, equalProblems, sharpCalibrating, root, r.Values, experiment.Temperatures}
+	u.Compute = func(_ context.Context, s *experiment.Store, first int, stored *experiment.Result) (
+		*experiment.Result, error) {
+		run := func(problems, samples uint64, n int) ([]*control.Scale, []*mat.Dense, error) {
+			c := r.asCase(s, j)
+			c.Root = samples
+			make, err := r.maker(s.Preset.Methods)
+			if err != nil {
+				return nil, nil, err
+			}
+			controller, err := make(c)
+			if err != nil {
+				return nil, nil, err
+			}
+			drawn, err := mdp.Random.Draw(problems, r.States, mdp.Actions, n)
+			if err != nil {
+				return nil, nil, err
+			}
+			return returned(controller, drawn, sharpRounds)
+		}
+		temperature, least := math.NaN(), math.Inf(1)
+		if stored != nil {
+			temperature = stored.Tuned[0].Alpha
+		}
+		if stored == nil || first == 0 { // otherwise the choice is not made again
+			first = equalProblems
+			before := temperature // it stays where another is no better but by rounding
+			scales, policies, err := run(root.Calibration, root.Choosing, sharpCalibrating)
+			if err != nil {
+				return nil, err
+			}
+			for _, tried := range experiment.Temperatures {
+				losses, err := lossesAt(tried, scales, policies)
+				if err != nil {
+					return nil, err
+				}
+				mean := stats.Mean(losses)
+				if mean < least-1e-6 || tried == before && mean < least+1e-6 {
+					temperature, least = tried, mean
+				}
+			}
+		}
+		scales, policies, err := run(root.Evaluation, root.Samples+uint64(j), first)
+		if err != nil {
+			return nil, err
+		}
+		chosen, err := lossesAt(temperature, scales, policies)
+		if err != nil {
+			return nil, err
+		}
+		greedy, err := lossesAt(0, scales, policies)
+		out := &experiment.Result{}
+		for i := range greedy {
+			row := rows.Tuned{Key: u.Key, Start: "chosen", Alpha: temperature, Beta: math.NaN(), Problem: int32(i),
+				Round: sharpRounds, Loss: digits(chosen[i], 5)}
+			out.Tuned = append(out.Tuned, row)
+			row.Start, row.Alpha, row.Loss = "greedy", 0, digits(greedy[i], 5)
+			out.Tuned = append(out.Tuned, row)
+		}
+		return out, err
+	}
+	return u
+}
+
+// returned are the policies that a controller returns after so many rounds of the study, with what scores them.
+func returned(controller control.Controller, problems []mdp.Problem, rounds int) (
+	scales []*control.Scale, policies []*mat.Dense, err error) {
+	if scales, err = control.NewScales(problems); err != nil {
+		return nil, nil, err
+	}
+	if p, ok := controller.(baseline.Paced); ok {
+		rounds = p.Own(rounds)
+	}
+	trajectories, err := controller.Run(problems, rounds)
+	for _, t := range trajectories {
+		policies = append(policies, t.Policies[rounds])
+	}
+	return scales, policies, err
+}
+
+// lossesAt are the losses of policies at a temperature.
+func lossesAt(temperature float64, scales []*control.Scale, policies []*mat.Dense) (losses []float64, err error) {
+	for i, pi := range policies {
+		loss, err := scales[i].Loss(control.AtTemperature(pi, temperature))
+		if err != nil {
+			return nil, err
+		}
+		losses = append(losses, loss)
+	}
+	return losses, nil
+}

@@ -1,0 +1,113 @@
+package paper
+
+import (
+	"icrl/policyattention/control"
+	"icrl/policyattention/mdp"
+	"icrl/policyattention/method"
+	"icrl/policyattention/pmd"
+	"icrl/policyattention/rows"
+	"icrl/policyattention/stats"
+	"icrl/policyattention/train"
+)
+
+// sizes is the study of a trained actor on problems of sizes that it was not trained on, and of its own.
+type sizes struct {
+	Actor    *Weights `json:"actor"`
+	Root     uint64   `json:"root"` // of problems and contexts
+	Sizes    []int    `json:"sizes"`
+	Problems int      `json:"problems"` // a size, and contexts
+	Rounds   int      `json:"rounds"`
+	Eta      float64  `json:"eta"`
+}
+
+func sizesOf(s method.Setting) (method.Study, error) {
+	w, err := weights(train.Proximal, s)
+	return sizes{w, s.Root, []int{4, 8, 16}, 256, s.Rounds, s.Eta}, err
+}
+
+// Weights implements method.Study.
+func (x sizes) Weights() []method.Weights { return x.Actor.Weights() }
+
+// OwnProblems implements method.Study.
+func (sizes) OwnProblems() bool { return true }
+
+// Compute implements method.Study: by size, row_l1 as in study heads, mean_ratio, the mean loss over exact PMD's,
+// and locked, the share of problems more than .05 behind it.
+func (x sizes) Compute(m *method.Models, _ []mdp.Problem) (all rows.Tables, err error) {
+	model, err := x.Actor.model(m)
+	if err != nil {
+		return all, err
+	}
+	for _, states := range x.Sizes {
+		other, err := resized(model, states)
+		if err != nil {
+			return all, err
+		}
+		drawn := other.Config
+		drawn.Task, drawn.Seed, drawn.MDPs, drawn.Examples = x.Root, x.Root, x.Problems, x.Problems
+		contexts, err := drawn.Contexts()
+		if err != nil {
+			return all, err
+		}
+		updates, err := control.RuleActor(pmd.PMD).Act(contexts)
+		if err != nil {
+			return all, err
+		}
+		oneStep, err := rowL1(other.Config, other.Params, contexts, updates)
+		if err != nil {
+			return all, err
+		}
+		learned, exact, err := x.losses(other)
+		if err != nil {
+			return all, err
+		}
+		locked := 0.
+		for i := range learned {
+			if learned[i] > exact[i]+.05 {
+				locked += 1 / float64(len(learned))
+			}
+		}
+		for _, value := range []rows.Measure{{Quantity: "row_l1", Value: oneStep},
+			{Quantity: "mean_ratio", Value: stats.Mean(learned) / stats.Mean(exact)},
+			{Quantity: "locked", Value: locked}} {
+			value.X = float64(states)
+			all.Measures = append(all.Measures, value)
+		}
+	}
+	return all, nil
+}
+
+// losses are those of an actor's loop and of exact PMD's, by problem.
+func (x sizes) losses(model *train.Model) (learned, exact []float64, err error) {
+	problems, err := mdp.Random.Draw(x.Root, model.Config.States(), model.Config.Actions, x.Problems)
+	if err != nil {
+		return nil, nil, err
+	}
+	loop := control.ExactPMD(x.Eta)
+	last := func() ([]float64, error) {
+		scales, policies, err := returned(loop, problems, x.Rounds)
+		if err != nil {
+			return nil, err
+		}
+		return lossesAt(1, scales, policies)
+	}
+	if exact, err = last(); err != nil {
+		return nil, nil, err
+	}
+	if loop.Actor, err = model.Actor(); err != nil {
+		return nil, nil, err
+	}
+	learned, err = last()
+	return learned, exact, err
+}
+
+// resized is an actor for another number of states, with the same layers: state s is embedded as state s mod S.
+func resized(model *train.Model, states int) (*train.Model, error) {
+	c, own := model.Config, model.Config.States()
+	c.Sizes, c.Slots = []int{states}, states
+	var params []float32
+	for s := range states {
+		params = append(params, model.Params[s%own*c.Width:][:c.Width]...)
+	}
+	return train.NewModel(c, model.Step, append(params, model.Params[own*c.Width:]...))
+}
